@@ -1,0 +1,51 @@
+# Install rules: libraries, public headers, the program, find_package(gradus) and pkg-config.
+
+include(CMakePackageConfigHelpers)
+
+set(gradus_package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/gradus")
+set(gradus_rooms autograd nn models data train)
+
+foreach(room IN LISTS gradus_rooms)
+  get_target_property(headers gradus_${room} GRADUS_PUBLIC_HEADERS)
+  list(TRANSFORM headers PREPEND "${PROJECT_SOURCE_DIR}/${room}/")
+  install(FILES ${headers} DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/gradus/${room}")
+  install(TARGETS gradus_${room} EXPORT gradusTargets)
+endforeach()
+install(TARGETS gradus EXPORT gradusTargets)
+if(TARGET gradus_cli)
+  install(TARGETS gradus_cli)
+endif()
+
+install(EXPORT gradusTargets NAMESPACE gradus:: DESTINATION "${gradus_package_dir}")
+configure_package_config_file(
+  "${PROJECT_SOURCE_DIR}/autograd/cmake/gradusConfig.cmake.in" "${PROJECT_BINARY_DIR}/gradusConfig.cmake"
+  INSTALL_DESTINATION "${gradus_package_dir}")
+write_basic_package_version_file("${PROJECT_BINARY_DIR}/gradusConfigVersion.cmake"
+  COMPATIBILITY SameMinorVersion)
+install(
+  FILES
+    "${PROJECT_BINARY_DIR}/gradusConfig.cmake"
+    "${PROJECT_BINARY_DIR}/gradusConfigVersion.cmake"
+    "${PROJECT_SOURCE_DIR}/autograd/cmake/FindCBLAS.cmake"
+  DESTINATION "${gradus_package_dir}")
+
+# A static archive has to come before those it draws from: the rooms from the top down.
+set(gradus_pc_libs "")
+foreach(room IN LISTS gradus_rooms)
+  get_target_property(type gradus_${room} TYPE)
+  if(NOT type STREQUAL "INTERFACE_LIBRARY")
+    string(PREPEND gradus_pc_libs " -lgradus_${room}")
+  endif()
+endforeach()
+set(gradus_pc_requires "${CBLAS_PC_REQUIRES}")
+set(gradus_pc_libs_private "${CMAKE_THREAD_LIBS_INIT}")
+if(NOT CBLAS_PC_REQUIRES)
+  get_target_property(blas CBLAS::CBLAS INTERFACE_LINK_LIBRARIES)
+  list(JOIN blas " " blas)
+  string(APPEND gradus_pc_libs_private " ${blas}")
+endif()
+# Up from <prefix>/lib/<arch>/pkgconfig, so that a moved prefix still works.
+file(RELATIVE_PATH gradus_pc_prefix
+  "/prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/prefix")
+configure_file("${PROJECT_SOURCE_DIR}/autograd/cmake/gradus.pc.in" "${PROJECT_BINARY_DIR}/gradus.pc" @ONLY)
+install(FILES "${PROJECT_BINARY_DIR}/gradus.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")

@@ -1,0 +1,63 @@
+// scaled_dot_product_attention.
+#include "gradus/autograd/gradcheck_cases/cases.hpp"
+
+namespace gradus::cases {
+namespace {
+
+constexpr const char* kOp = "scaled_dot_product_attention";
+
+GradcheckFunction attend(AttentionOptions options) {
+  return [options](Inputs x) {
+    Generator generator(5);
+    AttentionOptions with = options;
+    with.generator = &generator;
+    return scaled_dot_product_attention(x[0], x[1], x[2], with);
+  };
+}
+
+}  // namespace
+
+void add_attention(CaseList& list) {
+  Values v(1101);
+  const auto add = [&](const char* name, const Shape& q, int64_t keys, const AttentionOptions& options) {
+    const Shape k{q[0], q[1], keys, q[3]};
+    list.add(kOp, name, {v.normal(q), v.normal(k), v.normal(k)}, attend(options));
+  };
+  const AttentionOptions causal{.causal = true};
+  add("open", {2, 2, 3, 2}, 3, {});
+  add("causal", {2, 2, 3, 2}, 3, causal);
+  add("one query, one key", {1, 1, 1, 3}, 1, causal);
+  add("more keys than queries", {1, 2, 2, 3}, 5, {});
+  add("more keys than queries, causal", {1, 2, 2, 3}, 5, causal);
+  add("fewer keys than queries", {1, 2, 4, 3}, 2, {});
+  add("fewer keys than queries, causal: some see nothing", {1, 2, 4, 3}, 2, causal);
+  add("another scale", {1, 2, 3, 2}, 3, {.scale = 1.7});
+  add("heads of size 1", {2, 1, 3, 1}, 3, causal);
+  add("dropout", {1, 2, 3, 2}, 4, {.dropout = 0.4});
+  add("dropout, causal", {2, 1, 4, 2}, 4, {.causal = true, .dropout = 0.3});
+  add("several blocks, causal", {1, 1, 70, 3}, 70, causal);
+  add("several blocks, dropout", {1, 1, 67, 2}, 71, {.causal = true, .dropout = 0.2});
+  add("empty batch", {0, 2, 3, 2}, 3, causal);
+
+  // (B, T, 3 C) -> heads, as a decoder does it: all three are strided views of one tensor.
+  list.add(kOp, "views of a packed projection", {v.normal({2, 3, 12})}, [](Inputs x) {
+    const std::vector<Tensor> qkv = x[0].split(4, 2);
+    const auto heads = [](const Tensor& t) { return t.reshape({2, 3, 2, 2}).transpose(1, 2); };
+    return scaled_dot_product_attention(heads(qkv[0]), heads(qkv[1]), heads(qkv[2]), {.causal = true})
+        .transpose(1, 2)
+        .reshape({2, 3, 4});
+  });
+  list.add(kOp, "rows that are not packed",
+           {v.normal({1, 2, 2, 3}), v.normal({1, 2, 3, 4}), v.normal({1, 2, 4, 2})}, [](Inputs x) {
+             return scaled_dot_product_attention(x[0].mT(), x[1].slice(3, 0, 4, 2),
+                                                 x[2].slice(2, 0, 3));
+           });
+  list.add(kOp, "heads share keys and values",
+           {v.normal({2, 2, 3, 2}), v.normal({2, 1, 4, 2}), v.normal({2, 1, 4, 2})}, [](Inputs x) {
+             return scaled_dot_product_attention(x[0], x[1].expand({2, 2, 4, 2}), x[2].expand({2, 2, 4, 2}));
+           });
+  list.add(kOp, "one tensor three times", {v.normal({1, 2, 3, 2})},
+           [](Inputs x) { return scaled_dot_product_attention(x[0], x[0], x[0], {.causal = true}); });
+}
+
+}  // namespace gradus::cases

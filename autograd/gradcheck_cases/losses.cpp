@@ -1,0 +1,66 @@
+// cross_entropy and mse_loss.
+#include "gradus/autograd/gradcheck_cases/cases.hpp"
+
+namespace gradus::cases {
+namespace {
+
+void add_cross_entropy(CaseList& list) {
+  Values v(1001);
+  const auto add = [&](const std::string& name, const Shape& logits, const std::vector<int64_t>& target,
+                       int64_t ignore_index) {
+    for (const auto& [form, reduction] : {std::pair<const char*, Reduction>{"mean", Reduction::mean},
+                                          {"sum", Reduction::sum},
+                                          {"none", Reduction::none}}) {
+      list.add("cross_entropy", name + ", " + form, {v.normal(logits), ints(target, {logits[0]})},
+               [ignore_index, reduction = reduction](Inputs x) {
+                 return cross_entropy(x[0], x[1], ignore_index, reduction);
+               });
+    }
+  };
+  add("plain", {4, 3}, {2, 0, 1, 2}, -100);
+  add("some ignored", {4, 3}, {2, -100, 1, -100}, -100);
+  add("a class ignored", {4, 3}, {2, 0, 1, 2}, 2);
+  add("one class", {3, 1}, {0, 0, 0}, -100);
+  add("one row", {1, 5}, {3}, -100);
+  add("more classes than a vector", {2, 37}, {36, 0}, -100);
+  const Tensor target = ints({2, 0, 1}, {3});
+  list.add("cross_entropy", "no rows, sum", {v.normal({0, 3}), ints({}, {0})},
+           [](Inputs x) { return cross_entropy(x[0], x[1], -100, Reduction::sum); });
+  list.add("cross_entropy", "far from 0", {v.normal({3, 4}), target},
+           [](Inputs x) { return cross_entropy(x[0] + 1e2, x[1]); });
+  list.add("cross_entropy", "transposed", {v.normal({4, 3}), target},
+           [](Inputs x) { return cross_entropy(x[0].mT(), x[1]); });
+  list.add("cross_entropy", "sliced", {v.normal({3, 9}), target},
+           [](Inputs x) { return cross_entropy(x[0].slice(1, 0, 9, 2), x[1]); });
+  list.add("cross_entropy", "expanded", {v.normal({1, 4}), target}, [](Inputs x) {
+    return cross_entropy(x[0].expand({3, 4}), x[1]);
+  });
+  list.add("cross_entropy", "targets are a view", {v.normal({3, 4}), ints({2, 9, 0, 9, 1, 9}, {3, 2})},
+           [](Inputs x) { return cross_entropy(x[0], x[1].select(1, 0)); });
+}
+
+void add_mse_loss(CaseList& list) {
+  Values v(1002);
+  const auto add = [&](const char* name, const Shape& x, const Shape& target, Reduction reduction) {
+    list.add("mse_loss", name, {v.normal(x), v.normal(target)},
+             [reduction](Inputs in) { return mse_loss(in[0], in[1], reduction); });
+  };
+  add("mean", {2, 3}, {2, 3}, Reduction::mean);
+  add("sum", {2, 3}, {2, 3}, Reduction::sum);
+  add("none", {2, 3}, {2, 3}, Reduction::none);
+  add("0-d", {}, {}, Reduction::mean);
+  add("target broadcasts", {2, 3}, {3}, Reduction::mean);
+  list.add("mse_loss", "transposed", {v.normal({3, 2}), v.normal({2, 3})},
+           [](Inputs x) { return mse_loss(x[0].mT(), x[1]); });
+  list.add("mse_loss", "with its own half", {v.normal({2, 3})},
+           [](Inputs x) { return mse_loss(x[0], 0.5 * x[0]); });
+}
+
+}  // namespace
+
+void add_losses(CaseList& list) {
+  add_cross_entropy(list);
+  add_mse_loss(list);
+}
+
+}  // namespace gradus::cases

@@ -1,0 +1,25 @@
+// Cross-entropy of logits and target classes, fused with its softmax: no (rows, classes) matrix of
+// probabilities is kept.
+//
+// Pointers belong to the caller, everything is contiguous; gx may be x. Thread-safe; the bits of a row depend
+// on that row only. T: float, double. The caller has checked that every target is ignore_index or in [0,
+// classes).
+#pragma once
+
+#include <cstdint>
+
+namespace gradus::kernels {
+
+/// lse = logsumexp(x) and losses = lse - x[target] by row; the loss of a row whose target is ignore_index is
+/// 0. x: (rows, classes) -> losses (rows), lse (rows), the latter for the gradient.
+template <class T>
+void cross_entropy(int64_t rows, int64_t classes, T* losses, T* lse, const T* x, const int64_t* target,
+                   int64_t ignore_index);
+
+/// gx = grow * (exp(x - lse) - onehot(target)) by row, grow (rows) the gradients of the losses; 0 for an
+/// ignored row.
+template <class T>
+void cross_entropy_grad(int64_t rows, int64_t classes, T* gx, const T* grow, const T* x, const T* lse,
+                        const int64_t* target, int64_t ignore_index);
+
+}  // namespace gradus::kernels

@@ -1,0 +1,239 @@
+// Attention's inner loops: small products kept in registers, and what happens to a row of scores.
+#pragma once
+
+#include "gradus/autograd/kernels/level.hpp"
+#include "gradus/autograd/kernels/levels/math.hpp"
+
+#ifdef __FMA__
+#include <immintrin.h>
+#endif
+
+namespace gradus::kernels::GRADUS_LEVEL {
+
+// Rows and vectors of a tile of a product: sums enough to hide the latency of a multiply-add, few enough for
+// the registers.
+#if defined(__AVX512F__)
+constexpr int kVectorBytes = 64, kTileRows = 8, kTileVectors = 2;
+#elif defined(__AVX2__)
+constexpr int kVectorBytes = 32, kTileRows = 6, kTileVectors = 2;
+#else
+constexpr int kVectorBytes = 16, kTileRows = 6, kTileVectors = 2;
+#endif
+
+template <class T>
+struct Simd {
+  typedef T Vector __attribute__((vector_size(kVectorBytes)));
+};
+
+template <class T>
+using Vector = typename Simd<T>::Vector;
+
+template <class T>
+constexpr int kLanes = kVectorBytes / sizeof(T);
+
+#if defined(__AVX512F__)
+inline Vector<float> fused(Vector<float> a, Vector<float> b, Vector<float> c) {
+  return _mm512_fmadd_ps(a, b, c);
+}
+inline Vector<double> fused(Vector<double> a, Vector<double> b, Vector<double> c) {
+  return _mm512_fmadd_pd(a, b, c);
+}
+#elif defined(__FMA__)
+inline Vector<float> fused(Vector<float> a, Vector<float> b, Vector<float> c) {
+  return _mm256_fmadd_ps(a, b, c);
+}
+inline Vector<double> fused(Vector<double> a, Vector<double> b, Vector<double> c) {
+  return _mm256_fmadd_pd(a, b, c);
+}
+#else
+inline Vector<float> fused(Vector<float> a, Vector<float> b, Vector<float> c) { return a * b + c; }
+inline Vector<double> fused(Vector<double> a, Vector<double> b, Vector<double> c) { return a * b + c; }
+#endif
+
+template <class T>
+Vector<T> load(const T* from) {
+  Vector<T> vector;
+  __builtin_memcpy(&vector, from, sizeof vector);
+  return vector;
+}
+
+template <class T>
+void store(T* to, Vector<T> vector) {
+  __builtin_memcpy(to, &vector, sizeof vector);
+}
+
+template <class T>
+Vector<T> load_part(const T* from, int64_t count) {
+  Vector<T> vector = {};
+  for (int64_t i = 0; i < count; ++i) vector[i] = from[i];
+  return vector;
+}
+
+template <class T>
+void store_part(T* to, int64_t count, Vector<T> vector) {
+  for (int64_t i = 0; i < count; ++i) to[i] = vector[i];
+}
+
+/// Four rows of four: 4 loads, 8 shuffles and 4 stores instead of 16 loads and 16 stores far apart.
+template <class T>
+void transpose_square(const T* x, int64_t x_row, T* y, int64_t y_row) {
+  typedef T Four __attribute__((vector_size(4 * sizeof(T))));
+  Four row[4];
+  for (int i = 0; i < 4; ++i) __builtin_memcpy(&row[i], x + i * x_row, sizeof(Four));
+  const Four left01 = __builtin_shufflevector(row[0], row[1], 0, 4, 1, 5);
+  const Four left23 = __builtin_shufflevector(row[2], row[3], 0, 4, 1, 5);
+  const Four right01 = __builtin_shufflevector(row[0], row[1], 2, 6, 3, 7);
+  const Four right23 = __builtin_shufflevector(row[2], row[3], 2, 6, 3, 7);
+  const Four column[4] = {__builtin_shufflevector(left01, left23, 0, 1, 4, 5),
+                          __builtin_shufflevector(left01, left23, 2, 3, 6, 7),
+                          __builtin_shufflevector(right01, right23, 0, 1, 4, 5),
+                          __builtin_shufflevector(right01, right23, 2, 3, 6, 7)};
+  for (int i = 0; i < 4; ++i) __builtin_memcpy(y + i * y_row, &column[i], sizeof(Four));
+}
+
+template <class T>
+void transpose(int64_t rows, int64_t columns, const T* x, int64_t x_row, T* y, int64_t y_row) {
+  const int64_t square_rows = rows / 4 * 4, square_columns = columns / 4 * 4;
+  for (int64_t i = 0; i < rows; ++i) {
+    const bool squares = i < square_rows;
+    if (squares && i % 4 == 0) {
+      for (int64_t j = 0; j < square_columns; j += 4)
+        transpose_square(x + i * x_row + j, x_row, y + j * y_row + i, y_row);
+    }
+    for (int64_t j = squares ? square_columns : 0; j < columns; ++j) y[j * y_row + i] = x[i * x_row + j];
+  }
+}
+
+/// A panel of a and where the columns of b and c that belong to it begin.
+template <class T>
+struct Panel {
+  int64_t k;
+  const T* a;
+  int64_t a_row, a_k;
+  const T* b;
+  int64_t b_row;
+  bool add;
+  T* c;
+  int64_t c_row;
+};
+
+template <int rows, int vectors, class T>
+void tile(const Panel<T>& o, int64_t column) {
+  Vector<T> sum[rows][vectors];
+  for (int i = 0; i < rows; ++i)
+    for (int j = 0; j < vectors; ++j) sum[i][j] = Vector<T>{};
+  const T* b = o.b + column;
+  for (int64_t l = 0; l < o.k; ++l) {
+    Vector<T> line[vectors];
+    for (int j = 0; j < vectors; ++j) line[j] = load(b + l * o.b_row + j * kLanes<T>);
+    for (int i = 0; i < rows; ++i) {
+      const Vector<T> broadcast = Vector<T>{} + o.a[i * o.a_row + l * o.a_k];
+      for (int j = 0; j < vectors; ++j) sum[i][j] = fused(broadcast, line[j], sum[i][j]);
+    }
+  }
+  for (int i = 0; i < rows; ++i)
+    for (int j = 0; j < vectors; ++j) {
+      T* c = o.c + i * o.c_row + column + j * kLanes<T>;
+      store(c, o.add ? load(c) + sum[i][j] : sum[i][j]);
+    }
+}
+
+/// The last columns, fewer than a vector has lanes.
+template <int rows, class T>
+void narrow_tile(const Panel<T>& o, int64_t column, int64_t count) {
+  Vector<T> sum[rows];
+  for (int i = 0; i < rows; ++i) sum[i] = Vector<T>{};
+  for (int64_t l = 0; l < o.k; ++l) {
+    const Vector<T> line = load_part(o.b + l * o.b_row + column, count);
+    for (int i = 0; i < rows; ++i) sum[i] = fused(Vector<T>{} + o.a[i * o.a_row + l * o.a_k], line, sum[i]);
+  }
+  for (int i = 0; i < rows; ++i) {
+    T* c = o.c + i * o.c_row + column;
+    store_part(c, count, o.add ? load_part(c, count) + sum[i] : sum[i]);
+  }
+}
+
+template <int rows, class T>
+void panel(const Panel<T>& o, int64_t n) {
+  constexpr int64_t wide = kTileVectors * kLanes<T>;
+  int64_t column = 0;
+  for (; column + wide <= n; column += wide) tile<rows, kTileVectors>(o, column);
+  for (; column + kLanes<T> <= n; column += kLanes<T>) tile<rows, 1>(o, column);
+  if (column < n) narrow_tile<rows>(o, column, n - column);
+}
+
+/// panel<rows>, found by trying kTileRows, kTileRows - 1, ...
+template <int candidate, class T>
+void choose_panel(int64_t rows, const Panel<T>& o, int64_t n) {
+  if constexpr (candidate > 0) {
+    if (rows == candidate) return panel<candidate>(o, n);
+    choose_panel<candidate - 1>(rows, o, n);
+  }
+}
+
+template <class T>
+void multiply(int64_t rows, int64_t n, int64_t k, const T* a, int64_t a_row, int64_t a_k, const T* b,
+              int64_t b_row, bool add, T* c, int64_t c_row) {
+  choose_panel<kTileRows>(rows, Panel<T>{k, a, a_row, a_k, b, b_row, add, c, c_row}, n);
+}
+
+// Rows of scores are worked on in whole vectors, their margin included: a causal row has any length, and the
+// remainder loops would take as long as the row.
+constexpr int64_t kRowStep = 16;
+
+inline int64_t whole_vectors(int64_t n) { return (n + kRowStep - 1) / kRowStep * kRowStep; }
+
+template <class T>
+void zero_margin(int64_t n, T* row) {
+  for (int64_t i = n; i < n + kAttentionMargin; ++i) row[i] = 0;
+}
+
+template <class T>
+T attention_exponentials(int64_t n, T* s, T scale, T* max) {
+  const int64_t end = whole_vectors(n);
+  for (int64_t i = n; i < end; ++i) s[i] = s[0];
+  Vector<T> largest = Vector<T>{} + *max;
+  for (int64_t i = 0; i < end; i += kLanes<T>) {
+    const Vector<T> x = load(s + i) * scale;
+    largest = x > largest ? x : largest;
+  }
+  for (int lane = 0; lane < kLanes<T>; ++lane) *max = largest[lane] > *max ? largest[lane] : *max;
+  // -inf - -inf is NaN, where exp should give 0.
+  const T base = *max == -__builtin_huge_val() ? T{0} : *max;
+  largest == -__builtin_huge_val() ? T{0} : largest;  // -inf - -inf is NaN, where exp should give 0
+#pragma omp simd
+  for (int64_t i = 0; i < end; ++i) s[i] = exp_(s[i] * scale - base);
+  zero_margin(n, s);
+  T sum = 0;
+#pragma omp simd reduction(+ : sum)
+  for (int64_t i = 0; i < end; ++i) sum += s[i];
+  return sum;
+}
+
+template <bool kDropout, class T>
+void row_gradients(int64_t n, T* s, T* g, T scale, T lse, T delta, const T* factor) {
+#pragma omp simd
+  for (int64_t i = 0; i < whole_vectors(n); ++i) {
+    const T p = exp_(s[i] * scale - lse), f = kDropout ? factor[i] : T{1};
+    g[i] = scale * p * (g[i] * f - delta);
+    s[i] = p * f;
+  }
+  zero_margin(n, s);
+  zero_margin(n, g);
+}
+
+template <class T>
+void attention_gradients(int64_t n, T* s, T* g, T scale, T lse, T delta, const T* factor) {
+  if (factor) {
+    row_gradients<true>(n, s, g, scale, lse, delta, factor);
+  } else {
+    row_gradients<false>(n, s, g, scale, lse, delta, factor);
+  }
+}
+
+template <class T>
+constexpr AttentionLoops<T> attention_loops() {
+  return {kTileRows, multiply<T>, transpose<T>, attention_exponentials<T>, attention_gradients<T>};
+}
+
+}  // namespace gradus::kernels::GRADUS_LEVEL

@@ -1,0 +1,203 @@
+// Loops over one row: sums, softmax and its relatives, layer normalisation, the gradient of cross-entropy.
+#pragma once
+
+#include "gradus/autograd/kernels/levels/math.hpp"
+
+namespace gradus::kernels::GRADUS_LEVEL {
+
+constexpr int64_t kSumBlock = 1024;  // elements that are added up in a row before sums are added to sums
+
+template <class T>
+T plain_sum(int64_t n, const T* x) {
+  T total = 0;
+#pragma omp simd reduction(+ : total)
+  for (int64_t i = 0; i < n; ++i) total += x[i];
+  return total;
+}
+
+// Pairwise over blocks: the error grows with the logarithm of n (Higham, 1993). Sums of equal size wait for each other
+// in a stack, as bits do in a counter.
+template <class T>
+T sum(int64_t n, const T* x) {
+  if (n <= kSumBlock) return plain_sum(n, x);
+  T waiting[64];
+  int depth = 0;
+  uint64_t count = 0;
+  for (int64_t i = 0; i < n; i += kSumBlock) {
+    T part = plain_sum(n - i < kSumBlock ? n - i : kSumBlock, x + i);
+    for (uint64_t bits = count++; bits & 1; bits >>= 1) part = waiting[--depth] + part;
+    waiting[depth++] = part;
+  }
+  T total = waiting[--depth];
+  while (depth > 0) total = waiting[--depth] + total;
+  return total;
+}
+
+template <class T>
+void add_rows(int64_t rows, int64_t cols, T* out, const T* x, int64_t row_stride) {
+  for (int64_t r = 0; r < rows; ++r) {
+    const T* row = x + r * row_stride;
+#pragma omp simd
+    for (int64_t c = 0; c < cols; ++c) out[c] += row[c];
+  }
+}
+
+// Passes over NaN.
+template <class T>
+T largest_number(int64_t n, const T* x) {
+  T largest = -__builtin_huge_val();
+#pragma omp simd reduction(max : largest)
+  for (int64_t i = 0; i < n; ++i) largest = x[i] > largest ? x[i] : largest;
+  return largest;
+}
+
+template <class T>
+T max(int64_t n, const T* x) {
+  int32_t strange = 0;
+#pragma omp simd reduction(| : strange)
+  for (int64_t i = 0; i < n; ++i) strange |= x[i] != x[i] ? 1 : 0;
+  return strange ? static_cast<T>(__builtin_nan("")) : largest_number(n, x);
+}
+
+// The sum of exp(x - shift). A NaN in x gets into it.
+template <class T>
+T sum_of_exponentials(int64_t n, const T* x, T shift) {
+  T total = 0;
+#pragma omp simd reduction(+ : total)
+  for (int64_t i = 0; i < n; ++i) total += exp_(x[i] - shift);
+  return total;
+}
+
+template <class T>
+void softmax(int64_t cols, T* y, const T* x) {
+  const T largest = largest_number(cols, x);
+  T total = 0;
+#pragma omp simd reduction(+ : total)
+  for (int64_t i = 0; i < cols; ++i) {
+    y[i] = exp_(x[i] - largest);
+    total += y[i];
+  }
+  const T scale = T{1} / total;
+#pragma omp simd
+  for (int64_t i = 0; i < cols; ++i) y[i] *= scale;
+}
+
+// The two parts of logsumexp: what is taken off before exp, and the logarithm of the sum. Apart they keep the digits of
+// x - logsumexp(x) where x is large. Infinities are not taken off, as inf - inf would be NaN.
+template <class T>
+struct LogSum {
+  T shift, log;
+};
+
+template <class T>
+LogSum<T> log_sum(int64_t n, const T* x) {
+  const T largest = largest_number(n, x);
+  const T shift = largest - largest == T{0} ? largest : T{0};
+  return {shift, std::log(sum_of_exponentials(n, x, shift))};
+}
+
+template <class T>
+T logsumexp(int64_t cols, const T* x) {
+  const LogSum<T> parts = log_sum(cols, x);
+  return parts.shift + parts.log;
+}
+
+template <class T>
+void log_softmax(int64_t cols, T* y, const T* x) {
+  const LogSum<T> parts = log_sum(cols, x);
+#pragma omp simd
+  for (int64_t i = 0; i < cols; ++i) y[i] = (x[i] - parts.shift) - parts.log;
+}
+
+template <class T>
+T cross_entropy(int64_t classes, const T* x, int64_t target, T* lse) {
+  const LogSum<T> parts = log_sum(classes, x);
+  *lse = parts.shift + parts.log;
+  return target < 0 ? T{0} : parts.log - (x[target] - parts.shift);
+}
+
+template <class T>
+void softmax_grad(int64_t cols, T* gx, const T* gy, const T* y) {
+  T along = 0;
+#pragma omp simd reduction(+ : along)
+  for (int64_t i = 0; i < cols; ++i) along += gy[i] * y[i];
+#pragma omp simd
+  for (int64_t i = 0; i < cols; ++i) gx[i] = y[i] * (gy[i] - along);
+}
+
+template <class T>
+void log_softmax_grad(int64_t cols, T* gx, const T* gy, const T* y) {
+  const T total = sum(cols, gy);
+#pragma omp simd
+  for (int64_t i = 0; i < cols; ++i) gx[i] = gy[i] - exp_(y[i]) * total;
+}
+
+// The mean is rounded, so a little is left in x - mean; taking that off too makes a constant row exactly zero and keeps
+// the digits of rows that lie far from zero.
+template <class T>
+void layer_norm(int64_t cols, T eps, T* y, T* mean, T* rstd, const T* x, const T* weight, const T* bias) {
+  const auto count = static_cast<T>(cols);
+  const T near = sum(cols, x) / count;
+  T rest = 0, squares = 0;
+#pragma omp simd reduction(+ : rest, squares)
+  for (int64_t i = 0; i < cols; ++i) {
+    const T d = x[i] - near;
+    rest += d;
+    squares += d * d;
+  }
+  rest /= count;
+  const T r = T{1} / std::sqrt(std::fmax(squares / count - rest * rest, T{0}) + eps);
+  *mean = near + rest;
+  *rstd = r;
+  if (weight && bias) {
+#pragma omp simd
+    for (int64_t i = 0; i < cols; ++i) y[i] = (x[i] - near - rest) * r * weight[i] + bias[i];
+    return;
+  }
+#pragma omp simd
+  for (int64_t i = 0; i < cols; ++i) y[i] = (x[i] - near - rest) * r;
+  if (weight) {
+#pragma omp simd
+    for (int64_t i = 0; i < cols; ++i) y[i] *= weight[i];
+  }
+  if (bias) {
+#pragma omp simd
+    for (int64_t i = 0; i < cols; ++i) y[i] += bias[i];
+  }
+}
+
+// gx = rstd * (g - mean(g) - xhat * mean(g * xhat)), g = gy * weight.
+template <class T>
+void layer_norm_gx(int64_t cols, T* gx, const T* gy, const T* x, T mean, T rstd, const T* weight) {
+  T sum_g = 0, sum_gx = 0;
+#pragma omp simd reduction(+ : sum_g, sum_gx)
+  for (int64_t i = 0; i < cols; ++i) {
+    const T g = weight ? gy[i] * weight[i] : gy[i];
+    gx[i] = g;
+    sum_g += g;
+    sum_gx += g * ((x[i] - mean) * rstd);
+  }
+  const T mean_g = sum_g / static_cast<T>(cols), mean_gx = sum_gx / static_cast<T>(cols);
+#pragma omp simd
+  for (int64_t i = 0; i < cols; ++i) gx[i] = rstd * (gx[i] - mean_g - (x[i] - mean) * rstd * mean_gx);
+}
+
+template <class T>
+void layer_norm_gw(int64_t cols, T* gw, T* gb, const T* gy, const T* x, T mean, T rstd) {
+  if (gw) {
+#pragma omp simd
+    for (int64_t i = 0; i < cols; ++i) gw[i] += gy[i] * ((x[i] - mean) * rstd);
+  }
+  if (gb) {
+#pragma omp simd
+    for (int64_t i = 0; i < cols; ++i) gb[i] += gy[i];
+  }
+}
+
+template <class T>
+void cross_entropy_grad(int64_t classes, T* gx, T scale, const T* x, T lse) {
+#pragma omp simd
+  for (int64_t i = 0; i < classes; ++i) gx[i] = scale * exp_(x[i] - lse);
+}
+
+}  // namespace gradus::kernels::GRADUS_LEVEL

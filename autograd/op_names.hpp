@@ -1,0 +1,96 @@
+// The closed list of operations. Recording one that is not in it does not compile, and the gradient-check
+// suite fails for a name that has no case: an op cannot forget its check.
+#pragma once
+
+#include <array>
+#include <string_view>
+
+namespace gradus {
+
+/// Ops that stand in graphs: each has a gradient rule of its own.
+inline constexpr auto kRecordedOps = std::to_array<std::string_view>({
+    "add",
+    "sub",
+    "mul",
+    "div",
+    "pow",
+    "maximum",
+    "minimum",
+    "neg",
+    "abs",
+    "exp",
+    "log",
+    "sqrt",
+    "rsqrt",
+    "tanh",
+    "sigmoid",
+    "relu",
+    "gelu",
+    "silu",
+    "sin",
+    "cos",
+    "erf",
+    "clamp",
+    "where",
+    "masked_fill",
+    "softmax",
+    "log_softmax",
+    "logsumexp",
+    "sum",
+    "amax",
+    "amin",
+    "cumsum",
+    "matmul",
+    "linear",
+    "permute",
+    "reshape",
+    "expand",
+    "squeeze",
+    "unsqueeze",
+    "slice",
+    "pad",
+    "contiguous",
+    "to",
+    "cat",
+    "index_add",
+    "index_select",
+    "gather",
+    "scatter_add",
+    "tril",
+    "triu",
+    "layer_norm",
+    "dropout",
+    "cross_entropy",
+    "scaled_dot_product_attention",
+});
+
+/// Ops made of the ones above; they have cases of their own all the same.
+inline constexpr auto kComposedOps = std::to_array<std::string_view>({
+    "mean",
+    "var",
+    "transpose",
+    "stack",
+    "split",
+    "select",
+    "embedding",
+    "mse_loss",
+});
+
+/// The name of a recorded op, checked while compiling.
+struct OpName {
+  /// An op of the user's own; `text` must live as long as the program, as a literal does.
+  static constexpr OpName custom(std::string_view text) { return OpName(text, Unchecked{}); }
+
+  consteval OpName(const char* text) : name(text) {  // NOLINT: a string literal is the natural spelling
+    bool known = false;
+    for (const std::string_view op : kRecordedOps) known = known || op == name;
+    if (!known) throw "this op is not in kRecordedOps";
+  }
+  std::string_view name;
+
+ private:
+  struct Unchecked {};
+  constexpr OpName(std::string_view text, Unchecked) : name(text) {}
+};
+
+}  // namespace gradus

@@ -1,0 +1,89 @@
+#include "gradus/autograd/ops.hpp"
+#include "gradus/autograd/ops/check.hpp"
+#include "gradus/autograd/raw.hpp"
+#include "gradus/autograd/record.hpp"
+
+namespace gradus {
+namespace {
+
+using kernels::Binary;
+
+Tensor values(OpName op, Binary kernel, const Tensor& a, const Tensor& b) {
+  check_same_dtype(op.name, a, b);
+  if (a.shape() != b.shape()) broadcast_shapes(op.name, a.shape(), b.shape());
+  return raw::binary(kernel, a, b);
+}
+
+// The number as a 0-d tensor that goes with x.
+Tensor number(const Tensor& x, double value) { return full({}, value, x.dtype()); }
+
+Tensor pass(const Tensor& gy) { return gy; }
+
+// Of maximum(a, b) for a: all where a is larger, half where they are equal. loses(a, b) says where b is
+// larger.
+Tensor share(const Tensor& gy, const Tensor& a, const Tensor& b,
+             Tensor (*loses)(const Tensor&, const Tensor&)) {
+  return masked_fill(where(eq(a, b), gy * 0.5, gy), loses(a, b), 0.0);
+}
+
+}  // namespace
+
+Tensor add(const Tensor& a, const Tensor& b) {
+  return record("add", values("add", Binary::add, a, b), {{a, pass}, {b, pass}});
+}
+
+Tensor sub(const Tensor& a, const Tensor& b) {
+  return record("sub", values("sub", Binary::sub, a, b),
+                {{a, pass}, {b, [](const Tensor& gy) { return neg(gy); }}});
+}
+
+Tensor mul(const Tensor& a, const Tensor& b) {
+  return record("mul", values("mul", Binary::mul, a, b),
+                {{a, [b = Saved(b)](const Tensor& gy) { return gy * b; }},
+                 {b, [a = Saved(a)](const Tensor& gy) { return gy * a; }}});
+}
+
+Tensor div(const Tensor& a, const Tensor& b) {
+  return record("div", values("div", Binary::div, a, b),
+                {{a, [b = Saved(b)](const Tensor& gy) { return gy / b; }},
+                 {b, [b = Saved(b)](const Tensor& gy, const Tensor& y) { return neg(gy * y / b); }}});
+}
+
+Tensor pow(const Tensor& base, const Tensor& exponent) {
+  return record(
+      "pow", values("pow", Binary::pow, base, exponent),
+      {{base,
+        [base = Saved(base), exponent = Saved(exponent)](const Tensor& gy) {
+          const Tensor slope = *exponent * pow(base, *exponent - 1.0);
+          return gy * where(eq(exponent, 0.0), number(gy, 0.0), slope);  // not 0 * inf at base 0
+        }},
+       {exponent, [base = Saved(base), exponent = Saved(exponent)](const Tensor& gy, const Tensor& y) {
+          const Tensor zero = number(gy, 0.0);
+          const Tensor at_zero = where(ge(exponent, 0.0), zero, y * log(base));
+          return gy * where(eq(base, 0.0), at_zero, y * log(base));
+        }}});
+}
+
+Tensor maximum(const Tensor& a, const Tensor& b) {
+  return record("maximum", values("maximum", Binary::maximum, a, b),
+                {{a, [a = Saved(a), b = Saved(b)](const Tensor& gy) { return share(gy, a, b, lt); }},
+                 {b, [a = Saved(a), b = Saved(b)](const Tensor& gy) { return share(gy, b, a, lt); }}});
+}
+
+Tensor minimum(const Tensor& a, const Tensor& b) {
+  return record("minimum", values("minimum", Binary::minimum, a, b),
+                {{a, [a = Saved(a), b = Saved(b)](const Tensor& gy) { return share(gy, a, b, gt); }},
+                 {b, [a = Saved(a), b = Saved(b)](const Tensor& gy) { return share(gy, b, a, gt); }}});
+}
+
+Tensor operator+(const Tensor& a, double b) { return add(a, number(a, b)); }
+Tensor operator-(const Tensor& a, double b) { return sub(a, number(a, b)); }
+Tensor operator*(const Tensor& a, double b) { return mul(a, number(a, b)); }
+Tensor operator/(const Tensor& a, double b) { return div(a, number(a, b)); }
+Tensor operator+(double a, const Tensor& b) { return add(number(b, a), b); }
+Tensor operator-(double a, const Tensor& b) { return sub(number(b, a), b); }
+Tensor operator*(double a, const Tensor& b) { return mul(number(b, a), b); }
+Tensor operator/(double a, const Tensor& b) { return div(number(b, a), b); }
+Tensor pow(const Tensor& base, double exponent) { return pow(base, number(base, exponent)); }
+
+}  // namespace gradus

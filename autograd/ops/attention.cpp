@@ -1,0 +1,114 @@
+#include "gradus/autograd/kernels/attention.hpp"
+
+#include <cmath>
+
+#include "gradus/autograd/kernels/dropout.hpp"
+#include "gradus/autograd/ops.hpp"
+#include "gradus/autograd/ops/check.hpp"
+#include "gradus/autograd/raw.hpp"
+#include "gradus/autograd/record.hpp"
+
+namespace gradus {
+namespace {
+
+using kernels::AttentionShape;
+using kernels::View4;
+
+View4 strides_of(const Tensor& t) { return {t.strides()[0], t.strides()[1], t.strides()[2]}; }
+
+// The kernel walks batch, heads and rows by strides, but wants each row packed.
+Tensor with_packed_rows(const Tensor& t) { return t.strides()[3] == 1 || t.size(3) == 1 ? t : raw::clone(t); }
+
+// (B, nh, T, hs) laid out as (B, T, nh, hs), so that joining the heads afterwards is a view.
+Tensor empty_heads_inside(const Shape& s, DType dtype) {
+  return empty({s[0], s[2], s[1], s[3]}, dtype).transpose(1, 2);
+}
+
+// The gradients in public ops, which can be differentiated again. Masked scores get a large finite number
+// instead of -inf, and masked weights are cleared afterwards: a row that may attend to nothing stays finite.
+std::vector<Tensor> composed_gradients(const AttentionShape& s, const Tensor& gy, const Tensor& q,
+                                       const Tensor& k, const Tensor& v) {
+  Tensor scores = matmul(q, k.mT()) * s.scale;
+  Tensor weights;
+  if (s.causal) {
+    const Tensor hidden = eq(tril(ones({s.q_len, s.k_len}, q.dtype()), s.k_len - s.q_len), 0.0);
+    weights = masked_fill(softmax(masked_fill(scores, hidden, -1e30), -1), hidden, 0.0);
+  } else {
+    weights = softmax(scores, -1);
+  }
+  Tensor drop = ones({}, q.dtype());
+  if (s.dropout > 0.0) {
+    // What the kernel multiplied the weights by: dropout of ones over the same words.
+    const Tensor every = ones({s.batch, s.heads, s.q_len, s.k_len}, q.dtype());
+    drop = empty(every.shape(), q.dtype());
+    dispatch_float("scaled_dot_product_attention", q.dtype(), [&]<class T>() {
+      kernels::dropout(every.numel(), drop.mutable_data<T>(), every.data<T>(), s.dropout, s.key, s.offset);
+    });
+  }
+  const Tensor gv = matmul((weights * drop).mT(), gy);
+  const Tensor gw = matmul(gy, v.mT()) * drop * weights;
+  const Tensor gs = (gw - weights * sum(gw, {-1}, /*keepdim=*/true)) * s.scale;
+  return {matmul(gs, k), matmul(gs.mT(), q), gv};
+}
+
+void check_attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options) {
+  constexpr std::string_view op = "scaled_dot_product_attention";
+  check_floating(op, q);
+  check_same_dtype(op, q, k);
+  check_same_dtype(op, q, v);
+  const bool fits = q.dim() == 4 && k.dim() == 4 && v.shape() == k.shape() && q.size(0) == k.size(0) &&
+                    q.size(1) == k.size(1) && q.size(3) == k.size(3);
+  if (!fits)
+    fail(op, "needs q (B, nh, T, hs), k and v (B, nh, S, hs), got ", q.shape(), ", ", k.shape(), " and ",
+         v.shape(), ".");
+  if (!(options.dropout >= 0.0 && options.dropout < 1.0))
+    fail(op, "dropout must be in [0, 1), got ", options.dropout, ".");
+  if (options.dropout > 0.0 && !options.generator) fail(op, "dropout needs a generator to draw from.");
+}
+
+}  // namespace
+
+Tensor scaled_dot_product_attention(const Tensor& q, const Tensor& k, const Tensor& v,
+                                    const AttentionOptions& options) {
+  check_attention(q, k, v, options);
+  AttentionShape s{};
+  s.batch = q.size(0);
+  s.heads = q.size(1);
+  s.q_len = q.size(2);
+  s.k_len = k.size(2);
+  s.head_size = q.size(3);
+  s.causal = options.causal;
+  s.scale = options.scale.value_or(1.0 / std::sqrt(static_cast<double>(s.head_size)));
+  s.dropout = options.dropout;
+  if (s.dropout > 0.0) {
+    const Generator::Range words = options.generator->reserve(s.batch * s.heads * s.q_len * s.k_len);
+    s.key = words.key;
+    s.offset = words.block;
+  }
+  const Tensor qs = with_packed_rows(q), ks = with_packed_rows(k), vs = with_packed_rows(v);
+  Tensor out = empty_heads_inside(q.shape(), q.dtype());
+  Tensor lse = empty({s.batch, s.heads, s.q_len}, q.dtype());
+  dispatch_float("scaled_dot_product_attention", q.dtype(), [&]<class T>() {
+    kernels::attention(s, out.mutable_data<T>(), strides_of(out), lse.mutable_data<T>(), qs.data<T>(),
+                       strides_of(qs), ks.data<T>(), strides_of(ks), vs.data<T>(), strides_of(vs));
+  });
+  return record("scaled_dot_product_attention", out, {q, k, v},
+                [s, q = Saved(q), k = Saved(k), v = Saved(v), lse](const Tensor& gy, const Tensor& y, Needs) {
+                  if (grad_enabled()) return composed_gradients(s, gy, q, k, v);
+                  const Tensor g = with_packed_rows(gy), qp = with_packed_rows(q), kp = with_packed_rows(k),
+                               vp = with_packed_rows(v);
+                  Tensor gq = empty_heads_inside(q->shape(), q->dtype());
+                  Tensor gk = empty_heads_inside(k->shape(), q->dtype());
+                  Tensor gv = empty_heads_inside(v->shape(), q->dtype());
+                  dispatch_float("scaled_dot_product_attention", q->dtype(), [&]<class T>() {
+                    kernels::attention_grad(s, gq.mutable_data<T>(), strides_of(gq), gk.mutable_data<T>(),
+                                            strides_of(gk), gv.mutable_data<T>(), strides_of(gv), g.data<T>(),
+                                            strides_of(g), y.data<T>(), strides_of(y), lse.data<T>(),
+                                            qp.data<T>(), strides_of(qp), kp.data<T>(), strides_of(kp),
+                                            vp.data<T>(), strides_of(vp));
+                  });
+                  return std::vector<Tensor>{gq, gk, gv};
+                });
+}
+
+}  // namespace gradus

@@ -1,0 +1,72 @@
+#include "gradus/autograd/ops.hpp"
+#include "gradus/autograd/ops/check.hpp"
+#include "gradus/autograd/raw.hpp"
+#include "gradus/autograd/record.hpp"
+
+namespace gradus {
+namespace {
+
+using kernels::Compare;
+
+Tensor compare(std::string_view op, Compare kernel, const Tensor& a, const Tensor& b) {
+  check_same_dtype(op, a, b);
+  Tensor out = empty(broadcast_shapes(op, a.shape(), b.shape()), DType::boolean);
+  const auto loop = raw::loop_over<3>(out.shape(), {&out, &a, &b});
+  dispatch_any(a.dtype(), [&]<class T>() {
+    kernels::compare(kernel, loop, out.mutable_data<bool>(), a.data<T>(), b.data<T>());
+  });
+  return out;
+}
+
+void check_mask(std::string_view op, const Tensor& mask) {
+  check_defined(op, mask);
+  if (mask.dtype() != DType::boolean) fail(op, "the mask must be bool, got ", name(mask.dtype()), ".");
+}
+
+Tensor number(const Tensor& x, double value) { return full({}, value, x.dtype()); }
+
+}  // namespace
+
+Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b) {
+  check_mask("where", condition);
+  check_same_dtype("where", a, b);
+  const Shape shape =
+      broadcast_shapes("where", condition.shape(), broadcast_shapes("where", a.shape(), b.shape()));
+  Tensor out = empty(shape, a.dtype());
+  const auto loop = raw::loop_over<4>(shape, {&out, &condition, &a, &b});
+  dispatch_any(a.dtype(), [&]<class T>() {
+    kernels::where(loop, out.mutable_data<T>(), condition.data<bool>(), a.data<T>(), b.data<T>());
+  });
+  return record("where", out,
+                {{a, [c = Saved(condition)](const Tensor& gy) { return where(c, gy, number(gy, 0.0)); }},
+                 {b, [c = Saved(condition)](const Tensor& gy) { return where(c, number(gy, 0.0), gy); }}});
+}
+
+Tensor masked_fill(const Tensor& x, const Tensor& mask, double value) {
+  check_floating("masked_fill", x);
+  check_mask("masked_fill", mask);
+  if (broadcast_shapes("masked_fill", x.shape(), mask.shape()) != x.shape())
+    fail("masked_fill", "the mask must broadcast to x's shape ", x.shape(), ", got ", mask.shape(), ".");
+  Tensor out = empty(x.shape(), x.dtype());
+  const auto loop = raw::loop_over<3>(x.shape(), {&out, &x, &mask});
+  dispatch_float("masked_fill", x.dtype(), [&]<class T>() {
+    kernels::masked_fill(loop, out.mutable_data<T>(), x.data<T>(), mask.data<bool>(), static_cast<T>(value));
+  });
+  return record("masked_fill", out,
+                {{x, [mask = Saved(mask)](const Tensor& gy) { return masked_fill(gy, mask, 0.0); }}});
+}
+
+Tensor eq(const Tensor& a, const Tensor& b) { return compare("eq", Compare::eq, a, b); }
+Tensor ne(const Tensor& a, const Tensor& b) { return compare("ne", Compare::ne, a, b); }
+Tensor lt(const Tensor& a, const Tensor& b) { return compare("lt", Compare::lt, a, b); }
+Tensor le(const Tensor& a, const Tensor& b) { return compare("le", Compare::le, a, b); }
+Tensor gt(const Tensor& a, const Tensor& b) { return compare("gt", Compare::gt, a, b); }
+Tensor ge(const Tensor& a, const Tensor& b) { return compare("ge", Compare::ge, a, b); }
+Tensor eq(const Tensor& a, double b) { return eq(a, number(a, b)); }
+Tensor ne(const Tensor& a, double b) { return ne(a, number(a, b)); }
+Tensor lt(const Tensor& a, double b) { return lt(a, number(a, b)); }
+Tensor le(const Tensor& a, double b) { return le(a, number(a, b)); }
+Tensor gt(const Tensor& a, double b) { return gt(a, number(a, b)); }
+Tensor ge(const Tensor& a, double b) { return ge(a, number(a, b)); }
+
+}  // namespace gradus

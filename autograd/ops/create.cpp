@@ -1,0 +1,64 @@
+#include <algorithm>
+#include <cmath>
+
+#include "gradus/autograd/ops.hpp"
+#include "gradus/autograd/raw.hpp"
+
+namespace gradus {
+namespace {
+
+template <class T>
+Tensor from_values(const std::vector<T>& values, const Shape& shape) {
+  if (static_cast<int64_t>(values.size()) != shape.numel())
+    fail("tensor", "shape ", shape, " holds ", shape.numel(), " values, got ", values.size(), ".");
+  Tensor out = empty(shape, dtype_of<T>);
+  std::copy(values.begin(), values.end(), out.mutable_data<T>());
+  return out;
+}
+
+}  // namespace
+
+Tensor zeros(const Shape& shape, DType dtype) { return raw::full(shape, 0.0, dtype); }
+Tensor ones(const Shape& shape, DType dtype) { return raw::full(shape, 1.0, dtype); }
+Tensor full(const Shape& shape, double value, DType dtype) { return raw::full(shape, value, dtype); }
+
+Tensor arange(double start, double end, double step, DType dtype) {
+  const double count = std::ceil((end - start) / step);
+  if (!(count >= 0) || !std::isfinite(count))
+    fail("arange", "step must lead from start to end, got start ", start, ", end ", end, ", step ", step,
+         ".");
+  Tensor out = empty({static_cast<int64_t>(count)}, dtype);
+  dispatch_number("arange", dtype, [&]<class T>() {
+    T* first = out.mutable_data<T>();
+    for (int64_t i = 0; i < out.numel(); ++i)
+      first[i] = static_cast<T>(start + static_cast<double>(i) * step);
+  });
+  return out;
+}
+
+Tensor eye(int64_t n, DType dtype) {
+  Tensor out = zeros({n, n}, dtype);
+  dispatch_number("eye", dtype, [&]<class T>() {
+    T* first = out.mutable_data<T>();
+    for (int64_t i = 0; i < n; ++i) first[i * (n + 1)] = T{1};
+  });
+  return out;
+}
+
+Tensor tensor(const std::vector<float>& values, const Shape& shape) { return from_values(values, shape); }
+Tensor tensor(const std::vector<double>& values, const Shape& shape) { return from_values(values, shape); }
+Tensor tensor(const std::vector<int64_t>& values, const Shape& shape) { return from_values(values, shape); }
+Tensor tensor(const std::vector<bool>& values, const Shape& shape) { return from_values(values, shape); }
+
+Tensor matrix(std::initializer_list<std::initializer_list<float>> rows) {
+  const size_t columns = rows.size() ? rows.begin()->size() : 0;
+  std::vector<float> values;
+  for (const auto& row : rows) {
+    if (row.size() != columns)
+      fail("matrix", "all rows must be as long as the first (", columns, "), got one of ", row.size(), ".");
+    values.insert(values.end(), row);
+  }
+  return tensor(values, {static_cast<int64_t>(rows.size()), static_cast<int64_t>(columns)});
+}
+
+}  // namespace gradus

@@ -1,0 +1,162 @@
+#include "gradus/autograd/kernels/index.hpp"
+
+#include "gradus/autograd/ops.hpp"
+#include "gradus/autograd/ops/check.hpp"
+#include "gradus/autograd/ops/rows.hpp"
+#include "gradus/autograd/raw.hpp"
+#include "gradus/autograd/record.hpp"
+
+namespace gradus {
+
+void check_index(std::string_view op, const Tensor& index, int64_t size) {
+  check_defined(op, index);
+  if (index.dtype() != DType::int64) fail(op, "the index must be int64, got ", name(index.dtype()), ".");
+  const Tensor packed = raw::contiguous(index);
+  const int64_t* values = packed.data<int64_t>();
+  for (int64_t i = 0, n = packed.numel(); i < n; ++i)
+    if (values[i] < 0 || values[i] >= size)
+      fail(op, "index ", values[i], " (element ", i, ") is outside [0, ", size, ").");
+}
+
+namespace {
+
+int index_dim(std::string_view op, const Tensor& x, int64_t dim) {
+  check_defined(op, x);
+  if (x.dim() == 0) fail(op, "needs at least one dimension, got a scalar.");
+  return wrap_dim(op, dim, x.dim());
+}
+
+// total[:, index, :] += source, in place.
+void add_at(Tensor& total, int d, const Tensor& index, const Tensor& source) {
+  const Sides sides(total.shape(), d);
+  const Tensor i = raw::contiguous(index), s = raw::contiguous(source);
+  dispatch_float("index_add", total.dtype(), [&]<class T>() {
+    kernels::index_add(sides.outer, sides.size, sides.inner, i.numel(), total.mutable_data<T>(),
+                       i.data<int64_t>(), s.data<T>());
+  });
+}
+
+// gather and scatter_add allow an index smaller than x in the other dimensions: the part of x that it covers.
+Tensor covered(const Tensor& x, const Shape& index, int d) {
+  Tensor part = x;
+  for (int k = 0; k < x.dim(); ++k)
+    if (k != d && index[k] != x.shape()[k]) part = part.slice(k, 0, index[k]);
+  return part;
+}
+
+void check_covers(std::string_view op, const Tensor& x, const Tensor& index, int d) {
+  bool fits = index.dim() == x.dim();
+  for (int k = 0; fits && k < x.dim(); ++k) fits = k == d || index.shape()[k] <= x.shape()[k];
+  if (!fits)
+    fail(op, "the index must have x's dimensions and be no larger than x but along dim ", d, ", got index ",
+         index.shape(), " and x ", x.shape(), ".");
+}
+
+}  // namespace
+
+Tensor index_select(const Tensor& x, int64_t dim, const Tensor& index) {
+  const int d = index_dim("index_select", x, dim);
+  check_index("index_select", index, x.shape()[d]);
+  if (index.dim() != 1) fail("index_select", "the index must have one dimension, got ", index.shape(), ".");
+  const Tensor packed = raw::contiguous(x), i = raw::contiguous(index);
+  const Sides sides(x.shape(), d);
+  Shape shape = x.shape();
+  shape[d] = i.numel();
+  Tensor out = empty(shape, x.dtype());
+  dispatch_any(x.dtype(), [&]<class T>() {
+    kernels::index_select(sides.outer, sides.size, sides.inner, i.numel(), out.mutable_data<T>(),
+                          packed.data<T>(), i.data<int64_t>());
+  });
+  const auto spread = [d, shape = x.shape(), i = Saved(i)](const Tensor& gy) {
+    return index_add(zeros(shape, gy.dtype()), d, i, gy);
+  };
+  const auto add_to = [d, shape = x.shape(), i = Saved(i)](const Tensor& gy, Tensor& total) {
+    if (!total.defined()) total = zeros(shape, gy.dtype());
+    add_at(total, d, i, gy);
+  };
+  return record("index_select", out, {{x, spread, add_to}});
+}
+
+Tensor index_add(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source) {
+  const int d = index_dim("index_add", x, dim);
+  check_floating("index_add", x);
+  check_same_dtype("index_add", x, source);
+  check_index("index_add", index, x.shape()[d]);
+  Shape expected = x.shape();
+  expected[d] = index.numel();
+  if (index.dim() != 1 || source.shape() != expected)
+    fail("index_add", "needs index (n,) and a source like x with n along dim ", d, ", got index ",
+         index.shape(), ", source ", source.shape(), " and x ", x.shape(), ".");
+  Tensor out = raw::clone(x);
+  add_at(out, d, index, source);
+  return record("index_add", out,
+                {{x, [](const Tensor& gy) { return gy; }},
+                 {source, [d, i = Saved(index)](const Tensor& gy) { return index_select(gy, d, i); }}});
+}
+
+Tensor gather(const Tensor& x, int64_t dim, const Tensor& index) {
+  const int d = index_dim("gather", x, dim);
+  check_index("gather", index, x.shape()[d]);
+  check_covers("gather", x, index, d);
+  const Tensor part = covered(x, index.shape(), d);
+  const Tensor packed = raw::contiguous(part), i = raw::contiguous(index);
+  const Sides sides(part.shape(), d);
+  Tensor out = empty(index.shape(), x.dtype());
+  dispatch_any(x.dtype(), [&]<class T>() {
+    kernels::gather(sides.outer, sides.size, sides.inner, i.shape()[d], out.mutable_data<T>(),
+                    packed.data<T>(), i.data<int64_t>());
+  });
+  return record("gather", out, {{part, [d, shape = part.shape(), i = Saved(i)](const Tensor& gy) {
+                                   return scatter_add(zeros(shape, gy.dtype()), d, i, gy);
+                                 }}});
+}
+
+Tensor scatter_add(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source) {
+  const int d = index_dim("scatter_add", x, dim);
+  check_floating("scatter_add", x);
+  check_same_dtype("scatter_add", x, source);
+  check_index("scatter_add", index, x.shape()[d]);
+  check_covers("scatter_add", x, index, d);
+  bool enough = source.dim() == index.dim();
+  for (int k = 0; enough && k < index.dim(); ++k) enough = source.shape()[k] >= index.shape()[k];
+  if (!enough)
+    fail("scatter_add", "the source must be at least as large as the index, got ", source.shape(), " and ",
+         index.shape(), ".");
+  const Tensor used = covered(source, index.shape(), -1);
+  if (const Tensor part = covered(x, index.shape(), d); part.shape() != x.shape()) {
+    Tensor sums = scatter_add(zeros(part.shape(), x.dtype()), d, index, used);
+    for (int k = 0; k < x.dim(); ++k)
+      if (sums.shape()[k] != x.shape()[k]) sums = pad(sums, k, x.shape()[k], 0);
+    return x + sums;
+  }
+  const Tensor i = raw::contiguous(index), s = raw::contiguous(used);
+  const Sides sides(x.shape(), d);
+  Tensor out = raw::clone(x);
+  dispatch_float("scatter_add", x.dtype(), [&]<class T>() {
+    kernels::scatter_add(sides.outer, sides.size, sides.inner, i.shape()[d], out.mutable_data<T>(),
+                         i.data<int64_t>(), s.data<T>());
+  });
+  return record("scatter_add", out,
+                {{x, [](const Tensor& gy) { return gy; }},
+                 {used, [d, i = Saved(i)](const Tensor& gy) { return gather(gy, d, i); }}});
+}
+
+Tensor embedding(const Tensor& weight, const Tensor& index, std::optional<int64_t> padding_idx) {
+  check_floating("embedding", weight);
+  if (weight.dim() != 2) fail("embedding", "the weight must be (V, C), got ", weight.shape(), ".");
+  check_index("embedding", index, weight.size(0));
+  Tensor table = weight;
+  if (padding_idx) {
+    const Tensor rows = arange(0, static_cast<double>(weight.size(0))).unsqueeze(1);
+    const int64_t row = *padding_idx < 0 ? *padding_idx + weight.size(0) : *padding_idx;
+    if (row < 0 || row >= weight.size(0))
+      fail("embedding", "padding_idx must be a row of the weight ", weight.shape(), ", got ", *padding_idx,
+           ".");
+    table = where(eq(rows, static_cast<double>(row)), weight.detach(), weight);
+  }
+  Shape shape = index.shape();
+  shape.push_back(weight.size(1));
+  return index_select(table, 0, index.reshape({index.numel()})).reshape(shape);
+}
+
+}  // namespace gradus

@@ -1,0 +1,66 @@
+#include "gradus/autograd/ops.hpp"
+#include "gradus/autograd/ops/check.hpp"
+#include "gradus/autograd/raw.hpp"
+#include "gradus/autograd/record.hpp"
+
+namespace gradus {
+
+Tensor cat(const std::vector<Tensor>& tensors, int64_t dim) {
+  if (tensors.empty()) fail("cat", "needs at least one tensor.");
+  const Tensor& first = tensors.front();
+  check_defined("cat", first);
+  if (first.dim() == 0) fail("cat", "scalars cannot be joined. Hint: use stack().");
+  const int d = wrap_dim("cat", dim, first.dim());
+  Shape shape = first.shape();
+  shape[d] = 0;
+  std::vector<int64_t> sizes;
+  for (const Tensor& t : tensors) {
+    check_same_dtype("cat", first, t);
+    Shape other = t.shape();
+    if (other.size() == shape.size()) other[d] = first.shape()[d];
+    if (other != first.shape())
+      fail("cat", "shapes must be equal but for dim ", d, ", got ", first.shape(), " and ", t.shape(), ".");
+    sizes.push_back(t.shape()[d]);
+    shape[d] += sizes.back();
+  }
+  Tensor out = empty(shape, first.dtype());
+  int64_t start = 0;
+  for (const Tensor& t : tensors) {
+    Tensor part = out.slice(d, start, start + t.shape()[d]);
+    raw::copy_into(part, t);
+    start += t.shape()[d];
+  }
+  return record("cat", out, tensors,
+                [d, sizes](const Tensor& gy, const Tensor&, Needs) { return gy.split(sizes, d); });
+}
+
+Tensor stack(const std::vector<Tensor>& tensors, int64_t dim) {
+  if (tensors.empty()) fail("stack", "needs at least one tensor.");
+  std::vector<Tensor> rows;
+  for (const Tensor& t : tensors) {
+    check_same_dtype("stack", tensors.front(), t);
+    if (t.shape() != tensors.front().shape())
+      fail("stack", "shapes must be equal, got ", tensors.front().shape(), " and ", t.shape(), ".");
+    rows.push_back(t.unsqueeze(dim));
+  }
+  return cat(rows, wrap_dim("stack", dim, tensors.front().dim() + 1));
+}
+
+Tensor pad(const Tensor& x, int64_t dim, int64_t size, int64_t start, int64_t step) {
+  check_defined("pad", x);
+  if (x.dim() == 0) fail("pad", "a scalar has no dimension to pad.");
+  const int d = wrap_dim("pad", dim, x.dim());
+  const int64_t count = x.shape()[d];
+  if (start < 0 || step < 1 || (count > 0 && start + (count - 1) * step >= size))
+    fail("pad", count, " elements from ", start, " by ", step, " must lie in a dim of size ", size, ".");
+  Shape shape = x.shape();
+  shape[d] = size;
+  Tensor out = zeros(shape, x.dtype());
+  const int64_t end = count > 0 ? start + (count - 1) * step + 1 : start;
+  Tensor part = out.slice(d, start, end, step);
+  raw::copy_into(part, x);
+  return record("pad", out,
+                {{x, [d, start, end, step](const Tensor& gy) { return gy.slice(d, start, end, step); }}});
+}
+
+}  // namespace gradus

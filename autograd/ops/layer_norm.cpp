@@ -1,0 +1,71 @@
+#include "gradus/autograd/kernels/layer_norm.hpp"
+
+#include "gradus/autograd/ops.hpp"
+#include "gradus/autograd/ops/check.hpp"
+#include "gradus/autograd/raw.hpp"
+#include "gradus/autograd/record.hpp"
+
+namespace gradus {
+namespace {
+
+// The gradients in public ops: xhat = (x - mean) * rstd, g = gy * weight,
+// gx = rstd * (g - mean(g) - xhat * mean(g * xhat)), gw = gy * xhat, gb = gy, the latter two summed over
+// rows.
+std::vector<Tensor> composed_gradients(const Tensor& gy, const Tensor& x, const Tensor& weight,
+                                       const Dims& dims, double eps) {
+  const Tensor deviation = x - mean(x, dims, /*keepdim=*/true);
+  const Tensor rstd = rsqrt(mean(deviation * deviation, dims, /*keepdim=*/true) + eps);
+  const Tensor xhat = deviation * rstd;
+  const Tensor g = weight.defined() ? gy * weight : gy;
+  const Tensor gx = rstd * (g - mean(g, dims, true) - xhat * mean(g * xhat, dims, true));
+  return {gx, gy * xhat, gy};
+}
+
+}  // namespace
+
+Tensor layer_norm(const Tensor& x, const Shape& normalized_shape, const Tensor& weight, const Tensor& bias,
+                  double eps) {
+  check_floating("layer_norm", x);
+  const int n = normalized_shape.size();
+  if (n == 0 || n > x.dim() || Shape(x.shape().end() - n, x.shape().end()) != normalized_shape)
+    fail("layer_norm", "normalized_shape must be x's last dimensions, got ", normalized_shape, " and x ",
+         x.shape(), ".");
+  for (const Tensor& p : {weight, bias}) {
+    if (!p.defined()) continue;
+    check_same_dtype("layer_norm", x, p);
+    if (p.shape() != normalized_shape)
+      fail("layer_norm", "weight and bias must be ", normalized_shape, ", got ", p.shape(), ".");
+  }
+  const int64_t cols = normalized_shape.numel(), rows = cols == 0 ? 0 : x.numel() / cols;
+  const Tensor packed = raw::contiguous(x);
+  const Tensor w = weight.defined() ? raw::contiguous(weight) : weight;
+  const Tensor b = bias.defined() ? raw::contiguous(bias) : bias;
+  Tensor out = empty(x.shape(), x.dtype()), means = empty({rows}, x.dtype()),
+         rstds = empty({rows}, x.dtype());
+  dispatch_float("layer_norm", x.dtype(), [&]<class T>() {
+    kernels::layer_norm<T>(rows, cols, static_cast<T>(eps), out.mutable_data<T>(), means.mutable_data<T>(),
+                           rstds.mutable_data<T>(), packed.data<T>(), w.defined() ? w.data<T>() : nullptr,
+                           b.defined() ? b.data<T>() : nullptr);
+  });
+  Dims dims;
+  for (int d = 0; d < n; ++d) dims.push_back(x.dim() - n + d);
+  return record("layer_norm", out, {x, weight, bias},
+                [x = Saved(x), w = Saved(weight), means, rstds, normalized_shape, rows, cols, dims, eps](
+                    const Tensor& gy, const Tensor&, Needs needs) -> std::vector<Tensor> {
+                  if (grad_enabled()) return composed_gradients(gy, x, w, dims, eps);
+                  const Tensor g = raw::contiguous(gy), xs = raw::contiguous(x);
+                  const Tensor ws = w->defined() ? raw::contiguous(w) : *w;
+                  Tensor gx = needs[0] ? empty(x->shape(), x->dtype()) : Tensor();
+                  Tensor gw = needs[1] ? empty(normalized_shape, x->dtype()) : Tensor();
+                  Tensor gb = needs[2] ? empty(normalized_shape, x->dtype()) : Tensor();
+                  dispatch_float("layer_norm", x->dtype(), [&]<class T>() {
+                    const auto to = [](Tensor& t) { return t.defined() ? t.mutable_data<T>() : nullptr; };
+                    kernels::layer_norm_grad<T>(rows, cols, to(gx), to(gw), to(gb), g.data<T>(), xs.data<T>(),
+                                                means.data<T>(), rstds.data<T>(),
+                                                ws.defined() ? ws.data<T>() : nullptr);
+                  });
+                  return {gx, gw, gb};
+                });
+}
+
+}  // namespace gradus

@@ -1,0 +1,112 @@
+#include "gradus/autograd/kernels/softmax.hpp"
+
+#include <algorithm>
+
+#include "gradus/autograd/ops.hpp"
+#include "gradus/autograd/ops/check.hpp"
+#include "gradus/autograd/ops/rows.hpp"
+#include "gradus/autograd/record.hpp"
+
+namespace gradus {
+namespace raw {
+namespace {
+
+Tensor softmax(const Tensor& input, int dim) {
+  return along_rows(
+      dim,
+      [](int64_t rows, int64_t cols, Tensor& y, const Tensor& x) {
+        dispatch_float("softmax", x.dtype(),
+                       [&]<class T>() { kernels::softmax(rows, cols, y.mutable_data<T>(), x.data<T>()); });
+      },
+      input);
+}
+
+Tensor softmax_grad(const Tensor& upstream, const Tensor& output, int dim) {
+  return along_rows(
+      dim,
+      [](int64_t rows, int64_t cols, Tensor& gx, const Tensor& gy, const Tensor& y) {
+        dispatch_float("softmax", y.dtype(), [&]<class T>() {
+          kernels::softmax_grad(rows, cols, gx.mutable_data<T>(), gy.data<T>(), y.data<T>());
+        });
+      },
+      upstream, output);
+}
+
+Tensor log_softmax(const Tensor& input, int dim) {
+  return along_rows(
+      dim,
+      [](int64_t rows, int64_t cols, Tensor& y, const Tensor& x) {
+        dispatch_float("log_softmax", x.dtype(), [&]<class T>() {
+          kernels::log_softmax(rows, cols, y.mutable_data<T>(), x.data<T>());
+        });
+      },
+      input);
+}
+
+Tensor log_softmax_grad(const Tensor& upstream, const Tensor& output, int dim) {
+  return along_rows(
+      dim,
+      [](int64_t rows, int64_t cols, Tensor& gx, const Tensor& gy, const Tensor& y) {
+        dispatch_float("log_softmax", y.dtype(), [&]<class T>() {
+          kernels::log_softmax_grad(rows, cols, gx.mutable_data<T>(), gy.data<T>(), y.data<T>());
+        });
+      },
+      upstream, output);
+}
+
+}  // namespace
+}  // namespace raw
+
+Tensor softmax(const Tensor& x, int64_t dim) {
+  check_floating("softmax", x);
+  const int d = wrap_dim("softmax", dim, x.dim());
+  return record("softmax", raw::softmax(x, d), {{x, [d](const Tensor& gy, const Tensor& y) {
+                                                   if (!grad_enabled()) return raw::softmax_grad(gy, y, d);
+                                                   const Tensor p = gy * y;
+                                                   return p - y * sum(p, {d}, /*keepdim=*/true);
+                                                 }}});
+}
+
+Tensor log_softmax(const Tensor& x, int64_t dim) {
+  check_floating("log_softmax", x);
+  const int d = wrap_dim("log_softmax", dim, x.dim());
+  return record("log_softmax", raw::log_softmax(x, d), {{x, [d](const Tensor& gy, const Tensor& y) {
+                                                           if (!grad_enabled())
+                                                             return raw::log_softmax_grad(gy, y, d);
+                                                           return gy -
+                                                                  exp(y) * sum(gy, {d}, /*keepdim=*/true);
+                                                         }}});
+}
+
+Tensor logsumexp(const Tensor& x, const Dims& dims, bool keepdim) {
+  check_floating("logsumexp", x);
+  // The reduced dimensions go last, in one packed row.
+  bool reduced[kMaxDims] = {};
+  for (const int64_t d : dims) reduced[wrap_dim("logsumexp", d, x.dim())] = true;
+  if (dims.empty()) std::fill(reduced, reduced + kMaxDims, true);
+  std::vector<int64_t> order;
+  Shape kept, squeezed;
+  for (int d = 0; d < x.dim(); ++d) {
+    if (!reduced[d]) order.push_back(d);
+    if (!reduced[d]) squeezed.push_back(x.shape()[d]);
+    kept.push_back(reduced[d] ? 1 : x.shape()[d]);
+  }
+  for (int d = 0; d < x.dim(); ++d)
+    if (reduced[d]) order.push_back(d);
+  const Tensor rows = raw::contiguous(x.detach().permute(order));
+  Tensor out = empty(keepdim ? kept : squeezed, x.dtype());
+  dispatch_float("logsumexp", x.dtype(), [&]<class T>() {
+    const int64_t n = out.numel();
+    kernels::logsumexp(n, n == 0 ? 0 : rows.numel() / n, out.mutable_data<T>(), rows.data<T>());
+  });
+  return record("logsumexp", out, {{x, [x = Saved(x), kept](const Tensor& gy, const Tensor& y) {
+                                      // A slice of nothing but -inf has y = -inf: as a shift, any finite
+                                      // number gives its gradient 0.
+                                      const Tensor empty_slices =
+                                          eq(y.detach(), -std::numeric_limits<double>::infinity());
+                                      const Tensor shift = masked_fill(y, empty_slices, 0.0).reshape(kept);
+                                      return gy.reshape(kept) * exp(*x - shift);
+                                    }}});
+}
+
+}  // namespace gradus

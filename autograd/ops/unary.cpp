@@ -1,0 +1,148 @@
+#include <cmath>
+#include <numbers>
+
+#include "gradus/autograd/ops.hpp"
+#include "gradus/autograd/ops/check.hpp"
+#include "gradus/autograd/raw.hpp"
+#include "gradus/autograd/record.hpp"
+
+namespace gradus {
+namespace {
+
+using kernels::Binary;
+using kernels::Unary;
+
+Tensor values(OpName op, Unary kernel, const Tensor& x) {
+  check_floating(op.name, x);
+  return raw::unary(kernel, x);
+}
+
+// d gelu / dx for x * Phi(x): Phi(x) + x * phi(x).
+Tensor gelu_slope(const Tensor& x) {
+  const Tensor cdf = 0.5 * (1.0 + erf(x * (1.0 / std::numbers::sqrt2)));
+  const Tensor pdf = exp(-0.5 * (x * x)) * (0.5 * std::numbers::sqrt2 * std::numbers::inv_sqrtpi);
+  return cdf + x * pdf;
+}
+
+// d gelu / dx for 0.5 * x * (1 + tanh(u)), u = sqrt(2 / pi) * (x + 0.044715 x^3).
+Tensor gelu_tanh_slope(const Tensor& x) {
+  const double k = std::numbers::sqrt2 * std::numbers::inv_sqrtpi;
+  const Tensor square = x * x;
+  const Tensor t = tanh(k * (x + 0.044715 * (square * x)));
+  const Tensor du = k * (1.0 + 3 * 0.044715 * square);
+  return 0.5 * (1.0 + t) + 0.5 * x * (1.0 - t * t) * du;
+}
+
+}  // namespace
+
+Tensor neg(const Tensor& x) {
+  return record("neg", values("neg", Unary::neg, x), {{x, [](const Tensor& gy) { return neg(gy); }}});
+}
+
+Tensor abs(const Tensor& x) {
+  return record("abs", values("abs", Unary::abs, x),
+                {{x, [x = Saved(x)](const Tensor& gy) { return gy * sign(x); }}});
+}
+
+Tensor exp(const Tensor& x) {
+  return record("exp", values("exp", Unary::exp, x),
+                {{x, [](const Tensor& gy, const Tensor& y) { return gy * y; }}});
+}
+
+Tensor log(const Tensor& x) {
+  return record("log", values("log", Unary::log, x),
+                {{x, [x = Saved(x)](const Tensor& gy) { return gy / x; }}});
+}
+
+Tensor sqrt(const Tensor& x) {
+  return record("sqrt", values("sqrt", Unary::sqrt, x),
+                {{x, [](const Tensor& gy, const Tensor& y) { return gy / (2.0 * y); }}});
+}
+
+Tensor rsqrt(const Tensor& x) {
+  return record("rsqrt", values("rsqrt", Unary::rsqrt, x),
+                {{x, [](const Tensor& gy, const Tensor& y) { return -0.5 * gy * (y * y * y); }}});
+}
+
+Tensor tanh(const Tensor& x) {
+  return record("tanh", values("tanh", Unary::tanh, x), {{x, [](const Tensor& gy, const Tensor& y) {
+                                                            if (!grad_enabled())
+                                                              return raw::binary(Binary::tanh_grad, gy, y);
+                                                            return gy * (1.0 - y * y);
+                                                          }}});
+}
+
+Tensor sigmoid(const Tensor& x) {
+  return record("sigmoid", values("sigmoid", Unary::sigmoid, x), {{x, [](const Tensor& gy, const Tensor& y) {
+                                                                     if (!grad_enabled())
+                                                                       return raw::binary(
+                                                                           Binary::sigmoid_grad, gy, y);
+                                                                     return gy * (y * (1.0 - y));
+                                                                   }}});
+}
+
+Tensor relu(const Tensor& x) {
+  return record("relu", values("relu", Unary::relu, x), {{x, [x = Saved(x)](const Tensor& gy) {
+                                                            if (!grad_enabled())
+                                                              return raw::binary(Binary::relu_grad, gy, x);
+                                                            return masked_fill(gy, le(x, 0.0), 0.0);
+                                                          }}});
+}
+
+Tensor gelu(const Tensor& x, Gelu approximate) {
+  const bool exact = approximate == Gelu::none;
+  return record("gelu", values("gelu", exact ? Unary::gelu : Unary::gelu_tanh, x),
+                {{x, [x = Saved(x), exact](const Tensor& gy) {
+                    if (!grad_enabled())
+                      return raw::binary(exact ? Binary::gelu_grad : Binary::gelu_tanh_grad, gy, x);
+                    return gy * (exact ? gelu_slope(x) : gelu_tanh_slope(x));
+                  }}});
+}
+
+Tensor silu(const Tensor& x) {
+  return record("silu", values("silu", Unary::silu, x), {{x, [x = Saved(x)](const Tensor& gy) {
+                                                            if (!grad_enabled())
+                                                              return raw::binary(Binary::silu_grad, gy, x);
+                                                            const Tensor s = sigmoid(x);
+                                                            return gy * (s * (1.0 + *x * (1.0 - s)));
+                                                          }}});
+}
+
+Tensor sin(const Tensor& x) {
+  return record("sin", values("sin", Unary::sin, x),
+                {{x, [x = Saved(x)](const Tensor& gy) { return gy * cos(x); }}});
+}
+
+Tensor cos(const Tensor& x) {
+  return record("cos", values("cos", Unary::cos, x),
+                {{x, [x = Saved(x)](const Tensor& gy) { return neg(gy * sin(x)); }}});
+}
+
+Tensor erf(const Tensor& x) {
+  return record("erf", values("erf", Unary::erf, x),
+                {{x, [x = Saved(x)](const Tensor& gy) {
+                    return gy * (2.0 * std::numbers::inv_sqrtpi * exp(neg(*x * x)));
+                  }}});
+}
+
+Tensor clamp(const Tensor& x, double min, double max) {
+  check_floating("clamp", x);
+  if (std::isnan(min) || std::isnan(max))
+    fail("clamp", "the bounds must be numbers, got ", min, " and ", max, ".");
+  Tensor out = empty(x.shape(), x.dtype());
+  const auto loop = raw::loop_over<2>(x.shape(), {&out, &x});
+  dispatch_float("clamp", x.dtype(), [&]<class T>() {
+    kernels::clamp(loop, out.mutable_data<T>(), x.data<T>(), static_cast<T>(min), static_cast<T>(max));
+  });
+  return record("clamp", out, {{x, [x = Saved(x), min, max](const Tensor& gy) {
+                                  const Tensor zero = full({}, 0.0, gy.dtype());
+                                  return where(ge(x, min), where(le(x, max), gy, zero), zero);
+                                }}});
+}
+
+Tensor sign(const Tensor& x) {
+  check_floating("sign", x);
+  return raw::unary(Unary::sign, x);
+}
+
+}  // namespace gradus

@@ -1,0 +1,58 @@
+// Ref: a counted pointer to an object that carries its own count (half the size of std::shared_ptr, one
+// allocation). The count is atomic: copies of a handle may live on several threads.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <utility>
+
+namespace gradus {
+
+class RefCounted {
+ public:
+  RefCounted() = default;
+  RefCounted(const RefCounted&) = delete;
+  RefCounted& operator=(const RefCounted&) = delete;
+
+  uint32_t use_count() const { return count_.load(std::memory_order_relaxed); }
+
+ protected:
+  ~RefCounted() = default;
+
+ private:
+  template <class T>
+  friend class Ref;
+  std::atomic<uint32_t> count_{0};
+};
+
+/// T may offer a static `void destroy(T*)`, found by overload, to say how the last reference dies; `delete`
+/// otherwise.
+template <class T>
+class Ref {
+ public:
+  Ref() = default;
+  explicit Ref(T* object) noexcept : object_(object) { retain(); }
+  Ref(const Ref& other) noexcept : object_(other.object_) { retain(); }
+  Ref(Ref&& other) noexcept : object_(std::exchange(other.object_, nullptr)) {}
+  Ref& operator=(Ref other) noexcept {
+    std::swap(object_, other.object_);
+    return *this;
+  }
+  ~Ref() {
+    if (object_ && object_->count_.fetch_sub(1, std::memory_order_acq_rel) == 1) destroy(object_);
+  }
+
+  T* get() const { return object_; }
+  T* operator->() const { return object_; }
+  T& operator*() const { return *object_; }
+  explicit operator bool() const { return object_ != nullptr; }
+  bool operator==(const Ref& other) const { return object_ == other.object_; }
+
+ private:
+  void retain() {
+    if (object_) object_->count_.fetch_add(1, std::memory_order_relaxed);
+  }
+  T* object_ = nullptr;
+};
+
+}  // namespace gradus

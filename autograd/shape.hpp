@@ -1,0 +1,67 @@
+// Shape: a short list of int64_t, outermost dimension first, held inline (at most kMaxDims entries, no
+// allocation). It serves for strides too. A plain value.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <iosfwd>
+#include <string_view>
+#include <vector>
+
+namespace gradus {
+
+inline constexpr int kMaxDims = 8;
+
+class Shape {
+ public:
+  Shape() = default;
+  /// Throws Error beyond kMaxDims entries, as do all functions that lengthen a shape.
+  Shape(std::initializer_list<int64_t> dims) : Shape(dims.begin(), dims.end()) {}
+  explicit Shape(const std::vector<int64_t>& dims) : Shape(dims.data(), dims.data() + dims.size()) {}
+  Shape(const int64_t* first, const int64_t* last);
+
+  int size() const { return size_; }
+  bool empty() const { return size_ == 0; }
+  int64_t operator[](int i) const { return dims_[i]; }
+  int64_t& operator[](int i) { return dims_[i]; }
+  int64_t back() const { return dims_[size_ - 1]; }
+  const int64_t* begin() const { return dims_; }
+  const int64_t* end() const { return dims_ + size_; }
+
+  void push_back(int64_t d) { insert(size_, d); }
+  void insert(int at, int64_t d);
+  void erase(int at);
+
+  /// Product of all entries; 1 for the shape of a scalar.
+  int64_t numel() const {
+    int64_t n = 1;
+    for (int i = 0; i < size_; ++i) n *= dims_[i];
+    return n;
+  }
+
+  bool operator==(const Shape& other) const {
+    if (size_ != other.size_) return false;
+    for (int i = 0; i < size_; ++i)
+      if (dims_[i] != other.dims_[i]) return false;
+    return true;
+  }
+
+ private:
+  int64_t dims_[kMaxDims] = {};
+  int size_ = 0;
+};
+
+/// Prints "(2, 3)".
+std::ostream& operator<<(std::ostream& os, const Shape& shape);
+
+/// Strides, in elements, of a packed row-major tensor.
+Shape contiguous_strides(const Shape& shape);
+
+/// Turns a dimension counted from the end into one counted from the front. Throws Error unless -dims <= dim <
+/// dims (a scalar is treated as having one dimension).
+int wrap_dim(std::string_view op, int64_t dim, int dims);
+
+/// The shape that a and b share under NumPy's broadcasting rules. Throws Error if there is none.
+Shape broadcast_shapes(std::string_view op, const Shape& a, const Shape& b);
+
+}  // namespace gradus
