@@ -1,0 +1,190 @@
+#include "gradus/data/corpus.hpp"
+
+#include <stdio.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+
+#include "gradus/autograd/error.hpp"
+#include "gradus/data/sha256.hpp"
+#include "gradus/data/stories.hpp"
+
+namespace gradus::data {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr size_t kKjvSize = 4'137'850;
+constexpr std::string_view kKjvSha256 = "b5c4940bcfeee072c0935b5200d0f9d88a00a0199cb0961d16133458fcdfae5d";
+// The shell's own complaint, when the program is missing, goes the way of the program's.
+constexpr const char* kKjvCommand = "{ bible -f gen1:1-rev22:21; } 2>/dev/null </dev/null";
+
+struct CloseFile {
+  void operator()(std::FILE* file) const { std::fclose(file); }
+};
+using File = std::unique_ptr<std::FILE, CloseFile>;
+
+std::string read_all(std::FILE* file) {
+  std::string bytes;
+  char buffer[1 << 16];
+  while (const size_t count = std::fread(buffer, 1, sizeof buffer, file)) bytes.append(buffer, count);
+  return bytes;
+}
+
+std::string read_file(const fs::path& path) {
+  constexpr std::string_view op = "text";
+  std::error_code ignored;
+  if (fs::is_directory(path, ignored)) {
+    fail(op, path, " must be a text file, got a directory. Hint: name the files in it.");
+  }
+  const File file(std::fopen(path.c_str(), "rb"));
+  if (!file && errno == ENOENT)
+    fail(op, path, " must be a text file, got no such file. Hint: check its path.");
+  std::string bytes = file ? read_all(file.get()) : "";
+  if (!file || std::ferror(file.get())) {
+    fail(op, path, " must be readable, got '", std::strerror(errno), "'. Hint: check its permissions.");
+  }
+  if (bytes.empty()) fail(op, path, " must have text in it, got an empty file.");
+  return bytes;
+}
+
+bool is_kjv(std::string_view text) { return text.size() == kKjvSize && sha256(text) == kKjvSha256; }
+
+/// The intact copy in the cache, or "".
+std::string cached_kjv(const fs::path& cache) {
+  if (cache.empty()) return "";
+  const File file(std::fopen((cache / "kjv.txt").c_str(), "rb"));
+  std::string text = file ? read_all(file.get()) : "";
+  return is_kjv(text) ? text : "";
+}
+
+/// Lines without their first word, the tag of the verse ("Ge1:1 In the beginning ...").
+std::string without_tags(std::string_view lines) {
+  std::string text;
+  text.reserve(lines.size());
+  while (!lines.empty()) {
+    const size_t end = std::min(lines.find('\n'), lines.size() - 1) + 1;
+    const std::string_view line = lines.substr(0, end);
+    const size_t space = line.find(' ');
+    text += space == line.npos ? line : line.substr(space + 1);
+    lines.remove_prefix(end);
+  }
+  return text;
+}
+
+std::string make_kjv() {
+  constexpr std::string_view hint =
+      " Hint: apt-get install bible-kjv bible-kjv-text, or use --corpus stories.";
+  std::FILE* pipe = ::popen(kKjvCommand, "r");
+  if (!pipe) fail("kjv", "the program `bible` must start, got '", std::strerror(errno), "'.");
+  std::string text = without_tags(read_all(pipe));
+  if (::pclose(pipe) != 0)
+    fail("kjv", "the program `bible` must be installed and run, got none that does.", hint);
+  if (!is_kjv(text)) {
+    fail("kjv", "`bible` must write the text of ", kKjvSize, " bytes with sha256 ", kKjvSha256.substr(0, 12),
+         "..., got ", text.size(), " bytes with ", sha256(text).substr(0, 12), "....", hint);
+  }
+  return text;
+}
+
+/// Writes a file that appears under its name only when it is whole. Returns what went wrong, or "".
+std::string write_whole(const fs::path& path, std::string_view bytes) {
+  const std::string temporary = concat(path.string(), ".", ::getpid(), ".tmp");
+  const File file(std::fopen(temporary.c_str(), "wb"));
+  if (!file) return std::strerror(errno);
+  const bool written = std::fwrite(bytes.data(), 1, bytes.size(), file.get()) == bytes.size() &&
+                       std::fflush(file.get()) == 0 && ::fsync(::fileno(file.get())) == 0;
+  if (written && std::rename(temporary.c_str(), path.c_str()) == 0) return "";
+  const std::string reason = std::strerror(errno);
+  std::remove(temporary.c_str());
+  return reason;
+}
+
+/// Returns what went wrong, or "".
+std::string keep_kjv(const fs::path& cache, std::string_view text) {
+  if (cache.empty()) return "none of GRADUS_CACHE, XDG_CACHE_HOME and HOME is set";
+  std::error_code error;
+  fs::create_directories(cache, error);
+  if (error) return error.message();
+  const std::string reason = write_whole(cache / "kjv.txt", text);
+  return reason.empty() ? write_whole(cache / "kjv.txt.sha256", concat(kKjvSha256, "  kjv.txt\n")) : reason;
+}
+
+Corpus load_kjv(const fs::path& cache) {
+  Corpus corpus{.name = "kjv",
+                .text = cached_kjv(cache),
+                .source = "The Bible, King James Version (1611; public domain), from Debian's bible-kjv-text",
+                .entropy = {},
+                .warning = ""};
+  if (!corpus.text.empty()) return corpus;
+  corpus.text = make_kjv();
+  const std::string reason = keep_kjv(cache, corpus.text);
+  if (!reason.empty())
+    corpus.warning = concat("the kjv could not be kept in the cache ", cache, ": ", reason);
+  return corpus;
+}
+
+Corpus load_stories() {
+  return {.name = "stories",
+          .text = write_stories(),
+          .source = "Stories written by gradus from its own grammar (under the licence of gradus)",
+          .entropy = stories_entropy(),
+          .warning = ""};
+}
+
+bool on_path(std::string_view program) {
+  const char* path = std::getenv("PATH");
+  std::string_view folders = path ? path : "";
+  while (!folders.empty()) {
+    const size_t end = std::min(folders.find(':'), folders.size());
+    if (::access((fs::path(folders.substr(0, end)) / program).c_str(), X_OK) == 0) return true;
+    folders.remove_prefix(std::min(end + 1, folders.size()));
+  }
+  return false;
+}
+
+}  // namespace
+
+std::string read_text(const std::vector<fs::path>& paths) {
+  if (paths.empty()) fail("text", "there must be at least one file, got none.");
+  std::string text;
+  for (const fs::path& path : paths) text += read_file(path);
+  return text;
+}
+
+fs::path cache_dir() {
+  const auto folder = [](const char* variable) -> fs::path {
+    const char* value = std::getenv(variable);
+    return value ? value : "";
+  };
+  if (const fs::path own = folder("GRADUS_CACHE"); !own.empty()) return own;
+  // The XDG base directory specification says to ignore relative ones.
+  if (const fs::path xdg = folder("XDG_CACHE_HOME"); xdg.is_absolute()) return xdg / "gradus";
+  const fs::path home = folder("HOME");
+  return home.empty() ? fs::path() : home / ".cache" / "gradus";
+}
+
+Corpus load_corpus(std::string_view name, const fs::path& cache) {
+  if (name == "kjv") return load_kjv(cache);
+  if (name == "stories") return load_stories();
+  fail("corpus", "the corpus must be kjv or stories, got '", name, "'.");
+}
+
+Corpus default_corpus(const fs::path& cache) {
+  try {
+    return load_kjv(cache);
+  } catch (const Error& error) {
+    Corpus corpus = load_stories();
+    corpus.warning = concat("training on stories, because the kjv cannot be had: ", error.what());
+    return corpus;
+  }
+}
+
+bool kjv_available(const fs::path& cache) { return on_path("bible") || !cached_kjv(cache).empty(); }
+
+}  // namespace gradus::data

@@ -1,0 +1,46 @@
+// Corpora: the text to train on, from files or from a name.
+//
+// kjv      the King James Version of the Bible, from Debian's packages bible-kjv and bible-kjv-text
+// stories  little stories that gradus writes itself, whose entropy is known exactly (stories.hpp)
+//
+// Everything returned is owned by the caller. Thread-safety: no state but the cache folder, which several
+// processes may share (files appear there whole, by renaming).
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace gradus::data {
+
+struct Corpus {
+  std::string name;
+  std::string text;
+  std::string source;  ///< one line: where it is from and under which licence
+  std::optional<double>
+      entropy;          ///< nats per character, where it is known: no model can have a lower expected loss
+  std::string warning;  ///< one line for the user if something is not as it should be, else ""
+};
+
+/// The files' bytes, joined in order. Throws Error (one line, naming the file) if `paths` is empty or a file
+/// is missing, a directory, unreadable or empty.
+std::string read_text(const std::vector<std::filesystem::path>& paths);
+
+/// $GRADUS_CACHE, else $XDG_CACHE_HOME/gradus, else $HOME/.cache/gradus; empty if none of the three is set.
+std::filesystem::path cache_dir();
+
+/// The corpus of that name, "kjv" or "stories". The kjv is kept in `cache` as kjv.txt, with kjv.txt.sha256
+/// beside it for `sha256sum -c`; a damaged copy is made anew, and a cache that cannot be written only gives a
+/// warning. Throws Error for another name, or if the kjv can neither be read nor made.
+Corpus load_corpus(std::string_view name, const std::filesystem::path& cache = cache_dir());
+
+/// The kjv where it can be had, else the stories with the reason as their warning.
+Corpus default_corpus(const std::filesystem::path& cache = cache_dir());
+
+/// Whether load_corpus("kjv", cache) has something to work from: an intact copy, or the program `bible` on
+/// the PATH.
+bool kjv_available(const std::filesystem::path& cache = cache_dir());
+
+}  // namespace gradus::data

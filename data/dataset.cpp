@@ -1,0 +1,94 @@
+#include "gradus/data/dataset.hpp"
+
+#include <algorithm>
+#include <string_view>
+
+#include "gradus/autograd/error.hpp"
+
+namespace gradus::data {
+namespace {
+
+void check_positive(std::string_view op, std::string_view what, int64_t value) {
+  if (value < 1) fail(op, what, " must be at least 1, got ", value, ".");
+}
+
+/// The windows of `block` tokens that start at the given places.
+Batch gather_windows(std::span<const int32_t> tokens, const std::vector<int64_t>& starts, int64_t block) {
+  const Shape shape = {static_cast<int64_t>(starts.size()), block};
+  Batch batch{empty(shape, DType::int64), empty(shape, DType::int64)};
+  int64_t* x = batch.x.mutable_data<int64_t>();
+  int64_t* y = batch.y.mutable_data<int64_t>();
+  for (const int64_t start : starts) {
+    x = std::copy_n(tokens.data() + start, block, x);
+    y = std::copy_n(tokens.data() + start + 1, block, y);
+  }
+  return batch;
+}
+
+}  // namespace
+
+std::vector<Batch> consecutive_batches(std::span<const int32_t> tokens, int64_t batch, int64_t block) {
+  constexpr std::string_view op = "consecutive_batches";
+  check_positive(op, "batch", batch);
+  check_positive(op, "block", block);
+  const int64_t predictions = static_cast<int64_t>(tokens.size()) - 1;
+  if (predictions < 1) {
+    fail(op, "the text must have at least 2 tokens to predict one from another, got ", tokens.size(), ".");
+  }
+
+  std::vector<Batch> batches;
+  std::vector<int64_t> starts;
+  const int64_t rest = predictions % block;
+  for (int64_t start = 0; start < predictions - rest; start += block) {
+    starts.push_back(start);
+    if (static_cast<int64_t>(starts.size()) < batch) continue;
+    batches.push_back(gather_windows(tokens, starts, block));
+    starts.clear();
+  }
+  if (!starts.empty()) batches.push_back(gather_windows(tokens, starts, block));
+  if (rest > 0) batches.push_back(gather_windows(tokens, {predictions - rest}, rest));
+  return batches;
+}
+
+TextDataset::TextDataset(std::vector<int32_t> tokens, int64_t block, double val_fraction)
+    : tokens_(std::move(tokens)), block_(block) {
+  constexpr std::string_view op = "dataset";
+  check_positive(op, "block", block);
+  if (!(val_fraction >= 0 && val_fraction < 1)) {
+    fail(op, "val_fraction must be at least 0 and below 1, got ", val_fraction, ".");
+  }
+  const int64_t size = static_cast<int64_t>(tokens_.size());
+  train_size_ = static_cast<int64_t>(static_cast<double>(size) * (1.0 - val_fraction));
+
+  const auto check_size = [&](std::string_view part, int64_t got, std::string_view hint) {
+    if (got > block) return;
+    fail(op, "the ", part, " part must have at least block + 1 = ", block + 1, " tokens, got ", got, " of ",
+         size, " (val_fraction ", val_fraction, "). Hint: use a longer text, a smaller block or a ", hint,
+         " val_fraction.");
+  };
+  check_size("training", train_size_, "smaller");
+  if (val_fraction > 0) check_size("validation", size - train_size_, "larger");
+}
+
+std::span<const int32_t> TextDataset::tokens(Split split) const {
+  const std::span<const int32_t> all(tokens_);
+  return split == Split::train ? all.first(train_size_) : all.subspan(train_size_);
+}
+
+Batch TextDataset::random_batch(Split split, int64_t batch, Generator& generator) const {
+  check_positive("random_batch", "batch", batch);
+  const std::span<const int32_t> part = tokens(split);
+  if (part.empty())
+    fail("random_batch", "the split must have tokens, got a dataset without validation part.");
+  std::vector<int64_t> starts(batch);
+  for (int64_t& start : starts) start = generator.below(static_cast<int64_t>(part.size()) - block_);
+  return gather_windows(part, starts, block_);
+}
+
+std::vector<Batch> TextDataset::validation_batches(int64_t batch) const {
+  check_positive("validation_batches", "batch", batch);
+  if (!has_validation()) return {};
+  return consecutive_batches(tokens(Split::validation), batch, block_);
+}
+
+}  // namespace gradus::data

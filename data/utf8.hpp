@@ -1,0 +1,24 @@
+// UTF-8, strictly: only the sequences of table 3-7 of the Unicode Standard (nothing overlong, no surrogates,
+// nothing above U+10FFFF). Thread-safety: no state.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace gradus::data {
+
+struct CodePoint {
+  char32_t value = 0;
+  int size = 0;  ///< bytes; 0 where the text is not UTF-8
+};
+
+/// The code point that `text` begins with; of size 0 if that is none, or `text` is empty.
+CodePoint first_code_point(std::string_view text);
+
+/// The bytes of `character`, which must be a code point that UTF-8 can encode.
+std::string to_utf8(char32_t character);
+
+/// How an error message shows `character`: '€' (U+20AC), or U+000A where printing it would break the line.
+std::string quoted(char32_t character);
+
+}  // namespace gradus::data
