@@ -1,0 +1,110 @@
+#include "gradus/models/generate.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "gradus/autograd/ops.hpp"
+
+namespace gradus::models {
+namespace {
+
+std::vector<double> finite_logits(const Tensor& logits) {
+  if (logits.dim() != 1 || logits.numel() < 1)
+    fail("sample", "logits must be (V), got ", logits.shape(), ".");
+  const std::vector<double> values = logits.to(DType::float64).to_vector<double>();
+  const bool broken =
+      std::any_of(values.begin(), values.end(), [](double x) { return std::isnan(x) || x == INFINITY; });
+  if (broken || *std::max_element(values.begin(), values.end()) == -INFINITY)
+    throw RunError(
+        "[sample] logits must be finite, got NaN or infinity. Hint: the model's training has diverged.");
+  return values;
+}
+
+/// The likeliest first, the lower index first among equals.
+std::vector<size_t> by_likelihood(const std::vector<double>& values) {
+  std::vector<size_t> order(values.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return values[a] > values[b]; });
+  return order;
+}
+
+Tensor as_batch(const std::vector<int64_t>& tokens, int64_t from) {
+  const std::vector<int64_t> part(tokens.begin() + from, tokens.end());
+  return tensor(part, {1, static_cast<int64_t>(part.size())});
+}
+
+}  // namespace
+
+void SampleOptions::validate() const {
+  if (max_new_tokens < 0) fail("sample", "max_new_tokens must be >= 0, got ", max_new_tokens, ".");
+  if (!(temperature >= 0.0 && std::isfinite(temperature)))
+    fail("sample", "temperature must be >= 0 and finite, got ", temperature, ".");
+  if (top_k < 0) fail("sample", "top_k must be >= 0, got ", top_k, ". Hint: 0 keeps all tokens.");
+  if (!(top_p > 0.0 && top_p <= 1.0)) fail("sample", "top_p must be in (0, 1], got ", top_p, ".");
+}
+
+std::vector<double> next_token_probabilities(const Tensor& logits, const SampleOptions& options) {
+  options.validate();
+  const std::vector<double> values = finite_logits(logits);
+  const std::vector<size_t> order = by_likelihood(values);
+  std::vector<double> p(values.size(), 0.0);
+  if (options.temperature == 0.0) {
+    p[order[0]] = 1.0;
+    return p;
+  }
+
+  size_t kept = order.size();
+  if (options.top_k > 0) kept = std::min(kept, static_cast<size_t>(options.top_k));
+  double mass = 0.0;
+  for (size_t i = 0; i < kept; ++i) {
+    p[order[i]] = std::exp((values[order[i]] - values[order[0]]) / options.temperature);
+    mass += p[order[i]];
+  }
+
+  double kept_mass = 0.0;
+  size_t nucleus = 0;
+  while (nucleus < kept && kept_mass < options.top_p * mass) kept_mass += p[order[nucleus++]];
+  for (size_t i = nucleus; i < kept; ++i) p[order[i]] = 0.0;
+  for (double& value : p) value /= kept_mass;
+  return p;
+}
+
+int64_t sample_token(const Tensor& logits, const SampleOptions& options, Generator& generator) {
+  const std::vector<double> p = next_token_probabilities(logits, options);
+  const double u = options.temperature == 0.0 ? 0.0 : generator.uniform();
+  double cumulated = 0.0;
+  size_t last_possible = 0;  // where rounding leaves the sum just below 1
+  for (size_t i = 0; i < p.size(); ++i) {
+    if (p[i] == 0.0) continue;
+    cumulated += p[i];
+    last_possible = i;
+    if (u < cumulated) break;
+  }
+  return static_cast<int64_t>(last_possible);
+}
+
+std::vector<int64_t> generate(const GPT& model, const std::vector<int64_t>& prompt,
+                              const SampleOptions& options, Generator& generator, const OnToken& on_token) {
+  options.validate();
+  if (prompt.empty()) fail("generate", "prompt must have at least one token, got none.");
+  const int64_t block = model.config().block_size;
+
+  std::vector<int64_t> tokens = prompt;
+  GPTCache cache = model.make_cache();
+  int64_t seen = 0;  // tokens[0, seen) are in the cache, or have left the window
+  for (int64_t i = 0; i < options.max_new_tokens; ++i) {
+    const auto length = static_cast<int64_t>(tokens.size());
+    if (length > block) {
+      seen = length - block;
+      cache.clear();
+    }
+    const Tensor logits = model.step(as_batch(tokens, seen), cache);
+    seen = length;
+    tokens.push_back(sample_token(logits.select(0, 0), options, generator));
+    if (on_token && !on_token(tokens.back())) break;
+  }
+  return {tokens.begin() + static_cast<int64_t>(prompt.size()), tokens.end()};
+}
+
+}  // namespace gradus::models

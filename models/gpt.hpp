@@ -1,0 +1,76 @@
+// GPT: a decoder of GPT-2's shape (Radford et al., 2019): learned positions, pre-norm blocks, gelu in its
+// tanh form, the output projection tied to the token embedding. Parameters have GPT-2's names.
+//
+// Ownership and thread-safety as in nn/module.hpp; a GPTCache belongs to one batch of sequences.
+#pragma once
+
+#include <vector>
+
+#include "gradus/autograd/random.hpp"
+#include "gradus/models/gpt_config.hpp"
+#include "gradus/nn/attention.hpp"
+#include "gradus/nn/dropout.hpp"
+#include "gradus/nn/embedding.hpp"
+#include "gradus/nn/layer_norm.hpp"
+#include "gradus/nn/mlp.hpp"
+#include "gradus/nn/module.hpp"
+
+namespace gradus::models {
+
+class Block : public nn::Module {
+ public:
+  Block(const GPTConfig& config, Generator& generator);
+
+  Tensor operator()(const Tensor& x, Generator* dropout = nullptr) const;  ///< (B, T, C) -> (B, T, C)
+  Tensor step(const Tensor& x, nn::KVCache& cache) const;                  ///< see MultiHeadAttention::step
+  void visit(nn::Visitor& v) override { v("ln_1", ln_1)("attn", attn)("ln_2", ln_2)("mlp", mlp); }
+
+  nn::LayerNorm ln_1;
+  nn::MultiHeadAttention attn;
+  nn::LayerNorm ln_2;
+  nn::MLP mlp;
+};
+
+/// Keys and values of all layers.
+struct GPTCache {
+  std::vector<nn::KVCache> layers;
+  int64_t length = 0;  ///< positions seen
+
+  void clear();  ///< forgets all positions, keeps the memory
+};
+
+class GPT : public nn::Module {
+ public:
+  /// GPT-2's initial values: weights normal(0, 0.02), the two projections that end in the residual stream
+  /// normal(0, 0.02 / sqrt(2 n_layer)), biases 0. Throws Error if the config is not valid.
+  GPT(const GPTConfig& config, Generator& init);
+
+  /// Logits of the next token at each position. idx: (B, T) int64 -> (B, T, V). Throws Error unless 1 <= T <=
+  /// block_size and all tokens are in [0, V), and in training mode with dropout > 0 if `dropout` is null.
+  Tensor operator()(const Tensor& idx, Generator* dropout = nullptr) const;
+  /// Mean cross-entropy, nats a token. idx, targets: (B, T) int64 -> (). Targets of -100 do not count. Throws
+  /// as above.
+  Tensor loss(const Tensor& idx, const Tensor& targets, Generator* dropout = nullptr) const;
+
+  /// An empty cache for `batch` sequences of up to block_size tokens.
+  GPTCache make_cache(int64_t batch = 1) const;
+  /// Logits of the token after the last one given, continuing the cached sequences: what a full forward in
+  /// evaluation mode gives at its last position, up to rounding. Never drops, is not recorded. idx: (B, T) ->
+  /// (B, V). Throws Error if the cache would grow beyond block_size.
+  Tensor step(const Tensor& idx, GPTCache& cache) const;
+
+  const GPTConfig& config() const { return config_; }
+  void visit(nn::Visitor& v) override { v("wte", wte)("wpe", wpe)("drop", drop)("h", h)("ln_f", ln_f); }
+
+  nn::Embedding wte;  ///< tokens, (V, C); also the output projection
+  nn::Embedding wpe;  ///< positions, (block_size, C)
+  nn::Dropout drop;
+  std::vector<Block> h;
+  nn::LayerNorm ln_f;
+
+ private:
+  Tensor embed(const Tensor& idx, int64_t start) const;  ///< (B, T) at positions start, ... -> (B, T, C)
+  GPTConfig config_;
+};
+
+}  // namespace gradus::models

@@ -1,0 +1,26 @@
+// A GPT in a folder of the layout that Hugging Face's transformers reads and writes for GPT-2: config.json
+// and model.safetensors, the four matrices of each block stored [in, out].
+//
+// A model without biases is stored with zeros for them and "gradus_bias": false in config.json, so that
+// others can read it and it comes back as it was.
+#pragma once
+
+#include <filesystem>
+
+#include "gradus/models/gpt.hpp"
+
+namespace gradus::models {
+
+/// Writes both files, each atomically; the folder is made if need be. Throws RunError if the disk refuses.
+void save_pretrained(const GPT& model, const std::filesystem::path& folder);
+
+/// Reads config.json alone. Throws Error, naming the file, if it cannot be read or describes a model that GPT
+/// is not.
+GPTConfig load_config(const std::filesystem::path& folder);
+
+/// Reads both files into a new model, float32 and in training mode. Accepts names with the prefix
+/// `transformer.`, ignores stored attention masks, and takes an lm_head.weight that equals wte.weight. Throws
+/// Error, naming the file, for anything else that does not fit.
+GPT load_pretrained(const std::filesystem::path& folder);
+
+}  // namespace gradus::models

@@ -1,0 +1,47 @@
+// GPTConfig: the shape of a decoder, what it costs, and the shapes that have names. A plain value.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace gradus::models {
+
+struct GPTConfig {
+  int64_t vocab_size = 0;   ///< V, tokens
+  int64_t block_size = 64;  ///< longest sequence, tokens
+  int64_t n_layer = 4;
+  int64_t n_head = 4;  ///< must divide n_embd
+  int64_t n_embd = 128;
+  double dropout = 0.0;  ///< probability, in [0, 1)
+  bool bias = true;      ///< in Linear and LayerNorm, as in GPT-2
+  double layer_norm_epsilon = 1e-5;
+
+  /// Throws Error that names the first field that is wrong, what must hold and what came.
+  void validate() const;
+  /// Elements of all parameters of such a model, by closed formula. The config must be valid.
+  int64_t num_parameters() const;
+
+  bool operator==(const GPTConfig&) const = default;
+};
+
+/// tiny, nano, small or gpt2, with vocab_size left at 0. Throws Error for another name.
+GPTConfig preset(std::string_view name);
+std::vector<std::string> preset_names();
+
+/// Bytes, as double so that absurd sizes do not overflow.
+struct MemoryEstimate {
+  double parameters = 0;
+  double gradients = 0;
+  double optimizer = 0;    ///< two moments an element
+  double activations = 0;  ///< what a forward keeps for its backward
+  double total() const { return parameters + gradients + optimizer + activations; }
+};
+/// What a float32 training step on `batch` sequences of block_size tokens holds at its peak, within about a
+/// quarter.
+MemoryEstimate training_memory(const GPTConfig& config, int64_t batch);
+/// The same for generating one sequence: parameters, and the cache of keys and values.
+MemoryEstimate generation_memory(const GPTConfig& config);
+
+}  // namespace gradus::models

@@ -1,0 +1,70 @@
+#include "gradus/nn/attention.hpp"
+
+#include "gradus/autograd/ops.hpp"
+#include "gradus/autograd/record.hpp"
+
+namespace gradus::nn {
+namespace {
+
+const MultiHeadAttentionOptions& checked(const MultiHeadAttentionOptions& options) {
+  const int64_t n_embd = options.n_embd, n_head = options.n_head;
+  if (n_embd < 1 || n_head < 1 || n_embd % n_head != 0)
+    fail("attention", "n_head must divide n_embd, got n_head ", n_head, " and n_embd ", n_embd, ".");
+  return options;
+}
+
+}  // namespace
+
+MultiHeadAttention::MultiHeadAttention(const MultiHeadAttentionOptions& options, Generator& generator)
+    : c_attn(checked(options).n_embd, 3 * options.n_embd, options.bias, generator),
+      drop(options.dropout),
+      n_head_(options.n_head),
+      causal_(options.causal) {
+  if (options.projection) c_proj.emplace(options.n_embd, options.n_embd, options.projection_bias, generator);
+}
+
+MultiHeadAttention::Heads MultiHeadAttention::project(const Tensor& x) const {
+  if (x.dim() != 3) fail("attention", "x must be (B, T, C), got ", x.shape(), ".");
+  const int64_t C = x.size(2), hs = C / n_head_;
+  const std::vector<Tensor> qkv = c_attn(x).split(C, -1);  // 3 x (B, T, C)
+  const auto heads = [&](const Tensor& part) {
+    return part.reshape({x.size(0), x.size(1), n_head_, hs}).transpose(1, 2);  // (B, nh, T, hs)
+  };
+  return {heads(qkv[0]), heads(qkv[1]), heads(qkv[2])};
+}
+
+Tensor MultiHeadAttention::merge(const Tensor& heads) const {
+  const Tensor y =
+      heads.transpose(1, 2).reshape({heads.size(0), heads.size(2), heads.size(1) * heads.size(3)});
+  return c_proj ? (*c_proj)(y) : y;
+}
+
+Tensor MultiHeadAttention::operator()(const Tensor& x, Generator* dropout) const {
+  const auto [q, k, v] = project(x);
+  Generator* const source = dropout_source(drop.p(), training(), dropout);
+  const Tensor y = scaled_dot_product_attention(
+      q, k, v, {.causal = causal_, .dropout = source ? drop.p() : 0.0, .generator = source});
+  return drop(merge(y), dropout);
+}
+
+KVCache MultiHeadAttention::make_cache(int64_t batch, int64_t capacity) const {
+  const Shape shape = {batch, n_head_, capacity, c_attn.weight.size(1) / n_head_};
+  return {empty(shape, c_attn.weight.dtype()), empty(shape, c_attn.weight.dtype())};
+}
+
+Tensor MultiHeadAttention::step(const Tensor& x, KVCache& cache) const {
+  if (!causal_) fail("attention", "only causal attention can be continued from a cache, got causal = false.");
+  const NoGrad no_grad;
+  const auto [q, k, v] = project(x);
+  const int64_t end = cache.length + x.size(1);
+  if (end > cache.k.size(2))
+    fail("attention", "a cache of ", cache.k.size(2), " positions must hold all that was seen, got ", end,
+         ".");
+  cache.k.slice(2, cache.length, end).copy_(k);
+  cache.v.slice(2, cache.length, end).copy_(v);
+  cache.length = end;
+  return merge(
+      scaled_dot_product_attention(q, cache.k.slice(2, 0, end), cache.v.slice(2, 0, end), {.causal = true}));
+}
+
+}  // namespace gradus::nn

@@ -1,0 +1,68 @@
+// MultiHeadAttention: scaled dot-product self-attention in nh heads (Vaswani et al., arXiv 1706.03762,
+// section 3.2).
+//
+// One projection makes queries, keys and values of all heads; the heads are views of it. Ownership and
+// thread-safety as in module.hpp; a KVCache belongs to one sequence batch and one layer.
+#pragma once
+
+#include <optional>
+
+#include "gradus/autograd/random.hpp"
+#include "gradus/nn/dropout.hpp"
+#include "gradus/nn/linear.hpp"
+#include "gradus/nn/module.hpp"
+
+namespace gradus::nn {
+
+/// Keys and values of the positions seen so far, for generation.
+struct KVCache {
+  Tensor k, v;         ///< (B, nh, capacity, hs); the first `length` positions are filled
+  int64_t length = 0;  ///< positions
+};
+
+struct MultiHeadAttentionOptions {
+  int64_t n_embd = 0;
+  int64_t n_head = 1;      ///< must divide n_embd
+  bool causal = true;      ///< position t attends to positions <= t only
+  bool bias = true;        ///< of the q, k, v projection
+  bool projection = true;  ///< whether the heads' outputs are mixed by a last Linear
+  bool projection_bias = true;
+  double dropout = 0.0;  ///< probability, of attention weights and of outputs alike
+};
+
+class MultiHeadAttention : public Module {
+ public:
+  /// Throws Error if n_head does not divide n_embd, and as Linear and Dropout do.
+  MultiHeadAttention(const MultiHeadAttentionOptions& options, Generator& generator);
+
+  Tensor operator()(const Tensor& x, Generator* dropout = nullptr) const;  ///< (B, T, C) -> (B, T, C)
+
+  /// An empty cache for sequences of up to `capacity` positions.
+  KVCache make_cache(int64_t batch, int64_t capacity) const;
+  /// The outputs for T more positions, which it appends to the cache: the same as the last T of a call with
+  /// all positions in evaluation mode. Never drops, is not recorded. x: (B, T, C) -> (B, T, C). Throws Error
+  /// if the cache is too small or the attention is not causal.
+  Tensor step(const Tensor& x, KVCache& cache) const;
+
+  void visit(Visitor& v) override {
+    v("c_attn", c_attn);
+    if (c_proj) v("c_proj", *c_proj);
+    v("drop", drop);
+  }
+
+  Linear c_attn;                 ///< C -> 3C: q, k, v
+  std::optional<Linear> c_proj;  ///< C -> C
+  Dropout drop;
+
+ private:
+  struct Heads {
+    Tensor q, k, v;  ///< (B, nh, T, hs)
+  };
+  Heads project(const Tensor& x) const;
+  Tensor merge(const Tensor& heads) const;  ///< (B, nh, T, hs) -> (B, T, C)
+
+  int64_t n_head_;
+  bool causal_;
+};
+
+}  // namespace gradus::nn

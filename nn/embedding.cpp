@@ -1,0 +1,17 @@
+#include "gradus/nn/embedding.hpp"
+
+#include "gradus/autograd/ops.hpp"
+
+namespace gradus::nn {
+
+Embedding::Embedding(int64_t num_embeddings, int64_t embedding_dim, Generator& generator) {
+  if (num_embeddings < 1 || embedding_dim < 1) {
+    fail("embedding", "num_embeddings and embedding_dim must be >= 1, got ", num_embeddings, " and ",
+         embedding_dim, ".");
+  }
+  weight = randn({num_embeddings, embedding_dim}, generator).requires_grad_();
+}
+
+Tensor Embedding::operator()(const Tensor& index) const { return embedding(weight, index); }
+
+}  // namespace gradus::nn

@@ -1,0 +1,22 @@
+// Initial values of parameters, with PyTorch's names. They overwrite the values of a float tensor, draw from
+// the generator they are given, and are not recorded.
+#pragma once
+
+#include "gradus/autograd/random.hpp"
+#include "gradus/autograd/tensor.hpp"
+
+namespace gradus::nn {
+
+/// Uniform on [low, high).
+void uniform_(Tensor& x, double low, double high, Generator& generator);
+void normal_(Tensor& x, double mean, double std, Generator& generator);
+void zeros_(Tensor& x);
+void ones_(Tensor& x);
+/// Uniform on +-sqrt(6 / ((1 + a^2) fan_in)): keeps the variance of activations through ReLUs of negative
+/// slope a (He et al., arXiv 1502.01852, eq. 15). x: (out, in). Throws Error unless x has two dimensions.
+void kaiming_uniform_(Tensor& x, Generator& generator, double a = 0.0);
+/// Uniform on +-sqrt(6 / (fan_in + fan_out)) (Glorot and Bengio, 2010, eq. 16). x: (out, in). Throws as
+/// above.
+void xavier_uniform_(Tensor& x, Generator& generator);
+
+}  // namespace gradus::nn

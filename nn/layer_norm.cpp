@@ -1,0 +1,17 @@
+#include "gradus/nn/layer_norm.hpp"
+
+#include "gradus/autograd/ops.hpp"
+
+namespace gradus::nn {
+
+LayerNorm::LayerNorm(int64_t features, bool with_bias, double eps) : eps_(eps) {
+  if (features < 1) fail("layer_norm", "features must be >= 1, got ", features, ".");
+  weight = ones({features}).requires_grad_();
+  if (with_bias) bias = zeros({features}).requires_grad_();
+}
+
+Tensor LayerNorm::operator()(const Tensor& x) const {
+  return layer_norm(x, weight.shape(), weight, bias, eps_);
+}
+
+}  // namespace gradus::nn

@@ -1,0 +1,24 @@
+// LayerNorm over the last dimension (Ba, Kiros and Hinton, arXiv 1607.06450). Ownership and thread-safety as
+// in module.hpp.
+#pragma once
+
+#include "gradus/nn/module.hpp"
+
+namespace gradus::nn {
+
+class LayerNorm : public Module {
+ public:
+  /// Weight starts at 1, bias at 0. Throws Error unless features >= 1.
+  explicit LayerNorm(int64_t features, bool with_bias = true, double eps = 1e-5);
+
+  Tensor operator()(const Tensor& x) const;  ///< (..., C) -> (..., C)
+  void visit(Visitor& v) override { v("weight", weight)("bias", bias); }
+
+  Tensor weight;  ///< (C)
+  Tensor bias;    ///< (C) or undefined
+
+ private:
+  double eps_;
+};
+
+}  // namespace gradus::nn

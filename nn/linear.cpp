@@ -1,0 +1,26 @@
+#include "gradus/nn/linear.hpp"
+
+#include <cmath>
+
+#include "gradus/autograd/ops.hpp"
+#include "gradus/nn/init.hpp"
+
+namespace gradus::nn {
+
+Linear::Linear(int64_t in_features, int64_t out_features, bool with_bias, Generator& generator) {
+  if (in_features < 1 || out_features < 1)
+    fail("linear", "in_features and out_features must be >= 1, got ", in_features, " and ", out_features,
+         ".");
+  const double bound = 1.0 / std::sqrt(static_cast<double>(in_features));
+  weight = empty({out_features, in_features});
+  uniform_(weight, -bound, bound, generator);
+  weight.requires_grad_();
+  if (!with_bias) return;
+  bias = empty({out_features});
+  uniform_(bias, -bound, bound, generator);
+  bias.requires_grad_();
+}
+
+Tensor Linear::operator()(const Tensor& x) const { return linear(x, weight, bias); }
+
+}  // namespace gradus::nn

@@ -1,0 +1,22 @@
+// Linear: y = x W^T + b. Ownership and thread-safety as in module.hpp.
+#pragma once
+
+#include "gradus/autograd/random.hpp"
+#include "gradus/nn/module.hpp"
+
+namespace gradus::nn {
+
+class Linear : public Module {
+ public:
+  /// Weight and bias start uniform on +-1 / sqrt(in_features), as PyTorch's do. Throws Error unless both
+  /// sizes are >= 1.
+  Linear(int64_t in_features, int64_t out_features, bool with_bias, Generator& generator);
+
+  Tensor operator()(const Tensor& x) const;  ///< (..., in) -> (..., out)
+  void visit(Visitor& v) override { v("weight", weight)("bias", bias); }
+
+  Tensor weight;  ///< (out, in)
+  Tensor bias;    ///< (out) or undefined
+};
+
+}  // namespace gradus::nn

@@ -1,0 +1,26 @@
+// MLP: the feed-forward half of a transformer block, GPT-2's form. Ownership and thread-safety as in
+// module.hpp.
+#pragma once
+
+#include "gradus/autograd/random.hpp"
+#include "gradus/nn/dropout.hpp"
+#include "gradus/nn/linear.hpp"
+#include "gradus/nn/module.hpp"
+
+namespace gradus::nn {
+
+/// dropout(c_proj(gelu(c_fc(x)))), gelu in its tanh form.
+class MLP : public Module {
+ public:
+  MLP(int64_t n_embd, int64_t hidden, bool bias, double dropout, Generator& generator);
+
+  Tensor operator()(const Tensor& x, Generator* dropout = nullptr) const;  ///< (..., C) -> (..., C)
+  Tensor step(const Tensor& x) const;  ///< the same without dropout, whatever the mode
+  void visit(Visitor& v) override { v("c_fc", c_fc)("c_proj", c_proj)("drop", drop); }
+
+  Linear c_fc;    ///< C -> hidden
+  Linear c_proj;  ///< hidden -> C
+  Dropout drop;
+};
+
+}  // namespace gradus::nn

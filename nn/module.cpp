@@ -1,0 +1,183 @@
+#include "gradus/nn/module.hpp"
+
+#include <algorithm>
+#include <iomanip>
+#include <set>
+#include <sstream>
+
+#include "gradus/autograd/record.hpp"
+
+namespace gradus::nn {
+namespace {
+
+class Collector : public Visitor {
+ public:
+  std::vector<std::pair<std::string, Tensor>> found;
+
+ private:
+  void on_parameter(const std::string& name, Tensor& parameter) override {
+    if (!names_.insert(name).second) fail("module", "names must be unique, got ", name, " twice.");
+    if (seen_.insert(parameter.impl()).second) found.emplace_back(name, parameter);
+  }
+
+  std::set<std::string> names_;
+  std::set<const TensorImpl*> seen_;
+};
+
+template <class F>
+class ForEachModule : public Visitor {
+ public:
+  explicit ForEachModule(F f) : f_(std::move(f)) {}
+
+ private:
+  void on_module(const std::string&, Module& module) override { f_(module); }
+  F f_;
+};
+
+class Converter : public Visitor {
+ public:
+  explicit Converter(DType dtype) : dtype_(dtype) {}
+
+ private:
+  void on_parameter(const std::string&, Tensor& parameter) override {
+    if (parameter.dtype() == dtype_) return;
+    const Tensor old = parameter;
+    auto [found, is_new] = converted_.try_emplace(old.impl());
+    if (is_new) found->second = {old, old.detach().to(dtype_).requires_grad_(old.requires_grad())};
+    parameter = found->second.second;
+  }
+
+  DType dtype_;
+  std::map<const TensorImpl*, std::pair<Tensor, Tensor>> converted_;  // keeps tied parameters tied
+};
+
+std::string join(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
+  return text;
+}
+
+}  // namespace
+
+Visitor& Visitor::operator()(std::string_view name, Tensor& parameter) {
+  if (parameter.defined()) on_parameter(prefix_ + std::string(name), parameter);
+  return *this;
+}
+
+Visitor& Visitor::operator()(std::string_view name, Module& child) {
+  const std::string outer = prefix_;
+  prefix_ += name;
+  on_module(prefix_, child);
+  prefix_ += '.';
+  child.visit(*this);
+  prefix_ = outer;
+  return *this;
+}
+
+void Visitor::on_parameter(const std::string&, Tensor&) {}
+void Visitor::on_module(const std::string&, Module&) {}
+
+void Visitor::start(Module& root) {
+  on_module("", root);
+  root.visit(*this);
+}
+
+std::vector<std::pair<std::string, Tensor>> Module::named_parameters() const {
+  Collector collector;
+  // visit() hands out references for those visitors that change members; this one only reads.
+  collector.start(const_cast<Module&>(*this));
+  return std::move(collector.found);
+}
+
+std::vector<Tensor> Module::parameters() const {
+  std::vector<Tensor> tensors;
+  for (const auto& [name, parameter] : named_parameters()) tensors.push_back(parameter);
+  return tensors;
+}
+
+int64_t Module::num_parameters() const {
+  int64_t n = 0;
+  for (const auto& [name, parameter] : named_parameters()) n += parameter.numel();
+  return n;
+}
+
+void Module::zero_grad() {
+  for (Tensor& parameter : parameters()) parameter.zero_grad();
+}
+
+void Module::train(bool on) {
+  ForEachModule([on](Module& m) { m.training_ = on; }).start(*this);
+}
+
+void Module::to(DType dtype) {
+  if (!is_floating(dtype)) fail("module", "parameters must be float32 or float64, got ", name(dtype), ".");
+  Converter(dtype).start(*this);
+}
+
+StateDict Module::state_dict() const {
+  StateDict state;
+  for (const auto& [name, parameter] : named_parameters()) state.emplace(name, parameter.detach());
+  return state;
+}
+
+LoadReport Module::load_state_dict(const StateDict& state, bool strict) {
+  LoadReport report;
+  std::vector<std::string> misshaped;
+  auto parameters = named_parameters();
+  std::set<std::string> known;
+  for (const auto& [name, parameter] : parameters) {
+    known.insert(name);
+    const auto given = state.find(name);
+    if (given == state.end()) {
+      report.missing.push_back(name);
+    } else if (given->second.shape() != parameter.shape()) {
+      misshaped.push_back(concat(name, " ", given->second.shape(), " for ", parameter.shape()));
+    }
+  }
+  for (const auto& [name, values] : state)
+    if (!known.contains(name)) report.unexpected.push_back(name);
+
+  std::string faults;
+  const auto add = [&](std::string_view kind, const std::vector<std::string>& names) {
+    if (!names.empty()) faults += concat(faults.empty() ? "" : "; ", kind, ": ", join(names));
+  };
+  if (strict) {
+    add("missing", report.missing);
+    add("unexpected", report.unexpected);
+  }
+  add("misshaped", misshaped);
+  if (!faults.empty()) {
+    fail("load_state_dict", "names and shapes must be those of the module, got ", faults,
+         ". Hint: the values were saved from a model of another shape.");
+  }
+
+  for (auto& [name, parameter] : parameters)
+    if (const auto given = state.find(name); given != state.end()) parameter.copy_(given->second);
+  return report;
+}
+
+std::string Module::summary() const {
+  struct Row {
+    std::string name, shape, numel;
+  };
+  std::vector<Row> rows;
+  for (const auto& [name, parameter] : named_parameters())
+    rows.push_back({name, concat(parameter.shape()), std::to_string(parameter.numel())});
+  rows.push_back({"total", "", std::to_string(num_parameters())});
+
+  size_t name_width = 0, shape_width = 0, numel_width = 0;
+  for (const Row& row : rows) {
+    name_width = std::max(name_width, row.name.size());
+    shape_width = std::max(shape_width, row.shape.size());
+    numel_width = std::max(numel_width, row.numel.size());
+  }
+  std::ostringstream text;
+  for (const Row& row : rows) {
+    text << std::left << std::setw(static_cast<int>(name_width)) << row.name << "  "
+         << std::setw(static_cast<int>(shape_width)) << row.shape << "  " << std::right
+         << std::setw(static_cast<int>(numel_width)) << row.numel << '\n';
+  }
+  return text.str();
+}
+
+}  // namespace gradus::nn

@@ -1,0 +1,178 @@
+#include "gradus/nn/safetensors.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cerrno>
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <ostream>
+
+#include "gradus/autograd/error.hpp"
+#include "gradus/nn/file_io.hpp"
+
+namespace gradus::nn {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "values are copied as they lie in memory");
+
+constexpr uint64_t kLongestHeader = 100'000'000;  // bytes; the reference reader's limit
+constexpr size_t kLengthBytes = 8;
+
+float from_bfloat16(uint16_t bits) { return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16); }
+
+float from_float16(uint16_t bits) {
+  const uint32_t sign = (bits & 0x8000U) << 16;
+  const uint32_t exponent = bits >> 10 & 0x1FU;
+  const uint32_t fraction = bits & 0x3FFU;
+  if (exponent == 0) {  // zero and subnormals count in units of 2^-24
+    const float magnitude = static_cast<float>(fraction) * 0x1p-24F;
+    return sign ? -magnitude : magnitude;
+  }
+  const uint32_t wide = exponent == 31 ? 255 : exponent - 15 + 127;
+  return std::bit_cast<float>(sign | wide << 23 | fraction << 13);
+}
+
+/// Reads `count` values stored as From and writes them as To, a piece at a time.
+template <class From, class To, class Convert>
+void read_converted(std::istream& stream, To* out, int64_t count, Convert convert) {
+  std::array<From, 4096> piece;
+  while (count > 0 && stream) {
+    const int64_t n = std::min<int64_t>(count, piece.size());
+    stream.read(reinterpret_cast<char*>(piece.data()), static_cast<std::streamsize>(n * sizeof(From)));
+    out = std::transform(piece.begin(), piece.begin() + n, out, convert);
+    count -= n;
+  }
+}
+
+std::string to_text(const nlohmann::ordered_json& json) {
+  try {
+    return json.dump();
+  } catch (const nlohmann::ordered_json::type_error&) {
+    fail("safetensors", "names and metadata must be UTF-8.");
+  }
+}
+
+struct StoredAs {
+  std::string_view name;
+  int rank;  ///< place in the file: widest first
+};
+
+StoredAs stored_as(DType dtype) {
+  switch (dtype) {
+    case DType::int64:
+      return {"I64", 0};
+    case DType::float64:
+      return {"F64", 1};
+    case DType::float32:
+      return {"F32", 2};
+    default:
+      return {"BOOL", 3};
+  }
+}
+
+}  // namespace
+
+SafetensorsFile::SafetensorsFile(const std::filesystem::path& path) : name_(path.string()) {
+  const auto refuse = [&](const auto&... parts) { fail("safetensors", name_, ": ", parts...); };
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error)) refuse("must be a file, got a folder.");
+  stream_.open(path, std::ios::binary);
+  if (!stream_) refuse("cannot be read: ", std::strerror(errno), ".");
+  const uint64_t size = std::filesystem::file_size(path, error);
+  if (error) refuse("cannot be read: ", error.message(), ".");
+
+  if (size < kLengthBytes) refuse("must begin with the 8 bytes of a length, got a file of ", size, " bytes.");
+  uint64_t length = 0;
+  stream_.read(reinterpret_cast<char*>(&length), kLengthBytes);
+  if (length > kLongestHeader)
+    refuse("the header must be at most ", kLongestHeader, " bytes long, got ", length, ".");
+  if (length > size - kLengthBytes) {
+    refuse("the header must lie inside the file of ", size, " bytes, got a length of ", length,
+           ". Hint: the file was cut short.");
+  }
+  std::string json(length, '\0');
+  stream_.read(json.data(), static_cast<std::streamsize>(length));
+  if (!stream_) refuse("cannot be read: ", std::strerror(errno), ".");
+  data_start_ = kLengthBytes + length;
+  header_ = parse_safetensors_header(json, size - data_start_, name_);
+}
+
+Tensor SafetensorsFile::read(const SafetensorsEntry& entry, bool keep_float64) {
+  const DType dtype = loaded_as(entry, keep_float64);
+  Tensor tensor = empty(entry.shape, dtype);
+  void* const values = tensor.raw_mutable_data();
+  const int64_t count = tensor.numel();
+  stream_.clear();
+  stream_.seekg(static_cast<std::streamoff>(data_start_ + entry.begin));
+
+  if (entry.dtype == "F16") {
+    read_converted<uint16_t>(stream_, static_cast<float*>(values), count, from_float16);
+  } else if (entry.dtype == "BF16") {
+    read_converted<uint16_t>(stream_, static_cast<float*>(values), count, from_bfloat16);
+  } else if (entry.dtype == "F64" && dtype == DType::float32) {
+    read_converted<double>(stream_, static_cast<float*>(values), count,
+                           [](double value) { return static_cast<float>(value); });
+  } else if (entry.dtype == "BOOL") {
+    read_converted<uint8_t>(stream_, static_cast<bool*>(values), count, [&](uint8_t byte) {
+      if (byte > 1)
+        fail("safetensors", name_, ": values of ", entry.name, " must be 0 or 1, got ", int{byte}, ".");
+      return byte == 1;
+    });
+  } else {
+    stream_.read(static_cast<char*>(values), count * element_size(dtype));
+  }
+  if (!stream_)
+    fail("safetensors", name_, ": values of ", entry.name, " cannot be read: the file was cut short.");
+  return tensor;
+}
+
+DType SafetensorsFile::loaded_as(const SafetensorsEntry& entry, bool keep_float64) const {
+  const std::string& dtype = entry.dtype;
+  if (dtype == "F64" && keep_float64) return DType::float64;
+  if (dtype == "F32" || dtype == "F16" || dtype == "BF16" || dtype == "F64") return DType::float32;
+  if (dtype == "I64") return DType::int64;
+  if (dtype == "BOOL") return DType::boolean;
+  fail("safetensors", name_, ": dtype of ", entry.name,
+       " must be F32, F16, BF16, F64, I64 or BOOL to be loaded, got ", dtype, ".");
+}
+
+StateDict load_safetensors(const std::filesystem::path& path, bool keep_float64) {
+  SafetensorsFile file(path);
+  StateDict tensors;
+  for (const SafetensorsEntry& entry : file.header().entries)
+    tensors.emplace(entry.name, file.read(entry, keep_float64));
+  return tensors;
+}
+
+void save_safetensors(const std::filesystem::path& path, const StateDict& tensors, const Metadata& metadata) {
+  std::vector<std::pair<std::string, Tensor>> ordered(tensors.begin(), tensors.end());
+  std::stable_sort(ordered.begin(), ordered.end(), [](const auto& a, const auto& b) {
+    return stored_as(a.second.dtype()).rank < stored_as(b.second.dtype()).rank;
+  });
+
+  nlohmann::ordered_json json;
+  if (!metadata.empty()) json["__metadata__"] = metadata;
+  uint64_t offset = 0;
+  for (auto& [name, tensor] : ordered) {
+    if (name == "__metadata__") fail("safetensors", "a tensor must not be called __metadata__.");
+    tensor = tensor.detach().contiguous();
+    const uint64_t end = offset + static_cast<uint64_t>(tensor.numel() * element_size(tensor.dtype()));
+    const std::vector<int64_t> shape(tensor.shape().begin(), tensor.shape().end());
+    json[name] = {
+        {"dtype", stored_as(tensor.dtype()).name}, {"shape", shape}, {"data_offsets", {offset, end}}};
+    offset = end;
+  }
+  std::string header = json.empty() ? "{}" : to_text(json);
+  header.resize((header.size() + 7) / 8 * 8, ' ');  // so that the values are aligned
+
+  write_file_atomically(path, [&](std::ostream& out) {
+    const uint64_t length = header.size();
+    out.write(reinterpret_cast<const char*>(&length), kLengthBytes);
+    out.write(header.data(), static_cast<std::streamsize>(length));
+    for (const auto& [name, tensor] : ordered)
+      out.write(static_cast<const char*>(tensor.raw_data()), tensor.numel() * element_size(tensor.dtype()));
+  });
+}
+
+}  // namespace gradus::nn
