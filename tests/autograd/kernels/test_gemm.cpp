@@ -1,0 +1,222 @@
+#include "gradus/autograd/kernels/gemm.hpp"
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <random>
+#include <vector>
+
+#include "catch.hpp"
+#include "gradus/autograd/error.hpp"
+#include "gradus/autograd/kernels/parallel.hpp"
+
+namespace {
+
+using namespace gradus::kernels;
+
+constexpr Trans kBoth[] = {Trans::no, Trans::yes};
+
+struct Threads {
+  explicit Threads(int n) : old(gradus::num_threads()) { gradus::set_num_threads(n); }
+  ~Threads() { gradus::set_num_threads(old); }
+  int old;
+};
+
+template <class T>
+std::vector<T> random_values(int64_t n, uint32_t seed) {
+  std::mt19937 generator(seed);
+  std::uniform_real_distribution<T> uniform(-1, 1);
+  std::vector<T> values(n);
+  for (T& value : values) value = uniform(generator);
+  return values;
+}
+
+/// One product with random operands, rows `pad` longer than need be.
+template <class T>
+struct Case {
+  Case(Trans ta, Trans tb, int64_t m, int64_t n, int64_t k, int64_t pad = 0)
+      : ta(ta),
+        tb(tb),
+        m(m),
+        n(n),
+        k(k),
+        lda((ta == Trans::yes ? m : k) + pad),
+        ldb((tb == Trans::yes ? k : n) + pad),
+        ldc(n + pad),
+        a(random_values<T>(lda * (ta == Trans::yes ? k : m), 1)),
+        b(random_values<T>(ldb * (tb == Trans::yes ? n : k), 2)),
+        c(random_values<T>(ldc * m, 3)) {}
+
+  std::vector<T> run(T alpha, T beta) const {
+    std::vector<T> result = c;
+    gemm(ta, tb, m, n, k, alpha, a.data(), lda, b.data(), ldb, beta, result.data(), ldc);
+    return result;
+  }
+
+  std::vector<double> naive(double alpha, double beta) const {
+    std::vector<double> result(c.begin(), c.end());
+    for (int64_t i = 0; i < m; ++i)
+      for (int64_t j = 0; j < n; ++j) {
+        long double sum = 0;
+        for (int64_t l = 0; l < k; ++l)
+          sum += static_cast<long double>(ta == Trans::yes ? a[l * lda + i] : a[i * lda + l]) *
+                 (tb == Trans::yes ? b[j * ldb + l] : b[l * ldb + j]);
+        double& value = result[i * ldc + j];
+        value = alpha * sum + (beta == 0 ? 0 : beta * value);
+      }
+    return result;
+  }
+
+  Trans ta, tb;
+  int64_t m, n, k, lda, ldb, ldc;
+  std::vector<T> a, b, c;
+};
+
+// In units of `error`: between different orders of summation up to 13 was seen, for a wrong term it is above
+// 10^5.
+constexpr double kTolerance = 40;
+
+/// The largest difference in units of the rounding error that a sum of k products may have; NaN counts as
+/// infinite.
+template <class T, class U>
+double error(const std::vector<T>& result, const std::vector<U>& expected, int64_t k) {
+  if (result.size() != expected.size()) return INFINITY;
+  double worst = 0;
+  for (size_t i = 0; i < result.size(); ++i) {
+    const double difference = std::abs(double(result[i]) - double(expected[i]));
+    if (!(difference <= worst)) worst = std::isnan(difference) ? INFINITY : difference;
+  }
+  return worst / (std::numeric_limits<T>::epsilon() * (2 + std::sqrt(double(k))));
+}
+
+}  // namespace
+
+TEMPLATE_TEST_CASE("gemm agrees with three loops", "[gemm]", float, double) {
+  const Threads guard(2);
+  for (const Trans ta : kBoth)
+    for (const Trans tb : kBoth)
+      for (const int64_t m : {1, 2, 7, 33})
+        for (const int64_t n : {1, 3, 17, 64})
+          for (const int64_t k : {1, 5, 31, 130})
+            for (const int64_t pad : {0, 3}) {
+              const Case<TestType> test(ta, tb, m, n, k, pad);
+              CAPTURE(ta, tb, m, n, k, pad);
+              CHECK(error(test.run(1, 0), test.naive(1, 0), k) < kTolerance);
+              CHECK(error(test.run(-0.5, 2), test.naive(-0.5, 2), k) < kTolerance);
+            }
+}
+
+TEMPLATE_TEST_CASE("large products are cut into tiles and keep their bits", "[gemm]", float, double) {
+  const int64_t sizes[][3] = {{768, 65, 128}, {300, 300, 50}, {65, 513, 64},  {1, 2000, 700}, {2000, 1, 700},
+                              {1100, 70, 31}, {2, 1029, 600}, {16, 17, 5000}, {520, 2, 1024}};
+  for (const Trans ta : kBoth)
+    for (const Trans tb : kBoth)
+      for (const auto& [m, n, k] : sizes) {
+        const Case<TestType> test(ta, tb, m, n, k, 5);
+        CAPTURE(ta, tb, m, n, k);
+        std::vector<std::vector<TestType>> results;
+        for (const int threads : {1, 2, 3}) {
+          const Threads guard(threads);
+          results.push_back(test.run(1, 0.5));
+        }
+        CHECK(error(results[0], test.naive(1, 0.5), k) < kTolerance);
+        CHECK(results[0] == results[1]);
+        CHECK(results[0] == results[2]);
+      }
+}
+
+TEMPLATE_TEST_CASE("gemm_batch gives what gemm gives item by item", "[gemm]", float, double) {
+  const int64_t sizes[][4] = {
+      {3, 20, 30, 40}, {48, 64, 64, 32}, {20, 1, 64, 50}, {20, 64, 1, 50}, {2, 200, 300, 64}};
+  for (const Trans ta : kBoth)
+    for (const Trans tb : kBoth)
+      for (const auto& [batch, m, n, k] : sizes) {
+        CAPTURE(ta, tb, batch, m, n, k);
+        const auto a = random_values<TestType>((batch + 1) * m * k, 4);
+        const auto b = random_values<TestType>(n * k, 5);  // shared by all items: a broadcast operand
+        std::vector<int64_t> a_offset, b_offset(batch, 0), c_offset;
+        for (int64_t i = 0; i < batch; ++i) {
+          a_offset.push_back((batch - i) * m * k);
+          c_offset.push_back(i * m * n);
+        }
+        const int64_t lda = ta == Trans::yes ? m : k, ldb = tb == Trans::yes ? k : n;
+        std::vector<std::vector<TestType>> results;
+        for (const int threads : {1, 2}) {
+          const Threads guard(threads);
+          results.emplace_back(batch * m * n, std::nan(""));
+          gemm_batch(batch, a_offset.data(), b_offset.data(), c_offset.data(), ta, tb, m, n, k, TestType{2},
+                     a.data(), lda, b.data(), ldb, TestType{0}, results.back().data(), n);
+        }
+        CHECK(results[0] == results[1]);
+        for (int64_t i = 0; i < batch; ++i) {
+          Case<TestType> item(ta, tb, m, n, k);
+          item.a.assign(&a[a_offset[i]], &a[a_offset[i]] + m * k);
+          item.b = b;
+          const auto* c = &results[0][c_offset[i]];
+          REQUIRE(error(std::vector<TestType>(c, c + m * n), item.naive(2, 0), k) < kTolerance);
+        }
+      }
+}
+
+TEMPLATE_TEST_CASE("linear is x @ w^T + bias", "[gemm]", float, double) {
+  const int64_t sizes[][3] = {{1, 5, 3},      {4, 1, 9},      {1, 3000, 500}, {13, 17, 19},
+                              {768, 65, 128}, {33, 1030, 70}, {5, 6, 0},      {0, 4, 4}};
+  for (const auto& [m, n, k] : sizes)
+    for (const bool with_bias : {false, true}) {
+      CAPTURE(m, n, k, with_bias);
+      Case<TestType> test(Trans::no, Trans::yes, m, n, k);
+      test.lda = k + 2;
+      test.a = random_values<TestType>(m * test.lda, 6);
+      const auto bias = random_values<TestType>(n, 7);
+      std::vector<std::vector<TestType>> results;
+      for (const int threads : {1, 2}) {
+        const Threads guard(threads);
+        results.emplace_back(m * n, std::nan(""));
+        linear(m, n, k, results.back().data(), test.a.data(), test.lda, test.b.data(),
+               with_bias ? bias.data() : nullptr);
+      }
+      for (int64_t i = 0; i < m * n; ++i) test.c[i] = with_bias ? bias[i % n] : 0;
+      CHECK(error(results[0], test.naive(1, 1), k) < kTolerance);
+      CHECK(results[0] == results[1]);
+    }
+}
+
+TEMPLATE_TEST_CASE("beta = 0 does not read c, and k = 0 scales it", "[gemm]", float, double) {
+  const auto nan = std::numeric_limits<TestType>::quiet_NaN();
+  const int64_t sizes[][3] = {{5, 7, 0}, {5, 7, 3}, {1, 7, 3},     {5, 1, 3},
+                              {1, 1, 1}, {1, 7, 0}, {500, 300, 20}};
+  for (const auto& [m, n, k] : sizes) {
+    CAPTURE(m, n, k);
+    Case<TestType> test(Trans::no, Trans::no, m, n, k);
+    CHECK(error(test.run(1, 3), test.naive(1, 3), k) < kTolerance);
+    test.c.assign(test.c.size(), nan);
+    CHECK(error(test.run(1, 0), test.naive(1, 0), k) < kTolerance);
+  }
+}
+
+TEMPLATE_TEST_CASE("NaN and infinity in the operands come through", "[gemm]", float, double) {
+  for (const int64_t m : {1, 20})
+    for (const int64_t n : {1, 30}) {
+      Case<TestType> test(Trans::no, Trans::yes, m, n, 40);
+      test.a[11] = std::numeric_limits<TestType>::quiet_NaN();
+      const auto result = test.run(1, 0);
+      for (int64_t j = 0; j < n; ++j) CHECK(std::isnan(result[j]));
+      if (m > 1) CHECK(std::isfinite(result[n]));
+    }
+}
+
+TEST_CASE("a matrix of one row may have any row distance", "[gemm]") {
+  const float a[] = {1, 2, 3}, b[] = {4, 5, 6};
+  float c[9] = {};
+  gemm(Trans::no, Trans::no, 1, 1, 3, 1.f, a, 0, b, 1, 0.f, c, 0);
+  CHECK(c[0] == 32);
+  gemm(Trans::yes, Trans::no, 3, 3, 1, 1.f, a, 1, b, 1, 0.f, c, 3);
+  CHECK(std::vector<float>(c, c + 9) == std::vector<float>{4, 5, 6, 8, 10, 12, 12, 15, 18});
+}
+
+TEST_CASE("sizes that BLAS cannot hold are refused", "[gemm]") {
+  const int64_t huge = int64_t{1} << 31;
+  float unused = 0;
+  CHECK_THROWS_AS(gemm(Trans::no, Trans::no, huge, 2, 2, 1.f, &unused, 2, &unused, 2, 0.f, &unused, 2),
+                  gradus::Error);
+}

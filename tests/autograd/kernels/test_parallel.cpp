@@ -1,0 +1,131 @@
+#include "gradus/autograd/kernels/parallel.hpp"
+
+#include <atomic>
+#include <numeric>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "catch.hpp"
+#include "gradus/autograd/error.hpp"
+#include "gradus/autograd/kernels/cores.hpp"
+
+namespace {
+
+using gradus::parallel_for;
+
+/// Sets the number of threads for one test and puts the old one back.
+struct Threads {
+  explicit Threads(int n) : old(gradus::num_threads()) { gradus::set_num_threads(n); }
+  ~Threads() { gradus::set_num_threads(old); }
+  int old;
+};
+
+/// How often each of n elements is visited by one parallel_for.
+std::vector<int> visits(int64_t n, int64_t grain) {
+  std::vector<int> count(n);
+  parallel_for(n, grain, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) ++count[i];
+  });
+  return count;
+}
+
+}  // namespace
+
+TEST_CASE("parallel_for visits every element once", "[parallel]") {
+  for (const int threads : {1, 2, 5}) {
+    const Threads guard(threads);
+    for (const int64_t n : {0, 1, 2, 7, 64, 1000})
+      for (const int64_t grain : {1, 3, 64, 5000}) CHECK(visits(n, grain) == std::vector<int>(n, 1));
+  }
+}
+
+TEST_CASE("blocks depend on n and grain only", "[parallel]") {
+  const std::set<std::pair<int64_t, int64_t>> expected = {{0, 4}, {4, 8}, {8, 10}};
+  for (const int threads : {1, 2, 3}) {
+    const Threads guard(threads);
+    std::vector<std::pair<int64_t, int64_t>> blocks(3);
+    parallel_for(10, 4, [&](int64_t begin, int64_t end) { blocks.at(begin / 4) = {begin, end}; });
+    CHECK(std::set(blocks.begin(), blocks.end()) == expected);
+  }
+}
+
+TEST_CASE("two threads really share the work", "[parallel]") {
+  const Threads guard(2);
+  std::atomic<int> arrived{0};
+  parallel_for(2, 1, [&](int64_t, int64_t) {
+    ++arrived;
+    while (arrived.load() < 2) std::this_thread::yield();  // hangs unless both blocks run at once
+  });
+  CHECK(arrived.load() == 2);
+}
+
+TEST_CASE("a nested parallel_for runs in order on its own thread", "[parallel]") {
+  const Threads guard(2);
+  std::atomic<int> strays{0};
+  std::vector<std::vector<int64_t>> order(8);
+  parallel_for(8, 1, [&](int64_t outer, int64_t) {
+    const auto self = std::this_thread::get_id();
+    parallel_for(5, 1, [&](int64_t inner, int64_t) {
+      if (std::this_thread::get_id() != self) ++strays;
+      order[outer].push_back(inner);
+    });
+  });
+  CHECK(strays.load() == 0);
+  for (const auto& inner : order) CHECK(inner == std::vector<int64_t>{0, 1, 2, 3, 4});
+}
+
+TEST_CASE("an exception reaches the caller and the pool works on", "[parallel]") {
+  for (const int threads : {1, 2}) {
+    const Threads guard(threads);
+    for (int64_t bad = 0; bad < 50; ++bad) {
+      CHECK_THROWS_WITH(parallel_for(50, 1,
+                                     [&](int64_t i, int64_t) {
+                                       if (i == bad) throw std::runtime_error("block " + std::to_string(i));
+                                     }),
+                        "block " + std::to_string(bad));
+      CHECK(visits(50, 1) == std::vector<int>(50, 1));
+    }
+  }
+}
+
+TEST_CASE("several user threads may call at once, and change the number of threads", "[parallel]") {
+  const Threads guard(2);
+  std::atomic<int64_t> total{0};
+  std::vector<std::thread> users;
+  for (int user = 0; user < 4; ++user)
+    users.emplace_back([&, user] {
+      for (int round = 0; round < 200; ++round) {
+        if (round % 50 == 10 * user) gradus::set_num_threads(1 + (round + user) % 3);
+        const std::vector<int> count = visits(100, 7);
+        total += std::accumulate(count.begin(), count.end(), int64_t{0});
+      }
+    });
+  for (std::thread& user : users) user.join();
+  CHECK(total.load() == 4 * 200 * 100);
+}
+
+TEST_CASE("many short jobs one after another", "[parallel]") {
+  const Threads guard(3);
+  int64_t sum = 0;
+  for (int job = 0; job < 20000; ++job) {
+    int64_t parts[4] = {};
+    parallel_for(4, 1, [&](int64_t i, int64_t) { parts[i] = job + i; });
+    sum += parts[0] + parts[1] + parts[2] + parts[3];
+  }
+  CHECK(sum == int64_t{4} * 20000 * 19999 / 2 + 6 * 20000);
+}
+
+TEST_CASE("the number of threads is checked", "[parallel]") {
+  CHECK(gradus::kernels::available_cores() >= 1);
+  CHECK(gradus::kernels::available_cores() <= static_cast<int>(std::thread::hardware_concurrency()));
+  CHECK_THROWS_WITH(gradus::set_num_threads(0), "[set_num_threads] needs at least 1 thread, got 0.");
+  CHECK_THROWS_AS(gradus::set_num_threads(-3), gradus::Error);
+  const Threads guard(2);
+  CHECK(gradus::num_threads() == 2);
+  CHECK_THROWS_AS(parallel_for(4, 1, [](int64_t, int64_t) { gradus::set_num_threads(1); }), gradus::Error);
+  CHECK(gradus::num_threads() == 2);
+}

@@ -1,0 +1,154 @@
+// Views show the right elements of shared storage.
+#include "autograd/compare.hpp"
+#include "catch.hpp"
+
+using namespace gradus;
+using namespace gradus::testing;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+// 0, 1, 2, ... in the given shape: each element tells where it came from.
+Tensor counted(const Shape& shape) {
+  return arange(0, static_cast<double>(shape.numel()), 1, DType::float64).reshape(shape);
+}
+bool shares(const Tensor& a, const Tensor& b) { return a.impl()->storage == b.impl()->storage; }
+
+}  // namespace
+
+TEST_CASE("transpose and permute") {
+  const Tensor x = counted({2, 3, 4});
+  const Tensor t = x.transpose(0, -1);
+  const Tensor p = x.permute({1, 2, 0});
+  REQUIRE(t.shape() == Shape{4, 3, 2});
+  REQUIRE(p.shape() == Shape{3, 4, 2});
+  for (int64_t i = 0; i < 2; ++i)
+    for (int64_t j = 0; j < 3; ++j)
+      for (int64_t k = 0; k < 4; ++k) {
+        CHECK(t.at({k, j, i}) == x.at({i, j, k}));
+        CHECK(p.at({j, k, i}) == x.at({i, j, k}));
+        CHECK(x.mT().at({i, k, j}) == x.at({i, j, k}));
+      }
+  CHECK(shares(t, x));
+  CHECK(shares(p, x));
+  CHECK_THAT(error_of([&] { x.permute({0, 1}); }), ContainsSubstring("[permute]"));
+  CHECK_THAT(error_of([&] { x.permute({0, 1, 1}); }), ContainsSubstring("got (0, 1, 1)"));
+  CHECK_THAT(error_of([&] { x.permute({0, 1, -1, 2}); }), ContainsSubstring("[permute]"));
+  CHECK_THAT(error_of([&] { x.transpose(0, 3); }), ContainsSubstring("[transpose]"));
+}
+
+TEST_CASE("reshape is a view where strides allow it, else a copy; the values are the same") {
+  const Tensor x = counted({4, 3, 2});
+  struct Case {
+    Tensor from;
+    Shape to;
+    bool view;
+  };
+  const std::vector<Case> cases = {
+      {x, {12, 2}, true},
+      {x, {2, 2, 3, 1, 2}, true},
+      {x, {-1}, true},
+      {x.transpose(0, 1), {3, 2, 2, 2}, true},
+      {x.transpose(0, 1), {3, 8}, false},
+      {x.transpose(0, 1), {12, 2}, false},
+      {x.mT(), {24}, false},
+      {x.slice(1, 0, 2), {4, 4}, true},
+      {x.slice(1, 0, 2), {16}, false},
+      {x.slice(0, 0, 4, 2), {2, 6}, true},
+      {x.slice(0, 0, 4, 2), {12}, false},
+      {x.slice(2, 0, 1), {4, 3}, true},
+      {x.slice(2, 0, 1), {12}, true},
+      {x.slice(2, 1, 2).mT(), {4, 1, 1, 3}, true},
+      {counted({3, 1}).expand({3, 4}), {3, 2, 2}, true},
+      {counted({3, 1}).expand({3, 4}), {12}, false},
+      {counted({3}).expand({4, 3}), {2, 2, 3}, true},
+      {counted({0, 3}).mT(), {0}, true},
+      {counted({1, 1}), {}, true},
+      {counted({}), {1, 1}, true},
+  };
+  for (const Case& c : cases) {
+    INFO("from shape " << c.from.shape() << ", strides " << c.from.strides() << " to " << c.to);
+    const Tensor y = c.from.reshape(c.to);
+    CHECK(y.to_vector<double>() == c.from.to_vector<double>());
+    CHECK(shares(y, c.from) == c.view);
+  }
+  CHECK_THAT(error_of([&] { x.reshape({5, -1}); }), ContainsSubstring("(4, 3, 2) holds 24 elements"));
+  CHECK_THAT(error_of([&] { x.reshape({-1, -1}); }), ContainsSubstring("[reshape]"));
+  CHECK_THAT(error_of([&] { x.reshape({-2, 12}); }), ContainsSubstring("[reshape]"));
+  CHECK_THAT(error_of([&] { counted({0, 3}).reshape({0, -1}); }), ContainsSubstring("[reshape]"));
+}
+
+TEST_CASE("expand repeats without copying") {
+  const Tensor x = counted({3, 1});
+  const Tensor y = x.expand({2, -1, 4});
+  CHECK(y.shape() == Shape{2, 3, 4});
+  CHECK(y.at({1, 2, 3}) == 2);
+  CHECK(shares(x, y));
+  CHECK(y.strides() == Shape{0, 1, 0});
+  CHECK(counted({1, 3}).expand({0, 3}).numel() == 0);
+  CHECK_THAT(error_of([&] { x.expand({4, 2}); }), ContainsSubstring("got (3, 1) to (4, 2)"));
+  CHECK_THAT(error_of([&] { x.expand({3}); }), ContainsSubstring("[expand]"));
+  CHECK_THAT(error_of([&] { x.expand({-1, 3, 1}); }), ContainsSubstring("[expand]"));
+}
+
+TEST_CASE("squeeze and unsqueeze") {
+  const Tensor x = counted({1, 3, 1, 2});
+  CHECK(x.squeeze().shape() == Shape{3, 2});
+  CHECK(x.squeeze(0).shape() == Shape{3, 1, 2});
+  CHECK(x.squeeze(-2).shape() == Shape{1, 3, 2});
+  CHECK(x.squeeze(1).shape() == x.shape());
+  CHECK(counted({}).squeeze().shape() == Shape{});
+  CHECK(x.unsqueeze(-1).shape() == Shape{1, 3, 1, 2, 1});
+  CHECK(counted({2}).unsqueeze(0).shape() == Shape{1, 2});
+  CHECK(counted({2}).unsqueeze(1).shape() == Shape{2, 1});
+  CHECK(counted({}).unsqueeze(0).shape() == Shape{1});
+  CHECK(shares(x, x.squeeze()));
+  CHECK_THAT(error_of([&] { x.squeeze(4); }), ContainsSubstring("[squeeze]"));
+  CHECK_THAT(error_of([&] { x.unsqueeze(5); }), ContainsSubstring("[unsqueeze]"));
+}
+
+TEST_CASE("slice follows Python") {
+  const Tensor x = counted({10});
+  const auto sliced = [&](int64_t start, int64_t end, int64_t step) { return x.slice(0, start, end, step); };
+  CHECK(difference(sliced(2, 5, 1), f64({2, 3, 4})) == "");
+  CHECK(difference(sliced(0, 10, 3), f64({0, 3, 6, 9})) == "");
+  CHECK(difference(sliced(-3, -1, 1), f64({7, 8})) == "");
+  CHECK(difference(sliced(-99, 99, 4), f64({0, 4, 8})) == "");
+  CHECK(difference(sliced(8, 99, 5), f64({8})) == "");
+  CHECK(sliced(5, 5, 1).numel() == 0);
+  CHECK(sliced(7, 3, 2).numel() == 0);
+  CHECK(sliced(99, 120, 1).numel() == 0);
+  CHECK(shares(x, sliced(2, 5, 1)));
+  const Tensor y = counted({3, 4});
+  CHECK(difference(y.slice(-1, 1, 4, 2), f64({1, 3, 5, 7, 9, 11}, {3, 2})) == "");
+  CHECK_THAT(error_of([&] { x.slice(0, 0, 5, 0); }), ContainsSubstring("step must be at least 1, got 0"));
+  CHECK_THAT(error_of([&] { x.slice(1, 0, 5); }), ContainsSubstring("[slice]"));
+  CHECK_THAT(error_of([&] { counted({}).slice(0, 0, 1); }), ContainsSubstring("[slice]"));
+}
+
+TEST_CASE("select and split") {
+  const Tensor x = counted({3, 5});
+  CHECK(difference(x.select(0, -1), f64({10, 11, 12, 13, 14})) == "");
+  CHECK(difference(x.select(1, 2), f64({2, 7, 12})) == "");
+  CHECK_THAT(error_of([&] { x.select(0, 3); }), ContainsSubstring("index must be in [-3, 2], got 3"));
+  const std::vector<Tensor> pieces = x.split(2, -1);
+  REQUIRE(pieces.size() == 3);
+  CHECK(difference(pieces[1], f64({2, 3, 7, 8, 12, 13}, {3, 2})) == "");
+  CHECK(pieces[2].shape() == Shape{3, 1});
+  CHECK(counted({0, 2}).split(3, 0).size() == 1);
+  const std::vector<Tensor> sized = x.split({1, 0, 2}, 0);
+  REQUIRE(sized.size() == 3);
+  CHECK(sized[1].shape() == Shape{0, 5});
+  CHECK(difference(sized[2], x.slice(0, 1, 3)) == "");
+  CHECK_THAT(error_of([&] { x.split({1, 1}, 0); }), ContainsSubstring("must add up to 3, got 2"));
+  CHECK_THAT(error_of([&] { x.split({4, -1}, 0); }), ContainsSubstring("[split]"));
+  CHECK_THAT(error_of([&] { x.split(0, 0); }), ContainsSubstring("[split]"));
+}
+
+TEST_CASE("a view of a view of a view") {
+  const Tensor x = counted({4, 6, 5});
+  const Tensor y = x.slice(1, 1, 6, 2).permute({2, 0, 1}).slice(0, 1, 5, 3).select(1, 2);
+  REQUIRE(y.shape() == Shape{2, 3});
+  for (int64_t i = 0; i < 2; ++i)
+    for (int64_t j = 0; j < 3; ++j) CHECK(y.at({i, j}) == x.at({2, 1 + 2 * j, 1 + 3 * i}));
+}

@@ -1,0 +1,25 @@
+#!/bin/sh
+# installed.sh CMAKE CXX SOURCE BUILD: installs BUILD into a fresh prefix, moves that, and requires that
+# a consumer builds and runs by find_package and by pkg-config, and that every installed header compiles.
+set -eu
+cmake=$1 cxx=$2 source=$3 build=$4
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+
+"$cmake" --install "$build" --prefix "$scratch/first" >/dev/null
+prefix=$scratch/moved
+mv "$scratch/first" "$prefix"
+
+"$cmake" -S "$source" -B "$scratch/build" -DCMAKE_CXX_COMPILER="$cxx" -DCMAKE_PREFIX_PATH="$prefix" >/dev/null
+"$cmake" --build "$scratch/build" >/dev/null
+"$scratch/build/consumer"
+
+PKG_CONFIG_PATH=$(dirname "$(find "$prefix" -name gradus.pc)")
+export PKG_CONFIG_PATH
+# The flags are words to split.
+# shellcheck disable=SC2046
+"$cxx" "$source/main.cpp" -o "$scratch/consumer" $(pkg-config --cflags --libs --static gradus)
+"$scratch/consumer"
+
+(cd "$prefix/include" && find gradus -name '*.hpp' | sed 's/.*/#include "&"/') >"$scratch/headers.cpp"
+"$cxx" -std=c++20 -fsyntax-only -Wall -Wextra -Werror -I "$prefix/include" "$scratch/headers.cpp"

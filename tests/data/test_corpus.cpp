@@ -1,0 +1,192 @@
+#include <algorithm>
+#include <filesystem>
+#include <string>
+
+#include "catch.hpp"
+#include "gradus/data/corpus.hpp"
+#include "gradus/data/sha256.hpp"
+#include "gradus/data/stories.hpp"
+#include "support.hpp"
+
+using namespace gradus::data;
+namespace fs = std::filesystem;
+
+namespace {
+
+const std::string kInstall = " Hint: apt-get install bible-kjv bible-kjv-text, or use --corpus stories.";
+
+/// A PATH on which the only `bible` is the given shell script.
+void write_bible(const TemporaryFolder& folder, const std::string& script) {
+  write_file(folder / "bible", "#!/bin/sh\n" + script);
+  fs::permissions(folder / "bible", fs::perms::owner_all);
+}
+
+std::string quoted(const fs::path& path) { return "\"" + path.string() + "\""; }
+
+bool bible_is_installed() {
+  if (kjv_available("")) return true;
+  skip("the program `bible` is not installed (apt-get install bible-kjv bible-kjv-text)");
+  return false;
+}
+
+}  // namespace
+
+TEST_CASE("read_text joins files byte for byte") {
+  const TemporaryFolder folder;
+  write_file(folder / "a.txt", "one\r\ntwo");
+  write_file(folder / "b.txt", std::string("\0\xFF", 2) + std::string(100'000, 'x'));
+  CHECK(read_text({folder / "a.txt"}) == "one\r\ntwo");
+  const std::string joined = read_text({folder / "b.txt", folder / "a.txt"});
+  CHECK(joined == std::string("\0\xFF", 2) + std::string(100'000, 'x') + "one\r\ntwo");
+}
+
+TEST_CASE("read_text says in one line what is wrong with a file") {
+  const TemporaryFolder folder;
+  write_file(folder / "empty.txt", "");
+  write_file(folder / "good.txt", "good");
+  const auto error = [&](const fs::path& path) {
+    return error_of([&] { read_text({folder / "good.txt", path}); });
+  };
+  CHECK(error(folder / "none.txt") == "[text] " + quoted(folder / "none.txt") +
+                                          " must be a text file, got no such file. Hint: check its path.");
+  CHECK(error(folder.path()) == "[text] " + quoted(folder.path()) +
+                                    " must be a text file, got a directory. Hint: name the files in it.");
+  CHECK(error(folder / "empty.txt") ==
+        "[text] " + quoted(folder / "empty.txt") + " must have text in it, got an empty file.");
+  CHECK(error(folder / "good.txt/below") ==
+        "[text] " + quoted(folder / "good.txt/below") +
+            " must be readable, got 'Not a directory'. Hint: check its permissions.");
+  CHECK(error_of([] { read_text({}); }) == "[text] there must be at least one file, got none.");
+}
+
+TEST_CASE("read_text names a file that opens but cannot be read") {
+  // Its first page is never mapped, so that reading fails for everybody, root included.
+  CHECK(error_of([] { read_text({"/proc/self/mem"}); }) ==
+        "[text] \"/proc/self/mem\" must be readable, got 'Input/output error'. Hint: check its permissions.");
+}
+
+TEST_CASE("read_text names a file without permission") {
+  const TemporaryFolder folder;
+  write_file(folder / "secret.txt", "secret");
+  fs::permissions(folder / "secret.txt", fs::perms::none);
+  // Root may read everything, so be somebody else for a moment.
+  const bool root = ::geteuid() == 0;
+  if (root && ::seteuid(65534) != 0) return skip("root cannot become another user here");
+  const std::string error = error_of([&] { read_text({folder / "secret.txt"}); });
+  if (root) REQUIRE(::seteuid(0) == 0);
+  CHECK(error == "[text] " + quoted(folder / "secret.txt") +
+                     " must be readable, got 'Permission denied'. Hint: check its permissions.");
+}
+
+TEST_CASE("the cache is where the environment says") {
+  const Environment own("GRADUS_CACHE", {}), xdg("XDG_CACHE_HOME", {}), home("HOME", {});
+  CHECK(cache_dir().empty());
+  const Environment with_home("HOME", "/home/me");
+  CHECK(cache_dir() == "/home/me/.cache/gradus");
+  const Environment with_relative("XDG_CACHE_HOME", "relative");
+  CHECK(cache_dir() == "/home/me/.cache/gradus");
+  const Environment with_xdg("XDG_CACHE_HOME", "/xdg");
+  CHECK(cache_dir() == "/xdg/gradus");
+  const Environment with_own("GRADUS_CACHE", "here");
+  CHECK(cache_dir() == "here");
+}
+
+TEST_CASE("the stories come with their entropy") {
+  const Corpus corpus = load_corpus("stories", "");
+  CHECK(corpus.name == "stories");
+  CHECK(corpus.text == write_stories());
+  CHECK(corpus.entropy == stories_entropy());
+  CHECK(!corpus.source.empty());
+  CHECK(corpus.warning.empty());
+}
+
+TEST_CASE("a corpus of another name is refused") {
+  CHECK(error_of([] { load_corpus("shakespeare", ""); }) ==
+        "[corpus] the corpus must be kjv or stories, got 'shakespeare'.");
+}
+
+TEST_CASE("without the program bible there is no kjv, and the default falls back to stories") {
+  const TemporaryFolder empty;
+  const Environment path("PATH", empty.path().string());
+  const std::string error =
+      "[kjv] the program `bible` must be installed and run, got none that does." + kInstall;
+  CHECK(!kjv_available(empty.path()));
+  CHECK(error_of([&] { load_corpus("kjv", empty.path()); }) == error);
+  const Corpus corpus = default_corpus(empty.path());
+  CHECK(corpus.name == "stories");
+  CHECK(corpus.warning == "training on stories, because the kjv cannot be had: " + error);
+  CHECK(fs::is_empty(empty.path()));
+}
+
+TEST_CASE("a program bible that fails or writes another text is refused, and nothing is cached") {
+  const TemporaryFolder programs, cache;
+  const Environment path("PATH", programs.path().string());
+  write_bible(programs, "exit 1\n");
+  CHECK(kjv_available(cache.path()));
+  CHECK(error_of([&] { load_corpus("kjv", cache.path()); }).find("got none that does") != std::string::npos);
+  write_bible(programs, "echo 'Ge1:1 In the beginning'\n");
+  CHECK(error_of([&] { load_corpus("kjv", cache.path()); }) ==
+        "[kjv] `bible` must write the text of 4137850 bytes with sha256 b5c4940bcfee..., got 17 bytes with " +
+            sha256("In the beginning\n").substr(0, 12) + "...." + kInstall);
+  CHECK(fs::is_empty(cache.path()));
+}
+
+TEST_CASE("the kjv is the whole text without verse tags") {
+  if (!bible_is_installed()) return;
+  const TemporaryFolder cache;
+  const Corpus corpus = load_corpus("kjv", cache.path());
+  CHECK(corpus.name == "kjv");
+  CHECK(corpus.text.substr(0, corpus.text.find('\n')) ==
+        "In the beginning God created the heaven and the earth.");
+  CHECK(corpus.text.size() == 4'137'850);
+  CHECK(std::count(corpus.text.begin(), corpus.text.end(), '\n') == 31'102);
+  CHECK(corpus.text.substr(corpus.text.size() - 6) == "Amen.\n");
+  CHECK(!corpus.entropy);
+  CHECK(corpus.warning.empty());
+  CHECK(default_corpus(cache.path()).name == "kjv");
+}
+
+TEST_CASE("the kjv is kept in the cache, checked, and made anew if it is damaged") {
+  if (!bible_is_installed()) return;
+  const TemporaryFolder folder;
+  const fs::path cache = folder / "deep/er";
+  const std::string text = load_corpus("kjv", cache).text;
+  CHECK(file_bytes(cache / "kjv.txt") == text);
+  CHECK(file_bytes(cache / "kjv.txt.sha256") == sha256(text) + "  kjv.txt\n");
+  CHECK(std::distance(fs::directory_iterator(cache), {}) == 2);
+
+  std::string damaged = text;
+  damaged[2'000'000] ^= 1;
+  const std::string truncated = text.substr(0, 1000);
+  for (const std::string& bad : {damaged, truncated}) {
+    write_file(cache / "kjv.txt", bad);
+    {
+      const Environment path("PATH", folder.path().string());
+      CHECK(!kjv_available(cache));
+      CHECK_THROWS_AS(load_corpus("kjv", cache), gradus::Error);
+    }
+    CHECK(load_corpus("kjv", cache).text == text);
+    CHECK(file_bytes(cache / "kjv.txt") == text);
+  }
+  const Environment path("PATH", folder.path().string());
+  CHECK(kjv_available(cache));
+  CHECK(load_corpus("kjv", cache).text == text);
+
+  // No cache is not the current folder.
+  const fs::path here = fs::current_path();
+  fs::current_path(cache);
+  CHECK(!kjv_available(""));
+  fs::current_path(here);
+}
+
+TEST_CASE("a cache that cannot be written costs a warning only") {
+  if (!bible_is_installed()) return;
+  const TemporaryFolder folder;
+  write_file(folder / "file", "x");
+  const Corpus corpus = load_corpus("kjv", folder / "file/cache");
+  CHECK(corpus.text.size() == 4'137'850);
+  CHECK(corpus.warning ==
+        "the kjv could not be kept in the cache " + quoted(folder / "file/cache") + ": Not a directory");
+  CHECK(load_corpus("kjv", "").warning ==
+        "the kjv could not be kept in the cache \"\": none of GRADUS_CACHE, XDG_CACHE_HOME and HOME is set");
+}

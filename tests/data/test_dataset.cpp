@@ -1,0 +1,188 @@
+#include <limits>
+#include <map>
+#include <numeric>
+#include <vector>
+
+#include "catch.hpp"
+#include "gradus/data/dataset.hpp"
+#include "support.hpp"
+
+using namespace gradus;
+using namespace gradus::data;
+
+namespace {
+
+/// Token i is i, so that a token says where it stood.
+std::vector<int32_t> places(int32_t n) {
+  std::vector<int32_t> tokens(n);
+  std::iota(tokens.begin(), tokens.end(), 0);
+  return tokens;
+}
+
+void check_targets_follow(const Batch& batch) {
+  REQUIRE(batch.x.shape() == batch.y.shape());
+  REQUIRE(batch.x.dtype() == DType::int64);
+  REQUIRE(batch.y.dtype() == DType::int64);
+  for (int64_t b = 0; b < batch.x.size(0); ++b) {
+    for (int64_t t = 0; t < batch.x.size(1); ++t) {
+      REQUIRE(batch.x.at({b, t}) == batch.x.at({b, 0}) + static_cast<double>(t));
+      REQUIRE(batch.y.at({b, t}) == batch.x.at({b, t}) + 1);
+    }
+  }
+}
+
+std::string error_with(int32_t n, int64_t block, double val_fraction) {
+  return error_of([&] { TextDataset(places(n), block, val_fraction); });
+}
+
+bool same(const Tensor& a, const Tensor& b) {
+  return a.shape() == b.shape() && a.to_vector<int64_t>() == b.to_vector<int64_t>();
+}
+
+}  // namespace
+
+TEST_CASE("the last tokens are for validation") {
+  const TextDataset dataset(places(100), 4, 0.1);
+  const auto train = dataset.tokens(Split::train), validation = dataset.tokens(Split::validation);
+  CHECK(train.size() == 90);
+  CHECK(train.front() == 0);
+  CHECK(train.back() == 89);
+  CHECK(validation.size() == 10);
+  CHECK(validation.front() == 90);
+  CHECK(validation.back() == 99);
+  CHECK(dataset.has_validation());
+  CHECK(dataset.block() == 4);
+}
+
+TEST_CASE("without a validation part everything is for training") {
+  const TextDataset dataset(places(5), 4, 0);
+  CHECK(dataset.tokens(Split::train).size() == 5);
+  CHECK(dataset.tokens(Split::validation).empty());
+  CHECK(!dataset.has_validation());
+  CHECK(dataset.validation_batches(3).empty());
+  Generator generator(1);
+  CHECK(error_of([&] { dataset.random_batch(Split::validation, 1, generator); }) ==
+        "[random_batch] the split must have tokens, got a dataset without validation part.");
+}
+
+TEST_CASE("parts that are shorter than one window are refused with the numbers") {
+  CHECK(
+      error_with(64, 64, 0) ==
+      "[dataset] the training part must have at least block + 1 = 65 tokens, got 64 of 64 (val_fraction 0). "
+      "Hint: use a longer text, a smaller block or a smaller val_fraction.");
+  CHECK(error_with(100, 64, 0.1) ==
+        "[dataset] the validation part must have at least block + 1 = 65 tokens, got 10 of 100 (val_fraction "
+        "0.1). "
+        "Hint: use a longer text, a smaller block or a larger val_fraction.");
+  CHECK(error_with(0, 1, 0).find("at least block + 1 = 2 tokens, got 0 of 0") != std::string::npos);
+  CHECK(error_with(100, 9, 1e-300).find("the validation part") != std::string::npos);
+  CHECK(error_with(65, 64, 0) == "no error");
+  CHECK(error_with(100, 9, 0.1) == "no error");
+  CHECK(error_with(100, 10, 0.1) != "no error");
+}
+
+TEST_CASE("numbers that make no sense are refused") {
+  CHECK(error_with(100, 0, 0.1) == "[dataset] block must be at least 1, got 0.");
+  CHECK(error_with(100, 4, 1) == "[dataset] val_fraction must be at least 0 and below 1, got 1.");
+  CHECK(error_with(100, 4, -0.1) == "[dataset] val_fraction must be at least 0 and below 1, got -0.1.");
+  CHECK(error_with(100, 4, std::numeric_limits<double>::quiet_NaN()) ==
+        "[dataset] val_fraction must be at least 0 and below 1, got nan.");
+  const TextDataset dataset(places(100), 4, 0.1);
+  Generator generator(1);
+  CHECK(error_of([&] { dataset.random_batch(Split::train, 0, generator); }) ==
+        "[random_batch] batch must be at least 1, got 0.");
+  CHECK(error_of([&] { dataset.validation_batches(-1); }) ==
+        "[validation_batches] batch must be at least 1, got -1.");
+}
+
+TEST_CASE("random windows start everywhere in their part and nowhere else") {
+  const TextDataset dataset(places(40), 4, 0.25);
+  Generator generator(3);
+  const auto [split, low, high] =
+      GENERATE(std::tuple(Split::train, 0, 25), std::tuple(Split::validation, 30, 35));
+  std::map<int, int> starts;
+  const int draws = 2600;
+  for (int i = 0; i < draws / 2; ++i) {
+    const Batch batch = dataset.random_batch(split, 2, generator);
+    REQUIRE(batch.x.shape() == Shape{2, 4});
+    check_targets_follow(batch);
+    for (int64_t b = 0; b < 2; ++b) ++starts[static_cast<int>(batch.x.at({b, 0}))];
+  }
+  CHECK(starts.begin()->first == low);
+  CHECK(starts.rbegin()->first == high);
+  CHECK(static_cast<int>(starts.size()) == high - low + 1);
+  const double expected = draws / static_cast<double>(starts.size());
+  for (const auto& [start, count] : starts) {
+    INFO("start " << start);
+    CHECK(std::abs(count - expected) < 5 * std::sqrt(expected));
+  }
+}
+
+TEST_CASE("a part of one window has only that window") {
+  const TextDataset dataset(places(5), 4, 0);
+  Generator generator(1);
+  CHECK(dataset.random_batch(Split::train, 3, generator).y.to_vector<int64_t>() ==
+        std::vector<int64_t>{1, 2, 3, 4, 1, 2, 3, 4, 1, 2, 3, 4});
+}
+
+TEST_CASE("the state of the generator is all it takes to draw the same batches again") {
+  const TextDataset dataset(places(1000), 8, 0.1);
+  Generator generator(42);
+  dataset.random_batch(Split::train, 4, generator);
+  const std::string state = generator.state();
+  const Batch first = dataset.random_batch(Split::train, 4, generator);
+  const Batch second = dataset.random_batch(Split::train, 4, generator);
+  CHECK(!same(first.x, second.x));
+
+  Generator resumed(0);
+  resumed.set_state(state);
+  const Batch again = dataset.random_batch(Split::train, 4, resumed);
+  CHECK(same(first.x, again.x));
+  CHECK(same(first.y, again.y));
+  CHECK(same(second.x, dataset.random_batch(Split::train, 4, resumed).x));
+}
+
+TEST_CASE("every validation token but the first is predicted exactly once, in order") {
+  const int n = GENERATE(2, 5, 6, 9, 33, 34, 100);
+  const int64_t batch = GENERATE(1, 3, 50);
+  const int64_t block = 4;
+  const std::vector<int32_t> tokens = places(n);
+  double next = 1;
+  for (const Batch& b : consecutive_batches(tokens, batch, block)) {
+    check_targets_follow(b);
+    CHECK(b.x.size(0) <= batch);
+    CHECK(b.x.size(1) <= block);
+    for (const int64_t y : b.y.to_vector<int64_t>()) CHECK(static_cast<double>(y) == next++);
+  }
+  CHECK(next == n);
+}
+
+TEST_CASE("consecutive batches are full but for the last ones") {
+  const auto batches = consecutive_batches(places(34), 3, 4);  // 33 predictions: 8 windows and 1
+  std::vector<Shape> shapes;
+  for (const Batch& b : batches) shapes.push_back(b.x.shape());
+  CHECK(shapes == std::vector<Shape>{{3, 4}, {3, 4}, {2, 4}, {1, 1}});
+}
+
+TEST_CASE("the validation batches are the validation part, the same at every call") {
+  const TextDataset dataset(places(100), 4, 0.3);
+  const auto batches = dataset.validation_batches(3), again = dataset.validation_batches(3);
+  REQUIRE(batches.size() == again.size());
+  int64_t predictions = 0;
+  for (size_t i = 0; i < batches.size(); ++i) {
+    CHECK(same(batches[i].x, again[i].x));
+    predictions += batches[i].y.numel();
+  }
+  CHECK(predictions == 29);
+  CHECK(batches.front().x.at({0, 0}) == 70);
+  CHECK(batches.back().y.at({0, -1}) == 99);
+}
+
+TEST_CASE("consecutive batches need something to predict") {
+  CHECK(error_of([] { consecutive_batches(places(1), 1, 1); }) ==
+        "[consecutive_batches] the text must have at least 2 tokens to predict one from another, got 1.");
+  CHECK(error_of([] { consecutive_batches(places(9), 0, 1); }) ==
+        "[consecutive_batches] batch must be at least 1, got 0.");
+  CHECK(error_of([] { consecutive_batches(places(9), 1, 0); }) ==
+        "[consecutive_batches] block must be at least 1, got 0.");
+}

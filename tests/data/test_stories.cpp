@@ -1,0 +1,102 @@
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "catch.hpp"
+#include "gradus/data/stories.hpp"
+#include "grammar_oracle.hpp"
+#include "support.hpp"
+
+using namespace gradus::data;
+
+namespace {
+
+std::vector<std::string> split_stories(const std::string& text) {
+  std::vector<std::string> stories;
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = text.find("\n\n", at) + 2;
+    stories.push_back(text.substr(at, end - at));
+    at = end;
+  }
+  return stories;
+}
+
+}  // namespace
+
+TEST_CASE("stories are the same for the same seed, whole, and of the size asked for") {
+  const std::string text = write_stories(5, 10000);
+  CHECK(text == write_stories(5, 10000));
+  CHECK(text != write_stories(6, 10000));
+  CHECK(text.size() >= 10000);
+  CHECK(text.size() < 12000);
+  CHECK(text.substr(text.size() - 2) == "\n\n");
+  CHECK(write_stories(5, 20000).substr(0, text.size()) == text);
+  CHECK(write_stories(5, 0).empty());
+}
+
+TEST_CASE("stories are plain ASCII, in sentences, and differ") {
+  const std::string text = write_stories();
+  CHECK(text.size() >= 1'000'000);
+  CHECK(std::all_of(text.begin(), text.end(), [](char c) { return c == '\n' || (c >= ' ' && c <= '~'); }));
+  CHECK(text.find_first_of("{}@|\\") == text.npos);
+  CHECK(text.find("  ") == text.npos);
+  std::vector<std::string> stories = split_stories(text);
+  const size_t count = stories.size();
+  std::sort(stories.begin(), stories.end());
+  CHECK(std::unique(stories.begin(), stories.end()) == stories.begin() + static_cast<int64_t>(count));
+}
+
+TEST_CASE("articles fit the words after them") {
+  const std::string text = write_stories(2, 300'000);
+  for (const std::string wrong : {" a a", " a e", " a i", " a o", " A a", " A e", " A i", " A o"}) {
+    INFO(wrong);
+    CHECK(text.find(wrong) == text.npos);
+  }
+}
+
+TEST_CASE("each story has exactly one derivation, with the probability that stories_nats gives it") {
+  const GrammarOracle oracle{std::string(stories_rules())};
+  for (const std::string& story : split_stories(write_stories(3, 30'000))) {
+    const auto found =
+        oracle.derivations([&](const std::string& beginning) { return story.starts_with(beginning); });
+    int whole = 0;
+    for (const auto& d : found) {
+      if (d.text != story) continue;
+      ++whole;
+      CHECK(stories_nats(story) == Catch::Approx(d.nats).epsilon(1e-12));
+    }
+    INFO(story);
+    CHECK(whole == 1);
+    CHECK(found.size() ==
+          1);  // and no shorter text of the grammar begins it: a run of stories splits in one way
+  }
+}
+
+TEST_CASE("-log p per character of a megabyte comes to the entropy that the grammar states") {
+  const std::string text = write_stories(11, 1'000'000);
+  const double entropy = stories_entropy();
+  double sum = 0, squares = 0;
+  const auto stories = split_stories(text);
+  for (const std::string& story : stories) {
+    const double excess = stories_nats(story) - entropy * static_cast<double>(story.size());
+    sum += excess;
+    squares += excess * excess;
+  }
+  // The excesses of the stories are independent with mean 0 if, and only if, the stated entropy is right.
+  const double size = static_cast<double>(text.size());
+  const double standard_error = std::sqrt(squares) / size;
+  CHECK(stories_nats(text) == Catch::Approx(entropy * size + sum).epsilon(1e-9));
+  CHECK(std::abs(sum / size) < 3 * standard_error);
+  CHECK(standard_error < 0.01 * entropy);
+  CHECK(entropy > 0.05);
+  CHECK(entropy < 0.2);
+}
+
+TEST_CASE("stories_nats refuses other text") {
+  CHECK(error_of([] { stories_nats("Call me Ishmael."); }) ==
+        "[grammar] the text must go on as rule opening says, got other at byte 0.");
+  std::string text = write_stories(1, 1);
+  text.back() = ' ';
+  CHECK_THROWS_AS(stories_nats(text), gradus::Error);
+}

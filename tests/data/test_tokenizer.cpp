@@ -1,0 +1,138 @@
+#include <string>
+#include <vector>
+
+#include "catch.hpp"
+#include "gradus/data/tokenizer.hpp"
+#include "support.hpp"
+
+using gradus::data::Tokenizer;
+using Tokens = std::vector<int32_t>;
+
+namespace {
+
+std::string all_bytes() {
+  std::string bytes;
+  for (int b = 0; b < 256; ++b) bytes += static_cast<char>(b);
+  return bytes;
+}
+
+}  // namespace
+
+TEST_CASE("characters are numbered in ascending order of their code points") {
+  const Tokenizer tokenizer = Tokenizer::characters(
+      "b\xE2\x82\xAC"
+      "a\r\nb\xC3\xA9");  // b€a, é
+  CHECK(tokenizer.kind() == "char");
+  CHECK(tokenizer.vocab_size() == 6);
+  CHECK(tokenizer.encode("\n\r"
+                         "ab\xC3\xA9\xE2\x82\xAC") == Tokens{0, 1, 2, 3, 4, 5});
+  CHECK(tokenizer.encode("").empty());
+}
+
+TEST_CASE("characters come back as they were, CRLF and rare ones included") {
+  const std::string text =
+      "One\r\nTwo\n\xEF\xBB\xBF\xF0\x9F\x98\x80" + std::string(1, '\0') + "\xE4\xB8\xAD.";
+  const Tokenizer tokenizer = Tokenizer::characters(text);
+  const Tokens tokens = tokenizer.encode(text);
+  CHECK(tokens.size() == 14);
+  CHECK(tokenizer.decode(tokens) == text);
+  CHECK(tokenizer.byte_count(tokens) == static_cast<int64_t>(text.size()));
+}
+
+TEST_CASE("bytes encode anything and may be cut anywhere") {
+  const Tokenizer tokenizer = Tokenizer::bytes();
+  CHECK(tokenizer.kind() == "byte");
+  CHECK(tokenizer.vocab_size() == 256);
+  const std::string text = all_bytes() + "\xE2\x82\xAC";
+  const Tokens tokens = tokenizer.encode(text);
+  CHECK(tokens.front() == 0);
+  CHECK(tokens[255] == 255);
+  CHECK(tokenizer.decode(tokens) == text);
+  CHECK(tokenizer.byte_count(tokens) == 259);
+  const Tokens head(tokens.begin(), tokens.end() - 1), tail(tokens.end() - 1, tokens.end());
+  CHECK(tokenizer.decode(head) + tokenizer.decode(tail) == text);
+}
+
+TEST_CASE("make chooses by name") {
+  CHECK(Tokenizer::make("char", "ab") == Tokenizer::characters("ab"));
+  CHECK(Tokenizer::make("byte", "ab") == Tokenizer::bytes());
+  CHECK(error_of([] { Tokenizer::make("bpe", "ab"); }) ==
+        "[tokenizer] the kind must be char or byte, got 'bpe'.");
+}
+
+TEST_CASE("text that is not UTF-8 is refused with the place and a way out") {
+  CHECK(error_of([] { Tokenizer::characters("caf\xE9 noir"); }) ==
+        "[tokenizer] the text must be UTF-8, got byte 0xe9 at byte offset 3, where no character starts. "
+        "Hint: save the text as UTF-8, or use --tokenizer byte.");
+  CHECK(error_of([] {
+          Tokenizer::characters("\xE2\x82\xAC\xED\xA0\x80");
+        }).find("byte 0xed at byte offset 3") != std::string::npos);
+  CHECK(error_of([] { Tokenizer::characters("ab\xE2\x82"); }).find("byte 0xe2 at byte offset 2") !=
+        std::string::npos);
+  CHECK(error_of([] {
+          Tokenizer::characters("ab").encode("b\xC0\x80");
+        }).find("[encode] the text must be UTF-8") == 0);
+  CHECK(error_of([] { Tokenizer::characters(""); }) ==
+        "[tokenizer] the text must have at least one character, got none.");
+}
+
+TEST_CASE("characters that the vocabulary lacks are named, with their places") {
+  const Tokenizer tokenizer = Tokenizer::characters("abcd");
+  const std::string hint =
+      ". Hint: use only characters of the training text, or train with --tokenizer byte, which knows all.";
+  CHECK(error_of([&] { tokenizer.encode("abcd\xE2\x82\xAC"); }) ==
+        "[encode] the vocabulary has no '\xE2\x82\xAC' (U+20AC), at character 5" + hint);
+  CHECK(error_of([&] {
+          tokenizer.encode(
+              "\xC3\xA9"
+              "a\n\xC3\xA9xyzz");
+        }) ==
+        "[encode] the vocabulary has no '\xC3\xA9' (U+00E9), at character 1, U+000A, at character 3, "
+        "'x' (U+0078), at character 5, and 2 more" +
+            hint);
+}
+
+TEST_CASE("decode refuses tokens outside the vocabulary") {
+  const Tokenizer tokenizer = Tokenizer::characters("abc");
+  CHECK(error_of([&] { tokenizer.decode(Tokens{0, 3}); }) == "[decode] tokens must be in [0, 3), got 3.");
+  CHECK(error_of([&] { tokenizer.decode(Tokens{-1}); }) == "[decode] tokens must be in [0, 3), got -1.");
+  CHECK(error_of([&] { tokenizer.byte_count(Tokens{3}); }) == "[decode] tokens must be in [0, 3), got 3.");
+  CHECK(error_of([&] { Tokenizer::bytes().decode(Tokens{256}); }) ==
+        "[decode] tokens must be in [0, 256), got 256.");
+}
+
+TEST_CASE("vocab.json brings back the same tokenizer") {
+  const Tokenizer tokenizer =
+      Tokenizer::characters("\"\\\n\t\x7F\xC3\xA9\xE2\x80\xA8\xF0\x9F\x98\x80" + std::string(1, '\0'));
+  CHECK(Tokenizer::from_json(tokenizer.to_json()) == tokenizer);
+  CHECK(Tokenizer::from_json(Tokenizer::bytes().to_json()) == Tokenizer::bytes());
+  CHECK(Tokenizer::characters("ba").to_json() ==
+        "{\n  \"tokenizer\": \"char\",\n  \"characters\": \"ab\"\n}\n");
+  CHECK(Tokenizer::bytes().to_json() == "{\n  \"tokenizer\": \"byte\"\n}\n");
+}
+
+TEST_CASE("vocab.json is read strictly") {
+  const auto error = [](const char* json) { return error_of([=] { Tokenizer::from_json(json); }); };
+  const std::string no_object =
+      "[vocab.json] must hold one JSON object, got something else. Hint: the file may be damaged.";
+  CHECK(error("") == no_object);
+  CHECK(error("[]") == no_object);
+  CHECK(error("{\"tokenizer\": \"byte\"") == no_object);
+  CHECK(error("{\"tokenizer\": \"byte\"} x") == no_object);
+  CHECK(error("{\"tokenizer\": \"char\", \"characters\": \"\xFF\"}") == no_object);
+  CHECK(error("{\"tokenizer\": \"char\", \"characters\": \"\\ud800\"}") == no_object);
+  CHECK(error("{}") == "[vocab.json] must have a text \"tokenizer\", got none.");
+  CHECK(error("{\"tokenizer\": 1}") == "[vocab.json] must have a text \"tokenizer\", got number.");
+  CHECK(error("{\"tokenizer\": \"bpe\"}") == "[vocab.json] \"tokenizer\" must be char or byte, got 'bpe'.");
+  CHECK(error("{\"tokenizer\": \"char\"}") == "[vocab.json] must have a text \"characters\", got none.");
+  CHECK(error("{\"tokenizer\": \"byte\", \"merges\": []}") ==
+        "[vocab.json] must have no \"merges\" for the byte tokenizer, got array.");
+  CHECK(error("{\"tokenizer\": \"byte\", \"characters\": \"ab\"}") ==
+        "[vocab.json] must have no \"characters\" for the byte tokenizer, got string.");
+  CHECK(error("{\"tokenizer\": \"char\", \"characters\": \"ba\"}") ==
+        "[vocab.json] \"characters\" must ascend, got 'a' (U+0061) after 'b' (U+0062).");
+  CHECK(error("{\"tokenizer\": \"char\", \"characters\": \"aa\"}") ==
+        "[vocab.json] \"characters\" must ascend, got 'a' (U+0061) after 'a' (U+0061).");
+  CHECK(error("{\"tokenizer\": \"char\", \"characters\": \"\"}") ==
+        "[vocab.json] \"characters\" must not be empty.");
+}

@@ -1,0 +1,174 @@
+#include "gradus/models/generate.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "autograd/compare.hpp"
+#include "catch.hpp"
+#include "gradus/autograd/ops.hpp"
+
+using namespace gradus;
+using namespace gradus::models;
+using testing::error_of;
+
+namespace {
+
+constexpr float kInf = std::numeric_limits<float>::infinity();
+
+GPT make_model(double dropout = 0.0) {
+  Generator g(21);
+  GPT model({.vocab_size = 17, .block_size = 8, .n_layer = 2, .n_head = 2, .n_embd = 16, .dropout = dropout},
+            g);
+  // An untrained model is nearly indifferent; wider weights make it have opinions.
+  for (auto& [name, p] : model.named_parameters())
+    if (p.dim() == 2) p.copy_(randn(p.shape(), g) * 0.3);
+  return model;
+}
+
+Tensor logits_of(const std::vector<float>& values) {
+  return tensor(values, {static_cast<int64_t>(values.size())});
+}
+
+/// Logits whose softmax is `p`.
+Tensor logits_for(std::vector<double> p) {
+  for (double& value : p) value = std::log(value);
+  return tensor(p, {static_cast<int64_t>(p.size())});
+}
+
+std::vector<double> probabilities(const std::vector<double>& p, const SampleOptions& options) {
+  return next_token_probabilities(logits_for(p), options);
+}
+
+void check_close(const std::vector<double>& actual, const std::vector<double>& expected) {
+  REQUIRE(actual.size() == expected.size());
+  for (size_t i = 0; i < expected.size(); ++i) CHECK(std::abs(actual[i] - expected[i]) < 1e-12);
+}
+
+/// Generation by its definition: a full forward on the last block_size tokens for each token.
+std::vector<int64_t> generate_naively(const GPT& model, std::vector<int64_t> tokens,
+                                      const SampleOptions& options, Generator& g) {
+  const size_t prompt = tokens.size();
+  for (int64_t i = 0; i < options.max_new_tokens; ++i) {
+    const auto length = static_cast<int64_t>(tokens.size());
+    const int64_t T = std::min(length, model.config().block_size);
+    const Tensor idx = tensor(std::vector<int64_t>(tokens.end() - T, tokens.end()), {1, T});
+    tokens.push_back(sample_token(model(idx).detach().select(0, 0).select(0, T - 1), options, g));
+  }
+  return {tokens.begin() + static_cast<int64_t>(prompt), tokens.end()};
+}
+
+}  // namespace
+
+TEST_CASE("the cache changes no token, within the block and beyond it") {
+  GPT model = make_model(0.2);
+  const SampleOptions options =
+      GENERATE(SampleOptions{.max_new_tokens = 30, .temperature = 0.0}, SampleOptions{.max_new_tokens = 30},
+               SampleOptions{.max_new_tokens = 30, .temperature = 0.8, .top_k = 5, .top_p = 0.9});
+  for (const size_t length : {1, 5, 8, 12}) {
+    std::vector<int64_t> prompt;
+    for (size_t i = 0; i < length; ++i) prompt.push_back(static_cast<int64_t>(i * 7 % 17));
+    Generator a(3), b(3);
+    model.train();
+    const std::vector<int64_t> cached = generate(model, prompt, options, a);
+    model.eval();
+    CHECK(cached == generate_naively(model, prompt, options, b));
+    CHECK(cached.size() == 30);
+    CHECK(a == b);
+  }
+}
+
+TEST_CASE("greedy takes the likeliest, the lower index among equals, and draws nothing") {
+  Generator g(1);
+  const Generator before = g;
+  const SampleOptions greedy{.temperature = 0.0};
+  CHECK(sample_token(logits_of({0, 3, -1, 3}), greedy, g) == 1);
+  check_close(next_token_probabilities(logits_of({0, 3, -1, 3}), greedy), {0, 1, 0, 0});
+  CHECK(g == before);
+}
+
+TEST_CASE("temperature divides the logits") {
+  check_close(probabilities({0.5, 0.3, 0.2}, {}), {0.5, 0.3, 0.2});
+  const double total = 0.25 + 0.09 + 0.04;
+  check_close(probabilities({0.5, 0.3, 0.2}, {.temperature = 0.5}),
+              {0.25 / total, 0.09 / total, 0.04 / total});
+  check_close(probabilities({0.5, 0.3, 0.2}, {.temperature = 1e-300}), {1, 0, 0});
+}
+
+TEST_CASE("top-k keeps exactly k, the lower index among equals") {
+  check_close(probabilities({0.1, 0.4, 0.2, 0.3}, {.top_k = 2}), {0, 4.0 / 7, 0, 3.0 / 7});
+  check_close(probabilities({0.25, 0.25, 0.25, 0.25}, {.top_k = 2}), {0.5, 0.5, 0, 0});
+  check_close(probabilities({0.2, 0.4, 0.2, 0.2}, {.top_k = 2}), {1.0 / 3, 2.0 / 3, 0, 0});
+  check_close(probabilities({0.6, 0.4}, {.top_k = 9}), {0.6, 0.4});
+}
+
+TEST_CASE("top-p keeps the fewest that reach it") {
+  const std::vector<double> p = {0.1, 0.4, 0.2, 0.3};
+  check_close(probabilities(p, {.top_p = 0.39}), {0, 1, 0, 0});
+  check_close(probabilities(p, {.top_p = 0.41}), {0, 4.0 / 7, 0, 3.0 / 7});
+  check_close(probabilities(p, {.top_p = 0.69}), {0, 4.0 / 7, 0, 3.0 / 7});
+  check_close(probabilities(p, {.top_p = 0.71}), {0, 4.0 / 9, 2.0 / 9, 3.0 / 9});
+  check_close(probabilities(p, {.top_p = 1.0}), p);
+  check_close(probabilities(p, {.top_p = 1e-9}), {0, 1, 0, 0});
+  // A set whose mass is exactly top_p is enough; these sums are exact.
+  check_close(next_token_probabilities(logits_of({0, 0, 0, 0}), {.top_p = 0.5}), {0.5, 0.5, 0, 0});
+  // Mass is counted among what top-k left: 4/7 of 0.7 reaches 0.5, 0.4 of 1 would not.
+  check_close(probabilities(p, {.top_k = 2, .top_p = 0.5}), {0, 1, 0, 0});
+}
+
+TEST_CASE("logits of -inf are never drawn, those that are broken are refused") {
+  check_close(next_token_probabilities(logits_of({-kInf, 0, -kInf}), {}), {0, 1, 0});
+  for (const auto& broken : {std::vector<float>{0, NAN}, {0, kInf}, {-kInf, -kInf}})
+    CHECK_THROWS_AS(next_token_probabilities(logits_of(broken), {}), RunError);
+}
+
+TEST_CASE("tokens are drawn as often as their probabilities say, one uniform number each") {
+  Generator g(7), counted(7);
+  const std::vector<double> p = {0.5, 0, 0.3, 0.2};
+  std::vector<int> count(4);
+  const int n = 20'000;
+  const Tensor logits = logits_for(p);
+  for (int i = 0; i < n; ++i) ++count[static_cast<size_t>(sample_token(logits, {}, g))];
+  for (int i = 0; i < n; ++i) counted.uniform();
+  CHECK(g == counted);
+  double chi2 = 0;
+  for (const size_t i : {0, 2, 3}) chi2 += std::pow(count[i] - n * p[i], 2) / (n * p[i]);
+  CHECK(count[1] == 0);
+  CHECK(chi2 < 13.8);  // 2 degrees of freedom, one run in a thousand
+}
+
+TEST_CASE("tokens come to the callback one by one, which can stop") {
+  const GPT model = make_model();
+  Generator a(1), b(1);
+  std::vector<int64_t> seen;
+  const SampleOptions options{.max_new_tokens = 10};
+  const std::vector<int64_t> all = generate(model, {1, 2}, options, a, [&](int64_t token) {
+    seen.push_back(token);
+    return true;
+  });
+  CHECK(all == seen);
+  CHECK(all.size() == 10);
+  const std::vector<int64_t> some =
+      generate(model, {1, 2}, options, b, [&, n = 0](int64_t) mutable { return ++n < 4; });
+  CHECK(some == std::vector<int64_t>(all.begin(), all.begin() + 4));
+  CHECK(generate(model, {1, 2}, {.max_new_tokens = 0}, a).empty());
+}
+
+TEST_CASE("senseless requests are refused") {
+  const GPT model = make_model();
+  Generator g(1);
+  const auto refusal = [&](const SampleOptions& options) {
+    return error_of([&] { generate(model, {1}, options, g); });
+  };
+  CHECK(refusal({.max_new_tokens = -1}) == "[sample] max_new_tokens must be >= 0, got -1.");
+  CHECK(refusal({.temperature = -0.5}) == "[sample] temperature must be >= 0 and finite, got -0.5.");
+  CHECK(refusal({.temperature = std::nan("")}) == "[sample] temperature must be >= 0 and finite, got nan.");
+  CHECK(refusal({.temperature = INFINITY}) == "[sample] temperature must be >= 0 and finite, got inf.");
+  CHECK(refusal({.top_k = -1}) == "[sample] top_k must be >= 0, got -1. Hint: 0 keeps all tokens.");
+  for (const double p : {0.0, -1.0, 1.5, std::nan("")})
+    CHECK(refusal({.top_p = p}).starts_with("[sample] top_p must be in (0, 1]"));
+  CHECK(error_of([&] { generate(model, {}, {}, g); }) ==
+        "[generate] prompt must have at least one token, got none.");
+  CHECK_THROWS_AS(generate(model, {17}, {}, g), Error);
+  CHECK_THROWS_AS(generate(model, {-1}, {}, g), Error);
+}

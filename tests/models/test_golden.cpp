@@ -1,0 +1,47 @@
+// Compares the decoder with PyTorch's numbers; make_golden.py wrote them.
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+
+#include "autograd/compare.hpp"
+#include "catch.hpp"
+#include "gradus/autograd/ops.hpp"
+#include "gradus/models/gpt2_files.hpp"
+#include "gradus/nn/safetensors.hpp"
+
+using namespace gradus;
+
+namespace {
+
+const std::filesystem::path kGolden = std::filesystem::path(__FILE__).parent_path() / "golden";
+
+/// Largest difference, as a fraction of the largest expected value; infinite if a number is not finite.
+double relative_error(const Tensor& actual, const Tensor& expected) {
+  REQUIRE(actual.shape() == expected.shape());
+  const double error =
+      amax(abs(actual.detach().to(DType::float64) - expected)).item() / amax(abs(expected)).item();
+  return std::isfinite(error) ? error : INFINITY;
+}
+
+}  // namespace
+
+TEST_CASE("logits, loss and every gradient are PyTorch's") {
+  const auto [dtype, tolerance] = GENERATE(std::pair(DType::float32, 1e-5), std::pair(DType::float64, 1e-12));
+  const nn::StateDict expected =
+      nn::load_safetensors(kGolden / "expected.safetensors", /*keep_float64=*/true);
+  models::GPT model = models::load_pretrained(kGolden / "model");
+  model.eval();
+  model.to(dtype);
+
+  const Tensor& idx = expected.at("idx");
+  CHECK(relative_error(model(idx), expected.at("logits")) < tolerance);
+  const Tensor loss = model.loss(idx, expected.at("targets"));
+  CHECK(relative_error(loss, expected.at("loss")) < tolerance);
+  loss.backward();
+  const auto parameters = model.named_parameters();
+  CHECK(parameters.size() + 4 == expected.size());
+  for (const auto& [name, parameter] : parameters) {
+    INFO(name);
+    CHECK(relative_error(parameter.grad(), expected.at("grad." + name)) < tolerance);
+  }
+}

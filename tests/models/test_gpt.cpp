@@ -1,0 +1,198 @@
+#include "gradus/models/gpt.hpp"
+
+#include <cmath>
+
+#include "autograd/compare.hpp"
+#include "catch.hpp"
+#include "gradus/autograd/ops.hpp"
+#include "nn/gradcheck_module.hpp"
+
+using namespace gradus;
+using namespace gradus::models;
+using testing::difference;
+using testing::error_of;
+
+namespace {
+
+constexpr GPTConfig kSmall{.vocab_size = 11, .block_size = 8, .n_layer = 2, .n_head = 2, .n_embd = 16};
+
+GPTConfig with_dropout(double p) {
+  GPTConfig config = kSmall;
+  config.dropout = p;
+  return config;
+}
+
+}  // namespace
+
+TEST_CASE("parameters have GPT-2's names") {
+  Generator g(1);
+  GPTConfig config = kSmall;
+  config.n_layer = 1;
+  std::vector<std::string> names;
+  for (const auto& [name, p] : GPT(config, g).named_parameters()) names.push_back(name);
+  CHECK(names == std::vector<std::string>{
+                     "wte.weight", "wpe.weight", "h.0.ln_1.weight", "h.0.ln_1.bias", "h.0.attn.c_attn.weight",
+                     "h.0.attn.c_attn.bias", "h.0.attn.c_proj.weight", "h.0.attn.c_proj.bias",
+                     "h.0.ln_2.weight", "h.0.ln_2.bias", "h.0.mlp.c_fc.weight", "h.0.mlp.c_fc.bias",
+                     "h.0.mlp.c_proj.weight", "h.0.mlp.c_proj.bias", "ln_f.weight", "ln_f.bias"});
+  config.bias = false;
+  for (const auto& [name, p] : GPT(config, g).named_parameters()) CHECK_FALSE(name.ends_with("bias"));
+}
+
+TEST_CASE("initial values are GPT-2's, and the same for the same seed") {
+  GPTConfig config{.vocab_size = 300, .block_size = 100, .n_layer = 8, .n_head = 2, .n_embd = 64};
+  Generator a(5), b(5), c(6);
+  const GPT model(config, a);
+  for (const auto& [name, p] : model.named_parameters()) {
+    INFO(name);
+    const double deviation = std::sqrt(var(p.detach()).item()), centre = mean(p.detach()).item();
+    if (p.dim() == 2) {
+      const double expected = name.ends_with("c_proj.weight") ? 0.02 / 4.0 : 0.02;
+      CHECK(std::abs(deviation / expected - 1.0) < 0.05);
+      CHECK(std::abs(centre) < 0.1 * expected);
+    } else {
+      CHECK(deviation == 0.0);
+      CHECK(centre == (name.ends_with("bias") ? 0.0 : 1.0));
+    }
+  }
+  CHECK(difference(GPT(config, b).h[7].mlp.c_fc.weight, model.h[7].mlp.c_fc.weight, 0.0) == "");
+  CHECK(difference(GPT(config, c).h[7].mlp.c_fc.weight, model.h[7].mlp.c_fc.weight) != "");
+}
+
+TEST_CASE("an untrained model's loss is that of guessing") {
+  Generator g(2);
+  const GPT model(kSmall, g);
+  const Tensor idx = randint(0, 11, {4, 8}, g), targets = randint(0, 11, {4, 8}, g);
+  CHECK(model(idx).shape() == Shape{4, 8, 11});
+  CHECK(model.loss(idx, targets).item() == Catch::Approx(std::log(11.0)).epsilon(0.05));
+}
+
+TEST_CASE("loss is the mean of -log p over the targets that count") {
+  Generator g(3);
+  GPT model(kSmall, g);
+  model.to(DType::float64);
+  const Tensor idx = randint(0, 11, {2, 3}, g);
+  const Tensor targets = tensor(std::vector<int64_t>{1, -100, 10, 0, 4, -100}, {2, 3});
+  const Tensor logp = log_softmax(model(idx), -1).detach();
+  const double expected =
+      -(logp.at({0, 0, 1}) + logp.at({0, 2, 10}) + logp.at({1, 0, 0}) + logp.at({1, 1, 4})) / 4.0;
+  CHECK(std::abs(model.loss(idx, targets).item() - expected) < 1e-12);
+}
+
+TEST_CASE("one backward reaches every parameter") {
+  Generator g(4);
+  GPTConfig config = with_dropout(GENERATE(0.0, 0.1));
+  config.bias = GENERATE(true, false);
+  const GPT model(config, g);
+  model.loss(randint(0, 11, {4, 8}, g), randint(0, 11, {4, 8}, g), &g).backward();
+  for (const auto& [name, p] : model.named_parameters()) {
+    INFO(name);
+    REQUIRE(p.grad().defined());
+    CHECK(p.grad().shape() == p.shape());
+    CHECK(amax(abs(p.grad())).item() > 0.0);
+  }
+}
+
+TEST_CASE("a later token changes no bit of earlier logits, and all of its own") {
+  Generator g(5);
+  const GPT model(kSmall, g);
+  const Tensor idx = randint(0, 10, {2, 8}, g);
+  for (int64_t t = 0; t < 7; ++t) {
+    Tensor changed = idx + zeros({}, DType::int64);
+    changed.slice(1, t + 1, t + 2).fill_(10);
+    const Tensor before = model(idx), after = model(changed);
+    CHECK(difference(after.slice(1, 0, t + 1), before.slice(1, 0, t + 1), 0.0) == "");
+    CHECK(difference(after.select(1, t + 1), before.select(1, t + 1)) != "");
+  }
+}
+
+TEST_CASE("dropout draws in training mode and is off in evaluation") {
+  Generator g(6);
+  GPT model(with_dropout(0.3), g);
+  const Tensor idx = randint(0, 11, {2, 8}, g);
+  Generator a(1), b(1), c(2);
+  const Tensor first = model(idx, &a);
+  CHECK(difference(model(idx, &b), first, 0.0) == "");
+  CHECK(difference(model(idx, &c), first) != "");
+  CHECK_THAT(error_of([&] { model(idx); }),
+             Catch::Matchers::ContainsSubstring("[dropout] needs a generator"));
+
+  model.eval();
+  const Generator before = a;
+  const Tensor calm = model(idx);
+  CHECK(difference(model(idx, &a), calm, 0.0) == "");
+  CHECK(a == before);
+  CHECK(difference(calm, first) != "");
+}
+
+TEST_CASE("steps from the cache give the last logits of the full forward") {
+  Generator g(7);
+  GPT model(with_dropout(0.3), g);  // a step never drops
+  const Tensor idx = randint(0, 11, {3, 8}, g);
+  GPTCache cache = model.make_cache(3);
+  std::vector<Tensor> steps;
+  for (const auto& [from, to] : {std::pair{0, 3}, {3, 4}, {4, 5}, {5, 8}})
+    steps.push_back(model.step(idx.slice(1, from, to), cache));
+  model.eval();
+  const Tensor full = model(idx).detach();
+  const int64_t last[] = {2, 3, 4, 7};
+  for (size_t i = 0; i < steps.size(); ++i) CHECK(difference(steps[i], full.select(1, last[i]), 1e-5) == "");
+  CHECK_FALSE(steps[0].requires_grad());
+
+  CHECK(error_of([&] { model.step(idx.slice(1, 0, 1), cache); }) ==
+        "[gpt] a sequence must have 1 to block_size = 8 tokens, got 9. Hint: cut it, or train a model with a "
+        "longer "
+        "block.");
+  cache.clear();
+  CHECK(difference(model.step(idx, cache), full.select(1, 7), 1e-5) == "");
+}
+
+TEST_CASE("a state dict carries a model") {
+  Generator g(8);
+  const GPT a(kSmall, g);
+  GPT b(kSmall, g);
+  const Tensor idx = randint(0, 11, {1, 8}, g);
+  REQUIRE(difference(b(idx), a(idx)) != "");
+  b.load_state_dict(a.state_dict());
+  CHECK(difference(b(idx), a(idx), 0.0) == "");
+
+  GPTConfig wider = kSmall;
+  wider.vocab_size = 12;
+  GPT c(wider, g);
+  CHECK(error_of([&] { c.load_state_dict(a.state_dict()); }) ==
+        "[load_state_dict] names and shapes must be those of the module, got misshaped: wte.weight (11, 16) "
+        "for (12, "
+        "16). Hint: the values were saved from a model of another shape.");
+}
+
+TEST_CASE("sequences the model cannot read are refused") {
+  Generator g(9);
+  const GPT model(kSmall, g);
+  CHECK(error_of([&] {
+          model(zeros({1, 9}, DType::int64));
+        }) ==
+        "[gpt] a sequence must have 1 to block_size = 8 tokens, got 9. Hint: cut it, or train a model with a "
+        "longer "
+        "block.");
+  CHECK_THAT(error_of([&] {
+               model(zeros({1, 0}, DType::int64));
+             }),
+             Catch::Matchers::ContainsSubstring("got 0"));
+  CHECK(error_of([&] { model(zeros({4}, DType::int64)); }) == "[gpt] idx must be (B, T), got (4,).");
+  CHECK_THROWS_AS(model(full({1, 2}, 11, DType::int64)), Error);
+  CHECK_THROWS_AS(model(full({1, 2}, -1, DType::int64)), Error);
+  CHECK(error_of([&] {
+          model.loss(zeros({1, 2}, DType::int64), zeros({2, 1}, DType::int64));
+        }) == "[gpt] targets must have the shape of idx, got (2, 1) and (1, 2).");
+}
+
+TEST_CASE("gradients of the whole decoder, orders 1 and 2") {
+  const int order = GENERATE(1, 2);
+  Generator g(10);
+  GPT model({.vocab_size = 5, .block_size = 3, .n_layer = 2, .n_head = 2, .n_embd = 4}, g);
+  // GPT-2's small start makes gradients of attention vanish beside those of the head.
+  for (Tensor& p : model.parameters()) p.copy_(randn(p.shape(), g) * 0.5 + p.detach());
+  const Tensor idx = randint(0, 5, {2, 3}, g), targets = randint(0, 5, {2, 3}, g);
+  CHECK(testing::gradcheck_module<GPT>(
+            model, {}, [&](const GPT& m, const auto&) { return m.loss(idx, targets); }, order) == "");
+}

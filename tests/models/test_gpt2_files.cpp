@@ -1,0 +1,227 @@
+#include "gradus/models/gpt2_files.hpp"
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "autograd/compare.hpp"
+#include "catch.hpp"
+#include "gradus/autograd/ops.hpp"
+#include "gradus/nn/file_io.hpp"
+#include "gradus/nn/safetensors.hpp"
+#include "nn/temporary_folder.hpp"
+
+using namespace gradus;
+using namespace gradus::models;
+using nlohmann::json;
+using testing::difference;
+using testing::error_of;
+
+namespace {
+
+GPT make_model(bool bias = true) {
+  Generator g(31);
+  GPT model({.vocab_size = 11,
+             .block_size = 8,
+             .n_layer = 2,
+             .n_head = 2,
+             .n_embd = 8,
+             .dropout = 0.25,
+             .bias = bias},
+            g);
+  for (Tensor& p : model.parameters())
+    p.copy_(randn(p.shape(), g));  // no zeros that could stand for other zeros
+  return model;
+}
+
+/// A saved model whose files a test may change.
+struct Saved {
+  testing::TemporaryFolder folder;
+  std::filesystem::path config = folder / "config.json", weights = folder / "model.safetensors";
+
+  explicit Saved(const GPT& model) { save_pretrained(model, folder.path()); }
+  json read_config() const { return json::parse(nn::read_file(config)); }
+  void set(const std::string& field, const json& value) const {
+    json changed = read_config();
+    changed[field] = value;
+    std::ofstream(config) << changed.dump();
+  }
+  /// What loading says, without the place of the file.
+  std::string refusal() const {
+    std::string text = error_of([&] { load_pretrained(folder.path()); });
+    const std::string place = folder.path().string() + "/";
+    if (const size_t at = text.find(place); at != std::string::npos) text.erase(at, place.size());
+    return text;
+  }
+};
+
+void check_same(const GPT& a, const GPT& b) {
+  CHECK(a.config() == b.config());
+  const auto pa = a.named_parameters(), pb = b.named_parameters();
+  REQUIRE(pa.size() == pb.size());
+  for (size_t i = 0; i < pa.size(); ++i) {
+    INFO(pa[i].first);
+    CHECK(pa[i].first == pb[i].first);
+    CHECK(difference(pa[i].second, pb[i].second, 0.0) == "");
+  }
+}
+
+}  // namespace
+
+TEST_CASE("a saved model comes back bit for bit, with and without biases") {
+  const GPT model = make_model(GENERATE(true, false));
+  const Saved saved(model);
+  const GPT loaded = load_pretrained(saved.folder.path());
+  check_same(loaded, model);
+  CHECK(loaded.training());
+  for (const Tensor& p : loaded.parameters()) CHECK(p.requires_grad());
+  CHECK(load_config(saved.folder.path()) == model.config());
+
+  const std::string bytes = nn::read_file(saved.weights);
+  save_pretrained(loaded, saved.folder.path());
+  CHECK(nn::read_file(saved.weights) == bytes);
+}
+
+TEST_CASE("the files are those of transformers' GPT-2") {
+  const GPT model = make_model(GENERATE(true, false));
+  const Saved saved(model);
+  const nn::StateDict stored = nn::load_safetensors(saved.weights);
+  CHECK(stored.size() == 2 + 2 * 12 + 2);
+  const auto shape = [&](const char* name) { return stored.at(name).shape(); };
+  CHECK(shape("wte.weight") == Shape{11, 8});
+  CHECK(shape("wpe.weight") == Shape{8, 8});
+  CHECK(shape("h.1.attn.c_attn.weight") == Shape{8, 24});
+  CHECK(shape("h.1.attn.c_attn.bias") == Shape{24});
+  CHECK(shape("h.0.attn.c_proj.weight") == Shape{8, 8});
+  CHECK(shape("h.0.attn.c_proj.bias") == Shape{8});
+  CHECK(shape("h.0.mlp.c_fc.weight") == Shape{8, 32});
+  CHECK(shape("h.0.mlp.c_fc.bias") == Shape{32});
+  CHECK(shape("h.0.mlp.c_proj.weight") == Shape{32, 8});
+  CHECK(shape("h.0.mlp.c_proj.bias") == Shape{8});
+  CHECK(shape("h.0.ln_1.bias") == Shape{8});
+  CHECK(shape("ln_f.bias") == Shape{8});
+  CHECK(difference(stored.at("h.0.attn.c_proj.weight").mT(), model.h[0].attn.c_proj->weight, 0.0) == "");
+  if (!model.config().bias) CHECK(amax(abs(stored.at("h.0.mlp.c_fc.bias"))).item() == 0.0);
+  CHECK(nn::SafetensorsFile(saved.weights).header().metadata == nn::Metadata{{"format", "pt"}});
+
+  json expected = json::parse(R"({
+    "model_type": "gpt2", "architectures": ["GPT2LMHeadModel"], "vocab_size": 11, "n_positions": 8, "n_ctx": 8,
+    "n_embd": 8, "n_layer": 2, "n_head": 2, "n_inner": null, "activation_function": "gelu_new",
+    "layer_norm_epsilon": 1e-5, "embd_pdrop": 0.25, "attn_pdrop": 0.25, "resid_pdrop": 0.25, "initializer_range": 0.02,
+    "scale_attn_weights": true, "tie_word_embeddings": true, "bos_token_id": null, "eos_token_id": null,
+    "torch_dtype": "float32"})");
+  if (!model.config().bias) expected["gradus_bias"] = false;
+  CHECK(saved.read_config() == expected);
+}
+
+TEST_CASE("prefixed names, stored masks and an equal head are accepted") {
+  const GPT model = make_model();
+  const Saved saved(model);
+  nn::StateDict stored;
+  for (const auto& [name, values] : nn::load_safetensors(saved.weights))
+    stored["transformer." + name] = values;
+  stored["transformer.h.0.attn.bias"] = ones({1, 1, 8, 8}, DType::boolean);
+  stored["transformer.h.1.attn.masked_bias"] = full({}, -1e4);
+  stored["lm_head.weight"] = model.wte.weight;
+  nn::save_safetensors(saved.weights, stored);
+  saved.set("activation_function", "gelu_pytorch_tanh");
+  saved.set("n_inner", 32);
+  check_same(load_pretrained(saved.folder.path()), model);
+}
+
+TEST_CASE("weights that do not fit are refused") {
+  const GPT model = make_model();
+  const Saved saved(model);
+  nn::StateDict stored = nn::load_safetensors(saved.weights);
+  const auto refusal = [&] {
+    nn::save_safetensors(saved.weights, stored);
+    return saved.refusal();
+  };
+
+  SECTION("another head") {
+    stored["lm_head.weight"] = model.wte.weight * 2.0;
+    CHECK(refusal() ==
+          "[load_pretrained] model.safetensors: lm_head.weight must equal wte.weight, the output projection "
+          "is tied to it, got other values.");
+  }
+  SECTION("one name twice") {
+    stored["transformer.wpe.weight"] = stored["wpe.weight"];
+    CHECK(refusal() ==
+          "[load_pretrained] model.safetensors: names must be unique, got wpe.weight with and without the "
+          "prefix transformer..");
+  }
+  SECTION("missing, unexpected and misshaped names") {
+    stored.erase("ln_f.bias");
+    stored["h.2.ln_1.weight"] = ones({8});
+    stored["wpe.weight"] = ones({9, 8});
+    CHECK(refusal() ==
+          "[load_pretrained] model.safetensors: [load_state_dict] names and shapes must be those of the "
+          "module, got missing: ln_f.bias; unexpected: h.2.ln_1.weight; misshaped: wpe.weight (9, 8) for "
+          "(8, 8). Hint: the values were saved from a model of another shape.");
+  }
+  SECTION("matrices stored [out, in]") {
+    stored["h.0.mlp.c_fc.weight"] = stored["h.0.mlp.c_fc.weight"].mT();
+    CHECK_THAT(refusal(),
+               Catch::Matchers::ContainsSubstring("misshaped: h.0.mlp.c_fc.weight (8, 32) for (32, 8)"));
+  }
+  SECTION("biases in a model without") {
+    saved.set("gradus_bias", false);
+    CHECK_THAT(refusal(), Catch::Matchers::ContainsSubstring("bias must be 0 in a model without biases."));
+  }
+  SECTION("a file cut short") {
+    std::filesystem::resize_file(saved.weights, std::filesystem::file_size(saved.weights) - 1);
+    CHECK_THAT(saved.refusal(),
+               Catch::Matchers::ContainsSubstring("[safetensors] model.safetensors: values must fill"));
+  }
+  SECTION("no file") {
+    std::filesystem::remove(saved.weights);
+    CHECK(saved.refusal() == "[safetensors] model.safetensors: cannot be read: No such file or directory.");
+  }
+}
+
+TEST_CASE("configs of other models are refused") {
+  const Saved saved(make_model());
+  struct Case {
+    const char* field;
+    json value;
+    const char* message;
+  };
+  const Case cases[] = {
+      {"model_type", "llama", R"(model_type must be "gpt2", got "llama".)"},
+      {"activation_function", "relu",
+       R"(activation_function must be "gelu_new" or "gelu_pytorch_tanh", got "relu".)"},
+      {"n_inner", 24, "n_inner must be null or 32, got 24."},
+      {"scale_attn_weights", false, "scale_attn_weights must be true, got false."},
+      {"scale_attn_by_inverse_layer_idx", true, "scale_attn_by_inverse_layer_idx must be false, got true."},
+      {"add_cross_attention", true, "add_cross_attention must be false, got true."},
+      {"tie_word_embeddings", false, "tie_word_embeddings must be true, got false."},
+      {"attn_pdrop", 0.5, "attn_pdrop must equal resid_pdrop, 0.25, got 0.5."},
+      {"n_head", 3, "[gpt] n_head must divide n_embd, got n_head 3 and n_embd 8."},
+      {"n_embd", 4611686018427387904, "[gpt] n_embd must be in [1, 1000000], got 4611686018427387904."},
+      {"n_layer", 2.5, "n_layer must be a whole number, got 2.5."},
+      {"n_layer", "2", "n_layer must be a whole number, got \"2\"."},
+      {"resid_pdrop", "x", "resid_pdrop must be a number, got \"x\"."},
+      {"gradus_bias", 1, "gradus_bias must be true or false, got 1."},
+  };
+  for (const Case& c : cases) {
+    const json before = saved.read_config();
+    saved.set(c.field, c.value);
+    CHECK(saved.refusal() == concat("[load_config] config.json: ", c.message));
+    std::ofstream(saved.config) << before.dump();
+  }
+  json lacking = saved.read_config();
+  lacking.erase("n_positions");
+  std::ofstream(saved.config) << lacking.dump();
+  CHECK(saved.refusal() == "[load_config] config.json: n_positions must be there.");
+  for (const char* text : {"", "{", "[]", "nonsense"}) {
+    std::ofstream(saved.config) << text;
+    CHECK(saved.refusal() == "[load_config] config.json: must be a JSON object.");
+  }
+  std::filesystem::remove(saved.config);
+  CHECK(saved.refusal() == "[file] cannot read config.json: No such file or directory.");
+}
+
+TEST_CASE("a folder that cannot be made is a RunError") {
+  const testing::TemporaryFolder folder;
+  std::ofstream(folder / "taken") << "x";
+  CHECK_THROWS_AS(save_pretrained(make_model(), folder / "taken"), RunError);
+}

@@ -1,0 +1,92 @@
+#include "gradus/models/gpt_config.hpp"
+
+#include <cmath>
+
+#include "autograd/compare.hpp"
+#include "catch.hpp"
+#include "gradus/models/gpt.hpp"
+
+using namespace gradus;
+using namespace gradus::models;
+using testing::error_of;
+
+TEST_CASE("presets have the shapes of their names and are valid once they have a vocabulary") {
+  CHECK(preset_names() == std::vector<std::string>{"tiny", "nano", "small", "gpt2"});
+  for (const std::string& name : preset_names()) {
+    GPTConfig config = preset(name);
+    CHECK(config.vocab_size == 0);
+    CHECK(error_of([&] { config.validate(); }) ==
+          "[gpt] vocab_size must be set, got 0. Hint: take the tokenizer's size.");
+    config.vocab_size = 65;
+    CHECK_NOTHROW(config.validate());
+  }
+  CHECK(preset("nano") == GPTConfig{.block_size = 64, .n_layer = 4, .n_head = 4, .n_embd = 128});
+  CHECK(error_of([] { preset("huge"); }) ==
+        "[preset] name must be one of tiny, nano, small, gpt2, got huge.");
+}
+
+TEST_CASE("GPT-2's smallest has the published number of parameters") {
+  GPTConfig config = preset("gpt2");
+  config.vocab_size = 50257;
+  CHECK(config.num_parameters() == 124'439'808);
+}
+
+TEST_CASE("the closed formula is the number of elements a model has") {
+  Generator g(1);
+  const bool bias = GENERATE(true, false);
+  for (const auto& [layers, heads, width] : {std::tuple{1, 1, 4}, {2, 2, 8}, {3, 4, 12}}) {
+    const GPTConfig config{
+        .vocab_size = 13, .block_size = 9, .n_layer = layers, .n_head = heads, .n_embd = width, .bias = bias};
+    CHECK(GPT(config, g).num_parameters() == config.num_parameters());
+  }
+}
+
+TEST_CASE("each field that is wrong is named with what must hold and what came") {
+  const GPTConfig good{.vocab_size = 65};
+  struct Case {
+    const char* message;
+    void (*spoil)(GPTConfig&);
+  };
+  const Case cases[] = {
+      {"[gpt] vocab_size must be in [1, 1000000000], got -1.", [](GPTConfig& c) { c.vocab_size = -1; }},
+      {"[gpt] block_size must be in [1, 1000000000], got 0.", [](GPTConfig& c) { c.block_size = 0; }},
+      {"[gpt] n_layer must be in [1, 10000], got 10001.", [](GPTConfig& c) { c.n_layer = 10001; }},
+      {"[gpt] n_embd must be in [1, 1000000], got 0.", [](GPTConfig& c) { c.n_embd = 0; }},
+      {"[gpt] n_head must be in [1, 1000000], got -4.", [](GPTConfig& c) { c.n_head = -4; }},
+      {"[gpt] n_head must divide n_embd, got n_head 3 and n_embd 128.", [](GPTConfig& c) { c.n_head = 3; }},
+      {"[gpt] dropout must be in [0, 1), got 1.", [](GPTConfig& c) { c.dropout = 1.0; }},
+      {"[gpt] dropout must be in [0, 1), got nan.", [](GPTConfig& c) { c.dropout = std::nan(""); }},
+      {"[gpt] layer_norm_epsilon must be in (0, 1), got 0.",
+       [](GPTConfig& c) { c.layer_norm_epsilon = 0.0; }},
+      {"[gpt] layer_norm_epsilon must be in (0, 1), got nan.",
+       [](GPTConfig& c) { c.layer_norm_epsilon = std::nan(""); }},
+  };
+  for (const Case& c : cases) {
+    GPTConfig config = good;
+    c.spoil(config);
+    CHECK(error_of([&] { config.validate(); }) == c.message);
+    Generator g(1);
+    CHECK(error_of([&] { GPT(config, g); }) == c.message);
+  }
+}
+
+TEST_CASE("memory grows with batch and size and does not overflow") {
+  GPTConfig config = preset("gpt2");
+  config.vocab_size = 50257;
+  const MemoryEstimate one = training_memory(config, 1), two = training_memory(config, 2);
+  CHECK(one.parameters == 4.0 * 124'439'808);
+  CHECK(one.gradients == one.parameters);
+  CHECK(one.optimizer == 2 * one.parameters);
+  CHECK(two.activations == 2 * one.activations);
+  CHECK(one.total() == 4 * one.parameters + one.activations);
+  CHECK(generation_memory(config).total() < one.total());
+
+  const GPTConfig absurd{.vocab_size = 1'000'000'000,
+                         .block_size = 1'000'000'000,
+                         .n_layer = 10'000,
+                         .n_head = 1,
+                         .n_embd = 1'000'000};
+  absurd.validate();
+  CHECK(training_memory(absurd, 1'000'000'000).total() > 1e20);
+  CHECK(absurd.num_parameters() > 0);
+}

@@ -1,0 +1,205 @@
+#include <cmath>
+
+#include "autograd/compare.hpp"
+#include "catch.hpp"
+#include "gradus/nn/activation.hpp"
+#include "gradus/nn/dropout.hpp"
+#include "gradus/nn/embedding.hpp"
+#include "gradus/nn/init.hpp"
+#include "gradus/nn/layer_norm.hpp"
+#include "gradus/nn/linear.hpp"
+#include "gradus/nn/mlp.hpp"
+#include "gradus/nn/sequential.hpp"
+#include "nn/gradcheck_module.hpp"
+
+using namespace gradus;
+using namespace gradus::nn;
+using testing::difference;
+using testing::error_of;
+using testing::f64;
+
+namespace {
+
+struct Moments {
+  double mean = 0, deviation = 0, low = 0, high = 0;
+};
+
+Moments moments(const Tensor& x) {
+  return {mean(x).item(), std::sqrt(var(x).item()), amin(x).item(), amax(x).item()};
+}
+
+}  // namespace
+
+TEST_CASE("Linear is x W^T + b") {
+  Generator g(1);
+  Linear layer(2, 3, true, g);
+  layer.weight.copy_(matrix({{1, 2}, {3, 4}, {5, 6}}));
+  layer.bias.copy_(tensor(std::vector<float>{10, 20, 30}, {3}));
+  CHECK(difference(layer(matrix({{1, -1}})), matrix({{9, 19, 29}}), 0.0) == "");
+  CHECK(layer(ones({4, 5, 2})).shape() == Shape{4, 5, 3});
+  CHECK_FALSE(Linear(2, 3, false, g).bias.defined());
+  CHECK(error_of([&] { Linear(0, 3, true, g); }) ==
+        "[linear] in_features and out_features must be >= 1, got 0 and 3.");
+}
+
+TEST_CASE("Linear starts uniform on +-1/sqrt(in)") {
+  Generator g(1);
+  const Linear layer(100, 400, true, g);
+  for (const Tensor& p : {layer.weight, layer.bias}) {
+    const Moments m = moments(p.detach());
+    CHECK((m.low >= -0.1 && m.low < -0.098));
+    CHECK((m.high <= 0.1 && m.high > 0.098));
+    CHECK(std::abs(m.deviation - 0.1 / std::sqrt(3.0)) < 0.004);
+  }
+}
+
+TEST_CASE("Embedding gives the rows that the index names, starting from the normal distribution") {
+  Generator g(1);
+  const Embedding table(500, 40, g);
+  const Tensor rows = table(tensor(std::vector<int64_t>{3, 499, 3, 0}, {2, 2}));
+  CHECK(rows.shape() == Shape{2, 2, 40});
+  CHECK(difference(rows.select(0, 0).select(0, 1), table.weight.select(0, 499), 0.0) == "");
+  CHECK(difference(rows.select(0, 1).select(0, 0), table.weight.select(0, 3), 0.0) == "");
+  const Moments m = moments(table.weight.detach());
+  CHECK(std::abs(m.mean) < 0.03);
+  CHECK(std::abs(m.deviation - 1.0) < 0.02);
+  CHECK(error_of([&] { Embedding(0, 3, g); }) ==
+        "[embedding] num_embeddings and embedding_dim must be >= 1, got 0 and 3.");
+}
+
+TEST_CASE("LayerNorm normalises the last dimension, with and without bias") {
+  const Tensor x = matrix({{1, 2, 3, 6}});  // mean 3, variance 3.5
+  LayerNorm norm(4);
+  norm.weight.fill_(2.0);
+  norm.bias.fill_(1.0);
+  const double s = 1.0 / std::sqrt(3.5 + 1e-5);
+  const auto expected = [&](double scale, double shift) {
+    std::vector<double> values;
+    for (const double centred : {-2.0, -1.0, 0.0, 3.0}) values.push_back(centred * s * scale + shift);
+    return f64(values, {1, 4});
+  };
+  CHECK(difference(norm(x).to(DType::float64), expected(2, 1), 1e-6) == "");
+  const LayerNorm plain(4, false);
+  CHECK_FALSE(plain.bias.defined());
+  CHECK(difference(plain(x).to(DType::float64), expected(1, 0), 1e-6) == "");
+  CHECK(LayerNorm(4, true, 1e9)(x).at({0, 3}) < 1e-3);
+  CHECK(error_of([] { LayerNorm(0); }) == "[layer_norm] features must be >= 1, got 0.");
+}
+
+TEST_CASE("Dropout drops in training mode only, and only with a generator") {
+  Dropout drop(0.25);
+  const Tensor x = ones({100, 100});
+  Generator g(3);
+  const Tensor y = drop(x, &g);
+  const double dropped = sum(eq(y, 0.0).to(DType::float64)).item() / 1e4;
+  CHECK(std::abs(dropped - 0.25) < 0.02);
+  CHECK(amax(y).item() == Catch::Approx(1.0 / 0.75));
+  CHECK(error_of([&] { drop(x); }) ==
+        "[dropout] needs a generator in training mode with p > 0, got none and p = 0.25. Hint: pass one to "
+        "the call, "
+        "or call eval() on the model.");
+
+  drop.eval();
+  const Generator before = g;
+  CHECK(difference(drop(x, &g), x, 0.0) == "");
+  CHECK(difference(drop(x), x, 0.0) == "");
+  CHECK(g == before);
+  CHECK(difference(Dropout(0.0)(x), x, 0.0) == "");
+
+  for (const double p : {-0.1, 1.0, std::nan("")}) CHECK_THROWS_AS(Dropout(p), Error);
+}
+
+TEST_CASE("Sequential calls its layers in turn and names them by number") {
+  Generator g(1);
+  Sequential model(Linear(2, 8, true, g), GELU(), Dropout(0.5), Linear(8, 1, false, g));
+  std::vector<std::string> names;
+  for (const auto& [name, p] : model.named_parameters()) names.push_back(name);
+  CHECK(names == std::vector<std::string>{"0.weight", "0.bias", "3.weight"});
+
+  const Tensor x = matrix({{1, -2}, {0.5, 3}});
+  const auto p = model.parameters();
+  model.eval();
+  CHECK(difference(model(x), linear(gelu(linear(x, p[0], p[1])), p[2]), 0.0) == "");
+  model.train();
+  CHECK_THROWS_AS(model(x), Error);
+  CHECK(difference(model(x, &g), model(x, &g)) != "");
+}
+
+TEST_CASE("activations are the ops of their names") {
+  const Tensor x = matrix({{-2, -0.5, 0, 0.5, 2}});
+  CHECK(difference(GELU()(x), gelu(x), 0.0) == "");
+  CHECK(difference(GELU(Gelu::tanh)(x), gelu(x, Gelu::tanh), 0.0) == "");
+  CHECK(difference(GELU()(x), gelu(x, Gelu::tanh), 0.0) != "");
+  CHECK(difference(ReLU()(x), relu(x), 0.0) == "");
+  CHECK(difference(SiLU()(x), silu(x), 0.0) == "");
+  CHECK(difference(Tanh()(x), tanh(x), 0.0) == "");
+}
+
+TEST_CASE("MLP is c_proj(gelu_tanh(c_fc(x))), then dropout") {
+  Generator g(1);
+  MLP mlp(4, 16, true, 0.5, g);
+  const Tensor x = randn({2, 3, 4}, g);
+  const Tensor expected =
+      linear(gelu(linear(x, mlp.c_fc.weight, mlp.c_fc.bias), Gelu::tanh), mlp.c_proj.weight, mlp.c_proj.bias);
+  CHECK(difference(mlp.step(x), expected, 0.0) == "");
+  const Tensor dropped = mlp(x, &g);
+  CHECK(sum(eq(dropped, 0.0).to(DType::float64)).item() > 0);
+  mlp.eval();
+  CHECK(difference(mlp(x), expected, 0.0) == "");
+}
+
+TEST_CASE("initialisers fill with the distributions of their names") {
+  Generator g(5);
+  Tensor x = empty({200, 300});
+  uniform_(x, -1.0, 3.0, g);
+  CHECK((moments(x).low >= -1.0 && moments(x).high < 3.0));
+  CHECK(std::abs(moments(x).mean - 1.0) < 0.02);
+  normal_(x, 2.0, 0.5, g);
+  CHECK(std::abs(moments(x).mean - 2.0) < 0.01);
+  CHECK(std::abs(moments(x).deviation - 0.5) < 0.01);
+  ones_(x);
+  CHECK((moments(x).low == 1.0 && moments(x).high == 1.0));
+  zeros_(x);
+  CHECK((moments(x).low == 0.0 && moments(x).high == 0.0));
+
+  const auto check_bound = [&](double bound) {
+    CHECK((moments(x).high <= bound && moments(x).high > 0.99 * bound));
+    CHECK((moments(x).low >= -bound && moments(x).low < -0.99 * bound));
+  };
+  kaiming_uniform_(x, g);
+  check_bound(std::sqrt(6.0 / 300.0));
+  kaiming_uniform_(x, g, std::sqrt(5.0));
+  check_bound(1.0 / std::sqrt(300.0));
+  xavier_uniform_(x, g);
+  check_bound(std::sqrt(6.0 / 500.0));
+  Tensor v = empty({3});
+  CHECK(error_of([&] { xavier_uniform_(v, g); }) ==
+        "[xavier_uniform_] needs a matrix (out, in), got shape (3,).");
+  CHECK(error_of([&] { kaiming_uniform_(v, g); }) ==
+        "[kaiming_uniform_] needs a matrix (out, in), got shape (3,).");
+
+  Tensor leaf = empty({2, 2}).requires_grad_();
+  normal_(leaf, 0.0, 1.0, g);
+  sum(leaf).backward();
+  CHECK(difference(leaf.grad(), ones({2, 2}), 0.0) == "");
+}
+
+TEST_CASE("gradients of layers, orders 1 and 2") {
+  Generator g(9);
+  const int order = GENERATE(1, 2);
+  const std::vector<Tensor> x = {randn({2, 3, 4}, g, DType::float64)};
+
+  Linear linear_layer(4, 3, true, g);
+  CHECK(testing::gradcheck_module<Linear>(
+            linear_layer, x, [](const Linear& m, const auto& in) { return m(in[0]); }, order) == "");
+  LayerNorm norm(4);
+  CHECK(testing::gradcheck_module<LayerNorm>(
+            norm, x, [](const LayerNorm& m, const auto& in) { return m(in[0]); }, order) == "");
+  MLP mlp(4, 6, true, 0.0, g);
+  CHECK(testing::gradcheck_module<MLP>(
+            mlp, x, [](const MLP& m, const auto& in) { return m(in[0]); }, order) == "");
+  Embedding table(5, 3, g);
+  const Tensor index = testing::i64({4, 0, 4, 1});
+  CHECK(testing::gradcheck_module<Embedding>(
+            table, {}, [&](const Embedding& m, const auto&) { return m(index); }, order) == "");
+}

@@ -1,0 +1,169 @@
+#include "gradus/nn/module.hpp"
+
+#include "autograd/compare.hpp"
+#include "catch.hpp"
+#include "gradus/nn/linear.hpp"
+#include "gradus/nn/sequential.hpp"
+
+using namespace gradus;
+using namespace gradus::nn;
+using testing::difference;
+using testing::error_of;
+
+namespace {
+
+class Tower : public Module {
+ public:
+  explicit Tower(Generator& g) : first(2, 3, true, g), table(ones({4}).requires_grad_()) {
+    for (int i = 0; i < 2; ++i) rest.emplace_back(3, 3, false, g);
+  }
+  void visit(Visitor& v) override { v("first", first)("rest", rest)("table", table); }
+
+  Linear first;
+  std::vector<Linear> rest;
+  Tensor table;
+};
+
+std::vector<std::string> names_of(const Module& module) {
+  std::vector<std::string> names;
+  for (const auto& [name, parameter] : module.named_parameters()) names.push_back(name);
+  return names;
+}
+
+}  // namespace
+
+TEST_CASE("parameters are named by path in the order of visit, absent ones skipped") {
+  Generator g(1);
+  const Tower tower(g);
+  CHECK(names_of(tower) ==
+        std::vector<std::string>{"first.weight", "first.bias", "rest.0.weight", "rest.1.weight", "table"});
+  CHECK(tower.parameters().size() == 5);
+  CHECK(tower.num_parameters() == 6 + 3 + 9 + 9 + 4);
+}
+
+TEST_CASE("named_parameters hands out the parameters themselves") {
+  Generator g(1);
+  Tower tower(g);
+  tower.parameters().at(4).fill_(7.0);
+  CHECK(tower.table.at({2}) == 7.0);
+}
+
+TEST_CASE("a copied module shares its parameters but not its mode") {
+  Generator g(1);
+  Tower tower(g);
+  Tower copy = tower;
+  copy.table.fill_(3.0);
+  CHECK(tower.table.at({0}) == 3.0);
+  copy.eval();
+  CHECK(tower.training());
+}
+
+TEST_CASE("train and eval reach every module below") {
+  Generator g(1);
+  Tower tower(g);
+  CHECK((tower.training() && tower.first.training() && tower.rest[1].training()));
+  tower.eval();
+  CHECK_FALSE(
+      (tower.training() || tower.first.training() || tower.rest[0].training() || tower.rest[1].training()));
+  tower.train();
+  CHECK((tower.training() && tower.rest[1].training()));
+}
+
+TEST_CASE("zero_grad clears every gradient") {
+  Generator g(1);
+  Tower tower(g);
+  for (Tensor& p : tower.parameters()) p.set_grad(ones(p.shape()));
+  tower.zero_grad();
+  for (const Tensor& p : tower.parameters()) CHECK_FALSE(p.grad().defined());
+}
+
+TEST_CASE("a tied parameter counts once, under its first name, and stays tied through to()") {
+  struct Tied : Module {
+    Tensor a = ones({2}).requires_grad_(), b = a;
+    void visit(Visitor& v) override { v("a", a)("b", b); }
+  } tied;
+  CHECK(names_of(tied) == std::vector<std::string>{"a"});
+  CHECK(tied.num_parameters() == 2);
+  tied.to(DType::float64);
+  CHECK(tied.a.dtype() == DType::float64);
+  CHECK(tied.a.impl() == tied.b.impl());
+  CHECK(tied.a.requires_grad());
+}
+
+TEST_CASE("two parameters of one name are refused") {
+  struct Clash : Module {
+    Tensor a = ones({2}), b = ones({2});
+    void visit(Visitor& v) override { v("x", a)("x", b); }
+  };
+  CHECK(error_of([] { Clash().parameters(); }) == "[module] names must be unique, got x twice.");
+}
+
+TEST_CASE("to converts values and keeps what requires a gradient") {
+  Generator g(1);
+  Tower tower(g);
+  const Tensor before = tower.first.weight.to(DType::float64).detach();
+  tower.table.requires_grad_(false);
+  tower.to(DType::float64);
+  CHECK(difference(tower.first.weight.detach(), before, 0.0) == "");
+  CHECK(tower.first.weight.requires_grad());
+  CHECK_FALSE(tower.table.requires_grad());
+  CHECK(error_of([&] { tower.to(DType::int64); }) ==
+        "[module] parameters must be float32 or float64, got int64.");
+}
+
+TEST_CASE("a state dict brings another module to the same values, and is no part of the graph") {
+  Generator g(1);
+  Tower a(g), b(g);
+  REQUIRE(difference(a.first.weight, b.first.weight) != "");
+  const StateDict state = a.state_dict();
+  CHECK(state.size() == 5);
+  for (const auto& [name, values] : state) CHECK_FALSE(values.requires_grad());
+
+  const LoadReport report = b.load_state_dict(state);
+  CHECK((report.missing.empty() && report.unexpected.empty()));
+  const auto pa = a.parameters(), pb = b.parameters();
+  for (size_t i = 0; i < pa.size(); ++i) {
+    CHECK(difference(pb[i], pa[i], 0.0) == "");
+    CHECK(pb[i].impl() != pa[i].impl());
+    CHECK(pb[i].requires_grad());
+  }
+}
+
+TEST_CASE("a strict load names all that does not fit in one error and changes nothing") {
+  Generator g(1);
+  Tower tower(g);
+  StateDict state = Tower(g).state_dict();
+  state.erase("first.bias");
+  state.erase("rest.1.weight");
+  state["extra"] = ones({1});
+  state["table"] = ones({5});
+  const Tensor before = tower.first.weight.contiguous().detach().to(DType::float64);
+  CHECK(error_of([&] { tower.load_state_dict(state); }) ==
+        "[load_state_dict] names and shapes must be those of the module, got missing: first.bias, "
+        "rest.1.weight; "
+        "unexpected: extra; misshaped: table (5,) for (4,). Hint: the values were saved from a model of "
+        "another shape.");
+  CHECK(difference(tower.first.weight.detach().to(DType::float64), before, 0.0) == "");
+}
+
+TEST_CASE("a load that is not strict takes what is there, reports the rest, and still refuses wrong shapes") {
+  Generator g(1);
+  Tower tower(g);
+  const LoadReport report = tower.load_state_dict({{"table", full({4}, 9.0)}, {"extra", ones({1})}}, false);
+  CHECK(tower.table.at({3}) == 9.0);
+  CHECK(report.missing ==
+        std::vector<std::string>{"first.weight", "first.bias", "rest.0.weight", "rest.1.weight"});
+  CHECK(report.unexpected == std::vector<std::string>{"extra"});
+  CHECK_THAT(error_of([&] {
+               tower.load_state_dict({{"table", ones({4, 1})}}, false);
+             }),
+             Catch::Matchers::ContainsSubstring("misshaped: table (4, 1) for (4,)"));
+}
+
+TEST_CASE("summary lists names, shapes and numbers of elements") {
+  Generator g(1);
+  CHECK(Linear(2, 3, true, g).summary() ==
+        "weight  (3, 2)  6\n"
+        "bias    (3,)    3\n"
+        "total           9\n");
+}

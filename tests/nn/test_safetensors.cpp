@@ -1,0 +1,261 @@
+#include "gradus/nn/safetensors.hpp"
+
+#include <cmath>
+#include <cstring>
+#include <fstream>
+#include <limits>
+
+#include "autograd/compare.hpp"
+#include "catch.hpp"
+#include "gradus/autograd/ops.hpp"
+#include "gradus/nn/file_io.hpp"
+#include "nn/temporary_folder.hpp"
+
+using namespace gradus;
+using namespace gradus::nn;
+using testing::difference;
+using testing::error_of;
+
+namespace {
+
+template <class T>
+std::string bytes_of(const std::vector<T>& values) {
+  std::string bytes(values.size() * sizeof(T), '\0');
+  std::memcpy(bytes.data(), values.data(), bytes.size());
+  return bytes;
+}
+
+std::string with_length(const std::string& header, const std::string& data = "") {
+  return bytes_of(std::vector<uint64_t>{header.size()}) + header + data;
+}
+
+struct File {
+  testing::TemporaryFolder folder;
+  std::filesystem::path path = folder / "x.safetensors";
+  explicit File(const std::string& bytes) { std::ofstream(path, std::ios::binary) << bytes; }
+};
+
+/// What loading those bytes says, without the place of the file.
+std::string refusal(const std::string& bytes) {
+  const File file(bytes);
+  const std::string message = error_of([&] { load_safetensors(file.path); });
+  const std::string prefix = concat("[safetensors] ", file.path.string(), ": ");
+  return message.starts_with(prefix) ? message.substr(prefix.size()) : "not refused properly: " + message;
+}
+
+std::string entry(const std::string& name, const std::string& dtype, const std::string& shape,
+                  const std::string& offsets) {
+  return "\"" + name + R"(":{"dtype":")" + dtype + R"(","shape":)" + shape + R"(,"data_offsets":)" + offsets +
+         "}";
+}
+
+}  // namespace
+
+TEST_CASE("what is saved comes back, whatever the dtype, shape or strides") {
+  const testing::TemporaryFolder folder;
+  const float inf = std::numeric_limits<float>::infinity();
+  StateDict state;
+  state["matrix"] = matrix({{1, 2, 3}, {4, 5, 6}});
+  state["view"] = state["matrix"].transpose(0, 1);
+  state["scalar"] = tensor(std::vector<float>{7.5F}, {});
+  state["empty"] = zeros({2, 0, 3});
+  state["strange"] = tensor(std::vector<float>{inf, -inf, NAN, -0.0F, 1e-45F}, {5});
+  state["double"] = tensor(std::vector<double>{0.1}, {1});
+  state["whole"] = tensor(std::vector<int64_t>{INT64_MIN, INT64_MAX}, {2});
+  state["flags"] = tensor(std::vector<bool>{true, false, true}, {3});
+  state["leaf"] = ones({2}).requires_grad_();
+  save_safetensors(folder / "x", state, {{"b", "2"}, {"a", "one"}});
+
+  const StateDict loaded = load_safetensors(folder / "x", /*keep_float64=*/true);
+  REQUIRE(loaded.size() == state.size());
+  for (const auto& [name, values] : state) CHECK(difference(loaded.at(name), values.detach(), 0.0) == "");
+  CHECK(std::signbit(loaded.at("strange").at({3})));
+  CHECK(load_safetensors(folder / "x").at("double").dtype() == DType::float32);
+  CHECK(SafetensorsFile(folder / "x").header().metadata == Metadata{{"a", "one"}, {"b", "2"}});
+}
+
+TEST_CASE("the bytes of a file are the format's, widest dtype first, then by name") {
+  const testing::TemporaryFolder folder;
+  save_safetensors(folder / "x", {{"a", tensor(std::vector<bool>{true, false}, {2})},
+                                  {"c", matrix({{1, -2}})},
+                                  {"b", tensor(std::vector<float>{0.5F}, {})},
+                                  {"z", tensor(std::vector<int64_t>{258}, {1})}});
+  std::string header = R"({"__metadata__":{"format":"pt"},)"
+                       R"("z":{"dtype":"I64","shape":[1],"data_offsets":[0,8]},)"
+                       R"("b":{"dtype":"F32","shape":[],"data_offsets":[8,12]},)"
+                       R"("c":{"dtype":"F32","shape":[1,2],"data_offsets":[12,20]},)"
+                       R"("a":{"dtype":"BOOL","shape":[2],"data_offsets":[20,22]}})";
+  while (header.size() % 8 != 0) header += ' ';
+  const unsigned char data[] = {2, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x3F, 0, 0, 0x80, 0x3F, 0, 0, 0, 0xC0, 1, 0};
+  CHECK(read_file(folder / "x") ==
+        with_length(header, std::string(reinterpret_cast<const char*>(data), sizeof data)));
+}
+
+TEST_CASE("a file of nothing") {
+  const testing::TemporaryFolder folder;
+  save_safetensors(folder / "x", {}, {});
+  CHECK(read_file(folder / "x") == with_length("{}      "));
+  CHECK(load_safetensors(folder / "x").empty());
+}
+
+TEST_CASE("half precision becomes float32 exactly") {
+  const std::vector<uint16_t> f16 = {0x3C00, 0xC000, 0x7BFF, 0x0001, 0x03FF, 0x0400,
+                                     0x8000, 0x7C00, 0xFC00, 0x7E00, 0x3555};
+  const std::vector<uint16_t> bf16 = {0x3F80, 0xC049, 0x0001, 0xFF80};
+  const std::string header =
+      "{" + entry("h", "F16", "[11]", "[0,22]") + "," + entry("b", "BF16", "[4]", "[22,30]") + "}";
+  const File file(with_length(header, bytes_of(f16) + bytes_of(bf16)));
+  const StateDict loaded = load_safetensors(file.path);
+  const float inf = std::numeric_limits<float>::infinity();
+  const std::vector<float> h = {1,     -2,  65504, 0x1p-24F, 0x1.FF8p-15F,   0x1p-14F,
+                                -0.0F, inf, -inf,  NAN,      0.333251953125F};
+  CHECK(difference(loaded.at("h"), tensor(h, {11}), 0.0) == "");
+  CHECK(std::signbit(loaded.at("h").at({6})));
+  CHECK(difference(loaded.at("b"), tensor(std::vector<float>{1, -3.140625F, 0x1p-133F, -inf}, {4}), 0.0) ==
+        "");
+}
+
+TEST_CASE("long tensors are converted piece by piece without a seam") {
+  std::vector<double> values(10'001);
+  for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<double>(i) * 0.5;
+  const testing::TemporaryFolder folder;
+  save_safetensors(folder / "x", {{"x", tensor(values, {10'001})}});
+  const Tensor loaded = load_safetensors(folder / "x").at("x");
+  CHECK(difference(loaded.to(DType::float64), tensor(values, {10'001}), 0.0) == "");
+}
+
+TEST_CASE("malformed files are refused, each with its reason") {
+  const std::string good = entry("a", "F32", "[1]", "[0,4]");
+  const std::string data = bytes_of<float>({1});
+  REQUIRE(refusal(with_length("{" + good + "}", data)) == "not refused properly: ");
+
+  struct Case {
+    std::string bytes, reason;
+  };
+  const auto entries = [&](const std::string& text, size_t size = 4) {
+    return with_length("{" + text + "}", std::string(size, '\0'));
+  };
+  const std::vector<Case> cases = {
+      {"", "must begin with the 8 bytes of a length, got a file of 0 bytes."},
+      {std::string(7, '\0'), "must begin with the 8 bytes of a length, got a file of 7 bytes."},
+      {bytes_of<uint64_t>({100'000'001}), "the header must be at most 100000000 bytes long, got 100000001."},
+      {bytes_of<uint64_t>({UINT64_MAX}), "the header must be at most 100000000 bytes long"},
+      {bytes_of<uint64_t>({10}) + "{}",
+       "the header must lie inside the file of 10 bytes, got a length of 10."},
+      {with_length(""), "the header must start with {."},
+      {with_length(" {}"), "the header must start with {."},
+      {with_length("[]"), "the header must start with {."},
+      {with_length("{"), "the header must be JSON"},
+      {with_length("{}x"), "the header must be JSON"},
+      {with_length(std::string("{}\0", 3)), "the header must be JSON"},
+      {with_length("{\"\xFF\":1}"), "the header must be JSON"},
+      {with_length("{\"a\":1e999}"), "the header must be JSON"},
+      {with_length("{}", "x"), "values must fill the rest of the file, 1 bytes, got 0."},
+      {with_length("{" + good + "," + good + "}", data),
+       "keys of the header must be unique, got \"a\" twice."},
+      {entries(R"("a":{"dtype":"F32","dtype":"I64","shape":[1],"data_offsets":[0,4]})"),
+       "keys of the header must be unique, got \"dtype\" twice."},
+      {with_length(R"({"__metadata__":{"x":"1","x":"2"}})"),
+       "keys of the header must be unique, got \"x\" twice."},
+      {with_length(R"({"__metadata__":{"x":1}})"), "metadata values must be strings, got number for \"x\"."},
+      {with_length(R"({"__metadata__":[]})"), "__metadata__ must be an object, got array."},
+      {entries(R"("a":1)"), "\"a\" must have dtype, shape and data_offsets and nothing else."},
+      {entries(R"("a":{"dtype":"F32","shape":[1]})"),
+       "\"a\" must have dtype, shape and data_offsets and nothing else."},
+      {entries(R"("a":{"dtype":"F32","shape":[1],"data_offsets":[0,4],"x":0})"),
+       "\"a\" must have dtype, shape and data_offsets and nothing else."},
+      {entries(R"("a":{"dtype":3,"shape":[1],"data_offsets":[0,4]})"),
+       "dtype of \"a\" must be a string, got number."},
+      {entries(entry("a", "F33", "[1]", "[0,4]")),
+       "dtype of \"a\" must be one that safetensors defines, got \"F33\"."},
+      {entries(entry("a\\nb", "F33", "[1]", "[0,4]")), "dtype of \"a\\nb\" must be one"},
+      {entries(entry("a", "F32", "1", "[0,4]")),
+       "shape of \"a\" must be a list of whole numbers >= 0, got 1."},
+      {entries(entry("a", "F32", "[-1]", "[0,4]")),
+       "shape of \"a\" must be a list of whole numbers >= 0, got [-1]."},
+      {entries(entry("a", "F32", "[1.0]", "[0,4]")),
+       "shape of \"a\" must be a list of whole numbers >= 0, got [1.0]."},
+      {entries(entry("a", "F32", "[18446744073709551616]", "[0,4]")),
+       "shape of \"a\" must be a list of whole numbers"},
+      {entries(entry("a", "F32", "[1,1,1,1,1,1,1,1,1]", "[0,4]")),
+       "\"a\" must have at most 8 dimensions, got 9."},
+      {entries(entry("a", "F32", "[4294967296,4294967296]", "[0,4]")), "size of \"a\" must fit into 64 bits"},
+      {entries(entry("a", "F32", "[4611686018427387905]", "[0,4]")), "size of \"a\" must fit into 64 bits"},
+      {entries(entry("a", "F32", "[0,4294967296,4294967296]", "[0,0]"), 0),
+       "size of \"a\" must fit into 64 bits"},
+      {entries(entry("a", "F32", "[1]", "[0]")), "data_offsets of \"a\" must be two numbers, got 1."},
+      {entries(entry("a", "F32", "[1]", "[0,4,8]")), "data_offsets of \"a\" must be two numbers, got 3."},
+      {entries(entry("a", "F32", "[1]", "[4,0]")),
+       "data_offsets of \"a\" must span the 4 bytes of F32 (1,), got [4, 0]."},
+      {entries(entry("a", "F32", "[2]", "[0,4]")),
+       "data_offsets of \"a\" must span the 8 bytes of F32 (2,), got [0, 4]."},
+      {entries(entry("a", "F32", "[1]", "[0,5]"), 5),
+       "data_offsets of \"a\" must span the 4 bytes of F32 (1,), got [0, 5]."},
+      {entries(entry("a", "F32", "[1]", "[4,8]"), 8),
+       "values of \"a\" must start at 0, where the ones before end, got 4."},
+      {entries(good + "," + entry("b", "F32", "[1]", "[8,12]"), 12),
+       "values of \"b\" must start at 4, where the ones before end, got 8."},
+      {entries(good + "," + entry("b", "F32", "[1]", "[2,6]"), 6),
+       "values of \"b\" must start at 4, where the ones before end, got 2."},
+      {entries(good + "," + entry("b", "F32", "[1]", "[0,4]"), 4),
+       "values of \"b\" must start at 4, where the ones before end, got 0."},
+      {entries(good, 3), "values must fill the rest of the file, 3 bytes, got 4."},
+      {entries(good, 5), "values must fill the rest of the file, 5 bytes, got 4."},
+      {entries(entry("a", "I32", "[1]", "[0,4]")),
+       "dtype of a must be F32, F16, BF16, F64, I64 or BOOL to be loaded, got I32."},
+      {with_length("{" + entry("a", "BOOL", "[1]", "[0,1]") + "}", "\2"),
+       "values of a must be 0 or 1, got 2."},
+      {with_length("{\"a\":" + std::string(100'000, '[')), "the header must be an object of flat entries"},
+  };
+  for (const Case& c : cases) {
+    const std::string reason = refusal(c.bytes);
+    CHECK_THAT(reason, Catch::Matchers::StartsWith(c.reason));
+    CHECK(reason.find('\n') == std::string::npos);
+  }
+}
+
+TEST_CASE("every truncation of a good file is refused") {
+  const testing::TemporaryFolder folder;
+  save_safetensors(folder / "x", {{"a", ones({3})}, {"b", zeros({2, 2})}});
+  const std::string bytes = read_file(folder / "x");
+  for (size_t n = 0; n < bytes.size(); ++n) {
+    INFO(n);
+    const std::string reason = refusal(bytes.substr(0, n));
+    CHECK(reason.find("not refused") == std::string::npos);
+  }
+}
+
+TEST_CASE("no changed byte of a header does worse than an Error") {
+  const testing::TemporaryFolder folder;
+  save_safetensors(folder / "x", {{"a", ones({3})}, {"b", zeros({2, 2})}});
+  const std::string bytes = read_file(folder / "x");
+  uint64_t length = 0;
+  std::memcpy(&length, bytes.data(), sizeof length);
+  const std::string header = bytes.substr(8, length);
+  const uint64_t data_bytes = bytes.size() - 8 - length;
+  int refused = 0;
+  for (size_t at = 0; at < header.size(); ++at)
+    for (const char replacement : {'\0', '"', '{', '}', '[', ',', ':', '0', '9', '-', 'x', '\x80'}) {
+      std::string changed = header;
+      changed[at] = replacement;
+      refused += error_of([&] { parse_safetensors_header(changed, data_bytes, "x"); }) != "";
+    }
+  CHECK(refused > static_cast<int>(header.size()) * 6);
+}
+
+TEST_CASE("a file that is not there, and a folder, are refused by name") {
+  const testing::TemporaryFolder folder;
+  const std::string missing = (folder / "none").string();
+  CHECK(error_of([&] { load_safetensors(missing); }) ==
+        concat("[safetensors] ", missing, ": cannot be read: No such file or directory."));
+  CHECK(error_of([&] { load_safetensors(folder.path()); }) ==
+        concat("[safetensors] ", folder.path().string(), ": must be a file, got a folder."));
+}
+
+TEST_CASE("names that a file cannot hold are refused before anything is written") {
+  const testing::TemporaryFolder folder;
+  const auto save = [&](const std::string& name) { save_safetensors(folder / "x", {{name, ones({1})}}); };
+  CHECK(error_of([&] { save("__metadata__"); }) == "[safetensors] a tensor must not be called __metadata__.");
+  CHECK(error_of([&] { save("\xFF"); }) == "[safetensors] names and metadata must be UTF-8.");
+  CHECK_FALSE(std::filesystem::exists(folder / "x"));
+}

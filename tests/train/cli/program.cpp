@@ -1,0 +1,102 @@
+#include "program.hpp"
+
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+#include <stdexcept>
+
+namespace gradus::cli {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+[[noreturn]] void become_gradus(const std::vector<std::string>& arguments, const Input& input) {
+  for (const std::string& variable : input.environment) {
+    const size_t equals = variable.find('=');
+    ::setenv(variable.substr(0, equals).c_str(), variable.substr(equals + 1).c_str(), 1);
+  }
+  std::vector<char*> argv{const_cast<char*>("gradus")};
+  for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
+  argv.push_back(nullptr);
+  ::execv(GRADUS_PROGRAM, argv.data());
+  ::_exit(127);
+}
+
+}  // namespace
+
+Outcome run_program(const std::vector<std::string>& arguments, const Input& input) {
+  const Scratch scratch;
+  const std::string in = scratch.file("in", input.stdin_text), err = scratch.file("err", "");
+  int out[2];
+  if (::pipe(out) != 0) throw std::runtime_error("no pipe");
+  const pid_t process = ::fork();
+  if (process == 0) {
+    ::dup2(::open(in.c_str(), O_RDONLY), STDIN_FILENO);
+    ::dup2(out[1], STDOUT_FILENO);
+    ::dup2(::open(err.c_str(), O_WRONLY), STDERR_FILENO);
+    ::close(out[0]);
+    ::close(out[1]);
+    become_gradus(arguments, input);
+  }
+  ::close(out[1]);
+
+  Outcome outcome;
+  size_t seen = 0;
+  char buffer[4096];
+  for (ssize_t n; (n = ::read(out[0], buffer, sizeof buffer)) > 0;) {
+    outcome.out.append(buffer, static_cast<size_t>(n));
+    for (size_t end; (end = outcome.out.find('\n', seen)) != std::string::npos; seen = end + 1)
+      if (input.on_line) input.on_line(outcome.out.substr(seen, end - seen), process);
+  }
+  ::close(out[0]);
+  int status = 0;
+  ::waitpid(process, &status, 0);
+  if (!WIFEXITED(status)) throw std::runtime_error("gradus was killed by signal " + std::to_string(WTERMSIG(status)));
+  outcome.code = WEXITSTATUS(status);
+  outcome.err = read(err);
+  return outcome;
+}
+
+Scratch::Scratch() {
+  std::string name = (fs::temp_directory_path() / "gradus-test-XXXXXX").string();
+  if (!::mkdtemp(name.data())) throw std::runtime_error("no scratch folder");
+  root_ = name;
+}
+
+Scratch::~Scratch() {
+  std::error_code ignored;
+  fs::remove_all(root_, ignored);
+}
+
+std::string Scratch::file(const std::string& name, const std::string& text) const {
+  std::ofstream(root_ / name, std::ios::binary) << text;
+  return path(name);
+}
+
+std::string read(const fs::path& file) {
+  std::ifstream stream(file, std::ios::binary);
+  return {std::istreambuf_iterator<char>(stream), {}};
+}
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::istringstream stream(text);
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  return lines;
+}
+
+std::vector<std::pair<std::string, std::string>> contents(const fs::path& folder) {
+  std::vector<std::pair<std::string, std::string>> files;
+  for (const auto& entry : fs::recursive_directory_iterator(folder))
+    if (entry.is_regular_file()) files.emplace_back(fs::relative(entry.path(), folder).string(), read(entry.path()));
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+}  // namespace gradus::cli

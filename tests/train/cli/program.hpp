@@ -1,0 +1,47 @@
+// Running the built program, as a user or a script does. Each call is a process of its own.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace gradus::cli {
+
+struct Outcome {
+  int code = -1;         ///< exit code
+  std::string out, err;  ///< what it wrote
+};
+
+struct Input {
+  std::string stdin_text = {};
+  std::vector<std::string> environment = {};  ///< NAME=value, on top of the test's own
+  /// Called with each line of the standard output as it comes, and the process's number.
+  std::function<void(const std::string& line, int process)> on_line = {};
+};
+
+/// Runs `gradus` with the arguments. Throws if it cannot be started or is killed by a signal it did not catch.
+Outcome run_program(const std::vector<std::string>& arguments, const Input& input = {});
+
+/// A folder that goes when the test does.
+class Scratch {
+ public:
+  Scratch();
+  ~Scratch();
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+
+  std::string path(const std::string& name) const { return (root_ / name).string(); }
+  /// Writes a file and returns its path.
+  std::string file(const std::string& name, const std::string& text) const;
+
+ private:
+  std::filesystem::path root_;
+};
+
+std::string read(const std::filesystem::path& file);
+std::vector<std::string> lines_of(const std::string& text);
+/// Every file below a folder with its bytes, to see that nothing was touched.
+std::vector<std::pair<std::string, std::string>> contents(const std::filesystem::path& folder);
+
+}  // namespace gradus::cli

@@ -1,0 +1,126 @@
+#include <signal.h>
+
+#include "../small_model.hpp"
+#include "catch.hpp"
+#include "program.hpp"
+
+using namespace gradus::cli;
+
+namespace {
+
+/// Twenty steps with dropout, evaluated at steps 5, 10, 15 and 20.
+std::vector<std::string> train(const Scratch& scratch, const std::string& out, std::vector<std::string> more = {}) {
+  const std::string text = scratch.file("text.txt", gradus::train::small_text());
+  std::vector<std::string> arguments{"train",     "--text", text,          "--preset",     "tiny",   "--block", "8",
+                                     "--steps",   "20",     "--dropout",   "0.1",          "--seed", "3",       "--warmup",
+                                     "3",         "--eval-every", "5",     "--save-every", "6",      "--json",  "--quiet",
+                                     "--out",     scratch.path(out)};
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return arguments;
+}
+
+/// All that a finished run must have in common with another: everything but speeds.
+void check_same_run(const Scratch& scratch, const std::string& one, const std::string& two) {
+  for (const char* file : {"model.safetensors", "config.json", "vocab.json", "last/model.safetensors",
+                           "last/optimizer.safetensors", "last/trainer.json"}) {
+    INFO(file);
+    const std::string bytes = read(scratch.path(one) + "/" + file);
+    CHECK_FALSE(bytes.empty());
+    CHECK(bytes == read(scratch.path(two) + "/" + file));
+  }
+  const auto records = [&](const std::string& run) {
+    std::vector<std::string> lines = lines_of(read(scratch.path(run) + "/metrics.jsonl"));
+    for (std::string& line : lines) line.resize(std::min(line.size(), line.find(",\"tokens_per_s\"")));
+    return lines;
+  };
+  CHECK(records(one).size() == 20 + 4);
+  CHECK(records(one) == records(two));
+}
+
+}  // namespace
+
+TEST_CASE("a run that was stopped and resumed ends with the bits of one in one go") {
+  const Scratch scratch;
+  REQUIRE(run_program(train(scratch, "whole")).code == 0);
+
+  SECTION("after --stop-after") {
+    const Outcome stopped = run_program(train(scratch, "parts", {"--stop-after", "7"}));
+    CHECK(stopped.code == 0);
+    CHECK(lines_of(stopped.out).back().starts_with(R"({"event":"stopped","steps":7,)"));
+    REQUIRE(run_program({"train", "--out", scratch.path("parts"), "--resume", "--quiet"}).code == 0);
+    check_same_run(scratch, "whole", "parts");
+  }
+  SECTION("after Ctrl-C and then SIGTERM") {
+    const auto kill_at = [](const std::string& step, int signal) {
+      return [=](const std::string& line, int process) {
+        if (line.starts_with(R"({"event":"step","step":)" + step + ",")) ::kill(process, signal);
+      };
+    };
+    const Outcome interrupted = run_program(train(scratch, "parts"), {.on_line = kill_at("2", SIGINT)});
+    REQUIRE(interrupted.code == 130);
+    const Outcome terminated =
+        run_program({"train", "--out", scratch.path("parts"), "--resume", "--json"}, {.on_line = kill_at("12", SIGTERM)});
+    REQUIRE(terminated.code == 143);
+    CHECK(lines_of(terminated.err).back() ==
+          "stopped after step " + std::to_string(12) + " and saved; go on with: gradus train --out " +
+              scratch.path("parts") + " --resume");
+    REQUIRE(run_program({"train", "--out", scratch.path("parts"), "--resume", "--quiet"}).code == 0);
+    check_same_run(scratch, "whole", "parts");
+  }
+  SECTION("with fewer steps at first, as long as both are in the warm-up") {
+    REQUIRE(run_program(train(scratch, "long", {"--warmup", "100"})).code == 0);
+    REQUIRE(run_program(train(scratch, "parts", {"--warmup", "100", "--steps", "7"})).code == 0);
+    REQUIRE(run_program(train(scratch, "parts", {"--warmup", "100", "--resume"})).code == 0);
+    CHECK(read(scratch.path("long/model.safetensors")) == read(scratch.path("parts/model.safetensors")));
+  }
+  SECTION("after a crash between two renames of last") {
+    REQUIRE(run_program(train(scratch, "parts", {"--stop-after", "7"})).code == 0);
+    std::filesystem::rename(scratch.path("parts/last"), scratch.path("parts/last.old"));
+    REQUIRE(run_program({"train", "--out", scratch.path("parts"), "--resume", "--quiet"}).code == 0);
+    check_same_run(scratch, "whole", "parts");
+    CHECK_FALSE(std::filesystem::exists(scratch.path("parts/last.old")));
+  }
+  SECTION("with a torn line in the log, as a killed run leaves it") {
+    REQUIRE(run_program(train(scratch, "parts", {"--stop-after", "7"})).code == 0);
+    std::ofstream(scratch.path("parts/metrics.jsonl"), std::ios::app) << R"({"event":"step","step":8,"lo)";
+    REQUIRE(run_program({"train", "--out", scratch.path("parts"), "--resume", "--quiet"}).code == 0);
+    check_same_run(scratch, "whole", "parts");
+  }
+  SECTION("resuming a finished run changes nothing") {
+    const std::string before = read(scratch.path("whole/last/trainer.json"));
+    REQUIRE(run_program({"train", "--out", scratch.path("whole"), "--resume", "--quiet"}).code == 0);
+    CHECK(read(scratch.path("whole/last/trainer.json")) == before);
+  }
+}
+
+TEST_CASE("neither threads nor the times of evaluating and saving change what is learnt") {
+  const Scratch scratch;
+  REQUIRE(run_program(train(scratch, "one", {"--threads", "1"})).code == 0);
+  REQUIRE(run_program(train(scratch, "two", {"--threads", "2"})).code == 0);
+  check_same_run(scratch, "one", "two");
+
+  REQUIRE(run_program(train(scratch, "other", {"--eval-every", "3", "--save-every", "4"})).code == 0);
+  CHECK(read(scratch.path("one/last/model.safetensors")) == read(scratch.path("other/last/model.safetensors")));
+}
+
+TEST_CASE("a resumed run keeps its flags, and says so where it must") {
+  const Scratch scratch;
+  REQUIRE(run_program(train(scratch, "run", {"--stop-after", "2"})).code == 0);
+  const auto before = contents(scratch.path("run"));
+  const auto resume = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), {"train", "--out", scratch.path("run"), "--resume"});
+    const Outcome outcome = run_program(more);
+    CHECK(outcome.code == 2);
+    CHECK(lines_of(outcome.err).size() == 1);
+    CHECK(contents(scratch.path("run")) == before);
+    return outcome.err;
+  };
+  using Catch::Matchers::ContainsSubstring;
+  CHECK_THAT(resume({"--dropout", "0.2"}), ContainsSubstring("--dropout of a resumed run must stay 0.1, got 0.2."));
+  CHECK_THAT(resume({"--preset", "nano"}), ContainsSubstring("--preset of a resumed run must stay tiny, got nano."));
+  CHECK_THAT(resume({"--no-bias"}), ContainsSubstring("--bias of a resumed run must stay true, got false."));
+  CHECK_THAT(resume({"--steps", "1"}), ContainsSubstring("--steps must be at least the 2 that are done, got 1."));
+  CHECK_THAT(resume({"--overwrite"}), ContainsSubstring("--resume and --overwrite must not come together"));
+  scratch.file("text.txt", gradus::train::small_text() + "more");
+  CHECK_THAT(resume({}), ContainsSubstring("the text of a resumed run must not change"));
+}

@@ -1,0 +1,62 @@
+// A model and a text small enough that a test trains in milliseconds.
+#pragma once
+
+#include <string>
+
+#include "gradus/data/dataset.hpp"
+#include "gradus/data/tokenizer.hpp"
+#include "gradus/train/trainer.hpp"
+
+namespace gradus::train {
+
+inline std::string small_text() {
+  std::string text;
+  for (int i = 0; i < 60; ++i)
+    text += "verse " + std::to_string(i * i % 97) + ": the " + (i % 3 ? "sower" : "reaper") + " went forth\n";
+  return text;
+}
+
+inline TrainConfig small_config() {
+  TrainConfig config = preset("tiny");
+  config.model.n_embd = 16;
+  config.model.block_size = 8;
+  config.steps = 20;
+  config.batch = 4;
+  config.warmup = 3;
+  config.eval_every = 5;
+  config.save_every = 10;
+  return config;
+}
+
+/// All that a trainer needs, alive together.
+struct SmallRun {
+  explicit SmallRun(const TrainConfig& c = small_config())
+      : config(c),
+        tokenizer(data::Tokenizer::characters(small_text())),
+        dataset(tokenizer.encode(small_text()), c.model.block_size, 0.1),
+        model(sized(), init),
+        trainer(model, [this](int64_t batch, Generator& g) { return next(batch, g); }, config) {}
+
+  data::Batch next(int64_t batch, Generator& g) const { return dataset.random_batch(data::Split::train, batch, g); }
+  const models::GPTConfig& sized() {
+    config.model.vocab_size = tokenizer.vocab_size();
+    return config.model;
+  }
+
+  TrainConfig config;
+  data::Tokenizer tokenizer;
+  data::TextDataset dataset;
+  Generator init{1};
+  models::GPT model;
+  Trainer trainer;
+};
+
+/// All parameters, one after another.
+inline std::vector<float> values_of(const models::GPT& model) {
+  std::vector<float> values;
+  for (const Tensor& parameter : model.parameters())
+    for (const float value : parameter.to_vector<float>()) values.push_back(value);
+  return values;
+}
+
+}  // namespace gradus::train

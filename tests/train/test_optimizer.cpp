@@ -1,0 +1,161 @@
+#include <cmath>
+
+#include "catch.hpp"
+#include "gradus/autograd/ops.hpp"
+#include "gradus/nn/linear.hpp"
+#include "gradus/train/adamw.hpp"
+#include "gradus/train/sgd.hpp"
+
+using namespace gradus;
+using namespace gradus::train;
+
+namespace {
+
+struct Problem {
+  Tensor w = tensor(std::vector<double>{0.5, -1.0, 2.0, 0.25}, {2, 2}).requires_grad_();
+  Tensor b = tensor(std::vector<double>{0.1, -0.3}, {2}).requires_grad_();
+  NamedParameters parameters() const { return {{"w", w}, {"b", b}}; }
+
+  /// w^3 / 2 + 0.01 (k + 1) and 2 b - 0.1 (k + 1), times `scale`.
+  void set_gradients(int k, double scale = 1) {
+    w.set_grad((pow(w.detach(), 3.0) * 0.5 + 0.01 * (k + 1)) * scale);
+    b.set_grad((b.detach() * 2.0 - 0.1 * (k + 1)) * scale);
+  }
+};
+
+struct Values {
+  std::vector<double> w, b;
+};
+
+void check_close(const std::vector<double>& got, const std::vector<double>& expected) {
+  REQUIRE(got.size() == expected.size());
+  for (size_t i = 0; i < got.size(); ++i) CHECK(std::abs(got[i] - expected[i]) <= 1e-13);
+}
+
+/// Five steps at rate 0.1 / step against what PyTorch 1.13 gives, decay 0.1 on w and 0 on b.
+void check_steps(Optimizer& optimizer, Problem& problem, const std::vector<Values>& expected, double scale = 1) {
+  for (int k = 0; k < static_cast<int>(expected.size()); ++k) {
+    problem.set_gradients(k, scale);
+    optimizer.step(0.1 / (k + 1), 1 / scale);
+    check_close(problem.w.to_vector<double>(), expected[static_cast<size_t>(k)].w);
+    check_close(problem.b.to_vector<double>(), expected[static_cast<size_t>(k)].b);
+  }
+}
+
+const std::vector<Values> kAdamW{
+    {{0.39500001379310157, -0.89000000204081631, 1.8800000002493764, 0.14750005614031936},
+     {9.9999990094135072e-09, -0.20000000142857138}},
+    {{0.34419452963355268, -0.83689223915165945, 1.8210204435287196, 0.096764303183681566},
+     {0.018280392653984245, -0.15033002022597808}},
+    {{0.31062076950437001, -0.80249989737958782, 1.7821276579392453, 0.063374762100664644},
+     {0.040570886595623107, -0.11724973468837814}},
+    {{0.28540436781219652, -0.77741701441515054, 1.7532075600302823, 0.038569877122847131},
+     {0.06044878240697462, -0.092385020823310487}},
+    {{0.26512223251032752, -0.75791680148224438, 1.7302401515697237, 0.018804072822672352},
+     {0.077722336245670376, -0.072413077799712483}},
+};
+const AdamWOptions kAdamWOptions{.beta1 = 0.9, .beta2 = 0.99, .eps = 1e-8, .weight_decay = 0.1};
+
+}  // namespace
+
+TEST_CASE("AdamW takes PyTorch's steps, and decays matrices only") {
+  Problem problem;
+  AdamW optimizer(problem.parameters(), kAdamWOptions);
+  check_steps(optimizer, problem, kAdamW);
+  CHECK(optimizer.steps() == 5);
+}
+
+TEST_CASE("grad_scale is as good as scaled gradients") {
+  Problem problem;
+  AdamW optimizer(problem.parameters(), kAdamWOptions);
+  check_steps(optimizer, problem, kAdamW, 4);
+}
+
+TEST_CASE("SGD with momentum takes PyTorch's steps") {
+  Problem problem;
+  SGD optimizer(problem.parameters(), {.momentum = 0.9, .weight_decay = 0.1});
+  check_steps(optimizer, problem,
+              {{{0.48775, -0.941, 1.579, 0.24571875}, {0.09, -0.23}},
+               {{0.47589785611289065, -0.88991405947499991, 1.2822343115249999, 0.24119269540050733}, {0.0865, -0.1655}},
+               {{0.46440389757962047, -0.84555003497425285, 1.0637648962514168, 0.23643923492817817},
+                {0.088633333333333342, -0.10576666666666665}},
+               {{0.453232485278873, -0.80693381699545164, 0.89759173069635945, 0.23147432872749849},
+                {0.09564166666666668, -0.050158333333333319}},
+               {{0.44235157470497222, -0.77326198592914819, 0.76792023252552977, 0.22631262281566505},
+                {0.10686200000000001, 0.0018860000000000148}}});
+}
+
+TEST_CASE("SGD with Nesterov's momentum takes PyTorch's steps") {
+  Problem problem;
+  SGD optimizer(problem.parameters(), {.momentum = 0.9, .weight_decay = 0.1, .nesterov = true});
+  check_steps(optimizer, problem,
+              {{{0.476725, -0.8879, 1.2001, 0.241865625}, {0.081, -0.167}},
+               {{0.46018853533575504, -0.8242203995666475, 0.93419352828995239, 0.23526192291902576},
+                {0.08056, -0.08792}},
+               {{0.44602136193581221, -0.77752516753989742, 0.77114244241265095, 0.22903519803470127},
+                {0.087951733333333337, -0.02635546666666666}},
+               {{0.43313939910098431, -0.74052762694848939, 0.65657795612553671, 0.22290972567149531},
+                {0.10046093866666667, 0.025997962666666676}},
+               {{0.42109589593039254, -0.71016964464500665, 0.57055380169926251, 0.21678227672549699},
+                {0.116798797568, 0.072567789824000015}}});
+}
+
+TEST_CASE("plain SGD subtracts the gradient") {
+  Problem problem;
+  SGD optimizer(problem.parameters());
+  problem.b.set_grad(tensor(std::vector<double>{1, 2}, {2}));
+  optimizer.step(0.5);
+  check_close(problem.b.to_vector<double>(), {-0.4, -1.3});
+  check_close(problem.w.to_vector<double>(), {0.5, -1.0, 2.0, 0.25});  // It has no gradient.
+}
+
+TEST_CASE("an optimizer's state comes back, and goes on alike") {
+  Problem one, two;
+  AdamW first(one.parameters(), kAdamWOptions), second(two.parameters(), kAdamWOptions);
+  for (int k = 0; k < 3; ++k) {
+    one.set_gradients(k);
+    first.step(0.1);
+  }
+  two.w.copy_(one.w.detach());
+  two.b.copy_(one.b.detach());
+  second.load_state_dict(first.state_dict());
+  CHECK(second.steps() == 3);
+  one.set_gradients(3);
+  two.set_gradients(3);
+  first.step(0.1);
+  second.step(0.1);
+  CHECK(one.w.to_vector<double>() == two.w.to_vector<double>());
+  CHECK(one.b.to_vector<double>() == two.b.to_vector<double>());
+}
+
+TEST_CASE("a state that does not fit is refused whole") {
+  Problem problem;
+  AdamW optimizer(problem.parameters());
+  nn::StateDict state = optimizer.state_dict();
+  REQUIRE(state.size() == 5);
+
+  nn::StateDict missing = state;
+  missing.erase("v.b");
+  CHECK_THROWS_WITH(optimizer.load_state_dict(missing), "[optimizer] the state must have v.b, got none.");
+  nn::StateDict unexpected = state;
+  unexpected["m.c"] = zeros({1});
+  CHECK_THROWS_WITH(optimizer.load_state_dict(unexpected),
+                    "[optimizer] the state must have this optimizer's names only, got m.c.");
+  nn::StateDict misshaped = state;
+  misshaped["m.w"] = zeros({4}, DType::float64);
+  misshaped["steps"] = full({}, 9, DType::int64);
+  CHECK_THROWS_WITH(optimizer.load_state_dict(misshaped),
+                    "[optimizer] m.w of the state must be float64 (2, 2), got float64 (4).");
+  CHECK(optimizer.steps() == 0);
+}
+
+TEST_CASE("optimizers refuse senseless options") {
+  const Problem problem;
+  CHECK_THROWS_WITH(AdamW(problem.parameters(), {.beta1 = 1}), "[adamw] betas must be in [0, 1), got 1 and 0.999.");
+  CHECK_THROWS_AS(AdamW(problem.parameters(), {.beta2 = std::nan("")}), Error);
+  CHECK_THROWS_AS(AdamW(problem.parameters(), {.eps = 0}), Error);
+  CHECK_THROWS_AS(AdamW(problem.parameters(), {.weight_decay = -1}), Error);
+  CHECK_THROWS_AS(SGD(problem.parameters(), {.momentum = 1}), Error);
+  CHECK_THROWS_WITH(SGD(problem.parameters(), {.nesterov = true}),
+                    "[sgd] momentum must be above 0 for nesterov, got 0.");
+}

@@ -1,0 +1,79 @@
+#include <cmath>
+#include <numbers>
+
+#include "catch.hpp"
+#include "gradus/autograd/error.hpp"
+#include "gradus/train/clip.hpp"
+#include "gradus/train/schedule.hpp"
+#include "gradus/autograd/ops.hpp"
+
+using namespace gradus;
+using namespace gradus::train;
+
+namespace {
+const Schedule kSchedule{.lr = 1e-3, .min_lr = 1e-4, .warmup = 100, .steps = 2000, .decay = Decay::cosine};
+bool close(double a, double b) { return std::abs(a - b) <= 1e-15; }
+}  // namespace
+
+TEST_CASE("the rate rises in equal steps and never is 0") {
+  for (const Decay decay : {Decay::cosine, Decay::linear, Decay::constant}) {
+    Schedule schedule = kSchedule;
+    schedule.decay = decay;
+    CHECK(close(schedule(0), 1e-3 / 101));
+    CHECK(close(schedule(49), 1e-3 * 50 / 101));
+    CHECK(close(schedule(99), 1e-3 * 100 / 101));
+    CHECK(close(schedule(100), 1e-3));
+  }
+}
+
+TEST_CASE("the rate falls along a cosine, a line, or not at all") {
+  Schedule schedule = kSchedule;
+  CHECK(close(schedule(1050), 5.5e-4));  // Half of the way.
+  CHECK(close(schedule(575), 1e-4 + 9e-4 * (1 + std::numbers::sqrt2 / 2) / 2));  // A quarter.
+  schedule.decay = Decay::linear;
+  CHECK(close(schedule(1050), 5.5e-4));
+  CHECK(close(schedule(575), 7.75e-4));
+  for (const Decay decay : {Decay::cosine, Decay::linear}) {
+    schedule.decay = decay;
+    CHECK(schedule(1999) > 1e-4);
+    CHECK(close(schedule(2000), 1e-4));
+    CHECK(close(schedule(5000), 1e-4));
+  }
+  schedule.decay = Decay::constant;
+  CHECK(schedule(1999) == 1e-3);
+}
+
+TEST_CASE("a warm-up may be absent, or longer than the run") {
+  Schedule schedule = kSchedule;
+  schedule.warmup = 0;
+  CHECK(schedule(0) == 1e-3);
+  schedule.warmup = schedule.steps = 20;
+  CHECK(close(schedule(19), 1e-3 * 20 / 21));
+  CHECK(close(schedule(20), 1e-4));
+}
+
+TEST_CASE("schedules have names") {
+  CHECK(decay_from("cosine") == Decay::cosine);
+  CHECK(decay_from("linear") == Decay::linear);
+  CHECK(decay_from("constant") == Decay::constant);
+  CHECK_THROWS_WITH(decay_from("step"), "[schedule] decay must be cosine, linear or constant, got 'step'.");
+}
+
+TEST_CASE("the norm is that of all gradients together") {
+  Tensor a = zeros({2}).requires_grad_(), b = zeros({2, 1}, DType::float64).requires_grad_();
+  const Tensor none = zeros({3}).requires_grad_();
+  a.set_grad(tensor(std::vector<float>{1, -2}, {2}));
+  b.set_grad(tensor(std::vector<double>{2, 4}, {2, 1}));
+  CHECK(close(grad_norm({a, none, b}), 5));
+  CHECK(grad_norm({none}) == 0);
+  b.set_grad(tensor(std::vector<double>{NAN, 4}, {2, 1}));
+  CHECK(std::isnan(grad_norm({a, b})));
+}
+
+TEST_CASE("clipping shortens what is too long, and only that") {
+  CHECK(clip_scale(0.5, 1.0) == 1);
+  CHECK(clip_scale(0, 1.0) == 1);
+  CHECK(std::abs(clip_scale(5, 1.0) * 5 - 1) < 1e-6);
+  CHECK(clip_scale(5, 1.0) * 5 < 1);
+  CHECK(clip_scale(1e9, 0) == 1);  // 0: no clipping.
+}

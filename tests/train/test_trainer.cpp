@@ -1,0 +1,120 @@
+#include <cmath>
+
+#include "catch.hpp"
+#include "gradus/autograd/error.hpp"
+#include "gradus/autograd/kernels/parallel.hpp"
+#include "gradus/autograd/ops.hpp"
+#include "gradus/train/evaluate.hpp"
+#include "small_model.hpp"
+
+using namespace gradus;
+using namespace gradus::train;
+
+TEST_CASE("training lowers the loss") {
+  TrainConfig config = small_config();
+  config.steps = 150;
+  SmallRun run(config);
+  double first = 0, last = 0;
+  for (int i = 0; i < 150; ++i) {
+    const StepReport report = run.trainer.step();
+    CHECK(report.step == i + 1);
+    CHECK(report.tokens == 4 * 8);
+    CHECK(report.grad_norm > 0);
+    if (i == 0) first = report.loss;
+    last = report.loss;
+  }
+  CHECK(std::abs(first - std::log(static_cast<double>(run.tokenizer.vocab_size()))) < 0.2);  // Knows nothing yet.
+  CHECK(last < 0.75 * first);
+}
+
+TEST_CASE("accumulated micro-batches have the gradient of one big batch") {
+  TrainConfig big = small_config(), accumulated = small_config();
+  big.batch = 12;
+  accumulated.batch = 4;
+  accumulated.accum = 3;
+  SmallRun one(big), two(accumulated);
+
+  // The same windows, drawn at once and in three parts.
+  const StepReport report_one = one.trainer.step(), report_two = two.trainer.step();
+  CHECK(report_one.tokens == report_two.tokens);
+  CHECK(std::abs(report_one.loss - report_two.loss) < 1e-6);
+  const auto parameters_one = one.model.parameters(), parameters_two = two.model.parameters();
+  double largest = 0;
+  for (size_t i = 0; i < parameters_one.size(); ++i) {
+    const auto a = parameters_one[i].grad().to_vector<float>(), b = parameters_two[i].grad().to_vector<float>();
+    REQUIRE(a.size() == b.size());
+    for (size_t j = 0; j < a.size(); ++j) {
+      CHECK(std::abs(a[j] - b[j]) <= 1e-6 + 1e-5 * std::abs(a[j]));
+      largest = std::max<double>(largest, std::abs(a[j]));
+    }
+  }
+  CHECK(largest > 1e-3);  // So the comparison meant something.
+}
+
+TEST_CASE("evaluating leaves no trace") {
+  TrainConfig config = small_config();
+  config.model.dropout = 0.2;
+  SmallRun with(config), without(config);
+  const auto validation = with.dataset.validation_batches(evaluation_batch(config.model));
+  for (int i = 0; i < 5; ++i) {
+    const double once = mean_loss(with.model, validation);
+    CHECK(mean_loss(with.model, validation) == once);  // Nothing is dropped at random.
+    CHECK(with.model.training());
+    CHECK(with.trainer.step().loss == without.trainer.step().loss);
+  }
+  CHECK(values_of(with.model) == values_of(without.model));
+}
+
+TEST_CASE("the loss over a validation text does not depend on how it is cut into batches") {
+  SmallRun run;
+  const double one = mean_loss(run.model, run.dataset.validation_batches(1));
+  CHECK(std::abs(mean_loss(run.model, run.dataset.validation_batches(7)) - one) < 1e-5);
+  CHECK_THROWS_WITH(mean_loss(run.model, {}), "[evaluate] needs at least one batch, got none.");
+}
+
+TEST_CASE("a restored trainer goes on with the same bits") {
+  TrainConfig config = small_config();
+  config.model.dropout = 0.1;
+  SmallRun whole(config), first(config), second(config);
+  for (int i = 0; i < 10; ++i) (void)whole.trainer.step();
+  for (int i = 0; i < 4; ++i) (void)first.trainer.step();
+  second.model.load_state_dict(first.model.state_dict());
+  second.trainer.restore(first.trainer.state());
+  CHECK(second.trainer.steps_done() == 4);
+  for (int i = 0; i < 6; ++i) (void)second.trainer.step();
+  CHECK(values_of(second.model) == values_of(whole.model));
+}
+
+TEST_CASE("the number of threads does not change a bit") {
+  const int before = num_threads();
+  std::vector<float> values[2];
+  for (const int threads : {1, 2}) {
+    set_num_threads(threads);
+    TrainConfig config = small_config();
+    config.model.n_embd = 64;
+    config.model.dropout = 0.1;
+    SmallRun run(config);
+    for (int i = 0; i < 5; ++i) (void)run.trainer.step();
+    values[threads - 1] = values_of(run.model);
+  }
+  set_num_threads(before);
+  CHECK(values[0] == values[1]);
+}
+
+TEST_CASE("a loss that is not finite stops the run before it spoils the parameters") {
+  SmallRun run;
+  (void)run.trainer.step();
+  run.model.wpe.weight.copy_(full({1}, INFINITY));
+  const std::vector<float> before = values_of(run.model);
+  CHECK_THROWS_AS(run.trainer.step(), RunError);
+  CHECK_THROWS_WITH(run.trainer.step(), Catch::Matchers::ContainsSubstring("loss must stay finite, got ") &&
+                                            Catch::Matchers::ContainsSubstring("at step 2, learning rate 0.0015"));
+  CHECK(values_of(run.model) == before);
+  CHECK(run.trainer.steps_done() == 1);
+}
+
+TEST_CASE("a trainer refuses a config that makes no sense") {
+  TrainConfig config = small_config();
+  config.lr = NAN;
+  CHECK_THROWS_WITH(SmallRun(config), "[train] --lr must be a finite number above 0, got nan.");
+}

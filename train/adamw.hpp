@@ -1,0 +1,26 @@
+// AdamW (Loshchilov and Hutter, "Decoupled weight decay regularization", arXiv 1711.05101), with PyTorch's semantics.
+// Ownership and thread-safety as in optimizer.hpp.
+#pragma once
+
+#include "gradus/train/optimizer.hpp"
+
+namespace gradus::train {
+
+struct AdamWOptions {
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double eps = 1e-8;
+  double weight_decay = 0.01;  ///< on parameters of two or more dimensions
+};
+
+class AdamW : public Optimizer {
+ public:
+  /// Throws Error unless the betas are in [0, 1), eps > 0 and weight_decay >= 0.
+  explicit AdamW(NamedParameters parameters, const AdamWOptions& options = {});
+
+ private:
+  void update(Slot& slot, const Tensor& grad, int64_t step, double lr, double grad_scale) override;
+  AdamWOptions options_;
+};
+
+}  // namespace gradus::train

@@ -1,0 +1,81 @@
+// gradus eval: how well a model predicts a whole text.
+#include <CLI/CLI.hpp>
+#include <cmath>
+#include <iostream>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <numbers>
+#include <span>
+
+#include "gradus/autograd/error.hpp"
+#include "gradus/autograd/kernels/parallel.hpp"
+#include "gradus/data/corpus.hpp"
+#include "gradus/models/gpt2_files.hpp"
+#include "gradus/train/evaluate.hpp"
+#include "gradus/train/memory.hpp"
+#include "gradus/train/run_folder.hpp"
+#include "terminal.hpp"
+#include "verbs.hpp"
+
+namespace gradus::cli {
+namespace {
+
+struct EvalFlags {
+  std::string folder;
+  std::vector<std::string> text;
+  int64_t threads = 0;
+  bool json = false;
+};
+
+int eval(const EvalFlags& flags, bool threads_given) {
+  if (threads_given && flags.threads < 1)
+    fail("eval", "--threads must be a whole number of at least 1, got ", flags.threads, ".");
+  if (threads_given) set_num_threads(static_cast<int>(flags.threads));
+
+  const models::GPTConfig config = models::load_config(flags.folder);
+  const data::Tokenizer tokenizer = train::load_tokenizer(flags.folder, config);
+  const std::string text = data::read_text({flags.text.begin(), flags.text.end()});
+  const std::vector<int32_t> tokens = tokenizer.encode(text);
+  const std::vector<data::Batch> batches =
+      data::consecutive_batches(tokens, train::evaluation_batch(config), config.block_size);
+  train::check_memory(models::generation_memory(config), "free some, or use a smaller model.");
+  models::GPT model = models::load_pretrained(flags.folder);
+
+  const double loss = train::mean_loss(model, batches);
+  const std::span<const int32_t> predicted = std::span(tokens).subspan(1);
+  const double bits = loss * static_cast<double>(predicted.size()) / std::numbers::ln2;
+  const double bits_per_byte = bits / static_cast<double>(tokenizer.byte_count(predicted));
+  if (flags.json) {
+    const nlohmann::ordered_json json{{"loss", loss},
+                                      {"perplexity", std::exp(loss)},
+                                      {"bits_per_byte", bits_per_byte},
+                                      {"tokens", predicted.size()}};
+    std::cout << json.dump() << std::endl;
+  } else {
+    std::cout << "loss           " << decimals(loss, 4) << " nats a token\n"
+              << "perplexity     " << decimals(std::exp(loss), 4) << "\n"
+              << "bits per byte  " << decimals(bits_per_byte, 4) << "\n"
+              << "tokens         " << grouped(static_cast<int64_t>(predicted.size())) << " predicted" << std::endl;
+  }
+  if (!std::cout) throw RunError("[eval] the standard output must be writable, got an error.");
+  return kDone;
+}
+
+}  // namespace
+
+Verb add_eval(CLI::App& app, const std::string& program) {
+  CLI::App* verb = app.add_subcommand("eval", "Loss, perplexity and bits per byte of a text");
+  auto flags = std::make_shared<EvalFlags>();
+  verb->add_option("folder", flags->folder, "Run folder, or any with config.json, model.safetensors, vocab.json")
+      ->type_name("DIR")->required();
+  verb->add_option("--text", flags->text, "The text: these files, joined in order")->type_name("FILE")->required();
+  const CLI::Option* threads =
+      verb->add_option("--threads", flags->threads, "Threads [one a core]")->type_name("N")->take_last();
+  verb->add_flag("--json", flags->json, "One JSON object on the standard output");
+  verb->footer(concat("Every token but the first is predicted once, from the tokens before it in its window.\n\nExamples:\n  ",
+                      program, " eval out/kjv-nano --text psalms.txt\n  ", program,
+                      " eval out/kjv-nano --text psalms.txt --json"));
+  return {verb, [flags, threads] { return eval(*flags, threads->count() > 0); }};
+}
+
+}  // namespace gradus::cli

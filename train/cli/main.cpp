@@ -1,0 +1,59 @@
+// The `gradus` program: parses the command line, runs a verb, turns errors into one line and an exit code.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <iostream>
+#include <new>
+#include <vector>
+
+#include "gradus/autograd/error.hpp"
+#include "verbs.hpp"
+
+namespace gradus::cli {
+namespace {
+
+int complain(std::string message, int code) {
+  std::replace(message.begin(), message.end(), '\n', ' ');
+  std::cerr << "gradus: " << message << std::endl;
+  return code;
+}
+
+std::string footer(const std::string& program) {
+  return concat("Examples:\n  ", program, " train                   the King James text, a few minutes\n  ", program,
+                " train --text my.txt --out out/my\n  ", program, " sample out/my --prompt \"Once\"\n  ", program,
+                " train --help            the flags of a verb\n\nExit codes: 0 done, 1 the run failed, ",
+                "2 bad usage or input, 3 a check failed,\n130 or 143 stopped and saved on Ctrl-C or SIGTERM.");
+}
+
+int run(int argc, char** argv) {
+  const std::string program = argc > 0 ? argv[0] : "gradus";
+  CLI::App app("gradus trains a small GPT on a CPU, by an autograd framework written from scratch.", program);
+  app.set_version_flag("--version", "gradus " GRADUS_VERSION);
+  app.require_subcommand(1);
+  app.get_formatter()->column_width(34);
+  app.footer(footer(program));
+
+  std::vector<Verb> verbs;
+  for (const auto add : {add_train, add_sample, add_eval, add_gradcheck, add_info}) verbs.push_back(add(app, program));
+  try {
+    app.parse(argc, argv);
+    for (const Verb& verb : verbs)
+      if (verb.app->parsed()) return verb.action();
+    return kBadInput;
+  } catch (const CLI::ParseError& e) {
+    if (e.get_exit_code() == 0) return app.exit(e);
+    return complain(concat(e.what(), " Hint: ", program, " --help."), kBadInput);
+  } catch (const RunError& e) {
+    return complain(e.what(), kRunFailed);
+  } catch (const Error& e) {
+    return complain(e.what(), kBadInput);
+  } catch (const std::bad_alloc&) {
+    return complain("[memory] there must be memory for this, got none left.", kRunFailed);
+  } catch (const std::exception& e) {
+    return complain(e.what(), kRunFailed);
+  }
+}
+
+}  // namespace
+}  // namespace gradus::cli
+
+int main(int argc, char** argv) { return gradus::cli::run(argc, argv); }

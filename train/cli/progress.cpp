@@ -1,0 +1,88 @@
+#include "progress.hpp"
+
+#include <algorithm>
+#include <iostream>
+
+#include "gradus/autograd/error.hpp"
+
+namespace gradus::cli {
+namespace {
+
+constexpr double kLiveSeconds = 0.1, kPlainSeconds = 10;
+
+/// One of twenty of the past goes; the first value stands for all before it.
+void update_mean(double& mean, double value, bool first) { mean = first ? value : 0.95 * mean + 0.05 * value; }
+
+void print_json(const std::string& line) {
+  std::cout << line << '\n' << std::flush;
+  if (!std::cout) throw RunError("[train] the standard output must be writable, got an error.");
+}
+
+}  // namespace
+
+Progress::Progress(ProgressOptions options)
+    : options_(std::move(options)), terminal_(standard_error()), step_(options_.first_step) {}
+
+double Progress::seconds_since_start() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
+double Progress::seconds_since_shown() const { return std::chrono::duration<double>(Clock::now() - shown_).count(); }
+
+void Progress::on_step(const train::StepReport& report) {
+  const bool first = step_ == options_.first_step;
+  step_ = report.step;
+  update_mean(loss_, report.loss, first);
+  update_mean(seconds_a_token_, report.seconds / static_cast<double>(report.tokens), first);
+  if (options_.json) print_json(train::to_json(report));
+  if (first || seconds_since_shown() >= (terminal_.live ? kLiveSeconds : kPlainSeconds)) show();
+}
+
+void Progress::before_eval() {
+  if (terminal_.live) show("evaluating");
+}
+
+void Progress::on_eval(const train::EvalReport& report) {
+  val_ = "  val " + decimals(report.val_loss, 4);
+  if (options_.json) print_json(train::to_json(report));
+  print_line(numbers() + (report.is_best ? "" : "  (not the best)"));
+}
+
+bool Progress::should_stop() { return options_.should_stop && options_.should_stop(); }
+
+std::string Progress::numbers() const {
+  const std::string total = grouped(options_.steps), done = grouped(step_);
+  const double left = seconds_since_start() / static_cast<double>(std::max<int64_t>(1, step_ - options_.first_step)) *
+                      static_cast<double>(options_.steps - step_);
+  return concat("step ", std::string(total.size() - std::min(total.size(), done.size()), ' '), done, "/", total,
+                "  loss ", decimals(loss_, 4), val_, "  ", short_number(1 / seconds_a_token_), " tokens/s  ",
+                duration(left), " left");
+}
+
+void Progress::show(const std::string& note) {
+  if (options_.quiet) return;
+  if (!terminal_.live) return print_line(numbers());
+  std::string line = note.empty() ? numbers() : numbers() + "  " + note;
+  const auto columns = static_cast<size_t>(std::max(20, terminal_.columns - 1));
+  line.resize(std::min(line.size(), columns));
+  if (const size_t room = columns - line.size(); room >= 14) {
+    const size_t cells = std::min<size_t>(30, room - 4);
+    const size_t full = cells * static_cast<size_t>(step_) / static_cast<size_t>(options_.steps);
+    const std::string bar = std::string(full, '#') + std::string(cells - full, '.');
+    line += terminal_.colour ? "  [\033[32m" + bar + "\033[0m]" : "  [" + bar + "]";
+  }
+  std::cerr << "\r\033[K" << line << std::flush;
+  line_is_up_ = true;
+  shown_ = Clock::now();
+}
+
+void Progress::print_line(const std::string& text) {
+  if (options_.quiet) return;
+  clear_line();
+  std::cerr << text << std::endl;
+  shown_ = Clock::now();
+}
+
+void Progress::clear_line() {
+  if (line_is_up_) std::cerr << "\r\033[K" << std::flush;
+  line_is_up_ = false;
+}
+
+}  // namespace gradus::cli

@@ -1,0 +1,51 @@
+// Progress: shows a run while it trains. People read the standard error stream: one live line on a terminal, a plain line
+// now and then elsewhere. Machines read the standard output stream, if asked for: a JSON line for every event.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <string>
+
+#include "gradus/train/run.hpp"
+#include "terminal.hpp"
+
+namespace gradus::cli {
+
+struct ProgressOptions {
+  int64_t first_step = 0;  ///< done before
+  int64_t steps = 0;       ///< in all
+  bool json = false;
+  bool quiet = false;                      ///< nothing for people
+  std::function<bool()> should_stop = {};  ///< asked after each step with the steps done
+};
+
+class Progress : public train::Observer {
+ public:
+  explicit Progress(ProgressOptions options);
+  ~Progress() override { clear_line(); }
+
+  void on_step(const train::StepReport& report) override;
+  void before_eval() override;
+  void on_eval(const train::EvalReport& report) override;
+  bool should_stop() override;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  double seconds_since_start() const;
+  double seconds_since_shown() const;
+  std::string numbers() const;  ///< step, loss, speed, time left
+  void show(const std::string& note = "");
+  void print_line(const std::string& text);
+  void clear_line();
+
+  ProgressOptions options_;
+  Terminal terminal_;
+  Clock::time_point start_ = Clock::now(), shown_ = start_;
+  int64_t step_ = 0;
+  double loss_ = 0;              // running mean
+  double seconds_a_token_ = 0;  // running mean
+  std::string val_;
+  bool line_is_up_ = false;
+};
+
+}  // namespace gradus::cli

@@ -1,0 +1,76 @@
+// gradus sample: text from a trained model.
+#include <CLI/CLI.hpp>
+#include <iostream>
+#include <iterator>
+#include <memory>
+
+#include "gradus/autograd/error.hpp"
+#include "gradus/models/gpt2_files.hpp"
+#include "gradus/train/memory.hpp"
+#include "gradus/train/run_folder.hpp"
+#include "text_output.hpp"
+#include "verbs.hpp"
+
+namespace gradus::cli {
+namespace {
+
+struct SampleFlags {
+  std::string folder, prompt;
+  models::SampleOptions options{.max_new_tokens = 500, .temperature = 0.8, .top_k = 0, .top_p = 1.0};
+  bool greedy = false;
+  int64_t count = 1, seed = 1337;
+};
+
+/// All that comes in, without the line end that a shell adds.
+std::string read_standard_input() {
+  std::string text{std::istreambuf_iterator<char>(std::cin), {}};
+  if (text.ends_with('\n')) text.pop_back();
+  return text;
+}
+
+int sample(SampleFlags flags) {
+  if (flags.greedy) flags.options.temperature = 0;
+  flags.options.validate();
+  if (flags.count < 1) fail("sample", "--count must be a whole number of at least 1, got ", flags.count, ".");
+  if (flags.seed < 0) fail("sample", "--seed must be a whole number of at least 0, got ", flags.seed, ".");
+
+  const models::GPTConfig config = models::load_config(flags.folder);
+  const data::Tokenizer tokenizer = train::load_tokenizer(flags.folder, config);
+  const std::string prompt = flags.prompt == "-" ? read_standard_input() : flags.prompt;
+  (void)tokenizer.encode(prompt);  // Refuses it before the model is read.
+  train::check_memory(models::generation_memory(config), "free some, or use a smaller model.");
+  const models::GPT model = models::load_pretrained(flags.folder);
+
+  Generator stream = Generator(static_cast<uint64_t>(flags.seed)).stream("sample");
+  for (int64_t i = 0; i < flags.count; ++i) {
+    if (i > 0) std::cout << "\n---\n";
+    write_sample(model, tokenizer, prompt, flags.options, stream, std::cout);
+    std::cout << std::endl;
+  }
+  if (!std::cout) throw RunError("[sample] the standard output must be writable, got an error.");
+  return kDone;
+}
+
+}  // namespace
+
+Verb add_sample(CLI::App& app, const std::string& program) {
+  CLI::App* verb = app.add_subcommand("sample", "Write text with a trained model");
+  auto flags = std::make_shared<SampleFlags>();
+  const auto add = [&](const char* name, auto& value, const char* unit, const char* help) {
+    return verb->add_option(name, value, help)->type_name(unit)->take_last();
+  };
+  add("folder", flags->folder, "DIR", "Run folder, or any with config.json, model.safetensors, vocab.json")->required();
+  add("--prompt", flags->prompt, "TEXT", "What the text begins with; - reads it from the standard input");
+  add("--tokens", flags->options.max_new_tokens, "N", "Tokens to add")->capture_default_str();
+  add("--temperature", flags->options.temperature, "F", "Below 1 plays safe, above 1 dares")->capture_default_str();
+  add("--top-k", flags->options.top_k, "N", "Only the N likeliest tokens; 0 takes all")->capture_default_str();
+  add("--top-p", flags->options.top_p, "P", "Only the likeliest that make up P")->capture_default_str();
+  verb->add_flag("--greedy", flags->greedy, "Always the likeliest token; nothing is drawn");
+  add("--count", flags->count, "N", "Texts to write")->capture_default_str();
+  add("--seed", flags->seed, "N", "Decides what is drawn")->capture_default_str();
+  verb->footer(concat("Examples:\n  ", program, " sample out/kjv-nano --prompt \"In the beginning\" --tokens 200\n  echo 'And God' | ",
+                      program, " sample out/kjv-nano --prompt - --top-p 0.9 --count 3 --seed 7"));
+  return {verb, [flags] { return sample(*flags); }};
+}
+
+}  // namespace gradus::cli

@@ -1,0 +1,36 @@
+#include "text_output.hpp"
+
+#include <iostream>
+
+namespace gradus::cli {
+namespace {
+
+/// Stands for the beginning of a text.
+int64_t first_token(const data::Tokenizer& tokenizer) {
+  try {
+    return tokenizer.encode("\n").front();
+  } catch (const Error&) {
+    return 0;
+  }
+}
+
+}  // namespace
+
+void People::line(const std::string& text) const {
+  if (!quiet_) std::cerr << text << std::endl;
+}
+
+void write_sample(const models::GPT& model, const data::Tokenizer& tokenizer, const std::string& prompt,
+                  const models::SampleOptions& options, Generator& generator, std::ostream& out) {
+  const std::vector<int32_t> encoded = tokenizer.encode(prompt);
+  std::vector<int64_t> tokens(encoded.begin(), encoded.end());
+  if (tokens.empty()) tokens.push_back(first_token(tokenizer));
+  out << prompt << std::flush;
+  models::generate(model, tokens, options, generator, [&](int64_t token) {
+    const int32_t one[] = {static_cast<int32_t>(token)};
+    out << tokenizer.decode(one) << std::flush;
+    return out.good();
+  });
+}
+
+}  // namespace gradus::cli

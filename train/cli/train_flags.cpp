@@ -1,0 +1,124 @@
+#include "train_flags.hpp"
+
+#include <CLI/CLI.hpp>
+
+#include "config_file.hpp"
+#include "gradus/autograd/error.hpp"
+
+namespace gradus::cli {
+namespace {
+
+template <class T>
+void add(CLI::App& verb, const char* group, const char* name, T& value, const char* unit, const char* help) {
+  CLI::Option* option = verb.add_option(name, value, help)->group(group)->type_name(unit);
+  if constexpr (!std::is_same_v<T, std::vector<std::string>>) option->take_last();
+  if constexpr (!std::is_same_v<T, std::string> && !std::is_same_v<T, std::vector<std::string>>)
+    option->capture_default_str();
+}
+
+/// A flag whose value must be one of a few words; which ones the config's own check says.
+void add_choice(CLI::App& verb, const char* group, const char* name, std::string& value, const char* help) {
+  verb.add_option(name, value, help)->group(group)->type_name("NAME")->take_last()->default_str(value);
+}
+
+void add_switch(CLI::App& verb, const char* group, const char* name, bool& value, const char* help) {
+  verb.add_flag(name, value, help)->group(group);
+}
+
+std::string printed(const std::string& value) { return value; }
+std::string printed(const std::vector<std::string>& values) {
+  std::string text;
+  for (const std::string& value : values) text += (text.empty() ? "" : " ") + value;
+  return text;
+}
+template <class T>
+std::string printed(const T& value) {
+  return concat(std::boolalpha, value);
+}
+
+}  // namespace
+
+void TrainFlags::add_to(CLI::App& verb) {
+  constexpr const char *kText = "Text", *kModel = "Model", *kLearning = "Learning", *kRun = "Run", *kOutput = "Output";
+  auto& c = config;
+  add(verb, kText, "--text", c.text, "FILE", "Train on these files, joined in order");
+  add_choice(verb, kText, "--corpus", c.corpus, "Or on kjv (the King James text) or stories [kjv if it can be had]");
+  add_choice(verb, kText, "--tokenizer", c.tokenizer, "char or byte");
+  add(verb, kText, "--val-fraction", c.val_fraction, "F", "Part of the text, at its end, to validate on");
+
+  add_choice(verb, kModel, "--preset", c.preset, "tiny, nano, small or gpt2: sets all below (see the end)");
+  add(verb, kModel, "--layers", c.model.n_layer, "N", "Blocks");
+  add(verb, kModel, "--heads", c.model.n_head, "N", "Heads of attention; must divide the width");
+  add(verb, kModel, "--embd", c.model.n_embd, "N", "Width");
+  add(verb, kModel, "--block", c.model.block_size, "TOKENS", "Longest context");
+  add(verb, kModel, "--dropout", c.model.dropout, "P", "Probability of dropping a value");
+  add_switch(verb, kModel, "--bias,!--no-bias", c.model.bias, "Biases in linear layers and norms [on]");
+
+  add(verb, kLearning, "--steps", c.steps, "N", "Updates of the parameters");
+  add(verb, kLearning, "--batch", c.batch, "N", "Windows of text in a micro-batch");
+  add(verb, kLearning, "--accum", c.accum, "N", "Micro-batches a step");
+  add(verb, kLearning, "--lr", c.lr, "RATE", "Highest learning rate");
+  add(verb, kLearning, "--min-lr", c.min_lr, "RATE", "Last learning rate; a tenth of --lr if that is given");
+  add(verb, kLearning, "--warmup", c.warmup, "STEPS", "Steps in which the rate rises");
+  add_choice(verb, kLearning, "--decay", c.decay, "How the rate falls: cosine, linear or constant");
+  add(verb, kLearning, "--weight-decay", c.weight_decay, "F", "Pull of matrices towards 0");
+  add(verb, kLearning, "--beta1", c.beta1, "F", "AdamW: memory of the mean");
+  add(verb, kLearning, "--beta2", c.beta2, "F", "AdamW: memory of the square");
+  add(verb, kLearning, "--clip", c.clip, "NORM", "Longest gradient; 0 does not clip");
+
+  add(verb, kRun, "--eval-every", c.eval_every, "STEPS", "Steps between evaluations");
+  add(verb, kRun, "--save-every", c.save_every, "STEPS", "Steps between checkpoints");
+  verb.add_option("--out", out, "Run folder [out/<text>-<preset>]")->group(kRun)->type_name("DIR")->take_last();
+  add_switch(verb, kRun, "--resume", resume, "Go on with the run in that folder");
+  add_switch(verb, kRun, "--overwrite", overwrite, "Start anew in that folder; what the run there left is lost");
+  verb.add_option("--stop-after", stop_after, "Save and stop after this many steps; --resume goes on")
+      ->group(kRun)->type_name("N")->take_last();
+  add(verb, kRun, "--seed", c.seed, "N", "Decides all that is drawn");
+  verb.add_option("--threads", threads, "Threads; results do not depend on them [one a core]")
+      ->group(kRun)->type_name("N")->take_last();
+  verb.add_option("--config", config_file, "TOML file with flags as keys; the command line wins")
+      ->group(kRun)->type_name("FILE")->take_last();
+
+  add_switch(verb, kOutput, "--json", json, "A JSON line for each event on the standard output");
+  add_switch(verb, kOutput, "--quiet", quiet, "Nothing for people but errors");
+}
+
+void TrainFlags::settle(CLI::App& verb) {
+  if (!config_file.empty()) apply_config(config_file, verb);
+  train::for_each_field([&](const std::string& flag, auto) {
+    if (verb.get_option("--" + flag)->count() > 0) given_.insert(flag);
+  });
+
+  train::TrainConfig merged = train::preset(config.preset);
+  train::for_each_field([&](const std::string& flag, auto field) {
+    if (given_.contains(flag)) field(merged) = field(config);
+  });
+  if (given_.contains("lr") && !given_.contains("min-lr")) merged.min_lr = merged.lr / 10;
+  for (std::string& file : merged.text) file = std::filesystem::absolute(file).lexically_normal();
+  config = merged;
+
+  if (!resume) config.validate();  // resumed() does it for a run that goes on.
+  const auto check_given = [&](const char* flag, int64_t value) {
+    if (verb.get_option(flag)->count() > 0 && value < 1)
+      fail("train", flag, " must be a whole number of at least 1, got ", value, ".");
+  };
+  check_given("--threads", threads);
+  check_given("--stop-after", stop_after);
+  if (resume && overwrite) fail("train", "--resume and --overwrite must not come together, got both.");
+}
+
+train::TrainConfig TrainFlags::resumed(const train::TrainConfig& saved) const {
+  static const std::set<std::string> may_change{"steps", "eval-every", "save-every"};
+  train::TrainConfig result = saved;
+  train::for_each_field([&](const std::string& flag, auto field) {
+    if (!given_.contains(flag) || field(config) == field(saved)) return;
+    if (!may_change.contains(flag))
+      fail("train", "--", flag, " of a resumed run must stay ", printed(field(saved)), ", got ", printed(field(config)),
+           ". Hint: leave it out, or start anew with another --out.");
+    field(result) = field(config);
+  });
+  result.validate();
+  return result;
+}
+
+}  // namespace gradus::cli

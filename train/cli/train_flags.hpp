@@ -1,0 +1,37 @@
+// The flags of `gradus train`: their names, help and grouping, and how they combine with presets, config files and the
+// flags of a run that is resumed.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <set>
+#include <string>
+
+#include "gradus/train/train_config.hpp"
+
+namespace CLI {
+class App;
+}
+
+namespace gradus::cli {
+
+struct TrainFlags {
+  train::TrainConfig config;  ///< what is on the command line; the rest shows the defaults
+  std::string config_file, out;
+  int64_t threads = 0, stop_after = 0;  ///< 0: not given
+  bool resume = false, overwrite = false, json = false, quiet = false;
+
+  /// Adds the flags, bound to the members. Must stay where it is until they are parsed.
+  void add_to(CLI::App& verb);
+  /// After parsing: reads the config file, then puts the preset's values wherever no flag was given. Throws Error for
+  /// values out of range.
+  void settle(CLI::App& verb);
+  /// The config of a run that goes on: the saved one, with the flags that may change. Throws Error, naming it, for a flag
+  /// that was given another value than the run has.
+  train::TrainConfig resumed(const train::TrainConfig& saved) const;
+
+ private:
+  std::set<std::string> given_;  // by the command line or the config file
+};
+
+}  // namespace gradus::cli

@@ -1,0 +1,28 @@
+// The verbs of the program, one a file: each adds its flags to the command line and says what to do once they are parsed.
+#pragma once
+
+#include <functional>
+#include <string>
+
+namespace CLI {
+class App;
+}
+
+namespace gradus::cli {
+
+/// Exit codes; after a save on a signal it is 128 + the signal's number.
+enum Exit { kDone = 0, kRunFailed = 1, kBadInput = 2, kCheckFailed = 3 };
+
+struct Verb {
+  CLI::App* app;                ///< owned by the program's
+  std::function<int()> action;  ///< returns the exit code; throws Error for bad input, RunError for a failed run
+};
+
+// `program` is how the user calls it, for hints that can be typed as they are.
+Verb add_train(CLI::App& app, const std::string& program);
+Verb add_sample(CLI::App& app, const std::string& program);
+Verb add_eval(CLI::App& app, const std::string& program);
+Verb add_gradcheck(CLI::App& app, const std::string& program);
+Verb add_info(CLI::App& app, const std::string& program);
+
+}  // namespace gradus::cli

@@ -1,0 +1,27 @@
+#include "gradus/train/clip.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "gradus/autograd/kernels/adamw.hpp"
+
+namespace gradus::train {
+
+double grad_norm(const std::vector<Tensor>& parameters) {
+  double squares = 0;
+  for (const Tensor& parameter : parameters) {
+    if (!parameter.grad().defined()) continue;
+    const Tensor grad = parameter.grad().contiguous();
+    squares += dispatch_float("grad_norm", grad.dtype(), [&]<class T>() {
+      return kernels::sum_of_squares(grad.numel(), grad.data<T>());
+    });
+  }
+  return std::sqrt(squares);
+}
+
+double clip_scale(double norm, double max_norm) {
+  constexpr double kEpsilon = 1e-6;  // PyTorch's, which keeps the result below max_norm in spite of rounding.
+  return max_norm == 0 ? 1.0 : std::min(1.0, max_norm / (norm + kEpsilon));
+}
+
+}  // namespace gradus::train

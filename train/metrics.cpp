@@ -1,0 +1,64 @@
+#include "gradus/train/metrics.hpp"
+
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "gradus/autograd/error.hpp"
+#include "gradus/nn/file_io.hpp"
+
+namespace gradus::train {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// The lines of `text` that are records of steps up to `step`.
+std::string records_up_to(int64_t step, const std::string& text) {
+  std::istringstream lines(text);
+  std::string kept;
+  for (std::string line; std::getline(lines, line);) {
+    const Json json = Json::parse(line, nullptr, /*allow_exceptions=*/false);
+    if (json.is_object() && json.contains("step") && json["step"].is_number_integer() && json["step"] <= step)
+      kept += line + "\n";
+  }
+  return kept;
+}
+
+}  // namespace
+
+std::string to_json(const StepReport& report) {
+  return Json{{"event", "step"},
+              {"step", report.step},
+              {"loss", report.loss},
+              {"lr", report.lr},
+              {"grad_norm", report.grad_norm},
+              {"tokens_per_s", static_cast<double>(report.tokens) / report.seconds}}
+      .dump();
+}
+
+std::string to_json(const EvalReport& report) {
+  return Json{{"event", "eval"}, {"step", report.step}, {"val_loss", report.val_loss}}.dump();
+}
+
+std::string to_json(const RunReport& report, const std::filesystem::path& out) {
+  return Json{{"event", report.finished ? "done" : "stopped"},
+              {"steps", report.steps},
+              {"val_loss", report.val_loss ? Json(*report.val_loss) : Json(nullptr)},
+              {"seconds", report.seconds},
+              {"tokens_per_s", report.tokens_per_s},
+              {"out", out.string()}}
+      .dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+MetricsLog::MetricsLog(const std::filesystem::path& path, int64_t step) : path_(path) {
+  const std::string before = std::filesystem::exists(path) ? nn::read_file(path) : "";
+  const std::string kept = records_up_to(step, before);
+  nn::write_file_atomically(path, [&](std::ostream& out) { out << kept; });
+  stream_.open(path, std::ios::app);
+}
+
+void MetricsLog::write(const std::string& line) {
+  stream_ << line << '\n' << std::flush;
+  if (!stream_) throw RunError(concat("[metrics] ", path_, " must be writable, got an error of the disk."));
+}
+
+}  // namespace gradus::train

@@ -1,0 +1,62 @@
+#include "gradus/train/optimizer.hpp"
+
+#include "gradus/autograd/ops.hpp"
+#include "gradus/autograd/record.hpp"
+
+namespace gradus::train {
+
+Optimizer::Optimizer(NamedParameters parameters, std::vector<std::string> buffer_names)
+    : buffer_names_(std::move(buffer_names)) {
+  for (auto& [name, parameter] : parameters) {
+    Slot slot{std::move(name), parameter, {}};
+    for (size_t i = 0; i < buffer_names_.size(); ++i)
+      slot.buffers.push_back(zeros(parameter.shape(), parameter.dtype()));
+    slots_.push_back(std::move(slot));
+  }
+}
+
+void Optimizer::step(double lr, double grad_scale) {
+  const NoGrad no_grad;
+  for (const Slot& slot : slots_) {
+    const Tensor grad = slot.parameter.grad();
+    if (grad.defined() && (grad.shape() != slot.parameter.shape() || grad.dtype() != slot.parameter.dtype()))
+      fail("optimizer", "the gradient of ", slot.name, " must be ", name(slot.parameter.dtype()), " ",
+           slot.parameter.shape(), ", got ", name(grad.dtype()), " ", grad.shape(), ".");
+  }
+  ++steps_;
+  for (Slot& slot : slots_)
+    if (const Tensor grad = slot.parameter.grad(); grad.defined())
+      update(slot, grad.contiguous(), steps_, lr, grad_scale);
+}
+
+void Optimizer::zero_grad() {
+  for (Slot& slot : slots_) slot.parameter.zero_grad();
+}
+
+nn::StateDict Optimizer::state_dict() const {
+  nn::StateDict state{{"steps", full({}, static_cast<double>(steps_), DType::int64)}};
+  for (const Slot& slot : slots_)
+    for (size_t i = 0; i < slot.buffers.size(); ++i) state[buffer_names_[i] + "." + slot.name] = slot.buffers[i];
+  return state;
+}
+
+void Optimizer::load_state_dict(const nn::StateDict& state) {
+  const nn::StateDict own = state_dict();
+  for (const auto& [name, buffer] : own) {
+    const auto found = state.find(name);
+    if (found == state.end()) fail("optimizer", "the state must have ", name, ", got none.");
+    const Tensor& value = found->second;
+    if (value.shape() != buffer.shape() || value.dtype() != buffer.dtype())
+      fail("optimizer", name, " of the state must be ", gradus::name(buffer.dtype()), " ", buffer.shape(), ", got ",
+           gradus::name(value.dtype()), " ", value.shape(), ".");
+  }
+  for (const auto& [name, value] : state)
+    if (!own.contains(name)) fail("optimizer", "the state must have this optimizer's names only, got ", name, ".");
+
+  steps_ = static_cast<int64_t>(state.at("steps").item());
+  for (Slot& slot : slots_)
+    for (size_t i = 0; i < slot.buffers.size(); ++i)
+      slot.buffers[i].copy_(state.at(buffer_names_[i] + "." + slot.name));
+}
+
+}  // namespace gradus::train

@@ -1,0 +1,60 @@
+// Optimizer: what all rules that turn gradients into new parameters have in common.
+//
+// Holds handles on the parameters, so it changes the module they came from; make it after Module::to(), which replaces
+// them. Owns its buffers (moments, velocities), whose names and values state_dict() lists. Gradients are read from
+// Tensor::grad(); a parameter that has none is left alone. Not thread-safe.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "gradus/autograd/tensor.hpp"
+#include "gradus/nn/module.hpp"
+
+namespace gradus::train {
+
+/// As Module::named_parameters() gives them: a tied parameter once.
+using NamedParameters = std::vector<std::pair<std::string, Tensor>>;
+
+class Optimizer {
+ public:
+  virtual ~Optimizer() = default;
+  Optimizer(const Optimizer&) = delete;
+  Optimizer& operator=(const Optimizer&) = delete;
+
+  /// One update of all parameters, their gradients taken times grad_scale (see clip.hpp). Throws Error if a gradient's
+  /// shape or dtype is not its parameter's.
+  void step(double lr, double grad_scale = 1.0);
+  void zero_grad();
+  int64_t steps() const { return steps_; }
+
+  /// Every buffer as "<buffer>.<parameter>" and the int64 scalar "steps"; the tensors share storage with the buffers.
+  nn::StateDict state_dict() const;
+  /// Copies what state_dict() of such an optimizer gave. Throws Error, having changed nothing, for names or shapes that
+  /// are not its own.
+  void load_state_dict(const nn::StateDict& state);
+
+ protected:
+  struct Slot {
+    std::string name;
+    Tensor parameter;
+    std::vector<Tensor> buffers;  ///< of the parameter's shape and dtype, zero at first
+  };
+  Optimizer(NamedParameters parameters, std::vector<std::string> buffer_names);
+
+  /// One parameter's update in `step` (from 1); `grad` is packed, and times grad_scale the gradient.
+  virtual void update(Slot& slot, const Tensor& grad, int64_t step, double lr, double grad_scale) = 0;
+
+  /// Weight decay pulls on matrices only: not on biases and the gains of norms.
+  static double decay_of(const Slot& slot, double weight_decay) {
+    return slot.parameter.dim() >= 2 ? weight_decay : 0.0;
+  }
+
+ private:
+  std::vector<std::string> buffer_names_;
+  std::vector<Slot> slots_;
+  int64_t steps_ = 0;
+};
+
+}  // namespace gradus::train

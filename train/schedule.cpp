@@ -1,0 +1,28 @@
+#include "gradus/train/schedule.hpp"
+
+#include <cmath>
+#include <numbers>
+
+#include "gradus/autograd/error.hpp"
+
+namespace gradus::train {
+
+Decay decay_from(std::string_view name) {
+  if (name == "cosine") return Decay::cosine;
+  if (name == "linear") return Decay::linear;
+  if (name == "constant") return Decay::constant;
+  fail("schedule", "decay must be cosine, linear or constant, got '", name, "'.");
+}
+
+std::vector<std::string> decay_names() { return {"cosine", "linear", "constant"}; }
+
+double Schedule::operator()(int64_t step) const {
+  if (step < warmup) return lr * static_cast<double>(step + 1) / static_cast<double>(warmup + 1);
+  if (decay == Decay::constant) return lr;
+  if (step >= steps) return min_lr;
+  const double done = static_cast<double>(step - warmup) / static_cast<double>(steps - warmup);
+  const double left = decay == Decay::linear ? 1 - done : (1 + std::cos(std::numbers::pi * done)) / 2;
+  return min_lr + left * (lr - min_lr);
+}
+
+}  // namespace gradus::train

@@ -1,0 +1,109 @@
+#include "gradus/train/train_config.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "gradus/autograd/error.hpp"
+
+namespace gradus::train {
+namespace {
+
+constexpr std::string_view kOp = "train";
+
+void check_at_least(std::string_view flag, int64_t value, int64_t least) {
+  if (value < least) fail(kOp, "--", flag, " must be a whole number of at least ", least, ", got ", value, ".");
+}
+
+/// Not finite counts as out of range, NaN included.
+void check_range(std::string_view flag, double value, bool good, std::string_view range) {
+  if (!std::isfinite(value) || !good) fail(kOp, "--", flag, " must be ", range, ", got ", value, ".");
+}
+
+void check_model(const models::GPTConfig& model) {
+  check_at_least("layers", model.n_layer, 1);
+  check_at_least("heads", model.n_head, 1);
+  check_at_least("embd", model.n_embd, 1);
+  check_at_least("block", model.block_size, 1);
+  if (model.n_embd % model.n_head != 0)
+    fail(kOp, "--heads must divide --embd, got ", model.n_head, " heads and a width of ", model.n_embd, ".");
+  check_range("dropout", model.dropout, model.dropout >= 0 && model.dropout < 1, "in [0, 1)");
+}
+
+}  // namespace
+
+void TrainConfig::validate() const {
+  if (!text.empty() && !corpus.empty()) fail(kOp, "--text and --corpus must not come together, got both.");
+  if (!corpus.empty() && corpus != "kjv" && corpus != "stories")
+    fail(kOp, "--corpus must be kjv or stories, got '", corpus, "'.");
+  if (tokenizer != "char" && tokenizer != "byte") fail(kOp, "--tokenizer must be char or byte, got '", tokenizer, "'.");
+  check_range("val-fraction", val_fraction, val_fraction >= 0 && val_fraction < 1, "in [0, 1)");
+  check_model(model);
+  check_at_least("steps", steps, 1);
+  check_at_least("batch", batch, 1);
+  check_at_least("accum", accum, 1);
+  check_range("lr", lr, lr > 0, "a finite number above 0");
+  check_range("min-lr", min_lr, min_lr >= 0 && min_lr <= lr, concat("from 0 to --lr (", lr, ")"));
+  check_at_least("warmup", warmup, 0);
+  const std::vector<std::string> decays = decay_names();
+  if (std::find(decays.begin(), decays.end(), decay) == decays.end())
+    fail(kOp, "--decay must be cosine, linear or constant, got '", decay, "'.");
+  check_range("weight-decay", weight_decay, weight_decay >= 0, "a finite number of at least 0");
+  check_range("beta1", beta1, beta1 >= 0 && beta1 < 1, "in [0, 1)");
+  check_range("beta2", beta2, beta2 >= 0 && beta2 < 1, "in [0, 1)");
+  check_range("clip", clip, clip >= 0, "a finite number of at least 0");
+  check_at_least("seed", seed, 0);
+  check_at_least("eval-every", eval_every, 1);
+  check_at_least("save-every", save_every, 1);
+}
+
+TrainConfig preset(std::string_view name) {
+  TrainConfig config;
+  config.preset = name;
+  config.model = models::preset(name);
+  if (name == "tiny") {
+    config.steps = 300;
+    config.batch = 16;
+    config.lr = 3e-3;
+    config.min_lr = 3e-4;
+    config.warmup = 20;
+    config.eval_every = config.save_every = 100;
+  } else if (name == "small") {
+    config.steps = 5000;
+    config.batch = 64;
+    config.model.dropout = 0.2;
+  } else if (name == "gpt2") {
+    config.steps = 100'000;
+    config.batch = 4;
+    config.accum = 8;
+    config.lr = 6e-4;
+    config.min_lr = 6e-5;
+    config.warmup = 2000;
+    config.beta2 = 0.95;
+    config.eval_every = config.save_every = 1000;
+  }
+  return config;
+}
+
+std::string to_json(const TrainConfig& config) {
+  nlohmann::ordered_json json;
+  for_each_field([&](const char* flag, auto field) { json[flag] = field(config); });
+  return json.dump(2) + "\n";
+}
+
+TrainConfig train_config_from_json(std::string_view text) {
+  try {
+    auto json = nlohmann::json::parse(text);
+    TrainConfig config;
+    for_each_field([&](const char* flag, auto field) {
+      json.at(flag).get_to(field(config));
+      json.erase(flag);
+    });
+    if (!json.empty()) fail("train.json", "must have the keys of a run only, got '", json.begin().key(), "'.");
+    return config;
+  } catch (const nlohmann::json::exception& e) {
+    fail("train.json", "must hold the flags of a run, got: ", e.what());
+  }
+}
+
+}  // namespace gradus::train

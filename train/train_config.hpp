@@ -1,0 +1,89 @@
+// TrainConfig: everything that decides what a run computes, and how often it looks and saves. A plain value.
+//
+// The same words everywhere: a field is the flag --its-name of `gradus train`, the key of a config file, and the key of
+// train.json in a run folder.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "gradus/models/gpt_config.hpp"
+#include "gradus/train/schedule.hpp"
+
+namespace gradus::train {
+
+struct TrainConfig {
+  std::string preset = "nano";  ///< where the values that were not given came from
+
+  // The text.
+  std::vector<std::string> text;  ///< files, joined in order; if there are none, the corpus
+  std::string corpus;             ///< kjv, stories, or empty for the best that can be had
+  std::string tokenizer = "char";
+  double val_fraction = 0.1;  ///< of the tokens, at the end
+
+  models::GPTConfig model;  ///< vocab_size comes from the tokenizer
+
+  // Learning. The defaults are the preset nano.
+  int64_t steps = 2000;
+  int64_t batch = 12;  ///< windows of block_size tokens in a micro-batch
+  int64_t accum = 1;   ///< micro-batches a step
+  double lr = 1e-3;
+  double min_lr = 1e-4;
+  int64_t warmup = 100;  ///< steps
+  std::string decay = "cosine";
+  double weight_decay = 0.1;
+  double beta1 = 0.9;
+  double beta2 = 0.99;
+  double clip = 1.0;  ///< largest norm of the gradient; 0 does not clip
+  int64_t seed = 1337;
+
+  // Looking and saving; neither changes what is learnt.
+  int64_t eval_every = 250;  ///< steps
+  int64_t save_every = 250;  ///< steps
+
+  /// Throws Error that names the first field that is wrong, what must hold and what came. vocab_size may still be 0.
+  void validate() const;
+  Schedule schedule() const { return {lr, min_lr, warmup, steps, decay_from(decay)}; }
+};
+
+/// A whole run of a name of models::preset_names(): shape, steps, batch and rates. Throws Error for another name.
+TrainConfig preset(std::string_view name);
+
+/// The text of train.json, and the config it stands for. Throws Error, naming the key, for what is missing, unknown or of
+/// the wrong type.
+std::string to_json(const TrainConfig& config);
+TrainConfig train_config_from_json(std::string_view json);
+
+/// Calls f(flag, field) for every field, where field(config) is a reference to it: the one list of them.
+template <class F>
+void for_each_field(F&& f) {
+  f("preset", [](auto& c) -> auto& { return c.preset; });
+  f("text", [](auto& c) -> auto& { return c.text; });
+  f("corpus", [](auto& c) -> auto& { return c.corpus; });
+  f("tokenizer", [](auto& c) -> auto& { return c.tokenizer; });
+  f("val-fraction", [](auto& c) -> auto& { return c.val_fraction; });
+  f("layers", [](auto& c) -> auto& { return c.model.n_layer; });
+  f("heads", [](auto& c) -> auto& { return c.model.n_head; });
+  f("embd", [](auto& c) -> auto& { return c.model.n_embd; });
+  f("block", [](auto& c) -> auto& { return c.model.block_size; });
+  f("dropout", [](auto& c) -> auto& { return c.model.dropout; });
+  f("bias", [](auto& c) -> auto& { return c.model.bias; });
+  f("steps", [](auto& c) -> auto& { return c.steps; });
+  f("batch", [](auto& c) -> auto& { return c.batch; });
+  f("accum", [](auto& c) -> auto& { return c.accum; });
+  f("lr", [](auto& c) -> auto& { return c.lr; });
+  f("min-lr", [](auto& c) -> auto& { return c.min_lr; });
+  f("warmup", [](auto& c) -> auto& { return c.warmup; });
+  f("decay", [](auto& c) -> auto& { return c.decay; });
+  f("weight-decay", [](auto& c) -> auto& { return c.weight_decay; });
+  f("beta1", [](auto& c) -> auto& { return c.beta1; });
+  f("beta2", [](auto& c) -> auto& { return c.beta2; });
+  f("clip", [](auto& c) -> auto& { return c.clip; });
+  f("seed", [](auto& c) -> auto& { return c.seed; });
+  f("eval-every", [](auto& c) -> auto& { return c.eval_every; });
+  f("save-every", [](auto& c) -> auto& { return c.save_every; });
+}
+
+}  // namespace gradus::train

@@ -1,0 +1,77 @@
+#include "gradus/train/trainer.hpp"
+
+#include <chrono>
+#include <cmath>
+
+#include "gradus/autograd/ops.hpp"
+#include "gradus/train/clip.hpp"
+
+namespace gradus::train {
+namespace {
+
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+void check_finite(std::string_view what, double value, int64_t step, double lr) {
+  if (std::isfinite(value)) return;
+  throw RunError(concat("[train] the ", what, " must stay finite, got ", value, " at step ", step, ", learning rate ", lr,
+                        ". Hint: lower --lr, lengthen --warmup, or lower --clip."));
+}
+
+}  // namespace
+
+Trainer::Trainer(models::GPT& model, BatchSource source, const TrainConfig& config)
+    : model_(model),
+      source_(std::move(source)),
+      config_((config.validate(), config)),
+      schedule_(config.schedule()),
+      parameters_(model.parameters()),
+      optimizer_(model.named_parameters(),
+                 {.beta1 = config.beta1, .beta2 = config.beta2, .weight_decay = config.weight_decay}),
+      data_(Generator(static_cast<uint64_t>(config.seed)).stream("data")),
+      dropout_(Generator(static_cast<uint64_t>(config.seed)).stream("dropout")) {}
+
+StepReport Trainer::step() {
+  const auto start = std::chrono::steady_clock::now();
+  const double lr = schedule_(step_);
+  const double loss = accumulate_gradients();
+  check_finite("loss", loss, step_ + 1, lr);
+  const double norm = grad_norm(parameters_);
+  check_finite("gradient", norm, step_ + 1, lr);
+  optimizer_.step(lr, clip_scale(norm, config_.clip));
+  ++step_;
+  return {step_, loss, lr, norm, seconds_since(start), tokens_};
+}
+
+double Trainer::accumulate_gradients() {
+  model_.train();
+  optimizer_.zero_grad();
+  tokens_ = 0;
+  const double share = 1.0 / static_cast<double>(config_.accum);
+  double mean = 0;
+  for (int64_t i = 0; i < config_.accum; ++i) {
+    const auto [x, y] = source_(config_.batch, data_);
+    const Tensor loss = model_.loss(x, y, &dropout_) * share;
+    mean += loss.item();
+    tokens_ += x.numel();
+    loss.backward();
+  }
+  return mean;
+}
+
+TrainerState Trainer::state() const {
+  return {optimizer_.state_dict(), step_, data_.state(), dropout_.state()};
+}
+
+void Trainer::restore(const TrainerState& state) {
+  Generator data = data_, dropout = dropout_;
+  data.set_state(state.data_stream);
+  dropout.set_state(state.dropout_stream);
+  optimizer_.load_state_dict(state.optimizer);
+  data_ = data;
+  dropout_ = dropout;
+  step_ = state.step;
+}
+
+}  // namespace gradus::train
