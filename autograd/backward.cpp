@@ -44,7 +44,7 @@ class Run {
       s.node->run = s.outer_run;
       s.node->slot = s.outer_slot;
     }
-    running_op = {};
+    running_op = outer_op_;
   }
 
   void start(const std::vector<Tensor>& outputs, const std::vector<Tensor>& cotangents) {
@@ -224,6 +224,7 @@ class Run {
   }
 
   uint64_t id_;
+  std::string_view outer_op_ = running_op;  // of the run whose rule started this one
   bool create_graph_;
   bool retain_graph_;
   std::vector<Slot> slots_;

@@ -16,8 +16,8 @@ AdamW::AdamW(NamedParameters parameters, const AdamWOptions& options)
 void AdamW::update(Slot& slot, const Tensor& grad, int64_t step, double lr, double grad_scale) {
   dispatch_float("adamw", grad.dtype(), [&]<class T>() {
     kernels::adamw(grad.numel(), slot.parameter.mutable_data<T>(), slot.buffers[0].mutable_data<T>(),
-                   slot.buffers[1].mutable_data<T>(), grad.data<T>(), lr, options_.beta1, options_.beta2, options_.eps,
-                   decay_of(slot, options_.weight_decay), step, grad_scale);
+                   slot.buffers[1].mutable_data<T>(), grad.data<T>(), lr, options_.beta1, options_.beta2,
+                   options_.eps, decay_of(slot, options_.weight_decay), step, grad_scale);
   });
 }
 

@@ -1,5 +1,5 @@
-// AdamW (Loshchilov and Hutter, "Decoupled weight decay regularization", arXiv 1711.05101), with PyTorch's semantics.
-// Ownership and thread-safety as in optimizer.hpp.
+// AdamW (Loshchilov and Hutter, "Decoupled weight decay regularization", arXiv 1711.05101), with PyTorch's
+// semantics. Ownership and thread-safety as in optimizer.hpp.
 #pragma once
 
 #include "gradus/train/optimizer.hpp"

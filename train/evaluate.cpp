@@ -10,7 +10,9 @@ namespace {
 /// Evaluation mode for as long as it lives.
 class EvaluationMode {
  public:
-  explicit EvaluationMode(models::GPT& model) : model_(model), was_training_(model.training()) { model.eval(); }
+  explicit EvaluationMode(models::GPT& model) : model_(model), was_training_(model.training()) {
+    model.eval();
+  }
   ~EvaluationMode() { model_.train(was_training_); }
   EvaluationMode(const EvaluationMode&) = delete;
   EvaluationMode& operator=(const EvaluationMode&) = delete;

@@ -46,8 +46,8 @@ double available_memory() {
 void check_memory(const models::MemoryEstimate& need, const char* hint) {
   const double available = available_memory();
   if (available > 0 && need.total() > available)
-    fail("memory", "the model must fit into the ", gigabytes(available), " that are free, got one that needs about ",
-         gigabytes(need.total()), ". Hint: ", hint);
+    fail("memory", "the model must fit into the ", gigabytes(available),
+         " that are free, got one that needs about ", gigabytes(need.total()), ". Hint: ", hint);
 }
 
 }  // namespace gradus::train

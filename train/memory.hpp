@@ -5,8 +5,8 @@
 
 namespace gradus::train {
 
-/// Bytes that this process may still take without swapping: what the system says is available, or less where a control
-/// group limits it. 0 if nothing is known.
+/// Bytes that this process may still take without swapping: what the system says is available, or less where
+/// a control group limits it. 0 if nothing is known.
 double available_memory();
 
 /// Throws Error with both figures if `need` is more than there is; `hint` says what to do.

@@ -15,33 +15,35 @@ namespace gradus::train {
 
 struct EvalReport {
   int64_t step = 0;
-  double val_loss = 0;    ///< over the whole validation split, nats a token
-  bool is_best = false;   ///< lowest so far
+  double val_loss = 0;   ///< over the whole validation split, nats a token
+  bool is_best = false;  ///< lowest so far
 };
 
 struct RunReport {
-  int64_t steps = 0;                 ///< done in all, those before a resume included
-  std::optional<double> val_loss{};  ///< the lowest, which is that of the model kept; none without a validation split
-  double seconds = 0;                ///< since the start or the resume
-  double tokens_per_s = 0;           ///< of the training steps; evaluating and saving not counted
-  bool finished = false;             ///< false if it was stopped before the last step
+  int64_t steps = 0;  ///< done in all, those before a resume included
+  std::optional<double>
+      val_loss{};           ///< the lowest, which is that of the model kept; none without a validation split
+  double seconds = 0;       ///< since the start or the resume
+  double tokens_per_s = 0;  ///< of the training steps; evaluating and saving not counted
+  bool finished = false;    ///< false if it was stopped before the last step
 };
 
 /// {"event":"step","step":..,"loss":..,"lr":..,"grad_norm":..,"tokens_per_s":..}
 std::string to_json(const StepReport& report);
 /// {"event":"eval","step":..,"val_loss":..}
 std::string to_json(const EvalReport& report);
-/// {"event":"done","steps":..,"val_loss":..,"seconds":..,"tokens_per_s":..,"out":..}; val_loss may be null, and the event
-/// is "stopped" if the run was.
+/// {"event":"done","steps":..,"val_loss":..,"seconds":..,"tokens_per_s":..,"out":..}; val_loss may be null,
+/// and the event is "stopped" if the run was.
 std::string to_json(const RunReport& report, const std::filesystem::path& out);
 
 class MetricsLog {
  public:
-  /// Opens the file to append to, after dropping what is no whole record and records of steps later than `step`: those
-  /// that a resumed run will write again. Throws RunError if the disk refuses.
+  /// Opens the file to append to, after dropping what is no whole record and records of steps later than
+  /// `step`: those that a resumed run will write again. Throws RunError if the disk refuses.
   MetricsLog(const std::filesystem::path& path, int64_t step);
 
-  /// Adds a line and hands it to the system at once, so that a killed run loses none. Throws RunError as above.
+  /// Adds a line and hands it to the system at once, so that a killed run loses none. Throws RunError as
+  /// above.
   void write(const std::string& line);
 
  private:

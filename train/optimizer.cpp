@@ -36,7 +36,8 @@ void Optimizer::zero_grad() {
 nn::StateDict Optimizer::state_dict() const {
   nn::StateDict state{{"steps", full({}, static_cast<double>(steps_), DType::int64)}};
   for (const Slot& slot : slots_)
-    for (size_t i = 0; i < slot.buffers.size(); ++i) state[buffer_names_[i] + "." + slot.name] = slot.buffers[i];
+    for (size_t i = 0; i < slot.buffers.size(); ++i)
+      state[buffer_names_[i] + "." + slot.name] = slot.buffers[i];
   return state;
 }
 
@@ -47,11 +48,12 @@ void Optimizer::load_state_dict(const nn::StateDict& state) {
     if (found == state.end()) fail("optimizer", "the state must have ", name, ", got none.");
     const Tensor& value = found->second;
     if (value.shape() != buffer.shape() || value.dtype() != buffer.dtype())
-      fail("optimizer", name, " of the state must be ", gradus::name(buffer.dtype()), " ", buffer.shape(), ", got ",
-           gradus::name(value.dtype()), " ", value.shape(), ".");
+      fail("optimizer", name, " of the state must be ", gradus::name(buffer.dtype()), " ", buffer.shape(),
+           ", got ", gradus::name(value.dtype()), " ", value.shape(), ".");
   }
   for (const auto& [name, value] : state)
-    if (!own.contains(name)) fail("optimizer", "the state must have this optimizer's names only, got ", name, ".");
+    if (!own.contains(name))
+      fail("optimizer", "the state must have this optimizer's names only, got ", name, ".");
 
   steps_ = static_cast<int64_t>(state.at("steps").item());
   for (Slot& slot : slots_)

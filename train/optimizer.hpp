@@ -1,8 +1,8 @@
 // Optimizer: what all rules that turn gradients into new parameters have in common.
 //
-// Holds handles on the parameters, so it changes the module they came from; make it after Module::to(), which replaces
-// them. Owns its buffers (moments, velocities), whose names and values state_dict() lists. Gradients are read from
-// Tensor::grad(); a parameter that has none is left alone. Not thread-safe.
+// Holds handles on the parameters, so it changes the module they came from; make it after Module::to(), which
+// replaces them. Owns its buffers (moments, velocities), whose names and values state_dict() lists. Gradients
+// are read from Tensor::grad(); a parameter that has none is left alone. Not thread-safe.
 #pragma once
 
 #include <string>
@@ -23,16 +23,17 @@ class Optimizer {
   Optimizer(const Optimizer&) = delete;
   Optimizer& operator=(const Optimizer&) = delete;
 
-  /// One update of all parameters, their gradients taken times grad_scale (see clip.hpp). Throws Error if a gradient's
-  /// shape or dtype is not its parameter's.
+  /// One update of all parameters, their gradients taken times grad_scale (see clip.hpp). Throws Error if a
+  /// gradient's shape or dtype is not its parameter's.
   void step(double lr, double grad_scale = 1.0);
   void zero_grad();
   int64_t steps() const { return steps_; }
 
-  /// Every buffer as "<buffer>.<parameter>" and the int64 scalar "steps"; the tensors share storage with the buffers.
+  /// Every buffer as "<buffer>.<parameter>" and the int64 scalar "steps"; the tensors share storage with the
+  /// buffers.
   nn::StateDict state_dict() const;
-  /// Copies what state_dict() of such an optimizer gave. Throws Error, having changed nothing, for names or shapes that
-  /// are not its own.
+  /// Copies what state_dict() of such an optimizer gave. Throws Error, having changed nothing, for names or
+  /// shapes that are not its own.
   void load_state_dict(const nn::StateDict& state);
 
  protected:

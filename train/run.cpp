@@ -13,8 +13,8 @@ namespace {
 EvalReport evaluate(Run& run) {
   EvalReport report{run.trainer.steps_done(), mean_loss(run.trainer.model(), run.validation)};
   if (!std::isfinite(report.val_loss))
-    throw RunError(concat("[train] the validation loss must stay finite, got ", report.val_loss, " after step ",
-                          report.step, ". Hint: lower --lr."));
+    throw RunError(concat("[train] the validation loss must stay finite, got ", report.val_loss,
+                          " after step ", report.step, ". Hint: lower --lr."));
   report.is_best = !run.best_val_loss || report.val_loss < *run.best_val_loss;
   if (report.is_best) {
     run.best_val_loss = report.val_loss;
@@ -26,7 +26,8 @@ EvalReport evaluate(Run& run) {
 /// Saves the state. Until an evaluation has chosen a best model, the newest stands in for it.
 void save(Run& run) {
   if (!run.best_val_loss) run.folder.save_best(run.trainer.model());
-  run.folder.save_last(run.trainer.model(), run.tokenizer, {run.trainer.state(), run.best_val_loss, run.text_sha256});
+  run.folder.save_last(run.trainer.model(), run.tokenizer,
+                       {run.trainer.state(), run.best_val_loss, run.text_sha256});
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// run(): the training loop, from the first step to the last or until somebody asks to stop. Steps, evaluates, saves and
-// reports; what is shown to people is the observer's business. Runs on the calling thread.
+// run(): the training loop, from the first step to the last or until somebody asks to stop. Steps, evaluates,
+// saves and reports; what is shown to people is the observer's business. Runs on the calling thread.
 #pragma once
 
 #include <optional>
@@ -32,9 +32,10 @@ struct Run {
   std::optional<double> best_val_loss{};  ///< at the start
 };
 
-/// Trains until config().steps are done: evaluates every eval_every steps and after the last, keeps the model of the
-/// lowest loss, saves every save_every steps and after the last. Stopped early it saves, so that a resumed run goes on
-/// with the same bits. Throws RunError if a loss is not finite or the disk refuses; the last checkpoint stays.
+/// Trains until config().steps are done: evaluates every eval_every steps and after the last, keeps the model
+/// of the lowest loss, saves every save_every steps and after the last. Stopped early it saves, so that a
+/// resumed run goes on with the same bits. Throws RunError if a loss is not finite or the disk refuses; the
+/// last checkpoint stays.
 RunReport run(Run& run, Observer& observer);
 
 }  // namespace gradus::train

@@ -68,14 +68,19 @@ void RunFolder::check_free(bool overwrite) const {
   if (empty) return;
   if (!overwrite)
     fail("train", "--out must be new or empty, got ", path_,
-         " with files in it. Hint: --resume goes on with the run there, --overwrite starts it anew, --out takes another.");
+         " with files in it. Hint: --resume goes on with the run there, --overwrite starts it anew, --out "
+         "takes another.");
   if (!fs::exists(path_ / "train.json"))
-    fail("train", "--overwrite replaces a run only, got ", path_, ", which has no train.json. Hint: use another --out.");
+    fail("train", "--overwrite replaces a run only, got ", path_,
+         ", which has no train.json. Hint: use another --out.");
 }
 
 void RunFolder::create(const TrainConfig& config, const data::Tokenizer& tokenizer) {
+  std::error_code error;
+  fs::create_directories(path_, error);
+  if (error)
+    fail("train", "--out must be a folder that can be made, got ", path_, ": '", error.message(), "'.");
   on_disk([&] {
-    fs::create_directories(path_);
     for (const char* name : kStateFolders) remove_state(path_ / name);
     for (const char* name : kModelFiles) remove_file(path_ / name);
     remove_file(path_ / "metrics.jsonl");
@@ -90,7 +95,8 @@ void RunFolder::save_best(const models::GPT& model) { models::save_pretrained(mo
 
 bool RunFolder::has_best() const { return fs::exists(path_ / "model.safetensors"); }
 
-void RunFolder::save_last(const models::GPT& model, const data::Tokenizer& tokenizer, const Checkpoint& checkpoint) {
+void RunFolder::save_last(const models::GPT& model, const data::Tokenizer& tokenizer,
+                          const Checkpoint& checkpoint) {
   const fs::path fresh = path_ / "last.tmp", last = path_ / "last", old = path_ / "last.old";
   on_disk([&] {
     remove_state(fresh);
@@ -99,10 +105,11 @@ void RunFolder::save_last(const models::GPT& model, const data::Tokenizer& token
   models::save_pretrained(model, fresh);
   write_text(fresh / "vocab.json", tokenizer.to_json());
   nn::save_safetensors(fresh / "optimizer.safetensors", checkpoint.trainer.optimizer);
-  const Json state{{"step", checkpoint.trainer.step},
-                   {"best_val_loss", checkpoint.best_val_loss ? Json(*checkpoint.best_val_loss) : Json(nullptr)},
-                   {"streams", {{"data", checkpoint.trainer.data_stream}, {"dropout", checkpoint.trainer.dropout_stream}}},
-                   {"text_sha256", checkpoint.text_sha256}};
+  const Json state{
+      {"step", checkpoint.trainer.step},
+      {"best_val_loss", checkpoint.best_val_loss ? Json(*checkpoint.best_val_loss) : Json(nullptr)},
+      {"streams", {{"data", checkpoint.trainer.data_stream}, {"dropout", checkpoint.trainer.dropout_stream}}},
+      {"text_sha256", checkpoint.text_sha256}};
   write_text(fresh / "trainer.json", state.dump(2) + "\n");
   on_disk([&] {
     // Between the two renames last.old stands in (see last()).
@@ -125,7 +132,8 @@ fs::path RunFolder::last() const {
 TrainConfig RunFolder::load_config() const {
   const fs::path file = path_ / "train.json";
   if (!fs::exists(file))
-    fail("train", "--resume needs a folder that `gradus train` made, got ", path_, ", which has no train.json.");
+    fail("train", "--resume needs a folder that `gradus train` made, got ", path_,
+         ", which has no train.json.");
   return train_config_from_json(nn::read_file(file));
 }
 
@@ -145,7 +153,8 @@ Checkpoint RunFolder::load_last() const {
     json.at("streams").at("data").get_to(checkpoint.trainer.data_stream);
     json.at("streams").at("dropout").get_to(checkpoint.trainer.dropout_stream);
     json.at("text_sha256").get_to(checkpoint.text_sha256);
-    if (const Json& best = json.at("best_val_loss"); !best.is_null()) checkpoint.best_val_loss = best.get<double>();
+    if (const Json& best = json.at("best_val_loss"); !best.is_null())
+      checkpoint.best_val_loss = best.get<double>();
     checkpoint.trainer.optimizer = nn::load_safetensors(last() / "optimizer.safetensors");
     return checkpoint;
   } catch (const Json::exception& e) {

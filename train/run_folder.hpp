@@ -4,12 +4,13 @@
 //   vocab.json                       the tokenizer
 //   train.json                       every flag of the run
 //   metrics.jsonl                    a line for each step and evaluation
-//   last/                            the newest state, to resume from: a folder for `gradus sample` as well, with
+//   last/                            the newest state, to resume from: a folder for `gradus sample` as well,
+//   with
 //     optimizer.safetensors          the optimizer's moments
 //     trainer.json                   step, best loss, streams of random numbers, checksum of the text
 //
-// Files appear under their names only when they are whole, and last/ only when all of its files are: a crash at any moment
-// leaves something to resume from. Not thread-safe; one run at a time may write to a folder.
+// Files appear under their names only when they are whole, and last/ only when all of its files are: a crash
+// at any moment leaves something to resume from. Not thread-safe; one run at a time may write to a folder.
 #pragma once
 
 #include <filesystem>
@@ -33,9 +34,11 @@ class RunFolder {
   explicit RunFolder(std::filesystem::path path) : path_(std::move(path)) {}
   const std::filesystem::path& path() const { return path_; }
 
-  /// Throws Error unless the folder is absent or empty, or holds a run that may be overwritten. Changes nothing.
+  /// Throws Error unless the folder is absent or empty, or holds a run that may be overwritten. Changes
+  /// nothing.
   void check_free(bool overwrite) const;
-  /// Makes the folder, without what an earlier run left in it; other files stay. Throws RunError if the disk refuses.
+  /// Makes the folder, without what an earlier run left in it; other files stay. Throws Error if it cannot
+  /// be made, RunError if the disk refuses later.
   void create(const TrainConfig& config, const data::Tokenizer& tokenizer);
 
   void save_config(const TrainConfig& config);
@@ -57,7 +60,8 @@ class RunFolder {
   std::filesystem::path path_;
 };
 
-/// The vocab.json of a folder that holds a model. Throws Error if there is none or it does not fit the model's.
+/// The vocab.json of a folder that holds a model. Throws Error if there is none or it does not fit the
+/// model's.
 data::Tokenizer load_tokenizer(const std::filesystem::path& folder, const models::GPTConfig& config);
 
 }  // namespace gradus::train

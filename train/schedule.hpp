@@ -21,9 +21,9 @@ struct Schedule {
   int64_t steps = 2000;  ///< of the whole run, warm-up included
   Decay decay = Decay::cosine;
 
-  /// The learning rate of step `step`, counted from 0: lr * (step + 1) / (warmup + 1) in the warm-up, so that the first
-  /// step already learns; then from lr to min_lr along half a cosine (Loshchilov and Hutter, arXiv 1608.03983, eq. 5) or
-  /// a line, reached at `steps`; min_lr from there on.
+  /// The learning rate of step `step`, counted from 0: lr * (step + 1) / (warmup + 1) in the warm-up, so that
+  /// the first step already learns; then from lr to min_lr along half a cosine (Loshchilov and Hutter, arXiv
+  /// 1608.03983, eq. 5) or a line, reached at `steps`; min_lr from there on.
   double operator()(int64_t step) const;
 };
 

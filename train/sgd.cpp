@@ -9,7 +9,8 @@ SGD::SGD(NamedParameters parameters, const SGDOptions& options)
   if (!(options.momentum >= 0 && options.momentum < 1))
     fail("sgd", "momentum must be in [0, 1), got ", options.momentum, ".");
   if (options.nesterov && options.momentum == 0) fail("sgd", "momentum must be above 0 for nesterov, got 0.");
-  if (!(options.weight_decay >= 0)) fail("sgd", "weight_decay must be at least 0, got ", options.weight_decay, ".");
+  if (!(options.weight_decay >= 0))
+    fail("sgd", "weight_decay must be at least 0, got ", options.weight_decay, ".");
 }
 
 void SGD::update(Slot& slot, const Tensor& grad, int64_t /*step*/, double lr, double grad_scale) {
@@ -18,7 +19,8 @@ void SGD::update(Slot& slot, const Tensor& grad, int64_t /*step*/, double lr, do
     T* p = slot.parameter.mutable_data<T>();
     T* u = slot.buffers[0].mutable_data<T>();
     const T* gradient = grad.data<T>();
-    const T rate = static_cast<T>(lr), scale = static_cast<T>(grad_scale), momentum = static_cast<T>(options_.momentum);
+    const T rate = static_cast<T>(lr), scale = static_cast<T>(grad_scale),
+            momentum = static_cast<T>(options_.momentum);
     const T decay = static_cast<T>(decay_of(slot, options_.weight_decay));
     parallel_for(grad.numel(), kGrain, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {

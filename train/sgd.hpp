@@ -1,4 +1,5 @@
-// SGD: stochastic gradient descent with momentum, PyTorch's form. Ownership and thread-safety as in optimizer.hpp.
+// SGD: stochastic gradient descent with momentum, PyTorch's form. Ownership and thread-safety as in
+// optimizer.hpp.
 #pragma once
 
 #include "gradus/train/optimizer.hpp"
@@ -11,7 +12,8 @@ struct SGDOptions {
   bool nesterov = false;      ///< look ahead by one velocity (Sutskever et al., 2013)
 };
 
-/// g = gradient + weight_decay * p,  u = momentum * u + g,  p = p - lr * u;  with nesterov p - lr * (g + momentum * u).
+/// g = gradient + weight_decay * p,  u = momentum * u + g,  p = p - lr * u;  with nesterov p - lr * (g +
+/// momentum * u).
 class SGD : public Optimizer {
  public:
   /// Throws Error unless momentum is in [0, 1) (above 0 for nesterov) and weight_decay >= 0.

@@ -12,7 +12,12 @@ namespace {
 constexpr std::string_view kOp = "train";
 
 void check_at_least(std::string_view flag, int64_t value, int64_t least) {
-  if (value < least) fail(kOp, "--", flag, " must be a whole number of at least ", least, ", got ", value, ".");
+  constexpr int64_t kMost =
+      1'000'000'000'000'000;  // What does not fit into 64 bits arrives as the largest that does.
+  if (value < least)
+    fail(kOp, "--", flag, " must be a whole number of at least ", least, ", got ", value, ".");
+  if (value > kMost)
+    fail(kOp, "--", flag, " must be a whole number of at most ", kMost, ", got ", value, ".");
 }
 
 /// Not finite counts as out of range, NaN included.
@@ -36,7 +41,8 @@ void TrainConfig::validate() const {
   if (!text.empty() && !corpus.empty()) fail(kOp, "--text and --corpus must not come together, got both.");
   if (!corpus.empty() && corpus != "kjv" && corpus != "stories")
     fail(kOp, "--corpus must be kjv or stories, got '", corpus, "'.");
-  if (tokenizer != "char" && tokenizer != "byte") fail(kOp, "--tokenizer must be char or byte, got '", tokenizer, "'.");
+  if (tokenizer != "char" && tokenizer != "byte")
+    fail(kOp, "--tokenizer must be char or byte, got '", tokenizer, "'.");
   check_range("val-fraction", val_fraction, val_fraction >= 0 && val_fraction < 1, "in [0, 1)");
   check_model(model);
   check_at_least("steps", steps, 1);
@@ -99,7 +105,8 @@ TrainConfig train_config_from_json(std::string_view text) {
       json.at(flag).get_to(field(config));
       json.erase(flag);
     });
-    if (!json.empty()) fail("train.json", "must have the keys of a run only, got '", json.begin().key(), "'.");
+    if (!json.empty())
+      fail("train.json", "must have the keys of a run only, got '", json.begin().key(), "'.");
     return config;
   } catch (const nlohmann::json::exception& e) {
     fail("train.json", "must hold the flags of a run, got: ", e.what());

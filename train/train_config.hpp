@@ -1,7 +1,7 @@
 // TrainConfig: everything that decides what a run computes, and how often it looks and saves. A plain value.
 //
-// The same words everywhere: a field is the flag --its-name of `gradus train`, the key of a config file, and the key of
-// train.json in a run folder.
+// The same words everywhere: a field is the flag --its-name of `gradus train`, the key of a config file, and
+// the key of train.json in a run folder.
 #pragma once
 
 #include <cstdint>
@@ -43,47 +43,74 @@ struct TrainConfig {
   int64_t eval_every = 250;  ///< steps
   int64_t save_every = 250;  ///< steps
 
-  /// Throws Error that names the first field that is wrong, what must hold and what came. vocab_size may still be 0.
+  /// Throws Error that names the first field that is wrong, what must hold and what came. vocab_size may
+  /// still be 0.
   void validate() const;
   Schedule schedule() const { return {lr, min_lr, warmup, steps, decay_from(decay)}; }
 };
 
-/// A whole run of a name of models::preset_names(): shape, steps, batch and rates. Throws Error for another name.
+/// A whole run of a name of models::preset_names(): shape, steps, batch and rates. Throws Error for another
+/// name.
 TrainConfig preset(std::string_view name);
 
-/// The text of train.json, and the config it stands for. Throws Error, naming the key, for what is missing, unknown or of
-/// the wrong type.
+/// The text of train.json, and the config it stands for. Throws Error, naming the key, for what is missing,
+/// unknown or of the wrong type.
 std::string to_json(const TrainConfig& config);
 TrainConfig train_config_from_json(std::string_view json);
 
 /// Calls f(flag, field) for every field, where field(config) is a reference to it: the one list of them.
 template <class F>
 void for_each_field(F&& f) {
-  f("preset", [](auto& c) -> auto& { return c.preset; });
-  f("text", [](auto& c) -> auto& { return c.text; });
-  f("corpus", [](auto& c) -> auto& { return c.corpus; });
-  f("tokenizer", [](auto& c) -> auto& { return c.tokenizer; });
-  f("val-fraction", [](auto& c) -> auto& { return c.val_fraction; });
-  f("layers", [](auto& c) -> auto& { return c.model.n_layer; });
-  f("heads", [](auto& c) -> auto& { return c.model.n_head; });
-  f("embd", [](auto& c) -> auto& { return c.model.n_embd; });
-  f("block", [](auto& c) -> auto& { return c.model.block_size; });
-  f("dropout", [](auto& c) -> auto& { return c.model.dropout; });
-  f("bias", [](auto& c) -> auto& { return c.model.bias; });
-  f("steps", [](auto& c) -> auto& { return c.steps; });
-  f("batch", [](auto& c) -> auto& { return c.batch; });
-  f("accum", [](auto& c) -> auto& { return c.accum; });
-  f("lr", [](auto& c) -> auto& { return c.lr; });
-  f("min-lr", [](auto& c) -> auto& { return c.min_lr; });
-  f("warmup", [](auto& c) -> auto& { return c.warmup; });
-  f("decay", [](auto& c) -> auto& { return c.decay; });
-  f("weight-decay", [](auto& c) -> auto& { return c.weight_decay; });
-  f("beta1", [](auto& c) -> auto& { return c.beta1; });
-  f("beta2", [](auto& c) -> auto& { return c.beta2; });
-  f("clip", [](auto& c) -> auto& { return c.clip; });
-  f("seed", [](auto& c) -> auto& { return c.seed; });
-  f("eval-every", [](auto& c) -> auto& { return c.eval_every; });
-  f("save-every", [](auto& c) -> auto& { return c.save_every; });
+  f(
+      "preset", [](auto& c) -> auto& { return c.preset; });
+  f(
+      "text", [](auto& c) -> auto& { return c.text; });
+  f(
+      "corpus", [](auto& c) -> auto& { return c.corpus; });
+  f(
+      "tokenizer", [](auto& c) -> auto& { return c.tokenizer; });
+  f(
+      "val-fraction", [](auto& c) -> auto& { return c.val_fraction; });
+  f(
+      "layers", [](auto& c) -> auto& { return c.model.n_layer; });
+  f(
+      "heads", [](auto& c) -> auto& { return c.model.n_head; });
+  f(
+      "embd", [](auto& c) -> auto& { return c.model.n_embd; });
+  f(
+      "block", [](auto& c) -> auto& { return c.model.block_size; });
+  f(
+      "dropout", [](auto& c) -> auto& { return c.model.dropout; });
+  f(
+      "bias", [](auto& c) -> auto& { return c.model.bias; });
+  f(
+      "steps", [](auto& c) -> auto& { return c.steps; });
+  f(
+      "batch", [](auto& c) -> auto& { return c.batch; });
+  f(
+      "accum", [](auto& c) -> auto& { return c.accum; });
+  f(
+      "lr", [](auto& c) -> auto& { return c.lr; });
+  f(
+      "min-lr", [](auto& c) -> auto& { return c.min_lr; });
+  f(
+      "warmup", [](auto& c) -> auto& { return c.warmup; });
+  f(
+      "decay", [](auto& c) -> auto& { return c.decay; });
+  f(
+      "weight-decay", [](auto& c) -> auto& { return c.weight_decay; });
+  f(
+      "beta1", [](auto& c) -> auto& { return c.beta1; });
+  f(
+      "beta2", [](auto& c) -> auto& { return c.beta2; });
+  f(
+      "clip", [](auto& c) -> auto& { return c.clip; });
+  f(
+      "seed", [](auto& c) -> auto& { return c.seed; });
+  f(
+      "eval-every", [](auto& c) -> auto& { return c.eval_every; });
+  f(
+      "save-every", [](auto& c) -> auto& { return c.save_every; });
 }
 
 }  // namespace gradus::train

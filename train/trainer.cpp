@@ -15,8 +15,8 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
 
 void check_finite(std::string_view what, double value, int64_t step, double lr) {
   if (std::isfinite(value)) return;
-  throw RunError(concat("[train] the ", what, " must stay finite, got ", value, " at step ", step, ", learning rate ", lr,
-                        ". Hint: lower --lr, lengthen --warmup, or lower --clip."));
+  throw RunError(concat("[train] the ", what, " must stay finite, got ", value, " at step ", step,
+                        ", learning rate ", lr, ". Hint: lower --lr, lengthen --warmup, or lower --clip."));
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // Trainer: a model, an optimizer, a schedule and the streams of random numbers; one call is one step.
 //
-// It knows nothing of files or screens (see run.hpp). The model is borrowed and must outlive it. Not thread-safe.
+// It knows nothing of files or screens (see run.hpp). The model is borrowed and must outlive it. Not
+// thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -40,8 +41,8 @@ class Trainer {
   /// Throws Error if the config is not valid.
   Trainer(models::GPT& model, BatchSource source, const TrainConfig& config);
 
-  /// One update from accum micro-batches, whose mean gradient is that of one batch of accum * batch sequences. Throws
-  /// RunError, with the parameters as they were, if the loss or the gradient is not finite.
+  /// One update from accum micro-batches, whose mean gradient is that of one batch of accum * batch
+  /// sequences. Throws RunError, with the parameters as they were, if the loss or the gradient is not finite.
   StepReport step();
   int64_t steps_done() const { return step_; }
 

@@ -49,8 +49,7 @@ void add_attention(CaseList& list) {
   });
   list.add(kOp, "rows that are not packed",
            {v.normal({1, 2, 2, 3}), v.normal({1, 2, 3, 4}), v.normal({1, 2, 4, 2})}, [](Inputs x) {
-             return scaled_dot_product_attention(x[0].mT(), x[1].slice(3, 0, 4, 2),
-                                                 x[2].slice(2, 0, 3));
+             return scaled_dot_product_attention(x[0].mT(), x[1].slice(3, 0, 4, 2), x[2].slice(2, 0, 3));
            });
   list.add(kOp, "heads share keys and values",
            {v.normal({2, 2, 3, 2}), v.normal({2, 1, 4, 2}), v.normal({2, 1, 4, 2})}, [](Inputs x) {

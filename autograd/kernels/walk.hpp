@@ -15,6 +15,7 @@ inline constexpr int64_t kSpanBlock = 16384;  // elements a thread takes at a ti
 /// offsets[k] is where operand k begins, its step is innermost_step(loop, k).
 template <int N, class Span>
 void walk_range(const Loop<N>& loop, int64_t begin, int64_t end, Span&& span) {
+  if (begin >= end) return;  // nothing, perhaps because a size is 0
   const int inner = loop.dims - 1;
   int64_t index[kMaxDims] = {};
   int64_t offset[N] = {};
@@ -24,7 +25,7 @@ void walk_range(const Loop<N>& loop, int64_t begin, int64_t end, Span&& span) {
     rest /= loop.size[d];
     for (int k = 0; k < N; ++k) offset[k] += index[d] * loop.stride[k][d];
   }
-  while (begin < end) {
+  for (;;) {
     const int64_t n = inner < 0 ? 1 : std::min(end - begin, loop.size[inner] - index[inner]);
     span(n, offset);
     begin += n;

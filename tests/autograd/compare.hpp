@@ -12,18 +12,24 @@
 namespace gradus::testing {
 
 inline Tensor f64(const std::vector<double>& values, const Shape& shape) { return tensor(values, shape); }
-inline Tensor f64(const std::vector<double>& values) { return tensor(values, {static_cast<int64_t>(values.size())}); }
-inline Tensor i64(const std::vector<int64_t>& values) { return tensor(values, {static_cast<int64_t>(values.size())}); }
+inline Tensor f64(const std::vector<double>& values) {
+  return tensor(values, {static_cast<int64_t>(values.size())});
+}
+inline Tensor i64(const std::vector<int64_t>& values) {
+  return tensor(values, {static_cast<int64_t>(values.size())});
+}
 inline Tensor leaf(const std::vector<double>& values, const Shape& shape) {
   return tensor(values, shape).requires_grad_();
 }
 
-/// Empty if dtype, shape and numbers agree within tolerance * max(1, |expected|), where NaN agrees with NaN and an
-/// infinity with itself only; otherwise says what differs. Written so that a failed CHECK shows it:
+/// Empty if dtype, shape and numbers agree within tolerance * max(1, |expected|), where NaN agrees with NaN
+/// and an infinity with itself only; otherwise says what differs. Written so that a failed CHECK shows it:
 /// CHECK(difference(actual, expected) == "").
 inline std::string difference(const Tensor& actual, const Tensor& expected, double tolerance = 1e-12) {
-  if (!actual.defined() || !expected.defined()) return actual.defined() == expected.defined() ? "" : "one is undefined";
-  if (actual.dtype() != expected.dtype()) return concat("dtype ", name(actual.dtype()), " != ", name(expected.dtype()));
+  if (!actual.defined() || !expected.defined())
+    return actual.defined() == expected.defined() ? "" : "one is undefined";
+  if (actual.dtype() != expected.dtype())
+    return concat("dtype ", name(actual.dtype()), " != ", name(expected.dtype()));
   if (actual.shape() != expected.shape()) return concat("shape ", actual.shape(), " != ", expected.shape());
   const std::vector<double> a = actual.to(DType::float64).to_vector<double>();
   const std::vector<double> e = expected.to(DType::float64).to_vector<double>();

@@ -88,8 +88,10 @@ TEST_CASE("accumulating does not write into a gradient that someone still holds"
 
 TEST_CASE("backward needs a scalar or a gradient that fits") {
   const Tensor x = leaf({1, 2}, {2});
-  CHECK_THAT(error_of([&] { (x * 2.0).backward(); }), ContainsSubstring("[backward] needs a scalar, got shape (2"));
-  CHECK_THAT(error_of([&] { (x * 2.0).backward(f64({1})); }), ContainsSubstring("the gradient must be float64 (2"));
+  CHECK_THAT(error_of([&] { (x * 2.0).backward(); }),
+             ContainsSubstring("[backward] needs a scalar, got shape (2"));
+  CHECK_THAT(error_of([&] { (x * 2.0).backward(f64({1})); }),
+             ContainsSubstring("the gradient must be float64 (2"));
   CHECK_THAT(error_of([&] { (x * 2.0).backward(ones({2})); }), ContainsSubstring("got float32"));
   sum(x).reshape({1, 1}).backward();  // one element is scalar enough
   CHECK(difference(x.grad(), f64({1, 1})) == "");
@@ -118,7 +120,8 @@ TEST_CASE("a freed branch is refused from another loss too, and by grad()") {
   const Tensor shared = exp(x);
   sum(shared).backward();
   CHECK_THAT(error_of([&] { mean(shared).backward(); }), ContainsSubstring("at exp"));
-  CHECK_THAT(error_of([&] { grad({sum(shared * w)}, {x}, {.allow_unused = true}); }), ContainsSubstring("at exp"));
+  CHECK_THAT(error_of([&] { grad({sum(shared * w)}, {x}, {.allow_unused = true}); }),
+             ContainsSubstring("at exp"));
   CHECK_THAT(error_of([&] { grad({sum(x * 2.0), sum(shared)}, {x}); }), ContainsSubstring("at exp"));
   // What does not pass through it may still be asked for.
   CHECK(difference(grad({sum(shared * w)}, {w})[0], exp(f64({1, 2}))) == "");
@@ -174,7 +177,8 @@ TEST_CASE("grad() of an output by itself is its cotangent") {
 TEST_CASE("grad() adds over several outputs with their cotangents") {
   const Tensor x = leaf({1, 2}, {2});
   const Tensor a = x * 2.0, b = sum(x * x);
-  const std::vector<Tensor> g = grad({a, b}, {x}, {.grad_outputs = {f64({1, 10}), Tensor()}, .retain_graph = true});
+  const std::vector<Tensor> g =
+      grad({a, b}, {x}, {.grad_outputs = {f64({1, 10}), Tensor()}, .retain_graph = true});
   CHECK(difference(g[0], f64({2 + 2, 20 + 4})) == "");
   CHECK(difference(grad({b, x * 1.0}, {x}, {.grad_outputs = {f64({1}).squeeze(), f64({1, 1})}})[0],
                    f64({3, 5})) == "");
@@ -182,13 +186,18 @@ TEST_CASE("grad() adds over several outputs with their cotangents") {
 
 TEST_CASE("an input that no output depends on is an error unless allowed") {
   const Tensor x = leaf({1}, {1}), unused = leaf({2}, {1});
-  CHECK_THAT(error_of([&] { grad({x * 2.0}, {x, unused}); }),
+  CHECK_THAT(error_of([&] {
+               grad({x * 2.0}, {x, unused});
+             }),
              ContainsSubstring("no output depends on input 1. Hint: pass allow_unused"));
   const std::vector<Tensor> g = grad({x * 2.0}, {unused, x}, {.allow_unused = true});
   CHECK_FALSE(g[0].defined());
   CHECK(g[1].item() == 2);
-  CHECK_THAT(error_of([&] { grad({x * 2.0}, {f64({1})}); }), ContainsSubstring("input 0 requires no gradient"));
-  CHECK_THAT(error_of([&] { grad({x * 2.0}, {x}, {.grad_outputs = {f64({1}), f64({1})}}); }),
+  CHECK_THAT(error_of([&] { grad({x * 2.0}, {f64({1})}); }),
+             ContainsSubstring("input 0 requires no gradient"));
+  CHECK_THAT(error_of([&] {
+               grad({x * 2.0}, {x}, {.grad_outputs = {f64({1}), f64({1})}});
+             }),
              ContainsSubstring("one cotangent an output, got 2 for 1"));
 }
 
@@ -267,11 +276,12 @@ TEST_CASE("an exception while walking leaves the graph usable") {
 
 TEST_CASE("a joint rule gives all gradients at once, and only those that are needed") {
   const auto product = [](const Tensor& a, const Tensor& b, std::vector<bool>& asked) {
-    return record("mul", (a * b).detach(), {a, b}, [a, b, &asked](const Tensor& gy, const Tensor& y, Needs needs) {
-      asked = {needs[0], needs[1]};
-      CHECK(difference(y, a.detach() * b.detach()) == "");
-      return std::vector<Tensor>{needs[0] ? gy * b : Tensor(), needs[1] ? gy * a : Tensor()};
-    });
+    return record("mul", (a * b).detach(), {a, b},
+                  [a, b, &asked](const Tensor& gy, const Tensor& y, Needs needs) {
+                    asked = {needs[0], needs[1]};
+                    CHECK(difference(y, a.detach() * b.detach()) == "");
+                    return std::vector<Tensor>{needs[0] ? gy * b : Tensor(), needs[1] ? gy * a : Tensor()};
+                  });
   };
   std::vector<bool> asked;
   const Tensor a = leaf({2, 3}, {2}), b = leaf({5, 7}, {2}), constant = f64({5, 7});
@@ -304,7 +314,9 @@ TEST_CASE("a backward inside a rule does not disturb the one outside") {
   // A rule that itself differentiates the same graph.
   const Tensor y = record("mul", h.detach(), {{h, [h, x](const Tensor& gy) {
                                                  const GradMode on(true);
-                                                 const Tensor inner = grad({sum(h)}, {x}, {.retain_graph = true})[0];
+                                                 const Tensor inner =
+                                                     grad({sum(h)}, {x}, {.retain_graph = true})[0];
+                                                 CHECK(op_in_backward() == "mul");
                                                  return gy + 0.0 * inner;
                                                }}});
   sum(y + h).backward();

@@ -82,13 +82,17 @@ TEST_CASE("gradcheck fails a gradient of another shape or dtype") {
   CHECK_THAT(check([](const Tensor& x, const Tensor& gy) { return truth(x, gy).mT(); }).message,
              ContainsSubstring("must give float64 (2, 3)"));
   CHECK_FALSE(check([](const Tensor& x, const Tensor& gy) { return truth(x, gy).select(0, 0); }).passed);
-  CHECK_FALSE(check([](const Tensor& x, const Tensor& gy) { return truth(x, gy).to(DType::float32); }).passed);
+  CHECK_FALSE(
+      check([](const Tensor& x, const Tensor& gy) { return truth(x, gy).to(DType::float32); }).passed);
   CHECK_FALSE(check([](const Tensor&, const Tensor&) { return Tensor(); }).passed);
 }
 
 TEST_CASE("gradcheck with nothing to check is an error or a failure, never a pass") {
   const auto first = [](const std::vector<Tensor>& in) { return in[0].to(DType::float64); };
-  CHECK_THAT(error_of([&] { gradcheck(first, {i64({1, 2})}); }), ContainsSubstring("needs a float64 input to check"));
+  CHECK_THAT(error_of([&] {
+               gradcheck(first, {i64({1, 2})});
+             }),
+             ContainsSubstring("needs a float64 input to check"));
   CHECK_THAT(error_of([&] { gradcheck(first, {}); }), ContainsSubstring("needs a float64 input to check"));
   CHECK_THAT(error_of([&] { gradcheck(first, {Tensor()}); }), ContainsSubstring("input 0 is not"));
   const auto constant = [](const std::vector<Tensor>&) { return f64({1.0}); };
@@ -106,7 +110,8 @@ TEST_CASE("gradcheck refuses float32 and senseless options") {
                gradcheck([](const std::vector<Tensor>& in) { return in[0].to(DType::float32); }, {kX});
              }),
              ContainsSubstring("needs a float64 result, got float32"));
-  CHECK_THAT(error_of([&] { gradcheck(square, {kX}, {.order = 3}); }), ContainsSubstring("order must be 1 or 2, got 3"));
+  CHECK_THAT(error_of([&] { gradcheck(square, {kX}, {.order = 3}); }),
+             ContainsSubstring("order must be 1 or 2, got 3"));
   CHECK_THAT(error_of([&] { gradcheck(square, {kX}, {.eps = 0}); }), ContainsSubstring("above 0"));
   CHECK_THAT(error_of([&] { gradcheck(square, {kX}, {.tolerance = kNan}); }), ContainsSubstring("above 0"));
   CHECK_THAT(error_of([&] { gradcheck(square, {kX}, {.directions = 0}); }), ContainsSubstring("above 0"));
@@ -208,8 +213,11 @@ TEST_CASE("gradcheck at order 2 sees what order 1 cannot") {
   const auto two_paths = [](const Tensor& x, const Tensor& gy) {
     return grad_enabled() ? 1.00001 * truth(x, gy) : truth(x, gy);
   };
-  for (const auto& rule : {std::function<Tensor(const Tensor&, const Tensor&)>(lost), {constant_x}, {constant_gy},
-                           {scaled}, {two_paths}}) {
+  for (const auto& rule : {std::function<Tensor(const Tensor&, const Tensor&)>(lost),
+                           {constant_x},
+                           {constant_gy},
+                           {scaled},
+                           {two_paths}}) {
     CHECK(check(rule, 1).passed);
     CHECK_FALSE(check(rule, 2).passed);
   }

@@ -161,7 +161,8 @@ TEST_CASE("every op notices an overwritten input or does not need it") {
         return grad({y}, floating(leaves),
                     {.grad_outputs = {ones(y.shape(), y.dtype())}, .allow_unused = true});
       };
-      INFO(c.op << ": " << c.name << ", overwriting " << (k < c.inputs.size() ? concat("input ", k) : "the result"));
+      INFO(c.op << ": " << c.name << ", overwriting "
+                << (k < c.inputs.size() ? concat("input ", k) : "the result"));
       const std::vector<Tensor> right = gradients(false);
       try {
         const std::vector<Tensor> after = gradients(true);

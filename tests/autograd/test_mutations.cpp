@@ -1,5 +1,6 @@
-// The suite is checked: a wrong gradient planted into any op's case must be caught. Nothing in the engine helps: a case's
-// result is recorded again, through the public door, with a rule that computes the true gradients and spoils one.
+// The suite is checked: a wrong gradient planted into any op's case must be caught. Nothing in the engine
+// helps: a case's result is recorded again, through the public door, with a rule that computes the true
+// gradients and spoils one.
 #include <cmath>
 #include <iostream>
 #include <map>
@@ -26,8 +27,9 @@ Tensor rolled(const Tensor& t) {
 
 Tensor flipped(const Tensor& t) {
   if (t.dim() == 0 || t.size(-1) < 2) return t;
-  return index_select(t, -1, arange(0, static_cast<double>(t.size(-1))) * full({}, -1, DType::int64) +
-                                 full({}, static_cast<double>(t.size(-1) - 1), DType::int64));
+  return index_select(t, -1,
+                      arange(0, static_cast<double>(t.size(-1))) * full({}, -1, DType::int64) +
+                          full({}, static_cast<double>(t.size(-1) - 1), DType::int64));
 }
 
 Tensor first_is_nan(const Tensor& t) {
@@ -65,8 +67,8 @@ const std::vector<Mutant> kMutants = {
     {"sum over last axis forgotten", [](const Tensor& gy) { return first_slice(gy, -1); }, same},
 };
 // Those that change any gradient that is not zero, so every op must have met them.
-const std::set<std::string> kAlwaysApply = {"scaled by 1.001", "doubled",  "zeroed", "sign flipped",
-                                            "NaN",             "upstream ignored"};
+const std::set<std::string> kAlwaysApply = {"scaled by 1.001", "doubled", "zeroed",
+                                            "sign flipped",    "NaN",     "upstream ignored"};
 
 std::vector<Tensor> leaves_of(const std::vector<Tensor>& inputs) {
   std::vector<Tensor> leaves;
@@ -78,7 +80,8 @@ std::vector<Tensor> leaves_of(const std::vector<Tensor>& inputs) {
 }
 
 // The true gradients of f by the inputs that are floating; undefined for others.
-std::vector<Tensor> true_gradients(const GradcheckFunction& f, const std::vector<Tensor>& inputs, const Tensor& gy) {
+std::vector<Tensor> true_gradients(const GradcheckFunction& f, const std::vector<Tensor>& inputs,
+                                   const Tensor& gy) {
   const GradMode on(true);
   const std::vector<Tensor> leaves = leaves_of(inputs);
   std::vector<Tensor> floating;
@@ -206,7 +209,8 @@ GradcheckFunction with_wrong_second(const GradcheckFunction& f, double factor) {
 }
 
 // Whether the gradient of f changes at all with the inputs or the cotangent.
-bool has_second_derivative(const GradcheckFunction& f, const std::vector<Tensor>& inputs, Generator& generator) {
+bool has_second_derivative(const GradcheckFunction& f, const std::vector<Tensor>& inputs,
+                           Generator& generator) {
   std::vector<Tensor> leaves = leaves_of(inputs), floating;
   for (const Tensor& x : leaves)
     if (is_floating(x.dtype())) floating.push_back(x);
@@ -234,7 +238,8 @@ TEST_CASE("wrong second derivatives are caught for every op") {
   Tally tally;
   for (const GradcheckCase& c : gradcheck_cases()) {
     if (c.max_order < 2 || !has_second_derivative(c.f, c.inputs, generator)) continue;
-    for (const auto& [name, factor] : {std::pair<const char*, double>{"lost", 0.0}, {"scaled by 1.001", 1.001}})
+    for (const auto& [name, factor] :
+         {std::pair<const char*, double>{"lost", 0.0}, {"scaled by 1.001", 1.001}})
       tally.add(c, name, !gradcheck(with_wrong_second(c.f, factor), c.inputs, options_of(c, 2)).passed);
   }
   tally.expect_none_survived({"lost", "scaled by 1.001"});

@@ -1,4 +1,5 @@
-// Values and edge conventions of elementwise ops. Unless a comment says otherwise, edges are those of PyTorch 1.13.
+// Values and edge conventions of elementwise ops. Unless a comment says otherwise, edges are those of
+// PyTorch 1.13.
 #include <cmath>
 #include <limits>
 
@@ -28,7 +29,9 @@ struct AtPoints {
   Tensor value, gradient;
 };
 
-Tensor bools(const std::vector<bool>& values) { return tensor(values, {static_cast<int64_t>(values.size())}); }
+Tensor bools(const std::vector<bool>& values) {
+  return tensor(values, {static_cast<int64_t>(values.size())});
+}
 
 }  // namespace
 
@@ -80,12 +83,13 @@ TEST_CASE("unary ops agree with the C library, in any layout") {
 
 TEST_CASE("GELU has PyTorch's numbers") {
   const Tensor x = f64({-3, -1, -0.1, 0, 0.5, 1, 2});
-  CHECK(difference(gelu(x), f64({-0.00404969409489031, -0.15865525393145702, -0.0460172162722971, 0,
-                                 0.34573123063700656, 0.84134474606854293, 1.9544997361036416}),
+  CHECK(difference(gelu(x),
+                   f64({-0.00404969409489031, -0.15865525393145702, -0.0460172162722971, 0,
+                        0.34573123063700656, 0.84134474606854293, 1.9544997361036416}),
                    1e-14) == "");
   CHECK(difference(gelu(x, Gelu::tanh),
-                   f64({-0.0036373920817729943, -0.15880800939172324, -0.04601724895456484, 0, 0.34571400982514394,
-                        0.84119199060827676, 1.9545976940877752}),
+                   f64({-0.0036373920817729943, -0.15880800939172324, -0.04601724895456484, 0,
+                        0.34571400982514394, 0.84119199060827676, 1.9545976940877752}),
                    1e-14) == "");
 }
 
@@ -129,8 +133,20 @@ TEST_CASE("gelu and silu at infinity have their limits as values") {  // PyTorch
 }
 
 TEST_CASE("NaN goes through") {
-  const std::vector<Op> ops = {neg, abs,  exp, log, sqrt, rsqrt, tanh, sigmoid, relu,
-                               silu, sin, cos, erf, [](const Tensor& x) { return gelu(x); },
+  const std::vector<Op> ops = {neg,
+                               abs,
+                               exp,
+                               log,
+                               sqrt,
+                               rsqrt,
+                               tanh,
+                               sigmoid,
+                               relu,
+                               silu,
+                               sin,
+                               cos,
+                               erf,
+                               [](const Tensor& x) { return gelu(x); },
                                [](const Tensor& x) { return clamp(x, -1, 1); }};
   for (size_t i = 0; i < ops.size(); ++i) {
     INFO("op " << i);
@@ -201,7 +217,9 @@ TEST_CASE("masked_fill with -inf has gradient 0 there") {
   y.backward(f64({5, 6, 7}));
   CHECK(difference(x.grad(), f64({5, 0, 7})) == "");
   CHECK_THAT(error_of([] { masked_fill(f64({1, 2}), f64({0, 1}), 0); }), ContainsSubstring("[masked_fill]"));
-  CHECK_THAT(error_of([] { masked_fill(f64({1, 2}), bools({true, false, true}), 0); }),
+  CHECK_THAT(error_of([] {
+               masked_fill(f64({1, 2}), bools({true, false, true}), 0);
+             }),
              ContainsSubstring("[masked_fill]"));
 }
 
@@ -236,9 +254,12 @@ TEST_CASE("numbers take the tensor's dtype") {
 
 TEST_CASE("mixed dtypes and shapes that do not fit are refused by name") {
   CHECK_THAT(error_of([] { f64({1}) + ones({1}); }), ContainsSubstring("[add] operands must have one dtype"));
-  CHECK_THAT(error_of([] { ones({2, 3}) * ones({4}); }),
+  CHECK_THAT(error_of([] {
+               ones({2, 3}) * ones({4});
+             }),
              ContainsSubstring("[mul] shapes must be equal or broadcast, got (2, 3) and (4,)"));
-  CHECK_THAT(error_of([] { exp(i64({1})); }), ContainsSubstring("[exp] needs float32 or float64 values, got int64"));
+  CHECK_THAT(error_of([] { exp(i64({1})); }),
+             ContainsSubstring("[exp] needs float32 or float64 values, got int64"));
   CHECK_THAT(error_of([] { exp(Tensor()); }), ContainsSubstring("[exp] needs a defined tensor"));
   CHECK_THAT(error_of([] { f64({1}) + Tensor(); }), ContainsSubstring("[add] needs a defined tensor"));
 }

@@ -49,13 +49,16 @@ TEST_CASE("index_select and index_add") {
   CHECK(difference(index_select(x, -1, i64({1})), f64({1, 3, 5}, {3, 1})) == "");
   CHECK(difference(index_select(x.mT(), 0, i64({1, 0})), f64({1, 3, 5, 0, 2, 4}, {2, 3})) == "");
   CHECK(difference(index_select(i64({5, 6, 7}), 0, i64({2, 1})), i64({7, 6})) == "");
-  CHECK(difference(index_add(x, 0, i64({1, 1}), f64({10, 20, 30, 40}, {2, 2})), f64({0, 1, 42, 63, 4, 5}, {3, 2})) ==
-        "");
+  CHECK(difference(index_add(x, 0, i64({1, 1}), f64({10, 20, 30, 40}, {2, 2})),
+                   f64({0, 1, 42, 63, 4, 5}, {3, 2})) == "");
   CHECK(difference(x, counted({3, 2})) == "");
   CHECK_THAT(error_of([&] { index_select(x, 0, i64({3})); }), ContainsSubstring("[index_select]"));
   CHECK_THAT(error_of([&] { index_select(x, 0, i64({-1})); }), ContainsSubstring("-1"));
   CHECK_THAT(error_of([&] { index_select(x, 0, f64({1})); }), ContainsSubstring("int64"));
-  CHECK_THAT(error_of([&] { index_add(x, 0, i64({1}), f64({1, 2, 3, 4}, {2, 2})); }), ContainsSubstring("[index_add]"));
+  CHECK_THAT(error_of([&] {
+               index_add(x, 0, i64({1}), f64({1, 2, 3, 4}, {2, 2}));
+             }),
+             ContainsSubstring("[index_add]"));
 }
 
 TEST_CASE("gather and scatter_add") {
@@ -64,13 +67,18 @@ TEST_CASE("gather and scatter_add") {
   CHECK(difference(gather(x, 1, columns), f64({2, 0, 4, 4}, {2, 2})) == "");
   CHECK(difference(gather(x, 0, index({1, 0, 1}, {1, 3})), f64({3, 1, 5}, {1, 3})) == "");
   CHECK(difference(gather(x.mT(), 0, columns), f64({2, 3, 1, 4}, {2, 2})) == "");
-  CHECK(difference(scatter_add(x, 1, columns, f64({10, 20, 30, 40}, {2, 2})), f64({20, 1, 12, 3, 74, 5}, {2, 3})) ==
-        "");
+  CHECK(difference(scatter_add(x, 1, columns, f64({10, 20, 30, 40}, {2, 2})),
+                   f64({20, 1, 12, 3, 74, 5}, {2, 3})) == "");
   CHECK_THAT(error_of([&] { gather(x, 1, index({3}, {1, 1})); }), ContainsSubstring("[gather]"));
   CHECK_THAT(error_of([&] { gather(x, 1, index({0, 0, 0}, {3, 1})); }), ContainsSubstring("[gather]"));
   CHECK_THAT(error_of([&] { gather(x, 1, i64({0})); }), ContainsSubstring("[gather]"));
-  CHECK_THAT(error_of([&] { scatter_add(x, 1, columns, f64({1, 2}, {2, 1})); }), ContainsSubstring("[scatter_add]"));
-  CHECK_THAT(error_of([&] { scatter_add(x, 1, index({0, -1}, {1, 2}), f64({1, 2}, {1, 2})); }),
+  CHECK_THAT(error_of([&] {
+               scatter_add(x, 1, columns, f64({1, 2}, {2, 1}));
+             }),
+             ContainsSubstring("[scatter_add]"));
+  CHECK_THAT(error_of([&] {
+               scatter_add(x, 1, index({0, -1}, {1, 2}), f64({1, 2}, {1, 2}));
+             }),
              ContainsSubstring("[scatter_add]"));
 }
 

@@ -45,7 +45,8 @@ TEST_CASE("layer_norm is (x - mean) / sqrt(var + eps) * weight + bias") {
     const Tensor single = layer_norm(x.to(DType::float32), shape, w.to(DType::float32), b.to(DType::float32));
     CHECK(difference(single.to(DType::float64), plain * w + b, 1e-5) == "");
   }
-  CHECK(difference(layer_norm(x.transpose(0, 2), {4}), layer_norm(x.transpose(0, 2).contiguous(), {4})) == "");
+  CHECK(difference(layer_norm(x.transpose(0, 2), {4}), layer_norm(x.transpose(0, 2).contiguous(), {4})) ==
+        "");
 }
 
 TEST_CASE("layer_norm of a constant row, of one element, far from 0") {
@@ -59,15 +60,18 @@ TEST_CASE("layer_norm of a constant row, of one element, far from 0") {
   const Tensor z = layer_norm(one, {1});
   CHECK(difference(z, f64({0, 0}, {2, 1})) == "");
   CHECK(difference(grad({sum(z)}, {one})[0], f64({0, 0}, {2, 1})) == "");
-  CHECK(difference(layer_norm(f64({1, 2, 3}, {1, 3}) + 1e8, {3}), layer_norm(f64({1, 2, 3}, {1, 3}), {3}), 1e-7) ==
-        "");
+  CHECK(difference(layer_norm(f64({1, 2, 3}, {1, 3}) + 1e8, {3}), layer_norm(f64({1, 2, 3}, {1, 3}), {3}),
+                   1e-7) == "");
 }
 
 TEST_CASE("layer_norm refuses shapes that do not fit") {
   CHECK_THAT(error_of([] { layer_norm(ones({2, 3}), {2}); }), ContainsSubstring("[layer_norm]"));
   CHECK_THAT(error_of([] { layer_norm(ones({3}), {2, 3}); }), ContainsSubstring("[layer_norm]"));
   CHECK_THAT(error_of([] { layer_norm(ones({2, 3}), {3}, ones({2})); }), ContainsSubstring("[layer_norm]"));
-  CHECK_THAT(error_of([] { layer_norm(ones({2, 3}), {3}, ones({3}), ones({1})); }), ContainsSubstring("[layer_norm]"));
+  CHECK_THAT(error_of([] {
+               layer_norm(ones({2, 3}), {3}, ones({3}), ones({1}));
+             }),
+             ContainsSubstring("[layer_norm]"));
 }
 
 TEST_CASE("cross_entropy is -log softmax at the target") {
@@ -79,8 +83,8 @@ TEST_CASE("cross_entropy is -log softmax at the target") {
   CHECK(difference(cross_entropy(x, t, -100, Reduction::none), rows) == "");
   CHECK(difference(cross_entropy(x, t, -100, Reduction::sum), sum(rows)) == "");
   CHECK(difference(cross_entropy(x, t), sum(rows) / 3.0) == "");  // the mean of those that count
-  CHECK(difference(cross_entropy(x, i64({2, 0, 1, 1}), 1), (rows.slice(0, 0, 1) + rows.slice(0, 1, 2)).squeeze() / 2.0) ==
-        "");
+  CHECK(difference(cross_entropy(x, i64({2, 0, 1, 1}), 1),
+                   (rows.slice(0, 0, 1) + rows.slice(0, 1, 2)).squeeze() / 2.0) == "");
   CHECK(cross_entropy(f64({1e4, 0, -1e4}, {1, 3}), i64({2})).item() == 2e4);
 }
 
@@ -99,7 +103,9 @@ TEST_CASE("cross_entropy with everything ignored is NaN with gradient 0; with no
 
 TEST_CASE("cross_entropy refuses targets outside the classes") {
   const Tensor x = ones({2, 3});
-  CHECK_THAT(error_of([&] { cross_entropy(x, i64({0, 3})); }),
+  CHECK_THAT(error_of([&] {
+               cross_entropy(x, i64({0, 3}));
+             }),
              ContainsSubstring("[cross_entropy] target 3 (row 1) is outside [0, 3)"));
   CHECK_THAT(error_of([&] { cross_entropy(x, i64({0, -1})); }), ContainsSubstring("target -1"));
   CHECK_THAT(error_of([&] { cross_entropy(x, i64({0})); }), ContainsSubstring("needs logits (N, V)"));
@@ -141,16 +147,19 @@ TEST_CASE("dropout draws anew each time, and the same from the same state") {
   CHECK(difference(dropout(x, 0.0, a), x, 0) == "");
   CHECK(a == before);
   CHECK(difference(dropout(x, 1.0, a), zeros({1000}), 0) == "");
-  CHECK_THAT(error_of([&] { dropout(x, 1.5, a); }), ContainsSubstring("[dropout] p must be in [0, 1], got 1.5"));
+  CHECK_THAT(error_of([&] { dropout(x, 1.5, a); }),
+             ContainsSubstring("[dropout] p must be in [0, 1], got 1.5"));
   CHECK_THAT(error_of([&] { dropout(x, std::nan(""), a); }), ContainsSubstring("[dropout]"));
 }
 
 TEST_CASE("attention is softmax(q k^T / sqrt(hs)) v, in any layout") {
   Draw draw;
-  for (const auto& [queries, keys] : std::vector<std::pair<int64_t, int64_t>>{{1, 1}, {5, 5}, {3, 7}, {70, 130}, {6, 2}})
+  for (const auto& [queries, keys] :
+       std::vector<std::pair<int64_t, int64_t>>{{1, 1}, {5, 5}, {3, 7}, {70, 130}, {6, 2}})
     for (const bool causal : {false, true}) {
       INFO(queries << " queries, " << keys << " keys, causal " << causal);
-      const Tensor q = draw({2, queries, 3, 4}).transpose(1, 2), k = draw({2, 3, keys, 4}), v = draw({2, 3, 4, keys}).mT();
+      const Tensor q = draw({2, queries, 3, 4}).transpose(1, 2), k = draw({2, 3, keys, 4}),
+                   v = draw({2, 3, 4, keys}).mT();
       Tensor scores = matmul(q, k.mT()) / 2.0;
       const Tensor seen = tril(ones({queries, keys}, DType::float64), keys - queries);
       if (causal) scores = masked_fill(scores, eq(seen, 0.0), -kInf);
@@ -162,14 +171,15 @@ TEST_CASE("attention is softmax(q k^T / sqrt(hs)) v, in any layout") {
       const Tensor y = scaled_dot_product_attention(q, k, v, options);
       CHECK(difference(y, expected) == "");
       const auto f32 = [](const Tensor& t) { return t.to(DType::float32); };
-      CHECK(difference(scaled_dot_product_attention(f32(q), f32(k), f32(v), options).to(DType::float64), expected,
-                       1e-5) == "");
+      CHECK(difference(scaled_dot_product_attention(f32(q), f32(k), f32(v), options).to(DType::float64),
+                       expected, 1e-5) == "");
     }
 }
 
 TEST_CASE("attention survives scores of any size, and rows that see nothing have gradient 0") {
   Draw draw;
-  const Tensor q = (1e3 * draw({1, 1, 4, 3})).requires_grad_(), k = (1e3 * draw({1, 1, 2, 3})).requires_grad_();
+  const Tensor q = (1e3 * draw({1, 1, 4, 3})).requires_grad_(),
+               k = (1e3 * draw({1, 1, 2, 3})).requires_grad_();
   const Tensor v = draw({1, 1, 2, 3}).requires_grad_();
   const Tensor y = scaled_dot_product_attention(q, k, v, {.causal = true});
   CHECK(all_finite(y));
@@ -200,8 +210,10 @@ TEST_CASE("attention refuses what does not fit") {
   };
   CHECK_THAT(attend(ones({1, 2, 3, 5}), q, {}), ContainsSubstring("[scaled_dot_product_attention] needs q"));
   CHECK_THAT(attend(q, ones({1, 2, 4, 4}), {}), ContainsSubstring("(1, 2, 4, 4)"));
-  CHECK_THAT(attend(ones({1, 1, 3, 4}), ones({1, 1, 3, 4}), {}), ContainsSubstring("[scaled_dot_product_attention]"));
-  CHECK_THAT(attend(ones({2, 3, 4}), ones({2, 3, 4}), {}), ContainsSubstring("[scaled_dot_product_attention]"));
+  CHECK_THAT(attend(ones({1, 1, 3, 4}), ones({1, 1, 3, 4}), {}),
+             ContainsSubstring("[scaled_dot_product_attention]"));
+  CHECK_THAT(attend(ones({2, 3, 4}), ones({2, 3, 4}), {}),
+             ContainsSubstring("[scaled_dot_product_attention]"));
   CHECK_THAT(attend(q, q, {.dropout = 0.5}), ContainsSubstring("needs a generator"));
   CHECK_THAT(attend(q, q, {.dropout = 1.0}), ContainsSubstring("dropout must be in [0, 1)"));
 }

@@ -33,8 +33,14 @@ class Draw {
 
 TEST_CASE("matrices of all sizes and layouts") {
   Draw draw;
-  for (const auto& [m, n, p] : std::vector<std::tuple<int64_t, int64_t, int64_t>>{
-           {1, 1, 1}, {2, 3, 4}, {5, 1, 7}, {1, 9, 1}, {17, 33, 9}, {64, 64, 64}, {70, 3, 130}, {3, 300, 5}}) {
+  for (const auto& [m, n, p] : std::vector<std::tuple<int64_t, int64_t, int64_t>>{{1, 1, 1},
+                                                                                  {2, 3, 4},
+                                                                                  {5, 1, 7},
+                                                                                  {1, 9, 1},
+                                                                                  {17, 33, 9},
+                                                                                  {64, 64, 64},
+                                                                                  {70, 3, 130},
+                                                                                  {3, 300, 5}}) {
     INFO(m << " x " << n << " x " << p);
     const Tensor a = draw({m, n}), b = draw({n, p}), at = draw({n, m}), bt = draw({p, n});
     const Tensor wide = draw({m, 2 * n}), tall = draw({3 * n, p});
@@ -67,15 +73,17 @@ TEST_CASE("batches broadcast") {
   REQUIRE(c.shape() == Shape{2, 5, 3, 2});
   for (int64_t i = 0; i < 2; ++i)
     for (int64_t j = 0; j < 5; ++j)
-      CHECK(difference(c.select(0, i).select(0, j), by_loops(a.select(0, i).select(0, 0), b.select(0, j))) == "");
+      CHECK(difference(c.select(0, i).select(0, j), by_loops(a.select(0, i).select(0, 0), b.select(0, j))) ==
+            "");
   const Tensor v = draw({4}), w = draw({3});
   CHECK(difference(matmul(a, v).select(0, 1).select(0, 0), matmul(a.select(0, 1).select(0, 0), v)) == "");
   CHECK(difference(matmul(w, a).select(0, 1).select(0, 0), matmul(w, a.select(0, 1).select(0, 0))) == "");
   const Tensor shared = draw({4, 6});
-  CHECK(difference(matmul(a, shared).select(0, 1).select(0, 0), by_loops(a.select(0, 1).select(0, 0), shared)) == "");
+  CHECK(difference(matmul(a, shared).select(0, 1).select(0, 0),
+                   by_loops(a.select(0, 1).select(0, 0), shared)) == "");
   const Tensor turned = draw({3, 4, 2});  // batches that are strided
-  CHECK(difference(matmul(turned.permute({2, 0, 1}), shared).select(0, 1), by_loops(turned.select(2, 1), shared)) ==
-        "");
+  CHECK(difference(matmul(turned.permute({2, 0, 1}), shared).select(0, 1),
+                   by_loops(turned.select(2, 1), shared)) == "");
 }
 
 TEST_CASE("sizes of 0") {
@@ -107,7 +115,13 @@ TEST_CASE("shapes that do not fit are refused with both shapes") {
   CHECK_THAT(error_of([] { matmul(ones({2, 1, 2}), ones({3, 2, 2})); }), ContainsSubstring("[matmul]"));
   CHECK_THAT(error_of([] { matmul(ones({2}), f64({1, 2})); }), ContainsSubstring("[matmul]"));
   CHECK_THAT(error_of([] { matmul(i64({1}), i64({1})); }), ContainsSubstring("[matmul]"));
-  CHECK_THAT(error_of([] { linear(ones({2, 3}), ones({4, 5})); }),
-             ContainsSubstring("[linear] needs x (..., in) and weight (out, in), got x (2, 3) and weight (4, 5)"));
-  CHECK_THAT(error_of([] { linear(ones({2, 3}), ones({4, 3}), ones({3})); }), ContainsSubstring("bias must be (4,)"));
+  CHECK_THAT(
+      error_of([] {
+        linear(ones({2, 3}), ones({4, 5}));
+      }),
+      ContainsSubstring("[linear] needs x (..., in) and weight (out, in), got x (2, 3) and weight (4, 5)"));
+  CHECK_THAT(error_of([] {
+               linear(ones({2, 3}), ones({4, 3}), ones({3}));
+             }),
+             ContainsSubstring("bias must be (4,)"));
 }

@@ -57,9 +57,11 @@ TEST_CASE("sum, mean, amax and amin over any dims, in any layout") {
       CHECK(difference(sum(x, dims, true), s, 1e-14) == "");
       CHECK(difference(mean(x, dims, true), s / count, 1e-14) == "");
       CHECK(difference(amax(x, dims, true),
-                       fold_by_hand(x, reduced, -kInf, [](double a, double b) { return std::max(a, b); }), 0) == "");
+                       fold_by_hand(x, reduced, -kInf, [](double a, double b) { return std::max(a, b); }),
+                       0) == "");
       CHECK(difference(amin(x, dims, true),
-                       fold_by_hand(x, reduced, kInf, [](double a, double b) { return std::min(a, b); }), 0) == "");
+                       fold_by_hand(x, reduced, kInf, [](double a, double b) { return std::min(a, b); }),
+                       0) == "");
       CHECK(sum(x, dims).numel() == s.numel());
       CHECK(sum(x, dims).dim() == 3 - static_cast<int>(dims.size()));
     }
@@ -69,7 +71,8 @@ TEST_CASE("sum, mean, amax and amin over any dims, in any layout") {
 
 TEST_CASE("sums of many float32 stay accurate") {
   const int64_t n = 1 << 22;
-  CHECK(std::abs(sum(full({n}, 0.1)).item() / (static_cast<double>(0.1F) * static_cast<double>(n)) - 1) < 1e-6);
+  CHECK(std::abs(sum(full({n}, 0.1)).item() / (static_cast<double>(0.1F) * static_cast<double>(n)) - 1) <
+        1e-6);
   CHECK(std::abs(mean(full({2, n / 2}, 0.1), {1}).at({1}) - 0.1) < 1e-7);
 }
 
@@ -80,7 +83,8 @@ TEST_CASE("reducing nothing: 0, NaN, or an error") {
   CHECK(sum(none).item() == 0);
   CHECK(std::isnan(mean(none).item()));
   CHECK(difference(sum(f64({}, {2, 0}), {1}), f64({0, 0})) == "");
-  CHECK_THAT(error_of([&] { amax(none); }), ContainsSubstring("[amax] needs values to choose from, got shape (0,)"));
+  CHECK_THAT(error_of([&] { amax(none); }),
+             ContainsSubstring("[amax] needs values to choose from, got shape (0,)"));
   CHECK_THAT(error_of([&] { amin(f64({}, {2, 0}), {1}); }), ContainsSubstring("[amin]"));
   CHECK(amax(f64({}, {2, 0}), {0}).shape() == Shape{0});
   const Tensor x = leaf({}, {0});
@@ -88,7 +92,10 @@ TEST_CASE("reducing nothing: 0, NaN, or an error") {
 }
 
 TEST_CASE("dims that do not fit are refused") {
-  CHECK_THAT(error_of([] { sum(ones({2, 3}), {2}); }), ContainsSubstring("[sum] dim must be in [-2, 1], got 2"));
+  CHECK_THAT(error_of([] {
+               sum(ones({2, 3}), {2});
+             }),
+             ContainsSubstring("[sum] dim must be in [-2, 1], got 2"));
   CHECK_THAT(error_of([] { mean(ones({2, 3}), {0, -2}); }), ContainsSubstring("once"));
   CHECK_THAT(error_of([] { logsumexp(f64({1, 2}), {1}); }), ContainsSubstring("[logsumexp]"));
   CHECK_THAT(error_of([] { softmax(f64({1, 2}), 1); }), ContainsSubstring("[softmax]"));
@@ -130,8 +137,8 @@ TEST_CASE("cumsum runs either way") {
 
 TEST_CASE("softmax has PyTorch's numbers along any dim") {
   const Tensor x = f64({1, 2, 3, 1, 1, 1}, {2, 3});
-  const Tensor rows = f64({0.090030573170380462, 0.24472847105479764, 0.66524095577482178, 1.0 / 3, 1.0 / 3, 1.0 / 3},
-                          {2, 3});
+  const Tensor rows = f64(
+      {0.090030573170380462, 0.24472847105479764, 0.66524095577482178, 1.0 / 3, 1.0 / 3, 1.0 / 3}, {2, 3});
   CHECK(difference(softmax(x, 1), rows, 1e-15) == "");
   CHECK(difference(softmax(x.mT(), 0), rows.mT(), 1e-15) == "");
   CHECK(difference(log_softmax(x, -1), log(rows), 1e-15) == "");
@@ -146,8 +153,8 @@ TEST_CASE("softmax and logsumexp of large values neither overflow nor lose the s
   CHECK(difference(grad({p}, {x}, {.grad_outputs = {f64({1, 2, 3, 4}, {1, 4})}})[0],
                    f64({-0.5, 0, 0.5, 0}, {1, 4})) == "");
   CHECK(difference(logsumexp(x, {1}), f64({1e4 + std::log(2)})) == "");
-  CHECK(difference(log_softmax(x, 1), f64({-std::log(2), -2e4 - std::log(2), -std::log(2), -1e4 - std::log(2)}, {1, 4})) ==
-        "");
+  CHECK(difference(log_softmax(x, 1),
+                   f64({-std::log(2), -2e4 - std::log(2), -std::log(2), -1e4 - std::log(2)}, {1, 4})) == "");
   for (const double offset : {-1e4, 1e4}) {
     CHECK(difference(softmax((f64({1, 2, 3}) + offset), 0), softmax(f64({1, 2, 3}), 0), 1e-11) == "");
   }
@@ -156,7 +163,8 @@ TEST_CASE("softmax and logsumexp of large values neither overflow nor lose the s
 TEST_CASE("softmax with -inf: masked elements are 0, a row of nothing else is NaN") {
   const Tensor x = f64({0, -kInf, 0, -kInf, -kInf, -kInf}, {2, 3});
   CHECK(difference(softmax(x, 1), f64({0.5, 0, 0.5, kNan, kNan, kNan}, {2, 3})) == "");
-  CHECK(difference(log_softmax(x, 1), f64({-std::log(2), -kInf, -std::log(2), kNan, kNan, kNan}, {2, 3})) == "");
+  CHECK(difference(log_softmax(x, 1), f64({-std::log(2), -kInf, -std::log(2), kNan, kNan, kNan}, {2, 3})) ==
+        "");
   const Tensor leaf_x = leaf({-kInf, -kInf}, {2});
   CHECK(difference(gradient_of_sum(softmax(leaf_x, 0), leaf_x), f64({kNan, kNan})) == "");
   CHECK(difference(softmax(f64({1, kNan}), 0), f64({kNan, kNan})) == "");

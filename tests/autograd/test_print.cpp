@@ -1,5 +1,5 @@
-// What operator<< writes is what PyTorch 1.13 prints for the same tensor, but for "dtype=float64" where that says
-// "dtype=torch.float64" and the name of the op in grad_fn.
+// What operator<< writes is what PyTorch 1.13 prints for the same tensor, but for "dtype=float64" where that
+// says "dtype=torch.float64" and the name of the op in grad_fn.
 #include <limits>
 #include <sstream>
 
@@ -136,5 +136,6 @@ TEST_CASE("what follows the numbers") {
 TEST_CASE("views print what they see") {
   const Tensor x = steps(12).reshape({3, 4});
   CHECK(printed(x.mT().slice(0, 1, 4, 2)) == "tensor([[ 1.,  5.,  9.],\n        [ 3.,  7., 11.]])");
-  CHECK(printed(x.select(1, 2).unsqueeze(0).expand({2, 3})) == "tensor([[ 2.,  6., 10.],\n        [ 2.,  6., 10.]])");
+  CHECK(printed(x.select(1, 2).unsqueeze(0).expand({2, 3})) ==
+        "tensor([[ 2.,  6., 10.],\n        [ 2.,  6., 10.]])");
 }

@@ -17,18 +17,24 @@ TEST_CASE("makers give what they say") {
   CHECK(difference(arange(2, 5), i64({2, 3, 4})) == "");
   CHECK(difference(arange(1, 0, -0.25, DType::float64), f64({1, 0.75, 0.5, 0.25})) == "");
   CHECK(arange(3, 3).numel() == 0);
-  CHECK(difference(matrix({{1, 2, 3}, {4, 5, 6}}), tensor(std::vector<float>{1, 2, 3, 4, 5, 6}, {2, 3})) == "");
+  CHECK(difference(matrix({{1, 2, 3}, {4, 5, 6}}), tensor(std::vector<float>{1, 2, 3, 4, 5, 6}, {2, 3})) ==
+        "");
   CHECK(empty({3, 4}).shape() == Shape{3, 4});
   CHECK(empty({}).numel() == 1);
   CHECK(empty({2, 0, 3}).numel() == 0);
 }
 
 TEST_CASE("makers refuse what cannot be") {
-  CHECK_THAT(error_of([] { tensor(std::vector<double>{1, 2, 3}, {2, 2}); }),
+  CHECK_THAT(error_of([] {
+               tensor(std::vector<double>{1, 2, 3}, {2, 2});
+             }),
              ContainsSubstring("[tensor] shape (2, 2) holds 4 values, got 3"));
   CHECK_THAT(error_of([] { matrix({{1, 2}, {3}}); }), ContainsSubstring("[matrix]"));
   CHECK_THAT(error_of([] { empty({2, -1}); }), ContainsSubstring("must not be negative, got (2, -1)"));
-  CHECK_THAT(error_of([] { empty({int64_t{1} << 40, int64_t{1} << 40}); }), ContainsSubstring("too many elements"));
+  CHECK_THAT(error_of([] {
+               empty({int64_t{1} << 40, int64_t{1} << 40});
+             }),
+             ContainsSubstring("too many elements"));
   CHECK_THAT(error_of([] { arange(0, 1, -1); }), ContainsSubstring("[arange]"));
   CHECK_THAT(error_of([] { arange(0, 1, 0); }), ContainsSubstring("[arange]"));
   CHECK_THAT(error_of([] { Shape(std::vector<int64_t>(9, 1)); }), ContainsSubstring("9"));
@@ -63,7 +69,8 @@ TEST_CASE("item and at read single elements") {
   CHECK(x.mT().at({2, 0}) == 3);
   CHECK(full({1, 1}, 7, DType::int64).item() == 7);
   CHECK(tensor(std::vector<bool>{true}, {}).item() == 1);
-  CHECK_THAT(error_of([&] { x.item(); }), ContainsSubstring("needs a tensor of one element, got shape (2, 3)"));
+  CHECK_THAT(error_of([&] { x.item(); }),
+             ContainsSubstring("needs a tensor of one element, got shape (2, 3)"));
   CHECK_THAT(error_of([&] { x.at({0, 3}); }), ContainsSubstring("outside shape (2, 3)"));
   CHECK_THAT(error_of([&] { x.at({0}); }), ContainsSubstring("needs 2 indices"));
 }
@@ -73,7 +80,8 @@ TEST_CASE("data and to_vector insist on the dtype") {
   CHECK(x.data<float>()[3] == 4);
   CHECK(x.mT().to_vector<float>() == std::vector<float>{1, 3, 2, 4});
   CHECK(tensor(std::vector<bool>{true, false}, {2}).to_vector<bool>() == std::vector<bool>{true, false});
-  CHECK_THAT(error_of([&] { x.data<double>(); }), ContainsSubstring("the tensor holds float32, asked for float64"));
+  CHECK_THAT(error_of([&] { x.data<double>(); }),
+             ContainsSubstring("the tensor holds float32, asked for float64"));
   CHECK_THAT(error_of([&] { x.to_vector<int64_t>(); }), ContainsSubstring("asked for int64"));
 }
 
@@ -108,13 +116,15 @@ TEST_CASE("to converts as C++ does, bool by comparing with 0") {
 }
 
 TEST_CASE("only floating leaves can require gradients") {
-  CHECK_THAT(error_of([] { i64({1}).requires_grad_(); }), ContainsSubstring("needs floating values, got int64"));
+  CHECK_THAT(error_of([] { i64({1}).requires_grad_(); }),
+             ContainsSubstring("needs floating values, got int64"));
   const Tensor x = leaf({1, 2}, {2});
   CHECK(x.requires_grad());
   CHECK_FALSE(x.detach().requires_grad());
   Tensor y = x * 2.0;
   CHECK(y.requires_grad());
-  CHECK_THAT(error_of([&] { y.requires_grad_(false); }), ContainsSubstring("needs a leaf, got the result of mul"));
+  CHECK_THAT(error_of([&] { y.requires_grad_(false); }),
+             ContainsSubstring("needs a leaf, got the result of mul"));
   Tensor z = leaf({1}, {1});
   z.requires_grad_(false);
   CHECK_FALSE(z.requires_grad());
@@ -125,9 +135,11 @@ TEST_CASE("set_grad and zero_grad") {
   CHECK_FALSE(x.grad().defined());
   x.set_grad(f64({3, 4}));
   CHECK(difference(x.grad(), f64({3, 4})) == "");
-  CHECK_THAT(error_of([&] { x.set_grad(f64({3})); }), ContainsSubstring("needs float64 (2,), got float64 (1,)"));
+  CHECK_THAT(error_of([&] { x.set_grad(f64({3})); }),
+             ContainsSubstring("needs float64 (2,), got float64 (1,)"));
   CHECK_THAT(error_of([&] { x.set_grad(ones({2})); }), ContainsSubstring("got float32"));
   x.zero_grad();
   CHECK_FALSE(x.grad().defined());
-  CHECK_THAT(error_of([] { f64({1}).set_grad(f64({1})); }), ContainsSubstring("leaf that requires a gradient"));
+  CHECK_THAT(error_of([] { f64({1}).set_grad(f64({1})); }),
+             ContainsSubstring("leaf that requires a gradient"));
 }

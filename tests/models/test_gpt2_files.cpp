@@ -104,11 +104,11 @@ TEST_CASE("the files are those of transformers' GPT-2") {
   CHECK(nn::SafetensorsFile(saved.weights).header().metadata == nn::Metadata{{"format", "pt"}});
 
   json expected = json::parse(R"({
-    "model_type": "gpt2", "architectures": ["GPT2LMHeadModel"], "vocab_size": 11, "n_positions": 8, "n_ctx": 8,
-    "n_embd": 8, "n_layer": 2, "n_head": 2, "n_inner": null, "activation_function": "gelu_new",
-    "layer_norm_epsilon": 1e-5, "embd_pdrop": 0.25, "attn_pdrop": 0.25, "resid_pdrop": 0.25, "initializer_range": 0.02,
-    "scale_attn_weights": true, "tie_word_embeddings": true, "bos_token_id": null, "eos_token_id": null,
-    "torch_dtype": "float32"})");
+    "model_type": "gpt2", "architectures": ["GPT2LMHeadModel"], "vocab_size": 11, "n_positions": 8,
+    "n_ctx": 8, "n_embd": 8, "n_layer": 2, "n_head": 2, "n_inner": null,
+    "activation_function": "gelu_new", "layer_norm_epsilon": 1e-5, "embd_pdrop": 0.25,
+    "attn_pdrop": 0.25, "resid_pdrop": 0.25, "initializer_range": 0.02, "scale_attn_weights": true,
+    "tie_word_embeddings": true, "bos_token_id": null, "eos_token_id": null, "torch_dtype": "float32"})");
   if (!model.config().bias) expected["gradus_bias"] = false;
   CHECK(saved.read_config() == expected);
 }

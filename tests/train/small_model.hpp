@@ -35,9 +35,12 @@ struct SmallRun {
         tokenizer(data::Tokenizer::characters(small_text())),
         dataset(tokenizer.encode(small_text()), c.model.block_size, 0.1),
         model(sized(), init),
-        trainer(model, [this](int64_t batch, Generator& g) { return next(batch, g); }, config) {}
+        trainer(
+            model, [this](int64_t batch, Generator& g) { return next(batch, g); }, config) {}
 
-  data::Batch next(int64_t batch, Generator& g) const { return dataset.random_batch(data::Split::train, batch, g); }
+  data::Batch next(int64_t batch, Generator& g) const {
+    return dataset.random_batch(data::Split::train, batch, g);
+  }
   const models::GPTConfig& sized() {
     config.model.vocab_size = tokenizer.vocab_size();
     return config.model;

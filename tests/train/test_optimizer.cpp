@@ -33,7 +33,8 @@ void check_close(const std::vector<double>& got, const std::vector<double>& expe
 }
 
 /// Five steps at rate 0.1 / step against what PyTorch 1.13 gives, decay 0.1 on w and 0 on b.
-void check_steps(Optimizer& optimizer, Problem& problem, const std::vector<Values>& expected, double scale = 1) {
+void check_steps(Optimizer& optimizer, Problem& problem, const std::vector<Values>& expected,
+                 double scale = 1) {
   for (int k = 0; k < static_cast<int>(expected.size()); ++k) {
     problem.set_gradients(k, scale);
     optimizer.step(0.1 / (k + 1), 1 / scale);
@@ -76,7 +77,8 @@ TEST_CASE("SGD with momentum takes PyTorch's steps") {
   SGD optimizer(problem.parameters(), {.momentum = 0.9, .weight_decay = 0.1});
   check_steps(optimizer, problem,
               {{{0.48775, -0.941, 1.579, 0.24571875}, {0.09, -0.23}},
-               {{0.47589785611289065, -0.88991405947499991, 1.2822343115249999, 0.24119269540050733}, {0.0865, -0.1655}},
+               {{0.47589785611289065, -0.88991405947499991, 1.2822343115249999, 0.24119269540050733},
+                {0.0865, -0.1655}},
                {{0.46440389757962047, -0.84555003497425285, 1.0637648962514168, 0.23643923492817817},
                 {0.088633333333333342, -0.10576666666666665}},
                {{0.453232485278873, -0.80693381699545164, 0.89759173069635945, 0.23147432872749849},
@@ -151,7 +153,8 @@ TEST_CASE("a state that does not fit is refused whole") {
 
 TEST_CASE("optimizers refuse senseless options") {
   const Problem problem;
-  CHECK_THROWS_WITH(AdamW(problem.parameters(), {.beta1 = 1}), "[adamw] betas must be in [0, 1), got 1 and 0.999.");
+  CHECK_THROWS_WITH(AdamW(problem.parameters(), {.beta1 = 1}),
+                    "[adamw] betas must be in [0, 1), got 1 and 0.999.");
   CHECK_THROWS_AS(AdamW(problem.parameters(), {.beta2 = std::nan("")}), Error);
   CHECK_THROWS_AS(AdamW(problem.parameters(), {.eps = 0}), Error);
   CHECK_THROWS_AS(AdamW(problem.parameters(), {.weight_decay = -1}), Error);

@@ -3,9 +3,9 @@
 
 #include "catch.hpp"
 #include "gradus/autograd/error.hpp"
+#include "gradus/autograd/ops.hpp"
 #include "gradus/train/clip.hpp"
 #include "gradus/train/schedule.hpp"
-#include "gradus/autograd/ops.hpp"
 
 using namespace gradus;
 using namespace gradus::train;
@@ -28,7 +28,7 @@ TEST_CASE("the rate rises in equal steps and never is 0") {
 
 TEST_CASE("the rate falls along a cosine, a line, or not at all") {
   Schedule schedule = kSchedule;
-  CHECK(close(schedule(1050), 5.5e-4));  // Half of the way.
+  CHECK(close(schedule(1050), 5.5e-4));                                          // Half of the way.
   CHECK(close(schedule(575), 1e-4 + 9e-4 * (1 + std::numbers::sqrt2 / 2) / 2));  // A quarter.
   schedule.decay = Decay::linear;
   CHECK(close(schedule(1050), 5.5e-4));

@@ -23,7 +23,8 @@ TEST_CASE("training lowers the loss") {
     if (i == 0) first = report.loss;
     last = report.loss;
   }
-  CHECK(std::abs(first - std::log(static_cast<double>(run.tokenizer.vocab_size()))) < 0.2);  // Knows nothing yet.
+  CHECK(std::abs(first - std::log(static_cast<double>(run.tokenizer.vocab_size()))) <
+        0.2);  // Knows nothing yet.
   CHECK(last < 0.75 * first);
 }
 
@@ -41,7 +42,8 @@ TEST_CASE("accumulated micro-batches have the gradient of one big batch") {
   const auto parameters_one = one.model.parameters(), parameters_two = two.model.parameters();
   double largest = 0;
   for (size_t i = 0; i < parameters_one.size(); ++i) {
-    const auto a = parameters_one[i].grad().to_vector<float>(), b = parameters_two[i].grad().to_vector<float>();
+    const auto a = parameters_one[i].grad().to_vector<float>(),
+               b = parameters_two[i].grad().to_vector<float>();
     REQUIRE(a.size() == b.size());
     for (size_t j = 0; j < a.size(); ++j) {
       CHECK(std::abs(a[j] - b[j]) <= 1e-6 + 1e-5 * std::abs(a[j]));
@@ -107,8 +109,9 @@ TEST_CASE("a loss that is not finite stops the run before it spoils the paramete
   run.model.wpe.weight.copy_(full({1}, INFINITY));
   const std::vector<float> before = values_of(run.model);
   CHECK_THROWS_AS(run.trainer.step(), RunError);
-  CHECK_THROWS_WITH(run.trainer.step(), Catch::Matchers::ContainsSubstring("loss must stay finite, got ") &&
-                                            Catch::Matchers::ContainsSubstring("at step 2, learning rate 0.0015"));
+  CHECK_THROWS_WITH(run.trainer.step(),
+                    Catch::Matchers::ContainsSubstring("loss must stay finite, got ") &&
+                        Catch::Matchers::ContainsSubstring("at step 2, learning rate 0.0015"));
   CHECK(values_of(run.model) == before);
   CHECK(run.trainer.steps_done() == 1);
 }

@@ -33,7 +33,9 @@ class Parser {
     if (peek() == '\n') ++line_;
     return at_end() ? '\0' : text_[at_++];
   }
-  std::string shown() const { return at_end() || peek() == '\n' ? "the end of the line" : concat("'", peek(), "'"); }
+  std::string shown() const {
+    return at_end() || peek() == '\n' ? "the end of the line" : concat("'", peek(), "'");
+  }
 
   template <class... Got>
   [[noreturn]] void refuse(std::string_view wanted, const Got&... got) const {
@@ -60,7 +62,8 @@ class Parser {
   /// The characters of a bare key or a number.
   std::string parse_word(std::string_view wanted) {
     std::string word;
-    while (std::isalnum(static_cast<unsigned char>(peek())) || std::string_view("_-+.").find(peek()) != std::string_view::npos) {
+    while (std::isalnum(static_cast<unsigned char>(peek())) ||
+           std::string_view("_-+.").find(peek()) != std::string_view::npos) {
       if (at_end()) break;
       word += take();
     }
@@ -106,8 +109,8 @@ class Parser {
   std::string parse_value() {
     if (peek() == '"' || peek() == '\'') return parse_string();
     std::string word = parse_word("a value");
-    if (std::isalpha(static_cast<unsigned char>(word[0])) && word != "true" && word != "false" && word != "nan" &&
-        word != "inf")
+    if (std::isalpha(static_cast<unsigned char>(word[0])) && word != "true" && word != "false" &&
+        word != "nan" && word != "inf")
       refuse("strings in quotes", word);
     word.erase(std::remove(word.begin(), word.end(), '_'), word.end());  // 10_000 is TOML for 10000.
     return word;
@@ -159,8 +162,8 @@ void apply_config(const std::filesystem::path& file, CLI::App& verb) {
   for (const auto& [key, values, line] : parse_toml(nn::read_file(file), verb.get_name(), file.string())) {
     CLI::Option* option = find_option(verb, key);
     if (!option)
-      fail("config", file.string(), ":", line, ": must have flags of `", verb.get_name(), "` as keys, got '", key,
-           "'. Hint: ", verb.get_name(), " --help lists them.");
+      fail("config", file.string(), ":", line, ": must have flags of `", verb.get_name(), "` as keys, got '",
+           key, "'. Hint: ", verb.get_name(), " --help lists them.");
     if (option->count() > 0) continue;
     const bool takes_list = option->get_items_expected_max() > 1;
     if (values.empty() || (values.size() > 1 && !takes_list))
@@ -169,7 +172,8 @@ void apply_config(const std::filesystem::path& file, CLI::App& verb) {
       for (const std::string& value : values) option->add_result(value);
       option->run_callback();
     } catch (const CLI::ParseError& e) {
-      fail("config", file.string(), ":", line, ": ", key, " must have a value that --", key, " takes, got: ", e.what());
+      fail("config", file.string(), ":", line, ": ", key, " must have a value that --", key,
+           " takes, got: ", e.what());
     }
   }
 }

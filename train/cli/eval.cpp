@@ -55,7 +55,8 @@ int eval(const EvalFlags& flags, bool threads_given) {
     std::cout << "loss           " << decimals(loss, 4) << " nats a token\n"
               << "perplexity     " << decimals(std::exp(loss), 4) << "\n"
               << "bits per byte  " << decimals(bits_per_byte, 4) << "\n"
-              << "tokens         " << grouped(static_cast<int64_t>(predicted.size())) << " predicted" << std::endl;
+              << "tokens         " << grouped(static_cast<int64_t>(predicted.size())) << " predicted"
+              << std::endl;
   }
   if (!std::cout) throw RunError("[eval] the standard output must be writable, got an error.");
   return kDone;
@@ -66,15 +67,21 @@ int eval(const EvalFlags& flags, bool threads_given) {
 Verb add_eval(CLI::App& app, const std::string& program) {
   CLI::App* verb = app.add_subcommand("eval", "Loss, perplexity and bits per byte of a text");
   auto flags = std::make_shared<EvalFlags>();
-  verb->add_option("folder", flags->folder, "Run folder, or any with config.json, model.safetensors, vocab.json")
-      ->type_name("DIR")->required();
-  verb->add_option("--text", flags->text, "The text: these files, joined in order")->type_name("FILE")->required();
+  verb->add_option("folder", flags->folder,
+                   "Run folder, or any with config.json, model.safetensors, vocab.json")
+      ->type_name("DIR")
+      ->required();
+  verb->add_option("--text", flags->text, "The text: these files, joined in order")
+      ->type_name("FILE")
+      ->required();
   const CLI::Option* threads =
       verb->add_option("--threads", flags->threads, "Threads [one a core]")->type_name("N")->take_last();
   verb->add_flag("--json", flags->json, "One JSON object on the standard output");
-  verb->footer(concat("Every token but the first is predicted once, from the tokens before it in its window.\n\nExamples:\n  ",
-                      program, " eval out/kjv-nano --text psalms.txt\n  ", program,
-                      " eval out/kjv-nano --text psalms.txt --json"));
+  verb->footer(
+      concat("Every token but the first is predicted once, from the tokens before it in its "
+             "window.\n\nExamples:\n  ",
+             program, " eval out/kjv-nano --text psalms.txt\n  ", program,
+             " eval out/kjv-nano --text psalms.txt --json"));
   return {verb, [flags, threads] { return eval(*flags, threads->count() > 0); }};
 }
 

@@ -33,15 +33,15 @@ struct OpResult {
 
 void print(const OpResult& result, bool json) {
   if (json) {
-    const nlohmann::ordered_json line{{"op", result.op},           {"passed", result.message.empty()},
-                                      {"cases", result.cases},     {"checks", result.checks},
-                                      {"worst", result.worst},     {"seconds", result.seconds},
+    const nlohmann::ordered_json line{{"op", result.op},          {"passed", result.message.empty()},
+                                      {"cases", result.cases},    {"checks", result.checks},
+                                      {"worst", result.worst},    {"seconds", result.seconds},
                                       {"message", result.message}};
     std::cout << line.dump() << std::endl;
     return;
   }
-  std::cout << (result.message.empty() ? "ok    " : "FAIL  ") << std::left << std::setw(30) << result.op << std::right
-            << std::setw(6) << result.cases << std::setw(8) << result.checks << std::setw(12)
+  std::cout << (result.message.empty() ? "ok    " : "FAIL  ") << std::left << std::setw(30) << result.op
+            << std::right << std::setw(6) << result.cases << std::setw(8) << result.checks << std::setw(12)
             << concat(std::setprecision(2), std::scientific, result.worst) << std::setw(9)
             << decimals(result.seconds, 3) << std::endl;
   if (!result.message.empty()) std::cout << "      " << result.message << std::endl;
@@ -65,7 +65,8 @@ OpResult check(const std::string& op, const std::vector<GradcheckCase>& cases, c
 }
 
 int gradcheck(const GradcheckFlags& flags) {
-  if (flags.order != 1 && flags.order != 2) fail("gradcheck", "--order must be 1 or 2, got ", flags.order, ".");
+  if (flags.order != 1 && flags.order != 2)
+    fail("gradcheck", "--order must be 1 or 2, got ", flags.order, ".");
   if (flags.seed < 0) fail("gradcheck", "--seed must be a whole number of at least 0, got ", flags.seed, ".");
   if (flags.all && !flags.op.empty()) fail("gradcheck", "--op and --all must not come together, got both.");
 
@@ -75,11 +76,13 @@ int gradcheck(const GradcheckFlags& flags) {
     if ((flags.op.empty() || c.op == flags.op) && std::find(ops.begin(), ops.end(), c.op) == ops.end())
       ops.push_back(c.op);
   if (ops.empty())
-    fail("gradcheck", "--op must be the name of an op, got '", flags.op, "'. Hint: gradcheck --all lists them.");
+    fail("gradcheck", "--op must be the name of an op, got '", flags.op,
+         "'. Hint: gradcheck --all lists them.");
 
   if (!flags.json)
-    std::cout << "      " << std::left << std::setw(30) << "op" << std::right << std::setw(6) << "cases" << std::setw(8)
-              << "checks" << std::setw(12) << "worst" << std::setw(9) << "seconds" << std::endl;
+    std::cout << "      " << std::left << std::setw(30) << "op" << std::right << std::setw(6) << "cases"
+              << std::setw(8) << "checks" << std::setw(12) << "worst" << std::setw(9) << "seconds"
+              << std::endl;
   int64_t failed = 0, checks = 0;
   for (const std::string& op : ops) {
     const OpResult result = check(op, cases, flags);
@@ -89,7 +92,11 @@ int gradcheck(const GradcheckFlags& flags) {
   }
   const int64_t passed = static_cast<int64_t>(ops.size()) - failed;
   if (flags.json)
-    std::cout << nlohmann::ordered_json{{"event", "done"}, {"passed", passed}, {"failed", failed}, {"checks", checks}}.dump()
+    std::cout << nlohmann::ordered_json{{"event", "done"},
+                                        {"passed", passed},
+                                        {"failed", failed},
+                                        {"checks", checks}}
+                     .dump()
               << std::endl;
   else
     std::cout << passed << " ops passed, " << failed << " failed; " << grouped(checks)
@@ -105,12 +112,16 @@ Verb add_gradcheck(CLI::App& app, const std::string& program) {
   verb->add_option("--op", flags->op, "Only this op, e.g. softmax")->type_name("NAME")->take_last();
   verb->add_flag("--all", flags->all, "Every op; so it is without --op too");
   verb->add_option("--order", flags->order, "1: gradients; 2: also gradients of gradients")
-      ->type_name("N")->take_last()->capture_default_str();
+      ->type_name("N")
+      ->take_last()
+      ->capture_default_str();
   verb->add_option("--seed", flags->seed, "Decides the directions that are tried")
-      ->type_name("N")->take_last()->capture_default_str();
+      ->type_name("N")
+      ->take_last()
+      ->capture_default_str();
   verb->add_flag("--json", flags->json, "A JSON line for each op on the standard output");
-  verb->footer(concat("Exits with 3 if a gradient is wrong.\n\nExamples:\n  ", program, " gradcheck --all\n  ", program,
-                      " gradcheck --op softmax --order 2"));
+  verb->footer(concat("Exits with 3 if a gradient is wrong.\n\nExamples:\n  ", program,
+                      " gradcheck --all\n  ", program, " gradcheck --op softmax --order 2"));
   return {verb, [flags] { return gradcheck(*flags); }};
 }
 

@@ -1,5 +1,5 @@
-// Interrupt: turns the first SIGINT or SIGTERM into a question that the training loop asks between steps; a second one
-// ends the program at once. At most one at a time; not thread-safe.
+// Interrupt: turns the first SIGINT or SIGTERM into a question that the training loop asks between steps; a
+// second one ends the program at once. At most one at a time; not thread-safe.
 #pragma once
 
 namespace gradus::cli {

@@ -18,10 +18,11 @@ int complain(std::string message, int code) {
 }
 
 std::string footer(const std::string& program) {
-  return concat("Examples:\n  ", program, " train                   the King James text, a few minutes\n  ", program,
-                " train --text my.txt --out out/my\n  ", program, " sample out/my --prompt \"Once\"\n  ", program,
-                " train --help            the flags of a verb\n\nExit codes: 0 done, 1 the run failed, ",
-                "2 bad usage or input, 3 a check failed,\n130 or 143 stopped and saved on Ctrl-C or SIGTERM.");
+  return concat(
+      "Examples:\n  ", program, " train                   the King James text, a few minutes\n  ", program,
+      " train --text my.txt --out out/my\n  ", program, " sample out/my --prompt \"Once\"\n  ", program,
+      " train --help            the flags of a verb\n\nExit codes: 0 done, 1 the run failed, ",
+      "2 bad usage or input, 3 a check failed,\n130 or 143 stopped and saved on Ctrl-C or SIGTERM.");
 }
 
 int run(int argc, char** argv) {
@@ -33,7 +34,8 @@ int run(int argc, char** argv) {
   app.footer(footer(program));
 
   std::vector<Verb> verbs;
-  for (const auto add : {add_train, add_sample, add_eval, add_gradcheck, add_info}) verbs.push_back(add(app, program));
+  for (const auto add : {add_train, add_sample, add_eval, add_gradcheck, add_info})
+    verbs.push_back(add(app, program));
   try {
     app.parse(argc, argv);
     for (const Verb& verb : verbs)
@@ -41,7 +43,8 @@ int run(int argc, char** argv) {
     return kBadInput;
   } catch (const CLI::ParseError& e) {
     if (e.get_exit_code() == 0) return app.exit(e);
-    return complain(concat(e.what(), " Hint: ", program, " --help."), kBadInput);
+    const std::string what = e.what();
+    return complain(concat(what, what.ends_with('.') ? "" : ".", " Hint: ", program, " --help."), kBadInput);
   } catch (const RunError& e) {
     return complain(e.what(), kRunFailed);
   } catch (const Error& e) {

@@ -11,7 +11,9 @@ namespace {
 constexpr double kLiveSeconds = 0.1, kPlainSeconds = 10;
 
 /// One of twenty of the past goes; the first value stands for all before it.
-void update_mean(double& mean, double value, bool first) { mean = first ? value : 0.95 * mean + 0.05 * value; }
+void update_mean(double& mean, double value, bool first) {
+  mean = first ? value : 0.95 * mean + 0.05 * value;
+}
 
 void print_json(const std::string& line) {
   std::cout << line << '\n' << std::flush;
@@ -23,8 +25,12 @@ void print_json(const std::string& line) {
 Progress::Progress(ProgressOptions options)
     : options_(std::move(options)), terminal_(standard_error()), step_(options_.first_step) {}
 
-double Progress::seconds_since_start() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
-double Progress::seconds_since_shown() const { return std::chrono::duration<double>(Clock::now() - shown_).count(); }
+double Progress::seconds_since_start() const {
+  return std::chrono::duration<double>(Clock::now() - start_).count();
+}
+double Progress::seconds_since_shown() const {
+  return std::chrono::duration<double>(Clock::now() - shown_).count();
+}
 
 void Progress::on_step(const train::StepReport& report) {
   const bool first = step_ == options_.first_step;
@@ -49,11 +55,12 @@ bool Progress::should_stop() { return options_.should_stop && options_.should_st
 
 std::string Progress::numbers() const {
   const std::string total = grouped(options_.steps), done = grouped(step_);
-  const double left = seconds_since_start() / static_cast<double>(std::max<int64_t>(1, step_ - options_.first_step)) *
+  const double left = seconds_since_start() /
+                      static_cast<double>(std::max<int64_t>(1, step_ - options_.first_step)) *
                       static_cast<double>(options_.steps - step_);
-  return concat("step ", std::string(total.size() - std::min(total.size(), done.size()), ' '), done, "/", total,
-                "  loss ", decimals(loss_, 4), val_, "  ", short_number(1 / seconds_a_token_), " tokens/s  ",
-                duration(left), " left");
+  return concat("step ", std::string(total.size() - std::min(total.size(), done.size()), ' '), done, "/",
+                total, "  loss ", decimals(loss_, 4), val_, "  ", short_number(1 / seconds_a_token_),
+                " tokens/s  ", duration(left), " left");
 }
 
 void Progress::show(const std::string& note) {

@@ -1,5 +1,6 @@
-// Progress: shows a run while it trains. People read the standard error stream: one live line on a terminal, a plain line
-// now and then elsewhere. Machines read the standard output stream, if asked for: a JSON line for every event.
+// Progress: shows a run while it trains. People read the standard error stream: one live line on a terminal,
+// a plain line now and then elsewhere. Machines read the standard output stream, if asked for: a JSON line
+// for every event.
 #pragma once
 
 #include <chrono>
@@ -42,7 +43,7 @@ class Progress : public train::Observer {
   Terminal terminal_;
   Clock::time_point start_ = Clock::now(), shown_ = start_;
   int64_t step_ = 0;
-  double loss_ = 0;              // running mean
+  double loss_ = 0;             // running mean
   double seconds_a_token_ = 0;  // running mean
   std::string val_;
   bool line_is_up_ = false;

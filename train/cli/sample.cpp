@@ -59,16 +59,20 @@ Verb add_sample(CLI::App& app, const std::string& program) {
   const auto add = [&](const char* name, auto& value, const char* unit, const char* help) {
     return verb->add_option(name, value, help)->type_name(unit)->take_last();
   };
-  add("folder", flags->folder, "DIR", "Run folder, or any with config.json, model.safetensors, vocab.json")->required();
+  add("folder", flags->folder, "DIR", "Run folder, or any with config.json, model.safetensors, vocab.json")
+      ->required();
   add("--prompt", flags->prompt, "TEXT", "What the text begins with; - reads it from the standard input");
   add("--tokens", flags->options.max_new_tokens, "N", "Tokens to add")->capture_default_str();
-  add("--temperature", flags->options.temperature, "F", "Below 1 plays safe, above 1 dares")->capture_default_str();
-  add("--top-k", flags->options.top_k, "N", "Only the N likeliest tokens; 0 takes all")->capture_default_str();
+  add("--temperature", flags->options.temperature, "F", "Below 1 plays safe, above 1 dares")
+      ->capture_default_str();
+  add("--top-k", flags->options.top_k, "N", "Only the N likeliest tokens; 0 takes all")
+      ->capture_default_str();
   add("--top-p", flags->options.top_p, "P", "Only the likeliest that make up P")->capture_default_str();
   verb->add_flag("--greedy", flags->greedy, "Always the likeliest token; nothing is drawn");
   add("--count", flags->count, "N", "Texts to write")->capture_default_str();
   add("--seed", flags->seed, "N", "Decides what is drawn")->capture_default_str();
-  verb->footer(concat("Examples:\n  ", program, " sample out/kjv-nano --prompt \"In the beginning\" --tokens 200\n  echo 'And God' | ",
+  verb->footer(concat("Examples:\n  ", program,
+                      " sample out/kjv-nano --prompt \"In the beginning\" --tokens 200\n  echo 'And God' | ",
                       program, " sample out/kjv-nano --prompt - --top-p 0.9 --count 3 --seed 7"));
   return {verb, [flags] { return sample(*flags); }};
 }

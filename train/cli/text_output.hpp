@@ -20,8 +20,9 @@ class People {
   bool quiet_;
 };
 
-/// Writes prompt and continuation, each token as it comes. Without a prompt the model begins after a line end, or what
-/// its vocabulary has first. Throws Error for a prompt with characters that the vocabulary lacks.
+/// Writes prompt and continuation, each token as it comes. Without a prompt the model begins after a line
+/// end, or what its vocabulary has first. Throws Error for a prompt with characters that the vocabulary
+/// lacks.
 void write_sample(const models::GPT& model, const data::Tokenizer& tokenizer, const std::string& prompt,
                   const models::SampleOptions& options, Generator& generator, std::ostream& out);
 

@@ -65,13 +65,7 @@ class TrainVerb {
         people_(flags.quiet) {}
 
   int run() {
-    if (flags_.resume) {
-      config_ = flags_.resumed(folder_.load_config());
-      if (!folder_.has_last())
-        fail("train", "--resume needs a checkpoint, got none in ", folder_.path(), ". Hint: --overwrite starts anew.");
-    } else {
-      folder_.check_free(flags_.overwrite);
-    }
+    settle_folder();
     if (flags_.threads > 0) set_num_threads(static_cast<int>(flags_.threads));
 
     const Corpus corpus = load_text(config_);
@@ -80,62 +74,83 @@ class TrainVerb {
         flags_.resume ? folder_.load_tokenizer() : data::Tokenizer::make(config_.tokenizer, corpus.text);
     config_.model.vocab_size = tokenizer.vocab_size();
     config_.model.validate();
-    const data::TextDataset dataset(tokenizer.encode(corpus.text), config_.model.block_size, config_.val_fraction);
+    const data::TextDataset dataset(tokenizer.encode(corpus.text), config_.model.block_size,
+                                    config_.val_fraction);
     train::check_memory(models::training_memory(config_.model, config_.batch),
                         "lower --layers, --embd, --block or --batch.");
 
     const std::string sha256 = data::sha256(corpus.text);
-    train::Checkpoint checkpoint;
+    const train::Checkpoint checkpoint = flags_.resume ? load_checkpoint(sha256) : train::Checkpoint{};
+    models::GPT model = make_model();
+    const auto next_batch = [&](int64_t batch, Generator& stream) {
+      return dataset.random_batch(data::Split::train, batch, stream);
+    };
+    train::Trainer trainer(model, next_batch, config_);
     if (flags_.resume) {
-      checkpoint = folder_.load_last();
-      if (checkpoint.text_sha256 != sha256)
-        fail("train", "the text of a resumed run must not change, got another one from ", corpus.source, ".");
-      if (checkpoint.trainer.step > config_.steps)
-        fail("train", "--steps must be at least the ", checkpoint.trainer.step, " that are done, got ", config_.steps, ".");
+      trainer.restore(checkpoint.trainer);
+      folder_.save_config(config_);
+    } else {
+      folder_.create(config_, tokenizer);
     }
 
-    Generator init = Generator(static_cast<uint64_t>(config_.seed)).stream("init");
-    models::GPT model = flags_.resume ? folder_.load_last_model() : models::GPT(config_.model, init);
-    if (model.config() != config_.model)
-      fail("train", "last/config.json and train.json must describe one model, got two in ", folder_.path(), ".");
-    train::Trainer trainer(
-        model,
-        [&](int64_t batch, Generator& stream) {
-          return dataset.random_batch(data::Split::train, batch, stream);
-        },
-        config_);
-    if (flags_.resume) trainer.restore(checkpoint.trainer);
-
-    if (flags_.resume)
-      folder_.save_config(config_);
-    else
-      folder_.create(config_, tokenizer);
     introduce(corpus, dataset, model, trainer);
-
-    train::Run run{trainer,
-                   folder_,
-                   tokenizer,
-                   dataset.validation_batches(train::evaluation_batch(config_.model)),
-                   sha256,
-                   checkpoint.best_val_loss};
+    train::Run run{.trainer = trainer,
+                   .folder = folder_,
+                   .tokenizer = tokenizer,
+                   .validation = dataset.validation_batches(train::evaluation_batch(config_.model)),
+                   .text_sha256 = sha256,
+                   .best_val_loss = checkpoint.best_val_loss};
     return train(run, corpus);
   }
 
  private:
+  /// Refuses a folder that cannot be used, before anything is read; takes over the config of a resumed run.
+  void settle_folder() {
+    if (!flags_.resume) return folder_.check_free(flags_.overwrite);
+    config_ = flags_.resumed(folder_.load_config());
+    if (!folder_.has_last())
+      fail("train", "--resume needs a checkpoint, got none in ", folder_.path(),
+           ". Hint: --overwrite starts anew.");
+  }
+
+  train::Checkpoint load_checkpoint(const std::string& text_sha256) const {
+    train::Checkpoint checkpoint = folder_.load_last();
+    if (checkpoint.text_sha256 != text_sha256)
+      fail("train", "the text of a resumed run must not change, got another one than the run in ",
+           folder_.path(), " has.");
+    if (checkpoint.trainer.step > config_.steps)
+      fail("train", "--steps must be at least the ", checkpoint.trainer.step, " that are done, got ",
+           config_.steps, ".");
+    return checkpoint;
+  }
+
+  models::GPT make_model() const {
+    if (!flags_.resume) {
+      Generator init = Generator(static_cast<uint64_t>(config_.seed)).stream("init");
+      return models::GPT(config_.model, init);
+    }
+    models::GPT model = folder_.load_last_model();
+    if (model.config() != config_.model)
+      fail("train", "last/config.json and train.json must describe one model, got two in ", folder_.path(),
+           ".");
+    return model;
+  }
+
   void introduce(const Corpus& corpus, const data::TextDataset& dataset, const models::GPT& model,
                  const train::Trainer& trainer) {
     if (!corpus.warning.empty()) people_.line("note: " + corpus.warning);
-    people_.line(concat("text    ", corpus.source, ": ", grouped(static_cast<int64_t>(corpus.text.size())), " bytes, ",
-                        config_.model.vocab_size, " different ", config_.tokenizer, "s"));
+    people_.line(concat("text    ", corpus.source, ": ", grouped(static_cast<int64_t>(corpus.text.size())),
+                        " bytes, ", config_.model.vocab_size, " different ", config_.tokenizer, "s"));
     people_.line(concat("split   ", grouped(static_cast<int64_t>(dataset.tokens(data::Split::train).size())),
                         " tokens to train on, ",
-                        grouped(static_cast<int64_t>(dataset.tokens(data::Split::validation).size())), " to validate on"));
-    people_.line(concat("model   ", config_.preset, ": ", config_.model.n_layer, " layers, ", config_.model.n_head,
-                        " heads, ", config_.model.n_embd, " wide, block ", config_.model.block_size, "; ",
-                        grouped(model.num_parameters()), " parameters"));
-    people_.line(concat("run     ", folder_.path().string(), ", ", num_threads(), " thread",
-                        num_threads() == 1 ? "" : "s",
-                        trainer.steps_done() > 0 ? concat(", going on after step ", trainer.steps_done()) : ""));
+                        grouped(static_cast<int64_t>(dataset.tokens(data::Split::validation).size())),
+                        " to validate on"));
+    people_.line(concat("model   ", config_.preset, ": ", config_.model.n_layer, " layers, ",
+                        config_.model.n_head, " heads, ", config_.model.n_embd, " wide, block ",
+                        config_.model.block_size, "; ", grouped(model.num_parameters()), " parameters"));
+    people_.line(concat(
+        "run     ", folder_.path().string(), ", ", num_threads(), " thread", num_threads() == 1 ? "" : "s",
+        trainer.steps_done() > 0 ? concat(", going on after step ", trainer.steps_done()) : ""));
   }
 
   int train(train::Run& run, const Corpus& corpus) {
@@ -157,8 +172,8 @@ class TrainVerb {
     if (flags_.json) std::cout << train::to_json(report, folder_.path()) << std::endl;
     if (!std::cout) throw RunError("[train] the standard output must be writable, got an error.");
     if (report.finished) return kDone;
-    people_.line(concat("stopped after step ", report.steps, " and saved; go on with: ", program_, " train --out ",
-                        folder_.path().string(), " --resume"));
+    people_.line(concat("stopped after step ", report.steps, " and saved; go on with: ", program_,
+                        " train --out ", folder_.path().string(), " --resume"));
     return signal == 0 ? kDone : 128 + signal;
   }
 
@@ -167,14 +182,15 @@ class TrainVerb {
     people_.line(concat("\ndone    ", grouped(report.steps), " steps, ", duration(report.seconds), ", ",
                         short_number(report.tokens_per_s), " tokens/s"));
     if (report.val_loss)
-      people_.line(concat("loss    ", decimals(*report.val_loss, 4), " nats a token on the validation text",
-                          corpus.entropy ? concat("; the best possible is ", decimals(*corpus.entropy, 4)) : ""));
+      people_.line(
+          concat("loss    ", decimals(*report.val_loss, 4), " nats a token on the validation text",
+                 corpus.entropy ? concat("; the best possible is ", decimals(*corpus.entropy, 4)) : ""));
     show_sample();
     const std::string out = folder_.path().string();
     people_.line(concat("\nmodel   ", out, "/model.safetensors (the best), with config.json and vocab.json\n",
-                        "log     ", out, "/metrics.jsonl, a line a step\n",
-                        "state   ", out, "/last, to go on from with --resume\n",
-                        "more    ", program_, " sample ", out, " --prompt \"The \""));
+                        "log     ", out, "/metrics.jsonl, a line a step\n", "state   ", out,
+                        "/last, to go on from with --resume\n", "more    ", program_, " sample ", out,
+                        " --prompt \"The \""));
   }
 
   /// Some text of the best model; on the standard output unless that is for machines.

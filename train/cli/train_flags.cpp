@@ -39,10 +39,12 @@ std::string printed(const T& value) {
 }  // namespace
 
 void TrainFlags::add_to(CLI::App& verb) {
-  constexpr const char *kText = "Text", *kModel = "Model", *kLearning = "Learning", *kRun = "Run", *kOutput = "Output";
+  constexpr const char *kText = "Text", *kModel = "Model", *kLearning = "Learning", *kRun = "Run",
+                       *kOutput = "Output";
   auto& c = config;
   add(verb, kText, "--text", c.text, "FILE", "Train on these files, joined in order");
-  add_choice(verb, kText, "--corpus", c.corpus, "Or on kjv (the King James text) or stories [kjv if it can be had]");
+  add_choice(verb, kText, "--corpus", c.corpus,
+             "Or on kjv (the King James text) or stories [kjv if it can be had]");
   add_choice(verb, kText, "--tokenizer", c.tokenizer, "char or byte");
   add(verb, kText, "--val-fraction", c.val_fraction, "F", "Part of the text, at its end, to validate on");
 
@@ -68,16 +70,26 @@ void TrainFlags::add_to(CLI::App& verb) {
 
   add(verb, kRun, "--eval-every", c.eval_every, "STEPS", "Steps between evaluations");
   add(verb, kRun, "--save-every", c.save_every, "STEPS", "Steps between checkpoints");
-  verb.add_option("--out", out, "Run folder [out/<text>-<preset>]")->group(kRun)->type_name("DIR")->take_last();
+  verb.add_option("--out", out, "Run folder [out/<text>-<preset>]")
+      ->group(kRun)
+      ->type_name("DIR")
+      ->take_last();
   add_switch(verb, kRun, "--resume", resume, "Go on with the run in that folder");
-  add_switch(verb, kRun, "--overwrite", overwrite, "Start anew in that folder; what the run there left is lost");
+  add_switch(verb, kRun, "--overwrite", overwrite,
+             "Start anew in that folder; what the run there left is lost");
   verb.add_option("--stop-after", stop_after, "Save and stop after this many steps; --resume goes on")
-      ->group(kRun)->type_name("N")->take_last();
+      ->group(kRun)
+      ->type_name("N")
+      ->take_last();
   add(verb, kRun, "--seed", c.seed, "N", "Decides all that is drawn");
   verb.add_option("--threads", threads, "Threads; results do not depend on them [one a core]")
-      ->group(kRun)->type_name("N")->take_last();
+      ->group(kRun)
+      ->type_name("N")
+      ->take_last();
   verb.add_option("--config", config_file, "TOML file with flags as keys; the command line wins")
-      ->group(kRun)->type_name("FILE")->take_last();
+      ->group(kRun)
+      ->type_name("FILE")
+      ->take_last();
 
   add_switch(verb, kOutput, "--json", json, "A JSON line for each event on the standard output");
   add_switch(verb, kOutput, "--quiet", quiet, "Nothing for people but errors");
@@ -113,8 +125,8 @@ train::TrainConfig TrainFlags::resumed(const train::TrainConfig& saved) const {
   train::for_each_field([&](const std::string& flag, auto field) {
     if (!given_.contains(flag) || field(config) == field(saved)) return;
     if (!may_change.contains(flag))
-      fail("train", "--", flag, " of a resumed run must stay ", printed(field(saved)), ", got ", printed(field(config)),
-           ". Hint: leave it out, or start anew with another --out.");
+      fail("train", "--", flag, " of a resumed run must stay ", printed(field(saved)), ", got ",
+           printed(field(config)), ". Hint: leave it out, or start anew with another --out.");
     field(result) = field(config);
   });
   result.validate();

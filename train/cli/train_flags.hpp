@@ -1,5 +1,5 @@
-// The flags of `gradus train`: their names, help and grouping, and how they combine with presets, config files and the
-// flags of a run that is resumed.
+// The flags of `gradus train`: their names, help and grouping, and how they combine with presets, config
+// files and the flags of a run that is resumed.
 #pragma once
 
 #include <cstdint>
@@ -23,11 +23,11 @@ struct TrainFlags {
 
   /// Adds the flags, bound to the members. Must stay where it is until they are parsed.
   void add_to(CLI::App& verb);
-  /// After parsing: reads the config file, then puts the preset's values wherever no flag was given. Throws Error for
-  /// values out of range.
+  /// After parsing: reads the config file, then puts the preset's values wherever no flag was given. Throws
+  /// Error for values out of range.
   void settle(CLI::App& verb);
-  /// The config of a run that goes on: the saved one, with the flags that may change. Throws Error, naming it, for a flag
-  /// that was given another value than the run has.
+  /// The config of a run that goes on: the saved one, with the flags that may change. Throws Error, naming
+  /// it, for a flag that was given another value than the run has.
   train::TrainConfig resumed(const train::TrainConfig& saved) const;
 
  private:

@@ -1,4 +1,5 @@
-// The verbs of the program, one a file: each adds its flags to the command line and says what to do once they are parsed.
+// The verbs of the program, one a file: each adds its flags to the command line and says what to do once they
+// are parsed.
 #pragma once
 
 #include <functional>
@@ -14,8 +15,9 @@ namespace gradus::cli {
 enum Exit { kDone = 0, kRunFailed = 1, kBadInput = 2, kCheckFailed = 3 };
 
 struct Verb {
-  CLI::App* app;                ///< owned by the program's
-  std::function<int()> action;  ///< returns the exit code; throws Error for bad input, RunError for a failed run
+  CLI::App* app;  ///< owned by the program's
+  std::function<int()>
+      action;  ///< returns the exit code; throws Error for bad input, RunError for a failed run
 };
 
 // `program` is how the user calls it, for hints that can be typed as they are.

@@ -50,6 +50,13 @@ inline Vector<float> fused(Vector<float> a, Vector<float> b, Vector<float> c) { 
 inline Vector<double> fused(Vector<double> a, Vector<double> b, Vector<double> c) { return a * b + c; }
 #endif
 
+/// The same value in all lanes; subtracting 0 is free, since it changes nothing, while adding it would turn
+/// -0 into 0.
+template <class T>
+Vector<T> broadcast(T value) {
+  return value - Vector<T>{};
+}
+
 template <class T>
 Vector<T> load(const T* from) {
   Vector<T> vector;
@@ -118,24 +125,26 @@ struct Panel {
 };
 
 template <int rows, int vectors, class T>
-void tile(const Panel<T>& o, int64_t column) {
+void tile(Panel<T> o, int64_t column) {
   Vector<T> sum[rows][vectors];
   for (int i = 0; i < rows; ++i)
     for (int j = 0; j < vectors; ++j) sum[i][j] = Vector<T>{};
   const T* b = o.b + column;
+  T* c = o.c + column;
   for (int64_t l = 0; l < o.k; ++l) {
     Vector<T> line[vectors];
     for (int j = 0; j < vectors; ++j) line[j] = load(b + l * o.b_row + j * kLanes<T>);
     for (int i = 0; i < rows; ++i) {
-      const Vector<T> broadcast = Vector<T>{} + o.a[i * o.a_row + l * o.a_k];
-      for (int j = 0; j < vectors; ++j) sum[i][j] = fused(broadcast, line[j], sum[i][j]);
+      const Vector<T> value = broadcast(o.a[i * o.a_row + l * o.a_k]);
+      for (int j = 0; j < vectors; ++j) sum[i][j] = fused(value, line[j], sum[i][j]);
     }
   }
+  if (o.add) {
+    for (int i = 0; i < rows; ++i)
+      for (int j = 0; j < vectors; ++j) sum[i][j] += load(c + i * o.c_row + j * kLanes<T>);
+  }
   for (int i = 0; i < rows; ++i)
-    for (int j = 0; j < vectors; ++j) {
-      T* c = o.c + i * o.c_row + column + j * kLanes<T>;
-      store(c, o.add ? load(c) + sum[i][j] : sum[i][j]);
-    }
+    for (int j = 0; j < vectors; ++j) store(c + i * o.c_row + j * kLanes<T>, sum[i][j]);
 }
 
 /// The last columns, fewer than a vector has lanes.
@@ -145,7 +154,7 @@ void narrow_tile(const Panel<T>& o, int64_t column, int64_t count) {
   for (int i = 0; i < rows; ++i) sum[i] = Vector<T>{};
   for (int64_t l = 0; l < o.k; ++l) {
     const Vector<T> line = load_part(o.b + l * o.b_row + column, count);
-    for (int i = 0; i < rows; ++i) sum[i] = fused(Vector<T>{} + o.a[i * o.a_row + l * o.a_k], line, sum[i]);
+    for (int i = 0; i < rows; ++i) sum[i] = fused(broadcast(o.a[i * o.a_row + l * o.a_k]), line, sum[i]);
   }
   for (int i = 0; i < rows; ++i) {
     T* c = o.c + i * o.c_row + column;
@@ -177,8 +186,8 @@ void multiply(int64_t rows, int64_t n, int64_t k, const T* a, int64_t a_row, int
   choose_panel<kTileRows>(rows, Panel<T>{k, a, a_row, a_k, b, b_row, add, c, c_row}, n);
 }
 
-// Rows of scores are worked on in whole vectors, their margin included: a causal row has any length, and the
-// remainder loops would take as long as the row.
+// Rows of scores are worked on in whole vectors, into their margin: a causal row has any length, and a
+// remainder loop would take as long as the row.
 constexpr int64_t kRowStep = 16;
 
 inline int64_t whole_vectors(int64_t n) { return (n + kRowStep - 1) / kRowStep * kRowStep; }
@@ -188,25 +197,31 @@ void zero_margin(int64_t n, T* row) {
   for (int64_t i = n; i < n + kAttentionMargin; ++i) row[i] = 0;
 }
 
+/// The first `count` lanes of x, and in the others `rest`.
+template <class T>
+Vector<T> first_lanes(int64_t count, Vector<T> x, Vector<T> rest) {
+  Vector<T> lane;
+  for (int i = 0; i < kLanes<T>; ++i) lane[i] = static_cast<T>(i);
+  return lane < static_cast<T>(count) ? x : rest;
+}
+
 template <class T>
 T attention_exponentials(int64_t n, T* s, T scale, T* max) {
-  const int64_t end = whole_vectors(n);
-  for (int64_t i = n; i < end; ++i) s[i] = s[0];
-  Vector<T> largest = Vector<T>{} + *max;
-  for (int64_t i = 0; i < end; i += kLanes<T>) {
-    const Vector<T> x = load(s + i) * scale;
+  Vector<T> largest = broadcast(*max);
+  for (int64_t i = 0; i < n; i += kLanes<T>) {
+    const Vector<T> x = first_lanes<T>(n - i, load(s + i) * scale, largest);
     largest = x > largest ? x : largest;
   }
   for (int lane = 0; lane < kLanes<T>; ++lane) *max = largest[lane] > *max ? largest[lane] : *max;
   // -inf - -inf is NaN, where exp should give 0.
   const T base = *max == -__builtin_huge_val() ? T{0} : *max;
-  largest == -__builtin_huge_val() ? T{0} : largest;  // -inf - -inf is NaN, where exp should give 0
 #pragma omp simd
-  for (int64_t i = 0; i < end; ++i) s[i] = exp_(s[i] * scale - base);
+  for (int64_t i = 0; i < whole_vectors(n); ++i) s[i] = exp_(s[i] * scale - base);
+  Vector<T> sums = {};
+  for (int64_t i = 0; i < n; i += kLanes<T>) sums += first_lanes<T>(n - i, load(s + i), Vector<T>{});
   zero_margin(n, s);
   T sum = 0;
-#pragma omp simd reduction(+ : sum)
-  for (int64_t i = 0; i < end; ++i) sum += s[i];
+  for (int lane = 0; lane < kLanes<T>; ++lane) sum += sums[lane];
   return sum;
 }
 

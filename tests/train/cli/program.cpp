@@ -57,7 +57,8 @@ Outcome run_program(const std::vector<std::string>& arguments, const Input& inpu
   ::close(out[0]);
   int status = 0;
   ::waitpid(process, &status, 0);
-  if (!WIFEXITED(status)) throw std::runtime_error("gradus was killed by signal " + std::to_string(WTERMSIG(status)));
+  if (!WIFEXITED(status))
+    throw std::runtime_error("gradus was killed by signal " + std::to_string(WTERMSIG(status)));
   outcome.code = WEXITSTATUS(status);
   outcome.err = read(err);
   return outcome;
@@ -94,7 +95,8 @@ std::vector<std::string> lines_of(const std::string& text) {
 std::vector<std::pair<std::string, std::string>> contents(const fs::path& folder) {
   std::vector<std::pair<std::string, std::string>> files;
   for (const auto& entry : fs::recursive_directory_iterator(folder))
-    if (entry.is_regular_file()) files.emplace_back(fs::relative(entry.path(), folder).string(), read(entry.path()));
+    if (entry.is_regular_file())
+      files.emplace_back(fs::relative(entry.path(), folder).string(), read(entry.path()));
   std::sort(files.begin(), files.end());
   return files;
 }

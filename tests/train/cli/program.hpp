@@ -20,7 +20,8 @@ struct Input {
   std::function<void(const std::string& line, int process)> on_line = {};
 };
 
-/// Runs `gradus` with the arguments. Throws if it cannot be started or is killed by a signal it did not catch.
+/// Runs `gradus` with the arguments. Throws if it cannot be started or is killed by a signal it did not
+/// catch.
 Outcome run_program(const std::vector<std::string>& arguments, const Input& input = {});
 
 /// A folder that goes when the test does.

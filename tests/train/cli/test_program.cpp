@@ -21,7 +21,8 @@ struct Trained {
   Outcome outcome;
 
   explicit Trained(std::vector<std::string> more = {}) {
-    more.insert(more.begin(), {"train", "--text", text, "--preset", "tiny", "--steps", "12", "--eval-every", "5", "--out", out});
+    more.insert(more.begin(), {"train", "--text", text, "--preset", "tiny", "--steps", "12", "--eval-every",
+                               "5", "--out", out});
     outcome = run_program(more);
     INFO(outcome.err);
     REQUIRE(outcome.code == 0);
@@ -39,7 +40,8 @@ TEST_CASE("train --json prints an object for every event, and nothing else") {
     const json event = json::parse(line);
     if (event.at("event") == "step") {
       CHECK(event.at("step") == ++steps);
-      for (const char* key : {"loss", "lr", "grad_norm", "tokens_per_s"}) CHECK(event.at(key).get<double>() > 0);
+      for (const char* key : {"loss", "lr", "grad_norm", "tokens_per_s"})
+        CHECK(event.at(key).get<double>() > 0);
       CHECK(event.size() == 6);
     } else if (event.at("event") == "eval") {
       CHECK(event.at("step") == std::vector<int64_t>{5, 10, 12}.at(static_cast<size_t>(evals++)));
@@ -79,9 +81,9 @@ TEST_CASE("without a terminal there are no live lines, and a sample ends the run
 
 TEST_CASE("a run folder is complete and can be read back") {
   const Trained run({"--no-bias", "--tokenizer", "byte"});
-  for (const char* file : {"config.json", "model.safetensors", "vocab.json", "train.json", "metrics.jsonl",
-                           "last/config.json", "last/model.safetensors", "last/vocab.json",
-                           "last/optimizer.safetensors", "last/trainer.json"})
+  for (const char* file :
+       {"config.json", "model.safetensors", "vocab.json", "train.json", "metrics.jsonl", "last/config.json",
+        "last/model.safetensors", "last/vocab.json", "last/optimizer.safetensors", "last/trainer.json"})
     CHECK(std::filesystem::is_regular_file(run.out + "/" + file));
   CHECK(contents(run.out).size() == 10);
 
@@ -101,6 +103,19 @@ TEST_CASE("without a validation split the newest model is kept") {
   CHECK(read(run.out + "/model.safetensors") == read(run.out + "/last/model.safetensors"));
 }
 
+TEST_CASE("a run whose loss is not finite says why, and its last checkpoint stays") {
+  const Scratch scratch;
+  const std::string out = scratch.path("run");
+  const Outcome outcome = run_program(
+      {"train", "--text", scratch.file("text.txt", gradus::train::small_text()), "--preset", "tiny", "--lr",
+       "1e30", "--clip", "0", "--warmup", "0", "--save-every", "1", "--quiet", "--out", out});
+  CHECK(outcome.code == 1);
+  REQUIRE(lines_of(outcome.err).size() == 1);
+  CHECK_THAT(outcome.err, ContainsSubstring("loss must stay finite, got ") &&
+                              ContainsSubstring("at step 2") && ContainsSubstring("Hint: lower --lr"));
+  CHECK(gradus::train::RunFolder(out).load_last().trainer.step == 1);
+}
+
 TEST_CASE("a run without --out twice says what to do") {
   const Scratch scratch;
   const std::string text = scratch.file("poem.txt", gradus::train::small_text());
@@ -113,17 +128,20 @@ TEST_CASE("a run without --out twice says what to do") {
   CHECK(first.code == 0);
   CHECK(made);
   CHECK(second.code == 2);
-  CHECK_THAT(second.err, ContainsSubstring("out/poem-tiny") && ContainsSubstring("--resume") && ContainsSubstring("--overwrite"));
+  CHECK_THAT(second.err, ContainsSubstring("out/poem-tiny") && ContainsSubstring("--resume") &&
+                             ContainsSubstring("--overwrite"));
 }
 
 TEST_CASE("a config file stands for flags, the command line wins over it, and both over the preset") {
   const Scratch scratch;
   const std::string text = scratch.file("a b#c.txt", gradus::train::small_text());
-  const std::string toml = scratch.file("run.toml", "# Mine.\n[train]\ntext = [\"" + text +
-                                                        "\"]  # with a hash in its name\nsteps = 1_0\nlr = 2e-3\n"
-                                                        "bias = false\ndecay = 'linear'\npreset = \"tiny\"\nquiet = true\n");
+  const std::string toml =
+      scratch.file("run.toml", "# Mine.\n[train]\ntext = [\"" + text +
+                                   "\"]  # with a hash in its name\nsteps = 1_0\nlr = 2e-3\n"
+                                   "bias = false\ndecay = 'linear'\npreset = \"tiny\"\nquiet = true\n");
   const std::string out = scratch.path("run");
-  const Outcome outcome = run_program({"train", "--config", toml, "--out", out, "--steps", "3", "--steps", "2"});
+  const Outcome outcome =
+      run_program({"train", "--config", toml, "--out", out, "--steps", "3", "--steps", "2"});
   INFO(outcome.err);
   REQUIRE(outcome.code == 0);
   CHECK(outcome.err.empty());
@@ -211,8 +229,9 @@ TEST_CASE("help shows groups, defaults and examples in at most 100 columns") {
     }
   }
   const std::string help = run_program({"train", "--help"}).out;
-  for (const char* text : {"Text:", "Model:", "Learning:", "Run:", "Output:", "--steps N=2000", "--lr RATE=0.001",
-                           "--min-lr RATE=0.0001", "--beta2 F=0.99", "--batch N=12", "--seed N=1337", "--decay", "cosine"})
+  for (const char* text :
+       {"Text:", "Model:", "Learning:", "Run:", "Output:", "--steps N=2000", "--lr RATE=0.001",
+        "--min-lr RATE=0.0001", "--beta2 F=0.99", "--batch N=12", "--seed N=1337", "--decay", "cosine"})
     CHECK_THAT(help, ContainsSubstring(text));
   CHECK_THAT(run_program({"--version"}).out, ContainsSubstring("gradus 0."));
 }

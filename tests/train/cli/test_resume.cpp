@@ -1,5 +1,7 @@
 #include <signal.h>
 
+#include <fstream>
+
 #include "../small_model.hpp"
 #include "catch.hpp"
 #include "program.hpp"
@@ -9,12 +11,32 @@ using namespace gradus::cli;
 namespace {
 
 /// Twenty steps with dropout, evaluated at steps 5, 10, 15 and 20.
-std::vector<std::string> train(const Scratch& scratch, const std::string& out, std::vector<std::string> more = {}) {
+std::vector<std::string> train(const Scratch& scratch, const std::string& out,
+                               std::vector<std::string> more = {}) {
   const std::string text = scratch.file("text.txt", gradus::train::small_text());
-  std::vector<std::string> arguments{"train",     "--text", text,          "--preset",     "tiny",   "--block", "8",
-                                     "--steps",   "20",     "--dropout",   "0.1",          "--seed", "3",       "--warmup",
-                                     "3",         "--eval-every", "5",     "--save-every", "6",      "--json",  "--quiet",
-                                     "--out",     scratch.path(out)};
+  std::vector<std::string> arguments{"train",
+                                     "--text",
+                                     text,
+                                     "--preset",
+                                     "tiny",
+                                     "--block",
+                                     "8",
+                                     "--steps",
+                                     "20",
+                                     "--dropout",
+                                     "0.1",
+                                     "--seed",
+                                     "3",
+                                     "--warmup",
+                                     "3",
+                                     "--eval-every",
+                                     "5",
+                                     "--save-every",
+                                     "6",
+                                     "--json",
+                                     "--quiet",
+                                     "--out",
+                                     scratch.path(out)};
   arguments.insert(arguments.end(), more.begin(), more.end());
   return arguments;
 }
@@ -58,12 +80,12 @@ TEST_CASE("a run that was stopped and resumed ends with the bits of one in one g
     };
     const Outcome interrupted = run_program(train(scratch, "parts"), {.on_line = kill_at("2", SIGINT)});
     REQUIRE(interrupted.code == 130);
-    const Outcome terminated =
-        run_program({"train", "--out", scratch.path("parts"), "--resume", "--json"}, {.on_line = kill_at("12", SIGTERM)});
+    const Outcome terminated = run_program({"train", "--out", scratch.path("parts"), "--resume", "--json"},
+                                           {.on_line = kill_at("12", SIGTERM)});
     REQUIRE(terminated.code == 143);
-    CHECK(lines_of(terminated.err).back() ==
-          "stopped after step " + std::to_string(12) + " and saved; go on with: gradus train --out " +
-              scratch.path("parts") + " --resume");
+    CHECK(lines_of(terminated.err).back() == "stopped after step " + std::to_string(12) +
+                                                 " and saved; go on with: gradus train --out " +
+                                                 scratch.path("parts") + " --resume");
     REQUIRE(run_program({"train", "--out", scratch.path("parts"), "--resume", "--quiet"}).code == 0);
     check_same_run(scratch, "whole", "parts");
   }
@@ -100,7 +122,8 @@ TEST_CASE("neither threads nor the times of evaluating and saving change what is
   check_same_run(scratch, "one", "two");
 
   REQUIRE(run_program(train(scratch, "other", {"--eval-every", "3", "--save-every", "4"})).code == 0);
-  CHECK(read(scratch.path("one/last/model.safetensors")) == read(scratch.path("other/last/model.safetensors")));
+  CHECK(read(scratch.path("one/last/model.safetensors")) ==
+        read(scratch.path("other/last/model.safetensors")));
 }
 
 TEST_CASE("a resumed run keeps its flags, and says so where it must") {
@@ -116,10 +139,13 @@ TEST_CASE("a resumed run keeps its flags, and says so where it must") {
     return outcome.err;
   };
   using Catch::Matchers::ContainsSubstring;
-  CHECK_THAT(resume({"--dropout", "0.2"}), ContainsSubstring("--dropout of a resumed run must stay 0.1, got 0.2."));
-  CHECK_THAT(resume({"--preset", "nano"}), ContainsSubstring("--preset of a resumed run must stay tiny, got nano."));
+  CHECK_THAT(resume({"--dropout", "0.2"}),
+             ContainsSubstring("--dropout of a resumed run must stay 0.1, got 0.2."));
+  CHECK_THAT(resume({"--preset", "nano"}),
+             ContainsSubstring("--preset of a resumed run must stay tiny, got nano."));
   CHECK_THAT(resume({"--no-bias"}), ContainsSubstring("--bias of a resumed run must stay true, got false."));
-  CHECK_THAT(resume({"--steps", "1"}), ContainsSubstring("--steps must be at least the 2 that are done, got 1."));
+  CHECK_THAT(resume({"--steps", "1"}),
+             ContainsSubstring("--steps must be at least the 2 that are done, got 1."));
   CHECK_THAT(resume({"--overwrite"}), ContainsSubstring("--resume and --overwrite must not come together"));
   scratch.file("text.txt", gradus::train::small_text() + "more");
   CHECK_THAT(resume({}), ContainsSubstring("the text of a resumed run must not change"));
