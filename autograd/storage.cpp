@@ -20,7 +20,7 @@ constexpr int64_t kHugePage = int64_t{2} << 20;
 int size_class(int64_t bytes) {
   const auto units = static_cast<uint64_t>((bytes + kAlignment / 4 - 1) / (kAlignment / 4));
   if (units <= 4) return 0;
-  const int octave = std::bit_width(units - 1) - 3;
+  const int octave = static_cast<int>(std::bit_width(units - 1)) - 3;
   return 4 * octave + static_cast<int>(((units - 1) >> octave) - 3);
 }
 

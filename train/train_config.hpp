@@ -40,8 +40,8 @@ struct TrainConfig {
   int64_t seed = 1337;
 
   // Looking and saving; neither changes what is learnt.
-  int64_t eval_every = 250;  ///< steps
-  int64_t save_every = 250;  ///< steps
+  int64_t eval_every = 500;  ///< steps
+  int64_t save_every = 500;  ///< steps
 
   /// Throws Error that names the first field that is wrong, what must hold and what came. vocab_size may
   /// still be 0.

@@ -42,10 +42,10 @@ double sum_of_squares(int64_t n, const T* x) {
   return total;
 }
 
-template void adamw(int64_t, float*, float*, float*, const float*, double, double, double, double, double, int64_t,
-                    double);
-template void adamw(int64_t, double*, double*, double*, const double*, double, double, double, double, double, int64_t,
-                    double);
+template void adamw(int64_t, float*, float*, float*, const float*, double, double, double, double, double,
+                    int64_t, double);
+template void adamw(int64_t, double*, double*, double*, const double*, double, double, double, double, double,
+                    int64_t, double);
 template double sum_of_squares(int64_t, const float*);
 template double sum_of_squares(int64_t, const double*);
 

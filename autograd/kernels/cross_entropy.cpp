@@ -10,8 +10,9 @@ void cross_entropy(int64_t rows, int64_t classes, T* losses, T* lse, const T* x,
                    int64_t ignore_index) {
   for_each_row(rows, classes, [&](int64_t r) {
     const T* row = x + r * classes;
-    lse[r] = level_kernels<T>().logsumexp(classes, row);
-    losses[r] = target[r] == ignore_index ? T{0} : lse[r] - row[target[r]];
+    const bool ignored = target[r] == ignore_index;
+    level_kernels<T>().cross_entropy(classes, losses + r, lse + r, row, ignored ? 0 : target[r]);
+    if (ignored) losses[r] = T{0};
   });
 }
 
@@ -31,9 +32,9 @@ void cross_entropy_grad(int64_t rows, int64_t classes, T* gx, const T* grow, con
 
 template void cross_entropy(int64_t, int64_t, float*, float*, const float*, const int64_t*, int64_t);
 template void cross_entropy(int64_t, int64_t, double*, double*, const double*, const int64_t*, int64_t);
-template void cross_entropy_grad(int64_t, int64_t, float*, const float*, const float*, const float*, const int64_t*,
-                                 int64_t);
-template void cross_entropy_grad(int64_t, int64_t, double*, const double*, const double*, const double*, const int64_t*,
-                                 int64_t);
+template void cross_entropy_grad(int64_t, int64_t, float*, const float*, const float*, const float*,
+                                 const int64_t*, int64_t);
+template void cross_entropy_grad(int64_t, int64_t, double*, const double*, const double*, const double*,
+                                 const int64_t*, int64_t);
 
 }  // namespace gradus::kernels

@@ -28,11 +28,16 @@ void unpack(int64_t n, T* out, int64_t step, const T* room) {
 int64_t integer_value(Binary op, int64_t a, int64_t b) {
   const auto x = static_cast<uint64_t>(a), y = static_cast<uint64_t>(b);
   switch (op) {
-    case Binary::add: return static_cast<int64_t>(x + y);
-    case Binary::sub: return static_cast<int64_t>(x - y);
-    case Binary::mul: return static_cast<int64_t>(x * y);
-    case Binary::maximum: return std::max(a, b);
-    default: return std::min(a, b);
+    case Binary::add:
+      return static_cast<int64_t>(x + y);
+    case Binary::sub:
+      return static_cast<int64_t>(x - y);
+    case Binary::mul:
+      return static_cast<int64_t>(x * y);
+    case Binary::maximum:
+      return std::max(a, b);
+    default:
+      return std::min(a, b);
   }
 }
 
@@ -68,7 +73,8 @@ void unary(Unary op, const Loop<2>& loop, T* out, const T* x) {
 template <class T>
 void binary(Binary op, const Loop<3>& loop, T* out, const T* a, const T* b) {
   const auto& spans = level_kernels<T>().binary[static_cast<int>(op)];
-  const int64_t out_step = innermost_step(loop, 0), a_step = innermost_step(loop, 1), b_step = innermost_step(loop, 2);
+  const int64_t out_step = innermost_step(loop, 0), a_step = innermost_step(loop, 1),
+                b_step = innermost_step(loop, 2);
   const auto operands = a_step == 0 ? Operands::a_single : b_step == 0 ? Operands::b_single : Operands::both;
   const auto span = spans[static_cast<int>(operands)];
   const bool a_ready = a_step == 1 || operands == Operands::a_single;
@@ -88,42 +94,61 @@ void binary(Binary op, const Loop<3>& loop, T* out, const T* a, const T* b) {
 
 template <>
 void binary(Binary op, const Loop<3>& loop, int64_t* out, const int64_t* a, const int64_t* b) {
-  walk_each(loop, [op](int64_t x, int64_t y) { return integer_value(op, x, y); }, out, a, b);
+  walk_each(
+      loop, [op](int64_t x, int64_t y) { return integer_value(op, x, y); }, out, a, b);
 }
 
 template <class T>
 void compare(Compare op, const Loop<3>& loop, bool* out, const T* a, const T* b) {
   switch (op) {
-    case Compare::eq: return walk_each(loop, [](T x, T y) { return x == y; }, out, a, b);
-    case Compare::ne: return walk_each(loop, [](T x, T y) { return x != y; }, out, a, b);
-    case Compare::lt: return walk_each(loop, [](T x, T y) { return x < y; }, out, a, b);
-    case Compare::le: return walk_each(loop, [](T x, T y) { return x <= y; }, out, a, b);
-    case Compare::gt: return walk_each(loop, [](T x, T y) { return x > y; }, out, a, b);
-    case Compare::ge: return walk_each(loop, [](T x, T y) { return x >= y; }, out, a, b);
+    case Compare::eq:
+      return walk_each(
+          loop, [](T x, T y) { return x == y; }, out, a, b);
+    case Compare::ne:
+      return walk_each(
+          loop, [](T x, T y) { return x != y; }, out, a, b);
+    case Compare::lt:
+      return walk_each(
+          loop, [](T x, T y) { return x < y; }, out, a, b);
+    case Compare::le:
+      return walk_each(
+          loop, [](T x, T y) { return x <= y; }, out, a, b);
+    case Compare::gt:
+      return walk_each(
+          loop, [](T x, T y) { return x > y; }, out, a, b);
+    case Compare::ge:
+      return walk_each(
+          loop, [](T x, T y) { return x >= y; }, out, a, b);
   }
 }
 
 template <class T>
 void where(const Loop<4>& loop, T* out, const bool* cond, const T* a, const T* b) {
-  walk_each(loop, [](bool c, T x, T y) { return c ? x : y; }, out, cond, a, b);
+  walk_each(
+      loop, [](bool c, T x, T y) { return c ? x : y; }, out, cond, a, b);
 }
 
 template <class T>
 void masked_fill(const Loop<3>& loop, T* out, const T* x, const bool* mask, T value) {
-  walk_each(loop, [value](T v, bool m) { return m ? value : v; }, out, x, mask);
+  walk_each(
+      loop, [value](T v, bool m) { return m ? value : v; }, out, x, mask);
 }
 
 template <class T>
 void clamp(const Loop<2>& loop, T* out, const T* x, T min, T max) {
-  walk_each(loop, [=](T v) {
-    const T raised = v < min ? min : v;
-    return raised > max ? max : raised;
-  }, out, x);
+  walk_each(
+      loop,
+      [=](T v) {
+        const T raised = v < min ? min : v;
+        return raised > max ? max : raised;
+      },
+      out, x);
 }
 
 template <class S, class T>
 void convert(const Loop<2>& loop, T* out, const S* x) {
-  walk_each(loop, [](S v) { return converted<S, T>(v); }, out, x);
+  walk_each(
+      loop, [](S v) { return converted<S, T>(v); }, out, x);
 }
 
 template void unary(Unary, const Loop<2>&, float*, const float*);

@@ -70,17 +70,13 @@ void compare(Compare op, const Loop<3>& loop, bool* out, const T* a, const T* b)
 template <class T>
 void where(const Loop<4>& loop, T* out, const bool* cond, const T* a, const T* b);
 
-/// out = mask ? value : x. T: all four dtypes.
+/// out = mask ? value : x. T: float, double.
 template <class T>
 void masked_fill(const Loop<3>& loop, T* out, const T* x, const bool* mask, T value);
 
 /// out = x limited to [min, max]; NaN stays NaN, and min > max gives max. T: float, double.
 template <class T>
 void clamp(const Loop<2>& loop, T* out, const T* x, T min, T max);
-
-/// out = scale * x + shift. T: float, double.
-template <class T>
-void affine(const Loop<2>& loop, T* out, const T* x, T scale, T shift);
 
 /// out = T(x), for every pair of the four dtypes; a copy when S is T. To bool: x != 0 (NaN is true). To
 /// int64_t: towards zero, and the smallest int64_t for NaN or what does not fit.

@@ -25,6 +25,9 @@ constexpr int64_t kRegisterBlock = 16;
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
+/// Checked against the limit before.
+int blas_int(int64_t size) { return static_cast<int>(size); }
+
 CBLAS_TRANSPOSE cblas(Trans trans) { return trans == Trans::yes ? CblasTrans : CblasNoTrans; }
 
 /// One product as gemm's arguments describe it, and a bias that replaces beta * c.
@@ -81,13 +84,13 @@ struct Tiling {
 };
 
 void call_gemm(const Product<float>& p) {
-  cblas_sgemm(CblasRowMajor, cblas(p.ta), cblas(p.tb), p.m, p.n, p.k, p.alpha, p.a, p.lda, p.b, p.ldb, p.beta,
-              p.c, p.ldc);
+  cblas_sgemm(CblasRowMajor, cblas(p.ta), cblas(p.tb), blas_int(p.m), blas_int(p.n), blas_int(p.k), p.alpha, p.a,
+              blas_int(p.lda), p.b, blas_int(p.ldb), p.beta, p.c, blas_int(p.ldc));
 }
 
 void call_gemm(const Product<double>& p) {
-  cblas_dgemm(CblasRowMajor, cblas(p.ta), cblas(p.tb), p.m, p.n, p.k, p.alpha, p.a, p.lda, p.b, p.ldb, p.beta,
-              p.c, p.ldc);
+  cblas_dgemm(CblasRowMajor, cblas(p.ta), cblas(p.tb), blas_int(p.m), blas_int(p.n), blas_int(p.k), p.alpha, p.a,
+              blas_int(p.lda), p.b, blas_int(p.ldb), p.beta, p.c, blas_int(p.ldc));
 }
 
 /// y = alpha * op(a) @ x + beta * y for a stored matrix a of (rows, columns).
@@ -98,12 +101,14 @@ struct MatrixVector {
 
 void call_gemv(MatrixVector s, float alpha, const float* a, int64_t lda, const float* x, int64_t incx,
                float beta, float* y, int64_t incy) {
-  cblas_sgemv(CblasRowMajor, cblas(s.trans), s.rows, s.columns, alpha, a, lda, x, incx, beta, y, incy);
+  cblas_sgemv(CblasRowMajor, cblas(s.trans), blas_int(s.rows), blas_int(s.columns), alpha, a, blas_int(lda), x,
+              blas_int(incx), beta, y, blas_int(incy));
 }
 
 void call_gemv(MatrixVector s, double alpha, const double* a, int64_t lda, const double* x, int64_t incx,
                double beta, double* y, int64_t incy) {
-  cblas_dgemv(CblasRowMajor, cblas(s.trans), s.rows, s.columns, alpha, a, lda, x, incx, beta, y, incy);
+  cblas_dgemv(CblasRowMajor, cblas(s.trans), blas_int(s.rows), blas_int(s.columns), alpha, a, blas_int(lda), x,
+              blas_int(incx), beta, y, blas_int(incy));
 }
 
 template <class T>

@@ -7,7 +7,8 @@
 namespace gradus::kernels {
 
 template <class T>
-void index_select(int64_t outer, int64_t n_in, int64_t inner, int64_t count, T* out, const T* x, const int64_t* index) {
+void index_select(int64_t outer, int64_t n_in, int64_t inner, int64_t count, T* out, const T* x,
+                  const int64_t* index) {
   for_each_row(outer * count, inner, [&](int64_t r) {
     std::copy_n(x + (r / count * n_in + index[r % count]) * inner, inner, out + r * inner);
   });
@@ -15,7 +16,8 @@ void index_select(int64_t outer, int64_t n_in, int64_t inner, int64_t count, T* 
 
 // Threads share the outer and the inner dimension: within a column the additions keep their order.
 template <class T>
-void index_add(int64_t outer, int64_t n_out, int64_t inner, int64_t count, T* out, const int64_t* index, const T* src) {
+void index_add(int64_t outer, int64_t n_out, int64_t inner, int64_t count, T* out, const int64_t* index,
+               const T* src) {
   constexpr int64_t kColumns = 64;
   const int64_t strips = (inner + kColumns - 1) / kColumns;
   for_each_row(outer * strips, count * kColumns, [&](int64_t job) {
@@ -29,7 +31,8 @@ void index_add(int64_t outer, int64_t n_out, int64_t inner, int64_t count, T* ou
 }
 
 template <class T>
-void gather(int64_t outer, int64_t n_in, int64_t inner, int64_t n_out, T* out, const T* x, const int64_t* index) {
+void gather(int64_t outer, int64_t n_in, int64_t inner, int64_t n_out, T* out, const T* x,
+            const int64_t* index) {
   for_each_row(outer * n_out, inner, [&](int64_t r) {
     for (int64_t i = 0; i < inner; ++i)
       out[r * inner + i] = x[(r / n_out * n_in + index[r * inner + i]) * inner + i];

@@ -13,7 +13,8 @@ constexpr int64_t kGradRows = 64;  // rows whose weight and bias gradients one t
 }  // namespace
 
 template <class T>
-void layer_norm(int64_t rows, int64_t cols, T eps, T* y, T* mean, T* rstd, const T* x, const T* weight, const T* bias) {
+void layer_norm(int64_t rows, int64_t cols, T eps, T* y, T* mean, T* rstd, const T* x, const T* weight,
+                const T* bias) {
   for_each_row(rows, cols, [&](int64_t r) {
     level_kernels<T>().layer_norm(cols, eps, y + r * cols, mean + r, rstd + r, x + r * cols, weight, bias);
   });
@@ -36,18 +37,20 @@ void layer_norm_grad(int64_t rows, int64_t cols, T* gx, T* gw, T* gb, const T* g
   const auto total = [&](T* out, int64_t which) {
     if (!out) return;
     std::fill_n(out, cols, T{0});
-    level_kernels<T>().add_rows(blocks, cols, out, sums.data() + which * cols, 2 * cols);
+    level_kernels<T>().fold_rows[static_cast<int>(Reduce::sum)](blocks, cols, out, sums.data() + which * cols,
+                                                                2 * cols);
   };
   total(gw, 0);
   total(gb, 1);
 }
 
-template void layer_norm(int64_t, int64_t, float, float*, float*, float*, const float*, const float*, const float*);
+template void layer_norm(int64_t, int64_t, float, float*, float*, float*, const float*, const float*,
+                         const float*);
 template void layer_norm(int64_t, int64_t, double, double*, double*, double*, const double*, const double*,
                          const double*);
-template void layer_norm_grad(int64_t, int64_t, float*, float*, float*, const float*, const float*, const float*,
-                              const float*, const float*);
-template void layer_norm_grad(int64_t, int64_t, double*, double*, double*, const double*, const double*, const double*,
-                              const double*, const double*);
+template void layer_norm_grad(int64_t, int64_t, float*, float*, float*, const float*, const float*,
+                              const float*, const float*, const float*);
+template void layer_norm_grad(int64_t, int64_t, double*, double*, double*, const double*, const double*,
+                              const double*, const double*, const double*);
 
 }  // namespace gradus::kernels

@@ -15,10 +15,10 @@ namespace gradus::kernels {
 #define GRADUS_LEVELS(X) X(base)
 #endif
 
-#define GRADUS_DECLARE(name)                           \
-  namespace name {                                     \
-  extern const LevelKernels<float> float_kernels;      \
-  extern const LevelKernels<double> double_kernels;    \
+#define GRADUS_DECLARE(name)                        \
+  namespace name {                                  \
+  extern const LevelKernels<float> float_kernels;   \
+  extern const LevelKernels<double> double_kernels; \
   }
 GRADUS_LEVELS(GRADUS_DECLARE)
 #undef GRADUS_DECLARE
@@ -38,8 +38,9 @@ constexpr Level kLevels[] = {GRADUS_LEVELS(GRADUS_ENTRY)};
 bool machine_has(std::string_view level) {
 #if defined(__x86_64__)
   __builtin_cpu_init();
-  const bool v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi") &&
-                  __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("popcnt");
+  const bool v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+                  __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") &&
+                  __builtin_cpu_supports("popcnt");
   if (level == "v4")
     return v3 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
            __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&

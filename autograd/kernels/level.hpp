@@ -1,8 +1,8 @@
-// The inner loops of the kernels, built once for each level of x86-64 (v2: SSE4, v3: AVX2 and FMA, v4: AVX-512), and the
-// choice among them. One binary runs at full width on each machine.
+// The inner loops of the kernels, built once for each level of x86-64 (v2: SSE4, v3: AVX2 and FMA, v4:
+// AVX-512), and the choice among them. One binary runs at full width on each machine.
 //
-// Everything here works on one thread and on packed data; the kernels around it cut the work into blocks. Within a level
-// the bits of an element do not depend on its place. Thread-safe once the level is chosen.
+// Everything here works on one thread and on packed data; the kernels around it cut the work into blocks.
+// Within a level the bits of an element do not depend on its place. Thread-safe once the level is chosen.
 #pragma once
 
 #include <cstdint>
@@ -11,15 +11,17 @@
 
 #include "gradus/autograd/kernels/attention_loops.hpp"
 #include "gradus/autograd/kernels/elementwise.hpp"
+#include "gradus/autograd/kernels/reduce.hpp"
 
 namespace gradus::kernels {
 
-inline constexpr int kUnaryOps = 16, kBinaryOps = 13;
+inline constexpr int kUnaryOps = 16, kBinaryOps = 13, kReductions = 3;
 
 /// One operand of a binary loop may be a single value.
 enum class Operands { both, a_single, b_single };
 
-/// AdamW with what is common to all elements worked out: param = shrink * param - rate * m / (sqrt(v) * root + eps).
+/// AdamW with what is common to all elements worked out: param = shrink * param - rate * m / (sqrt(v) * root
+/// + eps).
 template <class T>
 struct AdamWFactors {
   T grad_scale, beta1, one_minus_beta1, beta2, one_minus_beta2, shrink, rate, root, eps;
@@ -30,9 +32,9 @@ struct LevelKernels {
   void (*unary[kUnaryOps])(int64_t n, T* out, const T* x);
   void (*binary[kBinaryOps][3])(int64_t n, T* out, const T* a, const T* b);  // by Binary and Operands
 
-  T (*sum)(int64_t n, const T* x);
-  void (*add_rows)(int64_t rows, int64_t cols, T* out, const T* x, int64_t row_stride);  // out (cols) += each row
-  T (*max)(int64_t n, const T* x);                                                       // NaN if there is one
+  T (*fold[kReductions])(int64_t n, const T* x);  // by Reduce
+  /// out[c] = op(out[c], x[r][c]) for each row r in order.
+  void (*fold_rows[kReductions])(int64_t rows, int64_t cols, T* out, const T* x, int64_t row_stride);
 
   void (*softmax)(int64_t cols, T* y, const T* x);
   void (*log_softmax)(int64_t cols, T* y, const T* x);
@@ -45,6 +47,7 @@ struct LevelKernels {
   /// gw += gy * xhat, gb += gy for one row; either may be nullptr.
   void (*layer_norm_gw)(int64_t cols, T* gw, T* gb, const T* gy, const T* x, T mean, T rstd);
 
+  void (*cross_entropy)(int64_t classes, T* loss, T* lse, const T* x, int64_t target);
   void (*cross_entropy_grad)(int64_t classes, T* gx, T scale, const T* x, T lse);  // scale * exp(x - lse)
 
   void (*dropout)(int64_t n, T* out, const T* x, uint32_t threshold, T scale, uint64_t key, uint64_t block);
@@ -60,8 +63,8 @@ const LevelKernels<T>& level_kernels();
 
 /// Names of the levels that this machine can run, best first.
 std::vector<std::string_view> available_levels();
-/// For tests: use the level of that name. Throws Error if this machine cannot run it. At the start it is the best one, or
-/// the one that the environment variable GRADUS_LEVEL names.
+/// For tests: use the level of that name. Throws Error if this machine cannot run it. At the start it is the
+/// best one, or the one that the environment variable GRADUS_LEVEL names.
 void set_level(std::string_view name);
 
 }  // namespace gradus::kernels

@@ -10,16 +10,17 @@
 namespace gradus::kernels {
 namespace {
 
-constexpr int64_t kPart = 65536;      // elements of one output that a thread reduces on its own
-constexpr int64_t kRowBlock = 64;     // rows that are added up column by column before blocks are
+constexpr int64_t kPart = 65536;   // elements of one output that a thread reduces on its own
+constexpr int64_t kRowBlock = 64;  // rows that are folded into one, column by column, before blocks are
 constexpr int64_t kColumnBlock = 512;
+constexpr int64_t kGather = 256;  // strided elements that are packed at a time
 
 template <class T>
 constexpr T kLowest = std::numeric_limits<T>::has_infinity ? -std::numeric_limits<T>::infinity()
                                                            : std::numeric_limits<T>::lowest();
 template <class T>
-constexpr T kHighest =
-    std::numeric_limits<T>::has_infinity ? std::numeric_limits<T>::infinity() : std::numeric_limits<T>::max();
+constexpr T kHighest = std::numeric_limits<T>::has_infinity ? std::numeric_limits<T>::infinity()
+                                                            : std::numeric_limits<T>::max();
 
 template <class T>
 T start_of(Reduce op) {
@@ -35,24 +36,68 @@ T combine(Reduce op, T a, T b) {
   return a < b ? a : b;
 }
 
+// Folds packed elements into one.
 template <class T>
-T reduce_span(Reduce op, int64_t n, const T* x, int64_t step) {
+T fold(Reduce op, int64_t n, const T* x) {
   if constexpr (std::is_floating_point_v<T>) {
-    if (step == 1 && op == Reduce::sum) return level_kernels<T>().sum(n, x);
-    if (step == 1 && op == Reduce::max) return level_kernels<T>().max(n, x);
+    return level_kernels<T>().fold[static_cast<int>(op)](n, x);
+  } else {
+    T result = start_of<T>(op);
+    for (int64_t i = 0; i < n; ++i) result = combine(op, result, x[i]);
+    return result;
   }
-  T result = start_of<T>(op);
-  for (int64_t i = 0; i < n; ++i) result = combine(op, result, x[i * step]);
-  return result;
 }
 
 template <class T>
+void fold_rows(Reduce op, int64_t rows, int64_t cols, T* out, const T* x, int64_t row_stride) {
+  if constexpr (std::is_floating_point_v<T>) {
+    level_kernels<T>().fold_rows[static_cast<int>(op)](rows, cols, out, x, row_stride);
+  } else {
+    for (int64_t r = 0; r < rows; ++r)
+      for (int64_t c = 0; c < cols; ++c) out[c] = combine(op, out[c], x[r * row_stride + c]);
+  }
+}
+
+// Combines what comes in pairs of equal rank, as a binary counter carries, so that a sum of n parts is log n
+// deep.
+template <class T>
+class Pairwise {
+ public:
+  explicit Pairwise(Reduce op) : op_(op) {}
+
+  void add(T part) {
+    for (uint64_t bits = count_++; bits & 1; bits >>= 1) part = combine(op_, waiting_[--depth_], part);
+    waiting_[depth_++] = part;
+  }
+
+  T total() const {
+    T result = start_of<T>(op_);
+    for (int i = depth_; i > 0; --i) result = combine(op_, waiting_[i - 1], result);
+    return result;
+  }
+
+ private:
+  Reduce op_;
+  uint64_t count_ = 0;
+  int depth_ = 0;
+  T waiting_[64];
+};
+
+template <class T>
 T reduce_range(Reduce op, const Loop<1>& loop, int64_t begin, int64_t end, const T* x) {
-  T result = start_of<T>(op);
+  const int64_t step = innermost_step(loop, 0);
+  Pairwise<T> parts(op);
   walk_range(loop, begin, end, [&](int64_t n, const int64_t* offset) {
-    result = combine(op, result, reduce_span(op, n, x + offset[0], innermost_step(loop, 0)));
+    const T* first = x + offset[0];
+    if (step == 1) return parts.add(fold(op, n, first));
+    T packed[kGather];
+    for (int64_t i = 0; i < n; i += kGather) {
+      const int64_t count = std::min(kGather, n - i);
+      for (int64_t j = 0; j < count; ++j) packed[j] = first[(i + j) * step];
+      parts.add(fold(op, count, packed));
+    }
   });
-  return result;
+  return parts.total();
 }
 
 // One output from many elements: parts side by side, then the parts in order.
@@ -64,46 +109,53 @@ T reduce_one(Reduce op, const Loop<1>& loop, const T* x) {
   parallel_for(n, kPart, [&](int64_t begin, int64_t end) {
     parts[static_cast<size_t>(begin / kPart)] = reduce_range(op, loop, begin, end, x);
   });
-  return reduce_span(op, static_cast<int64_t>(parts.size()), parts.data(), 1);
+  return fold(op, static_cast<int64_t>(parts.size()), parts.data());
 }
 
-// Sums of the columns of a matrix whose rows are packed: bias gradients. Blocks of rows are summed apart, so that the
-// error does not grow with their number.
+// The columns of a matrix whose rows are packed: bias gradients. Each block of rows becomes one, and so on
+// with those.
 template <class T>
-void sum_columns(int64_t rows, int64_t cols, T* out, const T* x, int64_t row_stride) {
-  parallel_for(cols, kColumnBlock, [&](int64_t begin, int64_t end) {
-    T part[kColumnBlock];
-    const int64_t n = end - begin;
-    std::fill_n(out + begin, n, T{0});
-    for (int64_t r = 0; r < rows; r += kRowBlock) {
-      std::fill_n(part, n, T{0});
-      level_kernels<T>().add_rows(std::min(kRowBlock, rows - r), n, part, x + r * row_stride + begin, row_stride);
-      for (int64_t c = 0; c < n; ++c) out[begin + c] += part[c];
+void reduce_columns(Reduce op, int64_t rows, int64_t cols, T* out, const T* x, int64_t row_stride) {
+  const int64_t row_blocks = std::max<int64_t>(1, (rows + kRowBlock - 1) / kRowBlock);
+  const int64_t strips = (cols + kColumnBlock - 1) / kColumnBlock;
+  std::vector<T> parts(static_cast<size_t>(row_blocks > 1 ? row_blocks * cols : 0));
+  T* to = row_blocks > 1 ? parts.data() : out;
+  const int64_t grain = std::max<int64_t>(1, kSpanBlock / (kRowBlock * std::min(cols, kColumnBlock)));
+  parallel_for(row_blocks * strips, grain, [&](int64_t begin, int64_t end) {
+    for (int64_t job = begin; job < end; ++job) {
+      const int64_t block = job / strips, first = job % strips * kColumnBlock,
+                    n = std::min(kColumnBlock, cols - first);
+      T* line = to + block * cols + first;
+      std::fill_n(line, n, start_of<T>(op));
+      const int64_t row = block * kRowBlock;
+      fold_rows(op, std::min(kRowBlock, rows - row), n, line, x + row * row_stride + first, row_stride);
     }
   });
+  if (row_blocks > 1) reduce_columns(op, row_blocks, cols, out, to, cols);
 }
 
 }  // namespace
 
 template <class T>
 void reduce(Reduce op, const Loop<2>& kept, const Loop<1>& reduced, T* out, const T* x) {
-  if constexpr (std::is_floating_point_v<T>) {
-    const bool columns = op == Reduce::sum && kept.dims == 1 && reduced.dims == 1 && kept.stride[0][0] == 1 &&
-                         kept.stride[1][0] == 1 && reduced.stride[0][0] != 1;
-    if (columns) return sum_columns(reduced.size[0], kept.size[0], out, x, reduced.stride[0][0]);
-  }
   const int64_t outputs = kept.numel(), each = reduced.numel();
+  if (outputs == 0) return;
   if (outputs == 1) {
     *out = reduce_one(op, reduced, x);
     return;
   }
-  parallel_for(outputs, std::max<int64_t>(1, kSpanBlock / std::max<int64_t>(each, 1)), [&](int64_t begin, int64_t end) {
-    walk_range(kept, begin, end, [&](int64_t n, const int64_t* offset) {
-      const int64_t out_step = innermost_step(kept, 0), x_step = innermost_step(kept, 1);
-      for (int64_t i = 0; i < n; ++i)
-        out[offset[0] + i * out_step] = reduce_range(op, reduced, 0, each, x + offset[1] + i * x_step);
-    });
-  });
+  const bool columns = kept.dims == 1 && reduced.dims == 1 && kept.stride[0][0] == 1 &&
+                       kept.stride[1][0] == 1 && reduced.stride[0][0] != 1;
+  if (columns) return reduce_columns(op, each, outputs, out, x, reduced.stride[0][0]);
+  parallel_for(outputs, std::max<int64_t>(1, kSpanBlock / std::max<int64_t>(each, 1)),
+               [&](int64_t begin, int64_t end) {
+                 walk_range(kept, begin, end, [&](int64_t n, const int64_t* offset) {
+                   const int64_t out_step = innermost_step(kept, 0), x_step = innermost_step(kept, 1);
+                   for (int64_t i = 0; i < n; ++i)
+                     out[offset[0] + i * out_step] =
+                         reduce_range(op, reduced, 0, each, x + offset[1] + i * x_step);
+                 });
+               });
 }
 
 template <class T>

@@ -12,7 +12,8 @@ void softmax(int64_t rows, int64_t cols, T* y, const T* x) {
 
 template <class T>
 void log_softmax(int64_t rows, int64_t cols, T* y, const T* x) {
-  for_each_row(rows, cols, [&](int64_t r) { level_kernels<T>().log_softmax(cols, y + r * cols, x + r * cols); });
+  for_each_row(rows, cols,
+               [&](int64_t r) { level_kernels<T>().log_softmax(cols, y + r * cols, x + r * cols); });
 }
 
 template <class T>

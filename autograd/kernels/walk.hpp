@@ -1,4 +1,5 @@
-// Walking strided operands: the outer dimensions by counting, the innermost by a span that the caller handles.
+// Walking strided operands: the outer dimensions by counting, the innermost by a span that the caller
+// handles.
 #pragma once
 
 #include <algorithm>
@@ -11,8 +12,8 @@ namespace gradus::kernels {
 
 inline constexpr int64_t kSpanBlock = 16384;  // elements a thread takes at a time
 
-/// Calls span(n, offsets) for runs along the innermost dimension that together cover elements [begin, end) of the loop;
-/// offsets[k] is where operand k begins, its step is innermost_step(loop, k).
+/// Calls span(n, offsets) for runs along the innermost dimension that together cover elements [begin, end) of
+/// the loop; offsets[k] is where operand k begins, its step is innermost_step(loop, k).
 template <int N, class Span>
 void walk_range(const Loop<N>& loop, int64_t begin, int64_t end, Span&& span) {
   if (begin >= end) return;  // nothing, perhaps because a size is 0
@@ -44,7 +45,8 @@ void walk_range(const Loop<N>& loop, int64_t begin, int64_t end, Span&& span) {
 /// The same over all elements, on several threads if there are many.
 template <int N, class Span>
 void walk(const Loop<N>& loop, Span&& span) {
-  parallel_for(loop.numel(), kSpanBlock, [&](int64_t begin, int64_t end) { walk_range(loop, begin, end, span); });
+  parallel_for(loop.numel(), kSpanBlock,
+               [&](int64_t begin, int64_t end) { walk_range(loop, begin, end, span); });
 }
 
 template <int N>
@@ -70,7 +72,8 @@ void walk_each(const Loop<1 + static_cast<int>(sizeof...(In))>& loop, F f, Out* 
       } else {
         for (int64_t i = 0; i < n; ++i) o[i * step[0]] = f((in + offset[1 + kIn])[i * step[1 + kIn]]...);
       }
-    }(std::index_sequence_for<In...>());
+    }
+    (std::index_sequence_for<In...>());
   });
 }
 

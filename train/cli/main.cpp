@@ -36,6 +36,10 @@ int run(int argc, char** argv) {
   std::vector<Verb> verbs;
   for (const auto add : {add_train, add_sample, add_eval, add_gradcheck, add_info})
     verbs.push_back(add(app, program));
+  const auto is_named = [&](const Verb& verb) { return verb.app->get_name() == argv[1]; };
+  if (argc > 1 && argv[1][0] != '-' && std::none_of(verbs.begin(), verbs.end(), is_named))
+    return complain(concat("there must be a verb first, got '", argv[1], "'. Hint: ", program, " --help."),
+                    kBadInput);
   try {
     app.parse(argc, argv);
     for (const Verb& verb : verbs)

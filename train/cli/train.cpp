@@ -70,6 +70,8 @@ class TrainVerb {
 
     const Corpus corpus = load_text(config_);
     if (config_.text.empty()) config_.corpus = corpus.name;
+    const std::string sha256 = data::sha256(corpus.text);
+    const train::Checkpoint checkpoint = flags_.resume ? load_checkpoint(sha256) : train::Checkpoint{};
     const data::Tokenizer tokenizer =
         flags_.resume ? folder_.load_tokenizer() : data::Tokenizer::make(config_.tokenizer, corpus.text);
     config_.model.vocab_size = tokenizer.vocab_size();
@@ -79,8 +81,6 @@ class TrainVerb {
     train::check_memory(models::training_memory(config_.model, config_.batch),
                         "lower --layers, --embd, --block or --batch.");
 
-    const std::string sha256 = data::sha256(corpus.text);
-    const train::Checkpoint checkpoint = flags_.resume ? load_checkpoint(sha256) : train::Checkpoint{};
     models::GPT model = make_model();
     const auto next_batch = [&](int64_t batch, Generator& stream) {
       return dataset.random_batch(data::Split::train, batch, stream);

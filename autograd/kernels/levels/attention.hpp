@@ -3,83 +3,13 @@
 
 #include "gradus/autograd/kernels/level.hpp"
 #include "gradus/autograd/kernels/levels/math.hpp"
-
-#ifdef __FMA__
-#include <immintrin.h>
-#endif
+#include "gradus/autograd/kernels/levels/vector.hpp"
 
 namespace gradus::kernels::GRADUS_LEVEL {
 
 // Rows and vectors of a tile of a product: sums enough to hide the latency of a multiply-add, few enough for
 // the registers.
-#if defined(__AVX512F__)
-constexpr int kVectorBytes = 64, kTileRows = 8, kTileVectors = 2;
-#elif defined(__AVX2__)
-constexpr int kVectorBytes = 32, kTileRows = 6, kTileVectors = 2;
-#else
-constexpr int kVectorBytes = 16, kTileRows = 6, kTileVectors = 2;
-#endif
-
-template <class T>
-struct Simd {
-  typedef T Vector __attribute__((vector_size(kVectorBytes)));
-};
-
-template <class T>
-using Vector = typename Simd<T>::Vector;
-
-template <class T>
-constexpr int kLanes = kVectorBytes / sizeof(T);
-
-#if defined(__AVX512F__)
-inline Vector<float> fused(Vector<float> a, Vector<float> b, Vector<float> c) {
-  return _mm512_fmadd_ps(a, b, c);
-}
-inline Vector<double> fused(Vector<double> a, Vector<double> b, Vector<double> c) {
-  return _mm512_fmadd_pd(a, b, c);
-}
-#elif defined(__FMA__)
-inline Vector<float> fused(Vector<float> a, Vector<float> b, Vector<float> c) {
-  return _mm256_fmadd_ps(a, b, c);
-}
-inline Vector<double> fused(Vector<double> a, Vector<double> b, Vector<double> c) {
-  return _mm256_fmadd_pd(a, b, c);
-}
-#else
-inline Vector<float> fused(Vector<float> a, Vector<float> b, Vector<float> c) { return a * b + c; }
-inline Vector<double> fused(Vector<double> a, Vector<double> b, Vector<double> c) { return a * b + c; }
-#endif
-
-/// The same value in all lanes; subtracting 0 is free, since it changes nothing, while adding it would turn
-/// -0 into 0.
-template <class T>
-Vector<T> broadcast(T value) {
-  return value - Vector<T>{};
-}
-
-template <class T>
-Vector<T> load(const T* from) {
-  Vector<T> vector;
-  __builtin_memcpy(&vector, from, sizeof vector);
-  return vector;
-}
-
-template <class T>
-void store(T* to, Vector<T> vector) {
-  __builtin_memcpy(to, &vector, sizeof vector);
-}
-
-template <class T>
-Vector<T> load_part(const T* from, int64_t count) {
-  Vector<T> vector = {};
-  for (int64_t i = 0; i < count; ++i) vector[i] = from[i];
-  return vector;
-}
-
-template <class T>
-void store_part(T* to, int64_t count, Vector<T> vector) {
-  for (int64_t i = 0; i < count; ++i) to[i] = vector[i];
-}
+constexpr int kTileRows = kVectorBytes == 64 ? 8 : 6, kTileVectors = 2;
 
 /// Four rows of four: 4 loads, 8 shuffles and 4 stores instead of 16 loads and 16 stores far apart.
 template <class T>

@@ -1,5 +1,6 @@
-// exp, tanh and erf as the level files inline them. For float: polynomials in Horner form that a compiler vectorises,
-// good to a few ulp, with exact limits; for double: the C library.
+// exp, log, tanh and erf as the level files inline them. For float: polynomials in Horner form that a
+// compiler vectorises, good to a few ulp, with exact limits (minimax fits of our own); for double: the C
+// library.
 #pragma once
 
 #include <cmath>
@@ -10,8 +11,8 @@ namespace gradus::kernels::GRADUS_LEVEL {
 inline float bits_to_float(int32_t bits) { return __builtin_bit_cast(float, bits); }
 inline int32_t float_to_bits(float x) { return __builtin_bit_cast(int32_t, x); }
 
-// a * b + c, rounded once where the level has the instruction. Written out, because contraction by the compiler could
-// differ between a vector loop and its remainder.
+// a * b + c, rounded once where the level has the instruction. Written out, because contraction by the
+// compiler could differ between a vector loop and its remainder.
 inline float fused(float a, float b, float c) {
 #ifdef __FMA__
   return __builtin_fmaf(a, b, c);
@@ -20,75 +21,113 @@ inline float fused(float a, float b, float c) {
 #endif
 }
 
-// e^x by x = n ln 2 + r, |r| <= ln 2 / 2, and e^r by the polynomial of the Cephes library's expf. 2^n is applied in two
-// halves, so that results near overflow and among the subnormals come out right.
-inline float exp_(float x) {
-  constexpr float kRound = 0x1.8p23F;  // adding and subtracting it rounds to an integer
-  x = x > 89.0F ? 89.0F : x;           // overflows from here on; NaN stays
-  x = x < -104.0F ? -104.0F : x;       // rounds to 0
-  const float shifted = fused(x, 1.44269504088896341F, kRound);
-  const float n = shifted - kRound;
-  float r = fused(n, -0.693359375F, x);
-  r = fused(n, 2.12194440e-4F, r);
-  float p = 1.9875691500e-4F;
-  p = fused(p, r, 1.3981999507e-3F);
-  p = fused(p, r, 8.3334519073e-3F);
-  p = fused(p, r, 4.1665795894e-2F);
-  p = fused(p, r, 1.6666665459e-1F);
-  p = fused(p, r, 5.0000001201e-1F);
+// e^x for -104 <= x <= 89 by x = 2 h ln 2 + r, |r| <= ln 2, and e^r = 1 + r + r^2 P(r), relative error 6e-10.
+// 2^2h is applied as 2^h twice, so that results near overflow and among the subnormals come out right.
+inline float exp_within(float x) {
+  constexpr float kRound =
+      0x1.8p23F + 127;  // adding it rounds to an integer, to which it adds the exponent's bias
+  const float shifted = fused(x, 0.721347520F, kRound);
+  const float h = shifted - kRound;
+  float r =
+      fused(h, -0x1.63p0F, x);  // 2 ln 2 in two parts; the first has so few bits that h times it is exact
+  r = fused(h, 4.24388880e-4F, r);
+  float p = 2.44388130e-5F;
+  p = fused(p, r, 2.01108401e-4F);
+  p = fused(p, r, 1.38937389e-3F);
+  p = fused(p, r, 8.33252175e-3F);
+  p = fused(p, r, 4.16665240e-2F);
+  p = fused(p, r, 1.66666739e-1F);
+  p = fused(p, r, 5.00000011e-1F);
   p = fused(p * r, r, r) + 1.0F;
-  const int32_t whole = float_to_bits(shifted) - float_to_bits(kRound);
-  const int32_t half = whole >> 1;
-  return p * bits_to_float((half + 127) << 23) * bits_to_float((whole - half + 127) << 23);
+  const float scale =
+      bits_to_float(static_cast<int32_t>(static_cast<uint32_t>(float_to_bits(shifted)) << 23));
+  return p * scale * scale;
 }
 
-// Cephes' tanhf: a polynomial below 0.625, 1 - 2 / (e^2x + 1) above.
+// The bounds are where it overflows and where it rounds to 0; NaN passes them.
+inline float exp_(float x) {
+  x = x > 89.0F ? 89.0F : x;
+  return exp_within(x < -104.0F ? -104.0F : x);
+}
+
+// log x by x = 2^n (1 + f), 1 + f from sqrt(1/2) to sqrt(2), and log(1 + f) = f - f^2 / 2 + f^3 P(f),
+// relative error 1e-9.
+inline float log_(float x) {
+  const bool tiny = x < 0x1p-126F;  // below it the exponent field is 0
+  const float normal = tiny ? x * 0x1p24F : x;
+  // Taking off the bits of sqrt(1/2) makes n step where 1 + f passes sqrt(2). Unsigned, as it overflows for x
+  // < 0.
+  const auto bits = static_cast<int32_t>(static_cast<uint32_t>(float_to_bits(normal)) - 0x3F3504F3U);
+  const float f = bits_to_float((bits & 0x007FFFFF) + 0x3F3504F3) - 1.0F;
+  const float n = static_cast<float>(bits >> 23) - (tiny ? 24.0F : 0.0F);
+  float p = 6.74664034e-2F;
+  p = fused(p, f, -1.16756518e-1F);
+  p = fused(p, f, 1.18881623e-1F);
+  p = fused(p, f, -1.24055889e-1F);
+  p = fused(p, f, 1.42195524e-1F);
+  p = fused(p, f, -1.66679959e-1F);
+  p = fused(p, f, 2.00021187e-1F);
+  p = fused(p, f, -2.50000096e-1F);
+  p = fused(p, f, 3.33333126e-1F);
+  const float square = f * f;
+  float rest = fused(p * f, square, n * -2.12194440e-4F);
+  rest = fused(square, -0.5F, rest);
+  const float value = fused(n, 0x1.63p-1F, f + rest);
+  const float limit = x == 0.0F  ? -__builtin_huge_valf()
+                      : x < 0.0F ? __builtin_nanf("")
+                                 : x;  // +inf and NaN stay
+  return x > 0.0F && x < __builtin_huge_valf() ? value : limit;
+}
+
+// An odd polynomial below 0.625, 1 - 2 / (e^2x + 1) above.
 inline float tanh_(float x) {
   const float a = std::fabs(x), z = x * x;
-  float p = -5.70498872745e-3F;
-  p = fused(p, z, 2.06390887954e-2F);
-  p = fused(p, z, -5.37397155531e-2F);
-  p = fused(p, z, 1.33314422036e-1F);
-  p = fused(p, z, -3.33332819422e-1F);
+  float p = 2.12274571e-3F;
+  p = fused(p, z, -8.15628039e-3F);
+  p = fused(p, z, 2.16926071e-2F);
+  p = fused(p, z, -5.39453784e-2F);
+  p = fused(p, z, 1.33331959e-1F);
+  p = fused(p, z, -3.33333306e-1F);
   const float small = fused(p * z, a, a);
   const float large = 1.0F - 2.0F / (exp_(2.0F * a) + 1.0F);
   return std::copysign(a < 0.625F ? small : large, x);
 }
 
-// Cephes' erff and erfcf: odd polynomial below 1, 1 - e^(-x^2) / x * P(1 / x^2) above, with one P to 2 and one beyond.
-inline float erf_(float x) {
-  const float a = std::fabs(x), z = x * x;
-  float t = 7.853861353153693e-5F;
-  t = fused(t, z, -8.010193625184903e-4F);
-  t = fused(t, z, 5.188327685732524e-3F);
-  t = fused(t, z, -2.685381193529856e-2F);
-  t = fused(t, z, 1.128358514861418e-1F);
-  t = fused(t, z, -3.761262582423300e-1F);
-  t = fused(t, z, 1.128379165726710F);
-  const float q = 1.0F / a, w = q * q;
-  float p = 2.326819970068386e-2F;
-  p = fused(p, w, -1.387039388740657e-1F);
-  p = fused(p, w, 3.687424674597105e-1F);
-  p = fused(p, w, -5.824733027278666e-1F);
-  p = fused(p, w, 6.210004621745983e-1F);
-  p = fused(p, w, -4.944515323274145e-1F);
-  p = fused(p, w, 3.404879937665872e-1F);
-  p = fused(p, w, -2.741127028184656e-1F);
-  p = fused(p, w, 5.638259427386472e-1F);
-  float r = -1.047766399936249e+1F;
-  r = fused(r, w, 1.297719955372516e+1F);
-  r = fused(r, w, -7.495518717768503F);
-  r = fused(r, w, 2.921019019210786F);
-  r = fused(r, w, -1.015265279202700F);
-  r = fused(r, w, 4.218463358204948e-1F);
-  r = fused(r, w, -2.820767439740514e-1F);
-  r = fused(r, w, 5.641895067754075e-1F);
-  const float tail = exp_(-z) * q * (a < 2.0F ? p : r);
-  const float large = std::copysign(1.0F - (a > 9.0F ? 0.0F : tail), x);
-  return a < 1.0F ? x * t : (a == a ? large : x);
+// Phi(-a), the upper tail of the normal distribution, for a >= 0 and e = e^(-a^2 / 2): e t P(t) with t = 1 /
+// (1 + 0.3 a), relative error 4e-9. (The shape is 7.1.26 of Abramowitz and Stegun, "Handbook of mathematical
+// functions", 1964.)
+inline float normal_tail(float a, float e) {
+  const float t = 1.0F / fused(a, 0.3F, 1.0F);
+  float p = -2.06199716e-2F;
+  p = fused(p, t, 1.12415949e-1F);
+  p = fused(p, t, -2.28165605e-1F);
+  p = fused(p, t, 1.91717918e-1F);
+  p = fused(p, t, -7.93656630e-2F);
+  p = fused(p, t, 9.61243470e-2F);
+  p = fused(p, t, 7.84014323e-2F);
+  p = fused(p, t, 1.10232770e-1F);
+  p = fused(p, t, 1.19572150e-1F);
+  p = fused(p, t, 1.19686672e-1F);
+  return e * (t * p);
 }
 
+// An odd polynomial below 1, 1 - 2 Phi(-sqrt(2) x) above.
+inline float erf_(float x) {
+  const float a = std::fabs(x), z = x * x;
+  float p = 7.85386121e-5F;
+  p = fused(p, z, -8.01019358e-4F);
+  p = fused(p, z, 5.18832768e-3F);
+  p = fused(p, z, -2.68538119e-2F);
+  p = fused(p, z, 1.12835851e-1F);
+  p = fused(p, z, -3.76126258e-1F);
+  p = fused(p, z, 1.28379167e-1F);
+  const float large = fused(-2.0F, normal_tail(1.41421356F * a, exp_(-z)), 1.0F);
+  return std::copysign(a < 1.0F ? fused(p, a, a) : large, x);
+}
+
+inline double exp_within(double x) { return std::exp(x); }
 inline double exp_(double x) { return std::exp(x); }
+inline double log_(double x) { return std::log(x); }
 inline double tanh_(double x) { return std::tanh(x); }
 inline double erf_(double x) { return std::erf(x); }
 inline double fused(double a, double b, double c) { return a * b + c; }
@@ -100,8 +139,11 @@ T sigmoid_(T x) {
   return (x < T{0} ? e : T{1}) / (T{1} + e);
 }
 
-// Phi(x), the normal distribution function. For double by erfc, which keeps its digits far to the left.
-inline float normal_cdf(float x) { return 0.5F + 0.5F * erf_(x * 0.707106781186547524F); }
-inline double normal_cdf(double x) { return 0.5 * std::erfc(x * -0.707106781186547524); }
+// Phi(x), the normal distribution function, given e = e^(-x^2 / 2); it keeps its digits far to the left.
+inline float normal_cdf(float x, float e) {
+  const float tail = normal_tail(std::fabs(x), e);
+  return x < 0.0F ? tail : 1.0F - tail;
+}
+inline double normal_cdf(double x, double) { return 0.5 * std::erfc(x * -0.707106781186547524); }
 
 }  // namespace gradus::kernels::GRADUS_LEVEL

@@ -1,7 +1,9 @@
 // Loops over one row: sums, softmax and its relatives, layer normalisation, the gradient of cross-entropy.
 #pragma once
 
+#include "gradus/autograd/kernels/level.hpp"
 #include "gradus/autograd/kernels/levels/math.hpp"
+#include "gradus/autograd/kernels/levels/vector.hpp"
 
 namespace gradus::kernels::GRADUS_LEVEL {
 
@@ -15,8 +17,8 @@ T plain_sum(int64_t n, const T* x) {
   return total;
 }
 
-// Pairwise over blocks: the error grows with the logarithm of n (Higham, 1993). Sums of equal size wait for each other
-// in a stack, as bits do in a counter.
+// Pairwise over blocks: the error grows with the logarithm of n (Higham, 1993). Sums of equal size wait for
+// each other in a stack, as bits do in a counter.
 template <class T>
 T sum(int64_t n, const T* x) {
   if (n <= kSumBlock) return plain_sum(n, x);
@@ -33,30 +35,51 @@ T sum(int64_t n, const T* x) {
   return total;
 }
 
-template <class T>
-void add_rows(int64_t rows, int64_t cols, T* out, const T* x, int64_t row_stride) {
+// out = op(out, row) for each row: the columns of a matrix. NaN stays in max and min once it is there.
+template <class T, Reduce kOp>
+void fold_rows(int64_t rows, int64_t cols, T* out, const T* x, int64_t row_stride) {
   for (int64_t r = 0; r < rows; ++r) {
     const T* row = x + r * row_stride;
 #pragma omp simd
-    for (int64_t c = 0; c < cols; ++c) out[c] += row[c];
+    for (int64_t c = 0; c < cols; ++c) {
+      const T a = out[c], b = row[c];
+      if constexpr (kOp == Reduce::sum) out[c] = a + b;
+      if constexpr (kOp == Reduce::max) out[c] = b > a || b != b ? b : a;
+      if constexpr (kOp == Reduce::min) out[c] = b < a || b != b ? b : a;
+    }
   }
 }
 
-// Passes over NaN.
-template <class T>
-T largest_number(int64_t n, const T* x) {
-  T largest = -__builtin_huge_val();
-#pragma omp simd reduction(max : largest)
-  for (int64_t i = 0; i < n; ++i) largest = x[i] > largest ? x[i] : largest;
-  return largest;
+// The largest or smallest element that is not NaN. In vectors of our own: OpenMP's max starts from the least
+// finite number.
+template <class T, Reduce kOp>
+T extreme_number(int64_t n, const T* x) {
+  constexpr bool kMax = kOp == Reduce::max;
+  const auto better = [](auto a, auto b) { return (kMax ? a > b : a < b) ? a : b; };
+  Vector<T> lanes = broadcast<T>(kMax ? -__builtin_huge_val() : __builtin_huge_val());
+  int64_t i = 0;
+  for (; i + kLanes<T> <= n; i += kLanes<T>) lanes = better(load(x + i), lanes);
+  T best[kLanes<T>];
+  store(best, lanes);
+  for (int lane = 0; lane < n - i; ++lane) best[lane] = better(x[i + lane], best[lane]);
+  for (int width = kLanes<T> / 2; width > 0; width /= 2)
+    for (int lane = 0; lane < width; ++lane) best[lane] = better(best[lane + width], best[lane]);
+  return best[0];
 }
 
 template <class T>
-T max(int64_t n, const T* x) {
+bool has_nan(int64_t n, const T* x) {
   int32_t strange = 0;
 #pragma omp simd reduction(| : strange)
   for (int64_t i = 0; i < n; ++i) strange |= x[i] != x[i] ? 1 : 0;
-  return strange ? static_cast<T>(__builtin_nan("")) : largest_number(n, x);
+  return strange != 0;
+}
+
+template <class T, Reduce kOp>
+T fold(int64_t n, const T* x) {
+  if constexpr (kOp == Reduce::sum) return sum(n, x);
+  if (has_nan(n, x)) return static_cast<T>(__builtin_nan(""));
+  return extreme_number<T, kOp>(n, x);
 }
 
 // The sum of exp(x - shift). A NaN in x gets into it.
@@ -70,7 +93,7 @@ T sum_of_exponentials(int64_t n, const T* x, T shift) {
 
 template <class T>
 void softmax(int64_t cols, T* y, const T* x) {
-  const T largest = largest_number(cols, x);
+  const T largest = extreme_number<T, Reduce::max>(cols, x);
   T total = 0;
 #pragma omp simd reduction(+ : total)
   for (int64_t i = 0; i < cols; ++i) {
@@ -82,8 +105,8 @@ void softmax(int64_t cols, T* y, const T* x) {
   for (int64_t i = 0; i < cols; ++i) y[i] *= scale;
 }
 
-// The two parts of logsumexp: what is taken off before exp, and the logarithm of the sum. Apart they keep the digits of
-// x - logsumexp(x) where x is large. Infinities are not taken off, as inf - inf would be NaN.
+// The two parts of logsumexp: what is taken off before exp, and the logarithm of the sum. Apart they keep the
+// digits of x - logsumexp(x) where x is large. Infinities are not taken off, as inf - inf would be NaN.
 template <class T>
 struct LogSum {
   T shift, log;
@@ -91,7 +114,7 @@ struct LogSum {
 
 template <class T>
 LogSum<T> log_sum(int64_t n, const T* x) {
-  const T largest = largest_number(n, x);
+  const T largest = extreme_number<T, Reduce::max>(n, x);
   const T shift = largest - largest == T{0} ? largest : T{0};
   return {shift, std::log(sum_of_exponentials(n, x, shift))};
 }
@@ -110,10 +133,10 @@ void log_softmax(int64_t cols, T* y, const T* x) {
 }
 
 template <class T>
-T cross_entropy(int64_t classes, const T* x, int64_t target, T* lse) {
+void cross_entropy(int64_t classes, T* loss, T* lse, const T* x, int64_t target) {
   const LogSum<T> parts = log_sum(classes, x);
   *lse = parts.shift + parts.log;
-  return target < 0 ? T{0} : parts.log - (x[target] - parts.shift);
+  *loss = parts.log - (x[target] - parts.shift);
 }
 
 template <class T>
@@ -132,8 +155,8 @@ void log_softmax_grad(int64_t cols, T* gx, const T* gy, const T* y) {
   for (int64_t i = 0; i < cols; ++i) gx[i] = gy[i] - exp_(y[i]) * total;
 }
 
-// The mean is rounded, so a little is left in x - mean; taking that off too makes a constant row exactly zero and keeps
-// the digits of rows that lie far from zero.
+// The mean is rounded, so a little is left in x - mean; taking that off too makes a constant row exactly zero
+// and keeps the digits of rows that lie far from zero.
 template <class T>
 void layer_norm(int64_t cols, T eps, T* y, T* mean, T* rstd, const T* x, const T* weight, const T* bias) {
   const auto count = static_cast<T>(cols);

@@ -1,6 +1,6 @@
-// Compiled once for each level, with GRADUS_LEVEL as its name and the compiler's flags as its meaning. All of it lives in
-// the level's namespace, and the linker must not find a shared inline function in it: that copy could be the one that a
-// machine without these instructions then runs.
+// Compiled once for each level, with GRADUS_LEVEL as its name and the compiler's flags as its meaning. All of
+// it lives in the level's namespace, and the linker must not find a shared inline function in it: that copy
+// could be the one that a machine without these instructions then runs.
 #include <utility>
 
 #include "gradus/autograd/kernels/levels/attention.hpp"
@@ -19,14 +19,21 @@ constexpr void set_binary(LevelKernels<T>& table) {
   row[2] = binary_span<T, kOp, Operands::b_single>;
 }
 
+template <class T, Reduce kOp>
+constexpr void set_fold(LevelKernels<T>& table) {
+  table.fold[static_cast<int>(kOp)] = fold<T, kOp>;
+  table.fold_rows[static_cast<int>(kOp)] = fold_rows<T, kOp>;
+}
+
 template <class T, int... kUnary, int... kBinary>
-constexpr LevelKernels<T> make_table(std::integer_sequence<int, kUnary...>, std::integer_sequence<int, kBinary...>) {
+constexpr LevelKernels<T> make_table(std::integer_sequence<int, kUnary...>,
+                                     std::integer_sequence<int, kBinary...>) {
   LevelKernels<T> table{};
   ((table.unary[kUnary] = unary_span<T, Unary{kUnary}>), ...);
   (set_binary<T, Binary{kBinary}>(table), ...);
-  table.sum = sum<T>;
-  table.add_rows = add_rows<T>;
-  table.max = max<T>;
+  set_fold<T, Reduce::sum>(table);
+  set_fold<T, Reduce::max>(table);
+  set_fold<T, Reduce::min>(table);
   table.softmax = softmax<T>;
   table.log_softmax = log_softmax<T>;
   table.logsumexp = logsumexp<T>;
@@ -35,6 +42,7 @@ constexpr LevelKernels<T> make_table(std::integer_sequence<int, kUnary...>, std:
   table.layer_norm = layer_norm<T>;
   table.layer_norm_gx = layer_norm_gx<T>;
   table.layer_norm_gw = layer_norm_gw<T>;
+  table.cross_entropy = cross_entropy<T>;
   table.cross_entropy_grad = cross_entropy_grad<T>;
   table.dropout = dropout<T>;
   table.sum_of_squares = sum_of_squares<T>;
@@ -45,7 +53,8 @@ constexpr LevelKernels<T> make_table(std::integer_sequence<int, kUnary...>, std:
 
 template <class T>
 constexpr LevelKernels<T> make_table() {
-  return make_table<T>(std::make_integer_sequence<int, kUnaryOps>(), std::make_integer_sequence<int, kBinaryOps>());
+  return make_table<T>(std::make_integer_sequence<int, kUnaryOps>(),
+                       std::make_integer_sequence<int, kBinaryOps>());
 }
 
 }  // namespace

@@ -195,7 +195,7 @@ TEMPLATE_TEST_CASE("a maximum that grows from block to block", "[attention]", fl
   Inputs<TestType> in(s);
   std::fill(in.q.begin(), in.q.end(), TestType{1});
   for (int64_t j = 0; j < 900; ++j)
-    in.k[2 * j] = in.k[2 * j + 1] = static_cast<TestType>(j < 450 ? j * 0.1 : 90 - j * 0.1);
+    in.k[2 * j] = in.k[2 * j + 1] = static_cast<TestType>(0.1 * static_cast<double>(j < 450 ? j : 900 - j));
   const Values<TestType> r = run(s, in);
   const Values<double> expected = naive(s, in);
   CHECK(distance(r.out, expected.out) < 1000 * std::numeric_limits<TestType>::epsilon());

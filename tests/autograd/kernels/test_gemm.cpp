@@ -34,12 +34,12 @@ std::vector<T> random_values(int64_t n, uint32_t seed) {
 /// One product with random operands, rows `pad` longer than need be.
 template <class T>
 struct Case {
-  Case(Trans ta, Trans tb, int64_t m, int64_t n, int64_t k, int64_t pad = 0)
-      : ta(ta),
-        tb(tb),
-        m(m),
-        n(n),
-        k(k),
+  Case(Trans trans_a, Trans trans_b, int64_t rows, int64_t columns, int64_t depth, int64_t pad = 0)
+      : ta(trans_a),
+        tb(trans_b),
+        m(rows),
+        n(columns),
+        k(depth),
         lda((ta == Trans::yes ? m : k) + pad),
         ldb((tb == Trans::yes ? k : n) + pad),
         ldc(n + pad),
@@ -62,7 +62,7 @@ struct Case {
           sum += static_cast<long double>(ta == Trans::yes ? a[l * lda + i] : a[i * lda + l]) *
                  (tb == Trans::yes ? b[j * ldb + l] : b[l * ldb + j]);
         double& value = result[i * ldc + j];
-        value = alpha * sum + (beta == 0 ? 0 : beta * value);
+        value = static_cast<double>(alpha * sum) + (beta == 0 ? 0 : beta * value);
       }
     return result;
   }

@@ -35,6 +35,7 @@ Outcome run_program(const std::vector<std::string>& arguments, const Input& inpu
   const std::string in = scratch.file("in", input.stdin_text), err = scratch.file("err", "");
   int out[2];
   if (::pipe(out) != 0) throw std::runtime_error("no pipe");
+  ::fcntl(out[1], F_SETPIPE_SZ, 4096);  // The program may not run far ahead of on_line.
   const pid_t process = ::fork();
   if (process == 0) {
     ::dup2(::open(in.c_str(), O_RDONLY), STDIN_FILENO);

@@ -93,7 +93,8 @@ TEST_CASE("numbers must make sense") {
   refused("--steps", "many", "many");
   refused("--steps", "99999999999999999999", "must be a whole number of at most 1000000000000000");
   refused("--decay", "cubic", "must be cosine, linear or constant, got 'cubic'");
-  refused("--preset", "huge", "tiny, nano, small, gpt2");
+  place.check_train_refused({"--text", place.text, "--preset", "huge"},
+                            {"preset", "tiny, nano, small, gpt2", "huge"});
 }
 
 TEST_CASE("a model too large for memory is refused before it is made") {
@@ -178,7 +179,7 @@ TEST_CASE("sample and eval refuse what a model cannot read") {
 
 TEST_CASE("the command line itself must be right") {
   check_refused({}, {"subcommand", "--help"});
-  check_refused({"fly"}, {"fly"});
+  check_refused({"fly"}, {"there must be a verb first, got 'fly'"});
   check_refused({"train", "--stepz", "3"}, {"--stepz"});
   check_refused({"gradcheck", "--op", "softmin"}, {"--op must be the name of an op", "softmin"});
   check_refused({"gradcheck", "--order", "3"}, {"--order must be 1 or 2, got 3"});

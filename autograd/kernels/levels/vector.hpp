@@ -1,0 +1,97 @@
+// Whole vectors, for the few loops that a compiler does not make of them by itself.
+#pragma once
+
+#include <cstdint>
+
+#ifdef __SSE2__
+#include <immintrin.h>
+#endif
+
+namespace gradus::kernels::GRADUS_LEVEL {
+
+#if defined(__AVX512F__)
+constexpr int kVectorBytes = 64;
+#elif defined(__AVX2__)
+constexpr int kVectorBytes = 32;
+#else
+constexpr int kVectorBytes = 16;
+#endif
+
+template <class T>
+struct Simd {
+  typedef T Vector __attribute__((vector_size(kVectorBytes)));
+};
+
+template <class T>
+using Vector = typename Simd<T>::Vector;
+
+template <class T>
+constexpr int kLanes = kVectorBytes / sizeof(T);
+
+#if defined(__AVX512F__)
+inline Vector<float> fused(Vector<float> a, Vector<float> b, Vector<float> c) {
+  return _mm512_fmadd_ps(a, b, c);
+}
+inline Vector<double> fused(Vector<double> a, Vector<double> b, Vector<double> c) {
+  return _mm512_fmadd_pd(a, b, c);
+}
+#elif defined(__FMA__)
+inline Vector<float> fused(Vector<float> a, Vector<float> b, Vector<float> c) {
+  return _mm256_fmadd_ps(a, b, c);
+}
+inline Vector<double> fused(Vector<double> a, Vector<double> b, Vector<double> c) {
+  return _mm256_fmadd_pd(a, b, c);
+}
+#else
+inline Vector<float> fused(Vector<float> a, Vector<float> b, Vector<float> c) { return a * b + c; }
+inline Vector<double> fused(Vector<double> a, Vector<double> b, Vector<double> c) { return a * b + c; }
+#endif
+
+/// The products of the lower halves of the lanes.
+inline Vector<uint64_t> multiply_low(Vector<uint64_t> a, Vector<uint64_t> b) {
+#if defined(__AVX512F__)
+  return reinterpret_cast<Vector<uint64_t>>(
+      _mm512_maskz_mul_epu32(0xFF, reinterpret_cast<__m512i>(a), reinterpret_cast<__m512i>(b)));
+#elif defined(__AVX2__)
+  return reinterpret_cast<Vector<uint64_t>>(
+      _mm256_mul_epu32(reinterpret_cast<__m256i>(a), reinterpret_cast<__m256i>(b)));
+#elif defined(__SSE2__)
+  return reinterpret_cast<Vector<uint64_t>>(
+      _mm_mul_epu32(reinterpret_cast<__m128i>(a), reinterpret_cast<__m128i>(b)));
+#else
+  return (a & 0xFFFFFFFF) * (b & 0xFFFFFFFF);
+#endif
+}
+
+/// The same value in all lanes; subtracting 0 is free, since it changes nothing, while adding it would turn
+/// -0 into 0.
+template <class T>
+Vector<T> broadcast(T value) {
+  return value - Vector<T>{};
+}
+
+template <class T>
+Vector<T> load(const T* from) {
+  Vector<T> vector;
+  __builtin_memcpy(&vector, from, sizeof vector);
+  return vector;
+}
+
+template <class T>
+void store(T* to, Vector<T> vector) {
+  __builtin_memcpy(to, &vector, sizeof vector);
+}
+
+template <class T>
+Vector<T> load_part(const T* from, int64_t count) {
+  Vector<T> vector = {};
+  for (int64_t i = 0; i < count; ++i) vector[i] = from[i];
+  return vector;
+}
+
+template <class T>
+void store_part(T* to, int64_t count, Vector<T> vector) {
+  for (int64_t i = 0; i < count; ++i) to[i] = vector[i];
+}
+
+}  // namespace gradus::kernels::GRADUS_LEVEL

@@ -1,0 +1,280 @@
+// Elementwise kernels of two and more operands: values, strides, broadcasting, special numbers, threads.
+#include <algorithm>
+#include <functional>
+
+#include "gradus/autograd/kernels/elementwise.hpp"
+#include "vectors.hpp"
+
+namespace {
+
+using gradus::kernels::Binary;
+using gradus::kernels::Compare;
+using gradus::kernels::kMaxDims;
+using gradus::kernels::Loop;
+using gradus::kernels::Unary;
+using namespace vectors;
+
+double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
+
+double binary_oracle(Binary op, double a, double b) {
+  const double pi = std::acos(-1.0);
+  switch (op) {
+    case Binary::add:
+      return a + b;
+    case Binary::sub:
+      return a - b;
+    case Binary::mul:
+      return a * b;
+    case Binary::div:
+      return a / b;
+    case Binary::pow:
+      return std::pow(a, b);
+    case Binary::maximum:
+      return std::isnan(a) || std::isnan(b) ? kNaN : std::fmax(a, b);
+    case Binary::minimum:
+      return std::isnan(a) || std::isnan(b) ? kNaN : std::fmin(a, b);
+    case Binary::relu_grad:
+      return b > 0 ? a : 0;
+    case Binary::gelu_grad:
+      return a * (0.5 * std::erfc(-b / std::sqrt(2.0)) + b * std::exp(-b * b / 2) / std::sqrt(2 * pi));
+    case Binary::gelu_tanh_grad: {
+      const double k = std::sqrt(2 / pi), t = std::tanh(k * (b + 0.044715 * b * b * b));
+      return a * (0.5 * (1 + t) + 0.5 * b * (1 - t * t) * k * (1 + 3 * 0.044715 * b * b));
+    }
+    case Binary::silu_grad:
+      return a * (sigmoid(b) + b * sigmoid(b) * (1 - sigmoid(b)));
+    case Binary::tanh_grad:
+      return a * (1 - b * b);
+    case Binary::sigmoid_grad:
+      return a * b * (1 - b);
+  }
+  return kNaN;
+}
+
+/// Offsets of operand k of a loop, in the order of the elements.
+template <int N>
+std::vector<int64_t> offsets(const Loop<N>& loop, int k) {
+  std::vector<int64_t> all = {0};
+  for (int d = 0; d < loop.dims; ++d) {
+    std::vector<int64_t> next;
+    for (const int64_t base : all)
+      for (int64_t i = 0; i < loop.size[d]; ++i) next.push_back(base + i * loop.stride[k][d]);
+    all = next;
+  }
+  return all;
+}
+
+/// Loops of three operands with their strides: packed, one value, a row, a column, transposed, every other
+/// one.
+std::vector<Loop<3>> strided_loops() {
+  std::vector<Loop<3>> loops;
+  const auto add = [&](std::initializer_list<int64_t> sizes, std::vector<std::vector<int64_t>> strides) {
+    Loop<3> loop;
+    for (const int64_t size : sizes) loop.size[loop.dims++] = size;
+    for (int k = 0; k < 3; ++k)
+      for (int d = 0; d < loop.dims; ++d) loop.stride[k][d] = strides[k][d];
+    loops.push_back(loop);
+  };
+  for (const int64_t n : kSizes) {
+    add({n}, {{1}, {1}, {1}});
+    add({n}, {{1}, {0}, {1}});
+    add({n}, {{1}, {1}, {0}});
+    add({n}, {{1}, {0}, {0}});
+    add({n}, {{2}, {3}, {1}});
+    add({n}, {{1}, {1}, {3}});
+  }
+  add({}, {{}, {}, {}});
+  add({0}, {{1}, {1}, {1}});
+  add({3, 0, 2}, {{0, 2, 1}, {0, 2, 1}, {0, 2, 1}});
+  add({9, 33}, {{33, 1}, {33, 1}, {0, 1}});
+  add({9, 33}, {{33, 1}, {1, 0}, {33, 1}});
+  add({9, 33}, {{33, 1}, {1, 9}, {33, 1}});
+  add({9, 33}, {{1, 9}, {33, 1}, {33, 1}});
+  add({3, 4, 5}, {{20, 5, 1}, {1, 15, 3}, {0, 5, 1}});
+  add({2, 2, 2, 2, 2, 2, 2, 2},
+      {{128, 64, 32, 16, 8, 4, 2, 1}, {1, 2, 4, 8, 16, 32, 64, 128}, {0, 1, 0, 2, 0, 4, 0, 8}});
+  return loops;
+}
+
+constexpr int64_t kRoom = 4000;  // elements that any of them reaches
+
+}  // namespace
+
+TEMPLATE_TEST_CASE("binary kernels agree with their formulas for any strides", "[elementwise]", float,
+                   double) {
+  auto a = values<TestType>(kRoom, 4, 1), b = values<TestType>(kRoom, 4, 2);
+  at_each_level([&] {
+    for (int op = 0; op < gradus::kernels::kBinaryOps; ++op)
+      for (const Loop<3>& loop : strided_loops()) {
+        INFO("op " << op << ", " << loop.dims << " dimensions, first of " << loop.size[0]);
+        std::vector<TestType> out(kRoom, 77);
+        gradus::kernels::binary(Binary{op}, loop, out.data(), a.data(), b.data());
+        std::vector<TestType> want(kRoom, 77);
+        const auto o = offsets(loop, 0), x = offsets(loop, 1), y = offsets(loop, 2);
+        for (size_t i = 0; i < o.size(); ++i)
+          want[o[i]] = static_cast<TestType>(binary_oracle(Binary{op}, a[x[i]], b[y[i]]));
+        check_near(out, [&](int64_t i) { return want[i]; });
+      }
+  });
+}
+
+TEMPLATE_TEST_CASE("unary kernels give a strided element the bits of a packed one", "[elementwise]", float,
+                   double) {
+  const auto x = values<TestType>(kRoom);
+  at_each_level([&] {
+    for (const Loop<3>& three : strided_loops()) {
+      Loop<2> loop;
+      loop.dims = three.dims;
+      std::copy_n(three.size, kMaxDims, loop.size);
+      std::copy_n(three.stride[0], kMaxDims, loop.stride[0]);
+      std::copy_n(three.stride[1], kMaxDims, loop.stride[1]);
+      std::vector<TestType> all(kRoom), got(kRoom, 77), want(kRoom, 77);
+      gradus::kernels::unary(Unary::gelu_tanh, packed<2>(kRoom), all.data(), x.data());
+      gradus::kernels::unary(Unary::gelu_tanh, loop, got.data(), x.data());
+      const auto o = offsets(loop, 0), from = offsets(loop, 1);
+      for (size_t i = 0; i < o.size(); ++i) want[o[i]] = all[from[i]];
+      CHECK(same_bits(got, want));
+    }
+  });
+}
+
+TEMPLATE_TEST_CASE("binary kernels at NaN, infinities and zeros", "[elementwise]", float, double) {
+  const auto inf = static_cast<TestType>(kInf), nan = static_cast<TestType>(kNaN);
+  const auto value = [](Binary op, TestType a, TestType b) {
+    TestType out;
+    gradus::kernels::binary(op, packed<3>(1), &out, &a, &b);
+    return out;
+  };
+  at_each_level([&] {
+    for (const Binary op : {Binary::maximum, Binary::minimum, Binary::add, Binary::mul, Binary::pow}) {
+      CHECK(std::isnan(value(op, nan, 2)));
+      CHECK(std::isnan(value(op, 2, nan)));
+    }
+    CHECK(value(Binary::maximum, -inf, 1) == 1);
+    CHECK(value(Binary::minimum, -inf, 1) == -inf);
+    CHECK(value(Binary::div, 1, 0) == inf);
+    CHECK(value(Binary::pow, nan, 0) == 1);
+    CHECK(value(Binary::relu_grad, 5, 0) == 0);
+    CHECK(value(Binary::relu_grad, 5, inf) == 5);
+    for (const Binary op : {Binary::gelu_grad, Binary::gelu_tanh_grad, Binary::silu_grad}) {
+      INFO("op " << static_cast<int>(op));
+      CHECK(value(op, 3, inf) == 3);
+      CHECK(std::fabs(value(op, 3, -inf)) < 1e-30);
+      CHECK(value(op, 3, static_cast<TestType>(1e30)) == 3);
+      CHECK(std::fabs(value(op, 3, static_cast<TestType>(-1e30))) < 1e-30);
+      CHECK(std::isnan(value(op, 3, nan)));
+    }
+  });
+}
+
+TEST_CASE("binary kernels of integers wrap around", "[elementwise]") {
+  const int64_t largest = std::numeric_limits<int64_t>::max();
+  const std::vector<int64_t> a = {5, -7, largest, 1}, b = {3, 4, 1, -largest};
+  const struct {
+    Binary op;
+    std::vector<int64_t> want;
+  } cases[] = {{Binary::add, {8, -3, -largest - 1, 1 - largest}},
+               {Binary::sub, {2, -11, largest - 1, -largest - 1}},
+               {Binary::mul, {15, -28, largest, -largest}},
+               {Binary::maximum, {5, 4, largest, 1}},
+               {Binary::minimum, {3, -7, 1, -largest}}};
+  for (const auto& c : cases) {
+    std::vector<int64_t> out(4);
+    gradus::kernels::binary(c.op, packed<3>(4), out.data(), a.data(), b.data());
+    CHECK(out == c.want);
+  }
+}
+
+TEMPLATE_TEST_CASE("compare, where, masked_fill and clamp", "[elementwise]", float, double) {
+  const auto nan = static_cast<TestType>(kNaN);
+  const std::vector<TestType> a = {1, 2, 3, nan, 0}, b = {2, 2, 2, 2, static_cast<TestType>(-0.0)};
+  const auto compared = [&](Compare op) {
+    bool out[5];
+    gradus::kernels::compare(op, packed<3>(5), out, a.data(), b.data());
+    std::string text;
+    for (const bool o : out) text += o ? '1' : '0';
+    return text;
+  };
+  CHECK(compared(Compare::eq) == "01001");
+  CHECK(compared(Compare::ne) == "10110");
+  CHECK(compared(Compare::lt) == "10000");
+  CHECK(compared(Compare::le) == "11001");
+  CHECK(compared(Compare::gt) == "00100");
+  CHECK(compared(Compare::ge) == "01101");
+
+  const bool mask[] = {true, false, true, true, false};
+  std::vector<TestType> out(5);
+  gradus::kernels::where(packed<4>(5), out.data(), mask, a.data(), b.data());
+  CHECK(same_bits(out, {1, 2, 3, nan, static_cast<TestType>(-0.0)}));
+  gradus::kernels::masked_fill(packed<3>(5), out.data(), a.data(), mask, TestType{9});
+  CHECK(same_bits(out, {9, 2, 9, 9, 0}));
+  gradus::kernels::clamp(packed<2>(5), out.data(), a.data(), TestType{1.5}, TestType{2.5});
+  CHECK(same_bits(out, {1.5, 2, 2.5, nan, 1.5}));
+  gradus::kernels::clamp(packed<2>(5), out.data(), a.data(), TestType{4}, TestType{-4});
+  CHECK(same_bits(out, {-4, -4, -4, nan, -4}));
+}
+
+TEST_CASE("convert between every pair of types", "[elementwise]") {
+  const auto converted = []<class S, class T>(std::vector<S> x, std::vector<T> want) {
+    std::vector<T> y(x.size());
+    gradus::kernels::convert(packed<2>(static_cast<int64_t>(x.size())), y.data(), x.data());
+    CHECK(same_bits(y, want));
+  };
+  const int64_t smallest = std::numeric_limits<int64_t>::min();
+  const float inf = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
+  converted(std::vector<double>{0.1, -1e300}, std::vector<float>{0.1F, -inf});
+  converted(std::vector<float>{0.1F}, std::vector<double>{0.1F});
+  converted(std::vector<float>{1.9F, -1.9F, nan, inf, 1e30F},
+            std::vector<int64_t>{1, -1, smallest, smallest, smallest});
+  converted(std::vector<int64_t>{3, -4}, std::vector<float>{3, -4});
+  converted(std::vector<int64_t>{3, -4}, std::vector<double>{3, -4});
+  const float floats[] = {0, -0.0F, 0.5F, nan};
+  bool bools[4];
+  gradus::kernels::convert(packed<2>(4), bools, floats);
+  CHECK((!bools[0] && !bools[1] && bools[2] && bools[3]));
+  std::vector<int64_t> integers(4);
+  gradus::kernels::convert(packed<2>(4), integers.data(), bools);
+  CHECK(integers == std::vector<int64_t>{0, 0, 1, 1});
+
+  // A transposed copy.
+  Loop<2> loop;
+  loop.dims = 2;
+  loop.size[0] = 37, loop.size[1] = 70;
+  loop.stride[0][0] = 70, loop.stride[0][1] = 1;
+  loop.stride[1][0] = 1, loop.stride[1][1] = 37;
+  const auto x = values<float>(37 * 70);
+  std::vector<float> y(x.size());
+  gradus::kernels::convert(loop, y.data(), x.data());
+  check_near(
+      y, [&](int64_t i) { return x[i % 70 * 37 + i / 70]; }, 0);
+}
+
+TEST_CASE("loops coalesce what one stride can walk", "[elementwise]") {
+  Loop<2> loop;
+  loop.dims = 4;
+  const int64_t size[] = {2, 1, 3, 4}, out[] = {12, 5, 4, 1}, x[] = {0, 7, 8, 2};
+  for (int d = 0; d < 4; ++d) loop.size[d] = size[d], loop.stride[0][d] = out[d], loop.stride[1][d] = x[d];
+  const auto before = offsets(loop, 1);
+  loop.coalesce();
+  CHECK(loop.dims == 2);
+  CHECK(loop.size[0] == 2);
+  CHECK(loop.size[1] == 12);
+  CHECK(offsets(loop, 1) == before);
+  CHECK(loop.numel() == 24);
+}
+
+TEST_CASE("elementwise kernels give the same bits for any number of threads", "[elementwise]") {
+  const int64_t n = 100'003;
+  const auto a = values<float>(n, 3, 1), b = values<float>(n, 3, 2);
+  const auto run = [&](int threads) {
+    const Threads guard(threads);
+    std::vector<float> all;
+    for (const Binary op : {Binary::add, Binary::pow, Binary::gelu_tanh_grad}) {
+      std::vector<float> out(n);
+      gradus::kernels::binary(op, packed<3>(n), out.data(), a.data(), b.data());
+      all.insert(all.end(), out.begin(), out.end());
+    }
+    return all;
+  };
+  at_each_level([&] { CHECK(same_bits(run(1), run(2))); });
+}

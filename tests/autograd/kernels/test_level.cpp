@@ -1,0 +1,32 @@
+// Choosing among the levels of the inner loops.
+#include <algorithm>
+
+#include "gradus/autograd/error.hpp"
+#include "gradus/autograd/kernels/elementwise.hpp"
+#include "vectors.hpp"
+
+using namespace gradus::kernels;
+
+TEST_CASE("levels are listed best first, and the one that is set is used", "[level]") {
+  const auto levels = available_levels();
+  REQUIRE(!levels.empty());
+  CHECK(std::is_sorted(levels.rbegin(), levels.rend()));  // v2 < v3 < v4
+  const auto* best = &level_kernels<float>();
+  for (size_t i = 0; i < levels.size(); ++i) {
+    set_level(levels[i]);
+    CHECK((&level_kernels<float>() == best) == (i == 0 || levels.size() == 1));
+  }
+  set_level(levels.front());
+}
+
+TEST_CASE("a level that this machine cannot run is refused by name", "[level]") {
+  std::string text;
+  try {
+    set_level("v9");
+  } catch (const gradus::Error& e) {
+    text = e.what();
+  }
+  CHECK_THAT(
+      text, Catch::Matchers::ContainsSubstring("[level] GRADUS_LEVEL must be one that this machine can run"));
+  CHECK_THAT(text, Catch::Matchers::ContainsSubstring("got v9"));
+}

@@ -1,0 +1,244 @@
+// Kernels of rows (softmax, layer norm, cross-entropy) against loops in double.
+#include <algorithm>
+
+#include "gradus/autograd/kernels/cross_entropy.hpp"
+#include "gradus/autograd/kernels/layer_norm.hpp"
+#include "gradus/autograd/kernels/softmax.hpp"
+#include "vectors.hpp"
+
+namespace {
+
+using namespace gradus::kernels;
+using namespace vectors;
+
+double logsumexp_of(int64_t n, const auto* x) {
+  double largest = -kInf, total = 0;
+  for (int64_t i = 0; i < n; ++i) largest = std::fmax(largest, static_cast<double>(x[i]));
+  if (std::isinf(largest)) return largest;
+  for (int64_t i = 0; i < n; ++i) total += std::exp(static_cast<double>(x[i]) - largest);
+  return largest + std::log(total);
+}
+
+constexpr int64_t kRows = 5;
+
+}  // namespace
+
+TEMPLATE_TEST_CASE("softmax and its relatives agree with their formulas", "[rows]", float, double) {
+  using T = TestType;
+  at_each_level([] {
+    for (const int64_t n : kSizes) {
+      INFO(n << " columns");
+      const auto x = values<T>(kRows * n, 10, 1), gy = values<T>(kRows * n, 2, 2);
+      std::vector<T> y(x.size()), gx(x.size()), lse(kRows);
+
+      softmax(kRows, n, y.data(), x.data());
+      check_near(y, [&](int64_t i) { return std::exp(x[i] - logsumexp_of(n, &x[i / n * n])); });
+      softmax_grad(kRows, n, gx.data(), gy.data(), y.data());
+      check_near(gx, [&](int64_t i) {
+        double along = 0;
+        for (int64_t j = i / n * n; j < i / n * n + n; ++j) along += static_cast<double>(gy[j]) * y[j];
+        return y[i] * (gy[i] - along);
+      });
+
+      logsumexp(kRows, n, lse.data(), x.data());
+      check_near(lse, [&](int64_t r) { return logsumexp_of(n, &x[r * n]); });
+
+      log_softmax(kRows, n, y.data(), x.data());
+      check_near(y, [&](int64_t i) { return x[i] - logsumexp_of(n, &x[i / n * n]); });
+      log_softmax_grad(kRows, n, gx.data(), gy.data(), y.data());
+      check_near(
+          gx,
+          [&](int64_t i) {
+            double total = 0;
+            for (int64_t j = i / n * n; j < i / n * n + n; ++j) total += gy[j];
+            return gy[i] - std::exp(static_cast<double>(y[i])) * total;
+          },
+          10 * kTolerance<T>);
+    }
+  });
+}
+
+TEMPLATE_TEST_CASE("softmax and its relatives at -inf, +inf and NaN", "[rows]", float, double) {
+  using T = TestType;
+  const auto inf = static_cast<T>(kInf), nan = static_cast<T>(kNaN);
+  at_each_level([&] {
+    for (const int64_t n : {3, 40}) {
+      const auto row = [&](T fill, T first, T last) {
+        std::vector<T> x(n, fill);
+        x.front() = first;
+        x.back() = last;
+        return x;
+      };
+      const auto all_nan = [](const std::vector<T>& y) {
+        return std::all_of(y.begin(), y.end(), [](T v) { return std::isnan(v); });
+      };
+      const auto results = [&](const std::vector<T>& x) {
+        std::vector<std::vector<T>> r(3, std::vector<T>(n));
+        r[2].resize(1);
+        softmax(1, n, r[0].data(), x.data());
+        log_softmax(1, n, r[1].data(), x.data());
+        logsumexp(1, n, r[2].data(), x.data());
+        return r;
+      };
+      auto r = results(row(-inf, -inf, -inf));
+      CHECK(all_nan(r[0]));
+      CHECK(all_nan(r[1]));
+      CHECK(r[2][0] == -inf);
+      r = results(row(0, 0, inf));
+      CHECK(r[2][0] == inf);
+      CHECK(std::isnan(r[0].back()));
+      for (const T fill : {T{0}, -inf, inf}) {
+        r = results(row(fill, fill, nan));
+        CHECK(all_nan(r[0]));
+        CHECK(all_nan(r[1]));
+        CHECK(std::isnan(r[2][0]));
+      }
+      r = results(row(-inf, 2, -inf));
+      CHECK(r[0] == row(0, 1, 0));
+      CHECK(r[1] == row(-inf, 0, -inf));
+      CHECK(r[2][0] == 2);
+      r = results(row(-1000, 10000, 10000));  // a naive exp would overflow
+      CHECK(r[0] == row(0, T(0.5), T(0.5)));
+      CHECK(near(r[1][0], -std::log(2.0), kTolerance<T>));
+    }
+  });
+}
+
+TEMPLATE_TEST_CASE("layer_norm and its gradients agree with their formulas", "[rows]", float, double) {
+  using T = TestType;
+  const T eps = static_cast<T>(1e-5);
+  const int64_t rows = 150;  // more than one block of rows
+  at_each_level([&] {
+    for (const int64_t n : kSizes)
+      for (const bool affine : {true, false}) {
+        INFO(n << " columns, affine " << affine);
+        const auto count = static_cast<double>(n);
+        const auto x = values<T>(rows * n, 4, 1), gy = values<T>(rows * n, 1, 2), w = values<T>(n, 2, 3),
+                   b = values<T>(n, 2, 4);
+        std::vector<T> y(x.size()), gx(x.size()), mean(rows), rstd(rows), gw(n), gb(n);
+        const T* weight = affine ? w.data() : nullptr;
+        layer_norm(rows, n, eps, y.data(), mean.data(), rstd.data(), x.data(), weight,
+                   affine ? b.data() : nullptr);
+        layer_norm_grad(rows, n, gx.data(), gw.data(), gb.data(), gy.data(), x.data(), mean.data(),
+                        rstd.data(), weight);
+
+        std::vector<double> want_y(x.size()), want_gx(x.size()), want_gw(n), want_gb(n);
+        for (int64_t r = 0; r < rows; ++r) {
+          double m = 0, var = 0, g_sum = 0, gx_sum = 0;
+          for (int64_t i = 0; i < n; ++i) m += x[r * n + i];
+          m /= count;
+          for (int64_t i = 0; i < n; ++i) var += (x[r * n + i] - m) * (x[r * n + i] - m);
+          const double s = 1 / std::sqrt(var / count + eps);
+          for (int64_t i = 0; i < n; ++i) {
+            const double hat = (x[r * n + i] - m) * s, g = gy[r * n + i] * (affine ? w[i] : 1.0);
+            want_y[r * n + i] = affine ? hat * w[i] + b[i] : hat;
+            g_sum += g;
+            gx_sum += g * hat;
+            want_gw[i] += gy[r * n + i] * hat;
+            want_gb[i] += gy[r * n + i];
+          }
+          for (int64_t i = 0; i < n; ++i) {
+            const double hat = (x[r * n + i] - m) * s, g = gy[r * n + i] * (affine ? w[i] : 1.0);
+            want_gx[r * n + i] = s * (g - g_sum / count - hat * gx_sum / count);
+          }
+        }
+        const double slack = sizeof(T) == 4 ? 2e-5 : 1e-12;
+        check_near(
+            y, [&](int64_t i) { return want_y[i]; }, slack);
+        check_near(
+            gw, [&](int64_t i) { return want_gw[i]; }, slack);
+        check_near(
+            gb, [&](int64_t i) { return want_gb[i]; }, slack);
+        if (n > 1)
+          check_near(
+              gx, [&](int64_t i) { return want_gx[i]; }, 5 * slack);
+
+        std::vector<T> alone(n);  // one gradient at a time gives the same
+        layer_norm_grad<T>(rows, n, nullptr, alone.data(), nullptr, gy.data(), x.data(), mean.data(),
+                           rstd.data(), weight);
+        CHECK(same_bits(alone, gw));
+        layer_norm_grad<T>(rows, n, nullptr, nullptr, alone.data(), gy.data(), x.data(), mean.data(),
+                           rstd.data(), weight);
+        CHECK(same_bits(alone, gb));
+      }
+  });
+}
+
+TEST_CASE("layer_norm stands rows far from zero", "[rows]") {
+  at_each_level([] {
+    std::vector<float> x(64), y(64);
+    for (int i = 0; i < 64; ++i)
+      x[i] = 1e8F + static_cast<float>(8 * (i % 4));  // 8 is one step of float there
+    float mean, rstd;
+    layer_norm<float>(1, 64, 0, y.data(), &mean, &rstd, x.data(), nullptr, nullptr);
+    check_near(
+        y, [](int64_t i) { return (static_cast<double>(i % 4) - 1.5) / std::sqrt(1.25); }, 1e-6);
+    CHECK(near(rstd, 1 / std::sqrt(80.0), 1e-6));
+
+    std::vector<float> constant(64, 1e8F + 8);
+    layer_norm<float>(1, 64, 1e-5F, y.data(), &mean, &rstd, constant.data(), nullptr, nullptr);
+    CHECK(same_bits(y, std::vector<float>(64, 0)));
+  });
+}
+
+TEMPLATE_TEST_CASE("cross_entropy and its gradient agree with their formulas", "[rows]", float, double) {
+  using T = TestType;
+  at_each_level([] {
+    for (const int64_t n : kSizes) {
+      INFO(n << " classes");
+      const auto x = values<T>(kRows * n, 10), grow = values<T>(kRows, 2, 2);
+      const std::vector<int64_t> target = {0, n - 1, -100, n / 2, 0};
+      std::vector<T> losses(kRows, 7), lse(kRows), gx(x.size(), 7);
+      cross_entropy<T>(kRows, n, losses.data(), lse.data(), x.data(), target.data(), -100);
+      check_near(losses, [&](int64_t r) {
+        return target[r] == -100 ? 0.0 : logsumexp_of(n, &x[r * n]) - x[r * n + target[r]];
+      });
+      check_near(lse, [&](int64_t r) { return logsumexp_of(n, &x[r * n]); });
+      cross_entropy_grad<T>(kRows, n, gx.data(), grow.data(), x.data(), lse.data(), target.data(), -100);
+      check_near(
+          gx,
+          [&](int64_t i) {
+            const int64_t r = i / n;
+            if (target[r] == -100) return 0.0;
+            return grow[r] * (std::exp(x[i] - logsumexp_of(n, &x[r * n])) - (target[r] == i % n ? 1 : 0));
+          },
+          5 * kTolerance<T>);
+    }
+  });
+}
+
+TEST_CASE("cross_entropy keeps its digits where the logits are large", "[rows]") {
+  const std::vector<float> x = {1e6F, 1e6F, 1e6F, 1e6F};
+  const int64_t target = 1;
+  float loss, lse;
+  cross_entropy<float>(1, 4, &loss, &lse, x.data(), &target, -100);
+  CHECK(near(loss, std::log(4.0), 1e-6));  // lse itself is rounded to 1/16 there
+}
+
+TEST_CASE("kernels of rows give the same bits for any number of threads and in place", "[rows]") {
+  const int64_t rows = 700, n = 65;
+  const auto x = values<float>(rows * n), gy = values<float>(rows * n, 1, 2), w = values<float>(n, 1, 3);
+  const auto run = [&](int threads) {
+    const Threads guard(threads);
+    std::vector<std::vector<float>> r(5, std::vector<float>(rows * n));
+    std::vector<float> mean(rows), rstd(rows);
+    softmax(rows, n, r[0].data(), x.data());
+    r[1] = r[0];
+    softmax_grad(rows, n, r[1].data(), gy.data(), r[1].data());
+    layer_norm<float>(rows, n, 1e-5F, r[2].data(), mean.data(), rstd.data(), x.data(), w.data(), w.data());
+    r[4].resize(2 * n);
+    layer_norm_grad(rows, n, r[3].data(), r[4].data(), r[4].data() + n, gy.data(), x.data(), mean.data(),
+                    rstd.data(), w.data());
+    return r;
+  };
+  at_each_level([&] {
+    const auto one = run(1), two = run(2);
+    for (size_t i = 0; i < one.size(); ++i) CHECK(same_bits(one[i], two[i]));
+    auto in_place = x;
+    softmax(rows, n, in_place.data(), in_place.data());
+    CHECK(same_bits(in_place, one[0]));
+    std::vector<float> apart(one[0].size());
+    softmax_grad(rows, n, apart.data(), gy.data(), one[0].data());
+    CHECK(same_bits(apart, one[1]));
+  });
+}
