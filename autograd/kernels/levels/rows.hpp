@@ -169,7 +169,8 @@ void layer_norm(int64_t cols, T eps, T* y, T* mean, T* rstd, const T* x, const T
     squares += d * d;
   }
   rest /= count;
-  const T r = T{1} / std::sqrt(std::fmax(squares / count - rest * rest, T{0}) + eps);
+  const T variance = squares / count - rest * rest;
+  const T r = T{1} / std::sqrt((variance < T{0} ? T{0} : variance) + eps);  // NaN stays, which fmax would drop
   *mean = near + rest;
   *rstd = r;
   if (weight && bias) {

@@ -242,3 +242,12 @@ TEST_CASE("kernels of rows give the same bits for any number of threads and in p
     CHECK(same_bits(apart, one[1]));
   });
 }
+
+TEST_CASE("layer_norm of a row with NaN keeps no finite statistics") {
+  const double x[3] = {1.0, std::nan(""), 2.0};
+  double y[3], mean = 0, rstd = 0;
+  gradus::kernels::layer_norm<double>(1, 3, 1e-5, y, &mean, &rstd, x, nullptr, nullptr);
+  CHECK(std::isnan(mean));
+  CHECK(std::isnan(rstd));
+  CHECK(std::isnan(y[0]));
+}
