@@ -120,6 +120,8 @@ Tensor cumsum(const Tensor& x, int64_t dim, bool reverse = false);
 Tensor logsumexp(const Tensor& x, const Dims& dims, bool keepdim = false);
 /// exp(x) / sum(exp(x)) along dim. A row of nothing but -inf is NaN, as in PyTorch.
 Tensor softmax(const Tensor& x, int64_t dim);
+/// softmax, but a row of nothing but -inf gives zeros, with gradient 0.
+Tensor safe_softmax(const Tensor& x, int64_t dim);
 Tensor log_softmax(const Tensor& x, int64_t dim);
 
 // -- products

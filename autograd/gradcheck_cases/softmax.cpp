@@ -64,12 +64,16 @@ void add_logsumexp(CaseList& list) {
 
 void add_softmax(CaseList& list) {
   add_one_dim(list, "softmax", softmax, 401);
+  add_one_dim(list, "safe_softmax", safe_softmax, 405);
   add_one_dim(list, "log_softmax", log_softmax, 402);
   add_logsumexp(list);
   Values v(404);
   const Tensor mask = bools({false, true, false, false, false, true}, {2, 3});
   list.add("softmax", "some at -inf", {v.normal({2, 3}), mask},
            [](Inputs x) { return softmax(masked_fill(x[0], x[1], -kInf), 1); });
+  list.add("safe_softmax", "a row at -inf, some of another",
+           {v.normal({2, 3}), bools({true, true, true, false, false, true}, {2, 3})},
+           [](Inputs x) { return safe_softmax(masked_fill(x[0], x[1], -kInf), 1); });
   list.add("log_softmax", "some at -inf, not read", {v.normal({2, 3}), mask},
            [](Inputs x) { return masked_fill(log_softmax(masked_fill(x[0], x[1], -kInf), 1), x[1], 0.0); });
 }

@@ -7,6 +7,7 @@
 
 #include "gradus/autograd/error.hpp"
 #include "gradus/autograd/kernels/parallel.hpp"
+#include "gradus/autograd/kernels/tiny_product.hpp"
 
 // OpenBLAS has threads of its own, other BLAS libraries need not have this function: weak, null where it is
 // missing.
@@ -44,6 +45,7 @@ struct Product {
   T* c;
   int64_t ldc;
   const T* bias = nullptr;
+  int chains = kSingleChains;  // of a tiny product
 
   Product rows(int64_t begin, int64_t end) const {
     Product part = *this;
@@ -84,13 +86,13 @@ struct Tiling {
 };
 
 void call_gemm(const Product<float>& p) {
-  cblas_sgemm(CblasRowMajor, cblas(p.ta), cblas(p.tb), blas_int(p.m), blas_int(p.n), blas_int(p.k), p.alpha, p.a,
-              blas_int(p.lda), p.b, blas_int(p.ldb), p.beta, p.c, blas_int(p.ldc));
+  cblas_sgemm(CblasRowMajor, cblas(p.ta), cblas(p.tb), blas_int(p.m), blas_int(p.n), blas_int(p.k), p.alpha,
+              p.a, blas_int(p.lda), p.b, blas_int(p.ldb), p.beta, p.c, blas_int(p.ldc));
 }
 
 void call_gemm(const Product<double>& p) {
-  cblas_dgemm(CblasRowMajor, cblas(p.ta), cblas(p.tb), blas_int(p.m), blas_int(p.n), blas_int(p.k), p.alpha, p.a,
-              blas_int(p.lda), p.b, blas_int(p.ldb), p.beta, p.c, blas_int(p.ldc));
+  cblas_dgemm(CblasRowMajor, cblas(p.ta), cblas(p.tb), blas_int(p.m), blas_int(p.n), blas_int(p.k), p.alpha,
+              p.a, blas_int(p.lda), p.b, blas_int(p.ldb), p.beta, p.c, blas_int(p.ldc));
 }
 
 /// y = alpha * op(a) @ x + beta * y for a stored matrix a of (rows, columns).
@@ -101,14 +103,14 @@ struct MatrixVector {
 
 void call_gemv(MatrixVector s, float alpha, const float* a, int64_t lda, const float* x, int64_t incx,
                float beta, float* y, int64_t incy) {
-  cblas_sgemv(CblasRowMajor, cblas(s.trans), blas_int(s.rows), blas_int(s.columns), alpha, a, blas_int(lda), x,
-              blas_int(incx), beta, y, blas_int(incy));
+  cblas_sgemv(CblasRowMajor, cblas(s.trans), blas_int(s.rows), blas_int(s.columns), alpha, a, blas_int(lda),
+              x, blas_int(incx), beta, y, blas_int(incy));
 }
 
 void call_gemv(MatrixVector s, double alpha, const double* a, int64_t lda, const double* x, int64_t incx,
                double beta, double* y, int64_t incy) {
-  cblas_dgemv(CblasRowMajor, cblas(s.trans), blas_int(s.rows), blas_int(s.columns), alpha, a, blas_int(lda), x,
-              blas_int(incx), beta, y, blas_int(incy));
+  cblas_dgemv(CblasRowMajor, cblas(s.trans), blas_int(s.rows), blas_int(s.columns), alpha, a, blas_int(lda),
+              x, blas_int(incx), beta, y, blas_int(incy));
 }
 
 template <class T>
@@ -129,7 +131,20 @@ int64_t checked_ld(int64_t rows, int64_t columns, int64_t ld) {
 }
 
 template <class T>
+void multiply_tiny(const Product<T>& p) {
+  const Strided<T> a{p.a, p.ta == Trans::yes ? 1 : p.lda, p.ta == Trans::yes ? p.lda : 1};
+  const Strided<T> b{p.b, p.tb == Trans::yes ? 1 : p.ldb, p.tb == Trans::yes ? p.ldb : 1};
+  for (int64_t i = 0; i < p.m; ++i)
+    for (int64_t j = 0; j < p.n; ++j) {
+      T& c = p.c[i * p.ldc + j];
+      const T start = p.bias ? p.bias[j] : p.beta == T{0} ? T{0} : p.beta * c;
+      c = start + p.alpha * tiny_dot(p.k, a.at(i, 0), a.column, b.at(0, j), b.row, p.chains);
+    }
+}
+
+template <class T>
 void multiply(Product<T> p) {
+  if (is_tiny(p.m, p.n, p.k)) return multiply_tiny(p);
   if (p.bias) {
     for (int64_t i = 0; i < p.m; ++i) std::copy_n(p.bias, p.n, p.c + i * p.ldc);
     p.beta = T{1};
@@ -205,7 +220,7 @@ template <class T>
 void gemm_batch(int64_t batch, const int64_t* a_offset, const int64_t* b_offset, const int64_t* c_offset,
                 Trans ta, Trans tb, int64_t m, int64_t n, int64_t k, T alpha, const T* a, int64_t lda,
                 const T* b, int64_t ldb, T beta, T* c, int64_t ldc) {
-  const Product<T> product{ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc};
+  const Product<T> product{ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc, nullptr, kBatchChains};
   run(batch, product, [&](int64_t i) {
     Product<T> item = product;
     item.a += a_offset[i];

@@ -67,6 +67,14 @@ Tensor softmax(const Tensor& x, int64_t dim) {
                                                  }}});
 }
 
+Tensor safe_softmax(const Tensor& x, int64_t dim) {
+  check_floating("safe_softmax", x);
+  const int d = wrap_dim("safe_softmax", dim, x.dim());
+  if (x.numel() == 0) return softmax(x, d);
+  const Tensor hidden = eq(amax(x.detach(), {d}, /*keepdim=*/true), -std::numeric_limits<double>::infinity());
+  return masked_fill(softmax(masked_fill(x, hidden, 0.0), d), hidden, 0.0);
+}
+
 Tensor log_softmax(const Tensor& x, int64_t dim) {
   check_floating("log_softmax", x);
   const int d = wrap_dim("log_softmax", dim, x.dim());

@@ -10,7 +10,7 @@
 namespace gradus {
 namespace {
 
-Tensor permuted(const Tensor& x, const Shape& order) {
+Tensor permuted(OpName op, const Tensor& x, const Shape& order) {
   Shape shape = x.shape(), strides = x.shape(), inverse = order;
   for (int d = 0; d < x.dim(); ++d) {
     const int from = static_cast<int>(order[d]);
@@ -18,8 +18,8 @@ Tensor permuted(const Tensor& x, const Shape& order) {
     strides[d] = x.strides()[from];
     inverse[from] = d;
   }
-  return record("permute", view_of(x, shape, strides, x.impl()->offset),
-                {{x, [inverse](const Tensor& gy) { return permuted(gy, inverse); }}});
+  return record(op, view_of(x, shape, strides, x.impl()->offset),
+                {{x, [op, inverse](const Tensor& gy) { return permuted(op, gy, inverse); }}});
 }
 
 // Strides under which x's storage reads as `shape`, if there are any. Dimensions of x that one stride walks
@@ -64,7 +64,7 @@ Tensor Tensor::permute(const std::vector<int64_t>& dims) const {
       fail("permute", "needs all ", dim(), " dims of ", shape(), " once, got ", Shape(dims), ".");
     seen[order[d]] = true;
   }
-  return permuted(*this, order);
+  return permuted("permute", *this, order);
 }
 
 Tensor Tensor::transpose(int64_t dim0, int64_t dim1) const {
@@ -72,7 +72,7 @@ Tensor Tensor::transpose(int64_t dim0, int64_t dim1) const {
   Shape order = shape();
   for (int d = 0; d < dim(); ++d) order[d] = d;
   if (dim() > 0) std::swap(order[a], order[b]);
-  return permuted(*this, order);
+  return permuted("transpose", *this, order);
 }
 
 Tensor Tensor::reshape(Shape to) const {

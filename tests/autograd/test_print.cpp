@@ -130,7 +130,7 @@ TEST_CASE("what follows the numbers") {
         "       dtype=float64)");
   CHECK(printed(f32({1, 2}).requires_grad_()) == "tensor([1., 2.], requires_grad=True)");
   CHECK(printed(leaf({1, 2}, {2})) == "tensor([1., 2.], dtype=float64, requires_grad=True)");
-  CHECK(printed(f32({1, 2}).requires_grad_() * 2.0) == "tensor([2., 4.], grad_fn=<mul>)");
+  CHECK(printed(f32({1, 2}).requires_grad_() * 2.0) == "tensor([2., 4.], grad_fn=<MulBackward0>)");
 }
 
 TEST_CASE("views print what they see") {

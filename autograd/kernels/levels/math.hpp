@@ -21,27 +21,25 @@ inline float fused(float a, float b, float c) {
 #endif
 }
 
-// e^x for -104 <= x <= 89 by x = 2 h ln 2 + r, |r| <= ln 2, and e^r = 1 + r + r^2 P(r), relative error 6e-10.
-// 2^2h is applied as 2^h twice, so that results near overflow and among the subnormals come out right.
+// e^x for -104 <= x <= 89 by x = n ln 2 + r, |r| <= ln 2 / 2, and e^r = 1 + r + r^2 P(r): the steps and the
+// coefficients of SLEEF's expf (Shibata and Petrogalli, 2020), below 1 ulp. PyTorch's softmax uses it too, so
+// that ours prints the same digits. 2^n is applied in two halves, so that results near overflow and among the
+// subnormals come out right.
 inline float exp_within(float x) {
-  constexpr float kRound =
-      0x1.8p23F + 127;  // adding it rounds to an integer, to which it adds the exponent's bias
-  const float shifted = fused(x, 0.721347520F, kRound);
-  const float h = shifted - kRound;
-  float r =
-      fused(h, -0x1.63p0F, x);  // 2 ln 2 in two parts; the first has so few bits that h times it is exact
-  r = fused(h, 4.24388880e-4F, r);
-  float p = 2.44388130e-5F;
-  p = fused(p, r, 2.01108401e-4F);
-  p = fused(p, r, 1.38937389e-3F);
-  p = fused(p, r, 8.33252175e-3F);
-  p = fused(p, r, 4.16665240e-2F);
-  p = fused(p, r, 1.66666739e-1F);
-  p = fused(p, r, 5.00000011e-1F);
-  p = fused(p * r, r, r) + 1.0F;
-  const float scale =
-      bits_to_float(static_cast<int32_t>(static_cast<uint32_t>(float_to_bits(shifted)) << 23));
-  return p * scale * scale;
+  constexpr float kRound = 0x1.8p23F;  // adding it rounds to an integer, which is left in the low bits
+  const float shifted = x * 1.44269504F + kRound;
+  const float n = shifted - kRound;
+  float r = fused(n, -0.693145752F, x);  // ln 2 in two parts; n times the first is exact
+  r = fused(n, -1.42860677e-6F, r);
+  float p = 1.98527618e-4F;
+  p = fused(p, r, 1.39304355e-3F);
+  p = fused(p, r, 8.33336078e-3F);
+  p = fused(p, r, 4.16664854e-2F);
+  p = fused(p, r, 1.66666672e-1F);
+  p = fused(p, r, 0.5F);
+  p = fused(r * r, p, r) + 1.0F;
+  const int32_t power = float_to_bits(shifted) - float_to_bits(kRound), half = power >> 1;
+  return p * bits_to_float((half + 127) << 23) * bits_to_float((power - half + 127) << 23);
 }
 
 // The bounds are where it overflows and where it rounds to 0; NaN passes them.

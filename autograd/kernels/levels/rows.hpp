@@ -9,12 +9,35 @@ namespace gradus::kernels::GRADUS_LEVEL {
 
 constexpr int64_t kSumBlock = 1024;  // elements that are added up in a row before sums are added to sums
 
+// Lanes that add up side by side: as many at every level, so that neither bits nor errors depend on it.
+template <class T>
+constexpr int kSumLanes = 64 / sizeof(T);
+// Rows shorter than this are added up in PyTorch's order, so that they print the same digits.
+constexpr int64_t kShortRow = 8;
+
+template <class T>
+T short_sum(int64_t n, const T* x) {
+  T part[4] = {};
+  const int64_t apart = n < 4 ? 0 : 4;
+  for (int64_t i = 0; i < apart; ++i) part[i] = x[i];
+  for (int64_t i = apart; i < n; ++i) part[0] += x[i];
+  return part[0] + part[1] + part[2] + part[3];
+}
+
 template <class T>
 T plain_sum(int64_t n, const T* x) {
-  T total = 0;
-#pragma omp simd reduction(+ : total)
-  for (int64_t i = 0; i < n; ++i) total += x[i];
-  return total;
+  if (n < kShortRow) return short_sum(n, x);
+  constexpr int kVectors = kSumLanes<T> / kLanes<T>;
+  Vector<T> sums[kVectors] = {};
+  int64_t i = 0;
+  for (; i + kSumLanes<T> <= n; i += kSumLanes<T>)
+    for (int v = 0; v < kVectors; ++v) sums[v] += load(x + i + v * kLanes<T>);
+  T lane[kSumLanes<T>];
+  for (int v = 0; v < kVectors; ++v) store(lane + v * kLanes<T>, sums[v]);
+  for (int64_t l = 0; l < n - i; ++l) lane[l] += x[i + l];
+  for (int width = kSumLanes<T> / 2; width > 0; width /= 2)
+    for (int l = 0; l < width; ++l) lane[l] += lane[l + width];
+  return lane[0];
 }
 
 // Pairwise over blocks: the error grows with the logarithm of n (Higham, 1993). Sums of equal size wait for
@@ -94,11 +117,13 @@ T sum_of_exponentials(int64_t n, const T* x, T shift) {
 template <class T>
 void softmax(int64_t cols, T* y, const T* x) {
   const T largest = extreme_number<T, Reduce::max>(cols, x);
+#pragma omp simd
+  for (int64_t i = 0; i < cols; ++i) y[i] = exp_(x[i] - largest);
   T total = 0;
-#pragma omp simd reduction(+ : total)
-  for (int64_t i = 0; i < cols; ++i) {
-    y[i] = exp_(x[i] - largest);
-    total += y[i];
+  if (cols < kShortRow) {
+    for (int64_t i = 0; i < cols; ++i) total += y[i];
+  } else {
+    total = sum(cols, y);
   }
   const T scale = T{1} / total;
 #pragma omp simd
@@ -170,7 +195,8 @@ void layer_norm(int64_t cols, T eps, T* y, T* mean, T* rstd, const T* x, const T
   }
   rest /= count;
   const T variance = squares / count - rest * rest;
-  const T r = T{1} / std::sqrt((variance < T{0} ? T{0} : variance) + eps);  // NaN stays, which fmax would drop
+  const T r =
+      T{1} / std::sqrt((variance < T{0} ? T{0} : variance) + eps);  // NaN stays, which fmax would drop
   *mean = near + rest;
   *rstd = r;
   if (weight && bias) {

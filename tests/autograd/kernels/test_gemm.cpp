@@ -220,3 +220,17 @@ TEST_CASE("sizes that BLAS cannot hold are refused", "[gemm]") {
   CHECK_THROWS_AS(gemm(Trans::no, Trans::no, huge, 2, 2, 1.f, &unused, 2, &unused, 2, 0.f, &unused, 2),
                   gradus::Error);
 }
+
+// The sums are exact in no order, so the bits tell the order: 1 is lost beside 2^24.
+TEST_CASE("a tiny product adds in three chains, those of a batch in one", "[gemm]") {
+  const std::vector<float> a = {0x1p24F, 1, 1, -0x1p24F, 1, 0}, b(6, 1.0F);
+  float single = 0, batch = 0;
+  const int64_t start = 0;
+  gemm(Trans::no, Trans::no, 1, 1, 6, 1.0F, a.data(), 6, b.data(), 1, 0.0F, &single, 1);
+  CHECK(single == 3.0F);  // (2^24 - 2^24) + (1 + 1) + (1 + 0)
+  gemm_batch(1, &start, &start, &start, Trans::no, Trans::no, 1, 1, 6, 1.0F, a.data(), 6, b.data(), 1, 0.0F,
+             &batch, 1);
+  CHECK(batch == 1.0F);  // ((2^24 + 1) + 1) - 2^24 + 1
+  linear<float>(1, 1, 6, &single, a.data(), 6, b.data(), nullptr);
+  CHECK(single == 3.0F);
+}

@@ -251,3 +251,20 @@ TEST_CASE("layer_norm of a row with NaN keeps no finite statistics") {
   CHECK(std::isnan(rstd));
   CHECK(std::isnan(y[0]));
 }
+
+// Sums whose roundings tell the order of their terms: 1 is lost beside 2^24.
+TEST_CASE("short rows add up in PyTorch's order, long ones in the same lanes at every level") {
+  std::vector<std::vector<float>> results;
+  at_each_level([&] {
+    const auto sum_of = [](const std::vector<float>& x) {
+      return level_kernels<float>().fold[static_cast<int>(Reduce::sum)](static_cast<int64_t>(x.size()),
+                                                                        x.data());
+    };
+    CHECK(sum_of({0x1p24F, 1, 1, 0, -0x1p24F, 1}) == 3.0F);  // ((2^24 - 2^24 + 1) + 1) + 1
+    CHECK(sum_of({0x1p24F, 1, -0x1p24F}) == 0.0F);
+    std::vector<float> all;
+    for (const int64_t n : {8, 15, 16, 100, 1023, 5000}) all.push_back(sum_of(values<float>(n, 3, 7)));
+    results.push_back(all);
+  });
+  for (const auto& all : results) CHECK(same_bits(all, results.front()));
+}

@@ -1,0 +1,103 @@
+// SelfAttention: the ways in which tutorials write self-attention, as options of one layer.
+//
+//   q = x W_query^T    k = x W_key^T    v = x W_value^T
+//   weights = softmax(q k^T / sqrt(hs))         (Vaswani et al., arXiv 1706.03762, eq. 1)
+//   context = dropout(weights) v
+//
+// is said once; an option is a place where they part: where the mask acts, with what value, whether scores
+// are scaled, dropout, heads. Its parts are free functions, so that a step can be looked at.
+// MultiHeadAttention computes the same faster and without holding the scores: train with that one.
+//
+// Ownership and thread-safety as in module.hpp.
+#pragma once
+
+#include <limits>
+#include <optional>
+#include <vector>
+
+#include "gradus/autograd/random.hpp"
+#include "gradus/nn/dropout.hpp"
+#include "gradus/nn/linear.hpp"
+#include "gradus/nn/module.hpp"
+
+namespace gradus::nn {
+
+/// Where a mask acts.
+enum class MaskOn {
+  nothing,  ///< every token sees every other
+  scores,   ///< what is hidden gets the score `fill`, before the softmax
+  /// What is hidden gets the weight 0, after the softmax; each row is then divided by its sum. The same but
+  /// for rounding, in which later tokens show; a later score larger by 100 or more leaves 0 / 0.
+  weights,
+};
+
+/// A token that may see none has scores that are all hidden. Its weights are then NaN (a fill of -inf, and
+/// weights divided by their sum 0), or equal for all tokens (a finite fill); with `safe` they are 0.
+struct SelfAttentionOptions {
+  int64_t d_in = 0, d_out = 0;
+  MaskOn mask_on = MaskOn::scores;
+  double fill = -std::numeric_limits<double>::infinity();
+  bool scaled = true;          ///< scores are divided by sqrt(hs)
+  bool safe = false;           ///< a token that may see none gets zeros
+  double dropout = 0.0;        ///< probability, of weights
+  int64_t num_heads = 1;       ///< must divide d_out; hs = d_out / num_heads
+  bool projection = false;     ///< whether a last Linear mixes the heads
+  bool bias = false;           ///< of all Linear layers
+  int64_t context_length = 0;  ///< most tokens that x may have; 0: any number
+  int64_t row_dim = -2;        ///< of x: its tokens
+  int64_t col_dim = -1;        ///< of x: the features of a token
+};
+
+/// True where key s lies in the future of query t: s > t. -> (tokens, tokens) bool
+Tensor causal_mask(int64_t tokens);
+/// q (..., T, hs), k (..., S, hs) -> q k^T (..., T, S), divided by sqrt(hs) if scaled.
+Tensor attention_scores(const Tensor& q, const Tensor& k, bool scaled = true);
+/// softmax over the last dimension of scores (..., T, S) with the mask (bool, broadcast; true hides;
+/// undefined: none) applied as the options say.
+Tensor attention_weights(const Tensor& scores, const Tensor& mask, const SelfAttentionOptions& options);
+/// The context vector of one token: x_query (d_in), x (T, d_in), weights (d_in, d_out), used as x @ W ->
+/// (d_out).
+Tensor context_vector(const Tensor& x_query, const Tensor& x, const Tensor& W_query, const Tensor& W_key,
+                      const Tensor& W_value);
+
+class SelfAttention : public Module {
+ public:
+  /// Draws W_query, W_key, W_value, out, in this order. Throws Error for sizes below 1, num_heads that does
+  /// not divide d_out, several heads with other dims than the last two, and as Linear and Dropout do.
+  SelfAttention(const SelfAttentionOptions& options, Generator& generator);
+
+  /// With the causal mask, unless mask_on is nothing. x: (..., T, d_in) -> (..., T, d_out). Throws Error for
+  /// other shapes and for T beyond context_length.
+  Tensor operator()(const Tensor& x, Generator* dropout = nullptr) const;
+  /// With a mask of the caller's: bool, (T, T) or broadcast to the scores; true hides. Throws as above.
+  Tensor operator()(const Tensor& x, const Tensor& mask, Generator* dropout = nullptr) const;
+
+  const SelfAttentionOptions& options() const { return options_; }
+  void visit(Visitor& v) override {
+    v("W_query", W_query)("W_key", W_key)("W_value", W_value);
+    if (out) v("out", *out);
+    v("drop", drop);
+  }
+
+  Linear W_query, W_key, W_value;  ///< d_in -> d_out
+  std::optional<Linear> out;       ///< d_out -> d_out
+  Dropout drop;
+
+ private:
+  SelfAttentionOptions options_;
+};
+
+/// Heads side by side: num_heads layers of d_out features each, their outputs concatenated. What one layer
+/// gives that splits the weights of all heads, written the slow way.
+class StackedHeads : public Module {
+ public:
+  /// `head` describes each head; its num_heads must be 1. Throws Error otherwise.
+  StackedHeads(const SelfAttentionOptions& head, int64_t num_heads, Generator& generator);
+
+  Tensor operator()(const Tensor& x, Generator* dropout = nullptr) const;  ///< -> (..., num_heads * d_out)
+  void visit(Visitor& v) override { v("heads", heads); }
+
+  std::vector<SelfAttention> heads;
+};
+
+}  // namespace gradus::nn
