@@ -26,8 +26,12 @@ std::string_view cut(std::string_view& text, char separator) {
 }
 
 std::string with_line_breaks(std::string_view words) {
-  std::string out(words);
-  for (size_t at; (at = out.find("\\n")) != out.npos;) out.replace(at, 2, "\n");
+  std::string out;
+  for (size_t i = 0; i < words.size(); ++i) {
+    const bool escaped = words.substr(i, 2) == "\\n";
+    out += escaped ? '\n' : words[i];
+    i += escaped ? 1 : 0;
+  }
   return out;
 }
 

@@ -2,6 +2,8 @@
 
 #include <cstdio>
 
+#include "gradus/autograd/error.hpp"
+
 namespace gradus::data {
 
 CodePoint first_code_point(std::string_view text) {
@@ -38,7 +40,7 @@ std::string quoted(char32_t character) {
   std::snprintf(code, sizeof code, "U+%04X", static_cast<unsigned>(character));
   const bool control = character < 0x20 || (character >= 0x7F && character < 0xA0);
   const bool line_break = character == 0x2028 || character == 0x2029;
-  return control || line_break ? code : "'" + to_utf8(character) + "' (" + code + ")";
+  return control || line_break ? std::string(code) : concat("'", to_utf8(character), "' (", code, ")");
 }
 
 }  // namespace gradus::data
