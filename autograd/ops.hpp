@@ -169,18 +169,20 @@ Tensor cross_entropy(const Tensor& logits, const Tensor& target, int64_t ignore_
                      Reduction reduction = Reduction::mean);
 Tensor mse_loss(const Tensor& x, const Tensor& target, Reduction reduction = Reduction::mean);
 /// Each element is 0 with probability p, else x / (1 - p) (Srivastava et al., 2014). p = 0 draws nothing.
-/// Throws Error unless 0 <= p <= 1.
+/// From a torch generator it is PyTorch's product of x and a mask of 0 and 1 / (1 - p), for which p = 1 draws
+/// nothing: where x is negative or not finite, what is dropped is -0 or NaN. Throws Error unless 0 <= p <= 1.
 Tensor dropout(const Tensor& x, double p, Generator& generator);
 
 struct AttentionOptions {
   bool causal = false;            ///< query i attends to key j only if j <= i + (S - T)
   std::optional<double> scale{};  ///< of the scores; 1 / sqrt(hs) if absent
-  double dropout = 0.0;           ///< probability with which a weight is dropped; > 0 needs a generator
+  double dropout = 0.0;  ///< probability in [0, 1] with which a weight is dropped; > 0 needs a generator
   Generator* generator = nullptr;
 };
 /// softmax(scale * q @ k^T) @ v (Vaswani et al., arXiv 1706.03762, eq. 1): q (B, nh, T, hs), k and v (B, nh,
-/// S, hs) -> (B, nh, T, hs). Never holds a (T, S) matrix for the whole batch. A query that may attend to
-/// nothing gives zeros.
+/// S, hs) -> (B, nh, T, hs). Never holds a (T, S) matrix for the whole batch, unless weights are dropped by a
+/// torch generator: then it is composed of the public ops, so that its mask is the one that PyTorch's matmul,
+/// softmax, dropout, matmul would draw. A query that may attend to nothing gives zeros.
 Tensor scaled_dot_product_attention(const Tensor& q, const Tensor& k, const Tensor& v,
                                     const AttentionOptions& options = {});
 
@@ -197,7 +199,10 @@ Sorted sort(const Tensor& x, int64_t dim, bool descending = false);
 Sorted topk(const Tensor& x, int64_t k, int64_t dim);
 /// Indices drawn with probabilities proportional to the weights p (..., n) -> (..., num_samples) int64.
 /// Without replacement unless asked for. Throws Error for negative or non-finite weights and for too few
-/// positive ones.
+/// positive ones, and then draws nothing.
 Tensor multinomial(const Tensor& p, int64_t num_samples, Generator& generator, bool replacement = false);
+/// 1 with probability p, else 0, for each p -> p's shape and dtype. Throws Error for a p outside [0, 1], and
+/// then draws nothing.
+Tensor bernoulli(const Tensor& p, Generator& generator);
 
 }  // namespace gradus

@@ -1,5 +1,6 @@
 // Initial values of parameters, with PyTorch's names. They overwrite the values of a float tensor, draw from
-// the generator they are given, and are not recorded.
+// the generator they are given, and are not recorded. From a torch generator they give PyTorch's values, bit
+// for bit.
 #pragma once
 
 #include "gradus/autograd/random.hpp"
@@ -7,8 +8,9 @@
 
 namespace gradus::nn {
 
-/// Uniform on [low, high).
+/// Uniform on [low, high). Throws Error unless low <= high and high - low is finite.
 void uniform_(Tensor& x, double low, double high, Generator& generator);
+/// Throws Error unless std >= 0.
 void normal_(Tensor& x, double mean, double std, Generator& generator);
 void zeros_(Tensor& x);
 void ones_(Tensor& x);

@@ -8,8 +8,8 @@ namespace gradus::nn {
 
 class Linear : public Module {
  public:
-  /// Weight and bias start uniform on +-1 / sqrt(in_features), as PyTorch's do. Throws Error unless both
-  /// sizes are >= 1.
+  /// Weight and bias start uniform on +-1 / sqrt(in_features), drawn in this order, as PyTorch's do. Throws
+  /// Error unless both sizes are >= 1.
   Linear(int64_t in_features, int64_t out_features, bool with_bias, Generator& generator);
 
   Tensor operator()(const Tensor& x) const;  ///< (..., in) -> (..., out)

@@ -6,9 +6,9 @@ namespace {
 
 constexpr const char* kOp = "scaled_dot_product_attention";
 
-GradcheckFunction attend(AttentionOptions options) {
-  return [options](Inputs x) {
-    Generator generator(5);
+GradcheckFunction attend(const AttentionOptions& options, const Generator& start = Generator(5)) {
+  return [options, start](Inputs x) {
+    Generator generator = start;
     AttentionOptions with = options;
     with.generator = &generator;
     return scaled_dot_product_attention(x[0], x[1], x[2], with);
@@ -38,6 +38,15 @@ void add_attention(CaseList& list) {
   add("several blocks, causal", {1, 1, 70, 3}, 70, causal);
   add("several blocks, dropout", {1, 1, 67, 2}, 71, {.causal = true, .dropout = 0.2});
   add("empty batch", {0, 2, 3, 2}, 3, causal);
+  add("dropout of all", {1, 2, 3, 2}, 4, {.dropout = 1.0});
+  const auto from_torch = [&](const char* name, int64_t keys, bool is_causal, const Generator& start) {
+    const AttentionOptions options{.causal = is_causal, .dropout = 0.4};
+    list.add(kOp, name, {v.normal({1, 2, 3, 2}), v.normal({1, 2, keys, 2}), v.normal({1, 2, keys, 2})},
+             attend(options, start));
+  };
+  from_torch("dropout as PyTorch", 4, false, Generator::torch(5));
+  from_torch("dropout as PyTorch, causal", 3, true, Generator::torch(5));
+  from_torch("dropout as PyTorch with MKL, some see nothing", 2, true, Generator::torch_mkl(5));
 
   // (B, T, 3 C) -> heads, as a decoder does it: all three are strided views of one tensor.
   list.add(kOp, "views of a packed projection", {v.normal({2, 3, 12})}, [](Inputs x) {

@@ -58,6 +58,15 @@ void add_dropout(CaseList& list) {
   add("all", {3, 4}, 1.0);
   add("0-d", {}, 0.25);
   add("zero-size", {0, 3}, 0.5);
+  const auto from_torch = [&](const char* name, double p, const Generator& start) {
+    list.add("dropout", name, {v.normal({3, 4})}, [p, start](Inputs x) {
+      Generator generator = start;
+      return dropout(x[0], p, generator);
+    });
+  };
+  from_torch("as PyTorch", 0.3, Generator::torch(7));
+  from_torch("as PyTorch with MKL", 0.3, Generator::torch_mkl(7));
+  from_torch("as PyTorch, all", 1.0, Generator::torch(7));
   list.add("dropout", "transposed", {v.normal({4, 3})}, [](Inputs x) {
     Generator generator(8);
     return dropout(x[0].mT(), 0.5, generator);

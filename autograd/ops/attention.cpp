@@ -1,6 +1,7 @@
 #include "gradus/autograd/kernels/attention.hpp"
 
 #include <cmath>
+#include <limits>
 
 #include "gradus/autograd/kernels/dropout.hpp"
 #include "gradus/autograd/ops.hpp"
@@ -24,18 +25,18 @@ Tensor empty_heads_inside(const Shape& s, DType dtype) {
   return empty({s[0], s[2], s[1], s[3]}, dtype).transpose(1, 2);
 }
 
-// The gradients in public ops, which can be differentiated again. Masked scores get a large finite number
-// instead of -inf, and masked weights are cleared afterwards: a row that may attend to nothing stays finite.
+// softmax(scale * q @ k^T) in public ops, (B, nh, T, S); rows that may attend to nothing are zeros.
+Tensor composed_weights(const AttentionShape& s, const Tensor& q, const Tensor& k) {
+  const Tensor scores = matmul(q, k.mT()) * s.scale;
+  if (!s.causal) return softmax(scores, -1);
+  const Tensor hidden = eq(tril(ones({s.q_len, s.k_len}, q.dtype()), s.k_len - s.q_len), 0.0);
+  return safe_softmax(masked_fill(scores, hidden, -std::numeric_limits<double>::infinity()), -1);
+}
+
+// The gradients in public ops, which can be differentiated again.
 std::vector<Tensor> composed_gradients(const AttentionShape& s, const Tensor& gy, const Tensor& q,
                                        const Tensor& k, const Tensor& v) {
-  Tensor scores = matmul(q, k.mT()) * s.scale;
-  Tensor weights;
-  if (s.causal) {
-    const Tensor hidden = eq(tril(ones({s.q_len, s.k_len}, q.dtype()), s.k_len - s.q_len), 0.0);
-    weights = masked_fill(softmax(masked_fill(scores, hidden, -1e30), -1), hidden, 0.0);
-  } else {
-    weights = softmax(scores, -1);
-  }
+  const Tensor weights = composed_weights(s, q, k);
   Tensor drop = ones({}, q.dtype());
   if (s.dropout > 0.0) {
     // What the kernel multiplied the weights by: dropout of ones over the same words.
@@ -61,8 +62,8 @@ void check_attention(const Tensor& q, const Tensor& k, const Tensor& v, const At
   if (!fits)
     fail(op, "needs q (B, nh, T, hs), k and v (B, nh, S, hs), got ", q.shape(), ", ", k.shape(), " and ",
          v.shape(), ".");
-  if (!(options.dropout >= 0.0 && options.dropout < 1.0))
-    fail(op, "dropout must be in [0, 1), got ", options.dropout, ".");
+  if (!(options.dropout >= 0.0 && options.dropout <= 1.0))
+    fail(op, "dropout must be in [0, 1], got ", options.dropout, ".");
   if (options.dropout > 0.0 && !options.generator) fail(op, "dropout needs a generator to draw from.");
 }
 
@@ -80,6 +81,8 @@ Tensor scaled_dot_product_attention(const Tensor& q, const Tensor& k, const Tens
   s.causal = options.causal;
   s.scale = options.scale.value_or(1.0 / std::sqrt(static_cast<double>(s.head_size)));
   s.dropout = options.dropout;
+  if (s.dropout == 1.0 || (s.dropout > 0.0 && options.generator->as_torch()))
+    return matmul(gradus::dropout(composed_weights(s, q, k), s.dropout, *options.generator), v);
   if (s.dropout > 0.0) {
     const Generator::Range words = options.generator->reserve(s.batch * s.heads * s.q_len * s.k_len);
     s.key = words.key;

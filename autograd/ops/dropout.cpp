@@ -1,5 +1,7 @@
 #include "gradus/autograd/kernels/dropout.hpp"
 
+#include <span>
+
 #include "gradus/autograd/ops.hpp"
 #include "gradus/autograd/ops/check.hpp"
 #include "gradus/autograd/raw.hpp"
@@ -8,8 +10,8 @@
 namespace gradus {
 namespace {
 
-// Linear in x with a mask that the range of words tells again at any time, so its gradient is itself and no mask
-// is stored.
+// Linear in x with a mask that the range of words tells again at any time, so its gradient is itself and no
+// mask is stored.
 Tensor apply_mask(const Tensor& x, double p, Generator::Range words) {
   const Tensor packed = raw::contiguous(x);
   Tensor out = empty(x.shape(), x.dtype());
@@ -19,12 +21,27 @@ Tensor apply_mask(const Tensor& x, double p, Generator::Range words) {
   return record("dropout", out, {{x, [p, words](const Tensor& gy) { return apply_mask(gy, p, words); }}});
 }
 
+// PyTorch's: the scaled mask is drawn as a whole, then multiplied.
+Tensor times_mask(const Tensor& x, double p, TorchStream& stream) {
+  if (x.numel() == 0) return x;
+  if (p == 1.0) return x * 0.0;
+  Tensor mask = empty(x.shape(), x.dtype());
+  dispatch_float("dropout", x.dtype(), [&]<class T>() {
+    const double q = 1.0 - p;
+    const std::span<T> elements(mask.mutable_data<T>(), static_cast<size_t>(mask.numel()));
+    stream.mask(elements, q, T{1} / static_cast<T>(q));
+  });
+  return x * mask;
+}
+
 }  // namespace
 
 Tensor dropout(const Tensor& x, double p, Generator& generator) {
   check_floating("dropout", x);
   if (!(p >= 0.0 && p <= 1.0)) fail("dropout", "p must be in [0, 1], got ", p, ".");
-  return p == 0.0 ? x : apply_mask(x, p, generator.reserve(x.numel()));
+  if (p == 0.0) return x;
+  if (TorchStream* const torch = generator.as_torch()) return times_mask(x, p, *torch);
+  return apply_mask(x, p, generator.reserve(x.numel()));
 }
 
 }  // namespace gradus

@@ -1,6 +1,5 @@
-// Ops that choose by order or by chance; none of them is differentiable.
+// Ops that choose by order; none of them is differentiable.
 #include <algorithm>
-#include <cmath>
 #include <numeric>
 
 #include "gradus/autograd/ops.hpp"
@@ -52,19 +51,6 @@ Sorted first_of_each_row(const Tensor& x, int64_t keep, int dim, bool descending
   return {back_along(values, dim), back_along(indices, dim)};
 }
 
-// Index of the first running sum above u * total.
-int64_t draw_one(const std::vector<double>& p, double total, double u) {
-  double running = 0.0;
-  int64_t last = 0;
-  for (size_t i = 0; i < p.size(); ++i) {
-    if (p[i] == 0.0) continue;
-    running += p[i];
-    last = static_cast<int64_t>(i);
-    if (u * total < running) break;
-  }
-  return last;
-}
-
 }  // namespace
 
 Tensor argmax(const Tensor& x, int64_t dim, bool keepdim) {
@@ -95,39 +81,6 @@ Sorted topk(const Tensor& x, int64_t k, int64_t dim) {
   const int64_t n = x.dim() == 0 ? 1 : x.shape()[d];
   if (k < 0 || k > n) fail("topk", "k must be in [0, ", n, "], got ", k, ".");
   return first_of_each_row(x, k, d, /*descending=*/true);
-}
-
-Tensor multinomial(const Tensor& p, int64_t num_samples, Generator& generator, bool replacement) {
-  check_floating("multinomial", p);
-  if (p.dim() == 0 || num_samples < 1)
-    fail("multinomial", "needs weights (..., n) and at least one sample, got ", p.shape(), " and ",
-         num_samples, ".");
-  const Tensor rows = raw::contiguous(p.to(DType::float64).detach());
-  const int64_t n = p.size(-1);
-  Shape shape = p.shape();
-  shape[shape.size() - 1] = num_samples;
-  Tensor out = empty(shape, DType::int64);
-  int64_t* sample = out.mutable_data<int64_t>();
-  for (int64_t r = 0, count = n == 0 ? 0 : rows.numel() / n; r < count; ++r) {
-    const double* row = rows.data<double>() + r * n;
-    std::vector<double> weights(row, row + n);
-    int64_t positive = 0;
-    for (const double w : weights) {
-      if (!(w >= 0.0) || !std::isfinite(w))
-        fail("multinomial", "weights must be finite and not negative, got ", w, ".");
-      positive += w > 0.0;
-    }
-    if (positive < (replacement ? 1 : num_samples))
-      fail("multinomial", "needs at least ", replacement ? 1 : num_samples,
-           " positive weights in a row, got ", positive, ".");
-    for (int64_t i = 0; i < num_samples; ++i) {
-      const double total = std::accumulate(weights.begin(), weights.end(), 0.0);
-      const int64_t drawn = draw_one(weights, total, generator.uniform());
-      *sample++ = drawn;
-      if (!replacement) weights[static_cast<size_t>(drawn)] = 0.0;
-    }
-  }
-  return out;
 }
 
 }  // namespace gradus

@@ -106,7 +106,8 @@ TEST_CASE("Dropout drops in training mode only, and only with a generator") {
   CHECK(g == before);
   CHECK(difference(Dropout(0.0)(x), x, 0.0) == "");
 
-  for (const double p : {-0.1, 1.0, std::nan("")}) CHECK_THROWS_AS(Dropout(p), Error);
+  CHECK(difference(Dropout(1.0)(x, &g), zeros({100, 100}), 0.0) == "");
+  for (const double p : {-0.1, 1.1, std::nan("")}) CHECK_THROWS_AS(Dropout(p), Error);
 }
 
 TEST_CASE("Sequential calls its layers in turn and names them by number") {
