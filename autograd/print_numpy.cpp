@@ -178,7 +178,7 @@ class NumpyPrinter {
       }
       line += items[i] + (i + 1 < items.size() ? " " : "");
     }
-    return "[" + text + line + "]";
+    return concat("[", text, line, "]");
   }
 
   const Tensor& x_;

@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
-# same_output.sh PROGRAM FILE: PROGRAM must print the lines of FILE. Numbers with a decimal point may differ in their
-# last digits, because instruction sets round differently: both sides are compared with three significant digits.
+# same_output.sh PROGRAM FILE: PROGRAM must print the words of FILE; where lines break does not matter. Numbers with a
+# decimal point may differ in their last digits, because instruction sets round differently: both sides are compared with
+# three significant digits.
 set -euo pipefail
 
 rounded() {
-  awk '{
-    line = ""
-    for (i = 1; i <= NF; ++i) line = line (i > 1 ? " " : "") ($i ~ /^-?[0-9]*\.[0-9]+(e-?[0-9]+)?$/ ? sprintf("%.2e", $i) : $i)
-    print line
+  tr -s ' \n' '\n' | awk '{
+    if (match($0, /-?[0-9]*\.[0-9]+(e[-+]?[0-9]+)?/))
+      $0 = substr($0, 1, RSTART - 1) sprintf("%.2e", substr($0, RSTART, RLENGTH)) substr($0, RSTART + RLENGTH)
+    print
   }'
 }
 
