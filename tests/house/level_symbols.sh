@@ -1,7 +1,7 @@
 #!/bin/sh
-# level_symbols.sh NM LEVEL OBJECT...: prints each function in the objects of a level of kernels that the linker may share
-# with the rest of the program as it lies outside of the level's namespace; exits 1 if there is one. The copy it picks
-# could be this one, with instructions that the machine lacks.
+# level_symbols.sh NM LEVEL OBJECT...: prints each function and object in the objects of a level of kernels that the linker
+# may share with the rest of the program as it lies outside of the level's namespace; exits 1 if there is one. The copy it
+# picks could be this one, with instructions that the machine lacks.
 set -eu
 nm=$1
 namespace="gradus::kernels::$2::"
@@ -12,6 +12,6 @@ if ! printf '%s\n' "$symbols" | grep -q "$namespace"; then
   echo "nothing of $namespace in $*"
   exit 1
 fi
-if printf '%s\n' "$symbols" | grep -E '^[0-9a-fA-F]+ [WTi] ' | grep -v "$namespace"; then
+if printf '%s\n' "$symbols" | grep -E '^[0-9a-fA-F]+ [WTiVuDBR] ' | grep -v "$namespace"; then
   exit 1
 fi

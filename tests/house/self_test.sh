@@ -49,3 +49,21 @@ bad include_order nn/a.cpp '#include <catch2/catch.hpp>\n'
 bad file_length nn/a.cpp "$(lines 401)\n"
 good include_order
 good file_length
+
+# level_symbols reads what nm prints, so a listing may take the place of objects.
+printf '#!/bin/sh\nshift 2\ncat "$@"\n' >"$tree/nm"
+chmod +x "$tree/nm"
+
+# symbols LINE: level_symbols on a listing with this line beside a good one.
+symbols() {
+  printf '%s\n' '0000 T gradus::kernels::v3::table()' "$1" >"$tree/listing"
+  "$here/level_symbols.sh" "$tree/nm" v3 "$tree/listing" >/dev/null
+}
+
+symbols '0001 t local()' || { echo "level_symbols: refused a local symbol" >&2; exit 1; }
+for type in T W V u i; do
+  if symbols "0001 $type std::max(float, float)"; then
+    echo "level_symbols: let pass a shared symbol of type $type" >&2
+    exit 1
+  fi
+done
