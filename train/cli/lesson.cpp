@@ -176,7 +176,7 @@ Verb add_lesson(CLI::App& app, const std::string& program) {
   verb->footer(concat(
       "Each lesson runs the cells of one notebook from its manual_seed and prints what the notebook "
       "prints;\n",
-      "cell numbers are the notebook's. Its source, models/lessons/NAME.cpp, reads like the notebook.\n",
+      "cell numbers are the notebook's. Its source, a file of models/lessons/, reads like the notebook.\n",
       "Exits with 3 if --compare finds a difference or --leak-check a leak.\n\nExamples:\n  ", program,
       " lesson                                   list them\n  ", program,
       " lesson 000                               walk through notebook 000\n  ", program,

@@ -2,7 +2,9 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <iostream>
+#include <memory>
 #include <new>
+#include <string_view>
 #include <vector>
 
 #include "gradus/autograd/error.hpp"
@@ -17,10 +19,21 @@ int complain(std::string message, int code) {
   return code;
 }
 
+/// Without the value that CLI11 shows behind a flag that switches off: --no-bias{false}.
+class Formatter : public CLI::Formatter {
+  std::string make_option_name(const CLI::Option* option, bool is_positional) const override {
+    std::string name = CLI::Formatter::make_option_name(option, is_positional);
+    constexpr std::string_view value = "{false}";
+    if (const size_t at = name.find(value); at != std::string::npos) name.erase(at, value.size());
+    return name;
+  }
+};
+
 std::string footer(const std::string& program) {
   return concat(
       "Examples:\n  ", program, " train                   the King James text, a few minutes\n  ", program,
       " train --text my.txt --out out/my\n  ", program, " sample out/my --prompt \"Once\"\n  ", program,
+      " lesson                  notebooks on attention, step by step\n  ", program,
       " train --help            the flags of a verb\n\nExit codes: 0 done, 1 the run failed, ",
       "2 bad usage or input, 3 a check failed,\n130 or 143 stopped and saved on Ctrl-C or SIGTERM.");
 }
@@ -30,6 +43,7 @@ int run(int argc, char** argv) {
   CLI::App app("gradus trains a small GPT on a CPU, by an autograd framework written from scratch.", program);
   app.set_version_flag("--version", "gradus " GRADUS_VERSION);
   app.require_subcommand(1);
+  app.formatter(std::make_shared<Formatter>());
   app.get_formatter()->column_width(34);
   app.footer(footer(program));
 
