@@ -5,6 +5,7 @@
 #include "autograd/compare.hpp"
 #include "catch.hpp"
 #include "gradus/autograd/ops.hpp"
+#include "gradus/nn/checks.hpp"
 #include "nn/gradcheck_module.hpp"
 
 using namespace gradus;
@@ -104,6 +105,74 @@ TEST_CASE("a later token changes no bit of earlier logits, and all of its own") 
     CHECK(difference(after.slice(1, 0, t + 1), before.slice(1, 0, t + 1), 0.0) == "");
     CHECK(difference(after.select(1, t + 1), before.select(1, t + 1)) != "");
   }
+}
+
+TEST_CASE("the decoder has the properties that nn/checks.hpp asks for") {
+  Generator g(11);
+  GPT model(with_dropout(0.3), g);
+  // GPT-2's small start would leave attention next to nothing to say.
+  for (Tensor& p : model.parameters()) p.copy_(randn(p.shape(), g) * 0.5 + p.detach());
+  const Tensor idx = randint(0, 11, {3, 8}, g);
+  CHECK(nn::check_causal(model, idx, {.vocab_size = 11}));
+  CHECK(nn::check_batch_invariant(model, idx));
+  CHECK(nn::check_eval_deterministic(model, idx));
+  CHECK(nn::check_kv_cache(model, idx));
+  CHECK(model.training());
+  CHECK(nn::check_causal(
+      [&](const Tensor& x) {
+        Generator dropout(12);
+        return model(x, &dropout);
+      },
+      idx));
+}
+
+namespace {
+
+/// A decoder of which one thing is wrong.
+class Faulty : public GPT {
+ public:
+  enum Fault { sees_next, adds_first_row, positions_restart, layer_not_cleared };
+  struct Cache : GPTCache {
+    bool keeps_a_layer = false;
+    void clear() {
+      const int64_t kept = layers[1].length;
+      GPTCache::clear();
+      if (keeps_a_layer) layers[1].length = kept;
+    }
+  };
+
+  Faulty(Fault fault, Generator& g) : GPT(kSmall, g), fault_(fault) {
+    for (Tensor& p : parameters()) p.copy_(randn(p.shape(), g) * 0.5 + p.detach());
+  }
+
+  Tensor operator()(const Tensor& idx) const {
+    const Tensor y = GPT::operator()(idx);
+    if (fault_ == sees_next) return y + pad(y.slice(1, 1, y.size(1)), 1, y.size(1), 0);
+    return fault_ == adds_first_row ? y + y.slice(0, 0, 1) : y;
+  }
+  Cache make_cache(int64_t batch) const { return {GPT::make_cache(batch), fault_ == layer_not_cleared}; }
+  Tensor step(const Tensor& idx, Cache& cache) const {
+    if (fault_ == positions_restart) cache.length = 0;
+    return GPT::step(idx, cache);
+  }
+
+ private:
+  Fault fault_;
+};
+
+}  // namespace
+
+TEST_CASE("faults of a decoder are caught") {
+  using Catch::Matchers::ContainsSubstring;
+  Generator g(13);
+  const Tensor idx = randint(0, 11, {3, 8}, g);
+  CHECK_THAT(nn::check_causal(Faulty(Faulty::sees_next, g), idx).message,
+             ContainsSubstring("got one that sees 1 position ahead: at (0, 0, 0) "));
+  CHECK_FALSE(nn::check_batch_invariant(Faulty(Faulty::adds_first_row, g), idx));
+  CHECK_THAT(nn::check_kv_cache(Faulty(Faulty::positions_restart, g), idx).message,
+             ContainsSubstring("when x was fed one by one;"));
+  CHECK_THAT(nn::check_kv_cache(Faulty(Faulty::layer_not_cleared, g), idx).message,
+             ContainsSubstring("when x was fed into a cleared cache;"));
 }
 
 TEST_CASE("dropout draws in training mode and is off in evaluation") {

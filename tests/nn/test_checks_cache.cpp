@@ -1,0 +1,177 @@
+// check_kv_cache against attention that generates rightly, and against every way in which a cache goes stale.
+#include <algorithm>
+#include <vector>
+
+#include "autograd/compare.hpp"
+#include "catch.hpp"
+#include "gradus/autograd/ops.hpp"
+#include "gradus/nn/attention.hpp"
+#include "gradus/nn/checks.hpp"
+
+using namespace gradus;
+using namespace gradus::nn;
+using Catch::Matchers::ContainsSubstring;
+using testing::error_of;
+
+namespace {
+
+enum class Fault {
+  none,
+  positions_restart,   // step numbers its own positions from 0
+  positions_ahead,     // and from one too many when there is a past
+  not_advanced,        // overwrites the same place
+  old_value_kept,      // what is in the cache already is not overwritten after a clear
+  last_left_out,       // the newest position is not attended to
+  chunk_unmasked,      // several new positions see each other
+  shared_storage,      // all caches are one
+  clear_forgets_none,  // length stays
+  refuses,             // throws when there is a past
+  ignores_cache,       // sees the new positions only
+};
+
+/// y_t = the mean of x_0 + 1, x_1 + 2, ..., x_t + t + 1: positions and history are all there is.
+class Means : public Module {
+ public:
+  explicit Means(Fault fault, bool last_only = false) : fault_(fault), last_only_(last_only) {}
+
+  struct Cache {
+    Tensor seen;  // (B, capacity, C)
+    int64_t length = 0, written = 0;
+    Fault fault;
+    void clear() {
+      if (fault != Fault::clear_forgets_none) length = 0;
+    }
+  };
+
+  Tensor operator()(const Tensor& x) const { return means(numbered(x, 0), 0, x.size(1), false); }
+
+  Cache make_cache(int64_t batch, int64_t capacity) {
+    const Tensor fresh = zeros({batch, capacity, 2}, DType::float64);
+    if (!shared_.defined()) shared_ = fresh;
+    return {fault_ == Fault::shared_storage ? shared_ : fresh, 0, 0, fault_};
+  }
+
+  Tensor step(const Tensor& x, Cache& cache) const {
+    const int64_t start = cache.length, end = start + x.size(1);
+    if (end > cache.seen.size(1)) fail("means", "full at ", end, ".");
+    if (fault_ == Fault::refuses && start > 0) fail("means", "no past, please.");
+    int64_t first = start;
+    if (fault_ == Fault::positions_restart) first = 0;
+    if (fault_ == Fault::positions_ahead && start > 0) first = start + 1;
+    const bool keeps = fault_ == Fault::old_value_kept && end <= cache.written;
+    if (!keeps) cache.seen.slice(1, start, end).copy_(numbered(x, first));
+    cache.written = std::max(cache.written, end);
+    if (fault_ != Fault::not_advanced) cache.length = end;
+    const Tensor y = fault_ == Fault::ignores_cache
+                         ? means(cache.seen.slice(1, start, end), 0, x.size(1), false)
+                         : means(cache.seen.slice(1, 0, end), start, end, true);
+    return last_only_ ? y.select(1, -1) : y;
+  }
+
+  void visit(Visitor&) override {}
+
+ private:
+  static Tensor numbered(const Tensor& x, int64_t first) {
+    return x + cumsum(ones({x.size(1), 1}, x.dtype()), 0) + static_cast<double>(first);
+  }
+  Tensor means(const Tensor& seen, int64_t start, int64_t end, bool stepping) const {
+    std::vector<Tensor> out;
+    for (int64_t t = start; t < end; ++t) {
+      int64_t stop = t + 1;
+      if (stepping && fault_ == Fault::last_left_out && t > 0) stop = t;
+      if (stepping && fault_ == Fault::chunk_unmasked && start > 0) stop = end;
+      out.push_back(mean(seen.slice(1, 0, stop), {1}));
+    }
+    return stack(out, 1);
+  }
+
+  Fault fault_;
+  bool last_only_;
+  Tensor shared_;
+};
+
+Tensor sequence(int64_t T = 7) {
+  Generator g(1);
+  return randn({2, T, 2}, g, DType::float64);
+}
+
+}  // namespace
+
+TEST_CASE("check_kv_cache passes attention") {
+  Generator g(2);
+  MultiHeadAttention m({.n_embd = 8, .n_head = 2, .dropout = 0.5}, g);
+  const CheckReport single = check_kv_cache(m, randn({3, 7, 8}, g));
+  CHECK(single);
+  CHECK(single.worst < 1e-6);
+  m.to(DType::float64);
+  CHECK(check_kv_cache(m, randn({3, 2, 8}, g, DType::float64)).worst < 1e-14);
+}
+
+TEST_CASE("check_kv_cache passes steps that return all positions, or the last") {
+  for (const int64_t T : {2, 3, 4, 7}) {
+    const CheckReport all = check_kv_cache(Means(Fault::none), sequence(T));
+    CHECK(all);
+    CHECK(all.worst < 1e-14);
+    CHECK(check_kv_cache(Means(Fault::none, /*last_only=*/true), sequence(T)));
+  }
+}
+
+TEST_CASE("check_kv_cache names every stale cache") {
+  struct Case {
+    Fault fault;
+    const char* seen;
+  };
+  const bool last_only = GENERATE(false, true);
+  for (const auto& [fault, seen] : std::vector<Case>{
+           {Fault::positions_restart, " at (0, 1, 0) when x was fed one by one;"},
+           {Fault::positions_ahead, " at (0, 1, 0) when x was fed one by one;"},
+           {Fault::not_advanced, " at (0, 1, 0) when x was fed one by one;"},
+           {Fault::ignores_cache, " at (0, 1, 0) when x was fed one by one;"},
+           {Fault::last_left_out, "when x was fed at once; worst"},
+           {Fault::refuses,
+            "got at positions 1 to 1 the error \"[means] no past, please.\" when x was fed one by one"},
+           {Fault::shared_storage, "when x was fed beside a second sequence;"},
+           {Fault::old_value_kept, "when x was fed into a cleared cache;"},
+           {Fault::clear_forgets_none,
+            "got at positions 0 to 0 the error \"[means] full at 8.\" when x was fed "
+            "into a cleared cache;"},
+       }) {
+    const CheckReport report = check_kv_cache(Means(fault, last_only), sequence());
+    INFO(report.message);
+    CHECK_FALSE(report);
+    CHECK(report.worst > 0.01);
+    CHECK_THAT(report.message,
+               ContainsSubstring("[check_kv_cache] steps with a cache must give what a full call "
+                                 "gives, got "));
+    CHECK_THAT(report.message, ContainsSubstring(seen));
+    CHECK_THAT(report.message, ContainsSubstring(". Hint: "));
+  }
+  // Only pieces of several positions show it, and only by others than the last of a piece.
+  CHECK(check_kv_cache(Means(Fault::chunk_unmasked, true), sequence()));
+  CHECK_THAT(check_kv_cache(Means(Fault::chunk_unmasked), sequence()).message,
+             ContainsSubstring(" at (0, 1, 0) when x was fed in pieces of 1, 2 and 3;"));
+}
+
+TEST_CASE("check_kv_cache allows rounding, and no more") {
+  const auto scaled = [](double factor) {
+    struct Scaled : Means {
+      explicit Scaled(double by) : Means(Fault::none), factor(by) {}
+      Tensor step(const Tensor& x, Cache& cache) const { return Means::step(x, cache) * factor; }
+      double factor;
+    };
+    return Scaled(factor);
+  };
+  CHECK(check_kv_cache(scaled(1.0 + 1e-14), sequence()));
+  CHECK_FALSE(check_kv_cache(scaled(1.0 + 1e-10), sequence()));
+  CHECK(check_kv_cache(scaled(1.0 + 1e-10), sequence(), 1e-9));
+}
+
+TEST_CASE("check_kv_cache: an error of step is a fault, one of the call is not") {
+  Generator g(3);
+  const MultiHeadAttention m({.n_embd = 8, .n_head = 2, .causal = false}, g);
+  const CheckReport report = check_kv_cache(m, randn({1, 4, 8}, g));
+  CHECK_FALSE(report);
+  CHECK_THAT(report.message,
+             ContainsSubstring("the error \"[attention] only causal attention can be continued"));
+  CHECK_THAT(error_of([&] { check_kv_cache(m, randn({1, 4, 6}, g)); }), ContainsSubstring("[linear]"));
+}
