@@ -6,7 +6,8 @@
 // test, its derivative with respect to the cotangent included. Beside the numbers it asks that the function
 // and its gradient give the same bits twice, that a zero cotangent gives zeros, that gradients have their
 // input's shape and dtype and share storage with nothing, and that the formula recorded under create_graph
-// agrees with the one used without.
+// agrees with the one used without; and that an input with gaps between its elements, or expanded, means the
+// same as a packed one.
 //
 // Keep inputs 100 steps away from kinks (relu at 0, ties of a maximum): differences mean nothing there.
 // Thread-safe: no state; `f` runs on the calling thread.
@@ -31,12 +32,27 @@ struct GradcheckOptions {
   uint64_t seed = 0;         ///< of all that is drawn; the same seed replays the same check
 };
 
+/// How one input fared at one order.
+struct GradcheckInput {
+  size_t input = 0;     ///< its place among the inputs; beyond them, at order 2, the cotangents
+  int order = 1;        ///< 1, or 2
+  double worst = 0;     ///< largest error as a multiple of what is allowed
+  std::string where{};  ///< of the largest difference: direction, or position in the input and the output
+  double numeric = 0;   ///< derivative there, by differences
+  double analytic = 0;  ///< and by the gradient rules
+};
+
 struct GradcheckReport {
   bool passed = false;
   int64_t checks = 0;  ///< comparisons made; none made is not a pass
   double worst =
       0;  ///< largest error as a multiple of what is allowed; infinite where a number was not finite
-  std::string message;  ///< the worst failure: order, input, position, both numbers, seed; empty if passed
+  /// The worst failure: order, input, position, both numbers, seed, likely cause; empty if passed.
+  std::string message;
+  /// What is likely wrong with the gradient of the worst input: a factor, a sign, a transpose, a missing sum,
+  /// an ignored upstream gradient... Empty if passed, or if it cannot be told.
+  std::string cause;
+  std::vector<GradcheckInput> inputs;  ///< each checked input, at each order
   explicit operator bool() const { return passed; }
 };
 

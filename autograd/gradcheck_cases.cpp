@@ -38,7 +38,8 @@ Tensor Values::away_from(const Shape& shape, std::initializer_list<double> kinks
 
 Tensor Values::distinct(const Shape& shape, double offset) {
   const int64_t n = shape.numel();
-  double next = -0.2 * static_cast<double>(n / 2 + 1) + offset;
+  const int64_t below = n / 2 + 1;  // values
+  double next = -0.2 * static_cast<double>(below) + offset;
   std::vector<double> values(static_cast<size_t>(n));
   for (double& v : values) v = next += 0.2;
   for (int64_t i = n - 1; i > 0; --i)

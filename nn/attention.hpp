@@ -18,6 +18,8 @@ namespace gradus::nn {
 struct KVCache {
   Tensor k, v;         ///< (B, nh, capacity, hs); the first `length` positions are filled
   int64_t length = 0;  ///< positions
+
+  void clear() { length = 0; }  ///< forgets all positions, keeps the memory
 };
 
 struct MultiHeadAttentionOptions {
