@@ -7,6 +7,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "gradcheck_subjects.hpp"
 #include "gradus/autograd/error.hpp"
 #include "gradus/autograd/gradcheck_cases.hpp"
 #include "terminal.hpp"
@@ -18,58 +19,101 @@ namespace {
 struct GradcheckFlags {
   std::string op;
   bool all = false;
+  std::vector<std::string> layer;
+  std::string model;
   int64_t order = 2, seed = 0;
   bool json = false;
 };
 
-/// All cases of one op together.
-struct OpResult {
-  std::string op;
+/// All cases of one op, or one layer or model.
+struct Result {
+  std::string name;
   int64_t cases = 0, checks = 0;
-  double worst = 0;  ///< error over what is allowed
+  double worst[2] = {0, 0};  ///< error over what is allowed, at orders 1 and 2
   double seconds = 0;
-  std::string message;  ///< of the first case that failed; empty if none did
+  bool passed = true;
+  std::string message, cause;  ///< of the first case that failed; empty if none did
+
+  void add(const std::string& what, const GradcheckReport& report) {
+    ++cases;
+    checks += report.checks;
+    for (const GradcheckInput& input : report.inputs)
+      worst[input.order - 1] = std::max(worst[input.order - 1], input.worst);
+    if (report.passed || !passed) return;
+    passed = false;
+    message = what.empty() ? report.message : concat(what, ": ", report.message);
+    cause = report.cause;
+  }
 };
 
-void print(const OpResult& result, bool json) {
-  if (json) {
-    const nlohmann::ordered_json line{{"op", result.op},          {"passed", result.message.empty()},
-                                      {"cases", result.cases},    {"checks", result.checks},
-                                      {"worst", result.worst},    {"seconds", result.seconds},
-                                      {"message", result.message}};
-    std::cout << line.dump() << std::endl;
-    return;
+/// Prints results as they come, and the sum of all at the end.
+class Table {
+ public:
+  Table(const GradcheckFlags& flags, const std::string& subject) : flags_(flags), subject_(subject) {
+    if (flags.json) return;
+    std::cout << "      " << std::left << std::setw(30) << subject << std::right << std::setw(6) << "cases"
+              << std::setw(9) << "checks" << std::setw(11) << "order 1";
+    if (flags.order == 2) std::cout << std::setw(11) << "order 2";
+    std::cout << std::setw(9) << "seconds" << std::endl;
   }
-  std::cout << (result.message.empty() ? "ok    " : "FAIL  ") << std::left << std::setw(30) << result.op
-            << std::right << std::setw(6) << result.cases << std::setw(8) << result.checks << std::setw(12)
-            << concat(std::setprecision(2), std::scientific, result.worst) << std::setw(9)
-            << decimals(result.seconds, 3) << std::endl;
-  if (!result.message.empty()) std::cout << "      " << result.message << std::endl;
-}
 
-OpResult check(const std::string& op, const std::vector<GradcheckCase>& cases, const GradcheckFlags& flags) {
-  const auto start = std::chrono::steady_clock::now();
-  OpResult result;
-  result.op = op;
-  for (const GradcheckCase& c : cases) {
-    if (c.op != op) continue;
-    const GradcheckReport report =
-        run_gradcheck(c, static_cast<int>(flags.order), static_cast<uint64_t>(flags.seed));
-    ++result.cases;
-    result.checks += report.checks;
-    result.worst = std::max(result.worst, report.worst);
-    if (!report.passed && result.message.empty()) result.message = concat(c.name, ": ", report.message);
+  void print(const Result& r) {
+    (r.passed ? passed_ : failed_) += 1;
+    checks_ += r.checks;
+    if (flags_.json) {
+      const nlohmann::ordered_json line{{subject_, r.name},
+                                        {"passed", r.passed},
+                                        {"cases", r.cases},
+                                        {"checks", r.checks},
+                                        {"worst", std::max(r.worst[0], r.worst[1])},
+                                        {"worst_order_1", r.worst[0]},
+                                        {"worst_order_2", r.worst[1]},
+                                        {"seconds", r.seconds},
+                                        {"message", r.message},
+                                        {"cause", r.cause}};
+      std::cout << line.dump() << std::endl;
+      return;
+    }
+    const auto error = [](double worst) { return concat(std::setprecision(2), std::scientific, worst); };
+    std::cout << (r.passed ? "ok    " : "FAIL  ") << std::left << std::setw(30) << r.name << std::right
+              << std::setw(6) << r.cases << std::setw(9) << r.checks << std::setw(11) << error(r.worst[0]);
+    if (flags_.order == 2) std::cout << std::setw(11) << error(r.worst[1]);
+    std::cout << std::setw(9) << decimals(r.seconds, 3) << std::endl;
+    if (!r.message.empty()) std::cout << "      " << r.message << std::endl;
   }
+
+  int finish() const {
+    if (flags_.json)
+      std::cout << nlohmann::ordered_json{{"event", "done"},
+                                          {"passed", passed_},
+                                          {"failed", failed_},
+                                          {"checks", checks_}}
+                       .dump()
+                << std::endl;
+    else
+      std::cout << passed_ << " passed, " << failed_ << " failed; " << grouped(checks_)
+                << " comparisons; order 1 and 2: largest error over what is allowed" << std::endl;
+    return failed_ == 0 ? kDone : kCheckFailed;
+  }
+
+ private:
+  const GradcheckFlags& flags_;
+  std::string subject_;
+  int64_t passed_ = 0, failed_ = 0, checks_ = 0;
+};
+
+/// Runs `body`, which fills in the result, and takes its time.
+template <class Body>
+Result timed(const std::string& name, const Body& body) {
+  const auto start = std::chrono::steady_clock::now();
+  Result result;
+  result.name = name;
+  body(result);
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return result;
 }
 
-int gradcheck(const GradcheckFlags& flags) {
-  if (flags.order != 1 && flags.order != 2)
-    fail("gradcheck", "--order must be 1 or 2, got ", flags.order, ".");
-  if (flags.seed < 0) fail("gradcheck", "--seed must be a whole number of at least 0, got ", flags.seed, ".");
-  if (flags.all && !flags.op.empty()) fail("gradcheck", "--op and --all must not come together, got both.");
-
+int check_ops(const GradcheckFlags& flags) {
   const std::vector<GradcheckCase> cases = gradcheck_cases();
   std::vector<std::string> ops;
   for (const GradcheckCase& c : cases)
@@ -79,29 +123,36 @@ int gradcheck(const GradcheckFlags& flags) {
     fail("gradcheck", "--op must be the name of an op, got '", flags.op,
          "'. Hint: gradcheck --all lists them.");
 
-  if (!flags.json)
-    std::cout << "      " << std::left << std::setw(30) << "op" << std::right << std::setw(6) << "cases"
-              << std::setw(8) << "checks" << std::setw(12) << "worst" << std::setw(9) << "seconds"
-              << std::endl;
-  int64_t failed = 0, checks = 0;
-  for (const std::string& op : ops) {
-    const OpResult result = check(op, cases, flags);
-    print(result, flags.json);
-    failed += result.message.empty() ? 0 : 1;
-    checks += result.checks;
-  }
-  const int64_t passed = static_cast<int64_t>(ops.size()) - failed;
-  if (flags.json)
-    std::cout << nlohmann::ordered_json{{"event", "done"},
-                                        {"passed", passed},
-                                        {"failed", failed},
-                                        {"checks", checks}}
-                     .dump()
-              << std::endl;
-  else
-    std::cout << passed << " ops passed, " << failed << " failed; " << grouped(checks)
-              << " comparisons; worst: error over what is allowed" << std::endl;
-  return failed == 0 ? kDone : kCheckFailed;
+  Table table(flags, "op");
+  for (const std::string& op : ops)
+    table.print(timed(op, [&](Result& result) {
+      for (const GradcheckCase& c : cases)
+        if (c.op == op)
+          result.add(c.name,
+                     run_gradcheck(c, static_cast<int>(flags.order), static_cast<uint64_t>(flags.seed)));
+    }));
+  return table.finish();
+}
+
+int gradcheck(const GradcheckFlags& flags) {
+  if (flags.order != 1 && flags.order != 2)
+    fail("gradcheck", "--order must be 1 or 2, got ", flags.order, ".");
+  if (flags.seed < 0) fail("gradcheck", "--seed must be a whole number of at least 0, got ", flags.seed, ".");
+  const int subjects = (flags.all ? 1 : 0) + (flags.op.empty() ? 0 : 1) + (flags.layer.empty() ? 0 : 1) +
+                       (flags.model.empty() ? 0 : 1);
+  if (subjects > 1)
+    fail("gradcheck", "--op, --all, --layer and --model must not come together, got ", subjects, " of them.");
+  if (flags.layer.empty() && flags.model.empty()) return check_ops(flags);
+
+  const GradcheckOptions options{.order = static_cast<int>(flags.order),
+                                 .seed = static_cast<uint64_t>(flags.seed)};
+  const bool is_layer = !flags.layer.empty();
+  const Result result = timed(is_layer ? flags.layer[0] : flags.model, [&](Result& r) {
+    r.add("", is_layer ? check_layer(flags.layer, options) : check_model(flags.model, options));
+  });
+  Table table(flags, is_layer ? "layer" : "model");
+  table.print(result);
+  return table.finish();
 }
 
 }  // namespace
@@ -111,6 +162,11 @@ Verb add_gradcheck(CLI::App& app, const std::string& program) {
   auto flags = std::make_shared<GradcheckFlags>();
   verb->add_option("--op", flags->op, "Only this op, e.g. softmax")->type_name("NAME")->take_last();
   verb->add_flag("--all", flags->all, "Every op; so it is without --op too");
+  verb->add_option("--layer", flags->layer, "This layer, with KEY=VALUE after its name (see the end)")
+      ->type_name("NAME [KEY=VALUE]");
+  verb->add_option("--model", flags->model, "The loss of a trained run's model on its own text")
+      ->type_name("DIR")
+      ->take_last();
   verb->add_option("--order", flags->order, "1: gradients; 2: also gradients of gradients")
       ->type_name("N")
       ->take_last()
@@ -120,8 +176,12 @@ Verb add_gradcheck(CLI::App& app, const std::string& program) {
       ->take_last()
       ->capture_default_str();
   verb->add_flag("--json", flags->json, "A JSON line for each op on the standard output");
-  verb->footer(concat("Exits with 3 if a gradient is wrong.\n\nExamples:\n  ", program,
-                      " gradcheck --all\n  ", program, " gradcheck --op softmax --order 2"));
+  verb->footer(
+      concat("Exits with 3 if a gradient is wrong.\n\nLayers, their keys and what these are by default:\n",
+             layer_help(), "\nExamples:\n  ", program, " gradcheck --all\n  ", program,
+             " gradcheck --op softmax --order 2\n  ", program,
+             " gradcheck --layer MultiHeadAttention n_embd=6 n_head=3\n  ", program,
+             " gradcheck --model out/kjv-nano --order 1"));
   return {verb, [flags] { return gradcheck(*flags); }};
 }
 

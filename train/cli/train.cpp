@@ -14,6 +14,7 @@
 #include "gradus/train/run.hpp"
 #include "interrupt.hpp"
 #include "progress.hpp"
+#include "text_input.hpp"
 #include "text_output.hpp"
 #include "train_flags.hpp"
 #include "verbs.hpp"
@@ -31,19 +32,6 @@ constexpr const char* kFooter =
     "         small  6 layers, 6 heads, 384 wide, block  256;   5000 steps of 64, dropout 0.2: hours\n"
     "         gpt2  12 layers, 12 heads, 768 wide, block 1024; 100000 steps of 4 x 8: the shape of GPT-2\n"
     "Flags win over the config file, which wins over the preset.\n\nExamples:\n";
-
-/// Where the text comes from; throws Error if it cannot be had.
-Corpus load_text(const TrainConfig& config) {
-  if (!config.text.empty()) {
-    const std::vector<fs::path> files(config.text.begin(), config.text.end());
-    Corpus corpus;
-    corpus.name = files.front().stem().string();
-    corpus.text = data::read_text(files);
-    corpus.source = files.front().string() + (files.size() > 1 ? " and others" : "");
-    return corpus;
-  }
-  return config.corpus.empty() ? data::default_corpus() : data::load_corpus(config.corpus);
-}
 
 fs::path default_out(const TrainConfig& config) {
   std::string name = config.corpus;

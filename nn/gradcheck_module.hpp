@@ -1,0 +1,51 @@
+// gradcheck of a whole module: with respect to what it is given and to every parameter.
+//
+//   nn::Linear layer(3, 4, true, g);
+//   CHECK(gradcheck_module(layer, {x}, [](const nn::Linear& f, const auto& in) { return f(in[0]); }).passed);
+//
+// Thread-safe: works on a copy of the module, whose parameters become float64.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "gradus/autograd/gradcheck.hpp"
+#include "gradus/nn/module.hpp"
+
+namespace gradus::nn {
+
+namespace detail {
+
+/// Puts the given tensors in the place of a module's parameters, in the order of named_parameters().
+class ReplaceParameters : public Visitor {
+ public:
+  ReplaceParameters(const std::vector<Tensor>& values, size_t first) : values_(values), next_(first) {}
+
+ private:
+  void on_parameter(const std::string&, Tensor& parameter) override { parameter = values_.at(next_++); }
+  const std::vector<Tensor>& values_;
+  size_t next_;
+};
+
+}  // namespace detail
+
+/// gradcheck of call(module, inputs), where the floating ones of `inputs` (float64) and all parameters are
+/// checked: the report counts the parameters after the inputs. A module that drops at random needs a
+/// generator made inside `call`. Throws as gradcheck does. Tied parameters must be listed once by visit.
+template <class M>
+GradcheckReport gradcheck_module(const M& module, const std::vector<Tensor>& inputs,
+                                 const std::function<Tensor(const M&, const std::vector<Tensor>&)>& call,
+                                 const GradcheckOptions& options = {.order = 2}) {
+  M copy = module;
+  copy.to(DType::float64);
+  std::vector<Tensor> all = inputs;
+  for (const Tensor& parameter : copy.parameters()) all.push_back(parameter.detach());
+  const GradcheckFunction f = [&](const std::vector<Tensor>& values) {
+    M replaced = copy;
+    detail::ReplaceParameters(values, inputs.size()).start(replaced);
+    return call(replaced, values);
+  };
+  return gradcheck(f, all, options);
+}
+
+}  // namespace gradus::nn
