@@ -4,6 +4,7 @@
 #include <functional>
 #include <limits>
 #include <map>
+#include <sstream>
 
 #include "gradus/autograd/error.hpp"
 #include "gradus/autograd/ops.hpp"
@@ -230,9 +231,18 @@ GradcheckReport check_layer(const std::vector<std::string>& spec, const Gradchec
 }
 
 std::string layer_help() {
+  constexpr size_t name_width = 20, line_width = 96;
   std::string text;
-  for (const auto& [name, layer] : layers())
-    text += concat("  ", name, "  ", Settings(layer.defaults, {name}).keys(), "\n");
+  for (const auto& [name, layer] : layers()) {
+    std::string line = "  " + name + std::string(name_width - name.size(), ' ');
+    std::istringstream keys(Settings(layer.defaults, {name}).keys());
+    for (std::string key; keys >> key; line += key + " ") {
+      if (line.size() + key.size() <= line_width) continue;
+      text += line + "\n";
+      line = std::string(name_width + 2, ' ');
+    }
+    text += line + "\n";
+  }
   return text;
 }
 
