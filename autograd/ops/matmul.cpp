@@ -70,7 +70,7 @@ void multiply(Tensor& out, const Tensor& a, const Tensor& b, const Shape& batch)
   const Matrices x(a), w(b);
   const int64_t m = a.size(-2), k = a.size(-1), n = b.size(-1);
   if (out.numel() == 0) return;
-  if (batch.size() == 0) {
+  if (batch.empty()) {
     dispatch_float("matmul", out.dtype(), [&]<class T>() {
       kernels::gemm<T>(x.trans, w.trans, m, n, k, T{1}, x.tensor.data<T>(), x.ld, w.tensor.data<T>(), w.ld,
                        T{0}, out.mutable_data<T>(), n);

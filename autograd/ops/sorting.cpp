@@ -34,7 +34,7 @@ Sorted first_of_each_row(const Tensor& x, int64_t keep, int dim, bool descending
   const Tensor rows = rows_along(x, dim);
   const int64_t n = x.dim() == 0 ? 1 : rows.shape().back();
   Shape shape = rows.shape();
-  if (shape.size() > 0) shape[shape.size() - 1] = keep;
+  if (!shape.empty()) shape[shape.size() - 1] = keep;
   Tensor values = empty(shape, x.dtype()), indices = empty(shape, DType::int64);
   int64_t* index = indices.mutable_data<int64_t>();
   dispatch_number("sort", x.dtype(), [&]<class T>() {
@@ -60,7 +60,7 @@ Tensor argmax(const Tensor& x, int64_t dim, bool keepdim) {
   const int64_t n = x.dim() == 0 ? 1 : rows.shape().back();
   if (n == 0) fail("argmax", "needs values to choose from, got shape ", x.shape(), ".");
   Shape shape = rows.shape();
-  if (shape.size() > 0) shape[shape.size() - 1] = 1;
+  if (!shape.empty()) shape[shape.size() - 1] = 1;
   Tensor out = empty(shape, DType::int64);
   dispatch_float("argmax", x.dtype(), [&]<class T>() {
     kernels::argmax(out.numel(), n, out.mutable_data<int64_t>(), rows.data<T>());
