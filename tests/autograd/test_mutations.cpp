@@ -2,6 +2,7 @@
 // helps: a case's result is recorded again, through the public door, with a rule that computes the true
 // gradients and spoils one.
 #include <cmath>
+#include <iomanip>
 #include <iostream>
 #include <map>
 #include <set>
@@ -38,10 +39,12 @@ Tensor first_is_nan(const Tensor& t) {
   return masked_fill(t, first, std::nan(""));
 }
 
-// Keeps the first slice: what arrives if a sum over a broadcast dimension is forgotten.
-Tensor first_slice(const Tensor& t, int64_t dim) {
+// Keeps one slice: the first, what arrives if a sum over a broadcast dimension is forgotten; the last, if
+// contributions are assigned instead of added.
+Tensor only_slice(const Tensor& t, int64_t dim, bool last) {
   if (t.dim() == 0 || t.numel() == 0) return t;
-  return pad(t.slice(dim, 0, 1), dim, t.size(dim), 0);
+  const int64_t at = last ? t.size(dim) - 1 : 0;
+  return pad(t.slice(dim, at, at + 1), dim, t.size(dim), at);
 }
 
 struct Mutant {
@@ -63,12 +66,19 @@ const std::vector<Mutant> kMutants = {
     {"axes swapped", same, [](const Tensor& g) { return g.dim() < 2 ? g : g.mT().reshape(g.shape()); }},
     {"upstream ignored", [](const Tensor& gy) { return ones(gy.shape(), gy.dtype()); }, same},
     {"upstream rolled", rolled, same},
-    {"sum over first axis forgotten", [](const Tensor& gy) { return first_slice(gy, 0); }, same},
-    {"sum over last axis forgotten", [](const Tensor& gy) { return first_slice(gy, -1); }, same},
+    {"sum over first axis forgotten", [](const Tensor& gy) { return only_slice(gy, 0, false); }, same},
+    {"sum over last axis forgotten", [](const Tensor& gy) { return only_slice(gy, -1, false); }, same},
+    {"assigned, not added", [](const Tensor& gy) { return only_slice(gy, 0, true); }, same},
+    {"divided by one too many",
+     [](const Tensor& gy) {
+       return gy * (static_cast<double>(gy.numel()) / static_cast<double>(gy.numel() + 1));
+     },
+     same},
 };
 // Those that change any gradient that is not zero, so every op must have met them.
-const std::set<std::string> kAlwaysApply = {"scaled by 1.001", "doubled", "zeroed",
-                                            "sign flipped",    "NaN",     "upstream ignored"};
+const std::set<std::string> kAlwaysApply = {"scaled by 1.001",        "doubled", "zeroed",
+                                            "sign flipped",           "NaN",     "upstream ignored",
+                                            "divided by one too many"};
 
 std::vector<Tensor> leaves_of(const std::vector<Tensor>& inputs) {
   std::vector<Tensor> leaves;
@@ -135,27 +145,42 @@ class Tally {
  public:
   void add(const GradcheckCase& c, const std::string& mutant, bool caught) {
     ++planted_;
-    applied_[c.op].insert(mutant);
+    ++planted_by_op_[c.op][mutant];
     if (!caught) survivors_.push_back(mutant + " | " + c.op + " | " + c.name);
   }
+
+  // Prints how many of each mutant were planted in each op, all of them caught unless listed after.
+  void print(const std::vector<std::string>& mutants) const {
+    for (size_t m = 0; m < mutants.size(); ++m) std::cout << m + 1 << " " << mutants[m] << "; ";
+    std::cout << "\n" << std::left << std::setw(30) << "op" << std::right;
+    for (size_t m = 0; m < mutants.size(); ++m) std::cout << std::setw(5) << m + 1;
+    for (const auto& [op, counts] : planted_by_op_) {
+      std::cout << "\n" << std::left << std::setw(30) << op << std::right;
+      for (const std::string& mutant : mutants) {
+        const auto count = counts.find(mutant);
+        std::cout << std::setw(5) << (count == counts.end() ? "-" : std::to_string(count->second));
+      }
+    }
+    std::cout << "\n" << planted_ << " wrong gradients planted, " << survivors_.size() << " survived\n";
+    for (const std::string& survivor : survivors_) std::cout << "survived: " << survivor << "\n";
+  }
+
   void expect_none_survived(const std::set<std::string>& mutants) const {
-    for (const std::string& s : survivors_) std::cout << "survived: " << s << "\n";
     CHECK(survivors_.empty());
     const auto met = [&](std::string_view op) {
       for (const std::string& m : mutants) {
         INFO(op << " has no case in which this changes anything: " << m);
-        const auto a = applied_.find(std::string(op));
-        CHECK((a != applied_.end() && a->second.count(m) == 1));
+        const auto a = planted_by_op_.find(std::string(op));
+        CHECK((a != planted_by_op_.end() && a->second.count(m) == 1));
       }
     };
     for (const std::string_view op : kRecordedOps) met(op);
     for (const std::string_view op : kComposedOps) met(op);
-    std::cout << planted_ << " wrong gradients planted, " << survivors_.size() << " survived\n";
   }
 
  private:
   int planted_ = 0;
-  std::map<std::string, std::set<std::string>> applied_;
+  std::map<std::string, std::map<std::string, int>> planted_by_op_;
   std::vector<std::string> survivors_;
 };
 
@@ -178,6 +203,9 @@ TEST_CASE("wrong gradients are caught for every op") {
       }
     }
   }
+  std::vector<std::string> names;
+  for (const Mutant& m : kMutants) names.emplace_back(m.name);
+  tally.print(names);
   tally.expect_none_survived(kAlwaysApply);
 }
 
@@ -242,5 +270,6 @@ TEST_CASE("wrong second derivatives are caught for every op") {
          {std::pair<const char*, double>{"lost", 0.0}, {"scaled by 1.001", 1.001}})
       tally.add(c, name, !gradcheck(with_wrong_second(c.f, factor), c.inputs, options_of(c, 2)).passed);
   }
+  tally.print({"lost", "scaled by 1.001"});
   tally.expect_none_survived({"lost", "scaled by 1.001"});
 }
