@@ -18,15 +18,14 @@ inline constexpr auto kRecordedOps = std::to_array<std::string_view>({
     "expand",  "squeeze",     "unsqueeze",  "slice",        "pad",           "contiguous",
     "to",      "cat",         "index_add",  "index_select", "gather",        "scatter_add",
     "tril",    "triu",        "layer_norm", "dropout",      "cross_entropy", "scaled_dot_product_attention",
+    "select",  "stack",
 });
 
 /// Ops made of the ones above; they have cases of their own all the same.
 inline constexpr auto kComposedOps = std::to_array<std::string_view>({
     "mean",
     "var",
-    "stack",
     "split",
-    "select",
     "embedding",
     "safe_softmax",
     "mse_loss",

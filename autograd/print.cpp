@@ -158,7 +158,7 @@ std::vector<std::string> suffixes(const Tensor& tensor) {
   const bool nothing = tensor.numel() == 0;
   if (nothing && tensor.dim() != 1) all.push_back(concat("size=", tensor.shape()));
   const bool obvious = tensor.dtype() == DType::float32 || (!nothing && !is_floating(tensor.dtype()));
-  if (!obvious) all.push_back(concat("dtype=", name(tensor.dtype())));
+  if (!obvious) all.push_back(concat("dtype=torch.", name(tensor.dtype())));
   if (tensor.requires_grad()) {
     const Node& node = *tensor.impl()->node;
     all.push_back(node.is_leaf() ? "requires_grad=True" : concat("grad_fn=<", grad_fn_name(node), ">"));

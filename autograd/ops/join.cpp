@@ -36,14 +36,20 @@ Tensor cat(const std::vector<Tensor>& tensors, int64_t dim) {
 
 Tensor stack(const std::vector<Tensor>& tensors, int64_t dim) {
   if (tensors.empty()) fail("stack", "needs at least one tensor.");
+  check_defined("stack", tensors.front());
+  const int d = wrap_dim("stack", dim, tensors.front().dim() + 1);
   std::vector<Tensor> rows;
   for (const Tensor& t : tensors) {
     check_same_dtype("stack", tensors.front(), t);
     if (t.shape() != tensors.front().shape())
       fail("stack", "shapes must be equal, got ", tensors.front().shape(), " and ", t.shape(), ".");
-    rows.push_back(t.unsqueeze(dim));
+    rows.push_back(t.detach().unsqueeze(d));
   }
-  return cat(rows, wrap_dim("stack", dim, tensors.front().dim() + 1));
+  return record("stack", cat(rows, d), tensors, [d](const Tensor& gy, const Tensor&, Needs) {
+    std::vector<Tensor> pieces;
+    for (int64_t i = 0; i < gy.size(d); ++i) pieces.push_back(gy.select(d, i));
+    return pieces;
+  });
 }
 
 Tensor pad(const Tensor& x, int64_t dim, int64_t size, int64_t start, int64_t step) {

@@ -167,7 +167,18 @@ Tensor Tensor::select(int64_t dim, int64_t index) const {
   const int64_t n = size(dim);
   if (index < -n || index >= n) fail("select", "index must be in [", -n, ", ", n - 1, "], got ", index, ".");
   const int64_t i = index < 0 ? index + n : index;
-  return slice(dim, i, i + 1).squeeze(dim);
+  const int d = wrap_dim("select", dim, this->dim());
+  Shape to = shape(), steps = strides();
+  to.erase(d);
+  steps.erase(d);
+  const auto place = [d, n, i](const Tensor& gy) { return pad(gy.unsqueeze(d), d, n, i); };
+  const auto add_to = [full = shape(), d, i](const Tensor& gy, Tensor& total) {
+    if (!total.defined()) total = zeros(full, gy.dtype());
+    Tensor part = total.select(d, i);
+    raw::add_into(part, gy);
+  };
+  return record("select", view_of(*this, to, steps, impl_->offset + i * strides()[d]),
+                {{*this, place, add_to}});
 }
 
 std::vector<Tensor> Tensor::split(int64_t size, int64_t dim) const {

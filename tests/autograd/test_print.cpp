@@ -1,5 +1,4 @@
-// What operator<< writes is what PyTorch 1.13 prints for the same tensor, but for "dtype=float64" where that
-// says "dtype=torch.float64" and the name of the op in grad_fn.
+// What operator<< writes is what PyTorch 1.13 prints for the same tensor, but for some names of ops in grad_fn.
 #include <limits>
 #include <sstream>
 
@@ -30,7 +29,7 @@ TEST_CASE("scalars") {
   CHECK(printed(full({}, 3)) == "tensor(3.)");
   CHECK(printed(full({}, 5, DType::int64)) == "tensor(5)");
   CHECK(printed(tensor(std::vector<bool>{true}, {})) == "tensor(True)");
-  CHECK(printed(full({}, 2.5, DType::float64)) == "tensor(2.5000, dtype=float64)");
+  CHECK(printed(full({}, 2.5, DType::float64)) == "tensor(2.5000, dtype=torch.float64)");
   CHECK(printed(Tensor()) == "tensor(undefined)");
 }
 
@@ -66,8 +65,8 @@ TEST_CASE("integers and bools") {
 TEST_CASE("nothing") {
   CHECK(printed(zeros({0})) == "tensor([])");
   CHECK(printed(zeros({0, 3})) == "tensor([], size=(0, 3))");
-  CHECK(printed(zeros({0}, DType::int64)) == "tensor([], dtype=int64)");
-  CHECK(printed(zeros({2, 0}, DType::float64)) == "tensor([], size=(2, 0), dtype=float64)");
+  CHECK(printed(zeros({0}, DType::int64)) == "tensor([], dtype=torch.int64)");
+  CHECK(printed(zeros({2, 0}, DType::float64)) == "tensor([], size=(2, 0), dtype=torch.float64)");
 }
 
 TEST_CASE("nested brackets and blank lines") {
@@ -123,14 +122,18 @@ TEST_CASE("more than a thousand elements are summarised") {
 TEST_CASE("what follows the numbers") {
   CHECK(printed(arange(0, 6, 1, DType::float64).reshape({2, 3}) / 4.0) ==
         "tensor([[0.0000, 0.2500, 0.5000],\n"
-        "        [0.7500, 1.0000, 1.2500]], dtype=float64)");
+        "        [0.7500, 1.0000, 1.2500]], dtype=torch.float64)");
   CHECK(printed(arange(0, 18, 1, DType::float64) / 3.0) ==
         "tensor([0.0000, 0.3333, 0.6667, 1.0000, 1.3333, 1.6667, 2.0000, 2.3333, 2.6667,\n"
         "        3.0000, 3.3333, 3.6667, 4.0000, 4.3333, 4.6667, 5.0000, 5.3333, 5.6667],\n"
-        "       dtype=float64)");
+        "       dtype=torch.float64)");
   CHECK(printed(f32({1, 2}).requires_grad_()) == "tensor([1., 2.], requires_grad=True)");
-  CHECK(printed(leaf({1, 2}, {2})) == "tensor([1., 2.], dtype=float64, requires_grad=True)");
+  CHECK(printed(leaf({1, 2}, {2})) == "tensor([1., 2.], dtype=torch.float64, requires_grad=True)");
   CHECK(printed(f32({1, 2}).requires_grad_() * 2.0) == "tensor([2., 4.], grad_fn=<MulBackward0>)");
+  const Tensor row = f32({1, 2}).requires_grad_();
+  CHECK(printed(row.select(0, 1)) == "tensor(2., grad_fn=<SelectBackward0>)");
+  CHECK(printed(stack({row, row}, 0)) ==
+        "tensor([[1., 2.],\n        [1., 2.]], grad_fn=<StackBackward0>)");
 }
 
 TEST_CASE("views print what they see") {

@@ -16,7 +16,9 @@ namespace {
 
 constexpr int64_t kSeed = 2024;
 
-Tensor f32(const std::vector<float>& values) { return tensor(values, {static_cast<int64_t>(values.size())}); }
+Tensor f32(const std::vector<double>& values) {
+  return tensor(values, {static_cast<int64_t>(values.size())}).to(DType::float32);
+}
 
 std::vector<int64_t> words(Generator& generator, int n) {
   std::vector<int64_t> drawn;

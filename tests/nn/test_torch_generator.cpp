@@ -17,7 +17,9 @@ namespace {
 
 constexpr int64_t kSeed = 2024;
 
-Tensor f32(const std::vector<float>& values, const Shape& shape) { return tensor(values, shape); }
+Tensor f32(const std::vector<double>& values, const Shape& shape) {
+  return tensor(values, shape).to(DType::float32);
+}
 
 }  // namespace
 

@@ -26,6 +26,7 @@ Verb add_sample(CLI::App& app, const std::string& program);
 Verb add_eval(CLI::App& app, const std::string& program);
 Verb add_gradcheck(CLI::App& app, const std::string& program);
 Verb add_lesson(CLI::App& app, const std::string& program);
+Verb add_replay(CLI::App& app, const std::string& program);
 Verb add_info(CLI::App& app, const std::string& program);
 
 }  // namespace gradus::cli

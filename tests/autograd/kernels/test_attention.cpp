@@ -256,8 +256,8 @@ TEMPLATE_TEST_CASE("q, k and v may lie inside one (B, T, 3C) buffer", "[attentio
                       to + b * st.batch + h * st.head + t * st.row);
   };
   const int64_t n = s.batch * s.q_len * width;
-  std::vector<TestType> qkv(3 * n), grad(3 * n, std::nan("")), out(n), gout(n), lse(rows(s, s.q_len)),
-      unpacked(n);
+  std::vector<TestType> qkv(3 * n), grad(3 * n, static_cast<TestType>(std::nan(""))), out(n), gout(n),
+      lse(rows(s, s.q_len)), unpacked(n);
   copy(qkv.data(), packed, in.q.data(), plain);
   copy(qkv.data() + width, packed, in.k.data(), plain);
   copy(qkv.data() + 2 * width, packed, in.v.data(), plain);
