@@ -12,7 +12,9 @@
 
 #include <functional>
 #include <initializer_list>
+#include <memory>
 #include <ostream>
+#include <utility>
 #include <vector>
 
 #include "gradus/autograd/inline_function.hpp"
@@ -63,6 +65,23 @@ class Saved {
 
 inline constexpr size_t kMaxCaptures = 128;  // bytes
 
+/// A pointer to something that lives as long as the expression it is written in, and forgets it when moved.
+template <class T>
+class Borrowed {
+ public:
+  Borrowed() = default;
+  Borrowed(Borrowed&&) noexcept {}
+  Borrowed& operator=(Borrowed&&) noexcept {
+    object_ = nullptr;
+    return *this;
+  }
+  void set(const T* object) { object_ = object; }
+  const T* get() const { return object_; }
+
+ private:
+  const T* object_ = nullptr;
+};
+
 /// How the gradient reaches one input.
 class Edge {
  public:
@@ -73,6 +92,7 @@ class Edge {
   /// a cycle. gx may have the broadcast shape: the engine sums it to the input's.
   template <class F>
   Edge(const Tensor& input, F rule) : Edge(input) {
+    source.set(&input);
     if (!to) return;
     if constexpr (std::is_invocable_v<F&, const Tensor&, const Tensor&>) {
       wants_output = true;
@@ -94,29 +114,31 @@ class Edge {
     if (grad_enabled() && input.defined() && input.requires_grad()) to = input.impl()->node;
   }
   /// Moves the contents out of an edge in a braced list, which C++ lends as const only.
-  Edge take() const {
-    Edge e{Tensor()};
-    e.to = std::move(to);
-    e.pull = std::move(pull);
-    e.add_to = std::move(add_to);
-    e.wants_output = wants_output;
-    return e;
-  }
+  static constexpr struct FromList {
+  } kFromList{};
+  Edge(FromList, const Edge& lent)
+      : to(std::move(lent.to)),
+        pull(std::move(lent.pull)),
+        add_to(std::move(lent.add_to)),
+        wants_output(lent.wants_output) {}
 
   mutable Ref<Node> to;
   mutable Pull pull;
   mutable AddTo add_to;
   bool wants_output = false;
+  Borrowed<Tensor> source;  ///< the input itself, while record() runs: for AnomalyMode
 };
 
-/// Which inputs of a joint rule need their gradient; the rule may leave the others undefined.
+/// Which inputs of a joint rule need their gradient; the rule may leave the others undefined. From the 64th
+/// on one bit stands for all.
 class Needs {
  public:
-  void set(size_t i) { bits_ |= 1U << i; }
-  bool operator[](size_t i) const { return (bits_ >> i & 1U) != 0; }
+  void set(size_t i) { bits_ |= bit(i); }
+  bool operator[](size_t i) const { return (bits_ & bit(i)) != 0; }
 
  private:
-  uint32_t bits_ = 0;
+  static uint64_t bit(size_t i) { return uint64_t{1} << (i < 63 ? i : 63); }
+  uint64_t bits_ = 0;
 };
 
 /// All input gradients at once, for fused backward kernels: (gy, y, needs) -> one tensor an input.
@@ -127,25 +149,43 @@ Tensor record(OpName op, Tensor out, std::initializer_list<Edge> edges);
 Tensor record(OpName op, Tensor out, std::initializer_list<Tensor> inputs, JointRule rule);
 Tensor record(OpName op, Tensor out, const std::vector<Tensor>& inputs, JointRule rule);
 
-/// A vertex of the graph: a leaf that collects its gradient, or the op that made a tensor.
+struct Block;    // engine/block.hpp
+class HookList;  // hooks.hpp
+
+/// A vertex of the graph: a leaf that collects its gradient, or the op that made a tensor. A function of
+/// several results is a block, with a vertex for each result above it.
 struct Node : RefCounted {
-  std::string_view op = "leaf";
-  uint64_t sequence = 0;  ///< order of creation: inputs always come before outputs
+  enum class Kind : uint8_t { leaf, op, block, result };
+
+  Node(Kind kind_, std::string_view op_, const Shape& shape_, DType dtype_, uint64_t sequence_);
+  ~Node();
+
+  std::string_view op;
+  Kind kind;
+  DType dtype;            ///< of the tensor this node stands for
+  bool released = false;  ///< a backward has used and freed it
+  uint32_t result = 0;    ///< of a result: its place among the block's
+  uint64_t sequence;      ///< order of creation: inputs always come before outputs; 0 for leaves
   Shape shape;            ///< of the tensor this node stands for
-  DType dtype = DType::float32;
   std::vector<Edge> edges;
   JointRule joint;         ///< if set, used instead of the edges' own pulls
   Saved output{Tensor()};  ///< a detached alias of the result, if a rule asks for it
-  bool released = false;   ///< a backward has used and freed it
   Tensor grad;             ///< of a leaf
+  std::unique_ptr<Block> block;
+  std::shared_ptr<HookList> hooks;  ///< none until the first is registered
 
   // Scratch of the engine run that visits this node; saved and restored by nested runs.
   uint64_t run = 0;
   size_t slot = 0;
+  Node* next_to_delete = nullptr;
 
-  bool is_leaf() const { return op == "leaf"; }
+  bool is_leaf() const { return kind == Kind::leaf; }
   void release();
   static Ref<Node> leaf(const Shape& shape, DType dtype);
+  /// The next place in the order of creation.
+  static uint64_t take_sequence();
+  /// The newest of all, not a leaf.
+  static Ref<Node> make(Kind kind, std::string_view op, const Shape& shape, DType dtype);
 };
 
 }  // namespace gradus

@@ -2,6 +2,7 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstdlib>
@@ -43,23 +44,18 @@ class BlockCache {
   }
 
   std::byte* take(int64_t bytes) {
-    const int c = size_class(bytes);
-    std::vector<std::byte*>& list = free_[static_cast<size_t>(c)];
-    if (!list.empty()) {
-      std::byte* p = list.back();
-      list.pop_back();
-      return p;
-    }
-    std::byte* p = system_allocate(class_bytes(c));
-    if (!p) {
-      clear();
-      p = system_allocate(class_bytes(c));
-    }
-    if (!p) throw RunError(concat("[storage] no memory for a tensor of ", bytes, " bytes."));
+    std::byte* const p = find(bytes);
+    ++use.blocks;
+    use.bytes += bytes;
+    use.peak = std::max(use.peak, use.bytes);
     return p;
   }
 
-  void give(std::byte* p, int64_t bytes) { free_[static_cast<size_t>(size_class(bytes))].push_back(p); }
+  void give(std::byte* p, int64_t bytes) {
+    free_[static_cast<size_t>(size_class(bytes))].push_back(p);
+    --use.blocks;
+    use.bytes -= bytes;
+  }
 
   void clear() {
     for (std::vector<std::byte*>& list : free_) {
@@ -80,7 +76,26 @@ class BlockCache {
     return cache;
   }
 
+  MemoryUse use;
+
  private:
+  std::byte* find(int64_t bytes) {
+    const int c = size_class(bytes);
+    std::vector<std::byte*>& list = free_[static_cast<size_t>(c)];
+    if (!list.empty()) {
+      std::byte* p = list.back();
+      list.pop_back();
+      return p;
+    }
+    std::byte* p = system_allocate(class_bytes(c));
+    if (!p) {
+      clear();
+      p = system_allocate(class_bytes(c));
+    }
+    if (!p) throw RunError(concat("[storage] no memory for a tensor of ", bytes, " bytes."));
+    return p;
+  }
+
   std::array<std::vector<std::byte*>, 240> free_;
 };
 
@@ -96,6 +111,13 @@ Storage::~Storage() {
     BlockCache::of_thread().give(data_, bytes_);
   else
     std::free(data_);
+}
+
+MemoryUse memory_use() { return BlockCache::of_thread().use; }
+
+void reset_peak_memory() {
+  MemoryUse& use = BlockCache::of_thread().use;
+  use.peak = use.bytes;
 }
 
 void release_cached_memory() { BlockCache::of_thread().clear(); }

@@ -33,6 +33,16 @@ class Storage : public RefCounted {
 
 inline void destroy(Storage* storage) { delete storage; }
 
+/// What tensors hold, in bytes as they asked for them. Counted by thread: memory that another thread frees
+/// stays in the count of the one that asked for it and is taken off the other's.
+struct MemoryUse {
+  int64_t bytes = 0;   ///< at the moment
+  int64_t blocks = 0;  ///< storages, at the moment
+  int64_t peak = 0;    ///< most bytes since the thread began or since reset_peak_memory()
+};
+MemoryUse memory_use();
+void reset_peak_memory();
+
 /// Gives this thread's cached blocks back to the system.
 void release_cached_memory();
 

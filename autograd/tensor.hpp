@@ -22,6 +22,8 @@
 
 namespace gradus {
 
+class GradHook;
+class HookHandle;
 struct Node;
 struct TensorImpl;
 void destroy(Node* node);
@@ -87,6 +89,9 @@ class Tensor {
   /// with create_graph the gradients can be differentiated again. Throws Error if this is not a scalar and
   /// `gradient` is undefined, if nothing requires a gradient, and on a second call after the graph was freed.
   void backward(const Tensor& gradient = {}, bool retain_graph = false, bool create_graph = false) const;
+  /// Runs `hook` on the gradient of this tensor, a leaf or not, in every backward that passes it: see
+  /// hooks.hpp. Throws Error if this requires no gradient.
+  HookHandle register_hook(const GradHook& hook) const;
   /// The same values, outside the graph.
   Tensor detach() const;
 

@@ -1,0 +1,299 @@
+#include "gradus/autograd/engine/run.hpp"
+
+#include <algorithm>
+#include <atomic>
+
+#include "gradus/autograd/anomaly.hpp"
+#include "gradus/autograd/engine/anomaly_check.hpp"
+#include "gradus/autograd/engine/block.hpp"
+#include "gradus/autograd/engine/numbering.hpp"
+#include "gradus/autograd/hooks.hpp"
+#include "gradus/autograd/ops.hpp"
+#include "gradus/autograd/raw.hpp"
+
+namespace gradus {
+namespace {
+
+constinit thread_local std::string_view current_op;
+std::atomic<uint64_t> next_run{1};
+
+// Nobody but this handle sees the values.
+bool is_sole_owner(const Tensor& t) {
+  return t.impl()->use_count() == 1 && t.impl()->storage->use_count() == 1 && t.is_contiguous();
+}
+
+// Undoes broadcasting: sums the dimensions in which `shape` is smaller. What did not come from `shape` by
+// broadcasting stays as it is.
+Tensor sum_to(const Tensor& g, const Shape& shape) {
+  const int lead = g.dim() - shape.size();
+  if (g.shape() == shape || lead < 0) return g;
+  std::vector<int64_t> dims;
+  for (int i = 0; i < g.dim(); ++i) {
+    if (i >= lead && shape[i - lead] == g.shape()[i]) continue;
+    if (i >= lead && shape[i - lead] != 1) return g;
+    dims.push_back(i);
+  }
+  return sum(g, dims, /*keepdim=*/true).reshape(shape);
+}
+
+Tensor cotangent(const Tensor& y, const Tensor& given) {
+  if (given.defined()) {
+    if (given.shape() != y.shape() || given.dtype() != y.dtype())
+      fail("backward", "the gradient must be ", name(y.dtype()), " ", y.shape(), " like the output, got ",
+           name(given.dtype()), " ", given.shape(), ".");
+    return given;
+  }
+  if (y.numel() != 1)
+    fail("backward", "needs a scalar, got shape ", y.shape(), ". Hint: take mean() or pass a gradient.");
+  return ones(y.shape(), y.dtype());
+}
+
+}  // namespace
+
+std::string_view Run::running_op() { return current_op; }
+void Run::set_running_op(std::string_view op) { current_op = op; }
+
+Run::Run(bool create_graph, bool retain_graph)
+    : id_(next_run.fetch_add(1)),
+      outer_op_(current_op),
+      create_graph_(create_graph),
+      release_(!retain_graph && !create_graph),
+      anomaly_(anomaly_mode) {
+  slots_.reserve(32);  // so that a small graph costs one allocation
+}
+
+Run::~Run() {
+  forget_from(0);
+  current_op = outer_op_;
+}
+
+void Run::start(const std::vector<Tensor>& outputs, const std::vector<Tensor>& cotangents) {
+  if (!cotangents.empty() && cotangents.size() != outputs.size())
+    fail("grad", "needs one cotangent an output, got ", cotangents.size(), " for ", outputs.size(), ".");
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const Tensor& y = outputs[i];
+    if (!y.defined() || !y.requires_grad())
+      fail("backward",
+           "the output requires no gradient. Hint: it depends on no tensor with requires_grad, or was "
+           "computed under NoGrad.");
+    visit(y.impl()->node);
+    add(slot_of(*y.impl()->node), *y.impl()->node,
+        cotangent(y, i < cotangents.size() ? cotangents[i] : Tensor()));
+  }
+}
+
+void Run::accumulate_leaves() {
+  accumulate_ = true;
+  for (Slot& s : slots_) s.needed = true;
+  walk(order_from(0));
+}
+
+std::vector<Tensor> Run::collect(const std::vector<Tensor>& inputs) {
+  for (const Tensor& x : inputs)
+    if (is_reached(x)) slot_of(*x.impl()->node).wanted = true;
+  const Order order = order_from(0);
+  mark_needed(order);
+  walk(order);
+  std::vector<Tensor> results;
+  for (const Tensor& x : inputs)
+    results.push_back(is_reached(x) ? own(slot_of(*x.impl()->node).result) : Tensor());
+  return results;
+}
+
+// Gives every vertex below `root` a slot.
+void Run::visit(const Ref<Node>& root) {
+  std::vector<Ref<Node>> stack;
+  stack.reserve(16);
+  stack.push_back(root);
+  while (!stack.empty()) {
+    const Ref<Node> node = std::move(stack.back());
+    stack.pop_back();
+    if (node->run == id_) continue;
+    slots_.emplace_back(node);
+    node->run = id_;
+    node->slot = slots_.size() - 1;
+    for (const Edge& e : node->edges)
+      if (e.to && e.to->run != id_) stack.push_back(e.to);
+  }
+}
+
+Run::Order Run::order_from(size_t first_slot) const {
+  Order order;
+  order.reserve(slots_.size() - first_slot);
+  for (size_t i = first_slot; i < slots_.size(); ++i) order.push_back(i);
+  std::sort(order.begin(), order.end(),
+            [&](size_t a, size_t b) { return slots_[a].node->sequence > slots_[b].node->sequence; });
+  return order;
+}
+
+void Run::mark_needed(const Order& order) {
+  for (auto i = order.rbegin(); i != order.rend(); ++i) {
+    Slot& s = slots_[*i];
+    s.needed = s.wanted;
+    for (const Edge& e : s.node->edges) s.needed = s.needed || (e.to && slot_of(*e.to).needed);
+  }
+}
+
+void Run::forget_from(size_t first_slot) {
+  const auto first = slots_.begin() + static_cast<std::ptrdiff_t>(first_slot);
+  for (auto s = first; s != slots_.end(); ++s) {
+    s->node->run = s->outer_run;
+    s->node->slot = s->outer_slot;
+  }
+  slots_.erase(first, slots_.end());
+}
+
+void Run::walk(const Order& order) {
+  const GradMode mode(create_graph_);
+  const AnomalyMode quiet(false);  // what rules compute on the way may be masked later; what they give counts
+  for (const size_t i : order) {
+    Slot& s = slots_[i];
+    if (!s.needed) continue;
+    if (s.node->kind == Node::Kind::block) {
+      visit_block(*s.node);
+      continue;
+    }
+    if (!s.grad.defined()) continue;
+    if (s.node->hooks) [[unlikely]]
+      s.grad = after_hooks(*s.node, s.grad);
+    if (s.wanted) s.result = s.grad;
+    if (s.node->is_leaf()) {
+      if (accumulate_) add_to_leaf(*s.node, std::move(s.grad));
+      s.grad = {};
+      continue;
+    }
+    const Tensor gy = std::move(s.grad);
+    s.grad = {};
+    pull(*s.node, gy);
+  }
+}
+
+void Run::pull(Node& node, const Tensor& gy) {
+  if (node.kind == Node::Kind::result) {
+    const Node* block = node.edges[0].to.get();
+    std::vector<Tensor>& gys = waiting_[block];
+    gys.resize(block->block->results.size());
+    Tensor& sum = gys[node.result];  // a second derivative may come by two vertices of one result
+    sum = !sum.defined() ? gy : create_graph_ ? sum + gy : raw::add(sum, gy);
+    return;
+  }
+  current_op = node.op;
+  refuse_if_released(node);
+  bool any = false;
+  const Needs needs = needs_of(node, any);
+  if (!any) return;
+  const Tensor y = output_of(node);
+  std::vector<Tensor> joint;
+  if (node.joint) {
+    joint = node.joint(gy, y, needs);
+    check_count(node, joint);
+  }
+  for (size_t i = 0; i < node.edges.size(); ++i) {
+    Edge& e = node.edges[i];
+    if (!is_needed(e)) continue;
+    Slot& target = slot_of(*e.to);
+    if (e.add_to && !create_graph_) {
+      const Tensor before = anomaly_ && target.grad.defined() ? raw::clone(target.grad) : Tensor();
+      add_in_place(e, gy, target);
+      if (anomaly_) [[unlikely]]
+        look_for_anomaly(node, *e.to, target.grad, {gy, before});
+      continue;
+    }
+    Tensor gx = node.joint ? std::move(joint[i]) : e.pull(gy, y);
+    if (anomaly_) [[unlikely]]
+      look_for_anomaly(node, *e.to, gx, {gy});
+    add(target, *e.to, std::move(gx));
+  }
+  if (release_) node.release();
+}
+
+Tensor Run::after_hooks(const Node& node, const Tensor& g) const {
+  Tensor replaced = node.hooks->run(g, [&] { return describe(node); });
+  if (anomaly_) check_hooked(node, replaced, g);
+  return replaced;
+}
+
+// The value, tied to its vertex again so that a second derivative flows through it.
+Tensor Run::attach(const Tensor& value, Ref<Node> node) {
+  Tensor attached = value.detach();
+  attached.impl()->node = std::move(node);
+  return attached;
+}
+
+Tensor Run::output_of(Node& node) const {
+  const Tensor& y = *node.output;
+  return !y.defined() || !create_graph_ ? y : attach(y, Ref<Node>(&node));
+}
+
+Needs Run::needs_of(const Node& node, bool& any) {
+  Needs needs;
+  for (size_t i = 0; i < node.edges.size(); ++i)
+    if (is_needed(node.edges[i])) {
+      needs.set(i);
+      any = true;
+    }
+  return needs;
+}
+
+void Run::check_count(const Node& node, const std::vector<Tensor>& gxs) {
+  if (gxs.size() != node.edges.size())
+    fail("backward", "the rule of ", node.op, " must give one gradient for each of its ", node.edges.size(),
+         " inputs, got ", gxs.size(), ".");
+}
+
+void Run::refuse_if_released(const Node& node) {
+  if (node.released)
+    fail("backward", "the graph was freed by an earlier backward, at ", node.op,
+         ". Hint: pass retain_graph=true to the first call.");
+}
+
+void Run::add(Slot& target, const Node& node, Tensor gx) {
+  if (gx.defined()) gx = sum_to(gx, node.shape);
+  if (!gx.defined() || gx.shape() != node.shape || gx.dtype() != node.dtype)
+    fail("backward", "the rule of ", current_op, " must give ", name(node.dtype), " ", node.shape, ", got ",
+         gx.defined() ? concat(name(gx.dtype()), " ", gx.shape()) : "nothing", ".");
+  if (!target.grad.defined()) {
+    target.owned = !create_graph_ && is_sole_owner(gx);
+    target.grad = std::move(gx);
+  } else if (create_graph_) {
+    target.grad = target.grad + gx;
+  } else if (target.owned) {
+    raw::add_into(target.grad, gx);
+  } else {
+    target.grad = raw::add(target.grad, gx);
+    target.owned = true;
+  }
+}
+
+void Run::add_in_place(Edge& e, const Tensor& gy, Slot& target) {
+  if (target.grad.defined() && !target.owned) target.grad = raw::clone(target.grad);
+  e.add_to(gy, target.grad);
+  target.owned = true;
+}
+
+// A gradient that leaves the engine shares its values with nothing else.
+Tensor Run::own(const Tensor& g) const {
+  return !g.defined() || create_graph_ || is_sole_owner(g) ? g : raw::clone(g);
+}
+
+void Run::add_to_leaf(Node& leaf, Tensor g) const {
+  if (!leaf.grad.defined())
+    leaf.grad = create_graph_ || is_sole_owner(g) ? std::move(g) : raw::clone(g);
+  else if (create_graph_ || leaf.grad.requires_grad())
+    leaf.grad = leaf.grad + g;
+  else
+    raw::add_into(leaf.grad, g);
+}
+
+void Run::look_for_anomaly(const Node& from, const Node& to, const Tensor& gx,
+                           const std::vector<Tensor>& gys) {
+  if (!is_anomaly(gx, gys)) return;
+  std::vector<const Node*> ops;  // as graph_text() of the outputs lists them
+  const size_t end = recomputed_from_ == 0 ? slots_.size() : recomputed_from_;
+  for (size_t i = 0; i < end; ++i)
+    if (!slots_[i].node->is_leaf()) ops.push_back(slots_[i].node.get());
+  std::sort(ops.begin(), ops.end(), [](const Node* a, const Node* b) { return a->sequence < b->sequence; });
+  refuse_gradient(from, to, ops, gx, gys);
+}
+
+}  // namespace gradus

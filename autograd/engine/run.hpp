@@ -1,0 +1,85 @@
+// Run: one walk over the graph below some outputs, from newest to oldest.
+//
+// Each vertex has a slot in which its gradient adds up; it is visited when all that depends on it has been.
+// No recursion but one level for each level of nested checkpoints.
+#pragma once
+
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "gradus/autograd/record.hpp"
+
+namespace gradus {
+
+class Run {
+ public:
+  Run(bool create_graph, bool retain_graph);
+  ~Run();
+  Run(const Run&) = delete;
+  Run& operator=(const Run&) = delete;
+
+  void start(const std::vector<Tensor>& outputs, const std::vector<Tensor>& cotangents);
+  /// Every leaf's grad() grows.
+  void accumulate_leaves();
+  /// Only the paths to `inputs` are walked; their gradients are returned.
+  std::vector<Tensor> collect(const std::vector<Tensor>& inputs);
+
+  /// The op whose rule this thread runs at the moment, empty if none.
+  static std::string_view running_op();
+
+ private:
+  struct Slot {
+    explicit Slot(const Ref<Node>& of) : node(of), outer_run(of->run), outer_slot(of->slot) {}
+    Ref<Node> node;
+    Tensor grad;         // what has arrived so far
+    bool owned = false;  // grad is ours to add into
+    bool needed = false;
+    bool wanted = false;
+    Tensor result;
+    uint64_t outer_run;
+    size_t outer_slot;
+  };
+  using Order = std::vector<size_t>;  // of slots, newest vertex first
+
+  Slot& slot_of(Node& node) { return slots_[node.slot]; }
+  bool is_needed(const Edge& e) { return e.to && slot_of(*e.to).needed; }
+  bool is_reached(const Tensor& x) const { return x.impl()->node->run == id_; }
+
+  void visit(const Ref<Node>& root);
+  Order order_from(size_t first_slot) const;
+  void mark_needed(const Order& order);
+  void forget_from(size_t first_slot);
+
+  void walk(const Order& order);
+  void pull(Node& node, const Tensor& gy);
+  void visit_block(Node& node);
+  void pull_block(Node& node, const std::vector<Tensor>& gys);
+  void expand_block(Node& node, std::vector<Tensor> gys);
+  Tensor after_hooks(const Node& node, const Tensor& g) const;
+  static Tensor attach(const Tensor& value, Ref<Node> node);
+  Tensor output_of(Node& node) const;
+  std::vector<Tensor> outputs_of_block(Node& node) const;
+
+  Needs needs_of(const Node& node, bool& any);
+  static void set_running_op(std::string_view op);
+  static void check_count(const Node& node, const std::vector<Tensor>& gxs);
+  static void refuse_if_released(const Node& node);
+  void add(Slot& target, const Node& node, Tensor gx);
+  void add_in_place(Edge& e, const Tensor& gy, Slot& target);
+  Tensor own(const Tensor& g) const;
+  void add_to_leaf(Node& leaf, Tensor g) const;
+  void look_for_anomaly(const Node& from, const Node& to, const Tensor& gx, const std::vector<Tensor>& gys);
+
+  uint64_t id_;
+  std::string_view outer_op_;  // of the run whose rule started this one
+  bool create_graph_;
+  bool release_;  // each vertex once it has been used
+  bool accumulate_ = false;
+  bool anomaly_;
+  std::vector<Slot> slots_;
+  size_t recomputed_from_ = 0;  // slots from here on stand in for a checkpoint; 0 if there are none
+  std::unordered_map<const Node*, std::vector<Tensor>> waiting_;  // gradients of the results of blocks
+};
+
+}  // namespace gradus

@@ -1,0 +1,91 @@
+// The part of Run that knows functions of several results, and checkpoints.
+#include <utility>
+
+#include "gradus/autograd/engine/block.hpp"
+#include "gradus/autograd/engine/numbering.hpp"
+#include "gradus/autograd/engine/run.hpp"
+#include "gradus/autograd/ops.hpp"
+
+namespace gradus {
+
+void Run::visit_block(Node& node) {
+  const auto found = waiting_.find(&node);
+  if (found == waiting_.end()) return;
+  std::vector<Tensor> gys = std::move(found->second);
+  waiting_.erase(found);
+  set_running_op(node.op);
+  refuse_if_released(node);
+  if (node.block->recompute)
+    expand_block(node, std::move(gys));
+  else
+    pull_block(node, gys);
+}
+
+void Run::pull_block(Node& node, const std::vector<Tensor>& gys) {
+  bool any = false;
+  const Needs needs = needs_of(node, any);
+  if (!any) return;
+  std::vector<Tensor> arrived = gys;
+  for (size_t i = 0; i < arrived.size(); ++i) {
+    const Block::Result& r = node.block->results[i];
+    if (!arrived[i].defined() && r.differentiable) arrived[i] = zeros(r.shape, r.dtype);
+  }
+  std::vector<Tensor> gxs = node.block->rule(arrived, outputs_of_block(node), needs);
+  check_count(node, gxs);
+  for (size_t i = 0; i < node.edges.size(); ++i) {
+    if (!is_needed(node.edges[i])) continue;
+    const Ref<Node>& to = node.edges[i].to;
+    if (anomaly_) [[unlikely]]
+      look_for_anomaly(node, *to, gxs[i], gys);
+    add(slot_of(*to), *to, std::move(gxs[i]));
+  }
+  if (release_) node.release();
+}
+
+// The recomputed ops take the block's place: they are walked now, in their order, and add to the slots of
+// what they depend on, one contribution after the other, as if they had been there from the start.
+void Run::expand_block(Node& node, std::vector<Tensor> gys) {
+  const size_t first = slots_.size();
+  {
+    std::vector<Tensor> ys;
+    {
+      const GradMode on(true);
+      ys = node.block->recompute();
+    }
+    for (size_t i = 0; i < ys.size(); ++i)
+      if (gys[i].defined()) visit(ys[i].impl()->node);
+    for (size_t i = first; i < slots_.size(); ++i)
+      if (const Node& inner = *slots_[i].node; !inner.is_leaf() && inner.sequence < node.sequence)
+        fail(node.op, "the function must use the same tensors when it runs again, got ", describe(inner),
+             ", which it did not use at first.");
+    for (size_t i = 0; i < ys.size(); ++i)
+      if (gys[i].defined()) add(slot_of(*ys[i].impl()->node), *ys[i].impl()->node, std::move(gys[i]));
+  }
+  const Order order = order_from(first);
+  if (accumulate_)
+    for (const size_t i : order) slots_[i].needed = true;
+  else
+    mark_needed(order);
+
+  if (release_) node.release();
+  const bool outer_release = std::exchange(release_, !create_graph_);  // next time there will be new ones
+  const size_t outer_first = recomputed_from_;
+  if (recomputed_from_ == 0) recomputed_from_ = first;
+  walk(order);
+  recomputed_from_ = outer_first;
+  release_ = outer_release;
+  forget_from(first);
+}
+
+// The results' own vertices may be gone, so new ones stand in for them.
+std::vector<Tensor> Run::outputs_of_block(Node& node) const {
+  std::vector<Tensor> ys;
+  for (size_t i = 0; i < node.block->outputs.size(); ++i) {
+    const Tensor& y = *node.block->outputs[i];
+    const bool tie = create_graph_ && node.block->results[i].differentiable;
+    ys.push_back(tie ? attach(y, make_result(Ref<Node>(&node), i)) : y);
+  }
+  return ys;
+}
+
+}  // namespace gradus
