@@ -75,11 +75,11 @@ int64_t keys_seen(const AttentionShape& shape, int64_t end) {
   return shape.causal ? std::clamp<int64_t>(end + shape.k_len - shape.q_len, 0, shape.k_len) : shape.k_len;
 }
 
-/// A thread's buffers.
+/// A thread's buffers, zero at first: what lies beyond a row's scores is computed with, though not read.
 template <class T>
 struct alignas(64) Scratch {
-  T scores[kQueries * kRow];
-  T grads[kQueries * kRow];
+  T scores[kQueries * kRow] = {};
+  T grads[kQueries * kRow] = {};
   T factor[kRow];
   T ones[kRow];
   T max[kQueries];
