@@ -73,6 +73,7 @@ std::vector<GradcheckCase> gradcheck_cases() {
   cases::add_views(list);
   cases::add_joining(list);
   cases::add_indexing(list);
+  cases::add_subscripts(list);
   cases::add_layers(list);
   cases::add_losses(list);
   cases::add_attention(list);

@@ -18,17 +18,23 @@ inline constexpr auto kRecordedOps = std::to_array<std::string_view>({
     "expand",  "squeeze",     "unsqueeze",  "slice",        "pad",           "contiguous",
     "to",      "cat",         "index_add",  "index_select", "gather",        "scatter_add",
     "tril",    "triu",        "layer_norm", "dropout",      "cross_entropy", "scaled_dot_product_attention",
-    "select",  "stack",
+    "select",  "stack",       "var",
 });
 
 /// Ops made of the ones above; they have cases of their own all the same.
 inline constexpr auto kComposedOps = std::to_array<std::string_view>({
     "mean",
-    "var",
+    "std",
+    "max",
+    "min",
+    "mm",
+    "bmm",
     "split",
+    "chunk",
     "embedding",
     "safe_softmax",
     "mse_loss",
+    "index",
 });
 
 /// The name of a recorded op, checked while compiling.

@@ -60,9 +60,9 @@ Tensor pow(const Tensor& base, double exponent);
 
 // -- one value at a time
 // ---------------------------------------------------------------------------------------------
-Tensor neg(const Tensor& x);
+Tensor neg(const Tensor& x);  ///< also int64
 inline Tensor operator-(const Tensor& x) { return neg(x); }
-Tensor abs(const Tensor& x);  ///< gradient 0 at 0
+Tensor abs(const Tensor& x);  ///< gradient 0 at 0; also int64
 Tensor exp(const Tensor& x);
 Tensor log(const Tensor& x);
 Tensor sqrt(const Tensor& x);
@@ -81,15 +81,19 @@ Tensor erf(const Tensor& x);
 /// at both bounds.
 Tensor clamp(const Tensor& x, double min = -std::numeric_limits<double>::infinity(),
              double max = std::numeric_limits<double>::infinity());
+/// The same with bounds that broadcast with x, either of them undefined for none; a bound gets the gradient
+/// of the elements it replaces. A NaN anywhere gives NaN.
+Tensor clamp(const Tensor& x, const Tensor& min, const Tensor& max);
 Tensor sign(const Tensor& x);  ///< -1, 0 or 1; not differentiable
 
 // -- choosing
 // --------------------------------------------------------------------------------------------------------
 /// a where condition (bool) holds, else b.
 Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b);
-/// x with `value` where mask (bool, broadcast to x's shape) holds; the gradient there is 0 even if value is
-/// infinite.
+/// x with `value` where mask (bool) holds, both broadcast; the gradient there is 0 even if value is infinite.
 Tensor masked_fill(const Tensor& x, const Tensor& mask, double value);
+/// The same with a value () of x's dtype that gets the gradients of all it fills.
+Tensor masked_fill(const Tensor& x, const Tensor& mask, const Tensor& value);
 // Comparisons give bool tensors and are not differentiable; float, int64 and bool operands.
 Tensor eq(const Tensor& a, const Tensor& b);
 Tensor ne(const Tensor& a, const Tensor& b);
@@ -111,10 +115,23 @@ Tensor sum(const Tensor& x, const Dims& dims = {}, bool keepdim = false);  ///< 
 Tensor mean(const Tensor& x, const Dims& dims = {}, bool keepdim = false);
 /// Mean square deviation, divided by n - correction. NaN if n <= correction.
 Tensor var(const Tensor& x, const Dims& dims = {}, int64_t correction = 1, bool keepdim = false);
-/// Ties share the gradient equally. Throws Error for nothing to reduce.
+/// The root of var, with gradient 0 where that is 0. Call it gradus::std where names are used unqualified.
+Tensor std(const Tensor& x, const Dims& dims = {}, int64_t correction = 1, bool keepdim = false);
+/// Ties share the gradient equally. Throws Error for nothing to reduce. Also int64, as are max and min.
 Tensor amax(const Tensor& x, const Dims& dims = {}, bool keepdim = false);
 Tensor amin(const Tensor& x, const Dims& dims = {}, bool keepdim = false);
-/// Running sums along dim; from the end if reverse.
+struct Extreme {
+  Tensor values, indices;
+};
+/// The largest or smallest element along dim and its place (int64), the first among equals: it gets the whole
+/// gradient. NaN wins.
+Extreme max(const Tensor& x, int64_t dim, bool keepdim = false);
+Extreme min(const Tensor& x, int64_t dim, bool keepdim = false);
+/// Of all elements, as amax and amin; but if that is NaN, its gradient is shared by the elements that are
+/// NaN.
+Tensor max(const Tensor& x);
+Tensor min(const Tensor& x);
+/// Running sums along dim; from the end if reverse. Also int64.
 Tensor cumsum(const Tensor& x, int64_t dim, bool reverse = false);
 /// log(sum(exp(x))), without overflow. A slice of nothing but -inf gives -inf and gradient 0.
 Tensor logsumexp(const Tensor& x, const Dims& dims, bool keepdim = false);
@@ -129,18 +146,23 @@ Tensor log_softmax(const Tensor& x, int64_t dim);
 /// (n) @ (n) -> (), (n) @ (n, p) -> (p), (m, n) @ (n) -> (m), (..., m, n) @ (..., n, p) -> (..., m, p) with
 /// the batch dimensions broadcast.
 Tensor matmul(const Tensor& a, const Tensor& b);
-/// x @ weight^T + bias: x (..., in), weight (out, in), bias (out) or undefined -> (..., out).
+/// matmul of (m, n) and (n, p) only, and of (B, m, n) and (B, n, p) only: throws Error for other shapes.
+Tensor mm(const Tensor& a, const Tensor& b);
+Tensor bmm(const Tensor& a, const Tensor& b);
+/// x @ weight^T + bias: x (..., in), weight (out, in), bias (out) or undefined -> (..., out). A weight (in),
+/// with a bias () or undefined, leaves the last dimension out.
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias = {});
 
 // -- joining and indexing
 // --------------------------------------------------------------------------------------------
+/// Shapes equal but along dim. A vector of size 0 may stand among tensors of any shape and adds nothing.
 Tensor cat(const std::vector<Tensor>& tensors, int64_t dim);
 Tensor stack(const std::vector<Tensor>& tensors,
              int64_t dim);  ///< equal shapes, joined along a new dimension
 /// x placed into zeros of `size` along dim, at start, start + step, ...: the inverse of Tensor::slice.
 Tensor pad(const Tensor& x, int64_t dim, int64_t size, int64_t start, int64_t step = 1);
 /// Rows `index` (int64, 1-d) of x along dim. Index values must lie in [0, size); throws Error otherwise, as
-/// do all ops that take an index.
+/// do all ops that take an index. In these four a scalar counts as a vector of one element.
 Tensor index_select(const Tensor& x, int64_t dim, const Tensor& index);
 /// x with source's slices added at `index` along dim; repeated indices add up.
 Tensor index_add(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source);
@@ -167,6 +189,16 @@ enum class Reduction { none, mean, sum };
 /// gradient 0.
 Tensor cross_entropy(const Tensor& logits, const Tensor& target, int64_t ignore_index = -100,
                      Reduction reduction = Reduction::mean);
+struct CrossEntropyOptions {
+  Tensor weight{};  ///< (V), one for each class; the mean is divided by the sum of the targets' weights
+  int64_t ignore_index = -100;  ///< throws Error if it is not negative and targets are probabilities
+  Reduction reduction = Reduction::mean;
+  double label_smoothing = 0.0;  ///< share in [0, 1] of a target that is spread over all classes
+};
+/// The same for logits (N, V, d1, ...) or (V) and targets that are classes, int64 (N, d1, ...) or (), or
+/// probabilities of all classes, shaped as the logits, for which the mean is that over rows (Szegedy et al.,
+/// arXiv 1512.00567, section 7, for smoothing). The targets' probabilities get gradients.
+Tensor cross_entropy(const Tensor& logits, const Tensor& target, const CrossEntropyOptions& options);
 Tensor mse_loss(const Tensor& x, const Tensor& target, Reduction reduction = Reduction::mean);
 /// Each element is 0 with probability p, else x / (1 - p) (Srivastava et al., 2014). p = 0 draws nothing.
 /// From a torch generator it is PyTorch's product of x and a mask of 0 and 1 / (1 - p), for which p = 1 draws
@@ -176,20 +208,24 @@ Tensor dropout(const Tensor& x, double p, Generator& generator);
 struct AttentionOptions {
   bool causal = false;            ///< query i attends to key j only if j <= i + (S - T)
   std::optional<double> scale{};  ///< of the scores; 1 / sqrt(hs) if absent
+  /// Broadcast to the scores (..., T, S): bool, true where a query may attend, or added to them (-inf hides).
+  Tensor mask{};
   double dropout = 0.0;  ///< probability in [0, 1] with which a weight is dropped; > 0 needs a generator
   Generator* generator = nullptr;
 };
 /// softmax(scale * q @ k^T) @ v (Vaswani et al., arXiv 1706.03762, eq. 1): q (B, nh, T, hs), k and v (B, nh,
-/// S, hs) -> (B, nh, T, hs). Never holds a (T, S) matrix for the whole batch, unless weights are dropped by a
-/// torch generator: then it is composed of the public ops, so that its mask is the one that PyTorch's matmul,
-/// softmax, dropout, matmul would draw. A query that may attend to nothing gives zeros.
+/// S, hs) -> (B, nh, T, hs). Never holds a (T, S) matrix for the whole batch, but for what is composed of the
+/// public ops: a mask; q (..., T, hs), k (..., S, hs), v (..., S, n) of other numbers of dimensions, or
+/// broadcast; weights dropped by a torch generator, as PyTorch's matmul, softmax, dropout, matmul would draw
+/// them. A query that may attend to nothing gives zeros.
 Tensor scaled_dot_product_attention(const Tensor& q, const Tensor& k, const Tensor& v,
                                     const AttentionOptions& options = {});
 
 // -- not differentiable
 // ----------------------------------------------------------------------------------------------
-/// Index of the largest value along dim, the first among equals -> int64.
+/// Index of the largest or smallest value along dim, the first among equals -> int64. NaN wins.
 Tensor argmax(const Tensor& x, int64_t dim, bool keepdim = false);
+Tensor argmin(const Tensor& x, int64_t dim, bool keepdim = false);
 struct Sorted {
   Tensor values, indices;
 };

@@ -24,6 +24,7 @@ namespace gradus {
 
 class GradHook;
 class HookHandle;
+class Index;
 struct Node;
 struct TensorImpl;
 void destroy(Node* node);
@@ -110,10 +111,17 @@ class Tensor {
   /// x[start:end:step] along dim, with Python's clamping of bounds; step > 0.
   Tensor slice(int64_t dim, int64_t start, int64_t end, int64_t step = 1) const;
   Tensor select(int64_t dim, int64_t index) const;  ///< drops the dimension
+  /// What the subscripts name, as x[...] does in PyTorch: see indexing.hpp. A view, unless there are tensors
+  /// among them (int64 places, or bool masks). These are taken together, broadcast; their dimensions stand
+  /// where the first one stood, or in front if other subscripts stand between. Throws Error for more
+  /// subscripts than dimensions, for places outside, and for masks of another shape.
+  Tensor index(const std::vector<Index>& subscripts) const;
   /// Pieces of `size` along dim, the last one shorter if need be.
   std::vector<Tensor> split(int64_t size, int64_t dim) const;
   /// Pieces of the given sizes, which must add up to that dimension.
   std::vector<Tensor> split(const std::vector<int64_t>& sizes, int64_t dim) const;
+  /// At most `chunks` pieces of equal size along dim, the last one shorter if need be.
+  std::vector<Tensor> chunk(int64_t chunks, int64_t dim) const;
   /// A packed copy unless it is packed already. Differentiable.
   Tensor contiguous() const;
   /// Converted values. Differentiable between floating dtypes.

@@ -12,7 +12,10 @@
 namespace gradus::models {
 namespace {
 
-using namespace detail;
+using detail::Case;
+using detail::NamedTensors;
+using detail::Step;
+using detail::Verdict;
 
 /// One case as it runs.
 class Run {
@@ -48,10 +51,10 @@ class Run {
       };
       if (const auto weight = case_.weights.find(out);
           s.operation->draws && !is_given && weight != case_.weights.end())
-        check("weights", compare_bits(x, weight->second));
-      if (!s.expected.empty()) check("expected", compare_expected(x, s.expected[i], s.atol, s.rtol));
-      if (!s.value.empty()) check("value", compare_value(x, s.value[i]));
-      if (s.text) check("text", compare_text(x, *s.text));
+        check("weights", detail::compare_bits(x, weight->second));
+      if (!s.expected.empty()) check("expected", detail::compare_expected(x, s.expected[i], s.atol, s.rtol));
+      if (!s.value.empty()) check("value", detail::compare_value(x, s.value[i]));
+      if (s.text) check("text", detail::compare_text(x, *s.text));
     }
   }
 
@@ -61,7 +64,7 @@ class Run {
     for (const std::string& name : s.inputs) {
       const auto found = tensors_.find(name);
       if (found == tensors_.end())
-        fail("replay", "needs a tensor ", in_quotes(name), ", which nothing before it has made.");
+        fail("replay", "needs a tensor ", detail::in_quotes(name), ", which nothing before it has made.");
       inputs.push_back(found->second);
     }
     return s.operation->run({inputs, s.arguments, stream_});
@@ -84,7 +87,8 @@ void run_case(const Case& program, const std::string& file, ReplayReport& report
   Run run(program, report.checks);
   for (size_t i = 0; i < program.steps.size(); ++i) {
     const auto refuse = [&](std::string_view why) {
-      fail("replay", file, ": ", place_of(program.name, i, program.steps[i].operation->name), " ", why);
+      fail("replay", file, ": ", detail::place_of(program.name, i, program.steps[i].operation->name), " ",
+           why);
     };
     try {
       run.step(i);
@@ -104,12 +108,12 @@ int64_t ReplayReport::passed() const {
 }
 
 ReplayReport replay_text(std::string_view text, const std::string& file, std::string_view only) {
-  const std::vector<Case> cases = parse_program(text, file);
+  const std::vector<Case> cases = detail::parse_program(text, file);
   ReplayReport report;
   for (const Case& c : cases)
     if (only.empty() || c.name == only) run_case(c, file, report);
   if (report.cases.empty() && !only.empty())
-    fail("replay", file, " must have the case that was asked for, got ", in_quotes(only), " and ",
+    fail("replay", file, " must have the case that was asked for, got ", detail::in_quotes(only), " and ",
          cases.size(), " cases of other names.");
   return report;
 }

@@ -48,6 +48,35 @@ void add_attention(CaseList& list) {
   from_torch("dropout as PyTorch, causal", 3, true, Generator::torch(5));
   from_torch("dropout as PyTorch with MKL, some see nothing", 2, true, Generator::torch_mkl(5));
 
+  const auto masked = [&](const char* name, const Shape& q, int64_t keys, const Tensor& mask,
+                          AttentionOptions options) {
+    options.mask = mask;
+    add(name, q, keys, options);
+  };
+  const Tensor seen = bools({true, false, true, true, true, false}, {2, 3});
+  masked("mask", {1, 2, 2, 2}, 3, seen, {});
+  masked("mask that hides all from one", {1, 2, 2, 2}, 3,
+         bools({true, true, false, false, false, false}, {2, 3}), {});
+  masked("mask for all queries, causal", {2, 1, 3, 2}, 3, bools({true, false, true}, {3}), causal);
+  masked("mask for each head, another scale", {1, 2, 2, 2}, 2,
+         bools({true, true, false, true, true, false, true, true}, {2, 2, 2}), {.scale = 0.7});
+  masked("mask and dropout", {1, 2, 2, 2}, 3, seen, {.dropout = 0.4});
+  list.add(kOp, "mask that is added",
+           {v.normal({2, 1, 3, 2}), v.normal({2, 1, 4, 2}), v.normal({2, 1, 4, 2}), v.normal({3, 4})},
+           [](Inputs x) { return scaled_dot_product_attention(x[0], x[1], x[2], {.mask = x[3]}); });
+  list.add(kOp, "one mask value for each query",
+           {v.normal({2, 1, 3, 2}), v.normal({2, 1, 3, 2}), v.normal({2, 1, 3, 2}), v.normal({2, 1, 3, 1})},
+           [](Inputs x) {
+             return scaled_dot_product_attention(x[0], x[1], x[2], {.causal = true, .mask = x[3]});
+           });
+  const auto shaped = [&](const char* name, const Shape& q, const Shape& k, const Shape& values) {
+    list.add(kOp, name, {v.normal(q), v.normal(k), v.normal(values)}, attend(causal));
+  };
+  shaped("no batch", {3, 2}, {4, 2}, {4, 2});
+  shaped("one batch dim", {2, 3, 2}, {2, 3, 2}, {2, 3, 2});
+  shaped("values of another size", {1, 2, 3, 2}, {1, 2, 3, 2}, {1, 2, 3, 5});
+  shaped("keys broadcast over the batch", {2, 2, 3, 2}, {1, 2, 3, 2}, {1, 2, 3, 2});
+
   // (B, T, 3 C) -> heads, as a decoder does it: all three are strided views of one tensor.
   list.add(kOp, "views of a packed projection", {v.normal({2, 3, 12})}, [](Inputs x) {
     const std::vector<Tensor> qkv = x[0].split(4, 2);

@@ -57,6 +57,7 @@ void add_products(CaseList& list);
 void add_views(CaseList& list);
 void add_joining(CaseList& list);
 void add_indexing(CaseList& list);
+void add_subscripts(CaseList& list);
 void add_layers(CaseList& list);
 void add_losses(CaseList& list);
 void add_attention(CaseList& list);

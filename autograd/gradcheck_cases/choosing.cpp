@@ -44,8 +44,44 @@ void add_masked_fill(CaseList& list) {
   add("0-d", {}, bools({false}, {}), plain);
   add("zero-size", {0, 3}, bools({true, false, true}, {3}), plain);
   add("-inf under exp", {2, 3}, mask, [](Inputs x) { return exp(masked_fill(x[0], x[1], -kInf)); });
+  add("mask larger than x", {3}, mask, plain);
+  add("each broadcasts the other", {2, 1}, bools({true, false, true}, {3}), plain);
   add("transposed", {3, 2}, mask, [](Inputs x) { return masked_fill(x[0].mT(), x[1], 0.0); });
   add("sliced", {2, 7}, mask, [](Inputs x) { return masked_fill(x[0].slice(1, 0, 6, 2), x[1], 0.0); });
+}
+
+void add_masked_fill_by_scalar(CaseList& list) {
+  Values v(204);
+  const auto add = [&](const char* name, const Shape& shape, const Tensor& mask) {
+    list.add("masked_fill", name, {v.normal(shape), v.normal({}), mask},
+             [](Inputs x) { return masked_fill(x[0], x[2], x[1]); });
+  };
+  add("by a scalar", {2, 3}, bools({true, false, true, false, false, true}, {2, 3}));
+  add("by a scalar, mask larger than x", {3, 1}, bools({true, false, true, true}, {4}));
+  add("by a scalar that is not used", {2, 2}, bools({false, false}, {2}));
+  list.add("masked_fill", "by its own mean", {v.normal({4}), bools({true, false, true, false}, {4})},
+           [](Inputs x) { return masked_fill(x[0], x[1], mean(x[0])); });
+}
+
+void add_clamp_by_tensors(CaseList& list) {
+  Values v(205);
+  const auto add = [&](const char* name, const Shape& x, const Shape& min, const Shape& max,
+                       const GradcheckFunction& f) {
+    list.add("clamp", name, {v.distinct(x), v.distinct(min, 0.05), v.distinct(max, 0.12)}, f);
+  };
+  const GradcheckFunction both = [](Inputs x) { return clamp(x[0], x[1], x[2]); };
+  add("tensors", {3, 4}, {3, 4}, {3, 4}, both);
+  add("tensors that broadcast", {2, 3, 1}, {3, 4}, {}, both);
+  add("a scalar between tensors", {}, {2, 3}, {3}, both);
+  add("zero-size", {0, 3}, {3}, {1}, both);
+  add("by a lower tensor", {3, 4}, {4}, {}, [](Inputs x) { return clamp(x[0], x[1], Tensor()) * x[2]; });
+  add("by an upper tensor", {3, 4}, {}, {3, 1}, [](Inputs x) { return clamp(x[0], Tensor(), x[2]) * x[1]; });
+  add("by tensors, squared", {3, 4}, {3, 4}, {4}, [](Inputs x) {
+    const Tensor y = clamp(x[0], x[1], x[2]);
+    return y * y;
+  });
+  add("by transposed tensors", {4, 3}, {4, 3}, {3, 4},
+      [](Inputs x) { return clamp(x[0].mT(), x[1].mT(), x[2]); });
 }
 
 void add_to(CaseList& list) {
@@ -71,6 +107,8 @@ void add_to(CaseList& list) {
 void add_choosing(CaseList& list) {
   add_where(list);
   add_masked_fill(list);
+  add_masked_fill_by_scalar(list);
+  add_clamp_by_tensors(list);
   add_to(list);
 }
 

@@ -18,6 +18,7 @@ void add_index_select(CaseList& list) {
   add("a vector", {4}, 0, {3, 3, 1});
   add("no index", {4, 3}, 0, {});
   add("zero-size rows", {3, 0}, 0, {2, 0});
+  add("of a scalar", {}, 0, {0});
   list.add("index_select", "transposed", {v.normal({3, 4}), ints({3, 1, 1}, {3})},
            [](Inputs x) { return index_select(x[0].mT(), 0, x[1]); });
   list.add("index_select", "sliced", {v.normal({7, 3}), ints({2, 0, 2}, {3})},
@@ -42,6 +43,8 @@ void add_index_add(CaseList& list) {
   add("columns", {2, 4}, -1, {3, 0, 0});
   add("middle dim", {2, 3, 2}, 1, {2, 2, 0, 1});
   add("no index", {4, 3}, 0, {});
+  list.add("index_add", "to a scalar", {v.normal({}), v.normal({}), ints({0}, {1})},
+           [](Inputs x) { return index_add(x[0], 0, x[2], x[1]); });
   list.add("index_add", "transposed", {v.normal({3, 4}), v.normal({3, 2}), ints({3, 3}, {2})},
            [](Inputs x) { return index_add(x[0].mT(), 0, x[2], x[1].mT()); });
   list.add("index_add", "onto itself", {v.normal({3, 2}), ints({1, 1, 0}, {3})},
@@ -59,6 +62,8 @@ void add_gather(CaseList& list) {
   add("three dims", {2, 3, 2}, -2, ints({2, 0, 1, 1, 0, 0, 2, 2}, {2, 2, 2}));
   add("a vector", {4}, 0, ints({3, 3, 0}, {3}));
   add("no index", {3, 4}, 1, ints({}, {3, 0}));
+  add("of a scalar", {}, 0, ints({0, 0}, {2}));
+  add("a scalar index", {4}, 0, ints({2}, {}));
   list.add("gather", "transposed", {v.normal({4, 3}), ints({0, 3, 2, 2, 1, 1}, {2, 3})},
            [](Inputs x) { return gather(x[0].mT(), 1, x[1].mT()); });
   list.add("gather", "squared", {v.normal({2, 3}), ints({0, 0, 2, 1}, {2, 2})}, [](Inputs x) {
@@ -78,6 +83,7 @@ void add_scatter_add(CaseList& list) {
   add("three dims", {2, 3, 2}, 1, ints({2, 0, 1, 1, 0, 0, 2, 2}, {2, 2, 2}));
   add("a vector", {4}, -1, ints({3, 3, 0}, {3}));
   add("no index", {3, 4}, 1, ints({}, {3, 0}));
+  add("to a scalar", {}, 0, ints({0, 0}, {2}));
   list.add("scatter_add", "transposed",
            {v.normal({4, 3}), v.normal({2, 3}), ints({0, 3, 2, 2, 1, 1}, {2, 3})},
            [](Inputs x) { return scatter_add(x[0].mT(), 1, x[2].mT(), x[1].mT()); });

@@ -16,6 +16,8 @@ void add_joining(CaseList& list) {
   join("vectors", {{2}, {3}}, 0);
   join("one tensor", {{2, 3}}, 1);
   join("a piece of size 0", {{2, 3}, {2, 0}, {2, 1}}, 1);
+  join("empty vectors among matrices", {{0}, {2, 3}, {0}, {2, 1}}, 1);
+  join("empty vectors only", {{0}, {0}}, 0);
   list.add("cat", "one tensor three times", {v.normal({2, 3})}, [](Inputs x) {
     return cat({x[0], x[0], x[0]}, 0);
   });

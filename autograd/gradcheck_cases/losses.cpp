@@ -4,13 +4,14 @@
 namespace gradus::cases {
 namespace {
 
+constexpr std::pair<const char*, Reduction> kReductions[] = {
+    {"mean", Reduction::mean}, {"sum", Reduction::sum}, {"none", Reduction::none}};
+
 void add_cross_entropy(CaseList& list) {
   Values v(1001);
   const auto add = [&](const std::string& name, const Shape& logits, const std::vector<int64_t>& target,
                        int64_t ignore_index) {
-    for (const auto& [form, reduction] : {std::pair<const char*, Reduction>{"mean", Reduction::mean},
-                                          {"sum", Reduction::sum},
-                                          {"none", Reduction::none}}) {
+    for (const auto& [form, reduction] : kReductions) {
       list.add("cross_entropy", name + ", " + form, {v.normal(logits), ints(target, {logits[0]})},
                [ignore_index, reduction = reduction](Inputs x) {
                  return cross_entropy(x[0], x[1], ignore_index, reduction);
@@ -39,6 +40,56 @@ void add_cross_entropy(CaseList& list) {
            [](Inputs x) { return cross_entropy(x[0], x[1].select(1, 0)); });
 }
 
+// What weights and smoothing add, for targets that are classes.
+void add_weighed_cross_entropy(CaseList& list) {
+  Values v(1003);
+  const auto add = [&](const std::string& name, const Shape& logits, const Tensor& target,
+                       const CrossEntropyOptions& options) {
+    for (const auto& [form, reduction] : kReductions) {
+      CrossEntropyOptions with = options;
+      with.reduction = reduction;
+      list.add("cross_entropy", name + ", " + form, {v.normal(logits), target},
+               [with](Inputs x) { return cross_entropy(x[0], x[1], with); });
+    }
+  };
+  const Tensor target = ints({2, 0, 1, 2}, {4}), some_ignored = ints({2, -100, 1, -100}, {4});
+  const Tensor weight = v.positive({3});
+  add("weights", {4, 3}, target, {.weight = weight});
+  add("weights, some ignored", {4, 3}, some_ignored, {.weight = weight});
+  add("smoothing", {4, 3}, target, {.label_smoothing = 0.3});
+  add("smoothing, some ignored", {4, 3}, some_ignored, {.label_smoothing = 0.3});
+  add("weights and smoothing, a class ignored", {4, 3}, target,
+      {.weight = weight, .ignore_index = 2, .label_smoothing = 0.1});
+  add("nothing but smoothing", {4, 3}, target, {.label_smoothing = 1.0});
+  add("one row of classes", {3}, ints({1}, {}), {.weight = weight, .label_smoothing = 0.2});
+  add("classes inside", {2, 3, 2}, ints({2, 0, 1, 2}, {2, 2}), {});
+  add("classes inside, weights and smoothing", {2, 3, 1, 2}, ints({2, 0, 1, -100}, {2, 1, 2}),
+      {.weight = weight, .label_smoothing = 0.2});
+}
+
+void add_cross_entropy_of_probabilities(CaseList& list) {
+  Values v(1004);
+  const auto add = [&](const std::string& name, const Shape& logits, const CrossEntropyOptions& options) {
+    for (const auto& [form, reduction] : kReductions) {
+      CrossEntropyOptions with = options;
+      with.reduction = reduction;
+      list.add("cross_entropy", name + ", " + form, {v.normal(logits), v.positive(logits)},
+               [with](Inputs x) { return cross_entropy(x[0], x[1], with); });
+    }
+  };
+  const Tensor weight = v.positive({3});
+  add("probabilities", {4, 3}, {});
+  add("probabilities, weights", {4, 3}, {.weight = weight});
+  add("probabilities, smoothing", {4, 3}, {.label_smoothing = 0.3});
+  add("probabilities inside", {2, 3, 2}, {.weight = weight, .label_smoothing = 0.2});
+  add("probabilities of one row", {3}, {});
+  list.add("cross_entropy", "probabilities and weights, all with gradients",
+           {v.normal({2, 3}), v.positive({2, 3}), v.positive({3})},
+           [](Inputs x) { return cross_entropy(x[0], x[1], {.weight = x[2]}); });
+  list.add("cross_entropy", "probabilities from logits, transposed", {v.normal({3, 2}), v.normal({3, 2})},
+           [](Inputs x) { return cross_entropy(x[0].mT(), softmax(x[1].mT(), 1), CrossEntropyOptions{}); });
+}
+
 void add_mse_loss(CaseList& list) {
   Values v(1002);
   const auto add = [&](const char* name, const Shape& x, const Shape& target, Reduction reduction) {
@@ -60,6 +111,8 @@ void add_mse_loss(CaseList& list) {
 
 void add_losses(CaseList& list) {
   add_cross_entropy(list);
+  add_weighed_cross_entropy(list);
+  add_cross_entropy_of_probabilities(list);
   add_mse_loss(list);
 }
 

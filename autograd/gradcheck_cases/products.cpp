@@ -50,6 +50,24 @@ void add_matmul(CaseList& list) {
            [](Inputs x) { return matmul(matmul(x[0], x[1]), x[2]); });
 }
 
+void add_strict_products(CaseList& list) {
+  Values v(503);
+  using Op = Tensor (*)(const Tensor&, const Tensor&);
+  const auto add = [&](const char* op, Op f, const char* name, const Shape& a, const Shape& b) {
+    list.add(op, name, {v.normal(a), v.normal(b)}, [f](Inputs x) { return f(x[0], x[1]); });
+  };
+  add("mm", mm, "matrices", {2, 3}, {3, 4});
+  add("mm", mm, "nothing to sum", {2, 0}, {0, 3});
+  add("bmm", bmm, "batches", {2, 3, 2}, {2, 2, 4});
+  add("bmm", bmm, "empty batch", {0, 3, 2}, {0, 2, 4});
+  list.add("mm", "both transposed", {v.normal({3, 2}), v.normal({4, 3})},
+           [](Inputs x) { return mm(x[0].mT(), x[1].mT()); });
+  list.add("mm", "one tensor twice", {v.normal({3, 3})}, [](Inputs x) { return mm(x[0], x[0]); });
+  list.add("bmm", "both transposed", {v.normal({2, 3, 2}), v.normal({2, 4, 3})},
+           [](Inputs x) { return bmm(x[0].mT(), x[1].mT()); });
+  list.add("bmm", "one tensor twice", {v.normal({2, 3, 3})}, [](Inputs x) { return bmm(x[0], x[0]); });
+}
+
 void add_linear(CaseList& list) {
   Values v(502);
   const GradcheckFunction biased = [](Inputs x) { return linear(x[0], x[1], x[2]); };
@@ -67,6 +85,11 @@ void add_linear(CaseList& list) {
   add("one in, one out", {3, 1}, 1);
   add("larger than a tile", {19, 33}, 17);
   add("no rows", {0, 3}, 2);
+  add("nothing in", {2, 0}, 3);
+  add("nothing out", {2, 3}, 0);
+  for (const Shape& x : {Shape{3}, Shape{2, 3}})
+    list.add("linear", concat("to one, from ", x), {v.normal(x), v.normal({3}), v.normal({})},
+             [](Inputs in) { return linear(in[0], in[1], in[2]); });
   const auto view = [&](const char* name, const Shape& x, const Shape& w, const GradcheckFunction& f) {
     list.add("linear", name, {v.normal(x), v.normal(w), v.normal({4})}, f);
   };
@@ -88,6 +111,7 @@ void add_linear(CaseList& list) {
 
 void add_products(CaseList& list) {
   add_matmul(list);
+  add_strict_products(list);
   add_linear(list);
 }
 

@@ -1,4 +1,6 @@
 // Ops that reduce dimensions, and running sums.
+#include <tuple>
+
 #include "gradus/autograd/gradcheck_cases/cases.hpp"
 
 namespace gradus::cases {
@@ -47,6 +49,34 @@ void add_all(CaseList& list, const char* op, const GradcheckFunction& f, Draw dr
   list.add(op, "size-1 dims", {draw(v, {1, 3, 1})}, f);
 }
 
+// One element gets all of the gradient, so f goes by value and place.
+void add_extremes(CaseList& list) {
+  using Along = Extreme (*)(const Tensor&, int64_t, bool);
+  using Overall = Tensor (*)(const Tensor&);
+  for (const auto& [op, along, overall] :
+       {std::tuple<const char*, Along, Overall>{"max", max, max}, {"min", min, min}}) {
+    Values v(311);
+    const auto add = [&, op = op, f = along](const char* name, const Shape& shape, int64_t dim,
+                                             bool keepdim) {
+      list.add(op, name, {v.distinct(shape)}, [=](Inputs x) { return f(x[0], dim, keepdim).values; });
+    };
+    add("first dim", {3, 4}, 0, false);
+    add("last dim, kept", {3, 4}, -1, true);
+    add("middle dim", {2, 3, 4}, 1, false);
+    add("0-d", {}, 0, true);
+    add("kept dim of size 0", {0, 3}, 1, false);
+    list.add(op, "all", {v.distinct({2, 3})}, [f = overall](Inputs x) { return f(x[0]); });
+    list.add(op, "transposed", {v.distinct({4, 3})},
+             [f = along](Inputs x) { return f(x[0].mT(), 1, false).values; });
+    list.add(op, "squared", {v.distinct({3, 4}, 0.1)}, [f = along](Inputs x) {
+      const Tensor y = f(x[0], 1, false).values;
+      return y * y;
+    });
+    list.add(op, "a row taken by place", {v.distinct({3, 4})},
+             [f = along](Inputs x) { return index_select(x[0] * x[0], 1, f(x[0], 1, false).indices); });
+  }
+}
+
 void add_cumsum(CaseList& list) {
   Values v(310);
   const auto add = [&](const char* name, const Shape& shape, int64_t dim, bool reverse) {
@@ -77,6 +107,13 @@ void add_reductions(CaseList& list) {
   add_reduction(list, "mean", "", mean, normal, 302, true);
   add_reduction(list, "var", "correction 1, ", var_of(1), normal, 303, true);
   add_reduction(list, "var", "correction 0, ", var_of(0), normal, 304, true);
+  const auto std_of = [](int64_t correction) {
+    return correction == 0
+               ? Reduce([](const Tensor& x, const Dims& d, bool k) { return gradus::std(x, d, 0, k); })
+               : Reduce([](const Tensor& x, const Dims& d, bool k) { return gradus::std(x, d, 1, k); });
+  };
+  add_reduction(list, "std", "correction 1, ", std_of(1), distinct, 307, true);
+  add_reduction(list, "std", "correction 0, ", std_of(0), distinct, 308, true);
   add_reduction(list, "amax", "", amax, distinct, 305, true);
   add_reduction(list, "amin", "", amin, distinct, 306, true);
   add_all(
@@ -97,7 +134,9 @@ void add_reductions(CaseList& list) {
   list.add("amin", "ties that move together", {v.distinct({3, 1})}, [](Inputs x) {
     return amin(x[0].expand({3, 4}), {0, 1});
   });
+  list.add("mean", "of nothing at all", {v.normal({0, 3})}, [](Inputs x) { return mean(x[0], {1}); });
   add_cumsum(list);
+  add_extremes(list);
 }
 
 }  // namespace gradus::cases

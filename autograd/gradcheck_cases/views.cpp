@@ -143,6 +143,22 @@ void add_pieces(CaseList& list) {
     return y[0] * y[1];
   });
 
+  Views h(list, "chunk", 611);
+  h.add("equal pieces", {2, 6}, [](const Tensor& x) {
+    const std::vector<Tensor> y = x.chunk(3, 1);
+    return y[0] * y[1] + y[2];
+  });
+  h.add("last piece shorter", {5, 2}, [](const Tensor& x) {
+    const std::vector<Tensor> y = x.chunk(3, 0);
+    return y[0] * y[1] + y[2];
+  });
+  h.add("fewer pieces than asked for", {3, 2}, [](const Tensor& x) { return cat(x.chunk(7, 0), 1); });
+  h.add("transposed", {4, 3}, [](const Tensor& x) {
+    const std::vector<Tensor> y = x.mT().chunk(2, -1);
+    return y[0] * y[1];
+  });
+  h.add("of nothing", {0, 2}, [](const Tensor& x) { return x.chunk(2, 0)[1]; });
+
   Views k(list, "contiguous", 610);
   k.add("transposed", {2, 3}, [](const Tensor& x) { return x.mT().contiguous(); });
   k.add("sliced", {3, 7}, [](const Tensor& x) { return x.slice(1, 0, 7, 3).contiguous(); });

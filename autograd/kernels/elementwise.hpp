@@ -13,7 +13,7 @@
 
 namespace gradus::kernels {
 
-/// gelu and silu take -inf to -0 and +inf to +inf; sign of a zero is 0.
+/// gelu and silu take -inf to -0 and +inf to +inf; sign of a zero and of NaN is 0.
 enum class Unary {
   neg,
   abs,

@@ -1,6 +1,7 @@
 #include "gradus/autograd/kernels/reduce.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <limits>
 #include <vector>
 
@@ -134,6 +135,20 @@ void reduce_columns(Reduce op, int64_t rows, int64_t cols, T* out, const T* x, i
   if (row_blocks > 1) reduce_columns(op, row_blocks, cols, out, to, cols);
 }
 
+// Place of the element of each row that none is before, the first among equals; NaN is before all.
+template <class T, class Before>
+void first_of_rows(int64_t rows, int64_t cols, int64_t* out, const T* x, Before before) {
+  parallel_for(rows, std::max<int64_t>(1, kSpanBlock / cols), [&](int64_t begin, int64_t end) {
+    for (int64_t r = begin; r < end; ++r) {
+      const T* row = x + r * cols;
+      int64_t best = 0;
+      for (int64_t c = 1; c < cols; ++c)
+        if (before(row[c], row[best]) || (row[c] != row[c] && row[best] == row[best])) best = c;
+      out[r] = best;
+    }
+  });
+}
+
 }  // namespace
 
 template <class T>
@@ -160,15 +175,12 @@ void reduce(Reduce op, const Loop<2>& kept, const Loop<1>& reduced, T* out, cons
 
 template <class T>
 void argmax(int64_t rows, int64_t cols, int64_t* out, const T* x) {
-  parallel_for(rows, std::max<int64_t>(1, kSpanBlock / cols), [&](int64_t begin, int64_t end) {
-    for (int64_t r = begin; r < end; ++r) {
-      const T* row = x + r * cols;
-      int64_t best = 0;
-      for (int64_t c = 1; c < cols; ++c)
-        if (row[c] > row[best] || (row[c] != row[c] && row[best] == row[best])) best = c;
-      out[r] = best;
-    }
-  });
+  first_of_rows(rows, cols, out, x, std::greater<T>());
+}
+
+template <class T>
+void argmin(int64_t rows, int64_t cols, int64_t* out, const T* x) {
+  first_of_rows(rows, cols, out, x, std::less<T>());
 }
 
 template <class T>
@@ -193,6 +205,9 @@ template void reduce(Reduce, const Loop<2>&, const Loop<1>&, int64_t*, const int
 template void argmax(int64_t, int64_t, int64_t*, const float*);
 template void argmax(int64_t, int64_t, int64_t*, const double*);
 template void argmax(int64_t, int64_t, int64_t*, const int64_t*);
+template void argmin(int64_t, int64_t, int64_t*, const float*);
+template void argmin(int64_t, int64_t, int64_t*, const double*);
+template void argmin(int64_t, int64_t, int64_t*, const int64_t*);
 template void cumsum(int64_t, int64_t, int64_t, float*, const float*, bool);
 template void cumsum(int64_t, int64_t, int64_t, double*, const double*, bool);
 template void cumsum(int64_t, int64_t, int64_t, int64_t*, const int64_t*, bool);

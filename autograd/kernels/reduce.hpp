@@ -1,4 +1,4 @@
-// Reductions over strided operands, arg-max of rows and running sums.
+// Reductions over strided operands, arg-max and arg-min of rows and running sums.
 //
 // Pointers belong to the caller; `out` must not overlap `x`. Thread-safe; large inputs are cut into blocks
 // that depend on the sizes only, so results have the same bits for any number of threads.
@@ -19,10 +19,12 @@ enum class Reduce { sum, max, min };
 template <class T>
 void reduce(Reduce op, const Loop<2>& kept, const Loop<1>& reduced, T* out, const T* x);
 
-/// Place of the largest element of each row, the first among equals; the first NaN wins. x: (rows, cols) ->
-/// (rows), both contiguous, cols >= 1. T: float, double, int64_t.
+/// Place of the largest or smallest element of each row, the first among equals; the first NaN wins. x:
+/// (rows, cols) -> (rows), both contiguous, cols >= 1. T: float, double, int64_t.
 template <class T>
 void argmax(int64_t rows, int64_t cols, int64_t* out, const T* x);
+template <class T>
+void argmin(int64_t rows, int64_t cols, int64_t* out, const T* x);
 
 /// Running sum along the middle of (outer, n, inner), contiguous, from the end backwards if `reverse`; may be
 /// in place. T: float, double, int64_t.

@@ -54,13 +54,14 @@ Tensor pow(const Tensor& base, const Tensor& exponent) {
       "pow", values("pow", Binary::pow, base, exponent),
       {{base,
         [base = Saved(base), exponent = Saved(exponent)](const Tensor& gy) {
+          const Tensor is_flat = eq(exponent, 0.0), zero = number(gy, 0.0);
           const Tensor slope = *exponent * pow(base, *exponent - 1.0);
-          return gy * where(eq(exponent, 0.0), number(gy, 0.0), slope);  // not 0 * inf at base 0
+          return where(is_flat, zero, gy) * where(is_flat, zero, slope);  // not 0 * inf
         }},
        {exponent, [base = Saved(base), exponent = Saved(exponent)](const Tensor& gy, const Tensor& y) {
-          const Tensor zero = number(gy, 0.0);
-          const Tensor at_zero = where(ge(exponent, 0.0), zero, y * log(base));
-          return gy * where(eq(base, 0.0), at_zero, y * log(base));
+          const Tensor never = zeros({}, DType::boolean);
+          const Tensor is_flat = where(eq(base, 0.0), ge(exponent, 0.0), never);  // 0 to any power from 0 on
+          return gy * where(is_flat, number(gy, 0.0), y * log(base));
         }}});
 }
 

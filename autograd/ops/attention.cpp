@@ -25,12 +25,19 @@ Tensor empty_heads_inside(const Shape& s, DType dtype) {
   return empty({s[0], s[2], s[1], s[3]}, dtype).transpose(1, 2);
 }
 
-// softmax(scale * q @ k^T) in public ops, (B, nh, T, S); rows that may attend to nothing are zeros.
-Tensor composed_weights(const AttentionShape& s, const Tensor& q, const Tensor& k) {
-  const Tensor scores = matmul(q, k.mT()) * s.scale;
-  if (!s.causal) return softmax(scores, -1);
-  const Tensor hidden = eq(tril(ones({s.q_len, s.k_len}, q.dtype()), s.k_len - s.q_len), 0.0);
-  return safe_softmax(masked_fill(scores, hidden, -std::numeric_limits<double>::infinity()), -1);
+// softmax(scale * q @ k^T) in public ops, (..., T, S); rows that may attend to nothing are zeros.
+Tensor composed_weights(const AttentionShape& s, const Tensor& q, const Tensor& k, const Tensor& mask = {}) {
+  constexpr double kHidden = -std::numeric_limits<double>::infinity();
+  Tensor scores = matmul(q, k.mT()) * s.scale;
+  if (!s.causal && !mask.defined()) return softmax(scores, -1);
+  if (mask.defined() && mask.dtype() == DType::boolean)
+    scores = masked_fill(scores, eq(mask, 0.0), kHidden);
+  else if (mask.defined())
+    scores = scores + mask;
+  if (s.causal)
+    scores =
+        masked_fill(scores, eq(tril(ones({s.q_len, s.k_len}, q.dtype()), s.k_len - s.q_len), 0.0), kHidden);
+  return safe_softmax(scores, -1);
 }
 
 // The gradients in public ops, which can be differentiated again.
@@ -52,19 +59,38 @@ std::vector<Tensor> composed_gradients(const AttentionShape& s, const Tensor& gy
   return {matmul(gs, k), matmul(gs.mT(), q), gv};
 }
 
+constexpr std::string_view kOp = "scaled_dot_product_attention";
+
 void check_attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options) {
-  constexpr std::string_view op = "scaled_dot_product_attention";
-  check_floating(op, q);
-  check_same_dtype(op, q, k);
-  check_same_dtype(op, q, v);
-  const bool fits = q.dim() == 4 && k.dim() == 4 && v.shape() == k.shape() && q.size(0) == k.size(0) &&
-                    q.size(1) == k.size(1) && q.size(3) == k.size(3);
+  check_floating(kOp, q);
+  check_same_dtype(kOp, q, k);
+  check_same_dtype(kOp, q, v);
+  const bool fits =
+      q.dim() >= 2 && k.dim() >= 2 && v.dim() >= 2 && q.size(-1) == k.size(-1) && k.size(-2) == v.size(-2);
   if (!fits)
-    fail(op, "needs q (B, nh, T, hs), k and v (B, nh, S, hs), got ", q.shape(), ", ", k.shape(), " and ",
-         v.shape(), ".");
+    fail(kOp, "needs q (..., T, hs), k (..., S, hs) and v (..., S, n), got ", q.shape(), ", ", k.shape(),
+         " and ", v.shape(), ".");
   if (!(options.dropout >= 0.0 && options.dropout <= 1.0))
-    fail(op, "dropout must be in [0, 1], got ", options.dropout, ".");
-  if (options.dropout > 0.0 && !options.generator) fail(op, "dropout needs a generator to draw from.");
+    fail(kOp, "dropout must be in [0, 1], got ", options.dropout, ".");
+  if (options.dropout > 0.0 && !options.generator) fail(kOp, "dropout needs a generator to draw from.");
+}
+
+void check_mask(const Tensor& mask, const Tensor& q, const Tensor& k) {
+  const auto batch = [](const Tensor& t) { return Shape(t.shape().begin(), t.shape().end() - 2); };
+  Shape scores = broadcast_shapes(kOp, batch(q), batch(k));
+  scores.push_back(q.size(-2));
+  scores.push_back(k.size(-2));
+  if (mask.dtype() != DType::boolean && mask.dtype() != q.dtype())
+    fail(kOp, "the mask must be bool or ", name(q.dtype()), ", got ", name(mask.dtype()), ".");
+  if (broadcast_shapes(kOp, mask.shape(), scores) != scores)
+    fail(kOp, "the mask must broadcast to the scores ", scores, ", got ", mask.shape(), ".");
+}
+
+// Whether a kernel may do it all: it knows no masks but the causal one, and draws no torch stream.
+bool is_fused(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options) {
+  return q.dim() == 4 && k.dim() == 4 && v.shape() == k.shape() && q.size(0) == k.size(0) &&
+         q.size(1) == k.size(1) && !options.mask.defined() && options.dropout < 1.0 &&
+         (options.dropout == 0.0 || !options.generator->as_torch());
 }
 
 }  // namespace
@@ -73,16 +99,19 @@ Tensor scaled_dot_product_attention(const Tensor& q, const Tensor& k, const Tens
                                     const AttentionOptions& options) {
   check_attention(q, k, v, options);
   AttentionShape s{};
-  s.batch = q.size(0);
-  s.heads = q.size(1);
-  s.q_len = q.size(2);
-  s.k_len = k.size(2);
-  s.head_size = q.size(3);
+  s.q_len = q.size(-2);
+  s.k_len = k.size(-2);
+  s.head_size = q.size(-1);
   s.causal = options.causal;
   s.scale = options.scale.value_or(1.0 / std::sqrt(static_cast<double>(s.head_size)));
   s.dropout = options.dropout;
-  if (s.dropout == 1.0 || (s.dropout > 0.0 && options.generator->as_torch()))
-    return matmul(gradus::dropout(composed_weights(s, q, k), s.dropout, *options.generator), v);
+  if (!is_fused(q, k, v, options)) {
+    if (options.mask.defined()) check_mask(options.mask, q, k);
+    const Tensor weights = composed_weights(s, q, k, options.mask);
+    return matmul(s.dropout > 0.0 ? gradus::dropout(weights, s.dropout, *options.generator) : weights, v);
+  }
+  s.batch = q.size(0);
+  s.heads = q.size(1);
   if (s.dropout > 0.0) {
     const Generator::Range words = options.generator->reserve(s.batch * s.heads * s.q_len * s.k_len);
     s.key = words.key;

@@ -1,3 +1,5 @@
+#include <limits>
+
 #include "gradus/autograd/ops.hpp"
 #include "gradus/autograd/ops/check.hpp"
 #include "gradus/autograd/raw.hpp"
@@ -45,8 +47,8 @@ Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b) {
 Tensor masked_fill(const Tensor& x, const Tensor& mask, double value) {
   check_floating("masked_fill", x);
   check_mask("masked_fill", mask);
-  if (broadcast_shapes("masked_fill", x.shape(), mask.shape()) != x.shape())
-    fail("masked_fill", "the mask must broadcast to x's shape ", x.shape(), ", got ", mask.shape(), ".");
+  if (const Shape shape = broadcast_shapes("masked_fill", x.shape(), mask.shape()); shape != x.shape())
+    return masked_fill(x.expand(shape), mask, value);
   Tensor out = empty(x.shape(), x.dtype());
   const auto loop = raw::loop_over<3>(x.shape(), {&out, &x, &mask});
   dispatch_float("masked_fill", x.dtype(), [&]<class T>() {
@@ -54,6 +56,38 @@ Tensor masked_fill(const Tensor& x, const Tensor& mask, double value) {
   });
   return record("masked_fill", out,
                 {{x, [mask = Saved(mask)](const Tensor& gy) { return masked_fill(gy, mask, 0.0); }}});
+}
+
+Tensor masked_fill(const Tensor& x, const Tensor& mask, const Tensor& value) {
+  check_same_dtype("masked_fill", x, value);
+  check_mask("masked_fill", mask);
+  if (value.dim() != 0) fail("masked_fill", "the value must be a scalar, got shape ", value.shape(), ".");
+  return where(mask, value, x);
+}
+
+Tensor clamp(const Tensor& x, const Tensor& min, const Tensor& max) {
+  check_floating("clamp", x);
+  if (!min.defined() && !max.defined()) fail("clamp", "needs a bound, got none.");
+  const double inf = std::numeric_limits<double>::infinity();
+  const Tensor low = min.defined() ? min : number(x, -inf), high = max.defined() ? max : number(x, inf);
+  check_same_dtype("clamp", x, low);
+  check_same_dtype("clamp", x, high);
+  broadcast_shapes("clamp", x.shape(), broadcast_shapes("clamp", low.shape(), high.shape()));
+  const Tensor raised = raw::binary(kernels::Binary::maximum, x, low);
+  return record("clamp", raw::binary(kernels::Binary::minimum, raised, high),
+                {{x,
+                  [x = Saved(x), low = Saved(low), high = Saved(high)](const Tensor& gy) {
+                    const Tensor zero = number(gy, 0.0);
+                    return where(ge(x, low), where(le(x, high), gy, zero), zero);
+                  }},
+                 {min,
+                  [x = Saved(x), low = Saved(low), high = Saved(high)](const Tensor& gy) {
+                    const Tensor zero = number(gy, 0.0);
+                    return where(lt(low, high), where(lt(x, low), gy, zero), zero);
+                  }},
+                 {max, [x = Saved(x), low = Saved(low), high = Saved(high)](const Tensor& gy) {
+                    return where(lt(high, low), gy, where(gt(x, high), gy, number(gy, 0.0)));
+                  }}});
 }
 
 Tensor eq(const Tensor& a, const Tensor& b) { return compare("eq", Compare::eq, a, b); }

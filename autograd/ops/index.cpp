@@ -20,17 +20,17 @@ void check_index(std::string_view op, const Tensor& index, int64_t size) {
 
 namespace {
 
-int index_dim(std::string_view op, const Tensor& x, int64_t dim) {
+// A scalar is indexed as a vector of one element.
+Tensor as_vector(std::string_view op, const Tensor& x) {
   check_defined(op, x);
-  if (x.dim() == 0) fail(op, "needs at least one dimension, got a scalar.");
-  return wrap_dim(op, dim, x.dim());
+  return x.dim() == 0 ? x.reshape({1}) : x;
 }
 
 // total[:, index, :] += source, in place.
 void add_at(Tensor& total, int d, const Tensor& index, const Tensor& source) {
   const Sides sides(total.shape(), d);
   const Tensor i = raw::contiguous(index), s = raw::contiguous(source);
-  dispatch_float("index_add", total.dtype(), [&]<class T>() {
+  dispatch_number("index_add", total.dtype(), [&]<class T>() {
     kernels::index_add(sides.outer, sides.size, sides.inner, i.numel(), total.mutable_data<T>(),
                        i.data<int64_t>(), s.data<T>());
   });
@@ -55,10 +55,16 @@ void check_covers(std::string_view op, const Tensor& x, const Tensor& index, int
 }  // namespace
 
 Tensor index_select(const Tensor& x, int64_t dim, const Tensor& index) {
-  const int d = index_dim("index_select", x, dim);
-  check_index("index_select", index, x.shape()[d]);
-  if (index.dim() != 1) fail("index_select", "the index must have one dimension, got ", index.shape(), ".");
-  const Tensor packed = raw::contiguous(x), i = raw::contiguous(index);
+  check_defined("index_select", x);
+  const int d = wrap_dim("index_select", dim, x.dim());
+  check_index("index_select", index, x.dim() == 0 ? 1 : x.shape()[d]);
+  if (index.dim() > 1) fail("index_select", "the index must have one dimension, got ", index.shape(), ".");
+  if (x.dim() == 0) {
+    if (index.numel() != 1)
+      fail("index_select", "a scalar takes an index of one element, got ", index.shape(), ".");
+    return index_select(x.reshape({1}), 0, index).reshape({});
+  }
+  const Tensor packed = raw::contiguous(x), i = raw::contiguous(index.reshape({index.numel()}));
   const Sides sides(x.shape(), d);
   Shape shape = x.shape();
   shape[d] = i.numel();
@@ -78,10 +84,13 @@ Tensor index_select(const Tensor& x, int64_t dim, const Tensor& index) {
 }
 
 Tensor index_add(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source) {
-  const int d = index_dim("index_add", x, dim);
-  check_floating("index_add", x);
   check_same_dtype("index_add", x, source);
-  check_index("index_add", index, x.shape()[d]);
+  const int d = wrap_dim("index_add", dim, x.dim());
+  check_index("index_add", index, x.dim() == 0 ? 1 : x.shape()[d]);
+  if (x.dim() == 0 || (source.dim() == 0 && x.dim() == 1) || index.dim() == 0)
+    return index_add(as_vector("index_add", x), d, as_vector("index_add", index),
+                     x.dim() < 2 ? as_vector("index_add", source) : source)
+        .reshape(x.shape());
   Shape expected = x.shape();
   expected[d] = index.numel();
   if (index.dim() != 1 || source.shape() != expected)
@@ -95,8 +104,13 @@ Tensor index_add(const Tensor& x, int64_t dim, const Tensor& index, const Tensor
 }
 
 Tensor gather(const Tensor& x, int64_t dim, const Tensor& index) {
-  const int d = index_dim("gather", x, dim);
+  check_defined("gather", x);
+  check_defined("gather", index);
+  if (x.dim() == 0 || index.dim() == 0)
+    return gather(as_vector("gather", x), dim, as_vector("gather", index)).reshape(index.shape());
+  const int d = wrap_dim("gather", dim, x.dim());
   check_index("gather", index, x.shape()[d]);
+  if (index.numel() == 0) return x.reshape({x.numel()}).slice(0, 0, 0).reshape(index.shape());
   check_covers("gather", x, index, d);
   const Tensor part = covered(x, index.shape(), d);
   const Tensor packed = raw::contiguous(part), i = raw::contiguous(index);
@@ -112,10 +126,15 @@ Tensor gather(const Tensor& x, int64_t dim, const Tensor& index) {
 }
 
 Tensor scatter_add(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source) {
-  const int d = index_dim("scatter_add", x, dim);
-  check_floating("scatter_add", x);
   check_same_dtype("scatter_add", x, source);
+  check_defined("scatter_add", index);
+  if (x.dim() == 0 || index.dim() == 0 || source.dim() == 0)
+    return scatter_add(as_vector("scatter_add", x), dim, as_vector("scatter_add", index),
+                       as_vector("scatter_add", source))
+        .reshape(x.shape());
+  const int d = wrap_dim("scatter_add", dim, x.dim());
   check_index("scatter_add", index, x.shape()[d]);
+  if (index.numel() == 0) return x + sum(source.reshape({source.numel()}).slice(0, 0, 0));  // of nothing
   check_covers("scatter_add", x, index, d);
   bool enough = source.dim() == index.dim();
   for (int k = 0; enough && k < index.dim(); ++k) enough = source.shape()[k] >= index.shape()[k];
@@ -132,7 +151,7 @@ Tensor scatter_add(const Tensor& x, int64_t dim, const Tensor& index, const Tens
   const Tensor i = raw::contiguous(index), s = raw::contiguous(used);
   const Sides sides(x.shape(), d);
   Tensor out = raw::clone(x);
-  dispatch_float("scatter_add", x.dtype(), [&]<class T>() {
+  dispatch_number("scatter_add", x.dtype(), [&]<class T>() {
     kernels::scatter_add(sides.outer, sides.size, sides.inner, i.shape()[d], out.mutable_data<T>(),
                          i.data<int64_t>(), s.data<T>());
   });

@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <iterator>
+
 #include "gradus/autograd/ops.hpp"
 #include "gradus/autograd/ops/check.hpp"
 #include "gradus/autograd/raw.hpp"
@@ -7,15 +10,21 @@ namespace gradus {
 
 Tensor cat(const std::vector<Tensor>& tensors, int64_t dim) {
   if (tensors.empty()) fail("cat", "needs at least one tensor.");
-  const Tensor& first = tensors.front();
-  check_defined("cat", first);
+  // An empty vector joins with anything, as in PyTorch: one starts from it before shapes are known.
+  const auto is_nothing = [](const Tensor& t) { return t.dim() == 1 && t.numel() == 0; };
+  for (const Tensor& t : tensors) check_same_dtype("cat", tensors.front(), t);
+  const auto some = std::find_if_not(tensors.begin(), tensors.end(), is_nothing);
+  const Tensor& first = some == tensors.end() ? tensors.front() : *some;
   if (first.dim() == 0) fail("cat", "scalars cannot be joined. Hint: use stack().");
   const int d = wrap_dim("cat", dim, first.dim());
   Shape shape = first.shape();
   shape[d] = 0;
   std::vector<int64_t> sizes;
   for (const Tensor& t : tensors) {
-    check_same_dtype("cat", first, t);
+    if (is_nothing(t)) {
+      sizes.push_back(0);
+      continue;
+    }
     Shape other = t.shape();
     if (other.size() == shape.size()) other[d] = first.shape()[d];
     if (other != first.shape())
@@ -25,13 +34,19 @@ Tensor cat(const std::vector<Tensor>& tensors, int64_t dim) {
   }
   Tensor out = empty(shape, first.dtype());
   int64_t start = 0;
-  for (const Tensor& t : tensors) {
-    Tensor part = out.slice(d, start, start + t.shape()[d]);
-    raw::copy_into(part, t);
-    start += t.shape()[d];
+  for (size_t i = 0; i < tensors.size(); start += sizes[i++]) {
+    if (sizes[i] == 0) continue;
+    Tensor part = out.slice(d, start, start + sizes[i]);
+    raw::copy_into(part, tensors[i]);
   }
-  return record("cat", out, tensors,
-                [d, sizes](const Tensor& gy, const Tensor&, Needs) { return gy.split(sizes, d); });
+  std::vector<bool> nothing;
+  std::transform(tensors.begin(), tensors.end(), std::back_inserter(nothing), is_nothing);
+  return record("cat", out, tensors, [d, sizes, nothing](const Tensor& gy, const Tensor&, Needs) {
+    std::vector<Tensor> pieces = gy.split(sizes, d);
+    for (size_t i = 0; i < pieces.size(); ++i)
+      if (nothing[i]) pieces[i] = pieces[i].reshape({0});
+    return pieces;
+  });
 }
 
 Tensor stack(const std::vector<Tensor>& tensors, int64_t dim) {

@@ -1,11 +1,20 @@
 #include "gradus/autograd/kernels/cross_entropy.hpp"
 #include "gradus/autograd/ops.hpp"
 #include "gradus/autograd/ops/check.hpp"
+#include "gradus/autograd/ops/mean_of.hpp"
 #include "gradus/autograd/raw.hpp"
 #include "gradus/autograd/record.hpp"
 
 namespace gradus {
 namespace {
+
+void check_targets(const Tensor& target, int64_t classes, int64_t ignore_index) {
+  const Tensor packed = raw::contiguous(target);
+  const int64_t* t = packed.data<int64_t>();
+  for (int64_t i = 0; i < packed.numel(); ++i)
+    if (t[i] != ignore_index && (t[i] < 0 || t[i] >= classes))
+      fail("cross_entropy", "target ", t[i], " (row ", i, ") is outside [0, ", classes, ").");
+}
 
 void check_cross_entropy(const Tensor& logits, const Tensor& target, int64_t ignore_index) {
   check_floating("cross_entropy", logits);
@@ -13,11 +22,7 @@ void check_cross_entropy(const Tensor& logits, const Tensor& target, int64_t ign
   if (logits.dim() != 2 || target.shape() != Shape{logits.size(0)} || target.dtype() != DType::int64)
     fail("cross_entropy", "needs logits (N, V) and int64 targets (N), got ", logits.shape(), " and ",
          name(target.dtype()), " ", target.shape(), ".");
-  const Tensor packed = raw::contiguous(target);
-  const int64_t* t = packed.data<int64_t>();
-  for (int64_t i = 0; i < packed.numel(); ++i)
-    if (t[i] != ignore_index && (t[i] < 0 || t[i] >= logits.size(1)))
-      fail("cross_entropy", "target ", t[i], " (row ", i, ") is outside [0, ", logits.size(1), ").");
+  check_targets(target, logits.size(1), ignore_index);
 }
 
 // The gradient in public ops: gy * (softmax(x) - onehot(target)), nothing for ignored rows.
@@ -51,15 +56,114 @@ Tensor row_losses(const Tensor& logits, const Tensor& target, int64_t ignore_ind
                   }}});
 }
 
+// How many targets are not ignored.
+int64_t counted(const Tensor& target, int64_t ignore_index) {
+  return static_cast<int64_t>(sum(ne(target, static_cast<double>(ignore_index)).to(DType::int64)).item());
+}
+
+Tensor reduced(const Tensor& losses, Reduction reduction, int64_t count) {
+  if (reduction == Reduction::none) return losses;
+  return reduction == Reduction::sum ? sum(losses) : mean_of(sum(losses), count);
+}
+
+// (N, V, d1, ...) or (V) -> (rows, V)
+Tensor as_rows(const Tensor& x) {
+  if (x.dim() < 2) return x.reshape({1, x.numel()});
+  std::vector<int64_t> order{0};
+  for (int d = 2; d < x.dim(); ++d) order.push_back(d);
+  order.push_back(1);
+  return x.permute(order).reshape({x.size(1) == 0 ? 0 : x.numel() / x.size(1), x.size(1)});
+}
+
+// The shape of the losses: that of the logits without their classes.
+Shape without_classes(const Shape& logits) {
+  Shape shape = logits;
+  shape.erase(logits.size() > 1 ? 1 : 0);
+  return shape;
+}
+
+void check_options(const Tensor& logits, const Tensor& target, const CrossEntropyOptions& options) {
+  check_floating("cross_entropy", logits);
+  check_defined("cross_entropy", target);
+  if (logits.dim() == 0) fail("cross_entropy", "needs logits (N, V, ...) or (V), got a scalar.");
+  const bool classes = target.dtype() == DType::int64;
+  const Shape shape = classes ? without_classes(logits.shape()) : logits.shape();
+  if ((!classes && target.dtype() != logits.dtype()) || target.shape() != shape)
+    fail("cross_entropy", "logits ", logits.shape(), " need int64 classes ", without_classes(logits.shape()),
+         " or ", name(logits.dtype()), " probabilities ", logits.shape(), ", got ", name(target.dtype()), " ",
+         target.shape(), ".");
+  if (!classes && options.ignore_index >= 0)
+    fail("cross_entropy", "ignore_index needs targets that are classes, got probabilities.");
+  if (!(options.label_smoothing >= 0 && options.label_smoothing <= 1))
+    fail("cross_entropy", "label_smoothing must be in [0, 1], got ", options.label_smoothing, ".");
+  if (!options.weight.defined()) return;
+  check_same_dtype("cross_entropy", logits, options.weight);
+  const int64_t n = logits.shape()[logits.dim() > 1 ? 1 : 0];
+  if (options.weight.shape() != Shape{n})
+    fail("cross_entropy", "weight must be (", n, ",), one for each class, got ", options.weight.shape(), ".");
+}
+
+// -sum over classes of p * weight * log softmax(x), with p = (1 - s) * target + s / V.
+Tensor of_probabilities(const Tensor& x, const Tensor& target, const CrossEntropyOptions& options) {
+  const double s = options.label_smoothing;
+  const Tensor p = s > 0 ? target * (1 - s) + s / static_cast<double>(x.size(1)) : target;
+  const Tensor surprise = log_softmax(x, 1) * p;
+  return neg(sum(options.weight.defined() ? surprise * options.weight : surprise, {1}));
+}
+
+// The losses of rows with classes as targets in their two parts, for the target and for all classes
+// (undefined without smoothing), and what their means are divided by.
+struct Weighed {
+  Tensor target, smoothing, divisor;
+
+  Tensor mean() const {
+    const Tensor of_target = sum(target) / divisor;
+    return smoothing.defined() ? of_target + sum(smoothing) / divisor : of_target;
+  }
+  Tensor losses() const { return smoothing.defined() ? target + smoothing : target; }
+};
+
+// (1 - s) * weight[t] * -log p[t] + s / V * sum over classes of weight * -log p, with p = softmax(x).
+Weighed of_classes(const Tensor& x, const Tensor& target, const CrossEntropyOptions& options) {
+  const double s = options.label_smoothing;
+  const Tensor ignored = eq(target, static_cast<double>(options.ignore_index));
+  const Tensor class_of = where(ignored, zeros({}, DType::int64), target);
+  const Tensor weight = options.weight.defined() ? options.weight : ones({x.size(1)}, x.dtype());
+  const Tensor row_weight = masked_fill(index_select(weight, 0, class_of), ignored, 0.0);
+  const Tensor surprise = neg(log_softmax(x, 1));
+  const Tensor of_target =
+      masked_fill(gather(surprise, 1, class_of.unsqueeze(1)).squeeze(1), ignored, 0.0) * row_weight;
+  if (s == 0) return {of_target, Tensor(), sum(row_weight)};
+  const Tensor of_all = masked_fill(sum(surprise * weight, {1}), ignored, 0.0);
+  return {of_target * (1 - s), of_all * (s / static_cast<double>(x.size(1))), sum(row_weight)};
+}
+
 }  // namespace
 
 Tensor cross_entropy(const Tensor& logits, const Tensor& target, int64_t ignore_index, Reduction reduction) {
   check_cross_entropy(logits, target, ignore_index);
   const Tensor losses = row_losses(logits, target, ignore_index);
-  if (reduction == Reduction::none) return losses;
-  if (reduction == Reduction::sum) return sum(losses);
-  const double counted = sum(ne(target, static_cast<double>(ignore_index)).to(DType::int64)).item();
-  return sum(losses) / counted;
+  const bool mean = reduction == Reduction::mean;
+  return reduced(losses, reduction, mean ? counted(target, ignore_index) : 1);
+}
+
+Tensor cross_entropy(const Tensor& logits, const Tensor& target, const CrossEntropyOptions& options) {
+  check_options(logits, target, options);
+  const Tensor x = as_rows(logits);
+  const auto shaped = [&](const Tensor& losses) { return losses.reshape(without_classes(logits.shape())); };
+  if (target.dtype() != DType::int64) {
+    const Tensor losses = of_probabilities(x, as_rows(target), options);
+    return reduced(shaped(losses), options.reduction, losses.numel());
+  }
+  const Tensor t = target.reshape({target.numel()});
+  if (!options.weight.defined() && options.label_smoothing == 0) {
+    const Tensor loss = cross_entropy(x, t, options.ignore_index, options.reduction);
+    return options.reduction == Reduction::none ? shaped(loss) : loss;
+  }
+  check_targets(t, x.size(1), options.ignore_index);
+  const Weighed weighed = of_classes(x, t, options);
+  if (options.reduction == Reduction::mean) return weighed.mean();
+  return reduced(shaped(weighed.losses()), options.reduction, 1);
 }
 
 Tensor mse_loss(const Tensor& x, const Tensor& target, Reduction reduction) {

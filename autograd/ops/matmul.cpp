@@ -62,8 +62,9 @@ Shape batch_of(const Tensor& t) { return Shape(t.shape().begin(), t.shape().end(
 
 // (..., m, n) -> (rows, n)
 Tensor fold(const Tensor& t) {
-  const int64_t n = t.shape().back();
-  return t.reshape({n == 0 ? 0 : t.numel() / n, n});
+  Shape rows = t.shape();
+  rows.erase(rows.size() - 1);
+  return t.reshape({rows.numel(), t.shape().back()});
 }
 
 void multiply(Tensor& out, const Tensor& a, const Tensor& b, const Shape& batch) {
@@ -131,9 +132,40 @@ Tensor matmul(const Tensor& a, const Tensor& b) {
                   }}});
 }
 
+Tensor mm(const Tensor& a, const Tensor& b) {
+  check_defined("mm", a);
+  check_defined("mm", b);
+  if (a.dim() != 2 || b.dim() != 2)
+    fail("mm", "needs matrices, got ", a.shape(), " and ", b.shape(), ". Hint: matmul() takes other shapes.");
+  return matmul(a, b);
+}
+
+Tensor bmm(const Tensor& a, const Tensor& b) {
+  check_defined("bmm", a);
+  check_defined("bmm", b);
+  if (a.dim() != 3 || b.dim() != 3 || a.size(0) != b.size(0))
+    fail("bmm", "needs as many matrices on both sides, (B, m, n) and (B, n, p), got ", a.shape(), " and ",
+         b.shape(), ". Hint: matmul() broadcasts.");
+  return matmul(a, b);
+}
+
+// x (..., in), weight (in), bias () -> (...)
+static Tensor linear_to_one(const Tensor& x, const Tensor& weight, const Tensor& bias) {
+  if (x.dim() == 0 || x.size(-1) != weight.size(0))
+    fail("linear", "needs x (..., in) and weight (in,), got x ", x.shape(), " and weight ", weight.shape(),
+         ".");
+  const Tensor y = matmul(x, weight);
+  if (!bias.defined()) return y;
+  check_same_dtype("linear", x, bias);
+  if (bias.dim() != 0)
+    fail("linear", "bias must be () for a weight ", weight.shape(), ", got ", bias.shape(), ".");
+  return y + bias;
+}
+
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
   check_same_dtype("linear", x, weight);
   check_floating("linear", x);
+  if (weight.dim() == 1) return linear_to_one(x, weight, bias);
   if (weight.dim() != 2 || x.dim() == 0 || x.size(-1) != weight.size(1))
     fail("linear", "needs x (..., in) and weight (out, in), got x ", x.shape(), " and weight ",
          weight.shape(), ".");

@@ -1,7 +1,10 @@
 #include <algorithm>
+#include <cmath>
 
+#include "gradus/autograd/indexing.hpp"
 #include "gradus/autograd/ops.hpp"
 #include "gradus/autograd/ops/check.hpp"
+#include "gradus/autograd/ops/mean_of.hpp"
 #include "gradus/autograd/ops/rows.hpp"
 #include "gradus/autograd/raw.hpp"
 #include "gradus/autograd/record.hpp"
@@ -48,7 +51,7 @@ struct Reduced {
 };
 
 Tensor extremum(OpName op, Reduce kernel, const Tensor& x, const Dims& dims, bool keepdim) {
-  check_floating(op.name, x);
+  check_defined(op.name, x);
   const Dims wrapped = wrap_dims(op.name, dims, x.dim());
   for (const int64_t d : wrapped)
     if (x.shape()[static_cast<int>(d)] == 0)
@@ -59,6 +62,18 @@ Tensor extremum(OpName op, Reduce kernel, const Tensor& x, const Dims& dims, boo
                     const Tensor ties = eq(x, y.detach().reshape(r.kept())).to(gy.dtype());
                     return gy.reshape(r.kept()) * (ties / sum(ties, r.dims(), /*keepdim=*/true));
                   }}});
+}
+
+// The largest or smallest of all. NaN has a place here, unlike in amax: all of the gradient is for those that
+// are NaN.
+Tensor overall(const Tensor& x, const Tensor& y) {
+  return is_floating(y.dtype()) && std::isnan(y.item()) ? mean(x.index({ne(x, x)})) : y;
+}
+
+// The values at `index`, which kept its dim of size 1.
+Extreme at(const Tensor& x, const Tensor& index, int64_t dim, bool keepdim) {
+  const Tensor values = gather(x, dim, index);
+  return keepdim ? Extreme{values, index} : Extreme{values.squeeze(dim), index.squeeze(dim)};
 }
 
 }  // namespace
@@ -76,16 +91,27 @@ Tensor mean(const Tensor& x, const Dims& dims, bool keepdim) {
   const Reduced r(x, wrap_dims("mean", dims, x.dim()));
   int64_t count = 1;
   for (const int64_t d : r.dims()) count *= r.shape[static_cast<int>(d)];
-  return sum(x, dims, keepdim) / static_cast<double>(count);
+  return mean_of(sum(x, dims, keepdim), count);
 }
 
 Tensor var(const Tensor& x, const Dims& dims, int64_t correction, bool keepdim) {
   check_floating("var", x);
+  const Reduced r(x, wrap_dims("var", dims, x.dim()));
   int64_t count = 1;
-  for (const int64_t d : wrap_dims("var", dims, x.dim())) count *= x.shape()[static_cast<int>(d)];
-  const Tensor deviation = x - mean(x, dims, /*keepdim=*/true);
-  return sum(deviation * deviation, dims, keepdim) /
-         static_cast<double>(std::max<int64_t>(count - correction, 0));
+  for (const int64_t d : r.dims()) count *= r.shape[static_cast<int>(d)];
+  const auto divisor = static_cast<double>(count - correction);
+  const Tensor deviation = x.detach() - mean(x.detach(), dims, /*keepdim=*/true);
+  const Tensor y = sum(deviation * deviation, dims, keepdim) / std::max(divisor, 0.0);
+  return record("var", y, {{x, [x = Saved(x), r, divisor](const Tensor& gy) {
+                              const Tensor from_mean = *x - mean(x, r.dims(), /*keepdim=*/true);
+                              return gy.reshape(r.kept()) * (2.0 / divisor) * from_mean;
+                            }}});
+}
+
+Tensor std(const Tensor& x, const Dims& dims, int64_t correction, bool keepdim) {
+  const Tensor square = var(x, dims, correction, keepdim);
+  const Tensor constant = eq(square, 0.0);  // where the root has no slope
+  return masked_fill(sqrt(masked_fill(square, constant, 1.0)), constant, 0.0);
 }
 
 Tensor amax(const Tensor& x, const Dims& dims, bool keepdim) {
@@ -95,13 +121,18 @@ Tensor amin(const Tensor& x, const Dims& dims, bool keepdim) {
   return extremum("amin", Reduce::min, x, dims, keepdim);
 }
 
+Tensor max(const Tensor& x) { return overall(x, amax(x)); }
+Tensor min(const Tensor& x) { return overall(x, amin(x)); }
+Extreme max(const Tensor& x, int64_t dim, bool keepdim) { return at(x, argmax(x, dim, true), dim, keepdim); }
+Extreme min(const Tensor& x, int64_t dim, bool keepdim) { return at(x, argmin(x, dim, true), dim, keepdim); }
+
 Tensor cumsum(const Tensor& x, int64_t dim, bool reverse) {
-  check_floating("cumsum", x);
+  check_defined("cumsum", x);
   dim = wrap_dim("cumsum", dim, x.dim());
   const Tensor packed = raw::contiguous(x);
   const Sides sides(x.shape(), static_cast<int>(dim));
   Tensor out = empty(x.shape(), x.dtype());
-  dispatch_float("cumsum", x.dtype(), [&]<class T>() {
+  dispatch_number("cumsum", x.dtype(), [&]<class T>() {
     kernels::cumsum(sides.outer, sides.size, sides.inner, out.mutable_data<T>(), packed.data<T>(), reverse);
   });
   return record("cumsum", out, {{x, [dim, reverse](const Tensor& gy) { return cumsum(gy, dim, !reverse); }}});

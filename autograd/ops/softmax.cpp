@@ -86,11 +86,28 @@ Tensor log_softmax(const Tensor& x, int64_t dim) {
                                                          }}});
 }
 
+// softmax(x) over the dimensions that are of size 1 in y = logsumexp(x). Far from 0 y is rounded coarsely, so
+// it serves only as a shift that is divided out again; a slice of nothing but -inf, where y is -inf, needs
+// none and gives zeros.
+static Tensor slice_softmax(const Tensor& x, const Tensor& y) {
+  const Tensor shift = masked_fill(y, eq(y, -std::numeric_limits<double>::infinity()), 0.0);
+  const Tensor p = exp(x - shift);
+  Dims dims;
+  for (int d = 0; d < y.dim(); ++d)
+    if (y.shape()[d] == 1) dims.push_back(d);
+  const Tensor total = sum(p, dims, /*keepdim=*/true);
+  return p / where(gt(total, 0.0), total, ones({}, total.dtype()));
+}
+
 Tensor logsumexp(const Tensor& x, const Dims& dims, bool keepdim) {
   check_floating("logsumexp", x);
   // The reduced dimensions go last, in one packed row.
   bool reduced[kMaxDims] = {};
-  for (const int64_t d : dims) reduced[wrap_dim("logsumexp", d, x.dim())] = true;
+  for (const int64_t d : dims) {
+    bool& is_reduced = reduced[wrap_dim("logsumexp", d, x.dim())];
+    if (is_reduced) fail("logsumexp", "each dim may be given once, got ", Shape(dims), ".");
+    is_reduced = true;
+  }
   if (dims.empty()) std::fill(reduced, reduced + kMaxDims, true);
   std::vector<int64_t> order;
   Shape kept, squeezed;
@@ -108,12 +125,7 @@ Tensor logsumexp(const Tensor& x, const Dims& dims, bool keepdim) {
     kernels::logsumexp(n, n == 0 ? 0 : rows.numel() / n, out.mutable_data<T>(), rows.data<T>());
   });
   return record("logsumexp", out, {{x, [x = Saved(x), kept](const Tensor& gy, const Tensor& y) {
-                                      // A slice of nothing but -inf has y = -inf: as a shift, any finite
-                                      // number gives its gradient 0.
-                                      const Tensor empty_slices =
-                                          eq(y.detach(), -std::numeric_limits<double>::infinity());
-                                      const Tensor shift = masked_fill(y, empty_slices, 0.0).reshape(kept);
-                                      return gy.reshape(kept) * exp(*x - shift);
+                                      return gy.reshape(kept) * slice_softmax(x, y.detach().reshape(kept));
                                     }}});
 }
 

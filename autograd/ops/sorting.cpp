@@ -51,22 +51,30 @@ Sorted first_of_each_row(const Tensor& x, int64_t keep, int dim, bool descending
   return {back_along(values, dim), back_along(indices, dim)};
 }
 
-}  // namespace
-
-Tensor argmax(const Tensor& x, int64_t dim, bool keepdim) {
-  check_floating("argmax", x);
-  const int d = wrap_dim("argmax", dim, x.dim());
+Tensor place_of(kernels::Reduce extreme, std::string_view op, const Tensor& x, int64_t dim, bool keepdim) {
+  check_defined(op, x);
+  const int d = wrap_dim(op, dim, x.dim());
   const Tensor rows = rows_along(x, d);
   const int64_t n = x.dim() == 0 ? 1 : rows.shape().back();
-  if (n == 0) fail("argmax", "needs values to choose from, got shape ", x.shape(), ".");
+  if (n == 0) fail(op, "needs values to choose from, got shape ", x.shape(), ".");
   Shape shape = rows.shape();
   if (!shape.empty()) shape[shape.size() - 1] = 1;
   Tensor out = empty(shape, DType::int64);
-  dispatch_float("argmax", x.dtype(), [&]<class T>() {
-    kernels::argmax(out.numel(), n, out.mutable_data<int64_t>(), rows.data<T>());
+  dispatch_number(op, x.dtype(), [&]<class T>() {
+    const auto place = extreme == kernels::Reduce::max ? kernels::argmax<T> : kernels::argmin<T>;
+    place(out.numel(), n, out.mutable_data<int64_t>(), rows.data<T>());
   });
   const Tensor index = back_along(out, d);
   return keepdim || x.dim() == 0 ? index : index.squeeze(d);
+}
+
+}  // namespace
+
+Tensor argmax(const Tensor& x, int64_t dim, bool keepdim) {
+  return place_of(kernels::Reduce::max, "argmax", x, dim, keepdim);
+}
+Tensor argmin(const Tensor& x, int64_t dim, bool keepdim) {
+  return place_of(kernels::Reduce::min, "argmin", x, dim, keepdim);
 }
 
 Sorted sort(const Tensor& x, int64_t dim, bool descending) {

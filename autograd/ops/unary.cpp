@@ -36,10 +36,14 @@ Tensor gelu_tanh_slope(const Tensor& x) {
 }  // namespace
 
 Tensor neg(const Tensor& x) {
+  check_defined("neg", x);
+  if (x.dtype() == DType::int64) return zeros({}, DType::int64) - x;
   return record("neg", values("neg", Unary::neg, x), {{x, [](const Tensor& gy) { return neg(gy); }}});
 }
 
 Tensor abs(const Tensor& x) {
+  check_defined("abs", x);
+  if (x.dtype() == DType::int64) return maximum(x, neg(x));
   return record("abs", values("abs", Unary::abs, x),
                 {{x, [x = Saved(x)](const Tensor& gy) { return gy * sign(x); }}});
 }
@@ -127,8 +131,8 @@ Tensor erf(const Tensor& x) {
 
 Tensor clamp(const Tensor& x, double min, double max) {
   check_floating("clamp", x);
-  if (std::isnan(min) || std::isnan(max))
-    fail("clamp", "the bounds must be numbers, got ", min, " and ", max, ".");
+  if (std::isnan(min) || std::isnan(max))  // which makes all NaN
+    return clamp(x, full({}, min, x.dtype()), full({}, max, x.dtype()));
   Tensor out = empty(x.shape(), x.dtype());
   const auto loop = raw::loop_over<2>(x.shape(), {&out, &x});
   dispatch_float("clamp", x.dtype(), [&]<class T>() {

@@ -182,7 +182,8 @@ Tensor Tensor::select(int64_t dim, int64_t index) const {
 }
 
 std::vector<Tensor> Tensor::split(int64_t size, int64_t dim) const {
-  if (size < 1) fail("split", "size must be at least 1, got ", size, ".");
+  if (size < 0 || (size == 0 && this->size(dim) > 0))
+    fail("split", "size must be at least 1, got ", size, ".");
   std::vector<int64_t> sizes;
   int64_t left = this->size(dim);
   do {
@@ -202,6 +203,13 @@ std::vector<Tensor> Tensor::split(const std::vector<int64_t>& sizes, int64_t dim
   }
   if (start != size(dim)) fail("split", "sizes must add up to ", size(dim), ", got ", start, ".");
   return pieces;
+}
+
+std::vector<Tensor> Tensor::chunk(int64_t chunks, int64_t dim) const {
+  if (chunks < 1) fail("chunk", "the number of pieces must be at least 1, got ", chunks, ".");
+  const int64_t n = size(dim);
+  if (n == 0) return split(std::vector<int64_t>(static_cast<size_t>(chunks), 0), dim);
+  return split((n - 1) / chunks + 1, dim);
 }
 
 Tensor Tensor::contiguous() const {

@@ -162,7 +162,27 @@ TEST_CASE("clamp passes gradients inside and at both bounds") {
   const AtPoints m({0, 1.5, 3}, [](const Tensor& x) { return clamp(x, 2, 1); });
   CHECK(difference(m.value, f64({1, 1, 1})) == "");
   CHECK(difference(m.gradient, f64({0, 0, 0})) == "");
-  CHECK_THAT(error_of([] { clamp(f64({1}), kNan, 1); }), ContainsSubstring("[clamp]"));
+  const AtPoints n({0, 3}, [](const Tensor& x) { return clamp(x, kNan, 1); });
+  CHECK(difference(n.value, f64({kNan, kNan})) == "");
+  CHECK(difference(n.gradient, f64({0, 0})) == "");
+}
+
+TEST_CASE("clamp by tensors: a bound gets the gradient of what it replaces") {
+  const Tensor x = leaf({-2, -1, 0, 1, 2, kNan}, {6});
+  const Tensor low = leaf({-1}, {1}),
+               high = leaf({1, 1, 1, 1, -3, 1}, {6});  // one above the other at the end
+  const Tensor y = clamp(x, low, high);
+  CHECK(difference(y, f64({-1, -1, 0, 1, -3, kNan})) == "");
+  y.backward(f64({1, 2, 4, 8, 16, 32}));
+  CHECK(difference(x.grad(), f64({0, 2, 4, 8, 0, 0})) == "");
+  CHECK(difference(low.grad(), f64({1})) == "");
+  CHECK(difference(high.grad(), f64({0, 0, 0, 0, 16, 0})) == "");
+  CHECK(difference(clamp(f64({-2, 2}), f64({0}).squeeze(), Tensor()), f64({0, 2})) == "");
+  CHECK(difference(clamp(f64({-2, 2}), Tensor(), f64({0, 0, 1}).unsqueeze(1)),
+                   f64({-2, 0, -2, 0, -2, 1}, {3, 2})) == "");
+  CHECK(difference(clamp(f64({1, 1}), f64({kNan, 0}), f64({2, kNan})), f64({kNan, kNan})) == "");
+  CHECK_THAT(error_of([] { clamp(f64({1, 2}), f64({1, 2, 3}), Tensor()); }), ContainsSubstring("[clamp]"));
+  CHECK_THAT(error_of([] { clamp(f64({1}), ones({1}), Tensor()); }), ContainsSubstring("[clamp]"));
 }
 
 TEST_CASE("maximum and minimum share ties; NaN wins") {
@@ -221,6 +241,26 @@ TEST_CASE("masked_fill with -inf has gradient 0 there") {
                masked_fill(f64({1, 2}), bools({true, false, true}), 0);
              }),
              ContainsSubstring("[masked_fill]"));
+}
+
+TEST_CASE("masked_fill broadcasts both ways, and a scalar's gradient is the sum over what it fills") {
+  const Tensor mask = bools({true, false, true, false}).reshape({2, 2});
+  CHECK(difference(masked_fill(f64({1, 2}), mask, 0.0), f64({0, 2, 0, 2}, {2, 2})) == "");
+  const Tensor x = leaf({1, 2}, {2}), value = leaf({9}, {});
+  const Tensor y = masked_fill(x, mask, value);
+  CHECK(difference(y, f64({9, 2, 9, 2}, {2, 2})) == "");
+  y.backward(f64({1, 2, 4, 8}, {2, 2}));
+  CHECK(difference(x.grad(), f64({0, 10})) == "");
+  CHECK(value.grad().item() == 5);
+  CHECK_THAT(error_of([&] { masked_fill(x, mask, f64({1})); }),
+             ContainsSubstring("[masked_fill] the value must be a scalar, got shape (1,)"));
+  CHECK_THAT(error_of([&] { masked_fill(x, mask, full({}, 1)); }), ContainsSubstring("[masked_fill]"));
+}
+
+TEST_CASE("neg and abs of int64") {
+  CHECK(difference(neg(i64({3, -4, 0})), i64({-3, 4, 0})) == "");
+  CHECK(difference(abs(i64({3, -4, 0})), i64({3, 4, 0})) == "");
+  CHECK_THAT(error_of([] { neg(bools({true})); }), ContainsSubstring("[neg]"));
 }
 
 TEST_CASE("binary ops broadcast like NumPy") {

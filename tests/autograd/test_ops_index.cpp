@@ -82,6 +82,29 @@ TEST_CASE("gather and scatter_add") {
              ContainsSubstring("[scatter_add]"));
 }
 
+TEST_CASE("a scalar is indexed as a vector of one element") {
+  const Tensor x = f64({7}).squeeze(), at = i64({0}).squeeze();
+  CHECK(difference(index_select(x, 0, i64({0})), x) == "");
+  CHECK(difference(index_select(f64({1, 2}), 0, at), f64({1})) == "");
+  CHECK(difference(index_add(x, -1, i64({0}), x), x * 2.0) == "");
+  CHECK(difference(gather(x, 0, i64({0, 0})), f64({7, 7})) == "");
+  CHECK(difference(gather(f64({1, 2}), 0, at), f64({1}).squeeze()) == "");
+  CHECK(difference(scatter_add(x, 0, at, x), x * 2.0) == "");
+  CHECK_THAT(error_of([&] { index_select(x, 1, i64({0})); }), ContainsSubstring("[index_select]"));
+  CHECK_THAT(error_of([&] { gather(x, 0, i64({1})); }), ContainsSubstring("[gather]"));
+}
+
+TEST_CASE("cat passes over empty vectors") {
+  const Tensor x = leaf({1, 2, 3, 4}, {2, 2}), nothing = leaf({}, {0});
+  const Tensor y = cat({nothing, x, nothing, x}, 1);
+  CHECK(difference(y, f64({1, 2, 1, 2, 3, 4, 3, 4}, {2, 4})) == "");
+  y.backward(ones({2, 4}, DType::float64));
+  CHECK(difference(x.grad(), f64({2, 2, 2, 2}, {2, 2})) == "");
+  CHECK(nothing.grad().shape() == Shape{0});
+  CHECK(cat({nothing, nothing}, 0).shape() == Shape{0});
+  CHECK_THAT(error_of([&] { cat({x, f64({}, {0, 1})}, 1); }), ContainsSubstring("[cat]"));
+}
+
 TEST_CASE("embedding looks up rows; repeated ones add up, the padding row gets nothing") {
   const Tensor w = leaf({0, 1, 10, 11, 20, 21}, {3, 2});
   const Tensor i = index({2, 0, 2, 1}, {2, 2});

@@ -176,6 +176,25 @@ TEST_CASE("attention is softmax(q k^T / sqrt(hs)) v, in any layout") {
     }
 }
 
+TEST_CASE("attention's mask hides, or is added to the scores") {
+  Draw draw;
+  const Tensor q = draw({2, 3, 4, 5}), k = draw({2, 3, 6, 5}), v = draw({2, 3, 6, 7});
+  const Tensor seen = gt(draw({2, 1, 4, 6}), 0.0), bias = draw({6});
+  const Tensor scores = matmul(q, k.mT()) / std::sqrt(5.0);
+  CHECK(difference(scaled_dot_product_attention(q, k, v, {.mask = seen}),
+                   matmul(safe_softmax(masked_fill(scores, eq(seen, 0.0), -kInf), -1), v)) == "");
+  CHECK(difference(scaled_dot_product_attention(q, k, v, {.mask = bias}),
+                   matmul(softmax(scores + bias, -1), v)) == "");
+  const Tensor future = eq(tril(ones({4, 6}), 2), 0.0);
+  CHECK(difference(scaled_dot_product_attention(q, k, v, {.causal = true, .scale = 1.0, .mask = bias}),
+                   matmul(softmax(masked_fill(matmul(q, k.mT()) + bias, future, -kInf), -1), v)) == "");
+  const Tensor nothing = zeros({4, 6}, DType::boolean);
+  CHECK(difference(scaled_dot_product_attention(q, k, v, {.mask = nothing}),
+                   zeros({2, 3, 4, 7}, DType::float64)) == "");
+  CHECK(difference(scaled_dot_product_attention(q.select(0, 0), k.select(0, 0), v.select(0, 0)),
+                   matmul(softmax(scores.select(0, 0), -1), v.select(0, 0))) == "");
+}
+
 TEST_CASE("attention survives scores of any size, and rows that see nothing have gradient 0") {
   Draw draw;
   const Tensor q = (1e3 * draw({1, 1, 4, 3})).requires_grad_(),
@@ -210,10 +229,13 @@ TEST_CASE("attention refuses what does not fit") {
   };
   CHECK_THAT(attend(ones({1, 2, 3, 5}), q, {}), ContainsSubstring("[scaled_dot_product_attention] needs q"));
   CHECK_THAT(attend(q, ones({1, 2, 4, 4}), {}), ContainsSubstring("(1, 2, 4, 4)"));
-  CHECK_THAT(attend(ones({1, 1, 3, 4}), ones({1, 1, 3, 4}), {}),
-             ContainsSubstring("[scaled_dot_product_attention]"));
-  CHECK_THAT(attend(ones({2, 3, 4}), ones({2, 3, 4}), {}),
-             ContainsSubstring("[scaled_dot_product_attention]"));
+  CHECK_THAT(attend(ones({3, 3, 4}), ones({3, 3, 4}), {}), ContainsSubstring("broadcast"));
+  CHECK_THAT(attend(ones({4}), ones({4}), {}), ContainsSubstring("[scaled_dot_product_attention] needs q"));
+  CHECK_THAT(attend(q, q, {.mask = ones({4, 3})}), ContainsSubstring("[scaled_dot_product_attention]"));
+  CHECK_THAT(attend(q, q, {.mask = ones({5, 1, 2, 3, 3})}),
+             ContainsSubstring("the mask must broadcast to the scores (1, 2, 3, 3), got (5, 1, 2, 3, 3)"));
+  CHECK_THAT(attend(q, q, {.mask = i64({1})}),
+             ContainsSubstring("the mask must be bool or float32, got int64"));
   CHECK_THAT(attend(q, q, {.dropout = 0.5}), ContainsSubstring("needs a generator"));
   CHECK_THAT(attend(q, q, {.dropout = 1.5}), ContainsSubstring("dropout must be in [0, 1], got 1.5"));
 }

@@ -94,6 +94,18 @@ TEST_CASE("sizes of 0") {
   CHECK(difference(linear(zeros({2, 0}), zeros({3, 0}), ones({3})), ones({2, 3})) == "");
 }
 
+TEST_CASE("mm and bmm are matmul for one kind of shapes") {
+  Draw draw;
+  const Tensor a = draw({2, 3}), b = draw({3, 4}), c = draw({5, 2, 3}), d = draw({5, 3, 4});
+  CHECK(difference(mm(a, b), by_loops(a, b)) == "");
+  CHECK(difference(bmm(c, d).select(0, 4), by_loops(c.select(0, 4), d.select(0, 4))) == "");
+  CHECK(bmm(c, d).shape() == Shape{5, 2, 4});
+  CHECK_THAT(error_of([&] { mm(c, b); }), ContainsSubstring("[mm] needs matrices, got (5, 2, 3) and (3, 4)"));
+  CHECK_THAT(error_of([&] { mm(b, a); }), ContainsSubstring("(3, 4)"));
+  CHECK_THAT(error_of([&] { bmm(a, b); }), ContainsSubstring("[bmm]"));
+  CHECK_THAT(error_of([&] { bmm(c.slice(0, 0, 1), d); }), ContainsSubstring("[bmm]"));
+}
+
 TEST_CASE("linear is x @ weight^T + bias") {
   Draw draw;
   for (const Shape& shape : {Shape{4}, Shape{3, 4}, Shape{2, 3, 4}, Shape{70, 4}}) {

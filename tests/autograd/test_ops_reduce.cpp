@@ -127,6 +127,37 @@ TEST_CASE("var of one element is NaN, its gradient no error") {
   CHECK(gradient_of_sum(var(x, {}, 0), x).item() == 0);
 }
 
+TEST_CASE("std is the root of var, with gradient 0 where nothing varies") {
+  const Tensor x = leaf({1, 2, 3, 6, 5, 5, 5, 5}, {2, 4});
+  const Tensor y = gradus::std(x, {1});
+  CHECK(difference(y, f64({std::sqrt(14.0 / 3), 0})) == "");
+  CHECK(difference(gradus::std(x, {1}, 0, true), f64({std::sqrt(3.5), 0}, {2, 1})) == "");
+  const Tensor g = gradient_of_sum(y, x);
+  const double s = std::sqrt(14.0 / 3) * 3;  // (x - mean) / ((n - 1) std)
+  CHECK(difference(g, f64({-2 / s, -1 / s, 0, 3 / s, 0, 0, 0, 0}, {2, 4})) == "");
+  CHECK(std::isnan(gradus::std(f64({5})).item()));
+}
+
+TEST_CASE("max and min along a dim: values and places, the first among equals") {
+  const Tensor x = leaf({1, 3, 3, 5, 5, 2}, {2, 3});
+  const Extreme top = max(x, 1), low = min(x, 0, /*keepdim=*/true);
+  CHECK(difference(top.values, f64({3, 5})) == "");
+  CHECK(difference(top.indices, i64({1, 0})) == "");
+  CHECK(difference(low.values, f64({1, 3, 2}, {1, 3})) == "");
+  CHECK(difference(low.indices, i64({0, 0, 1}).unsqueeze(0)) == "");
+  CHECK(difference(gradient_of_sum(top.values, x), f64({0, 1, 0, 1, 0, 0}, {2, 3})) == "");
+  CHECK(difference(max(x.mT(), 0).indices, i64({1, 0})) == "");
+  CHECK(std::isnan(max(f64({1, kNan, 2}), 0).values.item()));
+  CHECK(min(f64({1, kNan, -2}), 0).indices.item() == 1);
+  CHECK(max(f64({7}).squeeze(), 0).indices.shape() == Shape{});
+  CHECK(difference(max(i64({4, 9, 9}), 0).indices, full({}, 1, DType::int64)) == "");
+  CHECK(max(x).item() == 5);
+  const Tensor ties = leaf({1, 1}, {2});
+  CHECK(difference(gradient_of_sum(min(ties), ties), f64({0.5, 0.5})) == "");
+  CHECK_THAT(error_of([] { max(f64({}, {2, 0}), 1); }), ContainsSubstring("needs values to choose from"));
+  CHECK_THAT(error_of([&] { min(x, 2); }), ContainsSubstring("dim must be in [-2, 1], got 2"));
+}
+
 TEST_CASE("cumsum runs either way") {
   const Tensor x = f64({1, 2, 3, 4, 5, 6}, {2, 3});
   CHECK(difference(cumsum(x, 1), f64({1, 3, 6, 4, 9, 15}, {2, 3})) == "");

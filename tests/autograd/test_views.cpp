@@ -145,6 +145,20 @@ TEST_CASE("select and split") {
   CHECK_THAT(error_of([&] { x.split(0, 0); }), ContainsSubstring("[split]"));
 }
 
+TEST_CASE("chunk makes equal pieces, the last one shorter, and no more than there is") {
+  const Tensor x = counted({5, 2});
+  const std::vector<Tensor> pieces = x.chunk(2, 0);
+  REQUIRE(pieces.size() == 2);
+  CHECK(difference(pieces[0], x.slice(0, 0, 3)) == "");
+  CHECK(difference(pieces[1], x.slice(0, 3, 5)) == "");
+  CHECK(x.chunk(4, 0).size() == 3);
+  CHECK(x.chunk(9, -2).size() == 5);
+  CHECK(x.chunk(1, 1).size() == 1);
+  CHECK(counted({0, 2}).chunk(3, 0).size() == 3);
+  CHECK_THAT(error_of([&] { x.chunk(0, 0); }), ContainsSubstring("[chunk]"));
+  CHECK_THAT(error_of([&] { x.chunk(1, 2); }), ContainsSubstring("dim must be in [-2, 1], got 2"));
+}
+
 TEST_CASE("a view of a view of a view") {
   const Tensor x = counted({4, 6, 5});
   const Tensor y = x.slice(1, 1, 6, 2).permute({2, 0, 1}).slice(0, 1, 5, 3).select(1, 2);

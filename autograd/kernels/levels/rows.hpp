@@ -135,6 +135,9 @@ void softmax(int64_t cols, T* y, const T* x) {
 template <class T>
 struct LogSum {
   T shift, log;
+
+  // In a row with +inf nothing has a share: NaN, where log is inf.
+  T log_of_shares() const { return log < std::numeric_limits<T>::infinity() ? log : log - log; }
 };
 
 template <class T>
@@ -153,15 +156,17 @@ T logsumexp(int64_t cols, const T* x) {
 template <class T>
 void log_softmax(int64_t cols, T* y, const T* x) {
   const LogSum<T> parts = log_sum(cols, x);
+  const T log = parts.log_of_shares();
 #pragma omp simd
-  for (int64_t i = 0; i < cols; ++i) y[i] = (x[i] - parts.shift) - parts.log;
+  for (int64_t i = 0; i < cols; ++i) y[i] = (x[i] - parts.shift) - log;
 }
 
 template <class T>
 void cross_entropy(int64_t classes, T* loss, T* lse, const T* x, int64_t target) {
   const LogSum<T> parts = log_sum(classes, x);
-  *lse = parts.shift + parts.log;
-  *loss = parts.log - (x[target] - parts.shift);
+  const T log = parts.log_of_shares();
+  *lse = parts.shift + log;
+  *loss = log - (x[target] - parts.shift);
 }
 
 template <class T>

@@ -62,7 +62,7 @@ template <class T, Unary kOp>
   map(n, out, x, [](T v) {
     if constexpr (kOp == Unary::neg) return -v;
     if constexpr (kOp == Unary::abs) return std::fabs(v);
-    if constexpr (kOp == Unary::sign) return v > T{0} ? T{1} : v < T{0} ? T{-1} : v == T{0} ? T{0} : v;
+    if constexpr (kOp == Unary::sign) return v > T{0} ? T{1} : v < T{0} ? T{-1} : T{0};
     if constexpr (kOp == Unary::exp) return exp_(v);
     if constexpr (kOp == Unary::log) return log_(v);
     if constexpr (kOp == Unary::sqrt) return std::sqrt(v);

@@ -28,9 +28,7 @@ struct Function {
 const Function kFunctions[] = {
     {"neg", Unary::neg, [](double x) { return -x; }, 0, -kInf, kInf},
     {"abs", Unary::abs, [](double x) { return std::fabs(x); }, 0, -kInf, kInf},
-    {"sign", Unary::sign, [](double x) { return x > 0   ? 1.0
-                                                : x < 0 ? -1.0
-                                                        : x; }, 0, -kInf, kInf},
+    {"sign", Unary::sign, [](double x) { return double((x > 0) - (x < 0)); }, 0, -kInf, kInf},
     {"exp", Unary::exp, [](double x) { return std::exp(x); }, 1.5, -kInf, kInf},
     {"log", Unary::log, [](double x) { return std::log(x); }, 1.5, -kInf, kInf},
     {"sqrt", Unary::sqrt, [](double x) { return std::sqrt(x); }, 0.51, -kInf, kInf},
