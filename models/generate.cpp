@@ -21,11 +21,19 @@ std::vector<double> finite_logits(const Tensor& logits) {
   return values;
 }
 
-/// The likeliest first, the lower index first among equals.
-std::vector<size_t> by_likelihood(const std::vector<double>& values) {
+/// The tokens that top_k leaves, the likeliest first, the lower index first among equals; where neither top_k
+/// nor top_p asks for that order, all as they come: sorting a large vocabulary costs as much as a small model.
+std::vector<size_t> candidates(const std::vector<double>& values, const SampleOptions& options) {
   std::vector<size_t> order(values.size());
   std::iota(order.begin(), order.end(), size_t{0});
-  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return values[a] > values[b]; });
+  if (options.top_k == 0 && options.top_p == 1.0) return order;
+  const size_t kept =
+      options.top_k > 0 ? std::min(order.size(), static_cast<size_t>(options.top_k)) : order.size();
+  const auto end = order.begin() + static_cast<std::ptrdiff_t>(kept);
+  std::partial_sort(order.begin(), end, order.end(), [&](size_t a, size_t b) {
+    return values[a] != values[b] ? values[a] > values[b] : a < b;
+  });
+  order.erase(end, order.end());
   return order;
 }
 
@@ -47,25 +55,24 @@ void SampleOptions::validate() const {
 std::vector<double> next_token_probabilities(const Tensor& logits, const SampleOptions& options) {
   options.validate();
   const std::vector<double> values = finite_logits(logits);
-  const std::vector<size_t> order = by_likelihood(values);
+  const auto likeliest = std::max_element(values.begin(), values.end());
   std::vector<double> p(values.size(), 0.0);
   if (options.temperature == 0.0) {
-    p[order[0]] = 1.0;
+    p[static_cast<size_t>(likeliest - values.begin())] = 1.0;
     return p;
   }
 
-  size_t kept = order.size();
-  if (options.top_k > 0) kept = std::min(kept, static_cast<size_t>(options.top_k));
+  const std::vector<size_t> order = candidates(values, options);
   double mass = 0.0;
-  for (size_t i = 0; i < kept; ++i) {
-    p[order[i]] = std::exp((values[order[i]] - values[order[0]]) / options.temperature);
-    mass += p[order[i]];
+  for (const size_t i : order) {
+    p[i] = std::exp((values[i] - *likeliest) / options.temperature);
+    mass += p[i];
   }
 
   double kept_mass = 0.0;
   size_t nucleus = 0;
-  while (nucleus < kept && kept_mass < options.top_p * mass) kept_mass += p[order[nucleus++]];
-  for (size_t i = nucleus; i < kept; ++i) p[order[i]] = 0.0;
+  while (nucleus < order.size() && kept_mass < options.top_p * mass) kept_mass += p[order[nucleus++]];
+  for (size_t i = nucleus; i < order.size(); ++i) p[order[i]] = 0.0;
   for (double& value : p) value /= kept_mass;
   return p;
 }
