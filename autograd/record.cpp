@@ -6,6 +6,7 @@
 #include "gradus/autograd/backward.hpp"
 #include "gradus/autograd/engine/anomaly_check.hpp"
 #include "gradus/autograd/engine/block.hpp"
+#include "gradus/autograd/profile.hpp"
 
 namespace gradus {
 namespace {
@@ -14,6 +15,8 @@ thread_local bool grad_mode = true;
 std::atomic<uint64_t> next_sequence{1};
 
 Tensor record_joint(OpName op, Tensor out, const Tensor* first, const Tensor* last, JointRule rule) {
+  if (active_profile) [[unlikely]]
+    profile_op(op.name, out.shape());
   if (anomaly_mode) [[unlikely]]
     check_value(op.name, out, {first, last});
   if (!grad_enabled()) return out;
@@ -48,6 +51,8 @@ void Saved::refuse() const {
 }
 
 Tensor record(OpName op, Tensor out, std::initializer_list<Edge> edges) {
+  if (active_profile) [[unlikely]]
+    profile_op(op.name, out.shape());
   if (anomaly_mode) [[unlikely]]
     check_value(op.name, out, sources(edges));
   bool any = false;

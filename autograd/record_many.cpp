@@ -4,6 +4,7 @@
 
 #include "gradus/autograd/engine/anomaly_check.hpp"
 #include "gradus/autograd/engine/block.hpp"
+#include "gradus/autograd/profile.hpp"
 
 namespace gradus {
 
@@ -18,6 +19,8 @@ Ref<Node> make_result(const Ref<Node>& block, size_t i) {
 
 std::vector<Tensor> record_many(OpName op, std::vector<Tensor> outs, const std::vector<Tensor>& inputs,
                                 ManyRule rule) {
+  if (active_profile) [[unlikely]]
+    profile_op(op.name, outs.empty() ? Shape() : outs[0].shape());
   if (anomaly_mode) [[unlikely]]
     for (const Tensor& out : outs) check_value(op.name, out, inputs);
   const bool any = std::any_of(inputs.begin(), inputs.end(),

@@ -34,14 +34,31 @@ Trainer::Trainer(models::GPT& model, BatchSource source, const TrainConfig& conf
 
 StepReport Trainer::step() {
   const auto start = std::chrono::steady_clock::now();
+  const Profiling profiling(profile_ ? profile_ : active_profile);
+  const ProfileSpan span("step", Phase::group);
   const double lr = schedule_(step_);
   const double loss = accumulate_gradients();
   check_finite("loss", loss, step_ + 1, lr);
-  const double norm = grad_norm(parameters_);
+  const double norm = norm_of_gradients();
   check_finite("gradient", norm, step_ + 1, lr);
-  optimizer_.step(lr, clip_scale(norm, config_.clip));
+  update(lr, clip_scale(norm, config_.clip));
   ++step_;
   return {step_, loss, lr, norm, seconds_since(start), tokens_};
+}
+
+double Trainer::norm_of_gradients() {
+  const ProfileSpan span("clip");
+  return grad_norm(parameters_);
+}
+
+void Trainer::update(double lr, double scale) {
+  const ProfileSpan span("adamw");
+  optimizer_.step(lr, scale);
+}
+
+data::Batch Trainer::next_batch() {
+  const ProfileSpan span("batch");
+  return source_(config_.batch, data_);
 }
 
 double Trainer::accumulate_gradients() {
@@ -51,7 +68,7 @@ double Trainer::accumulate_gradients() {
   const double share = 1.0 / static_cast<double>(config_.accum);
   double mean = 0;
   for (int64_t i = 0; i < config_.accum; ++i) {
-    const auto [x, y] = source_(config_.batch, data_);
+    const auto [x, y] = next_batch();
     const Tensor loss = model_.loss(x, y, &dropout_) * share;
     mean += loss.item();
     tokens_ += x.numel();

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "gradus/autograd/profile.hpp"
 #include "gradus/autograd/random.hpp"
 #include "gradus/data/dataset.hpp"
 #include "gradus/models/gpt.hpp"
@@ -45,6 +46,9 @@ class Trainer {
   /// sequences. Throws RunError, with the parameters as they were, if the loss or the gradient is not finite.
   StepReport step();
   int64_t steps_done() const { return step_; }
+  /// From the next step on, the steps' ops, and batch, clip and update, go to this profile, which is
+  /// borrowed; null stops it.
+  void profile_into(Profile* profile) { profile_ = profile; }
 
   TrainerState state() const;
   /// Throws Error for the state of another model.
@@ -55,6 +59,9 @@ class Trainer {
 
  private:
   double accumulate_gradients();
+  data::Batch next_batch();
+  double norm_of_gradients();
+  void update(double lr, double scale);
 
   models::GPT& model_;
   BatchSource source_;
@@ -65,6 +72,7 @@ class Trainer {
   Generator data_, dropout_;
   int64_t step_ = 0;
   int64_t tokens_ = 0;  // of the step under way
+  Profile* profile_ = nullptr;
 };
 
 }  // namespace gradus::train

@@ -9,6 +9,7 @@
 #include "gradus/autograd/engine/numbering.hpp"
 #include "gradus/autograd/hooks.hpp"
 #include "gradus/autograd/ops.hpp"
+#include "gradus/autograd/profile.hpp"
 #include "gradus/autograd/raw.hpp"
 
 namespace gradus {
@@ -177,6 +178,7 @@ void Run::pull(Node& node, const Tensor& gy) {
     sum = !sum.defined() ? gy : create_graph_ ? sum + gy : raw::add(sum, gy);
     return;
   }
+  const ProfileSpan span(node.op, Phase::backward, &node.shape);
   current_op = node.op;
   refuse_if_released(node);
   bool any = false;
@@ -277,9 +279,12 @@ Tensor Run::own(const Tensor& g) const {
 }
 
 void Run::add_to_leaf(Node& leaf, Tensor g) const {
-  if (!leaf.grad.defined())
+  if (!leaf.grad.defined()) {
     leaf.grad = create_graph_ || is_sole_owner(g) ? std::move(g) : raw::clone(g);
-  else if (create_graph_ || leaf.grad.requires_grad())
+    return;
+  }
+  const ProfileSpan span("accumulate", Phase::backward, &leaf.shape);
+  if (create_graph_ || leaf.grad.requires_grad())
     leaf.grad = leaf.grad + g;
   else
     raw::add_into(leaf.grad, g);

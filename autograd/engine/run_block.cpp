@@ -5,6 +5,7 @@
 #include "gradus/autograd/engine/numbering.hpp"
 #include "gradus/autograd/engine/run.hpp"
 #include "gradus/autograd/ops.hpp"
+#include "gradus/autograd/profile.hpp"
 
 namespace gradus {
 
@@ -25,6 +26,7 @@ void Run::pull_block(Node& node, const std::vector<Tensor>& gys) {
   bool any = false;
   const Needs needs = needs_of(node, any);
   if (!any) return;
+  const ProfileSpan span(node.op, Phase::backward, gys.empty() ? nullptr : &node.block->results[0].shape);
   std::vector<Tensor> arrived = gys;
   for (size_t i = 0; i < arrived.size(); ++i) {
     const Block::Result& r = node.block->results[i];

@@ -12,6 +12,7 @@
 #include "gradus/train/evaluate.hpp"
 #include "gradus/train/memory.hpp"
 #include "gradus/train/run.hpp"
+#include "gradus/train/trace.hpp"
 #include "interrupt.hpp"
 #include "progress.hpp"
 #include "text_input.hpp"
@@ -153,7 +154,7 @@ class TrainVerb {
                          .should_stop = [&] {
                            return interrupt.signal() != 0 || run.trainer.steps_done() == flags_.stop_after;
                          }});
-      report = train::run(run, progress);
+      report = profiled_run(run, progress);
       signal = interrupt.signal();
     }
     if (report.finished) conclude(report, corpus);
@@ -163,6 +164,15 @@ class TrainVerb {
     people_.line(concat("stopped after step ", report.steps, " and saved; go on with: ", program_,
                         " train --out ", folder_.path().string(), " --resume"));
     return signal == 0 ? kDone : 128 + signal;
+  }
+
+  train::RunReport profiled_run(train::Run& run, Progress& progress) {
+    if (flags_.profile.empty()) return train::run(run, progress);
+    train::TraceObserver observer({flags_.profile, flags_.profile_after, flags_.profile_steps}, run.trainer,
+                                  progress);
+    const train::RunReport report = train::run(run, observer);
+    observer.finish();
+    return report;
   }
 
   void conclude(const train::RunReport& report, const Corpus& corpus) {
@@ -178,7 +188,7 @@ class TrainVerb {
     people_.line(concat("\nmodel   ", out, "/model.safetensors (the best), with config.json and vocab.json\n",
                         "log     ", out, "/metrics.jsonl, a line a step\n", "state   ", out,
                         "/last, to go on from with --resume\n", "more    ", program_, " sample ", out,
-                        " --prompt \"The \""));
+                        " --prompt \"The \"", flags_.profile.empty() ? "" : "\nprofile " + flags_.profile));
   }
 
   /// Some text of the best model; on the standard output unless that is for machines.

@@ -93,6 +93,12 @@ void TrainFlags::add_to(CLI::App& verb) {
 
   add_switch(verb, kOutput, "--json", json, "A JSON line for each event on the standard output");
   add_switch(verb, kOutput, "--quiet", quiet, "Nothing for people but errors");
+  verb.add_option("--profile", profile, "Time each op, for ui.perfetto.dev or chrome://tracing")
+      ->group(kOutput)
+      ->type_name("FILE")
+      ->take_last();
+  add(verb, kOutput, "--profile-after", profile_after, "N", "Steps before; fewer if the run is short");
+  add(verb, kOutput, "--profile-steps", profile_steps, "N", "Steps to profile");
 }
 
 void TrainFlags::settle(CLI::App& verb) {
@@ -116,7 +122,18 @@ void TrainFlags::settle(CLI::App& verb) {
   };
   check_given("--threads", threads);
   check_given("--stop-after", stop_after);
+  check_given("--profile-steps", profile_steps);
+  if (profile_after < 0)
+    fail("train", "--profile-after must be a whole number of at least 0, got ", profile_after, ".");
+  check_profile();
   if (resume && overwrite) fail("train", "--resume and --overwrite must not come together, got both.");
+}
+
+void TrainFlags::check_profile() const {
+  if (profile.empty()) return;
+  const std::filesystem::path file = std::filesystem::absolute(profile);
+  if (std::filesystem::is_directory(file) || !std::filesystem::is_directory(file.parent_path()))
+    fail("train", "--profile must be a file in a folder that is there, got ", profile, ".");
 }
 
 train::TrainConfig TrainFlags::resumed(const train::TrainConfig& saved) const {

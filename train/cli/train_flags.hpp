@@ -17,8 +17,9 @@ namespace gradus::cli {
 
 struct TrainFlags {
   train::TrainConfig config;  ///< what is on the command line; the rest shows the defaults
-  std::string config_file, out;
+  std::string config_file, out, profile;
   int64_t threads = 0, stop_after = 0;  ///< 0: not given
+  int64_t profile_after = 10, profile_steps = 10;
   bool resume = false, overwrite = false, json = false, quiet = false;
 
   /// Adds the flags, bound to the members. Must stay where it is until they are parsed.
@@ -31,6 +32,7 @@ struct TrainFlags {
   train::TrainConfig resumed(const train::TrainConfig& saved) const;
 
  private:
+  void check_profile() const;
   std::set<std::string> given_;  // by the command line or the config file
 };
 

@@ -1,0 +1,112 @@
+#include "gradus/autograd/profile.hpp"
+
+#include <string>
+#include <thread>
+
+#include "autograd/compare.hpp"
+#include "catch.hpp"
+#include "gradus/autograd/checkpoint.hpp"
+#include "gradus/autograd/ops.hpp"
+#include "gradus/autograd/record.hpp"
+#include "gradus/autograd/record_many.hpp"
+
+using namespace gradus;
+using namespace gradus::testing;
+
+namespace {
+
+// "+matmul (2, 2)" forward, "-matmul (2, 2)" backward, "work name", "group name", one after another.
+std::string text_of(const Profile& profile) {
+  std::string text;
+  for (const ProfileEvent& e : profile.events()) {
+    const char* phase[] = {"+", "-", "work ", "group "};
+    text += concat(text.empty() ? "" : ", ", phase[static_cast<int>(e.phase)], e.name);
+    if (e.phase == Phase::forward || e.phase == Phase::backward) text += concat(" ", e.shape);
+  }
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("a profile lists ops forward and backward, with the shapes of their results") {
+  const Tensor x = leaf({1, 2, 3, 4}, {2, 2});
+  Profile profile;
+  {
+    const Profiling on(&profile);
+    sum(softmax(matmul(x, x), -1)).backward();  // the rules are made of ops too, which do not show
+    const NoGrad no_grad;
+    exp(x);
+  }
+  exp(x);
+  CHECK(text_of(profile) ==
+        "+matmul (2, 2), +softmax (2, 2), +sum (), -sum (), -softmax (2, 2), -matmul (2, 2), +exp (2, 2)");
+}
+
+TEST_CASE("events follow one another, and groups enclose them") {
+  const Tensor x = leaf(std::vector<double>(10'000, 0.5), {100, 100});
+  Profile profile;
+  {
+    const Profiling on(&profile);
+    const ProfileSpan step("step", Phase::group);
+    {
+      const ProfileSpan batch("batch"), inside("inside");
+      exp(x);
+    }
+    sum(matmul(x, x)).backward();
+  }
+  CHECK(text_of(profile) ==
+        "work batch, +matmul (100, 100), +sum (), -sum (), -matmul (100, 100), group step");
+  const std::vector<ProfileEvent>& events = profile.events();
+  const ProfileEvent& group = events.back();
+  double end = group.start, inside = 0;
+  for (size_t i = 0; i + 1 < events.size(); ++i) {
+    CHECK(events[i].start >= end);
+    CHECK(events[i].seconds >= 0);
+    end = events[i].start + events[i].seconds;
+    inside += events[i].seconds;
+  }
+  CHECK(end <= group.start + group.seconds);
+  CHECK(inside > 0);
+  CHECK(events[1].seconds + events[4].seconds >
+        0.5 * group.seconds);  // a million multiply-adds each way, and sums
+}
+
+TEST_CASE("functions of several results, repeated gradients and checkpoints show") {
+  const Tensor x = leaf({1, 2}, {2});
+  Profile profile;
+  const Profiling on(&profile);
+  SECTION("several results") {
+    const auto outs =
+        record_many(OpName::custom("both"), {exp(x.detach()), x.detach()}, {x},
+                    [](auto& g, auto& out, Needs) { return std::vector{g[0] * out[0] + g[1]}; });
+    sum(outs[0]).backward();
+    CHECK(text_of(profile) == "+exp (2,), +both (2,), +sum (), -sum (), -both (2,)");
+  }
+  SECTION("a gradient that is there already") {
+    sum(x).backward();
+    sum(x).backward();
+    CHECK(text_of(profile) == "+sum (), -sum (), +sum (), -sum (), -accumulate (2,)");
+  }
+  SECTION("a checkpoint") {
+    sum(checkpoint([](const Tensor& t) { return exp(t); }, x)).backward();
+    CHECK(text_of(profile) == "+exp (2,), +sum (), -sum (), +exp (2,), -exp (2,)");
+  }
+}
+
+TEST_CASE("each thread reports to its own profile, or to none") {
+  const Tensor x = leaf({1, 2}, {2});
+  Profile profile, inner;
+  const Profiling on(&profile);
+  std::thread([&] { exp(x.detach()); }).join();
+  {
+    const Profiling off(nullptr);
+    exp(x);
+  }
+  {
+    const Profiling other(&inner);
+    log(x);
+  }
+  sin(x);
+  CHECK(text_of(profile) == "+sin (2,)");
+  CHECK(text_of(inner) == "+log (2,)");
+}

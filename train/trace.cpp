@@ -1,0 +1,82 @@
+#include "gradus/train/trace.hpp"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <ostream>
+#include <vector>
+
+#include "gradus/autograd/error.hpp"
+#include "gradus/nn/file_io.hpp"
+
+namespace gradus::train {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+const char* category(Phase phase) {
+  switch (phase) {
+    case Phase::forward:
+      return "forward";
+    case Phase::backward:
+      return "backward";
+    case Phase::work:
+      return "work";
+    case Phase::group:
+      return "step";
+  }
+  return "";
+}
+
+Json event(const ProfileEvent& e) {
+  Json json{{"name", e.name},
+            {"cat", category(e.phase)},
+            {"ph", "X"},
+            {"ts", 1e6 * e.start},
+            {"dur", 1e6 * e.seconds},
+            {"pid", 1},
+            {"tid", 1}};
+  if (e.phase == Phase::forward || e.phase == Phase::backward)
+    json["args"] = {{"shape", std::vector<int64_t>(e.shape.begin(), e.shape.end())}};
+  return json;
+}
+
+Json title(const char* what, const char* name) {
+  return {{"name", what}, {"ph", "M"}, {"pid", 1}, {"tid", 1}, {"args", {{"name", name}}}};
+}
+
+}  // namespace
+
+std::string trace_json(const Profile& profile) {
+  std::string text = "{\"traceEvents\":[\n" + title("process_name", "gradus").dump() + ",\n" +
+                     title("thread_name", "ops").dump();
+  for (const ProfileEvent& e : profile.events()) text += ",\n" + event(e).dump();
+  return text + "\n],\"displayTimeUnit\":\"ms\"}\n";
+}
+
+TraceObserver::TraceObserver(TraceOptions options, Trainer& trainer, Observer& next)
+    : options_(std::move(options)), trainer_(trainer), next_(next) {
+  if (options_.after < 0) fail("trace", "the steps before must be at least 0, got ", options_.after, ".");
+  if (options_.steps < 1) fail("trace", "the steps must be at least 1, got ", options_.steps, ".");
+  const int64_t left = trainer.config().steps - trainer.steps_done();
+  options_.after = std::clamp<int64_t>(left - options_.steps, 0, options_.after);
+  if (options_.after == 0) trainer_.profile_into(&profile_);
+}
+
+void TraceObserver::on_step(const StepReport& report) {
+  next_.on_step(report);
+  ++seen_;
+  if (seen_ == options_.after) trainer_.profile_into(&profile_);
+  if (seen_ == options_.after + options_.steps) finish();
+}
+
+void TraceObserver::finish() {
+  trainer_.profile_into(nullptr);
+  if (!written_) write();
+}
+
+void TraceObserver::write() {
+  nn::write_file_atomically(options_.file, [&](std::ostream& out) { out << trace_json(profile_); });
+  written_ = true;
+}
+
+}  // namespace gradus::train
