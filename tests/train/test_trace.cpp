@@ -4,8 +4,9 @@
 #include <nlohmann/json.hpp>
 
 #include "catch.hpp"
-#include "cli/program.hpp"
 #include "gradus/autograd/error.hpp"
+#include "gradus/nn/file_io.hpp"
+#include "nn/temporary_folder.hpp"
 #include "small_model.hpp"
 
 using namespace gradus;
@@ -49,8 +50,8 @@ TEST_CASE("a trace has the ops of the steps that were asked for, both ways, and 
   TrainConfig config = small_config();
   config.accum = 2;
   SmallRun run(config);
-  const cli::Scratch scratch;
-  const std::string file = scratch.path("trace.json");
+  const testing::TemporaryFolder scratch;
+  const std::filesystem::path file = scratch / "trace.json";
   Observer nobody;
   TraceObserver observer({file, 2, 3}, run.trainer, nobody);
   for (int i = 0; i < 8; ++i) {
@@ -58,7 +59,7 @@ TEST_CASE("a trace has the ops of the steps that were asked for, both ways, and 
     CHECK(std::filesystem::exists(file) == (i >= 4));
   }
 
-  const std::vector<json> events = checked_events(cli::read(file));
+  const std::vector<json> events = checked_events(nn::read_file(file));
   const int64_t layers = config.model.n_layer, batches = 3 * 2;
   CHECK(count(events, "step", "step") == 3);
   CHECK(count(events, "batch", "work") == batches);
@@ -94,22 +95,22 @@ TEST_CASE("a trace has the ops of the steps that were asked for, both ways, and 
 TEST_CASE("a short run is profiled from earlier on, a stopped one as far as it got") {
   TrainConfig config = small_config();
   config.steps = 4;
-  const cli::Scratch scratch;
+  const testing::TemporaryFolder scratch;
   Observer nobody;
   SECTION("short") {
     SmallRun run(config);
-    TraceObserver observer({scratch.path("t.json"), 10, 3}, run.trainer, nobody);
+    TraceObserver observer({scratch / "t.json", 10, 3}, run.trainer, nobody);
     for (int i = 0; i < 4; ++i) observer.on_step(run.trainer.step());
-    CHECK(count(checked_events(cli::read(scratch.path("t.json"))), "step", "step") == 3);
+    CHECK(count(checked_events(nn::read_file(scratch / "t.json")), "step", "step") == 3);
   }
   SECTION("stopped") {
     SmallRun run(config);
-    TraceObserver observer({scratch.path("t.json"), 10, 30}, run.trainer, nobody);
+    TraceObserver observer({scratch / "t.json", 10, 30}, run.trainer, nobody);
     for (int i = 0; i < 2; ++i) observer.on_step(run.trainer.step());
-    CHECK_FALSE(std::filesystem::exists(scratch.path("t.json")));
+    CHECK_FALSE(std::filesystem::exists(scratch / "t.json"));
     observer.finish();
     run.trainer.step();
-    CHECK(count(checked_events(cli::read(scratch.path("t.json"))), "step", "step") == 2);
+    CHECK(count(checked_events(nn::read_file(scratch / "t.json")), "step", "step") == 2);
   }
   SECTION("nonsense") {
     SmallRun run(config);

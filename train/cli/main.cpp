@@ -48,8 +48,8 @@ int run(int argc, char** argv) {
   app.footer(footer(program));
 
   std::vector<Verb> verbs;
-  for (const auto add :
-       {add_train, add_sample, add_eval, add_gradcheck, add_conform, add_lesson, add_replay, add_info})
+  for (const auto add : {add_train, add_sample, add_eval, add_gradcheck, add_conform, add_lesson, add_replay,
+                         add_bench, add_info})
     verbs.push_back(add(app, program));
   const auto is_named = [&](const Verb& verb) { return verb.app->get_name() == argv[1]; };
   if (argc > 1 && argv[1][0] != '-' && std::none_of(verbs.begin(), verbs.end(), is_named))

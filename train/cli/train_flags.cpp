@@ -93,7 +93,7 @@ void TrainFlags::add_to(CLI::App& verb) {
 
   add_switch(verb, kOutput, "--json", json, "A JSON line for each event on the standard output");
   add_switch(verb, kOutput, "--quiet", quiet, "Nothing for people but errors");
-  verb.add_option("--profile", profile, "Time each op, for ui.perfetto.dev or chrome://tracing")
+  verb.add_option("--profile", profile, "Time each op; ui.perfetto.dev opens it")
       ->group(kOutput)
       ->type_name("FILE")
       ->take_last();

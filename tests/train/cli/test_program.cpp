@@ -216,7 +216,7 @@ TEST_CASE("gradcheck passes for an op, by lines for people and for machines") {
 }
 
 TEST_CASE("help shows groups, defaults and examples in at most 100 columns") {
-  for (const char* verb : {"", "train", "sample", "eval", "gradcheck", "info"}) {
+  for (const char* verb : {"", "train", "sample", "eval", "gradcheck", "bench", "info"}) {
     std::vector<std::string> arguments{"--help"};
     if (*verb) arguments.insert(arguments.begin(), verb);
     const Outcome outcome = run_program(arguments);

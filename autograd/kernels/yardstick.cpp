@@ -1,0 +1,89 @@
+#include "gradus/autograd/kernels/yardstick.hpp"
+
+#include <cblas.h>
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <vector>
+
+#include "gradus/autograd/error.hpp"
+#include "gradus/autograd/kernels/parallel.hpp"
+
+// Of OpenBLAS; weak, null where another BLAS is in its place.
+extern "C" {
+void openblas_set_num_threads(int threads) __attribute__((weak));
+char* openblas_get_config(void) __attribute__((weak));
+char* openblas_get_corename(void) __attribute__((weak));
+}
+
+namespace gradus::kernels {
+namespace {
+
+void set_blas_threads(int threads) {
+  if (openblas_set_num_threads) openblas_set_num_threads(threads);
+}
+
+/// BLAS with threads of its own for as long as it lives.
+class BlasThreadsGuard {
+ public:
+  explicit BlasThreadsGuard(int threads) { set_blas_threads(threads); }
+  ~BlasThreadsGuard() { set_blas_threads(1); }
+  BlasThreadsGuard(const BlasThreadsGuard&) = delete;
+  BlasThreadsGuard& operator=(const BlasThreadsGuard&) = delete;
+};
+
+void multiply(const BlasProduct& p, int64_t begin, int64_t end, const float* a, const float* b, float* c) {
+  const bool ta = p.ta == Trans::yes, tb = p.tb == Trans::yes;
+  for (int64_t i = begin; i < end; ++i)
+    cblas_sgemm(CblasRowMajor, ta ? CblasTrans : CblasNoTrans, tb ? CblasTrans : CblasNoTrans,
+                static_cast<int>(p.m), static_cast<int>(p.n), static_cast<int>(p.k), 1.0f, a + i * p.m * p.k,
+                static_cast<int>(ta ? p.m : p.k), b + i * p.k * p.n, static_cast<int>(tb ? p.k : p.n), 0.0f,
+                c + i * p.m * p.n, static_cast<int>(p.n));
+}
+
+}  // namespace
+
+void blas_product(const BlasProduct& p, BlasThreads threads, const float* a, const float* b, float* c) {
+  if (std::max({p.m, p.n, p.k}) > std::numeric_limits<int>::max())
+    fail("blas_product", "needs sizes up to ", std::numeric_limits<int>::max(), ", got (", p.m, ", ", p.k,
+         ") @ (", p.k, ", ", p.n, ").");
+  if (threads == BlasThreads::inside_product) {
+    const BlasThreadsGuard guard(num_threads());
+    return multiply(p, 0, p.batch, a, b, c);
+  }
+  const int64_t share = (p.batch + num_threads() - 1) / num_threads();
+  parallel_for(p.batch, share, [&](int64_t begin, int64_t end) {
+    set_blas_threads(1);
+    multiply(p, begin, end, a, b, c);
+  });
+}
+
+std::string blas_name() {
+  if (!openblas_get_config || !openblas_get_corename) return "BLAS";
+  const std::string config = openblas_get_config();  // "OpenBLAS 0.3.21 NO_AFFINITY ..."
+  const size_t end = config.find(' ', config.find(' ') + 1);
+  return concat(config.substr(0, end), ", ", openblas_get_corename(), " kernels");
+}
+
+uint64_t read_all(int64_t n, const float* x) {
+  constexpr int64_t kBlock = 1 << 14, kLanes = 32;
+  const int64_t blocks = (n + kBlock - 1) / kBlock, share = (blocks + num_threads() - 1) / num_threads();
+  std::vector<uint64_t> sums(static_cast<size_t>(num_threads()));
+  parallel_for(blocks, share, [&](int64_t begin, int64_t end) {
+    uint32_t lanes[kLanes] = {};
+    const float* from = x + begin * kBlock;
+    const float* const stop = x + std::min(n, end * kBlock);
+    for (; from + kLanes <= stop; from += kLanes) {
+      uint32_t words[kLanes];
+      std::memcpy(words, from, sizeof words);
+      for (int64_t i = 0; i < kLanes; ++i) lanes[i] += words[i];
+    }
+    for (const uint32_t lane : lanes) sums[static_cast<size_t>(begin / share)] += lane;
+  });
+  uint64_t sum = 0;
+  for (const uint64_t s : sums) sum += s;
+  return sum;
+}
+
+}  // namespace gradus::kernels

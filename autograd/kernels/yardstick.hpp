@@ -1,0 +1,37 @@
+// What the machine gives without us: products by BLAS's own means, and reading memory. `gradus bench` sets
+// steps against it.
+//
+// Pointers belong to the caller. Not thread-safe; while blas_product runs, no other thread may call BLAS.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "gradus/autograd/kernels/gemm.hpp"
+
+namespace gradus::kernels {
+
+/// `batch` float32 products of one size, packed and one after another in memory: c (m, n) = op(a) (m, k) @
+/// op(b) (k, n).
+struct BlasProduct {
+  Trans ta = Trans::no, tb = Trans::no;
+  int64_t m = 0, n = 0, k = 0, batch = 1;
+};
+
+enum class BlasThreads {
+  inside_product,  ///< one product after another, each by BLAS's own threads
+  over_batch       ///< each thread takes whole products
+};
+
+/// Makes the products with num_threads() threads, uncut, by nothing but BLAS; afterwards BLAS has one thread
+/// again, as gemm() wants it. Throws Error when a size does not fit BLAS's 32-bit integers.
+void blas_product(const BlasProduct& product, BlasThreads threads, const float* a, const float* b, float* c);
+
+/// "OpenBLAS 0.3.21, Cooperlake kernels", or "BLAS" if it does not say.
+std::string blas_name();
+
+/// Reads n floats with num_threads() threads, as fast as plain loads can; the result is of no use, but keeps
+/// the compiler from leaving the reading out.
+uint64_t read_all(int64_t n, const float* x);
+
+}  // namespace gradus::kernels

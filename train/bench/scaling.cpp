@@ -1,0 +1,102 @@
+#include "gradus/train/bench/scaling.hpp"
+
+#include "gradus/autograd/error.hpp"
+#include "gradus/train/bench/compare.hpp"
+
+namespace gradus::train::bench {
+namespace {
+
+constexpr int kRounds = 3;
+
+/// Steps and floor of one workload, in two processes.
+struct Pair {
+  Pair(const Workload& w, const ScalingOptions& o)
+      : steps("gradus", worker_command(w, o.program, o.threads, "steps")),
+        floor("the floor", worker_command(w, o.program, o.threads, "floor")) {}
+  Contender steps, floor;
+};
+
+double ms_of(Contender& contender, const ScalingOptions& options) {
+  return contender.run(options.seconds / kRounds, 1'000'000).ms_median;
+}
+
+void measure(ScalingPoint& point, Pair& base, const ScalingOptions& options) {
+  Pair pair(point.workload, options);
+  const double growth = passes(point.workload) / passes(scaling_base(options.quick));
+  std::vector<double> ms, floor, predicted, over;
+  for (int round = 0; round < kRounds; ++round) {
+    const double base_ms = ms_of(base.steps, options);
+    ms.push_back(ms_of(pair.steps, options));
+    floor.push_back(ms_of(pair.floor, options));
+    const double base_floor = ms_of(base.floor, options);
+    predicted.push_back(floor.back() + (base_ms - base_floor) * growth);
+    over.push_back(ms.back() / predicted.back());
+  }
+  point.ms = median(ms);
+  point.floor_ms = median(floor);
+  point.predicted_ms = median(predicted);
+  point.over_predicted = median(over);
+}
+
+}  // namespace
+
+Workload scaling_base(bool quick) {
+  if (quick)
+    return {"base",
+            Task::train,
+            {.vocab_size = 32, .block_size = 16, .n_layer = 1, .n_head = 1, .n_embd = 32},
+            2};
+  return {"base",
+          Task::train,
+          {.vocab_size = 256, .block_size = 128, .n_layer = 4, .n_head = 4, .n_embd = 256},
+          8};
+}
+
+std::vector<ScalingPoint> scaling_points(bool quick) {
+  using Values = std::vector<int64_t>;
+  struct Series {
+    const char* varied;
+    Values values, quick_values;
+    void (*set)(Workload& w, int64_t value);
+  };
+  const Series all[] = {
+      {"block", {64, 128, 256, 512, 1024}, {16, 32}, [](Workload& w, int64_t v) { w.config.block_size = v; }},
+      {"width",
+       {128, 256, 512, 1024},
+       {32, 64},
+       [](Workload& w, int64_t v) {  // heads stay as wide as they are
+         w.config.n_head = v * w.config.n_head / w.config.n_embd;
+         w.config.n_embd = v;
+       }},
+      {"layers", {2, 4, 8, 16, 24}, {1, 2}, [](Workload& w, int64_t v) { w.config.n_layer = v; }},
+      {"batch", {1, 4, 16, 64}, {1, 2}, [](Workload& w, int64_t v) { w.batch = v; }}};
+  std::vector<ScalingPoint> points;
+  for (const Series& series : all)
+    for (const int64_t value : quick ? series.quick_values : series.values) {
+      ScalingPoint point{.varied = series.varied, .value = value, .workload = scaling_base(quick)};
+      series.set(point.workload, value);
+      points.push_back(point);
+    }
+  return points;
+}
+
+double passes(const Workload& w) {
+  const auto number = [](int64_t n) { return static_cast<double>(n); };
+  const double L = number(w.config.n_layer), C = number(w.config.n_embd), T = number(w.config.block_size),
+               H = number(w.config.n_head), V = number(w.config.vocab_size);
+  const double token = L * (44 * C + 2.5 * H * T) + 5 * V + 12 * C;
+  return number(w.tokens()) * token + 8 * number(w.config.num_parameters());
+}
+
+std::vector<ScalingPoint> measure_scaling(const ScalingOptions& options,
+                                          const std::function<void(const ScalingPoint&)>& on_point) {
+  std::vector<ScalingPoint> points = scaling_points(options.quick);
+  Pair base(scaling_base(options.quick), options);
+  for (ScalingPoint& point : points) {
+    measure(point, base, options);
+    on_point(point);
+  }
+  return points;
+}
+
+}  // namespace gradus::train::bench

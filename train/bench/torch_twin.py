@@ -1,0 +1,189 @@
+"""The PyTorch twin of a `gradus bench` worker: the same decoder, weights, batches and commands.
+
+    torch_twin.py WORKLOAD THREADS WEIGHTS
+
+WORKLOAD is "task layers heads width block batch vocabulary dropout", WEIGHTS the safetensors file that gradus wrote.
+Each form is the fastest that PyTorch has on a CPU: one product for q, k and v; the mask added by the product that makes
+the scores (or the fused attention, where there is one); AdamW tensor by tensor; gemv for one-row products; batches cut
+beforehand. What it answers stands in worker.hpp.
+"""
+
+import json
+import math
+import resource
+import statistics
+import struct
+import sys
+import time
+
+import torch
+import torch.nn.functional as F
+
+WARM_UP_SECONDS = 0.05
+FUSED_ATTENTION = getattr(F, "scaled_dot_product_attention", None)
+
+
+def load(path):
+    kinds = {"F32": torch.float32, "I64": torch.int64}
+    with open(path, "rb") as file:
+        (size,) = struct.unpack("<Q", file.read(8))
+        entries = json.loads(file.read(size))
+        start = file.tell()
+        tensors = {}
+        for name, entry in entries.items():
+            if name == "__metadata__":
+                continue
+            begin, end = entry["data_offsets"]
+            file.seek(start + begin)
+            values = torch.frombuffer(bytearray(file.read(end - begin)), dtype=kinds[entry["dtype"]])
+            tensors[name] = values.reshape(entry["shape"]).clone()
+        return tensors
+
+
+class Decoder:
+    def __init__(self, layers, heads, width, block, dropout, weights):
+        self.heads, self.size, self.dropout = heads, width // heads, dropout
+        self.block, self.scale = block, 1.0 / math.sqrt(width // heads)
+        self.weights = weights
+        self.wte, self.wpe = weights["wte.weight"], weights["wpe.weight"]
+        self.layers = [self.part(f"h.{i}.") for i in range(layers)]
+        self.last = self.pair("ln_f")
+        self.mask = torch.full((1, block, block), float("-inf")).triu_(1)
+        self.training = False
+
+    def pair(self, name):
+        return self.weights[name + ".weight"], self.weights[name + ".bias"]
+
+    def part(self, prefix):
+        names = ("ln_1", "attn.c_attn", "attn.c_proj", "ln_2", "mlp.c_fc", "mlp.c_proj")
+        return [self.pair(prefix + name) for name in names]
+
+    def norm(self, x, pair):
+        return F.layer_norm(x, x.shape[-1:], *pair)
+
+    def drop(self, x):
+        return F.dropout(x, self.dropout) if self.training and self.dropout else x
+
+    def attend(self, qkv):
+        batch, length, width = qkv.shape[0], qkv.shape[1], qkv.shape[2] // 3
+        if FUSED_ATTENTION:
+            q, k, v = qkv.view(batch, length, 3, self.heads, self.size).permute(2, 0, 3, 1, 4).unbind(0)
+            p = self.dropout if self.training else 0.0
+            y = FUSED_ATTENTION(q, k, v, dropout_p=p, is_causal=True)
+            return y.transpose(1, 2).reshape(batch, length, width)
+        parts = qkv.view(batch, length, 3, self.heads, self.size).permute(2, 0, 3, 1, 4)
+        q, k, v = parts.reshape(3, batch * self.heads, length, self.size).unbind(0)
+        scores = torch.baddbmm(self.mask[:, :length, :length], q, k.transpose(1, 2), alpha=self.scale)
+        weights = self.drop(torch.softmax(scores, -1))
+        y = torch.bmm(weights, v).view(batch, self.heads, length, self.size)
+        return y.transpose(1, 2).reshape(batch, length, width)
+
+    def loss(self, x, y):
+        h = self.drop(F.embedding(x, self.wte) + self.wpe[: x.shape[1]])
+        for ln_1, qkv, projection, ln_2, up, down in self.layers:
+            h = h + self.drop(F.linear(self.attend(F.linear(self.norm(h, ln_1), *qkv)), *projection))
+            wide = F.gelu(F.linear(self.norm(h, ln_2), *up), approximate="tanh")
+            h = h + self.drop(F.linear(wide, *down))
+        logits = F.linear(self.norm(h, self.last), self.wte)
+        return F.cross_entropy(logits.view(-1, logits.shape[-1]), y.reshape(-1))
+
+    def generate(self):
+        """As many tokens as the block is long, from token 0, each the likeliest after those before it."""
+        keys = torch.empty(len(self.layers), self.heads, self.block, self.size)
+        values = torch.empty_like(keys)
+        tokens, token = [], 0
+        for at in range(self.block):
+            h = self.wte[token] + self.wpe[at]
+            for i, (ln_1, qkv, projection, ln_2, up, down) in enumerate(self.layers):
+                row = torch.addmv(qkv[1], qkv[0], self.norm(h, ln_1)).view(3, self.heads, self.size)
+                keys[i, :, at], values[i, :, at] = row[1], row[2]
+                scores = torch.bmm(keys[i, :, : at + 1], row[0].unsqueeze(2)).squeeze(2)
+                weights = torch.softmax(scores * self.scale, -1)
+                mixed = torch.bmm(weights.unsqueeze(1), values[i, :, : at + 1]).view(-1)
+                h = h + torch.addmv(projection[1], projection[0], mixed)
+                wide = F.gelu(torch.addmv(up[1], up[0], self.norm(h, ln_2)), approximate="tanh")
+                h = h + torch.addmv(down[1], down[0], wide)
+            token = int(torch.mv(self.wte, self.norm(h, self.last)).argmax())
+            tokens.append(token)
+        return tokens
+
+
+class Training:
+    def __init__(self, model, batches):
+        self.model, self.batches, self.next = model, batches, 0
+        model.training = True
+        self.parameters = [model.weights[name].requires_grad_() for name in sorted(model.weights)]
+        decayed = [p for p in self.parameters if p.dim() > 1]
+        others = [p for p in self.parameters if p.dim() < 2]
+        groups = [{"params": decayed, "weight_decay": 0.1}, {"params": others, "weight_decay": 0.0}]
+        self.optimizer = torch.optim.AdamW(groups, lr=3e-4, betas=(0.9, 0.95), eps=1e-8, foreach=False)
+
+    def step(self):
+        x, y = self.batches[self.next % len(self.batches)]
+        self.next += 1
+        loss = self.model.loss(x, y)
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(self.parameters, 1.0)
+        self.optimizer.step()
+        self.optimizer.zero_grad(set_to_none=True)
+        return loss.item()
+
+
+def take_turn(step, seconds, steps):
+    warm, start = 0, time.perf_counter()
+    while not warm or (warm < steps // 10 and time.perf_counter() - start < min(0.1 * seconds, WARM_UP_SECONDS)):
+        step()
+        warm += 1
+    ms, start = [], time.perf_counter()
+    while not ms or (len(ms) < steps and time.perf_counter() - start < seconds):
+        before = time.perf_counter()
+        step()
+        ms.append(1e3 * (time.perf_counter() - before))
+    return ms
+
+
+def say(**answer):
+    print(json.dumps(answer), flush=True)
+
+
+def main():
+    task, *sizes, dropout = sys.argv[1].split()
+    layers, heads, width, block, _, _ = map(int, sizes)
+    threads = int(sys.argv[2])
+    torch.set_num_threads(threads)
+    torch.manual_seed(1)
+    weights = load(sys.argv[3])
+    tokens = weights.pop("tokens")
+    batches = [(b[:, :-1].contiguous(), b[:, 1:].contiguous()) for b in tokens]
+    model = Decoder(layers, heads, width, block, float(dropout), weights)
+
+    share = 1
+    if task == "generate":
+        share, step = block, torch.no_grad()(model.generate)
+        say(tokens=step())
+    else:
+        at = 0
+
+        @torch.no_grad()
+        def forward():
+            nonlocal at
+            at += 1
+            return model.loss(*batches[(at - 1) % len(batches)]).item()
+
+        losses, step = [forward()], forward
+        if task == "train":
+            step = Training(model, batches).step
+            losses += [step(), step()]
+        say(losses=losses[:1] if model.dropout else losses)
+
+    for line in sys.stdin:
+        command, *numbers = line.split()
+        if command == "run":
+            ms = [t / share for t in take_turn(step, float(numbers[0]), int(numbers[1]))]
+            say(ms_median=statistics.median(ms), ms_min=min(ms), steps=len(ms))
+        elif command == "memory":
+            say(peak_mib=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+
+
+if __name__ == "__main__":
+    main()

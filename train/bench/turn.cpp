@@ -1,0 +1,77 @@
+#include "gradus/train/bench/turn.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <fstream>
+#include <istream>
+#include <nlohmann/json.hpp>
+#include <ostream>
+#include <sstream>
+
+#include "gradus/autograd/error.hpp"
+
+namespace gradus::train::bench {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using Clock = std::chrono::steady_clock;
+
+constexpr double kMostWarmUpMs = 50;
+
+double ms_since(Clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+}
+
+double peak_mib() {
+  std::ifstream status("/proc/self/status");
+  for (std::string key; status >> key;)
+    if (double kib = 0; key == "VmHWM:" && status >> kib) return kib / 1024;
+  return 0;
+}
+
+}  // namespace
+
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  const size_t middle = values.size() / 2;
+  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
+}
+
+Turn take_turn(double seconds, int64_t steps, const std::function<void()>& step) {
+  const auto start = Clock::now();
+  int64_t warm = 0;
+  do {
+    step();
+  } while (++warm < steps / 10 && ms_since(start) < std::min(100 * seconds, kMostWarmUpMs));
+  std::vector<double> ms;
+  const auto begin = Clock::now();
+  do {
+    const auto before = Clock::now();
+    step();
+    ms.push_back(ms_since(before));
+  } while (static_cast<int64_t>(ms.size()) < steps && ms_since(begin) < 1000 * seconds);
+  return {median(ms), *std::min_element(ms.begin(), ms.end()), static_cast<int64_t>(ms.size())};
+}
+
+void answer_commands(std::istream& in, std::ostream& out, const std::function<Turn(double, int64_t)>& run,
+                     const Answer& other) {
+  for (std::string line; std::getline(in, line);) {
+    std::istringstream words(line);
+    std::string command;
+    double seconds = 0;
+    int64_t steps = 0;
+    words >> command;
+    if (command == "run" && words >> seconds >> steps) {
+      const Turn turn = run(seconds, steps);
+      out << Json{{"ms_median", turn.ms_median}, {"ms_min", turn.ms_min}, {"steps", turn.steps}} << std::endl;
+    } else if (command == "memory") {
+      out << Json{{"peak_mib", peak_mib()}} << std::endl;
+    } else if (other) {
+      out << other(line) << std::endl;
+    } else {
+      fail("bench", "a worker's commands are run, ops and memory, got '", line, "'.");
+    }
+  }
+}
+
+}  // namespace gradus::train::bench
