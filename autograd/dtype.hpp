@@ -9,15 +9,22 @@
 
 namespace gradus {
 
-enum class DType : uint8_t { float32, float64, int64, boolean };
+/// bfloat16 is for weights that are only read: to() converts, linear() and embedding() take them as weights,
+/// all other ops refuse them.
+enum class DType : uint8_t { float32, float64, int64, boolean, bfloat16 };
+
+/// The upper half of a float32.
+struct bfloat16 {
+  uint16_t bits;
+};
 
 constexpr std::string_view name(DType dtype) {
-  constexpr std::string_view names[] = {"float32", "float64", "int64", "bool"};
+  constexpr std::string_view names[] = {"float32", "float64", "int64", "bool", "bfloat16"};
   return names[static_cast<int>(dtype)];
 }
 
 constexpr int64_t element_size(DType dtype) {
-  constexpr int64_t sizes[] = {4, 8, 8, 1};
+  constexpr int64_t sizes[] = {4, 8, 8, 1, 2};
   return sizes[static_cast<int>(dtype)];
 }
 
@@ -29,6 +36,7 @@ inline constexpr DType dtype_of = [] {
   if constexpr (std::is_same_v<T, double>) return DType::float64;
   if constexpr (std::is_same_v<T, int64_t>) return DType::int64;
   if constexpr (std::is_same_v<T, bool>) return DType::boolean;
+  if constexpr (std::is_same_v<T, bfloat16>) return DType::bfloat16;
 }();
 
 /// Calls f.operator()<T>() with T = float or double. Throws Error for other dtypes, naming `op`.
@@ -47,7 +55,7 @@ decltype(auto) dispatch_number(std::string_view op, DType dtype, F&& f) {
   return dispatch_float(op, dtype, std::forward<F>(f));
 }
 
-/// The same for all four dtypes.
+/// The same for all dtypes but bfloat16, for which it throws Error.
 template <class F>
 decltype(auto) dispatch_any(DType dtype, F&& f) {
   switch (dtype) {
@@ -57,8 +65,10 @@ decltype(auto) dispatch_any(DType dtype, F&& f) {
       return f.template operator()<double>();
     case DType::int64:
       return f.template operator()<int64_t>();
-    default:
+    case DType::boolean:
       return f.template operator()<bool>();
+    default:
+      fail("bfloat16", "such values are only stored. Hint: convert them with to(DType::float32).");
   }
 }
 

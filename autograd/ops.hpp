@@ -150,7 +150,8 @@ Tensor matmul(const Tensor& a, const Tensor& b);
 Tensor mm(const Tensor& a, const Tensor& b);
 Tensor bmm(const Tensor& a, const Tensor& b);
 /// x @ weight^T + bias: x (..., in), weight (out, in), bias (out) or undefined -> (..., out). A weight (in),
-/// with a bias () or undefined, leaves the last dimension out.
+/// with a bias () or undefined, leaves the last dimension out. A weight (out, in) of bfloat16 is read as it is
+/// and gets no gradient.
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias = {});
 
 // -- joining and indexing
@@ -171,7 +172,8 @@ Tensor index_add(const Tensor& x, int64_t dim, const Tensor& index, const Tensor
 Tensor gather(const Tensor& x, int64_t dim, const Tensor& index);
 /// x with source added where gather would have read; repeated indices add up.
 Tensor scatter_add(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source);
-/// weight (V, C), index (...) int64 -> (..., C). Row padding_idx, if given, gets no gradient.
+/// weight (V, C), index (...) int64 -> (..., C). Row padding_idx, if given, gets no gradient. Of a bfloat16
+/// weight the rows come as float32, without gradients.
 Tensor embedding(const Tensor& weight, const Tensor& index, std::optional<int64_t> padding_idx = {});
 /// Zero above (tril) or below (triu) the given diagonal of the last two dimensions.
 Tensor tril(const Tensor& x, int64_t diagonal = 0);

@@ -1,5 +1,7 @@
 #include "gradus/autograd/raw.hpp"
 
+#include "gradus/autograd/kernels/bfloat16.hpp"
+
 namespace gradus::raw {
 namespace {
 
@@ -73,10 +75,32 @@ Tensor clone(const Tensor& x) {
 
 Tensor contiguous(const Tensor& x) { return x.is_contiguous() ? x : clone(x); }
 
+namespace {
+
+// bfloat16 on one side or both; by way of packed float32.
+void copy_bfloat16(Tensor& target, const Tensor& source) {
+  if (source.dtype() == DType::bfloat16) {
+    if (!source.is_contiguous())
+      fail("copy_", "bfloat16 values must be packed to be read, got strides ", source.strides(), ".");
+    Tensor wide = empty(source.shape(), DType::float32);
+    kernels::from_bfloat16(source.numel(), wide.mutable_data<float>(), source.data<bfloat16>());
+    return copy_into(target, wide);
+  }
+  if (!target.is_contiguous() || target.shape() != source.shape())
+    fail("copy_", "bfloat16 values are written as a whole, packed and of the source's shape, got ",
+         target.shape(), " from ", source.shape(), ".");
+  const Tensor wide = contiguous(source.to(DType::float32));
+  kernels::to_bfloat16(wide.numel(), target.mutable_data<bfloat16>(), wide.data<float>());
+}
+
+}  // namespace
+
 void copy_into(Tensor& target, const Tensor& source) {
   if (source.shape() != target.shape() &&
       broadcast_shapes("copy_", source.shape(), target.shape()) != target.shape())
     fail("copy_", "the source must broadcast to ", target.shape(), ", got ", source.shape(), ".");
+  if (source.dtype() == DType::bfloat16 || target.dtype() == DType::bfloat16)
+    return copy_bfloat16(target, source);
   const auto loop = loop_over<2>(target.shape(), {&target, &source});
   dispatch_any(source.dtype(), [&]<class S>() {
     dispatch_any(target.dtype(),

@@ -79,7 +79,9 @@ Tensor GPT::embed(const Tensor& idx, int64_t start) const {
     fail("gpt", "a sequence must have 1 to block_size = ", config_.block_size, " tokens, got ", end,
          ". Hint: cut it, or train a model with a longer block.");
   }
-  return wte(idx) + wpe.weight.slice(0, start, end);  // (B, T, C)
+  const Tensor places = wpe.weight.slice(0, start, end);
+  const Tensor x = wte(idx);
+  return x + (places.dtype() == DType::bfloat16 ? places.to(x.dtype()) : places);  // (B, T, C)
 }
 
 Tensor GPT::operator()(const Tensor& idx, Generator* dropout) const {

@@ -49,7 +49,8 @@ Tensor MultiHeadAttention::operator()(const Tensor& x, Generator* dropout) const
 
 KVCache MultiHeadAttention::make_cache(int64_t batch, int64_t capacity) const {
   const Shape shape = {batch, n_head_, capacity, c_attn.weight.size(1) / n_head_};
-  return {empty(shape, c_attn.weight.dtype()), empty(shape, c_attn.weight.dtype())};
+  const DType dtype = c_attn.weight.dtype() == DType::float64 ? DType::float64 : DType::float32;
+  return {empty(shape, dtype), empty(shape, dtype)};
 }
 
 Tensor MultiHeadAttention::step(const Tensor& x, KVCache& cache) const {

@@ -40,10 +40,12 @@ class Converter : public Visitor {
 
  private:
   void on_parameter(const std::string&, Tensor& parameter) override {
-    if (parameter.dtype() == dtype_) return;
+    const DType dtype = dtype_ == DType::bfloat16 && parameter.dim() != 2 ? DType::float32 : dtype_;
+    if (parameter.dtype() == dtype) return;
     const Tensor old = parameter;
     auto [found, is_new] = converted_.try_emplace(old.impl());
-    if (is_new) found->second = {old, old.detach().to(dtype_).requires_grad_(old.requires_grad())};
+    if (is_new)
+      found->second = {old, old.detach().to(dtype).requires_grad_(old.requires_grad() && is_floating(dtype))};
     parameter = found->second.second;
   }
 
@@ -110,7 +112,8 @@ void Module::train(bool on) {
 }
 
 void Module::to(DType dtype) {
-  if (!is_floating(dtype)) fail("module", "parameters must be float32 or float64, got ", name(dtype), ".");
+  if (!is_floating(dtype) && dtype != DType::bfloat16)
+    fail("module", "parameters must be float32, float64 or bfloat16, got ", name(dtype), ".");
   Converter(dtype).start(*this);
 }
 

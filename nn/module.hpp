@@ -91,6 +91,7 @@ class Module {
   bool training() const { return training_; }
 
   /// Converts all parameters to float32 or float64. They become new tensors: make the optimizer afterwards.
+  /// bfloat16 is for generating only: it keeps the matrices so, without gradients, and the rest as float32.
   void to(DType dtype);
 
   /// The parameters outside the graph; they share storage with the module's.

@@ -66,9 +66,12 @@ StoredAs stored_as(DType dtype) {
       return {"F64", 1};
     case DType::float32:
       return {"F32", 2};
-    default:
-      return {"BOOL", 3};
+    case DType::bfloat16:
+      return {"BF16", 3};
+    case DType::boolean:
+      return {"BOOL", 4};
   }
+  return {};  // no other dtype
 }
 
 }  // namespace

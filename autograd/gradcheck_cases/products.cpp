@@ -90,6 +90,9 @@ void add_linear(CaseList& list) {
   for (const Shape& x : {Shape{3}, Shape{2, 3}})
     list.add("linear", concat("to one, from ", x), {v.normal(x), v.normal({3}), v.normal({})},
              [](Inputs in) { return linear(in[0], in[1], in[2]); });
+  const Tensor stored = v.normal({3, 5}).to(DType::bfloat16);
+  list.add("linear", "weight in bfloat16", {v.normal({2, 5}), v.normal({3})},
+           [stored](Inputs x) { return linear(x[0], stored, x[1]); });
   const auto view = [&](const char* name, const Shape& x, const Shape& w, const GradcheckFunction& f) {
     list.add("linear", name, {v.normal(x), v.normal(w), v.normal({4})}, f);
   };

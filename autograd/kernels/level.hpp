@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "gradus/autograd/dtype.hpp"
 #include "gradus/autograd/kernels/attention_loops.hpp"
 #include "gradus/autograd/kernels/elementwise.hpp"
 #include "gradus/autograd/kernels/reduce.hpp"
@@ -53,6 +54,9 @@ struct LevelKernels {
   void (*dropout)(int64_t n, T* out, const T* x, uint32_t threshold, T scale, uint64_t key, uint64_t block);
   double (*sum_of_squares)(int64_t n, const T* x);
   void (*adamw)(int64_t n, T* param, T* m, T* v, const T* grad, const AdamWFactors<T>& f);
+
+  /// sums[r] = the dot product of x (n) and rows[r] (n), for four rows.
+  void (*dots_bfloat16)(int64_t n, const T* x, const bfloat16* const* rows, T* sums);
 
   AttentionLoops<T> attention;
 };

@@ -1,5 +1,6 @@
 #include "gradus/autograd/kernels/index.hpp"
 
+#include "gradus/autograd/kernels/bfloat16.hpp"
 #include "gradus/autograd/ops.hpp"
 #include "gradus/autograd/ops/check.hpp"
 #include "gradus/autograd/ops/rows.hpp"
@@ -160,7 +161,23 @@ Tensor scatter_add(const Tensor& x, int64_t dim, const Tensor& index, const Tens
                  {used, [d, i = Saved(i)](const Tensor& gy) { return gather(gy, d, i); }}});
 }
 
+// Rows of a weight that is only stored, as float32.
+static Tensor embedding_stored(const Tensor& weight, const Tensor& index) {
+  if (weight.dim() != 2) fail("embedding", "the weight must be (V, C), got ", weight.shape(), ".");
+  check_index("embedding", index, weight.size(0));
+  const Tensor i = raw::contiguous(index);
+  Shape shape = index.shape();
+  shape.push_back(weight.size(1));
+  Tensor out = empty(shape, DType::float32);
+  float* to = out.mutable_data<float>();
+  for (int64_t row = 0, C = weight.size(1); row < i.numel(); ++row)
+    kernels::from_bfloat16(C, to + row * C, weight.data<bfloat16>() + i.data<int64_t>()[row] * C);
+  return out;
+}
+
 Tensor embedding(const Tensor& weight, const Tensor& index, std::optional<int64_t> padding_idx) {
+  check_defined("embedding", weight);
+  if (weight.dtype() == DType::bfloat16) return embedding_stored(weight, index);
   check_floating("embedding", weight);
   if (weight.dim() != 2) fail("embedding", "the weight must be (V, C), got ", weight.shape(), ".");
   check_index("embedding", index, weight.size(0));

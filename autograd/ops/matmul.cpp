@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "gradus/autograd/kernels/bfloat16.hpp"
 #include "gradus/autograd/kernels/gemm.hpp"
 #include "gradus/autograd/ops.hpp"
 #include "gradus/autograd/ops/check.hpp"
@@ -162,19 +163,44 @@ static Tensor linear_to_one(const Tensor& x, const Tensor& weight, const Tensor&
   return y + bias;
 }
 
-Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
-  check_same_dtype("linear", x, weight);
-  check_floating("linear", x);
-  if (weight.dim() == 1) return linear_to_one(x, weight, bias);
+static void check_linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
   if (weight.dim() != 2 || x.dim() == 0 || x.size(-1) != weight.size(1))
     fail("linear", "needs x (..., in) and weight (out, in), got x ", x.shape(), " and weight ",
          weight.shape(), ".");
+  if (!bias.defined()) return;
+  check_same_dtype("linear", x, bias);
+  if (bias.shape() != Shape{weight.size(0)})
+    fail("linear", "bias must be (", weight.size(0), ",), got ", bias.shape(), ".");
+}
+
+// With a weight that is only stored: it gets no gradient, x does.
+static Tensor linear_stored(const Tensor& x, const Tensor& weight, const Tensor& bias) {
+  check_floating("linear", x);
+  check_linear(x, weight, bias);
   const int64_t out_features = weight.size(0), in_features = weight.size(1);
-  if (bias.defined()) {
-    check_same_dtype("linear", x, bias);
-    if (bias.shape() != Shape{out_features})
-      fail("linear", "bias must be (", out_features, ",), got ", bias.shape(), ".");
-  }
+  if (!weight.is_contiguous())
+    fail("linear", "a bfloat16 weight must be packed, got strides ", weight.strides(), ".");
+  Shape shape = x.shape();
+  shape[shape.size() - 1] = out_features;
+  Tensor out = empty(shape, x.dtype());
+  const Tensor rows = raw::contiguous(x), b = bias.defined() ? raw::contiguous(bias) : bias;
+  dispatch_float("linear", x.dtype(), [&]<class T>() {
+    if (out.numel() > 0)
+      kernels::linear_bfloat16(out.numel() / out_features, out_features, in_features, out.mutable_data<T>(),
+                               rows.data<T>(), weight.data<bfloat16>(), b.defined() ? b.data<T>() : nullptr);
+  });
+  return record("linear", out,
+                {{x, [w = Saved(weight)](const Tensor& gy) { return matmul(gy, w->to(gy.dtype())); }},
+                 {bias, [](const Tensor& gy) { return gy; }}});
+}
+
+Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
+  if (weight.defined() && weight.dtype() == DType::bfloat16) return linear_stored(x, weight, bias);
+  check_same_dtype("linear", x, weight);
+  check_floating("linear", x);
+  if (weight.dim() == 1) return linear_to_one(x, weight, bias);
+  check_linear(x, weight, bias);
+  const int64_t out_features = weight.size(0), in_features = weight.size(1);
   Shape shape = x.shape();
   shape[shape.size() - 1] = out_features;
   Tensor out = empty(shape, x.dtype());

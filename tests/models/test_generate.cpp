@@ -60,6 +60,20 @@ std::vector<int64_t> generate_naively(const GPT& model, std::vector<int64_t> tok
 
 }  // namespace
 
+TEST_CASE("bfloat16 weights give the tokens that their values give in float32, cached or not") {
+  GPT rounded = make_model(), stored = make_model();
+  for (auto& [name, p] : rounded.named_parameters())
+    if (p.dim() == 2) p.copy_(p.detach().to(DType::bfloat16).to(DType::float32));
+  stored.to(DType::bfloat16);
+  CHECK(stored.wte.weight.dtype() == DType::bfloat16);
+  CHECK(stored.ln_f.weight.dtype() == DType::float32);
+  const SampleOptions options{.max_new_tokens = 30, .temperature = 0.0};
+  Generator g(1);
+  const std::vector<int64_t> tokens = generate(stored, {3, 1, 4}, options, g);
+  CHECK(tokens == generate(rounded, {3, 1, 4}, options, g));
+  CHECK(tokens == generate_naively(stored, {3, 1, 4}, options, g));
+}
+
 TEST_CASE("the cache changes no token, within the block and beyond it") {
   GPT model = make_model(0.2);
   const SampleOptions options =

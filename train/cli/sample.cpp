@@ -17,7 +17,7 @@ namespace {
 struct SampleFlags {
   std::string folder, prompt;
   models::SampleOptions options{.max_new_tokens = 500, .temperature = 0.8, .top_k = 0, .top_p = 1.0};
-  bool greedy = false;
+  bool greedy = false, bfloat16 = false;
   int64_t count = 1, seed = 1337;
 };
 
@@ -39,7 +39,8 @@ int sample(SampleFlags flags) {
   const std::string prompt = flags.prompt == "-" ? read_standard_input() : flags.prompt;
   (void)tokenizer.encode(prompt);  // Refuses it before the model is read.
   train::check_memory(models::generation_memory(config), "free some, or use a smaller model.");
-  const models::GPT model = models::load_pretrained(flags.folder);
+  models::GPT model = models::load_pretrained(flags.folder);
+  if (flags.bfloat16) model.to(DType::bfloat16);
 
   Generator stream = Generator(static_cast<uint64_t>(flags.seed)).stream("sample");
   for (int64_t i = 0; i < flags.count; ++i) {
@@ -69,6 +70,8 @@ Verb add_sample(CLI::App& app, const std::string& program) {
       ->capture_default_str();
   add("--top-p", flags->options.top_p, "P", "Only the likeliest that make up P")->capture_default_str();
   verb->add_flag("--greedy", flags->greedy, "Always the likeliest token; nothing is drawn");
+  verb->add_flag("--bfloat16", flags->bfloat16,
+                 "Keep weights in half the memory: faster where a large model waits for it");
   add("--count", flags->count, "N", "Texts to write")->capture_default_str();
   add("--seed", flags->seed, "N", "Decides what is drawn")->capture_default_str();
   verb->footer(concat("Examples:\n  ", program,

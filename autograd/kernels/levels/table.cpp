@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "gradus/autograd/kernels/levels/attention.hpp"
+#include "gradus/autograd/kernels/levels/bfloat16.hpp"
 #include "gradus/autograd/kernels/levels/rows.hpp"
 #include "gradus/autograd/kernels/levels/spans.hpp"
 #include "gradus/autograd/kernels/levels/updates.hpp"
@@ -47,6 +48,7 @@ constexpr LevelKernels<T> make_table(std::integer_sequence<int, kUnary...>,
   table.dropout = dropout<T>;
   table.sum_of_squares = sum_of_squares<T>;
   table.adamw = adamw<T>;
+  table.dots_bfloat16 = dots_bfloat16<T>;
   table.attention = attention_loops<T>();
   return table;
 }

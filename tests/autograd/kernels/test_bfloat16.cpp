@@ -1,0 +1,84 @@
+#include "gradus/autograd/kernels/bfloat16.hpp"
+
+#include "catch.hpp"
+#include "vectors.hpp"
+
+using namespace gradus;
+using namespace gradus::kernels;
+using namespace vectors;
+
+namespace {
+
+uint16_t bits_of(float x) {
+  bfloat16 rounded{};
+  to_bfloat16(1, &rounded, &x);
+  return rounded.bits;
+}
+
+float value_of(uint16_t bits) { return std::bit_cast<float>(uint32_t{bits} << 16); }
+
+}  // namespace
+
+TEST_CASE("bfloat16 is the nearest of 16 bits, the even one at half") {
+  CHECK(bits_of(1.0F) == 0x3F80);
+  CHECK(bits_of(-2.5F) == 0xC020);
+  CHECK(bits_of(1.0F + 0x1p-8F) == 0x3F80);             // half way: down to the even one
+  CHECK(bits_of(1.0F + 0x3p-8F) == 0x3F82);             // half way: up to the even one
+  CHECK(bits_of(1.0F + 0x1p-8F + 0x1p-20F) == 0x3F81);  // above half
+  CHECK(bits_of(-0.0F) == 0x8000);
+  CHECK(bits_of(0x1p-133F) == 0x0001);  // subnormal
+  CHECK(bits_of(std::numeric_limits<float>::max()) == 0x7F80);
+  CHECK(bits_of(std::numeric_limits<float>::infinity()) == 0x7F80);
+  const uint32_t nan_that_would_round_to_infinity = 0x7F800001;
+  CHECK(std::isnan(value_of(bits_of(std::bit_cast<float>(nan_that_would_round_to_infinity)))));
+}
+
+TEST_CASE("every value of 16 bits comes back as it was") {
+  std::vector<bfloat16> all(0x10000), back(all.size());
+  std::vector<float> wide(all.size());
+  for (size_t i = 0; i < all.size(); ++i) all[i].bits = static_cast<uint16_t>(i);
+  from_bfloat16(static_cast<int64_t>(all.size()), wide.data(), all.data());
+  to_bfloat16(static_cast<int64_t>(all.size()), back.data(), wide.data());
+  int wrong = 0;
+  for (size_t i = 0; i < all.size(); ++i)
+    wrong += std::isnan(wide[i]) ? !std::isnan(value_of(back[i].bits)) : back[i].bits != all[i].bits;
+  CHECK(wrong == 0);
+}
+
+TEST_CASE("products with bfloat16 weights, at each level and for any number of threads") {
+  at_each_level([] {
+    for (const int64_t k : {1, 7, 17, 31, 64, 65, 1000})
+      for (const int64_t n : {1, 3, 4, 17, 700})
+        for (const int64_t m : {1, 3}) {
+          const std::vector<float> x = values<float>(m * k), w = values<float>(n * k, 3, 2),
+                                   b = values<float>(n, 3, 3);
+          std::vector<bfloat16> stored(w.size());
+          to_bfloat16(n * k, stored.data(), w.data());
+          std::vector<float> y(static_cast<size_t>(m * n)), again(y.size());
+          {
+            const Threads one(1);
+            linear_bfloat16(m, n, k, y.data(), x.data(), stored.data(), b.data());
+          }
+          const Threads three(3);
+          linear_bfloat16(m, n, k, again.data(), x.data(), stored.data(), b.data());
+          INFO("m " << m << ", n " << n << ", k " << k);
+          CHECK(same_bits(y, again));
+          double worst = 0;
+          for (int64_t i = 0; i < m; ++i)
+            for (int64_t j = 0; j < n; ++j) {
+              double sum = b[static_cast<size_t>(j)], size = std::abs(sum);
+              for (int64_t c = 0; c < k; ++c) {
+                const double term =
+                    static_cast<double>(x[static_cast<size_t>(i * k + c)]) *
+                    static_cast<double>(value_of(stored[static_cast<size_t>(j * k + c)].bits));
+                sum += term;
+                size += std::abs(term);
+              }
+              const double error =
+                  std::abs(static_cast<double>(y[static_cast<size_t>(i * n + j)]) - sum) / size;
+              worst = error <= worst ? worst : error;  // NaN wins
+            }
+          CHECK(worst < 1e-6);
+        }
+  });
+}
