@@ -10,6 +10,8 @@ constexpr int64_t kMostTokens = 1'000'000'000;
 constexpr int64_t kWidest = 1'000'000;
 constexpr int64_t kMostLayers = 10'000;
 
+constexpr double kProgram = 9e6;  // bytes, measured
+
 void check_size(const char* field, int64_t value, int64_t most) {
   if (value < 1 || value > most) fail("gpt", field, " must be in [1, ", most, "], got ", value, ".");
 }
@@ -68,9 +70,11 @@ std::vector<std::string> preset_names() {
 MemoryEstimate training_memory(const GPTConfig& config, int64_t batch) {
   const auto C = static_cast<double>(config.n_embd);
   const double tokens = static_cast<double>(batch) * static_cast<double>(config.block_size);
-  // Kept for backward, in values a token. A block: the inputs and outputs of both layer norms (4 C), q, k, v
-  // (3 C), the heads' output (C), before and after gelu (8 C), the sums' scale of each head; around the
-  // blocks: the sum of the embeddings, the last layer norm, and the logits with their gradient.
+  // Freed memory waits by size for its next use, so that what is needed at different moments adds up,
+  // gradients and activations too. Kept for backward, in values a token. A block: the inputs and outputs of
+  // both layer norms (4 C), q, k, v (3 C), the heads' output (C), before and after gelu (8 C), the sums'
+  // scale of each head; around the blocks: the sum of the embeddings, the last layer norm, and the logits
+  // with their gradient.
   const double block = 16 * C + static_cast<double>(config.n_head);
   const double around = 3 * C + 2 * static_cast<double>(config.vocab_size);
   const double passing = 8 * C;  // gradients on their way through one MLP
@@ -81,6 +85,7 @@ MemoryEstimate training_memory(const GPTConfig& config, int64_t batch) {
   bytes.gradients = 4 * values;
   bytes.optimizer = 8 * values;
   bytes.activations = 4 * tokens * (static_cast<double>(config.n_layer) * block + around + passing);
+  bytes.program = kProgram;
   return bytes;
 }
 
@@ -92,6 +97,7 @@ MemoryEstimate generation_memory(const GPTConfig& config) {
   bytes.parameters = 4 * static_cast<double>(config.num_parameters());
   bytes.activations = 4 * (static_cast<double>(config.block_size) * (cached + passing) +
                            static_cast<double>(config.vocab_size));
+  bytes.program = kProgram;
   return bytes;
 }
 

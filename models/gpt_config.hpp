@@ -35,11 +35,12 @@ struct MemoryEstimate {
   double parameters = 0;
   double gradients = 0;
   double optimizer = 0;    ///< two moments an element
-  double activations = 0;  ///< what a forward keeps for its backward
-  double total() const { return parameters + gradients + optimizer + activations; }
+  double activations = 0;  ///< what a forward keeps for its backward, and gradients on their way
+  double program = 0;      ///< code, stacks, BLAS's buffers
+  double total() const { return parameters + gradients + optimizer + activations + program; }
 };
-/// What a float32 training step on `batch` sequences of block_size tokens holds at its peak, within about a
-/// quarter.
+/// What a process holds at its peak, resident, in float32 training steps on `batch` sequences of block_size
+/// tokens: right to a tenth (the text and evaluations not counted).
 MemoryEstimate training_memory(const GPTConfig& config, int64_t batch);
 /// The same for generating one sequence: parameters, and the cache of keys and values.
 MemoryEstimate generation_memory(const GPTConfig& config);

@@ -78,7 +78,7 @@ TEST_CASE("memory grows with batch and size and does not overflow") {
   CHECK(one.gradients == one.parameters);
   CHECK(one.optimizer == 2 * one.parameters);
   CHECK(two.activations == 2 * one.activations);
-  CHECK(one.total() == 4 * one.parameters + one.activations);
+  CHECK(one.total() == 4 * one.parameters + one.activations + one.program);
   CHECK(generation_memory(config).total() < one.total());
 
   const GPTConfig absurd{.vocab_size = 1'000'000'000,

@@ -32,7 +32,7 @@ struct TorchResult {
   double ms_median = 0, ms_min = 0, peak_mib = 0;
   std::vector<double> ratios;  ///< torch's time over gradus's, turn by turn
   double ratio = 0;            ///< their median
-  double difference = 0;       ///< of the losses, the largest, relative; of generated tokens, how many differ
+  double difference = 0;       ///< of the first losses, relative; the largest
 };
 
 struct Result {

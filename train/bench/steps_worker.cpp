@@ -65,7 +65,7 @@ class Steps {
 
   /// What a twin must find too.
   Json first_results() {
-    if (workload_.task == Task::generate) return {{"tokens", generate()}};
+    if (workload_.task == Task::generate) return {{"losses", {forward(0)}}, {"tokens", generate()}};
     std::vector<double> losses{forward(0)};
     if (workload_.task == Task::train) {
       const auto next = [this](int64_t, Generator&) { return batches_[next_++ % kBatches]; };
@@ -148,6 +148,8 @@ Json ops_of(const Workload& w, Steps& steps, int64_t count) {
 void run_steps(const Workload& workload, const std::string& save, std::istream& in, std::ostream& out) {
   Steps steps(workload);
   if (!save.empty()) steps.save(save);
+  release_cached_memory();  // what making initial values took
+  reset_peak_memory_of_process();
   out << steps.first_results() << std::endl;
 
   const auto run = [&](double seconds, int64_t count) {

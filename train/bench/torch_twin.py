@@ -10,7 +10,6 @@ beforehand. What it answers stands in worker.hpp.
 
 import json
 import math
-import resource
 import statistics
 import struct
 import sys
@@ -142,6 +141,21 @@ def take_turn(step, seconds, steps):
     return ms
 
 
+def reset_peak_memory():
+    try:
+        with open("/proc/self/clear_refs", "w") as file:
+            file.write("5")
+    except OSError:
+        pass
+
+
+def peak_mib():
+    with open("/proc/self/status") as file:
+        for line in file:
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) / 1024
+
+
 def say(**answer):
     print(json.dumps(answer), flush=True)
 
@@ -157,20 +171,21 @@ def main():
     batches = [(b[:, :-1].contiguous(), b[:, 1:].contiguous()) for b in tokens]
     model = Decoder(layers, heads, width, block, float(dropout), weights)
 
-    share = 1
+    reset_peak_memory()
+
+    share, at = 1, 0
+
+    @torch.no_grad()
+    def forward():
+        nonlocal at
+        at += 1
+        return model.loss(*batches[(at - 1) % len(batches)]).item()
+
+    losses, step = [forward()], forward
     if task == "generate":
         share, step = block, torch.no_grad()(model.generate)
-        say(tokens=step())
+        say(losses=losses, tokens=step())
     else:
-        at = 0
-
-        @torch.no_grad()
-        def forward():
-            nonlocal at
-            at += 1
-            return model.loss(*batches[(at - 1) % len(batches)]).item()
-
-        losses, step = [forward()], forward
         if task == "train":
             step = Training(model, batches).step
             losses += [step(), step()]
@@ -182,7 +197,7 @@ def main():
             ms = [t / share for t in take_turn(step, float(numbers[0]), int(numbers[1]))]
             say(ms_median=statistics.median(ms), ms_min=min(ms), steps=len(ms))
         elif command == "memory":
-            say(peak_mib=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+            say(peak_mib=peak_mib())
 
 
 if __name__ == "__main__":

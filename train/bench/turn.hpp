@@ -20,6 +20,9 @@ struct Turn {
 /// `seconds` have gone by or `steps` calls, once at least.
 Turn take_turn(double seconds, int64_t steps, const std::function<void()>& step);
 
+/// "memory" tells the peak from here on.
+void reset_peak_memory_of_process();
+
 /// Answers the commands that come on `in`, as worker.hpp says, until it ends; `other` answers those that are
 /// not "run" or "memory". Throws Error for a command that is not one.
 using Answer = std::function<std::string(const std::string& command)>;

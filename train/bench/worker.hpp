@@ -1,14 +1,12 @@
 // Workers: the processes that a comparison runs in turn. Each reads a command a line, and answers a JSON
 // object a line, first of all when it is ready.
 //
-//   ready          {"losses":[..]} of the first batch in evaluation mode, and of two training steps unless
-//   they drop
-//                  at random; {"tokens":[..]} for generate; {} for floors
+//   ready          {"losses":[..]} of the first batch in evaluation mode; unless it drops at random also of
+//                  two training steps. For generate also {"tokens":[..]}; {} for floors.
 //   run SEC STEPS  steps until SEC seconds have gone by or STEPS steps, one at least, after some that do not
-//   count:
-//                  {"ms_median":..,"ms_min":..,"steps":..}, by step or generated token
+//                  count: {"ms_median":..,"ms_min":..,"steps":..}, by step or generated token
 //   ops STEPS      {"ops":[{"op":..,"forward":..,"backward":..},..],"ms":..}: ms a step by op, and in all
-//   memory         {"peak_mib":..}, resident, since the process began
+//   memory         {"peak_mib":..}, resident, from when the model stood before its first step
 //
 // The PyTorch twin, torch_twin.py, is such a worker too. A worker ends when its input does.
 #pragma once
@@ -21,8 +19,8 @@
 namespace gradus::train::bench {
 
 /// Steps of the workload. If `save` is a path, first writes there, as safetensors, the initial parameters,
-/// and as "tokens" (16, B, T + 1) the batches, taken one after another over and over: x is [:, :-1], y is [:,
-/// 1:].
+/// and as "tokens" (16, B, T + 1) the batches, which are taken one after another over and over: x is all but
+/// the last token of each row, y all but the first.
 void run_steps(const Workload& workload, const std::string& save, std::istream& in, std::ostream& out);
 
 /// What the machine takes for the workload's products alone, made through BLAS one size after another; for

@@ -45,11 +45,9 @@ std::string shares(const bench::Result& r) {
 std::string torch_note(const bench::Result& r) {
   std::string pairs;
   for (const double ratio : r.torch->ratios) pairs += concat(" ", decimals(ratio, 2));
-  return concat(
-      r.workload.name, ": torch over gradus", pairs,
-      r.workload.task == bench::Task::generate
-          ? "; same tokens"
-          : concat("; same loss, ", std::scientific, std::setprecision(0), r.torch->difference, " apart"));
+  return concat(r.workload.name, ": torch over gradus", pairs, "; same loss, ", std::scientific,
+                std::setprecision(0), r.torch->difference, " apart",
+                r.workload.task == bench::Task::generate ? "; same tokens" : "");
 }
 
 Json to_json(const bench::Result& r) {

@@ -1,7 +1,8 @@
-// gradus info: what is in a run folder.
+// gradus info: what is in a run folder, and what memory a model takes before there is one.
 #include <CLI/CLI.hpp>
 #include <iostream>
 #include <memory>
+#include <optional>
 
 #include "gradus/autograd/error.hpp"
 #include "gradus/models/gpt2_files.hpp"
@@ -13,11 +14,26 @@
 namespace gradus::cli {
 namespace {
 
+struct InfoFlags {
+  std::string folder, preset;
+  std::optional<int64_t> layers, heads, embd, block, vocab, batch;
+  bool bias = true;
+};
+
+void print_model(const models::GPTConfig& config) {
+  std::cout << "model       " << config.n_layer << " layers, " << config.n_head << " heads, " << config.n_embd
+            << " wide, block " << config.block_size << ", " << config.vocab_size << " tokens, "
+            << (config.bias ? "with" : "without") << " biases; " << grouped(config.num_parameters())
+            << " parameters\n";
+}
+
 void print_memory(const models::GPTConfig& config, int64_t batch) {
-  const models::MemoryEstimate training = models::training_memory(config, batch);
-  std::cout << "memory      " << byte_size(training.parameters) << " of parameters; about "
-            << byte_size(models::generation_memory(config).total()) << " to sample, "
-            << byte_size(training.total()) << " to train on batches of " << batch << "\n";
+  const models::MemoryEstimate m = models::training_memory(config, batch);
+  std::cout << "memory      " << byte_size(m.total()) << " to train on batches of " << batch
+            << ": parameters " << byte_size(m.parameters) << ", gradients " << byte_size(m.gradients)
+            << ", moments " << byte_size(m.optimizer) << ", activations " << byte_size(m.activations)
+            << ", program " << byte_size(m.program) << "\n            "
+            << byte_size(models::generation_memory(config).total()) << " to sample\n";
 }
 
 void print_state(const train::RunFolder& run, const train::TrainConfig& config) {
@@ -37,7 +53,35 @@ void print_state(const train::RunFolder& run, const train::TrainConfig& config) 
               << " nats a token on the validation text\n";
 }
 
-int info(const std::string& folder) {
+int finish() {
+  std::cout << std::flush;
+  if (!std::cout) throw RunError("[info] the standard output must be writable, got an error.");
+  return kDone;
+}
+
+int64_t checked_batch(int64_t batch) {
+  if (batch < 1) fail("info", "--batch must be a whole number of at least 1, got ", batch, ".");
+  return batch;
+}
+
+/// Of a model that need not exist.
+int info_of_shape(const InfoFlags& flags) {
+  train::TrainConfig config = train::preset(flags.preset.empty() ? "nano" : flags.preset);
+  models::GPTConfig& model = config.model;
+  model.vocab_size = flags.vocab.value_or(65);
+  model.n_layer = flags.layers.value_or(model.n_layer);
+  model.n_head = flags.heads.value_or(model.n_head);
+  model.n_embd = flags.embd.value_or(model.n_embd);
+  model.block_size = flags.block.value_or(model.block_size);
+  model.bias = flags.bias;
+  model.validate();
+  const int64_t batch = checked_batch(flags.batch.value_or(config.batch));
+  print_model(model);
+  print_memory(model, batch);
+  return finish();
+}
+
+int info_of_folder(const std::string& folder, std::optional<int64_t> batch) {
   const models::GPTConfig config = models::load_config(folder);
   train::check_memory(models::generation_memory(config), "free some.");
   const models::GPT model = models::load_pretrained(folder);
@@ -45,28 +89,51 @@ int info(const std::string& folder) {
   const bool is_run = std::filesystem::exists(run.path() / "train.json");
   const train::TrainConfig trained = is_run ? run.load_config() : train::TrainConfig{};
 
-  std::cout << model.summary() << "\n"
-            << "model       " << config.n_layer << " layers, " << config.n_head << " heads, " << config.n_embd
-            << " wide, block " << config.block_size << ", " << config.vocab_size << " tokens, "
-            << (config.bias ? "with" : "without") << " biases\n";
-  print_memory(config, trained.batch);
+  std::cout << model.summary() << "\n";
+  print_model(config);
+  print_memory(config, checked_batch(batch.value_or(trained.batch)));
   if (is_run) print_state(run, trained);
-  std::cout << std::flush;
-  if (!std::cout) throw RunError("[info] the standard output must be writable, got an error.");
-  return kDone;
+  return finish();
+}
+
+int info(const InfoFlags& flags) {
+  const bool shaped = !flags.preset.empty() || flags.layers || flags.heads || flags.embd || flags.block ||
+                      flags.vocab || !flags.bias;
+  if (flags.folder.empty()) return info_of_shape(flags);
+  if (shaped)
+    fail("info",
+         "a folder and the shape of a model must not come together, got both. Hint: of a folder, only "
+         "--batch can be chosen.");
+  return info_of_folder(flags.folder, flags.batch);
 }
 
 }  // namespace
 
 Verb add_info(CLI::App& app, const std::string& program) {
-  CLI::App* verb = app.add_subcommand("info", "Parameters, memory and training state of a run folder");
-  auto folder = std::make_shared<std::string>();
-  verb->add_option("folder", *folder, "Run folder, or any with config.json and model.safetensors")
-      ->type_name("DIR")
-      ->required();
+  CLI::App* verb =
+      app.add_subcommand("info", "Parameters and memory of a run folder or a shape; training state");
+  auto flags = std::make_shared<InfoFlags>();
+  verb->add_option("folder", flags->folder, "Run folder, or any with config.json and model.safetensors")
+      ->type_name("DIR");
+  verb->add_option("--preset", flags->preset, "Or no folder, but a shape, as for train [nano]")
+      ->type_name("NAME")
+      ->take_last();
+  const auto add = [&](const char* name, std::optional<int64_t>& value, const char* help) {
+    verb->add_option(name, value, help)->type_name("N")->take_last();
+  };
+  add("--layers", flags->layers, "Blocks");
+  add("--heads", flags->heads, "Heads of attention");
+  add("--embd", flags->embd, "Width");
+  add("--block", flags->block, "Longest context");
+  add("--vocab", flags->vocab, "Tokens of the vocabulary [65]");
+  verb->add_flag("--bias,!--no-bias", flags->bias, "Biases in linear layers and norms [on]");
+  add("--batch", flags->batch, "Windows of text in a micro-batch [the run's or preset's]");
   verb->footer(
-      concat("Examples:\n  ", program, " info out/kjv-nano\n  ", program, " info out/kjv-nano/last"));
-  return {verb, [folder] { return info(*folder); }};
+      concat("Memory is what training steps take at their peak, right to a tenth; the text and\n"
+             "evaluations come on top.\n\nExamples:\n  ",
+             program, " info out/kjv-nano\n  ", program, " info out/kjv-nano/last --batch 32\n  ", program,
+             " info --preset gpt2 --vocab 50257 --batch 1"));
+  return {verb, [flags] { return info(*flags); }};
 }
 
 }  // namespace gradus::cli

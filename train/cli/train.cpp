@@ -137,6 +137,9 @@ class TrainVerb {
     people_.line(concat("model   ", config_.preset, ": ", config_.model.n_layer, " layers, ",
                         config_.model.n_head, " heads, ", config_.model.n_embd, " wide, block ",
                         config_.model.block_size, "; ", grouped(model.num_parameters()), " parameters"));
+    people_.line(concat("memory  about ",
+                        byte_size(models::training_memory(config_.model, config_.batch).total()),
+                        ", beside text and evaluations"));
     people_.line(concat(
         "run     ", folder_.path().string(), ", ", num_threads(), " thread", num_threads() == 1 ? "" : "s",
         trainer.steps_done() > 0 ? concat(", going on after step ", trainer.steps_done()) : ""));

@@ -98,6 +98,7 @@ TEST_CASE("workers that run forward, or generate") {
   CHECK(forward.at(1).at("steps") == 3);
   const auto generate = answers(Task::generate, "run 1e9 3\nops 1\n");
   CHECK(generate.at(0).at("tokens").size() == 6);
+  CHECK(generate.at(0).at("losses") == forward.at(0).at("losses"));
   CHECK(generate.at(1).at("steps") == 3);
   CHECK(generate.at(2).at("ms").get<double>() > 0);
 }
