@@ -103,7 +103,7 @@ std::pair<std::string, int> output_of(const Command& command) {
   ::shutdown(socket, SHUT_WR);
   std::string text;
   char buffer[4096];
-  for (ssize_t n; (n = ::recv(socket, buffer, sizeof buffer, 0)) > 0;)
+  for (ssize_t n = 0; (n = ::recv(socket, buffer, sizeof buffer, 0)) > 0;)
     text.append(buffer, static_cast<size_t>(n));
   ::close(socket);
   int status = 0;

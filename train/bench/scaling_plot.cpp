@@ -61,9 +61,10 @@ std::string curve(const Line& line, const std::vector<ScalingPoint>& points, con
 /// 1, 2, 5, 10, 20, ... within the axis, and its ends where there would be fewer than two.
 std::vector<double> ticks(const Axis& axis) {
   std::vector<double> at;
-  for (double ten = std::pow(10, std::floor(std::log10(axis.low))); ten <= axis.high; ten *= 10)
+  for (int tens = -9; tens <= 9; ++tens)
     for (const double digit : {1.0, 2.0, 5.0})
-      if (const double value = ten * digit; value >= axis.low && value <= axis.high) at.push_back(value);
+      if (const double value = digit * std::pow(10.0, tens); value >= axis.low && value <= axis.high)
+        at.push_back(value);
   return at.size() >= 2 ? at : std::vector{axis.low, axis.high};
 }
 
@@ -109,13 +110,15 @@ std::string scaling_plot(const std::vector<ScalingPoint>& points) {
   for (size_t begin = 0; begin < points.size(); ++count) {
     size_t end = begin;
     while (end < points.size() && points[end].varied == points[begin].varied) ++end;
-    body += concat("<g transform=\"translate(", count % 2 * kWidth, " ", count / 2 * kHeight, ")\">\n",
+    const int column = count % 2, row = count / 2;
+    body += concat("<g transform=\"translate(", column * kWidth, " ", row * kHeight, ")\">\n",
                    panel({points.begin() + static_cast<std::ptrdiff_t>(begin),
                           points.begin() + static_cast<std::ptrdiff_t>(end)}),
                    "</g>\n");
     begin = end;
   }
-  const double height = (count + 1) / 2 * kHeight;
+  const int rows = (count + 1) / 2;
+  const double height = rows * kHeight;
   return concat("<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"", 2 * kWidth, "\" height=\"", height + 30,
                 "\" font-family=\"sans-serif\" font-size=\"12\">\n<rect width=\"100%\" height=\"100%\" "
                 "fill=\"white\"/>\n",
