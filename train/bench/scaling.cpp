@@ -1,6 +1,8 @@
 #include "gradus/train/bench/scaling.hpp"
 
-#include "gradus/autograd/error.hpp"
+#include <algorithm>
+#include <cmath>
+
 #include "gradus/train/bench/compare.hpp"
 
 namespace gradus::train::bench {
@@ -16,26 +18,22 @@ struct Pair {
   Contender steps, floor;
 };
 
-double ms_of(Contender& contender, const ScalingOptions& options) {
-  return contender.run(options.seconds / kRounds, 1'000'000).ms_median;
+void take_turn_of(Contender& contender, const ScalingOptions& options, double& best_ms) {
+  best_ms = std::min(best_ms, contender.run(options.seconds / kRounds, 1'000'000).ms_min);
 }
 
 void measure(ScalingPoint& point, Pair& base, const ScalingOptions& options) {
   Pair pair(point.workload, options);
-  const double growth = passes(point.workload) / passes(scaling_base(options.quick));
-  std::vector<double> ms, floor, predicted, over;
+  double base_ms = INFINITY, base_floor_ms = INFINITY;
+  point.ms = point.floor_ms = INFINITY;
   for (int round = 0; round < kRounds; ++round) {
-    const double base_ms = ms_of(base.steps, options);
-    ms.push_back(ms_of(pair.steps, options));
-    floor.push_back(ms_of(pair.floor, options));
-    const double base_floor = ms_of(base.floor, options);
-    predicted.push_back(floor.back() + (base_ms - base_floor) * growth);
-    over.push_back(ms.back() / predicted.back());
+    take_turn_of(base.steps, options, base_ms);
+    take_turn_of(pair.steps, options, point.ms);
+    take_turn_of(pair.floor, options, point.floor_ms);
+    take_turn_of(base.floor, options, base_floor_ms);
   }
-  point.ms = median(ms);
-  point.floor_ms = median(floor);
-  point.predicted_ms = median(predicted);
-  point.over_predicted = median(over);
+  const double growth = passes(point.workload) / passes(scaling_base(options.quick));
+  point.predicted_ms = point.floor_ms + std::max(0.0, base_ms - base_floor_ms) * growth;
 }
 
 }  // namespace

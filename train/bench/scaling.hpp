@@ -6,7 +6,8 @@
 //
 //   predicted = floor + (base - base floor) * passes / base passes
 //
-// Point, floor, base and base floor are measured in turn; ratios are medians over the turns.
+// Point, floor, base and base floor are measured in turn; of each the shortest step counts, the one that
+// other work on the machine has disturbed least.
 #pragma once
 
 #include <functional>
@@ -31,8 +32,8 @@ struct ScalingPoint {
   int64_t value = 0;
   Workload workload;
   double ms = 0, floor_ms = 0, predicted_ms = 0;  ///< a step
-  double over_predicted = 0;                      ///< median over the turns of measured over predicted
-  bool slow() const { return over_predicted > kSlow; }
+  double over_predicted() const { return ms / predicted_ms; }
+  bool slow() const { return over_predicted() > kSlow; }
 };
 
 /// The models: varied size, value, workload; in four series.

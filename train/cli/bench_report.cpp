@@ -125,7 +125,7 @@ void BenchReport::add(const bench::ScalingPoint& p) {
                       {"predicted_us_per_token", us * p.predicted_ms},
                       {"floor_us_per_token", us * p.floor_ms},
                       {"gflop", bench::operations(p.workload) / 1e9},
-                      {"over_predicted", p.over_predicted},
+                      {"over_predicted", p.over_predicted()},
                       {"slow", p.slow()}}
               << std::endl;
     return;
@@ -137,7 +137,7 @@ void BenchReport::add(const bench::ScalingPoint& p) {
                     {decimals(us * p.ms, 3), 9},
                     {decimals(us * p.predicted_ms, 3), 9},
                     {decimals(us * p.floor_ms, 3), 9},
-                    {decimals(p.over_predicted, 2) + (p.slow() ? " SLOW" : ""), 12}})
+                    {decimals(p.over_predicted(), 2) + (p.slow() ? " SLOW" : ""), 12}})
             << std::endl;
   if (p.slow())
     notes_.push_back(concat(p.varied, " ", p.value, ": slower than its operations predict by more than ",

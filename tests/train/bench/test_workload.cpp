@@ -111,12 +111,10 @@ TEST_CASE("operations outside products grow with each size") {
 TEST_CASE("the plot has a panel a series, a dot a point, and marks what is slow") {
   std::vector<ScalingPoint> points = scaling_points(true);
   for (ScalingPoint& p : points) {
-    p.ms = 2 + static_cast<double>(p.value);
-    p.predicted_ms = 2;
+    p.ms = p.predicted_ms = 2 + static_cast<double>(p.value);
     p.floor_ms = 1;
-    p.over_predicted = 1.0;
   }
-  points[3].over_predicted = 1.2;
+  points[3].ms *= 1.2;
   const std::string svg = scaling_plot(points);
   const auto count = [&](const std::string& part) {
     int64_t n = 0;
