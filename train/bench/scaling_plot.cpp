@@ -17,7 +17,7 @@ struct Line {
 };
 
 constexpr Line kLines[] = {
-    {"measured", "#1f5fa8", "", [](const ScalingPoint& p) { return p.ms; }},
+    {"measured", "#1f5fa8", "none", [](const ScalingPoint& p) { return p.ms; }},
     {"predicted", "#c05a1a", "5 4", [](const ScalingPoint& p) { return p.predicted_ms; }},
     {"floor", "#888888", "2 3", [](const ScalingPoint& p) { return p.floor_ms; }},
 };
@@ -40,7 +40,8 @@ std::string text(double x, double y, const std::string& content, const char* mor
   return concat("<text x=\"", x, "\" y=\"", y, "\" ", more, ">", content, "</text>\n");
 }
 
-std::string stroke(double x1, double y1, double x2, double y2, const char* colour, const char* dashes = "") {
+std::string stroke(double x1, double y1, double x2, double y2, const char* colour,
+                   const char* dashes = "none") {
   return concat("<path d=\"M", x1, " ", y1, "L", x2, " ", y2, "\" stroke=\"", colour,
                 "\" stroke-dasharray=\"", dashes, "\"/>\n");
 }
@@ -50,7 +51,7 @@ std::string curve(const Line& line, const std::vector<ScalingPoint>& points, con
   for (const ScalingPoint& p : points) {
     const double px = x(static_cast<double>(p.value)), py = y(us_a_token(line, p));
     path += concat(path.empty() ? "M" : "L", px, " ", py);
-    if (*line.dashes == '\0')
+    if (&line == &kLines[0])
       dots += concat("<circle cx=\"", px, "\" cy=\"", py, "\" r=\"", p.slow() ? 5 : 3, "\" fill=\"",
                      p.slow() ? "#c00000" : line.colour, "\"/>\n");
   }
@@ -58,14 +59,17 @@ std::string curve(const Line& line, const std::vector<ScalingPoint>& points, con
                 line.dashes, "\"/>\n", dots);
 }
 
-/// 1, 2, 5, 10, 20, ... within the axis, and its ends where there would be fewer than two.
+/// Round values within the axis: 1, 2, 5, 10, 20, ..., and some between them on a short one.
 std::vector<double> ticks(const Axis& axis) {
+  const bool is_short = axis.high / axis.low < 8;
+  const std::vector<double> digits =
+      is_short ? std::vector{1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 7.0} : std::vector{1.0, 2.0, 5.0};
   std::vector<double> at;
   for (int tens = -9; tens <= 9; ++tens)
-    for (const double digit : {1.0, 2.0, 5.0})
+    for (const double digit : digits)
       if (const double value = digit * std::pow(10.0, tens); value >= axis.low && value <= axis.high)
         at.push_back(value);
-  return at.size() >= 2 ? at : std::vector{axis.low, axis.high};
+  return at;
 }
 
 std::string panel(const std::vector<ScalingPoint>& points) {
