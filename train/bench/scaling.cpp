@@ -10,30 +10,33 @@ namespace {
 
 constexpr int kRounds = 3;
 
-/// Steps and floor of one workload, in two processes.
+/// Steps and floor of one workload, in two processes, and the shortest of each so far.
 struct Pair {
   Pair(const Workload& w, const ScalingOptions& o)
       : steps("gradus", worker_command(w, o.program, o.threads, "steps")),
-        floor("the floor", worker_command(w, o.program, o.threads, "floor")) {}
-  Contender steps, floor;
-};
+        floor("the floor", worker_command(w, o.program, o.threads, "floor")),
+        seconds(o.seconds / kRounds) {}
 
-void take_turn_of(Contender& contender, const ScalingOptions& options, double& best_ms) {
-  best_ms = std::min(best_ms, contender.run(options.seconds / kRounds, 1'000'000).ms_min);
-}
+  void take_turn() {
+    ms = std::min(ms, steps.run(seconds, 1'000'000).ms_min);
+    floor_ms = std::min(floor_ms, floor.run(seconds, 1'000'000).ms_min);
+  }
+
+  Contender steps, floor;
+  double seconds;
+  double ms = INFINITY, floor_ms = INFINITY;
+};
 
 void measure(ScalingPoint& point, Pair& base, const ScalingOptions& options) {
   Pair pair(point.workload, options);
-  double base_ms = INFINITY, base_floor_ms = INFINITY;
-  point.ms = point.floor_ms = INFINITY;
   for (int round = 0; round < kRounds; ++round) {
-    take_turn_of(base.steps, options, base_ms);
-    take_turn_of(pair.steps, options, point.ms);
-    take_turn_of(pair.floor, options, point.floor_ms);
-    take_turn_of(base.floor, options, base_floor_ms);
+    base.take_turn();
+    pair.take_turn();
   }
   const double growth = passes(point.workload) / passes(scaling_base(options.quick));
-  point.predicted_ms = point.floor_ms + std::max(0.0, base_ms - base_floor_ms) * growth;
+  point.ms = pair.ms;
+  point.floor_ms = pair.floor_ms;
+  point.predicted_ms = pair.floor_ms + std::max(0.0, base.ms - base.floor_ms) * growth;
 }
 
 }  // namespace
@@ -90,6 +93,7 @@ std::vector<ScalingPoint> measure_scaling(const ScalingOptions& options,
                                           const std::function<void(const ScalingPoint&)>& on_point) {
   std::vector<ScalingPoint> points = scaling_points(options.quick);
   Pair base(scaling_base(options.quick), options);
+  for (int round = 0; round < kRounds; ++round) base.take_turn();
   for (ScalingPoint& point : points) {
     measure(point, base, options);
     on_point(point);

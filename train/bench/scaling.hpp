@@ -7,7 +7,7 @@
 //   predicted = floor + (base - base floor) * passes / base passes
 //
 // Point, floor, base and base floor are measured in turn; of each the shortest step counts, the one that
-// other work on the machine has disturbed least.
+// other work on the machine has disturbed least, of the base that of all turns so far.
 #pragma once
 
 #include <functional>
