@@ -6,7 +6,9 @@ add_library(gradus_options INTERFACE)
 target_compile_options(gradus_options INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual -Wcast-qual
   -Wconversion -Wno-sign-conversion
-  $<$<BOOL:${GRADUS_WERROR}>:-Werror>)
+  $<$<BOOL:${GRADUS_WERROR}>:-Werror>
+  # So that a program carries only what it calls.
+  -ffunction-sections -fdata-sections)
 
 if(GRADUS_SANITIZE)
   string(REPLACE ";" "," gradus_sanitizers "${GRADUS_SANITIZE}")
