@@ -13,10 +13,7 @@ namespace gradus {
 /// all other ops refuse them.
 enum class DType : uint8_t { float32, float64, int64, boolean, bfloat16 };
 
-/// The upper half of a float32.
-struct bfloat16 {
-  uint16_t bits;
-};
+struct bfloat16;  // kernels/bfloat16.hpp
 
 constexpr std::string_view name(DType dtype) {
   constexpr std::string_view names[] = {"float32", "float64", "int64", "bool", "bfloat16"};

@@ -5,7 +5,13 @@
 
 #include <cstdint>
 
-#include "gradus/autograd/dtype.hpp"
+namespace gradus {
+
+struct bfloat16 {
+  uint16_t bits;
+};
+
+}  // namespace gradus
 
 namespace gradus::kernels {
 

@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
-#include "gradus/autograd/dtype.hpp"
 #include "gradus/autograd/kernels/attention_loops.hpp"
+#include "gradus/autograd/kernels/bfloat16.hpp"
 #include "gradus/autograd/kernels/elementwise.hpp"
 #include "gradus/autograd/kernels/reduce.hpp"
 

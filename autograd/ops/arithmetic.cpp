@@ -10,6 +10,7 @@ using kernels::Binary;
 
 Tensor values(OpName op, Binary kernel, const Tensor& a, const Tensor& b) {
   check_same_dtype(op.name, a, b);
+  check_number(op.name, a);
   if (a.shape() != b.shape()) broadcast_shapes(op.name, a.shape(), b.shape());
   return raw::binary(kernel, a, b);
 }

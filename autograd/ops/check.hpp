@@ -16,6 +16,12 @@ inline void check_floating(std::string_view op, const Tensor& x) {
   if (!is_floating(x.dtype())) fail(op, "needs float32 or float64 values, got ", name(x.dtype()), ".");
 }
 
+inline void check_number(std::string_view op, const Tensor& x) {
+  if (x.dtype() == DType::boolean || x.dtype() == DType::bfloat16)
+    fail(op, "needs float32, float64 or int64 values, got ", name(x.dtype()),
+         ". Hint: convert them with to().");
+}
+
 inline void check_same_dtype(std::string_view op, const Tensor& a, const Tensor& b) {
   check_defined(op, a);
   check_defined(op, b);

@@ -70,8 +70,7 @@ Verb add_sample(CLI::App& app, const std::string& program) {
       ->capture_default_str();
   add("--top-p", flags->options.top_p, "P", "Only the likeliest that make up P")->capture_default_str();
   verb->add_flag("--greedy", flags->greedy, "Always the likeliest token; nothing is drawn");
-  verb->add_flag("--bfloat16", flags->bfloat16,
-                 "Keep weights in half the memory: faster where a large model waits for it");
+  verb->add_flag("--bfloat16", flags->bfloat16, "Keep weights in half the memory; large models gain speed");
   add("--count", flags->count, "N", "Texts to write")->capture_default_str();
   add("--seed", flags->seed, "N", "Decides what is drawn")->capture_default_str();
   verb->footer(concat("Examples:\n  ", program,

@@ -33,7 +33,8 @@ TEST_CASE("linear and embedding take a bfloat16 weight as they take its values")
 
 TEST_CASE("everything else refuses bfloat16") {
   const Tensor w = ones({2, 2}).to(DType::bfloat16);
-  CHECK(error_of([&] { w + w; }) == "[add] needs float32 or float64 values, got bfloat16.");
+  CHECK(error_of([&] { w + w; }) ==
+        "[add] needs float32, float64 or int64 values, got bfloat16. Hint: convert them with to().");
   CHECK(error_of([&] { matmul(w, w); }) != "");
   CHECK(error_of([&] { w.mT().contiguous(); }) != "");
   CHECK(error_of([&] { Tensor(w).requires_grad_(); }) ==
