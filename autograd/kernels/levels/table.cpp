@@ -48,7 +48,7 @@ constexpr LevelKernels<T> make_table(std::integer_sequence<int, kUnary...>,
   table.dropout = dropout<T>;
   table.sum_of_squares = sum_of_squares<T>;
   table.adamw = adamw<T>;
-  table.dots_bfloat16 = dots_bfloat16<T>;
+  table.dots_bfloat16 = dots_bfloat16;
   table.attention = attention_loops<T>();
   return table;
 }
