@@ -79,9 +79,8 @@ Tensor GPT::embed(const Tensor& idx, int64_t start) const {
     fail("gpt", "a sequence must have 1 to block_size = ", config_.block_size, " tokens, got ", end,
          ". Hint: cut it, or train a model with a longer block.");
   }
-  const Tensor places = wpe.weight.slice(0, start, end);
   const Tensor x = wte(idx);
-  return x + (places.dtype() == DType::bfloat16 ? places.to(x.dtype()) : places);  // (B, T, C)
+  return x + wpe.weight.slice(0, start, end).to(x.dtype());  // (B, T, C); to() matters for bfloat16 only
 }
 
 Tensor GPT::operator()(const Tensor& idx, Generator* dropout) const {

@@ -163,8 +163,6 @@ Tensor scatter_add(const Tensor& x, int64_t dim, const Tensor& index, const Tens
 
 // Rows of a weight that is only stored, as float32.
 static Tensor embedding_stored(const Tensor& weight, const Tensor& index) {
-  if (weight.dim() != 2) fail("embedding", "the weight must be (V, C), got ", weight.shape(), ".");
-  check_index("embedding", index, weight.size(0));
   const Tensor i = raw::contiguous(index);
   Shape shape = index.shape();
   shape.push_back(weight.size(1));
@@ -177,18 +175,20 @@ static Tensor embedding_stored(const Tensor& weight, const Tensor& index) {
 
 Tensor embedding(const Tensor& weight, const Tensor& index, std::optional<int64_t> padding_idx) {
   check_defined("embedding", weight);
-  if (weight.dtype() == DType::bfloat16) return embedding_stored(weight, index);
-  check_floating("embedding", weight);
+  const bool stored = weight.dtype() == DType::bfloat16;
+  if (!stored) check_floating("embedding", weight);
   if (weight.dim() != 2) fail("embedding", "the weight must be (V, C), got ", weight.shape(), ".");
-  check_index("embedding", index, weight.size(0));
+  const int64_t V = weight.size(0);
+  check_index("embedding", index, V);
+  const int64_t padding = padding_idx ? (*padding_idx < 0 ? *padding_idx + V : *padding_idx) : -1;
+  if (padding_idx && (padding < 0 || padding >= V))
+    fail("embedding", "padding_idx must be a row of the weight ", weight.shape(), ", got ", *padding_idx,
+         ".");
+  if (stored) return embedding_stored(weight, index);  // no row of it gets a gradient
   Tensor table = weight;
   if (padding_idx) {
-    const Tensor rows = arange(0, static_cast<double>(weight.size(0))).unsqueeze(1);
-    const int64_t row = *padding_idx < 0 ? *padding_idx + weight.size(0) : *padding_idx;
-    if (row < 0 || row >= weight.size(0))
-      fail("embedding", "padding_idx must be a row of the weight ", weight.shape(), ", got ", *padding_idx,
-           ".");
-    table = where(eq(rows, static_cast<double>(row)), weight.detach(), weight);
+    const Tensor rows = arange(0, static_cast<double>(V)).unsqueeze(1);
+    table = where(eq(rows, static_cast<double>(padding)), weight.detach(), weight);
   }
   Shape shape = index.shape();
   shape.push_back(weight.size(1));

@@ -36,6 +36,9 @@ TEST_CASE("everything else refuses bfloat16") {
   CHECK(error_of([&] { w + w; }) ==
         "[add] needs float32, float64 or int64 values, got bfloat16. Hint: convert them with to().");
   CHECK(error_of([&] { matmul(w, w); }) != "");
+  CHECK(error_of([&] { embedding(w, zeros({1}, DType::int64), 2); }) ==
+        "[embedding] padding_idx must be a row of the weight (2, 2), got 2.");
+  CHECK(error_of([&] { embedding(w, full({1}, 2, DType::int64)); }) != "");
   CHECK(error_of([&] { w.mT().contiguous(); }) != "");
   CHECK(error_of([&] { Tensor(w).requires_grad_(); }) ==
         "[requires_grad_] needs floating values, got bfloat16.");
