@@ -10,6 +10,8 @@
 #include <sstream>
 #include <stdexcept>
 
+#include "catch.hpp"
+
 namespace gradus::cli {
 
 namespace fs = std::filesystem;
@@ -63,6 +65,19 @@ Outcome run_program(const std::vector<std::string>& arguments, const Input& inpu
   outcome.code = WEXITSTATUS(status);
   outcome.err = read(err);
   return outcome;
+}
+
+void check_refused(const std::vector<std::string>& arguments, const std::vector<std::string>& words,
+                   const Input& input) {
+  const Outcome outcome = run_program(arguments, input);
+  std::string command = "gradus";
+  for (const std::string& argument : arguments) command += " " + argument;
+  INFO(command << "\n" << outcome.err);
+  CHECK(outcome.code == 2);
+  CHECK(outcome.out.empty());
+  REQUIRE(lines_of(outcome.err).size() == 1);
+  CHECK(outcome.err.starts_with("gradus: "));
+  for (const std::string& word : words) CHECK_THAT(outcome.err, Catch::Matchers::ContainsSubstring(word));
 }
 
 Scratch::Scratch() {

@@ -24,6 +24,11 @@ struct Input {
 /// catch.
 Outcome run_program(const std::vector<std::string>& arguments, const Input& input = {});
 
+/// CHECKs that these arguments are bad input: exit 2, nothing on the standard output, and on the other one
+/// line with all of the words.
+void check_refused(const std::vector<std::string>& arguments, const std::vector<std::string>& words,
+                   const Input& input = {});
+
 /// A folder that goes when the test does.
 class Scratch {
  public:

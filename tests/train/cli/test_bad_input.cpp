@@ -10,20 +10,6 @@ using namespace gradus::cli;
 
 namespace {
 
-/// Runs it, and requires a refusal whose one line has all of `words`.
-void check_refused(const std::vector<std::string>& arguments, const std::vector<std::string>& words,
-                   const Input& input = {}) {
-  const Outcome outcome = run_program(arguments, input);
-  std::string command = "gradus";
-  for (const std::string& argument : arguments) command += " " + argument;
-  INFO(command << "\n" << outcome.err);
-  CHECK(outcome.code == 2);
-  CHECK(outcome.out.empty());
-  REQUIRE(lines_of(outcome.err).size() == 1);
-  CHECK(outcome.err.starts_with("gradus: "));
-  for (const std::string& word : words) CHECK_THAT(outcome.err, Catch::Matchers::ContainsSubstring(word));
-}
-
 /// A place with a text, and a folder that a refused run must not make.
 struct Place {
   Scratch scratch;

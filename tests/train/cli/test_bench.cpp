@@ -114,12 +114,7 @@ TEST_CASE("bench --scaling lists every point, and draws them") {
 TEST_CASE("bench refuses what makes no sense, in one line") {
   const auto refused = [](std::vector<std::string> flags, const char* why) {
     flags.insert(flags.begin(), "bench");
-    const Outcome outcome = run_program(flags);
-    INFO(outcome.err);
-    CHECK(outcome.code == 2);
-    CHECK(outcome.out.empty());
-    REQUIRE(lines_of(outcome.err).size() == 1);
-    CHECK_THAT(outcome.err, ContainsSubstring(why));
+    check_refused(flags, {why});
   };
   refused({"--workload", "W7"}, "[bench] --workload must name some of W0, W1, W1d, W2, ");
   refused({"--threads", "0"}, "--threads must be a whole number of 1 to 1000000, got 0");

@@ -75,22 +75,15 @@ TEST_CASE("conform tells what differs, and exits with 3") {
 
 TEST_CASE("what conform cannot run is one line and exit 2") {
   const Scratch scratch;
-  const auto refused = [](const std::vector<std::string>& arguments, const std::string& words) {
-    const Outcome outcome = run_program(arguments);
-    CHECK(outcome.code == 2);
-    CHECK(outcome.out.empty());
-    CHECK(lines_of(outcome.err).size() == 1);
-    CHECK_THAT(outcome.err, ContainsSubstring(words));
-  };
-  refused({"conform"}, "where is required");
-  refused({"conform", scratch.path("none.jsonl")}, "No such file");
-  refused({"conform", scratch.path(".")}, "must hold files called *.jsonl");
-  refused({"conform", scratch.file("a.jsonl", "")}, "a.jsonl must have a case to run, got none");
-  refused({"conform", kConformFiles.string(), "--op", "softmx"}, "got 'softmx'");
-  refused({"conform", (kConformFiles / "errors.jsonl").string(), "--op", "sum"}, "got none of sum");
+  check_refused({"conform"}, {"where is required"});
+  check_refused({"conform", scratch.path("none.jsonl")}, {"No such file"});
+  check_refused({"conform", scratch.path(".")}, {"must hold files called *.jsonl"});
+  check_refused({"conform", scratch.file("a.jsonl", "")}, {"a.jsonl must have a case to run, got none"});
+  check_refused({"conform", kConformFiles.string(), "--op", "softmx"}, {"got 'softmx'"});
+  check_refused({"conform", (kConformFiles / "errors.jsonl").string(), "--op", "sum"}, {"got none of sum"});
   json c = product_case();
   c["op"] = "mull";
-  refused({"conform", scratch.file("b.jsonl", product_case().dump() + "\n" + c.dump())},
-          "b.jsonl:2: 'op' must be one that there is, got 'mull'");
-  refused({"conform", scratch.file("c.jsonl", "\n{")}, "c.jsonl:2: there must be JSON");
+  check_refused({"conform", scratch.file("b.jsonl", product_case().dump() + "\n" + c.dump())},
+                {"b.jsonl:2: 'op' must be one that there is, got 'mull'"});
+  check_refused({"conform", scratch.file("c.jsonl", "\n{")}, {"c.jsonl:2: there must be JSON"});
 }

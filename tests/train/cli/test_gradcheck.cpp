@@ -59,10 +59,7 @@ TEST_CASE("gradcheck --model checks a trained run on its own text") {
 TEST_CASE("gradcheck refuses what it does not know") {
   const auto refused = [](std::vector<std::string> arguments, const std::string& words) {
     arguments.insert(arguments.begin(), "gradcheck");
-    const Outcome outcome = run_program(arguments);
-    CHECK(outcome.code == 2);
-    CHECK(lines_of(outcome.err).size() == 1);
-    CHECK_THAT(outcome.err, ContainsSubstring(words));
+    check_refused(arguments, {words});
   };
   refused({"--op", "nope"}, "--op must be the name of an op, got 'nope'");
   refused({"--order", "3"}, "--order must be 1 or 2, got 3");

@@ -62,10 +62,7 @@ TEST_CASE("info tells the memory of a shape before there is a model") {
 
   const auto refused = [](std::vector<std::string> flags, const char* why) {
     flags.insert(flags.begin(), "info");
-    const Outcome outcome = run_program(flags);
-    CHECK(outcome.code == 2);
-    CHECK(outcome.out.empty());
-    CHECK_THAT(outcome.err, ContainsSubstring(why));
+    check_refused(flags, {why});
   };
   refused({"--heads", "3"}, "n_head must divide n_embd, got n_head 3 and n_embd 128");
   refused({"--batch", "0"}, "--batch must be a whole number of at least 1, got 0");

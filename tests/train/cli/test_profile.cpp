@@ -34,11 +34,7 @@ TEST_CASE("a profile that cannot be written is refused before anything is") {
   const std::string text = scratch.file("text.txt", gradus::train::small_text()), out = scratch.path("run");
   const auto refused = [&](std::vector<std::string> flags, const char* why) {
     flags.insert(flags.begin(), {"train", "--text", text, "--preset", "tiny", "--out", out});
-    const Outcome outcome = run_program(flags);
-    CHECK(outcome.code == 2);
-    CHECK(lines_of(outcome.err).size() == 1);
-    CHECK_THAT(outcome.err, ContainsSubstring(why));
-    CHECK_FALSE(std::filesystem::exists(out));
+    check_refused(flags, {why});
   };
   refused({"--profile", scratch.path("none/t.json")}, "--profile must be a file in a folder that is there");
   refused({"--profile", scratch.path(".")}, "--profile must be a file in a folder that is there");

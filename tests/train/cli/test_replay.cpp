@@ -74,23 +74,18 @@ TEST_CASE("the first step that differs stands before what follows from it, and t
 
 TEST_CASE("what cannot be replayed is one line and exit 2") {
   const Scratch scratch;
-  const auto refused = [](const std::vector<std::string>& arguments, const std::string& words) {
-    const Outcome outcome = run_program(arguments);
-    CHECK(outcome.code == 2);
-    CHECK(outcome.out.empty());
-    CHECK(lines_of(outcome.err).size() == 1);
-    CHECK_THAT(outcome.err, ContainsSubstring(words));
-  };
-  refused({"replay"}, "file is required");
-  refused({"replay", scratch.path("none.json")}, "No such file");
-  refused({"replay", scratch.path(".")}, "it is a folder");
-  refused({"replay", scratch.file("a.json", "[{]")},
-          "a.json must be JSON, got a parse error at line 1, column 3");
-  refused({"replay", scratch.file("b.json", "[]")}, "b.json must have something to check, got 0 cases");
-  refused({"replay", scratch.file("c.json", R"([{"name": "a\nb", "steps": [{"op": "sum"}]}])")},
-          "case 'a\\nb', steps[0] (sum)");
-  refused({"replay", kExample, "--case", "other"}, "got 'other'");
+  check_refused({"replay"}, {"file is required"});
+  check_refused({"replay", scratch.path("none.json")}, {"No such file"});
+  check_refused({"replay", scratch.path(".")}, {"it is a folder"});
+  check_refused({"replay", scratch.file("a.json", "[{]")},
+                {"a.json must be JSON, got a parse error at line 1, column 3"});
+  check_refused({"replay", scratch.file("b.json", "[]")},
+                {"b.json must have something to check, got 0 cases"});
+  check_refused({"replay", scratch.file("c.json", R"([{"name": "a\nb", "steps": [{"op": "sum"}]}])")},
+                {"case 'a\\nb', steps[0] (sum)"});
+  check_refused({"replay", kExample, "--case", "other"}, {"got 'other'"});
   json cases = json::parse(read(kExample));
   cases[0]["steps"][3]["in"] = {"q", "q"};
-  refused({"replay", scratch.file("d.json", cases.dump())}, "steps[3] (matmul) the last dim of a must equal");
+  check_refused({"replay", scratch.file("d.json", cases.dump())},
+                {"steps[3] (matmul) the last dim of a must equal"});
 }
