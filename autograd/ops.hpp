@@ -150,8 +150,8 @@ Tensor matmul(const Tensor& a, const Tensor& b);
 Tensor mm(const Tensor& a, const Tensor& b);
 Tensor bmm(const Tensor& a, const Tensor& b);
 /// x @ weight^T + bias: x (..., in), weight (out, in), bias (out) or undefined -> (..., out). A weight (in),
-/// with a bias () or undefined, leaves the last dimension out. A weight (out, in) of bfloat16 is read as it is
-/// and gets no gradient.
+/// with a bias () or undefined, leaves the last dimension out. A weight (out, in) of bfloat16 is read as it
+/// is and gets no gradient.
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias = {});
 
 // -- joining and indexing
@@ -222,6 +222,10 @@ struct AttentionOptions {
 /// them. A query that may attend to nothing gives zeros.
 Tensor scaled_dot_product_attention(const Tensor& q, const Tensor& k, const Tensor& v,
                                     const AttentionOptions& options = {});
+/// The same for q, k and v of all heads side by side, as one projection makes them: qkv (B, T, 3 C) -> (B, T,
+/// C) with C = n_head * hs, head by head. Spares the copies that splitting and joining take on the way back.
+/// Throws Error if n_head does not divide C.
+Tensor scaled_dot_product_attention(const Tensor& qkv, int64_t n_head, const AttentionOptions& options = {});
 
 // -- not differentiable
 // ----------------------------------------------------------------------------------------------

@@ -23,28 +23,18 @@ MultiHeadAttention::MultiHeadAttention(const MultiHeadAttentionOptions& options,
   if (options.projection) c_proj.emplace(options.n_embd, options.n_embd, options.projection_bias, generator);
 }
 
-MultiHeadAttention::Heads MultiHeadAttention::project(const Tensor& x) const {
+Tensor MultiHeadAttention::project(const Tensor& x) const {
   if (x.dim() != 3) fail("attention", "x must be (B, T, C), got ", x.shape(), ".");
-  const int64_t C = x.size(2), hs = C / n_head_;
-  const std::vector<Tensor> qkv = c_attn(x).split(C, -1);  // 3 x (B, T, C)
-  const auto heads = [&](const Tensor& part) {
-    return part.reshape({x.size(0), x.size(1), n_head_, hs}).transpose(1, 2);  // (B, nh, T, hs)
-  };
-  return {heads(qkv[0]), heads(qkv[1]), heads(qkv[2])};
+  return c_attn(x);
 }
 
-Tensor MultiHeadAttention::merge(const Tensor& heads) const {
-  const Tensor y =
-      heads.transpose(1, 2).reshape({heads.size(0), heads.size(2), heads.size(1) * heads.size(3)});
-  return c_proj ? (*c_proj)(y) : y;
-}
+Tensor MultiHeadAttention::mix(const Tensor& y) const { return c_proj ? (*c_proj)(y) : y; }
 
 Tensor MultiHeadAttention::operator()(const Tensor& x, Generator* dropout) const {
-  const auto [q, k, v] = project(x);
   Generator* const source = dropout_source(drop.p(), training(), dropout);
   const Tensor y = scaled_dot_product_attention(
-      q, k, v, {.causal = causal_, .dropout = source ? drop.p() : 0.0, .generator = source});
-  return drop(merge(y), dropout);
+      project(x), n_head_, {.causal = causal_, .dropout = source ? drop.p() : 0.0, .generator = source});
+  return drop(mix(y), dropout);
 }
 
 KVCache MultiHeadAttention::make_cache(int64_t batch, int64_t capacity) const {
@@ -56,16 +46,20 @@ KVCache MultiHeadAttention::make_cache(int64_t batch, int64_t capacity) const {
 Tensor MultiHeadAttention::step(const Tensor& x, KVCache& cache) const {
   if (!causal_) fail("attention", "only causal attention can be continued from a cache, got causal = false.");
   const NoGrad no_grad;
-  const auto [q, k, v] = project(x);
+  const std::vector<Tensor> qkv = project(x).split(x.size(2), -1);  // 3 x (B, T, C)
+  const auto heads = [&](const Tensor& part) {
+    return part.reshape({x.size(0), x.size(1), n_head_, x.size(2) / n_head_}).transpose(1, 2);
+  };
   const int64_t end = cache.length + x.size(1);
   if (end > cache.k.size(2))
     fail("attention", "a cache of ", cache.k.size(2), " positions must hold all that was seen, got ", end,
          ".");
-  cache.k.slice(2, cache.length, end).copy_(k);
-  cache.v.slice(2, cache.length, end).copy_(v);
+  cache.k.slice(2, cache.length, end).copy_(heads(qkv[1]));
+  cache.v.slice(2, cache.length, end).copy_(heads(qkv[2]));
   cache.length = end;
-  return merge(
-      scaled_dot_product_attention(q, cache.k.slice(2, 0, end), cache.v.slice(2, 0, end), {.causal = true}));
+  const Tensor y = scaled_dot_product_attention(heads(qkv[0]), cache.k.slice(2, 0, end),
+                                                cache.v.slice(2, 0, end), {.causal = true});
+  return mix(y.transpose(1, 2).reshape(x.shape()));
 }
 
 }  // namespace gradus::nn

@@ -1,8 +1,8 @@
 // MultiHeadAttention: scaled dot-product self-attention in nh heads (Vaswani et al., arXiv 1706.03762,
 // section 3.2).
 //
-// One projection makes queries, keys and values of all heads; the heads are views of it. Ownership and
-// thread-safety as in module.hpp; a KVCache belongs to one sequence batch and one layer.
+// One projection makes queries, keys and values of all heads; attention reads them where they lie. Ownership
+// and thread-safety as in module.hpp; a KVCache belongs to one sequence batch and one layer.
 #pragma once
 
 #include <optional>
@@ -57,11 +57,8 @@ class MultiHeadAttention : public Module {
   Dropout drop;
 
  private:
-  struct Heads {
-    Tensor q, k, v;  ///< (B, nh, T, hs)
-  };
-  Heads project(const Tensor& x) const;
-  Tensor merge(const Tensor& heads) const;  ///< (B, nh, T, hs) -> (B, T, C)
+  Tensor project(const Tensor& x) const;  ///< (B, T, C) -> (B, T, 3C)
+  Tensor mix(const Tensor& y) const;      ///< c_proj, if there is one
 
   int64_t n_head_;
   bool causal_;

@@ -77,7 +77,27 @@ void add_attention(CaseList& list) {
   shaped("values of another size", {1, 2, 3, 2}, {1, 2, 3, 2}, {1, 2, 3, 5});
   shaped("keys broadcast over the batch", {2, 2, 3, 2}, {1, 2, 3, 2}, {1, 2, 3, 2});
 
-  // (B, T, 3 C) -> heads, as a decoder does it: all three are strided views of one tensor.
+  // (B, T, 3 C) -> (B, T, C), as a decoder does it: at once, and by strided views of one tensor.
+  const auto packed = [&](const char* name, const Shape& qkv, int64_t n_head, const AttentionOptions& options,
+                          const Generator& start = Generator(5)) {
+    list.add(kOp, name, {v.normal(qkv)}, [=](Inputs x) {
+      Generator generator = start;
+      AttentionOptions with = options;
+      with.generator = &generator;
+      return scaled_dot_product_attention(x[0], n_head, with);
+    });
+  };
+  packed("packed", {2, 3, 12}, 2, {});
+  packed("packed, causal", {2, 3, 12}, 2, causal);
+  packed("packed, one head of size 1", {2, 3, 3}, 1, causal);
+  packed("packed, dropout, another scale", {2, 3, 12}, 2, {.causal = true, .scale = 0.7, .dropout = 0.3});
+  packed("packed, several blocks", {1, 67, 6}, 2, causal);
+  packed("packed, masked", {1, 3, 12}, 2, {.mask = bools({true, false, true}, {3})});
+  packed("packed, dropout as PyTorch", {1, 3, 12}, 2, {.dropout = 0.4}, Generator::torch(5));
+  packed("packed, empty batch", {0, 3, 12}, 2, causal);
+  packed("packed, no positions", {2, 0, 12}, 2, causal);
+  list.add(kOp, "packed, columns far apart", {v.normal({2, 12, 3})},
+           [](Inputs x) { return scaled_dot_product_attention(x[0].mT(), 2, {.causal = true}); });
   list.add(kOp, "views of a packed projection", {v.normal({2, 3, 12})}, [](Inputs x) {
     const std::vector<Tensor> qkv = x[0].split(4, 2);
     const auto heads = [](const Tensor& t) { return t.reshape({2, 3, 2, 2}).transpose(1, 2); };

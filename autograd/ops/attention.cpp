@@ -15,6 +15,8 @@ namespace {
 using kernels::AttentionShape;
 using kernels::View4;
 
+constexpr const char* kOp = "scaled_dot_product_attention";
+
 View4 strides_of(const Tensor& t) { return {t.strides()[0], t.strides()[1], t.strides()[2]}; }
 
 // The kernel walks batch, heads and rows by strides, but wants each row packed.
@@ -49,7 +51,7 @@ std::vector<Tensor> composed_gradients(const AttentionShape& s, const Tensor& gy
     // What the kernel multiplied the weights by: dropout of ones over the same words.
     const Tensor every = ones({s.batch, s.heads, s.q_len, s.k_len}, q.dtype());
     drop = empty(every.shape(), q.dtype());
-    dispatch_float("scaled_dot_product_attention", q.dtype(), [&]<class T>() {
+    dispatch_float(kOp, q.dtype(), [&]<class T>() {
       kernels::dropout(every.numel(), drop.mutable_data<T>(), every.data<T>(), s.dropout, s.key, s.offset);
     });
   }
@@ -59,7 +61,11 @@ std::vector<Tensor> composed_gradients(const AttentionShape& s, const Tensor& gy
   return {matmul(gs, k), matmul(gs.mT(), q), gv};
 }
 
-constexpr std::string_view kOp = "scaled_dot_product_attention";
+void check_dropout(const AttentionOptions& options) {
+  if (!(options.dropout >= 0.0 && options.dropout <= 1.0))
+    fail(kOp, "dropout must be in [0, 1], got ", options.dropout, ".");
+  if (options.dropout > 0.0 && !options.generator) fail(kOp, "dropout needs a generator to draw from.");
+}
 
 void check_attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options) {
   check_floating(kOp, q);
@@ -70,9 +76,14 @@ void check_attention(const Tensor& q, const Tensor& k, const Tensor& v, const At
   if (!fits)
     fail(kOp, "needs q (..., T, hs), k (..., S, hs) and v (..., S, n), got ", q.shape(), ", ", k.shape(),
          " and ", v.shape(), ".");
-  if (!(options.dropout >= 0.0 && options.dropout <= 1.0))
-    fail(kOp, "dropout must be in [0, 1], got ", options.dropout, ".");
-  if (options.dropout > 0.0 && !options.generator) fail(kOp, "dropout needs a generator to draw from.");
+  check_dropout(options);
+}
+
+void check_packed(const Tensor& qkv, int64_t n_head) {
+  check_floating(kOp, qkv);
+  if (qkv.dim() != 3 || n_head < 1 || qkv.size(2) % (3 * n_head) != 0)
+    fail(kOp, "needs qkv (B, T, 3 C) and an n_head >= 1 that divides C, got ", qkv.shape(), " and ", n_head,
+         ".");
 }
 
 void check_mask(const Tensor& mask, const Tensor& q, const Tensor& k) {
@@ -87,17 +98,17 @@ void check_mask(const Tensor& mask, const Tensor& q, const Tensor& k) {
 }
 
 // Whether a kernel may do it all: it knows no masks but the causal one, and draws no torch stream.
-bool is_fused(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options) {
-  return q.dim() == 4 && k.dim() == 4 && v.shape() == k.shape() && q.size(0) == k.size(0) &&
-         q.size(1) == k.size(1) && !options.mask.defined() && options.dropout < 1.0 &&
+bool is_fused(const AttentionOptions& options) {
+  return !options.mask.defined() && options.dropout < 1.0 &&
          (options.dropout == 0.0 || !options.generator->as_torch());
 }
 
-}  // namespace
+bool is_fused(const Tensor& q, const Tensor& k, const Tensor& v) {
+  return q.dim() == 4 && k.dim() == 4 && v.shape() == k.shape() && q.size(0) == k.size(0) &&
+         q.size(1) == k.size(1);
+}
 
-Tensor scaled_dot_product_attention(const Tensor& q, const Tensor& k, const Tensor& v,
-                                    const AttentionOptions& options) {
-  check_attention(q, k, v, options);
+AttentionShape shape_of(const Tensor& q, const Tensor& k, const AttentionOptions& options) {
   AttentionShape s{};
   s.q_len = q.size(-2);
   s.k_len = k.size(-2);
@@ -105,42 +116,133 @@ Tensor scaled_dot_product_attention(const Tensor& q, const Tensor& k, const Tens
   s.causal = options.causal;
   s.scale = options.scale.value_or(1.0 / std::sqrt(static_cast<double>(s.head_size)));
   s.dropout = options.dropout;
-  if (!is_fused(q, k, v, options)) {
-    if (options.mask.defined()) check_mask(options.mask, q, k);
-    const Tensor weights = composed_weights(s, q, k, options.mask);
-    return matmul(s.dropout > 0.0 ? gradus::dropout(weights, s.dropout, *options.generator) : weights, v);
-  }
+  return s;
+}
+
+// The same of q and k with four dimensions, for the kernel: draws the words of dropout.
+AttentionShape kernel_shape(const Tensor& q, const Tensor& k, const AttentionOptions& options) {
+  AttentionShape s = shape_of(q, k, options);
   s.batch = q.size(0);
   s.heads = q.size(1);
-  if (s.dropout > 0.0) {
-    const Generator::Range words = options.generator->reserve(s.batch * s.heads * s.q_len * s.k_len);
-    s.key = words.key;
-    s.offset = words.block;
-  }
-  const Tensor qs = with_packed_rows(q), ks = with_packed_rows(k), vs = with_packed_rows(v);
-  Tensor out = empty_heads_inside(q.shape(), q.dtype());
+  if (s.dropout == 0.0) return s;
+  const Generator::Range words = options.generator->reserve(s.batch * s.heads * s.q_len * s.k_len);
+  s.key = words.key;
+  s.offset = words.block;
+  return s;
+}
+
+// Rows of all arguments are packed; out is written. Returns the rows' lse.
+Tensor attend(const AttentionShape& s, Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v) {
   Tensor lse = empty({s.batch, s.heads, s.q_len}, q.dtype());
-  dispatch_float("scaled_dot_product_attention", q.dtype(), [&]<class T>() {
-    kernels::attention(s, out.mutable_data<T>(), strides_of(out), lse.mutable_data<T>(), qs.data<T>(),
-                       strides_of(qs), ks.data<T>(), strides_of(ks), vs.data<T>(), strides_of(vs));
+  dispatch_float(kOp, q.dtype(), [&]<class T>() {
+    kernels::attention(s, out.mutable_data<T>(), strides_of(out), lse.mutable_data<T>(), q.data<T>(),
+                       strides_of(q), k.data<T>(), strides_of(k), v.data<T>(), strides_of(v));
   });
-  return record("scaled_dot_product_attention", out, {q, k, v},
+  return lse;
+}
+
+struct Heads {
+  Tensor q, k, v;  // (B, nh, T or S, hs)
+};
+
+// The gradients, written to `to`; of `from`, gy and y rows are packed.
+void attend_grad(const AttentionShape& s, Heads& to, const Tensor& gy, const Tensor& y, const Tensor& lse,
+                 const Heads& from) {
+  dispatch_float(kOp, gy.dtype(), [&]<class T>() {
+    kernels::attention_grad(s, to.q.mutable_data<T>(), strides_of(to.q), to.k.mutable_data<T>(),
+                            strides_of(to.k), to.v.mutable_data<T>(), strides_of(to.v), gy.data<T>(),
+                            strides_of(gy), y.data<T>(), strides_of(y), lse.data<T>(), from.q.data<T>(),
+                            strides_of(from.q), from.k.data<T>(), strides_of(from.k), from.v.data<T>(),
+                            strides_of(from.v));
+  });
+}
+
+// The C = n_head * head_size columns of x from one on, (B, T, C) -> (B, nh, T, hs); outside the graph.
+Tensor view_heads(const Tensor& x, int64_t n_head, int64_t column, int64_t head_size) {
+  const Shape& strides = x.strides();
+  return view_of(x, {x.size(0), n_head, x.size(1), head_size},
+                 {strides[0], head_size * strides[2], strides[1], strides[2]},
+                 x.impl()->offset + column * strides[2]);
+}
+
+Tensor view_heads(const Tensor& x, int64_t n_head) { return view_heads(x, n_head, 0, x.size(2) / n_head); }
+
+// qkv (B, T, 3 C) -> q, k and v, outside the graph.
+Heads view_parts(const Tensor& qkv, int64_t n_head) {
+  const int64_t C = qkv.size(2) / 3, hs = C / n_head;
+  return {view_heads(qkv, n_head, 0, hs), view_heads(qkv, n_head, C, hs), view_heads(qkv, n_head, 2 * C, hs)};
+}
+
+// (B, T, C) -> (B, nh, T, hs) in public ops.
+Tensor split_heads(const Tensor& x, int64_t n_head) {
+  return x.reshape({x.size(0), x.size(1), n_head, x.size(2) / n_head}).transpose(1, 2);
+}
+
+Heads split_parts(const Tensor& qkv, int64_t n_head) {
+  const std::vector<Tensor> parts = qkv.split(qkv.size(2) / 3, 2);
+  return {split_heads(parts[0], n_head), split_heads(parts[1], n_head), split_heads(parts[2], n_head)};
+}
+
+// (B, nh, T, hs) -> (B, T, C) in public ops.
+Tensor merge_heads(const Tensor& x) {
+  return x.transpose(1, 2).reshape({x.size(0), x.size(2), x.size(1) * x.size(3)});
+}
+
+Tensor with_packed_columns(const Tensor& t) {
+  return t.strides()[2] == 1 || t.size(2) == 1 ? t : raw::clone(t);
+}
+
+}  // namespace
+
+Tensor scaled_dot_product_attention(const Tensor& q, const Tensor& k, const Tensor& v,
+                                    const AttentionOptions& options) {
+  check_attention(q, k, v, options);
+  if (!is_fused(options) || !is_fused(q, k, v)) {
+    if (options.mask.defined()) check_mask(options.mask, q, k);
+    const Tensor weights = composed_weights(shape_of(q, k, options), q, k, options.mask);
+    return matmul(
+        options.dropout > 0.0 ? gradus::dropout(weights, options.dropout, *options.generator) : weights, v);
+  }
+  const AttentionShape s = kernel_shape(q, k, options);
+  Tensor out = empty_heads_inside(q.shape(), q.dtype());
+  const Tensor lse = attend(s, out, with_packed_rows(q), with_packed_rows(k), with_packed_rows(v));
+  return record(kOp, out, {q, k, v},
                 [s, q = Saved(q), k = Saved(k), v = Saved(v), lse](const Tensor& gy, const Tensor& y, Needs) {
                   if (grad_enabled()) return composed_gradients(s, gy, q, k, v);
-                  const Tensor g = with_packed_rows(gy), qp = with_packed_rows(q), kp = with_packed_rows(k),
-                               vp = with_packed_rows(v);
-                  Tensor gq = empty_heads_inside(q->shape(), q->dtype());
-                  Tensor gk = empty_heads_inside(k->shape(), q->dtype());
-                  Tensor gv = empty_heads_inside(v->shape(), q->dtype());
-                  dispatch_float("scaled_dot_product_attention", q->dtype(), [&]<class T>() {
-                    kernels::attention_grad(s, gq.mutable_data<T>(), strides_of(gq), gk.mutable_data<T>(),
-                                            strides_of(gk), gv.mutable_data<T>(), strides_of(gv), g.data<T>(),
-                                            strides_of(g), y.data<T>(), strides_of(y), lse.data<T>(),
-                                            qp.data<T>(), strides_of(qp), kp.data<T>(), strides_of(kp),
-                                            vp.data<T>(), strides_of(vp));
-                  });
-                  return std::vector<Tensor>{gq, gk, gv};
+                  Heads to = {empty_heads_inside(q->shape(), q->dtype()),
+                              empty_heads_inside(k->shape(), q->dtype()),
+                              empty_heads_inside(v->shape(), q->dtype())};
+                  attend_grad(s, to, with_packed_rows(gy), y, lse,
+                              {with_packed_rows(q), with_packed_rows(k), with_packed_rows(v)});
+                  return std::vector<Tensor>{to.q, to.k, to.v};
                 });
+}
+
+Tensor scaled_dot_product_attention(const Tensor& qkv, int64_t n_head, const AttentionOptions& options) {
+  check_packed(qkv, n_head);
+  check_dropout(options);
+  if (!is_fused(options)) {
+    const Heads x = split_parts(qkv, n_head);
+    return merge_heads(scaled_dot_product_attention(x.q, x.k, x.v, options));
+  }
+  const Heads x = view_parts(with_packed_columns(qkv), n_head);
+  const AttentionShape s = kernel_shape(x.q, x.k, options);
+  Tensor out = empty({qkv.size(0), qkv.size(1), qkv.size(2) / 3}, qkv.dtype());
+  Tensor out_heads = view_heads(out, n_head);
+  const Tensor lse = attend(s, out_heads, x.q, x.k, x.v);
+  return record(kOp, out, {Edge(qkv, [s, n_head, qkv = Saved(qkv), lse](const Tensor& gy, const Tensor& y) {
+                  if (grad_enabled()) {
+                    const Heads parts = split_parts(qkv, n_head);
+                    const std::vector<Tensor> g =
+                        composed_gradients(s, split_heads(gy, n_head), parts.q, parts.k, parts.v);
+                    return cat({merge_heads(g[0]), merge_heads(g[1]), merge_heads(g[2])}, -1);
+                  }
+                  Tensor gqkv = empty(qkv->shape(), qkv->dtype());
+                  Heads to = view_parts(gqkv, n_head);
+                  attend_grad(s, to, view_heads(with_packed_columns(gy), n_head), view_heads(y, n_head), lse,
+                              view_parts(with_packed_columns(qkv), n_head));
+                  return gqkv;
+                })});
 }
 
 }  // namespace gradus

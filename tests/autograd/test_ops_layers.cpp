@@ -222,6 +222,32 @@ TEST_CASE("attention's dropout drops weights, not outputs") {
   CHECK(difference(scaled_dot_product_attention(q, k, v, again), y, 0) == "");
 }
 
+TEST_CASE("attention of a packed projection is that of its parts, bit for bit") {
+  Draw draw;
+  const auto heads = [](const Tensor& part) { return part.reshape({2, 70, 3, 4}).transpose(1, 2); };
+  const std::vector<AttentionOptions> all = {{},
+                                             {.causal = true},
+                                             {.causal = true, .scale = 0.3, .dropout = 0.4},
+                                             {.mask = gt(draw({70, 70}), 0.0)},
+                                             {.dropout = 1.0}};
+  for (size_t i = 0; i < all.size(); ++i) {
+    INFO("options " << i);
+    Generator a(3), b(3);
+    AttentionOptions of_packed = all[i], of_parts = all[i];
+    of_packed.generator = &a;
+    of_parts.generator = &b;
+    const Tensor qkv = draw({2, 70, 36}).requires_grad_(), gy = draw({2, 70, 12});
+    const Tensor y = scaled_dot_product_attention(qkv, 3, of_packed);
+    const std::vector<Tensor> parts = qkv.split(12, 2);
+    const Tensor expected =
+        scaled_dot_product_attention(heads(parts[0]), heads(parts[1]), heads(parts[2]), of_parts)
+            .transpose(1, 2)
+            .reshape({2, 70, 12});
+    CHECK(difference(y, expected, 0) == "");
+    CHECK(difference(grad({sum(y * gy)}, {qkv})[0], grad({sum(expected * gy)}, {qkv})[0], 0) == "");
+  }
+}
+
 TEST_CASE("attention refuses what does not fit") {
   const Tensor q = ones({1, 2, 3, 4});
   const auto attend = [&](const Tensor& k, const Tensor& v, const AttentionOptions& o) {
@@ -238,4 +264,13 @@ TEST_CASE("attention refuses what does not fit") {
              ContainsSubstring("the mask must be bool or float32, got int64"));
   CHECK_THAT(attend(q, q, {.dropout = 0.5}), ContainsSubstring("needs a generator"));
   CHECK_THAT(attend(q, q, {.dropout = 1.5}), ContainsSubstring("dropout must be in [0, 1], got 1.5"));
+
+  const auto packed = [](const Tensor& qkv, int64_t n_head, const AttentionOptions& o = {}) {
+    return error_of([&] { scaled_dot_product_attention(qkv, n_head, o); });
+  };
+  CHECK_THAT(packed(ones({1, 2, 12}), 3), ContainsSubstring("divides C, got (1, 2, 12) and 3"));
+  CHECK_THAT(packed(ones({1, 2, 12}), 0), ContainsSubstring("[scaled_dot_product_attention] needs qkv"));
+  CHECK_THAT(packed(ones({2, 12}), 2), ContainsSubstring("needs qkv (B, T, 3 C)"));
+  CHECK_THAT(packed(i64({1}), 1), ContainsSubstring("[scaled_dot_product_attention]"));
+  CHECK_THAT(packed(ones({1, 2, 12}), 2, {.dropout = 0.5}), ContainsSubstring("needs a generator"));
 }
