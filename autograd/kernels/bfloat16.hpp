@@ -20,9 +20,4 @@ void to_bfloat16(int64_t n, bfloat16* out, const float* x);
 /// Exact.
 void from_bfloat16(int64_t n, float* out, const bfloat16* x);
 
-/// y (m, n) = x (m, k) @ w (n, k)^T + bias (n), sums in T; bias may be nullptr. The bits of a row of y depend
-/// on that row of x only. T: float, double.
-template <class T>
-void linear_bfloat16(int64_t m, int64_t n, int64_t k, T* y, const T* x, const bfloat16* w, const T* bias);
-
 }  // namespace gradus::kernels

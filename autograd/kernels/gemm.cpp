@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "gradus/autograd/error.hpp"
+#include "gradus/autograd/kernels/few_rows.hpp"
 #include "gradus/autograd/kernels/parallel.hpp"
 #include "gradus/autograd/kernels/tiny_product.hpp"
 
@@ -233,6 +234,7 @@ void gemm_batch(int64_t batch, const int64_t* a_offset, const int64_t* b_offset,
 
 template <class T>
 void linear(int64_t m, int64_t n, int64_t k, T* y, const T* x, int64_t ldx, const T* w, const T* bias) {
+  if (m <= kFewRows && !is_tiny(m, n, k)) return linear_few_rows(m, n, k, y, x, ldx, w, bias);
   const Product<T> product{Trans::no, Trans::yes, m, n, k, T{1}, x, ldx, w, k, T{0}, y, n, bias};
   run(1, product, [&](int64_t) { return product; });
 }

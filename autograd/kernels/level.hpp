@@ -56,6 +56,7 @@ struct LevelKernels {
   void (*adamw)(int64_t n, T* param, T* m, T* v, const T* grad, const AdamWFactors<T>& f);
 
   /// sums[r] = the dot product of x (n) and rows[r] (n), for four rows.
+  void (*dots)(int64_t n, const T* x, const T* const* rows, T* sums);
   void (*dots_bfloat16)(int64_t n, const T* x, const bfloat16* const* rows, T* sums);
 
   AttentionLoops<T> attention;

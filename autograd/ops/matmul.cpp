@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "gradus/autograd/kernels/bfloat16.hpp"
+#include "gradus/autograd/kernels/few_rows.hpp"
 #include "gradus/autograd/kernels/gemm.hpp"
 #include "gradus/autograd/ops.hpp"
 #include "gradus/autograd/ops/check.hpp"
@@ -186,8 +186,9 @@ static Tensor linear_stored(const Tensor& x, const Tensor& weight, const Tensor&
   const Tensor rows = raw::contiguous(x), b = bias.defined() ? raw::contiguous(bias) : bias;
   dispatch_float("linear", x.dtype(), [&]<class T>() {
     if (out.numel() > 0)
-      kernels::linear_bfloat16(out.numel() / out_features, out_features, in_features, out.mutable_data<T>(),
-                               rows.data<T>(), weight.data<bfloat16>(), b.defined() ? b.data<T>() : nullptr);
+      kernels::linear_few_rows(out.numel() / out_features, out_features, in_features, out.mutable_data<T>(),
+                               rows.data<T>(), in_features, weight.data<bfloat16>(),
+                               b.defined() ? b.data<T>() : nullptr);
   });
   return record("linear", out,
                 {{x, [w = Saved(weight)](const Tensor& gy) { return matmul(gy, w->to(gy.dtype())); }},

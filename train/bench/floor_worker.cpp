@@ -70,7 +70,8 @@ class Products {
 
 void run_floor(const Workload& workload, std::istream& in, std::ostream& out) {
   if (workload.task == Task::generate) {
-    const Tensor values = ones({workload.config.num_parameters()});
+    const int64_t bytes = element_size(workload.weights) * workload.config.num_parameters();
+    const Tensor values = ones({bytes / element_size(DType::float32)});
     out << "{}" << std::endl;
     const auto read = [&] { kernels::read_all(values.numel(), values.data<float>()); };
     return answer_commands(in, out,

@@ -42,7 +42,8 @@ std::vector<Workload> workloads() {
           {"W4-W2n", Task::forward, kSmall, 8},
           {"W4-W3", Task::forward, kGPT2, 4},
           {"W5-W1", Task::generate, kNano, 1},
-          {"W5-W3", Task::generate, kGPT2, 1}};
+          {"W5-W3", Task::generate, kGPT2, 1},
+          {"W5-W3h", Task::generate, kGPT2, 1, DType::bfloat16}};
 }
 
 std::vector<Workload> select_workloads(const std::vector<std::string>& names) {
@@ -64,25 +65,30 @@ std::vector<Workload> select_workloads(const std::vector<std::string>& names) {
 std::string to_text(const Workload& w) {
   const GPTConfig& c = w.config;
   return concat(kTasks[static_cast<int>(w.task)], " ", c.n_layer, " ", c.n_head, " ", c.n_embd, " ",
-                c.block_size, " ", w.batch, " ", c.vocab_size, " ", c.dropout);
+                c.block_size, " ", w.batch, " ", c.vocab_size, " ", c.dropout, " ", name(w.weights));
 }
 
 Workload workload_from(const std::string& text) {
   std::istringstream words(text);
-  std::string task, rest;
+  std::string task, weights, rest;
   Workload w;
   GPTConfig& c = w.config;
-  words >> task >> c.n_layer >> c.n_head >> c.n_embd >> c.block_size >> w.batch >> c.vocab_size >> c.dropout;
+  words >> task >> c.n_layer >> c.n_head >> c.n_embd >> c.block_size >> w.batch >> c.vocab_size >>
+      c.dropout >> weights;
   bool known = false;
   for (int i = 0; i < 3; ++i)
     if (task == kTasks[i]) {
       w.task = static_cast<Task>(i);
       known = true;
     }
+  for (const DType dtype : {DType::float32, DType::bfloat16})
+    if (weights == name(dtype)) w.weights = dtype;
+  known = known && weights == name(w.weights) && (w.weights == DType::float32 || w.task == Task::generate);
   if (!words || words >> rest || !known || w.batch < 1)
     fail("bench",
-         "a workload must be a task, layers, heads, width, block, batch, vocabulary and dropout, got '", text,
-         "'.");
+         "a workload must be a task, layers, heads, width, block, batch, vocabulary, dropout and float32, or "
+         "bfloat16 to generate, got '",
+         text, "'.");
   c.validate();
   return w;
 }

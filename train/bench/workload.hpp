@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "gradus/autograd/dtype.hpp"
 #include "gradus/models/gpt_config.hpp"
 
 namespace gradus::train::bench {
@@ -22,6 +23,7 @@ struct Workload {
   Task task = Task::train;
   models::GPTConfig config;
   int64_t batch = 1;
+  DType weights = DType::float32;  ///< bfloat16: generates from matrices kept so
 
   /// Of one step; 1 for generate, whose times are by token.
   int64_t tokens() const { return task == Task::generate ? 1 : batch * config.block_size; }
@@ -33,8 +35,8 @@ std::vector<Workload> workloads();
 /// a name that is not there.
 std::vector<Workload> select_workloads(const std::vector<std::string>& names);
 
-/// "train 4 4 128 64 12 65 0.1": task, layers, heads, width, block, batch, vocabulary, dropout; what the
-/// processes of a comparison are handed.
+/// "train 4 4 128 64 12 65 0.1 float32": task, layers, heads, width, block, batch, vocabulary, dropout, dtype
+/// of the weights; what the processes of a comparison are handed.
 std::string to_text(const Workload& workload);
 /// Throws Error unless to_text() could have given it. The name is lost.
 Workload workload_from(const std::string& text);

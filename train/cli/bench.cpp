@@ -109,6 +109,7 @@ constexpr const char* kFooter =
     "  W3             12 12 768   64  4  50257   GPT-2 124M\n"
     "  W4-W2n, W4-W3  forward and loss only, nothing recorded\n"
     "  W5-W1, W5-W3   greedy generation of 64 tokens; times are by token\n"
+    "  W5-W3h         the same with weights in bfloat16; PyTorch's, in float32\n"
     "A step is forward, loss, backward, clip at 1.0 and AdamW. The floor is the\n"
     "time of its matrix products alone, through BLAS; of W5 that of reading all\n"
     "parameters once. gradus, PyTorch and the floor take turns, five each;\n"
@@ -119,7 +120,7 @@ constexpr const char* kFooter =
 Verb add_bench(CLI::App& app, const std::string& program) {
   CLI::App* verb = app.add_subcommand("bench", "Measure speed and memory, and where a step's time goes");
   auto flags = std::make_shared<BenchFlags>();
-  verb->add_option("--workload", flags->workloads, "These only; W4 and W5 name both of theirs")
+  verb->add_option("--workload", flags->workloads, "These only; W4 and W5 name all of theirs")
       ->type_name("W1,...")
       ->delimiter(',');
   verb->add_option("--threads", flags->threads, "Threads of each side [one a core]")

@@ -14,18 +14,10 @@ constexpr int kTileRows = kVectorBytes == 64 ? 8 : 6, kTileVectors = 2;
 /// Four rows of four: 4 loads, 8 shuffles and 4 stores instead of 16 loads and 16 stores far apart.
 template <class T>
 void transpose_square(const T* x, int64_t x_row, T* y, int64_t y_row) {
-  typedef T Four __attribute__((vector_size(4 * sizeof(T))));
-  Four row[4];
-  for (int i = 0; i < 4; ++i) __builtin_memcpy(&row[i], x + i * x_row, sizeof(Four));
-  const Four left01 = __builtin_shufflevector(row[0], row[1], 0, 4, 1, 5);
-  const Four left23 = __builtin_shufflevector(row[2], row[3], 0, 4, 1, 5);
-  const Four right01 = __builtin_shufflevector(row[0], row[1], 2, 6, 3, 7);
-  const Four right23 = __builtin_shufflevector(row[2], row[3], 2, 6, 3, 7);
-  const Four column[4] = {__builtin_shufflevector(left01, left23, 0, 1, 4, 5),
-                          __builtin_shufflevector(left01, left23, 2, 3, 6, 7),
-                          __builtin_shufflevector(right01, right23, 0, 1, 4, 5),
-                          __builtin_shufflevector(right01, right23, 2, 3, 6, 7)};
-  for (int i = 0; i < 4; ++i) __builtin_memcpy(y + i * y_row, &column[i], sizeof(Four));
+  Four<T> square[4];
+  for (int i = 0; i < 4; ++i) __builtin_memcpy(&square[i], x + i * x_row, sizeof square[i]);
+  transpose(square);
+  for (int i = 0; i < 4; ++i) __builtin_memcpy(y + i * y_row, &square[i], sizeof square[i]);
 }
 
 template <class T>

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "gradus/autograd/kernels/levels/attention.hpp"
-#include "gradus/autograd/kernels/levels/bfloat16.hpp"
+#include "gradus/autograd/kernels/levels/dots.hpp"
 #include "gradus/autograd/kernels/levels/rows.hpp"
 #include "gradus/autograd/kernels/levels/spans.hpp"
 #include "gradus/autograd/kernels/levels/updates.hpp"
@@ -48,7 +48,8 @@ constexpr LevelKernels<T> make_table(std::integer_sequence<int, kUnary...>,
   table.dropout = dropout<T>;
   table.sum_of_squares = sum_of_squares<T>;
   table.adamw = adamw<T>;
-  table.dots_bfloat16 = dots_bfloat16;
+  table.dots = dots;
+  table.dots_bfloat16 = dots;
   table.attention = attention_loops<T>();
   return table;
 }

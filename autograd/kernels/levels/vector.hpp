@@ -82,6 +82,26 @@ void store(T* to, Vector<T> vector) {
   __builtin_memcpy(to, &vector, sizeof vector);
 }
 
+/// Four numbers, whatever the level.
+template <class T>
+struct SimdFour {
+  typedef T Vector __attribute__((vector_size(4 * sizeof(T))));
+};
+template <class T>
+using Four = typename SimdFour<T>::Vector;
+
+template <class V>
+void transpose(V (&row)[4]) {
+  const V left01 = __builtin_shufflevector(row[0], row[1], 0, 4, 1, 5);
+  const V left23 = __builtin_shufflevector(row[2], row[3], 0, 4, 1, 5);
+  const V right01 = __builtin_shufflevector(row[0], row[1], 2, 6, 3, 7);
+  const V right23 = __builtin_shufflevector(row[2], row[3], 2, 6, 3, 7);
+  row[0] = __builtin_shufflevector(left01, left23, 0, 1, 4, 5);
+  row[1] = __builtin_shufflevector(left01, left23, 2, 3, 6, 7);
+  row[2] = __builtin_shufflevector(right01, right23, 0, 1, 4, 5);
+  row[3] = __builtin_shufflevector(right01, right23, 2, 3, 6, 7);
+}
+
 template <class T>
 Vector<T> load_part(const T* from, int64_t count) {
   Vector<T> vector = {};

@@ -159,8 +159,8 @@ TEMPLATE_TEST_CASE("gemm_batch gives what gemm gives item by item", "[gemm]", fl
 }
 
 TEMPLATE_TEST_CASE("linear is x @ w^T + bias", "[gemm]", float, double) {
-  const int64_t sizes[][3] = {{1, 5, 3},      {4, 1, 9},      {1, 3000, 500}, {13, 17, 19},
-                              {768, 65, 128}, {33, 1030, 70}, {5, 6, 0},      {0, 4, 4}};
+  const int64_t sizes[][3] = {{1, 5, 3},      {4, 1, 9}, {1, 3000, 500}, {13, 17, 19}, {768, 65, 128},
+                              {33, 1030, 70}, {5, 6, 0}, {0, 4, 4},      {8, 40, 33},  {9, 40, 33}};
   for (const auto& [m, n, k] : sizes)
     for (const bool with_bias : {false, true}) {
       CAPTURE(m, n, k, with_bias);

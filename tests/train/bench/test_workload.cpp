@@ -43,8 +43,8 @@ TEST_CASE("the products of a step add up to 6 N + 12 L T C operations a token, o
 }
 
 TEST_CASE("workloads have the shapes of their names") {
-  CHECK(workloads().size() == 10);
-  CHECK(select_workloads({}).size() == 10);
+  CHECK(workloads().size() == 11);
+  CHECK(select_workloads({}).size() == 11);
   const auto names = [](const std::vector<std::string>& asked) {
     std::string all;
     for (const Workload& w : select_workloads(asked)) all += w.name + " ";
@@ -54,8 +54,8 @@ TEST_CASE("workloads have the shapes of their names") {
   CHECK(names({"W5-W1"}) == "W5-W1 ");
   CHECK_THROWS_WITH(
       select_workloads({"W1", "W9"}),
-      "[bench] --workload must name some of W0, W1, W1d, W2, W2n, W3, W4-W2n, W4-W3, W5-W1, W5-W3, got "
-      "'W9'.");
+      "[bench] --workload must name some of W0, W1, W1d, W2, W2n, W3, W4-W2n, W4-W3, W5-W1, W5-W3, "
+      "W5-W3h, got 'W9'.");
   CHECK(select_workloads({"W3"}).at(0).config.num_parameters() ==
         124'439'808 - (1024 - 64) * 768);  // GPT-2's smallest, with fewer positions
   CHECK(select_workloads({"W1"}).at(0).tokens() == 768);
@@ -69,11 +69,15 @@ TEST_CASE("a workload's text is that workload again, and nothing else is one") {
     CHECK(again.config == w.config);
     CHECK(again.task == w.task);
     CHECK(again.batch == w.batch);
+    CHECK(again.weights == w.weights);
   }
-  CHECK(to_text(select_workloads({"W1d"}).at(0)) == "train 4 4 128 64 12 65 0.1");
+  CHECK(to_text(select_workloads({"W1d"}).at(0)) == "train 4 4 128 64 12 65 0.1 float32");
   for (const char* text :
-       {"", "train", "train 4 4 128 64 12 65", "train 4 4 128 64 12 65 0 1", "walk 4 4 128 64 12 65 0",
-        "train 4 3 128 64 12 65 0", "train 4 4 128 64 0 65 0", "train 4 4 128 64 12 65 x"})
+       {"", "train", "train 4 4 128 64 12 65 float32", "train 4 4 128 64 12 65 0 float32 1",
+        "train 4 4 128 64 12 65 0 0 float32", "walk 4 4 128 64 12 65 0 float32", "train 4 4 128 64 12 65 0",
+        "train 4 3 128 64 12 65 0 float32", "train 4 4 128 64 0 65 0 float32",
+        "train 4 4 128 64 12 65 x float32", "train 4 4 128 64 12 65 0 bfloat16",
+        "generate 4 4 128 64 1 65 0 int64"})
     CHECK_THROWS_AS(workload_from(text), Error);
 }
 

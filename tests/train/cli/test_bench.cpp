@@ -127,7 +127,7 @@ TEST_CASE("bench refuses what makes no sense, in one line") {
           "--vs torch needs a Python with PyTorch, got none as /bin/false");
   refused({"--scaling", "--vs", "torch"}, "--scaling and --vs must not come together");
   refused({"--plot", "x.svg"}, "--plot must come with --scaling");
-  refused({"--worker", "bee", "--shape", "train 1 1 4 4 1 4 0"},
+  refused({"--worker", "bee", "--shape", "train 1 1 4 4 1 4 0 float32"},
           "--worker must be steps or floor, got 'bee'");
   refused({"--worker", "steps", "--shape", "nonsense"}, "a workload must be a task, layers");
 }

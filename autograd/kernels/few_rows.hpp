@@ -1,0 +1,21 @@
+// Products of a few rows with a matrix of weights, as generating a token makes them: the time they take is
+// that of reading the weights once.
+//
+// Pointers belong to the caller and do not overlap; w, y and bias are contiguous. Thread-safe.
+#pragma once
+
+#include <cstdint>
+
+namespace gradus::kernels {
+
+/// For so many rows of x, reading is what takes time; more of them are left to BLAS.
+inline constexpr int64_t kFewRows = 8;
+
+/// y (m, n) = x (m, k) @ w (n, k)^T + bias (n), sums in T; rows of x are ldx apart, bias may be nullptr. The
+/// bits of an element of y depend on its row of x, its row of w and its bias only. T: float, double; W: T or
+/// bfloat16.
+template <class T, class W>
+void linear_few_rows(int64_t m, int64_t n, int64_t k, T* y, const T* x, int64_t ldx, const W* w,
+                     const T* bias);
+
+}  // namespace gradus::kernels

@@ -1,0 +1,93 @@
+// A few rows times a matrix of weights, at each level and for any number of threads.
+#include "gradus/autograd/kernels/few_rows.hpp"
+
+#include "gradus/autograd/kernels/bfloat16.hpp"
+#include "vectors.hpp"
+
+using namespace gradus;
+using namespace gradus::kernels;
+using namespace vectors;
+
+namespace {
+
+double value(float w) { return static_cast<double>(w); }
+double value(double w) { return w; }
+double value(bfloat16 w) { return static_cast<double>(std::bit_cast<float>(uint32_t{w.bits} << 16)); }
+
+void store(const std::vector<float>& from, std::vector<float>& to) { to = from; }
+void store(const std::vector<float>& from, std::vector<double>& to) { to.assign(from.begin(), from.end()); }
+void store(const std::vector<float>& from, std::vector<bfloat16>& to) {
+  to.resize(from.size());
+  to_bfloat16(static_cast<int64_t>(from.size()), to.data(), from.data());
+}
+
+/// The largest error of y beside the sum of its terms' sizes; NaN wins.
+template <class T, class W>
+double worst_error(int64_t m, int64_t n, int64_t k, const std::vector<T>& y, const std::vector<T>& x,
+                   int64_t ldx, const std::vector<W>& w, const std::vector<T>& bias) {
+  double worst = 0;
+  for (int64_t i = 0; i < m; ++i)
+    for (int64_t j = 0; j < n; ++j) {
+      double sum = value(bias[static_cast<size_t>(j)]), size = std::abs(sum);
+      for (int64_t c = 0; c < k; ++c) {
+        const double term =
+            value(x[static_cast<size_t>(i * ldx + c)]) * value(w[static_cast<size_t>(j * k + c)]);
+        sum += term;
+        size += std::abs(term);
+      }
+      const double error = std::abs(value(y[static_cast<size_t>(i * n + j)]) - sum) / size;
+      worst = error <= worst ? worst : error;
+    }
+  return worst;
+}
+
+template <class T, class W>
+void check_products(double tolerance) {
+  for (const int64_t k : {1, 7, 17, 31, 64, 65, 1000})
+    for (const int64_t n : {1, 3, 4, 5, 17, 700})
+      for (const int64_t m : {1, 2, 8}) {
+        INFO("m " << m << ", n " << n << ", k " << k);
+        const int64_t ldx = k + 3;
+        const std::vector<T> x = values<T>(m * ldx), bias = values<T>(n, 3, 3);
+        std::vector<W> w;
+        store(values<float>(n * k, 3, 2), w);
+        std::vector<T> y(static_cast<size_t>(m * n)), again(y.size()), alone(static_cast<size_t>(n));
+        {
+          const Threads one(1);
+          linear_few_rows(m, n, k, y.data(), x.data(), ldx, w.data(), bias.data());
+        }
+        const Threads three(3);
+        linear_few_rows(m, n, k, again.data(), x.data(), ldx, w.data(), bias.data());
+        CHECK(same_bits(y, again));
+        const int64_t last = m - 1;
+        linear_few_rows(1, n, k, alone.data(), x.data() + last * ldx, ldx, w.data(), bias.data());
+        CHECK(same_bits(alone, std::vector<T>(y.begin() + last * n, y.end())));
+        CHECK(worst_error(m, n, k, y, x, ldx, w, bias) < tolerance);
+      }
+}
+
+}  // namespace
+
+TEST_CASE("few rows times float32, float64 and bfloat16 weights") {
+  at_each_level([] {
+    check_products<float, float>(1e-6);
+    check_products<float, bfloat16>(1e-6);
+    check_products<double, double>(1e-14);
+    check_products<double, bfloat16>(1e-14);
+  });
+}
+
+TEST_CASE("few rows without a bias, and NaN and infinity where their row or weight is") {
+  const int64_t n = 6, k = 40;
+  std::vector<float> x = values<float>(2 * k), w = values<float>(n * k, 3, 2), y(2 * n);
+  const std::vector<float> none(n, 0.0F);
+  linear_few_rows(2, n, k, y.data(), x.data(), k, w.data(), static_cast<const float*>(nullptr));
+  CHECK(worst_error(2, n, k, y, x, k, w, none) < 1e-6);
+  x[k + 1] = std::numeric_limits<float>::quiet_NaN();
+  w[3 * k + 39] = std::numeric_limits<float>::infinity();
+  linear_few_rows(2, n, k, y.data(), x.data(), k, w.data(), static_cast<const float*>(nullptr));
+  for (int64_t j = 0; j < n; ++j) {
+    CHECK(std::isfinite(y[static_cast<size_t>(j)]) == (j != 3));
+    CHECK(std::isnan(y[static_cast<size_t>(n + j)]));
+  }
+}
