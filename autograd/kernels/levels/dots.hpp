@@ -34,13 +34,45 @@ void dots(int64_t n, const T* x, const W* const* rows, T* sums) {
   sums[3] = sum_d;
 }
 
-// As many as fit a vector of float32.
-inline Vector<float> load(const bfloat16* from) {
-  typedef uint16_t Half __attribute__((vector_size(kVectorBytes / 2)));
-  Half half;
-  __builtin_memcpy(&half, from, sizeof half);
-  return reinterpret_cast<Vector<float>>(__builtin_convertvector(half, Vector<uint32_t>) << 16);
+// Every second lane of a and b, from the first or from the second on.
+template <int first>
+Vector<float> every_second(Vector<float> a, Vector<float> b) {
+  constexpr int f = first;
+  if constexpr (kLanes<float> == 4)
+    return __builtin_shufflevector(a, b, f, f + 2, f + 4, f + 6);
+  else if constexpr (kLanes<float> == 8)
+    return __builtin_shufflevector(a, b, f, f + 2, f + 4, f + 6, f + 8, f + 10, f + 12, f + 14);
+  else
+    return __builtin_shufflevector(a, b, f, f + 2, f + 4, f + 6, f + 8, f + 10, f + 12, f + 14, f + 16,
+                                   f + 18, f + 20, f + 22, f + 24, f + 26, f + 28, f + 30);
 }
+
+// Two vectors of x, and how two of weights become float32 to meet them.
+template <class W>
+struct Pair {
+  Vector<float> x[2];
+
+  explicit Pair(const float* from) : x{load(from), load(from + kLanes<float>)} {}
+  static Vector<float> weights(const W* from, int i) { return load(from + i * kLanes<float>); }
+};
+
+// bfloat16 is the upper half of a float32: of every two neighbours one is masked, the other shifted, which
+// leaves them apart by even and odd places.
+template <>
+struct Pair<bfloat16> {
+  Vector<float> x[2];
+
+  explicit Pair(const float* from) {
+    const Vector<float> a = load(from), b = load(from + kLanes<float>);
+    x[0] = every_second<0>(a, b);
+    x[1] = every_second<1>(a, b);
+  }
+  static Vector<float> weights(const bfloat16* from, int i) {
+    Vector<uint32_t> both;
+    __builtin_memcpy(&both, from, sizeof both);
+    return reinterpret_cast<Vector<float>>(i == 0 ? both << 16 : both & 0xFFFF0000);
+  }
+};
 
 // Its fours added up.
 inline Four<float> folded(const Vector<float>& x) {
@@ -63,11 +95,12 @@ void dots(int64_t n, const float* x, const W* const* rows, float* sums) {
   Vector<float> sum[4][2];
   for (int r = 0; r < 4; ++r) sum[r][0] = sum[r][1] = broadcast(0.0F);
   int64_t i = 0;
-  for (; i + 2 * kStep <= n; i += 2 * kStep)
-    for (int half = 0; half < 2; ++half) {
-      const Vector<float> v = load(x + i + half * kStep);
-      for (int r = 0; r < 4; ++r) sum[r][half] = fused(v, load(rows[r] + i + half * kStep), sum[r][half]);
-    }
+  for (; i + 2 * kStep <= n; i += 2 * kStep) {
+    const Pair<W> pair(x + i);
+    for (int r = 0; r < 4; ++r)
+      for (int half = 0; half < 2; ++half)
+        sum[r][half] = fused(pair.x[half], Pair<W>::weights(rows[r] + i, half), sum[r][half]);
+  }
   Four<float> totals[4];
   for (int r = 0; r < 4; ++r) totals[r] = folded(sum[r][0] + sum[r][1]);
   transpose(totals);
