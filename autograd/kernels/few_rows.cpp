@@ -27,8 +27,8 @@ void dots(int64_t n, const T* x, const bfloat16* const* rows, T* sums) {
 template <class T, class W>
 void linear_few_rows(int64_t m, int64_t n, int64_t k, T* y, const T* x, int64_t ldx, const W* w,
                      const T* bias) {
-  const int64_t work = std::max<int64_t>(1, m * k);
-  parallel_for(n, std::max(kStreams, kSmall / work), [&](int64_t begin, int64_t end) {
+  const int64_t work = std::max<int64_t>(1, kStreams * m * k);
+  parallel_for(n, std::max<int64_t>(1, kSmall / work) * kStreams, [&](int64_t begin, int64_t end) {
     // Four parts of the weights at a time: memory is read a third faster by several streams, each of which
     // goes on where it was, than by one.
     const int64_t length = (end - begin + kStreams - 1) / kStreams;

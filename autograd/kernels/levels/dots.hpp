@@ -1,6 +1,8 @@
 // Dot products of a vector with rows of weights, float32, float64 or bfloat16.
 #pragma once
 
+#include <utility>
+
 #include "gradus/autograd/kernels/level.hpp"
 #include "gradus/autograd/kernels/levels/vector.hpp"
 
@@ -34,17 +36,15 @@ void dots(int64_t n, const T* x, const W* const* rows, T* sums) {
   sums[3] = sum_d;
 }
 
-// Every second lane of a and b, from the first or from the second on.
+template <int first, int... i>
+Vector<float> every_second(Vector<float> a, Vector<float> b, std::integer_sequence<int, i...>) {
+  return __builtin_shufflevector(a, b, (first + 2 * i)...);
+}
+
+// Every second lane of a and then of b, from the first or from the second on.
 template <int first>
 Vector<float> every_second(Vector<float> a, Vector<float> b) {
-  constexpr int f = first;
-  if constexpr (kLanes<float> == 4)
-    return __builtin_shufflevector(a, b, f, f + 2, f + 4, f + 6);
-  else if constexpr (kLanes<float> == 8)
-    return __builtin_shufflevector(a, b, f, f + 2, f + 4, f + 6, f + 8, f + 10, f + 12, f + 14);
-  else
-    return __builtin_shufflevector(a, b, f, f + 2, f + 4, f + 6, f + 8, f + 10, f + 12, f + 14, f + 16,
-                                   f + 18, f + 20, f + 22, f + 24, f + 26, f + 28, f + 30);
+  return every_second<first>(a, b, std::make_integer_sequence<int, kLanes<float>>());
 }
 
 // Two vectors of x, and how two of weights become float32 to meet them.
