@@ -80,7 +80,7 @@ class Throws : public Module {
 TEST_CASE("check_eval_deterministic passes layers that are still in evaluation") {
   CHECK(check_eval_deterministic(attention(), values({2, 3, 8})));
   Generator g(9);
-  Sequential model(MLP(8, 16, true, 0.5, g), Dropout(0.5), Linear(8, 2, true, g));
+  Sequential model{MLP(8, 16, true, 0.5, g), Dropout(0.5), Linear(8, 2, true, g)};
   const CheckReport report = check_eval_deterministic(model, values({3, 8}));
   CHECK(report);
   CHECK(report.worst == 0.0);

@@ -112,7 +112,7 @@ TEST_CASE("Dropout drops in training mode only, and only with a generator") {
 
 TEST_CASE("Sequential calls its layers in turn and names them by number") {
   Generator g(1);
-  Sequential model(Linear(2, 8, true, g), GELU(), Dropout(0.5), Linear(8, 1, false, g));
+  Sequential model{Linear(2, 8, true, g), GELU(), Dropout(0.5), Linear(8, 1, false, g)};
   std::vector<std::string> names;
   for (const auto& [name, p] : model.named_parameters()) names.push_back(name);
   CHECK(names == std::vector<std::string>{"0.weight", "0.bias", "3.weight"});
