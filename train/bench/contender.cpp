@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <nlohmann/json.hpp>
@@ -36,6 +37,7 @@ std::pair<pid_t, int> start(const Command& command) {
   std::vector<char*> words;
   for (const std::string& word : command.words) words.push_back(const_cast<char*>(word.c_str()));
   words.push_back(nullptr);
+  std::fflush(nullptr);  // or what is still buffered might be written by both
   const pid_t process = ::fork();
   if (process == 0) become(command, words, ends[1]);
   ::close(ends[1]);
