@@ -8,12 +8,12 @@
 
 namespace gradus::kernels {
 
-/// For so many rows of x, reading is what takes time; more of them are left to BLAS.
+/// Up to so many rows of x this is faster than BLAS, which first copies the weights into an order of its own.
 inline constexpr int64_t kFewRows = 8;
 
 /// y (m, n) = x (m, k) @ w (n, k)^T + bias (n), sums in T; rows of x are ldx apart, bias may be nullptr. The
-/// bits of an element of y depend on its row of x, its row of w and its bias only. T: float, double; W: T or
-/// bfloat16.
+/// bits of an element of y depend on its row of x, its row of w and its bias only. T: float, double; W: T, or
+/// bfloat16, of which BLAS knows nothing: then m is whatever it is.
 template <class T, class W>
 void linear_few_rows(int64_t m, int64_t n, int64_t k, T* y, const T* x, int64_t ldx, const W* w,
                      const T* bias);

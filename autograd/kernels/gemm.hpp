@@ -31,7 +31,7 @@ void gemm_batch(int64_t batch, const int64_t* a_offset, const int64_t* b_offset,
                 const T* b, int64_t ldb, T beta, T* c, int64_t ldc);
 
 /// y (m, n) = x (m, k) @ w (n, k)^T + bias (n); y and w are contiguous, rows of x are ldx apart, bias may be
-/// nullptr.
+/// nullptr. Few rows of x are few_rows.hpp's and not BLAS's.
 template <class T>
 void linear(int64_t m, int64_t n, int64_t k, T* y, const T* x, int64_t ldx, const T* w, const T* bias);
 

@@ -20,7 +20,9 @@ constexpr const char* kOp = "scaled_dot_product_attention";
 View4 strides_of(const Tensor& t) { return {t.strides()[0], t.strides()[1], t.strides()[2]}; }
 
 // The kernel walks batch, heads and rows by strides, but wants each row packed.
-Tensor with_packed_rows(const Tensor& t) { return t.strides()[3] == 1 || t.size(3) == 1 ? t : raw::clone(t); }
+Tensor with_packed_rows(const Tensor& t) {
+  return t.strides()[t.dim() - 1] == 1 || t.size(-1) == 1 ? t : raw::clone(t);
+}
 
 // (B, nh, T, hs) laid out as (B, T, nh, hs), so that joining the heads afterwards is a view.
 Tensor empty_heads_inside(const Shape& s, DType dtype) {
@@ -188,10 +190,6 @@ Tensor merge_heads(const Tensor& x) {
   return x.transpose(1, 2).reshape({x.size(0), x.size(2), x.size(1) * x.size(3)});
 }
 
-Tensor with_packed_columns(const Tensor& t) {
-  return t.strides()[2] == 1 || t.size(2) == 1 ? t : raw::clone(t);
-}
-
 }  // namespace
 
 Tensor scaled_dot_product_attention(const Tensor& q, const Tensor& k, const Tensor& v,
@@ -225,7 +223,7 @@ Tensor scaled_dot_product_attention(const Tensor& qkv, int64_t n_head, const Att
     const Heads x = split_parts(qkv, n_head);
     return merge_heads(scaled_dot_product_attention(x.q, x.k, x.v, options));
   }
-  const Heads x = view_parts(with_packed_columns(qkv), n_head);
+  const Heads x = view_parts(with_packed_rows(qkv), n_head);
   const AttentionShape s = kernel_shape(x.q, x.k, options);
   Tensor out = empty({qkv.size(0), qkv.size(1), qkv.size(2) / 3}, qkv.dtype());
   Tensor out_heads = view_heads(out, n_head);
@@ -239,8 +237,8 @@ Tensor scaled_dot_product_attention(const Tensor& qkv, int64_t n_head, const Att
                   }
                   Tensor gqkv = empty(qkv->shape(), qkv->dtype());
                   Heads to = view_parts(gqkv, n_head);
-                  attend_grad(s, to, view_heads(with_packed_columns(gy), n_head), view_heads(y, n_head), lse,
-                              view_parts(with_packed_columns(qkv), n_head));
+                  attend_grad(s, to, view_heads(with_packed_rows(gy), n_head), view_heads(y, n_head), lse,
+                              view_parts(with_packed_rows(qkv), n_head));
                   return gqkv;
                 })});
 }

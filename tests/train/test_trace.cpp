@@ -1,5 +1,6 @@
 #include "gradus/train/trace.hpp"
 
+#include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -76,20 +77,21 @@ TEST_CASE("a trace has the ops of the steps that were asked for, both ways, and 
   });
   CHECK(attention->at("args").at("shape") == std::vector<int64_t>{4, 8, 16});
 
-  // Ops lie inside their step, and are most of it.
-  double ops = 0, steps = 0, step_end = 0;
+  // Ops lie inside their step, and are much of it unless another process comes between.
+  double ops = 0, step_end = 0, largest_share = 0;
   for (const json& e : events) {
+    const double start = e.at("ts"), duration = e.at("dur");
+    CHECK(start >= step_end);
     if (e.at("cat") == "step") {
-      CHECK(e.at("ts").get<double>() >= step_end);
-      step_end = e.at("ts").get<double>() + e.at("dur").get<double>();
-      steps += e.at("dur").get<double>();
+      step_end = start + duration;
+      CHECK(ops < duration);
+      largest_share = std::max(largest_share, ops / duration);
+      ops = 0;
     } else {
-      CHECK(e.at("ts").get<double>() >= step_end);
-      ops += e.at("dur").get<double>();
+      ops += duration;
     }
   }
-  CHECK(ops < steps);
-  CHECK(ops > 0.5 * steps);
+  CHECK(largest_share > 0.25);
 }
 
 TEST_CASE("a short run is profiled from earlier on, a stopped one as far as it got") {

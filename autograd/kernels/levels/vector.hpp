@@ -90,6 +90,7 @@ struct SimdFour {
 template <class T>
 using Four = typename SimdFour<T>::Vector;
 
+/// Rows become columns.
 template <class V>
 void transpose(V (&row)[4]) {
   const V left01 = __builtin_shufflevector(row[0], row[1], 0, 4, 1, 5);

@@ -28,8 +28,8 @@ const models::GPTConfig kTiny{.vocab_size = 11, .block_size = 6, .n_layer = 2, .
 
 /// What a worker says to these lines, its greeting first.
 std::vector<json> answers(Task task, const std::string& commands, double dropout = 0,
-                          const std::string& save = "") {
-  Workload w{"tiny", task, kTiny, 3};
+                          const std::string& save = "", DType weights = DType::float32) {
+  Workload w{"tiny", task, kTiny, 3, weights};
   w.config.dropout = dropout;
   std::istringstream in(commands);
   std::ostringstream out;
@@ -123,6 +123,25 @@ TEST_CASE("what a twin is handed is the model and the batches that the losses ar
   const Tensor first = tokens.select(0, 0);
   const double loss = model.loss(first.slice(1, 0, 6).contiguous(), first.slice(1, 1, 7).contiguous()).item();
   CHECK(loss == lines.at(0).at("losses").at(0).get<double>());
+}
+
+TEST_CASE("a worker with bfloat16 weights computes with their values, and hands them on") {
+  const testing::TemporaryFolder folder;
+  const std::string path = (folder / "weights.safetensors").string();
+  const auto stored = answers(Task::generate, "run 1e9 1\n", 0, path, DType::bfloat16);
+  const auto wide = answers(Task::generate, "");
+  CHECK(stored.at(0).at("tokens").size() == 6);
+  CHECK(stored.at(0).at("losses") != wide.at(0).at("losses"));
+  nn::StateDict state = nn::load_safetensors(path);
+  const Tensor first = state.at("tokens").select(0, 0);
+  const Tensor table = state.at("wte.weight");  // read as float32
+  CHECK(table.to_vector<float>() == table.to(DType::bfloat16).to(DType::float32).to_vector<float>());
+  state.erase("tokens");
+  Generator g(5);
+  models::GPT model(kTiny, g);
+  model.load_state_dict(state);
+  const double loss = model.loss(first.slice(1, 0, 6).contiguous(), first.slice(1, 1, 7).contiguous()).item();
+  CHECK(std::abs(loss - stored.at(0).at("losses").at(0).get<double>()) <= 1e-5);
 }
 
 TEST_CASE("a floor is a time, for products and for reading") {
