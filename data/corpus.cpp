@@ -11,8 +11,8 @@
 #include <memory>
 
 #include "gradus/autograd/error.hpp"
-#include "gradus/data/sha256.hpp"
 #include "gradus/data/stories.hpp"
+#include "gradus/files/sha256.hpp"
 
 namespace gradus::data {
 namespace {
@@ -53,7 +53,7 @@ std::string read_file(const fs::path& path) {
   return bytes;
 }
 
-bool is_kjv(std::string_view text) { return text.size() == kKjvSize && sha256(text) == kKjvSha256; }
+bool is_kjv(std::string_view text) { return text.size() == kKjvSize && files::sha256(text) == kKjvSha256; }
 
 /// The intact copy in the cache, or "".
 std::string cached_kjv(const fs::path& cache) {
@@ -87,7 +87,7 @@ std::string make_kjv() {
     fail("kjv", "the program `bible` must be installed and run, got none that does.", hint);
   if (!is_kjv(text)) {
     fail("kjv", "`bible` must write the text of ", kKjvSize, " bytes with sha256 ", kKjvSha256.substr(0, 12),
-         "..., got ", text.size(), " bytes with ", sha256(text).substr(0, 12), "....", hint);
+         "..., got ", text.size(), " bytes with ", files::sha256(text).substr(0, 12), "....", hint);
   }
   return text;
 }

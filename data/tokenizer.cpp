@@ -6,7 +6,7 @@
 #include <set>
 
 #include "gradus/autograd/error.hpp"
-#include "gradus/data/utf8.hpp"
+#include "gradus/files/utf8.hpp"
 
 namespace gradus::data {
 namespace {
@@ -17,7 +17,7 @@ constexpr char32_t kCodePoints = 0x110000;
 template <class F>
 void for_each_character(std::string_view op, std::string_view text, F&& f) {
   for (size_t offset = 0; offset < text.size();) {
-    const CodePoint c = first_code_point(text.substr(offset));
+    const files::CodePoint c = files::first_code_point(text.substr(offset));
     if (c.size == 0) {
       char byte[8];
       std::snprintf(byte, sizeof byte, "0x%02x", static_cast<unsigned char>(text[offset]));
@@ -36,7 +36,7 @@ class Unknown {
   void add(char32_t character, int64_t place) {
     if (!seen_.insert(character).second) return;
     if (seen_.size() <= kNamed) {
-      named_ += concat(named_.empty() ? "" : ", ", quoted(character), ", at character ", place);
+      named_ += concat(named_.empty() ? "" : ", ", files::quoted(character), ", at character ", place);
     }
   }
   void fail_if_any() const {
@@ -108,7 +108,7 @@ std::string Tokenizer::decode(std::span<const int32_t> tokens) const {
     if (characters_.empty()) {
       text += static_cast<char>(c);
     } else {
-      text += to_utf8(c);
+      text += files::to_utf8(c);
     }
   }
   return text;
@@ -127,7 +127,7 @@ std::string Tokenizer::to_json() const {
   nlohmann::ordered_json json = {{"tokenizer", kind()}};
   if (!characters_.empty()) {
     std::string text;
-    for (const char32_t c : characters_) text += to_utf8(c);
+    for (const char32_t c : characters_) text += files::to_utf8(c);
     json["characters"] = text;
   }
   return json.dump(2) + "\n";
@@ -159,7 +159,8 @@ Tokenizer Tokenizer::from_json(std::string_view json) {
   std::u32string characters;
   for_each_character(op, text("characters"), [&](char32_t c) {
     if (!characters.empty() && c <= characters.back()) {
-      fail(op, "\"characters\" must ascend, got ", quoted(c), " after ", quoted(characters.back()), ".");
+      fail(op, "\"characters\" must ascend, got ", files::quoted(c), " after ",
+           files::quoted(characters.back()), ".");
     }
     characters += c;
   });

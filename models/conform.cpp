@@ -4,11 +4,11 @@
 #include <iterator>
 
 #include "gradus/autograd/ops.hpp"
+#include "gradus/files/file.hpp"
 #include "gradus/models/conform/answers.hpp"
 #include "gradus/models/conform/compare.hpp"
 #include "gradus/models/conform/conventions.hpp"
 #include "gradus/models/conform/layouts.hpp"
-#include "gradus/nn/file_io.hpp"
 
 namespace gradus::models {
 namespace {
@@ -184,7 +184,7 @@ ConformReport conform(const std::filesystem::path& where, std::string_view only_
          "'. Hint: models/conform/README.md lists them.");
   ConformReport report;
   for (const std::filesystem::path& file : files_of(where)) {
-    ConformReport part = conform_text(nn::read_file(file), file.string(), only_op);
+    ConformReport part = conform_text(files::read(file), file.string(), only_op);
     std::move(part.cases.begin(), part.cases.end(), std::back_inserter(report.cases));
   }
   if (report.cases.empty())

@@ -7,7 +7,7 @@
 
 #include "gradus/autograd/ops.hpp"
 #include "gradus/autograd/record.hpp"
-#include "gradus/nn/file_io.hpp"
+#include "gradus/files/file.hpp"
 #include "gradus/nn/safetensors.hpp"
 
 namespace gradus::models {
@@ -62,7 +62,7 @@ Json to_json(const GPTConfig& config) {
 class ConfigReader {
  public:
   explicit ConfigReader(const std::filesystem::path& path) : file_(path.string()) {
-    const std::string text = nn::read_file(path);
+    const std::string text = files::read(path);
     json_ = Json::parse(text, nullptr, /*allow_exceptions=*/false);
     if (!json_.is_object()) refuse("must be a JSON object.");
   }
@@ -129,8 +129,8 @@ void save_pretrained(const GPT& model, const std::filesystem::path& folder) {
   if (error)
     throw RunError(concat("[save_pretrained] cannot make ", folder.string(), ": ", error.message(), "."));
   nn::save_safetensors(folder / "model.safetensors", stored);
-  nn::write_file_atomically(folder / "config.json",
-                            [&](std::ostream& out) { out << to_json(model.config()).dump(2) << '\n'; });
+  files::write_atomically(folder / "config.json",
+                          [&](std::ostream& out) { out << to_json(model.config()).dump(2) << '\n'; });
 }
 
 GPTConfig load_config(const std::filesystem::path& folder) {

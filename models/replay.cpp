@@ -5,9 +5,9 @@
 #include <new>
 
 #include "gradus/autograd/error.hpp"
+#include "gradus/files/file.hpp"
 #include "gradus/models/replay/compare.hpp"
 #include "gradus/models/replay/program.hpp"
-#include "gradus/nn/file_io.hpp"
 
 namespace gradus::models {
 namespace {
@@ -119,7 +119,7 @@ ReplayReport replay_text(std::string_view text, const std::string& file, std::st
 }
 
 ReplayReport replay(const std::filesystem::path& file, std::string_view only) {
-  return replay_text(nn::read_file(file), file.string(), only);
+  return replay_text(files::read(file), file.string(), only);
 }
 
 }  // namespace gradus::models

@@ -9,7 +9,7 @@
 #include <ostream>
 
 #include "gradus/autograd/error.hpp"
-#include "gradus/nn/file_io.hpp"
+#include "gradus/files/file.hpp"
 
 namespace gradus::nn {
 namespace {
@@ -169,7 +169,7 @@ void save_safetensors(const std::filesystem::path& path, const StateDict& tensor
   std::string header = json.empty() ? "{}" : to_text(json);
   header.resize((header.size() + 7) / 8 * 8, ' ');  // so that the values are aligned
 
-  write_file_atomically(path, [&](std::ostream& out) {
+  files::write_atomically(path, [&](std::ostream& out) {
     const uint64_t length = header.size();
     out.write(reinterpret_cast<const char*>(&length), kLengthBytes);
     out.write(header.data(), static_cast<std::streamsize>(length));

@@ -62,8 +62,8 @@ class SafetensorsFile {
 /// All tensors of a file. Throws as SafetensorsFile does.
 StateDict load_safetensors(const std::filesystem::path& path, bool keep_float64 = false);
 
-/// Writes the file atomically (see write_file_atomically, also for what is thrown). The same tensors give the
-/// same bytes: widest dtype first, then by name.
+/// Writes the file atomically (see files::write_atomically, also for what is thrown). The same tensors give
+/// the same bytes: widest dtype first, then by name.
 void save_safetensors(const std::filesystem::path& path, const StateDict& tensors,
                       const Metadata& metadata = {{"format", "pt"}});
 

@@ -4,7 +4,7 @@
 #include <sstream>
 
 #include "gradus/autograd/error.hpp"
-#include "gradus/nn/file_io.hpp"
+#include "gradus/files/file.hpp"
 
 namespace gradus::train {
 namespace {
@@ -50,9 +50,9 @@ std::string to_json(const RunReport& report, const std::filesystem::path& out) {
 }
 
 MetricsLog::MetricsLog(const std::filesystem::path& path, int64_t step) : path_(path) {
-  const std::string before = std::filesystem::exists(path) ? nn::read_file(path) : "";
+  const std::string before = std::filesystem::exists(path) ? files::read(path) : "";
   const std::string kept = records_up_to(step, before);
-  nn::write_file_atomically(path, [&](std::ostream& out) { out << kept; });
+  files::write_atomically(path, [&](std::ostream& out) { out << kept; });
   stream_.open(path, std::ios::app);
 }
 

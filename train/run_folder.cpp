@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include "gradus/autograd/error.hpp"
+#include "gradus/files/file.hpp"
 #include "gradus/models/gpt2_files.hpp"
-#include "gradus/nn/file_io.hpp"
 #include "gradus/nn/safetensors.hpp"
 
 namespace gradus::train {
@@ -35,7 +35,7 @@ void remove_state(const fs::path& folder) {
 }
 
 void write_text(const fs::path& path, const std::string& text) {
-  nn::write_file_atomically(path, [&](std::ostream& out) { out << text; });
+  files::write_atomically(path, [&](std::ostream& out) { out << text; });
 }
 
 /// Makes renames in a folder last.
@@ -134,18 +134,18 @@ TrainConfig RunFolder::load_config() const {
   if (!fs::exists(file))
     fail("train", "--resume needs a folder that `gradus train` made, got ", path_,
          ", which has no train.json.");
-  return train_config_from_json(nn::read_file(file));
+  return train_config_from_json(files::read(file));
 }
 
 data::Tokenizer RunFolder::load_tokenizer() const {
-  return data::Tokenizer::from_json(nn::read_file(path_ / "vocab.json"));
+  return data::Tokenizer::from_json(files::read(path_ / "vocab.json"));
 }
 
 bool RunFolder::has_last() const { return fs::exists(last() / "trainer.json"); }
 
 Checkpoint RunFolder::load_last() const {
   const fs::path file = last() / "trainer.json";
-  const std::string text = nn::read_file(file);
+  const std::string text = files::read(file);
   try {
     const Json json = Json::parse(text);
     Checkpoint checkpoint;
@@ -165,7 +165,7 @@ Checkpoint RunFolder::load_last() const {
 models::GPT RunFolder::load_last_model() const { return models::load_pretrained(last()); }
 
 data::Tokenizer load_tokenizer(const fs::path& folder, const models::GPTConfig& config) {
-  const data::Tokenizer tokenizer = data::Tokenizer::from_json(nn::read_file(folder / "vocab.json"));
+  const data::Tokenizer tokenizer = data::Tokenizer::from_json(files::read(folder / "vocab.json"));
   if (tokenizer.vocab_size() != config.vocab_size)
     fail("vocabulary", folder / "vocab.json", " must have the model's ", config.vocab_size, " tokens, got ",
          tokenizer.vocab_size(), ".");

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "gradus/autograd/error.hpp"
-#include "gradus/nn/file_io.hpp"
+#include "gradus/files/file.hpp"
 
 namespace gradus::train {
 namespace {
@@ -75,7 +75,7 @@ void TraceObserver::finish() {
 }
 
 void TraceObserver::write() {
-  nn::write_file_atomically(options_.file, [&](std::ostream& out) { out << trace_json(profile_); });
+  files::write_atomically(options_.file, [&](std::ostream& out) { out << trace_json(profile_); });
   written_ = true;
 }
 

@@ -3,7 +3,7 @@
 include(CMakePackageConfigHelpers)
 
 set(gradus_package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/gradus")
-set(gradus_rooms autograd nn models data train)
+set(gradus_rooms files autograd nn models data train)
 
 foreach(room IN LISTS gradus_rooms)
   get_target_property(headers gradus_${room} GRADUS_PUBLIC_HEADERS)

@@ -4,10 +4,11 @@
 
 #include "catch.hpp"
 #include "gradus/data/corpus.hpp"
-#include "gradus/data/sha256.hpp"
 #include "gradus/data/stories.hpp"
+#include "gradus/files/sha256.hpp"
 #include "support.hpp"
 
+using namespace gradus;
 using namespace gradus::data;
 namespace fs = std::filesystem;
 
@@ -127,7 +128,7 @@ TEST_CASE("a program bible that fails or writes another text is refused, and not
   write_bible(programs, "echo 'Ge1:1 In the beginning'\n");
   CHECK(error_of([&] { load_corpus("kjv", cache.path()); }) ==
         "[kjv] `bible` must write the text of 4137850 bytes with sha256 b5c4940bcfee..., got 17 bytes with " +
-            sha256("In the beginning\n").substr(0, 12) + "...." + kInstall);
+            files::sha256("In the beginning\n").substr(0, 12) + "...." + kInstall);
   CHECK(fs::is_empty(cache.path()));
 }
 
@@ -152,7 +153,7 @@ TEST_CASE("the kjv is kept in the cache, checked, and made anew if it is damaged
   const fs::path cache = folder / "deep/er";
   const std::string text = load_corpus("kjv", cache).text;
   CHECK(file_bytes(cache / "kjv.txt") == text);
-  CHECK(file_bytes(cache / "kjv.txt.sha256") == sha256(text) + "  kjv.txt\n");
+  CHECK(file_bytes(cache / "kjv.txt.sha256") == files::sha256(text) + "  kjv.txt\n");
   CHECK(std::distance(fs::directory_iterator(cache), {}) == 2);
 
   std::string damaged = text;

@@ -4,7 +4,7 @@ set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 tree=$(mktemp -d)
 trap 'rm -rf "$tree"' EXIT
-mkdir -p "$tree/autograd/kernels" "$tree/nn" "$tree/models" "$tree/data" "$tree/train/cli" "$tree/tests"
+mkdir -p "$tree/files" "$tree/autograd/kernels" "$tree/nn" "$tree/models" "$tree/data" "$tree/train/cli" "$tree/tests"
 
 # good CHECK: the tree passes.
 good() {
@@ -37,6 +37,8 @@ good file_length
 
 bad include_order autograd/kernels/a.cpp '#include "gradus/autograd/tensor.hpp"\n'
 bad include_order autograd/a.hpp '#pragma once\n#include "gradus/nn/linear.hpp"\n'
+bad include_order files/a.cpp '#include "gradus/autograd/tensor.hpp"\n'
+bad include_order autograd/a.cpp '#include "gradus/files/file.hpp"\n'
 bad include_order nn/a.cpp '#include <gradus/models/gpt.hpp>\n'
 bad include_order models/a.cpp '#  include "gradus/data/corpus.hpp"\n'
 bad include_order data/a.cpp '#include "gradus/nn/linear.hpp"\n'

@@ -7,8 +7,8 @@
 #include <set>
 
 #include "catch.hpp"
+#include "gradus/files/file.hpp"
 #include "gradus/models/conform/case.hpp"
-#include "gradus/nn/file_io.hpp"
 #include "models/conform/conform_cases.hpp"
 
 using namespace gradus;
@@ -26,7 +26,7 @@ json changed(const std::function<void(json&)>& change) {
 
 // The case of this name in the file.
 json case_of(const std::string& file, const std::string& id) {
-  std::istringstream lines(nn::read_file(kConformFiles / file));
+  std::istringstream lines(files::read(kConformFiles / file));
   for (std::string line; std::getline(lines, line);)
     if (json c = json::parse(line); c["id"] == id) return c;
   fail("test", "there must be a case ", id, ".");
@@ -151,7 +151,7 @@ TEST_CASE("only layer_norm of numbers far from zero differs by convention in PyT
 }
 
 TEST_CASE("the page lists every op and every convention") {
-  const std::string page = nn::read_file(kConformFiles / "../../../models/conform/README.md");
+  const std::string page = files::read(kConformFiles / "../../../models/conform/README.md");
   for (const char* file : {"opinfo.jsonl", "more.jsonl"})
     for (const ConformCase& c : conform(kConformFiles / file).cases) {
       INFO(c.op << " " << c.convention);

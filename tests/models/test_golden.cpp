@@ -8,12 +8,13 @@
 #include "gradus/autograd/ops.hpp"
 #include "gradus/models/gpt2_files.hpp"
 #include "gradus/nn/safetensors.hpp"
+#include "test_files.hpp"
 
 using namespace gradus;
 
 namespace {
 
-const std::filesystem::path kGolden = std::filesystem::path(__FILE__).parent_path() / "golden";
+const std::filesystem::path kGolden = testing::test_files() / "models/golden";
 
 /// Largest difference, as a fraction of the largest expected value; infinite if a number is not finite.
 double relative_error(const Tensor& actual, const Tensor& expected) {

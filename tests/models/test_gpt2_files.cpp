@@ -6,9 +6,9 @@
 #include "autograd/compare.hpp"
 #include "catch.hpp"
 #include "gradus/autograd/ops.hpp"
-#include "gradus/nn/file_io.hpp"
+#include "gradus/files/file.hpp"
 #include "gradus/nn/safetensors.hpp"
-#include "nn/temporary_folder.hpp"
+#include "temporary_folder.hpp"
 
 using namespace gradus;
 using namespace gradus::models;
@@ -39,7 +39,7 @@ struct Saved {
   std::filesystem::path config = folder / "config.json", weights = folder / "model.safetensors";
 
   explicit Saved(const GPT& model) { save_pretrained(model, folder.path()); }
-  json read_config() const { return json::parse(nn::read_file(config)); }
+  json read_config() const { return json::parse(files::read(config)); }
   void set(const std::string& field, const json& value) const {
     json changed = read_config();
     changed[field] = value;
@@ -76,9 +76,9 @@ TEST_CASE("a saved model comes back bit for bit, with and without biases") {
   for (const Tensor& p : loaded.parameters()) CHECK(p.requires_grad());
   CHECK(load_config(saved.folder.path()) == model.config());
 
-  const std::string bytes = nn::read_file(saved.weights);
+  const std::string bytes = files::read(saved.weights);
   save_pretrained(loaded, saved.folder.path());
-  CHECK(nn::read_file(saved.weights) == bytes);
+  CHECK(files::read(saved.weights) == bytes);
 }
 
 TEST_CASE("the files are those of transformers' GPT-2") {

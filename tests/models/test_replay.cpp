@@ -55,7 +55,7 @@ TEST_CASE("every check of the files that PyTorch made passes") {
 }
 
 TEST_CASE("the files and the format's page have every operation") {
-  const std::string page = nn::read_file(kReplayFiles / "../../../models/replay/README.md");
+  const std::string page = files::read(kReplayFiles / "../../../models/replay/README.md");
   std::string files;
   for (const char* name : {"golden", "torch"}) files += file(name).dump();
   for (const detail::Operation& operation : detail::operations()) {

@@ -136,7 +136,7 @@ TEST_CASE("what is not JSON, and what is truncated or garbled, is refused or run
     const std::string error = error_of([&] { replay_text(text, "f.json"); });
     CHECK((error.empty() || error.starts_with("[replay] f.json")));
   };
-  const std::string example = nn::read_file(kReplayFiles / "example.json");
+  const std::string example = files::read(kReplayFiles / "example.json");
   for (size_t length = 0; length < example.size(); length += 7) survive(example.substr(0, length));
 
   std::string draws;  // a case with every draw

@@ -8,8 +8,8 @@
 #include "autograd/compare.hpp"
 #include "catch.hpp"
 #include "gradus/autograd/ops.hpp"
-#include "gradus/nn/file_io.hpp"
-#include "nn/temporary_folder.hpp"
+#include "gradus/files/file.hpp"
+#include "temporary_folder.hpp"
 
 using namespace gradus;
 using namespace gradus::nn;
@@ -87,14 +87,14 @@ TEST_CASE("the bytes of a file are the format's, widest dtype first, then by nam
                        R"("a":{"dtype":"BOOL","shape":[2],"data_offsets":[20,22]}})";
   while (header.size() % 8 != 0) header += ' ';
   const unsigned char data[] = {2, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x3F, 0, 0, 0x80, 0x3F, 0, 0, 0, 0xC0, 1, 0};
-  CHECK(read_file(folder / "x") ==
+  CHECK(files::read(folder / "x") ==
         with_length(header, std::string(reinterpret_cast<const char*>(data), sizeof data)));
 }
 
 TEST_CASE("a file of nothing") {
   const testing::TemporaryFolder folder;
   save_safetensors(folder / "x", {}, {});
-  CHECK(read_file(folder / "x") == with_length("{}      "));
+  CHECK(files::read(folder / "x") == with_length("{}      "));
   CHECK(load_safetensors(folder / "x").empty());
 }
 
@@ -217,7 +217,7 @@ TEST_CASE("malformed files are refused, each with its reason") {
 TEST_CASE("every truncation of a good file is refused") {
   const testing::TemporaryFolder folder;
   save_safetensors(folder / "x", {{"a", ones({3})}, {"b", zeros({2, 2})}});
-  const std::string bytes = read_file(folder / "x");
+  const std::string bytes = files::read(folder / "x");
   for (size_t n = 0; n < bytes.size(); ++n) {
     INFO(n);
     const std::string reason = refusal(bytes.substr(0, n));
@@ -228,7 +228,7 @@ TEST_CASE("every truncation of a good file is refused") {
 TEST_CASE("no changed byte of a header does worse than an Error") {
   const testing::TemporaryFolder folder;
   save_safetensors(folder / "x", {{"a", ones({3})}, {"b", zeros({2, 2})}});
-  const std::string bytes = read_file(folder / "x");
+  const std::string bytes = files::read(folder / "x");
   uint64_t length = 0;
   std::memcpy(&length, bytes.data(), sizeof length);
   const std::string header = bytes.substr(8, length);

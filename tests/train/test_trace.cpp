@@ -6,9 +6,9 @@
 
 #include "catch.hpp"
 #include "gradus/autograd/error.hpp"
-#include "gradus/nn/file_io.hpp"
-#include "nn/temporary_folder.hpp"
+#include "gradus/files/file.hpp"
 #include "small_model.hpp"
+#include "temporary_folder.hpp"
 
 using namespace gradus;
 using namespace gradus::train;
@@ -60,7 +60,7 @@ TEST_CASE("a trace has the ops of the steps that were asked for, both ways, and 
     CHECK(std::filesystem::exists(file) == (i >= 4));
   }
 
-  const std::vector<json> events = checked_events(nn::read_file(file));
+  const std::vector<json> events = checked_events(files::read(file));
   const int64_t layers = config.model.n_layer, batches = 3 * 2;
   CHECK(count(events, "step", "step") == 3);
   CHECK(count(events, "batch", "work") == batches);
@@ -103,7 +103,7 @@ TEST_CASE("a short run is profiled from earlier on, a stopped one as far as it g
     SmallRun run(config);
     TraceObserver observer({scratch / "t.json", 10, 3}, run.trainer, nobody);
     for (int i = 0; i < 4; ++i) observer.on_step(run.trainer.step());
-    CHECK(count(checked_events(nn::read_file(scratch / "t.json")), "step", "step") == 3);
+    CHECK(count(checked_events(files::read(scratch / "t.json")), "step", "step") == 3);
   }
   SECTION("stopped") {
     SmallRun run(config);
@@ -112,7 +112,7 @@ TEST_CASE("a short run is profiled from earlier on, a stopped one as far as it g
     CHECK_FALSE(std::filesystem::exists(scratch / "t.json"));
     observer.finish();
     run.trainer.step();
-    CHECK(count(checked_events(nn::read_file(scratch / "t.json")), "step", "step") == 2);
+    CHECK(count(checked_events(files::read(scratch / "t.json")), "step", "step") == 2);
   }
   SECTION("nonsense") {
     SmallRun run(config);

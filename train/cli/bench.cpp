@@ -7,7 +7,7 @@
 #include "bench_report.hpp"
 #include "gradus/autograd/error.hpp"
 #include "gradus/autograd/kernels/parallel.hpp"
-#include "gradus/nn/file_io.hpp"
+#include "gradus/files/file.hpp"
 #include "gradus/train/bench/compare.hpp"
 #include "gradus/train/bench/scaling.hpp"
 #include "gradus/train/bench/worker.hpp"
@@ -90,7 +90,7 @@ int measure_scaling(const BenchFlags& flags, bool seconds_given) {
   const std::vector<bench::ScalingPoint> points =
       bench::measure_scaling(options, [&](const bench::ScalingPoint& point) { report.add(point); });
   if (!flags.plot.empty())
-    nn::write_file_atomically(flags.plot, [&](std::ostream& out) { out << bench::scaling_plot(points); });
+    files::write_atomically(flags.plot, [&](std::ostream& out) { out << bench::scaling_plot(points); });
   return finish(report);
 }
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "gradus/autograd/error.hpp"
-#include "gradus/nn/file_io.hpp"
+#include "gradus/files/file.hpp"
 
 namespace gradus::cli {
 namespace {
@@ -159,7 +159,7 @@ std::vector<ConfigItem> parse_toml(std::string_view text, std::string_view secti
 }
 
 void apply_config(const std::filesystem::path& file, CLI::App& verb) {
-  for (const auto& [key, values, line] : parse_toml(nn::read_file(file), verb.get_name(), file.string())) {
+  for (const auto& [key, values, line] : parse_toml(files::read(file), verb.get_name(), file.string())) {
     CLI::Option* option = find_option(verb, key);
     if (!option)
       fail("config", file.string(), ":", line, ": must have flags of `", verb.get_name(), "` as keys, got '",

@@ -7,7 +7,7 @@
 #include "gradus/autograd/error.hpp"
 #include "gradus/autograd/kernels/parallel.hpp"
 #include "gradus/data/corpus.hpp"
-#include "gradus/data/sha256.hpp"
+#include "gradus/files/sha256.hpp"
 #include "gradus/models/gpt2_files.hpp"
 #include "gradus/train/evaluate.hpp"
 #include "gradus/train/memory.hpp"
@@ -59,7 +59,7 @@ class TrainVerb {
 
     const Corpus corpus = load_text(config_);
     if (config_.text.empty()) config_.corpus = corpus.name;
-    const std::string sha256 = data::sha256(corpus.text);
+    const std::string sha256 = files::sha256(corpus.text);
     const train::Checkpoint checkpoint = flags_.resume ? load_checkpoint(sha256) : train::Checkpoint{};
     const data::Tokenizer tokenizer =
         flags_.resume ? folder_.load_tokenizer() : data::Tokenizer::make(config_.tokenizer, corpus.text);

@@ -7,12 +7,13 @@
 
 #include "autograd/compare.hpp"
 #include "gradus/models/conform.hpp"
+#include "test_files.hpp"
 
 namespace gradus::testing {
 
 using nlohmann::json;
 
-inline const std::filesystem::path kConformFiles = std::filesystem::path(__FILE__).parent_path();
+inline const std::filesystem::path kConformFiles = test_files() / "models/conform";
 
 inline json f64_case(const std::vector<int64_t>& shape, const json& data) {
   return {{"dtype", "f64"}, {"shape", shape}, {"data", data}};

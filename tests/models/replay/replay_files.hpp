@@ -5,17 +5,18 @@
 #include <nlohmann/json.hpp>
 
 #include "autograd/compare.hpp"
+#include "gradus/files/file.hpp"
 #include "gradus/models/replay.hpp"
-#include "gradus/nn/file_io.hpp"
+#include "test_files.hpp"
 
 namespace gradus::testing {
 
 using nlohmann::json;
 
-inline const std::filesystem::path kReplayFiles = std::filesystem::path(__FILE__).parent_path();
+inline const std::filesystem::path kReplayFiles = test_files() / "models/replay";
 
 inline json file(const std::string& name) {
-  return json::parse(nn::read_file(kReplayFiles / (name + ".json")));
+  return json::parse(files::read(kReplayFiles / (name + ".json")));
 }
 
 inline models::ReplayReport run(const json& cases) { return models::replay_text(cases.dump(), "f.json"); }

@@ -16,7 +16,7 @@
 #include "gradus/nn/safetensors.hpp"
 #include "gradus/train/bench/contender.hpp"
 #include "gradus/train/bench/turn.hpp"
-#include "nn/temporary_folder.hpp"
+#include "temporary_folder.hpp"
 
 using namespace gradus;
 using namespace gradus::train::bench;

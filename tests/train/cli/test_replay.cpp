@@ -3,6 +3,7 @@
 
 #include "catch.hpp"
 #include "program.hpp"
+#include "test_files.hpp"
 
 using namespace gradus::cli;
 using Catch::Matchers::ContainsSubstring;
@@ -10,7 +11,7 @@ using nlohmann::json;
 
 namespace {
 
-const std::filesystem::path kFiles = std::filesystem::path(__FILE__).parent_path() / "../../models/replay";
+const std::filesystem::path kFiles = gradus::testing::test_files() / "models/replay";
 const std::string kExample = (kFiles / "example.json").string();
 
 /// The example with a mask that hides each token from itself.

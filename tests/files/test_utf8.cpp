@@ -1,9 +1,9 @@
 #include <string>
 
 #include "catch.hpp"
-#include "gradus/data/utf8.hpp"
+#include "gradus/files/utf8.hpp"
 
-using namespace gradus::data;
+using namespace gradus::files;
 
 TEST_CASE("every code point survives the way to UTF-8 and back") {
   int failures = 0;

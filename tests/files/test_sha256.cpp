@@ -1,7 +1,7 @@
 #include "catch.hpp"
-#include "gradus/data/sha256.hpp"
+#include "gradus/files/sha256.hpp"
 
-using gradus::data::sha256;
+using gradus::files::sha256;
 
 TEST_CASE("sha256 gives the digests of NIST's examples") {
   CHECK(sha256("") == "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");

@@ -1,10 +1,10 @@
-#include "gradus/data/utf8.hpp"
+#include "gradus/files/utf8.hpp"
 
 #include <cstdio>
 
 #include "gradus/autograd/error.hpp"
 
-namespace gradus::data {
+namespace gradus::files {
 
 CodePoint first_code_point(std::string_view text) {
   if (text.empty()) return {};
@@ -43,4 +43,4 @@ std::string quoted(char32_t character) {
   return control || line_break ? std::string(code) : concat("'", to_utf8(character), "' (", code, ")");
 }
 
-}  // namespace gradus::data
+}  // namespace gradus::files

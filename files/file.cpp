@@ -1,4 +1,4 @@
-#include "gradus/nn/file_io.hpp"
+#include "gradus/files/file.hpp"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -14,7 +14,7 @@
 
 #include "gradus/autograd/error.hpp"
 
-namespace gradus::nn {
+namespace gradus::files {
 namespace {
 
 [[noreturn]] void give_up(const std::string& what, const std::filesystem::path& path) {
@@ -104,8 +104,7 @@ void sync_folder(const std::filesystem::path& folder) {
 
 }  // namespace
 
-void write_file_atomically(const std::filesystem::path& path,
-                           const std::function<void(std::ostream&)>& write) {
+void write_atomically(const std::filesystem::path& path, const std::function<void(std::ostream&)>& write) {
   const std::filesystem::path temporary = path.string() + ".tmp";
   FileBuffer buffer(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC);
   try {
@@ -122,7 +121,7 @@ void write_file_atomically(const std::filesystem::path& path,
   sync_folder(folder.empty() ? "." : folder);
 }
 
-std::string read_file(const std::filesystem::path& path) {
+std::string read(const std::filesystem::path& path) {
   const auto refuse = [&](const char* reason) {
     fail("file", "cannot read ", path.string(), ": ", reason, ".");
   };
@@ -135,4 +134,4 @@ std::string read_file(const std::filesystem::path& path) {
   return text;
 }
 
-}  // namespace gradus::nn
+}  // namespace gradus::files

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace gradus::data {
+namespace gradus::files {
 
 struct CodePoint {
   char32_t value = 0;
@@ -21,4 +21,4 @@ std::string to_utf8(char32_t character);
 /// How an error message shows `character`: '€' (U+20AC), or U+000A where printing it would break the line.
 std::string quoted(char32_t character);
 
-}  // namespace gradus::data
+}  // namespace gradus::files

@@ -4,9 +4,9 @@
 #include <string>
 #include <string_view>
 
-namespace gradus::data {
+namespace gradus::files {
 
 /// The digest of `bytes` as 64 lower-case hexadecimal digits, as sha256sum prints it.
 std::string sha256(std::string_view bytes);
 
-}  // namespace gradus::data
+}  // namespace gradus::files

@@ -1,4 +1,4 @@
-#include "gradus/nn/file_io.hpp"
+#include "gradus/files/file.hpp"
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -7,10 +7,10 @@
 
 #include "autograd/compare.hpp"
 #include "catch.hpp"
-#include "nn/temporary_folder.hpp"
+#include "temporary_folder.hpp"
 
 using namespace gradus;
-using namespace gradus::nn;
+using namespace gradus::files;
 using testing::error_of;
 
 namespace fs = std::filesystem;
@@ -18,32 +18,32 @@ namespace fs = std::filesystem;
 TEST_CASE("a file is replaced as a whole and no temporary one stays") {
   const testing::TemporaryFolder folder;
   const fs::path path = folder / "state";
-  write_file_atomically(path, [](std::ostream& out) { out << "old"; });
-  CHECK(read_file(path) == "old");
+  write_atomically(path, [](std::ostream& out) { out << "old"; });
+  CHECK(read(path) == "old");
   const std::string large(300'000, 'x');
-  write_file_atomically(path, [&](std::ostream& out) { out << "a" << large << 'b' << 12; });
-  CHECK(read_file(path) == "a" + large + "b12");
+  write_atomically(path, [&](std::ostream& out) { out << "a" << large << 'b' << 12; });
+  CHECK(read(path) == "a" + large + "b12");
   CHECK(std::distance(fs::directory_iterator(folder.path()), fs::directory_iterator()) == 1);
 }
 
 TEST_CASE("a writer that throws leaves the old file and nothing else") {
   const testing::TemporaryFolder folder;
   const fs::path path = folder / "state";
-  write_file_atomically(path, [](std::ostream& out) { out << "old"; });
+  write_atomically(path, [](std::ostream& out) { out << "old"; });
   CHECK(error_of([&] {
-          write_file_atomically(path, [](std::ostream& out) {
+          write_atomically(path, [](std::ostream& out) {
             out << std::string(100'000, 'x');
             fail("test", "stops here.");
           });
         }) == "[test] stops here.");
-  CHECK(read_file(path) == "old");
+  CHECK(read(path) == "old");
   CHECK(std::distance(fs::directory_iterator(folder.path()), fs::directory_iterator()) == 1);
 }
 
 TEST_CASE("what the system refuses is a RunError with path and reason") {
   const testing::TemporaryFolder folder;
   const auto write = [](const fs::path& path) {
-    write_file_atomically(path, [](std::ostream& out) { out << "x"; });
+    write_atomically(path, [](std::ostream& out) { out << "x"; });
   };
   const fs::path missing = folder / "none" / "state";
   CHECK_THROWS_AS(write(missing), RunError);
@@ -63,21 +63,20 @@ TEST_CASE("a full disk is a RunError and leaves the old file") {
   }
   const testing::TemporaryFolder folder;
   const fs::path path = folder / "state";
-  write_file_atomically(path, [](std::ostream& out) { out << "old"; });
+  write_atomically(path, [](std::ostream& out) { out << "old"; });
   fs::create_symlink("/dev/full", folder / "state.tmp");
   const auto write = [&] {
-    write_file_atomically(path, [](std::ostream& out) { out << std::string(200'000, 'x'); });
+    write_atomically(path, [](std::ostream& out) { out << std::string(200'000, 'x'); });
   };
   CHECK(error_of(write) ==
         concat("[file] cannot write ", (folder / "state.tmp").string(), ": No space left on device."));
-  CHECK(read_file(path) == "old");
+  CHECK(read(path) == "old");
 }
 
-TEST_CASE("read_file says why it cannot") {
+TEST_CASE("read says why it cannot") {
   const testing::TemporaryFolder folder;
   const std::string path = (folder / "none").string();
-  CHECK(error_of([&] { read_file(path); }) ==
-        concat("[file] cannot read ", path, ": No such file or directory."));
-  CHECK(error_of([&] { read_file(folder.path()); }) ==
+  CHECK(error_of([&] { read(path); }) == concat("[file] cannot read ", path, ": No such file or directory."));
+  CHECK(error_of([&] { read(folder.path()); }) ==
         concat("[file] cannot read ", folder.path().string(), ": it is a folder."));
 }

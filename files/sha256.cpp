@@ -1,11 +1,11 @@
-#include "gradus/data/sha256.hpp"
+#include "gradus/files/sha256.hpp"
 
 #include <array>
 #include <bit>
 #include <cstdint>
 #include <cstdio>
 
-namespace gradus::data {
+namespace gradus::files {
 namespace {
 
 // Names are those of FIPS 180-4, sections 4 to 6.
@@ -68,4 +68,4 @@ std::string sha256(std::string_view bytes) {
   return digest;
 }
 
-}  // namespace gradus::data
+}  // namespace gradus::files

@@ -6,16 +6,15 @@
 #include <iosfwd>
 #include <string>
 
-namespace gradus::nn {
+namespace gradus::files {
 
 /// Replaces the file at `path` by what `write` puts out, so that after a crash at any moment either the old
 /// file or the new one is there: written to `path`.tmp beside it, fsynced, renamed, the folder fsynced.
 /// Throws RunError with the path and the system's reason; then, and if `write` throws, the old file is
 /// untouched and the temporary one removed.
-void write_file_atomically(const std::filesystem::path& path,
-                           const std::function<void(std::ostream&)>& write);
+void write_atomically(const std::filesystem::path& path, const std::function<void(std::ostream&)>& write);
 
 /// The whole file. Throws Error with the path and the system's reason if it cannot be read.
-std::string read_file(const std::filesystem::path& path);
+std::string read(const std::filesystem::path& path);
 
-}  // namespace gradus::nn
+}  // namespace gradus::files

@@ -1,0 +1,3 @@
+#include "test_files.hpp"
+
+std::filesystem::path gradus::testing::test_files() { return GRADUS_TEST_FILES; }
