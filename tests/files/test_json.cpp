@@ -1,0 +1,214 @@
+#include "gradus/files/json.hpp"
+
+#include <cmath>
+#include <random>
+
+#include "catch.hpp"
+
+using namespace gradus;
+using namespace gradus::files;
+
+namespace {
+
+/// The text of the Error that f throws; empty if it throws none.
+template <class F>
+std::string error_of(const F& f) {
+  try {
+    f();
+  } catch (const Error& e) {
+    return e.what();
+  }
+  return "";
+}
+
+std::string refusal(const std::string& text) {
+  return error_of([&] { Json(text, "op", "f"); });
+}
+
+/// What is wrong with a text that is not JSON: "'x' at line 1, column 2, where a value should be."
+std::string got(const std::string& text) {
+  const std::string error = refusal(text), start = "[op] f must be JSON, got ";
+  return error.starts_with(start) ? error.substr(start.size()) : error;
+}
+
+/// As JSON again, from what the fields say.
+std::string written(const Field& field) {
+  std::string text;
+  if (field.is_list()) {
+    for (const Field& item : field.items()) text += (text.empty() ? "" : ",") + written(item);
+    return "[" + text + "]";
+  }
+  if (field.is_object()) {
+    for (const auto& [key, value] : field.members())
+      text += (text.empty() ? "" : ",") + json_text(key) + ":" + written(value);
+    return "{" + text + "}";
+  }
+  return field.is_text() ? json_text(field.text()) : field.shown();
+}
+
+std::string rewritten(const std::string& text) { return written(Json(text, "op", "f").root()); }
+
+}  // namespace
+
+TEST_CASE("values come as they were written") {
+  for (const char* text : {"null", "true", "false", "0", "-1", "9223372036854775807", "-9223372036854775808",
+                           "18446744073709551615", "0.1", "-2.5e-08", "1e+300", "\"\"", "\"a b\"", "[]", "{}",
+                           "[[],{},[0,[1]]]", R"({"a":{"b":[1,2,{"c":null}]},"":"x","d":[]})"})
+    CHECK(rewritten(text) == text);
+  CHECK(rewritten(" \t\r\n[ 1 , { \"a\" : 2 } ] \n") == R"([1,{"a":2}])");
+  CHECK(rewritten(R"("\"\\\/\b\f\n\r\t\u0041\u00e9\u20ac\ud83d\ude00\u0000")") ==
+        "\"\\\"\\\\/\\u0008\\u000c\\u000a\\u000d\\u0009A\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80\\u0000\"");
+}
+
+TEST_CASE("numbers keep every digit that their kind can hold") {
+  const Json json("[5e-324, 1.7976931348623157e308, 0.1, -0.0, 3, 18446744073709551616, 1E2]", "op", "f");
+  const std::vector<Field> items = json.root().items();
+  CHECK(items[0].number() == 5e-324);
+  CHECK(items[1].number() == 1.7976931348623157e308);
+  CHECK(items[2].number() == 0.1);
+  CHECK(std::signbit(items[3].number()));
+  CHECK(items[4].number() == 3.0);
+  CHECK(items[5].number() == 0x1p64);
+  CHECK_FALSE(items[5].is_integer());
+  CHECK(items[6].number() == 100.0);
+}
+
+TEST_CASE("what is not JSON is refused with its place") {
+  CHECK(got("") == "the end at line 1, column 1, where a value should be.");
+  CHECK(got("x") == "'x' at line 1, column 1, where a value should be.");
+  CHECK(got("tru") == "'t' at line 1, column 1, where a value should be.");
+  CHECK(got("[1,]") == "']' at line 1, column 4, where a value should be.");
+  CHECK(got("[1 2]") == "'2' at line 1, column 4, where ',' or ']' should be.");
+  CHECK(got("[1") == "the end at line 1, column 3, where ',' or ']' should be.");
+  CHECK(got("{1:2}") == "'1' at line 1, column 2, where a key in quotes or '}' should be.");
+  CHECK(got("{\"a\":1,}") == "'}' at line 1, column 8, where a key in quotes should be.");
+  CHECK(got("{\"a\" 1}") == "'1' at line 1, column 6, where ':' should be.");
+  CHECK(got("{\"a\":1\n\n ]") == "']' at line 3, column 2, where ',' or '}' should be.");
+  CHECK(got("{} x") == "'x' at line 1, column 4, where the end should be.");
+  CHECK(got(std::string("{}\0", 3)) == "a zero byte at line 1, column 3, where the end should be.");
+  CHECK(got(std::string("\0{}", 3)) == "a zero byte at line 1, column 1, where a value should be.");
+  CHECK(got(std::string("\"\0\"", 3)) ==
+        "a zero byte at line 1, column 2, where a closing quote or a control "
+        "character as \\u00.. should be.");
+  CHECK(got("\"\x1b\"").starts_with("'\\x1b' at line 1, column 2, "));
+  CHECK(got("\"\xff\"") == "'\\xff' at line 1, column 2, where a character in UTF-8 should be.");
+  CHECK(got("\"\xed\xa0\x80\"") == "'\\xed' at line 1, column 2, where a character in UTF-8 should be.");
+  CHECK(got("\"a") == "the end at line 1, column 3, where a closing quote should be.");
+  CHECK(got(R"("\x")") == "'x' at line 1, column 3, where one of \"\\/bfnrtu behind a backslash should be.");
+  CHECK(got(R"("\u00g0")") == "'g' at line 1, column 6, where a hexadecimal digit should be.");
+  for (const char* text :
+       {R"("\ud800")", R"("\udc00")", R"("\ud800x")", R"("\ud800\n")", R"("\ud800\ud800")"})
+    CHECK(got(text).find("surrogates") != std::string::npos);
+  for (const char* text : {"01", "-", "+1", ".5", "1.", "1.e3", "1e", "1e+", "0x10", "-01", "NaN", "Infinity",
+                           "nul", "'a'", "//", "[1]]", "{}{}", "\xEF\xBB\xBF{}"})
+    CHECK(refusal(text).starts_with("[op] f must be JSON, got "));
+  CHECK(got("[1e999]") == "'1' at line 1, column 2, where a number that a float64 can hold should be.");
+  CHECK(got("1e-999") == "'1' at line 1, column 1, where a number that a float64 can hold should be.");
+}
+
+TEST_CASE("equal keys of one object are refused, also those written in two ways") {
+  const std::string twice = "[op] f must have keys of their own in an object, got 'a' twice.";
+  CHECK(refusal(R"({"a":1,"b":2,"a":3})") == twice);
+  CHECK(refusal(R"([{"x":{"a":[{"a":1}],"\u0061":{}}}])") == twice);
+  CHECK(refusal(R"({"a":{"a":{"a":1}},"b":[{"a":1},{"a":1}]})") == "");
+}
+
+TEST_CASE("depth is counted, and no depth overflows a stack") {
+  const auto nested = [](size_t depth, const std::string& open, const std::string& close) {
+    std::string text;
+    for (size_t i = 0; i < depth; ++i) text += open;
+    text += "1";
+    for (size_t i = 0; i < depth; ++i) text += close;
+    return text;
+  };
+  CHECK(refusal(nested(Json::kDeepest, "[", "]")) == "");
+  CHECK(refusal(nested(Json::kDeepest, "{\"a\":", "}")) == "");
+  const std::string too_deep = "where nothing deeper than 64 lists and objects should be.";
+  for (const size_t depth : {Json::kDeepest + 1, size_t{1'000'000}}) {
+    CHECK(got(nested(depth, "[", "]")).ends_with(too_deep));
+    CHECK(got(nested(depth, "{\"a\":", "}")).ends_with(too_deep));
+  }
+}
+
+TEST_CASE("fields are asked for by kind, and errors say where they are") {
+  Json json(
+      R"({"a": [1, {"b c": "x", "n": -5, "big": 18446744073709551615, "f": 2.5, "t": true, "z": null}]})",
+      "op", "f");
+  const Field a = json.root().at("a"), inner = a.items()[1];
+  CHECK(inner.at("b c").text() == "x");
+  CHECK(inner.at("n").integer() == -5);
+  CHECK(inner.at("big").unsigned_integer() == 18446744073709551615U);
+  CHECK(inner.at("f").number() == 2.5);
+  CHECK(inner.at("t").flag());
+  CHECK(inner.at("z").is_null());
+  CHECK(inner.has("n"));
+  CHECK_FALSE(inner.has("m"));
+  CHECK(a.size() == 2);
+
+  CHECK(error_of([&] { json.root().integer(); }) ==
+        "[op] f must be a whole number of 64 bits, got an object of 1.");
+  CHECK(error_of([&] { a.text(); }) == "[op] f: a must be a string, got a list of 2.");
+  CHECK(error_of([&] { a.items()[0].flag(); }) == "[op] f: a[0] must be true or false, got 1.");
+  CHECK(error_of([&] { inner.at("b c").number(); }) == "[op] f: a[1], 'b c' must be a number, got 'x'.");
+  CHECK(error_of([&] { inner.at("n").unsigned_integer(); }) ==
+        "[op] f: a[1], n must be a whole number of at least 0, got -5.");
+  CHECK(error_of([&] { inner.at("n").integer(0); }) ==
+        "[op] f: a[1], n must be a whole number of at least 0, got -5.");
+  CHECK(error_of([&] { inner.at("n").integer(0, 9); }) ==
+        "[op] f: a[1], n must be a whole number from 0 to 9, got -5.");
+  CHECK(error_of([&] { inner.at("big").integer(); }) ==
+        "[op] f: a[1], big must be a whole number of 64 bits, got 18446744073709551615.");
+  CHECK(error_of([&] { inner.at("f").integer(); }) ==
+        "[op] f: a[1], f must be a whole number of 64 bits, got 2.5.");
+  CHECK(error_of([&] { inner.at("z").items(); }) == "[op] f: a[1], z must be a list, got null.");
+  CHECK(error_of([&] { inner.at("t").members(); }) == "[op] f: a[1], t must be an object, got true.");
+  CHECK(error_of([&] { a.at("x"); }) == "[op] f: a must be an object, got a list of 2.");
+  CHECK(error_of([&] { inner.at("x"); }) == "[op] f: a[1] must have a field 'x'.");
+  CHECK(error_of([&] {
+          inner.must_have_only({"n", "f"});
+        }) == "[op] f: a[1] must have no field 'b c'. Hint: there are n, f.");
+  CHECK(error_of([&] { a.texts(); }) == "[op] f: a[0] must be a string, got 1.");
+
+  json.call(inner, "the inner one");
+  CHECK(error_of([&] { inner.at("n").flag(); }) == "[op] f: the inner one, n must be true or false, got -5.");
+}
+
+TEST_CASE("errors show a value short, on one line, and without what a terminal obeys") {
+  const Json json(
+      R"(["\u001b]0;x\u0007", "a\nb", "\u202eabc", {"k\u001b[2J": 1}, ")" + std::string(1000, 'y') + "\"]",
+      "op", "f\x1b");
+  const std::vector<Field> items = json.root().items();
+  CHECK(error_of([&] { items[0].flag(); }) ==
+        "[op] f\\x1b: [0] must be true or false, got '\\x1b]0;x\\x07'.");
+  CHECK(items[1].shown() == "'a\\nb'");
+  CHECK(items[2].shown() == "'\\u202eabc'");
+  CHECK(error_of([&] { items[3].members()[0].second.text(); }) ==
+        "[op] f\\x1b: [3], 'k\\x1b[2J' must be a string, got 1.");
+  CHECK(items[4].shown() == "'" + std::string(60, 'y') + "...'");
+}
+
+TEST_CASE("any bytes are refused or read, and what is read comes back") {
+  std::mt19937 random(7);
+  const std::string whole = R"({"a": [1, -2.5e3, "x\u00e9\\", {"b": null, "c": [true, false, []]}], "d": 0})";
+  const std::string bytes = std::string("0123456789-+.eE\"\\u{}[]:, tfn\n\x01\x80\xc3\xff") + '\0';
+  int read = 0;
+  for (int round = 0; round < 20'000; ++round) {
+    std::string text = whole;
+    for (int changes = 1 + static_cast<int>(random() % 4); changes > 0; --changes) {
+      const size_t at = random() % text.size();
+      if (random() % 3 == 0)
+        text.erase(at, 1 + random() % 3);
+      else
+        text[at] = bytes[random() % bytes.size()];
+    }
+    INFO(text);
+    if (const std::string error = refusal(text); !error.empty()) {
+      CHECK(error.starts_with("[op] f must "));
+      continue;
+    }
+    ++read;
+    const std::string once = rewritten(text);
+    CHECK(rewritten(once) == once);
+  }
+  CHECK(read > 100);
+}
