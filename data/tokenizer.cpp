@@ -6,6 +6,7 @@
 #include <set>
 
 #include "gradus/autograd/error.hpp"
+#include "gradus/files/json.hpp"
 #include "gradus/files/utf8.hpp"
 
 namespace gradus::data {
@@ -133,38 +134,25 @@ std::string Tokenizer::to_json() const {
   return json.dump(2) + "\n";
 }
 
-Tokenizer Tokenizer::from_json(std::string_view json) {
-  constexpr std::string_view op = "vocab.json";
-  const auto root = nlohmann::json::parse(json, nullptr, /*allow_exceptions=*/false);
-  if (!root.is_object())
-    fail(op, "must hold one JSON object, got something else. Hint: the file may be damaged.");
-  const auto text = [&](const char* key) -> std::string {
-    const auto found = root.find(key);
-    if (found == root.end() || !found->is_string()) {
-      fail(op, "must have a text \"", key, "\", got ", found == root.end() ? "none" : found->type_name(),
-           ".");
-    }
-    return found->get<std::string>();
-  };
-
-  const std::string kind = text("tokenizer");
-  if (kind != "char" && kind != "byte") fail(op, "\"tokenizer\" must be char or byte, got '", kind, "'.");
-  for (const auto& [key, value] : root.items()) {
-    const bool known = key == "tokenizer" || (key == "characters" && kind == "char");
-    if (!known)
-      fail(op, "must have no \"", key, "\" for the ", kind, " tokenizer, got ", value.type_name(), ".");
+Tokenizer Tokenizer::from_json(std::string_view text, const std::string& file) {
+  const files::Json json(text, "vocabulary", file);
+  const files::Field root = json.root(), kind = root.at("tokenizer");
+  if (kind.text() != "char" && kind.text() != "byte")
+    kind.refuse("must be char or byte, got ", kind.shown(), ".");
+  if (kind.text() == "byte") {
+    root.must_have_only({"tokenizer"});
+    return bytes();
   }
-  if (kind == "byte") return bytes();
+  root.must_have_only({"tokenizer", "characters"});
 
+  const files::Field field = root.at("characters");
   std::u32string characters;
-  for_each_character(op, text("characters"), [&](char32_t c) {
-    if (!characters.empty() && c <= characters.back()) {
-      fail(op, "\"characters\" must ascend, got ", files::quoted(c), " after ",
-           files::quoted(characters.back()), ".");
-    }
+  for_each_character("vocabulary", field.text(), [&](char32_t c) {
+    if (!characters.empty() && c <= characters.back())
+      field.refuse("must ascend, got ", files::quoted(c), " after ", files::quoted(characters.back()), ".");
     characters += c;
   });
-  if (characters.empty()) fail(op, "\"characters\" must not be empty.");
+  if (characters.empty()) field.refuse("must not be empty.");
   return Tokenizer(std::move(characters));
 }
 

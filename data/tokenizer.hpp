@@ -38,8 +38,8 @@ class Tokenizer {
   /// The text of vocab.json: {"tokenizer": "char", "characters": "..."}, token i being the i-th character; or
   /// {"tokenizer": "byte"}.
   std::string to_json() const;
-  /// What to_json() wrote. Throws Error for anything else.
-  static Tokenizer from_json(std::string_view json);
+  /// What to_json() wrote. Throws Error, naming `file`, for anything else.
+  static Tokenizer from_json(std::string_view json, const std::string& file = "vocab.json");
 
   bool operator==(const Tokenizer&) const = default;
 

@@ -11,9 +11,12 @@
 namespace gradus::files {
 namespace {
 
+/// With a point or an exponent, to be told from a whole number.
 std::string shown_number(double value) {
-  std::array<char, 32> text;
-  return {text.data(), std::to_chars(text.data(), text.data() + text.size(), value).ptr};
+  std::array<char, 32> buffer;
+  const std::string text(buffer.data(),
+                         std::to_chars(buffer.data(), buffer.data() + buffer.size(), value).ptr);
+  return text.find_first_of(".e") == text.npos ? text + ".0" : text;
 }
 
 /// A key as a step of a place: as it is if it is a plain word.
@@ -124,6 +127,15 @@ double Field::number() const {
   return n.kind == Json::Kind::large ? static_cast<double>(n.large) : static_cast<double>(n.integer);
 }
 
+double Field::extended_number() const {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  if (is_text() && text() == "nan") return std::numeric_limits<double>::quiet_NaN();
+  if (is_text() && text() == "inf") return kInfinity;
+  if (is_text() && text() == "-inf") return -kInfinity;
+  must_be(is_number(), "a number, 'nan', 'inf' or '-inf'");
+  return number();
+}
+
 int64_t Field::integer() const {
   must_be(json_->nodes_[node_].kind == Json::Kind::integer, "a whole number of 64 bits");
   return json_->nodes_[node_].integer;
@@ -144,6 +156,11 @@ uint64_t Field::unsigned_integer() const {
   must_be(n.kind == Json::Kind::large || (n.kind == Json::Kind::integer && n.integer >= 0),
           "a whole number of at least 0");
   return n.kind == Json::Kind::large ? n.large : static_cast<uint64_t>(n.integer);
+}
+
+int64_t Field::bits() const {
+  const Json::Node& n = json_->nodes_[node_];
+  return n.kind == Json::Kind::large ? static_cast<int64_t>(n.large) : integer();
 }
 
 // -- lists and objects
@@ -213,7 +230,7 @@ void Field::must_have_only(std::initializer_list<std::string_view> known) const 
     if (std::find(known.begin(), known.end(), key) == known.end()) {
       std::string names;
       for (const std::string_view name : known) names += concat(names.empty() ? "" : ", ", name);
-      refuse("must have no field ", in_quotes(key), ". Hint: there are ", names, ".");
+      refuse("must have no field ", in_quotes(key), ". Hint: it may have ", names, ".");
     }
 }
 

@@ -41,10 +41,12 @@ class Field {
   bool flag() const;
   std::string_view text() const;  ///< lives as long as the Json
   double number() const;
+  double extended_number() const;  ///< or "nan", "inf" or "-inf", which are no numbers in JSON
   int64_t integer() const;
   /// Refuses what is out of [least, most] too.
   int64_t integer(int64_t least, int64_t most = std::numeric_limits<int64_t>::max()) const;
   uint64_t unsigned_integer() const;
+  int64_t bits() const;  ///< of an integer of either kind, as two's complement
 
   // Lists and objects. Throw Error for anything else; `size` is that of either.
   size_t size() const;

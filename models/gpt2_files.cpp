@@ -1,6 +1,8 @@
 #include "gradus/models/gpt2_files.hpp"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <ostream>
 #include <string>
 #include <string_view>
@@ -8,11 +10,13 @@
 #include "gradus/autograd/ops.hpp"
 #include "gradus/autograd/record.hpp"
 #include "gradus/files/file.hpp"
+#include "gradus/files/json.hpp"
 #include "gradus/nn/safetensors.hpp"
 
 namespace gradus::models {
 namespace {
 
+using files::Field;
 using Json = nlohmann::ordered_json;
 
 constexpr std::string_view kPrefix = "transformer.";
@@ -58,56 +62,25 @@ Json to_json(const GPTConfig& config) {
   return json;
 }
 
-/// config.json, field by field, with errors that name file and field.
-class ConfigReader {
- public:
-  explicit ConfigReader(const std::filesystem::path& path) : file_(path.string()) {
-    const std::string text = files::read(path);
-    json_ = Json::parse(text, nullptr, /*allow_exceptions=*/false);
-    if (!json_.is_object()) refuse("must be a JSON object.");
-  }
+double number(const Field& config, const char* key, double otherwise) {
+  const std::optional<Field> field = config.find(key);
+  return field ? field->number() : otherwise;
+}
 
-  int64_t integer(const char* field) const {
-    const auto value = json_.find(field);
-    if (value == json_.end()) refuse(field, " must be there.");
-    if (!value->is_number_integer()) refuse(field, " must be a whole number, got ", value->dump(), ".");
-    return value->get<int64_t>();
-  }
+bool flag(const Field& config, const char* key, bool otherwise) {
+  const std::optional<Field> field = config.find(key);
+  return field ? field->flag() : otherwise;
+}
 
-  double number(const char* field, double otherwise) const {
-    const auto value = json_.find(field);
-    if (value == json_.end()) return otherwise;
-    if (!value->is_number()) refuse(field, " must be a number, got ", value->dump(), ".");
-    return value->get<double>();
-  }
-
-  bool flag(const char* field, bool otherwise) const {
-    const auto value = json_.find(field);
-    if (value == json_.end()) return otherwise;
-    if (!value->is_boolean()) refuse(field, " must be true or false, got ", value->dump(), ".");
-    return value->get<bool>();
-  }
-
-  /// Refuses a file that says anything but one of `accepted`; saying nothing means the first of them.
-  void expect(const char* field, std::initializer_list<Json> accepted) const {
-    const Json value = json_.value(field, *accepted.begin());
-    std::string known;
-    for (const Json& one : accepted) {
-      if (value == one) return;
-      known += concat(known.empty() ? "" : " or ", one.dump());
-    }
-    refuse(field, " must be ", known, ", got ", value.dump(), ".");
-  }
-
-  template <class... Parts>
-  [[noreturn]] void refuse(const Parts&... parts) const {
-    fail("load_config", file_, ": ", parts...);
-  }
-
- private:
-  std::string file_;
-  Json json_;
-};
+/// Refuses a config that says anything but one of `accepted`, each as errors show it; saying nothing means
+/// the first of them.
+void expect(const Field& config, const char* key, std::initializer_list<std::string_view> accepted) {
+  const std::optional<Field> field = config.find(key);
+  if (!field || std::find(accepted.begin(), accepted.end(), field->shown()) != accepted.end()) return;
+  std::string known;
+  for (const std::string_view one : accepted) known += concat(known.empty() ? "" : " or ", one);
+  field->refuse("must be ", known, ", got ", field->shown(), ".");
+}
 
 }  // namespace
 
@@ -133,36 +106,41 @@ void save_pretrained(const GPT& model, const std::filesystem::path& folder) {
                           [&](std::ostream& out) { out << to_json(model.config()).dump(2) << '\n'; });
 }
 
-GPTConfig load_config(const std::filesystem::path& folder) {
-  const ConfigReader reader(folder / "config.json");
-  reader.expect("model_type", {"gpt2"});
+GPTConfig config_from_json(std::string_view text, const std::string& file) {
+  const files::Json json(text, "load_config", file);
+  const Field root = json.root();
+  expect(root, "model_type", {"'gpt2'"});
   GPTConfig config;
-  config.vocab_size = reader.integer("vocab_size");
-  config.block_size = reader.integer("n_positions");
-  config.n_embd = reader.integer("n_embd");
-  config.n_layer = reader.integer("n_layer");
-  config.n_head = reader.integer("n_head");
-  config.dropout = reader.number("resid_pdrop", 0.1);
-  config.layer_norm_epsilon = reader.number("layer_norm_epsilon", 1e-5);
-  config.bias = reader.flag("gradus_bias", true);
-
+  config.vocab_size = root.at("vocab_size").integer();
+  config.block_size = root.at("n_positions").integer();
+  config.n_embd = root.at("n_embd").integer();
+  config.n_layer = root.at("n_layer").integer();
+  config.n_head = root.at("n_head").integer();
+  config.dropout = number(root, "resid_pdrop", 0.1);
+  config.layer_norm_epsilon = number(root, "layer_norm_epsilon", 1e-5);
+  config.bias = flag(root, "gradus_bias", true);
   try {
     config.validate();
   } catch (const Error& e) {
-    reader.refuse(e.what());
+    fail("load_config", file, ": ", e.what());
   }
 
-  reader.expect("n_inner", {nullptr, 4 * config.n_embd});
-  reader.expect("activation_function", {"gelu_new", "gelu_pytorch_tanh"});
-  reader.expect("scale_attn_weights", {true});
-  reader.expect("scale_attn_by_inverse_layer_idx", {false});
-  reader.expect("add_cross_attention", {false});
-  reader.expect("tie_word_embeddings", {true});
-  for (const char* field : {"embd_pdrop", "attn_pdrop"})
-    if (reader.number(field, 0.1) != config.dropout)
-      reader.refuse(field, " must equal resid_pdrop, ", config.dropout, ", got ", reader.number(field, 0.1),
-                    ".");
+  expect(root, "n_inner", {"null", std::to_string(4 * config.n_embd)});
+  expect(root, "activation_function", {"'gelu_new'", "'gelu_pytorch_tanh'"});
+  expect(root, "scale_attn_weights", {"true"});
+  expect(root, "scale_attn_by_inverse_layer_idx", {"false"});
+  expect(root, "add_cross_attention", {"false"});
+  expect(root, "tie_word_embeddings", {"true"});
+  for (const char* key : {"embd_pdrop", "attn_pdrop"})
+    if (const double other = number(root, key, 0.1); other != config.dropout)
+      root.refuse("must have equal dropouts, got resid_pdrop ", config.dropout, " and ", key, " ", other,
+                  ".");
   return config;
+}
+
+GPTConfig load_config(const std::filesystem::path& folder) {
+  const std::filesystem::path file = folder / "config.json";
+  return config_from_json(files::read(file), file.string());
 }
 
 GPT load_pretrained(const std::filesystem::path& folder) {

@@ -6,6 +6,8 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
+#include <string_view>
 
 #include "gradus/models/gpt.hpp"
 
@@ -13,6 +15,10 @@ namespace gradus::models {
 
 /// Writes both files, each atomically; the folder is made if need be. Throws RunError if the disk refuses.
 void save_pretrained(const GPT& model, const std::filesystem::path& folder);
+
+/// What the text of a config.json says. Throws Error, naming `file` and the field, if it is malformed or
+/// describes a model that GPT is not.
+GPTConfig config_from_json(std::string_view json, const std::string& file);
 
 /// Reads config.json alone. Throws Error, naming the file, if it cannot be read or describes a model that GPT
 /// is not.

@@ -6,6 +6,7 @@
 
 #include "gradus/autograd/error.hpp"
 #include "gradus/files/file.hpp"
+#include "gradus/files/plain.hpp"
 #include "gradus/models/replay/compare.hpp"
 #include "gradus/models/replay/program.hpp"
 
@@ -64,7 +65,7 @@ class Run {
     for (const std::string& name : s.inputs) {
       const auto found = tensors_.find(name);
       if (found == tensors_.end())
-        fail("replay", "needs a tensor ", detail::in_quotes(name), ", which nothing before it has made.");
+        fail("replay", "needs a tensor ", files::in_quotes(name), ", which nothing before it has made.");
       inputs.push_back(found->second);
     }
     return s.operation->run({inputs, s.arguments, stream_});
@@ -113,7 +114,7 @@ ReplayReport replay_text(std::string_view text, const std::string& file, std::st
   for (const Case& c : cases)
     if (only.empty() || c.name == only) run_case(c, file, report);
   if (report.cases.empty() && !only.empty())
-    fail("replay", file, " must have the case that was asked for, got ", detail::in_quotes(only), " and ",
+    fail("replay", file, " must have the case that was asked for, got ", files::in_quotes(only), " and ",
          cases.size(), " cases of other names.");
   return report;
 }

@@ -5,11 +5,12 @@
 #include <bit>
 #include <cerrno>
 #include <cstring>
-#include <nlohmann/json.hpp>
 #include <ostream>
 
 #include "gradus/autograd/error.hpp"
 #include "gradus/files/file.hpp"
+#include "gradus/files/json.hpp"
+#include "gradus/files/plain.hpp"
 
 namespace gradus::nn {
 namespace {
@@ -45,14 +46,6 @@ void read_converted(std::istream& stream, To* out, int64_t count, Convert conver
   }
 }
 
-std::string to_text(const nlohmann::ordered_json& json) {
-  try {
-    return json.dump();
-  } catch (const nlohmann::ordered_json::type_error&) {
-    fail("safetensors", "names and metadata must be UTF-8.");
-  }
-}
-
 struct StoredAs {
   std::string_view name;
   int rank;  ///< place in the file: widest first
@@ -73,6 +66,50 @@ StoredAs stored_as(DType dtype) {
   }
   return {};  // no other dtype
 }
+
+/// The JSON of a header, an entry after another.
+class HeaderText {
+ public:
+  void add_metadata(const Metadata& metadata) {
+    if (metadata.empty()) return;
+    std::string values;
+    for (const auto& [key, value] : metadata)
+      values += concat(values.empty() ? "" : ",", quoted(key), ":", quoted(value));
+    add("__metadata__", "{" + values + "}");
+  }
+
+  /// Returns where its values end, if they begin at `begin`.
+  uint64_t add(const std::string& name, const Tensor& tensor, uint64_t begin) {
+    const uint64_t end = begin + static_cast<uint64_t>(tensor.numel() * element_size(tensor.dtype()));
+    std::string shape;
+    for (const int64_t size : tensor.shape()) shape += concat(shape.empty() ? "" : ",", size);
+    add(name, concat("{\"dtype\":\"", stored_as(tensor.dtype()).name, "\",\"shape\":[", shape,
+                     "],\"data_offsets\":[", begin, ",", end, "]}"));
+    return end;
+  }
+
+  /// The whole, filled with spaces so that the values are aligned.
+  std::string finish() const {
+    std::string text = "{" + text_ + "}";
+    text.resize((text.size() + 7) / 8 * 8, ' ');
+    return text;
+  }
+
+ private:
+  static std::string quoted(const std::string& text) {
+    try {
+      return files::json_text(text);
+    } catch (const Error&) {
+      fail("safetensors", "names and metadata must be UTF-8, got ", files::in_quotes(text), ".");
+    }
+  }
+
+  void add(const std::string& key, const std::string& value) {
+    text_ += concat(text_.empty() ? "" : ",", quoted(key), ":", value);
+  }
+
+  std::string text_;
+};
 
 }  // namespace
 
@@ -154,25 +191,20 @@ void save_safetensors(const std::filesystem::path& path, const StateDict& tensor
     return stored_as(a.second.dtype()).rank < stored_as(b.second.dtype()).rank;
   });
 
-  nlohmann::ordered_json json;
-  if (!metadata.empty()) json["__metadata__"] = metadata;
+  HeaderText header;
+  header.add_metadata(metadata);
   uint64_t offset = 0;
   for (auto& [name, tensor] : ordered) {
     if (name == "__metadata__") fail("safetensors", "a tensor must not be called __metadata__.");
     tensor = tensor.detach().contiguous();
-    const uint64_t end = offset + static_cast<uint64_t>(tensor.numel() * element_size(tensor.dtype()));
-    const std::vector<int64_t> shape(tensor.shape().begin(), tensor.shape().end());
-    json[name] = {
-        {"dtype", stored_as(tensor.dtype()).name}, {"shape", shape}, {"data_offsets", {offset, end}}};
-    offset = end;
+    offset = header.add(name, tensor, offset);
   }
-  std::string header = json.empty() ? "{}" : to_text(json);
-  header.resize((header.size() + 7) / 8 * 8, ' ');  // so that the values are aligned
 
+  const std::string text = header.finish();
   files::write_atomically(path, [&](std::ostream& out) {
-    const uint64_t length = header.size();
+    const uint64_t length = text.size();
     out.write(reinterpret_cast<const char*>(&length), kLengthBytes);
-    out.write(header.data(), static_cast<std::streamsize>(length));
+    out.write(text.data(), static_cast<std::streamsize>(length));
     for (const auto& [name, tensor] : ordered)
       out.write(static_cast<const char*>(tensor.raw_data()), tensor.numel() * element_size(tensor.dtype()));
   });

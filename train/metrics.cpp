@@ -5,21 +5,28 @@
 
 #include "gradus/autograd/error.hpp"
 #include "gradus/files/file.hpp"
+#include "gradus/files/json.hpp"
 
 namespace gradus::train {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
+bool is_record_up_to(int64_t step, const std::string& line) {
+  try {
+    const files::Json json(line, "metrics", "a line");
+    return json.root().at("step").integer() <= step;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
 /// The lines of `text` that are records of steps up to `step`.
 std::string records_up_to(int64_t step, const std::string& text) {
   std::istringstream lines(text);
   std::string kept;
-  for (std::string line; std::getline(lines, line);) {
-    const Json json = Json::parse(line, nullptr, /*allow_exceptions=*/false);
-    if (json.is_object() && json.contains("step") && json["step"].is_number_integer() && json["step"] <= step)
-      kept += line + "\n";
-  }
+  for (std::string line; std::getline(lines, line);)
+    if (is_record_up_to(step, line)) kept += line + "\n";
   return kept;
 }
 

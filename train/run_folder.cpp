@@ -3,8 +3,6 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <nlohmann/json.hpp>
-
 #include "gradus/autograd/error.hpp"
 #include "gradus/files/file.hpp"
 #include "gradus/models/gpt2_files.hpp"
@@ -14,7 +12,6 @@ namespace gradus::train {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::ordered_json;
 
 constexpr const char* kModelFiles[] = {"config.json", "model.safetensors", "vocab.json"};
 constexpr const char* kStateFiles[] = {"optimizer.safetensors", "trainer.json"};
@@ -36,6 +33,10 @@ void remove_state(const fs::path& folder) {
 
 void write_text(const fs::path& path, const std::string& text) {
   files::write_atomically(path, [&](std::ostream& out) { out << text; });
+}
+
+data::Tokenizer read_vocabulary(const fs::path& file) {
+  return data::Tokenizer::from_json(files::read(file), file.string());
 }
 
 /// Makes renames in a folder last.
@@ -105,12 +106,7 @@ void RunFolder::save_last(const models::GPT& model, const data::Tokenizer& token
   models::save_pretrained(model, fresh);
   write_text(fresh / "vocab.json", tokenizer.to_json());
   nn::save_safetensors(fresh / "optimizer.safetensors", checkpoint.trainer.optimizer);
-  const Json state{
-      {"step", checkpoint.trainer.step},
-      {"best_val_loss", checkpoint.best_val_loss ? Json(*checkpoint.best_val_loss) : Json(nullptr)},
-      {"streams", {{"data", checkpoint.trainer.data_stream}, {"dropout", checkpoint.trainer.dropout_stream}}},
-      {"text_sha256", checkpoint.text_sha256}};
-  write_text(fresh / "trainer.json", state.dump(2) + "\n");
+  write_text(fresh / "trainer.json", to_json(checkpoint));
   on_disk([&] {
     // Between the two renames last.old stands in (see last()).
     if (fs::exists(last)) {
@@ -134,38 +130,24 @@ TrainConfig RunFolder::load_config() const {
   if (!fs::exists(file))
     fail("train", "--resume needs a folder that `gradus train` made, got ", path_,
          ", which has no train.json.");
-  return train_config_from_json(files::read(file));
+  return train_config_from_json(files::read(file), file.string());
 }
 
-data::Tokenizer RunFolder::load_tokenizer() const {
-  return data::Tokenizer::from_json(files::read(path_ / "vocab.json"));
-}
+data::Tokenizer RunFolder::load_tokenizer() const { return read_vocabulary(path_ / "vocab.json"); }
 
 bool RunFolder::has_last() const { return fs::exists(last() / "trainer.json"); }
 
 Checkpoint RunFolder::load_last() const {
   const fs::path file = last() / "trainer.json";
-  const std::string text = files::read(file);
-  try {
-    const Json json = Json::parse(text);
-    Checkpoint checkpoint;
-    json.at("step").get_to(checkpoint.trainer.step);
-    json.at("streams").at("data").get_to(checkpoint.trainer.data_stream);
-    json.at("streams").at("dropout").get_to(checkpoint.trainer.dropout_stream);
-    json.at("text_sha256").get_to(checkpoint.text_sha256);
-    if (const Json& best = json.at("best_val_loss"); !best.is_null())
-      checkpoint.best_val_loss = best.get<double>();
-    checkpoint.trainer.optimizer = nn::load_safetensors(last() / "optimizer.safetensors");
-    return checkpoint;
-  } catch (const Json::exception& e) {
-    fail("resume", file, " must hold the state of a run, got: ", e.what());
-  }
+  Checkpoint checkpoint = checkpoint_from_json(files::read(file), file.string());
+  checkpoint.trainer.optimizer = nn::load_safetensors(last() / "optimizer.safetensors");
+  return checkpoint;
 }
 
 models::GPT RunFolder::load_last_model() const { return models::load_pretrained(last()); }
 
 data::Tokenizer load_tokenizer(const fs::path& folder, const models::GPTConfig& config) {
-  const data::Tokenizer tokenizer = data::Tokenizer::from_json(files::read(folder / "vocab.json"));
+  const data::Tokenizer tokenizer = read_vocabulary(folder / "vocab.json");
   if (tokenizer.vocab_size() != config.vocab_size)
     fail("vocabulary", folder / "vocab.json", " must have the model's ", config.vocab_size, " tokens, got ",
          tokenizer.vocab_size(), ".");

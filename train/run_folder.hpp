@@ -14,20 +14,12 @@
 #pragma once
 
 #include <filesystem>
-#include <optional>
 #include <string>
 
 #include "gradus/data/tokenizer.hpp"
-#include "gradus/train/trainer.hpp"
+#include "gradus/train/checkpoint.hpp"
 
 namespace gradus::train {
-
-/// What a run needs to go on, beside its config and vocabulary.
-struct Checkpoint {
-  TrainerState trainer;
-  std::optional<double> best_val_loss{};
-  std::string text_sha256;  ///< of the text trained on
-};
 
 class RunFolder {
  public:

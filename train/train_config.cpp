@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "gradus/autograd/error.hpp"
+#include "gradus/files/json.hpp"
+#include "gradus/files/plain.hpp"
 
 namespace gradus::train {
 namespace {
@@ -34,6 +37,12 @@ void check_model(const models::GPTConfig& model) {
     fail(kOp, "--heads must divide --embd, got ", model.n_head, " heads and a width of ", model.n_embd, ".");
   check_range("dropout", model.dropout, model.dropout >= 0 && model.dropout < 1, "in [0, 1)");
 }
+
+void take(const files::Field& field, std::string& value) { value = field.text(); }
+void take(const files::Field& field, std::vector<std::string>& value) { value = field.texts(); }
+void take(const files::Field& field, int64_t& value) { value = field.integer(); }
+void take(const files::Field& field, double& value) { value = field.number(); }
+void take(const files::Field& field, bool& value) { value = field.flag(); }
 
 }  // namespace
 
@@ -97,20 +106,18 @@ std::string to_json(const TrainConfig& config) {
   return json.dump(2) + "\n";
 }
 
-TrainConfig train_config_from_json(std::string_view text) {
-  try {
-    auto json = nlohmann::json::parse(text);
-    TrainConfig config;
-    for_each_field([&](const char* flag, auto field) {
-      json.at(flag).get_to(field(config));
-      json.erase(flag);
-    });
-    if (!json.empty())
-      fail("train.json", "must have the keys of a run only, got '", json.begin().key(), "'.");
-    return config;
-  } catch (const nlohmann::json::exception& e) {
-    fail("train.json", "must hold the flags of a run, got: ", e.what());
-  }
+TrainConfig train_config_from_json(std::string_view text, const std::string& file) {
+  const files::Json json(text, "train", file);
+  const files::Field root = json.root();
+  TrainConfig config;
+  std::set<std::string_view> known;
+  for_each_field([&](const char* flag, auto field) {
+    known.insert(flag);
+    take(root.at(flag), field(config));
+  });
+  for (const auto& [key, value] : root.members())
+    if (!known.contains(key)) root.refuse("must have flags of a run only, got ", files::in_quotes(key), ".");
+  return config;
 }
 
 }  // namespace gradus::train

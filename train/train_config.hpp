@@ -53,10 +53,10 @@ struct TrainConfig {
 /// name.
 TrainConfig preset(std::string_view name);
 
-/// The text of train.json, and the config it stands for. Throws Error, naming the key, for what is missing,
-/// unknown or of the wrong type.
+/// The text of train.json, and the config it stands for. Throws Error, naming `file` and the key, for what is
+/// missing, unknown or of the wrong type.
 std::string to_json(const TrainConfig& config);
-TrainConfig train_config_from_json(std::string_view json);
+TrainConfig train_config_from_json(std::string_view json, const std::string& file = "train.json");
 
 /// Calls f(flag, field) for every field, where field(config) is a reference to it: the one list of them.
 template <class F>

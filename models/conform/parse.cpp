@@ -1,109 +1,54 @@
 // Lines of JSON -> cases.
 #include <algorithm>
-#include <limits>
-#include <nlohmann/json.hpp>
 
 #include "gradus/autograd/ops.hpp"
+#include "gradus/files/json.hpp"
 #include "gradus/models/conform/case.hpp"
 
 namespace gradus::models::conformance {
 namespace {
 
-using Json = nlohmann::json;
+using files::Field;
 
-// The beginning of a value, on one line.
-std::string shown(const Json& json) {
-  const std::string text = json.dump(-1, ' ', true, Json::error_handler_t::replace);
-  return text.size() <= 60 ? text : text.substr(0, 57) + "...";
-}
-
-const Json& member(const Json& object, const char* key) {
-  if (!object.is_object()) refuse("there must be an object with '", key, "', got ", shown(object), ".");
-  const auto found = object.find(key);
-  if (found == object.end()) refuse("there must be a field '", key, "' in ", shown(object), ".");
-  return *found;
-}
-
-const Json& list(const Json& object, const char* key) {
-  const Json& value = member(object, key);
-  if (!value.is_array()) refuse("'", key, "' must be a list, got ", shown(value), ".");
-  return value;
-}
-
-std::string text(const Json& object, const char* key) {
-  const Json& value = member(object, key);
-  if (!value.is_string()) refuse("'", key, "' must be a string, got ", shown(value), ".");
-  return value.get<std::string>();
-}
-
-int64_t integer(const Json& value, const char* what) {
-  const bool fits = value.is_number_integer() &&
-                    (!value.is_number_unsigned() ||
-                     value.get<uint64_t>() <= static_cast<uint64_t>(std::numeric_limits<int64_t>::max()));
-  if (!fits) refuse(what, " must be a whole number of 64 bits, got ", shown(value), ".");
-  return value.get<int64_t>();
-}
-
-std::optional<double> special_number(const Json& value) {
-  if (value == "nan") return std::numeric_limits<double>::quiet_NaN();
-  if (value == "inf") return std::numeric_limits<double>::infinity();
-  if (value == "-inf") return -std::numeric_limits<double>::infinity();
-  return std::nullopt;
-}
-
-double number(const Json& value, const char* what) {
-  if (const auto special = special_number(value)) return *special;
-  if (!value.is_number())
-    refuse(what, " must be a number, \"nan\", \"inf\" or \"-inf\", got ", shown(value), ".");
-  return value.get<double>();
-}
-
-bool flag(const Json& value, const char* what) {
-  if (!value.is_boolean()) refuse(what, " must be true or false, got ", shown(value), ".");
-  return value.get<bool>();
-}
-
-std::vector<int64_t> integers(const Json& values, const char* what) {
+std::vector<int64_t> integers(const Field& list) {
   std::vector<int64_t> result;
-  for (const Json& value : values) result.push_back(integer(value, what));
+  for (const Field& item : list.items()) result.push_back(item.integer());
   return result;
 }
 
-Written tensor(const Json& json) {
+Written tensor(const Field& field) {
   Written t;
-  t.shape = integers(list(json, "shape"), "a size");
+  const Field shape = field.at("shape"), dtype = field.at("dtype");
+  const std::vector<Field> data = field.at("data").items();
   size_t count = 1;
-  for (const int64_t size : t.shape) {
-    if (size < 0) refuse("a size must be at least 0, got ", size, ".");
+  for (const Field& item : shape.items()) {
+    const int64_t size = t.shape.emplace_back(item.integer(0));
     if (__builtin_mul_overflow(count, static_cast<size_t>(size), &count))
-      refuse("there must be fewer elements than a shape ", shown(json["shape"]), " has.");
+      shape.refuse("must have fewer elements than 64 bits can count.");
   }
-  const Json& data = list(json, "data");
   if (data.size() != count)
-    refuse("'data' must have ", count, " elements for shape ", shown(json["shape"]), ", got ", data.size(),
-           ".");
-  const std::string dtype = text(json, "dtype");
-  if (dtype == "f64") {
+    field.at("data").refuse("must have the ", count, " elements of its shape, got ", data.size(), ".");
+  if (dtype.text() == "f64") {
     std::vector<double> values;
-    for (const Json& value : data) values.push_back(number(value, "an f64 element"));
+    for (const Field& item : data) values.push_back(item.extended_number());
     t.data = std::move(values);
-  } else if (dtype == "i64") {
+  } else if (dtype.text() == "i64") {
     t.dtype = DType::int64;
-    t.data = integers(data, "an i64 element");
-  } else if (dtype == "bool") {
+    t.data = integers(field.at("data"));
+  } else if (dtype.text() == "bool") {
     t.dtype = DType::boolean;
     std::vector<bool> values;
-    for (const Json& value : data) values.push_back(flag(value, "a bool element"));
+    for (const Field& item : data) values.push_back(item.flag());
     t.data = std::move(values);
   } else {
-    refuse("'dtype' must be f64, i64 or bool, got '", dtype, "'.");
+    dtype.refuse("must be f64, i64 or bool, got ", dtype.shown(), ".");
   }
   return t;
 }
 
-std::vector<Written> tensors(const Json& values) {
+std::vector<Written> tensors(const Field& list) {
   std::vector<Written> result;
-  for (const Json& value : values) result.push_back(tensor(value));
+  for (const Field& item : list.items()) result.push_back(tensor(item));
   return result;
 }
 
@@ -111,85 +56,87 @@ bool has_input(const Case& c, std::string_view name) {
   return std::any_of(c.inputs.begin(), c.inputs.end(), [&](const Written& i) { return i.name == name; });
 }
 
-std::map<std::string, Written> by_input(const Case& c, const Json& object, const char* key) {
-  const Json& values = member(object, key);
-  if (!values.is_object()) refuse("'", key, "' must be tensors by name, got ", shown(values), ".");
+std::map<std::string, Written> by_input(const Case& c, const Field& field) {
   std::map<std::string, Written> result;
-  for (const auto& [name, value] : values.items()) {
-    if (!has_input(c, name)) refuse("'", key, "' must have names of inputs, got '", name, "'.");
+  for (const auto& [name, value] : field.members()) {
+    if (!has_input(c, name)) value.refuse("must not be there, for no input has that name.");
     result.emplace(name, tensor(value));
   }
   return result;
 }
 
-std::optional<int64_t> bound(const Json& value) {
-  if (value.is_null()) return std::nullopt;
-  return integer(value, "a bound of a slice");
+std::optional<int64_t> bound(const Field& field) {
+  if (field.is_null()) return std::nullopt;
+  return field.integer();
 }
 
-Subscript subscript(const Json& json) {
-  if (json.is_object() && json.size() == 1) {
-    if (json.contains("int")) return Index(integer(json["int"], "a subscript"));
-    if (json.contains("newaxis")) return Index(None);
-    if (json.contains("ellipsis")) return Index(Ellipsis);
-    if (json.contains("tensor")) return text(json, "tensor");
-    if (json.contains("slice") && list(json, "slice").size() == 3) {
-      const Json& s = json["slice"];
+Subscript subscript(const Field& field) {
+  if (field.is_object() && field.size() == 1) {
+    const auto [kind, value] = field.members().front();
+    if (kind == "int") return Index(value.integer());
+    if (kind == "newaxis") return Index(None);
+    if (kind == "ellipsis") return Index(Ellipsis);
+    if (kind == "tensor") return std::string(value.text());
+    if (kind == "slice" && value.items().size() == 3) {
+      const std::vector<Field> s = value.items();
       return Index(Slice(bound(s[0]), bound(s[1]), bound(s[2]).value_or(1)));
     }
   }
-  refuse("a subscript must be {\"int\"}, {\"slice\": [start, stop, step]}, {\"newaxis\"}, {\"ellipsis\"} or ",
-         "{\"tensor\"}, got ", shown(json), ".");
+  field.refuse("must be {\"int\"}, {\"slice\": [start, stop, step]}, {\"newaxis\"}, {\"ellipsis\"} or ",
+               "{\"tensor\"}, got ", field.shown(), ".");
 }
 
-Argument argument(const Json& json) {
-  if (json.is_null()) return std::monostate();
-  if (json.is_boolean()) return json.get<bool>();
-  if (json.is_number_integer()) return integer(json, "an argument");
-  if (json.is_number()) return json.get<double>();
-  if (const auto special = special_number(json)) return *special;
-  if (json.is_string()) return json.get<std::string>();
-  if (!json.is_array()) refuse("an argument must be a number, a string or a list, got ", shown(json), ".");
-  if (json.empty() || !json[0].is_object()) return integers(json, "an element of a list");
+Argument argument(const Field& field) {
+  if (field.is_null()) return std::monostate();
+  if (field.is_flag()) return field.flag();
+  if (field.is_integer()) return field.integer();
+  if (field.is_number()) return field.number();
+  if (field.is_text()) {
+    const std::string text(field.text());
+    return text == "nan" || text == "inf" || text == "-inf" ? Argument(field.extended_number()) : text;
+  }
+  if (!field.is_list()) field.refuse("must be a number, a string or a list, got ", field.shown(), ".");
+  const std::vector<Field> items = field.items();
+  if (items.empty() || !items.front().is_object()) return integers(field);
   std::vector<Subscript> subscripts;
-  for (const Json& value : json) subscripts.push_back(subscript(value));
+  for (const Field& item : items) subscripts.push_back(subscript(item));
   return subscripts;
 }
 
-SecondOrder second_order(const Case& c, const Json& json) {
+SecondOrder second_order(const Case& c, const Field& field) {
   SecondOrder result;
-  result.v = by_input(c, json, "v");
-  result.grads = by_input(c, json, "grads");
-  for (const Json& value : list(json, "cotangents"))
-    result.cotangents.push_back(value.is_null() ? std::nullopt : std::optional(tensor(value)));
+  result.v = by_input(c, field.at("v"));
+  result.grads = by_input(c, field.at("grads"));
+  for (const Field& item : field.at("cotangents").items())
+    result.cotangents.push_back(item.is_null() ? std::nullopt : std::optional(tensor(item)));
   return result;
 }
 
-Case parse_case(const Json& json) {
+Case parse_case(const Field& root) {
   Case c;
-  c.id = text(json, "id");
-  c.op = text(json, "op");
+  c.id = root.at("id").text();
+  const Field op = root.at("op");
+  c.op = op.text();
   if (!is_operation(c.op))
-    refuse("'op' must be one that there is, got '", c.op, "'. Hint: models/conform/README.md lists them.");
-  for (const Json& value : list(json, "inputs")) {
-    const std::string name = text(value, "name");
-    if (has_input(c, name)) refuse("inputs must have names of their own, got '", name, "' twice.");
-    Written& input = c.inputs.emplace_back(tensor(value));
-    input.name = name;
-    input.requires_grad = value.contains("requires_grad") && flag(value["requires_grad"], "'requires_grad'");
+    op.refuse("must be one that there is, got ", op.shown(), ". Hint: models/conform/README.md lists them.");
+  for (const Field& field : root.at("inputs").items()) {
+    const Field name = field.at("name");
+    if (has_input(c, name.text())) name.refuse("must be of one input only, got ", name.shown(), " again.");
+    Written& input = c.inputs.emplace_back(tensor(field));
+    input.name = name.text();
+    input.requires_grad = field.has("requires_grad") && field.at("requires_grad").flag();
     if (input.requires_grad && !is_floating(input.dtype))
-      refuse("input '", name, "' must be f64 to have a gradient, got ", gradus::name(input.dtype), ".");
+      field.refuse("must be f64 to have a gradient, got ", gradus::name(input.dtype), ".");
   }
-  if (!member(json, "args").is_object()) refuse("'args' must be an object, got ", shown(json["args"]), ".");
-  for (const auto& [key, value] : json["args"].items()) c.arguments.emplace(key, argument(value));
-  if (json.contains("error")) {
-    c.error = text(json, "error");
+  for (const auto& [key, value] : root.at("args").members()) c.arguments.emplace(key, argument(value));
+  if (root.has("error")) {
+    c.error = root.at("error").text();
     return c;
   }
-  c.outputs = tensors(list(json, "outputs"));
-  c.cotangents = tensors(list(json, "cotangents"));
-  c.grads = by_input(c, json, "grads");
-  if (json.contains("grad2") && !json["grad2"].is_null()) c.grad2 = second_order(c, json["grad2"]);
+  c.outputs = tensors(root.at("outputs"));
+  c.cotangents = tensors(root.at("cotangents"));
+  c.grads = by_input(c, root.at("grads"));
+  if (root.has("grad2") && !root.at("grad2").is_null()) c.grad2 = second_order(c, root.at("grad2"));
   return c;
 }
 
@@ -209,15 +156,11 @@ std::vector<Case> parse(std::string_view text, const std::string& file) {
     ++line;
     if (one.find_first_not_of(" \t\r") == std::string_view::npos) continue;
     try {
-      cases.push_back(parse_case(Json::parse(one)));
+      const files::Json json(one, "conform", concat(file, ":", line));
+      cases.push_back(parse_case(json.root()));
       cases.back().line = line;
-    } catch (const Json::parse_error& e) {
-      refuse("[conform] ", file, ":", line, ": there must be JSON, got a parse error at column ", e.byte,
-             ".");
-    } catch (const Json::exception&) {
-      refuse("[conform] ", file, ":", line, ": there must be JSON whose numbers a float64 can hold.");
-    } catch (const Malformed& e) {
-      refuse("[conform] ", file, ":", line, ": ", e.what());
+    } catch (const Error& e) {
+      throw Malformed(e.what());
     }
   }
   return cases;

@@ -8,6 +8,7 @@
 
 #include "gradus/autograd/error.hpp"
 #include "gradus/autograd/print_numpy.hpp"
+#include "gradus/files/plain.hpp"
 #include "gradus/models/replay/compare.hpp"
 #include "gradus/models/replay/program.hpp"
 
@@ -114,7 +115,7 @@ std::string first_difference(const std::string& ours, const std::string& theirs)
   size_t i = 0;
   while (i < a.size() && i < b.size() && a[i] == b[i]) ++i;
   const auto line = [i](const auto& lines) {
-    return i < lines.size() ? in_quotes(lines[i], 200) : "missing";
+    return i < lines.size() ? files::in_quotes(lines[i], 200) : "missing";
   };
   return concat("line ", i + 1, " is ", line(a), ", expected ", line(b));
 }

@@ -34,8 +34,6 @@ struct Case {
 /// Throws Error with file, case and step for whatever is not as the format has it.
 std::vector<Case> parse_program(std::string_view text, const std::string& file);
 
-/// In quotes, without characters that would break a line, and cut where it is longer than `most` bytes.
-std::string in_quotes(std::string_view text, size_t most = 60);
 /// How errors call a step: "case 'x', steps[3] (matmul)".
 std::string place_of(std::string_view case_name, size_t step, std::string_view op);
 

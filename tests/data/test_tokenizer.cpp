@@ -112,27 +112,30 @@ TEST_CASE("vocab.json brings back the same tokenizer") {
 }
 
 TEST_CASE("vocab.json is read strictly") {
-  const auto error = [](const char* json) { return error_of([=] { Tokenizer::from_json(json); }); };
-  const std::string no_object =
-      "[vocab.json] must hold one JSON object, got something else. Hint: the file may be damaged.";
-  CHECK(error("") == no_object);
-  CHECK(error("[]") == no_object);
-  CHECK(error("{\"tokenizer\": \"byte\"") == no_object);
-  CHECK(error("{\"tokenizer\": \"byte\"} x") == no_object);
-  CHECK(error("{\"tokenizer\": \"char\", \"characters\": \"\xFF\"}") == no_object);
-  CHECK(error("{\"tokenizer\": \"char\", \"characters\": \"\\ud800\"}") == no_object);
-  CHECK(error("{}") == "[vocab.json] must have a text \"tokenizer\", got none.");
-  CHECK(error("{\"tokenizer\": 1}") == "[vocab.json] must have a text \"tokenizer\", got number.");
-  CHECK(error("{\"tokenizer\": \"bpe\"}") == "[vocab.json] \"tokenizer\" must be char or byte, got 'bpe'.");
-  CHECK(error("{\"tokenizer\": \"char\"}") == "[vocab.json] must have a text \"characters\", got none.");
-  CHECK(error("{\"tokenizer\": \"byte\", \"merges\": []}") ==
-        "[vocab.json] must have no \"merges\" for the byte tokenizer, got array.");
-  CHECK(error("{\"tokenizer\": \"byte\", \"characters\": \"ab\"}") ==
-        "[vocab.json] must have no \"characters\" for the byte tokenizer, got string.");
-  CHECK(error("{\"tokenizer\": \"char\", \"characters\": \"ba\"}") ==
-        "[vocab.json] \"characters\" must ascend, got 'a' (U+0061) after 'b' (U+0062).");
-  CHECK(error("{\"tokenizer\": \"char\", \"characters\": \"aa\"}") ==
-        "[vocab.json] \"characters\" must ascend, got 'a' (U+0061) after 'a' (U+0061).");
-  CHECK(error("{\"tokenizer\": \"char\", \"characters\": \"\"}") ==
-        "[vocab.json] \"characters\" must not be empty.");
+  const auto refused = [](const std::string& json, const std::string& error) {
+    CHECK(error_of([&] { Tokenizer::from_json(json, "v.json"); }) == "[vocabulary] v.json" + error);
+  };
+  refused("", " must be JSON, got the end at line 1, column 1, where a value should be.");
+  refused("[]", " must be an object, got a list of 0.");
+  refused("{\"tokenizer\": \"byte\"",
+          " must be JSON, got the end at line 1, column 21, where ',' or '}' should be.");
+  refused("{\"tokenizer\": \"byte\"} x",
+          " must be JSON, got 'x' at line 1, column 23, where the end should be.");
+  refused(std::string("{\"tokenizer\": \"byte\"}\0garbage", 29),
+          " must be JSON, got a zero byte at line 1, column 22, where the end should be.");
+  refused("{\"tokenizer\": \"char\", \"characters\": \"\xFF\"}",
+          " must be JSON, got '\\xff' at line 1, column 38, where a character in UTF-8 should be.");
+  refused("{}", " must have a field 'tokenizer'.");
+  refused("{\"tokenizer\": 1}", ": tokenizer must be a string, got 1.");
+  refused("{\"tokenizer\": \"bpe\"}", ": tokenizer must be char or byte, got 'bpe'.");
+  refused("{\"tokenizer\": \"char\"}", " must have a field 'characters'.");
+  refused("{\"tokenizer\": \"byte\", \"merges\": []}",
+          " must have no field 'merges'. Hint: it may have tokenizer.");
+  refused("{\"tokenizer\": \"byte\", \"characters\": \"ab\"}",
+          " must have no field 'characters'. Hint: it may have tokenizer.");
+  refused("{\"tokenizer\": \"char\", \"characters\": \"ba\"}",
+          ": characters must ascend, got 'a' (U+0061) after 'b' (U+0062).");
+  refused("{\"tokenizer\": \"char\", \"characters\": \"aa\"}",
+          ": characters must ascend, got 'a' (U+0061) after 'a' (U+0061).");
+  refused("{\"tokenizer\": \"char\", \"characters\": \"\"}", ": characters must not be empty.");
 }

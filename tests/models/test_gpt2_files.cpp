@@ -186,20 +186,19 @@ TEST_CASE("configs of other models are refused") {
     const char* message;
   };
   const Case cases[] = {
-      {"model_type", "llama", R"(model_type must be "gpt2", got "llama".)"},
+      {"model_type", "llama", "model_type must be 'gpt2', got 'llama'."},
       {"activation_function", "relu",
-       R"(activation_function must be "gelu_new" or "gelu_pytorch_tanh", got "relu".)"},
+       "activation_function must be 'gelu_new' or 'gelu_pytorch_tanh', got 'relu'."},
       {"n_inner", 24, "n_inner must be null or 32, got 24."},
       {"scale_attn_weights", false, "scale_attn_weights must be true, got false."},
       {"scale_attn_by_inverse_layer_idx", true, "scale_attn_by_inverse_layer_idx must be false, got true."},
       {"add_cross_attention", true, "add_cross_attention must be false, got true."},
       {"tie_word_embeddings", false, "tie_word_embeddings must be true, got false."},
-      {"attn_pdrop", 0.5, "attn_pdrop must equal resid_pdrop, 0.25, got 0.5."},
       {"n_head", 3, "[gpt] n_head must divide n_embd, got n_head 3 and n_embd 8."},
       {"n_embd", 4611686018427387904, "[gpt] n_embd must be in [1, 1000000], got 4611686018427387904."},
-      {"n_layer", 2.5, "n_layer must be a whole number, got 2.5."},
-      {"n_layer", "2", "n_layer must be a whole number, got \"2\"."},
-      {"resid_pdrop", "x", "resid_pdrop must be a number, got \"x\"."},
+      {"n_layer", 2.5, "n_layer must be a whole number of 64 bits, got 2.5."},
+      {"n_layer", "2", "n_layer must be a whole number of 64 bits, got '2'."},
+      {"resid_pdrop", "x", "resid_pdrop must be a number, got 'x'."},
       {"gradus_bias", 1, "gradus_bias must be true or false, got 1."},
   };
   for (const Case& c : cases) {
@@ -208,13 +207,18 @@ TEST_CASE("configs of other models are refused") {
     CHECK(saved.refusal() == concat("[load_config] config.json: ", c.message));
     std::ofstream(saved.config) << before.dump();
   }
-  json lacking = saved.read_config();
+  const json good = saved.read_config();
+  saved.set("attn_pdrop", 0.5);
+  CHECK(saved.refusal() ==
+        "[load_config] config.json must have equal dropouts, got resid_pdrop 0.25 and attn_pdrop 0.5.");
+  json lacking = good;
   lacking.erase("n_positions");
   std::ofstream(saved.config) << lacking.dump();
-  CHECK(saved.refusal() == "[load_config] config.json: n_positions must be there.");
-  for (const char* text : {"", "{", "[]", "nonsense"}) {
+  CHECK(saved.refusal() == "[load_config] config.json must have a field 'n_positions'.");
+  for (const std::string& text : {std::string(), std::string("{"), std::string("[]"), std::string("nonsense"),
+                                  good.dump() + std::string("\0garbage", 8)}) {
     std::ofstream(saved.config) << text;
-    CHECK(saved.refusal() == "[load_config] config.json: must be a JSON object.");
+    CHECK_THAT(saved.refusal(), Catch::Matchers::StartsWith("[load_config] config.json must be "));
   }
   std::filesystem::remove(saved.config);
   CHECK(saved.refusal() == "[file] cannot read config.json: No such file or directory.");
@@ -224,4 +228,21 @@ TEST_CASE("a folder that cannot be made is a RunError") {
   const testing::TemporaryFolder folder;
   std::ofstream(folder / "taken") << "x";
   CHECK_THROWS_AS(save_pretrained(make_model(), folder / "taken"), RunError);
+}
+
+TEST_CASE("no depth of a config overflows a stack") {
+  const Saved saved(make_model());
+  const std::string good = saved.read_config().dump();
+  for (const size_t depth : {size_t{60}, size_t{100'000}}) {
+    std::string changed = good;
+    const std::string field = "\"n_layer\":2";
+    REQUIRE(changed.find(field) != std::string::npos);
+    changed.replace(changed.find(field), field.size(),
+                    "\"n_layer\":" + std::string(depth, '[') + std::string(depth, ']'));
+    std::ofstream(saved.config) << changed;
+    CHECK_THAT(saved.refusal(),
+               Catch::Matchers::ContainsSubstring(
+                   depth == 60 ? "n_layer must be a whole number of 64 bits, got a list of 1."
+                               : "where nothing deeper than 64 lists and objects should be."));
+  }
 }

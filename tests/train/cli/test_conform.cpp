@@ -84,6 +84,6 @@ TEST_CASE("what conform cannot run is one line and exit 2") {
   json c = product_case();
   c["op"] = "mull";
   check_refused({"conform", scratch.file("b.jsonl", product_case().dump() + "\n" + c.dump())},
-                {"b.jsonl:2: 'op' must be one that there is, got 'mull'"});
-  check_refused({"conform", scratch.file("c.jsonl", "\n{")}, {"c.jsonl:2: there must be JSON"});
+                {"b.jsonl:2: op must be one that there is, got 'mull'"});
+  check_refused({"conform", scratch.file("c.jsonl", "\n{")}, {"c.jsonl:2 must be JSON"});
 }

@@ -79,7 +79,7 @@ TEST_CASE("what cannot be replayed is one line and exit 2") {
   check_refused({"replay", scratch.path("none.json")}, {"No such file"});
   check_refused({"replay", scratch.path(".")}, {"it is a folder"});
   check_refused({"replay", scratch.file("a.json", "[{]")},
-                {"a.json must be JSON, got a parse error at line 1, column 3"});
+                {"a.json must be JSON, got ']' at line 1, column 3"});
   check_refused({"replay", scratch.file("b.json", "[]")},
                 {"b.json must have something to check, got 0 cases"});
   check_refused({"replay", scratch.file("c.json", R"([{"name": "a\nb", "steps": [{"op": "sum"}]}])")},

@@ -1,0 +1,56 @@
+#include "catch.hpp"
+#include "gradus/autograd/error.hpp"
+#include "gradus/train/checkpoint.hpp"
+
+using namespace gradus;
+using namespace gradus::train;
+using Catch::Matchers::Equals;
+
+namespace {
+
+Checkpoint made() {
+  Checkpoint checkpoint;
+  checkpoint.trainer.step = 7;
+  checkpoint.trainer.data_stream = "philox 1 2";
+  checkpoint.trainer.dropout_stream = "philox 3 4";
+  checkpoint.best_val_loss = 0.1 + 0.2;
+  checkpoint.text_sha256 = "abc";
+  return checkpoint;
+}
+
+}  // namespace
+
+TEST_CASE("a checkpoint comes back from JSON as it was") {
+  for (const bool has_best : {true, false}) {
+    Checkpoint checkpoint = made();
+    if (!has_best) checkpoint.best_val_loss.reset();
+    const Checkpoint back = checkpoint_from_json(to_json(checkpoint), "trainer.json");
+    CHECK(back.trainer.step == checkpoint.trainer.step);
+    CHECK(back.trainer.data_stream == checkpoint.trainer.data_stream);
+    CHECK(back.trainer.dropout_stream == checkpoint.trainer.dropout_stream);
+    CHECK(back.best_val_loss == checkpoint.best_val_loss);
+    CHECK(back.text_sha256 == checkpoint.text_sha256);
+  }
+}
+
+TEST_CASE("JSON that is no checkpoint is refused") {
+  const std::string json = to_json(made());
+  const auto refused = [&](const std::string& from, const std::string& to, const std::string& error) {
+    std::string changed = json;
+    REQUIRE(changed.find(from) != std::string::npos);
+    changed.replace(changed.find(from), from.size(), to);
+    CHECK_THROWS_WITH(checkpoint_from_json(changed, "t.json"), Equals("[resume] t.json" + error));
+  };
+  refused("7", "7.5", ": step must be a whole number of at least 0, got 7.5.");
+  refused("7", "-7", ": step must be a whole number of at least 0, got -7.");
+  refused("\"philox 1 2\"", "[[[1]]]", ": streams, data must be a string, got a list of 1.");
+  refused("\"abc\"", "null", ": text_sha256 must be a string, got null.");
+  refused("text_sha256", "text",
+          " must have no field 'text'. Hint: it may have step, best_val_loss, streams, "
+          "text_sha256.");
+  refused("\"dropout\"", "\"data\"", " must have keys of their own in an object, got 'data' twice.");
+  refused("\n}\n", std::string("\n}\n\0x", 5),
+          " must be JSON, got a zero byte at line 10, column 1, where the "
+          "end should be.");
+  refused("{", "", " must be JSON, got ':' at line 2, column 9, where the end should be.");
+}

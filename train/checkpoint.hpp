@@ -1,0 +1,23 @@
+// Checkpoint: what a run needs to go on, beside its config, vocabulary and parameters. A plain value.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "gradus/train/trainer.hpp"
+
+namespace gradus::train {
+
+struct Checkpoint {
+  TrainerState trainer;
+  std::optional<double> best_val_loss{};
+  std::string text_sha256;  ///< of the text trained on
+};
+
+/// The text of trainer.json: all but the optimizer's moments, which are tensors.
+std::string to_json(const Checkpoint& checkpoint);
+/// What to_json() wrote. Throws Error, naming `file` and the field, for what is missing, unknown or no state.
+Checkpoint checkpoint_from_json(std::string_view json, const std::string& file);
+
+}  // namespace gradus::train
