@@ -54,7 +54,7 @@ class Replay {
 };
 
 // All that is needed to run the function again.
-struct Call {
+struct Recipe {
   Function fn;
   std::vector<Saved> inputs;
   Generators generators;
@@ -118,7 +118,7 @@ std::vector<Tensor> checkpoint(Function fn, const std::vector<Tensor>& inputs, G
     if (!g) fail("checkpoint", "needs generators, got a null pointer.");
   if (!grad_enabled()) return fn(inputs);
 
-  Call call{std::move(fn), {}, std::move(generators), {}, {}, {}, {}};
+  Recipe call{std::move(fn), {}, std::move(generators), {}, {}, {}, {}};
   for (const Generator* g : call.generators) call.states.push_back(*g);
   std::vector<Tensor> arguments;
   for (const Tensor& x : inputs) {  // aliases: what is done to the caller's handles later does not matter

@@ -10,10 +10,10 @@
 namespace gradus {
 namespace {
 
-constexpr int kPrecision = 8;              // digits after the point
-constexpr int64_t kSummarizeAbove = 1000;  // elements
-constexpr int64_t kEdgeItems = 3;          // shown at each end of a summarised dimension
-constexpr size_t kLineWidth = 75;
+constexpr int kPrecision = 8;           // digits after the point
+constexpr int64_t kThreshold = 1000;    // elements
+constexpr int64_t kNumpyEdgeItems = 3;  // shown at each end of a summarised dimension
+constexpr size_t kNumpyLineWidth = 75;
 
 template <class T>
 std::string text_of(T x, std::chars_format format) {
@@ -76,23 +76,23 @@ std::string scalar(T x) {
 
 class NumpyPrinter {
  public:
-  explicit NumpyPrinter(const Tensor& x) : x_(x), summarize_(x.numel() > kSummarizeAbove) {
+  explicit NumpyPrinter(const Tensor& x) : x_(x), summarize_(x.numel() > kThreshold) {
     if (is_floating(x.dtype()))
       x.dtype() == DType::float32 ? choose_format<float>() : choose_format<double>();
     else
       visit(0, 0, [&](int64_t offset) { whole_width_ = std::max(whole_width_, integer(offset).size()); });
   }
 
-  std::string text() const { return block(0, 0, " ", kLineWidth); }
+  std::string text() const { return block(0, 0, " ", kNumpyLineWidth); }
 
  private:
-  bool is_cut(int dim) const { return summarize_ && x_.shape()[dim] > 2 * kEdgeItems; }
+  bool is_cut(int dim) const { return summarize_ && x_.shape()[dim] > 2 * kNumpyEdgeItems; }
 
   template <class F>
   void visit(int dim, int64_t offset, const F& f) const {
     if (dim == x_.dim()) return f(offset);
     for (int64_t i = 0; i < x_.shape()[dim]; ++i)
-      if (!is_cut(dim) || i < kEdgeItems || i >= x_.shape()[dim] - kEdgeItems)
+      if (!is_cut(dim) || i < kNumpyEdgeItems || i >= x_.shape()[dim] - kNumpyEdgeItems)
         visit(dim + 1, offset + i * x_.strides()[dim], f);
   }
 
@@ -159,9 +159,9 @@ class NumpyPrinter {
     const bool innermost = dim == x_.dim() - 1;
     std::vector<std::string> items;
     for (int64_t i = 0; i < x_.shape()[dim]; ++i) {
-      if (is_cut(dim) && i == kEdgeItems) {
+      if (is_cut(dim) && i == kNumpyEdgeItems) {
         items.emplace_back("...");
-        i = x_.shape()[dim] - kEdgeItems;
+        i = x_.shape()[dim] - kNumpyEdgeItems;
       }
       items.push_back(block(dim + 1, offset + i * x_.strides()[dim], indent + " ", width - 1));
     }

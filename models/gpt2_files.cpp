@@ -32,7 +32,7 @@ bool is_mask(std::string_view name) {
   return name.ends_with(".attn.bias") || name.ends_with(".attn.masked_bias");
 }
 
-bool is_zero(const Tensor& x) { return amax(abs(x)).item() == 0.0; }
+bool all_zero(const Tensor& x) { return amax(abs(x)).item() == 0.0; }
 
 Json to_json(const GPTConfig& config) {
   Json json = {
@@ -164,7 +164,7 @@ GPT load_pretrained(const std::filesystem::path& folder) {
   if (const auto head = state.find(std::string(kHead)); head != state.end()) {
     const auto wte = state.find("wte.weight");
     if (wte == state.end() || wte->second.shape() != head->second.shape() ||
-        !is_zero(head->second - wte->second))
+        !all_zero(head->second - wte->second))
       refuse(kHead, " must equal wte.weight, the output projection is tied to it, got other values.");
     state.erase(head);
   }
@@ -172,7 +172,7 @@ GPT load_pretrained(const std::filesystem::path& folder) {
     std::erase_if(state, [&](const auto& item) {
       const auto& [name, values] = item;
       if (!name.ends_with(".bias")) return false;
-      if (!is_zero(values)) refuse(name, " must be 0 in a model without biases.");
+      if (!all_zero(values)) refuse(name, " must be 0 in a model without biases.");
       return true;
     });
   }

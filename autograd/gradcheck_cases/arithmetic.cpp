@@ -4,17 +4,13 @@
 namespace gradus::cases {
 namespace {
 
-using Op = Tensor (*)(const Tensor&, const Tensor&);
-using Draw = Tensor (*)(Values&, const Shape&);
+using BinaryOp = Tensor (*)(const Tensor&, const Tensor&);
 
-Tensor normal(Values& v, const Shape& s) { return v.normal(s); }
-Tensor nonzero(Values& v, const Shape& s) { return v.nonzero(s); }
-Tensor positive(Values& v, const Shape& s) { return v.positive(s); }
 Tensor even(Values& v, const Shape& s) { return v.distinct(s); }
 Tensor odd(Values& v, const Shape& s) { return v.distinct(s, 0.1); }  // never equal to an even one
 
 // The shapes and layouts that every op of this kind must survive.
-void add_binary(CaseList& list, const char* name, Op op, Draw a, Draw b, uint64_t seed) {
+void add_binary(CaseList& list, const char* name, BinaryOp op, Draw a, Draw b, uint64_t seed) {
   Values v(seed);
   const GradcheckFunction plain = [op](Inputs x) { return op(x[0], x[1]); };
   const auto add = [&](const char* what, const Shape& sa, const Shape& sb, const GradcheckFunction& f) {

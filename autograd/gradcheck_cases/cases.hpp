@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <initializer_list>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,14 @@ class Values {
  private:
   Generator generator_;
 };
+
+/// How a case draws an input.
+using Draw = Tensor (*)(Values&, const Shape&);
+inline Tensor normal(Values& v, const Shape& s) { return v.normal(s); }
+inline Tensor nonzero(Values& v, const Shape& s) { return v.nonzero(s); }
+inline Tensor positive(Values& v, const Shape& s) { return v.positive(s); }
+
+inline constexpr double kInf = std::numeric_limits<double>::infinity();
 
 Tensor ints(const std::vector<int64_t>& values, const Shape& shape);
 Tensor bools(const std::vector<bool>& values, const Shape& shape);

@@ -1,12 +1,8 @@
 // Ops that choose by a condition, and conversions of dtype.
-#include <limits>
-
 #include "gradus/autograd/gradcheck_cases/cases.hpp"
 
 namespace gradus::cases {
 namespace {
-
-const double kInf = std::numeric_limits<double>::infinity();
 
 void add_where(CaseList& list) {
   Values v(201);

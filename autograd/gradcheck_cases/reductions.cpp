@@ -7,9 +7,7 @@ namespace gradus::cases {
 namespace {
 
 using Reduce = Tensor (*)(const Tensor&, const Dims&, bool);
-using Draw = Tensor (*)(Values&, const Shape&);
 
-Tensor normal(Values& v, const Shape& s) { return v.normal(s); }
 Tensor distinct(Values& v, const Shape& s) { return v.distinct(s); }
 
 // `needs_some`: there is no value for nothing.

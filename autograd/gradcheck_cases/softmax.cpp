@@ -1,16 +1,12 @@
 // softmax, log_softmax and logsumexp.
-#include <limits>
-
 #include "gradus/autograd/gradcheck_cases/cases.hpp"
 
 namespace gradus::cases {
 namespace {
 
-using Op = Tensor (*)(const Tensor&, int64_t);
+using DimOp = Tensor (*)(const Tensor&, int64_t);
 
-constexpr double kInf = std::numeric_limits<double>::infinity();
-
-void add_one_dim(CaseList& list, const char* name, Op op, uint64_t seed) {
+void add_one_dim(CaseList& list, const char* name, DimOp op, uint64_t seed) {
   Values v(seed);
   const auto add = [&](const char* what, const Shape& shape, int64_t dim) {
     list.add(name, what, {v.normal(shape)}, [=](Inputs x) { return op(x[0], dim); });

@@ -4,16 +4,13 @@
 namespace gradus::cases {
 namespace {
 
-using Draw = Tensor (*)(Values&, const Shape&);
-using Op = Tensor (*)(const Tensor&);
+using UnaryOp = Tensor (*)(const Tensor&);
 
-Tensor normal(Values& v, const Shape& s) { return v.normal(s); }
-Tensor nonzero(Values& v, const Shape& s) { return v.nonzero(s); }
-Tensor positive(Values& v, const Shape& s) { return v.positive(s); }
 Tensor wide(Values& v, const Shape& s) { return v.uniform(s, -6.0, 6.0); }
 Tensor off_bounds(Values& v, const Shape& s) { return v.away_from(s, {-0.5, 0.7}); }
 
-void add_layouts(CaseList& list, const char* name, const std::string& form, Op op, Draw draw, uint64_t seed) {
+void add_layouts(CaseList& list, const char* name, const std::string& form, UnaryOp op, Draw draw,
+                 uint64_t seed) {
   Values v(seed);
   const GradcheckFunction plain = [op](Inputs x) { return op(x[0]); };
   const auto add = [&](const std::string& what, const Shape& shape, const GradcheckFunction& f) {
@@ -54,7 +51,7 @@ void add_unary(CaseList& list) {
       list, "clamp", "two bounds, ", [](const Tensor& x) { return clamp(x, -0.5, 0.7); }, off_bounds, 116);
 
   Values v(120);
-  const auto one = [&](const char* op, const char* name, const Tensor& x, Op f) {
+  const auto one = [&](const char* op, const char* name, const Tensor& x, UnaryOp f) {
     list.add(op, name, {x}, [f](Inputs in) { return f(in[0]); });
   };
   one("clamp", "lower bound only", v.away_from({3, 4}, {-0.5}),

@@ -25,7 +25,7 @@ constexpr int64_t kPadding = 16;
 // For fewer queries than this, transposing keys costs more than it saves.
 constexpr int64_t kFewQueries = 4;
 // Multiply-adds that one thread does sooner than it could share them.
-constexpr int64_t kSmall = int64_t{1} << 20;
+constexpr int64_t kSmallAttention = int64_t{1} << 20;
 
 /// Rows of head_size elements that belong to one head.
 template <class T>
@@ -289,7 +289,7 @@ struct HeadGradient {
   }
 };
 
-int64_t grain(int64_t work) { return std::max<int64_t>(1, kSmall / std::max<int64_t>(1, work)); }
+int64_t grain(int64_t work) { return std::max<int64_t>(1, kSmallAttention / std::max<int64_t>(1, work)); }
 
 }  // namespace
 

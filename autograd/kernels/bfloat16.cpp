@@ -8,7 +8,7 @@
 namespace gradus::kernels {
 namespace {
 
-constexpr int64_t kBlock = 16384;  // elements
+constexpr int64_t kConvertBlock = 16384;  // elements
 
 uint16_t rounded(float x) {
   const auto bits = std::bit_cast<uint32_t>(x);
@@ -19,13 +19,13 @@ uint16_t rounded(float x) {
 }  // namespace
 
 void to_bfloat16(int64_t n, bfloat16* out, const float* x) {
-  parallel_for(n, kBlock, [&](int64_t begin, int64_t end) {
+  parallel_for(n, kConvertBlock, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) out[i].bits = rounded(x[i]);
   });
 }
 
 void from_bfloat16(int64_t n, float* out, const bfloat16* x) {
-  parallel_for(n, kBlock, [&](int64_t begin, int64_t end) {
+  parallel_for(n, kConvertBlock, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) out[i] = std::bit_cast<float>(uint32_t{x[i].bits} << 16);
   });
 }

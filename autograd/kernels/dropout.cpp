@@ -9,7 +9,8 @@
 namespace gradus::kernels {
 namespace {
 
-constexpr int64_t kBlock = 16384;  // elements; a multiple of those that one batch of Philox blocks covers
+constexpr int64_t kDropoutBlock =
+    16384;  // elements; a multiple of those that one batch of Philox blocks covers
 
 }  // namespace
 
@@ -21,7 +22,7 @@ void dropout(int64_t n, T* out, const T* x, double p, uint64_t key, uint64_t off
     return;
   }
   const T scale = static_cast<T>(1.0 / (1.0 - p));
-  parallel_for(n, kBlock, [&](int64_t begin, int64_t end) {
+  parallel_for(n, kDropoutBlock, [&](int64_t begin, int64_t end) {
     level_kernels<T>().dropout(end - begin, out + begin, x + begin, static_cast<uint32_t>(threshold), scale,
                                key, offset + static_cast<uint64_t>(begin) / 4);
   });

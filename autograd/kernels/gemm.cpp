@@ -18,7 +18,7 @@ namespace gradus::kernels {
 namespace {
 
 // Multiply-adds that one thread does sooner than it could share them.
-constexpr int64_t kSmall = int64_t{1} << 20;
+constexpr int64_t kSmallProduct = int64_t{1} << 20;
 // Every tile packs all of one operand again: from this length on that costs about 2 % of the product.
 constexpr int64_t kTileLength = 256;
 constexpr int64_t kMaxTiles = 16;
@@ -72,7 +72,7 @@ struct Tiling {
   int64_t extent, length, count;
 
   Tiling(int64_t batch, int64_t m, int64_t n, int64_t k) : by_rows(m >= n), extent(std::max(m, n)) {
-    const bool whole = m * n * k < kSmall || batch >= kMaxTiles;
+    const bool whole = m * n * k < kSmallProduct || batch >= kMaxTiles;
     // An even number, so that two threads end together.
     const int64_t wanted = whole ? 1 : std::clamp<int64_t>(extent / (2 * kTileLength) * 2, 2, kMaxTiles);
     length = ceil_div(ceil_div(extent, wanted), kRegisterBlock) * kRegisterBlock;
@@ -193,10 +193,12 @@ void run(int64_t batch, const Product<T>& sizes, Item item) {
   check_sizes(sizes);
   const Tiling tiling(batch, sizes.m, sizes.n, sizes.k);
   const int64_t work = std::max<int64_t>(1, sizes.m * sizes.n * sizes.k / tiling.count);
-  parallel_for(batch * tiling.count, std::max<int64_t>(1, kSmall / work), [&](int64_t begin, int64_t end) {
-    use_one_blas_thread();
-    for (int64_t i = begin; i < end; ++i) multiply(tiling.tile(item(i / tiling.count), i % tiling.count));
-  });
+  parallel_for(batch * tiling.count, std::max<int64_t>(1, kSmallProduct / work),
+               [&](int64_t begin, int64_t end) {
+                 use_one_blas_thread();
+                 for (int64_t i = begin; i < end; ++i)
+                   multiply(tiling.tile(item(i / tiling.count), i % tiling.count));
+               });
 }
 
 }  // namespace

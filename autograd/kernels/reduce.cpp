@@ -14,7 +14,7 @@ namespace {
 constexpr int64_t kPart = 65536;   // elements of one output that a thread reduces on its own
 constexpr int64_t kRowBlock = 64;  // rows that are folded into one, column by column, before blocks are
 constexpr int64_t kColumnBlock = 512;
-constexpr int64_t kGather = 256;  // strided elements that are packed at a time
+constexpr int64_t kGatherRow = 256;  // strided elements that are packed at a time
 
 template <class T>
 constexpr T kLowest = std::numeric_limits<T>::has_infinity ? -std::numeric_limits<T>::infinity()
@@ -91,9 +91,9 @@ T reduce_range(Reduce op, const Loop<1>& loop, int64_t begin, int64_t end, const
   walk_range(loop, begin, end, [&](int64_t n, const int64_t* offset) {
     const T* first = x + offset[0];
     if (step == 1) return parts.add(fold(op, n, first));
-    T packed[kGather];
-    for (int64_t i = 0; i < n; i += kGather) {
-      const int64_t count = std::min(kGather, n - i);
+    T packed[kGatherRow];
+    for (int64_t i = 0; i < n; i += kGatherRow) {
+      const int64_t count = std::min(kGatherRow, n - i);
       for (int64_t j = 0; j < count; ++j) packed[j] = first[(i + j) * step];
       parts.add(fold(op, count, packed));
     }

@@ -15,9 +15,6 @@ Tensor values(OpName op, Binary kernel, const Tensor& a, const Tensor& b) {
   return raw::binary(kernel, a, b);
 }
 
-// The number as a 0-d tensor that goes with x.
-Tensor number(const Tensor& x, double value) { return full({}, value, x.dtype()); }
-
 Tensor pass(const Tensor& gy) { return gy; }
 
 // Of maximum(a, b) for a: all where a is larger, half where they are equal. loses(a, b) says where b is

@@ -3,6 +3,7 @@
 
 #include <string_view>
 
+#include "gradus/autograd/ops.hpp"
 #include "gradus/autograd/tensor.hpp"
 
 namespace gradus {
@@ -32,5 +33,8 @@ inline void check_same_dtype(std::string_view op, const Tensor& a, const Tensor&
 
 /// An int64 index whose values lie in [0, size).
 void check_index(std::string_view op, const Tensor& index, int64_t size);
+
+/// The number as a 0-d tensor that goes with x.
+inline Tensor number(const Tensor& x, double value) { return full({}, value, x.dtype()); }
 
 }  // namespace gradus

@@ -25,8 +25,6 @@ void check_mask(std::string_view op, const Tensor& mask) {
   if (mask.dtype() != DType::boolean) fail(op, "the mask must be bool, got ", name(mask.dtype()), ".");
 }
 
-Tensor number(const Tensor& x, double value) { return full({}, value, x.dtype()); }
-
 }  // namespace
 
 Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b) {

@@ -7,7 +7,7 @@
 #include "gradus/nn/self_attention.hpp"
 
 namespace gradus::models {
-namespace {
+namespace attention_chapter {
 
 using nn::Dropout;
 using nn::MaskOn;
@@ -194,14 +194,14 @@ Tensor attention(const Tensor& x) {
   return multi(x);
 }
 
-}  // namespace
+}  // namespace attention_chapter
 
 const Lesson kAttentionChapter = {"attention-chapter",
                                   "004",
                                   "One context vector, causal attention, dropout, several heads",
                                   "attention_chapter",
-                                  walk,
+                                  attention_chapter::walk,
                                   journey,
-                                  attention};
+                                  attention_chapter::attention};
 
 }  // namespace gradus::models

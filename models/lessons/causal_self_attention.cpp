@@ -8,7 +8,7 @@
 #include "gradus/nn/self_attention.hpp"
 
 namespace gradus::models {
-namespace {
+namespace causal_self_attention {
 
 using nn::Dropout;
 using nn::Linear;
@@ -243,14 +243,14 @@ tensor([[[-0.4519,  0.2216],
 
 Tensor attention(const Tensor& x) { return causal_attention_v1(6)(x); }
 
-}  // namespace
+}  // namespace causal_self_attention
 
 const Lesson kCausalSelfAttention = {"causal-self-attention",
                                      "000",
                                      "Two ways to a causal mask, dropout, a batched layer",
                                      "causal_self_attention",
-                                     walk,
+                                     causal_self_attention::walk,
                                      journey,
-                                     attention};
+                                     causal_self_attention::attention};
 
 }  // namespace gradus::models

@@ -8,7 +8,7 @@
 #include "gradus/nn/self_attention.hpp"
 
 namespace gradus::models {
-namespace {
+namespace masked_self_attention {
 
 using nn::SelfAttention;
 
@@ -133,14 +133,14 @@ tensor([[ 0.6038,  0.7434],
 
 Tensor attention(const Tensor& x) { return masked_self_attention()(x); }
 
-}  // namespace
+}  // namespace masked_self_attention
 
 const Lesson kMaskedSelfAttention = {"masked-self-attention",
                                      "002",
                                      "A mask handed in, filled with -1e9, along dims of the caller's choice",
                                      "masked_self_attention",
-                                     walk,
-                                     encodings,
-                                     attention};
+                                     masked_self_attention::walk,
+                                     masked_self_attention::encodings,
+                                     masked_self_attention::attention};
 
 }  // namespace gradus::models

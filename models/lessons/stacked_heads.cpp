@@ -6,7 +6,7 @@
 #include "gradus/nn/self_attention.hpp"
 
 namespace gradus::models {
-namespace {
+namespace stacked_heads {
 
 using nn::Linear;
 using nn::SelfAttention;
@@ -69,11 +69,14 @@ tensor([[[-0.4519,  0.2216,  0.4772,  0.1063],
 
 Tensor attention(const Tensor& x) { return stacked_heads()(x); }
 
-}  // namespace
+}  // namespace stacked_heads
 
-const Lesson kStackedHeads = {
-    "stacked-heads", "book", "Heads side by side, and the layer that splits their weights",
-    "stacked_heads", walk,   journey,
-    attention};
+const Lesson kStackedHeads = {"stacked-heads",
+                              "book",
+                              "Heads side by side, and the layer that splits their weights",
+                              "stacked_heads",
+                              stacked_heads::walk,
+                              journey,
+                              stacked_heads::attention};
 
 }  // namespace gradus::models

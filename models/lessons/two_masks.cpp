@@ -7,7 +7,7 @@
 #include "gradus/nn/self_attention.hpp"
 
 namespace gradus::models {
-namespace {
+namespace two_masks {
 
 using nn::MaskOn;
 using nn::SelfAttention;
@@ -138,10 +138,11 @@ tensor([[-0.4519,  0.2216],
 
 Tensor attention(const Tensor& x) { return self_attention_v2(MaskOn::scores)(x); }
 
-}  // namespace
+}  // namespace two_masks
 
-const Lesson kTwoMasks = {"two-masks", "001", "Mask the weights and renormalise, or mask the scores",
-                          "two_masks", walk,  journey,
-                          attention};
+const Lesson kTwoMasks = {
+    "two-masks",         "001",           "Mask the weights and renormalise, or mask the scores",
+    "two_masks",         two_masks::walk, journey,
+    two_masks::attention};
 
 }  // namespace gradus::models

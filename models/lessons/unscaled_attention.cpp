@@ -5,7 +5,7 @@
 #include "gradus/nn/self_attention.hpp"
 
 namespace gradus::models {
-namespace {
+namespace unscaled_attention {
 
 using nn::SelfAttention;
 
@@ -78,14 +78,10 @@ tensor([[False,  True,  True],
 
 Tensor attention(const Tensor& x) { return causal_attention()(x); }
 
-}  // namespace
+}  // namespace unscaled_attention
 
-const Lesson kUnscaledAttention = {"unscaled-attention",
-                                   "003",
-                                   "Causal attention without 1/sqrt(d)",
-                                   "unscaled_attention",
-                                   walk,
-                                   journey,
-                                   attention};
+const Lesson kUnscaledAttention = {
+    "unscaled-attention",     "003",   "Causal attention without 1/sqrt(d)", "unscaled_attention",
+    unscaled_attention::walk, journey, unscaled_attention::attention};
 
 }  // namespace gradus::models

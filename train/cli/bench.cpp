@@ -101,7 +101,7 @@ int bench_verb(const BenchFlags& flags, const CLI::App& verb) {
   return flags.scaling ? measure_scaling(flags, verb.get_option("--seconds")->count() > 0) : measure(flags);
 }
 
-constexpr const char* kFooter =
+constexpr const char* kBenchFooter =
     "Workloads, in float32: layers, heads, width, block, batch, vocabulary\n"
     "  W0              1  2  16    8  4     32   all overhead\n"
     "  W1, W1d         4  4 128   64 12     65   nano; W1d with dropout 0.1\n"
@@ -145,9 +145,10 @@ Verb add_bench(CLI::App& app, const std::string& program) {
        {std::pair{"--worker", &flags->worker}, std::pair{"--shape", &flags->shape},
         std::pair{"--weights", &flags->weights}})
     verb->add_option(name, *value)->group("");  // not for people
-  verb->footer(concat(
-      kFooter, program, " bench --workload W1,W2\n  ", program, " bench --vs torch --threads 1\n  ", program,
-      " bench --workload W0 --steps 1000 --json\n  ", program, " bench --scaling --plot scaling.svg"));
+  verb->footer(concat(kBenchFooter, program, " bench --workload W1,W2\n  ", program,
+                      " bench --vs torch --threads 1\n  ", program,
+                      " bench --workload W0 --steps 1000 --json\n  ", program,
+                      " bench --scaling --plot scaling.svg"));
   return {verb, [verb, flags] { return bench_verb(*flags, *verb); }};
 }
 

@@ -27,7 +27,7 @@ namespace fs = std::filesystem;
 using data::Corpus;
 using train::TrainConfig;
 
-constexpr const char* kFooter =
+constexpr const char* kTrainFooter =
     "Presets: tiny   2 layers, 2 heads,  32 wide, block   32;    300 steps of 16 windows: seconds\n"
     "         nano   4 layers, 4 heads, 128 wide, block   64;   2000 steps of 12: a few minutes (default)\n"
     "         small  6 layers, 6 heads, 384 wide, block  256;   5000 steps of 64, dropout 0.2: hours\n"
@@ -218,7 +218,7 @@ Verb add_train(CLI::App& app, const std::string& program) {
   CLI::App* verb = app.add_subcommand("train", "Train a decoder on a text and show a sample");
   auto flags = std::make_shared<TrainFlags>();
   flags->add_to(*verb);
-  verb->footer(concat(kFooter, "  ", program, " train --preset tiny --corpus stories\n  ", program,
+  verb->footer(concat(kTrainFooter, "  ", program, " train --preset tiny --corpus stories\n  ", program,
                       " train --text my.txt --out out/my --steps 5000 --dropout 0.1\n  ", program,
                       " train --out out/my --resume"));
   return {verb, [verb, flags, &program] {
