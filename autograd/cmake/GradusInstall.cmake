@@ -4,12 +4,15 @@ include(CMakePackageConfigHelpers)
 
 set(gradus_package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/gradus")
 set(gradus_rooms files autograd nn models data train)
+set(gradus_libraries files autograd gradcheck nn models studies data train bench)  # the lowest first
 
 foreach(room IN LISTS gradus_rooms)
   get_target_property(headers gradus_${room} GRADUS_PUBLIC_HEADERS)
   list(TRANSFORM headers PREPEND "${PROJECT_SOURCE_DIR}/${room}/")
   install(FILES ${headers} DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/gradus/${room}")
-  install(TARGETS gradus_${room} EXPORT gradusTargets)
+endforeach()
+foreach(library IN LISTS gradus_libraries)
+  install(TARGETS gradus_${library} EXPORT gradusTargets)
 endforeach()
 install(TARGETS gradus EXPORT gradusTargets)
 if(TARGET gradus_cli)
@@ -29,13 +32,10 @@ install(
     "${PROJECT_SOURCE_DIR}/autograd/cmake/FindCBLAS.cmake"
   DESTINATION "${gradus_package_dir}")
 
-# A static archive has to come before those it draws from: the rooms from the top down.
+# A static archive has to come before those it draws from: from the top down.
 set(gradus_pc_libs "")
-foreach(room IN LISTS gradus_rooms)
-  get_target_property(type gradus_${room} TYPE)
-  if(NOT type STREQUAL "INTERFACE_LIBRARY")
-    string(PREPEND gradus_pc_libs " -lgradus_${room}")
-  endif()
+foreach(library IN LISTS gradus_libraries)
+  string(PREPEND gradus_pc_libs " -lgradus_${library}")
 endforeach()
 # OpenBLAS is named as a library: asked for as a package, `pkg-config --static` would add the Fortran runtime of a static
 # OpenBLAS, which a machine with the shared one need not have.

@@ -1,37 +1,60 @@
-# gradus_add_library(<room> SOURCES <file>... [USES <target>...] [USES_PRIVATELY <target>...]
-#                    [PRIVATE_HEADERS <file>...])
+# gradus_unite_folders(<target>): one unit of each folder that its sources lie in. A file beside a folder of its name
+# belongs to that: x.cpp to x/.
+function(gradus_unite_folders target)
+  set_target_properties(${target} PROPERTIES UNITY_BUILD_MODE GROUP)
+  get_target_property(sources ${target} SOURCES)
+  foreach(source IN LISTS sources)
+    cmake_path(ABSOLUTE_PATH source NORMALIZE OUTPUT_VARIABLE path)
+    cmake_path(REMOVE_EXTENSION path OUTPUT_VARIABLE folder)
+    if(NOT IS_DIRECTORY "${folder}")
+      cmake_path(GET path PARENT_PATH folder)
+    endif()
+    cmake_path(GET folder FILENAME group)
+    set_property(SOURCE "${source}" PROPERTY UNITY_GROUP ${group})
+  endforeach()
+endfunction()
+
+# gradus_add_library(<name> SOURCES <file>... [USES <target>...] [USES_PRIVATELY <target>...]
+#                    [PRIVATE_HEADERS <file>...] [PART_OF <room>])
 #
-# Makes gradus_<room>, alias gradus::<room>, of the current folder. Headers are included as
+# Makes gradus_<name>, alias gradus::<name>: the room <name>, the current folder. Headers are included as
 # "gradus/<room>/x.hpp", from the build tree (through a symlink to the folder) and from an installed
 # prefix alike. The headers directly in the folder are public, but for PRIVATE_HEADERS; those in its
-# subfolders are private. A room that has no sources is an INTERFACE library.
-function(gradus_add_library room)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;USES;USES_PRIVATELY;PRIVATE_HEADERS")
-  set(target gradus_${room})
+# subfolders are private.
+#
+# With PART_OF the library is what stands apart in a room: what training a model does not need, so that
+# ./gradus train need not wait for it. Its headers are the room's. It is compiled for size.
+#
+# Where CMAKE_UNITY_BUILD is on, as ./gradus and the preset release have it, the files of a folder are
+# compiled as one: most of a file's time goes by in the headers that all of them include.
+function(gradus_add_library name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "PART_OF" "SOURCES;USES;USES_PRIVATELY;PRIVATE_HEADERS")
+  set(target gradus_${name})
 
-  file(MAKE_DIRECTORY "${PROJECT_BINARY_DIR}/include/gradus")
-  file(CREATE_LINK "${CMAKE_CURRENT_SOURCE_DIR}" "${PROJECT_BINARY_DIR}/include/gradus/${room}" SYMBOLIC)
+  add_library(${target} ${arg_SOURCES})
+  add_library(gradus::${name} ALIAS ${target})
+  set_target_properties(${target} PROPERTIES
+    EXPORT_NAME ${name}
+    VERSION ${PROJECT_VERSION}
+    SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
+  target_link_libraries(${target} PRIVATE ${arg_USES_PRIVATELY} $<BUILD_INTERFACE:gradus_options>)
+  gradus_unite_folders(${target})
 
-  if(arg_SOURCES)
-    set(visible PUBLIC)
-    add_library(${target} ${arg_SOURCES})
-    set_target_properties(${target} PROPERTIES
-      VERSION ${PROJECT_VERSION}
-      SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
-    target_link_libraries(${target} PRIVATE ${arg_USES_PRIVATELY} $<BUILD_INTERFACE:gradus_options>)
-  else()
-    set(visible INTERFACE)
-    add_library(${target} INTERFACE)
-  endif()
-  add_library(gradus::${room} ALIAS ${target})
-  set_target_properties(${target} PROPERTIES EXPORT_NAME ${room})
-
-  target_compile_features(${target} ${visible} cxx_std_20)
-  target_include_directories(${target} ${visible}
+  target_compile_features(${target} PUBLIC cxx_std_20)
+  target_include_directories(${target} PUBLIC
     $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/include>
     $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
-  target_link_libraries(${target} ${visible} ${arg_USES})
+  target_link_libraries(${target} PUBLIC ${arg_USES})
 
+  set(optimised $<OR:$<CONFIG:Release>,${GRADUS_UNSAID}>)
+  if(arg_PART_OF)
+    set_property(TARGET gradus_${arg_PART_OF} APPEND PROPERTY GRADUS_PARTS gradus::${name})
+    target_compile_options(${target} PRIVATE $<${optimised}:-Os>)
+    return()
+  endif()
+  target_compile_options(${target} PRIVATE $<${optimised}:-O2>)
+  file(MAKE_DIRECTORY "${PROJECT_BINARY_DIR}/include/gradus")
+  file(CREATE_LINK "${CMAKE_CURRENT_SOURCE_DIR}" "${PROJECT_BINARY_DIR}/include/gradus/${name}" SYMBOLIC)
   file(GLOB headers RELATIVE "${CMAKE_CURRENT_SOURCE_DIR}" CONFIGURE_DEPENDS *.hpp)
   list(REMOVE_ITEM headers ${arg_PRIVATE_HEADERS})
   set_property(TARGET ${target} PROPERTY GRADUS_PUBLIC_HEADERS ${headers})

@@ -47,17 +47,15 @@ int run(int argc, char** argv) {
   app.get_formatter()->column_width(34);
   app.footer(footer(program));
 
-  std::vector<Verb> verbs;
-  for (const auto add : {add_train, add_sample, add_eval, add_gradcheck, add_conform, add_lesson, add_replay,
-                         add_bench, add_info})
-    verbs.push_back(add(app, program));
+  std::vector<Verb> added;
+  for (const AddVerb add : verbs()) added.push_back(add(app, program));
   const auto is_named = [&](const Verb& verb) { return verb.app->get_name() == argv[1]; };
-  if (argc > 1 && argv[1][0] != '-' && std::none_of(verbs.begin(), verbs.end(), is_named))
+  if (argc > 1 && argv[1][0] != '-' && std::none_of(added.begin(), added.end(), is_named))
     return complain(concat("there must be a verb first, got '", argv[1], "'. Hint: ", program, " --help."),
                     kBadInput);
   try {
     app.parse(argc, argv);
-    for (const Verb& verb : verbs)
+    for (const Verb& verb : added)
       if (verb.app->parsed()) return verb.action();
     return kBadInput;
   } catch (const CLI::ParseError& e) {

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
 namespace CLI {
 class App;
@@ -19,6 +20,11 @@ struct Verb {
   std::function<int()>
       action;  ///< returns the exit code; throws Error for bad input, RunError for a failed run
 };
+
+using AddVerb = Verb (*)(CLI::App& app, const std::string& program);
+
+/// The verbs of the program that this is linked into, in the order of its help.
+std::vector<AddVerb> verbs();
 
 // `program` is how the user calls it, for hints that can be typed as they are.
 Verb add_train(CLI::App& app, const std::string& program);

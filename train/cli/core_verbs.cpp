@@ -1,0 +1,8 @@
+// The program that ./gradus builds first: training a model and what one does with it.
+#include "verbs.hpp"
+
+namespace gradus::cli {
+
+std::vector<AddVerb> verbs() { return {add_train, add_sample, add_eval, add_info}; }
+
+}  // namespace gradus::cli
