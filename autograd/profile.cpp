@@ -1,12 +1,19 @@
 #include "gradus/autograd/profile.hpp"
 
+#include <chrono>
+
 namespace gradus {
+
+int64_t steady_nanoseconds() {
+  const auto time = std::chrono::steady_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(time).count();
+}
 
 constinit thread_local Profile* active_profile = nullptr;
 
 void Profile::add(std::string_view name, Phase phase, const Shape& shape, double start) {
   last_end_ = now();
-  events_.push_back({name, phase, shape, start, last_end_ - start});
+  events_.push_back({name, phase, shape, start, last_end_});
 }
 
 Profiling::Profiling(Profile* profile) : before_(active_profile) {

@@ -17,7 +17,6 @@
 // its events, names are borrowed from the ops (string literals).
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <string_view>
 #include <vector>
@@ -36,13 +35,19 @@ enum class Phase : uint8_t {
 struct ProfileEvent {
   std::string_view name;
   Phase phase;
-  Shape shape;                    ///< of the op's result, in both directions; empty for spans
-  double start = 0, seconds = 0;  ///< start counts from the making of the Profile
+  Shape shape;                ///< of the op's result, in both directions; empty for spans
+  double start = 0, end = 0;  ///< seconds from the making of the Profile, as the clock was read
+
+  double seconds() const { return end - start; }
 };
+
+/// Nanoseconds from some moment on, never fewer than before.
+using Clock = int64_t (*)();
+int64_t steady_nanoseconds();
 
 class Profile {
  public:
-  Profile() : origin_(Clock::now()) {}
+  explicit Profile(Clock clock = steady_nanoseconds) : clock_(clock), origin_(clock()) {}
   Profile(const Profile&) = delete;
   Profile& operator=(const Profile&) = delete;
 
@@ -50,14 +55,14 @@ class Profile {
   const std::vector<ProfileEvent>& events() const { return events_; }
 
  private:
-  using Clock = std::chrono::steady_clock;
   friend class Profiling;
   friend class ProfileSpan;
   friend void profile_op(std::string_view name, const Shape& shape);
-  double now() const { return std::chrono::duration<double>(Clock::now() - origin_).count(); }
+  double now() const { return static_cast<double>(clock_() - origin_) / 1e9; }
   void add(std::string_view name, Phase phase, const Shape& shape, double start);
 
-  Clock::time_point origin_;
+  Clock clock_;
+  int64_t origin_;
   std::vector<ProfileEvent> events_;
   double last_end_ = 0;
   int inside_ = 0;  // spans that swallow the ops in them

@@ -32,7 +32,7 @@ Json event(const ProfileEvent& e) {
             {"cat", category(e.phase)},
             {"ph", "X"},
             {"ts", 1e6 * e.start},
-            {"dur", 1e6 * e.seconds},
+            {"dur", 1e6 * e.seconds()},
             {"pid", 1},
             {"tid", 1}};
   if (e.phase == Phase::forward || e.phase == Phase::backward)

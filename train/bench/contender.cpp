@@ -60,7 +60,7 @@ Contender::Contender(std::string name, const Command& command) : name_(std::move
     ::close(socket_);
     throw;
   }
-  ::kill(process_, SIGSTOP);
+  stop();
 }
 
 Contender::~Contender() {
@@ -89,8 +89,18 @@ std::string Contender::ask(const std::string& line) {
   const std::string text = line + "\n";
   ::send(socket_, text.data(), text.size(), MSG_NOSIGNAL);  // if it is gone, reading says so
   std::string answer = read_line();
-  ::kill(process_, SIGSTOP);
+  stop();
   return answer;
+}
+
+// A signal takes its time, so this waits until the process, whole, stands still; or has ended, which asking
+// will tell.
+void Contender::stop() {
+  ::kill(process_, SIGSTOP);
+  siginfo_t how;
+  while (::waitid(P_PID, static_cast<id_t>(process_), &how, WSTOPPED | WEXITED | WNOWAIT) < 0 &&
+         errno == EINTR) {
+  }
 }
 
 Turn Contender::run(double seconds, int64_t steps) {

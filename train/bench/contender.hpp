@@ -42,6 +42,7 @@ class Contender {
 
  private:
   std::string read_line();
+  void stop();
 
   std::string name_;
   pid_t process_ = -1;

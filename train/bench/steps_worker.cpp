@@ -130,9 +130,9 @@ Json ops_of(const Workload& w, Steps& steps, int64_t count) {
   const double scale = 1e3 / (static_cast<double>(count) * divisor(w));
   for (const ProfileEvent& e : profile.events()) {
     if (e.phase == Phase::group)
-      all += e.name == "all" ? scale * e.seconds : 0;
+      all += e.name == "all" ? scale * e.seconds() : 0;
     else
-      (e.phase == Phase::backward ? ops[e.name].backward : ops[e.name].forward) += scale * e.seconds;
+      (e.phase == Phase::backward ? ops[e.name].backward : ops[e.name].forward) += scale * e.seconds();
   }
   std::vector<std::pair<std::string_view, Times>> sorted(ops.begin(), ops.end());
   std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) {

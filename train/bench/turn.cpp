@@ -1,7 +1,6 @@
 #include "gradus/train/bench/turn.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <fstream>
 #include <istream>
 #include <nlohmann/json.hpp>
@@ -14,13 +13,7 @@ namespace gradus::train::bench {
 namespace {
 
 using Json = nlohmann::ordered_json;
-using Clock = std::chrono::steady_clock;
-
 constexpr double kMostWarmUpMs = 50;
-
-double ms_since(Clock::time_point start) {
-  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
-}
 
 double peak_mib() {
   std::ifstream status("/proc/self/status");
@@ -40,16 +33,17 @@ double median(std::vector<double> values) {
 // proc(5), clear_refs; where the kernel was built without it, the peak is that of the whole process.
 void reset_peak_memory_of_process() { std::ofstream("/proc/self/clear_refs") << "5"; }
 
-Turn take_turn(double seconds, int64_t steps, const std::function<void()>& step) {
-  const auto start = Clock::now();
+Turn take_turn(double seconds, int64_t steps, const std::function<void()>& step, TurnClock now) {
+  const auto ms_since = [now](int64_t start) { return static_cast<double>(now() - start) / 1e6; };
+  const int64_t start = now();
   int64_t warm = 0;
   do {
     step();
   } while (++warm < steps / 10 && ms_since(start) < std::min(100 * seconds, kMostWarmUpMs));
   std::vector<double> ms;
-  const auto begin = Clock::now();
+  const int64_t begin = now();
   do {
-    const auto before = Clock::now();
+    const int64_t before = now();
     step();
     ms.push_back(ms_since(before));
   } while (static_cast<int64_t>(ms.size()) < steps && ms_since(begin) < 1000 * seconds);

