@@ -1,13 +1,19 @@
 #!/bin/sh
 # subdirectory.sh CMAKE CXX SOURCE GRADUS: requires that a project which adds gradus as a subdirectory
-# configures, gets no tests or install rules of gradus, and keeps its own build type and flags.
+# configures, gets no tests or install rules of gradus, and keeps its own build type and flags; and that gradus is
+# optimised there unless the project says how.
 set -eu
 cmake=$1 cxx=$2 source=$3 gradus=$4
 unset CMAKE_BUILD_TYPE
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
-"$cmake" -S "$source" -B "$scratch" -DCMAKE_CXX_COMPILER="$cxx" -DGRADUS_SOURCE_DIR="$gradus" >/dev/null
+configure() {  # configure OPTION...: afresh
+  rm -rf "$scratch/CMakeCache.txt" "$scratch/CMakeFiles"
+  "$cmake" -S "$source" -B "$scratch" -DCMAKE_CXX_COMPILER="$cxx" -DGRADUS_SOURCE_DIR="$gradus" \
+    -DCMAKE_EXPORT_COMPILE_COMMANDS=ON "$@" >/dev/null
+}
+configure
 
 require() {
   "$@" || { echo "not so: $*" >&2; exit 1; }
@@ -20,3 +26,17 @@ targets=$("$cmake" --build "$scratch" --target help)
 case $targets in
   *gradus_cli* | *gradus_tests*) echo "targets that nobody asked for: $targets" >&2; exit 1 ;;
 esac
+
+# optimised FILE: how the last -O in the command that compiles FILE says.
+optimised() {
+  grep '"command":' "$scratch/compile_commands.json" | grep -E -- "-c [^ ]*/$1\"" | grep -oE -- ' -O[^ ]*' | tail -n 1
+}
+require test "$(optimised main.cpp)" = ""
+require test "$(optimised nn/linear.cpp)" = " -O2"
+require test "$(optimised autograd/ops/matmul.cpp)" = " -O2"
+require test "$(optimised autograd/kernels/gemm.cpp)" = " -O3"
+require test "$(optimised autograd/kernels/levels/table.cpp)" = " -O3"
+configure -DCMAKE_BUILD_TYPE=Debug
+require test "$(optimised nn/linear.cpp)" = ""
+configure -DCMAKE_CXX_FLAGS=-O1
+require test "$(optimised nn/linear.cpp)" = " -O1"

@@ -31,15 +31,24 @@ case $1 in
   --version) echo 'cmake version 3.25.1' ;;
   --build)
     if [[ -e $STUBS/broken ]]; then echo 'main.cpp:1:1: error: planted'; exit 1; fi
+    printf '[%3d%%] Building\n' 4 7 26 50 55 100
     mkdir -p "$2/bin"
-    printf '#!/usr/bin/env bash\necho "program in $PWD: $*"\nexit "${2:-0}"\n' >"$2/bin/gradus"
-    chmod +x "$2/bin/gradus"
+    for name in $([[ $4 == gradus_cli ]] || echo gradus-core) $([[ $4 == gradus_core ]] || echo gradus); do
+      printf '#!/usr/bin/env bash\necho "${0##*/} in $PWD: $*"\nexit "${2:-0}"\n' >"$2/bin/$name"
+      chmod +x "$2/bin/$name"
+    done
     ;;
 esac
 END
 stub apt-get <<'END'
 echo "apt-get $*" >>"$STUBS/calls"
-if [[ $* == *install*libcli11-dev* ]]; then rm -f "$STUBS/no-cli11"; fi
+if [[ $* == *install*libcli11-dev* ]]; then
+  rm -f "$STUBS/no-cli11"
+  echo '0 upgraded, 2 newly installed, 0 to remove and 3 not upgraded.'
+  echo 'Need to get 1,234 kB of archives.'
+  echo 'After this operation, 5,678 kB of additional disk space will be used.'
+  printf '%s\n' 'Get:1 http://somewhere a' 'Get:2 http://somewhere b' 'Unpacking a' 'Unpacking b' 'Setting up a' 'Setting up b'
+fi
 if [[ $* == *install*bible* ]]; then exit 100; fi
 END
 stub ctest <<<'echo "ctest $*"; exit 8'
@@ -73,6 +82,10 @@ launcher="$repo/gradus"
 run "$launcher" --help
 expect 'help neither installs nor builds' '$status == 0 && -z $calls && $out == *"./gradus test"*'
 
+run "$launcher" trian
+expect 'builds nothing for a word that is no verb' \
+  '$status == 2 && -z $calls && $err == *"a verb"*"trian"*"--help"* && -z $out'
+
 touch "$scratch/no-cli11"
 run env GRADUS_NO_INSTALL=1 "$launcher" train
 expect 'says what to run' '$status == 2 && $err == *"apt-get install -y libcli11-dev"* && -z $out'
@@ -86,21 +99,25 @@ mv "$scratch/apt-get" "$scratch/tools/apt-get"
 touch "$scratch/broken"
 run "$launcher" train
 expect 'installs what is missing' '$calls == *"apt-get "*"install "*libcli11-dev*'
+expect 'says how much is installed, and how far it is' \
+  '$err == *"2 packages: 1,234 kB"*"on disk: 5,678 kB"*"installing, 16 %"*"installing, 50 %"*"installing, 100 %"*'
 expect 'goes on without the default text' '$err == *"note: "*bible-kjv*'
 expect 'shows the error and the log of a failed build' \
   '$status == 1 && $err == *"error: planted"*"build/build.log"* && -z $out'
 rm "$scratch/broken"
 
 run "$launcher" train 7
-expect 'builds the program alone, then becomes it' \
-  '$status == 7 && $out == "program in $scratch: train 7" && $calls == *"--target gradus_cli"*'
+expect 'builds what trains, then becomes it' \
+  '$status == 7 && $out == "gradus-core in $scratch: train 7" && $calls == *"--target gradus_core"*'
+expect 'says what is built, and each tenth of it' \
+  '$err == *"building what trains"*"building, 26 %"*"building, 50 %"*"building, 100 %"* && $err != *" 7 %"* && $err != *" 55 %"*'
 
 run "$launcher" train
 expect 'starts warm without a look at anything' '$status == 0 && -z $calls && -z $err'
 
 ln -s "$launcher" "$scratch/link"
 run "$scratch/link" sample
-expect 'works through a symlink' '$out == "program in $scratch: sample" && -z $calls'
+expect 'works through a symlink' '$out == "gradus-core in $scratch: sample" && -z $calls'
 
 mkdir -p "$repo/data/cache" && touch "$repo/data/cache/text"
 run "$launcher" train
@@ -108,7 +125,14 @@ expect 'does not take its cache for a source' '-z $calls'
 
 touch "$repo/autograd/new.cpp"
 run "$launcher" train
-expect 'builds what has changed' '$calls == *--build* && $out == "program in "*'
+expect 'builds what has changed' '$calls == *--build*gradus_core* && $out == "gradus-core in "*'
+
+run "$launcher" bench
+expect 'builds the whole program for another verb' '$calls == *"--target gradus_cli"* && $out == "gradus in $scratch: bench"'
+
+rm "$repo/build/bin/gradus-core"
+run "$launcher" train
+expect 'trains with the whole program where that is there' '-z $calls && $out == "gradus in $scratch: train"'
 
 touch "$repo/autograd/new.cpp"
 run "$launcher" test -R softmax

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# same_output.sh PROGRAM FILE: PROGRAM must print the words of FILE; where lines break does not matter. Numbers with a
+# same_output.sh FILE PROGRAM...: PROGRAM must print the words of FILE; where lines break does not matter. Numbers with a
 # decimal point may differ in their last digits, because instruction sets round differently: both sides are compared with
 # three significant digits.
 set -euo pipefail
@@ -12,4 +12,6 @@ rounded() {
   }'
 }
 
-diff <("$1" | rounded) <(rounded <"$2")
+expected=$1
+shift
+diff <("$@" | rounded) <(rounded <"$expected")
