@@ -193,7 +193,7 @@ struct HeadForward {
   Head head;
   Rows<T> out;
   Rows<const T> q, k, v;
-  T* lse;
+  T* row_sums;
 
   void run(int64_t first, int64_t count) const {
     const AttentionShape& shape = head.shape;
@@ -216,7 +216,8 @@ struct HeadForward {
       } else {
         scale_row(size, out[first + row], T{1} / scratch.sum[row]);
       }
-      lse[first + row] = scratch.max[row] + std::log(blind ? T{1} : scratch.sum[row]);
+      row_sums[2 * (first + row)] = scratch.max[row];
+      row_sums[2 * (first + row) + 1] = blind ? T{1} : scratch.sum[row];
     }
   }
 
@@ -247,7 +248,7 @@ struct HeadGradient {
   Head head;
   Rows<T> gq, gk, gv;
   Rows<const T> gout, out, q, k, v;
-  const T* lse;
+  const T* row_sums;
 
   /// Blocks of queries from last to first: the last one sees every key and writes gk and gv, the others add.
   void run() const {
@@ -278,9 +279,10 @@ struct HeadGradient {
       products.scores(scratch.scores, from(q, first), from(k, key));
       products.scores(scratch.grads, from(gout, first), from(v, key));
       for (int64_t row = 0; row < count; ++row) {
-        level_kernels<T>().attention.gradients(block.seen(row), scratch.scores + row * kRow,
-                                               scratch.grads + row * kRow, static_cast<T>(shape.scale),
-                                               lse[first + row], delta[row], scratch.factors(block, row));
+        level_kernels<T>().attention.gradients(
+            block.seen(row), scratch.scores + row * kRow, scratch.grads + row * kRow,
+            static_cast<T>(shape.scale), row_sums[2 * (first + row)], T{1} / row_sums[2 * (first + row) + 1],
+            delta[row], scratch.factors(block, row));
       }
       products.by_key(scratch.scores, from(gout, first), add, from(gv, key));
       products.by_key(scratch.grads, from(q, first), add, from(gk, key));
@@ -294,7 +296,7 @@ int64_t grain(int64_t work) { return std::max<int64_t>(1, kSmallAttention / std:
 }  // namespace
 
 template <class T>
-void attention(const AttentionShape& shape, T* out, View4 so, T* lse, const T* q, View4 sq, const T* k,
+void attention(const AttentionShape& shape, T* out, View4 so, T* row_sums, const T* q, View4 sq, const T* k,
                View4 sk, const T* v, View4 sv) {
   const int64_t blocks = (shape.q_len + kQueries - 1) / kQueries;
   const int64_t work = 2 * std::min(kQueries, shape.q_len) * shape.k_len * shape.head_size;
@@ -307,7 +309,7 @@ void attention(const AttentionShape& shape, T* out, View4 so, T* lse, const T* q
                                    head.rows(q, sq),
                                    head.rows(k, sk),
                                    head.rows(v, sv),
-                                   lse + head.index * shape.q_len};
+                                   row_sums + 2 * head.index * shape.q_len};
       forward.run(first, count);
     }
   });
@@ -315,7 +317,7 @@ void attention(const AttentionShape& shape, T* out, View4 so, T* lse, const T* q
 
 template <class T>
 void attention_grad(const AttentionShape& shape, T* gq, View4 sgq, T* gk, View4 sgk, T* gv, View4 sgv,
-                    const T* gout, View4 sgo, const T* out, View4 so, const T* lse, const T* q, View4 sq,
+                    const T* gout, View4 sgo, const T* out, View4 so, const T* row_sums, const T* q, View4 sq,
                     const T* k, View4 sk, const T* v, View4 sv) {
   const int64_t work = 5 * shape.q_len * shape.k_len * shape.head_size;
   parallel_for(shape.batch * shape.heads, grain(work), [&](int64_t begin, int64_t end) {
@@ -330,7 +332,7 @@ void attention_grad(const AttentionShape& shape, T* gq, View4 sgq, T* gk, View4 
                       head.rows(q, sq),
                       head.rows(k, sk),
                       head.rows(v, sv),
-                      lse + i * shape.q_len}
+                      row_sums + 2 * i * shape.q_len}
           .run();
     }
   });

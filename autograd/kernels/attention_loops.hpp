@@ -26,10 +26,10 @@ struct AttentionLoops {
   T (*exponentials)(int64_t n, T* s, T scale, T* max);
 
   /// From the scores s and the gradient g of the weights that met v: s becomes those weights, p * factor with
-  /// p = exp(scale * s - lse), and g the gradient of the scores, scale * p * (g * factor - delta). factor,
-  /// what dropout multiplies by, may be nullptr for all ones. s, g, factor: (n), followed by the margin; that
-  /// of s and g becomes 0.
-  void (*gradients)(int64_t n, T* s, T* g, T scale, T lse, T delta, const T* factor);
+  /// p = exp(scale * s - max) * share, and g the gradient of the scores, scale * p * (g * factor - delta).
+  /// factor, what dropout multiplies by, may be nullptr for all ones. s, g, factor: (n), followed by the
+  /// margin; that of s and g becomes 0.
+  void (*gradients)(int64_t n, T* s, T* g, T scale, T max, T share, T delta, const T* factor);
 };
 
 }  // namespace gradus::kernels

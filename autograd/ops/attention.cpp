@@ -133,14 +133,14 @@ AttentionShape kernel_shape(const Tensor& q, const Tensor& k, const AttentionOpt
   return s;
 }
 
-// Rows of all arguments are packed; out is written. Returns the rows' lse.
+// Rows of all arguments are packed; out is written. Returns the rows' sums.
 Tensor attend(const AttentionShape& s, Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v) {
-  Tensor lse = empty({s.batch, s.heads, s.q_len}, q.dtype());
+  Tensor sums = empty({s.batch, s.heads, s.q_len, 2}, q.dtype());
   dispatch_float(kOp, q.dtype(), [&]<class T>() {
-    kernels::attention(s, out.mutable_data<T>(), strides_of(out), lse.mutable_data<T>(), q.data<T>(),
+    kernels::attention(s, out.mutable_data<T>(), strides_of(out), sums.mutable_data<T>(), q.data<T>(),
                        strides_of(q), k.data<T>(), strides_of(k), v.data<T>(), strides_of(v));
   });
-  return lse;
+  return sums;
 }
 
 struct Heads {
@@ -148,12 +148,12 @@ struct Heads {
 };
 
 // The gradients, written to `to`; of `from`, gy and y rows are packed.
-void attend_grad(const AttentionShape& s, Heads& to, const Tensor& gy, const Tensor& y, const Tensor& lse,
+void attend_grad(const AttentionShape& s, Heads& to, const Tensor& gy, const Tensor& y, const Tensor& sums,
                  const Heads& from) {
   dispatch_float(kOp, gy.dtype(), [&]<class T>() {
     kernels::attention_grad(s, to.q.mutable_data<T>(), strides_of(to.q), to.k.mutable_data<T>(),
                             strides_of(to.k), to.v.mutable_data<T>(), strides_of(to.v), gy.data<T>(),
-                            strides_of(gy), y.data<T>(), strides_of(y), lse.data<T>(), from.q.data<T>(),
+                            strides_of(gy), y.data<T>(), strides_of(y), sums.data<T>(), from.q.data<T>(),
                             strides_of(from.q), from.k.data<T>(), strides_of(from.k), from.v.data<T>(),
                             strides_of(from.v));
   });
@@ -203,17 +203,17 @@ Tensor scaled_dot_product_attention(const Tensor& q, const Tensor& k, const Tens
   }
   const AttentionShape s = kernel_shape(q, k, options);
   Tensor out = empty_heads_inside(q.shape(), q.dtype());
-  const Tensor lse = attend(s, out, with_packed_rows(q), with_packed_rows(k), with_packed_rows(v));
-  return record(kOp, out, {q, k, v},
-                [s, q = Saved(q), k = Saved(k), v = Saved(v), lse](const Tensor& gy, const Tensor& y, Needs) {
-                  if (grad_enabled()) return composed_gradients(s, gy, q, k, v);
-                  Heads to = {empty_heads_inside(q->shape(), q->dtype()),
-                              empty_heads_inside(k->shape(), q->dtype()),
-                              empty_heads_inside(v->shape(), q->dtype())};
-                  attend_grad(s, to, with_packed_rows(gy), y, lse,
-                              {with_packed_rows(q), with_packed_rows(k), with_packed_rows(v)});
-                  return std::vector<Tensor>{to.q, to.k, to.v};
-                });
+  const Tensor sums = attend(s, out, with_packed_rows(q), with_packed_rows(k), with_packed_rows(v));
+  return record(
+      kOp, out, {q, k, v},
+      [s, q = Saved(q), k = Saved(k), v = Saved(v), sums](const Tensor& gy, const Tensor& y, Needs) {
+        if (grad_enabled()) return composed_gradients(s, gy, q, k, v);
+        Heads to = {empty_heads_inside(q->shape(), q->dtype()), empty_heads_inside(k->shape(), q->dtype()),
+                    empty_heads_inside(v->shape(), q->dtype())};
+        attend_grad(s, to, with_packed_rows(gy), y, sums,
+                    {with_packed_rows(q), with_packed_rows(k), with_packed_rows(v)});
+        return std::vector<Tensor>{to.q, to.k, to.v};
+      });
 }
 
 Tensor scaled_dot_product_attention(const Tensor& qkv, int64_t n_head, const AttentionOptions& options) {
@@ -227,8 +227,8 @@ Tensor scaled_dot_product_attention(const Tensor& qkv, int64_t n_head, const Att
   const AttentionShape s = kernel_shape(x.q, x.k, options);
   Tensor out = empty({qkv.size(0), qkv.size(1), qkv.size(2) / 3}, qkv.dtype());
   Tensor out_heads = view_heads(out, n_head);
-  const Tensor lse = attend(s, out_heads, x.q, x.k, x.v);
-  return record(kOp, out, {Edge(qkv, [s, n_head, qkv = Saved(qkv), lse](const Tensor& gy, const Tensor& y) {
+  const Tensor sums = attend(s, out_heads, x.q, x.k, x.v);
+  return record(kOp, out, {Edge(qkv, [s, n_head, qkv = Saved(qkv), sums](const Tensor& gy, const Tensor& y) {
                   if (grad_enabled()) {
                     const Heads parts = split_parts(qkv, n_head);
                     const std::vector<Tensor> g =
@@ -237,7 +237,7 @@ Tensor scaled_dot_product_attention(const Tensor& qkv, int64_t n_head, const Att
                   }
                   Tensor gqkv = empty(qkv->shape(), qkv->dtype());
                   Heads to = view_parts(gqkv, n_head);
-                  attend_grad(s, to, view_heads(with_packed_rows(gy), n_head), view_heads(y, n_head), lse,
+                  attend_grad(s, to, view_heads(with_packed_rows(gy), n_head), view_heads(y, n_head), sums,
                               view_parts(with_packed_rows(qkv), n_head));
                   return gqkv;
                 })});

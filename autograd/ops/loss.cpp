@@ -37,19 +37,19 @@ Tensor composed_gradient(const Tensor& gy, const Tensor& x, const Tensor& target
 Tensor row_losses(const Tensor& logits, const Tensor& target, int64_t ignore_index) {
   const Tensor x = raw::contiguous(logits), t = raw::contiguous(target);
   const int64_t rows = x.size(0), classes = x.size(1);
-  Tensor losses = empty({rows}, x.dtype()), lse = empty({rows}, x.dtype());
+  Tensor losses = empty({rows}, x.dtype()), parts = empty({rows, 2}, x.dtype());
   dispatch_float("cross_entropy", x.dtype(), [&]<class T>() {
-    kernels::cross_entropy(rows, classes, losses.mutable_data<T>(), lse.mutable_data<T>(), x.data<T>(),
+    kernels::cross_entropy(rows, classes, losses.mutable_data<T>(), parts.mutable_data<T>(), x.data<T>(),
                            t.data<int64_t>(), ignore_index);
   });
   return record("cross_entropy", losses,
-                {{logits, [x = Saved(logits), t = Saved(t), lse, ignore_index](const Tensor& gy) {
+                {{logits, [x = Saved(logits), t = Saved(t), parts, ignore_index](const Tensor& gy) {
                     if (grad_enabled()) return composed_gradient(gy, x, t, ignore_index);
                     const Tensor packed = raw::contiguous(x), g = raw::contiguous(gy);
                     Tensor gx = empty(x->shape(), x->dtype());
                     dispatch_float("cross_entropy", x->dtype(), [&]<class T>() {
                       kernels::cross_entropy_grad(x->size(0), x->size(1), gx.mutable_data<T>(), g.data<T>(),
-                                                  packed.data<T>(), lse.data<T>(), t->data<int64_t>(),
+                                                  packed.data<T>(), parts.data<T>(), t->data<int64_t>(),
                                                   ignore_index);
                     });
                     return gx;

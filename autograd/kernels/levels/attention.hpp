@@ -148,10 +148,10 @@ T attention_exponentials(int64_t n, T* s, T scale, T* max) {
 }
 
 template <bool kDropout, class T>
-void row_gradients(int64_t n, T* s, T* g, T scale, T lse, T delta, const T* factor) {
+void row_gradients(int64_t n, T* s, T* g, T scale, T max, T share, T delta, const T* factor) {
 #pragma omp simd
   for (int64_t i = 0; i < whole_vectors(n); ++i) {
-    const T p = exp_(s[i] * scale - lse), f = kDropout ? factor[i] : T{1};
+    const T p = exp_(s[i] * scale - max) * share, f = kDropout ? factor[i] : T{1};
     g[i] = scale * p * (g[i] * f - delta);
     s[i] = p * f;
   }
@@ -160,11 +160,11 @@ void row_gradients(int64_t n, T* s, T* g, T scale, T lse, T delta, const T* fact
 }
 
 template <class T>
-void attention_gradients(int64_t n, T* s, T* g, T scale, T lse, T delta, const T* factor) {
+void attention_gradients(int64_t n, T* s, T* g, T scale, T max, T share, T delta, const T* factor) {
   if (factor) {
-    row_gradients<true>(n, s, g, scale, lse, delta, factor);
+    row_gradients<true>(n, s, g, scale, max, share, delta, factor);
   } else {
-    row_gradients<false>(n, s, g, scale, lse, delta, factor);
+    row_gradients<false>(n, s, g, scale, max, share, delta, factor);
   }
 }
 

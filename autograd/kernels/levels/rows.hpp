@@ -162,10 +162,11 @@ void log_softmax(int64_t cols, T* y, const T* x) {
 }
 
 template <class T>
-void cross_entropy(int64_t classes, T* loss, T* lse, const T* x, int64_t target) {
+void cross_entropy(int64_t classes, T* loss, T* log_sum_parts, const T* x, int64_t target) {
   const LogSum<T> parts = log_sum(classes, x);
   const T log = parts.log_of_shares();
-  *lse = parts.shift + log;
+  log_sum_parts[0] = parts.shift;
+  log_sum_parts[1] = log;
   *loss = log - (x[target] - parts.shift);
 }
 
@@ -250,9 +251,17 @@ void layer_norm_gw(int64_t cols, T* gw, T* gb, const T* gy, const T* x, T mean, 
 }
 
 template <class T>
-void cross_entropy_grad(int64_t classes, T* gx, T scale, const T* x, T lse) {
+void cross_entropy_grad(int64_t classes, T* gx, T scale, const T* x, const T* log_sum_parts, int64_t target) {
+  const T shift = log_sum_parts[0], log = log_sum_parts[1];
+  const T share = exp_((x[target] - shift) - log);  // before gx, which may be x, is written
 #pragma omp simd
-  for (int64_t i = 0; i < classes; ++i) gx[i] = scale * exp_(x[i] - lse);
+  for (int64_t i = 0; i < classes; ++i) gx[i] = scale * exp_((x[i] - shift) - log);
+  // Near 1 the target's share is rounded too coarsely to tell what it lacks, which is what the others have.
+  if (share > T(0.5)) {
+    gx[target] = T{0} - (sum(target, gx) + sum(classes - target - 1, gx + target + 1));
+  } else {
+    gx[target] -= scale;
+  }
 }
 
 }  // namespace gradus::kernels::GRADUS_LEVEL

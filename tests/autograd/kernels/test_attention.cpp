@@ -45,7 +45,7 @@ std::vector<T> random_values(int64_t n, uint32_t seed) {
 
 template <class T>
 struct Values {
-  std::vector<T> out, lse, gq, gk, gv;
+  std::vector<T> out, sums, gq, gk, gv;
 };
 
 template <class T>
@@ -63,11 +63,12 @@ template <class T>
 Values<T> run(const AttentionShape& s, const Inputs<T>& in) {
   const View4 sq = contiguous(s, s.q_len), sk = contiguous(s, s.k_len);
   const auto nan = [](size_t n) { return std::vector<T>(n, std::numeric_limits<T>::quiet_NaN()); };
-  Values<T> r{nan(in.q.size()), nan(rows(s, s.q_len)), nan(in.q.size()), nan(in.k.size()), nan(in.v.size())};
-  gradus::kernels::attention(s, r.out.data(), sq, r.lse.data(), in.q.data(), sq, in.k.data(), sk, in.v.data(),
-                             sk);
+  Values<T> r{nan(in.q.size()), nan(2 * rows(s, s.q_len)), nan(in.q.size()), nan(in.k.size()),
+              nan(in.v.size())};
+  gradus::kernels::attention(s, r.out.data(), sq, r.sums.data(), in.q.data(), sq, in.k.data(), sk,
+                             in.v.data(), sk);
   gradus::kernels::attention_grad(s, r.gq.data(), sq, r.gk.data(), sk, r.gv.data(), sk, in.gout.data(), sq,
-                                  r.out.data(), sq, r.lse.data(), in.q.data(), sq, in.k.data(), sk,
+                                  r.out.data(), sq, r.sums.data(), in.q.data(), sq, in.k.data(), sk,
                                   in.v.data(), sk);
   return r;
 }
@@ -78,7 +79,7 @@ template <class T>
 Values<double> naive(const AttentionShape& s, const Inputs<T>& in) {
   const auto wide = [](const std::vector<T>& x) { return std::vector<double>(x.begin(), x.end()); };
   const std::vector<double> q = wide(in.q), k = wide(in.k), v = wide(in.v), gout = wide(in.gout);
-  Values<double> r{std::vector<double>(q.size()), std::vector<double>(rows(s, s.q_len)),
+  Values<double> r{std::vector<double>(q.size()), std::vector<double>(2 * rows(s, s.q_len)),
                    std::vector<double>(q.size()), std::vector<double>(k.size()),
                    std::vector<double>(v.size())};
   std::vector<double> mask(rows(s, s.q_len) * s.k_len, 1), w(s.k_len), gw(s.k_len);
@@ -96,7 +97,8 @@ Values<double> naive(const AttentionShape& s, const Inputs<T>& in) {
         largest = std::max(largest, w[j]);
       }
       for (int64_t j = 0; j < seen; ++j) sum += w[j] = std::exp(w[j] - largest);
-      r.lse[row] = seen > 0 ? largest + std::log(sum) : -INFINITY;
+      r.sums[2 * row] = largest;
+      r.sums[2 * row + 1] = seen > 0 ? sum : 1;
       for (int64_t j = 0; j < seen; ++j) {
         w[j] /= sum;
         const double factor = mask[row * s.k_len + j];
@@ -145,11 +147,11 @@ void check_against_naive(const AttentionShape& s) {
   }
   const Values<T>& first = results[0];
   CHECK(distance(first.out, expected.out) < tolerance);
-  CHECK(distance(first.lse, expected.lse) < tolerance);
+  CHECK(distance(first.sums, expected.sums) < tolerance);
   CHECK(distance(first.gq, expected.gq) < tolerance);
   CHECK(distance(first.gk, expected.gk) < tolerance);
   CHECK(distance(first.gv, expected.gv) < tolerance);
-  for (auto part : {&Values<T>::out, &Values<T>::lse, &Values<T>::gq, &Values<T>::gk, &Values<T>::gv})
+  for (auto part : {&Values<T>::out, &Values<T>::sums, &Values<T>::gq, &Values<T>::gk, &Values<T>::gv})
     CHECK(results[0].*part == results[1].*part);
 }
 
@@ -199,7 +201,7 @@ TEMPLATE_TEST_CASE("a maximum that grows from block to block", "[attention]", fl
   const Values<TestType> r = run(s, in);
   const Values<double> expected = naive(s, in);
   CHECK(distance(r.out, expected.out) < 1000 * std::numeric_limits<TestType>::epsilon());
-  CHECK(distance(r.lse, expected.lse) < 10 * std::numeric_limits<TestType>::epsilon());
+  CHECK(distance(r.sums, expected.sums) < 10 * std::numeric_limits<TestType>::epsilon());
 }
 
 TEMPLATE_TEST_CASE("dropped weights are those that dropout drops", "[attention]", float, double) {
@@ -257,18 +259,18 @@ TEMPLATE_TEST_CASE("q, k and v may lie inside one (B, T, 3C) buffer", "[attentio
   };
   const int64_t n = s.batch * s.q_len * width;
   std::vector<TestType> qkv(3 * n), grad(3 * n, static_cast<TestType>(std::nan(""))), out(n), gout(n),
-      lse(rows(s, s.q_len)), unpacked(n);
+      sums(2 * rows(s, s.q_len)), unpacked(n);
   copy(qkv.data(), packed, in.q.data(), plain);
   copy(qkv.data() + width, packed, in.k.data(), plain);
   copy(qkv.data() + 2 * width, packed, in.v.data(), plain);
   copy(gout.data(), merged, in.gout.data(), plain);
-  gradus::kernels::attention(s, out.data(), merged, lse.data(), qkv.data(), packed, qkv.data() + width,
+  gradus::kernels::attention(s, out.data(), merged, sums.data(), qkv.data(), packed, qkv.data() + width,
                              packed, qkv.data() + 2 * width, packed);
   gradus::kernels::attention_grad(s, grad.data(), packed, grad.data() + width, packed,
                                   grad.data() + 2 * width, packed, gout.data(), merged, out.data(), merged,
-                                  lse.data(), qkv.data(), packed, qkv.data() + width, packed,
+                                  sums.data(), qkv.data(), packed, qkv.data() + width, packed,
                                   qkv.data() + 2 * width, packed);
-  CHECK(lse == expected.lse);
+  CHECK(sums == expected.sums);
   copy(unpacked.data(), plain, out.data(), merged);
   CHECK(unpacked == expected.out);
   const std::vector<TestType>* parts[] = {&expected.gq, &expected.gk, &expected.gv};
@@ -283,7 +285,7 @@ TEMPLATE_TEST_CASE("a query that sees no key gives zeros, and no gradient", "[at
   const Values<TestType> r = run(s, Inputs<TestType>(s));
   for (int64_t head = 0; head < 2; ++head)
     for (int64_t i = 0; i < 70; ++i) {
-      REQUIRE(r.lse[head * 80 + i] == -std::numeric_limits<TestType>::infinity());
+      REQUIRE(r.sums[2 * (head * 80 + i)] == -std::numeric_limits<TestType>::infinity());
       for (int64_t d = 0; d < 4; ++d) {
         REQUIRE(r.out[(head * 80 + i) * 4 + d] == 0);
         REQUIRE(r.gq[(head * 80 + i) * 4 + d] == 0);
@@ -301,7 +303,7 @@ TEST_CASE("large scores neither overflow nor lose the gradient", "[attention]") 
   const Values<double> expected = naive(s, in);
   CHECK(distance(r.out, expected.out) < 1e-3);
   CHECK(distance(r.gv, expected.gv) < 1e-3);
-  CHECK(distance(r.lse, expected.lse) < 1e-5);
+  CHECK(distance(r.sums, expected.sums) < 1e-5);
   CHECK(distance(r.gq, expected.gq) < 1e-2);
 }
 
