@@ -17,20 +17,27 @@ Tensor values(OpName op, Unary kernel, const Tensor& x) {
   return raw::unary(kernel, x);
 }
 
+// Phi(x), which far to the left is what gelu(x) has beside x: 1 + erf would have no digits left there.
+Tensor normal_cdf(const Tensor& x) {
+  const Tensor near = ge(x, -1.0);
+  const Tensor far = where(near, full({}, -1.0, x.dtype()), x);
+  return where(near, 0.5 * (1.0 + erf(x * (1.0 / std::numbers::sqrt2))), gelu(far) / far);
+}
+
 // d gelu / dx for x * Phi(x): Phi(x) + x * phi(x).
 Tensor gelu_slope(const Tensor& x) {
-  const Tensor cdf = 0.5 * (1.0 + erf(x * (1.0 / std::numbers::sqrt2)));
+  const Tensor cdf = normal_cdf(x);
   const Tensor pdf = exp(-0.5 * (x * x)) * (0.5 * std::numbers::sqrt2 * std::numbers::inv_sqrtpi);
   return cdf + x * pdf;
 }
 
-// d gelu / dx for 0.5 * x * (1 + tanh(u)), u = sqrt(2 / pi) * (x + 0.044715 x^3).
+// d gelu / dx for 0.5 * x * (1 + tanh(u)) = x * sigmoid(z), z = 2u = 2 sqrt(2 / pi) * (x + 0.044715 x^3).
 Tensor gelu_tanh_slope(const Tensor& x) {
-  const double k = std::numbers::sqrt2 * std::numbers::inv_sqrtpi;
+  const double k = 2.0 * std::numbers::sqrt2 * std::numbers::inv_sqrtpi;
   const Tensor square = x * x;
-  const Tensor t = tanh(k * (x + 0.044715 * (square * x)));
-  const Tensor du = k * (1.0 + 3 * 0.044715 * square);
-  return 0.5 * (1.0 + t) + 0.5 * x * (1.0 - t * t) * du;
+  const Tensor z = k * (x + 0.044715 * (square * x));
+  const Tensor dz = k * (1.0 + 3 * 0.044715 * square);
+  return sigmoid(z) * (1.0 + x * sigmoid(neg(z)) * dz);
 }
 
 }  // namespace

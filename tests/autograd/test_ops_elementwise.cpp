@@ -124,6 +124,21 @@ TEST_CASE("saturated values have finite gradients") {
   }
 }
 
+TEST_CASE("the slope of gelu keeps its digits on the left, fused or composed") {
+  for (const Gelu form : {Gelu::none, Gelu::tanh})
+    for (const double at : {-1.5, -3.0, -4.5, -6.0, -8.0}) {
+      const auto slope = [&](DType dtype, bool create_graph) {
+        const Tensor x = full({}, at, dtype).requires_grad_();
+        return grad({gelu(x, form)}, {x}, {.create_graph = create_graph})[0].item();
+      };
+      INFO("at " << at << ", form " << static_cast<int>(form));
+      const double right = slope(DType::float64, false);
+      CHECK(slope(DType::float64, true) == Catch::Approx(right).epsilon(1e-12));
+      CHECK(slope(DType::float32, false) == Catch::Approx(right).epsilon(1e-6));
+      CHECK(slope(DType::float32, true) == Catch::Approx(right).epsilon(2e-5));
+    }
+}
+
 TEST_CASE("gelu and silu at infinity have their limits as values") {  // PyTorch: NaN at -inf
   const Tensor x = f64({-kInf, kInf});
   const Tensor limits = f64({0, kInf});

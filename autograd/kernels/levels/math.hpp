@@ -21,11 +21,20 @@ inline float fused(float a, float b, float c) {
 #endif
 }
 
-// e^x for -104 <= x <= 89 by x = n ln 2 + r, |r| <= ln 2 / 2, and e^r = 1 + r + r^2 P(r): the steps and the
+// e^x as a product that is not yet made: of its digits and of 2^n in two halves, so that results near
+// overflow and among the subnormals come out right.
+struct FloatExponential {
+  float digits, half, rest;
+
+  float value() const { return digits * half * rest; }
+  // factor * e^x, rounded once where that is subnormal.
+  float times(float factor) const { return factor * digits * half * rest; }
+};
+
+// e^x for -120 <= x <= 89 by x = n ln 2 + r, |r| <= ln 2 / 2, and e^r = 1 + r + r^2 P(r): the steps and the
 // coefficients of SLEEF's expf (Shibata and Petrogalli, 2020), below 1 ulp. PyTorch's softmax uses it too, so
-// that ours prints the same digits. 2^n is applied in two halves, so that results near overflow and among the
-// subnormals come out right.
-inline float exp_within(float x) {
+// that ours prints the same digits.
+inline FloatExponential exponential(float x) {
   constexpr float kRound = 0x1.8p23F;  // adding it rounds to an integer, which is left in the low bits
   const float shifted = x * 1.44269504F + kRound;
   const float n = shifted - kRound;
@@ -39,8 +48,10 @@ inline float exp_within(float x) {
   p = fused(p, r, 0.5F);
   p = fused(r * r, p, r) + 1.0F;
   const int32_t power = float_to_bits(shifted) - float_to_bits(kRound), half = power >> 1;
-  return p * bits_to_float((half + 127) << 23) * bits_to_float((power - half + 127) << 23);
+  return {p, bits_to_float((half + 127) << 23), bits_to_float((power - half + 127) << 23)};
 }
+
+inline float exp_within(float x) { return exponential(x).value(); }
 
 // The bounds are where it overflows and where it rounds to 0; NaN passes them.
 inline float exp_(float x) {
@@ -91,10 +102,11 @@ inline float tanh_(float x) {
   return std::copysign(a < 0.625F ? small : large, x);
 }
 
-// Phi(-a), the upper tail of the normal distribution, for a >= 0 and e = e^(-a^2 / 2): e t P(t) with t = 1 /
-// (1 + 0.3 a), relative error 4e-9. (The shape is 7.1.26 of Abramowitz and Stegun, "Handbook of mathematical
+// Phi(-a) / e^(-a^2 / 2) for a >= 0, Phi(-a) the upper tail of the normal distribution: t P(t) with t = 1 /
+// (1
+// + 0.3 a), relative error 4e-9. (The shape is 7.1.26 of Abramowitz and Stegun, "Handbook of mathematical
 // functions", 1964.)
-inline float normal_tail(float a, float e) {
+inline float normal_tail_ratio(float a) {
   const float t = 1.0F / fused(a, 0.3F, 1.0F);
   float p = -2.06199716e-2F;
   p = fused(p, t, 1.12415949e-1F);
@@ -106,7 +118,7 @@ inline float normal_tail(float a, float e) {
   p = fused(p, t, 1.10232770e-1F);
   p = fused(p, t, 1.19572150e-1F);
   p = fused(p, t, 1.19686672e-1F);
-  return e * (t * p);
+  return t * p;
 }
 
 // An odd polynomial below 1, 1 - 2 Phi(-sqrt(2) x) above.
@@ -119,7 +131,7 @@ inline float erf_(float x) {
   p = fused(p, z, 1.12835851e-1F);
   p = fused(p, z, -3.76126258e-1F);
   p = fused(p, z, 1.28379167e-1F);
-  const float large = fused(-2.0F, normal_tail(1.41421356F * a, exp_(-z)), 1.0F);
+  const float large = fused(-2.0F, exp_(-z) * normal_tail_ratio(1.41421356F * a), 1.0F);
   return std::copysign(a < 1.0F ? fused(p, a, a) : large, x);
 }
 
@@ -136,12 +148,5 @@ T sigmoid_(T x) {
   const T e = exp_(-std::fabs(x));
   return (x < T{0} ? e : T{1}) / (T{1} + e);
 }
-
-// Phi(x), the normal distribution function, given e = e^(-x^2 / 2); it keeps its digits far to the left.
-inline float normal_cdf(float x, float e) {
-  const float tail = normal_tail(std::fabs(x), e);
-  return x < 0.0F ? tail : 1.0F - tail;
-}
-inline double normal_cdf(double x, double) { return 0.5 * std::erfc(x * -0.707106781186547524); }
 
 }  // namespace gradus::kernels::GRADUS_LEVEL
