@@ -96,7 +96,7 @@ class Tensor {
   /// The same values, outside the graph.
   Tensor detach() const;
 
-  // -- views: share storage, differentiable
+  // -- views: share storage, differentiable; always another tensor, even where nothing changes
   // ------------------------------------------------------------------------
   Tensor transpose(int64_t dim0, int64_t dim1) const;
   Tensor mT() const { return transpose(-2, -1); }  ///< the last two dimensions swapped
@@ -105,7 +105,7 @@ class Tensor {
   Tensor reshape(Shape shape) const;
   /// Size-1 dimensions repeated without copying; -1 keeps a size; new dimensions may be added in front.
   Tensor expand(Shape shape) const;
-  Tensor squeeze(int64_t dim) const;  ///< unchanged if that dimension's size is not 1
+  Tensor squeeze(int64_t dim) const;  ///< keeps a dimension whose size is not 1
   Tensor squeeze() const;             ///< drops all dimensions of size 1
   Tensor unsqueeze(int64_t dim) const;
   /// x[start:end:step] along dim, with Python's clamping of bounds; step > 0.
@@ -122,9 +122,9 @@ class Tensor {
   std::vector<Tensor> split(const std::vector<int64_t>& sizes, int64_t dim) const;
   /// At most `chunks` pieces of equal size along dim, the last one shorter if need be.
   std::vector<Tensor> chunk(int64_t chunks, int64_t dim) const;
-  /// A packed copy unless it is packed already. Differentiable.
+  /// A packed copy; itself if it is packed already. Differentiable.
   Tensor contiguous() const;
-  /// Converted values. Differentiable between floating dtypes.
+  /// Converted values; itself if it has the dtype. Differentiable between floating dtypes.
   Tensor to(DType dtype) const;
 
   /// For the engine and the ops.

@@ -1,5 +1,6 @@
 // Views of one tensor. They are linear; "squared" ones make a second derivative that is not zero.
 #include "gradus/autograd/gradcheck_cases/cases.hpp"
+#include "gradus/autograd/indexing.hpp"
 
 namespace gradus::cases {
 namespace {
@@ -69,6 +70,7 @@ void add_shapes(CaseList& list) {
   e.add("new dims in front", {2, 1}, [](const Tensor& x) { return x.expand({3, 2, 2}); });
   e.add("0-d", {}, [](const Tensor& x) { return x.expand({2, 3}); });
   e.add("to size 0", {1, 3}, [](const Tensor& x) { return x.expand({0, 3}); });
+  r.add("same shape", {2, 3}, [](const Tensor& x) { return 2.0 * x.reshape({2, 3}); });
   e.add("same shape", {2, 3}, [](const Tensor& x) { return 2.0 * x.expand({2, 3}); });
   e.add("transposed", {2, 1, 3}, [](const Tensor& x) { return x.transpose(0, 2).expand({3, 4, 2}); });
   e.add_squared("squared", {3, 1}, [](const Tensor& x) { return x.expand({3, 4}); });
@@ -166,6 +168,14 @@ void add_pieces(CaseList& list) {
   k.add("packed already", {2, 3}, [](const Tensor& x) { return 2.0 * x.contiguous(); });
   k.add("zero-size", {2, 0}, [](const Tensor& x) { return x.mT().contiguous(); });
   k.add_squared("squared", {2, 3}, [](const Tensor& x) { return x.mT().contiguous(); });
+
+  Views a(list, "alias", 612);
+  a.add("no subscripts", {2, 3}, [](const Tensor& x) { return x.index({}); });
+  a.add("only an Ellipsis", {2, 3}, [](const Tensor& x) { return 2.0 * x.index({Ellipsis}); });
+  a.add("0-d", {}, [](const Tensor& x) { return x.index({}); });
+  a.add("zero-size", {0, 2}, [](const Tensor& x) { return x.index({Ellipsis}); });
+  a.add("transposed", {3, 2}, [](const Tensor& x) { return x.mT().index({}); });
+  a.add_squared("squared", {2, 3}, [](const Tensor& x) { return x.index({}); });
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "gradus/autograd/ops.hpp"
 #include "gradus/autograd/ops/check.hpp"
 #include "gradus/autograd/raw.hpp"
+#include "gradus/autograd/record.hpp"
 
 namespace gradus {
 namespace {
@@ -142,6 +143,10 @@ Tensor take(const Walk& walk) {
   return out.permute(back);
 }
 
+Tensor alias(const Tensor& x) {
+  return record("alias", x.detach(), {{x, [](const Tensor& gy) { return gy; }}});
+}
+
 }  // namespace
 
 Tensor Tensor::index(const std::vector<Index>& subscripts) const {
@@ -156,7 +161,8 @@ Tensor Tensor::index(const std::vector<Index>& subscripts) const {
   if (ellipses > 1) fail("index", "there must be at most one Ellipsis, got ", ellipses, ".");
   Walk walk{*this, 0, {}};
   for (const Index& subscript : subscripts) apply(walk, subscript, dim() - named);
-  return walk.picks.empty() ? walk.view : take(walk);
+  if (!walk.picks.empty()) return take(walk);
+  return walk.view.impl() == impl() ? alias(*this) : walk.view;
 }
 
 }  // namespace gradus

@@ -63,6 +63,7 @@ Shape batch_of(const Tensor& t) { return Shape(t.shape().begin(), t.shape().end(
 
 // (..., m, n) -> (rows, n)
 Tensor fold(const Tensor& t) {
+  if (t.dim() == 2) return t;
   Shape rows = t.shape();
   rows.erase(rows.size() - 1);
   return t.reshape({rows.numel(), t.shape().back()});

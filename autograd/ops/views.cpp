@@ -89,7 +89,6 @@ Tensor Tensor::reshape(Shape to) const {
   const bool fits = unknown == -1 ? known == numel() : known > 0 && numel() % known == 0;
   if (!fits) fail("reshape", "shape ", shape(), " holds ", numel(), " elements and cannot become ", to, ".");
   if (unknown != -1) to[unknown] = numel() / known;
-  if (to == shape()) return *this;
   const std::optional<Shape> strides = strides_as(*this, to);
   if (!strides) return contiguous().reshape(to);
   return reshaped_view("reshape", *this, to, *strides);
@@ -108,17 +107,17 @@ Tensor Tensor::expand(Shape to) const {
   }
   if (lead < 0)
     fail("expand", "only new dimensions and those of size 1 can grow, got ", shape(), " to ", to, ".");
-  if (to == shape()) return *this;
   return record("expand", view_of(*this, to, strides, impl_->offset),
                 {{*this, [](const Tensor& gy) { return gy; }}});
 }
 
 Tensor Tensor::squeeze(int64_t dim) const {
   const int d = wrap_dim("squeeze", dim, this->dim());
-  if (this->dim() == 0 || shape()[d] != 1) return *this;
   Shape to = shape(), steps = strides();
-  to.erase(d);
-  steps.erase(d);
+  if (this->dim() > 0 && to[d] == 1) {
+    to.erase(d);
+    steps.erase(d);
+  }
   return reshaped_view("squeeze", *this, to, steps);
 }
 
@@ -129,7 +128,7 @@ Tensor Tensor::squeeze() const {
       to.push_back(shape()[d]);
       steps.push_back(strides()[d]);
     }
-  return to == shape() ? *this : reshaped_view("squeeze", *this, to, steps);
+  return reshaped_view("squeeze", *this, to, steps);
 }
 
 Tensor Tensor::unsqueeze(int64_t dim) const {

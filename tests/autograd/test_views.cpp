@@ -1,6 +1,12 @@
 // Views show the right elements of shared storage.
+#include <functional>
+
 #include "autograd/compare.hpp"
 #include "catch.hpp"
+#include "gradus/autograd/backward.hpp"
+#include "gradus/autograd/hooks.hpp"
+#include "gradus/autograd/indexing.hpp"
+#include "gradus/autograd/random.hpp"
 
 using namespace gradus;
 using namespace gradus::testing;
@@ -12,6 +18,40 @@ namespace {
 Tensor counted(const Shape& shape) {
   return arange(0, static_cast<double>(shape.numel()), 1, DType::float64).reshape(shape);
 }
+// Calls that change nothing about a tensor (3, 2).
+struct Same {
+  const char* name;
+  std::function<Tensor(const Tensor&)> f;
+};
+const Same kViewsOfAll[] = {
+    {"reshape", [](const Tensor& x) { return x.reshape(x.shape()); }},
+    {"reshape with -1",
+     [](const Tensor& x) {
+       return x.reshape({3, -1});
+     }},
+    {"expand",
+     [](const Tensor& x) {
+       return x.expand({3, -1});
+     }},
+    {"squeeze(dim)", [](const Tensor& x) { return x.squeeze(1); }},
+    {"squeeze", [](const Tensor& x) { return x.squeeze(); }},
+    {"index({})", [](const Tensor& x) { return x.index({}); }},
+    {"index({Ellipsis})", [](const Tensor& x) { return x.index({Ellipsis}); }},
+    {"index({Slice()})",
+     [](const Tensor& x) {
+       return x.index({Slice(), Slice()});
+     }},
+    {"transpose", [](const Tensor& x) { return x.transpose(1, 1); }},
+    {"permute",
+     [](const Tensor& x) {
+       return x.permute({0, 1});
+     }},
+    {"slice", [](const Tensor& x) { return x.slice(0, 0, 3); }},
+    {"split", [](const Tensor& x) { return x.split(3, 0)[0]; }},
+    {"chunk", [](const Tensor& x) { return x.chunk(1, 0)[0]; }},
+    {"detach", [](const Tensor& x) { return x.detach(); }},
+};
+
 bool shares(const Tensor& a, const Tensor& b) { return a.impl()->storage == b.impl()->storage; }
 
 }  // namespace
@@ -165,4 +205,41 @@ TEST_CASE("a view of a view of a view") {
   REQUIRE(y.shape() == Shape{2, 3});
   for (int64_t i = 0; i < 2; ++i)
     for (int64_t j = 0; j < 3; ++j) CHECK(y.at({i, j}) == x.at({2, 1 + 2 * j, 1 + 3 * i}));
+}
+
+TEST_CASE("a view that changes nothing is another tensor, with a gradient of its own") {
+  for (const auto& [name, view] : kViewsOfAll) {
+    INFO(name);
+    const Tensor plain = counted({3, 2});
+    Tensor y = view(plain);
+    CHECK(y.impl() != plain.impl());
+    CHECK(shares(y, plain));
+    CHECK(difference(y, plain, 0) == "");
+    y.requires_grad_();
+    CHECK_FALSE(plain.requires_grad());
+    if (std::string_view(name) == "detach") continue;
+
+    const Tensor x = counted({3, 2}).requires_grad_();
+    const Tensor z = view(x);
+    CHECK(difference(grad({sum(z * 3.0) + sum(x * 10.0)}, {z}, {.retain_graph = true})[0],
+                     full({3, 2}, 3.0, DType::float64)) == "");
+    z.register_hook([](const Tensor& g) { return g * 0.0; });
+    (sum(z * 3.0) + sum(x * 10.0)).backward();
+    CHECK(difference(x.grad(), full({3, 2}, 10.0, DType::float64)) == "");
+  }
+}
+
+TEST_CASE("views of a scalar that change nothing are other tensors too") {
+  const Tensor x = leaf({2}, {});
+  for (const Tensor& y : {x.reshape({}), x.expand({}), x.squeeze(), x.squeeze(0), x.squeeze(-1), x.index({}),
+                          x.permute({}), x.transpose(0, -1)})
+    CHECK(difference(grad({y * 3.0 + x * 10.0}, {y})[0], f64({3}, {})) == "");
+}
+
+TEST_CASE("conversions that have nothing to do return the tensor itself, as in PyTorch") {
+  Generator g(1);
+  const Tensor x = counted({3, 2});
+  CHECK(x.contiguous().impl() == x.impl());
+  CHECK(x.to(DType::float64).impl() == x.impl());
+  CHECK(dropout(x, 0.0, g).impl() == x.impl());
 }
