@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 #include <limits>
+#include <type_traits>
 #include <vector>
 
 #include "gradus/autograd/kernels/level.hpp"
@@ -183,17 +184,21 @@ void argmin(int64_t rows, int64_t cols, int64_t* out, const T* x) {
   first_of_rows(rows, cols, out, x, std::less<T>());
 }
 
+// Each term of a running sum is rounded on its own: in float the millionth would have lost half its digits.
+template <class T>
+using Total = std::conditional_t<std::is_same_v<T, float>, double, T>;
+
 template <class T>
 void cumsum(int64_t outer, int64_t n, int64_t inner, T* out, const T* x, bool reverse) {
   parallel_for(outer * inner, std::max<int64_t>(1, kSpanBlock / std::max<int64_t>(n, 1)),
                [&](int64_t begin, int64_t end) {
                  for (int64_t line = begin; line < end; ++line) {
                    const int64_t first = line / inner * n * inner + line % inner;
-                   T total = 0;
+                   Total<T> total = 0;
                    for (int64_t k = 0; k < n; ++k) {
                      const int64_t at = first + (reverse ? n - 1 - k : k) * inner;
                      total += x[at];
-                     out[at] = total;
+                     out[at] = static_cast<T>(total);
                    }
                  }
                });

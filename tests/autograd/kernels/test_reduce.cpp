@@ -201,3 +201,22 @@ TEMPLATE_TEST_CASE("cumsum runs along the middle, both ways", "[reduce]", float,
       }
   }
 }
+
+TEST_CASE("cumsum of three million floats is right to a float's last digits", "[reduce]") {
+  const int64_t n = 3'000'000;
+  const auto x = values<float>(n, 1);
+  std::vector<float> lifted(x);
+  for (float& v : lifted) v += 1.5F;  // a sum that grows
+  for (const bool reverse : {false, true}) {
+    std::vector<float> y(lifted.size());
+    gradus::kernels::cumsum(1, n, 1, y.data(), lifted.data(), reverse);
+    long double total = 0;
+    double worst = 0;
+    for (int64_t k = 0; k < n; ++k) {
+      const auto at = static_cast<size_t>(reverse ? n - 1 - k : k);
+      total += lifted[at];
+      worst = std::max(worst, static_cast<double>(std::fabs(y[at] - total) / total));
+    }
+    CHECK(worst <= 6.1e-8);  // half a step
+  }
+}
