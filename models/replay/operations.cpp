@@ -180,8 +180,11 @@ Results masked_fill(const Call& c) {
 
 // -- arithmetic
 
-// PyTorch's common type of two operands: the wider float, or the float.
-DType common(DType a, DType b) {
+// PyTorch's common type of two operands: the wider float, or the float. Of two floats one with dimensions
+// counts more than a scalar.
+DType common(const Tensor& x, const Tensor& y) {
+  const DType a = x.dtype(), b = y.dtype();
+  if (is_floating(a) && is_floating(b) && (x.dim() == 0) != (y.dim() == 0)) return x.dim() == 0 ? b : a;
   if (a == DType::float64 || b == DType::float64) return DType::float64;
   if (a == DType::float32 || b == DType::float32) return DType::float32;
   return a == DType::int64 || b == DType::int64 ? DType::int64 : DType::boolean;
@@ -193,12 +196,10 @@ Results elementwise(std::string_view op, const Call& c, DType dtype, F f) {
   return {f(c.x().to(dtype), c.in[1].to(dtype))};
 }
 
-Results mul(const Call& c) {
-  return elementwise("mul", c, common(c.x().dtype(), c.in[1].dtype()), gradus::mul);
-}
+Results mul(const Call& c) { return elementwise("mul", c, common(c.x(), c.in[1]), gradus::mul); }
 
 Results div(const Call& c) {
-  const DType dtype = common(c.x().dtype(), c.in[1].dtype());
+  const DType dtype = common(c.x(), c.in[1]);
   return elementwise("div", c, is_floating(dtype) ? dtype : DType::float32, gradus::div);
 }
 

@@ -203,3 +203,30 @@ TEST_CASE("cases can be picked by name") {
   CHECK(report.passed() == 2);
   CHECK_THAT(error_of([&] { replay_text(text, "f.json", "none"); }), ContainsSubstring("got 'none'"));
 }
+
+TEST_CASE("of two floats the one with dimensions has the say, of two alike the wider") {
+  constexpr DType f32 = DType::float32, f64 = DType::float64, i64 = DType::int64, flag = DType::boolean;
+  const struct {
+    DType a;
+    Shape a_shape;
+    DType b;
+    Shape b_shape;
+    DType product;  // PyTorch's, as is that of a quotient unless it would be whole
+  } cases[] = {
+      {f64, {}, f32, {2}, f32},  {f32, {2}, f64, {}, f32},    {f32, {}, f64, {2}, f64},
+      {f64, {2}, f32, {}, f64},  {f64, {}, f32, {}, f64},     {f32, {2}, f64, {2}, f64},
+      {f64, {1}, f32, {2}, f64}, {f64, {}, i64, {2}, f64},    {i64, {2}, f32, {}, f32},
+      {flag, {2}, f32, {}, f32}, {i64, {}, flag, {2}, i64},   {flag, {}, i64, {}, i64},
+      {f32, {}, f64, {0}, f64},  {flag, {2}, flag, {}, flag},
+  };
+  for (const auto& c : cases) {
+    INFO(name(c.a) << " " << c.a_shape << " and " << name(c.b) << " " << c.b_shape);
+    const std::vector<Tensor> in = {ones(c.a_shape, c.a), ones(c.b_shape, c.b)};
+    std::optional<Generator> stream;
+    const auto dtype_of = [&](const char* op) {
+      return detail::find_operation(op)->run({in, detail::Arguments(), stream})[0].dtype();
+    };
+    if (c.product != flag) CHECK(dtype_of("mul") == c.product);
+    CHECK(dtype_of("div") == (is_floating(c.product) ? c.product : f32));
+  }
+}
