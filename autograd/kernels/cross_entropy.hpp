@@ -11,16 +11,16 @@
 namespace gradus::kernels {
 
 /// losses = logsumexp(x) - x[target] by row; the loss of a row whose target is ignore_index is 0. x: (rows,
-/// classes) -> losses (rows), and for the gradient log_sum_parts (rows, 2): the row's maximum and the
-/// logarithm of the sum of exp(x - maximum), whose sum would be rounded as coarsely as the maximum is.
+/// classes) -> losses (rows), and for the gradient row_sums (rows, 2): the row's maximum and the sum of exp(x
+/// - maximum). Apart they keep the digits that their logsumexp would lose where logits are large.
 template <class T>
-void cross_entropy(int64_t rows, int64_t classes, T* losses, T* log_sum_parts, const T* x,
-                   const int64_t* target, int64_t ignore_index);
+void cross_entropy(int64_t rows, int64_t classes, T* losses, T* row_sums, const T* x, const int64_t* target,
+                   int64_t ignore_index);
 
 /// gx = grow * (softmax(x) - onehot(target)) by row, grow (rows) the gradients of the losses; 0 for an
 /// ignored row.
 template <class T>
-void cross_entropy_grad(int64_t rows, int64_t classes, T* gx, const T* grow, const T* x,
-                        const T* log_sum_parts, const int64_t* target, int64_t ignore_index);
+void cross_entropy_grad(int64_t rows, int64_t classes, T* gx, const T* grow, const T* x, const T* row_sums,
+                        const int64_t* target, int64_t ignore_index);
 
 }  // namespace gradus::kernels

@@ -48,11 +48,10 @@ struct LevelKernels {
   /// gw += gy * xhat, gb += gy for one row; either may be nullptr.
   void (*layer_norm_gw)(int64_t cols, T* gw, T* gb, const T* gy, const T* x, T mean, T rstd);
 
-  /// log_sum_parts: 2 numbers that add up to logsumexp(x), for the gradient.
-  void (*cross_entropy)(int64_t classes, T* loss, T* log_sum_parts, const T* x, int64_t target);
+  /// row_sum: what is taken off x before exp, and the sum of that, for the gradient.
+  void (*cross_entropy)(int64_t classes, T* loss, T* row_sum, const T* x, int64_t target);
   /// gx = scale * (softmax(x) - onehot(target)).
-  void (*cross_entropy_grad)(int64_t classes, T* gx, T scale, const T* x, const T* log_sum_parts,
-                             int64_t target);
+  void (*cross_entropy_grad)(int64_t classes, T* gx, T scale, const T* x, const T* row_sum, int64_t target);
 
   void (*dropout)(int64_t n, T* out, const T* x, uint32_t threshold, T scale, uint64_t key, uint64_t block);
   double (*sum_of_squares)(int64_t n, const T* x);

@@ -37,19 +37,19 @@ Tensor composed_gradient(const Tensor& gy, const Tensor& x, const Tensor& target
 Tensor row_losses(const Tensor& logits, const Tensor& target, int64_t ignore_index) {
   const Tensor x = raw::contiguous(logits), t = raw::contiguous(target);
   const int64_t rows = x.size(0), classes = x.size(1);
-  Tensor losses = empty({rows}, x.dtype()), parts = empty({rows, 2}, x.dtype());
+  Tensor losses = empty({rows}, x.dtype()), sums = empty({rows, 2}, x.dtype());
   dispatch_float("cross_entropy", x.dtype(), [&]<class T>() {
-    kernels::cross_entropy(rows, classes, losses.mutable_data<T>(), parts.mutable_data<T>(), x.data<T>(),
+    kernels::cross_entropy(rows, classes, losses.mutable_data<T>(), sums.mutable_data<T>(), x.data<T>(),
                            t.data<int64_t>(), ignore_index);
   });
   return record("cross_entropy", losses,
-                {{logits, [x = Saved(logits), t = Saved(t), parts, ignore_index](const Tensor& gy) {
+                {{logits, [x = Saved(logits), t = Saved(t), sums, ignore_index](const Tensor& gy) {
                     if (grad_enabled()) return composed_gradient(gy, x, t, ignore_index);
                     const Tensor packed = raw::contiguous(x), g = raw::contiguous(gy);
                     Tensor gx = empty(x->shape(), x->dtype());
                     dispatch_float("cross_entropy", x->dtype(), [&]<class T>() {
                       kernels::cross_entropy_grad(x->size(0), x->size(1), gx.mutable_data<T>(), g.data<T>(),
-                                                  packed.data<T>(), parts.data<T>(), t->data<int64_t>(),
+                                                  packed.data<T>(), sums.data<T>(), t->data<int64_t>(),
                                                   ignore_index);
                     });
                     return gx;
@@ -111,7 +111,7 @@ Tensor of_probabilities(const Tensor& x, const Tensor& target, const CrossEntrop
   return neg(sum(options.weight.defined() ? surprise * options.weight : surprise, {1}));
 }
 
-// The losses of rows with classes as targets in their two parts, for the target and for all classes
+// The losses of rows with classes as targets in their two sums, for the target and for all classes
 // (undefined without smoothing), and what their means are divided by.
 struct Weighed {
   Tensor target, smoothing, divisor;

@@ -21,25 +21,33 @@ inline float fused(float a, float b, float c) {
 #endif
 }
 
+// a * b + c, rounded once at every level.
+inline float fused_once(float a, float b, float c) {
+#if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
+  return __builtin_fmaf(a, b, c);
+#else
+  return static_cast<float>(static_cast<double>(a) * static_cast<double>(b) + static_cast<double>(c));
+#endif
+}
+inline double fused_once(double a, double b, double c) { return std::fma(a, b, c); }
+
 // e^x as a product that is not yet made: of its digits and of 2^n in two halves, so that results near
 // overflow and among the subnormals come out right.
 struct FloatExponential {
   float digits, half, rest;
 
   float value() const { return digits * half * rest; }
-  // factor * e^x, rounded once where that is subnormal.
+  // factor * e^x, rounded once where that is subnormal, and finite where it is though e^x is not.
   float times(float factor) const { return factor * digits * half * rest; }
 };
 
-// e^x for -120 <= x <= 89 by x = n ln 2 + r, |r| <= ln 2 / 2, and e^r = 1 + r + r^2 P(r): the steps and the
-// coefficients of SLEEF's expf (Shibata and Petrogalli, 2020), below 1 ulp. PyTorch's softmax uses it too, so
-// that ours prints the same digits.
-inline FloatExponential exponential(float x) {
-  constexpr float kRound = 0x1.8p23F;  // adding it rounds to an integer, which is left in the low bits
-  const float shifted = x * 1.44269504F + kRound;
-  const float n = shifted - kRound;
-  float r = fused(n, -0.693145752F, x);  // ln 2 in two parts; n times the first is exact
-  r = fused(n, -1.42860677e-6F, r);
+constexpr float kLog2E = 1.44269504F, kLn2 = 0.693145752F, kLn2Rest = 1.42860677e-6F;  // n * kLn2 is exact
+constexpr float kRound = 0x1.8p23F;  // adding it rounds to an integer, which is left in the low bits
+
+// e^(n ln 2 + r), |r| <= ln 2 / 2, given n + kRound: e^r = 1 + r + r^2 P(r), with the coefficients of SLEEF's
+// expf (Shibata and Petrogalli, 2020), below 1 ulp. PyTorch's softmax uses it too, so that ours prints the
+// same digits.
+inline FloatExponential exponential_of_parts(float shifted, float r) {
   float p = 1.98527618e-4F;
   p = fused(p, r, 1.39304355e-3F);
   p = fused(p, r, 8.33336078e-3F);
@@ -51,6 +59,33 @@ inline FloatExponential exponential(float x) {
   return {p, bits_to_float((half + 127) << 23), bits_to_float((power - half + 127) << 23)};
 }
 
+// e^x for -130 <= x <= 130.
+inline FloatExponential exponential(float x) {
+  const float shifted = x * kLog2E + kRound, n = shifted - kRound;
+  return exponential_of_parts(shifted, fused(n, -kLn2Rest, fused(n, -kLn2, x)));
+}
+
+// e^(a (b + rest)) for -130 <= a b <= 130 and a small rest, of the product as it is before rounding.
+inline FloatExponential exponential(float a, float b, float rest) {
+  const float shifted = fused(a * b, kLog2E, kRound), n = shifted - kRound;
+  return exponential_of_parts(shifted, fused(a, rest, fused(n, -kLn2Rest, fused_once(a, b, n * -kLn2))));
+}
+
+// For double: the C library's e^(x / 2), squared, which does not overflow and is not subnormal.
+struct DoubleExponential {
+  double root;
+
+  double times(double factor) const { return factor * root * root; }
+};
+
+inline DoubleExponential exponential(double a, double b, double rest) {
+  const double product = a * b, beyond = std::fma(a, b, -product) + a * rest;
+  const double x = product + beyond, x_rest = beyond - (x - product);
+  const double root = std::exp(0.5 * x);
+  return {root + 0.5 * x_rest * root};
+}
+
+// e^x for -104 <= x <= 89.
 inline float exp_within(float x) { return exponential(x).value(); }
 
 // The bounds are where it overflows and where it rounds to 0; NaN passes them.

@@ -130,44 +130,43 @@ void softmax(int64_t cols, T* y, const T* x) {
   for (int64_t i = 0; i < cols; ++i) y[i] *= scale;
 }
 
-// The two parts of logsumexp: what is taken off before exp, and the logarithm of the sum. Apart they keep the
-// digits of x - logsumexp(x) where x is large. Infinities are not taken off, as inf - inf would be NaN.
+// The two parts of logsumexp: what is taken off before exp, and the sum. Apart they keep the digits of x -
+// logsumexp(x) where x is large. Infinities are not taken off, as inf - inf would be NaN.
 template <class T>
-struct LogSum {
-  T shift, log;
+struct ShiftedSum {
+  T shift, sum;
 
-  // In a row with +inf nothing has a share: NaN, where log is inf.
-  T log_of_shares() const { return log < std::numeric_limits<T>::infinity() ? log : log - log; }
+  // In a row with +inf nothing has a share: NaN, where the sum is inf.
+  T sum_of_shares() const { return sum < std::numeric_limits<T>::infinity() ? sum : sum - sum; }
 };
 
 template <class T>
-LogSum<T> log_sum(int64_t n, const T* x) {
+ShiftedSum<T> shifted_sum(int64_t n, const T* x) {
   const T largest = extreme_number<T, Reduce::max>(n, x);
   const T shift = largest - largest == T{0} ? largest : T{0};
-  return {shift, std::log(sum_of_exponentials(n, x, shift))};
+  return {shift, sum_of_exponentials(n, x, shift)};
 }
 
 template <class T>
 T logsumexp(int64_t cols, const T* x) {
-  const LogSum<T> parts = log_sum(cols, x);
-  return parts.shift + parts.log;
+  const ShiftedSum<T> parts = shifted_sum(cols, x);
+  return parts.shift + std::log(parts.sum);
 }
 
 template <class T>
 void log_softmax(int64_t cols, T* y, const T* x) {
-  const LogSum<T> parts = log_sum(cols, x);
-  const T log = parts.log_of_shares();
+  const ShiftedSum<T> parts = shifted_sum(cols, x);
+  const T log = std::log(parts.sum_of_shares());
 #pragma omp simd
   for (int64_t i = 0; i < cols; ++i) y[i] = (x[i] - parts.shift) - log;
 }
 
 template <class T>
-void cross_entropy(int64_t classes, T* loss, T* log_sum_parts, const T* x, int64_t target) {
-  const LogSum<T> parts = log_sum(classes, x);
-  const T log = parts.log_of_shares();
-  log_sum_parts[0] = parts.shift;
-  log_sum_parts[1] = log;
-  *loss = log - (x[target] - parts.shift);
+void cross_entropy(int64_t classes, T* loss, T* row_sum, const T* x, int64_t target) {
+  const ShiftedSum<T> parts = shifted_sum(classes, x);
+  row_sum[0] = parts.shift;
+  row_sum[1] = parts.sum_of_shares();
+  *loss = std::log(row_sum[1]) - (x[target] - parts.shift);
 }
 
 template <class T>
@@ -251,11 +250,11 @@ void layer_norm_gw(int64_t cols, T* gw, T* gb, const T* gy, const T* x, T mean, 
 }
 
 template <class T>
-void cross_entropy_grad(int64_t classes, T* gx, T scale, const T* x, const T* log_sum_parts, int64_t target) {
-  const T shift = log_sum_parts[0], log = log_sum_parts[1];
-  const T share = exp_((x[target] - shift) - log);  // before gx, which may be x, is written
+void cross_entropy_grad(int64_t classes, T* gx, T scale, const T* x, const T* row_sum, int64_t target) {
+  const T shift = row_sum[0], factor = scale / row_sum[1];
+  const T share = exp_(x[target] - shift) / row_sum[1];  // before gx, which may be x, is written
 #pragma omp simd
-  for (int64_t i = 0; i < classes; ++i) gx[i] = scale * exp_((x[i] - shift) - log);
+  for (int64_t i = 0; i < classes; ++i) gx[i] = factor * exp_(x[i] - shift);
   // Near 1 the target's share is rounded too coarsely to tell what it lacks, which is what the others have.
   if (share > T(0.5)) {
     gx[target] = T{0} - (sum(target, gx) + sum(classes - target - 1, gx + target + 1));
