@@ -222,6 +222,28 @@ TEST_CASE("attention's dropout drops weights, not outputs") {
   CHECK(difference(scaled_dot_product_attention(q, k, v, again), y, 0) == "");
 }
 
+TEST_CASE("attention's dropout takes words of its own for each weight") {
+  Draw draw;
+  const Tensor q = draw({3, 2, 5, 4}), k = draw({3, 2, 7, 4});
+  Generator a(3), b(3);
+  scaled_dot_product_attention(q, k, k, {.dropout = 0.5, .generator = &a});
+  b.reserve(3 * 2 * 5 * 7);
+  CHECK(a.state() == b.state());
+  scaled_dot_product_attention(draw({3, 5, 24}), 2, {.causal = true, .dropout = 0.5, .generator = &a});
+  b.reserve(3 * 2 * 5 * 5);
+  CHECK(a.state() == b.state());
+  scaled_dot_product_attention(q, k, k, {.generator = &a});
+  CHECK(a.state() == b.state());
+
+  // Among the entries of a batch, heads and queries, all alike, no two drop the same weights.
+  const Tensor kept = scaled_dot_product_attention(ones({3, 2, 5, 64}), ones({3, 2, 64, 64}),
+                                                   eye(64).reshape({1, 1, 64, 64}).expand({3, 2, 64, 64}),
+                                                   {.dropout = 0.5, .generator = &a});
+  const Tensor rows = kept.reshape({30, 64});
+  for (int64_t i = 0; i < 30; ++i)
+    for (int64_t j = 0; j < i; ++j) CHECK(difference(rows.select(0, i), rows.select(0, j), 0) != "");
+}
+
 TEST_CASE("attention of a packed projection is that of its parts, bit for bit") {
   Draw draw;
   const auto heads = [](const Tensor& part) { return part.reshape({2, 70, 3, 4}).transpose(1, 2); };

@@ -73,6 +73,22 @@ TEST_CASE("the counter-based stream is what it was") {
   CHECK(g.stream("init").state() == "philox 3413131311630911825 0");
 }
 
+TEST_CASE("whole numbers of a range that does not divide 2^64 are equally likely") {
+  // Of 64 bits modulo 3 * 2^62 the first third would come twice as often.
+  Generator g(5);
+  const int64_t third = int64_t{1} << 62, low = -third - 1000, high = third - 1000 + third, n = 3000;
+  int64_t counts[3] = {};
+  for (int64_t i = 0; i < n; ++i) {
+    const int64_t x = g.between(low, high);
+    REQUIRE(x >= low);
+    ++counts[(static_cast<uint64_t>(x) - static_cast<uint64_t>(low)) / static_cast<uint64_t>(third)];
+  }
+  for (const int64_t count : counts) CHECK(std::abs(static_cast<double>(count) / n - 1.0 / 3) < 0.05);
+  // A quarter of the pairs of words is drawn again.
+  const int64_t words = std::stoll(g.state().substr(std::string("philox 5 ").size()));
+  CHECK(std::abs(static_cast<double>(words) / (2 * n) - 4.0 / 3) < 0.05);
+}
+
 TEST_CASE("draws have the distribution they name") {
   const int64_t n = 40'000;
   const double near = 0.05;

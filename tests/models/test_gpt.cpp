@@ -175,6 +175,26 @@ TEST_CASE("faults of a decoder are caught") {
              ContainsSubstring("when x was fed into a cleared cache;"));
 }
 
+TEST_CASE("dropout drops embeddings, then what attention and the MLP add to them") {
+  Generator g(7);
+  GPT model(with_dropout(0.3), g);
+  const Tensor idx = randint(0, 11, {2, 8}, g);
+  for (auto& [name, p] : model.named_parameters())
+    if (name.find("c_proj") != std::string::npos) p.fill_(0.0);  // the blocks add nothing
+  Generator a(12), b(12);
+  const Tensor x = dropout(model.wte(idx) + model.wpe.weight.slice(0, 0, 8), 0.3, b);
+  CHECK(difference(model(idx, &a), linear(model.ln_f(x), model.wte.weight), 0.0) == "");
+
+  // One word for each embedding, weight of attention, and element that attention and the MLP add.
+  const int64_t elements = 2 * 8 * 16, weights = 2 * 2 * 8 * 8;
+  for (int layer = 0; layer < 2; ++layer) {
+    b.reserve(weights);
+    b.reserve(elements);
+    b.reserve(elements);
+  }
+  CHECK(a.state() == b.state());
+}
+
 TEST_CASE("dropout draws in training mode and is off in evaluation") {
   Generator g(6);
   GPT model(with_dropout(0.3), g);

@@ -128,6 +128,21 @@ TEST_CASE("prefixed names, stored masks and an equal head are accepted") {
   check_same(load_pretrained(saved.folder.path()), model);
 }
 
+TEST_CASE("what a config leaves out is what GPT-2 has") {
+  const GPT model = make_model();
+  const Saved saved(model);
+  json config = saved.read_config();
+  for (const char* field : {"layer_norm_epsilon", "embd_pdrop", "attn_pdrop", "resid_pdrop", "n_inner"})
+    config.erase(field);
+  std::ofstream(saved.config) << config.dump();
+  const GPTConfig loaded = load_config(saved.folder.path());
+  CHECK(loaded.layer_norm_epsilon == 1e-5);
+  CHECK(loaded.dropout == 0.1);
+  CHECK(loaded.bias);
+  saved.set("layer_norm_epsilon", 0.25);
+  CHECK(load_config(saved.folder.path()).layer_norm_epsilon == 0.25);
+}
+
 TEST_CASE("weights that do not fit are refused") {
   const GPT model = make_model();
   const Saved saved(model);
