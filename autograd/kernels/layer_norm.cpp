@@ -16,7 +16,8 @@ template <class T>
 void layer_norm(int64_t rows, int64_t cols, T eps, T* y, T* mean, T* rstd, const T* x, const T* weight,
                 const T* bias) {
   for_each_row(rows, cols, [&](int64_t r) {
-    level_kernels<T>().layer_norm(cols, eps, y + r * cols, mean + r, rstd + r, x + r * cols, weight, bias);
+    level_kernels<T>().layer_norm(cols, eps, y + r * cols, mean + 2 * r, rstd + r, x + r * cols, weight,
+                                  bias);
   });
 }
 
@@ -30,8 +31,8 @@ void layer_norm_grad(int64_t rows, int64_t cols, T* gx, T* gw, T* gb, const T* g
     T* block_gb = gb ? sums.data() + (2 * (begin / kGradRows) + 1) * cols : nullptr;
     for (int64_t r = begin; r < end; ++r) {
       const T *g = gy + r * cols, *row = x + r * cols;
-      if (gx) level_kernels<T>().layer_norm_gx(cols, gx + r * cols, g, row, mean[r], rstd[r], weight);
-      if (gw || gb) level_kernels<T>().layer_norm_gw(cols, block_gw, block_gb, g, row, mean[r], rstd[r]);
+      if (gx) level_kernels<T>().layer_norm_gx(cols, gx + r * cols, g, row, mean + 2 * r, rstd[r], weight);
+      if (gw || gb) level_kernels<T>().layer_norm_gw(cols, block_gw, block_gb, g, row, mean + 2 * r, rstd[r]);
     }
   });
   const auto total = [&](T* out, int64_t which) {

@@ -9,8 +9,9 @@
 namespace gradus::kernels {
 
 /// y = (x - mean) * rstd * weight + bias by row, rstd = 1 / sqrt(variance + eps) with the biased variance,
-/// taken in a second pass so that a large mean does not hurt it; mean and rstd (rows) are kept for the
-/// gradient. weight and bias (cols) may be nullptr. x: (rows, cols) -> (rows, cols).
+/// taken in a second pass so that a large mean does not hurt it; mean (rows, 2), in two parts that are
+/// rounded apart, and rstd (rows) are kept for the gradient. weight and bias (cols) may be nullptr. x: (rows,
+/// cols) -> (rows, cols).
 template <class T>
 void layer_norm(int64_t rows, int64_t cols, T eps, T* y, T* mean, T* rstd, const T* x, const T* weight,
                 const T* bias);

@@ -43,10 +43,11 @@ struct LevelKernels {
   void (*softmax_grad)(int64_t cols, T* gx, const T* gy, const T* y);
   void (*log_softmax_grad)(int64_t cols, T* gx, const T* gy, const T* y);
 
+  /// mean: 2 numbers that add up to it.
   void (*layer_norm)(int64_t cols, T eps, T* y, T* mean, T* rstd, const T* x, const T* weight, const T* bias);
-  void (*layer_norm_gx)(int64_t cols, T* gx, const T* gy, const T* x, T mean, T rstd, const T* weight);
+  void (*layer_norm_gx)(int64_t cols, T* gx, const T* gy, const T* x, const T* mean, T rstd, const T* weight);
   /// gw += gy * xhat, gb += gy for one row; either may be nullptr.
-  void (*layer_norm_gw)(int64_t cols, T* gw, T* gb, const T* gy, const T* x, T mean, T rstd);
+  void (*layer_norm_gw)(int64_t cols, T* gw, T* gb, const T* gy, const T* x, const T* mean, T rstd);
 
   /// row_sum: what is taken off x before exp, and the sum of that, for the gradient.
   void (*cross_entropy)(int64_t classes, T* loss, T* row_sum, const T* x, int64_t target);

@@ -2,6 +2,7 @@
 
 #include "gradus/autograd/ops.hpp"
 #include "gradus/autograd/ops/check.hpp"
+#include "gradus/autograd/ops/mean_of.hpp"
 #include "gradus/autograd/raw.hpp"
 #include "gradus/autograd/record.hpp"
 
@@ -13,7 +14,7 @@ namespace {
 // rows.
 std::vector<Tensor> composed_gradients(const Tensor& gy, const Tensor& x, const Tensor& weight,
                                        const Dims& dims, double eps) {
-  const Tensor deviation = x - mean(x, dims, /*keepdim=*/true);
+  const Tensor deviation = centred(x, dims);
   const Tensor rstd = rsqrt(mean(deviation * deviation, dims, /*keepdim=*/true) + eps);
   const Tensor xhat = deviation * rstd;
   const Tensor g = weight.defined() ? gy * weight : gy;
@@ -40,7 +41,7 @@ Tensor layer_norm(const Tensor& x, const Shape& normalized_shape, const Tensor& 
   const Tensor packed = raw::contiguous(x);
   const Tensor w = weight.defined() ? raw::contiguous(weight) : weight;
   const Tensor b = bias.defined() ? raw::contiguous(bias) : bias;
-  Tensor out = empty(x.shape(), x.dtype()), means = empty({rows}, x.dtype()),
+  Tensor out = empty(x.shape(), x.dtype()), means = empty({rows, 2}, x.dtype()),
          rstds = empty({rows}, x.dtype());
   dispatch_float("layer_norm", x.dtype(), [&]<class T>() {
     kernels::layer_norm<T>(rows, cols, static_cast<T>(eps), out.mutable_data<T>(), means.mutable_data<T>(),

@@ -1,4 +1,4 @@
-// The mean from a sum. For the ops that take means of what may be nothing.
+// Means for ops: of what may be nothing, and of what lies far from zero.
 #pragma once
 
 #include <limits>
@@ -11,6 +11,13 @@ namespace gradus {
 inline Tensor mean_of(const Tensor& total, int64_t count) {
   if (count == 0) return total + std::numeric_limits<double>::quiet_NaN();
   return total / static_cast<double>(count);
+}
+
+/// x - mean(x) over dims. The mean is rounded as coarsely as x is large; what that leaves is taken off as
+/// well.
+inline Tensor centred(const Tensor& x, const Dims& dims) {
+  const Tensor near = x - mean(x, dims, /*keepdim=*/true);
+  return near - mean(near, dims, /*keepdim=*/true);
 }
 
 }  // namespace gradus

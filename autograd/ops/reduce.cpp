@@ -100,11 +100,10 @@ Tensor var(const Tensor& x, const Dims& dims, int64_t correction, bool keepdim) 
   int64_t count = 1;
   for (const int64_t d : r.dims()) count *= r.shape[static_cast<int>(d)];
   const auto divisor = static_cast<double>(count - correction);
-  const Tensor deviation = x.detach() - mean(x.detach(), dims, /*keepdim=*/true);
+  const Tensor deviation = centred(x.detach(), dims);
   const Tensor y = sum(deviation * deviation, dims, keepdim) / std::max(divisor, 0.0);
   return record("var", y, {{x, [x = Saved(x), r, divisor](const Tensor& gy) {
-                              const Tensor from_mean = *x - mean(x, r.dims(), /*keepdim=*/true);
-                              return gy.reshape(r.kept()) * (2.0 / divisor) * from_mean;
+                              return gy.reshape(r.kept()) * (2.0 / divisor) * centred(x, r.dims());
                             }}});
 }
 

@@ -186,7 +186,8 @@ void log_softmax_grad(int64_t cols, T* gx, const T* gy, const T* y) {
 }
 
 // The mean is rounded, so a little is left in x - mean; taking that off too makes a constant row exactly zero
-// and keeps the digits of rows that lie far from zero.
+// and keeps the digits of rows that lie far from zero. The two stay apart for the gradients: mean[0] +
+// mean[1].
 template <class T>
 void layer_norm(int64_t cols, T eps, T* y, T* mean, T* rstd, const T* x, const T* weight, const T* bias) {
   const auto count = static_cast<T>(cols);
@@ -202,7 +203,8 @@ void layer_norm(int64_t cols, T eps, T* y, T* mean, T* rstd, const T* x, const T
   const T variance = squares / count - rest * rest;
   const T r =
       T{1} / std::sqrt((variance < T{0} ? T{0} : variance) + eps);  // NaN stays, which fmax would drop
-  *mean = near + rest;
+  mean[0] = near;
+  mean[1] = rest;
   *rstd = r;
   if (weight && bias) {
 #pragma omp simd
@@ -223,25 +225,27 @@ void layer_norm(int64_t cols, T eps, T* y, T* mean, T* rstd, const T* x, const T
 
 // gx = rstd * (g - mean(g) - xhat * mean(g * xhat)), g = gy * weight.
 template <class T>
-void layer_norm_gx(int64_t cols, T* gx, const T* gy, const T* x, T mean, T rstd, const T* weight) {
+void layer_norm_gx(int64_t cols, T* gx, const T* gy, const T* x, const T* mean, T rstd, const T* weight) {
+  const T near = mean[0], rest = mean[1];
   T sum_g = 0, sum_gx = 0;
 #pragma omp simd reduction(+ : sum_g, sum_gx)
   for (int64_t i = 0; i < cols; ++i) {
     const T g = weight ? gy[i] * weight[i] : gy[i];
     gx[i] = g;
     sum_g += g;
-    sum_gx += g * ((x[i] - mean) * rstd);
+    sum_gx += g * ((x[i] - near - rest) * rstd);
   }
   const T mean_g = sum_g / static_cast<T>(cols), mean_gx = sum_gx / static_cast<T>(cols);
 #pragma omp simd
-  for (int64_t i = 0; i < cols; ++i) gx[i] = rstd * (gx[i] - mean_g - (x[i] - mean) * rstd * mean_gx);
+  for (int64_t i = 0; i < cols; ++i) gx[i] = rstd * (gx[i] - mean_g - (x[i] - near - rest) * rstd * mean_gx);
 }
 
 template <class T>
-void layer_norm_gw(int64_t cols, T* gw, T* gb, const T* gy, const T* x, T mean, T rstd) {
+void layer_norm_gw(int64_t cols, T* gw, T* gb, const T* gy, const T* x, const T* mean, T rstd) {
+  const T near = mean[0], rest = mean[1];
   if (gw) {
 #pragma omp simd
-    for (int64_t i = 0; i < cols; ++i) gw[i] += gy[i] * ((x[i] - mean) * rstd);
+    for (int64_t i = 0; i < cols; ++i) gw[i] += gy[i] * ((x[i] - near - rest) * rstd);
   }
   if (gb) {
 #pragma omp simd

@@ -115,7 +115,7 @@ TEMPLATE_TEST_CASE("layer_norm and its gradients agree with their formulas", "[r
         const auto count = static_cast<double>(n);
         const auto x = values<T>(rows * n, 4, 1), gy = values<T>(rows * n, 1, 2), w = values<T>(n, 2, 3),
                    b = values<T>(n, 2, 4);
-        std::vector<T> y(x.size()), gx(x.size()), mean(rows), rstd(rows), gw(n), gb(n);
+        std::vector<T> y(x.size()), gx(x.size()), mean(2 * rows), rstd(rows), gw(n), gb(n);
         const T* weight = affine ? w.data() : nullptr;
         layer_norm(rows, n, eps, y.data(), mean.data(), rstd.data(), x.data(), weight,
                    affine ? b.data() : nullptr);
@@ -169,14 +169,15 @@ TEST_CASE("layer_norm stands rows far from zero", "[rows]") {
     std::vector<float> x(64), y(64);
     for (int i = 0; i < 64; ++i)
       x[i] = 1e8F + static_cast<float>(8 * (i % 4));  // 8 is one step of float there
-    float mean, rstd;
-    layer_norm<float>(1, 64, 0, y.data(), &mean, &rstd, x.data(), nullptr, nullptr);
+    float mean[2], rstd;
+    layer_norm<float>(1, 64, 0, y.data(), mean, &rstd, x.data(), nullptr, nullptr);
     check_near(
         y, [](int64_t i) { return (static_cast<double>(i % 4) - 1.5) / std::sqrt(1.25); }, 1e-6);
     CHECK(near(rstd, 1 / std::sqrt(80.0), 1e-6));
+    CHECK(static_cast<double>(mean[0]) + mean[1] == 1e8 + 12);
 
     std::vector<float> constant(64, 1e8F + 8);
-    layer_norm<float>(1, 64, 1e-5F, y.data(), &mean, &rstd, constant.data(), nullptr, nullptr);
+    layer_norm<float>(1, 64, 1e-5F, y.data(), mean, &rstd, constant.data(), nullptr, nullptr);
     CHECK(same_bits(y, std::vector<float>(64, 0)));
   });
 }
@@ -228,7 +229,7 @@ TEST_CASE("kernels of rows give the same bits for any number of threads and in p
   const auto run = [&](int threads) {
     const Threads guard(threads);
     std::vector<std::vector<float>> r(5, std::vector<float>(rows * n));
-    std::vector<float> mean(rows), rstd(rows);
+    std::vector<float> mean(2 * rows), rstd(rows);
     softmax(rows, n, r[0].data(), x.data());
     r[1] = r[0];
     softmax_grad(rows, n, r[1].data(), gy.data(), r[1].data());
@@ -252,9 +253,9 @@ TEST_CASE("kernels of rows give the same bits for any number of threads and in p
 
 TEST_CASE("layer_norm of a row with NaN keeps no finite statistics") {
   const double x[3] = {1.0, std::nan(""), 2.0};
-  double y[3], mean = 0, rstd = 0;
-  gradus::kernels::layer_norm<double>(1, 3, 1e-5, y, &mean, &rstd, x, nullptr, nullptr);
-  CHECK(std::isnan(mean));
+  double y[3], mean[2] = {}, rstd = 0;
+  gradus::kernels::layer_norm<double>(1, 3, 1e-5, y, mean, &rstd, x, nullptr, nullptr);
+  CHECK(std::isnan(mean[0]));
   CHECK(std::isnan(rstd));
   CHECK(std::isnan(y[0]));
 }

@@ -1,5 +1,5 @@
-// Gradients through a softmax keep their digits however far from zero its inputs lie: in float32 a
-// logarithm of a sum of exponentials is rounded as coarsely as they are.
+// Gradients keep their digits however far from zero the inputs lie: in float32 a logarithm of a sum of
+// exponentials, or a mean, is rounded as coarsely as they are.
 #include <cmath>
 
 #include "autograd/compare.hpp"
@@ -115,6 +115,32 @@ TEST_CASE("attention has the same gradients at every offset of its scores") {
         for (int64_t j = 0; j < 4; ++j)
           CHECK(g[1].at({0, 0, j, 0}) ==
                 Catch::Approx(static_cast<double>(queries) * p[static_cast<size_t>(j)]).epsilon(1e-6));
+      }
+  });
+}
+
+TEST_CASE("layer_norm and var have the same gradients at every offset") {
+  const std::vector<double> row = {0, 1, 3, -2, 5, 4, -6}, cotangent = {1, -2, 0.5, 3, 0, 2, -1};
+  const auto gradients = [&](DType dtype, double offset, bool create_graph) {
+    std::vector<double> x;
+    for (const double value : row) x.push_back(offset + value);
+    const Tensor in = f64(x, {1, 7}).to(dtype).requires_grad_(), w = ones({7}, dtype).requires_grad_();
+    const Tensor gy = f64(cotangent, {1, 7}).to(dtype);
+    std::vector<Tensor> all =
+        grad({sum(layer_norm(in, {7}, w) * gy)}, {in, w}, {.create_graph = create_graph});
+    all.push_back(grad({sum(var(in, {1}))}, {in}, {.create_graph = create_graph})[0]);
+    all.push_back(var(in, {1}));
+    return all;
+  };
+  const std::vector<Tensor> want = gradients(DType::float64, 0, false);
+  vectors::at_each_level([&] {
+    for (const double offset : {-1e6, 0.0, 1e4, 1e6})
+      for (const bool create_graph : {false, true}) {
+        const std::vector<Tensor> got = gradients(DType::float32, offset, create_graph);
+        for (size_t i = 0; i < want.size(); ++i) {
+          INFO("offset " << offset << ", gradient " << i << ", create_graph " << create_graph);
+          CHECK(difference(got[i].detach().to(DType::float64), want[i].detach(), 1e-6) == "");
+        }
       }
   });
 }
