@@ -169,6 +169,8 @@ fs::path cache_dir() {
   return home.empty() ? fs::path() : home / ".cache" / "gradus";
 }
 
+std::vector<std::string> corpus_names() { return {"kjv", "stories"}; }
+
 Corpus load_corpus(std::string_view name, const fs::path& cache) {
   if (name == "kjv") return load_kjv(cache);
   if (name == "stories") return load_stories();

@@ -31,6 +31,9 @@ std::string read_text(const std::vector<std::filesystem::path>& paths);
 /// $GRADUS_CACHE, else $XDG_CACHE_HOME/gradus, else $HOME/.cache/gradus; empty if none of the three is set.
 std::filesystem::path cache_dir();
 
+/// The names of the corpora: kjv and stories.
+std::vector<std::string> corpus_names();
+
 /// The corpus of that name, "kjv" or "stories". The kjv is kept in `cache` as kjv.txt, with kjv.txt.sha256
 /// beside it for `sha256sum -c`; a damaged copy is made anew, and a cache that cannot be written only gives a
 /// warning. Throws Error for another name, or if the kjv can neither be read nor made.

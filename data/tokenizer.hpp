@@ -19,6 +19,8 @@ class Tokenizer {
   static Tokenizer characters(std::string_view text);
   /// The 256 bytes, token b for byte b: encodes any text, and any other file.
   static Tokenizer bytes();
+  /// What make() takes: char and byte.
+  static std::vector<std::string> kinds() { return {"char", "byte"}; }
   /// characters(text) for kind "char", bytes() for kind "byte". Throws Error for another kind.
   static Tokenizer make(std::string_view kind, std::string_view text);
 

@@ -10,6 +10,8 @@
 #include "gradcheck_subjects.hpp"
 #include "gradus/autograd/error.hpp"
 #include "gradus/autograd/gradcheck_cases.hpp"
+#include "gradus/files/plain.hpp"
+#include "nearest.hpp"
 #include "terminal.hpp"
 #include "verbs.hpp"
 
@@ -102,6 +104,10 @@ class Table {
   int64_t passed_ = 0, failed_ = 0, checks_ = 0;
 };
 
+bool contains(const std::vector<std::string>& words, const std::string& word) {
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
+
 /// Runs `body`, which fills in the result, and takes its time.
 template <class Body>
 Result timed(const std::string& name, const Body& body) {
@@ -117,11 +123,13 @@ int check_ops(const GradcheckFlags& flags) {
   const std::vector<GradcheckCase> cases = gradcheck_cases();
   std::vector<std::string> ops;
   for (const GradcheckCase& c : cases)
-    if ((flags.op.empty() || c.op == flags.op) && std::find(ops.begin(), ops.end(), c.op) == ops.end())
-      ops.push_back(c.op);
-  if (ops.empty())
-    fail("gradcheck", "--op must be the name of an op, got '", flags.op,
-         "'. Hint: gradcheck --all lists them.");
+    if (!contains(ops, c.op)) ops.push_back(c.op);
+  if (!flags.op.empty()) {
+    if (!contains(ops, flags.op))
+      fail("gradcheck", "--op must be the name of an op, got ", files::in_quotes(flags.op), ".",
+           did_you_mean(flags.op, ops, "gradcheck --all lists them."));
+    ops = {flags.op};
+  }
 
   Table table(flags, "op");
   for (const std::string& op : ops)

@@ -18,6 +18,7 @@
 #include "gradus/nn/mlp.hpp"
 #include "gradus/nn/self_attention.hpp"
 #include "gradus/train/run_folder.hpp"
+#include "nearest.hpp"
 #include "text_input.hpp"
 
 namespace gradus::cli {
@@ -221,13 +222,11 @@ const std::map<std::string, Layer>& layers() {
 }  // namespace
 
 GradcheckReport check_layer(const std::vector<std::string>& spec, const GradcheckOptions& options) {
-  const auto layer = layers().find(spec.at(0));
-  if (layer == layers().end()) {
-    std::string names;
-    for (const auto& [name, unused] : layers()) names += (names.empty() ? "" : ", ") + name;
-    fail("gradcheck", "--layer must be one of ", names, ", got '", spec[0], "'.");
-  }
-  return layer->second.run(Settings(layer->second.defaults, spec), options);
+  std::vector<std::string> names;
+  for (const auto& [name, unused] : layers()) names.push_back(name);
+  check_choice("gradcheck", "--layer", spec.at(0), names);
+  const Layer& layer = layers().at(spec[0]);
+  return layer.run(Settings(layer.defaults, spec), options);
 }
 
 std::string layer_help() {

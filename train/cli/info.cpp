@@ -4,10 +4,12 @@
 #include <memory>
 #include <optional>
 
+#include "field_flags.hpp"
 #include "gradus/autograd/error.hpp"
 #include "gradus/models/gpt2_files.hpp"
 #include "gradus/train/memory.hpp"
 #include "gradus/train/run_folder.hpp"
+#include "nearest.hpp"
 #include "terminal.hpp"
 #include "verbs.hpp"
 
@@ -53,12 +55,6 @@ void print_state(const train::RunFolder& run, const train::TrainConfig& config) 
               << " nats a token on the validation text\n";
 }
 
-int finish() {
-  std::cout << std::flush;
-  if (!std::cout) throw RunError("[info] the standard output must be writable, got an error.");
-  return kDone;
-}
-
 int64_t checked_batch(int64_t batch) {
   if (batch < 1) fail("info", "--batch must be a whole number of at least 1, got ", batch, ".");
   return batch;
@@ -66,6 +62,7 @@ int64_t checked_batch(int64_t batch) {
 
 /// Of a model that need not exist.
 int info_of_shape(const InfoFlags& flags) {
+  if (!flags.preset.empty()) check_choice("info", "--preset", flags.preset, models::preset_names());
   train::TrainConfig config = train::preset(flags.preset.empty() ? "nano" : flags.preset);
   models::GPTConfig& model = config.model;
   model.vocab_size = flags.vocab.value_or(65);
@@ -74,11 +71,11 @@ int info_of_shape(const InfoFlags& flags) {
   model.n_embd = flags.embd.value_or(model.n_embd);
   model.block_size = flags.block.value_or(model.block_size);
   model.bias = flags.bias;
-  model.validate();
+  naming_flags("info", model_flags(), [&] { model.validate(); });
   const int64_t batch = checked_batch(flags.batch.value_or(config.batch));
   print_model(model);
   print_memory(model, batch);
-  return finish();
+  return kDone;
 }
 
 int info_of_folder(const std::string& folder, std::optional<int64_t> batch) {
@@ -93,7 +90,7 @@ int info_of_folder(const std::string& folder, std::optional<int64_t> batch) {
   print_model(config);
   print_memory(config, checked_batch(batch.value_or(trained.batch)));
   if (is_run) print_state(run, trained);
-  return finish();
+  return kDone;
 }
 
 int info(const InfoFlags& flags) {

@@ -11,6 +11,7 @@
 #include "gradus/autograd/ops.hpp"
 #include "gradus/autograd/record.hpp"
 #include "gradus/models/lessons.hpp"
+#include "nearest.hpp"
 #include "terminal.hpp"
 #include "verbs.hpp"
 
@@ -134,6 +135,17 @@ int list() {
   return kDone;
 }
 
+const models::Lesson& chosen_lesson(const std::string& name) {
+  std::vector<std::string> known{"compare"};
+  for (const models::Lesson& lesson : models::lessons())
+    known.insert(known.end(), {std::string(lesson.name), std::string(lesson.notebook)});
+  try {
+    return models::find_lesson(name);
+  } catch (const Error& e) {
+    throw Error(concat(e.what(), did_you_mean(name, known)));
+  }
+}
+
 struct LessonFlags {
   std::string name;
   bool compare = false, leak_check = false;
@@ -146,7 +158,7 @@ int lesson(const LessonFlags& flags) {
            flags.name.empty() ? "none" : "compare", ".");
     return flags.name.empty() ? list() : compare_all();
   }
-  const models::Lesson& chosen = models::find_lesson(flags.name);
+  const models::Lesson& chosen = chosen_lesson(flags.name);
   int code = kDone;
   if (flags.compare) {
     ComparePage page;

@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "gradus/autograd/error.hpp"
+#include "shell.hpp"
+#include "usage.hpp"
 #include "verbs.hpp"
 
 namespace gradus::cli {
@@ -38,30 +40,44 @@ std::string footer(const std::string& program) {
       "2 bad usage or input, 3 a check failed,\n130 or 143 stopped and saved on Ctrl-C or SIGTERM.");
 }
 
+/// What was printed must have arrived, be it help, a version or what a verb found out.
+void check_output() {
+  std::cout.flush();
+  if (!std::cout) throw RunError("[output] the standard output must be writable, got an error.");
+}
+
+int parse_and_run(CLI::App& app, std::vector<std::string> arguments, const std::string& program) {
+  std::vector<Verb> added;
+  for (const AddVerb add : verbs()) added.push_back(add(app, program));
+  arguments = with_help_as_flag(app, std::move(arguments));
+  check_verb_comes_first(app, arguments, program);
+  try {
+    app.parse(
+        std::vector<std::string>(arguments.rbegin(), arguments.rend()));  // CLI11 takes them from the end.
+  } catch (const CLI::Success& wanted) {
+    (void)app.exit(wanted);  // Prints the help or the version.
+    return kDone;
+  } catch (const CLI::ParseError& e) {
+    throw Error(explain(e, app, arguments, program));
+  }
+  for (const Verb& verb : added)
+    if (verb.app->parsed()) return verb.action();
+  return kBadInput;
+}
+
 int run(int argc, char** argv) {
-  const std::string program = argc > 0 ? argv[0] : "gradus";
+  const std::string program = argc > 0 ? shell_path(argv[0]) : "gradus";
   CLI::App app("gradus trains a small GPT on a CPU, by an autograd framework written from scratch.", program);
-  app.set_version_flag("--version", "gradus " GRADUS_VERSION);
+  app.set_version_flag("--version", "gradus " GRADUS_VERSION, "Print the version and exit");
+  app.set_help_flag("-h,--help", "Print this help and exit");
   app.require_subcommand(1);
   app.formatter(std::make_shared<Formatter>());
   app.get_formatter()->column_width(34);
   app.footer(footer(program));
-
-  std::vector<Verb> added;
-  for (const AddVerb add : verbs()) added.push_back(add(app, program));
-  const auto is_named = [&](const Verb& verb) { return verb.app->get_name() == argv[1]; };
-  if (argc > 1 && argv[1][0] != '-' && std::none_of(added.begin(), added.end(), is_named))
-    return complain(concat("there must be a verb first, got '", argv[1], "'. Hint: ", program, " --help."),
-                    kBadInput);
   try {
-    app.parse(argc, argv);
-    for (const Verb& verb : added)
-      if (verb.app->parsed()) return verb.action();
-    return kBadInput;
-  } catch (const CLI::ParseError& e) {
-    if (e.get_exit_code() == 0) return app.exit(e);
-    const std::string what = e.what();
-    return complain(concat(what, what.ends_with('.') ? "" : ".", " Hint: ", program, " --help."), kBadInput);
+    const int code = parse_and_run(app, {argv + std::min(argc, 1), argv + argc}, program);
+    check_output();
+    return code;
   } catch (const RunError& e) {
     return complain(e.what(), kRunFailed);
   } catch (const Error& e) {

@@ -4,6 +4,7 @@
 #include <iterator>
 #include <memory>
 
+#include "field_flags.hpp"
 #include "gradus/autograd/error.hpp"
 #include "gradus/models/gpt2_files.hpp"
 #include "gradus/train/memory.hpp"
@@ -21,6 +22,11 @@ struct SampleFlags {
   int64_t count = 1, seed = 1337;
 };
 
+const FieldFlags kOptionFlags{{"max_new_tokens", "--tokens"},
+                              {"temperature", "--temperature"},
+                              {"top_k", "--top-k"},
+                              {"top_p", "--top-p"}};
+
 /// All that comes in, without the line end that a shell adds.
 std::string read_standard_input() {
   std::string text{std::istreambuf_iterator<char>(std::cin), {}};
@@ -30,7 +36,7 @@ std::string read_standard_input() {
 
 int sample(SampleFlags flags) {
   if (flags.greedy) flags.options.temperature = 0;
-  flags.options.validate();
+  naming_flags("sample", kOptionFlags, [&] { flags.options.validate(); });
   if (flags.count < 1) fail("sample", "--count must be a whole number of at least 1, got ", flags.count, ".");
   if (flags.seed < 0) fail("sample", "--seed must be a whole number of at least 0, got ", flags.seed, ".");
 
@@ -48,7 +54,6 @@ int sample(SampleFlags flags) {
     write_sample(model, tokenizer, prompt, flags.options, stream, std::cout);
     std::cout << std::endl;
   }
-  if (!std::cout) throw RunError("[sample] the standard output must be writable, got an error.");
   return kDone;
 }
 

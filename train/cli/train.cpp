@@ -4,6 +4,7 @@
 #include <memory>
 #include <sstream>
 
+#include "field_flags.hpp"
 #include "gradus/autograd/error.hpp"
 #include "gradus/autograd/kernels/parallel.hpp"
 #include "gradus/data/corpus.hpp"
@@ -64,9 +65,10 @@ class TrainVerb {
     const data::Tokenizer tokenizer =
         flags_.resume ? folder_.load_tokenizer() : data::Tokenizer::make(config_.tokenizer, corpus.text);
     config_.model.vocab_size = tokenizer.vocab_size();
-    config_.model.validate();
-    const data::TextDataset dataset(tokenizer.encode(corpus.text), config_.model.block_size,
-                                    config_.val_fraction);
+    const data::TextDataset dataset = naming_flags("train", model_flags(), [&] {
+      config_.model.validate();
+      return data::TextDataset(tokenizer.encode(corpus.text), config_.model.block_size, config_.val_fraction);
+    });
     train::check_memory(models::training_memory(config_.model, config_.batch),
                         "lower --layers, --embd, --block or --batch.");
 

@@ -4,6 +4,9 @@
 
 #include "config_file.hpp"
 #include "gradus/autograd/error.hpp"
+#include "gradus/data/corpus.hpp"
+#include "gradus/data/tokenizer.hpp"
+#include "nearest.hpp"
 
 namespace gradus::cli {
 namespace {
@@ -106,6 +109,7 @@ void TrainFlags::settle(CLI::App& verb) {
   train::for_each_field([&](const std::string& flag, auto) {
     if (verb.get_option("--" + flag)->count() > 0) given_.insert(flag);
   });
+  check_choices();
 
   train::TrainConfig merged = train::preset(config.preset);
   train::for_each_field([&](const std::string& flag, auto field) {
@@ -127,6 +131,17 @@ void TrainFlags::settle(CLI::App& verb) {
     fail("train", "--profile-after must be a whole number of at least 0, got ", profile_after, ".");
   check_profile();
   if (resume && overwrite) fail("train", "--resume and --overwrite must not come together, got both.");
+}
+
+void TrainFlags::check_choices() const {
+  const auto check = [&](const std::string& flag, const std::string& value,
+                         const std::vector<std::string>& known) {
+    if (given_.contains(flag)) check_choice("train", "--" + flag, value, known);
+  };
+  check("preset", config.preset, models::preset_names());
+  check("corpus", config.corpus, data::corpus_names());
+  check("tokenizer", config.tokenizer, data::Tokenizer::kinds());
+  check("decay", config.decay, train::decay_names());
 }
 
 void TrainFlags::check_profile() const {

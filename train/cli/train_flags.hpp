@@ -32,6 +32,7 @@ struct TrainFlags {
   train::TrainConfig resumed(const train::TrainConfig& saved) const;
 
  private:
+  void check_choices() const;
   void check_profile() const;
   std::set<std::string> given_;  // by the command line or the config file
 };

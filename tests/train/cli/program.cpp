@@ -41,7 +41,7 @@ Outcome run_program(const std::vector<std::string>& arguments, const Input& inpu
   const pid_t process = ::fork();
   if (process == 0) {
     ::dup2(::open(in.c_str(), O_RDONLY), STDIN_FILENO);
-    ::dup2(out[1], STDOUT_FILENO);
+    ::dup2(input.full_output ? ::open("/dev/full", O_WRONLY) : out[1], STDOUT_FILENO);
     ::dup2(::open(err.c_str(), O_WRONLY), STDERR_FILENO);
     ::close(out[0]);
     ::close(out[1]);

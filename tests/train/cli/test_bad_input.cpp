@@ -80,7 +80,7 @@ TEST_CASE("numbers must make sense") {
   refused("--steps", "99999999999999999999", "must be a whole number of at most 1000000000000000");
   refused("--decay", "cubic", "must be cosine, linear or constant, got 'cubic'");
   place.check_train_refused({"--text", place.text, "--preset", "huge"},
-                            {"preset", "tiny, nano, small, gpt2", "huge"});
+                            {"--preset must be tiny, nano, small or gpt2, got 'huge'"});
 }
 
 TEST_CASE("a model too large for memory is refused before it is made") {
@@ -153,20 +153,30 @@ TEST_CASE("sample and eval refuse what a model cannot read") {
   place.train();
   check_refused({"sample", place.out, "--prompt", "the 100%"}, {"%"});
   check_refused({"sample", place.out, "--prompt", "-"}, {"%"}, {.stdin_text = "the 100%\n"});
-  check_refused({"sample", place.out, "--tokens", "-1"}, {"max_new_tokens"});
-  check_refused({"sample", place.out, "--temperature", "nan"}, {"temperature"});
-  check_refused({"sample", place.out, "--top-p", "2"}, {"top_p"});
+  check_refused({"sample", place.out, "--tokens", "-1"}, {"[sample] --tokens must be >= 0, got -1"});
+  check_refused({"sample", place.out, "--temperature", "nan"}, {"[sample] --temperature must be "});
+  check_refused({"sample", place.out, "--top-k", "-1"}, {"[sample] --top-k must be >= 0, got -1"});
+  check_refused({"sample", place.out, "--top-p", "2"}, {"[sample] --top-p must be in (0, 1], got 2"});
   check_refused({"sample", place.out, "--count", "0"}, {"--count must be a whole number of at least 1"});
   check_refused({"sample", place.scratch.path("none")}, {"none", "No such file"});
   check_refused({"eval", place.out, "--text", place.scratch.file("one.txt", "t")}, {"2 tokens"});
   check_refused({"eval", place.out, "--text", place.scratch.file("other.txt", "the 100%")}, {"%"});
-  check_refused({"eval", place.out}, {"--text is required"});
+  check_refused({"eval", place.out},
+                {"[eval] there must be --text FILE, got none. Hint: gradus eval --help lists the flags."});
 }
 
 TEST_CASE("the command line itself must be right") {
-  check_refused({}, {"subcommand", "--help"});
-  check_refused({"fly"}, {"there must be a verb first, got 'fly'"});
-  check_refused({"train", "--stepz", "3"}, {"--stepz"});
+  check_refused({}, {"there must be a verb, one of train, sample, eval, ", "got none", "gradus --help"});
+  check_refused({"fly"}, {"there must be a verb first, got 'fly'. Hint: gradus --help lists the verbs."});
+  check_refused({"--steps", "3", "train"}, {"there must be a verb first, got '--steps'"});
+  check_refused({"train", "--flyby", "3"},
+                {"[train] flags must be ones that train has, got --flyby. Hint: gradus train --help lists"});
+  check_refused({"train", "--steps"}, {"--steps must have a value after it, N, got none"});
+  check_refused({"train", "--text"}, {"--text must have a value after it, FILE, got none"});
+  check_refused({"train", "--bias", "false"}, {"--bias must stand alone", "--no-bias switches it off"});
+  check_refused({"train", "tiny"}, {"arguments must be flags and their values, got 'tiny'"});
+  check_refused({"sample"}, {"[sample] there must be a DIR, got none"});
+  check_refused({"sample", "a", "b"}, {"[sample] there must be one DIR, got 'b' as well"});
   check_refused({"gradcheck", "--op", "softmin"}, {"--op must be the name of an op", "softmin"});
   check_refused({"gradcheck", "--order", "3"}, {"--order must be 1 or 2, got 3"});
 }
