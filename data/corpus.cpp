@@ -12,6 +12,7 @@
 
 #include "gradus/autograd/error.hpp"
 #include "gradus/data/stories.hpp"
+#include "gradus/data/text.hpp"
 #include "gradus/files/sha256.hpp"
 
 namespace gradus::data {
@@ -28,30 +29,6 @@ struct CloseFile {
   void operator()(std::FILE* file) const { std::fclose(file); }
 };
 using File = std::unique_ptr<std::FILE, CloseFile>;
-
-std::string read_all(std::FILE* file) {
-  std::string bytes;
-  char buffer[1 << 16];
-  while (const size_t count = std::fread(buffer, 1, sizeof buffer, file)) bytes.append(buffer, count);
-  return bytes;
-}
-
-std::string read_file(const fs::path& path) {
-  constexpr std::string_view op = "text";
-  std::error_code ignored;
-  if (fs::is_directory(path, ignored)) {
-    fail(op, path, " must be a text file, got a directory. Hint: name the files in it.");
-  }
-  const File file(std::fopen(path.c_str(), "rb"));
-  if (!file && errno == ENOENT)
-    fail(op, path, " must be a text file, got no such file. Hint: check its path.");
-  std::string bytes = file ? read_all(file.get()) : "";
-  if (!file || std::ferror(file.get())) {
-    fail(op, path, " must be readable, got '", std::strerror(errno), "'. Hint: check its permissions.");
-  }
-  if (bytes.empty()) fail(op, path, " must have text in it, got an empty file.");
-  return bytes;
-}
 
 bool is_kjv(std::string_view text) { return text.size() == kKjvSize && files::sha256(text) == kKjvSha256; }
 
@@ -118,6 +95,7 @@ std::string keep_kjv(const fs::path& cache, std::string_view text) {
 Corpus load_kjv(const fs::path& cache) {
   Corpus corpus{.name = "kjv",
                 .text = cached_kjv(cache),
+                .sha256 = std::string(kKjvSha256),
                 .source = "The Bible, King James Version (1611; public domain), from Debian's bible-kjv-text",
                 .entropy = {},
                 .warning = ""};
@@ -130,8 +108,11 @@ Corpus load_kjv(const fs::path& cache) {
 }
 
 Corpus load_stories() {
+  std::string text = write_stories();
+  std::string checksum = files::sha256(text);
   return {.name = "stories",
-          .text = write_stories(),
+          .text = std::move(text),
+          .sha256 = std::move(checksum),
           .source = "Stories written by gradus from its own grammar (under the licence of gradus)",
           .entropy = stories_entropy(),
           .warning = ""};
@@ -149,13 +130,6 @@ bool on_path(std::string_view program) {
 }
 
 }  // namespace
-
-std::string read_text(const std::vector<fs::path>& paths) {
-  if (paths.empty()) fail("text", "there must be at least one file, got none.");
-  std::string text;
-  for (const fs::path& path : paths) text += read_file(path);
-  return text;
-}
 
 fs::path cache_dir() {
   const auto folder = [](const char* variable) -> fs::path {

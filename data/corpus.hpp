@@ -1,4 +1,4 @@
-// Corpora: the text to train on, from files or from a name.
+// Corpora: texts to train on that have a name.
 //
 // kjv      the King James Version of the Bible, from Debian's packages bible-kjv and bible-kjv-text
 // stories  little stories that gradus writes itself, whose entropy is known exactly (stories.hpp)
@@ -18,15 +18,12 @@ namespace gradus::data {
 struct Corpus {
   std::string name;
   std::string text;
+  std::string sha256;  ///< of the text as it lies in files, bytes and all (text.hpp)
   std::string source;  ///< one line: where it is from and under which licence
   std::optional<double>
       entropy;          ///< nats per character, where it is known: no model can have a lower expected loss
   std::string warning;  ///< one line for the user if something is not as it should be, else ""
 };
-
-/// The files' bytes, joined in order. Throws Error (one line, naming the file) if `paths` is empty or a file
-/// is missing, a directory, unreadable or empty.
-std::string read_text(const std::vector<std::filesystem::path>& paths);
 
 /// $GRADUS_CACHE, else $XDG_CACHE_HOME/gradus, else $HOME/.cache/gradus; empty if none of the three is set.
 std::filesystem::path cache_dir();

@@ -75,6 +75,10 @@ Tokenizer Tokenizer::make(std::string_view kind, std::string_view text) {
   fail("tokenizer", "the kind must be char or byte, got '", kind, "'.");
 }
 
+bool Tokenizer::has(char32_t character) const {
+  return characters_.empty() || std::binary_search(characters_.begin(), characters_.end(), character);
+}
+
 std::vector<int32_t> Tokenizer::encode(std::string_view text) const {
   std::vector<int32_t> tokens;
   tokens.reserve(text.size());

@@ -27,6 +27,9 @@ class Tokenizer {
   std::string_view kind() const { return characters_.empty() ? "byte" : "char"; }
   int64_t vocab_size() const { return characters_.empty() ? 256 : static_cast<int64_t>(characters_.size()); }
 
+  /// Whether a text with this character can be encoded.
+  bool has(char32_t character) const;
+
   /// The tokens of `text`. Throws Error if it is not UTF-8 or has characters that the vocabulary lacks,
   /// naming the first few and their places (characters counted from 1); never for bytes.
   std::vector<int32_t> encode(std::string_view text) const;

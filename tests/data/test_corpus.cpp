@@ -32,53 +32,6 @@ bool bible_is_installed() {
 
 }  // namespace
 
-TEST_CASE("read_text joins files byte for byte") {
-  const TemporaryFolder folder;
-  write_file(folder / "a.txt", "one\r\ntwo");
-  write_file(folder / "b.txt", std::string("\0\xFF", 2) + std::string(100'000, 'x'));
-  CHECK(read_text({folder / "a.txt"}) == "one\r\ntwo");
-  const std::string joined = read_text({folder / "b.txt", folder / "a.txt"});
-  CHECK(joined == std::string("\0\xFF", 2) + std::string(100'000, 'x') + "one\r\ntwo");
-}
-
-TEST_CASE("read_text says in one line what is wrong with a file") {
-  const TemporaryFolder folder;
-  write_file(folder / "empty.txt", "");
-  write_file(folder / "good.txt", "good");
-  const auto error = [&](const fs::path& path) {
-    return error_of([&] { read_text({folder / "good.txt", path}); });
-  };
-  CHECK(error(folder / "none.txt") == "[text] " + quoted(folder / "none.txt") +
-                                          " must be a text file, got no such file. Hint: check its path.");
-  CHECK(error(folder.path()) == "[text] " + quoted(folder.path()) +
-                                    " must be a text file, got a directory. Hint: name the files in it.");
-  CHECK(error(folder / "empty.txt") ==
-        "[text] " + quoted(folder / "empty.txt") + " must have text in it, got an empty file.");
-  CHECK(error(folder / "good.txt/below") ==
-        "[text] " + quoted(folder / "good.txt/below") +
-            " must be readable, got 'Not a directory'. Hint: check its permissions.");
-  CHECK(error_of([] { read_text({}); }) == "[text] there must be at least one file, got none.");
-}
-
-TEST_CASE("read_text names a file that opens but cannot be read") {
-  // Its first page is never mapped, so that reading fails for everybody, root included.
-  CHECK(error_of([] { read_text({"/proc/self/mem"}); }) ==
-        "[text] \"/proc/self/mem\" must be readable, got 'Input/output error'. Hint: check its permissions.");
-}
-
-TEST_CASE("read_text names a file without permission") {
-  const TemporaryFolder folder;
-  write_file(folder / "secret.txt", "secret");
-  fs::permissions(folder / "secret.txt", fs::perms::none);
-  // Root may read everything, so be somebody else for a moment.
-  const bool root = ::geteuid() == 0;
-  if (root && ::seteuid(65534) != 0) return skip("root cannot become another user here");
-  const std::string error = error_of([&] { read_text({folder / "secret.txt"}); });
-  if (root) REQUIRE(::seteuid(0) == 0);
-  CHECK(error == "[text] " + quoted(folder / "secret.txt") +
-                     " must be readable, got 'Permission denied'. Hint: check its permissions.");
-}
-
 TEST_CASE("the cache is where the environment says") {
   const Environment own("GRADUS_CACHE", {}), xdg("XDG_CACHE_HOME", {}), home("HOME", {});
   CHECK(cache_dir().empty());
@@ -96,6 +49,7 @@ TEST_CASE("the stories come with their entropy") {
   const Corpus corpus = load_corpus("stories", "");
   CHECK(corpus.name == "stories");
   CHECK(corpus.text == write_stories());
+  CHECK(corpus.sha256 == gradus::files::sha256(corpus.text));
   CHECK(corpus.entropy == stories_entropy());
   CHECK(!corpus.source.empty());
   CHECK(corpus.warning.empty());
@@ -140,6 +94,7 @@ TEST_CASE("the kjv is the whole text without verse tags") {
   CHECK(corpus.text.substr(0, corpus.text.find('\n')) ==
         "In the beginning God created the heaven and the earth.");
   CHECK(corpus.text.size() == 4'137'850);
+  CHECK(corpus.sha256 == gradus::files::sha256(corpus.text));
   CHECK(std::count(corpus.text.begin(), corpus.text.end(), '\n') == 31'102);
   CHECK(corpus.text.substr(corpus.text.size() - 6) == "Amen.\n");
   CHECK(!corpus.entropy);

@@ -9,12 +9,13 @@
 
 #include "gradus/autograd/error.hpp"
 #include "gradus/autograd/kernels/parallel.hpp"
-#include "gradus/data/corpus.hpp"
+#include "gradus/data/text.hpp"
 #include "gradus/models/gpt2_files.hpp"
 #include "gradus/train/evaluate.hpp"
 #include "gradus/train/memory.hpp"
 #include "gradus/train/run_folder.hpp"
 #include "terminal.hpp"
+#include "text_output.hpp"
 #include "verbs.hpp"
 
 namespace gradus::cli {
@@ -34,8 +35,10 @@ int eval(const EvalFlags& flags, bool threads_given) {
 
   const models::GPTConfig config = models::load_config(flags.folder);
   const data::Tokenizer tokenizer = train::load_tokenizer(flags.folder, config);
-  const std::string text = data::read_text({flags.text.begin(), flags.text.end()});
-  const std::vector<int32_t> tokens = tokenizer.encode(text);
+  const data::Text text =
+      data::read_text({flags.text.begin(), flags.text.end()}, data::TextRules::of(tokenizer));
+  if (const std::string note = text.note(); !note.empty()) People(flags.json).line("note: " + note);
+  const std::vector<int32_t> tokens = tokenizer.encode(text.text);
   const std::vector<data::Batch> batches =
       data::consecutive_batches(tokens, train::evaluation_batch(config), config.block_size);
   train::check_memory(models::generation_memory(config), "free some, or use a smaller model.");

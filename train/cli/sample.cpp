@@ -6,6 +6,7 @@
 
 #include "field_flags.hpp"
 #include "gradus/autograd/error.hpp"
+#include "gradus/data/text.hpp"
 #include "gradus/models/gpt2_files.hpp"
 #include "gradus/train/memory.hpp"
 #include "gradus/train/run_folder.hpp"
@@ -27,11 +28,16 @@ const FieldFlags kOptionFlags{{"max_new_tokens", "--tokens"},
                               {"top_k", "--top-k"},
                               {"top_p", "--top-p"}};
 
-/// All that comes in, without the line end that a shell adds.
-std::string read_standard_input() {
-  std::string text{std::istreambuf_iterator<char>(std::cin), {}};
-  if (text.ends_with('\n')) text.pop_back();
-  return text;
+/// The prompt as a text for that tokenizer; what comes in by the standard input is taken without the line end
+/// that a shell adds. Throws Error if it cannot be encoded.
+std::string prompt_of(const SampleFlags& flags, const data::Tokenizer& tokenizer) {
+  const bool piped = flags.prompt == "-";
+  std::string bytes = piped ? std::string(std::istreambuf_iterator<char>(std::cin), {}) : flags.prompt;
+  const std::string name = piped ? "the prompt on the standard input" : "--prompt";
+  std::string prompt = data::make_text({{name, std::move(bytes)}}, data::TextRules::of(tokenizer)).text;
+  if (piped && prompt.ends_with('\n')) prompt.pop_back();
+  (void)tokenizer.encode(prompt);
+  return prompt;
 }
 
 int sample(SampleFlags flags) {
@@ -42,8 +48,7 @@ int sample(SampleFlags flags) {
 
   const models::GPTConfig config = models::load_config(flags.folder);
   const data::Tokenizer tokenizer = train::load_tokenizer(flags.folder, config);
-  const std::string prompt = flags.prompt == "-" ? read_standard_input() : flags.prompt;
-  (void)tokenizer.encode(prompt);  // Refuses it before the model is read.
+  const std::string prompt = prompt_of(flags, tokenizer);  // Refused before the model is read.
   train::check_memory(models::generation_memory(config), "free some, or use a smaller model.");
   models::GPT model = models::load_pretrained(flags.folder);
   if (flags.bfloat16) model.to(DType::bfloat16);

@@ -8,7 +8,6 @@
 #include "gradus/autograd/error.hpp"
 #include "gradus/autograd/kernels/parallel.hpp"
 #include "gradus/data/corpus.hpp"
-#include "gradus/files/sha256.hpp"
 #include "gradus/models/gpt2_files.hpp"
 #include "gradus/train/evaluate.hpp"
 #include "gradus/train/memory.hpp"
@@ -16,6 +15,8 @@
 #include "gradus/train/trace.hpp"
 #include "interrupt.hpp"
 #include "progress.hpp"
+#include "prompt.hpp"
+#include "shell.hpp"
 #include "text_input.hpp"
 #include "text_output.hpp"
 #include "train_flags.hpp"
@@ -58,10 +59,10 @@ class TrainVerb {
     settle_folder();
     if (flags_.threads > 0) set_num_threads(static_cast<int>(flags_.threads));
 
-    const Corpus corpus = load_text(config_);
+    const Corpus corpus = load_text(config_, flags_.resume ? data::TextRules::of(folder_.load_tokenizer())
+                                                           : data::TextRules::of_kind(config_.tokenizer));
     if (config_.text.empty()) config_.corpus = corpus.name;
-    const std::string sha256 = files::sha256(corpus.text);
-    const train::Checkpoint checkpoint = flags_.resume ? load_checkpoint(sha256) : train::Checkpoint{};
+    const train::Checkpoint checkpoint = flags_.resume ? load_checkpoint(corpus.sha256) : train::Checkpoint{};
     const data::Tokenizer tokenizer =
         flags_.resume ? folder_.load_tokenizer() : data::Tokenizer::make(config_.tokenizer, corpus.text);
     config_.model.vocab_size = tokenizer.vocab_size();
@@ -89,7 +90,7 @@ class TrainVerb {
                    .folder = folder_,
                    .tokenizer = tokenizer,
                    .validation = dataset.validation_batches(train::evaluation_batch(config_.model)),
-                   .text_sha256 = sha256,
+                   .text_sha256 = corpus.sha256,
                    .best_val_loss = checkpoint.best_val_loss};
     return train(run, corpus);
   }
@@ -130,6 +131,10 @@ class TrainVerb {
   void introduce(const Corpus& corpus, const data::TextDataset& dataset, const models::GPT& model,
                  const train::Trainer& trainer) {
     if (!corpus.warning.empty()) people_.line("note: " + corpus.warning);
+    if (config_.warmup >= config_.steps)
+      people_.line(concat("note: --warmup ", config_.warmup, " is not over within --steps ", config_.steps,
+                          ": the rate rises to ", config_.schedule()(config_.steps - 1), ", never to --lr ",
+                          config_.lr));
     people_.line(concat("text    ", corpus.source, ": ", grouped(static_cast<int64_t>(corpus.text.size())),
                         " bytes, ", config_.model.vocab_size, " different ", config_.tokenizer, "s"));
     people_.line(concat("split   ", grouped(static_cast<int64_t>(dataset.tokens(data::Split::train).size())),
@@ -167,7 +172,7 @@ class TrainVerb {
     if (!std::cout) throw RunError("[train] the standard output must be writable, got an error.");
     if (report.finished) return kDone;
     people_.line(concat("stopped after step ", report.steps, " and saved; go on with: ", program_,
-                        " train --out ", folder_.path().string(), " --resume"));
+                        " train --out ", shell_path(folder_.path().string()), " --resume"));
     return signal == 0 ? kDone : 128 + signal;
   }
 
@@ -189,11 +194,12 @@ class TrainVerb {
           concat("loss    ", decimals(*report.val_loss, 4), " nats a token on the validation text",
                  corpus.entropy ? concat("; the best possible is ", decimals(*corpus.entropy, 4)) : ""));
     show_sample();
-    const std::string out = folder_.path().string();
+    const std::string out = folder_.path().string(), prompt = example_prompt(corpus.text);
     people_.line(concat("\nmodel   ", out, "/model.safetensors (the best), with config.json and vocab.json\n",
                         "log     ", out, "/metrics.jsonl, a line a step\n", "state   ", out,
-                        "/last, to go on from with --resume\n", "more    ", program_, " sample ", out,
-                        " --prompt \"The \"", flags_.profile.empty() ? "" : "\nprofile " + flags_.profile));
+                        "/last, to go on from with --resume\n", "more    ", program_, " sample ",
+                        shell_path(out), prompt.empty() ? "" : " --prompt " + shell_word(prompt),
+                        flags_.profile.empty() ? "" : "\nprofile " + flags_.profile));
   }
 
   /// Some text of the best model; on the standard output unless that is for machines.

@@ -1,0 +1,157 @@
+#include "gradus/data/text.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+
+#include "gradus/autograd/error.hpp"
+#include "gradus/files/sha256.hpp"
+#include "gradus/files/utf8.hpp"
+
+namespace gradus::data {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kMark = "\xEF\xBB\xBF";  // U+FEFF
+
+struct CloseFile {
+  void operator()(std::FILE* file) const { std::fclose(file); }
+};
+using File = std::unique_ptr<std::FILE, CloseFile>;
+
+std::string read_file(const fs::path& path) {
+  constexpr std::string_view op = "text";
+  std::error_code ignored;
+  if (fs::is_directory(path, ignored)) {
+    fail(op, path, " must be a text file, got a directory. Hint: name the files in it.");
+  }
+  const File file(std::fopen(path.c_str(), "rb"));
+  if (!file && errno == ENOENT)
+    fail(op, path, " must be a text file, got no such file. Hint: check its path.");
+  std::string bytes = file ? read_all(file.get()) : "";
+  if (!file || std::ferror(file.get())) {
+    fail(op, path, " must be readable, got '", std::strerror(errno), "'. Hint: check its permissions.");
+  }
+  if (bytes.empty()) fail(op, path, " must have text in it, got an empty file.");
+  return bytes;
+}
+
+bool has_mark(const Source& source) { return source.bytes.starts_with(kMark); }
+
+/// The offset of the first byte at which no character starts, or text.size().
+size_t first_bad_byte(std::string_view text) {
+  size_t at = 0;
+  while (at < text.size()) {
+    const int size = files::first_code_point(text.substr(at)).size;
+    if (size == 0) break;
+    at += static_cast<size_t>(size);
+  }
+  return at;
+}
+
+/// Where in its source a byte of the joined text stands.
+struct Place {
+  const Source& source;
+  size_t offset;
+};
+
+Place place_of(size_t offset, const std::vector<Source>& sources) {
+  const Source* source = &sources.front();
+  for (const Source& each : sources) {
+    source = &each;
+    const size_t mark = has_mark(each) ? kMark.size() : 0;
+    if (offset < each.bytes.size() - mark) return {each, offset + mark};
+    offset -= each.bytes.size() - mark;
+  }
+  return {*source, source->bytes.size()};
+}
+
+[[noreturn]] void refuse(const Place& place) {
+  const std::string_view bytes = place.source.bytes;
+  const auto line =
+      1 + std::count(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(place.offset), '\n');
+  char byte[8];
+  std::snprintf(byte, sizeof byte, "0x%02x", static_cast<unsigned char>(bytes[place.offset]));
+  const bool utf16 = bytes.starts_with("\xFF\xFE") || bytes.starts_with("\xFE\xFF");
+  fail("text", place.source.name, " must be UTF-8, got byte ", byte, " at byte offset ", place.offset,
+       ", on line ", line, ", where no character starts. Hint: save it as UTF-8",
+       utf16 ? " (it looks like UTF-16: iconv -f UTF-16 -t UTF-8)" : "",
+       ", or train with --tokenizer byte, which reads any file.");
+}
+
+/// Turns CR LF and CR into LF, in place; returns how many there were.
+int64_t unify_line_ends(std::string& text) {
+  int64_t count = 0;
+  size_t to = 0;
+  for (size_t from = 0; from < text.size(); ++from) {
+    const bool carriage_return = text[from] == '\r';
+    if (carriage_return) ++count;
+    if (carriage_return && from + 1 < text.size() && text[from + 1] == '\n') continue;
+    text[to++] = carriage_return ? '\n' : text[from];
+  }
+  text.resize(to);
+  return count;
+}
+
+}  // namespace
+
+std::string read_all(std::FILE* file) {
+  std::string bytes;
+  char buffer[1 << 16];
+  while (const size_t count = std::fread(buffer, 1, sizeof buffer, file)) bytes.append(buffer, count);
+  return bytes;
+}
+
+TextRules TextRules::of_kind(std::string_view kind) {
+  const bool characters = kind == "char";
+  return {.characters = characters, .one_line_end = characters};
+}
+
+TextRules TextRules::of(const Tokenizer& tokenizer) {
+  TextRules rules = of_kind(tokenizer.kind());
+  if (tokenizer.has(U'\r')) rules.one_line_end = false;
+  return rules;
+}
+
+std::string Text::note() const {
+  std::string note;
+  if (marks > 0)
+    note = marks == 1 ? "a byte order mark was left out" : concat(marks, " byte order marks were left out");
+  if (line_ends > 0)
+    note += concat(note.empty() ? "" : ", and ",
+                   line_ends == 1 ? "one line end" : concat(line_ends, " line ends"), " with CR ",
+                   line_ends == 1 ? "was" : "were", " read as LF");
+  return note;
+}
+
+Text make_text(const std::vector<Source>& sources, const TextRules& rules) {
+  Text result;
+  for (const Source& source : sources) result.text += source.bytes;
+  result.sha256 = files::sha256(result.text);
+  if (!rules.characters) return result;
+
+  result.marks = std::count_if(sources.begin(), sources.end(), has_mark);
+  if (result.marks > 0) {
+    result.text.clear();
+    for (const Source& source : sources)
+      result.text += std::string_view(source.bytes).substr(has_mark(source) ? kMark.size() : 0);
+  }
+  if (const size_t bad = first_bad_byte(result.text); bad < result.text.size())
+    refuse(place_of(bad, sources));
+  if (rules.one_line_end) result.line_ends = unify_line_ends(result.text);
+  return result;
+}
+
+Text read_text(const std::vector<fs::path>& paths, const TextRules& rules) {
+  if (paths.empty()) fail("text", "there must be at least one file, got none.");
+  std::vector<Source> sources;
+  for (const fs::path& path : paths) sources.push_back({concat(path), read_file(path)});
+  Text text = make_text(sources, rules);
+  if (text.text.empty()) fail("text", paths.front(), " must have text in it, got a byte order mark only.");
+  return text;
+}
+
+}  // namespace gradus::data

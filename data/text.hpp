@@ -1,0 +1,59 @@
+// Texts from files, as a tokenizer wants them.
+//
+// Editors put marks into files that nobody writes and nobody sees. A tokenizer of characters would learn them
+// as letters, and a prompt typed at a shell would lack them; so a text of characters must be UTF-8, and is
+// read without a byte order mark at the start of a file and with LF for the line ends CR LF and CR. A
+// tokenizer of bytes takes every byte as it is. The checksum is that of the files' bytes, as sha256sum finds
+// it.
+//
+// Everything returned is owned by the caller. Thread-safety: no state.
+#pragma once
+
+#include <cstdint>
+#include <cstdio>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "gradus/data/tokenizer.hpp"
+
+namespace gradus::data {
+
+/// All bytes that are left in an open stream. std::ferror tells whether anything but their end stopped it.
+std::string read_all(std::FILE* file);
+
+struct TextRules {
+  bool characters = false;    ///< must be UTF-8; a byte order mark at the start of a file is no part of it
+  bool one_line_end = false;  ///< CR LF and CR become LF
+
+  /// For a text that a tokenizer of this kind will be made for.
+  static TextRules of_kind(std::string_view kind);
+  /// For a tokenizer that is there. One whose vocabulary has CR was trained on them, and is given them.
+  static TextRules of(const Tokenizer& tokenizer);
+};
+
+struct Source {
+  std::string name;  ///< for errors
+  std::string bytes;
+};
+
+struct Text {
+  std::string text;
+  std::string sha256;     ///< of the sources' bytes, joined
+  int64_t marks = 0;      ///< byte order marks that were left out
+  int64_t line_ends = 0;  ///< that were CR LF or CR
+
+  /// One line on what was changed, or "".
+  std::string note() const;
+};
+
+/// The sources' bytes, joined in order, by the rules. Throws Error (one line, naming source, byte and line)
+/// if a text of characters is not UTF-8.
+Text make_text(const std::vector<Source>& sources, const TextRules& rules);
+
+/// The text of files. Throws Error (one line, naming the file) as make_text, and if `paths` is empty or a
+/// file is missing, a directory, unreadable or empty.
+Text read_text(const std::vector<std::filesystem::path>& paths, const TextRules& rules);
+
+}  // namespace gradus::data

@@ -1,0 +1,142 @@
+// Texts from files: bytes for the one tokenizer, characters for the other.
+#include <filesystem>
+#include <string>
+
+#include "catch.hpp"
+#include "gradus/data/text.hpp"
+#include "gradus/files/sha256.hpp"
+#include "support.hpp"
+
+using namespace gradus::data;
+namespace fs = std::filesystem;
+
+namespace {
+
+const TextRules kCharacters = TextRules::of_kind("char"), kBytes = TextRules::of_kind("byte");
+const std::string kMark = "\xEF\xBB\xBF";
+
+std::string quoted(const fs::path& path) { return "\"" + path.string() + "\""; }
+
+Text characters(const std::string& bytes) { return make_text({{"a text", bytes}}, kCharacters); }
+
+}  // namespace
+
+TEST_CASE("read_text joins files byte for byte") {
+  const TemporaryFolder folder;
+  write_file(folder / "a.txt", "one\r\ntwo");
+  std::string bytes("\0\xFF", 2);
+  bytes.append(100'000, 'x');
+  write_file(folder / "b.txt", bytes);
+  CHECK(read_text({folder / "a.txt"}, {}).text == "one\r\ntwo");
+  const std::string joined = read_text({folder / "b.txt", folder / "a.txt"}, {}).text;
+  CHECK(joined == bytes + "one\r\ntwo");
+}
+
+TEST_CASE("read_text says in one line what is wrong with a file") {
+  const TemporaryFolder folder;
+  write_file(folder / "empty.txt", "");
+  write_file(folder / "good.txt", "good");
+  const auto error = [&](const fs::path& path) {
+    return error_of([&] { read_text({folder / "good.txt", path}, {}); });
+  };
+  CHECK(error(folder / "none.txt") == "[text] " + quoted(folder / "none.txt") +
+                                          " must be a text file, got no such file. Hint: check its path.");
+  CHECK(error(folder.path()) == "[text] " + quoted(folder.path()) +
+                                    " must be a text file, got a directory. Hint: name the files in it.");
+  CHECK(error(folder / "empty.txt") ==
+        "[text] " + quoted(folder / "empty.txt") + " must have text in it, got an empty file.");
+  CHECK(error(folder / "good.txt/below") ==
+        "[text] " + quoted(folder / "good.txt/below") +
+            " must be readable, got 'Not a directory'. Hint: check its permissions.");
+  CHECK(error_of([] { read_text({}, {}); }) == "[text] there must be at least one file, got none.");
+}
+
+TEST_CASE("read_text names a file that opens but cannot be read") {
+  // Its first page is never mapped, so that reading fails for everybody, root included.
+  CHECK(error_of([] { read_text({"/proc/self/mem"}, {}); }) ==
+        "[text] \"/proc/self/mem\" must be readable, got 'Input/output error'. Hint: check its permissions.");
+}
+
+TEST_CASE("read_text names a file without permission") {
+  const TemporaryFolder folder;
+  write_file(folder / "secret.txt", "secret");
+  fs::permissions(folder / "secret.txt", fs::perms::none);
+  // Root may read everything, so be somebody else for a moment.
+  const bool root = ::geteuid() == 0;
+  if (root && ::seteuid(65534) != 0) return skip("root cannot become another user here");
+  const std::string error = error_of([&] { read_text({folder / "secret.txt"}, {}); });
+  if (root) REQUIRE(::seteuid(0) == 0);
+  CHECK(error == "[text] " + quoted(folder / "secret.txt") +
+                     " must be readable, got 'Permission denied'. Hint: check its permissions.");
+}
+
+TEST_CASE("a text of characters has no byte order mark and one kind of line end") {
+  const Text text = characters(kMark + "one\r\ntwo\rthree\nfour\r\r\n");
+  CHECK(text.text == "one\ntwo\nthree\nfour\n\n");
+  CHECK(text.marks == 1);
+  CHECK(text.line_ends == 4);
+  CHECK(text.note() == "a byte order mark was left out, and 4 line ends with CR were read as LF");
+  CHECK(text.sha256 == gradus::files::sha256(kMark + "one\r\ntwo\rthree\nfour\r\r\n"));
+}
+
+TEST_CASE("a text that needs no changes has none") {
+  const std::string plain = "eins\nzwei \xE2\x82\xAC\n" + kMark + "drei";  // The mark is a character there.
+  const Text text = characters(plain);
+  CHECK(text.text == plain);
+  CHECK(text.note().empty());
+}
+
+TEST_CASE("a text of bytes keeps every byte") {
+  const std::string bytes = kMark + "one\r\ntwo\xFF";
+  const Text text = make_text({{"a text", bytes}}, kBytes);
+  CHECK(text.text == bytes);
+  CHECK(text.note().empty());
+  CHECK(text.sha256 == gradus::files::sha256(bytes));
+}
+
+TEST_CASE("each file loses its own mark, and what belongs together may lie in two files") {
+  const std::string euro = "\xE2\x82\xAC";
+  const Text text = make_text({{"a", kMark + "one\r"},
+                               {"b", "\ntwo" + euro.substr(0, 1)},
+                               {"c", euro.substr(1)},
+                               {"d", kMark + "\r"}},
+                              kCharacters);
+  CHECK(text.text == "one\ntwo" + euro + "\n");
+  CHECK(text.marks == 2);
+  CHECK(text.line_ends == 2);
+  CHECK(text.note() == "2 byte order marks were left out, and 2 line ends with CR were read as LF");
+  CHECK(characters("a\r").note() == "one line end with CR was read as LF");
+  CHECK(characters(kMark + "a").note() == "a byte order mark was left out");
+}
+
+TEST_CASE("a byte that is no UTF-8 is named with its file, its place in it and its line") {
+  const auto error = [](const std::vector<Source>& sources) {
+    return error_of([&] { (void)make_text(sources, kCharacters); });
+  };
+  CHECK(error({{"a.txt", kMark + "good\n"}, {"b.txt", kMark + "gut\nsch\xF6n"}, {"c.txt", "good"}}) ==
+        "[text] b.txt must be UTF-8, got byte 0xf6 at byte offset 10, on line 2, where no character starts. "
+        "Hint: save it as UTF-8, or train with --tokenizer byte, which reads any file.");
+  CHECK(
+      error({{"a.txt", "caf\xC3"}}).find("a.txt must be UTF-8, got byte 0xc3 at byte offset 3, on line 1") !=
+      std::string::npos);
+  CHECK(error({{"a.txt", std::string("\xFF\xFEh\0i\0", 6)}}).find("it looks like UTF-16") !=
+        std::string::npos);
+}
+
+TEST_CASE("a file with nothing but a byte order mark has no text in it") {
+  const TemporaryFolder folder;
+  write_file(folder / "mark.txt", kMark);
+  CHECK(error_of([&] { read_text({folder / "mark.txt"}, kCharacters); }) ==
+        "[text] " + quoted(folder / "mark.txt") + " must have text in it, got a byte order mark only.");
+  CHECK(read_text({folder / "mark.txt"}, kBytes).text == kMark);
+}
+
+TEST_CASE("a tokenizer that was trained on CR is given CR") {
+  const std::string bytes = kMark + "a\r\nb";
+  const auto text_for = [&](const Tokenizer& tokenizer) {
+    return make_text({{"a text", bytes}}, TextRules::of(tokenizer)).text;
+  };
+  CHECK(text_for(Tokenizer::characters("ab\n")) == "a\nb");
+  CHECK(text_for(Tokenizer::characters("ab\r\n")) == "a\r\nb");
+  CHECK(text_for(Tokenizer::bytes()) == bytes);
+}
