@@ -57,6 +57,7 @@ Json to_json(const GPTConfig& config) {
       {"bos_token_id", nullptr},
       {"eos_token_id", nullptr},
       {"torch_dtype", "float32"},
+      {"gradus_version", GRADUS_VERSION},
   };
   if (!config.bias) json["gradus_bias"] = false;
   return json;
@@ -104,6 +105,10 @@ void save_pretrained(const GPT& model, const std::filesystem::path& folder) {
   nn::save_safetensors(folder / "model.safetensors", stored);
   files::write_atomically(folder / "config.json",
                           [&](std::ostream& out) { out << to_json(model.config()).dump(2) << '\n'; });
+}
+
+Shape stored_shape(std::string_view name, const Shape& shape) {
+  return is_stored_transposed(name) && shape.size() == 2 ? Shape{shape[1], shape[0]} : shape;
 }
 
 GPTConfig config_from_json(std::string_view text, const std::string& file) {

@@ -16,6 +16,10 @@ namespace gradus::models {
 /// Writes both files, each atomically; the folder is made if need be. Throws RunError if the disk refuses.
 void save_pretrained(const GPT& model, const std::filesystem::path& folder);
 
+/// The shape in which save_pretrained stores the parameter of that name: transformers' Conv1D keeps its
+/// matrices (in, out), our Linear (out, in).
+Shape stored_shape(std::string_view name, const Shape& shape);
+
 /// What the text of a config.json says. Throws Error, naming `file` and the field, if it is malformed or
 /// describes a model that GPT is not.
 GPTConfig config_from_json(std::string_view json, const std::string& file);

@@ -1,5 +1,7 @@
 #include "gradus/train/metrics.hpp"
 
+#include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -21,6 +23,18 @@ bool is_record_up_to(int64_t step, const std::string& line) {
   }
 }
 
+/// In milliseconds is as fine as anybody looks.
+double rounded(double seconds) { return std::round(seconds * 1e3) / 1e3; }
+
+/// The elapsed_s of the last of these records; 0 where there is none.
+double last_elapsed(const std::string& records) {
+  if (records.empty()) return 0;
+  const size_t begin = records.rfind('\n', records.size() - 2) + 1;
+  const files::Json record(std::string_view(records).substr(begin), "metrics", "a line");
+  const std::optional<files::Field> elapsed = record.root().find("elapsed_s");
+  return elapsed && elapsed->is_number() ? std::max(0.0, elapsed->number()) : 0;
+}
+
 /// The lines of `text` that are records of steps up to `step`.
 std::string records_up_to(int64_t step, const std::string& text) {
   std::istringstream lines(text);
@@ -38,12 +52,17 @@ std::string to_json(const StepReport& report) {
               {"loss", report.loss},
               {"lr", report.lr},
               {"grad_norm", report.grad_norm},
-              {"tokens_per_s", static_cast<double>(report.tokens) / report.seconds}}
+              {"tokens_per_s", static_cast<double>(report.tokens) / report.seconds},
+              {"elapsed_s", rounded(report.elapsed)}}
       .dump();
 }
 
 std::string to_json(const EvalReport& report) {
-  return Json{{"event", "eval"}, {"step", report.step}, {"val_loss", report.val_loss}}.dump();
+  return Json{{"event", "eval"},
+              {"step", report.step},
+              {"val_loss", report.val_loss},
+              {"elapsed_s", rounded(report.elapsed)}}
+      .dump();
 }
 
 std::string to_json(const RunReport& report, const std::filesystem::path& out) {
@@ -59,6 +78,7 @@ std::string to_json(const RunReport& report, const std::filesystem::path& out) {
 MetricsLog::MetricsLog(const std::filesystem::path& path, int64_t step) : path_(path) {
   const std::string before = std::filesystem::exists(path) ? files::read(path) : "";
   const std::string kept = records_up_to(step, before);
+  elapsed_before_ = last_elapsed(kept);
   files::write_atomically(path, [&](std::ostream& out) { out << kept; });
   stream_.open(path, std::ios::app);
 }

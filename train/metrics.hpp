@@ -17,6 +17,7 @@ struct EvalReport {
   int64_t step = 0;
   double val_loss = 0;   ///< over the whole validation split, nats a token
   bool is_best = false;  ///< lowest so far
+  double elapsed = 0;    ///< as a StepReport's
 };
 
 struct RunReport {
@@ -28,9 +29,9 @@ struct RunReport {
   bool finished = false;    ///< false if it was stopped before the last step
 };
 
-/// {"event":"step","step":..,"loss":..,"lr":..,"grad_norm":..,"tokens_per_s":..}
+/// {"event":"step","step":..,"loss":..,"lr":..,"grad_norm":..,"tokens_per_s":..,"elapsed_s":..}
 std::string to_json(const StepReport& report);
-/// {"event":"eval","step":..,"val_loss":..}
+/// {"event":"eval","step":..,"val_loss":..,"elapsed_s":..}
 std::string to_json(const EvalReport& report);
 /// {"event":"done","steps":..,"val_loss":..,"seconds":..,"tokens_per_s":..,"out":..}; val_loss may be null,
 /// and the event is "stopped" if the run was.
@@ -46,9 +47,14 @@ class MetricsLog {
   /// above.
   void write(const std::string& line);
 
+  /// The elapsed_s of the last record that was there to append to; 0 for none, or one of a gradus that did
+  /// not write it.
+  double elapsed_before() const { return elapsed_before_; }
+
  private:
   std::filesystem::path path_;
   std::ofstream stream_;
+  double elapsed_before_ = 0;
 };
 
 }  // namespace gradus::train

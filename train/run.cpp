@@ -38,11 +38,14 @@ RunReport run(Run& run, Observer& observer) {
   Trainer& trainer = run.trainer;
   const TrainConfig& config = trainer.config();
   MetricsLog log(run.folder.metrics(), trainer.steps_done());
+  const auto seconds = [&] { return std::chrono::duration<double>(Clock::now() - start).count(); };
+  const auto elapsed = [&] { return log.elapsed_before() + seconds(); };
   double training_seconds = 0, tokens = 0;
 
   bool stopped = false;
   while (trainer.steps_done() < config.steps && !stopped) {
-    const StepReport step = trainer.step();
+    StepReport step = trainer.step();
+    step.elapsed = elapsed();
     training_seconds += step.seconds;
     tokens += static_cast<double>(step.tokens);
     log.write(to_json(step));
@@ -51,7 +54,8 @@ RunReport run(Run& run, Observer& observer) {
     const bool is_last = step.step == config.steps;
     if (!run.validation.empty() && (is_last || step.step % config.eval_every == 0)) {
       observer.before_eval();
-      const EvalReport eval = evaluate(run);
+      EvalReport eval = evaluate(run);
+      eval.elapsed = elapsed();
       log.write(to_json(eval));
       observer.on_eval(eval);
     }
@@ -61,7 +65,7 @@ RunReport run(Run& run, Observer& observer) {
 
   return {.steps = trainer.steps_done(),
           .val_loss = run.best_val_loss,
-          .seconds = std::chrono::duration<double>(Clock::now() - start).count(),
+          .seconds = seconds(),
           .tokens_per_s = training_seconds > 0 ? tokens / training_seconds : 0,
           .finished = !stopped};
 }

@@ -28,6 +28,8 @@ struct StepReport {
   double grad_norm = 0;  ///< before clipping
   double seconds = 0;
   int64_t tokens = 0;
+  double elapsed =
+      0;  ///< seconds of running since the first step, those before a resume too; run() fills it in
 };
 
 /// What a trainer needs, beside parameters, to go on as if it had never stopped.

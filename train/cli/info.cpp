@@ -1,5 +1,7 @@
 // gradus info: what is in a run folder, and what memory a model takes before there is one.
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <iomanip>
 #include <iostream>
 #include <memory>
 #include <optional>
@@ -21,6 +23,27 @@ struct InfoFlags {
   std::optional<int64_t> layers, heads, embd, block, vocab, batch;
   bool bias = true;
 };
+
+/// Name, shape in model.safetensors and size of each parameter.
+void print_parameters(const models::GPT& model) {
+  struct Row {
+    std::string name, shape, size;
+  };
+  std::vector<Row> rows{{"model.safetensors", "shape", "numbers"}};
+  for (const auto& [name, parameter] : model.named_parameters())
+    rows.push_back({name, concat(models::stored_shape(name, parameter.shape())), grouped(parameter.numel())});
+  size_t name_width = 0, shape_width = 0, size_width = 0;
+  for (const Row& row : rows) {
+    name_width = std::max(name_width, row.name.size());
+    shape_width = std::max(shape_width, row.shape.size());
+    size_width = std::max(size_width, row.size.size());
+  }
+  for (const Row& row : rows)
+    std::cout << std::left << std::setw(static_cast<int>(name_width)) << row.name << "  "
+              << std::setw(static_cast<int>(shape_width)) << row.shape << "  " << std::right
+              << std::setw(static_cast<int>(size_width)) << row.size << "\n";
+  std::cout << "\n";
+}
 
 void print_model(const models::GPTConfig& config) {
   std::cout << "model       " << config.n_layer << " layers, " << config.n_head << " heads, " << config.n_embd
@@ -86,7 +109,7 @@ int info_of_folder(const std::string& folder, std::optional<int64_t> batch) {
   const bool is_run = std::filesystem::exists(run.path() / "train.json");
   const train::TrainConfig trained = is_run ? run.load_config() : train::TrainConfig{};
 
-  std::cout << model.summary() << "\n";
+  print_parameters(model);
   print_model(config);
   print_memory(config, checked_batch(batch.value_or(trained.batch)));
   if (is_run) print_state(run, trained);

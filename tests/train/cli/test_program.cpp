@@ -1,10 +1,12 @@
 // The program as it is meant to be used.
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "../small_model.hpp"
 #include "catch.hpp"
 #include "gradus/models/gpt2_files.hpp"
+#include "gradus/nn/safetensors.hpp"
 #include "gradus/train/run_folder.hpp"
 #include "program.hpp"
 
@@ -34,7 +36,7 @@ struct Trained {
 TEST_CASE("train --json prints an object for every event, and nothing else") {
   const Trained run({"--json"});
   int64_t steps = 0, evals = 0;
-  double best = 1e9;
+  double best = 1e9, elapsed = 0;
   const std::vector<std::string> lines = lines_of(run.outcome.out);
   for (const std::string& line : lines) {
     const json event = json::parse(line);
@@ -42,11 +44,15 @@ TEST_CASE("train --json prints an object for every event, and nothing else") {
       CHECK(event.at("step") == ++steps);
       for (const char* key : {"loss", "lr", "grad_norm", "tokens_per_s"})
         CHECK(event.at(key).get<double>() > 0);
-      CHECK(event.size() == 6);
+      CHECK(event.size() == 7);
     } else if (event.at("event") == "eval") {
       CHECK(event.at("step") == std::vector<int64_t>{5, 10, 12}.at(static_cast<size_t>(evals++)));
       best = std::min(best, event.at("val_loss").get<double>());
-      CHECK(event.size() == 3);
+      CHECK(event.size() == 4);
+    }
+    if (event.contains("step")) {
+      CHECK(event.at("elapsed_s").get<double>() >= elapsed);
+      elapsed = event.at("elapsed_s").get<double>();
     }
   }
   CHECK(steps == 12);
@@ -56,6 +62,7 @@ TEST_CASE("train --json prints an object for every event, and nothing else") {
   CHECK(done.at("steps") == 12);
   CHECK(done.at("val_loss") == best);
   CHECK(done.at("seconds").get<double>() > 0);
+  CHECK(done.at("seconds").get<double>() >= elapsed - 0.001);  // Which is rounded to milliseconds.
   CHECK(done.at("tokens_per_s").get<double>() > 0);
   CHECK(done.at("out") == run.out);
   CHECK(done.size() == 6);
@@ -95,6 +102,9 @@ TEST_CASE("a run folder is complete and can be read back") {
   CHECK(config.steps == 12);
   CHECK(config.text == std::vector<std::string>{run.text});
   CHECK(json::parse(read(run.out + "/config.json")).at("model_type") == "gpt2");
+  const std::string version = lines_of(run_program({"--version"}).out).front();
+  for (const char* file : {"/config.json", "/last/config.json"})
+    CHECK("gradus " + json::parse(read(run.out + file)).at("gradus_version").get<std::string>() == version);
 }
 
 TEST_CASE("without a validation split the newest model is kept") {
@@ -194,9 +204,18 @@ TEST_CASE("info lists every parameter and the state of the run") {
   const Trained run({"--quiet"});
   const Outcome outcome = run_program({"info", run.out});
   CHECK(outcome.code == 0);
+  // The shapes are those in the file.
+  const gradus::nn::SafetensorsFile file(run.out + "/model.safetensors");
+  for (const gradus::nn::SafetensorsEntry& entry : file.header().entries) {
+    const std::vector<std::string> lines = lines_of(outcome.out);
+    const auto is_its = [&](const std::string& line) { return line.starts_with(entry.name + " "); };
+    const auto line = std::find_if(lines.begin(), lines.end(), is_its);
+    REQUIRE(line != lines.end());
+    CHECK_THAT(*line, ContainsSubstring(" " + gradus::concat(entry.shape) + " "));
+  }
+  CHECK_THAT(outcome.out, ContainsSubstring("h.0.attn.c_attn.weight  (32, 96)"));
   CHECK_THAT(outcome.out, ContainsSubstring("wte.weight") && ContainsSubstring("h.1.mlp.c_proj.bias") &&
-                              ContainsSubstring("(96, 32)") && ContainsSubstring("step 12 of 12; finished") &&
-                              ContainsSubstring("memory"));
+                              ContainsSubstring("step 12 of 12; finished") && ContainsSubstring("memory"));
 }
 
 TEST_CASE("gradcheck passes for an op, by lines for people and for machines") {

@@ -2,6 +2,7 @@
 
 #include <fstream>
 #include <iterator>
+#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "../small_model.hpp"
@@ -38,7 +39,8 @@ void check_same_run(const Scratch& scratch, const std::string& one, const std::s
   }
   const auto records = [&](const std::string& run) {
     std::vector<std::string> lines = lines_of(read(scratch.path(run) + "/metrics.jsonl"));
-    for (std::string& line : lines) line.resize(std::min(line.size(), line.find(",\"tokens_per_s\"")));
+    for (std::string& line : lines)
+      line.resize(std::min(line.find(",\"tokens_per_s\""), line.find(",\"elapsed_s\"")));
     return lines;
   };
   CHECK(records(one).size() == records_expected);
@@ -82,6 +84,48 @@ TEST_CASE("a run that was stopped and resumed ends with the bits of one in one g
     REQUIRE(run_program({"train", "--out", scratch.path("whole"), "--resume", "--quiet"}).code == 0);
     CHECK(read(scratch.path("whole/last/trainer.json")) == before);
   }
+}
+
+TEST_CASE("the elapsed time of a resumed run goes on where the log stopped") {
+  const Scratch scratch;
+  REQUIRE(run_program(train(scratch, "run", {"--stop-after", "7"})).code == 0);
+  const std::string metrics = scratch.path("run/metrics.jsonl");
+  const auto elapsed = [&](size_t line) {
+    return nlohmann::json::parse(lines_of(read(metrics)).at(line)).at("elapsed_s").get<double>();
+  };
+  const auto put_last = [&](const std::string& record) {  // In the place of step 7's, the last of eight.
+    std::string log;
+    for (size_t i = 0; i < 7; ++i) log += lines_of(read(metrics)).at(i) + "\n";
+    std::ofstream(metrics) << log << record << "\n";
+  };
+  const std::vector<std::string> resume{"train", "--out", scratch.path("run"), "--resume", "--quiet"};
+  SECTION("as written") {
+    const double before = elapsed(7);
+    REQUIRE(run_program(resume).code == 0);
+    CHECK(elapsed(8) >= before);
+  }
+  SECTION("after hours") {
+    put_last(R"({"event":"step","step":7,"elapsed_s":7200.5})");
+    REQUIRE(run_program(resume).code == 0);
+    CHECK(elapsed(8) >= 7200.5);
+    CHECK(elapsed(23) >= elapsed(8));
+  }
+  SECTION("of a gradus that wrote none") {
+    put_last(R"({"event":"step","step":7})");
+    REQUIRE(run_program(resume).code == 0);
+    CHECK(elapsed(8) >= 0);
+  }
+}
+
+TEST_CASE("a folder of a gradus that did not write its version resumes") {
+  const Scratch scratch;
+  REQUIRE(run_program(train(scratch, "run", {"--stop-after", "7"})).code == 0);
+  for (const char* file : {"run/config.json", "run/last/config.json"}) {
+    nlohmann::ordered_json config = nlohmann::ordered_json::parse(read(scratch.path(file)));
+    REQUIRE(config.erase("gradus_version") == 1);
+    std::ofstream(scratch.path(file)) << config.dump(2) << "\n";
+  }
+  CHECK(run_program({"train", "--out", scratch.path("run"), "--resume", "--quiet"}).code == 0);
 }
 
 TEST_CASE("a run saves and stops on a signal, and goes on with the same bits") {
