@@ -5,6 +5,8 @@
 
 #include "gradus/autograd/error.hpp"
 #include "gradus/files/file.hpp"
+#include "gradus/files/plain.hpp"
+#include "nearest.hpp"
 
 namespace gradus::cli {
 namespace {
@@ -152,6 +154,13 @@ CLI::Option* find_option(CLI::App& verb, const std::string& key) {
   return nullptr;
 }
 
+std::vector<std::string> keys_of(CLI::App& verb) {
+  std::vector<std::string> keys;
+  for (const CLI::Option* option : verb.get_options())
+    if (!option->get_lnames().empty()) keys.push_back(option->get_lnames().front());
+  return keys;
+}
+
 }  // namespace
 
 std::vector<ConfigItem> parse_toml(std::string_view text, std::string_view section, const std::string& file) {
@@ -163,7 +172,7 @@ void apply_config(const std::filesystem::path& file, CLI::App& verb) {
     CLI::Option* option = find_option(verb, key);
     if (!option)
       fail("config", file.string(), ":", line, ": must have flags of `", verb.get_name(), "` as keys, got '",
-           key, "'. Hint: ", verb.get_name(), " --help lists them.");
+           key, "'.", did_you_mean(key, keys_of(verb), verb.get_name() + " --help lists them."));
     if (option->count() > 0) continue;
     const bool takes_list = option->get_items_expected_max() > 1;
     if (values.empty() || (values.size() > 1 && !takes_list))
@@ -171,9 +180,11 @@ void apply_config(const std::filesystem::path& file, CLI::App& verb) {
     try {
       for (const std::string& value : values) option->add_result(value);
       option->run_callback();
-    } catch (const CLI::ParseError& e) {
-      fail("config", file.string(), ":", line, ": ", key, " must have a value that --", key,
-           " takes, got: ", e.what());
+    } catch (const CLI::ParseError&) {
+      fail("config", file.string(), ":", line, ": ", key, " must have a value that --", key, " takes, got ",
+           files::in_quotes(values.back()), ".");
+    } catch (const Error& e) {  // A flag that reads its value itself says what it takes.
+      fail("config", file.string(), ":", line, ": ", e.what());
     }
   }
 }

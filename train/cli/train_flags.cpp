@@ -48,7 +48,7 @@ void TrainFlags::add_to(CLI::App& verb) {
   add(verb, kText, "--text", c.text, "FILE", "Train on these files, joined in order");
   add_choice(verb, kText, "--corpus", c.corpus,
              "Or on kjv (the King James text) or stories [kjv if it can be had]");
-  add_choice(verb, kText, "--tokenizer", c.tokenizer, "char or byte");
+  add_choice(verb, kText, "--tokenizer", c.tokenizer, "char, for text in UTF-8, or byte, for any file");
   add(verb, kText, "--val-fraction", c.val_fraction, "F", "Part of the text, at its end, to validate on");
 
   add_choice(verb, kModel, "--preset", c.preset, "tiny, nano, small or gpt2: sets all below (see the end)");

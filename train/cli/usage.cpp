@@ -109,6 +109,22 @@ const CLI::Option* option_without_value(const CLI::ParseError& error, const CLI:
   return option && option->get_items_expected_max() > 0 ? option : nullptr;
 }
 
+/// CLI11 ends with flag and value: "Could not convert: --lr = fast".
+const CLI::Option* option_with_bad_value(const CLI::ParseError& error, const CLI::App& verb) {
+  if (error.get_name() != "ConversionError") return nullptr;
+  const std::string what = error.what();
+  for (const CLI::Option* option : verb.get_options())
+    if (option->count() > 0 && what.find(" " + option->get_name() + " = ") != std::string::npos)
+      return option;
+  return nullptr;
+}
+
+std::string about_value(const CLI::Option& option) {
+  const bool is_switch = option.get_items_expected_max() == 0;
+  return concat(option.get_name(), " must be ", is_switch ? "true or false" : "a number", ", got ",
+                files::in_quotes(option.results().back()), ".");
+}
+
 }  // namespace
 
 Arguments with_help_as_flag(const CLI::App& app, Arguments arguments) {
@@ -149,6 +165,8 @@ std::string explain(const CLI::ParseError& error, CLI::App& app, const Arguments
   else if (const CLI::Option* option = option_without_value(error, verb))
     complaint.what =
         concat(option->get_name(), " must have a value after it, ", option->get_type_name(), ", got none.");
+  else if (const CLI::Option* bad = option_with_bad_value(error, verb))
+    complaint.what = about_value(*bad);
   return concat("[", verb.get_name(), "] ", complaint.what, " Hint: ", complaint.hint,
                 complaint.hint.empty() ? "" : " ", program, " ", verb.get_name(), " --help lists the flags.");
 }

@@ -187,14 +187,15 @@ TEST_CASE("a config file must have flags as keys, each once") {
     place.check_train_refused({"--text", place.text, "--config", place.scratch.file("run.toml", toml)},
                               words);
   };
-  refused("stepz = 3\n", {"run.toml:1", "'stepz'"});
+  refused("stepz = 3\n", {"run.toml:1", "'stepz'. Hint: did you mean steps? train --help lists them."});
   refused("# a comment\n[train]\nlayer = 3\n", {"run.toml:3", "'layer'"});
   refused("config = 'other.toml'\n", {"'config'"});
   refused("[sample]\ntokens = 3\n", {"run.toml:1", "no section but [train]", "[sample]"});
   refused("[train]\nsteps = 1\n[train]\nsteps = 2\n", {"run.toml:3", "one section [train] at most"});
   refused("steps = 1\nlr = 1e-3\nsteps = 2\n", {"run.toml:3", "each key once", "steps"});
   refused("steps = soon\n", {"run.toml:1", "strings in quotes", "soon"});
-  refused("steps = 'soon'\n", {"run.toml:1", "steps must have a value"});
+  refused("steps = 'soon'\n", {"run.toml:1: ", "--steps ", "'soon'"});
+  refused("lr = 'soon'\n", {"run.toml:1: lr must have a value that --lr takes, got 'soon'."});
   refused("steps = [1, 2]\n", {"run.toml:1", "one value, got 2"});
   refused("decay = \"linear\n", {"run.toml:1", "a closing \""});
   refused("steps = 5 6\n", {"run.toml:1", "the end of the line"});

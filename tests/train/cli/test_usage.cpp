@@ -82,6 +82,14 @@ TEST_CASE("who mistypes is told what may have been meant") {
   check_refused({"bench", "--vs", "torhc"}, {"did you mean torch?"});
 }
 
+TEST_CASE("a value that is no number is named with its flag") {
+  check_refused({"train", "--lr", "fast"},
+                {"[train] --lr must be a number, got 'fast'. Hint: gradus train --help lists the flags."});
+  check_refused({"sample", "out", "--top-p", "0,9"}, {"[sample] --top-p must be a number, got '0,9'."});
+  check_refused({"bench", "--seconds", "5s"}, {"[bench] --seconds must be a number, got '5s'."});
+  check_refused({"train", "--no-bias=maybe"}, {"[train] --bias must be true or false, got 'maybe'."});
+}
+
 TEST_CASE("nobody is told what is not near") {
   for (const std::vector<std::string>& arguments :
        std::vector<std::vector<std::string>>{{"fly"},
