@@ -56,13 +56,15 @@ int parse_and_run(CLI::App& app, std::vector<std::string> arguments, const std::
         std::vector<std::string>(arguments.rbegin(), arguments.rend()));  // CLI11 takes them from the end.
   } catch (const CLI::Success& wanted) {
     (void)app.exit(wanted);  // Prints the help or the version.
+    check_output();
     return kDone;
   } catch (const CLI::ParseError& e) {
     throw Error(explain(e, app, arguments, program));
   }
-  for (const Verb& verb : added)
-    if (verb.app->parsed()) return verb.action();
-  return kBadInput;
+  const auto verb = std::find_if(added.begin(), added.end(), [](const Verb& v) { return v.app->parsed(); });
+  const int code = verb->action();
+  if (!verb->checks_output) check_output();
+  return code;
 }
 
 int run(int argc, char** argv) {
@@ -75,9 +77,7 @@ int run(int argc, char** argv) {
   app.get_formatter()->column_width(34);
   app.footer(footer(program));
   try {
-    const int code = parse_and_run(app, {argv + std::min(argc, 1), argv + argc}, program);
-    check_output();
-    return code;
+    return parse_and_run(app, {argv + std::min(argc, 1), argv + argc}, program);
   } catch (const RunError& e) {
     return complain(e.what(), kRunFailed);
   } catch (const Error& e) {

@@ -229,10 +229,12 @@ Verb add_train(CLI::App& app, const std::string& program) {
   verb->footer(concat(kTrainFooter, "  ", program, " train --preset tiny --corpus stories\n  ", program,
                       " train --text my.txt --out out/my --steps 5000 --dropout 0.1\n  ", program,
                       " train --out out/my --resume"));
-  return {verb, [verb, flags, &program] {
+  return {verb,
+          [verb, flags, &program] {
             flags->settle(*verb);
             return TrainVerb(*flags, program).run();
-          }};
+          },
+          /*checks_output=*/true};
 }
 
 }  // namespace gradus::cli

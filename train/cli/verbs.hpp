@@ -19,6 +19,7 @@ struct Verb {
   CLI::App* app;  ///< owned by the program's
   std::function<int()>
       action;  ///< returns the exit code; throws Error for bad input, RunError for a failed run
+  bool checks_output = false;  ///< decides itself what it means if the standard output does not arrive
 };
 
 using AddVerb = Verb (*)(CLI::App& app, const std::string& program);
