@@ -64,7 +64,7 @@ TEST_CASE("gradcheck refuses what it does not know") {
   refused({"--op", "nope"}, "--op must be the name of an op, got 'nope'");
   refused({"--order", "3"}, "--order must be 1 or 2, got 3");
   refused({"--op", "add", "--all"}, "must not come together, got 2");
-  refused({"--layer", "Nope"}, "--layer must be one of Embedding, GPT");
+  refused({"--layer", "Nope"}, "--layer must be Embedding, GPT");
   refused({"--layer", "Linear", "width=3"},
           "KEY of batch=2, bias=1, in_features=3, out_features=4, got 'width=3'");
   refused({"--layer", "Linear", "bias=yes"}, "must be a number");
