@@ -75,7 +75,7 @@ TEST_CASE("conform tells what differs, and exits with 3") {
 
 TEST_CASE("what conform cannot run is one line and exit 2") {
   const Scratch scratch;
-  check_refused({"conform"}, {"where is required"});
+  check_refused({"conform"}, {"there must be a DIR|FILE, got none"});
   check_refused({"conform", scratch.path("none.jsonl")}, {"No such file"});
   check_refused({"conform", scratch.path(".")}, {"must hold files called *.jsonl"});
   check_refused({"conform", scratch.file("a.jsonl", "")}, {"a.jsonl must have a case to run, got none"});

@@ -75,7 +75,7 @@ TEST_CASE("the first step that differs stands before what follows from it, and t
 
 TEST_CASE("what cannot be replayed is one line and exit 2") {
   const Scratch scratch;
-  check_refused({"replay"}, {"file is required"});
+  check_refused({"replay"}, {"there must be a FILE, got none"});
   check_refused({"replay", scratch.path("none.json")}, {"No such file"});
   check_refused({"replay", scratch.path(".")}, {"it is a folder"});
   check_refused({"replay", scratch.file("a.json", "[{]")},
