@@ -4,7 +4,6 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
-#include <memory>
 
 #include "gradus/autograd/error.hpp"
 #include "gradus/files/sha256.hpp"
@@ -16,11 +15,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kMark = "\xEF\xBB\xBF";  // U+FEFF
-
-struct CloseFile {
-  void operator()(std::FILE* file) const { std::fclose(file); }
-};
-using File = std::unique_ptr<std::FILE, CloseFile>;
 
 std::string read_file(const fs::path& path) {
   constexpr std::string_view op = "text";

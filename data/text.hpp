@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,6 +20,12 @@
 #include "gradus/data/tokenizer.hpp"
 
 namespace gradus::data {
+
+struct CloseFile {
+  void operator()(std::FILE* file) const { std::fclose(file); }
+};
+/// An open stream that is closed with its handle.
+using File = std::unique_ptr<std::FILE, CloseFile>;
 
 /// All bytes that are left in an open stream. std::ferror tells whether anything but their end stopped it.
 std::string read_all(std::FILE* file);

@@ -9,7 +9,7 @@ namespace gradus::cli {
 namespace {
 
 constexpr size_t kFar = 1'000'000;
-constexpr size_t kLongest = 64;  // Nobody mistypes a longer word; the table of distances is quadratic.
+constexpr size_t kLongestTyped = 64;  // Nobody mistypes a longer word; the table of distances is quadratic.
 
 /// Insertions, deletions, substitutions and exchanges of neighbours that lead from one word to the other
 /// (the optimal string alignment distance).
@@ -37,7 +37,7 @@ std::string simplified(std::string_view word) {
 
 size_t distance(std::string_view typed, std::string_view known) {
   const std::string a = simplified(typed), b = simplified(known);
-  if (a.empty() || a.size() > kLongest || b.size() > kLongest) return kFar;
+  if (a.empty() || a.size() > kLongestTyped || b.size() > kLongestTyped) return kFar;
   const size_t count = slips(a, b);
   if (count <= std::max<size_t>(1, std::min<size_t>(3, a.size() / 3))) return count;
   return a.size() >= 3 && b.starts_with(a) ? 4 : kFar;  // A beginning, after all that is only mistyped.

@@ -9,7 +9,7 @@ namespace gradus::cli {
 namespace {
 
 constexpr size_t kEnough = 1'000'000;  // bytes to look at
-constexpr size_t kLongest = 30;  // bytes of a word; without spaces between them a sentence looks like one
+constexpr size_t kLongestWord = 30;  // bytes of a word; without spaces between them a sentence looks like one
 
 bool is_capital(char32_t c) {
   return (c >= 'A' && c <= 'Z') || (c >= 0xC0 && c <= 0xDE && c != 0xD7)  // Latin
@@ -50,7 +50,7 @@ std::string example_prompt(std::string_view text) {
   text = text.substr(0, kEnough);
   std::map<std::string_view, int64_t> count[2];  // of words, and of those with a capital
   for_each_word(text, [&](std::string_view word, bool capital) {
-    if (word.size() <= kLongest) ++count[capital ? 1 : 0][word];
+    if (word.size() <= kLongestWord) ++count[capital ? 1 : 0][word];
   });
   const auto& words = count[count[1].empty() ? 0 : 1];
   const auto most = std::max_element(words.begin(), words.end(),
