@@ -9,6 +9,7 @@
 #include "catch.hpp"
 #include "gradus/autograd/ops.hpp"
 #include "gradus/autograd/record.hpp"
+#include "models/printed.hpp"
 
 using namespace gradus;
 using namespace gradus::models;
@@ -25,7 +26,9 @@ class RecordingPage : public LessonPage {
       return;
     }
     INFO(cell);
-    CHECK(ours == notebook.substr(notebook.front() == '\n' ? 1 : 0));
+    const std::string_view theirs = notebook.substr(notebook.front() == '\n' ? 1 : 0);
+    INFO(ours << "\n  ==\n" << theirs);
+    CHECK(testing::same_print(ours, theirs));
     ++compared;
   }
   int sentences = 0, compared = 0;

@@ -3,12 +3,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <map>
 
 #include "catch.hpp"
-#include "gradus/autograd/kernels/level.hpp"
 #include "gradus/models/replay/operations.hpp"
+#include "models/printed.hpp"
 #include "models/replay/replay_files.hpp"
 
 using namespace gradus;
@@ -17,12 +16,6 @@ using namespace gradus::testing;
 using Catch::Matchers::ContainsSubstring;
 
 namespace {
-
-/// Without fused multiply-adds the last digit of eight may be another one.
-bool has_fma() {
-  const char* chosen = std::getenv("GRADUS_LEVEL");
-  return (chosen ? std::string_view(chosen) : kernels::available_levels().front()) != "v2";
-}
 
 std::map<std::string, int64_t> kinds_passed(const ReplayReport& report) {
   std::map<std::string, int64_t> kinds;
