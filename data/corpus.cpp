@@ -8,10 +8,10 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 
 #include "gradus/autograd/error.hpp"
 #include "gradus/data/stories.hpp"
-#include "gradus/data/text.hpp"
 #include "gradus/files/sha256.hpp"
 
 namespace gradus::data {
@@ -24,14 +24,29 @@ constexpr std::string_view kKjvSha256 = "b5c4940bcfeee072c0935b5200d0f9d88a00a01
 // The shell's own complaint, when the program is missing, goes the way of the program's.
 constexpr const char* kKjvCommand = "{ bible -f gen1:1-rev22:21; } 2>/dev/null </dev/null";
 
+struct CloseFile {
+  void operator()(std::FILE* file) const { std::fclose(file); }
+};
+using File = std::unique_ptr<std::FILE, CloseFile>;
+
+std::string read_all(std::FILE* file) {
+  std::string bytes;
+  char buffer[1 << 16];
+  while (const size_t count = std::fread(buffer, 1, sizeof buffer, file)) bytes.append(buffer, count);
+  return bytes;
+}
+
 bool is_kjv(std::string_view text) { return text.size() == kKjvSize && files::sha256(text) == kKjvSha256; }
 
 /// The intact copy in the cache, or "".
 std::string cached_kjv(const fs::path& cache) {
   if (cache.empty()) return "";
-  const File file(std::fopen((cache / "kjv.txt").c_str(), "rb"));
-  std::string text = file ? read_all(file.get()) : "";
-  return is_kjv(text) ? text : "";
+  try {
+    std::string text = files::read(cache / "kjv.txt");
+    return is_kjv(text) ? text : "";
+  } catch (const files::Unreadable&) {
+    return "";
+  }
 }
 
 /// Lines without their first word, the tag of the verse ("Ge1:1 In the beginning ...").

@@ -1,11 +1,13 @@
 #include "gradus/data/text.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cerrno>
-#include <cstdio>
-#include <cstring>
 
 #include "gradus/autograd/error.hpp"
+#include "gradus/files/file.hpp"
+#include "gradus/files/input.hpp"
 #include "gradus/files/sha256.hpp"
 #include "gradus/files/utf8.hpp"
 
@@ -22,15 +24,15 @@ std::string read_file(const fs::path& path) {
   if (fs::is_directory(path, ignored)) {
     fail(op, path, " must be a text file, got a directory. Hint: name the files in it.");
   }
-  const File file(std::fopen(path.c_str(), "rb"));
-  if (!file && errno == ENOENT)
+  if (::access(path.c_str(), F_OK) != 0 && errno == ENOENT)
     fail(op, path, " must be a text file, got no such file. Hint: check its path.");
-  std::string bytes = file ? read_all(file.get()) : "";
-  if (!file || std::ferror(file.get())) {
-    fail(op, path, " must be readable, got '", std::strerror(errno), "'. Hint: check its permissions.");
+  try {
+    std::string bytes = files::read(path);
+    if (bytes.empty()) fail(op, path, " must have text in it, got an empty file.");
+    return bytes;
+  } catch (const files::Unreadable& e) {
+    fail(op, path, " must be readable, got '", e.reason(), "'.");
   }
-  if (bytes.empty()) fail(op, path, " must have text in it, got an empty file.");
-  return bytes;
 }
 
 bool has_mark(const Source& source) { return source.bytes.starts_with(kMark); }
@@ -91,13 +93,6 @@ int64_t unify_line_ends(std::string& text) {
 }
 
 }  // namespace
-
-std::string read_all(std::FILE* file) {
-  std::string bytes;
-  char buffer[1 << 16];
-  while (const size_t count = std::fread(buffer, 1, sizeof buffer, file)) bytes.append(buffer, count);
-  return bytes;
-}
 
 TextRules TextRules::of_kind(std::string_view kind) {
   const bool characters = kind == "char";

@@ -10,9 +10,7 @@
 #pragma once
 
 #include <cstdint>
-#include <cstdio>
 #include <filesystem>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,15 +18,6 @@
 #include "gradus/data/tokenizer.hpp"
 
 namespace gradus::data {
-
-struct CloseFile {
-  void operator()(std::FILE* file) const { std::fclose(file); }
-};
-/// An open stream that is closed with its handle.
-using File = std::unique_ptr<std::FILE, CloseFile>;
-
-/// All bytes that are left in an open stream. std::ferror tells whether anything but their end stopped it.
-std::string read_all(std::FILE* file);
 
 struct TextRules {
   bool characters = false;    ///< must be UTF-8; a byte order mark at the start of a file is no part of it

@@ -7,12 +7,12 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
-#include <fstream>
 #include <ostream>
 #include <streambuf>
 #include <utility>
 
 #include "gradus/autograd/error.hpp"
+#include "gradus/files/input.hpp"
 
 namespace gradus::files {
 namespace {
@@ -121,17 +121,6 @@ void write_atomically(const std::filesystem::path& path, const std::function<voi
   sync_folder(folder.empty() ? "." : folder);
 }
 
-std::string read(const std::filesystem::path& path) {
-  const auto refuse = [&](const char* reason) {
-    fail("file", "cannot read ", path.string(), ": ", reason, ".");
-  };
-  // Opening a folder succeeds and reading it does not, with a reason that says little.
-  if (std::error_code ignored; std::filesystem::is_directory(path, ignored)) refuse("it is a folder");
-  std::ifstream stream(path, std::ios::binary);
-  if (!stream) refuse(std::strerror(errno));
-  std::string text{std::istreambuf_iterator<char>(stream), {}};
-  if (stream.bad()) refuse(std::strerror(errno));
-  return text;
-}
+std::string read(const std::filesystem::path& path) { return Input(path).read_all(); }
 
 }  // namespace gradus::files

@@ -14,7 +14,8 @@ namespace gradus::files {
 /// untouched and the temporary one removed.
 void write_atomically(const std::filesystem::path& path, const std::function<void(std::ostream&)>& write);
 
-/// The whole file. Throws Error with the path and the system's reason if it cannot be read.
+/// The whole file, or all that comes through a pipe. Throws Unreadable with the path and the reason if it
+/// cannot be read (see Input).
 std::string read(const std::filesystem::path& path);
 
 }  // namespace gradus::files

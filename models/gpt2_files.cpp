@@ -32,7 +32,7 @@ bool is_mask(std::string_view name) {
   return name.ends_with(".attn.bias") || name.ends_with(".attn.masked_bias");
 }
 
-bool all_zero(const Tensor& x) { return amax(abs(x)).item() == 0.0; }
+bool all_zero(const Tensor& x) { return x.numel() == 0 || amax(abs(x)).item() == 0.0; }
 
 Json to_json(const GPTConfig& config) {
   Json json = {
@@ -82,6 +82,88 @@ void expect(const Field& config, const char* key, std::initializer_list<std::str
   for (const std::string_view one : accepted) known += concat(known.empty() ? "" : " or ", one);
   field->refuse("must be ", known, ", got ", field->shown(), ".");
 }
+
+/// A folder whose config and names and shapes were read and fit one another.
+class Stored {
+ public:
+  Stored(const GPTConfig& config, const std::filesystem::path& file)
+      : config_(config), path_(file.string()), file_(file) {
+    list_entries();
+    drop_unmeant();
+    std::map<std::string, Shape> given;
+    for (const auto& [name, entry] : entries_) given.emplace(name, shape(name, *entry));
+    try {
+      nn::compare_shapes(config_.parameter_shapes(), given);
+    } catch (const Error& e) {
+      refuse(e.what());
+    }
+  }
+
+  GPT load() {
+    const NoGrad no_grad;
+    nn::StateDict state;
+    for (const auto& [name, entry] : entries_) state.emplace(name, values(name, *entry));
+    if (head_ && !all_zero(file_.read(*head_) - state.at("wte.weight")))
+      refuse(kHead, " must equal wte.weight, the output projection is tied to it, got other values.");
+    for (const auto& [name, entry] : zeros_)
+      if (!all_zero(file_.read(*entry))) refuse(name, " must be 0 in a model without biases.");
+
+    Generator generator(0);
+    GPT model(config_, generator);
+    model.load_state_dict(state);
+    return model;
+  }
+
+ private:
+  using Entry = nn::SafetensorsEntry;
+
+  template <class... Parts>
+  [[noreturn]] void refuse(const Parts&... parts) const {
+    fail("load_pretrained", path_, ": ", parts...);
+  }
+
+  void list_entries() {
+    for (const Entry& entry : file_.header().entries) {
+      std::string name = entry.name;
+      if (name.starts_with(kPrefix)) name.erase(0, kPrefix.size());
+      if (!is_mask(name) && !entries_.emplace(name, &entry).second)
+        refuse("names must be unique, got ", name, " with and without the prefix ", kPrefix, ".");
+    }
+  }
+
+  /// Takes out what a model has no parameter for, to look at its values when they are read.
+  void drop_unmeant() {
+    if (const auto head = entries_.find(std::string(kHead)); head != entries_.end()) {
+      const auto wte = entries_.find("wte.weight");
+      if (wte == entries_.end() || wte->second->shape != head->second->shape)
+        refuse(kHead, " must equal wte.weight, the output projection is tied to it, got another shape.");
+      head_ = head->second;
+      entries_.erase(head);
+    }
+    if (config_.bias) return;
+    for (const auto& [name, entry] : entries_)
+      if (name.ends_with(".bias")) zeros_.emplace(name, entry);
+    std::erase_if(entries_, [](const auto& item) { return item.first.ends_with(".bias"); });
+  }
+
+  static bool is_turned(const std::string& name, const Entry& entry) {
+    return is_stored_transposed(name) && entry.shape.size() == 2;
+  }
+  static Shape shape(const std::string& name, const Entry& entry) {
+    return is_turned(name, entry) ? Shape{entry.shape[1], entry.shape[0]} : entry.shape;
+  }
+  Tensor values(const std::string& name, const Entry& entry) {
+    const Tensor stored = file_.read(entry);
+    return is_turned(name, entry) ? stored.mT() : stored;
+  }
+
+  GPTConfig config_;
+  std::string path_;
+  nn::SafetensorsFile file_;
+  std::map<std::string, const Entry*> entries_;  // by name without prefix
+  std::map<std::string, const Entry*> zeros_;    // biases of a model that has none
+  const Entry* head_ = nullptr;
+};
 
 }  // namespace
 
@@ -148,48 +230,14 @@ GPTConfig load_config(const std::filesystem::path& folder) {
   return config_from_json(files::read(file), file.string());
 }
 
-GPT load_pretrained(const std::filesystem::path& folder) {
+GPTConfig check_pretrained(const std::filesystem::path& folder) {
   const GPTConfig config = load_config(folder);
-  const std::filesystem::path path = folder / "model.safetensors";
-  const auto refuse = [&](const auto&... parts) { fail("load_pretrained", path.string(), ": ", parts...); };
+  const Stored checked(config, folder / "model.safetensors");
+  return config;
+}
 
-  const NoGrad no_grad;
-  nn::SafetensorsFile file(path);
-  nn::StateDict state;
-  for (const nn::SafetensorsEntry& entry : file.header().entries) {
-    std::string name = entry.name;
-    if (name.starts_with(kPrefix)) name.erase(0, kPrefix.size());
-    if (is_mask(name)) continue;
-    const Tensor values = file.read(entry);
-    const bool transposed = is_stored_transposed(name) && values.dim() == 2;
-    if (!state.emplace(name, transposed ? values.mT() : values).second)
-      refuse("names must be unique, got ", name, " with and without the prefix ", kPrefix, ".");
-  }
-
-  if (const auto head = state.find(std::string(kHead)); head != state.end()) {
-    const auto wte = state.find("wte.weight");
-    if (wte == state.end() || wte->second.shape() != head->second.shape() ||
-        !all_zero(head->second - wte->second))
-      refuse(kHead, " must equal wte.weight, the output projection is tied to it, got other values.");
-    state.erase(head);
-  }
-  if (!config.bias) {
-    std::erase_if(state, [&](const auto& item) {
-      const auto& [name, values] = item;
-      if (!name.ends_with(".bias")) return false;
-      if (!all_zero(values)) refuse(name, " must be 0 in a model without biases.");
-      return true;
-    });
-  }
-
-  Generator generator(0);
-  GPT model(config, generator);
-  try {
-    model.load_state_dict(state);
-  } catch (const Error& e) {
-    refuse(e.what());
-  }
-  return model;
+GPT load_pretrained(const std::filesystem::path& folder) {
+  return Stored(load_config(folder), folder / "model.safetensors").load();
 }
 
 }  // namespace gradus::models

@@ -28,9 +28,13 @@ GPTConfig config_from_json(std::string_view json, const std::string& file);
 /// is not.
 GPTConfig load_config(const std::filesystem::path& folder);
 
-/// Reads both files into a new model, float32 and in training mode. Accepts names with the prefix
-/// `transformer.`, ignores stored attention masks, and takes an lm_head.weight that equals wte.weight. Throws
-/// Error, naming the file, for anything else that does not fit.
+/// Reads config.json and the names and shapes of model.safetensors. Throws Error, naming the file, if one is
+/// malformed or they do not describe one model; takes no more memory than the files themselves.
+GPTConfig check_pretrained(const std::filesystem::path& folder);
+
+/// Does the same, then reads the values into a new model, float32 and in training mode. Accepts names with
+/// the prefix `transformer.`, ignores stored attention masks, and takes an lm_head.weight that equals
+/// wte.weight. Throws Error, naming the file, for anything else that does not fit.
 GPT load_pretrained(const std::filesystem::path& folder);
 
 }  // namespace gradus::models

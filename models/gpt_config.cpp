@@ -52,6 +52,27 @@ int64_t GPTConfig::num_parameters() const {
   return vocab_size * C + block_size * C + n_layer * (matrices + biases + 2 * norm) + norm;
 }
 
+std::vector<std::pair<std::string, Shape>> GPTConfig::parameter_shapes() const {
+  const int64_t C = n_embd;
+  std::vector<std::pair<std::string, Shape>> shapes = {{"wte.weight", {vocab_size, C}},
+                                                       {"wpe.weight", {block_size, C}}};
+  const auto add = [&](const std::string& layer, const Shape& weight) {
+    shapes.emplace_back(layer + ".weight", weight);
+    if (bias) shapes.emplace_back(layer + ".bias", Shape{weight[0]});
+  };
+  for (int64_t i = 0; i < n_layer; ++i) {
+    const std::string block = concat("h.", i, ".");
+    add(block + "ln_1", {C});
+    add(block + "attn.c_attn", {3 * C, C});
+    add(block + "attn.c_proj", {C, C});
+    add(block + "ln_2", {C});
+    add(block + "mlp.c_fc", {4 * C, C});
+    add(block + "mlp.c_proj", {C, 4 * C});
+  }
+  add("ln_f", {C});
+  return shapes;
+}
+
 GPTConfig preset(std::string_view name) {
   std::string known;
   for (const Preset& entry : kPresets) {

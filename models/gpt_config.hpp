@@ -4,7 +4,10 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
+
+#include "gradus/autograd/shape.hpp"
 
 namespace gradus::models {
 
@@ -22,6 +25,8 @@ struct GPTConfig {
   void validate() const;
   /// Elements of all parameters of such a model, by closed formula. The config must be valid.
   int64_t num_parameters() const;
+  /// Names and shapes of all parameters of such a model, in their order. The config must be valid.
+  std::vector<std::pair<std::string, Shape>> parameter_shapes() const;
 
   bool operator==(const GPTConfig&) const = default;
 };

@@ -53,10 +53,13 @@ class Converter : public Visitor {
   std::map<const TensorImpl*, std::pair<Tensor, Tensor>> converted_;  // keeps tied parameters tied
 };
 
+/// The first few, and how many more there are.
 std::string join(const std::vector<std::string>& words) {
+  constexpr size_t kNamed = 8, kLongest = 200;
   std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
-  return text;
+  for (size_t i = 0; i < std::min(words.size(), kNamed); ++i)
+    text += concat(i == 0 ? "" : ", ", words[i].substr(0, kLongest), words[i].size() > kLongest ? "..." : "");
+  return words.size() <= kNamed ? text : concat(text, " and ", words.size() - kNamed, " more");
 }
 
 }  // namespace
@@ -123,21 +126,19 @@ StateDict Module::state_dict() const {
   return state;
 }
 
-LoadReport Module::load_state_dict(const StateDict& state, bool strict) {
+LoadReport compare_shapes(const NamedShapes& wanted, const std::map<std::string, Shape>& given, bool strict) {
+  std::set<std::string_view> known;
   LoadReport report;
   std::vector<std::string> misshaped;
-  auto parameters = named_parameters();
-  std::set<std::string> known;
-  for (const auto& [name, parameter] : parameters) {
+  for (const auto& [name, shape] : wanted) {
     known.insert(name);
-    const auto given = state.find(name);
-    if (given == state.end()) {
+    const auto found = given.find(name);
+    if (found == given.end())
       report.missing.push_back(name);
-    } else if (given->second.shape() != parameter.shape()) {
-      misshaped.push_back(concat(name, " ", given->second.shape(), " for ", parameter.shape()));
-    }
+    else if (found->second != shape)
+      misshaped.push_back(concat(name, " ", found->second, " for ", shape));
   }
-  for (const auto& [name, values] : state)
+  for (const auto& [name, shape] : given)
     if (!known.contains(name)) report.unexpected.push_back(name);
 
   std::string faults;
@@ -153,9 +154,18 @@ LoadReport Module::load_state_dict(const StateDict& state, bool strict) {
     fail("load_state_dict", "names and shapes must be those of the module, got ", faults,
          ". Hint: the values were saved from a model of another shape.");
   }
+  return report;
+}
 
+LoadReport Module::load_state_dict(const StateDict& state, bool strict) {
+  auto parameters = named_parameters();
+  NamedShapes wanted;
+  std::map<std::string, Shape> given;
+  for (const auto& [name, parameter] : parameters) wanted.emplace_back(name, parameter.shape());
+  for (const auto& [name, values] : state) given.emplace(name, values.shape());
+  LoadReport report = compare_shapes(wanted, given, strict);
   for (auto& [name, parameter] : parameters)
-    if (const auto given = state.find(name); given != state.end()) parameter.copy_(given->second);
+    if (const auto values = state.find(name); values != state.end()) parameter.copy_(values->second);
   return report;
 }
 

@@ -58,11 +58,19 @@ class Visitor {
 /// Parameters by name, in the order of their names.
 using StateDict = std::map<std::string, Tensor>;
 
+/// Shapes by name, in the order of a visit.
+using NamedShapes = std::vector<std::pair<std::string, Shape>>;
+
 /// What a load that is not strict passed over.
 struct LoadReport {
   std::vector<std::string> missing;     ///< parameters that the dict does not have
   std::vector<std::string> unexpected;  ///< names of the dict that no parameter has
 };
+
+/// Sets names and shapes that are given beside those that are wanted. Throws one Error that tells of all
+/// misshaped names and, if strict, of all missing and unexpected ones.
+LoadReport compare_shapes(const NamedShapes& wanted, const std::map<std::string, Shape>& given,
+                          bool strict = true);
 
 class Module {
  public:

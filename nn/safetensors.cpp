@@ -116,7 +116,10 @@ class HeaderText {
 SafetensorsFile::SafetensorsFile(const std::filesystem::path& path) : name_(path.string()) {
   const auto refuse = [&](const auto&... parts) { fail("safetensors", name_, ": ", parts...); };
   std::error_code error;
-  if (std::filesystem::is_directory(path, error)) refuse("must be a file, got a folder.");
+  const auto type = std::filesystem::status(path, error).type();
+  if (type == std::filesystem::file_type::directory) refuse("must be a file, got a folder.");
+  if (type != std::filesystem::file_type::regular && type != std::filesystem::file_type::not_found)
+    refuse("must be a file, got a pipe or a device.");  // Opening a pipe may wait for ever.
   stream_.open(path, std::ios::binary);
   if (!stream_) refuse("cannot be read: ", std::strerror(errno), ".");
   const uint64_t size = std::filesystem::file_size(path, error);
@@ -156,14 +159,16 @@ Tensor SafetensorsFile::read(const SafetensorsEntry& entry, bool keep_float64) {
   } else if (entry.dtype == "BOOL") {
     read_converted<uint8_t>(stream_, static_cast<bool*>(values), count, [&](uint8_t byte) {
       if (byte > 1)
-        fail("safetensors", name_, ": values of ", entry.name, " must be 0 or 1, got ", int{byte}, ".");
+        fail("safetensors", name_, ": values of ", files::in_quotes(entry.name), " must be 0 or 1, got ",
+             int{byte}, ".");
       return byte == 1;
     });
   } else {
     stream_.read(static_cast<char*>(values), count * element_size(dtype));
   }
   if (!stream_)
-    fail("safetensors", name_, ": values of ", entry.name, " cannot be read: the file was cut short.");
+    fail("safetensors", name_, ": values of ", files::in_quotes(entry.name),
+         " cannot be read: the file was cut short.");
   return tensor;
 }
 
@@ -173,7 +178,7 @@ DType SafetensorsFile::loaded_as(const SafetensorsEntry& entry, bool keep_float6
   if (dtype == "F32" || dtype == "F16" || dtype == "BF16" || dtype == "F64") return DType::float32;
   if (dtype == "I64") return DType::int64;
   if (dtype == "BOOL") return DType::boolean;
-  fail("safetensors", name_, ": dtype of ", entry.name,
+  fail("safetensors", name_, ": dtype of ", files::in_quotes(entry.name),
        " must be F32, F16, BF16, F64, I64 or BOOL to be loaded, got ", dtype, ".");
 }
 

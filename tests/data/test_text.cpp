@@ -47,14 +47,14 @@ TEST_CASE("read_text says in one line what is wrong with a file") {
         "[text] " + quoted(folder / "empty.txt") + " must have text in it, got an empty file.");
   CHECK(error(folder / "good.txt/below") ==
         "[text] " + quoted(folder / "good.txt/below") +
-            " must be readable, got 'Not a directory'. Hint: check its permissions.");
+            " must be readable, got 'Not a directory'.");
   CHECK(error_of([] { read_text({}, {}); }) == "[text] there must be at least one file, got none.");
 }
 
 TEST_CASE("read_text names a file that opens but cannot be read") {
   // Its first page is never mapped, so that reading fails for everybody, root included.
   CHECK(error_of([] { read_text({"/proc/self/mem"}, {}); }) ==
-        "[text] \"/proc/self/mem\" must be readable, got 'Input/output error'. Hint: check its permissions.");
+        "[text] \"/proc/self/mem\" must be readable, got 'Input/output error'.");
 }
 
 TEST_CASE("read_text names a file without permission") {
@@ -67,7 +67,7 @@ TEST_CASE("read_text names a file without permission") {
   const std::string error = error_of([&] { read_text({folder / "secret.txt"}, {}); });
   if (root) REQUIRE(::seteuid(0) == 0);
   CHECK(error == "[text] " + quoted(folder / "secret.txt") +
-                     " must be readable, got 'Permission denied'. Hint: check its permissions.");
+                     " must be readable, got 'Permission denied'.");
 }
 
 TEST_CASE("a text of characters has no byte order mark and one kind of line end") {

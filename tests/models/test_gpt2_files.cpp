@@ -261,3 +261,25 @@ TEST_CASE("no depth of a config overflows a stack") {
                                : "where nothing deeper than 64 lists and objects should be."));
   }
 }
+
+TEST_CASE("a config that asks for more than the file holds is refused before there is such a model") {
+  const Saved saved(make_model());
+  saved.set("n_embd", 5000);
+  saved.set("n_layer", 100);
+  reset_peak_memory();
+  const int64_t before = memory_use().bytes;
+  CHECK_THAT(saved.refusal(),
+             Catch::Matchers::ContainsSubstring("missing: h.2.ln_1.weight, h.2.ln_1.bias, ") &&
+                 Catch::Matchers::ContainsSubstring(" more; misshaped: ") &&
+                 Catch::Matchers::ContainsSubstring("wte.weight (11, 8) for (11, 5000), "));
+  CHECK(memory_use().peak - before < static_cast<int64_t>(std::filesystem::file_size(saved.weights)));
+}
+
+TEST_CASE("a folder is checked without reading its values") {
+  const GPT model = make_model();
+  const Saved saved(model);
+  CHECK(check_pretrained(saved.folder.path()) == model.config());
+  saved.set("n_layer", 3);
+  CHECK_THAT(testing::error_of([&] { check_pretrained(saved.folder.path()); }),
+             Catch::Matchers::ContainsSubstring("missing: h.2.ln_1.weight, "));
+}

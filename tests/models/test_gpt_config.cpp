@@ -90,3 +90,15 @@ TEST_CASE("memory grows with batch and size and does not overflow") {
   CHECK(training_memory(absurd, 1'000'000'000).total() > 1e20);
   CHECK(absurd.num_parameters() > 0);
 }
+
+TEST_CASE("names and shapes are known before there is a model") {
+  for (const GPTConfig& config :
+       {GPTConfig{.vocab_size = 11, .block_size = 5, .n_layer = 2, .n_head = 3, .n_embd = 6},
+        GPTConfig{.vocab_size = 3, .n_layer = 11, .n_head = 1, .n_embd = 4, .bias = false}}) {
+    Generator generator(0);
+    std::vector<std::pair<std::string, Shape>> shapes;
+    for (const auto& [name, values] : GPT(config, generator).named_parameters())
+      shapes.emplace_back(name, values.shape());
+    CHECK(config.parameter_shapes() == shapes);
+  }
+}

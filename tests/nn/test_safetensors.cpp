@@ -1,11 +1,15 @@
 #include "gradus/nn/safetensors.hpp"
 
+#include <time.h>
+
 #include <cmath>
 #include <cstring>
 #include <fstream>
 #include <limits>
 
+#include <time.h>
 #include "autograd/compare.hpp"
+
 #include "catch.hpp"
 #include "gradus/autograd/ops.hpp"
 #include "gradus/files/file.hpp"
@@ -203,9 +207,9 @@ TEST_CASE("malformed files are refused, each with its reason") {
       {entries(good, 3), "values must fill the rest of the file, 3 bytes, got 4."},
       {entries(good, 5), "values must fill the rest of the file, 5 bytes, got 4."},
       {entries(entry("a", "I32", "[1]", "[0,4]")),
-       "dtype of a must be F32, F16, BF16, F64, I64 or BOOL to be loaded, got I32."},
+       "dtype of 'a' must be F32, F16, BF16, F64, I64 or BOOL to be loaded, got I32."},
       {with_length("{" + entry("a", "BOOL", "[1]", "[0,1]") + "}", "\2"),
-       "values of a must be 0 or 1, got 2."},
+       "values of 'a' must be 0 or 1, got 2."},
       {with_length("{\"a\":" + std::string(100'000, '[')),
        "the header must be JSON, got '[' at line 1, column 69, where nothing deeper than 64"},
   };
@@ -260,4 +264,28 @@ TEST_CASE("names that a file cannot hold are refused before anything is written"
   CHECK(error_of([&] { save("__metadata__"); }) == "[safetensors] a tensor must not be called __metadata__.");
   CHECK(error_of([&] { save("\xFF"); }) == "[safetensors] names and metadata must be UTF-8, got '\\xff'.");
   CHECK_FALSE(std::filesystem::exists(folder / "x"));
+}
+
+TEST_CASE("many tensors are read and written in time that grows as their number does") {
+  const auto seconds = [](int count) {
+    const testing::TemporaryFolder folder;
+    StateDict tensors;
+    for (int i = 0; i < count; ++i) tensors.emplace(concat("h.", i, ".weight"), zeros({0, 3}));
+    double least = 1e9;  // of the thread's own time: others may have the processor meanwhile
+    for (int repeat = 0; repeat < 3; ++repeat) {
+      const auto now = [] {
+        timespec time{};
+        ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+        return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+      };
+      const double start = now();
+      save_safetensors(folder / "x", tensors);
+      REQUIRE(load_safetensors(folder / "x").size() == static_cast<size_t>(count));
+      least = std::min(least, now() - start);
+    }
+    return least;
+  };
+  const double few = seconds(2'000), many = seconds(32'000);
+  INFO("2,000 in " << few << " s, 32,000 in " << many << " s");
+  CHECK(many < 64 * few);  // 16 times as many: n log n takes some 20 times as long, n * n 256 times
 }

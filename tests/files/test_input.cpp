@@ -1,0 +1,94 @@
+// Texts that are no regular files: a pipe is read to its end, and nothing waits for ever.
+#include "gradus/files/input.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <thread>
+
+#include "catch.hpp"
+#include "temporary_folder.hpp"
+
+using namespace gradus;
+using namespace gradus::files;
+
+namespace fs = std::filesystem;
+
+namespace {
+
+std::string reason(const fs::path& path) {
+  try {
+    Input(path).read_all();
+  } catch (const Unreadable& e) {
+    return e.reason();
+  }
+  return "";
+}
+
+/// What stands behind a shell's <(command).
+class Pipe {
+ public:
+  Pipe() { REQUIRE(::pipe(ends_) == 0); }
+  ~Pipe() {
+    ::close(ends_[0]);
+    close_writer();
+  }
+  int writer() const { return ends_[1]; }
+  void close_writer() {
+    if (ends_[1] >= 0) ::close(ends_[1]);
+    ends_[1] = -1;
+  }
+  fs::path path() const { return "/dev/fd/" + std::to_string(ends_[0]); }
+
+ private:
+  int ends_[2];
+};
+
+}  // namespace
+
+TEST_CASE("a file is read to its end") {
+  const testing::TemporaryFolder folder;
+  const std::string text(200'000, 'x');
+  std::ofstream(folder / "text") << text;
+  CHECK(Input(folder / "text").read_all() == text);
+  std::ofstream(folder / "empty");
+  CHECK(Input(folder / "empty").read_all().empty());
+}
+
+TEST_CASE("what has no end or no bytes is refused with its reason") {
+  const testing::TemporaryFolder folder;
+  CHECK(reason(folder / "none") == "No such file or directory");
+  CHECK(reason(folder.path()) == "it is a folder");
+  CHECK(reason("/dev/zero") == "it is a device");
+}
+
+TEST_CASE("a shell's pipe is read to its end, however late the bytes come") {
+  Pipe pipe;
+  REQUIRE(::write(pipe.writer(), "first ", 6) == 6);
+  std::thread writer([&] {
+    ::usleep(50'000);
+    if (::write(pipe.writer(), "last", 4) == 4) pipe.close_writer();
+  });
+  CHECK(Input(pipe.path()).read_all() == "first last");
+  writer.join();
+}
+
+TEST_CASE("a shell's pipe that nothing came through is empty") {
+  Pipe pipe;
+  pipe.close_writer();
+  CHECK(Input(pipe.path()).read_all().empty());
+}
+
+TEST_CASE("a named pipe is read when somebody writes to it, and refused when nobody does") {
+  const testing::TemporaryFolder folder;
+  const fs::path path = folder / "pipe";
+  REQUIRE(::mkfifo(path.c_str(), 0600) == 0);
+  {
+    std::thread writer([&] { std::ofstream(path) << "text"; });  // Its open waits for the reader's.
+    CHECK(Input(path).read_all() == "text");
+    writer.join();
+  }
+  CHECK(reason(path) == "it is a pipe that nobody writes to");
+}
