@@ -31,7 +31,7 @@ std::string written_out(unsigned char byte) {
   return code;
 }
 
-std::string cleaned(std::string_view text, bool keep_line_ends) {
+std::string cleaned(std::string_view text, std::u32string_view keep) {
   std::string result;
   result.reserve(text.size());
   while (!text.empty()) {
@@ -39,7 +39,7 @@ std::string cleaned(std::string_view text, bool keep_line_ends) {
     const size_t size = c.size == 0 ? 1 : static_cast<size_t>(c.size);
     if (c.size == 0)
       result += written_out(static_cast<unsigned char>(text[0]));
-    else if (is_harmless(c.value) || (keep_line_ends && c.value == '\n'))
+    else if (is_harmless(c.value) || keep.find(c.value) != keep.npos)
       result += text.substr(0, size);
     else
       result += written_out(c.value);
@@ -57,9 +57,11 @@ std::string_view beginning(std::string_view text, size_t most) {
 
 }  // namespace
 
-std::string plain(std::string_view text) { return cleaned(text, /*keep_line_ends=*/false); }
+std::string plain(std::string_view text) { return cleaned(text, U""); }
 
-std::string plain_lines(std::string_view text) { return cleaned(text, /*keep_line_ends=*/true); }
+std::string plain_lines(std::string_view text) { return cleaned(text, U"\n"); }
+
+std::string plain_text(std::string_view text) { return cleaned(text, U"\n\t"); }
 
 std::string in_quotes(std::string_view text, size_t most) {
   const std::string_view shown = beginning(text, most);

@@ -16,6 +16,9 @@ std::string plain(std::string_view text);
 /// The same for text of several lines: line ends stay.
 std::string plain_lines(std::string_view text);
 
+/// The same for text in columns too: line ends and tabs stay.
+std::string plain_text(std::string_view text);
+
 /// plain(text) in single quotes, cut where it is longer than `most` bytes.
 std::string in_quotes(std::string_view text, size_t most = 60);
 

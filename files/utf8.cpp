@@ -27,6 +27,15 @@ CodePoint first_code_point(std::string_view text) {
   return {value, size};
 }
 
+bool is_utf8(std::string_view text) {
+  while (!text.empty()) {
+    const CodePoint c = first_code_point(text);
+    if (c.size == 0) return false;
+    text.remove_prefix(static_cast<size_t>(c.size));
+  }
+  return true;
+}
+
 std::string to_utf8(char32_t character) {
   const auto tail = [&](int shift) { return static_cast<char>(0x80 | (character >> shift & 0x3F)); };
   if (character < 0x80) return {static_cast<char>(character)};

@@ -15,6 +15,9 @@ struct CodePoint {
 /// The code point that `text` begins with; of size 0 if that is none, or `text` is empty.
 CodePoint first_code_point(std::string_view text);
 
+/// Whether all of `text` is UTF-8.
+bool is_utf8(std::string_view text);
+
 /// The bytes of `character`, which must be a code point that UTF-8 can encode.
 std::string to_utf8(char32_t character);
 

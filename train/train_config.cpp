@@ -8,6 +8,7 @@
 #include "gradus/autograd/error.hpp"
 #include "gradus/files/json.hpp"
 #include "gradus/files/plain.hpp"
+#include "gradus/files/utf8.hpp"
 
 namespace gradus::train {
 namespace {
@@ -47,6 +48,9 @@ void take(const files::Field& field, bool& value) { value = field.flag(); }
 }  // namespace
 
 void TrainConfig::validate() const {
+  for (const std::string& file : text)
+    if (!files::is_utf8(file))
+      fail(kOp, "--text must be files of names in UTF-8, got ", files::in_quotes(file), ".");
   if (!text.empty() && !corpus.empty()) fail(kOp, "--text and --corpus must not come together, got both.");
   if (!corpus.empty() && corpus != "kjv" && corpus != "stories")
     fail(kOp, "--corpus must be kjv or stories, got '", corpus, "'.");

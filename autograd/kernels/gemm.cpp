@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "gradus/autograd/error.hpp"
+#include "gradus/autograd/kernels/blas_memory.hpp"
 #include "gradus/autograd/kernels/few_rows.hpp"
 #include "gradus/autograd/kernels/parallel.hpp"
 #include "gradus/autograd/kernels/tiny_product.hpp"
@@ -161,6 +162,7 @@ void multiply(Product<T> p) {
     scale(p);
     p.beta = T{1};
   }
+  const BlasCall call;
   if (p.m > 1 && p.n > 1) return call_gemm(p);
   // One row or column: gemv, about three times as fast as gemm.
   if (p.m == 1) {

@@ -13,6 +13,7 @@
 #include "gradus/train/bench/worker.hpp"
 #include "nearest.hpp"
 #include "verbs.hpp"
+#include "whole_number.hpp"
 
 namespace gradus::cli {
 namespace {
@@ -120,14 +121,17 @@ Verb add_bench(CLI::App& app, const std::string& program) {
   verb->add_option("--workload", flags->workloads, "These only; W4 and W5 name all of theirs")
       ->type_name("W1,...")
       ->delimiter(',');
-  verb->add_option("--threads", flags->threads, "Threads of each side [one a core]")
+  whole_number(*verb, verb->add_option("--threads", flags->threads, "Threads of each side [one a core]"),
+               kMostThreads)
       ->type_name("N")
       ->take_last();
   verb->add_option("--seconds", flags->seconds, "Measured time of a workload, a side")
       ->type_name("S")
       ->take_last()
       ->capture_default_str();
-  verb->add_option("--steps", flags->steps, "Measured steps instead")->type_name("N")->take_last();
+  whole_number(*verb, verb->add_option("--steps", flags->steps, "Measured steps instead"))
+      ->type_name("N")
+      ->take_last();
   verb->add_option("--vs", flags->vs, "torch: the same by PyTorch, in turn")->type_name("NAME")->take_last();
   verb->add_option("--python", flags->python, "The Python that has PyTorch [python3]")
       ->type_name("FILE")

@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <set>
 
 #include "gradus/autograd/error.hpp"
 #include "gradus/files/file.hpp"
@@ -84,8 +85,7 @@ class Parser {
 
   void parse_item() {
     ConfigItem item{parse_word("a key"), {}, line_};
-    const auto same = [&](const ConfigItem& other) { return other.key == item.key; };
-    if (std::any_of(items_.begin(), items_.end(), same)) refuse("each key once", item.key, " again");
+    if (!keys_.insert(item.key).second) refuse("each key once", item.key, " again");
     skip_blank(false);
     expect('=');
     skip_blank(false);
@@ -144,6 +144,7 @@ class Parser {
   int line_ = 1;
   bool seen_section_ = false;
   std::vector<ConfigItem> items_;
+  std::set<std::string> keys_;  // of items_
 };
 
 /// The option whose first long name is `key`, or null.

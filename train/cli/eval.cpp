@@ -17,6 +17,7 @@
 #include "terminal.hpp"
 #include "text_output.hpp"
 #include "verbs.hpp"
+#include "whole_number.hpp"
 
 namespace gradus::cli {
 namespace {
@@ -33,7 +34,7 @@ int eval(const EvalFlags& flags, bool threads_given) {
     fail("eval", "--threads must be a whole number of at least 1, got ", flags.threads, ".");
   if (threads_given) set_num_threads(static_cast<int>(flags.threads));
 
-  const models::GPTConfig config = models::load_config(flags.folder);
+  const models::GPTConfig config = models::check_pretrained(flags.folder);
   const data::Tokenizer tokenizer = train::load_tokenizer(flags.folder, config);
   const data::Text text =
       data::read_text({flags.text.begin(), flags.text.end()}, data::TextRules::of(tokenizer));
@@ -77,7 +78,9 @@ Verb add_eval(CLI::App& app, const std::string& program) {
       ->type_name("FILE")
       ->required();
   const CLI::Option* threads =
-      verb->add_option("--threads", flags->threads, "Threads [one a core]")->type_name("N")->take_last();
+      whole_number(*verb, verb->add_option("--threads", flags->threads, "Threads [one a core]"), kMostThreads)
+          ->type_name("N")
+          ->take_last();
   verb->add_flag("--json", flags->json, "One JSON object on the standard output");
   verb->footer(
       concat("Every token but the first is predicted once, from the tokens before it in its "

@@ -14,6 +14,7 @@
 #include "nearest.hpp"
 #include "terminal.hpp"
 #include "verbs.hpp"
+#include "whole_number.hpp"
 
 namespace gradus::cli {
 namespace {
@@ -175,11 +176,12 @@ Verb add_gradcheck(CLI::App& app, const std::string& program) {
   verb->add_option("--model", flags->model, "The loss of a trained run's model on its own text")
       ->type_name("DIR")
       ->take_last();
-  verb->add_option("--order", flags->order, "1: gradients; 2: also gradients of gradients")
+  whole_number(*verb,
+               verb->add_option("--order", flags->order, "1: gradients; 2: also gradients of gradients"))
       ->type_name("N")
       ->take_last()
       ->capture_default_str();
-  verb->add_option("--seed", flags->seed, "Decides the directions that are tried")
+  whole_number(*verb, verb->add_option("--seed", flags->seed, "Decides the directions that are tried"))
       ->type_name("N")
       ->take_last()
       ->capture_default_str();

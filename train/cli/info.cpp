@@ -8,12 +8,14 @@
 
 #include "field_flags.hpp"
 #include "gradus/autograd/error.hpp"
+#include "gradus/files/plain.hpp"
 #include "gradus/models/gpt2_files.hpp"
 #include "gradus/train/memory.hpp"
 #include "gradus/train/run_folder.hpp"
 #include "nearest.hpp"
 #include "terminal.hpp"
 #include "verbs.hpp"
+#include "whole_number.hpp"
 
 namespace gradus::cli {
 namespace {
@@ -63,9 +65,10 @@ void print_memory(const models::GPTConfig& config, int64_t batch) {
 
 void print_state(const train::RunFolder& run, const train::TrainConfig& config) {
   std::cout << "trained on  ";
-  for (const std::string& file : config.text) std::cout << file << " ";
-  std::cout << config.corpus << (config.corpus.empty() ? "" : " ") << "(" << config.tokenizer << "s), preset "
-            << config.preset << ", seed " << config.seed << "\n";
+  for (const std::string& file : config.text) std::cout << files::plain(file) << " ";
+  std::cout << files::plain(config.corpus) << (config.corpus.empty() ? "" : " ") << "("
+            << files::plain(config.tokenizer) << "s), preset " << files::plain(config.preset) << ", seed "
+            << config.seed << "\n";
   if (!run.has_last()) {
     std::cout << "state       no checkpoint yet\n";
     return;
@@ -102,7 +105,7 @@ int info_of_shape(const InfoFlags& flags) {
 }
 
 int info_of_folder(const std::string& folder, std::optional<int64_t> batch) {
-  const models::GPTConfig config = models::load_config(folder);
+  const models::GPTConfig config = models::check_pretrained(folder);
   train::check_memory(models::generation_memory(config), "free some.");
   const models::GPT model = models::load_pretrained(folder);
   const train::RunFolder run(folder);
@@ -139,7 +142,7 @@ Verb add_info(CLI::App& app, const std::string& program) {
       ->type_name("NAME")
       ->take_last();
   const auto add = [&](const char* name, std::optional<int64_t>& value, const char* help) {
-    verb->add_option(name, value, help)->type_name("N")->take_last();
+    whole_number(*verb, verb->add_option(name, value, help))->type_name("N")->take_last();
   };
   add("--layers", flags->layers, "Blocks");
   add("--heads", flags->heads, "Heads of attention");

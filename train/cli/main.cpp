@@ -1,6 +1,7 @@
 // The `gradus` program: parses the command line, runs a verb, turns errors into one line and an exit code.
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cstdlib>
 #include <iostream>
 #include <memory>
 #include <new>
@@ -8,7 +9,10 @@
 #include <vector>
 
 #include "gradus/autograd/error.hpp"
+#include "gradus/autograd/kernels/blas_memory.hpp"
+#include "gradus/files/plain.hpp"
 #include "shell.hpp"
+#include "terminal.hpp"
 #include "usage.hpp"
 #include "verbs.hpp"
 
@@ -17,7 +21,7 @@ namespace {
 
 int complain(std::string message, int code) {
   std::replace(message.begin(), message.end(), '\n', ' ');
-  std::cerr << "gradus: " << message << std::endl;
+  std::cerr << "gradus: " << files::plain(message) << std::endl;
   return code;
 }
 
@@ -92,4 +96,13 @@ int run(int argc, char** argv) {
 }  // namespace
 }  // namespace gradus::cli
 
-int main(int argc, char** argv) { return gradus::cli::run(argc, argv); }
+int main(int argc, char** argv) {
+  if (!gradus::kernels::blas_can_start()) {
+    gradus::cli::complain(
+        "[memory] BLAS must have 128 MiB of address space to start, got less. Hint: raise `ulimit -v`.",
+        gradus::cli::kRunFailed);
+    std::_Exit(gradus::cli::kRunFailed);  // exit() might wait for ever (see there).
+  }
+  const gradus::cli::PlainTerminal terminal;
+  return gradus::cli::run(argc, argv);
+}

@@ -12,6 +12,7 @@
 #include "gradus/train/run_folder.hpp"
 #include "text_output.hpp"
 #include "verbs.hpp"
+#include "whole_number.hpp"
 
 namespace gradus::cli {
 namespace {
@@ -46,7 +47,7 @@ int sample(SampleFlags flags) {
   if (flags.count < 1) fail("sample", "--count must be a whole number of at least 1, got ", flags.count, ".");
   if (flags.seed < 0) fail("sample", "--seed must be a whole number of at least 0, got ", flags.seed, ".");
 
-  const models::GPTConfig config = models::load_config(flags.folder);
+  const models::GPTConfig config = models::check_pretrained(flags.folder);
   const data::Tokenizer tokenizer = train::load_tokenizer(flags.folder, config);
   const std::string prompt = prompt_of(flags, tokenizer);  // Refused before the model is read.
   train::check_memory(models::generation_memory(config), "free some, or use a smaller model.");
@@ -67,8 +68,10 @@ int sample(SampleFlags flags) {
 Verb add_sample(CLI::App& app, const std::string& program) {
   CLI::App* verb = app.add_subcommand("sample", "Write text with a trained model");
   auto flags = std::make_shared<SampleFlags>();
-  const auto add = [&](const char* name, auto& value, const char* unit, const char* help) {
-    return verb->add_option(name, value, help)->type_name(unit)->take_last();
+  const auto add = [&]<class T>(const char* name, T& value, const char* unit, const char* help) {
+    CLI::Option* option = verb->add_option(name, value, help)->type_name(unit)->take_last();
+    if constexpr (std::is_same_v<T, int64_t>) whole_number(*verb, option);
+    return option;
   };
   add("folder", flags->folder, "DIR", "Run folder, or any with config.json, model.safetensors, vocab.json")
       ->required();

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <iostream>
 #include <string_view>
 
 namespace gradus::cli {
@@ -23,6 +24,16 @@ Terminal standard_error() {
   winsize size{};
   const bool known = ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
   return {live, live && variable("NO_COLOR").empty(), known ? size.ws_col : 80};
+}
+
+PlainTerminal::PlainTerminal() {
+  if (::isatty(STDOUT_FILENO) == 0) return;
+  terminal_ = std::cout.rdbuf();
+  std::cout.rdbuf(&plain_.emplace(*terminal_));
+}
+
+PlainTerminal::~PlainTerminal() {
+  if (terminal_) std::cout.rdbuf(terminal_);
 }
 
 std::string decimals(double value, int digits) {

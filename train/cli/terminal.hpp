@@ -3,7 +3,10 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
+
+#include "gradus/files/plain_buffer.hpp"
 
 namespace gradus::cli {
 
@@ -13,6 +16,20 @@ struct Terminal {
   int columns;
 };
 Terminal standard_error();
+
+/// While it lives, what is written to the standard output and goes to a terminal goes there without what the
+/// terminal would obey. Files and pipes get every byte as it is.
+class PlainTerminal {
+ public:
+  PlainTerminal();
+  ~PlainTerminal();
+  PlainTerminal(const PlainTerminal&) = delete;
+  PlainTerminal& operator=(const PlainTerminal&) = delete;
+
+ private:
+  std::streambuf* terminal_ = nullptr;  // null: there is none
+  std::optional<files::PlainBuffer> plain_;
+};
 
 std::string decimals(double value, int digits);
 /// 950, 38.2k, 1.2M.

@@ -2,6 +2,8 @@
 
 #include <iostream>
 
+#include "gradus/files/plain.hpp"
+
 namespace gradus::cli {
 namespace {
 
@@ -17,7 +19,7 @@ int64_t first_token(const data::Tokenizer& tokenizer) {
 }  // namespace
 
 void People::line(const std::string& text) const {
-  if (!quiet_) std::cerr << text << std::endl;
+  if (!quiet_) std::cerr << files::plain_lines(text) << std::endl;
 }
 
 void write_sample(const models::GPT& model, const data::Tokenizer& tokenizer, const std::string& prompt,

@@ -8,6 +8,7 @@
 #include "gradus/autograd/error.hpp"
 #include "gradus/autograd/kernels/parallel.hpp"
 #include "gradus/data/corpus.hpp"
+#include "gradus/files/plain_buffer.hpp"
 #include "gradus/models/gpt2_files.hpp"
 #include "gradus/train/evaluate.hpp"
 #include "gradus/train/memory.hpp"
@@ -207,7 +208,9 @@ class TrainVerb {
     const models::GPT best = models::load_pretrained(folder_.path());
     const data::Tokenizer tokenizer = folder_.load_tokenizer();
     Generator stream = Generator(static_cast<uint64_t>(config_.seed)).stream("sample");
-    std::ostream& out = flags_.json ? std::cerr : std::cout;
+    files::PlainBuffer plain(*std::cerr.rdbuf());
+    std::ostream people(&plain);
+    std::ostream& out = flags_.json ? people : std::cout;
     people_.line("sample\n");
     write_sample(best, tokenizer, "", {.max_new_tokens = 300, .temperature = 0.8}, stream, out);
     out << std::endl;

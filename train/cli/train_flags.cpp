@@ -7,6 +7,7 @@
 #include "gradus/data/corpus.hpp"
 #include "gradus/data/tokenizer.hpp"
 #include "nearest.hpp"
+#include "whole_number.hpp"
 
 namespace gradus::cli {
 namespace {
@@ -15,6 +16,7 @@ template <class T>
 void add(CLI::App& verb, const char* group, const char* name, T& value, const char* unit, const char* help) {
   CLI::Option* option = verb.add_option(name, value, help)->group(group)->type_name(unit);
   if constexpr (!std::is_same_v<T, std::vector<std::string>>) option->take_last();
+  if constexpr (std::is_same_v<T, int64_t>) whole_number(verb, option);
   if constexpr (!std::is_same_v<T, std::string> && !std::is_same_v<T, std::vector<std::string>>)
     option->capture_default_str();
 }
@@ -80,12 +82,15 @@ void TrainFlags::add_to(CLI::App& verb) {
   add_switch(verb, kRun, "--resume", resume, "Go on with the run in that folder");
   add_switch(verb, kRun, "--overwrite", overwrite,
              "Start anew in that folder; what the run there left is lost");
-  verb.add_option("--stop-after", stop_after, "Save and stop after this many steps; --resume goes on")
+  whole_number(verb, verb.add_option("--stop-after", stop_after,
+                                     "Save and stop after this many steps; --resume goes on"))
       ->group(kRun)
       ->type_name("N")
       ->take_last();
   add(verb, kRun, "--seed", c.seed, "N", "Decides all that is drawn");
-  verb.add_option("--threads", threads, "Threads; results do not depend on them [one a core]")
+  whole_number(verb,
+               verb.add_option("--threads", threads, "Threads; results do not depend on them [one a core]"),
+               kMostThreads)
       ->group(kRun)
       ->type_name("N")
       ->take_last();

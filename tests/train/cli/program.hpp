@@ -17,6 +17,7 @@ struct Input {
   std::string stdin_text = {};
   std::vector<std::string> environment = {};  ///< NAME=value, on top of the test's own
   bool full_output = false;                   ///< the standard output is a device on which nothing has room
+  std::function<void()> in_child = {};        ///< called in the process before it becomes gradus
   /// Called with each line of the standard output as it comes, and the process's number.
   std::function<void(const std::string& line, int process)> on_line = {};
 };

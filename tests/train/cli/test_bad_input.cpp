@@ -41,6 +41,8 @@ TEST_CASE("a text must be a file that can be read and is long enough") {
                             {"UTF-8"});
   place.check_train_refused({"--text", place.text, "--corpus", "kjv"},
                             {"--text and --corpus must not come together"});
+  place.check_train_refused({"--text", place.scratch.file("t\xff.txt", gradus::train::small_text())},
+                            {"--text must be files of names in UTF-8", "t\\xff.txt"});
   place.check_train_refused({"--corpus", "brown"}, {"--corpus must be kjv or stories", "brown"});
   place.check_train_refused({"--text", place.text, "--tokenizer", "bpe"},
                             {"--tokenizer must be char or byte", "bpe"});
@@ -75,9 +77,8 @@ TEST_CASE("numbers must make sense") {
   refused("--warmup", "-1", "must be a whole number of at least 0, got -1");
   refused("--seed", "-1", "must be a whole number of at least 0, got -1");
   refused("--heads", "3", "--heads must divide --embd, got 3 heads and a width of 32");
-  refused("--steps", "1.5", "1.5");
-  refused("--steps", "many", "many");
-  refused("--steps", "99999999999999999999", "must be a whole number of at most 1000000000000000");
+  refused("--steps", "1.5", "must be a whole number, got '1.5'");
+  refused("--steps", "many", "must be a whole number, got 'many'");
   refused("--decay", "cubic", "must be cosine, linear or constant, got 'cubic'");
   place.check_train_refused({"--text", place.text, "--preset", "huge"},
                             {"--preset must be tiny, nano, small or gpt2, got 'huge'"});
@@ -194,8 +195,8 @@ TEST_CASE("a config file must have flags as keys, each once") {
   refused("[train]\nsteps = 1\n[train]\nsteps = 2\n", {"run.toml:3", "one section [train] at most"});
   refused("steps = 1\nlr = 1e-3\nsteps = 2\n", {"run.toml:3", "each key once", "steps"});
   refused("steps = soon\n", {"run.toml:1", "strings in quotes", "soon"});
-  refused("steps = 'soon'\n", {"run.toml:1: ", "--steps ", "'soon'"});
   refused("lr = 'soon'\n", {"run.toml:1: lr must have a value that --lr takes, got 'soon'."});
+  refused("steps = 'soon'\n", {"run.toml:1", "--steps must be a whole number, got 'soon'"});
   refused("steps = [1, 2]\n", {"run.toml:1", "one value, got 2"});
   refused("decay = \"linear\n", {"run.toml:1", "a closing \""});
   refused("steps = 5 6\n", {"run.toml:1", "the end of the line"});

@@ -1,0 +1,115 @@
+// What files, names and models say reaches no terminal as something that it obeys.
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <thread>
+
+#include "catch.hpp"
+#include "program.hpp"
+
+using namespace gradus::cli;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+/// Everything that `gradus` writes to a terminal, its standard output.
+std::string on_terminal(const std::vector<std::string>& arguments) {
+  const int master = ::posix_openpt(O_RDWR | O_NOCTTY);
+  REQUIRE(master >= 0);
+  REQUIRE(::grantpt(master) == 0);
+  REQUIRE(::unlockpt(master) == 0);
+  const int slave = ::open(::ptsname(master), O_RDWR | O_NOCTTY);
+  REQUIRE(slave >= 0);
+  std::string shown;
+  std::thread reader([&] {
+    char buffer[4096];
+    for (ssize_t n; (n = ::read(master, buffer, sizeof buffer)) > 0;)  // EIO once nobody has the other end
+      shown.append(buffer, static_cast<size_t>(n));
+  });
+  Input input;
+  input.in_child = [slave] { ::dup2(slave, STDOUT_FILENO); };
+  const Outcome outcome = run_program(arguments, input);
+  ::close(slave);
+  reader.join();
+  ::close(master);
+  INFO(outcome.err);
+  CHECK(outcome.code == 0);
+  return shown;
+}
+
+bool is_harmless(const std::string& text) {
+  for (const unsigned char byte : text)
+    if ((byte < 0x20 && byte != '\n' && byte != '\r' && byte != '\t') || byte == 0x7F) return false;
+  return text.find("\xC2\x9B") == std::string::npos && text.find("\xE2\x80\xAE") == std::string::npos;
+}
+
+/// A run on a text full of what a terminal obeys.
+struct Run {
+  Scratch scratch;
+  std::string out = scratch.path("run");
+
+  explicit Run(const std::string& tokenizer) {
+    std::string text;
+    for (int i = 0; i < 400; ++i) text += "\x1b[2Ja\x07\xC3\xA9\xC2\x9B\xE2\x80\xAE\x7f\n";
+    REQUIRE(run_program({"train", "--text", scratch.file("te\x1b[7mxt\x07.txt", text), "--preset", "tiny",
+                         "--steps", "30", "--tokenizer", tokenizer, "--out", out, "--quiet"})
+                .code == 0);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("sampled text obeys nobody on a terminal and keeps every byte in a pipe") {
+  const std::string tokenizer = GENERATE("char", "byte");
+  INFO(tokenizer);
+  const Run run(tokenizer);
+  const std::vector<std::string> sample{"sample", run.out, "--tokens", "300", "--prompt", "\x1b[2J\xC3\xA9"};
+  const std::string shown = on_terminal(sample), piped = run_program(sample).out;
+  INFO(shown);
+  CHECK(is_harmless(shown));
+  CHECK_THAT(shown, ContainsSubstring("\\x1b[2J\xC3\xA9"));
+  CHECK_THAT(shown, ContainsSubstring("\\u202e") || ContainsSubstring("\\xae"));
+  CHECK(piped.starts_with("\x1b[2J\xC3\xA9"));
+  CHECK_FALSE(is_harmless(piped));
+}
+
+TEST_CASE("names of files and values of train.json obey nobody, on a terminal and in a pipe") {
+  const Run run("char");
+  for (const std::string& shown : {on_terminal({"info", run.out}), run_program({"info", run.out}).out}) {
+    INFO(shown);
+    CHECK(is_harmless(shown));
+    CHECK_THAT(shown, ContainsSubstring("te\\x1b[7mxt\\x07.txt"));
+  }
+}
+
+TEST_CASE("errors and notes obey nobody") {
+  const Scratch scratch;
+  const auto refused = [](const std::vector<std::string>& arguments, const std::string& word) {
+    const Outcome outcome = run_program(arguments);
+    INFO(outcome.err);
+    CHECK(outcome.code == 2);
+    CHECK(is_harmless(outcome.err));
+    CHECK_THAT(outcome.err, ContainsSubstring(word));
+  };
+  refused({"info", "no\x1b[2Jne\x07"}, "no\\x1b[2Jne\\x07");
+  refused({"replay", scratch.file("a.json", "[{\"name\": \"\\u001b[2J\\u009b\", \"steps\": 1}]")},
+          "case '\\x1b[2J\\u009b'");
+  refused({"train", "--decay", "\x1b]0;x\x07"}, "\\x1b]0;x\\x07");
+  scratch.file(
+      "config.json",
+      R"({"model_type": "gpt2", "vocab_size": 2, "n_positions": 2, "n_embd": 2, "n_layer": 1, "n_head": 1})");
+  const std::string header = R"({"\u001b[2J\u0007":{"dtype":"F32","shape":[0],"data_offsets":[0,0]}})";
+  scratch.file("model.safetensors",
+               std::string(1, static_cast<char>(header.size())) + std::string(7, '\0') + header);
+  refused({"info", scratch.path(".")}, "unexpected: \\x1b[2J\\x07");
+
+  std::string text;
+  for (int i = 0; i < 200; ++i) text += "abc\x1b[2J\n";
+  const Outcome trained = run_program({"train", "--text", scratch.file("te\x1b[7mxt.txt", text), "--preset",
+                                       "tiny", "--steps", "2", "--out", scratch.path("ru\x07n"), "--json"});
+  CHECK(trained.code == 0);
+  INFO(trained.err);
+  CHECK(is_harmless(trained.err));
+  CHECK_THAT(trained.err, ContainsSubstring("te\\x1b[7mxt.txt") && ContainsSubstring("ru\\x07n"));
+}
