@@ -35,7 +35,8 @@ double last_elapsed(const std::string& records) {
   return elapsed && elapsed->is_number() ? std::max(0.0, elapsed->number()) : 0;
 }
 
-/// The lines of `text` that are records of steps up to `step`.
+}  // namespace
+
 std::string records_up_to(int64_t step, const std::string& text) {
   std::istringstream lines(text);
   std::string kept;
@@ -43,8 +44,6 @@ std::string records_up_to(int64_t step, const std::string& text) {
     if (is_record_up_to(step, line)) kept += line + "\n";
   return kept;
 }
-
-}  // namespace
 
 std::string to_json(const StepReport& report) {
   return Json{{"event", "step"},

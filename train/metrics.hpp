@@ -37,6 +37,9 @@ std::string to_json(const EvalReport& report);
 /// and the event is "stopped" if the run was.
 std::string to_json(const RunReport& report, const std::filesystem::path& out);
 
+/// The lines of a log that are whole records of steps up to `step`.
+std::string records_up_to(int64_t step, const std::string& text);
+
 class MetricsLog {
  public:
   /// Opens the file to append to, after dropping what is no whole record and records of steps later than

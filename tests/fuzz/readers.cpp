@@ -1,0 +1,138 @@
+#include "readers.hpp"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "gradus/autograd/error.hpp"
+#include "gradus/data/tokenizer.hpp"
+#include "gradus/files/json.hpp"
+#include "gradus/files/plain.hpp"
+#include "gradus/models/conform/case.hpp"
+#include "gradus/models/gpt2_files.hpp"
+#include "gradus/models/replay/program.hpp"
+#include "gradus/nn/safetensors.hpp"
+#include "gradus/train/checkpoint.hpp"
+#include "gradus/train/metrics.hpp"
+#include "gradus/train/train_config.hpp"
+#ifdef GRADUS_FUZZ_TOML
+#include "train/cli/config_file.hpp"
+#endif
+
+namespace gradus::fuzz {
+namespace {
+
+const std::string kFile = "file";
+
+void require(bool holds, const char* what) {
+  if (!holds) throw Fault(what);
+}
+
+/// Bytes as a file, in memory.
+class MemoryFile {
+ public:
+  explicit MemoryFile(std::string_view bytes) : descriptor_(::memfd_create("fuzz", MFD_CLOEXEC)) {
+    for (ssize_t done = 0; !bytes.empty(); bytes.remove_prefix(static_cast<size_t>(done)))
+      if ((done = ::write(descriptor_, bytes.data(), bytes.size())) <= 0)
+        throw std::runtime_error("no file in memory");
+  }
+  ~MemoryFile() { ::close(descriptor_); }
+  std::string path() const { return "/proc/self/fd/" + std::to_string(descriptor_); }
+
+ private:
+  int descriptor_;
+};
+
+void read_safetensors(std::string_view bytes) {
+  const MemoryFile file(bytes);
+  nn::SafetensorsFile opened(file.path());
+  uint64_t end = 0;
+  for (const nn::SafetensorsEntry& entry : opened.header().entries) {
+    require(entry.begin == end && entry.end >= end && entry.end <= bytes.size(), "values lie in the file");
+    end = entry.end;
+  }
+  for (const nn::SafetensorsEntry& entry : opened.header().entries) {
+    const Tensor values = opened.read(entry);
+    require(values.shape() == entry.shape, "values have their shape");
+  }
+}
+
+void read_config(std::string_view bytes) {
+  const models::GPTConfig config = models::config_from_json(bytes, kFile);
+  config.validate();
+  require(config.num_parameters() > 0, "a valid config has a size");
+}
+
+void read_vocab(std::string_view bytes) {
+  const data::Tokenizer tokenizer = data::Tokenizer::from_json(bytes);
+  require(data::Tokenizer::from_json(tokenizer.to_json()) == tokenizer, "a vocabulary comes back");
+}
+
+void read_train(std::string_view bytes) {
+  const std::string once = train::to_json(train::train_config_from_json(bytes));
+  require(train::to_json(train::train_config_from_json(once)) == once, "a config comes back");
+}
+
+void read_trainer(std::string_view bytes) {
+  const std::string once = train::to_json(train::checkpoint_from_json(bytes, kFile));
+  require(train::to_json(train::checkpoint_from_json(once, kFile)) == once, "a checkpoint comes back");
+}
+
+void read_metrics(std::string_view bytes) {
+  const std::string kept = train::records_up_to(3, std::string(bytes));
+  require(kept.size() <= bytes.size() + 1, "lines are dropped, not made");
+  require(train::records_up_to(3, kept) == kept, "what was kept is kept");
+}
+
+#ifdef GRADUS_FUZZ_TOML
+void read_toml(std::string_view bytes) {
+  const std::vector<cli::ConfigItem> items = cli::parse_toml(bytes, "train", kFile);
+  require(items.size() <= bytes.size(), "no more keys than bytes");
+}
+#endif
+
+void read_replay(std::string_view bytes) { (void)models::detail::parse_program(bytes, kFile); }
+
+void read_conform(std::string_view bytes) {
+  for (const models::conformance::Case& c : models::conformance::parse(bytes, kFile))
+    for (const models::conformance::Written& input : c.inputs) (void)input.make();
+}
+
+}  // namespace
+
+const std::vector<Reader>& readers() {
+  static const std::vector<Reader> all = {
+      {"safetensors", read_safetensors},
+      {"config", read_config},
+      {"vocab", read_vocab},
+      {"train", read_train},
+      {"trainer", read_trainer},
+      {"metrics", read_metrics},
+#ifdef GRADUS_FUZZ_TOML
+      {"toml", read_toml},
+#endif
+      {"replay", read_replay},
+      {"conform", read_conform},
+  };
+  return all;
+}
+
+const Reader& reader(std::string_view name) {
+  const auto found = std::find_if(readers().begin(), readers().end(),
+                                  [&](const Reader& reader) { return reader.name == name; });
+  if (found == readers().end()) throw std::out_of_range("there is no reader " + std::string(name));
+  return *found;
+}
+
+void try_to_read(const Reader& reader, std::string_view bytes) {
+  try {
+    reader.read(bytes);
+  } catch (const Error& e) {
+    const std::string shown = files::plain(e.what());
+    require(shown.starts_with('['), "an error names its reader");
+    require(shown.size() < 2000, "an error is short");
+  }
+}
+
+}  // namespace gradus::fuzz
