@@ -12,6 +12,8 @@
 
 #include "gradus/autograd/error.hpp"
 #include "gradus/data/stories.hpp"
+#include "gradus/files/file.hpp"
+#include "gradus/files/input.hpp"
 #include "gradus/files/sha256.hpp"
 
 namespace gradus::data {

@@ -124,6 +124,21 @@ TEST_CASE("what is no JSON is refused with its place") {
   }
 }
 
+TEST_CASE("no depth of any field overflows a stack") {
+  const std::string deep = std::string(300'000, '[') + std::string(300'000, ']');
+  const json whole = product_case();
+  for (const auto& [key, value] : whole.items()) {
+    INFO(key);
+    json shallow = whole;
+    shallow[key] = "HERE";
+    std::string text = shallow.dump();
+    text.replace(text.find("\"HERE\""), 6, deep);
+    CHECK_THAT(refusal(text), ContainsSubstring("where nothing deeper than 64 lists and objects should be"));
+    text.replace(text.find(deep), deep.size(), std::string(40, '[') + std::string(40, ']'));
+    CHECK_THAT(refusal(text), ContainsSubstring("must ") && ContainsSubstring("list of "));
+  }
+}
+
 TEST_CASE("files with any byte changed are refused or run, and nothing else") {
   std::mt19937 random(7);
   const std::string whole = product_case().dump();

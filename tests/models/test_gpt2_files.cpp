@@ -110,7 +110,10 @@ TEST_CASE("the files are those of transformers' GPT-2") {
     "attn_pdrop": 0.25, "resid_pdrop": 0.25, "initializer_range": 0.02, "scale_attn_weights": true,
     "tie_word_embeddings": true, "bos_token_id": null, "eos_token_id": null, "torch_dtype": "float32"})");
   if (!model.config().bias) expected["gradus_bias"] = false;
-  CHECK(saved.read_config() == expected);
+  json config = saved.read_config();
+  CHECK(config.at("gradus_version").get<std::string>().find('.') != std::string::npos);
+  config.erase("gradus_version");  // which changes with each
+  CHECK(config == expected);
 }
 
 TEST_CASE("prefixed names, stored masks and an equal head are accepted") {

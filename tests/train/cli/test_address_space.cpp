@@ -22,10 +22,15 @@ Outcome run_limited(const std::vector<std::string>& arguments, rlim_t bytes) {
   return run_program(arguments, input);
 }
 
+bool is_unlimited() {
+  if (gradus::testing::kSanitized) SUCCEED("sanitizers reserve more than any limit");
+  return gradus::testing::kSanitized;
+}
+
 }  // namespace
 
 TEST_CASE("no limit on the address space makes a run spin") {
-  if (gradus::testing::kSanitized) return SUCCEED("sanitizers reserve more than any limit");
+  if (is_unlimited()) return;
   const Scratch scratch;
   const std::string text = scratch.file("text.txt", gradus::train::small_text());
   bool refused = false, trained = false;
@@ -47,7 +52,7 @@ TEST_CASE("no limit on the address space makes a run spin") {
 }
 
 TEST_CASE("a program that BLAS cannot start in says so") {
-  if (gradus::testing::kSanitized) return SUCCEED("sanitizers reserve more than any limit");
+  if (is_unlimited()) return;
   for (const char* flag : {"info", "--version"}) {
     const Outcome outcome = run_limited({flag}, 100'000'000);
     CHECK(outcome.code == 1);
@@ -56,7 +61,7 @@ TEST_CASE("a program that BLAS cannot start in says so") {
 }
 
 TEST_CASE("a folder that asks for more than it holds is refused before the memory is taken") {
-  if (gradus::testing::kSanitized) return SUCCEED("sanitizers reserve more than any limit");
+  if (is_unlimited()) return;
   const Scratch scratch;
   const std::string text = scratch.file("text.txt", gradus::train::small_text());
   REQUIRE(run_program({"train", "--text", text, "--preset", "tiny", "--steps", "1", "--quiet", "--out",

@@ -64,8 +64,8 @@ TEST_CASE("info tells the memory of a shape before there is a model") {
     flags.insert(flags.begin(), "info");
     check_refused(flags, {why});
   };
-  refused({"--heads", "3"}, "n_head must divide n_embd, got n_head 3 and n_embd 128");
+  refused({"--heads", "3"}, "--heads must divide --embd, got --heads 3 and --embd 128");
   refused({"--batch", "0"}, "--batch must be a whole number of at least 1, got 0");
-  refused({"--preset", "huge"}, "tiny, nano, small, gpt2");
+  refused({"--preset", "huge"}, "tiny, nano, small or gpt2");
   refused({"out", "--embd", "8"}, "a folder and the shape of a model must not come together");
 }

