@@ -14,6 +14,7 @@ that no test can tell from the original, each with the reason. Exit code: 0 if n
 import argparse
 import fnmatch
 import hashlib
+import json
 import os
 import random
 import re
@@ -47,6 +48,7 @@ LEFT_OUT = ("train/bench/*", "autograd/kernels/yardstick.cpp", "autograd/kernels
             "autograd/gradcheck_cases*", "models/lessons/*")
 KILLED, ALIVE = ("killed", "crashed", "timeout"), ("survived",)
 MEMORY = 12 << 30  # bytes that a test may take
+POLL, STUCK = 5, 90  # seconds: a test that computes nothing for so long waits for ever
 
 
 def room_of(file):
@@ -91,12 +93,32 @@ def choose(root, count, seed, only):
     return planted + chosen
 
 
+def group_seconds(group):
+    """CPU time of the living processes of a group."""
+    ticks = 0
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = stat.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        if int(fields[2]) == group:
+            ticks += int(fields[11]) + int(fields[12])
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def stop_group(group):
+    try:
+        os.killpg(group, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+
+
 class Project:
     """A copy of the sources with a build of its own."""
 
-    def __init__(self, work, jobs):
+    def __init__(self, work, jobs, own_room=False):
         self.tree, self.build_folder, self.jobs = work / "tree", work / "tree" / "build", jobs
-        self.costs = {}
+        self.work, self.own_room, self.costs = work, own_room, {}
 
     def copy(self):
         """Brings the copy up to date; files that did not change keep their times."""
@@ -151,9 +173,13 @@ class Project:
     def build_tests(self, room):
         return self.build(f"gradus_tests_{room}", *(["gradus_cli"] if room == "train" else []))
 
+    def rooms(self, file):
+        rooms = ROOMS[room_of(file)]
+        return rooms[:1] if self.own_room else rooms
+
     def stages(self, file):
         """[(program, Catch2 test spec)]: the file's own tests, its room's, those of the rooms above."""
-        own, *above = ROOMS[room_of(file)]
+        own, *above = self.rooms(file)
         folder = self.tree / "tests" / own
         stem = Path(file).stem
         near = sorted(p.stem for p in folder.rglob("test_*.cpp") if re.fullmatch(f"test_{stem}(_.*)?", p.stem))
@@ -163,7 +189,7 @@ class Project:
     def run(self, room, spec):
         """(exit code or -signal, where it failed first, CPU seconds) of a test program, stopped at a failure."""
         program = self.build_folder / "bin" / f"gradus_tests_{room}"
-        limit = int(4 * self.costs.get(room, 200) + 20)
+        limit = int(2 * self.costs.get(room, 300) + 20)
 
         def bounded():
             resource.setrlimit(resource.RLIMIT_CPU, (limit, limit + 5))
@@ -174,34 +200,44 @@ class Project:
         child = subprocess.Popen([program, "--abort", "--reporter", "compact", "--filenames-as-tags", spec],
                                  cwd=self.build_folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                                  errors="replace", preexec_fn=bounded, stdin=subprocess.DEVNULL)
-        try:
-            out, _ = child.communicate(timeout=15 * limit)
-        except subprocess.TimeoutExpired:
-            out = ""
+        out, idle, last = None, 0, -1.0
+        while out is None:
+            try:
+                out, _ = child.communicate(timeout=POLL)
+            except subprocess.TimeoutExpired:
+                now = group_seconds(child.pid)
+                idle, last = (idle + POLL if now == last else 0), now
+                if idle >= STUCK:
+                    out = ""
+        if child.returncode is None:
+            stop_group(child.pid)
+            child.wait()
             child.returncode = -signal.SIGXCPU
-        try:
-            os.killpg(child.pid, signal.SIGKILL)  # whatever it started
-        except ProcessLookupError:
-            pass
-        child.wait()
+        stop_group(child.pid)  # whatever it started
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         seconds = sum(getattr(after, t) - getattr(before, t) for t in ("ru_utime", "ru_stime"))
         failed = re.search(r"([\w/.]*\.[ch]pp:\d+): (?:failed|FAILED)", out)
         return child.returncode, failed[1].split("tests/")[-1] if failed else "", seconds
 
-    def prepare(self):
-        """Copies, builds and tests the original, which has to pass."""
+    def prepare(self, files):
+        """Copies, builds and tests the original, which has to pass the tests that these files need."""
         self.copy()
         self.configure()
-        rooms = sorted({room for rooms in ROOMS.values() for room in rooms})
-        for room in rooms:
+        digest = hashlib.sha256(b"".join((self.tree / file).read_bytes() for file in files_of(self.tree))).hexdigest()
+        known = self.work / "original.json"
+        if known.exists() and json.loads(known.read_text())["digest"] == digest:
+            self.costs = json.loads(known.read_text())["costs"]
+        for room in sorted({room for file in files for room in self.rooms(file)}):
             error = self.build_tests(room)
             if error:
                 raise SystemExit(f"[mutate] the original does not build:\n{error[-3000:]}")
+            if room in self.costs:
+                continue
             code, where, self.costs[room] = self.run(room, "~[soak]")
             if code != 0:
                 raise SystemExit(f"[mutate] the original fails tests of {room}, at {where or f'exit code {code}'}.")
             print(f"original  tests of {room}: {self.costs[room]:.0f} s of CPU", flush=True)
+            known.write_text(json.dumps({"digest": digest, "costs": self.costs}))
 
     def judge(self, mutant):
         """(verdict, by what)."""
@@ -286,6 +322,7 @@ def main():
                         help="judge those with this verdict once more: survived, timeout, killed, ...")
     parser.add_argument("--work", type=Path, default=ROOT / "build-mutate", help="work folder (build-mutate)")
     parser.add_argument("--jobs", type=int, default=1, help="compilers at a time (1)")
+    parser.add_argument("--own-room", action="store_true", help="ask the tests of the file's own room only: sooner done")
     parser.add_argument("--list", action="store_true", help="only print the mutants")
     parser.add_argument("--table", action="store_true", help="only print what is known")
     arguments = parser.parse_args()
@@ -299,8 +336,8 @@ def main():
     arguments.work.mkdir(parents=True, exist_ok=True)
     results = Results(arguments.work / "results.tsv")
     if not arguments.table:
-        project = Project(arguments.work.resolve(), arguments.jobs)
-        project.prepare()
+        project = Project(arguments.work.resolve(), arguments.jobs, arguments.own_room)
+        project.prepare({m.file for m in mutants})
         run(project, mutants, results, equivalent, arguments.again)
     return 3 if report(mutants, results.verdicts, equivalent) else 0
 
