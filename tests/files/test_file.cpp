@@ -1,5 +1,6 @@
 #include "gradus/files/file.hpp"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -24,6 +25,21 @@ TEST_CASE("a file is replaced as a whole and no temporary one stays") {
   write_atomically(path, [&](std::ostream& out) { out << "a" << large << 'b' << 12; });
   CHECK(read(path) == "a" + large + "b12");
   CHECK(std::distance(fs::directory_iterator(folder.path()), fs::directory_iterator()) == 1);
+}
+
+TEST_CASE("a file is closed where it gets the descriptor that standard input had") {
+  const testing::TemporaryFolder folder;
+  const int input = ::dup(0);
+  ::close(0);
+  const auto fails = [](std::ostream&) { fail("test", "stops here."); };
+  const std::string error = error_of([&] { write_atomically(folder / "state", fails); });
+  const bool open = ::fcntl(0, F_GETFD) != -1;
+  if (input >= 0) {
+    ::dup2(input, 0);
+    ::close(input);
+  }
+  CHECK(error == "[test] stops here.");
+  CHECK_FALSE(open);
 }
 
 TEST_CASE("a writer that throws leaves the old file and nothing else") {

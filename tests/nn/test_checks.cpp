@@ -318,6 +318,11 @@ TEST_CASE("arguments that prove nothing are refused") {
         }) ==
         "[check_causal] outputs must have the 4 positions of x in dimension 1, got () for x (2, 4, 3).");
 
+  CHECK(error_of([&] { check_batch_invariant(same, Tensor()); }) ==
+        "[check_batch_invariant] x must have elements, got none.");
+  CHECK(error_of([&] {
+          check_batch_invariant(same, zeros({2, 0}));
+        }) == "[check_batch_invariant] x must have elements, got (2, 0).");
   CHECK(error_of([&] {
           check_batch_invariant(same, values({1, 4}));
         }) == "[check_batch_invariant] x must have at least 2 rows, got (1, 4).");
