@@ -70,6 +70,22 @@ TEST_CASE("each field that is wrong is named with what must hold and what came")
   }
 }
 
+TEST_CASE("memory is what a step and a prompt keep, counted by hand") {
+  GPTConfig config{.vocab_size = 7, .block_size = 5, .n_layer = 3, .n_head = 2, .n_embd = 4};
+  const double parameters = 7 * 4 + 5 * 4 + 3 * (8 + 48 + 12 + 16 + 4 + 8 + 64 + 16 + 64 + 4) + 8;
+  const MemoryEstimate train = training_memory(config, 6), sample = generation_memory(config);
+  CHECK(train.parameters == 4 * parameters);
+  CHECK(train.gradients == 4 * parameters);
+  CHECK(train.optimizer == 8 * parameters);
+  // For each of 30 tokens: in each layer 16 vectors and a number a head; 3 vectors around the layers, the
+  // logits and their gradient, and 8 vectors on their way.
+  CHECK(train.activations == 4 * 30 * (3 * (16 * 4 + 2) + 3 * 4 + 2 * 7 + 8 * 4));
+  CHECK(sample.parameters == 4 * parameters);
+  // For each of 5 tokens keys and values of each layer, and 10 vectors on their way; the logits of one.
+  CHECK(sample.activations == 4 * (5 * (2 * 4 * 3 + 10 * 4) + 7));
+  CHECK(sample.gradients + sample.optimizer == 0);
+}
+
 TEST_CASE("memory grows with batch and size and does not overflow") {
   GPTConfig config = preset("gpt2");
   config.vocab_size = 50257;

@@ -166,4 +166,8 @@ TEST_CASE("summary lists names, shapes and numbers of elements") {
         "weight  (3, 2)  6\n"
         "bias    (3,)    3\n"
         "total           9\n");
+  CHECK(Linear(10, 12, true, g).summary() ==
+        "weight  (12, 10)  120\n"
+        "bias    (12,)      12\n"
+        "total             132\n");
 }
