@@ -1,6 +1,7 @@
 #include "gradus/files/file.hpp"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
@@ -12,34 +13,69 @@
 #include <utility>
 
 #include "gradus/autograd/error.hpp"
+#include "gradus/files/crc32.hpp"
 #include "gradus/files/input.hpp"
 
 namespace gradus::files {
 namespace {
 
-[[noreturn]] void give_up(const std::string& what, const std::filesystem::path& path) {
+namespace fs = std::filesystem;
+
+[[noreturn]] void give_up(const std::string& what, const fs::path& path) {
   const int reason = errno;
   throw RunError(concat("[file] cannot ", what, " ", path.string(), ": ", std::strerror(reason), "."));
 }
 
+/// What `call` returns, once no signal has come in its way.
+template <class F>
+auto uninterrupted(F&& call) {
+  auto result = call();
+  while (result < 0 && errno == EINTR) result = call();
+  return result;
+}
+
+int open_file(const fs::path& path, int flags) {
+  const int descriptor = uninterrupted([&] { return ::open(path.c_str(), flags | O_CLOEXEC, 0666); });
+  if (descriptor < 0) give_up("open", path);
+  return descriptor;
+}
+
+void write_all(int descriptor, std::string_view bytes, const fs::path& path) {
+  while (!bytes.empty()) {
+    const ssize_t done = uninterrupted([&] { return ::write(descriptor, bytes.data(), bytes.size()); });
+    if (done < 0) give_up("write", path);
+    bytes.remove_prefix(static_cast<size_t>(done));
+  }
+}
+
+}  // namespace
+
 // A stream buffer on a file descriptor: std::ofstream can neither fsync nor say why a write failed.
-class FileBuffer : public std::streambuf {
+class StagedFile::Buffer : public std::streambuf {
  public:
-  FileBuffer(const std::filesystem::path& path, int flags)
-      : path_(path), fd_(open(path.c_str(), flags, 0666)) {
-    if (fd_ < 0) give_up("open", path_);
+  explicit Buffer(const fs::path& path)
+      : path_(path), descriptor_(open_file(path, O_WRONLY | O_CREAT | O_TRUNC)) {
     setp(buffer_.data(), buffer_.data() + buffer_.size());
   }
-  ~FileBuffer() override {
-    if (fd_ >= 0) ::close(fd_);
+  ~Buffer() override {
+    if (descriptor_ >= 0) ::close(descriptor_);
   }
-  FileBuffer(const FileBuffer&) = delete;
-  FileBuffer& operator=(const FileBuffer&) = delete;
+  Buffer(const Buffer&) = delete;
+  Buffer& operator=(const Buffer&) = delete;
+
+  const fs::path& path() const { return path_; }
+  const FileChecksum& checksum() const { return checksum_; }
+
+  void end_part(std::string name) {
+    flush();
+    checksum_.parts.push_back({std::move(name), size_, checksum_.crc32});
+  }
 
   void finish() {
     flush();
-    if (fsync(fd_) != 0) give_up("write", path_);
-    if (::close(std::exchange(fd_, -1)) != 0) give_up("write", path_);
+    if (uninterrupted([&] { return ::fsync(descriptor_); }) != 0) give_up("write", path_);
+    // All is on disk; and an interrupted close has closed.
+    if (::close(std::exchange(descriptor_, -1)) != 0 && errno != EINTR) give_up("write", path_);
   }
 
  protected:
@@ -58,7 +94,7 @@ class FileBuffer : public std::streambuf {
       pbump(static_cast<int>(n));
     } else {
       flush();
-      put(bytes, static_cast<size_t>(n));
+      put({bytes, static_cast<size_t>(n)});
     }
     return n;
   }
@@ -72,55 +108,79 @@ class FileBuffer : public std::streambuf {
   void flush() {
     const auto n = static_cast<size_t>(pptr() - pbase());
     setp(buffer_.data(), buffer_.data() + buffer_.size());
-    put(buffer_.data(), n);
+    put({buffer_.data(), n});
   }
 
-  void put(const char* bytes, size_t n) {
-    while (n > 0) {
-      const ssize_t done = ::write(fd_, bytes, n);
-      if (done < 0 && errno == EINTR) continue;
-      if (done < 0) give_up("write", path_);
-      bytes += done;
-      n -= static_cast<size_t>(done);
-    }
+  void put(std::string_view bytes) {
+    checksum_.crc32 = crc32(bytes, checksum_.crc32);
+    size_ += bytes.size();
+    write_all(descriptor_, bytes, path_);
   }
 
-  std::filesystem::path path_;
-  int fd_;
+  fs::path path_;
+  int descriptor_;
+  FileChecksum checksum_;
+  uint64_t size_ = 0;
   std::array<char, 1 << 16> buffer_;
 };
 
-// A rename survives a power cut only once the folder that holds the name is on disk.
-void sync_folder(const std::filesystem::path& folder) {
-  const int fd = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (fd < 0) give_up("open", folder);
-  const int result = fsync(fd);
+StagedFile::StagedFile(fs::path path)
+    : std::ostream(nullptr),
+      path_(std::move(path)),
+      buffer_(std::make_unique<Buffer>(path_.string() + ".tmp")) {
+  rdbuf(buffer_.get());
+  exceptions(std::ios::badbit | std::ios::failbit);  // else the buffer's RunError would be swallowed
+}
+
+StagedFile::~StagedFile() {
+  if (!in_place_) ::unlink(buffer_->path().c_str());
+}
+
+void StagedFile::end_part(std::string name) { buffer_->end_part(std::move(name)); }
+void StagedFile::finish() { buffer_->finish(); }
+const FileChecksum& StagedFile::checksum() const { return buffer_->checksum(); }
+
+void StagedFile::put_in_place() {
+  const auto rename = [&] { return std::rename(buffer_->path().c_str(), path_.c_str()); };
+  if (uninterrupted(rename) != 0) give_up("replace", path_);
+  in_place_ = true;
+}
+
+void write_atomically(const fs::path& path, const std::function<void(std::ostream&)>& write) {
+  StagedFile file(path);
+  write(file);
+  file.finish();
+  file.put_in_place();
+  sync_folder(path.parent_path());
+}
+
+// A name survives a power cut only once the folder that holds it is on disk.
+void sync_folder(const fs::path& folder) {
+  const fs::path path = folder.empty() ? "." : folder;
+  const int descriptor = open_file(path, O_RDONLY | O_DIRECTORY);
+  const int result = uninterrupted([&] { return ::fsync(descriptor); });
   const int reason = errno;
-  ::close(fd);
+  ::close(descriptor);
   errno = reason;
   // Some file systems cannot fsync a folder and say so with EINVAL; there is no more that can be done there.
-  if (result != 0 && reason != EINVAL) give_up("write", folder);
+  if (result != 0 && reason != EINVAL) give_up("write", path);
 }
 
-}  // namespace
-
-void write_atomically(const std::filesystem::path& path, const std::function<void(std::ostream&)>& write) {
-  const std::filesystem::path temporary = path.string() + ".tmp";
-  FileBuffer buffer(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC);
-  try {
-    std::ostream stream(&buffer);
-    stream.exceptions(std::ios::badbit | std::ios::failbit);  // else the buffer's RunError would be swallowed
-    write(stream);
-    buffer.finish();
-    if (std::rename(temporary.c_str(), path.c_str()) != 0) give_up("replace", path);
-  } catch (...) {
-    unlink(temporary.c_str());
-    throw;
-  }
-  const std::filesystem::path folder = path.parent_path();
-  sync_folder(folder.empty() ? "." : folder);
+void make_folders(const fs::path& folder) {
+  std::error_code ignored;
+  const fs::path path = folder.has_filename() ? folder : folder.parent_path();  // "a/" is "a"
+  if (path.empty() || fs::exists(path, ignored)) return;
+  make_folders(path.parent_path());
+  const int made = uninterrupted([&] { return ::mkdir(path.c_str(), 0777); });
+  if (made != 0 && errno != EEXIST) give_up("make", path);
+  sync_folder(path.parent_path());
 }
 
-std::string read(const std::filesystem::path& path) { return Input(path).read_all(); }
+AppendedFile::AppendedFile(fs::path path)
+    : path_(std::move(path)), descriptor_(open_file(path_, O_WRONLY | O_CREAT | O_APPEND)) {}
+AppendedFile::~AppendedFile() { ::close(descriptor_); }
+void AppendedFile::add(std::string_view bytes) { write_all(descriptor_, bytes, path_); }
+
+std::string read(const fs::path& path) { return Input(path).read_all(); }
 
 }  // namespace gradus::files

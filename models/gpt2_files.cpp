@@ -3,13 +3,11 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <ostream>
 #include <string>
 #include <string_view>
 
 #include "gradus/autograd/ops.hpp"
 #include "gradus/autograd/record.hpp"
-#include "gradus/files/file.hpp"
 #include "gradus/files/json.hpp"
 #include "gradus/nn/safetensors.hpp"
 
@@ -19,6 +17,7 @@ namespace {
 using files::Field;
 using Json = nlohmann::ordered_json;
 
+constexpr const char* kModelFile = "model.safetensors";
 constexpr std::string_view kPrefix = "transformer.";
 constexpr std::string_view kHead = "lm_head.weight";
 
@@ -86,8 +85,9 @@ void expect(const Field& config, const char* key, std::initializer_list<std::str
 /// A folder whose config and names and shapes were read and fit one another.
 class Stored {
  public:
-  Stored(const GPTConfig& config, const std::filesystem::path& file)
-      : config_(config), path_(file.string()), file_(file) {
+  /// All bytes of the file are compared first, if it is known what they should be.
+  Stored(const GPTConfig& config, const std::filesystem::path& file, const files::FileChecksum* expected)
+      : config_(config), path_(file.string()), file_(file, expected) {
     list_entries();
     drop_unmeant();
     std::map<std::string, Shape> given;
@@ -167,7 +167,7 @@ class Stored {
 
 }  // namespace
 
-void save_pretrained(const GPT& model, const std::filesystem::path& folder) {
+void save_pretrained(const GPT& model, files::FolderUpdate& update) {
   const NoGrad no_grad;
   nn::StateDict stored;
   for (const auto& [name, parameter] : model.state_dict()) {
@@ -179,14 +179,15 @@ void save_pretrained(const GPT& model, const std::filesystem::path& folder) {
       stored.emplace(layer + "bias", zeros({values.size(0)}));
     }
   }
+  nn::save_safetensors(update, kModelFile, stored);
+  update.write("config.json", to_json(model.config()).dump(2) + "\n");
+}
 
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (error)
-    throw RunError(concat("[save_pretrained] cannot make ", folder.string(), ": ", error.message(), "."));
-  nn::save_safetensors(folder / "model.safetensors", stored);
-  files::write_atomically(folder / "config.json",
-                          [&](std::ostream& out) { out << to_json(model.config()).dump(2) << '\n'; });
+void save_pretrained(const GPT& model, const std::filesystem::path& folder) {
+  files::make_folders(folder);
+  files::FolderUpdate update(folder);
+  save_pretrained(model, update);
+  update.commit_without_list();
 }
 
 Shape stored_shape(std::string_view name, const Shape& shape) {
@@ -226,18 +227,28 @@ GPTConfig config_from_json(std::string_view text, const std::string& file) {
 }
 
 GPTConfig load_config(const std::filesystem::path& folder) {
-  const std::filesystem::path file = folder / "config.json";
-  return config_from_json(files::read(file), file.string());
+  return files::read_folder(folder, [](const files::FolderSnapshot& files) { return load_config(files); });
+}
+
+GPTConfig load_config(const files::FolderSnapshot& folder) {
+  return config_from_json(folder.text("config.json"), (folder.folder() / "config.json").string());
 }
 
 GPTConfig check_pretrained(const std::filesystem::path& folder) {
-  const GPTConfig config = load_config(folder);
-  const Stored checked(config, folder / "model.safetensors");
-  return config;
+  return files::read_folder(folder, [](const files::FolderSnapshot& files) {
+    const GPTConfig config = load_config(files);
+    const Stored checked(config, files.folder() / kModelFile, nullptr);
+    return config;
+  });
 }
 
 GPT load_pretrained(const std::filesystem::path& folder) {
-  return Stored(load_config(folder), folder / "model.safetensors").load();
+  return files::read_folder(folder,
+                            [](const files::FolderSnapshot& files) { return load_pretrained(files); });
+}
+
+GPT load_pretrained(const files::FolderSnapshot& folder) {
+  return Stored(load_config(folder), folder.folder() / kModelFile, folder.checksum(kModelFile)).load();
 }
 
 }  // namespace gradus::models

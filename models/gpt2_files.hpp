@@ -1,5 +1,6 @@
 // A GPT in a folder of the layout that Hugging Face's transformers reads and writes for GPT-2: config.json
 // and model.safetensors, the four matrices of each block stored [in, out].
+// A folder with a list of checksums (files/checksums.hpp), as run folders have one, is checked against it.
 //
 // A model without biases is stored with zeros for them and "gradus_bias": false in config.json, so that
 // others can read it and it comes back as it was.
@@ -9,12 +10,16 @@
 #include <string>
 #include <string_view>
 
+#include "gradus/files/folder_snapshot.hpp"
+#include "gradus/files/folder_update.hpp"
 #include "gradus/models/gpt.hpp"
 
 namespace gradus::models {
 
 /// Writes both files, each atomically; the folder is made if need be. Throws RunError if the disk refuses.
 void save_pretrained(const GPT& model, const std::filesystem::path& folder);
+/// The same within an update of a folder that is there.
+void save_pretrained(const GPT& model, files::FolderUpdate& update);
 
 /// The shape in which save_pretrained stores the parameter of that name: transformers' Conv1D keeps its
 /// matrices (in, out), our Linear (out, in).
@@ -27,6 +32,7 @@ GPTConfig config_from_json(std::string_view json, const std::string& file);
 /// Reads config.json alone. Throws Error, naming the file, if it cannot be read or describes a model that GPT
 /// is not.
 GPTConfig load_config(const std::filesystem::path& folder);
+GPTConfig load_config(const files::FolderSnapshot& folder);
 
 /// Reads config.json and the names and shapes of model.safetensors. Throws Error, naming the file, if one is
 /// malformed or they do not describe one model; takes no more memory than the files themselves.
@@ -36,5 +42,6 @@ GPTConfig check_pretrained(const std::filesystem::path& folder);
 /// the prefix `transformer.`, ignores stored attention masks, and takes an lm_head.weight that equals
 /// wte.weight. Throws Error, naming the file, for anything else that does not fit.
 GPT load_pretrained(const std::filesystem::path& folder);
+GPT load_pretrained(const files::FolderSnapshot& folder);
 
 }  // namespace gradus::models

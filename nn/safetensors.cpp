@@ -111,9 +111,45 @@ class HeaderText {
   std::string text_;
 };
 
+/// A file that is to be written: tensors in their order, behind the header that says where they lie.
+class Contents {
+ public:
+  Contents(const StateDict& tensors, const Metadata& metadata) : ordered_(tensors.begin(), tensors.end()) {
+    std::stable_sort(ordered_.begin(), ordered_.end(), [](const auto& a, const auto& b) {
+      return stored_as(a.second.dtype()).rank < stored_as(b.second.dtype()).rank;
+    });
+    HeaderText header;
+    header.add_metadata(metadata);
+    uint64_t offset = 0;
+    for (auto& [name, tensor] : ordered_) {
+      if (name == "__metadata__") fail("safetensors", "a tensor must not be called __metadata__.");
+      tensor = tensor.detach().contiguous();
+      offset = header.add(name, tensor, offset);
+    }
+    header_ = header.finish();
+  }
+
+  /// Calls end_part(name) behind the header and each tensor.
+  void write(std::ostream& out, const std::function<void(const std::string&)>& end_part) const {
+    const uint64_t length = header_.size();
+    out.write(reinterpret_cast<const char*>(&length), kLengthBytes);
+    out.write(header_.data(), static_cast<std::streamsize>(length));
+    end_part("the header");
+    for (const auto& [name, tensor] : ordered_) {
+      out.write(static_cast<const char*>(tensor.raw_data()), tensor.numel() * element_size(tensor.dtype()));
+      end_part(name);
+    }
+  }
+
+ private:
+  std::vector<std::pair<std::string, Tensor>> ordered_;
+  std::string header_;
+};
+
 }  // namespace
 
-SafetensorsFile::SafetensorsFile(const std::filesystem::path& path) : name_(path.string()) {
+SafetensorsFile::SafetensorsFile(const std::filesystem::path& path, const files::FileChecksum* expected)
+    : name_(path.string()) {
   const auto refuse = [&](const auto&... parts) { fail("safetensors", name_, ": ", parts...); };
   std::error_code error;
   const auto type = std::filesystem::status(path, error).type();
@@ -124,6 +160,11 @@ SafetensorsFile::SafetensorsFile(const std::filesystem::path& path) : name_(path
   if (!stream_) refuse("cannot be read: ", std::strerror(errno), ".");
   const uint64_t size = std::filesystem::file_size(path, error);
   if (error) refuse("cannot be read: ", error.message(), ".");
+  if (expected) {
+    files::verify(stream_, *expected, path);
+    stream_.clear();
+    stream_.seekg(0);
+  }
 
   if (size < kLengthBytes) refuse("must begin with the 8 bytes of a length, got a file of ", size, " bytes.");
   uint64_t length = 0;
@@ -182,8 +223,9 @@ DType SafetensorsFile::loaded_as(const SafetensorsEntry& entry, bool keep_float6
        " must be F32, F16, BF16, F64, I64 or BOOL to be loaded, got ", dtype, ".");
 }
 
-StateDict load_safetensors(const std::filesystem::path& path, bool keep_float64) {
-  SafetensorsFile file(path);
+StateDict load_safetensors(const std::filesystem::path& path, bool keep_float64,
+                           const files::FileChecksum* expected) {
+  SafetensorsFile file(path, expected);
   StateDict tensors;
   for (const SafetensorsEntry& entry : file.header().entries)
     tensors.emplace(entry.name, file.read(entry, keep_float64));
@@ -191,27 +233,15 @@ StateDict load_safetensors(const std::filesystem::path& path, bool keep_float64)
 }
 
 void save_safetensors(const std::filesystem::path& path, const StateDict& tensors, const Metadata& metadata) {
-  std::vector<std::pair<std::string, Tensor>> ordered(tensors.begin(), tensors.end());
-  std::stable_sort(ordered.begin(), ordered.end(), [](const auto& a, const auto& b) {
-    return stored_as(a.second.dtype()).rank < stored_as(b.second.dtype()).rank;
-  });
+  const Contents contents(tensors, metadata);
+  files::write_atomically(path, [&](std::ostream& out) { contents.write(out, [](const std::string&) {}); });
+}
 
-  HeaderText header;
-  header.add_metadata(metadata);
-  uint64_t offset = 0;
-  for (auto& [name, tensor] : ordered) {
-    if (name == "__metadata__") fail("safetensors", "a tensor must not be called __metadata__.");
-    tensor = tensor.detach().contiguous();
-    offset = header.add(name, tensor, offset);
-  }
-
-  const std::string text = header.finish();
-  files::write_atomically(path, [&](std::ostream& out) {
-    const uint64_t length = text.size();
-    out.write(reinterpret_cast<const char*>(&length), kLengthBytes);
-    out.write(text.data(), static_cast<std::streamsize>(length));
-    for (const auto& [name, tensor] : ordered)
-      out.write(static_cast<const char*>(tensor.raw_data()), tensor.numel() * element_size(tensor.dtype()));
+void save_safetensors(files::FolderUpdate& update, const std::string& name, const StateDict& tensors,
+                      const Metadata& metadata) {
+  const Contents contents(tensors, metadata);
+  update.write(name, [&](files::StagedFile& file) {
+    contents.write(file, [&](const std::string& part) { file.end_part(part); });
   });
 }
 

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "gradus/autograd/tensor.hpp"
+#include "gradus/files/folder_update.hpp"
 #include "gradus/nn/module.hpp"
 
 namespace gradus::nn {
@@ -41,9 +42,9 @@ SafetensorsHeader parse_safetensors_header(std::string_view json, uint64_t data_
 
 class SafetensorsFile {
  public:
-  /// Opens the file and checks its header. Throws Error, naming the file, if it cannot be read or is
-  /// malformed.
-  explicit SafetensorsFile(const std::filesystem::path& path);
+  /// Opens the file and checks its header; and before that all of its bytes, if it is known what they should
+  /// be. Throws Error, naming the file, if it cannot be read, is malformed or was changed.
+  explicit SafetensorsFile(const std::filesystem::path& path, const files::FileChecksum* expected = nullptr);
 
   const SafetensorsHeader& header() const { return header_; }
   /// The values of one entry of header(). F32, F16, BF16 and F64 become float32 (F64 stays if keep_float64),
@@ -60,11 +61,15 @@ class SafetensorsFile {
 };
 
 /// All tensors of a file. Throws as SafetensorsFile does.
-StateDict load_safetensors(const std::filesystem::path& path, bool keep_float64 = false);
+StateDict load_safetensors(const std::filesystem::path& path, bool keep_float64 = false,
+                           const files::FileChecksum* expected = nullptr);
 
 /// Writes the file atomically (see files::write_atomically, also for what is thrown). The same tensors give
 /// the same bytes: widest dtype first, then by name.
 void save_safetensors(const std::filesystem::path& path, const StateDict& tensors,
+                      const Metadata& metadata = {{"format", "pt"}});
+/// The same as a file of that name in an update. Its parts are the header and each tensor.
+void save_safetensors(files::FolderUpdate& update, const std::string& name, const StateDict& tensors,
                       const Metadata& metadata = {{"format", "pt"}});
 
 }  // namespace gradus::nn

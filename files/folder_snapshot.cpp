@@ -1,0 +1,108 @@
+#include "gradus/files/folder_snapshot.hpp"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+
+#include "gradus/files/file.hpp"
+
+namespace gradus::files {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// The text of a file, if it is there.
+std::optional<std::string> text_if_any(const fs::path& file) {
+  if (::access(file.c_str(), F_OK) != 0 && (errno == ENOENT || errno == ENOTDIR)) return {};
+  try {
+    return read(file);
+  } catch (const Error&) {  // A list that is staged may have been put in its place since.
+    if (::access(file.c_str(), F_OK) != 0 && errno == ENOENT) return {};
+    throw;
+  }
+}
+
+/// Of a staged list that may not have been finished; then none.
+Checksums checksums_if_whole(std::string_view text) {
+  try {
+    return checksums_from_text(text, "");
+  } catch (const Error&) {
+    return {};
+  }
+}
+
+bool is_described(const fs::path& file, const FileChecksum& checksum) {
+  try {
+    std::ifstream stream(file, std::ios::binary);
+    if (!stream) return false;
+    verify(stream, checksum, file);
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+}  // namespace
+
+FolderSnapshot::FolderSnapshot(fs::path folder, std::optional<Checksums> checksums)
+    : folder_(std::move(folder)), checksums_(std::move(checksums)) {}
+
+const FileChecksum* FolderSnapshot::checksum(const std::string& name) const {
+  if (!checksums_) return nullptr;
+  const auto found = checksums_->find(name);
+  return found == checksums_->end() ? nullptr : &found->second;
+}
+
+bool FolderSnapshot::has(const std::string& name) const { return fs::exists(folder_ / name); }
+
+std::string FolderSnapshot::text(const std::string& name) const {
+  std::string text = read(folder_ / name);
+  if (const FileChecksum* expected = checksum(name)) verify(text, *expected, folder_ / name);
+  return text;
+}
+
+void FolderSnapshot::verify_all() const {
+  if (!checksums_) return;
+  for (const auto& [name, expected] : *checksums_)
+    if (!has(name)) fail("checksum", (folder_ / name).string(), " must be there, got no such file.");
+  verify_those_there();
+}
+
+void FolderSnapshot::verify_those_there() const {
+  if (!checksums_) return;
+  for (const auto& [name, expected] : *checksums_) {
+    const fs::path file = folder_ / name;
+    if (!has(name)) continue;
+    std::ifstream stream(file, std::ios::binary);
+    if (!stream) fail("checksum", file.string(), " must be readable, got '", std::strerror(errno), "'.");
+    verify(stream, expected, file);
+  }
+}
+
+ChecksumLists::ChecksumLists(const fs::path& folder)
+    : folder_(folder),
+      current_(text_if_any(folder / kChecksumList)),
+      staged_(text_if_any(folder / (std::string(kChecksumList) + ".tmp"))) {}
+
+FolderSnapshot ChecksumLists::snapshot() const {
+  if (!current_) return {folder_, {}};
+  Checksums checksums = checksums_from_text(*current_, folder_ / kChecksumList);
+  // Either an update is at work, or one was cut off.
+  if (staged_)
+    for (const auto& [name, staged] : checksums_if_whole(*staged_)) {
+      const auto current = checksums.find(name);
+      if (current != checksums.end() && current->second == staged) continue;
+      if (is_described(folder_ / name, staged)) checksums[name] = staged;
+    }
+  return {folder_, std::move(checksums)};
+}
+
+bool ChecksumLists::still_hold(const std::optional<FolderSnapshot>& snapshot) const {
+  const ChecksumLists now(folder_);
+  if (now.current_ != current_ || now.staged_ != staged_) return false;
+  return !snapshot || now.snapshot() == *snapshot;
+}
+
+}  // namespace gradus::files
