@@ -45,6 +45,18 @@ std::string records_up_to(int64_t step, const std::string& text) {
   return kept;
 }
 
+namespace {
+
+/// Leaves what a run that goes on after `step` has logged up to there. Returns the elapsed_s of its end.
+double cut(const std::filesystem::path& path, int64_t step) {
+  const std::string before = std::filesystem::exists(path) ? files::read(path) : "";
+  const std::string kept = records_up_to(step, before);
+  files::write_atomically(path, [&](std::ostream& out) { out << kept; });
+  return last_elapsed(kept);
+}
+
+}  // namespace
+
 std::string to_json(const StepReport& report) {
   return Json{{"event", "step"},
               {"step", report.step},
@@ -74,17 +86,10 @@ std::string to_json(const RunReport& report, const std::filesystem::path& out) {
       .dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-MetricsLog::MetricsLog(const std::filesystem::path& path, int64_t step) : path_(path) {
-  const std::string before = std::filesystem::exists(path) ? files::read(path) : "";
-  const std::string kept = records_up_to(step, before);
-  elapsed_before_ = last_elapsed(kept);
-  files::write_atomically(path, [&](std::ostream& out) { out << kept; });
-  stream_.open(path, std::ios::app);
-}
 
-void MetricsLog::write(const std::string& line) {
-  stream_ << line << '\n' << std::flush;
-  if (!stream_) throw RunError(concat("[metrics] ", path_, " must be writable, got an error of the disk."));
-}
+MetricsLog::MetricsLog(const std::filesystem::path& path, int64_t step)
+    : elapsed_before_(cut(path, step)), file_(path) {}
+
+void MetricsLog::write(const std::string& line) { file_.add(line + "\n"); }
 
 }  // namespace gradus::train

@@ -5,10 +5,10 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <fstream>
 #include <optional>
 #include <string>
 
+#include "gradus/files/file.hpp"
 #include "gradus/train/trainer.hpp"
 
 namespace gradus::train {
@@ -55,9 +55,8 @@ class MetricsLog {
   double elapsed_before() const { return elapsed_before_; }
 
  private:
-  std::filesystem::path path_;
-  std::ofstream stream_;
-  double elapsed_before_ = 0;
+  double elapsed_before_;
+  files::AppendedFile file_;
 };
 
 }  // namespace gradus::train

@@ -30,12 +30,13 @@ struct Run {
   std::vector<data::Batch> validation;    ///< empty: the newest model counts as the best
   std::string text_sha256;                ///< kept in checkpoints
   std::optional<double> best_val_loss{};  ///< at the start
+  std::optional<int64_t> saved_step{};    ///< of the state in the folder, if there is one
 };
 
 /// Trains until config().steps are done: evaluates every eval_every steps and after the last, keeps the model
 /// of the lowest loss, saves every save_every steps and after the last. Stopped early it saves, so that a
-/// resumed run goes on with the same bits. Throws RunError if a loss is not finite or the disk refuses; the
-/// last checkpoint stays.
+/// resumed run goes on with the same bits. Throws RunError, naming the state that stays, if a loss, a
+/// parameter or a moment is not finite, or the disk refuses; if that is the log only, it saves first.
 RunReport run(Run& run, Observer& observer);
 
 }  // namespace gradus::train

@@ -1,51 +1,18 @@
 #include "gradus/train/run_folder.hpp"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include "gradus/autograd/error.hpp"
 #include "gradus/files/file.hpp"
+#include "gradus/files/folder_update.hpp"
 #include "gradus/models/gpt2_files.hpp"
-#include "gradus/nn/safetensors.hpp"
+#include "gradus/train/replace_folder.hpp"
+#include "gradus/train/state_files.hpp"
 
 namespace gradus::train {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kModelFiles[] = {"config.json", "model.safetensors", "vocab.json"};
-constexpr const char* kStateFiles[] = {"optimizer.safetensors", "trainer.json"};
-constexpr const char* kStateFolders[] = {"last", "last.tmp", "last.old"};
-
-/// Removes it, and what a crash in the middle of writing it left.
-void remove_file(const fs::path& file) {
-  fs::remove(file);
-  fs::remove(file.string() + ".tmp");
-}
-
-/// Removes the files that save_last writes, and the folder unless something else is in it.
-void remove_state(const fs::path& folder) {
-  if (!fs::is_directory(folder)) return;
-  for (const char* name : kModelFiles) remove_file(folder / name);
-  for (const char* name : kStateFiles) remove_file(folder / name);
-  if (fs::is_empty(folder)) fs::remove(folder);
-}
-
-void write_text(const fs::path& path, const std::string& text) {
-  files::write_atomically(path, [&](std::ostream& out) { out << text; });
-}
-
-data::Tokenizer read_vocabulary(const fs::path& file) {
-  return data::Tokenizer::from_json(files::read(file), file.string());
-}
-
-/// Makes renames in a folder last.
-void sync_folder(const fs::path& folder) {
-  const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (descriptor < 0) return;
-  ::fsync(descriptor);
-  ::close(descriptor);
-}
+constexpr const char *kFresh = "last.tmp", *kLast = "last", *kOld = "last.old";
 
 /// Runs `work`, whose filesystem errors become RunErrors.
 template <class F>
@@ -57,101 +24,183 @@ void on_disk(F&& work) {
   }
 }
 
+data::Tokenizer read_vocabulary(const files::FolderSnapshot& files) {
+  return data::Tokenizer::from_json(files.text("vocab.json"), (files.folder() / "vocab.json").string());
+}
+
+/// Is this the name of something that a run which was killed at its first steps may leave?
+bool is_leftover(const std::string& name) {
+  if (name == RunLock::kFile) return true;
+  for (const char* file : kRunFiles)
+    if (name == std::string(file) + ".tmp") return true;
+  return false;
+}
+
+/// Does a folder hold nothing, or nothing but leftovers?
+bool is_free(const fs::path& folder, std::error_code& error) {
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error))
+    if (!is_leftover(entry->path().filename().string())) return false;
+  return !error;
+}
+
 }  // namespace
 
+bool RunFolder::has_best() const { return fs::exists(path_ / "model.safetensors"); }
+
+fs::path RunFolder::last() const {
+  for (const char* name : {kLast, kOld})
+    if (fs::exists(path_ / name / "trainer.json")) return path_ / name;
+  return path_ / kLast;
+}
+
+template <class F>
+auto RunFolder::read_last(F&& read) const {
+  return files::read_folder_at([this] { return last(); }, read);
+}
+
 void RunFolder::check_free(bool overwrite) const {
-  std::error_code ignored;
+  std::error_code ignored, unreadable;
   const fs::file_status status = fs::status(path_, ignored);
   if (!fs::exists(status)) return;
   if (!fs::is_directory(status)) fail("train", "--out must be a folder, got the file ", path_, ".");
-  const bool empty = fs::is_empty(path_, ignored);
-  if (ignored) fail("train", "--out must be readable, got ", path_, ": '", ignored.message(), "'.");
-  if (empty) return;
+  const bool free = is_free(path_, unreadable);
+  if (unreadable) fail("train", "--out must be readable, got ", path_, ": '", unreadable.message(), "'.");
+  if (free) return;
   if (!overwrite)
     fail("train", "--out must be new or empty, got ", path_,
          " with files in it. Hint: --resume goes on with the run there, --overwrite starts it anew, --out "
          "takes another.");
-  if (!fs::exists(path_ / "train.json"))
+  if (!has_run())
     fail("train", "--overwrite replaces a run only, got ", path_,
          ", which has no train.json. Hint: use another --out.");
 }
 
-void RunFolder::create(const TrainConfig& config, const data::Tokenizer& tokenizer) {
-  std::error_code error;
-  fs::create_directories(path_, error);
-  if (error)
-    fail("train", "--out must be a folder that can be made, got ", path_, ": '", error.message(), "'.");
-  on_disk([&] {
-    for (const char* name : kStateFolders) remove_state(path_ / name);
-    for (const char* name : kModelFiles) remove_file(path_ / name);
-    remove_file(path_ / "metrics.jsonl");
-  });
-  save_config(config);  // Replaced, never absent: it marks the folder as a run's.
-  write_text(path_ / "vocab.json", tokenizer.to_json());
+bool RunFolder::has_run() const { return fs::exists(path_ / "train.json") || has_last(); }
+
+void RunFolder::lock() {
+  if (!lock_) lock_.emplace(path_);
 }
 
-void RunFolder::save_config(const TrainConfig& config) { write_text(path_ / "train.json", to_json(config)); }
+void RunFolder::check_there() const {
+  if (!lock_)
+    throw RunError(concat("[run] ", path_, " must be locked by whoever writes there, got no lock."));
+  lock_->check();
+}
 
-void RunFolder::save_best(const models::GPT& model) { models::save_pretrained(model, path_); }
+void RunFolder::create(const TrainConfig& config, const data::Tokenizer& tokenizer, bool overwrite) {
+  try {
+    files::make_folders(path_);
+  } catch (const RunError& e) {
+    fail("train", "--out must be a folder that can be made: ", e.what());
+  }
+  lock();
+  check_free(overwrite);  // Another run may have begun since it was asked.
+  on_disk([&] {
+    for (const char* folder : {kOld, kFresh, kLast}) remove_state(path_ / folder);
+    remove_run_files(path_);
+  });
+  files::FolderUpdate update(path_);
+  update.write("train.json", to_json(config));  // Replaced, never absent: it marks the folder as a run's.
+  update.write("vocab.json", tokenizer.to_json());
+  checksums_ = update.commit();
+}
 
-bool RunFolder::has_best() const { return fs::exists(path_ / "model.safetensors"); }
+std::vector<std::string> RunFolder::verify() {
+  std::vector<std::string> notes;
+  files::read_folder(path_, [&](const files::FolderSnapshot& files) {
+    files.verify_those_there();
+    checksums_ = files.checksums().value_or(files::Checksums());
+    return true;
+  });
+  read_last([&](const files::FolderSnapshot& state) {
+    state.verify_all();
+    if (!state.checksums())
+      notes.push_back(concat("there are no checksums in ", state.folder().string(),
+                             ", so it is not known whether its files are as they were saved"));
+    return true;
+  });
+  return notes;
+}
+
+void RunFolder::go_on(const TrainConfig& config, const data::Tokenizer& tokenizer) {
+  if (!has_best()) checksums_.erase("model.safetensors");
+  files::FolderUpdate update(path_, checksums_);
+  update.write("train.json", to_json(config));
+  update.write("vocab.json", tokenizer.to_json());
+  checksums_ = update.commit();
+}
+
+void RunFolder::save_best(const models::GPT& model) {
+  check_there();
+  files::FolderUpdate update(path_, checksums_);
+  models::save_pretrained(model, update);
+  checksums_ = update.commit();
+}
 
 void RunFolder::save_last(const models::GPT& model, const data::Tokenizer& tokenizer,
-                          const Checkpoint& checkpoint) {
-  const fs::path fresh = path_ / "last.tmp", last = path_ / "last", old = path_ / "last.old";
+                          const TrainConfig& config, const Checkpoint& checkpoint) {
+  check_there();
+  const fs::path fresh = path_ / kFresh, last = path_ / kLast, old = path_ / kOld;
   on_disk([&] {
     remove_state(fresh);
     fs::create_directories(fresh);
-  });
-  models::save_pretrained(model, fresh);
-  write_text(fresh / "vocab.json", tokenizer.to_json());
-  nn::save_safetensors(fresh / "optimizer.safetensors", checkpoint.trainer.optimizer);
-  write_text(fresh / "trainer.json", to_json(checkpoint));
-  on_disk([&] {
-    // Between the two renames last.old stands in (see last()).
-    if (fs::exists(last)) {
-      remove_state(old);
-      fs::rename(last, old);
-    }
-    fs::rename(fresh, last);
-    sync_folder(path_);
+    move_strays(old, fresh);
     remove_state(old);
   });
+  write_state(fresh, model, tokenizer, config, checkpoint);
+  const fs::path before = replace_folder(fresh, last, old);
+  try {
+    move_strays(before, last);
+    remove_state(before);
+  } catch (const fs::filesystem_error&) {  // It is saved; what is left goes with the next time.
+  }
 }
-
-fs::path RunFolder::last() const {
-  for (const char* name : {"last", "last.old"})
-    if (fs::exists(path_ / name / "trainer.json")) return path_ / name;
-  return path_ / "last";
-}
-
-TrainConfig RunFolder::load_config() const {
-  const fs::path file = path_ / "train.json";
-  if (!fs::exists(file))
-    fail("train", "--resume needs a folder that `gradus train` made, got ", path_,
-         ", which has no train.json.");
-  return train_config_from_json(files::read(file), file.string());
-}
-
-data::Tokenizer RunFolder::load_tokenizer() const { return read_vocabulary(path_ / "vocab.json"); }
 
 bool RunFolder::has_last() const { return fs::exists(last() / "trainer.json"); }
 
-Checkpoint RunFolder::load_last() const {
-  const fs::path file = last() / "trainer.json";
-  Checkpoint checkpoint = checkpoint_from_json(files::read(file), file.string());
-  checkpoint.trainer.optimizer = nn::load_safetensors(last() / "optimizer.safetensors");
-  return checkpoint;
+TrainConfig RunFolder::load_config() const {
+  if (!has_run())
+    fail("train", "--resume needs a folder that `gradus train` made, got ", path_,
+         ", which has no train.json.");
+  const auto read = [](const files::FolderSnapshot& files) {
+    return train_config_from_json(files.text("train.json"), (files.folder() / "train.json").string());
+  };
+  // The states of gradus 0.1 have none.
+  return fs::exists(last() / "train.json") ? read_last(read) : files::read_folder(path_, read);
 }
 
-models::GPT RunFolder::load_last_model() const { return models::load_pretrained(last()); }
+data::Tokenizer RunFolder::load_tokenizer() const { return read_last(read_vocabulary); }
 
-data::Tokenizer load_tokenizer(const fs::path& folder, const models::GPTConfig& config) {
-  const data::Tokenizer tokenizer = read_vocabulary(folder / "vocab.json");
+Checkpoint RunFolder::load_last() const { return read_last(load_checkpoint); }
+
+models::GPT RunFolder::load_last_model() const {
+  return read_last([](const files::FolderSnapshot& state) { return models::load_pretrained(state); });
+}
+
+namespace {
+
+data::Tokenizer load_tokenizer(const files::FolderSnapshot& files, const models::GPTConfig& config) {
+  const data::Tokenizer tokenizer = read_vocabulary(files);
   if (tokenizer.vocab_size() != config.vocab_size)
-    fail("vocabulary", folder / "vocab.json", " must have the model's ", config.vocab_size, " tokens, got ",
-         tokenizer.vocab_size(), ".");
+    fail("vocabulary", files.folder() / "vocab.json", " must have the model's ", config.vocab_size,
+         " tokens, got ", tokenizer.vocab_size(), ".");
   return tokenizer;
+}
+
+}  // namespace
+
+TrainedModel load_trained(const fs::path& folder) {
+  return files::read_folder(folder, [](const files::FolderSnapshot& files) {
+    models::GPT model = models::load_pretrained(files);
+    data::Tokenizer tokenizer = load_tokenizer(files, model.config());
+    return TrainedModel{std::move(model), std::move(tokenizer)};
+  });
+}
+
+data::Tokenizer load_tokenizer(const fs::path& folder) {
+  return files::read_folder(folder, [](const files::FolderSnapshot& files) {
+    return load_tokenizer(files, models::load_config(files));
+  });
 }
 
 }  // namespace gradus::train

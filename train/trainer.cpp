@@ -5,6 +5,7 @@
 
 #include "gradus/autograd/ops.hpp"
 #include "gradus/train/clip.hpp"
+#include "gradus/train/finite.hpp"
 
 namespace gradus::train {
 namespace {
@@ -13,7 +14,7 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-void check_finite(std::string_view what, double value, int64_t step, double lr) {
+void check_is_finite(std::string_view what, double value, int64_t step, double lr) {
   if (std::isfinite(value)) return;
   throw RunError(concat("[train] the ", what, " must stay finite, got ", value, " at step ", step,
                         ", learning rate ", lr, ". Hint: lower --lr, lengthen --warmup, or lower --clip."));
@@ -38,9 +39,9 @@ StepReport Trainer::step() {
   const ProfileSpan span("step", Phase::group);
   const double lr = schedule_(step_);
   const double loss = accumulate_gradients();
-  check_finite("loss", loss, step_ + 1, lr);
+  check_is_finite("loss", loss, step_ + 1, lr);
   const double norm = norm_of_gradients();
-  check_finite("gradient", norm, step_ + 1, lr);
+  check_is_finite("gradient", norm, step_ + 1, lr);
   update(lr, clip_scale(norm, config_.clip));
   ++step_;
   return {step_, loss, lr, norm, seconds_since(start), tokens_};
@@ -79,6 +80,15 @@ double Trainer::accumulate_gradients() {
 
 TrainerState Trainer::state() const {
   return {optimizer_.state_dict(), step_, data_.state(), dropout_.state()};
+}
+
+void Trainer::check_finite() const {
+  std::string name = first_not_finite(model_.state_dict());
+  if (name.empty()) name = first_not_finite(optimizer_.state_dict());
+  if (!name.empty())
+    throw RunError(concat("[train] the parameters and moments must stay finite, got a value of ", name,
+                          " that is not, after step ", step_,
+                          ". Hint: start anew with a lower --lr, a longer --warmup or a lower --clip."));
 }
 
 void Trainer::restore(const TrainerState& state) {

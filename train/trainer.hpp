@@ -53,10 +53,13 @@ class Trainer {
   void profile_into(Profile* profile) { profile_ = profile; }
 
   TrainerState state() const;
+  /// Throws RunError, naming one, if a parameter or what the optimizer keeps of one is not finite: a state
+  /// that cannot go on.
+  void check_finite() const;
   /// Throws Error for the state of another model.
   void restore(const TrainerState& state);
 
-  models::GPT& model() { return model_; }
+  models::GPT& model() const { return model_; }
   const TrainConfig& config() const { return config_; }
 
  private:

@@ -34,16 +34,16 @@ int eval(const EvalFlags& flags, bool threads_given) {
     fail("eval", "--threads must be a whole number of at least 1, got ", flags.threads, ".");
   if (threads_given) set_num_threads(static_cast<int>(flags.threads));
 
-  const models::GPTConfig config = models::check_pretrained(flags.folder);
-  const data::Tokenizer tokenizer = train::load_tokenizer(flags.folder, config);
-  const data::Text text =
-      data::read_text({flags.text.begin(), flags.text.end()}, data::TextRules::of(tokenizer));
+  const models::GPTConfig announced = models::check_pretrained(flags.folder);
+  const data::Text text = data::read_text({flags.text.begin(), flags.text.end()},
+                                          data::TextRules::of(train::load_tokenizer(flags.folder)));
   if (const std::string note = text.note(); !note.empty()) People(flags.json).line("note: " + note);
+  train::check_memory(models::generation_memory(announced), "free some, or use a smaller model.");
+  auto [model, tokenizer] = train::load_trained(flags.folder);
+  const models::GPTConfig& config = model.config();
   const std::vector<int32_t> tokens = tokenizer.encode(text.text);
   const std::vector<data::Batch> batches =
       data::consecutive_batches(tokens, train::evaluation_batch(config), config.block_size);
-  train::check_memory(models::generation_memory(config), "free some, or use a smaller model.");
-  models::GPT model = models::load_pretrained(flags.folder);
 
   const double loss = train::mean_loss(model, batches);
   const std::span<const int32_t> predicted = std::span(tokens).subspan(1);

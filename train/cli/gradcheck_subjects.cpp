@@ -246,16 +246,15 @@ std::string layer_help() {
 }
 
 GradcheckReport check_model(const std::string& folder, const GradcheckOptions& options) {
-  const models::GPTConfig config = models::load_config(folder);
-  const data::Tokenizer tokenizer = train::load_tokenizer(folder, config);
+  const auto [model, tokenizer] = train::load_trained(folder);
   const train::TrainConfig trained = train::RunFolder(folder).load_config();
   std::vector<int32_t> ids = tokenizer.encode(load_text(trained, data::TextRules::of(tokenizer)).text);
   ids.resize(std::min<size_t>(ids.size(), 4096));
-  const int64_t tokens = std::min<int64_t>(config.block_size, 16);
+  const int64_t tokens = std::min<int64_t>(model.config().block_size, 16);
   const data::TextDataset dataset(ids, tokens, 0.0);
   Generator generator(options.seed);
   const data::Batch batch = dataset.random_batch(data::Split::train, 2, generator);
-  return loss_of(models::load_pretrained(folder), batch.x, batch.y, options);
+  return loss_of(model, batch.x, batch.y, options);
 }
 
 }  // namespace gradus::cli

@@ -105,9 +105,9 @@ int info_of_shape(const InfoFlags& flags) {
 }
 
 int info_of_folder(const std::string& folder, std::optional<int64_t> batch) {
-  const models::GPTConfig config = models::check_pretrained(folder);
-  train::check_memory(models::generation_memory(config), "free some.");
+  train::check_memory(models::generation_memory(models::check_pretrained(folder)), "free some.");
   const models::GPT model = models::load_pretrained(folder);
+  const models::GPTConfig& config = model.config();
   const train::RunFolder run(folder);
   const bool is_run = std::filesystem::exists(run.path() / "train.json");
   const train::TrainConfig trained = is_run ? run.load_config() : train::TrainConfig{};

@@ -1,6 +1,5 @@
 #include "interrupt.hpp"
 
-#include <signal.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -8,30 +7,40 @@
 namespace gradus::cli {
 namespace {
 
-std::atomic<int> caught = 0;
+constexpr std::array kSignals = {SIGINT, SIGTERM, SIGHUP};
+
+std::atomic<int> first = 0, asked = 0;
 static_assert(std::atomic<int>::is_always_lock_free, "a signal handler may touch nothing else");
 
 extern "C" void on_signal(int signal) {
-  if (caught.exchange(signal) != 0) ::_exit(128 + signal);
-}
-
-void handle(void (*handler)(int)) {
-  struct sigaction action = {};
-  action.sa_handler = handler;
-  action.sa_flags = SA_RESTART;
-  sigemptyset(&action.sa_mask);
-  for (const int signal : {SIGINT, SIGTERM}) ::sigaction(signal, &action, nullptr);
+  int none = 0;
+  first.compare_exchange_strong(none, signal);
+  if (signal != SIGHUP && asked.fetch_add(1) > 0) ::_exit(128 + signal);
 }
 
 }  // namespace
 
 Interrupt::Interrupt() {
-  caught = 0;
-  handle(on_signal);
+  first = asked = 0;
+  struct sigaction action = {};
+  action.sa_handler = on_signal;
+  action.sa_flags = SA_RESTART;
+  sigemptyset(&action.sa_mask);
+  for (size_t i = 0; i < kSignals.size(); ++i) {
+    ::sigaction(kSignals[i], nullptr, &before_[i]);
+    if (before_[i].sa_handler != SIG_IGN) ::sigaction(kSignals[i], &action, nullptr);
+  }
 }
 
-Interrupt::~Interrupt() { handle(SIG_DFL); }
+Interrupt::~Interrupt() {
+  for (size_t i = 0; i < kSignals.size(); ++i) ::sigaction(kSignals[i], &before_[i], nullptr);
+}
 
-int Interrupt::signal() const { return caught; }
+int Interrupt::signal() const { return first; }
+
+void turn_signals_of_writing_into_errors() {
+  ::signal(SIGPIPE, SIG_IGN);
+  ::signal(SIGXFSZ, SIG_IGN);
+}
 
 }  // namespace gradus::cli

@@ -1,18 +1,33 @@
-// Interrupt: turns the first SIGINT or SIGTERM into a question that the training loop asks between steps; a
-// second one ends the program at once. At most one at a time; not thread-safe.
+// Interrupt: what a run does about signals.
+//
+// The first SIGINT, SIGTERM or SIGHUP becomes a question that the training loop asks between steps. A second
+// SIGINT or SIGTERM ends the program at once, wherever it is; not so SIGHUP, of which a terminal that closes
+// may send several, nor the first of the two after it. Signals that the program was started to ignore
+// (nohup) stay ignored. At most one at a time; not thread-safe.
 #pragma once
+
+#include <signal.h>
+
+#include <array>
 
 namespace gradus::cli {
 
 class Interrupt {
  public:
-  Interrupt();   ///< takes over both signals
+  Interrupt();   ///< takes over the signals
   ~Interrupt();  ///< gives them back
   Interrupt(const Interrupt&) = delete;
   Interrupt& operator=(const Interrupt&) = delete;
 
-  /// The number of the signal that came, or 0.
+  /// The number of the signal that came first, or 0.
   int signal() const;
+
+ private:
+  std::array<struct sigaction, 3> before_{};
 };
+
+/// From here on writing to a closed pipe, or beyond the limit of a file's size, is an error of that write and
+/// does not end the program.
+void turn_signals_of_writing_into_errors();
 
 }  // namespace gradus::cli

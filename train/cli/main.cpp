@@ -41,7 +41,7 @@ std::string footer(const std::string& program) {
       " train --text my.txt --out out/my\n  ", program, " sample out/my --prompt \"Once\"\n  ", program,
       " lesson                  notebooks on attention, step by step\n  ", program,
       " train --help            the flags of a verb\n\nExit codes: 0 done, 1 the run failed, ",
-      "2 bad usage or input, 3 a check failed,\n130 or 143 stopped and saved on Ctrl-C or SIGTERM.");
+      "2 bad usage or input, 3 a check failed,\n129, 130 or 143 stopped and saved as the terminal closed, on Ctrl-C or on SIGTERM.");
 }
 
 /// What was printed must have arrived, be it help, a version or what a verb found out.

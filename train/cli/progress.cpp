@@ -15,11 +15,6 @@ void update_mean(double& mean, double value, bool first) {
   mean = first ? value : 0.95 * mean + 0.05 * value;
 }
 
-void print_json(const std::string& line) {
-  std::cout << line << '\n' << std::flush;
-  if (!std::cout) throw RunError("[train] the standard output must be writable, got an error.");
-}
-
 }  // namespace
 
 Progress::Progress(ProgressOptions options)
@@ -37,7 +32,7 @@ void Progress::on_step(const train::StepReport& report) {
   step_ = report.step;
   update_mean(loss_, report.loss, first);
   update_mean(seconds_a_token_, report.seconds / static_cast<double>(report.tokens), first);
-  if (options_.json) print_json(train::to_json(report));
+  if (options_.events) options_.events->write(train::to_json(report));
   if (first || seconds_since_shown() >= (terminal_.live ? kLiveSeconds : kPlainSeconds)) show();
 }
 
@@ -47,7 +42,7 @@ void Progress::before_eval() {
 
 void Progress::on_eval(const train::EvalReport& report) {
   val_ = "  val " + decimals(report.val_loss, 4);
-  if (options_.json) print_json(train::to_json(report));
+  if (options_.events) options_.events->write(train::to_json(report));
   print_line(numbers() + (report.is_best ? "" : "  (not the best)"));
 }
 

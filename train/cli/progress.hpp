@@ -7,15 +7,16 @@
 #include <functional>
 #include <string>
 
+#include "event_stream.hpp"
 #include "gradus/train/run.hpp"
 #include "terminal.hpp"
 
 namespace gradus::cli {
 
 struct ProgressOptions {
-  int64_t first_step = 0;  ///< done before
-  int64_t steps = 0;       ///< in all
-  bool json = false;
+  int64_t first_step = 0;                  ///< done before
+  int64_t steps = 0;                       ///< in all
+  EventStream* events = nullptr;           ///< borrowed; null: no JSON
   bool quiet = false;                      ///< nothing for people
   std::function<bool()> should_stop = {};  ///< asked after each step with the steps done
 };

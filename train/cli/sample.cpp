@@ -48,10 +48,10 @@ int sample(SampleFlags flags) {
   if (flags.seed < 0) fail("sample", "--seed must be a whole number of at least 0, got ", flags.seed, ".");
 
   const models::GPTConfig config = models::check_pretrained(flags.folder);
-  const data::Tokenizer tokenizer = train::load_tokenizer(flags.folder, config);
-  const std::string prompt = prompt_of(flags, tokenizer);  // Refused before the model is read.
+  const std::string prompt =
+      prompt_of(flags, train::load_tokenizer(flags.folder));  // Refused before the model is read.
   train::check_memory(models::generation_memory(config), "free some, or use a smaller model.");
-  models::GPT model = models::load_pretrained(flags.folder);
+  auto [model, tokenizer] = train::load_trained(flags.folder);
   if (flags.bfloat16) model.to(DType::bfloat16);
 
   Generator stream = Generator(static_cast<uint64_t>(flags.seed)).stream("sample");

@@ -1,9 +1,11 @@
 // gradus train: trains a decoder on a text, from the command line to the sample at the end.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <iostream>
 #include <memory>
 #include <sstream>
 
+#include "event_stream.hpp"
 #include "field_flags.hpp"
 #include "gradus/autograd/error.hpp"
 #include "gradus/autograd/kernels/parallel.hpp"
@@ -46,6 +48,12 @@ fs::path default_out(const TrainConfig& config) {
   return fs::path("out") / (name + "-" + config.preset);
 }
 
+/// Will the text be there again for a run that goes on?
+bool is_kept(const TrainConfig& config) {
+  return std::all_of(config.text.begin(), config.text.end(),
+                     [](const std::string& file) { return fs::is_regular_file(file); });
+}
+
 /// One `gradus train`, set up in steps so that nothing is written before all that can be refused has been.
 class TrainVerb {
  public:
@@ -57,13 +65,12 @@ class TrainVerb {
         people_(flags.quiet) {}
 
   int run() {
+    turn_signals_of_writing_into_errors();
     settle_folder();
     if (flags_.threads > 0) set_num_threads(static_cast<int>(flags_.threads));
 
-    const Corpus corpus = load_text(config_, flags_.resume ? data::TextRules::of(folder_.load_tokenizer())
-                                                           : data::TextRules::of_kind(config_.tokenizer));
-    if (config_.text.empty()) config_.corpus = corpus.name;
-    const train::Checkpoint checkpoint = flags_.resume ? load_checkpoint(corpus.sha256) : train::Checkpoint{};
+    const Corpus corpus = load_run_text();
+    train::Checkpoint checkpoint = flags_.resume ? load_checkpoint(corpus) : train::Checkpoint{};
     const data::Tokenizer tokenizer =
         flags_.resume ? folder_.load_tokenizer() : data::Tokenizer::make(config_.tokenizer, corpus.text);
     config_.model.vocab_size = tokenizer.vocab_size();
@@ -79,12 +86,10 @@ class TrainVerb {
       return dataset.random_batch(data::Split::train, batch, stream);
     };
     train::Trainer trainer(model, next_batch, config_);
-    if (flags_.resume) {
-      trainer.restore(checkpoint.trainer);
-      folder_.save_config(config_);
-    } else {
-      folder_.create(config_, tokenizer);
-    }
+    if (flags_.resume)
+      go_on(trainer, tokenizer, checkpoint);
+    else
+      folder_.create(config_, tokenizer, flags_.overwrite);
 
     introduce(corpus, dataset, model, trainer);
     train::Run run{.trainer = trainer,
@@ -93,28 +98,70 @@ class TrainVerb {
                    .validation = dataset.validation_batches(train::evaluation_batch(config_.model)),
                    .text_sha256 = corpus.sha256,
                    .best_val_loss = checkpoint.best_val_loss};
+    if (flags_.resume) run.saved_step = trainer.steps_done();
     return train(run, corpus);
   }
 
  private:
-  /// Refuses a folder that cannot be used, before anything is read; takes over the config of a resumed run.
+  /// Refuses a folder that cannot be used, before anything else is read; locks it if there is a run in it.
+  /// Takes over the config of a resumed run.
   void settle_folder() {
-    if (!flags_.resume) return folder_.check_free(flags_.overwrite);
-    config_ = flags_.resumed(folder_.load_config());
+    if (!flags_.resume) {
+      folder_.check_free(flags_.overwrite);
+      if (folder_.has_run()) folder_.lock();
+      return;
+    }
+    if (folder_.has_run()) folder_.lock();
+    saved_config_ = folder_.load_config();
     if (!folder_.has_last())
       fail("train", "--resume needs a checkpoint, got none in ", folder_.path(),
            ". Hint: --overwrite starts anew.");
+    notes_ = folder_.verify();
+    config_ = flags_.resumed(saved_config_);
   }
 
-  train::Checkpoint load_checkpoint(const std::string& text_sha256) const {
+  Corpus load_run_text() {
+    try {
+      Corpus corpus = load_text(config_, flags_.resume ? data::TextRules::of(folder_.load_tokenizer())
+                                                       : data::TextRules::of_kind(config_.tokenizer));
+      if (config_.text.empty()) config_.corpus = corpus.name;
+      return corpus;
+    } catch (const RunError&) {
+      throw;
+    } catch (const Error& e) {
+      if (!flags_.resume || config_.text != saved_config_.text) throw;
+      fail("train", "the text of a resumed run must be there, got: ", e.what(), " If it has moved, or came ",
+           "from a pipe, --text says where it is now; it must be the same, byte for byte.");
+    }
+  }
+
+  train::Checkpoint load_checkpoint(const Corpus& corpus) const {
     train::Checkpoint checkpoint = folder_.load_last();
-    if (checkpoint.text_sha256 != text_sha256)
-      fail("train", "the text of a resumed run must not change, got another one than the run in ",
-           folder_.path(), " has.");
+    if (checkpoint.text_sha256 != corpus.sha256)
+      fail("train", "the text of a resumed run must not change, got ", corpus.source, " with sha256 ",
+           corpus.sha256.substr(0, 12), "..., where the run in ", folder_.path(), " was trained on ",
+           name_of_text(saved_config_), " with ", checkpoint.text_sha256.substr(0, 12), "....");
     if (checkpoint.trainer.step > config_.steps)
       fail("train", "--steps must be at least the ", checkpoint.trainer.step, " that are done, got ",
            config_.steps, ".");
     return checkpoint;
+  }
+
+  static std::string name_of_text(const TrainConfig& config) {
+    if (config.text.empty()) return "the corpus " + config.corpus;
+    return config.text.front() + (config.text.size() > 1 ? " and others" : "");
+  }
+
+  /// Nothing has been written up to here.
+  void go_on(train::Trainer& trainer, const data::Tokenizer& tokenizer, train::Checkpoint& checkpoint) {
+    trainer.restore(checkpoint.trainer);
+    if (checkpoint.best_val_loss && !folder_.has_best()) {
+      notes_.push_back("the best model is missing; the next evaluation chooses a new one");
+      checkpoint.best_val_loss.reset();
+    }
+    folder_.go_on(config_, tokenizer);
+    if (train::to_json(config_) != train::to_json(saved_config_))
+      folder_.save_last(trainer.model(), tokenizer, config_, checkpoint);
   }
 
   models::GPT make_model() const {
@@ -131,11 +178,15 @@ class TrainVerb {
 
   void introduce(const Corpus& corpus, const data::TextDataset& dataset, const models::GPT& model,
                  const train::Trainer& trainer) {
-    if (!corpus.warning.empty()) people_.line("note: " + corpus.warning);
+    if (!corpus.warning.empty()) notes_.push_back(corpus.warning);
+    if (!folder_.lock_warning().empty()) notes_.push_back(folder_.lock_warning());
+    if (!is_kept(config_))
+      notes_.push_back("the text comes from a pipe: keep it, --resume will need the same again (--text)");
     if (config_.warmup >= config_.steps)
-      people_.line(concat("note: --warmup ", config_.warmup, " is not over within --steps ", config_.steps,
-                          ": the rate rises to ", config_.schedule()(config_.steps - 1), ", never to --lr ",
-                          config_.lr));
+      notes_.push_back(concat("--warmup ", config_.warmup, " is not over within --steps ", config_.steps,
+                              ": the rate rises to ", config_.schedule()(config_.steps - 1),
+                              ", never to --lr ", config_.lr));
+    for (const std::string& note : notes_) people_.line("note: " + note);
     people_.line(concat("text    ", corpus.source, ": ", grouped(static_cast<int64_t>(corpus.text.size())),
                         " bytes, ", config_.model.vocab_size, " different ", config_.tokenizer, "s"));
     people_.line(concat("split   ", grouped(static_cast<int64_t>(dataset.tokens(data::Split::train).size())),
@@ -160,7 +211,7 @@ class TrainVerb {
       const Interrupt interrupt;
       Progress progress({.first_step = run.trainer.steps_done(),
                          .steps = config_.steps,
-                         .json = flags_.json,
+                         .events = flags_.json ? &events_ : nullptr,
                          .quiet = flags_.quiet,
                          .should_stop = [&] {
                            return interrupt.signal() != 0 || run.trainer.steps_done() == flags_.stop_after;
@@ -169,11 +220,12 @@ class TrainVerb {
       signal = interrupt.signal();
     }
     if (report.finished) conclude(report, corpus);
-    if (flags_.json) std::cout << train::to_json(report, folder_.path()) << std::endl;
-    if (!std::cout) throw RunError("[train] the standard output must be writable, got an error.");
+    if (flags_.json) events_.write(train::to_json(report, folder_.path()));
+    events_.finish();
     if (report.finished) return kDone;
     people_.line(concat("stopped after step ", report.steps, " and saved; go on with: ", program_,
-                        " train --out ", shell_path(folder_.path().string()), " --resume"));
+                        " train --out ", shell_path(folder_.path().string()), " --resume",
+                        is_kept(config_) ? "" : " --text FILE"));
     return signal == 0 ? kDone : 128 + signal;
   }
 
@@ -205,8 +257,7 @@ class TrainVerb {
 
   /// Some text of the best model; on the standard output unless that is for machines.
   void show_sample() {
-    const models::GPT best = models::load_pretrained(folder_.path());
-    const data::Tokenizer tokenizer = folder_.load_tokenizer();
+    const auto [best, tokenizer] = train::load_trained(folder_.path());
     Generator stream = Generator(static_cast<uint64_t>(config_.seed)).stream("sample");
     files::PlainBuffer plain(*std::cerr.rdbuf());
     std::ostream people(&plain);
@@ -219,8 +270,10 @@ class TrainVerb {
   TrainFlags& flags_;
   const std::string& program_;
   train::RunFolder folder_;
-  TrainConfig config_;
+  TrainConfig config_, saved_config_;
   People people_;
+  std::vector<std::string> notes_;
+  EventStream events_;
 };
 
 }  // namespace

@@ -157,7 +157,8 @@ void TrainFlags::check_profile() const {
 }
 
 train::TrainConfig TrainFlags::resumed(const train::TrainConfig& saved) const {
-  static const std::set<std::string> may_change{"steps", "eval-every", "save-every"};
+  // The text may lie elsewhere now; that it is the same is seen when it has been read.
+  static const std::set<std::string> may_change{"steps", "eval-every", "save-every", "text", "corpus"};
   train::TrainConfig result = saved;
   train::for_each_field([&](const std::string& flag, auto field) {
     if (!given_.contains(flag) || field(config) == field(saved)) return;
@@ -166,6 +167,8 @@ train::TrainConfig TrainFlags::resumed(const train::TrainConfig& saved) const {
            printed(field(config)), ". Hint: leave it out, or start anew with another --out.");
     field(result) = field(config);
   });
+  if (given_.contains("text") && !given_.contains("corpus")) result.corpus.clear();
+  if (given_.contains("corpus") && !given_.contains("text")) result.text.clear();
   result.validate();
   return result;
 }

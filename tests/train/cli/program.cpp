@@ -18,22 +18,20 @@ namespace fs = std::filesystem;
 
 namespace {
 
-[[noreturn]] void become_gradus(const std::vector<std::string>& arguments, const Input& input) {
+[[noreturn]] void become(const char* program, const std::vector<std::string>& arguments, const Input& input) {
   for (const std::string& variable : input.environment) {
     const size_t equals = variable.find('=');
     ::setenv(variable.substr(0, equals).c_str(), variable.substr(equals + 1).c_str(), 1);
   }
   if (input.in_child) input.in_child();
-  std::vector<char*> argv{const_cast<char*>("gradus")};
+  std::vector<char*> argv;
   for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
   argv.push_back(nullptr);
-  ::execv(GRADUS_PROGRAM, argv.data());
+  ::execv(program, argv.data());
   ::_exit(127);
 }
 
-}  // namespace
-
-Outcome run_program(const std::vector<std::string>& arguments, const Input& input) {
+Outcome run(const char* program, const std::vector<std::string>& arguments, const Input& input) {
   const Scratch scratch;
   const std::string in = scratch.file("in", input.stdin_text), err = scratch.file("err", "");
   int out[2];
@@ -46,7 +44,7 @@ Outcome run_program(const std::vector<std::string>& arguments, const Input& inpu
     ::dup2(::open(err.c_str(), O_WRONLY), STDERR_FILENO);
     ::close(out[0]);
     ::close(out[1]);
-    become_gradus(arguments, input);
+    become(program, arguments, input);
   }
   ::close(out[1]);
 
@@ -66,6 +64,19 @@ Outcome run_program(const std::vector<std::string>& arguments, const Input& inpu
   outcome.code = WEXITSTATUS(status);
   outcome.err = read(err);
   return outcome;
+}
+
+}  // namespace
+
+Outcome run_program(const std::vector<std::string>& arguments, const Input& input) {
+  std::vector<std::string> all{"gradus"};
+  all.insert(all.end(), arguments.begin(), arguments.end());
+  return run(GRADUS_PROGRAM, all, input);
+}
+
+Outcome run_shell(const std::string& script, Input input) {
+  input.environment.push_back("GRADUS=" GRADUS_PROGRAM);
+  return run("/bin/sh", {"sh", "-c", script}, input);
 }
 
 void check_refused(const std::vector<std::string>& arguments, const std::vector<std::string>& words,

@@ -26,6 +26,9 @@ struct Input {
 /// catch.
 Outcome run_program(const std::vector<std::string>& arguments, const Input& input = {});
 
+/// Runs a script of the shell, in which $GRADUS is the program. Throws as above.
+Outcome run_shell(const std::string& script, Input input = {});
+
 /// CHECKs that these arguments are bad input: exit 2, nothing on the standard output, and on the other one
 /// line with all of the words.
 void check_refused(const std::vector<std::string>& arguments, const std::vector<std::string>& words,

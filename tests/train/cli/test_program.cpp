@@ -90,9 +90,10 @@ TEST_CASE("a run folder is complete and can be read back") {
   const Trained run({"--no-bias", "--tokenizer", "byte"});
   for (const char* file :
        {"config.json", "model.safetensors", "vocab.json", "train.json", "metrics.jsonl", "last/config.json",
-        "last/model.safetensors", "last/vocab.json", "last/optimizer.safetensors", "last/trainer.json"})
+        "last/model.safetensors", "last/vocab.json", "last/optimizer.safetensors", "last/trainer.json",
+        "last/train.json", "checksums.sfv", "last/checksums.sfv", ".lock"})
     CHECK(std::filesystem::is_regular_file(run.out + "/" + file));
-  CHECK(contents(run.out).size() == 10);
+  CHECK(contents(run.out).size() == 14);
 
   const gradus::models::GPT model = gradus::models::load_pretrained(run.out);
   CHECK(model.config().vocab_size == 256);

@@ -131,7 +131,7 @@ TEST_CASE("a folder of a gradus that did not write its version resumes") {
 TEST_CASE("a run saves and stops on a signal, and goes on with the same bits") {
   const Scratch scratch;
   // The program is ahead of its reader by what the pipe holds, some sixty lines: far from the end.
-  const std::vector<std::string> long_run{"--steps", "300", "--eval-every", "100", "--save-every", "100"};
+  const std::vector<std::string> long_run{"--steps", "500", "--eval-every", "100", "--save-every", "100"};
   REQUIRE(run_program(train(scratch, "whole", long_run)).code == 0);
 
   const auto send_once = [](int signal) {
@@ -142,6 +142,8 @@ TEST_CASE("a run saves and stops on a signal, and goes on with the same bits") {
   };
   const std::string parts = scratch.path("parts");
   REQUIRE(run_program(train(scratch, "parts", long_run), {.on_line = send_once(SIGINT)}).code == 130);
+  REQUIRE(run_program({"train", "--out", parts, "--resume", "--json"}, {.on_line = send_once(SIGHUP)}).code ==
+          129);
   const Outcome terminated =
       run_program({"train", "--out", parts, "--resume", "--json"}, {.on_line = send_once(SIGTERM)});
   REQUIRE(terminated.code == 143);
@@ -149,7 +151,7 @@ TEST_CASE("a run saves and stops on a signal, and goes on with the same bits") {
   CHECK(last.starts_with("stopped after step "));
   CHECK(last.ends_with(" and saved; go on with: gradus train --out " + parts + " --resume"));
   REQUIRE(run_program({"train", "--out", parts, "--resume", "--quiet"}).code == 0);
-  check_same_run(scratch, "whole", "parts", 300 + 3);
+  check_same_run(scratch, "whole", "parts", 500 + 5);
 }
 
 TEST_CASE("neither threads nor the times of evaluating and saving change what is learnt") {
@@ -186,4 +188,68 @@ TEST_CASE("a resumed run keeps its flags, and says so where it must") {
   CHECK_THAT(resume({"--overwrite"}), ContainsSubstring("--resume and --overwrite must not come together"));
   scratch.file("text.txt", gradus::train::small_text() + "more");
   CHECK_THAT(resume({}), ContainsSubstring("the text of a resumed run must not change"));
+}
+
+TEST_CASE("a run goes on with its text wherever that is now") {
+  const Scratch scratch;
+  const auto resume = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), {"train", "--out", scratch.path("run"), "--resume", "--quiet"});
+    const Outcome outcome = run_program(more);
+    CHECK(lines_of(outcome.err).size() == (outcome.code == 0 ? 0 : 1));
+    return outcome;
+  };
+  using Catch::Matchers::ContainsSubstring;
+  REQUIRE(run_program(train(scratch, "whole")).code == 0);
+
+  SECTION("in another place") {
+    REQUIRE(run_program(train(scratch, "run", {"--stop-after", "2"})).code == 0);
+    std::filesystem::rename(scratch.path("text.txt"), scratch.path("moved.txt"));
+    const Outcome lost = resume({});
+    CHECK(lost.code == 2);
+    CHECK_THAT(lost.err, ContainsSubstring("text.txt") && ContainsSubstring("no such file") &&
+                             ContainsSubstring("--text says where it is now"));
+    const std::string other = scratch.file("other.txt", gradus::train::small_text() + "more");
+    const Outcome changed = resume({"--text", other});
+    CHECK(changed.code == 2);
+    CHECK_THAT(changed.err, ContainsSubstring("the text of a resumed run must not change, got " + other) &&
+                                ContainsSubstring("was trained on " + scratch.path("text.txt")));
+    CHECK(resume({"--text", scratch.path("moved.txt"), "--stop-after", "4"}).code == 0);
+    CHECK(resume({}).code == 0);  // It is known now.
+    CHECK(read(scratch.path("run/last/model.safetensors")) ==
+          read(scratch.path("whole/last/model.safetensors")));
+  }
+  SECTION("from a pipe") {
+    std::string command = "cat '" + scratch.path("text.txt") + "' | \"$GRADUS\"";
+    for (const std::string& argument : train(scratch, "run", {"--stop-after", "2"}))
+      if (argument != "--quiet")
+        command += " '" + (argument == scratch.path("text.txt") ? "/dev/stdin" : argument) + "'";
+    const Outcome begun = run_shell(command);
+    REQUIRE(begun.code == 0);
+    CHECK_THAT(begun.err, ContainsSubstring("note: the text comes from a pipe") &&
+                              ContainsSubstring("--resume --text FILE"));
+    const Outcome lost = resume({});
+    CHECK(lost.code == 2);
+    CHECK_THAT(lost.err, ContainsSubstring("--text says where it is now"));
+    CHECK(resume({"--text", scratch.path("text.txt")}).code == 0);
+    CHECK(read(scratch.path("run/last/model.safetensors")) ==
+          read(scratch.path("whole/last/model.safetensors")));
+  }
+  SECTION("another one than a corpus") {
+    REQUIRE(run_program({"train", "--preset", "tiny", "--corpus", "stories", "--steps", "1", "--out",
+                         scratch.path("run"), "--quiet", "--val-fraction", "0"})
+                .code == 0);
+    const Outcome changed = resume({"--text", scratch.path("text.txt"), "--steps", "2"});
+    CHECK(changed.code == 2);
+    CHECK_THAT(changed.err, ContainsSubstring("was trained on the corpus stories with"));
+  }
+}
+
+TEST_CASE("the best model may be lost, and the next evaluation chooses a new one") {
+  const Scratch scratch;
+  REQUIRE(run_program(train(scratch, "run", {"--stop-after", "7"})).code == 0);
+  std::filesystem::remove(scratch.path("run/model.safetensors"));
+  const Outcome outcome = run_program({"train", "--out", scratch.path("run"), "--resume"});
+  CHECK(outcome.code == 0);
+  CHECK_THAT(outcome.err, Catch::Matchers::ContainsSubstring("note: the best model is missing"));
+  CHECK(run_program({"sample", scratch.path("run")}).code == 0);
 }

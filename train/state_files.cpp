@@ -1,0 +1,76 @@
+#include "gradus/train/state_files.hpp"
+
+#include <algorithm>
+#include <iterator>
+
+#include "gradus/autograd/error.hpp"
+#include "gradus/files/folder_update.hpp"
+#include "gradus/models/gpt2_files.hpp"
+#include "gradus/nn/safetensors.hpp"
+
+namespace gradus::train {
+namespace {
+
+namespace fs = std::filesystem;
+
+// trainer.json first: a state without it is none.
+constexpr const char* kStateFiles[] = {"trainer.json",      "model.safetensors", "config.json",
+                                       "vocab.json",        "train.json",        "optimizer.safetensors",
+                                       files::kChecksumList};
+
+bool is_of_state(const std::string& name) {
+  return std::any_of(std::begin(kStateFiles), std::end(kStateFiles),
+                     [&](const std::string& file) { return name == file || name == file + ".tmp"; });
+}
+
+void remove_file(const fs::path& file) {
+  fs::remove(file);
+  fs::remove(file.string() + ".tmp");
+}
+
+}  // namespace
+
+void write_state(const fs::path& folder, const models::GPT& model, const data::Tokenizer& tokenizer,
+                 const TrainConfig& config, const Checkpoint& checkpoint) {
+  files::FolderUpdate update(folder);
+  models::save_pretrained(model, update);
+  update.write("vocab.json", tokenizer.to_json());
+  update.write("train.json", to_json(config));
+  nn::save_safetensors(update, "optimizer.safetensors", checkpoint.trainer.optimizer);
+  update.write("trainer.json", to_json(checkpoint));
+  update.commit();
+}
+
+Checkpoint load_checkpoint(const files::FolderSnapshot& state) {
+  Checkpoint checkpoint =
+      checkpoint_from_json(state.text("trainer.json"), (state.folder() / "trainer.json").string());
+  constexpr const char* kOptimizer = "optimizer.safetensors";
+  checkpoint.trainer.optimizer =
+      nn::load_safetensors(state.folder() / kOptimizer, false, state.checksum(kOptimizer));
+  return checkpoint;
+}
+
+void remove_run_files(const fs::path& folder) {
+  for (const std::string name : kRunFiles)
+    if (name != "train.json") remove_file(folder / name);
+}
+
+void remove_state(const fs::path& folder) {
+  if (!fs::is_directory(folder)) return;
+  for (const char* name : kStateFiles) remove_file(folder / name);
+  if (fs::is_empty(folder)) fs::remove(folder);
+}
+
+void move_strays(const fs::path& from, const fs::path& to) {
+  if (!fs::is_directory(from)) return;
+  std::vector<fs::path> strays;
+  for (const auto& entry : fs::directory_iterator(from))
+    if (!is_of_state(entry.path().filename().string())) strays.push_back(entry.path().filename());
+  for (const fs::path& stray : strays) {
+    fs::path name = to / stray;
+    for (int n = 1; fs::exists(name); ++n) name = to / concat(stray.string(), ".", n);
+    fs::rename(from / stray, name);
+  }
+}
+
+}  // namespace gradus::train
