@@ -1,0 +1,144 @@
+// Runs are killed, and their system calls made to fail, one after another: whatever comes, the folder holds
+// something to go on from or to begin anew in, and the run that goes on ends with the bits of one that was
+// never disturbed. The soak takes every call; the others a sample.
+#include <signal.h>
+
+#include <cerrno>
+#include <iostream>
+#include <set>
+
+#include "catch.hpp"
+#include "scenario.hpp"
+#include "tracer.hpp"
+
+using namespace gradus;
+using namespace gradus::testing;
+
+namespace {
+
+constexpr Scenario::Kind kScenarios[] = {Scenario::start, Scenario::resume, Scenario::overwrite};
+
+bool cannot_trace() {
+  if (can_trace()) return false;
+  WARN("programs cannot be traced here (ptrace)");
+  SUCCEED();
+  return true;
+}
+
+/// Is it about the folder of the run, or one above it?
+bool is_of_run(const Scenario& scenario, const SystemCall& call) {
+  return !call.name.empty() && call.path.starts_with(scenario.root().string());
+}
+
+/// How many calls `counts` finds in a run that nothing happens to.
+int count_calls(const Scenario& scenario, const std::function<bool(const SystemCall&)>& counts) {
+  int calls = 0;
+  scenario.set_up();
+  const Traced traced = trace(scenario.arguments(), {.before = [&](const SystemCall& call) {
+                                calls += counts(call);
+                                return Verdict{};
+                              }});
+  INFO(traced.err);
+  CHECK(traced.code == 0);
+  CHECK(scenario.is_finished());
+  return calls;
+}
+
+/// Runs the scenario with a verdict on its call `at`, counted from 0. `what` is left as it is if that call
+/// does not come: those that have nothing to do with files are not always the same.
+Traced run_with(const Scenario& scenario, int at, Verdict verdict,
+                const std::function<bool(const SystemCall&)>& counts, std::string* what = nullptr) {
+  int calls = 0;
+  scenario.set_up();
+  return trace(scenario.arguments(), {.before = [&](const SystemCall& call) {
+                 if (!counts(call) || calls++ != at) return Verdict{};
+                 if (what) *what = call.name + " " + call.path;
+                 return verdict;
+               }});
+}
+
+/// Kills at every `stride`-th call that `counts`, from `first` on.
+int kill_at_each(const Scenario& scenario, const std::function<bool(const SystemCall&)>& counts, int first,
+                 int stride) {
+  const int calls = count_calls(scenario, counts);
+  CHECK(calls > 30);
+  int kills = 0;
+  for (int at = first % stride; at < calls; at += stride, ++kills) {
+    std::string what;
+    const Traced traced = run_with(scenario, at, {.kind = Verdict::kill}, counts, &what);
+    INFO(scenario.name() << ", killed at call " << at << ": " << what);
+    CHECK((traced.signal == SIGKILL || (what.empty() && at + 20 > calls)));
+    CHECK(scenario.recover(scenario.kind() == Scenario::resume) == "");
+  }
+  return kills;
+}
+
+/// Gives every `stride`-th call about the folder each verdict.
+int spoil_each(const Scenario& scenario, const std::vector<Verdict>& verdicts, int first, int stride) {
+  const auto counts = [&](const SystemCall& call) { return is_of_run(scenario, call); };
+  const int calls = count_calls(scenario, counts);
+  int spoilt = 0;
+  for (int at = first % stride; at < calls; at += stride)
+    for (const Verdict verdict : verdicts) {
+      ++spoilt;
+      std::string what;
+      const Traced traced = run_with(scenario, at, verdict, counts, &what);
+      INFO(scenario.name() << ", call " << at << ": " << what << ", verdict " << verdict.kind << ", errno "
+                           << verdict.reason << "\n"
+                           << traced.err);
+      CHECK(traced.signal == 0);
+      if (traced.code == 0) {
+        CHECK(scenario.is_finished());
+      } else {
+        CHECK((traced.code == 1 || traced.code == 2));
+        CHECK(cli::lines_of(traced.err).size() == 1);
+        CHECK(traced.err.starts_with("gradus: "));
+      }
+      CHECK(scenario.recover(scenario.kind() == Scenario::resume) == "");
+    }
+  return spoilt;
+}
+
+const std::vector<Verdict> kErrors = {{Verdict::fail, EIO},
+                                      {Verdict::fail, ENOSPC},
+                                      {Verdict::fail, EACCES},
+                                      {Verdict::fail, EINTR},
+                                      {Verdict::shorten, 0}};
+
+}  // namespace
+
+TEST_CASE("a run that is killed as it changes a file can be resumed or begun anew") {
+  if (cannot_trace()) return;
+  for (const auto kind : kScenarios) {
+    const Scenario scenario(kind);
+    const auto counts = [&](const SystemCall& call) {
+      return is_of_run(scenario, call) && changes_files(call);
+    };
+    kill_at_each(scenario, counts, 3, 19);
+  }
+}
+
+TEST_CASE("a run whose calls fail says so in a line, and can be resumed or begun anew") {
+  if (cannot_trace()) return;
+  for (const auto kind : kScenarios) {
+    const Scenario scenario(kind);
+    for (size_t i = 0; i < kErrors.size(); ++i)
+      spoil_each(scenario, {kErrors[i]}, 7 + 11 * static_cast<int>(i), 101);
+  }
+}
+
+TEST_CASE("a run can be killed at every system call", "[soak]") {
+  REQUIRE(can_trace());
+  int kills = 0;
+  for (const auto kind : kScenarios)
+    kills += kill_at_each(
+        Scenario(kind), [](const SystemCall&) { return true; }, 0, 1);
+  std::cout << "killed at " << kills << " system calls\n";
+}
+
+TEST_CASE("every call about the folder of a run may fail", "[soak]") {
+  REQUIRE(can_trace());
+  int spoilt = 0;
+  for (const auto kind : kScenarios) spoilt += spoil_each(Scenario(kind), kErrors, 0, 1);
+  std::cout << "spoilt " << spoilt << " calls\n";
+}
