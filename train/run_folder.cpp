@@ -143,7 +143,7 @@ void RunFolder::save_last(const models::GPT& model, const data::Tokenizer& token
   const fs::path fresh = path_ / kFresh, last = path_ / kLast, old = path_ / kOld;
   on_disk([&] {
     remove_state(fresh);
-    fs::create_directories(fresh);
+    fs::create_directory(fresh);  // Never the folder above it: that one is locked, or gone.
     move_strays(old, fresh);
     remove_state(old);
   });

@@ -3,9 +3,9 @@
 // never disturbed. The soak takes every call; the others a sample.
 #include <signal.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <iostream>
-#include <set>
 
 #include "catch.hpp"
 #include "scenario.hpp"
@@ -125,6 +125,43 @@ TEST_CASE("a run whose calls fail says so in a line, and can be resumed or begun
     for (size_t i = 0; i < kErrors.size(); ++i)
       spoil_each(scenario, {kErrors[i]}, 7 + 11 * static_cast<int>(i), 101);
   }
+}
+
+TEST_CASE("where two names cannot be exchanged at once, a run renames them one after the other") {
+  if (cannot_trace()) return;
+  const Scenario scenario(Scenario::resume);
+  // Of what follows an exchange that fails, kill at the call `at`; -1: at none.
+  for (int at = -1; at < 6; ++at) {
+    scenario.set_up();
+    int since = -1;
+    const Traced traced = trace(scenario.arguments(), {.before = [&](const SystemCall& call) -> Verdict {
+                                  if (call.name == "exchange") {
+                                    since = std::max(since, 0);
+                                    return {Verdict::fail, EINVAL};
+                                  }
+                                  if (since < 0 || !changes_files(call)) return {};
+                                  return {since++ == at ? Verdict::kill : Verdict::go_on};
+                                }});
+    INFO("killed at call " << at << " after the exchange\n" << traced.err);
+    CHECK(traced.signal == (at < 0 ? 0 : SIGKILL));
+    if (at < 0) CHECK(scenario.is_finished());
+    CHECK(scenario.recover(true) == "");
+  }
+}
+
+TEST_CASE("a run goes on where the file system has no locks") {
+  if (cannot_trace()) return;
+  const Scenario scenario(Scenario::start);
+  scenario.set_up();
+  int asked = 0;
+  const Traced traced = trace(scenario.arguments(), {.before = [&](const SystemCall& call) -> Verdict {
+                                if (call.name != "fcntl" || !call.path.ends_with("/.lock")) return {};
+                                ++asked;
+                                return {Verdict::fail, ENOLCK};
+                              }});
+  CHECK(asked == 1);
+  CHECK(traced.code == 0);
+  CHECK(scenario.is_finished());
 }
 
 TEST_CASE("a run can be killed at every system call", "[soak]") {
