@@ -22,7 +22,8 @@ std::vector<double> finite_logits(const Tensor& logits) {
 }
 
 /// The tokens that top_k leaves, the likeliest first, the lower index first among equals; where neither top_k
-/// nor top_p asks for that order, all as they come: sorting a large vocabulary costs as much as a small model.
+/// nor top_p asks for that order, all as they come: sorting a large vocabulary costs as much as a small
+/// model.
 std::vector<size_t> candidates(const std::vector<double>& values, const SampleOptions& options) {
   std::vector<size_t> order(values.size());
   std::iota(order.begin(), order.end(), size_t{0});

@@ -12,7 +12,8 @@
 namespace gradus::nn {
 
 /// Sequential model{Linear(2, 16, true, g), Tanh(), Linear(16, 1, true, g)}; the layers are named 0, 1, 2. In
-/// braces, because there the layers draw from g from left to right; in parentheses that is up to the compiler.
+/// braces, because there the layers draw from g from left to right; in parentheses that is up to the
+/// compiler.
 template <std::derived_from<Module>... Layers>
 class Sequential : public Module {
  public:

@@ -86,7 +86,6 @@ std::string to_json(const RunReport& report, const std::filesystem::path& out) {
       .dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-
 MetricsLog::MetricsLog(const std::filesystem::path& path, int64_t step)
     : elapsed_before_(cut(path, step)), file_(path) {}
 

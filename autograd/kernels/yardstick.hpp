@@ -30,8 +30,8 @@ void blas_product(const BlasProduct& product, BlasThreads threads, const float* 
 /// "OpenBLAS 0.3.21, Cooperlake kernels", or "BLAS" if it does not say.
 std::string blas_name();
 
-/// Reads n floats with num_threads() threads, as fast as plain loads can: one from each line of the cache. The
-/// result is of no use, but keeps the compiler from leaving the reading out.
+/// Reads n floats with num_threads() threads, as fast as plain loads can: one from each line of the cache.
+/// The result is of no use, but keeps the compiler from leaving the reading out.
 uint64_t read_all(int64_t n, const float* x);
 
 }  // namespace gradus::kernels

@@ -1,4 +1,5 @@
-// What operator<< writes is what PyTorch 1.13 prints for the same tensor, but for some names of ops in grad_fn.
+// What operator<< writes is what PyTorch 1.13 prints for the same tensor, but for some names of ops in
+// grad_fn.
 #include <limits>
 #include <sstream>
 
@@ -132,8 +133,7 @@ TEST_CASE("what follows the numbers") {
   CHECK(printed(f32({1, 2}).requires_grad_() * 2.0) == "tensor([2., 4.], grad_fn=<MulBackward0>)");
   const Tensor row = f32({1, 2}).requires_grad_();
   CHECK(printed(row.select(0, 1)) == "tensor(2., grad_fn=<SelectBackward0>)");
-  CHECK(printed(stack({row, row}, 0)) ==
-        "tensor([[1., 2.],\n        [1., 2.]], grad_fn=<StackBackward0>)");
+  CHECK(printed(stack({row, row}, 0)) == "tensor([[1., 2.],\n        [1., 2.]], grad_fn=<StackBackward0>)");
 }
 
 TEST_CASE("views print what they see") {

@@ -46,8 +46,7 @@ TEST_CASE("read_text says in one line what is wrong with a file") {
   CHECK(error(folder / "empty.txt") ==
         "[text] " + quoted(folder / "empty.txt") + " must have text in it, got an empty file.");
   CHECK(error(folder / "good.txt/below") ==
-        "[text] " + quoted(folder / "good.txt/below") +
-            " must be readable, got 'Not a directory'.");
+        "[text] " + quoted(folder / "good.txt/below") + " must be readable, got 'Not a directory'.");
   CHECK(error_of([] { read_text({}, {}); }) == "[text] there must be at least one file, got none.");
 }
 
@@ -66,8 +65,7 @@ TEST_CASE("read_text names a file without permission") {
   if (root && ::seteuid(65534) != 0) return skip("root cannot become another user here");
   const std::string error = error_of([&] { read_text({folder / "secret.txt"}, {}); });
   if (root) REQUIRE(::seteuid(0) == 0);
-  CHECK(error == "[text] " + quoted(folder / "secret.txt") +
-                     " must be readable, got 'Permission denied'.");
+  CHECK(error == "[text] " + quoted(folder / "secret.txt") + " must be readable, got 'Permission denied'.");
 }
 
 TEST_CASE("a text of characters has no byte order mark and one kind of line end") {

@@ -9,19 +9,19 @@ namespace {
 
 constexpr std::array kSignals = {SIGINT, SIGTERM, SIGHUP};
 
-std::atomic<int> first = 0, asked = 0;
+std::atomic<int> first_signal = 0, asked = 0;
 static_assert(std::atomic<int>::is_always_lock_free, "a signal handler may touch nothing else");
 
 extern "C" void on_signal(int signal) {
   int none = 0;
-  first.compare_exchange_strong(none, signal);
+  first_signal.compare_exchange_strong(none, signal);
   if (signal != SIGHUP && asked.fetch_add(1) > 0) ::_exit(128 + signal);
 }
 
 }  // namespace
 
 Interrupt::Interrupt() {
-  first = asked = 0;
+  first_signal = asked = 0;
   struct sigaction action = {};
   action.sa_handler = on_signal;
   action.sa_flags = SA_RESTART;
@@ -36,7 +36,7 @@ Interrupt::~Interrupt() {
   for (size_t i = 0; i < kSignals.size(); ++i) ::sigaction(kSignals[i], &before_[i], nullptr);
 }
 
-int Interrupt::signal() const { return first; }
+int Interrupt::signal() const { return first_signal; }
 
 void turn_signals_of_writing_into_errors() {
   ::signal(SIGPIPE, SIG_IGN);

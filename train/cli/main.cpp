@@ -36,12 +36,13 @@ class Formatter : public CLI::Formatter {
 };
 
 std::string footer(const std::string& program) {
-  return concat(
-      "Examples:\n  ", program, " train                   the King James text, a few minutes\n  ", program,
-      " train --text my.txt --out out/my\n  ", program, " sample out/my --prompt \"Once\"\n  ", program,
-      " lesson                  notebooks on attention, step by step\n  ", program,
-      " train --help            the flags of a verb\n\nExit codes: 0 done, 1 the run failed, ",
-      "2 bad usage or input, 3 a check failed,\n129, 130 or 143 stopped and saved as the terminal closed, on Ctrl-C or on SIGTERM.");
+  return concat("Examples:\n  ", program, " train                   the King James text, a few minutes\n  ",
+                program, " train --text my.txt --out out/my\n  ", program,
+                " sample out/my --prompt \"Once\"\n  ", program,
+                " lesson                  notebooks on attention, step by step\n  ", program,
+                " train --help            the flags of a verb\n\nExit codes: 0 done, 1 the run failed, ",
+                "2 bad usage or input, 3 a check failed,\n129, 130 or 143 stopped and saved as the terminal "
+                "closed, on Ctrl-C or on SIGTERM.");
 }
 
 /// What was printed must have arrived, be it help, a version or what a verb found out.
