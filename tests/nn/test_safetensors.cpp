@@ -78,6 +78,13 @@ TEST_CASE("what is saved comes back, whatever the dtype, shape or strides") {
   CHECK(SafetensorsFile(folder / "x").header().metadata == Metadata{{"a", "one"}, {"b", "2"}});
 }
 
+TEST_CASE("a tensor of eight dimensions comes back, the most there are") {
+  const testing::TemporaryFolder folder;
+  const Tensor x = arange(0, 6).reshape({1, 2, 1, 1, 3, 1, 1, 1});
+  save_safetensors(folder / "t.safetensors", {{"x", x}});
+  CHECK(difference(load_safetensors(folder / "t.safetensors").at("x"), x, 0.0) == "");
+}
+
 TEST_CASE("the bytes of a file are the format's, widest dtype first, then by name") {
   const testing::TemporaryFolder folder;
   save_safetensors(folder / "x", {{"a", tensor(std::vector<bool>{true, false}, {2})},
