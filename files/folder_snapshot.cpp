@@ -35,6 +35,7 @@ Checksums checksums_if_whole(std::string_view text) {
 
 bool is_described(const fs::path& file, const FileChecksum& checksum) {
   try {
+    if (!fs::is_regular_file(file)) return false;  // To open a pipe would wait for its writer.
     std::ifstream stream(file, std::ios::binary);
     if (!stream) return false;
     verify(stream, checksum, file);
@@ -75,6 +76,7 @@ void FolderSnapshot::verify_those_there() const {
   for (const auto& [name, expected] : *checksums_) {
     const fs::path file = folder_ / name;
     if (!has(name)) continue;
+    if (!fs::is_regular_file(file)) fail("checksum", file.string(), " must be a file, got something else.");
     std::ifstream stream(file, std::ios::binary);
     if (!stream) fail("checksum", file.string(), " must be readable, got '", std::strerror(errno), "'.");
     verify(stream, expected, file);

@@ -1,5 +1,7 @@
 #include "gradus/files/checksums.hpp"
 
+#include <sys/stat.h>
+
 #include <fstream>
 #include <sstream>
 
@@ -168,4 +170,12 @@ TEST_CASE("a list may not lead out of its folder") {
   const Checksums sums = {{"../secret", {crc32("x"), {}}}};
   CHECK_THAT(error_of([&] { checksums_from_text(to_text(sums), "list"); }),
              Catch::Matchers::StartsWith("[checksum] list must be the list that was saved, got another."));
+}
+
+TEST_CASE("a pipe in the place of a file is refused and not waited for") {
+  const testing::TemporaryFolder folder;
+  const FolderSnapshot snapshot(folder.path(), Checksums{{"pipe", {}}});
+  REQUIRE(::mkfifo((folder / "pipe").c_str(), 0600) == 0);
+  CHECK(testing::error_of([&] { snapshot.verify_all(); }) ==
+        concat("[checksum] ", (folder / "pipe").string(), " must be a file, got something else."));
 }

@@ -3,23 +3,14 @@
 #include <cmath>
 #include <random>
 
+#include "autograd/compare.hpp"
 #include "catch.hpp"
 
 using namespace gradus;
 using namespace gradus::files;
+using testing::error_of;
 
 namespace {
-
-/// The text of the Error that f throws; empty if it throws none.
-template <class F>
-std::string error_of(const F& f) {
-  try {
-    f();
-  } catch (const Error& e) {
-    return e.what();
-  }
-  return "";
-}
 
 std::string refusal(const std::string& text) {
   return error_of([&] { Json(text, "op", "f"); });
