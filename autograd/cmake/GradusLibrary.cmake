@@ -15,7 +15,7 @@ function(gradus_unite_folders target)
 endfunction()
 
 # gradus_add_library(<name> SOURCES <file>... [USES <target>...] [USES_PRIVATELY <target>...]
-#                    [PRIVATE_HEADERS <file>...] [PART_OF <room>])
+#                    [PRIVATE_HEADERS <file>...] [PART_OF <room>] [COMPUTES])
 #
 # Makes gradus_<name>, alias gradus::<name>: the room <name>, the current folder. Headers are included as
 # "gradus/<room>/x.hpp", from the build tree (through a symlink to the folder) and from an installed
@@ -23,12 +23,15 @@ endfunction()
 # subfolders are private.
 #
 # With PART_OF the library is what stands apart in a room: what training a model does not need, so that
-# ./gradus train need not wait for it. Its headers are the room's. It is compiled for size.
+# ./gradus train need not wait for it. Its headers are the room's.
+#
+# COMPUTES says that a step's or a save's time goes by in it. What only calls such a library is compiled for size: it takes the
+# compiler two thirds of the time, and nobody waits for it afterwards.
 #
 # Where CMAKE_UNITY_BUILD is on, as ./gradus and the preset release have it, the files of a folder are
 # compiled as one: most of a file's time goes by in the headers that all of them include.
 function(gradus_add_library name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "PART_OF" "SOURCES;USES;USES_PRIVATELY;PRIVATE_HEADERS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "COMPUTES" "PART_OF" "SOURCES;USES;USES_PRIVATELY;PRIVATE_HEADERS")
   set(target gradus_${name})
 
   add_library(${target} ${arg_SOURCES})
@@ -46,13 +49,15 @@ function(gradus_add_library name)
     $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
   target_link_libraries(${target} PUBLIC ${arg_USES})
 
-  set(optimised $<OR:$<CONFIG:Release>,${GRADUS_UNSAID}>)
+  set(level -Os)
+  if(arg_COMPUTES)
+    set(level -O2)
+  endif()
+  target_compile_options(${target} PRIVATE $<$<OR:$<CONFIG:Release>,${GRADUS_UNSAID}>:${level}>)
   if(arg_PART_OF)
     set_property(TARGET gradus_${arg_PART_OF} APPEND PROPERTY GRADUS_PARTS gradus::${name})
-    target_compile_options(${target} PRIVATE $<${optimised}:-Os>)
     return()
   endif()
-  target_compile_options(${target} PRIVATE $<${optimised}:-O2>)
   file(MAKE_DIRECTORY "${PROJECT_BINARY_DIR}/include/gradus")
   file(CREATE_LINK "${CMAKE_CURRENT_SOURCE_DIR}" "${PROJECT_BINARY_DIR}/include/gradus/${name}" SYMBOLIC)
   file(GLOB headers RELATIVE "${CMAKE_CURRENT_SOURCE_DIR}" CONFIGURE_DEPENDS *.hpp)
