@@ -68,6 +68,10 @@ struct LevelKernels {
 /// The loops for T = float or double at the level in use.
 template <class T>
 const LevelKernels<T>& level_kernels();
+template <>
+const LevelKernels<float>& level_kernels();
+template <>
+const LevelKernels<double>& level_kernels();
 
 /// Names of the levels that this machine can run, best first.
 std::vector<std::string_view> available_levels();

@@ -68,16 +68,16 @@ std::string blas_name() {
 
 uint64_t read_all(int64_t n, const float* x) {
   constexpr int64_t kLine = 64 / sizeof(float);  // a number of each brings all of it
-  constexpr int64_t kStreams = 4;                // are read faster than one
+  constexpr int64_t kPlaces = 4;                 // are read faster than one
   const int64_t share = (n + num_threads() - 1) / num_threads();
   std::vector<uint64_t> sums(static_cast<size_t>(num_threads()));
   parallel_for(n, share, [&](int64_t begin, int64_t end) {
-    const int64_t length = (end - begin) / kStreams;
-    uint64_t stream_sums[kStreams] = {};
+    const int64_t length = (end - begin) / kPlaces;
+    uint64_t place_sums[kPlaces] = {};
     for (int64_t at = 0; at < length; at += kLine)
-      for (int64_t stream = 0; stream < kStreams; ++stream)
-        stream_sums[stream] += std::bit_cast<uint32_t>(x[begin + stream * length + at]);
-    for (const uint64_t s : stream_sums) sums[static_cast<size_t>(begin / share)] += s;
+      for (int64_t place = 0; place < kPlaces; ++place)
+        place_sums[place] += std::bit_cast<uint32_t>(x[begin + place * length + at]);
+    for (const uint64_t s : place_sums) sums[static_cast<size_t>(begin / share)] += s;
   });
   uint64_t sum = 0;
   for (const uint64_t s : sums) sum += s;

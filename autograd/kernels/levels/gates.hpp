@@ -31,12 +31,12 @@ inline double gelu_tail(double a, const DoubleExponential& e, double factor) {
 template <class T>
 constexpr T kGeluReach = sizeof(T) == 4 ? T(15) : T(40);
 
-// x Phi(x): from x, or -0 on the left, the tail is taken off.
+// x Phi(x): from x, or 0 on the left, the tail is taken off. The sign, of zeros too, is that of x.
 template <class T>
 T gelu(T x) {
   const T size = within(T{0}, kGeluReach<T>, std::fabs(x));
   const auto e = exponential(T(-0.5) * size, size, T{0});
-  return (x < T{0} ? T(-0.0) : x) - gelu_tail(size, e, size);
+  return std::copysign((x > T{0} ? x : T{0}) - gelu_tail(size, e, size), x);
 }
 
 // Phi(x) + x phi(x), with phi(x) = e^(-x^2 / 2) / sqrt(2 pi).
