@@ -234,6 +234,15 @@ GPTConfig load_config(const files::FolderSnapshot& folder) {
   return config_from_json(folder.text("config.json"), (folder.folder() / "config.json").string());
 }
 
+std::string written_by(const std::filesystem::path& folder) {
+  return files::read_folder(folder, [](const files::FolderSnapshot& files) {
+    const files::Json json(files.text("config.json"), "load_config",
+                           (files.folder() / "config.json").string());
+    const std::optional<Field> version = json.root().find("gradus_version");
+    return version ? std::string(version->text()) : std::string();
+  });
+}
+
 GPTConfig check_pretrained(const std::filesystem::path& folder) {
   return files::read_folder(folder, [](const files::FolderSnapshot& files) {
     const GPTConfig config = load_config(files);

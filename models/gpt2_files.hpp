@@ -34,6 +34,9 @@ GPTConfig config_from_json(std::string_view json, const std::string& file);
 GPTConfig load_config(const std::filesystem::path& folder);
 GPTConfig load_config(const files::FolderSnapshot& folder);
 
+/// The version of gradus that wrote the folder's config.json; empty if another program did.
+std::string written_by(const std::filesystem::path& folder);
+
 /// Reads config.json and the names and shapes of model.safetensors. Throws Error, naming the file, if one is
 /// malformed or they do not describe one model; takes no more memory than the files themselves.
 GPTConfig check_pretrained(const std::filesystem::path& folder);

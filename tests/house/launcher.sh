@@ -34,7 +34,7 @@ case $1 in
     printf '[%3d%%] Building\n' 4 7 26 50 55 100
     mkdir -p "$2/bin"
     for name in $([[ $4 == gradus_cli ]] || echo gradus-core) $([[ $4 == gradus_core ]] || echo gradus); do
-      printf '#!/usr/bin/env bash\necho "${0##*/} in $PWD: $*"\nexit "${2:-0}"\n' >"$2/bin/$name"
+      printf '#!/usr/bin/env bash\necho "${0##*/} in $PWD: $*"\n[[ ${2:-0} == -* ]] || exit "${2:-0}"\n' >"$2/bin/$name"
       chmod +x "$2/bin/$name"
     done
     ;;
@@ -114,6 +114,9 @@ expect 'says what is built, and each tenth of it' \
 
 run "$launcher" train
 expect 'starts warm without a look at anything' '$status == 0 && -z $calls && -z $err'
+
+run "$launcher" help train
+expect 'help on a verb is the verb'"'"'s own' '$status == 0 && $out == "gradus-core in $scratch: train --help"'
 
 ln -s "$launcher" "$scratch/link"
 run "$scratch/link" sample

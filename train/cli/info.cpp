@@ -112,8 +112,12 @@ int info_of_folder(const std::string& folder, std::optional<int64_t> batch) {
   const bool is_run = std::filesystem::exists(run.path() / "train.json");
   const train::TrainConfig trained = is_run ? run.load_config() : train::TrainConfig{};
 
+  const std::string version = models::written_by(folder);
+
   print_parameters(model);
   print_model(config);
+  std::cout << "written by  " << (version.empty() ? "another program" : "gradus " + files::plain(version))
+            << "\n";
   print_memory(config, checked_batch(batch.value_or(trained.batch)));
   if (is_run) print_state(run, trained);
   return kDone;

@@ -14,7 +14,7 @@ inline int32_t float_to_bits(float x) { return __builtin_bit_cast(int32_t, x); }
 // a * b + c, rounded once where the level has the instruction. Written out, because contraction by the
 // compiler could differ between a vector loop and its remainder.
 inline float fused(float a, float b, float c) {
-#ifdef __FMA__
+#if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
   return __builtin_fmaf(a, b, c);
 #else
   return a * b + c;

@@ -5,6 +5,8 @@
 
 #ifdef __SSE2__
 #include <immintrin.h>
+#elif defined(__ARM_NEON)
+#include <arm_neon.h>
 #endif
 
 namespace gradus::kernels::GRADUS_LEVEL {
@@ -41,6 +43,11 @@ inline Vector<float> fused(Vector<float> a, Vector<float> b, Vector<float> c) {
 }
 inline Vector<double> fused(Vector<double> a, Vector<double> b, Vector<double> c) {
   return _mm256_fmadd_pd(a, b, c);
+}
+#elif defined(__ARM_FEATURE_FMA)
+inline Vector<float> fused(Vector<float> a, Vector<float> b, Vector<float> c) { return vfmaq_f32(c, a, b); }
+inline Vector<double> fused(Vector<double> a, Vector<double> b, Vector<double> c) {
+  return vfmaq_f64(c, a, b);
 }
 #else
 inline Vector<float> fused(Vector<float> a, Vector<float> b, Vector<float> c) { return a * b + c; }

@@ -216,7 +216,8 @@ TEST_CASE("info lists every parameter and the state of the run") {
   }
   CHECK_THAT(outcome.out, ContainsSubstring("h.0.attn.c_attn.weight  (32, 96)"));
   CHECK_THAT(outcome.out, ContainsSubstring("wte.weight") && ContainsSubstring("h.1.mlp.c_proj.bias") &&
-                              ContainsSubstring("step 12 of 12; finished") && ContainsSubstring("memory"));
+                              ContainsSubstring("step 12 of 12; finished") && ContainsSubstring("memory") &&
+                              ContainsSubstring("written by  " + run_program({"--version"}).out));
 }
 
 TEST_CASE("gradcheck passes for an op, by lines for people and for machines") {
