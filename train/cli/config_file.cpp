@@ -2,7 +2,8 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <set>
+#include <charconv>
+#include <iterator>
 
 #include "gradus/autograd/error.hpp"
 #include "gradus/files/file.hpp"
@@ -12,140 +13,50 @@
 namespace gradus::cli {
 namespace {
 
-class Parser {
- public:
-  Parser(std::string_view text, std::string_view section, const std::string& file)
-      : text_(text), section_(section), file_(file) {}
+// toml++ destroys tables in tables by recursion, and a.a.a.a = 1 makes one of each letter.
+constexpr size_t kMostBytes = 16'384;
 
-  std::vector<ConfigItem> parse() {
-    for (skip_blank(true); !at_end(); skip_blank(true)) {
-      if (peek() == '[')
-        parse_section();
-      else
-        parse_item();
-      skip_blank(false);
-      if (!at_end() && peek() != '\n') refuse("the end of the line", shown());
-    }
-    return std::move(items_);
-  }
+template <class... Parts>
+[[noreturn]] void refuse(const std::string& file, const toml::source_position& at, const Parts&... parts) {
+  fail("config", file, ":", at.line, ":", at.column, ": ", parts...);
+}
 
- private:
-  bool at_end() const { return at_ == text_.size(); }
-  char peek() const { return at_end() ? '\0' : text_[at_]; }
-  char take() {
-    if (peek() == '\n') ++line_;
-    return at_end() ? '\0' : text_[at_++];
+/// A value as a flag has it. A number that is not whole by its type does not become so: 5e3 is 5000.0.
+std::string value_text(const toml::node& value, const std::string& key, const std::string& file) {
+  if (const auto* text = value.as_string()) return text->get();
+  if (const auto* flag = value.as_boolean()) return flag->get() ? "true" : "false";
+  if (const auto* whole = value.as_integer()) return std::to_string(whole->get());
+  if (const auto* number = value.as_floating_point()) {
+    char digits[32];
+    const std::string text(digits, std::to_chars(digits, std::end(digits), number->get()).ptr);
+    return text.find_first_not_of("-0123456789") == text.npos ? text + ".0" : text;
   }
-  std::string shown() const {
-    return at_end() || peek() == '\n' ? "the end of the line" : concat("'", peek(), "'");
-  }
+  refuse(file, value.source().begin, key,
+         " must be a string, a number, true or false, or a list of these, got ",
+         value.is_table()   ? "a table"
+         : value.is_array() ? "a list in a list"
+                            : "a date or a time",
+         ".");
+}
 
-  template <class... Got>
-  [[noreturn]] void refuse(std::string_view wanted, const Got&... got) const {
-    fail("config", file_, ":", line_, ": must have ", wanted, ", got ", got..., ".");
+ConfigItem item(const toml::key& key, const toml::node& value, const std::string& file) {
+  ConfigItem item{std::string(key.str()), {}, key.source().begin};
+  if (const toml::array* list = value.as_array()) {
+    for (const toml::node& element : *list) item.values.push_back(value_text(element, item.key, file));
+  } else {
+    item.values.push_back(value_text(value, item.key, file));
   }
+  return item;
+}
 
-  /// Spaces and comments; and line ends if `lines`.
-  void skip_blank(bool lines) {
-    while (!at_end()) {
-      if (peek() == '#')
-        while (!at_end() && peek() != '\n') take();
-      else if (peek() == ' ' || peek() == '\t' || peek() == '\r' || (lines && peek() == '\n'))
-        take();
-      else
-        return;
-    }
+void add_items(const toml::table& table, const std::string& file, std::vector<ConfigItem>& items) {
+  for (const auto& [key, value] : table) {
+    const auto same = [&](const ConfigItem& other) { return other.key == key.str(); };
+    if (std::any_of(items.begin(), items.end(), same))
+      refuse(file, key.source().begin, "must have each key once, got ", key.str(), " again.");
+    items.push_back(item(key, value, file));
   }
-
-  void expect(char c) {
-    if (peek() != c) refuse(concat("'", c, "'"), shown());
-    take();
-  }
-
-  /// The characters of a bare key or a number.
-  std::string parse_word(std::string_view wanted) {
-    std::string word;
-    while (std::isalnum(static_cast<unsigned char>(peek())) ||
-           std::string_view("_-+.").find(peek()) != std::string_view::npos) {
-      if (at_end()) break;
-      word += take();
-    }
-    if (word.empty()) refuse(wanted, shown());
-    return word;
-  }
-
-  void parse_section() {
-    expect('[');
-    const std::string name = parse_word("the name of a section");
-    expect(']');
-    if (name != section_) refuse(concat("no section but [", section_, "]"), "[", name, "]");
-    if (seen_section_) refuse(concat("one section [", section_, "] at most"), "a second one");
-    seen_section_ = true;
-  }
-
-  void parse_item() {
-    ConfigItem item{parse_word("a key"), {}, line_};
-    if (!keys_.insert(item.key).second) refuse("each key once", item.key, " again");
-    skip_blank(false);
-    expect('=');
-    skip_blank(false);
-    if (peek() == '[')
-      item.values = parse_array();
-    else
-      item.values = {parse_value()};
-    items_.push_back(std::move(item));
-  }
-
-  std::vector<std::string> parse_array() {
-    std::vector<std::string> values;
-    expect('[');
-    for (skip_blank(true); peek() != ']'; skip_blank(true)) {
-      values.push_back(parse_value());
-      skip_blank(true);
-      if (peek() != ']') expect(',');
-    }
-    expect(']');
-    return values;
-  }
-
-  std::string parse_value() {
-    if (peek() == '"' || peek() == '\'') return parse_string();
-    std::string word = parse_word("a value");
-    if (std::isalpha(static_cast<unsigned char>(word[0])) && word != "true" && word != "false" &&
-        word != "nan" && word != "inf")
-      refuse("strings in quotes", word);
-    word.erase(std::remove(word.begin(), word.end(), '_'), word.end());  // 10_000 is TOML for 10000.
-    return word;
-  }
-
-  std::string parse_string() {
-    const char quote = take();
-    std::string value;
-    while (peek() != quote) {
-      if (at_end() || peek() == '\n') refuse(concat("a closing ", quote), "the end of the line");
-      value += quote == '"' && peek() == '\\' ? parse_escape() : take();
-    }
-    take();
-    return value;
-  }
-
-  char parse_escape() {
-    take();
-    const char code = take();
-    constexpr std::string_view codes = "nrt\"\\", characters = "\n\r\t\"\\";
-    const size_t i = codes.find(code);
-    if (i == codes.npos) refuse("\\n, \\r, \\t, \\\" or \\\\ after a backslash", "'", code, "'");
-    return characters[i];
-  }
-
-  std::string_view text_, section_;
-  const std::string& file_;
-  size_t at_ = 0;
-  int line_ = 1;
-  bool seen_section_ = false;
-  std::vector<ConfigItem> items_;
-  std::set<std::string> keys_;  // of items_
-};
+}
 
 /// The option whose first long name is `key`, or null.
 CLI::Option* find_option(CLI::App& verb, const std::string& key) {
@@ -165,27 +76,45 @@ std::vector<std::string> keys_of(CLI::App& verb) {
 }  // namespace
 
 std::vector<ConfigItem> parse_toml(std::string_view text, std::string_view section, const std::string& file) {
-  return Parser(text, section, file).parse();
+  if (text.size() > kMostBytes)
+    fail("config", file, ": must be at most ", kMostBytes, " bytes, got ", text.size(), ".");
+  toml::table table;
+  try {
+    table = toml::parse(text);
+  } catch (const toml::parse_error& e) {
+    refuse(file, e.source().begin, "must be TOML, got: ", e.description(), ".");
+  }
+  std::vector<ConfigItem> items;
+  toml::table keys, sections;
+  for (auto& [key, value] : table) (value.is_table() ? sections : keys).insert(key, std::move(value));
+  add_items(keys, file, items);
+  for (const auto& [name, value] : sections) {
+    if (name.str() != section)
+      refuse(file, name.source().begin, "must have no section but [", section, "], got [", name.str(), "].");
+    add_items(*value.as_table(), file, items);
+  }
+  return items;
 }
 
 void apply_config(const std::filesystem::path& file, CLI::App& verb) {
-  for (const auto& [key, values, line] : parse_toml(files::read(file), verb.get_name(), file.string())) {
+  const std::string name = file.string();
+  for (const auto& [key, values, at] : parse_toml(files::read(file), verb.get_name(), name)) {
     CLI::Option* option = find_option(verb, key);
     if (!option)
-      fail("config", file.string(), ":", line, ": must have flags of `", verb.get_name(), "` as keys, got '",
-           key, "'.", did_you_mean(key, keys_of(verb), verb.get_name() + " --help lists them."));
+      refuse(name, at, "must have flags of `", verb.get_name(), "` as keys, got '", key, "'.",
+             did_you_mean(key, keys_of(verb), verb.get_name() + " --help lists them."));
     if (option->count() > 0) continue;
     const bool takes_list = option->get_items_expected_max() > 1;
     if (values.empty() || (values.size() > 1 && !takes_list))
-      fail("config", file.string(), ":", line, ": ", key, " must have one value, got ", values.size(), ".");
+      refuse(name, at, key, " must have one value, got ", values.size(), ".");
     try {
       for (const std::string& value : values) option->add_result(value);
       option->run_callback();
     } catch (const CLI::ParseError&) {
-      fail("config", file.string(), ":", line, ": ", key, " must have a value that --", key, " takes, got ",
-           files::in_quotes(values.back()), ".");
+      refuse(name, at, key, " must have a value that --", key, " takes, got ",
+             files::in_quotes(values.back()), ".");
     } catch (const Error& e) {  // A flag that reads its value itself says what it takes.
-      fail("config", file.string(), ":", line, ": ", e.what());
+      refuse(name, at, e.what());
     }
   }
 }

@@ -1,6 +1,8 @@
-// Config files: the subset of TOML that flags need. Keys are flags without their dashes, in a section named
-// after the verb or in none; values are strings, numbers, booleans and arrays of strings.
+// Config files, in TOML. Keys are flags without their dashes, in a section named after the verb or in none;
+// values are strings, numbers, booleans and lists of them.
 #pragma once
+
+#include <toml++/toml.h>
 
 #include <filesystem>
 #include <string>
@@ -15,12 +17,12 @@ namespace gradus::cli {
 
 struct ConfigItem {
   std::string key;
-  std::vector<std::string> values;  ///< more or less than one for an array; numbers as they were written
-  int line;
+  std::vector<std::string> values;  ///< more or less than one for a list
+  toml::source_position at;         ///< line and column of the key
 };
 
-/// Reads `text`. `section` is the only one it may have. Throws Error, naming `file` and the line, for
-/// anything that is no such TOML and for a key or section that comes twice.
+/// Reads `text`. `section` is the only one it may have. Throws Error, naming `file`, line and column, for
+/// anything that is no such TOML or more than 16 KiB of it, and for a key that comes twice.
 std::vector<ConfigItem> parse_toml(std::string_view text, std::string_view section, const std::string& file);
 
 /// Gives the verb's options the file's values, but for those that the command line gave. Throws Error as
