@@ -10,7 +10,7 @@ trap 'rm -rf "$scratch"' EXIT
 repo="$scratch/a repository"
 mkdir -p "$scratch/tools" "$repo"/{files,autograd,nn,models,data,train/cli,tests}
 cp "$1" "$repo/gradus"
-touch -d '1 hour ago' "$repo/CMakeLists.txt" "$repo"/*/
+touch -d '1 hour ago' "$repo"/{CMakeLists.txt,README.md} "$repo"/*/
 
 for tool in awk bash cat chmod cp dirname env find flock grep head mkdir mv nproc readlink rm sed sort \
   tail touch; do
@@ -144,3 +144,11 @@ expect 'builds and runs the tests, with their exit status' \
 
 run "$launcher" train
 expect 'has built the program with the tests' '-z $calls'
+
+touch "$repo/README.md"
+run "$launcher" train
+expect 'does not build the program for words' '-z $calls'
+run "$launcher" test
+expect 'builds the examples of README' '$calls == *"--target all"*'
+run "$launcher" test
+expect 'starts the tests warm' '-z $calls'
