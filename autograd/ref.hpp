@@ -38,8 +38,9 @@ class Ref {
     std::swap(object_, other.object_);
     return *this;
   }
-  ~Ref() {
-    if (object_ && object_->count_.fetch_sub(1, std::memory_order_acq_rel) == 1) destroy(object_);
+  // Most references that end were moved from: only the others are worth a call.
+  [[gnu::always_inline]] ~Ref() {
+    if (object_) release();
   }
 
   T* get() const { return object_; }
@@ -49,8 +50,11 @@ class Ref {
   bool operator==(const Ref& other) const { return object_ == other.object_; }
 
  private:
-  void retain() {
+  [[gnu::always_inline]] void retain() {
     if (object_) object_->count_.fetch_add(1, std::memory_order_relaxed);
+  }
+  void release() {
+    if (object_->count_.fetch_sub(1, std::memory_order_acq_rel) == 1) destroy(object_);
   }
   T* object_ = nullptr;
 };
