@@ -192,7 +192,8 @@ TEST_CASE("a config file must have flags as keys, each once") {
   refused("# a comment\n[train]\nlayer = 3\n", {"run.toml:3", "'layer'"});
   refused("config = 'other.toml'\n", {"'config'"});
   refused("[sample]\ntokens = 3\n", {"run.toml:1", "no section but [train]", "[sample]"});
-  refused("[train]\nsteps = 1\n[train]\nsteps = 2\n", {"run.toml:3:1", "cannot redefine existing table 'train'"});
+  refused("[train]\nsteps = 1\n[train]\nsteps = 2\n",
+          {"run.toml:3:1", "cannot redefine existing table 'train'"});
   refused("steps = 1\nlr = 1e-3\nsteps = 2\n", {"run.toml:3:", "cannot redefine existing integer 'steps'"});
   refused("steps = soon\n", {"run.toml:1:9", "must be TOML", "value type"});
   refused("lr = 'soon'\n", {"run.toml:1:1: lr must have a value that --lr takes, got 'soon'."});
