@@ -15,6 +15,8 @@ rounded() {
   }'
 }
 
-expected=$1
+expected=$(mktemp)
+trap 'rm "$expected"' EXIT
+rounded <"$1" >"$expected"
 shift
-diff <("$@" | rounded) <(rounded <"$expected")
+"$@" | rounded | diff - "$expected"

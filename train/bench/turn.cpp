@@ -1,5 +1,7 @@
 #include "gradus/train/bench/turn.hpp"
 
+#include <sys/resource.h>
+
 #include <algorithm>
 #include <fstream>
 #include <istream>
@@ -15,11 +17,14 @@ namespace {
 using Json = nlohmann::ordered_json;
 constexpr double kMostWarmUpMs = 50;
 
+// Of this program; where there is no /proc, of what it was before exec too.
 double peak_mib() {
   std::ifstream status("/proc/self/status");
   for (std::string key; status >> key;)
     if (double kib = 0; key == "VmHWM:" && status >> kib) return kib / 1024;
-  return 0;
+  rusage usage{};
+  ::getrusage(RUSAGE_SELF, &usage);
+  return static_cast<double>(usage.ru_maxrss) / 1024;
 }
 
 }  // namespace

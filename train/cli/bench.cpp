@@ -1,4 +1,6 @@
 // gradus bench: how fast steps are, beside what the machine could do and what PyTorch does.
+#include <sys/auxv.h>
+
 #include <CLI/CLI.hpp>
 #include <filesystem>
 #include <iostream>
@@ -64,7 +66,12 @@ int work(const BenchFlags& flags) {
   return kDone;
 }
 
-std::string this_program() { return std::filesystem::read_symlink("/proc/self/exe"); }
+/// Where it is, or without /proc as what it was started.
+std::string this_program() {
+  std::error_code no_proc;
+  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", no_proc);
+  return no_proc ? reinterpret_cast<const char*>(::getauxval(AT_EXECFN)) : program.string();
+}
 
 int measure(const BenchFlags& flags) {
   const std::vector<bench::Workload> workloads = bench::select_workloads(flags.workloads);

@@ -14,6 +14,7 @@
 #include "gradus/nn/safetensors.hpp"
 #include "gradus/train/bench/contender.hpp"
 #include "gradus/train/bench/turn.hpp"
+#include "machine.hpp"
 #include "temporary_folder.hpp"
 
 using namespace gradus;
@@ -188,6 +189,7 @@ TEST_CASE("BLAS's own products are products, by either kind of threads") {
 }
 
 TEST_CASE("a contender answers while it is asked and stands still otherwise") {
+  if (!testing::machine_has("/proc/self/stat")) return;
   Contender contender(
       "sh", {{"sh", "-c", "echo $$; while read line; do echo \"$line $HOW\"; done"}, {{"HOW", "well"}}});
   const std::string stat = "/proc/" + contender.greeting() + "/stat";

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "catch.hpp"
+#include "machine.hpp"
 #include "program.hpp"
 
 using namespace gradus::cli;
@@ -61,6 +62,7 @@ struct Run {
 }  // namespace
 
 TEST_CASE("sampled text obeys nobody on a terminal and keeps every byte in a pipe") {
+  if (!gradus::testing::machine_has("/dev/pts/ptmx")) return;
   const std::string tokenizer = GENERATE("char", "byte");
   INFO(tokenizer);
   const Run run(tokenizer);
@@ -75,6 +77,7 @@ TEST_CASE("sampled text obeys nobody on a terminal and keeps every byte in a pip
 }
 
 TEST_CASE("names of files and values of train.json obey nobody, on a terminal and in a pipe") {
+  if (!gradus::testing::machine_has("/dev/pts/ptmx")) return;
   const Run run("char");
   for (const std::string& shown : {on_terminal({"info", run.out}), run_program({"info", run.out}).out}) {
     INFO(shown);
