@@ -4,8 +4,8 @@
 #include <istream>
 #include <sstream>
 
-#include "gradus/autograd/error.hpp"
 #include "gradus/files/crc32.hpp"
+#include "gradus/files/error.hpp"
 
 namespace gradus::files {
 namespace {

@@ -12,8 +12,8 @@
 #include <streambuf>
 #include <utility>
 
-#include "gradus/autograd/error.hpp"
 #include "gradus/files/crc32.hpp"
+#include "gradus/files/error.hpp"
 #include "gradus/files/input.hpp"
 
 namespace gradus::files {

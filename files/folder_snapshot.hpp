@@ -9,8 +9,8 @@
 #include <optional>
 #include <string>
 
-#include "gradus/autograd/error.hpp"
 #include "gradus/files/checksums.hpp"
+#include "gradus/files/error.hpp"
 
 namespace gradus::files {
 

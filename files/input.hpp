@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "gradus/autograd/error.hpp"
+#include "gradus/files/error.hpp"
 
 namespace gradus::files {
 

@@ -17,7 +17,7 @@
 #include <utility>
 #include <vector>
 
-#include "gradus/autograd/error.hpp"
+#include "gradus/files/error.hpp"
 
 namespace gradus::files {
 

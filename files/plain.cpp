@@ -2,7 +2,7 @@
 
 #include <cstdio>
 
-#include "gradus/autograd/error.hpp"
+#include "gradus/files/error.hpp"
 #include "gradus/files/utf8.hpp"
 
 namespace gradus::files {

@@ -2,7 +2,7 @@
 
 #include <cstdio>
 
-#include "gradus/autograd/error.hpp"
+#include "gradus/files/error.hpp"
 
 namespace gradus::files {
 

@@ -8,9 +8,13 @@ set(gradus_libraries files autograd gradcheck nn models studies data train bench
 
 foreach(room IN LISTS gradus_rooms)
   get_target_property(headers gradus_${room} GRADUS_PUBLIC_HEADERS)
-  list(TRANSFORM headers PREPEND "${PROJECT_SOURCE_DIR}/${room}/")
-  install(FILES ${headers} DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/gradus/${room}")
+  foreach(header IN LISTS headers)
+    cmake_path(GET header PARENT_PATH folder)
+    install(FILES "${PROJECT_SOURCE_DIR}/${room}/${header}"
+      DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/gradus/${room}/${folder}")
+  endforeach()
 endforeach()
+install(DIRECTORY "${PROJECT_BINARY_DIR}/forwarding/gradus" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
 foreach(library IN LISTS gradus_libraries)
   install(TARGETS gradus_${library} EXPORT gradusTargets)
 endforeach()

@@ -15,12 +15,12 @@ function(gradus_unite_folders target)
 endfunction()
 
 # gradus_add_library(<name> SOURCES <file>... [USES <target>...] [USES_PRIVATELY <target>...]
-#                    [PRIVATE_HEADERS <file>...] [PART_OF <room>] [COMPUTES])
+#                    [FLOORS <folder>...] [PRIVATE_HEADERS <file>...] [PART_OF <room>] [COMPUTES])
 #
 # Makes gradus_<name>, alias gradus::<name>: the room <name>, the current folder. Headers are included as
 # "gradus/<room>/x.hpp", from the build tree (through a symlink to the folder) and from an installed
-# prefix alike. The headers directly in the folder are public, but for PRIVATE_HEADERS; those in its
-# subfolders are private.
+# prefix alike. The headers directly in the folder and in its FLOORS are public, but for PRIVATE_HEADERS; those in
+# other subfolders are private.
 #
 # With PART_OF the library is what stands apart in a room: what training a model does not need, so that
 # ./gradus train need not wait for it. Its headers are the room's.
@@ -31,7 +31,7 @@ endfunction()
 # Where CMAKE_UNITY_BUILD is on, as ./gradus and the preset release have it, the files of a folder are
 # compiled as one: most of a file's time goes by in the headers that all of them include.
 function(gradus_add_library name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "COMPUTES" "PART_OF" "SOURCES;USES;USES_PRIVATELY;PRIVATE_HEADERS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "COMPUTES" "PART_OF" "SOURCES;USES;USES_PRIVATELY;FLOORS;PRIVATE_HEADERS")
   set(target gradus_${name})
 
   add_library(${target} ${arg_SOURCES})
@@ -46,6 +46,7 @@ function(gradus_add_library name)
   target_compile_features(${target} PUBLIC cxx_std_20)
   target_include_directories(${target} PUBLIC
     $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/include>
+    $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/forwarding>
     $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
   target_link_libraries(${target} PUBLIC ${arg_USES})
 
@@ -60,7 +61,24 @@ function(gradus_add_library name)
   endif()
   file(MAKE_DIRECTORY "${PROJECT_BINARY_DIR}/include/gradus")
   file(CREATE_LINK "${CMAKE_CURRENT_SOURCE_DIR}" "${PROJECT_BINARY_DIR}/include/gradus/${name}" SYMBOLIC)
-  file(GLOB headers RELATIVE "${CMAKE_CURRENT_SOURCE_DIR}" CONFIGURE_DEPENDS *.hpp)
+  list(TRANSFORM arg_FLOORS APPEND "/*.hpp")
+  file(GLOB headers RELATIVE "${CMAKE_CURRENT_SOURCE_DIR}" CONFIGURE_DEPENDS *.hpp ${arg_FLOORS})
   list(REMOVE_ITEM headers ${arg_PRIVATE_HEADERS})
   set_property(TARGET ${target} PROPERTY GRADUS_PUBLIC_HEADERS ${headers})
+endfunction()
+
+# gradus_forward_header(<old> <new>): "gradus/<old>" goes on giving what stands in "gradus/<new>" since it was moved, from
+# the build tree and from an installed prefix.
+function(gradus_forward_header old new)
+  file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/forwarding/gradus/${old}" @ONLY
+    CONTENT "#pragma once\n#include \"gradus/${new}\"  // IWYU pragma: export\n")
+  set_property(GLOBAL APPEND PROPERTY GRADUS_FORWARDED_HEADERS "${old}")
+endfunction()
+
+# gradus_forward_headers(<folder> <new>...): the same for headers of one name, which have left <folder>.
+function(gradus_forward_headers folder)
+  foreach(new IN LISTS ARGN)
+    cmake_path(GET new FILENAME name)
+    gradus_forward_header(${folder}/${name} ${new})
+  endforeach()
 endfunction()

@@ -3,14 +3,14 @@
 #include <algorithm>
 #include <atomic>
 
-#include "gradus/autograd/anomaly.hpp"
-#include "gradus/autograd/engine/anomaly_check.hpp"
-#include "gradus/autograd/engine/block.hpp"
-#include "gradus/autograd/engine/numbering.hpp"
-#include "gradus/autograd/hooks.hpp"
-#include "gradus/autograd/ops.hpp"
-#include "gradus/autograd/profile.hpp"
-#include "gradus/autograd/raw.hpp"
+#include "gradus/autograd/graph/anomaly.hpp"
+#include "gradus/autograd/graph/anomaly_check.hpp"
+#include "gradus/autograd/graph/block.hpp"
+#include "gradus/autograd/graph/hooks.hpp"
+#include "gradus/autograd/graph/numbering.hpp"
+#include "gradus/autograd/graph/profile.hpp"
+#include "gradus/autograd/ops/ops.hpp"
+#include "gradus/autograd/values/raw.hpp"
 
 namespace gradus {
 namespace {

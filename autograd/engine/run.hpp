@@ -8,7 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "gradus/autograd/record.hpp"
+#include "gradus/autograd/graph/record.hpp"
 
 namespace gradus {
 

@@ -1,11 +1,11 @@
 // The part of Run that knows functions of several results, and checkpoints.
 #include <utility>
 
-#include "gradus/autograd/engine/block.hpp"
-#include "gradus/autograd/engine/numbering.hpp"
 #include "gradus/autograd/engine/run.hpp"
-#include "gradus/autograd/ops.hpp"
-#include "gradus/autograd/profile.hpp"
+#include "gradus/autograd/graph/block.hpp"
+#include "gradus/autograd/graph/numbering.hpp"
+#include "gradus/autograd/graph/profile.hpp"
+#include "gradus/autograd/ops/ops.hpp"
 
 namespace gradus {
 

@@ -5,7 +5,7 @@
 #include <numeric>
 #include <optional>
 
-#include "gradus/autograd/error.hpp"
+#include "gradus/files/error.hpp"
 
 namespace gradus::gradchecking {
 namespace {

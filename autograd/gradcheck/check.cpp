@@ -4,9 +4,9 @@
 #include <cmath>
 #include <limits>
 
-#include "gradus/autograd/error.hpp"
 #include "gradus/autograd/gradcheck/cause.hpp"
-#include "gradus/autograd/ops.hpp"
+#include "gradus/autograd/ops/ops.hpp"
+#include "gradus/files/error.hpp"
 
 namespace gradus::gradchecking {
 namespace {

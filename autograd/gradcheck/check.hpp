@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "gradus/autograd/gradcheck.hpp"
+#include "gradus/autograd/gradcheck/gradcheck.hpp"
 #include "gradus/autograd/gradcheck/numbers.hpp"
-#include "gradus/autograd/random.hpp"
+#include "gradus/autograd/random/random.hpp"
 
 namespace gradus::gradchecking {
 

@@ -2,8 +2,8 @@
 
 #include <cstring>
 
-#include "gradus/autograd/backward.hpp"
-#include "gradus/autograd/ops.hpp"
+#include "gradus/autograd/engine/backward.hpp"
+#include "gradus/autograd/ops/ops.hpp"
 
 namespace gradus::gradchecking {
 

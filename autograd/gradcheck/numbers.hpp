@@ -5,7 +5,7 @@
 #include <functional>
 #include <vector>
 
-#include "gradus/autograd/tensor.hpp"
+#include "gradus/autograd/values/tensor.hpp"
 
 namespace gradus::gradchecking {
 

@@ -4,7 +4,7 @@
 
 #include <atomic>
 
-#include "gradus/autograd/error.hpp"
+#include "gradus/files/error.hpp"
 
 namespace gradus::kernels {
 namespace {

@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <limits>
 
-#include "gradus/autograd/error.hpp"
 #include "gradus/autograd/kernels/blas_memory.hpp"
 #include "gradus/autograd/kernels/few_rows.hpp"
 #include "gradus/autograd/kernels/parallel.hpp"
 #include "gradus/autograd/kernels/tiny_product.hpp"
+#include "gradus/files/error.hpp"
 
 // OpenBLAS has threads of its own, other BLAS libraries need not have this function: weak, null where it is
 // missing.

@@ -4,7 +4,7 @@
 #include <iterator>
 #include <string>
 
-#include "gradus/autograd/error.hpp"
+#include "gradus/files/error.hpp"
 
 namespace gradus::kernels {
 

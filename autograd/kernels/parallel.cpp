@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "gradus/autograd/error.hpp"
 #include "gradus/autograd/kernels/cores.hpp"
+#include "gradus/files/error.hpp"
 
 namespace gradus {
 namespace kernels {

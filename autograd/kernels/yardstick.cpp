@@ -7,8 +7,8 @@
 #include <limits>
 #include <vector>
 
-#include "gradus/autograd/error.hpp"
 #include "gradus/autograd/kernels/parallel.hpp"
+#include "gradus/files/error.hpp"
 
 // Of OpenBLAS; weak, null where another BLAS is in its place.
 extern "C" {

@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "gradus/autograd/ops.hpp"
-#include "gradus/autograd/raw.hpp"
+#include "gradus/autograd/ops/ops.hpp"
+#include "gradus/autograd/values/raw.hpp"
 
 namespace gradus {
 namespace {

@@ -1,11 +1,11 @@
 #include "gradus/autograd/kernels/index.hpp"
 
+#include "gradus/autograd/graph/record.hpp"
 #include "gradus/autograd/kernels/bfloat16.hpp"
-#include "gradus/autograd/ops.hpp"
-#include "gradus/autograd/ops/check.hpp"
-#include "gradus/autograd/ops/rows.hpp"
-#include "gradus/autograd/raw.hpp"
-#include "gradus/autograd/record.hpp"
+#include "gradus/autograd/ops/along_rows.hpp"
+#include "gradus/autograd/ops/arguments.hpp"
+#include "gradus/autograd/ops/ops.hpp"
+#include "gradus/autograd/values/raw.hpp"
 
 namespace gradus {
 

@@ -1,13 +1,13 @@
 // Tensor::index(): subscripts of every kind, as views where they suffice, else as rows taken by number.
-#include "gradus/autograd/indexing.hpp"
+#include "gradus/autograd/ops/indexing.hpp"
 
 #include <algorithm>
 #include <limits>
 
-#include "gradus/autograd/ops.hpp"
-#include "gradus/autograd/ops/check.hpp"
-#include "gradus/autograd/raw.hpp"
-#include "gradus/autograd/record.hpp"
+#include "gradus/autograd/graph/record.hpp"
+#include "gradus/autograd/ops/arguments.hpp"
+#include "gradus/autograd/ops/ops.hpp"
+#include "gradus/autograd/values/raw.hpp"
 
 namespace gradus {
 namespace {

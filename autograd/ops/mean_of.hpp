@@ -3,7 +3,7 @@
 
 #include <limits>
 
-#include "gradus/autograd/ops.hpp"
+#include "gradus/autograd/ops/ops.hpp"
 
 namespace gradus {
 

@@ -1,13 +1,13 @@
 #include <algorithm>
 #include <cmath>
 
-#include "gradus/autograd/indexing.hpp"
-#include "gradus/autograd/ops.hpp"
-#include "gradus/autograd/ops/check.hpp"
+#include "gradus/autograd/graph/record.hpp"
+#include "gradus/autograd/ops/along_rows.hpp"
+#include "gradus/autograd/ops/arguments.hpp"
+#include "gradus/autograd/ops/indexing.hpp"
 #include "gradus/autograd/ops/mean_of.hpp"
-#include "gradus/autograd/ops/rows.hpp"
-#include "gradus/autograd/raw.hpp"
-#include "gradus/autograd/record.hpp"
+#include "gradus/autograd/ops/ops.hpp"
+#include "gradus/autograd/values/raw.hpp"
 
 namespace gradus {
 namespace {

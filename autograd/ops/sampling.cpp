@@ -5,9 +5,9 @@
 #include <span>
 #include <vector>
 
-#include "gradus/autograd/ops.hpp"
-#include "gradus/autograd/ops/check.hpp"
-#include "gradus/autograd/raw.hpp"
+#include "gradus/autograd/ops/arguments.hpp"
+#include "gradus/autograd/ops/ops.hpp"
+#include "gradus/autograd/values/raw.hpp"
 
 namespace gradus {
 namespace {

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "gradus/autograd/ops.hpp"
-#include "gradus/autograd/ops/check.hpp"
-#include "gradus/autograd/ops/rows.hpp"
-#include "gradus/autograd/record.hpp"
+#include "gradus/autograd/graph/record.hpp"
+#include "gradus/autograd/ops/along_rows.hpp"
+#include "gradus/autograd/ops/arguments.hpp"
+#include "gradus/autograd/ops/ops.hpp"
 
 namespace gradus {
 namespace raw {

@@ -27,7 +27,7 @@ bad() {
 
 lines() { yes '// line' | head -n "$1"; }
 
-printf '#include <cblas.h>\n#include "gradus/autograd/error.hpp"\n' >"$tree/autograd/kernels/gemm.cpp"
+printf '#include <cblas.h>\n#include "gradus/files/error.hpp"\n' >"$tree/autograd/kernels/gemm.cpp"
 printf '#include "gradus/autograd/tensor.hpp"\n' >"$tree/nn/linear.hpp"
 printf '#include <nlohmann/json.hpp>\n#include "gradus/data/corpus.hpp"\n' >"$tree/train/trainer.cpp"
 printf '#include <CLI/CLI.hpp>\n' >"$tree/train/cli/options.hpp"

@@ -4,7 +4,7 @@
     python3 tests/mutate/mutate.py                      # 300 mutants, chosen by seed 1
     python3 tests/mutate/mutate.py --count 50 --seed 7 --only 'train/*'
     python3 tests/mutate/mutate.py --again survived     # after new tests
-    python3 tests/mutate/mutate.py --list --only autograd/random.cpp
+    python3 tests/mutate/mutate.py --list --only autograd/random/random.cpp
 
 Only the file that was changed is compiled again; then run the test file of its name, the room's other tests, and
 those of the rooms above, until one fails. Results are kept in the work folder, so
@@ -45,7 +45,7 @@ ROOMS = {
 SAMPLED = ("train", "models", "nn", "data", "files", "autograd/kernels")
 # What measures or checks the library and is no part of what it computes.
 LEFT_OUT = ("train/bench/*", "autograd/kernels/yardstick.cpp", "autograd/kernels/cores.cpp",
-            "autograd/gradcheck_cases*", "models/lessons/*")
+            "autograd/gradcheck/cases/*", "models/lessons/*")
 KILLED, ALIVE = ("killed", "crashed", "timeout"), ("survived",)
 MEMORY = 12 << 30  # bytes that a test may take
 POLL, STUCK = 5, 90  # seconds: a test that computes nothing for so long waits for ever

@@ -1,0 +1,37 @@
+// The engine: walks a recorded graph from outputs to inputs and adds up gradients (reverse-mode
+// differentiation).
+//
+// Order: newest op first, so that a node is visited when all that depends on it has been. No recursion
+// anywhere: graphs may be as deep as memory allows. Runs on the calling thread; kernels use the thread pool.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "gradus/autograd/values/tensor.hpp"
+
+namespace gradus {
+
+struct GradOptions {
+  std::vector<Tensor> grad_outputs =
+      {};                     ///< cotangents, one an output; an undefined one stands for 1 (scalars only)
+  bool create_graph = false;  ///< record the computation, so that the result can be differentiated again
+  bool retain_graph = false;  ///< keep the graph for another call; implied by create_graph
+  bool allow_unused = false;  ///< return undefined for an input that no output depends on
+};
+
+/// d(sum of cotangent * output)/d(input) for each input; `.grad()` of no tensor changes.
+/// Throws Error if an output needs no gradient or is no scalar without a cotangent, if an input requires no
+/// gradient or (unless allow_unused) none reaches it, if the graph was freed before, and if a saved tensor
+/// was overwritten.
+std::vector<Tensor> grad(const std::vector<Tensor>& outputs, const std::vector<Tensor>& inputs,
+                         const GradOptions& options = {});
+
+/// Adds gradients into the `.grad()` of every leaf. Same errors as grad().
+void backward(const std::vector<Tensor>& outputs, const std::vector<Tensor>& grad_outputs = {},
+              bool retain_graph = false, bool create_graph = false);
+
+/// The op whose rule this thread's engine runs at the moment, for messages.
+std::string_view op_in_backward();
+
+}  // namespace gradus

@@ -1,0 +1,183 @@
+#include "gradus/autograd/engine/checkpoint.hpp"
+
+#include <bit>
+#include <cstring>
+#include <unordered_set>
+
+#include "gradus/autograd/graph/block.hpp"
+#include "gradus/autograd/values/raw.hpp"
+
+namespace gradus {
+namespace {
+
+using Function = std::function<std::vector<Tensor>(const std::vector<Tensor>&)>;
+
+// 64 bits that tell different values apart, at the speed of reading them: four lanes of multiply and rotate.
+uint64_t fingerprint(const Tensor& t) {
+  const Tensor packed = raw::contiguous(t.detach());
+  const auto* bytes = static_cast<const std::byte*>(packed.raw_data());
+  const auto n = static_cast<size_t>(packed.numel() * element_size(packed.dtype()));
+  uint64_t lanes[4] = {1, 2, 3, 4};
+  const auto mix = [&](size_t lane, uint64_t word) {
+    lanes[lane] = std::rotl((lanes[lane] ^ word) * 0x9E3779B97F4A7C15U, 29);
+  };
+  size_t at = 0;
+  for (; at + 32 <= n; at += 32) {
+    uint64_t words[4];
+    std::memcpy(words, bytes + at, 32);
+    for (size_t lane = 0; lane < 4; ++lane) mix(lane, words[lane]);
+  }
+  for (; at < n; ++at) mix(at % 4, static_cast<uint64_t>(bytes[at]));
+  uint64_t all = n;
+  for (const uint64_t lane : lanes) all = std::rotl((all ^ lane) * 0x9E3779B97F4A7C15U, 31);
+  return all;
+}
+
+// While it lives, generators are in the states that they had at first.
+class Replay {
+ public:
+  Replay(const Generators& generators, const std::vector<Generator>& states) : generators_(generators) {
+    for (size_t i = 0; i < generators.size(); ++i) {
+      now_.push_back(*generators[i]);
+      *generators[i] = states[i];
+    }
+  }
+  ~Replay() {
+    for (size_t i = 0; i < generators_.size(); ++i) *generators_[i] = now_[i];
+  }
+  Replay(const Replay&) = delete;
+  Replay& operator=(const Replay&) = delete;
+
+ private:
+  const Generators& generators_;
+  std::vector<Generator> now_;
+};
+
+// All that is needed to run the function again.
+struct Recipe {
+  Function fn;
+  std::vector<Saved> inputs;
+  Generators generators;
+  std::vector<Generator> states;       // of the generators, before the first run
+  std::vector<size_t> kept;            // the results that the block stands for, by place
+  std::vector<Block::Result> results;  // of these
+  std::vector<uint64_t> fingerprints;  // of these
+
+  std::vector<Tensor> again() const {
+    std::vector<Tensor> arguments(inputs.begin(), inputs.end());
+    std::vector<Tensor> all;
+    {
+      const Replay replay(generators, states);
+      all = fn(arguments);
+    }
+    std::vector<Tensor> ys;
+    for (size_t i = 0; i < kept.size(); ++i) {
+      if (kept[i] >= all.size()) refuse(i, "nothing");
+      const Tensor& y = all[kept[i]];
+      if (!y.defined() || !y.requires_grad()) refuse(i, "one that requires no gradient");
+      if (y.shape() != results[i].shape || y.dtype() != results[i].dtype)
+        refuse(i, concat(name(y.dtype()), " ", y.shape()));
+      if (fingerprint(y) != fingerprints[i]) refuse(i, "other values");
+      ys.push_back(y);
+    }
+    return ys;
+  }
+
+  [[noreturn]] void refuse(size_t i, const std::string& got) const {
+    fail("checkpoint", "the function must give the same result ", kept[i], ", ", name(results[i].dtype), " ",
+         results[i].shape, ", when it runs again, got ", got,
+         ". Hint: name every generator that it draws from, and call backward() before changing parameters or "
+         "anything else that it uses.");
+  }
+};
+
+// What the function used from outside: the vertices just below those that it made, which are newer than
+// `before`. A leaf has no order, but is never made from something.
+std::vector<Ref<Node>> boundary(const std::vector<Tensor>& ys, uint64_t before) {
+  std::vector<Ref<Node>> stack, found;
+  std::unordered_set<const Node*> seen;
+  for (const Tensor& y : ys) stack.push_back(y.impl()->node);
+  while (!stack.empty()) {
+    const Ref<Node> node = std::move(stack.back());
+    stack.pop_back();
+    if (!seen.insert(node.get()).second) continue;
+    if (node->is_leaf() || node->sequence < before) {
+      found.push_back(node);
+      continue;
+    }
+    for (const Edge& e : node->edges)
+      if (e.to) stack.push_back(e.to);
+  }
+  return found;
+}
+
+}  // namespace
+
+std::vector<Tensor> checkpoint(Function fn, const std::vector<Tensor>& inputs, Generators generators) {
+  for (const Generator* g : generators)
+    if (!g) fail("checkpoint", "needs generators, got a null pointer.");
+  if (!grad_enabled()) return fn(inputs);
+
+  Recipe call{std::move(fn), {}, std::move(generators), {}, {}, {}, {}};
+  for (const Generator* g : call.generators) call.states.push_back(*g);
+  std::vector<Tensor> arguments;
+  for (const Tensor& x : inputs) {  // aliases: what is done to the caller's handles later does not matter
+    arguments.push_back(x.defined() ? x.detach() : x);
+    if (x.defined()) arguments.back().impl()->node = x.impl()->node;
+    call.inputs.emplace_back(arguments.back());
+  }
+
+  const uint64_t before = Node::take_sequence();
+  std::vector<Tensor> outs = call.fn(arguments);
+
+  // Results that need no gradient, or that the function found and did not make, are passed on as they are.
+  std::vector<Tensor> made;
+  for (size_t i = 0; i < outs.size(); ++i) {
+    const Tensor& y = outs[i];
+    if (!y.defined() || !y.requires_grad()) continue;
+    if (y.impl()->node->is_leaf() || y.impl()->node->sequence < before) continue;
+    call.kept.push_back(i);
+    call.results.push_back({y.shape(), y.dtype(), true});
+    call.fingerprints.push_back(fingerprint(y));
+    made.push_back(y);
+  }
+  if (made.empty()) return outs;
+
+  const Ref<Node> node = Node::make(Node::Kind::block, "checkpoint", {}, DType::float32);
+  for (Ref<Node>& below : boundary(made, before)) {
+    node->edges.emplace_back(Tensor());
+    node->edges.back().to = std::move(below);
+  }
+  node->block = std::make_unique<Block>();
+  node->block->results = call.results;
+  for (size_t i = 0; i < made.size(); ++i) {
+    // One that is returned twice stays one: so its gradients add up in the same order.
+    size_t first = 0;
+    while (made[first].impl()->node != made[i].impl()->node) ++first;
+    if (first < i && made[first].impl() == made[i].impl()) {
+      outs[call.kept[i]] = outs[call.kept[first]];
+      continue;
+    }
+    outs[call.kept[i]] = made[i].detach();
+    outs[call.kept[i]].impl()->node = make_result(node, i);
+  }
+  node->block->recompute = [call = std::move(call)] { return call.again(); };
+  return outs;
+}
+
+Tensor checkpoint(std::function<Tensor(const std::vector<Tensor>&)> fn, const std::vector<Tensor>& inputs,
+                  Generators generators) {
+  const auto many = [fn = std::move(fn)](const std::vector<Tensor>& xs) {
+    return std::vector<Tensor>{fn(xs)};
+  };
+  return checkpoint(Function(many), inputs, std::move(generators))[0];
+}
+
+Tensor checkpoint(std::function<Tensor(const Tensor&)> fn, const Tensor& input, Generators generators) {
+  const auto many = [fn = std::move(fn)](const std::vector<Tensor>& xs) {
+    return std::vector<Tensor>{fn(xs[0])};
+  };
+  return checkpoint(Function(many), std::vector<Tensor>{input}, std::move(generators))[0];
+}
+
+}  // namespace gradus

@@ -1,0 +1,206 @@
+#include "gradus/autograd/functional/functional.hpp"
+
+#include <algorithm>
+#include <string_view>
+
+#include "gradus/autograd/engine/backward.hpp"
+#include "gradus/autograd/graph/record.hpp"
+#include "gradus/autograd/ops/ops.hpp"
+
+namespace gradus {
+namespace {
+
+// A function's inputs, as it was called with them, and what it gave.
+struct Call {
+  std::vector<Tensor> inputs, outputs;
+};
+
+Call call(std::string_view op, const ListFunction& f, const std::vector<Tensor>& given, bool create_graph) {
+  Call c;
+  for (size_t i = 0; i < given.size(); ++i) {
+    if (!given[i].defined() || !is_floating(given[i].dtype()))
+      fail(op, "input ", i, " must hold float32 or float64 values, got ",
+           given[i].defined() ? name(given[i].dtype()) : "none", ".");
+    Tensor x = given[i].detach().requires_grad_();
+    // The same values in a place of their own in the graph: what is asked for is the derivative here, on
+    // the way to whatever these were made from.
+    if (create_graph && given[i].requires_grad())
+      x = record("reshape", given[i].detach(), {{given[i], [](const Tensor& gy) { return gy; }}});
+    c.inputs.push_back(std::move(x));
+  }
+  c.outputs = f(c.inputs);
+  for (size_t i = 0; i < c.outputs.size(); ++i)
+    if (!c.outputs[i].defined()) fail(op, "the function must give defined tensors, got none at ", i, ".");
+  return c;
+}
+
+void check_vectors(std::string_view op, const std::vector<Tensor>& v, const std::vector<Tensor>& like) {
+  if (v.size() != like.size()) fail(op, "needs ", like.size(), " vectors, got ", v.size(), ".");
+  for (size_t i = 0; i < v.size(); ++i) {
+    const bool fits = v[i].defined() && v[i].shape() == like[i].shape() && v[i].dtype() == like[i].dtype();
+    if (!fits)
+      fail(op, "vector ", i, " must be ", name(like[i].dtype()), " ", like[i].shape(), ", got ",
+           v[i].defined() ? concat(name(v[i].dtype()), " ", v[i].shape()) : "none", ".");
+  }
+}
+
+Tensor zeros_like(const Tensor& x) { return zeros(x.shape(), x.dtype()); }
+
+// The gradient of sum(v_i * outputs_i); 0 where nothing depends on an input.
+std::vector<Tensor> pull_back(std::string_view op, const std::vector<Tensor>& outputs,
+                              const std::vector<Tensor>& v, const std::vector<Tensor>& inputs,
+                              bool create_graph, bool strict) {
+  std::vector<Tensor> ys, cotangents;
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    if (!outputs[i].requires_grad()) continue;
+    ys.push_back(outputs[i]);
+    cotangents.push_back(v[i]);
+  }
+  std::vector<Tensor> g(inputs.size());
+  if (!ys.empty())
+    g = grad(ys, inputs,
+             {.grad_outputs = cotangents,
+              .create_graph = create_graph,
+              .retain_graph = true,
+              .allow_unused = true});
+  for (size_t i = 0; i < g.size(); ++i) {
+    if (!g[i].defined() && strict)
+      fail(op, "every output must depend on every input (strict), got none that depends on input ", i, ".");
+    if (!g[i].defined()) g[i] = zeros_like(inputs[i]);
+  }
+  return g;
+}
+
+void check_scalar(std::string_view op, const Tensor& y) {
+  if (y.numel() != 1) fail(op, "the function must give one value, got shape ", y.shape(), ".");
+}
+
+std::vector<Tensor> finish(std::vector<Tensor> tensors, bool create_graph) {
+  if (!create_graph)
+    for (Tensor& t : tensors) t = t.detach();
+  return tensors;
+}
+
+Shape joined(const Shape& a, const Shape& b) {
+  Shape all = a;
+  for (const int64_t size : b) all.push_back(size);
+  return all;
+}
+
+// [input], each the shape of y followed by the input's.
+std::vector<Tensor> rows(std::string_view op, const Tensor& y, const std::vector<Tensor>& inputs,
+                         const DerivativeOptions& options) {
+  const int64_t n = y.numel();
+  std::vector<std::vector<Tensor>> found(inputs.size());
+  for (int64_t k = 0; k < n; ++k) {
+    Tensor unit = zeros({n}, y.dtype());
+    unit.select(0, k).fill_(1.0);
+    std::vector<Tensor> g =
+        pull_back(op, {y}, {unit.reshape(y.shape())}, inputs, options.create_graph, options.strict);
+    for (size_t i = 0; i < g.size(); ++i) found[i].push_back(std::move(g[i]));
+  }
+  std::vector<Tensor> result;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const Shape shape = joined(y.shape(), inputs[i].shape());
+    result.push_back(n == 0 ? zeros(shape, inputs[i].dtype()) : stack(found[i], 0).reshape(shape));
+  }
+  return finish(std::move(result), options.create_graph);
+}
+
+std::vector<Tensor> gradient(std::string_view op, const Call& c, bool strict) {
+  check_scalar(op, c.outputs.at(0));
+  return pull_back(op, c.outputs, {ones(c.outputs[0].shape(), c.outputs[0].dtype())}, c.inputs,
+                   /*create_graph=*/true, strict);
+}
+
+ListFunction list(const TensorFunction& f) {
+  return [&f](const std::vector<Tensor>& xs) { return std::vector<Tensor>{f(xs[0])}; };
+}
+ListFunction list(const ScalarFunction& f) {
+  return [&f](const std::vector<Tensor>& xs) { return std::vector<Tensor>{f(xs)}; };
+}
+ScalarFunction scalar(const TensorFunction& f) {
+  return [&f](const std::vector<Tensor>& xs) { return f(xs[0]); };
+}
+std::vector<Tensor> given(const Tensor& v) {
+  return v.defined() ? std::vector<Tensor>{v} : std::vector<Tensor>{};
+}
+Product only(const Products& p) { return {p.outputs[0], p.products[0]}; }
+
+}  // namespace
+
+std::vector<std::vector<Tensor>> jacobian(const ListFunction& f, const std::vector<Tensor>& inputs,
+                                          const DerivativeOptions& options) {
+  const GradMode on(true);
+  const Call c = call("jacobian", f, inputs, options.create_graph);
+  std::vector<std::vector<Tensor>> result;
+  for (const Tensor& y : c.outputs) result.push_back(rows("jacobian", y, c.inputs, options));
+  return result;
+}
+
+std::vector<std::vector<Tensor>> hessian(const ScalarFunction& f, const std::vector<Tensor>& inputs,
+                                         const DerivativeOptions& options) {
+  const GradMode on(true);
+  const Call c = call("hessian", list(f), inputs, options.create_graph);
+  std::vector<std::vector<Tensor>> result;
+  for (const Tensor& g : gradient("hessian", c, options.strict))
+    result.push_back(rows("hessian", g, c.inputs, options));
+  return result;
+}
+
+Products vjp(const ListFunction& f, const std::vector<Tensor>& inputs, const std::vector<Tensor>& v,
+             const DerivativeOptions& options) {
+  const GradMode on(true);
+  const Call c = call("vjp", f, inputs, options.create_graph);
+  std::vector<Tensor> vectors = v;
+  if (v.empty())
+    for (const Tensor& y : c.outputs) {
+      if (y.numel() != 1) fail("vjp", "needs a vector for an output of shape ", y.shape(), ".");
+      vectors.push_back(ones(y.shape(), y.dtype()));
+    }
+  check_vectors("vjp", vectors, c.outputs);
+  std::vector<Tensor> g =
+      pull_back("vjp", c.outputs, vectors, c.inputs, options.create_graph, options.strict);
+  return {finish(c.outputs, options.create_graph), finish(std::move(g), options.create_graph)};
+}
+
+Products jvp(const ListFunction& f, const std::vector<Tensor>& inputs, const std::vector<Tensor>& v,
+             const DerivativeOptions& options) {
+  check_vectors("jvp", v, inputs);
+  const GradMode on(true);
+  const Call c = call("jvp", f, inputs, options.create_graph);
+  std::vector<Tensor> u;
+  for (const Tensor& y : c.outputs) u.push_back(zeros_like(y).requires_grad_());
+  const std::vector<Tensor> g =
+      pull_back("jvp", c.outputs, u, c.inputs, /*create_graph=*/true, options.strict);
+  std::vector<Tensor> product = pull_back("jvp", g, v, u, options.create_graph, options.strict);
+  return {finish(c.outputs, options.create_graph), finish(std::move(product), options.create_graph)};
+}
+
+Products hvp(const ScalarFunction& f, const std::vector<Tensor>& inputs, const std::vector<Tensor>& v,
+             const DerivativeOptions& options) {
+  check_vectors("hvp", v, inputs);
+  const GradMode on(true);
+  const Call c = call("hvp", list(f), inputs, options.create_graph);
+  const std::vector<Tensor> g = gradient("hvp", c, options.strict);
+  std::vector<Tensor> product = pull_back("hvp", g, v, c.inputs, options.create_graph, options.strict);
+  return {finish(c.outputs, options.create_graph), finish(std::move(product), options.create_graph)};
+}
+
+Tensor jacobian(const TensorFunction& f, const Tensor& x, const DerivativeOptions& options) {
+  return jacobian(list(f), {x}, options)[0][0];
+}
+Tensor hessian(const TensorFunction& f, const Tensor& x, const DerivativeOptions& options) {
+  return hessian(scalar(f), {x}, options)[0][0];
+}
+Product vjp(const TensorFunction& f, const Tensor& x, const Tensor& v, const DerivativeOptions& options) {
+  return only(vjp(list(f), {x}, given(v), options));
+}
+Product jvp(const TensorFunction& f, const Tensor& x, const Tensor& v, const DerivativeOptions& options) {
+  return only(jvp(list(f), {x}, {v}, options));
+}
+Product hvp(const TensorFunction& f, const Tensor& x, const Tensor& v, const DerivativeOptions& options) {
+  return only(hvp(scalar(f), {x}, {v}, options));
+}
+
+}  // namespace gradus

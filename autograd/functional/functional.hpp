@@ -1,0 +1,67 @@
+// Derivatives of functions: whole matrices, and their products with a vector. What torch.autograd.functional
+// has, with its names and shapes.
+//
+// Each takes a function of one tensor, or of a list of tensors. The function is called once, on inputs that
+// are recorded from there on, whatever GradMode says; its other tensors are left alone and no grad() grows.
+// Results are outside the graph unless create_graph is set; then they depend on the inputs that were given,
+// to any order. An output that does not depend on an input has derivative 0 there. All throw Error if an
+// input is not floating, or if a vector has not the shape and dtype of what it is multiplied with.
+// Thread-safety: that of the function.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "gradus/autograd/values/tensor.hpp"
+
+namespace gradus {
+
+struct DerivativeOptions {
+  bool create_graph = false;  ///< results can be differentiated again
+  bool strict = false;        ///< throws Error for an output that does not depend on an input, in place of 0
+};
+
+using TensorFunction = std::function<Tensor(const Tensor&)>;
+using ScalarFunction = std::function<Tensor(const std::vector<Tensor>&)>;
+using ListFunction = std::function<std::vector<Tensor>(const std::vector<Tensor>&)>;
+
+/// d f(x)_i / d x_j: the shape of f(x), followed by that of x. One backward for each element of f(x).
+Tensor jacobian(const TensorFunction& f, const Tensor& x, const DerivativeOptions& options = {});
+/// [output][input], each as above.
+std::vector<std::vector<Tensor>> jacobian(const ListFunction& f, const std::vector<Tensor>& inputs,
+                                          const DerivativeOptions& options = {});
+
+/// d^2 f(x) / d x_i d x_j of a function with one value: the shape of x twice.
+Tensor hessian(const TensorFunction& f, const Tensor& x, const DerivativeOptions& options = {});
+/// [input][input], each the shape of the first followed by that of the second.
+std::vector<std::vector<Tensor>> hessian(const ScalarFunction& f, const std::vector<Tensor>& inputs,
+                                         const DerivativeOptions& options = {});
+
+/// What a function gave, and the product that was asked for.
+struct Product {
+  Tensor output, product;
+};
+struct Products {
+  std::vector<Tensor> outputs, products;
+};
+
+/// v^T J: v of f's shape (undefined stands for 1 if f has one value) -> x's shape. One backward.
+Product vjp(const TensorFunction& f, const Tensor& x, const Tensor& v = {},
+            const DerivativeOptions& options = {});
+/// The sum over outputs: one v an output -> one product an input.
+Products vjp(const ListFunction& f, const std::vector<Tensor>& inputs, const std::vector<Tensor>& v = {},
+             const DerivativeOptions& options = {});
+
+/// J v: v of x's shape -> f's shape. Two backwards: v^T J is linear in its v, and J is what it is linear by.
+Product jvp(const TensorFunction& f, const Tensor& x, const Tensor& v, const DerivativeOptions& options = {});
+/// The sum over inputs: one v an input -> one product an output.
+Products jvp(const ListFunction& f, const std::vector<Tensor>& inputs, const std::vector<Tensor>& v,
+             const DerivativeOptions& options = {});
+
+/// H v for the Hessian H of a function with one value: v of x's shape -> x's shape. Two backwards, never H
+/// itself (Pearlmutter, "Fast exact multiplication by the Hessian", 1994).
+Product hvp(const TensorFunction& f, const Tensor& x, const Tensor& v, const DerivativeOptions& options = {});
+Products hvp(const ScalarFunction& f, const std::vector<Tensor>& inputs, const std::vector<Tensor>& v,
+             const DerivativeOptions& options = {});
+
+}  // namespace gradus

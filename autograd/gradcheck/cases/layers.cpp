@@ -1,0 +1,92 @@
+// layer_norm and dropout.
+#include "gradus/autograd/gradcheck/cases/case_list.hpp"
+
+namespace gradus::cases {
+namespace {
+
+void add_layer_norm(CaseList& list) {
+  Values v(901);
+  const auto add = [&](const std::string& name, const Shape& x, const Shape& over) {
+    list.add("layer_norm", name + ", bare", {v.normal(x)},
+             [over](Inputs in) { return layer_norm(in[0], over); });
+    list.add("layer_norm", name + ", weight", {v.normal(x), v.normal(over)},
+             [over](Inputs in) { return layer_norm(in[0], over, in[1]); });
+    list.add("layer_norm", name + ", bias", {v.normal(x), v.normal(over)},
+             [over](Inputs in) { return layer_norm(in[0], over, {}, in[1]); });
+    list.add("layer_norm", name + ", weight and bias", {v.normal(x), v.normal(over), v.normal(over)},
+             [over](Inputs in) { return layer_norm(in[0], over, in[1], in[2]); });
+  };
+  add("matrix", {3, 4}, {4});
+  add("batch", {2, 2, 5}, {5});
+  add("two dims", {2, 3, 2}, {3, 2});
+  add("a single row", {5}, {5});
+  add("longer than a vector", {2, 37}, {37});
+  add("no rows", {0, 3}, {3});
+  const Shape four{4};
+  const GradcheckFunction full = [four](Inputs x) { return layer_norm(x[0], four, x[1], x[2]); };
+  const auto numbers = [&](const char* name, const Tensor& x) {
+    list.add("layer_norm", name, {x, v.normal({4}), v.normal({4})}, full);
+  };
+  numbers("small values, where eps matters", v.uniform({3, 4}, -0.02, 0.02));
+  numbers("large values", v.uniform({3, 4}, -200, 200));
+  const auto view = [&](const char* name, const Shape& x, const GradcheckFunction& f) {
+    list.add("layer_norm", name, {v.normal(x), v.normal({4}), v.normal({4})}, f);
+  };
+  view("transposed", {4, 3}, [four](Inputs x) { return layer_norm(x[0].mT(), four, x[1], x[2]); });
+  view("sliced with a step", {3, 8},
+       [four](Inputs x) { return layer_norm(x[0].slice(1, 0, 8, 2), four, x[1], x[2]); });
+  view("expanded", {1, 4}, [four](Inputs x) { return layer_norm(x[0].expand({3, 4}), four, x[1], x[2]); });
+  view("another eps", {3, 4}, [four](Inputs x) { return layer_norm(x[0], four, x[1], x[2], 0.3); });
+  view("weight and bias are views", {3, 4}, [four](Inputs x) {
+    return layer_norm(x[0], four, x[1].slice(0, 1, 2).expand({4}), x[2].slice(0, 0, 1).expand({4}));
+  });
+  list.add("layer_norm", "one tensor as input and weight", {v.normal({4})},
+           [four](Inputs x) { return layer_norm(x[0], four, x[0], x[0]); });
+}
+
+void add_dropout(CaseList& list) {
+  Values v(902);
+  const auto add = [&](const char* name, const Shape& shape, double p) {
+    list.add("dropout", name, {v.normal(shape)}, [p](Inputs x) {
+      Generator generator(7);
+      return dropout(x[0], p, generator);
+    });
+  };
+  add("half", {3, 4}, 0.5);
+  add("a tenth, more than one block", {3, 50}, 0.1);
+  add("none", {3, 4}, 0.0);
+  add("all", {3, 4}, 1.0);
+  add("0-d", {}, 0.25);
+  add("zero-size", {0, 3}, 0.5);
+  const auto from_torch = [&](const char* name, double p, const Generator& start) {
+    list.add("dropout", name, {v.normal({3, 4})}, [p, start](Inputs x) {
+      Generator generator = start;
+      return dropout(x[0], p, generator);
+    });
+  };
+  from_torch("as PyTorch", 0.3, Generator::torch(7));
+  from_torch("as PyTorch with MKL", 0.3, Generator::torch_mkl(7));
+  from_torch("as PyTorch, all", 1.0, Generator::torch(7));
+  list.add("dropout", "transposed", {v.normal({4, 3})}, [](Inputs x) {
+    Generator generator(8);
+    return dropout(x[0].mT(), 0.5, generator);
+  });
+  list.add("dropout", "expanded", {v.normal({4, 1})}, [](Inputs x) {
+    Generator generator(9);
+    return dropout(x[0].expand({4, 3}), 0.5, generator);
+  });
+  list.add("dropout", "twice from one generator", {v.normal({3, 4})}, [](Inputs x) {
+    Generator generator(10);
+    const Tensor y = dropout(x[0], 0.5, generator);
+    return dropout(x[0], 0.5, generator) * y;
+  });
+}
+
+}  // namespace
+
+void add_layers(CaseList& list) {
+  add_layer_norm(list);
+  add_dropout(list);
+}
+
+}  // namespace gradus::cases

@@ -1,0 +1,144 @@
+#include "gradus/autograd/graph/graph_text.hpp"
+
+#include <algorithm>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "gradus/autograd/graph/block.hpp"
+#include "gradus/autograd/graph/hooks.hpp"
+#include "gradus/autograd/graph/numbering.hpp"
+
+namespace gradus {
+namespace {
+
+// A graph in the order of its lines, with a name for each vertex.
+class Listing {
+ public:
+  Listing(const std::vector<Tensor>& ys, const LeafNames& names) {
+    std::vector<const Node*> roots;
+    for (const Tensor& y : ys) {
+      if (!y.defined() || !y.requires_grad())
+        fail("graph", "needs a tensor that requires a gradient. Hint: nothing is recorded under NoGrad.");
+      roots.push_back(y.impl()->node.get());
+    }
+    for (const auto& [name, leaf] : names)
+      if (leaf.defined() && leaf.requires_grad()) names_.emplace(leaf.impl()->node.get(), name);
+    ops = ops_below(roots);
+    for (size_t i = 0; i < ops.size(); ++i) names_[ops[i]] = concat("%", i + 1);
+    for (const Node* op : ops)
+      for (const Edge& e : op->edges) see_leaf(e.to.get());
+    for (const Node* root : roots) see_leaf(root);
+  }
+
+  const std::string& name(const Node* node) const { return names_.at(node); }
+
+  std::vector<const Node*> leaves, ops;
+
+ private:
+  void see_leaf(const Node* node) {
+    if (!node || !node->is_leaf() || !seen_.insert(node).second) return;
+    leaves.push_back(node);
+    names_.emplace(node, concat("leaf", leaves.size()));
+  }
+
+  std::unordered_map<const Node*, std::string> names_;
+  std::unordered_set<const Node*> seen_;
+};
+
+std::string remarks(const Node& node) {
+  std::string text;
+  if (node.hooks && !node.hooks->empty())
+    text += concat(", ", node.hooks->size(), node.hooks->size() == 1 ? " hook" : " hooks");
+  if (node.released) text += ", freed";
+  return text;
+}
+
+// The text of a label of two lines, as a string of DOT.
+std::string label(const std::string& first_line, const std::string& second_line) {
+  const auto escaped = [](const std::string& line) {
+    std::string text;
+    for (const char c : line) {
+      if (c == '"' || c == '\\') text += '\\';
+      text += c;
+    }
+    return text;
+  };
+  return concat('"', escaped(first_line), "\\n", escaped(second_line), '"');
+}
+
+}  // namespace
+
+std::vector<const Node*> ops_below(const std::vector<const Node*>& roots) {
+  std::vector<const Node*> found, stack(roots);
+  std::unordered_set<const Node*> seen;
+  while (!stack.empty()) {
+    const Node* node = stack.back();
+    stack.pop_back();
+    if (node->is_leaf() || !seen.insert(node).second) continue;
+    found.push_back(node);
+    for (const Edge& e : node->edges)
+      if (e.to) stack.push_back(e.to.get());
+  }
+  std::sort(found.begin(), found.end(),
+            [](const Node* a, const Node* b) { return a->sequence < b->sequence; });
+  return found;
+}
+
+std::string describe(const Node& node) {
+  if (node.kind == Node::Kind::block) return concat(node.op, ", results: ", node.block->results.size());
+  const std::string result = node.kind == Node::Kind::result ? concat("[", node.result, "]") : "";
+  return concat(node.op, result, " ", name(node.dtype), " ", node.shape);
+}
+
+std::string describe(const Node& node, const std::vector<const Node*>& ops) {
+  const auto at = std::find(ops.begin(), ops.end(), &node);
+  return at == ops.end() ? describe(node) : concat("%", at - ops.begin() + 1, " = ", describe(node));
+}
+
+std::string graph_text(const std::vector<Tensor>& ys, const LeafNames& names) {
+  const Listing graph(ys, names);
+  std::ostringstream text;
+  for (const Node* leaf : graph.leaves)
+    text << graph.name(leaf) << " = " << describe(*leaf) << remarks(*leaf) << "\n";
+  for (const Node* op : graph.ops) {
+    text << graph.name(op) << " = " << describe(*op) << remarks(*op);
+    const char* separator = " <- ";
+    for (const Edge& e : op->edges) {
+      if (!e.to) continue;
+      text << separator << graph.name(e.to.get());
+      separator = ", ";
+    }
+    text << "\n";
+  }
+  return text.str();
+}
+
+std::string graph_dot(const std::vector<Tensor>& ys, const LeafNames& names) {
+  const Listing graph(ys, names);
+  std::unordered_map<const Node*, size_t> ids;
+  std::ostringstream text;
+  text << "digraph gradus {\n  node [shape=box];\n";
+  for (const Node* leaf : graph.leaves) {
+    ids.emplace(leaf, ids.size());
+    text << "  n" << ids.at(leaf) << " [shape=ellipse, label="
+         << label(graph.name(leaf), concat(name(leaf->dtype), " ", leaf->shape, remarks(*leaf))) << "];\n";
+  }
+  for (const Node* op : graph.ops) {
+    ids.emplace(op, ids.size());
+    text << "  n" << ids.at(op) << " [label=" << label(graph.name(op), describe(*op) + remarks(*op))
+         << "];\n";
+    for (const Edge& e : op->edges)
+      if (e.to) text << "  n" << ids.at(e.to.get()) << " -> n" << ids.at(op) << ";\n";
+  }
+  text << "}\n";
+  return text.str();
+}
+
+std::string graph_text(const Tensor& y, const LeafNames& names) {
+  return graph_text(std::vector<Tensor>{y}, names);
+}
+std::string graph_dot(const Tensor& y, const LeafNames& names) {
+  return graph_dot(std::vector<Tensor>{y}, names);
+}
+
+}  // namespace gradus

@@ -1,0 +1,49 @@
+#include "gradus/autograd/graph/hooks.hpp"
+
+#include <algorithm>
+
+#include "gradus/autograd/graph/record.hpp"
+
+namespace gradus {
+
+uint64_t HookList::add(GradHook hook) {
+  hooks_.push_back({next_id_, std::move(hook)});
+  return next_id_++;
+}
+
+void HookList::remove(uint64_t id) {
+  std::erase_if(hooks_, [id](const Entry& e) { return e.id == id; });
+}
+
+// Hooks may add and remove hooks: those of the start run that are still there, each held while it does.
+Tensor HookList::run(Tensor g, const std::function<std::string()>& what) const {
+  const std::vector<Entry> at_start = hooks_;
+  for (const Entry& entry : at_start) {
+    const bool removed =
+        std::none_of(hooks_.begin(), hooks_.end(), [&](const Entry& e) { return e.id == entry.id; });
+    if (removed) continue;
+    Tensor replaced = entry.hook(g);
+    if (!replaced.defined()) continue;
+    if (replaced.shape() != g.shape() || replaced.dtype() != g.dtype())
+      fail("register_hook", "hook ", entry.id, " of ", what(), " must return ", name(g.dtype()), " ",
+           g.shape(), " or nothing, got ", name(replaced.dtype()), " ", replaced.shape(), ".");
+    g = std::move(replaced);
+  }
+  return g;
+}
+
+void HookHandle::remove() {
+  if (const std::shared_ptr<HookList> list = list_.lock()) list->remove(id_);
+  list_.reset();
+}
+
+HookHandle Tensor::register_hook(const GradHook& hook) const {
+  if (!defined() || !requires_grad())
+    fail("register_hook",
+         "needs a tensor that requires a gradient. Hint: call requires_grad_() or register before detach().");
+  std::shared_ptr<HookList>& list = impl()->node->hooks;
+  if (!list) list = std::make_shared<HookList>();
+  return {list, list->add(hook)};
+}
+
+}  // namespace gradus

@@ -1,0 +1,115 @@
+// Profile: what each op costs, forward and backward.
+//
+//   Profile profile;
+//   {
+//     const Profiling on(&profile);
+//     model.loss(x, y).backward();
+//   }
+//   for (const ProfileEvent& e : profile.events()) ...
+//
+// Forward: an op is seen when it comes to record(), which is after its values were computed, recorded or not.
+// It counts from the end of the event before it, so what lies between two ops (shapes, an op that has no
+// gradient) counts to the second. Backward: from call to return of the op's rule, with the adding up of what
+// it gives and the freeing of what it kept; the ops that a rule is made of are part of it. ProfileSpan times
+// what is no op. Ops inside a checkpoint show as forward again, where they are computed again.
+//
+// Off, it costs a branch an op. A Profile collects from the threads that are told to, one at a time; it owns
+// its events, names are borrowed from the ops (string literals).
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "gradus/autograd/values/shape.hpp"
+
+namespace gradus {
+
+enum class Phase : uint8_t {
+  forward,
+  backward,
+  work,  ///< of a span that is no op: a batch, an update
+  group  ///< encloses events of the other kinds
+};
+
+struct ProfileEvent {
+  std::string_view name;
+  Phase phase;
+  Shape shape;                ///< of the op's result, in both directions; empty for spans
+  double start = 0, end = 0;  ///< seconds from the making of the Profile, as the clock was read
+
+  double seconds() const { return end - start; }
+};
+
+/// Nanoseconds from some moment on, never fewer than before.
+using Clock = int64_t (*)();
+int64_t steady_nanoseconds();
+
+class Profile {
+ public:
+  explicit Profile(Clock clock = steady_nanoseconds) : clock_(clock), origin_(clock()) {}
+  Profile(const Profile&) = delete;
+  Profile& operator=(const Profile&) = delete;
+
+  /// In the order of their ends: a group comes after what it encloses.
+  const std::vector<ProfileEvent>& events() const { return events_; }
+
+ private:
+  friend class Profiling;
+  friend class ProfileSpan;
+  friend void profile_op(std::string_view name, const Shape& shape);
+  double now() const { return static_cast<double>(clock_() - origin_) / 1e9; }
+  void add(std::string_view name, Phase phase, const Shape& shape, double start);
+
+  Clock clock_;
+  int64_t origin_;
+  std::vector<ProfileEvent> events_;
+  double last_end_ = 0;
+  int inside_ = 0;  // spans that swallow the ops in them
+};
+
+/// The Profile that this thread reports to; null if none.
+extern constinit thread_local Profile* active_profile;
+
+/// While it lives, this thread reports to `profile`, or to none if that is null.
+class Profiling {
+ public:
+  explicit Profiling(Profile* profile);
+  ~Profiling() { active_profile = before_; }
+  Profiling(const Profiling&) = delete;
+  Profiling& operator=(const Profiling&) = delete;
+
+ private:
+  Profile* before_;
+};
+
+/// Times its own life. All but groups count the ops inside as part of themselves.
+class ProfileSpan {
+ public:
+  /// `name` must live as long as the Profile, `shape` (none if null) as long as the span.
+  explicit ProfileSpan(std::string_view name, Phase phase = Phase::work, const Shape* shape = nullptr) {
+    if (active_profile) [[unlikely]]
+      begin(name, phase, shape);
+  }
+  ~ProfileSpan() {
+    if (profile_) [[unlikely]]
+      end();
+  }
+  ProfileSpan(const ProfileSpan&) = delete;
+  ProfileSpan& operator=(const ProfileSpan&) = delete;
+
+ private:
+  void begin(std::string_view name, Phase phase, const Shape* shape);
+  void end();
+
+  Profile* profile_ = nullptr;
+  std::string_view name_;
+  Phase phase_{};
+  const Shape* shape_ = nullptr;
+  double start_ = 0;
+};
+
+/// For record(): an op's values are there.
+void profile_op(std::string_view name, const Shape& shape);
+
+}  // namespace gradus

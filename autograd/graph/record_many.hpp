@@ -1,0 +1,34 @@
+// record_many(): the door into the graph for functions with several results, such as a value and its norm.
+//
+//   std::vector<Tensor> polar(const Tensor& x, const Tensor& y) {
+//     const Tensor a = x.detach(), b = y.detach(), r = sqrt(a * a + b * b);
+//     return record_many(OpName::custom("polar"), {r, a / r}, {x, y},
+//                        [x = Saved(x), y = Saved(y)](auto& g, auto& out, Needs) -> std::vector<Tensor> {
+//                          const Tensor cube = pow(out[0], 3.0);
+//                          return {g[0] * x / out[0] + g[1] * y * y / cube,
+//                                  g[0] * y / out[0] - g[1] * x * y / cube};
+//                        });
+//   }
+//
+// Same rules as for record(): see record.hpp. Thread-safety: that of record().
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "gradus/autograd/graph/record.hpp"
+
+namespace gradus {
+
+/// All input gradients from all result gradients: (gys, ys, needs) -> one tensor an input, undefined where
+/// needs says so. The gradient of a result that nothing used is zeros; that of an integer result undefined.
+using ManyRule = std::function<std::vector<Tensor>(const std::vector<Tensor>& gys,
+                                                   const std::vector<Tensor>& ys, Needs needs)>;
+
+/// Makes `outs` (fresh, outside the graph, any shapes and dtypes) the results of `op`. Returns them. Integer
+/// and bool results stay outside the graph. The rule runs once, when the gradients of all results have come.
+/// Throws Error if one tensor stands for two results.
+std::vector<Tensor> record_many(OpName op, std::vector<Tensor> outs, const std::vector<Tensor>& inputs,
+                                ManyRule rule);
+
+}  // namespace gradus

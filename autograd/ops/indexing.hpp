@@ -1,0 +1,57 @@
+// The subscripts of Tensor::index(), which read as Python's do in PyTorch:
+//
+//   x[0:2, None, ..., 3]   x.index({Slice(0, 2), None, Ellipsis, 3})
+//   x[:, rows]             x.index({Slice(), rows})
+//   x[x > 0]               x.index({gt(x, 0.0)})
+//
+// Plain values; a tensor among them shares its storage. Thread-safe: no state.
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <variant>
+
+#include "gradus/autograd/values/tensor.hpp"
+
+namespace gradus {
+
+/// start:stop:step with Python's clamping of bounds; what is left out reaches to the end.
+struct Slice {
+  Slice() = default;
+  Slice(std::optional<int64_t> first, std::optional<int64_t> last, int64_t by = 1)
+      : start(first), stop(last), step(by) {}
+  std::optional<int64_t> start, stop;
+  int64_t step = 1;
+};
+
+/// Puts a dimension of size 1 here.
+struct NewDim {};
+inline constexpr NewDim None{};
+
+/// Stands for all dimensions that the other subscripts leave.
+struct RemainingDims {};
+inline constexpr RemainingDims Ellipsis{};
+
+/// One subscript.
+class Index {
+ public:
+  using Value = std::variant<int64_t, Slice, NewDim, RemainingDims, Tensor>;
+
+  // Implicit all: lists of subscripts are written in braces.
+  template <std::integral I>
+  Index(I i) : value_(static_cast<int64_t>(i)) {}      // NOLINT
+  Index(bool) = delete;                                // neither the number 0 or 1 nor a mask
+  Index(Slice slice) : value_(slice) {}                // NOLINT
+  Index(NewDim none) : value_(none) {}                 // NOLINT
+  Index(RemainingDims dims) : value_(dims) {}          // NOLINT
+  Index(Tensor tensor) : value_(std::move(tensor)) {}  // NOLINT
+
+  const Value& value() const { return value_; }
+
+ private:
+  Value value_;
+};
+
+}  // namespace gradus

@@ -1,0 +1,250 @@
+// The operations. Free functions on tensors, with PyTorch's names and argument order; views are members of
+// Tensor.
+//
+// All of them check their arguments and throw Error with the op's name, the shapes or values that came and
+// what was expected. Unless said otherwise they are differentiable to any order, take float32 or float64 (all
+// tensors of a call the same dtype), broadcast like NumPy, and return new storage. `dim` may count from the
+// end.
+#pragma once
+
+#include <limits>
+#include <optional>
+#include <vector>
+
+#include "gradus/autograd/random/random.hpp"
+#include "gradus/autograd/values/tensor.hpp"
+
+namespace gradus {
+
+// -- making tensors (not differentiable)
+// -----------------------------------------------------------------------------
+Tensor zeros(const Shape& shape, DType dtype = DType::float32);
+Tensor ones(const Shape& shape, DType dtype = DType::float32);
+Tensor full(const Shape& shape, double value, DType dtype = DType::float32);
+/// start, start + step, ... below end.
+Tensor arange(double start, double end, double step = 1.0, DType dtype = DType::int64);
+Tensor eye(int64_t n, DType dtype = DType::float32);
+/// The given values, row-major. Throws Error if their number is not shape.numel().
+Tensor tensor(const std::vector<float>& values, const Shape& shape);
+Tensor tensor(const std::vector<double>& values, const Shape& shape);
+Tensor tensor(const std::vector<int64_t>& values, const Shape& shape);
+Tensor tensor(const std::vector<bool>& values, const Shape& shape);
+/// float32 matrix from rows, as one writes it: matrix({{1, 2}, {3, 4}}).
+Tensor matrix(std::initializer_list<std::initializer_list<float>> rows);
+
+// -- arithmetic
+// ------------------------------------------------------------------------------------------------------
+Tensor add(const Tensor& a, const Tensor& b);
+Tensor sub(const Tensor& a, const Tensor& b);
+Tensor mul(const Tensor& a, const Tensor& b);
+Tensor div(const Tensor& a, const Tensor& b);
+Tensor pow(const Tensor& base, const Tensor& exponent);
+/// Where both are equal each gets half of the gradient. NaN wins.
+Tensor maximum(const Tensor& a, const Tensor& b);
+Tensor minimum(const Tensor& a, const Tensor& b);
+
+inline Tensor operator+(const Tensor& a, const Tensor& b) { return add(a, b); }
+inline Tensor operator-(const Tensor& a, const Tensor& b) { return sub(a, b); }
+inline Tensor operator*(const Tensor& a, const Tensor& b) { return mul(a, b); }
+inline Tensor operator/(const Tensor& a, const Tensor& b) { return div(a, b); }
+// A number stands for a 0-d tensor of the other operand's dtype.
+Tensor operator+(const Tensor& a, double b);
+Tensor operator-(const Tensor& a, double b);
+Tensor operator*(const Tensor& a, double b);
+Tensor operator/(const Tensor& a, double b);
+Tensor operator+(double a, const Tensor& b);
+Tensor operator-(double a, const Tensor& b);
+Tensor operator*(double a, const Tensor& b);
+Tensor operator/(double a, const Tensor& b);
+Tensor pow(const Tensor& base, double exponent);
+
+// -- one value at a time
+// ---------------------------------------------------------------------------------------------
+Tensor neg(const Tensor& x);  ///< also int64
+inline Tensor operator-(const Tensor& x) { return neg(x); }
+Tensor abs(const Tensor& x);  ///< gradient 0 at 0; also int64
+Tensor exp(const Tensor& x);
+Tensor log(const Tensor& x);
+Tensor sqrt(const Tensor& x);
+Tensor rsqrt(const Tensor& x);  ///< 1 / sqrt(x)
+Tensor tanh(const Tensor& x);
+Tensor sigmoid(const Tensor& x);
+Tensor relu(const Tensor& x);  ///< gradient 0 at 0
+enum class Gelu { none, tanh };
+/// x * Phi(x) (Hendrycks and Gimpel, arXiv 1606.08415), exact by erf or in its tanh approximation (GPT-2's).
+Tensor gelu(const Tensor& x, Gelu approximate = Gelu::none);
+Tensor silu(const Tensor& x);  ///< x * sigmoid(x)
+Tensor sin(const Tensor& x);
+Tensor cos(const Tensor& x);
+Tensor erf(const Tensor& x);
+/// Values below min become min, above max become max (max wins if min > max); the gradient passes inside and
+/// at both bounds.
+Tensor clamp(const Tensor& x, double min = -std::numeric_limits<double>::infinity(),
+             double max = std::numeric_limits<double>::infinity());
+/// The same with bounds that broadcast with x, either of them undefined for none; a bound gets the gradient
+/// of the elements it replaces. A NaN anywhere gives NaN.
+Tensor clamp(const Tensor& x, const Tensor& min, const Tensor& max);
+Tensor sign(const Tensor& x);  ///< -1, 0 or 1; not differentiable
+
+// -- choosing
+// --------------------------------------------------------------------------------------------------------
+/// a where condition (bool) holds, else b.
+Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b);
+/// x with `value` where mask (bool) holds, both broadcast; the gradient there is 0 even if value is infinite.
+Tensor masked_fill(const Tensor& x, const Tensor& mask, double value);
+/// The same with a value () of x's dtype that gets the gradients of all it fills.
+Tensor masked_fill(const Tensor& x, const Tensor& mask, const Tensor& value);
+// Comparisons give bool tensors and are not differentiable; float, int64 and bool operands.
+Tensor eq(const Tensor& a, const Tensor& b);
+Tensor ne(const Tensor& a, const Tensor& b);
+Tensor lt(const Tensor& a, const Tensor& b);
+Tensor le(const Tensor& a, const Tensor& b);
+Tensor gt(const Tensor& a, const Tensor& b);
+Tensor ge(const Tensor& a, const Tensor& b);
+Tensor eq(const Tensor& a, double b);
+Tensor ne(const Tensor& a, double b);
+Tensor lt(const Tensor& a, double b);
+Tensor le(const Tensor& a, double b);
+Tensor gt(const Tensor& a, double b);
+Tensor ge(const Tensor& a, double b);
+
+// -- reductions: over the given dims, or over all if none are given
+// --------------------------------------------------
+using Dims = std::vector<int64_t>;
+Tensor sum(const Tensor& x, const Dims& dims = {}, bool keepdim = false);  ///< also int64
+Tensor mean(const Tensor& x, const Dims& dims = {}, bool keepdim = false);
+/// Mean square deviation, divided by n - correction. NaN if n <= correction.
+Tensor var(const Tensor& x, const Dims& dims = {}, int64_t correction = 1, bool keepdim = false);
+/// The root of var, with gradient 0 where that is 0. Call it gradus::std where names are used unqualified.
+Tensor std(const Tensor& x, const Dims& dims = {}, int64_t correction = 1, bool keepdim = false);
+/// Ties share the gradient equally. Throws Error for nothing to reduce. Also int64, as are max and min.
+Tensor amax(const Tensor& x, const Dims& dims = {}, bool keepdim = false);
+Tensor amin(const Tensor& x, const Dims& dims = {}, bool keepdim = false);
+struct Extreme {
+  Tensor values, indices;
+};
+/// The largest or smallest element along dim and its place (int64), the first among equals: it gets the whole
+/// gradient. NaN wins.
+Extreme max(const Tensor& x, int64_t dim, bool keepdim = false);
+Extreme min(const Tensor& x, int64_t dim, bool keepdim = false);
+/// Of all elements, as amax and amin; but if that is NaN, its gradient is shared by the elements that are
+/// NaN.
+Tensor max(const Tensor& x);
+Tensor min(const Tensor& x);
+/// Running sums along dim; from the end if reverse. Also int64.
+Tensor cumsum(const Tensor& x, int64_t dim, bool reverse = false);
+/// log(sum(exp(x))), without overflow. A slice of nothing but -inf gives -inf and gradient 0.
+Tensor logsumexp(const Tensor& x, const Dims& dims, bool keepdim = false);
+/// exp(x) / sum(exp(x)) along dim. A row of nothing but -inf is NaN, as in PyTorch.
+Tensor softmax(const Tensor& x, int64_t dim);
+/// softmax, but a row of nothing but -inf gives zeros, with gradient 0.
+Tensor safe_softmax(const Tensor& x, int64_t dim);
+Tensor log_softmax(const Tensor& x, int64_t dim);
+
+// -- products
+// --------------------------------------------------------------------------------------------------------
+/// (n) @ (n) -> (), (n) @ (n, p) -> (p), (m, n) @ (n) -> (m), (..., m, n) @ (..., n, p) -> (..., m, p) with
+/// the batch dimensions broadcast.
+Tensor matmul(const Tensor& a, const Tensor& b);
+/// matmul of (m, n) and (n, p) only, and of (B, m, n) and (B, n, p) only: throws Error for other shapes.
+Tensor mm(const Tensor& a, const Tensor& b);
+Tensor bmm(const Tensor& a, const Tensor& b);
+/// x @ weight^T + bias: x (..., in), weight (out, in), bias (out) or undefined -> (..., out). A weight (in),
+/// with a bias () or undefined, leaves the last dimension out. A weight (out, in) of bfloat16 is read as it
+/// is and gets no gradient.
+Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias = {});
+
+// -- joining and indexing
+// --------------------------------------------------------------------------------------------
+/// Shapes equal but along dim. A vector of size 0 may stand among tensors of any shape and adds nothing.
+Tensor cat(const std::vector<Tensor>& tensors, int64_t dim);
+Tensor stack(const std::vector<Tensor>& tensors,
+             int64_t dim);  ///< equal shapes, joined along a new dimension
+/// x placed into zeros of `size` along dim, at start, start + step, ...: the inverse of Tensor::slice.
+Tensor pad(const Tensor& x, int64_t dim, int64_t size, int64_t start, int64_t step = 1);
+/// Rows `index` (int64, 1-d) of x along dim. Index values must lie in [0, size); throws Error otherwise, as
+/// do all ops that take an index. In these four a scalar counts as a vector of one element.
+Tensor index_select(const Tensor& x, int64_t dim, const Tensor& index);
+/// x with source's slices added at `index` along dim; repeated indices add up.
+Tensor index_add(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source);
+/// out[i][j] = x[index[i][j]][j] for dim 0 and so on; index has x's shape but along dim and may be smaller
+/// elsewhere.
+Tensor gather(const Tensor& x, int64_t dim, const Tensor& index);
+/// x with source added where gather would have read; repeated indices add up.
+Tensor scatter_add(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source);
+/// weight (V, C), index (...) int64 -> (..., C). Row padding_idx, if given, gets no gradient. Of a bfloat16
+/// weight the rows come as float32, without gradients.
+Tensor embedding(const Tensor& weight, const Tensor& index, std::optional<int64_t> padding_idx = {});
+/// Zero above (tril) or below (triu) the given diagonal of the last two dimensions.
+Tensor tril(const Tensor& x, int64_t diagonal = 0);
+Tensor triu(const Tensor& x, int64_t diagonal = 0);
+
+// -- layers and losses
+// -----------------------------------------------------------------------------------------------
+/// (x - mean) / sqrt(var + eps) * weight + bias over the last dimensions, whose sizes are normalized_shape;
+/// weight and bias of that shape or undefined (Ba, Kiros and Hinton, arXiv 1607.06450).
+Tensor layer_norm(const Tensor& x, const Shape& normalized_shape, const Tensor& weight = {},
+                  const Tensor& bias = {}, double eps = 1e-5);
+enum class Reduction { none, mean, sum };
+/// -log softmax(logits)[target]: logits (N, V), target (N) int64 -> (), or (N) with Reduction::none. Targets
+/// equal to ignore_index count neither in the sum nor in the mean's divisor; the mean of none is NaN with
+/// gradient 0.
+Tensor cross_entropy(const Tensor& logits, const Tensor& target, int64_t ignore_index = -100,
+                     Reduction reduction = Reduction::mean);
+struct CrossEntropyOptions {
+  Tensor weight{};  ///< (V), one for each class; the mean is divided by the sum of the targets' weights
+  int64_t ignore_index = -100;  ///< throws Error if it is not negative and targets are probabilities
+  Reduction reduction = Reduction::mean;
+  double label_smoothing = 0.0;  ///< share in [0, 1] of a target that is spread over all classes
+};
+/// The same for logits (N, V, d1, ...) or (V) and targets that are classes, int64 (N, d1, ...) or (), or
+/// probabilities of all classes, shaped as the logits, for which the mean is that over rows (Szegedy et al.,
+/// arXiv 1512.00567, section 7, for smoothing). The targets' probabilities get gradients.
+Tensor cross_entropy(const Tensor& logits, const Tensor& target, const CrossEntropyOptions& options);
+Tensor mse_loss(const Tensor& x, const Tensor& target, Reduction reduction = Reduction::mean);
+/// Each element is 0 with probability p, else x / (1 - p) (Srivastava et al., 2014). p = 0 draws nothing.
+/// From a torch generator it is PyTorch's product of x and a mask of 0 and 1 / (1 - p), for which p = 1 draws
+/// nothing: where x is negative or not finite, what is dropped is -0 or NaN. Throws Error unless 0 <= p <= 1.
+Tensor dropout(const Tensor& x, double p, Generator& generator);
+
+struct AttentionOptions {
+  bool causal = false;            ///< query i attends to key j only if j <= i + (S - T)
+  std::optional<double> scale{};  ///< of the scores; 1 / sqrt(hs) if absent
+  /// Broadcast to the scores (..., T, S): bool, true where a query may attend, or added to them (-inf hides).
+  Tensor mask{};
+  double dropout = 0.0;  ///< probability in [0, 1] with which a weight is dropped; > 0 needs a generator
+  Generator* generator = nullptr;
+};
+/// softmax(scale * q @ k^T) @ v (Vaswani et al., arXiv 1706.03762, eq. 1): q (B, nh, T, hs), k and v (B, nh,
+/// S, hs) -> (B, nh, T, hs). Never holds a (T, S) matrix for the whole batch, but for what is composed of the
+/// public ops: a mask; q (..., T, hs), k (..., S, hs), v (..., S, n) of other numbers of dimensions, or
+/// broadcast; weights dropped by a torch generator, as PyTorch's matmul, softmax, dropout, matmul would draw
+/// them. A query that may attend to nothing gives zeros.
+Tensor scaled_dot_product_attention(const Tensor& q, const Tensor& k, const Tensor& v,
+                                    const AttentionOptions& options = {});
+/// The same for q, k and v of all heads side by side, as one projection makes them: qkv (B, T, 3 C) -> (B, T,
+/// C) with C = n_head * hs, head by head. Spares the copies that splitting and joining take on the way back.
+/// Throws Error if n_head does not divide C.
+Tensor scaled_dot_product_attention(const Tensor& qkv, int64_t n_head, const AttentionOptions& options = {});
+
+// -- not differentiable
+// ----------------------------------------------------------------------------------------------
+/// Index of the largest or smallest value along dim, the first among equals -> int64. NaN wins.
+Tensor argmax(const Tensor& x, int64_t dim, bool keepdim = false);
+Tensor argmin(const Tensor& x, int64_t dim, bool keepdim = false);
+struct Sorted {
+  Tensor values, indices;
+};
+/// Along dim, stable; NaN counts as largest.
+Sorted sort(const Tensor& x, int64_t dim, bool descending = false);
+/// The k largest along dim, largest first, the lower index first among equals.
+Sorted topk(const Tensor& x, int64_t k, int64_t dim);
+/// Indices drawn with probabilities proportional to the weights p (..., n) -> (..., num_samples) int64.
+/// Without replacement unless asked for. Throws Error for negative or non-finite weights and for too few
+/// positive ones, and then draws nothing.
+Tensor multinomial(const Tensor& p, int64_t num_samples, Generator& generator, bool replacement = false);
+/// 1 with probability p, else 0, for each p -> p's shape and dtype. Throws Error for a p outside [0, 1], and
+/// then draws nothing.
+Tensor bernoulli(const Tensor& p, Generator& generator);
+
+}  // namespace gradus

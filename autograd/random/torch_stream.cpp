@@ -1,0 +1,159 @@
+#include "gradus/autograd/random/torch_stream.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <numbers>
+#include <sstream>
+
+#include "gradus/autograd/kernels/torch_normal.hpp"
+
+namespace gradus {
+namespace {
+
+using kernels::kNormalBlock;
+using kernels::normals_of_uniforms;
+
+constexpr uint32_t kMiddle = 397;
+constexpr uint64_t kMersenne31 = (uint64_t{1} << 31) - 1;
+
+uint32_t twist(uint32_t high, uint32_t low) {
+  const uint32_t mixed = (high & 0x80000000U) | (low & 0x7FFFFFFFU);
+  return (mixed >> 1) ^ ((low & 1U) != 0 ? 0x9908B0DFU : 0U);
+}
+
+}  // namespace
+
+TorchStream::TorchStream(int64_t seed, Masks masks) : seed_(static_cast<uint32_t>(seed)), masks_(masks) {
+  words_[0] = seed_;
+  for (uint32_t i = 1; i < kWords; ++i) words_[i] = 1812433253U * (words_[i - 1] ^ (words_[i - 1] >> 30)) + i;
+}
+
+void TorchStream::refill() {
+  constexpr uint32_t kLast = kWords - 1, kRest = kWords - kMiddle;
+  for (uint32_t i = 0; i < kRest; ++i) words_[i] = words_[i + kMiddle] ^ twist(words_[i], words_[i + 1]);
+  for (uint32_t i = kRest; i < kLast; ++i) words_[i] = words_[i - kRest] ^ twist(words_[i], words_[i + 1]);
+  words_[kLast] = words_[kLast - kRest] ^ twist(words_[kLast], words_[0]);
+  place_ = 0;
+}
+
+uint32_t TorchStream::word() {
+  if (place_ == kWords) refill();
+  uint32_t y = words_[place_++];
+  y ^= y >> 11;
+  y ^= (y << 7) & 0x9D2C5680U;
+  y ^= (y << 15) & 0xEFC60000U;
+  return y ^ (y >> 18);
+}
+
+uint64_t TorchStream::two_words() {
+  const uint64_t high = word();
+  return high << 32 | word();
+}
+
+double TorchStream::uniform() {
+  return static_cast<double>(two_words() & ((uint64_t{1} << 53) - 1)) * 0x1p-53;
+}
+
+double TorchStream::normal() {
+  if (spare_) {
+    const double value = *spare_;
+    spare_.reset();
+    return value;
+  }
+  const double u1 = uniform(), u2 = uniform();
+  const double radius = std::sqrt(-2.0 * std::log(1.0 - u2)), angle = 2.0 * std::numbers::pi * u1;
+  spare_ = radius * std::sin(angle);
+  return radius * std::cos(angle);
+}
+
+void TorchStream::discard(uint64_t n) {
+  while (n > kWords - place_) {
+    n -= kWords - place_;
+    refill();
+  }
+  place_ += static_cast<uint32_t>(n);
+}
+
+template <class T>
+void TorchStream::uniform(std::span<T> out, double low, double high) {
+  const T from = static_cast<T>(low), width = static_cast<T>(high) - from;
+  for (T& x : out) {
+    T u;
+    if constexpr (sizeof(T) == sizeof(float))
+      u = static_cast<float>(word() & 0xFFFFFFU) * 0x1p-24F;
+    else
+      u = uniform();
+    x = std::fma(u, width, from);
+  }
+}
+
+template <class T>
+void TorchStream::normal(std::span<T> out, double mean, double std) {
+  if (out.size() < kNormalBlock) {
+    for (T& x : out) x = static_cast<T>(std::fma(normal(), std, mean));
+    return;
+  }
+  const auto m = static_cast<T>(mean), s = static_cast<T>(std);
+  uniform(out, 0.0, 1.0);
+  size_t done = 0;
+  for (; done + kNormalBlock <= out.size(); done += kNormalBlock) normals_of_uniforms(&out[done], m, s);
+  if (done == out.size()) return;
+  const std::span<T> last = out.last(kNormalBlock);  // drawn once more, those that are done among them
+  uniform(last, 0.0, 1.0);
+  normals_of_uniforms(last.data(), m, s);
+}
+
+template <class T>
+void TorchStream::mask(std::span<T> out, double q, T kept) {
+  if (masks_ == Masks::portable) {
+    for (T& x : out) x = uniform() < q ? kept : T{0};
+    return;
+  }
+  if (out.empty()) return;
+  uint64_t x = std::max<uint64_t>(word() % kMersenne31, 1);
+  for (T& m : out) {
+    m = static_cast<double>(x) / static_cast<double>(kMersenne31) < q ? kept : T{0};
+    x = 1132489760U * x % kMersenne31;
+  }
+}
+
+template void TorchStream::uniform(std::span<float>, double, double);
+template void TorchStream::uniform(std::span<double>, double, double);
+template void TorchStream::normal(std::span<float>, double, double);
+template void TorchStream::normal(std::span<double>, double, double);
+template void TorchStream::mask(std::span<float>, double, float);
+template void TorchStream::mask(std::span<double>, double, double);
+
+std::string TorchStream::state() const {
+  std::ostringstream text;
+  text << (masks_ == Masks::mkl ? "torch-mkl " : "torch ") << seed_ << ' ' << place_ << ' ' << std::hex;
+  if (spare_)
+    text << std::bit_cast<uint64_t>(*spare_);
+  else
+    text << "none";
+  for (const uint32_t w : words_) text << ' ' << w;
+  return text.str();
+}
+
+std::optional<TorchStream> TorchStream::from_state(const std::string& state) {
+  std::istringstream text(state);
+  TorchStream stream;
+  std::string kind, spare;
+  text >> kind >> stream.seed_ >> stream.place_ >> spare >> std::hex;
+  stream.masks_ = kind == "torch-mkl" ? Masks::mkl : Masks::portable;
+  if (spare != "none") {
+    uint64_t bits = 0;
+    std::istringstream(spare) >> std::hex >> bits;
+    stream.spare_ = std::bit_cast<double>(bits);
+    if (!std::isfinite(*stream.spare_)) return {};
+  }
+  for (uint32_t& w : stream.words_) text >> w;
+  const bool stuck = std::all_of(stream.words_.begin() + 1, stream.words_.end(),
+                                 [](uint32_t w) { return w == 0; });  // it would give zeros for ever
+  if (stream.place_ < 1 || stream.place_ > kWords || stuck) return {};
+  // Signs, leading zeros, numbers too large, anything missing or too much: none of it is written back.
+  return stream.state() == state ? std::optional(stream) : std::nullopt;
+}
+
+}  // namespace gradus

@@ -1,0 +1,72 @@
+// DType: what a tensor's elements are, chosen at run time; and the switch from a DType to a C++ type.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <utility>
+
+#include "gradus/files/error.hpp"
+
+namespace gradus {
+
+/// bfloat16 is for weights that are only read: to() converts, linear() and embedding() take them as weights,
+/// all other ops refuse them.
+enum class DType : uint8_t { float32, float64, int64, boolean, bfloat16 };
+
+struct bfloat16;  // kernels/bfloat16.hpp
+
+constexpr std::string_view name(DType dtype) {
+  constexpr std::string_view names[] = {"float32", "float64", "int64", "bool", "bfloat16"};
+  return names[static_cast<int>(dtype)];
+}
+
+constexpr int64_t element_size(DType dtype) {
+  constexpr int64_t sizes[] = {4, 8, 8, 1, 2};
+  return sizes[static_cast<int>(dtype)];
+}
+
+constexpr bool is_floating(DType dtype) { return dtype == DType::float32 || dtype == DType::float64; }
+
+template <class T>
+inline constexpr DType dtype_of = [] {
+  if constexpr (std::is_same_v<T, float>) return DType::float32;
+  if constexpr (std::is_same_v<T, double>) return DType::float64;
+  if constexpr (std::is_same_v<T, int64_t>) return DType::int64;
+  if constexpr (std::is_same_v<T, bool>) return DType::boolean;
+  if constexpr (std::is_same_v<T, bfloat16>) return DType::bfloat16;
+}();
+
+/// Calls f.operator()<T>() with T = float or double. Throws Error for other dtypes, naming `op`.
+template <class F>
+decltype(auto) dispatch_float(std::string_view op, DType dtype, F&& f) {
+  if (dtype == DType::float32) return f.template operator()<float>();
+  if (dtype == DType::float64) return f.template operator()<double>();
+  fail(op, "needs float32 or float64 values, got ", name(dtype), ".");
+}
+
+/// The same for every numeric dtype (float, double, int64_t).
+template <class F>
+decltype(auto) dispatch_number(std::string_view op, DType dtype, F&& f) {
+  if (dtype == DType::int64) return f.template operator()<int64_t>();
+  if (dtype == DType::boolean) fail(op, "needs numbers, got bool.");
+  return dispatch_float(op, dtype, std::forward<F>(f));
+}
+
+/// The same for all dtypes but bfloat16, for which it throws Error.
+template <class F>
+decltype(auto) dispatch_any(DType dtype, F&& f) {
+  switch (dtype) {
+    case DType::float32:
+      return f.template operator()<float>();
+    case DType::float64:
+      return f.template operator()<double>();
+    case DType::int64:
+      return f.template operator()<int64_t>();
+    case DType::boolean:
+      return f.template operator()<bool>();
+    default:
+      fail("bfloat16", "such values are only stored. Hint: convert them with to(DType::float32).");
+  }
+}
+
+}  // namespace gradus

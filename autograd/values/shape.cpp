@@ -1,0 +1,65 @@
+#include "gradus/autograd/values/shape.hpp"
+
+#include <algorithm>
+#include <ostream>
+
+#include "gradus/files/error.hpp"
+
+namespace gradus {
+
+Shape::Shape(const int64_t* first, const int64_t* last) {
+  if (last - first > kMaxDims)
+    fail("shape", "at most ", kMaxDims, " dimensions are supported, got ", last - first, ".");
+  std::copy(first, last, dims_);
+  size_ = static_cast<int>(last - first);
+}
+
+void Shape::insert(int at, int64_t d) {
+  if (size_ == kMaxDims)
+    fail("shape", "at most ", kMaxDims, " dimensions are supported, got ", size_ + 1, ".");
+  std::copy_backward(dims_ + at, dims_ + size_, dims_ + size_ + 1);
+  dims_[at] = d;
+  ++size_;
+}
+
+void Shape::erase(int at) {
+  std::copy(dims_ + at + 1, dims_ + size_, dims_ + at);
+  --size_;
+}
+
+std::ostream& operator<<(std::ostream& os, const Shape& shape) {
+  os << '(';
+  for (int i = 0; i < shape.size(); ++i) os << (i ? ", " : "") << shape[i];
+  return os << (shape.size() == 1 ? ",)" : ")");
+}
+
+Shape contiguous_strides(const Shape& shape) {
+  Shape strides = shape;
+  int64_t step = 1;
+  for (int i = shape.size() - 1; i >= 0; --i) {
+    strides[i] = step;
+    step *= shape[i];
+  }
+  return strides;
+}
+
+int wrap_dim(std::string_view op, int64_t dim, int dims) {
+  const int64_t n = std::max(dims, 1);
+  if (dim < -n || dim >= n) fail(op, "dim must be in [", -n, ", ", n - 1, "], got ", dim, ".");
+  return static_cast<int>(dim < 0 ? dim + n : dim);
+}
+
+Shape broadcast_shapes(std::string_view op, const Shape& a, const Shape& b) {
+  const Shape& longer = a.size() >= b.size() ? a : b;
+  const Shape& shorter = a.size() >= b.size() ? b : a;
+  Shape out = longer;
+  const int lead = longer.size() - shorter.size();
+  for (int i = 0; i < shorter.size(); ++i) {
+    const int64_t x = longer[lead + i], y = shorter[i];
+    if (x != y && x != 1 && y != 1) fail(op, "shapes must be equal or broadcast, got ", a, " and ", b, ".");
+    out[lead + i] = x == 1 ? y : x;
+  }
+  return out;
+}
+
+}  // namespace gradus

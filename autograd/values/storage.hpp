@@ -1,0 +1,49 @@
+// Storage: the bytes under one or more tensors, 64-byte aligned, from a caching allocator.
+//
+// Freed blocks stay in a cache of the freeing thread and are handed out again by size class, so a training
+// step in its steady state asks the kernel for nothing. Large blocks ask for huge pages.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "gradus/autograd/values/ref.hpp"
+
+namespace gradus {
+
+class Storage : public RefCounted {
+ public:
+  /// Uninitialised bytes. Throws RunError when the machine has no more memory.
+  explicit Storage(int64_t bytes);
+  ~Storage();
+
+  std::byte* data() const { return data_; }
+  int64_t bytes() const { return bytes_; }
+
+  /// Grows by one with each write that goes through a tensor's mutable_data(); backward compares it with the
+  /// number it saw when the tensor was saved.
+  uint64_t version() const { return version_; }
+  void bump_version() { ++version_; }
+
+ private:
+  std::byte* data_;
+  int64_t bytes_;
+  uint64_t version_ = 0;
+};
+
+inline void destroy(Storage* storage) { delete storage; }
+
+/// What tensors hold, in bytes as they asked for them. Counted by thread: memory that another thread frees
+/// stays in the count of the one that asked for it and is taken off the other's.
+struct MemoryUse {
+  int64_t bytes = 0;   ///< at the moment
+  int64_t blocks = 0;  ///< storages, at the moment
+  int64_t peak = 0;    ///< most bytes since the thread began or since reset_peak_memory()
+};
+MemoryUse memory_use();
+void reset_peak_memory();
+
+/// Gives this thread's cached blocks back to the system.
+void release_cached_memory();
+
+}  // namespace gradus

@@ -1,0 +1,158 @@
+// Tensor: a handle on a strided view of shared storage, with its place in the graph of gradients.
+//
+// Copying a Tensor copies the handle: both see the same values and the same gradient. Views (transpose,
+// slice, expand,
+// ...) share storage with their base. Values are written only by optimizers, loaders and initialisers,
+// through mutable_data(); there are no in-place operations to differentiate.
+//
+// Thread-safety: distinct tensors may be used from distinct threads; a graph is built and walked by one
+// thread at a time.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <iosfwd>
+#include <string>
+#include <vector>
+
+#include "gradus/autograd/values/dtype.hpp"
+#include "gradus/autograd/values/ref.hpp"
+#include "gradus/autograd/values/shape.hpp"
+#include "gradus/autograd/values/storage.hpp"
+
+namespace gradus {
+
+class GradHook;
+class HookHandle;
+class Index;
+struct Node;
+struct TensorImpl;
+void destroy(Node* node);
+void destroy(TensorImpl* impl);
+
+class Tensor {
+ public:
+  /// An undefined tensor: stands for "none" (no bias, no gradient yet).
+  Tensor() = default;
+  bool defined() const { return static_cast<bool>(impl_); }
+
+  // -- what it is
+  // ------------------------------------------------------------------------------------------------
+  const Shape& shape() const;
+  const Shape& strides() const;  ///< in elements
+  int dim() const { return shape().size(); }
+  int64_t size(int64_t dim) const;  ///< Throws Error outside [-dim(), dim()).
+  int64_t numel() const;
+  DType dtype() const;
+  bool is_contiguous() const;  ///< packed, row-major
+
+  // -- its values
+  // ------------------------------------------------------------------------------------------------
+  /// The first element; walk with strides(). Throws Error if T is not the dtype.
+  template <class T>
+  const T* data() const {
+    check_dtype(dtype_of<T>);
+    return static_cast<const T*>(raw_data());
+  }
+  /// The same for writing; a backward that still needs the old values will refuse to run.
+  template <class T>
+  T* mutable_data() {
+    check_dtype(dtype_of<T>);
+    return static_cast<T*>(raw_mutable_data());
+  }
+  const void* raw_data() const;
+  void* raw_mutable_data();
+
+  /// The only element, whatever the dtype. Throws Error unless numel() == 1.
+  double item() const;
+  /// One element; negative indices count from the end. Throws Error outside the shape.
+  double at(std::initializer_list<int64_t> index) const;
+  /// All elements in row-major order. Throws Error if T is not the dtype.
+  template <class T>
+  std::vector<T> to_vector() const;
+
+  /// Overwrites all values with those of `source` (broadcast to this shape, converted to this dtype). Not
+  /// recorded.
+  void copy_(const Tensor& source);
+  void fill_(double value);
+
+  // -- its gradient
+  // ----------------------------------------------------------------------------------------------
+  bool requires_grad() const;
+  /// Makes a leaf that collects gradients, or stops it doing so. Throws Error for a result of recorded ops,
+  /// and for dtypes that are not floating.
+  Tensor& requires_grad_(bool on = true);
+  /// What backward() has accumulated into this leaf; undefined before.
+  Tensor grad() const;
+  void set_grad(const Tensor& grad);
+  void zero_grad();  ///< makes grad() undefined
+  /// grad() of every leaf below this scalar grows by d(this)/d(leaf). Frees the graph unless retain_graph;
+  /// with create_graph the gradients can be differentiated again. Throws Error if this is not a scalar and
+  /// `gradient` is undefined, if nothing requires a gradient, and on a second call after the graph was freed.
+  void backward(const Tensor& gradient = {}, bool retain_graph = false, bool create_graph = false) const;
+  /// Runs `hook` on the gradient of this tensor, a leaf or not, in every backward that passes it: see
+  /// graph/hooks.hpp. Throws Error if this requires no gradient.
+  HookHandle register_hook(const GradHook& hook) const;
+  /// The same values, outside the graph.
+  Tensor detach() const;
+
+  // -- views: share storage, differentiable; always another tensor, even where nothing changes
+  // ------------------------------------------------------------------------
+  Tensor transpose(int64_t dim0, int64_t dim1) const;
+  Tensor mT() const { return transpose(-2, -1); }  ///< the last two dimensions swapped
+  Tensor permute(const std::vector<int64_t>& dims) const;
+  /// One entry of `shape` may be -1. A view where strides allow it, else a packed copy.
+  Tensor reshape(Shape shape) const;
+  /// Size-1 dimensions repeated without copying; -1 keeps a size; new dimensions may be added in front.
+  Tensor expand(Shape shape) const;
+  Tensor squeeze(int64_t dim) const;  ///< keeps a dimension whose size is not 1
+  Tensor squeeze() const;             ///< drops all dimensions of size 1
+  Tensor unsqueeze(int64_t dim) const;
+  /// x[start:end:step] along dim, with Python's clamping of bounds; step > 0.
+  Tensor slice(int64_t dim, int64_t start, int64_t end, int64_t step = 1) const;
+  Tensor select(int64_t dim, int64_t index) const;  ///< drops the dimension
+  /// What the subscripts name, as x[...] does in PyTorch: see ops/indexing.hpp. A view, unless there are
+  /// tensors among them (int64 places, or bool masks). These are taken together, broadcast; their dimensions
+  /// stand where the first one stood, or in front if other subscripts stand between. Throws Error for more
+  /// subscripts than dimensions, for places outside, and for masks of another shape.
+  Tensor index(const std::vector<Index>& subscripts) const;
+  /// Pieces of `size` along dim, the last one shorter if need be.
+  std::vector<Tensor> split(int64_t size, int64_t dim) const;
+  /// Pieces of the given sizes, which must add up to that dimension.
+  std::vector<Tensor> split(const std::vector<int64_t>& sizes, int64_t dim) const;
+  /// At most `chunks` pieces of equal size along dim, the last one shorter if need be.
+  std::vector<Tensor> chunk(int64_t chunks, int64_t dim) const;
+  /// A packed copy; itself if it is packed already. Differentiable.
+  Tensor contiguous() const;
+  /// Converted values; itself if it has the dtype. Differentiable between floating dtypes.
+  Tensor to(DType dtype) const;
+
+  /// For the engine and the ops.
+  explicit Tensor(Ref<TensorImpl> impl) : impl_(std::move(impl)) {}
+  TensorImpl* impl() const { return impl_.get(); }
+
+ private:
+  void check_dtype(DType asked) const;
+  Ref<TensorImpl> impl_;
+};
+
+/// What a handle points to.
+struct TensorImpl : RefCounted {
+  Ref<Storage> storage;
+  int64_t offset = 0;  ///< elements from the start of the storage
+  Shape shape;
+  Shape strides;
+  DType dtype = DType::float32;
+  bool contiguous = true;
+  Ref<Node> node;  ///< set if gradients reach this tensor
+};
+
+/// Uninitialised, packed.
+Tensor empty(const Shape& shape, DType dtype = DType::float32);
+/// A second handle on the same storage with other geometry, outside the graph.
+Tensor view_of(const Tensor& base, const Shape& shape, const Shape& strides, int64_t offset);
+
+/// Prints as PyTorch does: four digits, a common width, long tensors summarised.
+std::ostream& operator<<(std::ostream& os, const Tensor& tensor);
+
+}  // namespace gradus
