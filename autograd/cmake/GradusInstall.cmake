@@ -4,7 +4,7 @@ include(CMakePackageConfigHelpers)
 
 set(gradus_package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/gradus")
 set(gradus_rooms files autograd nn models data train)
-set(gradus_libraries files autograd gradcheck nn models studies data train bench)  # the lowest first
+set(gradus_libraries files autograd gradcheck nn models data train)  # the lowest first
 
 foreach(room IN LISTS gradus_rooms)
   get_target_property(headers gradus_${room} GRADUS_PUBLIC_HEADERS)

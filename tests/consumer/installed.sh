@@ -9,6 +9,8 @@ trap 'rm -rf "$scratch"' EXIT
 "$cmake" --install "$build" --prefix "$scratch/first" >/dev/null
 prefix=$scratch/moved
 mv "$scratch/first" "$prefix"
+surplus=$(find "$prefix" -path '*/gradus/tools*' -o -name 'libgradus_tools*')
+[ -z "$surplus" ] || { echo "installed, but only the program's: $surplus" >&2; exit 1; }
 
 "$cmake" -S "$source" -B "$scratch/build" -DCMAKE_CXX_COMPILER="$cxx" -DCMAKE_PREFIX_PATH="$prefix" >/dev/null
 "$cmake" --build "$scratch/build" >/dev/null

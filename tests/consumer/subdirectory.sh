@@ -24,7 +24,7 @@ require test ! -e "$scratch/gradus/gradusConfig.cmake"
 require test ! -e "$scratch/gradus/tests"
 targets=$("$cmake" --build "$scratch" --target help)
 case $targets in
-  *gradus_cli* | *gradus_tests*) echo "targets that nobody asked for: $targets" >&2; exit 1 ;;
+  *gradus_cli* | *gradus_tools* | *gradus_tests*) echo "targets that nobody asked for: $targets" >&2; exit 1 ;;
 esac
 
 # optimised FILE: how the last -O in the command that compiles FILE says.

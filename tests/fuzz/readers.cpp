@@ -9,15 +9,15 @@
 #include "gradus/data/tokenizer.hpp"
 #include "gradus/files/json.hpp"
 #include "gradus/files/plain.hpp"
-#include "gradus/models/conform/case.hpp"
 #include "gradus/models/gpt2_files.hpp"
-#include "gradus/models/replay/program.hpp"
 #include "gradus/nn/safetensors.hpp"
+#include "gradus/tools/conform/case.hpp"
+#include "gradus/tools/replay/program.hpp"
 #include "gradus/train/checkpoint.hpp"
 #include "gradus/train/metrics.hpp"
 #include "gradus/train/train_config.hpp"
 #ifdef GRADUS_FUZZ_TOML
-#include "train/cli/config_file.hpp"
+#include "tools/cli/config_file.hpp"
 #endif
 
 namespace gradus::fuzz {

@@ -2,11 +2,11 @@
 # include_order.sh ROOT: prints each include of the rooms under ROOT that points up, or that brings a
 # third-party library where it does not belong; exits 1 if there is one.
 #
-#   kernels <- autograd <- nn <- models <- train      autograd <- data <- train      files <- data, nn, train
+#   kernels <- autograd <- nn <- models <- train      autograd <- data <- train <- tools      files <- data, nn, train
 set -eu
 cd "$1"
 
-find files autograd nn models data train -type f \( -name '*.hpp' -o -name '*.cpp' \) -exec awk '
+find files autograd nn models data train tools -type f \( -name '*.hpp' -o -name '*.cpp' \) -exec awk '
   BEGIN {
     sees["files"] = " files "
     sees["kernels"] = " kernels "
@@ -15,6 +15,7 @@ find files autograd nn models data train -type f \( -name '*.hpp' -o -name '*.cp
     sees["models"] = " files kernels autograd nn models "
     sees["data"] = " files kernels autograd data "
     sees["train"] = " files kernels autograd nn models data train "
+    sees["tools"] = " files kernels autograd nn models data train tools "
   }
   function room_of(path, part) {
     if (path ~ /^autograd\/kernels\//) return "kernels"
@@ -43,7 +44,7 @@ find files autograd nn models data train -type f \( -name '*.hpp' -o -name '*.cp
     complain("BLAS belongs in autograd/kernels/*.cpp")
   }
   name ~ /^nlohmann\// && is_header { complain("nlohmann-json belongs in .cpp files") }
-  name ~ /^CLI\// && FILENAME !~ /^train\/cli\// { complain("CLI11 belongs in train/cli") }
+  name ~ /^CLI\// && FILENAME !~ /^tools\/cli\// { complain("CLI11 belongs in tools/cli") }
   name ~ /^catch/ { complain("Catch2 belongs in tests") }
   END { exit bad }
 ' {} +

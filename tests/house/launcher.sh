@@ -8,7 +8,7 @@ set -euo pipefail
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 repo="$scratch/a repository"
-mkdir -p "$scratch/tools" "$repo"/{files,autograd,nn,models,data,train/cli,tests}
+mkdir -p "$scratch/tools" "$repo"/{files,autograd,nn,models,data,train,tools,tests}
 cp "$1" "$repo/gradus"
 touch -d '1 hour ago' "$repo"/{CMakeLists.txt,README.md} "$repo"/*/
 

@@ -4,7 +4,7 @@ set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 tree=$(mktemp -d)
 trap 'rm -rf "$tree"' EXIT
-mkdir -p "$tree/files" "$tree/autograd/kernels" "$tree/nn" "$tree/models" "$tree/data" "$tree/train/cli" "$tree/tests"
+mkdir -p "$tree/files" "$tree/autograd/kernels" "$tree/nn" "$tree/models" "$tree/data" "$tree/train" "$tree/tools/cli" "$tree/tests"
 
 # good CHECK: the tree passes.
 good() {
@@ -30,7 +30,7 @@ lines() { yes '// line' | head -n "$1"; }
 printf '#include <cblas.h>\n#include "gradus/files/error.hpp"\n' >"$tree/autograd/kernels/gemm.cpp"
 printf '#include "gradus/autograd/tensor.hpp"\n' >"$tree/nn/linear.hpp"
 printf '#include <nlohmann/json.hpp>\n#include "gradus/data/corpus.hpp"\n' >"$tree/train/trainer.cpp"
-printf '#include <CLI/CLI.hpp>\n' >"$tree/train/cli/options.hpp"
+printf '#include <CLI/CLI.hpp>\n' >"$tree/tools/cli/options.hpp"
 lines 400 >"$tree/tests/long.cpp"
 good include_order
 good file_length
@@ -47,6 +47,8 @@ bad include_order autograd/a.cpp '#include <cblas.h>\n'
 bad include_order autograd/kernels/a.hpp '#include <cblas.h>\n'
 bad include_order nn/a.hpp '#include <nlohmann/json.hpp>\n'
 bad include_order train/a.cpp '#include <CLI/CLI.hpp>\n'
+bad include_order train/a.cpp '#include "gradus/tools/replay.hpp"\n'
+bad include_order tools/a.cpp '#include <CLI/CLI.hpp>\n'
 bad include_order nn/a.cpp '#include <catch2/catch.hpp>\n'
 bad file_length nn/a.cpp "$(lines 401)\n"
 good include_order

@@ -34,18 +34,19 @@ import operators  # noqa: E402
 
 # Where mutants are planted, and the rooms whose tests see each: their own first.
 ROOMS = {
-    "train": ("train",),
-    "models": ("models", "train"),
-    "nn": ("nn", "models", "train"),
-    "data": ("data", "train"),
-    "files": ("files", "data", "nn", "models", "train"),
-    "autograd/kernels": ("autograd", "nn", "models", "train"),
-    "autograd": ("autograd", "nn", "models", "train"),
+    "tools": ("tools",),
+    "train": ("train", "tools"),
+    "models": ("models", "train", "tools"),
+    "nn": ("nn", "models", "train", "tools"),
+    "data": ("data", "train", "tools"),
+    "files": ("files", "data", "nn", "models", "train", "tools"),
+    "autograd/kernels": ("autograd", "nn", "models", "train", "tools"),
+    "autograd": ("autograd", "nn", "models", "train", "tools"),
 }
-SAMPLED = ("train", "models", "nn", "data", "files", "autograd/kernels")
+SAMPLED = ("tools", "train", "models", "nn", "data", "files", "autograd/kernels")
 # What measures or checks the library and is no part of what it computes.
-LEFT_OUT = ("train/bench/*", "autograd/kernels/yardstick.cpp", "autograd/kernels/cores.cpp",
-            "autograd/gradcheck/cases/*", "models/lessons/*")
+LEFT_OUT = ("tools/bench/*", "autograd/kernels/yardstick.cpp", "autograd/kernels/cores.cpp",
+            "autograd/gradcheck/cases/*", "tools/lessons/*")
 KILLED, ALIVE = ("killed", "crashed", "timeout"), ("survived",)
 MEMORY = 12 << 30  # bytes that a test may take
 POLL, STUCK = 5, 90  # seconds: a test that computes nothing for so long waits for ever
@@ -162,7 +163,7 @@ class Project:
 
     @staticmethod
     def target(file):
-        return "gradus_cli" if file.startswith("train/cli/") else "gradus_" + room_of(file).split("/")[0]
+        return "gradus_cli" if file.startswith("tools/cli/") else "gradus_" + room_of(file).split("/")[0]
 
     def objects(self, file):
         """What a file is compiled to, to see whether a mutant is the same program."""
@@ -171,7 +172,7 @@ class Project:
         return [hashlib.sha256(path.read_bytes()).hexdigest() for path in found]
 
     def build_tests(self, room):
-        return self.build(f"gradus_tests_{room}", *(["gradus_cli"] if room == "train" else []))
+        return self.build(f"gradus_tests_{room}", *(["gradus_cli"] if room == "tools" else []))
 
     def rooms(self, file):
         rooms = ROOMS[room_of(file)]

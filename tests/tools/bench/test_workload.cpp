@@ -1,0 +1,137 @@
+#include "gradus/tools/bench/workload.hpp"
+
+#include <cmath>
+
+#include "catch.hpp"
+#include "gradus/autograd/error.hpp"
+#include "gradus/tools/bench/scaling.hpp"
+
+using namespace gradus;
+using namespace gradus::train::bench;
+
+namespace {
+
+/// Elements of the matrices that each token is multiplied with, and 2 for the attention's two products.
+double closed_form(const Workload& w) {
+  const auto L = static_cast<double>(w.config.n_layer), C = static_cast<double>(w.config.n_embd),
+             T = static_cast<double>(w.config.block_size), V = static_cast<double>(w.config.vocab_size);
+  const double matrices = 12 * L * C * C + V * C;
+  const double token = w.task == Task::train ? 6 * matrices + 12 * L * T * C : 2 * matrices + 4 * L * T * C;
+  return token * static_cast<double>(w.tokens());
+}
+
+}  // namespace
+
+TEST_CASE("the products of a step add up to 6 N + 12 L T C operations a token, of a forward to a third") {
+  int counted = 0;
+  for (const Workload& w : workloads()) {
+    INFO(w.name);
+    if (w.task == Task::generate) {
+      CHECK(products(w).empty());
+      continue;
+    }
+    CHECK(operations(w) == closed_form(w));
+    CHECK(operations(w) > 0);
+    ++counted;
+  }
+  CHECK(counted == 8);
+  const Workload odd{
+      "odd", Task::train, {.vocab_size = 7, .block_size = 5, .n_layer = 3, .n_head = 3, .n_embd = 33}, 2};
+  CHECK(operations(odd) == closed_form(odd));
+  const Workload w1 = select_workloads({"W1"}).at(0);
+  CHECK(std::abs(operations(w1) / 1e9 - 3.996) < 0.04);  // 6 N with biases and norms counted in is 3.996
+}
+
+TEST_CASE("workloads have the shapes of their names") {
+  CHECK(workloads().size() == 11);
+  CHECK(select_workloads({}).size() == 11);
+  const auto names = [](const std::vector<std::string>& asked) {
+    std::string all;
+    for (const Workload& w : select_workloads(asked)) all += w.name + " ";
+    return all;
+  };
+  CHECK(names({"W4", "W1"}) == "W4-W2n W4-W3 W1 ");
+  CHECK(names({"W5-W1"}) == "W5-W1 ");
+  CHECK_THROWS_WITH(
+      select_workloads({"W1", "W9"}),
+      "[bench] --workload must name some of W0, W1, W1d, W2, W2n, W3, W4-W2n, W4-W3, W5-W1, W5-W3, "
+      "W5-W3h, got 'W9'.");
+  CHECK(select_workloads({"W3"}).at(0).config.num_parameters() ==
+        124'439'808 - (1024 - 64) * 768);  // GPT-2's smallest, with fewer positions
+  CHECK(select_workloads({"W1"}).at(0).tokens() == 768);
+  CHECK(select_workloads({"W5"}).at(0).tokens() == 1);
+  for (const Workload& w : workloads()) CHECK_NOTHROW(w.config.validate());
+}
+
+TEST_CASE("a workload's text is that workload again, and nothing else is one") {
+  for (const Workload& w : workloads()) {
+    const Workload again = workload_from(to_text(w));
+    CHECK(again.config == w.config);
+    CHECK(again.task == w.task);
+    CHECK(again.batch == w.batch);
+    CHECK(again.weights == w.weights);
+  }
+  CHECK(to_text(select_workloads({"W1d"}).at(0)) == "train 4 4 128 64 12 65 0.1 float32");
+  for (const char* text :
+       {"", "train", "train 4 4 128 64 12 65 float32", "train 4 4 128 64 12 65 0 float32 1",
+        "train 4 4 128 64 12 65 0 0 float32", "walk 4 4 128 64 12 65 0 float32", "train 4 4 128 64 12 65 0",
+        "train 4 3 128 64 12 65 0 float32", "train 4 4 128 64 0 65 0 float32",
+        "train 4 4 128 64 12 65 x float32", "train 4 4 128 64 12 65 0 bfloat16",
+        "generate 4 4 128 64 1 65 0 int64"})
+    CHECK_THROWS_AS(workload_from(text), Error);
+}
+
+TEST_CASE("scaling varies one size at a time around its base") {
+  for (const bool quick : {false, true}) {
+    const Workload base = scaling_base(quick);
+    std::string series;
+    for (const ScalingPoint& p : scaling_points(quick)) {
+      CHECK_NOTHROW(p.workload.config.validate());
+      if (!series.ends_with(p.varied + " ")) series += p.varied + " ";
+      const auto& a = p.workload.config;
+      const auto& b = base.config;
+      CHECK((a.block_size != b.block_size) + (a.n_embd != b.n_embd) + (a.n_layer != b.n_layer) +
+                (p.workload.batch != base.batch) <=
+            1);
+      CHECK(a.n_embd / a.n_head == b.n_embd / b.n_head);
+      if (to_text(p.workload) == to_text(base)) CHECK(passes(p.workload) == passes(base));
+    }
+    CHECK(series == "block width layers batch ");
+  }
+}
+
+TEST_CASE("operations outside products grow with each size") {
+  const Workload base = scaling_base(false);
+  for (const ScalingPoint& p : scaling_points(false)) {
+    const bool larger = operations(p.workload) > operations(base);
+    CHECK((passes(p.workload) > passes(base)) == larger);
+  }
+  Workload twice = base;
+  twice.batch *= 2;
+  const double parameters = 8 * static_cast<double>(base.config.num_parameters());
+  CHECK(passes(twice) - parameters == Approx(2 * (passes(base) - parameters)));
+}
+
+TEST_CASE("the plot has a panel a series, a dot a point, and marks what is slow") {
+  std::vector<ScalingPoint> points = scaling_points(true);
+  for (ScalingPoint& p : points) {
+    p.ms = p.predicted_ms = 2 + static_cast<double>(p.value);
+    p.floor_ms = 1;
+  }
+  points[3].ms *= 1.2;
+  const std::string svg = scaling_plot(points);
+  const auto count = [&](const std::string& part) {
+    int64_t n = 0;
+    for (size_t at = svg.find(part); at != std::string::npos; at = svg.find(part, at + 1)) ++n;
+    return n;
+  };
+  CHECK(svg.starts_with("<svg xmlns=\"http://www.w3.org/2000/svg\""));
+  CHECK(svg.ends_with("</svg>\n"));
+  CHECK(count("<g ") == 4);
+  CHECK(count("<g ") == count("</g>"));
+  CHECK(count("<text") == count("</text>"));
+  CHECK(count("<circle") == static_cast<int64_t>(points.size()));
+  CHECK(count("#c00000") == 1);
+  CHECK(count("nan") == 0);
+  CHECK(count("inf") == 0);
+}

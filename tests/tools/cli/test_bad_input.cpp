@@ -1,0 +1,215 @@
+// Every kind of bad input: exit code 2, one line that says what was expected, and nothing on disk touched.
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "catch.hpp"
+#include "program.hpp"
+#include "train/small_model.hpp"
+
+using namespace gradus::cli;
+
+namespace {
+
+/// A place with a text, and a folder that a refused run must not make.
+struct Place {
+  Scratch scratch;
+  std::string text = scratch.file("text.txt", gradus::train::small_text());
+  std::string out = scratch.path("run");
+
+  void check_train_refused(std::vector<std::string> flags, const std::vector<std::string>& words) const {
+    flags.insert(flags.begin(), {"train", "--preset", "tiny", "--out", out});
+    check_refused(flags, words);
+    CHECK_FALSE(std::filesystem::exists(out));
+  }
+  void train() const {
+    REQUIRE(
+        run_program({"train", "--text", text, "--preset", "tiny", "--steps", "2", "--out", out, "--quiet"})
+            .code == 0);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a text must be a file that can be read and is long enough") {
+  const Place place;
+  place.check_train_refused({"--text", place.scratch.file("empty.txt", "")},
+                            {"empty.txt", "must have text in it", "an empty file"});
+  place.check_train_refused({"--text", place.scratch.path(".")}, {"must be a text file", "a directory"});
+  place.check_train_refused({"--text", place.scratch.path("none.txt")}, {"none.txt", "no such file"});
+  place.check_train_refused({"--text", place.text, "--block", "100000"}, {"100001", "tokens"});
+  place.check_train_refused({"--text", place.scratch.file("latin1.txt", std::string(2000, '\xe9'))},
+                            {"UTF-8"});
+  place.check_train_refused({"--text", place.text, "--corpus", "kjv"},
+                            {"--text and --corpus must not come together"});
+  place.check_train_refused({"--text", place.scratch.file("t\xff.txt", gradus::train::small_text())},
+                            {"--text must be files of names in UTF-8", "t\\xff.txt"});
+  place.check_train_refused({"--corpus", "brown"}, {"--corpus must be kjv or stories", "brown"});
+  place.check_train_refused({"--text", place.text, "--tokenizer", "bpe"},
+                            {"--tokenizer must be char or byte", "bpe"});
+  if (::geteuid() != 0) {
+    const std::string secret = place.scratch.file("secret.txt", "secret");
+    ::chmod(secret.c_str(), 0);
+    place.check_train_refused({"--text", secret}, {"secret.txt", "must be readable"});
+  }
+}
+
+TEST_CASE("numbers must make sense") {
+  const Place place;
+  const auto refused = [&](const std::string& flag, const std::string& value, const std::string& expected) {
+    place.check_train_refused({"--text", place.text, flag, value}, {flag, expected});
+  };
+  for (const char* flag : {"--layers", "--heads", "--embd", "--block", "--steps", "--batch", "--accum",
+                           "--eval-every", "--save-every", "--threads", "--stop-after"})
+    for (const char* value : {"0", "-3"}) refused(flag, value, "must be a whole number of at least 1, got ");
+  for (const char* value : {"0", "-1", "nan", "inf"})
+    refused("--lr", value, "must be a finite number above 0, got ");
+  for (const char* value : {"-0.1", "1", "nan"}) {
+    refused("--dropout", value, "must be in [0, 1), got ");
+    refused("--val-fraction", value, "must be in [0, 1), got ");
+    refused("--beta1", value, "must be in [0, 1), got ");
+    refused("--beta2", value, "must be in [0, 1), got ");
+  }
+  for (const char* value : {"-1", "nan", "inf"}) {
+    refused("--weight-decay", value, "must be a finite number of at least 0, got ");
+    refused("--clip", value, "must be a finite number of at least 0, got ");
+    refused("--min-lr", value, "must be from 0 to --lr");
+  }
+  refused("--warmup", "-1", "must be a whole number of at least 0, got -1");
+  refused("--seed", "-1", "must be a whole number of at least 0, got -1");
+  refused("--heads", "3", "--heads must divide --embd, got 3 heads and a width of 32");
+  refused("--steps", "1.5", "must be a whole number, got '1.5'");
+  refused("--steps", "many", "must be a whole number, got 'many'");
+  refused("--decay", "cubic", "must be cosine, linear or constant, got 'cubic'");
+  place.check_train_refused({"--text", place.text, "--preset", "huge"},
+                            {"--preset must be tiny, nano, small or gpt2, got 'huge'"});
+}
+
+TEST_CASE("a model too large for memory is refused before it is made") {
+  const Place place;
+  place.check_train_refused({"--text", place.text, "--layers", "5000", "--embd", "100000", "--heads", "10"},
+                            {"must fit into the ", " GB that are free"});
+  place.check_train_refused({"--text", place.text, "--batch", "9000000000000"}, {"must fit into the "});
+}
+
+TEST_CASE("what is in a folder stays there") {
+  const Place place;
+  place.train();
+  const auto before = contents(place.out);
+  const std::vector<std::string> train{"train", "--text", place.text, "--preset", "tiny", "--out"};
+  const auto with = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), train.begin(), train.end());
+    return more;
+  };
+  check_refused(with({place.out}), {"must be new or empty", "--resume", "--overwrite"});
+  check_refused(with({place.out, "--overwrite", "--lr", "nan"}), {"--lr"});
+  check_refused(with({place.out, "--overwrite", "--block", "100000"}), {"tokens"});
+  CHECK(contents(place.out) == before);
+
+  const std::string home = place.scratch.path("home");
+  std::filesystem::create_directory(home);
+  place.scratch.file("home/letter.txt", "dear");
+  check_refused(with({home}), {"must be new or empty"});
+  check_refused(with({home, "--overwrite"}), {"--overwrite replaces a run only"});
+  check_refused(with({home, "--resume"}), {"--resume needs a folder that `gradus train` made"});
+  check_refused(with({place.text}), {"--out must be a folder"});
+  CHECK(read(home + "/letter.txt") == "dear");
+
+  // And --overwrite takes away what the old run left, but nothing else.
+  place.scratch.file("run/notes.txt", "mine");
+  REQUIRE(run_program(with({place.out, "--overwrite", "--steps", "1", "--quiet"})).code == 0);
+  CHECK(read(place.out + "/notes.txt") == "mine");
+  CHECK(lines_of(read(place.out + "/metrics.jsonl")).size() == 2);
+}
+
+TEST_CASE("a damaged checkpoint is refused by whoever reads it") {
+  const Place place;
+  REQUIRE(run_program({"train", "--text", place.text, "--preset", "tiny", "--steps", "4", "--stop-after", "2",
+                       "--out", place.out, "--quiet"})
+              .code == 0);
+  const auto truncate = [&](const std::string& file) {
+    const std::string path = place.out + "/" + file;
+    std::filesystem::resize_file(path, std::filesystem::file_size(path) / 2);
+    return contents(place.out);
+  };
+  SECTION("the best model") {
+    const auto before = truncate("model.safetensors");
+    check_refused({"sample", place.out}, {"model.safetensors"});
+    check_refused({"eval", place.out, "--text", place.text}, {"model.safetensors"});
+    check_refused({"info", place.out}, {"model.safetensors"});
+    CHECK(contents(place.out) == before);
+  }
+  for (const char* file : {"last/model.safetensors", "last/optimizer.safetensors", "last/trainer.json",
+                           "train.json", "vocab.json"}) {
+    SECTION(file) {
+      const auto before = truncate(file);
+      const std::string name = std::filesystem::path(file).filename().string();
+      check_refused({"train", "--out", place.out, "--resume"}, {name == "vocab.json" ? "vocab" : name});
+      CHECK(contents(place.out) == before);
+    }
+  }
+}
+
+TEST_CASE("sample and eval refuse what a model cannot read") {
+  const Place place;
+  place.train();
+  check_refused({"sample", place.out, "--prompt", "the 100%"}, {"%"});
+  check_refused({"sample", place.out, "--prompt", "-"}, {"%"}, {.stdin_text = "the 100%\n"});
+  check_refused({"sample", place.out, "--tokens", "-1"}, {"[sample] --tokens must be >= 0, got -1"});
+  check_refused({"sample", place.out, "--temperature", "nan"}, {"[sample] --temperature must be "});
+  check_refused({"sample", place.out, "--top-k", "-1"}, {"[sample] --top-k must be >= 0, got -1"});
+  check_refused({"sample", place.out, "--top-p", "2"}, {"[sample] --top-p must be in (0, 1], got 2"});
+  check_refused({"sample", place.out, "--count", "0"}, {"--count must be a whole number of at least 1"});
+  check_refused({"sample", place.scratch.path("none")}, {"none", "No such file"});
+  check_refused({"eval", place.out, "--text", place.scratch.file("one.txt", "t")}, {"2 tokens"});
+  check_refused({"eval", place.out, "--text", place.scratch.file("other.txt", "the 100%")}, {"%"});
+  check_refused({"eval", place.out},
+                {"[eval] there must be --text FILE, got none. Hint: gradus eval --help lists the flags."});
+}
+
+TEST_CASE("the command line itself must be right") {
+  check_refused({}, {"there must be a verb, one of train, sample, eval, ", "got none", "gradus --help"});
+  check_refused({"fly"}, {"there must be a verb first, got 'fly'. Hint: gradus --help lists the verbs."});
+  check_refused({"--steps", "3", "train"}, {"there must be a verb first, got '--steps'"});
+  check_refused({"train", "--flyby", "3"},
+                {"[train] flags must be ones that train has, got --flyby. Hint: gradus train --help lists"});
+  check_refused({"train", "--steps"}, {"--steps must have a value after it, N, got none"});
+  check_refused({"train", "--text"}, {"--text must have a value after it, FILE, got none"});
+  check_refused({"train", "--bias", "false"}, {"--bias must stand alone", "--no-bias switches it off"});
+  check_refused({"train", "tiny"}, {"arguments must be flags and their values, got 'tiny'"});
+  check_refused({"sample"}, {"[sample] there must be a DIR, got none"});
+  check_refused({"sample", "a", "b"}, {"[sample] there must be one DIR, got 'b' as well"});
+  check_refused({"gradcheck", "--op", "softmin"}, {"--op must be the name of an op", "softmin"});
+  check_refused({"gradcheck", "--order", "3"}, {"--order must be 1 or 2, got 3"});
+}
+
+TEST_CASE("a config file must have flags as keys, each once") {
+  const Place place;
+  const auto refused = [&](const std::string& toml, const std::vector<std::string>& words) {
+    place.check_train_refused({"--text", place.text, "--config", place.scratch.file("run.toml", toml)},
+                              words);
+  };
+  refused("stepz = 3\n", {"run.toml:1", "'stepz'. Hint: did you mean steps? train --help lists them."});
+  refused("# a comment\n[train]\nlayer = 3\n", {"run.toml:3", "'layer'"});
+  refused("config = 'other.toml'\n", {"'config'"});
+  refused("[sample]\ntokens = 3\n", {"run.toml:1", "no section but [train]", "[sample]"});
+  refused("[train]\nsteps = 1\n[train]\nsteps = 2\n",
+          {"run.toml:3:1", "cannot redefine existing table 'train'"});
+  refused("steps = 1\nlr = 1e-3\nsteps = 2\n", {"run.toml:3:", "cannot redefine existing integer 'steps'"});
+  refused("steps = soon\n", {"run.toml:1:9", "must be TOML", "value type"});
+  refused("lr = 'soon'\n", {"run.toml:1:1: lr must have a value that --lr takes, got 'soon'."});
+  refused("steps = 'soon'\n", {"run.toml:1", "--steps must be a whole number, got 'soon'"});
+  refused("steps = [1, 2]\n", {"run.toml:1", "one value, got 2"});
+  refused("decay = \"linear\n", {"run.toml:1:", "string"});
+  refused("steps = 5 6\n", {"run.toml:1:11", "saw '6'"});
+  refused("steps\n", {"run.toml:1:6", "expected '='"});
+  refused("steps = 1\n[train]\nsteps = 2\n", {"run.toml:3:1", "each key once, got steps again"});
+  refused("steps = 5e3\n", {"run.toml:1:1", "--steps must be a whole number, got '5000.0'"});
+  refused("steps = 1979-05-27\n", {"run.toml:1:9", "steps must be a string", "a date or a time"});
+  refused("text = [['a']]\n", {"run.toml:1:9", "text must be a string", "a list in a list"});
+  std::string deep = "a";
+  for (int i = 0; i < 8'000; ++i) deep += ".a";
+  refused(deep + " = 1\n", {"run.toml:1:1: must have no section but [train], got [a]"});
+  refused(deep + deep, {"run.toml: must be at most 16384 bytes, got 32002"});
+  refused("lr = nan\n", {"--lr must be a finite number above 0"});
+  place.check_train_refused({"--config", place.scratch.path("none.toml")}, {"none.toml", "No such file"});
+}

@@ -1,0 +1,108 @@
+// The commands that gradus tells people to type next are typed here.
+#include <cstdlib>
+#include <filesystem>
+
+#include "catch.hpp"
+#include "program.hpp"
+#include "train/small_model.hpp"
+
+using namespace gradus::cli;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+/// Trains one step on a text, in a folder of any name; what it wrote for people.
+std::string train(const Scratch& scratch, const std::string& text, const std::string& out,
+                  const std::vector<std::string>& more = {}) {
+  std::vector<std::string> arguments{"train",
+                                     "--preset",
+                                     "tiny",
+                                     "--block",
+                                     "4",
+                                     "--steps",
+                                     "2",
+                                     "--batch",
+                                     "1",
+                                     "--val-fraction",
+                                     "0",
+                                     "--text",
+                                     scratch.file("text.txt", text),
+                                     "--out",
+                                     scratch.path(out)};
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  const Outcome outcome = run_program(arguments);
+  INFO(outcome.err);
+  REQUIRE(outcome.code == 0);
+  return outcome.err;
+}
+
+/// What follows `before` on its line.
+std::string after(const std::string& text, const std::string& before) {
+  for (const std::string& line : lines_of(text))
+    if (const size_t at = line.find(before); at != std::string::npos) return line.substr(at + before.size());
+  FAIL("no line has: " << before);
+  return "";
+}
+
+/// Types it into a shell that finds gradus on its path; what that wrote.
+std::string typed(const Scratch& scratch, const std::string& command) {
+  const std::string folder = std::filesystem::path(GRADUS_PROGRAM).parent_path().string();
+  const std::string script = scratch.file("typed.sh", "PATH=" + folder + ":$PATH\n" + command + "\n");
+  INFO(command);
+  const std::string shown = scratch.path("shown");
+  CHECK(std::system(("timeout 100 bash " + script + " >" + shown + " 2>&1").c_str()) == 0);
+  INFO(read(shown));
+  return read(shown);
+}
+
+std::string repeated(const std::string& text) {
+  std::string many;
+  for (int i = 0; i < 20; ++i) many += text;
+  return many;
+}
+
+}  // namespace
+
+TEST_CASE("the command at the end of a run writes more, whatever the text") {
+  struct Case {
+    std::string text, prompt;
+  };
+  for (const auto& [text, prompt] :
+       std::vector<Case>{{"where are you, Ann? here, Bob. and Ann? no. ", " --prompt \"Ann \""},
+                         {"no capitals here, and so no more of that; no. ", " --prompt \"no \""},
+                         {"\xCE\x98\xCE\xB5\xCF\x8C\xCF\x82 \xCE\xB5\xCE\xBD ",
+                          " --prompt \"\xCE\x98\xCE\xB5\xCF\x8C\xCF\x82 \""},
+                         {"One\nTwo\nTwo\n", " --prompt Two"},
+                         {"3.14159265 2.71828182\n", ""},
+                         {"\xE2\x80\x9C\xE2\x80\xA6\xE2\x80\x9D $'\"`!\\\n", ""}}) {
+    const Scratch scratch;
+    const std::string command = after(train(scratch, repeated(text), "run"), "more    ");
+    CHECK(command == "gradus sample " + scratch.path("run") + prompt);
+    CHECK_FALSE(typed(scratch, command + " --tokens 5").empty());
+  }
+}
+
+TEST_CASE("a folder of any name can be pasted into a shell") {
+  for (const char* name :
+       {"my run", "it's $HOME", "!! `id` \"x\"", "a\x1b[31m\nb", "gr\xC3\xBC\xC3\x9F", "\xff"}) {
+    const Scratch scratch;
+    INFO(name);
+    const std::string shown = train(scratch, repeated("Say it again, "), name, {"--stop-after", "1"});
+    CHECK(typed(scratch, after(shown, "go on with: ") + " --quiet").empty());
+    const std::string more =
+        after(train(scratch, repeated("Say it again, "), name, {"--overwrite"}), "more    ");
+    CHECK(more.find('\x1b') == std::string::npos);
+    CHECK_FALSE(typed(scratch, more + " --tokens 5").empty());
+  }
+}
+
+TEST_CASE("a warm-up that outlasts the run is remarked") {
+  const Scratch scratch;
+  const std::string text = repeated("Say it again, ");
+  CHECK_THAT(
+      train(scratch, text, "a", {"--warmup", "3", "--lr", "0.008"}),
+      ContainsSubstring("note: --warmup 3 is not over within --steps 2: the rate rises to 0.004, never to "
+                        "--lr 0.008\n"));
+  CHECK_THAT(train(scratch, text, "b", {"--warmup", "2"}), ContainsSubstring("note: --warmup 2 is not over"));
+  CHECK(train(scratch, text, "c", {"--warmup", "1"}).find("--warmup") == std::string::npos);
+}

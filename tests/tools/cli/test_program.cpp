@@ -1,0 +1,258 @@
+// The program as it is meant to be used.
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "catch.hpp"
+#include "gradus/models/gpt2_files.hpp"
+#include "gradus/nn/safetensors.hpp"
+#include "gradus/train/run_folder.hpp"
+#include "program.hpp"
+#include "train/small_model.hpp"
+
+using namespace gradus::cli;
+using Catch::Matchers::ContainsSubstring;
+using nlohmann::json;
+
+namespace {
+
+struct Trained {
+  Scratch scratch;
+  std::string text = scratch.file("text.txt", gradus::train::small_text());
+  std::string out = scratch.path("run");
+  Outcome outcome;
+
+  explicit Trained(std::vector<std::string> more = {}) {
+    more.insert(more.begin(), {"train", "--text", text, "--preset", "tiny", "--steps", "12", "--eval-every",
+                               "5", "--out", out});
+    outcome = run_program(more);
+    INFO(outcome.err);
+    REQUIRE(outcome.code == 0);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("train --json prints an object for every event, and nothing else") {
+  const Trained run({"--json"});
+  int64_t steps = 0, evals = 0;
+  double best = 1e9, elapsed = 0;
+  const std::vector<std::string> lines = lines_of(run.outcome.out);
+  for (const std::string& line : lines) {
+    const json event = json::parse(line);
+    if (event.at("event") == "step") {
+      CHECK(event.at("step") == ++steps);
+      for (const char* key : {"loss", "lr", "grad_norm", "tokens_per_s"})
+        CHECK(event.at(key).get<double>() > 0);
+      CHECK(event.size() == 7);
+    } else if (event.at("event") == "eval") {
+      CHECK(event.at("step") == std::vector<int64_t>{5, 10, 12}.at(static_cast<size_t>(evals++)));
+      best = std::min(best, event.at("val_loss").get<double>());
+      CHECK(event.size() == 4);
+    }
+    if (event.contains("step")) {
+      CHECK(event.at("elapsed_s").get<double>() >= elapsed);
+      elapsed = event.at("elapsed_s").get<double>();
+    }
+  }
+  CHECK(steps == 12);
+  CHECK(evals == 3);
+  const json done = json::parse(lines.back());
+  CHECK(done.at("event") == "done");
+  CHECK(done.at("steps") == 12);
+  CHECK(done.at("val_loss") == best);
+  CHECK(done.at("seconds").get<double>() > 0);
+  CHECK(done.at("seconds").get<double>() >= elapsed - 0.001);  // Which is rounded to milliseconds.
+  CHECK(done.at("tokens_per_s").get<double>() > 0);
+  CHECK(done.at("out") == run.out);
+  CHECK(done.size() == 6);
+
+  // The log has the same lines but the last.
+  const std::string log = read(run.out + "/metrics.jsonl");
+  CHECK(log + lines.back() + "\n" == run.outcome.out);
+  CHECK_THAT(run.outcome.err, ContainsSubstring("sample"));
+}
+
+TEST_CASE("without a terminal there are no live lines, and a sample ends the run") {
+  const Trained run;
+  CHECK(run.outcome.err.find_first_of("\r\033") == std::string::npos);
+  CHECK_THAT(run.outcome.err, ContainsSubstring("step 12/12  loss ") && ContainsSubstring(" val ") &&
+                                  ContainsSubstring("tokens/s") && ContainsSubstring(" left"));
+  CHECK_THAT(run.outcome.err, ContainsSubstring(run.out + "/model.safetensors"));
+  CHECK_THAT(run.outcome.err, ContainsSubstring("gradus sample " + run.out));
+  CHECK(run.outcome.out.size() > 300);
+  const Trained quiet({"--quiet"});
+  CHECK(quiet.outcome.err.empty());
+  CHECK(quiet.outcome.out.empty());
+}
+
+TEST_CASE("a run folder is complete and can be read back") {
+  const Trained run({"--no-bias", "--tokenizer", "byte"});
+  for (const char* file :
+       {"config.json", "model.safetensors", "vocab.json", "train.json", "metrics.jsonl", "last/config.json",
+        "last/model.safetensors", "last/vocab.json", "last/optimizer.safetensors", "last/trainer.json",
+        "last/train.json", "checksums.sfv", "last/checksums.sfv", ".lock"})
+    CHECK(std::filesystem::is_regular_file(run.out + "/" + file));
+  CHECK(contents(run.out).size() == 14);
+
+  const gradus::models::GPT model = gradus::models::load_pretrained(run.out);
+  CHECK(model.config().vocab_size == 256);
+  CHECK_FALSE(model.config().bias);
+  const gradus::train::TrainConfig config = gradus::train::RunFolder(run.out).load_config();
+  CHECK(config.preset == "tiny");
+  CHECK(config.steps == 12);
+  CHECK(config.text == std::vector<std::string>{run.text});
+  CHECK(json::parse(read(run.out + "/config.json")).at("model_type") == "gpt2");
+  const std::string version = lines_of(run_program({"--version"}).out).front();
+  for (const char* file : {"/config.json", "/last/config.json"})
+    CHECK("gradus " + json::parse(read(run.out + file)).at("gradus_version").get<std::string>() == version);
+}
+
+TEST_CASE("without a validation split the newest model is kept") {
+  const Trained run({"--val-fraction", "0", "--json"});
+  CHECK(json::parse(lines_of(run.outcome.out).back()).at("val_loss").is_null());
+  CHECK(read(run.out + "/model.safetensors") == read(run.out + "/last/model.safetensors"));
+}
+
+TEST_CASE("a run whose loss is not finite says why, and its last checkpoint stays") {
+  const Scratch scratch;
+  const std::string out = scratch.path("run");
+  const Outcome outcome = run_program(
+      {"train", "--text", scratch.file("text.txt", gradus::train::small_text()), "--preset", "tiny", "--lr",
+       "1e30", "--clip", "0", "--warmup", "0", "--save-every", "1", "--quiet", "--out", out});
+  CHECK(outcome.code == 1);
+  REQUIRE(lines_of(outcome.err).size() == 1);
+  CHECK_THAT(outcome.err, ContainsSubstring("loss must stay finite, got ") &&
+                              ContainsSubstring("at step 2") && ContainsSubstring("Hint: lower --lr"));
+  CHECK(gradus::train::RunFolder(out).load_last().trainer.step == 1);
+}
+
+TEST_CASE("a run without --out twice says what to do") {
+  const Scratch scratch;
+  const std::string text = scratch.file("poem.txt", gradus::train::small_text());
+  const std::string home = std::filesystem::current_path().string();
+  std::filesystem::current_path(scratch.path("."));
+  const Outcome first = run_program({"train", "--text", text, "--preset", "tiny", "--steps", "1", "--quiet"});
+  const bool made = std::filesystem::exists("out/poem-tiny/model.safetensors");
+  const Outcome second = run_program({"train", "--text", text, "--preset", "tiny", "--steps", "1"});
+  std::filesystem::current_path(home);
+  CHECK(first.code == 0);
+  CHECK(made);
+  CHECK(second.code == 2);
+  CHECK_THAT(second.err, ContainsSubstring("out/poem-tiny") && ContainsSubstring("--resume") &&
+                             ContainsSubstring("--overwrite"));
+}
+
+TEST_CASE("a config file stands for flags, the command line wins over it, and both over the preset") {
+  const Scratch scratch;
+  const std::string text = scratch.file("a b#c.txt", gradus::train::small_text());
+  const std::string toml =
+      scratch.file("run.toml", "# Mine.\n[train]\ntext = [\"" + text +
+                                   "\"]  # with a hash in its name\nsteps = 1_0\nlr = 2e-3\n"
+                                   "bias = false\ndecay = 'linear'\npreset = \"tiny\"\nquiet = true\n");
+  const std::string out = scratch.path("run");
+  const Outcome outcome =
+      run_program({"train", "--config", toml, "--out", out, "--steps", "3", "--steps", "2"});
+  INFO(outcome.err);
+  REQUIRE(outcome.code == 0);
+  CHECK(outcome.err.empty());
+  const auto config = gradus::train::RunFolder(out).load_config();
+  CHECK(config.text == std::vector<std::string>{text});
+  CHECK(config.steps == 2);  // The last one given.
+  CHECK(config.lr == 2e-3);
+  CHECK(config.min_lr == 2e-4);  // A tenth, unless given.
+  CHECK_FALSE(config.model.bias);
+  CHECK(config.decay == "linear");
+  CHECK(config.batch == gradus::train::preset("tiny").batch);
+}
+
+TEST_CASE("sample writes the prompt and what follows, the same for the same seed") {
+  const Trained run({"--quiet"});
+  const auto sample = [&](std::vector<std::string> more, const Input& input = {}) {
+    more.insert(more.begin(), {"sample", run.out, "--tokens", "20"});
+    const Outcome outcome = run_program(more, input);
+    INFO(outcome.err);
+    CHECK(outcome.code == 0);
+    CHECK(outcome.err.empty());
+    return outcome.out;
+  };
+  const std::string text = sample({"--prompt", "the "});
+  CHECK(text.size() == 4 + 20 + 1);
+  CHECK(text.starts_with("the "));
+  CHECK(sample({"--prompt", "the "}) == text);
+  CHECK(sample({"--prompt", "-"}, {.stdin_text = "the \n"}) == text);
+  CHECK(sample({"--prompt", "the ", "--seed", "2"}) != text);
+  CHECK(sample({"--prompt", "the ", "--greedy"}) == sample({"--prompt", "the ", "--greedy", "--seed", "2"}));
+  CHECK(sample({"--prompt", "the ", "--greedy"}) == sample({"--prompt", "the ", "--top-k", "1"}));
+  CHECK(sample({}).size() == 20 + 1);
+  CHECK(sample({"--count", "2"}).size() == 2 * (20 + 1) + 5);
+  CHECK(run_program({"sample", run.out + "/last"}).code == 0);
+}
+
+TEST_CASE("eval gives loss, perplexity and bits that agree with each other") {
+  const Trained run({"--quiet"});
+  const Outcome outcome = run_program({"eval", run.out, "--text", run.text, "--json"});
+  CHECK(outcome.code == 0);
+  const json result = json::parse(outcome.out);
+  const double loss = result.at("loss").get<double>();
+  CHECK(result.at("tokens") == gradus::train::small_text().size() - 1);
+  CHECK(result.at("perplexity").get<double>() == Approx(std::exp(loss)));
+  CHECK(result.at("bits_per_byte").get<double>() == Approx(loss / std::log(2.0)));
+  CHECK_THAT(run_program({"eval", run.out, "--text", run.text}).out, ContainsSubstring("bits per byte"));
+}
+
+TEST_CASE("info lists every parameter and the state of the run") {
+  const Trained run({"--quiet"});
+  const Outcome outcome = run_program({"info", run.out});
+  CHECK(outcome.code == 0);
+  // The shapes are those in the file.
+  const gradus::nn::SafetensorsFile file(run.out + "/model.safetensors");
+  for (const gradus::nn::SafetensorsEntry& entry : file.header().entries) {
+    const std::vector<std::string> lines = lines_of(outcome.out);
+    const auto is_its = [&](const std::string& line) { return line.starts_with(entry.name + " "); };
+    const auto line = std::find_if(lines.begin(), lines.end(), is_its);
+    REQUIRE(line != lines.end());
+    CHECK_THAT(*line, ContainsSubstring(" " + gradus::concat(entry.shape) + " "));
+  }
+  CHECK_THAT(outcome.out, ContainsSubstring("h.0.attn.c_attn.weight  (32, 96)"));
+  CHECK_THAT(outcome.out, ContainsSubstring("wte.weight") && ContainsSubstring("h.1.mlp.c_proj.bias") &&
+                              ContainsSubstring("step 12 of 12; finished") && ContainsSubstring("memory") &&
+                              ContainsSubstring("written by  " + run_program({"--version"}).out));
+}
+
+TEST_CASE("gradcheck passes for an op, by lines for people and for machines") {
+  const Outcome outcome = run_program({"gradcheck", "--op", "tanh", "--json"});
+  CHECK(outcome.code == 0);
+  const std::vector<std::string> lines = lines_of(outcome.out);
+  REQUIRE(lines.size() == 2);
+  const json op = json::parse(lines[0]), done = json::parse(lines[1]);
+  CHECK(op.at("op") == "tanh");
+  CHECK(op.at("passed") == true);
+  CHECK(done.at("event") == "done");
+  CHECK(done.at("passed") == 1);
+  CHECK(done.at("failed") == 0);
+  CHECK(done.at("checks") == op.at("checks"));
+  CHECK(done.at("checks") > 0);
+  CHECK_THAT(run_program({"gradcheck", "--op", "tanh", "--order", "1"}).out, ContainsSubstring("ok    tanh"));
+}
+
+TEST_CASE("help shows groups, defaults and examples in at most 100 columns") {
+  for (const char* verb : {"", "train", "sample", "eval", "gradcheck", "bench", "info"}) {
+    std::vector<std::string> arguments{"--help"};
+    if (*verb) arguments.insert(arguments.begin(), verb);
+    const Outcome outcome = run_program(arguments);
+    CHECK(outcome.code == 0);
+    CHECK(outcome.err.empty());
+    CHECK_THAT(outcome.out, ContainsSubstring("Examples:"));
+    for (const std::string& line : lines_of(outcome.out)) {
+      INFO(line);
+      CHECK(line.size() <= 100);
+    }
+  }
+  const std::string help = run_program({"train", "--help"}).out;
+  for (const char* text :
+       {"Text:", "Model:", "Learning:", "Run:", "Output:", "--steps N=2000", "--lr RATE=0.001",
+        "--min-lr RATE=0.0001", "--beta2 F=0.99", "--batch N=12", "--seed N=1337", "--decay", "cosine"})
+    CHECK_THAT(help, ContainsSubstring(text));
+  CHECK_THAT(run_program({"--version"}).out, ContainsSubstring("gradus 0."));
+}

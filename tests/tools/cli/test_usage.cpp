@@ -1,0 +1,127 @@
+// Help, wherever somebody looks for it, and what is said to those who mistype.
+#include <filesystem>
+
+#include "catch.hpp"
+#include "program.hpp"
+#include "train/small_model.hpp"
+
+using namespace gradus::cli;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+const std::vector<std::string> kVerbs{"train",  "sample", "eval",  "gradcheck", "conform",
+                                      "lesson", "replay", "bench", "info"};
+
+}  // namespace
+
+TEST_CASE("help is found by every way that leads to it") {
+  CHECK(run_program({"help"}).out == run_program({"--help"}).out);
+  for (const std::string& verb : kVerbs) {
+    const Outcome help = run_program({verb, "--help"});
+    CHECK(help.code == 0);
+    CHECK_THAT(help.out, ContainsSubstring("Usage: gradus " + verb + " ") && ContainsSubstring("Examples:"));
+    for (const std::vector<std::string>& way :
+         std::vector<std::vector<std::string>>{{"help", verb}, {verb, "help"}, {verb, "-h"}}) {
+      const Outcome same = run_program(way);
+      CHECK(same.code == 0);
+      CHECK(same.out == help.out);
+    }
+  }
+  check_refused({"help", "fly"}, {"there must be a verb first, got 'fly'"});
+}
+
+TEST_CASE("a folder called help is a folder") {
+  const Scratch scratch;
+  const std::string home = std::filesystem::current_path().string();
+  std::filesystem::create_directory(scratch.path("help"));
+  std::filesystem::current_path(scratch.path("."));
+  check_refused({"info", "help"}, {"help/config.json"});
+  std::filesystem::current_path(home);
+}
+
+TEST_CASE("what is printed must arrive, whatever the verb") {
+  const auto refused = [](const std::vector<std::string>& arguments) {
+    const Outcome outcome = run_program(arguments, {.full_output = true});
+    INFO(arguments.front() << "\n" << outcome.err);
+    CHECK(outcome.code == 1);
+    REQUIRE(lines_of(outcome.err).size() == 1);
+    CHECK_THAT(outcome.err, ContainsSubstring("the standard output must be writable"));
+  };
+  refused({"--help"});
+  refused({"--version"});
+  for (const std::string& verb : kVerbs) refused({verb, "--help"});
+  refused({"lesson"});
+  refused({"lesson", "000"});
+  refused({"gradcheck", "--op", "tanh"});
+  refused({"info", "--preset", "tiny"});
+}
+
+TEST_CASE("who mistypes is told what may have been meant") {
+  check_refused({"trian"}, {"got 'trian'. Hint: did you mean gradus train? gradus --help lists the verbs."});
+  check_refused({"help", "smaple"}, {"did you mean gradus sample?"});
+  check_refused({"train", "--presett", "tiny"},
+                {"[train] flags must be ones that train has, got --presett. Hint: did you mean --preset? "
+                 "gradus train --help lists the flags."});
+  check_refused({"train", "--presett=tiny"}, {"got --presett. Hint: did you mean --preset?"});
+  check_refused({"train", "--no-bais"}, {"did you mean --no-bias?"});
+  check_refused({"train", "-steps", "3"}, {"did you mean --steps?"});
+  check_refused({"sample", "out", "--top_p", "0.9"}, {"did you mean --top-p?"});
+  check_refused({"sample", "out", "--temp", "0.9"}, {"did you mean --temperature?"});
+  check_refused({"eval", "--txet", "a.txt"}, {"[eval] ", "did you mean --text?"});
+  check_refused({"train", "--preset", "tinny"},
+                {"--preset must be tiny, nano, small or gpt2, got 'tinny'. Hint: did you mean tiny?"});
+  check_refused({"train", "--corpus", "kvj"}, {"--corpus must be kjv or stories", "did you mean kjv?"});
+  check_refused({"train", "--decay", "cosin"}, {"--decay must be cosine, linear or", "did you mean cosine?"});
+  check_refused({"train", "--tokenizer", "chars"},
+                {"--tokenizer must be char or byte", "did you mean char?"});
+  check_refused({"info", "--preset", "GPT2"}, {"[info] --preset must be ", "did you mean gpt2?"});
+  check_refused({"gradcheck", "--op", "softmx"}, {"did you mean softmax?"});
+  check_refused({"gradcheck", "--layer", "Lineer"}, {"--layer must be ", "did you mean Linear?"});
+  check_refused({"lesson", "two-mask"}, {"did you mean two-masks?"});
+  check_refused({"bench", "--vs", "torhc"}, {"did you mean torch?"});
+}
+
+TEST_CASE("a value that is no number is named with its flag") {
+  check_refused({"train", "--lr", "fast"},
+                {"[train] --lr must be a number, got 'fast'. Hint: gradus train --help lists the flags."});
+  check_refused({"sample", "out", "--top-p", "0,9"}, {"[sample] --top-p must be a number, got '0,9'."});
+  check_refused({"bench", "--seconds", "5s"}, {"[bench] --seconds must be a number, got '5s'."});
+  check_refused({"train", "--no-bias=maybe"}, {"[train] --bias must be true or false, got 'maybe'."});
+}
+
+TEST_CASE("nobody is told what is not near") {
+  for (const std::vector<std::string>& arguments :
+       std::vector<std::vector<std::string>>{{"fly"},
+                                             {"train", "--wobble"},
+                                             {"train", "--preset", "huge"},
+                                             {"train", "--x"},
+                                             {"lesson", "what"}}) {
+    const Outcome outcome = run_program(arguments);
+    INFO(outcome.err);
+    CHECK(outcome.code == 2);
+    CHECK(outcome.err.find("did you mean") == std::string::npos);
+  }
+}
+
+TEST_CASE("a file where flags are due leads to --text") {
+  const Scratch scratch;
+  const std::string text = scratch.file("my text.txt", gradus::train::small_text());
+  check_refused({"train", text}, {"--text \"" + text + "\" reads that file"});
+}
+
+TEST_CASE("errors of the library name flags as they are typed") {
+  check_refused({"info", "--layers", "20000"}, {"[info] --layers must be in [1, 10000], got 20000"});
+  check_refused({"info", "--heads", "3"}, {"[info] --heads must divide --embd, got"});
+  check_refused({"info", "--vocab", "-1"}, {"[info] --vocab must be in "});
+  check_refused({"info", "--block", "0"}, {"[info] --block must be in "});
+  const Scratch scratch;
+  const std::string text = scratch.file("text.txt", gradus::train::small_text());
+  const auto train = [&](const std::string& flag, const std::string& value, const std::string& words) {
+    check_refused({"train", "--text", text, "--preset", "tiny", "--out", scratch.path("run"), flag, value},
+                  {words});
+  };
+  train("--layers", "20000", "[train] --layers must be in [1, 10000], got 20000");
+  train("--block", "100000", "must have at least --block + 1 = 100001 tokens");
+  train("--val-fraction", "0.999", "(--val-fraction 0.999)");
+}

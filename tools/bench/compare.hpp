@@ -1,0 +1,58 @@
+// compare(): a workload by gradus, by the bare machine and by PyTorch, in turn: A B C A B C ...
+//
+// The machine may be shared and its clock may change; so what is compared was measured within the same second
+// or two, five times, and ratios are medians of the ratios of such neighbours, never of times far apart.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "gradus/tools/bench/torch_twin.hpp"
+#include "gradus/tools/bench/workload.hpp"
+
+namespace gradus::train::bench {
+
+struct CompareOptions {
+  std::string program;  ///< the gradus that is measured
+  int threads = 1;
+  int rounds = 5;                ///< turns of each side
+  double seconds = 5;            ///< of measured steps a side, in all its turns
+  int64_t steps = 0;             ///< instead: so many steps a side, in all its turns; 0: by seconds
+  bool ops = true;               ///< also the share of time by op, in a pass of its own
+  std::optional<Torch> torch{};  ///< the twin takes part
+};
+
+struct OpTime {
+  std::string op;
+  double forward = 0, backward = 0;  ///< ms a step
+};
+
+struct TorchResult {
+  double ms_median = 0, ms_min = 0, peak_mib = 0;
+  std::vector<double> ratios;  ///< torch's time over gradus's, turn by turn
+  double ratio = 0;            ///< their median
+  double difference = 0;       ///< of the first losses, relative; the largest
+};
+
+struct Result {
+  Workload workload;
+  int threads = 1;
+  double ms_median = 0, ms_min = 0;  ///< a step, or a generated token
+  double tokens_per_s = 0;
+  double peak_mib = 0;
+  double floor_ms = 0;        ///< see run_floor()
+  double floor_ratio = 0;     ///< median over the turns of gradus's time over the floor's
+  std::vector<OpTime> ops{};  ///< the dearest first
+  double ops_ms = 0;          ///< of the whole step in the pass that timed ops
+  std::optional<TorchResult> torch{};
+};
+
+/// A worker of the workload: `role` is steps or floor.
+Command worker_command(const Workload& workload, const std::string& program, int threads, const char* role);
+
+/// Takes a few times as long as `seconds`. Throws RunError if a side fails, and if PyTorch does not find the
+/// losses of the same parameters and batches to 1e-4 (of updated parameters 1e-3), or not the same tokens.
+Result compare(const Workload& workload, const CompareOptions& options);
+
+}  // namespace gradus::train::bench

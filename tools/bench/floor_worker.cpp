@@ -1,0 +1,85 @@
+// run_floor: the machine alone.
+#include <algorithm>
+#include <chrono>
+#include <istream>
+#include <nlohmann/json.hpp>
+#include <ostream>
+
+#include "gradus/autograd/kernels/parallel.hpp"
+#include "gradus/autograd/kernels/yardstick.hpp"
+#include "gradus/autograd/ops.hpp"
+#include "gradus/autograd/random.hpp"
+#include "gradus/tools/bench/turn.hpp"
+#include "gradus/tools/bench/worker.hpp"
+
+namespace gradus::train::bench {
+namespace {
+
+using kernels::BlasThreads;
+
+kernels::Trans trans(bool transposed) { return transposed ? kernels::Trans::yes : kernels::Trans::no; }
+
+/// A workload's products on memory that all of them share.
+class Products {
+ public:
+  explicit Products(const Workload& w) : products_(products(w)) {
+    int64_t a = 0, b = 0, c = 0;
+    for (const Product& p : products_) {
+      a = std::max(a, p.batch * p.m * p.k);
+      b = std::max(b, p.batch * p.k * p.n);
+      c = std::max(c, p.batch * p.m * p.n);
+    }
+    Generator values(1);
+    a_ = rand({a}, values);
+    b_ = rand({b}, values);
+    c_ = zeros({c});
+  }
+
+  /// The floor of a step: each product's own turn, added up.
+  Turn turn(double seconds, int64_t steps) {
+    double operations = 0;
+    for (const Product& p : products_) operations += p.operations();
+    Turn sum{0, 0, steps};
+    for (const Product& p : products_) {
+      const double share = seconds * p.operations() / operations;
+      Turn best = turn_of(p, BlasThreads::inside_product, share, steps);
+      if (p.batch > 1 && num_threads() > 1)
+        if (const Turn other = turn_of(p, BlasThreads::over_batch, share, steps);
+            other.ms_median < best.ms_median)
+          best = other;
+      sum.ms_median += best.ms_median * static_cast<double>(p.times);
+      sum.ms_min += best.ms_min * static_cast<double>(p.times);
+      sum.steps = std::min(sum.steps, best.steps);
+    }
+    return sum;
+  }
+
+ private:
+  Turn turn_of(const Product& p, BlasThreads threads, double seconds, int64_t steps) {
+    const kernels::BlasProduct product{trans(p.transpose_a), trans(p.transpose_b), p.m, p.n, p.k, p.batch};
+    float* c = c_.mutable_data<float>();
+    return take_turn(seconds, std::max<int64_t>(steps, 2),
+                     [&] { kernels::blas_product(product, threads, a_.data<float>(), b_.data<float>(), c); });
+  }
+
+  std::vector<Product> products_;
+  Tensor a_, b_, c_;
+};
+
+}  // namespace
+
+void run_floor(const Workload& workload, std::istream& in, std::ostream& out) {
+  if (workload.task == Task::generate) {
+    const int64_t bytes = element_size(workload.weights) * workload.config.num_parameters();
+    const Tensor values = ones({bytes / element_size(DType::float32)});
+    out << "{}" << std::endl;
+    const auto read = [&] { kernels::read_all(values.numel(), values.data<float>()); };
+    return answer_commands(in, out,
+                           [&](double seconds, int64_t steps) { return take_turn(seconds, steps, read); });
+  }
+  Products all(workload);
+  out << "{}" << std::endl;
+  answer_commands(in, out, [&](double seconds, int64_t steps) { return all.turn(seconds, steps); });
+}
+
+}  // namespace gradus::train::bench

@@ -1,0 +1,44 @@
+#include "gradus/tools/bench/torch_twin.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "gradus/autograd/error.hpp"
+#include "gradus/autograd/kernels/level.hpp"
+
+namespace gradus::train::bench {
+
+extern const char* const kTorchTwinScript;  // made of torch_twin.py by CMake
+
+Torch find_torch(const std::string& python) {
+  const std::vector<std::string> candidates =
+      python.empty() ? std::vector<std::string>{"python3", "/usr/bin/python3"} : std::vector{python};
+  for (const std::string& candidate : candidates) {
+    const auto [text, code] =
+        output_of({{candidate, "-c",
+                    "import importlib.util as u, sys; sys.exit(9) if not u.find_spec('torch') else 0\n"
+                    "import torch; print('torch', torch.__version__)"}});
+    if (code == 0 && text.starts_with("torch ")) return {candidate, text.substr(6, text.find('\n') - 6)};
+  }
+  std::string tried;
+  for (const std::string& candidate : candidates) tried += (tried.empty() ? "" : " or ") + candidate;
+  fail("bench", "--vs torch needs a Python with PyTorch, got none as ", tried,
+       ". Hint: install it (Debian: python3-torch), or name a Python by --python.");
+}
+
+Command torch_command(const Torch& torch, const Workload& workload, int threads, const std::string& weights) {
+  const std::string count = std::to_string(threads);
+  Command command{{torch.python, "-c", kTorchTwinScript, to_text(workload), count, weights},
+                  {{"OMP_NUM_THREADS", count}}};
+  std::vector<std::pair<std::string, std::string>> wishes = {{"MALLOC_MMAP_THRESHOLD_", "4294967296"},
+                                                             {"MALLOC_TRIM_THRESHOLD_", "8589934592"},
+                                                             {"MALLOC_TOP_PAD_", "268435456"}};
+  const std::vector<std::string_view> levels = kernels::available_levels();
+  if (std::find(levels.begin(), levels.end(), "v4") != levels.end())
+    wishes.emplace_back("ATEN_CPU_CAPABILITY", "avx512");
+  for (const auto& wish : wishes)
+    if (!std::getenv(wish.first.c_str())) command.environment.push_back(wish);
+  return command;
+}
+
+}  // namespace gradus::train::bench

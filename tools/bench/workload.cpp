@@ -1,0 +1,129 @@
+#include "gradus/tools/bench/workload.hpp"
+
+#include <sstream>
+
+#include "gradus/autograd/error.hpp"
+
+namespace gradus::train::bench {
+namespace {
+
+using models::GPTConfig;
+
+constexpr GPTConfig kSmallest{.vocab_size = 32, .block_size = 8, .n_layer = 1, .n_head = 2, .n_embd = 16};
+constexpr GPTConfig kNano{.vocab_size = 65, .block_size = 64, .n_layer = 4, .n_head = 4, .n_embd = 128};
+constexpr GPTConfig kSmall{.vocab_size = 65, .block_size = 256, .n_layer = 6, .n_head = 6, .n_embd = 384};
+constexpr GPTConfig kGPT2{.vocab_size = 50257, .block_size = 64, .n_layer = 12, .n_head = 12, .n_embd = 768};
+
+GPTConfig with_dropout(GPTConfig config, double p) {
+  config.dropout = p;
+  return config;
+}
+
+constexpr const char* kTasks[] = {"train", "forward", "generate"};
+
+/// y = x w^T (forward), gx = gy w, gw = gy^T x.
+void add_linear(std::vector<Product>& all, const char* name, bool training, int64_t rows, int64_t in,
+                int64_t out, int64_t times) {
+  all.push_back({name, false, true, rows, out, in, 1, times});
+  if (!training) return;
+  all.push_back({name, false, false, rows, in, out, 1, times});
+  all.push_back({name, true, false, out, in, rows, 1, times});
+}
+
+}  // namespace
+
+std::vector<Workload> workloads() {
+  return {{"W0", Task::train, kSmallest, 4},
+          {"W1", Task::train, kNano, 12},
+          {"W1d", Task::train, with_dropout(kNano, 0.1), 12},
+          {"W2", Task::train, with_dropout(kSmall, 0.2), 8},
+          {"W2n", Task::train, kSmall, 8},
+          {"W3", Task::train, kGPT2, 4},
+          {"W4-W2n", Task::forward, kSmall, 8},
+          {"W4-W3", Task::forward, kGPT2, 4},
+          {"W5-W1", Task::generate, kNano, 1},
+          {"W5-W3", Task::generate, kGPT2, 1},
+          {"W5-W3h", Task::generate, kGPT2, 1, DType::bfloat16}};
+}
+
+std::vector<Workload> select_workloads(const std::vector<std::string>& names) {
+  const std::vector<Workload> all = workloads();
+  if (names.empty()) return all;
+  std::vector<Workload> selected;
+  for (const std::string& name : names) {
+    const size_t before = selected.size();
+    for (const Workload& w : all)
+      if (w.name == name || w.name.starts_with(name + "-")) selected.push_back(w);
+    if (selected.size() > before) continue;
+    std::string known;
+    for (const Workload& w : all) known += (known.empty() ? "" : ", ") + w.name;
+    fail("bench", "--workload must name some of ", known, ", got '", name, "'.");
+  }
+  return selected;
+}
+
+std::string to_text(const Workload& w) {
+  const GPTConfig& c = w.config;
+  return concat(kTasks[static_cast<int>(w.task)], " ", c.n_layer, " ", c.n_head, " ", c.n_embd, " ",
+                c.block_size, " ", w.batch, " ", c.vocab_size, " ", c.dropout, " ", name(w.weights));
+}
+
+Workload workload_from(const std::string& text) {
+  std::istringstream words(text);
+  std::string task, weights, rest;
+  Workload w;
+  GPTConfig& c = w.config;
+  words >> task >> c.n_layer >> c.n_head >> c.n_embd >> c.block_size >> w.batch >> c.vocab_size >>
+      c.dropout >> weights;
+  bool known = false;
+  for (int i = 0; i < 3; ++i)
+    if (task == kTasks[i]) {
+      w.task = static_cast<Task>(i);
+      known = true;
+    }
+  for (const DType dtype : {DType::float32, DType::bfloat16})
+    if (weights == name(dtype)) w.weights = dtype;
+  known = known && weights == name(w.weights) && (w.weights == DType::float32 || w.task == Task::generate);
+  if (!words || words >> rest || !known || w.batch < 1)
+    fail("bench",
+         "a workload must be a task, layers, heads, width, block, batch, vocabulary, dropout and float32, or "
+         "bfloat16 to generate, got '",
+         text, "'.");
+  c.validate();
+  return w;
+}
+
+double Product::operations() const {
+  return 2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k) *
+         static_cast<double>(batch) * static_cast<double>(times);
+}
+
+std::vector<Product> products(const Workload& w) {
+  if (w.task == Task::generate) return {};
+  const bool training = w.task == Task::train;
+  const GPTConfig& c = w.config;
+  const int64_t L = c.n_layer, C = c.n_embd, T = c.block_size, hs = C / c.n_head;
+  const int64_t rows = w.batch * T, heads = w.batch * c.n_head;
+  std::vector<Product> all;
+  add_linear(all, "qkv", training, rows, C, 3 * C, L);
+  add_linear(all, "projection", training, rows, C, C, L);
+  add_linear(all, "up", training, rows, C, 4 * C, L);
+  add_linear(all, "down", training, rows, 4 * C, C, L);
+  add_linear(all, "head", training, rows, C, c.vocab_size, 1);
+  all.push_back({"q k^T", false, true, T, T, hs, heads, L});
+  all.push_back({"weights v", false, false, T, hs, T, heads, L});
+  if (!training) return all;
+  all.push_back({"g v^T", false, true, T, T, hs, heads, L});
+  all.push_back({"weights^T g", true, false, T, hs, T, heads, L});
+  all.push_back({"s k", false, false, T, hs, T, heads, L});
+  all.push_back({"s^T q", true, false, T, hs, T, heads, L});
+  return all;
+}
+
+double operations(const Workload& w) {
+  double sum = 0;
+  for (const Product& p : products(w)) sum += p.operations();
+  return sum;
+}
+
+}  // namespace gradus::train::bench

@@ -1,0 +1,163 @@
+// gradus bench: how fast steps are, beside what the machine could do and what PyTorch does.
+#include <sys/auxv.h>
+
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <iostream>
+#include <memory>
+
+#include "bench_report.hpp"
+#include "gradus/autograd/error.hpp"
+#include "gradus/autograd/kernels/parallel.hpp"
+#include "gradus/files/file.hpp"
+#include "gradus/tools/bench/compare.hpp"
+#include "gradus/tools/bench/scaling.hpp"
+#include "gradus/tools/bench/worker.hpp"
+#include "nearest.hpp"
+#include "verbs.hpp"
+#include "whole_number.hpp"
+
+namespace gradus::cli {
+namespace {
+
+namespace bench = train::bench;
+
+struct BenchFlags {
+  std::vector<std::string> workloads;
+  int64_t threads = 0;  ///< 0: one a core
+  int64_t steps = 0;    ///< 0: by seconds
+  double seconds = 5;
+  std::string vs, python;
+  bool scaling = false, quick = false;
+  std::string plot;
+  bool json = false;
+
+  std::string worker, shape, weights;  ///< of a process that another bench has started
+};
+
+void check(const BenchFlags& flags, const CLI::App& verb) {
+  const auto given = [&](const char* flag) { return verb.get_option(flag)->count() > 0; };
+  const auto check_count = [&](const char* flag, int64_t value) {
+    if (given(flag) && (value < 1 || value > 1'000'000))
+      fail("bench", flag, " must be a whole number of 1 to 1000000, got ", value, ".");
+  };
+  check_count("--threads", flags.threads);
+  check_count("--steps", flags.steps);
+  if (!(flags.seconds > 0 && flags.seconds < 1e6))
+    fail("bench", "--seconds must be above 0 and finite, got ", flags.seconds, ".");
+  if (given("--steps") && given("--seconds"))
+    fail("bench", "--steps and --seconds must not come together, got both.");
+  for (const char* flag : {"--workload", "--steps", "--vs"})
+    if (flags.scaling && given(flag))
+      fail("bench", "--scaling and ", flag, " must not come together, got both.");
+  for (const char* flag : {"--plot", "--quick"})
+    if (!flags.scaling && given(flag)) fail("bench", flag, " must come with --scaling, got it alone.");
+  if (given("--vs")) check_choice("bench", "--vs", flags.vs, {"torch"});
+}
+
+int work(const BenchFlags& flags) {
+  const bench::Workload workload = bench::workload_from(flags.shape);
+  if (flags.worker == "steps")
+    bench::run_steps(workload, flags.weights, std::cin, std::cout);
+  else if (flags.worker == "floor")
+    bench::run_floor(workload, std::cin, std::cout);
+  else
+    fail("bench", "--worker must be steps or floor, got '", flags.worker, "'.");
+  return kDone;
+}
+
+/// Where it is, or without /proc as what it was started.
+std::string this_program() {
+  std::error_code no_proc;
+  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", no_proc);
+  return no_proc ? reinterpret_cast<const char*>(::getauxval(AT_EXECFN)) : program.string();
+}
+
+int measure(const BenchFlags& flags) {
+  const std::vector<bench::Workload> workloads = bench::select_workloads(flags.workloads);
+  bench::CompareOptions options{
+      .program = this_program(), .threads = num_threads(), .seconds = flags.seconds, .steps = flags.steps};
+  if (!flags.vs.empty()) options.torch = bench::find_torch(flags.python);
+
+  BenchReport report(flags.json);
+  report.begin(bench::this_machine(), options);
+  for (const bench::Workload& workload : workloads) report.add(bench::compare(workload, options));
+  report.end();
+  return kDone;
+}
+
+int measure_scaling(const BenchFlags& flags, bool seconds_given) {
+  bench::ScalingOptions options{.program = this_program(), .threads = num_threads(), .quick = flags.quick};
+  if (seconds_given) options.seconds = flags.seconds;
+  BenchReport report(flags.json);
+  report.begin_scaling(bench::this_machine(), options);
+  const std::vector<bench::ScalingPoint> points =
+      bench::measure_scaling(options, [&](const bench::ScalingPoint& point) { report.add(point); });
+  if (!flags.plot.empty())
+    files::write_atomically(flags.plot, [&](std::ostream& out) { out << bench::scaling_plot(points); });
+  report.end();
+  return kDone;
+}
+
+int bench_verb(const BenchFlags& flags, const CLI::App& verb) {
+  check(flags, verb);
+  if (flags.threads > 0) set_num_threads(static_cast<int>(flags.threads));
+  if (!flags.worker.empty()) return work(flags);
+  return flags.scaling ? measure_scaling(flags, verb.get_option("--seconds")->count() > 0) : measure(flags);
+}
+
+constexpr const char* kBenchFooter =
+    "Workloads, in float32: layers, heads, width, block, batch, vocabulary\n"
+    "  W0              1  2  16    8  4     32   all overhead\n"
+    "  W1, W1d         4  4 128   64 12     65   nano; W1d with dropout 0.1\n"
+    "  W2, W2n         6  6 384  256  8     65   dropout 0.2; W2n without\n"
+    "  W3             12 12 768   64  4  50257   GPT-2 124M\n"
+    "  W4-W2n, W4-W3  forward and loss only, nothing recorded\n"
+    "  W5-W1, W5-W3   greedy generation of 64 tokens; times are by token\n"
+    "  W5-W3h         the same with weights in bfloat16; PyTorch's, in float32\n"
+    "A step is forward, loss, backward, clip at 1.0 and AdamW. The floor is the\n"
+    "time of its matrix products alone, through BLAS; of W5 that of reading all\n"
+    "parameters once. gradus, PyTorch and the floor take turns, five each;\n"
+    "ratios are medians of the turns'.\n\nExamples:\n  ";
+
+}  // namespace
+
+Verb add_bench(CLI::App& app, const std::string& program) {
+  CLI::App* verb = app.add_subcommand("bench", "Measure speed and memory, and where a step's time goes");
+  auto flags = std::make_shared<BenchFlags>();
+  verb->add_option("--workload", flags->workloads, "These only; W4 and W5 name all of theirs")
+      ->type_name("W1,...")
+      ->delimiter(',');
+  whole_number(*verb, verb->add_option("--threads", flags->threads, "Threads of each side [one a core]"),
+               kMostThreads)
+      ->type_name("N")
+      ->take_last();
+  verb->add_option("--seconds", flags->seconds, "Measured time of a workload, a side")
+      ->type_name("S")
+      ->take_last()
+      ->capture_default_str();
+  whole_number(*verb, verb->add_option("--steps", flags->steps, "Measured steps instead"))
+      ->type_name("N")
+      ->take_last();
+  verb->add_option("--vs", flags->vs, "torch: the same by PyTorch, in turn")->type_name("NAME")->take_last();
+  verb->add_option("--python", flags->python, "The Python that has PyTorch [python3]")
+      ->type_name("FILE")
+      ->take_last();
+  verb->add_flag("--scaling", flags->scaling, "Time a token by block, width, layers, batch");
+  verb->add_option("--plot", flags->plot, "With --scaling: also draw it, in SVG")
+      ->type_name("FILE")
+      ->take_last();
+  verb->add_flag("--quick", flags->quick, "With --scaling: tiny sizes, to try it out");
+  verb->add_flag("--json", flags->json, "A JSON line a workload on the standard output");
+  for (const auto& [name, value] :
+       {std::pair{"--worker", &flags->worker}, std::pair{"--shape", &flags->shape},
+        std::pair{"--weights", &flags->weights}})
+    verb->add_option(name, *value)->group("");  // not for people
+  verb->footer(concat(kBenchFooter, program, " bench --workload W1,W2\n  ", program,
+                      " bench --vs torch --threads 1\n  ", program,
+                      " bench --workload W0 --steps 1000 --json\n  ", program,
+                      " bench --scaling --plot scaling.svg"));
+  return {verb, [verb, flags] { return bench_verb(*flags, *verb); }};
+}
+
+}  // namespace gradus::cli

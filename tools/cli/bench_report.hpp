@@ -1,0 +1,30 @@
+// BenchReport: what `gradus bench` prints, as a table in Markdown for people and READMEs, or as JSON lines.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "gradus/tools/bench/compare.hpp"
+#include "gradus/tools/bench/machine.hpp"
+#include "gradus/tools/bench/scaling.hpp"
+
+namespace gradus::cli {
+
+class BenchReport {
+ public:
+  explicit BenchReport(bool json) : json_(json) {}
+
+  void begin(const train::bench::Machine& machine, const train::bench::CompareOptions& options);
+  void add(const train::bench::Result& result);
+  void begin_scaling(const train::bench::Machine& machine, const train::bench::ScalingOptions& options);
+  void add(const train::bench::ScalingPoint& point);
+  void end();
+
+ private:
+  void print_machine(const train::bench::Machine& machine, int threads, const std::string& torch) const;
+
+  bool json_;
+  std::vector<std::string> notes_;  ///< below the table
+};
+
+}  // namespace gradus::cli

@@ -1,0 +1,87 @@
+// Notebook 003, "Causal attention is also known as masked attention": scores that are not scaled.
+#include "gradus/autograd/random.hpp"
+#include "gradus/nn/self_attention.hpp"
+#include "gradus/tools/lessons/lessons.hpp"
+#include "gradus/tools/lessons/notebook.hpp"
+
+namespace gradus::models {
+namespace unscaled_attention {
+
+using nn::SelfAttention;
+
+constexpr double kInf = std::numeric_limits<double>::infinity();
+
+// [[1, -inf],
+//  [1, 2]] as the notebook's author writes a matrix, behind a label.
+std::string written(const std::string& label, const Tensor& x, const std::string& comma, size_t indent) {
+  std::string text = label + "[[";
+  for (int64_t i = 0; i < x.size(0); ++i) {
+    if (i > 0) text += "],\n" + std::string(indent, ' ') + "[";
+    for (int64_t j = 0; j < x.size(1); ++j) {
+      const double value = x.at({i, j});
+      text += (j > 0 ? comma : "") + (value == -kInf ? "-inf" : std::to_string(static_cast<int>(value)));
+    }
+  }
+  return text + "]]";
+}
+
+// The notebook sets no seed. A search found that a generator seeded so, 36 words on, prints its numbers.
+SelfAttention causal_attention() {
+  Generator generator = Generator::torch(1984157157);
+  generator.discard(36);
+  return {{.d_in = 3, .d_out = 2, .scaled = false}, generator};
+}
+
+void walk(LessonPage& page) {
+  page.say("A lower triangle of ones says what a token may see, an upper one what it may not.");
+  page.print("introduction", written("lower triangular matrix = ", tril(ones({4, 4})), ",", 27), R"(
+lower triangular matrix = [[1,0,0,0],
+                           [1,1,0,0],
+                           [1,1,1,0],
+                           [1,1,1,1]])");
+  page.print("introduction", written("upper triangular matrix = ", triu(ones({4, 4})), ",", 27), R"(
+upper triangular matrix = [[1,1,1,1],
+                           [0,1,1,1],
+                           [0,0,1,1],
+                           [0,0,0,1]])");
+
+  page.say("Where the upper triangle, without the diagonal, is 1, scores become -inf.");
+  const Tensor example =
+      tensor(std::vector<double>{1, 2, 3, 4, 1, 2, 3, 4, 1, 2, 3, 4, 1, 2, 3, 4}, {4, 4}).to(DType::float32);
+  const Tensor future = triu(ones({4, 4}), /*diagonal=*/1).to(DType::boolean);
+  page.print("step 7", written("   attention_scores = ", masked_fill(example, future, -kInf), ", ", 22), R"(
+   attention_scores = [[1, -inf, -inf, -inf],
+                      [1, 2, -inf, -inf],
+                      [1, 2, 3, -inf],
+                      [1, 2, 3, 4]])");
+
+  page.say(
+      "The layer takes the softmax of the raw scores: it does not divide by the square root of the keys' "
+      "size. "
+      "Its mask has the shape of the scores, so that it takes a sequence or a batch.");
+  const Tensor inputs = journey();
+  const SelfAttention layer = causal_attention();
+  page.print("In [11]", str(layer(inputs)), R"(
+tensor([[-0.0967, -0.2997],
+        [-0.1710, -0.2990],
+        [-0.1895, -0.3022],
+        [-0.1898, -0.2533],
+        [-0.1176, -0.2862],
+        [-0.1728, -0.2327]], grad_fn=<MmBackward0>))");
+
+  page.say("The mask of three tokens, as truth values.");
+  page.print("In [12]", str(triu(ones({3, 3}), /*diagonal=*/1).to(DType::boolean)), R"(
+tensor([[False,  True,  True],
+        [False, False,  True],
+        [False, False, False]]))");
+}
+
+Tensor attention(const Tensor& x) { return causal_attention()(x); }
+
+}  // namespace unscaled_attention
+
+const Lesson kUnscaledAttention = {
+    "unscaled-attention",     "003",   "Causal attention without 1/sqrt(d)", "unscaled_attention",
+    unscaled_attention::walk, journey, unscaled_attention::attention};
+
+}  // namespace gradus::models
