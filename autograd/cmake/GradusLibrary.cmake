@@ -20,7 +20,7 @@ endfunction()
 # Makes gradus_<name>, alias gradus::<name>: the room <name>, the current folder. Headers are included as
 # "gradus/<room>/x.hpp", from the build tree (through a symlink to the folder) and from an installed
 # prefix alike. The headers directly in the folder and in its FLOORS are public, but for PRIVATE_HEADERS; those in
-# other subfolders are private.
+# other subfolders are private. "gradus/<room>/<floor>.hpp" gives all that is public on a floor.
 #
 # With PART_OF the library is what stands apart in a room: what training a model does not need, so that
 # ./gradus train need not wait for it. Its headers are the room's.
@@ -61,24 +61,32 @@ function(gradus_add_library name)
   endif()
   file(MAKE_DIRECTORY "${PROJECT_BINARY_DIR}/include/gradus")
   file(CREATE_LINK "${CMAKE_CURRENT_SOURCE_DIR}" "${PROJECT_BINARY_DIR}/include/gradus/${name}" SYMBOLIC)
-  list(TRANSFORM arg_FLOORS APPEND "/*.hpp")
-  file(GLOB headers RELATIVE "${CMAKE_CURRENT_SOURCE_DIR}" CONFIGURE_DEPENDS *.hpp ${arg_FLOORS})
+  list(TRANSFORM arg_FLOORS APPEND "/*.hpp" OUTPUT_VARIABLE of_floors)
+  file(GLOB headers RELATIVE "${CMAKE_CURRENT_SOURCE_DIR}" CONFIGURE_DEPENDS *.hpp ${of_floors})
   list(REMOVE_ITEM headers ${arg_PRIVATE_HEADERS})
   set_property(TARGET ${target} PROPERTY GRADUS_PUBLIC_HEADERS ${headers})
+  foreach(floor IN LISTS arg_FLOORS)
+    set(of_floor ${headers})
+    list(FILTER of_floor INCLUDE REGEX "^${floor}/[^/]*$")
+    list(TRANSFORM of_floor PREPEND ${name}/)
+    gradus_group_header(${name}/${floor}.hpp ${of_floor})
+  endforeach()
 endfunction()
 
-# gradus_forward_header(<old> <new>): "gradus/<old>" goes on giving what stands in "gradus/<new>" since it was moved, from
-# the build tree and from an installed prefix.
-function(gradus_forward_header old new)
-  file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/forwarding/gradus/${old}" @ONLY
-    CONTENT "#pragma once\n#include \"gradus/${new}\"  // IWYU pragma: export\n")
-  set_property(GLOBAL APPEND PROPERTY GRADUS_FORWARDED_HEADERS "${old}")
+# gradus_group_header(<path> <header>...): "gradus/<path>" gives what stands in all of these, from the build tree and from
+# an installed prefix.
+function(gradus_group_header path)
+  list(TRANSFORM ARGN REPLACE "(.+)" "#include \"gradus/\\1\"  // IWYU pragma: export\n" OUTPUT_VARIABLE lines)
+  string(JOIN "" lines "#pragma once\n" ${lines})
+  file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/forwarding/gradus/${path}" CONTENT "${lines}" @ONLY)
+  set_property(GLOBAL APPEND PROPERTY GRADUS_FORWARDED_HEADERS "${path}")
 endfunction()
 
-# gradus_forward_headers(<folder> <new>...): the same for headers of one name, which have left <folder>.
+# gradus_forward_headers(<folder> <header>...): these are found in <folder> by their names, where they stood before or
+# where one looks for them first.
 function(gradus_forward_headers folder)
-  foreach(new IN LISTS ARGN)
-    cmake_path(GET new FILENAME name)
-    gradus_forward_header(${folder}/${name} ${new})
+  foreach(header IN LISTS ARGN)
+    cmake_path(GET header FILENAME name)
+    gradus_group_header(${folder}/${name} ${header})
   endforeach()
 endfunction()

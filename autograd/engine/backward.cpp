@@ -4,8 +4,6 @@
 
 namespace gradus {
 
-std::string_view op_in_backward() { return Run::running_op().empty() ? "the caller" : Run::running_op(); }
-
 std::vector<Tensor> grad(const std::vector<Tensor>& outputs, const std::vector<Tensor>& inputs,
                          const GradOptions& options) {
   for (size_t i = 0; i < inputs.size(); ++i)

@@ -5,9 +5,9 @@
 // anywhere: graphs may be as deep as memory allows. Runs on the calling thread; kernels use the thread pool.
 #pragma once
 
-#include <string_view>
 #include <vector>
 
+#include "gradus/autograd/graph/running_op.hpp"
 #include "gradus/autograd/values/tensor.hpp"
 
 namespace gradus {
@@ -30,8 +30,5 @@ std::vector<Tensor> grad(const std::vector<Tensor>& outputs, const std::vector<T
 /// Adds gradients into the `.grad()` of every leaf. Same errors as grad().
 void backward(const std::vector<Tensor>& outputs, const std::vector<Tensor>& grad_outputs = {},
               bool retain_graph = false, bool create_graph = false);
-
-/// The op whose rule this thread's engine runs at the moment, for messages.
-std::string_view op_in_backward();
 
 }  // namespace gradus

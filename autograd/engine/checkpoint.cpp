@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include "gradus/autograd/graph/block.hpp"
+#include "gradus/autograd/graph/node.hpp"
 #include "gradus/autograd/values/raw.hpp"
 
 namespace gradus {
@@ -159,7 +160,7 @@ std::vector<Tensor> checkpoint(Function fn, const std::vector<Tensor>& inputs, G
       continue;
     }
     outs[call.kept[i]] = made[i].detach();
-    outs[call.kept[i]].impl()->node = make_result(node, i);
+    outs[call.kept[i]].impl()->node = Node::result_of(node, i);
   }
   node->block->recompute = [call = std::move(call)] { return call.again(); };
   return outs;

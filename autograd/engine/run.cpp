@@ -3,19 +3,19 @@
 #include <algorithm>
 #include <atomic>
 
+#include "gradus/autograd/engine/differentiable.hpp"
 #include "gradus/autograd/graph/anomaly.hpp"
 #include "gradus/autograd/graph/anomaly_check.hpp"
 #include "gradus/autograd/graph/block.hpp"
 #include "gradus/autograd/graph/hooks.hpp"
 #include "gradus/autograd/graph/numbering.hpp"
 #include "gradus/autograd/graph/profile.hpp"
-#include "gradus/autograd/ops/ops.hpp"
+#include "gradus/autograd/graph/running_op.hpp"
 #include "gradus/autograd/values/raw.hpp"
 
 namespace gradus {
 namespace {
 
-constinit thread_local std::string_view current_op;
 std::atomic<uint64_t> next_run{1};
 
 // Nobody but this handle sees the values.
@@ -34,7 +34,7 @@ Tensor sum_to(const Tensor& g, const Shape& shape) {
     if (i >= lead && shape[i - lead] != 1) return g;
     dims.push_back(i);
   }
-  return sum(g, dims, /*keepdim=*/true).reshape(shape);
+  return differentiable::sum(g, dims).reshape(shape);
 }
 
 Tensor cotangent(const Tensor& y, const Tensor& given) {
@@ -46,17 +46,14 @@ Tensor cotangent(const Tensor& y, const Tensor& given) {
   }
   if (y.numel() != 1)
     fail("backward", "needs a scalar, got shape ", y.shape(), ". Hint: take mean() or pass a gradient.");
-  return ones(y.shape(), y.dtype());
+  return raw::full(y.shape(), 1.0, y.dtype());
 }
 
 }  // namespace
 
-std::string_view Run::running_op() { return current_op; }
-void Run::set_running_op(std::string_view op) { current_op = op; }
-
 Run::Run(bool create_graph, bool retain_graph)
     : id_(next_run.fetch_add(1)),
-      outer_op_(current_op),
+      outer_op_(running_op),
       create_graph_(create_graph),
       release_(!retain_graph && !create_graph),
       anomaly_(anomaly_mode) {
@@ -65,7 +62,7 @@ Run::Run(bool create_graph, bool retain_graph)
 
 Run::~Run() {
   forget_from(0);
-  current_op = outer_op_;
+  running_op = outer_op_;
 }
 
 void Run::start(const std::vector<Tensor>& outputs, const std::vector<Tensor>& cotangents) {
@@ -174,12 +171,12 @@ void Run::pull(Node& node, const Tensor& gy) {
     const Node* block = node.edges[0].to.get();
     std::vector<Tensor>& gys = waiting_[block];
     gys.resize(block->block->results.size());
-    Tensor& sum = gys[node.result];  // a second derivative may come by two vertices of one result
-    sum = !sum.defined() ? gy : create_graph_ ? sum + gy : raw::add(sum, gy);
+    Tensor& total = gys[node.result];  // a second derivative may come by two vertices of one result
+    total = total.defined() ? sum(total, gy) : gy;
     return;
   }
   const ProfileSpan span(node.op, Phase::backward, &node.shape);
-  current_op = node.op;
+  running_op = node.op;
   refuse_if_released(node);
   bool any = false;
   const Needs needs = needs_of(node, any);
@@ -249,16 +246,21 @@ void Run::refuse_if_released(const Node& node) {
          ". Hint: pass retain_graph=true to the first call.");
 }
 
+// Of gradients, which somebody may differentiate again if there is to be a graph of them.
+Tensor Run::sum(const Tensor& a, const Tensor& b) const {
+  return create_graph_ ? differentiable::add(a, b) : raw::add(a, b);
+}
+
 void Run::add(Slot& target, const Node& node, Tensor gx) {
   if (gx.defined()) gx = sum_to(gx, node.shape);
   if (!gx.defined() || gx.shape() != node.shape || gx.dtype() != node.dtype)
-    fail("backward", "the rule of ", current_op, " must give ", name(node.dtype), " ", node.shape, ", got ",
+    fail("backward", "the rule of ", running_op, " must give ", name(node.dtype), " ", node.shape, ", got ",
          gx.defined() ? concat(name(gx.dtype()), " ", gx.shape()) : "nothing", ".");
   if (!target.grad.defined()) {
     target.owned = !create_graph_ && is_sole_owner(gx);
     target.grad = std::move(gx);
   } else if (create_graph_) {
-    target.grad = target.grad + gx;
+    target.grad = differentiable::add(target.grad, gx);
   } else if (target.owned) {
     raw::add_into(target.grad, gx);
   } else {
@@ -285,7 +287,7 @@ void Run::add_to_leaf(Node& leaf, Tensor g) const {
   }
   const ProfileSpan span("accumulate", Phase::backward, &leaf.shape);
   if (create_graph_ || leaf.grad.requires_grad())
-    leaf.grad = leaf.grad + g;
+    leaf.grad = differentiable::add(leaf.grad, g);
   else
     raw::add_into(leaf.grad, g);
 }

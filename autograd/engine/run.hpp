@@ -8,7 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "gradus/autograd/graph/record.hpp"
+#include "gradus/autograd/graph/node.hpp"
 
 namespace gradus {
 
@@ -24,9 +24,6 @@ class Run {
   void accumulate_leaves();
   /// Only the paths to `inputs` are walked; their gradients are returned.
   std::vector<Tensor> collect(const std::vector<Tensor>& inputs);
-
-  /// The op whose rule this thread runs at the moment, empty if none.
-  static std::string_view running_op();
 
  private:
   struct Slot {
@@ -62,9 +59,9 @@ class Run {
   std::vector<Tensor> outputs_of_block(Node& node) const;
 
   Needs needs_of(const Node& node, bool& any);
-  static void set_running_op(std::string_view op);
   static void check_count(const Node& node, const std::vector<Tensor>& gxs);
   static void refuse_if_released(const Node& node);
+  Tensor sum(const Tensor& a, const Tensor& b) const;
   void add(Slot& target, const Node& node, Tensor gx);
   void add_in_place(Edge& e, const Tensor& gy, Slot& target);
   Tensor own(const Tensor& g) const;

@@ -5,7 +5,8 @@
 #include "gradus/autograd/graph/block.hpp"
 #include "gradus/autograd/graph/numbering.hpp"
 #include "gradus/autograd/graph/profile.hpp"
-#include "gradus/autograd/ops/ops.hpp"
+#include "gradus/autograd/graph/running_op.hpp"
+#include "gradus/autograd/values/raw.hpp"
 
 namespace gradus {
 
@@ -14,7 +15,7 @@ void Run::visit_block(Node& node) {
   if (found == waiting_.end()) return;
   std::vector<Tensor> gys = std::move(found->second);
   waiting_.erase(found);
-  set_running_op(node.op);
+  running_op = node.op;
   refuse_if_released(node);
   if (node.block->recompute)
     expand_block(node, std::move(gys));
@@ -30,7 +31,7 @@ void Run::pull_block(Node& node, const std::vector<Tensor>& gys) {
   std::vector<Tensor> arrived = gys;
   for (size_t i = 0; i < arrived.size(); ++i) {
     const Block::Result& r = node.block->results[i];
-    if (!arrived[i].defined() && r.differentiable) arrived[i] = zeros(r.shape, r.dtype);
+    if (!arrived[i].defined() && r.differentiable) arrived[i] = raw::full(r.shape, 0.0, r.dtype);
   }
   std::vector<Tensor> gxs = node.block->rule(arrived, outputs_of_block(node), needs);
   check_count(node, gxs);
@@ -85,7 +86,7 @@ std::vector<Tensor> Run::outputs_of_block(Node& node) const {
   for (size_t i = 0; i < node.block->outputs.size(); ++i) {
     const Tensor& y = *node.block->outputs[i];
     const bool tie = create_graph_ && node.block->results[i].differentiable;
-    ys.push_back(tie ? attach(y, make_result(Ref<Node>(&node), i)) : y);
+    ys.push_back(tie ? attach(y, Node::result_of(Ref<Node>(&node), i)) : y);
   }
   return ys;
 }

@@ -25,7 +25,7 @@ Call call(std::string_view op, const ListFunction& f, const std::vector<Tensor>&
     // The same values in a place of their own in the graph: what is asked for is the derivative here, on
     // the way to whatever these were made from.
     if (create_graph && given[i].requires_grad())
-      x = record("reshape", given[i].detach(), {{given[i], [](const Tensor& gy) { return gy; }}});
+      x = record("alias", given[i].detach(), {{given[i], [](const Tensor& gy) { return gy; }}});
     c.inputs.push_back(std::move(x));
   }
   c.outputs = f(c.inputs);

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "gradus/autograd/gradcheck/gradcheck.hpp"
 #include "gradus/autograd/gradcheck/numbers.hpp"
+#include "gradus/autograd/gradcheck/report.hpp"
 #include "gradus/autograd/random/random.hpp"
 
 namespace gradus::gradchecking {

@@ -9,8 +9,6 @@
 
 namespace gradus {
 
-extern constinit thread_local bool anomaly_mode;
-
 /// Throws Error if `out`, the value of `op`, holds NaN, or infinities that no input holds. An undefined
 /// input is one that is not known.
 void check_value(std::string_view op, const Tensor& out, const std::vector<Tensor>& inputs);

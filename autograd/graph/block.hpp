@@ -1,14 +1,14 @@
 // Block: a function of several results as one vertex of the graph.
 //
-// Each result is a vertex of its own, with one edge to the block. The gradients of results wait in the engine
-// until all have come; then the block is visited once, with those that came.
+// Each result is a vertex of its own (Node::result_of), with one edge to the block. The gradients of results
+// wait in the engine until all have come; then the block is visited once, with those that came.
 #pragma once
 
 #include <functional>
 #include <vector>
 
-#include "gradus/autograd/graph/record.hpp"
-#include "gradus/autograd/graph/record_many.hpp"
+#include "gradus/autograd/graph/rules.hpp"
+#include "gradus/autograd/graph/saved.hpp"
 
 namespace gradus {
 
@@ -26,8 +26,5 @@ struct Block {
   /// The results again, with the graph that made them: the engine walks it at this block's place.
   std::function<std::vector<Tensor>()> recompute{};
 };
-
-/// A vertex for result `i` of a block.
-Ref<Node> make_result(const Ref<Node>& block, size_t i);
 
 }  // namespace gradus

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "gradus/autograd/graph/record.hpp"
+#include "gradus/autograd/graph/node.hpp"
 
 namespace gradus {
 

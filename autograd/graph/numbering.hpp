@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "gradus/autograd/graph/record.hpp"
+#include "gradus/autograd/graph/node.hpp"
 
 namespace gradus {
 

@@ -13,17 +13,11 @@
 // Same rules as for record(): see record.hpp. Thread-safety: that of record().
 #pragma once
 
-#include <functional>
 #include <vector>
 
 #include "gradus/autograd/graph/record.hpp"
 
 namespace gradus {
-
-/// All input gradients from all result gradients: (gys, ys, needs) -> one tensor an input, undefined where
-/// needs says so. The gradient of a result that nothing used is zeros; that of an integer result undefined.
-using ManyRule = std::function<std::vector<Tensor>(const std::vector<Tensor>& gys,
-                                                   const std::vector<Tensor>& ys, Needs needs)>;
 
 /// Makes `outs` (fresh, outside the graph, any shapes and dtypes) the results of `op`. Returns them. Integer
 /// and bool results stay outside the graph. The rule runs once, when the gradients of all results have come.

@@ -18,7 +18,7 @@ inline void check_floating(std::string_view op, const Tensor& x) {
 }
 
 inline void check_number(std::string_view op, const Tensor& x) {
-  if (x.dtype() == DType::boolean || x.dtype() == DType::bfloat16)
+  if (!is_number(x.dtype()))
     fail(op, "needs float32, float64 or int64 values, got ", name(x.dtype()),
          ". Hint: convert them with to().");
 }

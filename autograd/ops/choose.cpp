@@ -1,3 +1,4 @@
+#include <cmath>
 #include <limits>
 
 #include "gradus/autograd/graph/record.hpp"
@@ -52,8 +53,12 @@ Tensor masked_fill(const Tensor& x, const Tensor& mask, double value) {
   dispatch_float("masked_fill", x.dtype(), [&]<class T>() {
     kernels::masked_fill(loop, out.mutable_data<T>(), x.data<T>(), mask.data<bool>(), static_cast<T>(value));
   });
+  // An infinity was asked for: AnomalyMode sees it among the inputs.
+  const bool is_finite = std::abs(value) <= static_cast<double>(std::numeric_limits<float>::max());
+  const Tensor infinite = is_finite ? Tensor() : number(x, value);
   return record("masked_fill", out,
-                {{x, [mask = Saved(mask)](const Tensor& gy) { return masked_fill(gy, mask, 0.0); }}});
+                {{x, [mask = Saved(mask)](const Tensor& gy) { return masked_fill(gy, mask, 0.0); }},
+                 {infinite, [](const Tensor& gy) { return gy; }}});
 }
 
 Tensor masked_fill(const Tensor& x, const Tensor& mask, const Tensor& value) {

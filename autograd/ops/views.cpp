@@ -218,8 +218,7 @@ Tensor Tensor::contiguous() const {
 
 Tensor Tensor::to(DType dtype) const {
   if (dtype == this->dtype()) return *this;
-  Tensor out = empty(shape(), dtype);
-  raw::copy_into(out, *this);
+  const Tensor out = raw::converted(*this, dtype);
   if (!is_floating(dtype)) return out;
   return record("to", out, {{*this, [from = this->dtype()](const Tensor& gy) { return gy.to(from); }}});
 }

@@ -9,7 +9,7 @@
 
 #include "gradus/autograd/kernels/parallel.hpp"
 #include "gradus/autograd/kernels/philox.hpp"
-#include "gradus/autograd/ops/ops.hpp"
+#include "gradus/autograd/values/raw.hpp"
 
 namespace gradus {
 namespace {
@@ -57,6 +57,11 @@ Tensor filled(std::string_view op, const Shape& shape, DType dtype, F fill) {
     fill(std::span<T>(out.mutable_data<T>(), static_cast<size_t>(out.numel())));
   });
   return out;
+}
+
+Tensor scaled(const Tensor& x, double factor, double shift) {
+  const Tensor product = raw::binary(kernels::Binary::mul, x, raw::full({}, factor, x.dtype()));
+  return raw::add(product, raw::full({}, shift, x.dtype()));
 }
 
 }  // namespace
@@ -173,7 +178,7 @@ Tensor uniform(const Shape& shape, double low, double high, Generator& generator
   if (!(low <= high && std::isfinite(width)))
     fail("uniform", "low must be at most high and not infinitely far from it, got ", low, " and ", high, ".");
   TorchStream* const torch = generator.as_torch();
-  if (!torch) return rand(shape, generator, dtype) * (high - low) + low;
+  if (!torch) return scaled(rand(shape, generator, dtype), high - low, low);
   return filled("uniform", shape, dtype, [&]<class T>(std::span<T> out) { torch->uniform(out, low, high); });
 }
 
@@ -197,7 +202,7 @@ Tensor randn(const Shape& shape, Generator& generator, DType dtype) {
 Tensor normal(const Shape& shape, double mean, double std, Generator& generator, DType dtype) {
   if (!(std >= 0.0)) fail("normal", "std must be at least 0, got ", std, ".");
   TorchStream* const torch = generator.as_torch();
-  if (!torch) return randn(shape, generator, dtype) * std + mean;
+  if (!torch) return scaled(randn(shape, generator, dtype), std, mean);
   return filled("normal", shape, dtype, [&]<class T>(std::span<T> out) { torch->normal(out, mean, std); });
 }
 

@@ -27,6 +27,9 @@ constexpr int64_t element_size(DType dtype) {
 
 constexpr bool is_floating(DType dtype) { return dtype == DType::float32 || dtype == DType::float64; }
 
+/// What arithmetic takes.
+constexpr bool is_number(DType dtype) { return is_floating(dtype) || dtype == DType::int64; }
+
 template <class T>
 inline constexpr DType dtype_of = [] {
   if constexpr (std::is_same_v<T, float>) return DType::float32;

@@ -1,6 +1,5 @@
 // Printing tensors in PyTorch's layout: see operator<< in tensor.hpp.
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 #include <cstdio>
 #include <limits>
@@ -10,7 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include "gradus/autograd/graph/record.hpp"
 #include "gradus/autograd/values/tensor.hpp"
 
 namespace gradus {
@@ -124,35 +122,6 @@ class Printer {
   size_t width_ = 1;
 };
 
-// PyTorch's name for the node: SoftmaxBackward0 for softmax. Some ops have another name there, some several.
-std::string grad_fn_name(const Node& node) {
-  const bool matrix = node.shape.size() == 2;
-  if (node.op == "matmul") return matrix ? "MmBackward0" : "UnsafeViewBackward0";
-  if (node.op == "linear") {
-    const bool biased = std::any_of(node.edges.begin(), node.edges.end(),
-                                    [](const Edge& edge) { return edge.to->shape.size() == 1; });
-    if (matrix) return biased ? "AddmmBackward0" : "MmBackward0";
-    return biased ? "ViewBackward0" : "UnsafeViewBackward0";
-  }
-  if (node.op == "sum") return node.shape.size() == 0 ? "SumBackward0" : "SumBackward1";
-  static constexpr std::pair<std::string_view, std::string_view> kOthers[] = {
-      {"reshape", "ViewBackward0"},
-      {"contiguous", "CloneBackward0"},
-      {"to", "ToCopyBackward0"},
-      {"layer_norm", "NativeLayerNormBackward0"},
-      {"cross_entropy", "NllLossBackward0"},
-      {"dropout", "MulBackward0"}};
-  for (const auto& [op, name] : kOthers)
-    if (node.op == op) return std::string(name);
-  std::string camel;
-  bool start = true;
-  for (const char c : node.op) {
-    if (c != '_') camel += start ? static_cast<char>(std::toupper(static_cast<unsigned char>(c))) : c;
-    start = c == '_';
-  }
-  return camel + "Backward0";
-}
-
 std::vector<std::string> suffixes(const Tensor& tensor) {
   std::vector<std::string> all;
   const bool nothing = tensor.numel() == 0;
@@ -160,8 +129,8 @@ std::vector<std::string> suffixes(const Tensor& tensor) {
   const bool obvious = tensor.dtype() == DType::float32 || (!nothing && !is_floating(tensor.dtype()));
   if (!obvious) all.push_back(concat("dtype=torch.", name(tensor.dtype())));
   if (tensor.requires_grad()) {
-    const Node& node = *tensor.impl()->node;
-    all.push_back(node.is_leaf() ? "requires_grad=True" : concat("grad_fn=<", grad_fn_name(node), ">"));
+    const std::string grad_fn = tensor.grad_fn_name();
+    all.push_back(grad_fn.empty() ? "requires_grad=True" : concat("grad_fn=<", grad_fn, ">"));
   }
   return all;
 }

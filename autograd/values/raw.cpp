@@ -75,6 +75,13 @@ Tensor clone(const Tensor& x) {
 
 Tensor contiguous(const Tensor& x) { return x.is_contiguous() ? x : clone(x); }
 
+Tensor converted(const Tensor& x, DType dtype) {
+  if (x.dtype() == dtype) return x;
+  Tensor out = empty(x.shape(), dtype);
+  copy_into(out, x);
+  return out;
+}
+
 namespace {
 
 // bfloat16 on one side or both; by way of packed float32.
@@ -89,7 +96,7 @@ void copy_bfloat16(Tensor& target, const Tensor& source) {
   if (!target.is_contiguous() || target.shape() != source.shape())
     fail("copy_", "bfloat16 values are written as a whole, packed and of the source's shape, got ",
          target.shape(), " from ", source.shape(), ".");
-  const Tensor wide = contiguous(source.to(DType::float32));
+  const Tensor wide = contiguous(converted(source, DType::float32));
   kernels::to_bfloat16(wide.numel(), target.mutable_data<bfloat16>(), wide.data<float>());
 }
 
@@ -117,3 +124,22 @@ void add_into(Tensor& target, const Tensor& source) {
 }
 
 }  // namespace gradus::raw
+
+// The members of Tensor that walk over its values.
+namespace gradus {
+
+template <class T>
+std::vector<T> Tensor::to_vector() const {
+  const Tensor packed = raw::contiguous(*this);
+  const T* first = packed.data<T>();
+  return std::vector<T>(first, first + packed.numel());
+}
+template std::vector<float> Tensor::to_vector() const;
+template std::vector<double> Tensor::to_vector() const;
+template std::vector<int64_t> Tensor::to_vector() const;
+template std::vector<bool> Tensor::to_vector() const;
+
+void Tensor::copy_(const Tensor& source) { raw::copy_into(*this, source); }
+void Tensor::fill_(double value) { raw::copy_into(*this, raw::full({}, value, dtype())); }
+
+}  // namespace gradus

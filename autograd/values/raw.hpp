@@ -19,6 +19,8 @@ Tensor reduce(kernels::Reduce op, const Tensor& x, const std::vector<int64_t>& d
 Tensor clone(const Tensor& x);
 /// x itself, or a packed copy.
 Tensor contiguous(const Tensor& x);
+/// x itself if it has the dtype, or a packed copy.
+Tensor converted(const Tensor& x, DType dtype);
 /// target = source, broadcast and converted.
 void copy_into(Tensor& target, const Tensor& source);
 /// target += source, of equal shape.

@@ -2,10 +2,6 @@
 
 #include <algorithm>
 
-#include "gradus/autograd/engine/backward.hpp"
-#include "gradus/autograd/graph/record.hpp"
-#include "gradus/autograd/values/raw.hpp"
-
 namespace gradus {
 namespace {
 
@@ -24,8 +20,6 @@ bool packed(const Shape& shape, const Shape& strides) {
 }
 
 }  // namespace
-
-void destroy(TensorImpl* impl) { delete impl; }
 
 const Shape& Tensor::shape() const { return checked(*this).shape; }
 const Shape& Tensor::strides() const { return checked(*this).strides; }
@@ -69,52 +63,7 @@ double Tensor::at(std::initializer_list<int64_t> index) const {
   return dispatch_any(dtype(), [&]<class T>() { return static_cast<double>(data<T>()[offset]); });
 }
 
-template <class T>
-std::vector<T> Tensor::to_vector() const {
-  const Tensor packed = raw::contiguous(*this);
-  const T* first = packed.data<T>();
-  return std::vector<T>(first, first + packed.numel());
-}
-template std::vector<float> Tensor::to_vector() const;
-template std::vector<double> Tensor::to_vector() const;
-template std::vector<int64_t> Tensor::to_vector() const;
-template std::vector<bool> Tensor::to_vector() const;
-
-void Tensor::copy_(const Tensor& source) { raw::copy_into(*this, source); }
-void Tensor::fill_(double value) { raw::copy_into(*this, raw::full({}, value, dtype())); }
-
 bool Tensor::requires_grad() const { return static_cast<bool>(checked(*this).node); }
-
-Tensor& Tensor::requires_grad_(bool on) {
-  checked(*this);
-  if (impl_->node && !impl_->node->is_leaf())
-    fail("requires_grad_", "needs a leaf, got the result of ", impl_->node->op, ". Hint: detach() it first.");
-  if (on && !is_floating(dtype())) fail("requires_grad_", "needs floating values, got ", name(dtype()), ".");
-  if (on && !impl_->node) impl_->node = Node::leaf(shape(), dtype());
-  if (!on) impl_->node = {};
-  return *this;
-}
-
-Tensor Tensor::grad() const {
-  const TensorImpl& t = checked(*this);
-  return t.node ? t.node->grad : Tensor();
-}
-
-void Tensor::set_grad(const Tensor& grad) {
-  if (!requires_grad() || !impl_->node->is_leaf()) fail("set_grad", "needs a leaf that requires a gradient.");
-  if (grad.defined() && (grad.shape() != shape() || grad.dtype() != dtype()))
-    fail("set_grad", "needs ", name(dtype()), " ", shape(), ", got ", name(grad.dtype()), " ", grad.shape(),
-         ".");
-  impl_->node->grad = grad;
-}
-
-void Tensor::zero_grad() {
-  if (requires_grad()) impl_->node->grad = {};
-}
-
-void Tensor::backward(const Tensor& gradient, bool retain_graph, bool create_graph) const {
-  gradus::backward({*this}, {gradient}, retain_graph, create_graph);
-}
 
 Tensor Tensor::detach() const { return view_of(*this, shape(), strides(), impl_->offset); }
 

@@ -7,6 +7,9 @@
 //
 // Thread-safety: distinct tensors may be used from distinct threads; a graph is built and walked by one
 // thread at a time.
+//
+// This floor knows no graph and no op. Members that need them are declared here and defined above, each group
+// in the file that it names.
 #pragma once
 
 #include <cstdint>
@@ -46,7 +49,7 @@ class Tensor {
   DType dtype() const;
   bool is_contiguous() const;  ///< packed, row-major
 
-  // -- its values
+  // -- its values (tensor.cpp; what walks over them, to_vector(), copy_() and fill_(): raw.cpp)
   // ------------------------------------------------------------------------------------------------
   /// The first element; walk with strides(). Throws Error if T is not the dtype.
   template <class T>
@@ -76,7 +79,7 @@ class Tensor {
   void copy_(const Tensor& source);
   void fill_(double value);
 
-  // -- its gradient
+  // -- its gradient (engine/tensor_gradient.cpp; hooks: graph/hooks.cpp)
   // ----------------------------------------------------------------------------------------------
   bool requires_grad() const;
   /// Makes a leaf that collects gradients, or stops it doing so. Throws Error for a result of recorded ops,
@@ -93,10 +96,14 @@ class Tensor {
   /// Runs `hook` on the gradient of this tensor, a leaf or not, in every backward that passes it: see
   /// graph/hooks.hpp. Throws Error if this requires no gradient.
   HookHandle register_hook(const GradHook& hook) const;
+  /// What PyTorch calls its place in the graph, "MulBackward0"; empty for a leaf and outside of graphs
+  /// (graph/grad_fn_name.cpp).
+  std::string grad_fn_name() const;
   /// The same values, outside the graph.
   Tensor detach() const;
 
-  // -- views: share storage, differentiable; always another tensor, even where nothing changes
+  // -- views (ops/views.cpp; index(): ops/indexing.cpp): share storage, differentiable; always another
+  // tensor, even where nothing changes
   // ------------------------------------------------------------------------
   Tensor transpose(int64_t dim0, int64_t dim1) const;
   Tensor mT() const { return transpose(-2, -1); }  ///< the last two dimensions swapped
@@ -136,8 +143,11 @@ class Tensor {
   Ref<TensorImpl> impl_;
 };
 
-/// What a handle points to.
+/// What a handle points to. Made and deleted in graph/node.cpp, where a vertex can be let go.
 struct TensorImpl : RefCounted {
+  TensorImpl();
+  ~TensorImpl();
+
   Ref<Storage> storage;
   int64_t offset = 0;  ///< elements from the start of the storage
   Shape shape;

@@ -80,6 +80,15 @@ TEST_CASE("anomaly: infinities that came in or were asked for are none") {
         }) == "");
   CHECK_THAT(anomaly_of([&] { exp(x * 1000.0); }), ContainsSubstring("exp must give finite values, got inf"));
   CHECK_THAT(anomaly_of([&] { masked_fill(x, hidden, kNaN); }), ContainsSubstring("masked_fill must give"));
+  CHECK(anomaly_of([&] { masked_fill(x.to(DType::float32), hidden, -1e300); }) == "");  // infinite as float32
+}
+
+TEST_CASE("anomaly: what an op is called excuses nothing") {
+  const Tensor x = leaf({1, 2}, {2});
+  const auto overflow = [&] {
+    record("masked_fill", f64({1, kInf}), {{x, [](const Tensor& gy) { return gy; }}});
+  };
+  CHECK_THAT(anomaly_of(overflow), ContainsSubstring("masked_fill must give finite values, got inf at (1,)"));
 }
 
 TEST_CASE("anomaly: a gradient that is not finite where all values are") {

@@ -4,6 +4,7 @@
 #include "autograd/compare.hpp"
 #include "catch.hpp"
 #include "gradus/autograd/backward.hpp"
+#include "gradus/autograd/graph.hpp"
 #include "gradus/autograd/random.hpp"
 #include "gradus/autograd/record.hpp"
 
@@ -95,6 +96,12 @@ TEST_CASE("derivatives are outside the graph, or differentiable with create_grap
   const Tensor w = leaf({2}, {});
   const Tensor h = hessian([](const Tensor& t) { return sum(t * t * t); }, w * x, {.create_graph = true});
   CHECK(grad({sum(h)}, {w})[0].item() == Catch::Approx(6.0 * (0.5 - 1.0)));
+}
+
+TEST_CASE("the place of their own that inputs get is an alias in the graph") {
+  const Tensor x = leaf({0.5, -1.0}, {2});
+  const Product p = vjp([](const Tensor& t) { return t * t; }, x, f64({1, 2}), {.create_graph = true});
+  CHECK_THAT(graph_text(p.product, {{"x", x}}), ContainsSubstring("%1 = alias float64 (2,) <- x\n"));
 }
 
 TEST_CASE("derivatives record even under NoGrad") {

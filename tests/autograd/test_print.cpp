@@ -136,6 +136,13 @@ TEST_CASE("what follows the numbers") {
   CHECK(printed(stack({row, row}, 0)) == "tensor([[1., 2.],\n        [1., 2.]], grad_fn=<StackBackward0>)");
 }
 
+TEST_CASE("the place in the graph has PyTorch's name") {
+  const Tensor x = f32({1, 2}).requires_grad_();
+  CHECK((x * x).grad_fn_name() == "MulBackward0");
+  CHECK(x.grad_fn_name().empty());
+  CHECK(f32({1, 2}).grad_fn_name().empty());
+}
+
 TEST_CASE("views print what they see") {
   const Tensor x = steps(12).reshape({3, 4});
   CHECK(printed(x.mT().slice(0, 1, 4, 2)) == "tensor([[ 1.,  5.,  9.],\n        [ 3.,  7., 11.]])");

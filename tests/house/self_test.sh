@@ -4,7 +4,8 @@ set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 tree=$(mktemp -d)
 trap 'rm -rf "$tree"' EXIT
-mkdir -p "$tree/files" "$tree/autograd/kernels" "$tree/nn" "$tree/models" "$tree/data" "$tree/train" "$tree/tools/cli" "$tree/tests"
+mkdir -p "$tree/files" "$tree/autograd/kernels" "$tree/autograd/values" "$tree/autograd/ops" \
+  "$tree/nn" "$tree/models" "$tree/data" "$tree/train" "$tree/tools/cli" "$tree/tests"
 
 # good CHECK: the tree passes.
 good() {
@@ -25,9 +26,32 @@ bad() {
   rm "$tree/$2"
 }
 
+# circle MEMBERS FILE...: with these includes in it, each written "FILE>INCLUDED", include_order names the circle.
+circle() {
+  members=$1
+  shift
+  for arrow; do
+    mkdir -p "$(dirname "$tree/${arrow%%>*}")"
+    printf '#include "gradus/%s"\n' "${arrow##*>}" >>"$tree/${arrow%%>*}"
+  done
+  if report=$("$here/include_order.sh" "$tree"); then
+    echo "include_order: let pass the circle $members" >&2
+    exit 1
+  fi
+  case $report in
+    *"that include each other: $members"*) ;;
+    *) echo "include_order: did not name the circle $members but said: $report" >&2; exit 1 ;;
+  esac
+  for arrow; do rm -f "$tree/${arrow%%>*}"; done
+}
+
 lines() { yes '// line' | head -n "$1"; }
 
 printf '#include <cblas.h>\n#include "gradus/files/error.hpp"\n' >"$tree/autograd/kernels/gemm.cpp"
+printf 'gradus_forward_headers(autograd files/error.hpp  # moved\n  autograd/values/tensor.hpp)\n' \
+  >"$tree/autograd/CMakeLists.txt"
+printf '#pragma once\n' >"$tree/autograd/values/tensor.hpp"
+printf '#include "gradus/autograd/values/tensor.hpp"\n' >"$tree/autograd/ops/sum.cpp"
 printf '#include "gradus/autograd/tensor.hpp"\n' >"$tree/nn/linear.hpp"
 printf '#include <nlohmann/json.hpp>\n#include "gradus/data/corpus.hpp"\n' >"$tree/train/trainer.cpp"
 printf '#include <CLI/CLI.hpp>\n' >"$tree/tools/cli/options.hpp"
@@ -35,21 +59,44 @@ lines 400 >"$tree/tests/long.cpp"
 good include_order
 good file_length
 
-bad include_order autograd/kernels/a.cpp '#include "gradus/autograd/tensor.hpp"\n'
-bad include_order autograd/a.hpp '#pragma once\n#include "gradus/nn/linear.hpp"\n'
-bad include_order files/a.cpp '#include "gradus/autograd/tensor.hpp"\n'
-bad include_order autograd/a.cpp '#include "gradus/files/file.hpp"\n'
+bad include_order autograd/kernels/a.cpp '#include "gradus/autograd/values/tensor.hpp"\n'
+bad include_order autograd/values/a.hpp '#pragma once\n#include "gradus/autograd/ops/ops.hpp"\n'
+bad include_order autograd/ops/a.hpp '#include "gradus/nn/linear.hpp"\n'
+bad include_order autograd/ops/a.hpp '#include "gradus/autograd/tensor.hpp"\n'
+bad include_order autograd/ops/a.hpp '#include "gradus/autograd/error.hpp"\n'
+bad include_order autograd/a.hpp '#include "gradus/autograd/values/tensor.hpp"\n'
+bad include_order files/a.cpp '#include "gradus/autograd/values/tensor.hpp"\n'
+bad include_order autograd/values/a.cpp '#include "gradus/files/file.hpp"\n'
 bad include_order nn/a.cpp '#include <gradus/models/gpt.hpp>\n'
 bad include_order models/a.cpp '#  include "gradus/data/corpus.hpp"\n'
 bad include_order data/a.cpp '#include "gradus/nn/linear.hpp"\n'
 bad include_order models/a.hpp '#include "../train/trainer.hpp"\n'
-bad include_order autograd/a.cpp '#include <cblas.h>\n'
+bad include_order autograd/values/a.cpp '#include <cblas.h>\n'
 bad include_order autograd/kernels/a.hpp '#include <cblas.h>\n'
 bad include_order nn/a.hpp '#include <nlohmann/json.hpp>\n'
 bad include_order train/a.cpp '#include <CLI/CLI.hpp>\n'
 bad include_order train/a.cpp '#include "gradus/tools/replay.hpp"\n'
 bad include_order tools/a.cpp '#include <CLI/CLI.hpp>\n'
 bad include_order nn/a.cpp '#include <catch2/catch.hpp>\n'
+circle "nn/a nn/b" 'nn/a.cpp>nn/b.hpp' 'nn/b.hpp>nn/a.hpp' 'nn/a.hpp>nn/a.hpp'
+circle "nn/a nn/b nn/c nn/d" 'nn/a.hpp>nn/b.hpp' 'nn/b.hpp>nn/c.hpp' 'nn/c.hpp>nn/d.hpp' 'nn/d.cpp>nn/a.hpp' \
+  'nn/d.hpp>nn/d.hpp'
+circle "train train/cli" 'train/a.cpp>train/cli/b.hpp' 'train/cli/b.hpp>train/c.hpp' 'train/c.hpp>train/c.hpp'
+circle "nn/checks nn/checks_compare nn/third" 'nn/checks.hpp>nn/checks_compare.hpp' \
+  'nn/checks_compare.hpp>nn/third.hpp' 'nn/third.hpp>nn/checks.hpp'  # a listed one has grown
+printf '#pragma once\n' >"$tree/nn/checks.hpp"
+"$here/include_order.sh" "$tree" >/dev/null && { echo "include_order: let pass a listed circle that is no more" >&2; exit 1; }
+rm "$tree/nn/checks.hpp"
+map=$("$here/include_order.sh" --map "$tree")
+case $map in
+  *"autograd/ops              -> autograd/values"*"nn                        -> autograd/values"*) ;;
+  *) echo "include_order: drew another map: $map" >&2; exit 1 ;;
+esac
+printf '<!-- map: -->\n\n```text\n%s\n```\n\n<!-- end of map -->\n' "$map" >"$tree/README.md"
+good readme_map
+printf '#include "gradus/nn/linear.hpp"\n' >"$tree/models/a.cpp"
+"$here/readme_map.sh" "$tree" 2>/dev/null && { echo "readme_map: let pass a map of other includes" >&2; exit 1; }
+rm "$tree/models/a.cpp"
 bad file_length nn/a.cpp "$(lines 401)\n"
 good include_order
 good file_length

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "gradus/autograd/gradcheck/cases/gradcheck_cases.hpp"
+#include "gradus/autograd/gradcheck/cases/gradcheck_case.hpp"
 #include "gradus/autograd/ops/ops.hpp"
 #include "gradus/autograd/random/random.hpp"
 

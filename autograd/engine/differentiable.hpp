@@ -1,0 +1,17 @@
+// The two operations that the engine needs where gradients may be differentiated again. The floor of the
+// operations, which stands above this one, defines them (ops/differentiable.cpp).
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "gradus/autograd/values/tensor.hpp"
+
+namespace gradus::differentiable {
+
+/// a + b, recorded as any sum is.
+Tensor add(const Tensor& a, const Tensor& b);
+/// Over the dims, which keep size 1.
+Tensor sum(const Tensor& x, const std::vector<int64_t>& dims);
+
+}  // namespace gradus::differentiable

@@ -1,0 +1,112 @@
+#include "gradus/autograd/graph/anomaly_check.hpp"
+
+#include <cmath>
+
+#include "gradus/autograd/graph/node.hpp"
+#include "gradus/autograd/graph/numbering.hpp"
+#include "gradus/autograd/values/raw.hpp"
+
+namespace gradus {
+namespace {
+
+// What of a tensor is not finite.
+struct Findings {
+  int64_t count = 0;
+  int64_t nans = 0;
+  int64_t first = -1;  // in row-major order, of the NaNs if there are any
+  double value = 0;
+};
+
+Findings look_at(const Tensor& t) {
+  Findings found;
+  if (!t.defined() || !is_floating(t.dtype())) return found;
+  const Tensor packed = raw::contiguous(t.detach());
+  dispatch_float("anomaly", t.dtype(), [&]<class T>() {
+    const T* values = packed.data<T>();
+    const int64_t n = packed.numel();
+    for (int64_t i = 0; i < n; ++i) {
+      if (std::isfinite(values[i])) continue;
+      const bool is_nan = std::isnan(values[i]);
+      if (found.count == 0 || (is_nan && found.nans == 0)) {
+        found.first = i;
+        found.value = static_cast<double>(values[i]);
+      }
+      ++found.count;
+      if (is_nan) ++found.nans;
+    }
+  });
+  return found;
+}
+
+// "nan at (0, 1), one of 2 in float64 (2, 2)"
+std::string where(const Findings& found, const Tensor& t) {
+  Shape index = t.shape();
+  int64_t rest = found.first;
+  for (int d = index.size() - 1; d >= 0; --d) {
+    index[d] = rest % t.shape()[d];
+    rest /= t.shape()[d];
+  }
+  const std::string value = std::isnan(found.value) ? "nan" : found.value > 0 ? "inf" : "-inf";
+  const std::string others = found.count > 1 ? concat("one of ", found.count, " in ") : "in ";
+  return concat(value, " at ", index, ", ", others, name(t.dtype()), " ", t.shape());
+}
+
+std::string state(const Findings& found, const Tensor& t) {
+  return found.count == 0 ? "finite" : concat("holds ", where(found, t));
+}
+
+std::string describe_input(const Tensor& x, const std::vector<const Node*>& ops) {
+  if (!x.requires_grad()) return concat("constant ", name(x.dtype()), " ", x.shape());
+  return describe(*x.impl()->node, ops);
+}
+
+bool any_not_finite(const std::vector<Tensor>& tensors) {
+  for (const Tensor& t : tensors)
+    if (look_at(t).count > 0) return true;
+  return false;
+}
+
+}  // namespace
+
+void check_value(std::string_view op, const Tensor& out, const std::vector<Tensor>& inputs) {
+  const Findings found = look_at(out);
+  if (found.count == 0) return;
+  if (found.nans == 0 && any_not_finite(inputs)) return;
+
+  std::vector<const Node*> roots;
+  for (const Tensor& x : inputs)
+    if (x.defined() && x.requires_grad()) roots.push_back(x.impl()->node.get());
+  const std::vector<const Node*> ops = ops_below(roots);
+  std::string given;
+  for (const Tensor& x : inputs)
+    if (x.defined())
+      given += concat(given.empty() ? "" : "; ", describe_input(x, ops), ", ", state(look_at(x), x));
+  fail("anomaly", op, " must give finite values, got ", where(found, out), ", as op %", ops.size() + 1,
+       " of its graph, from: ", given.empty() ? "constants" : given,
+       ". Hint: look for a logarithm, root or quotient of 0 or below, an overflow, or data that is not "
+       "finite.");
+}
+
+bool is_anomaly(const Tensor& gx, const std::vector<Tensor>& gys) {
+  const Findings found = look_at(gx);
+  return found.nans > 0 || (found.count > 0 && !any_not_finite(gys));
+}
+
+void refuse_gradient(const Node& from, const Node& to, const std::vector<const Node*>& ops, const Tensor& gx,
+                     const std::vector<Tensor>& gys) {
+  std::string arrived;
+  for (const Tensor& gy : gys)
+    if (gy.defined()) arrived += concat(arrived.empty() ? "" : "; ", state(look_at(gy), gy));
+  fail("anomaly", "the gradient rule of ", from.op, " must give finite values, got ", where(look_at(gx), gx),
+       ", for the input ", describe(to, ops), " of ", describe(from, ops),
+       ", from a gradient that is: ", arrived,
+       ". Hint: look at the values there: a root, power or quotient at 0, perhaps one that a where() hides.");
+}
+
+void check_hooked(const Node& node, const Tensor& g, const Tensor& before) {
+  const Findings found = look_at(g);
+  if (found.count == 0 || look_at(before).count > 0) return;
+  fail("anomaly", "the hooks of ", describe(node), " must give finite values, got ", where(found, g), ".");
+}
+
+}  // namespace gradus
