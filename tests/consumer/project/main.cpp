@@ -1,5 +1,5 @@
-// A program of somebody else: built against gradus as installed, and as a subdirectory. By the paths that version 0.1
-// had, wherever these headers stand since.
+// A program of somebody else: built against gradus as installed, and as a subdirectory. By the paths that
+// version 0.1 had, wherever these headers stand since.
 #include "gradus/autograd/anomaly.hpp"
 #include "gradus/autograd/backward.hpp"
 #include "gradus/autograd/checkpoint.hpp"
