@@ -4,9 +4,9 @@
 #include "gradus/autograd/graph/record.hpp"
 #include "gradus/autograd/ops/along_rows.hpp"
 #include "gradus/autograd/ops/arguments.hpp"
-#include "gradus/autograd/ops/indexing.hpp"
 #include "gradus/autograd/ops/mean_of.hpp"
 #include "gradus/autograd/ops/ops.hpp"
+#include "gradus/autograd/ops/subscripts.hpp"
 #include "gradus/autograd/values/raw.hpp"
 
 namespace gradus {

@@ -97,12 +97,12 @@ class Tensor {
   /// graph/hooks.hpp. Throws Error if this requires no gradient.
   HookHandle register_hook(const GradHook& hook) const;
   /// What PyTorch calls its place in the graph, "MulBackward0"; empty for a leaf and outside of graphs
-  /// (graph/grad_fn_name.cpp).
+  /// (ops/grad_fn_name.cpp).
   std::string grad_fn_name() const;
   /// The same values, outside the graph.
   Tensor detach() const;
 
-  // -- views (ops/views.cpp; index(): ops/indexing.cpp): share storage, differentiable; always another
+  // -- views (ops/views.cpp; index(): ops/subscripts.cpp): share storage, differentiable; always another
   // tensor, even where nothing changes
   // ------------------------------------------------------------------------
   Tensor transpose(int64_t dim0, int64_t dim1) const;
@@ -118,7 +118,7 @@ class Tensor {
   /// x[start:end:step] along dim, with Python's clamping of bounds; step > 0.
   Tensor slice(int64_t dim, int64_t start, int64_t end, int64_t step = 1) const;
   Tensor select(int64_t dim, int64_t index) const;  ///< drops the dimension
-  /// What the subscripts name, as x[...] does in PyTorch: see ops/indexing.hpp. A view, unless there are
+  /// What the subscripts name, as x[...] does in PyTorch: see ops/subscripts.hpp. A view, unless there are
   /// tensors among them (int64 places, or bool masks). These are taken together, broadcast; their dimensions
   /// stand where the first one stood, or in front if other subscripts stand between. Throws Error for more
   /// subscripts than dimensions, for places outside, and for masks of another shape.

@@ -1,6 +1,6 @@
 // Tensor::index().
+#include "gradus/autograd/ops/subscripts.hpp"
 #include "gradus/autograd/gradcheck/cases/case_list.hpp"
-#include "gradus/autograd/ops/indexing.hpp"
 
 namespace gradus::cases {
 

@@ -1,6 +1,6 @@
 // Views of one tensor. They are linear; "squared" ones make a second derivative that is not zero.
 #include "gradus/autograd/gradcheck/cases/case_list.hpp"
-#include "gradus/autograd/ops/indexing.hpp"
+#include "gradus/autograd/ops/subscripts.hpp"
 
 namespace gradus::cases {
 namespace {

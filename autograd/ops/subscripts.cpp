@@ -1,5 +1,5 @@
 // Tensor::index(): subscripts of every kind, as views where they suffice, else as rows taken by number.
-#include "gradus/autograd/ops/indexing.hpp"
+#include "gradus/autograd/ops/subscripts.hpp"
 
 #include <algorithm>
 #include <limits>
