@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "gradus/autograd/kernels/parallel.hpp"
+#include "gradus/autograd/kernels/walk.hpp"
 
 namespace gradus::kernels {
 namespace {
@@ -16,6 +17,8 @@ uint16_t rounded(float x) {
   return static_cast<uint16_t>((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16);
 }
 
+float widened(bfloat16 x) { return std::bit_cast<float>(uint32_t{x.bits} << 16); }
+
 }  // namespace
 
 void to_bfloat16(int64_t n, bfloat16* out, const float* x) {
@@ -26,8 +29,10 @@ void to_bfloat16(int64_t n, bfloat16* out, const float* x) {
 
 void from_bfloat16(int64_t n, float* out, const bfloat16* x) {
   parallel_for(n, kConvertBlock, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) out[i] = std::bit_cast<float>(uint32_t{x[i].bits} << 16);
+    for (int64_t i = begin; i < end; ++i) out[i] = widened(x[i]);
   });
 }
+
+void from_bfloat16(const Loop<2>& loop, float* out, const bfloat16* x) { walk_each(loop, widened, out, x); }
 
 }  // namespace gradus::kernels

@@ -1,9 +1,11 @@
 // Weights kept as bfloat16, the upper half of a float32: half the memory that generating a token has to read.
 //
-// Pointers belong to the caller and do not overlap; matrices are contiguous. Thread-safe.
+// Pointers belong to the caller and do not overlap. Thread-safe.
 #pragma once
 
 #include <cstdint>
+
+#include "gradus/autograd/kernels/loop.hpp"
 
 namespace gradus {
 
@@ -19,5 +21,7 @@ namespace gradus::kernels {
 void to_bfloat16(int64_t n, bfloat16* out, const float* x);
 /// Exact.
 void from_bfloat16(int64_t n, float* out, const bfloat16* x);
+/// The same for any strides.
+void from_bfloat16(const Loop<2>& loop, float* out, const bfloat16* x);
 
 }  // namespace gradus::kernels

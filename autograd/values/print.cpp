@@ -126,7 +126,8 @@ std::vector<std::string> suffixes(const Tensor& tensor) {
   std::vector<std::string> all;
   const bool nothing = tensor.numel() == 0;
   if (nothing && tensor.dim() != 1) all.push_back(concat("size=", tensor.shape()));
-  const bool obvious = tensor.dtype() == DType::float32 || (!nothing && !is_floating(tensor.dtype()));
+  const bool whole = tensor.dtype() == DType::int64 || tensor.dtype() == DType::boolean;
+  const bool obvious = tensor.dtype() == DType::float32 || (!nothing && whole);
   if (!obvious) all.push_back(concat("dtype=torch.", name(tensor.dtype())));
   if (tensor.requires_grad()) {
     const std::string grad_fn = tensor.grad_fn_name();
@@ -139,7 +140,8 @@ std::vector<std::string> suffixes(const Tensor& tensor) {
 
 std::ostream& operator<<(std::ostream& os, const Tensor& tensor) {
   if (!tensor.defined()) return os << "tensor(undefined)";
-  const std::string text = "tensor(" + (tensor.numel() == 0 ? "[]" : Printer(tensor).body());
+  const Tensor numbers = tensor.dtype() == DType::bfloat16 ? tensor.to(DType::float32) : tensor;
+  const std::string text = "tensor(" + (tensor.numel() == 0 ? "[]" : Printer(numbers).body());
   os << text;
   const size_t newline = text.rfind('\n');
   size_t last_line = newline == std::string::npos ? text.size() + 2 : text.size() - newline + 1;

@@ -191,6 +191,7 @@ class NumpyPrinter {
 
 std::string numpy_string(const Tensor& x) {
   if (!x.defined()) fail("numpy_string", "needs a tensor, got an undefined one.");
+  if (x.dtype() == DType::bfloat16) return numpy_string(x.to(DType::float32));
   if (x.dim() == 0 && x.dtype() == DType::float32) return scalar(x.data<float>()[0]);
   if (x.dim() == 0 && x.dtype() == DType::float64) return scalar(x.data<double>()[0]);
   return NumpyPrinter(x).text();

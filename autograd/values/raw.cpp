@@ -87,10 +87,9 @@ namespace {
 // bfloat16 on one side or both; by way of packed float32.
 void copy_bfloat16(Tensor& target, const Tensor& source) {
   if (source.dtype() == DType::bfloat16) {
-    if (!source.is_contiguous())
-      fail("copy_", "bfloat16 values must be packed to be read, got strides ", source.strides(), ".");
     Tensor wide = empty(source.shape(), DType::float32);
-    kernels::from_bfloat16(source.numel(), wide.mutable_data<float>(), source.data<bfloat16>());
+    kernels::from_bfloat16(loop_over<2>(wide.shape(), {&wide, &source}), wide.mutable_data<float>(),
+                           source.data<bfloat16>());
     return copy_into(target, wide);
   }
   if (!target.is_contiguous() || target.shape() != source.shape())

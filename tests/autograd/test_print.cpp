@@ -143,6 +143,14 @@ TEST_CASE("the place in the graph has PyTorch's name") {
   CHECK(f32({1, 2}).grad_fn_name().empty());
 }
 
+TEST_CASE("bfloat16 prints its values, of any view") {
+  const Tensor x = f32({1, 0.1, -2.5, 3}).reshape({2, 2}).to(DType::bfloat16);
+  CHECK(printed(x) == "tensor([[ 1.0000,  0.1001],\n        [-2.5000,  3.0000]], dtype=torch.bfloat16)");
+  CHECK(printed(x.mT()) == "tensor([[ 1.0000, -2.5000],\n        [ 0.1001,  3.0000]], dtype=torch.bfloat16)");
+  CHECK(printed(x.select(0, 1)) == "tensor([-2.5000,  3.0000], dtype=torch.bfloat16)");
+  CHECK(printed(zeros({0}).to(DType::bfloat16)) == "tensor([], dtype=torch.bfloat16)");
+}
+
 TEST_CASE("views print what they see") {
   const Tensor x = steps(12).reshape({3, 4});
   CHECK(printed(x.mT().slice(0, 1, 4, 2)) == "tensor([[ 1.,  5.,  9.],\n        [ 3.,  7., 11.]])");

@@ -45,6 +45,12 @@ TEST_CASE("lines of numbers are wrapped, long arrays summarised, planes set apar
         "[[[   0  100  200]\n  [ 300  400  500]]\n\n [[ 600  700  800]\n  [ 900 1000 1100]]]");
 }
 
+TEST_CASE("bfloat16 prints as the float32 of its values") {
+  const Tensor x = f32({1, 0.1, -2.5, 3}).reshape({2, 2}).to(DType::bfloat16);
+  CHECK(numpy_string(x.mT()) == "[[ 1.         -2.5       ]\n [ 0.10009766  3.        ]]");
+  CHECK(numpy_string(x.select(0, 0).select(0, 1)) == "0.100097656");
+}
+
 TEST_CASE("truth values, and arrays without dimensions") {
   CHECK(numpy_string(eq(f32({1, 0, 0, 0}).reshape({2, 2}), 1.0)) == "[[ True False]\n [False False]]");
   CHECK(numpy_string(f32({0.1}).reshape({})) == "0.1");
