@@ -4,6 +4,7 @@
 #include <limits>
 #include <utility>
 
+#include "gradus/autograd/error.hpp"
 #include "gradus/autograd/kernels/level.hpp"
 #include "gradus/autograd/kernels/walk.hpp"
 
@@ -25,6 +26,13 @@ void unpack(int64_t n, T* out, int64_t step, const T* room) {
   for (int64_t i = 0; i < n; ++i) out[i * step] = room[i];
 }
 
+uint64_t whole_power(uint64_t base, uint64_t exponent) {
+  uint64_t power = 1;
+  for (; exponent > 0; exponent >>= 1, base *= base)
+    if (exponent & 1) power *= base;
+  return power;
+}
+
 int64_t integer_value(Binary op, int64_t a, int64_t b) {
   const auto x = static_cast<uint64_t>(a), y = static_cast<uint64_t>(b);
   switch (op) {
@@ -34,10 +42,14 @@ int64_t integer_value(Binary op, int64_t a, int64_t b) {
       return static_cast<int64_t>(x - y);
     case Binary::mul:
       return static_cast<int64_t>(x * y);
+    case Binary::pow:
+      return static_cast<int64_t>(whole_power(x, y));
     case Binary::maximum:
       return std::max(a, b);
-    default:
+    case Binary::minimum:
       return std::min(a, b);
+    default:
+      fail("binary", "int64 has no such operation.");
   }
 }
 

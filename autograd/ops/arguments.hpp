@@ -1,6 +1,7 @@
 // Checks that many ops share.
 #pragma once
 
+#include <cmath>
 #include <string_view>
 
 #include "gradus/autograd/ops/ops.hpp"
@@ -34,7 +35,17 @@ inline void check_same_dtype(std::string_view op, const Tensor& a, const Tensor&
 /// An int64 index whose values lie in [0, size).
 void check_index(std::string_view op, const Tensor& index, int64_t size);
 
-/// The number as a 0-d tensor that goes with x.
-inline Tensor number(const Tensor& x, double value) { return full({}, value, x.dtype()); }
+/// The dtype in which an op takes x and a number: that of x, but float32 where x is int64 or bool and the
+/// number is not one of its values, as PyTorch promotes.
+inline DType dtype_beside(const Tensor& x, double number) {
+  const bool whole = number == std::trunc(number) && number >= -0x1p63 && number < 0x1p63;
+  if (x.dtype() == DType::int64) return whole ? DType::int64 : DType::float32;
+  if (x.dtype() == DType::boolean) return number == 0 || number == 1 ? DType::boolean : DType::float32;
+  return x.dtype();
+}
+
+/// x, and the number as a 0-d tensor, in that dtype.
+inline Tensor beside(const Tensor& x, double number) { return x.to(dtype_beside(x, number)); }
+inline Tensor number(const Tensor& x, double value) { return full({}, value, dtype_beside(x, value)); }
 
 }  // namespace gradus

@@ -15,6 +15,21 @@ Tensor values(OpName op, Binary kernel, const Tensor& a, const Tensor& b) {
   return raw::binary(kernel, a, b);
 }
 
+// The tensor of an op on a tensor and a number.
+Tensor operand(OpName op, const Tensor& x, double number) {
+  check_defined(op.name, x);
+  check_number(op.name, x);
+  return beside(x, number);
+}
+
+void check_whole_powers(const Tensor& exponent) {
+  const Tensor packed = raw::contiguous(exponent);
+  const int64_t* first = packed.data<int64_t>();
+  for (int64_t i = 0; i < packed.numel(); ++i)
+    if (first[i] < 0)
+      fail("pow", "int64 exponents must not be negative, got ", first[i], ". Hint: convert with to().");
+}
+
 Tensor pass(const Tensor& gy) { return gy; }
 
 // Of maximum(a, b) for a: all where a is larger, half where they are equal. loses(a, b) says where b is
@@ -42,12 +57,15 @@ Tensor mul(const Tensor& a, const Tensor& b) {
 }
 
 Tensor div(const Tensor& a, const Tensor& b) {
+  check_same_dtype("div", a, b);
+  if (a.dtype() == DType::int64) return div(a.to(DType::float32), b.to(DType::float32));
   return record("div", values("div", Binary::div, a, b),
                 {{a, [b = Saved(b)](const Tensor& gy) { return gy / b; }},
                  {b, [b = Saved(b)](const Tensor& gy, const Tensor& y) { return neg(gy * y / b); }}});
 }
 
 Tensor pow(const Tensor& base, const Tensor& exponent) {
+  if (exponent.defined() && exponent.dtype() == DType::int64) check_whole_powers(exponent);
   return record(
       "pow", values("pow", Binary::pow, base, exponent),
       {{base,
@@ -75,14 +93,18 @@ Tensor minimum(const Tensor& a, const Tensor& b) {
                  {b, [a = Saved(a), b = Saved(b)](const Tensor& gy) { return share(gy, b, a, gt); }}});
 }
 
-Tensor operator+(const Tensor& a, double b) { return add(a, number(a, b)); }
-Tensor operator-(const Tensor& a, double b) { return sub(a, number(a, b)); }
-Tensor operator*(const Tensor& a, double b) { return mul(a, number(a, b)); }
-Tensor operator/(const Tensor& a, double b) { return div(a, number(a, b)); }
-Tensor operator+(double a, const Tensor& b) { return add(number(b, a), b); }
-Tensor operator-(double a, const Tensor& b) { return sub(number(b, a), b); }
-Tensor operator*(double a, const Tensor& b) { return mul(number(b, a), b); }
-Tensor operator/(double a, const Tensor& b) { return div(number(b, a), b); }
-Tensor pow(const Tensor& base, double exponent) { return pow(base, number(base, exponent)); }
+Tensor operator+(const Tensor& a, double b) { return add(operand("add", a, b), number(a, b)); }
+Tensor operator-(const Tensor& a, double b) { return sub(operand("sub", a, b), number(a, b)); }
+Tensor operator*(const Tensor& a, double b) { return mul(operand("mul", a, b), number(a, b)); }
+Tensor operator/(const Tensor& a, double b) { return div(operand("div", a, b), number(a, b)); }
+Tensor operator+(double a, const Tensor& b) { return add(number(b, a), operand("add", b, a)); }
+Tensor operator-(double a, const Tensor& b) { return sub(number(b, a), operand("sub", b, a)); }
+Tensor operator*(double a, const Tensor& b) { return mul(number(b, a), operand("mul", b, a)); }
+Tensor operator/(double a, const Tensor& b) { return div(number(b, a), operand("div", b, a)); }
+
+Tensor pow(const Tensor& base, double exponent) {
+  if (base.dtype() == DType::int64 && exponent < 0) return pow(base.to(DType::float32), exponent);
+  return pow(operand("pow", base, exponent), number(base, exponent));
+}
 
 }  // namespace gradus

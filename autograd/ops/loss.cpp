@@ -140,7 +140,8 @@ Weighed of_classes(const Tensor& x, const Tensor& target, const CrossEntropyOpti
 
 }  // namespace
 
-Tensor cross_entropy(const Tensor& logits, const Tensor& target, int64_t ignore_index, Reduction reduction) {
+Tensor cross_entropy(const Tensor& logits, const Tensor& target, IgnoreIndex ignored, Reduction reduction) {
+  const int64_t ignore_index = ignored.value;
   check_cross_entropy(logits, target, ignore_index);
   const Tensor losses = row_losses(logits, target, ignore_index);
   const bool mean = reduction == Reduction::mean;

@@ -37,7 +37,8 @@ Tensor matrix(std::initializer_list<std::initializer_list<float>> rows);
 Tensor add(const Tensor& a, const Tensor& b);
 Tensor sub(const Tensor& a, const Tensor& b);
 Tensor mul(const Tensor& a, const Tensor& b);
-Tensor div(const Tensor& a, const Tensor& b);
+Tensor div(const Tensor& a, const Tensor& b);  ///< of int64: float32
+/// Of int64: modulo 2^64, and throws Error for a negative exponent.
 Tensor pow(const Tensor& base, const Tensor& exponent);
 /// Where both are equal each gets half of the gradient. NaN wins.
 Tensor maximum(const Tensor& a, const Tensor& b);
@@ -47,7 +48,9 @@ inline Tensor operator+(const Tensor& a, const Tensor& b) { return add(a, b); }
 inline Tensor operator-(const Tensor& a, const Tensor& b) { return sub(a, b); }
 inline Tensor operator*(const Tensor& a, const Tensor& b) { return mul(a, b); }
 inline Tensor operator/(const Tensor& a, const Tensor& b) { return div(a, b); }
-// A number stands for a 0-d tensor of the other operand's dtype.
+// A number stands for a 0-d tensor of the other operand's dtype. Where that is int64 or bool (which only the
+// comparisons take) and the number is none of its values, both are taken as float32: an int64 x * 0.5 is not
+// 0.
 Tensor operator+(const Tensor& a, double b);
 Tensor operator-(const Tensor& a, double b);
 Tensor operator*(const Tensor& a, double b);
@@ -56,7 +59,7 @@ Tensor operator+(double a, const Tensor& b);
 Tensor operator-(double a, const Tensor& b);
 Tensor operator*(double a, const Tensor& b);
 Tensor operator/(double a, const Tensor& b);
-Tensor pow(const Tensor& base, double exponent);
+Tensor pow(const Tensor& base, double exponent);  ///< an int64 base to a negative power: float32
 
 // -- one value at a time
 // ---------------------------------------------------------------------------------------------
@@ -186,10 +189,15 @@ Tensor triu(const Tensor& x, int64_t diagonal = 0);
 Tensor layer_norm(const Tensor& x, const Shape& normalized_shape, const Tensor& weight = {},
                   const Tensor& bias = {}, double eps = 1e-5);
 enum class Reduction { none, mean, sum };
+/// A number that {} is not, so that cross_entropy(x, t, {}) leaves all options as they are.
+struct IgnoreIndex {
+  IgnoreIndex(int64_t class_) : value(class_) {}  // NOLINT: a number is the natural spelling
+  int64_t value;
+};
 /// -log softmax(logits)[target]: logits (N, V), target (N) int64 -> (), or (N) with Reduction::none. Targets
 /// equal to ignore_index count neither in the sum nor in the mean's divisor; the mean of none is NaN with
 /// gradient 0.
-Tensor cross_entropy(const Tensor& logits, const Tensor& target, int64_t ignore_index = -100,
+Tensor cross_entropy(const Tensor& logits, const Tensor& target, IgnoreIndex ignore_index = -100,
                      Reduction reduction = Reduction::mean);
 struct CrossEntropyOptions {
   Tensor weight{};  ///< (V), one for each class; the mean is divided by the sum of the targets' weights

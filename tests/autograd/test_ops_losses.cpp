@@ -99,6 +99,16 @@ TEST_CASE("the options are the plain loss where they change nothing") {
   CHECK(difference(cross_entropy(kLogits, target, CrossEntropyOptions{}), plain, 0) == "");
 }
 
+TEST_CASE("empty options are the defaults, not class 0 to be ignored") {
+  const Tensor target = i64({0, 1, 0});
+  const Tensor loss = cross_entropy(kLogits, target, {});
+  CHECK(difference(loss, cross_entropy(kLogits, target)) == "");
+  CHECK(difference(loss, cross_entropy(kLogits, target, CrossEntropyOptions{})) == "");
+  CHECK(difference(cross_entropy(kLogits, target, 0), cross_entropy(kLogits, target, {.ignore_index = 0})) ==
+        "");
+  CHECK(cross_entropy(kLogits, target, 0).item() != loss.item());
+}
+
 TEST_CASE("cross_entropy refuses options that do not fit") {
   const auto refused = [](const Tensor& target, const CrossEntropyOptions& options) {
     return error_of([&] { cross_entropy(kLogits, target, options); });
