@@ -114,6 +114,15 @@ void Module::train(bool on) {
   ForEachModule([on](Module& m) { m.training_ = on; }).start(*this);
 }
 
+EvaluationMode::EvaluationMode(Module& root) {
+  ForEachModule([this](Module& m) { were_training_.emplace_back(&m, m.training_); }).start(root);
+  root.eval();
+}
+
+EvaluationMode::~EvaluationMode() {
+  for (const auto& [module, was_training] : were_training_) module->training_ = was_training;
+}
+
 void Module::to(DType dtype) {
   if (!is_floating(dtype) && dtype != DType::bfloat16)
     fail("module", "parameters must be float32, float64 or bfloat16, got ", name(dtype), ".");

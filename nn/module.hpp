@@ -112,7 +112,20 @@ class Module {
   std::string summary() const;
 
  private:
+  friend class EvaluationMode;
   bool training_ = true;
+};
+
+/// While it lives, a module and all below it are in evaluation mode; then each is in the mode it was in.
+class EvaluationMode {
+ public:
+  explicit EvaluationMode(Module& root);
+  ~EvaluationMode();
+  EvaluationMode(const EvaluationMode&) = delete;
+  EvaluationMode& operator=(const EvaluationMode&) = delete;
+
+ private:
+  std::vector<std::pair<Module*, bool>> were_training_;
 };
 
 }  // namespace gradus::nn

@@ -5,24 +5,6 @@
 #include "gradus/autograd/record.hpp"
 
 namespace gradus::train {
-namespace {
-
-/// Evaluation mode for as long as it lives.
-class EvaluationMode {
- public:
-  explicit EvaluationMode(models::GPT& model) : model_(model), was_training_(model.training()) {
-    model.eval();
-  }
-  ~EvaluationMode() { model_.train(was_training_); }
-  EvaluationMode(const EvaluationMode&) = delete;
-  EvaluationMode& operator=(const EvaluationMode&) = delete;
-
- private:
-  models::GPT& model_;
-  bool was_training_;
-};
-
-}  // namespace
 
 int64_t evaluation_batch(const models::GPTConfig& config) {
   constexpr int64_t kTokens = 4096;
@@ -31,7 +13,7 @@ int64_t evaluation_batch(const models::GPTConfig& config) {
 
 double mean_loss(models::GPT& model, const std::vector<data::Batch>& batches) {
   if (batches.empty()) fail("evaluate", "needs at least one batch, got none.");
-  const EvaluationMode evaluation(model);
+  const nn::EvaluationMode evaluation(model);
   const NoGrad no_grad;
   double sum = 0;
   int64_t count = 0;

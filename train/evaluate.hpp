@@ -14,7 +14,7 @@ namespace gradus::train {
 int64_t evaluation_batch(const models::GPTConfig& config);
 
 /// Mean cross-entropy over all targets of all batches, nats a token. Nothing is dropped or recorded, and the
-/// model's mode is afterwards what it was. Throws Error if there are no batches.
+/// mode of each part of the model is afterwards what it was. Throws Error if there are no batches.
 double mean_loss(models::GPT& model, const std::vector<data::Batch>& batches);
 
 }  // namespace gradus::train

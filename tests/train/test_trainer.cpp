@@ -67,6 +67,20 @@ TEST_CASE("evaluating leaves no trace") {
   CHECK(values_of(with.model) == values_of(without.model));
 }
 
+TEST_CASE("after an evaluation each part of a model is in the mode it was in") {
+  SmallRun run;
+  run.model.h[0].attn.eval();  // frozen, as in fine-tuning
+  (void)mean_loss(run.model, run.dataset.validation_batches(7));
+  CHECK(run.model.training());
+  CHECK(run.model.h[0].mlp.training());
+  CHECK_FALSE(run.model.h[0].attn.training());
+  run.model.eval();
+  run.model.drop.train();
+  (void)mean_loss(run.model, run.dataset.validation_batches(7));
+  CHECK_FALSE(run.model.training());
+  CHECK(run.model.drop.training());
+}
+
 TEST_CASE("the loss over a validation text does not depend on how it is cut into batches") {
   SmallRun run;
   const double one = mean_loss(run.model, run.dataset.validation_batches(1));
