@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <filesystem>
+#include <set>
 #include <string>
 
 #include "catch.hpp"
@@ -7,6 +8,7 @@
 #include "gradus/data/stories.hpp"
 #include "gradus/files/sha256.hpp"
 #include "support.hpp"
+#include "test_files.hpp"
 
 using namespace gradus;
 using namespace gradus::data;
@@ -97,6 +99,10 @@ TEST_CASE("the kjv is the whole text without verse tags") {
   CHECK(corpus.sha256 == gradus::files::sha256(corpus.text));
   CHECK(std::count(corpus.text.begin(), corpus.text.end(), '\n') == 31'102);
   CHECK(corpus.text.substr(corpus.text.size() - 6) == "Amen.\n");
+  const std::set<char> characters(corpus.text.begin(), corpus.text.end());
+  const std::string told = "| 4,137,850 bytes, " + std::to_string(characters.size()) + " characters |";
+  CHECK(file_bytes(gradus::testing::test_files().parent_path() / "data/README.md").find(told) !=
+        std::string::npos);
   CHECK(!corpus.entropy);
   CHECK(corpus.warning.empty());
   CHECK(default_corpus(cache.path()).name == "kjv");
