@@ -66,19 +66,18 @@ Tensor div(const Tensor& a, const Tensor& b) {
 
 Tensor pow(const Tensor& base, const Tensor& exponent) {
   if (exponent.defined() && exponent.dtype() == DType::int64) check_whole_powers(exponent);
-  return record(
-      "pow", values("pow", Binary::pow, base, exponent),
-      {{base,
-        [base = Saved(base), exponent = Saved(exponent)](const Tensor& gy) {
-          const Tensor is_flat = eq(exponent, 0.0), zero = number(gy, 0.0);
-          const Tensor slope = *exponent * pow(base, *exponent - 1.0);
-          return where(is_flat, zero, gy) * where(is_flat, zero, slope);  // not 0 * inf
-        }},
-       {exponent, [base = Saved(base), exponent = Saved(exponent)](const Tensor& gy, const Tensor& y) {
-          const Tensor never = zeros({}, DType::boolean);
-          const Tensor is_flat = where(eq(base, 0.0), ge(exponent, 0.0), never);  // 0 to any power from 0 on
-          return gy * where(is_flat, number(gy, 0.0), y * log(base));
-        }}});
+  const auto to_base = [b = Saved(base), e = Saved(exponent)](const Tensor& gy) {
+    const Tensor is_flat = eq(e, 0.0), zero = number(gy, 0.0);
+    const Tensor slope = *e * pow(b, *e - 1.0);
+    return where(is_flat, zero, gy) * where(is_flat, zero, slope);  // not 0 * inf
+  };
+  const auto to_exponent = [b = Saved(base), e = Saved(exponent)](const Tensor& gy, const Tensor& y) {
+    const Tensor never = zeros({}, DType::boolean);
+    const Tensor is_flat = where(eq(b, 0.0), ge(e, 0.0), never);  // 0 to any power from 0 on
+    return gy * where(is_flat, number(gy, 0.0), y * log(b));
+  };
+  return record("pow", values("pow", Binary::pow, base, exponent),
+                {{base, to_base}, {exponent, to_exponent}});
 }
 
 Tensor maximum(const Tensor& a, const Tensor& b) {

@@ -204,16 +204,15 @@ Tensor scaled_dot_product_attention(const Tensor& q, const Tensor& k, const Tens
   const AttentionShape s = kernel_shape(q, k, options);
   Tensor out = empty_heads_inside(q.shape(), q.dtype());
   const Tensor sums = attend(s, out, with_packed_rows(q), with_packed_rows(k), with_packed_rows(v));
-  return record(
-      kOp, out, {q, k, v},
-      [s, q = Saved(q), k = Saved(k), v = Saved(v), sums](const Tensor& gy, const Tensor& y, Needs) {
-        if (grad_enabled()) return composed_gradients(s, gy, q, k, v);
-        Heads to = {empty_heads_inside(q->shape(), q->dtype()), empty_heads_inside(k->shape(), q->dtype()),
-                    empty_heads_inside(v->shape(), q->dtype())};
-        attend_grad(s, to, with_packed_rows(gy), y, sums,
-                    {with_packed_rows(q), with_packed_rows(k), with_packed_rows(v)});
-        return std::vector<Tensor>{to.q, to.k, to.v};
-      });
+  const auto pull = [s, q = Saved(q), k = Saved(k), v = Saved(v), sums](auto& gy, auto& y, Needs) {
+    if (grad_enabled()) return composed_gradients(s, gy, q, k, v);
+    Heads to = {empty_heads_inside(q->shape(), q->dtype()), empty_heads_inside(k->shape(), q->dtype()),
+                empty_heads_inside(v->shape(), q->dtype())};
+    const Heads from = {with_packed_rows(q), with_packed_rows(k), with_packed_rows(v)};
+    attend_grad(s, to, with_packed_rows(gy), y, sums, from);
+    return std::vector<Tensor>{to.q, to.k, to.v};
+  };
+  return record(kOp, out, {q, k, v}, pull);
 }
 
 Tensor scaled_dot_product_attention(const Tensor& qkv, int64_t n_head, const AttentionOptions& options) {
@@ -228,19 +227,19 @@ Tensor scaled_dot_product_attention(const Tensor& qkv, int64_t n_head, const Att
   Tensor out = empty({qkv.size(0), qkv.size(1), qkv.size(2) / 3}, qkv.dtype());
   Tensor out_heads = view_heads(out, n_head);
   const Tensor sums = attend(s, out_heads, x.q, x.k, x.v);
-  return record(kOp, out, {Edge(qkv, [s, n_head, qkv = Saved(qkv), sums](const Tensor& gy, const Tensor& y) {
-                  if (grad_enabled()) {
-                    const Heads parts = split_parts(qkv, n_head);
-                    const std::vector<Tensor> g =
-                        composed_gradients(s, split_heads(gy, n_head), parts.q, parts.k, parts.v);
-                    return cat({merge_heads(g[0]), merge_heads(g[1]), merge_heads(g[2])}, -1);
-                  }
-                  Tensor gqkv = empty(qkv->shape(), qkv->dtype());
-                  Heads to = view_parts(gqkv, n_head);
-                  attend_grad(s, to, view_heads(with_packed_rows(gy), n_head), view_heads(y, n_head), sums,
-                              view_parts(with_packed_rows(qkv), n_head));
-                  return gqkv;
-                })});
+  const auto pull = [s, n_head, qkv = Saved(qkv), sums](const Tensor& gy, const Tensor& y) {
+    if (grad_enabled()) {
+      const Heads of = split_parts(qkv, n_head);
+      const std::vector<Tensor> g = composed_gradients(s, split_heads(gy, n_head), of.q, of.k, of.v);
+      return cat({merge_heads(g[0]), merge_heads(g[1]), merge_heads(g[2])}, -1);
+    }
+    Tensor gqkv = empty(qkv->shape(), qkv->dtype());
+    Heads to = view_parts(gqkv, n_head);
+    const Heads from = view_parts(with_packed_rows(qkv), n_head);
+    attend_grad(s, to, view_heads(with_packed_rows(gy), n_head), view_heads(y, n_head), sums, from);
+    return gqkv;
+  };
+  return record(kOp, out, {Edge(qkv, pull)});
 }
 
 }  // namespace gradus

@@ -38,9 +38,9 @@ Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b) {
   dispatch_any(a.dtype(), [&]<class T>() {
     kernels::where(loop, out.mutable_data<T>(), condition.data<bool>(), a.data<T>(), b.data<T>());
   });
-  return record("where", out,
-                {{a, [c = Saved(condition)](const Tensor& gy) { return where(c, gy, number(gy, 0.0)); }},
-                 {b, [c = Saved(condition)](const Tensor& gy) { return where(c, number(gy, 0.0), gy); }}});
+  const auto to_a = [c = Saved(condition)](const Tensor& gy) { return where(c, gy, number(gy, 0.0)); };
+  const auto to_b = [c = Saved(condition)](const Tensor& gy) { return where(c, number(gy, 0.0), gy); };
+  return record("where", out, {{a, to_a}, {b, to_b}});
 }
 
 Tensor masked_fill(const Tensor& x, const Tensor& mask, double value) {
@@ -56,9 +56,8 @@ Tensor masked_fill(const Tensor& x, const Tensor& mask, double value) {
   // An infinity was asked for: AnomalyMode sees it among the inputs.
   const bool is_finite = std::abs(value) <= static_cast<double>(std::numeric_limits<float>::max());
   const Tensor infinite = is_finite ? Tensor() : number(x, value);
-  return record("masked_fill", out,
-                {{x, [mask = Saved(mask)](const Tensor& gy) { return masked_fill(gy, mask, 0.0); }},
-                 {infinite, [](const Tensor& gy) { return gy; }}});
+  const auto pull = [mask = Saved(mask)](const Tensor& gy) { return masked_fill(gy, mask, 0.0); };
+  return record("masked_fill", out, {{x, pull}, {infinite, [](const Tensor& gy) { return gy; }}});
 }
 
 Tensor masked_fill(const Tensor& x, const Tensor& mask, const Tensor& value) {
@@ -77,20 +76,19 @@ Tensor clamp(const Tensor& x, const Tensor& min, const Tensor& max) {
   check_same_dtype("clamp", x, high);
   broadcast_shapes("clamp", x.shape(), broadcast_shapes("clamp", low.shape(), high.shape()));
   const Tensor raised = raw::binary(kernels::Binary::maximum, x, low);
-  return record("clamp", raw::binary(kernels::Binary::minimum, raised, high),
-                {{x,
-                  [x = Saved(x), low = Saved(low), high = Saved(high)](const Tensor& gy) {
-                    const Tensor zero = number(gy, 0.0);
-                    return where(ge(x, low), where(le(x, high), gy, zero), zero);
-                  }},
-                 {min,
-                  [x = Saved(x), low = Saved(low), high = Saved(high)](const Tensor& gy) {
-                    const Tensor zero = number(gy, 0.0);
-                    return where(lt(low, high), where(lt(x, low), gy, zero), zero);
-                  }},
-                 {max, [x = Saved(x), low = Saved(low), high = Saved(high)](const Tensor& gy) {
-                    return where(lt(high, low), gy, where(gt(x, high), gy, number(gy, 0.0)));
-                  }}});
+  const auto to_x = [x = Saved(x), low = Saved(low), high = Saved(high)](const Tensor& gy) {
+    const Tensor zero = number(gy, 0.0);
+    return where(ge(x, low), where(le(x, high), gy, zero), zero);
+  };
+  const auto to_min = [x = Saved(x), low = Saved(low), high = Saved(high)](const Tensor& gy) {
+    const Tensor zero = number(gy, 0.0);
+    return where(lt(low, high), where(lt(x, low), gy, zero), zero);
+  };
+  const auto to_max = [x = Saved(x), low = Saved(low), high = Saved(high)](const Tensor& gy) {
+    return where(lt(high, low), gy, where(gt(x, high), gy, number(gy, 0.0)));
+  };
+  const Tensor out = raw::binary(kernels::Binary::minimum, raised, high);
+  return record("clamp", out, {{x, to_x}, {min, to_min}, {max, to_max}});
 }
 
 Tensor eq(const Tensor& a, const Tensor& b) { return compare("eq", Compare::eq, a, b); }

@@ -110,9 +110,10 @@ Tensor gather(const Tensor& x, int64_t dim, const Tensor& index) {
     kernels::gather(sides.outer, sides.size, sides.inner, i.shape()[d], out.mutable_data<T>(),
                     packed.data<T>(), i.data<int64_t>());
   });
-  return record("gather", out, {{part, [d, shape = part.shape(), i = Saved(i)](const Tensor& gy) {
-                                   return scatter_add(zeros(shape, gy.dtype()), d, i, gy);
-                                 }}});
+  const auto spread = [d, shape = part.shape(), i = Saved(i)](const Tensor& gy) {
+    return scatter_add(zeros(shape, gy.dtype()), d, i, gy);
+  };
+  return record("gather", out, {{part, spread}});
 }
 
 Tensor scatter_add(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source) {

@@ -50,23 +50,23 @@ Tensor layer_norm(const Tensor& x, const Shape& normalized_shape, const Tensor& 
   });
   Dims dims;
   for (int d = 0; d < n; ++d) dims.push_back(x.dim() - n + d);
-  return record("layer_norm", out, {x, weight, bias},
-                [x = Saved(x), w = Saved(weight), means, rstds, normalized_shape, rows, cols, dims, eps](
-                    const Tensor& gy, const Tensor&, Needs needs) -> std::vector<Tensor> {
-                  if (grad_enabled()) return composed_gradients(gy, x, w, dims, eps);
-                  const Tensor g = raw::contiguous(gy), xs = raw::contiguous(x);
-                  const Tensor ws = w->defined() ? raw::contiguous(w) : *w;
-                  Tensor gx = needs[0] ? empty(x->shape(), x->dtype()) : Tensor();
-                  Tensor gw = needs[1] ? empty(normalized_shape, x->dtype()) : Tensor();
-                  Tensor gb = needs[2] ? empty(normalized_shape, x->dtype()) : Tensor();
-                  dispatch_float("layer_norm", x->dtype(), [&]<class T>() {
-                    const auto to = [](Tensor& t) { return t.defined() ? t.mutable_data<T>() : nullptr; };
-                    kernels::layer_norm_grad<T>(rows, cols, to(gx), to(gw), to(gb), g.data<T>(), xs.data<T>(),
-                                                means.data<T>(), rstds.data<T>(),
-                                                ws.defined() ? ws.data<T>() : nullptr);
-                  });
-                  return {gx, gw, gb};
-                });
+  auto pull = [x = Saved(x), w = Saved(weight), means, rstds, normalized_shape, rows, cols, dims, eps](
+                  const Tensor& gy, const Tensor&, Needs needs) {
+    if (grad_enabled()) return composed_gradients(gy, x, w, dims, eps);
+    const Tensor g = raw::contiguous(gy), xs = raw::contiguous(x);
+    const Tensor ws = w->defined() ? raw::contiguous(w) : *w;
+    Tensor gx = needs[0] ? empty(x->shape(), x->dtype()) : Tensor();
+    Tensor gw = needs[1] ? empty(normalized_shape, x->dtype()) : Tensor();
+    Tensor gb = needs[2] ? empty(normalized_shape, x->dtype()) : Tensor();
+    dispatch_float("layer_norm", x->dtype(), [&]<class T>() {
+      const auto to = [](Tensor& t) { return t.defined() ? t.mutable_data<T>() : nullptr; };
+      const T* const weights = ws.defined() ? ws.data<T>() : nullptr;
+      kernels::layer_norm_grad<T>(rows, cols, to(gx), to(gw), to(gb), g.data<T>(), xs.data<T>(),
+                                  means.data<T>(), rstds.data<T>(), weights);
+    });
+    return std::vector<Tensor>{gx, gw, gb};
+  };
+  return record("layer_norm", out, {x, weight, bias}, std::move(pull));
 }
 
 }  // namespace gradus

@@ -42,18 +42,17 @@ Tensor row_losses(const Tensor& logits, const Tensor& target, int64_t ignore_ind
     kernels::cross_entropy(rows, classes, losses.mutable_data<T>(), sums.mutable_data<T>(), x.data<T>(),
                            t.data<int64_t>(), ignore_index);
   });
-  return record("cross_entropy", losses,
-                {{logits, [x = Saved(logits), t = Saved(t), sums, ignore_index](const Tensor& gy) {
-                    if (grad_enabled()) return composed_gradient(gy, x, t, ignore_index);
-                    const Tensor packed = raw::contiguous(x), g = raw::contiguous(gy);
-                    Tensor gx = empty(x->shape(), x->dtype());
-                    dispatch_float("cross_entropy", x->dtype(), [&]<class T>() {
-                      kernels::cross_entropy_grad(x->size(0), x->size(1), gx.mutable_data<T>(), g.data<T>(),
-                                                  packed.data<T>(), sums.data<T>(), t->data<int64_t>(),
-                                                  ignore_index);
-                    });
-                    return gx;
-                  }}});
+  const auto pull = [x = Saved(logits), t = Saved(t), sums, ignore_index](const Tensor& gy) {
+    if (grad_enabled()) return composed_gradient(gy, x, t, ignore_index);
+    const Tensor packed = raw::contiguous(x), g = raw::contiguous(gy);
+    Tensor gx = empty(x->shape(), x->dtype());
+    dispatch_float("cross_entropy", x->dtype(), [&]<class T>() {
+      kernels::cross_entropy_grad(x->size(0), x->size(1), gx.mutable_data<T>(), g.data<T>(), packed.data<T>(),
+                                  sums.data<T>(), t->data<int64_t>(), ignore_index);
+    });
+    return gx;
+  };
+  return record("cross_entropy", losses, {{logits, pull}});
 }
 
 // How many targets are not ignored.

@@ -125,13 +125,13 @@ Tensor matmul(const Tensor& a, const Tensor& b) {
   if (a.dim() == 1 && b.dim() == 1) return matmul(a.unsqueeze(0), b.unsqueeze(1)).reshape({});
   if (a.dim() == 1) return matmul(a.unsqueeze(0), b).squeeze(-2);
   if (b.dim() == 1) return matmul(a, b.unsqueeze(1)).squeeze(-1);
-  return record("matmul", product(a, b),
-                {{a, [b = Saved(b)](const Tensor& gy) { return matmul(gy, b->mT()); }},  // (M, N) @ (N, K)
-                 {b, [a = Saved(a), b2d = b.dim() == 2](const Tensor& gy) {              // (K, M) @ (M, N)
-                    if (b2d && a->dim() > 2 && a->numel() > 0 && gy.numel() > 0)
-                      return matmul(fold(a).mT(), fold(gy));  // sums over the batch in the product itself
-                    return matmul(a->mT(), gy);
-                  }}});
+  const auto to_a = [b = Saved(b)](const Tensor& gy) { return matmul(gy, b->mT()); };  // (M, N) @ (N, K)
+  const auto to_b = [a = Saved(a), b2d = b.dim() == 2](const Tensor& gy) {             // (K, M) @ (M, N)
+    if (b2d && a->dim() > 2 && a->numel() > 0 && gy.numel() > 0)
+      return matmul(fold(a).mT(), fold(gy));  // sums over the batch in the product itself
+    return matmul(a->mT(), gy);
+  };
+  return record("matmul", product(a, b), {{a, to_a}, {b, to_b}});
 }
 
 Tensor mm(const Tensor& a, const Tensor& b) {

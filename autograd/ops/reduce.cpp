@@ -57,11 +57,11 @@ Tensor extremum(OpName op, Reduce kernel, const Tensor& x, const Dims& dims, boo
     if (x.shape()[static_cast<int>(d)] == 0)
       fail(op.name, "needs values to choose from, got shape ", x.shape(), ".");
   const Reduced r(x, wrapped);
-  return record(op, raw::reduce(kernel, x, wrapped, keepdim),
-                {{x, [r, x = Saved(x)](const Tensor& gy, const Tensor& y) {
-                    const Tensor ties = eq(x, y.detach().reshape(r.kept())).to(gy.dtype());
-                    return gy.reshape(r.kept()) * (ties / sum(ties, r.dims(), /*keepdim=*/true));
-                  }}});
+  const auto pull = [r, x = Saved(x)](const Tensor& gy, const Tensor& y) {
+    const Tensor ties = eq(x, y.detach().reshape(r.kept())).to(gy.dtype());
+    return gy.reshape(r.kept()) * (ties / sum(ties, r.dims(), /*keepdim=*/true));
+  };
+  return record(op, raw::reduce(kernel, x, wrapped, keepdim), {{x, pull}});
 }
 
 // The largest or smallest of all. NaN has a place here, unlike in amax: all of the gradient is for those that
@@ -102,9 +102,10 @@ Tensor var(const Tensor& x, const Dims& dims, int64_t correction, bool keepdim) 
   const auto divisor = static_cast<double>(count - correction);
   const Tensor deviation = centred(x.detach(), dims);
   const Tensor y = sum(deviation * deviation, dims, keepdim) / std::max(divisor, 0.0);
-  return record("var", y, {{x, [x = Saved(x), r, divisor](const Tensor& gy) {
-                              return gy.reshape(r.kept()) * (2.0 / divisor) * centred(x, r.dims());
-                            }}});
+  const auto pull = [x = Saved(x), r, divisor](const Tensor& gy) {
+    return gy.reshape(r.kept()) * (2.0 / divisor) * centred(x, r.dims());
+  };
+  return record("var", y, {{x, pull}});
 }
 
 Tensor std(const Tensor& x, const Dims& dims, int64_t correction, bool keepdim) {

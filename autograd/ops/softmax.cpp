@@ -60,11 +60,12 @@ Tensor log_softmax_grad(const Tensor& upstream, const Tensor& output, int dim) {
 Tensor softmax(const Tensor& x, int64_t dim) {
   check_floating("softmax", x);
   const int d = wrap_dim("softmax", dim, x.dim());
-  return record("softmax", raw::softmax(x, d), {{x, [d](const Tensor& gy, const Tensor& y) {
-                                                   if (!grad_enabled()) return raw::softmax_grad(gy, y, d);
-                                                   const Tensor p = gy * y;
-                                                   return p - y * sum(p, {d}, /*keepdim=*/true);
-                                                 }}});
+  const auto pull = [d](const Tensor& gy, const Tensor& y) {
+    if (!grad_enabled()) return raw::softmax_grad(gy, y, d);
+    const Tensor p = gy * y;
+    return p - y * sum(p, {d}, /*keepdim=*/true);
+  };
+  return record("softmax", raw::softmax(x, d), {{x, pull}});
 }
 
 Tensor safe_softmax(const Tensor& x, int64_t dim) {
@@ -78,12 +79,11 @@ Tensor safe_softmax(const Tensor& x, int64_t dim) {
 Tensor log_softmax(const Tensor& x, int64_t dim) {
   check_floating("log_softmax", x);
   const int d = wrap_dim("log_softmax", dim, x.dim());
-  return record("log_softmax", raw::log_softmax(x, d), {{x, [d](const Tensor& gy, const Tensor& y) {
-                                                           if (!grad_enabled())
-                                                             return raw::log_softmax_grad(gy, y, d);
-                                                           return gy -
-                                                                  exp(y) * sum(gy, {d}, /*keepdim=*/true);
-                                                         }}});
+  const auto pull = [d](const Tensor& gy, const Tensor& y) {
+    if (!grad_enabled()) return raw::log_softmax_grad(gy, y, d);
+    return gy - exp(y) * sum(gy, {d}, /*keepdim=*/true);
+  };
+  return record("log_softmax", raw::log_softmax(x, d), {{x, pull}});
 }
 
 // softmax(x) over the dimensions that are of size 1 in y = logsumexp(x). Far from 0 y is rounded coarsely, so
@@ -124,9 +124,10 @@ Tensor logsumexp(const Tensor& x, const Dims& dims, bool keepdim) {
     const int64_t n = out.numel();
     kernels::logsumexp(n, n == 0 ? 0 : rows.numel() / n, out.mutable_data<T>(), rows.data<T>());
   });
-  return record("logsumexp", out, {{x, [x = Saved(x), kept](const Tensor& gy, const Tensor& y) {
-                                      return gy.reshape(kept) * slice_softmax(x, y.detach().reshape(kept));
-                                    }}});
+  const auto pull = [x = Saved(x), kept](const Tensor& gy, const Tensor& y) {
+    return gy.reshape(kept) * slice_softmax(x, y.detach().reshape(kept));
+  };
+  return record("logsumexp", out, {{x, pull}});
 }
 
 }  // namespace gradus

@@ -17,6 +17,26 @@ Tensor values(OpName op, Unary kernel, const Tensor& x) {
   return raw::unary(kernel, x);
 }
 
+// A rule that has a kernel as well, which serves unless the gradient will be differentiated: rule(gy, x), or
+// for fused_by_output rule(gy, y). The checker compares the two.
+using Rule = Tensor (*)(const Tensor& gy, const Tensor& of);
+
+Tensor fused(OpName op, Unary kernel, Binary grad_kernel, const Tensor& x, Rule rule) {
+  const auto pull = [x = Saved(x), grad_kernel, rule](const Tensor& gy) {
+    return grad_enabled() ? rule(gy, x) : raw::binary(grad_kernel, gy, x);
+  };
+  return record(op, values(op, kernel, x), {{x, pull}});
+}
+
+Tensor fused_by_output(OpName op, Unary kernel, Binary grad_kernel, const Tensor& x, Rule rule) {
+  const auto pull = [grad_kernel, rule](const Tensor& gy, const Tensor& y) {
+    return grad_enabled() ? rule(gy, y) : raw::binary(grad_kernel, gy, y);
+  };
+  return record(op, values(op, kernel, x), {{x, pull}});
+}
+
+Tensor relu_rule(const Tensor& gy, const Tensor& x) { return masked_fill(gy, le(x, 0.0), 0.0); }
+
 // Phi(x), which far to the left is what gelu(x) has beside x: 1 + erf would have no digits left there.
 Tensor normal_cdf(const Tensor& x) {
   const Tensor near = ge(x, -1.0);
@@ -24,20 +44,25 @@ Tensor normal_cdf(const Tensor& x) {
   return where(near, 0.5 * (1.0 + erf(x * (1.0 / std::numbers::sqrt2))), gelu(far) / far);
 }
 
-// d gelu / dx for x * Phi(x): Phi(x) + x * phi(x).
-Tensor gelu_slope(const Tensor& x) {
+// For x * Phi(x): Phi(x) + x * phi(x).
+Tensor gelu_rule(const Tensor& gy, const Tensor& x) {
   const Tensor cdf = normal_cdf(x);
   const Tensor pdf = exp(-0.5 * (x * x)) * (0.5 * std::numbers::sqrt2 * std::numbers::inv_sqrtpi);
-  return cdf + x * pdf;
+  return gy * (cdf + x * pdf);
 }
 
-// d gelu / dx for 0.5 * x * (1 + tanh(u)) = x * sigmoid(z), z = 2u = 2 sqrt(2 / pi) * (x + 0.044715 x^3).
-Tensor gelu_tanh_slope(const Tensor& x) {
+// For 0.5 * x * (1 + tanh(u)) = x * sigmoid(z), z = 2u = 2 sqrt(2 / pi) * (x + 0.044715 x^3).
+Tensor gelu_tanh_rule(const Tensor& gy, const Tensor& x) {
   const double k = 2.0 * std::numbers::sqrt2 * std::numbers::inv_sqrtpi;
   const Tensor square = x * x;
   const Tensor z = k * (x + 0.044715 * (square * x));
   const Tensor dz = k * (1.0 + 3 * 0.044715 * square);
-  return sigmoid(z) * (1.0 + x * sigmoid(neg(z)) * dz);
+  return gy * (sigmoid(z) * (1.0 + x * sigmoid(neg(z)) * dz));
+}
+
+Tensor silu_rule(const Tensor& gy, const Tensor& x) {
+  const Tensor s = sigmoid(x);
+  return gy * (s * (1.0 + x * (1.0 - s)));
 }
 
 }  // namespace
@@ -76,48 +101,23 @@ Tensor rsqrt(const Tensor& x) {
 }
 
 Tensor tanh(const Tensor& x) {
-  return record("tanh", values("tanh", Unary::tanh, x), {{x, [](const Tensor& gy, const Tensor& y) {
-                                                            if (!grad_enabled())
-                                                              return raw::binary(Binary::tanh_grad, gy, y);
-                                                            return gy * (1.0 - y * y);
-                                                          }}});
+  const auto rule = [](const Tensor& gy, const Tensor& y) { return gy * (1.0 - y * y); };
+  return fused_by_output("tanh", Unary::tanh, Binary::tanh_grad, x, rule);
 }
 
 Tensor sigmoid(const Tensor& x) {
-  return record("sigmoid", values("sigmoid", Unary::sigmoid, x), {{x, [](const Tensor& gy, const Tensor& y) {
-                                                                     if (!grad_enabled())
-                                                                       return raw::binary(
-                                                                           Binary::sigmoid_grad, gy, y);
-                                                                     return gy * (y * (1.0 - y));
-                                                                   }}});
+  const auto rule = [](const Tensor& gy, const Tensor& y) { return gy * (y * (1.0 - y)); };
+  return fused_by_output("sigmoid", Unary::sigmoid, Binary::sigmoid_grad, x, rule);
 }
 
-Tensor relu(const Tensor& x) {
-  return record("relu", values("relu", Unary::relu, x), {{x, [x = Saved(x)](const Tensor& gy) {
-                                                            if (!grad_enabled())
-                                                              return raw::binary(Binary::relu_grad, gy, x);
-                                                            return masked_fill(gy, le(x, 0.0), 0.0);
-                                                          }}});
-}
+Tensor relu(const Tensor& x) { return fused("relu", Unary::relu, Binary::relu_grad, x, relu_rule); }
 
 Tensor gelu(const Tensor& x, Gelu approximate) {
-  const bool exact = approximate == Gelu::none;
-  return record("gelu", values("gelu", exact ? Unary::gelu : Unary::gelu_tanh, x),
-                {{x, [x = Saved(x), exact](const Tensor& gy) {
-                    if (!grad_enabled())
-                      return raw::binary(exact ? Binary::gelu_grad : Binary::gelu_tanh_grad, gy, x);
-                    return gy * (exact ? gelu_slope(x) : gelu_tanh_slope(x));
-                  }}});
+  if (approximate == Gelu::none) return fused("gelu", Unary::gelu, Binary::gelu_grad, x, gelu_rule);
+  return fused("gelu", Unary::gelu_tanh, Binary::gelu_tanh_grad, x, gelu_tanh_rule);
 }
 
-Tensor silu(const Tensor& x) {
-  return record("silu", values("silu", Unary::silu, x), {{x, [x = Saved(x)](const Tensor& gy) {
-                                                            if (!grad_enabled())
-                                                              return raw::binary(Binary::silu_grad, gy, x);
-                                                            const Tensor s = sigmoid(x);
-                                                            return gy * (s * (1.0 + *x * (1.0 - s)));
-                                                          }}});
-}
+Tensor silu(const Tensor& x) { return fused("silu", Unary::silu, Binary::silu_grad, x, silu_rule); }
 
 Tensor sin(const Tensor& x) {
   return record("sin", values("sin", Unary::sin, x),
@@ -130,10 +130,10 @@ Tensor cos(const Tensor& x) {
 }
 
 Tensor erf(const Tensor& x) {
-  return record("erf", values("erf", Unary::erf, x),
-                {{x, [x = Saved(x)](const Tensor& gy) {
-                    return gy * (2.0 * std::numbers::inv_sqrtpi * exp(neg(*x * x)));
-                  }}});
+  const auto pull = [x = Saved(x)](const Tensor& gy) {
+    return gy * (2.0 * std::numbers::inv_sqrtpi * exp(neg(*x * x)));
+  };
+  return record("erf", values("erf", Unary::erf, x), {{x, pull}});
 }
 
 Tensor clamp(const Tensor& x, double min, double max) {
@@ -145,10 +145,11 @@ Tensor clamp(const Tensor& x, double min, double max) {
   dispatch_float("clamp", x.dtype(), [&]<class T>() {
     kernels::clamp(loop, out.mutable_data<T>(), x.data<T>(), static_cast<T>(min), static_cast<T>(max));
   });
-  return record("clamp", out, {{x, [x = Saved(x), min, max](const Tensor& gy) {
-                                  const Tensor zero = full({}, 0.0, gy.dtype());
-                                  return where(ge(x, min), where(le(x, max), gy, zero), zero);
-                                }}});
+  const auto pull = [x = Saved(x), min, max](const Tensor& gy) {
+    const Tensor zero = number(gy, 0.0);
+    return where(ge(x, min), where(le(x, max), gy, zero), zero);
+  };
+  return record("clamp", out, {{x, pull}});
 }
 
 Tensor sign(const Tensor& x) {
