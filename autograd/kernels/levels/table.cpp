@@ -3,11 +3,11 @@
 // could be the one that a machine without these instructions then runs.
 #include <utility>
 
-#include "gradus/autograd/kernels/levels/attention.hpp"
-#include "gradus/autograd/kernels/levels/dots.hpp"
+#include "gradus/autograd/kernels/levels/attention.cpp"
+#include "gradus/autograd/kernels/levels/dots.cpp"
 #include "gradus/autograd/kernels/levels/rows.hpp"
-#include "gradus/autograd/kernels/levels/spans.hpp"
-#include "gradus/autograd/kernels/levels/updates.hpp"
+#include "gradus/autograd/kernels/levels/elementwise.cpp"
+#include "gradus/autograd/kernels/levels/updates.cpp"
 
 namespace gradus::kernels::GRADUS_LEVEL {
 namespace {
