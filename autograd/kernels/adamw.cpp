@@ -27,7 +27,8 @@ void adamw(int64_t n, T* param, T* m, T* v, const T* grad, double lr, double bet
                                 static_cast<T>(1.0 / std::sqrt(1.0 - std::pow(beta2, steps))),
                                 static_cast<T>(eps)};
   parallel_for(n, kUpdateBlock, [&](int64_t begin, int64_t end) {
-    level_kernels<T>().adamw(end - begin, param + begin, m + begin, v + begin, grad + begin, factors);
+    level_loops<AdamWLoops<T>>().adamw(end - begin, param + begin, m + begin, v + begin, grad + begin,
+                                       factors);
   });
 }
 
@@ -36,7 +37,7 @@ double sum_of_squares(int64_t n, const T* x) {
   std::vector<double> parts(static_cast<size_t>((n + kUpdateBlock - 1) / kUpdateBlock));
   parallel_for(n, kUpdateBlock, [&](int64_t begin, int64_t end) {
     parts[static_cast<size_t>(begin / kUpdateBlock)] =
-        level_kernels<T>().sum_of_squares(end - begin, x + begin);
+        level_loops<AdamWLoops<T>>().sum_of_squares(end - begin, x + begin);
   });
   double total = 0;
   for (const double part : parts) total += part;

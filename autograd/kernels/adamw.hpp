@@ -8,6 +8,19 @@
 
 namespace gradus::kernels {
 
+/// AdamW with what is common to all elements worked out: param = shrink * param - rate * m / (sqrt(v) * root
+/// + eps).
+template <class T>
+struct AdamWFactors {
+  T grad_scale, beta1, one_minus_beta1, beta2, one_minus_beta2, shrink, rate, root, eps;
+};
+
+template <class T>
+struct AdamWLoops {
+  void (*adamw)(int64_t n, T* param, T* m, T* v, const T* grad, const AdamWFactors<T>& f);
+  double (*sum_of_squares)(int64_t n, const T* x);
+};
+
 /// One pass over n parameters and their moments, with g = grad * grad_scale:
 ///   m = beta1 * m + (1 - beta1) * g,   v = beta2 * v + (1 - beta2) * g^2,
 ///   param = param * (1 - lr * weight_decay) - lr / (1 - beta1^step) * m / (sqrt(v) / sqrt(1 - beta2^step) +

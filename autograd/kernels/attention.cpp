@@ -7,6 +7,7 @@
 #include <memory>
 #include <vector>
 
+#include "gradus/autograd/kernels/attention_loops.hpp"
 #include "gradus/autograd/kernels/dropout.hpp"
 #include "gradus/autograd/kernels/gemm.hpp"
 #include "gradus/autograd/kernels/level.hpp"
@@ -124,7 +125,7 @@ template <class T>
 struct BlockProducts {
   const Block& block;
   T* transposed;
-  const AttentionLoops<T>& loops = level_kernels<T>().attention;
+  const AttentionLoops<T>& loops = level_loops<AttentionLoops<T>>();
 
   /// scores = x @ y^T for q-like x and k-like y.
   void scores(T* out, Rows<const T> x, Rows<const T> y) const {
@@ -229,7 +230,7 @@ struct HeadForward {
     T& max = scratch.max[row];
     const T max_before = max;
     const T sum =
-        level_kernels<T>().attention.exponentials(seen, weights, static_cast<T>(block.shape.scale), &max);
+        level_loops<AttentionLoops<T>>().exponentials(seen, weights, static_cast<T>(block.shape.scale), &max);
     if (block.key > 0 && max != max_before) {  // what was added up so far belongs to a smaller maximum
       const T correction = std::exp(max_before - max);
       scratch.sum[row] *= correction;
@@ -279,7 +280,7 @@ struct HeadGradient {
       products.scores(scratch.scores, from(q, first), from(k, key));
       products.scores(scratch.grads, from(gout, first), from(v, key));
       for (int64_t row = 0; row < count; ++row) {
-        level_kernels<T>().attention.gradients(
+        level_loops<AttentionLoops<T>>().gradients(
             block.seen(row), scratch.scores + row * kRow, scratch.grads + row * kRow,
             static_cast<T>(shape.scale), row_sums[2 * (first + row)], T{1} / row_sums[2 * (first + row) + 1],
             delta[row], scratch.factors(block, row));

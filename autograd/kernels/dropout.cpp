@@ -23,8 +23,9 @@ void dropout(int64_t n, T* out, const T* x, double p, uint64_t key, uint64_t off
   }
   const T scale = static_cast<T>(1.0 / (1.0 - p));
   parallel_for(n, kDropoutBlock, [&](int64_t begin, int64_t end) {
-    level_kernels<T>().dropout(end - begin, out + begin, x + begin, static_cast<uint32_t>(threshold), scale,
-                               key, offset + static_cast<uint64_t>(begin) / 4);
+    level_loops<DropoutLoops<T>>().dropout(end - begin, out + begin, x + begin,
+                                           static_cast<uint32_t>(threshold), scale, key,
+                                           offset + static_cast<uint64_t>(begin) / 4);
   });
 }
 

@@ -69,7 +69,7 @@ T converted(S x) {
 
 template <class T>
 void unary(Unary op, const Loop<2>& loop, T* out, const T* x) {
-  const auto span = level_kernels<T>().unary[static_cast<int>(op)];
+  const auto span = level_loops<ElementwiseLoops<T>>().unary[static_cast<int>(op)];
   const int64_t out_step = innermost_step(loop, 0), x_step = innermost_step(loop, 1);
   walk(loop, [&](int64_t n, const int64_t* offset) {
     if (out_step == 1 && x_step == 1) return span(n, out + offset[0], x + offset[1]);
@@ -84,7 +84,7 @@ void unary(Unary op, const Loop<2>& loop, T* out, const T* x) {
 
 template <class T>
 void binary(Binary op, const Loop<3>& loop, T* out, const T* a, const T* b) {
-  const auto& spans = level_kernels<T>().binary[static_cast<int>(op)];
+  const auto& spans = level_loops<ElementwiseLoops<T>>().binary[static_cast<int>(op)];
   const int64_t out_step = innermost_step(loop, 0), a_step = innermost_step(loop, 1),
                 b_step = innermost_step(loop, 2);
   const auto operands = a_step == 0 ? Operands::a_single : b_step == 0 ? Operands::b_single : Operands::both;

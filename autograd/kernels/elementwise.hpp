@@ -13,46 +13,35 @@
 
 namespace gradus::kernels {
 
-/// gelu and silu take -inf to -0 and +inf to +inf; sign of a zero and of NaN is 0.
+/// gelu and silu take -inf to -0 and +inf to +inf; sign of a zero and of NaN is 0. levels/operations.def has
+/// them all, as it has those of Binary.
 enum class Unary {
-  neg,
-  abs,
-  sign,
-  exp,
-  log,
-  sqrt,
-  rsqrt,
-  tanh,
-  sigmoid,
-  relu,
-  gelu,
-  gelu_tanh,
-  silu,
-  sin,
-  cos,
-  erf
+#define GRADUS_UNARY(name, ...) name,
+#include "gradus/autograd/kernels/levels/operations.def"
+  count
 };
 
 /// maximum and minimum give NaN when either operand is NaN. The *_grad are gradients, fused: the first
 /// operand is the gradient of the output, the second the input x; for tanh_grad and sigmoid_grad the output
 /// y. At 0 relu's is 0.
 enum class Binary {
-  add,
-  sub,
-  mul,
-  div,
-  pow,
-  maximum,
-  minimum,
-  relu_grad,
-  gelu_grad,
-  gelu_tanh_grad,
-  silu_grad,
-  tanh_grad,
-  sigmoid_grad
+#define GRADUS_BINARY(name, ...) name,
+#include "gradus/autograd/kernels/levels/operations.def"
+  count
 };
 
 enum class Compare { eq, ne, lt, le, gt, ge };
+
+/// One operand of a binary loop may be a single value.
+enum class Operands { both, a_single, b_single, count };
+
+/// The loops, by operation.
+template <class T>
+struct ElementwiseLoops {
+  void (*unary[static_cast<int>(Unary::count)])(int64_t n, T* out, const T* x);
+  void (*binary[static_cast<int>(Binary::count)][static_cast<int>(Operands::count)])(int64_t n, T* out,
+                                                                                     const T* a, const T* b);
+};
 
 /// out = op(x). T: float, double.
 template <class T>

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "gradus/autograd/kernels/bfloat16.hpp"
 #include "gradus/autograd/kernels/level.hpp"
 #include "gradus/autograd/kernels/parallel.hpp"
 
@@ -15,12 +14,12 @@ constexpr int64_t kStreams = 4;        // as many rows as `dots` takes at once
 
 template <class T>
 void dots(int64_t n, const T* x, const T* const* rows, T* sums) {
-  level_kernels<T>().dots(n, x, rows, sums);
+  level_loops<DotsLoops<T>>().dots(n, x, rows, sums);
 }
 
 template <class T>
 void dots(int64_t n, const T* x, const bfloat16* const* rows, T* sums) {
-  level_kernels<T>().dots_bfloat16(n, x, rows, sums);
+  level_loops<DotsLoops<T>>().of_bfloat16(n, x, rows, sums);
 }
 
 }  // namespace

@@ -6,7 +6,16 @@
 
 #include <cstdint>
 
+#include "gradus/autograd/kernels/bfloat16.hpp"
+
 namespace gradus::kernels {
+
+/// sums[r] = the dot product of x (n) and rows[r] (n), for four rows.
+template <class T>
+struct DotsLoops {
+  void (*dots)(int64_t n, const T* x, const T* const* rows, T* sums);
+  void (*of_bfloat16)(int64_t n, const T* x, const bfloat16* const* rows, T* sums);
+};
 
 /// Up to so many rows of x this is faster than BLAS, which first copies the weights into an order of its own.
 inline constexpr int64_t kFewRows = 8;

@@ -8,32 +8,11 @@
 
 namespace gradus::kernels {
 
-// The levels that CMakeLists.txt builds, best first.
-#if defined(__x86_64__)
-#define GRADUS_LEVELS(X) X(v4) X(v3) X(v2)
-#else
-#define GRADUS_LEVELS(X) X(base)
-#endif
-
-#define GRADUS_DECLARE(name)                        \
-  namespace name {                                  \
-  extern const LevelKernels<float> float_kernels;   \
-  extern const LevelKernels<double> double_kernels; \
-  }
-GRADUS_LEVELS(GRADUS_DECLARE)
-#undef GRADUS_DECLARE
-
 namespace {
 
-struct Level {
-  std::string_view name;
-  const LevelKernels<float>* float_kernels;
-  const LevelKernels<double>* double_kernels;
-};
-
-#define GRADUS_ENTRY(name) Level{#name, &name::float_kernels, &name::double_kernels},
-constexpr Level kLevels[] = {GRADUS_LEVELS(GRADUS_ENTRY)};
-#undef GRADUS_ENTRY
+#define GRADUS_NAME(level) #level,
+constexpr std::string_view kLevels[] = {GRADUS_LEVELS(GRADUS_NAME)};
+#undef GRADUS_NAME
 
 bool machine_has(std::string_view level) {
 #if defined(__x86_64__)
@@ -47,24 +26,24 @@ bool machine_has(std::string_view level) {
            __builtin_cpu_supports("avx512vl");
   if (level == "v3") return v3;
 #endif
-  return level == kLevels[std::size(kLevels) - 1].name;
+  return level == kLevels[std::size(kLevels) - 1];
 }
 
-const Level& named(std::string_view name) {
-  for (const Level& level : kLevels)
-    if (level.name == name && machine_has(name)) return level;
+int named(std::string_view name) {
+  for (size_t i = 0; i < std::size(kLevels); ++i)
+    if (kLevels[i] == name && machine_has(name)) return static_cast<int>(i);
   std::string names;
   for (const std::string_view known : available_levels()) names += concat(names.empty() ? "" : ", ", known);
   fail("level", "GRADUS_LEVEL must be one that this machine can run (", names, "), got ", name, ".");
 }
 
-const Level& at_start() {
+int at_start() {
   if (const char* name = std::getenv("GRADUS_LEVEL")) return named(name);
   return named(available_levels().front());
 }
 
-const Level*& current() {
-  static const Level* level = &at_start();
+int& current() {
+  static int level = at_start();
   return level;
 }
 
@@ -72,20 +51,13 @@ const Level*& current() {
 
 std::vector<std::string_view> available_levels() {
   std::vector<std::string_view> names;
-  for (const Level& level : kLevels)
-    if (machine_has(level.name)) names.push_back(level.name);
+  for (const std::string_view level : kLevels)
+    if (machine_has(level)) names.push_back(level);
   return names;
 }
 
-void set_level(std::string_view name) { current() = &named(name); }
+int level_in_use() { return current(); }
 
-template <>
-const LevelKernels<float>& level_kernels() {
-  return *current()->float_kernels;
-}
-template <>
-const LevelKernels<double>& level_kernels() {
-  return *current()->double_kernels;
-}
+void set_level(std::string_view name) { current() = named(name); }
 
 }  // namespace gradus::kernels

@@ -1,77 +1,57 @@
 // The inner loops of the kernels, built once for each level of x86-64 (v2: SSE4, v3: AVX2 and FMA, v4:
 // AVX-512), and the choice among them. One binary runs at full width on each machine.
 //
-// Everything here works on one thread and on packed data; the kernels around it cut the work into blocks.
-// Within a level the bits of an element do not depend on its place. Thread-safe once the level is chosen.
+// A kernel's header declares its loops, a struct of function pointers for float or double; its file in
+// levels/ defines them and ends with GRADUS_BUILD; level_loops() finds them. There is no list of them all.
+//
+// Everything in levels/ works on one thread and on packed data; the kernels around it cut the work into
+// blocks. Within a level the bits of an element do not depend on its place. Thread-safe once the level is
+// chosen.
 #pragma once
 
-#include <cstdint>
 #include <string_view>
+#include <utility>
 #include <vector>
 
-#include "gradus/autograd/kernels/attention_loops.hpp"
-#include "gradus/autograd/kernels/bfloat16.hpp"
-#include "gradus/autograd/kernels/elementwise.hpp"
-#include "gradus/autograd/kernels/reduce.hpp"
+// The levels that CMakeLists.txt builds, best first.
+#if defined(__x86_64__)
+#define GRADUS_LEVELS(X) X(v4) X(v3) X(v2)
+#else
+#define GRADUS_LEVELS(X) X(base)
+#endif
+
+#if defined(__clang__)  // It would have `loops` defined where it is used.
+#pragma clang diagnostic push
+#pragma clang diagnostic ignored "-Wundefined-var-template"
+#endif
 
 namespace gradus::kernels {
 
-inline constexpr int kUnaryOps = 16, kBinaryOps = 13, kReductions = 3;
+#define GRADUS_DECLARE(level) \
+  namespace level {           \
+  template <class Loops>      \
+  struct Built {              \
+    static const Loops loops; \
+  };                          \
+  }
+GRADUS_LEVELS(GRADUS_DECLARE)
+#undef GRADUS_DECLARE
 
-/// One operand of a binary loop may be a single value.
-enum class Operands { both, a_single, b_single };
+/// The place of the level in use among GRADUS_LEVELS.
+int level_in_use();
 
-/// AdamW with what is common to all elements worked out: param = shrink * param - rate * m / (sqrt(v) * root
-/// + eps).
-template <class T>
-struct AdamWFactors {
-  T grad_scale, beta1, one_minus_beta1, beta2, one_minus_beta2, shrink, rate, root, eps;
-};
+/// The loops of a kernel at the level in use: level_loops<SoftmaxLoops<float>>().
+template <class Loops>
+const Loops& level_loops() {
+#define GRADUS_LOOPS(level) &level::Built<Loops>::loops,
+  static constexpr const Loops* kAtLevel[] = {GRADUS_LEVELS(GRADUS_LOOPS)};
+#undef GRADUS_LOOPS
+  return *kAtLevel[level_in_use()];
+}
 
-template <class T>
-struct LevelKernels {
-  void (*unary[kUnaryOps])(int64_t n, T* out, const T* x);
-  void (*binary[kBinaryOps][3])(int64_t n, T* out, const T* a, const T* b);  // by Binary and Operands
-
-  T (*fold[kReductions])(int64_t n, const T* x);  // by Reduce
-  /// out[c] = op(out[c], x[r][c]) for each row r in order.
-  void (*fold_rows[kReductions])(int64_t rows, int64_t cols, T* out, const T* x, int64_t row_stride);
-
-  void (*softmax)(int64_t cols, T* y, const T* x);
-  void (*log_softmax)(int64_t cols, T* y, const T* x);
-  T (*logsumexp)(int64_t cols, const T* x);
-  void (*softmax_grad)(int64_t cols, T* gx, const T* gy, const T* y);
-  void (*log_softmax_grad)(int64_t cols, T* gx, const T* gy, const T* y);
-
-  /// mean: 2 numbers that add up to it.
-  void (*layer_norm)(int64_t cols, T eps, T* y, T* mean, T* rstd, const T* x, const T* weight, const T* bias);
-  void (*layer_norm_gx)(int64_t cols, T* gx, const T* gy, const T* x, const T* mean, T rstd, const T* weight);
-  /// gw += gy * xhat, gb += gy for one row; either may be nullptr.
-  void (*layer_norm_gw)(int64_t cols, T* gw, T* gb, const T* gy, const T* x, const T* mean, T rstd);
-
-  /// row_sum: what is taken off x before exp, and the sum of that, for the gradient.
-  void (*cross_entropy)(int64_t classes, T* loss, T* row_sum, const T* x, int64_t target);
-  /// gx = scale * (softmax(x) - onehot(target)).
-  void (*cross_entropy_grad)(int64_t classes, T* gx, T scale, const T* x, const T* row_sum, int64_t target);
-
-  void (*dropout)(int64_t n, T* out, const T* x, uint32_t threshold, T scale, uint64_t key, uint64_t block);
-  double (*sum_of_squares)(int64_t n, const T* x);
-  void (*adamw)(int64_t n, T* param, T* m, T* v, const T* grad, const AdamWFactors<T>& f);
-
-  /// sums[r] = the dot product of x (n) and rows[r] (n), for four rows.
-  void (*dots)(int64_t n, const T* x, const T* const* rows, T* sums);
-  void (*dots_bfloat16)(int64_t n, const T* x, const bfloat16* const* rows, T* sums);
-
-  AttentionLoops<T> attention;
-};
-
-/// The loops for T = float or double at the level in use.
-template <class T>
-const LevelKernels<T>& level_kernels();
-template <>
-const LevelKernels<float>& level_kernels();
-template <>
-const LevelKernels<double>& level_kernels();
+/// The values of an enum that ends with `count`, as a pack.
+template <class Enum>
+using EachOf = std::make_integer_sequence<int, static_cast<int>(Enum::count)>;
 
 /// Names of the levels that this machine can run, best first.
 std::vector<std::string_view> available_levels();
@@ -80,3 +60,19 @@ std::vector<std::string_view> available_levels();
 void set_level(std::string_view name);
 
 }  // namespace gradus::kernels
+
+#if defined(__clang__)
+#pragma clang diagnostic pop
+#endif
+
+/// At the end of a file in levels/, in the level's namespace: the struct of its loops, and then these in its
+/// order, for elements of type T.
+#define GRADUS_BUILD(Loops, ...)                                         \
+  template <class T>                                                     \
+  consteval Loops<T> make_##Loops() {                                    \
+    return {__VA_ARGS__};                                                \
+  }                                                                      \
+  template <>                                                            \
+  const Loops<float> Built<Loops<float>>::loops = make_##Loops<float>(); \
+  template <>                                                            \
+  const Loops<double> Built<Loops<double>>::loops = make_##Loops<double>()

@@ -42,7 +42,7 @@ T combine(Reduce op, T a, T b) {
 template <class T>
 T fold(Reduce op, int64_t n, const T* x) {
   if constexpr (std::is_floating_point_v<T>) {
-    return level_kernels<T>().fold[static_cast<int>(op)](n, x);
+    return level_loops<ReduceLoops<T>>().fold[static_cast<int>(op)](n, x);
   } else {
     T result = start_of<T>(op);
     for (int64_t i = 0; i < n; ++i) result = combine(op, result, x[i]);
@@ -53,7 +53,7 @@ T fold(Reduce op, int64_t n, const T* x) {
 template <class T>
 void fold_rows(Reduce op, int64_t rows, int64_t cols, T* out, const T* x, int64_t row_stride) {
   if constexpr (std::is_floating_point_v<T>) {
-    level_kernels<T>().fold_rows[static_cast<int>(op)](rows, cols, out, x, row_stride);
+    level_loops<ReduceLoops<T>>().fold_rows[static_cast<int>(op)](rows, cols, out, x, row_stride);
   } else {
     for (int64_t r = 0; r < rows; ++r)
       for (int64_t c = 0; c < cols; ++c) out[c] = combine(op, out[c], x[r * row_stride + c]);

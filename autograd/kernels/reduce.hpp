@@ -10,7 +10,16 @@
 
 namespace gradus::kernels {
 
-enum class Reduce { sum, max, min };
+enum class Reduce { sum, max, min, count };
+
+/// The loops, by operation.
+template <class T>
+struct ReduceLoops {
+  T (*fold[static_cast<int>(Reduce::count)])(int64_t n, const T* x);
+  /// out[c] = op(out[c], x[r][c]) for each row r in order.
+  void (*fold_rows[static_cast<int>(Reduce::count)])(int64_t rows, int64_t cols, T* out, const T* x,
+                                                     int64_t row_stride);
+};
 
 /// out[kept index] = op over the reduced indices. `kept` walks (out, x) over the dimensions that stay,
 /// `reduced` walks x over those that go; an empty sum is 0, an empty max or min is the smallest or largest

@@ -1,6 +1,5 @@
 // Attention's inner loops: small products kept in registers, and what happens to a row of scores.
-#pragma once
-
+#include "gradus/autograd/kernels/attention_loops.hpp"
 #include "gradus/autograd/kernels/level.hpp"
 #include "gradus/autograd/kernels/levels/math.hpp"
 #include "gradus/autograd/kernels/levels/vector.hpp"
@@ -168,9 +167,7 @@ void attention_gradients(int64_t n, T* s, T* g, T scale, T max, T share, T delta
   }
 }
 
-template <class T>
-constexpr AttentionLoops<T> attention_loops() {
-  return {kTileRows, multiply<T>, transpose<T>, attention_exponentials<T>, attention_gradients<T>};
-}
+GRADUS_BUILD(AttentionLoops, kTileRows, multiply<T>, transpose<T>, attention_exponentials<T>,
+             attention_gradients<T>);
 
 }  // namespace gradus::kernels::GRADUS_LEVEL

@@ -1,8 +1,7 @@
 // Dot products of a vector with rows of weights, float32, float64 or bfloat16.
-#pragma once
-
 #include <utility>
 
+#include "gradus/autograd/kernels/few_rows.hpp"
 #include "gradus/autograd/kernels/level.hpp"
 #include "gradus/autograd/kernels/levels/vector.hpp"
 
@@ -110,5 +109,7 @@ void dots(int64_t n, const float* x, const W* const* rows, float* sums) {
     for (int64_t rest = i; rest < n; ++rest) sums[r] += x[rest] * value_of(rows[r][rest]);
   }
 }
+
+GRADUS_BUILD(DotsLoops, dots, dots);
 
 }  // namespace gradus::kernels::GRADUS_LEVEL

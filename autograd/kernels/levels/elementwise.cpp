@@ -1,5 +1,7 @@
-// Elementwise loops: one functor an operation, one loop for all.
-#pragma once
+// Elementwise loops: operations.def has the values, one loop serves all.
+#include "gradus/autograd/kernels/elementwise.hpp"
+
+#include <utility>
 
 #include "gradus/autograd/kernels/level.hpp"
 #include "gradus/autograd/kernels/levels/gates.hpp"
@@ -14,21 +16,12 @@ void map(int64_t n, T* out, const T* x, F f) {
 }
 
 template <class T, Unary kOp>
-T unary_value(T v) {
-  if constexpr (kOp == Unary::neg) return -v;
-  if constexpr (kOp == Unary::abs) return std::fabs(v);
-  if constexpr (kOp == Unary::sign) return v > T{0} ? T{1} : v < T{0} ? T{-1} : T{0};
-  if constexpr (kOp == Unary::exp) return exp_(v);
-  if constexpr (kOp == Unary::log) return log_(v);
-  if constexpr (kOp == Unary::sqrt) return std::sqrt(v);
-  if constexpr (kOp == Unary::rsqrt) return T{1} / std::sqrt(v);
-  if constexpr (kOp == Unary::tanh) return tanh_(v);
-  if constexpr (kOp == Unary::sigmoid) return sigmoid_(v);
-  if constexpr (kOp == Unary::relu) return v < T{0} ? T{0} : v;
-  if constexpr (kOp == Unary::gelu) return gelu(v);
-  if constexpr (kOp == Unary::sin) return std::sin(v);
-  if constexpr (kOp == Unary::cos) return std::cos(v);
-  if constexpr (kOp == Unary::erf) return erf_(v);
+T unary_value(T x) {
+#define GRADUS_UNARY(name, ...)       \
+  if constexpr (kOp == Unary::name) { \
+    __VA_ARGS__                       \
+  }
+#include "gradus/autograd/kernels/levels/operations.def"
 }
 
 // Flattened, as a call left in the loop would keep it from being vectorised.
@@ -43,17 +36,11 @@ template <class T, Unary kOp>
 
 template <class T, Binary kOp>
 T binary_value(T a, T b) {
-  if constexpr (kOp == Binary::add) return a + b;
-  if constexpr (kOp == Binary::sub) return a - b;
-  if constexpr (kOp == Binary::mul) return a * b;
-  if constexpr (kOp == Binary::div) return a / b;
-  if constexpr (kOp == Binary::pow) return std::pow(a, b);
-  if constexpr (kOp == Binary::maximum) return a > b || a != a ? a : b;
-  if constexpr (kOp == Binary::minimum) return a < b || a != a ? a : b;
-  if constexpr (kOp == Binary::relu_grad) return b <= T{0} ? T{0} : a;
-  if constexpr (kOp == Binary::gelu_grad) return a * gelu_slope(b);
-  if constexpr (kOp == Binary::tanh_grad) return a * (T{1} - b * b);
-  if constexpr (kOp == Binary::sigmoid_grad) return a * (b * (T{1} - b));
+#define GRADUS_BINARY(name, ...)       \
+  if constexpr (kOp == Binary::name) { \
+    __VA_ARGS__                        \
+  }
+#include "gradus/autograd/kernels/levels/operations.def"
 }
 
 template <class T, Binary kOp, Operands kOperands>
@@ -77,5 +64,21 @@ template <class T, Binary kOp, Operands kOperands>
     plain_span<T, kOp, kOperands>(n, out, a, b);
   }
 }
+
+template <class T, Binary kOp, int... kOperands>
+constexpr void set_binary(ElementwiseLoops<T>& loops, std::integer_sequence<int, kOperands...>) {
+  ((loops.binary[static_cast<int>(kOp)][kOperands] = binary_span<T, kOp, Operands{kOperands}>), ...);
+}
+
+template <class T, int... kUnary, int... kBinary>
+constexpr ElementwiseLoops<T> elementwise_loops(std::integer_sequence<int, kUnary...>,
+                                                std::integer_sequence<int, kBinary...>) {
+  ElementwiseLoops<T> loops{};
+  ((loops.unary[kUnary] = unary_span<T, Unary{kUnary}>), ...);
+  (set_binary<T, Binary{kBinary}>(loops, EachOf<Operands>()), ...);
+  return loops;
+}
+
+GRADUS_BUILD(ElementwiseLoops, elementwise_loops<T>(EachOf<Unary>(), EachOf<Binary>()));
 
 }  // namespace gradus::kernels::GRADUS_LEVEL

@@ -4,7 +4,7 @@
 // are not.
 #pragma once
 
-#include "gradus/autograd/kernels/level.hpp"
+#include "gradus/autograd/kernels/elementwise.hpp"
 #include "gradus/autograd/kernels/levels/math.hpp"
 
 namespace gradus::kernels::GRADUS_LEVEL {

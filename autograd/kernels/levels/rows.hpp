@@ -1,9 +1,12 @@
-// Loops over one row: sums, softmax and its relatives, layer normalisation, the gradient of cross-entropy.
+// What loops over one row share: sums, and the sums of exponentials behind softmax and its relatives.
 #pragma once
+
+#include <limits>
 
 #include "gradus/autograd/kernels/level.hpp"
 #include "gradus/autograd/kernels/levels/math.hpp"
 #include "gradus/autograd/kernels/levels/vector.hpp"
+#include "gradus/autograd/kernels/reduce.hpp"
 
 namespace gradus::kernels::GRADUS_LEVEL {
 
@@ -114,22 +117,6 @@ T sum_of_exponentials(int64_t n, const T* x, T shift) {
   return total;
 }
 
-template <class T>
-void softmax(int64_t cols, T* y, const T* x) {
-  const T largest = extreme_number<T, Reduce::max>(cols, x);
-#pragma omp simd
-  for (int64_t i = 0; i < cols; ++i) y[i] = exp_(x[i] - largest);
-  T total = 0;
-  if (cols < kShortRow) {
-    for (int64_t i = 0; i < cols; ++i) total += y[i];
-  } else {
-    total = sum(cols, y);
-  }
-  const T scale = T{1} / total;
-#pragma omp simd
-  for (int64_t i = 0; i < cols; ++i) y[i] *= scale;
-}
-
 // The two parts of logsumexp: what is taken off before exp, and the sum. Apart they keep the digits of x -
 // logsumexp(x) where x is large. Infinities are not taken off, as inf - inf would be NaN.
 template <class T>
@@ -145,126 +132,6 @@ ShiftedSum<T> shifted_sum(int64_t n, const T* x) {
   const T largest = extreme_number<T, Reduce::max>(n, x);
   const T shift = largest - largest == T{0} ? largest : T{0};
   return {shift, sum_of_exponentials(n, x, shift)};
-}
-
-template <class T>
-T logsumexp(int64_t cols, const T* x) {
-  const ShiftedSum<T> parts = shifted_sum(cols, x);
-  return parts.shift + std::log(parts.sum);
-}
-
-template <class T>
-void log_softmax(int64_t cols, T* y, const T* x) {
-  const ShiftedSum<T> parts = shifted_sum(cols, x);
-  const T log = std::log(parts.sum_of_shares());
-#pragma omp simd
-  for (int64_t i = 0; i < cols; ++i) y[i] = (x[i] - parts.shift) - log;
-}
-
-template <class T>
-void cross_entropy(int64_t classes, T* loss, T* row_sum, const T* x, int64_t target) {
-  const ShiftedSum<T> parts = shifted_sum(classes, x);
-  row_sum[0] = parts.shift;
-  row_sum[1] = parts.sum_of_shares();
-  *loss = std::log(row_sum[1]) - (x[target] - parts.shift);
-}
-
-template <class T>
-void softmax_grad(int64_t cols, T* gx, const T* gy, const T* y) {
-  T along = 0;
-#pragma omp simd reduction(+ : along)
-  for (int64_t i = 0; i < cols; ++i) along += gy[i] * y[i];
-#pragma omp simd
-  for (int64_t i = 0; i < cols; ++i) gx[i] = y[i] * (gy[i] - along);
-}
-
-template <class T>
-void log_softmax_grad(int64_t cols, T* gx, const T* gy, const T* y) {
-  const T total = sum(cols, gy);
-#pragma omp simd
-  for (int64_t i = 0; i < cols; ++i) gx[i] = gy[i] - exp_(y[i]) * total;
-}
-
-// The mean is rounded, so a little is left in x - mean; taking that off too makes a constant row exactly zero
-// and keeps the digits of rows that lie far from zero. The two stay apart for the gradients: mean[0] +
-// mean[1].
-template <class T>
-void layer_norm(int64_t cols, T eps, T* y, T* mean, T* rstd, const T* x, const T* weight, const T* bias) {
-  const auto count = static_cast<T>(cols);
-  const T near = sum(cols, x) / count;
-  T rest = 0, squares = 0;
-#pragma omp simd reduction(+ : rest, squares)
-  for (int64_t i = 0; i < cols; ++i) {
-    const T d = x[i] - near;
-    rest += d;
-    squares += d * d;
-  }
-  rest /= count;
-  const T variance = squares / count - rest * rest;
-  const T r =
-      T{1} / std::sqrt((variance < T{0} ? T{0} : variance) + eps);  // NaN stays, which fmax would drop
-  mean[0] = near;
-  mean[1] = rest;
-  *rstd = r;
-  if (weight && bias) {
-#pragma omp simd
-    for (int64_t i = 0; i < cols; ++i) y[i] = (x[i] - near - rest) * r * weight[i] + bias[i];
-    return;
-  }
-#pragma omp simd
-  for (int64_t i = 0; i < cols; ++i) y[i] = (x[i] - near - rest) * r;
-  if (weight) {
-#pragma omp simd
-    for (int64_t i = 0; i < cols; ++i) y[i] *= weight[i];
-  }
-  if (bias) {
-#pragma omp simd
-    for (int64_t i = 0; i < cols; ++i) y[i] += bias[i];
-  }
-}
-
-// gx = rstd * (g - mean(g) - xhat * mean(g * xhat)), g = gy * weight.
-template <class T>
-void layer_norm_gx(int64_t cols, T* gx, const T* gy, const T* x, const T* mean, T rstd, const T* weight) {
-  const T near = mean[0], rest = mean[1];
-  T sum_g = 0, sum_gx = 0;
-#pragma omp simd reduction(+ : sum_g, sum_gx)
-  for (int64_t i = 0; i < cols; ++i) {
-    const T g = weight ? gy[i] * weight[i] : gy[i];
-    gx[i] = g;
-    sum_g += g;
-    sum_gx += g * ((x[i] - near - rest) * rstd);
-  }
-  const T mean_g = sum_g / static_cast<T>(cols), mean_gx = sum_gx / static_cast<T>(cols);
-#pragma omp simd
-  for (int64_t i = 0; i < cols; ++i) gx[i] = rstd * (gx[i] - mean_g - (x[i] - near - rest) * rstd * mean_gx);
-}
-
-template <class T>
-void layer_norm_gw(int64_t cols, T* gw, T* gb, const T* gy, const T* x, const T* mean, T rstd) {
-  const T near = mean[0], rest = mean[1];
-  if (gw) {
-#pragma omp simd
-    for (int64_t i = 0; i < cols; ++i) gw[i] += gy[i] * ((x[i] - near - rest) * rstd);
-  }
-  if (gb) {
-#pragma omp simd
-    for (int64_t i = 0; i < cols; ++i) gb[i] += gy[i];
-  }
-}
-
-template <class T>
-void cross_entropy_grad(int64_t classes, T* gx, T scale, const T* x, const T* row_sum, int64_t target) {
-  const T shift = row_sum[0], factor = scale / row_sum[1];
-  const T share = exp_(x[target] - shift) / row_sum[1];  // before gx, which may be x, is written
-#pragma omp simd
-  for (int64_t i = 0; i < classes; ++i) gx[i] = factor * exp_(x[i] - shift);
-  // Near 1 the target's share is rounded too coarsely to tell what it lacks, which is what the others have.
-  if (share > T(0.5)) {
-    gx[target] = T{0} - (sum(target, gx) + sum(classes - target - 1, gx + target + 1));
-  } else {
-    gx[target] -= scale;
-  }
 }
 
 }  // namespace gradus::kernels::GRADUS_LEVEL

@@ -47,6 +47,8 @@ double binary_oracle(Binary op, double a, double b) {
       return a * (1 - b * b);
     case Binary::sigmoid_grad:
       return a * b * (1 - b);
+    case Binary::count:
+      break;
   }
   return kNaN;
 }
@@ -104,7 +106,7 @@ TEMPLATE_TEST_CASE("binary kernels agree with their formulas for any strides", "
                    double) {
   auto a = values<TestType>(kRoom, 4, 1), b = values<TestType>(kRoom, 4, 2);
   at_each_level([&] {
-    for (int op = 0; op < gradus::kernels::kBinaryOps; ++op)
+    for (int op = 0; op < static_cast<int>(gradus::kernels::Binary::count); ++op)
       for (const Loop<3>& loop : strided_loops()) {
         INFO("op " << op << ", " << loop.dims << " dimensions, first of " << loop.size[0]);
         std::vector<TestType> out(kRoom, 77);

@@ -13,16 +13,16 @@ TEST_CASE("levels are listed best first, and the one that is set is used", "[lev
   REQUIRE(!levels.empty());
   CHECK(std::is_sorted(levels.rbegin(), levels.rend()));  // v2 < v3 < v4
   const char* asked = std::getenv("GRADUS_LEVEL");
-  const auto* at_start = &level_kernels<float>();
+  const auto* at_start = &level_loops<ElementwiseLoops<float>>();
   set_level(levels.front());
-  const auto* best = &level_kernels<float>();
+  const auto* best = &level_loops<ElementwiseLoops<float>>();
   CHECK((asked || at_start == best));
   for (size_t i = 0; i < levels.size(); ++i) {
     set_level(levels[i]);
-    CHECK((&level_kernels<float>() == best) == (i == 0 || levels.size() == 1));
+    CHECK((&level_loops<ElementwiseLoops<float>>() == best) == (i == 0 || levels.size() == 1));
   }
   set_level(asked ? asked : levels.front());
-  CHECK(&level_kernels<float>() == at_start);
+  CHECK(&level_loops<ElementwiseLoops<float>>() == at_start);
 }
 
 TEST_CASE("a level that this machine cannot run is refused by name", "[level]") {

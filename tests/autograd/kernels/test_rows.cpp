@@ -265,8 +265,8 @@ TEST_CASE("short rows add up in PyTorch's order, long ones in the same lanes at 
   std::vector<std::vector<float>> results;
   at_each_level([&] {
     const auto sum_of = [](const std::vector<float>& x) {
-      return level_kernels<float>().fold[static_cast<int>(Reduce::sum)](static_cast<int64_t>(x.size()),
-                                                                        x.data());
+      return level_loops<ReduceLoops<float>>().fold[static_cast<int>(Reduce::sum)](
+          static_cast<int64_t>(x.size()), x.data());
     };
     CHECK(sum_of({0x1p24F, 1, 1, 0, -0x1p24F, 1}) == 3.0F);  // ((2^24 - 2^24 + 1) + 1) + 1
     CHECK(sum_of({0x1p24F, 1, -0x1p24F}) == 0.0F);
