@@ -15,9 +15,10 @@
 
 namespace gradus::data {
 
+/// A text with what is known about it.
 struct Corpus {
-  std::string name;
-  std::string text;
+  std::string name;    ///< as in corpus_names()
+  std::string text;    ///< what a tokenizer is made for
   std::string sha256;  ///< of the text as it lies in files, bytes and all (text.hpp)
   std::string source;  ///< one line: where it is from and under which licence
   std::optional<double>

@@ -16,7 +16,7 @@ namespace gradus::data {
 
 /// Windows of a text, int64: x: (B, T), and y: (B, T) with y[b, t] the token that follows x[b, t].
 struct Batch {
-  Tensor x, y;
+  Tensor x, y;  ///< what is read, and what is to be predicted
 };
 
 /// Every token but the first predicted exactly once: consecutive windows of `block` tokens that do not
@@ -25,6 +25,7 @@ struct Batch {
 /// or batch or block below 1.
 std::vector<Batch> consecutive_batches(std::span<const int32_t> tokens, int64_t batch, int64_t block);
 
+/// A part of the text.
 enum class Split { train, validation };
 
 class TextDataset {
@@ -33,9 +34,10 @@ class TextDataset {
   /// >= 1, 0 <= val_fraction < 1, and each part has at least block + 1 tokens.
   TextDataset(std::vector<int32_t> tokens, int64_t block, double val_fraction);
 
-  int64_t block() const { return block_; }
+  int64_t block() const { return block_; }  ///< tokens in a window
+  /// False if val_fraction was 0.
   bool has_validation() const { return train_size_ < static_cast<int64_t>(tokens_.size()); }
-  std::span<const int32_t> tokens(Split split) const;
+  std::span<const int32_t> tokens(Split split) const;  ///< of one part, in their order
 
   /// `batch` windows of `block` tokens that start anywhere in the part, drawn with replacement;
   /// generator.state() before the call is all it takes to draw them again. Throws Error for batch below 1, or

@@ -19,6 +19,7 @@
 
 namespace gradus::data {
 
+/// What is done to the bytes of files.
 struct TextRules {
   bool characters = false;    ///< must be UTF-8; a byte order mark at the start of a file is no part of it
   bool one_line_end = false;  ///< CR LF and CR become LF
@@ -29,13 +30,15 @@ struct TextRules {
   static TextRules of(const Tokenizer& tokenizer);
 };
 
+/// One file, or what stands for one.
 struct Source {
-  std::string name;  ///< for errors
-  std::string bytes;
+  std::string name;   ///< for errors
+  std::string bytes;  ///< as they lie in the file
 };
 
+/// What rules made of the sources.
 struct Text {
-  std::string text;
+  std::string text;       ///< for the tokenizer
   std::string sha256;     ///< of the sources' bytes, joined
   int64_t marks = 0;      ///< byte order marks that were left out
   int64_t line_ends = 0;  ///< that were CR LF or CR

@@ -24,7 +24,9 @@ class Tokenizer {
   /// characters(text) for kind "char", bytes() for kind "byte". Throws Error for another kind.
   static Tokenizer make(std::string_view kind, std::string_view text);
 
+  /// One of kinds().
   std::string_view kind() const { return characters_.empty() ? "byte" : "char"; }
+  /// How many tokens there are: 0 up to, and without, this.
   int64_t vocab_size() const { return characters_.empty() ? 256 : static_cast<int64_t>(characters_.size()); }
 
   /// Whether a text with this character can be encoded.

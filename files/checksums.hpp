@@ -16,17 +16,19 @@
 
 namespace gradus::files {
 
+/// The name of the list in its folder.
 inline constexpr const char* kChecksumList = "checksums.sfv";
 
 /// What a file holds: the checksum of all of it, and of its beginning up to the end of each named part.
 struct FileChecksum {
+  /// A beginning of the file.
   struct Part {
-    std::string name;
+    std::string name;    ///< of what ends there, for errors
     uint64_t end = 0;    ///< bytes from the beginning of the file
     uint32_t crc32 = 0;  ///< of all bytes before `end`
     bool operator==(const Part&) const = default;
   };
-  uint32_t crc32 = 0;
+  uint32_t crc32 = 0;            ///< of the whole file
   std::vector<Part> parts = {};  ///< in their order in the file
   bool operator==(const FileChecksum&) const = default;
 };

@@ -17,6 +17,7 @@ namespace gradus::files {
 /// the path and the system's reason.
 class StagedFile : public std::ostream {
  public:
+  /// Makes `path`.tmp; what an earlier one left there is gone.
   explicit StagedFile(std::filesystem::path path);
   ~StagedFile() override;
 
@@ -29,7 +30,7 @@ class StagedFile : public std::ostream {
   /// Replaces the file at `path`. It survives a power cut after sync_folder() only.
   void put_in_place();
 
-  const std::filesystem::path& path() const { return path_; }
+  const std::filesystem::path& path() const { return path_; }  ///< the name it will have
 
  private:
   class Buffer;

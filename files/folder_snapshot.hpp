@@ -16,15 +16,16 @@ namespace gradus::files {
 
 class FolderSnapshot {
  public:
+  /// The folder as that list describes it; nothing is read yet.
   FolderSnapshot(std::filesystem::path folder, std::optional<Checksums> checksums);
 
-  const std::filesystem::path& folder() const { return folder_; }
+  const std::filesystem::path& folder() const { return folder_; }  ///< as it was given
   /// None for a folder without a list.
   const std::optional<Checksums>& checksums() const { return checksums_; }
   /// What the list says of a file; null if nothing.
   const FileChecksum* checksum(const std::string& name) const;
 
-  bool has(const std::string& name) const;
+  bool has(const std::string& name) const;  ///< whether the file is there, listed or not
   /// A whole file. Throws Error, naming it, if it cannot be read or was changed.
   std::string text(const std::string& name) const;
   /// Reads every file of the list. Throws Error as above.
@@ -42,6 +43,7 @@ class FolderSnapshot {
 /// The lists of checksums of a folder, as they are now: checksums.sfv, and the one staged beside it.
 class ChecksumLists {
  public:
+  /// Reads both, of which each may be missing.
   explicit ChecksumLists(const std::filesystem::path& folder);
   /// The folder by checksums.sfv; where that differs from the staged list, by the one that describes the
   /// file. Throws Error if checksums.sfv is damaged.
@@ -72,6 +74,7 @@ auto read_folder_at(Locate&& locate, Read&& read) {
   }
 }
 
+/// The same for a folder that stays where it is.
 template <class Read>
 auto read_folder(const std::filesystem::path& folder, Read&& read) {
   return read_folder_at([&] { return folder; }, read);

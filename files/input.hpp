@@ -12,9 +12,10 @@ namespace gradus::files {
 /// A path that cannot be read, and why not: "Permission denied", "it is a folder".
 class Unreadable : public Error {
  public:
+  /// Reads "[file] cannot read PATH: REASON."
   Unreadable(const std::string& path, std::string reason)
       : Error(concat("[file] cannot read ", path, ": ", reason, ".")), reason_(std::move(reason)) {}
-  const std::string& reason() const { return reason_; }
+  const std::string& reason() const { return reason_; }  ///< without path and full stop
 
  private:
   std::string reason_;

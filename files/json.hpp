@@ -27,41 +27,44 @@ class Json;
 /// place is the way from the whole: `inputs[2], shape[0]`.
 class Field {
  public:
+  /// For Json: ask that for its root().
   Field(const Json& json, size_t node) : json_(&json), node_(node) {}
 
-  bool is_null() const;
-  bool is_flag() const;
+  bool is_null() const;     ///< null
+  bool is_flag() const;     ///< true or false
   bool is_integer() const;  ///< a whole number of 64 bits, with or without sign
-  bool is_number() const;
-  bool is_text() const;
-  bool is_list() const;
-  bool is_object() const;
+  bool is_number() const;   ///< any number, whole ones too
+  bool is_text() const;     ///< "..."
+  bool is_list() const;     ///< [...]
+  bool is_object() const;   ///< {...}
 
   // Single values. Each throws Error if the value is another.
-  bool flag() const;
-  std::string_view text() const;  ///< lives as long as the Json
-  double number() const;
+  bool flag() const;               ///< true or false
+  std::string_view text() const;   ///< lives as long as the Json
+  double number() const;           ///< rounded to the nearest float64
   double extended_number() const;  ///< or "nan", "inf" or "-inf", which are no numbers in JSON
-  int64_t integer() const;
+  int64_t integer() const;         ///< refuses 1.0 and 1e3, which are no whole numbers as written
   /// Refuses what is out of [least, most] too.
   int64_t integer(int64_t least, int64_t most = std::numeric_limits<int64_t>::max()) const;
-  uint64_t unsigned_integer() const;
-  int64_t bits() const;  ///< of an integer of either kind, as two's complement
+  uint64_t unsigned_integer() const;  ///< refuses what is below 0
+  int64_t bits() const;               ///< of an integer of either kind, as two's complement
 
   // Lists and objects. Throw Error for anything else; `size` is that of either.
-  size_t size() const;
-  std::vector<Field> items() const;
+  size_t size() const;               ///< how many elements or members
+  std::vector<Field> items() const;  ///< of a list, in its order
+  /// Of an object, in its order, keys first.
   std::vector<std::pair<std::string_view, Field>> members() const;
-  bool has(std::string_view key) const { return find(key).has_value(); }
-  std::optional<Field> find(std::string_view key) const;
-  Field at(std::string_view key) const;
-  std::vector<std::string> texts() const;  ///< of a list of nothing but texts
+  bool has(std::string_view key) const { return find(key).has_value(); }  ///< whether an object has such a member
+  std::optional<Field> find(std::string_view key) const;  ///< a member; none if the object has no such key
+  Field at(std::string_view key) const;                   ///< a member that must be there
+  std::vector<std::string> texts() const;                 ///< of a list of nothing but texts
   /// Refuses fields that would be passed over.
   void must_have_only(std::initializer_list<std::string_view> known) const;
 
   /// The value for an error, on one line: 3, 'the beginning of a long te...', a list of 7.
   std::string shown() const;
 
+  /// Throws Error about this field: "[op] file: place ", then the parts.
   template <class... Parts>
   [[noreturn]] void refuse(const Parts&... parts) const {
     throw Error(concat(beginning(), parts...));
@@ -78,6 +81,7 @@ class Field {
   size_t node_;
 };
 
+/// A text that was parsed, whole; what is in it is asked of root().
 class Json {
  public:
   static constexpr size_t kDeepest = 64;  ///< lists and objects within one another
@@ -88,7 +92,7 @@ class Json {
   Json(const Json&) = delete;
   Json& operator=(const Json&) = delete;
 
-  Field root() const { return {*this, 0}; }
+  Field root() const { return {*this, 0}; }  ///< the value that the whole text is
   /// From here on errors call this field so, and what is in it by the way from it.
   void call(const Field& field, std::string name) { names_[field.node_] = std::move(name); }
 

@@ -16,9 +16,10 @@ class PlainBuffer : public std::streambuf {
   ~PlainBuffer() override;
 
  protected:
+  /// Takes one byte, which may be part of a character.
   int_type overflow(int_type c) override;
-  std::streamsize xsputn(const char* bytes, std::streamsize count) override;
-  int sync() override { return next_.pubsync(); }
+  std::streamsize xsputn(const char* bytes, std::streamsize count) override;  ///< takes all of it
+  int sync() override { return next_.pubsync(); }                             ///< flushes `next`
 
  private:
   bool pass(std::string_view text);

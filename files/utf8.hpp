@@ -7,9 +7,10 @@
 
 namespace gradus::files {
 
+/// One code point of a text, and the room that it takes there.
 struct CodePoint {
-  char32_t value = 0;
-  int size = 0;  ///< bytes; 0 where the text is not UTF-8
+  char32_t value = 0;  ///< its number, up to U+10FFFF
+  int size = 0;        ///< bytes; 0 where the text is not UTF-8
 };
 
 /// The code point that `text` begins with; of size 0 if that is none, or `text` is empty.

@@ -11,10 +11,11 @@
 
 namespace gradus::models {
 
+/// How tokens are drawn.
 struct SampleOptions {
-  int64_t max_new_tokens = 200;
-  double temperature = 1.0;  ///< divides the logits; 0 takes the likeliest token always (greedy)
-  int64_t top_k = 0;         ///< keep the k likeliest tokens, the lower index first among equals; 0 keeps all
+  int64_t max_new_tokens = 200;  ///< most that generate() returns
+  double temperature = 1.0;      ///< divides the logits; 0 takes the likeliest token always (greedy)
+  int64_t top_k = 0;  ///< keep the k likeliest tokens, the lower index first among equals; 0 keeps all
   double top_p =
       1.0;  ///< of those, keep the fewest likeliest whose probabilities reach top_p (arXiv 1904.09751)
 

@@ -17,24 +17,26 @@
 
 namespace gradus::models {
 
+/// One layer: x -> y = x + attn(ln_1(x)) -> y + mlp(ln_2(y)).
 class Block : public nn::Module {
  public:
+  /// With the initial values of its layers, which GPT replaces. Throws Error as they do.
   Block(const GPTConfig& config, Generator& generator);
 
   Tensor operator()(const Tensor& x, Generator* dropout = nullptr) const;  ///< (B, T, C) -> (B, T, C)
   Tensor step(const Tensor& x, nn::KVCache& cache) const;                  ///< see MultiHeadAttention::step
   void visit(nn::Visitor& v) override { v("ln_1", ln_1)("attn", attn)("ln_2", ln_2)("mlp", mlp); }
 
-  nn::LayerNorm ln_1;
-  nn::MultiHeadAttention attn;
-  nn::LayerNorm ln_2;
-  nn::MLP mlp;
+  nn::LayerNorm ln_1;           ///< before attn
+  nn::MultiHeadAttention attn;  ///< causal
+  nn::LayerNorm ln_2;           ///< before mlp
+  nn::MLP mlp;                  ///< 4 C features inside
 };
 
 /// Keys and values of all layers.
 struct GPTCache {
-  std::vector<nn::KVCache> layers;
-  int64_t length = 0;  ///< positions seen
+  std::vector<nn::KVCache> layers;  ///< the first block's first
+  int64_t length = 0;               ///< positions seen
 
   void clear();  ///< forgets all positions, keeps the memory
 };
@@ -59,14 +61,14 @@ class GPT : public nn::Module {
   /// (B, V). Throws Error if the cache would grow beyond block_size.
   Tensor step(const Tensor& idx, GPTCache& cache) const;
 
-  const GPTConfig& config() const { return config_; }
+  const GPTConfig& config() const { return config_; }  ///< as it was given
   void visit(nn::Visitor& v) override { v("wte", wte)("wpe", wpe)("drop", drop)("h", h)("ln_f", ln_f); }
 
-  nn::Embedding wte;  ///< tokens, (V, C); also the output projection
-  nn::Embedding wpe;  ///< positions, (block_size, C)
-  nn::Dropout drop;
-  std::vector<Block> h;
-  nn::LayerNorm ln_f;
+  nn::Embedding wte;     ///< tokens, (V, C); also the output projection
+  nn::Embedding wpe;     ///< positions, (block_size, C)
+  nn::Dropout drop;      ///< of what the two embeddings add up to
+  std::vector<Block> h;  ///< n_layer of them
+  nn::LayerNorm ln_f;    ///< before the output projection
 
  private:
   Tensor embed(const Tensor& idx, int64_t start) const;  ///< (B, T) at positions start, ... -> (B, T, C)

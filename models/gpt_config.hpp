@@ -12,14 +12,14 @@
 namespace gradus::models {
 
 struct GPTConfig {
-  int64_t vocab_size = 0;   ///< V, tokens
-  int64_t block_size = 64;  ///< longest sequence, tokens
-  int64_t n_layer = 4;
-  int64_t n_head = 4;  ///< must divide n_embd
-  int64_t n_embd = 128;
-  double dropout = 0.0;  ///< probability, in [0, 1)
-  bool bias = true;      ///< in Linear and LayerNorm, as in GPT-2
-  double layer_norm_epsilon = 1e-5;
+  int64_t vocab_size = 0;            ///< V, tokens
+  int64_t block_size = 64;           ///< longest sequence, tokens
+  int64_t n_layer = 4;               ///< blocks
+  int64_t n_head = 4;                ///< must divide n_embd
+  int64_t n_embd = 128;              ///< C, features of a token
+  double dropout = 0.0;              ///< probability, in [0, 1)
+  bool bias = true;                  ///< in Linear and LayerNorm, as in GPT-2
+  double layer_norm_epsilon = 1e-5;  ///< of every LayerNorm
 
   /// Throws Error that names the first field that is wrong, what must hold and what came.
   void validate() const;
@@ -33,15 +33,16 @@ struct GPTConfig {
 
 /// tiny, nano, small or gpt2, with vocab_size left at 0. Throws Error for another name.
 GPTConfig preset(std::string_view name);
-std::vector<std::string> preset_names();
+std::vector<std::string> preset_names();  ///< the smallest first
 
 /// Bytes, as double so that absurd sizes do not overflow.
 struct MemoryEstimate {
-  double parameters = 0;
-  double gradients = 0;
+  double parameters = 0;   ///< the model
+  double gradients = 0;    ///< one an element
   double optimizer = 0;    ///< two moments an element
   double activations = 0;  ///< what a forward keeps for its backward, and gradients on their way
   double program = 0;      ///< code, stacks, BLAS's buffers
+  /// All of them.
   double total() const { return parameters + gradients + optimizer + activations + program; }
 };
 /// What a process holds at its peak, resident, in float32 training steps on `batch` sequences of block_size

@@ -6,31 +6,36 @@
 
 namespace gradus::nn {
 
+/// gelu().
 class GELU : public Module {
  public:
+  /// Gelu::tanh is the form that GPT-2 has.
   explicit GELU(Gelu approximate = Gelu::none) : approximate_(approximate) {}
-  Tensor operator()(const Tensor& x) const { return gelu(x, approximate_); }
+  Tensor operator()(const Tensor& x) const { return gelu(x, approximate_); }  ///< any shape
   void visit(Visitor&) override {}
 
  private:
   Gelu approximate_;
 };
 
+/// relu().
 class ReLU : public Module {
  public:
-  Tensor operator()(const Tensor& x) const { return relu(x); }
+  Tensor operator()(const Tensor& x) const { return relu(x); }  ///< any shape
   void visit(Visitor&) override {}
 };
 
+/// silu().
 class SiLU : public Module {
  public:
-  Tensor operator()(const Tensor& x) const { return silu(x); }
+  Tensor operator()(const Tensor& x) const { return silu(x); }  ///< any shape
   void visit(Visitor&) override {}
 };
 
+/// tanh().
 class Tanh : public Module {
  public:
-  Tensor operator()(const Tensor& x) const { return tanh(x); }
+  Tensor operator()(const Tensor& x) const { return tanh(x); }  ///< any shape
   void visit(Visitor&) override {}
 };
 

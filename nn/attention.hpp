@@ -22,14 +22,15 @@ struct KVCache {
   void clear() { length = 0; }  ///< forgets all positions, keeps the memory
 };
 
+/// Sizes and parts of a MultiHeadAttention; hs = n_embd / n_head.
 struct MultiHeadAttentionOptions {
-  int64_t n_embd = 0;
-  int64_t n_head = 1;      ///< must divide n_embd
-  bool causal = true;      ///< position t attends to positions <= t only
-  bool bias = true;        ///< of the q, k, v projection
-  bool projection = true;  ///< whether the heads' outputs are mixed by a last Linear
-  bool projection_bias = true;
-  double dropout = 0.0;  ///< probability, of attention weights and of outputs alike
+  int64_t n_embd = 0;           ///< C
+  int64_t n_head = 1;           ///< must divide n_embd
+  bool causal = true;           ///< position t attends to positions <= t only
+  bool bias = true;             ///< of the q, k, v projection
+  bool projection = true;       ///< whether the heads' outputs are mixed by a last Linear
+  bool projection_bias = true;  ///< of that Linear
+  double dropout = 0.0;         ///< probability, of attention weights and of outputs alike
 };
 
 class MultiHeadAttention : public Module {
@@ -54,7 +55,7 @@ class MultiHeadAttention : public Module {
 
   Linear c_attn;                 ///< C -> 3C: q, k, v
   std::optional<Linear> c_proj;  ///< C -> C
-  Dropout drop;
+  Dropout drop;                  ///< of outputs; weights are dropped as they are made
 
  private:
   Tensor project(const Tensor& x) const;  ///< (B, T, C) -> (B, T, 3C)

@@ -33,13 +33,14 @@
 
 namespace gradus::nn {
 
+/// What a check found.
 struct CheckReport {
-  bool passed = false;
+  bool passed = false;  ///< whether the property holds
   /// The largest change of an output that should have stayed, in the output's units; infinite where a number
   /// became NaN or the other way round.
   double worst = 0;
-  std::string message;  ///< one line: what must hold and what was seen, where
-  explicit operator bool() const { return passed; }
+  std::string message;                               ///< one line: what must hold and what was seen, where
+  explicit operator bool() const { return passed; }  ///< so that CHECK(check_causal(...)) reads well
 };
 
 std::ostream& operator<<(std::ostream& os, const CheckReport& report);  ///< the message
@@ -77,6 +78,7 @@ Module* module_of(F& f) {
 
 }  // namespace detail
 
+/// How check_causal() changes x, and what it allows.
 struct CausalOptions {
   /// Which dimension of x and of the outputs is time. If absent the last one of tokens (..., T), the last
   /// but one of values (..., T, C).

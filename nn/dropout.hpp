@@ -10,6 +10,7 @@ namespace gradus::nn {
 /// draws nothing. Throws Error if it is needed but null.
 Generator* dropout_source(double p, bool training, Generator* dropout);
 
+/// Dropout as a layer; what is drawn comes from the generator of each call.
 class Dropout : public Module {
  public:
   /// Throws Error unless 0 <= p <= 1.
@@ -18,7 +19,7 @@ class Dropout : public Module {
   /// In training mode each element is 0 with probability p, else x / (1 - p); in evaluation mode x itself.
   Tensor operator()(const Tensor& x, Generator* dropout = nullptr) const;
   void visit(Visitor&) override {}
-  double p() const { return p_; }
+  double p() const { return p_; }  ///< the probability of a 0
 
  private:
   double p_;

@@ -10,10 +10,10 @@ namespace gradus::nn {
 
 /// Uniform on [low, high). Throws Error unless low <= high and high - low is finite.
 void uniform_(Tensor& x, double low, double high, Generator& generator);
-/// Throws Error unless std >= 0.
+/// Normal of that mean and standard deviation. Throws Error unless std >= 0.
 void normal_(Tensor& x, double mean, double std, Generator& generator);
-void zeros_(Tensor& x);
-void ones_(Tensor& x);
+void zeros_(Tensor& x);  ///< draws nothing
+void ones_(Tensor& x);   ///< draws nothing
 /// Uniform on +-sqrt(6 / ((1 + a^2) fan_in)): keeps the variance of activations through ReLUs of negative
 /// slope a (He et al., arXiv 1502.01852, eq. 15). x: (out, in). Throws Error unless x has two dimensions.
 void kaiming_uniform_(Tensor& x, Generator& generator, double a = 0.0);

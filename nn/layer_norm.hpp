@@ -6,6 +6,7 @@
 
 namespace gradus::nn {
 
+/// (x - mean) / sqrt(var + eps) * weight + bias, over the last dimension.
 class LayerNorm : public Module {
  public:
   /// Weight starts at 1, bias at 0. Throws Error unless features >= 1.

@@ -12,6 +12,7 @@ namespace gradus::nn {
 /// dropout(c_proj(gelu(c_fc(x)))), gelu in its tanh form.
 class MLP : public Module {
  public:
+  /// Draws the values of c_fc, then those of c_proj. Throws Error as Linear and Dropout do.
   MLP(int64_t n_embd, int64_t hidden, bool bias, double dropout, Generator& generator);
 
   Tensor operator()(const Tensor& x, Generator* dropout = nullptr) const;  ///< (..., C) -> (..., C)
@@ -20,7 +21,7 @@ class MLP : public Module {
 
   Linear c_fc;    ///< C -> hidden
   Linear c_proj;  ///< hidden -> C
-  Dropout drop;
+  Dropout drop;   ///< of the outputs
 };
 
 }  // namespace gradus::nn

@@ -87,7 +87,7 @@ class Module {
   /// The handles themselves, in the order of visit. A parameter that is listed twice (tied) appears once,
   /// under its first name. Throws Error if two parameters have one name.
   std::vector<std::pair<std::string, Tensor>> named_parameters() const;
-  std::vector<Tensor> parameters() const;
+  std::vector<Tensor> parameters() const;  ///< the same without the names
   /// Elements of all parameters together.
   int64_t num_parameters() const;
   /// Makes the gradient of every parameter undefined.
@@ -95,8 +95,8 @@ class Module {
 
   /// Mode of this module and all below it. Modules are made in training mode.
   void train(bool on = true);
-  void eval() { train(false); }
-  bool training() const { return training_; }
+  void eval() { train(false); }                ///< evaluation: nothing is dropped
+  bool training() const { return training_; }  ///< of this module; others below may differ
 
   /// Converts all parameters to float32 or float64. They become new tensors: make the optimizer afterwards.
   /// bfloat16 is for generating only: it keeps the matrices so, without gradients, and the rest as float32.

@@ -20,18 +20,21 @@
 
 namespace gradus::nn {
 
+/// Texts by name, which stand in the header under __metadata__.
 using Metadata = std::map<std::string, std::string>;
 
+/// Where one tensor lies in a file.
 struct SafetensorsEntry {
-  std::string name;
-  std::string dtype;  ///< as in the file: F32, BF16, ...
-  Shape shape;
+  std::string name;             ///< the key in the header
+  std::string dtype;            ///< as in the file: F32, BF16, ...
+  Shape shape;                  ///< outermost dimension first
   uint64_t begin = 0, end = 0;  ///< bytes, counted from the first value of the file
 };
 
+/// What a file holds.
 struct SafetensorsHeader {
   std::vector<SafetensorsEntry> entries;  ///< in the order of their values
-  Metadata metadata;
+  Metadata metadata;                      ///< empty if the file has none
 };
 
 /// Reads the JSON of a header that is followed by `data_bytes` bytes of values. `file` is named in errors.
@@ -40,13 +43,14 @@ struct SafetensorsHeader {
 SafetensorsHeader parse_safetensors_header(std::string_view json, uint64_t data_bytes,
                                            const std::string& file);
 
+/// A file that is open, to read single tensors of it.
 class SafetensorsFile {
  public:
   /// Opens the file and checks its header; and before that all of its bytes, if it is known what they should
   /// be. Throws Error, naming the file, if it cannot be read, is malformed or was changed.
   explicit SafetensorsFile(const std::filesystem::path& path, const files::FileChecksum* expected = nullptr);
 
-  const SafetensorsHeader& header() const { return header_; }
+  const SafetensorsHeader& header() const { return header_; }  ///< checked
   /// The values of one entry of header(). F32, F16, BF16 and F64 become float32 (F64 stays if keep_float64),
   /// I64 int64, BOOL bool. Throws Error for any other dtype.
   Tensor read(const SafetensorsEntry& entry, bool keep_float64 = false);

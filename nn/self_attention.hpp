@@ -34,18 +34,18 @@ enum class MaskOn {
 /// A token that may see none has scores that are all hidden. Its weights are then NaN (a fill of -inf, and
 /// weights divided by their sum 0), or equal for all tokens (a finite fill); with `safe` they are 0.
 struct SelfAttentionOptions {
-  int64_t d_in = 0, d_out = 0;
-  MaskOn mask_on = MaskOn::scores;
-  double fill = -std::numeric_limits<double>::infinity();
-  bool scaled = true;          ///< scores are divided by sqrt(hs)
-  bool safe = false;           ///< a token that may see none gets zeros
-  double dropout = 0.0;        ///< probability, of weights
-  int64_t num_heads = 1;       ///< must divide d_out; hs = d_out / num_heads
-  bool projection = false;     ///< whether a last Linear mixes the heads
-  bool bias = false;           ///< of all Linear layers
-  int64_t context_length = 0;  ///< most tokens that x may have; 0: any number
-  int64_t row_dim = -2;        ///< of x: its tokens
-  int64_t col_dim = -1;        ///< of x: the features of a token
+  int64_t d_in = 0, d_out = 0;      ///< features of a token, before and after
+  MaskOn mask_on = MaskOn::scores;  ///< scores and weights ask for a causal mask unless another is given
+  double fill = -std::numeric_limits<double>::infinity();  ///< the score of what is hidden
+  bool scaled = true;                                      ///< scores are divided by sqrt(hs)
+  bool safe = false;                                       ///< a token that may see none gets zeros
+  double dropout = 0.0;                                    ///< probability, of weights
+  int64_t num_heads = 1;                                   ///< must divide d_out; hs = d_out / num_heads
+  bool projection = false;                                 ///< whether a last Linear mixes the heads
+  bool bias = false;                                       ///< of all Linear layers
+  int64_t context_length = 0;                              ///< most tokens that x may have; 0: any number
+  int64_t row_dim = -2;                                    ///< of x: its tokens
+  int64_t col_dim = -1;                                    ///< of x: the features of a token
 };
 
 /// True where key s lies in the future of query t: s > t. -> (tokens, tokens) bool
@@ -60,6 +60,7 @@ Tensor attention_weights(const Tensor& scores, const Tensor& mask, const SelfAtt
 Tensor context_vector(const Tensor& x_query, const Tensor& x, const Tensor& W_query, const Tensor& W_key,
                       const Tensor& W_value);
 
+/// Self-attention step by step, as its options say.
 class SelfAttention : public Module {
  public:
   /// Draws W_query, W_key, W_value, out, in this order. Throws Error for sizes below 1, num_heads that does
@@ -72,7 +73,7 @@ class SelfAttention : public Module {
   /// With a mask of the caller's: bool, (T, T) or broadcast to the scores; true hides. Throws as above.
   Tensor operator()(const Tensor& x, const Tensor& mask, Generator* dropout = nullptr) const;
 
-  const SelfAttentionOptions& options() const { return options_; }
+  const SelfAttentionOptions& options() const { return options_; }  ///< as they were given
   void visit(Visitor& v) override {
     v("W_query", W_query)("W_key", W_key)("W_value", W_value);
     if (out) v("out", *out);
@@ -81,7 +82,7 @@ class SelfAttention : public Module {
 
   Linear W_query, W_key, W_value;  ///< d_in -> d_out
   std::optional<Linear> out;       ///< d_out -> d_out
-  Dropout drop;
+  Dropout drop;                    ///< of weights
 
  private:
   SelfAttentionOptions options_;
@@ -97,7 +98,7 @@ class StackedHeads : public Module {
   Tensor operator()(const Tensor& x, Generator* dropout = nullptr) const;  ///< -> (..., num_heads * d_out)
   void visit(Visitor& v) override { v("heads", heads); }
 
-  std::vector<SelfAttention> heads;
+  std::vector<SelfAttention> heads;  ///< in the order of their features in the output
 };
 
 }  // namespace gradus::nn

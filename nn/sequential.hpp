@@ -17,6 +17,7 @@ namespace gradus::nn {
 template <std::derived_from<Module>... Layers>
 class Sequential : public Module {
  public:
+  /// The layers are moved in, or copied, which shares their parameters.
   explicit Sequential(Layers... layers) : layers_(std::move(layers)...) {}
 
   /// The generator goes to those layers that take one.
