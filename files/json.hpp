@@ -54,7 +54,8 @@ class Field {
   std::vector<Field> items() const;  ///< of a list, in its order
   /// Of an object, in its order, keys first.
   std::vector<std::pair<std::string_view, Field>> members() const;
-  bool has(std::string_view key) const { return find(key).has_value(); }  ///< whether an object has such a member
+  /// Whether an object has such a member.
+  bool has(std::string_view key) const { return find(key).has_value(); }
   std::optional<Field> find(std::string_view key) const;  ///< a member; none if the object has no such key
   Field at(std::string_view key) const;                   ///< a member that must be there
   std::vector<std::string> texts() const;                 ///< of a list of nothing but texts

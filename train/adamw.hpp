@@ -6,13 +6,16 @@
 
 namespace gradus::train {
 
+/// The paper's constants.
 struct AdamWOptions {
-  double beta1 = 0.9;
-  double beta2 = 0.999;
-  double eps = 1e-8;
+  double beta1 = 0.9;          ///< how much of the mean gradient is kept a step
+  double beta2 = 0.999;        ///< how much of the mean square is kept a step
+  double eps = 1e-8;           ///< added to the root of the mean square
   double weight_decay = 0.01;  ///< on parameters of two or more dimensions
 };
 
+/// m, v = means of gradient and square, corrected for their start; p = p - lr * (weight_decay * p +
+/// m / (sqrt(v) + eps)).
 class AdamW : public Optimizer {
  public:
   /// Throws Error unless the betas are in [0, 1), eps > 0 and weight_decay >= 0.

@@ -9,10 +9,11 @@
 
 namespace gradus::train {
 
+/// What a run needs to go on.
 struct Checkpoint {
-  TrainerState trainer;
-  std::optional<double> best_val_loss{};
-  std::string text_sha256;  ///< of the text trained on
+  TrainerState trainer;                   ///< step, moments and streams
+  std::optional<double> best_val_loss{};  ///< nats a token; none before the first evaluation
+  std::string text_sha256;                ///< of the text trained on
 };
 
 /// The text of trainer.json: all but the optimizer's moments, which are tensors.

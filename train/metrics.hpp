@@ -13,13 +13,15 @@
 
 namespace gradus::train {
 
+/// What an evaluation found.
 struct EvalReport {
-  int64_t step = 0;
+  int64_t step = 0;      ///< steps done by then
   double val_loss = 0;   ///< over the whole validation split, nats a token
   bool is_best = false;  ///< lowest so far
   double elapsed = 0;    ///< as a StepReport's
 };
 
+/// How a run ended.
 struct RunReport {
   int64_t steps = 0;  ///< done in all, those before a resume included
   std::optional<double>
@@ -40,6 +42,7 @@ std::string to_json(const RunReport& report, const std::filesystem::path& out);
 /// The lines of a log that are whole records of steps up to `step`.
 std::string records_up_to(int64_t step, const std::string& text);
 
+/// The file metrics.jsonl of a run that writes to it.
 class MetricsLog {
  public:
   /// Opens the file to append to, after dropping what is no whole record and records of steps later than

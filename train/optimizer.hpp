@@ -26,8 +26,8 @@ class Optimizer {
   /// One update of all parameters, their gradients taken times grad_scale (see clip.hpp). Throws Error if a
   /// gradient's shape or dtype is not its parameter's.
   void step(double lr, double grad_scale = 1.0);
-  void zero_grad();
-  int64_t steps() const { return steps_; }
+  void zero_grad();                         ///< makes the gradients of all parameters undefined
+  int64_t steps() const { return steps_; }  ///< done so far, those of a state that was loaded included
 
   /// Every buffer as "<buffer>.<parameter>" and the int64 scalar "steps"; the tensors share storage with the
   /// buffers.
@@ -37,11 +37,13 @@ class Optimizer {
   void load_state_dict(const nn::StateDict& state);
 
  protected:
+  /// A parameter and what is kept for it.
   struct Slot {
-    std::string name;
-    Tensor parameter;
+    std::string name;             ///< as in NamedParameters
+    Tensor parameter;             ///< a handle on the module's
     std::vector<Tensor> buffers;  ///< of the parameter's shape and dtype, zero at first
   };
+  /// Makes a slot for each parameter, with a buffer of each name.
   Optimizer(NamedParameters parameters, std::vector<std::string> buffer_names);
 
   /// One parameter's update in `step` (from 1); `grad` is packed, and times grad_scale the gradient.

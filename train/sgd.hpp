@@ -6,8 +6,9 @@
 
 namespace gradus::train {
 
+/// Constants of SGD.
 struct SGDOptions {
-  double momentum = 0.0;
+  double momentum = 0.0;      ///< how much of the velocity is kept a step
   double weight_decay = 0.0;  ///< on parameters of two or more dimensions, added to the gradient
   bool nesterov = false;      ///< look ahead by one velocity (Sutskever et al., 2013)
 };

@@ -17,10 +17,11 @@ namespace gradus::train {
 /// The JSON of a profile: {"traceEvents":[...],"displayTimeUnit":"ms"}.
 std::string trace_json(const Profile& profile);
 
+/// Which steps are profiled, and where to.
 struct TraceOptions {
-  std::filesystem::path file;
-  int64_t after = 10;  ///< steps of this run that go by first; fewer if the run is shorter
-  int64_t steps = 10;  ///< to profile
+  std::filesystem::path file;  ///< what was there is replaced
+  int64_t after = 10;          ///< steps of this run that go by first; fewer if the run is shorter
+  int64_t steps = 10;          ///< to profile
 };
 
 /// Stands before another observer of a run and profiles the trainer's steps; evaluating and saving are left

@@ -14,30 +14,31 @@
 
 namespace gradus::train {
 
+/// All settings of a run; a default-made one is the preset nano without a vocabulary.
 struct TrainConfig {
   std::string preset = "nano";  ///< where the values that were not given came from
 
   // The text.
-  std::vector<std::string> text;  ///< files, joined in order; if there are none, the corpus
-  std::string corpus;             ///< kjv, stories, or empty for the best that can be had
-  std::string tokenizer = "char";
-  double val_fraction = 0.1;  ///< of the tokens, at the end
+  std::vector<std::string> text;   ///< files, joined in order; if there are none, the corpus
+  std::string corpus;              ///< kjv, stories, or empty for the best that can be had
+  std::string tokenizer = "char";  ///< one of data::Tokenizer::kinds()
+  double val_fraction = 0.1;       ///< of the tokens, at the end
 
   models::GPTConfig model;  ///< vocab_size comes from the tokenizer
 
   // Learning. The defaults are the preset nano.
-  int64_t steps = 2000;
-  int64_t batch = 12;  ///< windows of block_size tokens in a micro-batch
-  int64_t accum = 1;   ///< micro-batches a step
-  double lr = 1e-3;
-  double min_lr = 1e-4;
-  int64_t warmup = 100;  ///< steps
-  std::string decay = "cosine";
-  double weight_decay = 0.1;
-  double beta1 = 0.9;
-  double beta2 = 0.99;
-  double clip = 1.0;  ///< largest norm of the gradient; 0 does not clip
-  int64_t seed = 1337;
+  int64_t steps = 2000;          ///< updates of the parameters
+  int64_t batch = 12;            ///< windows of block_size tokens in a micro-batch
+  int64_t accum = 1;             ///< micro-batches a step
+  double lr = 1e-3;              ///< the highest learning rate
+  double min_lr = 1e-4;          ///< and the last
+  int64_t warmup = 100;          ///< steps
+  std::string decay = "cosine";  ///< one of decay_names()
+  double weight_decay = 0.1;     ///< see AdamWOptions
+  double beta1 = 0.9;            ///< see AdamWOptions
+  double beta2 = 0.99;           ///< see AdamWOptions
+  double clip = 1.0;             ///< largest norm of the gradient; 0 does not clip
+  int64_t seed = 1337;           ///< of initial values, batches and dropout
 
   // Looking and saving; neither changes what is learnt.
   int64_t eval_every = 500;  ///< steps
@@ -46,6 +47,7 @@ struct TrainConfig {
   /// Throws Error that names the first field that is wrong, what must hold and what came. vocab_size may
   /// still be 0.
   void validate() const;
+  /// Throws Error for a decay that is none.
   Schedule schedule() const { return {lr, min_lr, warmup, steps, decay_from(decay)}; }
 };
 
@@ -53,9 +55,10 @@ struct TrainConfig {
 /// name.
 TrainConfig preset(std::string_view name);
 
-/// The text of train.json, and the config it stands for. Throws Error, naming `file` and the key, for what is
-/// missing, unknown or of the wrong type.
+/// The text of train.json.
 std::string to_json(const TrainConfig& config);
+/// The config that such a text stands for. Throws Error, naming `file` and the key, for what is missing,
+/// unknown or of the wrong type.
 TrainConfig train_config_from_json(std::string_view json, const std::string& file = "train.json");
 
 /// Calls f(flag, field) for every field, where field(config) is a reference to it: the one list of them.
