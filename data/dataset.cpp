@@ -85,6 +85,10 @@ Batch TextDataset::random_batch(Split split, int64_t batch, Generator& generator
   return gather_windows(part, starts, block_);
 }
 
+std::function<Batch(int64_t, Generator&)> TextDataset::training_batches() const {
+  return [this](int64_t batch, Generator& generator) { return random_batch(Split::train, batch, generator); };
+}
+
 std::vector<Batch> TextDataset::validation_batches(int64_t batch) const {
   check_positive("validation_batches", "batch", batch);
   if (!has_validation()) return {};

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -43,6 +44,10 @@ class TextDataset {
   /// generator.state() before the call is all it takes to draw them again. Throws Error for batch below 1, or
   /// a part that has no tokens.
   Batch random_batch(Split split, int64_t batch, Generator& generator) const;
+
+  /// random_batch() of the part to train on, as a function of the number of windows and the generator. Holds
+  /// on to this dataset, which must outlive it.
+  std::function<Batch(int64_t, Generator&)> training_batches() const;
 
   /// The whole validation part, the same at every call (see consecutive_batches); empty if there is none.
   std::vector<Batch> validation_batches(int64_t batch) const;

@@ -20,6 +20,7 @@ class AdamW : public Optimizer {
  public:
   /// Throws Error unless the betas are in [0, 1), eps > 0 and weight_decay >= 0.
   explicit AdamW(NamedParameters parameters, const AdamWOptions& options = {});
+  const char* name() const override { return "adamw"; }
 
  private:
   void update(Slot& slot, const Tensor& grad, int64_t step, double lr, double grad_scale) override;

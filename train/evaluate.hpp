@@ -4,17 +4,13 @@
 
 #include <vector>
 
-#include "gradus/data/dataset.hpp"
-#include "gradus/models/gpt.hpp"
+#include "gradus/nn/module.hpp"
+#include "gradus/train/recipe.hpp"
 
 namespace gradus::train {
 
-/// Windows in a batch for evaluation: a cost in memory, not in meaning, so it does not depend on the batch
-/// trained on.
-int64_t evaluation_batch(const models::GPTConfig& config);
-
-/// Mean cross-entropy over all targets of all batches, nats a token. Nothing is dropped or recorded, and the
-/// mode of each part of the model is afterwards what it was. Throws Error if there are no batches.
-double mean_loss(models::GPT& model, const std::vector<data::Batch>& batches);
+/// Mean loss over all targets of all batches. Nothing is dropped or recorded, and the mode of the model, and
+/// of each module in it, is afterwards what it was. Throws Error if there are no batches.
+double mean_loss(nn::Module& model, const Loss& loss, const std::vector<data::Batch>& batches);
 
 }  // namespace gradus::train

@@ -20,8 +20,8 @@ void Optimizer::step(double lr, double grad_scale) {
   for (const Slot& slot : slots_) {
     const Tensor grad = slot.parameter.grad();
     if (grad.defined() && (grad.shape() != slot.parameter.shape() || grad.dtype() != slot.parameter.dtype()))
-      fail("optimizer", "the gradient of ", slot.name, " must be ", name(slot.parameter.dtype()), " ",
-           slot.parameter.shape(), ", got ", name(grad.dtype()), " ", grad.shape(), ".");
+      fail("optimizer", "the gradient of ", slot.name, " must be ", gradus::name(slot.parameter.dtype()), " ",
+           slot.parameter.shape(), ", got ", gradus::name(grad.dtype()), " ", grad.shape(), ".");
   }
   ++steps_;
   for (Slot& slot : slots_)

@@ -26,7 +26,9 @@ class Optimizer {
   /// One update of all parameters, their gradients taken times grad_scale (see clip.hpp). Throws Error if a
   /// gradient's shape or dtype is not its parameter's.
   void step(double lr, double grad_scale = 1.0);
-  void zero_grad();                         ///< makes the gradients of all parameters undefined
+  void zero_grad();  ///< makes the gradients of all parameters undefined
+  /// What its updates are called in a profile.
+  virtual const char* name() const { return "update"; }
   int64_t steps() const { return steps_; }  ///< done so far, those of a state that was loaded included
 
   /// Every buffer as "<buffer>.<parameter>" and the int64 scalar "steps"; the tensors share storage with the

@@ -3,7 +3,6 @@
 #include "gradus/autograd/error.hpp"
 #include "gradus/files/file.hpp"
 #include "gradus/files/folder_update.hpp"
-#include "gradus/models/gpt2_files.hpp"
 #include "gradus/train/replace_folder.hpp"
 #include "gradus/train/state_files.hpp"
 
@@ -22,10 +21,6 @@ void on_disk(F&& work) {
   } catch (const fs::filesystem_error& e) {
     throw RunError(concat("[run] ", e.path1(), " must be writable, got '", e.code().message(), "'."));
   }
-}
-
-data::Tokenizer read_vocabulary(const files::FolderSnapshot& files) {
-  return data::Tokenizer::from_json(files.text("vocab.json"), (files.folder() / "vocab.json").string());
 }
 
 /// Is this the name of something that a run which was killed at its first steps may leave?
@@ -51,11 +46,6 @@ fs::path RunFolder::last() const {
   for (const char* name : {kLast, kOld})
     if (fs::exists(path_ / name / "trainer.json")) return path_ / name;
   return path_ / kLast;
-}
-
-template <class F>
-auto RunFolder::read_last(F&& read) const {
-  return files::read_folder_at([this] { return last(); }, read);
 }
 
 void RunFolder::check_free(bool overwrite) const {
@@ -87,7 +77,7 @@ void RunFolder::check_there() const {
   lock_->check();
 }
 
-void RunFolder::create(const TrainConfig& config, const data::Tokenizer& tokenizer, bool overwrite) {
+void RunFolder::create(const ModelFiles& files, bool overwrite) {
   try {
     files::make_folders(path_);
   } catch (const RunError& e) {
@@ -100,8 +90,8 @@ void RunFolder::create(const TrainConfig& config, const data::Tokenizer& tokeniz
     remove_run_files(path_);
   });
   files::FolderUpdate update(path_);
-  update.write("train.json", to_json(config));  // Replaced, never absent: it marks the folder as a run's.
-  update.write("vocab.json", tokenizer.to_json());
+  update.write("train.json", files.recipe);  // Replaced, never absent: it marks the folder as a run's.
+  if (!files.vocabulary.empty()) update.write("vocab.json", files.vocabulary);
   checksums_ = update.commit();
 }
 
@@ -122,23 +112,22 @@ std::vector<std::string> RunFolder::verify() {
   return notes;
 }
 
-void RunFolder::go_on(const TrainConfig& config, const data::Tokenizer& tokenizer) {
+void RunFolder::go_on(const ModelFiles& files) {
   if (!has_best()) checksums_.erase("model.safetensors");
   files::FolderUpdate update(path_, checksums_);
-  update.write("train.json", to_json(config));
-  update.write("vocab.json", tokenizer.to_json());
+  update.write("train.json", files.recipe);
+  if (!files.vocabulary.empty()) update.write("vocab.json", files.vocabulary);
   checksums_ = update.commit();
 }
 
-void RunFolder::save_best(const models::GPT& model) {
+void RunFolder::save_best(const ModelFiles& files) {
   check_there();
   files::FolderUpdate update(path_, checksums_);
-  models::save_pretrained(model, update);
+  files.model(update);
   checksums_ = update.commit();
 }
 
-void RunFolder::save_last(const models::GPT& model, const data::Tokenizer& tokenizer,
-                          const TrainConfig& config, const Checkpoint& checkpoint) {
+void RunFolder::save_last(const ModelFiles& files, const Checkpoint& checkpoint) {
   check_there();
   const fs::path fresh = path_ / kFresh, last = path_ / kLast, old = path_ / kOld;
   on_disk([&] {
@@ -147,7 +136,7 @@ void RunFolder::save_last(const models::GPT& model, const data::Tokenizer& token
     move_strays(old, fresh);
     remove_state(old);
   });
-  write_state(fresh, model, tokenizer, config, checkpoint);
+  write_state(fresh, files, checkpoint);
   const fs::path before = replace_folder(fresh, last, old);
   try {
     move_strays(before, last);
@@ -158,49 +147,14 @@ void RunFolder::save_last(const models::GPT& model, const data::Tokenizer& token
 
 bool RunFolder::has_last() const { return fs::exists(last() / "trainer.json"); }
 
-TrainConfig RunFolder::load_config() const {
+fs::path RunFolder::with_recipe() const {
   if (!has_run())
     fail("train", "--resume needs a folder that `gradus train` made, got ", path_,
          ", which has no train.json.");
-  const auto read = [](const files::FolderSnapshot& files) {
-    return train_config_from_json(files.text("train.json"), (files.folder() / "train.json").string());
-  };
-  // The states of gradus 0.1 have none.
-  return fs::exists(last() / "train.json") ? read_last(read) : files::read_folder(path_, read);
+  const fs::path state = last();  // The states of gradus 0.1 have none.
+  return fs::exists(state / "train.json") ? state : path_;
 }
-
-data::Tokenizer RunFolder::load_tokenizer() const { return read_last(read_vocabulary); }
 
 Checkpoint RunFolder::load_last() const { return read_last(load_checkpoint); }
-
-models::GPT RunFolder::load_last_model() const {
-  return read_last([](const files::FolderSnapshot& state) { return models::load_pretrained(state); });
-}
-
-namespace {
-
-data::Tokenizer load_tokenizer(const files::FolderSnapshot& files, const models::GPTConfig& config) {
-  const data::Tokenizer tokenizer = read_vocabulary(files);
-  if (tokenizer.vocab_size() != config.vocab_size)
-    fail("vocabulary", files.folder() / "vocab.json", " must have the model's ", config.vocab_size,
-         " tokens, got ", tokenizer.vocab_size(), ".");
-  return tokenizer;
-}
-
-}  // namespace
-
-TrainedModel load_trained(const fs::path& folder) {
-  return files::read_folder(folder, [](const files::FolderSnapshot& files) {
-    models::GPT model = models::load_pretrained(files);
-    data::Tokenizer tokenizer = load_tokenizer(files, model.config());
-    return TrainedModel{std::move(model), std::move(tokenizer)};
-  });
-}
-
-data::Tokenizer load_tokenizer(const fs::path& folder) {
-  return files::read_folder(folder, [](const files::FolderSnapshot& files) {
-    return load_tokenizer(files, models::load_config(files));
-  });
-}
 
 }  // namespace gradus::train

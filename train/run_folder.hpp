@@ -1,12 +1,13 @@
 // RunFolder: what a training run leaves on disk, in open formats.
 //
-//   config.json, model.safetensors   the best model so far, as Hugging Face's transformers reads GPT-2
-//   vocab.json                       the tokenizer
-//   train.json                       every flag of the run
+//   model.safetensors                the best model so far; of the decoder, with a config.json beside it, as
+//                                    Hugging Face's transformers reads GPT-2
+//   vocab.json                       the tokenizer, if there is one
+//   train.json                       what was asked for: every flag of `gradus train`, or the numbers of a
+//                                    recipe of one's own
 //   metrics.jsonl                    a line for each step and evaluation
-//   last/                            the newest state, all that it takes to go on: a folder for `gradus
-//   sample`
-//                                    as well, with a train.json of its own, and
+//   last/                            the newest state, all that it takes to go on: the files above as well,
+//                                    with a train.json of its own, and
 //     optimizer.safetensors          the optimizer's moments
 //     trainer.json                   step, best loss, streams of random numbers, checksum of the text
 //   checksums.sfv, last/checksums.sfv   what the files beside them hold, but for metrics.jsonl
@@ -23,9 +24,9 @@
 #include <string>
 #include <vector>
 
-#include "gradus/data/tokenizer.hpp"
 #include "gradus/files/folder_snapshot.hpp"
 #include "gradus/train/checkpoint.hpp"
+#include "gradus/train/model_files.hpp"
 #include "gradus/train/run_lock.hpp"
 
 namespace gradus::train {
@@ -46,17 +47,16 @@ class RunFolder {
   void lock();
   /// Makes and locks the folder, without what an earlier run left in it; other files stay. Throws Error if it
   /// cannot be made or is not free, RunError if the disk refuses later.
-  void create(const TrainConfig& config, const data::Tokenizer& tokenizer, bool overwrite);
+  void create(const ModelFiles& files, bool overwrite);
   /// For a run that goes on: reads every file there is a checksum of. Throws Error, naming it, if one was
   /// changed. Returns lines for the user about what could not be checked.
   std::vector<std::string> verify();
-  /// For a run that goes on, after verify(): the flags and the tokenizer beside the best model.
-  void go_on(const TrainConfig& config, const data::Tokenizer& tokenizer);
+  /// For a run that goes on, after verify(): the texts beside the best model.
+  void go_on(const ModelFiles& files);
 
   // Writing. Throws RunError if the disk refuses or the folder is gone; what was saved before is still there.
-  void save_best(const models::GPT& model);
-  void save_last(const models::GPT& model, const data::Tokenizer& tokenizer, const TrainConfig& config,
-                 const Checkpoint& checkpoint);
+  void save_best(const ModelFiles& files);
+  void save_last(const ModelFiles& files, const Checkpoint& checkpoint);
   /// Throws RunError if the folder that was locked is no longer there.
   void check_there() const;
 
@@ -64,10 +64,18 @@ class RunFolder {
   // model is of the newest state.
   bool has_best() const;
   bool has_last() const;
-  TrainConfig load_config() const;
-  data::Tokenizer load_tokenizer() const;
   Checkpoint load_last() const;
-  models::GPT load_last_model() const;
+  /// What `read` makes of a FolderSnapshot of the newest state.
+  template <class Read>
+  auto read_last(Read&& read) const {
+    return files::read_folder_at([this] { return last(); }, read);
+  }
+  /// What `read` makes of a FolderSnapshot in which train.json is the run's: the newest state's, or, if there
+  /// is none yet, the folder's. Throws Error if there is no run.
+  template <class Read>
+  auto read_recipe(Read&& read) const {
+    return files::read_folder_at([this] { return with_recipe(); }, read);
+  }
 
   std::filesystem::path metrics() const { return path_ / "metrics.jsonl"; }
   /// "" unless the file system has no locks.
@@ -75,23 +83,11 @@ class RunFolder {
 
  private:
   std::filesystem::path last() const;
-  template <class F>
-  auto read_last(F&& read) const;
+  std::filesystem::path with_recipe() const;
 
   std::filesystem::path path_;
   std::optional<RunLock> lock_;
   files::Checksums checksums_;  // of the files in path_
 };
-
-/// A model and its tokenizer, out of a folder that another process may be writing.
-struct TrainedModel {
-  models::GPT model;
-  data::Tokenizer tokenizer;
-};
-/// Throws Error, naming the file, if one is missing or damaged, or the two do not fit.
-TrainedModel load_trained(const std::filesystem::path& folder);
-
-/// The tokenizer alone. Throws Error if there is none or it does not fit the model's config.json.
-data::Tokenizer load_tokenizer(const std::filesystem::path& folder);
 
 }  // namespace gradus::train

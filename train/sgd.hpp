@@ -19,6 +19,7 @@ class SGD : public Optimizer {
  public:
   /// Throws Error unless momentum is in [0, 1) (above 0 for nesterov) and weight_decay >= 0.
   explicit SGD(NamedParameters parameters, const SGDOptions& options = {});
+  const char* name() const override { return "sgd"; }
 
  private:
   void update(Slot& slot, const Tensor& grad, int64_t step, double lr, double grad_scale) override;

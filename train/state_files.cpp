@@ -5,7 +5,6 @@
 
 #include "gradus/autograd/error.hpp"
 #include "gradus/files/folder_update.hpp"
-#include "gradus/models/gpt2_files.hpp"
 #include "gradus/nn/safetensors.hpp"
 
 namespace gradus::train {
@@ -30,12 +29,11 @@ void remove_file(const fs::path& file) {
 
 }  // namespace
 
-void write_state(const fs::path& folder, const models::GPT& model, const data::Tokenizer& tokenizer,
-                 const TrainConfig& config, const Checkpoint& checkpoint) {
+void write_state(const fs::path& folder, const ModelFiles& files, const Checkpoint& checkpoint) {
   files::FolderUpdate update(folder);
-  models::save_pretrained(model, update);
-  update.write("vocab.json", tokenizer.to_json());
-  update.write("train.json", to_json(config));
+  files.model(update);
+  if (!files.vocabulary.empty()) update.write("vocab.json", files.vocabulary);
+  update.write("train.json", files.recipe);
   nn::save_safetensors(update, "optimizer.safetensors", checkpoint.trainer.optimizer);
   update.write("trainer.json", to_json(checkpoint));
   update.commit();
@@ -46,7 +44,7 @@ Checkpoint load_checkpoint(const files::FolderSnapshot& state) {
       checkpoint_from_json(state.text("trainer.json"), (state.folder() / "trainer.json").string());
   constexpr const char* kOptimizer = "optimizer.safetensors";
   checkpoint.trainer.optimizer =
-      nn::load_safetensors(state.folder() / kOptimizer, false, state.checksum(kOptimizer));
+      nn::load_safetensors(state.folder() / kOptimizer, /*keep_float64=*/true, state.checksum(kOptimizer));
   return checkpoint;
 }
 

@@ -14,8 +14,7 @@ inline constexpr const char* kRunFiles[] = {"model.safetensors", "config.json", 
 
 /// Writes the files of a state, with their checksums, into a folder that is there. Throws RunError if the
 /// disk refuses.
-void write_state(const std::filesystem::path& folder, const models::GPT& model,
-                 const data::Tokenizer& tokenizer, const TrainConfig& config, const Checkpoint& checkpoint);
+void write_state(const std::filesystem::path& folder, const ModelFiles& files, const Checkpoint& checkpoint);
 /// Throws Error, naming the file, for what is missing or damaged.
 Checkpoint load_checkpoint(const files::FolderSnapshot& state);
 

@@ -57,7 +57,7 @@ TraceObserver::TraceObserver(TraceOptions options, Trainer& trainer, Observer& n
     : options_(std::move(options)), trainer_(trainer), next_(next) {
   if (options_.after < 0) fail("trace", "the steps before must be at least 0, got ", options_.after, ".");
   if (options_.steps < 1) fail("trace", "the steps must be at least 1, got ", options_.steps, ".");
-  const int64_t left = trainer.config().steps - trainer.steps_done();
+  const int64_t left = trainer.recipe().steps - trainer.steps_done();
   options_.after = std::clamp<int64_t>(left - options_.steps, 0, options_.after);
   if (options_.after == 0) trainer_.profile_into(&profile_);
 }

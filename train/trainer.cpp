@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "gradus/autograd/ops.hpp"
+#include "gradus/train/adamw.hpp"
 #include "gradus/train/clip.hpp"
 #include "gradus/train/finite.hpp"
 
@@ -20,29 +21,31 @@ void check_is_finite(std::string_view what, double value, int64_t step, double l
                         ", learning rate ", lr, ". Hint: lower --lr, lengthen --warmup, or lower --clip."));
 }
 
+Recipe with_defaults(Recipe recipe, const nn::Module& model) {
+  if (!recipe.optimizer) recipe.optimizer = std::make_unique<AdamW>(model.named_parameters());
+  if (!recipe.schedule) recipe.schedule = Schedule{.warmup = recipe.steps / 20, .steps = recipe.steps};
+  return recipe;
+}
+
 }  // namespace
 
-Trainer::Trainer(models::GPT& model, BatchSource source, const TrainConfig& config)
+Trainer::Trainer(nn::Module& model, Recipe recipe)
     : model_(model),
-      source_(std::move(source)),
-      config_((config.validate(), config)),
-      schedule_(config.schedule()),
+      recipe_((recipe.validate(), with_defaults(std::move(recipe), model))),
       parameters_(model.parameters()),
-      optimizer_(model.named_parameters(),
-                 {.beta1 = config.beta1, .beta2 = config.beta2, .weight_decay = config.weight_decay}),
-      data_(Generator(static_cast<uint64_t>(config.seed)).stream("data")),
-      dropout_(Generator(static_cast<uint64_t>(config.seed)).stream("dropout")) {}
+      data_(Generator(static_cast<uint64_t>(recipe_.seed)).stream("data")),
+      dropout_(Generator(static_cast<uint64_t>(recipe_.seed)).stream("dropout")) {}
 
 StepReport Trainer::step() {
   const auto start = std::chrono::steady_clock::now();
   const Profiling profiling(profile_ ? profile_ : active_profile);
   const ProfileSpan span("step", Phase::group);
-  const double lr = schedule_(step_);
+  const double lr = recipe_.schedule(step_);
   const double loss = accumulate_gradients();
   check_is_finite("loss", loss, step_ + 1, lr);
   const double norm = norm_of_gradients();
   check_is_finite("gradient", norm, step_ + 1, lr);
-  update(lr, clip_scale(norm, config_.clip));
+  update(lr, clip_scale(norm, recipe_.clip));
   ++step_;
   return {step_, loss, lr, norm, seconds_since(start), tokens_};
 }
@@ -53,38 +56,38 @@ double Trainer::norm_of_gradients() {
 }
 
 void Trainer::update(double lr, double scale) {
-  const ProfileSpan span("adamw");
-  optimizer_.step(lr, scale);
+  const ProfileSpan span(recipe_.optimizer->name());
+  recipe_.optimizer->step(lr, scale);
 }
 
 data::Batch Trainer::next_batch() {
   const ProfileSpan span("batch");
-  return source_(config_.batch, data_);
+  return recipe_.batches(recipe_.batch, data_);
 }
 
 double Trainer::accumulate_gradients() {
   model_.train();
-  optimizer_.zero_grad();
+  recipe_.optimizer->zero_grad();
   tokens_ = 0;
-  const double share = 1.0 / static_cast<double>(config_.accum);
+  const double share = 1.0 / static_cast<double>(recipe_.accum);
   double mean = 0;
-  for (int64_t i = 0; i < config_.accum; ++i) {
-    const auto [x, y] = next_batch();
-    const Tensor loss = model_.loss(x, y, &dropout_) * share;
+  for (int64_t i = 0; i < recipe_.accum; ++i) {
+    const data::Batch batch = next_batch();
+    const Tensor loss = recipe_.loss(batch, &dropout_) * share;
     mean += loss.item();
-    tokens_ += x.numel();
+    tokens_ += batch.y.numel();
     loss.backward();
   }
   return mean;
 }
 
 TrainerState Trainer::state() const {
-  return {optimizer_.state_dict(), step_, data_.state(), dropout_.state()};
+  return {recipe_.optimizer->state_dict(), step_, data_.state(), dropout_.state()};
 }
 
 void Trainer::check_finite() const {
   std::string name = first_not_finite(model_.state_dict());
-  if (name.empty()) name = first_not_finite(optimizer_.state_dict());
+  if (name.empty()) name = first_not_finite(recipe_.optimizer->state_dict());
   if (!name.empty())
     throw RunError(concat("[train] the parameters and moments must stay finite, got a value of ", name,
                           " that is not, after step ", step_,
@@ -95,7 +98,7 @@ void Trainer::restore(const TrainerState& state) {
   Generator data = data_, dropout = dropout_;
   data.set_state(state.data_stream);
   dropout.set_state(state.dropout_stream);
-  optimizer_.load_state_dict(state.optimizer);
+  recipe_.optimizer->load_state_dict(state.optimizer);
   data_ = data;
   dropout_ = dropout;
   step_ = state.step;

@@ -1,33 +1,27 @@
-// Trainer: a model, an optimizer, a schedule and the streams of random numbers; one call is one step.
+// Trainer: a model, a recipe and the streams of random numbers; one call is one step.
 //
-// It knows nothing of files or screens (see run.hpp). The model is borrowed and must outlive it. Not
-// thread-safe.
+// It knows nothing of files or screens (see run.hpp). The model is borrowed and must outlive it; make the
+// trainer after Module::to(), which replaces parameters. Not thread-safe.
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <string>
 #include <vector>
 
 #include "gradus/autograd/profile.hpp"
 #include "gradus/autograd/random.hpp"
-#include "gradus/data/dataset.hpp"
-#include "gradus/models/gpt.hpp"
-#include "gradus/train/adamw.hpp"
-#include "gradus/train/train_config.hpp"
+#include "gradus/nn/module.hpp"
+#include "gradus/train/recipe.hpp"
 
 namespace gradus::train {
 
-/// Draws the next `batch` sequences from the generator it is handed, and from nothing else.
-using BatchSource = std::function<data::Batch(int64_t batch, Generator& generator)>;
-
 struct StepReport {
   int64_t step = 0;  ///< steps done, this one included
-  double loss = 0;   ///< mean over the step's tokens before the update, nats
+  double loss = 0;   ///< mean over the step's targets before the update; nats a token for the decoder
   double lr = 0;
   double grad_norm = 0;  ///< before clipping
   double seconds = 0;
-  int64_t tokens = 0;
+  int64_t tokens = 0;  ///< targets
   double elapsed =
       0;  ///< seconds of running since the first step, those before a resume too; run() fills it in
 };
@@ -41,11 +35,11 @@ struct TrainerState {
 
 class Trainer {
  public:
-  /// Throws Error if the config is not valid.
-  Trainer(models::GPT& model, BatchSource source, const TrainConfig& config);
+  /// Throws Error if the recipe is not valid.
+  Trainer(nn::Module& model, Recipe recipe);
 
   /// One update from accum micro-batches, whose mean gradient is that of one batch of accum * batch
-  /// sequences. Throws RunError, with the parameters as they were, if the loss or the gradient is not finite.
+  /// examples. Throws RunError, with the parameters as they were, if the loss or the gradient is not finite.
   StepReport step();
   int64_t steps_done() const { return step_; }
   /// From the next step on, the steps' ops, and batch, clip and update, go to this profile, which is
@@ -56,11 +50,11 @@ class Trainer {
   /// Throws RunError, naming one, if a parameter or what the optimizer keeps of one is not finite: a state
   /// that cannot go on.
   void check_finite() const;
-  /// Throws Error for the state of another model.
+  /// Throws Error, having changed nothing, for the state of another model or optimizer.
   void restore(const TrainerState& state);
 
-  models::GPT& model() const { return model_; }
-  const TrainConfig& config() const { return config_; }
+  nn::Module& model() const { return model_; }
+  const Recipe& recipe() const { return recipe_; }
 
  private:
   double accumulate_gradients();
@@ -68,12 +62,9 @@ class Trainer {
   double norm_of_gradients();
   void update(double lr, double scale);
 
-  models::GPT& model_;
-  BatchSource source_;
-  TrainConfig config_;
-  Schedule schedule_;
+  nn::Module& model_;
+  Recipe recipe_;
   std::vector<Tensor> parameters_;
-  AdamW optimizer_;
   Generator data_, dropout_;
   int64_t step_ = 0;
   int64_t tokens_ = 0;  // of the step under way

@@ -4,7 +4,7 @@
 #include <limits>
 #include <utility>
 
-#include "gradus/autograd/error.hpp"
+#include "gradus/files/error.hpp"
 #include "gradus/autograd/kernels/level.hpp"
 #include "gradus/autograd/kernels/walk.hpp"
 

@@ -13,11 +13,11 @@
 
 namespace gradus::kernels {
 
-/// gelu and silu take -inf to -0 and +inf to +inf; sign of a zero and of NaN is 0. levels/operations.def has
+/// gelu and silu take -inf to -0 and +inf to +inf; sign of a zero and of NaN is 0. operations.def has
 /// them all, as it has those of Binary.
 enum class Unary {
 #define GRADUS_UNARY(name, ...) name,
-#include "gradus/autograd/kernels/levels/operations.def"
+#include "gradus/autograd/kernels/operations.def"
   count
 };
 
@@ -26,7 +26,7 @@ enum class Unary {
 /// y. At 0 relu's is 0.
 enum class Binary {
 #define GRADUS_BINARY(name, ...) name,
-#include "gradus/autograd/kernels/levels/operations.def"
+#include "gradus/autograd/kernels/operations.def"
   count
 };
 

@@ -13,8 +13,6 @@ BEGIN {
   only["autograd", "files"] = "files/error.hpp"  # a library of tensors reads no files
 
   # Circles of units that are halves of one thing: at most three, by name, with the reason.
-  allow("unit", "autograd/kernels/elementwise autograd/kernels/level autograd/kernels/reduce",
-        "the table of a level holds pointers to these loops, and they look themselves up in it")
   allow("unit", "tools/lessons tools/lessons/lessons", "the list of lessons and the door to it")
   allow("unit", "nn/checks nn/checks_compare", "checks, and the comparing that they share, of the functions they name")
   allow("unit", "train/run_folder train/state_files", "the folder of a run, and the files of the state in it")
@@ -94,6 +92,8 @@ function look_at(file, name, where, from, to, path, is_header) {
     complain(where, "BLAS belongs in autograd/kernels/*.cpp")
   if (name ~ /^nlohmann\// && is_header) complain(where, "nlohmann-json belongs in .cpp files")
   if (name ~ /^CLI\// && file !~ /^tools\/cli\//) complain(where, "CLI11 belongs to the command line")
+  if (name ~ /^gradus\/models\// && file ~ /^train\// && file !~ /^train\/(decoder|train_config|memory)\./)
+    complain(where, "train/ trains any model; only decoder, train_config and memory know the decoder")
   if (name ~ /^catch/) complain(where, "Catch2 belongs in tests")
   if (name !~ /^gradus\//) return
 

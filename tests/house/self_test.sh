@@ -53,7 +53,8 @@ printf 'gradus_forward_headers(autograd files/error.hpp  # moved\n  autograd/val
 printf '#pragma once\n' >"$tree/autograd/values/tensor.hpp"
 printf '#include "gradus/autograd/values/tensor.hpp"\n' >"$tree/autograd/ops/sum.cpp"
 printf '#include "gradus/autograd/tensor.hpp"\n' >"$tree/nn/linear.hpp"
-printf '#include <nlohmann/json.hpp>\n#include "gradus/data/corpus.hpp"\n' >"$tree/train/trainer.cpp"
+printf '#include <nlohmann/json.hpp>\n#include "gradus/data/corpus.hpp"\n' >"$tree/train/recipe.cpp"
+printf '#include "gradus/models/gpt.hpp"\n' >"$tree/train/decoder.cpp"
 printf '#include <CLI/CLI.hpp>\n' >"$tree/tools/cli/options.hpp"
 lines 400 >"$tree/tests/long.cpp"
 good include_order
@@ -76,6 +77,7 @@ bad include_order autograd/kernels/a.hpp '#include <cblas.h>\n'
 bad include_order nn/a.hpp '#include <nlohmann/json.hpp>\n'
 bad include_order train/a.cpp '#include <CLI/CLI.hpp>\n'
 bad include_order train/a.cpp '#include "gradus/tools/replay.hpp"\n'
+bad include_order train/trainer.cpp '#include "gradus/models/gpt.hpp"\n'
 bad include_order tools/a.cpp '#include <CLI/CLI.hpp>\n'
 bad include_order nn/a.cpp '#include <catch2/catch.hpp>\n'
 circle "nn/a nn/b" 'nn/a.cpp>nn/b.hpp' 'nn/b.hpp>nn/a.hpp' 'nn/a.hpp>nn/a.hpp'

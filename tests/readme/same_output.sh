@@ -15,8 +15,10 @@ rounded() {
   }'
 }
 
-expected=$(mktemp)
-trap 'rm "$expected"' EXIT
-rounded <"$1" >"$expected"
+scratch=$(mktemp -d)  # for what it writes
+trap 'rm -r "$scratch"' EXIT
+rounded <"$1" >"$scratch/expected"
 shift
-"$@" | rounded | diff - "$expected"
+mkdir "$scratch/run"
+cd "$scratch/run"
+"$@" | rounded | diff - ../expected

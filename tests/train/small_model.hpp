@@ -5,6 +5,7 @@
 
 #include "gradus/data/dataset.hpp"
 #include "gradus/data/tokenizer.hpp"
+#include "gradus/train/decoder.hpp"
 #include "gradus/train/trainer.hpp"
 
 namespace gradus::train {
@@ -35,8 +36,8 @@ struct SmallRun {
         tokenizer(data::Tokenizer::characters(small_text())),
         dataset(tokenizer.encode(small_text()), c.model.block_size, 0.1),
         model(sized(), init),
-        trainer(
-            model, [this](int64_t batch, Generator& g) { return next(batch, g); }, config) {}
+        trainer(model, decoder_recipe(
+                           model, [this](int64_t batch, Generator& g) { return next(batch, g); }, config)) {}
 
   data::Batch next(int64_t batch, Generator& g) const {
     return dataset.random_batch(data::Split::train, batch, g);

@@ -1,7 +1,7 @@
 // The shortest proof that attention learns: a random string, a separator, and the string once more.
 #include "catch.hpp"
 #include "gradus/autograd/ops.hpp"
-#include "gradus/train/evaluate.hpp"
+#include "gradus/train/decoder.hpp"
 #include "gradus/train/trainer.hpp"
 
 using namespace gradus;
@@ -39,7 +39,7 @@ TEST_CASE("a decoder of two layers learns to repeat a random string", "[train]")
   config.lr = 3e-3;
   Generator init(1);
   models::GPT model(config.model, init);
-  Trainer trainer(model, copies, config);
+  Trainer trainer(model, decoder_recipe(model, copies, config));
   for (int64_t i = 0; i < config.steps; ++i) (void)trainer.step();
 
   Generator unseen(99);

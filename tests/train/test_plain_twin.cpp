@@ -22,10 +22,10 @@ void check_same_curve(const models::GPTConfig& shape) {
   PlainDecoder plain(model);
 
   data::Batch last;
-  Trainer trainer(
-      model,
-      [&](int64_t batch, Generator& g) { return last = dataset.random_batch(data::Split::train, batch, g); },
-      config);
+  const auto next = [&](int64_t batch, Generator& g) {
+    return last = dataset.random_batch(data::Split::train, batch, g);
+  };
+  Trainer trainer(model, decoder_recipe(model, next, config));
   double first_loss = 0, last_loss = 0;
   for (int i = 0; i < 50; ++i) {
     const StepReport report = trainer.step();

@@ -11,7 +11,7 @@
 #include "catch.hpp"
 #include "gradus/autograd/ops.hpp"
 #include "gradus/files/file.hpp"
-#include "gradus/train/evaluate.hpp"
+#include "gradus/train/decoder.hpp"
 #include "gradus/train/run.hpp"
 #include "small_model.hpp"
 #include "temporary_folder.hpp"
@@ -42,14 +42,15 @@ struct Training {
     Observer nobody;
     Run run{.trainer = small.trainer,
             .folder = folder,
-            .tokenizer = small.tokenizer,
+            .files = files(),
             .validation = small.dataset.validation_batches(evaluation_batch(small.config.model)),
             .text_sha256 = "0123",
             .best_val_loss = best};
     return train::run(run, nobody);
   }
+  ModelFiles files() const { return decoder_files(small.model, small.config, small.tokenizer); }
   RunReport begin() {
-    folder.create(small.config, small.tokenizer, false);
+    folder.create(files(), false);
     return run();
   }
 
@@ -61,10 +62,10 @@ struct Training {
 void load_all(const fs::path& out) {
   RunFolder folder(out);
   (void)folder.verify();
-  (void)folder.load_config();
-  (void)folder.load_tokenizer();
+  (void)load_config(folder);
+  (void)load_tokenizer(folder);
   (void)folder.load_last();
-  (void)folder.load_last_model();
+  (void)load_last_model(folder);
 }
 
 /// Every file below the folder that a list of checksums has or is.
@@ -130,7 +131,7 @@ TEST_CASE("a damaged tensor is named by whoever reads it") {
   const std::string best = "[checksum] " + flip_last_byte(out / "model.safetensors") + "wte.weight.";
   CHECK_THAT(error_of([&] { load_trained(out); }), Catch::Matchers::StartsWith(best));
   const std::string last = "[checksum] " + flip_last_byte(out / "last/model.safetensors") + "wte.weight.";
-  CHECK_THAT(error_of([&] { RunFolder(out).load_last_model(); }), Catch::Matchers::StartsWith(last));
+  CHECK_THAT(error_of([&] { load_last_model(RunFolder(out)); }), Catch::Matchers::StartsWith(last));
   const std::string moments =
       "[checksum] " + flip_last_byte(out / "last/optimizer.safetensors") + "v.wte.weight.";
   CHECK_THAT(error_of([&] { RunFolder(out).load_last(); }), Catch::Matchers::StartsWith(moments));
@@ -146,11 +147,11 @@ TEST_CASE("one run at a time writes to a folder") {
     CHECK(error_of([&] { second.lock(); })
               .starts_with(concat("[train] a folder must be written by one run at a time, got ", out.string(),
                                   ", where process ", ::getpid(), " on ")));
-    CHECK_THAT(error_of([&] { second.create(first.small.config, first.small.tokenizer, true); }),
+    CHECK_THAT(error_of([&] { second.create(first.files(), true); }),
                Catch::Matchers::Contains("one run at a time"));
     load_all(out);  // Readers need no lock.
   }
-  first.folder.save_best(first.small.model);
+  first.folder.save_best(first.files());
 }
 
 TEST_CASE("the lock goes with the one who had it, and what it left means nothing") {
@@ -167,7 +168,7 @@ TEST_CASE("a folder that goes while a run trains there fails the run") {
   const testing::TemporaryFolder folder;
   const fs::path out = folder / "run";
   Training training(out);
-  training.folder.create(training.small.config, training.small.tokenizer, false);
+  training.folder.create(training.files(), false);
   const std::string fate = GENERATE("removed", "moved", "made anew");
   INFO(fate);
   fs::rename(out, folder / "moved");
@@ -176,7 +177,7 @@ TEST_CASE("a folder that goes while a run trains there fails the run") {
     fs::create_directory(out);
     std::ofstream(out / RunLock::kFile) << "";
   }
-  CHECK_THROWS_AS(training.folder.save_best(training.small.model), RunError);
+  CHECK_THROWS_AS(training.folder.save_best(training.files()), RunError);
   CHECK_THROWS_AS(training.run(), RunError);
   CHECK_FALSE(fs::exists(out / "model.safetensors"));
 }
@@ -192,7 +193,7 @@ TEST_CASE("what is not the run's stays in last/ and never stops a run") {
   put("last");
   std::ofstream(out / "train.json") << "a run's";
   Training training(out, tiny_config(3));
-  training.folder.create(training.small.config, training.small.tokenizer, true);
+  training.folder.create(training.files(), true);
   const bool is_alone = GENERATE(true, false);
   if (!is_alone) {  // As crashes may leave it.
     put("last.old");
@@ -221,7 +222,7 @@ TEST_CASE("the best loss is kept, and a worse model does not take its place") {
 
   const std::string best = files::read(out / "model.safetensors");
   Training worse(folder / "worse");
-  worse.folder.create(worse.small.config, worse.small.tokenizer, false);
+  worse.folder.create(worse.files(), false);
   worse.run(1e-3);
   CHECK_FALSE(worse.folder.has_best());
   CHECK(worse.folder.load_last().best_val_loss == 1e-3);

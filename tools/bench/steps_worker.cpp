@@ -14,6 +14,7 @@
 #include "gradus/nn/safetensors.hpp"
 #include "gradus/tools/bench/turn.hpp"
 #include "gradus/tools/bench/worker.hpp"
+#include "gradus/train/decoder.hpp"
 #include "gradus/train/trainer.hpp"
 
 namespace gradus::train::bench {
@@ -70,7 +71,8 @@ class Steps {
     std::vector<double> losses{forward(0)};
     if (workload_.task == Task::train) {
       const auto next = [this](int64_t, Generator&) { return batches_[next_++ % kBatches]; };
-      trainer_ = std::make_unique<Trainer>(model_, next, train_config(workload_));
+      trainer_ =
+          std::make_unique<Trainer>(model_, train::decoder_recipe(model_, next, train_config(workload_)));
       for (int i = 0; i < 2; ++i) losses.push_back(trainer_->step().loss);
       if (workload_.config.dropout > 0) losses.resize(1);
     }

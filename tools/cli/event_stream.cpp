@@ -1,5 +1,7 @@
 #include "event_stream.hpp"
 
+#include <signal.h>
+
 #include <cerrno>
 #include <cstring>
 #include <iostream>
@@ -30,6 +32,11 @@ void EventStream::finish() {
   check();
   if (lost_ && !gone_)
     throw RunError("[train] the standard output must be writable, got an error; the run itself is saved.");
+}
+
+void turn_signals_of_writing_into_errors() {
+  ::signal(SIGPIPE, SIG_IGN);
+  ::signal(SIGXFSZ, SIG_IGN);
 }
 
 }  // namespace gradus::cli

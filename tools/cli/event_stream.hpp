@@ -19,4 +19,8 @@ class EventStream {
   bool lost_ = false, gone_ = false;
 };
 
+/// From here on writing to a closed pipe, or beyond the limit of a file's size, is an error of that write and
+/// does not end the program.
+void turn_signals_of_writing_into_errors();
+
 }  // namespace gradus::cli

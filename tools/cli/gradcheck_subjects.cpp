@@ -17,7 +17,7 @@
 #include "gradus/nn/layer_norm.hpp"
 #include "gradus/nn/mlp.hpp"
 #include "gradus/nn/self_attention.hpp"
-#include "gradus/train/run_folder.hpp"
+#include "gradus/train/decoder.hpp"
 #include "nearest.hpp"
 #include "text_input.hpp"
 
@@ -247,7 +247,7 @@ std::string layer_help() {
 
 GradcheckReport check_model(const std::string& folder, const GradcheckOptions& options) {
   const auto [model, tokenizer] = train::load_trained(folder);
-  const train::TrainConfig trained = train::RunFolder(folder).load_config();
+  const train::TrainConfig trained = train::load_config(train::RunFolder(folder));
   std::vector<int32_t> ids = tokenizer.encode(load_text(trained, data::TextRules::of(tokenizer)).text);
   ids.resize(std::min<size_t>(ids.size(), 4096));
   const int64_t tokens = std::min<int64_t>(model.config().block_size, 16);

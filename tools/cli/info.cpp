@@ -10,8 +10,9 @@
 #include "gradus/autograd/error.hpp"
 #include "gradus/files/plain.hpp"
 #include "gradus/models/gpt2_files.hpp"
+#include "gradus/nn/safetensors.hpp"
+#include "gradus/train/decoder.hpp"
 #include "gradus/train/memory.hpp"
-#include "gradus/train/run_folder.hpp"
 #include "nearest.hpp"
 #include "terminal.hpp"
 #include "verbs.hpp"
@@ -27,13 +28,12 @@ struct InfoFlags {
 };
 
 /// Name, shape in model.safetensors and size of each parameter.
-void print_parameters(const models::GPT& model) {
+void print_parameters(const nn::NamedShapes& stored) {
   struct Row {
     std::string name, shape, size;
   };
   std::vector<Row> rows{{"model.safetensors", "shape", "numbers"}};
-  for (const auto& [name, parameter] : model.named_parameters())
-    rows.push_back({name, concat(models::stored_shape(name, parameter.shape())), grouped(parameter.numel())});
+  for (const auto& [name, shape] : stored) rows.push_back({name, concat(shape), grouped(shape.numel())});
   size_t name_width = 0, shape_width = 0, size_width = 0;
   for (const Row& row : rows) {
     name_width = std::max(name_width, row.name.size());
@@ -63,22 +63,26 @@ void print_memory(const models::GPTConfig& config, int64_t batch) {
             << byte_size(models::generation_memory(config).total()) << " to sample\n";
 }
 
-void print_state(const train::RunFolder& run, const train::TrainConfig& config) {
-  std::cout << "trained on  ";
-  for (const std::string& file : config.text) std::cout << files::plain(file) << " ";
-  std::cout << files::plain(config.corpus) << (config.corpus.empty() ? "" : " ") << "("
-            << files::plain(config.tokenizer) << "s), preset " << files::plain(config.preset) << ", seed "
-            << config.seed << "\n";
+/// What a run in the folder has reached; `how` it goes on, and what its best loss is `of`.
+void print_state(const train::RunFolder& run, int64_t steps, const char* how, const char* of) {
   if (!run.has_last()) {
     std::cout << "state       no checkpoint yet\n";
     return;
   }
   const train::Checkpoint checkpoint = run.load_last();
-  std::cout << "state       step " << grouped(checkpoint.trainer.step) << " of " << grouped(config.steps)
-            << (checkpoint.trainer.step < config.steps ? "; --resume goes on" : "; finished") << "\n";
+  std::cout << "state       step " << grouped(checkpoint.trainer.step) << " of " << grouped(steps) << "; "
+            << (checkpoint.trainer.step < steps ? how : "finished") << "\n";
   if (checkpoint.best_val_loss)
-    std::cout << "best        " << decimals(*checkpoint.best_val_loss, 4)
-              << " nats a token on the validation text\n";
+    std::cout << "best        " << decimals(*checkpoint.best_val_loss, 4) << " " << of << "\n";
+}
+
+void print_run(const train::RunFolder& run, const train::TrainConfig& config) {
+  std::cout << "trained on  ";
+  for (const std::string& file : config.text) std::cout << files::plain(file) << " ";
+  std::cout << files::plain(config.corpus) << (config.corpus.empty() ? "" : " ") << "("
+            << files::plain(config.tokenizer) << "s), preset " << files::plain(config.preset) << ", seed "
+            << config.seed << "\n";
+  print_state(run, config.steps, "--resume goes on", "nats a token on the validation text");
 }
 
 int64_t checked_batch(int64_t batch) {
@@ -104,22 +108,58 @@ int info_of_shape(const InfoFlags& flags) {
   return kDone;
 }
 
+/// The recipe in a folder of train::fit(); none for any other folder.
+std::optional<train::Recipe> own_recipe(const train::RunFolder& run) {
+  if (std::filesystem::exists(run.path() / "config.json") || !run.has_run()) return {};
+  return run.read_recipe([](const files::FolderSnapshot& files) -> std::optional<train::Recipe> {
+    const std::string name = (files.folder() / "train.json").string(), text = files.text("train.json");
+    if (!train::is_recipe(text, name)) return {};
+    return train::recipe_from_json(text, name);
+  });
+}
+
+/// Of a model that is not the decoder: what its files tell.
+int info_of_own(const train::RunFolder& run, const train::Recipe& recipe) {
+  nn::NamedShapes stored;
+  int64_t count = 0;
+  const nn::SafetensorsFile file(run.path() / "model.safetensors");
+  for (const nn::SafetensorsEntry& entry : file.header().entries) {
+    stored.emplace_back(entry.name, entry.shape);
+    count += entry.shape.numel();
+  }
+  print_parameters(stored);
+  std::cout << "model       a module of one's own; " << grouped(count) << " parameters\n"
+            << "trained     in steps of " << recipe.accum * recipe.batch << " examples, seed " << recipe.seed
+            << "\n";
+  print_state(run, recipe.steps, "train::fit() goes on", "on the validation batches");
+  return kDone;
+}
+
 int info_of_folder(const std::string& folder, std::optional<int64_t> batch) {
+  const train::RunFolder run(folder);
+  if (const std::optional<train::Recipe> own = own_recipe(run)) {
+    if (batch)
+      fail("info", "--batch must be left out for a module of one's own, whose memory is not known, got ",
+           *batch, ".");
+    return info_of_own(run, *own);
+  }
   train::check_memory(models::generation_memory(models::check_pretrained(folder)), "free some.");
   const models::GPT model = models::load_pretrained(folder);
   const models::GPTConfig& config = model.config();
-  const train::RunFolder run(folder);
   const bool is_run = std::filesystem::exists(run.path() / "train.json");
-  const train::TrainConfig trained = is_run ? run.load_config() : train::TrainConfig{};
+  const train::TrainConfig trained = is_run ? train::load_config(run) : train::TrainConfig{};
 
   const std::string version = models::written_by(folder);
 
-  print_parameters(model);
+  nn::NamedShapes stored;
+  for (const auto& [name, parameter] : model.named_parameters())
+    stored.emplace_back(name, models::stored_shape(name, parameter.shape()));
+  print_parameters(stored);
   print_model(config);
   std::cout << "written by  " << (version.empty() ? "another program" : "gradus " + files::plain(version))
             << "\n";
   print_memory(config, checked_batch(batch.value_or(trained.batch)));
-  if (is_run) print_state(run, trained);
+  if (is_run) print_run(run, trained);
   return kDone;
 }
 

@@ -12,11 +12,11 @@
 #include "gradus/data/corpus.hpp"
 #include "gradus/files/plain_buffer.hpp"
 #include "gradus/models/gpt2_files.hpp"
-#include "gradus/train/evaluate.hpp"
+#include "gradus/train/decoder.hpp"
+#include "gradus/train/interrupt.hpp"
 #include "gradus/train/memory.hpp"
 #include "gradus/train/run.hpp"
 #include "gradus/train/trace.hpp"
-#include "interrupt.hpp"
 #include "progress.hpp"
 #include "prompt.hpp"
 #include "shell.hpp"
@@ -70,9 +70,9 @@ class TrainVerb {
     if (flags_.threads > 0) set_num_threads(static_cast<int>(flags_.threads));
 
     const Corpus corpus = load_run_text();
-    train::Checkpoint checkpoint = flags_.resume ? load_checkpoint(corpus) : train::Checkpoint{};
-    const data::Tokenizer tokenizer =
-        flags_.resume ? folder_.load_tokenizer() : data::Tokenizer::make(config_.tokenizer, corpus.text);
+    const train::Checkpoint checkpoint = flags_.resume ? load_checkpoint(corpus) : train::Checkpoint{};
+    const data::Tokenizer tokenizer = flags_.resume ? train::load_tokenizer(folder_)
+                                                    : data::Tokenizer::make(config_.tokenizer, corpus.text);
     config_.model.vocab_size = tokenizer.vocab_size();
     const data::TextDataset dataset = naming_flags("train", model_flags(), [&] {
       config_.model.validate();
@@ -82,23 +82,18 @@ class TrainVerb {
                         "lower --layers, --embd, --block or --batch.");
 
     models::GPT model = make_model();
-    const auto next_batch = [&](int64_t batch, Generator& stream) {
-      return dataset.random_batch(data::Split::train, batch, stream);
-    };
-    train::Trainer trainer(model, next_batch, config_);
-    if (flags_.resume)
-      go_on(trainer, tokenizer, checkpoint);
-    else
-      folder_.create(config_, tokenizer, flags_.overwrite);
-
-    introduce(corpus, dataset, model, trainer);
+    train::Trainer trainer(model, train::decoder_recipe(model, dataset.training_batches(), config_));
     train::Run run{.trainer = trainer,
                    .folder = folder_,
-                   .tokenizer = tokenizer,
+                   .files = train::decoder_files(model, config_, tokenizer),
                    .validation = dataset.validation_batches(train::evaluation_batch(config_.model)),
-                   .text_sha256 = corpus.sha256,
-                   .best_val_loss = checkpoint.best_val_loss};
-    if (flags_.resume) run.saved_step = trainer.steps_done();
+                   .text_sha256 = corpus.sha256};
+    if (flags_.resume)
+      go_on(run, checkpoint);
+    else
+      folder_.create(run.files, flags_.overwrite);
+
+    introduce(corpus, dataset, model, trainer);
     return train(run, corpus);
   }
 
@@ -112,7 +107,7 @@ class TrainVerb {
       return;
     }
     if (folder_.has_run()) folder_.lock();
-    saved_config_ = folder_.load_config();
+    saved_config_ = train::load_config(folder_);
     if (!folder_.has_last())
       fail("train", "--resume needs a checkpoint, got none in ", folder_.path(),
            ". Hint: --overwrite starts anew.");
@@ -122,7 +117,7 @@ class TrainVerb {
 
   Corpus load_run_text() {
     try {
-      Corpus corpus = load_text(config_, flags_.resume ? data::TextRules::of(folder_.load_tokenizer())
+      Corpus corpus = load_text(config_, flags_.resume ? data::TextRules::of(train::load_tokenizer(folder_))
                                                        : data::TextRules::of_kind(config_.tokenizer));
       if (config_.text.empty()) config_.corpus = corpus.name;
       return corpus;
@@ -153,15 +148,12 @@ class TrainVerb {
   }
 
   /// Nothing has been written up to here.
-  void go_on(train::Trainer& trainer, const data::Tokenizer& tokenizer, train::Checkpoint& checkpoint) {
-    trainer.restore(checkpoint.trainer);
-    if (checkpoint.best_val_loss && !folder_.has_best()) {
+  void go_on(train::Run& run, train::Checkpoint checkpoint) {
+    train::go_on(run, checkpoint);
+    if (checkpoint.best_val_loss && !run.best_val_loss)
       notes_.push_back("the best model is missing; the next evaluation chooses a new one");
-      checkpoint.best_val_loss.reset();
-    }
-    folder_.go_on(config_, tokenizer);
-    if (train::to_json(config_) != train::to_json(saved_config_))
-      folder_.save_last(trainer.model(), tokenizer, config_, checkpoint);
+    checkpoint.best_val_loss = run.best_val_loss;
+    if (train::to_json(config_) != train::to_json(saved_config_)) folder_.save_last(run.files, checkpoint);
   }
 
   models::GPT make_model() const {
@@ -169,7 +161,7 @@ class TrainVerb {
       Generator init = Generator(static_cast<uint64_t>(config_.seed)).stream("init");
       return models::GPT(config_.model, init);
     }
-    models::GPT model = folder_.load_last_model();
+    models::GPT model = train::load_last_model(folder_);
     if (model.config() != config_.model)
       fail("train", "last/config.json and train.json must describe one model, got two in ", folder_.path(),
            ".");
@@ -208,7 +200,7 @@ class TrainVerb {
     train::RunReport report;
     int signal = 0;
     {
-      const Interrupt interrupt;
+      const train::Interrupt interrupt;
       Progress progress({.first_step = run.trainer.steps_done(),
                          .steps = config_.steps,
                          .events = flags_.json ? &events_ : nullptr,

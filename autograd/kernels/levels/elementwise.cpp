@@ -21,7 +21,7 @@ T unary_value(T x) {
   if constexpr (kOp == Unary::name) { \
     __VA_ARGS__                       \
   }
-#include "gradus/autograd/kernels/levels/operations.def"
+#include "gradus/autograd/kernels/operations.def"
 }
 
 // Flattened, as a call left in the loop would keep it from being vectorised.
@@ -40,7 +40,7 @@ T binary_value(T a, T b) {
   if constexpr (kOp == Binary::name) { \
     __VA_ARGS__                        \
   }
-#include "gradus/autograd/kernels/levels/operations.def"
+#include "gradus/autograd/kernels/operations.def"
 }
 
 template <class T, Binary kOp, Operands kOperands>

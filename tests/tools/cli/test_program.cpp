@@ -6,7 +6,7 @@
 #include "catch.hpp"
 #include "gradus/models/gpt2_files.hpp"
 #include "gradus/nn/safetensors.hpp"
-#include "gradus/train/run_folder.hpp"
+#include "gradus/train/decoder.hpp"
 #include "program.hpp"
 #include "train/small_model.hpp"
 
@@ -98,7 +98,7 @@ TEST_CASE("a run folder is complete and can be read back") {
   const gradus::models::GPT model = gradus::models::load_pretrained(run.out);
   CHECK(model.config().vocab_size == 256);
   CHECK_FALSE(model.config().bias);
-  const gradus::train::TrainConfig config = gradus::train::RunFolder(run.out).load_config();
+  const gradus::train::TrainConfig config = gradus::train::load_config(gradus::train::RunFolder(run.out));
   CHECK(config.preset == "tiny");
   CHECK(config.steps == 12);
   CHECK(config.text == std::vector<std::string>{run.text});
@@ -156,7 +156,7 @@ TEST_CASE("a config file stands for flags, the command line wins over it, and bo
   INFO(outcome.err);
   REQUIRE(outcome.code == 0);
   CHECK(outcome.err.empty());
-  const auto config = gradus::train::RunFolder(out).load_config();
+  const auto config = gradus::train::load_config(gradus::train::RunFolder(out));
   CHECK(config.text == std::vector<std::string>{text});
   CHECK(config.steps == 2);  // The last one given.
   CHECK(config.lr == 2e-3);

@@ -1,10 +1,10 @@
-#include "interrupt.hpp"
+#include "gradus/train/interrupt.hpp"
 
 #include <unistd.h>
 
 #include <atomic>
 
-namespace gradus::cli {
+namespace gradus::train {
 namespace {
 
 constexpr std::array kSignals = {SIGINT, SIGTERM, SIGHUP};
@@ -38,9 +38,4 @@ Interrupt::~Interrupt() {
 
 int Interrupt::signal() const { return first_signal; }
 
-void turn_signals_of_writing_into_errors() {
-  ::signal(SIGPIPE, SIG_IGN);
-  ::signal(SIGXFSZ, SIG_IGN);
-}
-
-}  // namespace gradus::cli
+}  // namespace gradus::train

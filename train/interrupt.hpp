@@ -10,7 +10,7 @@
 
 #include <array>
 
-namespace gradus::cli {
+namespace gradus::train {
 
 class Interrupt {
  public:
@@ -26,8 +26,4 @@ class Interrupt {
   std::array<struct sigaction, 3> before_{};
 };
 
-/// From here on writing to a closed pipe, or beyond the limit of a file's size, is an error of that write and
-/// does not end the program.
-void turn_signals_of_writing_into_errors();
-
-}  // namespace gradus::cli
+}  // namespace gradus::train

@@ -1,0 +1,242 @@
+// Any module with a loss trains with the loop of the decoder.
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <map>
+
+#include "autograd/compare.hpp"
+#include "catch.hpp"
+#include "gradus/autograd/ops.hpp"
+#include "gradus/data/tokenizer.hpp"
+#include "gradus/files/file.hpp"
+#include "gradus/nn/dropout.hpp"
+#include "gradus/nn/embedding.hpp"
+#include "gradus/nn/linear.hpp"
+#include "gradus/train/evaluate.hpp"
+#include "gradus/train/run.hpp"
+#include "gradus/train/sgd.hpp"
+#include "gradus/train/trace.hpp"
+#include "small_model.hpp"
+#include "temporary_folder.hpp"
+
+using namespace gradus;
+using namespace gradus::train;
+using testing::error_of;
+
+namespace fs = std::filesystem;
+
+namespace {
+
+/// Guesses the next byte from the last alone, and drops half of what it knows.
+class Pairs : public nn::Module {
+ public:
+  explicit Pairs(DType dtype = DType::float32) {
+    Generator g(3);
+    embed = nn::Embedding(256, 8, g);
+    head = nn::Linear(8, 256, true, g);
+    to(dtype);
+  }
+  Tensor loss(const data::Batch& batch, Generator* dropout) const {
+    const Tensor known = drop(embed(batch.x.reshape({-1})), dropout);
+    return cross_entropy(head(known), batch.y.reshape({-1}));
+  }
+  void visit(nn::Visitor& v) override { v("embed", embed)("drop", drop)("head", head); }
+
+  nn::Embedding embed{1, 1, unused};
+  nn::Dropout drop{0.5};
+  nn::Linear head{1, 1, true, unused};
+
+ private:
+  static inline Generator unused{0};
+};
+
+using Change = std::function<void(Recipe&, Pairs&)>;
+
+struct Training {
+  explicit Training(const Change& change = {}, DType dtype = DType::float32)
+      : text(data::Tokenizer::bytes().encode(small_text()), 8, 0.1), model(dtype) {
+    Recipe recipe{.loss = [this](const data::Batch& batch, Generator* g) { return model.loss(batch, g); },
+                  .batches = text.training_batches(),
+                  .steps = 12,
+                  .batch = 4,
+                  .accum = 2,
+                  .eval_every = 3,
+                  .save_every = 4};
+    recipe.schedule = Schedule{.lr = 1e-2, .warmup = 2, .steps = 12};
+    if (change) change(recipe, model);
+    trainer.emplace(model, std::move(recipe));
+  }
+  RunReport fit(const fs::path& folder, Observer&& observer = Observer()) {
+    return train::fit(*trainer, folder, text.validation_batches(16), observer);
+  }
+
+  data::TextDataset text;
+  Pairs model;
+  std::optional<Trainer> trainer;
+};
+
+/// All files below a folder but the log, which has times, and the lock.
+std::map<std::string, std::string> files_below(const fs::path& folder) {
+  std::map<std::string, std::string> found;
+  for (const auto& entry : fs::recursive_directory_iterator(folder)) {
+    const std::string name = entry.path().filename().string();
+    if (entry.is_regular_file() && name != "metrics.jsonl" && name != ".lock")
+      found[fs::relative(entry.path(), folder).string()] = files::read(entry.path());
+  }
+  return found;
+}
+
+struct Watcher : Observer {
+  void on_step(const StepReport& report) override { steps.push_back(report); }
+  void on_eval(const EvalReport& report) override { evals.push_back(report); }
+  std::vector<StepReport> steps;
+  std::vector<EvalReport> evals;
+};
+
+/// The losses of the first three steps.
+std::vector<double> losses(const Change& change = {}) {
+  Training training(change);
+  std::vector<double> found;
+  for (int i = 0; i < 3; ++i) found.push_back(training.trainer->step().loss);
+  return found;
+}
+
+}  // namespace
+
+TEST_CASE("a model of one's own learns, is evaluated, and leaves a run folder") {
+  const testing::TemporaryFolder folder;
+  Training training;
+  Watcher watcher;
+  const RunReport report =
+      train::fit(*training.trainer, folder / "run", training.text.validation_batches(16), watcher);
+  CHECK(report.finished);
+  CHECK(report.steps == 12);
+  REQUIRE(watcher.steps.size() == 12);
+  REQUIRE(watcher.evals.size() == 4);
+  CHECK(watcher.steps[0].tokens == 2 * 4 * 8);
+  CHECK(std::abs(watcher.steps[0].loss - std::log(256.0)) < 1);
+  CHECK(watcher.evals.back().val_loss < watcher.evals.front().val_loss);
+  CHECK(report.val_loss == watcher.evals.back().val_loss);
+  std::vector<std::string> names;
+  for (const auto& [name, text] : files_below(folder / "run")) names.push_back(name);
+  CHECK(names == std::vector<std::string>{"checksums.sfv", "last/checksums.sfv", "last/model.safetensors",
+                                          "last/optimizer.safetensors", "last/train.json",
+                                          "last/trainer.json", "model.safetensors", "train.json"});
+  const std::string log = files::read(folder / "run/metrics.jsonl");
+  CHECK(std::count(log.begin(), log.end(), '\n') == 12 + 4);
+}
+
+TEST_CASE("stopped anywhere, it goes on with the same bits") {
+  const DType dtype = GENERATE(DType::float32, DType::float64);
+  const int64_t stop = GENERATE(1, 4, 7, 11);
+  INFO("float " << name(dtype) << ", stopped after " << stop);
+  const testing::TemporaryFolder folder;
+  CHECK(Training({}, dtype).fit(folder / "whole").finished);
+  const RunReport first = Training({}, dtype).fit(folder / "run", StopAfter(stop));
+  CHECK_FALSE(first.finished);
+  CHECK(first.steps == stop);
+  const RunReport second = Training({}, dtype).fit(folder / "run");
+  CHECK(second.finished);
+  CHECK(files_below(folder / "run") == files_below(folder / "whole"));
+
+  // A run that is done has nothing left to do.
+  CHECK(Training({}, dtype).fit(folder / "run").val_loss == second.val_loss);
+  CHECK(files_below(folder / "run") == files_below(folder / "whole"));
+}
+
+TEST_CASE("the parts of a recipe are replaced one at a time") {
+  const std::vector<double> usual = losses();
+  CHECK(losses() == usual);
+
+  const std::vector<double> by_sgd =
+      losses([](Recipe& r, Pairs& model) { r.optimizer = std::make_unique<SGD>(model.named_parameters()); });
+  CHECK(by_sgd[0] == usual[0]);  // the same batch and model, before any update
+  CHECK(by_sgd[2] != usual[2]);
+
+  std::vector<int64_t> asked;
+  const std::vector<double> at_rest = losses([&](Recipe& r, Pairs&) {
+    r.schedule = [&](int64_t step) {
+      asked.push_back(step);
+      return 0.0;
+    };
+    r.loss = [loss = r.loss](const data::Batch& batch, Generator* g) { return loss(batch, g) * 0.0 + 1.0; };
+  });
+  CHECK(asked == std::vector<int64_t>{0, 1, 2});
+  CHECK(at_rest == std::vector<double>{1, 1, 1});
+
+  int64_t drawn = 0;
+  (void)losses([&](Recipe& r, Pairs&) {
+    r.batches = [&drawn, source = r.batches](int64_t n, Generator& g) {
+      drawn += n;
+      return source(n, g);
+    };
+  });
+  CHECK(drawn == 3 * 2 * 4);
+}
+
+TEST_CASE("the optimizer of a profile has its own name") {
+  Training training;
+  Profile profile;
+  training.trainer->profile_into(&profile);
+  (void)training.trainer->step();
+  const std::string trace = trace_json(profile);
+  CHECK_THAT(trace, Catch::Matchers::Contains("\"adamw\"") && Catch::Matchers::Contains("\"step\""));
+}
+
+TEST_CASE("a folder goes on with the recipe that began it, and with no other") {
+  const testing::TemporaryFolder folder;
+  Training().fit(folder / "run", StopAfter(4));
+  const auto before = files_below(folder / "run");
+  CHECK(error_of([&] { Training([](Recipe& r, Pairs&) { r.accum = 1; }).fit(folder / "run"); }) ==
+        "[train] accum of a run that goes on must stay 2, got 1. Hint: use another folder.");
+  CHECK(error_of([&] { Training([](Recipe& r, Pairs&) { r.steps = 3; }).fit(folder / "run"); }) ==
+        "[train] steps must be at least the 4 that are done, got 3.");
+  CHECK_THAT(error_of([&] { Training({}, DType::float64).fit(folder / "run"); }),
+             Catch::Matchers::StartsWith("[optimizer] m.embed.weight of the state must be float64 (256, 8)"));
+  CHECK(files_below(folder / "run") == before);
+
+  CHECK(Training([](Recipe& r, Pairs&) { r.steps = 6; }).fit(folder / "run").steps == 6);
+}
+
+TEST_CASE("a run that ended before its first save begins anew; other files do not") {
+  const testing::TemporaryFolder folder;
+  Training().fit(folder / "run", StopAfter(1));
+  fs::remove_all(folder / "run/last");
+  CHECK(Training().fit(folder / "run").finished);
+
+  fs::create_directory(folder / "mine");
+  std::ofstream(folder / "mine/letter") << "dear";
+  CHECK_THAT(error_of([&] { Training().fit(folder / "mine"); }),
+             Catch::Matchers::Contains("must be new or empty"));
+  CHECK(files::read(folder / "mine/letter") == "dear");
+}
+
+TEST_CASE("evaluating leaves each module its own mode") {
+  Training training;
+  training.model.train();
+  training.model.drop.eval();  // frozen
+  const auto loss = training.trainer->recipe().loss;
+  (void)mean_loss(training.model, loss, training.text.validation_batches(16));
+  CHECK(training.model.training());
+  CHECK(training.model.head.training());
+  CHECK_FALSE(training.model.drop.training());
+
+  training.model.eval();
+  training.model.head.train();
+  (void)mean_loss(training.model, loss, training.text.validation_batches(16));
+  CHECK_FALSE(training.model.training());
+  CHECK(training.model.head.training());
+}
+
+TEST_CASE("a recipe that makes no sense is refused by its field") {
+  const auto refusal = [](const Change& change) { return error_of([&] { Training{change}; }); };
+  CHECK(refusal([](Recipe& r, Pairs&) { r.loss = {}; }) ==
+        "[recipe] loss must be a callable from a batch to a scalar, got none.");
+  CHECK(refusal([](Recipe& r, Pairs&) { r.batches = {}; }) ==
+        "[recipe] batches must be a callable that draws a batch, got none.");
+  CHECK(refusal([](Recipe& r, Pairs&) { r.accum = 0; }) ==
+        "[recipe] accum must be a whole number of at least 1, got 0.");
+  CHECK(refusal([](Recipe& r, Pairs&) { r.clip = NAN; }) ==
+        "[recipe] clip must be a finite number of at least 0, got nan.");
+}

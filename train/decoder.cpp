@@ -1,0 +1,95 @@
+#include "gradus/train/decoder.hpp"
+
+#include <algorithm>
+
+#include "gradus/autograd/error.hpp"
+#include "gradus/models/gpt2_files.hpp"
+#include "gradus/train/adamw.hpp"
+#include "gradus/train/evaluate.hpp"
+
+namespace gradus::train {
+namespace {
+
+namespace fs = std::filesystem;
+
+data::Tokenizer read_vocabulary(const files::FolderSnapshot& files) {
+  return data::Tokenizer::from_json(files.text("vocab.json"), (files.folder() / "vocab.json").string());
+}
+
+data::Tokenizer fitting_vocabulary(const files::FolderSnapshot& files, const models::GPTConfig& config) {
+  const data::Tokenizer tokenizer = read_vocabulary(files);
+  if (tokenizer.vocab_size() != config.vocab_size)
+    fail("vocabulary", files.folder() / "vocab.json", " must have the model's ", config.vocab_size,
+         " tokens, got ", tokenizer.vocab_size(), ".");
+  return tokenizer;
+}
+
+}  // namespace
+
+Loss decoder_loss(const models::GPT& model) {
+  return [&model](const data::Batch& batch, Generator* dropout) {
+    return model.loss(batch.x, batch.y, dropout);
+  };
+}
+
+Recipe decoder_recipe(const models::GPT& model, BatchSource source, const TrainConfig& config) {
+  config.validate();
+  return {
+      .loss = decoder_loss(model),
+      .batches = std::move(source),
+      .optimizer = std::make_unique<AdamW>(
+          model.named_parameters(),
+          AdamWOptions{.beta1 = config.beta1, .beta2 = config.beta2, .weight_decay = config.weight_decay}),
+      .schedule = config.schedule(),
+      .steps = config.steps,
+      .batch = config.batch,
+      .accum = config.accum,
+      .clip = config.clip,
+      .seed = config.seed,
+      .eval_every = config.eval_every,
+      .save_every = config.save_every};
+}
+
+ModelFiles decoder_files(const models::GPT& model, const TrainConfig& config,
+                         const data::Tokenizer& tokenizer) {
+  return {.model = [&model](files::FolderUpdate& update) { models::save_pretrained(model, update); },
+          .recipe = to_json(config),
+          .vocabulary = tokenizer.to_json()};
+}
+
+int64_t evaluation_batch(const models::GPTConfig& config) {
+  constexpr int64_t kTokens = 4096;
+  return std::max<int64_t>(1, kTokens / config.block_size);
+}
+
+double mean_loss(models::GPT& model, const std::vector<data::Batch>& batches) {
+  return mean_loss(model, decoder_loss(model), batches);
+}
+
+TrainConfig load_config(const RunFolder& run) {
+  return run.read_recipe([](const files::FolderSnapshot& files) {
+    return train_config_from_json(files.text("train.json"), (files.folder() / "train.json").string());
+  });
+}
+
+data::Tokenizer load_tokenizer(const RunFolder& run) { return run.read_last(read_vocabulary); }
+
+models::GPT load_last_model(const RunFolder& run) {
+  return run.read_last([](const files::FolderSnapshot& state) { return models::load_pretrained(state); });
+}
+
+TrainedModel load_trained(const fs::path& folder) {
+  return files::read_folder(folder, [](const files::FolderSnapshot& files) {
+    models::GPT model = models::load_pretrained(files);
+    data::Tokenizer tokenizer = fitting_vocabulary(files, model.config());
+    return TrainedModel{std::move(model), std::move(tokenizer)};
+  });
+}
+
+data::Tokenizer load_tokenizer(const fs::path& folder) {
+  return files::read_folder(folder, [](const files::FolderSnapshot& files) {
+    return fitting_vocabulary(files, models::load_config(files));
+  });
+}
+
+}  // namespace gradus::train

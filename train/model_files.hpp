@@ -1,0 +1,28 @@
+// ModelFiles: how a model gets to disk, and the texts that stand beside it in a run folder.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "gradus/files/folder_snapshot.hpp"
+#include "gradus/files/folder_update.hpp"
+#include "gradus/nn/module.hpp"
+#include "gradus/train/recipe.hpp"
+
+namespace gradus::train {
+
+struct ModelFiles {
+  /// Stages model.safetensors, and a config.json if there is one. May borrow the model.
+  std::function<void(files::FolderUpdate&)> model;
+  std::string recipe;           ///< train.json: what was asked for
+  std::string vocabulary = {};  ///< vocab.json; none if it is empty
+};
+
+/// Those of any model, which is borrowed: its state dict, and the numbers of the recipe.
+ModelFiles model_files(const nn::Module& model, const Recipe& recipe);
+
+/// Copies the parameters of such files into the model. Throws Error, having changed nothing, if they are
+/// missing, damaged or another model's.
+void load_parameters(nn::Module& model, const files::FolderSnapshot& files);
+
+}  // namespace gradus::train

@@ -1,0 +1,80 @@
+#include "gradus/train/recipe.hpp"
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "gradus/autograd/error.hpp"
+#include "gradus/files/json.hpp"
+
+namespace gradus::train {
+namespace {
+
+constexpr const char *kModel = "model", *kOwn = "own";
+
+/// Calls f(key, field) for every number, where field(recipe) is a reference to it.
+template <class F>
+void for_each_number(F&& f) {
+  f("steps", &Recipe::steps);
+  f("batch", &Recipe::batch);
+  f("accum", &Recipe::accum);
+  f("clip", &Recipe::clip);
+  f("seed", &Recipe::seed);
+  f("eval-every", &Recipe::eval_every);
+  f("save-every", &Recipe::save_every);
+}
+
+void read(const files::Field& field, int64_t& value) { value = field.integer(); }
+void read(const files::Field& field, double& value) { value = field.number(); }
+
+void check_count(std::string_view field, int64_t value, int64_t least) {
+  if (value < least)
+    fail("recipe", field, " must be a whole number of at least ", least, ", got ", value, ".");
+}
+
+}  // namespace
+
+void Recipe::validate() const {
+  if (!loss) fail("recipe", "loss must be a callable from a batch to a scalar, got none.");
+  if (!batches) fail("recipe", "batches must be a callable that draws a batch, got none.");
+  check_count("steps", steps, 1);
+  check_count("batch", batch, 1);
+  check_count("accum", accum, 1);
+  if (!(clip >= 0 && std::isfinite(clip)))
+    fail("recipe", "clip must be a finite number of at least 0, got ", clip, ".");
+  check_count("seed", seed, 0);
+  check_count("eval_every", eval_every, 1);
+  check_count("save_every", save_every, 1);
+}
+
+std::string to_json(const Recipe& recipe) {
+  nlohmann::ordered_json json{{kModel, kOwn}};
+  for_each_number([&](const char* key, auto field) { json[key] = recipe.*field; });
+  return json.dump(2) + "\n";
+}
+
+Recipe recipe_from_json(std::string_view text, const std::string& file) {
+  const files::Json json(text, "train", file);
+  const files::Field root = json.root();
+  root.must_have_only({kModel, "steps", "batch", "accum", "clip", "seed", "eval-every", "save-every"});
+  if (root.at(kModel).text() != kOwn) root.at(kModel).refuse("must be '", kOwn, "'.");
+  Recipe recipe;
+  for_each_number([&](const char* key, auto field) { read(root.at(key), recipe.*field); });
+  return recipe;
+}
+
+bool is_recipe(std::string_view text, const std::string& file) {
+  const files::Json json(text, "train", file);
+  return json.root().has(kModel);
+}
+
+void check_goes_on(const Recipe& recipe, const Recipe& saved) {
+  for_each_number([&](const char* key, auto field) {
+    const std::string_view name = key;
+    if (name == "steps" || name == "eval-every" || name == "save-every") return;
+    if (recipe.*field != saved.*field)
+      fail("train", name, " of a run that goes on must stay ", saved.*field, ", got ", recipe.*field,
+           ". Hint: use another folder.");
+  });
+}
+
+}  // namespace gradus::train

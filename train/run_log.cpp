@@ -1,0 +1,30 @@
+#include "gradus/train/run_log.hpp"
+
+#include "gradus/autograd/error.hpp"
+
+namespace gradus::train {
+
+void RunLog::write_step(StepReport& step) {
+  training_seconds_ += step.seconds;
+  tokens_ += static_cast<double>(step.tokens);
+  write(step);
+}
+
+void RunLog::rethrow() const {
+  if (failure_) std::rethrow_exception(failure_);
+}
+
+double RunLog::seconds() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
+
+double RunLog::tokens_per_s() const { return training_seconds_ > 0 ? tokens_ / training_seconds_ : 0; }
+
+void RunLog::add(const std::string& line) {
+  if (failure_) return;
+  try {
+    file_.write(line);
+  } catch (const RunError&) {
+    failure_ = std::current_exception();
+  }
+}
+
+}  // namespace gradus::train

@@ -1,0 +1,43 @@
+// RunLog: the log of a run, and its clock. If the log fails, what has been learnt is to be saved before the
+// run does. Not thread-safe.
+#pragma once
+
+#include <chrono>
+#include <exception>
+
+#include "gradus/train/metrics.hpp"
+
+namespace gradus::train {
+
+class RunLog {
+ public:
+  /// Throws RunError if the file cannot be opened, as MetricsLog does.
+  RunLog(const std::filesystem::path& file, int64_t steps_done) : file_(file, steps_done) {}
+
+  /// Adds the report of a step or an evaluation, after telling it how long the run has taken.
+  template <class Report>
+  void write(Report& report) {
+    report.elapsed = file_.elapsed_before() + seconds();
+    add(to_json(report));
+  }
+  /// A step, which counts for the speed too.
+  void write_step(StepReport& step);
+
+  bool failed() const { return failure_ != nullptr; }
+  /// Throws the RunError of the write that failed, if one did.
+  void rethrow() const;
+
+  double seconds() const;  ///< since this was made
+  double tokens_per_s() const;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  void add(const std::string& line);
+
+  Clock::time_point start_ = Clock::now();
+  MetricsLog file_;
+  std::exception_ptr failure_;
+  double training_seconds_ = 0, tokens_ = 0;
+};
+
+}  // namespace gradus::train
