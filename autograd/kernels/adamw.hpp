@@ -23,8 +23,8 @@ struct AdamWLoops {
 
 /// One pass over n parameters and their moments, with g = grad * grad_scale:
 ///   m = beta1 * m + (1 - beta1) * g,   v = beta2 * v + (1 - beta2) * g^2,
-///   param = param * (1 - lr * weight_decay) - lr / (1 - beta1^step) * m / (sqrt(v) / sqrt(1 - beta2^step) +
-///   eps).
+///   param = param * (1 - lr * weight_decay)
+///           - lr / (1 - beta1^step) * m / (sqrt(v) / sqrt(1 - beta2^step) + eps).
 /// step counts from 1. T: float, double.
 template <class T>
 void adamw(int64_t n, T* param, T* m, T* v, const T* grad, double lr, double beta1, double beta2, double eps,

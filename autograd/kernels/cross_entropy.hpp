@@ -24,8 +24,8 @@ struct CrossEntropyLoops {
 };
 
 /// losses = logsumexp(x) - x[target] by row; the loss of a row whose target is ignore_index is 0. x: (rows,
-/// classes) -> losses (rows), and for the gradient row_sums (rows, 2): the row's maximum and the sum of exp(x
-/// - maximum). Apart they keep the digits that their logsumexp would lose where logits are large.
+/// classes) -> losses (rows), and for the gradient row_sums (rows, 2): the row's maximum and the sum of
+/// exp(x - maximum). Apart they keep the digits that their logsumexp would lose where logits are large.
 template <class T>
 void cross_entropy(int64_t rows, int64_t classes, T* losses, T* row_sums, const T* x, const int64_t* target,
                    int64_t ignore_index) {

@@ -1,5 +1,5 @@
-// Dropout whose mask is a function of a key and a place, so that backward draws it again instead of keeping
-// it.
+// Dropout whose mask is a function of a key and a place, so that backward draws it again instead
+// of keeping it.
 //
 // Pointers belong to the caller; out may be x. Thread-safe; the mask does not depend on the number of
 // threads.

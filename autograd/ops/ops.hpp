@@ -1,5 +1,5 @@
-// The operations. Free functions on tensors, with PyTorch's names and argument order; views are members of
-// Tensor.
+// The operations. Free functions on tensors, with PyTorch's names and argument order; views are
+// members of Tensor.
 //
 // All of them check their arguments and throw Error with the op's name, the shapes or values that came and
 // what was expected. Unless said otherwise they are differentiable to any order, take float32 or float64 (all
@@ -17,7 +17,6 @@
 namespace gradus {
 
 // -- making tensors (not differentiable)
-// -----------------------------------------------------------------------------
 Tensor zeros(const Shape& shape, DType dtype = DType::float32);
 Tensor ones(const Shape& shape, DType dtype = DType::float32);
 Tensor full(const Shape& shape, double value, DType dtype = DType::float32);
@@ -33,7 +32,6 @@ Tensor tensor(const std::vector<bool>& values, const Shape& shape);
 Tensor matrix(std::initializer_list<std::initializer_list<float>> rows);
 
 // -- arithmetic
-// ------------------------------------------------------------------------------------------------------
 Tensor add(const Tensor& a, const Tensor& b);
 Tensor sub(const Tensor& a, const Tensor& b);
 Tensor mul(const Tensor& a, const Tensor& b);
@@ -62,7 +60,6 @@ Tensor operator/(double a, const Tensor& b);
 Tensor pow(const Tensor& base, double exponent);  ///< an int64 base to a negative power: float32
 
 // -- one value at a time
-// ---------------------------------------------------------------------------------------------
 Tensor neg(const Tensor& x);  ///< also int64
 inline Tensor operator-(const Tensor& x) { return neg(x); }
 Tensor abs(const Tensor& x);  ///< gradient 0 at 0; also int64
@@ -90,7 +87,6 @@ Tensor clamp(const Tensor& x, const Tensor& min, const Tensor& max);
 Tensor sign(const Tensor& x);  ///< -1, 0 or 1; not differentiable
 
 // -- choosing
-// --------------------------------------------------------------------------------------------------------
 /// a where condition (bool) holds, else b.
 Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b);
 /// x with `value` where mask (bool) holds, both broadcast; the gradient there is 0 even if value is infinite.
@@ -112,7 +108,6 @@ Tensor gt(const Tensor& a, double b);
 Tensor ge(const Tensor& a, double b);
 
 // -- reductions: over the given dims, or over all if none are given
-// --------------------------------------------------
 using Dims = std::vector<int64_t>;
 Tensor sum(const Tensor& x, const Dims& dims = {}, bool keepdim = false);  ///< also int64
 Tensor mean(const Tensor& x, const Dims& dims = {}, bool keepdim = false);
@@ -145,7 +140,6 @@ Tensor safe_softmax(const Tensor& x, int64_t dim);
 Tensor log_softmax(const Tensor& x, int64_t dim);
 
 // -- products
-// --------------------------------------------------------------------------------------------------------
 /// (n) @ (n) -> (), (n) @ (n, p) -> (p), (m, n) @ (n) -> (m), (..., m, n) @ (..., n, p) -> (..., m, p) with
 /// the batch dimensions broadcast.
 Tensor matmul(const Tensor& a, const Tensor& b);
@@ -158,7 +152,6 @@ Tensor bmm(const Tensor& a, const Tensor& b);
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias = {});
 
 // -- joining and indexing
-// --------------------------------------------------------------------------------------------
 /// Shapes equal but along dim. A vector of size 0 may stand among tensors of any shape and adds nothing.
 Tensor cat(const std::vector<Tensor>& tensors, int64_t dim);
 Tensor stack(const std::vector<Tensor>& tensors,
@@ -183,7 +176,6 @@ Tensor tril(const Tensor& x, int64_t diagonal = 0);
 Tensor triu(const Tensor& x, int64_t diagonal = 0);
 
 // -- layers and losses
-// -----------------------------------------------------------------------------------------------
 /// (x - mean) / sqrt(var + eps) * weight + bias over the last dimensions, whose sizes are normalized_shape;
 /// weight and bias of that shape or undefined (Ba, Kiros and Hinton, arXiv 1607.06450).
 Tensor layer_norm(const Tensor& x, const Shape& normalized_shape, const Tensor& weight = {},
@@ -236,7 +228,6 @@ Tensor scaled_dot_product_attention(const Tensor& q, const Tensor& k, const Tens
 Tensor scaled_dot_product_attention(const Tensor& qkv, int64_t n_head, const AttentionOptions& options = {});
 
 // -- not differentiable
-// ----------------------------------------------------------------------------------------------
 /// Index of the largest or smallest value along dim, the first among equals -> int64. NaN wins.
 Tensor argmax(const Tensor& x, int64_t dim, bool keepdim = false);
 Tensor argmin(const Tensor& x, int64_t dim, bool keepdim = false);

@@ -1,9 +1,8 @@
 // Tensor: a handle on a strided view of shared storage, with its place in the graph of gradients.
 //
 // Copying a Tensor copies the handle: both see the same values and the same gradient. Views (transpose,
-// slice, expand,
-// ...) share storage with their base. Values are written only by optimizers, loaders and initialisers,
-// through mutable_data(); there are no in-place operations to differentiate.
+// slice, expand, ...) share storage with their base. Values are written only by optimizers, loaders and
+// initialisers, through mutable_data(); there are no in-place operations to differentiate.
 //
 // Thread-safety: distinct tensors may be used from distinct threads; a graph is built and walked by one
 // thread at a time.
@@ -40,7 +39,6 @@ class Tensor {
   bool defined() const { return static_cast<bool>(impl_); }
 
   // -- what it is
-  // ------------------------------------------------------------------------------------------------
   const Shape& shape() const;
   const Shape& strides() const;  ///< in elements
   int dim() const { return shape().size(); }
@@ -50,7 +48,6 @@ class Tensor {
   bool is_contiguous() const;  ///< packed, row-major
 
   // -- its values (tensor.cpp; what walks over them, to_vector(), copy_() and fill_(): raw.cpp)
-  // ------------------------------------------------------------------------------------------------
   /// The first element; walk with strides(). Throws Error if T is not the dtype.
   template <class T>
   const T* data() const {
@@ -80,7 +77,6 @@ class Tensor {
   void fill_(double value);
 
   // -- its gradient (engine/tensor_gradient.cpp; hooks: graph/hooks.cpp)
-  // ----------------------------------------------------------------------------------------------
   bool requires_grad() const;
   /// Makes a leaf that collects gradients, or stops it doing so. Throws Error for a result of recorded ops,
   /// and for dtypes that are not floating.
@@ -104,7 +100,6 @@ class Tensor {
 
   // -- views (ops/views.cpp; index(): ops/subscripts.cpp): share storage, differentiable; always another
   // tensor, even where nothing changes
-  // ------------------------------------------------------------------------
   Tensor transpose(int64_t dim0, int64_t dim1) const;
   Tensor mT() const { return transpose(-2, -1); }  ///< the last two dimensions swapped
   Tensor permute(const std::vector<int64_t>& dims) const;

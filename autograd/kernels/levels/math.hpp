@@ -99,8 +99,8 @@ inline float exp_(float x) {
 inline float log_(float x) {
   const bool tiny = x < 0x1p-126F;  // below it the exponent field is 0
   const float normal = tiny ? x * 0x1p24F : x;
-  // Taking off the bits of sqrt(1/2) makes n step where 1 + f passes sqrt(2). Unsigned, as it overflows for x
-  // < 0.
+  // Taking off the bits of sqrt(1/2) makes n step where 1 + f passes sqrt(2). Unsigned, as it overflows
+  // for x < 0.
   const auto bits = static_cast<int32_t>(static_cast<uint32_t>(float_to_bits(normal)) - 0x3F3504F3U);
   const float f = bits_to_float((bits & 0x007FFFFF) + 0x3F3504F3) - 1.0F;
   const float n = static_cast<float>(bits >> 23) - (tiny ? 24.0F : 0.0F);
@@ -137,10 +137,9 @@ inline float tanh_(float x) {
   return std::copysign(a < 0.625F ? small : large, x);
 }
 
-// Phi(-a) / e^(-a^2 / 2) for a >= 0, Phi(-a) the upper tail of the normal distribution: t P(t) with t = 1 /
-// (1
-// + 0.3 a), relative error 4e-9. (The shape is 7.1.26 of Abramowitz and Stegun, "Handbook of mathematical
-// functions", 1964.)
+// Phi(-a) / e^(-a^2 / 2) for a >= 0, Phi(-a) the upper tail of the normal distribution: t P(t) with
+// t = 1 / (1 + 0.3 a), relative error 4e-9. (The shape is 7.1.26 of Abramowitz and Stegun, "Handbook of
+// mathematical functions", 1964.)
 inline float normal_tail_ratio(float a) {
   const float t = 1.0F / fused(a, 0.3F, 1.0F);
   float p = -2.06199716e-2F;
