@@ -136,7 +136,7 @@ class Project:
         """The kernels are compiled for one level only: all are made of the same lines."""
         level = b"v3" if "avx2" in Path("/proc/cpuinfo").read_text() else b"v2"
         for name, old, new in ((b"autograd/kernels/CMakeLists.txt", b"set(levels v2 v3 v4)", b"set(levels %s)" % level),
-                               (b"autograd/kernels/level.cpp", b"X(v4) X(v3) X(v2)", b"X(%s)" % level)):
+                               (b"autograd/kernels/level.hpp", b"X(v4) X(v3) X(v2)", b"X(%s)" % level)):
             if file.encode() == name:
                 assert old in data, f"{file} has no {old.decode()}"
                 data = data.replace(old, new)
