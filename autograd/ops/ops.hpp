@@ -74,6 +74,8 @@ enum class Gelu { none, tanh };
 /// x * Phi(x) (Hendrycks and Gimpel, arXiv 1606.08415), exact by erf or in its tanh approximation (GPT-2's).
 Tensor gelu(const Tensor& x, Gelu approximate = Gelu::none);
 Tensor silu(const Tensor& x);  ///< x * sigmoid(x)
+/// log(1 + e^(beta x)) / beta, and x itself where beta x is above the threshold.
+Tensor softplus(const Tensor& x, double beta = 1.0, double threshold = 20.0);
 Tensor sin(const Tensor& x);
 Tensor cos(const Tensor& x);
 Tensor erf(const Tensor& x);

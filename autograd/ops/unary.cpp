@@ -119,6 +119,19 @@ Tensor gelu(const Tensor& x, Gelu approximate) {
 
 Tensor silu(const Tensor& x) { return fused("silu", Unary::silu, Binary::silu_grad, x, silu_rule); }
 
+Tensor softplus(const Tensor& x, double beta, double threshold) {
+  check_floating("softplus", x);
+  const Tensor z = x.detach() * beta, e = exp(neg(abs(z))), w = 1.0 + e;
+  const Tensor log1p =
+      where(eq(w, 1.0), e, log(w) * (e / (w - 1.0)));  // what rounding took off w is made good
+  const Tensor y = where(gt(z, threshold), x.detach(), (relu(z) + log1p) / beta);
+  const auto pull = [x = Saved(x), beta, threshold](const Tensor& gy) {
+    const Tensor z = *x * beta;
+    return where(gt(z, threshold), gy, gy * sigmoid(z));
+  };
+  return record("softplus", y, {{x, pull}});
+}
+
 Tensor sin(const Tensor& x) {
   return record("sin", values("sin", Unary::sin, x),
                 {{x, [x = Saved(x)](const Tensor& gy) { return gy * cos(x); }}});

@@ -53,6 +53,10 @@ TEST_CASE("unary ops agree with the C library, in any layout") {
       {"sigmoid", sigmoid, [](double x) { return 1 / (1 + std::exp(-x)); }, -40, 40},
       {"relu", relu, [](double x) { return x > 0 ? x : 0; }, -3, 3},
       {"silu", silu, [](double x) { return x / (1 + std::exp(-x)); }, -40, 40},
+      {"softplus", [](const Tensor& x) { return softplus(x); },
+       [](double x) { return x > 20 ? x : std::log1p(std::exp(x)); }, -40, 40},
+      {"softplus, beta and threshold", [](const Tensor& x) { return softplus(x, 3.0, 1.0); },
+       [](double x) { return 3 * x > 1 ? x : std::log1p(std::exp(3 * x)) / 3; }, -15, 15},
       {"sin", sin, [](double x) { return std::sin(x); }, -20, 20},
       {"cos", cos, [](double x) { return std::cos(x); }, -20, 20},
       {"erf", erf, [](double x) { return std::erf(x); }, -5, 5},
@@ -137,6 +141,17 @@ TEST_CASE("the slope of gelu keeps its digits on the left, fused or composed") {
       CHECK(slope(DType::float32, false) == Catch::Approx(right).epsilon(1e-6));
       CHECK(slope(DType::float32, true) == Catch::Approx(right).epsilon(2e-5));
     }
+}
+
+TEST_CASE("softplus keeps its digits on the left, and its ends") {
+  for (const double at : {-1.0, -10.0, -17.0, -60.0, -80.0}) {
+    const double right = std::log1p(std::exp(at));
+    CHECK(softplus(full({}, at)).item() == Catch::Approx(right).epsilon(1e-6));
+    CHECK(softplus(full({}, at, DType::float64)).item() == Catch::Approx(right).epsilon(1e-14));
+  }
+  const AtPoints p({-kInf, -800, 20.5, kInf, kNan}, [](const Tensor& x) { return softplus(x); });
+  CHECK(difference(p.value, f64({0, 0, 20.5, kInf, kNan}), 0) == "");
+  CHECK(difference(p.gradient, f64({0, 0, 1, 1, kNan}), 0) == "");
 }
 
 TEST_CASE("gelu and silu at infinity have their limits as values") {  // PyTorch: NaN at -inf

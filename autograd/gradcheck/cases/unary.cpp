@@ -44,6 +44,11 @@ void add_unary(CaseList& list) {
   add_layouts(
       list, "gelu", "tanh form, ", [](const Tensor& x) { return gelu(x, Gelu::tanh); }, wide, 111);
   add_layouts(list, "silu", "", silu, wide, 112);
+  add_layouts(
+      list, "softplus", "", [](const Tensor& x) { return softplus(x); }, wide, 117);
+  add_layouts(
+      list, "softplus", "beta and threshold, ", [](const Tensor& x) { return softplus(x, -2.0, 0.5); },
+      [](Values& v, const Shape& s) { return v.away_from(s, {-0.25}); }, 118);
   add_layouts(list, "sin", "", sin, normal, 113);
   add_layouts(list, "cos", "", cos, normal, 114);
   add_layouts(list, "erf", "", erf, normal, 115);
