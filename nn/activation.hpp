@@ -32,6 +32,13 @@ class SiLU : public Module {
   void visit(Visitor&) override {}
 };
 
+/// mish().
+class Mish : public Module {
+ public:
+  Tensor operator()(const Tensor& x) const { return mish(x); }  ///< any shape
+  void visit(Visitor&) override {}
+};
+
 /// tanh().
 class Tanh : public Module {
  public:

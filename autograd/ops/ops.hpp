@@ -76,6 +76,7 @@ Tensor gelu(const Tensor& x, Gelu approximate = Gelu::none);
 Tensor silu(const Tensor& x);  ///< x * sigmoid(x)
 /// log(1 + e^(beta x)) / beta, and x itself where beta x is above the threshold.
 Tensor softplus(const Tensor& x, double beta = 1.0, double threshold = 20.0);
+Tensor mish(const Tensor& x);  ///< x * tanh(softplus(x)) (Misra, arXiv 1908.08681)
 Tensor sin(const Tensor& x);
 Tensor cos(const Tensor& x);
 Tensor erf(const Tensor& x);

@@ -65,6 +65,11 @@ Tensor silu_rule(const Tensor& gy, const Tensor& x) {
   return gy * (s * (1.0 + x * (1.0 - s)));
 }
 
+Tensor mish_rule(const Tensor& gy, const Tensor& x) {
+  const Tensor gate = tanh(softplus(x));
+  return gy * (gate + x * sigmoid(x) * (1.0 - gate * gate));
+}
+
 }  // namespace
 
 Tensor neg(const Tensor& x) {
@@ -131,6 +136,8 @@ Tensor softplus(const Tensor& x, double beta, double threshold) {
   };
   return record("softplus", y, {{x, pull}});
 }
+
+Tensor mish(const Tensor& x) { return fused("mish", Unary::mish, Binary::mish_grad, x, mish_rule); }
 
 Tensor sin(const Tensor& x) {
   return record("sin", values("sin", Unary::sin, x),

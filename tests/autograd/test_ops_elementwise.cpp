@@ -57,6 +57,7 @@ TEST_CASE("unary ops agree with the C library, in any layout") {
        [](double x) { return x > 20 ? x : std::log1p(std::exp(x)); }, -40, 40},
       {"softplus, beta and threshold", [](const Tensor& x) { return softplus(x, 3.0, 1.0); },
        [](double x) { return 3 * x > 1 ? x : std::log1p(std::exp(3 * x)) / 3; }, -15, 15},
+      {"mish", mish, [](double x) { return x * std::tanh(std::log1p(std::exp(x))); }, -40, 40},
       {"sin", sin, [](double x) { return std::sin(x); }, -20, 20},
       {"cos", cos, [](double x) { return std::cos(x); }, -20, 20},
       {"erf", erf, [](double x) { return std::erf(x); }, -5, 5},
@@ -120,7 +121,7 @@ TEST_CASE("sqrt, rsqrt and log at 0") {
 
 TEST_CASE("saturated values have finite gradients") {
   const std::vector<double> far = {-1e4, -800, 800, 1e4};
-  for (const Op op : {Op(tanh), Op(sigmoid), Op(silu), Op([](const Tensor& x) { return gelu(x); }),
+  for (const Op op : {Op(tanh), Op(sigmoid), Op(silu), Op(mish), Op([](const Tensor& x) { return gelu(x); }),
                       Op([](const Tensor& x) { return gelu(x, Gelu::tanh); }), Op(erf)}) {
     const AtPoints p(far, op);
     for (const double g : p.gradient.to_vector<double>()) CHECK((std::abs(g) < 1e-300 || g == 1));
@@ -154,12 +155,13 @@ TEST_CASE("softplus keeps its digits on the left, and its ends") {
   CHECK(difference(p.gradient, f64({0, 0, 1, 1, kNan}), 0) == "");
 }
 
-TEST_CASE("gelu and silu at infinity have their limits as values") {  // PyTorch: NaN at -inf
+TEST_CASE("gelu, silu and mish at infinity have their limits as values") {  // PyTorch: NaN at -inf
   const Tensor x = f64({-kInf, kInf});
   const Tensor limits = f64({0, kInf});
   CHECK(difference(gelu(x), limits) == "");
   CHECK(difference(gelu(x, Gelu::tanh), limits) == "");
   CHECK(difference(silu(x), limits) == "");
+  CHECK(difference(mish(x), limits) == "");
 }
 
 TEST_CASE("NaN goes through") {
@@ -173,6 +175,7 @@ TEST_CASE("NaN goes through") {
                                sigmoid,
                                relu,
                                silu,
+                               mish,
                                sin,
                                cos,
                                erf,

@@ -49,6 +49,7 @@ void add_unary(CaseList& list) {
   add_layouts(
       list, "softplus", "beta and threshold, ", [](const Tensor& x) { return softplus(x, -2.0, 0.5); },
       [](Values& v, const Shape& s) { return v.away_from(s, {-0.25}); }, 118);
+  add_layouts(list, "mish", "", mish, wide, 119);
   add_layouts(list, "sin", "", sin, normal, 113);
   add_layouts(list, "cos", "", cos, normal, 114);
   add_layouts(list, "erf", "", erf, normal, 115);

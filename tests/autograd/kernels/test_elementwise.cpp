@@ -43,6 +43,10 @@ double binary_oracle(Binary op, double a, double b) {
     }
     case Binary::silu_grad:
       return a * (sigmoid(b) + b * sigmoid(b) * (1 - sigmoid(b)));
+    case Binary::mish_grad: {
+      const double gate = std::tanh(std::log1p(std::exp(b)));
+      return a * (gate + b * sigmoid(b) * (1 - gate * gate));
+    }
     case Binary::tanh_grad:
       return a * (1 - b * b);
     case Binary::sigmoid_grad:

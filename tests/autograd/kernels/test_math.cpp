@@ -39,6 +39,8 @@ const Function kFunctions[] = {
     {"gelu", Unary::gelu, [](double x) { return times(x, normal_cdf(x)); }, 6, -1, kInf},
     {"gelu_tanh", Unary::gelu_tanh, gelu_tanh, 5, -1, kInf},
     {"silu", Unary::silu, [](double x) { return times(x, sigmoid(x)); }, 4, -87, kInf},
+    {"mish", Unary::mish, [](double x) { return times(x, x > 40 ? 1 : std::tanh(std::log1p(std::exp(x)))); },
+     6, -87, kInf},
     {"sin", Unary::sin, [](double x) { return std::sin(x); }, 1, -1e4, 1e4},
     {"cos", Unary::cos, [](double x) { return std::cos(x); }, 1, -1e4, 1e4},
     {"erf", Unary::erf, [](double x) { return std::erf(x); }, 2, -kInf, kInf},
