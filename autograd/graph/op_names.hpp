@@ -18,7 +18,8 @@ inline constexpr auto kRecordedOps = std::to_array<std::string_view>({
     "expand",   "squeeze",     "unsqueeze",  "slice",        "pad",           "contiguous",
     "to",       "cat",         "index_add",  "index_select", "gather",        "scatter_add",
     "tril",     "triu",        "layer_norm", "dropout",      "cross_entropy", "scaled_dot_product_attention",
-    "softplus", "mish",        "select",     "stack",        "var",           "alias",
+    "softplus", "mish",        "rms_norm",   "select",       "stack",         "var",
+    "alias",
 });
 
 /// Ops made of the ones above; they have cases of their own all the same.

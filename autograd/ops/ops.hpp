@@ -183,6 +183,11 @@ Tensor triu(const Tensor& x, int64_t diagonal = 0);
 /// weight and bias of that shape or undefined (Ba, Kiros and Hinton, arXiv 1607.06450).
 Tensor layer_norm(const Tensor& x, const Shape& normalized_shape, const Tensor& weight = {},
                   const Tensor& bias = {}, double eps = 1e-5);
+/// x / sqrt(mean(x^2) + eps) * weight over the last dimensions, whose sizes are normalized_shape; weight of
+/// that shape or undefined; eps, if absent, the distance from 1 to the next number (Zhang and Sennrich, arXiv
+/// 1910.07467).
+Tensor rms_norm(const Tensor& x, const Shape& normalized_shape, const Tensor& weight = {},
+                std::optional<double> eps = {});
 enum class Reduction { none, mean, sum };
 /// A number that {} is not, so that cross_entropy(x, t, {}) leaves all options as they are.
 struct IgnoreIndex {

@@ -64,6 +64,38 @@ TEST_CASE("layer_norm of a constant row, of one element, far from 0") {
                    1e-7) == "");
 }
 
+TEST_CASE("rms_norm is x / sqrt(mean(x^2) + eps) * weight") {
+  Draw draw;
+  const Tensor x = 3.0 * draw({4, 5, 6}) + 2.0;
+  for (const int dims : {1, 2}) {
+    const Dims over = dims == 1 ? Dims{-1} : Dims{-2, -1};
+    const Shape shape = dims == 1 ? Shape{6} : Shape{5, 6};
+    const Tensor w = draw(shape), plain = x / sqrt(mean(x * x, over, true) + 0.25);
+    CHECK(difference(rms_norm(x, shape, {}, 0.25), plain) == "");
+    CHECK(difference(rms_norm(x, shape, w, 0.25), plain * w) == "");
+    const Tensor single = rms_norm(x.to(DType::float32), shape, w.to(DType::float32), 0.25);
+    CHECK(difference(single.to(DType::float64), plain * w, 1e-5) == "");
+  }
+  CHECK(difference(rms_norm(x.transpose(0, 2), {4}), rms_norm(x.transpose(0, 2).contiguous(), {4})) == "");
+}
+
+TEST_CASE("the eps of rms_norm is the dtype's if none is given") {
+  const Tensor zero = leaf({0, 0}, {2});
+  CHECK(difference(grad({rms_norm(zero, {2})}, {zero}, {.grad_outputs = {f64({1, 2})}})[0],
+                   f64({1, 2}) * 0x1p26) == "");
+  CHECK(rms_norm(full({1}, 0x1p-12), {1}).item() == Catch::Approx(std::sqrt(1 / 3.0)).epsilon(1e-6));
+}
+
+TEST_CASE("rms_norm refuses shapes that do not fit") {
+  CHECK(error_of([] {
+          rms_norm(ones({2, 3}), {2});
+        }) == "[rms_norm] normalized_shape must be x's last dimensions, got (2,) and x (2, 3).");
+  CHECK(error_of([] {
+          rms_norm(ones({2, 3}), {3}, ones({2}));
+        }) == "[rms_norm] weight must be (3,), got (2,).");
+  CHECK_THAT(error_of([] { rms_norm(ones({2, 3}), {3}, f64({1, 2, 3})); }), ContainsSubstring("one dtype"));
+}
+
 TEST_CASE("layer_norm refuses shapes that do not fit") {
   CHECK_THAT(error_of([] { layer_norm(ones({2, 3}), {2}); }), ContainsSubstring("[layer_norm]"));
   CHECK_THAT(error_of([] { layer_norm(ones({3}), {2, 3}); }), ContainsSubstring("[layer_norm]"));

@@ -9,6 +9,7 @@
 #include "gradus/nn/layer_norm.hpp"
 #include "gradus/nn/linear.hpp"
 #include "gradus/nn/mlp.hpp"
+#include "gradus/nn/rms_norm.hpp"
 #include "gradus/nn/sequential.hpp"
 #include "nn/gradcheck_module.hpp"
 
@@ -84,6 +85,17 @@ TEST_CASE("LayerNorm normalises the last dimension, with and without bias") {
   CHECK(difference(plain(x).to(DType::float64), expected(1, 0), 1e-6) == "");
   CHECK(LayerNorm(4, true, 1e9)(x).at({0, 3}) < 1e-3);
   CHECK(error_of([] { LayerNorm(0); }) == "[layer_norm] features must be >= 1, got 0.");
+}
+
+TEST_CASE("RMSNorm divides the last dimension by its root mean square") {
+  const Tensor x = matrix({{1, 2, 3, 6}});  // mean square 12.5
+  RMSNorm norm(4, 0.5);
+  CHECK(norm.named_parameters().size() == 1);
+  norm.weight.fill_(2.0);
+  CHECK(difference(norm(x).to(DType::float64), f64({1, 2, 3, 6}, {1, 4}) * (2 / std::sqrt(13.0)), 1e-6) ==
+        "");
+  CHECK(difference(RMSNorm(4)(x), rms_norm(x, {4})) == "");
+  CHECK(error_of([] { RMSNorm(0); }) == "[rms_norm] features must be >= 1, got 0.");
 }
 
 TEST_CASE("Dropout drops in training mode only, and only with a generator") {

@@ -1,4 +1,4 @@
-// layer_norm and dropout.
+// layer_norm, rms_norm and dropout.
 #include "gradus/autograd/gradcheck/cases/case_list.hpp"
 
 namespace gradus::cases {
@@ -44,6 +44,25 @@ void add_layer_norm(CaseList& list) {
            [four](Inputs x) { return layer_norm(x[0], four, x[0], x[0]); });
 }
 
+void add_rms_norm(CaseList& list) {
+  Values v(903);
+  const auto add = [&](const std::string& name, const Shape& x, const Shape& over) {
+    list.add("rms_norm", name + ", bare", {v.normal(x)}, [over](Inputs in) { return rms_norm(in[0], over); });
+    list.add("rms_norm", name + ", weight", {v.normal(x), v.normal(over)},
+             [over](Inputs in) { return rms_norm(in[0], over, in[1], 1e-5); });
+  };
+  add("matrix", {3, 4}, {4});
+  add("two dims", {2, 3, 2}, {3, 2});
+  add("longer than a vector, more than one block", {70, 37}, {37});
+  add("no rows", {0, 3}, {3});
+  list.add("rms_norm", "small values, where eps matters", {v.uniform({3, 4}, -0.02, 0.02), v.normal({4})},
+           [](Inputs in) { return rms_norm(in[0], {4}, in[1], 1e-3); });
+  list.add("rms_norm", "views", {v.normal({8, 3}), v.normal({1})},
+           [](Inputs in) { return rms_norm(in[0].mT().slice(1, 0, 8, 2), {4}, in[1].expand({4})); });
+  list.add("rms_norm", "one tensor as input and weight", {v.normal({4})},
+           [](Inputs in) { return rms_norm(in[0], {4}, in[0]); });
+}
+
 void add_dropout(CaseList& list) {
   Values v(902);
   const auto add = [&](const char* name, const Shape& shape, double p) {
@@ -86,6 +105,7 @@ void add_dropout(CaseList& list) {
 
 void add_layers(CaseList& list) {
   add_layer_norm(list);
+  add_rms_norm(list);
   add_dropout(list);
 }
 

@@ -1,0 +1,14 @@
+#include "gradus/nn/rms_norm.hpp"
+
+#include "gradus/autograd/ops.hpp"
+
+namespace gradus::nn {
+
+RMSNorm::RMSNorm(int64_t features, std::optional<double> eps) : eps_(eps) {
+  if (features < 1) fail("rms_norm", "features must be >= 1, got ", features, ".");
+  weight = ones({features}).requires_grad_();
+}
+
+Tensor RMSNorm::operator()(const Tensor& x) const { return rms_norm(x, weight.shape(), weight, eps_); }
+
+}  // namespace gradus::nn
