@@ -67,7 +67,7 @@ std::string without_tags(std::string_view lines) {
 
 std::string make_kjv() {
   constexpr std::string_view hint =
-      " Hint: apt-get install bible-kjv bible-kjv-text, or use --corpus stories.";
+      " Hint: apt-get install bible-kjv bible-kjv-text, or use `corpus` stories.";
   std::FILE* pipe = ::popen(kKjvCommand, "r");
   if (!pipe) fail("kjv", "the program `bible` must start, got '", std::strerror(errno), "'.");
   std::string text = without_tags(read_all(pipe));

@@ -75,7 +75,7 @@ Place place_of(size_t offset, const std::vector<Source>& sources) {
   fail("text", place.source.name, " must be UTF-8, got byte ", byte, " at byte offset ", place.offset,
        ", on line ", line, ", where no character starts. Hint: save it as UTF-8",
        utf16 ? " (it looks like UTF-16: iconv -f UTF-16 -t UTF-8)" : "",
-       ", or train with --tokenizer byte, which reads any file.");
+       ", or train with `tokenizer` byte, which reads any file.");
 }
 
 /// Turns CR LF and CR into LF, in place; returns how many there were.

@@ -23,7 +23,7 @@ void for_each_character(std::string_view op, std::string_view text, F&& f) {
       char byte[8];
       std::snprintf(byte, sizeof byte, "0x%02x", static_cast<unsigned char>(text[offset]));
       fail(op, "the text must be UTF-8, got byte ", byte, " at byte offset ", offset,
-           ", where no character starts. Hint: save the text as UTF-8, or use --tokenizer byte.");
+           ", where no character starts. Hint: save the text as UTF-8, or use `tokenizer` byte.");
     }
     f(c.value);
     offset += c.size;
@@ -45,7 +45,7 @@ class Unknown {
     const std::string more = seen_.size() > kNamed ? concat(", and ", seen_.size() - kNamed, " more") : "";
     fail(
         "encode", "the vocabulary has no ", named_, more,
-        ". Hint: use only characters of the training text, or train with --tokenizer byte, which knows all.");
+        ". Hint: use only characters of the training text, or train with `tokenizer` byte, which knows all.");
   }
 
  private:

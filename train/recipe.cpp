@@ -28,19 +28,19 @@ void read(const files::Field& field, double& value) { value = field.number(); }
 
 void check_count(std::string_view field, int64_t value, int64_t least) {
   if (value < least)
-    fail("recipe", field, " must be a whole number of at least ", least, ", got ", value, ".");
+    fail("recipe", "`", field, "` must be a whole number of at least ", least, ", got ", value, ".");
 }
 
 }  // namespace
 
 void Recipe::validate() const {
-  if (!loss) fail("recipe", "loss must be a callable from a batch to a scalar, got none.");
-  if (!batches) fail("recipe", "batches must be a callable that draws a batch, got none.");
+  if (!loss) fail("recipe", "`loss` must be a callable from a batch to a scalar, got none.");
+  if (!batches) fail("recipe", "`batches` must be a callable that draws a batch, got none.");
   check_count("steps", steps, 1);
   check_count("batch", batch, 1);
   check_count("accum", accum, 1);
   if (!(clip >= 0 && std::isfinite(clip)))
-    fail("recipe", "clip must be a finite number of at least 0, got ", clip, ".");
+    fail("recipe", "`clip` must be a finite number of at least 0, got ", clip, ".");
   check_count("seed", seed, 0);
   check_count("eval_every", eval_every, 1);
   check_count("save_every", save_every, 1);
@@ -72,7 +72,7 @@ void check_goes_on(const Recipe& recipe, const Recipe& saved) {
     const std::string_view name = key;
     if (name == "steps" || name == "eval-every" || name == "save-every") return;
     if (recipe.*field != saved.*field)
-      fail("train", name, " of a run that goes on must stay ", saved.*field, ", got ", recipe.*field,
+      fail("train", "`", name, "` of a run that goes on must stay ", saved.*field, ", got ", recipe.*field,
            ". Hint: use another folder.");
   });
 }

@@ -15,7 +15,7 @@ EvalReport evaluate(Run& run) {
   EvalReport report{trainer.steps_done(), mean_loss(trainer.model(), trainer.recipe().loss, run.validation)};
   if (!std::isfinite(report.val_loss))
     throw RunError(concat("[train] the validation loss must stay finite, got ", report.val_loss,
-                          " after step ", report.step, ". Hint: start anew with a lower --lr."));
+                          " after step ", report.step, ". Hint: start anew with a lower `lr`."));
   report.is_best = !run.best_val_loss || report.val_loss < *run.best_val_loss;
   if (report.is_best) {
     trainer.check_finite();
@@ -84,7 +84,7 @@ void restore(Run& run) {
   (void)run.folder.verify();
   const Checkpoint checkpoint = run.folder.load_last();
   if (checkpoint.trainer.step > run.trainer.recipe().steps)
-    fail("train", "steps must be at least the ", checkpoint.trainer.step, " that are done, got ",
+    fail("train", "`steps` must be at least the ", checkpoint.trainer.step, " that are done, got ",
          run.trainer.recipe().steps, ".");
   run.folder.read_last([&](const files::FolderSnapshot& state) {
     load_parameters(run.trainer.model(), state);

@@ -52,17 +52,17 @@ void RunFolder::check_free(bool overwrite) const {
   std::error_code ignored, unreadable;
   const fs::file_status status = fs::status(path_, ignored);
   if (!fs::exists(status)) return;
-  if (!fs::is_directory(status)) fail("train", "--out must be a folder, got the file ", path_, ".");
+  if (!fs::is_directory(status)) fail("train", "`out` must be a folder, got the file ", path_, ".");
   const bool free = is_free(path_, unreadable);
-  if (unreadable) fail("train", "--out must be readable, got ", path_, ": '", unreadable.message(), "'.");
+  if (unreadable) fail("train", "`out` must be readable, got ", path_, ": '", unreadable.message(), "'.");
   if (free) return;
   if (!overwrite)
-    fail("train", "--out must be new or empty, got ", path_,
-         " with files in it. Hint: --resume goes on with the run there, --overwrite starts it anew, --out "
+    fail("train", "`out` must be new or empty, got ", path_,
+         " with files in it. Hint: `resume` goes on with the run there, `overwrite` starts it anew, `out` "
          "takes another.");
   if (!has_run())
-    fail("train", "--overwrite replaces a run only, got ", path_,
-         ", which has no train.json. Hint: use another --out.");
+    fail("train", "`overwrite` replaces a run only, got ", path_,
+         ", which has no train.json. Hint: use another `out`.");
 }
 
 bool RunFolder::has_run() const { return fs::exists(path_ / "train.json") || has_last(); }
@@ -81,7 +81,7 @@ void RunFolder::create(const ModelFiles& files, bool overwrite) {
   try {
     files::make_folders(path_);
   } catch (const RunError& e) {
-    fail("train", "--out must be a folder that can be made: ", e.what());
+    fail("train", "`out` must be a folder that can be made: ", e.what());
   }
   lock();
   check_free(overwrite);  // Another run may have begun since it was asked.
@@ -149,7 +149,7 @@ bool RunFolder::has_last() const { return fs::exists(last() / "trainer.json"); }
 
 fs::path RunFolder::with_recipe() const {
   if (!has_run())
-    fail("train", "--resume needs a folder that `gradus train` made, got ", path_,
+    fail("train", "`resume` needs a folder that `gradus train` made, got ", path_,
          ", which has no train.json.");
   const fs::path state = last();  // The states of gradus 0.1 have none.
   return fs::exists(state / "train.json") ? state : path_;

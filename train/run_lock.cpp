@@ -65,7 +65,7 @@ RunLock::RunLock(const fs::path& folder)
   if (!unopened) ::close(descriptor_);
   if (!unopened && (reason == EAGAIN || reason == EACCES))
     fail("train", "a folder must be written by one run at a time, got ", folder.string(), ", where ", holder,
-         " trains. Hint: wait for it or stop it, or take another --out.");
+         " trains. Hint: wait for it or stop it, or take another `out`.");
   throw RunError(concat("[run] cannot lock ", file_.string(), ": ", std::strerror(reason), "."));
 }
 

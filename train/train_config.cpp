@@ -15,27 +15,28 @@ namespace {
 
 constexpr std::string_view kOp = "train";
 
-void check_at_least(std::string_view flag, int64_t value, int64_t least) {
+void check_at_least(std::string_view field, int64_t value, int64_t least) {
   constexpr int64_t kMost =
       1'000'000'000'000'000;  // What does not fit into 64 bits arrives as the largest that does.
   if (value < least)
-    fail(kOp, "--", flag, " must be a whole number of at least ", least, ", got ", value, ".");
+    fail(kOp, "`", field, "` must be a whole number of at least ", least, ", got ", value, ".");
   if (value > kMost)
-    fail(kOp, "--", flag, " must be a whole number of at most ", kMost, ", got ", value, ".");
+    fail(kOp, "`", field, "` must be a whole number of at most ", kMost, ", got ", value, ".");
 }
 
 /// Not finite counts as out of range, NaN included.
-void check_range(std::string_view flag, double value, bool good, std::string_view range) {
-  if (!std::isfinite(value) || !good) fail(kOp, "--", flag, " must be ", range, ", got ", value, ".");
+void check_range(std::string_view field, double value, bool good, std::string_view range) {
+  if (!std::isfinite(value) || !good) fail(kOp, "`", field, "` must be ", range, ", got ", value, ".");
 }
 
 void check_model(const models::GPTConfig& model) {
-  check_at_least("layers", model.n_layer, 1);
-  check_at_least("heads", model.n_head, 1);
-  check_at_least("embd", model.n_embd, 1);
-  check_at_least("block", model.block_size, 1);
+  check_at_least("n_layer", model.n_layer, 1);
+  check_at_least("n_head", model.n_head, 1);
+  check_at_least("n_embd", model.n_embd, 1);
+  check_at_least("block_size", model.block_size, 1);
   if (model.n_embd % model.n_head != 0)
-    fail(kOp, "--heads must divide --embd, got ", model.n_head, " heads and a width of ", model.n_embd, ".");
+    fail(kOp, "`n_head` must divide `n_embd`, got ", model.n_head, " heads and a width of ", model.n_embd,
+         ".");
   check_range("dropout", model.dropout, model.dropout >= 0 && model.dropout < 1, "in [0, 1)");
 }
 
@@ -50,30 +51,30 @@ void take(const files::Field& field, bool& value) { value = field.flag(); }
 void TrainConfig::validate() const {
   for (const std::string& file : text)
     if (!files::is_utf8(file))
-      fail(kOp, "--text must be files of names in UTF-8, got ", files::in_quotes(file), ".");
-  if (!text.empty() && !corpus.empty()) fail(kOp, "--text and --corpus must not come together, got both.");
+      fail(kOp, "`text` must be files of names in UTF-8, got ", files::in_quotes(file), ".");
+  if (!text.empty() && !corpus.empty()) fail(kOp, "`text` and `corpus` must not come together, got both.");
   if (!corpus.empty() && corpus != "kjv" && corpus != "stories")
-    fail(kOp, "--corpus must be kjv or stories, got '", corpus, "'.");
+    fail(kOp, "`corpus` must be kjv or stories, got '", corpus, "'.");
   if (tokenizer != "char" && tokenizer != "byte")
-    fail(kOp, "--tokenizer must be char or byte, got '", tokenizer, "'.");
-  check_range("val-fraction", val_fraction, val_fraction >= 0 && val_fraction < 1, "in [0, 1)");
+    fail(kOp, "`tokenizer` must be char or byte, got '", tokenizer, "'.");
+  check_range("val_fraction", val_fraction, val_fraction >= 0 && val_fraction < 1, "in [0, 1)");
   check_model(model);
   check_at_least("steps", steps, 1);
   check_at_least("batch", batch, 1);
   check_at_least("accum", accum, 1);
   check_range("lr", lr, lr > 0, "a finite number above 0");
-  check_range("min-lr", min_lr, min_lr >= 0 && min_lr <= lr, concat("from 0 to --lr (", lr, ")"));
+  check_range("min_lr", min_lr, min_lr >= 0 && min_lr <= lr, concat("from 0 to `lr` (", lr, ")"));
   check_at_least("warmup", warmup, 0);
   const std::vector<std::string> decays = decay_names();
   if (std::find(decays.begin(), decays.end(), decay) == decays.end())
-    fail(kOp, "--decay must be cosine, linear or constant, got '", decay, "'.");
-  check_range("weight-decay", weight_decay, weight_decay >= 0, "a finite number of at least 0");
+    fail(kOp, "`decay` must be cosine, linear or constant, got '", decay, "'.");
+  check_range("weight_decay", weight_decay, weight_decay >= 0, "a finite number of at least 0");
   check_range("beta1", beta1, beta1 >= 0 && beta1 < 1, "in [0, 1)");
   check_range("beta2", beta2, beta2 >= 0 && beta2 < 1, "in [0, 1)");
   check_range("clip", clip, clip >= 0, "a finite number of at least 0");
   check_at_least("seed", seed, 0);
-  check_at_least("eval-every", eval_every, 1);
-  check_at_least("save-every", save_every, 1);
+  check_at_least("eval_every", eval_every, 1);
+  check_at_least("save_every", save_every, 1);
 }
 
 TrainConfig preset(std::string_view name) {

@@ -18,7 +18,7 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
 void check_is_finite(std::string_view what, double value, int64_t step, double lr) {
   if (std::isfinite(value)) return;
   throw RunError(concat("[train] the ", what, " must stay finite, got ", value, " at step ", step,
-                        ", learning rate ", lr, ". Hint: lower --lr, lengthen --warmup, or lower --clip."));
+                        ", learning rate ", lr, ". Hint: lower `lr`, lengthen `warmup`, or lower `clip`."));
 }
 
 Recipe with_defaults(Recipe recipe, const nn::Module& model) {
@@ -91,7 +91,7 @@ void Trainer::check_finite() const {
   if (!name.empty())
     throw RunError(concat("[train] the parameters and moments must stay finite, got a value of ", name,
                           " that is not, after step ", step_,
-                          ". Hint: start anew with a lower --lr, a longer --warmup or a lower --clip."));
+                          ". Hint: start anew with a lower `lr`, a longer `warmup` or a lower `clip`."));
 }
 
 void Trainer::restore(const TrainerState& state) {

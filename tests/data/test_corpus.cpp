@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-const std::string kInstall = " Hint: apt-get install bible-kjv bible-kjv-text, or use --corpus stories.";
+const std::string kInstall = " Hint: apt-get install bible-kjv bible-kjv-text, or use `corpus` stories.";
 
 /// A PATH on which the only `bible` is the given shell script.
 void write_bible(const TemporaryFolder& folder, const std::string& script) {

@@ -115,7 +115,7 @@ TEST_CASE("a byte that is no UTF-8 is named with its file, its place in it and i
   };
   CHECK(error({{"a.txt", kMark + "good\n"}, {"b.txt", kMark + "gut\nsch\xF6n"}, {"c.txt", "good"}}) ==
         "[text] b.txt must be UTF-8, got byte 0xf6 at byte offset 10, on line 2, where no character starts. "
-        "Hint: save it as UTF-8, or train with --tokenizer byte, which reads any file.");
+        "Hint: save it as UTF-8, or train with `tokenizer` byte, which reads any file.");
   CHECK(
       error({{"a.txt", "caf\xC3"}}).find("a.txt must be UTF-8, got byte 0xc3 at byte offset 3, on line 1") !=
       std::string::npos);

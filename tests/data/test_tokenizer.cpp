@@ -63,7 +63,7 @@ TEST_CASE("make chooses by name") {
 TEST_CASE("text that is not UTF-8 is refused with the place and a way out") {
   CHECK(error_of([] { Tokenizer::characters("caf\xE9 noir"); }) ==
         "[tokenizer] the text must be UTF-8, got byte 0xe9 at byte offset 3, where no character starts. "
-        "Hint: save the text as UTF-8, or use --tokenizer byte.");
+        "Hint: save the text as UTF-8, or use `tokenizer` byte.");
   CHECK(error_of([] {
           Tokenizer::characters("\xE2\x82\xAC\xED\xA0\x80");
         }).find("byte 0xed at byte offset 3") != std::string::npos);
@@ -79,7 +79,7 @@ TEST_CASE("text that is not UTF-8 is refused with the place and a way out") {
 TEST_CASE("characters that the vocabulary lacks are named, with their places") {
   const Tokenizer tokenizer = Tokenizer::characters("abcd");
   const std::string hint =
-      ". Hint: use only characters of the training text, or train with --tokenizer byte, which knows all.";
+      ". Hint: use only characters of the training text, or train with `tokenizer` byte, which knows all.";
   CHECK(error_of([&] { tokenizer.encode("abcd\xE2\x82\xAC"); }) ==
         "[encode] the vocabulary has no '\xE2\x82\xAC' (U+20AC), at character 5" + hint);
   CHECK(error_of([&] {

@@ -57,8 +57,11 @@ printf '#include <nlohmann/json.hpp>\n#include "gradus/data/corpus.hpp"\n' >"$tr
 printf '#include "gradus/models/gpt.hpp"\n' >"$tree/train/decoder.cpp"
 printf '#include <CLI/CLI.hpp>\n' >"$tree/tools/cli/options.hpp"
 lines 400 >"$tree/tests/long.cpp"
+printf '// ./gradus train --json prints it.\nconst char* dashes = " -- ";\nint i = *"a" - --n;\n' >"$tree/train/words.cpp"
+printf 'fail("--out must be new");\n' >"$tree/tools/cli/words.cpp"
 good include_order
 good file_length
+good library_words
 
 bad include_order autograd/kernels/a.cpp '#include "gradus/autograd/values/tensor.hpp"\n'
 bad include_order autograd/values/a.hpp '#pragma once\n#include "gradus/autograd/ops/ops.hpp"\n'
@@ -99,9 +102,13 @@ good readme_map
 printf '#include "gradus/nn/linear.hpp"\n' >"$tree/models/a.cpp"
 "$here/readme_map.sh" "$tree" 2>/dev/null && { echo "readme_map: let pass a map of other includes" >&2; exit 1; }
 rm "$tree/models/a.cpp"
+bad library_words train/a.cpp 'fail("train", "--out must be a folder, got ", path);\n'
+bad library_words data/a.cpp '  fail(kOp, "Hint: use --tokenizer byte.");\n'
+bad library_words train/a.cpp '  fail(op, "must be from 0 to --lr (", lr, ").");\n'
 bad file_length nn/a.cpp "$(lines 401)\n"
 good include_order
 good file_length
+good library_words
 
 # level_symbols reads what nm prints, so a listing may take the place of objects.
 printf '#!/bin/sh\nshift 2\ncat "$@"\n' >"$tree/nm"

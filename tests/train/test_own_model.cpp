@@ -189,9 +189,9 @@ TEST_CASE("a folder goes on with the recipe that began it, and with no other") {
   Training().fit(folder / "run", StopAfter(4));
   const auto before = files_below(folder / "run");
   CHECK(error_of([&] { Training([](Recipe& r, Pairs&) { r.accum = 1; }).fit(folder / "run"); }) ==
-        "[train] accum of a run that goes on must stay 2, got 1. Hint: use another folder.");
+        "[train] `accum` of a run that goes on must stay 2, got 1. Hint: use another folder.");
   CHECK(error_of([&] { Training([](Recipe& r, Pairs&) { r.steps = 3; }).fit(folder / "run"); }) ==
-        "[train] steps must be at least the 4 that are done, got 3.");
+        "[train] `steps` must be at least the 4 that are done, got 3.");
   CHECK_THAT(error_of([&] { Training({}, DType::float64).fit(folder / "run"); }),
              Catch::Matchers::StartsWith("[optimizer] m.embed.weight of the state must be float64 (256, 8)"));
   CHECK(files_below(folder / "run") == before);
@@ -232,11 +232,11 @@ TEST_CASE("evaluating leaves each module its own mode") {
 TEST_CASE("a recipe that makes no sense is refused by its field") {
   const auto refusal = [](const Change& change) { return error_of([&] { Training{change}; }); };
   CHECK(refusal([](Recipe& r, Pairs&) { r.loss = {}; }) ==
-        "[recipe] loss must be a callable from a batch to a scalar, got none.");
+        "[recipe] `loss` must be a callable from a batch to a scalar, got none.");
   CHECK(refusal([](Recipe& r, Pairs&) { r.batches = {}; }) ==
-        "[recipe] batches must be a callable that draws a batch, got none.");
+        "[recipe] `batches` must be a callable that draws a batch, got none.");
   CHECK(refusal([](Recipe& r, Pairs&) { r.accum = 0; }) ==
-        "[recipe] accum must be a whole number of at least 1, got 0.");
+        "[recipe] `accum` must be a whole number of at least 1, got 0.");
   CHECK(refusal([](Recipe& r, Pairs&) { r.clip = NAN; }) ==
-        "[recipe] clip must be a finite number of at least 0, got nan.");
+        "[recipe] `clip` must be a finite number of at least 0, got nan.");
 }

@@ -133,5 +133,5 @@ TEST_CASE("a loss that is not finite stops the run before it spoils the paramete
 TEST_CASE("a trainer refuses a config that makes no sense") {
   TrainConfig config = small_config();
   config.lr = NAN;
-  CHECK_THROWS_WITH(SmallRun(config), "[train] --lr must be a finite number above 0, got nan.");
+  CHECK_THROWS_WITH(SmallRun(config), "[train] `lr` must be a finite number above 0, got nan.");
 }

@@ -1,5 +1,9 @@
 #include "field_flags.hpp"
 
+#include <algorithm>
+
+#include "gradus/train/train_config.hpp"
+
 namespace gradus::cli {
 namespace {
 
@@ -17,7 +21,32 @@ void replace_words(std::string& text, std::string_view word, std::string_view re
   }
 }
 
+/// The flag of a field of TrainConfig, RunFolder or a GPTConfig in them; empty if there is none.
+std::string flag_of(std::string_view field) {
+  for (const auto& [name, flag] : model_flags())
+    if (name == field) return std::string(flag);
+  for (const std::string_view flag : {"out", "resume", "overwrite"})
+    if (flag == field) return concat("--", flag);
+  std::string name(field), found;
+  std::replace(name.begin(), name.end(), '_', '-');
+  train::for_each_field([&](const char* flag, auto) {
+    if (name == flag) found = concat("--", flag);
+  });
+  return found;
+}
+
 }  // namespace
+
+std::string with_flags(std::string message) {
+  for (size_t begin = 0; (begin = message.find('`', begin)) != std::string::npos;) {
+    const size_t end = message.find('`', begin + 1);
+    if (end == std::string::npos) break;
+    const std::string flag = flag_of(std::string_view(message).substr(begin + 1, end - begin - 1));
+    if (!flag.empty()) message.replace(begin, end + 1 - begin, flag);
+    begin = flag.empty() ? end : begin + flag.size();
+  }
+  return message;
+}
 
 const FieldFlags& model_flags() {
   static const FieldFlags flags{{"vocab_size", "--vocab"},

@@ -1,5 +1,5 @@
-// Flags for fields: the library's errors name the fields of its structs, and the command line has given them
-// names of its own. Thread-safe: no state.
+// Flags for fields: the libraries' errors name fields, `min_lr` say, and know nothing of a command line,
+// which has given them names of its own. Thread-safe: no state.
 #pragma once
 
 #include <string>
@@ -10,6 +10,9 @@
 #include "gradus/autograd/error.hpp"
 
 namespace gradus::cli {
+
+/// `message`, of any library, with the flag in the place of each field of a run that stands in `backquotes`.
+std::string with_flags(std::string message);
 
 /// {field, flag}: {"top_p", "--top-p"}.
 using FieldFlags = std::vector<std::pair<std::string_view, std::string_view>>;

@@ -93,7 +93,8 @@ int64_t checked_batch(int64_t batch) {
 /// Of a model that need not exist.
 int info_of_shape(const InfoFlags& flags) {
   if (!flags.preset.empty()) check_choice("info", "--preset", flags.preset, models::preset_names());
-  train::TrainConfig config = train::preset(flags.preset.empty() ? "nano" : flags.preset);
+  train::TrainConfig config =
+      train::preset(flags.preset.empty() ? train::TrainConfig().preset : flags.preset);
   models::GPTConfig& model = config.model;
   model.vocab_size = flags.vocab.value_or(65);
   model.n_layer = flags.layers.value_or(model.n_layer);

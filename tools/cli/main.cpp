@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "field_flags.hpp"
 #include "gradus/autograd/error.hpp"
 #include "gradus/autograd/kernels/blas_memory.hpp"
 #include "gradus/files/plain.hpp"
@@ -21,6 +22,7 @@ namespace {
 
 int complain(std::string message, int code) {
   std::replace(message.begin(), message.end(), '\n', ' ');
+  message = with_flags(std::move(message));
   std::cerr << "gradus: " << files::plain(message) << std::endl;
   return code;
 }

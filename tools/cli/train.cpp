@@ -1,6 +1,7 @@
 // gradus train: trains a decoder on a text, from the command line to the sample at the end.
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <iomanip>
 #include <iostream>
 #include <memory>
 #include <sstream>
@@ -32,12 +33,37 @@ namespace fs = std::filesystem;
 using data::Corpus;
 using train::TrainConfig;
 
-constexpr const char* kTrainFooter =
-    "Presets: tiny   2 layers, 2 heads,  32 wide, block   32;    300 steps of 16 windows: seconds\n"
-    "         nano   4 layers, 4 heads, 128 wide, block   64;   2000 steps of 12: a few minutes (default)\n"
-    "         small  6 layers, 6 heads, 384 wide, block  256;   5000 steps of 64, dropout 0.2: hours\n"
-    "         gpt2  12 layers, 12 heads, 768 wide, block 1024; 100000 steps of 4 x 8: the shape of GPT-2\n"
-    "Flags win over the config file, which wins over the preset.\n\nExamples:\n";
+/// What is worth knowing of a preset beside its numbers.
+std::string about_preset(const std::string& name) {
+  if (name == "tiny") return "seconds";
+  if (name == "nano") return "a few minutes (default)";
+  if (name == "gpt2") return "the shape of GPT-2";
+  return "hours";
+}
+
+std::string preset_line(const std::string& name) {
+  const TrainConfig config = train::preset(name);
+  std::ostringstream line;
+  line << std::left << std::setw(5) << name << std::right << std::setw(3) << config.model.n_layer
+       << " layers, " << config.model.n_head << " heads, " << std::setw(3) << config.model.n_embd
+       << " wide, block " << std::setw(4) << config.model.block_size << "; " << std::setw(6) << config.steps
+       << " steps of " << config.batch;
+  if (config.accum > 1) line << " x " << config.accum;
+  if (name == models::preset_names().front()) line << " windows";
+  if (config.model.dropout > 0) line << ", dropout " << config.model.dropout;
+  line << ": " << about_preset(name);
+  return line.str();
+}
+
+std::string train_footer(const std::string& program) {
+  std::string text;
+  for (const std::string& name : models::preset_names())
+    text += concat(text.empty() ? "Presets: " : "         ", preset_line(name), "\n");
+  return concat(text, "Flags win over the config file, which wins over the preset.\n\nExamples:\n  ", program,
+                " train --preset tiny --corpus stories\n  ", program,
+                " train --text my.txt --out out/my --steps 5000 --dropout 0.1\n  ", program,
+                " train --out out/my --resume");
+}
 
 fs::path default_out(const TrainConfig& config) {
   std::string name = config.corpus;
@@ -178,7 +204,7 @@ class TrainVerb {
       notes_.push_back(concat("--warmup ", config_.warmup, " is not over within --steps ", config_.steps,
                               ": the rate rises to ", config_.schedule()(config_.steps - 1),
                               ", never to --lr ", config_.lr));
-    for (const std::string& note : notes_) people_.line("note: " + note);
+    for (const std::string& note : notes_) people_.line("note: " + with_flags(note));
     people_.line(concat("text    ", corpus.source, ": ", grouped(static_cast<int64_t>(corpus.text.size())),
                         " bytes, ", config_.model.vocab_size, " different ", config_.tokenizer, "s"));
     people_.line(concat("split   ", grouped(static_cast<int64_t>(dataset.tokens(data::Split::train).size())),
@@ -274,9 +300,7 @@ Verb add_train(CLI::App& app, const std::string& program) {
   CLI::App* verb = app.add_subcommand("train", "Train a decoder on a text and show a sample");
   auto flags = std::make_shared<TrainFlags>();
   flags->add_to(*verb);
-  verb->footer(concat(kTrainFooter, "  ", program, " train --preset tiny --corpus stories\n  ", program,
-                      " train --text my.txt --out out/my --steps 5000 --dropout 0.1\n  ", program,
-                      " train --out out/my --resume"));
+  verb->footer(train_footer(program));
   return {verb,
           [verb, flags, &program] {
             flags->settle(*verb);

@@ -53,7 +53,8 @@ void TrainFlags::add_to(CLI::App& verb) {
   add_choice(verb, kText, "--tokenizer", c.tokenizer, "char, for text in UTF-8, or byte, for any file");
   add(verb, kText, "--val-fraction", c.val_fraction, "F", "Part of the text, at its end, to validate on");
 
-  add_choice(verb, kModel, "--preset", c.preset, "tiny, nano, small or gpt2: sets all below (see the end)");
+  add_choice(verb, kModel, "--preset", c.preset,
+             (listed(models::preset_names()) + ": sets all below (see the end)").c_str());
   add(verb, kModel, "--layers", c.model.n_layer, "N", "Blocks");
   add(verb, kModel, "--heads", c.model.n_head, "N", "Heads of attention; must divide the width");
   add(verb, kModel, "--embd", c.model.n_embd, "N", "Width");
