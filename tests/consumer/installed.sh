@@ -8,6 +8,11 @@ trap 'rm -rf "$scratch"' EXIT
 
 "$cmake" --install "$build" --prefix "$scratch/first" >/dev/null
 prefix=$scratch/moved
+
+carries_only_what_it_calls() {  # PROGRAM, which needs neither models nor texts
+  surplus=$(nm -C "$1" | grep -E 'gradus::(models|data|cases|train::RunFolder)::' || true)
+  [ -z "$surplus" ] || { echo "carried along without being called: $surplus" >&2; exit 1; }
+}
 mv "$scratch/first" "$prefix"
 surplus=$(find "$prefix" -path '*/gradus/tools*' -o -name 'libgradus_tools*')
 [ -z "$surplus" ] || { echo "installed, but only the program's: $surplus" >&2; exit 1; }
@@ -15,6 +20,7 @@ surplus=$(find "$prefix" -path '*/gradus/tools*' -o -name 'libgradus_tools*')
 "$cmake" -S "$source" -B "$scratch/build" -DCMAKE_CXX_COMPILER="$cxx" -DCMAKE_PREFIX_PATH="$prefix" >/dev/null
 "$cmake" --build "$scratch/build" >/dev/null
 "$scratch/build/consumer"
+carries_only_what_it_calls "$scratch/build/consumer"
 
 PKG_CONFIG_PATH=$(dirname "$(find "$prefix" -name gradus.pc)")
 export PKG_CONFIG_PATH
@@ -22,6 +28,7 @@ export PKG_CONFIG_PATH
 # shellcheck disable=SC2046
 "$cxx" "$source/main.cpp" -o "$scratch/consumer" $(pkg-config --cflags --libs --static gradus)
 "$scratch/consumer"
+carries_only_what_it_calls "$scratch/consumer"
 
 (cd "$prefix/include" && find gradus -name '*.hpp' | sed 's/.*/#include "&"/') >"$scratch/headers.cpp"
 "$cxx" -std=c++20 -fsyntax-only -Wall -Wextra -Werror -I "$prefix/include" "$scratch/headers.cpp"

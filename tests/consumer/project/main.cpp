@@ -25,8 +25,15 @@
 #include "gradus/autograd/storage.hpp"
 #include "gradus/autograd/tensor.hpp"
 #include "gradus/autograd/torch_stream.hpp"
+#include "gradus/nn/linear.hpp"
+#include "gradus/train/adamw.hpp"
 
 int main() {
-  const gradus::Tensor t = gradus::zeros({2, 3});
-  return t.numel() == 6 ? 0 : 1;
+  gradus::Generator g(1);
+  gradus::nn::Linear layer(3, 2, true, g);
+  gradus::train::AdamW optimizer(layer.named_parameters());
+  const gradus::Tensor loss = sum(layer(gradus::zeros({2, 3})));
+  loss.backward();
+  optimizer.step(0.1);
+  return layer.bias.grad().numel() == 2 ? 0 : 1;
 }
