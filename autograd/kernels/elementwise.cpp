@@ -4,9 +4,9 @@
 #include <limits>
 #include <utility>
 
-#include "gradus/files/error.hpp"
 #include "gradus/autograd/kernels/level.hpp"
 #include "gradus/autograd/kernels/walk.hpp"
+#include "gradus/files/error.hpp"
 
 namespace gradus::kernels {
 namespace {

@@ -1,9 +1,9 @@
 #include "gradus/autograd/kernels/rms_norm.hpp"
 
-#include "gradus/autograd/ops.hpp"
-#include "gradus/autograd/ops/check.hpp"
-#include "gradus/autograd/raw.hpp"
-#include "gradus/autograd/record.hpp"
+#include "gradus/autograd/graph/record.hpp"
+#include "gradus/autograd/ops/arguments.hpp"
+#include "gradus/autograd/ops/ops.hpp"
+#include "gradus/autograd/values/raw.hpp"
 
 namespace gradus {
 namespace {

@@ -131,8 +131,8 @@ Tensor softplus(const Tensor& x, double beta, double threshold) {
       where(eq(w, 1.0), e, log(w) * (e / (w - 1.0)));  // what rounding took off w is made good
   const Tensor y = where(gt(z, threshold), x.detach(), (relu(z) + log1p) / beta);
   const auto pull = [x = Saved(x), beta, threshold](const Tensor& gy) {
-    const Tensor z = *x * beta;
-    return where(gt(z, threshold), gy, gy * sigmoid(z));
+    const Tensor steep = *x * beta;
+    return where(gt(steep, threshold), gy, gy * sigmoid(steep));
   };
   return record("softplus", y, {{x, pull}});
 }

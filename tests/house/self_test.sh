@@ -97,6 +97,7 @@ case $map in
   *"autograd/ops              -> autograd/values"*"nn                        -> autograd/values"*) ;;
   *) echo "include_order: drew another map: $map" >&2; exit 1 ;;
 esac
+# shellcheck disable=SC2016  # Backticks of Markdown.
 printf '<!-- map: -->\n\n```text\n%s\n```\n\n<!-- end of map -->\n' "$map" >"$tree/README.md"
 good readme_map
 printf '#include "gradus/nn/linear.hpp"\n' >"$tree/models/a.cpp"
