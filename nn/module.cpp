@@ -40,7 +40,7 @@ class Converter : public Visitor {
 
  private:
   void on_parameter(const std::string&, Tensor& parameter) override {
-    const DType dtype = dtype_ == DType::bfloat16 && parameter.dim() != 2 ? DType::float32 : dtype_;
+    const DType dtype = is_storage(dtype_) && parameter.dim() != 2 ? DType::float32 : dtype_;
     if (parameter.dtype() == dtype) return;
     const Tensor old = parameter;
     auto [found, is_new] = converted_.try_emplace(old.impl());
@@ -124,7 +124,7 @@ EvaluationMode::~EvaluationMode() {
 }
 
 void Module::to(DType dtype) {
-  if (!is_floating(dtype) && dtype != DType::bfloat16)
+  if (!is_floating(dtype) && !is_storage(dtype))
     fail("module", "parameters must be float32, float64 or bfloat16, got ", name(dtype), ".");
   Converter(dtype).start(*this);
 }

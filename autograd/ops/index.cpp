@@ -1,7 +1,6 @@
 #include "gradus/autograd/kernels/index.hpp"
 
 #include "gradus/autograd/graph/record.hpp"
-#include "gradus/autograd/kernels/bfloat16.hpp"
 #include "gradus/autograd/ops/along_rows.hpp"
 #include "gradus/autograd/ops/arguments.hpp"
 #include "gradus/autograd/ops/ops.hpp"
@@ -153,19 +152,23 @@ Tensor scatter_add(const Tensor& x, int64_t dim, const Tensor& index, const Tens
 
 // Rows of a weight that is only stored, as float32.
 static Tensor embedding_stored(const Tensor& weight, const Tensor& index) {
-  const Tensor i = raw::contiguous(index);
+  const auto row_of = [](const Tensor& t, int64_t row) {
+    return view_of(t, {1, t.size(1)}, t.strides(), t.impl()->offset + row * t.strides()[0]);
+  };
+  const std::vector<int64_t> places = index.to_vector<int64_t>();
+  Tensor rows = empty({index.numel(), weight.size(1)}, DType::float32);
+  for (size_t i = 0; i < places.size(); ++i) {
+    Tensor to = row_of(rows, static_cast<int64_t>(i));
+    raw::copy_into(to, row_of(weight, places[i]));
+  }
   Shape shape = index.shape();
   shape.push_back(weight.size(1));
-  Tensor out = empty(shape, DType::float32);
-  float* to = out.mutable_data<float>();
-  for (int64_t row = 0, C = weight.size(1); row < i.numel(); ++row)
-    kernels::from_bfloat16(C, to + row * C, weight.data<bfloat16>() + i.data<int64_t>()[row] * C);
-  return out;
+  return view_of(rows, shape, contiguous_strides(shape), 0);
 }
 
 Tensor embedding(const Tensor& weight, const Tensor& index, std::optional<int64_t> padding_idx) {
   check_defined("embedding", weight);
-  const bool stored = weight.dtype() == DType::bfloat16;
+  const bool stored = is_storage(weight.dtype());
   if (!stored) check_floating("embedding", weight);
   if (weight.dim() != 2) fail("embedding", "the weight must be (V, C), got ", weight.shape(), ".");
   const int64_t V = weight.size(0);

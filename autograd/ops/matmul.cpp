@@ -197,7 +197,7 @@ static Tensor linear_stored(const Tensor& x, const Tensor& weight, const Tensor&
 }
 
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
-  if (weight.defined() && weight.dtype() == DType::bfloat16) return linear_stored(x, weight, bias);
+  if (weight.defined() && is_storage(weight.dtype())) return linear_stored(x, weight, bias);
   check_same_dtype("linear", x, weight);
   check_floating("linear", x);
   if (weight.dim() == 1) return linear_to_one(x, weight, bias);

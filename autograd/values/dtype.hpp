@@ -27,6 +27,9 @@ constexpr int64_t element_size(DType dtype) {
 
 constexpr bool is_floating(DType dtype) { return dtype == DType::float32 || dtype == DType::float64; }
 
+/// What weights may be kept in, to be read only: no op computes with it or gives it a gradient.
+constexpr bool is_storage(DType dtype) { return dtype == DType::bfloat16; }
+
 /// What arithmetic takes.
 constexpr bool is_number(DType dtype) { return is_floating(dtype) || dtype == DType::int64; }
 

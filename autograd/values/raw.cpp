@@ -105,8 +105,7 @@ void copy_into(Tensor& target, const Tensor& source) {
   if (source.shape() != target.shape() &&
       broadcast_shapes("copy_", source.shape(), target.shape()) != target.shape())
     fail("copy_", "the source must broadcast to ", target.shape(), ", got ", source.shape(), ".");
-  if (source.dtype() == DType::bfloat16 || target.dtype() == DType::bfloat16)
-    return copy_bfloat16(target, source);
+  if (is_storage(source.dtype()) || is_storage(target.dtype())) return copy_bfloat16(target, source);
   const auto loop = loop_over<2>(target.shape(), {&target, &source});
   dispatch_any(source.dtype(), [&]<class S>() {
     dispatch_any(target.dtype(),
