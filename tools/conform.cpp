@@ -60,7 +60,7 @@ class Trial {
   void expect_error() {
     try {
       run_operation(case_, given_by(case_).inputs);
-    } catch (const BadCall&) {
+    } catch (const tools::BadCall&) {
       return;
     } catch (const Malformed&) {
       throw;
@@ -179,7 +179,7 @@ ConformReport conform_text(std::string_view text, const std::string& file, std::
 }
 
 ConformReport conform(const std::filesystem::path& where, std::string_view only_op) {
-  if (!only_op.empty() && !is_operation(only_op))
+  if (!only_op.empty() && !tools::is_operation(only_op))
     fail("conform", "there must be an op of that name, got '", only_op,
          "'. Hint: tools/conform/README.md lists them.");
   ConformReport report;

@@ -1,13 +1,13 @@
-// The operators of conformance files: PyTorch's calls said in our words.
+#include "gradus/tools/operations.hpp"
+
 #include <algorithm>
 #include <functional>
 #include <limits>
 #include <set>
 
 #include "gradus/autograd/ops.hpp"
-#include "gradus/tools/conform/case.hpp"
 
-namespace gradus::models::conformance {
+namespace gradus::tools {
 namespace {
 
 using Results = std::vector<Tensor>;
@@ -17,25 +17,26 @@ template <class... Parts>
   throw BadCall(concat(parts...));
 }
 
-/// The inputs and arguments of a case by name. What nobody asks for was not meant for the op:
+/// The inputs and arguments of an op by name. What nobody asks for was not meant for the op:
 /// check_all_used().
 class Call {
  public:
-  Call(const Case& c, const std::vector<Tensor>& inputs) : case_(c), inputs_(inputs) {}
+  Call(std::string_view op, const Inputs& inputs, const ArgumentsByName& arguments)
+      : op_(op), inputs_(inputs), arguments_(arguments) {}
 
   // -- inputs
 
   Tensor optional_tensor(std::string_view name) const {
-    for (size_t i = 0; i < inputs_.size(); ++i)
-      if (case_.inputs[i].name == name) {
-        used_.insert(case_.inputs[i].name);
-        return inputs_[i];
+    for (const auto& [input, value] : inputs_)
+      if (input == name) {
+        used_.insert(input);
+        return value;
       }
     return {};
   }
   Tensor tensor(std::string_view name) const {
     Tensor t = optional_tensor(name);
-    if (!t.defined()) refuse_call(case_.op, " needs an input '", name, "'.");
+    if (!t.defined()) refuse_call(op_, " needs an input '", name, "'.");
     return t;
   }
   Tensor x() const { return tensor("x"); }
@@ -50,11 +51,11 @@ class Call {
   template <class T>
   T get(std::string_view name) const {
     const Argument* value = find(name);
-    if (!value) refuse_call(case_.op, " needs an argument '", name, "'.");
+    if (!value) refuse_call(op_, " needs an argument '", name, "'.");
     if constexpr (std::is_same_v<T, double>)
       if (const auto* whole = std::get_if<int64_t>(value)) return static_cast<double>(*whole);
     const T* wanted = std::get_if<T>(value);
-    if (!wanted) refuse_call("the argument '", name, "' of ", case_.op, " is of the wrong kind.");
+    if (!wanted) refuse_call("the argument '", name, "' of ", op_, " is of the wrong kind.");
     return *wanted;
   }
   template <class T>
@@ -82,14 +83,14 @@ class Call {
   }
   Tensor other() const {
     Tensor t = tensor_or_number("other");
-    if (!t.defined()) refuse_call(case_.op, " needs 'other', an input or a number.");
+    if (!t.defined()) refuse_call(op_, " needs 'other', an input or a number.");
     return t;
   }
   Reduction reduction() const {
     const auto name = get<std::string>("reduction", "mean");
     if (name == "none") return Reduction::none;
     if (name == "sum") return Reduction::sum;
-    if (name != "mean") fail(case_.op, "reduction must be none, mean or sum, got '", name, "'.");
+    if (name != "mean") fail(op_, "reduction must be none, mean or sum, got '", name, "'.");
     return Reduction::mean;
   }
   std::vector<Index> subscripts() const {
@@ -103,22 +104,23 @@ class Call {
   }
 
   void check_all_used() const {
-    for (const Written& input : case_.inputs)
-      if (!used_.count(input.name)) refuse(case_.op, " has no input '", input.name, "'.");
-    for (const auto& [name, value] : case_.arguments)
-      if (!used_.count(name)) refuse(case_.op, " has no argument '", name, "'.");
+    for (const auto& [name, value] : inputs_)
+      if (!used_.count(name)) refuse(op_, " has no input '", name, "'.");
+    for (const auto& [name, value] : arguments_)
+      if (!used_.count(name)) refuse(op_, " has no argument '", name, "'.");
   }
 
  private:
   const Argument* find(std::string_view name) const {
-    const auto found = case_.arguments.find(name);
-    if (found == case_.arguments.end()) return nullptr;
+    const auto found = arguments_.find(name);
+    if (found == arguments_.end()) return nullptr;
     used_.insert(found->first);
     return &found->second;
   }
 
-  const Case& case_;
-  const std::vector<Tensor>& inputs_;
+  std::string_view op_;
+  const Inputs& inputs_;
+  const ArgumentsByName& arguments_;
   mutable std::set<std::string, std::less<>> used_;
 };
 
@@ -343,11 +345,12 @@ const std::map<std::string_view, Operation>& operations() {
 
 bool is_operation(std::string_view name) { return operations().count(name) > 0; }
 
-std::vector<Tensor> run_operation(const Case& c, const std::vector<Tensor>& inputs) {
-  const Call call(c, inputs);
-  std::vector<Tensor> results = operations().at(c.op)(call);
+std::vector<Tensor> run_operation(std::string_view op, const Inputs& inputs,
+                                  const ArgumentsByName& arguments) {
+  const Call call(op, inputs, arguments);
+  std::vector<Tensor> results = operations().at(op)(call);
   call.check_all_used();
   return results;
 }
 
-}  // namespace gradus::models::conformance
+}  // namespace gradus::tools

@@ -58,6 +58,12 @@ Given given_by(const Case& c) {
   return {made(c.inputs), made(c.cotangents), c.grad2 ? by_input(c, c.grad2->v) : Tensors()};
 }
 
+std::vector<Tensor> run_operation(const Case& c, const std::vector<Tensor>& inputs) {
+  tools::Inputs named;
+  for (size_t i = 0; i < inputs.size(); ++i) named.emplace_back(c.inputs[i].name, inputs[i]);
+  return tools::run_operation(c.op, named, c.arguments);
+}
+
 Answers written_answers(const Case& c) {
   Answers a;
   a.outputs = made(c.outputs);

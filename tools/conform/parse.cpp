@@ -117,7 +117,7 @@ Case parse_case(const Field& root) {
   c.id = root.at("id").text();
   const Field op = root.at("op");
   c.op = op.text();
-  if (!is_operation(c.op))
+  if (!tools::is_operation(c.op))
     op.refuse("must be one that there is, got ", op.shown(), ". Hint: tools/conform/README.md lists them.");
   for (const Field& field : root.at("inputs").items()) {
     const Field name = field.at("name");

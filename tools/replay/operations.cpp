@@ -118,7 +118,7 @@ Results linear(const Call& c) {
   if (c.x().dim() > 0 && c.in[1].dim() == 2 && c.in[1].size(1) > 0)
     check_elements(static_cast<double>(c.x().numel()) / static_cast<double>(c.in[1].size(1)) *
                    static_cast<double>(c.in[1].size(0)));
-  return {gradus::linear(c.x(), c.in[1], c.in.size() > 2 ? c.in[2] : Tensor())};
+  return c.run("linear", {"x", "weight", "bias"});
 }
 
 Results matmul(const Call& c) {
@@ -129,36 +129,38 @@ Results matmul(const Call& c) {
     columns[columns.size() - 2] = 1;
     check_elements(broadcast_shapes("matmul", rows, columns));
   }
-  return {gradus::matmul(a, b)};
+  return c.run("matmul", {"x", "other"});
 }
 
-Results transpose(const Call& c) {
-  return {c.x().transpose(c.arguments.integer("dim0"), c.arguments.integer("dim1"))};
-}
+Results transpose(const Call& c) { return c.run("transpose", {"x"}); }
 
-Results view(const Call& c) { return {c.x().reshape(c.arguments.shape())}; }
+Results view(const Call& c) { return c.run("reshape", {"x"}); }
 
 Results stack(const Call& c) {
   check_elements(static_cast<double>(c.in.size()) * static_cast<double>(c.x().numel()));
-  return {gradus::stack(c.in, c.arguments.get<int64_t>("dim", 0))};
+  tools::Inputs tensors;
+  for (const Tensor& x : c.in) tensors.emplace_back(concat("tensors.", tensors.size()), x);
+  tools::ArgumentsByName arguments = c.arguments.by_name();
+  arguments["count"] = static_cast<int64_t>(c.in.size());
+  return tools::run_operation("stack", tensors, arguments);
 }
 
-Results select(const Call& c) {
-  return {c.x().select(c.arguments.integer("dim"), c.arguments.integer("index"))};
-}
+Results select(const Call& c) { return c.run("select", {"x"}); }
 
 // -- masks
 
 Results ones(const Call& c) { return {gradus::ones(c.arguments.shape(), c.arguments.dtype())}; }
 
 // One so far out that no matrix has it is as good as any other.
-int64_t diagonal(const Call& c) {
-  return std::clamp(c.arguments.get<int64_t>("diagonal", 0), -kMaxElements, kMaxElements);
+Results triangle(std::string_view op, const Call& c) {
+  tools::ArgumentsByName arguments = c.arguments.by_name();
+  arguments["diagonal"] = std::clamp(c.arguments.get<int64_t>("diagonal", 0), -kMaxElements, kMaxElements);
+  return tools::run_operation(op, {{"x", c.x()}}, arguments);
 }
 
-Results tril(const Call& c) { return {gradus::tril(c.x(), diagonal(c))}; }
+Results tril(const Call& c) { return triangle("tril", c); }
 
-Results triu(const Call& c) { return {gradus::triu(c.x(), diagonal(c))}; }
+Results triu(const Call& c) { return triangle("triu", c); }
 
 Results eq(const Call& c) {
   const Tensor x = is_floating(c.x().dtype()) ? c.x() : c.x().to(DType::float64);  // 1 is not 1.5
@@ -172,7 +174,8 @@ Results to_bool(const Call& c) { return {non_zero(c.x())}; }
 Results masked_fill(const Call& c) {
   const Tensor mask = non_zero(c.in[1]);
   const double value = c.arguments.number("value");
-  if (is_floating(c.x().dtype())) return {gradus::masked_fill(c.x(), mask, value)};
+  if (is_floating(c.x().dtype()))
+    return tools::run_operation("masked_fill", {{"x", c.x()}, {"mask", mask}}, c.arguments.by_name());
   if (value != std::trunc(value) || std::abs(value) >= 0x1p63)
     fail("replay", "value must be a whole number for ", name(c.x().dtype()), " elements, got ", value, ".");
   return {where(mask, full({}, value, c.x().dtype()), c.x())};
@@ -190,25 +193,21 @@ DType common(const Tensor& x, const Tensor& y) {
   return a == DType::int64 || b == DType::int64 ? DType::int64 : DType::boolean;
 }
 
-template <class F>
-Results elementwise(std::string_view op, const Call& c, DType dtype, F f) {
+Results elementwise(std::string_view op, const Call& c, DType dtype) {
   check_elements(broadcast_shapes(op, c.x().shape(), c.in[1].shape()));
-  return {f(c.x().to(dtype), c.in[1].to(dtype))};
+  return tools::run_operation(op, {{"x", c.x().to(dtype)}, {"other", c.in[1].to(dtype)}}, {});
 }
 
-Results mul(const Call& c) { return elementwise("mul", c, common(c.x(), c.in[1]), gradus::mul); }
+Results mul(const Call& c) { return elementwise("mul", c, common(c.x(), c.in[1])); }
 
 Results div(const Call& c) {
   const DType dtype = common(c.x(), c.in[1]);
-  return elementwise("div", c, is_floating(dtype) ? dtype : DType::float32, gradus::div);
+  return elementwise("div", c, is_floating(dtype) ? dtype : DType::float32);
 }
 
-Results sum(const Call& c) {
-  const Tensor x = c.x().dtype() == DType::boolean ? c.x().to(DType::int64) : c.x();
-  return {gradus::sum(x, c.arguments.get("dim", Dims{}), c.arguments.get("keepdim", false))};
-}
+Results sum(const Call& c) { return c.run("sum", {"x"}); }
 
-Results softmax(const Call& c) { return {gradus::softmax(c.x(), c.arguments.integer("dim"))}; }
+Results softmax(const Call& c) { return c.run("softmax", {"x"}); }
 
 Results div_sqrt(const Call& c) {
   const double n = c.arguments.number("n");
@@ -220,6 +219,24 @@ constexpr bool kDraws = true, kOptional = false;
 const Parameter kShape{"shape", Kind::shape}, kDType{"dtype", Kind::dtype, kOptional};
 
 }  // namespace
+
+tools::ArgumentsByName Arguments::by_name() const {
+  tools::ArgumentsByName all;
+  for (const auto& [name, value] : values_) {
+    const auto add = [&, &name = name]<class T>(const T& of_kind) {
+      if constexpr (!std::is_same_v<T, DType>) all[name] = of_kind;  // No op takes one from here.
+    };
+    std::visit(add, value);
+  }
+  return all;
+}
+
+std::vector<Tensor> Call::run(std::string_view op, std::initializer_list<std::string_view> inputs) const {
+  tools::Inputs named;
+  for (size_t i = 0; i < std::min(in.size(), inputs.size()); ++i)
+    named.emplace_back(inputs.begin()[i], in[i]);
+  return tools::run_operation(op, named, arguments.by_name());
+}
 
 Generator& Call::generator() const {
   if (!stream)

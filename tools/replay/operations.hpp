@@ -1,7 +1,8 @@
-// The operations of replay files: which inputs and arguments each takes, and what it does. Private to models.
+// The operations of replay files: which inputs and arguments each takes, and what it does. Private to replay.
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <limits>
 #include <map>
 #include <optional>
@@ -12,6 +13,7 @@
 
 #include "gradus/autograd/random.hpp"
 #include "gradus/autograd/tensor.hpp"
+#include "gradus/tools/operations.hpp"
 
 namespace gradus::models::detail {
 
@@ -56,6 +58,8 @@ class Arguments {
 
   int64_t integer(std::string_view name) const { return get<int64_t>(name); }
   double number(std::string_view name) const { return get<double>(name); }
+  /// With the names and values of tools::run_operation().
+  tools::ArgumentsByName by_name() const;
   Shape shape() const { return Shape(get<std::vector<int64_t>>("shape")); }
   DType dtype() const { return get("dtype", DType::float32); }
 
@@ -70,6 +74,8 @@ struct Call {
   std::optional<Generator>& stream;
 
   const Tensor& x() const { return in[0]; }
+  /// What the op of that name makes of the inputs, which it calls so, and of all arguments.
+  std::vector<Tensor> run(std::string_view op, std::initializer_list<std::string_view> inputs) const;
   /// Throws Error if nothing was seeded.
   Generator& generator() const;
 };
