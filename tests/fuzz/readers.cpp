@@ -15,6 +15,7 @@
 #include "gradus/tools/replay/program.hpp"
 #include "gradus/train/checkpoint.hpp"
 #include "gradus/train/metrics.hpp"
+#include "gradus/train/recipe.hpp"
 #include "gradus/train/train_config.hpp"
 #ifdef GRADUS_FUZZ_TOML
 #include "tools/cli/config_file.hpp"
@@ -74,6 +75,12 @@ void read_train(std::string_view bytes) {
   require(train::to_json(train::train_config_from_json(once)) == once, "a config comes back");
 }
 
+void read_recipe(std::string_view bytes) {
+  const std::string once = train::to_json(train::recipe_from_json(bytes, kFile));
+  require(train::to_json(train::recipe_from_json(once, kFile)) == once, "a recipe comes back");
+  require(train::is_recipe(once, kFile), "a recipe is one");
+}
+
 void read_trainer(std::string_view bytes) {
   const std::string once = train::to_json(train::checkpoint_from_json(bytes, kFile));
   require(train::to_json(train::checkpoint_from_json(once, kFile)) == once, "a checkpoint comes back");
@@ -107,6 +114,7 @@ const std::vector<Reader>& readers() {
       {"config", read_config},
       {"vocab", read_vocab},
       {"train", read_train},
+      {"recipe", read_recipe},
       {"trainer", read_trainer},
       {"metrics", read_metrics},
 #ifdef GRADUS_FUZZ_TOML

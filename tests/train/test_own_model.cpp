@@ -1,9 +1,12 @@
 // Any module with a loss trains with the loop of the decoder.
+#include <csignal>
+
 #include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <functional>
 #include <map>
+#include <sstream>
 
 #include "autograd/compare.hpp"
 #include "catch.hpp"
@@ -13,6 +16,7 @@
 #include "gradus/nn/dropout.hpp"
 #include "gradus/nn/embedding.hpp"
 #include "gradus/nn/linear.hpp"
+#include "gradus/train/console.hpp"
 #include "gradus/train/evaluate.hpp"
 #include "gradus/train/run.hpp"
 #include "gradus/train/sgd.hpp"
@@ -173,6 +177,31 @@ TEST_CASE("the parts of a recipe are replaced one at a time") {
     };
   });
   CHECK(drawn == 3 * 2 * 4);
+}
+
+TEST_CASE("the console prints what happens, and a signal stops a run that goes on with the same bits") {
+  const testing::TemporaryFolder folder;
+  CHECK(Training().fit(folder / "whole").finished);
+
+  Training interrupted([](Recipe& r, Pairs&) {
+    r.batches = [drawn = 0, source = r.batches](int64_t n, Generator& g) mutable {
+      if (++drawn == 2 * 5) ::raise(SIGINT);  // in the fifth step
+      return source(n, g);
+    };
+  });
+  std::ostringstream shown;
+  {
+    Console console(shown, /*every=*/2);
+    const RunReport report =
+        train::fit(*interrupted.trainer, folder / "run", interrupted.text.validation_batches(16), console);
+    CHECK_FALSE(report.finished);
+    CHECK(report.steps == 5);
+  }
+  CHECK_THAT(shown.str(), Catch::Matchers::StartsWith("step 2  loss ") &&
+                              Catch::Matchers::Contains("\nstep 3  validation ") &&
+                              Catch::Matchers::Contains(", the best\nstep 4  loss "));
+  CHECK(Training().fit(folder / "run").finished);
+  CHECK(files_below(folder / "run") == files_below(folder / "whole"));
 }
 
 TEST_CASE("the optimizer of a profile has its own name") {
