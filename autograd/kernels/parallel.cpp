@@ -168,15 +168,14 @@ void run_blocks(int64_t n, int64_t grain, BlockBody body, void* context) {
   pool().run({n, grain, (n + grain - 1) / grain, body, context});
 }
 
-}  // namespace kernels
+int thread_count() { return pool().threads(); }
 
-int num_threads() { return kernels::pool().threads(); }
-
-void set_num_threads(int n) {
+void set_thread_count(int n) {
   if (n < 1) fail("set_num_threads", "needs at least 1 thread, got ", n, ".");
-  if (kernels::inside_body)
+  if (inside_body)
     fail("set_num_threads", "cannot change the threads from inside a parallel_for, got ", n, ".");
-  kernels::pool().resize(n);
+  pool().resize(n);
 }
 
+}  // namespace kernels
 }  // namespace gradus

@@ -12,15 +12,14 @@
 #include <type_traits>
 
 namespace gradus {
+namespace kernels {
 
 /// The number of threads that parallel_for uses, the caller included; at first one per physical core it may
-/// run on.
-int num_threads();
+/// run on. gradus::num_threads() to the public.
+int thread_count();
 
 /// Sets it. Throws Error if n < 1 or when called from the body of a parallel_for.
-void set_num_threads(int n);
-
-namespace kernels {
+void set_thread_count(int n);
 
 using BlockBody = void (*)(void* context, int64_t begin, int64_t end);
 

@@ -49,10 +49,10 @@ void blas_product(const BlasProduct& p, BlasThreads threads, const float* a, con
     fail("blas_product", "needs sizes up to ", std::numeric_limits<int>::max(), ", got (", p.m, ", ", p.k,
          ") @ (", p.k, ", ", p.n, ").");
   if (threads == BlasThreads::inside_product) {
-    const BlasThreadsGuard guard(num_threads());
+    const BlasThreadsGuard guard(thread_count());
     return multiply(p, 0, p.batch, a, b, c);
   }
-  const int64_t share = (p.batch + num_threads() - 1) / num_threads();
+  const int64_t share = (p.batch + thread_count() - 1) / thread_count();
   parallel_for(p.batch, share, [&](int64_t begin, int64_t end) {
     set_blas_threads(1);
     multiply(p, begin, end, a, b, c);
@@ -69,8 +69,8 @@ std::string blas_name() {
 uint64_t read_all(int64_t n, const float* x) {
   constexpr int64_t kLine = 64 / sizeof(float);  // a number of each brings all of it
   constexpr int64_t kPlaces = 4;                 // are read faster than one
-  const int64_t share = (n + num_threads() - 1) / num_threads();
-  std::vector<uint64_t> sums(static_cast<size_t>(num_threads()));
+  const int64_t share = (n + thread_count() - 1) / thread_count();
+  std::vector<uint64_t> sums(static_cast<size_t>(thread_count()));
   parallel_for(n, share, [&](int64_t begin, int64_t end) {
     const int64_t length = (end - begin) / kPlaces;
     uint64_t place_sums[kPlaces] = {};

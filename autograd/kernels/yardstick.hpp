@@ -23,14 +23,14 @@ enum class BlasThreads {
   over_batch       ///< each thread takes whole products
 };
 
-/// Makes the products with num_threads() threads, uncut, by nothing but BLAS; afterwards BLAS has one thread
+/// Makes the products with thread_count() threads, uncut, by nothing but BLAS; afterwards BLAS has one thread
 /// again, as gemm() wants it. Throws Error when a size does not fit BLAS's 32-bit integers.
 void blas_product(const BlasProduct& product, BlasThreads threads, const float* a, const float* b, float* c);
 
 /// "OpenBLAS 0.3.21, Cooperlake kernels", or "BLAS" if it does not say.
 std::string blas_name();
 
-/// Reads n floats with num_threads() threads, as fast as plain loads can: one from each line of the cache.
+/// Reads n floats with thread_count() threads, as fast as plain loads can: one from each line of the cache.
 /// The result is of no use, but keeps the compiler from leaving the reading out.
 uint64_t read_all(int64_t n, const float* x);
 

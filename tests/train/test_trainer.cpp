@@ -2,8 +2,8 @@
 
 #include "catch.hpp"
 #include "gradus/autograd/error.hpp"
-#include "gradus/autograd/kernels/parallel.hpp"
 #include "gradus/autograd/ops.hpp"
+#include "gradus/autograd/threads.hpp"
 #include "gradus/train/evaluate.hpp"
 #include "small_model.hpp"
 

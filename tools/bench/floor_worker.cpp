@@ -5,10 +5,10 @@
 #include <nlohmann/json.hpp>
 #include <ostream>
 
-#include "gradus/autograd/kernels/parallel.hpp"
 #include "gradus/autograd/kernels/yardstick.hpp"
 #include "gradus/autograd/ops.hpp"
 #include "gradus/autograd/random.hpp"
+#include "gradus/autograd/threads.hpp"
 #include "gradus/tools/bench/turn.hpp"
 #include "gradus/tools/bench/worker.hpp"
 

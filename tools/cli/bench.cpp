@@ -8,7 +8,7 @@
 
 #include "bench_report.hpp"
 #include "gradus/autograd/error.hpp"
-#include "gradus/autograd/kernels/parallel.hpp"
+#include "gradus/autograd/threads.hpp"
 #include "gradus/files/file.hpp"
 #include "gradus/tools/bench/compare.hpp"
 #include "gradus/tools/bench/scaling.hpp"

@@ -8,7 +8,7 @@
 #include <span>
 
 #include "gradus/autograd/error.hpp"
-#include "gradus/autograd/kernels/parallel.hpp"
+#include "gradus/autograd/threads.hpp"
 #include "gradus/data/text.hpp"
 #include "gradus/models/gpt2_files.hpp"
 #include "gradus/train/decoder.hpp"

@@ -9,7 +9,7 @@
 #include "event_stream.hpp"
 #include "field_flags.hpp"
 #include "gradus/autograd/error.hpp"
-#include "gradus/autograd/kernels/parallel.hpp"
+#include "gradus/autograd/threads.hpp"
 #include "gradus/data/corpus.hpp"
 #include "gradus/files/plain_buffer.hpp"
 #include "gradus/models/gpt2_files.hpp"

@@ -10,7 +10,7 @@
 #include "catch.hpp"
 #include "gradus/autograd/kernels/dropout.hpp"
 #include "gradus/autograd/kernels/level.hpp"
-#include "gradus/autograd/kernels/parallel.hpp"
+#include "gradus/autograd/threads.hpp"
 
 namespace {
 

@@ -8,7 +8,7 @@
 
 #include "catch.hpp"
 #include "gradus/autograd/error.hpp"
-#include "gradus/autograd/kernels/parallel.hpp"
+#include "gradus/autograd/threads.hpp"
 
 namespace {
 

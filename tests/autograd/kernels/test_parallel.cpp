@@ -12,6 +12,7 @@
 #include "catch.hpp"
 #include "gradus/autograd/error.hpp"
 #include "gradus/autograd/kernels/cores.hpp"
+#include "gradus/autograd/threads.hpp"
 
 namespace {
 

@@ -13,7 +13,7 @@
 #include "catch.hpp"
 #include "gradus/autograd/kernels/level.hpp"
 #include "gradus/autograd/kernels/loop.hpp"
-#include "gradus/autograd/kernels/parallel.hpp"
+#include "gradus/autograd/threads.hpp"
 
 namespace vectors {
 

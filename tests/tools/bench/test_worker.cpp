@@ -7,9 +7,9 @@
 
 #include "catch.hpp"
 #include "gradus/autograd/error.hpp"
-#include "gradus/autograd/kernels/parallel.hpp"
 #include "gradus/autograd/kernels/yardstick.hpp"
 #include "gradus/autograd/ops.hpp"
+#include "gradus/autograd/threads.hpp"
 #include "gradus/models/gpt.hpp"
 #include "gradus/nn/safetensors.hpp"
 #include "gradus/tools/bench/contender.hpp"
