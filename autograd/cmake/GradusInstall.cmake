@@ -3,7 +3,6 @@
 include(CMakePackageConfigHelpers)
 
 set(gradus_package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/gradus")
-set(gradus_rooms files autograd nn models data train)
 set(gradus_libraries files autograd gradcheck nn models data train)  # the lowest first
 
 foreach(room IN LISTS gradus_rooms)
@@ -14,6 +13,7 @@ foreach(room IN LISTS gradus_rooms)
       DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/gradus/${room}/${folder}")
   endforeach()
 endforeach()
+install(FILES "${PROJECT_BINARY_DIR}/include/gradus/gradus.hpp" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/gradus")
 install(DIRECTORY "${PROJECT_BINARY_DIR}/forwarding/gradus" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
 foreach(library IN LISTS gradus_libraries ITEMS gradcheck_cases)
   install(TARGETS gradus_${library} EXPORT gradusTargets)

@@ -21,12 +21,13 @@ surplus=$(find "$prefix" -path '*/gradus/tools*' -o -name 'libgradus_tools*')
 "$cmake" --build "$scratch/build" >/dev/null
 "$scratch/build/consumer"
 carries_only_what_it_calls "$scratch/build/consumer"
+"$scratch/build/consumer_of_all"
 
 PKG_CONFIG_PATH=$(dirname "$(find "$prefix" -name gradus.pc)")
 export PKG_CONFIG_PATH
 # The flags are words to split.
 # shellcheck disable=SC2046
-"$cxx" "$source/main.cpp" -o "$scratch/consumer" $(pkg-config --cflags --libs --static gradus)
+"$cxx" "$source/all.cpp" -o "$scratch/consumer" $(pkg-config --cflags --libs --static gradus)
 "$scratch/consumer"
 carries_only_what_it_calls "$scratch/consumer"
 

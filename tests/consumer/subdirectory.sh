@@ -1,7 +1,7 @@
 #!/bin/sh
 # subdirectory.sh CMAKE CXX SOURCE GRADUS: requires that a project which adds gradus as a subdirectory
-# configures, gets no tests or install rules of gradus, and keeps its own build type and flags; and that gradus is
-# optimised there unless the project says how.
+# configures, gets no tests or install rules of gradus, keeps its own build type and flags; that gradus is
+# optimised there unless the project says how; and that gradus/gradus.hpp gives all that it should.
 set -eu
 cmake=$1 cxx=$2 source=$3 gradus=$4
 unset CMAKE_BUILD_TYPE
@@ -26,6 +26,9 @@ targets=$("$cmake" --build "$scratch" --target help)
 case $targets in
   *gradus_cli* | *gradus_tools* | *gradus_tests*) echo "targets that nobody asked for: $targets" >&2; exit 1 ;;
 esac
+
+# The header that gives all of gradus is there before anything is built.
+"$cxx" -std=c++20 -fsyntax-only -I "$scratch/gradus/include" "$source/all.cpp"
 
 # optimised FILE: how the last -O in the command that compiles FILE says.
 optimised() {

@@ -1,0 +1,19 @@
+// The same by one header, which gives all of the library: a model, its loss, a step, and a file.
+#include <gradus/gradus.hpp>
+
+int main() {
+  using namespace gradus;
+  set_num_threads(2);
+  Generator g(1);
+  nn::Linear layer(2, 1, true, g);
+  train::SGD optimizer(layer.named_parameters());
+  const Tensor x = rand({8, 2}, g), y = sum(x, {1}, true);
+  const double before = mse_loss(layer(x), y).item();
+  mse_loss(layer(x), y).backward();
+  optimizer.step(/*lr=*/0.1);
+  const double after = mse_loss(layer(x), y).item();
+  const data::Tokenizer tokenizer = data::Tokenizer::characters("ab");
+  const models::GPTConfig config{.vocab_size = tokenizer.vocab_size()};
+  const bool crc = files::crc32("123456789") == 0xCBF43926;
+  return num_threads() == 2 && after < before && config.num_parameters() > 0 && crc ? 0 : 1;
+}
