@@ -1,5 +1,5 @@
 // Conformance: PyTorch's files pass, a wrong answer anywhere does not, and what we do otherwise is known.
-#include "gradus/tools/conform.hpp"
+#include "gradus/tools/conform/conform.hpp"
 
 #include <algorithm>
 #include <functional>

@@ -1,5 +1,5 @@
 // The lessons print what the notebooks print, and do not look ahead.
-#include "gradus/tools/lessons.hpp"
+#include "gradus/tools/lessons/lessons.hpp"
 
 #include <cmath>
 #include <cstring>

@@ -1,5 +1,5 @@
 // Replay: files that PyTorch made pass, and a wrong number anywhere does not.
-#include "gradus/tools/replay.hpp"
+#include "gradus/tools/replay/replay.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "gradus/autograd/error.hpp"
-#include "gradus/tools/conform.hpp"
+#include "gradus/tools/conform/conform.hpp"
 #include "terminal.hpp"
 #include "verbs.hpp"
 

@@ -10,7 +10,7 @@
 #include "gradus/autograd/error.hpp"
 #include "gradus/autograd/ops.hpp"
 #include "gradus/autograd/record.hpp"
-#include "gradus/tools/lessons.hpp"
+#include "gradus/tools/lessons/lessons.hpp"
 #include "nearest.hpp"
 #include "terminal.hpp"
 #include "verbs.hpp"

@@ -8,7 +8,7 @@
 #include <span>
 
 #include "gradus/autograd/error.hpp"
-#include "gradus/tools/replay.hpp"
+#include "gradus/tools/replay/replay.hpp"
 #include "terminal.hpp"
 #include "verbs.hpp"
 

@@ -3,7 +3,7 @@
 
 #include "gradus/autograd/random.hpp"
 #include "gradus/nn/self_attention.hpp"
-#include "gradus/tools/lessons/lessons.hpp"
+#include "gradus/tools/lessons/all.hpp"
 #include "gradus/tools/lessons/notebook.hpp"
 
 namespace gradus::models {

@@ -5,7 +5,7 @@
 
 #include "gradus/autograd/random.hpp"
 #include "gradus/nn/self_attention.hpp"
-#include "gradus/tools/lessons.hpp"
+#include "gradus/tools/lessons/lessons.hpp"
 #include "gradus/tools/lessons/notebook.hpp"
 
 namespace gradus::models {

@@ -2,7 +2,7 @@
 // heads stacked side by side, and the one layer that splits their weights.
 #include "gradus/autograd/random.hpp"
 #include "gradus/nn/self_attention.hpp"
-#include "gradus/tools/lessons/lessons.hpp"
+#include "gradus/tools/lessons/all.hpp"
 #include "gradus/tools/lessons/notebook.hpp"
 
 namespace gradus::models {

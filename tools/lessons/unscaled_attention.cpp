@@ -1,7 +1,7 @@
 // Notebook 003, "Causal attention is also known as masked attention": scores that are not scaled.
 #include "gradus/autograd/random.hpp"
 #include "gradus/nn/self_attention.hpp"
-#include "gradus/tools/lessons/lessons.hpp"
+#include "gradus/tools/lessons/all.hpp"
 #include "gradus/tools/lessons/notebook.hpp"
 
 namespace gradus::models {

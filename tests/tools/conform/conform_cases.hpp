@@ -6,7 +6,7 @@
 #include <string>
 
 #include "autograd/compare.hpp"
-#include "gradus/tools/conform.hpp"
+#include "gradus/tools/conform/conform.hpp"
 #include "test_files.hpp"
 
 namespace gradus::testing {

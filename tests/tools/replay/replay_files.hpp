@@ -6,7 +6,7 @@
 
 #include "autograd/compare.hpp"
 #include "gradus/files/file.hpp"
-#include "gradus/tools/replay.hpp"
+#include "gradus/tools/replay/replay.hpp"
 #include "test_files.hpp"
 
 namespace gradus::testing {

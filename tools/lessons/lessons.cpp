@@ -1,10 +1,10 @@
-#include "gradus/tools/lessons.hpp"
+#include "gradus/tools/lessons/lessons.hpp"
 
 #include <algorithm>
 #include <cctype>
 
 #include "gradus/autograd/error.hpp"
-#include "gradus/tools/lessons/lessons.hpp"
+#include "gradus/tools/lessons/all.hpp"
 
 namespace gradus::models {
 namespace {

@@ -1,4 +1,4 @@
-#include "gradus/tools/conform.hpp"
+#include "gradus/tools/conform/conform.hpp"
 
 #include <algorithm>
 #include <iterator>

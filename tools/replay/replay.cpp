@@ -1,4 +1,4 @@
-#include "gradus/tools/replay.hpp"
+#include "gradus/tools/replay/replay.hpp"
 
 #include <algorithm>
 #include <cmath>
