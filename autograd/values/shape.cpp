@@ -35,10 +35,10 @@ std::ostream& operator<<(std::ostream& os, const Shape& shape) {
 
 Shape contiguous_strides(const Shape& shape) {
   Shape strides = shape;
-  int64_t step = 1;
+  uint64_t step = 1;  // (0, 2^62, 4) is a shape: of a tensor without elements, whose strides nobody follows
   for (int i = shape.size() - 1; i >= 0; --i) {
-    strides[i] = step;
-    step *= shape[i];
+    strides[i] = static_cast<int64_t>(step);
+    step *= static_cast<uint64_t>(shape[i]);
   }
   return strides;
 }

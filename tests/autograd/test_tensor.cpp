@@ -9,6 +9,13 @@ using namespace gradus;
 using namespace gradus::testing;
 using Catch::Matchers::ContainsSubstring;
 
+TEST_CASE("a tensor without elements may have any sizes beside the 0") {
+  const Tensor x = zeros({0, int64_t{1} << 62, 4});
+  CHECK(x.numel() == 0);
+  CHECK(x.is_contiguous());
+  CHECK(x.transpose(0, 2).shape() == Shape{4, int64_t{1} << 62, 0});
+}
+
 TEST_CASE("makers give what they say") {
   CHECK(difference(zeros({2, 2}), matrix({{0, 0}, {0, 0}})) == "");
   CHECK(difference(ones({2}, DType::int64), i64({1, 1})) == "");

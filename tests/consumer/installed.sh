@@ -27,9 +27,11 @@ PKG_CONFIG_PATH=$(dirname "$(find "$prefix" -name gradus.pc)")
 export PKG_CONFIG_PATH
 # The flags are words to split.
 # shellcheck disable=SC2046
-"$cxx" "$source/all.cpp" -o "$scratch/consumer" $(pkg-config --cflags --libs --static gradus)
-"$scratch/consumer"
-carries_only_what_it_calls "$scratch/consumer"
+for program in main all; do
+  "$cxx" "$source/$program.cpp" -o "$scratch/$program" $(pkg-config --cflags --libs --static gradus)
+  "$scratch/$program"
+done
+carries_only_what_it_calls "$scratch/main"
 
 (cd "$prefix/include" && find gradus -name '*.hpp' | sed 's/.*/#include "&"/') >"$scratch/headers.cpp"
 "$cxx" -std=c++20 -fsyntax-only -Wall -Wextra -Werror -I "$prefix/include" "$scratch/headers.cpp"

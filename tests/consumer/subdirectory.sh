@@ -28,7 +28,7 @@ case $targets in
 esac
 
 # The header that gives all of gradus is there before anything is built.
-"$cxx" -std=c++20 -fsyntax-only -I "$scratch/gradus/include" "$source/all.cpp"
+"$cxx" -std=c++20 -fsyntax-only -I "$scratch/gradus/include" -I "$scratch/gradus/forwarding" "$source/all.cpp"
 
 # optimised FILE: how the last -O in the command that compiles FILE says.
 optimised() {
