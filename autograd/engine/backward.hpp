@@ -12,6 +12,7 @@
 
 namespace gradus {
 
+/// How a graph is walked.
 struct GradOptions {
   std::vector<Tensor> grad_outputs =
       {};                     ///< cotangents, one an output; an undefined one stands for 1 (scalars only)

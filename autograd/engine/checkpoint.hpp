@@ -28,6 +28,7 @@ using Generators = std::vector<Generator*>;  ///< those that a function draws fr
 /// if an input was overwritten since, or if `fn` gives other results than at first.
 std::vector<Tensor> checkpoint(std::function<std::vector<Tensor>(const std::vector<Tensor>&)> fn,
                                const std::vector<Tensor>& inputs, Generators generators = {});
+/// The same for a function with one result.
 Tensor checkpoint(std::function<Tensor(const std::vector<Tensor>&)> fn, const std::vector<Tensor>& inputs,
                   Generators generators = {});
 Tensor checkpoint(std::function<Tensor(const Tensor&)> fn, const Tensor& input, Generators generators = {});

@@ -16,13 +16,16 @@
 
 namespace gradus {
 
+/// What is asked of a derivative.
 struct DerivativeOptions {
   bool create_graph = false;  ///< results can be differentiated again
   bool strict = false;        ///< throws Error for an output that does not depend on an input, in place of 0
 };
 
-using TensorFunction = std::function<Tensor(const Tensor&)>;
+using TensorFunction = std::function<Tensor(const Tensor&)>;  ///< of one tensor
+/// Of several tensors, with one value.
 using ScalarFunction = std::function<Tensor(const std::vector<Tensor>&)>;
+/// Of several tensors, with several results.
 using ListFunction = std::function<std::vector<Tensor>(const std::vector<Tensor>&)>;
 
 /// d f(x)_i / d x_j: the shape of f(x), followed by that of x. One backward for each element of f(x).
@@ -39,10 +42,11 @@ std::vector<std::vector<Tensor>> hessian(const ScalarFunction& f, const std::vec
 
 /// What a function gave, and the product that was asked for.
 struct Product {
-  Tensor output, product;
+  Tensor output, product;  ///< f(x), and what was multiplied
 };
+/// The same for several.
 struct Products {
-  std::vector<Tensor> outputs, products;
+  std::vector<Tensor> outputs, products;  ///< f(inputs), and what was multiplied
 };
 
 /// v^T J: v of f's shape (undefined stands for 1 if f has one value) -> x's shape. One backward.

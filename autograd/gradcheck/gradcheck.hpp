@@ -21,6 +21,7 @@
 
 namespace gradus {
 
+/// Of any number of float64 tensors; it must not depend on anything that changes between calls.
 using GradcheckFunction = std::function<Tensor(const std::vector<Tensor>&)>;
 
 /// Checks d f / d input for the inputs that require gradients, or for all floating ones if none does.

@@ -20,6 +20,7 @@ namespace gradus {
 
 class PassesGradcheck {
  public:
+  /// The inputs at which the function is checked.
   explicit PassesGradcheck(std::vector<Tensor> inputs, const GradcheckOptions& options = {.order = 2})
       : inputs_(std::move(inputs)), options_(options) {}
 
@@ -30,6 +31,7 @@ class PassesGradcheck {
     return report_.passed;
   }
 
+  /// For Catch2, after match().
   std::string toString() const {
     return report_.passed ? "passes gradcheck" : "must pass gradcheck, but: " + report_.message;
   }

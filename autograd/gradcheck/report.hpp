@@ -8,6 +8,7 @@
 
 namespace gradus {
 
+/// How closely, and how often, gradcheck() looks.
 struct GradcheckOptions {
   int order = 1;      ///< 1: gradients; 2: also the gradients of gradients
   double eps = 1e-5;  ///< step along a direction, relative to max(|x|, 0.01)
@@ -28,9 +29,10 @@ struct GradcheckInput {
   double analytic = 0;  ///< and by the gradient rules
 };
 
+/// What gradcheck() found.
 struct GradcheckReport {
-  bool passed = false;
-  int64_t checks = 0;  ///< comparisons made; none made is not a pass
+  bool passed = false;  ///< whether all comparisons did
+  int64_t checks = 0;   ///< comparisons made; none made is not a pass
   double worst =
       0;  ///< largest error as a multiple of what is allowed; infinite where a number was not finite
   /// The worst failure: order, input, position, both numbers, seed, likely cause; empty if passed.
@@ -38,8 +40,8 @@ struct GradcheckReport {
   /// What is likely wrong with the gradient of the worst input: a factor, a sign, a transpose, a missing sum,
   /// an ignored upstream gradient... Empty if passed, or if it cannot be told.
   std::string cause;
-  std::vector<GradcheckInput> inputs;  ///< each checked input, at each order
-  explicit operator bool() const { return passed; }
+  std::vector<GradcheckInput> inputs;                ///< each checked input, at each order
+  explicit operator bool() const { return passed; }  ///< passed
 };
 
 }  // namespace gradus

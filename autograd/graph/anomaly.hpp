@@ -21,6 +21,7 @@ extern constinit thread_local bool anomaly_mode;
 /// own that makes infinities on purpose).
 class AnomalyMode {
  public:
+  /// On, or off again within one that is on.
   explicit AnomalyMode(bool enabled = true);
   ~AnomalyMode();
   AnomalyMode(const AnomalyMode&) = delete;

@@ -9,6 +9,7 @@ bool grad_enabled();
 /// While it lives, ops of this thread are recorded (true) or not (false).
 class GradMode {
  public:
+  /// Of this thread.
   explicit GradMode(bool enabled);
   ~GradMode();
   GradMode(const GradMode&) = delete;

@@ -30,6 +30,7 @@ namespace gradus {
 /// it.
 class GradHook {
  public:
+  /// Keeps a copy of the callable.
   template <class F>
   requires(std::is_invocable_v<F&, const Tensor&> && !std::is_same_v<F, GradHook>)
       GradHook(F hook) {  // NOLINT: a lambda is the natural spelling
@@ -41,7 +42,7 @@ class GradHook {
     else
       call_ = std::move(hook);
   }
-  Tensor operator()(const Tensor& g) const { return call_(g); }
+  Tensor operator()(const Tensor& g) const { return call_(g); }  ///< undefined if g stays as it is
 
  private:
   std::function<Tensor(const Tensor&)> call_;
@@ -50,10 +51,10 @@ class GradHook {
 /// The hooks of one tensor.
 class HookList {
  public:
-  uint64_t add(GradHook hook);
-  void remove(uint64_t id);
-  bool empty() const { return hooks_.empty(); }
-  size_t size() const { return hooks_.size(); }
+  uint64_t add(GradHook hook);                   ///< behind the others; returns its id
+  void remove(uint64_t id);                      ///< does nothing if it is gone already
+  bool empty() const { return hooks_.empty(); }  ///< no hooks
+  size_t size() const { return hooks_.size(); }  ///< how many
   /// Runs all in turn. Throws Error for a hook that returns another shape or dtype; `what` names the tensor.
   Tensor run(Tensor g, const std::function<std::string()>& what) const;
 
@@ -70,6 +71,7 @@ class HookList {
 class HookHandle {
  public:
   HookHandle() = default;
+  /// For Tensor::register_hook().
   HookHandle(const std::shared_ptr<HookList>& list, uint64_t id) : list_(list), id_(id) {}
   /// Does nothing if it is gone already, or the tensor is.
   void remove();

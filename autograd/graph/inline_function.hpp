@@ -12,11 +12,13 @@ namespace gradus {
 template <class Signature, size_t kCapacity>
 class InlineFunction;
 
+/// A callable of at most kCapacity bytes, or none.
 template <class R, class... Args, size_t kCapacity>
 class InlineFunction<R(Args...), kCapacity> {
  public:
   InlineFunction() = default;
 
+  /// Holds f.
   template <class F>
   requires(std::is_invocable_r_v<R, F&, Args...> &&
            !std::is_same_v<F, InlineFunction>) explicit InlineFunction(F f) {
@@ -41,9 +43,10 @@ class InlineFunction<R(Args...), kCapacity> {
   }
   ~InlineFunction() { reset(); }
 
-  explicit operator bool() const { return call_ != nullptr; }
-  R operator()(Args... args) { return call_(bytes_, args...); }
+  explicit operator bool() const { return call_ != nullptr; }    ///< whether it holds one
+  R operator()(Args... args) { return call_(bytes_, args...); }  ///< it must hold one
 
+  /// Lets go of what it holds.
   void reset() {
     if (call_) move_or_destroy_(bytes_, nullptr);
     call_ = nullptr;

@@ -43,12 +43,13 @@ struct OpName {
   /// An op of the user's own; `text` must live as long as the program, as a literal does.
   static constexpr OpName custom(std::string_view text) { return OpName(text, Unchecked{}); }
 
+  /// A name of kRecordedOps; any other does not compile.
   consteval OpName(const char* text) : name(text) {  // NOLINT: a string literal is the natural spelling
     bool known = false;
     for (const std::string_view op : kRecordedOps) known = known || op == name;
     if (!known) throw "this op is not in kRecordedOps";
   }
-  std::string_view name;
+  std::string_view name;  ///< as in graphs and errors
 
  private:
   struct Unchecked {};

@@ -25,28 +25,31 @@
 
 namespace gradus {
 
+/// What the time of an event went into.
 enum class Phase : uint8_t {
-  forward,
-  backward,
-  work,  ///< of a span that is no op: a batch, an update
-  group  ///< encloses events of the other kinds
+  forward,   ///< an op's values
+  backward,  ///< an op's gradient rule
+  work,      ///< of a span that is no op: a batch, an update
+  group      ///< encloses events of the other kinds
 };
 
+/// One op or span.
 struct ProfileEvent {
-  std::string_view name;
-  Phase phase;
+  std::string_view name;      ///< of the op, as in kRecordedOps, or of the span
+  Phase phase;                ///< which pass it was in
   Shape shape;                ///< of the op's result, in both directions; empty for spans
   double start = 0, end = 0;  ///< seconds from the making of the Profile, as the clock was read
 
-  double seconds() const { return end - start; }
+  double seconds() const { return end - start; }  ///< from start to end
 };
 
 /// Nanoseconds from some moment on, never fewer than before.
 using Clock = int64_t (*)();
-int64_t steady_nanoseconds();
+int64_t steady_nanoseconds();  ///< std::chrono::steady_clock's
 
 class Profile {
  public:
+  /// Empty; its times begin now.
   explicit Profile(Clock clock = steady_nanoseconds) : clock_(clock), origin_(clock()) {}
   Profile(const Profile&) = delete;
   Profile& operator=(const Profile&) = delete;
@@ -74,6 +77,7 @@ extern constinit thread_local Profile* active_profile;
 /// While it lives, this thread reports to `profile`, or to none if that is null.
 class Profiling {
  public:
+  /// `profile` is borrowed.
   explicit Profiling(Profile* profile);
   ~Profiling() { active_profile = before_; }
   Profiling(const Profiling&) = delete;

@@ -13,7 +13,8 @@ namespace gradus {
 /// on one bit stands for all.
 class Needs {
  public:
-  void set(size_t i) { bits_ |= bit(i); }
+  void set(size_t i) { bits_ |= bit(i); }  ///< input i needs it
+  /// Whether input i does.
   bool operator[](size_t i) const { return (bits_ & bit(i)) != 0; }
 
  private:

@@ -17,12 +17,12 @@
 namespace gradus {
 
 // -- making tensors (not differentiable)
-Tensor zeros(const Shape& shape, DType dtype = DType::float32);
-Tensor ones(const Shape& shape, DType dtype = DType::float32);
-Tensor full(const Shape& shape, double value, DType dtype = DType::float32);
+Tensor zeros(const Shape& shape, DType dtype = DType::float32);               ///< all 0
+Tensor ones(const Shape& shape, DType dtype = DType::float32);                ///< all 1
+Tensor full(const Shape& shape, double value, DType dtype = DType::float32);  ///< all `value`
 /// start, start + step, ... below end.
 Tensor arange(double start, double end, double step = 1.0, DType dtype = DType::int64);
-Tensor eye(int64_t n, DType dtype = DType::float32);
+Tensor eye(int64_t n, DType dtype = DType::float32);  ///< (n, n), 1 on the diagonal and 0 elsewhere
 /// The given values, row-major. Throws Error if their number is not shape.numel().
 Tensor tensor(const std::vector<float>& values, const Shape& shape);
 Tensor tensor(const std::vector<double>& values, const Shape& shape);
@@ -32,23 +32,24 @@ Tensor tensor(const std::vector<bool>& values, const Shape& shape);
 Tensor matrix(std::initializer_list<std::initializer_list<float>> rows);
 
 // -- arithmetic
-Tensor add(const Tensor& a, const Tensor& b);
-Tensor sub(const Tensor& a, const Tensor& b);
-Tensor mul(const Tensor& a, const Tensor& b);
-Tensor div(const Tensor& a, const Tensor& b);  ///< of int64: float32
-/// Of int64: modulo 2^64, and throws Error for a negative exponent.
+Tensor add(const Tensor& a, const Tensor& b);  ///< a + b
+Tensor sub(const Tensor& a, const Tensor& b);  ///< a - b
+Tensor mul(const Tensor& a, const Tensor& b);  ///< a * b
+Tensor div(const Tensor& a, const Tensor& b);  ///< a / b; of int64: float32
+/// base^exponent. Of int64: modulo 2^64, and throws Error for a negative exponent.
 Tensor pow(const Tensor& base, const Tensor& exponent);
-/// Where both are equal each gets half of the gradient. NaN wins.
+/// The larger of a and b. Where both are equal each gets half of the gradient. NaN wins.
 Tensor maximum(const Tensor& a, const Tensor& b);
-Tensor minimum(const Tensor& a, const Tensor& b);
+Tensor minimum(const Tensor& a, const Tensor& b);  ///< likewise
 
+/// add(), sub(), mul() and div().
 inline Tensor operator+(const Tensor& a, const Tensor& b) { return add(a, b); }
 inline Tensor operator-(const Tensor& a, const Tensor& b) { return sub(a, b); }
 inline Tensor operator*(const Tensor& a, const Tensor& b) { return mul(a, b); }
 inline Tensor operator/(const Tensor& a, const Tensor& b) { return div(a, b); }
-// A number stands for a 0-d tensor of the other operand's dtype. Where that is int64 or bool (which only the
-// comparisons take) and the number is none of its values, both are taken as float32: an int64 x * 0.5 is not
-// 0.
+/// A number stands for a 0-d tensor of the other operand's dtype. Where that is int64 or bool (which only the
+/// comparisons take) and the number is none of its values, both are taken as float32: an int64 x * 0.5 is not
+/// 0.
 Tensor operator+(const Tensor& a, double b);
 Tensor operator-(const Tensor& a, double b);
 Tensor operator*(const Tensor& a, double b);
@@ -57,19 +58,21 @@ Tensor operator+(double a, const Tensor& b);
 Tensor operator-(double a, const Tensor& b);
 Tensor operator*(double a, const Tensor& b);
 Tensor operator/(double a, const Tensor& b);
-Tensor pow(const Tensor& base, double exponent);  ///< an int64 base to a negative power: float32
+/// base^exponent, likewise; an int64 base to a negative power: float32.
+Tensor pow(const Tensor& base, double exponent);
 
 // -- one value at a time
-Tensor neg(const Tensor& x);  ///< also int64
-inline Tensor operator-(const Tensor& x) { return neg(x); }
-Tensor abs(const Tensor& x);  ///< gradient 0 at 0; also int64
-Tensor exp(const Tensor& x);
-Tensor log(const Tensor& x);
-Tensor sqrt(const Tensor& x);
-Tensor rsqrt(const Tensor& x);  ///< 1 / sqrt(x)
-Tensor tanh(const Tensor& x);
-Tensor sigmoid(const Tensor& x);
-Tensor relu(const Tensor& x);  ///< gradient 0 at 0
+Tensor neg(const Tensor& x);                                 ///< -x; also int64
+inline Tensor operator-(const Tensor& x) { return neg(x); }  ///< neg()
+Tensor abs(const Tensor& x);                                 ///< |x|; gradient 0 at 0; also int64
+Tensor exp(const Tensor& x);                                 ///< e^x
+Tensor log(const Tensor& x);                                 ///< to base e
+Tensor sqrt(const Tensor& x);                                ///< gradient infinite at 0
+Tensor rsqrt(const Tensor& x);                               ///< 1 / sqrt(x)
+Tensor tanh(const Tensor& x);                                ///< (e^x - e^-x) / (e^x + e^-x)
+Tensor sigmoid(const Tensor& x);                             ///< 1 / (1 + e^-x)
+Tensor relu(const Tensor& x);                                ///< max(x, 0); gradient 0 at 0
+/// Which form of gelu(): exact, or approximate.
 enum class Gelu { none, tanh };
 /// x * Phi(x) (Hendrycks and Gimpel, arXiv 1606.08415), exact by erf or in its tanh approximation (GPT-2's).
 Tensor gelu(const Tensor& x, Gelu approximate = Gelu::none);
@@ -77,9 +80,9 @@ Tensor silu(const Tensor& x);  ///< x * sigmoid(x)
 /// log(1 + e^(beta x)) / beta, and x itself where beta x is above the threshold.
 Tensor softplus(const Tensor& x, double beta = 1.0, double threshold = 20.0);
 Tensor mish(const Tensor& x);  ///< x * tanh(softplus(x)) (Misra, arXiv 1908.08681)
-Tensor sin(const Tensor& x);
-Tensor cos(const Tensor& x);
-Tensor erf(const Tensor& x);
+Tensor sin(const Tensor& x);   ///< of radians
+Tensor cos(const Tensor& x);   ///< of radians
+Tensor erf(const Tensor& x);   ///< 2 / sqrt(pi) times the integral of exp(-t^2) from 0 to x
 /// Values below min become min, above max become max (max wins if min > max); the gradient passes inside and
 /// at both bounds.
 Tensor clamp(const Tensor& x, double min = -std::numeric_limits<double>::infinity(),
@@ -96,42 +99,46 @@ Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b);
 Tensor masked_fill(const Tensor& x, const Tensor& mask, double value);
 /// The same with a value () of x's dtype that gets the gradients of all it fills.
 Tensor masked_fill(const Tensor& x, const Tensor& mask, const Tensor& value);
-// Comparisons give bool tensors and are not differentiable; float, int64 and bool operands.
-Tensor eq(const Tensor& a, const Tensor& b);
-Tensor ne(const Tensor& a, const Tensor& b);
-Tensor lt(const Tensor& a, const Tensor& b);
-Tensor le(const Tensor& a, const Tensor& b);
-Tensor gt(const Tensor& a, const Tensor& b);
-Tensor ge(const Tensor& a, const Tensor& b);
-Tensor eq(const Tensor& a, double b);
-Tensor ne(const Tensor& a, double b);
-Tensor lt(const Tensor& a, double b);
-Tensor le(const Tensor& a, double b);
-Tensor gt(const Tensor& a, double b);
-Tensor ge(const Tensor& a, double b);
+
+// -- comparisons: bool tensors, not differentiable; of float, int64 and bool operands
+Tensor eq(const Tensor& a, const Tensor& b);  ///< a == b
+Tensor ne(const Tensor& a, const Tensor& b);  ///< a != b
+Tensor lt(const Tensor& a, const Tensor& b);  ///< a < b
+Tensor le(const Tensor& a, const Tensor& b);  ///< a <= b
+Tensor gt(const Tensor& a, const Tensor& b);  ///< a > b
+Tensor ge(const Tensor& a, const Tensor& b);  ///< a >= b
+Tensor eq(const Tensor& a, double b);         ///< a == b
+Tensor ne(const Tensor& a, double b);         ///< a != b
+Tensor lt(const Tensor& a, double b);         ///< a < b
+Tensor le(const Tensor& a, double b);         ///< a <= b
+Tensor gt(const Tensor& a, double b);         ///< a > b
+Tensor ge(const Tensor& a, double b);         ///< a >= b
 
 // -- reductions: over the given dims, or over all if none are given
+/// Dimensions to reduce; negative ones count from the end.
 using Dims = std::vector<int64_t>;
-Tensor sum(const Tensor& x, const Dims& dims = {}, bool keepdim = false);  ///< also int64
-Tensor mean(const Tensor& x, const Dims& dims = {}, bool keepdim = false);
+Tensor sum(const Tensor& x, const Dims& dims = {}, bool keepdim = false);   ///< also int64
+Tensor mean(const Tensor& x, const Dims& dims = {}, bool keepdim = false);  ///< NaN of nothing
 /// Mean square deviation, divided by n - correction. NaN if n <= correction.
 Tensor var(const Tensor& x, const Dims& dims = {}, int64_t correction = 1, bool keepdim = false);
 /// The root of var, with gradient 0 where that is 0. Call it gradus::std where names are used unqualified.
 Tensor std(const Tensor& x, const Dims& dims = {}, int64_t correction = 1, bool keepdim = false);
-/// Ties share the gradient equally. Throws Error for nothing to reduce. Also int64, as are max and min.
+/// The largest. Ties share the gradient equally. Throws Error for nothing to reduce. Also int64, as are max
+/// and min.
 Tensor amax(const Tensor& x, const Dims& dims = {}, bool keepdim = false);
-Tensor amin(const Tensor& x, const Dims& dims = {}, bool keepdim = false);
+Tensor amin(const Tensor& x, const Dims& dims = {}, bool keepdim = false);  ///< the smallest, likewise
+/// What max() and min() along a dimension give.
 struct Extreme {
-  Tensor values, indices;
+  Tensor values, indices;  ///< of one shape
 };
-/// The largest or smallest element along dim and its place (int64), the first among equals: it gets the whole
+/// The largest element along dim and its place (int64), the first among equals: it gets the whole
 /// gradient. NaN wins.
 Extreme max(const Tensor& x, int64_t dim, bool keepdim = false);
-Extreme min(const Tensor& x, int64_t dim, bool keepdim = false);
+Extreme min(const Tensor& x, int64_t dim, bool keepdim = false);  ///< likewise
 /// Of all elements, as amax and amin; but if that is NaN, its gradient is shared by the elements that are
 /// NaN.
 Tensor max(const Tensor& x);
-Tensor min(const Tensor& x);
+Tensor min(const Tensor& x);  ///< likewise
 /// Running sums along dim; from the end if reverse. Also int64.
 Tensor cumsum(const Tensor& x, int64_t dim, bool reverse = false);
 /// log(sum(exp(x))), without overflow. A slice of nothing but -inf gives -inf and gradient 0.
@@ -140,14 +147,15 @@ Tensor logsumexp(const Tensor& x, const Dims& dims, bool keepdim = false);
 Tensor softmax(const Tensor& x, int64_t dim);
 /// softmax, but a row of nothing but -inf gives zeros, with gradient 0.
 Tensor safe_softmax(const Tensor& x, int64_t dim);
-Tensor log_softmax(const Tensor& x, int64_t dim);
+Tensor log_softmax(const Tensor& x, int64_t dim);  ///< log(softmax(x)), without overflow
 
 // -- products
 /// (n) @ (n) -> (), (n) @ (n, p) -> (p), (m, n) @ (n) -> (m), (..., m, n) @ (..., n, p) -> (..., m, p) with
 /// the batch dimensions broadcast.
 Tensor matmul(const Tensor& a, const Tensor& b);
-/// matmul of (m, n) and (n, p) only, and of (B, m, n) and (B, n, p) only: throws Error for other shapes.
+/// matmul of (m, n) and (n, p) only: throws Error for other shapes.
 Tensor mm(const Tensor& a, const Tensor& b);
+/// matmul of (B, m, n) and (B, n, p) only: throws Error for other shapes.
 Tensor bmm(const Tensor& a, const Tensor& b);
 /// x @ weight^T + bias: x (..., in), weight (out, in), bias (out) or undefined -> (..., out). A weight (in),
 /// with a bias () or undefined, leaves the last dimension out. A weight (out, in) of bfloat16 is read as it
@@ -174,9 +182,9 @@ Tensor scatter_add(const Tensor& x, int64_t dim, const Tensor& index, const Tens
 /// weight (V, C), index (...) int64 -> (..., C). Row padding_idx, if given, gets no gradient. Of a bfloat16
 /// weight the rows come as float32, without gradients.
 Tensor embedding(const Tensor& weight, const Tensor& index, std::optional<int64_t> padding_idx = {});
-/// Zero above (tril) or below (triu) the given diagonal of the last two dimensions.
+/// Zero above the given diagonal of the last two dimensions; 0 is the main one, 1 that above it.
 Tensor tril(const Tensor& x, int64_t diagonal = 0);
-Tensor triu(const Tensor& x, int64_t diagonal = 0);
+Tensor triu(const Tensor& x, int64_t diagonal = 0);  ///< zero below it
 
 // -- layers and losses
 /// (x - mean) / sqrt(var + eps) * weight + bias over the last dimensions, whose sizes are normalized_shape;
@@ -188,40 +196,45 @@ Tensor layer_norm(const Tensor& x, const Shape& normalized_shape, const Tensor& 
 /// 1910.07467).
 Tensor rms_norm(const Tensor& x, const Shape& normalized_shape, const Tensor& weight = {},
                 std::optional<double> eps = {});
+/// What becomes of the losses of single elements.
 enum class Reduction { none, mean, sum };
 /// A number that {} is not, so that cross_entropy(x, t, {}) leaves all options as they are.
 struct IgnoreIndex {
+  /// The class whose targets do not count.
   IgnoreIndex(int64_t class_) : value(class_) {}  // NOLINT: a number is the natural spelling
-  int64_t value;
+  int64_t value;                                  ///< that class
 };
 /// -log softmax(logits)[target]: logits (N, V), target (N) int64 -> (), or (N) with Reduction::none. Targets
 /// equal to ignore_index count neither in the sum nor in the mean's divisor; the mean of none is NaN with
 /// gradient 0.
 Tensor cross_entropy(const Tensor& logits, const Tensor& target, IgnoreIndex ignore_index = -100,
                      Reduction reduction = Reduction::mean);
+/// All that cross_entropy() can take.
 struct CrossEntropyOptions {
   Tensor weight{};  ///< (V), one for each class; the mean is divided by the sum of the targets' weights
   int64_t ignore_index = -100;  ///< throws Error if it is not negative and targets are probabilities
-  Reduction reduction = Reduction::mean;
-  double label_smoothing = 0.0;  ///< share in [0, 1] of a target that is spread over all classes
+  Reduction reduction = Reduction::mean;  ///< over rows
+  double label_smoothing = 0.0;           ///< share in [0, 1] of a target that is spread over all classes
 };
 /// The same for logits (N, V, d1, ...) or (V) and targets that are classes, int64 (N, d1, ...) or (), or
 /// probabilities of all classes, shaped as the logits, for which the mean is that over rows (Szegedy et al.,
 /// arXiv 1512.00567, section 7, for smoothing). The targets' probabilities get gradients.
 Tensor cross_entropy(const Tensor& logits, const Tensor& target, const CrossEntropyOptions& options);
+/// (x - target)^2, each element or reduced.
 Tensor mse_loss(const Tensor& x, const Tensor& target, Reduction reduction = Reduction::mean);
 /// Each element is 0 with probability p, else x / (1 - p) (Srivastava et al., 2014). p = 0 draws nothing.
 /// From a torch generator it is PyTorch's product of x and a mask of 0 and 1 / (1 - p), for which p = 1 draws
 /// nothing: where x is negative or not finite, what is dropped is -0 or NaN. Throws Error unless 0 <= p <= 1.
 Tensor dropout(const Tensor& x, double p, Generator& generator);
 
+/// What a query may attend to, and how.
 struct AttentionOptions {
   bool causal = false;            ///< query i attends to key j only if j <= i + (S - T)
   std::optional<double> scale{};  ///< of the scores; 1 / sqrt(hs) if absent
   /// Broadcast to the scores (..., T, S): bool, true where a query may attend, or added to them (-inf hides).
   Tensor mask{};
   double dropout = 0.0;  ///< probability in [0, 1] with which a weight is dropped; > 0 needs a generator
-  Generator* generator = nullptr;
+  Generator* generator = nullptr;  ///< borrowed; that of the dropped weights
 };
 /// softmax(scale * q @ k^T) @ v (Vaswani et al., arXiv 1706.03762, eq. 1): q (B, nh, T, hs), k and v (B, nh,
 /// S, hs) -> (B, nh, T, hs). Never holds a (T, S) matrix for the whole batch, but for what is composed of the
@@ -236,11 +249,12 @@ Tensor scaled_dot_product_attention(const Tensor& q, const Tensor& k, const Tens
 Tensor scaled_dot_product_attention(const Tensor& qkv, int64_t n_head, const AttentionOptions& options = {});
 
 // -- not differentiable
-/// Index of the largest or smallest value along dim, the first among equals -> int64. NaN wins.
+/// Index of the largest value along dim, the first among equals -> int64. NaN wins.
 Tensor argmax(const Tensor& x, int64_t dim, bool keepdim = false);
-Tensor argmin(const Tensor& x, int64_t dim, bool keepdim = false);
+Tensor argmin(const Tensor& x, int64_t dim, bool keepdim = false);  ///< of the smallest, likewise
+/// Values in their order.
 struct Sorted {
-  Tensor values, indices;
+  Tensor values, indices;  ///< and their places before, int64
 };
 /// Along dim, stable; NaN counts as largest.
 Sorted sort(const Tensor& x, int64_t dim, bool descending = false);

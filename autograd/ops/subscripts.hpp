@@ -20,26 +20,28 @@ namespace gradus {
 /// start:stop:step with Python's clamping of bounds; what is left out reaches to the end.
 struct Slice {
   Slice() = default;
+  /// first:last:by
   Slice(std::optional<int64_t> first, std::optional<int64_t> last, int64_t by = 1)
       : start(first), stop(last), step(by) {}
-  std::optional<int64_t> start, stop;
-  int64_t step = 1;
+  std::optional<int64_t> start, stop;  ///< negative ones count from the end
+  int64_t step = 1;                    ///< above 0
 };
 
 /// Puts a dimension of size 1 here.
 struct NewDim {};
-inline constexpr NewDim None{};
+inline constexpr NewDim None{};  ///< Python's None, as a subscript
 
 /// Stands for all dimensions that the other subscripts leave.
 struct RemainingDims {};
-inline constexpr RemainingDims Ellipsis{};
+inline constexpr RemainingDims Ellipsis{};  ///< Python's ..., as a subscript
 
 /// One subscript.
 class Index {
  public:
+  /// What a subscript can be.
   using Value = std::variant<int64_t, Slice, NewDim, RemainingDims, Tensor>;
 
-  // Implicit all: lists of subscripts are written in braces.
+  /// From any of them, implicitly: lists of subscripts are written in braces.
   template <std::integral I>
   Index(I i) : value_(static_cast<int64_t>(i)) {}      // NOLINT
   Index(bool) = delete;                                // neither the number 0 or 1 nor a mask
@@ -48,7 +50,7 @@ class Index {
   Index(RemainingDims dims) : value_(dims) {}          // NOLINT
   Index(Tensor tensor) : value_(std::move(tensor)) {}  // NOLINT
 
-  const Value& value() const { return value_; }
+  const Value& value() const { return value_; }  ///< which one it is
 
  private:
   Value value_;

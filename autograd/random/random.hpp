@@ -25,9 +25,11 @@ namespace gradus {
 
 class Generator {
  public:
+  /// The stream to train with.
   explicit Generator(uint64_t seed) : engine_(Philox{seed}) {}
   /// Seeds count modulo 2^32, as in PyTorch.
   static Generator torch(int64_t seed) { return Generator(TorchStream(seed, TorchStream::Masks::portable)); }
+  /// The same, but for dropout masks.
   static Generator torch_mkl(int64_t seed) { return Generator(TorchStream(seed, TorchStream::Masks::mkl)); }
 
   /// A stream of its own for one purpose ("init", "data", "dropout", "sample"), of the same kind: its seed is
@@ -47,7 +49,7 @@ class Generator {
   /// Where a kernel finds n words of its own: word i of the range is word i % 4 of Philox block (block + i /
   /// 4).
   struct Range {
-    uint64_t key, block;
+    uint64_t key, block;  ///< of Philox
   };
   /// Throws Error for a torch kind, whose words come one after the other: ask for as_torch() before.
   Range reserve(int64_t n);
@@ -55,8 +57,8 @@ class Generator {
   TorchStream* as_torch() { return std::get_if<TorchStream>(&engine_); }
 
   /// Text that set_state() of any generator turns back into this stream, of this kind and at this place.
-  /// Throws Error for any other text, and then changes nothing.
   std::string state() const;
+  /// Throws Error for any text that state() does not write, and then changes nothing.
   void set_state(const std::string& state);
 
   bool operator==(const Generator&) const = default;

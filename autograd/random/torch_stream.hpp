@@ -24,8 +24,8 @@ class TorchStream {
   /// The stream after torch.manual_seed(seed), which takes seeds modulo 2^32.
   TorchStream(int64_t seed, Masks masks);
 
-  uint32_t seed() const { return seed_; }
-  Masks masks() const { return masks_; }
+  uint32_t seed() const { return seed_; }          ///< modulo 2^32
+  Masks masks() const { return masks_; }           ///< of the next dropout
   void set_masks(Masks masks) { masks_ = masks; }  ///< of the dropouts from here on
 
   uint32_t word();       ///< 32 random bits

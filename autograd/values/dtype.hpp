@@ -15,16 +15,19 @@ enum class DType : uint8_t { float32, float64, int64, boolean, bfloat16 };
 
 struct bfloat16;  // kernels/bfloat16.hpp
 
+/// float32, float64, int64, bool or bfloat16.
 constexpr std::string_view name(DType dtype) {
   constexpr std::string_view names[] = {"float32", "float64", "int64", "bool", "bfloat16"};
   return names[static_cast<int>(dtype)];
 }
 
+/// In bytes.
 constexpr int64_t element_size(DType dtype) {
   constexpr int64_t sizes[] = {4, 8, 8, 1, 2};
   return sizes[static_cast<int>(dtype)];
 }
 
+/// Whether gradients can flow: float32 and float64.
 constexpr bool is_floating(DType dtype) { return dtype == DType::float32 || dtype == DType::float64; }
 
 /// What weights may be kept in, to be read only: no op computes with it or gives it a gradient.
@@ -33,6 +36,7 @@ constexpr bool is_storage(DType dtype) { return dtype == DType::bfloat16; }
 /// What arithmetic takes.
 constexpr bool is_number(DType dtype) { return is_floating(dtype) || dtype == DType::int64; }
 
+/// The DType whose elements are of the C++ type T.
 template <class T>
 inline constexpr DType dtype_of = [] {
   if constexpr (std::is_same_v<T, float>) return DType::float32;

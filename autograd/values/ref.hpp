@@ -8,12 +8,14 @@
 
 namespace gradus {
 
+/// What has a count of the references to it.
 class RefCounted {
  public:
   RefCounted() = default;
   RefCounted(const RefCounted&) = delete;
   RefCounted& operator=(const RefCounted&) = delete;
 
+  /// How many references there are at the moment.
   uint32_t use_count() const { return count_.load(std::memory_order_relaxed); }
 
  protected:
@@ -31,6 +33,7 @@ template <class T>
 class Ref {
  public:
   Ref() = default;
+  /// One more reference; null: none.
   explicit Ref(T* object) noexcept : object_(object) { retain(); }
   Ref(const Ref& other) noexcept : object_(other.object_) { retain(); }
   Ref(Ref&& other) noexcept : object_(std::exchange(other.object_, nullptr)) {}
@@ -43,10 +46,11 @@ class Ref {
     if (object_) release();
   }
 
-  T* get() const { return object_; }
-  T* operator->() const { return object_; }
-  T& operator*() const { return *object_; }
-  explicit operator bool() const { return object_ != nullptr; }
+  T* get() const { return object_; }                             ///< null if there is none
+  T* operator->() const { return object_; }                      ///< not null
+  T& operator*() const { return *object_; }                      ///< not null
+  explicit operator bool() const { return object_ != nullptr; }  ///< whether there is one
+  /// The same object.
   bool operator==(const Ref& other) const { return object_ == other.object_; }
 
  private:

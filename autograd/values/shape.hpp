@@ -10,7 +10,7 @@
 
 namespace gradus {
 
-inline constexpr int kMaxDims = 8;
+inline constexpr int kMaxDims = 8;  ///< most dimensions of a tensor
 
 class Shape {
  public:
@@ -20,17 +20,17 @@ class Shape {
   explicit Shape(const std::vector<int64_t>& dims) : Shape(dims.data(), dims.data() + dims.size()) {}
   Shape(const int64_t* first, const int64_t* last);
 
-  int size() const { return size_; }
-  bool empty() const { return size_ == 0; }
-  int64_t operator[](int i) const { return dims_[i]; }
-  int64_t& operator[](int i) { return dims_[i]; }
-  int64_t back() const { return dims_[size_ - 1]; }
-  const int64_t* begin() const { return dims_; }
-  const int64_t* end() const { return dims_ + size_; }
+  int size() const { return size_; }                    ///< entries, that is dimensions
+  bool empty() const { return size_ == 0; }             ///< of a scalar
+  int64_t operator[](int i) const { return dims_[i]; }  ///< unchecked, i from 0
+  int64_t& operator[](int i) { return dims_[i]; }       ///< unchecked, i from 0
+  int64_t back() const { return dims_[size_ - 1]; }     ///< the innermost; there must be one
+  const int64_t* begin() const { return dims_; }        ///< outermost first
+  const int64_t* end() const { return dims_ + size_; }  ///< past the innermost
 
-  void push_back(int64_t d) { insert(size_, d); }
-  void insert(int at, int64_t d);
-  void erase(int at);
+  void push_back(int64_t d) { insert(size_, d); }  ///< inside the others
+  void insert(int at, int64_t d);                  ///< before entry `at`
+  void erase(int at);                              ///< takes entry `at` out
 
   /// Product of all entries; 1 for the shape of a scalar.
   int64_t numel() const {
@@ -39,6 +39,7 @@ class Shape {
     return n;
   }
 
+  /// The same entries.
   bool operator==(const Shape& other) const {
     if (size_ != other.size_) return false;
     for (int i = 0; i < size_; ++i)

@@ -17,13 +17,13 @@ class Storage : public RefCounted {
   explicit Storage(int64_t bytes);
   ~Storage();
 
-  std::byte* data() const { return data_; }
-  int64_t bytes() const { return bytes_; }
+  std::byte* data() const { return data_; }  ///< 64-byte aligned
+  int64_t bytes() const { return bytes_; }   ///< as they were asked for
 
   /// Grows by one with each write that goes through a tensor's mutable_data(); backward compares it with the
   /// number it saw when the tensor was saved.
   uint64_t version() const { return version_; }
-  void bump_version() { ++version_; }
+  void bump_version() { ++version_; }  ///< for who writes by another way
 
  private:
   std::byte* data_;
@@ -31,6 +31,7 @@ class Storage : public RefCounted {
   uint64_t version_ = 0;
 };
 
+/// For Ref.
 inline void destroy(Storage* storage) { delete storage; }
 
 /// What tensors hold, in bytes as they asked for them. Counted by thread: memory that another thread frees
@@ -40,8 +41,8 @@ struct MemoryUse {
   int64_t blocks = 0;  ///< storages, at the moment
   int64_t peak = 0;    ///< most bytes since the thread began or since reset_peak_memory()
 };
-MemoryUse memory_use();
-void reset_peak_memory();
+MemoryUse memory_use();    ///< this thread's
+void reset_peak_memory();  ///< the peak becomes what is in use now
 
 /// Gives this thread's cached blocks back to the system.
 void release_cached_memory();

@@ -29,25 +29,27 @@ class HookHandle;
 class Index;
 struct Node;
 struct TensorImpl;
-void destroy(Node* node);
-void destroy(TensorImpl* impl);
+void destroy(Node* node);        ///< for Ref
+void destroy(TensorImpl* impl);  ///< for Ref
 
 class Tensor {
  public:
   /// An undefined tensor: stands for "none" (no bias, no gradient yet).
   Tensor() = default;
+  /// Whether there is a tensor.
   bool defined() const { return static_cast<bool>(impl_); }
 
   // -- what it is
-  const Shape& shape() const;
-  const Shape& strides() const;  ///< in elements
-  int dim() const { return shape().size(); }
-  int64_t size(int64_t dim) const;  ///< Throws Error outside [-dim(), dim()).
-  int64_t numel() const;
-  DType dtype() const;
-  bool is_contiguous() const;  ///< packed, row-major
+  const Shape& shape() const;                 ///< outermost dimension first
+  const Shape& strides() const;               ///< in elements
+  int dim() const { return shape().size(); }  ///< number of dimensions
+  int64_t size(int64_t dim) const;            ///< Throws Error outside [-dim(), dim()).
+  int64_t numel() const;                      ///< elements
+  DType dtype() const;                        ///< of its elements
+  bool is_contiguous() const;                 ///< packed, row-major
 
-  // -- its values (tensor.cpp; what walks over them, to_vector(), copy_() and fill_(): raw.cpp)
+  // -- its values
+  // In tensor.cpp; what walks over them, to_vector(), copy_() and fill_(): raw.cpp.
   /// The first element; walk with strides(). Throws Error if T is not the dtype.
   template <class T>
   const T* data() const {
@@ -60,8 +62,8 @@ class Tensor {
     check_dtype(dtype_of<T>);
     return static_cast<T*>(raw_mutable_data());
   }
-  const void* raw_data() const;
-  void* raw_mutable_data();
+  const void* raw_data() const;  ///< whatever the dtype
+  void* raw_mutable_data();      ///< counts as a write
 
   /// The only element, whatever the dtype. Throws Error unless numel() == 1.
   double item() const;
@@ -74,17 +76,18 @@ class Tensor {
   /// Overwrites all values with those of `source` (broadcast to this shape, converted to this dtype). Not
   /// recorded.
   void copy_(const Tensor& source);
-  void fill_(double value);
+  void fill_(double value);  ///< likewise, with one value
 
-  // -- its gradient (engine/tensor_gradient.cpp; hooks: graph/hooks.cpp)
-  bool requires_grad() const;
+  // -- its gradient
+  // In engine/tensor_gradient.cpp; hooks: graph/hooks.cpp.
+  bool requires_grad() const;  ///< whether gradients flow to it, as a leaf or to go on from it
   /// Makes a leaf that collects gradients, or stops it doing so. Throws Error for a result of recorded ops,
   /// and for dtypes that are not floating.
   Tensor& requires_grad_(bool on = true);
   /// What backward() has accumulated into this leaf; undefined before.
   Tensor grad() const;
-  void set_grad(const Tensor& grad);
-  void zero_grad();  ///< makes grad() undefined
+  void set_grad(const Tensor& grad);  ///< throws Error unless this is a leaf of that shape and dtype
+  void zero_grad();                   ///< makes grad() undefined
   /// grad() of every leaf below this scalar grows by d(this)/d(leaf). Frees the graph unless retain_graph;
   /// with create_graph the gradients can be differentiated again. Throws Error if this is not a scalar and
   /// `gradient` is undefined, if nothing requires a gradient, and on a second call after the graph was freed.
@@ -98,18 +101,19 @@ class Tensor {
   /// The same values, outside the graph.
   Tensor detach() const;
 
-  // -- views (ops/views.cpp; index(): ops/subscripts.cpp): share storage, differentiable; always another
-  // tensor, even where nothing changes
-  Tensor transpose(int64_t dim0, int64_t dim1) const;
-  Tensor mT() const { return transpose(-2, -1); }  ///< the last two dimensions swapped
+  // -- views: share storage, differentiable; always another tensor, even where nothing changes
+  // In ops/views.cpp; index(): ops/subscripts.cpp.
+  Tensor transpose(int64_t dim0, int64_t dim1) const;  ///< the two swapped
+  Tensor mT() const { return transpose(-2, -1); }      ///< the last two dimensions swapped
+  /// Dimension i of the result is dims[i] of this.
   Tensor permute(const std::vector<int64_t>& dims) const;
   /// One entry of `shape` may be -1. A view where strides allow it, else a packed copy.
   Tensor reshape(Shape shape) const;
   /// Size-1 dimensions repeated without copying; -1 keeps a size; new dimensions may be added in front.
   Tensor expand(Shape shape) const;
-  Tensor squeeze(int64_t dim) const;  ///< keeps a dimension whose size is not 1
-  Tensor squeeze() const;             ///< drops all dimensions of size 1
-  Tensor unsqueeze(int64_t dim) const;
+  Tensor squeeze(int64_t dim) const;    ///< keeps a dimension whose size is not 1
+  Tensor squeeze() const;               ///< drops all dimensions of size 1
+  Tensor unsqueeze(int64_t dim) const;  ///< a dimension of size 1 put in before dim
   /// x[start:end:step] along dim, with Python's clamping of bounds; step > 0.
   Tensor slice(int64_t dim, int64_t start, int64_t end, int64_t step = 1) const;
   Tensor select(int64_t dim, int64_t index) const;  ///< drops the dimension
@@ -131,7 +135,7 @@ class Tensor {
 
   /// For the engine and the ops.
   explicit Tensor(Ref<TensorImpl> impl) : impl_(std::move(impl)) {}
-  TensorImpl* impl() const { return impl_.get(); }
+  TensorImpl* impl() const { return impl_.get(); }  ///< null if undefined
 
  private:
   void check_dtype(DType asked) const;
@@ -143,13 +147,13 @@ struct TensorImpl : RefCounted {
   TensorImpl();
   ~TensorImpl();
 
-  Ref<Storage> storage;
-  int64_t offset = 0;  ///< elements from the start of the storage
-  Shape shape;
-  Shape strides;
-  DType dtype = DType::float32;
-  bool contiguous = true;
-  Ref<Node> node;  ///< set if gradients reach this tensor
+  Ref<Storage> storage;          ///< shared with views
+  int64_t offset = 0;            ///< elements from the start of the storage
+  Shape shape;                   ///< outermost dimension first
+  Shape strides;                 ///< in elements, one a dimension
+  DType dtype = DType::float32;  ///< of the elements
+  bool contiguous = true;        ///< packed, row-major
+  Ref<Node> node;                ///< set if gradients reach this tensor
 };
 
 /// Uninitialised, packed.

@@ -10,14 +10,15 @@
 
 namespace gradus {
 
+/// One call of an op.
 struct GradcheckCase {
-  std::string op;    ///< a name of kRecordedOps or kComposedOps
-  std::string name;  ///< what is special about it
-  std::vector<Tensor> inputs;
-  GradcheckFunction f;
-  int max_order = 2;
-  double eps = GradcheckOptions{}.eps;
-  double tolerance = GradcheckOptions{}.tolerance;
+  std::string op;                                   ///< a name of kRecordedOps or kComposedOps
+  std::string name;                                 ///< what is special about it
+  std::vector<Tensor> inputs;                       ///< float64, and int64 or bool where the op wants those
+  GradcheckFunction f;                              ///< calls the op
+  int max_order = 2;                                ///< to which it can be checked
+  double eps = GradcheckOptions{}.eps;              ///< see GradcheckOptions
+  double tolerance = GradcheckOptions{}.tolerance;  ///< see GradcheckOptions
 };
 
 /// Checks one case up to `order`, or to its max_order if that is lower.
