@@ -119,6 +119,7 @@ class Module {
 /// While it lives, a module and all below it are in evaluation mode; then each is in the mode it was in.
 class EvaluationMode {
  public:
+  /// Notes the modes. The root is borrowed.
   explicit EvaluationMode(Module& root);
   ~EvaluationMode();
   EvaluationMode(const EvaluationMode&) = delete;

@@ -8,6 +8,7 @@
 
 namespace gradus::nn {
 
+/// x / sqrt(mean(x^2) + eps) * weight, over the last dimension.
 class RMSNorm : public Module {
  public:
   /// Weight starts at 1. Without an eps it is that of rms_norm(). Throws Error unless features >= 1.

@@ -30,14 +30,14 @@ int64_t evaluation_batch(const models::GPTConfig& config);
 double mean_loss(models::GPT& model, const std::vector<data::Batch>& batches);
 
 // Of a run, newest state. These throw Error, naming the file, if it is missing or damaged.
-TrainConfig load_config(const RunFolder& run);
-data::Tokenizer load_tokenizer(const RunFolder& run);
-models::GPT load_last_model(const RunFolder& run);
+TrainConfig load_config(const RunFolder& run);         ///< from last/, else from the folder itself
+data::Tokenizer load_tokenizer(const RunFolder& run);  ///< from last/vocab.json
+models::GPT load_last_model(const RunFolder& run);     ///< from last/config.json and last/model.safetensors
 
 /// A model and its tokenizer, out of a folder that another process may be writing.
 struct TrainedModel {
-  models::GPT model;
-  data::Tokenizer tokenizer;
+  models::GPT model;          ///< in training mode
+  data::Tokenizer tokenizer;  ///< of the model's vocabulary
 };
 /// Throws Error, naming the file, if one is missing or damaged, or the two do not fit.
 TrainedModel load_trained(const std::filesystem::path& folder);

@@ -24,17 +24,20 @@ namespace gradus::train {
 class Loss {
  public:
   Loss() = default;
+  /// Of a batch.
   template <class F>
   requires(!std::same_as<F, Loss> && std::invocable<F&, const data::Batch&>) Loss(F f)
       : f_([f = std::move(f)](const data::Batch& batch, Generator*) { return f(batch); }) {}
+  /// Of a batch and, where something drops at random, a generator.
   template <class F>
   requires(!std::same_as<F, Loss> && std::invocable<F&, const data::Batch&, Generator*>) Loss(F f)
       : f_(std::move(f)) {}
 
+  /// The scalar (). There must be a callable.
   Tensor operator()(const data::Batch& batch, Generator* dropout = nullptr) const {
     return f_(batch, dropout);
   }
-  explicit operator bool() const { return static_cast<bool>(f_); }
+  explicit operator bool() const { return static_cast<bool>(f_); }  ///< whether there is a callable
 
  private:
   std::function<Tensor(const data::Batch&, Generator*)> f_;
@@ -47,16 +50,16 @@ using BatchSource = std::function<data::Batch(int64_t batch, Generator& generato
 using Rate = std::function<double(int64_t step)>;
 
 struct Recipe {
-  Loss loss;
-  BatchSource batches;
+  Loss loss;                                  ///< what to make small; there must be one
+  BatchSource batches;                        ///< on which examples; there must be one
   std::unique_ptr<Optimizer> optimizer = {};  ///< none: AdamW with its defaults
   Rate schedule = {};                         ///< none: Schedule's rates, a twentieth of the steps to warm up
 
-  int64_t steps = 2000;
-  int64_t batch = 12;  ///< examples in a micro-batch
-  int64_t accum = 1;   ///< micro-batches a step
-  double clip = 1.0;   ///< largest norm of the gradient; 0 does not clip
-  int64_t seed = 1337;
+  int64_t steps = 2000;  ///< updates in all
+  int64_t batch = 12;    ///< examples in a micro-batch
+  int64_t accum = 1;     ///< micro-batches a step
+  double clip = 1.0;     ///< largest norm of the gradient; 0 does not clip
+  int64_t seed = 1337;   ///< of batches and dropout
 
   // Looking and saving; neither changes what is learnt.
   int64_t eval_every = 500;  ///< steps
@@ -66,10 +69,10 @@ struct Recipe {
   void validate() const;
 };
 
-/// The numbers of a recipe as the text of train.json, which says that the model is one's own; and a recipe
-/// with these numbers. Throws Error, naming `file` and the key, for what is missing, unknown or of the wrong
-/// type.
+/// The numbers of a recipe as the text of train.json, which says that the model is one's own.
 std::string to_json(const Recipe& recipe);
+/// A recipe with the numbers that to_json() wrote, and no callables. Throws Error, naming `file` and the key,
+/// for what is missing, unknown or of the wrong type.
 Recipe recipe_from_json(std::string_view json, const std::string& file);
 /// Is this the train.json of a model of one's own? Throws Error if it is no JSON.
 bool is_recipe(std::string_view json, const std::string& file);

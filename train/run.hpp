@@ -18,15 +18,16 @@ namespace gradus::train {
 class Observer {
  public:
   virtual ~Observer() = default;
-  virtual void on_step(const StepReport&) {}
-  virtual void before_eval() {}  ///< which may take as long as many steps
-  virtual void on_eval(const EvalReport&) {}
-  virtual bool should_stop() { return false; }
+  virtual void on_step(const StepReport&) {}    ///< after each step
+  virtual void before_eval() {}                 ///< which may take as long as many steps
+  virtual void on_eval(const EvalReport&) {}    ///< after each evaluation
+  virtual bool should_stop() { return false; }  ///< asked after each step
 };
 
 /// Stops a run when so many of its steps are done.
 class StopAfter : public Observer {
  public:
+  /// Counted from the first, those before a resume included.
   explicit StopAfter(int64_t steps) : steps_(steps) {}
   void on_step(const StepReport& report) override { stop_ = report.step >= steps_; }
   bool should_stop() override { return stop_; }
@@ -38,9 +39,9 @@ class StopAfter : public Observer {
 
 /// A run under way. The trainer and the folder are borrowed.
 struct Run {
-  Trainer& trainer;
-  RunFolder& folder;
-  ModelFiles files;
+  Trainer& trainer;                       ///< which makes the steps
+  RunFolder& folder;                      ///< locked
+  ModelFiles files;                       ///< how the model is saved, and the texts beside it
   std::vector<data::Batch> validation{};  ///< empty: the newest model counts as the best
   std::string text_sha256{};              ///< kept in checkpoints
   std::optional<double> best_val_loss{};  ///< at the start

@@ -31,10 +31,12 @@
 
 namespace gradus::train {
 
+/// The folder of a run: who writes locks it, who reads need not.
 class RunFolder {
  public:
+  /// Touches nothing yet.
   explicit RunFolder(std::filesystem::path path) : path_(std::move(path)) {}
-  const std::filesystem::path& path() const { return path_; }
+  const std::filesystem::path& path() const { return path_; }  ///< as it was given
 
   // Before writing.
 
@@ -55,16 +57,17 @@ class RunFolder {
   void go_on(const ModelFiles& files);
 
   // Writing. Throws RunError if the disk refuses or the folder is gone; what was saved before is still there.
-  void save_best(const ModelFiles& files);
+  void save_best(const ModelFiles& files);  ///< the model's files, and their checksums
+  /// All of last/, in place of what was there.
   void save_last(const ModelFiles& files, const Checkpoint& checkpoint);
   /// Throws RunError if the folder that was locked is no longer there.
   void check_there() const;
 
   // Reading throws Error, naming the file, if it is missing or damaged. What is not said to be of the best
   // model is of the newest state.
-  bool has_best() const;
-  bool has_last() const;
-  Checkpoint load_last() const;
+  bool has_best() const;         ///< whether a best model is there
+  bool has_last() const;         ///< whether there is a state to go on from
+  Checkpoint load_last() const;  ///< from trainer.json and optimizer.safetensors
   /// What `read` makes of a FolderSnapshot of the newest state.
   template <class Read>
   auto read_last(Read&& read) const {
@@ -77,6 +80,7 @@ class RunFolder {
     return files::read_folder_at([this] { return with_recipe(); }, read);
   }
 
+  /// Where metrics.jsonl is, or will be.
   std::filesystem::path metrics() const { return path_ / "metrics.jsonl"; }
   /// "" unless the file system has no locks.
   std::string lock_warning() const { return lock_ ? lock_->warning() : ""; }

@@ -10,8 +10,10 @@
 
 namespace gradus::train {
 
+/// Holds the lock for as long as it lives.
 class RunLock {
  public:
+  /// The name of the file, which says who has the lock.
   static constexpr const char* kFile = ".lock";
 
   /// Takes the lock of a folder that is there. Throws Error, saying who has it, if another run does, RunError

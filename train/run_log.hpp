@@ -23,12 +23,12 @@ class RunLog {
   /// A step, which counts for the speed too.
   void write_step(StepReport& step);
 
-  bool failed() const { return failure_ != nullptr; }
+  bool failed() const { return failure_ != nullptr; }  ///< whether a write did
   /// Throws the RunError of the write that failed, if one did.
   void rethrow() const;
 
-  double seconds() const;  ///< since this was made
-  double tokens_per_s() const;
+  double seconds() const;       ///< since this was made
+  double tokens_per_s() const;  ///< of the steps written, without what went by between them
 
  private:
   using Clock = std::chrono::steady_clock;

@@ -15,22 +15,23 @@
 
 namespace gradus::train {
 
+/// What one step did.
 struct StepReport {
-  int64_t step = 0;  ///< steps done, this one included
-  double loss = 0;   ///< mean over the step's targets before the update; nats a token for the decoder
-  double lr = 0;
+  int64_t step = 0;      ///< steps done, this one included
+  double loss = 0;       ///< mean over the step's targets before the update; nats a token for the decoder
+  double lr = 0;         ///< learning rate of the update
   double grad_norm = 0;  ///< before clipping
-  double seconds = 0;
-  int64_t tokens = 0;  ///< targets
+  double seconds = 0;    ///< that the step took
+  int64_t tokens = 0;    ///< targets
   double elapsed =
       0;  ///< seconds of running since the first step, those before a resume too; run() fills it in
 };
 
 /// What a trainer needs, beside parameters, to go on as if it had never stopped.
 struct TrainerState {
-  nn::StateDict optimizer;
-  int64_t step = 0;
-  std::string data_stream, dropout_stream;
+  nn::StateDict optimizer;                  ///< Optimizer::state_dict()
+  int64_t step = 0;                         ///< steps done
+  std::string data_stream, dropout_stream;  ///< Generator::state() of both
 };
 
 class Trainer {
@@ -41,20 +42,20 @@ class Trainer {
   /// One update from accum micro-batches, whose mean gradient is that of one batch of accum * batch
   /// examples. Throws RunError, with the parameters as they were, if the loss or the gradient is not finite.
   StepReport step();
-  int64_t steps_done() const { return step_; }
+  int64_t steps_done() const { return step_; }  ///< those before a restore() included
   /// From the next step on, the steps' ops, and batch, clip and update, go to this profile, which is
   /// borrowed; null stops it.
   void profile_into(Profile* profile) { profile_ = profile; }
 
-  TrainerState state() const;
+  TrainerState state() const;  ///< tensors share storage with the optimizer's
   /// Throws RunError, naming one, if a parameter or what the optimizer keeps of one is not finite: a state
   /// that cannot go on.
   void check_finite() const;
   /// Throws Error, having changed nothing, for the state of another model or optimizer.
   void restore(const TrainerState& state);
 
-  nn::Module& model() const { return model_; }
-  const Recipe& recipe() const { return recipe_; }
+  nn::Module& model() const { return model_; }      ///< the borrowed one
+  const Recipe& recipe() const { return recipe_; }  ///< as it was given, with defaults filled in
 
  private:
   double accumulate_gradients();
