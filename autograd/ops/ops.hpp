@@ -40,7 +40,7 @@ Tensor div(const Tensor& a, const Tensor& b);  ///< a / b; of int64: float32
 Tensor pow(const Tensor& base, const Tensor& exponent);
 /// The larger of a and b. Where both are equal each gets half of the gradient. NaN wins.
 Tensor maximum(const Tensor& a, const Tensor& b);
-Tensor minimum(const Tensor& a, const Tensor& b);  ///< likewise
+Tensor minimum(const Tensor& a, const Tensor& b);  ///< the smaller, likewise
 
 /// add(), sub(), mul() and div().
 inline Tensor operator+(const Tensor& a, const Tensor& b) { return add(a, b); }
@@ -134,11 +134,11 @@ struct Extreme {
 /// The largest element along dim and its place (int64), the first among equals: it gets the whole
 /// gradient. NaN wins.
 Extreme max(const Tensor& x, int64_t dim, bool keepdim = false);
-Extreme min(const Tensor& x, int64_t dim, bool keepdim = false);  ///< likewise
-/// Of all elements, as amax and amin; but if that is NaN, its gradient is shared by the elements that are
+Extreme min(const Tensor& x, int64_t dim, bool keepdim = false);  ///< the smallest, likewise
+/// The largest of all elements, as amax; but if that is NaN, its gradient is shared by the elements that are
 /// NaN.
 Tensor max(const Tensor& x);
-Tensor min(const Tensor& x);  ///< likewise
+Tensor min(const Tensor& x);  ///< the smallest, likewise
 /// Running sums along dim; from the end if reverse. Also int64.
 Tensor cumsum(const Tensor& x, int64_t dim, bool reverse = false);
 /// log(sum(exp(x))), without overflow. A slice of nothing but -inf gives -inf and gradient 0.
