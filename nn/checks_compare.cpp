@@ -11,12 +11,6 @@
 namespace gradus::nn::detail {
 namespace {
 
-Shape index_of(int64_t element, const Shape& shape) {
-  Shape index = shape;
-  for (int d = shape.size() - 1; d >= 0; element /= shape[d--]) index[d] = element % shape[d];
-  return index;
-}
-
 Tensor copy_of(const Tensor& x) {
   Tensor copy = empty(x.shape(), x.dtype());
   copy.copy_(x);
@@ -41,7 +35,7 @@ Moved compare(const Tensor& before, const Tensor& after, double allowed) {
     const double change = std::abs(a[i] - b[i]);
     moved.worst = std::max(moved.worst, std::isnan(change) ? kInfinity : change);
     if (moved || (allowed > 0.0 && change <= allowed)) continue;
-    moved.at = index_of(static_cast<int64_t>(i), before.shape());
+    moved.at = before.shape().index_of(static_cast<int64_t>(i));
     moved.from = a[i];
     moved.to = b[i];
   }

@@ -59,8 +59,7 @@ Numbers transposed(const Numbers& b, const Shape& shape) {
 // The cotangent with all but slice `index` along `dim` of the first result cleared.
 Numbers only_slice(Numbers cotangent, const Shape& shape, int dim, int64_t index) {
   for (int64_t flat = 0; flat < static_cast<int64_t>(cotangent.size()); ++flat)
-    if (flat >= shape.numel() || position(flat, shape)[dim] != index)
-      cotangent[static_cast<size_t>(flat)] = 0;
+    if (flat >= shape.numel() || shape.index_of(flat)[dim] != index) cotangent[static_cast<size_t>(flat)] = 0;
   return cotangent;
 }
 

@@ -139,7 +139,7 @@ void Check::check_paths(const std::vector<Tensor>& cotangents, const std::vector
     const Numbers b = recorded[k].to_vector<double>();
     for (size_t j = 0; j < a.size(); ++j)
       compare(b[j], a[j], std::abs(a[j]), k, [&] {
-        return concat("input ", checked_[k], " at ", position(static_cast<int64_t>(j), wanted_[k].shape()),
+        return concat("input ", checked_[k], " at ", wanted_[k].shape().index_of(static_cast<int64_t>(j)),
                       ", with create_graph (first number) and without (second)");
       });
   }
@@ -246,7 +246,7 @@ void Check::check_elements() {
       for (size_t j = 0; j < columns[k].size(); ++j) {
         const double along = gx[j] * steps[k][j];
         compare(dot(v, columns[k][j]), along, std::abs(along), k, [&] {
-          return concat("input ", checked_[k], " at ", position(static_cast<int64_t>(j), g[k].shape()),
+          return concat("input ", checked_[k], " at ", g[k].shape().index_of(static_cast<int64_t>(j)),
                         all_outputs ? concat(", output element ", row) : "");
         });
       }

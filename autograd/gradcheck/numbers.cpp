@@ -37,15 +37,6 @@ std::vector<Tensor> unflatten(const Numbers& all, const std::vector<Tensor>& lik
   return tensors;
 }
 
-Shape position(int64_t flat, const Shape& shape) {
-  Shape at = shape;
-  for (int d = shape.size() - 1; d >= 0; --d) {
-    at[d] = flat % shape[d];
-    flat /= shape[d];
-  }
-  return at;
-}
-
 std::vector<Tensor> gradients(const std::vector<Tensor>& outputs, const std::vector<Tensor>& inputs,
                               const std::vector<Tensor>& cotangents, bool create_graph) {
   std::vector<Tensor> attached;

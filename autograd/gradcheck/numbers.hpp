@@ -21,9 +21,6 @@ Numbers flatten(const std::vector<Tensor>& tensors);
 /// The inverse, given tensors of the shapes wanted.
 std::vector<Tensor> unflatten(const Numbers& all, const std::vector<Tensor>& like);
 
-/// Where element `flat` of a tensor of this shape stands.
-Shape position(int64_t flat, const Shape& shape);
-
 /// grad(), with zeros for what does not depend.
 std::vector<Tensor> gradients(const std::vector<Tensor>& outputs, const std::vector<Tensor>& inputs,
                               const std::vector<Tensor>& cotangents, bool create_graph);

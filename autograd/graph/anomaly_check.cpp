@@ -40,15 +40,10 @@ Findings look_at(const Tensor& t) {
 
 // "nan at (0, 1), one of 2 in float64 (2, 2)"
 std::string where(const Findings& found, const Tensor& t) {
-  Shape index = t.shape();
-  int64_t rest = found.first;
-  for (int d = index.size() - 1; d >= 0; --d) {
-    index[d] = rest % t.shape()[d];
-    rest /= t.shape()[d];
-  }
   const std::string value = std::isnan(found.value) ? "nan" : found.value > 0 ? "inf" : "-inf";
   const std::string others = found.count > 1 ? concat("one of ", found.count, " in ") : "in ";
-  return concat(value, " at ", index, ", ", others, name(t.dtype()), " ", t.shape());
+  return concat(value, " at ", t.shape().index_of(found.first), ", ", others, name(t.dtype()), " ",
+                t.shape());
 }
 
 std::string state(const Findings& found, const Tensor& t) {

@@ -33,6 +33,12 @@ std::ostream& operator<<(std::ostream& os, const Shape& shape) {
   return os << (shape.size() == 1 ? ",)" : ")");
 }
 
+Shape Shape::index_of(int64_t flat) const {
+  Shape index = *this;
+  for (int d = size_ - 1; d >= 0; flat /= dims_[d--]) index[d] = flat % dims_[d];
+  return index;
+}
+
 Shape contiguous_strides(const Shape& shape) {
   Shape strides = shape;
   uint64_t step = 1;  // (0, 2^62, 4) is a shape: of a tensor without elements, whose strides nobody follows

@@ -34,10 +34,14 @@ class Shape {
 
   /// Product of all entries; 1 for the shape of a scalar.
   int64_t numel() const {
-    int64_t n = 1;
-    for (int i = 0; i < size_; ++i) n *= dims_[i];
-    return n;
+    uint64_t n = 1;  // (2^62, 4, 0) is a shape
+    for (int i = 0; i < size_; ++i) n *= static_cast<uint64_t>(dims_[i]);
+    return static_cast<int64_t>(n);
   }
+
+  /// Where the element stands that is the `flat`th in row-major order: (2, 3).index_of(5) is (1, 2). There
+  /// must be one.
+  Shape index_of(int64_t flat) const;
 
   /// The same entries.
   bool operator==(const Shape& other) const {

@@ -9,10 +9,17 @@ using namespace gradus;
 using namespace gradus::testing;
 using Catch::Matchers::ContainsSubstring;
 
+TEST_CASE("an element of a shape has an index") {
+  CHECK(Shape{2, 3}.index_of(5) == Shape{1, 2});
+  CHECK(Shape{2, 3, 4}.index_of(13) == Shape{1, 0, 1});
+  CHECK(Shape{}.index_of(0) == Shape{});
+}
+
 TEST_CASE("a tensor without elements may have any sizes beside the 0") {
   const Tensor x = zeros({0, int64_t{1} << 62, 4});
   CHECK(x.numel() == 0);
   CHECK(x.is_contiguous());
+  CHECK(Shape{int64_t{1} << 62, 4, 0}.numel() == 0);
   CHECK(x.transpose(0, 2).shape() == Shape{4, int64_t{1} << 62, 0});
 }
 

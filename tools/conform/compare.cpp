@@ -22,15 +22,6 @@ double largest(const std::vector<double>& values) {
   return size;
 }
 
-Shape place_in(const Shape& shape, int64_t element) {
-  Shape place = shape;
-  for (int d = shape.size() - 1; d >= 0; --d) {
-    place[d] = element % shape[d];
-    element /= shape[d];
-  }
-  return place;
-}
-
 }  // namespace
 
 std::string difference(const Tensor& got, const Tensor& expected, double tolerance, const Pardon& pardon) {
@@ -51,7 +42,7 @@ std::string difference(const Tensor& got, const Tensor& expected, double toleran
   }
   if (count == 0) return "";
   const auto at = static_cast<size_t>(first);
-  return concat(std::setprecision(17), "element ", place_in(got.shape(), first), " must be ", e[at], ", got ",
+  return concat(std::setprecision(17), "element ", got.shape().index_of(first), " must be ", e[at], ", got ",
                 g[at], "; ", count, " of ", e.size(), " differ");
 }
 

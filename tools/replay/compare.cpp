@@ -31,13 +31,8 @@ std::string shown(T x) {
 
 // The index of element i in a tensor of this shape, as Python writes it.
 std::string index_of(int64_t i, const Shape& shape) {
-  Shape index = shape;
-  for (int d = shape.size() - 1; d >= 0; --d) {
-    index[d] = i % shape[d];
-    i /= shape[d];
-  }
   std::string text;
-  for (const int64_t at : index) text += concat(text.empty() ? "" : ", ", at);
+  for (const int64_t at : shape.index_of(i)) text += concat(text.empty() ? "" : ", ", at);
   return text.empty() ? "the element" : concat("element [", text, "]");
 }
 
