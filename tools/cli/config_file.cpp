@@ -51,7 +51,7 @@ ConfigItem item(const toml::key& key, const toml::node& value, const std::string
 
 void add_items(const toml::table& table, const std::string& file, std::vector<ConfigItem>& items) {
   for (const auto& [key, value] : table) {
-    const auto same = [&](const ConfigItem& other) { return other.key == key.str(); };
+    const auto same = [name = key.str()](const ConfigItem& other) { return other.key == name; };
     if (std::any_of(items.begin(), items.end(), same))
       refuse(file, key.source().begin, "must have each key once, got ", key.str(), " again.");
     items.push_back(item(key, value, file));
