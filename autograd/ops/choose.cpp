@@ -1,6 +1,6 @@
-#include <cmath>
 #include <limits>
 
+#include "gradus/autograd/graph/anomaly.hpp"
 #include "gradus/autograd/graph/record.hpp"
 #include "gradus/autograd/ops/arguments.hpp"
 #include "gradus/autograd/ops/ops.hpp"
@@ -53,11 +53,10 @@ Tensor masked_fill(const Tensor& x, const Tensor& mask, double value) {
   dispatch_float("masked_fill", x.dtype(), [&]<class T>() {
     kernels::masked_fill(loop, out.mutable_data<T>(), x.data<T>(), mask.data<bool>(), static_cast<T>(value));
   });
-  // An infinity was asked for: AnomalyMode sees it among the inputs.
-  const bool is_finite = std::abs(value) <= static_cast<double>(std::numeric_limits<float>::max());
-  const Tensor infinite = is_finite ? Tensor() : number(x, value);
   const auto pull = [mask = Saved(mask)](const Tensor& gy) { return masked_fill(gy, mask, 0.0); };
-  return record("masked_fill", out, {{x, pull}, {infinite, [](const Tensor& gy) { return gy; }}});
+  // AnomalyMode sees by the inputs that an infinity was asked for; no gradient goes to a number.
+  const Tensor filler = anomaly_mode ? number(x, value) : Tensor();
+  return record("masked_fill", out, {{x, pull}, {filler, [](const Tensor& gy) { return gy; }}});
 }
 
 Tensor masked_fill(const Tensor& x, const Tensor& mask, const Tensor& value) {

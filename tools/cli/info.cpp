@@ -33,7 +33,8 @@ void print_parameters(const nn::NamedShapes& stored) {
     std::string name, shape, size;
   };
   std::vector<Row> rows{{"model.safetensors", "shape", "numbers"}};
-  for (const auto& [name, shape] : stored) rows.push_back({name, concat(shape), grouped(shape.numel())});
+  for (const auto& [name, shape] : stored)
+    rows.push_back({files::plain(name), concat(shape), grouped(shape.numel())});
   size_t name_width = 0, shape_width = 0, size_width = 0;
   for (const Row& row : rows) {
     name_width = std::max(name_width, row.name.size());
@@ -121,13 +122,16 @@ std::optional<train::Recipe> own_recipe(const train::RunFolder& run) {
 
 /// Of a model that is not the decoder: what its files tell.
 int info_of_own(const train::RunFolder& run, const train::Recipe& recipe) {
-  nn::NamedShapes stored;
+  static constexpr const char* kModel = "model.safetensors";
+  const auto stored = files::read_folder(run.path(), [](const files::FolderSnapshot& files) {
+    const nn::SafetensorsFile file(files.folder() / kModel, files.checksum(kModel));
+    nn::NamedShapes shapes;
+    for (const nn::SafetensorsEntry& entry : file.header().entries)
+      shapes.emplace_back(entry.name, entry.shape);
+    return shapes;
+  });
   int64_t count = 0;
-  const nn::SafetensorsFile file(run.path() / "model.safetensors");
-  for (const nn::SafetensorsEntry& entry : file.header().entries) {
-    stored.emplace_back(entry.name, entry.shape);
-    count += entry.shape.numel();
-  }
+  for (const auto& [name, shape] : stored) count += shape.numel();
   print_parameters(stored);
   std::cout << "model       a module of one's own; " << grouped(count) << " parameters\n"
             << "trained     in steps of " << recipe.accum * recipe.batch << " examples, seed " << recipe.seed

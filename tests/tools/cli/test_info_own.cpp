@@ -1,4 +1,6 @@
 // What gradus info says of a run folder whose model is not the decoder.
+#include <fstream>
+
 #include "catch.hpp"
 #include "gradus/autograd/ops.hpp"
 #include "gradus/nn/linear.hpp"
@@ -45,6 +47,21 @@ TEST_CASE("info reads the folder of a model of one's own") {
   CHECK_THAT(done.out, ContainsSubstring("state       step 10 of 10; finished\nbest        0."));
   CHECK_THAT(done.out, ContainsSubstring(" on the validation batches\n"));
   CHECK_THAT(run_program({"info", out + "/last"}).out, ContainsSubstring("4 parameters\n"));
+}
+
+TEST_CASE("names in the files of a model of one's own obey nobody, and a changed byte is refused") {
+  const Scratch scratch;
+  const std::string out = scratch.path("line"), file = out + "/model.safetensors";
+  fit_line(out, 4);
+  std::string model = read(file);
+  model.replace(model.find("weight"), 6, "\\u001b");  // as long as before
+  std::ofstream(file, std::ios::binary) << model;
+  check_refused({"info", out}, {"model.safetensors"});
+  std::filesystem::remove(out + "/checksums.sfv");
+  const Outcome shown = run_program({"info", out});
+  CHECK(shown.code == 0);
+  CHECK(shown.out.find('\x1b') == std::string::npos);
+  CHECK_THAT(shown.out, ContainsSubstring("\\x1b"));
 }
 
 TEST_CASE("what info cannot know of a model of one's own it refuses") {
