@@ -225,7 +225,7 @@ std::vector<std::string> Field::texts() const {
   return texts;
 }
 
-void Field::must_have_only(std::initializer_list<std::string_view> known) const {
+void Field::must_have_only(const std::vector<std::string_view>& known) const {
   for (const auto& [key, value] : members())
     if (std::find(known.begin(), known.end(), key) == known.end()) {
       std::string names;

@@ -8,7 +8,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <initializer_list>
 #include <limits>
 #include <map>
 #include <optional>
@@ -60,7 +59,7 @@ class Field {
   Field at(std::string_view key) const;                   ///< a member that must be there
   std::vector<std::string> texts() const;                 ///< of a list of nothing but texts
   /// Refuses fields that would be passed over.
-  void must_have_only(std::initializer_list<std::string_view> known) const;
+  void must_have_only(const std::vector<std::string_view>& known) const;
 
   /// The value for an error, on one line: 3, 'the beginning of a long te...', a list of 7.
   std::string shown() const;

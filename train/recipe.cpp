@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <vector>
 
 #include "gradus/autograd/error.hpp"
 #include "gradus/files/json.hpp"
@@ -11,16 +12,18 @@ namespace {
 
 constexpr const char *kModel = "model", *kOwn = "own";
 
-/// Calls f(key, field) for every number, where field(recipe) is a reference to it.
+enum class Later { same, may_differ };  // when a run goes on
+
+/// Calls f(key, member, later) for every number.
 template <class F>
 void for_each_number(F&& f) {
-  f("steps", &Recipe::steps);
-  f("batch", &Recipe::batch);
-  f("accum", &Recipe::accum);
-  f("clip", &Recipe::clip);
-  f("seed", &Recipe::seed);
-  f("eval-every", &Recipe::eval_every);
-  f("save-every", &Recipe::save_every);
+  f("steps", &Recipe::steps, Later::may_differ);
+  f("batch", &Recipe::batch, Later::same);
+  f("accum", &Recipe::accum, Later::same);
+  f("clip", &Recipe::clip, Later::same);
+  f("seed", &Recipe::seed, Later::same);
+  f("eval-every", &Recipe::eval_every, Later::may_differ);
+  f("save-every", &Recipe::save_every, Later::may_differ);
 }
 
 void read(const files::Field& field, int64_t& value) { value = field.integer(); }
@@ -48,17 +51,19 @@ void Recipe::validate() const {
 
 std::string to_json(const Recipe& recipe) {
   nlohmann::ordered_json json{{kModel, kOwn}};
-  for_each_number([&](const char* key, auto field) { json[key] = recipe.*field; });
+  for_each_number([&](const char* key, auto field, Later) { json[key] = recipe.*field; });
   return json.dump(2) + "\n";
 }
 
 Recipe recipe_from_json(std::string_view text, const std::string& file) {
   const files::Json json(text, "train", file);
   const files::Field root = json.root();
-  root.must_have_only({kModel, "steps", "batch", "accum", "clip", "seed", "eval-every", "save-every"});
+  std::vector<std::string_view> keys{kModel};
+  for_each_number([&](const char* key, auto, Later) { keys.push_back(key); });
+  root.must_have_only(keys);
   if (root.at(kModel).text() != kOwn) root.at(kModel).refuse("must be '", kOwn, "'.");
   Recipe recipe;
-  for_each_number([&](const char* key, auto field) { read(root.at(key), recipe.*field); });
+  for_each_number([&](const char* key, auto field, Later) { read(root.at(key), recipe.*field); });
   return recipe;
 }
 
@@ -68,11 +73,9 @@ bool is_recipe(std::string_view text, const std::string& file) {
 }
 
 void check_goes_on(const Recipe& recipe, const Recipe& saved) {
-  for_each_number([&](const char* key, auto field) {
-    const std::string_view name = key;
-    if (name == "steps" || name == "eval-every" || name == "save-every") return;
-    if (recipe.*field != saved.*field)
-      fail("train", "`", name, "` of a run that goes on must stay ", saved.*field, ", got ", recipe.*field,
+  for_each_number([&](const char* key, auto field, Later later) {
+    if (later == Later::same && recipe.*field != saved.*field)
+      fail("train", "`", key, "` of a run that goes on must stay ", saved.*field, ", got ", recipe.*field,
            ". Hint: use another folder.");
   });
 }

@@ -14,8 +14,6 @@
 
 namespace gradus::kernels {
 
-inline constexpr int64_t kGradRows = 64;  // rows whose weight and bias gradients one thread sums
-
 /// Of one row.
 template <class T>
 struct LayerNormLoops {

@@ -37,15 +37,14 @@ void rms_norm(int64_t rows, int64_t cols, T eps, T* y, T* rstd, const T* x, cons
 template <class T>
 void rms_norm_grad(int64_t rows, int64_t cols, T* gx, T* gw, const T* gy, const T* x, const T* rstd,
                    const T* weight) {
-  constexpr int64_t kBlock = 64;  // rows whose part of gw one thread sums
-  const int64_t blocks = (rows + kBlock - 1) / kBlock;
+  const int64_t blocks = (rows + kGradRows - 1) / kGradRows;
   std::vector<T> sums(static_cast<size_t>(gw ? blocks * cols : 0));
-  parallel_for(rows, kBlock, [&](int64_t begin, int64_t end) {
+  parallel_for(rows, kGradRows, [&](int64_t begin, int64_t end) {
     const RMSNormLoops<T>& loops = level_loops<RMSNormLoops<T>>();
     for (int64_t r = begin; r < end; ++r) {
       const T *g = gy + r * cols, *row = x + r * cols;
       if (gx) loops.gx(cols, gx + r * cols, g, row, rstd[r], weight);
-      if (gw) loops.gw(cols, sums.data() + begin / kBlock * cols, g, row, rstd[r]);
+      if (gw) loops.gw(cols, sums.data() + begin / kGradRows * cols, g, row, rstd[r]);
     }
   });
   if (!gw) return;

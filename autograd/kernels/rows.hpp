@@ -8,6 +8,8 @@
 
 namespace gradus::kernels {
 
+inline constexpr int64_t kGradRows = 64;  // rows whose part of a parameter's gradient one thread sums
+
 inline constexpr int64_t kRowsBlock = 8192;  // elements, at least one row, that a thread takes at a time
 
 /// Calls f(row) for each row, on several threads if there is much to do.

@@ -14,4 +14,22 @@ void check_index(std::string_view op, const Tensor& index, int64_t size) {
       fail(op, "index ", values[i], " (element ", i, ") is outside [0, ", size, ").");
 }
 
+Dims normalized_dims(std::string_view op, const Tensor& x, const Shape& normalized_shape,
+                     std::initializer_list<Tensor> parameters) {
+  check_floating(op, x);
+  const int n = normalized_shape.size();
+  if (n == 0 || n > x.dim() || Shape(x.shape().end() - n, x.shape().end()) != normalized_shape)
+    fail(op, "normalized_shape must be x's last dimensions, got ", normalized_shape, " and x ", x.shape(),
+         ".");
+  for (const Tensor& parameter : parameters) {
+    if (!parameter.defined()) continue;
+    check_same_dtype(op, x, parameter);
+    if (parameter.shape() != normalized_shape)
+      fail(op, "a parameter must be ", normalized_shape, ", got ", parameter.shape(), ".");
+  }
+  Dims dims;
+  for (int d = x.dim() - n; d < x.dim(); ++d) dims.push_back(d);
+  return dims;
+}
+
 }  // namespace gradus

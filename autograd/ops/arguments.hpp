@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cmath>
+#include <initializer_list>
 #include <string_view>
 
 #include "gradus/autograd/ops/ops.hpp"
@@ -34,6 +35,11 @@ inline void check_same_dtype(std::string_view op, const Tensor& a, const Tensor&
 
 /// An int64 index whose values lie in [0, size).
 void check_index(std::string_view op, const Tensor& index, int64_t size);
+
+/// The dimensions of x that normalized_shape names, its last ones; checks it, and that the parameters, where
+/// defined, are of that shape and of x's dtype.
+Dims normalized_dims(std::string_view op, const Tensor& x, const Shape& normalized_shape,
+                     std::initializer_list<Tensor> parameters);
 
 /// The dtype in which an op takes x and a number: that of x, but float32 where x is int64 or bool and the
 /// number is not one of its values, as PyTorch promotes.

@@ -26,17 +26,7 @@ std::vector<Tensor> composed_gradients(const Tensor& gy, const Tensor& x, const 
 
 Tensor layer_norm(const Tensor& x, const Shape& normalized_shape, const Tensor& weight, const Tensor& bias,
                   double eps) {
-  check_floating("layer_norm", x);
-  const int n = normalized_shape.size();
-  if (n == 0 || n > x.dim() || Shape(x.shape().end() - n, x.shape().end()) != normalized_shape)
-    fail("layer_norm", "normalized_shape must be x's last dimensions, got ", normalized_shape, " and x ",
-         x.shape(), ".");
-  for (const Tensor& p : {weight, bias}) {
-    if (!p.defined()) continue;
-    check_same_dtype("layer_norm", x, p);
-    if (p.shape() != normalized_shape)
-      fail("layer_norm", "weight and bias must be ", normalized_shape, ", got ", p.shape(), ".");
-  }
+  const Dims dims = normalized_dims("layer_norm", x, normalized_shape, {weight, bias});
   const int64_t cols = normalized_shape.numel(), rows = cols == 0 ? 0 : x.numel() / cols;
   const Tensor packed = raw::contiguous(x);
   const Tensor w = weight.defined() ? raw::contiguous(weight) : weight;
@@ -48,8 +38,6 @@ Tensor layer_norm(const Tensor& x, const Shape& normalized_shape, const Tensor& 
                            rstds.mutable_data<T>(), packed.data<T>(), w.defined() ? w.data<T>() : nullptr,
                            b.defined() ? b.data<T>() : nullptr);
   });
-  Dims dims;
-  for (int d = 0; d < n; ++d) dims.push_back(x.dim() - n + d);
   auto pull = [x = Saved(x), w = Saved(weight), means, rstds, normalized_shape, rows, cols, dims, eps](
                   const Tensor& gy, const Tensor&, Needs needs) {
     if (grad_enabled()) return composed_gradients(gy, x, w, dims, eps);

@@ -21,14 +21,7 @@ std::vector<Tensor> rms_norm_rule(const Tensor& gy, const Tensor& x, const Tenso
 
 Tensor rms_norm(const Tensor& x, const Shape& normalized_shape, const Tensor& weight,
                 std::optional<double> eps_or_none) {
-  check_floating("rms_norm", x);
-  const int n = normalized_shape.size();
-  if (n == 0 || n > x.dim() || Shape(x.shape().end() - n, x.shape().end()) != normalized_shape)
-    fail("rms_norm", "normalized_shape must be x's last dimensions, got ", normalized_shape, " and x ",
-         x.shape(), ".");
-  if (weight.defined()) check_same_dtype("rms_norm", x, weight);
-  if (weight.defined() && weight.shape() != normalized_shape)
-    fail("rms_norm", "weight must be ", normalized_shape, ", got ", weight.shape(), ".");
+  const Dims dims = normalized_dims("rms_norm", x, normalized_shape, {weight});
   const double eps = eps_or_none.value_or(x.dtype() == DType::float32 ? 0x1p-23 : 0x1p-52);
   const int64_t cols = normalized_shape.numel(), rows = cols == 0 ? 0 : x.numel() / cols;
   const Tensor packed = raw::contiguous(x), w = weight.defined() ? raw::contiguous(weight) : weight;
@@ -37,8 +30,6 @@ Tensor rms_norm(const Tensor& x, const Shape& normalized_shape, const Tensor& we
     kernels::rms_norm<T>(rows, cols, static_cast<T>(eps), out.mutable_data<T>(), rstds.mutable_data<T>(),
                          packed.data<T>(), w.defined() ? w.data<T>() : nullptr);
   });
-  Dims dims;
-  for (int d = 0; d < n; ++d) dims.push_back(x.dim() - n + d);
   auto pull = [x = Saved(x), w = Saved(weight), rstds, normalized_shape, rows, cols, dims, eps](
                   const Tensor& gy, const Tensor&, Needs needs) {
     if (grad_enabled()) return rms_norm_rule(gy, x, w, dims, eps);

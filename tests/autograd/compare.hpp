@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cmath>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -11,8 +12,18 @@
 
 namespace gradus::testing {
 
+constexpr double kInf = std::numeric_limits<double>::infinity();
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
 inline Tensor f64(const std::vector<double>& values, const Shape& shape) { return tensor(values, shape); }
 inline Tensor f64(const std::vector<double>& values) {
+  return tensor(values, {static_cast<int64_t>(values.size())});
+}
+inline Tensor f32(const std::vector<double>& values, const Shape& shape) {
+  return tensor(values, shape).to(DType::float32);
+}
+inline Tensor f32(const std::vector<double>& values) { return f64(values).to(DType::float32); }
+inline Tensor bools(const std::vector<bool>& values) {
   return tensor(values, {static_cast<int64_t>(values.size())});
 }
 inline Tensor i64(const std::vector<int64_t>& values) {

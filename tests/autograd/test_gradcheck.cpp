@@ -1,8 +1,6 @@
 // The checker is checked: right gradients pass, wrong ones do not, and nothing passes by accident.
 #include "gradus/autograd/gradcheck.hpp"
 
-#include <limits>
-
 #include "autograd/compare.hpp"
 #include "catch.hpp"
 #include "gradus/autograd/backward.hpp"
@@ -14,9 +12,6 @@ using namespace gradus::testing;
 using Catch::Matchers::ContainsSubstring;
 
 namespace {
-
-constexpr double kInf = std::numeric_limits<double>::infinity();
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 const Tensor kX = f64({0.3, -1.2, 2.0, 0.7, -0.4, 1.1}, {2, 3});
 

@@ -1,7 +1,6 @@
 // Values and edge conventions of elementwise ops. Unless a comment says otherwise, edges are those of
 // PyTorch 1.13.
 #include <cmath>
-#include <limits>
 
 #include "autograd/compare.hpp"
 #include "catch.hpp"
@@ -14,9 +13,6 @@ using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
-constexpr double kInf = std::numeric_limits<double>::infinity();
-const double kNan = std::numeric_limits<double>::quiet_NaN();
-
 using Op = Tensor (*)(const Tensor&);
 
 // f at the given points, and the gradient of its sum.
@@ -28,10 +24,6 @@ struct AtPoints {
   }
   Tensor value, gradient;
 };
-
-Tensor bools(const std::vector<bool>& values) {
-  return tensor(values, {static_cast<int64_t>(values.size())});
-}
 
 }  // namespace
 

@@ -1,6 +1,5 @@
 // Ops on int64 and bool: alone, and beside numbers that are none of their values.
 #include <cmath>
-#include <limits>
 
 #include "autograd/compare.hpp"
 #include "catch.hpp"
@@ -8,19 +7,6 @@
 using namespace gradus;
 using namespace gradus::testing;
 using Catch::Matchers::ContainsSubstring;
-
-namespace {
-
-constexpr double kInf = std::numeric_limits<double>::infinity();
-const double kNan = std::numeric_limits<double>::quiet_NaN();
-
-Tensor f32(const std::vector<double>& values) { return f64(values).to(DType::float32); }
-
-Tensor bools(const std::vector<bool>& values) {
-  return tensor(values, {static_cast<int64_t>(values.size())});
-}
-
-}  // namespace
 
 TEST_CASE("neg and abs of int64") {
   CHECK(difference(neg(i64({3, -4, 0})), i64({-3, 4, 0})) == "");

@@ -1,6 +1,5 @@
 // Values of layer_norm, losses, dropout and attention, against plain formulas and at their edges.
 #include <cmath>
-#include <limits>
 
 #include "autograd/compare.hpp"
 #include "catch.hpp"
@@ -12,8 +11,6 @@ using namespace gradus::testing;
 using Catch::Matchers::ContainsSubstring;
 
 namespace {
-
-constexpr double kInf = std::numeric_limits<double>::infinity();
 
 class Draw {
  public:
@@ -92,7 +89,7 @@ TEST_CASE("rms_norm refuses shapes that do not fit") {
         }) == "[rms_norm] normalized_shape must be x's last dimensions, got (2,) and x (2, 3).");
   CHECK(error_of([] {
           rms_norm(ones({2, 3}), {3}, ones({2}));
-        }) == "[rms_norm] weight must be (3,), got (2,).");
+        }) == "[rms_norm] a parameter must be (3,), got (2,).");
   CHECK_THAT(error_of([] { rms_norm(ones({2, 3}), {3}, f64({1, 2, 3})); }), ContainsSubstring("one dtype"));
 }
 
@@ -202,9 +199,10 @@ TEST_CASE("attention is softmax(q k^T / sqrt(hs)) v, in any layout") {
       const AttentionOptions options{.causal = causal};
       const Tensor y = scaled_dot_product_attention(q, k, v, options);
       CHECK(difference(y, expected) == "");
-      const auto f32 = [](const Tensor& t) { return t.to(DType::float32); };
-      CHECK(difference(scaled_dot_product_attention(f32(q), f32(k), f32(v), options).to(DType::float64),
-                       expected, 1e-5) == "");
+      const auto narrow = [](const Tensor& t) { return t.to(DType::float32); };
+      CHECK(difference(
+                scaled_dot_product_attention(narrow(q), narrow(k), narrow(v), options).to(DType::float64),
+                expected, 1e-5) == "");
     }
 }
 

@@ -1,7 +1,6 @@
 // Values and edge conventions of reductions, softmax and its relatives.
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "autograd/compare.hpp"
 #include "catch.hpp"
@@ -13,9 +12,6 @@ using namespace gradus::testing;
 using Catch::Matchers::ContainsSubstring;
 
 namespace {
-
-constexpr double kInf = std::numeric_limits<double>::infinity();
-const double kNan = std::numeric_limits<double>::quiet_NaN();
 
 Tensor gradient_of_sum(const Tensor& y, const Tensor& x) {
   return grad({y}, {x}, {.grad_outputs = {ones(y.shape(), y.dtype())}})[0];

@@ -1,6 +1,5 @@
 // argmax, sort, topk and multinomial.
 #include <cmath>
-#include <limits>
 
 #include "autograd/compare.hpp"
 #include "catch.hpp"
@@ -9,13 +8,6 @@
 using namespace gradus;
 using namespace gradus::testing;
 using Catch::Matchers::ContainsSubstring;
-
-namespace {
-
-constexpr double kInf = std::numeric_limits<double>::infinity();
-const double kNan = std::numeric_limits<double>::quiet_NaN();
-
-}  // namespace
 
 TEST_CASE("argmax takes the first among equals, and the first NaN") {
   const Tensor x = f64({1, 3, 3, 5, 5, 2}, {2, 3});

@@ -1,6 +1,5 @@
 // What operator<< writes is what PyTorch 1.13 prints for the same tensor, but for some names of ops in
 // grad_fn.
-#include <limits>
 #include <sstream>
 
 #include "autograd/compare.hpp"
@@ -11,16 +10,12 @@ using namespace gradus::testing;
 
 namespace {
 
-constexpr float kInf = std::numeric_limits<float>::infinity();
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
-
 std::string printed(const Tensor& t) {
   std::ostringstream text;
   text << t;
   return text.str();
 }
 
-Tensor f32(const std::vector<float>& values) { return tensor(values, {static_cast<int64_t>(values.size())}); }
 Tensor steps(int64_t n) { return arange(0, static_cast<double>(n), 1, DType::float32); }
 
 }  // namespace

@@ -14,10 +14,6 @@ namespace {
 
 constexpr int64_t kSeed = 2024;
 
-Tensor f32(const std::vector<double>& values, const Shape& shape) {
-  return tensor(values, shape).to(DType::float32);
-}
-
 // MCG31m1 (L'Ecuyer, 1999), x -> 1132489760 x mod 2^31 - 1, where 2^31 counts as 1.
 std::vector<double> kept_by_mkl(uint32_t word, int64_t n, double q) {
   constexpr uint64_t kModulus = 0x7FFFFFFF;

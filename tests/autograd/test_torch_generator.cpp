@@ -16,10 +16,6 @@ namespace {
 
 constexpr int64_t kSeed = 2024;
 
-Tensor f32(const std::vector<double>& values) {
-  return tensor(values, {static_cast<int64_t>(values.size())}).to(DType::float32);
-}
-
 std::vector<int64_t> words(Generator& generator, int n) {
   std::vector<int64_t> drawn;
   for (int i = 0; i < n; ++i) drawn.push_back(generator.next());

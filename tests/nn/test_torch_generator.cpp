@@ -11,15 +11,12 @@
 using namespace gradus;
 using namespace gradus::nn;
 using testing::difference;
+using testing::f32;
 using testing::f64;
 
 namespace {
 
 constexpr int64_t kSeed = 2024;
-
-Tensor f32(const std::vector<double>& values, const Shape& shape) {
-  return tensor(values, shape).to(DType::float32);
-}
 
 }  // namespace
 

@@ -1,6 +1,5 @@
 // The comparison and the layouts of conformance: a tester that is tested.
 #include <cmath>
-#include <limits>
 
 #include "autograd/compare.hpp"
 #include "catch.hpp"
@@ -12,9 +11,6 @@ using namespace gradus::testing;
 using Catch::Matchers::ContainsSubstring;
 
 namespace {
-
-constexpr double kInf = std::numeric_limits<double>::infinity();
-const double kNan = std::numeric_limits<double>::quiet_NaN();
 
 std::string compared(const Tensor& got, const Tensor& expected, double tolerance = 1e-12) {
   return models::conformance::difference(got, expected, tolerance);
@@ -69,7 +65,6 @@ TEST_CASE("the first difference is told with its place, and how many there are")
 }
 
 TEST_CASE("float32 beside float64: the tolerance is the largest element's, what it cannot hold is infinite") {
-  const auto f32 = [](const std::vector<double>& values) { return f64(values).to(DType::float32); };
   CHECK(compared(f32({1000.005, 0}), f64({1000, 0}), 1e-5).empty());
   CHECK(compared(f32({1000, 0.005}), f64({1000, 0}), 1e-5).empty());
   CHECK(!compared(f32({1000, 0.02}), f64({1000, 0}), 1e-5).empty());
