@@ -31,7 +31,7 @@ std::string value_text(const toml::node& value, const std::string& key, const st
     const std::string text(digits, std::to_chars(digits, std::end(digits), number->get()).ptr);
     return text.find_first_not_of("-0123456789") == text.npos ? text + ".0" : text;
   }
-  refuse(file, value.source().begin, key,
+  refuse(file, value.source().begin, files::in_quotes(key),
          " must be a string, a number, true or false, or a list of these, got ",
          value.is_table()   ? "a table"
          : value.is_array() ? "a list in a list"
@@ -53,7 +53,8 @@ void add_items(const toml::table& table, const std::string& file, std::vector<Co
   for (const auto& [key, value] : table) {
     const auto same = [name = key.str()](const ConfigItem& other) { return other.key == name; };
     if (std::any_of(items.begin(), items.end(), same))
-      refuse(file, key.source().begin, "must have each key once, got ", key.str(), " again.");
+      refuse(file, key.source().begin, "must have each key once, got ", files::in_quotes(key.str()),
+             " again.");
     items.push_back(item(key, value, file));
   }
 }
@@ -90,7 +91,8 @@ std::vector<ConfigItem> parse_toml(std::string_view text, std::string_view secti
   add_items(keys, file, items);
   for (const auto& [name, value] : sections) {
     if (name.str() != section)
-      refuse(file, name.source().begin, "must have no section but [", section, "], got [", name.str(), "].");
+      refuse(file, name.source().begin, "must have no section but [", section, "], got ",
+             files::in_quotes(name.str()), ".");
     add_items(*value.as_table(), file, items);
   }
   return items;
@@ -101,7 +103,7 @@ void apply_config(const std::filesystem::path& file, CLI::App& verb) {
   for (const auto& [key, values, at] : parse_toml(files::read(file), verb.get_name(), name)) {
     CLI::Option* option = find_option(verb, key);
     if (!option)
-      refuse(name, at, "must have flags of `", verb.get_name(), "` as keys, got '", key, "'.",
+      refuse(name, at, "must have flags of `", verb.get_name(), "` as keys, got ", files::in_quotes(key), ".",
              did_you_mean(key, keys_of(verb), verb.get_name() + " --help lists them."));
     if (option->count() > 0) continue;
     const bool takes_list = option->get_items_expected_max() > 1;

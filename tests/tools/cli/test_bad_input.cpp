@@ -191,7 +191,7 @@ TEST_CASE("a config file must have flags as keys, each once") {
   refused("stepz = 3\n", {"run.toml:1", "'stepz'. Hint: did you mean steps? train --help lists them."});
   refused("# a comment\n[train]\nlayer = 3\n", {"run.toml:3", "'layer'"});
   refused("config = 'other.toml'\n", {"'config'"});
-  refused("[sample]\ntokens = 3\n", {"run.toml:1", "no section but [train]", "[sample]"});
+  refused("[sample]\ntokens = 3\n", {"run.toml:1", "no section but [train], got 'sample'"});
   refused("[train]\nsteps = 1\n[train]\nsteps = 2\n",
           {"run.toml:3:1", "cannot redefine existing table 'train'"});
   refused("steps = 1\nlr = 1e-3\nsteps = 2\n", {"run.toml:3:", "cannot redefine existing integer 'steps'"});
@@ -202,14 +202,19 @@ TEST_CASE("a config file must have flags as keys, each once") {
   refused("decay = \"linear\n", {"run.toml:1:", "string"});
   refused("steps = 5 6\n", {"run.toml:1:11", "saw '6'"});
   refused("steps\n", {"run.toml:1:6", "expected '='"});
-  refused("steps = 1\n[train]\nsteps = 2\n", {"run.toml:3:1", "each key once, got steps again"});
+  refused("steps = 1\n[train]\nsteps = 2\n", {"run.toml:3:1", "each key once, got 'steps' again"});
   refused("steps = 5e3\n", {"run.toml:1:1", "--steps must be a whole number, got '5000.0'"});
-  refused("steps = 1979-05-27\n", {"run.toml:1:9", "steps must be a string", "a date or a time"});
-  refused("text = [['a']]\n", {"run.toml:1:9", "text must be a string", "a list in a list"});
+  refused("steps = 1979-05-27\n", {"run.toml:1:9", "'steps' must be a string", "a date or a time"});
+  refused("text = [['a']]\n", {"run.toml:1:9", "'text' must be a string", "a list in a list"});
   std::string deep = "a";
   for (int i = 0; i < 8'000; ++i) deep += ".a";
-  refused(deep + " = 1\n", {"run.toml:1:1: must have no section but [train], got [a]"});
+  refused(deep + " = 1\n", {"run.toml:1:1: must have no section but [train], got 'a'"});
   refused(deep + deep, {"run.toml: must be at most 16384 bytes, got 32002"});
+  const std::string endless(3'000, 'b'), shown = "'" + std::string(60, 'b') + "...'";
+  refused(endless + " = 1\n", {"as keys, got " + shown});
+  refused(endless + " = 1979-05-27\n", {shown + " must be a string"});
+  refused("[" + endless + "]\n", {"but [train], got " + shown});
+  refused(endless + " = 1\n[train]\n" + endless + " = 1\n", {"each key once, got " + shown});
   refused("lr = nan\n", {"--lr must be a finite number above 0"});
   place.check_train_refused({"--config", place.scratch.path("none.toml")}, {"none.toml", "No such file"});
 }
