@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <limits>
+#include <string>
 
+#include "gradus/autograd/kernels/blas_kernels.hpp"
 #include "gradus/autograd/kernels/blas_memory.hpp"
 #include "gradus/autograd/kernels/few_rows.hpp"
 #include "gradus/autograd/kernels/parallel.hpp"
@@ -17,6 +19,9 @@ extern "C" void openblas_set_num_threads(int threads) __attribute__((weak));
 
 namespace gradus::kernels {
 namespace {
+
+// Before main(), when nobody can be inside BLAS.
+[[maybe_unused]] const std::string& found_at_start = blas_kernels_found();
 
 // Multiply-adds that one thread does sooner than it could share them.
 constexpr int64_t kSmallProduct = int64_t{1} << 20;

@@ -56,6 +56,8 @@ std::vector<std::string_view> available_levels() {
   return names;
 }
 
+int best_level() { return named(available_levels().front()); }
+
 int level_in_use() { return current(); }
 
 void set_level(std::string_view name) { current() = named(name); }

@@ -40,13 +40,22 @@ GRADUS_LEVELS(GRADUS_DECLARE)
 /// The place of the level in use among GRADUS_LEVELS.
 int level_in_use();
 
-/// The loops of a kernel at the level in use: level_loops<SoftmaxLoops<float>>().
+/// The place of the best level that this machine can run.
+int best_level();
+
+/// The loops of a kernel at the level of that place.
 template <class Loops>
-const Loops& level_loops() {
+const Loops& loops_at(int level) {
 #define GRADUS_LOOPS(level) &level::Built<Loops>::loops,
   static constexpr const Loops* kAtLevel[] = {GRADUS_LEVELS(GRADUS_LOOPS)};
 #undef GRADUS_LOOPS
-  return *kAtLevel[level_in_use()];
+  return *kAtLevel[level];
+}
+
+/// The loops of a kernel at the level in use: level_loops<SoftmaxLoops<float>>().
+template <class Loops>
+const Loops& level_loops() {
+  return loops_at<Loops>(level_in_use());
 }
 
 /// The values of an enum that ends with `count`, as a pack.

@@ -3,10 +3,14 @@
 #include <cblas.h>
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
+#include <chrono>
 #include <limits>
 #include <vector>
 
+#include "gradus/autograd/kernels/blas_kernels.hpp"
+#include "gradus/autograd/kernels/level.hpp"
 #include "gradus/autograd/kernels/parallel.hpp"
 #include "gradus/files/error.hpp"
 
@@ -14,7 +18,6 @@
 extern "C" {
 void openblas_set_num_threads(int threads) __attribute__((weak));
 char* openblas_get_config(void) __attribute__((weak));
-char* openblas_get_corename(void) __attribute__((weak));
 }
 
 namespace gradus::kernels {
@@ -60,10 +63,29 @@ void blas_product(const BlasProduct& p, BlasThreads threads, const float* a, con
 }
 
 std::string blas_name() {
-  if (!openblas_get_config || !openblas_get_corename) return "BLAS";
+  if (!openblas_get_config) return "BLAS";
   const std::string config = openblas_get_config();  // "OpenBLAS 0.3.21 NO_AFFINITY ..."
   const size_t end = config.find(' ', config.find(' ') + 1);
-  return concat(config.substr(0, end), ", ", openblas_get_corename(), " kernels");
+  return concat(config.substr(0, end), ", ", blas_kernels(), " kernels");
+}
+
+double multiply_add_rate() {
+  constexpr int kBursts = 10, kRounds = 1 << 16;
+  const MultiplyAddLoops<float>& loops = loops_at<MultiplyAddLoops<float>>(best_level());
+  double best = 0;
+  for (int burst = 0; burst < kBursts; ++burst) {
+    std::atomic<int64_t> operations{0};
+    const auto begin = std::chrono::steady_clock::now();
+    parallel_for(thread_count(), 1, [&](int64_t first, int64_t last) {
+      for (int64_t i = first; i < last; ++i) {
+        float half = 0.5F;
+        operations += loops.multiply_adds(kRounds, &half);
+      }
+    });
+    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+    best = std::max(best, static_cast<double>(operations) / seconds.count());
+  }
+  return best;
 }
 
 uint64_t read_all(int64_t n, const float* x) {

@@ -30,6 +30,15 @@ void blas_product(const BlasProduct& product, BlasThreads threads, const float* 
 /// "OpenBLAS 0.3.21, Cooperlake kernels", or "BLAS" if it does not say.
 std::string blas_name();
 
+template <class T>
+struct MultiplyAddLoops {
+  int64_t (*multiply_adds)(int64_t rounds, T* half);  // on one thread; overwrites what must be 0.5
+};
+
+/// Multiplications and additions of float32 numbers a second, both counted, that thread_count() threads can
+/// do at the best level that the machine can run: the most in ten bursts of a millisecond or so.
+double multiply_add_rate();
+
 /// Reads n floats with thread_count() threads, as fast as plain loads can: one from each line of the cache.
 /// The result is of no use, but keeps the compiler from leaving the reading out.
 uint64_t read_all(int64_t n, const float* x);

@@ -23,7 +23,6 @@ namespace {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // or it would stay behind, stopped
   ::dup2(end, STDIN_FILENO);
   ::dup2(end, STDOUT_FILENO);
-  for (const char* variable : {"OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE"}) ::unsetenv(variable);
   for (const auto& [name, value] : command.environment) ::setenv(name.c_str(), value.c_str(), 1);
   ::execvp(words[0], words.data());
   ::_exit(127);

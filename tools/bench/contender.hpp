@@ -17,8 +17,7 @@
 namespace gradus::train::bench {
 
 /// How to start a process: the program, looked for in PATH, its arguments, and what it finds in its
-/// environment beside ours. OPENBLAS_CORETYPE and OPENBLAS_L2_SIZE, which would choose other kernels than a
-/// user gets, it never finds.
+/// environment beside ours.
 struct Command {
   std::vector<std::string> words;
   std::vector<std::pair<std::string, std::string>> environment{};

@@ -23,9 +23,10 @@ namespace gradus::train::bench {
 /// the last token of each row, y all but the first.
 void run_steps(const Workload& workload, const std::string& save, std::istream& in, std::ostream& out);
 
-/// What the machine takes for the workload's products alone, made through BLAS one size after another; for
-/// generate, for reading all parameters once. Each size counts with its median, and the faster of BLAS's own
-/// threads and one product a thread.
+/// What the machine takes for the workload's products alone, made through BLAS one size after another, or, if
+/// that is less, for as many multiplications and additions at nine tenths of its peak; for generate, for
+/// reading all parameters once. Each size counts with its median, and the faster of BLAS's own threads and
+/// one product a thread.
 void run_floor(const Workload& workload, std::istream& in, std::ostream& out);
 
 }  // namespace gradus::train::bench

@@ -80,7 +80,7 @@ int measure(const BenchFlags& flags) {
   if (!flags.vs.empty()) options.torch = bench::find_torch(flags.python);
 
   BenchReport report(flags.json);
-  report.begin(bench::this_machine(), options);
+  report.begin(this_machine(), measure_peak(), options);
   for (const bench::Workload& workload : workloads) report.add(bench::compare(workload, options));
   report.end();
   return kDone;
@@ -90,7 +90,7 @@ int measure_scaling(const BenchFlags& flags, bool seconds_given) {
   bench::ScalingOptions options{.program = this_program(), .threads = num_threads(), .quick = flags.quick};
   if (seconds_given) options.seconds = flags.seconds;
   BenchReport report(flags.json);
-  report.begin_scaling(bench::this_machine(), options);
+  report.begin_scaling(this_machine(), measure_peak(), options);
   const std::vector<bench::ScalingPoint> points =
       bench::measure_scaling(options, [&](const bench::ScalingPoint& point) { report.add(point); });
   if (!flags.plot.empty())
@@ -116,9 +116,10 @@ constexpr const char* kBenchFooter =
     "  W5-W1, W5-W3   greedy generation of 64 tokens; times are by token\n"
     "  W5-W3h         the same with weights in bfloat16; PyTorch's, in float32\n"
     "A step is forward, loss, backward, clip at 1.0 and AdamW. The floor is the\n"
-    "time of its matrix products alone, through BLAS; of W5 that of reading all\n"
-    "parameters once. gradus, PyTorch and the floor take turns, five each;\n"
-    "ratios are medians of the turns'.\n\nExamples:\n  ";
+    "time of its matrix products alone, through BLAS or at nine tenths of the\n"
+    "machine's peak, whichever is less; of W5 that of reading all parameters\n"
+    "once. gradus, PyTorch and the floor take turns, five each; ratios are\n"
+    "medians of the turns'.\n\nExamples:\n  ";
 
 }  // namespace
 

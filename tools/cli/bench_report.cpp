@@ -72,7 +72,8 @@ Json to_json(const bench::Result& r) {
 
 }  // namespace
 
-void BenchReport::print_machine(const bench::Machine& m, int threads, const std::string& torch) const {
+void BenchReport::print_machine(const Machine& m, const Peak& peak, int threads,
+                                const std::string& torch) const {
   if (json_) {
     std::cout << Json{{"event", "machine"},
                       {"cpu", m.cpu},
@@ -84,6 +85,9 @@ void BenchReport::print_machine(const bench::Machine& m, int threads, const std:
                       {"level", m.level},
                       {"compiler", m.compiler},
                       {"blas", m.blas},
+                      {"units", m.units},
+                      {"peak_gflops", peak.gflops},
+                      {"read_gb_s", peak.read_gb_s},
                       {"torch", torch.empty() ? Json(nullptr) : Json(torch)},
                       {"threads", threads}}
               << std::endl;
@@ -92,13 +96,15 @@ void BenchReport::print_machine(const bench::Machine& m, int threads, const std:
   std::cout << m.cpu << ", " << m.cores << (m.cores == 1 ? " core, " : " cores, ") << threads
             << (threads == 1 ? " thread" : " threads") << " used; load before " << decimals(m.load, 1) << "; "
             << m.system << "; " << m.date << "\n"
+            << "peak " << decimals(peak.gflops, 0) << " GFLOP/s in float32, " << decimals(peak.read_gb_s, 1)
+            << " GB/s read" << (m.units.empty() ? "" : "; has " + m.units) << "\n"
             << "gradus " << GRADUS_VERSION << " (" << m.level << ", " << m.compiler << "), " << m.blas
             << (torch.empty() ? "" : ", PyTorch " + torch) << "\n"
             << std::endl;
 }
 
-void BenchReport::begin(const bench::Machine& machine, const bench::CompareOptions& options) {
-  print_machine(machine, options.threads, options.torch ? options.torch->version : "");
+void BenchReport::begin(const Machine& machine, const Peak& peak, const bench::CompareOptions& options) {
+  print_machine(machine, peak, options.threads, options.torch ? options.torch->version : "");
   if (json_) return;
   const bool torch = options.torch.has_value();
   std::cout << "| workload |       ms |      min | tokens/s | peak MiB | floor ms | of floor |"
@@ -107,8 +113,9 @@ void BenchReport::begin(const bench::Machine& machine, const bench::CompareOptio
             << (torch ? " -------: | --------: | -----: |" : "") << std::endl;
 }
 
-void BenchReport::begin_scaling(const bench::Machine& machine, const bench::ScalingOptions& options) {
-  print_machine(machine, options.threads, "");
+void BenchReport::begin_scaling(const Machine& machine, const Peak& peak,
+                                const bench::ScalingOptions& options) {
+  print_machine(machine, peak, options.threads, "");
   if (json_) return;
   std::cout << "microseconds a token; predicted: from the floor and the operations outside products\n\n"
             << "| varied |  size |  measured | predicted |     floor | of predicted |\n"

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "gradus/tools/bench/compare.hpp"
-#include "gradus/tools/bench/machine.hpp"
 #include "gradus/tools/bench/scaling.hpp"
+#include "machine.hpp"
 
 namespace gradus::cli {
 
@@ -14,14 +14,14 @@ class BenchReport {
  public:
   explicit BenchReport(bool json) : json_(json) {}
 
-  void begin(const train::bench::Machine& machine, const train::bench::CompareOptions& options);
+  void begin(const Machine& machine, const Peak& peak, const train::bench::CompareOptions& options);
   void add(const train::bench::Result& result);
-  void begin_scaling(const train::bench::Machine& machine, const train::bench::ScalingOptions& options);
+  void begin_scaling(const Machine& machine, const Peak& peak, const train::bench::ScalingOptions& options);
   void add(const train::bench::ScalingPoint& point);
   void end();
 
  private:
-  void print_machine(const train::bench::Machine& machine, int threads, const std::string& torch) const;
+  void print_machine(const Machine& machine, const Peak& peak, int threads, const std::string& torch) const;
 
   bool json_;
   std::vector<std::string> notes_;  ///< below the table

@@ -8,11 +8,15 @@
 
 #include "field_flags.hpp"
 #include "gradus/autograd/error.hpp"
+#include "gradus/autograd/kernels/blas_kernels.hpp"
+#include "gradus/autograd/kernels/level.hpp"
+#include "gradus/autograd/threads.hpp"
 #include "gradus/files/plain.hpp"
 #include "gradus/models/gpt2_files.hpp"
 #include "gradus/nn/safetensors.hpp"
 #include "gradus/train/decoder.hpp"
 #include "gradus/train/memory.hpp"
+#include "machine.hpp"
 #include "nearest.hpp"
 #include "terminal.hpp"
 #include "verbs.hpp"
@@ -89,6 +93,30 @@ void print_run(const train::RunFolder& run, const train::TrainConfig& config) {
 int64_t checked_batch(int64_t batch) {
   if (batch < 1) fail("info", "--batch must be a whole number of at least 1, got ", batch, ".");
   return batch;
+}
+
+int info_of_machine() {
+  const Machine m = this_machine();
+  std::string levels;
+  for (const std::string_view level : kernels::available_levels())
+    levels += concat(levels.empty() ? "" : ", ", level);
+  const Peak peak = measure_peak();
+  const std::string &blas = kernels::blas_kernels_found(), now = kernels::blas_kernels();
+  std::cout << "machine     " << files::plain(m.cpu) << ", " << m.cores
+            << (m.cores == 1 ? " core; " : " cores; ") << m.system << "\n"
+            << "peak        " << std::fixed << std::setprecision(0) << peak.gflops
+            << " GFLOP/s in float32 and " << std::setprecision(1) << peak.read_gb_s
+            << " GB/s of memory read, by " << num_threads()
+            << (num_threads() == 1 ? " thread\n" : " threads\n") << "gradus      " << GRADUS_VERSION << ", "
+            << m.compiler << ", " << m.level << " (it can run " << levels << ")\n"
+            << "products    " << m.blas
+            << (blas == now ? "" : concat("; by itself it would have used ", blas, " ones")) << "\n"
+            << "units       "
+            << (m.units.empty() ? "none for products of 8 or 16 bits" : m.units + ": not used") << "\n";
+  const std::vector<std::string> faults = what_holds_back();
+  std::cout << "held back   " << (faults.empty() ? "by nothing that is known here\n" : "");
+  for (size_t i = 0; i < faults.size(); ++i) std::cout << (i == 0 ? "" : "            ") << faults[i] << "\n";
+  return kDone;
 }
 
 /// Of a model that need not exist.
@@ -171,6 +199,7 @@ int info_of_folder(const std::string& folder, std::optional<int64_t> batch) {
 int info(const InfoFlags& flags) {
   const bool shaped = !flags.preset.empty() || flags.layers || flags.heads || flags.embd || flags.block ||
                       flags.vocab || !flags.bias;
+  if (flags.folder.empty() && !shaped && !flags.batch) return info_of_machine();
   if (flags.folder.empty()) return info_of_shape(flags);
   if (shaped)
     fail("info",
@@ -183,7 +212,7 @@ int info(const InfoFlags& flags) {
 
 Verb add_info(CLI::App& app, const std::string& program) {
   CLI::App* verb =
-      app.add_subcommand("info", "Parameters and memory of a run folder or a shape; training state");
+      app.add_subcommand("info", "A run folder, a model's memory, or without arguments this machine");
   auto flags = std::make_shared<InfoFlags>();
   verb->add_option("folder", flags->folder, "Run folder, or any with config.json and model.safetensors")
       ->type_name("DIR");
@@ -200,11 +229,12 @@ Verb add_info(CLI::App& app, const std::string& program) {
   add("--vocab", flags->vocab, "Tokens of the vocabulary [65]");
   verb->add_flag("--bias,!--no-bias", flags->bias, "Biases in linear layers and norms [on]");
   add("--batch", flags->batch, "Windows of text in a micro-batch [the run's or preset's]");
-  verb->footer(
-      concat("Memory is what training steps take at their peak, right to a tenth; the text and\n"
-             "evaluations come on top.\n\nExamples:\n  ",
-             program, " info out/kjv-nano\n  ", program, " info out/kjv-nano/last --batch 32\n  ", program,
-             " info --preset gpt2 --vocab 50257 --batch 1"));
+  verb->footer(concat(
+      "Without arguments: what this machine is, what it can do, and what holds it\n"
+      "back. Memory is what training steps take at their peak, right to a tenth; the\n"
+      "text and evaluations come on top.\n\nExamples:\n  ",
+      program, " info\n  ", program, " info out/kjv-nano\n  ", program,
+      " info out/kjv-nano/last --batch 32\n  ", program, " info --preset gpt2 --vocab 50257 --batch 1"));
   return {verb, [flags] { return info(*flags); }};
 }
 

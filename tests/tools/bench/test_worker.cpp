@@ -1,18 +1,23 @@
 #include "gradus/tools/bench/worker.hpp"
 
+#include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "catch.hpp"
 #include "gradus/autograd/error.hpp"
+#include "gradus/autograd/kernels/blas_kernels.hpp"
+#include "gradus/autograd/kernels/level.hpp"
 #include "gradus/autograd/kernels/yardstick.hpp"
 #include "gradus/autograd/ops.hpp"
 #include "gradus/autograd/threads.hpp"
 #include "gradus/models/gpt.hpp"
 #include "gradus/nn/safetensors.hpp"
 #include "gradus/tools/bench/contender.hpp"
+#include "gradus/tools/bench/torch_twin.hpp"
 #include "gradus/tools/bench/turn.hpp"
 #include "machine.hpp"
 #include "temporary_folder.hpp"
@@ -188,6 +193,23 @@ TEST_CASE("BLAS's own products are products, by either kind of threads") {
   CHECK_FALSE(blas_name().empty());
 }
 
+TEST_CASE("the peak is made of multiplications and additions, at each level") {
+  using namespace gradus::kernels;
+  for (const auto* level : {"v4", "v3", "v2", "base"}) {
+    const auto levels = available_levels();
+    const auto place = std::find(levels.begin(), levels.end(), level);
+    if (place == levels.end()) continue;
+    set_level(level);
+    float half = 0.5F;
+    const int64_t operations = level_loops<MultiplyAddLoops<float>>().multiply_adds(100, &half);
+    CHECK(operations >= 100 * 12 * 4 * 2);
+    CHECK(half == 12 * 2.0F);  // each sum has come to where x / 2 + 1 = x
+  }
+  const char* const asked = std::getenv("GRADUS_LEVEL");
+  set_level(asked ? asked : available_levels().front());
+  CHECK(multiply_add_rate() > 1e8);
+}
+
 TEST_CASE("a contender answers while it is asked and stands still otherwise") {
   if (!testing::machine_has("/proc/self/stat")) return;
   Contender contender(
@@ -204,6 +226,27 @@ TEST_CASE("a contender answers while it is asked and stands still otherwise") {
   CHECK(stands_still());
 }
 
+TEST_CASE("PyTorch gets its best, but what the user set stays") {
+  const auto found = [](const Command& command, const std::string& name) -> std::string {
+    for (const auto& [variable, value] : command.environment)
+      if (variable == name) return value;
+    return "none";
+  };
+  const char* const variable = "OPENBLAS_CORETYPE";
+  const char* const set = std::getenv(variable);
+  const std::string before = set ? set : "";
+  ::unsetenv(variable);
+  const Workload w1 = select_workloads({"W1"}).front();
+  const Command best = torch_command({"python3", "2.0"}, w1, 2, "weights");
+  CHECK(found(best, "OMP_NUM_THREADS") == "2");
+  CHECK(found(best, "OPENBLAS_NUM_THREADS") == "2");
+  const std::string kernels = gradus::kernels::blas_kernels();
+  CHECK(found(best, variable) == (kernels.empty() ? "none" : kernels));
+  ::setenv(variable, "Haswell", 1);
+  CHECK(found(torch_command({"python3", "2.0"}, w1, 2, "weights"), variable) == "none");
+  set ? ::setenv(variable, before.c_str(), 1) : ::unsetenv(variable);
+}
+
 TEST_CASE("a contender that cannot start or ends is an error with its name") {
   CHECK_THROWS_WITH(Contender("Nobody", {{"/no/such/program"}}),
                     "[bench] Nobody must answer, got the end of its process.");
@@ -211,12 +254,9 @@ TEST_CASE("a contender that cannot start or ends is an error with its name") {
   CHECK_THROWS_WITH(brief.ask("run 1 1"), "[bench] Brief must answer, got the end of its process.");
 }
 
-TEST_CASE("a command's output, and an environment without what would choose other kernels") {
-  ::setenv("OPENBLAS_CORETYPE", "Prescott", 1);
-  const auto [text, code] =
-      output_of({{"sh", "-c", "echo \"$GREETING[$OPENBLAS_CORETYPE]\"; exit 3"}, {{"GREETING", "hi"}}});
-  ::unsetenv("OPENBLAS_CORETYPE");
-  CHECK(text == "hi[]\n");
+TEST_CASE("a command's output, and what it finds in its environment") {
+  const auto [text, code] = output_of({{"sh", "-c", "echo \"$GREETING\"; exit 3"}, {{"GREETING", "hi"}}});
+  CHECK(text == "hi\n");
   CHECK(code == 3);
   CHECK(output_of({{"/no/such/program"}}).second == 127);
 }

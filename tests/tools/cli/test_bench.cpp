@@ -35,8 +35,8 @@ TEST_CASE("bench --json prints the machine, a line a workload and the end") {
   const auto lines = events({"bench", "--workload", "W0,W5-W1", "--threads", "2", "--steps", "5", "--json"});
   REQUIRE(lines.size() == 4);
   CHECK(lines[0].at("event") == "machine");
-  for (const char* key :
-       {"cpu", "cores", "load", "date", "system", "gradus", "level", "compiler", "blas", "torch"})
+  for (const char* key : {"cpu", "cores", "load", "date", "system", "gradus", "level", "compiler", "blas",
+                          "units", "peak_gflops", "read_gb_s", "torch"})
     CHECK(lines[0].contains(key));
   CHECK(lines[0].at("date").get<std::string>().size() == 10);
   CHECK(lines[3] == json{{"event", "done"}});
@@ -64,15 +64,16 @@ TEST_CASE("the command of the README's table, at a small size") {
   const Outcome outcome = run_program({"bench", "--workload", "W0", "--threads", "1", "--steps", "5"});
   CHECK(outcome.code == 0);
   const std::vector<std::string> lines = lines_of(outcome.out);
-  REQUIRE(lines.size() == 8);
+  REQUIRE(lines.size() == 9);
   CHECK_THAT(lines[0], ContainsSubstring("1 thread used") && ContainsSubstring("; 20"));
-  CHECK(lines[1].starts_with("gradus "));
-  CHECK(lines[3].starts_with("| workload |"));
-  CHECK(lines[4].find_first_not_of("|-: ") == std::string::npos);
-  CHECK(lines[5].starts_with("| W0       |"));
-  for (const size_t i : {4, 5}) CHECK(lines[i].size() == lines[3].size());
-  CHECK(lines[7].starts_with("W0: "));
-  CHECK_THAT(lines[7], ContainsSubstring("linear "));
+  CHECK_THAT(lines[1], ContainsSubstring(" GFLOP/s in float32, ") && ContainsSubstring(" GB/s read"));
+  CHECK(lines[2].starts_with("gradus "));
+  CHECK(lines[4].starts_with("| workload |"));
+  CHECK(lines[5].find_first_not_of("|-: ") == std::string::npos);
+  CHECK(lines[6].starts_with("| W0       |"));
+  for (const size_t i : {5, 6}) CHECK(lines[i].size() == lines[4].size());
+  CHECK(lines[8].starts_with("W0: "));
+  CHECK_THAT(lines[8], ContainsSubstring("linear "));
 }
 
 TEST_CASE("bench --vs torch finds the same losses and tokens, and prints the ratio turn by turn", "[torch]") {

@@ -48,7 +48,7 @@ TEST_CASE("training the large workloads takes the memory that was announced", "[
 }
 
 TEST_CASE("info tells the memory of a shape before there is a model") {
-  const Outcome nano = run_program({"info"});
+  const Outcome nano = run_program({"info", "--preset", "nano"});
   CHECK(nano.code == 0);
   CHECK_THAT(
       nano.out,

@@ -1,0 +1,53 @@
+// What gradus info says of the machine.
+#include "catch.hpp"
+#include "gradus/autograd/kernels/blas_kernels.hpp"
+#include "gradus/autograd/kernels/level.hpp"
+#include "program.hpp"
+
+using namespace gradus;
+using namespace gradus::cli;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+/// gradus info, on the whole machine, with just these variables of those that choose.
+Outcome info(const std::vector<std::string>& environment = {}) {
+  std::string script = "unset GRADUS_LEVEL OPENBLAS_CORETYPE; ";
+  for (const std::string& variable : environment) script += "export " + variable + "; ";
+  return run_shell(script + "exec \"$GRADUS\" info");
+}
+
+}  // namespace
+
+TEST_CASE("info without arguments tells what the machine is") {
+  const Outcome shown = info();
+  CHECK(shown.code == 0);
+  CHECK(shown.err == "");
+  for (const char* line : {"machine     ", "\npeak        ", " GFLOP/s in float32", " GB/s of memory read",
+                           "\ngradus      0.", "\nproducts    ", "\nunits       ", "\nheld back   "})
+    CHECK_THAT(shown.out, ContainsSubstring(line));
+  for (const std::string_view level : kernels::available_levels())
+    CHECK_THAT(shown.out, ContainsSubstring(std::string(level)));
+  CHECK_THAT(shown.out, !ContainsSubstring("asks for"));
+  CHECK_THAT(shown.out, !ContainsSubstring("multiplies with"));
+}
+
+TEST_CASE("info says what a user asked for that holds the machine back") {
+  const std::string best(kernels::available_levels().front()), least(kernels::available_levels().back());
+  CHECK_THAT(info({"GRADUS_LEVEL=" + best}).out, !ContainsSubstring("asks for"));
+  if (best != least) {
+    const std::string out = info({"GRADUS_LEVEL=" + least}).out;
+    CHECK_THAT(out,
+               ContainsSubstring("GRADUS_LEVEL asks for " + least + "; this machine runs " + best + "."));
+  }
+  const std::string better(kernels::better_blas_kernels("Prescott", best));
+  const std::string asked = info({"OPENBLAS_CORETYPE=Prescott"}).out;
+  if (better.empty() || asked.find("Prescott kernels") == std::string::npos) return;  // one set of kernels
+  CHECK_THAT(asked, ContainsSubstring("OPENBLAS_CORETYPE asks for Prescott kernels; " + better +
+                                      "'s suit this machine."));
+}
+
+TEST_CASE("info of a shape is not of the machine") {
+  CHECK_THAT(run_program({"info", "--batch", "1"}).out, ContainsSubstring("model       4 layers"));
+  CHECK_THAT(run_program({"info", "--preset", "nano"}).out, !ContainsSubstring("held back"));
+}
