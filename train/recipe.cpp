@@ -55,9 +55,9 @@ std::string to_json(const Recipe& recipe) {
   return json.dump(2) + "\n";
 }
 
-Recipe recipe_from_json(std::string_view text, const std::string& file) {
-  const files::Json json(text, "train", file);
-  const files::Field root = json.root();
+Recipe recipe_from_json(std::string_view json, const std::string& file) {
+  const files::Json document(json, "train", file);
+  const files::Field root = document.root();
   std::vector<std::string_view> keys{kModel};
   for_each_number([&](const char* key, auto, Later) { keys.push_back(key); });
   root.must_have_only(keys);
@@ -67,9 +67,8 @@ Recipe recipe_from_json(std::string_view text, const std::string& file) {
   return recipe;
 }
 
-bool is_recipe(std::string_view text, const std::string& file) {
-  const files::Json json(text, "train", file);
-  return json.root().has(kModel);
+bool is_recipe(std::string_view json, const std::string& file) {
+  return files::Json(json, "train", file).root().has(kModel);
 }
 
 void check_goes_on(const Recipe& recipe, const Recipe& saved) {

@@ -26,11 +26,12 @@ class Loss {
   Loss() = default;
   /// Of a batch.
   template <class F>
-  requires(!std::same_as<F, Loss> && std::invocable<F&, const data::Batch&>) Loss(F f)
+  requires(!std::same_as<F, Loss> && std::invocable<F&, const data::Batch&>)
+      Loss(F f)  // NOLINT: a lambda is the natural spelling
       : f_([f = std::move(f)](const data::Batch& batch, Generator*) { return f(batch); }) {}
   /// Of a batch and, where something drops at random, a generator.
   template <class F>
-  requires(!std::same_as<F, Loss> && std::invocable<F&, const data::Batch&, Generator*>) Loss(F f)
+  requires(!std::same_as<F, Loss> && std::invocable<F&, const data::Batch&, Generator*>) Loss(F f)  // NOLINT
       : f_(std::move(f)) {}
 
   /// The scalar (). There must be a callable.
