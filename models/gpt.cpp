@@ -79,8 +79,10 @@ Tensor GPT::embed(const Tensor& idx, int64_t start) const {
     fail("gpt", "a sequence must have 1 to block_size = ", config_.block_size, " tokens, got ", end,
          ". Hint: cut it, or train a model with a longer block.");
   }
-  const Tensor x = wte(idx);
-  return x + wpe.weight.slice(0, start, end).to(x.dtype());  // (B, T, C); to() matters for bfloat16 only
+  const Tensor positions = is_storage(wpe.weight.dtype())
+                               ? wpe(arange(static_cast<double>(start), static_cast<double>(end)))
+                               : wpe.weight.slice(0, start, end);  // (T, C)
+  return wte(idx) + positions;                                     // (B, T, C)
 }
 
 Tensor GPT::operator()(const Tensor& idx, Generator* dropout) const {

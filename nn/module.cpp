@@ -125,7 +125,7 @@ EvaluationMode::~EvaluationMode() {
 
 void Module::to(DType dtype) {
   if (!is_floating(dtype) && !is_storage(dtype))
-    fail("module", "parameters must be float32, float64 or bfloat16, got ", name(dtype), ".");
+    fail("module", "parameters must be float32, float64, bfloat16, q8_0 or q4_0, got ", name(dtype), ".");
   Converter(dtype).start(*this);
 }
 

@@ -99,7 +99,8 @@ class Module {
   bool training() const { return training_; }  ///< of this module; others below may differ
 
   /// Converts all parameters to float32 or float64. They become new tensors: make the optimizer afterwards.
-  /// bfloat16 is for generating only: it keeps the matrices so, without gradients, and the rest as float32.
+  /// bfloat16, q8_0 and q4_0 are for generating only: matrices are kept so, without gradients, and the rest
+  /// as float32.
   void to(DType dtype);
 
   /// The parameters outside the graph; they share storage with the module's.

@@ -63,8 +63,10 @@ StoredAs stored_as(DType dtype) {
       return {"BF16", 3};
     case DType::boolean:
       return {"BOOL", 4};
+    default:
+      fail("safetensors", "values must not be in tiles, got ", name(dtype),
+           ". Hint: convert them with to(DType::float32).");
   }
-  return {};  // no other dtype
 }
 
 /// The JSON of a header, an entry after another.

@@ -1,6 +1,7 @@
 #include "gradus/autograd/kernels/index.hpp"
 
 #include "gradus/autograd/graph/record.hpp"
+#include "gradus/autograd/kernels/blocks.hpp"
 #include "gradus/autograd/ops/along_rows.hpp"
 #include "gradus/autograd/ops/arguments.hpp"
 #include "gradus/autograd/ops/ops.hpp"
@@ -152,14 +153,20 @@ Tensor scatter_add(const Tensor& x, int64_t dim, const Tensor& index, const Tens
 
 // Rows of a weight that is only stored, as float32.
 static Tensor embedding_stored(const Tensor& weight, const Tensor& index) {
-  const auto row_of = [](const Tensor& t, int64_t row) {
-    return view_of(t, {1, t.size(1)}, t.strides(), t.impl()->offset + row * t.strides()[0]);
+  const int64_t length = weight.size(1);
+  const auto row_of = [&](const Tensor& t, int64_t row) {
+    return view_of(t, {1, length}, t.strides(), t.impl()->offset + row * t.strides()[0]);
   };
   const std::vector<int64_t> places = index.to_vector<int64_t>();
-  Tensor rows = empty({index.numel(), weight.size(1)}, DType::float32);
+  Tensor rows = empty({index.numel(), length}, DType::float32);
   for (size_t i = 0; i < places.size(); ++i) {
     Tensor to = row_of(rows, static_cast<int64_t>(i));
-    raw::copy_into(to, row_of(weight, places[i]));
+    if (is_in_tiles(weight.dtype()))
+      dispatch_tiles(weight.dtype(), [&]<class Tile>() {
+        kernels::from_tiles(places[i], places[i] + 1, length, to.mutable_data<float>(), weight.data<Tile>());
+      });
+    else
+      raw::copy_into(to, row_of(weight, places[i]));
   }
   Shape shape = index.shape();
   shape.push_back(weight.size(1));

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "gradus/autograd/graph/record.hpp"
+#include "gradus/autograd/kernels/blocks.hpp"
 #include "gradus/autograd/kernels/few_rows.hpp"
 #include "gradus/autograd/kernels/gemm.hpp"
 #include "gradus/autograd/ops/arguments.hpp"
@@ -181,16 +182,25 @@ static Tensor linear_stored(const Tensor& x, const Tensor& weight, const Tensor&
   const int64_t out_features = weight.size(0), in_features = weight.size(1);
   if (!weight.is_contiguous())
     fail("linear", "a bfloat16 weight must be packed, got strides ", weight.strides(), ".");
+  const bool in_tiles = is_in_tiles(weight.dtype());
+  if (in_tiles && x.dtype() == DType::float64) return linear(x, weight.to(DType::float64), bias);
   Shape shape = x.shape();
   shape[shape.size() - 1] = out_features;
   Tensor out = empty(shape, x.dtype());
   const Tensor rows = raw::contiguous(x), b = bias.defined() ? raw::contiguous(bias) : bias;
-  dispatch_float("linear", x.dtype(), [&]<class T>() {
-    if (out.numel() > 0)
-      kernels::linear_few_rows(out.numel() / out_features, out_features, in_features, out.mutable_data<T>(),
-                               rows.data<T>(), in_features, weight.data<bfloat16>(),
-                               b.defined() ? b.data<T>() : nullptr);
-  });
+  const int64_t m = out_features == 0 ? 0 : out.numel() / out_features;
+  const auto multiply = [&]<class T, class W>(auto kernel) {
+    if (m > 0)
+      kernel(m, out_features, in_features, out.mutable_data<T>(), rows.data<T>(), in_features,
+             weight.data<W>(), b.defined() ? b.data<T>() : nullptr);
+  };
+  if (in_tiles)
+    dispatch_tiles(weight.dtype(),
+                   [&]<class W>() { multiply.template operator()<float, W>(kernels::linear_tiles<W>); });
+  else
+    dispatch_float("linear", x.dtype(), [&]<class T>() {
+      multiply.template operator()<T, bfloat16>(kernels::linear_few_rows<T, bfloat16>);
+    });
   return record("linear", out,
                 {{x, [w = Saved(weight)](const Tensor& gy) { return matmul(gy, w->to(gy.dtype())); }},
                  {bias, [](const Tensor& gy) { return gy; }}});

@@ -158,8 +158,9 @@ Tensor mm(const Tensor& a, const Tensor& b);
 /// matmul of (B, m, n) and (B, n, p) only: throws Error for other shapes.
 Tensor bmm(const Tensor& a, const Tensor& b);
 /// x @ weight^T + bias: x (..., in), weight (out, in), bias (out) or undefined -> (..., out). A weight (in),
-/// with a bias () or undefined, leaves the last dimension out. A weight (out, in) of bfloat16 is read as it
-/// is and gets no gradient.
+/// with a bias () or undefined, leaves the last dimension out. A weight (out, in) that is only stored
+/// (dtype.hpp) is read as it is and gets no gradient; beside one of q8_0 or q4_0, x of float32 and of up to
+/// 8 rows is rounded to 8 bits too.
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias = {});
 
 // -- joining and indexing
@@ -179,8 +180,8 @@ Tensor index_add(const Tensor& x, int64_t dim, const Tensor& index, const Tensor
 Tensor gather(const Tensor& x, int64_t dim, const Tensor& index);
 /// x with source added where gather would have read; repeated indices add up.
 Tensor scatter_add(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source);
-/// weight (V, C), index (...) int64 -> (..., C). Row padding_idx, if given, gets no gradient. Of a bfloat16
-/// weight the rows come as float32, without gradients.
+/// weight (V, C), index (...) int64 -> (..., C). Row padding_idx, if given, gets no gradient. Of a weight
+/// that is only stored (dtype.hpp) the rows come as float32, without gradients.
 Tensor embedding(const Tensor& weight, const Tensor& index, std::optional<int64_t> padding_idx = {});
 /// Zero above the given diagonal of the last two dimensions; 0 is the main one, 1 that above it.
 Tensor tril(const Tensor& x, int64_t diagonal = 0);

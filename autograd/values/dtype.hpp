@@ -9,21 +9,27 @@
 
 namespace gradus {
 
-/// bfloat16 is for weights that are only read: to() converts, linear() and embedding() take them as weights,
-/// all other ops refuse them.
-enum class DType : uint8_t { float32, float64, int64, boolean, bfloat16 };
+/// bfloat16, q8_0 and q4_0 are for weights that are only read: to() converts, linear() and embedding() take
+/// them as weights, all other ops refuse them. q8_0 and q4_0 have the numbers of GGUF's: 8 or 4 bits, and for
+/// every 32 along a row a scale; such a tensor is a matrix, whole, and lies in tiles (kernels/blocks.hpp).
+enum class DType : uint8_t { float32, float64, int64, boolean, bfloat16, q8_0, q4_0 };
 
 struct bfloat16;  // kernels/bfloat16.hpp
+struct Q8Tile;    // kernels/blocks.hpp
+struct Q4Tile;
 
-/// float32, float64, int64, bool or bfloat16.
+/// float32, float64, int64, bool, bfloat16, q8_0 or q4_0.
 constexpr std::string_view name(DType dtype) {
-  constexpr std::string_view names[] = {"float32", "float64", "int64", "bool", "bfloat16"};
+  constexpr std::string_view names[] = {"float32", "float64", "int64", "bool", "bfloat16", "q8_0", "q4_0"};
   return names[static_cast<int>(dtype)];
 }
 
-/// In bytes.
+/// Is it stored in tiles?
+constexpr bool is_in_tiles(DType dtype) { return dtype >= DType::q8_0; }
+
+/// In bytes, of an element, or of a tile of them.
 constexpr int64_t element_size(DType dtype) {
-  constexpr int64_t sizes[] = {4, 8, 8, 1, 2};
+  constexpr int64_t sizes[] = {4, 8, 8, 1, 2, 544, 288};
   return sizes[static_cast<int>(dtype)];
 }
 
@@ -31,7 +37,7 @@ constexpr int64_t element_size(DType dtype) {
 constexpr bool is_floating(DType dtype) { return dtype == DType::float32 || dtype == DType::float64; }
 
 /// What weights may be kept in, to be read only: no op computes with it or gives it a gradient.
-constexpr bool is_storage(DType dtype) { return dtype == DType::bfloat16; }
+constexpr bool is_storage(DType dtype) { return dtype >= DType::bfloat16; }
 
 /// What arithmetic takes.
 constexpr bool is_number(DType dtype) { return is_floating(dtype) || dtype == DType::int64; }
@@ -44,7 +50,16 @@ inline constexpr DType dtype_of = [] {
   if constexpr (std::is_same_v<T, int64_t>) return DType::int64;
   if constexpr (std::is_same_v<T, bool>) return DType::boolean;
   if constexpr (std::is_same_v<T, bfloat16>) return DType::bfloat16;
+  if constexpr (std::is_same_v<T, Q8Tile>) return DType::q8_0;
+  if constexpr (std::is_same_v<T, Q4Tile>) return DType::q4_0;
 }();
+
+/// Calls f.operator()<Tile>() with Tile = Q8Tile or Q4Tile, for a dtype in tiles.
+template <class F>
+decltype(auto) dispatch_tiles(DType dtype, F&& f) {
+  if (dtype == DType::q8_0) return f.template operator()<Q8Tile>();
+  return f.template operator()<Q4Tile>();
+}
 
 /// Calls f.operator()<T>() with T = float or double. Throws Error for other dtypes, naming `op`.
 template <class F>
@@ -62,7 +77,7 @@ decltype(auto) dispatch_number(std::string_view op, DType dtype, F&& f) {
   return dispatch_float(op, dtype, std::forward<F>(f));
 }
 
-/// The same for all dtypes but bfloat16, for which it throws Error.
+/// The same for all dtypes that are not only stored; for those it throws Error.
 template <class F>
 decltype(auto) dispatch_any(DType dtype, F&& f) {
   switch (dtype) {
@@ -75,7 +90,7 @@ decltype(auto) dispatch_any(DType dtype, F&& f) {
     case DType::boolean:
       return f.template operator()<bool>();
     default:
-      fail("bfloat16", "such values are only stored. Hint: convert them with to(DType::float32).");
+      fail(name(dtype), "such values are only stored. Hint: convert them with to(DType::float32).");
   }
 }
 

@@ -1,6 +1,7 @@
 #include "gradus/autograd/values/raw.hpp"
 
 #include "gradus/autograd/kernels/bfloat16.hpp"
+#include "gradus/autograd/kernels/blocks.hpp"
 
 namespace gradus::raw {
 namespace {
@@ -84,19 +85,32 @@ Tensor converted(const Tensor& x, DType dtype) {
 
 namespace {
 
-// bfloat16 on one side or both; by way of packed float32.
-void copy_bfloat16(Tensor& target, const Tensor& source) {
-  if (source.dtype() == DType::bfloat16) {
-    Tensor wide = empty(source.shape(), DType::float32);
-    kernels::from_bfloat16(loop_over<2>(wide.shape(), {&wide, &source}), wide.mutable_data<float>(),
-                           source.data<bfloat16>());
-    return copy_into(target, wide);
+Tensor widened(const Tensor& stored) {
+  Tensor wide = empty(stored.shape(), DType::float32);
+  float* to = wide.mutable_data<float>();
+  if (stored.dtype() == DType::bfloat16) {
+    kernels::from_bfloat16(loop_over<2>(wide.shape(), {&wide, &stored}), to, stored.data<bfloat16>());
+  } else {
+    dispatch_tiles(stored.dtype(), [&]<class Tile>() {
+      kernels::from_tiles(0, stored.size(0), stored.size(1), to, stored.data<Tile>());
+    });
   }
+  return wide;
+}
+
+// Values that are only stored on one side or both; by way of packed float32.
+void copy_stored(Tensor& target, const Tensor& source) {
+  if (is_storage(source.dtype())) return copy_into(target, widened(source));
   if (!target.is_contiguous() || target.shape() != source.shape())
-    fail("copy_", "bfloat16 values are written as a whole, packed and of the source's shape, got ",
-         target.shape(), " from ", source.shape(), ".");
+    fail("copy_", name(target.dtype()),
+         " values are written as a whole, packed and of the source's shape, got ", target.shape(), " from ",
+         source.shape(), ".");
   const Tensor wide = contiguous(converted(source, DType::float32));
-  kernels::to_bfloat16(wide.numel(), target.mutable_data<bfloat16>(), wide.data<float>());
+  if (target.dtype() == DType::bfloat16)
+    return kernels::to_bfloat16(wide.numel(), target.mutable_data<bfloat16>(), wide.data<float>());
+  dispatch_tiles(target.dtype(), [&]<class Tile>() {
+    kernels::to_tiles(target.size(0), target.size(1), target.mutable_data<Tile>(), wide.data<float>());
+  });
 }
 
 }  // namespace
@@ -105,7 +119,7 @@ void copy_into(Tensor& target, const Tensor& source) {
   if (source.shape() != target.shape() &&
       broadcast_shapes("copy_", source.shape(), target.shape()) != target.shape())
     fail("copy_", "the source must broadcast to ", target.shape(), ", got ", source.shape(), ".");
-  if (is_storage(source.dtype()) || is_storage(target.dtype())) return copy_bfloat16(target, source);
+  if (is_storage(source.dtype()) || is_storage(target.dtype())) return copy_stored(target, source);
   const auto loop = loop_over<2>(target.shape(), {&target, &source});
   dispatch_any(source.dtype(), [&]<class S>() {
     dispatch_any(target.dtype(),

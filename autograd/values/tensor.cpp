@@ -2,8 +2,12 @@
 
 #include <algorithm>
 
+#include "gradus/autograd/kernels/blocks.hpp"
+
 namespace gradus {
 namespace {
+
+static_assert(sizeof(Q8Tile) == element_size(DType::q8_0) && sizeof(Q4Tile) == element_size(DType::q4_0));
 
 const TensorImpl& checked(const Tensor& t) {
   if (!t.defined()) fail("tensor", "needs a defined tensor, got none.");
@@ -70,8 +74,12 @@ Tensor Tensor::detach() const { return view_of(*this, shape(), strides(), impl_-
 Tensor empty(const Shape& shape, DType dtype) {
   Ref<TensorImpl> impl(new TensorImpl);
   int64_t bytes = element_size(dtype);
-  for (const int64_t size : shape) {
-    if (size < 0) fail("empty", "sizes must not be negative, got ", shape, ".");
+  if (is_in_tiles(dtype) && shape.size() != 2)
+    fail("empty", name(dtype), " is for matrices, got ", shape, ".");
+  for (int d = 0; d < shape.size(); ++d) {
+    if (shape[d] < 0) fail("empty", "sizes must not be negative, got ", shape, ".");
+    const int64_t part = !is_in_tiles(dtype) ? 1 : d == 0 ? kWeightRows : kWeightColumns;
+    const int64_t size = shape[d] / part + (shape[d] % part > 0);
     if (__builtin_mul_overflow(bytes, size, &bytes)) fail("empty", "too many elements in shape ", shape, ".");
   }
   impl->storage = Ref<Storage>(new Storage(bytes));
@@ -83,6 +91,9 @@ Tensor empty(const Shape& shape, DType dtype) {
 
 Tensor view_of(const Tensor& base, const Shape& shape, const Shape& strides, int64_t offset) {
   const TensorImpl& b = checked(base);
+  if (is_in_tiles(b.dtype) && (shape != b.shape || strides != b.strides || offset != 0))
+    fail("view", name(b.dtype), " values are kept whole, as ", b.shape,
+         ", and have no other view. Hint: convert them with to(DType::float32).");
   Ref<TensorImpl> impl(new TensorImpl);
   impl->storage = b.storage;
   impl->offset = offset;

@@ -1,4 +1,4 @@
-// Tensors of bfloat16: what takes them, and what refuses.
+// Tensors of bfloat16, q8_0 and q4_0: what takes them, and what refuses.
 #include "autograd/compare.hpp"
 #include "catch.hpp"
 #include "gradus/autograd/ops.hpp"
@@ -57,4 +57,53 @@ TEST_CASE("everything else refuses bfloat16") {
         "[linear] needs x (..., in) and weight (out, in), got x (3,) and weight (2, 2).");
   CHECK(error_of([&] { linear(ones({2}), w.mT()); }) ==
         "[linear] a bfloat16 weight must be packed, got strides (1, 2).");
+}
+
+TEST_CASE("to(q8_0) and to(q4_0) round rows of a matrix, and back is exact") {
+  Generator g(5);
+  const Tensor x = randn({19, 70}, g);
+  for (const auto& [dtype, tolerance] : {std::pair{DType::q8_0, 0.02}, std::pair{DType::q4_0, 0.4}}) {
+    const Tensor stored = x.to(dtype), wide = stored.to(DType::float32);
+    CHECK(stored.dtype() == dtype);
+    CHECK(difference(wide, x, tolerance) == "");
+    CHECK(difference(x.mT().contiguous().mT().to(dtype).to(DType::float32), wide, 0) == "");
+    CHECK(difference(wide.to(dtype).to(DType::float32), wide, dtype == DType::q8_0 ? 1e-3 : 0.1) == "");
+    Tensor copy = zeros({19, 70});
+    copy.copy_(stored);
+    CHECK(difference(copy, wide, 0) == "");
+    CHECK(difference(stored.detach().to(DType::float32), wide, 0) == "");
+  }
+}
+
+TEST_CASE("linear and embedding take weights of 8 and 4 bits as they take their values") {
+  Generator g(3);
+  for (const DType dtype : {DType::q8_0, DType::q4_0}) {
+    const Tensor w = randn({37, 70}, g).to(dtype), wide = w.to(DType::float32), bias = randn({37}, g);
+    const Tensor few = randn({2, 70}, g).requires_grad_(), many = randn({3, 4, 70}, g);
+    const auto sizes =
+        linear(abs(few.detach()), abs(wide)) + 1.0;  // x is rounded to 1 in 254 of its block's largest
+    const Tensor apart = abs(linear(few.detach(), w, bias) - linear(few.detach(), wide, bias)) / sizes;
+    CHECK(max(apart).item() < 0.02);
+    CHECK(max(apart).item() > 0);
+    CHECK(difference(linear(many, w, bias), linear(many, wide, bias), 1e-5) == "");
+    CHECK(difference(linear(many.to(DType::float64), w, bias.to(DType::float64)),
+                     linear(many.to(DType::float64), wide.to(DType::float64), bias.to(DType::float64))) ==
+          "");
+    sum(linear(few, w)).backward();
+    CHECK(difference(few.grad(), matmul(ones({2, 37}), wide), 1e-5) == "");
+    const Tensor index = i64({36, 0, 17});
+    CHECK(difference(embedding(w, index), embedding(wide, index), 0) == "");
+  }
+}
+
+TEST_CASE("weights of 8 and 4 bits are whole matrices") {
+  const Tensor w = ones({4, 40}).to(DType::q8_0);
+  CHECK(error_of([&] { w.mT(); }) ==
+        "[view] q8_0 values are kept whole, as (4, 40), and have no other view. Hint: convert them with "
+        "to(DType::float32).");
+  CHECK(error_of([&] { w.slice(0, 1, 2); }) != "");
+  CHECK(error_of([] { ones({4}).to(DType::q4_0); }) == "[empty] q4_0 is for matrices, got (4,).");
+  CHECK(error_of([&] { w + w; }).starts_with("[add] needs float32, float64 or int64 values, got q8_0."));
+  CHECK(error_of([&] { w.item(); }) != "");
+  CHECK(error_of([&] { w.at({0, 0}); }).starts_with("[q8_0] such values are only stored."));
 }

@@ -10,6 +10,7 @@
 
 using namespace gradus;
 using namespace gradus::models;
+using testing::difference;
 using testing::error_of;
 
 namespace {
@@ -72,6 +73,22 @@ TEST_CASE("bfloat16 weights give the tokens that their values give in float32, c
   const std::vector<int64_t> tokens = generate(stored, {3, 1, 4}, options, g);
   CHECK(tokens == generate(rounded, {3, 1, 4}, options, g));
   CHECK(tokens == generate_naively(stored, {3, 1, 4}, options, g));
+}
+
+TEST_CASE("weights of 8 bits hardly change what a model expects, cached or not") {
+  const GPT model = make_model();
+  GPT stored = make_model();
+  stored.to(DType::q8_0);
+  CHECK(stored.wte.weight.dtype() == DType::q8_0);
+  CHECK(stored.ln_f.weight.dtype() == DType::float32);
+  const Tensor idx = tensor(std::vector<int64_t>{3, 1, 4, 1, 5}, {1, 5});
+  const auto last = [](const Tensor& logits) { return logits.detach().slice(1, 4, 5).reshape({1, -1}); };
+  const Tensor wanted = last(model(idx)), found = last(stored(idx));
+  CHECK(max(abs(found - wanted)).item() < 0.05 * max(abs(wanted)).item());
+  CHECK(max(abs(found - wanted)).item() > 0);
+  GPTCache cache = stored.make_cache();
+  stored.step(idx.slice(1, 0, 3), cache);
+  CHECK(difference(stored.step(idx.slice(1, 3, 5), cache), found, 1e-5) == "");
 }
 
 TEST_CASE("the cache changes no token, within the block and beyond it") {

@@ -108,7 +108,7 @@ TEST_CASE("to converts values and keeps what requires a gradient") {
   CHECK(tower.first.weight.requires_grad());
   CHECK_FALSE(tower.table.requires_grad());
   CHECK(error_of([&] { tower.to(DType::int64); }) ==
-        "[module] parameters must be float32, float64 or bfloat16, got int64.");
+        "[module] parameters must be float32, float64, bfloat16, q8_0 or q4_0, got int64.");
 }
 
 TEST_CASE("a state dict brings another module to the same values, and is no part of the graph") {

@@ -85,14 +85,15 @@ Command worker_command(const Workload& w, const std::string& program, int thread
 }
 
 Result compare(const Workload& w, const CompareOptions& options) {
-  std::optional<WeightsFile> file = options.torch ? std::make_optional<WeightsFile>() : std::nullopt;
+  const bool with_torch = options.torch && !is_in_tiles(w.weights);
+  std::optional<WeightsFile> file = with_torch ? std::make_optional<WeightsFile>() : std::nullopt;
   Command steps_command = worker_command(w, options.program, options.threads, "steps");
   if (file) steps_command.words.insert(steps_command.words.end(), {"--weights", file->path()});
   Contender gradus("gradus", steps_command);
   Contender floor("the floor", worker_command(w, options.program, options.threads, "floor"));
   std::optional<Contender> torch;
   Result result{.workload = w, .threads = options.threads};
-  if (options.torch) {
+  if (with_torch) {
     torch.emplace("PyTorch", torch_command(*options.torch, w, options.threads, file->path()));
     result.torch.emplace().difference = difference(w, gradus.greeting(), torch->greeting());
     file.reset();

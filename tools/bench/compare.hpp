@@ -20,7 +20,7 @@ struct CompareOptions {
   double seconds = 5;            ///< of measured steps a side, in all its turns
   int64_t steps = 0;             ///< instead: so many steps a side, in all its turns; 0: by seconds
   bool ops = true;               ///< also the share of time by op, in a pass of its own
-  std::optional<Torch> torch{};  ///< the twin takes part
+  std::optional<Torch> torch{};  ///< the twin takes part, but for weights in tiles, which PyTorch has not
 };
 
 struct OpTime {

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <ostream>
 
+#include "gradus/autograd/kernels/blocks.hpp"
 #include "gradus/autograd/kernels/yardstick.hpp"
 #include "gradus/autograd/ops.hpp"
 #include "gradus/autograd/random.hpp"
@@ -75,7 +76,8 @@ class Products {
 
 void run_floor(const Workload& workload, std::istream& in, std::ostream& out) {
   if (workload.task == Task::generate) {
-    const int64_t bytes = element_size(workload.weights) * workload.config.num_parameters();
+    const int64_t bytes = element_size(workload.weights) * workload.config.num_parameters() /
+                          (is_in_tiles(workload.weights) ? kWeightRows * kWeightColumns : 1);
     const Tensor values = ones({bytes / element_size(DType::float32)});
     out << "{}" << std::endl;
     const auto read = [&] { kernels::read_all(values.numel(), values.data<float>()); };

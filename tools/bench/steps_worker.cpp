@@ -56,7 +56,7 @@ class Steps {
       batches_.push_back({batch.slice(1, 0, T).contiguous(), batch.slice(1, 1, T + 1).contiguous()});
     }
     model_.eval();
-    if (w.weights == DType::bfloat16) model_.to(DType::bfloat16);
+    if (is_storage(w.weights)) model_.to(w.weights);
   }
 
   void save(const std::string& path) {

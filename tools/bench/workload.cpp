@@ -43,7 +43,9 @@ std::vector<Workload> workloads() {
           {"W4-W3", Task::forward, kGPT2, 4},
           {"W5-W1", Task::generate, kNano, 1},
           {"W5-W3", Task::generate, kGPT2, 1},
-          {"W5-W3h", Task::generate, kGPT2, 1, DType::bfloat16}};
+          {"W5-W3h", Task::generate, kGPT2, 1, DType::bfloat16},
+          {"W5-W3q8", Task::generate, kGPT2, 1, DType::q8_0},
+          {"W5-W3q4", Task::generate, kGPT2, 1, DType::q4_0}};
 }
 
 std::vector<Workload> select_workloads(const std::vector<std::string>& names) {
@@ -81,13 +83,13 @@ Workload workload_from(const std::string& text) {
       w.task = static_cast<Task>(i);
       known = true;
     }
-  for (const DType dtype : {DType::float32, DType::bfloat16})
+  for (const DType dtype : {DType::float32, DType::bfloat16, DType::q8_0, DType::q4_0})
     if (weights == name(dtype)) w.weights = dtype;
   known = known && weights == name(w.weights) && (w.weights == DType::float32 || w.task == Task::generate);
   if (!words || words >> rest || !known || w.batch < 1)
     fail("bench",
          "a workload must be a task, layers, heads, width, block, batch, vocabulary, dropout and float32, or "
-         "bfloat16 to generate, got '",
+         "bfloat16, q8_0 or q4_0 to generate, got '",
          text, "'.");
   c.validate();
   return w;

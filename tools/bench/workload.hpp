@@ -23,7 +23,7 @@ struct Workload {
   Task task = Task::train;
   models::GPTConfig config;
   int64_t batch = 1;
-  DType weights = DType::float32;  ///< bfloat16: generates from matrices kept so
+  DType weights = DType::float32;  ///< bfloat16, q8_0, q4_0: generates from matrices kept so
 
   /// Of one step; 1 for generate, whose times are by token.
   int64_t tokens() const { return task == Task::generate ? 1 : batch * config.block_size; }

@@ -115,6 +115,7 @@ constexpr const char* kBenchFooter =
     "  W4-W2n, W4-W3  forward and loss only, nothing recorded\n"
     "  W5-W1, W5-W3   greedy generation of 64 tokens; times are by token\n"
     "  W5-W3h         the same with weights in bfloat16; PyTorch's, in float32\n"
+    "  W5-W3q8, -q4   the same with weights of 8 or 4 bits; without PyTorch\n"
     "A step is forward, loss, backward, clip at 1.0 and AdamW. The floor is the\n"
     "time of its matrix products alone, through BLAS or at nine tenths of the\n"
     "machine's peak, whichever is less; of W5 that of reading all parameters\n"

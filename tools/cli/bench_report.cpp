@@ -106,11 +106,11 @@ void BenchReport::print_machine(const Machine& m, const Peak& peak, int threads,
 void BenchReport::begin(const Machine& machine, const Peak& peak, const bench::CompareOptions& options) {
   print_machine(machine, peak, options.threads, options.torch ? options.torch->version : "");
   if (json_) return;
-  const bool torch = options.torch.has_value();
+  has_torch_ = options.torch.has_value();
   std::cout << "| workload |       ms |      min | tokens/s | peak MiB | floor ms | of floor |"
-            << (torch ? " torch ms | torch MiB | faster |" : "") << "\n"
+            << (has_torch_ ? " torch ms | torch MiB | faster |" : "") << "\n"
             << "| -------- | -------: | -------: | -------: | -------: | -------: | -------: |"
-            << (torch ? " -------: | --------: | -----: |" : "") << std::endl;
+            << (has_torch_ ? " -------: | --------: | -----: |" : "") << std::endl;
 }
 
 void BenchReport::begin_scaling(const Machine& machine, const Peak& peak,
@@ -170,6 +170,8 @@ void BenchReport::add(const bench::Result& r) {
     cells.emplace_back(grouped(static_cast<int64_t>(r.torch->peak_mib)), 9);
     cells.emplace_back(decimals(r.torch->ratio, 2), 6);
     notes_.push_back(torch_note(r));
+  } else if (has_torch_) {
+    for (const size_t width : {8, 9, 6}) cells.emplace_back("", width);
   }
   std::cout << row(cells) << std::endl;
   notes_.push_back(r.workload.name + ": " + shares(r));

@@ -23,7 +23,7 @@ class BenchReport {
  private:
   void print_machine(const Machine& machine, const Peak& peak, int threads, const std::string& torch) const;
 
-  bool json_;
+  bool json_, has_torch_ = false;
   std::vector<std::string> notes_;  ///< below the table
 };
 

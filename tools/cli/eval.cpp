@@ -16,6 +16,7 @@
 #include "terminal.hpp"
 #include "text_output.hpp"
 #include "verbs.hpp"
+#include "weights_flag.hpp"
 #include "whole_number.hpp"
 
 namespace gradus::cli {
@@ -24,6 +25,7 @@ namespace {
 struct EvalFlags {
   std::string folder;
   std::vector<std::string> text;
+  std::string weights = "float32";
   int64_t threads = 0;
   bool json = false;
 };
@@ -31,6 +33,7 @@ struct EvalFlags {
 int eval(const EvalFlags& flags, bool threads_given) {
   if (threads_given && flags.threads < 1)
     fail("eval", "--threads must be a whole number of at least 1, got ", flags.threads, ".");
+  check_weights("eval", flags.weights);
   if (threads_given) set_num_threads(static_cast<int>(flags.threads));
 
   const models::GPTConfig announced = models::check_pretrained(flags.folder);
@@ -39,6 +42,7 @@ int eval(const EvalFlags& flags, bool threads_given) {
   if (const std::string note = text.note(); !note.empty()) People(flags.json).line("note: " + note);
   train::check_memory(models::generation_memory(announced), "free some, or use a smaller model.");
   auto [model, tokenizer] = train::load_trained(flags.folder);
+  keep_weights(model, flags.weights);
   const models::GPTConfig& config = model.config();
   const std::vector<int32_t> tokens = tokenizer.encode(text.text);
   const std::vector<data::Batch> batches =
@@ -76,6 +80,7 @@ Verb add_eval(CLI::App& app, const std::string& program) {
   verb->add_option("--text", flags->text, "The text: these files, joined in order")
       ->type_name("FILE")
       ->required();
+  add_weights_flag(*verb, flags->weights);
   const CLI::Option* threads =
       whole_number(*verb, verb->add_option("--threads", flags->threads, "Threads [one a core]"), kMostThreads)
           ->type_name("N")

@@ -12,6 +12,7 @@
 #include "gradus/train/memory.hpp"
 #include "text_output.hpp"
 #include "verbs.hpp"
+#include "weights_flag.hpp"
 #include "whole_number.hpp"
 
 namespace gradus::cli {
@@ -20,6 +21,7 @@ namespace {
 struct SampleFlags {
   std::string folder, prompt;
   models::SampleOptions options{.max_new_tokens = 500, .temperature = 0.8, .top_k = 0, .top_p = 1.0};
+  std::string weights = "float32";
   bool greedy = false, bfloat16 = false;
   int64_t count = 1, seed = 1337;
 };
@@ -44,6 +46,9 @@ std::string prompt_of(const SampleFlags& flags, const data::Tokenizer& tokenizer
 int sample(SampleFlags flags) {
   if (flags.greedy) flags.options.temperature = 0;
   naming_flags("sample", kOptionFlags, [&] { flags.options.validate(); });
+  if (flags.bfloat16 && flags.weights != "float32" && flags.weights != "bfloat16")
+    fail("sample", "--bfloat16 and --weights ", flags.weights, " must not come together, got both.");
+  check_weights("sample", flags.weights);
   if (flags.count < 1) fail("sample", "--count must be a whole number of at least 1, got ", flags.count, ".");
   if (flags.seed < 0) fail("sample", "--seed must be a whole number of at least 0, got ", flags.seed, ".");
 
@@ -52,7 +57,7 @@ int sample(SampleFlags flags) {
       prompt_of(flags, train::load_tokenizer(flags.folder));  // Refused before the model is read.
   train::check_memory(models::generation_memory(config), "free some, or use a smaller model.");
   auto [model, tokenizer] = train::load_trained(flags.folder);
-  if (flags.bfloat16) model.to(DType::bfloat16);
+  keep_weights(model, flags.bfloat16 ? "bfloat16" : flags.weights);
 
   Generator stream = Generator(static_cast<uint64_t>(flags.seed)).stream("sample");
   for (int64_t i = 0; i < flags.count; ++i) {
@@ -83,7 +88,8 @@ Verb add_sample(CLI::App& app, const std::string& program) {
       ->capture_default_str();
   add("--top-p", flags->options.top_p, "P", "Only the likeliest that make up P")->capture_default_str();
   verb->add_flag("--greedy", flags->greedy, "Always the likeliest token; nothing is drawn");
-  verb->add_flag("--bfloat16", flags->bfloat16, "Keep weights in half the memory; large models gain speed");
+  add_weights_flag(*verb, flags->weights);
+  verb->add_flag("--bfloat16", flags->bfloat16, "The same as --weights bfloat16");
   add("--count", flags->count, "N", "Texts to write")->capture_default_str();
   add("--seed", flags->seed, "N", "Decides what is drawn")->capture_default_str();
   verb->footer(concat("Examples:\n  ", program,

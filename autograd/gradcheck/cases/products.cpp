@@ -93,6 +93,9 @@ void add_linear(CaseList& list) {
   const Tensor stored = v.normal({3, 5}).to(DType::bfloat16);
   list.add("linear", "weight in bfloat16", {v.normal({2, 5}), v.normal({3})},
            [stored](Inputs x) { return linear(x[0], stored, x[1]); });
+  const Tensor bits = v.normal({3, 5}).to(DType::q8_0);
+  list.add("linear", "weight of 8 bits", {v.normal({2, 5}), v.normal({3})},
+           [bits](Inputs x) { return linear(x[0], bits, x[1]); });
   const auto view = [&](const char* name, const Shape& x, const Shape& w, const GradcheckFunction& f) {
     list.add("linear", name, {v.normal(x), v.normal(w), v.normal({4})}, f);
   };

@@ -43,8 +43,8 @@ TEST_CASE("the products of a step add up to 6 N + 12 L T C operations a token, o
 }
 
 TEST_CASE("workloads have the shapes of their names") {
-  CHECK(workloads().size() == 11);
-  CHECK(select_workloads({}).size() == 11);
+  CHECK(workloads().size() == 13);
+  CHECK(select_workloads({}).size() == 13);
   const auto names = [](const std::vector<std::string>& asked) {
     std::string all;
     for (const Workload& w : select_workloads(asked)) all += w.name + " ";
@@ -55,7 +55,7 @@ TEST_CASE("workloads have the shapes of their names") {
   CHECK_THROWS_WITH(
       select_workloads({"W1", "W9"}),
       "[bench] --workload must name some of W0, W1, W1d, W2, W2n, W3, W4-W2n, W4-W3, W5-W1, W5-W3, "
-      "W5-W3h, got 'W9'.");
+      "W5-W3h, W5-W3q8, W5-W3q4, got 'W9'.");
   CHECK(select_workloads({"W3"}).at(0).config.num_parameters() ==
         124'439'808 - (1024 - 64) * 768);  // GPT-2's smallest, with fewer positions
   CHECK(select_workloads({"W1"}).at(0).tokens() == 768);

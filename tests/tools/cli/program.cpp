@@ -23,6 +23,7 @@ namespace {
     const size_t equals = variable.find('=');
     ::setenv(variable.substr(0, equals).c_str(), variable.substr(equals + 1).c_str(), 1);
   }
+  ::signal(SIGHUP, SIG_DFL);  // or, of tests that run under nohup, it would be ignored
   if (input.in_child) input.in_child();
   std::vector<char*> argv;
   for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
