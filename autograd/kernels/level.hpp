@@ -85,3 +85,8 @@ void set_level(std::string_view name);
   const Loops<float> Built<Loops<float>>::loops = make_##Loops<float>(); \
   template <>                                                            \
   const Loops<double> Built<Loops<double>>::loops = make_##Loops<double>()
+
+/// The same for loops that have no T.
+#define GRADUS_BUILD_ONE(Loops, ...) \
+  template <>                        \
+  const Loops Built<Loops>::loops = {__VA_ARGS__}

@@ -1,0 +1,51 @@
+// What a unit does for a product in bfloat16: whole tiles (see bf16_pack.hpp), on one thread. All around it,
+// edges, blocks and threads, is bf16_product.cpp's.
+#pragma once
+
+#include <cstdint>
+
+#include "gradus/autograd/kernels/bfloat16.hpp"
+
+namespace gradus::kernels {
+
+/// out (16 rows, 16 columns) = start + left @ right, in float32. `rows` strips of left and `columns` of
+/// right, `depth` tiles each, one behind the other; the next strip is left_step or right_step bytes on. Rows
+/// of start and out are so many elements apart; start may be out, or a single row (start_step 0).
+struct Bf16Block {
+  const void* left;
+  int64_t left_step;
+  const void* right;
+  int64_t right_step;
+  int64_t rows, columns, depth;
+  const float* start;
+  int64_t start_step;
+  float* out;
+  int64_t out_step;
+};
+
+struct Bf16Kernel {
+  int64_t rows, columns;  // strips that `multiply` takes at most
+  int64_t depth;          // tiles along k whose strips fit the caches
+  void (*multiply)(const Bf16Block& block);
+  // Where multiply() takes float32: makes 32 of 16 pairs, the first ones, then the second ones, for each
+  // half of a cache line. Else null.
+  void (*widen)(int64_t lines, const bfloat16* pairs, float* out);
+  // Around any number of products on a thread, or null.
+  void (*begin)();
+  void (*end)();
+};
+
+/// Of the unit that needs no instructions of its own.
+struct WidenedLoops {
+  Bf16Kernel kernel;
+};
+
+// Of those that are built, in units/, where the compiler knows their instructions.
+namespace amx {
+extern const Bf16Kernel kernel;
+}
+namespace avx512_bf16 {
+extern const Bf16Kernel kernel;
+}
+
+}  // namespace gradus::kernels

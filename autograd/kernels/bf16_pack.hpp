@@ -1,0 +1,75 @@
+// Operands of products in bfloat16, packed: rounded once, cut into the tiles that matrix units take, and then
+// used as often, and by as many threads, as one likes. The form is the same for every unit, so that what is
+// packed outlives a change of it.
+//
+// A left operand (m, k) is cut into tiles of 16 rows x 32 k, row by row; a right one (k, n) into tiles of 16
+// pairs of k x 16 columns x 2, the two numbers of a pair side by side. A strip is what lies along k: tiles of
+// a strip, and strips, follow each other in memory. What is beyond the edges is 0.
+//
+// Sources are row-major and the caller's; leading dimensions count elements. Thread-safe as long as no two
+// calls write to the same memory.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "gradus/autograd/kernels/bfloat16.hpp"
+#include "gradus/autograd/kernels/gemm.hpp"
+
+namespace gradus::kernels {
+
+inline constexpr int64_t kStrip = 16;                          // rows or columns of a tile
+inline constexpr int64_t kTileDepth = 32;                      // of k
+inline constexpr int64_t kTileElements = kStrip * kTileDepth;  // 1 KiB
+inline constexpr int64_t kCacheLine = 64;                      // bytes
+
+/// Memory that begins at a cache line.
+struct FreeLines {
+  void operator()(void* memory) const;
+};
+using Lines = std::unique_ptr<void, FreeLines>;
+Lines allocate_lines(int64_t bytes);
+
+/// Which operand of a product a matrix is.
+enum class Side : bool { left, right };
+
+/// A matrix (rows, columns) as one side of a product, in memory that it owns or that it borrows.
+struct PackedBf16 {
+  Side side = Side::left;
+  int64_t rows = 0, columns = 0;
+  bfloat16* tiles = nullptr;
+  Lines owned;  ///< empty if `tiles` is borrowed
+
+  int64_t strips() const { return ((side == Side::left ? rows : columns) + kStrip - 1) / kStrip; }
+  int64_t depth() const { return ((side == Side::left ? columns : rows) + kTileDepth - 1) / kTileDepth; }
+  const bfloat16* tile(int64_t strip, int64_t at) const {
+    return tiles + (strip * depth() + at) * kTileElements;
+  }
+};
+
+/// How much memory a packed matrix takes, in bytes.
+int64_t packed_bytes(Side side, int64_t rows, int64_t columns);
+
+/// Room for a matrix (rows, columns), with memory of its own. Throws Error if a size is negative.
+PackedBf16 packed_matrix(Side side, int64_t rows, int64_t columns);
+/// The same in memory of the caller's, packed_bytes() long, which must begin at a cache line and outlive it.
+PackedBf16 packed_matrix(Side side, int64_t rows, int64_t columns, void* memory);
+
+/// Fills `out` with op(x), which has its rows and columns: x is (rows, columns), or with Trans::yes (columns,
+/// rows), its own rows ldx apart. Rounds to the nearest, to even at half; NaN stays NaN. From bfloat16 the
+/// bits stay as they are.
+void pack(Trans trans, const float* x, int64_t ldx, PackedBf16& out);
+void pack(Trans trans, const bfloat16* x, int64_t ldx, PackedBf16& out);
+
+/// Packs tiles whose sources lie `step` elements apart along the rows of x, to out, out + out_step and so on.
+/// As words, pairs of k, a tile is (16, 16): the pairs lie along the rows of x or across them, and the tile
+/// is made as x has it or transposed.
+template <class T>
+using PackTiles = void (*)(int64_t tiles, const T* x, int64_t ldx, int64_t step, bfloat16* out,
+                           int64_t out_step);
+struct PackLoops {
+  PackTiles<float> of_float[2][2];  // [pairs across rows][transposed]
+  PackTiles<bfloat16> of_bfloat16[2][2];
+};
+
+}  // namespace gradus::kernels

@@ -1,0 +1,223 @@
+#include "gradus/autograd/kernels/bf16_product.hpp"
+
+#include <algorithm>
+
+#include "gradus/autograd/kernels/bf16_unit.hpp"
+#include "gradus/autograd/kernels/parallel.hpp"
+#include "gradus/files/error.hpp"
+
+namespace gradus::kernels {
+namespace {
+
+constexpr int64_t kSmallBf16 = int64_t{1} << 20;  // as in gemm.cpp
+constexpr int64_t kPartLength = 256;              // of c, that makes it worth while to widen an operand again
+constexpr int64_t kMaxParts = 16;
+constexpr int64_t kEvenStrips = 4;    // a multiple of what any kernel takes
+constexpr int64_t kBlockStrips = 16;  // of left, whose part along k a second cache can hold
+constexpr int64_t kMaxKernelStrips = 4;
+
+int64_t parts_of(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+struct Range {
+  int64_t begin, end;
+  int64_t size() const { return end - begin; }
+};
+
+/// How c is cut along its longer side, in strips.
+struct Cut {
+  Range rows, columns;  // all
+  bool by_rows;
+  int64_t length, count;
+
+  Cut(const PackedBf16& left, const PackedBf16& right) : rows{0, left.strips()}, columns{0, right.strips()} {
+    const int64_t m = left.rows, n = right.columns, k = left.columns;
+    by_rows = m >= n;
+    // An even number, so that two threads end together.
+    const int64_t wanted = m * n * k < kSmallBf16
+                               ? 1
+                               : std::clamp<int64_t>(std::max(m, n) / (2 * kPartLength) * 2, 2, kMaxParts);
+    const int64_t extent = by_rows ? rows.end : columns.end;
+    length = parts_of(parts_of(extent, wanted), kEvenStrips) * kEvenStrips;
+    count = parts_of(extent, length);
+  }
+
+  void take(int64_t index, Range& of_rows, Range& of_columns) const {
+    of_rows = rows;
+    of_columns = columns;
+    Range& cut = by_rows ? of_rows : of_columns;
+    cut = {index * length, std::min(cut.end, (index + 1) * length)};
+  }
+};
+
+/// Strips of an operand as a kernel takes them.
+struct Strips {
+  const char* data;
+  int64_t step;  // bytes
+
+  const void* at(int64_t strip) const { return data + strip * step; }
+};
+
+/// A thread's room for widened strips. A line lies between two of them, so that those which a kernel reads
+/// side by side do not fall on the same lines of the cache.
+class Room {
+ public:
+  Strips widen(const Bf16Kernel& kernel, const PackedBf16& from, Range strips, Range depth) {
+    constexpr int64_t kTileLines = kTileElements * static_cast<int64_t>(sizeof(bfloat16)) / kCacheLine;
+    const int64_t step = depth.size() * 2 * kTileLines * kCacheLine + kCacheLine,
+                  bytes = strips.size() * step;
+    if (bytes > size_) {
+      memory_ = allocate_lines(bytes);
+      size_ = bytes;
+    }
+    char* const data = static_cast<char*>(memory_.get());
+    for (int64_t i = 0; i < strips.size(); ++i)
+      kernel.widen(depth.size() * kTileLines, from.tile(strips.begin + i, depth.begin),
+                   reinterpret_cast<float*>(data + i * step));
+    return {data, step};
+  }
+
+ private:
+  Lines memory_;
+  int64_t size_ = 0;
+};
+
+/// The kernel's begin() and end() on this thread.
+class Running {
+ public:
+  explicit Running(const Bf16Kernel& kernel) : kernel_(kernel) {
+    if (kernel_.begin) kernel_.begin();
+  }
+  ~Running() {
+    if (kernel_.end) kernel_.end();
+  }
+  Running(const Running&) = delete;
+  Running& operator=(const Running&) = delete;
+
+ private:
+  const Bf16Kernel& kernel_;
+};
+
+class Bf16Product {
+ public:
+  Bf16Product(const Bf16Kernel& kernel, const PackedBf16& left, const PackedBf16& right, float* c,
+              int64_t ldc, const ProductStart& start, const Epilogue& epilogue)
+      : kernel_(kernel), left_(left), right_(right), c_(c), ldc_(ldc), start_(start), epilogue_(epilogue) {}
+
+  void run() const {
+    if (left_.rows == 0 || right_.columns == 0) return;
+    const Cut cut(left_, right_);
+    const int64_t work = std::max<int64_t>(1, left_.rows * right_.columns * left_.columns / cut.count);
+    parallel_for(cut.count, std::max<int64_t>(1, kSmallBf16 / work), [&](int64_t begin, int64_t end) {
+      const Running running(kernel_);
+      for (int64_t i = begin; i < end; ++i) {
+        Range rows, columns;
+        cut.take(i, rows, columns);
+        run_part(rows, columns);
+      }
+    });
+  }
+
+ private:
+  void run_part(Range rows, Range columns) const {
+    const int64_t depth = left_.depth();
+    for (int64_t k = 0; k == 0 || k < depth; k += kernel_.depth)
+      for (int64_t i = rows.begin; i < rows.end; i += kBlockStrips)
+        run_panel({i, std::min(rows.end, i + kBlockStrips)}, columns,
+                  {k, std::min(depth, k + kernel_.depth)});
+  }
+
+  Strips strips(Room& room, const PackedBf16& operand, Range range, Range depth) const {
+    if (depth.size() == 0) return {nullptr, 0};
+    if (kernel_.widen) return room.widen(kernel_, operand, range, depth);
+    constexpr int64_t kTileBytes = kTileElements * static_cast<int64_t>(sizeof(bfloat16));
+    return {reinterpret_cast<const char*>(operand.tile(range.begin, depth.begin)),
+            operand.depth() * kTileBytes};
+  }
+
+  void run_panel(Range rows, Range columns, Range depth) const {
+    static thread_local Room left_room, right_room;
+    const Strips left = strips(left_room, left_, rows, depth);
+    // No group of columns much narrower than the others.
+    const int64_t groups = parts_of(columns.size(), kernel_.columns);
+    for (int64_t group = 0; group < groups; ++group) {
+      const Range part{columns.begin + group * columns.size() / groups,
+                       columns.begin + (group + 1) * columns.size() / groups};
+      const Strips right = strips(right_room, right_, part, depth);
+      for (int64_t i = 0; i < rows.size(); i += kernel_.rows) {
+        const int64_t count = std::min(kernel_.rows, rows.size() - i);
+        run_block({.left = left.at(i),
+                   .left_step = left.step,
+                   .right = right.at(0),
+                   .right_step = right.step,
+                   .rows = count,
+                   .columns = part.size(),
+                   .depth = depth.size(),
+                   .start = nullptr,
+                   .start_step = 0,
+                   .out = nullptr,
+                   .out_step = 0},
+                  (rows.begin + i) * kStrip, part.begin * kStrip, depth);
+      }
+    }
+  }
+
+  /// With c from (row, column) on.
+  void run_block(Bf16Block block, int64_t row, int64_t column, Range depth) const {
+    static constexpr float kZeros[kMaxKernelStrips * kStrip] = {};
+    const int64_t rows = std::min(block.rows * kStrip, left_.rows - row);
+    const int64_t columns = std::min(block.columns * kStrip, right_.columns - column);
+    float* const c = c_ + row * ldc_ + column;
+    const bool go_on = start_.from_c || depth.begin > 0;
+    block.start = go_on ? c : start_.bias ? start_.bias + column : kZeros;
+    block.start_step = go_on ? ldc_ : 0;
+    if (rows == block.rows * kStrip && columns == block.columns * kStrip) {
+      block.out = c;
+      block.out_step = ldc_;
+      kernel_.multiply(block);
+    } else {
+      multiply_edge(block, rows, columns, c);
+    }
+    if (epilogue_.run && depth.end == left_.depth())
+      epilogue_.run(epilogue_.context, {row, column, rows, columns, c, ldc_});
+  }
+
+  /// Of whole tiles only the part (rows, columns) is in c, or in the bias.
+  void multiply_edge(Bf16Block block, int64_t rows, int64_t columns, float* c) const {
+    const int64_t width = block.columns * kStrip;
+    alignas(kCacheLine) float whole[kMaxKernelStrips * kMaxKernelStrips * kStrip * kStrip] = {};
+    for (int64_t i = 0; i < rows; ++i)
+      std::copy_n(block.start + i * block.start_step, columns, whole + i * width);
+    block.start = block.out = whole;
+    block.start_step = block.out_step = width;
+    kernel_.multiply(block);
+    for (int64_t i = 0; i < rows; ++i) std::copy_n(whole + i * width, columns, c + i * ldc_);
+  }
+
+  const Bf16Kernel& kernel_;
+  const PackedBf16 &left_, &right_;
+  float* c_;
+  int64_t ldc_;
+  ProductStart start_;
+  Epilogue epilogue_;
+};
+
+}  // namespace
+
+void multiply_bf16_by(const Bf16Kernel& kernel, const PackedBf16& left, const PackedBf16& right, float* c,
+                      int64_t ldc, const ProductStart& start, const Epilogue& epilogue) {
+  if (left.side != Side::left || right.side != Side::right || left.columns != right.rows)
+    fail("multiply_bf16", "needs a left operand (m, k) and a right one (k, n), got ",
+         left.side == Side::left ? "a left one (" : "a right one (", left.rows, ", ", left.columns, ") and ",
+         right.side == Side::left ? "a left one (" : "a right one (", right.rows, ", ", right.columns, ").");
+  if (start.from_c && start.bias) fail("multiply_bf16", "needs one start at most, got c and a bias.");
+  if (left.rows > 1 && ldc < right.columns)
+    fail("multiply_bf16", "needs rows of c at least ", right.columns, " apart, got ", ldc, ".");
+  Bf16Product(kernel, left, right, c, ldc, start, epilogue).run();
+}
+
+void multiply_bf16(const PackedBf16& left, const PackedBf16& right, float* c, int64_t ldc,
+                   const ProductStart& start, const Epilogue& epilogue) {
+  multiply_bf16_by(unit_kernel(unit_in_use()), left, right, c, ldc, start, epilogue);
+}
+
+}  // namespace gradus::kernels

@@ -1,0 +1,215 @@
+// What the units of products in bfloat16 compute, one number after the other: the oracle of their kernels,
+// and kernels themselves, so that all around an instruction is tested on machines that lack it.
+//
+// Operations as Intel's Software Developer's Manual, volume 2, states them for VDPBF16PS and TDPBF16PS.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "gradus/autograd/kernels/bf16_product.hpp"
+#include "gradus/autograd/kernels/bf16_unit.hpp"
+#include "vectors.hpp"
+
+namespace bf16_model {
+
+using gradus::bfloat16;
+using namespace gradus::kernels;
+
+inline constexpr int64_t kDepth = 32;
+
+inline float value(bfloat16 x) { return std::bit_cast<float>(uint32_t{x.bits} << 16); }
+
+inline float flushed(float x) {
+  return std::fabs(x) < std::numeric_limits<float>::min() ? std::copysign(0.0F, x) : x;
+}
+
+/// Inputs that are subnormal are 0, and so is such a result; rounded to the nearest, to even at half.
+inline float fused_flushed(float a, float b, float c) {
+  return flushed(std::fma(flushed(a), flushed(b), flushed(c)));
+}
+
+/// sum + a . b for kDepth numbers.
+using Dot = float (*)(float sum, const bfloat16* a, const bfloat16* b);
+
+/// One product after the other. Of two bfloat16 it is exact but where it overflows or is subnormal.
+inline float dot_widened(float sum, const bfloat16* a, const bfloat16* b) {
+  for (int64_t k = 0; k < kDepth; ++k) sum = std::fma(value(a[k]), value(b[k]), sum);
+  return sum;
+}
+
+/// The same where nothing multiplies and adds at once.
+inline float dot_rounded_twice(float sum, const bfloat16* a, const bfloat16* b) {
+  for (int64_t k = 0; k < kDepth; ++k) sum = value(a[k]) * value(b[k]) + sum;
+  return sum;
+}
+
+/// VDPBF16PS: of each pair the second product is added first.
+inline float dot_avx512_bf16(float sum, const bfloat16* a, const bfloat16* b) {
+  for (int64_t k = 0; k < kDepth; k += 2)
+    for (const int64_t i : {k + 1, k}) sum = fused_flushed(value(a[i]), value(b[i]), sum);
+  return sum;
+}
+
+/// TDPBF16PS: a sum of first products and one of second ones, both from 0, are added, and that to the sum.
+inline float dot_amx(float sum, const bfloat16* a, const bfloat16* b) {
+  float parts[2] = {0, 0};
+  for (int64_t k = 0; k < kDepth; ++k) parts[k % 2] = fused_flushed(value(a[k]), value(b[k]), parts[k % 2]);
+  return flushed(flushed(sum) + flushed(parts[0] + parts[1]));
+}
+
+inline Dot dot_of(Unit unit) {
+  return unit == Unit::amx ? dot_amx : unit == Unit::avx512_bf16 ? dot_avx512_bf16 : dot_widened;
+}
+
+/// A kernel that takes tiles apart and gives their numbers to a model.
+template <Dot dot>
+void multiply_by_model(const Bf16Block& block) {
+  const auto* const left = static_cast<const char*>(block.left);
+  const auto* const right = static_cast<const char*>(block.right);
+  for (int64_t i = 0; i < block.rows * kStrip; ++i)
+    for (int64_t j = 0; j < block.columns * kStrip; ++j) {
+      float sum = block.start[i * block.start_step + j];
+      for (int64_t tile = 0; tile < block.depth; ++tile) {
+        const auto* const a =
+            reinterpret_cast<const bfloat16*>(left + i / kStrip * block.left_step) + tile * kTileElements;
+        const auto* const b =
+            reinterpret_cast<const bfloat16*>(right + j / kStrip * block.right_step) + tile * kTileElements;
+        std::array<bfloat16, kDepth> column{};
+        for (int64_t k = 0; k < kDepth; ++k)
+          column[static_cast<size_t>(k)] = b[k / 2 * kDepth + j % kStrip * 2 + k % 2];
+        sum = dot(sum, a + i % kStrip * kDepth, column.data());
+      }
+      block.out[i * block.out_step + j] = sum;
+    }
+}
+
+template <Dot dot>
+Bf16Kernel kernel(int64_t rows, int64_t columns, int64_t depth) {
+  return {.rows = rows,
+          .columns = columns,
+          .depth = depth,
+          .multiply = multiply_by_model<dot>,
+          .widen = nullptr,
+          .begin = nullptr,
+          .end = nullptr};
+}
+
+/// A product's operands as plain numbers, rounded: a (m, k), b (n, k), which is to be transposed.
+struct Operands {
+  int64_t m, n, k;
+  std::vector<float> a, b;
+  std::vector<bfloat16> left, right;  // with k a multiple of kDepth
+
+  Operands(int64_t m_, int64_t n_, int64_t k_)
+      : Operands(m_, n_, k_, vectors::values<float>(m_ * k_, 3, 1), vectors::values<float>(n_ * k_, 2, 5)) {}
+  Operands(int64_t m_, int64_t n_, int64_t k_, std::vector<float> a_, std::vector<float> b_)
+      : m(m_), n(n_), k(k_), a(std::move(a_)), b(std::move(b_)), left(rounded(m, a)), right(rounded(n, b)) {}
+
+  int64_t padded() const { return (k + kDepth - 1) / kDepth * kDepth; }
+
+  PackedBf16 packed_left() const {
+    PackedBf16 packed = packed_matrix(Side::left, m, k);
+    pack(Trans::no, a.data(), k, packed);
+    return packed;
+  }
+  PackedBf16 packed_right() const {
+    PackedBf16 packed = packed_matrix(Side::right, k, n);
+    pack(Trans::yes, b.data(), k, packed);
+    return packed;
+  }
+
+  /// c (m, n), whose sums begin with start(i, j).
+  template <class Start>
+  std::vector<float> product(Dot dot, Start start) const {
+    std::vector<float> c(static_cast<size_t>(m * n));
+    for (int64_t i = 0; i < m; ++i)
+      for (int64_t j = 0; j < n; ++j) {
+        float sum = start(i, j);
+        for (int64_t at = 0; at < k; at += kDepth)
+          sum = dot(sum, left.data() + i * padded() + at, right.data() + j * padded() + at);
+        c[static_cast<size_t>(i * n + j)] = sum;
+      }
+    return c;
+  }
+  std::vector<float> product(Dot dot) const {
+    return product(dot, [](int64_t, int64_t) { return 0.0F; });
+  }
+
+ private:
+  std::vector<bfloat16> rounded(int64_t rows, const std::vector<float>& x) const {
+    std::vector<bfloat16> out(static_cast<size_t>(rows * padded()));
+    for (int64_t i = 0; i < rows; ++i) to_bfloat16(k, out.data() + i * padded(), x.data() + i * k);
+    return out;
+  }
+};
+
+/// A kernel that goes through edges and blocks as an instruction's would, with blocks along k so short that
+/// there are many.
+struct Model {
+  const char* name;
+  Dot dot;
+  Bf16Kernel kernel;
+};
+inline const Model kModels[] = {
+    {"amx", dot_amx, kernel<dot_amx>(2, 2, 16)},
+    {"amx, short", dot_amx, kernel<dot_amx>(2, 2, 1)},
+    {"avx512_bf16", dot_avx512_bf16, kernel<dot_avx512_bf16>(1, 4, 2)},
+    {"widened", dot_widened, kernel<dot_widened>(1, 3, 2)},
+};
+
+inline constexpr float kUntouched = 1234.5F;
+
+/// c of a product by a kernel, its rows `beyond` further apart than they are long; what is between them must
+/// stay as it was.
+inline std::vector<float> product(const Bf16Kernel& kernel, const PackedBf16& left, const PackedBf16& right,
+                                  const ProductStart& start = {}, int64_t beyond = 0,
+                                  const std::vector<float>& old = {}, const Epilogue& epilogue = {}) {
+  const int64_t m = left.rows, n = right.columns, ldc = n + beyond;
+  std::vector<float> c(static_cast<size_t>(std::max<int64_t>(1, m * ldc)), kUntouched), packed;
+  for (int64_t i = 0; i < m && !old.empty(); ++i) std::copy_n(old.begin() + i * n, n, c.begin() + i * ldc);
+  multiply_bf16_by(kernel, left, right, c.data(), ldc, start, epilogue);
+  int64_t touched = 0;
+  for (int64_t i = 0; i < m; ++i) {
+    packed.insert(packed.end(), c.begin() + i * ldc, c.begin() + i * ldc + n);
+    touched += std::count_if(c.begin() + i * ldc + n, c.begin() + (i + 1) * ldc,
+                             [](float x) { return x != kUntouched; });
+  }
+  CHECK(touched == 0);
+  return packed;
+}
+
+inline bool has(Unit unit) {
+  const std::vector<Unit> units = available_units();
+  return std::find(units.begin(), units.end(), unit) != units.end();
+}
+
+/// Says once which units' own kernels no test can run here.
+inline void name_missing_units() {
+  static bool named = false;
+  if (std::exchange(named, true)) return;
+  for (const Unit unit : {Unit::avx512_bf16, Unit::amx})
+    if (!has(unit)) WARN("skipped: this machine, or its compiler, has no unit " << unit_name(unit));
+}
+
+/// Runs a body for each unit that this machine has, at each level, and leaves the best in use.
+template <class F>
+void at_each_unit(F&& body) {
+  name_missing_units();
+  const std::vector<Unit> units = available_units();
+  for (const Unit unit : units) {
+    set_unit(unit_name(unit));
+    INFO("unit " << unit_name(unit));
+    vectors::at_each_level([&] { body(unit); });
+  }
+  set_unit(unit_name(units.front()));
+}
+
+}  // namespace bf16_model

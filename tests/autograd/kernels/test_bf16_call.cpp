@@ -1,0 +1,128 @@
+// How products in bfloat16 are called: parts as they are finished, empty ones, refusals, kernels that want to
+// be begun and ended.
+#include <atomic>
+
+#include "bf16_model.hpp"
+#include "gradus/autograd/error.hpp"
+
+using namespace gradus;
+using namespace gradus::kernels;
+using namespace vectors;
+using bf16_model::at_each_unit;
+using bf16_model::kModels;
+using bf16_model::Model;
+using bf16_model::Operands;
+using bf16_model::product;
+
+namespace {
+
+/// Doubles each value of c and counts the visits of each place.
+struct Doubled {
+  int64_t columns;
+  std::vector<std::atomic<int>> visits;
+
+  static void run(void* context, const FinishedPart& part) {
+    auto& self = *static_cast<Doubled*>(context);
+    for (int64_t i = 0; i < part.rows; ++i)
+      for (int64_t j = 0; j < part.columns; ++j) {
+        part.values[i * part.step + j] *= 2;
+        ++self.visits[static_cast<size_t>((part.row + i) * self.columns + part.column + j)];
+      }
+  }
+};
+
+void check_epilogue(const Bf16Kernel& kernel, const Operands& o, const PackedBf16& left,
+                    const PackedBf16& right) {
+  std::vector<float> want = product(kernel, left, right);
+  for (float& x : want) x *= 2;
+  Doubled doubled{o.n, std::vector<std::atomic<int>>(want.size())};
+  CHECK(same_bits(product(kernel, left, right, {}, 2, {}, {Doubled::run, &doubled}), want));
+  CHECK(std::all_of(doubled.visits.begin(), doubled.visits.end(), [](const auto& n) { return n == 1; }));
+}
+
+std::atomic<int> begun{0}, idle{0};
+
+}  // namespace
+
+TEST_CASE("an epilogue has each element once, when its sum is complete") {
+  const Threads threads(3);
+  for (const auto& [m, n, k] : {std::array<int64_t, 3>{33, 50, 70}, {300, 100, 600}, {1, 1, 0}}) {
+    INFO("m " << m << ", n " << n << ", k " << k);
+    const Operands o(m, n, k);
+    const PackedBf16 left = o.packed_left(), right = o.packed_right();
+    at_each_unit([&](Unit unit) { check_epilogue(unit_kernel(unit), o, left, right); });
+    for (const Model& model : kModels) check_epilogue(model.kernel, o, left, right);
+  }
+}
+
+TEST_CASE("an exception of an epilogue comes out of the product") {
+  const Operands o(300, 100, 64);
+  const PackedBf16 left = o.packed_left(), right = o.packed_right();
+  std::vector<float> c(static_cast<size_t>(o.m * o.n));
+  const Epilogue failing{[](void*, const FinishedPart&) { throw Error("enough"); }, nullptr};
+  CHECK_THROWS_WITH(multiply_bf16(left, right, c.data(), o.n, {}, failing),
+                    Catch::Matchers::Equals("enough"));
+}
+
+TEST_CASE("without k a product is what it starts with, and without rows or columns nothing") {
+  at_each_unit([](Unit unit) {
+    const Bf16Kernel& kernel = unit_kernel(unit);
+    const Operands none(20, 40, 0);
+    const PackedBf16 left = none.packed_left(), right = none.packed_right();
+    const std::vector<float> old = values<float>(20 * 40), bias = values<float>(40);
+    CHECK(same_bits(product(kernel, left, right), std::vector<float>(20 * 40, 0.0F)));
+    CHECK(same_bits(product(kernel, left, right, {.from_c = true}, 3, old), old));
+    const std::vector<float> c = product(kernel, left, right, {.bias = bias.data()});
+    for (int64_t i = 0; i < 20; ++i)
+      CHECK(same_bits(std::vector<float>(c.begin() + i * 40, c.begin() + (i + 1) * 40), bias));
+    for (const auto& [m, n] : {std::array<int64_t, 2>{0, 5}, {5, 0}, {0, 0}}) {
+      const Operands empty(m, n, 7);
+      CHECK(product(kernel, empty.packed_left(), empty.packed_right()).empty());
+    }
+  });
+}
+
+TEST_CASE("the unit in use makes the product") {
+  const Operands o(40, 40, 64);
+  at_each_unit([&](Unit unit) {
+    std::vector<float> c(static_cast<size_t>(o.m * o.n));
+    multiply_bf16(o.packed_left(), o.packed_right(), c.data(), o.n);
+    CHECK(same_bits(c, o.product(bf16_model::dot_of(unit))));
+  });
+}
+
+TEST_CASE("operands that do not fit are refused") {
+  const Operands o(3, 4, 5), other(3, 4, 6);
+  const PackedBf16 left = o.packed_left(), right = o.packed_right();
+  std::vector<float> c(12);
+  CHECK_THROWS_WITH(
+      multiply_bf16(left, other.packed_right(), c.data(), 4),
+      Catch::Matchers::Equals("[multiply_bf16] needs a left operand (m, k) and a right one (k, n), "
+                              "got a left one (3, 5) and a right one (6, 4)."));
+  CHECK_THROWS_WITH(multiply_bf16(right, left, c.data(), 4),
+                    Catch::Matchers::ContainsSubstring("got a right one (5, 4) and a left one (3, 5)."));
+  CHECK_THROWS_WITH(multiply_bf16(left, right, c.data(), 3),
+                    Catch::Matchers::ContainsSubstring("needs rows of c at least 4 apart, got 3."));
+  CHECK_THROWS_WITH(multiply_bf16(left, right, c.data(), 4, {.from_c = true, .bias = c.data()}),
+                    Catch::Matchers::ContainsSubstring("needs one start at most, got c and a bias."));
+}
+
+TEST_CASE("a kernel is begun before its first block on a thread and ended after its last") {
+  const Operands o(300, 100, 64);
+  const PackedBf16 left = o.packed_left(), right = o.packed_right();
+  Bf16Kernel kernel = kModels[0].kernel;
+  static thread_local int here = 0;
+  kernel.begin = [] { ++begun, ++here; };
+  kernel.end = [] { --begun, --here; };
+  kernel.multiply = [](const Bf16Block& block) {
+    if (here != 1) ++idle;
+    kModels[0].kernel.multiply(block);
+  };
+  for (const int count : {1, 3}) {
+    const Threads threads(count);
+    begun = idle = 0;
+    CHECK(same_bits(product(kernel, left, right), o.product(kModels[0].dot)));
+    CHECK(begun == 0);
+    CHECK(idle == 0);
+  }
+}

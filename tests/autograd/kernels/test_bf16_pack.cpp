@@ -1,0 +1,135 @@
+// Packing of operands in bfloat16 beside a naive loop, at each level.
+#include "gradus/autograd/kernels/bf16_pack.hpp"
+
+#include <cstring>
+
+#include "gradus/autograd/error.hpp"
+#include "vectors.hpp"
+
+using namespace gradus;
+using namespace gradus::kernels;
+using namespace vectors;
+
+namespace {
+
+uint16_t bits(float x) {
+  bfloat16 rounded{};
+  to_bfloat16(1, &rounded, &x);
+  return rounded.bits;
+}
+uint16_t bits(bfloat16 x) { return x.bits; }
+
+/// What stands at (row, column) of a matrix that is packed.
+uint16_t packed_bits(const PackedBf16& packed, int64_t row, int64_t column) {
+  const bool left = packed.side == Side::left;
+  const int64_t i = left ? row : column, k = left ? column : row;
+  const bfloat16* const tile = packed.tile(i / 16, k / 32);
+  return left ? tile[i % 16 * 32 + k % 32].bits : tile[k % 32 / 2 * 32 + i % 16 * 2 + k % 2].bits;
+}
+
+template <class T>
+void check_packing(Side side, Trans trans, int64_t rows, int64_t columns, const std::vector<T>& x,
+                   int64_t ldx) {
+  INFO((side == Side::left ? "left" : "right")
+       << (trans == Trans::yes ? ", transposed (" : " (") << rows << ", " << columns << ")");
+  PackedBf16 packed = packed_matrix(side, rows, columns);
+  std::memset(static_cast<void*>(packed.tiles), 0xEE, static_cast<size_t>(packed_bytes(side, rows, columns)));
+  pack(trans, x.data(), ldx, packed);
+  int64_t wrong = 0;
+  const bool left = side == Side::left;
+  const int64_t all_rows = left ? packed.strips() * 16 : packed.depth() * 32;
+  const int64_t all_columns = left ? packed.depth() * 32 : packed.strips() * 16;
+  for (int64_t i = 0; i < all_rows; ++i)
+    for (int64_t j = 0; j < all_columns; ++j) {
+      const bool inside = i < rows && j < columns;
+      const auto at = static_cast<size_t>(trans == Trans::yes ? j * ldx + i : i * ldx + j);
+      wrong += packed_bits(packed, i, j) != (inside ? bits(x[at]) : 0);
+    }
+  CHECK(wrong == 0);
+}
+
+constexpr int64_t kEdges[] = {1, 15, 16, 17, 31, 32, 33, 100};
+
+/// From matrices of which every row ends where memory that may be read ends, or other rows go on.
+template <class T, class Make>
+void check_all(Make make) {
+  for (const int64_t rows : kEdges)
+    for (const int64_t columns : kEdges)
+      for (const Trans trans : {Trans::no, Trans::yes})
+        for (const Side side : {Side::left, Side::right})
+          for (const int64_t beyond : {0, 5}) {
+            const int64_t of_x = trans == Trans::yes ? columns : rows;
+            const int64_t wide = trans == Trans::yes ? rows : columns, ldx = wide + beyond;
+            const std::vector<T> x = make((of_x - 1) * ldx + wide);
+            check_packing(side, trans, rows, columns, x, ldx);
+          }
+}
+
+}  // namespace
+
+TEST_CASE("float32 is rounded into tiles of either side, transposed or not") {
+  at_each_level([] { check_all<float>([](int64_t n) { return values<float>(n); }); });
+}
+
+TEST_CASE("bfloat16 goes into tiles as it is") {
+  at_each_level([] {
+    check_all<bfloat16>([](int64_t n) {
+      std::vector<bfloat16> x(static_cast<size_t>(n));
+      for (int64_t i = 0; i < n; ++i) x[static_cast<size_t>(i)].bits = static_cast<uint16_t>(i * 40503 + 7);
+      return x;
+    });
+  });
+}
+
+TEST_CASE("numbers of all kinds are rounded into tiles as bfloat16 is everywhere") {
+  // Each pattern of the upper half, with lower halves at, below and above the middle.
+  std::vector<float> x;
+  for (uint32_t upper = 0; upper < 0x10000; ++upper)
+    for (const uint32_t lower : {0x0U, 0x1U, 0x7FFFU, 0x8000U, 0x8001U, 0xFFFFU})
+      x.push_back(std::bit_cast<float>(upper << 16 | lower));
+  const int64_t columns = 96, rows = static_cast<int64_t>(x.size()) / columns;
+  REQUIRE(rows * columns == static_cast<int64_t>(x.size()));
+  at_each_level([&] {
+    for (const Side side : {Side::left, Side::right})
+      for (const Trans trans : {Trans::no, Trans::yes})
+        check_packing(side, trans, trans == Trans::yes ? columns : rows, trans == Trans::yes ? rows : columns,
+                      x, columns);
+  });
+}
+
+TEST_CASE("packing has the same bits for any number of threads, in memory that is lent too") {
+  const int64_t rows = 333, columns = 1000;
+  const std::vector<float> x = values<float>(rows * columns);
+  for (const Side side : {Side::left, Side::right})
+    for (const Trans trans : {Trans::no, Trans::yes}) {
+      const bool yes = trans == Trans::yes;
+      const int64_t m = yes ? columns : rows, n = yes ? rows : columns;
+      const auto bytes = static_cast<size_t>(packed_bytes(side, m, n));
+      PackedBf16 one = packed_matrix(side, m, n);
+      {
+        const Threads threads(1);
+        pack(trans, x.data(), columns, one);
+      }
+      for (const int count : {2, 3}) {
+        const Threads threads(count);
+        const Lines memory = allocate_lines(static_cast<int64_t>(bytes));
+        PackedBf16 lent = packed_matrix(side, m, n, memory.get());
+        CHECK(!lent.owned);
+        pack(trans, x.data(), columns, lent);
+        CHECK(std::memcmp(one.tiles, lent.tiles, bytes) == 0);
+      }
+    }
+}
+
+TEST_CASE("a packed matrix begins at a cache line and may be empty") {
+  for (const int64_t rows : {0, 1, 40})
+    for (const int64_t columns : {0, 1, 40}) {
+      PackedBf16 packed = packed_matrix(Side::left, rows, columns);
+      CHECK(reinterpret_cast<uintptr_t>(packed.tiles) % 64 == 0);
+      pack(Trans::no, values<float>(rows * columns).data(), columns, packed);
+    }
+  CHECK(packed_bytes(Side::left, 17, 33) == 4 * 1024);
+  CHECK(packed_bytes(Side::right, 17, 33) == 3 * 1024);
+  CHECK_THROWS_WITH(packed_matrix(Side::left, -1, 2),
+                    Catch::Matchers::Equals("[pack] needs sizes that are not negative, got (-1, 2)."));
+}

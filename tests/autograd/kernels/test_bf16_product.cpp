@@ -1,0 +1,155 @@
+// Products in bfloat16 beside float64, beside models of the instructions, and for any number of threads.
+#include "gradus/autograd/kernels/bf16_product.hpp"
+
+#include "bf16_model.hpp"
+
+using namespace gradus;
+using namespace gradus::kernels;
+using namespace vectors;
+using bf16_model::at_each_unit;
+using bf16_model::Dot;
+using bf16_model::dot_of;
+using bf16_model::kModels;
+using bf16_model::Model;
+using bf16_model::Operands;
+using bf16_model::product;
+
+namespace {
+
+constexpr int64_t kEdges[] = {1, 15, 16, 17, 31, 32, 33, 100};
+
+/// The largest error beside what float32 sums of k products allow: gamma(k + 2) of the sizes of the terms,
+/// as long as nothing is subnormal. NaN wins.
+double worst_error(const Operands& o, const std::vector<float>& c) {
+  double worst = 0;
+  for (int64_t i = 0; i < o.m; ++i)
+    for (int64_t j = 0; j < o.n; ++j) {
+      double sum = 0, size = 0;
+      for (int64_t k = 0; k < o.k; ++k) {
+        const double term =
+            static_cast<double>(bf16_model::value(o.left[static_cast<size_t>(i * o.padded() + k)])) *
+            static_cast<double>(bf16_model::value(o.right[static_cast<size_t>(j * o.padded() + k)]));
+        sum += term;
+        size += std::fabs(term);
+      }
+      const double error = std::fabs(static_cast<double>(c[static_cast<size_t>(i * o.n + j)]) - sum) /
+                           (static_cast<double>(o.k + 2) * 0x1p-24 * size);
+      worst = error <= worst ? worst : error;
+    }
+  return worst;
+}
+
+/// How many have other bits. NaN have none of their own: which one of several goes on is nobody's business.
+int64_t differing(const std::vector<float>& got, const std::vector<float>& want) {
+  int64_t count = 0;
+  for (size_t i = 0; i < got.size(); ++i)
+    count += std::isnan(want[i]) ? !std::isnan(got[i])
+                                 : std::bit_cast<uint32_t>(got[i]) != std::bit_cast<uint32_t>(want[i]);
+  return count;
+}
+
+}  // namespace
+
+TEST_CASE("products around the edges of tiles have the bits of the unit's model, and are right") {
+  for (const int64_t m : kEdges)
+    for (const int64_t n : kEdges)
+      for (const int64_t k : kEdges) {
+        INFO("m " << m << ", n " << n << ", k " << k);
+        const Operands o(m, n, k);
+        const PackedBf16 left = o.packed_left(), right = o.packed_right();
+        std::vector<float> want[3];
+        for (const Unit unit : available_units()) {
+          std::vector<float>& bits = want[static_cast<int>(unit)];
+          bits = o.product(dot_of(unit));
+          CHECK(worst_error(o, bits) < 1);
+        }
+        for (const Unit unit : available_units())
+          at_each_level([&] {
+            INFO("unit " << unit_name(unit));
+            CHECK(same_bits(product(unit_kernel(unit), left, right, {}, 3), want[static_cast<int>(unit)]));
+          });
+      }
+}
+
+TEST_CASE("whatever the instruction, packing, edges and blocks lead to it") {
+  for (const Model& model : kModels)
+    for (const int64_t m : {1, 17, 32, 100})
+      for (const int64_t n : {1, 16, 33, 100})
+        for (const int64_t k : {1, 33, 64, 100}) {
+          INFO(model.name << ", m " << m << ", n " << n << ", k " << k);
+          const Operands o(m, n, k);
+          const std::vector<float> c = product(model.kernel, o.packed_left(), o.packed_right(), {}, 3);
+          CHECK(same_bits(c, o.product(model.dot)));
+          CHECK(worst_error(o, c) < 1);
+        }
+}
+
+TEST_CASE("long sums, cut along k, have the bits of the model, for any number of threads") {
+  for (const auto& [m, n, k] : {std::array<int64_t, 3>{70, 40, 600}, {300, 70, 129}, {40, 600, 65}}) {
+    INFO("m " << m << ", n " << n << ", k " << k);
+    const Operands o(m, n, k);
+    const PackedBf16 left = o.packed_left(), right = o.packed_right();
+    at_each_unit([&](Unit unit) {
+      const std::vector<float> want = o.product(dot_of(unit));
+      for (const int count : {1, 2, 3}) {
+        const Threads threads(count);
+        CHECK(same_bits(product(unit_kernel(unit), left, right), want));
+      }
+    });
+    for (const Model& model : kModels) {
+      INFO(model.name);
+      const Threads threads(3);
+      CHECK(same_bits(product(model.kernel, left, right), o.product(model.dot)));
+    }
+  }
+}
+
+TEST_CASE("sums begin with what stands in c, or with a bias") {
+  for (const auto& [m, n, k] : {std::array<int64_t, 3>{33, 50, 70}, {32, 64, 300}, {300, 100, 40}}) {
+    const Operands o(m, n, k);
+    const PackedBf16 left = o.packed_left(), right = o.packed_right();
+    const std::vector<float> old = values<float>(m * n, 5, 9), bias = values<float>(n, 4, 8);
+    const auto from_old = [&, columns = n](int64_t i, int64_t j) {
+      return old[static_cast<size_t>(i * columns + j)];
+    };
+    const auto from_bias = [&](int64_t, int64_t j) { return bias[static_cast<size_t>(j)]; };
+    at_each_unit([&](Unit unit) {
+      const Dot dot = dot_of(unit);
+      CHECK(same_bits(product(unit_kernel(unit), left, right, {.from_c = true}, 5, old),
+                      o.product(dot, from_old)));
+      CHECK(same_bits(product(unit_kernel(unit), left, right, {.bias = bias.data()}, 5, old),
+                      o.product(dot, from_bias)));
+    });
+    for (const Model& model : kModels) {
+      INFO(model.name);
+      CHECK(same_bits(product(model.kernel, left, right, {.from_c = true}, 5, old),
+                      o.product(model.dot, from_old)));
+      CHECK(same_bits(product(model.kernel, left, right, {.bias = bias.data()}, 5, old),
+                      o.product(model.dot, from_bias)));
+    }
+  }
+}
+
+TEST_CASE("NaN, infinities, zeros with a sign and subnormal numbers go as the unit's model says") {
+  constexpr float inf = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
+  const float kinds[] = {0.0F,     -0.0F,     1.0F,       -1.5F,     inf,      -inf,
+                         nan,      0x1p-133F, -0x1p-127F, 0x1p-126F, 0x1p-63F, -0x1p-64F,
+                         0x1p100F, -0x1p127F, 0x1.8p-70F, 3.25F,     0x1p-20F};
+  const int64_t m = 48, n = 40;
+  for (const int64_t k : {1, 2, 3, 40}) {
+    INFO("k " << k);
+    std::vector<float> a = values<float>(m * k), b = values<float>(n * k, 3, 7);
+    const auto count = static_cast<int64_t>(std::size(kinds));
+    for (int64_t i = 0; i < m; ++i) a[static_cast<size_t>(i * k + i % k)] = kinds[i % count];
+    for (int64_t j = 0; j < n; ++j) b[static_cast<size_t>(j * k + j * 3 % k)] = kinds[j * 5 % count];
+    const Operands o(m, n, k, a, b);
+    const PackedBf16 left = o.packed_left(), right = o.packed_right();
+    at_each_unit([&](Unit unit) {
+      const std::vector<float> c = product(unit_kernel(unit), left, right);
+      const bool twice = unit == Unit::widened && differing(c, o.product(bf16_model::dot_rounded_twice)) == 0;
+      CHECK((twice || differing(c, o.product(dot_of(unit))) == 0));
+    });
+    for (const Model& model : kModels)
+      CHECK(differing(product(model.kernel, left, right), o.product(model.dot)) == 0);
+  }
+}
