@@ -12,8 +12,9 @@ namespace {
 constexpr int64_t kSmallBf16 = int64_t{1} << 20;  // as in gemm.cpp
 constexpr int64_t kPartLength = 256;              // of c, that makes it worth while to widen an operand again
 constexpr int64_t kMaxParts = 16;
-constexpr int64_t kEvenStrips = 4;    // a multiple of what any kernel takes
-constexpr int64_t kBlockStrips = 16;  // of left, whose part along k a second cache can hold
+constexpr int64_t kEvenStrips = 4;  // a multiple of what any kernel takes
+// A panel of left, that a second cache can hold: 512 KiB when it is widened.
+constexpr int64_t kPanelStrips = 16, kPanelDepth = 16;
 constexpr int64_t kMaxKernelStrips = 4;
 
 int64_t parts_of(int64_t a, int64_t b) { return (a + b - 1) / b; }
@@ -21,6 +22,17 @@ int64_t parts_of(int64_t a, int64_t b) { return (a + b - 1) / b; }
 struct Range {
   int64_t begin, end;
   int64_t size() const { return end - begin; }
+};
+
+/// A range in as few pieces of a length as can be, none of them much shorter than the others.
+struct Pieces {
+  Range whole;
+  int64_t count;
+
+  Pieces(Range range, int64_t longest) : whole(range), count(parts_of(range.size(), longest)) {}
+  Range operator[](int64_t i) const {
+    return {whole.begin + i * whole.size() / count, whole.begin + (i + 1) * whole.size() / count};
+  }
 };
 
 /// How c is cut along its longer side, in strips.
@@ -49,12 +61,14 @@ struct Cut {
   }
 };
 
-/// Strips of an operand as a kernel takes them.
+constexpr int64_t kTileBytes = kTileElements * static_cast<int64_t>(sizeof(bfloat16));
+
+/// Strips of an operand as a kernel takes them; in bytes.
 struct Strips {
   const char* data;
-  int64_t step;  // bytes
+  int64_t step, tile;
 
-  const void* at(int64_t strip) const { return data + strip * step; }
+  const void* at(int64_t strip, int64_t depth) const { return data + strip * step + depth * tile; }
 };
 
 /// A thread's room for widened strips. A line lies between two of them, so that those which a kernel reads
@@ -62,18 +76,16 @@ struct Strips {
 class Room {
  public:
   Strips widen(const Bf16Kernel& kernel, const PackedBf16& from, Range strips, Range depth) {
-    constexpr int64_t kTileLines = kTileElements * static_cast<int64_t>(sizeof(bfloat16)) / kCacheLine;
-    const int64_t step = depth.size() * 2 * kTileLines * kCacheLine + kCacheLine,
-                  bytes = strips.size() * step;
+    const int64_t step = depth.size() * 2 * kTileBytes + kCacheLine, bytes = strips.size() * step;
     if (bytes > size_) {
       memory_ = allocate_lines(bytes);
       size_ = bytes;
     }
     char* const data = static_cast<char*>(memory_.get());
     for (int64_t i = 0; i < strips.size(); ++i)
-      kernel.widen(depth.size() * kTileLines, from.tile(strips.begin + i, depth.begin),
+      kernel.widen(depth.size() * (kTileBytes / kCacheLine), from.tile(strips.begin + i, depth.begin),
                    reinterpret_cast<float*>(data + i * step));
-    return {data, step};
+    return {data, step, 2 * kTileBytes};
   }
 
  private:
@@ -105,6 +117,7 @@ class Bf16Product {
 
   void run() const {
     if (left_.rows == 0 || right_.columns == 0) return;
+    if (left_.columns == 0) return run_empty();
     const Cut cut(left_, right_);
     const int64_t work = std::max<int64_t>(1, left_.rows * right_.columns * left_.columns / cut.count);
     parallel_for(cut.count, std::max<int64_t>(1, kSmallBf16 / work), [&](int64_t begin, int64_t end) {
@@ -118,47 +131,48 @@ class Bf16Product {
   }
 
  private:
+  /// Sums of no products.
+  void run_empty() const {
+    for (int64_t i = 0; i < left_.rows && !start_.from_c; ++i) {
+      float* const row = c_ + i * ldc_;
+      start_.bias ? std::copy_n(start_.bias, right_.columns, row) : std::fill_n(row, right_.columns, 0.0F);
+    }
+    if (epilogue_.run) epilogue_.run(epilogue_.context, {0, 0, left_.rows, right_.columns, c_, ldc_});
+  }
+
   void run_part(Range rows, Range columns) const {
-    const int64_t depth = left_.depth();
-    for (int64_t k = 0; k == 0 || k < depth; k += kernel_.depth)
-      for (int64_t i = rows.begin; i < rows.end; i += kBlockStrips)
-        run_panel({i, std::min(rows.end, i + kBlockStrips)}, columns,
-                  {k, std::min(depth, k + kernel_.depth)});
+    const Pieces panels(rows, kPanelStrips), depths({0, left_.depth()}, kPanelDepth);
+    for (int64_t k = 0; k < depths.count; ++k)
+      for (int64_t i = 0; i < panels.count; ++i) run_panel(panels[i], columns, depths[k]);
   }
 
   Strips strips(Room& room, const PackedBf16& operand, Range range, Range depth) const {
-    if (depth.size() == 0) return {nullptr, 0};
     if (kernel_.widen) return room.widen(kernel_, operand, range, depth);
-    constexpr int64_t kTileBytes = kTileElements * static_cast<int64_t>(sizeof(bfloat16));
     return {reinterpret_cast<const char*>(operand.tile(range.begin, depth.begin)),
-            operand.depth() * kTileBytes};
+            operand.depth() * kTileBytes, kTileBytes};
   }
 
   void run_panel(Range rows, Range columns, Range depth) const {
     static thread_local Room left_room, right_room;
     const Strips left = strips(left_room, left_, rows, depth);
-    // No group of columns much narrower than the others.
-    const int64_t groups = parts_of(columns.size(), kernel_.columns);
-    for (int64_t group = 0; group < groups; ++group) {
-      const Range part{columns.begin + group * columns.size() / groups,
-                       columns.begin + (group + 1) * columns.size() / groups};
-      const Strips right = strips(right_room, right_, part, depth);
-      for (int64_t i = 0; i < rows.size(); i += kernel_.rows) {
-        const int64_t count = std::min(kernel_.rows, rows.size() - i);
-        run_block({.left = left.at(i),
-                   .left_step = left.step,
-                   .right = right.at(0),
-                   .right_step = right.step,
-                   .rows = count,
-                   .columns = part.size(),
-                   .depth = depth.size(),
-                   .start = nullptr,
-                   .start_step = 0,
-                   .out = nullptr,
-                   .out_step = 0},
-                  (rows.begin + i) * kStrip, part.begin * kStrip, depth);
+    const Pieces groups(columns, kernel_.columns), depths(depth, kernel_.depth);
+    for (int64_t j = 0; j < groups.count; ++j)
+      for (int64_t k = 0; k < depths.count; ++k) {
+        const Strips right = strips(right_room, right_, groups[j], depths[k]);
+        for (int64_t i = 0; i < rows.size(); i += kernel_.rows)
+          run_block({.left = left.at(i, depths[k].begin - depth.begin),
+                     .left_step = left.step,
+                     .right = right.at(0, 0),
+                     .right_step = right.step,
+                     .rows = std::min(kernel_.rows, rows.size() - i),
+                     .columns = groups[j].size(),
+                     .depth = depths[k].size(),
+                     .start = nullptr,
+                     .start_step = 0,
+                     .out = nullptr,
+                     .out_step = 0},
+                    (rows.begin + i) * kStrip, groups[j].begin * kStrip, depths[k]);
       }
-    }
   }
 
   /// With c from (row, column) on.

@@ -38,10 +38,13 @@ void multiply_rows(const Bf16Block& b, const typename Math::Word* left, const ty
   for (int i = 0; i < kRows; ++i)
 #pragma GCC unroll 4
     for (int v = 0; v < kVectors; ++v) sum[i][v] = load(start + i * b.start_step + v * kLanes<float>);
+  // They will not have come from memory before the sums are made.
   for (int i = 0; i < kRows; ++i)
     for (int v = 0; v < kVectors; v += kSideVectors)
       __builtin_prefetch(out + i * b.out_step + v * kLanes<float>, 1);
-  for (int64_t tile = 0; tile < b.depth; ++tile) {
+  int64_t tiles = b.depth;
+  do {  // A loop that may have no turns costs gcc registers, and 5 % of the time.
+
     for (int pair = 0; pair < kPairs; ++pair) {
       for (int half = 0; half < Math::kHalves; ++half) {
         Vector<Word> line[kVectors];
@@ -60,7 +63,7 @@ void multiply_rows(const Bf16Block& b, const typename Math::Word* left, const ty
       right += kStep;
     }
     left += kPairs * kStep - kPairs;
-  }
+  } while (--tiles > 0);
 #pragma GCC unroll 16
   for (int i = 0; i < kRows; ++i)
 #pragma GCC unroll 4
