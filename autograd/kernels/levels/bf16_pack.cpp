@@ -62,6 +62,14 @@ void transpose_words(Words (&rows)[kWords]) {
   if constexpr (distance > 1) transpose_words<distance / 2>(rows);
 }
 
+// So many lines of so many rows that the processor does not see where they go on.
+constexpr int kBytesAhead = 256;
+template <class T>
+void prefetch_pair(const T* x, const T* below) {
+  __builtin_prefetch(x + kBytesAhead / sizeof(T));
+  __builtin_prefetch(below + kBytesAhead / sizeof(T));
+}
+
 template <class T, bool across, bool transposed>
 void pack_tile(const T* x, int64_t ldx, bfloat16* out) {
   for (int row = 0; row < kTileWords; row += kWords)
@@ -70,6 +78,7 @@ void pack_tile(const T* x, int64_t ldx, bfloat16* out) {
       for (int i = 0; i < kWords; ++i) {
         if constexpr (across) {
           const T* const from = x + 2 * (row + i) * ldx + column;
+          if (column == 0) prefetch_pair(from, from + ldx);
           words[i] = pairs_across(from, from + ldx);
         } else {
           words[i] = pairs_along(x + (row + i) * ldx + 2 * column);
