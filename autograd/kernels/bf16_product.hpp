@@ -20,8 +20,9 @@ struct FinishedPart {
   int64_t step;
 };
 
-/// What is to be done with each part of c while it is still in the cache, by the thread that made it. May
-/// throw and change the values.
+/// What is to be done with each part of c while it is still in the cache, by the thread that made it, once
+/// for each element. May change the values and throw; may not make products, which would take the unit's
+/// registers from the one that goes on.
 struct Epilogue {
   void (*run)(void* context, const FinishedPart& part) = nullptr;
   void* context = nullptr;

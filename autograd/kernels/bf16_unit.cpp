@@ -105,7 +105,7 @@ Unit unit_in_use() { return current_unit(); }
 
 void set_unit(std::string_view name) { current_unit() = unit_named(name); }
 
-const Bf16Kernel& unit_kernel(Unit unit) {
+const Bf16Kernel& unit_kernel([[maybe_unused]] Unit unit) {
 #if defined(GRADUS_HAS_AMX)
   if (unit == Unit::amx) return amx::kernel;
 #endif

@@ -85,7 +85,8 @@ TEST_CASE("whatever the instruction, packing, edges and blocks lead to it") {
 }
 
 TEST_CASE("long sums, cut along k, have the bits of the model, for any number of threads") {
-  for (const auto& [m, n, k] : {std::array<int64_t, 3>{70, 40, 600}, {300, 70, 129}, {40, 600, 65}}) {
+  for (const auto& [m, n, k] :
+       {std::array<int64_t, 3>{70, 40, 600}, {300, 70, 129}, {40, 600, 65}, {300, 20, 33}}) {
     INFO("m " << m << ", n " << n << ", k " << k);
     const Operands o(m, n, k);
     const PackedBf16 left = o.packed_left(), right = o.packed_right();
