@@ -148,7 +148,6 @@ void dots(int64_t count, const Tile* tiles, RoundedRow x, float* y) {
 
 #endif
 
-template <>
-const TileLoops Built<TileLoops>::loops = {dots<Q8Tile>, dots<Q4Tile>};
+GRADUS_BUILD_ONE(TileLoops, dots<Q8Tile>, dots<Q4Tile>);
 
 }  // namespace gradus::kernels::GRADUS_LEVEL
