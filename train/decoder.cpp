@@ -6,6 +6,7 @@
 #include "gradus/models/gpt2_files.hpp"
 #include "gradus/train/adamw.hpp"
 #include "gradus/train/evaluate.hpp"
+#include "gradus/train/precision.hpp"
 
 namespace gradus::train {
 namespace {
@@ -46,6 +47,7 @@ Recipe decoder_recipe(const models::GPT& model, BatchSource source, const TrainC
       .accum = config.accum,
       .clip = config.clip,
       .seed = config.seed,
+      .precision = precision_from(config.precision),
       .eval_every = config.eval_every,
       .save_every = config.save_every};
 }

@@ -6,11 +6,14 @@
 
 #include "gradus/autograd/error.hpp"
 #include "gradus/files/json.hpp"
+#include "gradus/train/precision.hpp"
 
 namespace gradus::train {
 namespace {
 
-constexpr const char *kModel = "model", *kOwn = "own";
+constexpr const char *kModel = "model", *kOwn = "own", *kPrecision = "precision";
+
+constexpr const char* kOtherFolder = ". Hint: use another folder.";
 
 enum class Later { same, may_differ };  // when a run goes on
 
@@ -45,6 +48,7 @@ void Recipe::validate() const {
   if (!(clip >= 0 && std::isfinite(clip)))
     fail("recipe", "`clip` must be a finite number of at least 0, got ", clip, ".");
   check_count("seed", seed, 0);
+  precision_name(precision);  // refuses what is none
   check_count("eval_every", eval_every, 1);
   check_count("save_every", save_every, 1);
 }
@@ -52,18 +56,21 @@ void Recipe::validate() const {
 std::string to_json(const Recipe& recipe) {
   nlohmann::ordered_json json{{kModel, kOwn}};
   for_each_number([&](const char* key, auto field, Later) { json[key] = recipe.*field; });
+  json[kPrecision] = precision_name(recipe.precision);
   return json.dump(2) + "\n";
 }
 
 Recipe recipe_from_json(std::string_view json, const std::string& file) {
   const files::Json document(json, "train", file);
   const files::Field root = document.root();
-  std::vector<std::string_view> keys{kModel};
+  std::vector<std::string_view> keys{kModel, kPrecision};
   for_each_number([&](const char* key, auto, Later) { keys.push_back(key); });
   root.must_have_only(keys);
   if (root.at(kModel).text() != kOwn) root.at(kModel).refuse("must be '", kOwn, "'.");
   Recipe recipe;
   for_each_number([&](const char* key, auto field, Later) { read(root.at(key), recipe.*field); });
+  if (const auto field = root.find(kPrecision))
+    recipe.precision = precision_from(field->text());  // new in 0.2
   return recipe;
 }
 
@@ -75,8 +82,11 @@ void check_goes_on(const Recipe& recipe, const Recipe& saved) {
   for_each_number([&](const char* key, auto field, Later later) {
     if (later == Later::same && recipe.*field != saved.*field)
       fail("train", "`", key, "` of a run that goes on must stay ", saved.*field, ", got ", recipe.*field,
-           ". Hint: use another folder.");
+           kOtherFolder);
   });
+  if (recipe.precision != saved.precision)
+    fail("train", "`", kPrecision, "` of a run that goes on must stay ", precision_name(saved.precision),
+         ", got ", precision_name(recipe.precision), kOtherFolder);
 }
 
 }  // namespace gradus::train

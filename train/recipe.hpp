@@ -61,6 +61,8 @@ struct Recipe {
   int64_t accum = 1;     ///< micro-batches a step
   double clip = 1.0;     ///< largest norm of the gradient; 0 does not clip
   int64_t seed = 1337;   ///< of batches and dropout
+  /// Of matrix products, in steps and evaluations: float32 or bfloat16 (Autocast).
+  DType precision = DType::float32;
 
   // Looking and saving; neither changes what is learnt.
   int64_t eval_every = 500;  ///< steps

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "gradus/autograd/autocast.hpp"
 #include "gradus/autograd/error.hpp"
 #include "gradus/train/evaluate.hpp"
 #include "gradus/train/run_log.hpp"
@@ -12,6 +13,7 @@ namespace {
 /// Evaluates, and keeps the model if it is the best so far. Training goes on as if this had not been.
 EvalReport evaluate(Run& run) {
   const Trainer& trainer = run.trainer;
+  const Autocast autocast(trainer.recipe().precision);
   EvalReport report{trainer.steps_done(), mean_loss(trainer.model(), trainer.recipe().loss, run.validation)};
   if (!std::isfinite(report.val_loss))
     throw RunError(concat("[train] the validation loss must stay finite, got ", report.val_loss,

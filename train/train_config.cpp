@@ -9,6 +9,7 @@
 #include "gradus/files/json.hpp"
 #include "gradus/files/plain.hpp"
 #include "gradus/files/utf8.hpp"
+#include "gradus/train/precision.hpp"
 
 namespace gradus::train {
 namespace {
@@ -39,6 +40,9 @@ void check_model(const models::GPTConfig& model) {
          ".");
   check_range("dropout", model.dropout, model.dropout >= 0 && model.dropout < 1, "in [0, 1)");
 }
+
+/// Whether folders of gradus 0.1 lack it: those go on with its default.
+bool is_new(std::string_view flag) { return flag == "precision"; }
 
 void take(const files::Field& field, std::string& value) { value = field.text(); }
 void take(const files::Field& field, std::vector<std::string>& value) { value = field.texts(); }
@@ -73,6 +77,7 @@ void TrainConfig::validate() const {
   check_range("beta2", beta2, beta2 >= 0 && beta2 < 1, "in [0, 1)");
   check_range("clip", clip, clip >= 0, "a finite number of at least 0");
   check_at_least("seed", seed, 0);
+  precision_from(precision);  // refuses what is none
   check_at_least("eval_every", eval_every, 1);
   check_at_least("save_every", save_every, 1);
 }
@@ -118,7 +123,7 @@ TrainConfig train_config_from_json(std::string_view text, const std::string& fil
   std::set<std::string_view> known;
   for_each_field([&](const char* flag, auto field) {
     known.insert(flag);
-    take(root.at(flag), field(config));
+    if (const auto given = is_new(flag) ? root.find(flag) : root.at(flag)) take(*given, field(config));
   });
   for (const auto& [key, value] : root.members())
     if (!known.contains(key)) root.refuse("must have flags of a run only, got ", files::in_quotes(key), ".");

@@ -27,18 +27,19 @@ struct TrainConfig {
   models::GPTConfig model;  ///< vocab_size comes from the tokenizer
 
   // Learning. The defaults are the preset nano.
-  int64_t steps = 2000;          ///< updates of the parameters
-  int64_t batch = 12;            ///< windows of block_size tokens in a micro-batch
-  int64_t accum = 1;             ///< micro-batches a step
-  double lr = 1e-3;              ///< the highest learning rate
-  double min_lr = 1e-4;          ///< and the last
-  int64_t warmup = 100;          ///< steps
-  std::string decay = "cosine";  ///< one of decay_names()
-  double weight_decay = 0.1;     ///< see AdamWOptions
-  double beta1 = 0.9;            ///< see AdamWOptions
-  double beta2 = 0.99;           ///< see AdamWOptions
-  double clip = 1.0;             ///< largest norm of the gradient; 0 does not clip
-  int64_t seed = 1337;           ///< of initial values, batches and dropout
+  int64_t steps = 2000;               ///< updates of the parameters
+  int64_t batch = 12;                 ///< windows of block_size tokens in a micro-batch
+  int64_t accum = 1;                  ///< micro-batches a step
+  double lr = 1e-3;                   ///< the highest learning rate
+  double min_lr = 1e-4;               ///< and the last
+  int64_t warmup = 100;               ///< steps
+  std::string decay = "cosine";       ///< one of decay_names()
+  double weight_decay = 0.1;          ///< see AdamWOptions
+  double beta1 = 0.9;                 ///< see AdamWOptions
+  double beta2 = 0.99;                ///< see AdamWOptions
+  double clip = 1.0;                  ///< largest norm of the gradient; 0 does not clip
+  int64_t seed = 1337;                ///< of initial values, batches and dropout
+  std::string precision = "float32";  ///< of matrix products; one of precision_names()
 
   // Looking and saving; neither changes what is learnt.
   int64_t eval_every = 500;  ///< steps
@@ -110,6 +111,8 @@ void for_each_field(F&& f) {
       "clip", [](auto& c) -> auto& { return c.clip; });
   f(
       "seed", [](auto& c) -> auto& { return c.seed; });
+  f(
+      "precision", [](auto& c) -> auto& { return c.precision; });
   f(
       "eval-every", [](auto& c) -> auto& { return c.eval_every; });
   f(

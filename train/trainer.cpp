@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cmath>
 
+#include "gradus/autograd/autocast.hpp"
 #include "gradus/autograd/ops.hpp"
 #include "gradus/train/adamw.hpp"
 #include "gradus/train/clip.hpp"
@@ -66,6 +67,7 @@ data::Batch Trainer::next_batch() {
 }
 
 double Trainer::accumulate_gradients() {
+  const Autocast autocast(recipe_.precision);
   model_.train();
   recipe_.optimizer->zero_grad();
   tokens_ = 0;

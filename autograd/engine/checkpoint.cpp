@@ -4,6 +4,7 @@
 #include <cstring>
 #include <unordered_set>
 
+#include "gradus/autograd/graph/autocast.hpp"
 #include "gradus/autograd/graph/block.hpp"
 #include "gradus/autograd/graph/node.hpp"
 #include "gradus/autograd/values/raw.hpp"
@@ -60,6 +61,7 @@ struct Recipe {
   std::vector<Saved> inputs;
   Generators generators;
   std::vector<Generator> states;       // of the generators, before the first run
+  DType precision;                     // of products, in the first run
   std::vector<size_t> kept;            // the results that the block stands for, by place
   std::vector<Block::Result> results;  // of these
   std::vector<uint64_t> fingerprints;  // of these
@@ -69,6 +71,7 @@ struct Recipe {
     std::vector<Tensor> all;
     {
       const Replay replay(generators, states);
+      const Autocast autocast(precision);
       all = fn(arguments);
     }
     std::vector<Tensor> ys;
@@ -119,7 +122,7 @@ std::vector<Tensor> checkpoint(Function fn, const std::vector<Tensor>& inputs, G
     if (!g) fail("checkpoint", "needs generators, got a null pointer.");
   if (!grad_enabled()) return fn(inputs);
 
-  Recipe call{std::move(fn), {}, std::move(generators), {}, {}, {}, {}};
+  Recipe call{std::move(fn), {}, std::move(generators), {}, autocast_dtype(), {}, {}, {}};
   for (const Generator* g : call.generators) call.states.push_back(*g);
   std::vector<Tensor> arguments;
   for (const Tensor& x : inputs) {  // aliases: what is done to the caller's handles later does not matter

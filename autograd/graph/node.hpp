@@ -105,6 +105,7 @@ struct Node : RefCounted {
   Kind kind;                        ///< which decides what of the following is used
   DType dtype;                      ///< of the tensor this node stands for
   bool released = false;            ///< a backward has used and freed it
+  bool rounded = false;             ///< its products are of operands rounded to bfloat16 (autocast.hpp)
   uint32_t result = 0;              ///< of a result: its place among the block's
   uint64_t sequence;                ///< order of creation: inputs always come before outputs; 0 for leaves
   Shape shape;                      ///< of the tensor this node stands for

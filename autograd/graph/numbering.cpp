@@ -26,7 +26,7 @@ std::vector<const Node*> ops_below(const std::vector<const Node*>& roots) {
 std::string describe(const Node& node) {
   if (node.kind == Node::Kind::block) return concat(node.op, ", results: ", node.block->results.size());
   const std::string result = node.kind == Node::Kind::result ? concat("[", node.result, "]") : "";
-  return concat(node.op, result, " ", name(node.dtype), " ", node.shape);
+  return concat(node.op, result, node.rounded ? " of bfloat16, " : " ", name(node.dtype), " ", node.shape);
 }
 
 std::string describe(const Node& node, const std::vector<const Node*>& ops) {

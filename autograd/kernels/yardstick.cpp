@@ -6,9 +6,12 @@
 #include <atomic>
 #include <bit>
 #include <chrono>
+#include <cstring>
 #include <limits>
 #include <vector>
 
+#include "gradus/autograd/kernels/bf16_pack.hpp"
+#include "gradus/autograd/kernels/bf16_unit.hpp"
 #include "gradus/autograd/kernels/blas_kernels.hpp"
 #include "gradus/autograd/kernels/level.hpp"
 #include "gradus/autograd/kernels/parallel.hpp"
@@ -45,6 +48,30 @@ void multiply(const BlasProduct& p, int64_t begin, int64_t end, const float* a, 
                 c + i * p.m * p.n, static_cast<int>(p.n));
 }
 
+/// Operations a second, the most in ten bursts of work() on each of thread_count() threads, which returns how
+/// many it made.
+template <class F>
+double best_rate(const F& work) {
+  constexpr int kBursts = 10;
+  double best = 0;
+  for (int burst = 0; burst < kBursts; ++burst) {
+    std::atomic<int64_t> operations{0};
+    const auto begin = std::chrono::steady_clock::now();
+    parallel_for(thread_count(), 1, [&](int64_t first, int64_t last) {
+      for (int64_t i = first; i < last; ++i) operations += work();
+    });
+    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+    best = std::max(best, static_cast<double>(operations) / seconds.count());
+  }
+  return best;
+}
+
+Lines zeros(int64_t bytes) {
+  Lines lines = allocate_lines(bytes);
+  std::memset(lines.get(), 0, static_cast<size_t>(bytes));
+  return lines;
+}
+
 }  // namespace
 
 void blas_product(const BlasProduct& p, BlasThreads threads, const float* a, const float* b, float* c) {
@@ -70,22 +97,39 @@ std::string blas_name() {
 }
 
 double multiply_add_rate() {
-  constexpr int kBursts = 10, kRounds = 1 << 16;
+  constexpr int kRounds = 1 << 16;
   const MultiplyAddLoops<float>& loops = loops_at<MultiplyAddLoops<float>>(best_level());
-  double best = 0;
-  for (int burst = 0; burst < kBursts; ++burst) {
-    std::atomic<int64_t> operations{0};
-    const auto begin = std::chrono::steady_clock::now();
-    parallel_for(thread_count(), 1, [&](int64_t first, int64_t last) {
-      for (int64_t i = first; i < last; ++i) {
-        float half = 0.5F;
-        operations += loops.multiply_adds(kRounds, &half);
-      }
-    });
-    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
-    best = std::max(best, static_cast<double>(operations) / seconds.count());
-  }
-  return best;
+  return best_rate([&] {
+    float half = 0.5F;
+    return loops.multiply_adds(kRounds, &half);
+  });
+}
+
+double bf16_rate() {
+  constexpr int kRounds = 1 << 9;
+  const Bf16Kernel& kernel = unit_kernel(unit_in_use());
+  const int64_t tile = kTileElements * static_cast<int64_t>(kernel.widen ? sizeof(float) : sizeof(bfloat16));
+  const int64_t strip = kernel.depth * tile, rows = kernel.rows * kStrip, columns = kernel.columns * kStrip;
+  return best_rate([&] {
+    const Lines left = zeros(kernel.rows * strip), right = zeros(kernel.columns * strip);
+    const Lines out = zeros(rows * columns * static_cast<int64_t>(sizeof(float)));
+    auto* const c = static_cast<float*>(out.get());
+    const Bf16Block block{.left = left.get(),
+                          .left_step = strip,
+                          .right = right.get(),
+                          .right_step = strip,
+                          .rows = kernel.rows,
+                          .columns = kernel.columns,
+                          .depth = kernel.depth,
+                          .start = c,
+                          .start_step = columns,
+                          .out = c,
+                          .out_step = columns};
+    if (kernel.begin) kernel.begin();
+    for (int round = 0; round < kRounds; ++round) kernel.multiply(block);
+    if (kernel.end) kernel.end();
+    return kRounds * 2 * rows * columns * kernel.depth * kTileDepth;
+  });
 }
 
 uint64_t read_all(int64_t n, const float* x) {

@@ -39,6 +39,9 @@ struct MultiplyAddLoops {
 /// do at the best level that the machine can run: the most in ten bursts of a millisecond or so.
 double multiply_add_rate();
 
+/// The same of products in bfloat16, by the kernel of the unit in use on operands in the first cache.
+double bf16_rate();
+
 /// Reads n floats with thread_count() threads, as fast as plain loads can: one from each line of the cache.
 /// The result is of no use, but keeps the compiler from leaving the reading out.
 uint64_t read_all(int64_t n, const float* x);

@@ -107,6 +107,7 @@ Storage::Storage(int64_t bytes) : bytes_(bytes) {
 }
 
 Storage::~Storage() {
+  delete companion_.load(std::memory_order_relaxed);
   if (BlockCache::alive())
     BlockCache::of_thread().give(data_, bytes_);
   else

@@ -4,12 +4,23 @@
 // step in its steady state asks the kernel for nothing. Large blocks ask for huge pages.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 
 #include "gradus/autograd/values/ref.hpp"
 
 namespace gradus {
+
+/// What was made of the bytes of a storage and is kept beside them: packed forms of a weight.
+class Companion {
+ public:
+  Companion() = default;
+  virtual ~Companion() = default;
+  Companion(const Companion&) = delete;
+  Companion& operator=(const Companion&) = delete;
+};
 
 class Storage : public RefCounted {
  public:
@@ -25,10 +36,24 @@ class Storage : public RefCounted {
   uint64_t version() const { return version_; }
   void bump_version() { ++version_; }  ///< for who writes by another way
 
+  /// Made at the first call, deleted with the storage. A program has Companions of one class, T, which looks
+  /// itself whether the version is still the one that it knew. Any thread may call.
+  template <class T>
+  T& companion() {
+    Companion* found = companion_.load(std::memory_order_acquire);
+    if (!found) {
+      auto made = std::make_unique<T>();
+      if (companion_.compare_exchange_strong(found, made.get(), std::memory_order_acq_rel))
+        found = made.release();
+    }
+    return static_cast<T&>(*found);
+  }
+
  private:
   std::byte* data_;
   int64_t bytes_;
   uint64_t version_ = 0;
+  std::atomic<Companion*> companion_ = nullptr;
 };
 
 /// For Ref.

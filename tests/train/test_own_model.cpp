@@ -219,6 +219,10 @@ TEST_CASE("a folder goes on with the recipe that began it, and with no other") {
   const auto before = files_below(folder / "run");
   CHECK(error_of([&] { Training([](Recipe& r, Pairs&) { r.accum = 1; }).fit(folder / "run"); }) ==
         "[train] `accum` of a run that goes on must stay 2, got 1. Hint: use another folder.");
+  CHECK(error_of([&] {
+          Training([](Recipe& r, Pairs&) { r.precision = DType::bfloat16; }).fit(folder / "run");
+        }) ==
+        "[train] `precision` of a run that goes on must stay float32, got bf16. Hint: use another folder.");
   CHECK(error_of([&] { Training([](Recipe& r, Pairs&) { r.steps = 3; }).fit(folder / "run"); }) ==
         "[train] `steps` must be at least the 4 that are done, got 3.");
   CHECK_THAT(error_of([&] { Training({}, DType::float64).fit(folder / "run"); }),
@@ -226,6 +230,9 @@ TEST_CASE("a folder goes on with the recipe that began it, and with no other") {
   CHECK(files_below(folder / "run") == before);
 
   CHECK(Training([](Recipe& r, Pairs&) { r.steps = 6; }).fit(folder / "run").steps == 6);
+  Training([](Recipe& r, Pairs&) { r.precision = DType::bfloat16; }).fit(folder / "rounded", StopAfter(4));
+  CHECK(Training([](Recipe& r, Pairs&) { r.precision = DType::bfloat16; }).fit(folder / "rounded").steps ==
+        12);
 }
 
 TEST_CASE("a run that ended before its first save begins anew; other files do not") {

@@ -1,3 +1,5 @@
+#include <nlohmann/json.hpp>
+
 #include "catch.hpp"
 #include "gradus/autograd/error.hpp"
 #include "gradus/train/train_config.hpp"
@@ -32,6 +34,16 @@ TEST_CASE("a config comes back from JSON as it was") {
   });
 }
 
+TEST_CASE("what gradus 0.1 did not write has the value that it had there") {
+  nlohmann::ordered_json json = nlohmann::ordered_json::parse(to_json(TrainConfig{}));
+  REQUIRE(json.erase("precision") == 1);
+  CHECK(train_config_from_json(json.dump()).precision == "float32");
+  TrainConfig config = preset("nano");
+  config.model.vocab_size = 65;
+  config.precision = "float16";
+  CHECK_THROWS_WITH(config.validate(), "[train] `precision` must be float32 or bf16, got 'float16'.");
+}
+
 TEST_CASE("JSON that is no config is refused") {
   using Catch::Matchers::Equals;
   const std::string json = to_json(TrainConfig{});
@@ -52,5 +64,5 @@ TEST_CASE("JSON that is no config is refused") {
   refused(with("{", "{\"zeal\": 1,"), " must have flags of a run only, got 'zeal'.");
   refused(with("{", "{\"steps\": 1,"), " must have keys of their own in an object, got 'steps' twice.");
   refused(json + std::string("\0x", 2),
-          " must be JSON, got a zero byte at line 28, column 1, where the end should be.");
+          " must be JSON, got a zero byte at line 29, column 1, where the end should be.");
 }

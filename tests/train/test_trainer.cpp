@@ -117,6 +117,26 @@ TEST_CASE("the number of threads does not change a bit") {
   CHECK(values[0] == values[1]);
 }
 
+TEST_CASE("products in bfloat16 learn as well, with the same bits for any number of threads") {
+  const int before = num_threads();
+  TrainConfig config = small_config();
+  config.model.n_embd = 64;
+  config.model.dropout = 0.1;
+  const auto losses = [&](const char* precision, int threads) {
+    set_num_threads(threads);
+    config.precision = precision;
+    SmallRun run(config);
+    std::vector<double> all;
+    for (int i = 0; i < 40; ++i) all.push_back(run.trainer.step().loss);
+    return all;
+  };
+  const std::vector<double> plain = losses("float32", 1), rounded = losses("bf16", 1);
+  CHECK(losses("bf16", 3) == rounded);
+  set_num_threads(before);
+  CHECK(plain[0] != rounded[0]);
+  for (size_t i = 0; i < plain.size(); ++i) CHECK(std::abs(plain[i] - rounded[i]) < 0.05);
+}
+
 TEST_CASE("a loss that is not finite stops the run before it spoils the parameters") {
   SmallRun run;
   (void)run.trainer.step();

@@ -46,13 +46,15 @@ struct Result {
   std::vector<OpTime> ops{};  ///< the dearest first
   double ops_ms = 0;          ///< of the whole step in the pass that timed ops
   std::optional<TorchResult> torch{};
+  double float32_ratio = 0;  ///< of products in bfloat16: median of the time over that of float32; else 0
 };
 
 /// A worker of the workload: `role` is steps or floor.
 Command worker_command(const Workload& workload, const std::string& program, int threads, const char* role);
 
 /// Takes a few times as long as `seconds`. Throws RunError if a side fails, and if PyTorch does not find the
-/// losses of the same parameters and batches to 1e-4 (of updated parameters 1e-3), or not the same tokens.
+/// losses of the same parameters and batches to 1e-4 (of updated parameters 1e-3; in bfloat16 to 1e-2), or
+/// not the same tokens.
 Result compare(const Workload& workload, const CompareOptions& options);
 
 }  // namespace gradus::train::bench

@@ -41,6 +41,10 @@ class Products {
   /// The floor of a step: each product's own turn, added up.
   Turn turn(double seconds, int64_t steps) {
     const double operations = bench::operations(workload_);
+    if (workload_.dtype == DType::bfloat16) {
+      const double ms = 1e3 * operations / (kReachable * kernels::bf16_rate());
+      return {ms, ms, steps};
+    }
     Turn sum{0, 0, steps};
     for (const Product& p : products_) {
       const double share = seconds * p.operations() / operations;
@@ -76,8 +80,8 @@ class Products {
 
 void run_floor(const Workload& workload, std::istream& in, std::ostream& out) {
   if (workload.task == Task::generate) {
-    const int64_t bytes = element_size(workload.weights) * workload.config.num_parameters() /
-                          (is_in_tiles(workload.weights) ? kWeightRows * kWeightColumns : 1);
+    const int64_t bytes = element_size(workload.dtype) * workload.config.num_parameters() /
+                          (is_in_tiles(workload.dtype) ? kWeightRows * kWeightColumns : 1);
     const Tensor values = ones({bytes / element_size(DType::float32)});
     out << "{}" << std::endl;
     const auto read = [&] { kernels::read_all(values.numel(), values.data<float>()); };

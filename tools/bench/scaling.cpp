@@ -61,9 +61,12 @@ std::vector<ScalingPoint> scaling_points(bool quick) {
     void (*set)(Workload& w, int64_t value);
   };
   const Series all[] = {
-      {"block", {64, 128, 256, 512, 1024}, {16, 32}, [](Workload& w, int64_t v) { w.config.block_size = v; }},
+      {"block",
+       {64, 128, 256, 512, 1024, 2048, 4096},
+       {16, 32},
+       [](Workload& w, int64_t v) { w.config.block_size = v; }},
       {"width",
-       {128, 256, 512, 1024},
+       {128, 256, 512, 1024, 2048},
        {32, 64},
        [](Workload& w, int64_t v) {  // heads stay as wide as they are
          w.config.n_head = v * w.config.n_head / w.config.n_embd;
@@ -92,9 +95,12 @@ double passes(const Workload& w) {
 std::vector<ScalingPoint> measure_scaling(const ScalingOptions& options,
                                           const std::function<void(const ScalingPoint&)>& on_point) {
   std::vector<ScalingPoint> points = scaling_points(options.quick);
-  Pair base(scaling_base(options.quick), options);
+  Workload base_workload = scaling_base(options.quick);
+  base_workload.dtype = options.dtype;
+  Pair base(base_workload, options);
   for (int round = 0; round < kRounds; ++round) base.take_turn();
   for (ScalingPoint& point : points) {
+    point.workload.dtype = options.dtype;
     measure(point, base, options);
     on_point(point);
   }

@@ -23,8 +23,9 @@ inline constexpr double kSlow = 1.15;  ///< measured over predicted, above which
 struct ScalingOptions {
   std::string program;  ///< the gradus that is measured
   int threads = 1;
-  double seconds = 2;  ///< of measured steps a point
-  bool quick = false;  ///< a few tiny sizes, to try it out
+  double seconds = 2;            ///< of measured steps a point
+  bool quick = false;            ///< a few tiny sizes, to try it out
+  DType dtype = DType::float32;  ///< of products: see Workload
 };
 
 struct ScalingPoint {

@@ -7,6 +7,7 @@
 #include <ostream>
 #include <sstream>
 
+#include "gradus/autograd/autocast.hpp"
 #include "gradus/autograd/error.hpp"
 #include "gradus/autograd/profile.hpp"
 #include "gradus/autograd/record.hpp"
@@ -15,6 +16,7 @@
 #include "gradus/tools/bench/turn.hpp"
 #include "gradus/tools/bench/worker.hpp"
 #include "gradus/train/decoder.hpp"
+#include "gradus/train/precision.hpp"
 #include "gradus/train/trainer.hpp"
 
 namespace gradus::train::bench {
@@ -36,6 +38,7 @@ TrainConfig train_config(const Workload& w) {
   config.decay = "constant";
   config.beta2 = 0.95;
   config.seed = kSeed;
+  config.precision = precision_name(w.dtype);
   return config;
 }
 
@@ -56,7 +59,7 @@ class Steps {
       batches_.push_back({batch.slice(1, 0, T).contiguous(), batch.slice(1, 1, T + 1).contiguous()});
     }
     model_.eval();
-    if (is_storage(w.weights)) model_.to(w.weights);
+    if (w.task == Task::generate && is_storage(w.dtype)) model_.to(w.dtype);
   }
 
   void save(const std::string& path) {
@@ -91,6 +94,7 @@ class Steps {
  private:
   double forward(size_t batch) {
     const NoGrad no_grad;
+    const Autocast autocast(workload_.task == Task::generate ? DType::float32 : workload_.dtype);
     const auto& [x, y] = batches_[batch];
     return model_.loss(x, y).item();
   }

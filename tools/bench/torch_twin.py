@@ -3,7 +3,8 @@
     torch_twin.py WORKLOAD THREADS WEIGHTS
 
 WORKLOAD is "task layers heads width block batch vocabulary dropout dtype", WEIGHTS the safetensors file that gradus
-wrote; bfloat16 weights are computed with in float32, which is many times as fast here as PyTorch's own products.
+wrote. Training in bfloat16 is torch.autocast's; weights that text is generated from in bfloat16 are computed with in
+float32, which is many times as fast as PyTorch's own products of one row.
 Each form is the fastest that PyTorch has on a CPU: one product for q, k and v; the mask added by the product that makes
 the scores (or the fused attention, where there is one); AdamW tensor by tensor; gemv for one-row products; batches cut
 beforehand. What it answers stands in worker.hpp.
@@ -163,7 +164,7 @@ def say(**answer):
 
 
 def main():
-    task, *sizes, dropout, _ = sys.argv[1].split()
+    task, *sizes, dropout, dtype = sys.argv[1].split()
     layers, heads, width, block, _, _ = map(int, sizes)
     threads = int(sys.argv[2])
     torch.set_num_threads(threads)
@@ -175,7 +176,7 @@ def main():
 
     reset_peak_memory()
 
-    share, at = 1, 0
+    at = 0
 
     @torch.no_grad()
     def forward():
@@ -183,6 +184,14 @@ def main():
         at += 1
         return model.loss(*batches[(at - 1) % len(batches)]).item()
 
+    # Weights in bfloat16 are computed with in float32; products in bfloat16 are autocast's.
+    rounded = dtype == "bfloat16" and task != "generate"
+    with torch.autocast("cpu", torch.bfloat16, enabled=rounded):
+        run(task, model, batches, forward, block)
+
+
+def run(task, model, batches, forward, block):
+    share = 1
     losses, step = [forward()], forward
     if task == "generate":
         share, step = block, torch.no_grad()(model.generate)

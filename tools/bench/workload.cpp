@@ -64,32 +64,41 @@ std::vector<Workload> select_workloads(const std::vector<std::string>& names) {
   return selected;
 }
 
+Workload in_bfloat16(Workload w) {
+  if (w.task == Task::generate)
+    fail("bench", "--precision bf16 is for workloads that train or go forward, got ", w.name,
+         ". Hint: W5-W3h generates from weights in bfloat16.");
+  w.name += " bf16";
+  w.dtype = DType::bfloat16;
+  return w;
+}
+
 std::string to_text(const Workload& w) {
   const GPTConfig& c = w.config;
   return concat(kTasks[static_cast<int>(w.task)], " ", c.n_layer, " ", c.n_head, " ", c.n_embd, " ",
-                c.block_size, " ", w.batch, " ", c.vocab_size, " ", c.dropout, " ", name(w.weights));
+                c.block_size, " ", w.batch, " ", c.vocab_size, " ", c.dropout, " ", name(w.dtype));
 }
 
 Workload workload_from(const std::string& text) {
   std::istringstream words(text);
-  std::string task, weights, rest;
+  std::string task, dtype, rest;
   Workload w;
   GPTConfig& c = w.config;
   words >> task >> c.n_layer >> c.n_head >> c.n_embd >> c.block_size >> w.batch >> c.vocab_size >>
-      c.dropout >> weights;
+      c.dropout >> dtype;
   bool known = false;
   for (int i = 0; i < 3; ++i)
     if (task == kTasks[i]) {
       w.task = static_cast<Task>(i);
       known = true;
     }
-  for (const DType dtype : {DType::float32, DType::bfloat16, DType::q8_0, DType::q4_0})
-    if (weights == name(dtype)) w.weights = dtype;
-  known = known && weights == name(w.weights) && (w.weights == DType::float32 || w.task == Task::generate);
+  for (const DType one : {DType::float32, DType::bfloat16, DType::q8_0, DType::q4_0})
+    if (dtype == name(one)) w.dtype = one;
+  known = known && dtype == name(w.dtype) && (!is_in_tiles(w.dtype) || w.task == Task::generate);
   if (!words || words >> rest || !known || w.batch < 1)
     fail("bench",
-         "a workload must be a task, layers, heads, width, block, batch, vocabulary, dropout and float32, or "
-         "bfloat16, q8_0 or q4_0 to generate, got '",
+         "a workload must be a task, layers, heads, width, block, batch, vocabulary, dropout and float32 "
+         "or bfloat16, or q8_0 or q4_0 to generate, got '",
          text, "'.");
   c.validate();
   return w;

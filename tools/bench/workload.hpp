@@ -23,7 +23,9 @@ struct Workload {
   Task task = Task::train;
   models::GPTConfig config;
   int64_t batch = 1;
-  DType weights = DType::float32;  ///< bfloat16, q8_0, q4_0: generates from matrices kept so
+  /// Of the products of training and of a forward: float32 or bfloat16 (Autocast). Of the matrices that are
+  /// generated from: q8_0 and q4_0 too.
+  DType dtype = DType::float32;
 
   /// Of one step; 1 for generate, whose times are by token.
   int64_t tokens() const { return task == Task::generate ? 1 : batch * config.block_size; }
@@ -35,8 +37,11 @@ std::vector<Workload> workloads();
 /// a name that is not there.
 std::vector<Workload> select_workloads(const std::vector<std::string>& names);
 
-/// "train 4 4 128 64 12 65 0.1 float32": task, layers, heads, width, block, batch, vocabulary, dropout, dtype
-/// of the weights; what the processes of a comparison are handed.
+/// The same with products in bfloat16, under the name "W1 bf16". Throws Error for what generates.
+Workload in_bfloat16(Workload workload);
+
+/// "train 4 4 128 64 12 65 0.1 float32": task, layers, heads, width, block, batch, vocabulary, dropout,
+/// dtype; what the processes of a comparison are handed.
 std::string to_text(const Workload& workload);
 /// Throws Error unless to_text() could have given it. The name is lost.
 Workload workload_from(const std::string& text);

@@ -13,6 +13,7 @@
 #include "gradus/tools/bench/compare.hpp"
 #include "gradus/tools/bench/scaling.hpp"
 #include "gradus/tools/bench/worker.hpp"
+#include "gradus/train/precision.hpp"
 #include "nearest.hpp"
 #include "verbs.hpp"
 #include "whole_number.hpp"
@@ -28,6 +29,7 @@ struct BenchFlags {
   int64_t steps = 0;    ///< 0: by seconds
   double seconds = 5;
   std::string vs, python;
+  std::vector<std::string> precisions;
   bool scaling = false, quick = false;
   std::string plot;
   bool json = false;
@@ -50,8 +52,12 @@ void check(const BenchFlags& flags, const CLI::App& verb) {
   for (const char* flag : {"--workload", "--steps", "--vs"})
     if (flags.scaling && given(flag))
       fail("bench", "--scaling and ", flag, " must not come together, got both.");
+  if (flags.scaling && flags.precisions.size() > 1)
+    fail("bench", "--scaling must have one --precision, got ", flags.precisions.size(), ".");
   for (const char* flag : {"--plot", "--quick"})
     if (!flags.scaling && given(flag)) fail("bench", flag, " must come with --scaling, got it alone.");
+  for (const std::string& precision : flags.precisions)
+    check_choice("bench", "--precision", precision, train::precision_names());
   if (given("--vs")) check_choice("bench", "--vs", flags.vs, {"torch"});
 }
 
@@ -73,8 +79,22 @@ std::string this_program() {
   return no_proc ? reinterpret_cast<const char*>(::getauxval(AT_EXECFN)) : program.string();
 }
 
+/// In each of the precisions, one after another; without names those alone that bf16 is for.
+std::vector<bench::Workload> chosen(const BenchFlags& flags) {
+  const std::vector<bench::Workload> selected = bench::select_workloads(flags.workloads);
+  if (flags.precisions.empty()) return selected;
+  std::vector<bench::Workload> all;
+  for (const bench::Workload& workload : selected) {
+    if (flags.workloads.empty() && workload.task == bench::Task::generate) continue;
+    for (const std::string& precision : flags.precisions)
+      all.push_back(train::precision_from(precision) == DType::bfloat16 ? bench::in_bfloat16(workload)
+                                                                        : workload);
+  }
+  return all;
+}
+
 int measure(const BenchFlags& flags) {
-  const std::vector<bench::Workload> workloads = bench::select_workloads(flags.workloads);
+  const std::vector<bench::Workload> workloads = chosen(flags);
   bench::CompareOptions options{
       .program = this_program(), .threads = num_threads(), .seconds = flags.seconds, .steps = flags.steps};
   if (!flags.vs.empty()) options.torch = bench::find_torch(flags.python);
@@ -89,6 +109,7 @@ int measure(const BenchFlags& flags) {
 int measure_scaling(const BenchFlags& flags, bool seconds_given) {
   bench::ScalingOptions options{.program = this_program(), .threads = num_threads(), .quick = flags.quick};
   if (seconds_given) options.seconds = flags.seconds;
+  if (!flags.precisions.empty()) options.dtype = train::precision_from(flags.precisions[0]);
   BenchReport report(flags.json);
   report.begin_scaling(this_machine(), measure_peak(), options);
   const std::vector<bench::ScalingPoint> points =
@@ -107,7 +128,7 @@ int bench_verb(const BenchFlags& flags, const CLI::App& verb) {
 }
 
 constexpr const char* kBenchFooter =
-    "Workloads, in float32: layers, heads, width, block, batch, vocabulary\n"
+    "Workloads: layers, heads, width, block, batch, vocabulary\n"
     "  W0              1  2  16    8  4     32   all overhead\n"
     "  W1, W1d         4  4 128   64 12     65   nano; W1d with dropout 0.1\n"
     "  W2, W2n         6  6 384  256  8     65   dropout 0.2; W2n without\n"
@@ -119,8 +140,8 @@ constexpr const char* kBenchFooter =
     "A step is forward, loss, backward, clip at 1.0 and AdamW. The floor is the\n"
     "time of its matrix products alone, through BLAS or at nine tenths of the\n"
     "machine's peak, whichever is less; of W5 that of reading all parameters\n"
-    "once. gradus, PyTorch and the floor take turns, five each; ratios are\n"
-    "medians of the turns'.\n\nExamples:\n  ";
+    "once; in bf16 that of its unit's peak. All sides take turns, five each, in\n"
+    "bf16 also gradus in float32; ratios are medians of the turns'.\n\nExamples:\n  ";
 
 }  // namespace
 
@@ -138,6 +159,10 @@ Verb add_bench(CLI::App& app, const std::string& program) {
       ->type_name("S")
       ->take_last()
       ->capture_default_str();
+  verb->add_option("--precision", flags->precisions,
+                   "Of training: float32, bf16, or both, by commas [float32]")
+      ->type_name("NAME,...")
+      ->delimiter(',');
   whole_number(*verb, verb->add_option("--steps", flags->steps, "Measured steps instead"))
       ->type_name("N")
       ->take_last();
@@ -155,10 +180,10 @@ Verb add_bench(CLI::App& app, const std::string& program) {
        {std::pair{"--worker", &flags->worker}, std::pair{"--shape", &flags->shape},
         std::pair{"--weights", &flags->weights}})
     verb->add_option(name, *value)->group("");  // not for people
-  verb->footer(concat(kBenchFooter, program, " bench --workload W1,W2\n  ", program,
-                      " bench --vs torch --threads 1\n  ", program,
-                      " bench --workload W0 --steps 1000 --json\n  ", program,
-                      " bench --scaling --plot scaling.svg"));
+  verb->footer(concat(
+      kBenchFooter, program, " bench --workload W1,W2\n  ", program, " bench --vs torch --threads 1\n  ",
+      program, " bench --workload W0 --steps 1000 --json\n  ", program,
+      " bench --precision bf16 --workload W2n,W3\n  ", program, " bench --scaling --plot scaling.svg"));
   return {verb, [verb, flags] { return bench_verb(*flags, *verb); }};
 }
 

@@ -59,6 +59,7 @@ Json to_json(const bench::Result& r) {
   if (reads) json["read_floor_ms"] = r.floor_ms;
   json["floor_ratio"] = r.floor_ratio;
   json["gflop"] = bench::operations(r.workload) / 1e9;
+  if (r.float32_ratio > 0) json["float32_ratio"] = r.float32_ratio;
   Json ops = Json::object();
   for (const bench::OpTime& op : r.ops)
     ops[op.op] = {{"forward", op.forward / r.ops_ms}, {"backward", op.backward / r.ops_ms}};
@@ -87,6 +88,8 @@ void BenchReport::print_machine(const Machine& m, const Peak& peak, int threads,
                       {"blas", m.blas},
                       {"units", m.units},
                       {"peak_gflops", peak.gflops},
+                      {"unit", peak.unit},
+                      {"bf16_gflops", peak.bf16_gflops},
                       {"read_gb_s", peak.read_gb_s},
                       {"torch", torch.empty() ? Json(nullptr) : Json(torch)},
                       {"threads", threads}}
@@ -96,8 +99,9 @@ void BenchReport::print_machine(const Machine& m, const Peak& peak, int threads,
   std::cout << m.cpu << ", " << m.cores << (m.cores == 1 ? " core, " : " cores, ") << threads
             << (threads == 1 ? " thread" : " threads") << " used; load before " << decimals(m.load, 1) << "; "
             << m.system << "; " << m.date << "\n"
-            << "peak " << decimals(peak.gflops, 0) << " GFLOP/s in float32, " << decimals(peak.read_gb_s, 1)
-            << " GB/s read" << (m.units.empty() ? "" : "; has " + m.units) << "\n"
+            << "peak " << decimals(peak.gflops, 0) << " GFLOP/s in float32, " << decimals(peak.bf16_gflops, 0)
+            << " in bfloat16 (" << peak.unit << "), " << decimals(peak.read_gb_s, 1) << " GB/s read"
+            << (m.units.empty() ? "" : "; has " + m.units) << "\n"
             << "gradus " << GRADUS_VERSION << " (" << m.level << ", " << m.compiler << "), " << m.blas
             << (torch.empty() ? "" : ", PyTorch " + torch) << "\n"
             << std::endl;
@@ -174,7 +178,9 @@ void BenchReport::add(const bench::Result& r) {
     for (const size_t width : {8, 9, 6}) cells.emplace_back("", width);
   }
   std::cout << row(cells) << std::endl;
-  notes_.push_back(r.workload.name + ": " + shares(r));
+  notes_.push_back(
+      concat(r.workload.name, ": ", shares(r),
+             r.float32_ratio > 0 ? concat("; ", decimals(r.float32_ratio, 2), " of float32") : ""));
 }
 
 void BenchReport::end() {

@@ -104,15 +104,15 @@ int info_of_machine() {
   const std::string &blas = kernels::blas_kernels_found(), now = kernels::blas_kernels();
   std::cout << "machine     " << files::plain(m.cpu) << ", " << m.cores
             << (m.cores == 1 ? " core; " : " cores; ") << m.system << "\n"
-            << "peak        " << std::fixed << std::setprecision(0) << peak.gflops
-            << " GFLOP/s in float32 and " << std::setprecision(1) << peak.read_gb_s
+            << "peak        " << std::fixed << std::setprecision(0) << peak.gflops << " GFLOP/s in float32, "
+            << peak.bf16_gflops << " in bfloat16 and " << std::setprecision(1) << peak.read_gb_s
             << " GB/s of memory read, by " << num_threads()
             << (num_threads() == 1 ? " thread\n" : " threads\n") << "gradus      " << GRADUS_VERSION << ", "
             << m.compiler << ", " << m.level << " (it can run " << levels << ")\n"
             << "products    " << m.blas
             << (blas == now ? "" : concat("; by itself it would have used ", blas, " ones")) << "\n"
-            << "units       "
-            << (m.units.empty() ? "none for products of 8 or 16 bits" : m.units + ": not used") << "\n";
+            << "units       " << (m.units.empty() ? "none for products of 8 or 16 bits" : m.units)
+            << "; bfloat16 by " << peak.unit << "\n";
   const std::vector<std::string> faults = what_holds_back();
   std::cout << "held back   " << (faults.empty() ? "by nothing that is known here\n" : "");
   for (size_t i = 0; i < faults.size(); ++i) std::cout << (i == 0 ? "" : "            ") << faults[i] << "\n";

@@ -14,6 +14,7 @@
 #include <sstream>
 
 #include "gradus/autograd/error.hpp"
+#include "gradus/autograd/kernels/bf16_unit.hpp"
 #include "gradus/autograd/kernels/blas_kernels.hpp"
 #include "gradus/autograd/kernels/cores.hpp"
 #include "gradus/autograd/kernels/level.hpp"
@@ -110,7 +111,12 @@ Machine this_machine() {
           .compiler = compiler()};
 }
 
-Peak measure_peak() { return {1e-9 * kernels::multiply_add_rate(), 1e-9 * read_rate()}; }
+Peak measure_peak() {
+  return {.gflops = 1e-9 * kernels::multiply_add_rate(),
+          .unit = std::string(kernels::unit_name(kernels::unit_in_use())),
+          .bf16_gflops = 1e-9 * kernels::bf16_rate(),
+          .read_gb_s = 1e-9 * read_rate()};
+}
 
 std::vector<std::string> what_holds_back() {
   std::vector<std::string> all;

@@ -22,8 +22,10 @@ Machine this_machine();
 
 /// What this machine can do at most, with as many threads as there are set.
 struct Peak {
-  double gflops = 0;     ///< float32 multiplications and additions, 10^9 a second, at the best level
-  double read_gb_s = 0;  ///< memory read, 10^9 bytes a second
+  double gflops = 0;       ///< float32 multiplications and additions, 10^9 a second, at the best level
+  std::string unit;        ///< that makes products in bfloat16: amx, avx512_bf16, widened
+  double bf16_gflops = 0;  ///< the same of these
+  double read_gb_s = 0;    ///< memory read, 10^9 bytes a second
 };
 
 /// Takes a tenth of a second, and 256 MiB for as long.

@@ -6,6 +6,7 @@
 #include "gradus/autograd/error.hpp"
 #include "gradus/data/corpus.hpp"
 #include "gradus/data/tokenizer.hpp"
+#include "gradus/train/precision.hpp"
 #include "nearest.hpp"
 #include "whole_number.hpp"
 
@@ -73,6 +74,7 @@ void TrainFlags::add_to(CLI::App& verb) {
   add(verb, kLearning, "--beta1", c.beta1, "F", "AdamW: memory of the mean");
   add(verb, kLearning, "--beta2", c.beta2, "F", "AdamW: memory of the square");
   add(verb, kLearning, "--clip", c.clip, "NORM", "Longest gradient; 0 does not clip");
+  add_choice(verb, kLearning, "--precision", c.precision, "Of matrix products: float32 or bf16");
 
   add(verb, kRun, "--eval-every", c.eval_every, "STEPS", "Steps between evaluations");
   add(verb, kRun, "--save-every", c.save_every, "STEPS", "Steps between checkpoints");
@@ -148,6 +150,7 @@ void TrainFlags::check_choices() const {
   check("corpus", config.corpus, data::corpus_names());
   check("tokenizer", config.tokenizer, data::Tokenizer::kinds());
   check("decay", config.decay, train::decay_names());
+  check("precision", config.precision, train::precision_names());
 }
 
 void TrainFlags::check_profile() const {

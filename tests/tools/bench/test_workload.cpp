@@ -63,20 +63,30 @@ TEST_CASE("workloads have the shapes of their names") {
   for (const Workload& w : workloads()) CHECK_NOTHROW(w.config.validate());
 }
 
+TEST_CASE("products in bfloat16 are a workload of their own, for what has products") {
+  const Workload w = in_bfloat16(select_workloads({"W1d"}).at(0));
+  CHECK(w.name == "W1d bf16");
+  CHECK(to_text(w) == "train 4 4 128 64 12 65 0.1 bfloat16");
+  CHECK(workload_from(to_text(w)).dtype == DType::bfloat16);
+  CHECK_THROWS_WITH(in_bfloat16(select_workloads({"W5-W1"}).at(0)),
+                    "[bench] --precision bf16 is for workloads that train or go forward, got W5-W1. Hint: "
+                    "W5-W3h generates from weights in bfloat16.");
+}
+
 TEST_CASE("a workload's text is that workload again, and nothing else is one") {
   for (const Workload& w : workloads()) {
     const Workload again = workload_from(to_text(w));
     CHECK(again.config == w.config);
     CHECK(again.task == w.task);
     CHECK(again.batch == w.batch);
-    CHECK(again.weights == w.weights);
+    CHECK(again.dtype == w.dtype);
   }
   CHECK(to_text(select_workloads({"W1d"}).at(0)) == "train 4 4 128 64 12 65 0.1 float32");
   for (const char* text :
        {"", "train", "train 4 4 128 64 12 65 float32", "train 4 4 128 64 12 65 0 float32 1",
         "train 4 4 128 64 12 65 0 0 float32", "walk 4 4 128 64 12 65 0 float32", "train 4 4 128 64 12 65 0",
         "train 4 3 128 64 12 65 0 float32", "train 4 4 128 64 0 65 0 float32",
-        "train 4 4 128 64 12 65 x float32", "train 4 4 128 64 12 65 0 bfloat16",
+        "train 4 4 128 64 12 65 x float32", "train 4 4 128 64 12 65 0 q8_0",
         "generate 4 4 128 64 1 65 0 int64"})
     CHECK_THROWS_AS(workload_from(text), Error);
 }

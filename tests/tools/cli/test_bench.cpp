@@ -85,6 +85,9 @@ TEST_CASE("bench --vs torch finds the same losses and tokens, and prints the rat
   const auto lines = events(
       {"bench", "--workload", "W0,W5-W1", "--threads", "1", "--steps", "5", "--vs", "torch", "--json"});
   REQUIRE(lines.size() == 4);
+  const auto rounded = events({"bench", "--workload", "W0", "--precision", "bf16", "--threads", "1",
+                               "--steps", "5", "--vs", "torch", "--json"});
+  CHECK(rounded.at(1).at("torch").at("difference").get<double>() <= 1e-2);
   CHECK(lines[0].at("torch").is_string());
   for (const size_t i : {1, 2}) {
     const json& torch = lines[i].at("torch");
@@ -94,6 +97,22 @@ TEST_CASE("bench --vs torch finds the same losses and tokens, and prints the rat
     CHECK(torch.at("difference").get<double>() <= 1e-3);
     CHECK(torch.at("peak_mib").get<double>() > 50);
   }
+}
+
+TEST_CASE("bench --precision bf16 measures beside float32") {
+  const auto lines =
+      events({"bench", "--workload", "W0", "--precision", "float32,bf16", "--steps", "5", "--json"});
+  REQUIRE(lines.size() == 4);
+  CHECK(lines[0].at("bf16_gflops").get<double>() > 0);
+  CHECK(lines[0].at("unit").get<std::string>() != "");
+  CHECK(lines[1].at("workload") == "W0");
+  CHECK_FALSE(lines[1].contains("float32_ratio"));
+  CHECK(lines[2].at("workload") == "W0 bf16");
+  CHECK(lines[2].at("float32_ratio").get<double>() > 0);
+  const Outcome table =
+      run_program({"bench", "--workload", "W0", "--precision", "bf16", "--threads", "1", "--steps", "5"});
+  CHECK(table.code == 0);
+  CHECK_THAT(table.out, ContainsSubstring("| W0 bf16  |") && ContainsSubstring(" of float32\n"));
 }
 
 TEST_CASE("bench --scaling lists every point, and draws them") {
@@ -127,6 +146,9 @@ TEST_CASE("bench refuses what makes no sense, in one line") {
   refused({"--vs", "jax"}, "--vs must be torch, got 'jax'");
   refused({"--vs", "torch", "--python", "/bin/false"},
           "--vs torch needs a Python with PyTorch, got none as /bin/false");
+  refused({"--precision", "bf17"}, "--precision must be float32 or bf16, got 'bf17'");
+  refused({"--workload", "W5-W1", "--precision", "bf16"}, "--precision bf16 is for workloads that train");
+  refused({"--scaling", "--precision", "bf16,float32"}, "--scaling must have one --precision, got 2");
   refused({"--scaling", "--vs", "torch"}, "--scaling and --vs must not come together");
   refused({"--plot", "x.svg"}, "--plot must come with --scaling");
   refused({"--worker", "bee", "--shape", "train 1 1 4 4 1 4 0 float32"},

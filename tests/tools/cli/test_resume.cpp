@@ -74,6 +74,15 @@ TEST_CASE("a run that was stopped and resumed ends with the bits of one in one g
     check_same_run(scratch, "whole", "parts");
     CHECK_FALSE(std::filesystem::exists(scratch.path("parts/last.old")));
   }
+  SECTION("in bfloat16") {
+    REQUIRE(run_program(train(scratch, "rounded", {"--precision", "bf16"})).code == 0);
+    REQUIRE(run_program(train(scratch, "parts", {"--precision", "bf16", "--stop-after", "7"})).code == 0);
+    check_refused({"train", "--out", scratch.path("parts"), "--resume", "--precision", "float32"},
+                  {"[train] --precision of a resumed run must stay bf16, got float32."});
+    REQUIRE(run_program({"train", "--out", scratch.path("parts"), "--resume", "--quiet"}).code == 0);
+    check_same_run(scratch, "rounded", "parts");
+    CHECK(read(scratch.path("rounded/model.safetensors")) != read(scratch.path("whole/model.safetensors")));
+  }
   SECTION("with a torn line in the log, as a killed run leaves it") {
     REQUIRE(run_program(train(scratch, "parts", {"--stop-after", "7"})).code == 0);
     std::ofstream(scratch.path("parts/metrics.jsonl"), std::ios::app) << R"({"event":"step","step":8,"lo)";
@@ -124,6 +133,11 @@ TEST_CASE("a folder of a gradus that did not write its version resumes") {
   for (const char* file : {"run/config.json", "run/last/config.json"}) {
     nlohmann::ordered_json config = nlohmann::ordered_json::parse(read(scratch.path(file)));
     REQUIRE(config.erase("gradus_version") == 1);
+    std::ofstream(scratch.path(file)) << config.dump(2) << "\n";
+  }
+  for (const char* file : {"run/train.json", "run/last/train.json"}) {
+    nlohmann::ordered_json config = nlohmann::ordered_json::parse(read(scratch.path(file)));
+    REQUIRE(config.erase("precision") == 1);
     std::ofstream(scratch.path(file)) << config.dump(2) << "\n";
   }
   for (const char* list : {"run/checksums.sfv", "run/last/checksums.sfv"})  // Nor did it write these.

@@ -1,0 +1,194 @@
+// Products in bfloat16: values and gradients beside float64, within the bounds of that precision; and whose
+// precision it is.
+#include "gradus/autograd/autocast.hpp"
+
+#include "autograd/compare.hpp"
+#include "catch.hpp"
+#include "gradus/autograd/backward.hpp"
+#include "gradus/autograd/checkpoint.hpp"
+#include "gradus/autograd/functional.hpp"
+#include "gradus/autograd/graph.hpp"
+#include "gradus/autograd/random.hpp"
+#include "gradus/autograd/threads.hpp"
+
+using namespace gradus;
+using namespace gradus::testing;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+constexpr double kHalfBf16 = 0x1p-9, kHalfFloat = 0x1p-24;  // the largest relative errors of a rounding
+
+class Draw {
+ public:
+  Tensor operator()(const Shape& shape) {
+    return randn(shape, generator_, DType::float64).to(DType::float32);
+  }
+
+ private:
+  Generator generator_{7};
+};
+
+Tensor wide(const Tensor& x) { return x.detach().to(DType::float64); }
+Tensor rounded(const Tensor& x) { return wide(x).to(DType::float32).to(DType::bfloat16).to(DType::float64); }
+
+/// The largest of |got - a @ b| over what is allowed there: `share` of the sum of |a||b|. NaN wins.
+double worst(const Tensor& got, const Tensor& a, const Tensor& b, double share) {
+  const Tensor off = abs(wide(got) - matmul(a, b)), allowed = matmul(abs(a), abs(b)) * share;
+  double largest = 0;
+  for (const double ratio : (off / (allowed + 1e-300)).to_vector<double>())
+    largest = ratio <= largest ? largest : ratio;
+  return largest;
+}
+
+/// Whether `got` is a @ b of rounded operands with float32 sums, and so within the bound of bfloat16 of the
+/// exact product, and not the product of operands that were not rounded.
+void check_rounded_product(const Tensor& got, const Tensor& a, const Tensor& b) {
+  const auto k = static_cast<double>(a.size(-1));
+  CHECK(worst(got, rounded(a), rounded(b), (k + 2) * kHalfFloat) <= 1);
+  CHECK(worst(got, wide(a), wide(b), 2 * kHalfBf16 + kHalfBf16 * kHalfBf16 + (k + 2) * kHalfFloat) <= 1);
+  CHECK(worst(got, wide(a), wide(b), (k + 2) * kHalfFloat) > 1);
+}
+
+template <class F>
+auto in_bfloat16(const F& f) {
+  const Autocast autocast(DType::bfloat16);
+  return f();
+}
+
+}  // namespace
+
+TEST_CASE("products of all layouts are those of rounded operands") {
+  Draw draw;
+  const Tensor a = draw({33, 70}), b = draw({70, 21}), many = draw({3, 2, 33, 70}),
+               others = draw({2, 70, 21});
+  const auto check = [](const Tensor& x, const Tensor& y) {
+    const Tensor got = in_bfloat16([&] { return matmul(x, y); });
+    CHECK(got.dtype() == DType::float32);
+    check_rounded_product(got, x, y);
+  };
+  check(a, b);
+  check(a.mT().contiguous().mT(), b);
+  check(a, b.mT().contiguous().mT());
+  check(draw({33, 140}).slice(1, 0, 140, 2), draw({210, 21}).slice(0, 1, 210, 3));
+  check(many, b);
+  check(many, others);
+  check(many.transpose(0, 1), draw({3, 70, 5}));
+}
+
+TEST_CASE("a linear layer and its gradients are products of rounded operands") {
+  Draw draw;
+  Tensor x = draw({4, 9, 40}).requires_grad_(), w = draw({24, 40}).requires_grad_(),
+         bias = draw({24}).requires_grad_();
+  const Tensor gy = draw({4, 9, 24});
+  const Tensor y = in_bfloat16([&] { return linear(x, w, bias); });
+  const Tensor x2d = x.detach().reshape({36, 40}), gy2d = gy.reshape({36, 24});
+  CHECK(difference(wide(y).reshape({36, 24}), matmul(rounded(x2d), rounded(w).mT()) + wide(bias), 1e-5) ==
+        "");
+  y.backward(gy);  // not under Autocast: the op was
+  check_rounded_product(x.grad().reshape({36, 40}), gy2d, w.detach());
+  check_rounded_product(w.grad(), gy2d.mT(), x2d);
+  CHECK(difference(bias.grad(), sum(gy2d, {0}), 1e-5) == "");
+}
+
+TEST_CASE("a packed parameter follows its values, and its views") {
+  Draw draw;
+  Tensor w = draw({8, 40}).requires_grad_();
+  const Tensor x = draw({5, 40});
+  const auto product = [&] { return in_bfloat16([&] { return linear(x, w); }); };
+  check_rounded_product(product(), x, w.detach().mT());
+  w.copy_(draw({8, 40}));
+  check_rounded_product(product(), x, w.detach().mT());
+  // Another leaf on the same memory, of another shape.
+  Tensor other = w.detach().reshape({16, 20}).requires_grad_();
+  const Tensor narrow = draw({5, 20});
+  check_rounded_product(in_bfloat16([&] { return linear(narrow, other); }), narrow, other.detach().mT());
+  check_rounded_product(product(), x, w.detach().mT());
+}
+
+TEST_CASE("an op made without Autocast has its gradient without") {
+  Draw draw;
+  Tensor a = draw({6, 50}).requires_grad_(), b = draw({50, 7}).requires_grad_();
+  const Tensor gy = draw({6, 7});
+  const Tensor y = matmul(a, b);
+  in_bfloat16([&] {
+    y.backward(gy);
+    return 0;
+  });
+  CHECK(worst(a.grad(), wide(gy), wide(b).mT(), 9 * kHalfFloat) <= 1);
+  CHECK(worst(b.grad(), wide(a).mT(), wide(gy), 8 * kHalfFloat) <= 1);
+}
+
+TEST_CASE("gradients of gradients are made in the op's precision") {
+  Draw draw;
+  const Tensor x = draw({6, 40}).requires_grad_(), w = draw({40, 7}).requires_grad_(), v = draw({6, 40});
+  const Tensor y = in_bfloat16([&] { return matmul(x, w); });
+  const Tensor gx = grad({sum(y * y * 0.5)}, {x}, {.create_graph = true})[0];  // y @ w^T
+  check_rounded_product(gx, y.detach(), w.detach().mT());
+  const Tensor gw = grad({sum(gx * v)}, {w})[0];  // v^T y, and x^T (v w)
+  const Tensor exact = matmul(wide(v).mT(), wide(y)) + matmul(wide(x).mT(), matmul(wide(v), wide(w)));
+  const Tensor sizes =
+      matmul(abs(wide(v)).mT(), abs(wide(y))) + matmul(abs(wide(x)).mT(), matmul(abs(wide(v)), abs(wide(w))));
+  double largest = 0;
+  for (const double ratio : (abs(wide(gw) - exact) / sizes).to_vector<double>())
+    largest = ratio <= largest ? largest : ratio;
+  CHECK(largest <= 4.1 * kHalfBf16);
+  CHECK(largest > 100 * kHalfFloat);
+}
+
+TEST_CASE("the graph shows it") {
+  Draw draw;
+  const Tensor x = draw({2, 3}), w = draw({4, 3}).requires_grad_(), u = draw({4, 4}).requires_grad_();
+  const Tensor y = in_bfloat16([&] { return matmul(relu(linear(x, w)), u); });
+  CHECK(graph_text(y, {{"w", w}, {"u", u}}) ==
+        "w = leaf float32 (4, 3)\n"
+        "u = leaf float32 (4, 4)\n"
+        "%1 = linear of bfloat16, float32 (2, 4) <- w\n"
+        "%2 = relu float32 (2, 4) <- %1\n"
+        "%3 = matmul of bfloat16, float32 (2, 4) <- %2, u\n");
+}
+
+TEST_CASE("checkpoint() runs again in the precision of the first run") {
+  Draw draw;
+  const Tensor x = draw({3, 40}).requires_grad_(), w = draw({8, 40}).requires_grad_();
+  const Tensor y =
+      in_bfloat16([&] { return checkpoint([w](const Tensor& in) { return linear(in, w) * 2.0; }, x); });
+  y.backward(ones({3, 8}));  // would refuse other values
+  check_rounded_product(w.grad() * 0.5, ones({8, 3}), x.detach());
+}
+
+TEST_CASE("the same bits for any number of threads") {
+  Draw draw;
+  const Tensor a = draw({300, 200}), b = draw({200, 170}), many = draw({6, 90, 200}), x = draw({6, 200, 64});
+  const int before = num_threads();
+  std::vector<std::vector<float>> one;
+  for (const int threads : {1, 2, 3}) {
+    set_num_threads(threads);
+    const Autocast autocast(DType::bfloat16);
+    const std::vector<std::vector<float>> now{matmul(a, b).to_vector<float>(),
+                                              matmul(many, x).to_vector<float>()};
+    if (threads == 1) one = now;
+    CHECK(now == one);
+  }
+  set_num_threads(before);
+}
+
+TEST_CASE("it is this thread's, for as long as it lives, and leaves float64 alone") {
+  CHECK(autocast_dtype() == DType::float32);
+  {
+    const Autocast outer(DType::bfloat16);
+    CHECK(autocast_dtype() == DType::bfloat16);
+    CHECK(is_rounded(DType::float32));
+    CHECK_FALSE(is_rounded(DType::float64));
+    {
+      const Autocast inner(DType::float32);
+      CHECK(autocast_dtype() == DType::float32);
+    }
+    CHECK(autocast_dtype() == DType::bfloat16);
+    const Tensor a = f64({1.0 + 0x1p-30}, {1, 1});
+    CHECK(matmul(a, a).item() == (1.0 + 0x1p-30) * (1.0 + 0x1p-30));
+  }
+  CHECK(autocast_dtype() == DType::float32);
+  CHECK_THAT(error_of([] { Autocast wrong(DType::float64); }),
+             ContainsSubstring("needs bfloat16 or float32, got float64"));
+}
