@@ -50,6 +50,12 @@ std::vector<Batch> consecutive_batches(std::span<const int32_t> tokens, int64_t 
   return batches;
 }
 
+int64_t count_targets(const std::vector<Batch>& batches) {
+  int64_t count = 0;
+  for (const Batch& batch : batches) count += batch.y.numel();
+  return count;
+}
+
 TextDataset::TextDataset(std::vector<int32_t> tokens, int64_t block, double val_fraction)
     : tokens_(std::move(tokens)), block_(block) {
   constexpr std::string_view op = "dataset";
@@ -93,6 +99,23 @@ std::vector<Batch> TextDataset::validation_batches(int64_t batch) const {
   check_positive("validation_batches", "batch", batch);
   if (!has_validation()) return {};
   return consecutive_batches(tokens(Split::validation), batch, block_);
+}
+
+std::vector<Batch> TextDataset::validation_sample(int64_t batch, int64_t tokens_wanted) const {
+  check_positive("validation_sample", "batch", batch);
+  check_positive("validation_sample", "tokens", tokens_wanted);
+  const std::span<const int32_t> part = tokens(Split::validation);
+  const int64_t windows = std::max<int64_t>(0, (static_cast<int64_t>(part.size()) - 1) / block_);
+  const int64_t count = (tokens_wanted + block_ - 1) / block_;
+  if (count >= windows) return validation_batches(batch);
+  std::vector<Batch> batches;
+  for (int64_t first = 0; first < count; first += batch) {
+    std::vector<int64_t> starts;
+    for (int64_t i = first; i < std::min(count, first + batch); ++i)
+      starts.push_back((2 * i + 1) * windows / (2 * count) * block_);
+    batches.push_back(gather_windows(part, starts, block_));
+  }
+  return batches;
 }
 
 }  // namespace gradus::data

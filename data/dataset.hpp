@@ -26,6 +26,9 @@ struct Batch {
 /// or batch or block below 1.
 std::vector<Batch> consecutive_batches(std::span<const int32_t> tokens, int64_t batch, int64_t block);
 
+/// How many predictions the batches pose.
+int64_t count_targets(const std::vector<Batch>& batches);
+
 /// A part of the text.
 enum class Split { train, validation };
 
@@ -51,6 +54,9 @@ class TextDataset {
 
   /// The whole validation part, the same at every call (see consecutive_batches); empty if there is none.
   std::vector<Batch> validation_batches(int64_t batch) const;
+  /// About `tokens` of its targets, one at least: whole windows of it, evenly spread, the same at every call.
+  /// All of it if it has no more. Throws Error for batch or tokens below 1.
+  std::vector<Batch> validation_sample(int64_t batch, int64_t tokens) const;
 
  private:
   std::vector<int32_t> tokens_;

@@ -14,6 +14,14 @@ struct AdamWOptions {
   double weight_decay = 0.01;  ///< on parameters of two or more dimensions
 };
 
+/// Throws Error, naming `who`, unless the betas are in [0, 1), eps > 0 and weight_decay >= 0.
+void check(const AdamWOptions& options, const char* who);
+
+/// One update of a parameter with its means m and v, all of one shape and dtype and packed, in `step` (from
+/// 1), times grad_scale the gradient.
+void adamw_update(const AdamWOptions& options, Tensor& parameter, Tensor& m, Tensor& v, const Tensor& grad,
+                  int64_t step, double lr, double weight_decay, double grad_scale);
+
 /// m, v = means of gradient and square, corrected for their start; p = p - lr * (weight_decay * p +
 /// m / (sqrt(v) + eps)).
 class AdamW : public Optimizer {

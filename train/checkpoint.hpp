@@ -14,6 +14,7 @@ struct Checkpoint {
   TrainerState trainer;                   ///< step, moments and streams
   std::optional<double> best_val_loss{};  ///< nats a token; none before the first evaluation
   std::string text_sha256;                ///< of the text trained on
+  int64_t evals_without_best = 0;         ///< since the one that found best_val_loss
 };
 
 /// The text of trainer.json: all but the optimizer's moments, which are tensors.

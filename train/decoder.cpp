@@ -6,6 +6,7 @@
 #include "gradus/models/gpt2_files.hpp"
 #include "gradus/train/adamw.hpp"
 #include "gradus/train/evaluate.hpp"
+#include "gradus/train/muon.hpp"
 #include "gradus/train/precision.hpp"
 
 namespace gradus::train {
@@ -25,6 +26,13 @@ data::Tokenizer fitting_vocabulary(const files::FolderSnapshot& files, const mod
   return tokenizer;
 }
 
+std::unique_ptr<Optimizer> make_optimizer(const models::GPT& model, const TrainConfig& config) {
+  const AdamWOptions adamw{.beta1 = config.beta1, .beta2 = config.beta2, .weight_decay = config.weight_decay};
+  if (config.optimizer == "adamw") return std::make_unique<AdamW>(model.named_parameters(), adamw);
+  return std::make_unique<Muon>(model.named_parameters(),
+                                MuonOptions{.momentum = config.momentum, .adamw = adamw});
+}
+
 }  // namespace
 
 Loss decoder_loss(const models::GPT& model) {
@@ -35,21 +43,20 @@ Loss decoder_loss(const models::GPT& model) {
 
 Recipe decoder_recipe(const models::GPT& model, BatchSource source, const TrainConfig& config) {
   config.validate();
-  return {
-      .loss = decoder_loss(model),
-      .batches = std::move(source),
-      .optimizer = std::make_unique<AdamW>(
-          model.named_parameters(),
-          AdamWOptions{.beta1 = config.beta1, .beta2 = config.beta2, .weight_decay = config.weight_decay}),
-      .schedule = config.schedule(),
-      .steps = config.steps,
-      .batch = config.batch,
-      .accum = config.accum,
-      .clip = config.clip,
-      .seed = config.seed,
-      .precision = precision_from(config.precision),
-      .eval_every = config.eval_every,
-      .save_every = config.save_every};
+  return {.loss = decoder_loss(model),
+          .batches = std::move(source),
+          .optimizer = make_optimizer(model, config),
+          .schedule = config.schedule(),
+          .steps = config.steps,
+          .batch = config.batch,
+          .accum = config.accum,
+          .clip = config.clip,
+          .seed = config.seed,
+          .ema = config.ema,
+          .precision = precision_from(config.precision),
+          .eval_every = config.eval_every,
+          .patience = config.patience,
+          .save_every = config.save_every};
 }
 
 ModelFiles decoder_files(const models::GPT& model, const TrainConfig& config,

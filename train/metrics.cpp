@@ -72,6 +72,7 @@ std::string to_json(const EvalReport& report) {
   return Json{{"event", "eval"},
               {"step", report.step},
               {"val_loss", report.val_loss},
+              {"tokens", report.tokens},
               {"elapsed_s", rounded(report.elapsed)}}
       .dump();
 }
@@ -80,10 +81,16 @@ std::string to_json(const RunReport& report, const std::filesystem::path& out) {
   return Json{{"event", report.finished ? "done" : "stopped"},
               {"steps", report.steps},
               {"val_loss", report.val_loss ? Json(*report.val_loss) : Json(nullptr)},
+              {"val_tokens", report.val_tokens},
               {"seconds", report.seconds},
               {"tokens_per_s", report.tokens_per_s},
               {"out", out.string()}}
       .dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+std::string sample_to_json(int64_t step, const std::string& text) {
+  return Json{{"event", "sample"}, {"step", step}, {"text", text}}.dump(-1, ' ', false,
+                                                                        Json::error_handler_t::replace);
 }
 
 MetricsLog::MetricsLog(const std::filesystem::path& path, int64_t step)

@@ -16,7 +16,8 @@ namespace gradus::train {
 /// What an evaluation found.
 struct EvalReport {
   int64_t step = 0;      ///< steps done by then
-  double val_loss = 0;   ///< over the whole validation split, nats a token
+  double val_loss = 0;   ///< of the validation batches; nats a token for the decoder
+  int64_t tokens = 0;    ///< targets that they have
   bool is_best = false;  ///< lowest so far
   double elapsed = 0;    ///< as a StepReport's
 };
@@ -26,6 +27,7 @@ struct RunReport {
   int64_t steps = 0;  ///< done in all, those before a resume included
   std::optional<double>
       val_loss{};           ///< the lowest, which is that of the model kept; none without a validation split
+  int64_t val_tokens = 0;   ///< targets that it is the loss of
   double seconds = 0;       ///< since the start or the resume
   double tokens_per_s = 0;  ///< of the training steps; evaluating and saving not counted
   bool finished = false;    ///< false if it was stopped before the last step
@@ -33,11 +35,14 @@ struct RunReport {
 
 /// {"event":"step","step":..,"loss":..,"lr":..,"grad_norm":..,"tokens_per_s":..,"elapsed_s":..}
 std::string to_json(const StepReport& report);
-/// {"event":"eval","step":..,"val_loss":..,"elapsed_s":..}
+/// {"event":"eval","step":..,"val_loss":..,"tokens":..,"elapsed_s":..}
 std::string to_json(const EvalReport& report);
-/// {"event":"done","steps":..,"val_loss":..,"seconds":..,"tokens_per_s":..,"out":..}; val_loss may be null,
-/// and the event is "stopped" if the run was.
+/// {"event":"done","steps":..,"val_loss":..,"val_tokens":..,"seconds":..,"tokens_per_s":..,"out":..};
+/// val_loss may be null, and the event is "stopped" if the run was.
 std::string to_json(const RunReport& report, const std::filesystem::path& out);
+
+/// {"event":"sample","step":..,"text":..}, for a text that the model wrote.
+std::string sample_to_json(int64_t step, const std::string& text);
 
 /// The lines of a log that are whole records of steps up to `step`.
 std::string records_up_to(int64_t step, const std::string& text);

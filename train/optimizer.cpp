@@ -5,11 +5,14 @@
 
 namespace gradus::train {
 
-Optimizer::Optimizer(NamedParameters parameters, std::vector<std::string> buffer_names)
-    : buffer_names_(std::move(buffer_names)) {
+Optimizer::Optimizer(NamedParameters parameters, const std::vector<std::string>& buffer_names)
+    : Optimizer(std::move(parameters), [&](const std::string&, const Tensor&) { return buffer_names; }) {}
+
+Optimizer::Optimizer(NamedParameters parameters, const BufferNames& names_of) {
   for (auto& [name, parameter] : parameters) {
-    Slot slot{std::move(name), parameter, {}};
-    for (size_t i = 0; i < buffer_names_.size(); ++i)
+    std::vector<std::string> names = names_of(name, parameter);
+    Slot slot{std::move(name), parameter, std::move(names), {}};
+    for (size_t i = 0; i < slot.buffer_names.size(); ++i)
       slot.buffers.push_back(zeros(parameter.shape(), parameter.dtype()));
     slots_.push_back(std::move(slot));
   }
@@ -37,7 +40,7 @@ nn::StateDict Optimizer::state_dict() const {
   nn::StateDict state{{"steps", full({}, static_cast<double>(steps_), DType::int64)}};
   for (const Slot& slot : slots_)
     for (size_t i = 0; i < slot.buffers.size(); ++i)
-      state[buffer_names_[i] + "." + slot.name] = slot.buffers[i];
+      state[slot.buffer_names[i] + "." + slot.name] = slot.buffers[i];
   return state;
 }
 
@@ -58,7 +61,7 @@ void Optimizer::load_state_dict(const nn::StateDict& state) {
   steps_ = static_cast<int64_t>(state.at("steps").item());
   for (Slot& slot : slots_)
     for (size_t i = 0; i < slot.buffers.size(); ++i)
-      slot.buffers[i].copy_(state.at(buffer_names_[i] + "." + slot.name));
+      slot.buffers[i].copy_(state.at(slot.buffer_names[i] + "." + slot.name));
 }
 
 }  // namespace gradus::train

@@ -5,6 +5,7 @@
 // are read from Tensor::grad(); a parameter that has none is left alone. Not thread-safe.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -41,12 +42,18 @@ class Optimizer {
  protected:
   /// A parameter and what is kept for it.
   struct Slot {
-    std::string name;             ///< as in NamedParameters
-    Tensor parameter;             ///< a handle on the module's
-    std::vector<Tensor> buffers;  ///< of the parameter's shape and dtype, zero at first
+    std::string name;                       ///< as in NamedParameters
+    Tensor parameter;                       ///< a handle on the module's
+    std::vector<std::string> buffer_names;  ///< one a buffer
+    std::vector<Tensor> buffers;            ///< of the parameter's shape and dtype, zero at first
   };
-  /// Makes a slot for each parameter, with a buffer of each name.
-  Optimizer(NamedParameters parameters, std::vector<std::string> buffer_names);
+  /// The names of what is kept for a parameter.
+  using BufferNames =
+      std::function<std::vector<std::string>(const std::string& name, const Tensor& parameter)>;
+  /// Makes a slot for each parameter, with a buffer of each of its names.
+  Optimizer(NamedParameters parameters, const BufferNames& names_of);
+  /// The same, with the same names for all.
+  Optimizer(NamedParameters parameters, const std::vector<std::string>& buffer_names);
 
   /// One parameter's update in `step` (from 1); `grad` is packed, and times grad_scale the gradient.
   virtual void update(Slot& slot, const Tensor& grad, int64_t step, double lr, double grad_scale) = 0;
@@ -57,7 +64,6 @@ class Optimizer {
   }
 
  private:
-  std::vector<std::string> buffer_names_;
   std::vector<Slot> slots_;
   int64_t steps_ = 0;
 };

@@ -11,7 +11,8 @@
 namespace gradus::train {
 namespace {
 
-constexpr const char *kModel = "model", *kOwn = "own", *kPrecision = "precision";
+constexpr const char *kModel = "model", *kOwn = "own", *kEma = "ema", *kPrecision = "precision",
+                     *kPatience = "patience";
 
 constexpr const char* kOtherFolder = ". Hint: use another folder.";
 
@@ -26,6 +27,7 @@ void for_each_number(F&& f) {
   f("clip", &Recipe::clip, Later::same);
   f("seed", &Recipe::seed, Later::same);
   f("eval-every", &Recipe::eval_every, Later::may_differ);
+  f(kPatience, &Recipe::patience, Later::may_differ);
   f("save-every", &Recipe::save_every, Later::may_differ);
 }
 
@@ -48,14 +50,17 @@ void Recipe::validate() const {
   if (!(clip >= 0 && std::isfinite(clip)))
     fail("recipe", "`clip` must be a finite number of at least 0, got ", clip, ".");
   check_count("seed", seed, 0);
+  if (!(ema >= 0 && ema < 1)) fail("recipe", "`ema` must be in [0, 1), got ", ema, ".");
   precision_name(precision);  // refuses what is none
   check_count("eval_every", eval_every, 1);
+  check_count("patience", patience, 0);
   check_count("save_every", save_every, 1);
 }
 
 std::string to_json(const Recipe& recipe) {
   nlohmann::ordered_json json{{kModel, kOwn}};
   for_each_number([&](const char* key, auto field, Later) { json[key] = recipe.*field; });
+  json[kEma] = recipe.ema;
   json[kPrecision] = precision_name(recipe.precision);
   return json.dump(2) + "\n";
 }
@@ -63,14 +68,18 @@ std::string to_json(const Recipe& recipe) {
 Recipe recipe_from_json(std::string_view json, const std::string& file) {
   const files::Json document(json, "train", file);
   const files::Field root = document.root();
-  std::vector<std::string_view> keys{kModel, kPrecision};
+  std::vector<std::string_view> keys{kModel, kEma, kPrecision};
   for_each_number([&](const char* key, auto, Later) { keys.push_back(key); });
   root.must_have_only(keys);
   if (root.at(kModel).text() != kOwn) root.at(kModel).refuse("must be '", kOwn, "'.");
   Recipe recipe;
-  for_each_number([&](const char* key, auto field, Later) { read(root.at(key), recipe.*field); });
-  if (const auto field = root.find(kPrecision))
-    recipe.precision = precision_from(field->text());  // new in 0.2
+  for_each_number([&](const char* key, auto field, Later) {
+    if (const auto number = std::string_view(key) == kPatience ? root.find(key) : root.at(key))
+      read(*number, recipe.*field);
+  });
+  // These, and patience, are new in 0.2.
+  if (const auto field = root.find(kEma)) recipe.ema = field->number();
+  if (const auto field = root.find(kPrecision)) recipe.precision = precision_from(field->text());
   return recipe;
 }
 
@@ -84,6 +93,9 @@ void check_goes_on(const Recipe& recipe, const Recipe& saved) {
       fail("train", "`", key, "` of a run that goes on must stay ", saved.*field, ", got ", recipe.*field,
            kOtherFolder);
   });
+  if (recipe.ema != saved.ema)
+    fail("train", "`", kEma, "` of a run that goes on must stay ", saved.ema, ", got ", recipe.ema,
+         kOtherFolder);
   if (recipe.precision != saved.precision)
     fail("train", "`", kPrecision, "` of a run that goes on must stay ", precision_name(saved.precision),
          ", got ", precision_name(recipe.precision), kOtherFolder);

@@ -61,11 +61,16 @@ struct Recipe {
   int64_t accum = 1;     ///< micro-batches a step
   double clip = 1.0;     ///< largest norm of the gradient; 0 does not clip
   int64_t seed = 1337;   ///< of batches and dropout
+  /// What evaluations and the best model use instead of the parameters: means of them over the steps, of
+  /// which each step keeps ema, at first step / (step + 10) if that is less. 0: the parameters themselves.
+  double ema = 0.0;
   /// Of matrix products, in steps and evaluations: float32 or bfloat16 (Autocast).
   DType precision = DType::float32;
 
   // Looking and saving; neither changes what is learnt.
   int64_t eval_every = 500;  ///< steps
+  /// So many evaluations one after another without a new lowest loss end the run; 0: none do.
+  int64_t patience = 0;
   int64_t save_every = 500;  ///< steps
 
   /// Throws Error that names the first field that is wrong, what must hold and what came.

@@ -12,9 +12,12 @@ namespace {
 
 /// Evaluates, and keeps the model if it is the best so far. Training goes on as if this had not been.
 EvalReport evaluate(Run& run) {
-  const Trainer& trainer = run.trainer;
+  Trainer& trainer = run.trainer;
+  const AveragedWeights averaged(trainer.average());
   const Autocast autocast(trainer.recipe().precision);
-  EvalReport report{trainer.steps_done(), mean_loss(trainer.model(), trainer.recipe().loss, run.validation)};
+  EvalReport report{.step = trainer.steps_done(),
+                    .val_loss = mean_loss(trainer.model(), trainer.recipe().loss, run.validation),
+                    .tokens = data::count_targets(run.validation)};
   if (!std::isfinite(report.val_loss))
     throw RunError(concat("[train] the validation loss must stay finite, got ", report.val_loss,
                           " after step ", report.step, ". Hint: start anew with a lower `lr`."));
@@ -24,6 +27,7 @@ EvalReport evaluate(Run& run) {
     run.best_val_loss = report.val_loss;
     run.folder.save_best(run.files);
   }
+  run.evals_without_best = report.is_best ? 0 : run.evals_without_best + 1;
   return report;
 }
 
@@ -32,8 +36,14 @@ EvalReport evaluate(Run& run) {
 void save(Run& run) {
   run.trainer.check_finite();
   if (!run.best_val_loss) run.folder.save_best(run.files);
-  run.folder.save_last(run.files, {run.trainer.state(), run.best_val_loss, run.text_sha256});
+  run.folder.save_last(run.files,
+                       {run.trainer.state(), run.best_val_loss, run.text_sha256, run.evals_without_best});
   run.saved_step = run.trainer.steps_done();
+}
+
+bool is_out_of_patience(const Run& run) {
+  const int64_t patience = run.trainer.recipe().patience;
+  return patience > 0 && run.evals_without_best >= patience;
 }
 
 RunReport run_steps(Run& run, Observer& observer) {
@@ -42,7 +52,7 @@ RunReport run_steps(Run& run, Observer& observer) {
   RunLog log(run.folder.metrics(), trainer.steps_done());
 
   bool stopped = false;
-  while (trainer.steps_done() < recipe.steps && !stopped) {
+  while (trainer.steps_done() < recipe.steps && !stopped && !is_out_of_patience(run)) {
     StepReport step = trainer.step();
     log.write_step(step);
     observer.on_step(step);
@@ -54,14 +64,16 @@ RunReport run_steps(Run& run, Observer& observer) {
       log.write(eval);
       observer.on_eval(eval);
     }
-    stopped = !is_last && (observer.should_stop() || log.failed());
-    if (is_last || stopped || step.step % recipe.save_every == 0) save(run);
+    const bool ends = is_last || is_out_of_patience(run);
+    stopped = !ends && (observer.should_stop() || log.failed());
+    if (ends || stopped || step.step % recipe.save_every == 0) save(run);
   }
   log.rethrow();
   run.folder.check_there();  // What was saved too.
 
   return {.steps = trainer.steps_done(),
           .val_loss = run.best_val_loss,
+          .val_tokens = data::count_targets(run.validation),
           .seconds = log.seconds(),
           .tokens_per_s = log.tokens_per_s(),
           .finished = !stopped};
@@ -110,6 +122,7 @@ void go_on(Run& run, const Checkpoint& checkpoint) {
   run.trainer.restore(checkpoint.trainer);
   run.saved_step = checkpoint.trainer.step;
   if (run.folder.has_best()) run.best_val_loss = checkpoint.best_val_loss;
+  run.evals_without_best = checkpoint.evals_without_best;
   run.folder.go_on(run.files);
 }
 

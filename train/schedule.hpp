@@ -8,12 +8,12 @@
 
 namespace gradus::train {
 
-/// How the rate falls from lr to min_lr; constant leaves it at lr.
-enum class Decay { cosine, linear, constant };
+/// How the rate falls from lr to min_lr; constant leaves it at lr, wsd until the last part of the steps.
+enum class Decay { cosine, linear, constant, wsd };
 
 /// Throws Error for a name that is not one of decay_names().
 Decay decay_from(std::string_view name);
-std::vector<std::string> decay_names();  ///< cosine, linear, constant
+std::vector<std::string> decay_names();  ///< cosine, linear, constant, wsd
 
 /// The learning rate as a function of the step.
 struct Schedule {
@@ -22,10 +22,13 @@ struct Schedule {
   int64_t warmup = 100;         ///< steps
   int64_t steps = 2000;         ///< of the whole run, warm-up included
   Decay decay = Decay::cosine;  ///< after the warm-up
+  double cooldown = 0.3;        ///< of the steps, the part at the end in which wsd falls
 
   /// The learning rate of step `step`, counted from 0: lr * (step + 1) / (warmup + 1) in the warm-up, so that
   /// the first step already learns; then from lr to min_lr along half a cosine (Loshchilov and Hutter, arXiv
-  /// 1608.03983, eq. 5) or a line, reached at `steps`; min_lr from there on.
+  /// 1608.03983, eq. 5) or a line, reached at `steps`; min_lr from there on. wsd, warm-up, stable, decay:
+  /// stays at lr, and falls in the last cooldown * steps as 1 - sqrt(x) does for x from 0 to 1 (Haegele et
+  /// al., arXiv 2405.18392).
   double operator()(int64_t step) const;
 };
 

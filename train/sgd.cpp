@@ -5,7 +5,7 @@
 namespace gradus::train {
 
 SGD::SGD(NamedParameters parameters, const SGDOptions& options)
-    : Optimizer(std::move(parameters), {"velocity"}), options_(options) {
+    : Optimizer(std::move(parameters), std::vector<std::string>{"velocity"}), options_(options) {
   if (!(options.momentum >= 0 && options.momentum < 1))
     fail("sgd", "momentum must be in [0, 1), got ", options.momentum, ".");
   if (options.nesterov && options.momentum == 0) fail("sgd", "momentum must be above 0 for nesterov, got 0.");

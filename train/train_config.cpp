@@ -42,7 +42,11 @@ void check_model(const models::GPTConfig& model) {
 }
 
 /// Whether folders of gradus 0.1 lack it: those go on with its default.
-bool is_new(std::string_view flag) { return flag == "precision"; }
+bool is_new(std::string_view flag) {
+  constexpr std::string_view kNew[] = {"cooldown",  "optimizer",   "momentum", "ema",
+                                       "precision", "eval-tokens", "patience"};
+  return std::find(std::begin(kNew), std::end(kNew), flag) != std::end(kNew);
+}
 
 void take(const files::Field& field, std::string& value) { value = field.text(); }
 void take(const files::Field& field, std::vector<std::string>& value) { value = field.texts(); }
@@ -71,7 +75,13 @@ void TrainConfig::validate() const {
   check_at_least("warmup", warmup, 0);
   const std::vector<std::string> decays = decay_names();
   if (std::find(decays.begin(), decays.end(), decay) == decays.end())
-    fail(kOp, "`decay` must be cosine, linear or constant, got '", decay, "'.");
+    fail(kOp, "`decay` must be cosine, linear, constant or wsd, got '", decay, "'.");
+  check_range("cooldown", cooldown, cooldown > 0 && cooldown <= 1, "above 0 and at most 1");
+  const std::vector<std::string> optimizers = optimizer_names();
+  if (std::find(optimizers.begin(), optimizers.end(), optimizer) == optimizers.end())
+    fail(kOp, "`optimizer` must be adamw or muon, got '", optimizer, "'.");
+  check_range("momentum", momentum, momentum >= 0 && momentum < 1, "in [0, 1)");
+  check_range("ema", ema, ema >= 0 && ema < 1, "in [0, 1)");
   check_range("weight_decay", weight_decay, weight_decay >= 0, "a finite number of at least 0");
   check_range("beta1", beta1, beta1 >= 0 && beta1 < 1, "in [0, 1)");
   check_range("beta2", beta2, beta2 >= 0 && beta2 < 1, "in [0, 1)");
@@ -79,8 +89,12 @@ void TrainConfig::validate() const {
   check_at_least("seed", seed, 0);
   precision_from(precision);  // refuses what is none
   check_at_least("eval_every", eval_every, 1);
+  check_at_least("eval_tokens", eval_tokens, 0);
+  check_at_least("patience", patience, 0);
   check_at_least("save_every", save_every, 1);
 }
+
+std::vector<std::string> optimizer_names() { return {"adamw", "muon"}; }
 
 TrainConfig preset(std::string_view name) {
   TrainConfig config;
@@ -120,6 +134,7 @@ TrainConfig train_config_from_json(std::string_view text, const std::string& fil
   const files::Json json(text, "train", file);
   const files::Field root = json.root();
   TrainConfig config;
+  config.eval_tokens = 0;  // as gradus 0.1 evaluated, which did not say so
   std::set<std::string_view> known;
   for_each_field([&](const char* flag, auto field) {
     known.insert(flag);

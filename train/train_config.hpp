@@ -34,6 +34,10 @@ struct TrainConfig {
   double min_lr = 1e-4;               ///< and the last
   int64_t warmup = 100;               ///< steps
   std::string decay = "cosine";       ///< one of decay_names()
+  double cooldown = 0.3;              ///< see Schedule
+  std::string optimizer = "adamw";    ///< one of optimizer_names()
+  double momentum = 0.95;             ///< see MuonOptions
+  double ema = 0.0;                   ///< see Recipe
   double weight_decay = 0.1;          ///< see AdamWOptions
   double beta1 = 0.9;                 ///< see AdamWOptions
   double beta2 = 0.99;                ///< see AdamWOptions
@@ -42,19 +46,23 @@ struct TrainConfig {
   std::string precision = "float32";  ///< of matrix products; one of precision_names()
 
   // Looking and saving; neither changes what is learnt.
-  int64_t eval_every = 500;  ///< steps
-  int64_t save_every = 500;  ///< steps
+  int64_t eval_every = 500;      ///< steps
+  int64_t eval_tokens = 32'768;  ///< of the validation part in an evaluation, spread over it; 0: all of it
+  int64_t patience = 0;          ///< see Recipe
+  int64_t save_every = 500;      ///< steps
 
   /// Throws Error that names the first field that is wrong, what must hold and what came. vocab_size may
   /// still be 0.
   void validate() const;
   /// Throws Error for a decay that is none.
-  Schedule schedule() const { return {lr, min_lr, warmup, steps, decay_from(decay)}; }
+  Schedule schedule() const { return {lr, min_lr, warmup, steps, decay_from(decay), cooldown}; }
 };
 
 /// A whole run of a name of models::preset_names(): shape, steps, batch and rates. Throws Error for another
 /// name.
 TrainConfig preset(std::string_view name);
+
+std::vector<std::string> optimizer_names();  ///< adamw, muon
 
 /// The text of train.json.
 std::string to_json(const TrainConfig& config);
@@ -102,6 +110,14 @@ void for_each_field(F&& f) {
   f(
       "decay", [](auto& c) -> auto& { return c.decay; });
   f(
+      "cooldown", [](auto& c) -> auto& { return c.cooldown; });
+  f(
+      "optimizer", [](auto& c) -> auto& { return c.optimizer; });
+  f(
+      "momentum", [](auto& c) -> auto& { return c.momentum; });
+  f(
+      "ema", [](auto& c) -> auto& { return c.ema; });
+  f(
       "weight-decay", [](auto& c) -> auto& { return c.weight_decay; });
   f(
       "beta1", [](auto& c) -> auto& { return c.beta1; });
@@ -115,6 +131,10 @@ void for_each_field(F&& f) {
       "precision", [](auto& c) -> auto& { return c.precision; });
   f(
       "eval-every", [](auto& c) -> auto& { return c.eval_every; });
+  f(
+      "eval-tokens", [](auto& c) -> auto& { return c.eval_tokens; });
+  f(
+      "patience", [](auto& c) -> auto& { return c.patience; });
   f(
       "save-every", [](auto& c) -> auto& { return c.save_every; });
 }

@@ -35,7 +35,9 @@ Trainer::Trainer(nn::Module& model, Recipe recipe)
       recipe_((recipe.validate(), with_defaults(std::move(recipe), model))),
       parameters_(model.parameters()),
       data_(Generator(static_cast<uint64_t>(recipe_.seed)).stream("data")),
-      dropout_(Generator(static_cast<uint64_t>(recipe_.seed)).stream("dropout")) {}
+      dropout_(Generator(static_cast<uint64_t>(recipe_.seed)).stream("dropout")) {
+  if (recipe_.ema > 0) average_.emplace(model.named_parameters(), recipe_.ema);
+}
 
 StepReport Trainer::step() {
   const auto start = std::chrono::steady_clock::now();
@@ -58,7 +60,9 @@ double Trainer::norm_of_gradients() {
 
 void Trainer::update(double lr, double scale) {
   const ProfileSpan span(recipe_.optimizer->name());
+  const Autocast autocast(recipe_.precision);
   recipe_.optimizer->step(lr, scale);
+  if (average_) average_->update();
 }
 
 data::Batch Trainer::next_batch() {
@@ -84,7 +88,9 @@ double Trainer::accumulate_gradients() {
 }
 
 TrainerState Trainer::state() const {
-  return {recipe_.optimizer->state_dict(), step_, data_.state(), dropout_.state()};
+  nn::StateDict all = recipe_.optimizer->state_dict();
+  if (average_) all.merge(average_->state_dict());
+  return {std::move(all), step_, data_.state(), dropout_.state()};
 }
 
 void Trainer::check_finite() const {
@@ -100,7 +106,11 @@ void Trainer::restore(const TrainerState& state) {
   Generator data = data_, dropout = dropout_;
   data.set_state(state.data_stream);
   dropout.set_state(state.dropout_stream);
-  recipe_.optimizer->load_state_dict(state.optimizer);
+  nn::StateDict optimizer = state.optimizer;
+  const nn::StateDict average = average_ ? WeightAverage::take_from(optimizer) : nn::StateDict();
+  if (average_) average_->check(average);
+  recipe_.optimizer->load_state_dict(optimizer);
+  if (average_) average_->load_state_dict(average);
   data_ = data;
   dropout_ = dropout;
   step_ = state.step;

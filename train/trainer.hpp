@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "gradus/autograd/random.hpp"
 #include "gradus/nn/module.hpp"
 #include "gradus/train/recipe.hpp"
+#include "gradus/train/weight_average.hpp"
 
 namespace gradus::train {
 
@@ -29,7 +31,7 @@ struct StepReport {
 
 /// What a trainer needs, beside parameters, to go on as if it had never stopped.
 struct TrainerState {
-  nn::StateDict optimizer;                  ///< Optimizer::state_dict()
+  nn::StateDict optimizer;                  ///< Optimizer::state_dict(), and that of the WeightAverage
   int64_t step = 0;                         ///< steps done
   std::string data_stream, dropout_stream;  ///< Generator::state() of both
 };
@@ -54,7 +56,9 @@ class Trainer {
   /// Throws Error, having changed nothing, for the state of another model or optimizer.
   void restore(const TrainerState& state);
 
-  nn::Module& model() const { return model_; }      ///< the borrowed one
+  nn::Module& model() const { return model_; }  ///< the borrowed one
+  /// The means of its parameters; null unless the recipe has an ema.
+  WeightAverage* average() { return average_ ? &*average_ : nullptr; }
   const Recipe& recipe() const { return recipe_; }  ///< as it was given, with defaults filled in
 
  private:
@@ -66,6 +70,7 @@ class Trainer {
   nn::Module& model_;
   Recipe recipe_;
   std::vector<Tensor> parameters_;
+  std::optional<WeightAverage> average_;
   Generator data_, dropout_;
   int64_t step_ = 0;
   int64_t tokens_ = 0;  // of the step under way

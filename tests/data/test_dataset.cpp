@@ -1,6 +1,7 @@
 #include <limits>
 #include <map>
 #include <numeric>
+#include <set>
 #include <vector>
 
 #include "catch.hpp"
@@ -93,6 +94,31 @@ TEST_CASE("numbers that make no sense are refused") {
         "[random_batch] batch must be at least 1, got 0.");
   CHECK(error_of([&] { dataset.validation_batches(-1); }) ==
         "[validation_batches] batch must be at least 1, got -1.");
+}
+
+TEST_CASE("a sample of the validation part is spread over it, and no larger than asked") {
+  const TextDataset dataset(places(1000), 4, 0.4);  // 400 tokens from 600 on: 99 windows and a rest of 3
+  const auto starts = [&](int64_t batch, int64_t tokens) {
+    std::vector<int64_t> all;
+    for (const Batch& b : dataset.validation_sample(batch, tokens)) {
+      check_targets_follow(b);
+      CHECK(b.x.size(0) <= batch);
+      for (int64_t i = 0; i < b.x.size(0); ++i) all.push_back(static_cast<int64_t>(b.x.at({i, 0})));
+    }
+    return all;
+  };
+  CHECK(starts(2, 1) == std::vector<int64_t>{600 + 49 * 4});
+  CHECK(starts(2, 12) == std::vector<int64_t>{600 + 16 * 4, 600 + 49 * 4, 600 + 82 * 4});
+  CHECK(starts(7, 12) == starts(2, 12));
+  const std::vector<int64_t> most = starts(5, 98 * 4);
+  CHECK(most.size() == 98);
+  CHECK(std::set<int64_t>(most.begin(), most.end()).size() == 98);
+  CHECK(count_targets(dataset.validation_sample(5, 98 * 4)) == 98 * 4);
+  for (const int64_t tokens : {99 * 4, 1000})
+    CHECK(count_targets(dataset.validation_sample(5, tokens)) == 399);
+  CHECK(TextDataset(places(100), 4, 0).validation_sample(1, 10).empty());
+  CHECK(error_of([&] { (void)dataset.validation_sample(1, 0); }) ==
+        "[validation_sample] tokens must be at least 1, got 0.");
 }
 
 TEST_CASE("random windows start everywhere in their part and nowhere else") {

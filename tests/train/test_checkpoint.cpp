@@ -15,6 +15,7 @@ Checkpoint made() {
   checkpoint.trainer.dropout_stream = "philox 3 4";
   checkpoint.best_val_loss = 0.1 + 0.2;
   checkpoint.text_sha256 = "abc";
+  checkpoint.evals_without_best = 3;
   return checkpoint;
 }
 
@@ -30,6 +31,7 @@ TEST_CASE("a checkpoint comes back from JSON as it was") {
     CHECK(back.trainer.dropout_stream == checkpoint.trainer.dropout_stream);
     CHECK(back.best_val_loss == checkpoint.best_val_loss);
     CHECK(back.text_sha256 == checkpoint.text_sha256);
+    CHECK(back.evals_without_best == checkpoint.evals_without_best);
   }
 }
 
@@ -47,10 +49,10 @@ TEST_CASE("JSON that is no checkpoint is refused") {
   refused("\"abc\"", "null", ": text_sha256 must be a string, got null.");
   refused("text_sha256", "text",
           " must have no field 'text'. Hint: it may have step, best_val_loss, streams, "
-          "text_sha256.");
+          "text_sha256, evals_without_best.");
   refused("\"dropout\"", "\"data\"", " must have keys of their own in an object, got 'data' twice.");
   refused("\n}\n", std::string("\n}\n\0x", 5),
-          " must be JSON, got a zero byte at line 10, column 1, where the "
+          " must be JSON, got a zero byte at line 11, column 1, where the "
           "end should be.");
   refused("{", "", " must be JSON, got ':' at line 2, column 9, where the end should be.");
 }

@@ -16,7 +16,7 @@ bool close(double a, double b) { return std::abs(a - b) <= 1e-15; }
 }  // namespace
 
 TEST_CASE("the rate rises in equal steps and never is 0") {
-  for (const Decay decay : {Decay::cosine, Decay::linear, Decay::constant}) {
+  for (const Decay decay : {Decay::cosine, Decay::linear, Decay::constant, Decay::wsd}) {
     Schedule schedule = kSchedule;
     schedule.decay = decay;
     CHECK(close(schedule(0), 1e-3 / 101));
@@ -43,6 +43,18 @@ TEST_CASE("the rate falls along a cosine, a line, or not at all") {
   CHECK(schedule(1999) == 1e-3);
 }
 
+TEST_CASE("warm-up, stable, decay: falls in the last part only, steeply at first") {
+  Schedule schedule = kSchedule;
+  schedule.decay = Decay::wsd;
+  schedule.cooldown = 0.25;  // from step 1500
+  for (const int64_t step : {100, 800, 1500}) CHECK(schedule(step) == 1e-3);
+  CHECK(close(schedule(1505), 1e-4 + 9e-4 * 0.9));  // 1 - sqrt(1 / 100)
+  CHECK(close(schedule(1625), 1e-4 + 9e-4 * 0.5));
+  CHECK(close(schedule(1905), 1e-4 + 9e-4 * 0.1));
+  CHECK(close(schedule(2000), 1e-4));
+  CHECK(close(schedule(3000), 1e-4));
+}
+
 TEST_CASE("a warm-up may be absent, or longer than the run") {
   Schedule schedule = kSchedule;
   schedule.warmup = 0;
@@ -56,7 +68,9 @@ TEST_CASE("schedules have names") {
   CHECK(decay_from("cosine") == Decay::cosine);
   CHECK(decay_from("linear") == Decay::linear);
   CHECK(decay_from("constant") == Decay::constant);
-  CHECK_THROWS_WITH(decay_from("step"), "[schedule] decay must be cosine, linear or constant, got 'step'.");
+  CHECK(decay_from("wsd") == Decay::wsd);
+  CHECK_THROWS_WITH(decay_from("step"),
+                    "[schedule] decay must be cosine, linear, constant or wsd, got 'step'.");
 }
 
 TEST_CASE("the norm is that of all gradients together") {

@@ -33,29 +33,47 @@ void Progress::on_step(const train::StepReport& report) {
   update_mean(loss_, report.loss, first);
   update_mean(seconds_a_token_, report.seconds / static_cast<double>(report.tokens), first);
   if (options_.events) options_.events->write(train::to_json(report));
+  if (options_.sample_every > 0 && step_ % options_.sample_every == 0 && step_ < options_.steps) {
+    const std::string text = options_.sample();
+    if (options_.events) options_.events->write(train::sample_to_json(step_, text));
+    print_line(concat("sample after step ", step_, "\n", text, "\n"));
+  }
   if (first || seconds_since_shown() >= (terminal_.live ? kLiveSeconds : kPlainSeconds)) show();
 }
 
 void Progress::before_eval() {
+  eval_start_ = Clock::now();
   if (terminal_.live) show("evaluating");
 }
 
 void Progress::on_eval(const train::EvalReport& report) {
   val_ = "  val " + decimals(report.val_loss, 4);
+  eval_seconds_ += std::chrono::duration<double>(Clock::now() - eval_start_).count();
+  ++evals_;
   if (options_.events) options_.events->write(train::to_json(report));
   print_line(numbers() + (report.is_best ? "" : "  (not the best)"));
 }
 
 bool Progress::should_stop() { return options_.should_stop && options_.should_stop(); }
 
+double Progress::seconds_left() const {
+  const auto done = static_cast<double>(std::max<int64_t>(1, step_ - options_.first_step));
+  const double steps =
+      (seconds_since_start() - eval_seconds_) / done * static_cast<double>(options_.steps - step_);
+  if (options_.eval_every == 0) return steps;
+  // A forward is a third of a step's work.
+  const double a_token =
+      evals_ > 0 ? eval_seconds_ / static_cast<double>(evals_ * options_.eval_tokens) : seconds_a_token_ / 3;
+  const int64_t evals = options_.steps / options_.eval_every - step_ / options_.eval_every +
+                        (options_.steps % options_.eval_every != 0 ? 1 : 0);
+  return steps + a_token * static_cast<double>(evals * options_.eval_tokens + options_.last_eval_tokens);
+}
+
 std::string Progress::numbers() const {
   const std::string total = grouped(options_.steps), done = grouped(step_);
-  const double left = seconds_since_start() /
-                      static_cast<double>(std::max<int64_t>(1, step_ - options_.first_step)) *
-                      static_cast<double>(options_.steps - step_);
   return concat("step ", std::string(total.size() - std::min(total.size(), done.size()), ' '), done, "/",
                 total, "  loss ", decimals(loss_, 4), val_, "  ", short_number(1 / seconds_a_token_),
-                " tokens/s  ", duration(left), " left");
+                " tokens/s  ", duration(seconds_left()), " left");
 }
 
 void Progress::show(const std::string& note) {

@@ -14,11 +14,16 @@
 namespace gradus::cli {
 
 struct ProgressOptions {
-  int64_t first_step = 0;                  ///< done before
-  int64_t steps = 0;                       ///< in all
-  EventStream* events = nullptr;           ///< borrowed; null: no JSON
-  bool quiet = false;                      ///< nothing for people
-  std::function<bool()> should_stop = {};  ///< asked after each step with the steps done
+  int64_t first_step = 0;                    ///< done before
+  int64_t steps = 0;                         ///< in all
+  int64_t eval_every = 0;                    ///< steps; 0: there are no evaluations
+  int64_t eval_tokens = 0;                   ///< of each
+  int64_t last_eval_tokens = 0;              ///< of one more, when the run is over
+  int64_t sample_every = 0;                  ///< steps; 0: never
+  std::function<std::string()> sample = {};  ///< some text of the model
+  EventStream* events = nullptr;             ///< borrowed; null: no JSON
+  bool quiet = false;                        ///< nothing for people
+  std::function<bool()> should_stop = {};    ///< asked after each step with the steps done
 };
 
 class Progress : public train::Observer {
@@ -35,6 +40,7 @@ class Progress : public train::Observer {
   using Clock = std::chrono::steady_clock;
   double seconds_since_start() const;
   double seconds_since_shown() const;
+  double seconds_left() const;  ///< of steps and evaluations
   std::string numbers() const;  ///< step, loss, speed, time left
   void show(const std::string& note = "");
   void print_line(const std::string& text);
@@ -46,6 +52,9 @@ class Progress : public train::Observer {
   int64_t step_ = 0;
   double loss_ = 0;             // running mean
   double seconds_a_token_ = 0;  // running mean
+  double eval_seconds_ = 0;     // of the evaluations so far
+  int64_t evals_ = 0;
+  Clock::time_point eval_start_ = start_;
   std::string val_;
   bool line_is_up_ = false;
 };

@@ -8,6 +8,7 @@
 
 #include "event_stream.hpp"
 #include "field_flags.hpp"
+#include "gradus/autograd/autocast.hpp"
 #include "gradus/autograd/error.hpp"
 #include "gradus/autograd/threads.hpp"
 #include "gradus/data/corpus.hpp"
@@ -16,6 +17,7 @@
 #include "gradus/train/decoder.hpp"
 #include "gradus/train/interrupt.hpp"
 #include "gradus/train/memory.hpp"
+#include "gradus/train/precision.hpp"
 #include "gradus/train/run.hpp"
 #include "gradus/train/trace.hpp"
 #include "progress.hpp"
@@ -112,7 +114,7 @@ class TrainVerb {
     train::Run run{.trainer = trainer,
                    .folder = folder_,
                    .files = train::decoder_files(model, config_, tokenizer),
-                   .validation = dataset.validation_batches(train::evaluation_batch(config_.model)),
+                   .validation = validation(dataset, config_.eval_tokens),
                    .text_sha256 = corpus.sha256};
     if (flags_.resume)
       go_on(run, checkpoint);
@@ -120,10 +122,25 @@ class TrainVerb {
       folder_.create(run.files, flags_.overwrite);
 
     introduce(corpus, dataset, model, trainer);
-    return train(run, corpus);
+    return train(run, corpus, dataset, tokenizer);
   }
 
  private:
+  /// About so many tokens of the validation part; 0: all of it.
+  std::vector<data::Batch> validation(const data::TextDataset& dataset, int64_t tokens) const {
+    const int64_t batch = train::evaluation_batch(config_.model);
+    return tokens > 0 && dataset.has_validation() ? dataset.validation_sample(batch, tokens)
+                                                  : dataset.validation_batches(batch);
+  }
+
+  /// How many tokens the evaluation at the end may have: all, unless that took more than a 25th of the work
+  /// of the steps, each token of which counts as three.
+  int64_t last_eval_tokens() const {
+    const double work = 3.0 * static_cast<double>(config_.steps) * static_cast<double>(config_.batch) *
+                        static_cast<double>(config_.accum) * static_cast<double>(config_.model.block_size);
+    return std::max<int64_t>(config_.eval_tokens, static_cast<int64_t>(std::min(work / 25, 1e15)));
+  }
+
   /// Refuses a folder that cannot be used, before anything else is read; locks it if there is a run in it.
   /// Takes over the config of a resumed run.
   void settle_folder() {
@@ -222,22 +239,31 @@ class TrainVerb {
         trainer.steps_done() > 0 ? concat(", going on after step ", trainer.steps_done()) : ""));
   }
 
-  int train(train::Run& run, const Corpus& corpus) {
+  int train(train::Run& run, const Corpus& corpus, const data::TextDataset& dataset,
+            const data::Tokenizer& tokenizer) {
+    const int64_t targets = static_cast<int64_t>(dataset.tokens(data::Split::validation).size()) - 1;
+    const bool is_sample = data::count_targets(run.validation) < targets;
     train::RunReport report;
     int signal = 0;
     {
       const train::Interrupt interrupt;
-      Progress progress({.first_step = run.trainer.steps_done(),
-                         .steps = config_.steps,
-                         .events = flags_.json ? &events_ : nullptr,
-                         .quiet = flags_.quiet,
-                         .should_stop = [&] {
-                           return interrupt.signal() != 0 || run.trainer.steps_done() == flags_.stop_after;
-                         }});
+      Progress progress(
+          {.first_step = run.trainer.steps_done(),
+           .steps = config_.steps,
+           .eval_every = run.validation.empty() ? 0 : config_.eval_every,
+           .eval_tokens = data::count_targets(run.validation),
+           .last_eval_tokens = is_sample ? std::min(targets, last_eval_tokens()) : 0,
+           .sample_every = flags_.sample_every,
+           .sample = [&] { return sample_of(run, tokenizer); },
+           .events = flags_.json ? &events_ : nullptr,
+           .quiet = flags_.quiet,
+           .should_stop =
+               [&] { return interrupt.signal() != 0 || run.trainer.steps_done() == flags_.stop_after; }});
       report = profiled_run(run, progress);
       signal = interrupt.signal();
     }
-    if (report.finished) conclude(report, corpus);
+    if (report.finished && is_sample) evaluate_best(report, dataset);
+    if (report.finished) conclude(report, corpus, targets);
     if (flags_.json) events_.write(train::to_json(report, folder_.path()));
     events_.finish();
     if (report.finished) return kDone;
@@ -256,13 +282,37 @@ class TrainVerb {
     return report;
   }
 
-  void conclude(const train::RunReport& report, const Corpus& corpus) {
+  std::string sample_of(const train::Run& run, const data::Tokenizer& tokenizer) const {
+    Generator stream = Generator(static_cast<uint64_t>(config_.seed)).stream("sample");
+    std::ostringstream text;
+    write_sample(static_cast<const models::GPT&>(run.trainer.model()), tokenizer, "",
+                 {.max_new_tokens = 120, .temperature = 0.8}, stream, text);
+    return text.str();
+  }
+
+  /// The report gets the loss of the best model on the whole validation part, or as much as there is time
+  /// for.
+  void evaluate_best(train::RunReport& report, const data::TextDataset& dataset) const {
+    if (!report.val_loss) return;
+    people_.line("evaluating the best model");
+    models::GPT best = train::load_trained(folder_.path()).model;
+    const std::vector<data::Batch> batches = validation(dataset, last_eval_tokens());
+    const Autocast autocast(train::precision_from(config_.precision));
+    report.val_loss = train::mean_loss(best, batches);
+    report.val_tokens = data::count_targets(batches);
+  }
+
+  void conclude(const train::RunReport& report, const Corpus& corpus, int64_t targets) {
     if (flags_.quiet) return;
     people_.line(concat("\ndone    ", grouped(report.steps), " steps, ", duration(report.seconds), ", ",
                         short_number(report.tokens_per_s), " tokens/s"));
     if (report.val_loss)
       people_.line(
-          concat("loss    ", decimals(*report.val_loss, 4), " nats a token on the validation text",
+          concat("loss    ", decimals(*report.val_loss, 4), " nats a token on ",
+                 report.val_tokens < targets
+                     ? concat(grouped(report.val_tokens), " of the ", grouped(targets), " tokens of ")
+                     : "",
+                 "the validation text",
                  corpus.entropy ? concat("; the best possible is ", decimals(*corpus.entropy, 4)) : ""));
     show_sample();
     const std::string out = folder_.path().string(), prompt = example_prompt(corpus.text);

@@ -69,14 +69,22 @@ void TrainFlags::add_to(CLI::App& verb) {
   add(verb, kLearning, "--lr", c.lr, "RATE", "Highest learning rate");
   add(verb, kLearning, "--min-lr", c.min_lr, "RATE", "Last learning rate; a tenth of --lr if that is given");
   add(verb, kLearning, "--warmup", c.warmup, "STEPS", "Steps in which the rate rises");
-  add_choice(verb, kLearning, "--decay", c.decay, "How the rate falls: cosine, linear or constant");
+  add_choice(verb, kLearning, "--decay", c.decay, "How the rate falls: cosine, linear, constant or wsd");
+  add(verb, kLearning, "--cooldown", c.cooldown, "F", "Part of the steps, at the end, in which wsd falls");
+  add_choice(verb, kLearning, "--optimizer", c.optimizer, "adamw, or muon, for matrices, beside adamw");
+  add(verb, kLearning, "--momentum", c.momentum, "F", "Muon: memory of the gradient");
   add(verb, kLearning, "--weight-decay", c.weight_decay, "F", "Pull of matrices towards 0");
   add(verb, kLearning, "--beta1", c.beta1, "F", "AdamW: memory of the mean");
   add(verb, kLearning, "--beta2", c.beta2, "F", "AdamW: memory of the square");
+  add(verb, kLearning, "--ema", c.ema, "F", "Keep means of the weights; memory of them; 0: none");
   add(verb, kLearning, "--clip", c.clip, "NORM", "Longest gradient; 0 does not clip");
   add_choice(verb, kLearning, "--precision", c.precision, "Of matrix products: float32 or bf16");
 
   add(verb, kRun, "--eval-every", c.eval_every, "STEPS", "Steps between evaluations");
+  add(verb, kRun, "--eval-tokens", c.eval_tokens, "N",
+      "Of the validation part each time; 0: all; at the end all");
+  add(verb, kRun, "--patience", c.patience, "N", "End after so many evaluations without progress; 0: never");
+  add(verb, kRun, "--sample-every", sample_every, "STEPS", "Show some text this often; 0: at the end only");
   add(verb, kRun, "--save-every", c.save_every, "STEPS", "Steps between checkpoints");
   verb.add_option("--out", out, "Run folder [out/<text>-<preset>]")
       ->group(kRun)
@@ -137,6 +145,8 @@ void TrainFlags::settle(CLI::App& verb) {
   check_given("--profile-steps", profile_steps);
   if (profile_after < 0)
     fail("train", "--profile-after must be a whole number of at least 0, got ", profile_after, ".");
+  if (sample_every < 0)
+    fail("train", "--sample-every must be a whole number of at least 0, got ", sample_every, ".");
   check_profile();
   if (resume && overwrite) fail("train", "--resume and --overwrite must not come together, got both.");
 }
@@ -150,6 +160,7 @@ void TrainFlags::check_choices() const {
   check("corpus", config.corpus, data::corpus_names());
   check("tokenizer", config.tokenizer, data::Tokenizer::kinds());
   check("decay", config.decay, train::decay_names());
+  check("optimizer", config.optimizer, train::optimizer_names());
   check("precision", config.precision, train::precision_names());
 }
 
@@ -162,7 +173,8 @@ void TrainFlags::check_profile() const {
 
 train::TrainConfig TrainFlags::resumed(const train::TrainConfig& saved) const {
   // The text may lie elsewhere now; that it is the same is seen when it has been read.
-  static const std::set<std::string> may_change{"steps", "eval-every", "save-every", "text", "corpus"};
+  static const std::set<std::string> may_change{"steps",      "eval-every", "eval-tokens", "patience",
+                                                "save-every", "text",       "corpus"};
   train::TrainConfig result = saved;
   train::for_each_field([&](const std::string& flag, auto field) {
     if (!given_.contains(flag) || field(config) == field(saved)) return;

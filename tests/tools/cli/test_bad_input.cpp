@@ -79,7 +79,12 @@ TEST_CASE("numbers must make sense") {
   refused("--heads", "3", "--heads must divide --embd, got 3 heads and a width of 32");
   refused("--steps", "1.5", "must be a whole number, got '1.5'");
   refused("--steps", "many", "must be a whole number, got 'many'");
-  refused("--decay", "cubic", "must be cosine, linear or constant, got 'cubic'");
+  refused("--decay", "cubic", "must be cosine, linear, constant or wsd, got 'cubic'");
+  refused("--cooldown", "0", "must be above 0 and at most 1, got 0");
+  refused("--optimizer", "lion", "must be adamw or muon, got 'lion'");
+  refused("--momentum", "1", "must be in [0, 1), got 1");
+  refused("--ema", "-1", "must be in [0, 1), got -1");
+  refused("--eval-tokens", "-1", "must be a whole number of at least 0, got -1");
   place.check_train_refused({"--text", place.text, "--preset", "huge"},
                             {"--preset must be tiny, nano, small or gpt2, got 'huge'"});
 }

@@ -48,7 +48,8 @@ TEST_CASE("train --json prints an object for every event, and nothing else") {
     } else if (event.at("event") == "eval") {
       CHECK(event.at("step") == std::vector<int64_t>{5, 10, 12}.at(static_cast<size_t>(evals++)));
       best = std::min(best, event.at("val_loss").get<double>());
-      CHECK(event.size() == 4);
+      CHECK(event.at("tokens").get<int64_t>() > 0);
+      CHECK(event.size() == 5);
     }
     if (event.contains("step")) {
       CHECK(event.at("elapsed_s").get<double>() >= elapsed);
@@ -65,12 +66,43 @@ TEST_CASE("train --json prints an object for every event, and nothing else") {
   CHECK(done.at("seconds").get<double>() >= elapsed - 0.001);  // Which is rounded to milliseconds.
   CHECK(done.at("tokens_per_s").get<double>() > 0);
   CHECK(done.at("out") == run.out);
-  CHECK(done.size() == 6);
+  CHECK(done.at("val_tokens").get<int64_t>() > 0);
+  CHECK(done.size() == 7);
 
   // The log has the same lines but the last.
   const std::string log = read(run.out + "/metrics.jsonl");
   CHECK(log + lines.back() + "\n" == run.outcome.out);
   CHECK_THAT(run.outcome.err, ContainsSubstring("sample"));
+}
+
+TEST_CASE("evaluations read a sample of the validation part, the last one more, and say so") {
+  const Trained run({"--json", "--eval-tokens", "20", "--sample-every", "4"});
+  std::vector<int64_t> samples;
+  for (const std::string& line : lines_of(run.outcome.out)) {
+    const json event = json::parse(line);
+    if (event.at("event") == "eval") CHECK(event.at("tokens") == 32);  // a window of the preset tiny
+    if (event.at("event") == "sample") {
+      samples.push_back(event.at("step"));
+      CHECK_FALSE(event.at("text").get<std::string>().empty());
+    }
+  }
+  CHECK(samples == std::vector<int64_t>{4, 8});
+  const json done = json::parse(lines_of(run.outcome.out).back());
+  CHECK(done.at("val_tokens") == 187);
+  CHECK_THAT(run.outcome.err, ContainsSubstring("sample after step 4\n") &&
+                                  ContainsSubstring("nats a token on the validation text"));
+}
+
+TEST_CASE("patience ends a run that makes no progress, for good") {
+  const Trained run({"--json", "--lr", "1e-30", "--eval-every", "2", "--patience", "2"});
+  const json done = json::parse(lines_of(run.outcome.out).back());
+  CHECK(done.at("event") == "done");
+  CHECK(done.at("steps") == 6);  // of 12: the lowest loss after step 2, none lower after 4 and 6
+  const Outcome again = run_program({"train", "--out", run.out, "--resume", "--json"});
+  CHECK(again.code == 0);
+  CHECK(json::parse(lines_of(again.out).back()).at("steps") == 6);
+  const Outcome on = run_program({"train", "--out", run.out, "--resume", "--patience", "0", "--json"});
+  CHECK(json::parse(lines_of(on.out).back()).at("steps") == 12);
 }
 
 TEST_CASE("without a terminal there are no live lines, and a sample ends the run") {

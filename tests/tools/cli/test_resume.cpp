@@ -83,6 +83,16 @@ TEST_CASE("a run that was stopped and resumed ends with the bits of one in one g
     check_same_run(scratch, "rounded", "parts");
     CHECK(read(scratch.path("rounded/model.safetensors")) != read(scratch.path("whole/model.safetensors")));
   }
+  SECTION("with Muon and means of the weights") {
+    const std::vector<std::string> flags{"--optimizer", "muon", "--ema", "0.9", "--decay", "wsd"};
+    std::vector<std::string> parts = flags;
+    parts.insert(parts.end(), {"--stop-after", "7"});
+    REQUIRE(run_program(train(scratch, "muon", flags)).code == 0);
+    REQUIRE(run_program(train(scratch, "parts", parts)).code == 0);
+    REQUIRE(run_program({"train", "--out", scratch.path("parts"), "--resume", "--quiet"}).code == 0);
+    check_same_run(scratch, "muon", "parts");
+    CHECK(read(scratch.path("muon/model.safetensors")) != read(scratch.path("muon/last/model.safetensors")));
+  }
   SECTION("with a torn line in the log, as a killed run leaves it") {
     REQUIRE(run_program(train(scratch, "parts", {"--stop-after", "7"})).code == 0);
     std::ofstream(scratch.path("parts/metrics.jsonl"), std::ios::app) << R"({"event":"step","step":8,"lo)";

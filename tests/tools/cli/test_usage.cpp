@@ -72,7 +72,8 @@ TEST_CASE("who mistypes is told what may have been meant") {
   check_refused({"train", "--preset", "tinny"},
                 {"--preset must be tiny, nano, small or gpt2, got 'tinny'. Hint: did you mean tiny?"});
   check_refused({"train", "--corpus", "kvj"}, {"--corpus must be kjv or stories", "did you mean kjv?"});
-  check_refused({"train", "--decay", "cosin"}, {"--decay must be cosine, linear or", "did you mean cosine?"});
+  check_refused({"train", "--decay", "cosin"},
+                {"--decay must be cosine, linear, constant or wsd", "did you mean cosine?"});
   check_refused({"train", "--tokenizer", "chars"},
                 {"--tokenizer must be char or byte", "did you mean char?"});
   check_refused({"info", "--preset", "GPT2"}, {"[info] --preset must be ", "did you mean gpt2?"});

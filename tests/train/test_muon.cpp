@@ -1,0 +1,208 @@
+// Muon's steps against loops over numbers, and what it does to singular values.
+#include "gradus/train/muon.hpp"
+
+#include <cmath>
+
+#include "autograd/compare.hpp"
+#include "catch.hpp"
+#include "gradus/autograd/autocast.hpp"
+#include "gradus/autograd/random.hpp"
+#include "gradus/train/weight_average.hpp"
+
+using namespace gradus;
+using namespace gradus::testing;
+using namespace gradus::train;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+using Matrix = std::vector<std::vector<double>>;
+
+Matrix product(const Matrix& a, const Matrix& b) {
+  Matrix c(a.size(), std::vector<double>(b[0].size()));
+  for (size_t i = 0; i < a.size(); ++i)
+    for (size_t j = 0; j < b[0].size(); ++j)
+      for (size_t k = 0; k < b.size(); ++k) c[i][j] += a[i][k] * b[k][j];
+  return c;
+}
+
+Matrix transposed(const Matrix& a) {
+  Matrix t(a[0].size(), std::vector<double>(a.size()));
+  for (size_t i = 0; i < a.size(); ++i)
+    for (size_t j = 0; j < a[0].size(); ++j) t[j][i] = a[i][j];
+  return t;
+}
+
+/// The iteration as the paper's code has it, on a matrix that is no taller than wide.
+Matrix iterated(Matrix x) {
+  double norm = 0;
+  for (const auto& row : x)
+    for (const double value : row) norm += value * value;
+  for (auto& row : x)
+    for (double& value : row) value /= std::sqrt(norm) + 1e-7;
+  for (int step = 0; step < 5; ++step) {
+    const Matrix a = product(x, transposed(x)), a2 = product(a, a);
+    Matrix b = a;
+    for (size_t i = 0; i < a.size(); ++i)
+      for (size_t j = 0; j < a.size(); ++j) b[i][j] = -4.7750 * a[i][j] + 2.0315 * a2[i][j];
+    const Matrix bx = product(b, x);
+    for (size_t i = 0; i < x.size(); ++i)
+      for (size_t j = 0; j < x[0].size(); ++j) x[i][j] = 3.4445 * x[i][j] + bx[i][j];
+  }
+  return x;
+}
+
+Matrix orthogonal_by_loops(const Matrix& x) {
+  return x.size() > x[0].size() ? transposed(iterated(transposed(x))) : iterated(x);
+}
+
+Matrix rows_of(const Tensor& t, int64_t first, int64_t count) {
+  Matrix m;
+  for (int64_t i = first; i < first + count; ++i) m.push_back(t.select(0, i).to_vector<double>());
+  return m;
+}
+
+Tensor draw(const Shape& shape, uint64_t seed) {
+  Generator generator(seed);
+  return randn(shape, generator, DType::float64);
+}
+
+}  // namespace
+
+TEST_CASE("orthogonalized() is the iteration, for wide, tall and stacked matrices") {
+  for (const Shape& shape : {Shape{3, 5}, Shape{5, 3}, Shape{4, 4}, Shape{1, 6}, Shape{6, 1}}) {
+    const Tensor x = draw(shape, 1);
+    const Tensor y = orthogonalized(x);
+    const Matrix expected = orthogonal_by_loops(rows_of(x, 0, shape[0]));
+    for (int64_t i = 0; i < shape[0]; ++i)
+      CHECK(difference(y.select(0, i), f64(expected[static_cast<size_t>(i)])) == "");
+  }
+  const Tensor both = draw({2, 3, 4}, 2);
+  CHECK(difference(orthogonalized(both).select(0, 1), orthogonalized(both.select(0, 1))) == "");
+  CHECK(difference(orthogonalized(zeros({2, 3}, DType::float64)), zeros({2, 3}, DType::float64)) == "");
+}
+
+TEST_CASE("orthogonalized() brings all directions to about one length") {
+  // Singular values from 1 to a hundredth.
+  Tensor x = draw({16, 16}, 3);
+  const Tensor q = orthogonalized(orthogonalized(x)), squares = matmul(q, q.mT());
+  for (int64_t i = 0; i < 16; ++i) {
+    CHECK(squares.at({i, i}) > 0.4);
+    CHECK(squares.at({i, i}) < 1.5);
+  }
+  const Autocast autocast(DType::bfloat16);
+  const Tensor rounded = orthogonalized(x.to(DType::float32)).to(DType::float64);
+  const Tensor exact = orthogonalized(x);
+  CHECK(sum(rounded * exact).item() / std::sqrt(sum(rounded * rounded).item() * sum(exact * exact).item()) >
+        0.99);
+}
+
+TEST_CASE("five steps of Muon are those of its formula; vectors and embeddings get AdamW's") {
+  const double momentum = 0.9, decay = 0.1;
+  Tensor qkv = draw({6, 4}, 4).requires_grad_(), wide = draw({3, 5}, 5).requires_grad_(),
+         wte = draw({7, 4}, 6).requires_grad_(), gain = draw({4}, 7).requires_grad_();
+  Tensor wte2 = draw({7, 4}, 6).requires_grad_(), gain2 = draw({4}, 7).requires_grad_();
+  const AdamWOptions adamw{.beta1 = 0.8, .beta2 = 0.95, .weight_decay = decay};
+  Muon muon({{"h.c_attn.weight", qkv}, {"fc.weight", wide}, {"wte.weight", wte}, {"gain", gain}},
+            {.momentum = momentum, .adamw = adamw});
+  AdamW reference({{"wte.weight", wte2}, {"gain", gain2}}, adamw);
+
+  struct Expected {
+    Matrix p, u;
+    int64_t parts;
+  };
+  std::vector<Expected> all{{rows_of(qkv.detach(), 0, 6), Matrix(6, std::vector<double>(4)), 3},
+                            {rows_of(wide.detach(), 0, 3), Matrix(3, std::vector<double>(5)), 1}};
+  for (int step = 0; step < 5; ++step) {
+    const double lr = 0.1 / (step + 1), scale = 0.5;
+    const std::vector<Tensor> grads{draw({6, 4}, 10 + step), draw({3, 5}, 20 + step)};
+    qkv.set_grad(grads[0]);
+    wide.set_grad(grads[1]);
+    for (auto* p : {&wte, &wte2}) p->set_grad(draw({7, 4}, 30 + step));
+    for (auto* p : {&gain, &gain2}) p->set_grad(draw({4}, 40 + step));
+    muon.step(lr, scale);
+    reference.step(lr, scale);
+    for (size_t i = 0; i < all.size(); ++i) {
+      auto& [p, u, parts] = all[i];
+      Matrix ahead = u;
+      for (size_t r = 0; r < p.size(); ++r)
+        for (size_t c = 0; c < p[0].size(); ++c) {
+          const double g = grads[i].at({static_cast<int64_t>(r), static_cast<int64_t>(c)}) * scale;
+          u[r][c] = momentum * u[r][c] + g;
+          ahead[r][c] = g + momentum * u[r][c];
+        }
+      const size_t height = p.size() / static_cast<size_t>(parts);
+      for (size_t part = 0; part < static_cast<size_t>(parts); ++part) {
+        const Matrix x(ahead.begin() + static_cast<int64_t>(part * height),
+                       ahead.begin() + static_cast<int64_t>((part + 1) * height));
+        const Matrix o = orthogonal_by_loops(x);
+        const double size = 0.2 * std::sqrt(static_cast<double>(std::max(height, p[0].size())));
+        for (size_t r = 0; r < height; ++r)
+          for (size_t c = 0; c < p[0].size(); ++c) {
+            double& value = p[part * height + r][c];
+            value -= lr * (decay * value + size * o[r][c]);
+          }
+      }
+    }
+  }
+  const Tensor got[] = {qkv.detach(), wide.detach()};
+  for (size_t i = 0; i < all.size(); ++i)
+    for (size_t r = 0; r < all[i].p.size(); ++r)
+      CHECK(difference(got[i].select(0, static_cast<int64_t>(r)), f64(all[i].p[r]), 1e-10) == "");
+  CHECK(difference(wte.detach(), wte2.detach()) == "");
+  CHECK(difference(gain.detach(), gain2.detach()) == "");
+
+  const nn::StateDict state = muon.state_dict();
+  CHECK(state.size() == 1 + 2 + 4);
+  CHECK(state.contains("momentum.fc.weight"));
+  CHECK(state.contains("v.wte.weight"));
+}
+
+TEST_CASE("Muon refuses what it cannot use") {
+  Tensor w = draw({4, 3}, 1).requires_grad_();
+  CHECK_THAT(error_of([&] {
+               Muon({{"w", w}}, {.momentum = 1});
+             }),
+             ContainsSubstring("[muon] momentum must be in [0, 1), got 1"));
+  CHECK_THAT(error_of([&] {
+               Muon({{"w", w}}, {.adamw = {.beta1 = 2}});
+             }),
+             ContainsSubstring("[muon] betas must be in [0, 1), got 2"));
+  CHECK_THAT(error_of([&] { (void)orthogonalized(w.select(0, 0)); }),
+             ContainsSubstring("[muon] needs float32 or float64 matrices, got float64 (3,)"));
+  Muon stacked({{"c_attn", w}});
+  w.set_grad(ones({4, 3}, DType::float64));
+  CHECK_THAT(error_of([&] { stacked.step(0.1); }),
+             ContainsSubstring("[muon] c_attn must have rows for 3 matrices, got (4, 3)"));
+}
+
+TEST_CASE("means of weights are exponential, and change places with them") {
+  Tensor w = f64({1, 2}, {2}).requires_grad_();
+  WeightAverage average({{"w", w}}, 0.15);
+  double mean[2] = {1, 2};
+  for (int t = 1; t <= 4; ++t) {
+    w.copy_(f64({1.0 + t, 2.0 - 3 * t}));
+    average.update();
+    const double kept = std::min(0.15, t / (t + 10.0));
+    mean[0] = kept * mean[0] + (1 - kept) * (1.0 + t);
+    mean[1] = kept * mean[1] + (1 - kept) * (2.0 - 3 * t);
+  }
+  {
+    const AveragedWeights averaged(&average);
+    CHECK(difference(w.detach(), f64({mean[0], mean[1]})) == "");
+  }
+  CHECK(difference(w.detach(), f64({5, -10})) == "");
+
+  Tensor other = f64({0, 0}, {2}).requires_grad_();
+  WeightAverage restored({{"w", other}}, 0.15);
+  nn::StateDict state = average.state_dict();
+  state["m.w"] = w.detach();
+  const nn::StateDict taken = WeightAverage::take_from(state);
+  CHECK(state.size() == 1);
+  restored.load_state_dict(taken);
+  for (const auto& [name, value] : average.state_dict())
+    CHECK(difference(restored.state_dict().at(name), value) == "");
+  CHECK_THAT(error_of([&] { restored.load_state_dict({}); }),
+             ContainsSubstring("the state must have average"));
+  CHECK_THROWS_WITH(WeightAverage({{"w", w}}, 1.0), "[weight_average] decay must be in [0, 1), got 1.");
+}
