@@ -9,17 +9,27 @@ namespace gradus {
 
 /// Ops that stand in graphs: each has a gradient rule of its own.
 inline constexpr auto kRecordedOps = std::to_array<std::string_view>({
-    "add",      "sub",         "mul",        "div",          "pow",           "maximum",
-    "minimum",  "neg",         "abs",        "exp",          "log",           "sqrt",
-    "rsqrt",    "tanh",        "sigmoid",    "relu",         "gelu",          "silu",
-    "sin",      "cos",         "erf",        "clamp",        "where",         "masked_fill",
-    "softmax",  "log_softmax", "logsumexp",  "sum",          "amax",          "amin",
-    "cumsum",   "matmul",      "linear",     "transpose",    "permute",       "reshape",
-    "expand",   "squeeze",     "unsqueeze",  "slice",        "pad",           "contiguous",
-    "to",       "cat",         "index_add",  "index_select", "gather",        "scatter_add",
-    "tril",     "triu",        "layer_norm", "dropout",      "cross_entropy", "scaled_dot_product_attention",
-    "softplus", "mish",        "rms_norm",   "select",       "stack",         "var",
-    "alias",
+    "add",          "sub",           "mul",
+    "div",          "pow",           "maximum",
+    "minimum",      "neg",           "abs",
+    "exp",          "log",           "sqrt",
+    "rsqrt",        "tanh",          "sigmoid",
+    "relu",         "gelu",          "silu",
+    "sin",          "cos",           "erf",
+    "clamp",        "where",         "masked_fill",
+    "softmax",      "log_softmax",   "logsumexp",
+    "sum",          "amax",          "amin",
+    "cumsum",       "matmul",        "linear",
+    "transpose",    "permute",       "reshape",
+    "expand",       "squeeze",       "unsqueeze",
+    "slice",        "pad",           "contiguous",
+    "to",           "cat",           "index_add",
+    "index_select", "gather",        "scatter_add",
+    "tril",         "triu",          "layer_norm",
+    "dropout",      "cross_entropy", "scaled_dot_product_attention",
+    "softplus",     "mish",          "rms_norm",
+    "select",       "stack",         "var",
+    "alias",        "swiglu",        "rotary_embedding",
 });
 
 /// Ops made of the ones above; they have cases of their own all the same.

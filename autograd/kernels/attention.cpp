@@ -42,7 +42,7 @@ Rows<T> from(Rows<T> rows, int64_t first) {
   return {rows[first], rows.stride};
 }
 
-/// One head of one batch entry.
+/// One head of q of one batch entry.
 struct Head {
   const AttentionShape& shape;
   int64_t index;  // batch * heads + head
@@ -50,6 +50,17 @@ struct Head {
   template <class T>
   Rows<T> rows(T* data, View4 view) const {
     return {data + index / shape.heads * view.batch + index % shape.heads * view.head, view.row};
+  }
+
+  /// Of the head of k or v that serves this one.
+  template <class T>
+  Rows<T> kv_rows(T* data, View4 view) const {
+    const int64_t kv_head = index % shape.heads / group(shape);
+    return {data + index / shape.heads * view.batch + kv_head * view.head, view.row};
+  }
+
+  static int64_t group(const AttentionShape& shape) {
+    return shape.heads / std::max<int64_t>(1, shape.kv_heads);
   }
 };
 
@@ -251,7 +262,8 @@ struct HeadGradient {
   Rows<const T> gout, out, q, k, v;
   const T* row_sums;
 
-  /// Blocks of queries from last to first: the last one sees every key and writes gk and gv, the others add.
+  /// Blocks of queries from last to first: the last one sees every key and writes gk and gv, the others add;
+  /// of heads that share k and v the first writes.
   void run() const {
     const AttentionShape& shape = head.shape;
     if (shape.q_len == 0) {
@@ -269,7 +281,7 @@ struct HeadGradient {
     const int64_t size = shape.head_size;
     const int64_t keys = keys_seen(shape, first + count);
     if (keys == 0) return zero_rows(count, size, from(gq, first));
-    const bool add = first + count < shape.q_len;
+    const bool add = first + count < shape.q_len || head.index % Head::group(shape) != 0;
     Scratch<T>& scratch = Scratch<T>::mine(shape);
     T* delta = scratch.sum;
     for (int64_t row = 0; row < count; ++row) delta[row] = dot(size, gout[first + row], out[first + row]);
@@ -308,8 +320,8 @@ void attention(const AttentionShape& shape, T* out, View4 so, T* row_sums, const
       const HeadForward<T> forward{head,
                                    head.rows(out, so),
                                    head.rows(q, sq),
-                                   head.rows(k, sk),
-                                   head.rows(v, sv),
+                                   head.kv_rows(k, sk),
+                                   head.kv_rows(v, sv),
                                    row_sums + 2 * head.index * shape.q_len};
       forward.run(first, count);
     }
@@ -320,19 +332,20 @@ template <class T>
 void attention_grad(const AttentionShape& shape, T* gq, View4 sgq, T* gk, View4 sgk, T* gv, View4 sgv,
                     const T* gout, View4 sgo, const T* out, View4 so, const T* row_sums, const T* q, View4 sq,
                     const T* k, View4 sk, const T* v, View4 sv) {
-  const int64_t work = 5 * shape.q_len * shape.k_len * shape.head_size;
-  parallel_for(shape.batch * shape.heads, grain(work), [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
+  const int64_t group = Head::group(shape);  // heads that one thread takes in order, as they add to one gk
+  const int64_t work = 5 * group * shape.q_len * shape.k_len * shape.head_size;
+  parallel_for(shape.batch * shape.kv_heads, grain(work), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin * group; i < end * group; ++i) {
       const Head head{shape, i};
       HeadGradient<T>{head,
                       head.rows(gq, sgq),
-                      head.rows(gk, sgk),
-                      head.rows(gv, sgv),
+                      head.kv_rows(gk, sgk),
+                      head.kv_rows(gv, sgv),
                       head.rows(gout, sgo),
                       head.rows(out, so),
                       head.rows(q, sq),
-                      head.rows(k, sk),
-                      head.rows(v, sv),
+                      head.kv_rows(k, sk),
+                      head.kv_rows(v, sv),
                       row_sums + 2 * i * shape.q_len}
           .run();
     }

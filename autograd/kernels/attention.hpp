@@ -9,12 +9,13 @@
 
 namespace gradus::kernels {
 
-/// Sizes and options of one call: q and out are (batch, heads, q_len, head_size), k and v (batch, heads,
-/// k_len, head_size). Causal: query i sees key j when j <= i + (k_len - q_len). Weights are dropped and
+/// Sizes and options of one call: q and out are (batch, heads, q_len, head_size), k and v (batch, kv_heads,
+/// k_len, head_size); kv_heads divides heads, and each of k and v serves heads / kv_heads consecutive ones of
+/// q. Causal: query i sees key j when j <= i + (k_len - q_len). Weights are dropped and
 /// scaled as kernels::dropout does with the same `key` and `offset` to a contiguous (batch, heads, q_len,
 /// k_len) tensor.
 struct AttentionShape {
-  int64_t batch, heads, q_len, k_len, head_size;
+  int64_t batch, heads, kv_heads, q_len, k_len, head_size;
   bool causal;
   double scale;
   double dropout;

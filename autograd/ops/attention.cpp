@@ -29,6 +29,22 @@ Tensor empty_heads_inside(const Shape& s, DType dtype) {
   return empty({s[0], s[2], s[1], s[3]}, dtype).transpose(1, 2);
 }
 
+// Each head of k or v once for every head of q that it serves, in public ops: (..., kv heads, S, hs) -> (...,
+// heads, S, hs).
+Tensor repeat_heads(const Tensor& x, int64_t heads) {
+  if (x.dim() < 3 || x.size(-3) == heads) return x;
+  Shape groups = x.shape(), repeated = x.shape();
+  groups.insert(x.dim() - 2, heads / x.size(-3));
+  repeated[x.dim() - 3] = heads;
+  return x.unsqueeze(-3).expand(groups).reshape(repeated);
+}
+
+// The gradient of repeat_heads, in public ops: sums over the heads that were served.
+Tensor sum_of_heads(const Tensor& g, int64_t kv_heads) {
+  if (g.size(1) == kv_heads) return g;
+  return sum(g.reshape({g.size(0), kv_heads, g.size(1) / kv_heads, g.size(2), g.size(3)}), {2});
+}
+
 // softmax(scale * q @ k^T) in public ops, (..., T, S); rows that may attend to nothing are zeros.
 Tensor composed_weights(const AttentionShape& s, const Tensor& q, const Tensor& k, const Tensor& mask = {}) {
   constexpr double kHidden = -std::numeric_limits<double>::infinity();
@@ -46,7 +62,8 @@ Tensor composed_weights(const AttentionShape& s, const Tensor& q, const Tensor& 
 
 // The gradients in public ops, which can be differentiated again.
 std::vector<Tensor> composed_gradients(const AttentionShape& s, const Tensor& gy, const Tensor& q,
-                                       const Tensor& k, const Tensor& v) {
+                                       const Tensor& few_k, const Tensor& few_v) {
+  const Tensor k = repeat_heads(few_k, s.heads), v = repeat_heads(few_v, s.heads);
   const Tensor weights = composed_weights(s, q, k);
   Tensor drop = ones({}, q.dtype());
   if (s.dropout > 0.0) {
@@ -60,7 +77,7 @@ std::vector<Tensor> composed_gradients(const AttentionShape& s, const Tensor& gy
   const Tensor gv = matmul((weights * drop).mT(), gy);
   const Tensor gw = matmul(gy, v.mT()) * drop * weights;
   const Tensor gs = (gw - weights * sum(gw, {-1}, /*keepdim=*/true)) * s.scale;
-  return {matmul(gs, k), matmul(gs.mT(), q), gv};
+  return {matmul(gs, k), sum_of_heads(matmul(gs.mT(), q), s.kv_heads), sum_of_heads(gv, s.kv_heads)};
 }
 
 void check_dropout(const AttentionOptions& options) {
@@ -79,6 +96,13 @@ void check_attention(const Tensor& q, const Tensor& k, const Tensor& v, const At
     fail(kOp, "needs q (..., T, hs), k (..., S, hs) and v (..., S, n), got ", q.shape(), ", ", k.shape(),
          " and ", v.shape(), ".");
   check_dropout(options);
+}
+
+void check_heads(const Tensor& q, const Tensor& k, const Tensor& v) {
+  const auto heads = [](const Tensor& t) { return t.dim() < 3 ? 0 : t.size(-3); };
+  if (heads(k) < 1 || heads(k) != heads(v) || heads(q) % heads(k) != 0)
+    fail(kOp, "with enable_gqa k and v must have one number of heads, which divides q's, got ", q.shape(),
+         ", ", k.shape(), " and ", v.shape(), ".");
 }
 
 void check_packed(const Tensor& qkv, int64_t n_head) {
@@ -105,9 +129,9 @@ bool is_fused(const AttentionOptions& options) {
          (options.dropout == 0.0 || !options.generator->as_torch());
 }
 
-bool is_fused(const Tensor& q, const Tensor& k, const Tensor& v) {
+bool is_fused(const Tensor& q, const Tensor& k, const Tensor& v, bool enable_gqa) {
   return q.dim() == 4 && k.dim() == 4 && v.shape() == k.shape() && q.size(0) == k.size(0) &&
-         q.size(1) == k.size(1);
+         (q.size(1) == k.size(1) || enable_gqa);
 }
 
 AttentionShape shape_of(const Tensor& q, const Tensor& k, const AttentionOptions& options) {
@@ -126,6 +150,7 @@ AttentionShape kernel_shape(const Tensor& q, const Tensor& k, const AttentionOpt
   AttentionShape s = shape_of(q, k, options);
   s.batch = q.size(0);
   s.heads = q.size(1);
+  s.kv_heads = k.size(1);
   if (s.dropout == 0.0) return s;
   const Generator::Range words = options.generator->reserve(s.batch * s.heads * s.q_len * s.k_len);
   s.key = words.key;
@@ -195,7 +220,12 @@ Tensor merge_heads(const Tensor& x) {
 Tensor scaled_dot_product_attention(const Tensor& q, const Tensor& k, const Tensor& v,
                                     const AttentionOptions& options) {
   check_attention(q, k, v, options);
-  if (!is_fused(options) || !is_fused(q, k, v)) {
+  if (options.enable_gqa) check_heads(q, k, v);
+  if (!is_fused(options) || !is_fused(q, k, v, options.enable_gqa)) {
+    if (options.enable_gqa && q.size(-3) != k.size(-3)) {
+      const int64_t heads = q.size(-3);
+      return scaled_dot_product_attention(q, repeat_heads(k, heads), repeat_heads(v, heads), options);
+    }
     if (options.mask.defined()) check_mask(options.mask, q, k);
     const Tensor weights = composed_weights(shape_of(q, k, options), q, k, options.mask);
     return matmul(

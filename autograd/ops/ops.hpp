@@ -77,6 +77,8 @@ enum class Gelu { none, tanh };
 /// x * Phi(x) (Hendrycks and Gimpel, arXiv 1606.08415), exact by erf or in its tanh approximation (GPT-2's).
 Tensor gelu(const Tensor& x, Gelu approximate = Gelu::none);
 Tensor silu(const Tensor& x);  ///< x * sigmoid(x)
+/// silu(gate) * up, both of one shape (Shazeer, arXiv 2002.05202).
+Tensor swiglu(const Tensor& gate, const Tensor& up);
 /// log(1 + e^(beta x)) / beta, and x itself where beta x is above the threshold.
 Tensor softplus(const Tensor& x, double beta = 1.0, double threshold = 20.0);
 Tensor mish(const Tensor& x);  ///< x * tanh(softplus(x)) (Misra, arXiv 1908.08681)
@@ -197,6 +199,10 @@ Tensor layer_norm(const Tensor& x, const Shape& normalized_shape, const Tensor& 
 /// 1910.07467).
 Tensor rms_norm(const Tensor& x, const Shape& normalized_shape, const Tensor& weight = {},
                 std::optional<double> eps = {});
+/// Rotary positions (Su et al., arXiv 2104.09864): x (..., T, hs) -> (..., T, hs), where features i and i +
+/// hs / 2 of row t, one pair, are turned by (offset + t) * base^(-2 i / hs) radians. Pairs are Hugging Face's
+/// halves, not neighbours. Throws Error for an odd hs and a negative offset.
+Tensor rotary_embedding(const Tensor& x, int64_t offset = 0, double base = 10000.0);
 /// What becomes of the losses of single elements.
 enum class Reduction { none, mean, sum };
 /// A number that {} is not, so that cross_entropy(x, t, {}) leaves all options as they are.
@@ -236,6 +242,9 @@ struct AttentionOptions {
   Tensor mask{};
   double dropout = 0.0;  ///< probability in [0, 1] with which a weight is dropped; > 0 needs a generator
   Generator* generator = nullptr;  ///< borrowed; that of the dropped weights
+  /// Whether k and v may have fewer heads than q, of a number n that divides nh: each serves nh / n heads of
+  /// q that follow one another (Ainslie et al., arXiv 2305.13245).
+  bool enable_gqa = false;
 };
 /// softmax(scale * q @ k^T) @ v (Vaswani et al., arXiv 1706.03762, eq. 1): q (B, nh, T, hs), k and v (B, nh,
 /// S, hs) -> (B, nh, T, hs). Never holds a (T, S) matrix for the whole batch, but for what is composed of the

@@ -113,6 +113,17 @@ void add_attention(CaseList& list) {
            {v.normal({2, 2, 3, 2}), v.normal({2, 1, 4, 2}), v.normal({2, 1, 4, 2})}, [](Inputs x) {
              return scaled_dot_product_attention(x[0], x[1].expand({2, 2, 4, 2}), x[2].expand({2, 2, 4, 2}));
            });
+  const auto grouped = [&](const char* name, const Shape& q, const Shape& k, AttentionOptions options) {
+    options.enable_gqa = true;
+    list.add(kOp, name, {v.normal(q), v.normal(k), v.normal(k)}, attend(options));
+  };
+  grouped("grouped queries", {2, 4, 3, 2}, {2, 2, 3, 2}, {});
+  grouped("grouped queries, one head of keys, causal", {2, 3, 3, 2}, {2, 1, 4, 2}, causal);
+  grouped("grouped queries, several blocks", {1, 2, 70, 3}, {1, 1, 70, 3}, causal);
+  grouped("grouped queries, dropout", {1, 4, 3, 2}, {1, 2, 4, 2}, {.causal = true, .dropout = 0.3});
+  grouped("grouped queries, mask", {1, 4, 2, 2}, {1, 2, 3, 2}, {.mask = seen});
+  grouped("grouped queries, no batch", {4, 3, 2}, {2, 3, 2}, causal);
+  grouped("grouped queries, as many heads", {1, 2, 3, 2}, {1, 2, 3, 2}, causal);
   list.add(kOp, "one tensor three times", {v.normal({1, 2, 3, 2})},
            [](Inputs x) { return scaled_dot_product_attention(x[0], x[0], x[0], {.causal = true}); });
 }

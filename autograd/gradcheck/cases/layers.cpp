@@ -1,4 +1,4 @@
-// layer_norm, rms_norm and dropout.
+// layer_norm, rms_norm, rotary_embedding, swiglu and dropout.
 #include "gradus/autograd/gradcheck/cases/case_list.hpp"
 
 namespace gradus::cases {
@@ -63,6 +63,50 @@ void add_rms_norm(CaseList& list) {
            [](Inputs in) { return rms_norm(in[0], {4}, in[0]); });
 }
 
+void add_rotary_embedding(CaseList& list) {
+  Values v(904);
+  const auto add = [&](const char* name, const Shape& x, int64_t offset, double base) {
+    list.add("rotary_embedding", name, {v.normal(x)},
+             [=](Inputs in) { return rotary_embedding(in[0], offset, base); });
+  };
+  add("heads", {2, 3, 4, 6}, 0, 10000.0);
+  add("from an offset, another base", {1, 2, 3, 4}, 1000, 500.0);
+  add("one pair", {2, 3, 2}, 7, 10000.0);
+  add("a matrix, more than a vector", {5, 36}, 3, 10.0);
+  add("five dims", {2, 1, 2, 3, 2}, 1, 10000.0);
+  add("no positions", {2, 0, 4}, 5, 10000.0);
+  list.add("rotary_embedding", "heads inside positions", {v.normal({2, 3, 8})}, [](Inputs in) {
+    return rotary_embedding(in[0].reshape({2, 3, 2, 4}).transpose(1, 2), 2).transpose(1, 2);
+  });
+  list.add("rotary_embedding", "columns far apart", {v.normal({1, 2, 4, 3})},
+           [](Inputs in) { return rotary_embedding(in[0].mT(), 2); });
+  list.add("rotary_embedding", "expanded", {v.normal({1, 3, 4})}, [](Inputs in) {
+    return rotary_embedding(in[0].expand({2, 2, 3, 4}), 1);
+  });
+  list.add("rotary_embedding", "used twice", {v.normal({3, 4})},
+           [](Inputs in) { return rotary_embedding(in[0], 1) * rotary_embedding(in[0], 2); });
+}
+
+void add_swiglu(CaseList& list) {
+  Values v(905);
+  const auto add = [&](const char* name, const Shape& s, const GradcheckFunction& f) {
+    list.add("swiglu", name, {v.uniform(s, -6.0, 6.0), v.normal(s)}, f);
+  };
+  const GradcheckFunction plain = [](Inputs x) { return swiglu(x[0], x[1]); };
+  add("matrix", {3, 4}, plain);
+  add("0-d", {}, plain);
+  add("zero-size", {2, 0}, plain);
+  add("more than one block", {5, 41}, plain);
+  add("transposed and sliced", {4, 6},
+      [](Inputs x) { return swiglu(x[0].mT().slice(0, 0, 6, 2), x[1].mT().slice(0, 1, 6, 2)); });
+  add("expanded", {3, 1}, [](Inputs x) { return swiglu(x[0].expand({2, 3, 2}), x[1].expand({2, 3, 2})); });
+  list.add("swiglu", "one tensor twice", {v.normal({3, 4})}, [](Inputs x) { return swiglu(x[0], x[0]); });
+  list.add("swiglu", "halves of one projection", {v.normal({3, 8})}, [](Inputs x) {
+    const std::vector<Tensor> halves = x[0].chunk(2, -1);
+    return swiglu(halves[0], halves[1]);
+  });
+}
+
 void add_dropout(CaseList& list) {
   Values v(902);
   const auto add = [&](const char* name, const Shape& shape, double p) {
@@ -106,6 +150,8 @@ void add_dropout(CaseList& list) {
 void add_layers(CaseList& list) {
   add_layer_norm(list);
   add_rms_norm(list);
+  add_rotary_embedding(list);
+  add_swiglu(list);
   add_dropout(list);
 }
 

@@ -25,14 +25,21 @@ struct Threads {
 
 AttentionShape make_shape(int64_t batch, int64_t heads, int64_t q_len, int64_t k_len, int64_t size,
                           bool causal, double dropout = 0) {
-  return {batch, heads, q_len, k_len, size, causal, 1 / std::sqrt(double(size)), dropout, 77, 3};
+  return {batch, heads, heads, q_len, k_len, size, causal, 1 / std::sqrt(double(size)), dropout, 77, 3};
+}
+
+AttentionShape with_kv_heads(AttentionShape s, int64_t kv_heads) {
+  s.kv_heads = kv_heads;
+  return s;
 }
 
 int64_t rows(const AttentionShape& s, int64_t length) { return s.batch * s.heads * length; }
+int64_t kv_rows(const AttentionShape& s) { return s.batch * s.kv_heads * s.k_len; }
 
-View4 contiguous(const AttentionShape& s, int64_t length) {
-  return {s.heads * length * s.head_size, length * s.head_size, s.head_size};
+View4 contiguous(int64_t heads, int64_t length, int64_t size) {
+  return {heads * length * size, length * size, size};
 }
+View4 contiguous(const AttentionShape& s, int64_t length) { return contiguous(s.heads, length, s.head_size); }
 
 template <class T>
 std::vector<T> random_values(int64_t n, uint32_t seed) {
@@ -52,8 +59,8 @@ template <class T>
 struct Inputs {
   explicit Inputs(const AttentionShape& s)
       : q(random_values<T>(rows(s, s.q_len) * s.head_size, 1)),
-        k(random_values<T>(rows(s, s.k_len) * s.head_size, 2)),
-        v(random_values<T>(rows(s, s.k_len) * s.head_size, 3)),
+        k(random_values<T>(kv_rows(s) * s.head_size, 2)),
+        v(random_values<T>(kv_rows(s) * s.head_size, 3)),
         gout(random_values<T>(rows(s, s.q_len) * s.head_size, 4)) {}
   std::vector<T> q, k, v, gout;
 };
@@ -61,7 +68,7 @@ struct Inputs {
 /// Runs the kernels on contiguous tensors; outputs start as NaN, so that what is not written shows.
 template <class T>
 Values<T> run(const AttentionShape& s, const Inputs<T>& in) {
-  const View4 sq = contiguous(s, s.q_len), sk = contiguous(s, s.k_len);
+  const View4 sq = contiguous(s, s.q_len), sk = contiguous(s.kv_heads, s.k_len, s.head_size);
   const auto nan = [](size_t n) { return std::vector<T>(n, std::numeric_limits<T>::quiet_NaN()); };
   Values<T> r{nan(in.q.size()), nan(2 * rows(s, s.q_len)), nan(in.q.size()), nan(in.k.size()),
               nan(in.v.size())};
@@ -89,7 +96,8 @@ Values<double> naive(const AttentionShape& s, const Inputs<T>& in) {
   for (int64_t head = 0; head < s.batch * s.heads; ++head)
     for (int64_t i = 0; i < s.q_len; ++i) {
       const int64_t seen = s.causal ? std::clamp<int64_t>(i + 1 + s.k_len - s.q_len, 0, s.k_len) : s.k_len;
-      const int64_t row = head * s.q_len + i, key = head * s.k_len;
+      const int64_t row = head * s.q_len + i;
+      const int64_t key = head / (s.heads / s.kv_heads) * s.k_len;  // also across the batch
       double largest = -INFINITY, sum = 0, mean = 0;
       for (int64_t j = 0; j < seen; ++j) {
         w[j] = 0;
@@ -172,6 +180,17 @@ TEMPLATE_TEST_CASE("queries and keys may differ in number", "[attention]", float
       check_against_naive<TestType>(make_shape(2, 2, q_len, k_len, 16, causal));
 }
 
+TEMPLATE_TEST_CASE("heads of k and v serve several heads of q", "[attention]", float, double) {
+  for (const bool causal : {false, true})
+    for (const int64_t kv_heads : {1, 2, 3, 6}) {
+      check_against_naive<TestType>(with_kv_heads(make_shape(2, 6, 7, 7, 8, causal), kv_heads));
+      check_against_naive<TestType>(with_kv_heads(make_shape(2, 6, 70, 301, 8, causal, 0.2), kv_heads));
+      check_against_naive<TestType>(with_kv_heads(make_shape(1, 6, 130, 130, 16, causal), kv_heads));
+      check_against_naive<TestType>(with_kv_heads(make_shape(1, 6, 70, 3, 4, causal), kv_heads));
+      check_against_naive<TestType>(with_kv_heads(make_shape(1, 6, 0, 3, 4, causal), kv_heads));
+    }
+}
+
 TEMPLATE_TEST_CASE("long rows go through several blocks of keys", "[attention]", float, double) {
   check_against_naive<TestType>(make_shape(1, 2, 600, 600, 8, true));
   check_against_naive<TestType>(make_shape(1, 1, 90, 800, 24, false, 0.2));
@@ -187,6 +206,7 @@ TEMPLATE_TEST_CASE("attention agrees with the definition at every level of the m
     for (const int64_t size : {1, 5, 16, 40}) {
       check_against_naive<TestType>(make_shape(1, 2, 67, 67, size, true, 0.1));
       check_against_naive<TestType>(make_shape(1, 2, 5, 290, size, false));
+      check_against_naive<TestType>(with_kv_heads(make_shape(1, 4, 67, 67, size, true), 2));
     }
   }
   gradus::kernels::set_level(levels.front());
