@@ -38,9 +38,7 @@ Tensor MultiHeadAttention::operator()(const Tensor& x, Generator* dropout) const
 }
 
 KVCache MultiHeadAttention::make_cache(int64_t batch, int64_t capacity) const {
-  const Shape shape = {batch, n_head_, capacity, c_attn.weight.size(1) / n_head_};
-  const DType dtype = c_attn.weight.dtype() == DType::float64 ? DType::float64 : DType::float32;
-  return {empty(shape, dtype), empty(shape, dtype)};
+  return make_kv_cache(batch, n_head_, capacity, c_attn.weight.size(1) / n_head_, c_attn.weight.dtype());
 }
 
 Tensor MultiHeadAttention::step(const Tensor& x, KVCache& cache) const {
@@ -50,15 +48,9 @@ Tensor MultiHeadAttention::step(const Tensor& x, KVCache& cache) const {
   const auto heads = [&](const Tensor& part) {
     return part.reshape({x.size(0), x.size(1), n_head_, x.size(2) / n_head_}).transpose(1, 2);
   };
-  const int64_t end = cache.length + x.size(1);
-  if (end > cache.k.size(2))
-    fail("attention", "a cache of ", cache.k.size(2), " positions must hold all that was seen, got ", end,
-         ".");
-  cache.k.slice(2, cache.length, end).copy_(heads(qkv[1]));
-  cache.v.slice(2, cache.length, end).copy_(heads(qkv[2]));
-  cache.length = end;
-  const Tensor y = scaled_dot_product_attention(heads(qkv[0]), cache.k.slice(2, 0, end),
-                                                cache.v.slice(2, 0, end), {.causal = true});
+  cache.append(heads(qkv[1]), heads(qkv[2]));
+  const Tensor y =
+      scaled_dot_product_attention(heads(qkv[0]), cache.keys(), cache.values(), {.causal = true});
   return mix(y.transpose(1, 2).reshape(x.shape()));
 }
 

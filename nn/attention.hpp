@@ -2,25 +2,18 @@
 // section 3.2).
 //
 // One projection makes queries, keys and values of all heads; attention reads them where they lie. Ownership
-// and thread-safety as in module.hpp; a KVCache belongs to one sequence batch and one layer.
+// and thread-safety as in module.hpp.
 #pragma once
 
 #include <optional>
 
 #include "gradus/autograd/random.hpp"
 #include "gradus/nn/dropout.hpp"
+#include "gradus/nn/kv_cache.hpp"
 #include "gradus/nn/linear.hpp"
 #include "gradus/nn/module.hpp"
 
 namespace gradus::nn {
-
-/// Keys and values of the positions seen so far, for generation.
-struct KVCache {
-  Tensor k, v;         ///< (B, nh, capacity, hs); the first `length` positions are filled
-  int64_t length = 0;  ///< positions
-
-  void clear() { length = 0; }  ///< forgets all positions, keeps the memory
-};
 
 /// Sizes and parts of a MultiHeadAttention; hs = n_embd / n_head.
 struct MultiHeadAttentionOptions {
