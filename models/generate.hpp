@@ -34,7 +34,7 @@ using OnToken = std::function<bool(int64_t token)>;
 
 /// The tokens that follow `prompt`, without it. The model sees the last block_size tokens, and never drops,
 /// whatever its mode. Up to block_size tokens each costs one cached step; beyond, where every position shifts
-/// and learned positions make the cache worthless, each costs a forward of block_size tokens. Throws Error
+/// and makes the cache worthless, each costs a forward of block_size tokens. Throws Error
 /// for an empty prompt and for tokens outside [0, V).
 std::vector<int64_t> generate(const GPT& model, const std::vector<int64_t>& prompt,
                               const SampleOptions& options, Generator& generator,

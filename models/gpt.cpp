@@ -17,12 +17,37 @@ const GPTConfig& checked(const GPTConfig& config) {
   return config;
 }
 
-nn::MultiHeadAttentionOptions attention_options(const GPTConfig& config) {
-  return {.n_embd = config.n_embd,
-          .n_head = config.n_head,
-          .bias = config.bias,
-          .projection_bias = config.bias,
-          .dropout = config.dropout};
+Norm make_norm(const GPTConfig& config) {
+  if (config.arch == Arch::llama) return nn::RMSNorm(config.n_embd, config.norm_eps);
+  return nn::LayerNorm(config.n_embd, config.bias, config.norm_eps);
+}
+
+Attention make_attention(const GPTConfig& config, Generator& generator) {
+  if (config.arch == Arch::llama)
+    return nn::GroupedQueryAttention({.n_embd = config.n_embd,
+                                      .n_head = config.n_head,
+                                      .n_kv_head = config.kv_heads(),
+                                      .rope_theta = config.rope_theta,
+                                      .qk_norm = config.qk_norm,
+                                      .norm_eps = config.norm_eps,
+                                      .dropout = config.dropout},
+                                     generator);
+  return nn::MultiHeadAttention({.n_embd = config.n_embd,
+                                 .n_head = config.n_head,
+                                 .bias = config.bias,
+                                 .projection_bias = config.bias,
+                                 .dropout = config.dropout},
+                                generator);
+}
+
+FeedForward make_mlp(const GPTConfig& config, Generator& generator) {
+  if (config.arch == Arch::llama) return nn::SwiGLU(config.n_embd, config.inner(), config.dropout, generator);
+  return nn::MLP(config.n_embd, config.inner(), config.bias, config.dropout, generator);
+}
+
+bool ends_in_stream(std::string_view name) {
+  return name.ends_with("c_proj.weight") || name.ends_with("o_proj.weight") ||
+         name.ends_with("down_proj.weight");
 }
 
 // Radford et al., 2019, section 2.3: the residual stream sums 2 n_layer projections, so each starts smaller.
@@ -30,8 +55,7 @@ void gpt2_init(GPT& model, Generator& generator) {
   const double residual_std = kInitStd / std::sqrt(2.0 * static_cast<double>(model.config().n_layer));
   for (auto& [name, parameter] : model.named_parameters()) {
     if (parameter.dim() == 2) {
-      const bool ends_in_stream = std::string_view(name).ends_with("c_proj.weight");
-      nn::normal_(parameter, 0.0, ends_in_stream ? residual_std : kInitStd, generator);
+      nn::normal_(parameter, 0.0, ends_in_stream(name) ? residual_std : kInitStd, generator);
     } else if (std::string_view(name).ends_with(".bias")) {
       nn::zeros_(parameter);
     }
@@ -41,10 +65,11 @@ void gpt2_init(GPT& model, Generator& generator) {
 }  // namespace
 
 Block::Block(const GPTConfig& config, Generator& generator)
-    : ln_1(config.n_embd, config.bias, config.layer_norm_epsilon),
-      attn(attention_options(config), generator),
-      ln_2(config.n_embd, config.bias, config.layer_norm_epsilon),
-      mlp(config.n_embd, 4 * config.n_embd, config.bias, config.dropout, generator) {}
+    : ln_1(make_norm(config)),
+      attn(make_attention(config, generator)),
+      ln_2(make_norm(config)),
+      mlp(make_mlp(config, generator)),
+      arch_(config.arch) {}
 
 Tensor Block::operator()(const Tensor& x, Generator* dropout) const {
   const Tensor y = x + attn(ln_1(x), dropout);
@@ -52,8 +77,17 @@ Tensor Block::operator()(const Tensor& x, Generator* dropout) const {
 }
 
 Tensor Block::step(const Tensor& x, nn::KVCache& cache) const {
-  const Tensor y = x + attn.step(ln_1(x), cache);
-  return y + mlp.step(ln_2(y));
+  const Tensor y = x + attn.apply([&](const auto& layer) { return layer.step(ln_1(x), cache); });
+  return y + mlp.apply([&](const auto& layer) { return layer.step(ln_2(y)); });
+}
+
+void Block::visit(nn::Visitor& v) {
+  if (arch_ == Arch::gpt2) {
+    v("ln_1", ln_1.module())("attn", attn.module())("ln_2", ln_2.module())("mlp", mlp.module());
+  } else {
+    v("input_layernorm", ln_1.module())("self_attn", attn.module());
+    v("post_attention_layernorm", ln_2.module())("mlp", mlp.module());
+  }
 }
 
 void GPTCache::clear() {
@@ -63,12 +97,13 @@ void GPTCache::clear() {
 
 GPT::GPT(const GPTConfig& config, Generator& init)
     : wte(checked(config).vocab_size, config.n_embd, init),
-      wpe(config.block_size, config.n_embd, init),
       drop(config.dropout),
-      ln_f(config.n_embd, config.bias, config.layer_norm_epsilon),
+      ln_f(make_norm(config)),
       config_(config) {
+  if (config.arch == Arch::gpt2) wpe.emplace(config.block_size, config.n_embd, init);
   h.reserve(static_cast<size_t>(config.n_layer));
   for (int64_t i = 0; i < config.n_layer; ++i) h.emplace_back(config, init);
+  if (!config.tie_word_embeddings) lm_head.emplace(config.n_embd, config.vocab_size, false, init);
   gpt2_init(*this, init);
 }
 
@@ -79,16 +114,30 @@ Tensor GPT::embed(const Tensor& idx, int64_t start) const {
     fail("gpt", "a sequence must have 1 to block_size = ", config_.block_size, " tokens, got ", end,
          ". Hint: cut it, or train a model with a longer block.");
   }
-  const Tensor positions = is_storage(wpe.weight.dtype())
-                               ? wpe(arange(static_cast<double>(start), static_cast<double>(end)))
-                               : wpe.weight.slice(0, start, end);  // (T, C)
-  return wte(idx) + positions;                                     // (B, T, C)
+  if (!wpe) return wte(idx);  // (B, T, C)
+  const Tensor positions = is_storage(wpe->weight.dtype())
+                               ? (*wpe)(arange(static_cast<double>(start), static_cast<double>(end)))
+                               : wpe->weight.slice(0, start, end);  // (T, C)
+  return wte(idx) + positions;
+}
+
+Tensor GPT::logits(const Tensor& x) const {
+  const Tensor normed = ln_f(x);
+  return lm_head ? (*lm_head)(normed) : linear(normed, wte.weight);
+}
+
+void GPT::visit(nn::Visitor& v) {
+  if (config_.arch == Arch::gpt2)
+    v("wte", wte)("wpe", *wpe)("drop", drop)("h", h)("ln_f", ln_f.module());
+  else
+    v("model.embed_tokens", wte)("drop", drop)("model.layers", h)("model.norm", ln_f.module());
+  if (lm_head) v("lm_head", *lm_head);
 }
 
 Tensor GPT::operator()(const Tensor& idx, Generator* dropout) const {
   Tensor x = drop(embed(idx, 0), dropout);  // (B, T, C)
   for (const Block& block : h) x = block(x, dropout);
-  return linear(ln_f(x), wte.weight);  // (B, T, V)
+  return logits(x);  // (B, T, V)
 }
 
 Tensor GPT::loss(const Tensor& idx, const Tensor& targets, Generator* dropout) const {
@@ -99,7 +148,9 @@ Tensor GPT::loss(const Tensor& idx, const Tensor& targets, Generator* dropout) c
 
 GPTCache GPT::make_cache(int64_t batch) const {
   GPTCache cache;
-  for (const Block& block : h) cache.layers.push_back(block.attn.make_cache(batch, config_.block_size));
+  for (const Block& block : h)
+    cache.layers.push_back(
+        block.attn.apply([&](const auto& layer) { return layer.make_cache(batch, config_.block_size); }));
   return cache;
 }
 
@@ -108,7 +159,7 @@ Tensor GPT::step(const Tensor& idx, GPTCache& cache) const {
   Tensor x = embed(idx, cache.length);
   for (size_t i = 0; i < h.size(); ++i) x = h[i].step(x, cache.layers[i]);
   cache.length += idx.size(1);
-  return linear(ln_f(x.select(1, -1)), wte.weight);  // only the last position is asked for: (B, C) -> (B, V)
+  return logits(x.select(1, -1));  // only the last position is asked for: (B, C) -> (B, V)
 }
 
 }  // namespace gradus::models

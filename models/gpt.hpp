@@ -1,9 +1,12 @@
-// GPT: a decoder of GPT-2's shape (Radford et al., 2019): learned positions, pre-norm blocks, gelu in its
-// tanh form, the output projection tied to the token embedding. Parameters have GPT-2's names.
+// GPT: a decoder made of parts, pre-norm blocks between a token embedding and a projection to logits. Of
+// GPT-2's shape (Radford et al., 2019): learned positions, LayerNorm, gelu in its tanh form; or of Llama's
+// (Touvron et al., arXiv 2302.13971): rotary positions, RMSNorm, SwiGLU, heads that share keys and values.
+// Parameters have the names of GPT-2's files, or of Llama's.
 //
 // Ownership and thread-safety as in nn/module.hpp; a GPTCache belongs to one batch of sequences.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "gradus/autograd/random.hpp"
@@ -11,11 +14,20 @@
 #include "gradus/nn/attention.hpp"
 #include "gradus/nn/dropout.hpp"
 #include "gradus/nn/embedding.hpp"
+#include "gradus/nn/grouped_query_attention.hpp"
 #include "gradus/nn/layer_norm.hpp"
+#include "gradus/nn/linear.hpp"
 #include "gradus/nn/mlp.hpp"
 #include "gradus/nn/module.hpp"
+#include "gradus/nn/one_of.hpp"
+#include "gradus/nn/rms_norm.hpp"
+#include "gradus/nn/swiglu.hpp"
 
 namespace gradus::models {
+
+using Norm = nn::OneOf<nn::LayerNorm, nn::RMSNorm>;                              ///< of gpt2, of llama
+using Attention = nn::OneOf<nn::MultiHeadAttention, nn::GroupedQueryAttention>;  ///< likewise
+using FeedForward = nn::OneOf<nn::MLP, nn::SwiGLU>;                              ///< likewise
 
 /// One layer: x -> y = x + attn(ln_1(x)) -> y + mlp(ln_2(y)).
 class Block : public nn::Module {
@@ -25,12 +37,15 @@ class Block : public nn::Module {
 
   Tensor operator()(const Tensor& x, Generator* dropout = nullptr) const;  ///< (B, T, C) -> (B, T, C)
   Tensor step(const Tensor& x, nn::KVCache& cache) const;                  ///< see MultiHeadAttention::step
-  void visit(nn::Visitor& v) override { v("ln_1", ln_1)("attn", attn)("ln_2", ln_2)("mlp", mlp); }
+  void visit(nn::Visitor& v) override;
 
-  nn::LayerNorm ln_1;           ///< before attn
-  nn::MultiHeadAttention attn;  ///< causal
-  nn::LayerNorm ln_2;           ///< before mlp
-  nn::MLP mlp;                  ///< 4 C features inside
+  Norm ln_1;        ///< before attn
+  Attention attn;   ///< causal
+  Norm ln_2;        ///< before mlp
+  FeedForward mlp;  ///< config.inner() features inside
+
+ private:
+  Arch arch_;
 };
 
 /// Keys and values of all layers.
@@ -62,16 +77,18 @@ class GPT : public nn::Module {
   Tensor step(const Tensor& idx, GPTCache& cache) const;
 
   const GPTConfig& config() const { return config_; }  ///< as it was given
-  void visit(nn::Visitor& v) override { v("wte", wte)("wpe", wpe)("drop", drop)("h", h)("ln_f", ln_f); }
+  void visit(nn::Visitor& v) override;
 
-  nn::Embedding wte;     ///< tokens, (V, C); also the output projection
-  nn::Embedding wpe;     ///< positions, (block_size, C)
-  nn::Dropout drop;      ///< of what the two embeddings add up to
-  std::vector<Block> h;  ///< n_layer of them
-  nn::LayerNorm ln_f;    ///< before the output projection
+  nn::Embedding wte;                  ///< tokens, (V, C)
+  std::optional<nn::Embedding> wpe;   ///< positions, (block_size, C); none where they are rotary
+  nn::Dropout drop;                   ///< of what the embeddings add up to
+  std::vector<Block> h;               ///< n_layer of them
+  Norm ln_f;                          ///< before the output projection
+  std::optional<nn::Linear> lm_head;  ///< C -> V; where it is tied there is none, and wte serves
 
  private:
   Tensor embed(const Tensor& idx, int64_t start) const;  ///< (B, T) at positions start, ... -> (B, T, C)
+  Tensor logits(const Tensor& x) const;                  ///< (..., C) -> (..., V)
   GPTConfig config_;
 };
 

@@ -1,5 +1,9 @@
 #include "gradus/models/gpt_config.hpp"
 
+#include <algorithm>
+#include <cmath>
+#include <ios>
+
 #include "gradus/autograd/error.hpp"
 
 namespace gradus::models {
@@ -10,10 +14,83 @@ constexpr int64_t kMostTokens = 1'000'000'000;
 constexpr int64_t kWidest = 1'000'000;
 constexpr int64_t kMostLayers = 10'000;
 
-constexpr double kProgram = 9e6;  // bytes, measured
+constexpr int64_t kInnerMultiple = 32;  // whole vectors, and whole blocks of q8_0
 
 void check_size(const char* field, int64_t value, int64_t most) {
   if (value < 1 || value > most) fail("gpt", field, " must be in [1, ", most, "], got ", value, ".");
+}
+
+using NamedShapes = std::vector<std::pair<std::string, Shape>>;
+
+void check_llama(const GPTConfig& c) {
+  if (c.n_embd / c.n_head % 2 != 0)
+    fail("gpt", "n_head must divide n_embd into heads of an even size with arch llama, got n_head ", c.n_head,
+         " and n_embd ", c.n_embd, ".");
+  if (c.n_kv_head < 0 || c.n_head % c.kv_heads() != 0)
+    fail("gpt", "n_kv_head must divide n_head, got n_kv_head ", c.n_kv_head, " and n_head ", c.n_head, ".");
+  if (c.n_inner < 0 || c.n_inner > kWidest)
+    fail("gpt", "n_inner must be in [0, ", kWidest, "], got ", c.n_inner, ".");
+  if (!(c.rope_theta > 0.0 && std::isfinite(c.rope_theta)))
+    fail("gpt", "rope_theta must be a finite number above 0, got ", c.rope_theta, ".");
+  if (c.bias) fail("gpt", "bias must be false with arch llama, whose layers have none, got true.");
+}
+
+// What only llama can choose must be left alone, not be ignored.
+void check_gpt2(const GPTConfig& c) {
+  const GPTConfig usual;
+  const auto check = [&](const char* field, auto value, auto expected) {
+    if (value != expected)
+      fail("gpt", field, " must be left out with arch gpt2, got ", std::boolalpha, value, ".");
+  };
+  check("n_kv_head", c.n_kv_head, usual.n_kv_head);
+  check("n_inner", c.n_inner, usual.n_inner);
+  check("rope_theta", c.rope_theta, usual.rope_theta);
+  check("qk_norm", c.qk_norm, usual.qk_norm);
+  check("tie_word_embeddings", c.tie_word_embeddings, usual.tie_word_embeddings);
+}
+
+NamedShapes gpt2_shapes(const GPTConfig& config) {
+  const int64_t C = config.n_embd;
+  NamedShapes shapes = {{"wte.weight", {config.vocab_size, C}}, {"wpe.weight", {config.block_size, C}}};
+  const auto add = [&](const std::string& layer, const Shape& weight) {
+    shapes.emplace_back(layer + ".weight", weight);
+    if (config.bias) shapes.emplace_back(layer + ".bias", Shape{weight[0]});
+  };
+  for (int64_t i = 0; i < config.n_layer; ++i) {
+    const std::string block = concat("h.", i, ".");
+    add(block + "ln_1", {C});
+    add(block + "attn.c_attn", {3 * C, C});
+    add(block + "attn.c_proj", {C, C});
+    add(block + "ln_2", {C});
+    add(block + "mlp.c_fc", {4 * C, C});
+    add(block + "mlp.c_proj", {C, 4 * C});
+  }
+  add("ln_f", {C});
+  return shapes;
+}
+
+NamedShapes llama_shapes(const GPTConfig& config) {
+  const int64_t C = config.n_embd, hs = C / config.n_head, kv = hs * config.kv_heads(), F = config.inner();
+  NamedShapes shapes = {{"model.embed_tokens.weight", {config.vocab_size, C}}};
+  for (int64_t i = 0; i < config.n_layer; ++i) {
+    const auto add = [&](const char* layer, const Shape& weight) {
+      shapes.emplace_back(concat("model.layers.", i, ".", layer, ".weight"), weight);
+    };
+    add("input_layernorm", {C});
+    add("self_attn.q_proj", {C, C});
+    add("self_attn.k_proj", {kv, C});
+    add("self_attn.v_proj", {kv, C});
+    add("self_attn.o_proj", {C, C});
+    if (config.qk_norm) add("self_attn.q_norm", {hs});
+    if (config.qk_norm) add("self_attn.k_norm", {hs});
+    add("post_attention_layernorm", {C});
+    add("mlp.gate_proj", {F, C});
+    add("mlp.up_proj", {F, C});
+    add("mlp.down_proj", {C, F});
+  }
+  shapes.emplace_back("model.norm.weight", Shape{C});
+  if (!config.tie_word_embeddings) shapes.emplace_back("lm_head.weight", Shape{config.vocab_size, C});
+  return shapes;
 }
 
 struct Preset {
@@ -40,12 +117,27 @@ void GPTConfig::validate() const {
   if (n_embd % n_head != 0)
     fail("gpt", "n_head must divide n_embd, got n_head ", n_head, " and n_embd ", n_embd, ".");
   if (!(dropout >= 0.0 && dropout < 1.0)) fail("gpt", "dropout must be in [0, 1), got ", dropout, ".");
-  if (!(layer_norm_epsilon > 0.0 && layer_norm_epsilon < 1.0))
-    fail("gpt", "layer_norm_epsilon must be in (0, 1), got ", layer_norm_epsilon, ".");
+  if (!(norm_eps > 0.0 && norm_eps < 1.0)) fail("gpt", "norm_eps must be in (0, 1), got ", norm_eps, ".");
+  if (arch == Arch::llama)
+    check_llama(*this);
+  else
+    check_gpt2(*this);
+}
+
+int64_t GPTConfig::inner() const {
+  if (n_inner > 0) return n_inner;
+  if (arch == Arch::gpt2) return 4 * n_embd;
+  const int64_t third = (8 * n_embd + 2) / 3;  // rounded up
+  return (third + kInnerMultiple - 1) / kInnerMultiple * kInnerMultiple;
 }
 
 int64_t GPTConfig::num_parameters() const {
   const int64_t C = n_embd;
+  if (arch == Arch::llama) {
+    const int64_t hs = C / n_head, projections = 2 * C * C + 2 * C * hs * kv_heads();
+    const int64_t block = projections + 3 * C * inner() + 2 * C + (qk_norm ? 2 * hs : 0);
+    return (tie_word_embeddings ? 1 : 2) * vocab_size * C + n_layer * block + C;
+  }
   const int64_t norm = bias ? 2 * C : C;
   const int64_t matrices = 12 * C * C;  // 3 for q, k, v; 1 projection; 4 + 4 in the MLP
   const int64_t biases = bias ? 3 * C + C + 4 * C + C : 0;
@@ -53,25 +145,18 @@ int64_t GPTConfig::num_parameters() const {
 }
 
 std::vector<std::pair<std::string, Shape>> GPTConfig::parameter_shapes() const {
-  const int64_t C = n_embd;
-  std::vector<std::pair<std::string, Shape>> shapes = {{"wte.weight", {vocab_size, C}},
-                                                       {"wpe.weight", {block_size, C}}};
-  const auto add = [&](const std::string& layer, const Shape& weight) {
-    shapes.emplace_back(layer + ".weight", weight);
-    if (bias) shapes.emplace_back(layer + ".bias", Shape{weight[0]});
-  };
-  for (int64_t i = 0; i < n_layer; ++i) {
-    const std::string block = concat("h.", i, ".");
-    add(block + "ln_1", {C});
-    add(block + "attn.c_attn", {3 * C, C});
-    add(block + "attn.c_proj", {C, C});
-    add(block + "ln_2", {C});
-    add(block + "mlp.c_fc", {4 * C, C});
-    add(block + "mlp.c_proj", {C, 4 * C});
-  }
-  add("ln_f", {C});
-  return shapes;
+  return arch == Arch::llama ? llama_shapes(*this) : gpt2_shapes(*this);
 }
+
+std::string_view name(Arch arch) { return arch == Arch::llama ? "llama" : "gpt2"; }
+
+Arch arch_from(std::string_view name) {
+  if (name == "gpt2") return Arch::gpt2;
+  if (name == "llama") return Arch::llama;
+  fail("gpt", "arch must be gpt2 or llama, got ", name, ".");
+}
+
+std::vector<std::string> arch_names() { return {"gpt2", "llama"}; }
 
 GPTConfig preset(std::string_view name) {
   std::string known;
@@ -86,40 +171,6 @@ std::vector<std::string> preset_names() {
   std::vector<std::string> names;
   for (const Preset& entry : kPresets) names.emplace_back(entry.name);
   return names;
-}
-
-MemoryEstimate training_memory(const GPTConfig& config, int64_t batch) {
-  const auto C = static_cast<double>(config.n_embd);
-  const double tokens = static_cast<double>(batch) * static_cast<double>(config.block_size);
-  // Freed memory waits by size for its next use, so that what is needed at different moments adds up,
-  // gradients and activations too. Kept for backward, in values a token. A block: the inputs and outputs of
-  // both layer norms (4 C), q, k, v (3 C), the heads' output (C), before and after gelu (8 C), the sums'
-  // scale of each head; around the blocks: the sum of the embeddings, the last layer norm, and the logits
-  // with their gradient.
-  const double block = 16 * C + static_cast<double>(config.n_head);
-  const double around = 3 * C + 2 * static_cast<double>(config.vocab_size);
-  const double passing = 8 * C;  // gradients on their way through one MLP
-
-  const double values = static_cast<double>(config.num_parameters());
-  MemoryEstimate bytes;
-  bytes.parameters = 4 * values;
-  bytes.gradients = 4 * values;
-  bytes.optimizer = 8 * values;
-  bytes.activations = 4 * tokens * (static_cast<double>(config.n_layer) * block + around + passing);
-  bytes.program = kProgram;
-  return bytes;
-}
-
-MemoryEstimate generation_memory(const GPTConfig& config) {
-  const auto C = static_cast<double>(config.n_embd);
-  const double cached = 2 * C * static_cast<double>(config.n_layer);
-  const double passing = 10 * C;  // the widest point of a block, while the prompt is read
-  MemoryEstimate bytes;
-  bytes.parameters = 4 * static_cast<double>(config.num_parameters());
-  bytes.activations = 4 * (static_cast<double>(config.block_size) * (cached + passing) +
-                           static_cast<double>(config.vocab_size));
-  bytes.program = kProgram;
-  return bytes;
 }
 
 }  // namespace gradus::models

@@ -11,15 +11,35 @@
 
 namespace gradus::models {
 
+/// Which decoder: GPT-2's (Radford et al., 2019), or Llama's (Touvron et al., arXiv 2302.13971) with rotary
+/// positions, RMSNorm, SwiGLU, heads of queries that share keys and values, and no biases.
+enum class Arch { gpt2, llama };
+std::string_view name(Arch arch);       ///< "gpt2" or "llama"
+Arch arch_from(std::string_view name);  ///< throws Error for another name
+std::vector<std::string> arch_names();  ///< of all
+
 struct GPTConfig {
-  int64_t vocab_size = 0;            ///< V, tokens
-  int64_t block_size = 64;           ///< longest sequence, tokens
-  int64_t n_layer = 4;               ///< blocks
-  int64_t n_head = 4;                ///< must divide n_embd
-  int64_t n_embd = 128;              ///< C, features of a token
-  double dropout = 0.0;              ///< probability, in [0, 1)
-  bool bias = true;                  ///< in Linear and LayerNorm, as in GPT-2
-  double layer_norm_epsilon = 1e-5;  ///< of every LayerNorm
+  Arch arch = Arch::gpt2;   ///< what the blocks are made of
+  int64_t vocab_size = 0;   ///< V, tokens
+  int64_t block_size = 64;  ///< longest sequence, tokens
+  int64_t n_layer = 4;      ///< blocks
+  int64_t n_head = 4;       ///< must divide n_embd
+  int64_t n_embd = 128;     ///< C, features of a token
+  double dropout = 0.0;     ///< probability, in [0, 1)
+  bool bias = true;         ///< in Linear and LayerNorm, as in GPT-2; false for llama
+  double norm_eps = 1e-5;   ///< of every norm
+
+  // What llama may choose; gpt2 has these as they are.
+  int64_t n_kv_head = 0;        ///< heads of keys and values, must divide n_head; 0: as many
+  int64_t n_inner = 0;          ///< features inside the MLP; 0: 8/3 n_embd, rounded up to a multiple of 32
+  double rope_theta = 10000.0;  ///< base of the rotary angles: see rotary_embedding()
+  bool qk_norm = false;         ///< whether heads of queries and keys are normalised, as in Qwen3
+  bool tie_word_embeddings = true;  ///< whether the output projection is the token embedding
+
+  /// Heads of keys and values.
+  int64_t kv_heads() const { return n_kv_head > 0 ? n_kv_head : n_head; }
+  /// Features inside the MLP: 4 n_embd for gpt2.
+  int64_t inner() const;
 
   /// Throws Error that names the first field that is wrong, what must hold and what came.
   void validate() const;

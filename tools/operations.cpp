@@ -237,6 +237,10 @@ Results layer_norm(const Call& c) {
                              c.optional_tensor("bias"), c.get("eps", 1e-5))};
 }
 
+Results rotary_embedding(const Call& c) {
+  return {gradus::rotary_embedding(c.x(), c.get<int64_t>("offset", 0), c.get("base", 10000.0))};
+}
+
 Results cross_entropy(const Call& c) {
   return {gradus::cross_entropy(c.x(), c.tensor("target"),
                                 {.weight = c.optional_tensor("weight"),
@@ -259,6 +263,7 @@ Results scaled_dot_product_attention(const Call& c) {
   options.causal = c.get("is_causal", false);
   if (c.has("scale")) options.scale = c.get<double>("scale");
   options.mask = c.optional_tensor("mask");
+  options.enable_gqa = c.get("enable_gqa", false);
   if (options.causal && q.dim() > 1 && k.dim() > 1 && q.size(-2) != k.size(-2)) {
     options.causal = false;
     options.mask = causal_mask(q, k, options.mask);
@@ -281,6 +286,8 @@ const std::map<std::string_view, Operation>& operations() {
       {"sin", unary(gradus::sin)},
       {"cos", unary(gradus::cos)},
       {"gelu", gelu},
+      {"swiglu", [](const Call& c) { return Results{swiglu(c.tensor("gate"), c.tensor("up"))}; }},
+      {"rotary_embedding", rotary_embedding},
       {"add", scaled(add)},
       {"sub", scaled(sub)},
       {"mul", binary(mul)},

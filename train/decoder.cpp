@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "gradus/autograd/error.hpp"
-#include "gradus/models/gpt2_files.hpp"
+#include "gradus/models/pretrained.hpp"
 #include "gradus/train/adamw.hpp"
 #include "gradus/train/evaluate.hpp"
 #include "gradus/train/muon.hpp"

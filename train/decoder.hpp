@@ -19,7 +19,8 @@ Loss decoder_loss(const models::GPT& model);
 /// Error if the config is not valid.
 Recipe decoder_recipe(const models::GPT& model, BatchSource source, const TrainConfig& config);
 
-/// The layout of Hugging Face's GPT-2, with the flags and the tokenizer beside it. Borrows the model.
+/// The layout of Hugging Face's GPT-2 or Llama, with the flags and the tokenizer beside it. Borrows the
+/// model.
 ModelFiles decoder_files(const models::GPT& model, const TrainConfig& config,
                          const data::Tokenizer& tokenizer);
 

@@ -1,7 +1,7 @@
 // RunFolder: what a training run leaves on disk, in open formats.
 //
 //   model.safetensors                the best model so far; of the decoder, with a config.json beside it, as
-//                                    Hugging Face's transformers reads GPT-2
+//                                    Hugging Face's transformers reads GPT-2 or Llama
 //   vocab.json                       the tokenizer, if there is one
 //   train.json                       what was asked for: every flag of `gradus train`, or the numbers of a
 //                                    recipe of one's own

@@ -39,13 +39,22 @@ void check_model(const models::GPTConfig& model) {
     fail(kOp, "`n_head` must divide `n_embd`, got ", model.n_head, " heads and a width of ", model.n_embd,
          ".");
   check_range("dropout", model.dropout, model.dropout >= 0 && model.dropout < 1, "in [0, 1)");
+  models::GPTConfig whole = model;
+  whole.vocab_size = std::max<int64_t>(1, model.vocab_size);
+  whole.validate();
+}
+
+/// What only llama may choose, and which arch it is: train.json has it only where it is not as usual.
+bool is_of_llama(std::string_view flag) {
+  static constexpr std::string_view kAll[] = {"arch", "kv-heads", "hidden", "rope-theta", "qk-norm", "tied"};
+  return std::find(std::begin(kAll), std::end(kAll), flag) != std::end(kAll);
 }
 
 /// Whether folders of gradus 0.1 lack it: those go on with its default.
 bool is_new(std::string_view flag) {
   constexpr std::string_view kNew[] = {"cooldown",  "optimizer",   "momentum", "ema",
                                        "precision", "eval-tokens", "patience"};
-  return std::find(std::begin(kNew), std::end(kNew), flag) != std::end(kNew);
+  return is_of_llama(flag) || std::find(std::begin(kNew), std::end(kNew), flag) != std::end(kNew);
 }
 
 void take(const files::Field& field, std::string& value) { value = field.text(); }
@@ -53,6 +62,21 @@ void take(const files::Field& field, std::vector<std::string>& value) { value = 
 void take(const files::Field& field, int64_t& value) { value = field.integer(); }
 void take(const files::Field& field, double& value) { value = field.number(); }
 void take(const files::Field& field, bool& value) { value = field.flag(); }
+void take(const files::Field& field, models::Arch& value) {
+  const std::string_view text = field.text();
+  const std::vector<std::string> known = models::arch_names();
+  if (std::find(known.begin(), known.end(), text) == known.end())
+    field.refuse("must be gpt2 or llama, got ", field.shown(), ".");
+  value = models::arch_from(text);
+}
+
+const std::string& stored(const std::string& value) { return value; }
+const std::vector<std::string>& stored(const std::vector<std::string>& value) { return value; }
+std::string_view stored(models::Arch value) { return models::name(value); }
+template <class T>
+T stored(T value) {
+  return value;
+}
 
 }  // namespace
 
@@ -126,7 +150,10 @@ TrainConfig preset(std::string_view name) {
 
 std::string to_json(const TrainConfig& config) {
   nlohmann::ordered_json json;
-  for_each_field([&](const char* flag, auto field) { json[flag] = field(config); });
+  const TrainConfig usual;
+  for_each_field([&](const char* flag, auto field) {
+    if (!is_of_llama(flag) || field(config) != field(usual)) json[flag] = stored(field(config));
+  });
   return json.dump(2) + "\n";
 }
 

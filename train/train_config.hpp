@@ -84,6 +84,8 @@ void for_each_field(F&& f) {
   f(
       "val-fraction", [](auto& c) -> auto& { return c.val_fraction; });
   f(
+      "arch", [](auto& c) -> auto& { return c.model.arch; });
+  f(
       "layers", [](auto& c) -> auto& { return c.model.n_layer; });
   f(
       "heads", [](auto& c) -> auto& { return c.model.n_head; });
@@ -95,6 +97,16 @@ void for_each_field(F&& f) {
       "dropout", [](auto& c) -> auto& { return c.model.dropout; });
   f(
       "bias", [](auto& c) -> auto& { return c.model.bias; });
+  f(
+      "kv-heads", [](auto& c) -> auto& { return c.model.n_kv_head; });
+  f(
+      "hidden", [](auto& c) -> auto& { return c.model.n_inner; });
+  f(
+      "rope-theta", [](auto& c) -> auto& { return c.model.rope_theta; });
+  f(
+      "qk-norm", [](auto& c) -> auto& { return c.model.qk_norm; });
+  f(
+      "tied", [](auto& c) -> auto& { return c.model.tie_word_embeddings; });
   f(
       "steps", [](auto& c) -> auto& { return c.steps; });
   f(

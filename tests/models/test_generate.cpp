@@ -67,7 +67,7 @@ TEST_CASE("bfloat16 weights give the tokens that their values give in float32, c
     if (p.dim() == 2) p.copy_(p.detach().to(DType::bfloat16).to(DType::float32));
   stored.to(DType::bfloat16);
   CHECK(stored.wte.weight.dtype() == DType::bfloat16);
-  CHECK(stored.ln_f.weight.dtype() == DType::float32);
+  CHECK(stored.ln_f.as<nn::LayerNorm>().weight.dtype() == DType::float32);
   const SampleOptions options{.max_new_tokens = 30, .temperature = 0.0};
   Generator g(1);
   const std::vector<int64_t> tokens = generate(stored, {3, 1, 4}, options, g);
@@ -80,7 +80,7 @@ TEST_CASE("weights of 8 bits hardly change what a model expects, cached or not")
   GPT stored = make_model();
   stored.to(DType::q8_0);
   CHECK(stored.wte.weight.dtype() == DType::q8_0);
-  CHECK(stored.ln_f.weight.dtype() == DType::float32);
+  CHECK(stored.ln_f.as<nn::LayerNorm>().weight.dtype() == DType::float32);
   const Tensor idx = tensor(std::vector<int64_t>{3, 1, 4, 1, 5}, {1, 5});
   const auto last = [](const Tensor& logits) { return logits.detach().slice(1, 4, 5).reshape({1, -1}); };
   const Tensor wanted = last(model(idx)), found = last(stored(idx));

@@ -6,7 +6,7 @@
 #include "autograd/compare.hpp"
 #include "catch.hpp"
 #include "gradus/autograd/ops.hpp"
-#include "gradus/models/gpt2_files.hpp"
+#include "gradus/models/pretrained.hpp"
 #include "gradus/nn/safetensors.hpp"
 #include "test_files.hpp"
 

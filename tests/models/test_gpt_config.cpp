@@ -56,10 +56,8 @@ TEST_CASE("each field that is wrong is named with what must hold and what came")
       {"[gpt] n_head must divide n_embd, got n_head 3 and n_embd 128.", [](GPTConfig& c) { c.n_head = 3; }},
       {"[gpt] dropout must be in [0, 1), got 1.", [](GPTConfig& c) { c.dropout = 1.0; }},
       {"[gpt] dropout must be in [0, 1), got nan.", [](GPTConfig& c) { c.dropout = std::nan(""); }},
-      {"[gpt] layer_norm_epsilon must be in (0, 1), got 0.",
-       [](GPTConfig& c) { c.layer_norm_epsilon = 0.0; }},
-      {"[gpt] layer_norm_epsilon must be in (0, 1), got nan.",
-       [](GPTConfig& c) { c.layer_norm_epsilon = std::nan(""); }},
+      {"[gpt] norm_eps must be in (0, 1), got 0.", [](GPTConfig& c) { c.norm_eps = 0.0; }},
+      {"[gpt] norm_eps must be in (0, 1), got nan.", [](GPTConfig& c) { c.norm_eps = std::nan(""); }},
   };
   for (const Case& c : cases) {
     GPTConfig config = good;

@@ -63,7 +63,7 @@ class PlainDecoder {
   Tensor normed(const Tensor& x, const std::string& name) const {
     const Tensor centred = x - mean(x, {-1}, true);
     const Tensor variance = mean(centred * centred, {-1}, true);
-    return centred / sqrt(variance + config_.layer_norm_epsilon) * w(name + ".weight") + w(name + ".bias");
+    return centred / sqrt(variance + config_.norm_eps) * w(name + ".weight") + w(name + ".bias");
   }
 
   // Each exp(score) of the past over their sum; the scores of a small model need no shift.

@@ -44,6 +44,28 @@ TEST_CASE("what gradus 0.1 did not write has the value that it had there") {
   CHECK_THROWS_WITH(config.validate(), "[train] `precision` must be float32 or bf16, got 'float16'.");
 }
 
+TEST_CASE("a config of llama comes back, and one of gpt2 has the keys that it always had") {
+  TrainConfig config = preset("tiny");
+  const std::string gpt2 = to_json(config);
+  for (const char* key : {"arch", "kv-heads", "hidden", "rope-theta", "qk-norm", "tied"})
+    CHECK(gpt2.find(concat("\"", key, "\"")) == std::string::npos);
+  config.model.arch = models::Arch::llama;
+  config.model.bias = false;
+  config.model.n_kv_head = 1;
+  config.model.n_inner = 40;
+  config.model.rope_theta = 500;
+  config.model.qk_norm = true;
+  config.model.tie_word_embeddings = false;
+  CHECK(train_config_from_json(to_json(config)).model == config.model);
+  CHECK_NOTHROW(config.validate());
+  config.model.n_kv_head = 3;
+  CHECK_THROWS_WITH(config.validate(), "[gpt] n_kv_head must divide n_head, got n_kv_head 3 and n_head 2.");
+  std::string other = to_json(config);
+  other.replace(other.find("llama"), 5, "lama!");
+  CHECK_THROWS_WITH(train_config_from_json(other, "f.json"),
+                    "[train] f.json: arch must be gpt2 or llama, got 'lama!'.");
+}
+
 TEST_CASE("JSON that is no config is refused") {
   using Catch::Matchers::Equals;
   const std::string json = to_json(TrainConfig{});

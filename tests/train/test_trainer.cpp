@@ -69,11 +69,11 @@ TEST_CASE("evaluating leaves no trace") {
 
 TEST_CASE("after an evaluation each part of a model is in the mode it was in") {
   SmallRun run;
-  run.model.h[0].attn.eval();  // frozen, as in fine-tuning
+  run.model.h[0].attn.module().eval();  // frozen, as in fine-tuning
   (void)mean_loss(run.model, run.dataset.validation_batches(7));
   CHECK(run.model.training());
-  CHECK(run.model.h[0].mlp.training());
-  CHECK_FALSE(run.model.h[0].attn.training());
+  CHECK(run.model.h[0].mlp.module().training());
+  CHECK_FALSE(run.model.h[0].attn.module().training());
   run.model.eval();
   run.model.drop.train();
   (void)mean_loss(run.model, run.dataset.validation_batches(7));
@@ -140,7 +140,7 @@ TEST_CASE("products in bfloat16 learn as well, with the same bits for any number
 TEST_CASE("a loss that is not finite stops the run before it spoils the parameters") {
   SmallRun run;
   (void)run.trainer.step();
-  run.model.wpe.weight.copy_(full({1}, INFINITY));
+  run.model.wpe->weight.copy_(full({1}, INFINITY));
   const std::vector<float> before = values_of(run.model);
   CHECK_THROWS_AS(run.trainer.step(), RunError);
   CHECK_THROWS_WITH(run.trainer.step(),

@@ -10,7 +10,7 @@
 #include "gradus/autograd/error.hpp"
 #include "gradus/autograd/threads.hpp"
 #include "gradus/data/text.hpp"
-#include "gradus/models/gpt2_files.hpp"
+#include "gradus/models/pretrained.hpp"
 #include "gradus/train/decoder.hpp"
 #include "gradus/train/memory.hpp"
 #include "terminal.hpp"

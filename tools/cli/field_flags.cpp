@@ -49,13 +49,13 @@ std::string with_flags(std::string message) {
 }
 
 const FieldFlags& model_flags() {
-  static const FieldFlags flags{{"vocab_size", "--vocab"},
-                                {"block_size", "--block"},
-                                {"n_layer", "--layers"},
-                                {"n_head", "--heads"},
-                                {"n_embd", "--embd"},
-                                {"dropout", "--dropout"},
-                                {"val_fraction", "--val-fraction"},
+  static const FieldFlags flags{{"vocab_size", "--vocab"}, {"block_size", "--block"},
+                                {"n_layer", "--layers"},   {"n_head", "--heads"},
+                                {"n_embd", "--embd"},      {"arch", "--arch"},
+                                {"bias", "--bias"},        {"n_kv_head", "--kv-heads"},
+                                {"n_inner", "--hidden"},   {"rope_theta", "--rope-theta"},
+                                {"qk_norm", "--qk-norm"},  {"tie_word_embeddings", "--tied"},
+                                {"dropout", "--dropout"},  {"val_fraction", "--val-fraction"},
                                 {"block", "--block"}};
   return flags;
 }

@@ -10,13 +10,16 @@
 #include "gradus/autograd/ops.hpp"
 #include "gradus/data/dataset.hpp"
 #include "gradus/models/gpt.hpp"
-#include "gradus/models/gpt2_files.hpp"
+#include "gradus/models/pretrained.hpp"
 #include "gradus/nn/attention.hpp"
 #include "gradus/nn/embedding.hpp"
 #include "gradus/nn/gradcheck_module.hpp"
+#include "gradus/nn/grouped_query_attention.hpp"
 #include "gradus/nn/layer_norm.hpp"
 #include "gradus/nn/mlp.hpp"
+#include "gradus/nn/rms_norm.hpp"
 #include "gradus/nn/self_attention.hpp"
+#include "gradus/nn/swiglu.hpp"
 #include "gradus/train/decoder.hpp"
 #include "nearest.hpp"
 #include "text_input.hpp"
@@ -113,6 +116,19 @@ GradcheckReport run_attention(const Settings& s, const GradcheckOptions& options
   return on_values(layer, {s.whole("batch"), s.whole("tokens"), s.whole("n_embd")}, options);
 }
 
+GradcheckReport run_grouped_query_attention(const Settings& s, const GradcheckOptions& options) {
+  Generator g(options.seed);
+  const nn::GroupedQueryAttention layer({.n_embd = s.whole("n_embd"),
+                                         .n_head = s.whole("n_head"),
+                                         .n_kv_head = s.whole("n_kv_head"),
+                                         .causal = s.flag("causal"),
+                                         .rope_theta = s.real("rope_theta"),
+                                         .qk_norm = s.flag("qk_norm"),
+                                         .dropout = s.real("dropout")},
+                                        g);
+  return on_values(layer, {s.whole("batch"), s.whole("tokens"), s.whole("n_embd")}, options);
+}
+
 GradcheckReport run_self_attention(const Settings& s, const GradcheckOptions& options) {
   Generator g(options.seed);
   const nn::SelfAttention layer(
@@ -141,19 +157,40 @@ GradcheckReport loss_of(const models::GPT& model, const Tensor& x, const Tensor&
       options);
 }
 
-GradcheckReport run_gpt(const Settings& s, const GradcheckOptions& options) {
+/// With what both shapes of a decoder have.
+models::GPTConfig decoder_config(const Settings& s, models::Arch arch) {
+  return {.arch = arch,
+          .vocab_size = s.whole("vocab_size"),
+          .block_size = s.whole("tokens"),
+          .n_layer = s.whole("n_layer"),
+          .n_head = s.whole("n_head"),
+          .n_embd = s.whole("n_embd"),
+          .dropout = s.real("dropout"),
+          .bias = false};
+}
+
+GradcheckReport run_decoder(const models::GPTConfig& config, const Settings& s,
+                            const GradcheckOptions& options) {
   Generator g(options.seed);
-  const models::GPTConfig config{.vocab_size = s.whole("vocab_size"),
-                                 .block_size = s.whole("tokens"),
-                                 .n_layer = s.whole("n_layer"),
-                                 .n_head = s.whole("n_head"),
-                                 .n_embd = s.whole("n_embd"),
-                                 .dropout = s.real("dropout"),
-                                 .bias = s.flag("bias")};
   const models::GPT model(config, g);
   const Shape shape{s.whole("batch"), s.whole("tokens")};
   return loss_of(model, randint(0, config.vocab_size, shape, g), randint(0, config.vocab_size, shape, g),
                  options);
+}
+
+GradcheckReport run_gpt(const Settings& s, const GradcheckOptions& options) {
+  models::GPTConfig config = decoder_config(s, models::Arch::gpt2);
+  config.bias = s.flag("bias");
+  return run_decoder(config, s, options);
+}
+
+GradcheckReport run_llama(const Settings& s, const GradcheckOptions& options) {
+  models::GPTConfig config = decoder_config(s, models::Arch::llama);
+  config.n_kv_head = s.whole("n_kv_head");
+  config.n_inner = s.whole("n_inner");
+  config.qk_norm = s.flag("qk_norm");
+  config.tie_word_embeddings = s.flag("tied");
+  return run_decoder(config, s, options);
 }
 
 const std::map<std::string, Layer>& layers() {
@@ -173,6 +210,43 @@ const std::map<std::string, Layer>& layers() {
           return on_values(nn::LayerNorm(s.whole("features"), s.flag("bias"), s.real("eps")),
                            {s.whole("batch"), s.whole("features")}, o);
         }}},
+      {"RMSNorm",
+       {{{"features", 4}, {"eps", 1e-5}, {"batch", 2}},
+        [](const Settings& s, const GradcheckOptions& o) {
+          return on_values(nn::RMSNorm(s.whole("features"), s.real("eps")),
+                           {s.whole("batch"), s.whole("features")}, o);
+        }}},
+      {"SwiGLU",
+       {{{"n_embd", 3}, {"hidden", 8}, {"dropout", 0}, {"batch", 2}},
+        [](const Settings& s, const GradcheckOptions& o) {
+          Generator g(o.seed);
+          return on_values(nn::SwiGLU(s.whole("n_embd"), s.whole("hidden"), s.real("dropout"), g),
+                           {s.whole("batch"), s.whole("n_embd")}, o);
+        }}},
+      {"GroupedQueryAttention",
+       {{{"n_embd", 8},
+         {"n_head", 4},
+         {"n_kv_head", 2},
+         {"causal", 1},
+         {"rope_theta", 10000},
+         {"qk_norm", 0},
+         {"dropout", 0},
+         {"batch", 2},
+         {"tokens", 3}},
+        run_grouped_query_attention}},
+      {"Llama",
+       {{{"vocab_size", 5},
+         {"n_layer", 2},
+         {"n_head", 2},
+         {"n_kv_head", 1},
+         {"n_embd", 4},
+         {"n_inner", 6},
+         {"qk_norm", 0},
+         {"tied", 1},
+         {"dropout", 0},
+         {"batch", 2},
+         {"tokens", 3}},
+        run_llama}},
       {"MLP",
        {{{"n_embd", 3}, {"hidden", 12}, {"bias", 1}, {"dropout", 0}, {"batch", 2}},
         [](const Settings& s, const GradcheckOptions& o) {
@@ -230,7 +304,7 @@ GradcheckReport check_layer(const std::vector<std::string>& spec, const Gradchec
 }
 
 std::string layer_help() {
-  constexpr size_t name_width = 20, line_width = 96;
+  constexpr size_t name_width = 22, line_width = 96;
   std::string text;
   for (const auto& [name, layer] : layers()) {
     std::string line = "  " + name + std::string(name_width - name.size(), ' ');

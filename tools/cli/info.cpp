@@ -6,13 +6,14 @@
 #include <memory>
 #include <optional>
 
+#include "arch_flag.hpp"
 #include "field_flags.hpp"
 #include "gradus/autograd/error.hpp"
 #include "gradus/autograd/kernels/blas_kernels.hpp"
 #include "gradus/autograd/kernels/level.hpp"
 #include "gradus/autograd/threads.hpp"
 #include "gradus/files/plain.hpp"
-#include "gradus/models/gpt2_files.hpp"
+#include "gradus/models/pretrained.hpp"
 #include "gradus/nn/safetensors.hpp"
 #include "gradus/train/decoder.hpp"
 #include "gradus/train/memory.hpp"
@@ -27,8 +28,10 @@ namespace {
 
 struct InfoFlags {
   std::string folder, preset;
-  std::optional<int64_t> layers, heads, embd, block, vocab, batch;
-  bool bias = true;
+  models::Arch arch = models::Arch::gpt2;
+  std::optional<int64_t> layers, heads, embd, block, vocab, batch, kv_heads, hidden;
+  bool bias = true, qk_norm = false, tied = true;
+  bool bias_given = false, shaped = false;  // shaped: any of the flags above was given, but for --batch
 };
 
 /// Name, shape in model.safetensors and size of each parameter.
@@ -54,9 +57,14 @@ void print_parameters(const nn::NamedShapes& stored) {
 
 void print_model(const models::GPTConfig& config) {
   std::cout << "model       " << config.n_layer << " layers, " << config.n_head << " heads, " << config.n_embd
-            << " wide, block " << config.block_size << ", " << config.vocab_size << " tokens, "
-            << (config.bias ? "with" : "without") << " biases; " << grouped(config.num_parameters())
-            << " parameters\n";
+            << " wide, block " << config.block_size << ", " << config.vocab_size << " tokens, ";
+  if (config.arch == models::Arch::llama)
+    std::cout << "llama with " << config.kv_heads() << " heads of keys, " << config.inner()
+              << " wide inside the MLP, " << (config.qk_norm ? "norms of queries and keys, " : "")
+              << (config.tie_word_embeddings ? "tied" : "untied") << "; ";
+  else
+    std::cout << (config.bias ? "with" : "without") << " biases; ";
+  std::cout << grouped(config.num_parameters()) << " parameters\n";
 }
 
 void print_memory(const models::GPTConfig& config, int64_t batch) {
@@ -130,7 +138,12 @@ int info_of_shape(const InfoFlags& flags) {
   model.n_head = flags.heads.value_or(model.n_head);
   model.n_embd = flags.embd.value_or(model.n_embd);
   model.block_size = flags.block.value_or(model.block_size);
-  model.bias = flags.bias;
+  model.arch = flags.arch;
+  model.bias = flags.bias_given ? flags.bias : model.arch == models::Arch::gpt2;
+  model.n_kv_head = flags.kv_heads.value_or(0);
+  model.n_inner = flags.hidden.value_or(0);
+  model.qk_norm = flags.qk_norm;
+  model.tie_word_embeddings = flags.tied;
   naming_flags("info", model_flags(), [&] { model.validate(); });
   const int64_t batch = checked_batch(flags.batch.value_or(config.batch));
   print_model(model);
@@ -197,11 +210,9 @@ int info_of_folder(const std::string& folder, std::optional<int64_t> batch) {
 }
 
 int info(const InfoFlags& flags) {
-  const bool shaped = !flags.preset.empty() || flags.layers || flags.heads || flags.embd || flags.block ||
-                      flags.vocab || !flags.bias;
-  if (flags.folder.empty() && !shaped && !flags.batch) return info_of_machine();
+  if (flags.folder.empty() && !flags.shaped && !flags.batch) return info_of_machine();
   if (flags.folder.empty()) return info_of_shape(flags);
-  if (shaped)
+  if (flags.shaped)
     fail("info",
          "a folder and the shape of a model must not come together, got both. Hint: of a folder, only "
          "--batch can be chosen.");
@@ -216,26 +227,44 @@ Verb add_info(CLI::App& app, const std::string& program) {
   auto flags = std::make_shared<InfoFlags>();
   verb->add_option("folder", flags->folder, "Run folder, or any with config.json and model.safetensors")
       ->type_name("DIR");
-  verb->add_option("--preset", flags->preset, "Or no folder, but a shape, as for train [nano]")
-      ->type_name("NAME")
-      ->take_last();
+  std::vector<CLI::Option*> shape;
+  shape.push_back(
+      verb->add_option("--preset", flags->preset, "Or no folder, but a shape, as for train [nano]")
+          ->type_name("NAME")
+          ->take_last());
+  shape.push_back(add_arch_flag(*verb, flags->arch));
   const auto add = [&](const char* name, std::optional<int64_t>& value, const char* help) {
-    whole_number(*verb, verb->add_option(name, value, help))->type_name("N")->take_last();
+    shape.push_back(whole_number(*verb, verb->add_option(name, value, help))->type_name("N")->take_last());
   };
   add("--layers", flags->layers, "Blocks");
   add("--heads", flags->heads, "Heads of attention");
   add("--embd", flags->embd, "Width");
   add("--block", flags->block, "Longest context");
   add("--vocab", flags->vocab, "Tokens of the vocabulary [65]");
-  verb->add_flag("--bias,!--no-bias", flags->bias, "Biases in linear layers and norms [on]");
-  add("--batch", flags->batch, "Windows of text in a micro-batch [the run's or preset's]");
+  CLI::Option* const bias = verb->add_flag("--bias,!--no-bias", flags->bias,
+                                           "Biases in linear layers and norms [on; llama has none]");
+  shape.push_back(bias);
+  add("--kv-heads", flags->kv_heads, "llama: heads of keys and values [as many]");
+  add("--hidden", flags->hidden, "llama: width inside the MLP [8/3 of --embd, rounded up to 32]");
+  shape.push_back(verb->add_flag("--qk-norm", flags->qk_norm, "llama: norms of queries and keys"));
+  shape.push_back(verb->add_flag("--tied,!--untied", flags->tied,
+                                 "llama: the output matrix is the token embedding [on]"));
+  whole_number(*verb, verb->add_option("--batch", flags->batch,
+                                       "Windows of text in a micro-batch [the run's or preset's]"))
+      ->type_name("N")
+      ->take_last();
   verb->footer(concat(
       "Without arguments: what this machine is, what it can do, and what holds it\n"
       "back. Memory is what training steps take at their peak, right to a tenth; the\n"
       "text and evaluations come on top.\n\nExamples:\n  ",
       program, " info\n  ", program, " info out/kjv-nano\n  ", program,
       " info out/kjv-nano/last --batch 32\n  ", program, " info --preset gpt2 --vocab 50257 --batch 1"));
-  return {verb, [flags] { return info(*flags); }};
+  const auto given = [](const CLI::Option* flag) { return flag->count() > 0; };
+  return {verb, [=] {
+            flags->bias_given = given(bias);
+            flags->shaped = std::any_of(shape.begin(), shape.end(), given);
+            return info(*flags);
+          }};
 }
 
 }  // namespace gradus::cli

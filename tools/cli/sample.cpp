@@ -7,7 +7,7 @@
 #include "field_flags.hpp"
 #include "gradus/autograd/error.hpp"
 #include "gradus/data/text.hpp"
-#include "gradus/models/gpt2_files.hpp"
+#include "gradus/models/pretrained.hpp"
 #include "gradus/train/decoder.hpp"
 #include "gradus/train/memory.hpp"
 #include "text_output.hpp"

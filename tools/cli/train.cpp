@@ -13,7 +13,7 @@
 #include "gradus/autograd/threads.hpp"
 #include "gradus/data/corpus.hpp"
 #include "gradus/files/plain_buffer.hpp"
-#include "gradus/models/gpt2_files.hpp"
+#include "gradus/models/pretrained.hpp"
 #include "gradus/train/decoder.hpp"
 #include "gradus/train/interrupt.hpp"
 #include "gradus/train/memory.hpp"
@@ -64,6 +64,7 @@ std::string train_footer(const std::string& program) {
   return concat(text, "Flags win over the config file, which wins over the preset.\n\nExamples:\n  ", program,
                 " train --preset tiny --corpus stories\n  ", program,
                 " train --text my.txt --out out/my --steps 5000 --dropout 0.1\n  ", program,
+                " train --arch llama --heads 8 --kv-heads 2 --embd 256\n  ", program,
                 " train --out out/my --resume");
 }
 
@@ -73,7 +74,8 @@ fs::path default_out(const TrainConfig& config) {
     name = fs::path(config.text.front()).stem().string();
   else if (name.empty())
     name = data::kjv_available() ? "kjv" : "stories";
-  return fs::path("out") / (name + "-" + config.preset);
+  const bool usual = config.model.arch == models::Arch::gpt2;
+  return fs::path("out") / concat(name, "-", config.preset, usual ? "" : "-llama");
 }
 
 /// Will the text be there again for a run that goes on?
@@ -228,9 +230,11 @@ class TrainVerb {
                         " tokens to train on, ",
                         grouped(static_cast<int64_t>(dataset.tokens(data::Split::validation).size())),
                         " to validate on"));
-    people_.line(concat("model   ", config_.preset, ": ", config_.model.n_layer, " layers, ",
-                        config_.model.n_head, " heads, ", config_.model.n_embd, " wide, block ",
-                        config_.model.block_size, "; ", grouped(model.num_parameters()), " parameters"));
+    people_.line(concat("model   ", config_.preset, is_llama() ? ", llama: " : ": ", config_.model.n_layer,
+                        " layers, ", config_.model.n_head, " heads, ",
+                        is_llama() ? concat(config_.model.kv_heads(), " of keys, ") : "",
+                        config_.model.n_embd, " wide, block ", config_.model.block_size, "; ",
+                        grouped(model.num_parameters()), " parameters"));
     people_.line(concat("memory  about ",
                         byte_size(models::training_memory(config_.model, config_.batch).total()),
                         ", beside text and evaluations"));
@@ -238,6 +242,8 @@ class TrainVerb {
         "run     ", folder_.path().string(), ", ", num_threads(), " thread", num_threads() == 1 ? "" : "s",
         trainer.steps_done() > 0 ? concat(", going on after step ", trainer.steps_done()) : ""));
   }
+
+  bool is_llama() const { return config_.model.arch == models::Arch::llama; }
 
   int train(train::Run& run, const Corpus& corpus, const data::TextDataset& dataset,
             const data::Tokenizer& tokenizer) {

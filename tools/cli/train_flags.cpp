@@ -2,7 +2,9 @@
 
 #include <CLI/CLI.hpp>
 
+#include "arch_flag.hpp"
 #include "config_file.hpp"
+#include "field_flags.hpp"
 #include "gradus/autograd/error.hpp"
 #include "gradus/data/corpus.hpp"
 #include "gradus/data/tokenizer.hpp"
@@ -32,6 +34,7 @@ void add_switch(CLI::App& verb, const char* group, const char* name, bool& value
 }
 
 std::string printed(const std::string& value) { return value; }
+std::string printed(models::Arch value) { return std::string(name(value)); }
 std::string printed(const std::vector<std::string>& values) {
   std::string text;
   for (const std::string& value : values) text += (text.empty() ? "" : " ") + value;
@@ -40,6 +43,15 @@ std::string printed(const std::vector<std::string>& values) {
 template <class T>
 std::string printed(const T& value) {
   return concat(std::boolalpha, value);
+}
+
+/// The shape of the model is checked by another library, which names fields in other ways.
+void check(const train::TrainConfig& config) {
+  try {
+    config.validate();
+  } catch (const Error& e) {
+    throw Error(with_flags(with_flags(e.what()), "train", model_flags()));
+  }
 }
 
 }  // namespace
@@ -56,12 +68,22 @@ void TrainFlags::add_to(CLI::App& verb) {
 
   add_choice(verb, kModel, "--preset", c.preset,
              (listed(models::preset_names()) + ": sets all below (see the end)").c_str());
+  add_arch_flag(verb, c.model.arch)->group(kModel);
   add(verb, kModel, "--layers", c.model.n_layer, "N", "Blocks");
   add(verb, kModel, "--heads", c.model.n_head, "N", "Heads of attention; must divide the width");
   add(verb, kModel, "--embd", c.model.n_embd, "N", "Width");
   add(verb, kModel, "--block", c.model.block_size, "TOKENS", "Longest context");
   add(verb, kModel, "--dropout", c.model.dropout, "P", "Probability of dropping a value");
-  add_switch(verb, kModel, "--bias,!--no-bias", c.model.bias, "Biases in linear layers and norms [on]");
+  add_switch(verb, kModel, "--bias,!--no-bias", c.model.bias,
+             "Biases in linear layers and norms [on; llama has none]");
+  add(verb, kModel, "--kv-heads", c.model.n_kv_head, "N",
+      "llama: heads of keys and values; must divide --heads; 0: as many");
+  add(verb, kModel, "--hidden", c.model.n_inner, "N",
+      "llama: width inside the MLP; 0: 8/3 of --embd, rounded up to 32");
+  add(verb, kModel, "--rope-theta", c.model.rope_theta, "F", "llama: base of the rotary positions");
+  add_switch(verb, kModel, "--qk-norm", c.model.qk_norm, "llama: norms of queries and keys, as in Qwen3");
+  add_switch(verb, kModel, "--tied,!--untied", c.model.tie_word_embeddings,
+             "llama: the output matrix is the token embedding [on]");
 
   add(verb, kLearning, "--steps", c.steps, "N", "Updates of the parameters");
   add(verb, kLearning, "--batch", c.batch, "N", "Windows of text in a micro-batch");
@@ -132,10 +154,11 @@ void TrainFlags::settle(CLI::App& verb) {
     if (given_.contains(flag)) field(merged) = field(config);
   });
   if (given_.contains("lr") && !given_.contains("min-lr")) merged.min_lr = merged.lr / 10;
+  if (merged.model.arch == models::Arch::llama && !given_.contains("bias")) merged.model.bias = false;
   for (std::string& file : merged.text) file = std::filesystem::absolute(file).lexically_normal();
   config = merged;
 
-  if (!resume) config.validate();  // resumed() does it for a run that goes on.
+  if (!resume) check(config);  // resumed() does it for a run that goes on.
   const auto check_given = [&](const char* flag, int64_t value) {
     if (verb.get_option(flag)->count() > 0 && value < 1)
       fail("train", flag, " must be a whole number of at least 1, got ", value, ".");
@@ -185,7 +208,7 @@ train::TrainConfig TrainFlags::resumed(const train::TrainConfig& saved) const {
   });
   if (given_.contains("text") && !given_.contains("corpus")) result.corpus.clear();
   if (given_.contains("corpus") && !given_.contains("text")) result.text.clear();
-  result.validate();
+  check(result);
   return result;
 }
 

@@ -37,6 +37,10 @@ TEST_CASE("gradcheck --layer checks a layer as it is described") {
                                                 {"MLP", "dropout=0.2"},
                                                 {"MultiHeadAttention", "n_embd=6", "n_head=3", "causal=0"},
                                                 {"SelfAttention", "mask_weights=1"},
+                                                {"RMSNorm", "features=5"},
+                                                {"SwiGLU", "hidden=5"},
+                                                {"GroupedQueryAttention", "qk_norm=1", "n_kv_head=1"},
+                                                {"Llama", "n_layer=1", "qk_norm=1", "tied=0"},
                                                 {"GPT", "n_layer=1"}}) {
     std::vector<std::string> arguments = {"gradcheck", "--json", "--layer"};
     arguments.insert(arguments.end(), layer.begin(), layer.end());

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "catch.hpp"
-#include "gradus/models/gpt2_files.hpp"
+#include "gradus/models/pretrained.hpp"
 #include "gradus/nn/safetensors.hpp"
 #include "gradus/train/decoder.hpp"
 #include "program.hpp"

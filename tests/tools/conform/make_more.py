@@ -195,9 +195,39 @@ def places():
     )
 
 
+def decoder():
+    def rotary(x, offset=0, base=10000.0):
+        size = x.size(-1)
+        angles = torch.outer(
+            torch.arange(offset, offset + x.size(-2), dtype=torch.float64),
+            base ** (-torch.arange(0, size, 2, dtype=torch.float64) / size),
+        )
+        c, s = torch.cat((angles, angles), -1).cos(), torch.cat((angles, angles), -1).sin()
+        return x * c + torch.cat((-x[..., size // 2:], x[..., : size // 2]), -1) * s
+
+    def grouped(q, k, v, is_causal=False):
+        k, v = (t.repeat_interleave(q.size(-3) // t.size(-3), -3) for t in (k, v))
+        scores = q @ k.transpose(-2, -1) / math.sqrt(q.size(-1))
+        if is_causal:
+            scores = scores.masked_fill(torch.ones(scores.shape[-2:]).tril() == 0, -INF)
+        return torch.softmax(scores, -1) @ v
+
+    yield case("gate and up", "swiglu", lambda gate, up: F.silu(gate) * up, {"gate": draw(2, 5), "up": draw(2, 5)})
+    yield case("heads", "rotary_embedding", rotary, {"x": draw(2, 2, 3, 4)})
+    for args in ({"offset": 7}, {"offset": 3, "base": 500.0}):
+        yield case("offset", "rotary_embedding", lambda x: rotary(x, **args), {"x": draw(3, 6)}, **args)
+    for args in ({}, {"is_causal": True}):
+        for heads in (1, 2):
+            yield case(
+                "grouped", "scaled_dot_product_attention", lambda q, k, v: grouped(q, k, v, **args),
+                {"q": draw(2, 4, 3, 2), "k": draw(2, heads, 3, 2), "v": draw(2, heads, 3, 2)},
+                enable_gqa=True, **args,
+            )
+
+
 if __name__ == "__main__":
     torch.manual_seed(1)
     with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "more.jsonl"), "w") as file:
-        for number_, record in enumerate([*losses(), *attention(), *edges(), *places()]):
+        for number_, record in enumerate([*losses(), *attention(), *edges(), *places(), *decoder()]):
             record["id"] = f"{record['op']}/{record['id']} {number_}"
             file.write(json.dumps(record) + "\n")

@@ -1,8 +1,8 @@
-// A GPT in a folder of the layout that Hugging Face's transformers reads and writes for GPT-2: config.json
-// and model.safetensors, the four matrices of each block stored [in, out].
+// A GPT in a folder of the layout that Hugging Face's transformers reads and writes for GPT-2, where the four
+// matrices of each block are stored [in, out], and for Llama or Qwen3: config.json and model.safetensors.
 // A folder with a list of checksums (files/checksums.hpp), as run folders have one, is checked against it.
 //
-// A model without biases is stored with zeros for them and "gradus_bias": false in config.json, so that
+// A GPT-2 without biases is stored with zeros for them and "gradus_bias": false in config.json, so that
 // others can read it and it comes back as it was.
 #pragma once
 
@@ -25,10 +25,6 @@ void save_pretrained(const GPT& model, files::FolderUpdate& update);
 /// matrices (in, out), our Linear (out, in).
 Shape stored_shape(std::string_view name, const Shape& shape);
 
-/// What the text of a config.json says. Throws Error, naming `file` and the field, if it is malformed or
-/// describes a model that GPT is not.
-GPTConfig config_from_json(std::string_view json, const std::string& file);
-
 /// Reads config.json alone. Throws Error, naming the file, if it cannot be read or describes a model that GPT
 /// is not.
 GPTConfig load_config(const std::filesystem::path& folder);
@@ -41,9 +37,10 @@ std::string written_by(const std::filesystem::path& folder);
 /// malformed or they do not describe one model; takes no more memory than the files themselves.
 GPTConfig check_pretrained(const std::filesystem::path& folder);
 
-/// Does the same, then reads the values into a new model, float32 and in training mode. Accepts names with
-/// the prefix `transformer.`, ignores stored attention masks, and takes an lm_head.weight that equals
-/// wte.weight. Throws Error, naming the file, for anything else that does not fit.
+/// Does the same, then reads the values into a new model, float32 and in training mode. Accepts GPT-2's names
+/// with the prefix `transformer.`, ignores stored attention masks and rotary frequencies, and takes an
+/// lm_head.weight that is tied if it equals the token embedding. Throws Error, naming the file, for anything
+/// else that does not fit.
 GPT load_pretrained(const std::filesystem::path& folder);
 GPT load_pretrained(const files::FolderSnapshot& folder);
 

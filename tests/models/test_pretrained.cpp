@@ -1,4 +1,4 @@
-#include "gradus/models/gpt2_files.hpp"
+#include "gradus/models/pretrained.hpp"
 
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -99,7 +99,8 @@ TEST_CASE("the files are those of transformers' GPT-2") {
   CHECK(shape("h.0.mlp.c_proj.bias") == Shape{8});
   CHECK(shape("h.0.ln_1.bias") == Shape{8});
   CHECK(shape("ln_f.bias") == Shape{8});
-  CHECK(difference(stored.at("h.0.attn.c_proj.weight").mT(), model.h[0].attn.c_proj->weight, 0.0) == "");
+  CHECK(difference(stored.at("h.0.attn.c_proj.weight").mT(),
+                   model.h[0].attn.as<nn::MultiHeadAttention>().c_proj->weight, 0.0) == "");
   if (!model.config().bias) CHECK(amax(abs(stored.at("h.0.mlp.c_fc.bias"))).item() == 0.0);
   CHECK(nn::SafetensorsFile(saved.weights).header().metadata == nn::Metadata{{"format", "pt"}});
 
@@ -139,11 +140,11 @@ TEST_CASE("what a config leaves out is what GPT-2 has") {
     config.erase(field);
   std::ofstream(saved.config) << config.dump();
   const GPTConfig loaded = load_config(saved.folder.path());
-  CHECK(loaded.layer_norm_epsilon == 1e-5);
+  CHECK(loaded.norm_eps == 1e-5);
   CHECK(loaded.dropout == 0.1);
   CHECK(loaded.bias);
   saved.set("layer_norm_epsilon", 0.25);
-  CHECK(load_config(saved.folder.path()).layer_norm_epsilon == 0.25);
+  CHECK(load_config(saved.folder.path()).norm_eps == 0.25);
 }
 
 TEST_CASE("weights that do not fit are refused") {
@@ -204,7 +205,7 @@ TEST_CASE("configs of other models are refused") {
     const char* message;
   };
   const Case cases[] = {
-      {"model_type", "llama", "model_type must be 'gpt2', got 'llama'."},
+      {"model_type", "bert", "model_type must be 'gpt2' or 'llama' or 'qwen3', got 'bert'."},
       {"activation_function", "relu",
        "activation_function must be 'gelu_new' or 'gelu_pytorch_tanh', got 'relu'."},
       {"n_inner", 24, "n_inner must be null or 32, got 24."},

@@ -1,0 +1,64 @@
+// What a decoder takes, before there is one: see gpt_config.hpp.
+#include "gradus/models/gpt_config.hpp"
+
+namespace gradus::models {
+namespace {
+
+constexpr double kProgram = 9e6;  // bytes, measured
+
+/// Features of a token, by what they are for.
+struct Widths {
+  explicit Widths(const GPTConfig& config)
+      : C(static_cast<double>(config.n_embd)),
+        kv(C / static_cast<double>(config.n_head) * static_cast<double>(config.kv_heads())),
+        inner(static_cast<double>(config.inner())) {}
+  double C, kv, inner;
+};
+
+// Values a token that a block keeps for backward: the inputs and outputs of both norms (4 C), q, k, v, the
+// heads' output (C), what meets the MLP's products, and the sums' scale of each head. llama's MLP keeps gate,
+// up and their product, where gelu has an input and an output; a norm of q and k keeps what it was given.
+double kept_in_block(const GPTConfig& config) {
+  const Widths w(config);
+  const bool llama = config.arch == Arch::llama;
+  const double normed = config.qk_norm ? w.C + w.kv : 0;
+  return 6 * w.C + 2 * w.kv + normed + (llama ? 3 : 2) * w.inner + static_cast<double>(config.n_head);
+}
+
+}  // namespace
+
+MemoryEstimate training_memory(const GPTConfig& config, int64_t batch) {
+  const Widths w(config);
+  const double tokens = static_cast<double>(batch) * static_cast<double>(config.block_size);
+  // Freed memory waits by size for its next use, so that what is needed at different moments adds up,
+  // gradients and activations too. Around the blocks are kept the sum of the embeddings, the last norm, and
+  // the logits with their gradient.
+  const double around = 3 * w.C + 2 * static_cast<double>(config.vocab_size);
+  const double passing =
+      (config.arch == Arch::llama ? 3 : 2) * w.inner;  // gradients on their way through one MLP
+
+  const double values = static_cast<double>(config.num_parameters());
+  MemoryEstimate bytes;
+  bytes.parameters = 4 * values;
+  bytes.gradients = 4 * values;
+  bytes.optimizer = 8 * values;
+  bytes.activations =
+      4 * tokens * (static_cast<double>(config.n_layer) * kept_in_block(config) + around + passing);
+  bytes.program = kProgram;
+  return bytes;
+}
+
+MemoryEstimate generation_memory(const GPTConfig& config) {
+  const Widths w(config);
+  const double cached = 2 * w.kv * static_cast<double>(config.n_layer);
+  // The widest point of a block, while the prompt is read.
+  const double passing = 2 * w.C + (config.arch == Arch::llama ? 3 : 2) * w.inner;
+  MemoryEstimate bytes;
+  bytes.parameters = 4 * static_cast<double>(config.num_parameters());
+  bytes.activations = 4 * (static_cast<double>(config.block_size) * (cached + passing) +
+                           static_cast<double>(config.vocab_size));
+  bytes.program = kProgram;
+  return bytes;
+}
+
+}  // namespace gradus::models

@@ -1,0 +1,39 @@
+// Small decoders of Llama's shape for tests.
+#pragma once
+
+#include "gradus/autograd/ops.hpp"
+#include "gradus/models/gpt.hpp"
+
+namespace gradus::testing {
+
+inline constexpr models::GPTConfig kSmallLlama{.arch = models::Arch::llama,
+                                               .vocab_size = 11,
+                                               .block_size = 8,
+                                               .n_layer = 2,
+                                               .n_head = 4,
+                                               .n_embd = 16,
+                                               .bias = false,
+                                               .n_kv_head = 2};
+
+/// The same with all that Qwen3 has, and dropout.
+inline models::GPTConfig small_qwen3() {
+  models::GPTConfig config = kSmallLlama;
+  config.dropout = 0.3;
+  config.norm_eps = 1e-6;
+  config.n_kv_head = 1;
+  config.n_inner = 24;
+  config.rope_theta = 500.0;
+  config.qk_norm = true;
+  config.tie_word_embeddings = false;
+  return config;
+}
+
+/// With values so wide that every part has something to say.
+inline models::GPT wide_model(const models::GPTConfig& config, uint64_t seed) {
+  Generator g(seed);
+  models::GPT model(config, g);
+  for (Tensor& p : model.parameters()) p.copy_(randn(p.shape(), g) * 0.5 + p.detach());
+  return model;
+}
+
+}  // namespace gradus::testing

@@ -1,0 +1,181 @@
+#!/usr/bin/env python3
+"""Writes golden/llama and golden/qwen3: two-layer decoders of Llama's shape, and what PyTorch computes with them.
+
+    /usr/bin/python3 make_llama_golden.py            # writes them
+    /usr/bin/python3 make_llama_golden.py --check    # compares them with what PyTorch computes now; 77: there is none
+
+Each is a folder as transformers would save it, float32, and expected.safetensors: a batch and, computed in float64 from the
+same float32 weights, its logits, loss and the gradient of every parameter; then ten batches, the loss at each of ten steps
+of AdamW on them, and the parameters after the last. Needs torch only; the numbers in the repository came from 1.13.
+"""
+import json
+import math
+import pathlib
+import sys
+
+try:
+    import torch
+    import torch.nn.functional as F
+except ImportError:
+    print("skipped: there is no PyTorch")
+    sys.exit(77)
+
+from make_golden import write_safetensors
+
+FOLDER = pathlib.Path(__file__).parent / "golden"
+VOCAB, BLOCK, LAYERS, WIDTH, BATCH, LENGTH, STEPS = 11, 8, 2, 16, 3, 6, 10
+LR, BETAS, DECAY = 1e-2, (0.9, 0.95), 0.1
+
+LLAMA = {"model_type": "llama", "architectures": ["LlamaForCausalLM"], "vocab_size": VOCAB, "hidden_size": WIDTH,
+         "intermediate_size": 20, "num_hidden_layers": LAYERS, "num_attention_heads": 4, "num_key_value_heads": 2,
+         "hidden_act": "silu", "max_position_embeddings": BLOCK, "rms_norm_eps": 1e-5, "rope_theta": 10000.0,
+         "rope_scaling": None, "attention_bias": False, "mlp_bias": False, "tie_word_embeddings": True}
+QWEN3 = {"model_type": "qwen3", "architectures": ["Qwen3ForCausalLM"], "vocab_size": VOCAB, "hidden_size": WIDTH,
+         "intermediate_size": 24, "num_hidden_layers": LAYERS, "num_attention_heads": 4, "num_key_value_heads": 1,
+         "head_dim": 4, "hidden_act": "silu", "max_position_embeddings": BLOCK, "rms_norm_eps": 1e-6,
+         "rope_theta": 500.0, "attention_bias": False, "use_sliding_window": False, "tie_word_embeddings": False}
+
+
+def make_weights(config):
+    heads, kv_heads = config["num_attention_heads"], config["num_key_value_heads"]
+    size, inner, qk_norm = WIDTH // heads, config["intermediate_size"], config["model_type"] == "qwen3"
+    matrices, norms = {"model.embed_tokens": (VOCAB, WIDTH)}, {"model.norm": WIDTH}
+    for i in range(LAYERS):
+        at = f"model.layers.{i}."
+        norms[at + "input_layernorm"] = norms[at + "post_attention_layernorm"] = WIDTH
+        matrices[at + "self_attn.q_proj"] = matrices[at + "self_attn.o_proj"] = (WIDTH, WIDTH)
+        matrices[at + "self_attn.k_proj"] = matrices[at + "self_attn.v_proj"] = (kv_heads * size, WIDTH)
+        matrices[at + "mlp.gate_proj"] = matrices[at + "mlp.up_proj"] = (inner, WIDTH)
+        matrices[at + "mlp.down_proj"] = (WIDTH, inner)
+        if qk_norm:
+            norms[at + "self_attn.q_norm"] = norms[at + "self_attn.k_norm"] = size
+    if not config["tie_word_embeddings"]:
+        matrices["lm_head"] = (VOCAB, WIDTH)
+    # Wider than at the start of a training, so that no gradient is close to 0 and no path hides behind another.
+    weights = {name + ".weight": 0.3 * torch.randn(shape) for name, shape in matrices.items()}
+    weights.update({name + ".weight": 1 + 0.2 * torch.randn(size) for name, size in norms.items()})
+    return weights
+
+
+def rms_norm(x, weight, eps):
+    return weight * x / (x.pow(2).mean(-1, keepdim=True) + eps).sqrt()
+
+
+def rotate(x, theta):
+    """x: (B, heads, T, size): x * cos + (-second half, first half) * sin."""
+    length, size = x.shape[-2:]
+    frequencies = 1.0 / theta ** (torch.arange(0, size, 2, dtype=torch.float64) / size)
+    angles = torch.outer(torch.arange(length, dtype=torch.float64), frequencies)
+    angles = torch.cat((angles, angles), -1)
+    first, second = x[..., : size // 2], x[..., size // 2:]
+    return x * angles.cos() + torch.cat((-second, first), -1) * angles.sin()
+
+
+def logits_of(config, w, idx):
+    batch, length = idx.shape
+    heads, kv_heads = config["num_attention_heads"], config["num_key_value_heads"]
+    size, eps, theta = WIDTH // heads, config["rms_norm_eps"], config["rope_theta"]
+
+    def norm(x, name):
+        return rms_norm(x, w[name + ".weight"], eps) if name + ".weight" in w else x
+
+    def dense(x, name):
+        return x @ w[name + ".weight"].T
+
+    def split(x, n):
+        return x.view(batch, length, n, size)
+
+    future = torch.triu(torch.ones(length, length, dtype=torch.bool), 1)
+    x = w["model.embed_tokens.weight"][idx]
+    for i in range(LAYERS):
+        at, attn = f"model.layers.{i}.", f"model.layers.{i}.self_attn."
+        y = norm(x, at + "input_layernorm")
+        q = norm(split(dense(y, attn + "q_proj"), heads), attn + "q_norm").transpose(1, 2)
+        k = norm(split(dense(y, attn + "k_proj"), kv_heads), attn + "k_norm").transpose(1, 2)
+        v = split(dense(y, attn + "v_proj"), kv_heads).transpose(1, 2)
+        q, k = rotate(q, theta), rotate(k, theta)
+        k, v = (t.repeat_interleave(heads // kv_heads, 1) for t in (k, v))
+        scores = q @ k.transpose(-2, -1) / math.sqrt(size)
+        mixed = scores.masked_fill(future, float("-inf")).softmax(-1) @ v
+        x = x + dense(mixed.transpose(1, 2).reshape(batch, length, WIDTH), attn + "o_proj")
+        y = norm(x, at + "post_attention_layernorm")
+        x = x + dense(F.silu(dense(y, at + "mlp.gate_proj")) * dense(y, at + "mlp.up_proj"), at + "mlp.down_proj")
+    head = "model.embed_tokens" if config["tie_word_embeddings"] else "lm_head"
+    return dense(norm(x, "model.norm"), head)
+
+
+def loss_of(config, w, idx, targets):
+    return F.cross_entropy(logits_of(config, w, idx).reshape(-1, VOCAB), targets.reshape(-1))
+
+
+def expected_of(config, weights, idx, targets, step_idx, step_targets):
+    w = {name: values.double().requires_grad_() for name, values in weights.items()}
+    logits = logits_of(config, w, idx)
+    loss = loss_of(config, w, idx, targets)
+    loss.backward()
+    expected = {"idx": idx, "targets": targets, "logits": logits, "loss": loss,
+                "steps.idx": step_idx, "steps.targets": step_targets}
+    expected.update({"grad." + name: values.grad.clone() for name, values in w.items()})
+
+    groups = [{"params": [v for v in w.values() if v.dim() == 2], "weight_decay": DECAY},
+              {"params": [v for v in w.values() if v.dim() != 2], "weight_decay": 0.0}]
+    optimizer = torch.optim.AdamW(groups, lr=LR, betas=BETAS, eps=1e-8)
+    losses = []
+    for one_idx, one_targets in zip(step_idx, step_targets):
+        optimizer.zero_grad()
+        step_loss = loss_of(config, w, one_idx, one_targets)
+        step_loss.backward()
+        optimizer.step()
+        losses.append(step_loss.detach())
+    expected["steps.loss"] = torch.stack(losses)
+    expected.update({"after." + name: values for name, values in w.items()})
+    return expected
+
+
+def make(config, seed):
+    torch.manual_seed(seed)
+    weights = make_weights(config)
+    idx, targets = torch.randint(VOCAB, (2, BATCH, LENGTH))
+    targets[1, 2] = -100
+    step_idx, step_targets = torch.randint(VOCAB, (2, STEPS, BATCH, LENGTH))
+    return weights, expected_of(config, weights, idx, targets, step_idx, step_targets)
+
+
+def read_safetensors(path):
+    data = path.read_bytes()
+    size = int.from_bytes(data[:8], "little")
+    types = {"F64": torch.float64, "I64": torch.int64, "F32": torch.float32}
+    tensors = {}
+    for name, entry in json.loads(data[8:8 + size]).items():
+        if name != "__metadata__":
+            begin, end = (8 + size + offset for offset in entry["data_offsets"])
+            tensors[name] = torch.frombuffer(bytearray(data[begin:end]), dtype=types[entry["dtype"]]).view(entry["shape"])
+    return tensors
+
+
+def check(config, folder):
+    """What PyTorch makes of the stored weights and batches must be what is stored."""
+    weights, stored = read_safetensors(folder / "model.safetensors"), read_safetensors(folder / "expected.safetensors")
+    assert json.loads((folder / "config.json").read_text()) == config, folder
+    now = expected_of(config, weights, *(stored[key] for key in ("idx", "targets", "steps.idx", "steps.targets")))
+    assert now.keys() == stored.keys(), folder
+    for name, values in now.items():
+        difference = (values.detach() - stored[name]).abs().max().item()
+        assert difference <= 1e-11 * max(1, stored[name].abs().max().item()), (folder, name, difference)
+
+
+def main():
+    for seed, config in ((2023, LLAMA), (2025, QWEN3)):
+        folder = FOLDER / config["model_type"]
+        if sys.argv[1:] == ["--check"]:
+            check(config, folder)
+            continue
+        weights, expected = make(config, seed)
+        folder.mkdir(parents=True, exist_ok=True)
+        write_safetensors(folder / "model.safetensors", weights)
+        write_safetensors(folder / "expected.safetensors", expected)
+        (folder / "config.json").write_text(json.dumps(config, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,53 @@
+// Compares decoders of Llama's shape with PyTorch's numbers; make_llama_golden.py wrote them.
+#include <cmath>
+#include <filesystem>
+
+#include "autograd/compare.hpp"
+#include "catch.hpp"
+#include "gradus/autograd/ops.hpp"
+#include "gradus/models/pretrained.hpp"
+#include "gradus/nn/safetensors.hpp"
+#include "test_files.hpp"
+
+using namespace gradus;
+
+namespace {
+
+/// Largest difference, as a fraction of the largest expected value; infinite if a number is not finite.
+double error_of_largest(const Tensor& actual, const Tensor& expected) {
+  REQUIRE(actual.shape() == expected.shape());
+  const double error =
+      amax(abs(actual.detach().to(DType::float64) - expected)).item() / amax(abs(expected)).item();
+  return std::isfinite(error) ? error : INFINITY;
+}
+
+}  // namespace
+
+TEST_CASE("logits, loss and every gradient of a Llama and a Qwen3 are PyTorch's, cached too") {
+  const std::string kind = GENERATE("llama", "qwen3");
+  const auto [dtype, tolerance] = GENERATE(std::pair(DType::float32, 2e-5), std::pair(DType::float64, 1e-12));
+  INFO(kind << " in " << name(dtype));
+  const std::filesystem::path folder = testing::test_files() / "models/golden" / kind;
+  const nn::StateDict expected = nn::load_safetensors(folder / "expected.safetensors", /*keep_float64=*/true);
+  models::GPT model = models::load_pretrained(folder);
+  model.to(dtype);
+
+  const Tensor &idx = expected.at("idx"), &logits = expected.at("logits");
+  CHECK(error_of_largest(model(idx), logits) < tolerance);
+  const Tensor loss = model.loss(idx, expected.at("targets"));
+  CHECK(error_of_largest(loss, expected.at("loss")) < tolerance);
+  loss.backward();
+  size_t parameters = 0;
+  for (const auto& [name, parameter] : model.named_parameters()) {
+    INFO(name);
+    CHECK(error_of_largest(parameter.grad(), expected.at("grad." + name)) < tolerance);
+    ++parameters;
+  }
+  CHECK(expected.size() == 7 + 2 * parameters);
+
+  models::GPTCache cache = model.make_cache(idx.size(0));
+  for (int64_t t = 0; t < idx.size(1); ++t) {
+    INFO("position " << t);
+    CHECK(error_of_largest(model.step(idx.slice(1, t, t + 1), cache), logits.select(1, t)) < tolerance);
+  }
+}
