@@ -17,6 +17,7 @@ namespace gradus::kernels {
 struct AttentionShape {
   int64_t batch, heads, kv_heads, q_len, k_len, head_size;
   bool causal;
+  bool rounded;  ///< float only: products of operands rounded to bfloat16 (bf16_product.hpp)
   double scale;
   double dropout;
   uint64_t key, offset;

@@ -38,12 +38,14 @@ struct PackedBf16 {
   Side side = Side::left;
   int64_t rows = 0, columns = 0;
   bfloat16* tiles = nullptr;
-  Lines owned;  ///< empty if `tiles` is borrowed
+  Lines owned;              ///< empty if `tiles` is borrowed
+  int64_t strip_tiles = 0;  ///< from a strip to the next, for the first part of a deeper matrix; 0: depth()
 
   int64_t strips() const { return ((side == Side::left ? rows : columns) + kStrip - 1) / kStrip; }
   int64_t depth() const { return ((side == Side::left ? columns : rows) + kTileDepth - 1) / kTileDepth; }
+  int64_t strip_step() const { return strip_tiles > 0 ? strip_tiles : depth(); }
   const bfloat16* tile(int64_t strip, int64_t at) const {
-    return tiles + (strip * depth() + at) * kTileElements;
+    return tiles + (strip * strip_step() + at) * kTileElements;
   }
 };
 

@@ -149,7 +149,7 @@ class Bf16Product {
   Strips strips(Room& room, const PackedBf16& operand, Range range, Range depth) const {
     if (kernel_.widen) return room.widen(kernel_, operand, range, depth);
     return {reinterpret_cast<const char*>(operand.tile(range.begin, depth.begin)),
-            operand.depth() * kTileBytes, kTileBytes};
+            operand.strip_step() * kTileBytes, kTileBytes};
   }
 
   void run_panel(Range rows, Range columns, Range depth) const {

@@ -7,6 +7,7 @@
 #include "gradus/autograd/kernels/dropout.hpp"
 #include "gradus/autograd/ops/arguments.hpp"
 #include "gradus/autograd/ops/ops.hpp"
+#include "gradus/autograd/ops/rounded_products.hpp"
 #include "gradus/autograd/values/raw.hpp"
 
 namespace gradus {
@@ -63,6 +64,7 @@ Tensor composed_weights(const AttentionShape& s, const Tensor& q, const Tensor& 
 // The gradients in public ops, which can be differentiated again.
 std::vector<Tensor> composed_gradients(const AttentionShape& s, const Tensor& gy, const Tensor& q,
                                        const Tensor& few_k, const Tensor& few_v) {
+  const Autocast autocast(s.rounded ? DType::bfloat16 : DType::float32);
   const Tensor k = repeat_heads(few_k, s.heads), v = repeat_heads(few_v, s.heads);
   const Tensor weights = composed_weights(s, q, k);
   Tensor drop = ones({}, q.dtype());
@@ -140,6 +142,7 @@ AttentionShape shape_of(const Tensor& q, const Tensor& k, const AttentionOptions
   s.k_len = k.size(-2);
   s.head_size = q.size(-1);
   s.causal = options.causal;
+  s.rounded = is_rounded(q.dtype());
   s.scale = options.scale.value_or(1.0 / std::sqrt(static_cast<double>(s.head_size)));
   s.dropout = options.dropout;
   return s;
@@ -242,7 +245,7 @@ Tensor scaled_dot_product_attention(const Tensor& q, const Tensor& k, const Tens
     attend_grad(s, to, with_packed_rows(gy), y, sums, from);
     return std::vector<Tensor>{to.q, to.k, to.v};
   };
-  return record(kOp, out, {q, k, v}, pull);
+  return marked(record(kOp, out, {q, k, v}, pull));
 }
 
 Tensor scaled_dot_product_attention(const Tensor& qkv, int64_t n_head, const AttentionOptions& options) {
@@ -269,7 +272,7 @@ Tensor scaled_dot_product_attention(const Tensor& qkv, int64_t n_head, const Att
     attend_grad(s, to, view_heads(with_packed_rows(gy), n_head), view_heads(y, n_head), sums, from);
     return gqkv;
   };
-  return record(kOp, out, {Edge(qkv, pull)});
+  return marked(record(kOp, out, {Edge(qkv, pull)}));
 }
 
 }  // namespace gradus

@@ -148,6 +148,29 @@ TEST_CASE("the graph shows it") {
         "%3 = matmul of bfloat16, float32 (2, 4) <- %2, u\n");
 }
 
+TEST_CASE("attention too, fused and composed, and its gradients' gradients") {
+  Draw draw;
+  const Tensor q = draw({2, 3, 20, 16}).requires_grad_(), k = draw({2, 3, 20, 16}).requires_grad_(),
+               v = draw({2, 3, 20, 16}).requires_grad_(), gy = draw({2, 3, 20, 16});
+  const auto attend = [&] { return scaled_dot_product_attention(q, k, v, {.causal = true}); };
+  const auto gradients = [&](const Tensor& y, bool create_graph) {
+    return grad({y}, {q, k, v}, {.grad_outputs = {gy}, .create_graph = create_graph, .retain_graph = true});
+  };
+  const Tensor plain = attend(), y = in_bfloat16(attend);
+  CHECK_THAT(graph_text(y),
+             ContainsSubstring("scaled_dot_product_attention of bfloat16, float32 (2, 3, 20, 16)"));
+  CHECK(difference(y, plain, 0.03) == "");
+  CHECK(difference(y, plain, 1e-4) != "");
+  const std::vector<Tensor> expected = gradients(plain, false), fused = gradients(y, false),
+                            composed = gradients(y, true);
+  for (size_t i = 0; i < 3; ++i) {
+    CHECK(difference(fused[i], expected[i], 0.06) == "");
+    CHECK(difference(fused[i], expected[i], 1e-4) != "");
+    CHECK(difference(composed[i], expected[i], 0.06) == "");
+    CHECK(difference(composed[i], expected[i], 1e-4) != "");
+  }
+}
+
 TEST_CASE("checkpoint() runs again in the precision of the first run") {
   Draw draw;
   const Tensor x = draw({3, 40}).requires_grad_(), w = draw({8, 40}).requires_grad_();

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "catch.hpp"
+#include "gradus/autograd/kernels/bfloat16.hpp"
 #include "gradus/autograd/kernels/dropout.hpp"
 #include "gradus/autograd/kernels/level.hpp"
 #include "gradus/autograd/threads.hpp"
@@ -25,7 +26,18 @@ struct Threads {
 
 AttentionShape make_shape(int64_t batch, int64_t heads, int64_t q_len, int64_t k_len, int64_t size,
                           bool causal, double dropout = 0) {
-  return {batch, heads, heads, q_len, k_len, size, causal, 1 / std::sqrt(double(size)), dropout, 77, 3};
+  return {.batch = batch,
+          .heads = heads,
+          .kv_heads = heads,
+          .q_len = q_len,
+          .k_len = k_len,
+          .head_size = size,
+          .causal = causal,
+          .rounded = false,
+          .scale = 1 / std::sqrt(double(size)),
+          .dropout = dropout,
+          .key = 77,
+          .offset = 3};
 }
 
 AttentionShape with_kv_heads(AttentionShape s, int64_t kv_heads) {
@@ -234,6 +246,57 @@ TEMPLATE_TEST_CASE("dropped weights are those that dropout drops", "[attention]"
   const Values<TestType> r = run(all, Inputs<TestType>(all));
   for (const auto* zero : {&r.out, &r.gq, &r.gk, &r.gv})
     CHECK(*zero == std::vector<TestType>(zero->size(), 0));
+}
+
+TEST_CASE("rounded to bfloat16, attention is that of rounded operands, within what rounding weights allows",
+          "[attention]") {
+  // Weights and the gradients of scores are rounded too, half an ulp of 2^-8 each: of a mean of values of
+  // one, weighted, that moves the mean by as much; a few of them come together in gq and gk.
+  constexpr double kForward = 0.015, kBackward = 0.06;
+  const auto rounded = [](std::vector<float> x) {
+    std::vector<gradus::bfloat16> small(x.size());
+    gradus::kernels::to_bfloat16(static_cast<int64_t>(x.size()), small.data(), x.data());
+    gradus::kernels::from_bfloat16(static_cast<int64_t>(x.size()), x.data(), small.data());
+    return x;
+  };
+  const auto check = [&](AttentionShape s) {
+    CAPTURE(s.batch, s.heads, s.kv_heads, s.q_len, s.k_len, s.head_size, s.causal, s.dropout);
+    const Inputs<float> in(s);
+    Inputs<float> in_bf16 = in;
+    for (auto part : {&Inputs<float>::q, &Inputs<float>::k, &Inputs<float>::v, &Inputs<float>::gout})
+      in_bf16.*part = rounded(in.*part);
+    const Values<double> expected = naive(s, in_bf16);
+    const Values<float> plain = run(s, in);
+    s.rounded = true;
+    std::vector<Values<float>> results;
+    for (const int threads : {1, 2}) {
+      const Threads guard(threads);
+      results.push_back(run(s, in));
+    }
+    CHECK(distance(results[0].sums, expected.sums) < 1e-4);
+    CHECK(distance(results[0].out, expected.out) < kForward);
+    for (auto [part, of] : {std::pair(&Values<float>::gq, &Values<double>::gq),
+                            std::pair(&Values<float>::gk, &Values<double>::gk),
+                            std::pair(&Values<float>::gv, &Values<double>::gv)})
+      CHECK(distance(results[0].*part, expected.*of) < kBackward);
+    for (auto part : {&Values<float>::out, &Values<float>::sums, &Values<float>::gq, &Values<float>::gk,
+                      &Values<float>::gv}) {
+      CHECK(results[0].*part == results[1].*part);
+      if (s.k_len > 1) CHECK(results[0].*part != plain.*part);
+    }
+  };
+  const std::vector<std::string_view> levels = gradus::kernels::available_levels();
+  for (const std::string_view level : levels) {
+    CAPTURE(level);
+    gradus::kernels::set_level(level);
+    for (const bool causal : {false, true})
+      for (const int64_t length : {1, 31, 65, 130}) check(make_shape(2, 3, length, length, 24, causal));
+    check(make_shape(4, 4, 300, 300, 40, true));  // all blocks of a head together
+    check(make_shape(1, 2, 70, 513, 64, true));
+    check(make_shape(1, 1, 90, 600, 16, false, 0.2));
+    check(with_kv_heads(make_shape(2, 4, 70, 70, 32, true), 2));
+  }
+  gradus::kernels::set_level(levels.front());
 }
 
 TEST_CASE("attention's gradients agree with central differences", "[attention]") {
