@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "gradus/autograd/kernels/attention.hpp"
+#include "gradus/autograd/kernels/attention_shape.hpp"
 
 namespace gradus::kernels {
 

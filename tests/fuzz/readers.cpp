@@ -9,7 +9,7 @@
 #include "gradus/data/tokenizer.hpp"
 #include "gradus/files/json.hpp"
 #include "gradus/files/plain.hpp"
-#include "gradus/models/pretrained.hpp"
+#include "gradus/models/config_json.hpp"
 #include "gradus/nn/safetensors.hpp"
 #include "gradus/tools/conform/case.hpp"
 #include "gradus/tools/replay/program.hpp"
