@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "gradus/autograd/error.hpp"
-#include "gradus/files/json.hpp"
+#include "gradus/data/pairs/byte_pairs.hpp"
+#include "gradus/data/pairs/learn.hpp"
 #include "gradus/files/utf8.hpp"
 
 namespace gradus::data {
@@ -69,10 +69,39 @@ Tokenizer Tokenizer::characters(std::string_view text) {
 
 Tokenizer Tokenizer::bytes() { return Tokenizer(std::u32string()); }
 
-Tokenizer Tokenizer::make(std::string_view kind, std::string_view text) {
+Tokenizer::Tokenizer(pairs::BytePairs pairs)
+    : pairs_(std::make_shared<const pairs::BytePairs>(std::move(pairs))) {}
+
+Tokenizer Tokenizer::make(std::string_view kind, std::string_view text, int64_t vocab_size) {
   if (kind == "char") return characters(text);
   if (kind == "byte") return bytes();
-  fail("tokenizer", "the kind must be char or byte, got '", kind, "'.");
+  if (kind != "bpe") fail("tokenizer", "the kind must be char, byte or bpe, got '", kind, "'.");
+  pairs::WordCounts words;
+  words.add(text);
+  return learn(words, vocab_size);
+}
+
+Tokenizer Tokenizer::learn(const pairs::WordCounts& words, int64_t vocab_size) {
+  if (vocab_size < kLeastPairs || vocab_size > kMostPairs)
+    fail("tokenizer", "`vocab` must be a number of tokens in [", kLeastPairs, ", ", kMostPairs, "], got ",
+         vocab_size, ".");
+  return Tokenizer(pairs::learn(words, vocab_size, "<|endoftext|>"));
+}
+
+std::string_view Tokenizer::kind() const { return pairs_ ? "bpe" : characters_.empty() ? "byte" : "char"; }
+
+int64_t Tokenizer::vocab_size() const {
+  if (pairs_) return pairs_->size();
+  return characters_.empty() ? 256 : static_cast<int64_t>(characters_.size());
+}
+
+std::vector<int32_t> Tokenizer::special_tokens() const {
+  return pairs_ ? pairs_->specials() : std::vector<int32_t>();
+}
+
+bool Tokenizer::operator==(const Tokenizer& other) const {
+  if (pairs_ && other.pairs_) return *pairs_ == *other.pairs_;
+  return !pairs_ && !other.pairs_ && characters_ == other.characters_;
 }
 
 bool Tokenizer::has(char32_t character) const {
@@ -81,6 +110,11 @@ bool Tokenizer::has(char32_t character) const {
 
 std::vector<int32_t> Tokenizer::encode(std::string_view text) const {
   std::vector<int32_t> tokens;
+  if (pairs_) {
+    tokens.reserve(text.size() / 4);
+    pairs_->encode(text, tokens);
+    return tokens;
+  }
   tokens.reserve(text.size());
   if (characters_.empty()) {
     for (const char c : text) tokens.push_back(static_cast<unsigned char>(c));
@@ -98,66 +132,46 @@ std::vector<int32_t> Tokenizer::encode(std::string_view text) const {
   return tokens;
 }
 
-char32_t Tokenizer::character(int32_t token) const {
-  if (token < 0 || token >= vocab_size()) {
-    fail("decode", "tokens must be in [0, ", vocab_size(), "), got ", token, ".");
-  }
-  return characters_.empty() ? static_cast<char32_t>(token) : characters_[token];
+std::vector<int32_t> Tokenizer::encode_with_specials(std::string_view text) const {
+  if (!pairs_) return encode(text);
+  std::vector<int32_t> tokens;
+  pairs_->encode_with_specials(text, tokens);
+  return tokens;
+}
+
+void Tokenizer::check(std::span<const int32_t> tokens) const {
+  const int64_t size = vocab_size();
+  for (const int32_t token : tokens)
+    if (token < 0 || token >= size) fail("decode", "tokens must be in [0, ", size, "), got ", token, ".");
 }
 
 std::string Tokenizer::decode(std::span<const int32_t> tokens) const {
+  check(tokens);
   std::string text;
   text.reserve(tokens.size());
   for (const int32_t token : tokens) {
-    const char32_t c = character(token);
-    if (characters_.empty()) {
-      text += static_cast<char>(c);
-    } else {
-      text += files::to_utf8(c);
-    }
+    if (pairs_)
+      text += pairs_->text(token);
+    else if (characters_.empty())
+      text += static_cast<char>(token);
+    else
+      text += files::to_utf8(characters_[static_cast<size_t>(token)]);
   }
   return text;
 }
 
 int64_t Tokenizer::byte_count(std::span<const int32_t> tokens) const {
+  check(tokens);
   int64_t count = 0;
   for (const int32_t token : tokens) {
-    const char32_t c = character(token);
-    count += characters_.empty() || c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
+    if (pairs_) {
+      count += static_cast<int64_t>(pairs_->text(token).size());
+      continue;
+    }
+    const char32_t c = characters_.empty() ? 0 : characters_[static_cast<size_t>(token)];
+    count += c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
   }
   return count;
-}
-
-std::string Tokenizer::to_json() const {
-  nlohmann::ordered_json json = {{"tokenizer", kind()}};
-  if (!characters_.empty()) {
-    std::string text;
-    for (const char32_t c : characters_) text += files::to_utf8(c);
-    json["characters"] = text;
-  }
-  return json.dump(2) + "\n";
-}
-
-Tokenizer Tokenizer::from_json(std::string_view text, const std::string& file) {
-  const files::Json json(text, "vocabulary", file);
-  const files::Field root = json.root(), kind = root.at("tokenizer");
-  if (kind.text() != "char" && kind.text() != "byte")
-    kind.refuse("must be char or byte, got ", kind.shown(), ".");
-  if (kind.text() == "byte") {
-    root.must_have_only({"tokenizer"});
-    return bytes();
-  }
-  root.must_have_only({"tokenizer", "characters"});
-
-  const files::Field field = root.at("characters");
-  std::u32string characters;
-  for_each_character("vocabulary", field.text(), [&](char32_t c) {
-    if (!characters.empty() && c <= characters.back())
-      field.refuse("must ascend, got ", files::quoted(c), " after ", files::quoted(characters.back()), ".");
-    characters += c;
-  });
-  if (characters.empty()) field.refuse("must not be empty.");
-  return Tokenizer(std::move(characters));
 }
 
 }  // namespace gradus::data

@@ -1,16 +1,23 @@
-// Tokenizer: text to token numbers and back, by characters of the training text or by bytes.
+// Tokenizer: text to token numbers and back, by characters of the training text, by bytes, or by pairs of
+// bytes as GPT-2 has them.
 //
-// A plain value that owns its vocabulary. Thread-safety: immutable once made, so one may be shared by
-// threads.
+// A plain value that owns its vocabulary; copies share it. Thread-safety: immutable once made, so one may be
+// shared by threads.
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace gradus::data {
+
+namespace pairs {
+class BytePairs;
+class WordCounts;
+}  // namespace pairs
 
 class Tokenizer {
  public:
@@ -19,42 +26,74 @@ class Tokenizer {
   static Tokenizer characters(std::string_view text);
   /// The 256 bytes, token b for byte b: encodes any text, and any other file.
   static Tokenizer bytes();
-  /// What make() takes: char and byte.
-  static std::vector<std::string> kinds() { return {"char", "byte"}; }
-  /// characters(text) for kind "char", bytes() for kind "byte". Throws Error for another kind.
-  static Tokenizer make(std::string_view kind, std::string_view text);
+  // Byte pairs are learnt by a PairTrainer (pair_trainer.hpp), or read.
 
-  /// One of kinds().
-  std::string_view kind() const { return characters_.empty() ? "byte" : "char"; }
-  /// How many tokens there are: 0 up to, and without, this.
-  int64_t vocab_size() const { return characters_.empty() ? 256 : static_cast<int64_t>(characters_.size()); }
+  static constexpr int64_t kLeastPairs = 257;        ///< tokens of bpe: the bytes and <|endoftext|>
+  static constexpr int64_t kMostPairs = 10'000'000;  ///< tokens of bpe
+
+  /// What make() takes: char, byte and bpe.
+  static std::vector<std::string> kinds() { return {"char", "byte", "bpe"}; }
+  /// characters(text) for kind "char", bytes() for "byte", up to `vocab_size` tokens learnt from the text for
+  /// "bpe". Throws Error for another kind, and for bpe as PairTrainer does.
+  static Tokenizer make(std::string_view kind, std::string_view text, int64_t vocab_size = 4096);
+
+  std::string_view kind() const;  ///< one of kinds()
+  int64_t vocab_size() const;     ///< how many tokens there are: 0 up to, and without, this
+  /// Tokens that stand for no text, as <|endoftext|> does, which ends a document; ascending. Only bpe has
+  /// any.
+  std::vector<int32_t> special_tokens() const;
 
   /// Whether a text with this character can be encoded.
   bool has(char32_t character) const;
 
-  /// The tokens of `text`. Throws Error if it is not UTF-8 or has characters that the vocabulary lacks,
-  /// naming the first few and their places (characters counted from 1); never for bytes.
+  /// The tokens of `text`, in which nothing is special. Throws Error for characters if the text is not UTF-8
+  /// or the vocabulary lacks some, naming the first few and their places (counted from 1); never for bytes
+  /// and bpe. Bytes that are not UTF-8 are cut into words as if each were U+FFFD.
   std::vector<int32_t> encode(std::string_view text) const;
+  /// The same, but where the text of a special token stands, it is that token. Not for text of strangers, who
+  /// could end a document with it.
+  std::vector<int32_t> encode_with_specials(std::string_view text) const;
   /// The text of `tokens`: decode(encode(text)) == text, byte for byte, and decode(a) + decode(b) == decode(a
-  /// + b). Byte tokens may end within a character. Throws Error for a token outside [0, vocab_size()).
+  /// + b). Tokens of bytes and bpe may end within a character (see DecodeStream). Special tokens give their
+  /// text. Throws Error for a token outside [0, vocab_size()).
   std::string decode(std::span<const int32_t> tokens) const;
   /// How many bytes of text `tokens` stand for: bits per byte = nats per token / ln 2 * tokens / bytes.
   /// Throws Error for a token outside [0, vocab_size()).
   int64_t byte_count(std::span<const int32_t> tokens) const;
 
-  /// The text of vocab.json: {"tokenizer": "char", "characters": "..."}, token i being the i-th character; or
-  /// {"tokenizer": "byte"}.
+  /// The text of vocab.json: {"tokenizer": "char", "characters": "..."}, token i being the i-th character;
+  /// {"tokenizer": "byte"}; or GPT-2's object of token numbers by their letters.
   std::string to_json() const;
-  /// What to_json() wrote. Throws Error, naming `file`, for anything else.
-  static Tokenizer from_json(std::string_view json, const std::string& file = "vocab.json");
+  /// The text of GPT-2's merges.txt; "" for characters and bytes, which have none.
+  std::string to_merges() const;
+  /// The text of tokenizer.json, as Hugging Face's `tokenizers` reads it, which then gives the same tokens.
+  /// Of characters that the vocabulary lacks it says nothing and gives none.
+  std::string to_tokenizer_json() const;
 
-  bool operator==(const Tokenizer&) const = default;
+  /// What to_json() wrote of characters or bytes. Throws Error, naming `file`, for anything else.
+  static Tokenizer from_json(std::string_view json, const std::string& file = "vocab.json");
+  /// The tokenizer of GPT-2's files: `vocab`, the text of vocab.json or encoder.json, and `merges`, that of
+  /// merges.txt or vocab.bpe. Tokens that no merge makes are special. Throws Error, naming the file and the
+  /// place, unless all bytes are tokens, and each merge joins what is there before it.
+  static Tokenizer from_gpt2(std::string_view vocab, std::string_view merges,
+                             const std::string& vocab_file = "vocab.json",
+                             const std::string& merges_file = "merges.txt");
+  /// The tokenizer of a tokenizer.json: one of byte pairs with GPT-2's pattern, or what to_tokenizer_json()
+  /// wrote. Throws Error, naming the file and the place, for other models, normalizers and patterns, and as
+  /// from_gpt2().
+  static Tokenizer from_tokenizer_json(std::string_view json, const std::string& file = "tokenizer.json");
+
+  bool operator==(const Tokenizer& other) const;  ///< the same tokens by the same rules
 
  private:
+  friend class PairTrainer;
   explicit Tokenizer(std::u32string characters) : characters_(std::move(characters)) {}
-  char32_t character(int32_t token) const;  // checked
+  explicit Tokenizer(pairs::BytePairs pairs);
+  static Tokenizer learn(const pairs::WordCounts& words, int64_t vocab_size);
+  void check(std::span<const int32_t> tokens) const;
 
-  std::u32string characters_;  // ascending; empty for bytes
+  std::u32string characters_;                      // ascending; empty for bytes and bpe
+  std::shared_ptr<const pairs::BytePairs> pairs_;  // null but for bpe
 };
 
 }  // namespace gradus::data

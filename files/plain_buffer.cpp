@@ -1,32 +1,9 @@
 #include "gradus/files/plain_buffer.hpp"
 
-#include <algorithm>
-
 #include "gradus/files/plain.hpp"
 #include "gradus/files/utf8.hpp"
 
 namespace gradus::files {
-namespace {
-
-/// Whether more bytes could make it one character.
-bool is_beginning(std::string_view text) {
-  for (const char filler : {'\x80', '\xBF'})
-    for (size_t more = 1; text.size() + more <= 4; ++more) {
-      const CodePoint c = first_code_point(std::string(text) + std::string(more, filler));
-      if (static_cast<size_t>(c.size) == text.size() + more) return true;
-    }
-  return false;
-}
-
-/// How many bytes at the end of `text` begin a character.
-size_t unfinished(std::string_view text) {
-  for (size_t count = std::min<size_t>(3, text.size()); count > 0; --count)
-    if (is_beginning(text.substr(text.size() - count))) return count;
-  return 0;
-}
-
-}  // namespace
-
 PlainBuffer::~PlainBuffer() { pass(plain(begun_)); }
 
 PlainBuffer::int_type PlainBuffer::overflow(int_type c) {

@@ -36,6 +36,21 @@ bool is_utf8(std::string_view text) {
   return true;
 }
 
+size_t unfinished(std::string_view text) {
+  for (size_t size = 1; size <= 3 && size <= text.size(); ++size) {
+    const std::string_view end = text.substr(text.size() - size);
+    const auto lead = static_cast<unsigned char>(end[0]);
+    if ((lead & 0xC0) == 0x80) continue;
+    const size_t whole = lead >= 0xF5 ? 0 : lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : lead >= 0xC2 ? 2 : 0;
+    if (whole <= size) return 0;
+    if (size == 1) return 1;
+    // Only the second byte depends on the lead; behind it 0x80 will always do.
+    const std::string one = std::string(end) + std::string(whole - size, '\x80');
+    return first_code_point(one).size > 0 ? size : 0;
+  }
+  return 0;
+}
+
 std::string to_utf8(char32_t character) {
   const auto tail = [&](int shift) { return static_cast<char>(0x80 | (character >> shift & 0x3F)); };
   if (character < 0x80) return {static_cast<char>(character)};

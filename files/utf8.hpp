@@ -2,6 +2,7 @@
 // nothing above U+10FFFF). Thread-safety: no state.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -18,6 +19,10 @@ CodePoint first_code_point(std::string_view text);
 
 /// Whether all of `text` is UTF-8.
 bool is_utf8(std::string_view text);
+
+/// How many bytes at the end of `text`, 0 to 3, begin a character that is not whole: more bytes could make it
+/// one.
+size_t unfinished(std::string_view text);
 
 /// The bytes of `character`, which must be a code point that UTF-8 can encode.
 std::string to_utf8(char32_t character);

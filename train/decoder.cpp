@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "gradus/autograd/error.hpp"
+#include "gradus/data/tokenizer_files.hpp"
 #include "gradus/models/pretrained.hpp"
 #include "gradus/train/adamw.hpp"
 #include "gradus/train/evaluate.hpp"
@@ -14,14 +15,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-data::Tokenizer read_vocabulary(const files::FolderSnapshot& files) {
-  return data::Tokenizer::from_json(files.text("vocab.json"), (files.folder() / "vocab.json").string());
-}
-
-data::Tokenizer fitting_vocabulary(const files::FolderSnapshot& files, const models::GPTConfig& config) {
-  const data::Tokenizer tokenizer = read_vocabulary(files);
+data::Tokenizer fitting_tokenizer(const files::FolderSnapshot& files, const models::GPTConfig& config) {
+  const data::Tokenizer tokenizer = data::read_tokenizer(files);
   if (tokenizer.vocab_size() != config.vocab_size)
-    fail("vocabulary", files.folder() / "vocab.json", " must have the model's ", config.vocab_size,
+    fail("vocabulary", "the tokenizer in ", files.folder(), " must have the model's ", config.vocab_size,
          " tokens, got ", tokenizer.vocab_size(), ".");
   return tokenizer;
 }
@@ -63,7 +60,7 @@ ModelFiles decoder_files(const models::GPT& model, const TrainConfig& config,
                          const data::Tokenizer& tokenizer) {
   return {.model = [&model](files::FolderUpdate& update) { models::save_pretrained(model, update); },
           .recipe = to_json(config),
-          .vocabulary = tokenizer.to_json()};
+          .tokenizer = data::tokenizer_files(tokenizer)};
 }
 
 int64_t evaluation_batch(const models::GPTConfig& config) {
@@ -81,7 +78,7 @@ TrainConfig load_config(const RunFolder& run) {
   });
 }
 
-data::Tokenizer load_tokenizer(const RunFolder& run) { return run.read_last(read_vocabulary); }
+data::Tokenizer load_tokenizer(const RunFolder& run) { return run.read_last(data::read_tokenizer); }
 
 models::GPT load_last_model(const RunFolder& run) {
   return run.read_last([](const files::FolderSnapshot& state) { return models::load_pretrained(state); });
@@ -90,14 +87,14 @@ models::GPT load_last_model(const RunFolder& run) {
 TrainedModel load_trained(const fs::path& folder) {
   return files::read_folder(folder, [](const files::FolderSnapshot& files) {
     models::GPT model = models::load_pretrained(files);
-    data::Tokenizer tokenizer = fitting_vocabulary(files, model.config());
+    data::Tokenizer tokenizer = fitting_tokenizer(files, model.config());
     return TrainedModel{std::move(model), std::move(tokenizer)};
   });
 }
 
 data::Tokenizer load_tokenizer(const fs::path& folder) {
   return files::read_folder(folder, [](const files::FolderSnapshot& files) {
-    return fitting_vocabulary(files, models::load_config(files));
+    return fitting_tokenizer(files, models::load_config(files));
   });
 }
 

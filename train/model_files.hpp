@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <string>
 
 #include "gradus/files/folder_snapshot.hpp"
@@ -14,8 +15,8 @@ namespace gradus::train {
 struct ModelFiles {
   /// Stages model.safetensors, and a config.json if there is one. May borrow the model.
   std::function<void(files::FolderUpdate&)> model;
-  std::string recipe;           ///< train.json: what was asked for
-  std::string vocabulary = {};  ///< vocab.json; none if it is empty
+  std::string recipe;                                 ///< train.json: what was asked for
+  std::map<std::string, std::string> tokenizer = {};  ///< its files (data::tokenizer_files), if there is one
 };
 
 /// Those of any model, which is borrowed: its state dict, and the numbers of the recipe.

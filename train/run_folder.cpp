@@ -91,7 +91,7 @@ void RunFolder::create(const ModelFiles& files, bool overwrite) {
   });
   files::FolderUpdate update(path_);
   update.write("train.json", files.recipe);  // Replaced, never absent: it marks the folder as a run's.
-  if (!files.vocabulary.empty()) update.write("vocab.json", files.vocabulary);
+  for (const auto& [name, text] : files.tokenizer) update.write(name, text);
   checksums_ = update.commit();
 }
 
@@ -116,7 +116,7 @@ void RunFolder::go_on(const ModelFiles& files) {
   if (!has_best()) checksums_.erase("model.safetensors");
   files::FolderUpdate update(path_, checksums_);
   update.write("train.json", files.recipe);
-  if (!files.vocabulary.empty()) update.write("vocab.json", files.vocabulary);
+  for (const auto& [name, text] : files.tokenizer) update.write(name, text);
   checksums_ = update.commit();
 }
 

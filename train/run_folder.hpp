@@ -2,7 +2,8 @@
 //
 //   model.safetensors                the best model so far; of the decoder, with a config.json beside it, as
 //                                    Hugging Face's transformers reads GPT-2 or Llama
-//   vocab.json                       the tokenizer, if there is one
+//   vocab.json                       the tokenizer, if there is one, and its other files: merges.txt,
+//                                    tokenizer.json, tokenizer_config.json (data/tokenizer_files.hpp)
 //   train.json                       what was asked for: every flag of `gradus train`, or the numbers of a
 //                                    recipe of one's own
 //   metrics.jsonl                    a line for each step and evaluation

@@ -13,8 +13,15 @@ namespace {
 namespace fs = std::filesystem;
 
 // trainer.json first: a state without it is none.
-constexpr const char* kStateFiles[] = {"trainer.json",      "model.safetensors", "config.json",
-                                       "vocab.json",        "train.json",        "optimizer.safetensors",
+constexpr const char* kStateFiles[] = {"trainer.json",
+                                       "model.safetensors",
+                                       "config.json",
+                                       "vocab.json",
+                                       "merges.txt",
+                                       "tokenizer.json",
+                                       "train.json",
+                                       "tokenizer_config.json",
+                                       "optimizer.safetensors",
                                        files::kChecksumList};
 
 bool is_of_state(const std::string& name) {
@@ -32,7 +39,7 @@ void remove_file(const fs::path& file) {
 void write_state(const fs::path& folder, const ModelFiles& files, const Checkpoint& checkpoint) {
   files::FolderUpdate update(folder);
   files.model(update);
-  if (!files.vocabulary.empty()) update.write("vocab.json", files.vocabulary);
+  for (const auto& [name, text] : files.tokenizer) update.write(name, text);
   update.write("train.json", files.recipe);
   nn::save_safetensors(update, "optimizer.safetensors", checkpoint.trainer.optimizer);
   update.write("trainer.json", to_json(checkpoint));

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <set>
 
 #include "gradus/autograd/error.hpp"
+#include "gradus/data/tokenizer.hpp"
 #include "gradus/files/json.hpp"
 #include "gradus/files/plain.hpp"
 #include "gradus/files/utf8.hpp"
@@ -13,6 +15,8 @@
 
 namespace gradus::train {
 namespace {
+
+namespace fs = std::filesystem;
 
 constexpr std::string_view kOp = "train";
 
@@ -53,8 +57,20 @@ bool is_of_llama(std::string_view flag) {
 /// Whether folders of gradus 0.1 lack it: those go on with its default.
 bool is_new(std::string_view flag) {
   constexpr std::string_view kNew[] = {"cooldown",  "optimizer",   "momentum", "ema",
-                                       "precision", "eval-tokens", "patience"};
+                                       "precision", "eval-tokens", "patience", "vocab"};
   return is_of_llama(flag) || std::find(std::begin(kNew), std::end(kNew), flag) != std::end(kNew);
+}
+
+void check_tokenizer(const std::string& tokenizer, int64_t vocab) {
+  const std::vector<std::string> kinds = data::Tokenizer::kinds();
+  const bool is_kind = std::find(kinds.begin(), kinds.end(), tokenizer) != kinds.end();
+  if ((!is_kind && !fs::path(tokenizer).is_absolute()) || !files::is_utf8(tokenizer))
+    fail(kOp, "`tokenizer` must be char, byte, bpe or a path from the root on, got ",
+         files::in_quotes(tokenizer), ".");
+  if (tokenizer == "bpe")
+    check_at_least("vocab", vocab, data::Tokenizer::kLeastPairs);
+  else if (vocab != 0)
+    fail(kOp, "`vocab` must be left out unless `tokenizer` is bpe, got ", vocab, ".");
 }
 
 void take(const files::Field& field, std::string& value) { value = field.text(); }
@@ -87,8 +103,7 @@ void TrainConfig::validate() const {
   if (!text.empty() && !corpus.empty()) fail(kOp, "`text` and `corpus` must not come together, got both.");
   if (!corpus.empty() && corpus != "kjv" && corpus != "stories")
     fail(kOp, "`corpus` must be kjv or stories, got '", corpus, "'.");
-  if (tokenizer != "char" && tokenizer != "byte")
-    fail(kOp, "`tokenizer` must be char or byte, got '", tokenizer, "'.");
+  check_tokenizer(tokenizer, vocab);
   check_range("val_fraction", val_fraction, val_fraction >= 0 && val_fraction < 1, "in [0, 1)");
   check_model(model);
   check_at_least("steps", steps, 1);

@@ -19,10 +19,12 @@ struct TrainConfig {
   std::string preset = "nano";  ///< where the values that were not given came from
 
   // The text.
-  std::vector<std::string> text;   ///< files, joined in order; if there are none, the corpus
-  std::string corpus;              ///< kjv, stories, or empty for the best that can be had
-  std::string tokenizer = "char";  ///< one of data::Tokenizer::kinds()
-  double val_fraction = 0.1;       ///< of the tokens, at the end
+  std::vector<std::string> text;  ///< files, joined in order; if there are none, the corpus
+  std::string corpus;             ///< kjv, stories, or empty for the best that can be had
+  std::string tokenizer =
+      "char";         ///< one of data::Tokenizer::kinds(), or the whole path of one (data::load_tokenizer)
+  int64_t vocab = 0;  ///< most tokens that bpe learns; 0 for any other tokenizer
+  double val_fraction = 0.1;  ///< of the tokens, at the end
 
   models::GPTConfig model;  ///< vocab_size comes from the tokenizer
 
@@ -81,6 +83,8 @@ void for_each_field(F&& f) {
       "corpus", [](auto& c) -> auto& { return c.corpus; });
   f(
       "tokenizer", [](auto& c) -> auto& { return c.tokenizer; });
+  f(
+      "vocab", [](auto& c) -> auto& { return c.vocab; });
   f(
       "val-fraction", [](auto& c) -> auto& { return c.val_fraction; });
   f(

@@ -34,6 +34,7 @@ install(
     "${PROJECT_BINARY_DIR}/gradusConfig.cmake"
     "${PROJECT_BINARY_DIR}/gradusConfigVersion.cmake"
     "${PROJECT_SOURCE_DIR}/autograd/cmake/FindCBLAS.cmake"
+    "${PROJECT_SOURCE_DIR}/autograd/cmake/FindUtf8proc.cmake"
   DESTINATION "${gradus_package_dir}")
 
 # A static archive has to come before those it draws from: from the top down.
@@ -43,7 +44,7 @@ foreach(library IN LISTS gradus_libraries)
 endforeach()
 # OpenBLAS is named as a library: asked for as a package, `pkg-config --static` would add the Fortran runtime of a static
 # OpenBLAS, which a machine with the shared one need not have.
-set(gradus_pc_libs_private "${CMAKE_THREAD_LIBS_INIT}")
+set(gradus_pc_libs_private "${CMAKE_THREAD_LIBS_INIT} -lutf8proc")
 if(CBLAS_PC_REQUIRES)
   string(APPEND gradus_pc_libs_private " -lopenblas")
 else()

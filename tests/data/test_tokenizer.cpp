@@ -56,8 +56,9 @@ TEST_CASE("bytes encode anything and may be cut anywhere") {
 TEST_CASE("make chooses by name") {
   CHECK(Tokenizer::make("char", "ab") == Tokenizer::characters("ab"));
   CHECK(Tokenizer::make("byte", "ab") == Tokenizer::bytes());
-  CHECK(error_of([] { Tokenizer::make("bpe", "ab"); }) ==
-        "[tokenizer] the kind must be char or byte, got 'bpe'.");
+  CHECK(Tokenizer::make("bpe", "abab").kind() == "bpe");
+  CHECK(error_of([] { Tokenizer::make("word", "ab"); }) ==
+        "[tokenizer] the kind must be char, byte or bpe, got 'word'.");
 }
 
 TEST_CASE("text that is not UTF-8 is refused with the place and a way out") {

@@ -37,6 +37,33 @@ TEST_CASE("first_code_point refuses what is not UTF-8") {
   CHECK(first_code_point(bad).size == 0);
 }
 
+TEST_CASE("unfinished finds the bytes at the end that others could make a character") {
+  CHECK(unfinished("") == 0);
+  CHECK(unfinished("abc\xE2\x82") == 2);
+  CHECK(unfinished("abc\xE2\x82\xAC") == 0);
+  // Every beginning of up to three bytes, tried with every second byte behind it.
+  const auto can_be_ended = [](const std::string& begin) {
+    for (int next = 0; next < 256; ++next)
+      for (size_t more = 1; begin.size() + more <= 4; ++more) {
+        const std::string one = begin + static_cast<char>(next) + std::string(more - 1, '\x80');
+        if (first_code_point(one).size == static_cast<int>(one.size())) return true;
+      }
+    return false;
+  };
+  const std::string bytes("a\x7F\x80\x8F\x90\x9F\xA0\xBF\xC1\xC2\xDF\xE0\xE1\xED\xEF\xF0\xF1\xF4\xF5\xFF");
+  int wrong = 0;
+  for (const char a : bytes)
+    for (const char b : bytes)
+      for (const char c : bytes) {
+        const std::string text{a, b, c};
+        size_t most = 0;
+        for (size_t count = 1; count <= 3; ++count)
+          if (can_be_ended(text.substr(3 - count))) most = count;
+        if (unfinished(text) != most) ++wrong;
+      }
+  CHECK(wrong == 0);
+}
+
 TEST_CASE("quoted never breaks a line") {
   CHECK(quoted(U'a') == "'a' (U+0061)");
   CHECK(quoted(U'\u20AC') == "'\xE2\x82\xAC' (U+20AC)");

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "data/small_vocabulary.hpp"
 #include "gradus/autograd/error.hpp"
 #include "gradus/data/tokenizer.hpp"
 #include "gradus/files/json.hpp"
@@ -70,6 +71,24 @@ void read_vocab(std::string_view bytes) {
   require(data::Tokenizer::from_json(tokenizer.to_json()) == tokenizer, "a vocabulary comes back");
 }
 
+void require_whole(const data::Tokenizer& tokenizer) {
+  const std::string text = "ab abc  <|endoftext|>\xFF\n";
+  if (tokenizer.kind() != "char")
+    require(tokenizer.decode(tokenizer.encode(text)) == text, "a text comes back");
+  require(data::Tokenizer::from_tokenizer_json(tokenizer.to_tokenizer_json()) == tokenizer,
+          "a tokenizer comes back");
+}
+
+void read_merges(std::string_view bytes) {
+  static const std::string vocab =
+      data::small_vocab("a b\nab c\n\xC4\xA0 a\n# #\n\xC4\xA0 ab\n\xC3\x82 \xC2\xA9\n", {"<|endoftext|>"});
+  const data::Tokenizer tokenizer = data::Tokenizer::from_gpt2(vocab, bytes);
+  require_whole(tokenizer);
+  require(data::Tokenizer::from_gpt2(vocab, tokenizer.to_merges()) == tokenizer, "merges come back");
+}
+
+void read_tokenizer(std::string_view bytes) { require_whole(data::Tokenizer::from_tokenizer_json(bytes)); }
+
 void read_train(std::string_view bytes) {
   const std::string once = train::to_json(train::train_config_from_json(bytes));
   require(train::to_json(train::train_config_from_json(once)) == once, "a config comes back");
@@ -113,6 +132,8 @@ const std::vector<Reader>& readers() {
       {"safetensors", read_safetensors},
       {"config", read_config},
       {"vocab", read_vocab},
+      {"merges", read_merges},
+      {"tokenizer", read_tokenizer},
       {"train", read_train},
       {"recipe", read_recipe},
       {"trainer", read_trainer},

@@ -83,7 +83,7 @@ std::vector<fs::path> covered_files(const fs::path& out) {
 int damage(const fs::path& out, size_t stride) {
   int tried = 0;
   const std::vector<fs::path> files = covered_files(out);
-  CHECK(files.size() == 5 + 7);
+  CHECK(files.size() == 7 + 9);
   for (const fs::path& file : files) {
     const std::string good = files::read(file);
     std::vector<std::string> damaged = {good + std::string(1, '\0') + "garbage", good + "\n", good + " ",

@@ -66,6 +66,31 @@ TEST_CASE("a config of llama comes back, and one of gpt2 has the keys that it al
                     "[train] f.json: arch must be gpt2 or llama, got 'lama!'.");
 }
 
+TEST_CASE("a train.json from before there was a vocab is read") {
+  std::string json = to_json(TrainConfig{});
+  const std::string line = "  \"vocab\": 0,\n";
+  REQUIRE(json.find(line) != json.npos);
+  CHECK(to_json(train_config_from_json(json.erase(json.find(line), line.size()))) == to_json(TrainConfig{}));
+}
+
+TEST_CASE("a tokenizer is a kind or a path, and vocab is for bpe") {
+  using Catch::Matchers::ContainsSubstring;
+  TrainConfig config;
+  const auto refused = [&](const std::string& words) {
+    CHECK_THROWS_WITH(config.validate(), ContainsSubstring(words));
+  };
+  config.tokenizer = "word";
+  refused("`tokenizer` must be char, byte, bpe or a path from the root on, got 'word'.");
+  config.tokenizer = "/somewhere/tokenizer.json";
+  CHECK_NOTHROW(config.validate());
+  config.vocab = 300;
+  refused("`vocab` must be left out unless `tokenizer` is bpe, got 300.");
+  config.tokenizer = "bpe";
+  CHECK_NOTHROW(config.validate());
+  config.vocab = 256;
+  refused("`vocab` must be a whole number of at least 257, got 256.");
+}
+
 TEST_CASE("JSON that is no config is refused") {
   using Catch::Matchers::Equals;
   const std::string json = to_json(TrainConfig{});
@@ -86,5 +111,5 @@ TEST_CASE("JSON that is no config is refused") {
   refused(with("{", "{\"zeal\": 1,"), " must have flags of a run only, got 'zeal'.");
   refused(with("{", "{\"steps\": 1,"), " must have keys of their own in an object, got 'steps' twice.");
   refused(json + std::string("\0x", 2),
-          " must be JSON, got a zero byte at line 35, column 1, where the end should be.");
+          " must be JSON, got a zero byte at line 36, column 1, where the end should be.");
 }

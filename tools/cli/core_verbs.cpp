@@ -3,6 +3,6 @@
 
 namespace gradus::cli {
 
-std::vector<AddVerb> verbs() { return {add_train, add_sample, add_eval, add_info}; }
+std::vector<AddVerb> verbs() { return {add_train, add_sample, add_eval, add_tokenizer, add_info}; }
 
 }  // namespace gradus::cli

@@ -51,19 +51,20 @@ int eval(const EvalFlags& flags, bool threads_given) {
   const double loss = train::mean_loss(model, batches);
   const std::span<const int32_t> predicted = std::span(tokens).subspan(1);
   const double bits = loss * static_cast<double>(predicted.size()) / std::numbers::ln2;
-  const double bits_per_byte = bits / static_cast<double>(tokenizer.byte_count(predicted));
+  const auto bytes = static_cast<double>(tokenizer.byte_count(predicted));
   if (flags.json) {
     const nlohmann::ordered_json json{{"loss", loss},
                                       {"perplexity", std::exp(loss)},
-                                      {"bits_per_byte", bits_per_byte},
-                                      {"tokens", predicted.size()}};
+                                      {"bits_per_byte", bits / bytes},
+                                      {"tokens", predicted.size()},
+                                      {"bytes", tokenizer.byte_count(predicted)}};
     std::cout << json.dump() << std::endl;
   } else {
     std::cout << "loss           " << decimals(loss, 4) << " nats a token\n"
               << "perplexity     " << decimals(std::exp(loss), 4) << "\n"
-              << "bits per byte  " << decimals(bits_per_byte, 4) << "\n"
-              << "tokens         " << grouped(static_cast<int64_t>(predicted.size())) << " predicted"
-              << std::endl;
+              << "bits per byte  " << decimals(bits / bytes, 4) << "\n"
+              << "tokens         " << grouped(static_cast<int64_t>(predicted.size())) << " predicted, "
+              << decimals(bytes / static_cast<double>(predicted.size()), 3) << " bytes each" << std::endl;
   }
   return kDone;
 }
@@ -74,7 +75,7 @@ Verb add_eval(CLI::App& app, const std::string& program) {
   CLI::App* verb = app.add_subcommand("eval", "Loss, perplexity and bits per byte of a text");
   auto flags = std::make_shared<EvalFlags>();
   verb->add_option("folder", flags->folder,
-                   "Run folder, or any with config.json, model.safetensors, vocab.json")
+                   "Run folder, or any with config.json, model.safetensors, tokenizer")
       ->type_name("DIR")
       ->required();
   verb->add_option("--text", flags->text, "The text: these files, joined in order")
@@ -88,7 +89,7 @@ Verb add_eval(CLI::App& app, const std::string& program) {
   verb->add_flag("--json", flags->json, "One JSON object on the standard output");
   verb->footer(
       concat("Every token but the first is predicted once, from the tokens before it in its "
-             "window.\n\nExamples:\n  ",
+             "window. Models\nwith different tokenizers compare by bits per byte.\n\nExamples:\n  ",
              program, " eval out/kjv-nano --text psalms.txt\n  ", program,
              " eval out/kjv-nano --text psalms.txt --json"));
   return {verb, [flags, threads] { return eval(*flags, threads->count() > 0); }};

@@ -78,7 +78,7 @@ Verb add_sample(CLI::App& app, const std::string& program) {
     if constexpr (std::is_same_v<T, int64_t>) whole_number(*verb, option);
     return option;
   };
-  add("folder", flags->folder, "DIR", "Run folder, or any with config.json, model.safetensors, vocab.json")
+  add("folder", flags->folder, "DIR", "Run folder, or any with config.json, model.safetensors, tokenizer")
       ->required();
   add("--prompt", flags->prompt, "TEXT", "What the text begins with; - reads it from the standard input");
   add("--tokens", flags->options.max_new_tokens, "N", "Tokens to add")->capture_default_str();

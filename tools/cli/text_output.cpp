@@ -2,6 +2,7 @@
 
 #include <iostream>
 
+#include "gradus/data/decode_stream.hpp"
 #include "gradus/files/plain.hpp"
 
 namespace gradus::cli {
@@ -28,11 +29,12 @@ void write_sample(const models::GPT& model, const data::Tokenizer& tokenizer, co
   std::vector<int64_t> tokens(encoded.begin(), encoded.end());
   if (tokens.empty()) tokens.push_back(first_token(tokenizer));
   out << prompt << std::flush;
+  data::DecodeStream text(tokenizer);
   models::generate(model, tokens, options, generator, [&](int64_t token) {
-    const int32_t one[] = {static_cast<int32_t>(token)};
-    out << tokenizer.decode(one) << std::flush;
+    out << text.step(static_cast<int32_t>(token)) << std::flush;
     return out.good();
   });
+  out << text.finish() << std::flush;
 }
 
 }  // namespace gradus::cli

@@ -1,9 +1,10 @@
 // gradus train: trains a decoder on a text, from the command line to the sample at the end.
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <iomanip>
 #include <iostream>
 #include <memory>
+#include <numbers>
+#include <optional>
 #include <sstream>
 
 #include "event_stream.hpp"
@@ -12,6 +13,7 @@
 #include "gradus/autograd/error.hpp"
 #include "gradus/autograd/threads.hpp"
 #include "gradus/data/corpus.hpp"
+#include "gradus/data/tokenizer_files.hpp"
 #include "gradus/files/plain_buffer.hpp"
 #include "gradus/models/pretrained.hpp"
 #include "gradus/train/decoder.hpp"
@@ -26,6 +28,7 @@
 #include "text_input.hpp"
 #include "text_output.hpp"
 #include "train_flags.hpp"
+#include "train_help.hpp"
 #include "verbs.hpp"
 
 namespace gradus::cli {
@@ -34,39 +37,6 @@ namespace {
 namespace fs = std::filesystem;
 using data::Corpus;
 using train::TrainConfig;
-
-/// What is worth knowing of a preset beside its numbers.
-std::string about_preset(const std::string& name) {
-  if (name == "tiny") return "seconds";
-  if (name == "nano") return "a few minutes (default)";
-  if (name == "gpt2") return "the shape of GPT-2";
-  return "hours";
-}
-
-std::string preset_line(const std::string& name) {
-  const TrainConfig config = train::preset(name);
-  std::ostringstream line;
-  line << std::left << std::setw(5) << name << std::right << std::setw(3) << config.model.n_layer
-       << " layers, " << config.model.n_head << " heads, " << std::setw(3) << config.model.n_embd
-       << " wide, block " << std::setw(4) << config.model.block_size << "; " << std::setw(6) << config.steps
-       << " steps of " << config.batch;
-  if (config.accum > 1) line << " x " << config.accum;
-  if (name == models::preset_names().front()) line << " windows";
-  if (config.model.dropout > 0) line << ", dropout " << config.model.dropout;
-  line << ": " << about_preset(name);
-  return line.str();
-}
-
-std::string train_footer(const std::string& program) {
-  std::string text;
-  for (const std::string& name : models::preset_names())
-    text += concat(text.empty() ? "Presets: " : "         ", preset_line(name), "\n");
-  return concat(text, "Flags win over the config file, which wins over the preset.\n\nExamples:\n  ", program,
-                " train --preset tiny --corpus stories\n  ", program,
-                " train --text my.txt --out out/my --steps 5000 --dropout 0.1\n  ", program,
-                " train --arch llama --heads 8 --kv-heads 2 --embd 256\n  ", program,
-                " train --out out/my --resume");
-}
 
 fs::path default_out(const TrainConfig& config) {
   std::string name = config.corpus;
@@ -99,10 +69,11 @@ class TrainVerb {
     settle_folder();
     if (flags_.threads > 0) set_num_threads(static_cast<int>(flags_.threads));
 
-    const Corpus corpus = load_run_text();
+    const std::optional<data::Tokenizer> given = given_tokenizer();
+    const Corpus corpus =
+        load_run_text(given ? data::TextRules::of(*given) : data::TextRules::of_kind(config_.tokenizer));
     const train::Checkpoint checkpoint = flags_.resume ? load_checkpoint(corpus) : train::Checkpoint{};
-    const data::Tokenizer tokenizer = flags_.resume ? train::load_tokenizer(folder_)
-                                                    : data::Tokenizer::make(config_.tokenizer, corpus.text);
+    const data::Tokenizer tokenizer = given ? *given : make_tokenizer(corpus.text);
     config_.model.vocab_size = tokenizer.vocab_size();
     const data::TextDataset dataset = naming_flags("train", model_flags(), [&] {
       config_.model.validate();
@@ -123,7 +94,8 @@ class TrainVerb {
     else
       folder_.create(run.files, flags_.overwrite);
 
-    introduce(corpus, dataset, model, trainer);
+    bytes_a_token_ = bytes_a_token(tokenizer, dataset);
+    introduce(corpus, tokenizer, dataset, model, trainer);
     return train(run, corpus, dataset, tokenizer);
   }
 
@@ -160,10 +132,35 @@ class TrainVerb {
     config_ = flags_.resumed(saved_config_);
   }
 
-  Corpus load_run_text() {
+  /// One that was made before: the run's, or that of --tokenizer PATH.
+  std::optional<data::Tokenizer> given_tokenizer() const {
+    if (flags_.resume) return train::load_tokenizer(folder_);
+    if (fs::path(config_.tokenizer).is_absolute()) return data::load_tokenizer(config_.tokenizer);
+    return {};
+  }
+
+  /// Pairs are learnt from the part to train on; a vocabulary of characters has to have all.
+  data::Tokenizer make_tokenizer(std::string_view text) {
+    if (config_.tokenizer != "bpe") return data::Tokenizer::make(config_.tokenizer, text);
+    const double part = static_cast<double>(text.size()) * (1.0 - config_.val_fraction);
+    data::Tokenizer tokenizer =
+        data::Tokenizer::make("bpe", text.substr(0, static_cast<size_t>(part)), config_.vocab);
+    if (tokenizer.vocab_size() < config_.vocab)
+      notes_.push_back(concat("the text has pairs for ", grouped(tokenizer.vocab_size()),
+                              " tokens, fewer than --vocab ", config_.vocab));
+    return tokenizer;
+  }
+
+  /// Of the text to validate on. The corpora whose entropy is known have one byte a character.
+  static double bytes_a_token(const data::Tokenizer& tokenizer, const data::TextDataset& dataset) {
+    const auto tokens =
+        dataset.tokens(dataset.has_validation() ? data::Split::validation : data::Split::train);
+    return static_cast<double>(tokenizer.byte_count(tokens)) / static_cast<double>(tokens.size());
+  }
+
+  Corpus load_run_text(const data::TextRules& rules) {
     try {
-      Corpus corpus = load_text(config_, flags_.resume ? data::TextRules::of(train::load_tokenizer(folder_))
-                                                       : data::TextRules::of_kind(config_.tokenizer));
+      Corpus corpus = load_text(config_, rules);
       if (config_.text.empty()) config_.corpus = corpus.name;
       return corpus;
     } catch (const RunError&) {
@@ -213,8 +210,8 @@ class TrainVerb {
     return model;
   }
 
-  void introduce(const Corpus& corpus, const data::TextDataset& dataset, const models::GPT& model,
-                 const train::Trainer& trainer) {
+  void introduce(const Corpus& corpus, const data::Tokenizer& tokenizer, const data::TextDataset& dataset,
+                 const models::GPT& model, const train::Trainer& trainer) {
     if (!corpus.warning.empty()) notes_.push_back(corpus.warning);
     if (!folder_.lock_warning().empty()) notes_.push_back(folder_.lock_warning());
     if (!is_kept(config_))
@@ -224,8 +221,10 @@ class TrainVerb {
                               ": the rate rises to ", config_.schedule()(config_.steps - 1),
                               ", never to --lr ", config_.lr));
     for (const std::string& note : notes_) people_.line("note: " + with_flags(note));
-    people_.line(concat("text    ", corpus.source, ": ", grouped(static_cast<int64_t>(corpus.text.size())),
-                        " bytes, ", config_.model.vocab_size, " different ", config_.tokenizer, "s"));
+    people_.line(concat(
+        "text    ", corpus.source, ": ", grouped(static_cast<int64_t>(corpus.text.size())), " bytes, ",
+        tokenizer.kind() == "bpe" ? concat("byte pairs of ", grouped(tokenizer.vocab_size()), " tokens")
+                                  : concat(tokenizer.vocab_size(), " different ", tokenizer.kind(), "s")));
     people_.line(concat("split   ", grouped(static_cast<int64_t>(dataset.tokens(data::Split::train).size())),
                         " tokens to train on, ",
                         grouped(static_cast<int64_t>(dataset.tokens(data::Split::validation).size())),
@@ -313,17 +312,20 @@ class TrainVerb {
     people_.line(concat("\ndone    ", grouped(report.steps), " steps, ", duration(report.seconds), ", ",
                         short_number(report.tokens_per_s), " tokens/s"));
     if (report.val_loss)
-      people_.line(
-          concat("loss    ", decimals(*report.val_loss, 4), " nats a token on ",
-                 report.val_tokens < targets
-                     ? concat(grouped(report.val_tokens), " of the ", grouped(targets), " tokens of ")
-                     : "",
-                 "the validation text",
-                 corpus.entropy ? concat("; the best possible is ", decimals(*corpus.entropy, 4)) : ""));
+      people_.line(concat("loss    ", decimals(*report.val_loss, 4), " nats a token on ",
+                          report.val_tokens < targets ? concat(grouped(report.val_tokens), " of the ",
+                                                               grouped(targets), " tokens of ")
+                                                      : "",
+                          "the validation text, ",
+                          decimals(*report.val_loss / std::numbers::ln2 / bytes_a_token_, 4), " bits a byte",
+                          corpus.entropy ? concat("; the best possible is ",
+                                                  decimals(*corpus.entropy * bytes_a_token_, 4), " nats")
+                                         : ""));
     show_sample();
     const std::string out = folder_.path().string(), prompt = example_prompt(corpus.text);
-    people_.line(concat("\nmodel   ", out, "/model.safetensors (the best), with config.json and vocab.json\n",
-                        "log     ", out, "/metrics.jsonl, a line a step\n", "state   ", out,
+    people_.line(concat("\nmodel   ", out,
+                        "/model.safetensors (the best), with config.json and tokenizer.json\n", "log     ",
+                        out, "/metrics.jsonl, a line a step\n", "state   ", out,
                         "/last, to go on from with --resume\n", "more    ", program_, " sample ",
                         shell_path(out), prompt.empty() ? "" : " --prompt " + shell_word(prompt),
                         flags_.profile.empty() ? "" : "\nprofile " + flags_.profile));
@@ -347,6 +349,7 @@ class TrainVerb {
   TrainConfig config_, saved_config_;
   People people_;
   std::vector<std::string> notes_;
+  double bytes_a_token_ = 1;  // of the text to validate on
   EventStream events_;
 };
 

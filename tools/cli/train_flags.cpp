@@ -1,6 +1,7 @@
 #include "train_flags.hpp"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 
 #include "arch_flag.hpp"
 #include "config_file.hpp"
@@ -54,6 +55,13 @@ void check(const train::TrainConfig& config) {
   }
 }
 
+constexpr int64_t kPairTokens = 4096;
+
+bool is_tokenizer_kind(const std::string& name) {
+  const std::vector<std::string> kinds = data::Tokenizer::kinds();
+  return std::find(kinds.begin(), kinds.end(), name) != kinds.end();
+}
+
 }  // namespace
 
 void TrainFlags::add_to(CLI::App& verb) {
@@ -63,7 +71,13 @@ void TrainFlags::add_to(CLI::App& verb) {
   add(verb, kText, "--text", c.text, "FILE", "Train on these files, joined in order");
   add_choice(verb, kText, "--corpus", c.corpus,
              "Or on kjv (the King James text) or stories [kjv if it can be had]");
-  add_choice(verb, kText, "--tokenizer", c.tokenizer, "char, for text in UTF-8, or byte, for any file");
+  add_choice(verb, kText, "--tokenizer", c.tokenizer,
+             "char, for text in UTF-8; byte, for any file; bpe, byte pairs\n"
+             "learnt from the text; or the path of a tokenizer");
+  whole_number(verb, verb.add_option("--vocab", c.vocab, "Tokens of bpe [4096]"))
+      ->group(kText)
+      ->type_name("N")
+      ->take_last();
   add(verb, kText, "--val-fraction", c.val_fraction, "F", "Part of the text, at its end, to validate on");
 
   add_choice(verb, kModel, "--preset", c.preset,
@@ -156,6 +170,9 @@ void TrainFlags::settle(CLI::App& verb) {
   if (given_.contains("lr") && !given_.contains("min-lr")) merged.min_lr = merged.lr / 10;
   if (merged.model.arch == models::Arch::llama && !given_.contains("bias")) merged.model.bias = false;
   for (std::string& file : merged.text) file = std::filesystem::absolute(file).lexically_normal();
+  if (!is_tokenizer_kind(merged.tokenizer))
+    merged.tokenizer = std::filesystem::absolute(merged.tokenizer).lexically_normal();
+  if (merged.tokenizer == "bpe" && !given_.contains("vocab")) merged.vocab = kPairTokens;
   config = merged;
 
   if (!resume) check(config);  // resumed() does it for a run that goes on.
@@ -181,7 +198,12 @@ void TrainFlags::check_choices() const {
   };
   check("preset", config.preset, models::preset_names());
   check("corpus", config.corpus, data::corpus_names());
-  check("tokenizer", config.tokenizer, data::Tokenizer::kinds());
+  if (!std::filesystem::exists(config.tokenizer)) {
+    if (config.tokenizer.find('/') != std::string::npos)
+      fail("train", "--tokenizer must be a tokenizer's folder or tokenizer.json, got ", config.tokenizer,
+           ", where nothing is.");
+    check("tokenizer", config.tokenizer, data::Tokenizer::kinds());
+  }
   check("decay", config.decay, train::decay_names());
   check("optimizer", config.optimizer, train::optimizer_names());
   check("precision", config.precision, train::precision_names());

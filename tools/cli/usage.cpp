@@ -59,11 +59,24 @@ std::string first_extra(const CLI::App& verb, const Arguments& arguments) {
 }
 
 std::string too_much(const CLI::App& verb, const std::string& extra) {
+  if (const Arguments verbs = verbs_of(verb); !verbs.empty())
+    return concat("there must be ", listed(verbs), ", got ", files::in_quotes(extra), ".");
   for (const CLI::Option* option : verb.get_options())
     if (option->get_positional())
       return concat("there must be one ", option->get_type_name(), ", got ", files::in_quotes(extra),
                     " as well.");
   return concat("arguments must be flags and their values, got ", files::in_quotes(extra), ".");
+}
+
+/// The verb that the arguments begin with, or one of its own that they name next; and how both are typed.
+std::pair<const CLI::App*, std::string> meant_verb(const CLI::App& app, const Arguments& arguments) {
+  const CLI::App* verb = app.get_subcommand(arguments.at(0));
+  std::string name = verb->get_name();
+  if (arguments.size() > 1 && contains(verbs_of(*verb), arguments[1])) {
+    verb = verb->get_subcommand(arguments[1]);
+    name += " " + verb->get_name();
+  }
+  return {verb, name};
 }
 
 struct Complaint {
@@ -88,6 +101,8 @@ Complaint about_extra(const CLI::App& verb, const std::string& extra, const Argu
   const std::string& before = *(std::find(arguments.begin() + 1, arguments.end(), extra) - 1);
   const CLI::Option* option = option_of(verb, before);
   if (option && option->get_items_expected_max() == 0) return about_switch(*option, before, extra);
+  if (const std::string near = nearest(extra, verbs_of(verb)); !near.empty())
+    return {too_much(verb, extra), concat("did you mean ", near, "?")};
   const bool is_text = verb.get_option_no_throw("--text") && std::filesystem::exists(extra);
   return {too_much(verb, extra), is_text ? concat("--text ", shell_path(extra), " reads that file.") : ""};
 }
@@ -155,20 +170,20 @@ void check_verb_comes_first(const CLI::App& app, const Arguments& arguments, con
 
 std::string explain(const CLI::ParseError& error, CLI::App& app, const Arguments& arguments,
                     const std::string& program) {
-  const CLI::App& verb = *app.get_subcommand(arguments.at(0));
+  const auto [verb, name] = meant_verb(app, arguments);
   Complaint complaint{error.what(), ""};
   if (!complaint.what.ends_with('.')) complaint.what += '.';
-  if (const std::string extra = first_extra(verb, arguments); !extra.empty())
-    complaint = about_extra(verb, extra, arguments);
-  else if (const std::string missing = first_missing(verb); !missing.empty())
+  if (const std::string extra = first_extra(*verb, arguments); !extra.empty())
+    complaint = about_extra(*verb, extra, arguments);
+  else if (const std::string missing = first_missing(*verb); !missing.empty())
     complaint.what = concat("there must be ", missing, ", got none.");
-  else if (const CLI::Option* option = option_without_value(error, verb))
+  else if (const CLI::Option* option = option_without_value(error, *verb))
     complaint.what =
         concat(option->get_name(), " must have a value after it, ", option->get_type_name(), ", got none.");
-  else if (const CLI::Option* bad = option_with_bad_value(error, verb))
+  else if (const CLI::Option* bad = option_with_bad_value(error, *verb))
     complaint.what = about_value(*bad);
-  return concat("[", verb.get_name(), "] ", complaint.what, " Hint: ", complaint.hint,
-                complaint.hint.empty() ? "" : " ", program, " ", verb.get_name(), " --help lists the flags.");
+  return concat("[", name, "] ", complaint.what, " Hint: ", complaint.hint, complaint.hint.empty() ? "" : " ",
+                program, " ", name, " --help lists the flags.");
 }
 
 }  // namespace gradus::cli

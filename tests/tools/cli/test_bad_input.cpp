@@ -44,8 +44,14 @@ TEST_CASE("a text must be a file that can be read and is long enough") {
   place.check_train_refused({"--text", place.scratch.file("t\xff.txt", gradus::train::small_text())},
                             {"--text must be files of names in UTF-8", "t\\xff.txt"});
   place.check_train_refused({"--corpus", "brown"}, {"--corpus must be kjv or stories", "brown"});
-  place.check_train_refused({"--text", place.text, "--tokenizer", "bpe"},
-                            {"--tokenizer must be char or byte", "bpe"});
+  place.check_train_refused({"--text", place.text, "--tokenizer", "word"},
+                            {"--tokenizer must be char, byte or bpe", "word"});
+  place.check_train_refused({"--text", place.text, "--tokenizer", "no/where"},
+                            {"--tokenizer must be a tokenizer's folder or tokenizer.json, got no/where"});
+  place.check_train_refused({"--text", place.text, "--vocab", "300"},
+                            {"--vocab must be left out unless --tokenizer is bpe, got 300"});
+  place.check_train_refused({"--text", place.text, "--tokenizer", "bpe", "--vocab", "12"},
+                            {"--vocab must be a whole number of at least 257, got 12"});
   if (::geteuid() != 0) {
     const std::string secret = place.scratch.file("secret.txt", "secret");
     ::chmod(secret.c_str(), 0);

@@ -123,9 +123,10 @@ TEST_CASE("a run folder is complete and can be read back") {
   for (const char* file :
        {"config.json", "model.safetensors", "vocab.json", "train.json", "metrics.jsonl", "last/config.json",
         "last/model.safetensors", "last/vocab.json", "last/optimizer.safetensors", "last/trainer.json",
-        "last/train.json", "checksums.sfv", "last/checksums.sfv", ".lock"})
+        "last/train.json", "tokenizer.json", "tokenizer_config.json", "last/tokenizer.json",
+        "last/tokenizer_config.json", "checksums.sfv", "last/checksums.sfv", ".lock"})
     CHECK(std::filesystem::is_regular_file(run.out + "/" + file));
-  CHECK(contents(run.out).size() == 14);
+  CHECK(contents(run.out).size() == 18);
 
   const gradus::models::GPT model = gradus::models::load_pretrained(run.out);
   CHECK(model.config().vocab_size == 256);

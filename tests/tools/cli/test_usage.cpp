@@ -10,8 +10,8 @@ using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
-const std::vector<std::string> kVerbs{"train",  "sample", "eval",  "gradcheck", "conform",
-                                      "lesson", "replay", "bench", "info"};
+const std::vector<std::string> kVerbs{"train",   "sample", "eval",   "tokenizer", "gradcheck",
+                                      "conform", "lesson", "replay", "bench",     "info"};
 
 }  // namespace
 
@@ -75,7 +75,7 @@ TEST_CASE("who mistypes is told what may have been meant") {
   check_refused({"train", "--decay", "cosin"},
                 {"--decay must be cosine, linear, constant or wsd", "did you mean cosine?"});
   check_refused({"train", "--tokenizer", "chars"},
-                {"--tokenizer must be char or byte", "did you mean char?"});
+                {"--tokenizer must be char, byte or bpe", "did you mean char?"});
   check_refused({"info", "--preset", "GPT2"}, {"[info] --preset must be ", "did you mean gpt2?"});
   check_refused({"gradcheck", "--op", "softmx"}, {"did you mean softmax?"});
   check_refused({"gradcheck", "--layer", "Lineer"}, {"--layer must be ", "did you mean Linear?"});

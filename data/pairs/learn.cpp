@@ -1,0 +1,180 @@
+#include "gradus/data/pairs/learn.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <unordered_set>
+#include <vector>
+
+#include "gradus/data/pairs/byte_letters.hpp"
+#include "gradus/data/pairs/words.hpp"
+#include "gradus/files/error.hpp"
+
+namespace gradus::data::pairs {
+namespace {
+
+constexpr int64_t kFewest = 2;    // A pair that occurs once is no pattern.
+constexpr int32_t kNoToken = -1;  // between words, and within tokens
+constexpr size_t kMostPlaces = std::numeric_limits<uint32_t>::max();
+
+/// Different words, one behind another, as tokens; and where each pair of tokens stands.
+///
+/// A token is written at the place of its first byte and at that of its last, so that its neighbours on both
+/// sides are found without links: before the place p ends the token tokens_[p - 1], and behind it, as many
+/// bytes on as it has, another begins.
+class Places {
+ public:
+  /// A pair by how often it occurs, the most frequent first, then the smallest.
+  struct Candidate {
+    int64_t count;
+    uint64_t key;
+    bool operator<(const Candidate& other) const {
+      return count != other.count ? count < other.count : key > other.key;
+    }
+  };
+
+  explicit Places(const std::vector<std::string>& texts) : texts_(texts), tokens_{kNoToken}, word_{0} {}
+
+  void add(std::string_view word, int64_t count, const std::vector<int32_t>& of_byte) {
+    if (tokens_.size() + word.size() >= kMostPlaces)
+      fail("tokenizer", "the different words of a text must have less than ", kMostPlaces,
+           " bytes, got more.");
+    for (const char byte : word) {
+      tokens_.push_back(of_byte[static_cast<unsigned char>(byte)]);
+      word_.push_back(static_cast<uint32_t>(counts_.size()));
+      if (tokens_.end()[-2] != kNoToken) found(tokens_.end()[-2], tokens_.back(), tokens_.size() - 2, count);
+    }
+    tokens_.push_back(kNoToken);
+    word_.push_back(static_cast<uint32_t>(counts_.size()));
+    counts_.push_back(count);
+  }
+
+  /// The pair that is to be joined next, which is taken away; of count 0 if there is none.
+  Candidate most_frequent() {
+    offer_new_pairs();
+    while (!heap_.empty()) {
+      std::pop_heap(heap_.begin(), heap_.end());
+      Candidate& best = heap_.back();
+      const int64_t count = pairs_.at(best.key).count;
+      if (count == best.count) {
+        const Candidate taken = best;
+        heap_.pop_back();
+        return taken;
+      }
+      best.count = count;  // Fewer since it was put there: some have gone into other pairs.
+      if (count >= kFewest)
+        std::push_heap(heap_.begin(), heap_.end());
+      else
+        heap_.pop_back();
+    }
+    return {0, 0};
+  }
+
+  /// Drops a pair, which is left as it stands.
+  void pass_over(uint64_t key) { pairs_.at(key) = {}; }
+
+  /// Joins a pair wherever it stands.
+  void join(const Merge& merge) {
+    const std::vector<Place> places = std::move(pairs_.at(pair_key(merge.left, merge.right)).places);
+    for (const Place at : places) join_at(at, merge);
+    pairs_.at(pair_key(merge.left, merge.right)) = {};
+  }
+
+ private:
+  using Place = uint32_t;
+  struct Pair {
+    int64_t count = 0;
+    std::vector<Place> places;  // ascending; some may hold the pair no more
+  };
+
+  size_t size_of(int32_t token) const { return texts_[static_cast<size_t>(token)].size(); }
+
+  void found(int32_t left, int32_t right, size_t at, int64_t count) {
+    const uint64_t key = pair_key(left, right);
+    Pair& pair = pairs_[key];
+    if (pair.places.empty()) new_.push_back(key);
+    pair.count += count;
+    pair.places.push_back(static_cast<Place>(at));
+  }
+  void lost(int32_t left, int32_t right, int64_t count) { pairs_.at(pair_key(left, right)).count -= count; }
+
+  void join_at(Place at, const Merge& merge) {
+    const size_t middle = at + size_of(merge.left), end = middle + size_of(merge.right);
+    if (tokens_[at] != merge.left || tokens_[middle] != merge.right) return;
+    const int64_t count = counts_[word_[at]];
+    const int32_t before = tokens_[at - 1], behind = tokens_[end];
+    tokens_[middle] = kNoToken;  // Nothing begins there now.
+    tokens_[at] = tokens_[end - 1] = merge.joined;
+    if (before != kNoToken) {
+      lost(before, merge.left, count);
+      found(before, merge.joined, at - size_of(before), count);
+    }
+    if (behind != kNoToken) {
+      lost(merge.right, behind, count);
+      found(merge.joined, behind, at, count);
+    }
+  }
+
+  void offer_new_pairs() {
+    for (const uint64_t key : new_) {
+      const int64_t count = pairs_.at(key).count;
+      if (count < kFewest) continue;
+      heap_.push_back({count, key});
+      std::push_heap(heap_.begin(), heap_.end());
+    }
+    new_.clear();
+  }
+
+  const std::vector<std::string>& texts_;
+  std::vector<int32_t> tokens_;
+  std::vector<uint32_t> word_;   // by place, which of counts_
+  std::vector<int64_t> counts_;  // of each word
+  std::unordered_map<uint64_t, Pair> pairs_;
+  std::vector<uint64_t> new_;  // not on the heap yet
+  std::vector<Candidate> heap_;
+};
+
+}  // namespace
+
+void WordCounts::add(std::string_view text) {
+  while (!text.empty()) {
+    const std::string_view word = text.substr(0, first_word(text));
+    text.remove_prefix(word.size());
+    if (const auto known = counts_.find(word); known != counts_.end())
+      ++known->second;
+    else
+      counts_.emplace(word, 1);
+  }
+}
+
+BytePairs learn(const WordCounts& words, int64_t size, std::string_view special) {
+  std::vector<std::string> texts;
+  std::vector<int32_t> of_byte(kBytes);
+  for (const unsigned char byte : bytes_by_letter()) {
+    of_byte[byte] = static_cast<int32_t>(texts.size());
+    texts.emplace_back(1, static_cast<char>(byte));
+  }
+  Places places(texts);
+  for (const auto& [word, count] : words.counts_) places.add(word, count, of_byte);
+
+  std::unordered_set<std::string> taken{std::string(special)};
+  std::vector<Merge> merges;
+  while (static_cast<int64_t>(texts.size()) + 1 < size) {
+    const auto [count, key] = places.most_frequent();
+    if (count == 0) break;
+    const Merge merge{static_cast<int32_t>(key >> 32), static_cast<int32_t>(key & 0xFFFFFFFF),
+                      static_cast<int32_t>(texts.size())};
+    std::string joined = texts[static_cast<size_t>(merge.left)] + texts[static_cast<size_t>(merge.right)];
+    if (!taken.insert(joined).second) {
+      places.pass_over(key);
+      continue;
+    }
+    texts.push_back(std::move(joined));
+    places.join(merge);
+    merges.push_back(merge);
+  }
+  texts.emplace_back(special);
+  const auto last = static_cast<int32_t>(texts.size() - 1);
+  return {std::move(texts), std::move(merges), {last}};
+}
+
+}  // namespace gradus::data::pairs

@@ -1,0 +1,222 @@
+// The files of tokenizers: GPT-2's, Hugging Face's and our own; and what is wrong with some.
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "catch.hpp"
+#include "gradus/data/tokenizer_files.hpp"
+#include "small_vocabulary.hpp"
+#include "support.hpp"
+
+using namespace gradus::data;
+using Tokens = std::vector<int32_t>;
+
+namespace {
+
+const std::string kMerges = "#version: 0.2\na b\nab c\n\xC4\xA0 a\n# #\n";
+
+Tokenizer pairs_tokenizer() { return small_tokenizer(kMerges, {"<|endoftext|>"}); }
+
+/// A text with its first `from` as `to`.
+std::string with(std::string text, const std::string& from, const std::string& to) {
+  const size_t at = text.find(from);
+  REQUIRE(at != text.npos);
+  return text.replace(at, from.size(), to);
+}
+
+std::string gpt2_error(const std::string& vocab, const std::string& merges) {
+  return error_of([&] { Tokenizer::from_gpt2(vocab, merges, "v.json", "m.txt"); });
+}
+
+std::string json_error(const std::string& json) {
+  return error_of([&] { Tokenizer::from_tokenizer_json(json, "t.json"); });
+}
+
+}  // namespace
+
+TEST_CASE("every kind of tokenizer comes back from each of its files") {
+  const Tokenizer pairs = pairs_tokenizer();
+  CHECK(Tokenizer::from_gpt2(pairs.to_json(), pairs.to_merges()) == pairs);
+  CHECK(pairs.to_merges() == kMerges);
+  for (const Tokenizer& tokenizer :
+       {pairs, Tokenizer::bytes(), Tokenizer::characters("\"\\\n\xE2\x82\xAC z" + std::string(1, '\0')),
+        Tokenizer::make("bpe", "hello hello world world", 270), small_tokenizer("a b\n")}) {
+    CHECK(Tokenizer::from_tokenizer_json(tokenizer.to_tokenizer_json()) == tokenizer);
+    const TemporaryFolder folder;
+    for (const auto& [name, text] : tokenizer_files(tokenizer)) write_file(folder / name, text);
+    CHECK(load_tokenizer(folder.path()) == tokenizer);
+    CHECK(load_tokenizer(folder / "tokenizer.json") == tokenizer);
+    std::filesystem::remove(folder / "vocab.json");
+    CHECK(load_tokenizer(folder.path()) == tokenizer);
+  }
+  CHECK(pairs != Tokenizer::bytes());
+  CHECK(Tokenizer::bytes() != pairs);
+  CHECK(pairs != small_tokenizer(kMerges));
+  CHECK(Tokenizer::bytes().to_merges().empty());
+}
+
+TEST_CASE("the files have the names and form that others know") {
+  const std::map<std::string, std::string> files = tokenizer_files(pairs_tokenizer());
+  CHECK(files.size() == 4);
+  CHECK(tokenizer_files(Tokenizer::bytes()).size() == 3);
+  CHECK(files.at("vocab.json").starts_with("{\n  \"!\": 0,\n  \"\\\"\": 1,\n  \"#\": 2,"));
+  CHECK(files.at("vocab.json")
+            .find("\n  \"\xC4\xA0"
+                  "a\": 258,\n  \"##\": 259,\n  \"<|endoftext|>\": 260\n}\n") != std::string::npos);
+  const std::string& json = files.at("tokenizer.json");
+  CHECK(json.find("{\"id\": 260, \"content\": \"<|endoftext|>\"") != json.npos);
+  CHECK(json.find("\"pre_tokenizer\": {\"type\": \"ByteLevel\", \"add_prefix_space\": false") != json.npos);
+  CHECK(json.find(
+            "\"merges\": [\n      \"a b\",\n      \"ab c\",\n      \"\xC4\xA0 a\",\n      \"# #\"\n    ]") !=
+        json.npos);
+}
+
+TEST_CASE("OpenAI's names, and a folder with several forms") {
+  const TemporaryFolder folder;
+  write_file(folder / "encoder.json", pairs_tokenizer().to_json());
+  CHECK(error_of([&] {
+          load_tokenizer(folder.path());
+        }).find("must have merges.txt (or vocab.bpe) beside encoder.json") != std::string::npos);
+  write_file(folder / "vocab.bpe", kMerges);
+  CHECK(load_tokenizer(folder.path()) == pairs_tokenizer());
+  write_file(folder / "vocab.json", Tokenizer::bytes().to_json());
+  CHECK(load_tokenizer(folder.path()) == Tokenizer::bytes());
+
+  const TemporaryFolder empty;
+  CHECK(error_of([&] { load_tokenizer(empty.path()); }).find("must have vocab.json or tokenizer.json") !=
+        std::string::npos);
+  CHECK(error_of([&] { load_tokenizer(empty / "none.json"); }).find("must be a folder or a tokenizer.json") !=
+        std::string::npos);
+}
+
+TEST_CASE("a token called tokenizer does not make a vocabulary ours") {
+  const std::string merges = "t o\n";
+  const TemporaryFolder folder;
+  write_file(folder / "vocab.json", small_vocab(merges, {"tokenizer"}));
+  write_file(folder / "merges.txt", merges);
+  CHECK(load_tokenizer(folder.path()).special_tokens() == Tokens{257});
+}
+
+TEST_CASE("GPT-2's files are refused with the reason") {
+  const std::string vocab = small_vocab(kMerges);
+  CHECK(gpt2_error(vocab, kMerges) == "no error");
+  CHECK(gpt2_error("[]", kMerges) == "[vocabulary] v.json must be an object, got a list of 0.");
+  CHECK(gpt2_error("{}", "") ==
+        "[vocabulary] v.json must have all 256 bytes, got none for 0x00, '\xC4\x80'.");
+  CHECK(gpt2_error(with(vocab, "\"\xC4\xA0\":", "\"gone\":"), "").find("got none for 0x20, '\xC4\xA0'.") !=
+        std::string::npos);
+  CHECK(gpt2_error(with(vocab, ": 3,", ": 2,"), kMerges) ==
+        "[vocabulary] v.json: '$' must be a number of its own, got 2, which '#' has.");
+  CHECK(gpt2_error(with(vocab, ": 3,", ": 260,"), kMerges) ==
+        "[vocabulary] v.json: '$' must be a whole number from 0 to 259, got 260.");
+  CHECK(gpt2_error(with(vocab, ": 3,", ": -1,"), kMerges)
+            .find("must be a whole number from 0 to 259, got -1.") != std::string::npos);
+  CHECK(gpt2_error(with(vocab, ": 3,", ": \"x\","), kMerges)
+            .find("must be a whole number from 0 to 259, got 'x'.") != std::string::npos);
+  CHECK(gpt2_error(with(vocab, "\"##\"", "\"a\""), kMerges).find("keys of their own") != std::string::npos);
+  CHECK(gpt2_error(with(vocab, "\"##\"", "\"\""), "a b\nab c\n\xC4\xA0 a\n") ==
+        "[vocabulary] v.json must have bytes, what merges join and special tokens only, got ''.");
+  CHECK(gpt2_error(with(vocab, "\"##\"", "\"\xFF\""), kMerges).find("must be JSON") != std::string::npos);
+
+  const auto merge = [&](const std::string& line) { return gpt2_error(vocab, "#version: 0.2\n" + line); };
+  const std::string line = "[merges] m.txt: line ";
+  CHECK(merge("a\n") == line + "2 must be two tokens with a space between them, got 'a'.");
+  CHECK(merge("a b c\n") == line + "2 must be two tokens with a space between them, got 'a b c'.");
+  CHECK(merge("a b\n\n") == line + "3 must be two tokens with a space between them, got ''.");
+  CHECK(merge("a b\r\n") == line + "2 must join tokens of the vocabulary, got 'b\\r', which is none.");
+  CHECK(merge("a \n") == line + "2 must join tokens of the vocabulary, got '', which is none.");
+  CHECK(merge("zz b\n") == line + "2 must join tokens of the vocabulary, got 'zz', which is none.");
+  CHECK(merge("b c\n") == line + "2 must make a token of the vocabulary, got 'bc', which is none.");
+  CHECK(merge("ab c\n") == line + "2 must join bytes and what merges before it have joined, got 'ab'.");
+  CHECK(merge("a b\na b\n") == line + "3 must not be there twice, got 'a' and 'b' again.");
+  CHECK(merge("a b\n#version: 0.2\n").find(line + "3 must join tokens") == 0);
+  CHECK(gpt2_error(vocab, std::string(1, '\0')) ==
+        line + "1 must be two tokens with a space between them, got '\\x00'.");
+}
+
+TEST_CASE("a tokenizer.json is read where it does what GPT-2 does") {
+  const Tokenizer tokenizer = pairs_tokenizer();
+  const std::string json = tokenizer.to_tokenizer_json();
+  const auto read = [](const std::string& text) { return Tokenizer::from_tokenizer_json(text); };
+  CHECK(read(with(json, "    \"type\": \"BPE\",\n", "")) == tokenizer);
+  CHECK(read(with(json, "\"unk_token\": null", "\"unk_token\": \"<|endoftext|>\"")) == tokenizer);
+  CHECK(read(with(json, "\"a b\"", "[\"a\", \"b\"]")) == tokenizer);
+  CHECK(read(with(json, "\"end_of_word_suffix\": null", "\"end_of_word_suffix\": \"\"")) == tokenizer);
+  CHECK(read(with(json, "\"post_processor\": null",
+                  "\"post_processor\": {\"type\": \"ByteLevel\", \"trim_offsets\": false}")) == tokenizer);
+  CHECK(read(with(json, ", \"use_regex\": true", "")) == tokenizer);
+  CHECK(read(with(json, ",\n      \"<|endoftext|>\": 260", "")) == tokenizer);  // an added token only
+}
+
+TEST_CASE("a tokenizer.json is refused with the reason") {
+  const std::string json = pairs_tokenizer().to_tokenizer_json();
+  const auto changed = [&](const std::string& from, const std::string& to) {
+    return json_error(with(json, from, to));
+  };
+  const std::string file = "[tokenizer] t.json: ";
+  CHECK(json_error("") ==
+        "[tokenizer] t.json must be JSON, got the end at line 1, column 1, where a value should be.");
+  CHECK(json_error("{}") == "[tokenizer] t.json must have a field 'model'.");
+  CHECK(json_error("{\"model\": []}") == file + "model must be a BPE, got a list of 0.");
+  CHECK(changed("\"type\": \"BPE\"", "\"type\": \"WordPiece\"") ==
+        file + "model, type must be BPE, got 'WordPiece'.");
+  CHECK(changed("\"version\"", "\"versions\"").find("must have no field 'versions'") != std::string::npos);
+  CHECK(changed("\"fuse_unk\"", "\"fuse\"").find(file + "model must have no field 'fuse'") == 0);
+  CHECK(changed("\"normalizer\": null", "\"normalizer\": {\"type\": \"NFC\"}") ==
+        file + "normalizer must be null or off, got an object of 1.");
+  CHECK(changed("\"truncation\": null", "\"truncation\": {}") ==
+        file + "truncation must be null or off, got an object of 0.");
+  CHECK(changed("\"pre_tokenizer\": {\"type\": \"ByteLevel\"",
+                "\"pre_tokenizer\": {\"type\": \"Whitespace\"") ==
+        file + "pre_tokenizer, type must be ByteLevel, got 'Whitespace'.");
+  CHECK(changed("\"add_prefix_space\": false", "\"add_prefix_space\": true") ==
+        file + "pre_tokenizer, add_prefix_space must be null or off, got true.");
+  CHECK(changed("\"use_regex\": true", "\"use_regex\": false") ==
+        file + "pre_tokenizer, use_regex must be true, got false.");
+  CHECK(changed("\"post_processor\": null", "\"post_processor\": {\"type\": \"TemplateProcessing\"}") ==
+        file + "post_processor, type must be ByteLevel, got 'TemplateProcessing'.");
+  CHECK(changed("\"dropout\": null", "\"dropout\": 0.1") ==
+        file + "model, dropout must be null or off, got 0.1.");
+  CHECK(changed("\"byte_fallback\": false", "\"byte_fallback\": true") ==
+        file + "model, byte_fallback must be null or off, got true.");
+  CHECK(changed("\"ignore_merges\": false", "\"ignore_merges\": true") ==
+        file + "model, ignore_merges must be null or off, got true.");
+  CHECK(changed("\"special\": true", "\"special\": false") ==
+        file + "added_tokens[0], special must be true, got false.");
+  CHECK(changed("\"lstrip\": false", "\"lstrip\": true") ==
+        file + "added_tokens[0], lstrip must be null or off, got true.");
+  CHECK(changed("{\"id\": 260", "{\"id\": 0") ==
+        file + "added_tokens[0], id must be the same token in the vocabulary, got 0 for '<|endoftext|>'.");
+  CHECK(changed("{\"id\": 260", "{\"id\": 900").find("must be a number in [0, 262), got 900.") !=
+        std::string::npos);
+  CHECK(changed("\"content\": \"<|endoftext|>\"", "\"content\": \"\"") ==
+        file + "added_tokens[0], id must have a text, got none.");
+  CHECK(changed("{\"id\": 260, \"content\": \"<|endoftext|>\"", "{\"id\": 256, \"content\": \"ab\"")
+            .find("must be neither a byte nor joined by a merge nor there twice, got 'ab'.") !=
+        std::string::npos);
+  CHECK(changed("\"ab c\"", "\"abc\"")
+            .find("model, merges[1] must join bytes and what merges before it have joined, got 'abc'") !=
+        std::string::npos);
+  CHECK(changed("\"ab c\"", "[\"ab\", \"c\", \"d\"]") ==
+        file + "model, merges[1] must be two tokens, got a list of 3.");
+  CHECK(changed("\"ab c\"", "7") == file + "model, merges[1] must be a string, got 7.");
+  CHECK(changed("\n      \"a b\",\n      \"ab c\",", "\n      \"ab c\",\n      \"a b\",")
+            .find("model, merges[0] must join bytes and what merges before it have joined, got 'ab'.") !=
+        std::string::npos);
+  CHECK(changed(",\n      \"# #\"", "")
+            .find("model, vocab must have bytes, what merges join and special tokens only, got '##'.") !=
+        std::string::npos);
+
+  const std::string characters = Tokenizer::characters("ab\n").to_tokenizer_json();
+  CHECK(json_error(with(characters, "\"a\": 1", "\"b\": 1")).find("keys of their own") != std::string::npos);
+  CHECK(json_error(with(characters, "\"a\": 1", "\"ab\": 1")).find("must be the number of one character") !=
+        std::string::npos);
+  CHECK(json_error(with(characters, "\"a\": 1", "\"a\": 0"))
+            .find("must be a number of its own, got 0 again.") != std::string::npos);
+  CHECK(json_error(with(characters, "\"a\": 1", "\"z\": 1")) ==
+        file + "model, vocab must number characters in their order, got another.");
+  CHECK(json_error(with(characters, "\"merges\": []", "\"merges\": [\"a b\"]"))
+            .find("must be empty without a pre_tokenizer") != std::string::npos);
+  CHECK(json_error(with(characters, "\"unk_token\": null", "\"unk_token\": \"a\"")) ==
+        file + "model, unk_token must be null or off, got 'a'.");
+}
