@@ -56,8 +56,8 @@ bool is_of_llama(std::string_view flag) {
 
 /// Whether folders of gradus 0.1 lack it: those go on with its default.
 bool is_new(std::string_view flag) {
-  constexpr std::string_view kNew[] = {"cooldown",  "optimizer",   "momentum", "ema",
-                                       "precision", "eval-tokens", "patience", "vocab"};
+  constexpr std::string_view kNew[] = {"minutes",   "cooldown",    "optimizer", "momentum", "ema",
+                                       "precision", "eval-tokens", "patience",  "vocab"};
   return is_of_llama(flag) || std::find(std::begin(kNew), std::end(kNew), flag) != std::end(kNew);
 }
 
@@ -107,6 +107,7 @@ void TrainConfig::validate() const {
   check_range("val_fraction", val_fraction, val_fraction >= 0 && val_fraction < 1, "in [0, 1)");
   check_model(model);
   check_at_least("steps", steps, 1);
+  check_range("minutes", minutes, minutes >= 0 && minutes <= 1e6, "from 0 to a million");
   check_at_least("batch", batch, 1);
   check_at_least("accum", accum, 1);
   check_range("lr", lr, lr > 0, "a finite number above 0");

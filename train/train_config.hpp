@@ -30,6 +30,7 @@ struct TrainConfig {
 
   // Learning. The defaults are the preset nano.
   int64_t steps = 2000;               ///< updates of the parameters
+  double minutes = 0;                 ///< that the run was planned for (plan.hpp); 0: it was not
   int64_t batch = 12;                 ///< windows of block_size tokens in a micro-batch
   int64_t accum = 1;                  ///< micro-batches a step
   double lr = 1e-3;                   ///< the highest learning rate
@@ -113,6 +114,8 @@ void for_each_field(F&& f) {
       "tied", [](auto& c) -> auto& { return c.model.tie_word_embeddings; });
   f(
       "steps", [](auto& c) -> auto& { return c.steps; });
+  f(
+      "minutes", [](auto& c) -> auto& { return c.minutes; });
   f(
       "batch", [](auto& c) -> auto& { return c.batch; });
   f(

@@ -87,6 +87,13 @@ double Trainer::accumulate_gradients() {
   return mean;
 }
 
+void Trainer::replan(int64_t steps, Rate schedule) {
+  if (steps < step_)
+    fail("train", "a plan must have at least the ", step_, " steps that are done, got ", steps, ".");
+  recipe_.steps = steps;
+  recipe_.schedule = std::move(schedule);
+}
+
 TrainerState Trainer::state() const {
   nn::StateDict all = recipe_.optimizer->state_dict();
   if (average_) all.merge(average_->state_dict());

@@ -49,6 +49,9 @@ class Trainer {
   /// borrowed; null stops it.
   void profile_into(Profile* profile) { profile_ = profile; }
 
+  /// From here on so many steps in all, at these rates. Throws Error for fewer than are done.
+  void replan(int64_t steps, Rate schedule);
+
   TrainerState state() const;  ///< tensors share storage with the optimizer's
   /// Throws RunError, naming one, if a parameter or what the optimizer keeps of one is not finite: a state
   /// that cannot go on.

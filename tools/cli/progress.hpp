@@ -35,6 +35,8 @@ class Progress : public train::Observer {
   void before_eval() override;
   void on_eval(const train::EvalReport& report) override;
   bool should_stop() override;
+  /// The number of steps in all has changed.
+  void set_steps(int64_t steps) { options_.steps = steps; }
 
  private:
   using Clock = std::chrono::steady_clock;

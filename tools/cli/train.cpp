@@ -24,6 +24,7 @@
 #include "gradus/train/trace.hpp"
 #include "progress.hpp"
 #include "prompt.hpp"
+#include "run_planner.hpp"
 #include "shell.hpp"
 #include "text_input.hpp"
 #include "text_output.hpp"
@@ -45,7 +46,8 @@ fs::path default_out(const TrainConfig& config) {
   else if (name.empty())
     name = data::kjv_available() ? "kjv" : "stories";
   const bool usual = config.model.arch == models::Arch::gpt2;
-  return fs::path("out") / concat(name, "-", config.preset, usual ? "" : "-llama");
+  const std::string kind = config.minutes > 0 ? concat(config.minutes, "min") : config.preset;
+  return fs::path("out") / concat(name, "-", kind, usual ? "" : "-llama");
 }
 
 /// Will the text be there again for a run that goes on?
@@ -62,7 +64,8 @@ class TrainVerb {
         program_(program),
         folder_(flags.out.empty() ? default_out(flags.config) : fs::path(flags.out)),
         config_(flags.config),
-        people_(flags.quiet) {}
+        people_(flags.quiet),
+        planner_(flags) {}
 
   int run() {
     turn_signals_of_writing_into_errors();
@@ -75,9 +78,11 @@ class TrainVerb {
     const train::Checkpoint checkpoint = flags_.resume ? load_checkpoint(corpus) : train::Checkpoint{};
     const data::Tokenizer tokenizer = given ? *given : make_tokenizer(corpus.text);
     config_.model.vocab_size = tokenizer.vocab_size();
+    const std::vector<int32_t> tokens = tokenizer.encode(corpus.text);
     const data::TextDataset dataset = naming_flags("train", model_flags(), [&] {
       config_.model.validate();
-      return data::TextDataset(tokenizer.encode(corpus.text), config_.model.block_size, config_.val_fraction);
+      if (is_planned()) config_ = planner_.plan(config_, tokens);
+      return data::TextDataset(tokens, config_.model.block_size, config_.val_fraction);
     });
     train::check_memory(models::training_memory(config_.model, config_.batch),
                         "lower --layers, --embd, --block or --batch.");
@@ -105,14 +110,6 @@ class TrainVerb {
     const int64_t batch = train::evaluation_batch(config_.model);
     return tokens > 0 && dataset.has_validation() ? dataset.validation_sample(batch, tokens)
                                                   : dataset.validation_batches(batch);
-  }
-
-  /// How many tokens the evaluation at the end may have: all, unless that took more than a 25th of the work
-  /// of the steps, each token of which counts as three.
-  int64_t last_eval_tokens() const {
-    const double work = 3.0 * static_cast<double>(config_.steps) * static_cast<double>(config_.batch) *
-                        static_cast<double>(config_.accum) * static_cast<double>(config_.model.block_size);
-    return std::max<int64_t>(config_.eval_tokens, static_cast<int64_t>(std::min(work / 25, 1e15)));
   }
 
   /// Refuses a folder that cannot be used, before anything else is read; locks it if there is a run in it.
@@ -237,9 +234,26 @@ class TrainVerb {
     people_.line(concat("memory  about ",
                         byte_size(models::training_memory(config_.model, config_.batch).total()),
                         ", beside text and evaluations"));
+    if (config_.minutes > 0)
+      people_.line(concat("plan    ", grouped(config_.steps), " steps in ", config_.minutes,
+                          config_.minutes == 1 ? " minute" : " minutes", "; corrected on the way"));
     people_.line(concat(
         "run     ", folder_.path().string(), ", ", num_threads(), " thread", num_threads() == 1 ? "" : "s",
         trainer.steps_done() > 0 ? concat(", going on after step ", trainer.steps_done()) : ""));
+  }
+
+  /// Whether the number of steps is still to be found; a run that goes on has it.
+  bool is_planned() const { return config_.minutes > 0 && !flags_.resume; }
+
+  /// Lets the run end in its time.
+  train::RunReport planned_run(train::Run& run, Progress& progress) {
+    if (!is_planned()) return profiled_run(run, progress);
+    RunPlanner::Corrector corrector(planner_, run.trainer, progress, [&](const TrainConfig& config) {
+      config_ = config;
+      run.files.recipe = train::to_json(config_);
+      folder_.go_on(run.files);
+    });
+    return profiled_run(run, corrector);
   }
 
   bool is_llama() const { return config_.model.arch == models::Arch::llama; }
@@ -257,17 +271,17 @@ class TrainVerb {
            .steps = config_.steps,
            .eval_every = run.validation.empty() ? 0 : config_.eval_every,
            .eval_tokens = data::count_targets(run.validation),
-           .last_eval_tokens = is_sample ? std::min(targets, last_eval_tokens()) : 0,
+           .last_eval_tokens = is_sample ? train::last_eval_tokens(config_, targets) : 0,
            .sample_every = flags_.sample_every,
            .sample = [&] { return sample_of(run, tokenizer); },
            .events = flags_.json ? &events_ : nullptr,
            .quiet = flags_.quiet,
            .should_stop =
                [&] { return interrupt.signal() != 0 || run.trainer.steps_done() == flags_.stop_after; }});
-      report = profiled_run(run, progress);
+      report = planned_run(run, progress);
       signal = interrupt.signal();
     }
-    if (report.finished && is_sample) evaluate_best(report, dataset);
+    if (report.finished && is_sample) evaluate_best(report, dataset, targets);
     if (report.finished) conclude(report, corpus, targets);
     if (flags_.json) events_.write(train::to_json(report, folder_.path()));
     events_.finish();
@@ -278,7 +292,7 @@ class TrainVerb {
     return signal == 0 ? kDone : 128 + signal;
   }
 
-  train::RunReport profiled_run(train::Run& run, Progress& progress) {
+  train::RunReport profiled_run(train::Run& run, train::Observer& progress) {
     if (flags_.profile.empty()) return train::run(run, progress);
     train::TraceObserver observer({flags_.profile, flags_.profile_after, flags_.profile_steps}, run.trainer,
                                   progress);
@@ -297,11 +311,11 @@ class TrainVerb {
 
   /// The report gets the loss of the best model on the whole validation part, or as much as there is time
   /// for.
-  void evaluate_best(train::RunReport& report, const data::TextDataset& dataset) const {
+  void evaluate_best(train::RunReport& report, const data::TextDataset& dataset, int64_t targets) const {
     if (!report.val_loss) return;
     people_.line("evaluating the best model");
     models::GPT best = train::load_trained(folder_.path()).model;
-    const std::vector<data::Batch> batches = validation(dataset, last_eval_tokens());
+    const std::vector<data::Batch> batches = validation(dataset, train::last_eval_tokens(config_, targets));
     const Autocast autocast(train::precision_from(config_.precision));
     report.val_loss = train::mean_loss(best, batches);
     report.val_tokens = data::count_targets(batches);
@@ -351,6 +365,7 @@ class TrainVerb {
   std::vector<std::string> notes_;
   double bytes_a_token_ = 1;  // of the text to validate on
   EventStream events_;
+  RunPlanner planner_;
 };
 
 }  // namespace

@@ -100,6 +100,7 @@ void TrainFlags::add_to(CLI::App& verb) {
              "llama: the output matrix is the token embedding [on]");
 
   add(verb, kLearning, "--steps", c.steps, "N", "Updates of the parameters");
+  add(verb, kLearning, "--minutes", c.minutes, "F", "Instead: as many as fit, of a model that suits them");
   add(verb, kLearning, "--batch", c.batch, "N", "Windows of text in a micro-batch");
   add(verb, kLearning, "--accum", c.accum, "N", "Micro-batches a step");
   add(verb, kLearning, "--lr", c.lr, "RATE", "Highest learning rate");
@@ -163,17 +164,7 @@ void TrainFlags::settle(CLI::App& verb) {
   });
   check_choices();
 
-  train::TrainConfig merged = train::preset(config.preset);
-  train::for_each_field([&](const std::string& flag, auto field) {
-    if (given_.contains(flag)) field(merged) = field(config);
-  });
-  if (given_.contains("lr") && !given_.contains("min-lr")) merged.min_lr = merged.lr / 10;
-  if (merged.model.arch == models::Arch::llama && !given_.contains("bias")) merged.model.bias = false;
-  for (std::string& file : merged.text) file = std::filesystem::absolute(file).lexically_normal();
-  if (!is_tokenizer_kind(merged.tokenizer))
-    merged.tokenizer = std::filesystem::absolute(merged.tokenizer).lexically_normal();
-  if (merged.tokenizer == "bpe" && !given_.contains("vocab")) merged.vocab = kPairTokens;
-  config = merged;
+  config = on_preset(config.preset);
 
   if (!resume) check(config);  // resumed() does it for a run that goes on.
   const auto check_given = [&](const char* flag, int64_t value) {
@@ -188,7 +179,23 @@ void TrainFlags::settle(CLI::App& verb) {
   if (sample_every < 0)
     fail("train", "--sample-every must be a whole number of at least 0, got ", sample_every, ".");
   check_profile();
+  if (is_given("steps") && config.minutes > 0)
+    fail("train", "--steps and --minutes must not come together, got both.");
   if (resume && overwrite) fail("train", "--resume and --overwrite must not come together, got both.");
+}
+
+train::TrainConfig TrainFlags::on_preset(const std::string& name) const {
+  train::TrainConfig merged = train::preset(name);
+  train::for_each_field([&](const std::string& flag, auto field) {
+    if (given_.contains(flag)) field(merged) = field(config);
+  });
+  if (given_.contains("lr") && !given_.contains("min-lr")) merged.min_lr = merged.lr / 10;
+  if (merged.model.arch == models::Arch::llama && !given_.contains("bias")) merged.model.bias = false;
+  for (std::string& file : merged.text) file = std::filesystem::absolute(file).lexically_normal();
+  if (!is_tokenizer_kind(merged.tokenizer))
+    merged.tokenizer = std::filesystem::absolute(merged.tokenizer).lexically_normal();
+  if (merged.tokenizer == "bpe" && !given_.contains("vocab")) merged.vocab = kPairTokens;
+  return merged;
 }
 
 void TrainFlags::check_choices() const {

@@ -88,6 +88,7 @@ TEST_CASE("numbers must make sense") {
   refused("--decay", "cubic", "must be cosine, linear, constant or wsd, got 'cubic'");
   refused("--cooldown", "0", "must be above 0 and at most 1, got 0");
   refused("--optimizer", "lion", "must be adamw or muon, got 'lion'");
+  refused("--minutes", "-1", "must be from 0 to a million, got -1");
   refused("--momentum", "1", "must be in [0, 1), got 1");
   refused("--ema", "-1", "must be in [0, 1), got -1");
   refused("--eval-tokens", "-1", "must be a whole number of at least 0, got -1");

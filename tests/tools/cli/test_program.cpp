@@ -93,6 +93,37 @@ TEST_CASE("evaluations read a sample of the validation part, the last one more, 
                                   ContainsSubstring("nats a token on the validation text"));
 }
 
+TEST_CASE("minutes are planned, kept in the folder, and repeated by a run that goes on") {
+  const Scratch scratch;
+  const std::string text = scratch.file("text.txt", gradus::train::small_text()), out = scratch.path("run");
+  const std::vector<std::string> train{"train",     "--text", text,    "--preset", "tiny",
+                                       "--minutes", "0.03",   "--out", out};
+  const Outcome run = run_program(train);
+  REQUIRE(run.code == 0);
+  CHECK_THAT(run.err, ContainsSubstring("steps in 0.03 minutes"));
+  const json config = json::parse(read(out + "/last/train.json"));
+  CHECK(config.at("minutes") == 0.03);
+  const int64_t steps = config.at("steps");
+  CHECK(steps > 0);
+  CHECK(json::parse(read(out + "/last/trainer.json")).at("step") == steps);
+  CHECK(json::parse(read(out + "/train.json")).at("steps") == steps);
+  CHECK(run_program({"train", "--out", out, "--resume", "--quiet"}).code == 0);
+  CHECK(json::parse(read(out + "/last/trainer.json")).at("step") == steps);
+
+  // Stopped before its end, it goes on with the same bits as often as one likes.
+  std::vector<std::string> stopped = train;
+  stopped.back() = scratch.path("stopped");
+  stopped.insert(stopped.end(), {"--stop-after", "3"});
+  REQUIRE(run_program(stopped).code == 0);
+  std::filesystem::copy(scratch.path("stopped"), scratch.path("copy"),
+                        std::filesystem::copy_options::recursive);
+  for (const char* folder : {"stopped", "copy"})
+    REQUIRE(run_program({"train", "--out", scratch.path(folder), "--resume", "--quiet"}).code == 0);
+  CHECK(read(scratch.path("stopped/last/model.safetensors")) ==
+        read(scratch.path("copy/last/model.safetensors")));
+  CHECK(read(scratch.path("stopped/last/train.json")) == read(scratch.path("copy/last/train.json")));
+}
+
 TEST_CASE("patience ends a run that makes no progress, for good") {
   const Trained run({"--json", "--lr", "1e-30", "--eval-every", "2", "--patience", "2"});
   const json done = json::parse(lines_of(run.outcome.out).back());

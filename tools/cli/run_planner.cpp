@@ -1,0 +1,140 @@
+#include "run_planner.hpp"
+
+#include <algorithm>
+#include <iterator>
+
+#include "gradus/autograd/autocast.hpp"
+#include "gradus/data/dataset.hpp"
+#include "gradus/train/decoder.hpp"
+#include "gradus/train/precision.hpp"
+
+namespace gradus::cli {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using train::TrainConfig;
+
+constexpr double kMeasured = 0.01;  // of the time, for a preset
+constexpr int64_t kFewestSteps = 3;
+// The parts of a run after which its pace is looked at: before wsd lets the rate fall.
+constexpr double kLooks[] = {0.25, 0.6};
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+double median(std::vector<double> values) {
+  std::nth_element(values.begin(), values.begin() + static_cast<int64_t>(values.size() / 2), values.end());
+  return values[values.size() / 2];
+}
+
+double tokens_a_step(const TrainConfig& config) {
+  return static_cast<double>(config.batch * config.accum * config.model.block_size);
+}
+
+/// Multiplications and additions of a step, all but attention's.
+double work_of_step(const TrainConfig& config) {
+  return tokens_a_step(config) * static_cast<double>(config.model.num_parameters());
+}
+
+/// By steps of a model that is thrown away.
+train::Pace measure(const TrainConfig& config, const std::vector<int32_t>& tokens, double seconds) {
+  const data::TextDataset dataset(tokens, config.model.block_size, config.val_fraction);
+  Generator init(0);
+  models::GPT model(config.model, init);
+  train::Trainer trainer(model, train::decoder_recipe(model, dataset.training_batches(), config));
+  train::Pace pace;
+  (void)trainer.step();
+  std::vector<double> steps;
+  for (const auto start = Clock::now();
+       static_cast<int64_t>(steps.size()) < kFewestSteps || seconds_since(start) < seconds;)
+    steps.push_back(trainer.step().seconds);
+  pace.step = median(steps);
+  pace.eval_token = pace.step / 3 / tokens_a_step(config);
+  if (!dataset.has_validation()) return pace;
+  const auto batches = dataset.validation_sample(train::evaluation_batch(config.model), 1);
+  const Autocast autocast(train::precision_from(config.precision));
+  std::vector<double> evaluations;
+  for (int64_t i = 0; i < kFewestSteps; ++i) {
+    const auto start = Clock::now();
+    (void)train::mean_loss(model, batches);
+    evaluations.push_back(seconds_since(start) / static_cast<double>(data::count_targets(batches)));
+  }
+  pace.eval_token = std::min(pace.eval_token, median(evaluations));
+  return pace;
+}
+
+train::PlanText text_of(const TrainConfig& config, const std::vector<int32_t>& tokens) {
+  const data::TextDataset dataset(tokens, config.model.block_size, config.val_fraction);
+  const auto size = [&](data::Split split) { return static_cast<int64_t>(dataset.tokens(split).size()); };
+  return {size(data::Split::train), std::max<int64_t>(0, size(data::Split::validation) - 1)};
+}
+
+}  // namespace
+
+double RunPlanner::seconds_left() const { return 60 * flags_.config.minutes - seconds_since(start_); }
+
+TrainConfig RunPlanner::plan(const TrainConfig& config, const std::vector<int32_t>& tokens) {
+  const double all = 60 * config.minutes;
+  const auto candidate = [&](const std::string& name) {
+    TrainConfig merged = flags_.on_preset(name);
+    merged.model.vocab_size = config.model.vocab_size;
+    merged.corpus = config.corpus;
+    return merged;
+  };
+  TrainConfig chosen = config;
+  if (flags_.is_given("preset")) {
+    pace_ = measure(chosen, tokens, kMeasured * all);
+  } else {
+    bool first = true;
+    for (const train::PlannedPreset& choice : train::planned_presets()) {
+      const TrainConfig next = candidate(choice.name);
+      // What a step would take at the speed that was measured, and then what it takes.
+      const double step = first ? 0 : pace_.step * work_of_step(next) / work_of_step(chosen);
+      if (!first && seconds_left() / step * tokens_a_step(next) < choice.least_tokens) break;
+      const train::Pace pace = measure(next, tokens, kMeasured * all);
+      if (!first && seconds_left() / pace.step * tokens_a_step(next) < choice.least_tokens) break;
+      chosen = next;
+      pace_ = pace;
+      first = false;
+    }
+  }
+  text_ = text_of(chosen, tokens);
+  plan_ = train::planned(chosen, seconds_left(), text_, pace_,
+                         [&](const std::string& flag) { return flags_.is_given(flag); });
+  return plan_;
+}
+
+bool RunPlanner::Corrector::is_time_to_look(int64_t step) {
+  const double done = static_cast<double>(step) / static_cast<double>(planner_.plan_.steps);
+  if (looks_ == std::size(kLooks) || done < kLooks[looks_]) return false;
+  ++looks_;
+  return true;
+}
+
+void RunPlanner::Corrector::on_step(const train::StepReport& report) {
+  if (is_time_to_look(report.step)) {
+    train::Pace pace = planner_.pace_;
+    pace.step = (seconds_since(start_) - eval_seconds_) / static_cast<double>(report.step);
+    if (eval_tokens_ > 0) pace.eval_token = eval_seconds_ / eval_tokens_;
+    planner_.plan_ =
+        train::replanned(planner_.plan_, report.step, planner_.seconds_left(), planner_.text_, pace);
+    trainer_.replan(planner_.plan_.steps, planner_.plan_.schedule());
+    progress_.set_steps(planner_.plan_.steps);
+    on_corrected_(planner_.plan_);
+  }
+  progress_.on_step(report);
+}
+
+void RunPlanner::Corrector::before_eval() {
+  eval_start_ = Clock::now();
+  progress_.before_eval();
+}
+
+void RunPlanner::Corrector::on_eval(const train::EvalReport& report) {
+  eval_seconds_ += seconds_since(eval_start_);
+  eval_tokens_ += static_cast<double>(report.tokens);
+  progress_.on_eval(report);
+}
+
+}  // namespace gradus::cli

@@ -1,0 +1,61 @@
+// RunPlanner: `train --minutes`. Measures what the machine does in a few steps, plans by it (train/plan.hpp),
+// and corrects the plan while the true pace shows. Not thread-safe.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <vector>
+
+#include "gradus/train/plan.hpp"
+#include "gradus/train/run.hpp"
+#include "progress.hpp"
+#include "train_flags.hpp"
+
+namespace gradus::cli {
+
+class RunPlanner {
+ public:
+  /// The time begins now. The flags are borrowed.
+  explicit RunPlanner(const TrainFlags& flags) : flags_(flags) {}
+
+  /// The config to train: the preset, unless one was asked for, and the steps that fit. Throws Error if the
+  /// text is too short for a preset's block.
+  train::TrainConfig plan(const train::TrainConfig& config, const std::vector<int32_t>& tokens);
+
+  /// Called with the corrected config.
+  using OnCorrected = std::function<void(const train::TrainConfig& config)>;
+  /// An observer of the planned run that corrects the trainer's plan, and tells `progress`, which is
+  /// borrowed, all that it is told.
+  class Corrector : public train::Observer {
+   public:
+    Corrector(RunPlanner& planner, train::Trainer& trainer, Progress& progress, OnCorrected on_corrected)
+        : planner_(planner), trainer_(trainer), progress_(progress), on_corrected_(std::move(on_corrected)) {}
+    void on_step(const train::StepReport& report) override;
+    void before_eval() override;
+    void on_eval(const train::EvalReport& report) override;
+    bool should_stop() override { return progress_.should_stop(); }
+
+   private:
+    bool is_time_to_look(int64_t step);
+
+    RunPlanner& planner_;
+    train::Trainer& trainer_;
+    Progress& progress_;
+    OnCorrected on_corrected_;
+    std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now(), eval_start_;
+    double eval_seconds_ = 0, eval_tokens_ = 0;
+    size_t looks_ = 0;
+  };
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  double seconds_left() const;
+
+  const TrainFlags& flags_;
+  Clock::time_point start_ = Clock::now();
+  train::TrainConfig plan_;
+  train::PlanText text_;
+  train::Pace pace_;
+};
+
+}  // namespace gradus::cli

@@ -1,0 +1,95 @@
+#include "gradus/train/plan.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace gradus::train {
+namespace {
+
+constexpr int64_t kEvaluations = 10;       // in a planned run
+constexpr double kEvaluationShare = 0.01;  // of its time, for all of them but the last
+constexpr double kSampleTokens = 300;      // at the end, each a forward of a window
+constexpr double kEndSeconds = 0.3;        // loading the best model, writing files
+constexpr int64_t kLongestWarmup = 100;
+constexpr int64_t kMostSteps = int64_t{1} << 40;
+
+double tokens_a_step(const TrainConfig& config) {
+  return static_cast<double>(config.batch) * static_cast<double>(config.accum) *
+         static_cast<double>(config.model.block_size);
+}
+
+/// What is left to do when the steps are over, and evaluations from step `done` on.
+double seconds_beside_steps(const TrainConfig& config, int64_t done, const PlanText& text, const Pace& pace) {
+  const double window = pace.eval_token * static_cast<double>(config.model.block_size);
+  double seconds = kEndSeconds + kSampleTokens * window;
+  if (text.eval_tokens == 0) return seconds;
+  const int64_t each =
+      config.eval_tokens == 0 ? text.eval_tokens : std::min(config.eval_tokens, text.eval_tokens);
+  const int64_t count = (config.steps + config.eval_every - 1) / config.eval_every - done / config.eval_every;
+  const int64_t last = each < text.eval_tokens ? last_eval_tokens(config, text.eval_tokens) : 0;
+  return seconds + pace.eval_token * static_cast<double>(count * each + last);
+}
+
+/// The config with the most steps, at least `fewest`, that fits(config) still allows, which may change it.
+template <class Fits>
+TrainConfig most_steps(TrainConfig config, int64_t fewest, const Fits& fits) {
+  const auto with = [&](int64_t steps) {
+    TrainConfig candidate = config;
+    candidate.steps = steps;
+    return std::pair(fits(candidate), candidate);
+  };
+  int64_t good = fewest, bad = std::max<int64_t>(2 * fewest, fewest + 1);
+  while (bad < kMostSteps && with(bad).first) {
+    good = bad;
+    bad *= 2;
+  }
+  while (bad - good > 1) {
+    const int64_t middle = good + (bad - good) / 2;
+    (with(middle).first ? good : bad) = middle;
+  }
+  return with(good).second;
+}
+
+}  // namespace
+
+const std::vector<PlannedPreset>& planned_presets() {
+  static const std::vector<PlannedPreset> presets{{"nano", 0}, {"small", 12e6}};
+  return presets;
+}
+
+int64_t last_eval_tokens(const TrainConfig& config, int64_t all) {
+  const double work = 3 * static_cast<double>(config.steps) * tokens_a_step(config);
+  const auto affordable = static_cast<int64_t>(std::min(work / 25, 1e15));
+  return std::min(all, std::max(config.eval_tokens, affordable));
+}
+
+double planned_seconds(const TrainConfig& config, const PlanText& text, const Pace& pace) {
+  return static_cast<double>(config.steps) * pace.step + seconds_beside_steps(config, 0, text, pace);
+}
+
+TrainConfig planned(TrainConfig config, double seconds, const PlanText& text, const Pace& pace,
+                    const std::function<bool(const std::string& flag)>& keeps) {
+  if (!keeps("eval-tokens") && text.eval_tokens > 0) {
+    const double affordable =
+        kEvaluationShare * seconds / static_cast<double>(kEvaluations) / pace.eval_token;
+    config.eval_tokens =
+        std::clamp<int64_t>(static_cast<int64_t>(std::min(affordable, 1e9)), config.model.block_size, 32'768);
+  }
+  return most_steps(config, 1, [&](TrainConfig& candidate) {
+    const int64_t tenth = std::max<int64_t>(1, candidate.steps / kEvaluations);
+    if (!keeps("eval-every")) candidate.eval_every = tenth;
+    if (!keeps("save-every")) candidate.save_every = tenth;
+    if (!keeps("warmup")) candidate.warmup = std::min(kLongestWarmup, candidate.steps / 20);
+    return planned_seconds(candidate, text, pace) <= seconds;
+  });
+}
+
+TrainConfig replanned(TrainConfig config, int64_t done, double seconds_left, const PlanText& text,
+                      const Pace& pace) {
+  return most_steps(std::move(config), done, [&](TrainConfig& candidate) {
+    const auto left = static_cast<double>(candidate.steps - done);
+    return left * pace.step + seconds_beside_steps(candidate, done, text, pace) <= seconds_left;
+  });
+}
+
+}  // namespace gradus::train

@@ -1,0 +1,51 @@
+// Plan: which model a run of so many minutes trains, and for how many steps. What it decides from are times
+// that were measured; it measures nothing itself. Thread-safe: no state.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "gradus/train/train_config.hpp"
+
+namespace gradus::train {
+
+/// What a machine takes for the work of a config, in seconds.
+struct Pace {
+  double step = 0;        ///< forward, backward, update
+  double eval_token = 0;  ///< of an evaluation
+};
+
+/// Of a text.
+struct PlanText {
+  int64_t train_tokens = 0;  ///< to train on
+  int64_t eval_tokens = 0;   ///< to validate on; 0: there are no evaluations
+};
+
+/// A preset that a plan may choose.
+struct PlannedPreset {
+  const char* name;     ///< of models::preset_names()
+  double least_tokens;  ///< to be trained on, before it is better than a smaller one would have been by then
+};
+/// The smallest first.
+const std::vector<PlannedPreset>& planned_presets();
+
+/// The targets of the evaluation at the end of a run: all, unless that took more than a 25th of the work of
+/// the steps, each token of which counts as three; at least eval_tokens.
+int64_t last_eval_tokens(const TrainConfig& config, int64_t all);
+
+/// How many seconds a run takes at that pace: steps, evaluations, and the sample at the end.
+double planned_seconds(const TrainConfig& config, const PlanText& text, const Pace& pace);
+
+/// The config with as many steps as fit into `seconds`, one at least, and with evaluations and saves ten
+/// times in between; what `keeps(flag)` says was asked for stays as it is.
+TrainConfig planned(TrainConfig config, double seconds, const PlanText& text, const Pace& pace,
+                    const std::function<bool(const std::string& flag)>& keeps);
+
+/// The same config with another number of steps, of which `done` took such a time that `seconds` are left:
+/// what is to be done after a part of a run showed its true pace. Never fewer than are done.
+TrainConfig replanned(TrainConfig config, int64_t done, double seconds_left, const PlanText& text,
+                      const Pace& pace);
+
+}  // namespace gradus::train
