@@ -1,6 +1,4 @@
 // gradus bench: how fast steps are, beside what the machine could do and what PyTorch does.
-#include <sys/auxv.h>
-
 #include <CLI/CLI.hpp>
 #include <filesystem>
 #include <iostream>
@@ -15,6 +13,7 @@
 #include "gradus/tools/bench/worker.hpp"
 #include "gradus/train/precision.hpp"
 #include "nearest.hpp"
+#include "program_path.hpp"
 #include "verbs.hpp"
 #include "whole_number.hpp"
 
@@ -70,13 +69,6 @@ int work(const BenchFlags& flags) {
   else
     fail("bench", "--worker must be steps or floor, got '", flags.worker, "'.");
   return kDone;
-}
-
-/// Where it is, or without /proc as what it was started.
-std::string this_program() {
-  std::error_code no_proc;
-  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", no_proc);
-  return no_proc ? reinterpret_cast<const char*>(::getauxval(AT_EXECFN)) : program.string();
 }
 
 /// In each of the precisions, one after another; without names those alone that bf16 is for.

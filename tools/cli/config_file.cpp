@@ -39,23 +39,13 @@ std::string value_text(const toml::node& value, const std::string& key, const st
          ".");
 }
 
-ConfigItem item(const toml::key& key, const toml::node& value, const std::string& file) {
-  ConfigItem item{std::string(key.str()), {}, key.source().begin};
-  if (const toml::array* list = value.as_array()) {
-    for (const toml::node& element : *list) item.values.push_back(value_text(element, item.key, file));
-  } else {
-    item.values.push_back(value_text(value, item.key, file));
-  }
-  return item;
-}
-
 void add_items(const toml::table& table, const std::string& file, std::vector<ConfigItem>& items) {
   for (const auto& [key, value] : table) {
     const auto same = [name = key.str()](const ConfigItem& other) { return other.key == name; };
     if (std::any_of(items.begin(), items.end(), same))
       refuse(file, key.source().begin, "must have each key once, got ", files::in_quotes(key.str()),
              " again.");
-    items.push_back(item(key, value, file));
+    items.push_back(config_item(key, value, file));
   }
 }
 
@@ -76,15 +66,28 @@ std::vector<std::string> keys_of(CLI::App& verb) {
 
 }  // namespace
 
-std::vector<ConfigItem> parse_toml(std::string_view text, std::string_view section, const std::string& file) {
+ConfigItem config_item(const toml::key& key, const toml::node& value, const std::string& file) {
+  ConfigItem item{std::string(key.str()), {}, key.source().begin};
+  if (const toml::array* list = value.as_array()) {
+    for (const toml::node& element : *list) item.values.push_back(value_text(element, item.key, file));
+  } else {
+    item.values.push_back(value_text(value, item.key, file));
+  }
+  return item;
+}
+
+toml::table parse_sections(std::string_view text, const std::string& file) {
   if (text.size() > kMostBytes)
     fail("config", file, ": must be at most ", kMostBytes, " bytes, got ", text.size(), ".");
-  toml::table table;
   try {
-    table = toml::parse(text);
+    return toml::parse(text);
   } catch (const toml::parse_error& e) {
     refuse(file, e.source().begin, "must be TOML, got: ", e.description(), ".");
   }
+}
+
+std::vector<ConfigItem> parse_toml(std::string_view text, std::string_view section, const std::string& file) {
+  toml::table table = parse_sections(text, file);
   std::vector<ConfigItem> items;
   toml::table keys, sections;
   for (auto& [key, value] : table) (value.is_table() ? sections : keys).insert(key, std::move(value));

@@ -25,6 +25,13 @@ struct ConfigItem {
 /// anything that is no such TOML or more than 16 KiB of it, and for a key that comes twice.
 std::vector<ConfigItem> parse_toml(std::string_view text, std::string_view section, const std::string& file);
 
+/// What a key has: a value, or each of a list of values, as a flag would be given them. Throws Error, naming
+/// `file`, line and column, for other values.
+ConfigItem config_item(const toml::key& key, const toml::node& value, const std::string& file);
+
+/// A table, by sections. Throws Error as parse_toml() does.
+toml::table parse_sections(std::string_view text, const std::string& file);
+
 /// Gives the verb's options the file's values, but for those that the command line gave. Throws Error as
 /// above, and for a key that is no option or a value that it does not take.
 void apply_config(const std::filesystem::path& file, CLI::App& verb);

@@ -36,6 +36,7 @@ Verb add_gradcheck(CLI::App& app, const std::string& program);
 Verb add_conform(CLI::App& app, const std::string& program);
 Verb add_lesson(CLI::App& app, const std::string& program);
 Verb add_replay(CLI::App& app, const std::string& program);
+Verb add_sweep(CLI::App& app, const std::string& program);
 Verb add_bench(CLI::App& app, const std::string& program);
 Verb add_info(CLI::App& app, const std::string& program);
 

@@ -10,8 +10,8 @@ using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
-const std::vector<std::string> kVerbs{"train",   "sample", "eval",   "tokenizer", "gradcheck",
-                                      "conform", "lesson", "replay", "bench",     "info"};
+const std::vector<std::string> kVerbs{"train",  "sample", "eval",  "tokenizer", "gradcheck", "conform",
+                                      "lesson", "replay", "sweep", "bench",     "info"};
 
 }  // namespace
 

@@ -1,0 +1,84 @@
+// gradus sweep: which runs a table stands for, and that none is made twice.
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "catch.hpp"
+#include "gradus/autograd/error.hpp"
+#include "program.hpp"
+#include "train/small_model.hpp"
+
+using namespace gradus::cli;
+using Catch::Matchers::ContainsSubstring;
+using nlohmann::json;
+
+namespace {
+
+const std::string kTable =
+    "seeds = [1, 2]\n[base]\npreset = \"tiny\"\nsteps = 4\n[try.adamw]\nlr = [1e-3, 3e-3]\n"
+    "[try.muon]\noptimizer = \"muon\"\n";
+
+std::string with_text(const Scratch& scratch) {
+  std::string table = kTable;
+  const std::string text = scratch.file("text.txt", gradus::train::small_text());
+  return table.replace(table.find("[base]\n"), 7, "[base]\ntext = [\"" + text + "\"]\n");
+}
+
+}  // namespace
+
+TEST_CASE("a sweep trains each setting with each seed, once, and prints means") {
+  const Scratch scratch;
+  const std::string file = scratch.file("table.toml", with_text(scratch)), out = scratch.path("sweep");
+  const Outcome first = run_program({"sweep", file, "--out", out, "--threads", "1"});
+  INFO(first.err);
+  REQUIRE(first.code == 0);
+  for (const char* line : {"adamw lr=0.001, seed 1: ", "adamw lr=0.003, seed 2: ", "muon, seed 2: ", " +- "})
+    CHECK_THAT(first.out, ContainsSubstring(line));
+  const std::vector<std::string> lines = lines_of(read(out + "/results.jsonl"));
+  REQUIRE(lines.size() == 6);
+  for (const std::string& line : lines) {
+    const json entry = json::parse(line);
+    CHECK(entry.at("val_loss").get<double>() > 0);
+    CHECK(entry.at("seconds").get<double>() > 0);
+  }
+
+  // A line that a kill tore, a run that was stopped: only that one is made again.
+  std::string torn;
+  for (size_t i = 0; i < 5; ++i) torn += lines[i] + "\n";
+  std::ofstream(out + "/results.jsonl") << torn << lines[5].substr(0, 20);
+  const Outcome again = run_program({"sweep", file, "--out", out, "--threads", "1"});
+  REQUIRE(again.code == 0);
+  CHECK_THAT(again.out, ContainsSubstring("muon, seed 2: ") && !ContainsSubstring("muon, seed 1: "));
+  CHECK(lines_of(read(out + "/results.jsonl")).size() == 6);
+  CHECK(lines_of(again.out).back() ==
+        lines_of(first.out).back().substr(0, lines_of(again.out).back().size()));
+}
+
+TEST_CASE("a sweep whose run fails says which, and keeps what is done") {
+  const Scratch scratch;
+  std::string table = with_text(scratch);
+  table += "lr = 1e39\nwarmup = 0\n";
+  const Outcome outcome =
+      run_program({"sweep", scratch.file("table.toml", table), "--out", scratch.path("sweep")});
+  CHECK(outcome.code == 1);
+  CHECK_THAT(outcome.err,
+             ContainsSubstring("must end with a validation loss, got exit code 1 for muon, seed 1"));
+  CHECK(lines_of(read(scratch.path("sweep/results.jsonl"))).size() == 4);
+}
+
+TEST_CASE("a sweep refuses a table that is none, by line and column") {
+  const auto refused = [](const std::string& table, const std::string& why) {
+    const Scratch scratch;
+    check_refused({"sweep", scratch.file("table.toml", table), "--out", scratch.path("sweep")}, {why});
+  };
+  refused("", "must have a section [try.NAME] at least, got none");
+  refused("[try.a]\nlrr = 1\n",
+          ":2:1: must have flags of `train` as keys, got 'lrr'. Hint: did you mean lr?");
+  refused("[try.a]\nseed = 1\n", ":2:1: must have flags of `train` as keys, got 'seed'");
+  refused("seeds = [-1]\n[try.a]\n", ":1:1: seeds must be whole numbers of at least 0, got '-1'");
+  refused("seeds = []\n[try.a]\n", "seeds must be one at least, got none");
+  refused("sedes = [1]\n", ":1:1: must have seeds, [base] and [try.NAME] only, got 'sedes'");
+  refused("[try]\na = 1\n", "try.a must be a section");
+  refused("[try.a]\nlr = []\n", "lr must have a value, got none");
+  refused("[try.a\n", "must be TOML, got");
+  refused("[try.a]\nlr = 1979-05-27\n", "must be a string, a number, true or false");
+}

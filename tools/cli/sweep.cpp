@@ -1,0 +1,172 @@
+// gradus sweep: a table of settings, each trained with several seeds.
+#include <CLI/CLI.hpp>
+#include <cmath>
+#include <fstream>
+#include <iomanip>
+#include <iostream>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "gradus/autograd/error.hpp"
+#include "gradus/files/file.hpp"
+#include "gradus/tools/bench/contender.hpp"
+#include "program_path.hpp"
+#include "sweep_table.hpp"
+#include "terminal.hpp"
+#include "verbs.hpp"
+#include "whole_number.hpp"
+
+namespace gradus::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+struct SweepFlags {
+  std::string file, out;
+  int64_t threads = 0;  ///< 0: train's own
+};
+
+/// What a finished run found.
+struct SweepResult {
+  double val_loss = 0, seconds = 0;
+};
+using Results = std::map<std::pair<std::string, int64_t>, SweepResult>;  // by setting and seed
+
+/// results.jsonl: a line for each run that is done, of this call or an earlier one.
+class ResultsFile {
+ public:
+  explicit ResultsFile(fs::path file) : file_(std::move(file)) {
+    std::ifstream lines(file_);
+    for (std::string line; std::getline(lines, line);) {
+      const json entry = json::parse(line, nullptr, /*allow_exceptions=*/false);
+      if (entry.is_discarded()) continue;
+      results_[{entry.at("setting"), entry.at("seed")}] = {entry.at("val_loss"), entry.at("seconds")};
+      lines_ += line + "\n";
+    }
+  }
+
+  const Results& results() const { return results_; }
+
+  void add(const SweptRun& run, const SweepResult& result) {
+    results_[{run.setting, run.seed}] = result;
+    lines_ += nlohmann::ordered_json{{"setting", run.setting},
+                                     {"seed", run.seed},
+                                     {"val_loss", result.val_loss},
+                                     {"seconds", result.seconds},
+                                     {"flags", run.flags}}
+                  .dump() +
+              "\n";
+    files::write_atomically(file_, [&](std::ostream& out) { out << lines_; });
+  }
+
+ private:
+  fs::path file_;
+  std::string lines_;
+  Results results_;
+};
+
+/// Trains it, or goes on where it was stopped. Throws RunError if it does not end well.
+SweepResult train(const SweptRun& run, const SweepFlags& flags) {
+  const fs::path folder = fs::path(flags.out) / run.folder();
+  std::vector<std::string> words{this_program(), "train"};
+  if (fs::exists(folder / "last")) {
+    words.emplace_back("--resume");
+  } else {
+    words.insert(words.end(), run.flags.begin(), run.flags.end());
+    words.insert(words.end(), {"--overwrite", "--seed", std::to_string(run.seed)});
+  }
+  if (flags.threads > 0) words.insert(words.end(), {"--threads", std::to_string(flags.threads)});
+  words.insert(words.end(), {"--out", folder.string(), "--json", "--quiet"});
+  const auto [text, code] = train::bench::output_of({words});
+  const size_t last = text.size() < 2 ? std::string::npos : text.rfind('\n', text.size() - 2);
+  const json done = json::parse(text.substr(last == std::string::npos ? 0 : last + 1), nullptr, false);
+  if (code != 0 || done.is_discarded() || !done.contains("val_loss") || done.at("val_loss").is_null())
+    throw RunError(concat("[sweep] `gradus train` must end with a validation loss, got exit code ", code,
+                          " for ", run.setting, ", seed ", run.seed, ". What is done is kept."));
+  double seconds = done.at("seconds");
+  std::ifstream log(folder / "metrics.jsonl");  // which has the time before a stop too
+  for (std::string line; std::getline(log, line);)
+    if (const json record = json::parse(line, nullptr, false); record.contains("elapsed_s"))
+      seconds = std::max(seconds, record.at("elapsed_s").get<double>());
+  return {done.at("val_loss"), seconds};
+}
+
+/// "1.6730 +- 0.0041": the mean, and its standard error where there are several.
+std::string mean_of(const std::vector<double>& values, int digits) {
+  double sum = 0, squares = 0;
+  for (const double value : values) sum += value;
+  const auto n = static_cast<double>(values.size());
+  for (const double value : values) squares += (value - sum / n) * (value - sum / n);
+  return decimals(sum / n, digits) +
+         (values.size() > 1 ? " +- " + decimals(std::sqrt(squares / (n - 1) / n), digits) : "");
+}
+
+void print_table(const std::vector<SweptRun>& runs, const Results& results) {
+  size_t width = 7;
+  for (const SweptRun& run : runs) width = std::max(width, run.setting.size());
+  std::cout << "\n"
+            << std::left << std::setw(static_cast<int>(width)) << "setting"
+            << "  seeds  val loss            seconds\n";
+  std::string before;
+  for (const SweptRun& run : runs) {
+    if (run.setting == before) continue;
+    before = run.setting;
+    std::vector<double> losses, seconds;
+    for (const SweptRun& one : runs)
+      if (one.setting == run.setting) {
+        const SweepResult& result = results.at({one.setting, one.seed});
+        losses.push_back(result.val_loss);
+        seconds.push_back(result.seconds);
+      }
+    std::cout << std::left << std::setw(static_cast<int>(width)) << run.setting << "  " << std::right
+              << std::setw(5) << losses.size() << "  " << std::left << std::setw(18) << mean_of(losses, 4)
+              << "  " << mean_of(seconds, 1) << "\n";
+  }
+  std::cout << std::flush;
+}
+
+int sweep(const SweepFlags& flags) {
+  if (flags.threads < 0)
+    fail("sweep", "--threads must be a whole number of at least 1, got ", flags.threads, ".");
+  const std::vector<SweptRun> runs = parse_sweep(files::read(flags.file), flags.file);
+  fs::create_directories(flags.out);
+  ResultsFile file(fs::path(flags.out) / "results.jsonl");
+  for (const SweptRun& run : runs) {
+    if (file.results().contains({run.setting, run.seed})) continue;
+    const SweepResult result = train(run, flags);
+    file.add(run, result);
+    std::cout << run.setting << ", seed " << run.seed << ": " << decimals(result.val_loss, 4) << " in "
+              << duration(result.seconds) << std::endl;
+  }
+  print_table(runs, file.results());
+  return kDone;
+}
+
+}  // namespace
+
+Verb add_sweep(CLI::App& app, const std::string& program) {
+  CLI::App* verb = app.add_subcommand("sweep", "Train a table of settings with several seeds");
+  auto flags = std::make_shared<SweepFlags>();
+  verb->add_option("file", flags->file, "TOML: seeds, [base] and [try.NAME], with flags of train as keys")
+      ->type_name("FILE")
+      ->required();
+  verb->add_option("--out", flags->out, "Folder of the runs, and of results.jsonl")
+      ->type_name("DIR")
+      ->take_last()
+      ->required();
+  whole_number(*verb, verb->add_option("--threads", flags->threads, "Threads of each run [one a core]"),
+               kMostThreads)
+      ->type_name("N")
+      ->take_last();
+  verb->footer(
+      concat("  seeds = [1, 2, 3]\n  [base]\n  preset = \"nano\"\n  steps = 1000\n  [try.adamw]\n"
+             "  lr = [1e-3, 3e-3]           # a list: one setting for each value\n  [try.muon]\n"
+             "  optimizer = \"muon\"\n  lr = 1e-2\n\nRuns that are done are not made again; one that "
+             "was stopped goes on. Errors are\nstandard errors of the mean over seeds.\n\nExamples:\n  ",
+             program, " sweep table.toml --out out/sweep"));
+  return {verb, [flags] { return sweep(*flags); }};
+}
+
+}  // namespace gradus::cli

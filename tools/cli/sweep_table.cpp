@@ -1,0 +1,134 @@
+#include "sweep_table.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <cstdlib>
+
+#include "config_file.hpp"
+#include "gradus/autograd/error.hpp"
+#include "gradus/files/plain.hpp"
+#include "gradus/train/train_config.hpp"
+#include "nearest.hpp"
+
+namespace gradus::cli {
+namespace {
+
+/// A flag and its values in a setting.
+struct Entry {
+  std::string flag;
+  std::vector<std::string> values;
+};
+
+class SweepParser {
+ public:
+  explicit SweepParser(const std::string& file) : file_(file) {
+    train::for_each_field([&](const char* flag, auto) { flags_.emplace_back(flag); });
+    std::erase(flags_, "seed");
+  }
+
+  std::vector<SweptRun> parse(std::string_view text) {
+    const toml::table table = parse_sections(text, file_);
+    for (const auto& [key, value] : table) take(key, value);
+    if (settings_.empty()) fail("sweep", file_, ": must have a section [try.NAME] at least, got none.");
+    std::vector<SweptRun> runs;
+    for (const auto& [name, entries] : settings_) expand(name, entries, 0, {name, 0, base_}, runs);
+    return runs;
+  }
+
+ private:
+  template <class... Parts>
+  [[noreturn]] void refuse(const toml::source_position& at, const Parts&... parts) const {
+    fail("sweep", file_, ":", at.line, ":", at.column, ": ", parts...);
+  }
+
+  void take(const toml::key& key, const toml::node& value) {
+    const toml::source_position at = key.source().begin;
+    if (key.str() == "seeds") {
+      take_seeds(config_item(key, value, file_));
+    } else if (key.str() == "base" && value.is_table()) {
+      for (const Entry& entry : entries(*value.as_table())) append(base_, entry.flag, entry.values);
+    } else if (key.str() == "try" && value.is_table()) {
+      for (const auto& [name, setting] : *value.as_table()) {
+        if (!setting.is_table()) refuse(name.source().begin, "try.", name.str(), " must be a section.");
+        settings_.emplace_back(name.str(), entries(*setting.as_table()));
+      }
+    } else {
+      refuse(at, "must have seeds, [base] and [try.NAME] only, got ", files::in_quotes(key.str()), ".");
+    }
+  }
+
+  void take_seeds(const ConfigItem& item) {
+    seeds_.clear();
+    for (const std::string& text : item.values) {
+      char* end = nullptr;
+      seeds_.push_back(std::strtoll(text.c_str(), &end, 10));
+      if (*end || seeds_.back() < 0)
+        refuse(item.at, "seeds must be whole numbers of at least 0, got ", files::in_quotes(text), ".");
+    }
+    if (seeds_.empty()) refuse(item.at, "seeds must be one at least, got none.");
+  }
+
+  std::vector<Entry> entries(const toml::table& table) const {
+    std::vector<Entry> all;
+    for (const auto& [key, value] : table) {
+      const ConfigItem item = config_item(key, value, file_);
+      if (std::find(flags_.begin(), flags_.end(), item.key) == flags_.end())
+        refuse(item.at, "must have flags of `train` as keys, got ", files::in_quotes(item.key), ".",
+               did_you_mean(item.key, flags_, "train --help lists them."));
+      if (item.values.empty()) refuse(item.at, item.key, " must have a value, got none.");
+      all.push_back({item.key, item.values});
+    }
+    return all;
+  }
+
+  static void append(std::vector<std::string>& flags, const std::string& flag,
+                     const std::vector<std::string>& values) {
+    if (values.size() == 1 && (values[0] == "true" || values[0] == "false")) {
+      flags.push_back(values[0] == "true" ? "--" + flag : "--no-" + flag);
+      return;
+    }
+    flags.push_back("--" + flag);
+    flags.insert(flags.end(), values.begin(), values.end());
+  }
+
+  /// Adds the runs for all values of the entries from `at` on.
+  void expand(const std::string& name, const std::vector<Entry>& entries, size_t at, const SweptRun& so_far,
+              std::vector<SweptRun>& runs) const {
+    if (at == entries.size()) {
+      for (const int64_t seed : seeds_) {
+        runs.push_back(so_far);
+        runs.back().seed = seed;
+      }
+      return;
+    }
+    const auto& [flag, values] = entries[at];
+    const bool is_one = values.size() == 1 || flag == "text";  // texts are joined
+    for (size_t i = 0; i < (is_one ? 1 : values.size()); ++i) {
+      SweptRun next = so_far;
+      if (!is_one) next.setting += concat(" ", flag, "=", values[i]);
+      append(next.flags, flag, is_one ? values : std::vector<std::string>{values[i]});
+      expand(name, entries, at + 1, next, runs);
+    }
+  }
+
+  const std::string& file_;
+  std::vector<std::string> flags_;
+  std::vector<int64_t> seeds_{1337};
+  std::vector<std::string> base_;
+  std::vector<std::pair<std::string, std::vector<Entry>>> settings_;
+};
+
+}  // namespace
+
+std::string SweptRun::folder() const {
+  std::string name = concat(setting, "-s", seed);
+  for (char& c : name)
+    if (!std::isalnum(static_cast<unsigned char>(c)) && c != '-' && c != '.' && c != '=') c = '-';
+  return name;
+}
+
+std::vector<SweptRun> parse_sweep(std::string_view text, const std::string& file) {
+  return SweepParser(file).parse(text);
+}
+
+}  // namespace gradus::cli
