@@ -2,9 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
-#include "gradus/autograd/ops.hpp"
+#include "gradus/models/next_token.hpp"
 
 namespace gradus::models {
 namespace {
@@ -19,6 +20,21 @@ std::vector<double> finite_logits(const Tensor& logits) {
     throw RunError(
         "[sample] logits must be finite, got NaN or infinity. Hint: the model's training has diverged.");
   return values;
+}
+
+/// What cannot be drawn, at -inf, stays so; nothing else becomes infinite, whatever the penalty.
+void penalize(std::vector<double>& values, std::span<const int64_t> before, double penalty) {
+  if (penalty == 1.0) return;
+  constexpr double most = std::numeric_limits<double>::max();
+  std::vector<bool> done(values.size());
+  for (const int64_t token : before) {
+    if (token < 0 || token >= static_cast<int64_t>(values.size()))
+      fail("sample", "tokens must be in [0, ", values.size(), "), got ", token, ".");
+    const auto i = static_cast<size_t>(token);
+    if (done[i] || values[i] == -INFINITY) continue;
+    done[i] = true;
+    values[i] = std::clamp(values[i] < 0 ? values[i] * penalty : values[i] / penalty, -most, most);
+  }
 }
 
 /// The tokens that top_k leaves, the likeliest first, the lower index first among equals; where neither top_k
@@ -38,11 +54,6 @@ std::vector<size_t> candidates(const std::vector<double>& values, const SampleOp
   return order;
 }
 
-Tensor as_batch(const std::vector<int64_t>& tokens, int64_t from) {
-  const std::vector<int64_t> part(tokens.begin() + from, tokens.end());
-  return tensor(part, {1, static_cast<int64_t>(part.size())});
-}
-
 }  // namespace
 
 void SampleOptions::validate() const {
@@ -51,11 +62,17 @@ void SampleOptions::validate() const {
     fail("sample", "temperature must be >= 0 and finite, got ", temperature, ".");
   if (top_k < 0) fail("sample", "top_k must be >= 0, got ", top_k, ". Hint: 0 keeps all tokens.");
   if (!(top_p > 0.0 && top_p <= 1.0)) fail("sample", "top_p must be in (0, 1], got ", top_p, ".");
+  if (!(min_p >= 0.0 && min_p <= 1.0)) fail("sample", "min_p must be in [0, 1], got ", min_p, ".");
+  if (!(repetition_penalty > 0.0 && std::isfinite(repetition_penalty)))
+    fail("sample", "repetition_penalty must be > 0 and finite, got ", repetition_penalty,
+         ". Hint: 1 leaves all as it is.");
 }
 
-std::vector<double> next_token_probabilities(const Tensor& logits, const SampleOptions& options) {
+std::vector<double> next_token_probabilities(const Tensor& logits, const SampleOptions& options,
+                                             std::span<const int64_t> before) {
   options.validate();
-  const std::vector<double> values = finite_logits(logits);
+  std::vector<double> values = finite_logits(logits);
+  penalize(values, before, options.repetition_penalty);
   const auto likeliest = std::max_element(values.begin(), values.end());
   std::vector<double> p(values.size(), 0.0);
   if (options.temperature == 0.0) {
@@ -74,12 +91,17 @@ std::vector<double> next_token_probabilities(const Tensor& logits, const SampleO
   size_t nucleus = 0;
   while (nucleus < order.size() && kept_mass < options.top_p * mass) kept_mass += p[order[nucleus++]];
   for (size_t i = nucleus; i < order.size(); ++i) p[order[i]] = 0.0;
+  if (options.min_p > 0.0) {
+    kept_mass = 0.0;
+    for (double& value : p) kept_mass += value < options.min_p ? value = 0.0 : value;  // The likeliest has 1.
+  }
   for (double& value : p) value /= kept_mass;
   return p;
 }
 
-int64_t sample_token(const Tensor& logits, const SampleOptions& options, Generator& generator) {
-  const std::vector<double> p = next_token_probabilities(logits, options);
+int64_t sample_token(const Tensor& logits, const SampleOptions& options, Generator& generator,
+                     std::span<const int64_t> before) {
+  const std::vector<double> p = next_token_probabilities(logits, options, before);
   const double u = options.temperature == 0.0 ? 0.0 : generator.uniform();
   double cumulated = 0.0;
   size_t last_possible = 0;  // where rounding leaves the sum just below 1
@@ -96,20 +118,10 @@ std::vector<int64_t> generate(const GPT& model, const std::vector<int64_t>& prom
                               const SampleOptions& options, Generator& generator, const OnToken& on_token) {
   options.validate();
   if (prompt.empty()) fail("generate", "prompt must have at least one token, got none.");
-  const int64_t block = model.config().block_size;
-
   std::vector<int64_t> tokens = prompt;
-  GPTCache cache = model.make_cache();
-  int64_t seen = 0;  // tokens[0, seen) are in the cache, or have left the window
+  NextToken next(model);
   for (int64_t i = 0; i < options.max_new_tokens; ++i) {
-    const auto length = static_cast<int64_t>(tokens.size());
-    if (length > block) {
-      seen = length - block;
-      cache.clear();
-    }
-    const Tensor logits = model.step(as_batch(tokens, seen), cache);
-    seen = length;
-    tokens.push_back(sample_token(logits.select(0, 0), options, generator));
+    tokens.push_back(sample_token(next.logits(tokens), options, generator, tokens));
     if (on_token && !on_token(tokens.back())) break;
   }
   return {tokens.begin() + static_cast<int64_t>(prompt.size()), tokens.end()};

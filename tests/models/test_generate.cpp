@@ -147,6 +147,69 @@ TEST_CASE("top-p keeps the fewest that reach it") {
   check_close(probabilities(p, {.top_k = 2, .top_p = 0.5}), {0, 1, 0, 0});
 }
 
+TEST_CASE("min-p keeps what is near enough to the likeliest") {
+  const std::vector<double> p = {0.1, 0.4, 0.2, 0.3};
+  check_close(probabilities(p, {.min_p = 0.3}), {0, 4.0 / 9, 2.0 / 9, 3.0 / 9});
+  check_close(probabilities(p, {.min_p = 0.76}), {0, 1, 0, 0});
+  check_close(probabilities(p, {.min_p = 0.24}), p);
+  check_close(next_token_probabilities(logits_of({0, 0, -1}), {.min_p = 1.0}), {0.5, 0.5, 0});
+  // After the temperature: at 2 the ratios are roots, sqrt(0.1 / 0.4) = 0.5.
+  const double total = std::sqrt(0.4) + std::sqrt(0.2) + std::sqrt(0.3);
+  check_close(probabilities(p, {.temperature = 2.0, .min_p = 0.51}),
+              {0, std::sqrt(0.4) / total, std::sqrt(0.2) / total, std::sqrt(0.3) / total});
+  // After top-p, whose mass is counted with what min-p would drop: 0.4 + 0.3 are short of 0.75, so 0.2 is in.
+  check_close(probabilities(p, {.top_p = 0.75, .min_p = 0.5}), {0, 4.0 / 9, 2.0 / 9, 3.0 / 9});
+  check_close(probabilities(p, {.top_k = 2, .min_p = 0.5}), {0, 4.0 / 7, 0, 3.0 / 7});
+}
+
+TEST_CASE("a penalty divides the logits above 0 and multiplies those below, once a token") {
+  const std::vector<float> logits = {2, -1, 0, 3, -kInf};
+  const SampleOptions options{.temperature = 0.7, .repetition_penalty = 1.3};
+  const std::vector<int64_t> before = {3, 1, 3, 2, 3, 4};
+  std::vector<double> expected = {2, -1 * 1.3, 0, 3 / 1.3, -INFINITY};
+  double sum = 0;
+  for (double& x : expected) sum += x = std::exp(x / 0.7);
+  for (double& x : expected) x /= sum;
+  check_close(next_token_probabilities(logits_of(logits), options, before), expected);
+  CHECK(next_token_probabilities(logits_of(logits), {.temperature = 0.7}, before) ==
+        next_token_probabilities(logits_of(logits), {.temperature = 0.7}));
+
+  Generator g(1);
+  const std::vector<int64_t> likeliest = {3};
+  CHECK(sample_token(logits_of(logits), {.temperature = 0, .repetition_penalty = 1.6}, g, likeliest) == 0);
+  CHECK(sample_token(logits_of(logits), {.temperature = 0, .repetition_penalty = 0.5}, g,
+                     std::vector<int64_t>{0}) == 0);
+  for (const double extreme : {1e-320, 1e308})
+    for (const double p : next_token_probabilities(logits_of({5, -5, 0}), {.repetition_penalty = extreme},
+                                                   std::vector<int64_t>{0, 1}))
+      CHECK((p >= 0 && p <= 1));
+  for (const int64_t outside : {-1, 5})
+    CHECK(error_of([&] {
+            next_token_probabilities(logits_of(logits), options, std::vector<int64_t>{outside});
+          }) == "[sample] tokens must be in [0, 5), got " + std::to_string(outside) + ".");
+}
+
+TEST_CASE("the penalty of repetitions sees the prompt and all that was drawn, beyond the block too") {
+  const GPT model = make_model();
+  const SampleOptions options{.max_new_tokens = 16, .temperature = 0, .repetition_penalty = 1e6};
+  Generator g(1);
+  // So high a penalty makes a token come back only where nothing new is left with a logit above 0.
+  std::vector<int64_t> tokens = {3, 1};
+  const std::vector<int64_t> drawn = generate(model, tokens, options, g);
+  for (const int64_t token : drawn) {
+    const auto T = std::min<int64_t>(8, static_cast<int64_t>(tokens.size()));
+    const Tensor idx = tensor(std::vector<int64_t>(tokens.end() - T, tokens.end()), {1, T});
+    std::vector<double> logits =
+        model(idx).detach().select(0, 0).select(0, T - 1).to(DType::float64).to_vector<double>();
+    for (size_t i = 0; i < logits.size(); ++i)
+      if (std::count(tokens.begin(), tokens.end(), static_cast<int64_t>(i)) > 0)
+        logits[i] = logits[i] < 0 ? logits[i] * 1e6 : logits[i] / 1e6;
+    CHECK(token == std::max_element(logits.begin(), logits.end()) - logits.begin());
+    tokens.push_back(token);
+  }
+  CHECK(drawn != generate(model, {3, 1}, {.max_new_tokens = 16, .temperature = 0}, g));
+}
+
 TEST_CASE("logits of -inf are never drawn, those that are broken are refused") {
   check_close(next_token_probabilities(logits_of({-kInf, 0, -kInf}), {}), {0, 1, 0});
   for (const auto& broken : {std::vector<float>{0, NAN}, {0, kInf}, {-kInf, -kInf}})
@@ -198,6 +261,11 @@ TEST_CASE("senseless requests are refused") {
   CHECK(refusal({.top_k = -1}) == "[sample] top_k must be >= 0, got -1. Hint: 0 keeps all tokens.");
   for (const double p : {0.0, -1.0, 1.5, std::nan("")})
     CHECK(refusal({.top_p = p}).starts_with("[sample] top_p must be in (0, 1]"));
+  for (const double p : {-0.1, 1.5, std::nan("")})
+    CHECK(refusal({.min_p = p}).starts_with("[sample] min_p must be in [0, 1]"));
+  for (const double penalty : {0.0, -1.0, HUGE_VAL, std::nan("")})
+    CHECK(
+        refusal({.repetition_penalty = penalty}).starts_with("[sample] repetition_penalty must be > 0 and "));
   CHECK(error_of([&] { generate(model, {}, {}, g); }) ==
         "[generate] prompt must have at least one token, got none.");
   CHECK_THROWS_AS(generate(model, {17}, {}, g), Error);

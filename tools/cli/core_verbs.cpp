@@ -3,6 +3,8 @@
 
 namespace gradus::cli {
 
-std::vector<AddVerb> verbs() { return {add_train, add_sample, add_eval, add_tokenizer, add_info}; }
+std::vector<AddVerb> verbs() {
+  return {add_train, add_sample, add_eval, add_predict, add_tokenizer, add_info};
+}
 
 }  // namespace gradus::cli

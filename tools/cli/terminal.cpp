@@ -17,14 +17,20 @@ std::string_view variable(const char* name) {
   return value ? value : "";
 }
 
-}  // namespace
-
-Terminal standard_error() {
-  const bool live = ::isatty(STDERR_FILENO) && variable("TERM") != "dumb";
+Terminal terminal_at(int descriptor) {
+  const bool live = ::isatty(descriptor) && variable("TERM") != "dumb";
   winsize size{};
-  const bool known = ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
+  const bool known = ::ioctl(descriptor, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
   return {live, live && variable("NO_COLOR").empty(), known ? size.ws_col : 80};
 }
+
+}  // namespace
+
+Terminal standard_error() { return terminal_at(STDERR_FILENO); }
+
+Terminal standard_output() { return terminal_at(STDOUT_FILENO); }
+
+bool is_talking_to_somebody() { return ::isatty(STDIN_FILENO) != 0 && ::isatty(STDOUT_FILENO) != 0; }
 
 PlainTerminal::PlainTerminal() {
   if (::isatty(STDOUT_FILENO) == 0) return;

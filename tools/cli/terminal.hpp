@@ -1,4 +1,4 @@
-// Terminal: how much may be done on the standard error stream, and numbers as people like to read them.
+// Terminal: what may be done on the standard streams, and numbers as people like to read them.
 // Thread-safe: no state.
 #pragma once
 
@@ -16,6 +16,10 @@ struct Terminal {
   int columns;
 };
 Terminal standard_error();
+Terminal standard_output();
+
+/// Whether somebody types on the standard input and reads the standard output.
+bool is_talking_to_somebody();
 
 /// While it lives, what is written to the standard output and goes to a terminal goes there without what the
 /// terminal would obey. Files and pipes get every byte as it is.

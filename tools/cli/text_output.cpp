@@ -3,6 +3,7 @@
 #include <iostream>
 
 #include "gradus/data/decode_stream.hpp"
+#include "gradus/data/stop_strings.hpp"
 #include "gradus/files/plain.hpp"
 
 namespace gradus::cli {
@@ -24,17 +25,19 @@ void People::line(const std::string& text) const {
 }
 
 void write_sample(const models::GPT& model, const data::Tokenizer& tokenizer, const std::string& prompt,
-                  const models::SampleOptions& options, Generator& generator, std::ostream& out) {
+                  const models::SampleOptions& options, Generator& generator, std::ostream& out,
+                  const TextEnd& end) {
   const std::vector<int32_t> encoded = tokenizer.encode(prompt);
   std::vector<int64_t> tokens(encoded.begin(), encoded.end());
   if (tokens.empty()) tokens.push_back(first_token(tokenizer));
-  out << prompt << std::flush;
   data::DecodeStream text(tokenizer);
+  data::StopStrings wanted(end.stop);
+  out << prompt << std::flush;
   models::generate(model, tokens, options, generator, [&](int64_t token) {
-    out << text.step(static_cast<int32_t>(token)) << std::flush;
-    return out.good();
+    out << wanted.step(text.step(static_cast<int32_t>(token))) << std::flush;
+    return out.good() && !wanted.found() && !(end.interrupted && end.interrupted());
   });
-  out << text.finish() << std::flush;
+  out << wanted.step(text.finish()) << wanted.finish() << std::flush;
 }
 
 }  // namespace gradus::cli

@@ -1,8 +1,10 @@
 // What people read: notes on the standard error stream, and text as a model writes it.
 #pragma once
 
+#include <functional>
 #include <iosfwd>
 #include <string>
+#include <vector>
 
 #include "gradus/autograd/random.hpp"
 #include "gradus/data/tokenizer.hpp"
@@ -20,10 +22,17 @@ class People {
   bool quiet_;
 };
 
+/// What ends a text before it has all its tokens.
+struct TextEnd {
+  std::vector<std::string> stop = {};      ///< in what the model writes: the text ends before it
+  std::function<bool()> interrupted = {};  ///< asked after each token
+};
+
 /// Writes prompt and continuation, each token as it comes. Without a prompt the model begins after a line
 /// end, or what its vocabulary has first. Throws Error for a prompt with characters that the vocabulary
-/// lacks.
+/// lacks, and for an empty string to stop at.
 void write_sample(const models::GPT& model, const data::Tokenizer& tokenizer, const std::string& prompt,
-                  const models::SampleOptions& options, Generator& generator, std::ostream& out);
+                  const models::SampleOptions& options, Generator& generator, std::ostream& out,
+                  const TextEnd& end = {});
 
 }  // namespace gradus::cli

@@ -31,6 +31,7 @@ std::vector<AddVerb> verbs();
 Verb add_train(CLI::App& app, const std::string& program);
 Verb add_sample(CLI::App& app, const std::string& program);
 Verb add_eval(CLI::App& app, const std::string& program);
+Verb add_predict(CLI::App& app, const std::string& program);
 Verb add_tokenizer(CLI::App& app, const std::string& program);
 Verb add_gradcheck(CLI::App& app, const std::string& program);
 Verb add_conform(CLI::App& app, const std::string& program);

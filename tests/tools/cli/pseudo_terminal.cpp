@@ -1,0 +1,85 @@
+#include "pseudo_terminal.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <stdexcept>
+
+namespace gradus::cli {
+namespace {
+
+constexpr int kPatience = 120'000;  // milliseconds without anything new, on a machine however busy
+
+[[noreturn]] void become_program(const char* terminal, const std::vector<std::string>& arguments) {
+  ::setsid();  // The first terminal that is opened from here on is the one whose Ctrl-C counts.
+  const int slave = ::open(terminal, O_RDWR);
+  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) ::dup2(slave, stream);
+  ::setenv("TERM", "xterm", 1);
+  ::signal(SIGINT, SIG_DFL);
+  std::vector<char*> argv{const_cast<char*>("gradus")};
+  for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
+  argv.push_back(nullptr);
+  ::execv(GRADUS_PROGRAM, argv.data());
+  ::_exit(127);
+}
+
+}  // namespace
+
+PseudoTerminal::PseudoTerminal(const std::vector<std::string>& arguments)
+    : master_(::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC)) {
+  if (master_ < 0 || ::grantpt(master_) != 0 || ::unlockpt(master_) != 0)
+    throw std::runtime_error("no pseudo-terminal");
+  const std::string terminal = ::ptsname(master_);
+  process_ = ::fork();
+  if (process_ == 0) become_program(terminal.c_str(), arguments);
+}
+
+PseudoTerminal::~PseudoTerminal() {
+  if (process_ > 0) {
+    ::kill(process_, SIGKILL);
+    ::waitpid(process_, nullptr, 0);
+  }
+  ::close(master_);
+}
+
+void PseudoTerminal::type(const std::string& keys) {
+  if (::write(master_, keys.data(), keys.size()) != static_cast<ssize_t>(keys.size()))
+    throw std::runtime_error("the terminal takes no keys");
+}
+
+bool PseudoTerminal::read_more() {
+  pollfd ready{.fd = master_, .events = POLLIN, .revents = 0};
+  if (::poll(&ready, 1, kPatience) != 1) return false;
+  char buffer[4096];
+  const ssize_t count = ::read(master_, buffer, sizeof buffer);  // EIO once nobody has the other end
+  if (count <= 0) return false;
+  shown_.append(buffer, static_cast<size_t>(count));
+  return true;
+}
+
+std::string PseudoTerminal::shown_up_to(const std::string& text) {
+  size_t at = 0;
+  while ((at = shown_.find(text)) == std::string::npos)
+    if (!read_more()) throw std::runtime_error("'" + text + "' was not shown, but: " + shown_);
+  std::string shown = shown_.substr(0, at + text.size());
+  shown_.erase(0, shown.size());
+  return shown;
+}
+
+int PseudoTerminal::exit_code() {
+  while (read_more()) {
+  }
+  int status = 0;
+  ::waitpid(process_, &status, 0);
+  process_ = -1;
+  if (!WIFEXITED(status))
+    throw std::runtime_error("gradus was killed by signal " + std::to_string(WTERMSIG(status)));
+  return WEXITSTATUS(status);
+}
+
+}  // namespace gradus::cli
