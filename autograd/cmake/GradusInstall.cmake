@@ -1,6 +1,8 @@
-# Install rules: libraries, public headers, the program, find_package(gradus) and pkg-config.
+# Install rules, in two components: `program`, with what shells and man know of it; `development`, the libraries, public
+# headers, find_package(gradus) and pkg-config.
 
 include(CMakePackageConfigHelpers)
+set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME development)
 
 set(gradus_package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/gradus")
 set(gradus_libraries files autograd gradcheck nn models data train)  # the lowest first
@@ -20,7 +22,20 @@ foreach(library IN LISTS gradus_libraries ITEMS gradcheck_cases)
 endforeach()
 install(TARGETS gradus EXPORT gradusTargets)
 if(TARGET gradus_cli)
-  install(TARGETS gradus_cli)
+  install(TARGETS gradus_cli COMPONENT program)
+  install(FILES "${PROJECT_BINARY_DIR}/said/gradus" COMPONENT program
+    DESTINATION "${CMAKE_INSTALL_DATADIR}/bash-completion/completions")
+  set(gradus_zsh_folder site-functions)
+  if(CMAKE_INSTALL_PREFIX STREQUAL "/usr" AND EXISTS /etc/debian_version)  # whose zsh looks elsewhere there
+    set(gradus_zsh_folder vendor-completions)
+  endif()
+  install(FILES "${PROJECT_BINARY_DIR}/said/_gradus" COMPONENT program
+    DESTINATION "${CMAKE_INSTALL_DATADIR}/zsh/${gradus_zsh_folder}")
+  install(FILES "${PROJECT_BINARY_DIR}/said/gradus.1" COMPONENT program DESTINATION "${CMAKE_INSTALL_MANDIR}/man1")
+  install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" COMPONENT program
+    DESTINATION "${CMAKE_INSTALL_DOCDIR}" RENAME copyright)
+  install(FILES "${PROJECT_SOURCE_DIR}/README.md" "${PROJECT_SOURCE_DIR}/CHANGELOG.md" COMPONENT program
+    DESTINATION "${CMAKE_INSTALL_DOCDIR}")
 endif()
 
 install(EXPORT gradusTargets NAMESPACE gradus:: DESTINATION "${gradus_package_dir}")

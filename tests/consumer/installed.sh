@@ -1,6 +1,7 @@
 #!/bin/sh
 # installed.sh CMAKE CXX SOURCE BUILD: installs BUILD into a fresh prefix, moves that, and requires that
-# a consumer builds and runs by find_package and by pkg-config, and that every installed header compiles.
+# a consumer builds and runs by find_package and by pkg-config, and that every installed header compiles; and that the
+# program comes without the library, with what shells and man know of it, and works in any folder.
 set -eu
 cmake=$1 cxx=$2 source=$3 build=$4
 scratch=$(mktemp -d)
@@ -35,3 +36,16 @@ carries_only_what_it_calls "$scratch/main"
 
 (cd "$prefix/include" && find gradus -name '*.hpp' | sed 's/.*/#include "&"/') >"$scratch/headers.cpp"
 "$cxx" -std=c++20 -fsyntax-only -Wall -Wextra -Werror -I "$prefix/include" "$scratch/headers.cpp"
+
+"$cmake" --install "$build" --prefix "$scratch/program" --component program >/dev/null
+[ -x "$scratch/program/bin/gradus" ] || exit 0  # built without it
+surplus=$(find "$scratch/program" -name '*.hpp' -o -name '*.a' -o -name '*.cmake' -o -name '*.pc')
+[ -z "$surplus" ] || { echo "installed with the program: $surplus" >&2; exit 1; }
+for said in bash-completion/completions/gradus zsh/site-functions/_gradus man/man1/gradus.1; do
+  [ -s "$scratch/program/share/$said" ] || { echo "not installed: $said" >&2; exit 1; }
+done
+mkdir "$scratch/work"
+cd "$scratch/work"
+PATH=$scratch/program/bin:$PATH
+env -u GRADUS_CACHE XDG_CACHE_HOME="$scratch/cache" gradus train --preset tiny --corpus stories --steps 2 --quiet
+gradus sample out/stories-tiny --tokens 5 --prompt "" >/dev/null

@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "choices.hpp"
 #include "nearest.hpp"
 
 namespace gradus::cli {
@@ -11,9 +12,9 @@ CLI::Option* add_arch_flag(CLI::App& verb, models::Arch& arch) {
     check_choice(verb.get_name(), "--arch", name, models::arch_names());
     arch = models::arch_from(name);
   };
-  return verb
-      .add_option_function<std::string>("--arch", set,
-                                        "gpt2, or llama: rotary positions, RMSNorm, SwiGLU, no biases")
+  return choices(verb.add_option_function<std::string>(
+                     "--arch", set, "gpt2, or llama: rotary positions, RMSNorm, SwiGLU, no biases"),
+                 models::arch_names)
       ->type_name("NAME")
       ->take_last()
       ->default_str(std::string(models::name(arch)));

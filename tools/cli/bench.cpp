@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "bench_report.hpp"
+#include "choices.hpp"
 #include "gradus/autograd/error.hpp"
 #include "gradus/autograd/threads.hpp"
 #include "gradus/files/file.hpp"
@@ -135,12 +136,19 @@ constexpr const char* kBenchFooter =
     "once; in bf16 that of its unit's peak. All sides take turns, five each, in\n"
     "bf16 also gradus in float32; ratios are medians of the turns'.\n\nExamples:\n  ";
 
+std::vector<std::string> workload_names() {
+  std::vector<std::string> names;
+  for (const train::bench::Workload& workload : train::bench::workloads()) names.push_back(workload.name);
+  return names;
+}
+
 }  // namespace
 
 Verb add_bench(CLI::App& app, const std::string& program) {
   CLI::App* verb = app.add_subcommand("bench", "Measure speed and memory, and where a step's time goes");
   auto flags = std::make_shared<BenchFlags>();
-  verb->add_option("--workload", flags->workloads, "These only; W4 and W5 name all of theirs")
+  choices(verb->add_option("--workload", flags->workloads, "These only; W4 and W5 name all of theirs"),
+          workload_names)
       ->type_name("W1,...")
       ->delimiter(',');
   whole_number(*verb, verb->add_option("--threads", flags->threads, "Threads of each side [one a core]"),
@@ -151,14 +159,18 @@ Verb add_bench(CLI::App& app, const std::string& program) {
       ->type_name("S")
       ->take_last()
       ->capture_default_str();
-  verb->add_option("--precision", flags->precisions,
-                   "Of training: float32, bf16, or both, by commas [float32]")
+  choices(verb->add_option("--precision", flags->precisions,
+                           "Of training: float32, bf16, or both, by commas [float32]"),
+          train::precision_names)
       ->type_name("NAME,...")
       ->delimiter(',');
   whole_number(*verb, verb->add_option("--steps", flags->steps, "Measured steps instead"))
       ->type_name("N")
       ->take_last();
-  verb->add_option("--vs", flags->vs, "torch: the same by PyTorch, in turn")->type_name("NAME")->take_last();
+  choices(verb->add_option("--vs", flags->vs, "torch: the same by PyTorch, in turn"),
+          [] { return std::vector<std::string>{"torch"}; })
+      ->type_name("NAME")
+      ->take_last();
   verb->add_option("--python", flags->python, "The Python that has PyTorch [python3]")
       ->type_name("FILE")
       ->take_last();

@@ -7,6 +7,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "choices.hpp"
 #include "gradcheck_subjects.hpp"
 #include "gradus/autograd/error.hpp"
 #include "gradus/autograd/gradcheck_cases.hpp"
@@ -120,11 +121,18 @@ Result timed(const std::string& name, const Body& body) {
   return result;
 }
 
-int check_ops(const GradcheckFlags& flags) {
-  const std::vector<GradcheckCase> cases = gradcheck_cases();
+std::vector<std::string> ops_of(const std::vector<GradcheckCase>& cases) {
   std::vector<std::string> ops;
   for (const GradcheckCase& c : cases)
     if (!contains(ops, c.op)) ops.push_back(c.op);
+  return ops;
+}
+
+std::vector<std::string> op_names() { return ops_of(gradcheck_cases()); }
+
+int check_ops(const GradcheckFlags& flags) {
+  const std::vector<GradcheckCase> cases = gradcheck_cases();
+  std::vector<std::string> ops = ops_of(cases);
   if (!flags.op.empty()) {
     if (!contains(ops, flags.op))
       fail("gradcheck", "--op must be the name of an op, got ", files::in_quotes(flags.op), ".",
@@ -169,9 +177,13 @@ int gradcheck(const GradcheckFlags& flags) {
 Verb add_gradcheck(CLI::App& app, const std::string& program) {
   CLI::App* verb = app.add_subcommand("gradcheck", "Compare gradients with finite differences");
   auto flags = std::make_shared<GradcheckFlags>();
-  verb->add_option("--op", flags->op, "Only this op, e.g. softmax")->type_name("NAME")->take_last();
+  choices(verb->add_option("--op", flags->op, "Only this op, e.g. softmax"), op_names)
+      ->type_name("NAME")
+      ->take_last();
   verb->add_flag("--all", flags->all, "Every op; so it is without --op too");
-  verb->add_option("--layer", flags->layer, "This layer, with KEY=VALUE after its name (see the end)")
+  choices(
+      verb->add_option("--layer", flags->layer, "This layer, with KEY=VALUE after its name (see the end)"),
+      layer_names)
       ->type_name("NAME [KEY=VALUE]");
   verb->add_option("--model", flags->model, "The loss of a trained run's model on its own text")
       ->type_name("DIR")

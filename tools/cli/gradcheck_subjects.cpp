@@ -295,10 +295,14 @@ const std::map<std::string, Layer>& layers() {
 
 }  // namespace
 
-GradcheckReport check_layer(const std::vector<std::string>& spec, const GradcheckOptions& options) {
+std::vector<std::string> layer_names() {
   std::vector<std::string> names;
   for (const auto& [name, unused] : layers()) names.push_back(name);
-  check_choice("gradcheck", "--layer", spec.at(0), names);
+  return names;
+}
+
+GradcheckReport check_layer(const std::vector<std::string>& spec, const GradcheckOptions& options) {
+  check_choice("gradcheck", "--layer", spec.at(0), layer_names());
   const Layer& layer = layers().at(spec[0]);
   return layer.run(Settings(layer.defaults, spec), options);
 }

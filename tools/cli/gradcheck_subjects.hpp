@@ -11,6 +11,8 @@ namespace gradus::cli {
 /// `spec`: the layer's name, then key=value for what is not to be as by default. Throws Error that lists the
 /// names, or the keys, if one is not known, and for values that the layer refuses.
 GradcheckReport check_layer(const std::vector<std::string>& spec, const GradcheckOptions& options);
+/// The names of the layers.
+std::vector<std::string> layer_names();
 /// The names with their keys and defaults, a line each.
 std::string layer_help();
 

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "arch_flag.hpp"
+#include "choices.hpp"
 #include "field_flags.hpp"
 #include "gradus/autograd/error.hpp"
 #include "gradus/autograd/kernels/blas_kernels.hpp"
@@ -229,7 +230,8 @@ Verb add_info(CLI::App& app, const std::string& program) {
       ->type_name("DIR");
   std::vector<CLI::Option*> shape;
   shape.push_back(
-      verb->add_option("--preset", flags->preset, "Or no folder, but a shape, as for train [nano]")
+      choices(verb->add_option("--preset", flags->preset, "Or no folder, but a shape, as for train [nano]"),
+              models::preset_names)
           ->type_name("NAME")
           ->take_last());
   shape.push_back(add_arch_flag(*verb, flags->arch));

@@ -7,6 +7,7 @@
 #include <memory>
 #include <sstream>
 
+#include "choices.hpp"
 #include "gradus/autograd/error.hpp"
 #include "gradus/autograd/ops.hpp"
 #include "gradus/autograd/record.hpp"
@@ -176,12 +177,20 @@ int lesson(const LessonFlags& flags) {
   return code;
 }
 
+std::vector<std::string> lesson_names() {
+  std::vector<std::string> names{"compare"};
+  for (const models::Lesson& lesson : models::lessons()) names.emplace_back(lesson.name);
+  return names;
+}
+
 }  // namespace
 
 Verb add_lesson(CLI::App& app, const std::string& program) {
   CLI::App* verb = app.add_subcommand("lesson", "The notebooks on attention, step by step");
   auto flags = std::make_shared<LessonFlags>();
-  verb->add_option("name", flags->name, "A lesson, the number of its notebook, or compare; none lists them")
+  choices(verb->add_option("name", flags->name,
+                           "A lesson, the number of its notebook, or compare; none lists them"),
+          lesson_names)
       ->type_name("NAME");
   verb->add_flag("--compare", flags->compare, "Set the notebook's printed numbers beside ours");
   verb->add_flag("--leak-check", flags->leak_check, "Change a token: does an earlier output move?");

@@ -3,11 +3,10 @@
 #include <algorithm>
 #include <cstdlib>
 #include <iostream>
-#include <memory>
 #include <new>
-#include <string_view>
 #include <vector>
 
+#include "command_line.hpp"
 #include "field_flags.hpp"
 #include "gradus/autograd/error.hpp"
 #include "gradus/autograd/kernels/blas_memory.hpp"
@@ -27,26 +26,6 @@ int complain(std::string message, int code) {
   return code;
 }
 
-/// Without the value that CLI11 shows behind a flag that switches off: --no-bias{false}.
-class Formatter : public CLI::Formatter {
-  std::string make_option_name(const CLI::Option* option, bool is_positional) const override {
-    std::string name = CLI::Formatter::make_option_name(option, is_positional);
-    constexpr std::string_view value = "{false}";
-    if (const size_t at = name.find(value); at != std::string::npos) name.erase(at, value.size());
-    return name;
-  }
-};
-
-std::string footer(const std::string& program) {
-  return concat("Examples:\n  ", program, " train                   the King James text, a few minutes\n  ",
-                program, " train --text my.txt --out out/my\n  ", program,
-                " sample out/my --prompt \"Once\"\n  ", program,
-                " lesson                  notebooks on attention, step by step\n  ", program,
-                " train --help            the flags of a verb\n\nExit codes: 0 done, 1 the run failed, ",
-                "2 bad usage or input, 3 a check failed,\n129, 130 or 143 stopped and saved as the terminal "
-                "closed, on Ctrl-C or on SIGTERM.");
-}
-
 /// What was printed must have arrived, be it help, a version or what a verb found out.
 void check_output() {
   std::cout.flush();
@@ -54,8 +33,7 @@ void check_output() {
 }
 
 int parse_and_run(CLI::App& app, std::vector<std::string> arguments, const std::string& program) {
-  std::vector<Verb> added;
-  for (const AddVerb add : verbs()) added.push_back(add(app, program));
+  const std::vector<Verb> added = set_up(app, program);
   arguments = with_help_as_flag(app, std::move(arguments));
   check_verb_comes_first(app, arguments, program);
   try {
@@ -76,13 +54,7 @@ int parse_and_run(CLI::App& app, std::vector<std::string> arguments, const std::
 
 int run(int argc, char** argv) {
   const std::string program = argc > 0 ? shell_path(argv[0]) : "gradus";
-  CLI::App app("gradus trains a small GPT on a CPU, by an autograd framework written from scratch.", program);
-  app.set_version_flag("--version", "gradus " GRADUS_VERSION, "Print the version and exit");
-  app.set_help_flag("-h,--help", "Print this help and exit");
-  app.require_subcommand(1);
-  app.formatter(std::make_shared<Formatter>());
-  app.get_formatter()->column_width(34);
-  app.footer(footer(program));
+  CLI::App app;
   try {
     return parse_and_run(app, {argv + std::min(argc, 1), argv + argc}, program);
   } catch (const RunError& e) {

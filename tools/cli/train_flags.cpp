@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "arch_flag.hpp"
+#include "choices.hpp"
 #include "config_file.hpp"
 #include "field_flags.hpp"
 #include "gradus/autograd/error.hpp"
@@ -26,8 +27,13 @@ void add(CLI::App& verb, const char* group, const char* name, T& value, const ch
 }
 
 /// A flag whose value must be one of a few words; which ones the config's own check says.
-void add_choice(CLI::App& verb, const char* group, const char* name, std::string& value, const char* help) {
-  verb.add_option(name, value, help)->group(group)->type_name("NAME")->take_last()->default_str(value);
+CLI::Option* add_choice(CLI::App& verb, const char* group, const char* name, std::string& value,
+                        Choices words, const char* help) {
+  return choices(verb.add_option(name, value, help), std::move(words))
+      ->group(group)
+      ->type_name("NAME")
+      ->take_last()
+      ->default_str(value);
 }
 
 void add_switch(CLI::App& verb, const char* group, const char* name, bool& value, const char* help) {
@@ -69,18 +75,19 @@ void TrainFlags::add_to(CLI::App& verb) {
                        *kOutput = "Output";
   auto& c = config;
   add(verb, kText, "--text", c.text, "FILE", "Train on these files, joined in order");
-  add_choice(verb, kText, "--corpus", c.corpus,
+  add_choice(verb, kText, "--corpus", c.corpus, data::corpus_names,
              "Or on kjv (the King James text) or stories [kjv if it can be had]");
-  add_choice(verb, kText, "--tokenizer", c.tokenizer,
+  add_choice(verb, kText, "--tokenizer", c.tokenizer, data::Tokenizer::kinds,
              "char, for text in UTF-8; byte, for any file; bpe, byte pairs\n"
-             "learnt from the text; or the path of a tokenizer");
+             "learnt from the text; or the path of a tokenizer")
+      ->type_name("NAME|FROM");
   whole_number(verb, verb.add_option("--vocab", c.vocab, "Tokens of bpe [4096]"))
       ->group(kText)
       ->type_name("N")
       ->take_last();
   add(verb, kText, "--val-fraction", c.val_fraction, "F", "Part of the text, at its end, to validate on");
 
-  add_choice(verb, kModel, "--preset", c.preset,
+  add_choice(verb, kModel, "--preset", c.preset, models::preset_names,
              (listed(models::preset_names()) + ": sets all below (see the end)").c_str());
   add_arch_flag(verb, c.model.arch)->group(kModel);
   add(verb, kModel, "--layers", c.model.n_layer, "N", "Blocks");
@@ -106,16 +113,19 @@ void TrainFlags::add_to(CLI::App& verb) {
   add(verb, kLearning, "--lr", c.lr, "RATE", "Highest learning rate");
   add(verb, kLearning, "--min-lr", c.min_lr, "RATE", "Last learning rate; a tenth of --lr if that is given");
   add(verb, kLearning, "--warmup", c.warmup, "STEPS", "Steps in which the rate rises");
-  add_choice(verb, kLearning, "--decay", c.decay, "How the rate falls: cosine, linear, constant or wsd");
+  add_choice(verb, kLearning, "--decay", c.decay, train::decay_names,
+             "How the rate falls: cosine, linear, constant or wsd");
   add(verb, kLearning, "--cooldown", c.cooldown, "F", "Part of the steps, at the end, in which wsd falls");
-  add_choice(verb, kLearning, "--optimizer", c.optimizer, "adamw, or muon, for matrices, beside adamw");
+  add_choice(verb, kLearning, "--optimizer", c.optimizer, train::optimizer_names,
+             "adamw, or muon, for matrices, beside adamw");
   add(verb, kLearning, "--momentum", c.momentum, "F", "Muon: memory of the gradient");
   add(verb, kLearning, "--weight-decay", c.weight_decay, "F", "Pull of matrices towards 0");
   add(verb, kLearning, "--beta1", c.beta1, "F", "AdamW: memory of the mean");
   add(verb, kLearning, "--beta2", c.beta2, "F", "AdamW: memory of the square");
   add(verb, kLearning, "--ema", c.ema, "F", "Keep means of the weights; memory of them; 0: none");
   add(verb, kLearning, "--clip", c.clip, "NORM", "Longest gradient; 0 does not clip");
-  add_choice(verb, kLearning, "--precision", c.precision, "Of matrix products: float32 or bf16");
+  add_choice(verb, kLearning, "--precision", c.precision, train::precision_names,
+             "Of matrix products: float32 or bf16");
 
   add(verb, kRun, "--eval-every", c.eval_every, "STEPS", "Steps between evaluations");
   add(verb, kRun, "--eval-tokens", c.eval_tokens, "N",

@@ -40,5 +40,7 @@ Verb add_replay(CLI::App& app, const std::string& program);
 Verb add_sweep(CLI::App& app, const std::string& program);
 Verb add_bench(CLI::App& app, const std::string& program);
 Verb add_info(CLI::App& app, const std::string& program);
+Verb add_completion(CLI::App& app, const std::string& program);
+Verb add_man(CLI::App& app, const std::string& program);
 
 }  // namespace gradus::cli

@@ -1,5 +1,6 @@
 #include "weights_flag.hpp"
 
+#include "choices.hpp"
 #include "nearest.hpp"
 
 namespace gradus::cli {
@@ -8,19 +9,24 @@ namespace {
 const std::vector<std::pair<std::string, DType>> kKept = {
     {"float32", DType::float32}, {"bfloat16", DType::bfloat16}, {"int8", DType::q8_0}, {"int4", DType::q4_0}};
 
+std::vector<std::string> kept_names() {
+  std::vector<std::string> names;
+  for (const auto& [name, dtype] : kKept) names.push_back(name);
+  return names;
+}
+
 }  // namespace
 
 void add_weights_flag(CLI::App& verb, std::string& weights) {
-  verb.add_option("--weights", weights, "float32, bfloat16, int8 or int4: less memory, more speed")
+  choices(verb.add_option("--weights", weights, "float32, bfloat16, int8 or int4: less memory, more speed"),
+          kept_names)
       ->type_name("NAME")
       ->take_last()
       ->capture_default_str();
 }
 
 void check_weights(std::string_view verb, const std::string& weights) {
-  std::vector<std::string> names;
-  for (const auto& [name, dtype] : kKept) names.push_back(name);
-  check_choice(verb, "--weights", weights, names);
+  check_choice(verb, "--weights", weights, kept_names());
 }
 
 void keep_weights(models::GPT& model, const std::string& weights) {

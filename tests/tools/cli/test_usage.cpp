@@ -10,8 +10,9 @@ using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
-const std::vector<std::string> kVerbs{"train",  "sample", "eval",  "tokenizer", "gradcheck", "conform",
-                                      "lesson", "replay", "sweep", "bench",     "info"};
+const std::vector<std::string> kVerbs{"train",     "sample",  "eval",       "predict", "tokenizer",
+                                      "gradcheck", "conform", "lesson",     "replay",  "sweep",
+                                      "bench",     "info",    "completion", "man"};
 
 }  // namespace
 

@@ -1,0 +1,25 @@
+# What cpack makes of the install rules: the Debian packages gradus and libgradus-dev, and an archive with all of it.
+
+set(CPACK_GENERATOR DEB TGZ)
+set(CPACK_PACKAGE_CONTACT "the authors of gradus")
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "${PROJECT_DESCRIPTION}")
+set(CPACK_PACKAGE_FILE_NAME "gradus-${PROJECT_VERSION}-${CMAKE_SYSTEM_NAME}-${CMAKE_SYSTEM_PROCESSOR}")
+set(CPACK_RESOURCE_FILE_LICENSE "${PROJECT_SOURCE_DIR}/LICENSE")
+set(CPACK_COMPONENTS_ALL program development)
+set(CPACK_STRIP_FILES ON)
+set(CPACK_VERBATIM_VARIABLES ON)
+
+set(CPACK_DEB_COMPONENT_INSTALL ON)
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_PROGRAM_PACKAGE_NAME gradus)
+set(CPACK_DEBIAN_PROGRAM_PACKAGE_SECTION science)
+set(CPACK_DEBIAN_PROGRAM_PACKAGE_SHLIBDEPS ON)  # by dpkg-shlibdeps, of dpkg-dev
+set(CPACK_DEBIAN_PROGRAM_PACKAGE_RECOMMENDS "bible-kjv, bible-kjv-text")  # the default text
+set(CPACK_COMPONENT_PROGRAM_DESCRIPTION
+  "The program: training, sampling, evaluation, byte pairs, and the checks of gradients.")
+set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_NAME libgradus-dev)
+set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SECTION libdevel)
+set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS "libopenblas-dev, libutf8proc-dev")
+set(CPACK_COMPONENT_DEVELOPMENT_DESCRIPTION
+  "The library: headers, static libraries, find_package(gradus) and pkg-config.")
+include(CPack)
