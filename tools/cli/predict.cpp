@@ -77,7 +77,7 @@ class Printer {
   void people(const std::vector<Place>& places) const {
     std::cout << "probability    rank      id  " << std::string(bar_ ? kBar + 2 : 0, ' ') << "token\n";
     for (const Place& place : places) {
-      if (!place.came) std::cout << "\nnext\n";
+      if (!place.likeliest.empty()) std::cout << (place.came ? "\n" : "\nnext\n");
       if (place.came && place.rank) row(*place.rank, "");
       if (place.came && !place.rank) row(*place.came);
       for (const RankedToken& token : place.likeliest) row(token, place.came ? "  " : "");
