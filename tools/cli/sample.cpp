@@ -19,7 +19,7 @@ namespace gradus::cli {
 namespace {
 
 struct SampleFlags {
-  std::string folder, prompt;
+  std::string folder, tokenizer, prompt;
   models::SampleOptions options{.max_new_tokens = 500, .temperature = 0.8, .top_k = 0, .top_p = 1.0};
   std::string weights = "float32";
   bool greedy = false, bfloat16 = false;
@@ -53,10 +53,10 @@ int sample(SampleFlags flags) {
   if (flags.seed < 0) fail("sample", "--seed must be a whole number of at least 0, got ", flags.seed, ".");
 
   const models::GPTConfig config = models::check_pretrained(flags.folder);
-  const std::string prompt =
-      prompt_of(flags, train::load_tokenizer(flags.folder));  // Refused before the model is read.
+  const std::string prompt = prompt_of(
+      flags, train::load_tokenizer(flags.folder, flags.tokenizer));  // Refused before the model is read.
   train::check_memory(models::generation_memory(config), "free some, or use a smaller model.");
-  auto [model, tokenizer] = train::load_trained(flags.folder);
+  auto [model, tokenizer] = train::load_trained(flags.folder, flags.tokenizer);
   keep_weights(model, flags.bfloat16 ? "bfloat16" : flags.weights);
 
   Generator stream = Generator(static_cast<uint64_t>(flags.seed)).stream("sample");
@@ -80,6 +80,7 @@ Verb add_sample(CLI::App& app, const std::string& program) {
   };
   add("folder", flags->folder, "DIR", "Run folder, or any with config.json, model.safetensors, tokenizer")
       ->required();
+  add("--tokenizer", flags->tokenizer, "FROM", "Another than the folder's: a folder or tokenizer.json");
   add("--prompt", flags->prompt, "TEXT", "What the text begins with; - reads it from the standard input");
   add("--tokens", flags->options.max_new_tokens, "N", "Tokens to add")->capture_default_str();
   add("--temperature", flags->options.temperature, "F", "Below 1 plays safe, above 1 dares")
