@@ -48,9 +48,10 @@ void check_model(const models::GPTConfig& model) {
   whole.validate();
 }
 
-/// What only llama may choose, and which arch it is: train.json has it only where it is not as usual.
-bool is_of_llama(std::string_view flag) {
-  static constexpr std::string_view kAll[] = {"arch", "kv-heads", "hidden", "rope-theta", "qk-norm", "tied"};
+/// What few runs choose: train.json has it only where it is not as usual.
+bool is_rare(std::string_view flag) {
+  static constexpr std::string_view kAll[] = {"arch",    "kv-heads", "hidden",   "rope-theta",
+                                              "qk-norm", "tied",     "norm-eps", "init-from"};
   return std::find(std::begin(kAll), std::end(kAll), flag) != std::end(kAll);
 }
 
@@ -58,7 +59,7 @@ bool is_of_llama(std::string_view flag) {
 bool is_new(std::string_view flag) {
   constexpr std::string_view kNew[] = {"minutes",   "cooldown",    "optimizer", "momentum", "ema",
                                        "precision", "eval-tokens", "patience",  "vocab"};
-  return is_of_llama(flag) || std::find(std::begin(kNew), std::end(kNew), flag) != std::end(kNew);
+  return is_rare(flag) || std::find(std::begin(kNew), std::end(kNew), flag) != std::end(kNew);
 }
 
 void check_tokenizer(const std::string& tokenizer, int64_t vocab) {
@@ -104,6 +105,9 @@ void TrainConfig::validate() const {
   if (!corpus.empty() && corpus != "kjv" && corpus != "stories")
     fail(kOp, "`corpus` must be kjv or stories, got '", corpus, "'.");
   check_tokenizer(tokenizer, vocab);
+  if ((!init_from.empty() && !fs::path(init_from).is_absolute()) || !files::is_utf8(init_from))
+    fail(kOp, "`init_from` must be a path from the root on, in UTF-8, got ", files::in_quotes(init_from),
+         ".");
   check_range("val_fraction", val_fraction, val_fraction >= 0 && val_fraction < 1, "in [0, 1)");
   check_model(model);
   check_at_least("steps", steps, 1);
@@ -168,7 +172,7 @@ std::string to_json(const TrainConfig& config) {
   nlohmann::ordered_json json;
   const TrainConfig usual;
   for_each_field([&](const char* flag, auto field) {
-    if (!is_of_llama(flag) || field(config) != field(usual)) json[flag] = stored(field(config));
+    if (!is_rare(flag) || field(config) != field(usual)) json[flag] = stored(field(config));
   });
   return json.dump(2) + "\n";
 }

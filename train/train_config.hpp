@@ -26,6 +26,7 @@ struct TrainConfig {
   int64_t vocab = 0;  ///< most tokens that bpe learns; 0 for any other tokenizer
   double val_fraction = 0.1;  ///< of the tokens, at the end
 
+  std::string init_from;    ///< whole path of a folder whose model the run begins with; empty: a new one
   models::GPTConfig model;  ///< vocab_size comes from the tokenizer
 
   // Learning. The defaults are the preset nano.
@@ -89,6 +90,8 @@ void for_each_field(F&& f) {
   f(
       "val-fraction", [](auto& c) -> auto& { return c.val_fraction; });
   f(
+      "init-from", [](auto& c) -> auto& { return c.init_from; });
+  f(
       "arch", [](auto& c) -> auto& { return c.model.arch; });
   f(
       "layers", [](auto& c) -> auto& { return c.model.n_layer; });
@@ -112,6 +115,8 @@ void for_each_field(F&& f) {
       "qk-norm", [](auto& c) -> auto& { return c.model.qk_norm; });
   f(
       "tied", [](auto& c) -> auto& { return c.model.tie_word_embeddings; });
+  f(
+      "norm-eps", [](auto& c) -> auto& { return c.model.norm_eps; });
   f(
       "steps", [](auto& c) -> auto& { return c.steps; });
   f(

@@ -63,7 +63,8 @@ void print_model(const models::GPTConfig& config) {
               << " wide inside the MLP, " << (config.qk_norm ? "norms of queries and keys, " : "")
               << (config.tie_word_embeddings ? "tied" : "untied") << "; ";
   else
-    std::cout << (config.bias ? "with" : "without") << " biases; ";
+    std::cout << (config.bias ? "with" : "without") << " biases"
+              << (config.tie_word_embeddings ? "; " : ", untied; ");
   std::cout << grouped(config.num_parameters()) << " parameters\n";
 }
 
@@ -95,6 +96,7 @@ void print_run(const train::RunFolder& run, const train::TrainConfig& config) {
   std::cout << files::plain(config.corpus) << (config.corpus.empty() ? "" : " ") << "("
             << files::plain(config.tokenizer) << "s), preset " << files::plain(config.preset) << ", seed "
             << config.seed << "\n";
+  if (!config.init_from.empty()) std::cout << "began as    " << files::plain(config.init_from) << "\n";
   print_state(run, config.steps, "--resume goes on", "nats a token on the validation text");
 }
 
@@ -247,8 +249,8 @@ Verb add_info(CLI::App& app, const std::string& program) {
   add("--kv-heads", flags->kv_heads, "llama: heads of keys and values [as many]");
   add("--hidden", flags->hidden, "llama: width inside the MLP [8/3 of --embd, rounded up to 32]");
   shape.push_back(verb->add_flag("--qk-norm", flags->qk_norm, "llama: norms of queries and keys"));
-  shape.push_back(verb->add_flag("--tied,!--untied", flags->tied,
-                                 "llama: the output matrix is the token embedding [on]"));
+  shape.push_back(
+      verb->add_flag("--tied,!--untied", flags->tied, "The output matrix is the token embedding [on]"));
   whole_number(*verb, verb->add_option("--batch", flags->batch,
                                        "Windows of text in a micro-batch [the run's or preset's]"))
       ->type_name("N")

@@ -83,7 +83,7 @@ TrainConfig RunPlanner::plan(const TrainConfig& config, const std::vector<int32_
     return merged;
   };
   TrainConfig chosen = config;
-  if (flags_.is_given("preset")) {
+  if (flags_.is_given("preset") || !config.init_from.empty()) {
     pace_ = measure(chosen, tokens, kMeasured * all);
   } else {
     bool first = true;

@@ -22,6 +22,7 @@
 #include "gradus/train/precision.hpp"
 #include "gradus/train/run.hpp"
 #include "gradus/train/trace.hpp"
+#include "init_from.hpp"
 #include "progress.hpp"
 #include "prompt.hpp"
 #include "run_planner.hpp"
@@ -45,6 +46,8 @@ fs::path default_out(const TrainConfig& config) {
     name = fs::path(config.text.front()).stem().string();
   else if (name.empty())
     name = data::kjv_available() ? "kjv" : "stories";
+  if (!config.init_from.empty())
+    return fs::path("out") / concat(name, "-from-", fs::path(config.init_from).filename().string());
   const bool usual = config.model.arch == models::Arch::gpt2;
   const std::string kind = config.minutes > 0 ? concat(config.minutes, "min") : config.preset;
   return fs::path("out") / concat(name, "-", kind, usual ? "" : "-llama");
@@ -93,7 +96,8 @@ class TrainVerb {
                    .folder = folder_,
                    .files = train::decoder_files(model, config_, tokenizer),
                    .validation = validation(dataset, config_.eval_tokens),
-                   .text_sha256 = corpus.sha256};
+                   .text_sha256 = corpus.sha256,
+                   .evaluates_first = !config_.init_from.empty()};
     if (flags_.resume)
       go_on(run, checkpoint);
     else
@@ -116,6 +120,7 @@ class TrainVerb {
   /// Takes over the config of a resumed run.
   void settle_folder() {
     if (!flags_.resume) {
+      if (!config_.init_from.empty()) check_apart(config_, folder_.path());
       folder_.check_free(flags_.overwrite);
       if (folder_.has_run()) folder_.lock();
       return;
@@ -196,6 +201,7 @@ class TrainVerb {
   }
 
   models::GPT make_model() const {
+    if (!flags_.resume && !config_.init_from.empty()) return initial_model(config_);
     if (!flags_.resume) {
       Generator init = Generator(static_cast<uint64_t>(config_.seed)).stream("init");
       return models::GPT(config_.model, init);
@@ -226,11 +232,11 @@ class TrainVerb {
                         " tokens to train on, ",
                         grouped(static_cast<int64_t>(dataset.tokens(data::Split::validation).size())),
                         " to validate on"));
-    people_.line(concat("model   ", config_.preset, is_llama() ? ", llama: " : ": ", config_.model.n_layer,
-                        " layers, ", config_.model.n_head, " heads, ",
-                        is_llama() ? concat(config_.model.kv_heads(), " of keys, ") : "",
-                        config_.model.n_embd, " wide, block ", config_.model.block_size, "; ",
-                        grouped(model.num_parameters()), " parameters"));
+    people_.line(concat(
+        "model   ", config_.init_from.empty() ? config_.preset : config_.init_from,
+        is_llama() ? ", llama: " : ": ", config_.model.n_layer, " layers, ", config_.model.n_head, " heads, ",
+        is_llama() ? concat(config_.model.kv_heads(), " of keys, ") : "", config_.model.n_embd,
+        " wide, block ", config_.model.block_size, "; ", grouped(model.num_parameters()), " parameters"));
     people_.line(concat("memory  about ",
                         byte_size(models::training_memory(config_.model, config_.batch).total()),
                         ", beside text and evaluations"));

@@ -10,6 +10,7 @@
 #include "gradus/data/corpus.hpp"
 #include "gradus/data/tokenizer.hpp"
 #include "gradus/train/precision.hpp"
+#include "init_from.hpp"
 #include "nearest.hpp"
 #include "whole_number.hpp"
 
@@ -62,6 +63,12 @@ bool is_tokenizer_kind(const std::string& name) {
   return std::find(kinds.begin(), kinds.end(), name) != kinds.end();
 }
 
+/// From the root on, without a slash at its end.
+std::string whole_path(const std::string& path) {
+  const std::filesystem::path whole = std::filesystem::absolute(path).lexically_normal();
+  return whole.has_filename() || !whole.has_relative_path() ? whole : whole.parent_path();
+}
+
 }  // namespace
 
 void TrainFlags::add_to(CLI::App& verb) {
@@ -83,6 +90,10 @@ void TrainFlags::add_to(CLI::App& verb) {
   add_choice(verb, kModel, "--preset", c.preset,
              (listed(models::preset_names()) + ": sets all below (see the end)").c_str());
   add_arch_flag(verb, c.model.arch)->group(kModel);
+  verb.add_option("--init-from", c.init_from, "Begin with the model in that folder, of gradus or others")
+      ->group(kModel)
+      ->type_name("DIR")
+      ->take_last();
   add(verb, kModel, "--layers", c.model.n_layer, "N", "Blocks");
   add(verb, kModel, "--heads", c.model.n_head, "N", "Heads of attention; must divide the width");
   add(verb, kModel, "--embd", c.model.n_embd, "N", "Width");
@@ -97,7 +108,9 @@ void TrainFlags::add_to(CLI::App& verb) {
   add(verb, kModel, "--rope-theta", c.model.rope_theta, "F", "llama: base of the rotary positions");
   add_switch(verb, kModel, "--qk-norm", c.model.qk_norm, "llama: norms of queries and keys, as in Qwen3");
   add_switch(verb, kModel, "--tied,!--untied", c.model.tie_word_embeddings,
-             "llama: the output matrix is the token embedding [on]");
+             "The output matrix is the token embedding [on]");
+
+  add(verb, kModel, "--norm-eps", c.model.norm_eps, "F", "Added to the variance in norms");
 
   add(verb, kLearning, "--steps", c.steps, "N", "Updates of the parameters");
   add(verb, kLearning, "--minutes", c.minutes, "F", "Instead: as many as fit, of a model that suits them");
@@ -191,10 +204,13 @@ train::TrainConfig TrainFlags::on_preset(const std::string& name) const {
   });
   if (given_.contains("lr") && !given_.contains("min-lr")) merged.min_lr = merged.lr / 10;
   if (merged.model.arch == models::Arch::llama && !given_.contains("bias")) merged.model.bias = false;
-  for (std::string& file : merged.text) file = std::filesystem::absolute(file).lexically_normal();
-  if (!is_tokenizer_kind(merged.tokenizer))
-    merged.tokenizer = std::filesystem::absolute(merged.tokenizer).lexically_normal();
+  for (std::string& file : merged.text) file = whole_path(file);
+  if (!is_tokenizer_kind(merged.tokenizer)) merged.tokenizer = whole_path(merged.tokenizer);
   if (merged.tokenizer == "bpe" && !given_.contains("vocab")) merged.vocab = kPairTokens;
+  if (!merged.init_from.empty()) {
+    merged.init_from = whole_path(merged.init_from);
+    if (!resume) begin_with_model(merged, [&](const std::string& flag) { return is_given(flag); });
+  }
   return merged;
 }
 
