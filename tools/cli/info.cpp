@@ -17,6 +17,7 @@
 #include "gradus/nn/safetensors.hpp"
 #include "gradus/train/decoder.hpp"
 #include "gradus/train/memory.hpp"
+#include "info_tensors.hpp"
 #include "machine.hpp"
 #include "nearest.hpp"
 #include "terminal.hpp"
@@ -218,6 +219,7 @@ int info(const InfoFlags& flags) {
     fail("info",
          "a folder and the shape of a model must not come together, got both. Hint: of a folder, only "
          "--batch can be chosen.");
+  if (is_tensor_file(flags.folder) && !flags.batch) return info_of_tensors(flags.folder);
   return info_of_folder(flags.folder, flags.batch);
 }
 
@@ -225,10 +227,12 @@ int info(const InfoFlags& flags) {
 
 Verb add_info(CLI::App& app, const std::string& program) {
   CLI::App* verb =
-      app.add_subcommand("info", "A run folder, a model's memory, or without arguments this machine");
+      app.add_subcommand("info", "A run folder, a safetensors file, a model's memory, or this machine");
   auto flags = std::make_shared<InfoFlags>();
-  verb->add_option("folder", flags->folder, "Run folder, or any with config.json and model.safetensors")
-      ->type_name("DIR");
+  verb->add_option("folder", flags->folder,
+                   "Run folder, or any with config.json and model.safetensors;\n"
+                   "or a safetensors file, or an index of shards")
+      ->type_name("PATH");
   std::vector<CLI::Option*> shape;
   shape.push_back(
       verb->add_option("--preset", flags->preset, "Or no folder, but a shape, as for train [nano]")
@@ -255,12 +259,13 @@ Verb add_info(CLI::App& app, const std::string& program) {
                                        "Windows of text in a micro-batch [the run's or preset's]"))
       ->type_name("N")
       ->take_last();
-  verb->footer(concat(
-      "Without arguments: what this machine is, what it can do, and what holds it\n"
-      "back. Memory is what training steps take at their peak, right to a tenth; the\n"
-      "text and evaluations come on top.\n\nExamples:\n  ",
-      program, " info\n  ", program, " info out/kjv-nano\n  ", program,
-      " info out/kjv-nano/last --batch 32\n  ", program, " info --preset gpt2 --vocab 50257 --batch 1"));
+  verb->footer(
+      concat("Without arguments: what this machine is, what it can do, and what holds it\n"
+             "back. Memory is what training steps take at their peak, right to a tenth; the\n"
+             "text and evaluations come on top.\n\nExamples:\n  ",
+             program, " info\n  ", program, " info out/kjv-nano\n  ", program,
+             " info out/kjv-nano/last --batch 32\n  ", program, " info out/kjv-nano/model.safetensors\n  ",
+             program, " info --preset gpt2 --vocab 50257 --batch 1"));
   const auto given = [](const CLI::Option* flag) { return flag->count() > 0; };
   return {verb, [=] {
             flags->bias_given = given(bias);
