@@ -19,8 +19,12 @@ struct TrainConfig {
   std::string preset = "nano";  ///< where the values that were not given came from
 
   // The text.
-  std::vector<std::string> text;  ///< files, joined in order; if there are none, the corpus
-  std::string corpus;             ///< kjv, stories, or empty for the best that can be had
+  std::vector<std::string>
+      text;  ///< files and folders (data/text.hpp), joined; if there are none, the corpus
+  std::vector<double> text_weights;  ///< of each of them, see data::WeightedPart; none: all are alike
+  std::string tokens;                ///< or a file of token numbers (data/tokens.hpp), whole path
+  std::string val_tokens;            ///< another to validate on; empty: the end of that
+  std::string corpus;                ///< kjv, stories, or empty for the best that can be had
   std::string tokenizer =
       "char";         ///< one of data::Tokenizer::kinds(), or the whole path of one (data::load_tokenizer)
   int64_t vocab = 0;  ///< most tokens that bpe learns; 0 for any other tokenizer
@@ -81,6 +85,12 @@ void for_each_field(F&& f) {
       "preset", [](auto& c) -> auto& { return c.preset; });
   f(
       "text", [](auto& c) -> auto& { return c.text; });
+  f(
+      "text-weights", [](auto& c) -> auto& { return c.text_weights; });
+  f(
+      "tokens", [](auto& c) -> auto& { return c.tokens; });
+  f(
+      "val-tokens", [](auto& c) -> auto& { return c.val_tokens; });
   f(
       "corpus", [](auto& c) -> auto& { return c.corpus; });
   f(

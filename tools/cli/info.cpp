@@ -78,6 +78,16 @@ void print_memory(const models::GPTConfig& config, int64_t batch) {
             << byte_size(models::generation_memory(config).total()) << " to sample\n";
 }
 
+/// How many rows of the vocabulary are no tokens, where the folder has a tokenizer that can be read.
+void print_padding(const std::string& folder, const models::GPTConfig& config) {
+  try {
+    const int64_t rest = config.vocab_size - train::load_tokenizer(folder).vocab_size();
+    if (rest > 0)
+      std::cout << "padding     " << grouped(rest) << " tokens stand for no text; never sampled\n";
+  } catch (const Error&) {  // Whoever wants text will be told.
+  }
+}
+
 /// What a run in the folder has reached; `how` it goes on, and what its best loss is `of`.
 void print_state(const train::RunFolder& run, int64_t steps, const char* how, const char* of) {
   if (!run.has_last()) {
@@ -205,6 +215,7 @@ int info_of_folder(const std::string& folder, std::optional<int64_t> batch) {
     stored.emplace_back(name, models::stored_shape(name, parameter.shape()));
   print_parameters(stored);
   print_model(config);
+  print_padding(folder, config);
   std::cout << "written by  " << (version.empty() ? "another program" : "gradus " + files::plain(version))
             << "\n";
   print_memory(config, checked_batch(batch.value_or(trained.batch)));

@@ -20,10 +20,11 @@ namespace {
 template <class T>
 void add(CLI::App& verb, const char* group, const char* name, T& value, const char* unit, const char* help) {
   CLI::Option* option = verb.add_option(name, value, help)->group(group)->type_name(unit);
-  if constexpr (!std::is_same_v<T, std::vector<std::string>>) option->take_last();
+  constexpr bool is_list =
+      std::is_same_v<T, std::vector<std::string>> || std::is_same_v<T, std::vector<double>>;
+  if constexpr (!is_list) option->take_last();
   if constexpr (std::is_same_v<T, int64_t>) whole_number(verb, option);
-  if constexpr (!std::is_same_v<T, std::string> && !std::is_same_v<T, std::vector<std::string>>)
-    option->capture_default_str();
+  if constexpr (!std::is_same_v<T, std::string> && !is_list) option->capture_default_str();
 }
 
 /// A flag whose value must be one of a few words; which ones the config's own check says.
@@ -37,10 +38,11 @@ void add_switch(CLI::App& verb, const char* group, const char* name, bool& value
 
 std::string printed(const std::string& value) { return value; }
 std::string printed(models::Arch value) { return std::string(name(value)); }
-std::string printed(const std::vector<std::string>& values) {
+template <class T>
+std::string printed(const std::vector<T>& values) {
   std::string text;
-  for (const std::string& value : values) text += (text.empty() ? "" : " ") + value;
-  return text;
+  for (const T& value : values) text += concat(text.empty() ? "" : " ", value);
+  return text.empty() ? "empty" : text;
 }
 template <class T>
 std::string printed(const T& value) {
@@ -75,7 +77,13 @@ void TrainFlags::add_to(CLI::App& verb) {
   constexpr const char *kText = "Text", *kModel = "Model", *kLearning = "Learning", *kRun = "Run",
                        *kOutput = "Output";
   auto& c = config;
-  add(verb, kText, "--text", c.text, "FILE", "Train on these files, joined in order");
+  add(verb, kText, "--text", c.text, "FILE",
+      "Train on these files, joined in order; of a folder on its\n.txt files; - is the standard input");
+  add(verb, kText, "--text-weights", c.text_weights, "F",
+      "For each of them: how often it is read, beside the others");
+  add(verb, kText, "--tokens", c.tokens, "FILE",
+      "Or on token numbers of 16 bits, nanoGPT's .bin; needs\n--tokenizer");
+  add(verb, kText, "--val-tokens", c.val_tokens, "FILE", "And validate on these");
   add_choice(verb, kText, "--corpus", c.corpus,
              "Or on kjv (the King James text) or stories [kjv if it can be had]");
   add_choice(verb, kText, "--tokenizer", c.tokenizer,
@@ -192,6 +200,8 @@ void TrainFlags::settle(CLI::App& verb) {
   if (sample_every < 0)
     fail("train", "--sample-every must be a whole number of at least 0, got ", sample_every, ".");
   check_profile();
+  if (is_given("val-tokens") && is_given("val-fraction"))
+    fail("train", "--val-tokens and --val-fraction must not come together, got both.");
   if (is_given("steps") && config.minutes > 0)
     fail("train", "--steps and --minutes must not come together, got both.");
   if (resume && overwrite) fail("train", "--resume and --overwrite must not come together, got both.");
@@ -204,7 +214,10 @@ train::TrainConfig TrainFlags::on_preset(const std::string& name) const {
   });
   if (given_.contains("lr") && !given_.contains("min-lr")) merged.min_lr = merged.lr / 10;
   if (merged.model.arch == models::Arch::llama && !given_.contains("bias")) merged.model.bias = false;
-  for (std::string& file : merged.text) file = whole_path(file);
+  for (std::string& file : merged.text)
+    if (file != "-") file = whole_path(file);
+  for (std::string* file : {&merged.tokens, &merged.val_tokens})
+    if (!file->empty()) *file = whole_path(*file);
   if (!is_tokenizer_kind(merged.tokenizer)) merged.tokenizer = whole_path(merged.tokenizer);
   if (merged.tokenizer == "bpe" && !given_.contains("vocab")) merged.vocab = kPairTokens;
   if (!merged.init_from.empty()) {
@@ -241,8 +254,9 @@ void TrainFlags::check_profile() const {
 
 train::TrainConfig TrainFlags::resumed(const train::TrainConfig& saved) const {
   // The text may lie elsewhere now; that it is the same is seen when it has been read.
-  static const std::set<std::string> may_change{"steps",      "eval-every", "eval-tokens", "patience",
-                                                "save-every", "text",       "corpus"};
+  static const std::set<std::string> may_change{"steps",    "eval-every", "eval-tokens",
+                                                "patience", "save-every", "text",
+                                                "corpus",   "tokens",     "val-tokens"};
   train::TrainConfig result = saved;
   train::for_each_field([&](const std::string& flag, auto field) {
     if (!given_.contains(flag) || field(config) == field(saved)) return;
