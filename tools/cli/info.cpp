@@ -103,10 +103,13 @@ void print_state(const train::RunFolder& run, int64_t steps, const char* how, co
 
 void print_run(const train::RunFolder& run, const train::TrainConfig& config) {
   std::cout << "trained on  ";
-  for (const std::string& file : config.text) std::cout << files::plain(file) << " ";
-  std::cout << files::plain(config.corpus) << (config.corpus.empty() ? "" : " ") << "("
-            << files::plain(config.tokenizer) << "s), preset " << files::plain(config.preset) << ", seed "
-            << config.seed << "\n";
+  std::vector<std::string> texts = config.text;
+  for (const std::string& other : {config.tokens, config.val_tokens, config.corpus})
+    if (!other.empty()) texts.push_back(other);
+  for (const std::string& text : texts) std::cout << files::plain(text) << " ";
+  const bool is_path = std::filesystem::path(config.tokenizer).is_absolute();
+  std::cout << "(" << (is_path ? "tokenizer " : "") << files::plain(config.tokenizer) << (is_path ? "" : "s")
+            << "), preset " << files::plain(config.preset) << ", seed " << config.seed << "\n";
   if (!config.init_from.empty()) std::cout << "began as    " << files::plain(config.init_from) << "\n";
   print_state(run, config.steps, "--resume goes on", "nats a token on the validation text");
 }

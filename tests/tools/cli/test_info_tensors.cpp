@@ -1,4 +1,5 @@
 // `gradus info FILE`: what lies in safetensors files and shards.
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 
@@ -15,7 +16,11 @@ namespace {
 
 std::string with_header(const std::string& header, size_t data) {
   const uint64_t size = header.size();
-  return std::string(reinterpret_cast<const char*>(&size), 8) + header + std::string(data, '\0');
+  std::string file(sizeof size, '\0');
+  std::memcpy(file.data(), &size, sizeof size);
+  file += header;
+  file.append(data, '\0');
+  return file;
 }
 
 }  // namespace

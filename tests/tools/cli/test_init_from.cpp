@@ -19,15 +19,17 @@ using nlohmann::json;
 
 namespace {
 
+std::string cats() {
+  std::string text;
+  for (int i = 0; i < 40; ++i) text += "the cat that sat there sat there.\n";
+  return text;
+}
+
 /// A model that was trained a little, and a text that it has not seen.
 struct Beginning {
   Scratch scratch;
   std::string text = scratch.file("text.txt", train::small_text());
-  std::string other = scratch.file("other.txt", [] {
-    std::string text;
-    for (int i = 0; i < 40; ++i) text += "the cat that sat there sat there.\n";
-    return text;
-  }());
+  std::string other = scratch.file("other.txt", cats());
   std::string base = scratch.path("base");
 
   explicit Beginning(const std::vector<std::string>& more = {}) {
