@@ -35,8 +35,8 @@ TEST_CASE("info lists the tensors of a file, of any dtype, with its metadata") {
   const Outcome info = run_program({"info", file});
   CHECK(info.code == 0);
   CHECK(info.out ==
-        "tensor     dtype    shape   bytes\n"
-        "a          F8_E4M3  (2, 3)      6\n"
+        "tensor    dtype    shape   bytes\n"
+        "a         F8_E4M3  (2, 3)      6\n"
         "\\x1b[2Jb  U64      ()          8\n\n"
         "file        " +
             file + ", " + std::to_string(std::filesystem::file_size(file)) +
@@ -50,20 +50,21 @@ TEST_CASE("info lists the shards of an index") {
   const Scratch scratch;
   nn::save_safetensors(scratch.path("a.safetensors"), {{"x", ones({2})}, {"z", ones({3})}});
   nn::save_safetensors(scratch.path("b.safetensors"), {{"y", ones({4}, DType::float64)}});
-  const std::string index =
-      scratch.file("model.safetensors.index.json",
-                   R"({"weight_map": {"x": "a.safetensors", "y": "b.safetensors", "z": "a.safetensors"}})");
+  const std::string whole =
+      R"({"weight_map": {"x": "a.safetensors", "y": "b.safetensors", "z": "a.safetensors"}})";
+  const std::string index = scratch.file("model.safetensors.index.json", whole);
   const Outcome info = run_program({"info", index});
   CHECK(info.code == 0);
   CHECK_THAT(info.out, ContainsSubstring("tensor  dtype  shape  bytes  file\n"
-                                         "x       F32    (2)        8  a.safetensors\n"
-                                         "z       F32    (3)       12  a.safetensors\n"
-                                         "y       F64    (4)       32  b.safetensors\n") &&
+                                         "x       F32    (2,)       8  a.safetensors\n"
+                                         "z       F32    (3,)      12  a.safetensors\n"
+                                         "y       F64    (4,)      32  b.safetensors\n") &&
                            ContainsSubstring(" bytes in 2 shards\n") &&
                            ContainsSubstring("3, 9 numbers: 2 of F32, 1 of F64\n") &&
                            ContainsSubstring("metadata    a.safetensors: format = pt\n"));
   std::ofstream(index) << R"({"weight_map": {"x": "a.safetensors", "y": "b.safetensors"}})";
   check_refused({"info", index}, {"must list the tensors that its files hold", "'a.safetensors'"});
+  std::ofstream(index) << whole;
   std::filesystem::remove(scratch.path("b.safetensors"));
   check_refused({"info", index}, {"b.safetensors: cannot be read: No such file or directory."});
 }
