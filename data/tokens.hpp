@@ -18,7 +18,7 @@ class Tokens {
   static constexpr int64_t kMostInFile = 65'536;  ///< token numbers that 16 bits tell apart
 
   Tokens() = default;                   ///< none
-  Tokens(std::vector<int32_t> tokens);  // NOLINT: a list of tokens is tokens
+  Tokens(std::vector<int32_t> tokens);  ///< in memory (NOLINT: a list is tokens)
   /// Those of a file, which is read once to see that all are below `vocab_size`, and later where it is asked
   /// for. Throws Error, naming the file and the place, if one is not, or it is empty, odd in bytes or cannot
   /// be read.

@@ -34,8 +34,8 @@ struct StoredParameter {
 /// Shapes of a file's tensors by plain_name().
 using StoredShapes = std::map<std::string, Shape>;
 
-/// The name of a tensor without the prefixes that say nothing: `transformer.`, and `_orig_mod.` of compiled
-/// modules.
+/// The name of a tensor without the prefixes that say nothing: that of GPT2LMHeadModel, transformer, and that
+/// of compiled modules, _orig_mod.
 std::string plain_name(std::string_view name);
 
 /// Whether a file holds this beside parameters: causal masks, under names that look like a bias, and rotary
@@ -51,7 +51,8 @@ bool is_stored_turned(std::string_view name, const Shape& shape);
 
 /// The head's name in a file, beside its table of tokens.
 struct HeadNames {
-  std::string head, table;
+  std::string head;   ///< of the output projection
+  std::string table;  ///< of the token embedding
 };
 HeadNames head_names(const GPTConfig& config, const StoredShapes& given);  ///< in the layout of `given`
 
