@@ -240,8 +240,7 @@ int info(const InfoFlags& flags) {
 }  // namespace
 
 Verb add_info(CLI::App& app, const std::string& program) {
-  CLI::App* verb =
-      app.add_subcommand("info", "A run folder, a safetensors file, a model's memory, or this machine");
+  CLI::App* verb = app.add_subcommand("info", "A run, a safetensors file, a model's memory, or this machine");
   auto flags = std::make_shared<InfoFlags>();
   verb->add_option("folder", flags->folder,
                    "Run folder, or any with config.json and model.safetensors;\n"
