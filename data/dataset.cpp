@@ -1,6 +1,7 @@
 #include "gradus/data/dataset.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <string_view>
 
 #include "gradus/autograd/error.hpp"
@@ -12,28 +13,35 @@ void check_positive(std::string_view op, std::string_view what, int64_t value) {
   if (value < 1) fail(op, what, " must be at least 1, got ", value, ".");
 }
 
+/// Copies `count` tokens from `first` on.
+using Copy = std::function<void(int64_t first, int64_t count, int64_t* to)>;
+
 /// The windows of `block` tokens that start at the given places.
-Batch gather_windows(std::span<const int32_t> tokens, const std::vector<int64_t>& starts, int64_t block) {
+Batch gather_windows(const Copy& copy, const std::vector<int64_t>& starts, int64_t block) {
   const Shape shape = {static_cast<int64_t>(starts.size()), block};
   Batch batch{empty(shape, DType::int64), empty(shape, DType::int64)};
   int64_t* x = batch.x.mutable_data<int64_t>();
   int64_t* y = batch.y.mutable_data<int64_t>();
+  std::vector<int64_t> window(static_cast<size_t>(block) + 1);
   for (const int64_t start : starts) {
-    x = std::copy_n(tokens.data() + start, block, x);
-    y = std::copy_n(tokens.data() + start + 1, block, y);
+    copy(start, block + 1, window.data());
+    x = std::copy_n(window.begin(), block, x);
+    y = std::copy_n(window.begin() + 1, block, y);
   }
   return batch;
 }
 
-}  // namespace
+Copy copy_from(const Tokens& tokens) {
+  return [&tokens](int64_t first, int64_t count, int64_t* to) { tokens.copy(first, count, to); };
+}
 
-std::vector<Batch> consecutive_batches(std::span<const int32_t> tokens, int64_t batch, int64_t block) {
+std::vector<Batch> consecutive_windows(const Copy& copy, int64_t size, int64_t batch, int64_t block) {
   constexpr std::string_view op = "consecutive_batches";
   check_positive(op, "batch", batch);
   check_positive(op, "block", block);
-  const int64_t predictions = static_cast<int64_t>(tokens.size()) - 1;
+  const int64_t predictions = size - 1;
   if (predictions < 1) {
-    fail(op, "the text must have at least 2 tokens to predict one from another, got ", tokens.size(), ".");
+    fail(op, "the text must have at least 2 tokens to predict one from another, got ", size, ".");
   }
 
   std::vector<Batch> batches;
@@ -42,12 +50,21 @@ std::vector<Batch> consecutive_batches(std::span<const int32_t> tokens, int64_t 
   for (int64_t start = 0; start < predictions - rest; start += block) {
     starts.push_back(start);
     if (static_cast<int64_t>(starts.size()) < batch) continue;
-    batches.push_back(gather_windows(tokens, starts, block));
+    batches.push_back(gather_windows(copy, starts, block));
     starts.clear();
   }
-  if (!starts.empty()) batches.push_back(gather_windows(tokens, starts, block));
-  if (rest > 0) batches.push_back(gather_windows(tokens, {predictions - rest}, rest));
+  if (!starts.empty()) batches.push_back(gather_windows(copy, starts, block));
+  if (rest > 0) batches.push_back(gather_windows(copy, {predictions - rest}, rest));
   return batches;
+}
+
+}  // namespace
+
+std::vector<Batch> consecutive_batches(std::span<const int32_t> tokens, int64_t batch, int64_t block) {
+  const Copy copy = [&](int64_t first, int64_t count, int64_t* to) {
+    std::copy_n(tokens.begin() + first, count, to);
+  };
+  return consecutive_windows(copy, static_cast<int64_t>(tokens.size()), batch, block);
 }
 
 int64_t count_targets(const std::vector<Batch>& batches) {
@@ -56,15 +73,14 @@ int64_t count_targets(const std::vector<Batch>& batches) {
   return count;
 }
 
-TextDataset::TextDataset(std::vector<int32_t> tokens, int64_t block, double val_fraction)
-    : tokens_(std::move(tokens)), block_(block) {
+TextDataset::TextDataset(Tokens tokens, int64_t block, double val_fraction) : block_(block) {
   constexpr std::string_view op = "dataset";
   check_positive(op, "block", block);
   if (!(val_fraction >= 0 && val_fraction < 1)) {
     fail(op, "val_fraction must be at least 0 and below 1, got ", val_fraction, ".");
   }
-  const int64_t size = static_cast<int64_t>(tokens_.size());
-  train_size_ = static_cast<int64_t>(static_cast<double>(size) * (1.0 - val_fraction));
+  const int64_t size = tokens.size();
+  const auto train_size = static_cast<int64_t>(static_cast<double>(size) * (1.0 - val_fraction));
 
   const auto check_size = [&](std::string_view part, int64_t got, std::string_view hint) {
     if (got > block) return;
@@ -72,23 +88,57 @@ TextDataset::TextDataset(std::vector<int32_t> tokens, int64_t block, double val_
          size, " (val_fraction ", val_fraction, "). Hint: use a longer text, a smaller block or a ", hint,
          " val_fraction.");
   };
-  check_size("training", train_size_, "smaller");
-  if (val_fraction > 0) check_size("validation", size - train_size_, "larger");
+  check_size("training", train_size, "smaller");
+  if (val_fraction > 0) check_size("validation", size - train_size, "larger");
+  train_ = tokens.part(0, train_size);
+  validation_ = tokens.part(train_size, size);
 }
 
-std::span<const int32_t> TextDataset::tokens(Split split) const {
-  const std::span<const int32_t> all(tokens_);
-  return split == Split::train ? all.first(train_size_) : all.subspan(train_size_);
+TextDataset::TextDataset(Tokens train, Tokens validation, int64_t block)
+    : train_(std::move(train)), validation_(std::move(validation)), block_(block) {
+  check_positive("dataset", "block", block);
+  for (const auto& [name, tokens] : {std::pair("train on", &train_), std::pair("validate on", &validation_)})
+    if (tokens->size() <= block)
+      fail("dataset", "the tokens to ", name, " must be at least block + 1 = ", block + 1, ", got ",
+           tokens->size(), ".");
+}
+
+void TextDataset::weigh(const std::vector<WeightedPart>& parts) {
+  stretches_.clear();
+  int64_t begin = 0;
+  double sum = 0;
+  for (const WeightedPart& part : parts) {
+    if (!(part.weight >= 0) || !std::isfinite(part.weight))
+      fail("dataset", "weights must be finite and at least 0, got ", part.weight, ".");
+    const int64_t end = std::min(begin + part.tokens, train_.size() - block_);
+    const int64_t starts = std::max<int64_t>(0, end - begin);
+    if (starts > 0 && part.weight > 0) {
+      sum += part.weight * static_cast<double>(starts);
+      stretches_.push_back({begin, starts, sum});
+    }
+    begin += part.tokens;
+  }
+  if (stretches_.empty())
+    fail("dataset", "weights must leave a part to train on, got none above 0 for one that has windows.");
+}
+
+int64_t TextDataset::weighted_start(Generator& generator) const {
+  const double drawn = generator.uniform() * stretches_.back().up_to;
+  auto stretch = std::find_if(stretches_.begin(), stretches_.end() - 1,
+                              [&](const Stretch& one) { return drawn < one.up_to; });
+  return stretch->begin + generator.below(stretch->starts);
 }
 
 Batch TextDataset::random_batch(Split split, int64_t batch, Generator& generator) const {
   check_positive("random_batch", "batch", batch);
-  const std::span<const int32_t> part = tokens(split);
+  const Tokens& part = tokens(split);
   if (part.empty())
     fail("random_batch", "the split must have tokens, got a dataset without validation part.");
+  const bool is_weighted = split == Split::train && !stretches_.empty();
   std::vector<int64_t> starts(batch);
-  for (int64_t& start : starts) start = generator.below(static_cast<int64_t>(part.size()) - block_);
-  return gather_windows(part, starts, block_);
+  for (int64_t& start : starts)
+    start = is_weighted ? weighted_start(generator) : generator.below(part.size() - block_);
+  return gather_windows(copy_from(part), starts, block_);
 }
 
 std::function<Batch(int64_t, Generator&)> TextDataset::training_batches() const {
@@ -98,14 +148,13 @@ std::function<Batch(int64_t, Generator&)> TextDataset::training_batches() const 
 std::vector<Batch> TextDataset::validation_batches(int64_t batch) const {
   check_positive("validation_batches", "batch", batch);
   if (!has_validation()) return {};
-  return consecutive_batches(tokens(Split::validation), batch, block_);
+  return consecutive_windows(copy_from(validation_), validation_.size(), batch, block_);
 }
 
 std::vector<Batch> TextDataset::validation_sample(int64_t batch, int64_t tokens_wanted) const {
   check_positive("validation_sample", "batch", batch);
   check_positive("validation_sample", "tokens", tokens_wanted);
-  const std::span<const int32_t> part = tokens(Split::validation);
-  const int64_t windows = std::max<int64_t>(0, (static_cast<int64_t>(part.size()) - 1) / block_);
+  const int64_t windows = std::max<int64_t>(0, (validation_.size() - 1) / block_);
   const int64_t count = (tokens_wanted + block_ - 1) / block_;
   if (count >= windows) return validation_batches(batch);
   std::vector<Batch> batches;
@@ -113,7 +162,7 @@ std::vector<Batch> TextDataset::validation_sample(int64_t batch, int64_t tokens_
     std::vector<int64_t> starts;
     for (int64_t i = first; i < std::min(count, first + batch); ++i)
       starts.push_back((2 * i + 1) * windows / (2 * count) * block_);
-    batches.push_back(gather_windows(part, starts, block_));
+    batches.push_back(gather_windows(copy_from(validation_), starts, block_));
   }
   return batches;
 }

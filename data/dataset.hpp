@@ -1,8 +1,8 @@
 // TextDataset: a text as tokens, split into a part to train on and a part to validate on, and its batches.
 //
-// A text of n tokens poses n - 1 predictions: each token from those before it. Owns its tokens; batches are
-// fresh tensors. Thread-safety: immutable once made, so one may be shared by threads that have their own
-// generators.
+// A text of n tokens poses n - 1 predictions: each token from those before it. Shares its tokens, which may
+// lie in a file; batches are fresh tensors. Thread-safety: immutable once made, and weighed if need be, so
+// one may be shared by threads that have their own generators.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +12,7 @@
 
 #include "gradus/autograd/random.hpp"
 #include "gradus/autograd/tensor.hpp"
+#include "gradus/data/tokens.hpp"
 
 namespace gradus::data {
 
@@ -32,20 +33,35 @@ int64_t count_targets(const std::vector<Batch>& batches);
 /// A part of the text.
 enum class Split { train, validation };
 
+/// A stretch of the tokens to train on, and how often one of its windows is drawn beside those of the others.
+struct WeightedPart {
+  int64_t tokens = 0;  ///< in it
+  double weight = 1;   ///< above 0, finite
+};
+
 class TextDataset {
  public:
   /// The last val_fraction of the tokens are for validation; with 0 there are none. Throws Error unless block
   /// >= 1, 0 <= val_fraction < 1, and each part has at least block + 1 tokens.
-  TextDataset(std::vector<int32_t> tokens, int64_t block, double val_fraction);
+  TextDataset(Tokens tokens, int64_t block, double val_fraction);
+  /// Two texts, one to train on, one to validate on. Throws Error unless block >= 1, and each has at least
+  /// block + 1 tokens.
+  TextDataset(Tokens train, Tokens validation, int64_t block);
+
+  /// From now on the windows to train on are drawn by weights: `parts` are the stretches of the whole text,
+  /// in order. What of them is for validation does not count. Throws Error unless there is a part with a
+  /// weight above 0 in which a window can start.
+  void weigh(const std::vector<WeightedPart>& parts);
 
   int64_t block() const { return block_; }  ///< tokens in a window
   /// False if val_fraction was 0.
-  bool has_validation() const { return train_size_ < static_cast<int64_t>(tokens_.size()); }
-  std::span<const int32_t> tokens(Split split) const;  ///< of one part, in their order
+  bool has_validation() const { return !validation_.empty(); }
+  /// Of one part, in their order.
+  const Tokens& tokens(Split split) const { return split == Split::train ? train_ : validation_; }
 
-  /// `batch` windows of `block` tokens that start anywhere in the part, drawn with replacement;
-  /// generator.state() before the call is all it takes to draw them again. Throws Error for batch below 1, or
-  /// a part that has no tokens.
+  /// `batch` windows of `block` tokens that start anywhere in the part, drawn with replacement, those to
+  /// train on by weights, if there are any; generator.state() before the call is all it takes to draw them
+  /// again. Throws Error for batch below 1, or a part that has no tokens.
   Batch random_batch(Split split, int64_t batch, Generator& generator) const;
 
   /// random_batch() of the part to train on, as a function of the number of windows and the generator. Holds
@@ -59,9 +75,15 @@ class TextDataset {
   std::vector<Batch> validation_sample(int64_t batch, int64_t tokens) const;
 
  private:
-  std::vector<int32_t> tokens_;
+  struct Stretch {
+    int64_t begin, starts;  // where its windows start
+    double up_to;           // its weight, and that of those before it
+  };
+  int64_t weighted_start(Generator& generator) const;
+
+  Tokens train_, validation_;
   int64_t block_;
-  int64_t train_size_;
+  std::vector<Stretch> stretches_;  // none: all starts are alike
 };
 
 }  // namespace gradus::data

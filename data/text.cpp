@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <iostream>
+#include <iterator>
 
 #include "gradus/autograd/error.hpp"
 #include "gradus/files/file.hpp"
@@ -18,12 +20,12 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kMark = "\xEF\xBB\xBF";  // U+FEFF
 
+constexpr const char* kStandardInput = "-";
+
 std::string read_file(const fs::path& path) {
   constexpr std::string_view op = "text";
   std::error_code ignored;
-  if (fs::is_directory(path, ignored)) {
-    fail(op, path, " must be a text file, got a directory. Hint: name the files in it.");
-  }
+  if (fs::is_directory(path, ignored)) fail(op, path, " must be a text file, got a folder.");
   if (::access(path.c_str(), F_OK) != 0 && errno == ENOENT)
     fail(op, path, " must be a text file, got no such file. Hint: check its path.");
   try {
@@ -33,6 +35,20 @@ std::string read_file(const fs::path& path) {
   } catch (const files::Unreadable& e) {
     fail(op, path, " must be readable, got '", e.reason(), "'.");
   }
+}
+
+/// The .txt files in a folder and below, by their paths.
+std::vector<fs::path> files_below(const fs::path& folder) {
+  std::vector<fs::path> files;
+  std::error_code error;
+  for (fs::recursive_directory_iterator entry(folder, error), end; !error && entry != end;
+       entry.increment(error))
+    if (entry->path().extension() == ".txt" && entry->is_regular_file()) files.push_back(entry->path());
+  if (error) fail("text", folder, " must be readable, got '", error.message(), "'.");
+  if (files.empty()) fail("text", folder, " must have files in it whose names end in .txt, got none.");
+  std::sort(files.begin(), files.end(),
+            [](const fs::path& a, const fs::path& b) { return a.native() < b.native(); });
+  return files;
 }
 
 bool has_mark(const Source& source) { return source.bytes.starts_with(kMark); }
@@ -134,10 +150,31 @@ Text make_text(const std::vector<Source>& sources, const TextRules& rules) {
   return result;
 }
 
+std::vector<fs::path> text_files(const std::vector<fs::path>& paths) {
+  std::vector<fs::path> files;
+  for (const fs::path& path : paths) {
+    std::error_code ignored;
+    if (!fs::is_directory(path, ignored)) {
+      files.push_back(path);
+      continue;
+    }
+    const std::vector<fs::path> below = files_below(path);
+    files.insert(files.end(), below.begin(), below.end());
+  }
+  return files;
+}
+
+Source read_source(const fs::path& path) {
+  if (path != kStandardInput) return {concat(path), read_file(path)};
+  Source source{"the standard input", std::string(std::istreambuf_iterator<char>(std::cin), {})};
+  if (source.bytes.empty()) fail("text", "the standard input must have text in it, got none.");
+  return source;
+}
+
 Text read_text(const std::vector<fs::path>& paths, const TextRules& rules) {
   if (paths.empty()) fail("text", "there must be at least one file, got none.");
   std::vector<Source> sources;
-  for (const fs::path& path : paths) sources.push_back({concat(path), read_file(path)});
+  for (const fs::path& path : text_files(paths)) sources.push_back(read_source(path));
   Text text = make_text(sources, rules);
   if (text.text.empty()) fail("text", paths.front(), " must have text in it, got a byte order mark only.");
   return text;

@@ -6,6 +6,9 @@
 // tokenizer of bytes takes every byte as it is. The checksum is that of the files' bytes, as sha256sum finds
 // it.
 //
+// A folder stands for the files in it and below whose names end in .txt, in the order of their paths, and `-`
+// for the standard input (./- is a file of that name). Files are joined with nothing between them.
+//
 // Everything returned is owned by the caller. Thread-safety: no state.
 #pragma once
 
@@ -51,8 +54,16 @@ struct Text {
 /// if a text of characters is not UTF-8.
 Text make_text(const std::vector<Source>& sources, const TextRules& rules);
 
-/// The text of files. Throws Error (one line, naming the file) as make_text, and if `paths` is empty or a
-/// file is missing, a directory, unreadable or empty.
+/// The files that `paths` stand for: those of folders in their places. Throws Error if a folder has none, or
+/// cannot be read.
+std::vector<std::filesystem::path> text_files(const std::vector<std::filesystem::path>& paths);
+
+/// What lies in a file, or comes by the standard input. Throws Error (one line, naming the file) if it is
+/// missing, a folder, unreadable or empty.
+Source read_source(const std::filesystem::path& path);
+
+/// The text of files and folders. Throws Error (one line, naming the file) as make_text and the two above,
+/// and if `paths` is empty.
 Text read_text(const std::vector<std::filesystem::path>& paths, const TextRules& rules);
 
 }  // namespace gradus::data

@@ -41,6 +41,12 @@ std::map<std::string, std::string> tokenizer_files(const Tokenizer& tokenizer) {
   return files;
 }
 
+bool has_tokenizer(const files::FolderSnapshot& folder) {
+  for (const char* name : {"vocab.json", "encoder.json", "tokenizer.json"})
+    if (folder.has(name) || folder.checksum(name)) return true;
+  return false;
+}
+
 Tokenizer read_tokenizer(const files::FolderSnapshot& folder) {
   for (const std::string name : {"vocab.json", "encoder.json"}) {
     if (!folder.has(name) && !folder.checksum(name)) continue;  // What is listed but missing is an error.

@@ -20,6 +20,9 @@ namespace gradus::data {
 /// The text of each file by its name.
 std::map<std::string, std::string> tokenizer_files(const Tokenizer& tokenizer);
 
+/// Whether a folder has the files of one, good or not.
+bool has_tokenizer(const files::FolderSnapshot& folder);
+
 /// The tokenizer of a folder: of vocab.json, else encoder.json, else tokenizer.json. Throws Error, naming the
 /// file, if none is there, or one is damaged.
 Tokenizer read_tokenizer(const files::FolderSnapshot& folder);

@@ -1,8 +1,7 @@
 #include "gradus/files/sha256.hpp"
 
-#include <array>
+#include <algorithm>
 #include <bit>
-#include <cstdint>
 #include <cstdio>
 
 namespace gradus::files {
@@ -19,6 +18,7 @@ constexpr std::array<uint32_t, 64> kK = {
     0x19a4c116, 0x1e376c08, 0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a, 0x5b9cca4f, 0x682e6ff3,
     0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2};
 
+constexpr size_t kBlock = 64;  // bytes
 using State = std::array<uint32_t, 8>;
 
 void absorb(State& state, const char* block) {
@@ -47,17 +47,26 @@ void absorb(State& state, const char* block) {
 
 }  // namespace
 
-std::string sha256(std::string_view bytes) {
-  State state = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
-                 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
-  const size_t whole = bytes.size() / 64 * 64;
-  for (size_t at = 0; at < whole; at += 64) absorb(state, bytes.data() + at);
+void Sha256::add(std::string_view bytes) {
+  size_ += bytes.size();
+  if (!rest_.empty()) {
+    const size_t wanted = std::min(kBlock - rest_.size(), bytes.size());
+    rest_ += bytes.substr(0, wanted);
+    bytes.remove_prefix(wanted);
+    if (rest_.size() < kBlock) return;
+    absorb(state_, rest_.data());
+    rest_.clear();
+  }
+  for (; bytes.size() >= kBlock; bytes.remove_prefix(kBlock)) absorb(state_, bytes.data());
+  rest_ = bytes;
+}
 
-  std::string tail(bytes.substr(whole));
-  tail += '\x80';
-  tail.resize((tail.size() + 8 + 63) / 64 * 64 - 8, '\0');
-  for (int shift = 56; shift >= 0; shift -= 8) tail += static_cast<char>(uint64_t{bytes.size()} * 8 >> shift);
-  for (size_t at = 0; at < tail.size(); at += 64) absorb(state, tail.data() + at);
+std::string Sha256::digest() const {
+  State state = state_;
+  std::string tail = rest_ + '\x80';
+  tail.resize((tail.size() + 8 + kBlock - 1) / kBlock * kBlock - 8, '\0');
+  for (int shift = 56; shift >= 0; shift -= 8) tail += static_cast<char>(size_ * 8 >> shift);
+  for (size_t at = 0; at < tail.size(); at += kBlock) absorb(state, tail.data() + at);
 
   std::string digest;
   for (const uint32_t word : state) {
@@ -66,6 +75,12 @@ std::string sha256(std::string_view bytes) {
     digest += hex;
   }
   return digest;
+}
+
+std::string sha256(std::string_view bytes) {
+  Sha256 sum;
+  sum.add(bytes);
+  return sum.digest();
 }
 
 }  // namespace gradus::files

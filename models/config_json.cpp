@@ -41,7 +41,7 @@ Json gpt2_json(const GPTConfig& config) {
       {"resid_pdrop", config.dropout},
       {"initializer_range", 0.02},
       {"scale_attn_weights", true},
-      {"tie_word_embeddings", true},
+      {"tie_word_embeddings", config.tie_word_embeddings},
   };
   add_common(json);
   if (!config.bias) json["gradus_bias"] = false;
@@ -87,6 +87,16 @@ bool flag(const Field& config, const char* key, bool otherwise) {
   return field ? field->flag() : otherwise;
 }
 
+/// Refuses what changes a model of any kind into one that GPT is not. What is not known is not looked at:
+/// configs say much that has no part in the computation.
+void expect_plain(const Field& root) {
+  for (const char* key : {"quantization_config", "pruned_heads"}) {
+    const std::optional<Field> field = root.find(key);
+    if (!field || field->is_null() || (field->is_object() && field->size() == 0)) continue;
+    field->refuse("must be null or {}, got ", field->shown(), ".");
+  }
+}
+
 /// Refuses a config that says anything but one of `accepted`, each as errors show it; saying nothing means
 /// the first of them.
 void expect(const Field& config, const char* key, std::initializer_list<std::string_view> accepted) {
@@ -108,25 +118,56 @@ void validate(const GPTConfig& config, const std::string& file) {
 GPTConfig read_gpt2(const Field& root, const std::string& file) {
   GPTConfig config;
   config.vocab_size = root.at("vocab_size").integer();
-  config.block_size = root.at("n_positions").integer();
+  // The first GPT-2 files had n_ctx alone.
+  config.block_size =
+      root.at(root.has("n_positions") || !root.has("n_ctx") ? "n_positions" : "n_ctx").integer();
   config.n_embd = root.at("n_embd").integer();
   config.n_layer = root.at("n_layer").integer();
   config.n_head = root.at("n_head").integer();
   config.dropout = number(root, "resid_pdrop", 0.1);
   config.norm_eps = number(root, "layer_norm_epsilon", 1e-5);
   config.bias = flag(root, "gradus_bias", true);
+  config.tie_word_embeddings = flag(root, "tie_word_embeddings", true);
   validate(config, file);
 
   expect(root, "n_inner", {"null", std::to_string(4 * config.n_embd)});
-  expect(root, "activation_function", {"'gelu_new'", "'gelu_pytorch_tanh'"});
+  expect(root, "activation_function", {"'gelu_new'", "'gelu_pytorch_tanh'", "'gelu_fast'"});
   expect(root, "scale_attn_weights", {"true"});
   expect(root, "scale_attn_by_inverse_layer_idx", {"false"});
   expect(root, "add_cross_attention", {"false"});
-  expect(root, "tie_word_embeddings", {"true"});
   for (const char* key : {"embd_pdrop", "attn_pdrop"})
     if (const double other = number(root, key, 0.1); other != config.dropout)
       root.refuse("must have equal dropouts, got resid_pdrop ", config.dropout, " and ", key, " ", other,
                   ".");
+  return config;
+}
+
+/// The dictionary of the book Build a Large Language Model (From Scratch), GPT_CONFIG_124M.
+GPTConfig read_book(const Field& root, const std::string& file) {
+  GPTConfig config;
+  config.vocab_size = root.at("vocab_size").integer();
+  config.block_size = root.at("context_length").integer();
+  config.n_embd = root.at("emb_dim").integer();
+  config.n_layer = root.at("n_layers").integer();
+  config.n_head = root.at("n_heads").integer();
+  config.dropout = number(root, "drop_rate", 0.1);
+  config.tie_word_embeddings = false;
+  if (const auto qkv_bias = root.find("qkv_bias")) (void)qkv_bias->flag();  // The names tell.
+  validate(config, file);
+  return config;
+}
+
+/// nanoGPT's model_args.
+GPTConfig read_nano_gpt(const Field& root, const std::string& file) {
+  GPTConfig config;
+  config.vocab_size = root.at("vocab_size").integer();
+  config.block_size = root.at("block_size").integer();
+  config.n_embd = root.at("n_embd").integer();
+  config.n_layer = root.at("n_layer").integer();
+  config.n_head = root.at("n_head").integer();
+  config.dropout = number(root, "dropout", 0.0);
+  config.bias = flag(root, "bias", true);
+  validate(config, file);
   return config;
 }
 
@@ -177,6 +218,7 @@ GPTConfig read_llama(const Field& root, const std::string& file, bool qk_norm) {
   expect(root, "attention_bias", {"false"});
   expect(root, "mlp_bias", {"false"});
   expect(root, "use_sliding_window", {"false"});
+  expect(root, "partial_rotary_factor", {"1", "1.0", "null"});
   return config;
 }
 
@@ -189,6 +231,9 @@ std::string to_json(const GPTConfig& config) {
 GPTConfig config_from_json(std::string_view text, const std::string& file) {
   const files::Json json(text, "load_config", file);
   const Field root = json.root();
+  expect_plain(root);
+  if (!root.has("model_type") && root.has("emb_dim")) return read_book(root, file);
+  if (!root.has("model_type") && root.has("block_size")) return read_nano_gpt(root, file);
   expect(root, "model_type", {"'gpt2'", "'llama'", "'qwen3'"});
   const std::optional<Field> type = root.find("model_type");
   if (!type || type->text() == "gpt2") return read_gpt2(root, file);

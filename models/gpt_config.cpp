@@ -46,7 +46,6 @@ void check_gpt2(const GPTConfig& c) {
   check("n_inner", c.n_inner, usual.n_inner);
   check("rope_theta", c.rope_theta, usual.rope_theta);
   check("qk_norm", c.qk_norm, usual.qk_norm);
-  check("tie_word_embeddings", c.tie_word_embeddings, usual.tie_word_embeddings);
 }
 
 NamedShapes gpt2_shapes(const GPTConfig& config) {
@@ -66,6 +65,7 @@ NamedShapes gpt2_shapes(const GPTConfig& config) {
     add(block + "mlp.c_proj", {C, 4 * C});
   }
   add("ln_f", {C});
+  if (!config.tie_word_embeddings) shapes.emplace_back("lm_head.weight", Shape{config.vocab_size, C});
   return shapes;
 }
 
@@ -132,16 +132,16 @@ int64_t GPTConfig::inner() const {
 }
 
 int64_t GPTConfig::num_parameters() const {
-  const int64_t C = n_embd;
+  const int64_t C = n_embd, tables = (tie_word_embeddings ? 1 : 2) * vocab_size * C;
   if (arch == Arch::llama) {
     const int64_t hs = C / n_head, projections = 2 * C * C + 2 * C * hs * kv_heads();
     const int64_t block = projections + 3 * C * inner() + 2 * C + (qk_norm ? 2 * hs : 0);
-    return (tie_word_embeddings ? 1 : 2) * vocab_size * C + n_layer * block + C;
+    return tables + n_layer * block + C;
   }
   const int64_t norm = bias ? 2 * C : C;
   const int64_t matrices = 12 * C * C;  // 3 for q, k, v; 1 projection; 4 + 4 in the MLP
   const int64_t biases = bias ? 3 * C + C + 4 * C + C : 0;
-  return vocab_size * C + block_size * C + n_layer * (matrices + biases + 2 * norm) + norm;
+  return tables + block_size * C + n_layer * (matrices + biases + 2 * norm) + norm;
 }
 
 std::vector<std::pair<std::string, Shape>> GPTConfig::parameter_shapes() const {

@@ -34,6 +34,7 @@ struct GPTConfig {
   int64_t n_inner = 0;          ///< features inside the MLP; 0: 8/3 n_embd, rounded up to a multiple of 32
   double rope_theta = 10000.0;  ///< base of the rotary angles: see rotary_embedding()
   bool qk_norm = false;         ///< whether heads of queries and keys are normalised, as in Qwen3
+
   bool tie_word_embeddings = true;  ///< whether the output projection is the token embedding
 
   /// Heads of keys and values.

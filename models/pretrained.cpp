@@ -9,134 +9,159 @@
 #include "gradus/autograd/record.hpp"
 #include "gradus/files/json.hpp"
 #include "gradus/models/config_json.hpp"
-#include "gradus/nn/safetensors.hpp"
+#include "gradus/models/stored_layout.hpp"
+#include "gradus/nn/safetensors_folder.hpp"
 
 namespace gradus::models {
 namespace {
-
-constexpr const char* kModelFile = "model.safetensors";
-constexpr std::string_view kPrefix = "transformer.";
-constexpr std::string_view kHead = "lm_head.weight";
-
-/// transformers' Conv1D keeps its matrix [in, out]; ours is a Linear's, [out, in].
-bool is_stored_transposed(std::string_view name) {
-  return name.ends_with("c_attn.weight") || name.ends_with("c_proj.weight") || name.ends_with("c_fc.weight");
-}
-
-/// What old files hold beside parameters: the causal mask of each layer, under names that look like a bias,
-/// and the frequencies of rotary positions.
-bool is_constant(std::string_view name) {
-  return name.ends_with(".attn.bias") || name.ends_with(".attn.masked_bias") ||
-         name.ends_with(".rotary_emb.inv_freq");
-}
-
-const char* table_name(const GPTConfig& config) {
-  return config.arch == Arch::llama ? "model.embed_tokens.weight" : "wte.weight";
-}
 
 bool all_zero(const Tensor& x) { return x.numel() == 0 || amax(abs(x)).item() == 0.0; }
 
 /// A folder whose config and names and shapes were read and fit one another.
 class Stored {
  public:
-  /// All bytes of the file are compared first, if it is known what they should be.
-  Stored(const GPTConfig& config, const std::filesystem::path& file, const files::FileChecksum* expected)
-      : config_(config), path_(file.string()), file_(file, expected) {
-    list_entries();
+  Stored(const GPTConfig& config, const files::FolderSnapshot& folder, bool verified)
+      : config_(config), tensors_(folder, verified) {
+    list_names();
+    parameters_ = stored_parameters(config_, shapes_);
     drop_unmeant();
-    std::map<std::string, Shape> given;
-    for (const auto& [name, entry] : entries_) given.emplace(name, shape(name, *entry));
+    allow_padding();
+    nn::NamedShapes wanted;
+    for (const StoredParameter& one : parameters_) wanted.emplace_back(one.name, one.shape);
+    if (!head_.empty()) wanted.emplace_back(head_, table().shape);
     try {
-      nn::compare_shapes(config_.parameter_shapes(), given);
+      nn::compare_shapes(wanted, shapes_);
     } catch (const Error& e) {
       refuse(e.what());
     }
   }
 
-  GPT load() {
+  /// Into a model of that config, which may have fewer tokens and positions.
+  GPT load(const GPTConfig& as) {
     const NoGrad no_grad;
-    nn::StateDict state;
-    for (const auto& [name, entry] : entries_) state.emplace(name, values(name, *entry));
-    if (head_ && !all_zero(file_.read(*head_) - state.at(table_name(config_))))
-      refuse(kHead, " must equal ", table_name(config_),
-             ", the output projection is tied to it, got other values.");
-    for (const auto& [name, entry] : zeros_)
-      if (!all_zero(file_.read(*entry))) refuse(name, " must be 0 in a model without biases.");
-
     Generator generator(0);
-    GPT model(config_, generator);
-    model.load_state_dict(state);
+    GPT model(as, generator);
+    nn::StateDict state = model.state_dict();
+    for (const StoredParameter& one : parameters_) {
+      Tensor& parameter = state.at(one.parameter);
+      const Tensor values = one.turned ? read(one.name).mT() : read(one.name);
+      const int64_t rows = std::min(values.size(0), parameter.size(0) - one.first_row);
+      parameter.slice(0, one.first_row, one.first_row + rows).copy_(values.slice(0, 0, rows));
+    }
+    check_unmeant(model);
     return model;
   }
 
  private:
-  using Entry = nn::SafetensorsEntry;
-
   template <class... Parts>
   [[noreturn]] void refuse(const Parts&... parts) const {
-    fail("load_pretrained", path_, ": ", parts...);
+    fail("load_pretrained", tensors_.name(), ": ", parts...);
   }
 
-  void list_entries() {
-    for (const Entry& entry : file_.header().entries) {
-      std::string name = entry.name;
-      if (name.starts_with(kPrefix)) name.erase(0, kPrefix.size());
-      if (!is_constant(name) && !entries_.emplace(name, &entry).second)
-        refuse("names must be unique, got ", name, " with and without the prefix ", kPrefix, ".");
+  void list_names() {
+    for (const auto& [stored, entry] : tensors_.entries()) {
+      const std::string name = plain_name(stored);
+      if (is_buffer(name)) continue;
+      if (const auto [first, is_new] = stored_names_.emplace(name, stored); !is_new)
+        refuse("names must be unique, got ", first->second, " and ", stored, " for one parameter.");
+      shapes_.emplace(name, entry->shape);
     }
   }
 
   /// Takes out what a model has no parameter for, to look at its values when they are read.
   void drop_unmeant() {
-    const auto head = entries_.find(std::string(kHead));
-    if (config_.tie_word_embeddings && head != entries_.end()) {
-      const auto table = entries_.find(table_name(config_));
-      if (table == entries_.end() || table->second->shape != head->second->shape)
-        refuse(kHead, " must equal ", table_name(config_),
-               ", the output projection is tied to it, got another shape.");
-      head_ = head->second;
-      entries_.erase(head);
+    const auto [head, table] = head_names(config_, shapes_);
+    if (config_.tie_word_embeddings && shapes_.contains(head)) {
+      // Those who store a tied matrix once may keep either name.
+      if (!shapes_.contains(table))
+        this->table().name = head;
+      else
+        head_ = head;
     }
     if (config_.bias || config_.arch != Arch::gpt2) return;
-    for (const auto& [name, entry] : entries_)
-      if (name.ends_with(".bias")) zeros_.emplace(name, entry);
-    std::erase_if(entries_, [](const auto& item) { return item.first.ends_with(".bias"); });
+    for (const auto& [name, shape] : shapes_)
+      if (name.ends_with(".bias")) zeros_.push_back(name);
+    for (const std::string& name : zeros_) shapes_.erase(name);
   }
 
-  static bool is_turned(const std::string& name, const Entry& entry) {
-    return is_stored_transposed(name) && entry.shape.size() == 2;
+  StoredParameter& table() {
+    return *std::find_if(parameters_.begin(), parameters_.end(),
+                         [](const StoredParameter& one) { return one.is_vocab; });
   }
-  static Shape shape(const std::string& name, const Entry& entry) {
-    return is_turned(name, entry) ? Shape{entry.shape[1], entry.shape[0]} : entry.shape;
+
+  void allow_padding() {
+    for (StoredParameter& one : parameters_) {
+      const auto given = shapes_.find(one.name);
+      if (!one.is_vocab || given == shapes_.end() || given->second.size() != 2) continue;
+      if (is_padded_vocabulary(given->second[0], config_.vocab_size)) one.shape[0] = given->second[0];
+    }
   }
-  Tensor values(const std::string& name, const Entry& entry) {
-    const Tensor stored = file_.read(entry);
-    return is_turned(name, entry) ? stored.mT() : stored;
+
+  Tensor read(const std::string& name) { return tensors_.read(stored_names_.at(name)); }
+
+  void check_unmeant(const GPT& model) {
+    if (!head_.empty() && !all_zero(read(head_).slice(0, 0, model.wte.weight.size(0)) - model.wte.weight))
+      refuse(head_, " must equal ", table().name,
+             ", the output projection is tied to it, got other values. Hint: if it is not tied, config.json "
+             "has to say \"tie_word_embeddings\": false.");
+    for (const std::string& name : zeros_)
+      if (!all_zero(read(name))) refuse(name, " must be 0 in a model without biases.");
   }
 
   GPTConfig config_;
-  std::string path_;
-  nn::SafetensorsFile file_;
-  std::map<std::string, const Entry*> entries_;  // by name without prefix
-  std::map<std::string, const Entry*> zeros_;    // biases of a model that has none
-  const Entry* head_ = nullptr;
+  nn::SafetensorsFolder tensors_;
+  std::map<std::string, std::string> stored_names_;  // by plain_name()
+  StoredShapes shapes_;
+  std::vector<StoredParameter> parameters_;
+  std::string head_;                // of a tied model that has one all the same
+  std::vector<std::string> zeros_;  // biases of a model that has none
 };
 
+/// Throws Error unless a model of `config` can be cut to `as`.
+void check_cut(const GPTConfig& config, const GPTConfig& as) {
+  GPTConfig same = as;
+  same.vocab_size = config.vocab_size;
+  same.block_size = config.block_size;
+  same.dropout = config.dropout;
+  if (same != config)
+    fail("load_pretrained", "a model may be cut in vocab_size and block_size only, got another shape.");
+  if (as.vocab_size != config.vocab_size && !is_padded_vocabulary(config.vocab_size, as.vocab_size))
+    fail("load_pretrained", "vocab_size must be the model's ", config.vocab_size, ", or those of them that ",
+         "are no padding, got ", as.vocab_size, ".");
+  if (config.arch == Arch::gpt2 && as.block_size > config.block_size)
+    fail("load_pretrained", "block_size must be at most the ", config.block_size,
+         " positions that the model has learnt, got ", as.block_size, ".");
+}
+
+/// A tied GPT-2 has the names of transformers' GPT2Model, which hold for all of it. One with a head of its
+/// own needs those of GPT2LMHeadModel.
+std::string saved_name(const GPTConfig& config, const std::string& name) {
+  const bool is_prefixed =
+      config.arch == Arch::gpt2 && !config.tie_word_embeddings && name != "lm_head.weight";
+  return (is_prefixed ? "transformer." : "") + name;
+}
+
 }  // namespace
+
+bool is_padded_vocabulary(int64_t rows, int64_t tokens) {
+  constexpr int64_t kMultiple = 64, kMost = 1024;
+  return rows > tokens && rows - tokens < kMost && rows % kMultiple == 0;
+}
 
 void save_pretrained(const GPT& model, files::FolderUpdate& update) {
   const NoGrad no_grad;
   nn::StateDict stored;
   for (const auto& [name, parameter] : model.state_dict()) {
     const Tensor values = parameter.to(DType::float32);
-    stored.emplace(name, is_stored_transposed(name) ? values.mT() : values);
-    const bool is_table = name == "wte.weight" || name == "wpe.weight";
+    const std::string saved = saved_name(model.config(), name);
+    stored.emplace(saved, is_stored_turned(name, values.shape()) ? values.mT() : values);
+    const bool is_table = name == "wte.weight" || name == "wpe.weight" || name == "lm_head.weight";
     if (model.config().arch == Arch::gpt2 && !model.config().bias && !is_table) {
-      const std::string layer = name.substr(0, name.size() - std::string_view("weight").size());
+      const std::string layer = saved.substr(0, saved.size() - std::string_view("weight").size());
       stored.emplace(layer + "bias", zeros({values.size(0)}));
     }
   }
-  nn::save_safetensors(update, kModelFile, stored);
+  nn::save_safetensors(update, nn::kTensorFile, stored);
   update.write("config.json", to_json(model.config()));
 }
 
@@ -148,7 +173,7 @@ void save_pretrained(const GPT& model, const std::filesystem::path& folder) {
 }
 
 Shape stored_shape(std::string_view name, const Shape& shape) {
-  return is_stored_transposed(name) && shape.size() == 2 ? Shape{shape[1], shape[0]} : shape;
+  return is_stored_turned(name, shape) ? Shape{shape[1], shape[0]} : shape;
 }
 
 GPTConfig load_config(const std::filesystem::path& folder) {
@@ -171,7 +196,7 @@ std::string written_by(const std::filesystem::path& folder) {
 GPTConfig check_pretrained(const std::filesystem::path& folder) {
   return files::read_folder(folder, [](const files::FolderSnapshot& files) {
     const GPTConfig config = load_config(files);
-    const Stored checked(config, files.folder() / kModelFile, nullptr);
+    const Stored checked(config, files, /*verified=*/false);
     return config;
   });
 }
@@ -182,7 +207,14 @@ GPT load_pretrained(const std::filesystem::path& folder) {
 }
 
 GPT load_pretrained(const files::FolderSnapshot& folder) {
-  return Stored(load_config(folder), folder.folder() / kModelFile, folder.checksum(kModelFile)).load();
+  const GPTConfig config = load_config(folder);
+  return Stored(config, folder, /*verified=*/true).load(config);
+}
+
+GPT load_pretrained(const files::FolderSnapshot& folder, const GPTConfig& as) {
+  const GPTConfig config = load_config(folder);
+  check_cut(config, as);
+  return Stored(config, folder, /*verified=*/true).load(as);
 }
 
 }  // namespace gradus::models

@@ -4,6 +4,9 @@
 //
 // A GPT-2 without biases is stored with zeros for them and "gradus_bias": false in config.json, so that
 // others can read it and it comes back as it was.
+//
+// Read is more than is written: shards with an index (nn/safetensors_folder.hpp), nanoGPT's names and those
+// of the book Build a Large Language Model (stored_layout.hpp), and float16, bfloat16 or float64.
 #pragma once
 
 #include <filesystem>
@@ -37,11 +40,21 @@ std::string written_by(const std::filesystem::path& folder);
 /// malformed or they do not describe one model; takes no more memory than the files themselves.
 GPTConfig check_pretrained(const std::filesystem::path& folder);
 
-/// Does the same, then reads the values into a new model, float32 and in training mode. Accepts GPT-2's names
-/// with the prefix `transformer.`, ignores stored attention masks and rotary frequencies, and takes an
-/// lm_head.weight that is tied if it equals the token embedding. Throws Error, naming the file, for anything
-/// else that does not fit.
+/// Does the same, then reads the values into a new model, float32 and in training mode. Names may have the
+/// prefix `transformer.`; stored attention masks and rotary frequencies are ignored; an lm_head.weight that
+/// is tied may be there if it equals the token embedding; rows of a padded vocabulary are left out. Throws
+/// Error, naming the file, for anything else that does not fit: all names that are missing, not expected or
+/// of another shape in one message.
 GPT load_pretrained(const std::filesystem::path& folder);
 GPT load_pretrained(const files::FolderSnapshot& folder);
+/// The same for a model of the config `as`, which may have less than the folder's: a vocab_size without
+/// padding, and a shorter block_size (of llama, whose positions are not learnt, any). Dropout is that of
+/// `as`. Throws Error too if `as` differs in anything else.
+GPT load_pretrained(const files::FolderSnapshot& folder, const GPTConfig& as);
+
+/// Whether a vocabulary of so many rows is one of so many tokens that was filled up for the sake of speed,
+/// as GPT-2's 50,257 are to 50,304: to a multiple of 64, by fewer than 1024 rows. Such rows stand for no
+/// token and are never sampled.
+bool is_padded_vocabulary(int64_t rows, int64_t tokens);
 
 }  // namespace gradus::models

@@ -15,11 +15,17 @@ namespace {
 
 namespace fs = std::filesystem;
 
-data::Tokenizer fitting_tokenizer(const files::FolderSnapshot& files, const models::GPTConfig& config) {
-  const data::Tokenizer tokenizer = data::read_tokenizer(files);
-  if (tokenizer.vocab_size() != config.vocab_size)
-    fail("vocabulary", "the tokenizer in ", files.folder(), " must have the model's ", config.vocab_size,
-         " tokens, got ", tokenizer.vocab_size(), ".");
+data::Tokenizer fitting_tokenizer(const files::FolderSnapshot& files, const fs::path& from,
+                                  const models::GPTConfig& config) {
+  if (from.empty() && !data::has_tokenizer(files))
+    fail("vocabulary", files.folder(), " must have a tokenizer, vocab.json or tokenizer.json, got neither. ",
+         "Hint: `tokenizer` takes one from elsewhere.");
+  data::Tokenizer tokenizer = from.empty() ? data::read_tokenizer(files) : data::load_tokenizer(from);
+  const int64_t tokens = tokenizer.vocab_size();
+  const bool is_padded = tokenizer.kind() == "bpe" && models::is_padded_vocabulary(config.vocab_size, tokens);
+  if (tokens != config.vocab_size && !is_padded)
+    fail("vocabulary", "the tokenizer in ", from.empty() ? files.folder() : from, " must have the model's ",
+         config.vocab_size, " tokens, got ", tokens, ".");
   return tokenizer;
 }
 
@@ -84,17 +90,18 @@ models::GPT load_last_model(const RunFolder& run) {
   return run.read_last([](const files::FolderSnapshot& state) { return models::load_pretrained(state); });
 }
 
-TrainedModel load_trained(const fs::path& folder) {
-  return files::read_folder(folder, [](const files::FolderSnapshot& files) {
-    models::GPT model = models::load_pretrained(files);
-    data::Tokenizer tokenizer = fitting_tokenizer(files, model.config());
-    return TrainedModel{std::move(model), std::move(tokenizer)};
+TrainedModel load_trained(const fs::path& folder, const fs::path& from) {
+  return files::read_folder(folder, [&](const files::FolderSnapshot& files) {
+    models::GPTConfig config = models::load_config(files);
+    data::Tokenizer tokenizer = fitting_tokenizer(files, from, config);
+    config.vocab_size = tokenizer.vocab_size();
+    return TrainedModel{models::load_pretrained(files, config), std::move(tokenizer)};
   });
 }
 
-data::Tokenizer load_tokenizer(const fs::path& folder) {
-  return files::read_folder(folder, [](const files::FolderSnapshot& files) {
-    return fitting_tokenizer(files, models::load_config(files));
+data::Tokenizer load_tokenizer(const fs::path& folder, const fs::path& from) {
+  return files::read_folder(folder, [&](const files::FolderSnapshot& files) {
+    return fitting_tokenizer(files, from, models::load_config(files));
   });
 }
 

@@ -37,13 +37,16 @@ models::GPT load_last_model(const RunFolder& run);     ///< from last/config.jso
 
 /// A model and its tokenizer, out of a folder that another process may be writing.
 struct TrainedModel {
-  models::GPT model;          ///< in training mode
+  models::GPT model;          ///< in training mode, without the rows of a padded vocabulary
   data::Tokenizer tokenizer;  ///< of the model's vocabulary
 };
+/// The tokenizer is the folder's, or that of the path `tokenizer` (data::load_tokenizer) if it is not empty.
 /// Throws Error, naming the file, if one is missing or damaged, or the two do not fit.
-TrainedModel load_trained(const std::filesystem::path& folder);
+TrainedModel load_trained(const std::filesystem::path& folder, const std::filesystem::path& tokenizer = {});
 
-/// The tokenizer alone. Throws Error if there is none or it does not fit the model's config.json.
-data::Tokenizer load_tokenizer(const std::filesystem::path& folder);
+/// The tokenizer alone. Throws Error if there is none or it does not fit the model's config.json: has as many
+/// tokens, or all but those that pad a vocabulary of byte pairs (models::is_padded_vocabulary).
+data::Tokenizer load_tokenizer(const std::filesystem::path& folder,
+                               const std::filesystem::path& tokenizer = {});
 
 }  // namespace gradus::train

@@ -51,6 +51,14 @@ RunReport run_steps(Run& run, Observer& observer) {
   const Recipe& recipe = trainer.recipe();
   RunLog log(run.folder.metrics(), trainer.steps_done());
 
+  const auto look = [&] {
+    observer.before_eval();
+    EvalReport eval = evaluate(run);
+    log.write(eval);
+    observer.on_eval(eval);
+  };
+  if (run.evaluates_first && trainer.steps_done() == 0 && !run.validation.empty()) look();
+
   bool stopped = false;
   while (trainer.steps_done() < recipe.steps && !stopped && !is_out_of_patience(run)) {
     StepReport step = trainer.step();
@@ -58,12 +66,7 @@ RunReport run_steps(Run& run, Observer& observer) {
     observer.on_step(step);
 
     const bool is_last = step.step == recipe.steps;
-    if (!run.validation.empty() && (is_last || step.step % recipe.eval_every == 0)) {
-      observer.before_eval();
-      EvalReport eval = evaluate(run);
-      log.write(eval);
-      observer.on_eval(eval);
-    }
+    if (!run.validation.empty() && (is_last || step.step % recipe.eval_every == 0)) look();
     const bool ends = is_last || is_out_of_patience(run);
     stopped = !ends && (observer.should_stop() || log.failed());
     if (ends || stopped || step.step % recipe.save_every == 0) save(run);

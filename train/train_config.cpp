@@ -48,9 +48,11 @@ void check_model(const models::GPTConfig& model) {
   whole.validate();
 }
 
-/// What only llama may choose, and which arch it is: train.json has it only where it is not as usual.
-bool is_of_llama(std::string_view flag) {
-  static constexpr std::string_view kAll[] = {"arch", "kv-heads", "hidden", "rope-theta", "qk-norm", "tied"};
+/// What few runs choose: train.json has it only where it is not as usual.
+bool is_rare(std::string_view flag) {
+  static constexpr std::string_view kAll[] = {"arch",    "kv-heads",   "hidden",      "rope-theta",
+                                              "qk-norm", "tied",       "norm-eps",    "init-from",
+                                              "tokens",  "val-tokens", "text-weights"};
   return std::find(std::begin(kAll), std::end(kAll), flag) != std::end(kAll);
 }
 
@@ -58,7 +60,7 @@ bool is_of_llama(std::string_view flag) {
 bool is_new(std::string_view flag) {
   constexpr std::string_view kNew[] = {"minutes",   "cooldown",    "optimizer", "momentum", "ema",
                                        "precision", "eval-tokens", "patience",  "vocab"};
-  return is_of_llama(flag) || std::find(std::begin(kNew), std::end(kNew), flag) != std::end(kNew);
+  return is_rare(flag) || std::find(std::begin(kNew), std::end(kNew), flag) != std::end(kNew);
 }
 
 void check_tokenizer(const std::string& tokenizer, int64_t vocab) {
@@ -73,8 +75,41 @@ void check_tokenizer(const std::string& tokenizer, int64_t vocab) {
     fail(kOp, "`vocab` must be left out unless `tokenizer` is bpe, got ", vocab, ".");
 }
 
+/// Where the text is from.
+void check_text(const TrainConfig& c) {
+  for (const std::string& file : c.text)
+    if (!files::is_utf8(file))
+      fail(kOp, "`text` must be files of names in UTF-8, got ", files::in_quotes(file), ".");
+  if (!c.text.empty() && !c.corpus.empty())
+    fail(kOp, "`text` and `corpus` must not come together, got both.");
+  if (!c.corpus.empty() && c.corpus != "kjv" && c.corpus != "stories")
+    fail(kOp, "`corpus` must be kjv or stories, got '", c.corpus, "'.");
+  if (!c.text_weights.empty() && c.text_weights.size() != c.text.size())
+    fail(kOp, "`text_weights` must be one for each of `text`, got ", c.text_weights.size(), " for ",
+         c.text.size(), ".");
+  for (const double weight : c.text_weights)
+    check_range("text_weights", weight, weight >= 0, "finite numbers of at least 0");
+
+  for (const auto& [field, path] : {std::pair("tokens", &c.tokens), std::pair("val_tokens", &c.val_tokens)})
+    if ((!path->empty() && !fs::path(*path).is_absolute()) || !files::is_utf8(*path))
+      fail(kOp, "`", field, "` must be a path from the root on, in UTF-8, got ", files::in_quotes(*path),
+           ".");
+  if (!c.val_tokens.empty() && c.tokens.empty())
+    fail(kOp, "`val_tokens` must come with `tokens`, got it alone.");
+  if (c.tokens.empty()) return;
+  if (!c.text.empty() || !c.corpus.empty())
+    fail(kOp, "`tokens` must not come together with a `", c.text.empty() ? "corpus" : "text", "`, got both.");
+  if (c.tokenizer == "char" || c.tokenizer == "bpe")
+    fail(kOp, "`tokenizer` must be byte, or the path of the one that made the `tokens`, got ", c.tokenizer,
+         ".");
+}
+
 void take(const files::Field& field, std::string& value) { value = field.text(); }
 void take(const files::Field& field, std::vector<std::string>& value) { value = field.texts(); }
+void take(const files::Field& field, std::vector<double>& value) {
+  value.clear();
+  for (const files::Field& item : field.items()) value.push_back(item.number());
+}
 void take(const files::Field& field, int64_t& value) { value = field.integer(); }
 void take(const files::Field& field, double& value) { value = field.number(); }
 void take(const files::Field& field, bool& value) { value = field.flag(); }
@@ -88,6 +123,7 @@ void take(const files::Field& field, models::Arch& value) {
 
 const std::string& stored(const std::string& value) { return value; }
 const std::vector<std::string>& stored(const std::vector<std::string>& value) { return value; }
+const std::vector<double>& stored(const std::vector<double>& value) { return value; }
 std::string_view stored(models::Arch value) { return models::name(value); }
 template <class T>
 T stored(T value) {
@@ -97,13 +133,11 @@ T stored(T value) {
 }  // namespace
 
 void TrainConfig::validate() const {
-  for (const std::string& file : text)
-    if (!files::is_utf8(file))
-      fail(kOp, "`text` must be files of names in UTF-8, got ", files::in_quotes(file), ".");
-  if (!text.empty() && !corpus.empty()) fail(kOp, "`text` and `corpus` must not come together, got both.");
-  if (!corpus.empty() && corpus != "kjv" && corpus != "stories")
-    fail(kOp, "`corpus` must be kjv or stories, got '", corpus, "'.");
+  check_text(*this);
   check_tokenizer(tokenizer, vocab);
+  if ((!init_from.empty() && !fs::path(init_from).is_absolute()) || !files::is_utf8(init_from))
+    fail(kOp, "`init_from` must be a path from the root on, in UTF-8, got ", files::in_quotes(init_from),
+         ".");
   check_range("val_fraction", val_fraction, val_fraction >= 0 && val_fraction < 1, "in [0, 1)");
   check_model(model);
   check_at_least("steps", steps, 1);
@@ -168,7 +202,7 @@ std::string to_json(const TrainConfig& config) {
   nlohmann::ordered_json json;
   const TrainConfig usual;
   for_each_field([&](const char* flag, auto field) {
-    if (!is_of_llama(flag) || field(config) != field(usual)) json[flag] = stored(field(config));
+    if (!is_rare(flag) || field(config) != field(usual)) json[flag] = stored(field(config));
   });
   return json.dump(2) + "\n";
 }

@@ -19,13 +19,18 @@ struct TrainConfig {
   std::string preset = "nano";  ///< where the values that were not given came from
 
   // The text.
-  std::vector<std::string> text;  ///< files, joined in order; if there are none, the corpus
-  std::string corpus;             ///< kjv, stories, or empty for the best that can be had
+  std::vector<std::string>
+      text;  ///< files and folders (data/text.hpp), joined; if there are none, the corpus
+  std::vector<double> text_weights;  ///< of each of them, see data::WeightedPart; none: all are alike
+  std::string tokens;                ///< or a file of token numbers (data/tokens.hpp), whole path
+  std::string val_tokens;            ///< another to validate on; empty: the end of that
+  std::string corpus;                ///< kjv, stories, or empty for the best that can be had
   std::string tokenizer =
       "char";         ///< one of data::Tokenizer::kinds(), or the whole path of one (data::load_tokenizer)
   int64_t vocab = 0;  ///< most tokens that bpe learns; 0 for any other tokenizer
   double val_fraction = 0.1;  ///< of the tokens, at the end
 
+  std::string init_from;    ///< whole path of a folder whose model the run begins with; empty: a new one
   models::GPTConfig model;  ///< vocab_size comes from the tokenizer
 
   // Learning. The defaults are the preset nano.
@@ -81,6 +86,12 @@ void for_each_field(F&& f) {
   f(
       "text", [](auto& c) -> auto& { return c.text; });
   f(
+      "text-weights", [](auto& c) -> auto& { return c.text_weights; });
+  f(
+      "tokens", [](auto& c) -> auto& { return c.tokens; });
+  f(
+      "val-tokens", [](auto& c) -> auto& { return c.val_tokens; });
+  f(
       "corpus", [](auto& c) -> auto& { return c.corpus; });
   f(
       "tokenizer", [](auto& c) -> auto& { return c.tokenizer; });
@@ -88,6 +99,8 @@ void for_each_field(F&& f) {
       "vocab", [](auto& c) -> auto& { return c.vocab; });
   f(
       "val-fraction", [](auto& c) -> auto& { return c.val_fraction; });
+  f(
+      "init-from", [](auto& c) -> auto& { return c.init_from; });
   f(
       "arch", [](auto& c) -> auto& { return c.model.arch; });
   f(
@@ -112,6 +125,8 @@ void for_each_field(F&& f) {
       "qk-norm", [](auto& c) -> auto& { return c.model.qk_norm; });
   f(
       "tied", [](auto& c) -> auto& { return c.model.tie_word_embeddings; });
+  f(
+      "norm-eps", [](auto& c) -> auto& { return c.model.norm_eps; });
   f(
       "steps", [](auto& c) -> auto& { return c.steps; });
   f(

@@ -1,3 +1,4 @@
+#include <cmath>
 #include <limits>
 #include <map>
 #include <numeric>
@@ -44,7 +45,8 @@ bool same(const Tensor& a, const Tensor& b) {
 
 TEST_CASE("the last tokens are for validation") {
   const TextDataset dataset(places(100), 4, 0.1);
-  const auto train = dataset.tokens(Split::train), validation = dataset.tokens(Split::validation);
+  const auto train = dataset.tokens(Split::train).values(),
+             validation = dataset.tokens(Split::validation).values();
   CHECK(train.size() == 90);
   CHECK(train.front() == 0);
   CHECK(train.back() == 89);
@@ -211,4 +213,48 @@ TEST_CASE("consecutive batches need something to predict") {
         "[consecutive_batches] batch must be at least 1, got 0.");
   CHECK(error_of([] { consecutive_batches(places(9), 1, 0); }) ==
         "[consecutive_batches] block must be at least 1, got 0.");
+}
+
+TEST_CASE("two texts, one to train on and one to validate on") {
+  const TextDataset dataset(places(20), places(7), 4);
+  CHECK(dataset.tokens(Split::train).size() == 20);
+  CHECK(dataset.tokens(Split::validation).values() == places(7));
+  CHECK(count_targets(dataset.validation_batches(2)) == 6);
+  CHECK(error_of([] { TextDataset(places(20), places(4), 4); }) ==
+        "[dataset] the tokens to validate on must be at least block + 1 = 5, got 4.");
+  CHECK(error_of([] { TextDataset(places(4), places(20), 4); }) ==
+        "[dataset] the tokens to train on must be at least block + 1 = 5, got 4.");
+}
+
+TEST_CASE("weights decide how often a token of each part is read") {
+  // 100 places with weight 3, 200 with weight 1, 100 with 0: of 500 windows weighed 300 start in the first.
+  TextDataset dataset(places(404), 4, 0);
+  dataset.weigh({{100, 3}, {200, 1}, {104, 0}});
+  Generator g(5);
+  int64_t first = 0, second = 0;
+  constexpr int64_t kDraws = 20'000;
+  const Batch batch = dataset.random_batch(Split::train, kDraws, g);
+  check_targets_follow(batch);
+  for (int64_t i = 0; i < kDraws; ++i) {
+    const double start = batch.x.at({i, 0});
+    REQUIRE(start < 300);
+    ++(start < 100 ? first : second);
+  }
+  // The standard deviation is sqrt(20000 * 0.6 * 0.4) = 69.
+  CHECK(std::abs(static_cast<double>(first) - 0.6 * kDraws) < 5 * 69);
+  CHECK(first + second == kDraws);
+}
+
+TEST_CASE("weights that leave nothing to draw are refused") {
+  TextDataset dataset(places(40), 4, 0.5);
+  CHECK(error_of([&] {
+          dataset.weigh({{40, -1}});
+        }) == "[dataset] weights must be finite and at least 0, got -1.");
+  CHECK(error_of([&] {
+          dataset.weigh({{40, NAN}});
+        }) == "[dataset] weights must be finite and at least 0, got nan.");
+  // The second part lies in what is for validation.
+  CHECK(error_of([&] {
+          dataset.weigh({{20, 0}, {20, 1}});
+        }) == "[dataset] weights must leave a part to train on, got none above 0 for one that has windows.");
 }

@@ -42,8 +42,10 @@ TEST_CASE("read_text says in one line what is wrong with a file") {
   };
   CHECK(error(folder / "none.txt") == "[text] " + quoted(folder / "none.txt") +
                                           " must be a text file, got no such file. Hint: check its path.");
-  CHECK(error(folder.path()) == "[text] " + quoted(folder.path()) +
-                                    " must be a text file, got a directory. Hint: name the files in it.");
+  fs::create_directory(folder / "none");
+  write_file(folder / "none/a.text", "not this");
+  CHECK(error(folder / "none") ==
+        "[text] " + quoted(folder / "none") + " must have files in it whose names end in .txt, got none.");
   CHECK(error(folder / "empty.txt") ==
         "[text] " + quoted(folder / "empty.txt") + " must have text in it, got an empty file.");
   CHECK(error(folder / "good.txt/below") ==
@@ -139,4 +141,22 @@ TEST_CASE("a tokenizer that was trained on CR is given CR") {
   CHECK(text_for(Tokenizer::characters("ab\n")) == "a\nb");
   CHECK(text_for(Tokenizer::characters("ab\r\n")) == "a\r\nb");
   CHECK(text_for(Tokenizer::bytes()) == bytes);
+}
+
+TEST_CASE("a folder is its .txt files and those below, in the order of their paths") {
+  const TemporaryFolder folder;
+  fs::create_directories(folder / "b/deep");
+  write_file(folder / "b/deep/z.txt", "3");
+  write_file(folder / "b.txt", "4");
+  write_file(folder / "a.txt", "2");
+  write_file(folder / "B.txt", "1");
+  write_file(folder / "notes.md", "not this");
+  write_file(folder / "c", "nor this");
+  std::vector<std::string> names;
+  for (const fs::path& file : text_files({folder.path()}))
+    names.push_back(file.lexically_relative(folder.path()).string());
+  CHECK(names == std::vector<std::string>{"B.txt", "a.txt", "b.txt", "b/deep/z.txt"});
+  const Text text = read_text({folder / "a.txt", folder.path()}, {});
+  CHECK(text.text == "21243");
+  CHECK(text.sha256 == gradus::files::sha256("21243"));
 }

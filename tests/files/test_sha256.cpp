@@ -24,3 +24,16 @@ TEST_CASE("sha256 pads every length around a block") {
   CHECK(sha256(std::string(119, '\xff')) ==
         "b863f94597d433ef2280e3b4656f13ea265a79bb8047287321c218905b03c99b");
 }
+
+TEST_CASE("sha256 of pieces is that of the whole, wherever it is cut") {
+  std::string text;
+  for (int i = 0; i < 300; ++i) text += static_cast<char>(i * 7);
+  for (const size_t first : {0, 1, 63, 64, 65, 128, 200})
+    for (const size_t second : {0, 1, 63, 64, 100}) {
+      gradus::files::Sha256 sum;
+      sum.add(std::string_view(text).substr(0, first));
+      sum.add(std::string_view(text).substr(first, second));
+      sum.add(std::string_view(text).substr(first + second));
+      CHECK(sum.digest() == sha256(text));
+    }
+}

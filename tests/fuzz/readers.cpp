@@ -12,6 +12,7 @@
 #include "gradus/files/plain.hpp"
 #include "gradus/models/config_json.hpp"
 #include "gradus/nn/safetensors.hpp"
+#include "gradus/nn/safetensors_folder.hpp"
 #include "gradus/tools/conform/case.hpp"
 #include "gradus/tools/replay/program.hpp"
 #include "gradus/train/checkpoint.hpp"
@@ -58,6 +59,11 @@ void read_safetensors(std::string_view bytes) {
     const Tensor values = opened.read(entry);
     require(values.shape() == entry.shape, "values have their shape");
   }
+}
+
+void read_index(std::string_view bytes) {
+  for (const auto& [tensor, file] : nn::parse_safetensors_index(bytes, kFile))
+    require(file.find('/') == file.npos && file != ".." && !file.empty(), "shards lie in the folder");
 }
 
 void read_config(std::string_view bytes) {
@@ -130,6 +136,7 @@ void read_conform(std::string_view bytes) {
 const std::vector<Reader>& readers() {
   static const std::vector<Reader> all = {
       {"safetensors", read_safetensors},
+      {"index", read_index},
       {"config", read_config},
       {"vocab", read_vocab},
       {"merges", read_merges},

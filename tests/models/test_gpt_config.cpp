@@ -33,10 +33,15 @@ TEST_CASE("GPT-2's smallest has the published number of parameters") {
 
 TEST_CASE("the closed formula is the number of elements a model has") {
   Generator g(1);
-  const bool bias = GENERATE(true, false);
+  const bool bias = GENERATE(true, false), tied = GENERATE(true, false);
   for (const auto& [layers, heads, width] : {std::tuple{1, 1, 4}, {2, 2, 8}, {3, 4, 12}}) {
-    const GPTConfig config{
-        .vocab_size = 13, .block_size = 9, .n_layer = layers, .n_head = heads, .n_embd = width, .bias = bias};
+    const GPTConfig config{.vocab_size = 13,
+                           .block_size = 9,
+                           .n_layer = layers,
+                           .n_head = heads,
+                           .n_embd = width,
+                           .bias = bias,
+                           .tie_word_embeddings = tied};
     CHECK(GPT(config, g).num_parameters() == config.num_parameters());
   }
 }
@@ -108,7 +113,8 @@ TEST_CASE("memory grows with batch and size and does not overflow") {
 TEST_CASE("names and shapes are known before there is a model") {
   for (const GPTConfig& config :
        {GPTConfig{.vocab_size = 11, .block_size = 5, .n_layer = 2, .n_head = 3, .n_embd = 6},
-        GPTConfig{.vocab_size = 3, .n_layer = 11, .n_head = 1, .n_embd = 4, .bias = false}}) {
+        GPTConfig{.vocab_size = 3, .n_layer = 11, .n_head = 1, .n_embd = 4, .bias = false},
+        GPTConfig{.vocab_size = 5, .n_layer = 1, .n_head = 1, .n_embd = 4, .tie_word_embeddings = false}}) {
     Generator generator(0);
     std::vector<std::pair<std::string, Shape>> shapes;
     for (const auto& [name, values] : GPT(config, generator).named_parameters())

@@ -170,7 +170,8 @@ TEST_CASE("weights of llama: an equal tied head and old frequencies pass, others
   CHECK(
       saved.refusal() ==
       "[load_pretrained] model.safetensors: lm_head.weight must equal model.embed_tokens.weight, the output "
-      "projection is tied to it, got other values.");
+      "projection is tied to it, got other values. Hint: if it is not tied, config.json has to say "
+      "\"tie_word_embeddings\": false.");
   stored.erase("lm_head.weight");
   stored["model.layers.0.self_attn.q_proj.bias"] = zeros({16});
   stored["model.layers.1.self_attn.v_proj.weight"] = zeros({16, 16});

@@ -109,6 +109,24 @@ TEST_CASE("a file of nothing") {
   CHECK(load_safetensors(folder / "x").empty());
 }
 
+TEST_CASE("every half there is becomes the float32 of the same value") {
+  std::vector<uint16_t> all(65536);
+  for (size_t i = 0; i < all.size(); ++i) all[i] = static_cast<uint16_t>(i);
+  const File file(with_length("{" + entry("h", "F16", "[65536]", "[0,131072]") + "}", bytes_of(all)));
+  const std::vector<float> read = load_safetensors(file.path).at("h").to_vector<float>();
+  REQUIRE(read.size() == all.size());
+  for (size_t i = 0; i < all.size(); ++i) {
+    const int exponent = static_cast<int>(i >> 10 & 31), fraction = static_cast<int>(i & 1023);
+    INFO(i);
+    REQUIRE(std::signbit(read[i]) == (i >= 32768));
+    if (exponent == 31)
+      REQUIRE((fraction ? std::isnan(read[i]) : std::isinf(read[i])));
+    else
+      REQUIRE(std::abs(static_cast<double>(read[i])) ==
+              (exponent ? std::ldexp(1024 + fraction, exponent - 25) : std::ldexp(fraction, -24)));
+  }
+}
+
 TEST_CASE("half precision becomes float32 exactly") {
   const std::vector<uint16_t> f16 = {0x3C00, 0xC000, 0x7BFF, 0x0001, 0x03FF, 0x0400,
                                      0x8000, 0x7C00, 0xFC00, 0x7E00, 0x3555};

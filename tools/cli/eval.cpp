@@ -23,7 +23,7 @@ namespace gradus::cli {
 namespace {
 
 struct EvalFlags {
-  std::string folder;
+  std::string folder, tokenizer;
   std::vector<std::string> text;
   std::string weights = "float32";
   int64_t threads = 0;
@@ -37,11 +37,12 @@ int eval(const EvalFlags& flags, bool threads_given) {
   if (threads_given) set_num_threads(static_cast<int>(flags.threads));
 
   const models::GPTConfig announced = models::check_pretrained(flags.folder);
-  const data::Text text = data::read_text({flags.text.begin(), flags.text.end()},
-                                          data::TextRules::of(train::load_tokenizer(flags.folder)));
+  const data::Text text =
+      data::read_text({flags.text.begin(), flags.text.end()},
+                      data::TextRules::of(train::load_tokenizer(flags.folder, flags.tokenizer)));
   if (const std::string note = text.note(); !note.empty()) People(flags.json).line("note: " + note);
   train::check_memory(models::generation_memory(announced), "free some, or use a smaller model.");
-  auto [model, tokenizer] = train::load_trained(flags.folder);
+  auto [model, tokenizer] = train::load_trained(flags.folder, flags.tokenizer);
   keep_weights(model, flags.weights);
   const models::GPTConfig& config = model.config();
   const std::vector<int32_t> tokens = tokenizer.encode(text.text);
@@ -81,6 +82,9 @@ Verb add_eval(CLI::App& app, const std::string& program) {
   verb->add_option("--text", flags->text, "The text: these files, joined in order")
       ->type_name("FILE")
       ->required();
+  verb->add_option("--tokenizer", flags->tokenizer, "Another than the folder's: a folder or tokenizer.json")
+      ->type_name("FROM")
+      ->take_last();
   add_weights_flag(*verb, flags->weights);
   const CLI::Option* threads =
       whole_number(*verb, verb->add_option("--threads", flags->threads, "Threads [one a core]"), kMostThreads)

@@ -22,7 +22,7 @@
 #include "gradus/nn/swiglu.hpp"
 #include "gradus/train/decoder.hpp"
 #include "nearest.hpp"
-#include "text_input.hpp"
+#include "run_text.hpp"
 
 namespace gradus::cli {
 namespace {
@@ -326,8 +326,9 @@ std::string layer_help() {
 GradcheckReport check_model(const std::string& folder, const GradcheckOptions& options) {
   const auto [model, tokenizer] = train::load_trained(folder);
   const train::TrainConfig trained = train::load_config(train::RunFolder(folder));
-  std::vector<int32_t> ids = tokenizer.encode(load_text(trained, data::TextRules::of(tokenizer)).text);
-  ids.resize(std::min<size_t>(ids.size(), 4096));
+  const RunText text = load_text(trained, data::TextRules::of(tokenizer));
+  const data::Tokens all = RunTokens(text, tokenizer, trained).all();
+  const data::Tokens ids = all.part(0, std::min<int64_t>(all.size(), 4096));
   const int64_t tokens = std::min<int64_t>(model.config().block_size, 16);
   const data::TextDataset dataset(ids, tokens, 0.0);
   Generator generator(options.seed);

@@ -18,6 +18,7 @@
 #include "gradus/nn/safetensors.hpp"
 #include "gradus/train/decoder.hpp"
 #include "gradus/train/memory.hpp"
+#include "info_tensors.hpp"
 #include "machine.hpp"
 #include "nearest.hpp"
 #include "terminal.hpp"
@@ -64,7 +65,8 @@ void print_model(const models::GPTConfig& config) {
               << " wide inside the MLP, " << (config.qk_norm ? "norms of queries and keys, " : "")
               << (config.tie_word_embeddings ? "tied" : "untied") << "; ";
   else
-    std::cout << (config.bias ? "with" : "without") << " biases; ";
+    std::cout << (config.bias ? "with" : "without") << " biases"
+              << (config.tie_word_embeddings ? "; " : ", untied; ");
   std::cout << grouped(config.num_parameters()) << " parameters\n";
 }
 
@@ -75,6 +77,16 @@ void print_memory(const models::GPTConfig& config, int64_t batch) {
             << ", moments " << byte_size(m.optimizer) << ", activations " << byte_size(m.activations)
             << ", program " << byte_size(m.program) << "\n            "
             << byte_size(models::generation_memory(config).total()) << " to sample\n";
+}
+
+/// How many rows of the vocabulary are no tokens, where the folder has a tokenizer that can be read.
+void print_padding(const std::string& folder, const models::GPTConfig& config) {
+  try {
+    const int64_t rest = config.vocab_size - train::load_tokenizer(folder).vocab_size();
+    if (rest > 0)
+      std::cout << "padding     " << grouped(rest) << " tokens stand for no text; never sampled\n";
+  } catch (const Error&) {  // Whoever wants text will be told.
+  }
 }
 
 /// What a run in the folder has reached; `how` it goes on, and what its best loss is `of`.
@@ -92,10 +104,14 @@ void print_state(const train::RunFolder& run, int64_t steps, const char* how, co
 
 void print_run(const train::RunFolder& run, const train::TrainConfig& config) {
   std::cout << "trained on  ";
-  for (const std::string& file : config.text) std::cout << files::plain(file) << " ";
-  std::cout << files::plain(config.corpus) << (config.corpus.empty() ? "" : " ") << "("
-            << files::plain(config.tokenizer) << "s), preset " << files::plain(config.preset) << ", seed "
-            << config.seed << "\n";
+  std::vector<std::string> texts = config.text;
+  for (const std::string& other : {config.tokens, config.val_tokens, config.corpus})
+    if (!other.empty()) texts.push_back(other);
+  for (const std::string& text : texts) std::cout << files::plain(text) << " ";
+  const bool is_path = std::filesystem::path(config.tokenizer).is_absolute();
+  std::cout << "(" << (is_path ? "tokenizer " : "") << files::plain(config.tokenizer) << (is_path ? "" : "s")
+            << "), preset " << files::plain(config.preset) << ", seed " << config.seed << "\n";
+  if (!config.init_from.empty()) std::cout << "began as    " << files::plain(config.init_from) << "\n";
   print_state(run, config.steps, "--resume goes on", "nats a token on the validation text");
 }
 
@@ -203,6 +219,7 @@ int info_of_folder(const std::string& folder, std::optional<int64_t> batch) {
     stored.emplace_back(name, models::stored_shape(name, parameter.shape()));
   print_parameters(stored);
   print_model(config);
+  print_padding(folder, config);
   std::cout << "written by  " << (version.empty() ? "another program" : "gradus " + files::plain(version))
             << "\n";
   print_memory(config, checked_batch(batch.value_or(trained.batch)));
@@ -217,17 +234,19 @@ int info(const InfoFlags& flags) {
     fail("info",
          "a folder and the shape of a model must not come together, got both. Hint: of a folder, only "
          "--batch can be chosen.");
+  if (is_tensor_file(flags.folder) && !flags.batch) return info_of_tensors(flags.folder);
   return info_of_folder(flags.folder, flags.batch);
 }
 
 }  // namespace
 
 Verb add_info(CLI::App& app, const std::string& program) {
-  CLI::App* verb =
-      app.add_subcommand("info", "A run folder, a model's memory, or without arguments this machine");
+  CLI::App* verb = app.add_subcommand("info", "A run, a safetensors file, a model's memory, or this machine");
   auto flags = std::make_shared<InfoFlags>();
-  verb->add_option("folder", flags->folder, "Run folder, or any with config.json and model.safetensors")
-      ->type_name("DIR");
+  verb->add_option("folder", flags->folder,
+                   "Run folder, or any with config.json and model.safetensors;\n"
+                   "or a safetensors file, or an index of shards")
+      ->type_name("PATH");
   std::vector<CLI::Option*> shape;
   shape.push_back(
       choices(verb->add_option("--preset", flags->preset, "Or no folder, but a shape, as for train [nano]"),
@@ -249,18 +268,19 @@ Verb add_info(CLI::App& app, const std::string& program) {
   add("--kv-heads", flags->kv_heads, "llama: heads of keys and values [as many]");
   add("--hidden", flags->hidden, "llama: width inside the MLP [8/3 of --embd, rounded up to 32]");
   shape.push_back(verb->add_flag("--qk-norm", flags->qk_norm, "llama: norms of queries and keys"));
-  shape.push_back(verb->add_flag("--tied,!--untied", flags->tied,
-                                 "llama: the output matrix is the token embedding [on]"));
+  shape.push_back(
+      verb->add_flag("--tied,!--untied", flags->tied, "The output matrix is the token embedding [on]"));
   whole_number(*verb, verb->add_option("--batch", flags->batch,
                                        "Windows of text in a micro-batch [the run's or preset's]"))
       ->type_name("N")
       ->take_last();
-  verb->footer(concat(
-      "Without arguments: what this machine is, what it can do, and what holds it\n"
-      "back. Memory is what training steps take at their peak, right to a tenth; the\n"
-      "text and evaluations come on top.\n\nExamples:\n  ",
-      program, " info\n  ", program, " info out/kjv-nano\n  ", program,
-      " info out/kjv-nano/last --batch 32\n  ", program, " info --preset gpt2 --vocab 50257 --batch 1"));
+  verb->footer(
+      concat("Without arguments: what this machine is, what it can do, and what holds it\n"
+             "back. Memory is what training steps take at their peak, right to a tenth; the\n"
+             "text and evaluations come on top.\n\nExamples:\n  ",
+             program, " info\n  ", program, " info out/kjv-nano\n  ", program,
+             " info out/kjv-nano/last --batch 32\n  ", program, " info out/kjv-nano/model.safetensors\n  ",
+             program, " info --preset gpt2 --vocab 50257 --batch 1"));
   const auto given = [](const CLI::Option* flag) { return flag->count() > 0; };
   return {verb, [=] {
             flags->bias_given = given(bias);

@@ -16,8 +16,8 @@
 #include "gradus/models/pretrained.hpp"
 #include "gradus/train/decoder.hpp"
 #include "gradus/train/memory.hpp"
+#include "prompt_input.hpp"
 #include "terminal.hpp"
-#include "text_input.hpp"
 #include "verbs.hpp"
 #include "weights_flag.hpp"
 #include "whole_number.hpp"
@@ -28,7 +28,7 @@ namespace {
 using models::RankedToken;
 
 struct PredictFlags {
-  std::string folder, prompt, weights = "float32";
+  std::string folder, tokenizer, prompt, weights = "float32";
   int64_t top = 10;
   bool all = false, json = false;
 };
@@ -145,10 +145,10 @@ int predict(PredictFlags flags) {
   if (flags.top < 1) fail("predict", "--top must be a whole number of at least 1, got ", flags.top, ".");
   check_weights("predict", flags.weights);
   const models::GPTConfig config = models::check_pretrained(flags.folder);
-  const std::string prompt = read_prompt(flags.prompt, train::load_tokenizer(flags.folder));
+  const std::string prompt = read_prompt(flags.prompt, train::load_tokenizer(flags.folder, flags.tokenizer));
   if (prompt.empty()) fail("predict", "--prompt must have at least one token, got none.");
   train::check_memory(models::generation_memory(config), "free some, or use a smaller model.");
-  auto [model, tokenizer] = train::load_trained(flags.folder);
+  auto [model, tokenizer] = train::load_trained(flags.folder, flags.tokenizer);
   keep_weights(model, flags.weights);
 
   const std::vector<Place> places = places_of(model, tokenizer.encode(prompt), flags);
@@ -166,6 +166,9 @@ Verb add_predict(CLI::App& app, const std::string& program) {
                    "Run folder, or any with config.json, model.safetensors, tokenizer")
       ->type_name("DIR")
       ->required()
+      ->take_last();
+  verb->add_option("--tokenizer", flags->tokenizer, "Another than the folder's: a folder or tokenizer.json")
+      ->type_name("FROM")
       ->take_last();
   verb->add_option("--prompt", flags->prompt, "The text; - reads it from the standard input")
       ->type_name("TEXT")

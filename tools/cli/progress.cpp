@@ -51,6 +51,7 @@ void Progress::on_eval(const train::EvalReport& report) {
   eval_seconds_ += std::chrono::duration<double>(Clock::now() - eval_start_).count();
   ++evals_;
   if (options_.events) options_.events->write(train::to_json(report));
+  if (report.step == options_.first_step) return print_line(concat("before", val_, " nats a token"));
   print_line(numbers() + (report.is_best ? "" : "  (not the best)"));
 }
 

@@ -38,8 +38,8 @@ double work_of_step(const TrainConfig& config) {
 }
 
 /// By steps of a model that is thrown away.
-train::Pace measure(const TrainConfig& config, const std::vector<int32_t>& tokens, double seconds) {
-  const data::TextDataset dataset(tokens, config.model.block_size, config.val_fraction);
+train::Pace measure(const TrainConfig& config, const RunTokens& tokens, double seconds) {
+  const data::TextDataset dataset = tokens.dataset(config);
   Generator init(0);
   models::GPT model(config.model, init);
   train::Trainer trainer(model, train::decoder_recipe(model, dataset.training_batches(), config));
@@ -64,9 +64,9 @@ train::Pace measure(const TrainConfig& config, const std::vector<int32_t>& token
   return pace;
 }
 
-train::PlanText text_of(const TrainConfig& config, const std::vector<int32_t>& tokens) {
-  const data::TextDataset dataset(tokens, config.model.block_size, config.val_fraction);
-  const auto size = [&](data::Split split) { return static_cast<int64_t>(dataset.tokens(split).size()); };
+train::PlanText text_of(const TrainConfig& config, const RunTokens& tokens) {
+  const data::TextDataset dataset = tokens.dataset(config);
+  const auto size = [&](data::Split split) { return dataset.tokens(split).size(); };
   return {size(data::Split::train), std::max<int64_t>(0, size(data::Split::validation) - 1)};
 }
 
@@ -74,7 +74,7 @@ train::PlanText text_of(const TrainConfig& config, const std::vector<int32_t>& t
 
 double RunPlanner::seconds_left() const { return 60 * flags_.config.minutes - seconds_since(start_); }
 
-TrainConfig RunPlanner::plan(const TrainConfig& config, const std::vector<int32_t>& tokens) {
+TrainConfig RunPlanner::plan(const TrainConfig& config, const RunTokens& tokens) {
   const double all = 60 * config.minutes;
   const auto candidate = [&](const std::string& name) {
     TrainConfig merged = flags_.on_preset(name);
@@ -83,7 +83,7 @@ TrainConfig RunPlanner::plan(const TrainConfig& config, const std::vector<int32_
     return merged;
   };
   TrainConfig chosen = config;
-  if (flags_.is_given("preset")) {
+  if (flags_.is_given("preset") || !config.init_from.empty()) {
     pace_ = measure(chosen, tokens, kMeasured * all);
   } else {
     bool first = true;

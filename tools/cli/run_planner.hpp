@@ -9,6 +9,7 @@
 #include "gradus/train/plan.hpp"
 #include "gradus/train/run.hpp"
 #include "progress.hpp"
+#include "run_text.hpp"
 #include "train_flags.hpp"
 
 namespace gradus::cli {
@@ -20,7 +21,7 @@ class RunPlanner {
 
   /// The config to train: the preset, unless one was asked for, and the steps that fit. Throws Error if the
   /// text is too short for a preset's block.
-  train::TrainConfig plan(const train::TrainConfig& config, const std::vector<int32_t>& tokens);
+  train::TrainConfig plan(const train::TrainConfig& config, const RunTokens& tokens);
 
   /// Called with the corrected config.
   using OnCorrected = std::function<void(const train::TrainConfig& config)>;

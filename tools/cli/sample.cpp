@@ -9,9 +9,9 @@
 #include "gradus/models/pretrained.hpp"
 #include "gradus/train/decoder.hpp"
 #include "gradus/train/memory.hpp"
+#include "prompt_input.hpp"
 #include "sample_session.hpp"
 #include "terminal.hpp"
-#include "text_input.hpp"
 #include "text_output.hpp"
 #include "verbs.hpp"
 #include "weights_flag.hpp"
@@ -21,7 +21,7 @@ namespace gradus::cli {
 namespace {
 
 struct SampleFlags {
-  std::string folder, prompt;
+  std::string folder, tokenizer, prompt;
   std::vector<std::string> stop;
   models::SampleOptions options{.max_new_tokens = 500, .temperature = 0.8, .top_k = 0, .top_p = 1.0};
   std::string weights = "float32";
@@ -57,12 +57,12 @@ int sample(SampleFlags flags, bool prompt_given) {
 
   const models::GPTConfig config = models::check_pretrained(flags.folder);
   {  // Refused before the model is read.
-    const data::Tokenizer tokenizer = train::load_tokenizer(flags.folder);
+    const data::Tokenizer tokenizer = train::load_tokenizer(flags.folder, flags.tokenizer);
     flags.prompt = read_prompt(flags.prompt, tokenizer);
     check_stop(flags.stop, tokenizer);
   }
   train::check_memory(models::generation_memory(config), "free some, or use a smaller model.");
-  auto [model, tokenizer] = train::load_trained(flags.folder);
+  auto [model, tokenizer] = train::load_trained(flags.folder, flags.tokenizer);
   keep_weights(model, flags.bfloat16 ? "bfloat16" : flags.weights);
 
   Generator stream = Generator(static_cast<uint64_t>(flags.seed)).stream("sample");
@@ -93,6 +93,7 @@ Verb add_sample(CLI::App& app, const std::string& program) {
   };
   add("folder", flags->folder, "DIR", "Run folder, or any with config.json, model.safetensors, tokenizer")
       ->required();
+  add("--tokenizer", flags->tokenizer, "FROM", "Another than the folder's: a folder or tokenizer.json");
   const CLI::Option* prompt = add("--prompt", flags->prompt, "TEXT",
                                   "What the text begins with; - reads it from the standard input\n"
                                   "[on a terminal: asked for, again and again]");

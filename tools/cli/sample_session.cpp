@@ -7,7 +7,7 @@
 #include "field_flags.hpp"
 #include "gradus/autograd/error.hpp"
 #include "line_editor.hpp"
-#include "text_input.hpp"
+#include "prompt_input.hpp"
 #include "text_output.hpp"
 
 namespace gradus::cli {

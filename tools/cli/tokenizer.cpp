@@ -20,7 +20,7 @@ void add_from(CLI::App& verb, std::string& from) {
 Verb add_train_to(CLI::App& tokenizer, const std::string& program) {
   CLI::App* verb = tokenizer.add_subcommand("train", "Learn byte pairs from texts");
   auto flags = std::make_shared<TokenizerTrainFlags>();
-  verb->add_option("text", flags->text, "Texts, in UTF-8 or not; - is the standard input")
+  verb->add_option("text", flags->text, "Texts, or folders of .txt files; - is the standard input")
       ->type_name("FILE")
       ->required();
   verb->add_option("--out", flags->out, "Folder for the tokenizer's files")
@@ -49,12 +49,18 @@ Verb add_encode_to(CLI::App& tokenizer, const std::string& program) {
   CLI::App* verb = tokenizer.add_subcommand("encode", "Texts to token numbers, a line a file");
   auto flags = std::make_shared<TokenizerTextFlags>();
   add_from(*verb, flags->from);
-  verb->add_option("text", flags->files, "Texts; - and none are the standard input")->type_name("FILE");
+  verb->add_option("text", flags->files,
+                   "Texts, or folders of .txt files; - and none are the\nstandard input")
+      ->type_name("FILE");
+  verb->add_option("--bin", flags->bin, "Into this file, 16 bits each, for train --tokens and nanoGPT")
+      ->type_name("FILE")
+      ->take_last();
   verb->add_flag("--specials", flags->specials,
                  "Where <|endoftext|> stands, it is that token, not its letters");
   verb->add_flag("--json", flags->json, "A list of strings to a list of lists");
-  verb->footer(concat("Examples:\n  ", program, " tokenizer encode out/my my.txt\n  printf 'Hello, I am' | ",
-                      program, " tokenizer encode gpt2\n  echo '[\"Hello\", \"I am\"]' | ", program,
+  verb->footer(concat("Examples:\n  ", program, " tokenizer encode out/my my.txt\n  ", program,
+                      " tokenizer encode gpt2 texts --bin train.bin\n  printf 'Hello, I am' | ", program,
+                      " tokenizer encode gpt2\n  echo '[\"Hello\", \"I am\"]' | ", program,
                       " tokenizer encode out/my --json"));
   return {verb, [flags] {
             encode_texts(*flags);

@@ -14,6 +14,7 @@
 #include "gradus/data/pair_trainer.hpp"
 #include "gradus/data/text.hpp"
 #include "gradus/data/tokenizer_files.hpp"
+#include "gradus/data/tokens.hpp"
 #include "gradus/files/file.hpp"
 #include "gradus/files/folder_update.hpp"
 #include "gradus/files/json.hpp"
@@ -37,11 +38,18 @@ data::Source read_source(const std::string& file) {
   return {concat(fs::path(file)), files::read(file)};
 }
 
+/// The files, with those of folders in their places.
+std::vector<std::string> files_of(const std::vector<std::string>& paths) {
+  std::vector<std::string> files;
+  for (const fs::path& file : data::text_files({paths.begin(), paths.end()})) files.push_back(file.string());
+  return files;
+}
+
 std::vector<data::Source> read_sources(const TokenizerTextFlags& flags) {
   if (flags.json && !flags.files.empty())
     fail("tokenizer", "--json takes the standard input, got ", files::in_quotes(flags.files[0]), " as well.");
   std::vector<data::Source> sources;
-  for (const std::string& file : flags.files) sources.push_back(read_source(file));
+  for (const std::string& file : files_of(flags.files)) sources.push_back(read_source(file));
   if (sources.empty()) sources.push_back(read_source("-"));
   return sources;
 }
@@ -132,7 +140,28 @@ std::string shown(const Tokenizer& tokenizer, const Tokens& tokens) {
   return text.empty() ? "none" : text;
 }
 
-double bytes_a_token(const Tokenizer& tokenizer, const Tokens& tokens) {
+/// One text after another, so that there is memory for each of them, not for all.
+void write_bin(const TokenizerTextFlags& flags, const Tokenizer& tokenizer) {
+  if (flags.json) fail("tokenizer", "--bin and --json must not come together, got both.");
+  if (tokenizer.vocab_size() > data::Tokens::kMostInFile)
+    fail("tokenizer", "--bin needs a tokenizer of at most ", data::Tokens::kMostInFile, " tokens, got ",
+         tokenizer.vocab_size(), ".");
+  const std::vector<std::string> files =
+      flags.files.empty() ? std::vector<std::string>{"-"} : files_of(flags.files);
+  size_t count = 0;
+  files::write_atomically(flags.bin, [&](std::ostream& out) {
+    for (const std::string& file : files) {
+      const Tokens tokens = encode(tokenizer, read_source(file), flags.specials);
+      out << data::token_bytes(tokens);
+      count += tokens.size();
+    }
+    if (count == 0) fail("tokenizer", "--bin needs a text, got none.");
+  });
+  People(false).line(
+      concat("wrote   ", shell_path(flags.bin), ", ", grouped(static_cast<int64_t>(count)), " tokens"));
+}
+
+double average_bytes(const Tokenizer& tokenizer, const Tokens& tokens) {
   return static_cast<double>(tokenizer.byte_count(tokens)) /
          static_cast<double>(std::max<size_t>(1, tokens.size()));
 }
@@ -147,7 +176,7 @@ void train_tokenizer(const TokenizerTrainFlags& flags) {
   const auto begin = std::chrono::steady_clock::now();
   data::PairTrainer trainer;
   int64_t bytes = 0;
-  for (const std::string& file : flags.text) {
+  for (const std::string& file : files_of(flags.text)) {
     const data::Source source = read_source(file);
     trainer.add(source.bytes);
     bytes += static_cast<int64_t>(source.bytes.size());
@@ -171,6 +200,7 @@ void train_tokenizer(const TokenizerTrainFlags& flags) {
 
 void encode_texts(const TokenizerTextFlags& flags) {
   const Tokenizer tokenizer = data::load_tokenizer(flags.from);
+  if (!flags.bin.empty()) return write_bin(flags, tokenizer);
   const std::vector<data::Source> sources = read_sources(flags);
   std::string out;  // Nothing is written before all is known to be good.
   if (flags.json) {
@@ -204,7 +234,7 @@ void describe_tokenizer(const TokenizerInfoFlags& flags) {
   const Tokenizer tokenizer = data::load_tokenizer(flags.from);
   const Tokens special = tokenizer.special_tokens(), long_ones = longest(tokenizer, 5);
   Tokens tokens;
-  for (const std::string& file : flags.text) {
+  for (const std::string& file : files_of(flags.text)) {
     const Tokens more = encode(tokenizer, read_source(file), /*specials=*/false);
     tokens.insert(tokens.end(), more.begin(), more.end());
   }
@@ -215,7 +245,7 @@ void describe_tokenizer(const TokenizerInfoFlags& flags) {
     if (!flags.text.empty())
       std::cout << "text        " << grouped(tokenizer.byte_count(tokens)) << " bytes, "
                 << grouped(static_cast<int64_t>(tokens.size())) << " tokens, "
-                << decimals(bytes_a_token(tokenizer, tokens), 3) << " bytes a token\n";
+                << decimals(average_bytes(tokenizer, tokens), 3) << " bytes a token\n";
     std::cout << std::flush;
     return;
   }
@@ -230,7 +260,7 @@ void describe_tokenizer(const TokenizerInfoFlags& flags) {
             << ",\"special\":" << named(special) << ",\"longest\":" << named(long_ones);
   if (!flags.text.empty())
     std::cout << ",\"bytes\":" << tokenizer.byte_count(tokens) << ",\"tokens\":" << tokens.size()
-              << ",\"bytes_per_token\":" << concat(bytes_a_token(tokenizer, tokens));
+              << ",\"bytes_per_token\":" << concat(average_bytes(tokenizer, tokens));
   std::cout << "}" << std::endl;
 }
 

@@ -22,11 +22,13 @@
 #include "gradus/train/precision.hpp"
 #include "gradus/train/run.hpp"
 #include "gradus/train/trace.hpp"
+#include "init_from.hpp"
+#include "introduction.hpp"
 #include "progress.hpp"
 #include "prompt.hpp"
 #include "run_planner.hpp"
+#include "run_text.hpp"
 #include "shell.hpp"
-#include "text_input.hpp"
 #include "text_output.hpp"
 #include "train_flags.hpp"
 #include "train_help.hpp"
@@ -41,10 +43,14 @@ using train::TrainConfig;
 
 fs::path default_out(const TrainConfig& config) {
   std::string name = config.corpus;
-  if (!config.text.empty())
-    name = fs::path(config.text.front()).stem().string();
+  if (!config.tokens.empty())
+    name = fs::path(config.tokens).stem().string();
+  else if (!config.text.empty())
+    name = config.text.front() == "-" ? "stdin" : fs::path(config.text.front()).stem().string();
   else if (name.empty())
     name = data::kjv_available() ? "kjv" : "stories";
+  if (!config.init_from.empty())
+    return fs::path("out") / concat(name, "-from-", fs::path(config.init_from).filename().string());
   const bool usual = config.model.arch == models::Arch::gpt2;
   const std::string kind = config.minutes > 0 ? concat(config.minutes, "min") : config.preset;
   return fs::path("out") / concat(name, "-", kind, usual ? "" : "-llama");
@@ -52,8 +58,9 @@ fs::path default_out(const TrainConfig& config) {
 
 /// Will the text be there again for a run that goes on?
 bool is_kept(const TrainConfig& config) {
-  return std::all_of(config.text.begin(), config.text.end(),
-                     [](const std::string& file) { return fs::is_regular_file(file); });
+  return std::all_of(config.text.begin(), config.text.end(), [](const std::string& file) {
+    return fs::is_regular_file(file) || fs::is_directory(file);
+  });
 }
 
 /// One `gradus train`, set up in steps so that nothing is written before all that can be refused has been.
@@ -73,16 +80,17 @@ class TrainVerb {
     if (flags_.threads > 0) set_num_threads(static_cast<int>(flags_.threads));
 
     const std::optional<data::Tokenizer> given = given_tokenizer();
-    const Corpus corpus =
+    const RunText text =
         load_run_text(given ? data::TextRules::of(*given) : data::TextRules::of_kind(config_.tokenizer));
+    const Corpus& corpus = text.corpus;
     const train::Checkpoint checkpoint = flags_.resume ? load_checkpoint(corpus) : train::Checkpoint{};
     const data::Tokenizer tokenizer = given ? *given : make_tokenizer(corpus.text);
     config_.model.vocab_size = tokenizer.vocab_size();
-    const std::vector<int32_t> tokens = tokenizer.encode(corpus.text);
+    const RunTokens tokens(text, tokenizer, config_);
     const data::TextDataset dataset = naming_flags("train", model_flags(), [&] {
       config_.model.validate();
       if (is_planned()) config_ = planner_.plan(config_, tokens);
-      return data::TextDataset(tokens, config_.model.block_size, config_.val_fraction);
+      return tokens.dataset(config_);
     });
     train::check_memory(models::training_memory(config_.model, config_.batch),
                         "lower --layers, --embd, --block or --batch.");
@@ -93,14 +101,15 @@ class TrainVerb {
                    .folder = folder_,
                    .files = train::decoder_files(model, config_, tokenizer),
                    .validation = validation(dataset, config_.eval_tokens),
-                   .text_sha256 = corpus.sha256};
+                   .text_sha256 = corpus.sha256,
+                   .evaluates_first = !config_.init_from.empty()};
     if (flags_.resume)
       go_on(run, checkpoint);
     else
       folder_.create(run.files, flags_.overwrite);
 
     bytes_a_token_ = bytes_a_token(tokenizer, dataset);
-    introduce(corpus, tokenizer, dataset, model, trainer);
+    introduce(corpus, tokenizer, dataset, trainer);
     return train(run, corpus, dataset, tokenizer);
   }
 
@@ -116,6 +125,7 @@ class TrainVerb {
   /// Takes over the config of a resumed run.
   void settle_folder() {
     if (!flags_.resume) {
+      if (!config_.init_from.empty()) check_apart(config_, folder_.path());
       folder_.check_free(flags_.overwrite);
       if (folder_.has_run()) folder_.lock();
       return;
@@ -133,6 +143,7 @@ class TrainVerb {
   std::optional<data::Tokenizer> given_tokenizer() const {
     if (flags_.resume) return train::load_tokenizer(folder_);
     if (fs::path(config_.tokenizer).is_absolute()) return data::load_tokenizer(config_.tokenizer);
+    if (!config_.tokens.empty()) return data::Tokenizer::bytes();
     return {};
   }
 
@@ -148,24 +159,19 @@ class TrainVerb {
     return tokenizer;
   }
 
-  /// Of the text to validate on. The corpora whose entropy is known have one byte a character.
-  static double bytes_a_token(const data::Tokenizer& tokenizer, const data::TextDataset& dataset) {
-    const auto tokens =
-        dataset.tokens(dataset.has_validation() ? data::Split::validation : data::Split::train);
-    return static_cast<double>(tokenizer.byte_count(tokens)) / static_cast<double>(tokens.size());
-  }
-
-  Corpus load_run_text(const data::TextRules& rules) {
+  RunText load_run_text(const data::TextRules& rules) {
     try {
-      Corpus corpus = load_text(config_, rules);
-      if (config_.text.empty()) config_.corpus = corpus.name;
-      return corpus;
+      RunText text = load_text(config_, rules);
+      if (config_.text.empty() && config_.tokens.empty()) config_.corpus = text.corpus.name;
+      return text;
     } catch (const RunError&) {
       throw;
     } catch (const Error& e) {
-      if (!flags_.resume || config_.text != saved_config_.text) throw;
+      if (!flags_.resume || config_.text != saved_config_.text || config_.tokens != saved_config_.tokens)
+        throw;
       fail("train", "the text of a resumed run must be there, got: ", e.what(), " If it has moved, or came ",
-           "from a pipe, --text says where it is now; it must be the same, byte for byte.");
+           "from a pipe, --", config_.tokens.empty() ? "text" : "tokens",
+           " says where it is now; it must be the same, byte for byte.");
     }
   }
 
@@ -182,6 +188,7 @@ class TrainVerb {
   }
 
   static std::string name_of_text(const TrainConfig& config) {
+    if (!config.tokens.empty()) return config.tokens;
     if (config.text.empty()) return "the corpus " + config.corpus;
     return config.text.front() + (config.text.size() > 1 ? " and others" : "");
   }
@@ -196,6 +203,7 @@ class TrainVerb {
   }
 
   models::GPT make_model() const {
+    if (!flags_.resume && !config_.init_from.empty()) return initial_model(config_);
     if (!flags_.resume) {
       Generator init = Generator(static_cast<uint64_t>(config_.seed)).stream("init");
       return models::GPT(config_.model, init);
@@ -208,7 +216,7 @@ class TrainVerb {
   }
 
   void introduce(const Corpus& corpus, const data::Tokenizer& tokenizer, const data::TextDataset& dataset,
-                 const models::GPT& model, const train::Trainer& trainer) {
+                 const train::Trainer& trainer) {
     if (!corpus.warning.empty()) notes_.push_back(corpus.warning);
     if (!folder_.lock_warning().empty()) notes_.push_back(folder_.lock_warning());
     if (!is_kept(config_))
@@ -218,25 +226,7 @@ class TrainVerb {
                               ": the rate rises to ", config_.schedule()(config_.steps - 1),
                               ", never to --lr ", config_.lr));
     for (const std::string& note : notes_) people_.line("note: " + with_flags(note));
-    people_.line(concat(
-        "text    ", corpus.source, ": ", grouped(static_cast<int64_t>(corpus.text.size())), " bytes, ",
-        tokenizer.kind() == "bpe" ? concat("byte pairs of ", grouped(tokenizer.vocab_size()), " tokens")
-                                  : concat(tokenizer.vocab_size(), " different ", tokenizer.kind(), "s")));
-    people_.line(concat("split   ", grouped(static_cast<int64_t>(dataset.tokens(data::Split::train).size())),
-                        " tokens to train on, ",
-                        grouped(static_cast<int64_t>(dataset.tokens(data::Split::validation).size())),
-                        " to validate on"));
-    people_.line(concat("model   ", config_.preset, is_llama() ? ", llama: " : ": ", config_.model.n_layer,
-                        " layers, ", config_.model.n_head, " heads, ",
-                        is_llama() ? concat(config_.model.kv_heads(), " of keys, ") : "",
-                        config_.model.n_embd, " wide, block ", config_.model.block_size, "; ",
-                        grouped(model.num_parameters()), " parameters"));
-    people_.line(concat("memory  about ",
-                        byte_size(models::training_memory(config_.model, config_.batch).total()),
-                        ", beside text and evaluations"));
-    if (config_.minutes > 0)
-      people_.line(concat("plan    ", grouped(config_.steps), " steps in ", config_.minutes,
-                          config_.minutes == 1 ? " minute" : " minutes", "; corrected on the way"));
+    people_.line(introduction(config_, corpus, tokenizer, dataset));
     people_.line(concat(
         "run     ", folder_.path().string(), ", ", num_threads(), " thread", num_threads() == 1 ? "" : "s",
         trainer.steps_done() > 0 ? concat(", going on after step ", trainer.steps_done()) : ""));
@@ -260,7 +250,7 @@ class TrainVerb {
 
   int train(train::Run& run, const Corpus& corpus, const data::TextDataset& dataset,
             const data::Tokenizer& tokenizer) {
-    const int64_t targets = static_cast<int64_t>(dataset.tokens(data::Split::validation).size()) - 1;
+    const int64_t targets = dataset.tokens(data::Split::validation).size() - 1;
     const bool is_sample = data::count_targets(run.validation) < targets;
     train::RunReport report;
     int signal = 0;

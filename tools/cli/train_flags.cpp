@@ -11,6 +11,7 @@
 #include "gradus/data/corpus.hpp"
 #include "gradus/data/tokenizer.hpp"
 #include "gradus/train/precision.hpp"
+#include "init_from.hpp"
 #include "nearest.hpp"
 #include "whole_number.hpp"
 
@@ -20,10 +21,11 @@ namespace {
 template <class T>
 void add(CLI::App& verb, const char* group, const char* name, T& value, const char* unit, const char* help) {
   CLI::Option* option = verb.add_option(name, value, help)->group(group)->type_name(unit);
-  if constexpr (!std::is_same_v<T, std::vector<std::string>>) option->take_last();
+  constexpr bool is_list =
+      std::is_same_v<T, std::vector<std::string>> || std::is_same_v<T, std::vector<double>>;
+  if constexpr (!is_list) option->take_last();
   if constexpr (std::is_same_v<T, int64_t>) whole_number(verb, option);
-  if constexpr (!std::is_same_v<T, std::string> && !std::is_same_v<T, std::vector<std::string>>)
-    option->capture_default_str();
+  if constexpr (!std::is_same_v<T, std::string> && !is_list) option->capture_default_str();
 }
 
 /// A flag whose value must be one of a few words; which ones the config's own check says.
@@ -42,10 +44,11 @@ void add_switch(CLI::App& verb, const char* group, const char* name, bool& value
 
 std::string printed(const std::string& value) { return value; }
 std::string printed(models::Arch value) { return std::string(name(value)); }
-std::string printed(const std::vector<std::string>& values) {
+template <class T>
+std::string printed(const std::vector<T>& values) {
   std::string text;
-  for (const std::string& value : values) text += (text.empty() ? "" : " ") + value;
-  return text;
+  for (const T& value : values) text += concat(text.empty() ? "" : " ", value);
+  return text.empty() ? "empty" : text;
 }
 template <class T>
 std::string printed(const T& value) {
@@ -68,13 +71,25 @@ bool is_tokenizer_kind(const std::string& name) {
   return std::find(kinds.begin(), kinds.end(), name) != kinds.end();
 }
 
+/// From the root on, without a slash at its end.
+std::string whole_path(const std::string& path) {
+  const std::filesystem::path whole = std::filesystem::absolute(path).lexically_normal();
+  return whole.has_filename() || !whole.has_relative_path() ? whole : whole.parent_path();
+}
+
 }  // namespace
 
 void TrainFlags::add_to(CLI::App& verb) {
   constexpr const char *kText = "Text", *kModel = "Model", *kLearning = "Learning", *kRun = "Run",
                        *kOutput = "Output";
   auto& c = config;
-  add(verb, kText, "--text", c.text, "FILE", "Train on these files, joined in order");
+  add(verb, kText, "--text", c.text, "FILE",
+      "Train on these files, joined in order; of a folder on its\n.txt files; - is the standard input");
+  add(verb, kText, "--text-weights", c.text_weights, "F",
+      "For each of them: how often it is read, beside the others");
+  add(verb, kText, "--tokens", c.tokens, "FILE",
+      "Or on token numbers of 16 bits, nanoGPT's .bin; needs\n--tokenizer");
+  add(verb, kText, "--val-tokens", c.val_tokens, "FILE", "And validate on these");
   add_choice(verb, kText, "--corpus", c.corpus, data::corpus_names,
              "Or on kjv (the King James text) or stories [kjv if it can be had]");
   add_choice(verb, kText, "--tokenizer", c.tokenizer, data::Tokenizer::kinds,
@@ -90,6 +105,10 @@ void TrainFlags::add_to(CLI::App& verb) {
   add_choice(verb, kModel, "--preset", c.preset, models::preset_names,
              (listed(models::preset_names()) + ": sets all below (see the end)").c_str());
   add_arch_flag(verb, c.model.arch)->group(kModel);
+  verb.add_option("--init-from", c.init_from, "Begin with the model in that folder, of gradus or others")
+      ->group(kModel)
+      ->type_name("DIR")
+      ->take_last();
   add(verb, kModel, "--layers", c.model.n_layer, "N", "Blocks");
   add(verb, kModel, "--heads", c.model.n_head, "N", "Heads of attention; must divide the width");
   add(verb, kModel, "--embd", c.model.n_embd, "N", "Width");
@@ -104,7 +123,9 @@ void TrainFlags::add_to(CLI::App& verb) {
   add(verb, kModel, "--rope-theta", c.model.rope_theta, "F", "llama: base of the rotary positions");
   add_switch(verb, kModel, "--qk-norm", c.model.qk_norm, "llama: norms of queries and keys, as in Qwen3");
   add_switch(verb, kModel, "--tied,!--untied", c.model.tie_word_embeddings,
-             "llama: the output matrix is the token embedding [on]");
+             "The output matrix is the token embedding [on]");
+
+  add(verb, kModel, "--norm-eps", c.model.norm_eps, "F", "Added to the variance in norms");
 
   add(verb, kLearning, "--steps", c.steps, "N", "Updates of the parameters");
   add(verb, kLearning, "--minutes", c.minutes, "F", "Instead: as many as fit, of a model that suits them");
@@ -189,6 +210,8 @@ void TrainFlags::settle(CLI::App& verb) {
   if (sample_every < 0)
     fail("train", "--sample-every must be a whole number of at least 0, got ", sample_every, ".");
   check_profile();
+  if (is_given("val-tokens") && is_given("val-fraction"))
+    fail("train", "--val-tokens and --val-fraction must not come together, got both.");
   if (is_given("steps") && config.minutes > 0)
     fail("train", "--steps and --minutes must not come together, got both.");
   if (resume && overwrite) fail("train", "--resume and --overwrite must not come together, got both.");
@@ -201,10 +224,16 @@ train::TrainConfig TrainFlags::on_preset(const std::string& name) const {
   });
   if (given_.contains("lr") && !given_.contains("min-lr")) merged.min_lr = merged.lr / 10;
   if (merged.model.arch == models::Arch::llama && !given_.contains("bias")) merged.model.bias = false;
-  for (std::string& file : merged.text) file = std::filesystem::absolute(file).lexically_normal();
-  if (!is_tokenizer_kind(merged.tokenizer))
-    merged.tokenizer = std::filesystem::absolute(merged.tokenizer).lexically_normal();
+  for (std::string& file : merged.text)
+    if (file != "-") file = whole_path(file);
+  for (std::string* file : {&merged.tokens, &merged.val_tokens})
+    if (!file->empty()) *file = whole_path(*file);
+  if (!is_tokenizer_kind(merged.tokenizer)) merged.tokenizer = whole_path(merged.tokenizer);
   if (merged.tokenizer == "bpe" && !given_.contains("vocab")) merged.vocab = kPairTokens;
+  if (!merged.init_from.empty()) {
+    merged.init_from = whole_path(merged.init_from);
+    if (!resume) begin_with_model(merged, [&](const std::string& flag) { return is_given(flag); });
+  }
   return merged;
 }
 
@@ -235,8 +264,9 @@ void TrainFlags::check_profile() const {
 
 train::TrainConfig TrainFlags::resumed(const train::TrainConfig& saved) const {
   // The text may lie elsewhere now; that it is the same is seen when it has been read.
-  static const std::set<std::string> may_change{"steps",      "eval-every", "eval-tokens", "patience",
-                                                "save-every", "text",       "corpus"};
+  static const std::set<std::string> may_change{"steps",    "eval-every", "eval-tokens",
+                                                "patience", "save-every", "text",
+                                                "corpus",   "tokens",     "val-tokens"};
   train::TrainConfig result = saved;
   train::for_each_field([&](const std::string& flag, auto field) {
     if (!given_.contains(flag) || field(config) == field(saved)) return;

@@ -30,7 +30,7 @@ struct TrainFlags {
   void settle(CLI::App& verb);
   /// Whether the command line or the config file has the flag.
   bool is_given(const std::string& flag) const { return given_.contains(flag); }
-  /// The preset's values wherever no flag was given.
+  /// The preset's values wherever no flag was given; those of the model of --init-from, if there is one.
   train::TrainConfig on_preset(const std::string& name) const;
   /// The config of a run that goes on: the saved one, with the flags that may change. Throws Error, naming
   /// it, for a flag that was given another value than the run has.

@@ -37,11 +37,12 @@ std::string train_footer(const std::string& program) {
   std::string text;
   for (const std::string& name : models::preset_names())
     text += concat(text.empty() ? "Presets: " : "         ", preset_line(name), "\n");
+  text += "--init-from: 200 steps, --lr 3e-4, --warmup 20, looking and saving every 50.\n";
   return concat(text, "Flags win over the config file, which wins over the preset.\n\nExamples:\n  ", program,
                 " train --preset tiny --corpus stories\n  ", program,
                 " train --text my.txt --out out/my --steps 5000 --dropout 0.1\n  ", program,
                 " train --arch llama --heads 8 --kv-heads 2 --embd 256\n  ", program,
-                " train --out out/my --resume");
+                " train --init-from out/my --text other.txt\n  ", program, " train --out out/my --resume");
 }
 
 }  // namespace gradus::cli

@@ -34,7 +34,9 @@ TEST_CASE("a text must be a file that can be read and is long enough") {
   const Place place;
   place.check_train_refused({"--text", place.scratch.file("empty.txt", "")},
                             {"empty.txt", "must have text in it", "an empty file"});
-  place.check_train_refused({"--text", place.scratch.path(".")}, {"must be a text file", "a directory"});
+  std::filesystem::create_directory(place.scratch.path("folder"));
+  place.check_train_refused({"--text", place.scratch.path("folder")},
+                            {"folder", "must have files in it whose names end in .txt, got none."});
   place.check_train_refused({"--text", place.scratch.path("none.txt")}, {"none.txt", "no such file"});
   place.check_train_refused({"--text", place.text, "--block", "100000"}, {"100001", "tokens"});
   place.check_train_refused({"--text", place.scratch.file("latin1.txt", std::string(2000, '\xe9'))},

@@ -1,15 +1,11 @@
-// Texts that come in: of a run, from files or a corpus, and prompts.
+// Prompts that come in, from the command line, the standard input or a terminal.
 #pragma once
 
-#include "gradus/data/corpus.hpp"
-#include "gradus/data/text.hpp"
-#include "gradus/train/train_config.hpp"
+#include <string>
+
+#include "gradus/data/tokenizer.hpp"
 
 namespace gradus::cli {
-
-/// What the config names: its files, read by `rules`, else its corpus, else the default one. Throws Error if
-/// it cannot be had.
-data::Corpus load_text(const train::TrainConfig& config, const data::TextRules& rules);
 
 /// The prompt that --prompt says, or the standard input where it says -, which is taken without the line end
 /// that a shell adds. Throws Error if the tokenizer cannot encode it.

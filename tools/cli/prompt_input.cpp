@@ -1,24 +1,12 @@
-#include "text_input.hpp"
+#include "prompt_input.hpp"
 
-#include <filesystem>
 #include <iostream>
 #include <iterator>
-#include <vector>
+#include <utility>
+
+#include "gradus/data/text.hpp"
 
 namespace gradus::cli {
-
-data::Corpus load_text(const train::TrainConfig& config, const data::TextRules& rules) {
-  if (config.text.empty())
-    return config.corpus.empty() ? data::default_corpus() : data::load_corpus(config.corpus);
-  const std::vector<std::filesystem::path> files(config.text.begin(), config.text.end());
-  data::Text text = data::read_text(files, rules);
-  return {.name = files.front().stem().string(),
-          .text = std::move(text.text),
-          .sha256 = std::move(text.sha256),
-          .source = files.front().string() + (files.size() > 1 ? " and others" : ""),
-          .entropy = {},
-          .warning = text.note()};
-}
 
 std::string read_prompt(const std::string& flag, const data::Tokenizer& tokenizer) {
   const bool piped = flag == "-";

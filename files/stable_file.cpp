@@ -1,0 +1,46 @@
+#include "gradus/files/stable_file.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "gradus/files/input.hpp"
+
+namespace gradus::files {
+
+StableFile::StableFile(std::filesystem::path path) : path_(std::move(path)) {
+  do descriptor_ = ::open(path_.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);  // a pipe must not make it wait
+  while (descriptor_ < 0 && errno == EINTR);
+  struct stat status {};
+  if (descriptor_ < 0 || ::fstat(descriptor_, &status) != 0) {
+    const int reason = errno;
+    if (descriptor_ >= 0) ::close(descriptor_);
+    throw Unreadable(path_.string(), std::strerror(reason));
+  }
+  size_ = status.st_size;
+  if (S_ISREG(status.st_mode)) return;
+  ::close(descriptor_);
+  throw Unreadable(path_.string(), S_ISDIR(status.st_mode) ? "it is a folder" : "it is a pipe or a device");
+}
+
+StableFile::~StableFile() { ::close(descriptor_); }
+
+void StableFile::read(int64_t offset, void* to, int64_t count) const {
+  auto* bytes = static_cast<char*>(to);
+  while (count > 0) {
+    const ssize_t got = ::pread(descriptor_, bytes, static_cast<size_t>(count), offset);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) throw RunError(concat("[file] cannot read ", path_, ": ", std::strerror(errno), "."));
+    if (got == 0)
+      throw RunError(concat("[file] ", path_, " must keep its ", size_,
+                            " bytes while it is read, got one of ", offset, " bytes."));
+    bytes += got;
+    offset += got;
+    count -= got;
+  }
+}
+
+}  // namespace gradus::files

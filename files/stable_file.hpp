@@ -1,0 +1,38 @@
+// StableFile: a file that is read here and there while others could change it.
+//
+// It is read, not mapped: where a file is cut short under a mapping, touching what is gone kills the process
+// (SIGBUS), and so does a disk that fails; a read says so. The system's cache serves both alike. A file that
+// is replaced under its name goes on being read as it was. What is written into it while it is read cannot be
+// seen here; a checksum tells when it is read again.
+//
+// Thread-safe once made.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+namespace gradus::files {
+
+class StableFile {
+ public:
+  /// Opens it. Throws Unreadable if it cannot be, or is no ordinary file: what comes through a pipe can be
+  /// read once only.
+  explicit StableFile(std::filesystem::path path);
+  ~StableFile();
+  StableFile(const StableFile&) = delete;
+  StableFile& operator=(const StableFile&) = delete;
+
+  const std::filesystem::path& path() const { return path_; }  ///< as it was given
+  int64_t size() const { return size_; }                       ///< bytes, when it was opened
+  /// Copies `count` bytes from `offset` on, which lie within size(). Throws RunError if they are no longer
+  /// there or cannot be read.
+  void read(int64_t offset, void* to, int64_t count) const;
+
+ private:
+  std::filesystem::path path_;
+  int descriptor_ = -1;
+  int64_t size_ = 0;
+};
+
+}  // namespace gradus::files

@@ -1,0 +1,96 @@
+#include "gradus/nn/safetensors_folder.hpp"
+
+#include <set>
+
+#include "gradus/autograd/error.hpp"
+#include "gradus/files/json.hpp"
+#include "gradus/files/plain.hpp"
+
+namespace gradus::nn {
+namespace {
+
+constexpr size_t kMostShards = 512;  // of which each takes a descriptor
+
+bool is_plain_name(std::string_view name) {
+  return !name.empty() && name != "." && name != ".." && name.find('/') == name.npos &&
+         name.find('\0') == name.npos;
+}
+
+/// What people may have instead of safetensors, and how it becomes one.
+std::string hint_for(const files::FolderSnapshot& folder) {
+  for (const char* pickle : {"pytorch_model.bin", "pytorch_model.bin.index.json", "model.pth", "ckpt.pt"})
+    if (folder.has(pickle))
+      return concat(" Hint: ", pickle, " is Python's pickle, which is not opened here; ",
+                    "safetensors.torch.save_file(state_dict, \"", kTensorFile, "\") writes what is.");
+  return "";
+}
+
+}  // namespace
+
+SafetensorsIndex parse_safetensors_index(std::string_view text, const std::string& file) {
+  const files::Json json(text, "safetensors", file);
+  const files::Field map = json.root().at("weight_map");
+  SafetensorsIndex index;
+  std::set<std::string_view> shards;
+  for (const auto& [tensor, shard] : map.members()) {
+    if (!is_plain_name(shard.text()))
+      shard.refuse("must be the name of a file in the same folder, got ", shard.shown(), ".");
+    index.emplace(tensor, shard.text());
+    shards.insert(shard.text());
+  }
+  if (index.empty()) map.refuse("must have tensors, got none.");
+  if (shards.size() > kMostShards)
+    map.refuse("must name at most ", kMostShards, " files, got ", shards.size(), ".");
+  return index;
+}
+
+SafetensorsFolder::SafetensorsFolder(const files::FolderSnapshot& folder, bool verified)
+    : name_((folder.folder() / kTensorFile).string()) {
+  if (!folder.has(kTensorFile) && !folder.checksum(kTensorFile) && folder.has(kTensorIndex)) {
+    open_shards(folder, verified);
+    return;
+  }
+  if (const std::string hint = folder.has(kTensorFile) ? "" : hint_for(folder); !hint.empty())
+    fail("safetensors", name_, ": cannot be read: No such file or directory.", hint);
+  SafetensorsFile& file = open(folder, kTensorFile, verified);
+  for (const SafetensorsEntry& entry : file.header().entries) {
+    entries_.emplace(entry.name, &entry);
+    file_of_.emplace(entry.name, &file);
+  }
+}
+
+void SafetensorsFolder::open_shards(const files::FolderSnapshot& folder, bool verified) {
+  name_ = (folder.folder() / kTensorIndex).string();
+  const SafetensorsIndex index = parse_safetensors_index(folder.text(kTensorIndex), name_);
+  std::set<std::string> shards;
+  for (const auto& [tensor, shard] : index) shards.insert(shard);
+  for (const std::string& shard : shards) {
+    SafetensorsFile& file = open(folder, shard, verified);
+    for (const SafetensorsEntry& entry : file.header().entries) {
+      const auto listed = index.find(entry.name);
+      if (listed == index.end() || listed->second != shard)
+        fail("safetensors", name_, ": weight_map must list what its files hold, got ",
+             files::in_quotes(entry.name), " of ", files::in_quotes(shard), " listed ",
+             listed == index.end() ? "nowhere." : concat("in ", files::in_quotes(listed->second), "."));
+      entries_.emplace(entry.name, &entry);
+      file_of_.emplace(entry.name, &file);
+    }
+  }
+  for (const auto& [tensor, shard] : index)
+    if (!entries_.contains(tensor))
+      fail("safetensors", name_, ": ", files::in_quotes(tensor), " must be in ", files::in_quotes(shard),
+           ", as weight_map says, got a file without it.");
+}
+
+SafetensorsFile& SafetensorsFolder::open(const files::FolderSnapshot& folder, const std::string& file,
+                                         bool verified) {
+  files_.push_back(
+      std::make_unique<SafetensorsFile>(folder.folder() / file, verified ? folder.checksum(file) : nullptr));
+  return *files_.back();
+}
+
+Tensor SafetensorsFolder::read(const std::string& name, bool keep_float64) {
+  return file_of_.at(name)->read(*entries_.at(name), keep_float64);
+}
+
+}  // namespace gradus::nn

@@ -1,0 +1,109 @@
+#include "gradus/data/tokens.hpp"
+
+#include <fstream>
+
+#include "autograd/compare.hpp"
+#include "catch.hpp"
+#include "gradus/data/dataset.hpp"
+#include "gradus/files/sha256.hpp"
+#include "temporary_folder.hpp"
+
+using namespace gradus;
+using namespace gradus::data;
+using testing::error_of;
+
+namespace {
+
+/// A file of 16-bit numbers, low byte first, written byte by byte.
+void write_numbers(const std::filesystem::path& file, const std::vector<int>& numbers) {
+  std::ofstream out(file, std::ios::binary);
+  for (const int number : numbers) out << static_cast<char>(number & 255) << static_cast<char>(number >> 8);
+}
+
+std::vector<int> many(int count) {
+  std::vector<int> numbers;
+  for (int i = 0; i < count; ++i) numbers.push_back(i * 31 % 50'257);
+  return numbers;
+}
+
+}  // namespace
+
+TEST_CASE("a file of tokens is read where it is asked for") {
+  const testing::TemporaryFolder folder;
+  const std::vector<int> numbers = many(2000);
+  write_numbers(folder / "t.bin", numbers);
+  const Tokens tokens = Tokens::open(folder / "t.bin", 50'257);
+  REQUIRE(tokens.size() == 2000);
+  CHECK(tokens.values() == std::vector<int32_t>(numbers.begin(), numbers.end()));
+  std::vector<int64_t> some(5);
+  tokens.part(100, 1000).part(7, 50).copy(3, 5, some.data());
+  CHECK(some == std::vector<int64_t>(numbers.begin() + 110, numbers.begin() + 115));
+  CHECK(tokens.part(3, 3).empty());
+  CHECK(Tokens().values().empty());
+}
+
+TEST_CASE("batches of a file are those of the same tokens in memory") {
+  const testing::TemporaryFolder folder;
+  const std::vector<int> numbers = many(500);
+  write_numbers(folder / "t.bin", numbers);
+  const TextDataset memory(std::vector<int32_t>(numbers.begin(), numbers.end()), 8, 0.2),
+      file(Tokens::open(folder / "t.bin", 65'536), 8, 0.2);
+  Generator a(3), b(3);
+  for (const Split split : {Split::train, Split::validation}) {
+    const Batch x = memory.random_batch(split, 9, a), y = file.random_batch(split, 9, b);
+    CHECK(x.x.to_vector<int64_t>() == y.x.to_vector<int64_t>());
+    CHECK(x.y.to_vector<int64_t>() == y.y.to_vector<int64_t>());
+  }
+  const std::vector<Batch> x = memory.validation_batches(3), y = file.validation_batches(3);
+  REQUIRE(x.size() == y.size());
+  for (size_t i = 0; i < x.size(); ++i) CHECK(x[i].y.to_vector<int64_t>() == y[i].y.to_vector<int64_t>());
+}
+
+TEST_CASE("a token beyond the vocabulary is refused with its place") {
+  const testing::TemporaryFolder folder;
+  std::vector<int> numbers(600'000, 7);  // more than is looked at together
+  numbers[599'998] = 50'257;
+  write_numbers(folder / "t.bin", numbers);
+  CHECK(error_of([&] { Tokens::open(folder / "t.bin", 50'257); }) ==
+        concat("[tokens] ", folder / "t.bin",
+               " must have token numbers below the tokenizer's 50257, got 50257 as ",
+               "token 599998, counted from 0. Hint: use the tokenizer that made it."));
+  CHECK(Tokens::open(folder / "t.bin", 50'258).size() == 600'000);
+}
+
+TEST_CASE("what is no file of tokens is refused") {
+  const testing::TemporaryFolder folder;
+  const auto refusal = [&](const char* name) { return error_of([&] { Tokens::open(folder / name, 10); }); };
+  std::ofstream(folder / "odd") << "abc";
+  std::ofstream(folder / "empty").flush();
+  CHECK(refusal("odd") ==
+        concat("[tokens] ", folder / "odd", " must have token numbers of 2 bytes each, got 3 bytes."));
+  CHECK(refusal("empty") ==
+        concat("[tokens] ", folder / "empty", " must have token numbers of 2 bytes each, got 0 bytes."));
+  CHECK(refusal("none") == concat("[tokens] ", folder / "none",
+                                  " must be a file of token numbers, got 'No such file or directory'."));
+}
+
+TEST_CASE("a file that is cut short while it is trained on is an error that leaves the run") {
+  const testing::TemporaryFolder folder;
+  write_numbers(folder / "t.bin", many(5000));
+  const TextDataset dataset(Tokens::open(folder / "t.bin", 65'536), 8, 0);
+  std::filesystem::resize_file(folder / "t.bin", 20);
+  Generator g(1);
+  CHECK_THROWS_AS(dataset.random_batch(Split::train, 50, g), RunError);
+}
+
+TEST_CASE("checksums are those of the files joined, and what is written comes back") {
+  const testing::TemporaryFolder folder;
+  std::ofstream(folder / "a") << "one";
+  std::ofstream(folder / "b") << "two";
+  CHECK(sha256_of_files({folder / "a", folder / "b"}) == files::sha256("onetwo"));
+  CHECK(error_of([&] { sha256_of_files({folder / "c"}); }).find("No such file") != std::string::npos);
+
+  const std::vector<int32_t> tokens{0, 1, 255, 256, 65'535};
+  std::ofstream(folder / "t.bin", std::ios::binary) << token_bytes(tokens);
+  CHECK(Tokens::open(folder / "t.bin", 65'536).values() == tokens);
+  CHECK(token_bytes({513}) == "\x01\x02");
+  CHECK(error_of([] { token_bytes({65'536}); }) ==
+        "[tokens] token numbers must be below 65536 for a file of 16 bits each, got 65536.");
+}

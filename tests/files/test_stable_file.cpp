@@ -1,0 +1,64 @@
+#include "gradus/files/stable_file.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <fstream>
+
+#include "catch.hpp"
+#include "gradus/files/input.hpp"
+#include "temporary_folder.hpp"
+
+using namespace gradus;
+using namespace gradus::files;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+void write(const std::filesystem::path& file, const std::string& bytes) {
+  std::ofstream(file, std::ios::binary) << bytes;
+}
+
+std::string read_at(const StableFile& file, int64_t offset, int64_t count) {
+  std::string bytes(static_cast<size_t>(count), '\0');
+  file.read(offset, bytes.data(), count);
+  return bytes;
+}
+
+}  // namespace
+
+TEST_CASE("a file is read here and there") {
+  const testing::TemporaryFolder folder;
+  write(folder / "f", "0123456789");
+  const StableFile file(folder / "f");
+  CHECK(file.size() == 10);
+  CHECK(read_at(file, 3, 4) == "3456");
+  CHECK(read_at(file, 0, 10) == "0123456789");
+  CHECK(read_at(file, 10, 0).empty());
+}
+
+TEST_CASE("a file that is replaced is read as it was; one that is cut short is an error, no signal") {
+  const testing::TemporaryFolder folder;
+  write(folder / "f", std::string(100'000, 'a'));
+  const StableFile file(folder / "f");
+  write(folder / "other", "b");
+  std::filesystem::rename(folder / "other", folder / "f");
+  CHECK(read_at(file, 99'999, 1) == "a");
+
+  write(folder / "cut", std::string(100'000, 'a'));
+  const StableFile cut(folder / "cut");
+  std::filesystem::resize_file(folder / "cut", 10);
+  CHECK(read_at(cut, 5, 5) == "aaaaa");
+  CHECK_THROWS_AS(read_at(cut, 50'000, 5), RunError);
+  CHECK_THROWS_WITH(read_at(cut, 5, 100), ContainsSubstring("must keep its 100000 bytes while it is read, "
+                                                            "got one of 10 bytes."));
+}
+
+TEST_CASE("what is no file is refused without waiting") {
+  const testing::TemporaryFolder folder;
+  CHECK_THROWS_WITH(StableFile(folder / "none"), ContainsSubstring("No such file or directory"));
+  CHECK_THROWS_WITH(StableFile(folder.path()), ContainsSubstring("it is a folder"));
+  REQUIRE(::mkfifo((folder / "pipe").c_str(), 0600) == 0);
+  CHECK_THROWS_WITH(StableFile(folder / "pipe"), ContainsSubstring("it is a pipe or a device"));
+  CHECK_THROWS_AS(StableFile("/dev/null"), Unreadable);
+}

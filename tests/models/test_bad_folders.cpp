@@ -1,0 +1,316 @@
+// Folders that are refused, each with its reason.
+#include "autograd/compare.hpp"
+#include "catch.hpp"
+#include "gradus/models/pretrained.hpp"
+#include "models/foreign.hpp"
+
+using namespace gradus;
+using gradus::testing::Foreign;
+using gradus::testing::Raw;
+using nlohmann::json;
+
+namespace {
+
+struct BadFolder {
+  const char* what;
+  void (*spoil)(Foreign&);
+  const char* reason;  ///< a part of what is said, without the place of the folder
+};
+
+/// What is said of the folder, without its place.
+std::string said_of(const Foreign& foreign) {
+  std::string text = testing::error_of([&] { models::load_pretrained(foreign.folder.path()); });
+  const std::string place = foreign.folder.path().string() + "/";
+  while (text.find(place) != text.npos) text.erase(text.find(place), place.size());
+  return text;
+}
+
+Raw floats(const Shape& shape) { return testing::as_f32(ones(shape)); }
+
+json llama() {
+  return {{"model_type", "llama"},       {"vocab_size", 11},       {"hidden_size", 16},
+          {"intermediate_size", 20},     {"num_hidden_layers", 2}, {"num_attention_heads", 4},
+          {"max_position_embeddings", 8}};
+}
+
+const BadFolder kBadConfigs[] = {
+    {"another model", [](Foreign& f) { f.config["model_type"] = "opt"; },
+     "model_type must be 'gpt2' or 'llama' or 'qwen3', got 'opt'."},
+    {"a model of Mistral", [](Foreign& f) { f.config["model_type"] = "mistral"; }, "got 'mistral'."},
+    {"no type that is a text", [](Foreign& f) { f.config["model_type"] = 2; }, "model_type must be"},
+    {"relu", [](Foreign& f) { f.config["activation_function"] = "relu"; },
+     "activation_function must be 'gelu_new' or 'gelu_pytorch_tanh' or 'gelu_fast', got 'relu'."},
+    {"gelu by erf", [](Foreign& f) { f.config["activation_function"] = "gelu"; }, "got 'gelu'."},
+    {"scores by layer", [](Foreign& f) { f.config["scale_attn_by_inverse_layer_idx"] = true; },
+     "scale_attn_by_inverse_layer_idx must be false, got true."},
+    {"scores without scale", [](Foreign& f) { f.config["scale_attn_weights"] = false; },
+     "scale_attn_weights must be true, got false."},
+    {"cross attention", [](Foreign& f) { f.config["add_cross_attention"] = true; },
+     "add_cross_attention must be false, got true."},
+    {"another inner width", [](Foreign& f) { f.config["n_inner"] = 63; },
+     "n_inner must be null or 64, got 63."},
+    {"quantized weights",
+     [](Foreign& f) {
+       f.config["quantization_config"] = {{"bits", 4}};
+     },
+     "quantization_config must be null or {}, got an object of 1."},
+    {"pruned heads",
+     [](Foreign& f) {
+       f.config["pruned_heads"] = {{"0", {1}}};
+     },
+     "pruned_heads must be null or {}, got an object of 1."},
+    {"heads that do not divide", [](Foreign& f) { f.config["n_head"] = 5; },
+     "n_head must divide n_embd, got n_head 5 and n_embd 16."},
+    {"no heads", [](Foreign& f) { f.config["n_head"] = 0; }, "n_head must be in [1, 1000000], got 0."},
+    {"no positions", [](Foreign& f) { f.config.erase("n_positions"); },
+     "config.json must have a field 'n_positions'."},
+    {"no width", [](Foreign& f) { f.config.erase("n_embd"); }, "must have a field 'n_embd'."},
+    {"a width in words", [](Foreign& f) { f.config["n_embd"] = "sixteen"; },
+     "n_embd must be a whole number of 64 bits, got 'sixteen'."},
+    {"norms by nothing", [](Foreign& f) { f.config["layer_norm_epsilon"] = 0; },
+     "norm_eps must be in (0, 1), got 0."},
+    {"a tie in words", [](Foreign& f) { f.config["tie_word_embeddings"] = "yes"; },
+     "tie_word_embeddings must be true or false, got 'yes'."},
+    {"a list", [](Foreign& f) { f.config = json::array(); }, "config.json must be an object"},
+    {"llama with longer angles",
+     [](Foreign& f) {
+       f.config = llama();
+       f.config["rope_scaling"] = {{"rope_type", "llama3"}, {"factor", 8.0}};
+     },
+     "rope_scaling must be null, got an object of 2."},
+    {"llama with biases",
+     [](Foreign& f) {
+       f.config = llama();
+       f.config["attention_bias"] = true;
+     },
+     "attention_bias must be false, got true."},
+    {"llama with biases in its MLP",
+     [](Foreign& f) {
+       f.config = llama();
+       f.config["mlp_bias"] = true;
+     },
+     "mlp_bias must be false, got true."},
+    {"llama that turns a part",
+     [](Foreign& f) {
+       f.config = llama();
+       f.config["partial_rotary_factor"] = 0.5;
+     },
+     "partial_rotary_factor must be 1 or 1.0 or null, got 0.5."},
+    {"llama with gelu",
+     [](Foreign& f) {
+       f.config = llama();
+       f.config["hidden_act"] = "gelu";
+     },
+     "hidden_act must be 'silu' or 'swish', got 'gelu'."},
+    {"a llama's config, GPT-2's names", [](Foreign& f) { f.config = llama(); },
+     "missing: model.embed_tokens.weight, "},
+    {"the book without its heads",
+     [](Foreign& f) {
+       f.make_book(true);
+       f.config.erase("n_heads");
+     },
+     "config.json must have a field 'n_heads'."},
+    {"nanoGPT without its width",
+     [](Foreign& f) {
+       f.config = {{"block_size", 6}, {"vocab_size", 11}};
+     },
+     "config.json must have a field 'n_embd'."},
+};
+
+const BadFolder kBadTensors[] = {
+    {"nothing", [](Foreign& f) { f.tensors.clear(); }, "missing: wte.weight, wpe.weight, "},
+    {"one is missing", [](Foreign& f) { f.tensors.erase("h.1.mlp.c_fc.bias"); },
+     "got missing: h.1.mlp.c_fc.bias. Hint"},
+    {"one too many", [](Foreign& f) { f.tensors["h.0.attn.rope"] = floats({2}); },
+     "got unexpected: h.0.attn.rope. Hint"},
+    {"a layer too many", [](Foreign& f) { f.tensors["h.2.ln_1.weight"] = floats({16}); },
+     "got unexpected: h.2.ln_1.weight. Hint"},
+    {"all faults in one message",
+     [](Foreign& f) {
+       f.tensors.erase("ln_f.bias");
+       f.tensors["extra"] = floats({1});
+       f.tensors["wpe.weight"] = floats({7, 16});
+     },
+     "got missing: ln_f.bias; unexpected: extra; misshaped: wpe.weight (7, 16) for (6, 16). Hint"},
+    {"hundreds of faults, told briefly",
+     [](Foreign& f) {
+       for (int i = 0; i < 500; ++i) f.tensors[concat(std::string(300, 'x'), i)] = floats({1});
+     },
+     " and 492 more. Hint"},
+    {"one matrix as a Linear has it",
+     [](Foreign& f) {
+       f.tensors["h.0.mlp.c_fc.weight"].shape = {64, 16};
+     },
+     "misshaped: h.0.mlp.c_fc.weight (64, 16) for (16, 64). Hint"},
+    {"a scalar for a vector", [](Foreign& f) { f.tensors["ln_f.bias"] = testing::as_f32(zeros({})); },
+     "misshaped: ln_f.bias () for (16,). Hint"},
+    {"a vocabulary that is longer, but not filled up", [](Foreign& f) { f.pad("wte.weight", 12); },
+     "misshaped: wte.weight (12, 16) for (11, 16). Hint"},
+    {"one filled up too far", [](Foreign& f) { f.pad("wte.weight", 1088); },
+     "misshaped: wte.weight (1088, 16) for (11, 16). Hint"},
+    {"a tied head of other values",
+     [](Foreign& f) {
+       f.tensors["lm_head.weight"] = floats({11, 16});
+     },
+     "lm_head.weight must equal wte.weight, the output projection is tied to it, got other values. Hint: if "
+     "it is not tied, config.json has to say \"tie_word_embeddings\": false."},
+    {"a tied head of another shape",
+     [](Foreign& f) {
+       f.tensors["lm_head.weight"] = floats({10, 16});
+     },
+     "misshaped: lm_head.weight (10, 16) for (11, 16). Hint"},
+    {"no head where it is not tied", [](Foreign& f) { f.config["tie_word_embeddings"] = false; },
+     "got missing: lm_head.weight. Hint"},
+    {"one name twice", [](Foreign& f) { f.tensors["transformer.ln_f.bias"] = f.tensors["ln_f.bias"]; },
+     "names must be unique, got ln_f.bias and transformer.ln_f.bias for one parameter."},
+    {"weights of whole numbers",
+     [](Foreign& f) {
+       f.tensors["ln_f.bias"] = {"I32", {16}, std::string(64, '\0')};
+     },
+     "dtype of 'ln_f.bias' must be F32, F16, BF16, F64, I64 or BOOL to be loaded, got I32."},
+    {"weights of 8 bits",
+     [](Foreign& f) {
+       f.tensors["ln_f.bias"] = {"F8_E4M3", {16}, std::string(16, '\0')};
+     },
+     "to be loaded, got F8_E4M3."},
+    {"a dtype of nobody's",
+     [](Foreign& f) {
+       f.tensors["ln_f.bias"] = {"F12", {16}, std::string(24, '\0')};
+     },
+     "dtype must be one that safetensors defines, got 'F12'."},
+    {"fewer bytes than the shape says", [](Foreign& f) { f.tensors["ln_f.bias"].bytes.resize(60); },
+     "data_offsets must span the 64 bytes of F32 (16,), got"},
+    {"a shape that is none", [](Foreign& f) { f.tensors["ln_f.bias"].shape = {-16}; }, "shape[0] must be"},
+    {"no bytes at all", [](Foreign& f) { f.tensors["ln_f.bias"].bytes.clear(); },
+     "must span the 64 bytes of F32 (16,), got"},
+    {"the book without a head",
+     [](Foreign& f) {
+       f.make_book(false);
+       f.tensors.erase("out_head.weight");
+     },
+     "got missing: out_head.weight. Hint"},
+    {"the book, one bias missing",
+     [](Foreign& f) {
+       f.make_book(true);
+       f.tensors.erase("trf_blocks.1.att.W_key.bias");
+     },
+     "got missing: trf_blocks.1.att.W_key.bias. Hint"},
+    {"the book, a norm of PyTorch's names",
+     [](Foreign& f) {
+       f.make_book(true);
+       f.rename("final_norm.scale", "final_norm.weight");
+     },
+     "got missing: final_norm.scale; unexpected: final_norm.weight. Hint"},
+    {"the book, matrices turned",
+     [](Foreign& f) {
+       f.make_book(true);
+       f.tensors["trf_blocks.0.ff.layers.0.weight"].shape = {16, 64};
+     },
+     "misshaped: trf_blocks.0.ff.layers.0.weight (16, 64) for (64, 16). Hint"},
+};
+
+/// What becomes of an index when three shards are there.
+struct BadIndex {
+  const char* what;
+  void (*spoil)(json& index, const Foreign& f);
+  const char* reason;
+};
+
+const BadIndex kBadIndexes[] = {
+    {"no map", [](json& i, const Foreign&) { i.erase("weight_map"); },
+     "model.safetensors.index.json must have a field 'weight_map'."},
+    {"an empty map", [](json& i, const Foreign&) { i["weight_map"] = json::object(); },
+     "weight_map must have tensors, got none."},
+    {"a list for a map", [](json& i, const Foreign&) { i["weight_map"] = json::array(); },
+     "weight_map must be"},
+    {"a number for a file", [](json& i, const Foreign&) { i["weight_map"]["wte.weight"] = 1; },
+     "weight_map, wte.weight must be a string, got 1."},
+    {"a way out of the folder",
+     [](json& i, const Foreign&) { i["weight_map"]["wte.weight"] = "../secret.safetensors"; },
+     "must be the name of a file in the same folder, got '../secret.safetensors'."},
+    {"a way from the root", [](json& i, const Foreign&) { i["weight_map"]["wte.weight"] = "/etc/passwd"; },
+     "must be the name of a file in the same folder, got '/etc/passwd'."},
+    {"the folder itself", [](json& i, const Foreign&) { i["weight_map"]["wte.weight"] = ".."; },
+     "must be the name of a file in the same folder, got '..'."},
+    {"too many files",
+     [](json& i, const Foreign&) {
+       for (int n = 0; n < 600; ++n) i["weight_map"][concat("t", n)] = concat("f", n);
+     },
+     "weight_map must name at most 512 files, got 603."},
+    {"a shard that is missing",
+     [](json&, const Foreign& f) { std::filesystem::remove(f.folder / Foreign::shard_name(1)); },
+     "model-00002-of-00003.safetensors: cannot be read: No such file or directory."},
+    {"a shard that is cut",
+     [](json&, const Foreign& f) {
+       const std::filesystem::path shard = f.folder / Foreign::shard_name(2);
+       std::filesystem::resize_file(shard, std::filesystem::file_size(shard) - 4);
+     },
+     "model-00003-of-00003.safetensors: values must fill the rest of the file"},
+    {"a shard that is a folder",
+     [](json& i, const Foreign& f) {
+       std::filesystem::create_directory(f.folder / "a");
+       i["weight_map"]["wte.weight"] = "a";
+     },
+     "a: must be a file, got a folder."},
+    {"a tensor that is not where it should be",
+     [](json& i, const Foreign&) { i["weight_map"]["gone"] = Foreign::shard_name(0); },
+     "'gone' must be in 'model-00001-of-00003.safetensors', as weight_map says, got a file without it."},
+    {"a tensor that is elsewhere",
+     [](json& i, const Foreign&) {
+       std::string& place = i["weight_map"]["wte.weight"].get_ref<std::string&>();
+       place = Foreign::shard_name(place == Foreign::shard_name(0) ? 1 : 0);
+     },
+     "weight_map must list what its files hold, got 'wte.weight' of"},
+    {"a tensor that is not listed", [](json& i, const Foreign&) { i["weight_map"].erase("wte.weight"); },
+     "listed nowhere."},
+};
+
+}  // namespace
+
+TEST_CASE("what a config says that is another model") {
+  for (const BadFolder& bad : kBadConfigs) {
+    Foreign foreign;
+    bad.spoil(foreign);
+    foreign.write();
+    INFO(bad.what);
+    CHECK_THAT(said_of(foreign), Catch::Matchers::ContainsSubstring(bad.reason));
+  }
+}
+
+TEST_CASE("tensors that are not the model's, each told by its name in the file") {
+  for (const BadFolder& bad : kBadTensors) {
+    Foreign foreign;
+    bad.spoil(foreign);
+    foreign.write();
+    INFO(bad.what);
+    const std::string said = said_of(foreign);
+    CHECK_THAT(said, Catch::Matchers::ContainsSubstring(bad.reason));
+    CHECK(said.size() < 4000);
+    CHECK(said.find('\n') == said.npos);
+  }
+}
+
+TEST_CASE("an index and shards that do not belong together") {
+  for (const BadIndex& bad : kBadIndexes) {
+    const Foreign foreign;
+    foreign.write_shards(3);
+    const std::filesystem::path file = foreign.folder / "model.safetensors.index.json";
+    json index = json::parse(files::read(file));
+    bad.spoil(index, foreign);
+    std::ofstream(file) << index.dump();
+    INFO(bad.what);
+    CHECK_THAT(said_of(foreign), Catch::Matchers::ContainsSubstring(bad.reason));
+  }
+}
+
+TEST_CASE("a folder of Python's pickles is told how to be made readable") {
+  for (const char* pickle : {"pytorch_model.bin", "model.pth", "ckpt.pt"}) {
+    const Foreign foreign;
+    foreign.write_config();
+    std::ofstream(foreign.folder / pickle) << "PK";
+    CHECK(said_of(foreign) ==
+          concat("[safetensors] model.safetensors: cannot be read: No such file or directory. Hint: ", pickle,
+                 " is Python's pickle, which is not opened here; safetensors.torch.save_file(state_dict, "
+                 "\"model.safetensors\") writes what is."));
+  }
+}

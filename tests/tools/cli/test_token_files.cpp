@@ -1,0 +1,141 @@
+// Texts by other ways: files of token numbers, folders, the standard input, weights.
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "catch.hpp"
+#include "program.hpp"
+#include "train/small_model.hpp"
+
+using namespace gradus::cli;
+using Catch::Matchers::ContainsSubstring;
+using nlohmann::json;
+
+namespace {
+
+/// A text, a tokenizer of pairs for it, and its numbers in two files.
+struct Numbers {
+  Scratch scratch;
+  std::string text = scratch.file("text.txt", gradus::train::small_text());
+  std::string tokenizer = scratch.path("pairs"), bin = scratch.path("train.bin"),
+              val = scratch.path("val.bin");
+
+  Numbers() {
+    REQUIRE(run_program({"tokenizer", "train", text, "--out", tokenizer, "--vocab", "270", "--quiet"}).code ==
+            0);
+    const Outcome made = run_program({"tokenizer", "encode", tokenizer, text, text, "--bin", bin});
+    REQUIRE(made.code == 0);
+    CHECK(made.out.empty());
+    CHECK_THAT(made.err, ContainsSubstring("wrote   ") && ContainsSubstring(" tokens\n"));
+    REQUIRE(run_program({"tokenizer", "encode", tokenizer, text, "--bin", val}).code == 0);
+  }
+  std::vector<std::string> arguments(const std::string& out, const std::vector<std::string>& more) const {
+    std::vector<std::string> all{"train", "--preset", "tiny",  "--steps",        "8", "--block",
+                                 "8",     "--embd",   "8",     "--eval-every",   "4", "--save-every",
+                                 "4",     "--quiet",  "--out", scratch.path(out)};
+    all.insert(all.end(), more.begin(), more.end());
+    return all;
+  }
+  void same(const std::string& a, const std::string& b) const {
+    for (const char* file : {"model.safetensors", "last/model.safetensors", "last/optimizer.safetensors"}) {
+      INFO(file);
+      CHECK(read(scratch.path(a) + "/" + file) == read(scratch.path(b) + "/" + file));
+    }
+  }
+};
+
+}  // namespace
+
+TEST_CASE("token numbers of a file train as the text they were made of") {
+  const Numbers n;
+  CHECK(std::filesystem::file_size(n.bin) == 2 * std::filesystem::file_size(n.val));
+  REQUIRE(run_program(n.arguments("text", {"--text", n.text, "--tokenizer", n.tokenizer})).code == 0);
+  REQUIRE(run_program(n.arguments("numbers", {"--tokens", n.val, "--tokenizer", n.tokenizer})).code == 0);
+  n.same("text", "numbers");
+  CHECK(run_program({"sample", n.scratch.path("numbers"), "--tokens", "5"}).code == 0);
+  CHECK(run_program({"gradcheck", "--model", n.scratch.path("numbers"), "--order", "1"}).code == 0);
+}
+
+TEST_CASE("a run on files of numbers goes on with the same bits, wherever the files have moved") {
+  const Numbers n;
+  const std::vector<std::string> files{"--tokens", n.bin, "--val-tokens", n.val, "--tokenizer", n.tokenizer};
+  REQUIRE(run_program(n.arguments("whole", files)).code == 0);
+  std::vector<std::string> stopped = files;
+  stopped.insert(stopped.end(), {"--stop-after", "5"});
+  REQUIRE(run_program(n.arguments("parts", stopped)).code == 0);
+  const std::string moved = n.scratch.path("moved.bin");
+  std::filesystem::rename(n.bin, moved);
+  const std::vector<std::string> resume{"train", "--out", n.scratch.path("parts"), "--resume", "--quiet"};
+  check_refused(resume, {"train.bin", "--tokens says where it is now"});
+  std::vector<std::string> found = resume;
+  found.insert(found.end(), {"--tokens", moved});
+  {
+    std::fstream change(moved, std::ios::in | std::ios::out | std::ios::binary);
+    change.put('\1');
+  }
+  check_refused(found, {"the text of a resumed run must not change"});
+  std::filesystem::remove(moved);
+  REQUIRE(run_program({"tokenizer", "encode", n.tokenizer, n.text, n.text, "--bin", moved}).code == 0);
+  REQUIRE(run_program(found).code == 0);
+  n.same("whole", "parts");
+}
+
+TEST_CASE("what does not go with files of numbers is refused") {
+  const Numbers n;
+  const auto refused = [&](const std::vector<std::string>& flags, const std::vector<std::string>& words) {
+    check_refused(n.arguments("refused", flags), words);
+    CHECK_FALSE(std::filesystem::exists(n.scratch.path("refused")));
+  };
+  refused({"--tokens", n.bin}, {"--tokenizer must be byte, or the path of the one that made the --tokens"});
+  refused({"--tokens", n.bin, "--tokenizer", n.tokenizer, "--text", n.text}, {"must not come together"});
+  refused({"--val-tokens", n.val, "--text", n.text}, {"--val-tokens must come with --tokens"});
+  refused({"--tokens", n.bin, "--val-tokens", n.val, "--val-fraction", "0.2", "--tokenizer", n.tokenizer},
+          {"--val-tokens and --val-fraction must not come together"});
+  refused({"--tokens", n.bin, "--tokenizer", "byte"},
+          {"train.bin", "must have token numbers below the tokenizer's 256, got ", "as token "});
+  refused({"--tokens", n.text + "x", "--tokenizer", n.tokenizer}, {"No such file or directory"});
+  refused({"--text", n.text, "--text-weights", "1", "2"},
+          {"--text-weights must be one for each of --text, got 2"});
+  refused({"--text", n.text, "--text-weights", "-1"},
+          {"--text-weights must be finite numbers of at least 0"});
+  check_refused({"tokenizer", "encode", n.tokenizer, "--bin", n.bin, "--json"}, {"--bin and --json"}, {});
+}
+
+TEST_CASE("a folder trains as its files do, and the standard input as a file") {
+  const Numbers n;
+  std::filesystem::create_directories(n.scratch.path("texts/more"));
+  const std::string a = n.scratch.file("texts/a.txt", read(n.text)),
+                    b = n.scratch.file("texts/more/b.txt", "the end of it all, said the cat.\n");
+  n.scratch.file("texts/read.me", "not this");
+  REQUIRE(run_program(n.arguments("files", {"--text", a, b})).code == 0);
+  REQUIRE(run_program(n.arguments("folder", {"--text", n.scratch.path("texts")})).code == 0);
+  n.same("files", "folder");
+  REQUIRE(run_program(n.arguments("piped", {"--text", "-"}), {.stdin_text = read(a) + read(b)}).code == 0);
+  n.same("files", "piped");
+  CHECK(json::parse(read(n.scratch.path("piped/train.json"))).at("text") == json{"-"});
+  const Outcome eval =
+      run_program({"eval", n.scratch.path("files"), "--text", n.scratch.path("texts"), "--json"});
+  CHECK(eval.out == run_program({"eval", n.scratch.path("files"), "--text", a, b, "--json"}).out);
+  CHECK(eval.out == run_program({"eval", n.scratch.path("files"), "--text", "-", "--json"},
+                                {.stdin_text = read(a) + read(b)})
+                        .out);
+  n.scratch.file("texts/c.txt", "new");
+  check_refused({"train", "--out", n.scratch.path("folder"), "--resume"},
+                {"the text of a resumed run must not change"});
+}
+
+TEST_CASE("weights say which text is read, and the run that has them goes on with the same bits") {
+  const Numbers n;
+  const std::string other = n.scratch.file("other.txt", std::string(2000, 'e'));
+  const std::vector<std::string> weights{"--text", n.text, other, "--text-weights", "1", "2.5"};
+  REQUIRE(run_program(n.arguments("whole", weights)).code == 0);
+  std::vector<std::string> stopped = weights;
+  stopped.insert(stopped.end(), {"--stop-after", "5"});
+  REQUIRE(run_program(n.arguments("parts", stopped)).code == 0);
+  REQUIRE(run_program({"train", "--out", n.scratch.path("parts"), "--resume", "--quiet"}).code == 0);
+  n.same("whole", "parts");
+  CHECK(json::parse(read(n.scratch.path("whole/train.json"))).at("text-weights") == json{1.0, 2.5});
+  REQUIRE(run_program(n.arguments("plain", {"--text", n.text, other})).code == 0);
+  CHECK(read(n.scratch.path("plain/last/model.safetensors")) !=
+        read(n.scratch.path("whole/last/model.safetensors")));
+}
