@@ -18,11 +18,6 @@ constexpr const char* kModelFile = "model.safetensors";
 constexpr std::string_view kPrefix = "transformer.";
 constexpr std::string_view kHead = "lm_head.weight";
 
-/// transformers' Conv1D keeps its matrix [in, out]; ours is a Linear's, [out, in].
-bool is_stored_transposed(std::string_view name) {
-  return name.ends_with("c_attn.weight") || name.ends_with("c_proj.weight") || name.ends_with("c_fc.weight");
-}
-
 /// What old files hold beside parameters: the causal mask of each layer, under names that look like a bias,
 /// and the frequencies of rotary positions.
 bool is_constant(std::string_view name) {
@@ -124,7 +119,11 @@ class Stored {
 
 }  // namespace
 
-void save_pretrained(const GPT& model, files::FolderUpdate& update) {
+bool is_stored_transposed(std::string_view name) {
+  return name.ends_with("c_attn.weight") || name.ends_with("c_proj.weight") || name.ends_with("c_fc.weight");
+}
+
+nn::StateDict stored_state(const GPT& model) {
   const NoGrad no_grad;
   nn::StateDict stored;
   for (const auto& [name, parameter] : model.state_dict()) {
@@ -136,7 +135,11 @@ void save_pretrained(const GPT& model, files::FolderUpdate& update) {
       stored.emplace(layer + "bias", zeros({values.size(0)}));
     }
   }
-  nn::save_safetensors(update, kModelFile, stored);
+  return stored;
+}
+
+void save_pretrained(const GPT& model, files::FolderUpdate& update) {
+  nn::save_safetensors(update, kModelFile, stored_state(model));
   update.write("config.json", to_json(model.config()));
 }
 

@@ -21,8 +21,14 @@ void save_pretrained(const GPT& model, const std::filesystem::path& folder);
 /// The same within an update of a folder that is there.
 void save_pretrained(const GPT& model, files::FolderUpdate& update);
 
-/// The shape in which save_pretrained stores the parameter of that name: transformers' Conv1D keeps its
-/// matrices (in, out), our Linear (out, in).
+/// What save_pretrained writes, float32: the parameters by their names, transposed where that is how they are
+/// stored, and zeros for the biases that a GPT-2 lacks.
+nn::StateDict stored_state(const GPT& model);
+
+/// Whether the matrix of that name is stored transposed: transformers' Conv1D keeps it (in, out), our Linear
+/// (out, in).
+bool is_stored_transposed(std::string_view name);
+/// The shape in which save_pretrained stores the parameter of that name.
 Shape stored_shape(std::string_view name, const Shape& shape);
 
 /// Reads config.json alone. Throws Error, naming the file, if it cannot be read or describes a model that GPT
