@@ -15,8 +15,10 @@
 #include "gradus/files/plain.hpp"
 #include "gradus/models/pretrained.hpp"
 #include "gradus/nn/safetensors.hpp"
+#include "gradus/tools/gguf/gguf.hpp"
 #include "gradus/train/decoder.hpp"
 #include "gradus/train/memory.hpp"
+#include "info_gguf.hpp"
 #include "machine.hpp"
 #include "nearest.hpp"
 #include "terminal.hpp"
@@ -216,6 +218,7 @@ int info(const InfoFlags& flags) {
     fail("info",
          "a folder and the shape of a model must not come together, got both. Hint: of a folder, only "
          "--batch can be chosen.");
+  if (gguf::is_gguf(flags.folder)) return info_of_gguf(flags.folder, flags.batch);
   return info_of_folder(flags.folder, flags.batch);
 }
 
@@ -225,8 +228,9 @@ Verb add_info(CLI::App& app, const std::string& program) {
   CLI::App* verb =
       app.add_subcommand("info", "A run folder, a model's memory, or without arguments this machine");
   auto flags = std::make_shared<InfoFlags>();
-  verb->add_option("folder", flags->folder, "Run folder, or any with config.json and model.safetensors")
-      ->type_name("DIR");
+  verb->add_option("folder", flags->folder,
+                   "Run folder, any with config.json and model.safetensors, or a GGUF file")
+      ->type_name("PATH");
   std::vector<CLI::Option*> shape;
   shape.push_back(
       verb->add_option("--preset", flags->preset, "Or no folder, but a shape, as for train [nano]")
