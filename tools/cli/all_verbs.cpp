@@ -4,8 +4,8 @@
 namespace gradus::cli {
 
 std::vector<AddVerb> verbs() {
-  return {add_train,  add_sample, add_eval,  add_tokenizer, add_gradcheck, add_conform,
-          add_lesson, add_replay, add_sweep, add_bench,     add_info};
+  return {add_train,   add_sample, add_eval,   add_tokenizer, add_export, add_gradcheck,
+          add_conform, add_lesson, add_replay, add_sweep,     add_bench,  add_info};
 }
 
 }  // namespace gradus::cli
