@@ -7,6 +7,7 @@
 
 #include "gradus/autograd/error.hpp"
 #include "gradus/files/file.hpp"
+#include "gradus/files/plain.hpp"
 #include "gradus/models/pretrained.hpp"
 #include "gradus/tools/export/gguf_file.hpp"
 #include "gradus/tools/export/npz.hpp"
@@ -41,7 +42,7 @@ struct Format {
 /// What programs call the model: the last part of its folder's path.
 std::string model_name(const std::string& folder) {
   const fs::path whole = fs::absolute(folder).lexically_normal();
-  return (whole.has_filename() ? whole : whole.parent_path()).filename().string();
+  return files::plain((whole.has_filename() ? whole : whole.parent_path()).filename().string());
 }
 
 const std::vector<Format>& formats() {
