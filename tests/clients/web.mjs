@@ -11,7 +11,7 @@ const run = (args, input) => execFileSync(gradus, args, { input, maxBuffer: 2 **
 const ask = (verb, from, items) => JSON.parse(run(["tokenizer", verb, from, "--json"], JSON.stringify(items)));
 const { check, finish } = new Checks();
 
-const prompts = ["The ", "\n## A", ""];
+const prompts = ["The ", ""];
 const texts = [...prompts, "  two  spaces, tabs\t\tand\n\nlines.", "it's we'll I'd don't", "Größe, naïve “quotes” 日本語 😀 ²³ ½ \u00a0x\u0085y\ufeff",
                "a".repeat(300), readFileSync("README.md", "utf8").slice(0, 20000)];
 

@@ -28,6 +28,17 @@ std::string train_small(const Scratch& scratch, const std::string& name,
   return scratch.path(name);
 }
 
+/// That numpy.load() finds in argv[2] what the page's own reader finds in the folder argv[1].
+constexpr const char* kCompareArrays = R"py(
+import sys
+sys.path.insert(0, sys.argv[1])
+import numpy
+from model import read_safetensors
+arrays, tensors = numpy.load(sys.argv[2]), read_safetensors(sys.argv[1] + "/model.safetensors")
+same = all(numpy.array_equal(arrays[name], tensors[name].numpy()) for name in tensors)
+print(len(arrays.files), "arrays", "alike" if same and set(arrays.files) == set(tensors) else "differ")
+)py";
+
 }  // namespace
 
 TEST_CASE("each form is written where it is asked for, and tells what to do with it") {
@@ -97,7 +108,7 @@ TEST_CASE("what cannot be exported is refused before anything is written") {
   CHECK_FALSE(std::filesystem::exists(out));
 }
 
-TEST_CASE("PyTorch computes with the exported page what gradus computed", "[torch]") {
+TEST_CASE("PyTorch computes what gradus computed, and NumPy reads the same numbers", "[torch]") {
   std::string python;
   try {
     python = train::bench::find_torch("").python;
@@ -120,5 +131,11 @@ TEST_CASE("PyTorch computes with the exported page what gradus computed", "[torc
     CHECK(checked.code == 0);
     CHECK_THAT(checked.out, ContainsSubstring("ok    logits") && ContainsSubstring("ok    greedy text") &&
                                 ContainsSubstring("ok    tokens of a text"));
+    const std::string npz = scratch.path(concat(i, ".npz"));
+    REQUIRE(run_program({"export", run, "--to", "npz", "--out", npz, "--quiet"}).code == 0);
+    const Outcome read = run_shell(
+        concat(python, " -B '", scratch.file("compare.py", kCompareArrays), "' '", out, "' '", npz, "'"));
+    INFO(read.err);
+    CHECK_THAT(read.out, ContainsSubstring(" arrays alike"));
   }
 }

@@ -18,6 +18,7 @@ function makeDecoder(config, weights) {
     values.push(new Float32Array(block * kvC));
   }
   let length = 0;  // positions in the cache
+  const frequencies = Array.from({ length: gpt2 ? 0 : hs / 2 }, (_, i) => config.rope_theta ** (-2 * i / hs));
 
   // x: (T, n) -> (T, out), by a matrix (out, n).
   function linear(x, T, name, out) {
@@ -53,7 +54,7 @@ function makeDecoder(config, weights) {
     const width = x.length / T, half = hs / 2;
     for (let t = 0; t < T; ++t) {
       for (let i = 0; i < half; ++i) {
-        const angle = (length + t) * config.rope_theta ** (-i / half);
+        const angle = (length + t) * frequencies[i];
         const cosine = Math.fround(Math.cos(angle)), sine = Math.fround(Math.sin(angle));
         for (let at = t * width + i; at < (t + 1) * width; at += hs) {
           const a = x[at], b = x[at + half];
