@@ -148,7 +148,7 @@ bool is_padded_vocabulary(int64_t rows, int64_t tokens) {
   return rows > tokens && rows - tokens < kMost && rows % kMultiple == 0;
 }
 
-void save_pretrained(const GPT& model, files::FolderUpdate& update) {
+nn::StateDict stored_state(const GPT& model) {
   const NoGrad no_grad;
   nn::StateDict stored;
   for (const auto& [name, parameter] : model.state_dict()) {
@@ -161,7 +161,11 @@ void save_pretrained(const GPT& model, files::FolderUpdate& update) {
       stored.emplace(layer + "bias", zeros({values.size(0)}));
     }
   }
-  nn::save_safetensors(update, nn::kTensorFile, stored);
+  return stored;
+}
+
+void save_pretrained(const GPT& model, files::FolderUpdate& update) {
+  nn::save_safetensors(update, nn::kTensorFile, stored_state(model));
   update.write("config.json", to_json(model.config()));
 }
 

@@ -24,6 +24,10 @@ void save_pretrained(const GPT& model, const std::filesystem::path& folder);
 /// The same within an update of a folder that is there.
 void save_pretrained(const GPT& model, files::FolderUpdate& update);
 
+/// What save_pretrained writes, float32: the parameters by their names, transposed where that is how they are
+/// stored, and zeros for the biases that a GPT-2 lacks.
+nn::StateDict stored_state(const GPT& model);
+
 /// The shape in which save_pretrained stores the parameter of that name: transformers' Conv1D keeps its
 /// matrices (in, out), our Linear (out, in).
 Shape stored_shape(std::string_view name, const Shape& shape);

@@ -14,6 +14,7 @@
 #include "gradus/nn/safetensors.hpp"
 #include "gradus/nn/safetensors_folder.hpp"
 #include "gradus/tools/conform/case.hpp"
+#include "gradus/tools/gguf/gguf.hpp"
 #include "gradus/tools/replay/program.hpp"
 #include "gradus/train/checkpoint.hpp"
 #include "gradus/train/metrics.hpp"
@@ -124,6 +125,17 @@ void read_toml(std::string_view bytes) {
 }
 #endif
 
+void read_gguf(std::string_view bytes) {
+  const MemoryFile file(bytes);
+  const gguf::Header header = gguf::read_header(file.path());
+  for (const gguf::Tensor& tensor : header.tensors)
+    require(tensor.bytes > 0 && header.data_start + tensor.begin + tensor.bytes <= bytes.size(),
+            "tensors lie in the file");
+  for (const auto& [key, value] : header.keys)
+    if (const auto* const list = std::get_if<gguf::List>(&value))
+      for (uint64_t i = 0; i < list->count; ++i) (void)list->shown(i);
+}
+
 void read_replay(std::string_view bytes) { (void)models::detail::parse_program(bytes, kFile); }
 
 void read_conform(std::string_view bytes) {
@@ -148,6 +160,7 @@ const std::vector<Reader>& readers() {
 #ifdef GRADUS_FUZZ_TOML
       {"toml", read_toml},
 #endif
+      {"gguf", read_gguf},
       {"replay", read_replay},
       {"conform", read_conform},
   };

@@ -16,8 +16,10 @@
 #include "gradus/files/plain.hpp"
 #include "gradus/models/pretrained.hpp"
 #include "gradus/nn/safetensors.hpp"
+#include "gradus/tools/gguf/gguf.hpp"
 #include "gradus/train/decoder.hpp"
 #include "gradus/train/memory.hpp"
+#include "info_gguf.hpp"
 #include "info_tensors.hpp"
 #include "machine.hpp"
 #include "nearest.hpp"
@@ -234,6 +236,7 @@ int info(const InfoFlags& flags) {
     fail("info",
          "a folder and the shape of a model must not come together, got both. Hint: of a folder, only "
          "--batch can be chosen.");
+  if (gguf::is_gguf(flags.folder)) return info_of_gguf(flags.folder, flags.batch);
   if (is_tensor_file(flags.folder) && !flags.batch) return info_of_tensors(flags.folder);
   return info_of_folder(flags.folder, flags.batch);
 }
@@ -245,7 +248,7 @@ Verb add_info(CLI::App& app, const std::string& program) {
   auto flags = std::make_shared<InfoFlags>();
   verb->add_option("folder", flags->folder,
                    "Run folder, or any with config.json and model.safetensors;\n"
-                   "or a safetensors file, or an index of shards")
+                   "or a safetensors or GGUF file, or an index of shards")
       ->type_name("PATH");
   std::vector<CLI::Option*> shape;
   shape.push_back(

@@ -33,6 +33,7 @@ Verb add_sample(CLI::App& app, const std::string& program);
 Verb add_eval(CLI::App& app, const std::string& program);
 Verb add_predict(CLI::App& app, const std::string& program);
 Verb add_tokenizer(CLI::App& app, const std::string& program);
+Verb add_export(CLI::App& app, const std::string& program);
 Verb add_gradcheck(CLI::App& app, const std::string& program);
 Verb add_conform(CLI::App& app, const std::string& program);
 Verb add_lesson(CLI::App& app, const std::string& program);

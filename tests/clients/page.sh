@@ -1,0 +1,18 @@
+#!/usr/bin/env bash
+# page.sh GRADUS NODE: whether the scripts of exported pages write what `gradus sample` does. Skips (77) where Node is too old.
+set -euo pipefail
+gradus=$1 node=$2
+"$node" -e 'process.exit(Number(process.versions.node.split(".")[0]) >= 18 ? 0 : 77)'
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+
+# train NAME FLAG...
+train() {
+  "$gradus" train --text README.md --out "$folder/$1" --preset tiny --block 180 --batch 4 --steps 60 --optimizer muon --lr 1e-2 \
+    --quiet "${@:2}"
+}
+train gpt2-char --tokenizer char
+train gpt2-bpe --no-bias --tokenizer bpe --vocab 300
+train llama-byte --arch llama --heads 4 --kv-heads 2 --tokenizer byte
+train qwen3-bpe --arch llama --qk-norm --untied --tokenizer bpe --vocab 300
+"$node" tests/clients/web.mjs "$gradus" "$folder" "$folder"/{gpt2-char,gpt2-bpe,llama-byte,qwen3-bpe}

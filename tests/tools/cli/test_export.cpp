@@ -1,0 +1,141 @@
+// gradus export and what it refuses; info on what it wrote; the PyTorch page beside PyTorch.
+#include <filesystem>
+
+#include "catch.hpp"
+#include "gradus/autograd/error.hpp"
+#include "gradus/tools/bench/torch_twin.hpp"
+#include "program.hpp"
+#include "train/small_model.hpp"
+
+using namespace gradus;
+using namespace gradus::cli;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+/// A run of a few steps; returns its folder.
+std::string train_small(const Scratch& scratch, const std::string& name,
+                        const std::vector<std::string>& more = {}) {
+  std::vector<std::string> arguments = {"train",  "--preset",
+                                        "tiny",   "--steps",
+                                        "3",      "--block",
+                                        "40",     "--quiet",
+                                        "--text", scratch.file("text.txt", train::small_text()),
+                                        "--out",  scratch.path(name)};
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  if (const Outcome trained = run_program(arguments); trained.code != 0)
+    throw std::runtime_error(trained.err);
+  return scratch.path(name);
+}
+
+/// That numpy.load() finds in argv[2] what the page's own reader finds in the folder argv[1].
+constexpr const char* kCompareArrays = R"py(
+import sys
+sys.path.insert(0, sys.argv[1])
+import numpy
+from model import read_safetensors
+arrays, tensors = numpy.load(sys.argv[2]), read_safetensors(sys.argv[1] + "/model.safetensors")
+same = all(numpy.array_equal(arrays[name], tensors[name].numpy()) for name in tensors)
+print(len(arrays.files), "arrays", "alike" if same and set(arrays.files) == set(tensors) else "differ")
+)py";
+
+}  // namespace
+
+TEST_CASE("each form is written where it is asked for, and tells what to do with it") {
+  const Scratch scratch;
+  const std::string run = train_small(scratch, "my run");
+  for (const auto& [to, file] :
+       {std::pair{"gguf", ""}, {"npz", ""}, {"pytorch", "/model.py"}, {"web", "/index.html"}}) {
+    INFO(to);
+    const std::string out = scratch.path(std::string("new/") + to);
+    const Outcome exported = run_program({"export", run, "--to", to, "--out", out});
+    CHECK(exported.code == 0);
+    CHECK(exported.out.empty());
+    CHECK_THAT(exported.err, ContainsSubstring("wrote   ") && ContainsSubstring("more    "));
+    CHECK(std::filesystem::is_regular_file(out + file));
+    const auto before = contents(scratch.path("new"));
+    check_refused({"export", run, "--to", to, "--out", out}, {"--out must be new", "--overwrite"});
+    CHECK(contents(scratch.path("new")) == before);
+    CHECK(run_program({"export", run, "--to", to, "--out", out, "--overwrite", "--quiet"}).err.empty());
+    CHECK(contents(scratch.path("new")) == before);
+  }
+  CHECK_THAT(read(scratch.path("new/web/index.html")), ContainsSubstring("<title>my run</title>"));
+}
+
+TEST_CASE("info tells what is in a GGUF file") {
+  const Scratch scratch;
+  const std::string run = train_small(scratch, "run", {"--arch", "llama", "--tokenizer", "byte"});
+  const std::string file = scratch.path("x.gguf");
+  REQUIRE(run_program({"export", run, "--to", "gguf", "--type", "q8_0", "--out", file}).code == 0);
+  const Outcome info = run_program({"info", file});
+  CHECK(info.code == 0);
+  for (const char* line :
+       {"general.architecture                    string  'llama'",
+        "general.file_type                       u32     7",
+        "llama.context_length                    u32     40",
+        "llama.rope.freq_base                    f32     10000",
+        "tokenizer.ggml.tokens                   array   256 of string: '\\x00', '\\x01', '\\x02', '\\x03', "
+        "...",
+        "tokenizer.ggml.add_bos_token            bool    false", "token_embd.weight         Q8_0  (256, 32)",
+        "output_norm.weight        F32   (32,)"})
+    CHECK_THAT(info.out, ContainsSubstring(line));
+  check_refused({"info", file, "--batch", "3"}, {"--batch must be left out for a GGUF file, got 3"});
+  const std::string cut = scratch.file("cut.gguf", read(file).substr(0, 5000));
+  check_refused({"info", cut}, {"cut.gguf", "must lie inside the file of 5000 bytes"});
+}
+
+TEST_CASE("what cannot be exported is refused before anything is written") {
+  const Scratch scratch;
+  const std::string run = train_small(scratch, "run"), out = scratch.path("out");
+  const auto refused = [&](const std::vector<std::string>& more, const std::vector<std::string>& words) {
+    std::vector<std::string> arguments = {"export", run};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    check_refused(arguments, words);
+    CHECK_FALSE(std::filesystem::exists(out));
+  };
+  refused({"--out", out}, {"--to"});
+  refused({"--to", "gguf"}, {"--out"});
+  refused({"--to", "onnx", "--out", out}, {"--to must be gguf, pytorch, npz or web, got 'onnx'"});
+  refused({"--to", "gguf", "--type", "q4", "--out", out}, {"--type must be f32, f16 or q8_0, got 'q4'"});
+  refused({"--to", "npz", "--type", "f16", "--out", out}, {"--type must come with --to gguf"});
+  refused({"--to", "gguf", "--out", run, "--overwrite"}, {"--out must be a file for --to gguf", "a folder"});
+  refused({"--to", "gguf", "--out", run + "/model.safetensors", "--overwrite"},
+          {"an earlier export --to gguf"});
+  refused({"--to", "web", "--out", run, "--overwrite"}, {"an earlier export --to web", "something else"});
+  refused({"--to", "web", "--out", scratch.path("text.txt"), "--overwrite"},
+          {"--out must be a folder for --to web"});
+  check_refused({"export", scratch.path("none"), "--to", "npz", "--out", out}, {"none"});
+  CHECK_FALSE(std::filesystem::exists(out));
+}
+
+TEST_CASE("PyTorch computes what gradus computed, and NumPy reads the same numbers", "[torch]") {
+  std::string python;
+  try {
+    python = train::bench::find_torch("").python;
+  } catch (const Error& e) {
+    WARN("skipped: " << e.what());
+    return;
+  }
+  const Scratch scratch;
+  const std::vector<std::vector<std::string>> kinds = {
+      {"--tokenizer", "char"},
+      {"--no-bias", "--tokenizer", "bpe", "--vocab", "270"},
+      {"--arch", "llama", "--tokenizer", "byte", "--kv-heads", "1"},
+      {"--arch", "llama", "--tokenizer", "bpe", "--vocab", "270", "--qk-norm", "--untied"}};
+  for (size_t i = 0; i < kinds.size(); ++i) {
+    const std::string run = train_small(scratch, concat("run", i), kinds[i]),
+                      out = scratch.path(concat("torch", i));
+    REQUIRE(run_program({"export", run, "--to", "pytorch", "--out", out, "--quiet"}).code == 0);
+    const Outcome checked = run_shell(concat(python, " -B '", out, "/check.py'"));
+    INFO(checked.out << checked.err);
+    CHECK(checked.code == 0);
+    CHECK_THAT(checked.out, ContainsSubstring("ok    logits") && ContainsSubstring("ok    greedy text") &&
+                                ContainsSubstring("ok    tokens of a text"));
+    const std::string npz = scratch.path(concat(i, ".npz"));
+    REQUIRE(run_program({"export", run, "--to", "npz", "--out", npz, "--quiet"}).code == 0);
+    const Outcome read = run_shell(
+        concat(python, " -B '", scratch.file("compare.py", kCompareArrays), "' '", out, "' '", npz, "'"));
+    INFO(read.err);
+    CHECK_THAT(read.out, ContainsSubstring(" arrays alike"));
+  }
+}

@@ -1,0 +1,161 @@
+#include "gradus/tools/export/gguf_file.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include "gradus/autograd/ops.hpp"
+#include "gradus/autograd/record.hpp"
+#include "gradus/files/file.hpp"
+#include "gradus/tools/export/gguf_numbers.hpp"
+#include "gradus/tools/export/gguf_vocabulary.hpp"
+#include "gradus/tools/export/weights.hpp"
+#include "gradus/tools/gguf/gguf.hpp"
+
+namespace gradus::exports {
+namespace {
+
+using models::Arch;
+using models::GPTConfig;
+
+constexpr const char* kPositions = "position_embd.weight";
+
+/// What llama.cpp calls a layer's parts, and what stands outside of the layers.
+const std::map<std::string_view, std::string_view> kGGUFParts = {
+    {"ln_1", "attn_norm"},
+    {"attn.c_attn", "attn_qkv"},
+    {"attn.c_proj", "attn_output"},
+    {"ln_2", "ffn_norm"},
+    {"mlp.c_fc", "ffn_up"},
+    {"mlp.c_proj", "ffn_down"},
+    {"input_layernorm", "attn_norm"},
+    {"self_attn.q_proj", "attn_q"},
+    {"self_attn.k_proj", "attn_k"},
+    {"self_attn.v_proj", "attn_v"},
+    {"self_attn.o_proj", "attn_output"},
+    {"self_attn.q_norm", "attn_q_norm"},
+    {"self_attn.k_norm", "attn_k_norm"},
+    {"post_attention_layernorm", "ffn_norm"},
+    {"mlp.gate_proj", "ffn_gate"},
+    {"mlp.up_proj", "ffn_up"},
+    {"mlp.down_proj", "ffn_down"},
+    {"wte", "token_embd"},
+    {"wpe", "position_embd"},
+    {"ln_f", "output_norm"},
+    {"model.embed_tokens", "token_embd"},
+    {"model.norm", "output_norm"},
+    {"lm_head", "output"},
+};
+
+/// h.3.mlp.c_fc.weight -> blk.3.ffn_up.weight
+std::string gguf_name(std::string_view name) {
+  std::string layer;
+  for (const std::string_view prefix : {"h.", "model.layers."}) {
+    if (!name.starts_with(prefix)) continue;
+    name.remove_prefix(prefix.size());
+    const size_t number = name.find('.');
+    layer = concat("blk.", name.substr(0, number), ".");
+    name.remove_prefix(number + 1);
+  }
+  const size_t kind = name.rfind('.');  // weight or bias
+  return concat(layer, kGGUFParts.at(name.substr(0, kind)), name.substr(kind));
+}
+
+/// GGUF's name of the architecture, with which the keys of its sizes begin.
+std::string gguf_arch(const GPTConfig& config) {
+  if (config.arch == Arch::gpt2) return "gpt2";
+  return config.qk_norm ? "qwen3" : "llama";
+}
+
+/// llama.cpp turns the neighbours 2i and 2i + 1 of a llama's head together, our weights (and Hugging Face's)
+/// are for i and i + hs / 2: rows of queries and keys change places. Qwen3 is turned as ours.
+Tensor with_neighbours(const Tensor& weight, int64_t heads) {
+  const int64_t half = weight.size(0) / heads / 2, C = weight.size(1);
+  return weight.reshape({heads, 2, half, C}).transpose(1, 2).reshape({weight.size(0), C}).contiguous();
+}
+
+Tensor arranged(const std::string& name, const Tensor& weight, const GPTConfig& config) {
+  if (config.arch != Arch::llama || config.qk_norm) return weight;
+  if (name.ends_with("q_proj.weight")) return with_neighbours(weight, config.n_head);
+  if (name.ends_with("k_proj.weight")) return with_neighbours(weight, config.kv_heads());
+  return weight;
+}
+
+struct Stored {
+  gguf::TensorType type;
+  std::string (*bytes)(std::span<const float>);
+};
+const Stored kF32{gguf::f32(), as_f32}, kF16{gguf::f16(), as_f16}, kQ8{gguf::q8_0(), as_q8_0};
+
+Stored stored_as(std::string_view type, const std::string& name, const Shape& shape) {
+  if (type == "f32" || shape.size() < 2 || name == kPositions) return kF32;
+  const bool whole_blocks = static_cast<uint64_t>(shape.back()) % kQ8.type.block == 0;
+  return type == "q8_0" && whole_blocks ? kQ8 : kF16;
+}
+
+std::vector<gguf::NewTensor> tensors_of(const models::GPT& model, std::string_view type) {
+  std::vector<gguf::NewTensor> tensors;
+  for (const auto& [name, values] : linear_weights(model)) {
+    const Tensor tensor = arranged(name, values, model.config());
+    const std::string called = gguf_name(name);
+    const Stored stored = stored_as(type, called, tensor.shape());
+    tensors.push_back({called, {tensor.shape().begin(), tensor.shape().end()}, stored.type, [tensor, stored] {
+                         return stored.bytes(numbers_of(tensor));
+                       }});
+  }
+  return tensors;
+}
+
+/// llama.cpp's enum llama_ftype.
+uint32_t file_type(std::string_view type) { return type == "f32" ? 0 : type == "f16" ? 1 : 7; }
+
+gguf::Keys model_keys(const GPTConfig& config) {
+  const std::string arch = gguf_arch(config);
+  gguf::Keys keys;
+  const auto add = [&](const char* key, int64_t value) {
+    keys.emplace_back(concat(arch, ".", key), static_cast<uint32_t>(value));
+  };
+  add("context_length", config.block_size);
+  add("embedding_length", config.n_embd);
+  add("block_count", config.n_layer);
+  add("feed_forward_length", config.inner());
+  add("vocab_size", config.vocab_size);
+  add("attention.head_count", config.n_head);
+  const auto eps = static_cast<float>(config.norm_eps);
+  if (config.arch == Arch::gpt2) {
+    keys.emplace_back("gpt2.attention.layer_norm_epsilon", eps);
+    return keys;
+  }
+  const int64_t head = config.n_embd / config.n_head;
+  add("attention.head_count_kv", config.kv_heads());
+  add("attention.key_length", head);
+  add("attention.value_length", head);
+  add("rope.dimension_count", head);
+  keys.emplace_back(arch + ".rope.freq_base", static_cast<float>(config.rope_theta));
+  keys.emplace_back(arch + ".attention.layer_norm_rms_epsilon", eps);
+  return keys;
+}
+
+gguf::Keys all_keys(const train::TrainedModel& trained, const std::string& name, std::string_view type) {
+  gguf::Keys keys = {{"general.architecture", gguf_arch(trained.model.config())},
+                     {"general.type", std::string("model")},
+                     {"general.name", name},
+                     {"general.file_type", file_type(type)}};
+  if (type == "q8_0") keys.emplace_back("general.quantization_version", uint32_t{2});
+  for (auto& key : model_keys(trained.model.config())) keys.push_back(std::move(key));
+  for (auto& key : vocabulary_keys(trained.tokenizer)) keys.push_back(std::move(key));
+  return keys;
+}
+
+}  // namespace
+
+std::vector<std::string> gguf_types() { return {"f32", "f16", "q8_0"}; }
+
+void write_gguf(const train::TrainedModel& trained, const std::string& name, std::string_view type,
+                const std::filesystem::path& path) {
+  const NoGrad no_grad;
+  const gguf::Keys keys = all_keys(trained, name, type);
+  const std::vector<gguf::NewTensor> tensors = tensors_of(trained.model, type);
+  files::write_atomically(path, [&](std::ostream& out) { gguf::write(out, keys, tensors); });
+}
+
+}  // namespace gradus::exports

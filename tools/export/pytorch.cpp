@@ -1,0 +1,74 @@
+#include "gradus/tools/export/pytorch.hpp"
+
+#include <algorithm>
+
+#include "gradus/autograd/ops.hpp"
+#include "gradus/autograd/record.hpp"
+#include "gradus/data/tokenizer_files.hpp"
+#include "gradus/files/folder_update.hpp"
+#include "gradus/files/json.hpp"
+#include "gradus/files/utf8.hpp"
+#include "gradus/models/generate.hpp"
+#include "gradus/models/pretrained.hpp"
+#include "gradus/nn/safetensors.hpp"
+#include "gradus/tools/export/embedded.hpp"
+
+namespace gradus::exports {
+namespace {
+
+constexpr int64_t kCheckedTokens = 32;
+
+/// What the model writes by itself behind the first token, which it takes for the likeliest.
+std::vector<int64_t> greedy_tokens(const train::TrainedModel& trained) {
+  const bool has_end = trained.tokenizer.has(U'\n');
+  const int64_t first = has_end ? trained.tokenizer.encode("\n").front() : 0;
+  std::vector<int64_t> tokens{first};
+  const int64_t more = std::min(kCheckedTokens, trained.model.config().block_size) - 1;
+  Generator unused(0);
+  for (const int64_t token :
+       models::generate(trained.model, tokens, {.max_new_tokens = more, .temperature = 0}, unused))
+    tokens.push_back(token);
+  return tokens;
+}
+
+/// Of each position: (T, V).
+Tensor logits_of(const models::GPT& model, const std::vector<int64_t>& tokens) {
+  models::GPTCache cache = model.make_cache();
+  std::vector<Tensor> rows;
+  for (const int64_t token : tokens)
+    rows.push_back(model.step(tensor(std::vector<int64_t>{token}, {1, 1}), cache));
+  return cat(rows, 0);
+}
+
+/// A text that the vocabulary can spell, with what tells tokenizers apart where it can spell anything.
+std::string checked_text(const data::Tokenizer& tokenizer, const std::vector<int64_t>& tokens) {
+  const std::string written = tokenizer.decode(std::vector<int32_t>(tokens.begin(), tokens.end()));
+  if (tokenizer.kind() == "char") return written;
+  const std::string text = "It's  12 o'clock,\n\nthe “naïve” café’s \t 日本語 ½.  ";
+  return files::is_utf8(written) ? text + written : text;
+}
+
+std::string check_json(const data::Tokenizer& tokenizer, const std::string& text) {
+  std::string numbers;
+  for (const int32_t token : tokenizer.encode(text)) numbers += concat(numbers.empty() ? "" : ", ", token);
+  return concat("{\"text\": ", files::json_text(text), ", \"tokens\": [", numbers, "]}\n");
+}
+
+}  // namespace
+
+void write_pytorch(const train::TrainedModel& trained, const std::filesystem::path& folder) {
+  const NoGrad no_grad;
+  const std::vector<int64_t> tokens = greedy_tokens(trained);
+  files::FolderUpdate update(folder);
+  models::save_pretrained(trained.model, update);
+  for (const auto& [name, text] : data::tokenizer_files(trained.tokenizer)) update.write(name, text);
+  nn::save_safetensors(update, "check.safetensors",
+                       {{"tokens", tensor(tokens, {static_cast<int64_t>(tokens.size())})},
+                        {"logits", logits_of(trained.model, tokens)}});
+  update.write("check.json", check_json(trained.tokenizer, checked_text(trained.tokenizer, tokens)));
+  for (const std::string name : {"model.py", "tokenizer.py", "sample.py", "check.py"})
+    update.write(name, embedded_file("pytorch/" + name));
+  update.commit_without_list();
+}
+
+}  // namespace gradus::exports
