@@ -57,7 +57,7 @@ bool is_of_llama(std::string_view flag) {
 /// Whether folders of gradus 0.1 lack it: those go on with its default.
 bool is_new(std::string_view flag) {
   constexpr std::string_view kNew[] = {"minutes",   "cooldown",    "optimizer", "momentum", "ema",
-                                       "precision", "eval-tokens", "patience",  "vocab"};
+                                       "precision", "eval-tokens", "patience",  "vocab",    "keep"};
   return is_of_llama(flag) || std::find(std::begin(kNew), std::end(kNew), flag) != std::end(kNew);
 }
 
@@ -132,6 +132,7 @@ void TrainConfig::validate() const {
   check_at_least("eval_tokens", eval_tokens, 0);
   check_at_least("patience", patience, 0);
   check_at_least("save_every", save_every, 1);
+  check_at_least("keep", keep, 0);
 }
 
 std::vector<std::string> optimizer_names() { return {"adamw", "muon"}; }

@@ -53,6 +53,7 @@ struct TrainConfig {
   int64_t eval_tokens = 32'768;  ///< of the validation part in an evaluation, spread over it; 0: all of it
   int64_t patience = 0;          ///< see Recipe
   int64_t save_every = 500;      ///< steps
+  int64_t keep = 0;              ///< see Recipe
 
   /// Throws Error that names the first field that is wrong, what must hold and what came. vocab_size may
   /// still be 0.
@@ -156,6 +157,8 @@ void for_each_field(F&& f) {
       "patience", [](auto& c) -> auto& { return c.patience; });
   f(
       "save-every", [](auto& c) -> auto& { return c.save_every; });
+  f(
+      "keep", [](auto& c) -> auto& { return c.keep; });
 }
 
 }  // namespace gradus::train

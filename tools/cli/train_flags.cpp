@@ -123,6 +123,7 @@ void TrainFlags::add_to(CLI::App& verb) {
   add(verb, kRun, "--patience", c.patience, "N", "End after so many evaluations without progress; 0: never");
   add(verb, kRun, "--sample-every", sample_every, "STEPS", "Show some text this often; 0: at the end only");
   add(verb, kRun, "--save-every", c.save_every, "STEPS", "Steps between checkpoints");
+  add(verb, kRun, "--keep", c.keep, "N", "Checkpoints that stay, in DIR/kept, beside the newest");
   verb.add_option("--out", out, "Run folder [out/<text>-<preset>]")
       ->group(kRun)
       ->type_name("DIR")
@@ -226,7 +227,7 @@ void TrainFlags::check_profile() const {
 train::TrainConfig TrainFlags::resumed(const train::TrainConfig& saved) const {
   // The text may lie elsewhere now; that it is the same is seen when it has been read.
   static const std::set<std::string> may_change{"steps",      "eval-every", "eval-tokens", "patience",
-                                                "save-every", "text",       "corpus"};
+                                                "save-every", "keep",       "text",        "corpus"};
   train::TrainConfig result = saved;
   train::for_each_field([&](const std::string& flag, auto field) {
     if (!given_.contains(flag) || field(config) == field(saved)) return;
