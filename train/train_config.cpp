@@ -137,10 +137,31 @@ void TrainConfig::validate() const {
 
 std::vector<std::string> optimizer_names() { return {"adamw", "muon"}; }
 
+std::string_view usual_preset(models::Arch arch) { return arch == models::Arch::llama ? "mini" : "nano"; }
+
+double usual_rate(std::string_view optimizer) { return optimizer == "muon" ? 5e-3 : 1e-3; }
+
 TrainConfig preset(std::string_view name) {
   TrainConfig config;
   config.preset = name;
   config.model = models::preset(name);
+  if (config.model.arch == models::Arch::llama) {  // docs/recipe.md
+    config.optimizer = "muon";
+    config.lr = usual_rate("muon");
+    config.min_lr = 0;
+    config.decay = "wsd";
+    config.warmup = 20;
+    config.steps = 600;
+    config.eval_every = config.save_every = 200;
+  }
+  if (name == "midi") {
+    config.steps = 1500;
+    config.batch = 8;
+  }
+  if (name == "maxi") {
+    config.steps = 3000;
+    config.batch = 16;
+  }
   if (name == "tiny") {
     config.steps = 300;
     config.batch = 16;

@@ -65,6 +65,10 @@ struct TrainConfig {
 /// A whole run of a name of models::preset_names(): shape, steps, batch and rates. Throws Error for another
 /// name.
 TrainConfig preset(std::string_view name);
+/// The preset of a run of which no more is said than what its decoder is made of.
+std::string_view usual_preset(models::Arch arch);
+/// The learning rate that suits an optimizer of optimizer_names().
+double usual_rate(std::string_view optimizer);
 
 std::vector<std::string> optimizer_names();  ///< adamw, muon
 

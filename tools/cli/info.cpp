@@ -28,9 +28,10 @@ namespace {
 
 struct InfoFlags {
   std::string folder, preset;
-  models::Arch arch = models::Arch::gpt2;
+  std::optional<models::Arch> arch;
   std::optional<int64_t> layers, heads, embd, block, vocab, batch, kv_heads, hidden;
-  bool bias = true, qk_norm = false, tied = true;
+  bool bias = true, tied = true;
+  std::optional<bool> qk_norm;
   bool bias_given = false, shaped = false;  // shaped: any of the flags above was given, but for --batch
 };
 
@@ -130,19 +131,20 @@ int info_of_machine() {
 /// Of a model that need not exist.
 int info_of_shape(const InfoFlags& flags) {
   if (!flags.preset.empty()) check_choice("info", "--preset", flags.preset, models::preset_names());
-  train::TrainConfig config =
-      train::preset(flags.preset.empty() ? train::TrainConfig().preset : flags.preset);
+  train::TrainConfig config = train::preset(
+      flags.preset.empty() ? train::usual_preset(flags.arch.value_or(models::Arch::llama)) : flags.preset);
   models::GPTConfig& model = config.model;
   model.vocab_size = flags.vocab.value_or(65);
   model.n_layer = flags.layers.value_or(model.n_layer);
   model.n_head = flags.heads.value_or(model.n_head);
   model.n_embd = flags.embd.value_or(model.n_embd);
   model.block_size = flags.block.value_or(model.block_size);
-  model.arch = flags.arch;
+  if (flags.arch && *flags.arch != model.arch) model.qk_norm = false;
+  model.arch = flags.arch.value_or(model.arch);
   model.bias = flags.bias_given ? flags.bias : model.arch == models::Arch::gpt2;
   model.n_kv_head = flags.kv_heads.value_or(0);
   model.n_inner = flags.hidden.value_or(0);
-  model.qk_norm = flags.qk_norm;
+  model.qk_norm = flags.qk_norm.value_or(model.qk_norm);
   model.tie_word_embeddings = flags.tied;
   naming_flags("info", model_flags(), [&] { model.validate(); });
   const int64_t batch = checked_batch(flags.batch.value_or(config.batch));
@@ -229,10 +231,10 @@ Verb add_info(CLI::App& app, const std::string& program) {
       ->type_name("DIR");
   std::vector<CLI::Option*> shape;
   shape.push_back(
-      verb->add_option("--preset", flags->preset, "Or no folder, but a shape, as for train [nano]")
+      verb->add_option("--preset", flags->preset, "Or no folder, but a shape, as for train [mini]")
           ->type_name("NAME")
           ->take_last());
-  shape.push_back(add_arch_flag(*verb, flags->arch));
+  shape.push_back(add_arch_flag(*verb, [flags](models::Arch arch) { flags->arch = arch; }));
   const auto add = [&](const char* name, std::optional<int64_t>& value, const char* help) {
     shape.push_back(whole_number(*verb, verb->add_option(name, value, help))->type_name("N")->take_last());
   };
@@ -241,12 +243,13 @@ Verb add_info(CLI::App& app, const std::string& program) {
   add("--embd", flags->embd, "Width");
   add("--block", flags->block, "Longest context");
   add("--vocab", flags->vocab, "Tokens of the vocabulary [65]");
-  CLI::Option* const bias = verb->add_flag("--bias,!--no-bias", flags->bias,
-                                           "Biases in linear layers and norms [on; llama has none]");
+  CLI::Option* const bias =
+      verb->add_flag("--bias,!--no-bias", flags->bias, "Biases in linear layers and norms [gpt2: on]");
   shape.push_back(bias);
   add("--kv-heads", flags->kv_heads, "llama: heads of keys and values [as many]");
   add("--hidden", flags->hidden, "llama: width inside the MLP [8/3 of --embd, rounded up to 32]");
-  shape.push_back(verb->add_flag("--qk-norm", flags->qk_norm, "llama: norms of queries and keys"));
+  shape.push_back(verb->add_flag("--qk-norm,!--no-qk-norm", flags->qk_norm,
+                                 "llama: norms of queries and keys [as the preset]"));
   shape.push_back(verb->add_flag("--tied,!--untied", flags->tied,
                                  "llama: the output matrix is the token embedding [on]"));
   whole_number(*verb, verb->add_option("--batch", flags->batch,

@@ -45,9 +45,9 @@ fs::path default_out(const TrainConfig& config) {
     name = fs::path(config.text.front()).stem().string();
   else if (name.empty())
     name = data::kjv_available() ? "kjv" : "stories";
-  const bool usual = config.model.arch == models::Arch::gpt2;
+  const bool usual = config.model.arch == train::preset(config.preset).model.arch;
   const std::string kind = config.minutes > 0 ? concat(config.minutes, "min") : config.preset;
-  return fs::path("out") / concat(name, "-", kind, usual ? "" : "-llama");
+  return fs::path("out") / concat(name, "-", kind, usual ? "" : concat("-", models::name(config.model.arch)));
 }
 
 /// Will the text be there again for a run that goes on?

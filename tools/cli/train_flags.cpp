@@ -81,21 +81,23 @@ void TrainFlags::add_to(CLI::App& verb) {
   add(verb, kText, "--val-fraction", c.val_fraction, "F", "Part of the text, at its end, to validate on");
 
   add_choice(verb, kModel, "--preset", c.preset,
-             (listed(models::preset_names()) + ": sets all below (see the end)").c_str());
-  add_arch_flag(verb, c.model.arch)->group(kModel);
+             (listed(models::preset_names()) + ":\nsets all below (see the end)").c_str());
+  add_arch_flag(verb, [&c](models::Arch arch) { c.model.arch = arch; })
+      ->group(kModel)
+      ->default_str(std::string(models::name(c.model.arch)));
   add(verb, kModel, "--layers", c.model.n_layer, "N", "Blocks");
   add(verb, kModel, "--heads", c.model.n_head, "N", "Heads of attention; must divide the width");
   add(verb, kModel, "--embd", c.model.n_embd, "N", "Width");
   add(verb, kModel, "--block", c.model.block_size, "TOKENS", "Longest context");
   add(verb, kModel, "--dropout", c.model.dropout, "P", "Probability of dropping a value");
-  add_switch(verb, kModel, "--bias,!--no-bias", c.model.bias,
-             "Biases in linear layers and norms [on; llama has none]");
+  add_switch(verb, kModel, "--bias,!--no-bias", c.model.bias, "Biases in linear layers and norms [gpt2: on]");
   add(verb, kModel, "--kv-heads", c.model.n_kv_head, "N",
       "llama: heads of keys and values; must divide --heads; 0: as many");
   add(verb, kModel, "--hidden", c.model.n_inner, "N",
       "llama: width inside the MLP; 0: 8/3 of --embd, rounded up to 32");
   add(verb, kModel, "--rope-theta", c.model.rope_theta, "F", "llama: base of the rotary positions");
-  add_switch(verb, kModel, "--qk-norm", c.model.qk_norm, "llama: norms of queries and keys, as in Qwen3");
+  add_switch(verb, kModel, "--qk-norm,!--no-qk-norm", c.model.qk_norm,
+             "llama: norms of queries and keys, as in Qwen3 [on]");
   add_switch(verb, kModel, "--tied,!--untied", c.model.tie_word_embeddings,
              "llama: the output matrix is the token embedding [on]");
 
@@ -104,7 +106,7 @@ void TrainFlags::add_to(CLI::App& verb) {
   add(verb, kLearning, "--batch", c.batch, "N", "Windows of text in a micro-batch");
   add(verb, kLearning, "--accum", c.accum, "N", "Micro-batches a step");
   add(verb, kLearning, "--lr", c.lr, "RATE", "Highest learning rate");
-  add(verb, kLearning, "--min-lr", c.min_lr, "RATE", "Last learning rate; a tenth of --lr if that is given");
+  add(verb, kLearning, "--min-lr", c.min_lr, "RATE", "Last learning rate; follows --lr in proportion");
   add(verb, kLearning, "--warmup", c.warmup, "STEPS", "Steps in which the rate rises");
   add_choice(verb, kLearning, "--decay", c.decay, "How the rate falls: cosine, linear, constant or wsd");
   add(verb, kLearning, "--cooldown", c.cooldown, "F", "Part of the steps, at the end, in which wsd falls");
@@ -165,6 +167,7 @@ void TrainFlags::settle(CLI::App& verb) {
   });
   check_choices();
 
+  if (!is_given("preset") && is_given("arch")) config.preset = train::usual_preset(config.model.arch);
   config = on_preset(config.preset);
 
   if (!resume) check(config);  // resumed() does it for a run that goes on.
@@ -190,8 +193,15 @@ train::TrainConfig TrainFlags::on_preset(const std::string& name) const {
   train::for_each_field([&](const std::string& flag, auto field) {
     if (given_.contains(flag)) field(merged) = field(config);
   });
-  if (given_.contains("lr") && !given_.contains("min-lr")) merged.min_lr = merged.lr / 10;
-  if (merged.model.arch == models::Arch::llama && !given_.contains("bias")) merged.model.bias = false;
+  const train::TrainConfig preset = train::preset(name);
+  if (merged.optimizer != preset.optimizer && !given_.contains("lr"))
+    merged.lr = train::usual_rate(merged.optimizer);
+  if (merged.lr != preset.lr && !given_.contains("min-lr"))
+    merged.min_lr = preset.min_lr > 0 ? merged.lr / 10 : 0;
+  if (merged.model.arch != preset.model.arch) {
+    if (!given_.contains("bias")) merged.model.bias = merged.model.arch == models::Arch::gpt2;
+    if (!given_.contains("qk-norm")) merged.model.qk_norm = false;
+  }
   for (std::string& file : merged.text) file = std::filesystem::absolute(file).lexically_normal();
   if (!is_tokenizer_kind(merged.tokenizer))
     merged.tokenizer = std::filesystem::absolute(merged.tokenizer).lexically_normal();
