@@ -98,9 +98,24 @@ struct Preset {
   GPTConfig config;
 };
 
+constexpr GPTConfig llama(int64_t block_size, int64_t n_layer, int64_t n_head, int64_t n_embd,
+                          double dropout = 0.0) {
+  return {.arch = Arch::llama,
+          .block_size = block_size,
+          .n_layer = n_layer,
+          .n_head = n_head,
+          .n_embd = n_embd,
+          .dropout = dropout,
+          .bias = false,
+          .qk_norm = true};
+}
+
 constexpr Preset kPresets[] = {
     {"tiny", {.block_size = 32, .n_layer = 2, .n_head = 2, .n_embd = 32}},
     {"nano", {.block_size = 64, .n_layer = 4, .n_head = 4, .n_embd = 128}},
+    {"mini", llama(128, 4, 4, 128)},
+    {"midi", llama(256, 6, 4, 256)},
+    {"maxi", llama(256, 6, 6, 384, 0.1)},
     {"small", {.block_size = 256, .n_layer = 6, .n_head = 6, .n_embd = 384, .dropout = 0.2}},
     {"gpt2", {.block_size = 1024, .n_layer = 12, .n_head = 12, .n_embd = 768}},
 };

@@ -52,7 +52,8 @@ struct GPTConfig {
   bool operator==(const GPTConfig&) const = default;
 };
 
-/// tiny, nano, small or gpt2, with vocab_size left at 0. Throws Error for another name.
+/// tiny, nano, small or gpt2, or of llama's parts mini, midi or maxi, with vocab_size left at 0. Throws Error
+/// for another name.
 GPTConfig preset(std::string_view name);
 std::vector<std::string> preset_names();  ///< the smallest first
 

@@ -59,7 +59,8 @@ Recipe decoder_recipe(const models::GPT& model, BatchSource source, const TrainC
           .precision = precision_from(config.precision),
           .eval_every = config.eval_every,
           .patience = config.patience,
-          .save_every = config.save_every};
+          .save_every = config.save_every,
+          .keep = config.keep};
 }
 
 ModelFiles decoder_files(const models::GPT& model, const TrainConfig& config,

@@ -28,8 +28,8 @@ struct PlannedPreset {
   const char* name;     ///< of models::preset_names()
   double least_tokens;  ///< to be trained on, before it is better than a smaller one would have been by then
 };
-/// The smallest first.
-const std::vector<PlannedPreset>& planned_presets();
+/// Those of an arch, the smallest first.
+const std::vector<PlannedPreset>& planned_presets(models::Arch arch);
 
 /// The targets of the evaluation at the end of a run: all, unless that took more than a 25th of the work of
 /// the steps, each token of which counts as three; at least eval_tokens.

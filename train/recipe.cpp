@@ -12,7 +12,7 @@ namespace gradus::train {
 namespace {
 
 constexpr const char *kModel = "model", *kOwn = "own", *kEma = "ema", *kPrecision = "precision",
-                     *kPatience = "patience";
+                     *kPatience = "patience", *kKeep = "keep";
 
 constexpr const char* kOtherFolder = ". Hint: use another folder.";
 
@@ -29,7 +29,11 @@ void for_each_number(F&& f) {
   f("eval-every", &Recipe::eval_every, Later::may_differ);
   f(kPatience, &Recipe::patience, Later::may_differ);
   f("save-every", &Recipe::save_every, Later::may_differ);
+  f(kKeep, &Recipe::keep, Later::may_differ);
 }
+
+/// Whether recipes of gradus 0.1 lack it.
+bool may_be_absent(std::string_view key) { return key == kPatience || key == kKeep; }
 
 void read(const files::Field& field, int64_t& value) { value = field.integer(); }
 void read(const files::Field& field, double& value) { value = field.number(); }
@@ -55,6 +59,7 @@ void Recipe::validate() const {
   check_count("eval_every", eval_every, 1);
   check_count("patience", patience, 0);
   check_count("save_every", save_every, 1);
+  check_count("keep", keep, 0);
 }
 
 std::string to_json(const Recipe& recipe) {
@@ -74,10 +79,9 @@ Recipe recipe_from_json(std::string_view json, const std::string& file) {
   if (root.at(kModel).text() != kOwn) root.at(kModel).refuse("must be '", kOwn, "'.");
   Recipe recipe;
   for_each_number([&](const char* key, auto field, Later) {
-    if (const auto number = std::string_view(key) == kPatience ? root.find(key) : root.at(key))
-      read(*number, recipe.*field);
+    if (const auto number = may_be_absent(key) ? root.find(key) : root.at(key)) read(*number, recipe.*field);
   });
-  // These, and patience, are new in 0.2.
+  // These may be absent too.
   if (const auto field = root.find(kEma)) recipe.ema = field->number();
   if (const auto field = root.find(kPrecision)) recipe.precision = precision_from(field->text());
   return recipe;

@@ -72,6 +72,7 @@ struct Recipe {
   /// So many evaluations one after another without a new lowest loss end the run; 0: none do.
   int64_t patience = 0;
   int64_t save_every = 500;  ///< steps
+  int64_t keep = 0;          ///< states of the last so many saves stay, beside the newest
 
   /// Throws Error that names the first field that is wrong, what must hold and what came.
   void validate() const;

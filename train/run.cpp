@@ -39,6 +39,7 @@ void save(Run& run) {
   run.folder.save_last(run.files,
                        {run.trainer.state(), run.best_val_loss, run.text_sha256, run.evals_without_best});
   run.saved_step = run.trainer.steps_done();
+  run.folder.keep_last(*run.saved_step, run.trainer.recipe().keep);
 }
 
 bool is_out_of_patience(const Run& run) {

@@ -3,6 +3,7 @@
 #include "gradus/autograd/error.hpp"
 #include "gradus/files/file.hpp"
 #include "gradus/files/folder_update.hpp"
+#include "gradus/train/kept_states.hpp"
 #include "gradus/train/replace_folder.hpp"
 #include "gradus/train/state_files.hpp"
 
@@ -11,7 +12,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char *kFresh = "last.tmp", *kLast = "last", *kOld = "last.old";
+constexpr const char *kFresh = "last.tmp", *kLast = "last", *kOld = "last.old", *kKept = "kept";
 
 /// Runs `work`, whose filesystem errors become RunErrors.
 template <class F>
@@ -87,6 +88,7 @@ void RunFolder::create(const ModelFiles& files, bool overwrite) {
   check_free(overwrite);  // Another run may have begun since it was asked.
   on_disk([&] {
     for (const char* folder : {kOld, kFresh, kLast}) remove_state(path_ / folder);
+    remove_kept_states(path_ / kKept);
     remove_run_files(path_);
   });
   files::FolderUpdate update(path_);
@@ -143,6 +145,12 @@ void RunFolder::save_last(const ModelFiles& files, const Checkpoint& checkpoint)
     remove_state(before);
   } catch (const fs::filesystem_error&) {  // It is saved; what is left goes with the next time.
   }
+}
+
+void RunFolder::keep_last(int64_t step, int64_t count) {
+  if (count == 0) return;
+  check_there();
+  on_disk([&] { keep_state(path_ / kLast, path_ / kKept, step, count); });
 }
 
 bool RunFolder::has_last() const { return fs::exists(last() / "trainer.json"); }

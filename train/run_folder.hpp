@@ -11,6 +11,7 @@
 //                                    with a train.json of its own, and
 //     optimizer.safetensors          the optimizer's moments
 //     trainer.json                   step, best loss, streams of random numbers, checksum of the text
+//   kept/step-N/                     on request, last/ as it was after step N
 //   checksums.sfv, last/checksums.sfv   what the files beside them hold, but for metrics.jsonl
 //   .lock                            see run_lock.hpp
 //
@@ -61,6 +62,8 @@ class RunFolder {
   void save_best(const ModelFiles& files);  ///< the model's files, and their checksums
   /// All of last/, in place of what was there.
   void save_last(const ModelFiles& files, const Checkpoint& checkpoint);
+  /// Lets what last/ holds stay as kept/step-N too, of the last `count` of such; removes earlier ones.
+  void keep_last(int64_t step, int64_t count);
   /// Throws RunError if the folder that was locked is no longer there.
   void check_there() const;
 

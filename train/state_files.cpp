@@ -66,6 +66,16 @@ void remove_state(const fs::path& folder) {
   if (fs::is_empty(folder)) fs::remove(folder);
 }
 
+void link_state(const fs::path& from, const fs::path& to) {
+  fs::create_directory(to);
+  for (const char* name : kStateFiles) {
+    if (!fs::exists(from / name)) continue;
+    std::error_code refused;
+    fs::create_hard_link(from / name, to / name, refused);
+    if (refused) fs::copy_file(from / name, to / name);
+  }
+}
+
 void move_strays(const fs::path& from, const fs::path& to) {
   if (!fs::is_directory(from)) return;
   std::vector<fs::path> strays;

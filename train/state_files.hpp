@@ -25,6 +25,9 @@ Checkpoint load_checkpoint(const files::FolderSnapshot& state);
 void remove_run_files(const std::filesystem::path& folder);
 /// Removes the files of a state, and the folder unless something else is in it.
 void remove_state(const std::filesystem::path& folder);
+/// Puts the files of a state into another folder as well, which is made; both have them in common where the
+/// file system can do that.
+void link_state(const std::filesystem::path& from, const std::filesystem::path& to);
 /// Moves what is no file of a state from one folder to another, under a new name if its own is taken there.
 void move_strays(const std::filesystem::path& from, const std::filesystem::path& to);
 

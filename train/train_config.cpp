@@ -59,7 +59,7 @@ bool is_rare(std::string_view flag) {
 /// Whether folders of gradus 0.1 lack it: those go on with its default.
 bool is_new(std::string_view flag) {
   constexpr std::string_view kNew[] = {"minutes",   "cooldown",    "optimizer", "momentum", "ema",
-                                       "precision", "eval-tokens", "patience",  "vocab"};
+                                       "precision", "eval-tokens", "patience",  "vocab",    "keep"};
   return is_rare(flag) || std::find(std::begin(kNew), std::end(kNew), flag) != std::end(kNew);
 }
 
@@ -166,14 +166,36 @@ void TrainConfig::validate() const {
   check_at_least("eval_tokens", eval_tokens, 0);
   check_at_least("patience", patience, 0);
   check_at_least("save_every", save_every, 1);
+  check_at_least("keep", keep, 0);
 }
 
 std::vector<std::string> optimizer_names() { return {"adamw", "muon"}; }
+
+std::string_view usual_preset(models::Arch arch) { return arch == models::Arch::llama ? "mini" : "nano"; }
+
+double usual_rate(std::string_view optimizer) { return optimizer == "muon" ? 5e-3 : 1e-3; }
 
 TrainConfig preset(std::string_view name) {
   TrainConfig config;
   config.preset = name;
   config.model = models::preset(name);
+  if (config.model.arch == models::Arch::llama) {  // docs/recipe.md
+    config.optimizer = "muon";
+    config.lr = usual_rate("muon");
+    config.min_lr = 0;
+    config.decay = "wsd";
+    config.warmup = 20;
+    config.steps = 600;
+    config.eval_every = config.save_every = 200;
+  }
+  if (name == "midi") {
+    config.steps = 1500;
+    config.batch = 8;
+  }
+  if (name == "maxi") {
+    config.steps = 3000;
+    config.batch = 16;
+  }
   if (name == "tiny") {
     config.steps = 300;
     config.batch = 16;

@@ -58,6 +58,7 @@ struct TrainConfig {
   int64_t eval_tokens = 32'768;  ///< of the validation part in an evaluation, spread over it; 0: all of it
   int64_t patience = 0;          ///< see Recipe
   int64_t save_every = 500;      ///< steps
+  int64_t keep = 0;              ///< see Recipe
 
   /// Throws Error that names the first field that is wrong, what must hold and what came. vocab_size may
   /// still be 0.
@@ -69,6 +70,10 @@ struct TrainConfig {
 /// A whole run of a name of models::preset_names(): shape, steps, batch and rates. Throws Error for another
 /// name.
 TrainConfig preset(std::string_view name);
+/// The preset of a run of which no more is said than what its decoder is made of.
+std::string_view usual_preset(models::Arch arch);
+/// The learning rate that suits an optimizer of optimizer_names().
+double usual_rate(std::string_view optimizer);
 
 std::vector<std::string> optimizer_names();  ///< adamw, muon
 
@@ -171,6 +176,8 @@ void for_each_field(F&& f) {
       "patience", [](auto& c) -> auto& { return c.patience; });
   f(
       "save-every", [](auto& c) -> auto& { return c.save_every; });
+  f(
+      "keep", [](auto& c) -> auto& { return c.keep; });
 }
 
 }  // namespace gradus::train

@@ -69,9 +69,12 @@ TEST_CASE("the last evaluation costs at most a 25th of the steps, and reads no m
 }
 
 TEST_CASE("presets to plan with are there, the smallest first") {
+  const auto arch = GENERATE(gradus::models::Arch::gpt2, gradus::models::Arch::llama);
+  CHECK(planned_presets(arch).front().name == usual_preset(arch));
   int64_t before = 0;
-  for (const PlannedPreset& choice : planned_presets()) {
+  for (const PlannedPreset& choice : planned_presets(arch)) {
     gradus::models::GPTConfig model = preset(choice.name).model;
+    CHECK(model.arch == arch);
     model.vocab_size = 65;
     CHECK(model.num_parameters() > before);
     before = model.num_parameters();

@@ -228,6 +228,50 @@ TEST_CASE("the best loss is kept, and a worse model does not take its place") {
   CHECK(worse.folder.load_last().best_val_loss == 1e-3);
 }
 
+TEST_CASE("the states of the last saves stay, if asked for, and a run can be taken back to one") {
+  const testing::TemporaryFolder folder;
+  const fs::path out = folder / "run", kept = out / "kept";
+  TrainConfig config = tiny_config(5);
+  config.keep = 2;
+  fs::create_directories(kept / "step-1");
+  fs::create_directories(kept / "step-one");
+  std::ofstream(kept / "step-1/notes") << "mine";
+  std::ofstream(out / "train.json") << "a run's";
+  {
+    Training training(out, config);
+    training.folder.create(training.files(), true);
+    training.run();
+  }
+  CHECK(fs::exists(kept / "step-1/notes"));
+  CHECK(fs::exists(kept / "step-one"));
+  CHECK_FALSE(fs::exists(kept / "step-2"));
+  CHECK_FALSE(fs::exists(kept / "step-3"));
+  const auto model = [&](const fs::path& state) { return files::read(state / "model.safetensors"); };
+  const std::string after_5 = model(out / "last");
+  CHECK(model(kept / "step-5") == after_5);
+  CHECK(model(kept / "step-4") != after_5);
+  CHECK_FALSE(fs::equivalent(kept / "step-5", out / "last"));
+
+  fs::remove_all(out / "last");
+  fs::copy(kept / "step-4", out / "last");
+  fs::copy(kept / "step-4", kept / "step-9");  // of a run that went further
+  {
+    Training again(out, config);
+    again.folder.lock();
+    (void)again.folder.verify();
+    again.small.trainer.restore(again.folder.load_last().trainer);
+    again.small.model.load_state_dict(load_last_model(again.folder).state_dict());
+    again.run();
+  }
+  CHECK(model(out / "last") == after_5);
+  for (const char* name : {"step-4", "step-5", "step-9"}) CHECK(fs::exists(kept / name));
+
+  Training anew(out, tiny_config(1));
+  anew.folder.create(anew.files(), true);
+  for (const char* name : {"step-4", "step-5", "step-9"}) CHECK_FALSE(fs::exists(kept / name));
+  CHECK(files::read(kept / "step-1/notes") == "mine");
+}
+
 TEST_CASE("what is not finite is not saved, and what was stays") {
   const testing::TemporaryFolder folder;
   const fs::path out = folder / "run";

@@ -111,5 +111,5 @@ TEST_CASE("JSON that is no config is refused") {
   refused(with("{", "{\"zeal\": 1,"), " must have flags of a run only, got 'zeal'.");
   refused(with("{", "{\"steps\": 1,"), " must have keys of their own in an object, got 'steps' twice.");
   refused(json + std::string("\0x", 2),
-          " must be JSON, got a zero byte at line 37, column 1, where the end should be.");
+          " must be JSON, got a zero byte at line 38, column 1, where the end should be.");
 }

@@ -7,17 +7,16 @@
 
 namespace gradus::cli {
 
-CLI::Option* add_arch_flag(CLI::App& verb, models::Arch& arch) {
-  const auto set = [&verb, &arch](const std::string& name) {
+CLI::Option* add_arch_flag(CLI::App& verb, std::function<void(models::Arch)> set_arch) {
+  const auto set = [&verb, set_arch = std::move(set_arch)](const std::string& name) {
     check_choice(verb.get_name(), "--arch", name, models::arch_names());
-    arch = models::arch_from(name);
+    set_arch(models::arch_from(name));
   };
   return choices(verb.add_option_function<std::string>(
                      "--arch", set, "gpt2, or llama: rotary positions, RMSNorm, SwiGLU, no biases"),
                  models::arch_names)
       ->type_name("NAME")
-      ->take_last()
-      ->default_str(std::string(models::name(arch)));
+      ->take_last();
 }
 
 }  // namespace gradus::cli

@@ -1,6 +1,8 @@
 // --arch, of the verbs that are given the shape of a model.
 #pragma once
 
+#include <functional>
+
 #include "gradus/models/gpt_config.hpp"
 
 namespace CLI {
@@ -10,8 +12,7 @@ class Option;
 
 namespace gradus::cli {
 
-/// Adds the flag, which sets `arch`, and must outlive the parse. Other names are refused with those that
-/// there are.
-CLI::Option* add_arch_flag(CLI::App& verb, models::Arch& arch);
+/// Adds the flag; whoever gives it has `set_arch` called. Other names are refused with those that there are.
+CLI::Option* add_arch_flag(CLI::App& verb, std::function<void(models::Arch)> set_arch);
 
 }  // namespace gradus::cli

@@ -94,8 +94,8 @@ Verb add_eval(CLI::App& app, const std::string& program) {
   verb->footer(
       concat("Every token but the first is predicted once, from the tokens before it in its "
              "window. Models\nwith different tokenizers compare by bits per byte.\n\nExamples:\n  ",
-             program, " eval out/kjv-nano --text psalms.txt\n  ", program,
-             " eval out/kjv-nano --text psalms.txt --json"));
+             program, " eval out/kjv-mini --text psalms.txt\n  ", program,
+             " eval out/kjv-mini --text psalms.txt --json"));
   return {verb, [flags, threads] { return eval(*flags, threads->count() > 0); }};
 }
 

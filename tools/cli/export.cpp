@@ -5,6 +5,7 @@
 #include <fstream>
 #include <memory>
 
+#include "choices.hpp"
 #include "gradus/autograd/error.hpp"
 #include "gradus/files/file.hpp"
 #include "gradus/files/plain.hpp"
@@ -95,10 +96,14 @@ void check_out(const ExportFlags& flags, const Format& format) {
     fail("export", "--out must be new, got ", out, ", which is there. Hint: --overwrite replaces it.");
 }
 
-int export_model(const ExportFlags& flags) {
+std::vector<std::string> format_names() {
   std::vector<std::string> names;
   for (const Format& format : formats()) names.push_back(format.name);
-  check_choice("export", "--to", flags.to, names);
+  return names;
+}
+
+int export_model(const ExportFlags& flags) {
+  check_choice("export", "--to", flags.to, format_names());
   check_choice("export", "--type", flags.type, exports::gguf_types());
   if (flags.type_given && flags.to != "gguf")
     fail("export", "--type must come with --to gguf, got --to ", flags.to, ".");
@@ -127,11 +132,12 @@ Verb add_export(CLI::App& app, const std::string& program) {
                    "Run folder, or any with config.json, model.safetensors, tokenizer")
       ->type_name("DIR")
       ->required();
-  verb->add_option("--to", flags->to,
-                   "gguf: one file for llama.cpp and what stands on it\n"
-                   "pytorch: a folder with the model as a page of PyTorch\n"
-                   "npz: the weights for NumPy\n"
-                   "web: a page that writes text in any browser")
+  choices(verb->add_option("--to", flags->to,
+                           "gguf: one file for llama.cpp and what stands on it\n"
+                           "pytorch: a folder with the model as a page of PyTorch\n"
+                           "npz: the weights for NumPy\n"
+                           "web: a page that writes text in any browser"),
+          format_names)
       ->type_name("NAME")
       ->required()
       ->take_last();
@@ -140,14 +146,16 @@ Verb add_export(CLI::App& app, const std::string& program) {
       ->required()
       ->take_last();
   CLI::Option* const type =
-      verb->add_option("--type", flags->type, "gguf: matrices as f32, f16, or q8_0, 8 bits with scales")
+      choices(
+          verb->add_option("--type", flags->type, "gguf: matrices as f32, f16, or q8_0, 8 bits with scales"),
+          exports::gguf_types)
           ->type_name("NAME")
           ->take_last()
           ->capture_default_str();
   verb->add_flag("--overwrite", flags->overwrite, "Replace what is at --out");
   verb->add_flag("--quiet", flags->quiet, "Nothing for people but errors");
-  verb->footer(concat("Examples:\n  ", program, " export out/kjv-nano --to gguf --out kjv.gguf\n  ", program,
-                      " export out/kjv-nano --to web --out page"));
+  verb->footer(concat("Examples:\n  ", program, " export out/kjv-mini --to gguf --out kjv.gguf\n  ", program,
+                      " export out/kjv-mini --to web --out page"));
   return {verb, [=] {
             flags->type_given = type->count() > 0;
             return export_model(*flags);

@@ -203,7 +203,7 @@ Verb add_gradcheck(CLI::App& app, const std::string& program) {
              layer_help(), "\nExamples:\n  ", program, " gradcheck --all\n  ", program,
              " gradcheck --op softmax --order 2\n  ", program,
              " gradcheck --layer MultiHeadAttention n_embd=6 n_head=3\n  ", program,
-             " gradcheck --model out/kjv-nano --order 1"));
+             " gradcheck --model out/kjv-mini --order 1"));
   return {verb, [flags] { return gradcheck(*flags); }};
 }
 

@@ -32,9 +32,10 @@ namespace {
 
 struct InfoFlags {
   std::string folder, preset;
-  models::Arch arch = models::Arch::gpt2;
+  std::optional<models::Arch> arch;
   std::optional<int64_t> layers, heads, embd, block, vocab, batch, kv_heads, hidden;
-  bool bias = true, qk_norm = false, tied = true;
+  bool bias = true, tied = true;
+  std::optional<bool> qk_norm;
   bool bias_given = false, shaped = false;  // shaped: any of the flags above was given, but for --batch
 };
 
@@ -149,19 +150,20 @@ int info_of_machine() {
 /// Of a model that need not exist.
 int info_of_shape(const InfoFlags& flags) {
   if (!flags.preset.empty()) check_choice("info", "--preset", flags.preset, models::preset_names());
-  train::TrainConfig config =
-      train::preset(flags.preset.empty() ? train::TrainConfig().preset : flags.preset);
+  train::TrainConfig config = train::preset(
+      flags.preset.empty() ? train::usual_preset(flags.arch.value_or(models::Arch::llama)) : flags.preset);
   models::GPTConfig& model = config.model;
   model.vocab_size = flags.vocab.value_or(65);
   model.n_layer = flags.layers.value_or(model.n_layer);
   model.n_head = flags.heads.value_or(model.n_head);
   model.n_embd = flags.embd.value_or(model.n_embd);
   model.block_size = flags.block.value_or(model.block_size);
-  model.arch = flags.arch;
+  if (flags.arch && *flags.arch != model.arch) model.qk_norm = false;
+  model.arch = flags.arch.value_or(model.arch);
   model.bias = flags.bias_given ? flags.bias : model.arch == models::Arch::gpt2;
   model.n_kv_head = flags.kv_heads.value_or(0);
   model.n_inner = flags.hidden.value_or(0);
-  model.qk_norm = flags.qk_norm;
+  model.qk_norm = flags.qk_norm.value_or(model.qk_norm);
   model.tie_word_embeddings = flags.tied;
   naming_flags("info", model_flags(), [&] { model.validate(); });
   const int64_t batch = checked_batch(flags.batch.value_or(config.batch));
@@ -252,11 +254,11 @@ Verb add_info(CLI::App& app, const std::string& program) {
       ->type_name("PATH");
   std::vector<CLI::Option*> shape;
   shape.push_back(
-      choices(verb->add_option("--preset", flags->preset, "Or no folder, but a shape, as for train [nano]"),
+      choices(verb->add_option("--preset", flags->preset, "Or no folder, but a shape, as for train [mini]"),
               models::preset_names)
           ->type_name("NAME")
           ->take_last());
-  shape.push_back(add_arch_flag(*verb, flags->arch));
+  shape.push_back(add_arch_flag(*verb, [flags](models::Arch arch) { flags->arch = arch; }));
   const auto add = [&](const char* name, std::optional<int64_t>& value, const char* help) {
     shape.push_back(whole_number(*verb, verb->add_option(name, value, help))->type_name("N")->take_last());
   };
@@ -265,12 +267,13 @@ Verb add_info(CLI::App& app, const std::string& program) {
   add("--embd", flags->embd, "Width");
   add("--block", flags->block, "Longest context");
   add("--vocab", flags->vocab, "Tokens of the vocabulary [65]");
-  CLI::Option* const bias = verb->add_flag("--bias,!--no-bias", flags->bias,
-                                           "Biases in linear layers and norms [on; llama has none]");
+  CLI::Option* const bias =
+      verb->add_flag("--bias,!--no-bias", flags->bias, "Biases in linear layers and norms [gpt2: on]");
   shape.push_back(bias);
   add("--kv-heads", flags->kv_heads, "llama: heads of keys and values [as many]");
   add("--hidden", flags->hidden, "llama: width inside the MLP [8/3 of --embd, rounded up to 32]");
-  shape.push_back(verb->add_flag("--qk-norm", flags->qk_norm, "llama: norms of queries and keys"));
+  shape.push_back(verb->add_flag("--qk-norm,!--no-qk-norm", flags->qk_norm,
+                                 "llama: norms of queries and keys [as the preset]"));
   shape.push_back(
       verb->add_flag("--tied,!--untied", flags->tied, "The output matrix is the token embedding [on]"));
   whole_number(*verb, verb->add_option("--batch", flags->batch,
@@ -281,8 +284,8 @@ Verb add_info(CLI::App& app, const std::string& program) {
       concat("Without arguments: what this machine is, what it can do, and what holds it\n"
              "back. Memory is what training steps take at their peak, right to a tenth; the\n"
              "text and evaluations come on top.\n\nExamples:\n  ",
-             program, " info\n  ", program, " info out/kjv-nano\n  ", program,
-             " info out/kjv-nano/last --batch 32\n  ", program, " info out/kjv-nano/model.safetensors\n  ",
+             program, " info\n  ", program, " info out/kjv-mini\n  ", program,
+             " info out/kjv-mini/last --batch 32\n  ", program, " info out/kjv-mini/model.safetensors\n  ",
              program, " info --preset gpt2 --vocab 50257 --batch 1"));
   const auto given = [](const CLI::Option* flag) { return flag->count() > 0; };
   return {verb, [=] {

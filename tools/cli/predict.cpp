@@ -186,8 +186,8 @@ Verb add_predict(CLI::App& app, const std::string& program) {
              "were at least as likely (rank 1: it was the likeliest), its number and its text. Then the\n"
              "likeliest to come next, and the loss. Past the model's block it sees the last tokens of a\n"
              "block only, and each further token costs what a whole block does.\n\nExamples:\n  ",
-             program, " predict out/kjv-nano --prompt \"In the beginning God\"\n  ", program,
-             " predict out/kjv-nano --prompt \"And it came to pas\" --all --top 3"));
+             program, " predict out/kjv-mini --prompt \"In the beginning God\"\n  ", program,
+             " predict out/kjv-mini --prompt \"And it came to pas\" --all --top 3"));
   return {verb, [flags] { return predict(*flags); }};
 }
 

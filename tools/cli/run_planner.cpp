@@ -87,7 +87,7 @@ TrainConfig RunPlanner::plan(const TrainConfig& config, const RunTokens& tokens)
     pace_ = measure(chosen, tokens, kMeasured * all);
   } else {
     bool first = true;
-    for (const train::PlannedPreset& choice : train::planned_presets()) {
+    for (const train::PlannedPreset& choice : train::planned_presets(config.model.arch)) {
       const TrainConfig next = candidate(choice.name);
       // What a step would take at the speed that was measured, and then what it takes.
       const double step = first ? 0 : pace_.step * work_of_step(next) / work_of_step(chosen);

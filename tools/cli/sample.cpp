@@ -122,9 +122,9 @@ Verb add_sample(CLI::App& app, const std::string& program) {
       "the prompt or the text\nso far, are divided by F, those below multiplied. Past the model's block "
       "it sees the last\ntokens of a block only, and each further token costs what a whole block does.\n\n"
       "Examples:\n  ",
-      program, " sample out/kjv-nano --prompt \"In the beginning\" --tokens 200\n  ", program,
-      " sample out/kjv-nano --prompt \"And God said\" --stop . --stop \"And \"\n  echo 'And God' | ", program,
-      " sample out/kjv-nano --prompt - --top-p 0.9 --count 3 --seed 7"));
+      program, " sample out/kjv-mini --prompt \"In the beginning\" --tokens 200\n  ", program,
+      " sample out/kjv-mini --prompt \"And God said\" --stop . --stop \"And \"\n  echo 'And God' | ", program,
+      " sample out/kjv-mini --prompt - --top-p 0.9 --count 3 --seed 7"));
   return {verb, [flags, prompt] { return sample(*flags, prompt->count() > 0); }};
 }
 

@@ -51,9 +51,9 @@ fs::path default_out(const TrainConfig& config) {
     name = data::kjv_available() ? "kjv" : "stories";
   if (!config.init_from.empty())
     return fs::path("out") / concat(name, "-from-", fs::path(config.init_from).filename().string());
-  const bool usual = config.model.arch == models::Arch::gpt2;
+  const bool usual = config.model.arch == train::preset(config.preset).model.arch;
   const std::string kind = config.minutes > 0 ? concat(config.minutes, "min") : config.preset;
-  return fs::path("out") / concat(name, "-", kind, usual ? "" : "-llama");
+  return fs::path("out") / concat(name, "-", kind, usual ? "" : concat("-", models::name(config.model.arch)));
 }
 
 /// Will the text be there again for a run that goes on?

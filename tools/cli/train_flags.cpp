@@ -103,8 +103,10 @@ void TrainFlags::add_to(CLI::App& verb) {
   add(verb, kText, "--val-fraction", c.val_fraction, "F", "Part of the text, at its end, to validate on");
 
   add_choice(verb, kModel, "--preset", c.preset, models::preset_names,
-             (listed(models::preset_names()) + ": sets all below (see the end)").c_str());
-  add_arch_flag(verb, c.model.arch)->group(kModel);
+             (listed(models::preset_names()) + ":\nsets all below (see the end)").c_str());
+  add_arch_flag(verb, [&c](models::Arch arch) { c.model.arch = arch; })
+      ->group(kModel)
+      ->default_str(std::string(models::name(c.model.arch)));
   verb.add_option("--init-from", c.init_from, "Begin with the model in that folder, of gradus or others")
       ->group(kModel)
       ->type_name("DIR")
@@ -114,14 +116,14 @@ void TrainFlags::add_to(CLI::App& verb) {
   add(verb, kModel, "--embd", c.model.n_embd, "N", "Width");
   add(verb, kModel, "--block", c.model.block_size, "TOKENS", "Longest context");
   add(verb, kModel, "--dropout", c.model.dropout, "P", "Probability of dropping a value");
-  add_switch(verb, kModel, "--bias,!--no-bias", c.model.bias,
-             "Biases in linear layers and norms [on; llama has none]");
+  add_switch(verb, kModel, "--bias,!--no-bias", c.model.bias, "Biases in linear layers and norms [gpt2: on]");
   add(verb, kModel, "--kv-heads", c.model.n_kv_head, "N",
       "llama: heads of keys and values; must divide --heads; 0: as many");
   add(verb, kModel, "--hidden", c.model.n_inner, "N",
       "llama: width inside the MLP; 0: 8/3 of --embd, rounded up to 32");
   add(verb, kModel, "--rope-theta", c.model.rope_theta, "F", "llama: base of the rotary positions");
-  add_switch(verb, kModel, "--qk-norm", c.model.qk_norm, "llama: norms of queries and keys, as in Qwen3");
+  add_switch(verb, kModel, "--qk-norm,!--no-qk-norm", c.model.qk_norm,
+             "llama: norms of queries and keys, as in Qwen3 [on]");
   add_switch(verb, kModel, "--tied,!--untied", c.model.tie_word_embeddings,
              "The output matrix is the token embedding [on]");
 
@@ -132,7 +134,7 @@ void TrainFlags::add_to(CLI::App& verb) {
   add(verb, kLearning, "--batch", c.batch, "N", "Windows of text in a micro-batch");
   add(verb, kLearning, "--accum", c.accum, "N", "Micro-batches a step");
   add(verb, kLearning, "--lr", c.lr, "RATE", "Highest learning rate");
-  add(verb, kLearning, "--min-lr", c.min_lr, "RATE", "Last learning rate; a tenth of --lr if that is given");
+  add(verb, kLearning, "--min-lr", c.min_lr, "RATE", "Last learning rate; follows --lr in proportion");
   add(verb, kLearning, "--warmup", c.warmup, "STEPS", "Steps in which the rate rises");
   add_choice(verb, kLearning, "--decay", c.decay, train::decay_names,
              "How the rate falls: cosine, linear, constant or wsd");
@@ -154,6 +156,7 @@ void TrainFlags::add_to(CLI::App& verb) {
   add(verb, kRun, "--patience", c.patience, "N", "End after so many evaluations without progress; 0: never");
   add(verb, kRun, "--sample-every", sample_every, "STEPS", "Show some text this often; 0: at the end only");
   add(verb, kRun, "--save-every", c.save_every, "STEPS", "Steps between checkpoints");
+  add(verb, kRun, "--keep", c.keep, "N", "Checkpoints that stay, in DIR/kept, beside the newest");
   verb.add_option("--out", out, "Run folder [out/<text>-<preset>]")
       ->group(kRun)
       ->type_name("DIR")
@@ -195,6 +198,10 @@ void TrainFlags::settle(CLI::App& verb) {
   });
   check_choices();
 
+  if (!is_given("preset") && !config.init_from.empty())
+    config.preset = train::usual_preset(models::Arch::gpt2);  // AdamW goes on from anywhere
+  else if (!is_given("preset") && is_given("arch"))
+    config.preset = train::usual_preset(config.model.arch);
   config = on_preset(config.preset);
 
   if (!resume) check(config);  // resumed() does it for a run that goes on.
@@ -222,8 +229,15 @@ train::TrainConfig TrainFlags::on_preset(const std::string& name) const {
   train::for_each_field([&](const std::string& flag, auto field) {
     if (given_.contains(flag)) field(merged) = field(config);
   });
-  if (given_.contains("lr") && !given_.contains("min-lr")) merged.min_lr = merged.lr / 10;
-  if (merged.model.arch == models::Arch::llama && !given_.contains("bias")) merged.model.bias = false;
+  const train::TrainConfig preset = train::preset(name);
+  if (merged.optimizer != preset.optimizer && !given_.contains("lr"))
+    merged.lr = train::usual_rate(merged.optimizer);
+  if (merged.lr != preset.lr && !given_.contains("min-lr"))
+    merged.min_lr = preset.min_lr > 0 ? merged.lr / 10 : 0;
+  if (merged.model.arch != preset.model.arch) {
+    if (!given_.contains("bias")) merged.model.bias = merged.model.arch == models::Arch::gpt2;
+    if (!given_.contains("qk-norm")) merged.model.qk_norm = false;
+  }
   for (std::string& file : merged.text)
     if (file != "-") file = whole_path(file);
   for (std::string* file : {&merged.tokens, &merged.val_tokens})
@@ -264,9 +278,9 @@ void TrainFlags::check_profile() const {
 
 train::TrainConfig TrainFlags::resumed(const train::TrainConfig& saved) const {
   // The text may lie elsewhere now; that it is the same is seen when it has been read.
-  static const std::set<std::string> may_change{"steps",    "eval-every", "eval-tokens",
-                                                "patience", "save-every", "text",
-                                                "corpus",   "tokens",     "val-tokens"};
+  static const std::set<std::string> may_change{"steps",      "eval-every", "eval-tokens", "patience",
+                                                "save-every", "keep",       "text",        "corpus",
+                                                "tokens",     "val-tokens"};
   train::TrainConfig result = saved;
   train::for_each_field([&](const std::string& flag, auto field) {
     if (!given_.contains(flag) || field(config) == field(saved)) return;

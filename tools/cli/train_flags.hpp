@@ -16,7 +16,8 @@ class App;
 namespace gradus::cli {
 
 struct TrainFlags {
-  train::TrainConfig config;  ///< what is on the command line; the rest shows the defaults
+  /// What is on the command line; the rest shows the defaults.
+  train::TrainConfig config = train::preset(train::usual_preset(models::Arch::llama));
   std::string config_file, out, profile;
   int64_t threads = 0, stop_after = 0;  ///< 0: not given
   int64_t sample_every = 0;             ///< 0: never

@@ -12,7 +12,9 @@ namespace {
 /// What is worth knowing of a preset beside its numbers.
 std::string about_preset(const std::string& name) {
   if (name == "tiny") return "seconds";
-  if (name == "nano") return "a few minutes (default)";
+  if (name == "nano") return "minutes, as in nanoGPT";
+  if (name == "mini") return "minutes (default)";
+  if (name == "midi") return "half an hour";
   if (name == "gpt2") return "the shape of GPT-2";
   return "hours";
 }
@@ -37,11 +39,13 @@ std::string train_footer(const std::string& program) {
   std::string text;
   for (const std::string& name : models::preset_names())
     text += concat(text.empty() ? "Presets: " : "         ", preset_line(name), "\n");
-  text += "--init-from: 200 steps, --lr 3e-4, --warmup 20, looking and saving every 50.\n";
-  return concat(text, "Flags win over the config file, which wins over the preset.\n\nExamples:\n  ", program,
-                " train --preset tiny --corpus stories\n  ", program,
+  return concat(text,
+                "mini, midi and maxi are llamas that Muon trains, the others GPT-2s for AdamW.\n"
+                "--init-from: 200 steps, --lr 3e-4, --warmup 20, looking and saving every 50.\n"
+                "Flags win over the config file, which wins over the preset.\n\nExamples:\n  ",
+                program, " train --preset tiny --corpus stories\n  ", program,
                 " train --text my.txt --out out/my --steps 5000 --dropout 0.1\n  ", program,
-                " train --arch llama --heads 8 --kv-heads 2 --embd 256\n  ", program,
+                " train --heads 8 --kv-heads 2 --embd 256\n  ", program,
                 " train --init-from out/my --text other.txt\n  ", program, " train --out out/my --resume");
 }
 

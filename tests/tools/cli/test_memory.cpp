@@ -55,11 +55,13 @@ TEST_CASE("info tells the memory of a shape before there is a model") {
       ContainsSubstring("4 layers, 4 heads, 128 wide, block 64, 65 tokens, with biases; 809,856 parameters"));
   CHECK_THAT(nano.out, ContainsSubstring(
                            "to train on batches of 12: parameters 3.2 MB, gradients 3.2 MB, moments 6.5 MB"));
+  CHECK_THAT(run_program({"info", "--preset", "mini"}).out,
+             ContainsSubstring("llama with 4 heads of keys") && ContainsSubstring("block 128"));
   const Outcome gpt2 = run_program({"info", "--preset", "gpt2", "--vocab", "50257", "--batch", "1"});
   CHECK_THAT(gpt2.out, ContainsSubstring("124,439,808 parameters") &&
                            ContainsSubstring("on batches of 1: parameters 497.8 MB"));
-  const Outcome odd = run_program(
-      {"info", "--layers", "2", "--heads", "1", "--embd", "8", "--block", "4", "--vocab", "3", "--no-bias"});
+  const Outcome odd = run_program({"info", "--arch", "gpt2", "--layers", "2", "--heads", "1", "--embd", "8",
+                                   "--block", "4", "--vocab", "3", "--no-bias"});
   CHECK_THAT(odd.out, ContainsSubstring("2 layers, 1 heads, 8 wide, block 4, 3 tokens, without biases"));
 
   const auto refused = [](std::vector<std::string> flags, const char* why) {
@@ -68,6 +70,6 @@ TEST_CASE("info tells the memory of a shape before there is a model") {
   };
   refused({"--heads", "3"}, "--heads must divide --embd, got --heads 3 and --embd 128");
   refused({"--batch", "0"}, "--batch must be a whole number of at least 1, got 0");
-  refused({"--preset", "huge"}, "tiny, nano, small or gpt2");
+  refused({"--preset", "huge"}, "tiny, nano, mini, midi, maxi, small or gpt2");
   refused({"out", "--embd", "8"}, "a folder and the shape of a model must not come together");
 }
