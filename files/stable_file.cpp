@@ -34,9 +34,12 @@ void StableFile::read(int64_t offset, void* to, int64_t count) const {
     const ssize_t got = ::pread(descriptor_, bytes, static_cast<size_t>(count), offset);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) throw RunError(concat("[file] cannot read ", path_, ": ", std::strerror(errno), "."));
-    if (got == 0)
+    if (got == 0) {
+      struct stat now {};
+      (void)::fstat(descriptor_, &now);
       throw RunError(concat("[file] ", path_, " must keep its ", size_,
-                            " bytes while it is read, got one of ", offset, " bytes."));
+                            " bytes while it is read, got one of ", now.st_size, " bytes."));
+    }
     bytes += got;
     offset += got;
     count -= got;

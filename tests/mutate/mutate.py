@@ -80,9 +80,11 @@ def choose(root, count, seed, only):
     wanted = lambda file: not only or any(fnmatch.fnmatch(file, glob) for glob in only)
     planted = [m for m, _ in read_list("planted.txt", "planted") if wanted(m.file)]
     by_room = {room: [] for room in (ROOMS if only else SAMPLED)}
+    known = {(m.file, m.old, m.new) for m in planted}  # What is planted may be what a sample would draw.
     for file in sources(root):
         if wanted(file) and room_of(file) in by_room:
-            by_room[room_of(file)] += operators.mutants_of(file, (root / file).read_text())
+            by_room[room_of(file)] += [m for m in operators.mutants_of(file, (root / file).read_text())
+                                       if (m.file, m.old, m.new) not in known]
     for room, all_of_it in by_room.items():
         random.Random(f"{seed} {room}").shuffle(all_of_it)
     chosen = []
