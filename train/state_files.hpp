@@ -4,7 +4,8 @@
 #include <filesystem>
 
 #include "gradus/files/folder_snapshot.hpp"
-#include "gradus/train/run_folder.hpp"
+#include "gradus/train/checkpoint.hpp"
+#include "gradus/train/model_files.hpp"
 
 namespace gradus::train {
 

@@ -15,7 +15,6 @@ BEGIN {
   # Circles of units that are halves of one thing: at most three, by name, with the reason.
   allow("unit", "tools/lessons/all tools/lessons/lessons", "the list of lessons and the door to it")
   allow("unit", "nn/checks nn/checks_compare", "checks, and the comparing that they share, of the functions they name")
-  allow("unit", "train/run_folder train/state_files", "the folder of a run, and the files of the state in it")
   # Circles of folders.
 }
 

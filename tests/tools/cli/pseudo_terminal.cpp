@@ -6,9 +6,12 @@
 #include <stdlib.h>
 #include <sys/ioctl.h>
 #include <sys/wait.h>
+#include <termios.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <stdexcept>
+#include <thread>
 
 namespace gradus::cli {
 namespace {
@@ -50,6 +53,14 @@ PseudoTerminal::~PseudoTerminal() {
 void PseudoTerminal::type(const std::string& keys) {
   if (::write(master_, keys.data(), keys.size()) != static_cast<ssize_t>(keys.size()))
     throw std::runtime_error("the terminal takes no keys");
+}
+
+void PseudoTerminal::type_at_prompt(const std::string& keys) {
+  termios modes{};
+  for (int waited = 0; ::tcgetattr(master_, &modes) == 0 && (modes.c_lflag & ICANON) && waited < kPatience;
+       ++waited)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  type(keys);
 }
 
 bool PseudoTerminal::read_more() {

@@ -101,10 +101,10 @@ TEST_CASE("what a decoder cannot have is refused in one line") {
     check_refused(flags, {why});
   };
   refused({"--arch", "lama"}, "--arch must be gpt2 or llama, got 'lama'. Hint: did you mean llama?");
-  refused({"--kv-heads", "2"}, "--kv-heads must be left out with --arch gpt2, got 2");
-  refused({"--hidden", "64"}, "--hidden must be left out with --arch gpt2, got 64");
-  refused({"--rope-theta", "5"}, "--rope-theta must be left out with --arch gpt2, got 5");
-  refused({"--qk-norm"}, "--qk-norm must be left out with --arch gpt2, got true");
+  refused({"--arch", "gpt2", "--kv-heads", "2"}, "--kv-heads must be left out with --arch gpt2, got 2");
+  refused({"--arch", "gpt2", "--hidden", "64"}, "--hidden must be left out with --arch gpt2, got 64");
+  refused({"--arch", "gpt2", "--rope-theta", "5"}, "--rope-theta must be left out with --arch gpt2, got 5");
+  refused({"--arch", "gpt2", "--qk-norm"}, "--qk-norm must be left out with --arch gpt2, got true");
   refused({"--arch", "llama", "--bias"}, "--bias must be false with --arch llama, whose layers have none");
   refused({"--arch", "llama", "--kv-heads", "3"}, "--kv-heads must divide --heads, got --kv-heads 3");
   refused({"--arch", "llama", "--embd", "4"}, "--heads must divide --embd into heads of an even size");

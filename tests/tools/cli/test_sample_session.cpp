@@ -44,19 +44,19 @@ TEST_CASE("a session writes a text for each prompt, until Ctrl-D") {
       run_program(run.sample({"--tokens", "30", "--prompt", "Th\xC3\xA9", "--seed", "5"})).out;
   PseudoTerminal terminal(run.sample({"--tokens", "30", "--seed", "5"}));
   CHECK_THAT(terminal.shown_up_to("> "), ContainsSubstring("Ctrl-D ends"));
-  terminal.type("Th\xC3\xA9\r");
+  terminal.type_at_prompt("Th\xC3\xA9\r");
   const std::string shown = terminal.shown_up_to("\r\n> ");
   INFO(shown);
   CHECK_THAT(shown, ContainsSubstring("\r\n" + on_a_terminal(first) + "> "));
 
-  terminal.type("\x1b[A\r");  // the line before, again
+  terminal.type_at_prompt("\x1b[A\r");  // the line before, again
   const std::string again = terminal.shown_up_to("\r\n> ");
   CHECK_THAT(again, ContainsSubstring("Th\xC3\xA9\r\nTh\xC3\xA9"));
   CHECK(again.find(on_a_terminal(first)) == std::string::npos);  // drawn anew
 
-  terminal.type("\r");
+  terminal.type_at_prompt("\r");
   CHECK(terminal.shown_up_to("\r\n> ").size() > 30);
-  terminal.type("\x04");
+  terminal.type_at_prompt("\x04");
   CHECK(terminal.exit_code() == 0);
 }
 
@@ -66,20 +66,20 @@ TEST_CASE("Ctrl-C stops a text or begins a line again, and the session goes on")
   PseudoTerminal terminal(run.sample({"--tokens", "100000000", "--count", "3"}));
   terminal.shown_up_to("> ");
   for (int i = 0; i < 2; ++i) {
-    terminal.type("end\r");
+    terminal.type_at_prompt("end\r");
     terminal.shown_up_to("\r\nend");
     terminal.type("\x03");
     CHECK(terminal.shown_up_to("\r\n> ").find("---") == std::string::npos);
   }
-  terminal.type("Thi");
+  terminal.type_at_prompt("Thi");
   terminal.shown_up_to("Thi");
-  terminal.type("\x03");
+  terminal.type_at_prompt("\x03");
   CHECK_THAT(terminal.shown_up_to("> "), ContainsSubstring("^C\r\n> "));
-  terminal.type("it\r");
+  terminal.type_at_prompt("it\r");
   CHECK_THAT(terminal.shown_up_to("\r\nit"), !ContainsSubstring("Thi"));
   terminal.type("\x03");
   terminal.shown_up_to("\r\n> ");
-  terminal.type("\x04");
+  terminal.type_at_prompt("\x04");
   CHECK(terminal.exit_code() == 0);
 }
 
@@ -88,13 +88,13 @@ TEST_CASE("a session says what the model cannot read, and asks again") {
   const SmallRun run;
   PseudoTerminal terminal(run.sample({"--tokens", "5"}));
   terminal.shown_up_to("> ");
-  terminal.type("Quiz\r");
+  terminal.type_at_prompt("Quiz\r");
   CHECK_THAT(terminal.shown_up_to("\r\n> "), ContainsSubstring("gradus: [encode]") &&
                                                  ContainsSubstring("'Q'") &&
                                                  ContainsSubstring("--tokenizer"));
-  terminal.type("The\r");
+  terminal.type_at_prompt("The\r");
   CHECK_THAT(terminal.shown_up_to("\r\n> "), ContainsSubstring("\r\nThe"));
-  terminal.type("\x04");
+  terminal.type_at_prompt("\x04");
   CHECK(terminal.exit_code() == 0);
 }
 
