@@ -18,6 +18,8 @@ namespace gradus::files {
 
 /// The name of the list in its folder.
 inline constexpr const char* kChecksumList = "checksums.sfv";
+/// The next list, while files take their places; and after, if that was cut off.
+inline constexpr const char* kStagedChecksumList = "checksums.sfv.tmp";
 
 /// What a file holds: the checksum of all of it, and of its beginning up to the end of each named part.
 struct FileChecksum {

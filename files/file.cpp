@@ -141,9 +141,12 @@ void StagedFile::finish() { buffer_->finish(); }
 const FileChecksum& StagedFile::checksum() const { return buffer_->checksum(); }
 
 void StagedFile::put_in_place() {
-  const auto rename = [&] { return std::rename(buffer_->path().c_str(), path_.c_str()); };
-  if (uninterrupted(rename) != 0) give_up("replace", path_);
+  replace(buffer_->path(), path_);
   in_place_ = true;
+}
+
+void replace(const fs::path& from, const fs::path& to) {
+  if (uninterrupted([&] { return std::rename(from.c_str(), to.c_str()); }) != 0) give_up("replace", to);
 }
 
 void write_atomically(const fs::path& path, const std::function<void(std::ostream&)>& write) {

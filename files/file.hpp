@@ -49,6 +49,9 @@ void write_atomically(const std::filesystem::path& path, const std::function<voi
 /// cannot be read (see Input).
 std::string read(const std::filesystem::path& path);
 
+/// Gives the file `from` the name `to`, in place of what has it; as put_in_place() does. Throws RunError as
+/// above.
+void replace(const std::filesystem::path& from, const std::filesystem::path& to);
 /// Makes the names in a folder survive a power cut. Throws RunError as above.
 void sync_folder(const std::filesystem::path& folder);
 /// Makes a folder, and those above it that are missing, so that they survive a power cut. Throws RunError as

@@ -37,7 +37,6 @@ bool is_described(const fs::path& file, const FileChecksum& checksum) {
   try {
     if (!fs::is_regular_file(file)) return false;  // To open a pipe would wait for its writer.
     std::ifstream stream(file, std::ios::binary);
-    if (!stream) return false;
     verify(stream, checksum, file);
     return true;
   } catch (const Error&) {
@@ -86,7 +85,7 @@ void FolderSnapshot::verify_those_there() const {
 ChecksumLists::ChecksumLists(const fs::path& folder)
     : folder_(folder),
       current_(text_if_any(folder / kChecksumList)),
-      staged_(text_if_any(folder / (std::string(kChecksumList) + ".tmp"))) {}
+      staged_(text_if_any(folder / kStagedChecksumList)) {}
 
 FolderSnapshot ChecksumLists::snapshot() const {
   if (!current_) return {folder_, {}};

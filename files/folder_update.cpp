@@ -18,22 +18,24 @@ void FolderUpdate::write(const std::string& name, std::string_view text) {
 }
 
 const Checksums& FolderUpdate::commit() {
-  const std::string list = to_text(checksums_);
-  auto file = std::make_unique<StagedFile>(folder_ / kChecksumList);
-  *file << list;
-  file->finish();
-  files_.push_back(std::move(file));
-  sync_folder(folder_);  // The new list is to be found before any file that only it describes.
+  // The new list is to be found before any file that only it describes. Until it is, so is one that an update
+  // before was cut off with; and it stays if the disk refuses what follows.
+  const std::filesystem::path staged = folder_ / kStagedChecksumList;
+  write_atomically(staged, [&](std::ostream& out) { out << to_text(checksums_); });
   put_in_place();
+  replace(staged, folder_ / kChecksumList);
+  sync_folder(folder_);
   return checksums_;
 }
 
-void FolderUpdate::commit_without_list() { put_in_place(); }
+void FolderUpdate::commit_without_list() {
+  put_in_place();
+  sync_folder(folder_);
+}
 
 void FolderUpdate::put_in_place() {
   for (const auto& file : files_) file->put_in_place();
   files_.clear();
-  sync_folder(folder_);
 }
 
 }  // namespace gradus::files

@@ -1,9 +1,11 @@
 #include "gradus/train/state_files.hpp"
 
 #include <algorithm>
+#include <fstream>
 #include <iterator>
 
 #include "gradus/autograd/error.hpp"
+#include "gradus/files/file.hpp"
 #include "gradus/files/folder_update.hpp"
 #include "gradus/nn/safetensors.hpp"
 
@@ -22,7 +24,8 @@ constexpr const char* kStateFiles[] = {"trainer.json",
                                        "train.json",
                                        "tokenizer_config.json",
                                        "optimizer.safetensors",
-                                       files::kChecksumList};
+                                       files::kChecksumList,
+                                       files::kStagedChecksumList};
 
 bool is_of_state(const std::string& name) {
   return std::any_of(std::begin(kStateFiles), std::end(kStateFiles),
@@ -72,7 +75,11 @@ void link_state(const fs::path& from, const fs::path& to) {
     if (!fs::exists(from / name)) continue;
     std::error_code refused;
     fs::create_hard_link(from / name, to / name, refused);
-    if (refused) fs::copy_file(from / name, to / name);
+    if (!refused) continue;  // Not every file system has them.
+    files::StagedFile copy(to / name);
+    copy << std::ifstream(from / name, std::ios::binary).rdbuf();
+    copy.finish();
+    copy.put_in_place();
   }
 }
 

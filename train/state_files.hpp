@@ -10,9 +10,16 @@
 namespace gradus::train {
 
 /// All that a run writes beside the folders of its states.
-inline constexpr const char* kRunFiles[] = {
-    "model.safetensors", "config.json",           "train.json",    "vocab.json",        "merges.txt",
-    "tokenizer.json",    "tokenizer_config.json", "metrics.jsonl", files::kChecksumList};
+inline constexpr const char* kRunFiles[] = {"model.safetensors",
+                                            "config.json",
+                                            "train.json",
+                                            "vocab.json",
+                                            "merges.txt",
+                                            "tokenizer.json",
+                                            "tokenizer_config.json",
+                                            "metrics.jsonl",
+                                            files::kChecksumList,
+                                            files::kStagedChecksumList};
 
 /// Writes the files of a state, with their checksums, into a folder that is there. Throws RunError if the
 /// disk refuses.

@@ -28,6 +28,17 @@ TEST_CASE("a file is replaced as a whole and no temporary one stays") {
   CHECK(std::distance(fs::directory_iterator(folder.path()), fs::directory_iterator()) == 1);
 }
 
+TEST_CASE("a file that is written character by character has them all") {
+  const testing::TemporaryFolder folder;
+  const fs::path path = folder / "state";
+  std::string letters;
+  for (int i = 0; i < 200'000; ++i) letters += static_cast<char>('a' + i % 23);
+  write_atomically(path, [&](std::ostream& out) {
+    for (const char letter : letters) out.put(letter);
+  });
+  CHECK((read(path) == letters));
+}
+
 TEST_CASE("a file is closed where it gets the descriptor that standard input had") {
   const testing::TemporaryFolder folder;
   const int input = ::dup(0);

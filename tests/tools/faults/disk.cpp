@@ -98,6 +98,8 @@ void Disk::follow(const SystemCall& call) {
   } else if (call.name == "mkdir") {
     nodes_.emplace_back().is_folder = true;
     change(call.path, static_cast<int>(nodes_.size()) - 1);
+  } else if (call.name == "link") {
+    change(call.to, find(call.path));
   } else if (call.name == "unlink" || call.name == "rmdir") {
     change(call.path, -1);
   } else if (call.name == "rename" || call.name == "exchange") {

@@ -4,6 +4,7 @@
 #include <fstream>
 #include <stdexcept>
 
+#include "gradus/files/folder_snapshot.hpp"
 #include "gradus/files/sha256.hpp"
 #include "train/small_model.hpp"
 
@@ -22,6 +23,21 @@ Files results(const fs::path& folder) {
                            "last/train.json", "last/checksums.sfv"})
     files.emplace_back(name, cli::read(folder / name));
   return files;
+}
+
+/// Do the states that were kept have the bytes that were saved, and the newest those of the run's end?
+bool kept_are_whole(const fs::path& folder) {
+  if (!fs::exists(folder / "kept")) return true;
+  for (const auto& entry : fs::directory_iterator(folder / "kept")) {
+    const fs::path& state = entry.path();
+    if (state.filename() == "step-3" && cli::contents(state) != cli::contents(folder / "last")) return false;
+    try {  // Of one that was being removed a part is left.
+      files::read_folder(state, [](const files::FolderSnapshot& files) { files.verify_those_there(); });
+    } catch (const Error&) {
+      return false;
+    }
+  }
+  return true;
 }
 
 /// Do the newest states of two runs have the same bits?
@@ -97,12 +113,12 @@ std::vector<std::string> Scenario::train(const std::vector<std::string>& more) c
   std::vector<std::string> all = {
       "train", "--preset",  "tiny", "--layers", "1",   "--heads",  "1",   "--embd",       "4", "--block",
       "4",     "--batch",   "2",    "--steps",  "3",   "--warmup", "0",   "--eval-every", "1", "--save-every",
-      "1",     "--threads", "1",    "--text",   text_, "--out",    out(), "--quiet"};
+      "1",     "--threads", "1",    "--text",   text_, "--out",    out(), "--keep",       "1", "--quiet"};
   all.insert(all.end(), more.begin(), more.end());
   return all;
 }
 
-bool Scenario::is_finished() const { return results(out()) == finished_; }
+bool Scenario::is_finished() const { return results(out()) == finished_ && kept_are_whole(out()); }
 
 std::string Scenario::why_refused(const cli::Outcome& outcome) const {
   if (cli::lines_of(outcome.err).size() == 1 && outcome.err.starts_with("gradus: ")) return "";

@@ -8,6 +8,7 @@
 #include <iostream>
 
 #include "catch.hpp"
+#include "gradus/files/checksums.hpp"
 #include "scenario.hpp"
 #include "tracer.hpp"
 
@@ -125,6 +126,56 @@ TEST_CASE("a run whose calls fail says so in a line, and can be resumed or begun
     for (size_t i = 0; i < kErrors.size(); ++i)
       spoil_each(scenario, {kErrors[i]}, 7 + 11 * static_cast<int>(i), 101);
   }
+}
+
+TEST_CASE("where the list of checksums cannot be replaced, the one that is staged stays, also after a kill") {
+  if (cannot_trace()) return;
+  const Scenario scenario(Scenario::resume);
+  const std::string model = (scenario.out() / "model.safetensors").string(),
+                    list = (scenario.out() / files::kChecksumList).string();
+  // The best model is in its place, and its list is not.
+  const auto cut_off = [&](Verdict verdict) {
+    scenario.set_up();
+    bool has_model = false;
+    const Traced traced = trace(scenario.arguments(), {.before = [&](const SystemCall& call) -> Verdict {
+                                  if (call.name == "rename" && call.to == model) has_model = true;
+                                  return has_model && call.to == list ? verdict : Verdict{};
+                                }});
+    CHECK((traced.code != 0 || traced.signal == SIGKILL));
+  };
+  cut_off({Verdict::fail, EIO});
+  CHECK(scenario.recover(true) == "");
+  int kills = 0;
+  for (bool killed = true; killed; ++kills) {
+    cut_off({Verdict::kill});
+    int calls = 0;
+    bool is_current = false;  // From then on it is a folder like any other.
+    killed = trace(scenario.arguments(), {.before = [&](const SystemCall& call) -> Verdict {
+                     if (is_current || !is_of_run(scenario, call) || !changes_files(call)) return {};
+                     is_current = call.name == "rename" && call.to == list;
+                     return {calls++ == kills ? Verdict::kill : Verdict::go_on};
+                   }})
+                 .signal == SIGKILL;
+    INFO("killed again, at the change " << kills);
+    CHECK(scenario.recover(true) == "");
+  }
+  CHECK(kills > 10);
+}
+
+TEST_CASE("where a file cannot have two names, states are kept as copies") {
+  if (cannot_trace()) return;
+  const Scenario scenario(Scenario::start);
+  scenario.set_up();
+  int links = 0;
+  const Traced traced = trace(scenario.arguments(), {.before = [&](const SystemCall& call) -> Verdict {
+                                if (call.name != "link") return {};
+                                ++links;
+                                return {Verdict::fail, EPERM};
+                              }});
+  CHECK(traced.code == 0);
+  CHECK(links == 27);
+  CHECK(scenario.is_finished());
+  CHECK(cli::contents(scenario.out() / "kept/step-3").size() == 9);
 }
 
 TEST_CASE("where two names cannot be exchanged at once, a run renames them one after the other") {

@@ -61,6 +61,8 @@ const Signature* signature(long number) {
       {SYS_rmdir, {"rmdir", 0}},
       {SYS_mkdir, {"mkdir", 0}},
       {SYS_mkdirat, {"mkdir", 1}},
+      {SYS_link, {"link", 0, 1}},
+      {SYS_linkat, {"link", 1, 3}},
   };
   const auto found = known.find(number);
   return found == known.end() ? nullptr : &found->second;
@@ -243,7 +245,7 @@ Traced trace(const std::vector<std::string>&, const Hooks&) { throw std::runtime
 
 bool changes_files(const SystemCall& call) {
   static const std::vector<std::string> names = {"write",    "pwrite", "fsync", "ftruncate", "rename",
-                                                 "exchange", "unlink", "rmdir", "mkdir"};
+                                                 "exchange", "unlink", "rmdir", "mkdir",     "link"};
   if (call.name == "open") {
 #ifdef __x86_64__
     const uint64_t flags = call.number == SYS_open ? call.arguments[1] : call.arguments[2];
