@@ -19,14 +19,13 @@ double tokens_a_step(const TrainConfig& config) {
 }
 
 /// What is left to do when the steps are over, and evaluations from step `done` on.
-double seconds_beside_steps(const TrainConfig& config, int64_t done, const PlanText& text, const Pace& pace) {
+double seconds_beside_steps(const TrainConfig& config, int64_t done, int64_t eval_targets, const Pace& pace) {
   const double window = pace.eval_token * static_cast<double>(config.model.block_size);
   double seconds = kEndSeconds + kSampleTokens * window;
-  if (text.eval_tokens == 0) return seconds;
-  const int64_t each =
-      config.eval_tokens == 0 ? text.eval_tokens : std::min(config.eval_tokens, text.eval_tokens);
+  if (eval_targets == 0) return seconds;
+  const int64_t each = config.eval_tokens == 0 ? eval_targets : std::min(config.eval_tokens, eval_targets);
   const int64_t count = (config.steps + config.eval_every - 1) / config.eval_every - done / config.eval_every;
-  const int64_t last = each < text.eval_tokens ? last_eval_tokens(config, text.eval_tokens) : 0;
+  const int64_t last = each < eval_targets ? last_eval_tokens(config, eval_targets) : 0;
   return seconds + pace.eval_token * static_cast<double>(count * each + last);
 }
 
@@ -64,13 +63,13 @@ int64_t last_eval_tokens(const TrainConfig& config, int64_t all) {
   return std::min(all, std::max(config.eval_tokens, affordable));
 }
 
-double planned_seconds(const TrainConfig& config, const PlanText& text, const Pace& pace) {
-  return static_cast<double>(config.steps) * pace.step + seconds_beside_steps(config, 0, text, pace);
+double planned_seconds(const TrainConfig& config, int64_t eval_targets, const Pace& pace) {
+  return static_cast<double>(config.steps) * pace.step + seconds_beside_steps(config, 0, eval_targets, pace);
 }
 
-TrainConfig planned(TrainConfig config, double seconds, const PlanText& text, const Pace& pace,
+TrainConfig planned(TrainConfig config, double seconds, int64_t eval_targets, const Pace& pace,
                     const std::function<bool(const std::string& flag)>& keeps) {
-  if (!keeps("eval-tokens") && text.eval_tokens > 0) {
+  if (!keeps("eval-tokens") && eval_targets > 0) {
     const double affordable =
         kEvaluationShare * seconds / static_cast<double>(kEvaluations) / pace.eval_token;
     config.eval_tokens =
@@ -81,15 +80,15 @@ TrainConfig planned(TrainConfig config, double seconds, const PlanText& text, co
     if (!keeps("eval-every")) candidate.eval_every = tenth;
     if (!keeps("save-every")) candidate.save_every = tenth;
     if (!keeps("warmup")) candidate.warmup = std::min(kLongestWarmup, candidate.steps / 20);
-    return planned_seconds(candidate, text, pace) <= seconds;
+    return planned_seconds(candidate, eval_targets, pace) <= seconds;
   });
 }
 
-TrainConfig replanned(TrainConfig config, int64_t done, double seconds_left, const PlanText& text,
+TrainConfig replanned(TrainConfig config, int64_t done, double seconds_left, int64_t eval_targets,
                       const Pace& pace) {
   return most_steps(std::move(config), done, [&](TrainConfig& candidate) {
     const auto left = static_cast<double>(candidate.steps - done);
-    return left * pace.step + seconds_beside_steps(candidate, done, text, pace) <= seconds_left;
+    return left * pace.step + seconds_beside_steps(candidate, done, eval_targets, pace) <= seconds_left;
   });
 }
 

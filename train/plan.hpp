@@ -17,12 +17,6 @@ struct Pace {
   double eval_token = 0;  ///< of an evaluation
 };
 
-/// Of a text.
-struct PlanText {
-  int64_t train_tokens = 0;  ///< to train on
-  int64_t eval_tokens = 0;   ///< to validate on; 0: there are no evaluations
-};
-
 /// A preset that a plan may choose.
 struct PlannedPreset {
   const char* name;     ///< of models::preset_names()
@@ -35,17 +29,19 @@ const std::vector<PlannedPreset>& planned_presets(models::Arch arch);
 /// the steps, each token of which counts as three; at least eval_tokens.
 int64_t last_eval_tokens(const TrainConfig& config, int64_t all);
 
+// In what follows, eval_targets are those of the whole validation part; 0: there are no evaluations.
+
 /// How many seconds a run takes at that pace: steps, evaluations, and the sample at the end.
-double planned_seconds(const TrainConfig& config, const PlanText& text, const Pace& pace);
+double planned_seconds(const TrainConfig& config, int64_t eval_targets, const Pace& pace);
 
 /// The config with as many steps as fit into `seconds`, one at least, and with evaluations and saves ten
 /// times in between; what `keeps(flag)` says was asked for stays as it is.
-TrainConfig planned(TrainConfig config, double seconds, const PlanText& text, const Pace& pace,
+TrainConfig planned(TrainConfig config, double seconds, int64_t eval_targets, const Pace& pace,
                     const std::function<bool(const std::string& flag)>& keeps);
 
 /// The same config with another number of steps, of which `done` took such a time that `seconds` are left:
 /// what is to be done after a part of a run showed its true pace. Never fewer than are done.
-TrainConfig replanned(TrainConfig config, int64_t done, double seconds_left, const PlanText& text,
+TrainConfig replanned(TrainConfig config, int64_t done, double seconds_left, int64_t eval_targets,
                       const Pace& pace);
 
 }  // namespace gradus::train

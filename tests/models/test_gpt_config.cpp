@@ -89,6 +89,22 @@ TEST_CASE("memory is what a step and a prompt keep, counted by hand") {
   CHECK(sample.gradients + sample.optimizer == 0);
 }
 
+TEST_CASE("memory of a llama has gate, up and their product, and what norms of q and k were given") {
+  GPTConfig config{.vocab_size = 7, .block_size = 5, .n_layer = 3, .n_head = 2, .n_embd = 4};
+  config.arch = Arch::llama;
+  config.bias = false;
+  config.n_kv_head = 1;
+  config.n_inner = 8;
+  // For each of 30 tokens: in each layer 6 vectors, k and v of half a width, 3 inside the MLP and a number a
+  // head; then as in GPT-2.
+  const double without = 3 * (6 * 4 + 2 * 2 + 3 * 8 + 2) + 3 * 4 + 2 * 7 + 3 * 8;
+  CHECK(training_memory(config, 6).activations == 4 * 30 * without);
+  config.qk_norm = true;
+  CHECK(training_memory(config, 6).activations == 4 * 30 * (without + 3 * (4 + 2)));
+  // For each of 5 tokens keys and values of each layer, and 2 vectors and the MLP's on their way.
+  CHECK(generation_memory(config).activations == 4 * (5 * (2 * 2 * 3 + 2 * 4 + 3 * 8) + 7));
+}
+
 TEST_CASE("memory grows with batch and size and does not overflow") {
   GPTConfig config = preset("gpt2");
   config.vocab_size = 50257;

@@ -2,6 +2,7 @@
 
 #include "catch.hpp"
 #include "gradus/autograd/error.hpp"
+#include "gradus/data/corpus.hpp"
 #include "gradus/train/train_config.hpp"
 
 using namespace gradus;
@@ -71,6 +72,16 @@ TEST_CASE("a train.json from before there was a vocab is read") {
   const std::string line = "  \"vocab\": 0,\n";
   REQUIRE(json.find(line) != json.npos);
   CHECK(to_json(train_config_from_json(json.erase(json.find(line), line.size()))) == to_json(TrainConfig{}));
+}
+
+TEST_CASE("a corpus is one of those that there are, or none") {
+  TrainConfig config;
+  for (const std::string& name : gradus::data::corpus_names()) {
+    config.corpus = name;
+    CHECK_NOTHROW(config.validate());
+  }
+  config.corpus = "klv";
+  CHECK_THROWS_WITH(config.validate(), "[train] `corpus` must be kjv or stories, got 'klv'.");
 }
 
 TEST_CASE("a tokenizer is a kind or a path, and vocab is for bpe") {

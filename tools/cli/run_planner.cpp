@@ -64,10 +64,9 @@ train::Pace measure(const TrainConfig& config, const RunTokens& tokens, double s
   return pace;
 }
 
-train::PlanText text_of(const TrainConfig& config, const RunTokens& tokens) {
-  const data::TextDataset dataset = tokens.dataset(config);
-  const auto size = [&](data::Split split) { return dataset.tokens(split).size(); };
-  return {size(data::Split::train), std::max<int64_t>(0, size(data::Split::validation) - 1)};
+/// Of the whole validation part.
+int64_t eval_targets(const TrainConfig& config, const RunTokens& tokens) {
+  return std::max<int64_t>(0, tokens.dataset(config).tokens(data::Split::validation).size() - 1);
 }
 
 }  // namespace
@@ -99,8 +98,8 @@ TrainConfig RunPlanner::plan(const TrainConfig& config, const RunTokens& tokens)
       first = false;
     }
   }
-  text_ = text_of(chosen, tokens);
-  plan_ = train::planned(chosen, seconds_left(), text_, pace_,
+  eval_targets_ = eval_targets(chosen, tokens);
+  plan_ = train::planned(chosen, seconds_left(), eval_targets_, pace_,
                          [&](const std::string& flag) { return flags_.is_given(flag); });
   return plan_;
 }
@@ -118,7 +117,7 @@ void RunPlanner::Corrector::on_step(const train::StepReport& report) {
     pace.step = (seconds_since(start_) - eval_seconds_) / static_cast<double>(report.step);
     if (eval_tokens_ > 0) pace.eval_token = eval_seconds_ / eval_tokens_;
     planner_.plan_ =
-        train::replanned(planner_.plan_, report.step, planner_.seconds_left(), planner_.text_, pace);
+        train::replanned(planner_.plan_, report.step, planner_.seconds_left(), planner_.eval_targets_, pace);
     trainer_.replan(planner_.plan_.steps, planner_.plan_.schedule());
     progress_.set_steps(planner_.plan_.steps);
     on_corrected_(planner_.plan_);

@@ -55,7 +55,7 @@ class RunPlanner {
   const TrainFlags& flags_;
   Clock::time_point start_ = Clock::now();
   train::TrainConfig plan_;
-  train::PlanText text_;
+  int64_t eval_targets_ = 0;
   train::Pace pace_;
 };
 

@@ -67,9 +67,33 @@ class ResultsFile {
   Results results_;
 };
 
+fs::path folder_of(const SweptRun& run, const SweepFlags& flags) {
+  return fs::path(flags.out) / run.folder();
+}
+
+/// table.json: the flags that each run of the folder began with. A run that is there must have these still,
+/// or results of two tables would stand side by side. Throws Error for one that has not.
+void remember_flags(const std::vector<SweptRun>& runs, const Results& results, const SweepFlags& flags) {
+  const fs::path file = fs::path(flags.out) / "table.json";
+  nlohmann::ordered_json begun = nlohmann::ordered_json::object();
+  if (fs::exists(file)) {
+    begun = nlohmann::ordered_json::parse(files::read(file), nullptr, /*allow_exceptions=*/false);
+    if (!begun.is_object()) fail("sweep", file.string(), " must be an object in JSON.");
+  }
+  for (const SweptRun& run : runs) {
+    const bool is_there = results.contains({run.setting, run.seed}) || fs::exists(folder_of(run, flags));
+    if (is_there && begun.contains(run.folder()) && begun.at(run.folder()) != run.flags)
+      fail("sweep", "the flags of ", run.setting, ", seed ", run.seed, ", must stay ",
+           begun.at(run.folder()).dump(), ", with which it was begun, got ", nlohmann::json(run.flags).dump(),
+           ". Hint: another --out, or another name for the setting.");
+    begun[run.folder()] = run.flags;
+  }
+  files::write_atomically(file, [&](std::ostream& out) { out << begun.dump(1) << "\n"; });
+}
+
 /// Trains it, or goes on where it was stopped. Throws RunError if it does not end well.
 SweepResult train(const SweptRun& run, const SweepFlags& flags) {
-  const fs::path folder = fs::path(flags.out) / run.folder();
+  const fs::path folder = folder_of(run, flags);
   std::vector<std::string> words{this_program(), "train"};
   if (fs::exists(folder / "last")) {
     words.emplace_back("--resume");
@@ -133,6 +157,7 @@ int sweep(const SweepFlags& flags) {
   const std::vector<SweptRun> runs = parse_sweep(files::read(flags.file), flags.file);
   fs::create_directories(flags.out);
   ResultsFile file(fs::path(flags.out) / "results.jsonl");
+  remember_flags(runs, file.results(), flags);
   for (const SweptRun& run : runs) {
     if (file.results().contains({run.setting, run.seed})) continue;
     const SweepResult result = train(run, flags);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cctype>
 #include <cstdlib>
+#include <set>
+#include <type_traits>
 
 #include "config_file.hpp"
 #include "gradus/autograd/error.hpp"
@@ -22,7 +24,13 @@ struct Entry {
 class SweepParser {
  public:
   explicit SweepParser(const std::string& file) : file_(file) {
-    train::for_each_field([&](const char* flag, auto) { flags_.emplace_back(flag); });
+    train::TrainConfig config;
+    train::for_each_field([&](const char* flag, auto field) {
+      using Field = std::remove_reference_t<decltype(field(config))>;
+      flags_.emplace_back(flag);
+      if (std::is_same_v<Field, std::vector<std::string>> || std::is_same_v<Field, std::vector<double>>)
+        lists_.insert(flag);
+    });
     std::erase(flags_, "seed");
   }
 
@@ -32,6 +40,11 @@ class SweepParser {
     if (settings_.empty()) fail("sweep", file_, ": must have a section [try.NAME] at least, got none.");
     std::vector<SweptRun> runs;
     for (const auto& [name, entries] : settings_) expand(name, entries, 0, {name, 0, base_}, runs);
+    std::set<std::string> folders;
+    for (const SweptRun& run : runs)
+      if (!folders.insert(run.folder()).second)
+        fail("sweep", file_, ": must have each setting and seed once, got ", files::in_quotes(run.setting),
+             ", seed ", run.seed, " again.");
     return runs;
   }
 
@@ -83,8 +96,8 @@ class SweepParser {
 
   static void append(std::vector<std::string>& flags, const std::string& flag,
                      const std::vector<std::string>& values) {
-    if (values.size() == 1 && (values[0] == "true" || values[0] == "false")) {
-      flags.push_back(values[0] == "true" ? "--" + flag : "--no-" + flag);
+    if (values.size() == 1) {  // with =, as a switch must have it
+      flags.push_back("--" + flag + "=" + values[0]);
       return;
     }
     flags.push_back("--" + flag);
@@ -102,7 +115,7 @@ class SweepParser {
       return;
     }
     const auto& [flag, values] = entries[at];
-    const bool is_one = values.size() == 1 || flag == "text";  // texts are joined
+    const bool is_one = values.size() == 1 || lists_.contains(flag);
     for (size_t i = 0; i < (is_one ? 1 : values.size()); ++i) {
       SweptRun next = so_far;
       if (!is_one) next.setting += concat(" ", flag, "=", values[i]);
@@ -113,6 +126,7 @@ class SweepParser {
 
   const std::string& file_;
   std::vector<std::string> flags_;
+  std::set<std::string> lists_;  // flags that take several values at once
   std::vector<int64_t> seeds_{1337};
   std::vector<std::string> base_;
   std::vector<std::pair<std::string, std::vector<Entry>>> settings_;

@@ -1,5 +1,6 @@
 // gradus bench, as a user or a script runs it.
 #include <nlohmann/json.hpp>
+#include <regex>
 
 #include "catch.hpp"
 #include "program.hpp"
@@ -72,6 +73,8 @@ TEST_CASE("the command of the README's table, at a small size") {
   CHECK(lines[5].find_first_not_of("|-: ") == std::string::npos);
   CHECK(lines[6].starts_with("| W0       |"));
   for (const size_t i : {5, 6}) CHECK(lines[i].size() == lines[4].size());
+  const std::string ms = R"( +(0\.\d{4}|[1-9]\.\d\d|[1-9]\d\.\d|[1-9]\d{2,}) \|)";  // three digits or more
+  CHECK(std::regex_search(lines[6], std::regex("^\\| W0 +\\|" + ms + ms)));
   CHECK(lines[8].starts_with("W0: "));
   CHECK_THAT(lines[8], ContainsSubstring("linear "));
 }

@@ -68,6 +68,56 @@ TEST_CASE("a sweep whose run fails says which, and keeps what is done") {
   CHECK(lines_of(read(scratch.path("sweep/results.jsonl"))).size() == 4);
 }
 
+TEST_CASE("a sweep passes switches and lists on, and makes no setting of a list that is one value") {
+  const Scratch scratch;
+  const std::string text = scratch.file("text.txt", gradus::train::small_text());
+  const std::string file = scratch.file(
+      "table.toml", "seeds = [3]\n[base]\npreset = \"tiny\"\nsteps = 2\ntext = [\"" + text + "\", \"" + text +
+                        "\"]\ntext-weights = [1, 2]\n[try.untied]\ntied = false\n[try.heads]\nbias = [true, "
+                        "false]\n");
+  const Outcome outcome = run_program({"sweep", file, "--out", scratch.path("sweep"), "--threads", "1"});
+  INFO(outcome.err);
+  REQUIRE(outcome.code == 0);
+  CHECK(lines_of(read(scratch.path("sweep/results.jsonl"))).size() == 3);
+  const auto trained = [&](const std::string& folder) {
+    return json::parse(read(scratch.path("sweep/" + folder + "/train.json")));
+  };
+  CHECK(trained("untied-s3").at("tied") == false);
+  CHECK(trained("untied-s3").at("text-weights") == json{1.0, 2.0});
+  CHECK(trained("heads-bias=true-s3").at("bias") == true);
+  CHECK(trained("heads-bias=false-s3").at("bias") == false);
+}
+
+TEST_CASE("a sweep sets no results of another table beside its own") {
+  const Scratch scratch;
+  std::string table = with_text(scratch);
+  const std::string out = scratch.path("sweep");
+  const auto sweep = [&] {
+    return run_program({"sweep", scratch.file("table.toml", table), "--out", out, "--threads", "1"});
+  };
+  REQUIRE(sweep().code == 0);
+  const std::string results = read(out + "/results.jsonl");
+  const auto refused = [&] {
+    const Outcome outcome = sweep();
+    CHECK(outcome.code == 2);
+    CHECK_THAT(outcome.err, ContainsSubstring("the flags of adamw lr=0.001, seed 1, must stay [") &&
+                                ContainsSubstring("\"--steps=4\"") && ContainsSubstring("\"--steps=5\""));
+    CHECK(read(out + "/results.jsonl") == results);
+  };
+  table.replace(table.find("steps = 4"), 9, "steps = 5");
+  refused();
+  std::filesystem::remove(out + "/results.jsonl");  // a run that was stopped is of its table too
+  std::ofstream(out + "/results.jsonl") << results.substr(results.find('\n') + 1);
+  const std::string but_one = results.substr(results.find('\n') + 1);
+  CHECK(sweep().code == 2);
+  CHECK(read(out + "/results.jsonl") == but_one);
+  table.replace(table.find("[try.adamw]"), 11, "[try.other]");  // a setting more is no other table
+  table.erase(table.find("[try.muon]"));
+  const Outcome more = sweep();
+  CHECK(more.code == 0);
+  CHECK(lines_of(read(out + "/results.jsonl")).size() == 9);
+}
+
 TEST_CASE("a sweep refuses a table that is none, by line and column") {
   const auto refused = [](const std::string& table, const std::string& why) {
     const Scratch scratch;
@@ -83,5 +133,8 @@ TEST_CASE("a sweep refuses a table that is none, by line and column") {
   refused("[try]\na = 1\n", "try.a must be a section");
   refused("[try.a]\nlr = []\n", "lr must have a value, got none");
   refused("[try.a\n", "must be TOML, got");
+  refused("seeds = [1, 1]\n[try.a]\n", "must have each setting and seed once, got 'a', seed 1 again");
+  refused("[try.a]\nlr = [1e-3, 1e-3]\n",
+          "must have each setting and seed once, got 'a lr=0.001', seed 1337");
   refused("[try.a]\nlr = 1979-05-27\n", "must be a string, a number, true or false");
 }
