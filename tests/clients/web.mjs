@@ -39,7 +39,7 @@ function started({ engine, model, values }) {
 for (const from of runs) {
   const name = basename(from), out = join(folder, `${name}.web`);
   run(["export", from, "--to", "web", "--out", out, "--overwrite", "--quiet"]);
-  const worker = started(opened(out));
+  const page = opened(out), worker = started(page);
   await worker.ready;
   check(`${name}: the worker is ready`, JSON.stringify(worker.answers), JSON.stringify([{ ready: true }]));
 
@@ -49,6 +49,10 @@ for (const from of runs) {
   const mine = ask("encode", from, known);
   check(`${name}: tokens of ${known.length} texts`, known.map((text) => [...worker.tokenizer().encode(text)]), mine);
   check(`${name}: and back`, mine.map((tokens) => Buffer.concat(tokens.map((token) => worker.tokenizer().bytes(token))).toString()), known);
+
+  const { tokens = [], specials = [] } = page.model.tokenizer;
+  check(`${name}: the text of ${specials.length} special tokens`,
+        specials.map((text) => Buffer.from(worker.tokenizer().bytes(tokens.indexOf(text))).toString()), specials);
 
   for (const prompt of prompts.filter((text) => known.includes(text))) {
     worker.answers.length = 0;

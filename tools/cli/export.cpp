@@ -8,6 +8,7 @@
 #include "choices.hpp"
 #include "gradus/autograd/error.hpp"
 #include "gradus/files/file.hpp"
+#include "gradus/files/json.hpp"
 #include "gradus/files/plain.hpp"
 #include "gradus/models/pretrained.hpp"
 #include "gradus/tools/export/gguf_file.hpp"
@@ -35,7 +36,7 @@ struct ExportFlags {
 struct Format {
   std::string name;
   bool is_folder;
-  std::string mark;  ///< what such a file begins with, or a file that such a folder has
+  std::string mark;  ///< what such a file begins with, or the first file that such a folder gets
   void (*write)(const train::TrainedModel& trained, const ExportFlags& flags);
   std::string next;  ///< what one may do with it; PATH stands for where it is
 };
@@ -62,7 +63,7 @@ const std::vector<Format>& formats() {
        [](const train::TrainedModel& trained, const ExportFlags& flags) {
          exports::write_npz(trained, flags.out);
        },
-       "in Python, numpy.load(\"PATH\")"},
+       "in Python, numpy.load(PATH)"},
       {"web", true, "model-data.js",
        [](const train::TrainedModel& trained, const ExportFlags& flags) {
          exports::write_web(trained, model_name(flags.folder), flags.out);
@@ -72,23 +73,46 @@ const std::vector<Format>& formats() {
   return all;
 }
 
+/// Whether an archive begins with an array of NumPy's.
+bool begins_with_array(std::string_view archive) {
+  constexpr size_t kName = 30, kNameSize = 26;  // APPNOTE, 4.3.7
+  if (archive.size() < kName) return false;
+  const auto byte = [&](size_t at) { return static_cast<size_t>(static_cast<unsigned char>(archive[at])); };
+  return archive.substr(kName, byte(kNameSize) | byte(kNameSize + 1) << 8).ends_with(".npy");
+}
+
 /// Whether what is there was written as such.
 bool is_of(const Format& format, const fs::path& out) {
-  if (format.is_folder) return fs::exists(out / format.mark);
-  std::string beginning(format.mark.size(), '\0');
-  std::ifstream(out, std::ios::binary).read(beginning.data(), static_cast<std::streamsize>(beginning.size()));
-  return beginning == format.mark;
+  std::error_code ignored;
+  if (format.is_folder) return fs::exists(out / format.mark, ignored);
+  if (!fs::is_regular_file(out, ignored)) return false;  // To open a pipe would wait for its writer.
+  std::string beginning(4096, '\0');
+  std::ifstream file(out, std::ios::binary);
+  file.read(beginning.data(), static_cast<std::streamsize>(beginning.size()));
+  beginning.resize(static_cast<size_t>(file.gcount()));
+  return beginning.starts_with(format.mark) && (format.name != "npz" || begins_with_array(beginning));
+}
+
+/// Whether a folder holds nothing, or nothing but files that an export which was stopped had not finished.
+bool is_free(const fs::path& folder) {
+  std::error_code refused;
+  for (fs::directory_iterator entry(folder, refused), end; !refused && entry != end; entry.increment(refused))
+    if (entry->path().extension() != ".tmp") return false;
+  if (refused)
+    throw RunError(concat("[export] ", folder, " must be readable, got '", refused.message(), "'."));
+  return true;
 }
 
 /// What is there is not replaced unasked, and nothing but an earlier export at all.
 void check_out(const ExportFlags& flags, const Format& format) {
+  if (flags.out.empty()) fail("export", "--out must be a path, got none.");
   const fs::path out = flags.out;
   std::error_code ignored;
   if (!fs::exists(out, ignored)) return;
-  if (fs::is_directory(out) != format.is_folder)
+  if (fs::is_directory(out, ignored) != format.is_folder)
     fail("export", "--out must be a ", format.is_folder ? "folder" : "file", " for --to ", flags.to, ", got ",
          out, ", a ", format.is_folder ? "file." : "folder.");
-  if (format.is_folder && fs::is_empty(out)) return;
+  if (format.is_folder && is_free(out)) return;
   if (!is_of(format, out))
     fail("export", "--out must be new or an earlier export --to ", flags.to, ", got ", out,
          ", which is something else.");
@@ -118,7 +142,10 @@ int export_model(const ExportFlags& flags) {
 
   std::string next = format.next;
   const std::string path = shell_path(flags.out);
-  for (size_t at = 0; (at = next.find("PATH", at)) != next.npos; at += path.size()) next.replace(at, 4, path);
+  const std::string there =
+      format.name == "npz" ? files::json_text(files::plain(flags.out)) : path;  // as Python has it
+  for (size_t at = 0; (at = next.find("PATH", at)) != next.npos; at += there.size())
+    next.replace(at, 4, there);
   People(flags.quiet).line(concat("wrote   ", path, "\nmore    ", next));
   return kDone;
 }

@@ -35,11 +35,14 @@ struct ShownValue {
 };
 
 /// Columns as wide as they have to be.
+constexpr size_t kWidest = 64;  // of what is filled up with spaces
+
 void print_rows(const std::vector<std::vector<std::string>>& rows) {
   std::vector<size_t> widths;
   for (const auto& row : rows) {
     widths.resize(std::max(widths.size(), row.size()));
-    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+    for (size_t i = 0; i < row.size(); ++i)
+      widths[i] = std::min(kWidest, std::max(widths[i], row[i].size()));  // a name may be long
   }
   for (const auto& row : rows) {
     for (size_t i = 0; i + 1 < row.size(); ++i)

@@ -69,7 +69,8 @@ std::string as_q8_0(std::span<const float> x) {
   bytes.reserve(x.size() / kBlock * (kBlock + 2));
   for (size_t begin = 0; begin < x.size(); begin += kBlock) {
     const std::span<const float> block = x.subspan(begin, kBlock);
-    const float d = largest_of(block) / 127.0F, inverse = d == 0.0F ? 0.0F : 1.0F / d;
+    const float d = largest_of(block) / 127.0F, reciprocal = 1.0F / d;
+    const float inverse = std::isfinite(reciprocal) ? reciprocal : 0.0F;  // of numbers too small for a scale
     add(bytes, finite_float16(d));
     for (const float value : block) bytes += static_cast<char>(static_cast<int>(std::round(value * inverse)));
   }

@@ -115,6 +115,8 @@ void write_npz(const train::TrainedModel& trained, const std::filesystem::path& 
     bytes += static_cast<uint64_t>(tensor.numel()) * sizeof(float) + kAround;
   if (bytes > std::numeric_limits<uint32_t>::max())
     fail("export", "an .npz must be at most 4 GiB, got a model of ", bytes, " bytes.");
+  if (weights.size() > std::numeric_limits<uint16_t>::max())
+    fail("export", "an .npz must have at most 65535 arrays, got ", weights.size(), ".");
   files::write_atomically(path, [&](std::ostream& out) {
     ZipWriter zip(out);
     for (const auto& [name, tensor] : weights)

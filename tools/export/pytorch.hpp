@@ -3,7 +3,8 @@
 //
 //   model.py, tokenizer.py, sample.py, check.py   need PyTorch 1.13 and nothing else
 //   model.safetensors, config.json                as a run folder has them
-//   vocab.json, merges.txt, tokenizer.json        likewise
+//   vocab.json, merges.txt, tokenizer.json,
+//   tokenizer_config.json                         likewise
 //   check.safetensors, check.json                 tokens with their logits, a text with its tokens
 //
 // Thread-safe: no state.

@@ -136,16 +136,17 @@ class WeightFiles {
 void write_web(const train::TrainedModel& trained, const std::string& name,
                const std::filesystem::path& folder) {
   const nn::StateDict weights = linear_weights(trained.model);
+  const std::string json =
+      described_model(trained, name, weights).dump(-1, ' ', false, Json::error_handler_t::replace);
   files::FolderUpdate update(folder);
+  update.write("model-data.js",
+               concat("page.describe(", json, ");\n"));  // tells what the folder is, so first
   WeightFiles files(update);
   for (const auto& [called, tensor] : weights) {
     const std::span<const float> numbers = numbers_of(tensor);
     files.add({reinterpret_cast<const char*>(numbers.data()), numbers.size_bytes()});
   }
   files.finish();
-  const std::string json =
-      described_model(trained, name, weights).dump(-1, ' ', false, Json::error_handler_t::replace);
-  update.write("model-data.js", concat("page.describe(", json, ");\n"));
   update.write("index.html", page(name));
   update.commit_without_list();
   files.remove_others(folder);

@@ -1,4 +1,6 @@
 // gradus export and what it refuses; info on what it wrote; the PyTorch page beside PyTorch.
+#include <sys/stat.h>
+
 #include <filesystem>
 
 #include "catch.hpp"
@@ -106,6 +108,37 @@ TEST_CASE("what cannot be exported is refused before anything is written") {
           {"--out must be a folder for --to web"});
   check_refused({"export", scratch.path("none"), "--to", "npz", "--out", out}, {"none"});
   CHECK_FALSE(std::filesystem::exists(out));
+}
+
+TEST_CASE("only an earlier export is replaced, also one that was stopped, and never what is no file") {
+  const Scratch scratch;
+  const std::string run = train_small(scratch, "run");
+  const auto export_to = [&](const std::string& to, const std::string& out) {
+    return std::vector<std::string>{"export", run, "--to", to, "--out", out, "--overwrite"};
+  };
+  for (const std::string to : {"gguf", "npz", "pytorch", "web"}) {
+    check_refused(export_to(to, ""), {"--out must be a path, got none"});
+    const std::string pipe = scratch.path(to + ".pipe");
+    REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
+    check_refused(export_to(to, pipe), {"--out must be "});
+  }
+  const std::string archive =
+      scratch.file("x.docx", "PK\3\4" + std::string(22, '\0') + "\4" + std::string(3, '\0') + "word");
+  check_refused(export_to("npz", archive),
+                {"--out must be new or an earlier export --to npz", "something else"});
+  for (const auto& [to, left] :
+       {std::pair{"pytorch", "model.safetensors.tmp"}, {"web", "weights-0.js.tmp"}}) {
+    const std::string out = scratch.path(std::string(to) + ".stopped");
+    std::filesystem::create_directory(out);
+    scratch.file(std::string(to) + ".stopped/" + left, "half");
+    CHECK(run_program({"export", run, "--to", to, "--out", out, "--quiet"}).code == 0);
+    scratch.file(std::string(to) + ".stopped/index", "mine");
+    CHECK(run_program(export_to(to, out)).code == 0);
+    CHECK(read(out + "/index") == "mine");
+    CHECK_FALSE(std::filesystem::exists(out + "/" + left));
+  }
+  const Outcome spaced = run_program(export_to("npz", scratch.path("a b.npz")));
+  CHECK_THAT(spaced.err, ContainsSubstring("/a b.npz\")\n") && ContainsSubstring("numpy.load(\""));
 }
 
 TEST_CASE("PyTorch computes what gradus computed, and NumPy reads the same numbers", "[torch]") {

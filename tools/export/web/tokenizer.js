@@ -61,8 +61,10 @@ function makeTokenizer(described) {
     }
 
     return {
-      bytes: (token) => specials.has(token) ? utf8.encode(described.tokens[token])
-                                            : Uint8Array.from(described.tokens[token], (letter) => byteOf.get(letter)),
+      bytes: (number) => {
+        const token = described.tokens[number];
+        return specials.has(token) ? utf8.encode(token) : Uint8Array.from(token, (letter) => byteOf.get(letter));
+      },
       encode: (text) => (text.match(words) ?? []).flatMap((word) => {
         if (!known.has(word)) known.set(word, merged(word));
         return known.get(word);
