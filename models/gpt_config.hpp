@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "gradus/autograd/dtype.hpp"
 #include "gradus/autograd/shape.hpp"
 
 namespace gradus::models {
@@ -62,14 +63,15 @@ struct MemoryEstimate {
   double parameters = 0;   ///< the model
   double gradients = 0;    ///< one an element
   double optimizer = 0;    ///< two moments an element
+  double packed = 0;       ///< the parameters as products in bfloat16 read them, kept between updates
   double activations = 0;  ///< what a forward keeps for its backward, and gradients on their way
   double program = 0;      ///< code, stacks, BLAS's buffers
   /// All of them.
-  double total() const { return parameters + gradients + optimizer + activations + program; }
+  double total() const { return parameters + gradients + optimizer + packed + activations + program; }
 };
-/// What a process holds at its peak, resident, in float32 training steps on `batch` sequences of block_size
-/// tokens: right to a tenth (the text and evaluations not counted).
-MemoryEstimate training_memory(const GPTConfig& config, int64_t batch);
+/// What a process holds at its peak, resident, in training steps on `batch` sequences of block_size tokens,
+/// with products in float32 or bfloat16 (Autocast): right to a tenth (the text and evaluations not counted).
+MemoryEstimate training_memory(const GPTConfig& config, int64_t batch, DType products = DType::float32);
 /// The same for generating one sequence: parameters, and the cache of keys and values.
 MemoryEstimate generation_memory(const GPTConfig& config);
 

@@ -27,7 +27,7 @@ double kept_in_block(const GPTConfig& config) {
 
 }  // namespace
 
-MemoryEstimate training_memory(const GPTConfig& config, int64_t batch) {
+MemoryEstimate training_memory(const GPTConfig& config, int64_t batch, DType products) {
   const Widths w(config);
   const double tokens = static_cast<double>(batch) * static_cast<double>(config.block_size);
   // Freed memory waits by size for its next use, so that what is needed at different moments adds up,
@@ -42,6 +42,7 @@ MemoryEstimate training_memory(const GPTConfig& config, int64_t batch) {
   bytes.parameters = 4 * values;
   bytes.gradients = 4 * values;
   bytes.optimizer = 8 * values;
+  if (products == DType::bfloat16) bytes.packed = 4 * values;  // once for forward, once for backward
   bytes.activations =
       4 * tokens * (static_cast<double>(config.n_layer) * kept_in_block(config) + around + passing);
   bytes.program = kProgram;

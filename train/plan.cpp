@@ -8,7 +8,7 @@ namespace {
 
 constexpr int64_t kEvaluations = 10;       // in a planned run
 constexpr double kEvaluationShare = 0.01;  // of its time, for all of them but the last
-constexpr double kSampleTokens = 300;      // at the end, each a forward of a window
+constexpr double kCachedToken = 10;        // what a token with a cache costs, in tokens of an evaluation
 constexpr double kEndSeconds = 0.3;        // loading the best model, writing files
 constexpr int64_t kLongestWarmup = 100;
 constexpr int64_t kMostSteps = int64_t{1} << 40;
@@ -19,13 +19,18 @@ double tokens_a_step(const TrainConfig& config) {
 }
 
 /// What is left to do when the steps are over, and evaluations from step `done` on.
-double seconds_beside_steps(const TrainConfig& config, int64_t done, int64_t eval_targets, const Pace& pace) {
-  const double window = pace.eval_token * static_cast<double>(config.model.block_size);
-  double seconds = kEndSeconds + kSampleTokens * window;
-  if (eval_targets == 0) return seconds;
-  const int64_t each = config.eval_tokens == 0 ? eval_targets : std::min(config.eval_tokens, eval_targets);
+double seconds_beside_steps(const TrainConfig& config, int64_t done, const BesideSteps& beside,
+                            const Pace& pace) {
+  const int64_t block = config.model.block_size,
+                past_block = std::max<int64_t>(0, beside.sample_tokens - block);
+  const double sample = static_cast<double>(past_block) * static_cast<double>(block) +
+                        static_cast<double>(beside.sample_tokens) * kCachedToken;
+  const double seconds = kEndSeconds + sample * pace.eval_token;
+  if (beside.eval_targets == 0) return seconds;
+  const int64_t each =
+      config.eval_tokens == 0 ? beside.eval_targets : std::min(config.eval_tokens, beside.eval_targets);
   const int64_t count = (config.steps + config.eval_every - 1) / config.eval_every - done / config.eval_every;
-  const int64_t last = each < eval_targets ? last_eval_tokens(config, eval_targets) : 0;
+  const int64_t last = each < beside.eval_targets ? last_eval_tokens(config, beside.eval_targets) : 0;
   return seconds + pace.eval_token * static_cast<double>(count * each + last);
 }
 
@@ -63,13 +68,13 @@ int64_t last_eval_tokens(const TrainConfig& config, int64_t all) {
   return std::min(all, std::max(config.eval_tokens, affordable));
 }
 
-double planned_seconds(const TrainConfig& config, int64_t eval_targets, const Pace& pace) {
-  return static_cast<double>(config.steps) * pace.step + seconds_beside_steps(config, 0, eval_targets, pace);
+double planned_seconds(const TrainConfig& config, const BesideSteps& beside, const Pace& pace) {
+  return static_cast<double>(config.steps) * pace.step + seconds_beside_steps(config, 0, beside, pace);
 }
 
-TrainConfig planned(TrainConfig config, double seconds, int64_t eval_targets, const Pace& pace,
+TrainConfig planned(TrainConfig config, double seconds, const BesideSteps& beside, const Pace& pace,
                     const std::function<bool(const std::string& flag)>& keeps) {
-  if (!keeps("eval-tokens") && eval_targets > 0) {
+  if (!keeps("eval-tokens") && beside.eval_targets > 0) {
     const double affordable =
         kEvaluationShare * seconds / static_cast<double>(kEvaluations) / pace.eval_token;
     config.eval_tokens =
@@ -80,15 +85,15 @@ TrainConfig planned(TrainConfig config, double seconds, int64_t eval_targets, co
     if (!keeps("eval-every")) candidate.eval_every = tenth;
     if (!keeps("save-every")) candidate.save_every = tenth;
     if (!keeps("warmup")) candidate.warmup = std::min(kLongestWarmup, candidate.steps / 20);
-    return planned_seconds(candidate, eval_targets, pace) <= seconds;
+    return planned_seconds(candidate, beside, pace) <= seconds;
   });
 }
 
-TrainConfig replanned(TrainConfig config, int64_t done, double seconds_left, int64_t eval_targets,
+TrainConfig replanned(TrainConfig config, int64_t done, double seconds_left, const BesideSteps& beside,
                       const Pace& pace) {
   return most_steps(std::move(config), done, [&](TrainConfig& candidate) {
     const auto left = static_cast<double>(candidate.steps - done);
-    return left * pace.step + seconds_beside_steps(candidate, done, eval_targets, pace) <= seconds_left;
+    return left * pace.step + seconds_beside_steps(candidate, done, beside, pace) <= seconds_left;
   });
 }
 

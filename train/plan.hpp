@@ -17,6 +17,12 @@ struct Pace {
   double eval_token = 0;  ///< of an evaluation
 };
 
+/// What a run does beside its steps.
+struct BesideSteps {
+  int64_t eval_targets = 0;   ///< of the whole validation part; 0: there are no evaluations
+  int64_t sample_tokens = 0;  ///< to write at its end
+};
+
 /// A preset that a plan may choose.
 struct PlannedPreset {
   const char* name;     ///< of models::preset_names()
@@ -29,19 +35,17 @@ const std::vector<PlannedPreset>& planned_presets(models::Arch arch);
 /// the steps, each token of which counts as three; at least eval_tokens.
 int64_t last_eval_tokens(const TrainConfig& config, int64_t all);
 
-// In what follows, eval_targets are those of the whole validation part; 0: there are no evaluations.
-
 /// How many seconds a run takes at that pace: steps, evaluations, and the sample at the end.
-double planned_seconds(const TrainConfig& config, int64_t eval_targets, const Pace& pace);
+double planned_seconds(const TrainConfig& config, const BesideSteps& beside, const Pace& pace);
 
 /// The config with as many steps as fit into `seconds`, one at least, and with evaluations and saves ten
 /// times in between; what `keeps(flag)` says was asked for stays as it is.
-TrainConfig planned(TrainConfig config, double seconds, int64_t eval_targets, const Pace& pace,
+TrainConfig planned(TrainConfig config, double seconds, const BesideSteps& beside, const Pace& pace,
                     const std::function<bool(const std::string& flag)>& keeps);
 
 /// The same config with another number of steps, of which `done` took such a time that `seconds` are left:
 /// what is to be done after a part of a run showed its true pace. Never fewer than are done.
-TrainConfig replanned(TrainConfig config, int64_t done, double seconds_left, int64_t eval_targets,
+TrainConfig replanned(TrainConfig config, int64_t done, double seconds_left, const BesideSteps& beside,
                       const Pace& pace);
 
 }  // namespace gradus::train

@@ -9,7 +9,7 @@ using namespace gradus::train;
 
 namespace {
 
-constexpr int64_t kTargets = 100'000;
+constexpr BesideSteps kBeside{.eval_targets = 100'000, .sample_tokens = 300};
 bool keeps_nothing(const std::string&) { return false; }
 
 }  // namespace
@@ -20,8 +20,8 @@ TEST_CASE("a plan fills the time, evaluations, sample and all") {
       INFO(seconds << " s, " << step << " s a step");
       const TrainConfig asked = preset("nano");
       const Pace pace{step, step / 768 / 3};
-      const TrainConfig plan = planned(asked, seconds, kTargets, pace, keeps_nothing);
-      const double taken = planned_seconds(plan, kTargets, pace);
+      const TrainConfig plan = planned(asked, seconds, kBeside, pace, keeps_nothing);
+      const double taken = planned_seconds(plan, kBeside, pace);
       CHECK(taken <= seconds * 1.0001);
       const double evaluation = pace.eval_token * static_cast<double>(plan.eval_tokens);
       CHECK(taken + 2 * step + evaluation >= seconds);  // one step more may be one evaluation more
@@ -32,32 +32,42 @@ TEST_CASE("a plan fills the time, evaluations, sample and all") {
     }
 }
 
+TEST_CASE("a sample costs a window a token where the window slides, and little before") {
+  const TrainConfig config = preset("nano");  // windows of 64
+  const Pace pace{0.01, 1e-5};
+  const auto sampled = [&](int64_t tokens) {
+    return planned_seconds(config, {.sample_tokens = tokens}, pace) - planned_seconds(config, {}, pace);
+  };
+  CHECK(sampled(64) == Approx(64 * 10 * pace.eval_token));
+  CHECK(sampled(300) == Approx((300 * 10 + 236 * 64) * pace.eval_token));
+}
+
 TEST_CASE("a plan keeps what was asked for") {
   TrainConfig asked = preset("nano");
   asked.eval_every = 7;
   asked.eval_tokens = 0;
   asked.warmup = 33;
   const Pace pace{0.01, 1e-6};
-  const TrainConfig plan = planned(asked, 60, kTargets, pace, [](const std::string& flag) {
+  const TrainConfig plan = planned(asked, 60, kBeside, pace, [](const std::string& flag) {
     return flag == "eval-every" || flag == "eval-tokens" || flag == "warmup";
   });
   CHECK(plan.eval_every == 7);
   CHECK(plan.eval_tokens == 0);
   CHECK(plan.warmup == 33);
-  CHECK(std::abs(planned_seconds(plan, kTargets, pace) - 60) < 0.3);  // an evaluation takes a tenth
-  CHECK(planned(asked, 1e-9, kTargets, pace, keeps_nothing).steps == 1);
+  CHECK(std::abs(planned_seconds(plan, kBeside, pace) - 60) < 0.3);  // an evaluation takes a tenth
+  CHECK(planned(asked, 1e-9, kBeside, pace, keeps_nothing).steps == 1);
 }
 
 TEST_CASE("a plan that proved too fast or too slow is corrected, and never ends before it is") {
   const Pace hoped{0.01, 1e-6}, true_pace{0.02, 2e-6};
-  const TrainConfig plan = planned(preset("nano"), 600, kTargets, hoped, keeps_nothing);
+  const TrainConfig plan = planned(preset("nano"), 600, kBeside, hoped, keeps_nothing);
   const int64_t done = plan.steps / 4;
   const double left = 600 - static_cast<double>(done) * true_pace.step;
-  const TrainConfig slower = replanned(plan, done, left, kTargets, true_pace);
+  const TrainConfig slower = replanned(plan, done, left, kBeside, true_pace);
   CHECK(slower.steps < plan.steps);
   CHECK(std::abs(static_cast<double>(slower.steps - done) * true_pace.step / left - 1) < 0.03);
   CHECK(slower.eval_every == plan.eval_every);
-  CHECK(replanned(plan, done, -5, kTargets, true_pace).steps == done);
+  CHECK(replanned(plan, done, -5, kBeside, true_pace).steps == done);
 }
 
 TEST_CASE("the last evaluation costs at most a 25th of the steps, and reads no more than there is") {

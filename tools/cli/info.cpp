@@ -19,6 +19,7 @@
 #include "gradus/tools/gguf/gguf.hpp"
 #include "gradus/train/decoder.hpp"
 #include "gradus/train/memory.hpp"
+#include "gradus/train/precision.hpp"
 #include "info_gguf.hpp"
 #include "info_tensors.hpp"
 #include "machine.hpp"
@@ -73,12 +74,13 @@ void print_model(const models::GPTConfig& config) {
   std::cout << grouped(config.num_parameters()) << " parameters\n";
 }
 
-void print_memory(const models::GPTConfig& config, int64_t batch) {
-  const models::MemoryEstimate m = models::training_memory(config, batch);
+void print_memory(const models::GPTConfig& config, int64_t batch, DType products) {
+  const models::MemoryEstimate m = models::training_memory(config, batch, products);
   std::cout << "memory      " << byte_size(m.total()) << " to train on batches of " << batch
             << ": parameters " << byte_size(m.parameters) << ", gradients " << byte_size(m.gradients)
-            << ", moments " << byte_size(m.optimizer) << ", activations " << byte_size(m.activations)
-            << ", program " << byte_size(m.program) << "\n            "
+            << ", moments " << byte_size(m.optimizer)
+            << (m.packed > 0 ? ", packed " + byte_size(m.packed) : "") << ", activations "
+            << byte_size(m.activations) << ", program " << byte_size(m.program) << "\n            "
             << byte_size(models::generation_memory(config).total()) << " to sample\n";
 }
 
@@ -168,7 +170,7 @@ int info_of_shape(const InfoFlags& flags) {
   naming_flags("info", model_flags(), [&] { model.validate(); });
   const int64_t batch = checked_batch(flags.batch.value_or(config.batch));
   print_model(model);
-  print_memory(model, batch);
+  print_memory(model, batch, DType::float32);
   return kDone;
 }
 
@@ -226,7 +228,8 @@ int info_of_folder(const std::string& folder, std::optional<int64_t> batch) {
   print_padding(folder, config);
   std::cout << "written by  " << (version.empty() ? "another program" : "gradus " + files::plain(version))
             << "\n";
-  print_memory(config, checked_batch(batch.value_or(trained.batch)));
+  print_memory(config, checked_batch(batch.value_or(trained.batch)),
+               train::precision_from(trained.precision));
   if (is_run) print_run(run, trained);
   return kDone;
 }

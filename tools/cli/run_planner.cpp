@@ -16,8 +16,8 @@ using train::TrainConfig;
 
 constexpr double kMeasured = 0.01;  // of the time, for a preset
 constexpr int64_t kFewestSteps = 3;
-// The parts of a run after which its pace is looked at: before wsd lets the rate fall.
-constexpr double kLooks[] = {0.25, 0.6};
+// The parts of a run after which its pace is looked at: closer at its end, where less can be made up for.
+constexpr double kLooks[] = {0.25, 0.5, 0.7, 0.85, 0.93, 0.97};
 
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
@@ -64,11 +64,6 @@ train::Pace measure(const TrainConfig& config, const RunTokens& tokens, double s
   return pace;
 }
 
-/// Of the whole validation part.
-int64_t eval_targets(const TrainConfig& config, const RunTokens& tokens) {
-  return std::max<int64_t>(0, tokens.dataset(config).tokens(data::Split::validation).size() - 1);
-}
-
 }  // namespace
 
 double RunPlanner::seconds_left() const { return 60 * flags_.config.minutes - seconds_since(start_); }
@@ -98,26 +93,32 @@ TrainConfig RunPlanner::plan(const TrainConfig& config, const RunTokens& tokens)
       first = false;
     }
   }
-  eval_targets_ = eval_targets(chosen, tokens);
-  plan_ = train::planned(chosen, seconds_left(), eval_targets_, pace_,
+  const int64_t validation = tokens.dataset(chosen).tokens(data::Split::validation).size();
+  beside_ = {.eval_targets = std::max<int64_t>(0, validation - 1),
+             .sample_tokens = flags_.quiet ? 0 : kClosingSample};
+  plan_ = train::planned(chosen, seconds_left(), beside_, pace_,
                          [&](const std::string& flag) { return flags_.is_given(flag); });
   return plan_;
 }
 
 bool RunPlanner::Corrector::is_time_to_look(int64_t step) {
   const double done = static_cast<double>(step) / static_cast<double>(planner_.plan_.steps);
-  if (looks_ == std::size(kLooks) || done < kLooks[looks_]) return false;
-  ++looks_;
-  return true;
+  const size_t before = looks_;
+  while (looks_ < std::size(kLooks) && done >= kLooks[looks_]) ++looks_;
+  return looks_ > before;
 }
 
 void RunPlanner::Corrector::on_step(const train::StepReport& report) {
   if (is_time_to_look(report.step)) {
     train::Pace pace = planner_.pace_;
-    pace.step = (seconds_since(start_) - eval_seconds_) / static_cast<double>(report.step);
+    // Since the last look: what else the machine does may have changed.
+    const Look look{report.step, seconds_since(start_) - eval_seconds_};
+    pace.step =
+        (look.step_seconds - last_look_.step_seconds) / static_cast<double>(look.step - last_look_.step);
+    last_look_ = look;
     if (eval_tokens_ > 0) pace.eval_token = eval_seconds_ / eval_tokens_;
     planner_.plan_ =
-        train::replanned(planner_.plan_, report.step, planner_.seconds_left(), planner_.eval_targets_, pace);
+        train::replanned(planner_.plan_, report.step, planner_.seconds_left(), planner_.beside_, pace);
     trainer_.replan(planner_.plan_.steps, planner_.plan_.schedule());
     progress_.set_steps(planner_.plan_.steps);
     on_corrected_(planner_.plan_);

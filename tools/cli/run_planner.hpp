@@ -14,6 +14,9 @@
 
 namespace gradus::cli {
 
+/// Tokens of the sample that a run ends with, unless it is quiet.
+inline constexpr int64_t kClosingSample = 300;
+
 class RunPlanner {
  public:
   /// The time begins now. The flags are borrowed.
@@ -45,6 +48,10 @@ class RunPlanner {
     OnCorrected on_corrected_;
     std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now(), eval_start_;
     double eval_seconds_ = 0, eval_tokens_ = 0;
+    struct Look {
+      int64_t step = 0;
+      double step_seconds = 0;  // in steps alone, up to then
+    } last_look_;
     size_t looks_ = 0;
   };
 
@@ -55,7 +62,7 @@ class RunPlanner {
   const TrainFlags& flags_;
   Clock::time_point start_ = Clock::now();
   train::TrainConfig plan_;
-  int64_t eval_targets_ = 0;
+  train::BesideSteps beside_;
   train::Pace pace_;
 };
 

@@ -92,8 +92,9 @@ class TrainVerb {
       if (is_planned()) config_ = planner_.plan(config_, tokens);
       return tokens.dataset(config_);
     });
-    train::check_memory(models::training_memory(config_.model, config_.batch),
-                        "lower --layers, --embd, --block or --batch.");
+    train::check_memory(
+        models::training_memory(config_.model, config_.batch, train::precision_from(config_.precision)),
+        "lower --layers, --embd, --block or --batch.");
 
     models::GPT model = make_model();
     train::Trainer trainer(model, train::decoder_recipe(model, dataset.training_batches(), config_));
@@ -343,7 +344,7 @@ class TrainVerb {
     std::ostream people(&plain);
     std::ostream& out = flags_.json ? people : std::cout;
     people_.line("sample\n");
-    write_sample(best, tokenizer, "", {.max_new_tokens = 300, .temperature = 0.8}, stream, out);
+    write_sample(best, tokenizer, "", {.max_new_tokens = kClosingSample, .temperature = 0.8}, stream, out);
     out << std::endl;
   }
 

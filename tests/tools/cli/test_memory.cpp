@@ -24,7 +24,7 @@ void check_announced(const std::string& shape) {
   Contender worker("gradus", worker_command(w, GRADUS_PROGRAM, 1, "steps"));
   worker.run(1e9, 2);
   const double measured = worker.peak_mib() * 1024 * 1024;
-  const double announced = models::training_memory(w.config, w.batch).total();
+  const double announced = models::training_memory(w.config, w.batch, w.dtype).total();
   INFO("announced " << announced / 1e6 << " MB, measured " << measured / 1e6 << " MB");
   CHECK(announced > 0.9 * measured);
   CHECK(announced < 1.1 * measured);
@@ -39,6 +39,7 @@ TEST_CASE("training takes the memory that was announced, whatever it goes to") {
   check_announced("train 1 1 32 512 4 5000 0 float32");    // more so, and long
   check_announced("train 12 3 96 32 8 100 0.1 float32");   // deep
   check_announced("train 1 8 512 16 1 20 0 float32");      // parameters
+  check_announced("train 1 8 512 16 1 20 0 bfloat16");     // and packed ones
   check_announced("train 2 1 136 33 7 4001 0 float32");    // parameters of the table, odd sizes
   check_announced("train 1 16 64 257 16 31 0.3 float32");  // heads
 }
