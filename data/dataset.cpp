@@ -118,6 +118,7 @@ void TextDataset::weigh(const std::vector<WeightedPart>& parts) {
     }
     begin += part.tokens;
   }
+  if (!std::isfinite(sum)) fail("dataset", "weights must have a finite sum over all windows, got ", sum, ".");
   if (stretches_.empty())
     fail("dataset", "weights must leave a part to train on, got none above 0 for one that has windows.");
 }

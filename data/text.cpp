@@ -43,7 +43,8 @@ std::vector<fs::path> files_below(const fs::path& folder) {
   std::error_code error;
   for (fs::recursive_directory_iterator entry(folder, error), end; !error && entry != end;
        entry.increment(error))
-    if (entry->path().extension() == ".txt" && entry->is_regular_file()) files.push_back(entry->path());
+    if (std::error_code ignored; entry->path().extension() == ".txt" && entry->is_regular_file(ignored))
+      files.push_back(entry->path());
   if (error) fail("text", folder, " must be readable, got '", error.message(), "'.");
   if (files.empty()) fail("text", folder, " must have files in it whose names end in .txt, got none.");
   std::sort(files.begin(), files.end(),

@@ -21,7 +21,7 @@ std::string hint_for(const files::FolderSnapshot& folder) {
   for (const char* pickle : {"pytorch_model.bin", "pytorch_model.bin.index.json", "model.pth", "ckpt.pt"})
     if (folder.has(pickle))
       return concat(" Hint: ", pickle, " is Python's pickle, which is not opened here; ",
-                    "safetensors.torch.save_file(state_dict, \"", kTensorFile, "\") writes what is.");
+                    "safetensors.torch.save_model(model, \"", kTensorFile, "\") writes what is.");
   return "";
 }
 

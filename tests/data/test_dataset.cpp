@@ -253,6 +253,9 @@ TEST_CASE("weights that leave nothing to draw are refused") {
   CHECK(error_of([&] {
           dataset.weigh({{40, NAN}});
         }) == "[dataset] weights must be finite and at least 0, got nan.");
+  CHECK(error_of([&] {
+          dataset.weigh({{40, 1e308}});
+        }) == "[dataset] weights must have a finite sum over all windows, got inf.");
   // The second part lies in what is for validation.
   CHECK(error_of([&] {
           dataset.weigh({{20, 0}, {20, 1}});

@@ -310,7 +310,7 @@ TEST_CASE("a folder of Python's pickles is told how to be made readable") {
     std::ofstream(foreign.folder / pickle) << "PK";
     CHECK(said_of(foreign) ==
           concat("[safetensors] model.safetensors: cannot be read: No such file or directory. Hint: ", pickle,
-                 " is Python's pickle, which is not opened here; safetensors.torch.save_file(state_dict, "
+                 " is Python's pickle, which is not opened here; safetensors.torch.save_model(model, "
                  "\"model.safetensors\") writes what is."));
   }
 }

@@ -22,6 +22,7 @@ constexpr const char* kAfterVerbs = R"(  esac
     fi
     if [[ ${COMP_WORDS[i]} != "=" ]]; then values=$((values + 1)); fi
   done
+  if [[ $cur == -* ]] && ((values > 0)); then flag=""; fi # A list ends at the next flag.
   case "$verb:$flag:$values" in
 )";
 

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "completion_scripts.hpp"
 #include "gradus/autograd/error.hpp"
 
@@ -34,7 +36,7 @@ std::string flag_specs(const Flag& flag) {
     const bool is_long = name.starts_with("--");
     std::string spec = concat(flag.many ? "*" : "", name, flag.takes_value() && is_long ? "=" : "", "[",
                               escaped(flag.help, "\\[]"), "]");
-    if (flag.takes_value()) spec += concat(flag.many ? ":*-*:" : ":", value_spec(flag));
+    if (flag.takes_value()) spec += concat(":", value_spec(flag));
     lines += concat(" \\\n        ", in_single_quotes(spec));
   }
   return lines;
@@ -71,6 +73,10 @@ std::string function_of(const Syntax& syntax) {
     text += "  _arguments -S";
     for (const Flag& flag : syntax.flags) text += flag_specs(flag);
     for (const Flag& argument : syntax.arguments) text += argument_spec(argument);
+    // Of a flag's list zsh has the first value; the others are files where no argument is.
+    const auto list = std::find_if(syntax.flags.begin(), syntax.flags.end(),
+                                   [](const Flag& flag) { return flag.many && flag.takes_files(); });
+    if (syntax.arguments.empty() && list != syntax.flags.end()) text += argument_spec(*list);
     text += "\n";
   } else {
     text += choice_of(syntax);

@@ -79,7 +79,7 @@ Verb add_eval(CLI::App& app, const std::string& program) {
                    "Run folder, or any with config.json, model.safetensors, tokenizer")
       ->type_name("DIR")
       ->required();
-  verb->add_option("--text", flags->text, "The text: these files, joined in order")
+  verb->add_option("--text", flags->text, "Files, folders of .txt files, or -, joined in order")
       ->type_name("FILE")
       ->required();
   verb->add_option("--tokenizer", flags->tokenizer, "Another than the folder's: a folder or tokenizer.json")

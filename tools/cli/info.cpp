@@ -20,6 +20,7 @@
 #include "gradus/train/decoder.hpp"
 #include "gradus/train/memory.hpp"
 #include "gradus/train/precision.hpp"
+#include "gradus/train/state_files.hpp"
 #include "info_gguf.hpp"
 #include "info_tensors.hpp"
 #include "machine.hpp"
@@ -96,11 +97,13 @@ void print_padding(const std::string& folder, const models::GPTConfig& config) {
 
 /// What a run in the folder has reached; `how` it goes on, and what its best loss is `of`.
 void print_state(const train::RunFolder& run, int64_t steps, const char* how, const char* of) {
-  if (!run.has_last()) {
+  const bool is_state = std::filesystem::exists(run.path() / "trainer.json");  // last/, or one that was kept
+  if (!is_state && !run.has_last()) {
     std::cout << "state       no checkpoint yet\n";
     return;
   }
-  const train::Checkpoint checkpoint = run.load_last();
+  const train::Checkpoint checkpoint =
+      is_state ? files::read_folder(run.path(), train::load_checkpoint) : run.load_last();
   std::cout << "state       step " << grouped(checkpoint.trainer.step) << " of " << grouped(steps) << "; "
             << (checkpoint.trainer.step < steps ? how : "finished") << "\n";
   if (checkpoint.best_val_loss)
@@ -242,7 +245,10 @@ int info(const InfoFlags& flags) {
          "a folder and the shape of a model must not come together, got both. Hint: of a folder, only "
          "--batch can be chosen.");
   if (gguf::is_gguf(flags.folder)) return info_of_gguf(flags.folder, flags.batch);
-  if (is_tensor_file(flags.folder) && !flags.batch) return info_of_tensors(flags.folder);
+  if (is_tensor_file(flags.folder)) {
+    if (flags.batch) fail("info", "--batch must be left out for a file of tensors, got ", *flags.batch, ".");
+    return info_of_tensors(flags.folder);
+  }
   return info_of_folder(flags.folder, flags.batch);
 }
 

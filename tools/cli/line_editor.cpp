@@ -59,6 +59,7 @@ std::optional<std::string> LineEditor::ask(const std::string& prompt) {
   state_->prompt = prompt;
   for (;;) {
     std::cout << std::flush;
+    el_set(state_->line, EL_PREP_TERM, 1);  // before the prompt, at which a key may come at once
     int size = 0;
     const char* typed = el_gets(state_->line, &size);
     if (!typed && size < 0 && errno == EINTR) {

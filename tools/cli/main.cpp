@@ -2,6 +2,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 #include <iostream>
 #include <new>
 #include <vector>
@@ -32,6 +33,22 @@ void check_output() {
   if (!std::cout) throw RunError("[output] the standard output must be writable, got an error.");
 }
 
+bool takes_paths(const CLI::Option& option) {
+  const std::string unit = option.get_type_name();
+  for (const char* path : {"FILE", "DIR", "PATH", "FROM"})
+    if (unit.find(path) != unit.npos) return true;
+  return false;
+}
+
+/// An empty path is most likely a variable that was not set.
+void check_paths(const CLI::App& verb) {
+  for (const CLI::Option* option : verb.get_options())
+    for (const std::string& value : option->results())
+      if (value.empty() && takes_paths(*option))
+        fail(verb.get_name(), option->get_name(), " must be a path, got none.");
+  for (const CLI::App* inner : verb.get_subcommands()) check_paths(*inner);
+}
+
 int parse_and_run(CLI::App& app, std::vector<std::string> arguments, const std::string& program) {
   const std::vector<Verb> added = set_up(app, program);
   arguments = with_help_as_flag(app, std::move(arguments));
@@ -47,6 +64,7 @@ int parse_and_run(CLI::App& app, std::vector<std::string> arguments, const std::
     throw Error(explain(e, app, arguments, program));
   }
   const auto verb = std::find_if(added.begin(), added.end(), [](const Verb& v) { return v.app->parsed(); });
+  check_paths(*verb->app);
   const int code = verb->action();
   if (!verb->checks_output) check_output();
   return code;
@@ -61,6 +79,9 @@ int run(int argc, char** argv) {
     return complain(e.what(), kRunFailed);
   } catch (const Error& e) {
     return complain(e.what(), kBadInput);
+  } catch (const std::filesystem::filesystem_error& e) {
+    return complain(concat("[file] ", e.path1(), " must be within reach, got '", e.code().message(), "'."),
+                    kBadInput);
   } catch (const std::bad_alloc&) {
     return complain("[memory] there must be memory for this, got none left.", kRunFailed);
   } catch (const std::exception& e) {

@@ -83,8 +83,8 @@ class Printer {
       for (const RankedToken& token : place.likeliest) row(token, place.came ? "  " : "");
     }
     if (const auto loss = loss_of(places))
-      std::cout << "\nloss         " << decimals(*loss, 4) << " nats a token on " << places.size() - 2
-                << " of the text\nperplexity   " << decimals(std::exp(*loss), 4) << "\n";
+      std::cout << "\nloss         " << decimals(*loss, 4) << " nats a token on the " << places.size() - 2
+                << " after the first\nperplexity   " << decimals(std::exp(*loss), 4) << "\n";
     std::cout << std::flush;
   }
 

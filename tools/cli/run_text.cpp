@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "gradus/autograd/error.hpp"
+#include "gradus/files/sha256.hpp"
 
 namespace gradus::cli {
 namespace {
@@ -33,14 +34,20 @@ RunText load_token_files(const TrainConfig& config) {
 /// Each of the texts by itself, to know where it ends. Together they have the checksum of all files joined.
 RunText load_weighted(const std::vector<fs::path>& paths, const data::TextRules& rules) {
   RunText whole;
+  files::Sha256 sha256;
   for (const fs::path& path : paths) {
-    const data::Text text = data::read_text({path}, rules);
+    std::vector<data::Source> sources;
+    for (const fs::path& file : data::text_files({path})) {
+      sources.push_back(data::read_source(file));
+      sha256.add(sources.back().bytes);
+    }
+    const data::Text text = data::make_text(sources, rules);
     whole.corpus.text += text.text;
     whole.sizes.push_back(text.text.size());
     if (const std::string note = text.note(); !note.empty())
       whole.corpus.warning += concat(whole.corpus.warning.empty() ? "" : "; ", "of ", path, " ", note);
   }
-  whole.corpus.sha256 = data::sha256_of_files(data::text_files(paths));
+  whole.corpus.sha256 = sha256.digest();
   return whole;
 }
 

@@ -35,7 +35,8 @@ Flag flag_of(CLI::Option& option) {
 }  // namespace
 
 bool Flag::takes_files() const {
-  return unit.find("FILE") != std::string::npos || unit.find("FROM") != std::string::npos;
+  return unit.find("FILE") != std::string::npos || unit.find("FROM") != std::string::npos ||
+         unit.find("PATH") != std::string::npos;
 }
 
 bool Flag::takes_folders() const { return unit.find("DIR") != std::string::npos || takes_files(); }

@@ -140,6 +140,18 @@ std::string shown(const Tokenizer& tokenizer, const Tokens& tokens) {
   return text.empty() ? "none" : text;
 }
 
+/// What is there is replaced, if it is a file, and not one of those that are read.
+void check_bin(const std::string& bin, const std::vector<std::string>& read) {
+  std::error_code ignored;
+  const fs::file_type type = fs::symlink_status(bin, ignored).type();
+  if (type != fs::file_type::regular && type != fs::file_type::not_found)
+    fail("tokenizer", "--bin must be a new file, or one to replace, got ", fs::path(bin),
+         ", which is something else.");
+  for (const std::string& file : read)
+    if (fs::equivalent(file, bin, ignored))
+      fail("tokenizer", "--bin must be a file of its own, got ", fs::path(bin), ", which is read.");
+}
+
 /// One text after another, so that there is memory for each of them, not for all.
 void write_bin(const TokenizerTextFlags& flags, const Tokenizer& tokenizer) {
   if (flags.json) fail("tokenizer", "--bin and --json must not come together, got both.");
@@ -148,6 +160,7 @@ void write_bin(const TokenizerTextFlags& flags, const Tokenizer& tokenizer) {
          tokenizer.vocab_size(), ".");
   const std::vector<std::string> files =
       flags.files.empty() ? std::vector<std::string>{"-"} : files_of(flags.files);
+  check_bin(flags.bin, files);
   size_t count = 0;
   files::write_atomically(flags.bin, [&](std::ostream& out) {
     for (const std::string& file : files) {

@@ -59,7 +59,7 @@ fs::path default_out(const TrainConfig& config) {
 /// Will the text be there again for a run that goes on?
 bool is_kept(const TrainConfig& config) {
   return std::all_of(config.text.begin(), config.text.end(), [](const std::string& file) {
-    return fs::is_regular_file(file) || fs::is_directory(file);
+    return file != "-" && (fs::is_regular_file(file) || fs::is_directory(file));
   });
 }
 

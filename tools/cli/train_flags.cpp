@@ -152,7 +152,7 @@ void TrainFlags::add_to(CLI::App& verb) {
 
   add(verb, kRun, "--eval-every", c.eval_every, "STEPS", "Steps between evaluations");
   add(verb, kRun, "--eval-tokens", c.eval_tokens, "N",
-      "Of the validation part each time; 0: all; at the end all");
+      "Of the validation part each time; 0: all; at the end all,\nor what costs a 25th of the run");
   add(verb, kRun, "--patience", c.patience, "N", "End after so many evaluations without progress; 0: never");
   add(verb, kRun, "--sample-every", sample_every, "STEPS", "Show some text this often; 0: at the end only");
   add(verb, kRun, "--save-every", c.save_every, "STEPS", "Steps between checkpoints");

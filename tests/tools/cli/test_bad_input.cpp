@@ -61,6 +61,32 @@ TEST_CASE("a text must be a file that can be read and is long enough") {
   }
 }
 
+TEST_CASE("an empty path, of a variable that was not set, is none") {
+  const Place place;
+  for (const char* flag :
+       {"--out", "--text", "--tokens", "--val-tokens", "--init-from", "--tokenizer", "--config", "--profile"})
+    check_refused({"train", "--preset", "tiny", "--text", place.text, flag, ""},
+                  {std::string(flag) + " must be a path, got none"});
+  check_refused({"info", ""}, {"folder must be a path, got none"});
+  check_refused({"sample", ""}, {"folder must be a path, got none"});
+  check_refused({"tokenizer", "train", place.text, "--vocab", "300", "--out", ""},
+                {"--out must be a path, got none"});
+  check_refused({"tokenizer", "encode", ""}, {"must be a path, got none"});
+}
+
+TEST_CASE("a link that leads nowhere, or to itself, is no text, and no reason to stop") {
+  const Place place;
+  const std::string folder = place.scratch.path("texts");
+  std::filesystem::create_directory(folder);
+  std::filesystem::copy_file(place.text, folder + "/a.txt");
+  std::filesystem::create_symlink("loop.txt", folder + "/loop.txt");
+  std::filesystem::create_symlink("nowhere", folder + "/lost.txt");
+  CHECK(run_program(
+            {"train", "--preset", "tiny", "--steps", "1", "--text", folder, "--out", place.out, "--quiet"})
+            .code == 0);
+  check_refused({"sample", folder + "/loop.txt/run"}, {"loop.txt"});
+}
+
 TEST_CASE("numbers must make sense") {
   const Place place;
   const auto refused = [&](const std::string& flag, const std::string& value, const std::string& expected) {

@@ -83,6 +83,9 @@ TEST_CASE("bash completes verbs, flags, words that can be listed, files and fold
   CHECK(offered({"train", "--steps", ""}).empty());
   CHECK(offered({"train", "--text", ""}) == Words{"text.txt", "texts", "a b"});
   CHECK(offered({"train", "--text", "text.txt", "te"}) == Words{"text.txt", "texts"});
+  CHECK(offered({"train", "--text", "text.txt", "--prec"}) == Words{"--precision"});
+  CHECK(offered({"export", "texts", "--out", "te"}) == Words{"text.txt", "texts"});
+  CHECK(offered({"info", "te"}) == Words{"text.txt", "texts"});
   CHECK(offered({"train", "--out", ""}) == Words{"texts", "a b"});
   CHECK(offered({"train", "--tokenizer", "b"}) == Words{"bpe", "byte"});
   CHECK(offered({"train", "--tokenizer", "t"}) == Words{"text.txt", "texts"});
@@ -123,13 +126,17 @@ TEST_CASE("zsh completes too") {
   CHECK(run_shell("zsh -n '" + file + "'").code == 0);
   // An interactive zsh at a terminal of its own: what is typed, a tab, and what has to stand there then.
   const std::string script = R"(zmodload zsh/zpty; zpty z zsh -f -i
-zpty -w z "fpath=($1 \$fpath); autoload -Uz compinit; compinit -u -D; print rea''dy"; zpty -r z out '*ready*'
+zpty -w z "cd $1; fpath=($1 \$fpath); autoload -Uz compinit; compinit -u -D; print rea''dy"; zpty -r z out '*ready*'
 complete() { zpty -w -n z "$1"$'\t'; zpty -r z out "*$2*"; zpty -w -n z $'\x15' }
 complete 'gradus tok' 'tokenizer'
 complete 'gradus train --prec' '--precision'
 complete 'gradus train --precision bf' 'bf16'
 complete 'gradus tokenizer encode --spe' '--specials'
 complete 'gradus train --tokenizer by' 'byte'
+complete 'gradus train --text tr' 'try.zsh'
+complete 'gradus train --text try.zsh _gr' '_gradus'
+complete 'gradus train --text try.zsh --prec' '--precision'
+complete 'gradus info tr' 'try.zsh'
 print complete)";
   const Outcome outcome =
       run_shell("timeout 120 zsh -f '" + scratch.file("try.zsh", script) + "' '" + scratch.path(".") + "'");

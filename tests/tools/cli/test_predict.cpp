@@ -101,7 +101,7 @@ TEST_CASE("predict prints a line a token, and what comes next") {
   CHECK_THAT(lines[1], ContainsSubstring("- ") && Catch::Matchers::EndsWith("'O'"));
   CHECK_THAT(lines[4], Catch::Matchers::EndsWith("'\\n'"));
   CHECK(lines[6] == "next");
-  CHECK_THAT(lines[12], ContainsSubstring("nats a token on 3 of the text"));
+  CHECK_THAT(lines[12], ContainsSubstring("nats a token on the 3 after the first"));
   CHECK(outcome.out.find('#') == std::string::npos);
 
   const Outcome one = run_program({"predict", run.folder, "--prompt", "O"});

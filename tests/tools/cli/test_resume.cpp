@@ -11,6 +11,7 @@
 #include "train/small_model.hpp"
 
 using namespace gradus::cli;
+using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
@@ -192,6 +193,19 @@ TEST_CASE("neither threads nor the times of evaluating and saving change what is
         read(scratch.path("other/last/model.safetensors")));
 }
 
+TEST_CASE("info knows a state of its own too, the last one or one that was kept") {
+  const Scratch scratch;
+  const std::string out = scratch.path("run");
+  REQUIRE(run_program({"train", "--preset", "tiny", "--text",
+                       scratch.file("text.txt", gradus::train::small_text()), "--steps", "4", "--save-every",
+                       "2", "--keep", "2", "--out", out, "--quiet"})
+              .code == 0);
+  for (const auto& [state, step] :
+       {std::pair{"", "4 of 4; finished"}, {"/last", "4 of 4; finished"}, {"/kept/step-2", "2 of 4; "}})
+    CHECK_THAT(run_program({"info", out + state}).out,
+               ContainsSubstring(std::string("state       step ") + step));
+}
+
 TEST_CASE("a resumed run keeps its flags, and says so where it must") {
   const Scratch scratch;
   REQUIRE(run_program(train(scratch, "run", {"--stop-after", "2"})).code == 0);
@@ -204,7 +218,6 @@ TEST_CASE("a resumed run keeps its flags, and says so where it must") {
     CHECK(contents(scratch.path("run")) == before);
     return outcome.err;
   };
-  using Catch::Matchers::ContainsSubstring;
   CHECK_THAT(resume({"--dropout", "0.2"}),
              ContainsSubstring("--dropout of a resumed run must stay 0.1, got 0.2."));
   CHECK_THAT(resume({"--preset", "nano"}),
@@ -225,7 +238,6 @@ TEST_CASE("a run goes on with its text wherever that is now") {
     CHECK(lines_of(outcome.err).size() == (outcome.code == 0 ? 0 : 1));
     return outcome;
   };
-  using Catch::Matchers::ContainsSubstring;
   REQUIRE(run_program(train(scratch, "whole")).code == 0);
 
   SECTION("in another place") {

@@ -1,4 +1,6 @@
 // Texts by other ways: files of token numbers, folders, the standard input, weights.
+#include <sys/stat.h>
+
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -93,6 +95,15 @@ TEST_CASE("what does not go with files of numbers is refused") {
           {"--val-tokens and --val-fraction must not come together"});
   refused({"--tokens", n.bin, "--tokenizer", "byte"},
           {"train.bin", "must have token numbers below the tokenizer's 256, got ", "as token "});
+  const auto bin_refused = [&](const std::string& bin, const char* words) {
+    check_refused({"tokenizer", "encode", n.tokenizer, n.text, "--bin", bin}, {words});
+  };
+  bin_refused(n.text, "--bin must be a file of its own");
+  const std::string pipe = n.scratch.path("pipe"), link = n.scratch.path("link");
+  REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
+  std::filesystem::create_symlink("nowhere", link);
+  for (const std::string& other : {pipe, link, n.scratch.path(".")})
+    bin_refused(other, "--bin must be a new file, or one to replace");
   refused({"--tokens", n.text + "x", "--tokenizer", n.tokenizer}, {"No such file or directory"});
   refused({"--text", n.text, "--text-weights", "1", "2"},
           {"--text-weights must be one for each of --text, got 2"});
@@ -127,6 +138,17 @@ TEST_CASE("a folder trains as its files do, and the standard input as a file") {
 TEST_CASE("weights say which text is read, and the run that has them goes on with the same bits") {
   const Numbers n;
   const std::string other = n.scratch.file("other.txt", std::string(2000, 'e'));
+  // A text that comes by a pipe is read once.
+  const std::vector<std::string> piped{"--text", n.text, "-", "--text-weights", "1", "2"};
+  const Outcome from_pipe = run_program(n.arguments("piped", piped), {.stdin_text = read(other)});
+  INFO(from_pipe.err);
+  CHECK(from_pipe.code == 0);
+  REQUIRE(run_program(n.arguments("unpiped", {"--text", n.text, other, "--text-weights", "1", "2"})).code ==
+          0);
+  CHECK(read(n.scratch.path("piped/model.safetensors")) == read(n.scratch.path("unpiped/model.safetensors")));
+  CHECK(json::parse(read(n.scratch.path("piped/last/trainer.json"))).at("text_sha256") ==
+        json::parse(read(n.scratch.path("unpiped/last/trainer.json"))).at("text_sha256"));
+
   const std::vector<std::string> weights{"--text", n.text, other, "--text-weights", "1", "2.5"};
   REQUIRE(run_program(n.arguments("whole", weights)).code == 0);
   std::vector<std::string> stopped = weights;
