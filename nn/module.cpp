@@ -53,9 +53,9 @@ class Converter : public Visitor {
   std::map<const TensorImpl*, std::pair<Tensor, Tensor>> converted_;  // keeps tied parameters tied
 };
 
-/// The first few, and how many more there are.
+/// All of a model's of usual size; of more names the first ones, and how many there are.
 std::string join(const std::vector<std::string>& words) {
-  constexpr size_t kNamed = 8, kLongest = 200;
+  constexpr size_t kNamed = 200, kLongest = 200;
   std::string text;
   for (size_t i = 0; i < std::min(words.size(), kNamed); ++i)
     text += concat(i == 0 ? "" : ", ", words[i].substr(0, kLongest), words[i].size() > kLongest ? "..." : "");

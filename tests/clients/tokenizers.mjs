@@ -69,7 +69,7 @@ const ids = async (tokenizer, texts) => {
 
 // -- GPT-2
 
-const texts = [...corpora, ...randomTexts(5000), "a".repeat(2000), ""];  // tiktoken takes quadratic time for such words
+const texts = [...corpora, ...randomTexts(10000), "a".repeat(2000), ""];  // tiktoken takes quadratic time for such words
 const ours = ask("encode", gpt2, texts);
 check("gpt2, beside tiktoken", ours, texts.map((text) => [...openai.encode_ordinary(text)]));
 check("gpt2, beside tokenizers", ours, await ids(published, texts));

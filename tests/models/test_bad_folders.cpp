@@ -136,7 +136,7 @@ const BadFolder kBadTensors[] = {
      [](Foreign& f) {
        for (int i = 0; i < 500; ++i) f.tensors[concat(std::string(300, 'x'), i)] = floats({1});
      },
-     " and 492 more. Hint"},
+     " and 300 more. Hint"},
     {"one matrix as a Linear has it",
      [](Foreign& f) {
        f.tensors["h.0.mlp.c_fc.weight"].shape = {64, 16};

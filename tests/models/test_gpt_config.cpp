@@ -73,6 +73,20 @@ TEST_CASE("each field that is wrong is named with what must hold and what came")
   }
 }
 
+TEST_CASE("the base of rotary positions is any above 0") {
+  GPTConfig config{.vocab_size = 7, .block_size = 5, .n_layer = 1, .n_head = 2, .n_embd = 4};
+  config.arch = Arch::llama;
+  config.bias = false;
+  for (const double base : {0.25, 1e-30, 1e6}) {
+    config.rope_theta = base;
+    CHECK_NOTHROW(config.validate());
+  }
+  for (const double base : {0.0, -1.0, std::nan("")}) {
+    config.rope_theta = base;
+    CHECK_THROWS(config.validate());
+  }
+}
+
 TEST_CASE("memory is what a step and a prompt keep, counted by hand") {
   GPTConfig config{.vocab_size = 7, .block_size = 5, .n_layer = 3, .n_head = 2, .n_embd = 4};
   const double parameters = 7 * 4 + 5 * 4 + 3 * (8 + 48 + 12 + 16 + 4 + 8 + 64 + 16 + 64 + 4) + 8;

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "autograd/compare.hpp"
+#include "autograd/kernels/vectors.hpp"
 #include "catch.hpp"
 #include "gradus/autograd/autocast.hpp"
 #include "gradus/autograd/random.hpp"
@@ -174,6 +175,17 @@ TEST_CASE("Muon refuses what it cannot use") {
   w.set_grad(ones({4, 3}, DType::float64));
   CHECK_THAT(error_of([&] { stacked.step(0.1); }),
              ContainsSubstring("[muon] c_attn must have rows for 3 matrices, got (4, 3)"));
+}
+
+TEST_CASE("means of many weights have each of them once, on any number of threads") {
+  const vectors::Threads threads(3);
+  const int64_t n = 300'001;
+  Tensor w = zeros({n}, DType::float64).requires_grad_();
+  WeightAverage average({{"w", w}}, 0.5);
+  w.copy_(ones({n}, DType::float64));
+  average.update();
+  const AveragedWeights averaged(&average);
+  CHECK(difference(w.detach(), full({n}, 1 - 1 / 11.0, DType::float64)) == "");
 }
 
 TEST_CASE("means of weights are exponential, and change places with them") {

@@ -164,6 +164,14 @@ TEST_CASE("the lock goes with the one who had it, and what it left means nothing
   }
 }
 
+TEST_CASE("a lock that says nothing of its holder is another process's") {
+  const testing::TemporaryFolder folder;
+  const RunLock lock(folder.path());
+  fs::resize_file(folder / RunLock::kFile, 0);
+  CHECK_THAT(testing::error_of([&] { const RunLock second(folder.path()); }),
+             Catch::Matchers::ContainsSubstring("another process"));
+}
+
 TEST_CASE("a folder that goes while a run trains there fails the run") {
   const testing::TemporaryFolder folder;
   const fs::path out = folder / "run";

@@ -84,6 +84,16 @@ TEST_CASE("a corpus is one of those that there are, or none") {
   CHECK_THROWS_WITH(config.validate(), "[train] `corpus` must be kjv or stories, got 'klv'.");
 }
 
+TEST_CASE("the last rate may be 0, and no higher than the highest") {
+  TrainConfig config;
+  config.min_lr = 0;
+  CHECK_NOTHROW(config.validate());
+  config.min_lr = config.lr;
+  CHECK_NOTHROW(config.validate());
+  config.min_lr = 2 * config.lr;
+  CHECK_THROWS_WITH(config.validate(), "[train] `min_lr` must be from 0 to `lr` (0.001), got 0.002.");
+}
+
 TEST_CASE("a tokenizer is a kind or a path, and vocab is for bpe") {
   using Catch::Matchers::ContainsSubstring;
   TrainConfig config;

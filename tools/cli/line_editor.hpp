@@ -17,7 +17,7 @@ class LineEditor {
   LineEditor& operator=(const LineEditor&) = delete;
 
   /// Shows `prompt` and returns the line, without its end; nothing at Ctrl-D. Ctrl-C begins the
-  /// line again, for which SIGINT must have a handler.
+  /// line again. Other signals that end or stop the program find the terminal as it was.
   std::optional<std::string> ask(const std::string& prompt);
 
  private:

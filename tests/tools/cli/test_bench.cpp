@@ -129,6 +129,7 @@ TEST_CASE("bench --scaling lists every point, and draws them") {
     for (const char* key :
          {"value", "us_per_token", "predicted_us_per_token", "floor_us_per_token", "gflop", "over_predicted"})
       CHECK(lines[i].at(key).get<double>() > 0);
+    CHECK(lines[i].at("floor_us_per_token") <= lines[i].at("predicted_us_per_token"));
     CHECK(lines[i].at("slow") == (lines[i].at("over_predicted").get<double>() > 1.15));
   }
   CHECK(lines[9] == json{{"event", "done"}});
@@ -143,7 +144,7 @@ TEST_CASE("bench refuses what makes no sense, in one line") {
   refused({"--workload", "W7"}, "[bench] --workload must name some of W0, W1, W1d, W2, ");
   refused({"--threads", "0"}, "--threads must be a whole number of 1 to 1000000, got 0");
   refused({"--steps", "-1"}, "--steps must be a whole number of 1 to 1000000, got -1");
-  for (const char* seconds : {"0", "-1", "nan", "inf"})
+  for (const char* seconds : {"0", "-1", "nan", "inf", "1000000"})
     refused({"--seconds", seconds}, "--seconds must be above 0 and finite");
   refused({"--seconds", "1", "--steps", "1"}, "--steps and --seconds must not come together");
   refused({"--vs", "jax"}, "--vs must be torch, got 'jax'");

@@ -83,6 +83,18 @@ TEST_CASE("Ctrl-C stops a text or begins a line again, and the session goes on")
   CHECK(terminal.exit_code() == 0);
 }
 
+TEST_CASE("Ctrl-D ends a session also where it is typed too early") {
+  if (!gradus::testing::machine_has("/dev/pts/ptmx")) return;
+  const SmallRun run;
+  PseudoTerminal terminal(run.sample({"--tokens", "2000"}));
+  terminal.shown_up_to("> ");
+  terminal.type("end\r");  // as soon as there is a prompt
+  terminal.shown_up_to("\r\nend");
+  terminal.type("\x04");  // while the text is written
+  terminal.shown_up_to("\r\n> ");
+  CHECK(terminal.exit_code() == 0);
+}
+
 TEST_CASE("a session says what the model cannot read, and asks again") {
   if (!gradus::testing::machine_has("/dev/pts/ptmx")) return;
   const SmallRun run;

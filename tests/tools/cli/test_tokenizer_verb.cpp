@@ -110,6 +110,10 @@ TEST_CASE("info tells what a tokenizer is") {
   CHECK(info.at("bytes") == read(place.text).size());
   CHECK(info.at("bytes_per_token").get<double>() ==
         Approx(info.at("bytes").get<double>() / info.at("tokens").get<double>()).epsilon(1e-4));
+  const nlohmann::json twice = nlohmann::json::parse(
+      Place::out({"tokenizer", "info", place.folder, "--text", place.text, place.text, "--json"}));
+  CHECK(twice.at("bytes") == 2 * read(place.text).size());
+  CHECK(twice.at("tokens") == 2 * info.at("tokens").get<int64_t>());
 }
 
 TEST_CASE("what is asked of a tokenizer in vain is told in a line") {
@@ -195,10 +199,10 @@ TEST_CASE("a folder from before tokenizer.json opens and goes on") {
   for (const std::string& folder : {run, run + "/last"}) {
     for (const char* file : {"tokenizer.json", "tokenizer_config.json", "checksums.sfv"})
       std::filesystem::remove(folder + "/" + file);
-    std::string json = read(folder + "/train.json");
-    json.erase(json.find(config), config.size());
+    std::string recipe = read(folder + "/train.json");
+    recipe.erase(recipe.find(config), config.size());
     (void)place.scratch.file(
-        std::filesystem::relative(folder + "/train.json", place.scratch.path(".")).string(), json);
+        std::filesystem::relative(folder + "/train.json", place.scratch.path(".")).string(), recipe);
   }
   CHECK(run_program({"sample", run, "--tokens", "3"}).code == 0);
   (void)Place::out({"train", "--out", run, "--resume", "--quiet"});

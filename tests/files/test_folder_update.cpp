@@ -1,0 +1,60 @@
+// Files that take their places together, and what readers find in between.
+#include "gradus/files/folder_update.hpp"
+
+#include "autograd/compare.hpp"
+#include "catch.hpp"
+#include "gradus/files/folder_snapshot.hpp"
+#include "temporary_folder.hpp"
+
+using namespace gradus;
+using namespace gradus::files;
+
+namespace fs = std::filesystem;
+
+namespace {
+
+void write_both(const fs::path& folder, const std::string& text) {
+  FolderUpdate update(folder);
+  update.write("a", text);
+  update.write("b", text + text);
+  update.commit();
+}
+
+std::string read_checked(const fs::path& folder, const std::string& name) {
+  return read_folder(folder, [&](const FolderSnapshot& files) { return files.text(name); });
+}
+
+}  // namespace
+
+TEST_CASE("an update that the disk cuts off leaves files that can be read, and so does the next one") {
+  const testing::TemporaryFolder folder;
+  write_both(folder.path(), "old");
+  FolderUpdate update(folder.path());
+  update.write("a", "new");
+  update.write("b", "newer");
+  fs::remove(folder / "b.tmp");  // which then cannot be put in its place
+  CHECK_THROWS_AS(update.commit(), RunError);
+  CHECK(read_checked(folder.path(), "a") == "new");
+  CHECK(read_checked(folder.path(), "b") == "oldold");
+
+  const ChecksumLists lists(folder.path());
+  FolderUpdate next(folder.path(), *lists.snapshot().checksums());
+  next.write("b", "newest");
+  next.commit();
+  CHECK(read_checked(folder.path(), "a") == "new");
+  CHECK(read_checked(folder.path(), "b") == "newest");
+  CHECK_FALSE(fs::exists(folder / kStagedChecksumList));
+}
+
+TEST_CASE("a reader knows that a list has changed, the staged one or the one in its place") {
+  const testing::TemporaryFolder folder;
+  write_both(folder.path(), "old");
+  const ChecksumLists before(folder.path());
+  CHECK(before.still_hold({}));
+  write_atomically(folder / kStagedChecksumList, [](std::ostream& out) { out << "staged"; });
+  CHECK_FALSE(before.still_hold({}));
+  fs::remove(folder / kStagedChecksumList);
+  CHECK(before.still_hold({}));
+  write_atomically(folder / kChecksumList, [](std::ostream& out) { out << "other"; });
+  CHECK_FALSE(before.still_hold({}));
+}
