@@ -53,13 +53,15 @@ class Converter : public Visitor {
   std::map<const TensorImpl*, std::pair<Tensor, Tensor>> converted_;  // keeps tied parameters tied
 };
 
-/// All of a model's of usual size; of more names the first ones, and how many there are.
+/// All, where they are no more than GPT-2's; else as many, and how many more there are.
 std::string join(const std::vector<std::string>& words) {
-  constexpr size_t kNamed = 200, kLongest = 200;
+  constexpr size_t kEnough = 4000, kLongest = 200;  // bytes
   std::string text;
-  for (size_t i = 0; i < std::min(words.size(), kNamed); ++i)
+  for (size_t i = 0; i < words.size(); ++i) {
+    if (text.size() >= kEnough) return concat(text, " and ", words.size() - i, " more");
     text += concat(i == 0 ? "" : ", ", words[i].substr(0, kLongest), words[i].size() > kLongest ? "..." : "");
-  return words.size() <= kNamed ? text : concat(text, " and ", words.size() - kNamed, " more");
+  }
+  return text;
 }
 
 }  // namespace
