@@ -28,9 +28,12 @@ function spelt(from) {
   return known ? texts.filter((text) => [...text].every((c) => known.has(c))) : texts;
 }
 
-/// The tokens that llama.cpp takes for the likeliest, one after another.
+/// The tokens that llama.cpp takes for the likeliest, one after another. Unless told otherwise its cache is of float16 and
+/// its attention computes with that, which moves logits by a thousandth: now and then more than what is between the two
+/// likeliest.
 async function greedy(model, tokens, count, contextSize) {
-  const context = await model.createContext({ contextSize, batchSize: contextSize, threads: 1 });
+  const context = await model.createContext({ contextSize, batchSize: contextSize, threads: 1, flashAttention: false,
+                                              experimentalKvCacheKeyType: "F32", experimentalKvCacheValueType: "F32" });
   const sequence = context.getSequence(), found = [];
   for await (const token of sequence.evaluate(tokens, { temperature: 0, yieldEogToken: true })) {
     found.push(token);
