@@ -160,6 +160,19 @@ TEST_CASE("texts are compared in the form they have") {
   CHECK_FALSE(passes(tensor_of("bool", {2}, {true, false}), {"[True, True]"}));
 }
 
+TEST_CASE("what is drawn may be as small as one") {
+  json cases = small();
+  cases[0]["manual_seed"] = 1;
+  cases[0]["steps"] = {
+      {{"op", "linear_init"},
+       {"args", {{"in_features", 1}, {"out_features", 1}, {"bias", false}}},
+       {"out", "W"}},
+      {{"op", "embedding_init"}, {"args", {{"num", 1}, {"dim", 1}}}, {"out", "E"}},
+      {{"op", "randperm"}, {"args", {{"n", 1}}}, {"out", "p"}, {"value", tensor_of("i64", {1}, {0})}}};
+  CHECK(run(cases).checks.size() == 1);
+  CHECK(run(cases).checks[0].passed);
+}
+
 TEST_CASE("what is drawn needs a seed, or stands in weights") {
   json cases = small();
   cases[0]["steps"] = {{{"op", "linear_init"},
