@@ -116,7 +116,10 @@ void RunPlanner::Corrector::on_step(const train::StepReport& report) {
     pace.step =
         (look.step_seconds - last_look_.step_seconds) / static_cast<double>(look.step - last_look_.step);
     last_look_ = look;
-    if (eval_tokens_ > 0) pace.eval_token = eval_seconds_ / eval_tokens_;
+    // The evaluations on the way are small, and dearer a token than the last one: no more than a third of a
+    // step.
+    pace.eval_token = pace.step / 3 / tokens_a_step(planner_.plan_);
+    if (eval_tokens_ > 0) pace.eval_token = std::min(pace.eval_token, eval_seconds_ / eval_tokens_);
     planner_.plan_ =
         train::replanned(planner_.plan_, report.step, planner_.seconds_left(), planner_.beside_, pace);
     trainer_.replan(planner_.plan_.steps, planner_.plan_.schedule());
