@@ -19,6 +19,34 @@ TEST_CASE("every preset is a run that makes sense") {
   CHECK_THROWS_AS(preset("huge"), Error);
 }
 
+TEST_CASE("a preset has its steps and batches, and llamas the recipe that was found for them") {
+  const auto check = [](const char* name, int64_t steps, int64_t batch) {
+    INFO(name);
+    const TrainConfig config = preset(name);
+    CHECK(config.steps == steps);
+    CHECK(config.batch == batch);
+    if (config.model.arch == models::Arch::gpt2) return;
+    CHECK(config.optimizer == "muon");
+    CHECK(config.lr == 5e-3);
+    CHECK(config.min_lr == 0);
+    CHECK(config.decay == "wsd");
+    CHECK(config.warmup == 20);
+  };
+  check("tiny", 300, 16);
+  check("nano", 2000, 12);
+  check("mini", 600, 12);
+  check("midi", 1500, 8);
+  check("maxi", 3000, 16);
+}
+
+TEST_CASE("looking and saving happen every step at most") {
+  for (int64_t TrainConfig::*every : {&TrainConfig::eval_every, &TrainConfig::save_every}) {
+    TrainConfig config;
+    config.*every = 0;
+    CHECK_THROWS_AS(config.validate(), Error);
+  }
+}
+
 TEST_CASE("the defaults are the preset nano") { CHECK(to_json(TrainConfig{}) == to_json(preset("nano"))); }
 
 TEST_CASE("a config comes back from JSON as it was") {
