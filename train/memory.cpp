@@ -8,6 +8,7 @@
 #include <string>
 
 #include "gradus/autograd/error.hpp"
+#include "gradus/train/precision.hpp"
 
 namespace gradus::train {
 namespace {
@@ -41,6 +42,10 @@ double available_memory() {
   if (limit == 0) return system;
   const double left = std::max(1.0, limit - number_in("/sys/fs/cgroup/memory.current"));
   return system == 0 ? left : std::min(system, left);
+}
+
+models::MemoryEstimate training_memory(const TrainConfig& config) {
+  return models::training_memory(config.model, config.batch, precision_from(config.precision));
 }
 
 void check_memory(const models::MemoryEstimate& need, const char* hint) {

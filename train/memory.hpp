@@ -2,12 +2,16 @@
 #pragma once
 
 #include "gradus/models/gpt_config.hpp"
+#include "gradus/train/train_config.hpp"
 
 namespace gradus::train {
 
 /// Bytes that this process may still take without swapping: what the system says is available, or less where
 /// a control group limits it. 0 if nothing is known.
 double available_memory();
+
+/// What a run of `config` holds at its peak.
+models::MemoryEstimate training_memory(const TrainConfig& config);
 
 /// Throws Error with both figures if `need` is more than there is; `hint` says what to do.
 void check_memory(const models::MemoryEstimate& need, const char* hint);

@@ -1,5 +1,6 @@
 #include "completion_scripts.hpp"
 #include "gradus/autograd/error.hpp"
+#include "paths.hpp"
 
 namespace gradus::cli {
 namespace {
@@ -50,7 +51,7 @@ std::string assigned(const std::vector<std::string>& words, const std::string& f
 }
 
 std::string files_of(const Flag& flag) {
-  return flag.takes_files() ? "-f" : flag.takes_folders() ? "-d" : "";
+  return takes_files(flag.unit) ? "-f" : takes_folders(flag.unit) ? "-d" : "";
 }
 
 /// What may stand behind a flag: a word, a file, or something that cannot be listed.

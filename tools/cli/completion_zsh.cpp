@@ -2,6 +2,7 @@
 
 #include "completion_scripts.hpp"
 #include "gradus/autograd/error.hpp"
+#include "paths.hpp"
 
 namespace gradus::cli {
 namespace {
@@ -25,7 +26,7 @@ std::string in_single_quotes(const std::string& text) {
 /// What zsh does for a value: ":what it is:how to complete it".
 std::string value_spec(const Flag& flag) {
   const std::string words = joined(flag.choices);
-  std::string action = flag.takes_files() ? "_files" : flag.takes_folders() ? "_files -/" : " ";
+  std::string action = takes_files(flag.unit) ? "_files" : takes_folders(flag.unit) ? "_files -/" : " ";
   if (!words.empty()) action = action == " " ? concat("(", words, ")") : concat(" _gradus_or_files ", words);
   return concat(escaped(flag.unit, "\\:"), ":", action);
 }
@@ -75,7 +76,7 @@ std::string function_of(const Syntax& syntax) {
     for (const Flag& argument : syntax.arguments) text += argument_spec(argument);
     // Of a flag's list zsh has the first value; the others are files where no argument is.
     const auto list = std::find_if(syntax.flags.begin(), syntax.flags.end(),
-                                   [](const Flag& flag) { return flag.many && flag.takes_files(); });
+                                   [](const Flag& flag) { return flag.many && takes_files(flag.unit); });
     if (syntax.arguments.empty() && list != syntax.flags.end()) text += argument_spec(*list);
     text += "\n";
   } else {

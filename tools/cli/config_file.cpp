@@ -9,6 +9,7 @@
 #include "gradus/files/file.hpp"
 #include "gradus/files/plain.hpp"
 #include "nearest.hpp"
+#include "paths.hpp"
 
 namespace gradus::cli {
 namespace {
@@ -121,6 +122,7 @@ void apply_config(const std::filesystem::path& file, CLI::App& verb) {
     } catch (const Error& e) {  // A flag that reads its value itself says what it takes.
       refuse(name, at, e.what());
     }
+    if (has_empty_path(*option)) refuse(name, at, key, " must be a path, got none.");
   }
 }
 

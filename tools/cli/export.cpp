@@ -105,7 +105,6 @@ bool is_free(const fs::path& folder) {
 
 /// What is there is not replaced unasked, and nothing but an earlier export at all.
 void check_out(const ExportFlags& flags, const Format& format) {
-  if (flags.out.empty()) fail("export", "--out must be a path, got none.");
   const fs::path out = flags.out;
   std::error_code ignored;
   if (!fs::exists(out, ignored)) return;

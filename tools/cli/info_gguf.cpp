@@ -34,9 +34,9 @@ struct ShownValue {
   }
 };
 
-/// Columns as wide as they have to be.
-constexpr size_t kWidest = 64;  // of what is filled up with spaces
+constexpr size_t kWidest = 64;  // of the columns that are filled up with spaces
 
+/// Columns as wide as they have to be.
 void print_rows(const std::vector<std::vector<std::string>>& rows) {
   std::vector<size_t> widths;
   for (const auto& row : rows) {

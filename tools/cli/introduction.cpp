@@ -1,7 +1,7 @@
 #include "introduction.hpp"
 
 #include "gradus/autograd/error.hpp"
-#include "gradus/train/precision.hpp"
+#include "gradus/train/memory.hpp"
 #include "terminal.hpp"
 
 namespace gradus::cli {
@@ -37,9 +37,7 @@ std::string introduction(const TrainConfig& config, const data::Corpus& corpus,
   std::string lines = concat(
       text_line(config, corpus, tokenizer), "\nsplit   ", count(data::Split::train), " tokens to train on, ",
       count(data::Split::validation), " to validate on\n", model_line(config), "\nmemory  about ",
-      byte_size(models::training_memory(config.model, config.batch, train::precision_from(config.precision))
-                    .total()),
-      ", beside text and evaluations");
+      byte_size(train::training_memory(config).total()), ", beside text and evaluations");
   if (config.minutes > 0)
     lines += concat("\nplan    ", grouped(config.steps), " steps in ", config.minutes,
                     config.minutes == 1 ? " minute" : " minutes", "; corrected on the way");

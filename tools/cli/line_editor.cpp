@@ -24,6 +24,7 @@ constexpr std::array kSignals = {SIGINT, SIGHUP, SIGQUIT, SIGTERM, SIGTSTP, SIGW
 
 volatile sig_atomic_t noted = 0;  // the signal that has come
 pthread_t asking;
+sigset_t mask_before;  // what is blocked while nobody asks
 
 void note(int signal) {
   if (pthread_equal(pthread_self(), asking))
@@ -49,28 +50,26 @@ class NotedSignals {
       sigaddset(&all, kSignals[i]);
       ::sigaction(kSignals[i], &action, nullptr);
     }
-    pthread_sigmask(SIG_BLOCK, &all, &mask_);
+    pthread_sigmask(SIG_BLOCK, &all, &mask_before);
   }
   ~NotedSignals() {
     for (size_t i = 0; i < kSignals.size(); ++i) ::sigaction(kSignals[i], &before_[i], nullptr);
-    pthread_sigmask(SIG_SETMASK, &mask_, nullptr);
+    pthread_sigmask(SIG_SETMASK, &mask_before, nullptr);
   }
   NotedSignals(const NotedSignals&) = delete;
   NotedSignals& operator=(const NotedSignals&) = delete;
 
   /// Returns the signal that came before a key, or 0.
   static int wait_for_key() {
-    sigset_t none;
-    sigemptyset(&none);
     pollfd input = {.fd = STDIN_FILENO, .events = POLLIN, .revents = 0};
     noted = 0;
-    (void)::ppoll(&input, 1, nullptr, &none);
+    while (::ppoll(&input, 1, nullptr, &mask_before) < 0 && noted == 0 && errno == EINTR) {
+    }  // Another signal, as SIGCONT, is nobody's.
     return noted;
   }
 
  private:
   std::array<struct sigaction, kSignals.size()> before_{};
-  sigset_t mask_{};
 };
 
 /// Does what the signal does to a program that does not mind it: ends it, or stops it until it is to go on.

@@ -12,6 +12,7 @@
 #include "gradus/autograd/error.hpp"
 #include "gradus/autograd/kernels/blas_memory.hpp"
 #include "gradus/files/plain.hpp"
+#include "paths.hpp"
 #include "shell.hpp"
 #include "terminal.hpp"
 #include "usage.hpp"
@@ -31,22 +32,6 @@ int complain(std::string message, int code) {
 void check_output() {
   std::cout.flush();
   if (!std::cout) throw RunError("[output] the standard output must be writable, got an error.");
-}
-
-bool takes_paths(const CLI::Option& option) {
-  const std::string unit = option.get_type_name();
-  for (const char* path : {"FILE", "DIR", "PATH", "FROM"})
-    if (unit.find(path) != unit.npos) return true;
-  return false;
-}
-
-/// An empty path is most likely a variable that was not set.
-void check_paths(const CLI::App& verb) {
-  for (const CLI::Option* option : verb.get_options())
-    for (const std::string& value : option->results())
-      if (value.empty() && takes_paths(*option))
-        fail(verb.get_name(), option->get_name(), " must be a path, got none.");
-  for (const CLI::App* inner : verb.get_subcommands()) check_paths(*inner);
 }
 
 int parse_and_run(CLI::App& app, std::vector<std::string> arguments, const std::string& program) {

@@ -189,7 +189,8 @@ Verb add_sweep(CLI::App& app, const std::string& program) {
       concat("  seeds = [1, 2, 3]\n  [base]\n  preset = \"nano\"\n  steps = 1000\n  [try.adamw]\n"
              "  lr = [1e-3, 3e-3]           # a list: one setting for each value\n  [try.muon]\n"
              "  optimizer = \"muon\"\n  lr = 1e-2\n\nRuns that are done are not made again; one that "
-             "was stopped goes on. Errors are\nstandard errors of the mean over seeds.\n\nExamples:\n  ",
+             "was stopped goes on; one\nwhose flags are no longer those in table.json is refused. "
+             "Errors are standard errors of the\nmean over seeds.\n\nExamples:\n  ",
              program, " sweep table.toml --out out/sweep"));
   return {verb, [flags] { return sweep(*flags); }};
 }

@@ -34,13 +34,6 @@ Flag flag_of(CLI::Option& option) {
 
 }  // namespace
 
-bool Flag::takes_files() const {
-  return unit.find("FILE") != std::string::npos || unit.find("FROM") != std::string::npos ||
-         unit.find("PATH") != std::string::npos;
-}
-
-bool Flag::takes_folders() const { return unit.find("DIR") != std::string::npos || takes_files(); }
-
 Syntax syntax_of(CLI::App& app) {
   Syntax syntax{.name = app.get_parent() ? app.get_name() : "",
                 .help = app.get_description(),

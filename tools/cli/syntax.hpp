@@ -18,8 +18,6 @@ struct Flag {
   bool required = false, many = false;  ///< many: takes values up to the next flag
 
   bool takes_value() const { return !unit.empty(); }
-  bool takes_files() const;    ///< and folders on the way to them
-  bool takes_folders() const;  ///< files or not
 };
 
 /// The program, or a verb.

@@ -92,9 +92,7 @@ class TrainVerb {
       if (is_planned()) config_ = planner_.plan(config_, tokens);
       return tokens.dataset(config_);
     });
-    train::check_memory(
-        models::training_memory(config_.model, config_.batch, train::precision_from(config_.precision)),
-        "lower --layers, --embd, --block or --batch.");
+    train::check_memory(train::training_memory(config_), "lower --layers, --embd, --block or --batch.");
 
     models::GPT model = make_model();
     train::Trainer trainer(model, train::decoder_recipe(model, dataset.training_batches(), config_));

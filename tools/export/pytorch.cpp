@@ -17,7 +17,6 @@ namespace gradus::exports {
 namespace {
 
 constexpr int64_t kCheckedTokens = 32;
-constexpr const char* kMerges = "merges.txt";
 
 /// What the model writes by itself behind the first token, which it takes for the likeliest.
 std::vector<int64_t> greedy_tokens(const train::TrainedModel& trained) {
@@ -65,16 +64,12 @@ void write_pytorch(const train::TrainedModel& trained, const std::filesystem::pa
                        {{"tokens", tensor(tokens, {static_cast<int64_t>(tokens.size())})},
                         {"logits", logits_of(trained.model, tokens)}});
   models::save_pretrained(trained.model, update);
-  bool has_merges = false;
-  for (const auto& [name, text] : data::tokenizer_files(trained.tokenizer)) {
-    update.write(name, text);
-    has_merges = has_merges || name == kMerges;
-  }
+  for (const auto& [name, text] : data::tokenizer_files(trained.tokenizer)) update.write(name, text);
   update.write("check.json", check_json(trained.tokenizer, checked_text(trained.tokenizer, tokens)));
   for (const std::string name : {"model.py", "tokenizer.py", "sample.py", "check.py"})
     update.write(name, embedded_file("pytorch/" + name));
   update.commit_without_list();
-  if (!has_merges) std::filesystem::remove(folder / kMerges);  // of another model
+  if (trained.tokenizer.kind() != "bpe") std::filesystem::remove(folder / "merges.txt");  // of another model
 }
 
 }  // namespace gradus::exports

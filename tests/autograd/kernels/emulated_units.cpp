@@ -9,8 +9,9 @@
 #include <ucontext.h>
 
 #include <atomic>
-#include <cstdlib>
 #include <cstring>
+#include <utility>
+#include <vector>
 
 namespace emulated_units {
 namespace {

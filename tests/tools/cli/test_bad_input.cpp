@@ -67,6 +67,9 @@ TEST_CASE("an empty path, of a variable that was not set, is none") {
        {"--out", "--text", "--tokens", "--val-tokens", "--init-from", "--tokenizer", "--config", "--profile"})
     check_refused({"train", "--preset", "tiny", "--text", place.text, flag, ""},
                   {std::string(flag) + " must be a path, got none"});
+  const std::string config = place.scratch.file("train.toml", "steps = 1\ninit-from = \"\"\n");
+  place.check_train_refused({"--text", place.text, "--config", config},
+                            {config + ":2:1: init-from must be a path, got none"});
   check_refused({"info", ""}, {"folder must be a path, got none"});
   check_refused({"sample", ""}, {"folder must be a path, got none"});
   check_refused({"tokenizer", "train", place.text, "--vocab", "300", "--out", ""},
