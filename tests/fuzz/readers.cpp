@@ -136,11 +136,11 @@ void read_gguf(std::string_view bytes) {
       for (uint64_t i = 0; i < list->count; ++i) (void)list->shown(i);
 }
 
-void read_replay(std::string_view bytes) { (void)models::detail::parse_program(bytes, kFile); }
+void read_replay(std::string_view bytes) { (void)tools::detail::parse_program(bytes, kFile); }
 
 void read_conform(std::string_view bytes) {
-  for (const models::conformance::Case& c : models::conformance::parse(bytes, kFile))
-    for (const models::conformance::Written& input : c.inputs) (void)input.make();
+  for (const tools::conformance::Case& c : tools::conformance::parse(bytes, kFile))
+    for (const tools::conformance::Written& input : c.inputs) (void)input.make();
 }
 
 }  // namespace

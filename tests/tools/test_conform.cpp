@@ -12,7 +12,7 @@
 #include "tools/conform/conform_cases.hpp"
 
 using namespace gradus;
-using namespace gradus::models;
+using namespace gradus::tools;
 using namespace gradus::testing;
 using Catch::Matchers::ContainsSubstring;
 

@@ -13,7 +13,7 @@ using Catch::Matchers::ContainsSubstring;
 namespace {
 
 std::string compared(const Tensor& got, const Tensor& expected, double tolerance = 1e-12) {
-  return models::conformance::difference(got, expected, tolerance);
+  return tools::conformance::difference(got, expected, tolerance);
 }
 bool same(double got, double expected, double tolerance = 1e-12) {
   return compared(f64({got}), f64({expected}), tolerance).empty();
@@ -76,7 +76,7 @@ TEST_CASE("float32 beside float64: the tolerance is the largest element's, what 
 TEST_CASE("a pardon lets through what it says, and nothing else") {
   const auto pardon = [](double got, double expected) { return got == 0 && std::isnan(expected); };
   const auto pardoned = [&](const std::vector<double>& got, const std::vector<double>& expected) {
-    return models::conformance::difference(f64(got), f64(expected), 1e-12, pardon).empty();
+    return tools::conformance::difference(f64(got), f64(expected), 1e-12, pardon).empty();
   };
   CHECK(pardoned({0, 1}, {kNan, 1}));
   CHECK(!pardoned({0, 2}, {kNan, 1}));
@@ -84,9 +84,9 @@ TEST_CASE("a pardon lets through what it says, and nothing else") {
 }
 
 TEST_CASE("layouts hold the same values in other places") {
-  using models::conformance::expanded;
-  using models::conformance::stepped;
-  using models::conformance::transposed;
+  using tools::conformance::expanded;
+  using tools::conformance::stepped;
+  using tools::conformance::transposed;
   const Tensor x = arange(0, 24, 1, DType::float64).reshape({2, 3, 4});
   CHECK(difference(transposed(x), x, 0.0) == "");
   CHECK(!transposed(x).is_contiguous());

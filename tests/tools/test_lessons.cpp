@@ -12,7 +12,7 @@
 #include "tools/printed.hpp"
 
 using namespace gradus;
-using namespace gradus::models;
+using namespace gradus::tools;
 using testing::error_of;
 
 namespace {

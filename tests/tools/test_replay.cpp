@@ -11,7 +11,7 @@
 #include "tools/replay/replay_files.hpp"
 
 using namespace gradus;
-using namespace gradus::models;
+using namespace gradus::tools;
 using namespace gradus::testing;
 using Catch::Matchers::ContainsSubstring;
 

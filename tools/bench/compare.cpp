@@ -10,7 +10,7 @@
 
 #include "gradus/autograd/error.hpp"
 
-namespace gradus::train::bench {
+namespace gradus::bench {
 namespace {
 
 using nlohmann::json;
@@ -140,4 +140,4 @@ Result compare(const Workload& w, const CompareOptions& options) {
   return result;
 }
 
-}  // namespace gradus::train::bench
+}  // namespace gradus::bench

@@ -11,7 +11,7 @@
 #include "gradus/tools/bench/torch_twin.hpp"
 #include "gradus/tools/bench/workload.hpp"
 
-namespace gradus::train::bench {
+namespace gradus::bench {
 
 struct CompareOptions {
   std::string program;  ///< the gradus that is measured
@@ -57,4 +57,4 @@ Command worker_command(const Workload& workload, const std::string& program, int
 /// not the same tokens.
 Result compare(const Workload& workload, const CompareOptions& options);
 
-}  // namespace gradus::train::bench
+}  // namespace gradus::bench

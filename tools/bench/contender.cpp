@@ -15,7 +15,7 @@
 
 #include "gradus/autograd/error.hpp"
 
-namespace gradus::train::bench {
+namespace gradus::bench {
 namespace {
 
 /// In the new process: becomes the command, whose standard input and output are `end`.
@@ -122,4 +122,4 @@ std::pair<std::string, int> output_of(const Command& command) {
   return {text, WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status)};
 }
 
-}  // namespace gradus::train::bench
+}  // namespace gradus::bench

@@ -14,7 +14,7 @@
 #include "gradus/tools/bench/turn.hpp"
 #include "gradus/tools/bench/workload.hpp"
 
-namespace gradus::train::bench {
+namespace gradus::bench {
 
 /// How to start a process: the program, looked for in PATH, its arguments, and what it finds in its
 /// environment beside ours.
@@ -52,4 +52,4 @@ class Contender {
 /// All that a finished command wrote, and its exit code; 127 if it could not be started.
 std::pair<std::string, int> output_of(const Command& command);
 
-}  // namespace gradus::train::bench
+}  // namespace gradus::bench

@@ -13,7 +13,7 @@
 #include "gradus/tools/bench/turn.hpp"
 #include "gradus/tools/bench/worker.hpp"
 
-namespace gradus::train::bench {
+namespace gradus::bench {
 namespace {
 
 using kernels::BlasThreads;
@@ -93,4 +93,4 @@ void run_floor(const Workload& workload, std::istream& in, std::ostream& out) {
   answer_commands(in, out, [&](double seconds, int64_t steps) { return all.turn(seconds, steps); });
 }
 
-}  // namespace gradus::train::bench
+}  // namespace gradus::bench

@@ -5,7 +5,7 @@
 
 #include "gradus/tools/bench/compare.hpp"
 
-namespace gradus::train::bench {
+namespace gradus::bench {
 namespace {
 
 constexpr int kRounds = 3;
@@ -107,4 +107,4 @@ std::vector<ScalingPoint> measure_scaling(const ScalingOptions& options,
   return points;
 }
 
-}  // namespace gradus::train::bench
+}  // namespace gradus::bench

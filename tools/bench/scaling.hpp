@@ -16,7 +16,7 @@
 
 #include "gradus/tools/bench/workload.hpp"
 
-namespace gradus::train::bench {
+namespace gradus::bench {
 
 inline constexpr double kSlow = 1.15;  ///< measured over predicted, above which a point is flagged
 
@@ -55,4 +55,4 @@ std::vector<ScalingPoint> measure_scaling(const ScalingOptions& options,
 /// axes.
 std::string scaling_plot(const std::vector<ScalingPoint>& points);
 
-}  // namespace gradus::train::bench
+}  // namespace gradus::bench

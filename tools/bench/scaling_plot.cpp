@@ -5,7 +5,7 @@
 #include "gradus/autograd/error.hpp"
 #include "gradus/tools/bench/scaling.hpp"
 
-namespace gradus::train::bench {
+namespace gradus::bench {
 namespace {
 
 constexpr double kWidth = 400, kHeight = 280;                       // of a panel
@@ -129,4 +129,4 @@ std::string scaling_plot(const std::vector<ScalingPoint>& points) {
                 body, legend(height + 10), "</svg>\n");
 }
 
-}  // namespace gradus::train::bench
+}  // namespace gradus::bench

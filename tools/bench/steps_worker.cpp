@@ -19,7 +19,7 @@
 #include "gradus/train/precision.hpp"
 #include "gradus/train/trainer.hpp"
 
-namespace gradus::train::bench {
+namespace gradus::bench {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -28,8 +28,8 @@ constexpr int64_t kBatches = 16;
 constexpr int64_t kEndless = 1'000'000'000;
 constexpr uint64_t kSeed = 1;
 
-TrainConfig train_config(const Workload& w) {
-  TrainConfig config;
+train::TrainConfig train_config(const Workload& w) {
+  train::TrainConfig config;
   config.model = w.config;
   config.batch = w.batch;
   config.steps = kEndless;
@@ -38,7 +38,7 @@ TrainConfig train_config(const Workload& w) {
   config.decay = "constant";
   config.beta2 = 0.95;
   config.seed = kSeed;
-  config.precision = precision_name(w.dtype);
+  config.precision = train::precision_name(w.dtype);
   return config;
 }
 
@@ -74,8 +74,8 @@ class Steps {
     std::vector<double> losses{forward(0)};
     if (workload_.task == Task::train) {
       const auto next = [this](int64_t, Generator&) { return batches_[next_++ % kBatches]; };
-      trainer_ =
-          std::make_unique<Trainer>(model_, train::decoder_recipe(model_, next, train_config(workload_)));
+      trainer_ = std::make_unique<train::Trainer>(
+          model_, train::decoder_recipe(model_, next, train_config(workload_)));
       for (int i = 0; i < 2; ++i) losses.push_back(trainer_->step().loss);
       if (workload_.config.dropout > 0) losses.resize(1);
     }
@@ -110,7 +110,7 @@ class Steps {
   Tensor tokens_;
   std::vector<data::Batch> batches_;
   size_t next_ = 0;
-  std::unique_ptr<Trainer> trainer_;
+  std::unique_ptr<train::Trainer> trainer_;
 };
 
 /// Steps that a turn's one call makes: a generated text is timed by token.
@@ -175,4 +175,4 @@ void run_steps(const Workload& workload, const std::string& save, std::istream& 
   });
 }
 
-}  // namespace gradus::train::bench
+}  // namespace gradus::bench

@@ -7,7 +7,7 @@
 #include "gradus/autograd/kernels/blas_kernels.hpp"
 #include "gradus/autograd/kernels/level.hpp"
 
-namespace gradus::train::bench {
+namespace gradus::bench {
 
 extern const char* const kTorchTwinScript;  // made of torch_twin.py by CMake
 
@@ -43,4 +43,4 @@ Command torch_command(const Torch& torch, const Workload& workload, int threads,
   return command;
 }
 
-}  // namespace gradus::train::bench
+}  // namespace gradus::bench

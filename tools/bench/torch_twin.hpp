@@ -5,7 +5,7 @@
 
 #include "gradus/tools/bench/contender.hpp"
 
-namespace gradus::train::bench {
+namespace gradus::bench {
 
 struct Torch {
   std::string python;   ///< that can import torch
@@ -21,4 +21,4 @@ Torch find_torch(const std::string& python);
 /// since not every build takes it unasked. What the environment says of either wins.
 Command torch_command(const Torch& torch, const Workload& workload, int threads, const std::string& weights);
 
-}  // namespace gradus::train::bench
+}  // namespace gradus::bench

@@ -11,7 +11,7 @@
 
 #include "gradus/autograd/error.hpp"
 
-namespace gradus::train::bench {
+namespace gradus::bench {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -76,4 +76,4 @@ void answer_commands(std::istream& in, std::ostream& out, const std::function<Tu
   }
 }
 
-}  // namespace gradus::train::bench
+}  // namespace gradus::bench

@@ -8,7 +8,7 @@
 
 #include "gradus/autograd/profile.hpp"
 
-namespace gradus::train::bench {
+namespace gradus::bench {
 
 /// The middle one, or the mean of the two in the middle. At least one value must be given.
 double median(std::vector<double> values);
@@ -32,4 +32,4 @@ using Answer = std::function<std::string(const std::string& command)>;
 void answer_commands(std::istream& in, std::ostream& out, const std::function<Turn(double, int64_t)>& run,
                      const Answer& other = {});
 
-}  // namespace gradus::train::bench
+}  // namespace gradus::bench

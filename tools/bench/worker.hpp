@@ -16,7 +16,7 @@
 
 #include "gradus/tools/bench/workload.hpp"
 
-namespace gradus::train::bench {
+namespace gradus::bench {
 
 /// Steps of the workload. If `save` is a path, first writes there, as safetensors, the initial parameters,
 /// and as "tokens" (16, B, T + 1) the batches, which are taken one after another over and over: x is all but
@@ -29,4 +29,4 @@ void run_steps(const Workload& workload, const std::string& save, std::istream& 
 /// one product a thread.
 void run_floor(const Workload& workload, std::istream& in, std::ostream& out);
 
-}  // namespace gradus::train::bench
+}  // namespace gradus::bench

@@ -4,7 +4,7 @@
 
 #include "gradus/autograd/error.hpp"
 
-namespace gradus::train::bench {
+namespace gradus::bench {
 namespace {
 
 using models::GPTConfig;
@@ -137,4 +137,4 @@ double operations(const Workload& w) {
   return sum;
 }
 
-}  // namespace gradus::train::bench
+}  // namespace gradus::bench

@@ -10,7 +10,7 @@
 #include "gradus/autograd/dtype.hpp"
 #include "gradus/models/gpt_config.hpp"
 
-namespace gradus::train::bench {
+namespace gradus::bench {
 
 enum class Task {
   train,    ///< a whole step: forward, loss, backward, clip at 1.0, AdamW
@@ -61,4 +61,4 @@ std::vector<Product> products(const Workload& workload);
 /// tokens are multiplied with (the token table once, as the head; not the positions); forward a third of it.
 double operations(const Workload& workload);
 
-}  // namespace gradus::train::bench
+}  // namespace gradus::bench

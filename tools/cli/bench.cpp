@@ -21,7 +21,7 @@
 namespace gradus::cli {
 namespace {
 
-namespace bench = train::bench;
+namespace bench = bench;
 
 struct BenchFlags {
   std::vector<std::string> workloads;
@@ -138,7 +138,7 @@ constexpr const char* kBenchFooter =
 
 std::vector<std::string> workload_names() {
   std::vector<std::string> names;
-  for (const train::bench::Workload& workload : train::bench::workloads()) names.push_back(workload.name);
+  for (const bench::Workload& workload : bench::workloads()) names.push_back(workload.name);
   return names;
 }
 

@@ -11,7 +11,7 @@
 namespace gradus::cli {
 namespace {
 
-namespace bench = train::bench;
+namespace bench = bench;
 using Json = nlohmann::ordered_json;
 
 /// Three significant digits, and all before the point.

@@ -14,10 +14,10 @@ class BenchReport {
  public:
   explicit BenchReport(bool json) : json_(json) {}
 
-  void begin(const Machine& machine, const Peak& peak, const train::bench::CompareOptions& options);
-  void add(const train::bench::Result& result);
-  void begin_scaling(const Machine& machine, const Peak& peak, const train::bench::ScalingOptions& options);
-  void add(const train::bench::ScalingPoint& point);
+  void begin(const Machine& machine, const Peak& peak, const bench::CompareOptions& options);
+  void add(const bench::Result& result);
+  void begin_scaling(const Machine& machine, const Peak& peak, const bench::ScalingOptions& options);
+  void add(const bench::ScalingPoint& point);
   void end();
 
  private:

@@ -13,8 +13,8 @@
 namespace gradus::cli {
 namespace {
 
-using models::ConformCase;
-using models::ConformReport;
+using tools::ConformCase;
+using tools::ConformReport;
 
 struct ConformFlags {
   std::string where, op;
@@ -58,7 +58,7 @@ void print(const ConformReport& report) {
 }
 
 int conform(const ConformFlags& flags) {
-  const ConformReport report = models::conform(flags.where, flags.op);
+  const ConformReport report = tools::conform(flags.where, flags.op);
   if (flags.json)
     print_json(report);
   else

@@ -20,7 +20,7 @@ namespace gradus::cli {
 namespace {
 
 /// Prints each step as the notebook does.
-class WalkPage : public models::LessonPage {
+class WalkPage : public tools::LessonPage {
  public:
   void say(std::string_view sentence) override {
     std::cout << "\n" << ++step_ << ". ";
@@ -44,7 +44,7 @@ class WalkPage : public models::LessonPage {
 };
 
 /// Sets the notebook's lines beside ours and counts the digits that are equal.
-class ComparePage : public models::LessonPage {
+class ComparePage : public tools::LessonPage {
  public:
   void say(std::string_view) override {}
   void print(std::string_view cell, const std::string& ours, std::string_view notebook) override {
@@ -53,7 +53,7 @@ class ComparePage : public models::LessonPage {
       ++unknown_;
       return;
     }
-    const models::PrintedComparison c = models::compare_printed(ours, notebook);
+    const tools::PrintedComparison c = tools::compare_printed(ours, notebook);
     std::cout << "\n" << cell << "\n";
     for (const auto& [theirs, own, marks] : c.lines) {
       std::cout << "  notebook | " << theirs << "\n  gradus   | " << own << "\n";
@@ -68,7 +68,7 @@ class ComparePage : public models::LessonPage {
   }
 
   /// The last line; the exit code.
-  int finish(const models::Lesson& lesson) const {
+  int finish(const tools::Lesson& lesson) const {
     std::cout << "\n"
               << lesson.name << ": " << cells_ << " cells compared, " << different_ << " different; "
               << grouped(equal_) << " of " << grouped(digits_) << " digits equal";
@@ -89,7 +89,7 @@ bool same_bits(const Tensor& a, const Tensor& b) {
 std::string most(const Tensor& a, const Tensor& b) { return concat(amax(abs(a - b)).item()); }
 
 // Changes one token after the other, and looks whether an output before it moved.
-int leak_check(const models::Lesson& lesson) {
+int leak_check(const tools::Lesson& lesson) {
   const NoGrad no_grad;
   const Tensor x = lesson.input();
   const int64_t T = x.size(0);
@@ -116,7 +116,7 @@ int leak_check(const models::Lesson& lesson) {
 
 int compare_all() {
   std::cout << "Largest difference of a context vector from the one that masks scores with -inf:\n\n";
-  for (const models::Agreement& row : models::compare_variants())
+  for (const tools::Agreement& row : tools::compare_variants())
     std::cout << "  " << (row.agrees ? "same      " : "DIFFERENT ") << std::left << std::setw(40)
               << row.variant << std::setw(10) << concat(std::setprecision(2), row.difference) << row.why
               << "\n"
@@ -127,7 +127,7 @@ int compare_all() {
 
 int list() {
   std::cout << "lessons, by name or by number of the notebook:\n\n";
-  for (const models::Lesson& lesson : models::lessons())
+  for (const tools::Lesson& lesson : tools::lessons())
     std::cout << "  " << std::left << std::setw(6) << lesson.notebook << std::setw(24) << lesson.name
               << lesson.title << "\n";
   std::cout << "  " << std::setw(6) << "" << std::setw(24) << "compare"
@@ -136,12 +136,12 @@ int list() {
   return kDone;
 }
 
-const models::Lesson& chosen_lesson(const std::string& name) {
+const tools::Lesson& chosen_lesson(const std::string& name) {
   std::vector<std::string> known{"compare"};
-  for (const models::Lesson& lesson : models::lessons())
+  for (const tools::Lesson& lesson : tools::lessons())
     known.insert(known.end(), {std::string(lesson.name), std::string(lesson.notebook)});
   try {
-    return models::find_lesson(name);
+    return tools::find_lesson(name);
   } catch (const Error& e) {
     throw Error(concat(e.what(), did_you_mean(name, known)));
   }
@@ -159,7 +159,7 @@ int lesson(const LessonFlags& flags) {
            flags.name.empty() ? "none" : "compare", ".");
     return flags.name.empty() ? list() : compare_all();
   }
-  const models::Lesson& chosen = chosen_lesson(flags.name);
+  const tools::Lesson& chosen = chosen_lesson(flags.name);
   int code = kDone;
   if (flags.compare) {
     ComparePage page;
@@ -179,7 +179,7 @@ int lesson(const LessonFlags& flags) {
 
 std::vector<std::string> lesson_names() {
   std::vector<std::string> names{"compare"};
-  for (const models::Lesson& lesson : models::lessons()) names.emplace_back(lesson.name);
+  for (const tools::Lesson& lesson : tools::lessons()) names.emplace_back(lesson.name);
   return names;
 }
 

@@ -15,8 +15,8 @@
 namespace gradus::cli {
 namespace {
 
-using models::ReplayCheck;
-using models::ReplayReport;
+using tools::ReplayCheck;
+using tools::ReplayReport;
 
 struct ReplayFlags {
   std::string file, only;
@@ -77,7 +77,7 @@ void print(const ReplayReport& report, bool quiet) {
 }
 
 int replay(const ReplayFlags& flags) {
-  const ReplayReport report = models::replay(flags.file, flags.only);
+  const ReplayReport report = tools::replay(flags.file, flags.only);
   if (report.checks.empty())
     fail("replay", flags.file, " must have something to check, got ", report.cases.size(),
          " cases whose steps have neither expected, value, text nor weights. Hint: tools/replay/README.md "

@@ -103,7 +103,7 @@ SweepResult train(const SweptRun& run, const SweepFlags& flags) {
   }
   if (flags.threads > 0) words.insert(words.end(), {"--threads", std::to_string(flags.threads)});
   words.insert(words.end(), {"--out", folder.string(), "--json", "--quiet"});
-  const auto [text, code] = train::bench::output_of({words});
+  const auto [text, code] = bench::output_of({words});
   const size_t last = text.size() < 2 ? std::string::npos : text.rfind('\n', text.size() - 2);
   const json done = json::parse(text.substr(last == std::string::npos ? 0 : last + 1), nullptr, false);
   if (code != 0 || done.is_discarded() || !done.contains("val_loss") || done.at("val_loss").is_null())

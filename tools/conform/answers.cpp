@@ -5,7 +5,7 @@
 #include "gradus/autograd/backward.hpp"
 #include "gradus/autograd/ops.hpp"
 
-namespace gradus::models::conformance {
+namespace gradus::tools::conformance {
 namespace {
 
 Tensors made(const std::vector<Written>& written) {
@@ -59,7 +59,7 @@ Given given_by(const Case& c) {
 }
 
 std::vector<Tensor> run_operation(const Case& c, const std::vector<Tensor>& inputs) {
-  tools::Inputs named;
+  Inputs named;
   for (size_t i = 0; i < inputs.size(); ++i) named.emplace_back(c.inputs[i].name, inputs[i]);
   return tools::run_operation(c.op, named, c.arguments);
 }
@@ -120,4 +120,4 @@ Answers our_answers(const Case& c, const Given& given) {
   return a;
 }
 
-}  // namespace gradus::models::conformance
+}  // namespace gradus::tools::conformance

@@ -5,7 +5,7 @@
 
 #include "gradus/tools/conform/case.hpp"
 
-namespace gradus::models::conformance {
+namespace gradus::tools::conformance {
 
 using Tensors = std::vector<Tensor>;
 
@@ -30,7 +30,7 @@ Answers written_answers(const Case& c);
 /// run_operation().
 Answers our_answers(const Case& c, const Given& given);
 
-/// What the case's op makes of its inputs, which come in the case's order. Throws as tools::run_operation().
+/// What the case's op makes of its inputs, which come in the case's order. Throws as run_operation().
 std::vector<Tensor> run_operation(const Case& c, const std::vector<Tensor>& inputs);
 
-}  // namespace gradus::models::conformance
+}  // namespace gradus::tools::conformance

@@ -12,11 +12,7 @@
 #include "gradus/autograd/tensor.hpp"
 #include "gradus/tools/operations.hpp"
 
-namespace gradus::models::conformance {
-
-using tools::Argument;
-using tools::Malformed;
-using tools::Subscript;
+namespace gradus::tools::conformance {
 
 /// A tensor as it is written, which may be more than a Tensor can be.
 struct Written {
@@ -40,7 +36,7 @@ struct Case {
   std::string id, op;
   int64_t line = 0;
   std::vector<Written> inputs;
-  tools::ArgumentsByName arguments;
+  ArgumentsByName arguments;
   std::vector<Written> outputs, cotangents;
   std::map<std::string, Written> grads;  ///< by input
   std::optional<SecondOrder> grad2;
@@ -50,4 +46,4 @@ struct Case {
 /// All cases of a file's text. Throws Malformed with `file` and line.
 std::vector<Case> parse(std::string_view text, const std::string& file);
 
-}  // namespace gradus::models::conformance
+}  // namespace gradus::tools::conformance

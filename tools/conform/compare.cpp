@@ -6,7 +6,7 @@
 
 #include "gradus/autograd/error.hpp"
 
-namespace gradus::models::conformance {
+namespace gradus::tools::conformance {
 namespace {
 
 bool is_near(double got, double expected, double tolerance) {
@@ -46,4 +46,4 @@ std::string difference(const Tensor& got, const Tensor& expected, double toleran
                 g[at], "; ", count, " of ", e.size(), " differ");
 }
 
-}  // namespace gradus::models::conformance
+}  // namespace gradus::tools::conformance

@@ -6,7 +6,7 @@
 
 #include "gradus/autograd/tensor.hpp"
 
-namespace gradus::models::conformance {
+namespace gradus::tools::conformance {
 
 /// Whether `got` may stand where PyTorch has `expected`, although they differ.
 using Pardon = std::function<bool(double got, double expected)>;
@@ -18,4 +18,4 @@ using Pardon = std::function<bool(double got, double expected)>;
 std::string difference(const Tensor& got, const Tensor& expected, double tolerance,
                        const Pardon& pardon = nullptr);
 
-}  // namespace gradus::models::conformance
+}  // namespace gradus::tools::conformance

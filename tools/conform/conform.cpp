@@ -10,7 +10,7 @@
 #include "gradus/tools/conform/conventions.hpp"
 #include "gradus/tools/conform/layouts.hpp"
 
-namespace gradus::models {
+namespace gradus::tools {
 namespace {
 
 using namespace conformance;
@@ -60,7 +60,7 @@ class Trial {
   void expect_error() {
     try {
       run_operation(case_, given_by(case_).inputs);
-    } catch (const tools::BadCall&) {
+    } catch (const BadCall&) {
       return;
     } catch (const Malformed&) {
       throw;
@@ -179,7 +179,7 @@ ConformReport conform_text(std::string_view text, const std::string& file, std::
 }
 
 ConformReport conform(const std::filesystem::path& where, std::string_view only_op) {
-  if (!only_op.empty() && !tools::is_operation(only_op))
+  if (!only_op.empty() && !is_operation(only_op))
     fail("conform", "there must be an op of that name, got '", only_op,
          "'. Hint: tools/conform/README.md lists them.");
   ConformReport report;
@@ -193,4 +193,4 @@ ConformReport conform(const std::filesystem::path& where, std::string_view only_
   return report;
 }
 
-}  // namespace gradus::models
+}  // namespace gradus::tools

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-namespace gradus::models {
+namespace gradus::tools {
 
 /// What is not as it should be, in the first run of a case that differs.
 struct ConformDifference {
@@ -43,4 +43,4 @@ ConformReport conform(const std::filesystem::path& where, std::string_view only_
 /// The same for the text of a file, which errors call `file`; there need be no case in it.
 ConformReport conform_text(std::string_view text, const std::string& file, std::string_view only_op = {});
 
-}  // namespace gradus::models
+}  // namespace gradus::tools

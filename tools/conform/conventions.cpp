@@ -6,7 +6,7 @@
 
 #include "gradus/autograd/ops.hpp"
 
-namespace gradus::models::conformance {
+namespace gradus::tools::conformance {
 namespace {
 
 const Written* input(const Case& c, std::string_view name) {
@@ -109,4 +109,4 @@ const Convention* convention_of(const Case& c) {
   return nullptr;
 }
 
-}  // namespace gradus::models::conformance
+}  // namespace gradus::tools::conformance

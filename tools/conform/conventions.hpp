@@ -6,7 +6,7 @@
 #include "gradus/tools/conform/case.hpp"
 #include "gradus/tools/conform/compare.hpp"
 
-namespace gradus::models::conformance {
+namespace gradus::tools::conformance {
 
 struct Convention {
   std::string_view reason;
@@ -17,4 +17,4 @@ struct Convention {
 /// The one that applies to this case; null if none does.
 const Convention* convention_of(const Case& c);
 
-}  // namespace gradus::models::conformance
+}  // namespace gradus::tools::conformance

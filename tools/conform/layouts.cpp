@@ -4,7 +4,7 @@
 
 #include "gradus/autograd/ops.hpp"
 
-namespace gradus::models::conformance {
+namespace gradus::tools::conformance {
 
 Tensor transposed(const Tensor& x) {
   std::vector<int64_t> reversed;
@@ -30,4 +30,4 @@ Tensor expanded(const Tensor& x) {
   return x;
 }
 
-}  // namespace gradus::models::conformance
+}  // namespace gradus::tools::conformance

@@ -3,7 +3,7 @@
 
 #include "gradus/autograd/tensor.hpp"
 
-namespace gradus::models::conformance {
+namespace gradus::tools::conformance {
 
 /// Stored with the dimensions in reverse order.
 Tensor transposed(const Tensor& x);
@@ -14,4 +14,4 @@ Tensor stepped(const Tensor& x);
 /// values, stored once. x itself if there is no such dimension.
 Tensor expanded(const Tensor& x);
 
-}  // namespace gradus::models::conformance
+}  // namespace gradus::tools::conformance

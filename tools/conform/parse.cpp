@@ -5,7 +5,7 @@
 #include "gradus/files/json.hpp"
 #include "gradus/tools/conform/case.hpp"
 
-namespace gradus::models::conformance {
+namespace gradus::tools::conformance {
 namespace {
 
 using files::Field;
@@ -117,7 +117,7 @@ Case parse_case(const Field& root) {
   c.id = root.at("id").text();
   const Field op = root.at("op");
   c.op = op.text();
-  if (!tools::is_operation(c.op))
+  if (!is_operation(c.op))
     op.refuse("must be one that there is, got ", op.shown(), ". Hint: tools/conform/README.md lists them.");
   for (const Field& field : root.at("inputs").items()) {
     const Field name = field.at("name");
@@ -166,4 +166,4 @@ std::vector<Case> parse(std::string_view text, const std::string& file) {
   return cases;
 }
 
-}  // namespace gradus::models::conformance
+}  // namespace gradus::tools::conformance

@@ -3,7 +3,7 @@
 
 #include "gradus/tools/lessons/lessons.hpp"
 
-namespace gradus::models {
+namespace gradus::tools {
 
 extern const Lesson kCausalSelfAttention;
 extern const Lesson kTwoMasks;
@@ -12,4 +12,4 @@ extern const Lesson kUnscaledAttention;
 extern const Lesson kAttentionChapter;
 extern const Lesson kStackedHeads;
 
-}  // namespace gradus::models
+}  // namespace gradus::tools

@@ -6,7 +6,7 @@
 #include "gradus/tools/lessons/all.hpp"
 #include "gradus/tools/lessons/notebook.hpp"
 
-namespace gradus::models {
+namespace gradus::tools {
 namespace attention_chapter {
 
 using nn::Dropout;
@@ -204,4 +204,4 @@ const Lesson kAttentionChapter = {"attention-chapter",
                                   journey,
                                   attention_chapter::attention};
 
-}  // namespace gradus::models
+}  // namespace gradus::tools

@@ -7,7 +7,7 @@
 #include "gradus/tools/lessons/all.hpp"
 #include "gradus/tools/lessons/notebook.hpp"
 
-namespace gradus::models {
+namespace gradus::tools {
 namespace causal_self_attention {
 
 using nn::Dropout;
@@ -253,4 +253,4 @@ const Lesson kCausalSelfAttention = {"causal-self-attention",
                                      journey,
                                      causal_self_attention::attention};
 
-}  // namespace gradus::models
+}  // namespace gradus::tools

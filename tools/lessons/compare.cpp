@@ -8,7 +8,7 @@
 #include "gradus/tools/lessons/lessons.hpp"
 #include "gradus/tools/lessons/notebook.hpp"
 
-namespace gradus::models {
+namespace gradus::tools {
 namespace {
 
 using nn::MaskOn;
@@ -79,4 +79,4 @@ std::vector<Agreement> compare_variants() {
   return table;
 }
 
-}  // namespace gradus::models
+}  // namespace gradus::tools

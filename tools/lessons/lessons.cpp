@@ -6,7 +6,7 @@
 #include "gradus/autograd/error.hpp"
 #include "gradus/tools/lessons/all.hpp"
 
-namespace gradus::models {
+namespace gradus::tools {
 namespace {
 
 std::vector<std::string> lines_of(std::string_view text) {
@@ -58,4 +58,4 @@ PrintedComparison compare_printed(std::string_view ours, std::string_view notebo
   return result;
 }
 
-}  // namespace gradus::models
+}  // namespace gradus::tools

@@ -11,7 +11,7 @@
 
 #include "gradus/autograd/tensor.hpp"
 
-namespace gradus::models {
+namespace gradus::tools {
 
 /// What a lesson is written on.
 class LessonPage {
@@ -65,4 +65,4 @@ struct Agreement {
 /// Every variant of the lessons on the sentence of six tokens, with weights of manual_seed(789).
 std::vector<Agreement> compare_variants();
 
-}  // namespace gradus::models
+}  // namespace gradus::tools

@@ -7,7 +7,7 @@
 #include "gradus/tools/lessons/all.hpp"
 #include "gradus/tools/lessons/notebook.hpp"
 
-namespace gradus::models {
+namespace gradus::tools {
 namespace masked_self_attention {
 
 using nn::SelfAttention;
@@ -143,4 +143,4 @@ const Lesson kMaskedSelfAttention = {"masked-self-attention",
                                      masked_self_attention::encodings,
                                      masked_self_attention::attention};
 
-}  // namespace gradus::models
+}  // namespace gradus::tools

@@ -8,7 +8,7 @@
 #include "gradus/autograd/print_numpy.hpp"
 #include "gradus/autograd/tensor.hpp"
 
-namespace gradus::models {
+namespace gradus::tools {
 
 /// "Your journey starts with one step": six tokens of three features.
 inline Tensor journey() {
@@ -36,4 +36,4 @@ inline std::string torch_size(const Tensor& x) {
   return text + "])";
 }
 
-}  // namespace gradus::models
+}  // namespace gradus::tools

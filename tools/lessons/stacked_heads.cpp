@@ -5,7 +5,7 @@
 #include "gradus/tools/lessons/all.hpp"
 #include "gradus/tools/lessons/notebook.hpp"
 
-namespace gradus::models {
+namespace gradus::tools {
 namespace stacked_heads {
 
 using nn::Linear;
@@ -79,4 +79,4 @@ const Lesson kStackedHeads = {"stacked-heads",
                               journey,
                               stacked_heads::attention};
 
-}  // namespace gradus::models
+}  // namespace gradus::tools

@@ -6,7 +6,7 @@
 #include "gradus/tools/lessons/all.hpp"
 #include "gradus/tools/lessons/notebook.hpp"
 
-namespace gradus::models {
+namespace gradus::tools {
 namespace two_masks {
 
 using nn::MaskOn;
@@ -145,4 +145,4 @@ const Lesson kTwoMasks = {
     "two_masks",         two_masks::walk, journey,
     two_masks::attention};
 
-}  // namespace gradus::models
+}  // namespace gradus::tools

@@ -4,7 +4,7 @@
 #include "gradus/tools/lessons/all.hpp"
 #include "gradus/tools/lessons/notebook.hpp"
 
-namespace gradus::models {
+namespace gradus::tools {
 namespace unscaled_attention {
 
 using nn::SelfAttention;
@@ -84,4 +84,4 @@ const Lesson kUnscaledAttention = {
     "unscaled-attention",     "003",   "Causal attention without 1/sqrt(d)", "unscaled_attention",
     unscaled_attention::walk, journey, unscaled_attention::attention};
 
-}  // namespace gradus::models
+}  // namespace gradus::tools

@@ -8,7 +8,7 @@
 
 #include "gradus/autograd/error.hpp"
 
-namespace gradus::models::detail {
+namespace gradus::tools::detail {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -109,4 +109,4 @@ Verdict compare_bits(const Tensor& got, const Tensor& expected) {
   });
 }
 
-}  // namespace gradus::models::detail
+}  // namespace gradus::tools::detail

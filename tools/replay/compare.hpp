@@ -5,7 +5,7 @@
 
 #include "gradus/autograd/tensor.hpp"
 
-namespace gradus::models::detail {
+namespace gradus::tools::detail {
 
 struct Verdict {
   double worst = 0;     ///< largest absolute error of an element; infinite if that means nothing
@@ -24,4 +24,4 @@ Verdict compare_bits(const Tensor& got, const Tensor& expected);
 /// before; else each number of the text with as many decimals as it has there.
 Verdict compare_text(const Tensor& x, const std::string& text);
 
-}  // namespace gradus::models::detail
+}  // namespace gradus::tools::detail

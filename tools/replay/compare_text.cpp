@@ -12,7 +12,7 @@
 #include "gradus/tools/replay/compare.hpp"
 #include "gradus/tools/replay/program.hpp"
 
-namespace gradus::models::detail {
+namespace gradus::tools::detail {
 namespace {
 
 bool is_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
@@ -146,4 +146,4 @@ Verdict compare_text(const Tensor& x, const std::string& text) {
   return {kMeaningless, first_difference(ours.text, text)};
 }
 
-}  // namespace gradus::models::detail
+}  // namespace gradus::tools::detail

@@ -8,7 +8,7 @@
 #include "gradus/nn/embedding.hpp"
 #include "gradus/nn/linear.hpp"
 
-namespace gradus::models::detail {
+namespace gradus::tools::detail {
 namespace {
 
 using Results = std::vector<Tensor>;
@@ -138,11 +138,11 @@ Results view(const Call& c) { return c.run("reshape", {"x"}); }
 
 Results stack(const Call& c) {
   check_elements(static_cast<double>(c.in.size()) * static_cast<double>(c.x().numel()));
-  tools::Inputs tensors;
+  Inputs tensors;
   for (const Tensor& x : c.in) tensors.emplace_back(concat("tensors.", tensors.size()), x);
-  tools::ArgumentsByName arguments = c.arguments.by_name();
+  ArgumentsByName arguments = c.arguments.by_name();
   arguments["count"] = static_cast<int64_t>(c.in.size());
-  return tools::run_operation("stack", tensors, arguments);
+  return run_operation("stack", tensors, arguments);
 }
 
 Results select(const Call& c) { return c.run("select", {"x"}); }
@@ -153,9 +153,9 @@ Results ones(const Call& c) { return {gradus::ones(c.arguments.shape(), c.argume
 
 // One so far out that no matrix has it is as good as any other.
 Results triangle(std::string_view op, const Call& c) {
-  tools::ArgumentsByName arguments = c.arguments.by_name();
+  ArgumentsByName arguments = c.arguments.by_name();
   arguments["diagonal"] = std::clamp(c.arguments.get<int64_t>("diagonal", 0), -kMaxElements, kMaxElements);
-  return tools::run_operation(op, {{"x", c.x()}}, arguments);
+  return run_operation(op, {{"x", c.x()}}, arguments);
 }
 
 Results tril(const Call& c) { return triangle("tril", c); }
@@ -175,7 +175,7 @@ Results masked_fill(const Call& c) {
   const Tensor mask = non_zero(c.in[1]);
   const double value = c.arguments.number("value");
   if (is_floating(c.x().dtype()))
-    return tools::run_operation("masked_fill", {{"x", c.x()}, {"mask", mask}}, c.arguments.by_name());
+    return run_operation("masked_fill", {{"x", c.x()}, {"mask", mask}}, c.arguments.by_name());
   if (value != std::trunc(value) || std::abs(value) >= 0x1p63)
     fail("replay", "value must be a whole number for ", name(c.x().dtype()), " elements, got ", value, ".");
   return {where(mask, full({}, value, c.x().dtype()), c.x())};
@@ -195,7 +195,7 @@ DType common(const Tensor& x, const Tensor& y) {
 
 Results elementwise(std::string_view op, const Call& c, DType dtype) {
   check_elements(broadcast_shapes(op, c.x().shape(), c.in[1].shape()));
-  return tools::run_operation(op, {{"x", c.x().to(dtype)}, {"other", c.in[1].to(dtype)}}, {});
+  return run_operation(op, {{"x", c.x().to(dtype)}, {"other", c.in[1].to(dtype)}}, {});
 }
 
 Results mul(const Call& c) { return elementwise("mul", c, common(c.x(), c.in[1])); }
@@ -220,8 +220,8 @@ const Parameter kShape{"shape", Kind::shape}, kDType{"dtype", Kind::dtype, kOpti
 
 }  // namespace
 
-tools::ArgumentsByName Arguments::by_name() const {
-  tools::ArgumentsByName all;
+ArgumentsByName Arguments::by_name() const {
+  ArgumentsByName all;
   for (const auto& [name, value] : values_) {
     const auto add = [&, &name = name]<class T>(const T& of_kind) {
       if constexpr (!std::is_same_v<T, DType>) all[name] = of_kind;  // No op takes one from here.
@@ -232,10 +232,10 @@ tools::ArgumentsByName Arguments::by_name() const {
 }
 
 std::vector<Tensor> Call::run(std::string_view op, std::initializer_list<std::string_view> inputs) const {
-  tools::Inputs named;
+  Inputs named;
   for (size_t i = 0; i < std::min(in.size(), inputs.size()); ++i)
     named.emplace_back(inputs.begin()[i], in[i]);
-  return tools::run_operation(op, named, arguments.by_name());
+  return run_operation(op, named, arguments.by_name());
 }
 
 Generator& Call::generator() const {
@@ -303,4 +303,4 @@ const Operation* find_operation(std::string_view name) {
   return found == all.end() ? nullptr : &*found;
 }
 
-}  // namespace gradus::models::detail
+}  // namespace gradus::tools::detail

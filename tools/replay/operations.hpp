@@ -15,7 +15,7 @@
 #include "gradus/autograd/tensor.hpp"
 #include "gradus/tools/operations.hpp"
 
-namespace gradus::models::detail {
+namespace gradus::tools::detail {
 
 /// No tensor of a replay may have more elements: a file of a few bytes should not take all memory.
 inline constexpr int64_t kMaxElements = int64_t{1} << 27;
@@ -58,8 +58,8 @@ class Arguments {
 
   int64_t integer(std::string_view name) const { return get<int64_t>(name); }
   double number(std::string_view name) const { return get<double>(name); }
-  /// With the names and values of tools::run_operation().
-  tools::ArgumentsByName by_name() const;
+  /// With the names and values of run_operation().
+  ArgumentsByName by_name() const;
   Shape shape() const { return Shape(get<std::vector<int64_t>>("shape")); }
   DType dtype() const { return get("dtype", DType::float32); }
 
@@ -95,4 +95,4 @@ const std::vector<Operation>& operations();
 /// Null if there is none of that name.
 const Operation* find_operation(std::string_view name);
 
-}  // namespace gradus::models::detail
+}  // namespace gradus::tools::detail

@@ -9,7 +9,7 @@
 #include "gradus/files/plain.hpp"
 #include "gradus/tools/replay/program.hpp"
 
-namespace gradus::models::detail {
+namespace gradus::tools::detail {
 namespace {
 
 using files::Field;
@@ -227,4 +227,4 @@ std::vector<Case> parse_program(std::string_view text, const std::string& file) 
   return cases;
 }
 
-}  // namespace gradus::models::detail
+}  // namespace gradus::tools::detail

@@ -10,7 +10,7 @@
 #include "gradus/autograd/tensor.hpp"
 #include "gradus/tools/replay/operations.hpp"
 
-namespace gradus::models::detail {
+namespace gradus::tools::detail {
 
 struct Step {
   const Operation* operation = nullptr;
@@ -37,4 +37,4 @@ std::vector<Case> parse_program(std::string_view text, const std::string& file);
 /// How errors call a step: "case 'x', steps[3] (matmul)".
 std::string place_of(std::string_view case_name, size_t step, std::string_view op);
 
-}  // namespace gradus::models::detail
+}  // namespace gradus::tools::detail

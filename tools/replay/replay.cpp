@@ -10,7 +10,7 @@
 #include "gradus/tools/replay/compare.hpp"
 #include "gradus/tools/replay/program.hpp"
 
-namespace gradus::models {
+namespace gradus::tools {
 namespace {
 
 using detail::Case;
@@ -123,4 +123,4 @@ ReplayReport replay(const std::filesystem::path& file, std::string_view only) {
   return replay_text(files::read(file), file.string(), only);
 }
 
-}  // namespace gradus::models
+}  // namespace gradus::tools

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-namespace gradus::models {
+namespace gradus::tools {
 
 /// The verdict on one thing that a step says of its result.
 struct ReplayCheck {
@@ -44,4 +44,4 @@ ReplayReport replay(const std::filesystem::path& file, std::string_view only = {
 /// The same for a file's text; `file` is what errors call it.
 ReplayReport replay_text(std::string_view text, const std::string& file, std::string_view only = {});
 
-}  // namespace gradus::models
+}  // namespace gradus::tools

@@ -23,7 +23,7 @@
 #include "temporary_folder.hpp"
 
 using namespace gradus;
-using namespace gradus::train::bench;
+using namespace gradus::bench;
 using nlohmann::json;
 
 namespace {

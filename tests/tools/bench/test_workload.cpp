@@ -7,7 +7,7 @@
 #include "gradus/tools/bench/scaling.hpp"
 
 using namespace gradus;
-using namespace gradus::train::bench;
+using namespace gradus::bench;
 
 namespace {
 

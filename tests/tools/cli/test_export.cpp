@@ -144,7 +144,7 @@ TEST_CASE("only an earlier export is replaced, also one that was stopped, and ne
 TEST_CASE("PyTorch computes what gradus computed, and NumPy reads the same numbers", "[torch]") {
   std::string python;
   try {
-    python = train::bench::find_torch("").python;
+    python = bench::find_torch("").python;
   } catch (const Error& e) {
     WARN("skipped: " << e.what());
     return;

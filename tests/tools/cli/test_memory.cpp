@@ -8,7 +8,7 @@
 
 using namespace gradus;
 using namespace gradus::cli;
-using namespace gradus::train::bench;
+using namespace gradus::bench;
 using Catch::Matchers::ContainsSubstring;
 
 namespace {

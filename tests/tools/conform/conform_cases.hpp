@@ -37,15 +37,15 @@ inline json product_case() {
             {"cotangents", {f64_case({2}, {35, 5})}}}}};
 }
 
-inline models::ConformCase verdict_on(const json& c) {
-  return models::conform_text(c.dump(), "f.jsonl").cases.at(0);
+inline tools::ConformCase verdict_on(const json& c) {
+  return tools::conform_text(c.dump(), "f.jsonl").cases.at(0);
 }
 
 /// "run what: message" of the first thing that differs; empty if nothing does.
 inline std::string first_difference(const json& c) {
-  const models::ConformCase verdict = verdict_on(c);
+  const tools::ConformCase verdict = verdict_on(c);
   if (verdict.passed()) return "";
-  const models::ConformDifference& d = verdict.differences.front();
+  const tools::ConformDifference& d = verdict.differences.front();
   return d.run + " " + d.what + ": " + d.message;
 }
 

@@ -19,7 +19,7 @@ inline json file(const std::string& name) {
   return json::parse(files::read(kReplayFiles / (name + ".json")));
 }
 
-inline models::ReplayReport run(const json& cases) { return models::replay_text(cases.dump(), "f.json"); }
+inline tools::ReplayReport run(const json& cases) { return tools::replay_text(cases.dump(), "f.json"); }
 
 inline std::string refusal(const json& cases) {
   return error_of([&] { run(cases); });
