@@ -39,6 +39,7 @@ Verb add_conform(CLI::App& app, const std::string& program);
 Verb add_lesson(CLI::App& app, const std::string& program);
 Verb add_replay(CLI::App& app, const std::string& program);
 Verb add_sweep(CLI::App& app, const std::string& program);
+Verb add_plot(CLI::App& app, const std::string& program);
 Verb add_bench(CLI::App& app, const std::string& program);
 Verb add_info(CLI::App& app, const std::string& program);
 Verb add_completion(CLI::App& app, const std::string& program);

@@ -10,9 +10,9 @@ using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
-const std::vector<std::string> kVerbs{"train",     "sample",  "eval",       "predict", "tokenizer",
-                                      "gradcheck", "conform", "lesson",     "replay",  "sweep",
-                                      "bench",     "info",    "completion", "man"};
+const std::vector<std::string> kVerbs{"train",      "sample", "eval",   "predict", "tokenizer", "gradcheck",
+                                      "conform",    "lesson", "replay", "sweep",   "bench",     "info",
+                                      "completion", "man",    "plot",   "export"};
 
 }  // namespace
 

@@ -1,0 +1,114 @@
+// Logs of runs, read and drawn.
+#include "gradus/tools/plots/loss_plot.hpp"
+
+#include <fstream>
+
+#include "autograd/compare.hpp"
+#include "catch.hpp"
+#include "gradus/autograd/error.hpp"
+#include "gradus/tools/plots/svg.hpp"
+#include "temporary_folder.hpp"
+
+using namespace gradus;
+using namespace gradus::plots;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+const char* const kLog =
+    "{\"event\":\"step\",\"step\":1,\"loss\":4.0,\"elapsed_s\":3}\n"
+    "{\"event\":\"step\",\"step\":2,\"loss\":2.0,\"elapsed_s\":6}\n"
+    "{\"event\":\"sample\",\"step\":2,\"text\":\"a\"}\n"
+    "{\"event\":\"eval\",\"step\":2,\"val_loss\":2.5,\"elapsed_s\":9}\n";
+
+LossCurve curve(const std::string& name, std::vector<LossPoint> validation) {
+  return {.name = name, .training = {}, .validation = std::move(validation)};
+}
+
+int64_t count(const std::string& text, const std::string& part) {
+  int64_t n = 0;
+  for (size_t at = text.find(part); at != text.npos; at = text.find(part, at + 1)) ++n;
+  return n;
+}
+
+std::string error_of_log(const std::string& log) {
+  const testing::TemporaryFolder folder;
+  std::ofstream(folder / "metrics.jsonl") << log;
+  return testing::error_of([&] { read_losses(folder.path()); });
+}
+
+}  // namespace
+
+TEST_CASE("a run's losses are read from its folder or its log, whole lines only") {
+  const testing::TemporaryFolder folder;
+  std::ofstream(folder / "metrics.jsonl") << kLog << "{\"event\":\"step\",\"st";
+  for (const auto& run : {folder.path(), folder / "metrics.jsonl"}) {
+    const LossCurve read = read_losses(run);
+    CHECK(read.name == folder.path().filename().string());
+    REQUIRE(read.training.size() == 2);
+    CHECK(read.training[1].step == 2);
+    CHECK(read.training[1].minutes == Approx(0.1));
+    CHECK(read.training[1].loss == 2);
+    REQUIRE(read.validation.size() == 1);
+    CHECK(read.validation[0].minutes == Approx(0.15));
+    CHECK(read.validation[0].loss == 2.5);
+  }
+}
+
+TEST_CASE("what is no log is refused by line") {
+  CHECK_THAT(error_of_log(""), ContainsSubstring("must have losses, got none."));
+  CHECK_THAT(error_of_log("{\"event\":\"step\",\"step\":1,\"los"), ContainsSubstring("must have losses"));
+  CHECK_THAT(error_of_log("{}\n"), ContainsSubstring("metrics.jsonl:1 must have a field 'event'."));
+  CHECK_THAT(error_of_log(std::string(kLog) + "x\n"), ContainsSubstring("metrics.jsonl:5 must be JSON"));
+  CHECK_THAT(error_of_log("{\"event\":\"eval\",\"step\":1,\"val_loss\":\"1\"}\n"),
+             ContainsSubstring("metrics.jsonl:1: val_loss must be a number, got '1'."));
+  const testing::TemporaryFolder folder;
+  CHECK_THAT(testing::error_of([&] { read_losses(folder.path()); }), ContainsSubstring("metrics.jsonl"));
+}
+
+TEST_CASE("a plot has a line and dots for each run, and says how it ended") {
+  const std::string svg =
+      loss_plot({curve("a<b", {{1, 1, 3}, {2, 2, 2}}), curve("c&d", {{1, 0.5, 2.5}})}, {});
+  CHECK(svg.starts_with("<svg xmlns=\"http://www.w3.org/2000/svg\""));
+  CHECK(svg.ends_with("</svg>\n"));
+  CHECK(count(svg, "<circle") == 3);
+  CHECK(count(svg, "<text") == count(svg, "</text>"));
+  CHECK(count(svg, "nan") == 0);
+  for (const char* part : {"loss against minutes", "a&lt;b: 2 at the end", "c&amp;d: 2.5 at the end"})
+    CHECK_THAT(svg, ContainsSubstring(part));
+}
+
+TEST_CASE("runs that never validated show what they lost in training") {
+  LossCurve run{.name = "run", .training = {}, .validation = {}};
+  for (int i = 1; i <= 1000; ++i) run.training.push_back({double(i), 0.1 * i, 100.0 / i});
+  const std::string svg = loss_plot({run}, {.by_steps = true});
+  CHECK_THAT(svg, ContainsSubstring("run: 0.1 in training") && ContainsSubstring("loss against steps"));
+  CHECK(count(svg, "L") > 90);   // a hundred means,
+  CHECK(count(svg, "L") < 140);  // with axes and ticks
+}
+
+TEST_CASE("losses that are not finite, single points and steps without a time") {
+  CHECK_THROWS_WITH(loss_plot({curve("a", {{1, NAN, 3}})}, {}),
+                    ContainsSubstring("a must have logged the time, got none. Hint: --by steps."));
+  CHECK(count(loss_plot({curve("a", {{1, NAN, 3}})}, {.by_steps = true}), "<circle") == 1);
+  CHECK(count(loss_plot({curve("a", {{1, 1, 3}, {2, 2, INFINITY}, {3, 3, NAN}})}, {}), "<circle") == 1);
+  CHECK_THROWS_WITH(loss_plot({curve("a", {{1, 1, NAN}})}, {}), ContainsSubstring("must have finite losses"));
+  const std::string from_zero = loss_plot({curve("a", {{0, 0, 3}, {1, 1, 2}})}, {.logarithmic = true});
+  CHECK(count(from_zero, "<circle") == 1);
+  CHECK(count(from_zero, "inf") == 0);
+}
+
+TEST_CASE("an axis has a few round values, on it") {
+  for (const double high : {0.001, 0.7, 1.0, 3.3, 99.0, 1e6}) {
+    const Axis even{0, high, 0, 100}, ratios{high / 100, high, 0, 100, true};
+    for (const Axis& axis : {even, ratios}) {
+      const std::vector<double> at = ticks(axis);
+      CHECK(at.size() >= 3);
+      CHECK(at.size() <= 10);
+      CHECK(axis(at.front()) >= 0);
+      CHECK(axis(at.back()) <= 100 + 1e-9);
+    }
+    CHECK(even(high / 2) == Approx(50));
+    CHECK(ratios(high / 10) == Approx(50));
+  }
+}

@@ -1,0 +1,60 @@
+// gradus plot: the losses of runs as a picture.
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "choices.hpp"
+#include "gradus/autograd/error.hpp"
+#include "gradus/files/file.hpp"
+#include "gradus/tools/plots/loss_plot.hpp"
+#include "shell.hpp"
+#include "terminal.hpp"
+#include "verbs.hpp"
+
+namespace gradus::cli {
+namespace {
+
+struct PlotFlags {
+  std::vector<std::string> runs;
+  std::string out, by = "minutes";
+  bool log = false, quiet = false;
+};
+
+std::vector<std::string> units() { return {"minutes", "steps"}; }
+
+int plot(const PlotFlags& flags) {
+  check_choice("plot", "--by", flags.by, units());
+  std::vector<plots::LossCurve> curves;
+  for (const std::string& run : flags.runs) curves.push_back(plots::read_losses(run));
+  const std::string svg =
+      plots::loss_plot(curves, {.by_steps = flags.by == "steps", .logarithmic = flags.log});
+  files::write_atomically(flags.out, [&](std::ostream& out) { out << svg; });
+  People(flags.quiet).line("wrote   " + shell_path(flags.out));
+  return kDone;
+}
+
+}  // namespace
+
+Verb add_plot(CLI::App& app, const std::string& program) {
+  CLI::App* verb = app.add_subcommand("plot", "The losses of runs as a picture");
+  auto flags = std::make_shared<PlotFlags>();
+  verb->add_option("run", flags->runs, "Run folders, or their metrics.jsonl")->type_name("FROM")->required();
+  verb->add_option("--out", flags->out, "Picture to write, in SVG")
+      ->type_name("FILE")
+      ->required()
+      ->take_last();
+  choices(verb->add_option("--by", flags->by, "What losses are drawn against"), units)
+      ->type_name("NAME")
+      ->take_last()
+      ->capture_default_str();
+  verb->add_flag("--log", flags->log, "Equal ratios of time equally far apart");
+  verb->add_flag("--quiet", flags->quiet, "Nothing for people but errors");
+  verb->footer(
+      concat("Lines with dots are validation losses, thin ones the losses of training. A run that goes on\n"
+             "can be drawn too. A log of another program's has a line for each evaluation:\n"
+             "  {\"event\":\"eval\",\"step\":200,\"val_loss\":1.9,\"elapsed_s\":12.5}\n\nExamples:\n  ",
+             program, " plot out/kjv-mini --out loss.svg\n  ", program,
+             " plot out/sweep/* --by steps --out sweep.svg"));
+  return {verb, [flags] { return plot(*flags); }};
+}
+
+}  // namespace gradus::cli

@@ -1,0 +1,154 @@
+#include "gradus/tools/plots/loss_plot.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "gradus/autograd/error.hpp"
+#include "gradus/tools/plots/svg.hpp"
+
+namespace gradus::plots {
+namespace {
+
+constexpr double kWidth = 720, kHeight = 420;
+constexpr double kLeft = 56, kRight = 20, kTop = 40, kBottom = 48;
+constexpr size_t kMeans = 100;  // of training losses, at most
+constexpr std::array kColours = {"#1f5fa8", "#c05a1a", "#3a8a3a", "#8a4fa8",
+                                 "#a83a5a", "#2a8f96", "#7a6a1a", "#555555"};
+
+struct Range {
+  double low = INFINITY, high = -INFINITY;
+  void add(double value) {
+    if (!std::isfinite(value)) return;
+    low = std::min(low, value);
+    high = std::max(high, value);
+  }
+  /// Makes the range a little longer, and one that has a length.
+  Range widened() const {
+    const double more = high > low ? 0.04 * (high - low) : 0.5;
+    return {low - more, high + more};
+  }
+};
+
+/// Averages over neighbours, where there are many.
+std::vector<LossPoint> means(const std::vector<LossPoint>& points) {
+  const size_t together = (points.size() + kMeans - 1) / kMeans;
+  std::vector<LossPoint> some;
+  for (size_t begin = 0; begin < points.size(); begin += together) {
+    const size_t end = std::min(begin + together, points.size());
+    LossPoint mean{0, 0, 0};
+    for (size_t i = begin; i < end; ++i) {
+      mean.step += points[i].step;
+      mean.minutes += points[i].minutes;
+      mean.loss += points[i].loss;
+    }
+    const auto count = static_cast<double>(end - begin);
+    some.push_back({mean.step / count, mean.minutes / count, mean.loss / count});
+  }
+  return some;
+}
+
+class LossPlot {
+ public:
+  LossPlot(const std::vector<LossCurve>& curves, const LossPlotOptions& options)
+      : curves_(curves), options_(options) {
+    Range time, loss;
+    double begin = INFINITY;  // where a logarithmic axis begins: what is before would be most of it
+    for (const LossCurve& curve : curves) {
+      const bool validates = !curve.validation.empty();
+      for (const auto* points : {&curve.training, &curve.validation})
+        for (const LossPoint& point : *points) {
+          if (std::isnan(time_of(point)))
+            fail("plot", curve.name, " must have logged the time, got none. Hint: --by steps.");
+          if (options.logarithmic && !(time_of(point) > 0)) continue;
+          time.add(time_of(point));
+          if (points == &curve.validation || !validates) begin = std::min(begin, time_of(point));
+        }
+      for (const LossPoint& point : curve.validation) loss.add(point.loss);
+      const std::vector<LossPoint> trained = means(curve.training);
+      for (size_t i = trained.size() / 10; i < trained.size(); ++i)
+        if (!validates || trained[i].loss < loss.low) loss.add(trained[i].loss);
+    }
+    if (!(loss.high >= loss.low) || !(time.high >= time.low))
+      fail("plot", "the runs must have finite losses at times above 0, got none.");
+    if (options.logarithmic)
+      x_ = {begin / 1.5, time.high * 1.1, kLeft, kWidth - kRight, true};
+    else
+      x_ = {0, time.high > 0 ? time.high * 1.02 : 1, kLeft, kWidth - kRight, false};
+    const Range losses = loss.widened();
+    y_ = {losses.low, losses.high, kHeight - kBottom, kTop, false};
+  }
+
+  std::string svg() const {
+    std::string lines;
+    for (size_t i = 0; i < curves_.size(); ++i) lines += curve(curves_[i], i);
+    return picture(
+        kWidth, kHeight + legend_height(),
+        concat("<clipPath id=\"inside\"><rect x=\"", kLeft, "\" y=\"", kTop, "\" width=\"",
+               kWidth - kRight - kLeft, "\" height=\"", kHeight - kBottom - kTop, "\"/></clipPath>\n", axes(),
+               "<g clip-path=\"url(#inside)\">\n", lines, "</g>\n", legend()));
+  }
+
+ private:
+  double time_of(const LossPoint& point) const { return options_.by_steps ? point.step : point.minutes; }
+
+  std::string axes() const {
+    std::string svg = text(kLeft, 20, concat("loss against ", options_.by_steps ? "steps" : "minutes"),
+                           "font-weight=\"bold\"");
+    for (const double value : ticks(y_))
+      svg += path({{kLeft, y_(value)}, {kWidth - kRight, y_(value)}}, "#e4e4e4") +
+             text(kLeft - 6, y_(value) + 4, label(value), "text-anchor=\"end\"");
+    for (const double value : ticks(x_))
+      svg += path({{x_(value), y_.from}, {x_(value), y_.from + 4}}, "#444444") +
+             text(x_(value), y_.from + 18, label(value), "text-anchor=\"middle\"");
+    return svg + path({{kLeft, kTop}, {kLeft, y_.from}, {kWidth - kRight, y_.from}}, "#444444");
+  }
+
+  std::vector<std::pair<double, double>> places(const std::vector<LossPoint>& points) const {
+    std::vector<std::pair<double, double>> places;
+    for (const LossPoint& point : points)
+      if (std::isfinite(point.loss) && (!options_.logarithmic || time_of(point) > 0))
+        places.emplace_back(x_(time_of(point)), y_(point.loss));
+    return places;
+  }
+
+  std::string curve(const LossCurve& curve, size_t index) const {
+    std::string svg = path(places(means(curve.training)), colour(index), "none", "stroke-opacity=\"0.3\"");
+    const auto validation = places(curve.validation);
+    svg += path(validation, colour(index), dashes(index), "stroke-width=\"2\"");
+    for (const auto& [x, y] : validation) svg += dot(x, y, 3, colour(index));
+    return svg;
+  }
+
+  static const char* colour(size_t index) { return kColours[index % kColours.size()]; }
+  static const char* dashes(size_t index) { return index / kColours.size() % 2 == 0 ? "none" : "6 3"; }
+
+  double legend_height() const { return 18 * static_cast<double>(curves_.size()) + 12; }
+
+  /// A line a run: its name, and its last validation loss.
+  std::string legend() const {
+    std::string svg;
+    double y = kHeight;
+    for (size_t i = 0; i < curves_.size(); ++i, y += 18) {
+      const LossCurve& curve = curves_[i];
+      const auto& last = curve.validation.empty() ? curve.training : curve.validation;
+      svg += path({{kLeft, y}, {kLeft + 30, y}}, colour(i), dashes(i), "stroke-width=\"2\"") +
+             text(kLeft + 38, y + 4,
+                  concat(curve.name, ": ", label(last.back().loss),
+                         curve.validation.empty() ? " in training" : " at the end"));
+    }
+    return svg;
+  }
+
+  const std::vector<LossCurve>& curves_;
+  LossPlotOptions options_;
+  Axis x_{}, y_{};
+};
+
+}  // namespace
+
+std::string loss_plot(const std::vector<LossCurve>& curves, const LossPlotOptions& options) {
+  return LossPlot(curves, options).svg();
+}
+
+}  // namespace gradus::plots
