@@ -5,8 +5,9 @@
     /usr/bin/python3 make_llama_golden.py --check    # compares them with what PyTorch computes now; 77: there is none
 
 Each is a folder as transformers would save it, float32, and expected.safetensors: a batch and, computed in float64 from the
-same float32 weights, its logits, loss and the gradient of every parameter; then ten batches, the loss at each of ten steps
-of AdamW on them, and the parameters after the last. Needs torch only; the numbers in the repository came from 1.13.
+same float32 weights, its logits, loss and the gradient of every parameter; then ten batches, and for each optimizer the loss
+at each of ten steps on them, and the parameters after the last. Needs torch only; the numbers in the repository came from
+1.13.
 """
 import json
 import math
@@ -108,6 +109,60 @@ def loss_of(config, w, idx, targets):
     return F.cross_entropy(logits_of(config, w, idx).reshape(-1, VOCAB), targets.reshape(-1))
 
 
+def groups(w):
+    return [{"params": [v for v in w.values() if v.dim() == 2], "weight_decay": DECAY},
+            {"params": [v for v in w.values() if v.dim() != 2], "weight_decay": 0.0}]
+
+
+def orthogonalized(x):
+    """Five steps of Muon's Newton-Schulz iteration, as its authors publish it, in the precision of x."""
+    y = x.T if x.shape[0] > x.shape[1] else x
+    y = y / (y.norm() + 1e-7)
+    for _ in range(5):
+        squares = y @ y.T
+        y = 3.4445 * y + (-4.7750 * squares + 2.0315 * squares @ squares) @ y
+    return y.T if x.shape[0] > x.shape[1] else y
+
+
+class Muon:
+    """For matrices but embeddings and heads, updates as large as AdamW's (arXiv 2502.16982); AdamW for the rest."""
+
+    def __init__(self, w):
+        hidden = {name for name, v in w.items() if v.dim() == 2 and "embed" not in name and "head" not in name}
+        self.matrices = [w[name] for name in sorted(hidden)]
+        self.momenta = [torch.zeros_like(v) for v in self.matrices]
+        rest = {name: v for name, v in w.items() if name not in hidden}
+        self.adamw = torch.optim.AdamW(groups(rest), lr=LR, betas=BETAS, eps=1e-8)
+
+    @torch.no_grad()
+    def step(self):
+        self.adamw.step()
+        for p, momentum in zip(self.matrices, self.momenta):
+            momentum.mul_(0.95).add_(p.grad)
+            update = orthogonalized(p.grad + 0.95 * momentum) * 0.2 * math.sqrt(max(p.shape))
+            p.mul_(1 - LR * DECAY).sub_(LR * update)
+
+
+OPTIMIZERS = {
+    "adamw": lambda w: torch.optim.AdamW(groups(w), lr=LR, betas=BETAS, eps=1e-8),
+    "muon": Muon,
+    "sgd": lambda w: torch.optim.SGD(groups(w), lr=LR, momentum=0.9, nesterov=True),
+}
+
+
+def trained(config, weights, name, make_optimizer, step_idx, step_targets):
+    w = {name: values.double().requires_grad_() for name, values in weights.items()}
+    optimizer, losses = make_optimizer(w), []
+    for idx, targets in zip(step_idx, step_targets):
+        for v in w.values():
+            v.grad = None
+        loss = loss_of(config, w, idx, targets)
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.detach())
+    return {f"{name}.loss": torch.stack(losses), **{f"{name}.after.{key}": v for key, v in w.items()}}
+
+
 def expected_of(config, weights, idx, targets, step_idx, step_targets):
     w = {name: values.double().requires_grad_() for name, values in weights.items()}
     logits = logits_of(config, w, idx)
@@ -117,18 +172,8 @@ def expected_of(config, weights, idx, targets, step_idx, step_targets):
                 "steps.idx": step_idx, "steps.targets": step_targets}
     expected.update({"grad." + name: values.grad.clone() for name, values in w.items()})
 
-    groups = [{"params": [v for v in w.values() if v.dim() == 2], "weight_decay": DECAY},
-              {"params": [v for v in w.values() if v.dim() != 2], "weight_decay": 0.0}]
-    optimizer = torch.optim.AdamW(groups, lr=LR, betas=BETAS, eps=1e-8)
-    losses = []
-    for one_idx, one_targets in zip(step_idx, step_targets):
-        optimizer.zero_grad()
-        step_loss = loss_of(config, w, one_idx, one_targets)
-        step_loss.backward()
-        optimizer.step()
-        losses.append(step_loss.detach())
-    expected["steps.loss"] = torch.stack(losses)
-    expected.update({"after." + name: values for name, values in w.items()})
+    for name, make_optimizer in OPTIMIZERS.items():
+        expected.update(trained(config, weights, name, make_optimizer, step_idx, step_targets))
     return expected
 
 
