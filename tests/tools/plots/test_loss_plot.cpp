@@ -1,6 +1,7 @@
 // Logs of runs, read and drawn.
 #include "gradus/tools/plots/loss_plot.hpp"
 
+#include <cmath>
 #include <fstream>
 
 #include "autograd/compare.hpp"
@@ -109,6 +110,7 @@ TEST_CASE("an axis has a few round values, on it") {
       CHECK(axis(at.back()) <= 100 + 1e-9);
     }
     CHECK(even(high / 2) == Approx(50));
+    CHECK_FALSE(std::signbit(ticks({-high, high, 0, 1}).at(ticks({-high, high, 0, 1}).size() / 2)));
     CHECK(ratios(high / 10) == Approx(50));
   }
 }
