@@ -35,7 +35,8 @@ std::vector<double> even_ticks(const Axis& axis) {
   for (const double digit : {5.0, 2.0, 1.0})
     if (digit * tens >= least) step = digit * tens;
   std::vector<double> at;
-  for (double n = std::ceil(axis.low / step); n * step <= axis.high; ++n) at.push_back(n * step + 0.0);  // not -0
+  for (double n = std::ceil(axis.low / step); n * step <= axis.high; ++n)
+    at.push_back(n * step + 0.0);  // not -0
   return at;
 }
 
