@@ -23,9 +23,10 @@ struct Range {
     low = std::min(low, value);
     high = std::max(high, value);
   }
-  /// Makes the range a little longer, and one that has a length.
+  /// A little longer, so that no line runs along an edge, and never so short that it has no length.
   Range widened() const {
-    const double more = high > low ? 0.04 * (high - low) : 0.5;
+    const double size = std::max({1.0, std::fabs(low), std::fabs(high)}), length = high - low;
+    const double more = length > 1e-6 * size ? 0.04 * length : 0.5 * size;
     return {low - more, high + more};
   }
 };

@@ -28,15 +28,16 @@ std::vector<double> logarithmic_ticks(const Axis& axis) {
 
 /// Multiples of 1, 2 or 5 times a power of ten, eight at most.
 std::vector<double> even_ticks(const Axis& axis) {
-  constexpr double kMost = 8;
+  constexpr int kMost = 8;
   const double least = (axis.high - axis.low) / kMost;
   const double tens = std::pow(10.0, std::floor(std::log10(least)));
   double step = 10 * tens;
   for (const double digit : {5.0, 2.0, 1.0})
     if (digit * tens >= least) step = digit * tens;
   std::vector<double> at;
-  for (double n = std::ceil(axis.low / step); n * step <= axis.high; ++n)
-    at.push_back(n * step + 0.0);  // not -0
+  const double first = std::ceil(axis.low / step);
+  for (int i = 0; i <= kMost; ++i)
+    if (const double value = (first + i) * step + 0.0; value <= axis.high) at.push_back(value);  // 0, not -0
   return at;
 }
 

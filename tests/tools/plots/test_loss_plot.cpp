@@ -99,6 +99,15 @@ TEST_CASE("losses that are not finite, single points and steps without a time") 
   CHECK(count(from_zero, "inf") == 0);
 }
 
+TEST_CASE("losses and times of any size end as a picture") {
+  for (const double loss : {0.0, -1e-300, 1e16, 1e17, -1e300})
+    for (const double minutes : {1e-320, 1e-9, 1e12})
+      for (const bool logarithmic : {false, true})
+        CHECK(loss_plot({curve("a", {{1, minutes, loss}, {2, 2 * minutes, loss + 1}})},
+                        {.logarithmic = logarithmic})
+                  .size() < 10'000);
+}
+
 TEST_CASE("an axis has a few round values, on it") {
   for (const double high : {0.001, 0.7, 1.0, 3.3, 99.0, 1e6}) {
     const Axis even{0, high, 0, 100}, ratios{high / 100, high, 0, 100, true};
