@@ -66,6 +66,8 @@ void SampleOptions::validate() const {
   if (!(repetition_penalty > 0.0 && std::isfinite(repetition_penalty)))
     fail("sample", "repetition_penalty must be > 0 and finite, got ", repetition_penalty,
          ". Hint: 1 leaves all as it is.");
+  if (draft < 0 || draft > kMostDrafted)
+    fail("sample", "draft must be in [0, ", kMostDrafted, "], got ", draft, ".");
 }
 
 std::vector<double> next_token_probabilities(const Tensor& logits, const SampleOptions& options,
@@ -119,7 +121,7 @@ std::vector<int64_t> generate(const GPT& model, const std::vector<int64_t>& prom
   options.validate();
   if (prompt.empty()) fail("generate", "prompt must have at least one token, got none.");
   std::vector<int64_t> tokens = prompt;
-  NextToken next(model);
+  NextToken next(model, options.draft);
   for (int64_t i = 0; i < options.max_new_tokens; ++i) {
     tokens.push_back(sample_token(next.logits(tokens), options, generator, tokens));
     if (on_token && !on_token(tokens.back())) break;

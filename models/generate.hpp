@@ -24,6 +24,9 @@ struct SampleOptions {
   /// Divides the logits above 0 of tokens that came before, multiplies those below, once each: above 1 they
   /// come less often, and below 1 more (CTRL, arXiv 1909.05858, as transformers has it).
   double repetition_penalty = 1.0;
+  /// Most tokens to guess from repetitions in the text and to read with each step, 0 to 7: sooner done where
+  /// a text repeats itself, and the same text (see NextToken).
+  int64_t draft = 0;
 
   /// Throws Error that names the first field that is wrong, what must hold and what came.
   void validate() const;

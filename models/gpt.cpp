@@ -1,5 +1,6 @@
 #include "gradus/models/gpt.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <string_view>
 
@@ -90,9 +91,9 @@ void Block::visit(nn::Visitor& v) {
   }
 }
 
-void GPTCache::clear() {
-  for (nn::KVCache& layer : layers) layer.length = 0;
-  length = 0;
+void GPTCache::truncate(int64_t end) {
+  for (nn::KVCache& layer : layers) layer.truncate(end);
+  length = std::min(length, end);
 }
 
 GPT::GPT(const GPTConfig& config, Generator& init)
@@ -154,12 +155,21 @@ GPTCache GPT::make_cache(int64_t batch) const {
   return cache;
 }
 
-Tensor GPT::step(const Tensor& idx, GPTCache& cache) const {
-  const NoGrad no_grad;
+Tensor GPT::continued(const Tensor& idx, GPTCache& cache) const {
   Tensor x = embed(idx, cache.length);
   for (size_t i = 0; i < h.size(); ++i) x = h[i].step(x, cache.layers[i]);
   cache.length += idx.size(1);
-  return logits(x.select(1, -1));  // only the last position is asked for: (B, C) -> (B, V)
+  return x;
+}
+
+Tensor GPT::step(const Tensor& idx, GPTCache& cache) const {
+  const NoGrad no_grad;
+  return logits(continued(idx, cache).select(1, -1));  // only the last position: (B, C) -> (B, V)
+}
+
+Tensor GPT::steps(const Tensor& idx, GPTCache& cache) const {
+  const NoGrad no_grad;
+  return logits(continued(idx, cache));
 }
 
 }  // namespace gradus::models

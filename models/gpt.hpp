@@ -53,7 +53,8 @@ struct GPTCache {
   std::vector<nn::KVCache> layers;  ///< the first block's first
   int64_t length = 0;               ///< positions seen
 
-  void clear();  ///< forgets all positions, keeps the memory
+  void clear() { truncate(0); }  ///< forgets all positions, keeps the memory
+  void truncate(int64_t end);    ///< forgets those from `end` on
 };
 
 class GPT : public nn::Module {
@@ -75,6 +76,9 @@ class GPT : public nn::Module {
   /// evaluation mode gives at its last position, up to rounding. Never drops, is not recorded. idx: (B, T) ->
   /// (B, V). Throws Error if the cache would grow beyond block_size.
   Tensor step(const Tensor& idx, GPTCache& cache) const;
+  /// The same at each position given: (B, T) -> (B, T, V). One sequence of up to nn::kFewPositions gives the
+  /// bits of as many calls of step() with a token each, if no matrix has fewer than 400 weights.
+  Tensor steps(const Tensor& idx, GPTCache& cache) const;
 
   const GPTConfig& config() const { return config_; }  ///< as it was given
   void visit(nn::Visitor& v) override;
@@ -89,6 +93,7 @@ class GPT : public nn::Module {
  private:
   Tensor embed(const Tensor& idx, int64_t start) const;  ///< (B, T) at positions start, ... -> (B, T, C)
   Tensor logits(const Tensor& x) const;                  ///< (..., C) -> (..., V)
+  Tensor continued(const Tensor& idx, GPTCache& cache) const;  ///< (B, T) -> (B, T, C)
   GPTConfig config_;
 };
 

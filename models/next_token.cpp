@@ -6,19 +6,71 @@
 #include "gradus/autograd/ops.hpp"
 
 namespace gradus::models {
+namespace {
+
+/// Whether steps() has the bits of step(): see there.
+bool can_draft(const GPTConfig& c) {
+  constexpr int64_t kLeast = 400;
+  const int64_t kv_width = c.n_embd / c.n_head * (c.arch == Arch::llama ? c.kv_heads() : c.n_head);
+  return c.n_embd * std::min({kv_width, c.n_embd, c.vocab_size}) >= kLeast;
+}
+
+}  // namespace
+
+NextToken::NextToken(const GPT& model, int64_t draft)
+    : model_(&model), draft_(can_draft(model.config()) ? draft : 0), cache_(model.make_cache()) {
+  if (draft < 0 || draft > kMostDrafted)
+    fail("next_token", "draft must be in [0, ", kMostDrafted, "], got ", draft, ".");
+}
 
 Tensor NextToken::logits(std::span<const int64_t> tokens) {
-  if (tokens.size() <= seen_)
-    fail("next_token", "tokens must be more than the ", seen_, " before, got ", tokens.size(), ".");
+  if (tokens.size() <= asked_)
+    fail("next_token", "tokens must be more than the ", asked_, " before, got ", tokens.size(), ".");
   const auto block = static_cast<size_t>(model_->config().block_size);
-  if (tokens.size() > block) {
-    seen_ = tokens.size() - block;
-    cache_.clear();
+  const bool slides = tokens.size() > block;
+  const std::span<const int64_t> seen = slides ? tokens.last(block) : tokens;
+  const auto common =
+      slides ? 0
+             : static_cast<size_t>(std::mismatch(fed_.begin(), fed_.end(), seen.begin(), seen.end()).first -
+                                   fed_.begin());
+  if (common < seen.size()) {
+    fed_.resize(common);
+    cache_.truncate(static_cast<int64_t>(common));
+    std::vector<int64_t> fresh(seen.begin() + static_cast<std::ptrdiff_t>(common), seen.end());
+    // A prompt is read as it would be without a draft, whose bits depend on how much is read together.
+    if (fresh.size() == 1) {
+      const auto most = std::min(draft_, static_cast<int64_t>(block - seen.size()));
+      const std::vector<int64_t> guesses = drafted(seen, most);
+      fresh.insert(fresh.end(), guesses.begin(), guesses.end());
+    }
+    const Tensor idx = tensor(fresh, {1, static_cast<int64_t>(fresh.size())});
+    const bool drafts = seen.size() < common + fresh.size();
+    rows_ = drafts ? model_->steps(idx, cache_).select(0, 0) : model_->step(idx, cache_);
+    fed_.insert(fed_.end(), fresh.begin(), fresh.end());
   }
-  const std::vector<int64_t> fresh(tokens.begin() + static_cast<std::ptrdiff_t>(seen_), tokens.end());
-  const Tensor logits = model_->step(tensor(fresh, {1, static_cast<int64_t>(fresh.size())}), cache_);
-  seen_ = tokens.size();
-  return logits.select(0, 0);
+  asked_ = tokens.size();
+  return rows_.select(0, rows_.size(0) - 1 - static_cast<int64_t>(fed_.size() - seen.size()));
+}
+
+std::vector<int64_t> drafted(std::span<const int64_t> tokens, int64_t most) {
+  constexpr size_t kLongest = 16, kShortest = 2;
+  size_t best = kShortest - 1, from = 0;
+  for (size_t end = tokens.size(); end-- > kShortest;) {  // tokens[0, end) may end as the text does
+    size_t same = 0;
+    while (same < std::min(end, kLongest) && tokens[end - 1 - same] == tokens[tokens.size() - 1 - same])
+      ++same;
+    if (same > best) {
+      best = same;
+      from = end;
+    }
+    if (best == kLongest) break;
+  }
+  std::vector<int64_t> guesses;
+  for (size_t i = 0; from > 0 && i < static_cast<size_t>(std::max<int64_t>(0, most)); ++i) {
+    const size_t at = from + i;  // Behind the text's end it goes on as it has begun.
+    guesses.push_back(at < tokens.size() ? tokens[at] : guesses[at - tokens.size()]);
+  }
+  return guesses;
 }
 
 RankedToken ranked(const std::vector<double>& probabilities, int64_t token) {

@@ -13,10 +13,15 @@ namespace gradus::models {
 /// Logits as a text grows, from the last block_size tokens of it. Up to block_size tokens each costs one
 /// cached step; beyond, where every position shifts and makes the cache worthless, a forward of block_size
 /// tokens. Never drops, whatever the model's mode; nothing is recorded. Not thread-safe.
+///
+/// With `draft` above 0 each step also reads up to so many tokens that drafted() expects to come, which costs
+/// little where a step's time is that of reading the weights; those that do come need no step of their own.
+/// The logits are the same, bit for bit (speculative decoding, arXiv 2211.17192, with the text itself as the
+/// draft).
 class NextToken {
  public:
   /// Borrows the model.
-  explicit NextToken(const GPT& model) : model_(&model), cache_(model.make_cache()) {}
+  explicit NextToken(const GPT& model, int64_t draft = 0);
 
   /// Of the token after `tokens`, which begin with those of the call before and have at least one more. ->
   /// (V) Throws Error otherwise, and for tokens outside [0, V).
@@ -24,9 +29,19 @@ class NextToken {
 
  private:
   const GPT* model_;
+  int64_t draft_;
   GPTCache cache_;
-  size_t seen_ = 0;  // tokens that are in the cache, or have left the window
+  std::vector<int64_t> fed_;  // the tokens that are in the cache, those of a draft at the end
+  Tensor rows_;               // logits behind the last of them
+  size_t asked_ = 0;          // tokens of the last call's text
 };
+
+/// Most tokens of a draft: with the one before them as many as are read at the cost of one.
+inline constexpr int64_t kMostDrafted = nn::kFewPositions - 1;
+
+/// What came behind the latest of the longest beginnings that end as `tokens` do, in the last 2 to 16 tokens:
+/// up to `most` tokens, or none if there is no such place ("prompt lookup"; the draft costs no model).
+std::vector<int64_t> drafted(std::span<const int64_t> tokens, int64_t most);
 
 /// A token among all that could come.
 struct RankedToken {

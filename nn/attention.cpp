@@ -49,8 +49,7 @@ Tensor MultiHeadAttention::step(const Tensor& x, KVCache& cache) const {
     return part.reshape({x.size(0), x.size(1), n_head_, x.size(2) / n_head_}).transpose(1, 2);
   };
   cache.append(heads(qkv[1]), heads(qkv[2]));
-  const Tensor y =
-      scaled_dot_product_attention(heads(qkv[0]), cache.keys(), cache.values(), {.causal = true});
+  const Tensor y = attend(heads(qkv[0]), cache);
   return mix(y.transpose(1, 2).reshape(x.shape()));
 }
 

@@ -72,8 +72,7 @@ Tensor GroupedQueryAttention::step(const Tensor& x, KVCache& cache) const {
   const NoGrad no_grad;
   const Heads of = project(x, cache.length);
   cache.append(of.k, of.v);
-  return mix(
-      scaled_dot_product_attention(of.q, cache.keys(), cache.values(), {.causal = true, .enable_gqa = true}));
+  return mix(attend(of.q, cache));
 }
 
 }  // namespace gradus::nn

@@ -29,9 +29,13 @@ struct SampleFlags {
   int64_t count = 1, seed = 1337;
 };
 
-const FieldFlags kOptionFlags{{"max_new_tokens", "--tokens"}, {"temperature", "--temperature"},
-                              {"top_k", "--top-k"},           {"top_p", "--top-p"},
-                              {"min_p", "--min-p"},           {"repetition_penalty", "--repetition-penalty"}};
+const FieldFlags kOptionFlags{{"max_new_tokens", "--tokens"},
+                              {"temperature", "--temperature"},
+                              {"top_k", "--top-k"},
+                              {"top_p", "--top-p"},
+                              {"min_p", "--min-p"},
+                              {"repetition_penalty", "--repetition-penalty"},
+                              {"draft", "--draft"}};
 
 /// A string that the vocabulary cannot spell would never come.
 void check_stop(const std::vector<std::string>& strings, const data::Tokenizer& tokenizer) {
@@ -112,6 +116,10 @@ Verb add_sample(CLI::App& app, const std::string& program) {
       ->type_name("TEXT")
       ->allow_extra_args(false);
   verb->add_flag("--greedy", flags->greedy, "Always the likeliest token; nothing is drawn");
+  add("--draft", flags->options.draft, "N",
+      "Guess up to N tokens (0 to 7) from repetitions and read them with the next: the same text,\n"
+      "sooner where a large model repeats what it has read")
+      ->capture_default_str();
   add_weights_flag(*verb, flags->weights);
   verb->add_flag("--bfloat16", flags->bfloat16, "The same as --weights bfloat16");
   add("--count", flags->count, "N", "Texts to write")->capture_default_str();

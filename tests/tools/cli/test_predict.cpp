@@ -153,6 +153,7 @@ TEST_CASE("a sample ends before the first string to stop at, which may span toke
     CHECK(sample({"--stop", never, "--stop", stop}) == wanted);
   }
   CHECK(sample({"--stop", never}) == whole);
+  CHECK(sample({"--draft", "7"}) == whole);
   CHECK_THAT(sample({"--stop", "One"}), Catch::Matchers::StartsWith("One"));  // a prompt ends nothing
   check_refused({"sample", run.folder, "--stop", ""}, {"--stop must be a text"});
   check_refused({"sample", run.folder, "--stop", "Zoo"},
@@ -163,4 +164,5 @@ TEST_CASE("sample names the flags that are out of range") {
   const Trained run;
   check_refused({"sample", run.folder, "--min-p", "1.5"}, {"--min-p must be in [0, 1], got 1.5"});
   check_refused({"sample", run.folder, "--repetition-penalty", "0"}, {"--repetition-penalty must be > 0"});
+  check_refused({"sample", run.folder, "--draft", "8"}, {"--draft must be in [0, 7], got 8"});
 }

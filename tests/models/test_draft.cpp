@@ -1,0 +1,126 @@
+// Drafts from the text itself: what they guess, and that the model's answers are the same with them.
+#include "autograd/compare.hpp"
+#include "autograd/kernels/vectors.hpp"
+#include "catch.hpp"
+#include "gradus/autograd/kernels/few_rows.hpp"
+#include "gradus/autograd/ops.hpp"
+#include "gradus/models/generate.hpp"
+#include "gradus/models/next_token.hpp"
+
+using namespace gradus;
+using namespace gradus::models;
+using testing::error_of;
+
+namespace {
+
+using Tokens = std::vector<int64_t>;
+
+static_assert(nn::kFewPositions <= kernels::kFewRows);  // whose bits do not depend on how many they are
+
+GPT a_model(Arch arch, DType weights) {
+  Generator g(5);
+  GPT model({.arch = arch,
+             .vocab_size = 37,
+             .block_size = 40,
+             .n_layer = 2,
+             .n_head = 4,
+             .n_embd = 40,
+             .bias = arch == Arch::gpt2,
+             .n_kv_head = arch == Arch::llama ? 2 : 0},
+            g);
+  for (auto& [name, p] : model.named_parameters())
+    if (p.dim() == 2) p.copy_(randn(p.shape(), g) * 0.3);
+  if (weights != DType::float32) model.to(weights);
+  model.eval();
+  return model;
+}
+
+/// A text of 30 tokens that repeats itself, with changes.
+Tokens a_text() {
+  Tokens text;
+  for (int64_t i = 0; i < 30; ++i) text.push_back(i % 7 == 0 && i > 20 ? 3 : i % 9);
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("a draft is what came behind the longest beginning that ends as the text does") {
+  CHECK(drafted(Tokens{1, 2, 3, 4, 9, 2, 3}, 2) == Tokens{4, 9});
+  CHECK(drafted(Tokens{1, 2, 3, 4, 9, 2, 3}, 0).empty());
+  CHECK(drafted(Tokens{5, 1, 2, 7, 0, 1, 2, 8, 1, 2}, 1) == Tokens{8});     // the latest of equals
+  CHECK(drafted(Tokens{5, 1, 2, 7, 0, 1, 2, 8, 5, 1, 2}, 1) == Tokens{7});  // the longest first
+  CHECK(drafted(Tokens{1, 2, 1, 2}, 5) == Tokens{1, 2, 1, 2, 1});           // goes on as it has begun
+  CHECK(drafted(Tokens{4, 4, 4}, 3) == Tokens{4, 4, 4});
+  for (const Tokens& none : {Tokens{}, Tokens{1}, Tokens{1, 2}, Tokens{1, 2, 3, 2}, Tokens{1, 1}})
+    CHECK(drafted(none, 3).empty());
+}
+
+TEST_CASE("steps() has the bits of as many calls of step()") {
+  for (const Arch arch : {Arch::gpt2, Arch::llama})
+    for (const DType weights : {DType::float32, DType::bfloat16, DType::q8_0, DType::q4_0}) {
+      INFO(name(weights));
+      const GPT model = a_model(arch, weights);
+      const Tokens text = a_text();
+      for (int64_t count = 1; count <= nn::kFewPositions; ++count) {
+        INFO(count << " positions");
+        GPTCache one = model.make_cache(), many = model.make_cache();
+        for (GPTCache* cache : {&one, &many})
+          (void)model.step(tensor(Tokens(text.begin(), text.begin() + 20), {1, 20}), *cache);
+        const Tensor rows =
+            model.steps(tensor(Tokens(text.begin() + 20, text.begin() + 20 + count), {1, count}), many);
+        REQUIRE(rows.shape() == Shape{1, count, 37});
+        for (int64_t i = 0; i < count; ++i) {
+          const Tensor row = model.step(tensor(Tokens{text[static_cast<size_t>(20 + i)]}, {1, 1}), one);
+          CHECK(
+              vectors::same_bits(rows.select(0, 0).select(0, i).to_vector<float>(), row.to_vector<float>()));
+        }
+      }
+    }
+}
+
+TEST_CASE("logits are the same bits with a draft and without, whatever comes") {
+  for (const Arch arch : {Arch::gpt2, Arch::llama}) {
+    const GPT model = a_model(arch, DType::float32);
+    for (const int64_t draft : {1, 3, 7}) {
+      NextToken plain(model), drafting(model, draft);
+      Tokens text = a_text();
+      for (int64_t i = 0; i < 25; ++i) text.push_back(i * i % 11);  // past the block too
+      for (size_t size = 4; size <= text.size(); size += size == 12 ? 3 : 1) {
+        const std::span<const int64_t> seen(text.data(), size);
+        CHECK(vectors::same_bits(drafting.logits(seen).to_vector<float>(),
+                                 plain.logits(seen).to_vector<float>()));
+      }
+    }
+  }
+}
+
+TEST_CASE("a text is the same with a draft and without, drawn or not, to the block's end and beyond") {
+  const GPT model = a_model(Arch::llama, DType::float32);
+  for (const double temperature : {0.0, 0.1, 1.0}) {
+    const auto text = [&](int64_t draft) {
+      Generator g(7);
+      return generate(model, a_text(), {.max_new_tokens = 25, .temperature = temperature, .draft = draft}, g);
+    };
+    const Tokens plain = text(0);
+    for (const int64_t draft : {1, 4, 7}) CHECK(text(draft) == plain);
+  }
+  Generator g(7);
+  CHECK(error_of([&] { generate(model, {1}, {.draft = 8}, g); }) ==
+        "[sample] draft must be in [0, 7], got 8.");
+  CHECK(error_of([&] { NextToken(model, -1); }) == "[next_token] draft must be in [0, 7], got -1.");
+}
+
+TEST_CASE("a cache that was cut goes on as if the rest had never been") {
+  const GPT model = a_model(Arch::gpt2, DType::float32);
+  GPTCache cut = model.make_cache(), fresh = model.make_cache();
+  (void)model.step(tensor(Tokens{1, 2, 3}, {1, 3}), fresh);
+  (void)model.step(tensor(Tokens{1, 2, 3}, {1, 3}), cut);
+  (void)model.step(tensor(Tokens{4, 5}, {1, 2}), cut);
+  cut.truncate(3);
+  CHECK(cut.length == 3);
+  cut.truncate(9);
+  CHECK(cut.length == 3);
+  const Tensor six = tensor(Tokens{6}, {1, 1});
+  CHECK(
+      vectors::same_bits(model.step(six, cut).to_vector<float>(), model.step(six, fresh).to_vector<float>()));
+}
