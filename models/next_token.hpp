@@ -20,7 +20,7 @@ namespace gradus::models {
 /// draft).
 class NextToken {
  public:
-  /// Borrows the model.
+  /// Borrows the model. Throws Error unless draft is in [0, kMostDrafted].
   explicit NextToken(const GPT& model, int64_t draft = 0);
 
   /// Of the token after `tokens`, which begin with those of the call before and have at least one more. ->
