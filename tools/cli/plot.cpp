@@ -1,10 +1,12 @@
 // gradus plot: the losses of runs as a picture.
 #include <CLI/CLI.hpp>
+#include <map>
 #include <memory>
 
 #include "choices.hpp"
 #include "gradus/autograd/error.hpp"
 #include "gradus/files/file.hpp"
+#include "gradus/files/plain.hpp"
 #include "gradus/tools/plots/loss_plot.hpp"
 #include "shell.hpp"
 #include "terminal.hpp"
@@ -21,12 +23,23 @@ struct PlotFlags {
 
 std::vector<std::string> units() { return {"minutes", "steps"}; }
 
+/// The runs, by the names of their folders, or by paths where these are the same.
+std::vector<plots::LossCurve> read_runs(const std::vector<std::string>& paths) {
+  std::vector<plots::LossCurve> runs;
+  std::map<std::string, int> count;
+  for (const std::string& path : paths) {
+    runs.push_back(plots::read_losses(path));
+    ++count[runs.back().name];
+  }
+  for (size_t i = 0; i < runs.size(); ++i)
+    if (count[runs[i].name] > 1) runs[i].name = files::plain(paths[i]);
+  return runs;
+}
+
 int plot(const PlotFlags& flags) {
   check_choice("plot", "--by", flags.by, units());
-  std::vector<plots::LossCurve> curves;
-  for (const std::string& run : flags.runs) curves.push_back(plots::read_losses(run));
   const std::string svg =
-      plots::loss_plot(curves, {.by_steps = flags.by == "steps", .logarithmic = flags.log});
+      plots::loss_plot(read_runs(flags.runs), {.by_steps = flags.by == "steps", .logarithmic = flags.log});
   files::write_atomically(flags.out, [&](std::ostream& out) { out << svg; });
   People(flags.quiet).line("wrote   " + shell_path(flags.out));
   return kDone;

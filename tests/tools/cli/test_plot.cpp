@@ -15,9 +15,9 @@ TEST_CASE("a run that was trained is drawn") {
   CHECK(drawn.code == 0);
   CHECK(drawn.out == "");
   CHECK_THAT(drawn.err, ContainsSubstring("wrote   ") && ContainsSubstring("loss.svg"));
-  CHECK_THAT(read(picture), ContainsSubstring("<svg") && ContainsSubstring("run: "));
+  CHECK_THAT(read(picture), ContainsSubstring("<svg") && ContainsSubstring("run/metrics.jsonl: "));
   CHECK(run_program({"plot", run, "--out", picture, "--by", "steps", "--log", "--quiet"}).err == "");
-  CHECK_THAT(read(picture), ContainsSubstring("loss against steps"));
+  CHECK_THAT(read(picture), ContainsSubstring("loss against steps") && ContainsSubstring(">run: "));
 
   check_refused({"plot", run, "--out", picture, "--by", "minute"}, {"--by must be", "did you mean minutes?"});
   check_refused({"plot", scratch.path("none"), "--out", picture}, {"none"});
