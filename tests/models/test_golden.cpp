@@ -1,4 +1,4 @@
-// Compares the decoder with PyTorch's numbers; make_golden.py wrote them.
+// Compares the decoder with PyTorch's numbers; make_gpt2_golden.py wrote them.
 #include <algorithm>
 #include <cmath>
 #include <filesystem>

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Writes golden/: a two-layer decoder of GPT-2's shape, and what PyTorch computes with it.
 
-    /usr/bin/python3 make_golden.py
+    /usr/bin/python3 make_gpt2_golden.py            # writes it
+    /usr/bin/python3 make_gpt2_golden.py --check    # compares it with what PyTorch computes now; 77: there is none
 
 golden/model/ is a folder as transformers would save it, float32. golden/expected.safetensors holds a batch and, computed
 in float64 from the same float32 weights, its logits, loss and the gradient of every parameter (matrices [out, in]).
@@ -9,27 +10,19 @@ Needs torch only; the numbers in the repository came from 1.13.
 """
 import json
 import pathlib
-import struct
+import sys
+
+from golden_files import check, check_config, read_safetensors, write_safetensors
 
 import torch
 import torch.nn.functional as F
 
 VOCAB, BLOCK, LAYERS, HEADS, WIDTH = 11, 6, 2, 2, 16
+CONFIG = {"model_type": "gpt2", "architectures": ["GPT2LMHeadModel"], "vocab_size": VOCAB, "n_positions": BLOCK,
+          "n_embd": WIDTH, "n_layer": LAYERS, "n_head": HEADS, "n_inner": None, "activation_function": "gelu_new",
+          "layer_norm_epsilon": 1e-5, "embd_pdrop": 0.1, "attn_pdrop": 0.1, "resid_pdrop": 0.1,
+          "tie_word_embeddings": True}
 FOLDER = pathlib.Path(__file__).parent / "golden"
-
-
-def write_safetensors(path, tensors):
-    names = {torch.float64: "F64", torch.int64: "I64", torch.float32: "F32"}
-    rank = {"I64": 0, "F64": 1, "F32": 2}
-    header, values = {"__metadata__": {"format": "pt"}}, b""
-    for key, t in sorted(tensors.items(), key=lambda kv: (rank[names[kv[1].dtype]], kv[0])):
-        data = t.detach().contiguous().numpy().tobytes()
-        header[key] = {"dtype": names[t.dtype], "shape": list(t.shape),
-                       "data_offsets": [len(values), len(values) + len(data)]}
-        values += data
-    text = json.dumps(header, separators=(",", ":")).encode()
-    text += b" " * (-len(text) % 8)
-    path.write_bytes(struct.pack("<Q", len(text)) + text + values)
 
 
 def make_weights():
@@ -72,31 +65,38 @@ def logits_of(w, idx):
     return norm(x, "ln_f") @ w["wte.weight"].T
 
 
-def main():
-    torch.manual_seed(2019)
-    weights = make_weights()
-    idx = torch.randint(VOCAB, (3, BLOCK - 1))
-    targets = torch.randint(VOCAB, (3, BLOCK - 1))
-    targets[1, 2] = -100
-
+def expected_of(weights, idx, targets):
     w = {name: values.double().requires_grad_() for name, values in weights.items()}
     logits = logits_of(w, idx)
     loss = F.cross_entropy(logits.reshape(-1, VOCAB), targets.reshape(-1))
     loss.backward()
     expected = {"idx": idx, "targets": targets, "logits": logits, "loss": loss}
     expected.update({"grad." + name: values.grad for name, values in w.items()})
+    return expected
 
+
+def turned(weights):
+    """To and from the [in, out] that GPT-2's files have for some matrices."""
     conv1d = ("c_attn.weight", "c_proj.weight", "c_fc.weight")
-    stored = {name: values.T if name.endswith(conv1d) else values for name, values in weights.items()}
-    config = {"model_type": "gpt2", "architectures": ["GPT2LMHeadModel"], "vocab_size": VOCAB, "n_positions": BLOCK,
-              "n_embd": WIDTH, "n_layer": LAYERS, "n_head": HEADS, "n_inner": None, "activation_function": "gelu_new",
-              "layer_norm_epsilon": 1e-5, "embd_pdrop": 0.1, "attn_pdrop": 0.1, "resid_pdrop": 0.1,
-              "tie_word_embeddings": True}
+    return {name: values.T if name.endswith(conv1d) else values for name, values in weights.items()}
 
+
+def main():
+    if sys.argv[1:] == ["--check"]:
+        check_config(CONFIG, FOLDER / "model" / "config.json")
+        weights = turned(read_safetensors(FOLDER / "model" / "model.safetensors"))
+        stored = read_safetensors(FOLDER / "expected.safetensors")
+        check(expected_of(weights, stored["idx"], stored["targets"]), stored, FOLDER)
+        return
+    torch.manual_seed(2019)
+    weights = make_weights()
+    idx = torch.randint(VOCAB, (3, BLOCK - 1))
+    targets = torch.randint(VOCAB, (3, BLOCK - 1))
+    targets[1, 2] = -100
     (FOLDER / "model").mkdir(parents=True, exist_ok=True)
-    write_safetensors(FOLDER / "model" / "model.safetensors", stored)
-    (FOLDER / "model" / "config.json").write_text(json.dumps(config, indent=2) + "\n")
-    write_safetensors(FOLDER / "expected.safetensors", expected)
+    write_safetensors(FOLDER / "model" / "model.safetensors", turned(weights))
+    (FOLDER / "model" / "config.json").write_text(json.dumps(CONFIG, indent=2) + "\n")
+    write_safetensors(FOLDER / "expected.safetensors", expected_of(weights, idx, targets))
 
 
 if __name__ == "__main__":
