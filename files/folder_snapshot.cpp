@@ -13,17 +13,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The text of a file, if it is there.
-std::optional<std::string> text_if_any(const fs::path& file) {
-  if (::access(file.c_str(), F_OK) != 0 && (errno == ENOENT || errno == ENOTDIR)) return {};
-  try {
-    return read(file);
-  } catch (const Error&) {  // A list that is staged may have been put in its place since.
-    if (::access(file.c_str(), F_OK) != 0 && errno == ENOENT) return {};
-    throw;
-  }
-}
-
 /// Of a staged list that may not have been finished; then none.
 Checksums checksums_if_whole(std::string_view text) {
   try {
@@ -82,17 +71,38 @@ void FolderSnapshot::verify_those_there() const {
   }
 }
 
+std::optional<ChecksumLists::List> ChecksumLists::list_if_any(const fs::path& path) {
+  const auto is_missing = [&] {
+    return ::access(path.c_str(), F_OK) != 0 && (errno == ENOENT || errno == ENOTDIR);
+  };
+  if (is_missing()) return {};
+  try {
+    List list{std::make_shared<StableFile>(path), {}};
+    list.text.resize(static_cast<size_t>(list.file->size()));
+    list.file->read(0, list.text.data(), list.file->size());
+    return list;
+  } catch (const Error&) {  // A list that is staged may have been put in its place since.
+    if (is_missing()) return {};
+    throw;
+  }
+}
+
+bool ChecksumLists::is_same(const std::optional<List>& a, const std::optional<List>& b) {
+  if (!a || !b) return !a && !b;
+  return a->file->is(*b->file) && a->text == b->text;
+}
+
 ChecksumLists::ChecksumLists(const fs::path& folder)
     : folder_(folder),
-      current_(text_if_any(folder / kChecksumList)),
-      staged_(text_if_any(folder / kStagedChecksumList)) {}
+      current_(list_if_any(folder / kChecksumList)),
+      staged_(list_if_any(folder / kStagedChecksumList)) {}
 
 FolderSnapshot ChecksumLists::snapshot() const {
   if (!current_) return {folder_, {}};
-  Checksums checksums = checksums_from_text(*current_, folder_ / kChecksumList);
+  Checksums checksums = checksums_from_text(current_->text, folder_ / kChecksumList);
   // Either an update is at work, or one was cut off.
   if (staged_)
-    for (const auto& [name, staged] : checksums_if_whole(*staged_)) {
+    for (const auto& [name, staged] : checksums_if_whole(staged_->text)) {
       const auto current = checksums.find(name);
       if (current != checksums.end() && current->second == staged) continue;
       if (is_described(folder_ / name, staged)) checksums[name] = staged;
@@ -102,7 +112,7 @@ FolderSnapshot ChecksumLists::snapshot() const {
 
 bool ChecksumLists::still_hold(const std::optional<FolderSnapshot>& snapshot) const {
   const ChecksumLists now(folder_);
-  if (now.current_ != current_ || now.staged_ != staged_) return false;
+  if (!is_same(now.current_, current_) || !is_same(now.staged_, staged_)) return false;
   return !snapshot || now.snapshot() == *snapshot;
 }
 

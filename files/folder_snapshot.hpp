@@ -6,11 +6,13 @@
 #pragma once
 
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
 
 #include "gradus/files/checksums.hpp"
 #include "gradus/files/error.hpp"
+#include "gradus/files/stable_file.hpp"
 
 namespace gradus::files {
 
@@ -48,12 +50,20 @@ class ChecksumLists {
   /// The folder by checksums.sfv; where that differs from the staged list, by the one that describes the
   /// file. Throws Error if checksums.sfv is damaged.
   FolderSnapshot snapshot() const;
-  /// Do the lists, and the files that they differ about, still say the same?
+  /// Are the lists still the same files, and do those that they differ about still say the same?
   bool still_hold(const std::optional<FolderSnapshot>& snapshot) const;
 
  private:
+  /// A list that stays open: one that replaces it is then another file, even if it says the same again.
+  struct List {
+    std::shared_ptr<const StableFile> file;
+    std::string text;
+  };
+  static std::optional<List> list_if_any(const std::filesystem::path& path);
+  static bool is_same(const std::optional<List>& a, const std::optional<List>& b);
+
   std::filesystem::path folder_;
-  std::optional<std::string> current_, staged_;
+  std::optional<List> current_, staged_;
 };
 
 /// What `read` returns for a snapshot of the folder that `locate()` names; both are called again if files

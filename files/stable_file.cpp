@@ -21,6 +21,8 @@ StableFile::StableFile(std::filesystem::path path) : path_(std::move(path)) {
     throw Unreadable(path_.string(), std::strerror(reason));
   }
   size_ = status.st_size;
+  device_ = status.st_dev;
+  number_ = status.st_ino;
   if (S_ISREG(status.st_mode)) return;
   ::close(descriptor_);
   throw Unreadable(path_.string(), S_ISDIR(status.st_mode) ? "it is a folder" : "it is a pipe or a device");

@@ -25,6 +25,8 @@ class StableFile {
 
   const std::filesystem::path& path() const { return path_; }  ///< as it was given
   int64_t size() const { return size_; }                       ///< bytes, when it was opened
+  /// Whether both are open on one and the same file, and not on one that has replaced it.
+  bool is(const StableFile& other) const { return device_ == other.device_ && number_ == other.number_; }
   /// Copies `count` bytes from `offset` on, which lie within size(). Throws RunError if they are no longer
   /// there or cannot be read.
   void read(int64_t offset, void* to, int64_t count) const;
@@ -33,6 +35,7 @@ class StableFile {
   std::filesystem::path path_;
   int descriptor_ = -1;
   int64_t size_ = 0;
+  uint64_t device_ = 0, number_ = 0;  // of its inode, which no other file gets while this is open
 };
 
 }  // namespace gradus::files

@@ -58,3 +58,18 @@ TEST_CASE("a reader knows that a list has changed, the staged one or the one in 
   write_atomically(folder / kChecksumList, [](std::ostream& out) { out << "other"; });
   CHECK_FALSE(before.still_hold({}));
 }
+
+TEST_CASE("a folder that was replaced by another, and by its like again, while it was read, is read anew") {
+  const testing::TemporaryFolder folder;
+  write_both(folder.path(), "one");
+  int attempts = 0;
+  const std::string text = read_folder(folder.path(), [&](const FolderSnapshot& files) {
+    if (++attempts > 1) return files.text("a");
+    write_both(folder.path(), "two");
+    const std::string refusal = testing::error_of([&] { (void)files.text("a"); });
+    write_both(folder.path(), "one");
+    throw Error(refusal);
+  });
+  CHECK(text == "one");
+  CHECK(attempts == 2);
+}

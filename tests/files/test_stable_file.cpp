@@ -37,6 +37,18 @@ TEST_CASE("a file is read here and there") {
   CHECK(read_at(file, 10, 0).empty());
 }
 
+TEST_CASE("a file is itself, and not what stands in its place") {
+  const testing::TemporaryFolder folder;
+  write(folder / "f", "same");
+  const StableFile file(folder / "f");
+  CHECK(file.is(StableFile(folder / "f")));
+  for (int i = 0; i < 5; ++i) {  // whose inode would be used again
+    write(folder / "g", "same");
+    std::filesystem::rename(folder / "g", folder / "f");
+    CHECK_FALSE(file.is(StableFile(folder / "f")));
+  }
+}
+
 TEST_CASE("a file that is replaced is read as it was; one that is cut short is an error, no signal") {
   const testing::TemporaryFolder folder;
   write(folder / "f", std::string(100'000, 'a'));

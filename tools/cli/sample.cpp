@@ -117,8 +117,7 @@ Verb add_sample(CLI::App& app, const std::string& program) {
       ->allow_extra_args(false);
   verb->add_flag("--greedy", flags->greedy, "Always the likeliest token; nothing is drawn");
   add("--draft", flags->options.draft, "N",
-      "Guess up to N tokens (0 to 7) from repetitions and read them with the next: the same text,\n"
-      "sooner where a large model repeats what it has read")
+      "Guess up to N tokens (0 to 7) from repetitions: the same text,\nsooner from a large model")
       ->capture_default_str();
   add_weights_flag(*verb, flags->weights);
   verb->add_flag("--bfloat16", flags->bfloat16, "The same as --weights bfloat16");
