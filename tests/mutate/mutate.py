@@ -16,7 +16,6 @@ import fnmatch
 import hashlib
 import json
 import os
-import random
 import re
 import resource
 import shutil
@@ -76,7 +75,8 @@ def read_list(name, kind):
 
 
 def choose(root, count, seed, only):
-    """The planted mutants, then a sample, the same for the same sources and seed, with as many of each room."""
+    """The planted mutants, then a sample with as many of each room. A mutant's place in it depends on the seed and on
+    itself alone: a line that changes takes its own mutants out of the sample and no other."""
     wanted = lambda file: not only or any(fnmatch.fnmatch(file, glob) for glob in only)
     planted = [m for m, _ in read_list("planted.txt", "planted") if wanted(m.file)]
     by_room = {room: [] for room in (ROOMS if only else SAMPLED)}
@@ -85,8 +85,8 @@ def choose(root, count, seed, only):
         if wanted(file) and room_of(file) in by_room:
             by_room[room_of(file)] += [m for m in operators.mutants_of(file, (root / file).read_text())
                                        if (m.file, m.old, m.new) not in known]
-    for room, all_of_it in by_room.items():
-        random.Random(f"{seed} {room}").shuffle(all_of_it)
+    for all_of_it in by_room.values():
+        all_of_it.sort(key=lambda mutant: hashlib.sha256(f"{seed} {mutant.id}".encode()).digest())
     chosen = []
     left = max(0, count - len(planted))
     while len(chosen) < left and any(by_room.values()):

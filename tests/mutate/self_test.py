@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Tests of mutate.py itself, with a project that exists on paper only. Needs no compiler and takes a second."""
+import shutil
 import signal
 import sys
 import tempfile
@@ -77,6 +78,16 @@ class Choice(unittest.TestCase):
         self.assertEqual(ids("1"), ids("1"))
         self.assertNotEqual(ids("1"), ids("2"))
         self.assertEqual(len(set(ids("1"))), 60)
+
+    def test_a_changed_line_takes_only_its_own_mutants_out(self):
+        before = {m.id for m in mutate.choose(mutate.ROOT, 200, "1", ["data/*"]) if m.kind != "planted"}
+        with tempfile.TemporaryDirectory() as folder:
+            copy = Path(folder) / "data"
+            shutil.copytree(mutate.ROOT / "data", copy, ignore=shutil.ignore_patterns("cache"))
+            changed = copy / "text.cpp"
+            changed.write_text(changed.read_text() + "int f(int a, int b) { return a < b ? a + 1 : b; }\n")
+            after = {m.id for m in mutate.choose(Path(folder), 200, "1", ["data/*"]) if m.kind != "planted"}
+        self.assertLess(len(before - after), 10)
 
     def test_every_room_has_its_share(self):
         chosen = [m for m in mutate.choose(mutate.ROOT, 100, "1", None) if m.kind != "planted"]
