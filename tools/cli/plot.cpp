@@ -2,14 +2,18 @@
 #include <CLI/CLI.hpp>
 #include <map>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "choices.hpp"
 #include "gradus/autograd/error.hpp"
 #include "gradus/files/file.hpp"
 #include "gradus/files/plain.hpp"
 #include "gradus/tools/plots/loss_plot.hpp"
+#include "nearest.hpp"
 #include "shell.hpp"
 #include "terminal.hpp"
+#include "text_output.hpp"
 #include "verbs.hpp"
 
 namespace gradus::cli {
