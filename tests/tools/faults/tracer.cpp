@@ -194,6 +194,7 @@ class Tracer {
   ::dup2(::open(err.c_str(), O_WRONLY), STDERR_FILENO);
   const rlimit a_minute = {60, 60};  // Of processor time: a call that fails must not be tried for ever.
   ::setrlimit(RLIMIT_CPU, &a_minute);
+  ::signal(SIGHUP, SIG_DFL);  // or, of tests that run under nohup, it would be ignored
   ::setenv("OPENBLAS_NUM_THREADS", "1", 1);
   ::setenv("ASAN_OPTIONS", "detect_leaks=0", 1);  // Which would trace itself.
   std::vector<char*> argv{const_cast<char*>("gradus")};
