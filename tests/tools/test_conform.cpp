@@ -2,6 +2,7 @@
 #include "gradus/tools/conform/conform.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <map>
 #include <set>
@@ -148,6 +149,19 @@ TEST_CASE("only layer_norm of numbers far from zero differs by convention in PyT
   json c = case_of("opinfo.jsonl", "layer_norm/0007");
   c["outputs"][0]["data"][1] = 1e-6;  // further than rounding reaches
   CHECK_THAT(first_difference(c), ContainsSubstring("output 0: element (1,)"));
+
+  // A row far from zero is looked at by itself, whatever stands beside it.
+  c = case_of("opinfo.jsonl", "layer_norm/0007");
+  c["inputs"][0] = f64_case({2, 3}, {1e8, 1e8 + 1, 1e8 + 2, -1e9, 0, 1e9});
+  c["inputs"][0]["name"] = "x";
+  json& y = c["outputs"][0];
+  y["shape"] = {2, 3};
+  y["data"].insert(y["data"].end(), {-std::sqrt(1.5), 0.0, std::sqrt(1.5)});
+  c["cotangents"] = {f64_case({2, 3}, {0, 0, 0, 0, 0, 0})};
+  c["grads"] = json::object();
+  c.erase("grad2");
+  CHECK(first_difference(c) == "");
+  CHECK_THAT(verdict_on(c).convention, ContainsSubstring("x - mean"));
 }
 
 TEST_CASE("the page lists every op and every convention") {

@@ -30,6 +30,19 @@ TEST_CASE("gradcheck --all --json gives an object an op and the sums at the end"
   CHECK(checks >= 15000);
 }
 
+TEST_CASE("the columns of gradcheck end below their headings") {
+  for (const char* order : {"1", "2"}) {
+    const Outcome outcome = run_program({"gradcheck", "--op", "mul", "--order", order});
+    CHECK(outcome.code == 0);
+    const std::vector<std::string> lines = lines_of(outcome.out);
+    REQUIRE(lines.size() == 3);
+    CHECK(lines[0].starts_with("      op "));
+    CHECK(lines[0].ends_with(" seconds"));
+    CHECK(lines[1].starts_with("ok    mul "));
+    CHECK(lines[1].size() == lines[0].size());
+  }
+}
+
 TEST_CASE("gradcheck --layer checks a layer as it is described") {
   for (const std::vector<std::string>& layer : {std::vector<std::string>{"Linear", "in_features=2", "bias=0"},
                                                 {"Embedding"},
