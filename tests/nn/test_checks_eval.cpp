@@ -54,17 +54,19 @@ class DrawsFromCopy : public Module {
   void visit(Visitor&) override {}
 };
 
-/// Returns its own memory, which the next call overwrites.
+/// 1, and more with every call, in memory of its own, which the next call overwrites.
 class Counts : public Module {
  public:
+  explicit Counts(double step) : step_(step) {}
   Tensor operator()(const Tensor& x) {
-    out_.fill_(++calls_);
+    out_.fill_(1 + step_ * calls_++);
     return out_.expand(x.shape());
   }
   void visit(Visitor&) override {}
 
  private:
   Tensor out_ = zeros({1});
+  double step_;
   int calls_ = 0;
 };
 
@@ -108,9 +110,10 @@ TEST_CASE("check_eval_deterministic sees draws that change nothing, copies of a 
   CHECK(copy.worst > 0.0);
   CHECK(copy.message.find("draws from the generator") == std::string::npos);
 
-  const CheckReport state = check_eval_deterministic(Counts(), ones({4}));
+  const CheckReport state = check_eval_deterministic(Counts(1), ones({4}));
   CHECK_FALSE(state);
   CHECK_THAT(state.message, ContainsSubstring("got 1 and then 2 at (0,), worst change 1. Hint:"));
+  CHECK_FALSE(check_eval_deterministic(Counts(0x1p-23), ones({4})));  // a single bit
 }
 
 TEST_CASE("checks give every module its own mode back") {
