@@ -121,6 +121,8 @@ TEST_CASE("a byte that is no UTF-8 is named with its file, its place in it and i
   CHECK(
       error({{"a.txt", "caf\xC3"}}).find("a.txt must be UTF-8, got byte 0xc3 at byte offset 3, on line 1") !=
       std::string::npos);
+  CHECK(error({{"a.txt", "good"}, {"b.txt", "\xF6"}})
+            .find("b.txt must be UTF-8, got byte 0xf6 at byte offset 0") != std::string::npos);
   CHECK(error({{"a.txt", std::string("\xFF\xFEh\0i\0", 6)}}).find("it looks like UTF-16") !=
         std::string::npos);
 }

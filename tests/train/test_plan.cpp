@@ -42,6 +42,20 @@ TEST_CASE("a sample costs a window a token where the window slides, and little b
   CHECK(sampled(300) == Approx((300 * 10 + 236 * 64) * pace.eval_token));
 }
 
+TEST_CASE("where every evaluation is of the whole part, the last one is no other") {
+  TrainConfig config = preset("nano");
+  config.steps = 100;
+  config.eval_every = 50;
+  const Pace pace{0.01, 1e-4};
+  const auto evaluating = [&](int64_t tokens) {
+    config.eval_tokens = tokens;
+    return planned_seconds(config, {.eval_targets = 5'000}, pace) - planned_seconds(config, {}, pace);
+  };
+  CHECK(evaluating(0) == Approx(2 * 0.5));
+  CHECK(evaluating(5'000) == Approx(2 * 0.5));
+  CHECK(evaluating(4'999) == Approx(2 * 0.4999 + 0.5));
+}
+
 TEST_CASE("a plan keeps what was asked for") {
   TrainConfig asked = preset("nano");
   asked.eval_every = 7;
