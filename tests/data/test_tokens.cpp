@@ -38,6 +38,11 @@ TEST_CASE("a file of tokens is read where it is asked for") {
   std::vector<int64_t> some(5);
   tokens.part(100, 1000).part(7, 50).copy(3, 5, some.data());
   CHECK(some == std::vector<int64_t>(numbers.begin() + 110, numbers.begin() + 115));
+  int64_t one = -1;
+  tokens.copy(1'999, 1, &one);
+  CHECK(one == numbers.back());
+  tokens.copy(2'000, 0, &one);  // nothing, from behind the last
+  CHECK(one == numbers.back());
   CHECK(tokens.part(3, 3).empty());
   CHECK(Tokens().values().empty());
 }

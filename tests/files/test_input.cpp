@@ -58,6 +58,19 @@ TEST_CASE("a file is read to its end") {
   CHECK(Input(folder / "empty").read_all().empty());
 }
 
+TEST_CASE("a program that was started without an input may read a file as its descriptor 0") {
+  const testing::TemporaryFolder folder;
+  std::ofstream(folder / "text") << "text";
+  const int kept = ::dup(STDIN_FILENO);
+  ::close(STDIN_FILENO);
+  const std::string read = Input(folder / "text").read_all();
+  if (kept >= 0) {
+    ::dup2(kept, STDIN_FILENO);
+    ::close(kept);
+  }
+  CHECK(read == "text");
+}
+
 TEST_CASE("what has no end or no bytes is refused with its reason") {
   const testing::TemporaryFolder folder;
   CHECK(reason(folder / "none") == "No such file or directory");
