@@ -25,7 +25,8 @@ struct Bf16Block {
 
 struct Bf16Kernel {
   int64_t rows, columns;  // strips that `multiply` takes at most
-  int64_t depth;          // tiles along k whose strips fit the caches
+  int64_t depth;          // tiles along k whose `rows` strips fit the first cache
+  int64_t panel;          // strips of right, so deep, that fit the second one
   void (*multiply)(const Bf16Block& block);
   // Where multiply() takes float32: makes 32 of 16 pairs, the first ones, then the second ones, for each
   // half of a cache line. Else null.

@@ -13,8 +13,6 @@ constexpr int64_t kSmallBf16 = int64_t{1} << 20;  // as in gemm.cpp
 constexpr int64_t kPartLength = 256;              // of c, that makes it worth while to widen an operand again
 constexpr int64_t kMaxParts = 16;
 constexpr int64_t kEvenStrips = 4;  // a multiple of what any kernel takes
-// A panel of left, that a second cache can hold: 512 KiB when it is widened.
-constexpr int64_t kPanelStrips = 16, kPanelDepth = 16;
 constexpr int64_t kMaxKernelStrips = 4;
 
 int64_t parts_of(int64_t a, int64_t b) { return (a + b - 1) / b; }
@@ -140,10 +138,18 @@ class Bf16Product {
     if (epilogue_.run) epilogue_.run(epilogue_.context, {0, 0, left_.rows, right_.columns, c_, ldc_});
   }
 
+  /// Along the rows of c, so that few lines of it are written at a time; each panel of right meets all rows.
   void run_part(Range rows, Range columns) const {
-    const Pieces panels(rows, kPanelStrips), depths({0, left_.depth()}, kPanelDepth);
-    for (int64_t k = 0; k < depths.count; ++k)
-      for (int64_t i = 0; i < panels.count; ++i) run_panel(panels[i], columns, depths[k]);
+    static thread_local Room left_room, right_room;
+    const Pieces depths({0, left_.depth()}, kernel_.depth), panels(columns, kernel_.panel);
+    for (int64_t p = 0; p < panels.count; ++p)
+      for (int64_t k = 0; k < depths.count; ++k) {
+        const Strips right = strips(right_room, right_, panels[p], depths[k]);
+        for (int64_t i = rows.begin; i < rows.end; i += kernel_.rows) {
+          const Range high{i, std::min(i + kernel_.rows, rows.end)};
+          run_strips(strips(left_room, left_, high, depths[k]), high, right, panels[p], depths[k]);
+        }
+      }
   }
 
   Strips strips(Room& room, const PackedBf16& operand, Range range, Range depth) const {
@@ -152,27 +158,21 @@ class Bf16Product {
             operand.strip_step() * kTileBytes, kTileBytes};
   }
 
-  void run_panel(Range rows, Range columns, Range depth) const {
-    static thread_local Room left_room, right_room;
-    const Strips left = strips(left_room, left_, rows, depth);
-    const Pieces groups(columns, kernel_.columns), depths(depth, kernel_.depth);
+  void run_strips(const Strips& left, Range rows, const Strips& right, Range columns, Range depth) const {
+    const Pieces groups(columns, kernel_.columns);
     for (int64_t j = 0; j < groups.count; ++j)
-      for (int64_t k = 0; k < depths.count; ++k) {
-        const Strips right = strips(right_room, right_, groups[j], depths[k]);
-        for (int64_t i = 0; i < rows.size(); i += kernel_.rows)
-          run_block({.left = left.at(i, depths[k].begin - depth.begin),
-                     .left_step = left.step,
-                     .right = right.at(0, 0),
-                     .right_step = right.step,
-                     .rows = std::min(kernel_.rows, rows.size() - i),
-                     .columns = groups[j].size(),
-                     .depth = depths[k].size(),
-                     .start = nullptr,
-                     .start_step = 0,
-                     .out = nullptr,
-                     .out_step = 0},
-                    (rows.begin + i) * kStrip, groups[j].begin * kStrip, depths[k]);
-      }
+      run_block({.left = left.at(0, 0),
+                 .left_step = left.step,
+                 .right = right.at(groups[j].begin - columns.begin, 0),
+                 .right_step = right.step,
+                 .rows = rows.size(),
+                 .columns = groups[j].size(),
+                 .depth = depth.size(),
+                 .start = nullptr,
+                 .start_step = 0,
+                 .out = nullptr,
+                 .out_step = 0},
+                rows.begin * kStrip, groups[j].begin * kStrip, depth);
   }
 
   /// With c from (row, column) on.

@@ -11,7 +11,6 @@
 
 namespace gradus::kernels {
 
-/// From the slowest to the fastest.
 enum class Unit {
   widened,      ///< float32 multiply-adds, at the level in use: every machine has it
   avx512_bf16,  ///< VDPBF16PS

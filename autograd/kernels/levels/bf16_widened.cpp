@@ -26,7 +26,8 @@ inline void widen(int64_t lines, const bfloat16* pairs, float* out) {
 
 GRADUS_BUILD_ONE(WidenedLoops, {.rows = 1,
                                 .columns = kBlockStrips,
-                                .depth = kBlockStrips > 1 ? 8 : 4,
+                                .depth = 16,
+                                .panel = 16,
                                 .multiply = multiply_blocks<WidenedMath>,
                                 .widen = widen,
                                 .begin = nullptr,

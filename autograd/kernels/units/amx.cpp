@@ -1,6 +1,8 @@
 // Products in bfloat16 by AMX: 2 x 2 tiles of sums, two of left and two of right, all eight that there are.
 #include <immintrin.h>
 
+#include <algorithm>
+
 #include "gradus/autograd/kernels/bf16_kernel.hpp"
 
 namespace gradus::kernels::amx {
@@ -28,7 +30,14 @@ void multiply_tiles(const Bf16Block& b) {
   if constexpr (kRows == 2) _tile_loadd(2, start_below, start_bytes);
   if constexpr (kRows == 2 && kColumns == 2) _tile_loadd(3, start_below + kSide, start_bytes);
   const char *left = static_cast<const char*>(b.left), *right = static_cast<const char*>(b.right);
+  constexpr int kOutRows = kRows * kSide;
+  const int64_t rows_a_tile = (kOutRows + b.depth - 1) / b.depth;
+  int64_t row = 0;
   for (int64_t tile = 0; tile < b.depth; ++tile, left += kTileBytes, right += kTileBytes) {
+    // Where the sums will go is asked for meanwhile: stores wait for memory, 64 lines of it.
+    for (const int64_t end = std::min<int64_t>(row + rows_a_tile, kOutRows); row < end; ++row)
+      for (int column = 0; column < kColumns; ++column)
+        __builtin_prefetch(b.out + row * b.out_step + column * kSide, 1);
     _tile_loadd(6, right, kRowBytes);
     _tile_loadd(4, left, kRowBytes);
     _tile_dpbf16ps(0, 4, 6);
@@ -56,7 +65,8 @@ static void multiply(const Bf16Block& b) {
 
 const Bf16Kernel kernel = {.rows = 2,
                            .columns = 2,
-                           .depth = 16,  // two strips of right are then 32 KiB, within the first cache
+                           .depth = 12,
+                           .panel = 64,  // 768 KiB; a processor with AMX has two MiB
                            .multiply = multiply,
                            .widen = nullptr,
                            .begin = begin,

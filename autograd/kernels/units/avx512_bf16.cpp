@@ -14,7 +14,8 @@ struct PairMath {
 
 const Bf16Kernel kernel = {.rows = 1,
                            .columns = kBlockStrips,
-                           .depth = 8,
+                           .depth = 16,
+                           .panel = 32,
                            .multiply = multiply_blocks<PairMath>,
                            .widen = nullptr,
                            .begin = nullptr,

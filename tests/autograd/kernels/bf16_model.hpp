@@ -96,6 +96,7 @@ Bf16Kernel kernel(int64_t rows, int64_t columns, int64_t depth) {
   return {.rows = rows,
           .columns = columns,
           .depth = depth,
+          .panel = 2 * columns,
           .multiply = multiply_by_model<dot>,
           .widen = nullptr,
           .begin = nullptr,
