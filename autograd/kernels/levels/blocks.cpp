@@ -11,7 +11,7 @@ namespace gradus::kernels::GRADUS_LEVEL {
 /// page.
 template <class Tile>
 void ask_ahead(const Tile* tile) {
-  constexpr int kAhead = 4096 / sizeof(Tile) + 1;
+  constexpr int kAhead = 8192 / sizeof(Tile) + 1;
   for (size_t line = 0; line < sizeof(Tile); line += 64)
     __builtin_prefetch(reinterpret_cast<const char*>(tile + kAhead) + line);
 }
