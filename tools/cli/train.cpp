@@ -228,6 +228,7 @@ class TrainVerb {
     people_.line(introduction(config_, corpus, tokenizer, dataset));
     people_.line(concat(
         "run     ", folder_.path().string(), ", ", num_threads(), " thread", num_threads() == 1 ? "" : "s",
+        config_.precision == TrainConfig().precision ? "" : ", products in " + config_.precision,
         trainer.steps_done() > 0 ? concat(", going on after step ", trainer.steps_done()) : ""));
   }
 

@@ -8,6 +8,7 @@
 #include "config_file.hpp"
 #include "field_flags.hpp"
 #include "gradus/autograd/error.hpp"
+#include "gradus/autograd/kernels/bf16_unit.hpp"
 #include "gradus/data/corpus.hpp"
 #include "gradus/data/tokenizer.hpp"
 #include "gradus/train/precision.hpp"
@@ -65,6 +66,13 @@ void check(const train::TrainConfig& config) {
 }
 
 constexpr int64_t kPairTokens = 4096;
+constexpr const char* kAuto = "auto";
+
+std::vector<std::string> precision_choices() {
+  std::vector<std::string> names = train::precision_names();
+  names.emplace_back(kAuto);
+  return names;
+}
 
 bool is_tokenizer_kind(const std::string& name) {
   const std::vector<std::string> kinds = data::Tokenizer::kinds();
@@ -147,8 +155,9 @@ void TrainFlags::add_to(CLI::App& verb) {
   add(verb, kLearning, "--beta2", c.beta2, "F", "AdamW: memory of the square");
   add(verb, kLearning, "--ema", c.ema, "F", "Keep means of the weights; memory of them; 0: none");
   add(verb, kLearning, "--clip", c.clip, "NORM", "Longest gradient; 0 does not clip");
-  add_choice(verb, kLearning, "--precision", c.precision, train::precision_names,
-             "Of matrix products: float32 or bf16");
+  add_choice(
+      verb, kLearning, "--precision", c.precision, precision_choices,
+      "Of matrix products: float32, bf16, or auto: bf16 where a unit of\nthe processor makes it faster");
 
   add(verb, kRun, "--eval-every", c.eval_every, "STEPS", "Steps between evaluations");
   add(verb, kRun, "--eval-tokens", c.eval_tokens, "N",
@@ -197,6 +206,7 @@ void TrainFlags::settle(CLI::App& verb) {
     if (verb.get_option("--" + flag)->count() > 0) given_.insert(flag);
   });
   check_choices();
+  settle_precision();
 
   if (!is_given("preset") && !config.init_from.empty())
     config.preset = train::usual_preset(models::Arch::gpt2);  // AdamW goes on from anywhere
@@ -266,7 +276,14 @@ void TrainFlags::check_choices() const {
   }
   check("decay", config.decay, train::decay_names());
   check("optimizer", config.optimizer, train::optimizer_names());
-  check("precision", config.precision, train::precision_names());
+  check("precision", config.precision, precision_choices());
+}
+
+void TrainFlags::settle_precision() {
+  if (config.precision != kAuto) return;
+  config.precision = train::precision_name(
+      kernels::unit_in_use() == kernels::Unit::widened ? DType::float32 : DType::bfloat16);
+  if (resume) given_.erase("precision");  // the run's own stays
 }
 
 void TrainFlags::check_profile() const {

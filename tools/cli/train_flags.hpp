@@ -39,6 +39,7 @@ struct TrainFlags {
 
  private:
   void check_choices() const;
+  void settle_precision();
   void check_profile() const;
   std::set<std::string> given_;  // by the command line or the config file
 };

@@ -79,9 +79,9 @@ TEST_CASE("bash completes verbs, flags, words that can be listed, files and fold
   CHECK(offered({"tokenizer", "en"}) == Words{"encode"});
   CHECK(offered({"train", "--prec"}) == Words{"--precision"});
   CHECK(offered({"train", "--steps", "100", "--no-"}) == Words{"--no-bias", "--no-qk-norm"});
-  CHECK(offered({"train", "--precision", ""}) == Words{"bf16", "float32"});
+  CHECK(offered({"train", "--precision", ""}) == Words{"auto", "bf16", "float32"});
   CHECK(offered({"train", "--precision", "=", "b"}) == Words{"bf16"});
-  CHECK(offered({"train", "--precision", "="}) == Words{"bf16", "float32"});
+  CHECK(offered({"train", "--precision", "="}) == Words{"auto", "bf16", "float32"});
   CHECK(offered({"train", "--steps", ""}).empty());
   CHECK(offered({"train", "--text", ""}) == Words{"text.txt", "texts", "a b"});
   CHECK(offered({"train", "--text", "text.txt", "te"}) == Words{"text.txt", "texts"});

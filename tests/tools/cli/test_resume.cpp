@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "catch.hpp"
+#include "gradus/autograd/kernels/bf16_unit.hpp"
 #include "machine.hpp"
 #include "program.hpp"
 #include "train/small_model.hpp"
@@ -83,6 +84,20 @@ TEST_CASE("a run that was stopped and resumed ends with the bits of one in one g
     REQUIRE(run_program({"train", "--out", scratch.path("parts"), "--resume", "--quiet"}).code == 0);
     check_same_run(scratch, "rounded", "parts");
     CHECK(read(scratch.path("rounded/model.safetensors")) != read(scratch.path("whole/model.safetensors")));
+  }
+  SECTION("in the precision that the machine was the fastest in at the start") {
+    const auto precision_of = [&](const std::string& run) {
+      return nlohmann::json::parse(read(scratch.path(run + "/train.json"))).at("precision");
+    };
+    const auto begun = train(scratch, "parts", {"--precision", "auto", "--stop-after", "7"});
+    REQUIRE(run_program(begun, {.environment = {"GRADUS_UNIT=widened"}}).code == 0);
+    CHECK(precision_of("parts") == "float32");
+    REQUIRE(run_program({"train", "--out", scratch.path("parts"), "--resume", "--precision", "auto"}).code ==
+            0);
+    check_same_run(scratch, "whole", "parts");
+    REQUIRE(run_program(train(scratch, "auto", {"--precision", "auto"})).code == 0);
+    const bool has_unit = gradus::kernels::unit_in_use() != gradus::kernels::Unit::widened;
+    CHECK(precision_of("auto") == (has_unit ? "bf16" : "float32"));
   }
   SECTION("with Muon and means of the weights") {
     const std::vector<std::string> flags{"--optimizer", "muon", "--ema", "0.9", "--decay", "wsd"};
