@@ -11,6 +11,7 @@ constexpr double kEvaluationShare = 0.01;  // of its time, for all of them but t
 constexpr double kCachedToken = 10;        // what a token with a cache costs, in tokens of an evaluation
 constexpr double kEndSeconds = 0.3;        // loading the best model, writing files
 constexpr int64_t kLongestWarmup = 100;
+constexpr double kSomeEpochs = 4, kManyEpochs = 12;  // between the runs of docs/recipe.md
 constexpr int64_t kMostSteps = int64_t{1} << 40;
 
 double tokens_a_step(const TrainConfig& config) {
@@ -61,6 +62,8 @@ const std::vector<PlannedPreset>& planned_presets(models::Arch arch) {
   static const std::vector<PlannedPreset> llama{{"mini", 0}, {"midi", 6e6}, {"maxi", 25e6}};
   return arch == models::Arch::llama ? llama : gpt2;
 }
+
+double planned_dropout(double epochs) { return epochs < kSomeEpochs ? 0 : epochs < kManyEpochs ? 0.1 : 0.2; }
 
 int64_t last_eval_tokens(const TrainConfig& config, int64_t all) {
   const double work = 3 * static_cast<double>(config.steps) * tokens_a_step(config);

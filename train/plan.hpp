@@ -31,6 +31,10 @@ struct PlannedPreset {
 /// Those of an arch, the smallest first.
 const std::vector<PlannedPreset>& planned_presets(models::Arch arch);
 
+/// The dropout for a text that a run reads so many times: 0, 0.1 or 0.2 (docs/recipe.md has the runs that
+/// say so).
+double planned_dropout(double epochs);
+
 /// The targets of the evaluation at the end of a run: all, unless that took more than a 25th of the work of
 /// the steps, each token of which counts as three; at least eval_tokens.
 int64_t last_eval_tokens(const TrainConfig& config, int64_t all);

@@ -93,12 +93,22 @@ TrainConfig RunPlanner::plan(const TrainConfig& config, const RunTokens& tokens)
       first = false;
     }
   }
+  settle_dropout(chosen, tokens);
   const int64_t validation = tokens.dataset(chosen).tokens(data::Split::validation).size();
   beside_ = {.eval_targets = std::max<int64_t>(0, validation - 1),
              .sample_tokens = flags_.quiet ? 0 : kClosingSample};
   plan_ = train::planned(chosen, seconds_left(), beside_, pace_,
                          [&](const std::string& flag) { return flags_.is_given(flag); });
   return plan_;
+}
+
+void RunPlanner::settle_dropout(TrainConfig& config, const RunTokens& tokens) {
+  if (flags_.is_given("dropout") || !config.init_from.empty()) return;
+  const auto text = static_cast<double>(tokens.dataset(config).tokens(data::Split::train).size());
+  const double dropout = train::planned_dropout(seconds_left() / pace_.step * tokens_a_step(config) / text);
+  if (dropout <= config.model.dropout) return;
+  config.model.dropout = dropout;
+  pace_ = measure(config, tokens, kMeasured * 60 * config.minutes);
 }
 
 bool RunPlanner::Corrector::is_time_to_look(int64_t step) {

@@ -22,8 +22,8 @@ class RunPlanner {
   /// The time begins now. The flags are borrowed.
   explicit RunPlanner(const TrainFlags& flags) : flags_(flags) {}
 
-  /// The config to train: the preset, unless one was asked for, and the steps that fit. Throws Error if the
-  /// text is too short for a preset's block.
+  /// The config to train: the preset, unless one was asked for, its dropout likewise, and the steps that fit.
+  /// Throws Error if the text is too short for a preset's block.
   train::TrainConfig plan(const train::TrainConfig& config, const RunTokens& tokens);
 
   /// Called with the corrected config.
@@ -58,6 +58,8 @@ class RunPlanner {
  private:
   using Clock = std::chrono::steady_clock;
   double seconds_left() const;
+  /// More dropout than the preset's if the text is to be read often; it changes the pace.
+  void settle_dropout(train::TrainConfig& config, const RunTokens& tokens);
 
   const TrainFlags& flags_;
   Clock::time_point start_ = Clock::now();

@@ -103,12 +103,20 @@ TEST_CASE("minutes are planned, kept in the folder, and repeated by a run that g
   CHECK_THAT(run.err, ContainsSubstring("steps in 0.03 minutes"));
   const json config = json::parse(read(out + "/last/train.json"));
   CHECK(config.at("minutes") == 0.03);
+  CHECK(config.at("dropout") == 0.2);  // so short a text is read hundreds of times
+  CHECK_THAT(run.err, ContainsSubstring(", dropout 0.2: the text is read "));
   const int64_t steps = config.at("steps");
   CHECK(steps > 0);
   CHECK(json::parse(read(out + "/last/trainer.json")).at("step") == steps);
   CHECK(json::parse(read(out + "/train.json")).at("steps") == steps);
   CHECK(run_program({"train", "--out", out, "--resume", "--quiet"}).code == 0);
   CHECK(json::parse(read(out + "/last/trainer.json")).at("step") == steps);
+
+  std::vector<std::string> without = train;
+  without.back() = scratch.path("without");
+  without.insert(without.end(), {"--dropout", "0", "--stop-after", "1"});
+  REQUIRE(run_program(without).code == 0);
+  CHECK(json::parse(read(scratch.path("without/train.json"))).at("dropout") == 0);
 
   // Stopped before its end, it goes on with the same bits as often as one likes.
   std::vector<std::string> stopped = train;
