@@ -59,7 +59,7 @@ TrainConfig most_steps(TrainConfig config, int64_t fewest, const Fits& fits) {
 
 const std::vector<PlannedPreset>& planned_presets(models::Arch arch) {
   static const std::vector<PlannedPreset> gpt2{{"nano", 0}, {"small", 12e6}};
-  static const std::vector<PlannedPreset> llama{{"mini", 0}, {"midi", 6e6}, {"maxi", 25e6}};
+  static const std::vector<PlannedPreset> llama{{"mini", 0}, {"midi", 3e6}, {"maxi", 25e6}};
   return arch == models::Arch::llama ? llama : gpt2;
 }
 
