@@ -10,8 +10,9 @@ namespace gradus::train {
 double grad_norm(const std::vector<Tensor>& parameters) {
   double squares = 0;
   for (const Tensor& parameter : parameters) {
-    if (!parameter.grad().defined()) continue;
-    const Tensor grad = parameter.grad().contiguous();
+    Tensor grad = parameter.grad();
+    if (!grad.defined()) continue;
+    if (!grad.is_contiguous()) grad = grad.contiguous();
     squares += dispatch_float("grad_norm", grad.dtype(), [&]<class T>() {
       return kernels::sum_of_squares(grad.numel(), grad.data<T>());
     });

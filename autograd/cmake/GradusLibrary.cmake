@@ -52,7 +52,7 @@ function(gradus_add_library name)
 
   set(level -Os)
   if(arg_COMPUTES)
-    set(level -O2)
+    set(level -O3)
   endif()
   target_compile_options(${target} PRIVATE $<$<OR:$<CONFIG:Release>,${GRADUS_UNSAID}>:${level}>)
   if(arg_PART_OF)

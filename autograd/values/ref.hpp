@@ -57,8 +57,11 @@ class Ref {
   [[gnu::always_inline]] void retain() {
     if (object_) object_->count_.fetch_add(1, std::memory_order_relaxed);
   }
+  // Whoever holds the only reference has nobody to race with: most die so, without a locked subtraction.
   void release() {
-    if (object_->count_.fetch_sub(1, std::memory_order_acq_rel) == 1) destroy(object_);
+    if (object_->count_.load(std::memory_order_acquire) == 1 ||
+        object_->count_.fetch_sub(1, std::memory_order_acq_rel) == 1)
+      destroy(object_);
   }
   T* object_ = nullptr;
 };

@@ -35,8 +35,8 @@ optimised() {
   grep '"command":' "$scratch/compile_commands.json" | grep -E -- "-c [^ ]*/$1\"" | grep -oE -- ' -O[^ ]*' | tail -n 1
 }
 require test "$(optimised main.cpp)" = ""
-require test "$(optimised nn/linear.cpp)" = " -O2"
-require test "$(optimised autograd/ops/matmul.cpp)" = " -O2"
+require test "$(optimised nn/linear.cpp)" = " -O3"
+require test "$(optimised autograd/ops/matmul.cpp)" = " -O3"
 require test "$(optimised autograd/kernels/gemm.cpp)" = " -O3"
 require test "$(optimised "gradus_kernels_[^/]*/Unity/unity_0_cxx.cxx")" = " -O3"
 configure -DCMAKE_BUILD_TYPE=Debug

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <limits>
+#include <utility>
 
 #include "gradus/autograd/kernels/level.hpp"
 #include "gradus/autograd/kernels/levels/math.hpp"
@@ -27,6 +28,17 @@ T short_sum(int64_t n, const T* x) {
   return part[0] + part[1] + part[2] + part[3];
 }
 
+// The sum of the lanes: the upper half is added to the lower one until one lane is left.
+template <int kCount, class V, int... i>
+auto add_lanes(V lanes, std::integer_sequence<int, i...>) {
+  if constexpr (kCount == 0) {
+    return lanes[0];
+  } else {
+    lanes += __builtin_shufflevector(lanes, lanes, (i < kCount ? i + kCount : i)...);
+    return add_lanes<kCount / 2>(lanes, std::integer_sequence<int, i...>());
+  }
+}
+
 template <class T>
 T plain_sum(int64_t n, const T* x) {
   if (n < kShortRow) return short_sum(n, x);
@@ -34,13 +46,17 @@ T plain_sum(int64_t n, const T* x) {
   Vector<T> sums[kVectors] = {};
   int64_t i = 0;
   for (; i + kSumLanes<T> <= n; i += kSumLanes<T>)
+#pragma GCC unroll 8
     for (int v = 0; v < kVectors; ++v) sums[v] += load(x + i + v * kLanes<T>);
-  T lane[kSumLanes<T>];
-  for (int v = 0; v < kVectors; ++v) store(lane + v * kLanes<T>, sums[v]);
-  for (int64_t l = 0; l < n - i; ++l) lane[l] += x[i + l];
-  for (int width = kSumLanes<T> / 2; width > 0; width /= 2)
-    for (int l = 0; l < width; ++l) lane[l] += lane[l + width];
-  return lane[0];
+  if (i < n) {
+    T lane[kSumLanes<T>];
+    for (int v = 0; v < kVectors; ++v) store(lane + v * kLanes<T>, sums[v]);
+    for (int64_t l = 0; l < n - i; ++l) lane[l] += x[i + l];
+    for (int v = 0; v < kVectors; ++v) sums[v] = load(lane + v * kLanes<T>);
+  }
+  for (int width = kVectors / 2; width > 0; width /= 2)
+    for (int v = 0; v < width; ++v) sums[v] += sums[v + width];
+  return add_lanes<kLanes<T> / 2>(sums[0], std::make_integer_sequence<int, kLanes<T>>());
 }
 
 // Pairwise over blocks: the error grows with the logarithm of n (Higham, 1993). Sums of equal size wait for
