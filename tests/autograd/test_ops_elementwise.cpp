@@ -156,6 +156,20 @@ TEST_CASE("gelu, silu and mish at infinity have their limits as values") {  // P
   CHECK(difference(mish(x), limits) == "");
 }
 
+TEST_CASE("far outside gates are open or shut, with slopes of 1 and 0") {
+  const std::vector<Op> gates{[](const Tensor& x) { return gelu(x); },
+                              [](const Tensor& x) { return gelu(x, Gelu::tanh); }, Op(silu), Op(mish)};
+  for (size_t i = 0; i < gates.size(); ++i)
+    for (const double at : {200.0, 1e4, 1e7, 1e20, 3e38}) {
+      INFO("gate " << i << " at " << at);
+      const Tensor x = f32({-at, at}).requires_grad_();
+      const Tensor y = gates[i](x);
+      sum(y).backward();
+      CHECK(difference(y, f32({0, at}), 0) == "");
+      CHECK(difference(x.grad(), f32({0, 1}), 0) == "");
+    }
+}
+
 TEST_CASE("NaN goes through") {
   const std::vector<Op> ops = {neg,
                                abs,

@@ -55,7 +55,11 @@ inline FloatExponential exponential_of_parts(float shifted, float r) {
   p = fused(p, r, 1.66666672e-1F);
   p = fused(p, r, 0.5F);
   p = fused(r * r, p, r) + 1.0F;
-  const int32_t power = float_to_bits(shifted) - float_to_bits(kRound), half = power >> 1;
+  // Unsigned, as it overflows for what is beyond the bounds, of which a vector may have some that are not
+  // used.
+  const auto power = static_cast<int32_t>(static_cast<uint32_t>(float_to_bits(shifted)) -
+                                          static_cast<uint32_t>(float_to_bits(kRound)));
+  const int32_t half = power >> 1;
   return {p, bits_to_float((half + 127) << 23), bits_to_float((power - half + 127) << 23)};
 }
 

@@ -114,10 +114,11 @@ TEST_CASE("whoever reads a folder finds files that belong together, whatever a r
     CHECK(refused == std::vector<std::string>());
   }
   SECTION("as it is overwritten by models of other shapes") {
-    const std::vector<std::string> refused =
+    std::vector<std::string> refused =
         read_during(scratch, "for i in 1 2 3 4 5 6 7 8; do " + short_run(8) + "; " + short_run(16) + "; done",
                     {"sample '" + out + "' --tokens 1"});
     // For a moment there is no model.
-    for (const std::string& line : refused) CHECK_THAT(line, Catch::Matchers::Contains("No such file"));
+    std::erase_if(refused, [](const std::string& line) { return line.find("No such file") != line.npos; });
+    CHECK(refused == std::vector<std::string>());
   }
 }
