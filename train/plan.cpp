@@ -12,6 +12,7 @@ constexpr double kCachedToken = 10;        // what a token with a cache costs, i
 constexpr double kEndSeconds = 0.3;        // loading the best model, writing files
 constexpr int64_t kLongestWarmup = 100;
 constexpr double kSomeEpochs = 4, kManyEpochs = 12;  // between the runs of docs/recipe.md
+constexpr double kSmallModel = 3;                    // times as many readings, likewise
 constexpr int64_t kMostSteps = int64_t{1} << 40;
 
 double tokens_a_step(const TrainConfig& config) {
@@ -63,7 +64,10 @@ const std::vector<PlannedPreset>& planned_presets(models::Arch arch) {
   return arch == models::Arch::llama ? llama : gpt2;
 }
 
-double planned_dropout(double epochs) { return epochs < kSomeEpochs ? 0 : epochs < kManyEpochs ? 0.1 : 0.2; }
+double planned_dropout(double epochs, double parameters_a_token) {
+  if (parameters_a_token < 1) epochs /= kSmallModel;
+  return epochs < kSomeEpochs ? 0 : epochs < kManyEpochs ? 0.1 : 0.2;
+}
 
 int64_t last_eval_tokens(const TrainConfig& config, int64_t all) {
   const double work = 3 * static_cast<double>(config.steps) * tokens_a_step(config);

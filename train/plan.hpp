@@ -31,9 +31,9 @@ struct PlannedPreset {
 /// Those of an arch, the smallest first.
 const std::vector<PlannedPreset>& planned_presets(models::Arch arch);
 
-/// The dropout for a text that a run reads so many times: 0, 0.1 or 0.2 (docs/recipe.md has the runs that
-/// say so).
-double planned_dropout(double epochs);
+/// The dropout for a text that a run reads so many times: 0, 0.1 or 0.2. A model that has fewer parameters
+/// than the text has tokens learns it by heart later (docs/recipe.md has the runs that say so).
+double planned_dropout(double epochs, double parameters_a_token);
 
 /// The targets of the evaluation at the end of a run: all, unless that took more than a 25th of the work of
 /// the steps, each token of which counts as three; at least eval_tokens.

@@ -32,12 +32,16 @@ TEST_CASE("a plan fills the time, evaluations, sample and all") {
     }
 }
 
-TEST_CASE("the more often a text is read, the more dropout") {
-  CHECK(planned_dropout(0) == 0);
-  CHECK(planned_dropout(2.5) == 0);
-  CHECK(planned_dropout(8) == 0.1);
-  CHECK(planned_dropout(22) == 0.2);
-  CHECK(planned_dropout(1e9) == 0.2);
+TEST_CASE("the more often a text is read, the more dropout, later for a small model") {
+  CHECK(planned_dropout(0, 10) == 0);
+  CHECK(planned_dropout(2.5, 10) == 0);
+  CHECK(planned_dropout(8, 10) == 0.1);
+  CHECK(planned_dropout(22, 10) == 0.2);
+  CHECK(planned_dropout(1e9, 10) == 0.2);
+  CHECK(planned_dropout(8, 1) == 0.1);
+  CHECK(planned_dropout(8, 0.8) == 0);
+  CHECK(planned_dropout(22, 0.8) == 0.1);
+  CHECK(planned_dropout(1e9, 0.8) == 0.2);
 }
 
 TEST_CASE("a sample costs a window a token where the window slides, and little before") {

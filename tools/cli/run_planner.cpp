@@ -105,7 +105,9 @@ TrainConfig RunPlanner::plan(const TrainConfig& config, const RunTokens& tokens)
 void RunPlanner::settle_dropout(TrainConfig& config, const RunTokens& tokens) {
   if (flags_.is_given("dropout") || !config.init_from.empty()) return;
   const auto text = static_cast<double>(tokens.dataset(config).tokens(data::Split::train).size());
-  const double dropout = train::planned_dropout(seconds_left() / pace_.step * tokens_a_step(config) / text);
+  const double epochs = seconds_left() / pace_.step * tokens_a_step(config) / text;
+  const double dropout =
+      train::planned_dropout(epochs, static_cast<double>(config.model.num_parameters()) / text);
   if (dropout <= config.model.dropout) return;
   config.model.dropout = dropout;
   pace_ = measure(config, tokens, kMeasured * 60 * config.minutes);
