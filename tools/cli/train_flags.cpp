@@ -155,9 +155,9 @@ void TrainFlags::add_to(CLI::App& verb) {
   add(verb, kLearning, "--beta2", c.beta2, "F", "AdamW: memory of the square");
   add(verb, kLearning, "--ema", c.ema, "F", "Keep means of the weights; memory of them; 0: none");
   add(verb, kLearning, "--clip", c.clip, "NORM", "Longest gradient; 0 does not clip");
-  add_choice(
-      verb, kLearning, "--precision", c.precision, precision_choices,
-      "Of matrix products: float32, bf16, or auto: bf16 where a unit of\nthe processor makes it faster");
+  add_choice(verb, kLearning, "--precision", c.precision, precision_choices,
+             "Of matrix products: float32, bf16, or auto, which --minutes takes:\nbf16 where a unit of the "
+             "processor makes it faster");
 
   add(verb, kRun, "--eval-every", c.eval_every, "STEPS", "Steps between evaluations");
   add(verb, kRun, "--eval-tokens", c.eval_tokens, "N",
@@ -280,6 +280,11 @@ void TrainFlags::check_choices() const {
 }
 
 void TrainFlags::settle_precision() {
+  // What the machine can do in a time depends on the machine: then on its unit too.
+  if (config.minutes > 0 && !is_given("precision") && !resume) {
+    config.precision = kAuto;
+    given_.insert("precision");
+  }
   if (config.precision != kAuto) return;
   config.precision = train::precision_name(
       kernels::unit_in_use() == kernels::Unit::widened ? DType::float32 : DType::bfloat16);

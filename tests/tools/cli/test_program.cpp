@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "catch.hpp"
+#include "gradus/autograd/kernels/bf16_unit.hpp"
 #include "gradus/models/pretrained.hpp"
 #include "gradus/nn/safetensors.hpp"
 #include "gradus/train/decoder.hpp"
@@ -104,6 +105,8 @@ TEST_CASE("minutes are planned, kept in the folder, and repeated by a run that g
   const json config = json::parse(read(out + "/last/train.json"));
   CHECK(config.at("minutes") == 0.03);
   CHECK(config.at("dropout") == 0.2);  // so short a text is read hundreds of times
+  const bool has_unit = gradus::kernels::unit_in_use() != gradus::kernels::Unit::widened;
+  CHECK(config.at("precision") == (has_unit ? "bf16" : "float32"));
   CHECK_THAT(run.err, ContainsSubstring(", dropout 0.2: the text is read "));
   const int64_t steps = config.at("steps");
   CHECK(steps > 0);
@@ -114,9 +117,11 @@ TEST_CASE("minutes are planned, kept in the folder, and repeated by a run that g
 
   std::vector<std::string> without = train;
   without.back() = scratch.path("without");
-  without.insert(without.end(), {"--dropout", "0", "--stop-after", "1"});
+  without.insert(without.end(), {"--dropout", "0", "--precision", "float32", "--stop-after", "1"});
   REQUIRE(run_program(without).code == 0);
-  CHECK(json::parse(read(scratch.path("without/train.json"))).at("dropout") == 0);
+  const json asked = json::parse(read(scratch.path("without/train.json")));
+  CHECK(asked.at("dropout") == 0);
+  CHECK(asked.at("precision") == "float32");
 
   // Stopped before its end, it goes on with the same bits as often as one likes.
   std::vector<std::string> stopped = train;
