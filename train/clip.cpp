@@ -10,11 +10,11 @@ namespace gradus::train {
 double grad_norm(const std::vector<Tensor>& parameters) {
   double squares = 0;
   for (const Tensor& parameter : parameters) {
-    Tensor grad = parameter.grad();
+    const Tensor grad = parameter.grad();
     if (!grad.defined()) continue;
-    if (!grad.is_contiguous()) grad = grad.contiguous();
-    squares += dispatch_float("grad_norm", grad.dtype(), [&]<class T>() {
-      return kernels::sum_of_squares(grad.numel(), grad.data<T>());
+    const Tensor packed = grad.contiguous();
+    squares += dispatch_float("grad_norm", packed.dtype(), [&]<class T>() {
+      return kernels::sum_of_squares(packed.numel(), packed.data<T>());
     });
   }
   return std::sqrt(squares);

@@ -20,20 +20,16 @@ Optimizer::Optimizer(NamedParameters parameters, const BufferNames& names_of) {
 
 void Optimizer::step(double lr, double grad_scale) {
   const NoGrad no_grad;
-  std::vector<Tensor> grads;
-  grads.reserve(slots_.size());
   for (const Slot& slot : slots_) {
-    const Tensor& grad = grads.emplace_back(slot.parameter.grad());
+    const Tensor grad = slot.parameter.grad();
     if (grad.defined() && (grad.shape() != slot.parameter.shape() || grad.dtype() != slot.parameter.dtype()))
       fail("optimizer", "the gradient of ", slot.name, " must be ", gradus::name(slot.parameter.dtype()), " ",
            slot.parameter.shape(), ", got ", gradus::name(grad.dtype()), " ", grad.shape(), ".");
   }
   ++steps_;
-  for (size_t i = 0; i < slots_.size(); ++i) {
-    if (!grads[i].defined()) continue;
-    if (!grads[i].is_contiguous()) grads[i] = grads[i].contiguous();
-    update(slots_[i], grads[i], steps_, lr, grad_scale);
-  }
+  for (Slot& slot : slots_)
+    if (const Tensor grad = slot.parameter.grad(); grad.defined())
+      update(slot, grad.contiguous(), steps_, lr, grad_scale);
 }
 
 void Optimizer::zero_grad() {

@@ -12,13 +12,8 @@ constexpr double kCachedToken = 10;        // what a token with a cache costs, i
 constexpr double kEndSeconds = 0.3;        // loading the best model, writing files
 constexpr int64_t kLongestWarmup = 100;
 constexpr double kSomeEpochs = 4, kManyEpochs = 12;  // between the runs of docs/recipe.md
-constexpr double kSmallModel = 3;                    // times as many readings, likewise
+constexpr double kSmallModel = 3;                    // times as many readings: a guess beyond those runs
 constexpr int64_t kMostSteps = int64_t{1} << 40;
-
-double tokens_a_step(const TrainConfig& config) {
-  return static_cast<double>(config.batch) * static_cast<double>(config.accum) *
-         static_cast<double>(config.model.block_size);
-}
 
 /// What is left to do when the steps are over, and evaluations from step `done` on.
 double seconds_beside_steps(const TrainConfig& config, int64_t done, const BesideSteps& beside,
@@ -62,6 +57,11 @@ const std::vector<PlannedPreset>& planned_presets(models::Arch arch) {
   static const std::vector<PlannedPreset> gpt2{{"nano", 0}, {"small", 12e6}};
   static const std::vector<PlannedPreset> llama{{"mini", 0}, {"midi", 3e6}, {"maxi", 25e6}};
   return arch == models::Arch::llama ? llama : gpt2;
+}
+
+double tokens_a_step(const TrainConfig& config) {
+  return static_cast<double>(config.batch) * static_cast<double>(config.accum) *
+         static_cast<double>(config.model.block_size);
 }
 
 double planned_dropout(double epochs, double parameters_a_token) {

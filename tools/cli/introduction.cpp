@@ -2,6 +2,7 @@
 
 #include "gradus/autograd/error.hpp"
 #include "gradus/train/memory.hpp"
+#include "gradus/train/plan.hpp"
 #include "terminal.hpp"
 
 namespace gradus::cli {
@@ -39,9 +40,8 @@ std::string introduction(const TrainConfig& config, const data::Corpus& corpus,
       count(data::Split::validation), " to validate on\n", model_line(config), "\nmemory  about ",
       byte_size(train::training_memory(config).total()), ", beside text and evaluations");
   if (config.minutes > 0) {
-    const auto read =
-        static_cast<double>(config.steps * config.batch * config.accum * config.model.block_size);
-    const double times = read / static_cast<double>(dataset.tokens(data::Split::train).size());
+    const double times = static_cast<double>(config.steps) * train::tokens_a_step(config) /
+                         static_cast<double>(dataset.tokens(data::Split::train).size());
     lines += concat("\nplan    ", grouped(config.steps), " steps in ", config.minutes,
                     config.minutes == 1 ? " minute" : " minutes", ", dropout ", config.model.dropout,
                     ": the text is read ", decimals(times, 1), " times; corrected on the way");

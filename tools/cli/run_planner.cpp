@@ -28,13 +28,9 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-double tokens_a_step(const TrainConfig& config) {
-  return static_cast<double>(config.batch * config.accum * config.model.block_size);
-}
-
 /// Multiplications and additions of a step, all but attention's.
 double work_of_step(const TrainConfig& config) {
-  return tokens_a_step(config) * static_cast<double>(config.model.num_parameters());
+  return train::tokens_a_step(config) * static_cast<double>(config.model.num_parameters());
 }
 
 /// By steps of a model that is thrown away.
@@ -50,7 +46,7 @@ train::Pace measure(const TrainConfig& config, const RunTokens& tokens, double s
        static_cast<int64_t>(steps.size()) < kFewestSteps || seconds_since(start) < seconds;)
     steps.push_back(trainer.step().seconds);
   pace.step = median(steps);
-  pace.eval_token = pace.step / 3 / tokens_a_step(config);
+  pace.eval_token = pace.step / 3 / train::tokens_a_step(config);
   if (!dataset.has_validation()) return pace;
   const auto batches = dataset.validation_sample(train::evaluation_batch(config.model), 1);
   const Autocast autocast(train::precision_from(config.precision));
@@ -85,9 +81,9 @@ TrainConfig RunPlanner::plan(const TrainConfig& config, const RunTokens& tokens)
       const TrainConfig next = candidate(choice.name);
       // What a step would take at the speed that was measured, and then what it takes.
       const double step = first ? 0 : pace_.step * work_of_step(next) / work_of_step(chosen);
-      if (!first && seconds_left() / step * tokens_a_step(next) < choice.least_tokens) break;
+      if (!first && seconds_left() / step * train::tokens_a_step(next) < choice.least_tokens) break;
       const train::Pace pace = measure(next, tokens, kMeasured * all);
-      if (!first && seconds_left() / pace.step * tokens_a_step(next) < choice.least_tokens) break;
+      if (!first && seconds_left() / pace.step * train::tokens_a_step(next) < choice.least_tokens) break;
       chosen = next;
       pace_ = pace;
       first = false;
@@ -105,7 +101,7 @@ TrainConfig RunPlanner::plan(const TrainConfig& config, const RunTokens& tokens)
 void RunPlanner::settle_dropout(TrainConfig& config, const RunTokens& tokens) {
   if (flags_.is_given("dropout") || !config.init_from.empty()) return;
   const auto text = static_cast<double>(tokens.dataset(config).tokens(data::Split::train).size());
-  const double epochs = seconds_left() / pace_.step * tokens_a_step(config) / text;
+  const double epochs = seconds_left() / pace_.step * train::tokens_a_step(config) / text;
   const double dropout =
       train::planned_dropout(epochs, static_cast<double>(config.model.num_parameters()) / text);
   if (dropout <= config.model.dropout) return;
@@ -130,7 +126,7 @@ void RunPlanner::Corrector::on_step(const train::StepReport& report) {
     last_look_ = look;
     // The evaluations on the way are small, and dearer a token than the last one: no more than a third of a
     // step.
-    pace.eval_token = pace.step / 3 / tokens_a_step(planner_.plan_);
+    pace.eval_token = pace.step / 3 / train::tokens_a_step(planner_.plan_);
     if (eval_tokens_ > 0) pace.eval_token = std::min(pace.eval_token, eval_seconds_ / eval_tokens_);
     planner_.plan_ =
         train::replanned(planner_.plan_, report.step, planner_.seconds_left(), planner_.beside_, pace);

@@ -46,7 +46,7 @@ T plain_sum(int64_t n, const T* x) {
   Vector<T> sums[kVectors] = {};
   int64_t i = 0;
   for (; i + kSumLanes<T> <= n; i += kSumLanes<T>)
-#pragma GCC unroll 8
+#pragma GCC unroll 8  // or gcc keeps the sums in memory
     for (int v = 0; v < kVectors; ++v) sums[v] += load(x + i + v * kLanes<T>);
   if (i < n) {
     T lane[kSumLanes<T>];

@@ -106,9 +106,10 @@ TEST_CASE("minutes are planned, kept in the folder, and repeated by a run that g
   const json config = json::parse(read(out + "/last/train.json"));
   CHECK(config.at("minutes") == 0.03);
   // So short a text is read hundreds of times, unless the machine hardly gets to a step.
-  const size_t read_at = run.err.find(": the text is read ");
+  const std::string words = ": the text is read ";
+  const size_t read_at = run.err.find(words);
   REQUIRE(read_at != std::string::npos);
-  const double epochs = std::stod(run.err.substr(read_at + 19)), dropout = config.at("dropout");
+  const double epochs = std::stod(run.err.substr(read_at + words.size())), dropout = config.at("dropout");
   INFO(epochs << " readings, dropout " << dropout);
   CHECK(dropout >= gradus::train::planned_dropout(epochs / 3, 16));
   CHECK(run.err.substr(0, read_at).ends_with(gradus::concat(", dropout ", dropout)));
