@@ -4,6 +4,7 @@
 #include <cmath>
 #include <string_view>
 
+#include "gradus/autograd/kernels/muon.hpp"
 #include "gradus/autograd/ops.hpp"
 #include "gradus/autograd/record.hpp"
 
@@ -21,9 +22,13 @@ MuonOptions with_matrices(MuonOptions options) {
   return options;
 }
 
-/// p = (1 - decay) * p + factor * x.
-void move(Tensor& p, const Tensor& x, double decay, double factor) {
-  p.copy_(p.detach() * (1.0 - decay) + x.reshape(p.shape()) * factor);
+/// a x + b y of packed tensors of one shape and dtype, in one pass.
+Tensor weighted_sum(double a, const Tensor& x, double b, const Tensor& y) {
+  Tensor out = empty(x.shape(), x.dtype());
+  dispatch_float("muon", x.dtype(), [&]<class T>() {
+    kernels::weighted_sum(x.numel(), out.mutable_data<T>(), a, x.data<T>(), b, y.data<T>());
+  });
+  return out;
 }
 
 }  // namespace
@@ -35,12 +40,13 @@ Tensor orthogonalized(const Tensor& x) {
   if (!x.defined() || x.dim() < 2 || !is_floating(x.dtype()))
     fail("muon", "needs float32 or float64 matrices, got ",
          x.defined() ? concat(name(x.dtype()), " ", x.shape()) : "none", ".");
+  const NoGrad no_grad;
   const bool tall = x.size(-2) > x.size(-1);
-  Tensor y = tall ? x.mT() : x;
+  Tensor y = (tall ? x.mT() : x).contiguous();
   y = y / (sqrt(sum(y * y, {-2, -1}, /*keepdim=*/true)) + kTiny);
   for (int i = 0; i < kSteps; ++i) {
     const Tensor squares = matmul(y, y.mT());
-    y = y * kA + matmul(squares * kB + matmul(squares, squares) * kC, y);
+    y = weighted_sum(kA, y, 1, matmul(weighted_sum(kB, squares, kC, matmul(squares, squares)), y));
   }
   return tall ? y.mT() : y;
 }
@@ -58,20 +64,23 @@ Muon::Muon(NamedParameters parameters, const MuonOptions& options)
 }
 
 void Muon::update(Slot& slot, const Tensor& grad, int64_t step, double lr, double grad_scale) {
-  if (slot.buffers.size() == 2)
+  if (!is_matrix(slot))
     return adamw_update(options_.adamw, slot.parameter, slot.buffers[0], slot.buffers[1], grad, step, lr,
                         decay_of(slot, options_.adamw.weight_decay), grad_scale);
   const int64_t count = options_.matrices(slot.name, slot.parameter);
   const int64_t rows = slot.parameter.size(0), columns = slot.parameter.size(1);
   if (rows % count != 0)
     fail("muon", slot.name, " must have rows for ", count, " matrices, got ", slot.parameter.shape(), ".");
-  const Tensor g = grad * grad_scale;
-  Tensor& sum = slot.buffers[0];
-  sum.copy_(sum * options_.momentum + g);
-  const Tensor ahead = g + sum * options_.momentum;
   const double size = 0.2 * std::sqrt(static_cast<double>(std::max(rows / count, columns)));
-  move(slot.parameter, orthogonalized(ahead.reshape({count, rows / count, columns})),
-       lr * options_.adamw.weight_decay, -lr * size);
+  dispatch_float("muon", grad.dtype(), [&]<class T>() {
+    const int64_t n = grad.numel();
+    Tensor ahead = empty({count, rows / count, columns}, grad.dtype());
+    kernels::look_ahead(n, ahead.mutable_data<T>(), slot.buffers[0].mutable_data<T>(), grad.data<T>(),
+                        options_.momentum, grad_scale);
+    const Tensor direction = orthogonalized(ahead).contiguous();
+    T* const p = slot.parameter.mutable_data<T>();
+    kernels::weighted_sum(n, p, 1.0 - lr * options_.adamw.weight_decay, p, -lr * size, direction.data<T>());
+  });
 }
 
 }  // namespace gradus::train

@@ -11,8 +11,8 @@ namespace gradus::train {
 
 /// The nearest matrix with orthonormal rows or columns to each of `x` (..., m, n), up to singular values of
 /// 0.7 to 1.2: five steps of a Newton-Schulz iteration, x = a x + (b x x^T + c (x x^T)^2) x with (a, b, c) =
-/// (3.4445, -4.7750, 2.0315), from x over its Frobenius norm. Products are made in the precision of Autocast.
-/// Throws Error unless x is floating and has two dimensions or more.
+/// (3.4445, -4.7750, 2.0315), from x over its Frobenius norm. Products are made in the precision of Autocast;
+/// nothing is recorded. Throws Error unless x is floating and has two dimensions or more.
 Tensor orthogonalized(const Tensor& x);
 
 /// Rates are step()'s.
@@ -35,6 +35,8 @@ class Muon : public Optimizer {
 
  private:
   void update(Slot& slot, const Tensor& grad, int64_t step, double lr, double grad_scale) override;
+  bool is_of_small_ops(const Slot& slot) const override { return is_matrix(slot); }
+  static bool is_matrix(const Slot& slot) { return slot.buffers.size() == 1; }  // adamw has two
   MuonOptions options_;
 };
 

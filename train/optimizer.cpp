@@ -1,5 +1,9 @@
 #include "gradus/train/optimizer.hpp"
 
+#include <iterator>
+
+#include "gradus/autograd/autocast.hpp"
+#include "gradus/autograd/kernels/parallel.hpp"
 #include "gradus/autograd/ops.hpp"
 #include "gradus/autograd/record.hpp"
 
@@ -27,9 +31,23 @@ void Optimizer::step(double lr, double grad_scale) {
            slot.parameter.shape(), ", got ", gradus::name(grad.dtype()), " ", grad.shape(), ".");
   }
   ++steps_;
-  for (Slot& slot : slots_)
-    if (const Tensor grad = slot.parameter.grad(); grad.defined())
+  std::vector<Slot*> of_small_ops;
+  for (Slot& slot : slots_) {
+    const Tensor grad = slot.parameter.grad();
+    if (!grad.defined()) continue;
+    if (is_of_small_ops(slot))
+      of_small_ops.push_back(&slot);
+    else
       update(slot, grad.contiguous(), steps_, lr, grad_scale);
+  }
+  parallel_for(std::ssize(of_small_ops), 1, [&, products = autocast_dtype()](int64_t begin, int64_t end) {
+    const NoGrad here;  // modes are a thread's own
+    const Autocast autocast(products);
+    for (int64_t i = begin; i < end; ++i) {
+      Slot& slot = *of_small_ops[static_cast<size_t>(i)];
+      update(slot, slot.parameter.grad().contiguous(), steps_, lr, grad_scale);
+    }
+  });
 }
 
 void Optimizer::zero_grad() {

@@ -57,6 +57,9 @@ class Optimizer {
 
   /// One parameter's update in `step` (from 1); `grad` is packed, and times grad_scale the gradient.
   virtual void update(Slot& slot, const Tensor& grad, int64_t step, double lr, double grad_scale) = 0;
+  /// Whether it is made of many ops, each on too little to be shared: then threads take a parameter each, and
+  /// update() runs on any of them.
+  virtual bool is_of_small_ops(const Slot&) const { return false; }
 
   /// Weight decay pulls on matrices only: not on biases and the gains of norms.
   static double decay_of(const Slot& slot, double weight_decay) {

@@ -159,6 +159,33 @@ TEST_CASE("five steps of Muon are those of its formula; vectors and embeddings g
   CHECK(state.contains("v.wte.weight"));
 }
 
+TEST_CASE("Muon has the same bits on any number of threads, in the precision of the thread that asks") {
+  const auto moved = [](int threads, DType products) {
+    const vectors::Threads guard(threads);
+    const Autocast autocast(products);
+    std::vector<Tensor> weights;
+    NamedParameters named;
+    for (int i = 0; i < 6; ++i) {
+      weights.push_back(draw({40, 24 + 8 * i}, 50 + i).to(DType::float32).requires_grad_());
+      named.emplace_back(concat("fc", i), weights.back());
+    }
+    Muon muon(named);
+    for (int step = 0; step < 2; ++step) {
+      for (int i = 0; i < 6; ++i) weights[i].set_grad(draw({40, 24 + 8 * i}, 60 + i).to(DType::float32));
+      muon.step(0.1);
+    }
+    std::vector<float> all;
+    for (const Tensor& w : weights)
+      for (const float value : w.to_vector<float>()) all.push_back(value);
+    return all;
+  };
+  for (const DType products : {DType::float32, DType::bfloat16}) {
+    CHECK(vectors::same_bits(moved(1, products), moved(3, products)));
+    CHECK(vectors::same_bits(moved(1, products), moved(8, products)));
+  }
+  CHECK_FALSE(vectors::same_bits(moved(3, DType::float32), moved(3, DType::bfloat16)));
+}
+
 TEST_CASE("Muon refuses what it cannot use") {
   Tensor w = draw({4, 3}, 1).requires_grad_();
   CHECK_THAT(error_of([&] {

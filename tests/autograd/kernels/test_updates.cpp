@@ -1,6 +1,7 @@
-// Philox, dropout, AdamW and the norm of a gradient.
+// Philox, dropout, AdamW, Muon and the norm of a gradient.
 #include "gradus/autograd/kernels/adamw.hpp"
 #include "gradus/autograd/kernels/dropout.hpp"
+#include "gradus/autograd/kernels/muon.hpp"
 #include "gradus/autograd/kernels/philox.hpp"
 #include "vectors.hpp"
 
@@ -118,6 +119,23 @@ TEST_CASE("adamw agrees with numbers from PyTorch", "[updates]") {
   adamw(3, p.data(), m.data(), v.data(), g.data(), 0.1, 0.9, 0.99, 1e-8, 0.1, 2, -0.5);
   const double want[] = {0.8544300615184144, -1.834530189878148, 0.36438005775614235};
   for (int i = 0; i < 3; ++i) CHECK(std::fabs(p[i] - want[i]) < 1e-13);
+}
+
+TEMPLATE_TEST_CASE("Muon's passes over memory are their formulas", "[updates]", float, double) {
+  at_each_level([] {
+    for (const int64_t n : {0, 1, 7, 17, 1000, 40'000}) {
+      const auto x = values<TestType>(n, 1, 1), y = values<TestType>(n, 1, 2),
+                 before = values<TestType>(n, 1, 3);
+      std::vector<TestType> sum = before, ahead(n), both(n), in_place = x;
+      look_ahead(n, ahead.data(), sum.data(), x.data(), 0.75, 0.5);
+      check_near(sum, [&](int64_t i) { return 0.75 * before[i] + 0.5 * x[i]; });
+      check_near(ahead, [&](int64_t i) { return 0.75 * (0.75 * before[i] + 0.5 * x[i]) + 0.5 * x[i]; });
+      weighted_sum(n, both.data(), 3.0, x.data(), -0.25, y.data());
+      check_near(both, [&](int64_t i) { return 3.0 * x[i] - 0.25 * y[i]; });
+      weighted_sum(n, in_place.data(), 3.0, in_place.data(), -0.25, y.data());
+      CHECK(same_bits(in_place, both));
+    }
+  });
 }
 
 TEST_CASE("sum_of_squares is a double, for any number of threads", "[updates]") {
