@@ -81,7 +81,9 @@ void pack_tile(const T* x, int64_t ldx, bfloat16* out) {
           if (column == 0) prefetch_pair(from, from + ldx);
           words[i] = pairs_across(from, from + ldx);
         } else {
-          words[i] = pairs_along(x + (row + i) * ldx + 2 * column);
+          const T* const from = x + (row + i) * ldx + 2 * column;
+          if (column == 0) prefetch_pair(from, from + kTileWords);
+          words[i] = pairs_along(from);
         }
       }
       if constexpr (transposed) transpose_words(words);
