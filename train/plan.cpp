@@ -11,9 +11,10 @@ constexpr double kEvaluationShare = 0.01;  // of its time, for all of them but t
 constexpr double kCachedToken = 10;        // what a token with a cache costs, in tokens of an evaluation
 constexpr double kEndSeconds = 0.3;        // loading the best model, writing files
 constexpr int64_t kLongestWarmup = 100;
-constexpr double kSomeEpochs = 4, kManyEpochs = 12;  // between the runs of docs/recipe.md
-constexpr double kSmallModel = 3;                    // times as many readings: a guess beyond those runs
 constexpr int64_t kMostSteps = int64_t{1} << 40;
+// Readings of the text by a model of so many parameters a token or more, and how many times as many they may
+// be for smaller ones: between the runs of docs/recipe.md.
+constexpr double kSomeEpochs = 4, kManyEpochs = 12, kLargeModel = 5, kMostTimes = 3;
 
 /// What is left to do when the steps are over, and evaluations from step `done` on.
 double seconds_beside_steps(const TrainConfig& config, int64_t done, const BesideSteps& beside,
@@ -65,7 +66,7 @@ double tokens_a_step(const TrainConfig& config) {
 }
 
 double planned_dropout(double epochs, double parameters_a_token) {
-  if (parameters_a_token < 1) epochs /= kSmallModel;
+  epochs /= std::clamp(kLargeModel / parameters_a_token, 1.0, kMostTimes);
   return epochs < kSomeEpochs ? 0 : epochs < kManyEpochs ? 0.1 : 0.2;
 }
 

@@ -34,8 +34,8 @@ const std::vector<PlannedPreset>& planned_presets(models::Arch arch);
 /// How many tokens an update learns from; not a whole number's type, which large settings overflow.
 double tokens_a_step(const TrainConfig& config);
 
-/// The dropout for a text that a run reads so many times: 0, 0.1 or 0.2. A model that has fewer parameters
-/// than the text has tokens learns it by heart later (docs/recipe.md has the runs that say so).
+/// The dropout for a text that a run reads so many times: 0, 0.1 or 0.2. A model that has few parameters for
+/// the tokens of the text learns it by heart later (docs/recipe.md has the runs that say so).
 double planned_dropout(double epochs, double parameters_a_token);
 
 /// The targets of the evaluation at the end of a run: all, unless that took more than a 25th of the work of

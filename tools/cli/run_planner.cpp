@@ -14,7 +14,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using train::TrainConfig;
 
-constexpr double kMeasured = 0.01;  // of the time, for a preset
+constexpr double kMeasured = 0.01;     // of the time, for a preset,
+constexpr double kMostMeasured = 3.0;  // but no more seconds: the plan is corrected on the way
 constexpr int64_t kFewestSteps = 3;
 // The parts of a run after which its pace is looked at: closer at its end, where less can be made up for.
 constexpr double kLooks[] = {0.25, 0.5, 0.7, 0.85, 0.93, 0.97};
@@ -34,7 +35,8 @@ double work_of_step(const TrainConfig& config) {
 }
 
 /// By steps of a model that is thrown away.
-train::Pace measure(const TrainConfig& config, const RunTokens& tokens, double seconds) {
+train::Pace measure(const TrainConfig& config, const RunTokens& tokens) {
+  const double seconds = std::min(kMeasured * 60 * config.minutes, kMostMeasured);
   const data::TextDataset dataset = tokens.dataset(config);
   Generator init(0);
   models::GPT model(config.model, init);
@@ -65,7 +67,6 @@ train::Pace measure(const TrainConfig& config, const RunTokens& tokens, double s
 double RunPlanner::seconds_left() const { return 60 * flags_.config.minutes - seconds_since(start_); }
 
 TrainConfig RunPlanner::plan(const TrainConfig& config, const RunTokens& tokens) {
-  const double all = 60 * config.minutes;
   const auto candidate = [&](const std::string& name) {
     TrainConfig merged = flags_.on_preset(name);
     merged.model.vocab_size = config.model.vocab_size;
@@ -74,7 +75,7 @@ TrainConfig RunPlanner::plan(const TrainConfig& config, const RunTokens& tokens)
   };
   TrainConfig chosen = config;
   if (flags_.is_given("preset") || !config.init_from.empty()) {
-    pace_ = measure(chosen, tokens, kMeasured * all);
+    pace_ = measure(chosen, tokens);
   } else {
     bool first = true;
     for (const train::PlannedPreset& choice : train::planned_presets(config.model.arch)) {
@@ -82,7 +83,7 @@ TrainConfig RunPlanner::plan(const TrainConfig& config, const RunTokens& tokens)
       // What a step would take at the speed that was measured, and then what it takes.
       const double step = first ? 0 : pace_.step * work_of_step(next) / work_of_step(chosen);
       if (!first && seconds_left() / step * train::tokens_a_step(next) < choice.least_tokens) break;
-      const train::Pace pace = measure(next, tokens, kMeasured * all);
+      const train::Pace pace = measure(next, tokens);
       if (!first && seconds_left() / pace.step * train::tokens_a_step(next) < choice.least_tokens) break;
       chosen = next;
       pace_ = pace;
@@ -106,7 +107,7 @@ void RunPlanner::settle_dropout(TrainConfig& config, const RunTokens& tokens) {
       train::planned_dropout(epochs, static_cast<double>(config.model.num_parameters()) / text);
   if (dropout <= config.model.dropout) return;
   config.model.dropout = dropout;
-  pace_ = measure(config, tokens, kMeasured * 60 * config.minutes);
+  pace_ = measure(config, tokens);
 }
 
 bool RunPlanner::Corrector::is_time_to_look(int64_t step) {
