@@ -17,7 +17,8 @@ using train::TrainConfig;
 constexpr double kMeasured = 0.01;     // of the time, for a preset,
 constexpr double kMostMeasured = 3.0;  // but no more seconds: the plan is corrected on the way
 constexpr int64_t kFewestSteps = 3;
-// The parts of a run after which its pace is looked at: closer at its end, where less can be made up for.
+// The parts of a run, in steps or in time, after which its pace is looked at: closer at its end, where less
+// can be made up for.
 constexpr double kLooks[] = {0.25, 0.5, 0.7, 0.85, 0.93, 0.97};
 
 double seconds_since(Clock::time_point start) {
@@ -111,7 +112,9 @@ void RunPlanner::settle_dropout(TrainConfig& config, const RunTokens& tokens) {
 }
 
 bool RunPlanner::Corrector::is_time_to_look(int64_t step) {
-  const double done = static_cast<double>(step) / static_cast<double>(planner_.plan_.steps);
+  // In time too: where others slow the machine down, the step of the next look would come too late.
+  const double done = std::max(static_cast<double>(step) / static_cast<double>(planner_.plan_.steps),
+                               1 - planner_.seconds_left() / (60 * planner_.plan_.minutes));
   const size_t before = looks_;
   while (looks_ < std::size(kLooks) && done >= kLooks[looks_]) ++looks_;
   return looks_ > before;
@@ -126,9 +129,10 @@ void RunPlanner::Corrector::on_step(const train::StepReport& report) {
         (look.step_seconds - last_look_.step_seconds) / static_cast<double>(look.step - last_look_.step);
     last_look_ = look;
     // The evaluations on the way are small, and dearer a token than the last one: no more than a third of a
-    // step.
+    // step. They were at the pace of all steps so far.
     pace.eval_token = pace.step / 3 / train::tokens_a_step(planner_.plan_);
-    if (eval_tokens_ > 0) pace.eval_token = std::min(pace.eval_token, eval_seconds_ / eval_tokens_);
+    const double slowed = pace.step * static_cast<double>(look.step) / look.step_seconds;
+    if (eval_tokens_ > 0) pace.eval_token = std::min(pace.eval_token, slowed * eval_seconds_ / eval_tokens_);
     planner_.plan_ =
         train::replanned(planner_.plan_, report.step, planner_.seconds_left(), planner_.beside_, pace);
     trainer_.replan(planner_.plan_.steps, planner_.plan_.schedule());
