@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include "gradus/autograd/kernels/attention_blocks.hpp"
+#include "gradus/autograd/kernels/attention_loops.hpp"
 #include "gradus/autograd/kernels/attention_products.hpp"
 #include "gradus/autograd/kernels/dropout.hpp"
 #include "gradus/autograd/kernels/level.hpp"

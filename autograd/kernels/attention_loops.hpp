@@ -11,16 +11,6 @@ inline constexpr int64_t kAttentionMargin = 16;
 
 template <class T>
 struct AttentionLoops {
-  int64_t tile_rows;  // the most rows that `multiply` takes at once, at most kAttentionMargin
-
-  /// c (rows, n) = a (rows, k) @ b (k, n), added to the old c if `add`. Element (i, l) of a is a[i * a_row +
-  /// l * a_k]; rows of b and c are b_row and c_row apart. 1 <= rows <= tile_rows.
-  void (*multiply)(int64_t rows, int64_t n, int64_t k, const T* a, int64_t a_row, int64_t a_k, const T* b,
-                   int64_t b_row, bool add, T* c, int64_t c_row);
-
-  /// y (columns, rows) = x (rows, columns) transposed.
-  void (*transpose)(int64_t rows, int64_t columns, const T* x, int64_t x_row, T* y, int64_t y_row);
-
   /// s = exp(scale * s - max), where max first becomes the larger of itself and the row's largest scale * s;
   /// returns the sum of the new s. s: (n), followed by kAttentionMargin elements that become 0.
   T (*exponentials)(int64_t n, T* s, T scale, T* max);

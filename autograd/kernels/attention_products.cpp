@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 
 #include "gradus/autograd/kernels/bf16_product.hpp"
 #include "gradus/autograd/kernels/gemm.hpp"
+#include "gradus/autograd/kernels/lines.hpp"
 
 namespace gradus::kernels {
 namespace {
@@ -15,27 +15,10 @@ constexpr int64_t kPadding = 16;
 // For fewer queries than this, transposing keys costs more than it saves.
 constexpr int64_t kFewQueries = 4;
 
-/// A thread's memory for something, as large as it has ever had to be.
-class ScratchLines {
- public:
-  void* of(int64_t bytes) {
-    if (bytes > size_) {
-      memory_ = allocate_lines(bytes);
-      std::memset(memory_.get(), 0, static_cast<size_t>(bytes));  // some of it is computed with, and not read
-      size_ = bytes;
-    }
-    return memory_.get();
-  }
-
- private:
-  Lines memory_;
-  int64_t size_ = 0;
-};
-
 /// Keys or values as columns, (head_size, kScoreRow).
 template <class T>
 T* room_for_columns(ByKey y, int64_t head_size) {
-  static thread_local std::array<ScratchLines, 2> rooms;
+  static thread_local std::array<ScratchLines, 2> rooms;  // some of it is computed with, and not read
   const int64_t bytes = head_size * kScoreRow * static_cast<int64_t>(sizeof(T));
   return static_cast<T*>(rooms[static_cast<size_t>(y)].of(std::max<int64_t>(bytes, 1)));
 }
@@ -68,10 +51,10 @@ void PlainProducts<T>::scores(const Block& block, Rows<const T> x, ByKey y, T* o
     return;
   }
   const T* const transposed = columns(block, y);
-  for (int64_t row = 0; row < block.queries; row += loops_.tile_rows) {
-    const int64_t rows = std::min(loops_.tile_rows, block.queries - row);
+  for (int64_t row = 0; row < block.queries; row += loops_.rows) {
+    const int64_t rows = std::min(loops_.rows, block.queries - row);
     const int64_t seen = (block.seen(row + rows - 1) + kPadding - 1) / kPadding * kPadding;
-    loops_.multiply(rows, seen, head_size_, x[row], x.stride, 1, transposed, kScoreRow, false,
+    loops_.multiply(rows, seen, head_size_, x[row], x.stride, 1, transposed, kScoreRow, nullptr, 0,
                     out + row * kScoreRow, kScoreRow);
   }
 }
@@ -84,20 +67,20 @@ void PlainProducts<T>::by_query(const Block& block, const T* scores, ByKey y, bo
                 keys.data, keys.stride, add ? T{1} : T{0}, out.data, out.stride);
     return;
   }
-  for (int64_t row = 0; row < block.queries; row += loops_.tile_rows) {
-    const int64_t rows = std::min(loops_.tile_rows, block.queries - row);
+  for (int64_t row = 0; row < block.queries; row += loops_.rows) {
+    const int64_t rows = std::min(loops_.rows, block.queries - row);
     loops_.multiply(rows, head_size_, block.seen(row + rows - 1), scores + row * kScoreRow, kScoreRow, 1,
-                    keys.data, keys.stride, add, out[row], out.stride);
+                    keys.data, keys.stride, add ? out[row] : nullptr, out.stride, out[row], out.stride);
   }
 }
 
 template <class T>
 void PlainProducts<T>::by_key(const Block& block, const T* scores, Rows<const T> x, bool add, Rows<T> out) {
-  for (int64_t column = 0; column < block.keys; column += loops_.tile_rows) {
+  for (int64_t column = 0; column < block.keys; column += loops_.rows) {
     const int64_t first = block.first_row(column);
-    loops_.multiply(std::min(loops_.tile_rows, block.keys - column), head_size_, block.queries - first,
-                    scores + first * kScoreRow + column, 1, kScoreRow, x[first], x.stride, add, out[column],
-                    out.stride);
+    loops_.multiply(std::min(loops_.rows, block.keys - column), head_size_, block.queries - first,
+                    scores + first * kScoreRow + column, 1, kScoreRow, x[first], x.stride,
+                    add ? out[column] : nullptr, out.stride, out[column], out.stride);
   }
 }
 

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "gradus/autograd/kernels/attention_blocks.hpp"
-#include "gradus/autograd/kernels/attention_loops.hpp"
 #include "gradus/autograd/kernels/bf16_pack.hpp"
 #include "gradus/autograd/kernels/level.hpp"
+#include "gradus/autograd/kernels/product_loops.hpp"
 
 namespace gradus::kernels {
 
@@ -38,7 +38,7 @@ class PlainProducts {
  private:
   const T* columns(const Block& block, ByKey y);
 
-  const AttentionLoops<T>& loops_ = level_loops<AttentionLoops<T>>();
+  const ProductLoops<T>& loops_ = level_loops<ProductLoops<T>>();
   int64_t head_size_;
   Rows<const T> rows_[2];  // of k and v
   struct Transposed {

@@ -1,22 +1,12 @@
 #include "gradus/autograd/kernels/bf16_pack.hpp"
 
 #include <algorithm>
-#include <new>
 
 #include "gradus/autograd/kernels/level.hpp"
 #include "gradus/autograd/kernels/parallel.hpp"
 #include "gradus/files/error.hpp"
 
 namespace gradus::kernels {
-
-void FreeLines::operator()(void* memory) const {
-  ::operator delete (memory, std::align_val_t{static_cast<size_t>(kCacheLine)});
-}
-
-Lines allocate_lines(int64_t bytes) {
-  return Lines(
-      ::operator new (static_cast<size_t>(bytes), std::align_val_t{static_cast<size_t>(kCacheLine)}));
-}
 
 namespace {
 

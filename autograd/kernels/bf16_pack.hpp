@@ -11,24 +11,16 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 
 #include "gradus/autograd/kernels/bfloat16.hpp"
 #include "gradus/autograd/kernels/gemm.hpp"
+#include "gradus/autograd/kernels/lines.hpp"
 
 namespace gradus::kernels {
 
 inline constexpr int64_t kStrip = 16;                          // rows or columns of a tile
 inline constexpr int64_t kTileDepth = 32;                      // of k
 inline constexpr int64_t kTileElements = kStrip * kTileDepth;  // 1 KiB
-inline constexpr int64_t kCacheLine = 64;                      // bytes
-
-/// Memory that begins at a cache line.
-struct FreeLines {
-  void operator()(void* memory) const;
-};
-using Lines = std::unique_ptr<void, FreeLines>;
-Lines allocate_lines(int64_t bytes);
 
 /// Which operand of a product a matrix is.
 enum class Side : bool { left, right };

@@ -9,6 +9,7 @@
 #include "gradus/autograd/kernels/blas_kernels.hpp"
 #include "gradus/autograd/kernels/blas_memory.hpp"
 #include "gradus/autograd/kernels/few_rows.hpp"
+#include "gradus/autograd/kernels/float_product.hpp"
 #include "gradus/autograd/kernels/parallel.hpp"
 #include "gradus/autograd/kernels/tiny_product.hpp"
 #include "gradus/files/error.hpp"
@@ -53,6 +54,7 @@ struct Product {
   int64_t ldc;
   const T* bias = nullptr;
   int chains = kSingleChains;  // of a tiny product
+  bool here = false;           // and not by BLAS
 
   Product rows(int64_t begin, int64_t end) const {
     Product part = *this;
@@ -77,10 +79,13 @@ struct Tiling {
   bool by_rows;
   int64_t extent, length, count;
 
-  Tiling(int64_t batch, int64_t m, int64_t n, int64_t k) : by_rows(m >= n), extent(std::max(m, n)) {
+  /// `most` tiles at most, where their number is not part of the result.
+  Tiling(int64_t batch, int64_t m, int64_t n, int64_t k, int64_t most)
+      : by_rows(m >= n), extent(std::max(m, n)) {
     const bool whole = m * n * k < kSmallProduct || batch >= kMaxTiles;
     // An even number, so that two threads end together.
-    const int64_t wanted = whole ? 1 : std::clamp<int64_t>(extent / (2 * kTileLength) * 2, 2, kMaxTiles);
+    const int64_t wanted =
+        whole ? 1 : std::min(most, std::clamp<int64_t>(extent / (2 * kTileLength) * 2, 2, kMaxTiles));
     length = ceil_div(ceil_div(extent, wanted), kRegisterBlock) * kRegisterBlock;
     count = ceil_div(extent, length);
   }
@@ -149,9 +154,32 @@ void multiply_tiny(const Product<T>& p) {
     }
 }
 
+/// Without BLAS.
+template <class T>
+void multiply_here(const Product<T>& p) {
+  const bool keeps = !p.bias && p.beta != T{0};
+  if (keeps && p.beta != T{1}) scale(p);
+  const bool ta = p.ta == Trans::yes, tb = p.tb == Trans::yes;
+  multiply_floats<T>({.m = p.m,
+                      .n = p.n,
+                      .k = p.k,
+                      .alpha = p.alpha,
+                      .a = p.a,
+                      .a_row = ta ? 1 : p.lda,
+                      .a_k = ta ? p.lda : 1,
+                      .b = p.b,
+                      .b_k = tb ? 1 : p.ldb,
+                      .b_column = tb ? p.ldb : 1,
+                      .start = keeps ? p.c : p.bias,
+                      .start_row = keeps ? p.ldc : 0,
+                      .c = p.c,
+                      .c_row = p.ldc});
+}
+
 template <class T>
 void multiply(Product<T> p) {
   if (is_tiny(p.m, p.n, p.k)) return multiply_tiny(p);
+  if (p.here) return multiply_here(p);
   if (p.bias) {
     for (int64_t i = 0; i < p.m; ++i) std::copy_n(p.bias, p.n, p.c + i * p.ldc);
     p.beta = T{1};
@@ -198,13 +226,18 @@ template <class T, class Item>
 void run(int64_t batch, const Product<T>& sizes, Item item) {
   if (batch == 0 || sizes.m == 0 || sizes.n == 0) return;
   check_sizes(sizes);
-  const Tiling tiling(batch, sizes.m, sizes.n, sizes.k);
+  const int64_t threads = thread_count();
+  const bool here = is_faster_than_blas<T>(sizes.m, sizes.n, sizes.k);
+  const Tiling tiling(batch, sizes.m, sizes.n, sizes.k, !here ? kMaxTiles : threads == 1 ? 1 : 2 * threads);
   const int64_t work = std::max<int64_t>(1, sizes.m * sizes.n * sizes.k / tiling.count);
   parallel_for(batch * tiling.count, std::max<int64_t>(1, kSmallProduct / work),
                [&](int64_t begin, int64_t end) {
                  use_one_blas_thread();
-                 for (int64_t i = begin; i < end; ++i)
-                   multiply(tiling.tile(item(i / tiling.count), i % tiling.count));
+                 for (int64_t i = begin; i < end; ++i) {
+                   Product<T> tile = tiling.tile(item(i / tiling.count), i % tiling.count);
+                   tile.here = here;
+                   multiply(tile);
+                 }
                });
 }
 
@@ -221,7 +254,8 @@ template <class T>
 void gemm_serial(Trans ta, Trans tb, int64_t m, int64_t n, int64_t k, T alpha, const T* a, int64_t lda,
                  const T* b, int64_t ldb, T beta, T* c, int64_t ldc) {
   if (m == 0 || n == 0) return;
-  const Product<T> product{ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc};
+  Product<T> product{ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc};
+  product.here = is_faster_than_blas<T>(m, n, k);
   check_sizes(product);
   use_one_blas_thread();
   multiply(product);

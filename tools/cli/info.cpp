@@ -12,6 +12,7 @@
 #include "gradus/autograd/error.hpp"
 #include "gradus/autograd/kernels/blas_kernels.hpp"
 #include "gradus/autograd/kernels/level.hpp"
+#include "gradus/autograd/kernels/product_loops.hpp"
 #include "gradus/autograd/threads.hpp"
 #include "gradus/files/plain.hpp"
 #include "gradus/models/pretrained.hpp"
@@ -143,7 +144,11 @@ int info_of_machine() {
             << (num_threads() == 1 ? " thread\n" : " threads\n") << "gradus      " << GRADUS_VERSION << ", "
             << m.compiler << ", " << m.level << " (it can run " << levels << ")\n"
             << "products    " << m.blas
-            << (blas == now ? "" : concat("; by itself it would have used ", blas, " ones")) << "\n"
+            << (blas == now ? "" : concat("; by itself it would have used ", blas, " ones"))
+            << (kernels::level_loops<kernels::ProductLoops<float>>().beat_blas
+                    ? "; large ones by gradus, with AVX-512"
+                    : "")
+            << "\n"
             << "units       " << (m.units.empty() ? "none for products of 8 or 16 bits" : m.units)
             << "; bfloat16 by " << peak.unit << "\n";
   const std::vector<std::string> faults = what_holds_back();
