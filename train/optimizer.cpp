@@ -2,6 +2,7 @@
 
 #include <iterator>
 
+#include "gradus/autograd/anomaly.hpp"
 #include "gradus/autograd/autocast.hpp"
 #include "gradus/autograd/kernels/parallel.hpp"
 #include "gradus/autograd/ops.hpp"
@@ -14,6 +15,8 @@ Optimizer::Optimizer(NamedParameters parameters, const std::vector<std::string>&
 
 Optimizer::Optimizer(NamedParameters parameters, const BufferNames& names_of) {
   for (auto& [name, parameter] : parameters) {
+    if (!parameter.is_contiguous())
+      fail("optimizer", name, " must be packed, row-major, got a view of other strides; contiguous() is.");
     std::vector<std::string> names = names_of(name, parameter);
     Slot slot{std::move(name), parameter, std::move(names), {}};
     for (size_t i = 0; i < slot.buffer_names.size(); ++i)
@@ -40,14 +43,16 @@ void Optimizer::step(double lr, double grad_scale) {
     else
       update(slot, grad.contiguous(), steps_, lr, grad_scale);
   }
-  parallel_for(std::ssize(of_small_ops), 1, [&, products = autocast_dtype()](int64_t begin, int64_t end) {
-    const NoGrad here;  // modes are a thread's own
-    const Autocast autocast(products);
-    for (int64_t i = begin; i < end; ++i) {
-      Slot& slot = *of_small_ops[static_cast<size_t>(i)];
-      update(slot, slot.parameter.grad().contiguous(), steps_, lr, grad_scale);
-    }
-  });
+  parallel_for(std::ssize(of_small_ops), 1,
+               [&, products = autocast_dtype(), finds_anomalies = anomaly_mode](int64_t begin, int64_t end) {
+                 const NoGrad here;  // modes are a thread's own
+                 const Autocast autocast(products);
+                 const AnomalyMode anomaly(finds_anomalies);
+                 for (int64_t i = begin; i < end; ++i) {
+                   Slot& slot = *of_small_ops[static_cast<size_t>(i)];
+                   update(slot, slot.parameter.grad().contiguous(), steps_, lr, grad_scale);
+                 }
+               });
 }
 
 void Optimizer::zero_grad() {

@@ -25,7 +25,8 @@ class Optimizer {
   Optimizer& operator=(const Optimizer&) = delete;
 
   /// One update of all parameters, their gradients taken times grad_scale (see clip.hpp). Throws Error if a
-  /// gradient's shape or dtype is not its parameter's.
+  /// gradient's shape or dtype is not its parameter's. Part of the updates may run on other threads, in the
+  /// modes of this one but unseen by its Profile.
   void step(double lr, double grad_scale = 1.0);
   void zero_grad();  ///< makes the gradients of all parameters undefined
   /// What its updates are called in a profile.
@@ -50,15 +51,15 @@ class Optimizer {
   /// The names of what is kept for a parameter.
   using BufferNames =
       std::function<std::vector<std::string>(const std::string& name, const Tensor& parameter)>;
-  /// Makes a slot for each parameter, with a buffer of each of its names.
+  /// Makes a slot for each parameter, with a buffer of each of its names. Throws Error unless all are packed.
   Optimizer(NamedParameters parameters, const BufferNames& names_of);
   /// The same, with the same names for all.
   Optimizer(NamedParameters parameters, const std::vector<std::string>& buffer_names);
 
   /// One parameter's update in `step` (from 1); `grad` is packed, and times grad_scale the gradient.
   virtual void update(Slot& slot, const Tensor& grad, int64_t step, double lr, double grad_scale) = 0;
-  /// Whether it is made of many ops, each on too little to be shared: then threads take a parameter each, and
-  /// update() runs on any of them.
+  /// Whether the slot's update is made of many ops, each on too little to be shared: then threads take a
+  /// parameter each, and update() runs on any of them.
   virtual bool is_of_small_ops(const Slot&) const { return false; }
 
   /// Weight decay pulls on matrices only: not on biases and the gains of norms.

@@ -12,8 +12,9 @@ constexpr double kCachedToken = 10;        // what a token with a cache costs, i
 constexpr double kEndSeconds = 0.3;        // loading the best model, writing files
 constexpr int64_t kLongestWarmup = 100;
 constexpr int64_t kMostSteps = int64_t{1} << 40;
-// Readings of the text by a model of so many parameters a token or more, and how many times as many they may
-// be for smaller ones: between the runs of docs/recipe.md.
+// Readings of the text from which dropout is 0.1, and 0.2, by a model of kLargeModel parameters a token or
+// more; smaller ones may read more often in proportion, kMostTimes as often at most. Chosen between the runs
+// of docs/recipe.md.
 constexpr double kSomeEpochs = 4, kManyEpochs = 12, kLargeModel = 5, kMostTimes = 3;
 
 /// What is left to do when the steps are over, and evaluations from step `done` on.

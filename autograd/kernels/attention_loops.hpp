@@ -1,4 +1,4 @@
-// What the inner loops of attention do; levels/attention.hpp says how, once for each level of x86-64.
+// What the inner loops of attention do; levels/attention.cpp says how, once for each level of x86-64.
 #pragma once
 
 #include <cstdint>

@@ -51,8 +51,8 @@ void PlainProducts<T>::scores(const Block& block, Rows<const T> x, ByKey y, T* o
     return;
   }
   const T* const transposed = columns(block, y);
-  for (int64_t row = 0; row < block.queries; row += loops_.rows) {
-    const int64_t rows = std::min(loops_.rows, block.queries - row);
+  for (int64_t row = 0; row < block.queries; row += loops_.most_rows) {
+    const int64_t rows = std::min(loops_.most_rows, block.queries - row);
     const int64_t seen = (block.seen(row + rows - 1) + kPadding - 1) / kPadding * kPadding;
     loops_.multiply(rows, seen, head_size_, x[row], x.stride, 1, transposed, kScoreRow, nullptr, 0,
                     out + row * kScoreRow, kScoreRow);
@@ -67,8 +67,8 @@ void PlainProducts<T>::by_query(const Block& block, const T* scores, ByKey y, bo
                 keys.data, keys.stride, add ? T{1} : T{0}, out.data, out.stride);
     return;
   }
-  for (int64_t row = 0; row < block.queries; row += loops_.rows) {
-    const int64_t rows = std::min(loops_.rows, block.queries - row);
+  for (int64_t row = 0; row < block.queries; row += loops_.most_rows) {
+    const int64_t rows = std::min(loops_.most_rows, block.queries - row);
     loops_.multiply(rows, head_size_, block.seen(row + rows - 1), scores + row * kScoreRow, kScoreRow, 1,
                     keys.data, keys.stride, add ? out[row] : nullptr, out.stride, out[row], out.stride);
   }
@@ -76,9 +76,9 @@ void PlainProducts<T>::by_query(const Block& block, const T* scores, ByKey y, bo
 
 template <class T>
 void PlainProducts<T>::by_key(const Block& block, const T* scores, Rows<const T> x, bool add, Rows<T> out) {
-  for (int64_t column = 0; column < block.keys; column += loops_.rows) {
+  for (int64_t column = 0; column < block.keys; column += loops_.most_rows) {
     const int64_t first = block.first_row(column);
-    loops_.multiply(std::min(loops_.rows, block.keys - column), head_size_, block.queries - first,
+    loops_.multiply(std::min(loops_.most_rows, block.keys - column), head_size_, block.queries - first,
                     scores + first * kScoreRow + column, 1, kScoreRow, x[first], x.stride,
                     add ? out[column] : nullptr, out.stride, out[column], out.stride);
   }

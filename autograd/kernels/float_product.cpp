@@ -13,7 +13,11 @@ namespace {
 constexpr int64_t kDepth = 512, kPanelBytes = int64_t{1} << 19;
 // Rows of a transposed a that are copied at a time: a multiple of a block's.
 constexpr int64_t kCopiedRows = 96;
-constexpr int64_t kFewest = 16;  // rows, columns and depth that are worth it
+// What is worth it: rows, columns and depth, multiply-adds, rows for a b that is transposed, and columns for
+// an a that is copied.
+constexpr int64_t kFewest = 16, kFewestProducts = int64_t{1} << 19, kFewestRows = 128, kFewestColumns = 32;
+// Of a block, at any level.
+constexpr int64_t kMostRows = 8, kMostColumns = 64;
 
 template <class T>
 class FloatProductPart {
@@ -37,10 +41,10 @@ class FloatProductPart {
   }
 
  private:
-  static constexpr int64_t kSize = sizeof(T);
+  static constexpr int64_t kSize = sizeof(T), kLine = kCacheLine / kSize;
 
   /// From a strip to the next: a line more, so that they do not fall on the same lines of the cache.
-  int64_t strip_step() const { return kDepth * loops_.block_columns + kCacheLine / kSize; }
+  int64_t strip_step() const { return kDepth * loops_.block_columns + kLine; }
 
   void pack_right() {
     static thread_local ScratchLines room;
@@ -75,15 +79,35 @@ class FloatProductPart {
     const int64_t width = loops_.block_columns;
     for (int64_t row = begin; row < end; row += loops_.block_rows)
       for (int64_t s = 0; s * width < columns_; ++s) {
-        T* const c = p_.c + row * p_.c_row + column_ + s * width;
-        const bool go_on = depth_begin_ > 0;
-        const T* const start = go_on      ? c
-                               : p_.start ? p_.start + row * p_.start_row + column_ + s * width
-                                          : nullptr;
-        loops_.multiply(std::min(loops_.block_rows, end - row), std::min(width, columns_ - s * width), depth_,
-                        a + (row - begin) * row_step, row_step, k_step, right_ + s * strip_step(), width,
-                        start, go_on ? p_.c_row : p_.start_row, c, p_.c_row);
+        const int64_t rows = std::min(loops_.block_rows, end - row),
+                      wide = std::min(width, columns_ - s * width);
+        const int64_t column = column_ + s * width;
+        const Block from{p_.c + row * p_.c_row + column, p_.c_row};
+        const Block start = depth_begin_ > 0 ? from
+                            : p_.start       ? Block{p_.start + row * p_.start_row + column, p_.start_row}
+                                             : Block{};
+        multiply_block(rows, wide, a + (row - begin) * row_step, row_step, k_step, right_ + s * strip_step(),
+                       start, p_.c + row * p_.c_row + column);
       }
+  }
+
+  struct Block {
+    const T* data = nullptr;
+    int64_t row = 0;
+  };
+
+  void multiply_block(int64_t rows, int64_t wide, const T* a, int64_t row_step, int64_t k_step,
+                      const T* strip, Block start, T* c) {
+    const int64_t width = loops_.block_columns, whole = std::min(width, (wide + kLine - 1) / kLine * kLine);
+    if (whole == wide)
+      return loops_.multiply(rows, wide, depth_, a, row_step, k_step, strip, width, start.data, start.row, c,
+                             p_.c_row);
+    // Whole vectors: beside the last columns of b a strip has room, and what stands there is not used.
+    T room[kMostRows * kMostColumns];
+    loops_.multiply(rows, whole, depth_, a, row_step, k_step, strip, width, nullptr, 0, room, whole);
+    for (int64_t i = 0; i < rows; ++i)
+      for (int64_t j = 0; j < wide; ++j)
+        c[i * p_.c_row + j] = room[i * whole + j] + (start.data ? start.data[i * start.row + j] : T{0});
   }
 
   const FloatProduct<T>& p_;
@@ -95,8 +119,10 @@ class FloatProductPart {
 }  // namespace
 
 template <class T>
-bool is_faster_than_blas(int64_t m, int64_t n, int64_t k) {
-  return level_loops<ProductLoops<T>>().beat_blas && std::min({m, n, k}) >= kFewest;
+bool is_faster_than_blas(const FloatProduct<T>& p) {
+  return level_loops<ProductLoops<T>>().beat_blas && std::min({p.m, p.n, p.k}) >= kFewest &&
+         p.m * p.n * p.k >= kFewestProducts && (p.b_column == 1 || p.m >= kFewestRows) &&
+         (p.a_k == 1 || p.n >= kFewestColumns);
 }
 
 template <class T>
@@ -104,8 +130,8 @@ void multiply_floats(const FloatProduct<T>& product) {
   FloatProductPart<T>(product).run();
 }
 
-template bool is_faster_than_blas<float>(int64_t, int64_t, int64_t);
-template bool is_faster_than_blas<double>(int64_t, int64_t, int64_t);
+template bool is_faster_than_blas(const FloatProduct<float>&);
+template bool is_faster_than_blas(const FloatProduct<double>&);
 template void multiply_floats(const FloatProduct<float>&);
 template void multiply_floats(const FloatProduct<double>&);
 

@@ -54,7 +54,7 @@ struct Product {
   int64_t ldc;
   const T* bias = nullptr;
   int chains = kSingleChains;  // of a tiny product
-  bool here = false;           // and not by BLAS
+  bool here = false;           // made by multiply_floats(), not by BLAS
 
   Product rows(int64_t begin, int64_t end) const {
     Product part = *this;
@@ -154,32 +154,33 @@ void multiply_tiny(const Product<T>& p) {
     }
 }
 
-/// Without BLAS.
+/// As float_product.hpp has it.
 template <class T>
-void multiply_here(const Product<T>& p) {
-  const bool keeps = !p.bias && p.beta != T{0};
-  if (keeps && p.beta != T{1}) scale(p);
-  const bool ta = p.ta == Trans::yes, tb = p.tb == Trans::yes;
-  multiply_floats<T>({.m = p.m,
-                      .n = p.n,
-                      .k = p.k,
-                      .alpha = p.alpha,
-                      .a = p.a,
-                      .a_row = ta ? 1 : p.lda,
-                      .a_k = ta ? p.lda : 1,
-                      .b = p.b,
-                      .b_k = tb ? 1 : p.ldb,
-                      .b_column = tb ? p.ldb : 1,
-                      .start = keeps ? p.c : p.bias,
-                      .start_row = keeps ? p.ldc : 0,
-                      .c = p.c,
-                      .c_row = p.ldc});
+FloatProduct<T> without_blas(const Product<T>& p) {
+  const bool ta = p.ta == Trans::yes, tb = p.tb == Trans::yes, keeps = !p.bias && p.beta != T{0};
+  return {.m = p.m,
+          .n = p.n,
+          .k = p.k,
+          .alpha = p.alpha,
+          .a = p.a,
+          .a_row = ta ? 1 : p.lda,
+          .a_k = ta ? p.lda : 1,
+          .b = p.b,
+          .b_k = tb ? 1 : p.ldb,
+          .b_column = tb ? p.ldb : 1,
+          .start = keeps ? p.c : p.bias,
+          .start_row = keeps ? p.ldc : 0,
+          .c = p.c,
+          .c_row = p.ldc};
 }
 
 template <class T>
 void multiply(Product<T> p) {
   if (is_tiny(p.m, p.n, p.k)) return multiply_tiny(p);
-  if (p.here) return multiply_here(p);
+  if (p.here) {
+    if (!p.bias && p.beta != T{0} && p.beta != T{1}) scale(p);
+    return multiply_floats(without_blas(p));
+  }
   if (p.bias) {
     for (int64_t i = 0; i < p.m; ++i) std::copy_n(p.bias, p.n, p.c + i * p.ldc);
     p.beta = T{1};
@@ -227,7 +228,7 @@ void run(int64_t batch, const Product<T>& sizes, Item item) {
   if (batch == 0 || sizes.m == 0 || sizes.n == 0) return;
   check_sizes(sizes);
   const int64_t threads = thread_count();
-  const bool here = is_faster_than_blas<T>(sizes.m, sizes.n, sizes.k);
+  const bool here = is_faster_than_blas(without_blas(sizes));
   const Tiling tiling(batch, sizes.m, sizes.n, sizes.k, !here ? kMaxTiles : threads == 1 ? 1 : 2 * threads);
   const int64_t work = std::max<int64_t>(1, sizes.m * sizes.n * sizes.k / tiling.count);
   parallel_for(batch * tiling.count, std::max<int64_t>(1, kSmallProduct / work),
@@ -255,7 +256,7 @@ void gemm_serial(Trans ta, Trans tb, int64_t m, int64_t n, int64_t k, T alpha, c
                  const T* b, int64_t ldb, T beta, T* c, int64_t ldc) {
   if (m == 0 || n == 0) return;
   Product<T> product{ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc};
-  product.here = is_faster_than_blas<T>(m, n, k);
+  product.here = is_faster_than_blas(without_blas(product));
   check_sizes(product);
   use_one_blas_thread();
   multiply(product);

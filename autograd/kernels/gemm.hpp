@@ -1,9 +1,10 @@
 // Matrix products, the only place that knows BLAS.
 //
-// Every product is cut into tiles that depend on (m, n, k) only, each one single-threaded BLAS call inside a
-// parallel_for: the result has the same bits for any number of threads. All matrices are row-major and owned
-// by the caller; leading dimensions and offsets count elements; T is float or double. Thread-safe as long as
-// no two calls write the same output. Throws Error when a size does not fit BLAS's 32-bit integers.
+// Products are cut into tiles inside a parallel_for. BLAS's depend on (m, n, k) only, each one
+// single-threaded call; those of float_product.hpp may be cut anywhere. Either way the result has the same
+// bits for any number of threads. All matrices are row-major and owned by the caller; leading dimensions and
+// offsets count elements; T is float or double. Thread-safe as long as no two calls write the same output.
+// Throws Error when a size does not fit BLAS's 32-bit integers.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +19,7 @@ template <class T>
 void gemm(Trans ta, Trans tb, int64_t m, int64_t n, int64_t k, T alpha, const T* a, int64_t lda, const T* b,
           int64_t ldb, T beta, T* c, int64_t ldc);
 
-/// gemm in one BLAS call on the calling thread: for small products that a kernel makes inside its own blocks.
+/// gemm uncut, on the calling thread: for products that a kernel makes inside its own blocks.
 template <class T>
 void gemm_serial(Trans ta, Trans tb, int64_t m, int64_t n, int64_t k, T alpha, const T* a, int64_t lda,
                  const T* b, int64_t ldb, T beta, T* c, int64_t ldc);

@@ -6,6 +6,7 @@
 #include "autograd/compare.hpp"
 #include "autograd/kernels/vectors.hpp"
 #include "catch.hpp"
+#include "gradus/autograd/anomaly.hpp"
 #include "gradus/autograd/autocast.hpp"
 #include "gradus/autograd/random.hpp"
 #include "gradus/train/weight_average.hpp"
@@ -184,6 +185,22 @@ TEST_CASE("Muon has the same bits on any number of threads, in the precision of 
     CHECK(vectors::same_bits(moved(1, products), moved(8, products)));
   }
   CHECK_FALSE(vectors::same_bits(moved(3, DType::float32), moved(3, DType::bfloat16)));
+}
+
+TEST_CASE("Muon's NaN is found on whichever thread it arises") {
+  for (const int threads : {1, 5}) {
+    const vectors::Threads guard(threads);
+    for (int bad = 0; bad < 8; ++bad) {
+      NamedParameters named;
+      for (int i = 0; i < 8; ++i) {
+        named.emplace_back(concat("fc", i), draw({16, 16}, i).requires_grad_());
+        named.back().second.set_grad(full({16, 16}, i == bad ? vectors::kNaN : 1.0, DType::float64));
+      }
+      Muon muon(named);
+      const AnomalyMode on;
+      CHECK_THAT(error_of([&] { muon.step(0.1); }), ContainsSubstring("[anomaly] "));
+    }
+  }
 }
 
 TEST_CASE("Muon refuses what it cannot use") {

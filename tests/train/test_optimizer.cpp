@@ -151,6 +151,12 @@ TEST_CASE("a state that does not fit is refused whole") {
   CHECK(optimizer.steps() == 0);
 }
 
+TEST_CASE("a parameter that is not packed is refused") {
+  const Tensor w = zeros({2, 3}).mT().requires_grad_();
+  CHECK_THROWS_WITH(AdamW({{"w", w}}),
+                    "[optimizer] w must be packed, row-major, got a view of other strides; contiguous() is.");
+}
+
 TEST_CASE("optimizers refuse senseless options") {
   const Problem problem;
   CHECK_THROWS_WITH(AdamW(problem.parameters(), {.beta1 = 1}),

@@ -129,7 +129,7 @@ void RunPlanner::Corrector::on_step(const train::StepReport& report) {
         (look.step_seconds - last_look_.step_seconds) / static_cast<double>(look.step - last_look_.step);
     last_look_ = look;
     // The evaluations on the way are small, and dearer a token than the last one: no more than a third of a
-    // step. They were at the pace of all steps so far.
+    // step. They were made at the mean pace of all steps so far, and slow down as steps have.
     pace.eval_token = pace.step / 3 / train::tokens_a_step(planner_.plan_);
     const double slowed = pace.step * static_cast<double>(look.step) / look.step_seconds;
     if (eval_tokens_ > 0) pace.eval_token = std::min(pace.eval_token, slowed * eval_seconds_ / eval_tokens_);

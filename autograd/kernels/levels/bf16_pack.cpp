@@ -65,9 +65,9 @@ void transpose_words(Words (&rows)[kWords]) {
 // So many lines of so many rows that the processor does not see where they go on.
 constexpr int kBytesAhead = 256;
 template <class T>
-void prefetch_pair(const T* x, const T* below) {
-  __builtin_prefetch(x + kBytesAhead / sizeof(T));
-  __builtin_prefetch(below + kBytesAhead / sizeof(T));
+void prefetch_pair(const T* one, const T* other) {
+  __builtin_prefetch(one + kBytesAhead / sizeof(T));
+  __builtin_prefetch(other + kBytesAhead / sizeof(T));
 }
 
 template <class T, bool across, bool transposed>
