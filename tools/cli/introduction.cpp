@@ -42,7 +42,7 @@ std::string introduction(const TrainConfig& config, const data::Corpus& corpus,
   if (config.minutes > 0) {
     const double times = static_cast<double>(config.steps) * train::tokens_a_step(config) /
                          static_cast<double>(dataset.tokens(data::Split::train).size());
-    lines += concat("\nplan    ", grouped(config.steps), " steps in ", config.minutes,
+    lines += concat("\nplan    ", steps_text(config.steps), " in ", config.minutes,
                     config.minutes == 1 ? " minute" : " minutes", ", dropout ", config.model.dropout,
                     ": the text is read ", decimals(times, 1), " times; corrected on the way");
   }

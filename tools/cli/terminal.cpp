@@ -9,6 +9,8 @@
 #include <iostream>
 #include <string_view>
 
+#include "gradus/files/error.hpp"
+
 namespace gradus::cli {
 namespace {
 
@@ -78,5 +80,7 @@ std::string grouped(int64_t value) {
     text.insert(static_cast<size_t>(i), 1, ',');
   return text;
 }
+
+std::string steps_text(int64_t steps) { return concat(grouped(steps), steps == 1 ? " step" : " steps"); }
 
 }  // namespace gradus::cli

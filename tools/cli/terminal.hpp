@@ -45,4 +45,7 @@ std::string byte_size(double bytes);
 /// 2,000
 std::string grouped(int64_t value);
 
+/// "1 step", "2,000 steps".
+std::string steps_text(int64_t steps);
+
 }  // namespace gradus::cli

@@ -313,7 +313,7 @@ class TrainVerb {
 
   void conclude(const train::RunReport& report, const Corpus& corpus, int64_t targets) {
     if (flags_.quiet) return;
-    people_.line(concat("\ndone    ", grouped(report.steps), " steps, ", duration(report.seconds), ", ",
+    people_.line(concat("\ndone    ", steps_text(report.steps), ", ", duration(report.seconds), ", ",
                         short_number(report.tokens_per_s), " tokens/s"));
     if (report.val_loss)
       people_.line(concat("loss    ", decimals(*report.val_loss, 4), " nats a token on ",

@@ -216,11 +216,12 @@ TEST_CASE("a run without --out twice says what to do") {
   const std::string text = scratch.file("poem.txt", gradus::train::small_text());
   const std::string home = std::filesystem::current_path().string();
   std::filesystem::current_path(scratch.path("."));
-  const Outcome first = run_program({"train", "--text", text, "--preset", "tiny", "--steps", "1", "--quiet"});
+  const Outcome first = run_program({"train", "--text", text, "--preset", "tiny", "--steps", "1"});
   const bool made = std::filesystem::exists("out/poem-tiny/model.safetensors");
   const Outcome second = run_program({"train", "--text", text, "--preset", "tiny", "--steps", "1"});
   std::filesystem::current_path(home);
   CHECK(first.code == 0);
+  CHECK_THAT(first.err, ContainsSubstring("done    1 step, "));
   CHECK(made);
   CHECK(second.code == 2);
   CHECK_THAT(second.err, ContainsSubstring("out/poem-tiny") && ContainsSubstring("--resume") &&
