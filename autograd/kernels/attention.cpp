@@ -63,14 +63,6 @@ void zero_rows(int64_t rows, int64_t n, Rows<T> x) {
   for (int64_t row = 0; row < rows; ++row) std::fill_n(x[row], n, T{0});
 }
 
-template <class T>
-T dot(int64_t n, const T* a, const T* b) {
-  T sum = 0;
-#pragma omp simd reduction(+ : sum)
-  for (int64_t i = 0; i < n; ++i) sum += a[i] * b[i];
-  return sum;
-}
-
 /// Attention of one head, whose k and v the products have.
 template <class T, class Products>
 struct HeadForward {
@@ -79,6 +71,7 @@ struct HeadForward {
   Rows<const T> q;
   T* row_sums;
   Products products;
+  const AttentionLoops<T>& loops = level_loops<AttentionLoops<T>>();
 
   /// Of the queries [first, first + count).
   void run(int64_t first, int64_t count) {
@@ -113,8 +106,8 @@ struct HeadForward {
     const int64_t seen = block.seen(row);
     T& max = scratch.max[row];
     const T max_before = max;
-    const T sum =
-        level_loops<AttentionLoops<T>>().exponentials(seen, weights, static_cast<T>(block.shape.scale), &max);
+    const T sum = loops.exponentials(seen, Products::kReadsHidden ? block.keys : 0, weights,
+                                     static_cast<T>(block.shape.scale), &max);
     if (block.key > 0 && max != max_before) {  // what was added up so far belongs to a smaller maximum
       const T correction = std::exp(max_before - max);
       scratch.sum[row] *= correction;
@@ -124,7 +117,6 @@ struct HeadForward {
     if (const T* factor = scratch.factors(block, row)) {
       for (int64_t column = 0; column < seen; ++column) weights[column] *= factor[column];
     }
-    if (Products::kReadsHidden) std::fill(weights + seen, weights + block.keys, T{0});
   }
 };
 
@@ -136,6 +128,7 @@ struct HeadGradient {
   Rows<const T> gout, out, q;
   const T* row_sums;
   Products products;
+  const AttentionLoops<T>& loops = level_loops<AttentionLoops<T>>();
 
   /// Blocks of queries from last to first: the last one sees every key and writes gk and gv, the others add;
   /// of heads that share k and v the first writes.
@@ -159,21 +152,18 @@ struct HeadGradient {
     const bool add = first + count < shape.q_len || head.index % Head::group(shape) != 0;
     Scratch<T>& scratch = Scratch<T>::mine();
     T* delta = scratch.sum;
-    for (int64_t row = 0; row < count; ++row) delta[row] = dot(size, gout[first + row], out[first + row]);
+    for (int64_t row = 0; row < count; ++row)
+      delta[row] = loops.dot(size, gout[first + row], out[first + row]);
 
     for (int64_t key = 0; key < keys; key += kKeys) {
       const Block block{shape, head.index, first, count, key, std::min(kKeys, keys - key)};
       products.scores(block, from(q, first), ByKey::k, scratch.scores);
       products.scores(block, from(gout, first), ByKey::v, scratch.grads);
       for (int64_t row = 0; row < count; ++row) {
-        level_loops<AttentionLoops<T>>().gradients(
-            block.seen(row), scratch.scores + row * kScoreRow, scratch.grads + row * kScoreRow,
-            static_cast<T>(shape.scale), row_sums[2 * (first + row)], T{1} / row_sums[2 * (first + row) + 1],
-            delta[row], scratch.factors(block, row));
-        if (Products::kReadsHidden)
-          for (T* scores : {scratch.scores, scratch.grads})
-            std::fill(scores + row * kScoreRow + block.seen(row), scores + row * kScoreRow + block.keys,
-                      T{0});
+        loops.gradients(block.seen(row), Products::kReadsHidden ? block.keys : 0,
+                        scratch.scores + row * kScoreRow, scratch.grads + row * kScoreRow,
+                        static_cast<T>(shape.scale), row_sums[2 * (first + row)],
+                        T{1} / row_sums[2 * (first + row) + 1], delta[row], scratch.factors(block, row));
       }
       products.by_key(block, scratch.scores, from(gout, first), add, from(gv, key));
       products.by_key(block, scratch.grads, from(q, first), add, from(gk, key));

@@ -28,17 +28,6 @@ T short_sum(int64_t n, const T* x) {
   return part[0] + part[1] + part[2] + part[3];
 }
 
-// The sum of the lanes: the upper half is added to the lower one until one lane is left.
-template <int kCount, class V, int... i>
-auto add_lanes(V lanes, std::integer_sequence<int, i...>) {
-  if constexpr (kCount == 0) {
-    return lanes[0];
-  } else {
-    lanes += __builtin_shufflevector(lanes, lanes, (i < kCount ? i + kCount : i)...);
-    return add_lanes<kCount / 2>(lanes, std::integer_sequence<int, i...>());
-  }
-}
-
 template <class T>
 T plain_sum(int64_t n, const T* x) {
   if (n < kShortRow) return short_sum(n, x);
@@ -56,7 +45,7 @@ T plain_sum(int64_t n, const T* x) {
   }
   for (int width = kVectors / 2; width > 0; width /= 2)
     for (int v = 0; v < width; ++v) sums[v] += sums[v + width];
-  return add_lanes<kLanes<T> / 2>(sums[0], std::make_integer_sequence<int, kLanes<T>>());
+  return fold_lanes(sums[0], [](auto a, auto b) { return a + b; });
 }
 
 // Pairwise over blocks: the error grows with the logarithm of n (Higham, 1993). Sums of equal size wait for

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 
 #ifdef __SSE2__
 #include <immintrin.h>
@@ -54,6 +55,22 @@ inline Vector<float> fused(Vector<float> a, Vector<float> b, Vector<float> c) { 
 inline Vector<double> fused(Vector<double> a, Vector<double> b, Vector<double> c) { return a * b + c; }
 #endif
 
+// Where a vector is a line of the caches it may go past them: `to` must begin one. Others see it after
+// finish_stores() of the same thread.
+constexpr bool kStoresPastCaches = kVectorBytes == 64;
+inline void store_past_caches(void* to, Vector<uint32_t> x) {
+#if defined(__AVX512F__)
+  _mm512_stream_si512(static_cast<__m512i*>(to), reinterpret_cast<__m512i>(x));
+#else
+  __builtin_memcpy(to, &x, sizeof x);
+#endif
+}
+inline void finish_stores() {
+#if defined(__SSE2__)
+  _mm_sfence();
+#endif
+}
+
 /// The products of the lower halves of the lanes.
 inline Vector<uint64_t> multiply_low(Vector<uint64_t> a, Vector<uint64_t> b) {
 #if defined(__AVX512F__)
@@ -87,6 +104,22 @@ Vector<T> load(const T* from) {
 template <class T>
 void store(T* to, Vector<T> vector) {
   __builtin_memcpy(to, &vector, sizeof vector);
+}
+
+template <int kCount, class V, class F, int... i>
+auto fold_halves(V lanes, F f, std::integer_sequence<int, i...> all) {
+  if constexpr (kCount == 0) {
+    return lanes[0];
+  } else {
+    return fold_halves<kCount / 2>(
+        f(lanes, __builtin_shufflevector(lanes, lanes, (i < kCount ? i + kCount : i)...)), f, all);
+  }
+}
+/// One number of all lanes: f(lower half, upper half) until one lane is left.
+template <class V, class F>
+auto fold_lanes(V lanes, F f) {
+  constexpr int kCount = sizeof(V) / sizeof(lanes[0]);
+  return fold_halves<kCount / 2>(lanes, f, std::make_integer_sequence<int, kCount>());
 }
 
 /// Four numbers, whatever the level.
