@@ -17,12 +17,15 @@ struct Widths {
 
 // Values a token that a block keeps for backward: the inputs and outputs of both norms (4 C), q, k, v, the
 // heads' output (C), what meets the MLP's products, and the sums' scale of each head. llama's MLP keeps gate,
-// up and their product, where gelu has an input and an output; a norm of q and k keeps what it was given.
-double kept_in_block(const GPTConfig& config) {
+// up and their product, where gelu has an input and an output; in bfloat16 the last of them is kept rounded.
+// A norm of q and k keeps what it was given.
+double kept_in_block(const GPTConfig& config, DType products) {
   const Widths w(config);
   const bool llama = config.arch == Arch::llama;
   const double normed = config.qk_norm ? w.C + w.kv : 0;
-  return 6 * w.C + 2 * w.kv + normed + (llama ? 3 : 2) * w.inner + static_cast<double>(config.n_head);
+  const double activated = products == DType::bfloat16 ? 0.5 : 1;
+  return 6 * w.C + 2 * w.kv + normed + ((llama ? 2 : 1) + activated) * w.inner +
+         static_cast<double>(config.n_head);
 }
 
 }  // namespace
@@ -44,7 +47,7 @@ MemoryEstimate training_memory(const GPTConfig& config, int64_t batch, DType pro
   bytes.optimizer = 8 * values;
   if (products == DType::bfloat16) bytes.packed = 4 * values;  // once for forward, once for backward
   bytes.activations =
-      4 * tokens * (static_cast<double>(config.n_layer) * kept_in_block(config) + around + passing);
+      4 * tokens * (static_cast<double>(config.n_layer) * kept_in_block(config, products) + around + passing);
   bytes.program = kProgram;
   return bytes;
 }

@@ -9,6 +9,8 @@ MLP::MLP(int64_t n_embd, int64_t hidden, bool bias, double dropout, Generator& g
 
 Tensor MLP::operator()(const Tensor& x, Generator* dropout) const { return drop(step(x), dropout); }
 
-Tensor MLP::step(const Tensor& x) const { return c_proj(gelu(c_fc(x), Gelu::tanh)); }
+Tensor MLP::step(const Tensor& x) const {
+  return gelu_linear(c_fc(x), c_proj.weight, c_proj.bias, Gelu::tanh);
+}
 
 }  // namespace gradus::nn

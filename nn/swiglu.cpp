@@ -12,6 +12,8 @@ SwiGLU::SwiGLU(int64_t n_embd, int64_t hidden, double dropout, Generator& genera
 
 Tensor SwiGLU::operator()(const Tensor& x, Generator* dropout) const { return drop(step(x), dropout); }
 
-Tensor SwiGLU::step(const Tensor& x) const { return down_proj(swiglu(gate_proj(x), up_proj(x))); }
+Tensor SwiGLU::step(const Tensor& x) const {
+  return swiglu_linear(gate_proj(x), up_proj(x), down_proj.weight);
+}
 
 }  // namespace gradus::nn

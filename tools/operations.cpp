@@ -182,10 +182,14 @@ Operation joined(Tensor (*f)(const std::vector<Tensor>&, int64_t dim)) {
   };
 }
 
-Results gelu(const Call& c) {
+Gelu form_of_gelu(const Call& c) {
   const auto form = c.get<std::string>("approximate", "none");
   if (form != "none" && form != "tanh") fail("gelu", "approximate must be none or tanh, got '", form, "'.");
-  return {gradus::gelu(c.x(), form == "tanh" ? Gelu::tanh : Gelu::none)};
+  return form == "tanh" ? Gelu::tanh : Gelu::none;
+}
+
+Results gelu_linear(const Call& c) {
+  return {gradus::gelu_linear(c.x(), c.tensor("weight"), c.optional_tensor("bias"), form_of_gelu(c))};
 }
 
 Results clamp(const Call& c) {
@@ -285,7 +289,7 @@ const std::map<std::string_view, Operation>& operations() {
       {"silu", unary(silu)},
       {"sin", unary(gradus::sin)},
       {"cos", unary(gradus::cos)},
-      {"gelu", gelu},
+      {"gelu", [](const Call& c) { return Results{gelu(c.x(), form_of_gelu(c))}; }},
       {"swiglu", [](const Call& c) { return Results{swiglu(c.tensor("gate"), c.tensor("up"))}; }},
       {"rotary_embedding", rotary_embedding},
       {"add", scaled(add)},
@@ -315,6 +319,12 @@ const std::map<std::string_view, Operation>& operations() {
       {"bmm", binary_of_tensors(bmm)},
       {"linear",
        [](const Call& c) { return Results{linear(c.x(), c.tensor("weight"), c.optional_tensor("bias"))}; }},
+      {"gelu_linear", gelu_linear},
+      {"swiglu_linear",
+       [](const Call& c) {
+         return Results{
+             swiglu_linear(c.tensor("gate"), c.tensor("up"), c.tensor("weight"), c.optional_tensor("bias"))};
+       }},
       {"scaled_dot_product_attention", scaled_dot_product_attention},
       {"transpose",
        [](const Call& c) { return Results{c.x().transpose(c.integer("dim0"), c.integer("dim1"))}; }},

@@ -15,8 +15,6 @@ constexpr int64_t kMaxParts = 16;
 constexpr int64_t kEvenStrips = 4;  // a multiple of what any kernel takes
 constexpr int64_t kMaxKernelStrips = 4;
 
-int64_t parts_of(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
 struct Range {
   int64_t begin, end;
   int64_t size() const { return end - begin; }
@@ -110,8 +108,8 @@ class Running {
 class Bf16Product {
  public:
   Bf16Product(const Bf16Kernel& kernel, const PackedBf16& left, const PackedBf16& right, float* c,
-              int64_t ldc, const ProductStart& start, const Epilogue& epilogue)
-      : kernel_(kernel), left_(left), right_(right), c_(c), ldc_(ldc), start_(start), epilogue_(epilogue) {}
+              int64_t ldc, const ProductStart& start)
+      : kernel_(kernel), left_(left), right_(right), c_(c), ldc_(ldc), start_(start) {}
 
   void run() const {
     if (left_.rows == 0 || right_.columns == 0) return;
@@ -135,7 +133,6 @@ class Bf16Product {
       float* const row = c_ + i * ldc_;
       start_.bias ? std::copy_n(start_.bias, right_.columns, row) : std::fill_n(row, right_.columns, 0.0F);
     }
-    if (epilogue_.run) epilogue_.run(epilogue_.context, {0, 0, left_.rows, right_.columns, c_, ldc_});
   }
 
   /// Along the rows of c, so that few lines of it are written at a time; each panel of right meets all rows.
@@ -191,8 +188,6 @@ class Bf16Product {
     } else {
       multiply_edge(block, rows, columns, c);
     }
-    if (epilogue_.run && depth.end == left_.depth())
-      epilogue_.run(epilogue_.context, {row, column, rows, columns, c, ldc_});
   }
 
   /// Of whole tiles only the part (rows, columns) is in c, or in the bias.
@@ -212,13 +207,12 @@ class Bf16Product {
   float* c_;
   int64_t ldc_;
   ProductStart start_;
-  Epilogue epilogue_;
 };
 
 }  // namespace
 
 void multiply_bf16_by(const Bf16Kernel& kernel, const PackedBf16& left, const PackedBf16& right, float* c,
-                      int64_t ldc, const ProductStart& start, const Epilogue& epilogue) {
+                      int64_t ldc, const ProductStart& start) {
   if (left.side != Side::left || right.side != Side::right || left.columns != right.rows)
     fail("multiply_bf16", "needs a left operand (m, k) and a right one (k, n), got ",
          left.side == Side::left ? "a left one (" : "a right one (", left.rows, ", ", left.columns, ") and ",
@@ -226,12 +220,12 @@ void multiply_bf16_by(const Bf16Kernel& kernel, const PackedBf16& left, const Pa
   if (start.from_c && start.bias) fail("multiply_bf16", "needs one start at most, got c and a bias.");
   if (left.rows > 1 && ldc < right.columns)
     fail("multiply_bf16", "needs rows of c at least ", right.columns, " apart, got ", ldc, ".");
-  Bf16Product(kernel, left, right, c, ldc, start, epilogue).run();
+  Bf16Product(kernel, left, right, c, ldc, start).run();
 }
 
 void multiply_bf16(const PackedBf16& left, const PackedBf16& right, float* c, int64_t ldc,
-                   const ProductStart& start, const Epilogue& epilogue) {
-  multiply_bf16_by(unit_kernel(unit_in_use()), left, right, c, ldc, start, epilogue);
+                   const ProductStart& start) {
+  multiply_bf16_by(unit_kernel(unit_in_use()), left, right, c, ldc, start);
 }
 
 }  // namespace gradus::kernels

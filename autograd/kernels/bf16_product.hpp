@@ -13,21 +13,6 @@
 
 namespace gradus::kernels {
 
-/// A finished part of c: (rows, columns) from c[row][column] = values[0] on, its rows `step` elements apart.
-struct FinishedPart {
-  int64_t row, column, rows, columns;
-  float* values;
-  int64_t step;
-};
-
-/// What is to be done with each part of c while it is still in the cache, by the thread that made it, once
-/// for each element. May change the values and throw; may not make products, which would take the unit's
-/// registers from the one that goes on.
-struct Epilogue {
-  void (*run)(void* context, const FinishedPart& part) = nullptr;
-  void* context = nullptr;
-};
-
 /// What the sums begin with: 0 if neither is set.
 struct ProductStart {
   bool from_c = false;          ///< what stands in c
@@ -38,10 +23,10 @@ struct ProductStart {
 /// not read. Throws Error if the operands are not a left and a right one of one k, if both starts are given,
 /// or if rows of c overlap.
 void multiply_bf16(const PackedBf16& left, const PackedBf16& right, float* c, int64_t ldc,
-                   const ProductStart& start = {}, const Epilogue& epilogue = {});
+                   const ProductStart& start = {});
 
 /// The same by that kernel, whatever the unit in use.
 void multiply_bf16_by(const Bf16Kernel& kernel, const PackedBf16& left, const PackedBf16& right, float* c,
-                      int64_t ldc, const ProductStart& start = {}, const Epilogue& epilogue = {});
+                      int64_t ldc, const ProductStart& start = {});
 
 }  // namespace gradus::kernels

@@ -1,7 +1,7 @@
 // silu(gate) * up of packed elements (Shazeer, "GLU variants improve transformer", arXiv 2002.05202).
 //
-// Pointers belong to the caller; outputs must not overlap inputs. Thread-safe; the bits of an element depend
-// on its values only. T: float, double.
+// Pointers belong to the caller; outputs must not overlap inputs, but ggate may be gy. Thread-safe; the bits
+// of an element depend on its values only. T: float, double.
 #pragma once
 
 #include <cstdint>

@@ -1,11 +1,13 @@
+#include "gradus/autograd/graph/autocast.hpp"
 #include "gradus/autograd/graph/record.hpp"
 #include "gradus/autograd/kernels/blocks.hpp"
 #include "gradus/autograd/kernels/few_rows.hpp"
 #include "gradus/autograd/kernels/gemm.hpp"
 #include "gradus/autograd/ops/arguments.hpp"
+#include "gradus/autograd/ops/fusible.hpp"
 #include "gradus/autograd/ops/matrices.hpp"
 #include "gradus/autograd/ops/ops.hpp"
-#include "gradus/autograd/ops/rounded_products.hpp"
+#include "gradus/autograd/ops/rounded_linear.hpp"
 #include "gradus/autograd/values/raw.hpp"
 
 namespace gradus {
@@ -65,6 +67,12 @@ Tensor linear_stored(const Tensor& x, const Tensor& weight, const Tensor& bias) 
                  {bias, [](const Tensor& gy) { return gy; }}});
 }
 
+// Of a matrix, with numbers in it, that Autocast wants to be rounded.
+bool is_rounded_product(const Tensor& x, const Tensor& weight) {
+  return x.defined() && weight.defined() && is_rounded(x.dtype()) && weight.dtype() == DType::float32 &&
+         weight.dim() == 2 && x.numel() > 0 && weight.numel() > 0;
+}
+
 }  // namespace
 
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
@@ -73,32 +81,41 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
   check_floating("linear", x);
   if (weight.dim() == 1) return linear_to_one(x, weight, bias);
   check_linear(x, weight, bias);
+  if (is_rounded_product(x, weight)) return rounded_linear(x, weight, bias);
   const int64_t out_features = weight.size(0), in_features = weight.size(1);
   Shape shape = x.shape();
   shape[shape.size() - 1] = out_features;
   Tensor out = empty(shape, x.dtype());
   const Tensor rows = raw::contiguous(x), w = raw::contiguous(weight),
                b = bias.defined() ? raw::contiguous(bias) : bias;
-  if (out.numel() > 0 && is_rounded(x.dtype())) {
-    Tensor out_rows = fold(out);
-    multiply_rounded(out_rows, Matrices(fold(rows.detach())), Matrices(w).transposed(),
-                     b.defined() ? b.data<float>() : nullptr);
-  } else if (out.numel() > 0) {
+  if (out.numel() > 0)
     dispatch_float("linear", x.dtype(), [&]<class T>() {
       kernels::linear<T>(out.numel() / out_features, out_features, in_features, out.mutable_data<T>(),
                          rows.data<T>(), in_features, w.data<T>(), b.defined() ? b.data<T>() : nullptr);
     });
-  }
-  const auto to_x = [w = Saved(weight), in = autocast_dtype()](const Tensor& gy) {
-    const Autocast autocast(in);
+  const auto to_x = [w = Saved(weight)](const Tensor& gy) {
+    const Autocast autocast(DType::float32);
     return matmul(gy, w);
   };
-  const auto to_weight = [x = Saved(x), in = autocast_dtype()](const Tensor& gy) {
-    const Autocast autocast(in);
+  const auto to_weight = [x = Saved(x)](const Tensor& gy) {
+    const Autocast autocast(DType::float32);
     return matmul(fold(gy).mT(), fold(x));
   };
   const auto to_bias = [](const Tensor& gy) { return gy; };
-  return marked(record("linear", out, {{x, to_x}, {weight, to_weight}, {bias, to_bias}}));
+  return record("linear", out, {{x, to_x}, {weight, to_weight}, {bias, to_bias}});
+}
+
+Tensor gelu_linear(const Tensor& x, const Tensor& weight, const Tensor& bias, Gelu approximate) {
+  if (!is_rounded_product(x, weight)) return linear(gelu(x, approximate), weight, bias);
+  check_linear(x, weight, bias);
+  return rounded_gelu_linear(x, weight, bias, approximate);
+}
+
+Tensor swiglu_linear(const Tensor& gate, const Tensor& up, const Tensor& weight, const Tensor& bias) {
+  if (!is_rounded_product(gate, weight)) return linear(swiglu(gate, up), weight, bias);
+  check_swiglu(gate, up);
+  check_linear(gate, weight, bias);
+  return rounded_swiglu_linear(gate, up, weight, bias);
 }
 
 }  // namespace gradus

@@ -164,6 +164,12 @@ Tensor bmm(const Tensor& a, const Tensor& b);
 /// (dtype.hpp) is read as it is and gets no gradient; beside one of q8_0 or q4_0, x of float32 and of up to
 /// 8 rows is rounded to 8 bits too.
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias = {});
+/// linear(gelu(x, approximate), weight, bias), to the bit. Under Autocast it is one operation, which reads
+/// and keeps half as much: gelu's values are rounded as they are made.
+Tensor gelu_linear(const Tensor& x, const Tensor& weight, const Tensor& bias = {},
+                   Gelu approximate = Gelu::none);
+/// linear(swiglu(gate, up), weight, bias), likewise.
+Tensor swiglu_linear(const Tensor& gate, const Tensor& up, const Tensor& weight, const Tensor& bias = {});
 
 // -- joining and indexing
 /// Shapes equal but along dim. A vector of size 0 may stand among tensors of any shape and adds nothing.

@@ -12,7 +12,6 @@ namespace {
 
 using kernels::PackedBf16;
 using kernels::Side;
-using Packed = std::shared_ptr<const PackedBf16>;
 
 /// The packed forms of a matrix, beside its storage.
 class KeptForms : public Companion {
@@ -54,31 +53,31 @@ class KeptForms : public Companion {
   Form forms_[2][2];  // [side][trans]
 };
 
-/// In memory that goes back to the allocator of tensors with the last user.
-Packed pack_once(Side side, const Matrices& x) {
-  struct Form {
-    explicit Form(Side side, int64_t rows, int64_t columns)
+}  // namespace
+
+std::shared_ptr<PackedBf16> room_to_pack(Side side, int64_t rows, int64_t columns) {
+  struct Room {
+    explicit Room(Side side, int64_t rows, int64_t columns)
         : memory(new Storage(kernels::packed_bytes(side, rows, columns))),
           packed(kernels::packed_matrix(side, rows, columns, memory->data())) {}
     Ref<Storage> memory;
     PackedBf16 packed;
   };
-  const auto form = std::make_shared<Form>(side, x.rows, x.columns);
-  kernels::pack(x.trans, x.tensor.data<float>(), x.ld, form->packed);
-  return {form, &form->packed};
+  const auto room = std::make_shared<Room>(side, rows, columns);
+  return {room, &room->packed};
 }
 
 Packed packed(Side side, const Matrices& x) {
   const TensorImpl& impl = *x.tensor.impl();
-  const bool is_parameter = impl.node && impl.node->is_leaf();
-  return is_parameter ? impl.storage->companion<KeptForms>().take(side, x) : pack_once(side, x);
+  if (impl.node && impl.node->is_leaf()) return impl.storage->companion<KeptForms>().take(side, x);
+  auto once = room_to_pack(side, x.rows, x.columns);
+  kernels::pack(x.trans, x.tensor.data<float>(), x.ld, *once);
+  return once;
 }
 
-}  // namespace
-
-void multiply_rounded(Tensor& out, const Matrices& a, const Matrices& b, const float* bias) {
+void multiply_rounded(Tensor& out, const Matrices& a, const Matrices& b) {
   const Packed left = packed(Side::left, a), right = packed(Side::right, b);
-  kernels::multiply_bf16(*left, *right, out.mutable_data<float>(), b.columns, {.bias = bias});
+  kernels::multiply_bf16(*left, *right, out.mutable_data<float>(), b.columns);
 }
 
 void multiply_rounded(Tensor& out, const Matrices& a, const std::vector<int64_t>& a_offsets,

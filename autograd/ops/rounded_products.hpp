@@ -2,17 +2,28 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "gradus/autograd/graph/autocast.hpp"
+#include "gradus/autograd/kernels/bf16_pack.hpp"
 #include "gradus/autograd/ops/matrices.hpp"
 #include "gradus/autograd/values/tensor.hpp"
 
 namespace gradus {
 
-/// out (m, n) = a (m, k) @ b (k, n) + bias (n), or without a bias where that is null; all float32, out
-/// packed. A parameter, a leaf that requires a gradient, is packed once and kept so until its values change.
-void multiply_rounded(Tensor& out, const Matrices& a, const Matrices& b, const float* bias = nullptr);
+/// An operand that has been rounded.
+using Packed = std::shared_ptr<const kernels::PackedBf16>;
+
+/// x, float32, packed. A parameter, a leaf that requires a gradient, is packed once and kept so until its
+/// values change.
+Packed packed(kernels::Side side, const Matrices& x);
+
+/// Room for an operand, in memory that goes back to the allocator of tensors with the last user.
+std::shared_ptr<kernels::PackedBf16> room_to_pack(kernels::Side side, int64_t rows, int64_t columns);
+
+/// out (m, n) = a (m, k) @ b (k, n); all float32, out packed.
+void multiply_rounded(Tensor& out, const Matrices& a, const Matrices& b);
 
 /// The same for a batch: matrix i of each begins so many elements after the first one of the tensor.
 void multiply_rounded(Tensor& out, const Matrices& a, const std::vector<int64_t>& a_offsets,

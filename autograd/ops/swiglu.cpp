@@ -2,11 +2,11 @@
 
 #include "gradus/autograd/graph/record.hpp"
 #include "gradus/autograd/ops/arguments.hpp"
+#include "gradus/autograd/ops/fusible.hpp"
 #include "gradus/autograd/ops/ops.hpp"
 #include "gradus/autograd/values/raw.hpp"
 
 namespace gradus {
-namespace {
 
 // The gradients in public ops, by silu' = s * (1 + gate * (1 - s)), s = sigmoid(gate).
 std::vector<Tensor> swiglu_rule(const Tensor& gy, const Tensor& gate, const Tensor& up) {
@@ -14,13 +14,15 @@ std::vector<Tensor> swiglu_rule(const Tensor& gy, const Tensor& gate, const Tens
   return {gy * up * (s * (1.0 + gate * (1.0 - s))), gy * silu(gate)};
 }
 
-}  // namespace
-
-Tensor swiglu(const Tensor& gate, const Tensor& up) {
+void check_swiglu(const Tensor& gate, const Tensor& up) {
   check_floating("swiglu", gate);
   check_same_dtype("swiglu", gate, up);
   if (gate.shape() != up.shape())
     fail("swiglu", "gate and up must be of one shape, got ", gate.shape(), " and ", up.shape(), ".");
+}
+
+Tensor swiglu(const Tensor& gate, const Tensor& up) {
+  check_swiglu(gate, up);
   Tensor out = empty(gate.shape(), gate.dtype());
   const Tensor gates = raw::contiguous(gate), ups = raw::contiguous(up);
   dispatch_float("swiglu", gate.dtype(), [&]<class T>() {

@@ -3,6 +3,7 @@
 
 #include "gradus/autograd/graph/record.hpp"
 #include "gradus/autograd/ops/arguments.hpp"
+#include "gradus/autograd/ops/fusible.hpp"
 #include "gradus/autograd/ops/ops.hpp"
 #include "gradus/autograd/values/raw.hpp"
 
@@ -44,6 +45,18 @@ Tensor normal_cdf(const Tensor& x) {
   return where(near, 0.5 * (1.0 + erf(x * (1.0 / std::numbers::sqrt2))), gelu(far) / far);
 }
 
+Tensor silu_rule(const Tensor& gy, const Tensor& x) {
+  const Tensor s = sigmoid(x);
+  return gy * (s * (1.0 + x * (1.0 - s)));
+}
+
+Tensor mish_rule(const Tensor& gy, const Tensor& x) {
+  const Tensor gate = tanh(softplus(x));
+  return gy * (gate + x * sigmoid(x) * (1.0 - gate * gate));
+}
+
+}  // namespace
+
 // For x * Phi(x): Phi(x) + x * phi(x).
 Tensor gelu_rule(const Tensor& gy, const Tensor& x) {
   const Tensor cdf = normal_cdf(x);
@@ -59,18 +72,6 @@ Tensor gelu_tanh_rule(const Tensor& gy, const Tensor& x) {
   const Tensor dz = k * (1.0 + 3 * 0.044715 * square);
   return gy * (sigmoid(z) * (1.0 + x * sigmoid(neg(z)) * dz));
 }
-
-Tensor silu_rule(const Tensor& gy, const Tensor& x) {
-  const Tensor s = sigmoid(x);
-  return gy * (s * (1.0 + x * (1.0 - s)));
-}
-
-Tensor mish_rule(const Tensor& gy, const Tensor& x) {
-  const Tensor gate = tanh(softplus(x));
-  return gy * (gate + x * sigmoid(x) * (1.0 - gate * gate));
-}
-
-}  // namespace
 
 Tensor neg(const Tensor& x) {
   check_defined("neg", x);

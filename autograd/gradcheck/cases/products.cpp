@@ -113,12 +113,31 @@ void add_linear(CaseList& list) {
            [](Inputs x) { return linear(linear(x[0], x[1]), x[1]); });
 }
 
+// In float64 these are two operations each; the same bits when they are one: test_ops_activated_linear.
+void add_activated_linear(CaseList& list) {
+  Values v(504);
+  for (const Gelu form : {Gelu::none, Gelu::tanh}) {
+    const char* const name = form == Gelu::tanh ? "tanh" : "exact";
+    list.add("gelu_linear", std::string(name) + ", bias", {v.normal({2, 3}), v.normal({4, 3}), v.normal({4})},
+             [form](Inputs x) { return gelu_linear(x[0], x[1], x[2], form); });
+    list.add("gelu_linear", std::string(name) + ", batch, no bias", {v.normal({2, 2, 3}), v.normal({2, 3})},
+             [form](Inputs x) { return gelu_linear(x[0], x[1], {}, form); });
+  }
+  list.add("swiglu_linear", "bias", {v.normal({2, 3}), v.normal({2, 3}), v.normal({4, 3}), v.normal({4})},
+           [](Inputs x) { return swiglu_linear(x[0], x[1], x[2], x[3]); });
+  list.add("swiglu_linear", "batch, no bias", {v.normal({2, 2, 3}), v.normal({2, 2, 3}), v.normal({2, 3})},
+           [](Inputs x) { return swiglu_linear(x[0], x[1], x[2]); });
+  list.add("swiglu_linear", "one tensor as gate and up", {v.normal({2, 3}), v.normal({4, 3})},
+           [](Inputs x) { return swiglu_linear(x[0], x[0], x[1]); });
+}
+
 }  // namespace
 
 void add_products(CaseList& list) {
   add_matmul(list);
   add_strict_products(list);
   add_linear(list);
+  add_activated_linear(list);
 }
 
 }  // namespace gradus::cases

@@ -70,7 +70,7 @@ void prefetch_pair(const T* one, const T* other) {
   __builtin_prefetch(other + kBytesAhead / sizeof(T));
 }
 
-template <class T, bool across, bool transposed>
+template <class T, bool across, bool transposed, bool streamed>
 void pack_tile(const T* x, int64_t ldx, bfloat16* out) {
   for (int row = 0; row < kTileWords; row += kWords)
     for (int column = 0; column < kTileWords; column += kWords) {
@@ -88,14 +88,26 @@ void pack_tile(const T* x, int64_t ldx, bfloat16* out) {
       }
       if constexpr (transposed) transpose_words(words);
       bfloat16* const to = out + 2 * (transposed ? column * kTileWords + row : row * kTileWords + column);
-      for (int i = 0; i < kWords; ++i) __builtin_memcpy(to + 2 * i * kTileWords, &words[i], sizeof words[i]);
+      for (int i = 0; i < kWords; ++i) {
+        if constexpr (streamed)
+          store_past_caches(to + 2 * i * kTileWords, words[i]);
+        else
+          __builtin_memcpy(to + 2 * i * kTileWords, &words[i], sizeof words[i]);
+      }
     }
 }
 
 template <class T, bool across, bool transposed>
-void pack_tiles(int64_t tiles, const T* x, int64_t ldx, int64_t step, bfloat16* out, int64_t out_step) {
+void pack_tiles(int64_t tiles, const T* x, int64_t ldx, int64_t step, bfloat16* out, int64_t out_step,
+                bool streamed) {
+  if (!streamed || !kStoresPastCaches) {
+    for (int64_t tile = 0; tile < tiles; ++tile)
+      pack_tile<T, across, transposed, false>(x + tile * step, ldx, out + tile * out_step);
+    return;
+  }
   for (int64_t tile = 0; tile < tiles; ++tile)
-    pack_tile<T, across, transposed>(x + tile * step, ldx, out + tile * out_step);
+    pack_tile<T, across, transposed, true>(x + tile * step, ldx, out + tile * out_step);
+  finish_stores();
 }
 
 GRADUS_BUILD_ONE(PackLoops,

@@ -19,12 +19,12 @@ template <class T>
   map_gate<T, Unary::silu>(
       n, gate,
       [=](int64_t i, T g) {
-        ggate[i] = gy[i] * up[i] * gate_slope<T, Unary::silu>(g);
         gup[i] = gy[i] * gate_value<T, Unary::silu>(g);
+        ggate[i] = gy[i] * up[i] * gate_slope<T, Unary::silu>(g);
       },
       [=](int64_t i, T g) {
-        ggate[i] = gy[i] * up[i] * gate_slope_anywhere<T, Unary::silu>(g);
         gup[i] = gy[i] * gate_value_anywhere<T, Unary::silu>(g);
+        ggate[i] = gy[i] * up[i] * gate_slope_anywhere<T, Unary::silu>(g);
       });
 }
 

@@ -172,11 +172,11 @@ inline constexpr float kUntouched = 1234.5F;
 /// stay as it was.
 inline std::vector<float> product(const Bf16Kernel& kernel, const PackedBf16& left, const PackedBf16& right,
                                   const ProductStart& start = {}, int64_t beyond = 0,
-                                  const std::vector<float>& old = {}, const Epilogue& epilogue = {}) {
+                                  const std::vector<float>& old = {}) {
   const int64_t m = left.rows, n = right.columns, ldc = n + beyond;
   std::vector<float> c(static_cast<size_t>(std::max<int64_t>(1, m * ldc)), kUntouched), packed;
   for (int64_t i = 0; i < m && !old.empty(); ++i) std::copy_n(old.begin() + i * n, n, c.begin() + i * ldc);
-  multiply_bf16_by(kernel, left, right, c.data(), ldc, start, epilogue);
+  multiply_bf16_by(kernel, left, right, c.data(), ldc, start);
   int64_t touched = 0;
   for (int64_t i = 0; i < m; ++i) {
     packed.insert(packed.end(), c.begin() + i * ldc, c.begin() + i * ldc + n);

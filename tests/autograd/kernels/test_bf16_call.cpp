@@ -1,5 +1,4 @@
-// How products in bfloat16 are called: parts as they are finished, empty ones, refusals, kernels that want to
-// be begun and ended.
+// How products in bfloat16 are called: empty ones, refusals, kernels that want to be begun and ended.
 #include <atomic>
 
 #include "bf16_model.hpp"
@@ -10,59 +9,14 @@ using namespace gradus::kernels;
 using namespace vectors;
 using bf16_model::at_each_unit;
 using bf16_model::kModels;
-using bf16_model::Model;
 using bf16_model::Operands;
 using bf16_model::product;
 
 namespace {
 
-/// Doubles each value of c and counts the visits of each place.
-struct Doubled {
-  int64_t columns;
-  std::vector<std::atomic<int>> visits;
-
-  static void run(void* context, const FinishedPart& part) {
-    auto& self = *static_cast<Doubled*>(context);
-    for (int64_t i = 0; i < part.rows; ++i)
-      for (int64_t j = 0; j < part.columns; ++j) {
-        part.values[i * part.step + j] *= 2;
-        ++self.visits[static_cast<size_t>((part.row + i) * self.columns + part.column + j)];
-      }
-  }
-};
-
-void check_epilogue(const Bf16Kernel& kernel, const Operands& o, const PackedBf16& left,
-                    const PackedBf16& right) {
-  std::vector<float> want = product(kernel, left, right);
-  for (float& x : want) x *= 2;
-  Doubled doubled{o.n, std::vector<std::atomic<int>>(want.size())};
-  CHECK(same_bits(product(kernel, left, right, {}, 2, {}, {Doubled::run, &doubled}), want));
-  CHECK(std::all_of(doubled.visits.begin(), doubled.visits.end(), [](const auto& n) { return n == 1; }));
-}
-
 std::atomic<int> begun{0}, idle{0};
 
 }  // namespace
-
-TEST_CASE("an epilogue has each element once, when its sum is complete") {
-  const Threads threads(3);
-  for (const auto& [m, n, k] : {std::array<int64_t, 3>{33, 50, 70}, {300, 100, 600}, {1, 1, 0}}) {
-    INFO("m " << m << ", n " << n << ", k " << k);
-    const Operands o(m, n, k);
-    const PackedBf16 left = o.packed_left(), right = o.packed_right();
-    at_each_unit([&](Unit unit) { check_epilogue(unit_kernel(unit), o, left, right); });
-    for (const Model& model : kModels) check_epilogue(model.kernel, o, left, right);
-  }
-}
-
-TEST_CASE("an exception of an epilogue comes out of the product") {
-  const Operands o(300, 100, 64);
-  const PackedBf16 left = o.packed_left(), right = o.packed_right();
-  std::vector<float> c(static_cast<size_t>(o.m * o.n));
-  const Epilogue failing{[](void*, const FinishedPart&) { throw Error("enough"); }, nullptr};
-  CHECK_THROWS_WITH(multiply_bf16(left, right, c.data(), o.n, {}, failing),
-                    Catch::Matchers::Equals("enough"));
-}
 
 TEST_CASE("without k a product is what it starts with, and without rows or columns nothing") {
   at_each_unit([](Unit unit) {

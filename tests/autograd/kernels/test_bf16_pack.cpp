@@ -121,6 +121,122 @@ TEST_CASE("packing has the same bits for any number of threads, in memory that i
     }
 }
 
+namespace {
+
+/// Makes the numbers of x, and counts how often each.
+struct Counted {
+  const std::vector<float>& x;
+  int64_t columns;
+  mutable std::vector<int> made;
+
+  static void make(const void* context, int64_t row, int64_t rows, int64_t column, int64_t columns,
+                   float* out, int64_t out_step) {
+    const auto& from = *static_cast<const Counted*>(context);
+    for (int64_t i = 0; i < rows; ++i)
+      for (int64_t j = 0; j < columns; ++j) {
+        const auto at = static_cast<size_t>((row + i) * from.columns + column + j);
+        ++from.made[at];
+        out[i * out_step + j] = from.x[at];
+      }
+  }
+};
+
+/// The forms of a matrix (rows, columns), filled with what no packing leaves there.
+struct Forms {
+  PackedBf16 left, right, turned;
+  std::vector<float> sums;
+
+  Forms(int64_t rows, int64_t columns)
+      : left(packed_matrix(Side::left, rows, columns)),
+        right(packed_matrix(Side::right, rows, columns)),
+        turned(packed_matrix(Side::left, columns, rows)),
+        sums(static_cast<size_t>(columns), 1234.5F) {
+    for (PackedBf16* const form : {&left, &right, &turned})
+      std::memset(static_cast<void*>(form->tiles), 0xEE, bytes(*form));
+  }
+
+  static size_t bytes(const PackedBf16& form) {
+    return static_cast<size_t>(packed_bytes(form.side, form.rows, form.columns));
+  }
+  PackedRows wanted() { return {&left, &right, &turned, sums.data()}; }
+
+  bool operator==(const Forms& other) const {
+    const auto same = [](const PackedBf16& a, const PackedBf16& b) {
+      return std::memcmp(a.tiles, b.tiles, bytes(a)) == 0;
+    };
+    return same(left, other.left) && same(right, other.right) && same(turned, other.turned) &&
+           same_bits(sums, other.sums);
+  }
+};
+
+void check_rows(int64_t rows, int64_t columns, int64_t beyond) {
+  INFO(rows << " x " << columns << ", " << beyond << " between rows");
+  const int64_t ldx = columns + beyond;
+  const std::vector<float> x = values<float>(std::max<int64_t>(0, rows * ldx - beyond));
+  Forms one(rows, columns), all(rows, columns);
+  pack(Trans::no, x.data(), ldx, one.left);
+  pack(Trans::no, x.data(), ldx, one.right);
+  pack(Trans::yes, x.data(), ldx, one.turned);
+  pack_rows({.rows = rows, .columns = columns, .x = x.data(), .ldx = ldx}, all.wanted());
+  for (int64_t j = 0; j < columns; ++j) {
+    double sum = 0, size = 0;
+    for (int64_t i = 0; i < rows; ++i) sum += x[static_cast<size_t>(i * ldx + j)];
+    for (int64_t i = 0; i < rows; ++i) size += std::abs(x[static_cast<size_t>(i * ldx + j)]);
+    const float got = all.sums[static_cast<size_t>(j)];
+    if (!(std::abs(got - sum) <= 64 * 0x1p-24 * size)) FAIL("sum of column " << j << ": " << got);
+  }
+  one.sums = all.sums;
+  CHECK(all == one);
+  if (beyond > 0) return;
+  const Counted counted{x, columns, std::vector<int>(x.size())};
+  Forms made(rows, columns);
+  pack_rows({.rows = rows, .columns = columns, .make = Counted::make, .context = &counted}, made.wanted());
+  CHECK(counted.made == std::vector<int>(x.size(), 1));
+  CHECK(made == one);
+}
+
+}  // namespace
+
+TEST_CASE("rows are packed in all forms at once as in each, where they lie and as they are made") {
+  at_each_level([] {
+    const Threads threads(3);
+    for (const int64_t rows : kEdges)
+      for (const int64_t columns : {1, 31, 32, 33, 255, 256, 257, 300})
+        for (const int64_t beyond : {0, 5}) check_rows(rows, columns, beyond);
+    check_rows(40, 4100, 0);
+    check_rows(0, 7, 0);
+  });
+}
+
+TEST_CASE("rows are packed to the same bits for any number of threads, in memory past the caches too") {
+  for (const auto& [rows, columns] : {std::pair<int64_t, int64_t>{333, 100}, {1100, 1000}}) {
+    const std::vector<float> x = values<float>(rows * columns);
+    std::vector<Forms> all;
+    for (const int count : {1, 2, 3}) {
+      const Threads threads(count);
+      pack_rows({.rows = rows, .columns = columns, .x = x.data(), .ldx = columns},
+                all.emplace_back(rows, columns).wanted());
+      CHECK(all.back() == all.front());
+    }
+    Forms one(rows, columns);
+    pack(Trans::no, x.data(), columns, one.left);
+    CHECK(std::memcmp(one.left.tiles, all[0].left.tiles, Forms::bytes(one.left)) == 0);
+  }
+}
+
+TEST_CASE("forms that are not of the rows are refused") {
+  const std::vector<float> x(12);
+  PackedBf16 left = packed_matrix(Side::left, 3, 4), right = packed_matrix(Side::right, 4, 3);
+  const RowBlocks rows{.rows = 3, .columns = 4, .x = x.data(), .ldx = 4};
+  CHECK_THROWS_WITH(pack_rows(rows, {.right = &right}),
+                    Catch::Matchers::Equals("[pack] needs a right form (3, 4), got (4, 3)."));
+  CHECK_THROWS_WITH(pack_rows(rows, {.turned = &left}),
+                    Catch::Matchers::Equals("[pack] needs a turned form (4, 3), got (3, 4)."));
+  CHECK_THROWS_WITH(
+      pack_rows(rows, {.right = &left}),
+      Catch::Matchers::Equals("[pack] needs a right form (3, 4), got (3, 4) of the other side."));
+}
+
 TEST_CASE("a packed matrix begins at a cache line and may be empty") {
   for (const int64_t rows : {0, 1, 40})
     for (const int64_t columns : {0, 1, 40}) {

@@ -223,6 +223,15 @@ def decoder():
                 {"q": draw(2, 4, 3, 2), "k": draw(2, heads, 3, 2), "v": draw(2, heads, 3, 2)},
                 enable_gqa=True, **args,
             )
+    for args in ({}, {"approximate": "tanh"}):
+        yield case(
+            "bias", "gelu_linear", lambda x, weight, bias: F.linear(F.gelu(x, **args), weight, bias),
+            {"x": draw(2, 3, 5), "weight": draw(4, 5), "bias": draw(4)}, **args,
+        )
+    yield case(
+        "no bias", "swiglu_linear", lambda gate, up, weight: F.linear(F.silu(gate) * up, weight),
+        {"gate": draw(3, 5), "up": draw(3, 5), "weight": draw(2, 5)},
+    )
 
 
 if __name__ == "__main__":
