@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "gradus/autograd/graph/autocast.hpp"
+#include "gradus/autograd/graph/node.hpp"
 #include "gradus/autograd/graph/record.hpp"
 #include "gradus/autograd/kernels/bf16_activation.hpp"
 #include "gradus/autograd/kernels/bf16_product.hpp"
@@ -62,11 +63,14 @@ constexpr RoundedForm kSwiglu{.op = "swiglu_linear",
 class RoundedOperands {
  public:
   RoundedOperands(const RoundedForm& form, const Tensor& x, const Tensor& up)
-      : form_(form), x_(raw::contiguous(x)), up_(up.defined() ? raw::contiguous(up) : up) {}
+      : form_(form),
+        is_result_(x.impl()->node && !x.impl()->node->is_leaf()),
+        x_(raw::contiguous(x)),
+        up_(up.defined() ? raw::contiguous(up) : up) {}
 
   /// The values as a left operand, and as a right one if that is asked for and has to be made now.
   std::pair<Packed, Packed> pack(bool learns) const {
-    if (!form_.is_activation) return {packed(Side::left, Matrices(fold(x_.detach()))), nullptr};
+    if (!form_.is_activation) return {pack_plain(Side::left), nullptr};
     const int64_t columns = x_.size(-1), rows = x_.numel() / columns;
     const auto left = room_to_pack(Side::left, rows, columns);
     const auto right = learns ? room_to_pack(Side::right, rows, columns) : nullptr;
@@ -75,7 +79,10 @@ class RoundedOperands {
     return {left, right};
   }
 
-  Packed pack_right() const { return packed(Side::right, Matrices(fold(x_.detach()))); }
+  Packed pack_plain(Side side) const {
+    const Matrices x(fold(x_.detach()));
+    return is_result_ ? packed_for_all(side, x) : packed(side, x);
+  }
 
   /// Those of x and up in all, from that of the values, which is in all[0].
   void gradients(std::vector<Tensor>& all) const {
@@ -91,6 +98,7 @@ class RoundedOperands {
 
  private:
   const RoundedForm& form_;
+  bool is_result_;
   Tensor x_, up_;
 };
 
@@ -136,8 +144,8 @@ class RoundedRule {
 
   Tensor of_weight(const kernels::PackedBf16& turned, const RoundedOperands& operands) const {
     Tensor gweight = empty(weight_->shape(), DType::float32);
-    multiply_bf16(turned, values_ ? *values_ : *operands.pack_right(), gweight.mutable_data<float>(),
-                  weight_->size(1));
+    multiply_bf16(turned, values_ ? *values_ : *operands.pack_plain(Side::right),
+                  gweight.mutable_data<float>(), weight_->size(1));
     return gweight;
   }
 

@@ -13,39 +13,62 @@ namespace {
 using kernels::PackedBf16;
 using kernels::Side;
 
-/// The packed forms of a matrix, beside its storage.
+using Room = std::shared_ptr<PackedBf16>;
+
+/// What this thread packed last for all layers that share an input: they follow each other, forward and back.
+thread_local Room last_packed[2];
+
+/// The packed forms of a matrix, beside its storage. Those of a parameter stay, others as long as somebody
+/// uses them.
 class KeptForms : public Companion {
  public:
-  Packed take(Side side, const Matrices& x) {
+  ~KeptForms() override {
+    for (auto& of_side : forms_)
+      for (const Form& form : of_side)
+        for (Room& last : last_packed)
+          if (last && last == form.lent.lock()) last = nullptr;
+  }
+
+  Packed take(Side side, const Matrices& x, bool is_parameter) {
     const std::lock_guard lock(mutex_);
     Form& form = forms_[static_cast<size_t>(side)][static_cast<size_t>(x.trans)];
-    const Form wanted{.data = x.tensor.data<float>(),
-                      .rows = x.rows,
-                      .columns = x.columns,
-                      .ld = x.ld,
-                      .version = x.tensor.impl()->storage->version()};
-    if (!form.is(wanted)) {
-      // Another thread may still be multiplying by the old one.
-      std::shared_ptr<PackedBf16> memory = form.packed.use_count() == 1 ? std::move(form.packed) : nullptr;
-      if (!memory || memory->rows != wanted.rows || memory->columns != wanted.columns)
-        memory = std::make_shared<PackedBf16>(kernels::packed_matrix(side, wanted.rows, wanted.columns));
-      kernels::pack(x.trans, wanted.data, x.ld, *memory);
-      form = wanted;
-      form.packed = std::move(memory);
+    const Source wanted{.data = x.tensor.data<float>(),
+                        .rows = x.rows,
+                        .columns = x.columns,
+                        .ld = x.ld,
+                        .version = x.tensor.impl()->storage->version()};
+    Room packed = form.lent.lock();
+    if (!packed || form.source != wanted) {
+      packed = nullptr;
+      packed = is_parameter ? form.room_of(side, wanted) : room_to_pack(side, wanted.rows, wanted.columns);
+      kernels::pack(x.trans, wanted.data, x.ld, *packed);
+      form.source = wanted;
+      form.lent = packed;
     }
-    return form.packed;
+    if (is_parameter)
+      form.kept = packed;
+    else
+      last_packed[static_cast<size_t>(side)] = packed;
+    return packed;
   }
 
  private:
-  struct Form {
+  struct Source {
     const float* data = nullptr;
     int64_t rows = 0, columns = 0, ld = 0;
     uint64_t version = 0;
-    std::shared_ptr<PackedBf16> packed = nullptr;
 
-    bool is(const Form& other) const {
-      return packed && data == other.data && rows == other.rows && columns == other.columns &&
-             ld == other.ld && version == other.version;
+    bool operator==(const Source&) const = default;
+  };
+  struct Form {
+    Source source;
+    std::weak_ptr<PackedBf16> lent;
+    Room kept;
+
+    /// What there is, unless another thread may still be multiplying by the old numbers.
+    Room room_of(Side side, const Source& wanted) {
+      if (kept.use_count() == 1 && kept->rows == wanted.rows && kept->columns == wanted.columns) return kept;
+      return std::make_shared<PackedBf16>(kernels::packed_matrix(side, wanted.rows, wanted.columns));
     }
   };
 
@@ -56,23 +79,27 @@ class KeptForms : public Companion {
 }  // namespace
 
 std::shared_ptr<PackedBf16> room_to_pack(Side side, int64_t rows, int64_t columns) {
-  struct Room {
-    explicit Room(Side side, int64_t rows, int64_t columns)
+  struct Lent {
+    explicit Lent(Side side, int64_t rows, int64_t columns)
         : memory(new Storage(kernels::packed_bytes(side, rows, columns))),
           packed(kernels::packed_matrix(side, rows, columns, memory->data())) {}
     Ref<Storage> memory;
     PackedBf16 packed;
   };
-  const auto room = std::make_shared<Room>(side, rows, columns);
+  const auto room = std::make_shared<Lent>(side, rows, columns);
   return {room, &room->packed};
 }
 
 Packed packed(Side side, const Matrices& x) {
   const TensorImpl& impl = *x.tensor.impl();
-  if (impl.node && impl.node->is_leaf()) return impl.storage->companion<KeptForms>().take(side, x);
+  if (impl.node && impl.node->is_leaf()) return impl.storage->companion<KeptForms>().take(side, x, true);
   auto once = room_to_pack(side, x.rows, x.columns);
   kernels::pack(x.trans, x.tensor.data<float>(), x.ld, *once);
   return once;
+}
+
+Packed packed_for_all(Side side, const Matrices& x) {
+  return x.tensor.impl()->storage->companion<KeptForms>().take(side, x, false);
 }
 
 void multiply_rounded(Tensor& out, const Matrices& a, const Matrices& b) {

@@ -16,8 +16,11 @@ namespace gradus {
 using Packed = std::shared_ptr<const kernels::PackedBf16>;
 
 /// x, float32, packed. A parameter, a leaf that requires a gradient, is packed once and kept so until its
-/// values change.
+/// values change; what else it is, each time.
 Packed packed(kernels::Side side, const Matrices& x);
+/// The same of a result in the graph, whose values nobody writes through pointers of old: it is not packed
+/// again while somebody uses it, or until this thread packs the next one for that side.
+Packed packed_for_all(kernels::Side side, const Matrices& x);
 
 /// Room for an operand, in memory that goes back to the allocator of tensors with the last user.
 std::shared_ptr<kernels::PackedBf16> room_to_pack(kernels::Side side, int64_t rows, int64_t columns);

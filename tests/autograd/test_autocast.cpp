@@ -9,6 +9,7 @@
 #include "gradus/autograd/functional.hpp"
 #include "gradus/autograd/graph.hpp"
 #include "gradus/autograd/random.hpp"
+#include "gradus/autograd/storage.hpp"
 #include "gradus/autograd/threads.hpp"
 
 using namespace gradus;
@@ -214,4 +215,54 @@ TEST_CASE("it is this thread's, for as long as it lives, and leaves float64 alon
   CHECK(autocast_dtype() == DType::float32);
   CHECK_THAT(error_of([] { Autocast wrong(DType::float64); }),
              ContainsSubstring("needs bfloat16 or float32, got float64"));
+}
+
+TEST_CASE("layers that share an input pack it once") {
+  Draw draw;
+  const Tensor w = draw({8, 64}).requires_grad_(), u = draw({8, 64}).requires_grad_();
+  const auto product = [](const Tensor& x, const Tensor& weight) {
+    return in_bfloat16([&] { return linear(x, weight); });
+  };
+  Tensor made = draw({40, 64}).requires_grad_() * 2.0;
+  product(made, w);
+  product(made, u);  // Both weights are packed.
+  made = draw({40, 64}).requires_grad_() * 2.0;
+  check_rounded_product(product(made, w), made, w.detach().mT());
+  reset_peak_memory();
+  const int64_t start = memory_use().bytes;
+  const Tensor y = product(made, u);
+  CHECK(memory_use().peak == start + y.numel() * 4);
+  check_rounded_product(y, made, u.detach().mT());
+
+  // Back, too: gw is packed for one of them.
+  const Tensor both = sum(y * 2.0 + product(made, w));
+  const std::vector<Tensor> g = grad({both}, {u, w, made});
+  check_rounded_product(g[0], full({40, 8}, 2.0).mT(), made);
+  check_rounded_product(g[1], ones({40, 8}).mT(), made);
+}
+
+TEST_CASE("an input is packed again when its values have changed, by a pointer of old too") {
+  Draw draw;
+  const Tensor w = draw({8, 64}).requires_grad_();
+  const auto check = [&](const Tensor& x) {
+    check_rounded_product(in_bfloat16([&] { return linear(x, w); }), x, w.detach().mT());
+  };
+  Tensor x = draw({40, 64});
+  float* const values = x.mutable_data<float>();
+  check(x);
+  values[7] = 100.0F;
+  check(x);
+  Tensor made = draw({40, 64}).requires_grad_() * 2.0;
+  check(made);
+  made.detach().mutable_data<float>()[7] = 100.0F;
+  check(made);
+}
+
+TEST_CASE("what was packed last goes with what it was made of") {
+  Draw draw;
+  const Tensor w = draw({8, 64}).requires_grad_(), leaf = draw({40, 64}).requires_grad_();
+  in_bfloat16([&] { return linear(leaf * 2.0, w); });
+  const int64_t before = memory_use().bytes;
+  in_bfloat16([&] { return linear(leaf * 2.0, w); });
+  CHECK(memory_use().bytes == before);
 }
