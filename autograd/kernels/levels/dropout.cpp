@@ -1,6 +1,8 @@
 // Dropout's mask, drawn in whole vectors.
 #include "gradus/autograd/kernels/dropout.hpp"
 
+#include <utility>
+
 #include "gradus/autograd/kernels/level.hpp"
 #include "gradus/autograd/kernels/levels/vector.hpp"
 
@@ -9,43 +11,62 @@ namespace gradus::kernels::GRADUS_LEVEL {
 constexpr int kPhiloxBlocks = 64;
 constexpr uint64_t kNumbers[] = {0, 1, 2, 3, 4, 5, 6, 7};
 
-// The words of `blocks` blocks of Philox4x32-10 (philox.hpp), at most 64, from number `first` on
-// with the upper half of the counter 0. A lane of 64 bits works on one block and holds a word of it in its
-// lower half; what is left in the upper one does no harm, as products and the final packing look at the lower
-// half only.
-inline void philox_words(uint64_t first, int blocks, uint64_t key, uint32_t* words) {
+template <int... i>
+Vector<uint64_t> alternate_lanes(Vector<uint64_t> a, Vector<uint64_t> b, int half,
+                                 std::integer_sequence<int, i...>) {
+  constexpr int kCount = kLanes<uint64_t>;
+  return half == 0 ? __builtin_shufflevector(a, b, (i / 2 + i % 2 * kCount)...)
+                   : __builtin_shufflevector(a, b, (kCount / 2 + i / 2 + i % 2 * kCount)...);
+}
+
+// The words of kGroup vectors of blocks of Philox4x32-10 (philox.hpp), from number `first` on with the upper
+// half of the counter 0. A lane of 64 bits works on one block and holds a word of it in its lower half; what
+// is left in the upper one does no harm, as products and the final packing look at the lower half only.
+template <int kGroup>
+void philox_group(uint64_t first, uint64_t key, uint32_t* words) {
   using Lanes = Vector<uint64_t>;
-  constexpr int kGroup = 4,
-                kStep = kLanes<uint64_t>;  // so many chains of rounds side by side hide their latency
-  uint64_t lower[kPhiloxBlocks], upper[kPhiloxBlocks];
-  for (int block = 0; block < blocks; block += kGroup * kStep) {
-    Lanes w0[kGroup], w1[kGroup], w2[kGroup] = {}, w3[kGroup] = {};
-    for (int g = 0; g < kGroup; ++g) {
-      w0[g] = load(kNumbers) + (first + static_cast<uint64_t>(block + g * kStep));
-      w1[g] = w0[g] >> 32;
-    }
-    auto k0 = static_cast<uint32_t>(key), k1 = static_cast<uint32_t>(key >> 32);
+  constexpr int kStep = kLanes<uint64_t>;
+  Lanes w0[kGroup], w1[kGroup], w2[kGroup] = {}, w3[kGroup] = {};
+  for (int g = 0; g < kGroup; ++g) {
+    w0[g] = load(kNumbers) + (first + static_cast<uint64_t>(g * kStep));
+    w1[g] = w0[g] >> 32;
+  }
+  auto k0 = static_cast<uint32_t>(key), k1 = static_cast<uint32_t>(key >> 32);
 #pragma GCC unroll 10
-    for (int round = 0; round < 10; ++round) {
-      for (int g = 0; g < kGroup; ++g) {
-        const Lanes p0 = multiply_low(w0[g], broadcast<uint64_t>(0xD2511F53));
-        const Lanes p1 = multiply_low(w2[g], broadcast<uint64_t>(0xCD9E8D57));
-        w0[g] = (p1 >> 32) ^ w1[g] ^ broadcast<uint64_t>(k0);
-        w1[g] = p1;
-        w2[g] = (p0 >> 32) ^ w3[g] ^ broadcast<uint64_t>(k1);
-        w3[g] = p0;
-      }
-      k0 += 0x9E3779B9;
-      k1 += 0xBB67AE85;
-    }
+  for (int round = 0; round < 10; ++round) {
     for (int g = 0; g < kGroup; ++g) {
-      store(lower + block + g * kStep, (w0[g] & 0xFFFFFFFF) | (w1[g] << 32));
-      store(upper + block + g * kStep, (w2[g] & 0xFFFFFFFF) | (w3[g] << 32));
+      const Lanes p0 = multiply_low(w0[g], broadcast<uint64_t>(0xD2511F53));
+      const Lanes p1 = multiply_low(w2[g], broadcast<uint64_t>(0xCD9E8D57));
+      w0[g] = (p1 >> 32) ^ w1[g] ^ broadcast<uint64_t>(k0);
+      w1[g] = p1;
+      w2[g] = (p0 >> 32) ^ w3[g] ^ broadcast<uint64_t>(k1);
+      w3[g] = p0;
+    }
+    k0 += 0x9E3779B9;
+    k1 += 0xBB67AE85;
+  }
+  constexpr auto lanes = std::make_integer_sequence<int, kStep>();
+  for (int g = 0; g < kGroup; ++g) {
+    const Lanes lower = (w0[g] & 0xFFFFFFFF) | (w1[g] << 32), upper = (w2[g] & 0xFFFFFFFF) | (w3[g] << 32);
+    for (int half = 0; half < 2; ++half) {
+      const Lanes pairs = alternate_lanes(lower, upper, half, lanes);
+      __builtin_memcpy(words + (2 * g + half) * 2 * kStep, &pairs, sizeof pairs);
     }
   }
-  for (int block = 0; block < blocks; ++block) {
-    const uint64_t pair[2] = {lower[block], upper[block]};
-    __builtin_memcpy(words + 4 * block, pair, sizeof pair);
+}
+
+// Those of so many blocks, and of some more, where four chains of rounds side by side hide their latency.
+inline void philox_words(uint64_t first, int blocks, uint64_t key, uint32_t* words) {
+  constexpr int kStep = kLanes<uint64_t>;
+  for (int block = 0; block < blocks; block += 4 * kStep) {
+    const int left = blocks - block;
+    const auto from = first + static_cast<uint64_t>(block);
+    if (left > 2 * kStep)
+      philox_group<4>(from, key, words + 4 * block);
+    else if (left > kStep)
+      philox_group<2>(from, key, words + 4 * block);
+    else
+      philox_group<1>(from, key, words + 4 * block);
   }
 }
 
