@@ -84,9 +84,8 @@ class RoundedOperands {
     return is_result_ ? packed_for_all(side, x) : packed(side, x);
   }
 
-  /// Those of x and up in all, from that of the values, which is in all[0].
+  /// The gradients of x and up in all, from that of the values, which is in all[0].
   void gradients(std::vector<Tensor>& all) const {
-    if (!form_.is_activation) return;
     float* const g = all[0].mutable_data<float>();
     if (up_.defined())
       kernels::swiglu_grad(x_.numel(), g, all[1].mutable_data<float>(), g, x_.data<float>(),
@@ -106,30 +105,27 @@ class RoundedOperands {
 class RoundedRule {
  public:
   RoundedRule(const RoundedForm& form, const Tensor& x, const Tensor& up, const Tensor& weight, Packed values)
-      : form_(form), x_(x), up_(up), weight_(weight), values_(std::move(values)) {}
+      : form_(form),
+        before_(up.defined() ? 2 : 1),
+        x_(x),
+        up_(up),
+        weight_(weight),
+        values_(std::move(values)) {}
 
   Gradients operator()(const Tensor& gy, const Tensor&, Needs needs) const {
     const Autocast autocast(DType::bfloat16);
     if (grad_enabled()) return by_public_ops(gy);
-    const size_t weight = up_->defined() ? 2 : 1;
     const Tensor rows = fold(raw::contiguous(gy));
     const int64_t m = rows.size(0), n = rows.size(1);
-    const auto left = needs[0] || needs[weight - 1] ? room_to_pack(Side::left, m, n) : nullptr;
-    const auto turned = needs[weight] ? room_to_pack(Side::left, n, m) : nullptr;
-    Tensor gbias = needs[weight + 1] ? empty({n}, DType::float32) : Tensor();
+    const auto left = needs[0] || needs[before_ - 1] ? room_to_pack(Side::left, m, n) : nullptr;
+    const auto turned = needs[before_] ? room_to_pack(Side::left, n, m) : nullptr;
+    Tensor gbias = needs[before_ + 1] ? empty({n}, DType::float32) : Tensor();
     kernels::pack_rows({.rows = m, .columns = n, .x = rows.data<float>(), .ldx = n},
                        {.left = left.get(),
                         .turned = turned.get(),
                         .sums = gbias.defined() ? gbias.mutable_data<float>() : nullptr});
-    Gradients all(weight);
-    const RoundedOperands operands(form_, x_, up_);
-    if (left) {
-      for (Tensor& g : all) g = empty(x_->shape(), DType::float32);
-      multiply_bf16(*left, *packed(Side::right, Matrices(raw::contiguous(weight_))),
-                    all[0].mutable_data<float>(), weight_->size(1));
-      operands.gradients(all);
-    }
-    all.push_back(turned ? of_weight(*turned, operands) : Tensor());
+    Gradients all = left ? of_inputs(*left, gy.shape()) : Gradients(before_);
+    all.push_back(turned ? of_weight(*turned) : Tensor());
     all.push_back(gbias);
     return all;
   }
@@ -142,14 +138,25 @@ class RoundedRule {
     return all;
   }
 
-  Tensor of_weight(const kernels::PackedBf16& turned, const RoundedOperands& operands) const {
-    Tensor gweight = empty(weight_->shape(), DType::float32);
-    multiply_bf16(turned, values_ ? *values_ : *operands.pack_plain(Side::right),
-                  gweight.mutable_data<float>(), weight_->size(1));
+  Gradients of_inputs(const kernels::PackedBf16& gy, Shape shape) const {
+    const Tensor w = raw::contiguous(weight_);
+    shape[shape.size() - 1] = w.size(1);
+    Gradients all;
+    while (all.size() < before_) all.push_back(empty(shape, DType::float32));
+    multiply_bf16(gy, *packed(Side::right, Matrices(w)), all[0].mutable_data<float>(), w.size(1));
+    if (form_.is_activation) RoundedOperands(form_, x_, up_).gradients(all);
+    return all;
+  }
+
+  Tensor of_weight(const kernels::PackedBf16& turned) const {
+    const Packed right = values_ ? values_ : RoundedOperands(form_, x_, up_).pack_plain(Side::right);
+    Tensor gweight = empty({turned.rows, right->columns}, DType::float32);
+    multiply_bf16(turned, *right, gweight.mutable_data<float>(), right->columns);
     return gweight;
   }
 
   const RoundedForm& form_;
+  size_t before_;  // inputs before the weight
   Saved x_, up_, weight_;
   Packed values_;  // of an activation, as a right operand
 };

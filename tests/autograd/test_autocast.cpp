@@ -266,3 +266,14 @@ TEST_CASE("what was packed last goes with what it was made of") {
   in_bfloat16([&] { return linear(leaf * 2.0, w); });
   CHECK(memory_use().bytes == before);
 }
+
+TEST_CASE("an input that is overwritten is refused by the gradient that needs it, and by no other") {
+  Draw draw;
+  for (const bool weight_learns : {false, true}) {
+    Tensor x = draw({5, 40}).requires_grad_();
+    const Tensor w = draw({8, 40}).requires_grad_(weight_learns);
+    const Tensor y = in_bfloat16([&] { return sum(linear(x, w)); });
+    x.fill_(5);
+    CHECK((error_of([&] { y.backward(); }) == "") == !weight_learns);
+  }
+}
