@@ -44,7 +44,7 @@ void Node::release() {
     e.pull.reset();
     e.add_to.reset();
   }
-  joint = nullptr;
+  joint = {};
   if (block) {
     block->rule = nullptr;
     block->outputs.clear();

@@ -9,8 +9,8 @@ Tensor record_joint(OpName op, Tensor out, Inputs inputs, JointRule rule) {
   look_at(op, {&out, 1}, [&] { return std::vector<Tensor>(inputs.begin(), inputs.end()); });
   if (!is_recorded(inputs)) return out;
   Ref<Node> node = node_above(inputs, Node::Kind::op, op, out.shape(), out.dtype());
+  if (rule.wants_output()) node->output = Saved(out.detach());
   node->joint = std::move(rule);
-  node->output = Saved(out.detach());
   out.impl()->node = std::move(node);
   return out;
 }

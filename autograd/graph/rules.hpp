@@ -3,6 +3,8 @@
 
 #include <cstdint>
 #include <functional>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "gradus/autograd/values/tensor.hpp"
@@ -22,8 +24,34 @@ class Needs {
   uint64_t bits_ = 0;
 };
 
-/// All input gradients at once, for fused backward kernels: (gy, y, needs) -> one tensor an input.
-using JointRule = std::function<std::vector<Tensor>(const Tensor& gy, const Tensor& y, Needs needs)>;
+/// All input gradients at once, for fused backward kernels: one tensor an input.
+class JointRule {
+ public:
+  JointRule() = default;
+  /// `rule(gy, needs)`, or `rule(gy, y, needs)`, for which the op's output y is kept until backward.
+  template <class F, class = std::enable_if_t<!std::is_same_v<F, JointRule>>>
+  JointRule(F rule) {  // NOLINT: record() takes rules as they are written
+    if constexpr (std::is_invocable_v<F&, const Tensor&, const Tensor&, Needs>) {
+      rule_ = std::move(rule);
+      wants_output_ = true;
+    } else {
+      rule_ = [rule = std::move(rule)](const Tensor& gy, const Tensor&, Needs needs) mutable {
+        return rule(gy, needs);
+      };
+    }
+  }
+
+  explicit operator bool() const { return rule_ != nullptr; }  ///< whether there is one
+  bool wants_output() const { return wants_output_; }          ///< whether it was given y
+  /// One tensor an input, undefined where needs says so.
+  std::vector<Tensor> operator()(const Tensor& gy, const Tensor& y, Needs needs) const {
+    return rule_(gy, y, needs);
+  }
+
+ private:
+  std::function<std::vector<Tensor>(const Tensor&, const Tensor&, Needs)> rule_;
+  bool wants_output_ = false;
+};
 
 /// All input gradients from all result gradients: (gys, ys, needs) -> one tensor an input, undefined where
 /// needs says so. The gradient of a result that nothing used is zeros; that of an integer result undefined.

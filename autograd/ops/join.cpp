@@ -41,7 +41,7 @@ Tensor cat(const std::vector<Tensor>& tensors, int64_t dim) {
   }
   std::vector<bool> nothing;
   std::transform(tensors.begin(), tensors.end(), std::back_inserter(nothing), is_nothing);
-  return record("cat", out, tensors, [d, sizes, nothing](const Tensor& gy, const Tensor&, Needs) {
+  return record("cat", out, tensors, [d, sizes, nothing](const Tensor& gy, Needs) {
     std::vector<Tensor> pieces = gy.split(sizes, d);
     for (size_t i = 0; i < pieces.size(); ++i)
       if (nothing[i]) pieces[i] = pieces[i].reshape({0});
@@ -60,7 +60,7 @@ Tensor stack(const std::vector<Tensor>& tensors, int64_t dim) {
       fail("stack", "shapes must be equal, got ", tensors.front().shape(), " and ", t.shape(), ".");
     rows.push_back(t.detach().unsqueeze(d));
   }
-  return record("stack", cat(rows, d), tensors, [d](const Tensor& gy, const Tensor&, Needs) {
+  return record("stack", cat(rows, d), tensors, [d](const Tensor& gy, Needs) {
     std::vector<Tensor> pieces;
     for (int64_t i = 0; i < gy.size(d); ++i) pieces.push_back(gy.select(d, i));
     return pieces;

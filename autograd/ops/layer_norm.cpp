@@ -39,7 +39,7 @@ Tensor layer_norm(const Tensor& x, const Shape& normalized_shape, const Tensor& 
                            b.defined() ? b.data<T>() : nullptr);
   });
   auto pull = [x = Saved(x), w = Saved(weight), means, rstds, normalized_shape, rows, cols, dims, eps](
-                  const Tensor& gy, const Tensor&, Needs needs) {
+                  const Tensor& gy, Needs needs) {
     if (grad_enabled()) return composed_gradients(gy, x, w, dims, eps);
     const Tensor g = raw::contiguous(gy), xs = raw::contiguous(x);
     const Tensor ws = w->defined() ? raw::contiguous(w) : *w;

@@ -31,7 +31,7 @@ Tensor rms_norm(const Tensor& x, const Shape& normalized_shape, const Tensor& we
                          packed.data<T>(), w.defined() ? w.data<T>() : nullptr);
   });
   auto pull = [x = Saved(x), w = Saved(weight), rstds, normalized_shape, rows, cols, dims, eps](
-                  const Tensor& gy, const Tensor&, Needs needs) {
+                  const Tensor& gy, Needs needs) {
     if (grad_enabled()) return rms_norm_rule(gy, x, w, dims, eps);
     const Tensor g = raw::contiguous(gy), xs = raw::contiguous(x);
     const Tensor ws = w->defined() ? raw::contiguous(w) : *w;

@@ -112,7 +112,7 @@ class RoundedRule {
         weight_(weight),
         values_(std::move(values)) {}
 
-  Gradients operator()(const Tensor& gy, const Tensor&, Needs needs) const {
+  Gradients operator()(const Tensor& gy, Needs needs) const {
     const Autocast autocast(DType::bfloat16);
     if (grad_enabled()) return by_public_ops(gy);
     const Tensor rows = fold(raw::contiguous(gy));

@@ -28,7 +28,7 @@ Tensor swiglu(const Tensor& gate, const Tensor& up) {
   dispatch_float("swiglu", gate.dtype(), [&]<class T>() {
     kernels::swiglu(out.numel(), out.mutable_data<T>(), gates.data<T>(), ups.data<T>());
   });
-  auto pull = [gate = Saved(gate), up = Saved(up)](const Tensor& gy, const Tensor&, Needs) {
+  auto pull = [gate = Saved(gate), up = Saved(up)](const Tensor& gy, Needs) {
     if (grad_enabled()) return swiglu_rule(gy, gate, up);
     const Tensor g = raw::contiguous(gy), gs = raw::contiguous(gate), us = raw::contiguous(up);
     Tensor ggate = empty(gy.shape(), gy.dtype()), gup = empty(gy.shape(), gy.dtype());

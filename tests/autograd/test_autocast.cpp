@@ -258,6 +258,15 @@ TEST_CASE("an input is packed again when its values have changed, by a pointer o
   check(made);
 }
 
+TEST_CASE("a linear layer does not keep its result") {
+  Draw draw;
+  const Tensor x = draw({40, 64}), w = draw({8, 64}).requires_grad_();
+  in_bfloat16([&] { return linear(x, w); });
+  const int64_t before = memory_use().bytes;
+  const Tensor z = in_bfloat16([&] { return neg(linear(x, w)); });
+  CHECK(memory_use().bytes == before + z.numel() * 4);
+}
+
 TEST_CASE("what was packed last goes with what it was made of") {
   Draw draw;
   const Tensor w = draw({8, 64}).requires_grad_(), leaf = draw({40, 64}).requires_grad_();

@@ -5,6 +5,7 @@
 #include "catch.hpp"
 #include "gradus/autograd/random.hpp"
 #include "gradus/autograd/record.hpp"
+#include "gradus/autograd/storage.hpp"
 
 using namespace gradus;
 using namespace gradus::testing;
@@ -293,6 +294,24 @@ TEST_CASE("a joint rule gives all gradients at once, and only those that are nee
   CHECK(asked == std::vector<bool>{true, false});
   grad({sum(product(a, b, asked))}, {b});
   CHECK(asked == std::vector<bool>{false, true});
+}
+
+TEST_CASE("a joint rule that does not ask for the result does not keep it") {
+  const Tensor a = leaf({2, 3}, {2}), b = leaf({5, 7}, {2});
+  const auto kept = [&](const JointRule& rule) {
+    const int64_t before = memory_use().blocks;
+    const Tensor y = neg(record("mul", (a * b).detach(), {a, b}, rule));
+    const int64_t blocks = memory_use().blocks - before - 1;
+    sum(y).backward();
+    return blocks;
+  };
+  CHECK(kept([a, b](const Tensor& gy, Needs) { return std::vector<Tensor>{gy * b, gy * a}; }) == 0);
+  CHECK(difference(a.grad(), f64({-5, -7})) == "");
+  CHECK(difference(b.grad(), f64({-2, -3})) == "");
+  CHECK(kept([a, b](const Tensor& gy, const Tensor& y, Needs) {
+          return std::vector<Tensor>{gy * y / a, gy * y / b};
+        }) == 1);
+  CHECK(difference(a.grad(), f64({-10, -14})) == "");
 }
 
 TEST_CASE("a rule of one's own: broadcasting is summed, wrong shapes are refused") {
