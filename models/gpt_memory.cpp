@@ -37,15 +37,16 @@ MemoryEstimate training_memory(const GPTConfig& config, int64_t batch, DType pro
   // gradients and activations too. Around the blocks are kept the sum of the embeddings, the last norm, and
   // the logits with their gradient.
   const double around = 3 * w.C + 2 * static_cast<double>(config.vocab_size);
-  const double passing =
-      (config.arch == Arch::llama ? 3 : 2) * w.inner;  // gradients on their way through one MLP
+  const bool llama = config.arch == Arch::llama, rounded = products == DType::bfloat16;
+  // Gradients on their way through one MLP; rounded, each width of them is packed in two forms of 2 bytes.
+  const double passing = (llama ? 3 : 2) * w.inner + (rounded ? w.inner + (llama ? 1 : 4) * w.C : 0);
 
   const double values = static_cast<double>(config.num_parameters());
   MemoryEstimate bytes;
   bytes.parameters = 4 * values;
   bytes.gradients = 4 * values;
   bytes.optimizer = 8 * values;
-  if (products == DType::bfloat16) bytes.packed = 4 * values;  // once for forward, once for backward
+  if (rounded) bytes.packed = 4 * values;  // once for forward, once for backward
   bytes.activations =
       4 * tokens * (static_cast<double>(config.n_layer) * kept_in_block(config, products) + around + passing);
   bytes.program = kProgram;
