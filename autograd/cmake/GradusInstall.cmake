@@ -4,8 +4,28 @@
 include(CMakePackageConfigHelpers)
 set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME development)
 
+# Everything that is installed and nothing else: no tests.
+add_custom_target(gradus_installed)
+# gradus_require_built(<component> <file>): `cmake --install` of a build without <file> ends before it writes anything.
+function(gradus_require_built component file)
+  install(CODE "
+    if(NOT EXISTS \"${file}\")
+      message(FATAL_ERROR \"gradus: the installation needs ${file}, which is not built. \"
+        \"Hint: ./gradus install builds what is installed, as does cmake --build ${PROJECT_BINARY_DIR} -j --target gradus_installed\")
+    endif()" COMPONENT ${component})
+endfunction()
+
 set(gradus_package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/gradus")
 set(gradus_libraries files autograd gradcheck nn models data train)  # the lowest first
+
+foreach(library IN LISTS gradus_libraries ITEMS gradcheck_cases)
+  add_dependencies(gradus_installed gradus_${library})
+  gradus_require_built(development "$<TARGET_FILE:gradus_${library}>")
+endforeach()
+if(TARGET gradus_cli)
+  add_dependencies(gradus_installed gradus_cli gradus_said)
+  gradus_require_built(program "${PROJECT_BINARY_DIR}/said/gradus.1")  # which the program writes
+endif()
 
 foreach(room IN LISTS gradus_rooms)
   get_target_property(headers gradus_${room} GRADUS_PUBLIC_HEADERS)

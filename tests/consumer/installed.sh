@@ -1,11 +1,25 @@
 #!/bin/sh
-# installed.sh CMAKE CXX SOURCE BUILD: installs BUILD into a fresh prefix, moves that, and requires that
+# installed.sh CMAKE CXX SOURCE BUILD GRADUS: a build of GRADUS that is not complete must install nothing; installs BUILD into a fresh prefix, moves that, and requires that
 # a consumer builds and runs by find_package and by pkg-config, and that every installed header compiles; and that the
 # program comes without the library, with what shells and man know of it, and works in any folder.
 set -eu
-cmake=$1 cxx=$2 source=$3 build=$4
+cmake=$1 cxx=$2 source=$3 build=$4 gradus=$5
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
+
+"$cmake" -S "$gradus" -B "$scratch/unbuilt" -DCMAKE_CXX_COMPILER="$cxx" -DGRADUS_BUILD_TESTS=OFF >/dev/null
+for component in "" "--component program"; do
+  # Two words, or none.
+  # shellcheck disable=SC2086
+  if "$cmake" --install "$scratch/unbuilt" --prefix "$scratch/nothing" $component >"$scratch/refusal" 2>&1; then
+    echo "installed what is not built" >&2
+    exit 1
+  fi
+  if ! grep -q 'gradus_installed' "$scratch/refusal" || [ -e "$scratch/nothing" ]; then
+    cat "$scratch/refusal" >&2
+    exit 1
+  fi
+done
 
 "$cmake" --install "$build" --prefix "$scratch/first" >/dev/null
 prefix=$scratch/moved

@@ -29,7 +29,9 @@ stub cmake <<'END'
 echo "cmake $*" >>"$STUBS/calls"
 case $1 in
   --version) echo 'cmake version 3.25.1' ;;
+  --install) [[ ! -e $STUBS/unwritable ]] || exit 1 ;;
   --build)
+    echo "$CMAKE_BUILD_PARALLEL_LEVEL" >"$STUBS/parallel"
     if [[ -e $STUBS/broken ]]; then echo 'main.cpp:1:1: error: planted'; exit 1; fi
     printf '[%3d%%] Building\n' 4 7 26 50 55 100
     mkdir -p "$2/bin"
@@ -136,6 +138,17 @@ expect 'builds the whole program for another verb' '$calls == *"--target gradus_
 rm "$repo/build/bin/gradus-core"
 run "$launcher" train
 expect 'trains with the whole program where that is there' '-z $calls && $out == "gradus in $scratch: train"'
+
+run "$launcher" install --prefix "$scratch/prefix"
+expect 'builds what is installed in parallel, without tests, and installs it' \
+  '$status == 0 && $calls == *"--target gradus_installed"*"cmake --install "*"build --prefix $scratch/prefix"*'
+expect 'compiles as many files at a time as there are cores' '$(<"$scratch/parallel") -ge 1'
+run "$launcher" install
+expect 'installs without a build when nothing has changed' '$calls == "cmake --install "*'
+touch "$scratch/unwritable"
+run "$launcher" install
+expect 'says how to install without root' '$status == 1 && $err == *"--prefix DIR"*'
+rm "$scratch/unwritable"
 
 touch "$repo/autograd/new.cpp"
 run "$launcher" test -R softmax
