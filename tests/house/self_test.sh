@@ -107,6 +107,14 @@ bad library_words train/a.cpp 'fail("train", "--out must be a folder, got ", pat
 bad library_words data/a.cpp '  fail(kOp, "Hint: use --tokenizer byte.");\n'
 bad library_words train/a.cpp '  fail(op, "must be from 0 to --lr (", lr, ").");\n'
 bad file_length nn/a.cpp "$(lines 401)\n"
+# shellcheck disable=SC2016  # Backticks of Markdown.
+bad stated_places README.md 'In `nn/gone.hpp`.\n'
+bad stated_places nn/a.hpp '// Parts of b. Private to models.\n'
+# shellcheck disable=SC2016
+printf 'In `nn/linear.hpp`, `autograd/*/tensor.hpp` and `another/folder.hpp`.\n' >"$tree/README.md"
+printf '// Private to nn.\n' >"$tree/nn/a.hpp"
+good stated_places
+rm "$tree/nn/a.hpp"
 good include_order
 good file_length
 good library_words

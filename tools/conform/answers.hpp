@@ -1,4 +1,4 @@
-// What a case gives: written in its file, and computed by us. Private to models.
+// What a case gives: written in its file, and computed by us. Private to conform.
 #pragma once
 
 #include <vector>

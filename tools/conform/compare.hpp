@@ -1,4 +1,4 @@
-// Setting our answers beside PyTorch's. Private to models.
+// Setting our answers beside PyTorch's. Private to conform.
 #pragma once
 
 #include <functional>

@@ -1,4 +1,4 @@
-// Where we differ from PyTorch on purpose. Private to models.
+// Where we differ from PyTorch on purpose. Private to conform.
 #pragma once
 
 #include <string_view>

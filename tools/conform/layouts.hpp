@@ -1,4 +1,4 @@
-// The same values in other places of memory. Private to models.
+// The same values in other places of memory. Private to conform.
 #pragma once
 
 #include "gradus/autograd/tensor.hpp"

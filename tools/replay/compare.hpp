@@ -1,4 +1,4 @@
-// Setting a result beside what it should be. Private to models.
+// Setting a result beside what it should be. Private to replay.
 #pragma once
 
 #include <string>
