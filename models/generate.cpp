@@ -91,7 +91,9 @@ std::vector<double> next_token_probabilities(const Tensor& logits, const SampleO
 
   double kept_mass = 0.0;
   size_t nucleus = 0;
-  while (nucleus < order.size() && kept_mass < options.top_p * mass) kept_mass += p[order[nucleus++]];
+  // At 1 all are kept: the sum, which is rounded, may have reached the mass before the last.
+  while (nucleus < order.size() && (options.top_p == 1.0 || kept_mass < options.top_p * mass))
+    kept_mass += p[order[nucleus++]];
   for (size_t i = nucleus; i < order.size(); ++i) p[order[i]] = 0.0;
   if (options.min_p > 0.0) {
     kept_mass = 0.0;

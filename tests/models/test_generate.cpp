@@ -147,6 +147,16 @@ TEST_CASE("top-p keeps the fewest that reach it") {
   check_close(probabilities(p, {.top_k = 2, .top_p = 0.5}), {0, 1, 0, 0});
 }
 
+TEST_CASE("top-p 1 keeps every token, however unlikely") {
+  const Tensor logits = logits_of({0, -50, -700, -50});
+  const std::vector<double> rare = {1, std::exp(-50), std::exp(-700), std::exp(-50)};
+  CHECK(next_token_probabilities(logits, {}) == rare);
+  CHECK(next_token_probabilities(logits, {.top_k = 3}) == std::vector<double>{1, rare[1], 0, rare[3]});
+  CHECK(next_token_probabilities(logits, {.min_p = 1e-300}) == std::vector<double>{1, rare[1], 0, rare[3]});
+  CHECK(next_token_probabilities(logits, {.repetition_penalty = 2.0}, std::vector<int64_t>{1})[1] ==
+        std::exp(-100));
+}
+
 TEST_CASE("min-p keeps what is near enough to the likeliest") {
   const std::vector<double> p = {0.1, 0.4, 0.2, 0.3};
   check_close(probabilities(p, {.min_p = 0.3}), {0, 4.0 / 9, 2.0 / 9, 3.0 / 9});
