@@ -105,6 +105,18 @@ TEST_CASE("small differences pass in float64 only as far as 1e-12 of what is exp
   CHECK(off_by(2e-12) != "");
 }
 
+TEST_CASE("a call that cannot be made is judged, also of an op with a convention") {
+  json x = f64_case({2}, {1, 2});
+  x["name"] = "x";
+  json c = {{"id", "layer_norm/long"}, {"op", "layer_norm"}, {"inputs", {x}}};
+  c["args"]["normalized_shape"] = {1, 2};
+  for (const char* field : {"outputs", "cotangents"}) c[field] = json::array();
+  c["grads"] = json::object();
+  CHECK_THAT(first_difference(c), ContainsSubstring("contiguous error: [layer_norm] "));
+  c["error"] = "Given normalized_shape=[1, 2], expected input with shape [*, 1, 2]";
+  CHECK(first_difference(c) == "");
+}
+
 TEST_CASE("a call that must fail and does not is a difference") {
   json c = product_case();
   c["error"] = "must match";
