@@ -12,6 +12,7 @@
 #include "gradus/tools/bench/compare.hpp"
 #include "gradus/tools/bench/scaling.hpp"
 #include "gradus/tools/bench/worker.hpp"
+#include "gradus/tools/plots/svg.hpp"
 #include "gradus/train/precision.hpp"
 #include "nearest.hpp"
 #include "program_path.hpp"
@@ -58,6 +59,7 @@ void check(const BenchFlags& flags, const CLI::App& verb) {
     if (!flags.scaling && given(flag)) fail("bench", flag, " must come with --scaling, got it alone.");
   for (const std::string& precision : flags.precisions)
     check_choice("bench", "--precision", precision, train::precision_names());
+  if (given("--plot")) plots::check_picture_file("bench", "--plot", flags.plot, "name another.");
   if (given("--vs")) check_choice("bench", "--vs", flags.vs, {"torch"});
 }
 

@@ -10,6 +10,7 @@
 #include "gradus/files/file.hpp"
 #include "gradus/files/plain.hpp"
 #include "gradus/tools/plots/loss_plot.hpp"
+#include "gradus/tools/plots/svg.hpp"
 #include "nearest.hpp"
 #include "shell.hpp"
 #include "terminal.hpp"
@@ -22,7 +23,7 @@ namespace {
 struct PlotFlags {
   std::vector<std::string> runs;
   std::string out, by = "minutes";
-  bool log = false, quiet = false;
+  bool log = false, overwrite = false, quiet = false;
 };
 
 std::vector<std::string> units() { return {"minutes", "steps"}; }
@@ -42,6 +43,7 @@ std::vector<plots::LossCurve> read_runs(const std::vector<std::string>& paths) {
 
 int plot(const PlotFlags& flags) {
   check_choice("plot", "--by", flags.by, units());
+  plots::check_picture_file("plot", "--out", flags.out, flags.overwrite ? "" : "--overwrite replaces it.");
   const std::string svg =
       plots::loss_plot(read_runs(flags.runs), {.by_steps = flags.by == "steps", .logarithmic = flags.log});
   files::write_atomically(flags.out, [&](std::ostream& out) { out << svg; });
@@ -55,7 +57,7 @@ Verb add_plot(CLI::App& app, const std::string& program) {
   CLI::App* verb = app.add_subcommand("plot", "The losses of runs as a picture");
   auto flags = std::make_shared<PlotFlags>();
   verb->add_option("run", flags->runs, "Run folders, or their metrics.jsonl")->type_name("FROM")->required();
-  verb->add_option("--out", flags->out, "Picture to write, in SVG")
+  verb->add_option("--out", flags->out, "Picture to write, FILE.svg; an earlier one is replaced")
       ->type_name("FILE")
       ->required()
       ->take_last();
@@ -64,13 +66,14 @@ Verb add_plot(CLI::App& app, const std::string& program) {
       ->take_last()
       ->capture_default_str();
   verb->add_flag("--log", flags->log, "Equal ratios of time equally far apart");
+  verb->add_flag("--overwrite", flags->overwrite, "Replace what is at --out, whatever it is");
   verb->add_flag("--quiet", flags->quiet, "Nothing for people but errors");
   verb->footer(
       concat("Lines with dots are validation losses, thin ones the losses of training. A run that goes on\n"
              "can be drawn too. A log of another program's has a line for each evaluation:\n"
              "  {\"event\":\"eval\",\"step\":200,\"val_loss\":1.9,\"elapsed_s\":12.5}\n\nExamples:\n  ",
              program, " plot out/kjv-mini --out loss.svg\n  ", program,
-             " plot out/sweep/* --by steps --out sweep.svg"));
+             " plot out/sweep/*/ --by steps --out sweep.svg"));
   return {verb, [flags] { return plot(*flags); }};
 }
 

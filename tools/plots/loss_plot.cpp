@@ -12,6 +12,9 @@ namespace {
 
 constexpr double kWidth = 720, kHeight = 420;
 constexpr double kLeft = 56, kRight = 20, kTop = 40, kBottom = 48;
+constexpr const char* kInk = "#444444";
+constexpr double kLine = 18;  // of the legend
+constexpr const char *kFaint = "stroke-opacity=\"0.3\"", *kThick = "stroke-width=\"2\"";
 constexpr size_t kMeans = 100;  // of training losses, at most
 constexpr std::array kColours = {"#1f5fa8", "#c05a1a", "#3a8a3a", "#8a4fa8",
                                  "#a83a5a", "#2a8f96", "#7a6a1a", "#555555"};
@@ -94,15 +97,20 @@ class LossPlot {
   double time_of(const LossPoint& point) const { return options_.by_steps ? point.step : point.minutes; }
 
   std::string axes() const {
-    std::string svg = text(kLeft, 20, concat("loss against ", options_.by_steps ? "steps" : "minutes"),
-                           "font-weight=\"bold\"");
+    std::string svg =
+        text(kLeft, 20, concat("loss against ", options_.by_steps ? "steps" : "minutes"),
+             "font-weight=\"bold\"") +
+        text((kLeft + kWidth - kRight) / 2, y_.from + 34, options_.by_steps ? "steps" : "minutes",
+             "text-anchor=\"middle\"") +
+        text(14, (kTop + y_.from) / 2, "loss, nats a token",
+             concat("text-anchor=\"middle\" transform=\"rotate(-90 14 ", (kTop + y_.from) / 2, ")\""));
     for (const double value : ticks(y_))
       svg += path({{kLeft, y_(value)}, {kWidth - kRight, y_(value)}}, "#e4e4e4") +
              text(kLeft - 6, y_(value) + 4, label(value), "text-anchor=\"end\"");
     for (const double value : ticks(x_))
-      svg += path({{x_(value), y_.from}, {x_(value), y_.from + 4}}, "#444444") +
+      svg += path({{x_(value), y_.from}, {x_(value), y_.from + 4}}, kInk) +
              text(x_(value), y_.from + 18, label(value), "text-anchor=\"middle\"");
-    return svg + path({{kLeft, kTop}, {kLeft, y_.from}, {kWidth - kRight, y_.from}}, "#444444");
+    return svg + path({{kLeft, kTop}, {kLeft, y_.from}, {kWidth - kRight, y_.from}}, kInk);
   }
 
   std::vector<std::pair<double, double>> places(const std::vector<LossPoint>& points) const {
@@ -114,9 +122,9 @@ class LossPlot {
   }
 
   std::string curve(const LossCurve& curve, size_t index) const {
-    std::string svg = path(places(means(curve.training)), colour(index), "none", "stroke-opacity=\"0.3\"");
+    std::string svg = path(places(means(curve.training)), colour(index), "none", kFaint);
     const auto validation = places(curve.validation);
-    svg += path(validation, colour(index), dashes(index), "stroke-width=\"2\"");
+    svg += path(validation, colour(index), dashes(index), kThick);
     for (const auto& [x, y] : validation) svg += dot(x, y, 3, colour(index));
     return svg;
   }
@@ -124,21 +132,25 @@ class LossPlot {
   static const char* colour(size_t index) { return kColours[index % kColours.size()]; }
   static const char* dashes(size_t index) { return index / kColours.size() % 2 == 0 ? "none" : "6 3"; }
 
-  double legend_height() const { return 18 * static_cast<double>(curves_.size()) + 12; }
+  double legend_height() const { return kLine * static_cast<double>(curves_.size() + 1) + 12; }
 
-  /// A line a run: its name, and its last validation loss.
+  /// A line a run: its name, and its last validation loss. Then which lines are of what.
   std::string legend() const {
     std::string svg;
     double y = kHeight;
-    for (size_t i = 0; i < curves_.size(); ++i, y += 18) {
+    for (size_t i = 0; i < curves_.size(); ++i, y += kLine) {
       const LossCurve& curve = curves_[i];
       const auto& last = curve.validation.empty() ? curve.training : curve.validation;
-      svg += path({{kLeft, y}, {kLeft + 30, y}}, colour(i), dashes(i), "stroke-width=\"2\"") +
+      svg += path({{kLeft, y}, {kLeft + 30, y}}, colour(i), dashes(i), kThick) +
              text(kLeft + 38, y + 4,
                   concat(curve.name, ": ", label(last.back().loss),
                          curve.validation.empty() ? " in training" : " at the end"));
     }
-    return svg;
+    const double next = kLeft + 190;
+    return svg + path({{kLeft, y}, {kLeft + 30, y}}, kInk, "none", kThick) + dot(kLeft + 15, y, 3, kInk) +
+           text(kLeft + 38, y + 4, "validation loss") +
+           path({{next, y}, {next + 30, y}}, kInk, "none", kFaint) +
+           text(next + 38, y + 4, "training loss, averaged over neighbouring steps");
   }
 
   const std::vector<LossCurve>& curves_;

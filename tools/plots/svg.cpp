@@ -1,16 +1,52 @@
 #include "gradus/tools/plots/svg.hpp"
 
+#include <algorithm>
+#include <array>
 #include <cmath>
+#include <fstream>
 
 #include "gradus/autograd/error.hpp"
+#include "gradus/files/utf8.hpp"
 
 namespace gradus::plots {
 namespace {
 
+// Around the width and the height of every picture, and nothing else in between.
+constexpr std::string_view kBegin = "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"";
+constexpr std::string_view kStyle =
+    "\" font-family=\"sans-serif\" font-size=\"12\">\n<rect width=\"100%\" height=\"100%\" "
+    "fill=\"white\"/>\n";
+
+/// Char of XML 1.0, section 2.2.
+bool is_of_xml(char32_t c) {
+  return c < 0x20 ? c == '\t' || c == '\n' || c == '\r' : c != 0xFFFE && c != 0xFFFF;
+}
+
+/// With U+FFFD for what XML cannot hold.
 std::string escaped(std::string_view content) {
   std::string xml;
-  for (const char c : content) xml += c == '<' ? "&lt;" : c == '&' ? "&amp;" : std::string(1, c);
+  while (!content.empty()) {
+    const files::CodePoint c = files::first_code_point(content);
+    const auto size = static_cast<size_t>(std::max(1, c.size));
+    if (c.size == 0 || !is_of_xml(c.value))
+      xml += "\xEF\xBF\xBD";
+    else if (c.value == '<' || c.value == '>' || c.value == '&')
+      xml += c.value == '<' ? "&lt;" : c.value == '>' ? "&gt;" : "&amp;";
+    else
+      xml += content.substr(0, size);
+    content.remove_prefix(size);
+  }
   return xml;
+}
+
+bool is_picture(const std::filesystem::path& file) {
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(file, ignored))
+    return false;  // To open a pipe would wait for its writer.
+  std::array<char, 256> buffer{};
+  std::ifstream(file, std::ios::binary).read(buffer.data(), buffer.size());
+  const std::string_view beginning(buffer.data(), buffer.size());
+  return beginning.starts_with(kBegin) && beginning.find(kStyle) != beginning.npos;
 }
 
 /// 1, 2, 5, 10, 20, ..., and some between them on a short axis.
@@ -72,10 +108,17 @@ std::string dot(double x, double y, double radius, std::string_view colour) {
 }
 
 std::string picture(double width, double height, std::string_view body) {
-  return concat("<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"", width, "\" height=\"", height,
-                "\" font-family=\"sans-serif\" font-size=\"12\">\n<rect width=\"100%\" height=\"100%\" "
-                "fill=\"white\"/>\n",
-                body, "</svg>\n");
+  return concat(kBegin, width, "\" height=\"", height, kStyle, body, "</svg>\n");
+}
+
+void check_picture_file(std::string_view op, std::string_view flag, const std::filesystem::path& file,
+                        std::string_view hint) {
+  if (file.extension() != ".svg")
+    fail(op, flag, " must end in .svg, which is what is written, got ", file, ".");
+  std::error_code ignored;
+  if (!hint.empty() && std::filesystem::exists(file, ignored) && !is_picture(file))
+    fail(op, flag, " must be a new file or an earlier plot, got ", file,
+         ", which is something else. Hint: ", hint);
 }
 
 }  // namespace gradus::plots

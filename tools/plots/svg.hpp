@@ -2,6 +2,7 @@
 // state.
 #pragma once
 
+#include <filesystem>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -35,5 +36,10 @@ std::string dot(double x, double y, double radius, std::string_view colour);
 
 /// The picture: `body` on white.
 std::string picture(double width, double height, std::string_view body);
+
+/// Throws Error, naming `op` and `flag`, unless `file` ends in .svg and is new or an earlier picture; `hint`
+/// says what else one may do. Without a hint whatever is there may be replaced.
+void check_picture_file(std::string_view op, std::string_view flag, const std::filesystem::path& file,
+                        std::string_view hint);
 
 }  // namespace gradus::plots

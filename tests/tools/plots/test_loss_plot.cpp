@@ -32,6 +32,9 @@ int64_t count(const std::string& text, const std::string& part) {
   return n;
 }
 
+/// Of the runs; the legend has one more.
+int64_t dots(const std::string& svg) { return count(svg, "<circle") - 1; }
+
 std::string error_of_log(const std::string& log) {
   const testing::TemporaryFolder folder;
   std::ofstream(folder / "metrics.jsonl") << log;
@@ -72,11 +75,31 @@ TEST_CASE("a plot has a line and dots for each run, and says how it ended") {
       loss_plot({curve("a<b", {{1, 1, 3}, {2, 2, 2}}), curve("c&d", {{1, 0.5, 2.5}})}, {});
   CHECK(svg.starts_with("<svg xmlns=\"http://www.w3.org/2000/svg\""));
   CHECK(svg.ends_with("</svg>\n"));
-  CHECK(count(svg, "<circle") == 3);
+  CHECK(dots(svg) == 3);
   CHECK(count(svg, "<text") == count(svg, "</text>"));
   CHECK(count(svg, "nan") == 0);
   for (const char* part : {"loss against minutes", "a&lt;b: 2 at the end", "c&amp;d: 2.5 at the end"})
     CHECK_THAT(svg, ContainsSubstring(part));
+}
+
+TEST_CASE("a plot names its axes and says which lines are of training") {
+  LossCurve run = curve("run", {{1, 1, 3}, {2, 2, 2}});
+  run.training = {{1, 1, 3.1}, {2, 2, 2.1}};
+  for (const bool by_steps : {false, true}) {
+    const std::string svg = loss_plot({run}, {.by_steps = by_steps});
+    CHECK(count(svg, by_steps ? ">steps</text>" : ">minutes</text>") == 1);
+    for (const char* name : {">loss, nats a token</text>", ">validation loss</text>", ">training loss, "})
+      CHECK(count(svg, name) == 1);
+    CHECK(count(svg, "stroke-opacity") == 2);  // the run's thin line, and the one that is explained
+  }
+}
+
+TEST_CASE("a run may have any name: what XML does not allow in a text is not in the picture") {
+  const std::string svg = text(0, 0, "a]]>b\xEF\xBF\xBE\xEF\xBF\xBF\x01\xFF&<\xC3\xA9\xF0\x9F\x98\x80");
+  CHECK_THAT(
+      svg,
+      ContainsSubstring(
+          ">a]]&gt;b\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD&amp;&lt;\xC3\xA9\xF0\x9F\x98\x80<"));
 }
 
 TEST_CASE("runs that never validated show what they lost in training") {
@@ -91,11 +114,11 @@ TEST_CASE("runs that never validated show what they lost in training") {
 TEST_CASE("losses that are not finite, single points and steps without a time") {
   CHECK_THROWS_WITH(loss_plot({curve("a", {{1, NAN, 3}})}, {}),
                     ContainsSubstring("a must have logged the time, got none. Hint: --by steps."));
-  CHECK(count(loss_plot({curve("a", {{1, NAN, 3}})}, {.by_steps = true}), "<circle") == 1);
-  CHECK(count(loss_plot({curve("a", {{1, 1, 3}, {2, 2, INFINITY}, {3, 3, NAN}})}, {}), "<circle") == 1);
+  CHECK(dots(loss_plot({curve("a", {{1, NAN, 3}})}, {.by_steps = true})) == 1);
+  CHECK(dots(loss_plot({curve("a", {{1, 1, 3}, {2, 2, INFINITY}, {3, 3, NAN}})}, {})) == 1);
   CHECK_THROWS_WITH(loss_plot({curve("a", {{1, 1, NAN}})}, {}), ContainsSubstring("must have finite losses"));
   const std::string from_zero = loss_plot({curve("a", {{0, 0, 3}, {1, 1, 2}})}, {.logarithmic = true});
-  CHECK(count(from_zero, "<circle") == 1);
+  CHECK(dots(from_zero) == 1);
   CHECK(count(from_zero, "inf") == 0);
 }
 
