@@ -7,9 +7,11 @@
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "gradus/autograd/error.hpp"
 #include "gradus/files/file.hpp"
+#include "gradus/files/json.hpp"
 #include "gradus/tools/bench/contender.hpp"
 #include "program_path.hpp"
 #include "sweep_table.hpp"
@@ -34,15 +36,19 @@ struct SweepResult {
 };
 using Results = std::map<std::pair<std::string, int64_t>, SweepResult>;  // by setting and seed
 
-/// results.jsonl: a line for each run that is done, of this call or an earlier one.
+/// results.jsonl: a line for each run that is done, of this call or an earlier one. A last line that is not
+/// whole is left out; Error, with file and line, for any other that is no result.
 class ResultsFile {
  public:
   explicit ResultsFile(fs::path file) : file_(std::move(file)) {
-    std::ifstream lines(file_);
-    for (std::string line; std::getline(lines, line);) {
-      const json entry = json::parse(line, nullptr, /*allow_exceptions=*/false);
-      if (entry.is_discarded()) continue;
-      results_[{entry.at("setting"), entry.at("seed")}] = {entry.at("val_loss"), entry.at("seconds")};
+    if (!fs::exists(file_)) return;
+    std::istringstream lines(files::read(file_));
+    int64_t number = 0;
+    for (std::string line; std::getline(lines, line) && !lines.eof();) {
+      const files::Json entry(line, "sweep", concat(file_.string(), ":", ++number));
+      const files::Field run = entry.root();
+      results_[{std::string(run.at("setting").text()), run.at("seed").integer(0, kMostCount)}] = {
+          run.at("val_loss").number(), run.at("seconds").number()};
       lines_ += line + "\n";
     }
   }

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
-#include <cstdlib>
+#include <charconv>
 #include <set>
 #include <type_traits>
 
@@ -11,9 +11,12 @@
 #include "gradus/files/plain.hpp"
 #include "gradus/train/train_config.hpp"
 #include "nearest.hpp"
+#include "whole_number.hpp"
 
 namespace gradus::cli {
 namespace {
+
+constexpr int64_t kMostRuns = 10'000;
 
 /// A flag and its values in a setting.
 struct Entry {
@@ -38,6 +41,11 @@ class SweepParser {
     const toml::table table = parse_sections(text, file_);
     for (const auto& [key, value] : table) take(key, value);
     if (settings_.empty()) fail("sweep", file_, ": must have a section [try.NAME] at least, got none.");
+    double count = 0;
+    for (const auto& [name, entries] : settings_) count += number_of_runs(entries);
+    if (count > kMostRuns)
+      fail("sweep", file_, ": must be of at most ", kMostRuns, " runs, got ", count,
+           ", the values of each setting's lists multiplied, and by the seeds.");
     std::vector<SweptRun> runs;
     for (const auto& [name, entries] : settings_) expand(name, entries, 0, {name, 0, base_}, runs);
     std::set<std::string> folders;
@@ -73,10 +81,11 @@ class SweepParser {
   void take_seeds(const ConfigItem& item) {
     seeds_.clear();
     for (const std::string& text : item.values) {
-      char* end = nullptr;
-      seeds_.push_back(std::strtoll(text.c_str(), &end, 10));
-      if (*end || seeds_.back() < 0)
-        refuse(item.at, "seeds must be whole numbers of at least 0, got ", files::in_quotes(text), ".");
+      int64_t& seed = seeds_.emplace_back();
+      const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seed);
+      if (error != std::errc() || end != text.data() + text.size() || seed < 0 || seed > kMostCount)
+        refuse(item.at, "seeds must be whole numbers from 0 to ", kMostCount, ", got ",
+               files::in_quotes(text), ".");
     }
     if (seeds_.empty()) refuse(item.at, "seeds must be one at least, got none.");
   }
@@ -104,6 +113,17 @@ class SweepParser {
     flags.insert(flags.end(), values.begin(), values.end());
   }
 
+  bool is_one_value(const Entry& entry) const {
+    return entry.values.size() == 1 || lists_.contains(entry.flag);
+  }
+
+  double number_of_runs(const std::vector<Entry>& entries) const {
+    auto count = static_cast<double>(seeds_.size());
+    for (const Entry& entry : entries)
+      if (!is_one_value(entry)) count *= static_cast<double>(entry.values.size());
+    return count;
+  }
+
   /// Adds the runs for all values of the entries from `at` on.
   void expand(const std::string& name, const std::vector<Entry>& entries, size_t at, const SweptRun& so_far,
               std::vector<SweptRun>& runs) const {
@@ -115,7 +135,7 @@ class SweepParser {
       return;
     }
     const auto& [flag, values] = entries[at];
-    const bool is_one = values.size() == 1 || lists_.contains(flag);
+    const bool is_one = is_one_value(entries[at]);
     for (size_t i = 0; i < (is_one ? 1 : values.size()); ++i) {
       SweptRun next = so_far;
       if (!is_one) next.setting += concat(" ", flag, "=", values[i]);

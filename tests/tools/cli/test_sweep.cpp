@@ -1,4 +1,5 @@
 // gradus sweep: which runs a table stands for, and that none is made twice.
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -9,6 +10,7 @@
 
 using namespace gradus::cli;
 using Catch::Matchers::ContainsSubstring;
+using gradus::concat;
 using nlohmann::json;
 
 namespace {
@@ -41,6 +43,18 @@ TEST_CASE("a sweep trains each setting with each seed, once, and prints means") 
     CHECK(entry.at("seconds").get<double>() > 0);
   }
 
+  // The example of plot's help, with this folder.
+  const std::string help = run_program({"plot", "--help"}).out;
+  const size_t at = help.find(" plot out/sweep/");
+  REQUIRE(at != std::string::npos);
+  std::string example = "$GRADUS" + help.substr(at, help.find('\n', at) - at);
+  example.replace(example.find("out/sweep"), 9, out).replace(example.find("sweep.svg"), 9, out + ".svg");
+  const Outcome drawn = run_shell(example);
+  INFO(drawn.err);
+  CHECK(drawn.code == 0);
+  CHECK_THAT(read(out + ".svg"),
+             ContainsSubstring(">adamw-lr=0.001-s1: ") && ContainsSubstring(">muon-s2: "));
+
   // A line that a kill tore, a run that was stopped: only that one is made again.
   std::string torn;
   for (size_t i = 0; i < 5; ++i) torn += lines[i] + "\n";
@@ -54,6 +68,41 @@ TEST_CASE("a sweep trains each setting with each seed, once, and prints means") 
     return table.back().substr(0, table.at(table.size() - 4).find("seconds"));
   };
   CHECK(muon(again) == muon(first));
+}
+
+TEST_CASE("a table of too many runs is refused before they are made") {
+  const Scratch scratch;
+  std::string values, seeds;
+  for (int i = 1; i <= 100; ++i) values += concat(i == 1 ? "" : ", ", i / 1000.0);
+  for (int i = 1; i <= 101; ++i) seeds += concat(i == 1 ? "" : ", ", i);
+  const auto refused = [&](const std::string& table, const std::string& count) {
+    check_refused({"sweep", scratch.file("table.toml", table), "--out", scratch.path("sweep")},
+                  {"must be of at most 10000 runs, got " + count});
+    CHECK_FALSE(std::filesystem::exists(scratch.path("sweep")));
+  };
+  refused("seeds = [" + seeds + "]\n[try.a]\nlr = [" + values + "]\n", "10100");
+  std::string many = "[try.a]\n";
+  for (const char* flag : {"lr", "min-lr", "beta1", "beta2", "weight-decay", "clip", "dropout", "momentum"})
+    many += concat(flag, " = [", values, "]\n");
+  refused(many, "1e+16");
+}
+
+TEST_CASE("results that are none are refused by line, and stay as they are") {
+  const Scratch scratch;
+  const std::string file = scratch.file("table.toml", with_text(scratch));
+  const std::string results = scratch.path("sweep/results.jsonl"),
+                    whole = "{\"setting\":\"muon\",\"seed\":1,\"val_loss\":2.5,\"seconds\":3,\"flags\":[]}\n";
+  std::filesystem::create_directories(scratch.path("sweep"));
+  const auto refused = [&](const std::string& text, const std::string& words) {
+    std::ofstream(results) << text;
+    check_refused({"sweep", file, "--out", scratch.path("sweep")}, {words});
+    CHECK(read(results) == text);
+  };
+  refused(whole + "{}\n", "results.jsonl:2 must have a field 'setting'");
+  refused("[1]\n", "results.jsonl:1 must be an object");
+  refused("x\n" + whole, "results.jsonl:1 must be JSON");
+  refused("{\"setting\":3}\n", "results.jsonl:1: setting must be a string");
+  refused(whole.substr(0, whole.find("2.5")) + "null}\n", "results.jsonl:1: val_loss must be a number");
 }
 
 TEST_CASE("a sweep whose run fails says which, and keeps what is done") {
@@ -124,7 +173,12 @@ TEST_CASE("a sweep refuses a table that is none, by line and column") {
   refused("[try.a]\nlrr = 1\n",
           ":2:1: must have flags of `train` as keys, got 'lrr'. Hint: did you mean lr?");
   refused("[try.a]\nseed = 1\n", ":2:1: must have flags of `train` as keys, got 'seed'");
-  refused("seeds = [-1]\n[try.a]\n", ":1:1: seeds must be whole numbers of at least 0, got '-1'");
+  refused("seeds = [-1]\n[try.a]\n",
+          ":1:1: seeds must be whole numbers from 0 to 1000000000000000, got '-1'");
+  refused("seeds = [1, 1000000000000001]\n[try.a]\n",
+          ":1:1: seeds must be whole numbers from 0 to 1000000000000000, "
+          "got '1000000000000001'");
+  refused("seeds = ['']\n[try.a]\n", ":1:1: seeds must be whole numbers from 0 to 1000000000000000, got ''");
   refused("seeds = []\n[try.a]\n", "seeds must be one at least, got none");
   refused("sedes = [1]\n", ":1:1: must have seeds, [base] and [try.NAME] only, got 'sedes'");
   refused("[try]\na = 1\n", "try.a must be a section");
