@@ -110,9 +110,15 @@ int read_character(EditLine* line, wchar_t* character) {
     const ssize_t size = ::read(STDIN_FILENO, &byte, 1);
     if (size <= 0) return static_cast<int>(size);
     if (byte == '\0') byte = kCtrlD;  // So comes one that was typed before there was a prompt.
-    const size_t used = std::mbrtowc(character, &byte, 1, &state);
-    if (used == static_cast<size_t>(-2)) continue;  // A part of it.
-    if (used != static_cast<size_t>(-1)) return 1;
+    constexpr auto kBroken = static_cast<size_t>(-1), kPart = static_cast<size_t>(-2);
+    const bool is_within = std::mbsinit(&state) == 0;
+    size_t used = std::mbrtowc(character, &byte, 1, &state);
+    if (used == kBroken && is_within) {  // What came before is left out, this byte may begin a character.
+      state = {};
+      used = std::mbrtowc(character, &byte, 1, &state);
+    }
+    if (used == kPart) continue;
+    if (used != kBroken) return 1;
     state = {};  // What is no UTF-8 is left out.
   }
 }

@@ -110,6 +110,19 @@ TEST_CASE("a session says what the model cannot read, and asks again") {
   CHECK(terminal.exit_code() == 0);
 }
 
+TEST_CASE("a character that is cut off takes no key with it") {
+  if (!gradus::testing::machine_has("/dev/pts/ptmx")) return;
+  const SmallRun run;
+  PseudoTerminal terminal(run.sample({"--tokens", "5"}));
+  terminal.shown_up_to("> ");
+  terminal.type_at_prompt("The\xE2\x82\r");  // two bytes of three, and Enter
+  CHECK_THAT(terminal.shown_up_to("\r\n> "), ContainsSubstring("\r\nThe"));
+  terminal.type_at_prompt("en\xE2\xC3\xA9\r");  // one of three, and another character
+  CHECK_THAT(terminal.shown_up_to("\r\n> "), ContainsSubstring("\r\nen\xC3\xA9"));
+  terminal.type_at_prompt("\x04");
+  CHECK(terminal.exit_code() == 0);
+}
+
 TEST_CASE("without a terminal, or with a prompt, nobody is asked") {
   if (!gradus::testing::machine_has("/dev/pts/ptmx")) return;
   const SmallRun run;
