@@ -2,7 +2,10 @@
 # page.sh GRADUS NODE: whether the scripts of exported pages write what `gradus sample` does. Skips (77) where Node is too old.
 set -euo pipefail
 gradus=$1 node=$2
-"$node" -e 'process.exit(Number(process.versions.node.split(".")[0]) >= 18 ? 0 : 77)'
+if "$node" -e 'process.exit(Number(process.versions.node.split(".")[0]) >= 18 ? 1 : 0)'; then
+  echo "skipped: Node is older than 18"
+  exit 77
+fi
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 

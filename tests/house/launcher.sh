@@ -53,7 +53,14 @@ if [[ $* == *install*libcli11-dev* ]]; then
 fi
 if [[ $* == *install*bible* ]]; then exit 100; fi
 END
-stub ctest <<<'echo "ctest $*"; exit 8'
+stub ctest <<'END'
+echo "ctest $*"
+log=$2/Testing/Temporary/LastTest.log
+mkdir -p "${log%/*}"
+printf '%s\n' '1/3 Testing: a.zsh' '1/3 Test: a.zsh' '  skipped: there is no zsh' '2/3 Test: b' 'ok' >>"$log"
+if [[ $* != *softmax* ]]; then printf '%s\n' '3/3 Test: c' 'skipped: there is no PyTorch' 'skipped: there is no PyTorch' >>"$log"; fi
+exit 8
+END
 stub sudo <<<'exec "$@"'
 for tool in make pkg-config; do stub $tool <<<'exit 0'; done
 
@@ -155,6 +162,8 @@ run "$launcher" test -R softmax
 expect 'builds and runs the tests, with their exit status' \
   '$status == 8 && $calls == *"--target all"* && $out == "ctest "*"-R softmax"'
 
+expect 'says what was skipped, and why' '$err == *"skipped, in whole or in part:"*"  a.zsh: there is no zsh"'
+
 run "$launcher" train
 expect 'has built the program with the tests' '-z $calls'
 
@@ -165,3 +174,5 @@ run "$launcher" test
 expect 'builds the examples of README' '$calls == *"--target all"*'
 run "$launcher" test
 expect 'starts the tests warm' '-z $calls'
+expect 'says once what was skipped, of this run alone' \
+  '$(grep -c "^  " <<<"$err") == 2 && $err == "gradus: skipped,"*"  a.zsh: there is no zsh"*"  c: there is no PyTorch"'

@@ -1,9 +1,13 @@
 #!/bin/sh
 # old_cpu.sh PROGRAM: the program runs on an emulated processor without AVX, Intel's of 2008, and trains there to the bytes
-# that this machine's give when they are asked for that processor's instructions. Exits 77, skipped, without qemu-user.
+# that this machine's give when they are asked for that processor's instructions. Exits 77, skipped,
+# without qemu-user.
 set -eu
 program=$1
-command -v qemu-x86_64 >/dev/null || exit 77
+if ! command -v qemu-x86_64 >/dev/null; then
+  echo "skipped: there is no qemu-x86_64 (Debian: apt-get install qemu-user)"
+  exit 77
+fi
 unset GRADUS_LEVEL OPENBLAS_CORETYPE
 
 out=$(mktemp -d)
