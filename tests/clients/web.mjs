@@ -36,12 +36,34 @@ function started({ engine, model, values }) {
   return { answers, send, tokenizer, ready: send({ load: model, values }) };
 }
 
+/// The page around the worker, in a document that keeps what it is given: its elements by id, and what the worker says to it.
+function shown(out) {
+  const script = readFileSync(join(out, "index.html"), "utf8").match(/<script>\n([^]*?)<\/script>/)[1];
+  const made = () => ({
+    children: [], style: { setProperty() {} }, dataset: {},
+    append(...more) { this.children.push(...more); },
+    replaceChildren(...others) { this.children = others; },
+  });
+  const elements = {}, worker = { postMessage() {} };
+  const document = { body: made(), createElement: made, getElementById: (id) => (elements[id] ??= made()) };
+  new Function("document", "location", "Worker", "Blob", "URL", script)(
+    document, { hash: "" }, function () { return worker; }, function () {}, { createObjectURL() {} });
+  return { elements, say: (data) => worker.onmessage({ data }) };
+}
+
 for (const from of runs) {
   const name = basename(from), out = join(folder, `${name}.web`);
   run(["export", from, "--to", "web", "--out", out, "--overwrite", "--quiet"]);
   const page = opened(out), worker = started(page);
   await worker.ready;
   check(`${name}: the worker is ready`, JSON.stringify(worker.answers), JSON.stringify([{ ready: true }]));
+
+  const { elements, say } = shown(out);
+  say({ began: true });
+  say({ next: [{ token: 0, bytes: Uint8Array.of(65), p: 0.5, now: 0.25 }] });
+  const before = elements.next.children.length;
+  say({ error: "this model has never seen the character \"é\"" });
+  check(`${name}: a text that was refused has no candidates`, [before, elements.next.children.length, elements.error.hidden], [1, 0, false]);
 
   const { characters } = JSON.parse(readFileSync(join(from, "vocab.json"), "utf8"));
   const letters = typeof characters === "string" && new Set(characters);

@@ -142,6 +142,7 @@ const page = (() => {
 
   function complain(text) {
     stopped();
+    show([]);  // What was there came behind another text.
     document.body.dataset.state = "failed";
     element("error").textContent = text;
     element("error").hidden = false;
