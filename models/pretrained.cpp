@@ -2,18 +2,38 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 
 #include "gradus/autograd/ops.hpp"
 #include "gradus/autograd/record.hpp"
 #include "gradus/files/json.hpp"
+#include "gradus/files/plain.hpp"
 #include "gradus/models/config_json.hpp"
 #include "gradus/models/stored_layout.hpp"
 #include "gradus/nn/safetensors_folder.hpp"
 
 namespace gradus::models {
 namespace {
+
+constexpr const char* kConfig = "config.json";
+
+/// The names of the folders in `folder` that hold a model, the first few; empty if none does.
+std::string models_in(const std::filesystem::path& folder) {
+  constexpr size_t kNamed = 8;
+  std::set<std::string> names;
+  std::error_code ignored;
+  for (std::filesystem::directory_iterator entry(folder, ignored), end; !ignored && entry != end;
+       entry.increment(ignored))
+    if (std::error_code refused; std::filesystem::exists(entry->path() / kConfig, refused))
+      names.insert(files::plain(entry->path().filename().string()));
+  std::string list;
+  size_t count = 0;
+  for (const std::string& name : names)
+    if (++count <= kNamed) list += concat(list.empty() ? "" : ", ", name);
+  return count > kNamed ? concat(list, " and ", count - kNamed, " more") : list;
+}
 
 bool all_zero(const Tensor& x) { return x.numel() == 0 || amax(abs(x)).item() == 0.0; }
 
@@ -185,7 +205,11 @@ GPTConfig load_config(const std::filesystem::path& folder) {
 }
 
 GPTConfig load_config(const files::FolderSnapshot& folder) {
-  return config_from_json(folder.text("config.json"), (folder.folder() / "config.json").string());
+  if (!folder.has(kConfig) && !folder.checksum(kConfig))
+    if (const std::string models = models_in(folder.folder()); !models.empty())
+      fail("load_config", folder.folder(), " must have ", kConfig,
+           ", got none. Hint: of its folders these have: ", models, ".");
+  return config_from_json(folder.text(kConfig), (folder.folder() / kConfig).string());
 }
 
 std::string written_by(const std::filesystem::path& folder) {

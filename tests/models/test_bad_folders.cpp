@@ -1,4 +1,6 @@
 // Folders that are refused, each with its reason.
+#include <fstream>
+
 #include "autograd/compare.hpp"
 #include "catch.hpp"
 #include "gradus/models/pretrained.hpp"
@@ -313,4 +315,20 @@ TEST_CASE("a folder of Python's pickles is told how to be made readable") {
                  " is Python's pickle, which is not opened here; safetensors.torch.save_model(model, "
                  "\"model.safetensors\") writes what is."));
   }
+}
+
+TEST_CASE("of a folder without a model the folders in it that have one are named") {
+  const testing::TemporaryFolder folder;
+  const auto said = [&] { return testing::error_of([&] { models::check_pretrained(folder.path()); }); };
+  CHECK(said() == "[file] cannot read " + (folder / "config.json").string() + ": No such file or directory.");
+  for (const char* name : {"b", "a", "none", "c", "d", "e", "f", "g", "h"})
+    std::filesystem::create_directory(folder / name);
+  for (const char* name : {"b", "a"}) std::ofstream(folder / name / "config.json") << "{}";
+  CHECK(said() == concat("[load_config] ", folder.path(),
+                         " must have config.json, got none. Hint: of its folders ", "these have: a, b."));
+  for (const char* name : {"c", "d", "e", "f", "g", "h"})
+    std::ofstream(folder / name / "config.json") << "{}";
+  CHECK(said().ends_with("these have: a, b, c, d, e, f, g, h."));
+  std::filesystem::copy(folder / "h", folder / "i\n");
+  CHECK(said().ends_with("these have: a, b, c, d, e, f, g, h and 1 more."));
 }

@@ -117,9 +117,8 @@ void print_run(const train::RunFolder& run, const train::TrainConfig& config) {
   for (const std::string& other : {config.tokens, config.val_tokens, config.corpus})
     if (!other.empty()) texts.push_back(other);
   for (const std::string& text : texts) std::cout << files::plain(text) << " ";
-  const bool is_path = std::filesystem::path(config.tokenizer).is_absolute();
-  std::cout << "(" << (is_path ? "tokenizer " : "") << files::plain(config.tokenizer) << (is_path ? "" : "s")
-            << "), preset " << files::plain(config.preset) << ", seed " << config.seed << "\n";
+  std::cout << "(tokenizer " << files::plain(config.tokenizer) << "), preset " << files::plain(config.preset)
+            << ", seed " << config.seed << "\n";
   if (!config.init_from.empty()) std::cout << "began as    " << files::plain(config.init_from) << "\n";
   print_state(run, config.steps, "--resume goes on", "nats a token on the validation text");
 }

@@ -11,6 +11,7 @@
 #include "gradus/autograd/kernels/bf16_unit.hpp"
 #include "gradus/data/corpus.hpp"
 #include "gradus/data/tokenizer.hpp"
+#include "gradus/files/plain.hpp"
 #include "gradus/train/precision.hpp"
 #include "init_from.hpp"
 #include "nearest.hpp"
@@ -268,12 +269,10 @@ void TrainFlags::check_choices() const {
   };
   check("preset", config.preset, models::preset_names());
   check("corpus", config.corpus, data::corpus_names());
-  if (!std::filesystem::exists(config.tokenizer)) {
-    if (config.tokenizer.find('/') != std::string::npos)
-      fail("train", "--tokenizer must be a tokenizer's folder or tokenizer.json, got ", config.tokenizer,
-           ", where nothing is.");
-    check("tokenizer", config.tokenizer, data::Tokenizer::kinds());
-  }
+  if (!is_tokenizer_kind(config.tokenizer) && !std::filesystem::exists(config.tokenizer))
+    fail("train", "--tokenizer must be ", listed(data::Tokenizer::kinds()),
+         ", or the path of a tokenizer's folder or tokenizer.json, got ", files::in_quotes(config.tokenizer),
+         ", where nothing is.", did_you_mean(config.tokenizer, data::Tokenizer::kinds()));
   check("decay", config.decay, train::decay_names());
   check("optimizer", config.optimizer, train::optimizer_names());
   check("precision", config.precision, precision_choices());

@@ -47,9 +47,10 @@ TEST_CASE("a text must be a file that can be read and is long enough") {
                             {"--text must be files of names in UTF-8", "t\\xff.txt"});
   place.check_train_refused({"--corpus", "brown"}, {"--corpus must be kjv or stories", "brown"});
   place.check_train_refused({"--text", place.text, "--tokenizer", "word"},
-                            {"--tokenizer must be char, byte or bpe", "word"});
+                            {"--tokenizer must be char, byte or bpe, or the path of a tokenizer's folder or "
+                             "tokenizer.json, got 'word', where nothing is."});
   place.check_train_refused({"--text", place.text, "--tokenizer", "no/where"},
-                            {"--tokenizer must be a tokenizer's folder or tokenizer.json, got no/where"});
+                            {"or the path of a tokenizer's folder", "got 'no/where', where nothing is."});
   place.check_train_refused({"--text", place.text, "--vocab", "300"},
                             {"--vocab must be left out unless --tokenizer is bpe, got 300"});
   place.check_train_refused({"--text", place.text, "--tokenizer", "bpe", "--vocab", "12"},

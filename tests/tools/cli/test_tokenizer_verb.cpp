@@ -159,6 +159,7 @@ TEST_CASE("a run with byte pairs trains, samples, evaluates, and resumes with th
     CHECK(read(run + file) == read(whole + file));
   CHECK_THAT(read(whole + "/checksums.sfv"), ContainsSubstring("merges.txt"));
 
+  CHECK_THAT(Place::out({"info", run}), ContainsSubstring("text.txt (tokenizer bpe), preset tiny"));
   CHECK_THAT(Place::out({"sample", run, "--prompt", "the ", "--tokens", "5"}), ContainsSubstring("the "));
   const json eval = json::parse(Place::out({"eval", run, "--text", place.text, "--json"}));
   CHECK(eval.at("bytes").get<int64_t>() > eval.at("tokens").get<int64_t>());
