@@ -21,7 +21,7 @@ class Collector : public Visitor {
   }
 
   std::set<std::string> names_;
-  std::set<const TensorImpl*> seen_;
+  std::set<const autograd::TensorImpl*> seen_;
 };
 
 template <class F>
@@ -50,7 +50,7 @@ class Converter : public Visitor {
   }
 
   DType dtype_;
-  std::map<const TensorImpl*, std::pair<Tensor, Tensor>> converted_;  // keeps tied parameters tied
+  std::map<const autograd::TensorImpl*, std::pair<Tensor, Tensor>> converted_;  // keeps tied parameters tied
 };
 
 /// All, where they are no more than GPT-2's; else as many, and how many more there are.

@@ -72,9 +72,9 @@ class Call {
     const Argument* value = find(name);
     return value && std::holds_alternative<std::vector<int64_t>>(*value);
   }
-  Dims dims() const {
+  autograd::Dims dims() const {
     if (!has("dim")) return {};
-    return is_list("dim") ? get<Dims>("dim") : Dims{dim()};
+    return is_list("dim") ? get<autograd::Dims>("dim") : autograd::Dims{dim()};
   }
   /// A tensor, or a number as a scalar that goes with x; undefined for null.
   Tensor tensor_or_number(std::string_view name) const {
@@ -93,12 +93,12 @@ class Call {
     if (name != "mean") fail(op_, "reduction must be none, mean or sum, got '", name, "'.");
     return Reduction::mean;
   }
-  std::vector<Index> subscripts() const {
+  std::vector<TensorIndex> subscripts() const {
     if (is_list("index") && get<std::vector<int64_t>>("index").empty()) return {};
-    std::vector<Index> list;
+    std::vector<TensorIndex> list;
     for (const Subscript& s : get<std::vector<Subscript>>("index")) {
       const auto* name = std::get_if<std::string>(&s);
-      list.push_back(name ? Index(tensor(*name)) : std::get<Index>(s));
+      list.push_back(name ? TensorIndex(tensor(*name)) : std::get<TensorIndex>(s));
     }
     return list;
   }
@@ -150,21 +150,22 @@ Operation along(Tensor (*f)(const Tensor&, int64_t dim)) {
   return [f](const Call& c) { return Results{f(c.x(), c.dim())}; };
 }
 
-Operation reduction(Tensor (*f)(const Tensor&, const Dims&, bool keepdim)) {
+Operation reduction(Tensor (*f)(const Tensor&, const autograd::Dims&, bool keepdim)) {
   return [f](const Call& c) { return Results{f(c.x(), c.dims(), c.keepdim())}; };
 }
 
-Operation spread(Tensor (*f)(const Tensor&, const Dims&, int64_t correction, bool keepdim)) {
+Operation spread(Tensor (*f)(const Tensor&, const autograd::Dims&, int64_t correction, bool keepdim)) {
   return [f](const Call& c) {
     const int64_t unbiased = c.get("unbiased", true) ? 1 : 0;
     return Results{f(c.x(), c.dims(), c.get("correction", unbiased), c.keepdim())};
   };
 }
 
-Operation extreme(Tensor (*of_all)(const Tensor&), Extreme (*along_dim)(const Tensor&, int64_t, bool)) {
+Operation extreme(Tensor (*of_all)(const Tensor&),
+                  autograd::Extreme (*along_dim)(const Tensor&, int64_t, bool)) {
   return [=](const Call& c) {
     if (!c.has("dim")) return Results{of_all(c.x())};
-    const Extreme e = along_dim(c.x(), c.dim(), c.keepdim());
+    const autograd::Extreme e = along_dim(c.x(), c.dim(), c.keepdim());
     return Results{e.values, e.indices};
   };
 }

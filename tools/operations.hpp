@@ -34,8 +34,8 @@ template <class... Parts>
   throw Malformed(concat(parts...));
 }
 
-/// One of a list of subscripts: an Index, or the name of the input that is.
-using Subscript = std::variant<Index, std::string>;
+/// One of a list of subscripts: a TensorIndex, or the name of the input that is.
+using Subscript = std::variant<TensorIndex, std::string>;
 
 /// monostate is null.
 using Argument = std::variant<std::monostate, bool, int64_t, double, std::string, std::vector<int64_t>,

@@ -10,6 +10,8 @@
 
 namespace gradus::train {
 
+using autograd::anomaly_mode;
+
 Optimizer::Optimizer(NamedParameters parameters, const std::vector<std::string>& buffer_names)
     : Optimizer(std::move(parameters), [&](const std::string&, const Tensor&) { return buffer_names; }) {}
 

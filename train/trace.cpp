@@ -13,15 +13,15 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-const char* category(Phase phase) {
+const char* category(ProfileEvent::Phase phase) {
   switch (phase) {
-    case Phase::forward:
+    case ProfileEvent::Phase::forward:
       return "forward";
-    case Phase::backward:
+    case ProfileEvent::Phase::backward:
       return "backward";
-    case Phase::work:
+    case ProfileEvent::Phase::work:
       return "work";
-    case Phase::group:
+    case ProfileEvent::Phase::group:
       return "step";
   }
   return "";
@@ -35,7 +35,7 @@ Json event(const ProfileEvent& e) {
             {"dur", 1e6 * e.seconds()},
             {"pid", 1},
             {"tid", 1}};
-  if (e.phase == Phase::forward || e.phase == Phase::backward)
+  if (e.phase == ProfileEvent::Phase::forward || e.phase == ProfileEvent::Phase::backward)
     json["args"] = {{"shape", std::vector<int64_t>(e.shape.begin(), e.shape.end())}};
   return json;
 }

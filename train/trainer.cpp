@@ -42,7 +42,7 @@ Trainer::Trainer(nn::Module& model, Recipe recipe)
 StepReport Trainer::step() {
   const auto start = std::chrono::steady_clock::now();
   const Profiling profiling(profile_ ? profile_ : active_profile);
-  const ProfileSpan span("step", Phase::group);
+  const ProfileSpan span("step", ProfileEvent::Phase::group);
   const double lr = recipe_.schedule(step_);
   const double loss = accumulate_gradients();
   check_is_finite("loss", loss, step_ + 1, lr);

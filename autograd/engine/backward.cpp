@@ -10,7 +10,7 @@ std::vector<Tensor> grad(const std::vector<Tensor>& outputs, const std::vector<T
     if (!inputs[i].defined() || !inputs[i].requires_grad())
       fail("grad", "input ", i,
            " requires no gradient. Hint: call requires_grad_() before computing the outputs.");
-  Run run(options.create_graph, options.retain_graph);
+  autograd::Run run(options.create_graph, options.retain_graph);
   run.start(outputs, options.grad_outputs);
   std::vector<Tensor> results = run.collect(inputs);
   for (size_t i = 0; i < results.size(); ++i)
@@ -22,7 +22,7 @@ std::vector<Tensor> grad(const std::vector<Tensor>& outputs, const std::vector<T
 
 void backward(const std::vector<Tensor>& outputs, const std::vector<Tensor>& grad_outputs, bool retain_graph,
               bool create_graph) {
-  Run run(create_graph, retain_graph);
+  autograd::Run run(create_graph, retain_graph);
   run.start(outputs, grad_outputs);
   run.accumulate_leaves();
 }

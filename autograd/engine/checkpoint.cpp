@@ -10,6 +10,12 @@
 #include "gradus/autograd/values/raw.hpp"
 
 namespace gradus {
+
+using autograd::Block;
+using autograd::Edge;
+using autograd::Node;
+using autograd::Ref;
+
 namespace {
 
 using Function = std::function<std::vector<Tensor>(const std::vector<Tensor>&)>;

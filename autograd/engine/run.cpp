@@ -13,7 +13,7 @@
 #include "gradus/autograd/graph/running_op.hpp"
 #include "gradus/autograd/values/raw.hpp"
 
-namespace gradus {
+namespace gradus::autograd {
 namespace {
 
 std::atomic<uint64_t> next_run{1};
@@ -175,7 +175,7 @@ void Run::pull(Node& node, const Tensor& gy) {
     total = total.defined() ? sum(total, gy) : gy;
     return;
   }
-  const ProfileSpan span(node.op, Phase::backward, &node.shape);
+  const ProfileSpan span(node.op, ProfileEvent::Phase::backward, &node.shape);
   running_op = node.op;
   refuse_if_released(node);
   bool any = false;
@@ -285,7 +285,7 @@ void Run::add_to_leaf(Node& leaf, Tensor g) const {
     leaf.grad = create_graph_ || is_sole_owner(g) ? std::move(g) : raw::clone(g);
     return;
   }
-  const ProfileSpan span("accumulate", Phase::backward, &leaf.shape);
+  const ProfileSpan span("accumulate", ProfileEvent::Phase::backward, &leaf.shape);
   if (create_graph_ || leaf.grad.requires_grad())
     leaf.grad = differentiable::add(leaf.grad, g);
   else
@@ -303,4 +303,4 @@ void Run::look_for_anomaly(const Node& from, const Node& to, const Tensor& gx,
   refuse_gradient(from, to, ops, gx, gys);
 }
 
-}  // namespace gradus
+}  // namespace gradus::autograd

@@ -10,7 +10,7 @@
 
 #include "gradus/autograd/graph/node.hpp"
 
-namespace gradus {
+namespace gradus::autograd {
 
 class Run {
  public:
@@ -79,4 +79,4 @@ class Run {
   std::unordered_map<const Node*, std::vector<Tensor>> waiting_;  // gradients of the results of blocks
 };
 
-}  // namespace gradus
+}  // namespace gradus::autograd

@@ -8,7 +8,7 @@
 #include "gradus/autograd/graph/running_op.hpp"
 #include "gradus/autograd/values/raw.hpp"
 
-namespace gradus {
+namespace gradus::autograd {
 
 void Run::visit_block(Node& node) {
   const auto found = waiting_.find(&node);
@@ -27,7 +27,8 @@ void Run::pull_block(Node& node, const std::vector<Tensor>& gys) {
   bool any = false;
   const Needs needs = needs_of(node, any);
   if (!any) return;
-  const ProfileSpan span(node.op, Phase::backward, gys.empty() ? nullptr : &node.block->results[0].shape);
+  const ProfileSpan span(node.op, ProfileEvent::Phase::backward,
+                         gys.empty() ? nullptr : &node.block->results[0].shape);
   std::vector<Tensor> arrived = gys;
   for (size_t i = 0; i < arrived.size(); ++i) {
     const Block::Result& r = node.block->results[i];
@@ -91,4 +92,4 @@ std::vector<Tensor> Run::outputs_of_block(Node& node) const {
   return ys;
 }
 
-}  // namespace gradus
+}  // namespace gradus::autograd

@@ -9,7 +9,7 @@ Tensor& Tensor::requires_grad_(bool on) {
   if (is_result)
     fail("requires_grad_", "needs a leaf, got the result of ", impl_->node->op, ". Hint: detach() it first.");
   if (on && !is_floating(dtype())) fail("requires_grad_", "needs floating values, got ", name(dtype()), ".");
-  if (on && !impl_->node) impl_->node = Node::leaf(shape(), dtype());
+  if (on && !impl_->node) impl_->node = autograd::Node::leaf(shape(), dtype());
   if (!on) impl_->node = {};
   return *this;
 }

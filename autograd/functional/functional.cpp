@@ -8,6 +8,10 @@
 #include "gradus/autograd/ops/ops.hpp"
 
 namespace gradus {
+
+using autograd::Product;
+using autograd::Products;
+
 namespace {
 
 // A function's inputs, as it was called with them, and what it gave.

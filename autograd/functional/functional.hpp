@@ -40,6 +40,7 @@ Tensor hessian(const TensorFunction& f, const Tensor& x, const DerivativeOptions
 std::vector<std::vector<Tensor>> hessian(const ScalarFunction& f, const std::vector<Tensor>& inputs,
                                          const DerivativeOptions& options = {});
 
+namespace autograd {
 /// What a function gave, and the product that was asked for.
 struct Product {
   Tensor output, product;  ///< f(x), and what was multiplied
@@ -48,24 +49,27 @@ struct Product {
 struct Products {
   std::vector<Tensor> outputs, products;  ///< f(inputs), and what was multiplied
 };
+}  // namespace autograd
 
 /// v^T J: v of f's shape (undefined stands for 1 if f has one value) -> x's shape. One backward.
-Product vjp(const TensorFunction& f, const Tensor& x, const Tensor& v = {},
-            const DerivativeOptions& options = {});
+autograd::Product vjp(const TensorFunction& f, const Tensor& x, const Tensor& v = {},
+                      const DerivativeOptions& options = {});
 /// The sum over outputs: one v an output -> one product an input.
-Products vjp(const ListFunction& f, const std::vector<Tensor>& inputs, const std::vector<Tensor>& v = {},
-             const DerivativeOptions& options = {});
+autograd::Products vjp(const ListFunction& f, const std::vector<Tensor>& inputs,
+                       const std::vector<Tensor>& v = {}, const DerivativeOptions& options = {});
 
 /// J v: v of x's shape -> f's shape. Two backwards: v^T J is linear in its v, and J is what it is linear by.
-Product jvp(const TensorFunction& f, const Tensor& x, const Tensor& v, const DerivativeOptions& options = {});
+autograd::Product jvp(const TensorFunction& f, const Tensor& x, const Tensor& v,
+                      const DerivativeOptions& options = {});
 /// The sum over inputs: one v an input -> one product an output.
-Products jvp(const ListFunction& f, const std::vector<Tensor>& inputs, const std::vector<Tensor>& v,
-             const DerivativeOptions& options = {});
+autograd::Products jvp(const ListFunction& f, const std::vector<Tensor>& inputs, const std::vector<Tensor>& v,
+                       const DerivativeOptions& options = {});
 
 /// H v for the Hessian H of a function with one value: v of x's shape -> x's shape. Two backwards, never H
 /// itself (Pearlmutter, "Fast exact multiplication by the Hessian", 1994).
-Product hvp(const TensorFunction& f, const Tensor& x, const Tensor& v, const DerivativeOptions& options = {});
-Products hvp(const ScalarFunction& f, const std::vector<Tensor>& inputs, const std::vector<Tensor>& v,
-             const DerivativeOptions& options = {});
+autograd::Product hvp(const TensorFunction& f, const Tensor& x, const Tensor& v,
+                      const DerivativeOptions& options = {});
+autograd::Products hvp(const ScalarFunction& f, const std::vector<Tensor>& inputs,
+                       const std::vector<Tensor>& v, const DerivativeOptions& options = {});
 
 }  // namespace gradus

@@ -2,9 +2,9 @@
 
 namespace gradus {
 
-constinit thread_local bool anomaly_mode = false;
+constinit thread_local bool autograd::anomaly_mode = false;
 
-AnomalyMode::AnomalyMode(bool enabled) : before_(anomaly_mode) { anomaly_mode = enabled; }
-AnomalyMode::~AnomalyMode() { anomaly_mode = before_; }
+AnomalyMode::AnomalyMode(bool enabled) : before_(autograd::anomaly_mode) { autograd::anomaly_mode = enabled; }
+AnomalyMode::~AnomalyMode() { autograd::anomaly_mode = before_; }
 
 }  // namespace gradus

@@ -14,8 +14,10 @@
 
 namespace gradus {
 
+namespace autograd {
 /// Whether it is on. AnomalyMode writes it.
 extern constinit thread_local bool anomaly_mode;
+}  // namespace autograd
 
 /// While it lives, ops and gradients of this thread are looked at (true) or not (false: around an op of one's
 /// own that makes infinities on purpose).

@@ -6,7 +6,7 @@
 #include "gradus/autograd/graph/numbering.hpp"
 #include "gradus/autograd/values/raw.hpp"
 
-namespace gradus {
+namespace gradus::autograd {
 namespace {
 
 // What of a tensor is not finite.
@@ -104,4 +104,4 @@ void check_hooked(const Node& node, const Tensor& g, const Tensor& before) {
   fail("anomaly", "the hooks of ", describe(node), " must give finite values, got ", where(found, g), ".");
 }
 
-}  // namespace gradus
+}  // namespace gradus::autograd

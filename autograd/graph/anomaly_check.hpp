@@ -7,7 +7,7 @@
 
 #include "gradus/autograd/values/tensor.hpp"
 
-namespace gradus {
+namespace gradus::autograd {
 
 /// Throws Error if `out`, the value of `op`, holds NaN, or infinities that no input holds. An undefined
 /// input is one that is not known.
@@ -22,4 +22,4 @@ bool is_anomaly(const Tensor& gx, const std::vector<Tensor>& gys);
 /// Throws Error if g, which the hooks of `node` gave, holds NaN, or infinities that `before` does not.
 void check_hooked(const Node& node, const Tensor& g, const Tensor& before);
 
-}  // namespace gradus
+}  // namespace gradus::autograd

@@ -10,7 +10,7 @@
 #include "gradus/autograd/graph/rules.hpp"
 #include "gradus/autograd/graph/saved.hpp"
 
-namespace gradus {
+namespace gradus::autograd {
 
 struct Block {
   struct Result {
@@ -27,4 +27,4 @@ struct Block {
   std::function<std::vector<Tensor>()> recompute{};
 };
 
-}  // namespace gradus
+}  // namespace gradus::autograd

@@ -10,7 +10,7 @@
 #include "gradus/autograd/graph/op_names.hpp"
 #include "gradus/autograd/graph/profile.hpp"
 
-namespace gradus {
+namespace gradus::autograd {
 
 using Inputs = std::span<const Tensor>;
 
@@ -39,4 +39,4 @@ inline Ref<Node> node_above(Inputs inputs, Node::Kind kind, OpName op, const Sha
   return node;
 }
 
-}  // namespace gradus
+}  // namespace gradus::autograd

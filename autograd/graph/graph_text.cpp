@@ -7,6 +7,10 @@
 #include "gradus/autograd/graph/numbering.hpp"
 
 namespace gradus {
+
+using autograd::Edge;
+using autograd::Node;
+
 namespace {
 
 // A graph in the order of its lines, with a name for each vertex.

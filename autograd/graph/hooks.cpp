@@ -6,17 +6,17 @@
 
 namespace gradus {
 
-uint64_t HookList::add(GradHook hook) {
+uint64_t autograd::HookList::add(GradHook hook) {
   hooks_.push_back({next_id_, std::move(hook)});
   return next_id_++;
 }
 
-void HookList::remove(uint64_t id) {
+void autograd::HookList::remove(uint64_t id) {
   std::erase_if(hooks_, [id](const Entry& e) { return e.id == id; });
 }
 
 // Hooks may add and remove hooks: those of the start run that are still there, each held while it does.
-Tensor HookList::run(Tensor g, const std::function<std::string()>& what) const {
+Tensor autograd::HookList::run(Tensor g, const std::function<std::string()>& what) const {
   const std::vector<Entry> at_start = hooks_;
   for (const Entry& entry : at_start) {
     const bool removed =
@@ -33,7 +33,7 @@ Tensor HookList::run(Tensor g, const std::function<std::string()>& what) const {
 }
 
 void HookHandle::remove() {
-  if (const std::shared_ptr<HookList> list = list_.lock()) list->remove(id_);
+  if (const std::shared_ptr<autograd::HookList> list = list_.lock()) list->remove(id_);
   list_.reset();
 }
 
@@ -41,8 +41,8 @@ HookHandle Tensor::register_hook(const GradHook& hook) const {
   if (!defined() || !requires_grad())
     fail("register_hook",
          "needs a tensor that requires a gradient. Hint: call requires_grad_() or register before detach().");
-  std::shared_ptr<HookList>& list = impl()->node->hooks;
-  if (!list) list = std::make_shared<HookList>();
+  std::shared_ptr<autograd::HookList>& list = impl()->node->hooks;
+  if (!list) list = std::make_shared<autograd::HookList>();
   return {list, list->add(hook)};
 }
 

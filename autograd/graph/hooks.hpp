@@ -48,6 +48,8 @@ class GradHook {
   std::function<Tensor(const Tensor&)> call_;
 };
 
+namespace autograd {
+
 /// The hooks of one tensor.
 class HookList {
  public:
@@ -67,17 +69,19 @@ class HookList {
   std::vector<Entry> hooks_;
 };
 
+}  // namespace autograd
+
 /// Takes a hook away again; dropping the handle does not.
 class HookHandle {
  public:
   HookHandle() = default;
   /// For Tensor::register_hook().
-  HookHandle(const std::shared_ptr<HookList>& list, uint64_t id) : list_(list), id_(id) {}
+  HookHandle(const std::shared_ptr<autograd::HookList>& list, uint64_t id) : list_(list), id_(id) {}
   /// Does nothing if it is gone already, or the tensor is.
   void remove();
 
  private:
-  std::weak_ptr<HookList> list_;
+  std::weak_ptr<autograd::HookList> list_;
   uint64_t id_ = 0;
 };
 

@@ -7,7 +7,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace gradus {
+namespace gradus::autograd {
 
 template <class Signature, size_t kCapacity>
 class InlineFunction;
@@ -64,4 +64,4 @@ class InlineFunction<R(Args...), kCapacity> {
   alignas(std::max_align_t) std::byte bytes_[kCapacity];
 };
 
-}  // namespace gradus
+}  // namespace gradus::autograd

@@ -4,7 +4,7 @@
 
 #include "gradus/autograd/graph/block.hpp"
 
-namespace gradus {
+namespace gradus::autograd {
 namespace {
 
 std::atomic<uint64_t> next_sequence{1};
@@ -71,4 +71,4 @@ void destroy(Node* node) {
   deleting = false;
 }
 
-}  // namespace gradus
+}  // namespace gradus::autograd

@@ -17,7 +17,7 @@
 #include "gradus/autograd/graph/saved.hpp"
 #include "gradus/autograd/values/tensor.hpp"
 
-namespace gradus {
+namespace gradus::autograd {
 
 inline constexpr size_t kMaxCaptures = 128;  ///< bytes that a rule may capture
 
@@ -133,4 +133,4 @@ struct Node : RefCounted {
   static Ref<Node> result_of(const Ref<Node>& block, size_t i);
 };
 
-}  // namespace gradus
+}  // namespace gradus::autograd

@@ -5,7 +5,7 @@
 
 #include "gradus/autograd/graph/block.hpp"
 
-namespace gradus {
+namespace gradus::autograd {
 
 std::vector<const Node*> ops_below(const std::vector<const Node*>& roots) {
   std::vector<const Node*> found, stack(roots);
@@ -34,4 +34,4 @@ std::string describe(const Node& node, const std::vector<const Node*>& ops) {
   return at == ops.end() ? describe(node) : concat("%", at - ops.begin() + 1, " = ", describe(node));
 }
 
-}  // namespace gradus
+}  // namespace gradus::autograd

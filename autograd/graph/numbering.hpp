@@ -6,7 +6,7 @@
 
 #include "gradus/autograd/graph/node.hpp"
 
-namespace gradus {
+namespace gradus::autograd {
 
 /// All vertices but leaves that `roots` depend on, themselves included, oldest first: number i + 1 stands at
 /// i.
@@ -17,4 +17,4 @@ std::string describe(const Node& node);
 /// "%3 = sqrt float64 (2)" if it is the third of `ops`; without a number if it is none of them.
 std::string describe(const Node& node, const std::vector<const Node*>& ops);
 
-}  // namespace gradus
+}  // namespace gradus::autograd

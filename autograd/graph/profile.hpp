@@ -25,16 +25,16 @@
 
 namespace gradus {
 
-/// What the time of an event went into.
-enum class Phase : uint8_t {
-  forward,   ///< an op's values
-  backward,  ///< an op's gradient rule
-  work,      ///< of a span that is no op: a batch, an update
-  group      ///< encloses events of the other kinds
-};
-
 /// One op or span.
 struct ProfileEvent {
+  /// What the time of an event went into.
+  enum class Phase : uint8_t {
+    forward,   ///< an op's values
+    backward,  ///< an op's gradient rule
+    work,      ///< of a span that is no op: a batch, an update
+    group      ///< encloses events of the other kinds
+  };
+
   std::string_view name;      ///< of the op, as in kRecordedOps, or of the span
   Phase phase;                ///< which pass it was in
   Shape shape;                ///< of the op's result, in both directions; empty for spans
@@ -43,12 +43,12 @@ struct ProfileEvent {
   double seconds() const { return end - start; }  ///< from start to end
 };
 
-/// Nanoseconds from some moment on, never fewer than before.
-using Clock = int64_t (*)();
 int64_t steady_nanoseconds();  ///< std::chrono::steady_clock's
 
 class Profile {
  public:
+  /// Nanoseconds from some moment on, never fewer than before.
+  using Clock = int64_t (*)();
   /// Empty; its times begin now.
   explicit Profile(Clock clock = steady_nanoseconds) : clock_(clock), origin_(clock()) {}
   Profile(const Profile&) = delete;
@@ -62,7 +62,7 @@ class Profile {
   friend class ProfileSpan;
   friend void profile_op(std::string_view name, const Shape& shape);
   double now() const { return static_cast<double>(clock_() - origin_) / 1e9; }
-  void add(std::string_view name, Phase phase, const Shape& shape, double start);
+  void add(std::string_view name, ProfileEvent::Phase phase, const Shape& shape, double start);
 
   Clock clock_;
   int64_t origin_;
@@ -91,7 +91,8 @@ class Profiling {
 class ProfileSpan {
  public:
   /// `name` must live as long as the Profile, `shape` (none if null) as long as the span.
-  explicit ProfileSpan(std::string_view name, Phase phase = Phase::work, const Shape* shape = nullptr) {
+  explicit ProfileSpan(std::string_view name, ProfileEvent::Phase phase = ProfileEvent::Phase::work,
+                       const Shape* shape = nullptr) {
     if (active_profile) [[unlikely]]
       begin(name, phase, shape);
   }
@@ -103,12 +104,12 @@ class ProfileSpan {
   ProfileSpan& operator=(const ProfileSpan&) = delete;
 
  private:
-  void begin(std::string_view name, Phase phase, const Shape* shape);
+  void begin(std::string_view name, ProfileEvent::Phase phase, const Shape* shape);
   void end();
 
   Profile* profile_ = nullptr;
   std::string_view name_;
-  Phase phase_{};
+  ProfileEvent::Phase phase_{};
   const Shape* shape_ = nullptr;
   double start_ = 0;
 };

@@ -3,12 +3,19 @@
 #include "gradus/autograd/graph/entry.hpp"
 
 namespace gradus {
+
+using autograd::Edge;
+using autograd::Inputs;
+using autograd::look_at;
+using autograd::Node;
+using autograd::Ref;
+
 namespace {
 
 Tensor record_joint(OpName op, Tensor out, Inputs inputs, JointRule rule) {
   look_at(op, {&out, 1}, [&] { return std::vector<Tensor>(inputs.begin(), inputs.end()); });
-  if (!is_recorded(inputs)) return out;
-  Ref<Node> node = node_above(inputs, Node::Kind::op, op, out.shape(), out.dtype());
+  if (!autograd::is_recorded(inputs)) return out;
+  Ref<Node> node = autograd::node_above(inputs, Node::Kind::op, op, out.shape(), out.dtype());
   if (rule.wants_output()) node->output = Saved(out.detach());
   node->joint = std::move(rule);
   out.impl()->node = std::move(node);

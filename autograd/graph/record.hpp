@@ -19,7 +19,7 @@
 namespace gradus {
 
 /// Makes `out` (fresh, outside the graph) the result of `op`. Returns it.
-Tensor record(OpName op, Tensor out, std::initializer_list<Edge> edges);
+Tensor record(OpName op, Tensor out, std::initializer_list<autograd::Edge> edges);
 Tensor record(OpName op, Tensor out, std::initializer_list<Tensor> inputs, JointRule rule);
 Tensor record(OpName op, Tensor out, const std::vector<Tensor>& inputs, JointRule rule);
 

@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-namespace gradus {
+namespace gradus::autograd {
 
 /// Empty if none. The engine writes it.
 extern constinit thread_local std::string_view running_op;
@@ -11,4 +11,4 @@ extern constinit thread_local std::string_view running_op;
 /// The same for messages.
 std::string_view op_in_backward();
 
-}  // namespace gradus
+}  // namespace gradus::autograd

@@ -10,6 +10,8 @@
 
 namespace gradus {
 
+using autograd::Dims;
+
 inline void check_defined(std::string_view op, const Tensor& x) {
   if (!x.defined()) fail(op, "needs a defined tensor, got none.");
 }

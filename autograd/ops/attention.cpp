@@ -272,7 +272,7 @@ Tensor scaled_dot_product_attention(const Tensor& qkv, int64_t n_head, const Att
     attend_grad(s, to, view_heads(with_packed_rows(gy), n_head), view_heads(y, n_head), sums, from);
     return gqkv;
   };
-  return marked(record(kOp, out, {Edge(qkv, pull)}));
+  return marked(record(kOp, out, {autograd::Edge(qkv, pull)}));
 }
 
 }  // namespace gradus

@@ -55,7 +55,7 @@ Tensor masked_fill(const Tensor& x, const Tensor& mask, double value) {
   });
   const auto pull = [mask = Saved(mask)](const Tensor& gy) { return masked_fill(gy, mask, 0.0); };
   // AnomalyMode sees by the inputs that an infinity was asked for; no gradient goes to a number.
-  const Tensor filler = anomaly_mode ? number(x, value) : Tensor();
+  const Tensor filler = autograd::anomaly_mode ? number(x, value) : Tensor();
   return record("masked_fill", out, {{x, pull}, {filler, [](const Tensor& gy) { return gy; }}});
 }
 

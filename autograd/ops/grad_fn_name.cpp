@@ -8,6 +8,10 @@
 #include "gradus/autograd/graph/node.hpp"
 
 namespace gradus {
+
+using autograd::Edge;
+using autograd::Node;
+
 namespace {
 
 // PyTorch's name for the node: SoftmaxBackward0 for softmax. Some ops have another name there, some several.

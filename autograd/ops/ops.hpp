@@ -117,26 +117,31 @@ Tensor gt(const Tensor& a, double b);         ///< a > b
 Tensor ge(const Tensor& a, double b);         ///< a >= b
 
 // -- reductions: over the given dims, or over all if none are given
+namespace autograd {
 /// Dimensions to reduce; negative ones count from the end.
 using Dims = std::vector<int64_t>;
-Tensor sum(const Tensor& x, const Dims& dims = {}, bool keepdim = false);   ///< also int64
-Tensor mean(const Tensor& x, const Dims& dims = {}, bool keepdim = false);  ///< NaN of nothing
+}  // namespace autograd
+Tensor sum(const Tensor& x, const autograd::Dims& dims = {}, bool keepdim = false);   ///< also int64
+Tensor mean(const Tensor& x, const autograd::Dims& dims = {}, bool keepdim = false);  ///< NaN of nothing
 /// Mean square deviation, divided by n - correction. NaN if n <= correction.
-Tensor var(const Tensor& x, const Dims& dims = {}, int64_t correction = 1, bool keepdim = false);
+Tensor var(const Tensor& x, const autograd::Dims& dims = {}, int64_t correction = 1, bool keepdim = false);
 /// The root of var, with gradient 0 where that is 0. Call it gradus::std where names are used unqualified.
-Tensor std(const Tensor& x, const Dims& dims = {}, int64_t correction = 1, bool keepdim = false);
+Tensor std(const Tensor& x, const autograd::Dims& dims = {}, int64_t correction = 1, bool keepdim = false);
 /// The largest. Ties share the gradient equally. Throws Error for nothing to reduce. Also int64, as are max
 /// and min.
-Tensor amax(const Tensor& x, const Dims& dims = {}, bool keepdim = false);
-Tensor amin(const Tensor& x, const Dims& dims = {}, bool keepdim = false);  ///< the smallest, likewise
+Tensor amax(const Tensor& x, const autograd::Dims& dims = {}, bool keepdim = false);
+Tensor amin(const Tensor& x, const autograd::Dims& dims = {},
+            bool keepdim = false);  ///< the smallest, likewise
+namespace autograd {
 /// What max() and min() along a dimension give.
 struct Extreme {
   Tensor values, indices;  ///< of one shape
 };
+}  // namespace autograd
 /// The largest element along dim and its place (int64), the first among equals: it gets the whole
 /// gradient. NaN wins.
-Extreme max(const Tensor& x, int64_t dim, bool keepdim = false);
-Extreme min(const Tensor& x, int64_t dim, bool keepdim = false);  ///< the smallest, likewise
+autograd::Extreme max(const Tensor& x, int64_t dim, bool keepdim = false);
+autograd::Extreme min(const Tensor& x, int64_t dim, bool keepdim = false);  ///< the smallest, likewise
 /// The largest of all elements, as amax; but if that is NaN, its gradient is shared by the elements that are
 /// NaN.
 Tensor max(const Tensor& x);
@@ -144,7 +149,7 @@ Tensor min(const Tensor& x);  ///< the smallest, likewise
 /// Running sums along dim; from the end if reverse. Also int64.
 Tensor cumsum(const Tensor& x, int64_t dim, bool reverse = false);
 /// log(sum(exp(x))), without overflow. A slice of nothing but -inf gives -inf and gradient 0.
-Tensor logsumexp(const Tensor& x, const Dims& dims, bool keepdim = false);
+Tensor logsumexp(const Tensor& x, const autograd::Dims& dims, bool keepdim = false);
 /// exp(x) / sum(exp(x)) along dim. A row of nothing but -inf is NaN, as in PyTorch.
 Tensor softmax(const Tensor& x, int64_t dim);
 /// softmax, but a row of nothing but -inf gives zeros, with gradient 0.
@@ -268,14 +273,16 @@ Tensor scaled_dot_product_attention(const Tensor& qkv, int64_t n_head, const Att
 /// Index of the largest value along dim, the first among equals -> int64. NaN wins.
 Tensor argmax(const Tensor& x, int64_t dim, bool keepdim = false);
 Tensor argmin(const Tensor& x, int64_t dim, bool keepdim = false);  ///< of the smallest, likewise
+namespace autograd {
 /// Values in their order.
 struct Sorted {
   Tensor values, indices;  ///< and their places before, int64
 };
+}  // namespace autograd
 /// Along dim, stable; NaN counts as largest.
-Sorted sort(const Tensor& x, int64_t dim, bool descending = false);
+autograd::Sorted sort(const Tensor& x, int64_t dim, bool descending = false);
 /// The k largest along dim, largest first, the lower index first among equals.
-Sorted topk(const Tensor& x, int64_t k, int64_t dim);
+autograd::Sorted topk(const Tensor& x, int64_t k, int64_t dim);
 /// Indices drawn with probabilities proportional to the weights p (..., n) -> (..., num_samples) int64.
 /// Without replacement unless asked for. Throws Error for negative or non-finite weights and for too few
 /// positive ones, and then draws nothing.

@@ -10,6 +10,9 @@
 #include "gradus/autograd/values/raw.hpp"
 
 namespace gradus {
+
+using autograd::Extreme;
+
 namespace {
 
 using kernels::Reduce;

@@ -20,7 +20,7 @@ thread_local Room last_packed[2];
 
 /// The packed forms of a matrix, beside its storage. Those of a parameter stay, others as long as somebody
 /// uses them.
-class KeptForms : public Companion {
+class KeptForms : public autograd::Companion {
  public:
   ~KeptForms() override {
     for (auto& of_side : forms_)
@@ -81,9 +81,9 @@ class KeptForms : public Companion {
 std::shared_ptr<PackedBf16> room_to_pack(Side side, int64_t rows, int64_t columns) {
   struct Lent {
     explicit Lent(Side side, int64_t rows, int64_t columns)
-        : memory(new Storage(kernels::packed_bytes(side, rows, columns))),
+        : memory(new autograd::Storage(kernels::packed_bytes(side, rows, columns))),
           packed(kernels::packed_matrix(side, rows, columns, memory->data())) {}
-    Ref<Storage> memory;
+    autograd::Ref<autograd::Storage> memory;
     PackedBf16 packed;
   };
   const auto room = std::make_shared<Lent>(side, rows, columns);
@@ -91,7 +91,7 @@ std::shared_ptr<PackedBf16> room_to_pack(Side side, int64_t rows, int64_t column
 }
 
 Packed packed(Side side, const Matrices& x) {
-  const TensorImpl& impl = *x.tensor.impl();
+  const autograd::TensorImpl& impl = *x.tensor.impl();
   if (impl.node && impl.node->is_leaf()) return impl.storage->companion<KeptForms>().take(side, x, true);
   auto once = room_to_pack(side, x.rows, x.columns);
   kernels::pack(x.trans, x.tensor.data<float>(), x.ld, *once);

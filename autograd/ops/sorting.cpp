@@ -7,6 +7,9 @@
 #include "gradus/autograd/values/raw.hpp"
 
 namespace gradus {
+
+using autograd::Sorted;
+
 namespace {
 
 // Rows along `dim`, packed, that dimension last.

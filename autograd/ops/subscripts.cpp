@@ -25,10 +25,10 @@ struct Walk {
   std::vector<Pick> picks;
 };
 
-const Tensor* as_tensor(const Index& subscript) { return std::get_if<Tensor>(&subscript.value()); }
+const Tensor* as_tensor(const TensorIndex& subscript) { return std::get_if<Tensor>(&subscript.value()); }
 
 // How many dimensions of the indexed tensor a subscript stands for.
-int dims_of(const Index& subscript) {
+int dims_of(const TensorIndex& subscript) {
   const Tensor* t = as_tensor(subscript);
   if (!t)
     return std::holds_alternative<int64_t>(subscript.value()) ||
@@ -71,8 +71,8 @@ void apply_mask(Walk& walk, const Tensor& mask) {
 }
 
 // `left`: how many dimensions an Ellipsis stands for.
-void apply(Walk& walk, const Index& subscript, int left) {
-  const Index::Value& value = subscript.value();
+void apply(Walk& walk, const TensorIndex& subscript, int left) {
+  const TensorIndex::Value& value = subscript.value();
   if (const auto* i = std::get_if<int64_t>(&value)) {
     walk.view = walk.view.select(walk.dim, *i);
   } else if (const auto* slice = std::get_if<Slice>(&value)) {
@@ -149,9 +149,9 @@ Tensor alias(const Tensor& x) {
 
 }  // namespace
 
-Tensor Tensor::index(const std::vector<Index>& subscripts) const {
+Tensor Tensor::index(const std::vector<TensorIndex>& subscripts) const {
   int named = 0, ellipses = 0;
-  for (const Index& subscript : subscripts) {
+  for (const TensorIndex& subscript : subscripts) {
     named += dims_of(subscript);
     ellipses += std::holds_alternative<RemainingDims>(subscript.value()) ? 1 : 0;
   }
@@ -160,7 +160,7 @@ Tensor Tensor::index(const std::vector<Index>& subscripts) const {
          named, ".");
   if (ellipses > 1) fail("index", "there must be at most one Ellipsis, got ", ellipses, ".");
   Walk walk{*this, 0, {}};
-  for (const Index& subscript : subscripts) apply(walk, subscript, dim() - named);
+  for (const TensorIndex& subscript : subscripts) apply(walk, subscript, dim() - named);
   if (!walk.picks.empty()) return take(walk);
   return walk.view.impl() == impl() ? alias(*this) : walk.view;
 }

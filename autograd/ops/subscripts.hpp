@@ -36,19 +36,19 @@ struct RemainingDims {};
 inline constexpr RemainingDims Ellipsis{};  ///< Python's ..., as a subscript
 
 /// One subscript.
-class Index {
+class TensorIndex {
  public:
   /// What a subscript can be.
   using Value = std::variant<int64_t, Slice, NewDim, RemainingDims, Tensor>;
 
   /// From any of them, implicitly: lists of subscripts are written in braces.
   template <std::integral I>
-  Index(I i) : value_(static_cast<int64_t>(i)) {}      // NOLINT
-  Index(bool) = delete;                                // neither the number 0 or 1 nor a mask
-  Index(Slice slice) : value_(slice) {}                // NOLINT
-  Index(NewDim none) : value_(none) {}                 // NOLINT
-  Index(RemainingDims dims) : value_(dims) {}          // NOLINT
-  Index(Tensor tensor) : value_(std::move(tensor)) {}  // NOLINT
+  TensorIndex(I i) : value_(static_cast<int64_t>(i)) {}      // NOLINT
+  TensorIndex(bool) = delete;                                // neither the number 0 or 1 nor a mask
+  TensorIndex(Slice slice) : value_(slice) {}                // NOLINT
+  TensorIndex(NewDim none) : value_(none) {}                 // NOLINT
+  TensorIndex(RemainingDims dims) : value_(dims) {}          // NOLINT
+  TensorIndex(Tensor tensor) : value_(std::move(tensor)) {}  // NOLINT
 
   const Value& value() const { return value_; }  ///< which one it is
 

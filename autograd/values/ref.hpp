@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <utility>
 
-namespace gradus {
+namespace gradus::autograd {
 
 /// What has a count of the references to it.
 class RefCounted {
@@ -66,4 +66,4 @@ class Ref {
   T* object_ = nullptr;
 };
 
-}  // namespace gradus
+}  // namespace gradus::autograd

@@ -101,12 +101,12 @@ class BlockCache {
 
 }  // namespace
 
-Storage::Storage(int64_t bytes) : bytes_(bytes) {
+autograd::Storage::Storage(int64_t bytes) : bytes_(bytes) {
   data_ = BlockCache::alive() ? BlockCache::of_thread().take(bytes)
                               : system_allocate(class_bytes(size_class(bytes)));
 }
 
-Storage::~Storage() {
+autograd::Storage::~Storage() {
   delete companion_.load(std::memory_order_relaxed);
   if (BlockCache::alive())
     BlockCache::of_thread().give(data_, bytes_);

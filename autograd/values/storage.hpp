@@ -11,7 +11,7 @@
 
 #include "gradus/autograd/values/ref.hpp"
 
-namespace gradus {
+namespace gradus::autograd {
 
 /// What was made of the bytes of a storage and is kept beside them: packed forms of a weight.
 class Companion {
@@ -58,6 +58,10 @@ class Storage : public RefCounted {
 
 /// For Ref.
 inline void destroy(Storage* storage) { delete storage; }
+
+}  // namespace gradus::autograd
+
+namespace gradus {
 
 /// What tensors hold, in bytes as they asked for them. Counted by thread: memory that another thread frees
 /// stays in the count of the one that asked for it and is taken off the other's.

@@ -5,6 +5,11 @@
 #include "gradus/autograd/kernels/blocks.hpp"
 
 namespace gradus {
+
+using autograd::Ref;
+using autograd::Storage;
+using autograd::TensorImpl;
+
 namespace {
 
 static_assert(sizeof(Q8Tile) == element_size(DType::q8_0) && sizeof(Q4Tile) == element_size(DType::q4_0));

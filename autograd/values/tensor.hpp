@@ -26,11 +26,15 @@ namespace gradus {
 
 class GradHook;
 class HookHandle;
-class Index;
+class TensorIndex;
+
+/// What tensors and graphs are made of: for the library, and for those who read graphs.
+namespace autograd {
 struct Node;
 struct TensorImpl;
 void destroy(Node* node);        ///< for Ref
 void destroy(TensorImpl* impl);  ///< for Ref
+}  // namespace autograd
 
 class Tensor {
  public:
@@ -121,7 +125,7 @@ class Tensor {
   /// tensors among them (int64 places, or bool masks). These are taken together, broadcast; their dimensions
   /// stand where the first one stood, or in front if other subscripts stand between. Throws Error for more
   /// subscripts than dimensions, for places outside, and for masks of another shape.
-  Tensor index(const std::vector<Index>& subscripts) const;
+  Tensor index(const std::vector<TensorIndex>& subscripts) const;
   /// Pieces of `size` along dim, the last one shorter if need be.
   std::vector<Tensor> split(int64_t size, int64_t dim) const;
   /// Pieces of the given sizes, which must add up to that dimension.
@@ -134,13 +138,15 @@ class Tensor {
   Tensor to(DType dtype) const;
 
   /// For the engine and the ops.
-  explicit Tensor(Ref<TensorImpl> impl) : impl_(std::move(impl)) {}
-  TensorImpl* impl() const { return impl_.get(); }  ///< null if undefined
+  explicit Tensor(autograd::Ref<autograd::TensorImpl> impl) : impl_(std::move(impl)) {}
+  autograd::TensorImpl* impl() const { return impl_.get(); }  ///< null if undefined
 
  private:
   void check_dtype(DType asked) const;
-  Ref<TensorImpl> impl_;
+  autograd::Ref<autograd::TensorImpl> impl_;
 };
+
+namespace autograd {
 
 /// What a handle points to. Made and deleted in graph/node.cpp, where a vertex can be let go.
 struct TensorImpl : RefCounted {
@@ -155,6 +161,8 @@ struct TensorImpl : RefCounted {
   bool contiguous = true;        ///< packed, row-major
   Ref<Node> node;                ///< set if gradients reach this tensor
 };
+
+}  // namespace autograd
 
 /// Uninitialised, packed.
 Tensor empty(const Shape& shape, DType dtype = DType::float32);

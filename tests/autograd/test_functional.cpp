@@ -90,7 +90,7 @@ TEST_CASE("derivatives are outside the graph, or differentiable with create_grap
 
   const Tensor j = jacobian(cube, x, {.create_graph = true});  // diag(3 x^2)
   CHECK(difference(grad({sum(j)}, {x})[0], 6.0 * x.detach()) == "");
-  const Product p = vjp(cube, x, f64({1, 2}), {.create_graph = true});  // 3 x^2 v
+  const auto p = vjp(cube, x, f64({1, 2}), {.create_graph = true});  // 3 x^2 v
   CHECK(difference(grad({sum(p.product)}, {x})[0], 6.0 * x.detach() * f64({1, 2})) == "");
   // Back to what x was made from.
   const Tensor w = leaf({2}, {});
@@ -100,7 +100,7 @@ TEST_CASE("derivatives are outside the graph, or differentiable with create_grap
 
 TEST_CASE("the place of their own that inputs get is an alias in the graph") {
   const Tensor x = leaf({0.5, -1.0}, {2});
-  const Product p = vjp([](const Tensor& t) { return t * t; }, x, f64({1, 2}), {.create_graph = true});
+  const auto p = vjp([](const Tensor& t) { return t * t; }, x, f64({1, 2}), {.create_graph = true});
   CHECK_THAT(graph_text(p.product, {{"x", x}}), ContainsSubstring("%1 = alias float64 (2,) <- x\n"));
 }
 
@@ -130,7 +130,7 @@ TEST_CASE("vjp and jvp are products with the jacobian from either side") {
   const Tensor x = random({4}, 8), v = random({3}, 9), u = random({4}, 10), w = random({3, 4}, 11);
   const auto f = [&](const Tensor& t) { return tanh(matmul(w, t * t)); };
   const Tensor j = jacobian(f, x);
-  const Product left = vjp(f, x, v), right = jvp(f, x, u);
+  const auto left = vjp(f, x, v), right = jvp(f, x, u);
   CHECK(difference(left.product, matmul(v, j)) == "");
   CHECK(difference(right.product, matmul(j, u)) == "");
   CHECK(difference(left.output, f(x)) == "");
@@ -142,7 +142,7 @@ TEST_CASE("vjp and jvp of several inputs and outputs") {
   const Tensor a = f64({2, 3}), b = f64({5, 7, 11});
   const std::vector<List> j = jacobian(two_by_two, {a, b});
   const List v = {random({2, 3}, 12), f64({0.5}, {})}, u = {random({2}, 13), random({3}, 14)};
-  const Products left = vjp(two_by_two, {a, b}, v), right = jvp(two_by_two, {a, b}, u);
+  const auto left = vjp(two_by_two, {a, b}, v), right = jvp(two_by_two, {a, b}, u);
   const Tensor v0 = v[0].reshape({6});
   CHECK(difference(left.products[0], matmul(v0, j[0][0].reshape({6, 2})) + 0.5 * j[1][0]) == "");
   CHECK(difference(left.products[1], matmul(v0, j[0][1].reshape({6, 3}))) == "");
@@ -154,13 +154,13 @@ TEST_CASE("vjp and jvp of several inputs and outputs") {
 TEST_CASE("hvp is the product with the hessian") {
   const Tensor x = random({3}, 15), v = random({3}, 16);
   const auto f = [](const Tensor& t) { return sum(exp(t * t)) + sin(sum(t)); };
-  const Product p = hvp(f, x, v);
+  const auto p = hvp(f, x, v);
   CHECK(difference(p.product, matmul(hessian(f, x), v)) == "");
   CHECK(difference(p.output, f(x)) == "");
 
   const auto g = [](const List& in) { return sum(in[0] * in[0]) * sum(in[1]); };
   const List in = {f64({1, 2}), f64({3})}, vs = {f64({0.5, -1}), f64({2})};
-  const Products ps = hvp(g, in, vs);
+  const auto ps = hvp(g, in, vs);
   // H = [[2 sum(b) I, 2 a], [2 a^T, 0]]
   CHECK(difference(ps.products[0], f64({6 * 0.5 + 2 * 1 * 2, 6 * -1.0 + 2 * 2 * 2})) == "");
   CHECK(difference(ps.products[1], f64({2 * 1 * 0.5 + 2 * 2 * -1.0})) == "");

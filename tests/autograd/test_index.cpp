@@ -119,7 +119,7 @@ TEST_CASE("the gradient of what is taken adds up where it was taken from") {
 
 TEST_CASE("subscripts that do not fit are refused") {
   const Tensor x = counted({3, 4});
-  const auto refused = [&](const std::vector<Index>& subscripts) {
+  const auto refused = [&](const std::vector<TensorIndex>& subscripts) {
     return error_of([&] { x.index(subscripts); });
   };
   CHECK_THAT(

@@ -32,7 +32,7 @@ TEST_CASE("layer_norm is (x - mean) / sqrt(var + eps) * weight + bias") {
   Draw draw;
   const Tensor x = 3.0 * draw({4, 5, 6}) + 2.0;
   for (const int dims : {1, 2}) {
-    const Dims over = dims == 1 ? Dims{-1} : Dims{-2, -1};
+    const autograd::Dims over = dims == 1 ? autograd::Dims{-1} : autograd::Dims{-2, -1};
     const Shape shape = dims == 1 ? Shape{6} : Shape{5, 6};
     const Tensor w = draw(shape), b = draw(shape);
     const Tensor plain = (x - mean(x, over, true)) / sqrt(var(x, over, 0, true) + 1e-5);
@@ -65,7 +65,7 @@ TEST_CASE("rms_norm is x / sqrt(mean(x^2) + eps) * weight") {
   Draw draw;
   const Tensor x = 3.0 * draw({4, 5, 6}) + 2.0;
   for (const int dims : {1, 2}) {
-    const Dims over = dims == 1 ? Dims{-1} : Dims{-2, -1};
+    const autograd::Dims over = dims == 1 ? autograd::Dims{-1} : autograd::Dims{-2, -1};
     const Shape shape = dims == 1 ? Shape{6} : Shape{5, 6};
     const Tensor w = draw(shape), plain = x / sqrt(mean(x * x, over, true) + 0.25);
     CHECK(difference(rms_norm(x, shape, {}, 0.25), plain) == "");

@@ -42,7 +42,7 @@ TEST_CASE("sum, mean, amax and amin over any dims, in any layout") {
   for (const Tensor& x : {packed, permuted})
     for (int mask = 1; mask < 8; ++mask) {
       const std::vector<bool> reduced = {(mask & 1) != 0, (mask & 2) != 0, (mask & 4) != 0};
-      Dims dims;
+      autograd::Dims dims;
       double count = 1;
       for (int d = 0; d < 3; ++d)
         if (reduced[static_cast<size_t>(d)]) {
@@ -136,7 +136,7 @@ TEST_CASE("std is the root of var, with gradient 0 where nothing varies") {
 
 TEST_CASE("max and min along a dim: values and places, the first among equals") {
   const Tensor x = leaf({1, 3, 3, 5, 5, 2}, {2, 3});
-  const Extreme top = max(x, 1), low = min(x, 0, /*keepdim=*/true);
+  const auto top = max(x, 1), low = min(x, 0, /*keepdim=*/true);
   CHECK(difference(top.values, f64({3, 5})) == "");
   CHECK(difference(top.indices, i64({1, 0})) == "");
   CHECK(difference(low.values, f64({1, 3, 2}, {1, 3})) == "");

@@ -23,10 +23,10 @@ TEST_CASE("argmax takes the first among equals, and the first NaN") {
 
 TEST_CASE("sort is stable both ways; NaN counts as largest") {
   const Tensor x = f64({2, 1, kNan, 2, -kInf, 1});
-  const Sorted up = sort(x, 0);
+  const auto up = sort(x, 0);
   CHECK(difference(up.values, f64({-kInf, 1, 1, 2, 2, kNan})) == "");
   CHECK(difference(up.indices, i64({4, 1, 5, 0, 3, 2})) == "");
-  const Sorted down = sort(x, 0, true);
+  const auto down = sort(x, 0, true);
   CHECK(difference(down.values, f64({kNan, 2, 2, 1, 1, -kInf})) == "");
   CHECK(difference(down.indices, i64({2, 0, 3, 1, 5, 4})) == "");
   const Tensor m = f64({3, 1, 2, 4, 6, 5}, {2, 3});
@@ -38,7 +38,7 @@ TEST_CASE("sort is stable both ways; NaN counts as largest") {
 
 TEST_CASE("topk gives the largest, the lower index first among equals") {
   const Tensor x = f64({1, 5, 3, 5, 2});
-  const Sorted top = topk(x, 3, 0);
+  const auto top = topk(x, 3, 0);
   CHECK(difference(top.values, f64({5, 5, 3})) == "");
   CHECK(difference(top.indices, i64({1, 3, 2})) == "");
   CHECK(difference(topk(f64({1, 2, 4, 3}, {2, 2}), 1, 0).indices, i64({1, 1}).unsqueeze(0)) == "");

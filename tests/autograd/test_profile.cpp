@@ -21,7 +21,8 @@ std::string text_of(const Profile& profile) {
   for (const ProfileEvent& e : profile.events()) {
     const char* phase[] = {"+", "-", "work ", "group "};
     text += concat(text.empty() ? "" : ", ", phase[static_cast<int>(e.phase)], e.name);
-    if (e.phase == Phase::forward || e.phase == Phase::backward) text += concat(" ", e.shape);
+    if (e.phase == ProfileEvent::Phase::forward || e.phase == ProfileEvent::Phase::backward)
+      text += concat(" ", e.shape);
   }
   return text;
 }
@@ -54,7 +55,7 @@ TEST_CASE("events follow one another, and groups enclose them") {
   Profile profile(counted_seconds);
   {
     const Profiling on(&profile);
-    const ProfileSpan step("step", Phase::group);
+    const ProfileSpan step("step", ProfileEvent::Phase::group);
     {
       const ProfileSpan batch("batch"), inside("inside");
       exp(x);
@@ -76,13 +77,13 @@ TEST_CASE("the clock of a profile that is given none goes by, and not back") {
   Profile profile;
   {
     const Profiling on(&profile);
-    const ProfileSpan step("step", Phase::group);
+    const ProfileSpan step("step", ProfileEvent::Phase::group);
     for (int i = 0; i < 100; ++i) exp(x);
   }
   const ProfileEvent& group = profile.events().back();
   double last = group.start;
   for (const ProfileEvent& e : profile.events()) {
-    if (e.phase == Phase::group) continue;
+    if (e.phase == ProfileEvent::Phase::group) continue;
     CHECK(e.start >= last);
     CHECK(e.end >= e.start);
     last = e.end;

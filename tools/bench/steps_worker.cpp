@@ -124,7 +124,7 @@ Json ops_of(const Workload& w, Steps& steps, int64_t count) {
   {
     const Profiling on(&profile);
     for (int64_t i = 0; i < count; ++i) {
-      const ProfileSpan whole("all", Phase::group);
+      const ProfileSpan whole("all", ProfileEvent::Phase::group);
       steps.step();
     }
   }
@@ -135,10 +135,11 @@ Json ops_of(const Workload& w, Steps& steps, int64_t count) {
   double all = 0;
   const double scale = 1e3 / (static_cast<double>(count) * divisor(w));
   for (const ProfileEvent& e : profile.events()) {
-    if (e.phase == Phase::group)
+    if (e.phase == ProfileEvent::Phase::group)
       all += e.name == "all" ? scale * e.seconds() : 0;
     else
-      (e.phase == Phase::backward ? ops[e.name].backward : ops[e.name].forward) += scale * e.seconds();
+      (e.phase == ProfileEvent::Phase::backward ? ops[e.name].backward : ops[e.name].forward) +=
+          scale * e.seconds();
   }
   std::vector<std::pair<std::string_view, Times>> sorted(ops.begin(), ops.end());
   std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) {

@@ -38,7 +38,7 @@ double median(std::vector<double> values) {
 // proc(5), clear_refs; where the kernel was built without it, the peak is that of the whole process.
 void reset_peak_memory_of_process() { std::ofstream("/proc/self/clear_refs") << "5"; }
 
-Turn take_turn(double seconds, int64_t steps, const std::function<void()>& step, Clock now) {
+Turn take_turn(double seconds, int64_t steps, const std::function<void()>& step, Profile::Clock now) {
   const auto ms_since = [now](int64_t start) { return static_cast<double>(now() - start) / 1e6; };
   const int64_t start = now();
   int64_t warm = 0;

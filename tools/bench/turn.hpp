@@ -21,7 +21,7 @@ struct Turn {
 /// Calls step() to warm up, for a tenth of what follows, at most 50 ms, once at least; then, timed, until
 /// `seconds` have gone by or `steps` calls, once at least.
 Turn take_turn(double seconds, int64_t steps, const std::function<void()>& step,
-               Clock now = steady_nanoseconds);
+               Profile::Clock now = steady_nanoseconds);
 
 /// "memory" tells the peak from here on.
 void reset_peak_memory_of_process();

@@ -59,7 +59,7 @@ double lost_by_dividing_first(const Case& c) {
   const auto eps = c.arguments.find("eps");
   const Written* x = input(c, "x");
   if (!x || shape == c.arguments.end()) return 1;
-  Dims dims;
+  autograd::Dims dims;
   const auto* sizes = std::get_if<std::vector<int64_t>>(&shape->second);
   for (size_t d = 0; sizes && d < sizes->size(); ++d) dims.push_back(-1 - static_cast<int64_t>(d));
   const auto* given = eps == c.arguments.end() ? nullptr : std::get_if<double>(&eps->second);

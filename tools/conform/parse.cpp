@@ -73,13 +73,13 @@ std::optional<int64_t> bound(const Field& field) {
 Subscript subscript(const Field& field) {
   if (field.is_object() && field.size() == 1) {
     const auto [kind, value] = field.members().front();
-    if (kind == "int") return Index(value.integer());
-    if (kind == "newaxis") return Index(None);
-    if (kind == "ellipsis") return Index(Ellipsis);
+    if (kind == "int") return TensorIndex(value.integer());
+    if (kind == "newaxis") return TensorIndex(None);
+    if (kind == "ellipsis") return TensorIndex(Ellipsis);
     if (kind == "tensor") return std::string(value.text());
     if (kind == "slice" && value.items().size() == 3) {
       const std::vector<Field> s = value.items();
-      return Index(Slice(bound(s[0]), bound(s[1]), bound(s[2]).value_or(1)));
+      return TensorIndex(Slice(bound(s[0]), bound(s[1]), bound(s[2]).value_or(1)));
     }
   }
   field.refuse("must be {\"int\"}, {\"slice\": [start, stop, step]}, {\"newaxis\"}, {\"ellipsis\"} or ",

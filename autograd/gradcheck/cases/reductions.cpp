@@ -6,7 +6,7 @@
 namespace gradus::cases {
 namespace {
 
-using Reduce = Tensor (*)(const Tensor&, const Dims&, bool);
+using Reduce = Tensor (*)(const Tensor&, const autograd::Dims&, bool);
 
 Tensor distinct(Values& v, const Shape& s) { return v.distinct(s); }
 
@@ -14,7 +14,8 @@ Tensor distinct(Values& v, const Shape& s) { return v.distinct(s); }
 void add_reduction(CaseList& list, const char* op, const std::string& form, Reduce f, Draw draw,
                    uint64_t seed, bool needs_some) {
   Values v(seed);
-  const auto add = [&](const std::string& name, const Shape& shape, const Dims& dims, bool keepdim) {
+  const auto add = [&](const std::string& name, const Shape& shape, const autograd::Dims& dims,
+                       bool keepdim) {
     list.add(op, form + name, {draw(v, shape)}, [=](Inputs x) { return f(x[0], dims, keepdim); });
   };
   const auto view = [&](const std::string& name, const Shape& shape, const GradcheckFunction& g) {
@@ -49,7 +50,7 @@ void add_all(CaseList& list, const char* op, const GradcheckFunction& f, Draw dr
 
 // One element gets all of the gradient, so f goes by value and place.
 void add_extremes(CaseList& list) {
-  using Along = Extreme (*)(const Tensor&, int64_t, bool);
+  using Along = autograd::Extreme (*)(const Tensor&, int64_t, bool);
   using Overall = Tensor (*)(const Tensor&);
   for (const auto& [op, along, overall] :
        {std::tuple<const char*, Along, Overall>{"max", max, max}, {"min", min, min}}) {
@@ -98,17 +99,21 @@ void add_cumsum(CaseList& list) {
 
 void add_reductions(CaseList& list) {
   const auto var_of = [](int64_t correction) {
-    return correction == 0 ? Reduce([](const Tensor& x, const Dims& d, bool k) { return var(x, d, 0, k); })
-                           : Reduce([](const Tensor& x, const Dims& d, bool k) { return var(x, d, 1, k); });
+    return correction == 0
+               ? Reduce([](const Tensor& x, const autograd::Dims& d, bool k) { return var(x, d, 0, k); })
+               : Reduce([](const Tensor& x, const autograd::Dims& d, bool k) { return var(x, d, 1, k); });
   };
   add_reduction(list, "sum", "", sum, normal, 301, false);
   add_reduction(list, "mean", "", mean, normal, 302, true);
   add_reduction(list, "var", "correction 1, ", var_of(1), normal, 303, true);
   add_reduction(list, "var", "correction 0, ", var_of(0), normal, 304, true);
   const auto std_of = [](int64_t correction) {
-    return correction == 0
-               ? Reduce([](const Tensor& x, const Dims& d, bool k) { return gradus::std(x, d, 0, k); })
-               : Reduce([](const Tensor& x, const Dims& d, bool k) { return gradus::std(x, d, 1, k); });
+    return correction == 0 ? Reduce([](const Tensor& x, const autograd::Dims& d, bool k) {
+      return gradus::std(x, d, 0, k);
+    })
+                           : Reduce([](const Tensor& x, const autograd::Dims& d, bool k) {
+                               return gradus::std(x, d, 1, k);
+                             });
   };
   add_reduction(list, "std", "correction 1, ", std_of(1), distinct, 307, true);
   add_reduction(list, "std", "correction 0, ", std_of(0), distinct, 308, true);

@@ -31,7 +31,7 @@ void add_one_dim(CaseList& list, const char* name, DimOp op, uint64_t seed) {
 
 void add_logsumexp(CaseList& list) {
   Values v(403);
-  const auto add = [&](const char* what, const Shape& shape, const Dims& dims, bool keepdim) {
+  const auto add = [&](const char* what, const Shape& shape, const autograd::Dims& dims, bool keepdim) {
     list.add("logsumexp", what, {v.normal(shape)}, [=](Inputs x) { return logsumexp(x[0], dims, keepdim); });
   };
   add("last dim", {3, 4}, {-1}, false);

@@ -6,7 +6,7 @@ namespace gradus::cases {
 
 void add_subscripts(CaseList& list) {
   Values v(901);
-  const auto add = [&](const char* name, const std::vector<Index>& subscripts) {
+  const auto add = [&](const char* name, const std::vector<TensorIndex>& subscripts) {
     list.add("index", name, {v.normal({3, 4, 2})}, [subscripts](Inputs x) { return x[0].index(subscripts); });
   };
   const Tensor rows = ints({2, 0, -1, 2}, {4}), grid = ints({1, -1, 0, 1}, {2, 2});
