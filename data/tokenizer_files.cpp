@@ -2,6 +2,7 @@
 
 #include "gradus/autograd/error.hpp"
 #include "gradus/files/file.hpp"
+#include "gradus/files/folder_update.hpp"
 #include "gradus/files/input.hpp"
 #include "gradus/files/json.hpp"
 
@@ -39,6 +40,13 @@ std::map<std::string, std::string> tokenizer_files(const Tokenizer& tokenizer) {
                                             "\"clean_up_tokenization_spaces\": false\n}\n"}};
   if (std::string merges = tokenizer.to_merges(); !merges.empty()) files["merges.txt"] = std::move(merges);
   return files;
+}
+
+void save_tokenizer(const Tokenizer& tokenizer, const fs::path& folder) {
+  files::make_folders(folder);
+  files::FolderUpdate update(folder);
+  for (const auto& [name, text] : tokenizer_files(tokenizer)) update.write(name, text);
+  update.commit();
 }
 
 bool has_tokenizer(const files::FolderSnapshot& folder) {

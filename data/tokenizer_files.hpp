@@ -20,6 +20,10 @@ namespace gradus::data {
 /// The text of each file by its name.
 std::map<std::string, std::string> tokenizer_files(const Tokenizer& tokenizer);
 
+/// Writes them into a folder, which is made if it is not there, with their checksums. Throws RunError if the
+/// disk refuses.
+void save_tokenizer(const Tokenizer& tokenizer, const std::filesystem::path& folder);
+
 /// Whether a folder has the files of one, good or not.
 bool has_tokenizer(const files::FolderSnapshot& folder);
 

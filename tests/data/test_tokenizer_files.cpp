@@ -55,6 +55,20 @@ TEST_CASE("every kind of tokenizer comes back from each of its files") {
   CHECK(Tokenizer::bytes().to_merges().empty());
 }
 
+TEST_CASE("a tokenizer is saved into a folder, new or not, and loaded from there") {
+  const TemporaryFolder folder;
+  const auto into = folder / "new/one";
+  for (const Tokenizer& tokenizer : {pairs_tokenizer(), Tokenizer::characters("ab"), Tokenizer::bytes()}) {
+    save_tokenizer(tokenizer, into);
+    CHECK(load_tokenizer(into) == tokenizer);
+  }
+  write_file(into / "vocab.json", Tokenizer::characters("b").to_json());
+  CHECK_THAT(error_of([&] { load_tokenizer(into); }),
+             Catch::Matchers::ContainsSubstring("vocab.json"));  // by its checksum
+  save_tokenizer(Tokenizer::bytes(), into);
+  CHECK(load_tokenizer(into) == Tokenizer::bytes());
+}
+
 TEST_CASE("the files have the names and form that others know") {
   const std::map<std::string, std::string> files = tokenizer_files(pairs_tokenizer());
   CHECK(files.size() == 4);

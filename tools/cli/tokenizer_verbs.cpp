@@ -16,7 +16,6 @@
 #include "gradus/data/tokenizer_files.hpp"
 #include "gradus/data/tokens.hpp"
 #include "gradus/files/file.hpp"
-#include "gradus/files/folder_update.hpp"
 #include "gradus/files/json.hpp"
 #include "gradus/files/plain.hpp"
 #include "shell.hpp"
@@ -199,10 +198,7 @@ void train_tokenizer(const TokenizerTrainFlags& flags) {
   const Tokenizer tokenizer = trainer.train(flags.vocab);
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
 
-  files::make_folders(flags.out);
-  files::FolderUpdate update(flags.out);
-  for (const auto& [name, text] : data::tokenizer_files(tokenizer)) update.write(name, text);
-  update.commit();
+  data::save_tokenizer(tokenizer, flags.out);
 
   const People people(flags.quiet);
   if (tokenizer.vocab_size() < flags.vocab)
