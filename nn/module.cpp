@@ -44,14 +44,24 @@ class Converter : public Visitor {
     if (parameter.dtype() == dtype) return;
     const Tensor old = parameter;
     auto [found, is_new] = converted_.try_emplace(old.impl());
-    if (is_new)
-      found->second = {old, old.detach().to(dtype).requires_grad_(old.requires_grad() && is_floating(dtype))};
+    if (is_new) {
+      Tensor made = old.detach().to(dtype);
+      if (old.requires_grad() && is_floating(dtype)) made.requires_grad_();
+      made.impl()->frozen = old.impl()->frozen;
+      found->second = {old, made};
+    }
     parameter = found->second.second;
   }
 
   DType dtype_;
   std::map<const autograd::TensorImpl*, std::pair<Tensor, Tensor>> converted_;  // keeps tied parameters tied
 };
+
+/// What a table says of a parameter that training leaves as it is.
+std::string remark(const Tensor& parameter) {
+  if (parameter.requires_grad()) return "";
+  return parameter.impl()->frozen ? "  frozen" : "  requires no gradient";
+}
 
 /// All, where they are no more than GPT-2's; else as many, and how many more there are.
 std::string join(const std::vector<std::string>& words) {
@@ -182,12 +192,12 @@ LoadReport Module::load_state_dict(const StateDict& state, bool strict) {
 
 std::string Module::summary() const {
   struct Row {
-    std::string name, shape, numel;
+    std::string name, shape, numel, remark;
   };
   std::vector<Row> rows;
   for (const auto& [name, parameter] : named_parameters())
-    rows.push_back({name, concat(parameter.shape()), std::to_string(parameter.numel())});
-  rows.push_back({"total", "", std::to_string(num_parameters())});
+    rows.push_back({name, concat(parameter.shape()), std::to_string(parameter.numel()), remark(parameter)});
+  rows.push_back({"total", "", std::to_string(num_parameters()), ""});
 
   size_t name_width = 0, shape_width = 0, numel_width = 0;
   for (const Row& row : rows) {
@@ -199,7 +209,7 @@ std::string Module::summary() const {
   for (const Row& row : rows) {
     text << std::left << std::setw(static_cast<int>(name_width)) << row.name << "  "
          << std::setw(static_cast<int>(shape_width)) << row.shape << "  " << std::right
-         << std::setw(static_cast<int>(numel_width)) << row.numel << '\n';
+         << std::setw(static_cast<int>(numel_width)) << row.numel << row.remark << '\n';
   }
   return text.str();
 }

@@ -109,7 +109,8 @@ class Module {
   /// names and, if strict, all missing and unexpected ones; nothing is changed then.
   LoadReport load_state_dict(const StateDict& state, bool strict = true);
 
-  /// A table for people: name, shape and number of elements a parameter, and the total.
+  /// A table for people: name, shape and number of elements a parameter, and the total. A parameter that
+  /// requires no gradient is marked: as frozen, if requires_grad_(false) was called.
   std::string summary() const;
 
  private:

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cmath>
+#include <iostream>
 
 #include "gradus/autograd/autocast.hpp"
 #include "gradus/autograd/ops.hpp"
@@ -28,6 +29,18 @@ Recipe with_defaults(Recipe recipe, const nn::Module& model) {
   return recipe;
 }
 
+// A forgotten requires_grad_() stops no step: the model only learns less.
+void warn_of_untrained(const nn::Module& model) {
+  std::string names;
+  for (const auto& [name, parameter] : model.named_parameters())
+    if (is_floating(parameter.dtype()) && !parameter.requires_grad() && !parameter.impl()->frozen)
+      names += concat(names.empty() ? "" : ", ", name);
+  if (!names.empty())
+    std::cerr << concat(
+        "[train] warning: these parameters require no gradient and are not trained: ", names,
+        ". Hint: call requires_grad_(), or requires_grad_(false) on those that are to stay.\n");
+}
+
 }  // namespace
 
 Trainer::Trainer(nn::Module& model, Recipe recipe)
@@ -36,6 +49,7 @@ Trainer::Trainer(nn::Module& model, Recipe recipe)
       parameters_(model.parameters()),
       data_(Generator(static_cast<uint64_t>(recipe_.seed)).stream("data")),
       dropout_(Generator(static_cast<uint64_t>(recipe_.seed)).stream("dropout")) {
+  warn_of_untrained(model);
   if (recipe_.ema > 0) average_.emplace(model.named_parameters(), recipe_.ema);
 }
 

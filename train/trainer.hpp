@@ -1,7 +1,7 @@
 // Trainer: a model, a recipe and the streams of random numbers; one call is one step.
 //
-// It knows nothing of files or screens (see run.hpp). The model is borrowed and must outlive it; make the
-// trainer after Module::to(), which replaces parameters. Not thread-safe.
+// It knows nothing of files or screens (see run.hpp), but for one warning. The model is borrowed and must
+// outlive it; make the trainer after Module::to(), which replaces parameters. Not thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -38,7 +38,8 @@ struct TrainerState {
 
 class Trainer {
  public:
-  /// Throws Error if the recipe is not valid.
+  /// Throws Error if the recipe is not valid. A line on std::cerr names the parameters that require no
+  /// gradient, unless requires_grad_(false) was called on them.
   Trainer(nn::Module& model, Recipe recipe);
 
   /// One update from accum micro-batches, whose mean gradient is that of one batch of accum * batch

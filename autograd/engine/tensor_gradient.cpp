@@ -11,6 +11,7 @@ Tensor& Tensor::requires_grad_(bool on) {
   if (on && !is_floating(dtype())) fail("requires_grad_", "needs floating values, got ", name(dtype()), ".");
   if (on && !impl_->node) impl_->node = autograd::Node::leaf(shape(), dtype());
   if (!on) impl_->node = {};
+  impl_->frozen = !on;
   return *this;
 }
 

@@ -85,8 +85,8 @@ class Tensor {
   // -- its gradient
   // In engine/tensor_gradient.cpp; hooks: graph/hooks.cpp.
   bool requires_grad() const;  ///< whether gradients flow to it, as a leaf or to go on from it
-  /// Makes a leaf that collects gradients, or stops it doing so. Throws Error for a result of recorded ops,
-  /// and for dtypes that are not floating.
+  /// Makes a leaf that collects gradients, or stops it doing so: a parameter is frozen then. Throws Error for
+  /// a result of recorded ops, and for dtypes that are not floating.
   Tensor& requires_grad_(bool on = true);
   /// What backward() has accumulated into this leaf; undefined before.
   Tensor grad() const;
@@ -159,6 +159,7 @@ struct TensorImpl : RefCounted {
   Shape strides;                 ///< in elements, one a dimension
   DType dtype = DType::float32;  ///< of the elements
   bool contiguous = true;        ///< packed, row-major
+  bool frozen = false;           ///< requires_grad_(false) was asked for
   Ref<Node> node;                ///< set if gradients reach this tensor
 };
 

@@ -171,3 +171,23 @@ TEST_CASE("summary lists names, shapes and numbers of elements") {
         "bias    (12,)      12\n"
         "total             132\n");
 }
+
+TEST_CASE("summary marks what requires no gradient: what was frozen, and what was forgotten") {
+  Generator g(1);
+  Linear layer(2, 3, true, g);
+  layer.bias = zeros({3});
+  layer.weight.requires_grad_(false);
+  for (const DType dtype : {DType::float32, DType::float64}) {
+    layer.to(dtype);
+    CHECK(layer.summary() ==
+          "weight  (3, 2)  6  frozen\n"
+          "bias    (3,)    3  requires no gradient\n"
+          "total           9\n");
+  }
+  layer.weight.requires_grad_();
+  layer.bias.requires_grad_();
+  CHECK(layer.summary() ==
+        "weight  (3, 2)  6\n"
+        "bias    (3,)    3\n"
+        "total           9\n");
+}

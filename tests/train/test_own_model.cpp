@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <iostream>
 #include <map>
 #include <sstream>
 
@@ -246,6 +247,27 @@ TEST_CASE("a run that ended before its first save begins anew; other files do no
   CHECK_THAT(error_of([&] { Training().fit(folder / "mine"); }),
              Catch::Matchers::Contains("must be new or empty"));
   CHECK(files::read(folder / "mine/letter") == "dear");
+}
+
+TEST_CASE("a trainer names, once, the parameters whose requires_grad_() was forgotten") {
+  const auto said = [](const Change& change) {
+    std::ostringstream text;
+    std::streambuf* const before = std::cerr.rdbuf(text.rdbuf());
+    Training training(change);
+    (void)training.trainer->step();
+    (void)training.trainer->step();
+    std::cerr.rdbuf(before);
+    return text.str();
+  };
+  CHECK(said({}).empty());
+  CHECK(said([](Recipe&, Pairs& model) { model.embed.weight.requires_grad_(false); }).empty());
+  const Change forgets = [](Recipe&, Pairs& model) {
+    model.embed.weight = ones({256, 8});
+    model.head.bias = zeros({256});
+  };
+  CHECK(said(forgets) ==
+        "[train] warning: these parameters require no gradient and are not trained: embed.weight, head.bias. "
+        "Hint: call requires_grad_(), or requires_grad_(false) on those that are to stay.\n");
 }
 
 TEST_CASE("evaluating leaves each module its own mode") {
