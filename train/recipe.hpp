@@ -10,6 +10,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
 #include "gradus/autograd/random.hpp"
@@ -24,15 +25,19 @@ namespace gradus::train {
 class Loss {
  public:
   Loss() = default;
-  /// Of a batch.
+  /// Keeps a copy of the callable.
   template <class F>
-  requires(!std::same_as<F, Loss> && std::invocable<F&, const data::Batch&>)
-      Loss(F f)  // NOLINT: a lambda is the natural spelling
-      : f_([f = std::move(f)](const data::Batch& batch, Generator*) { return f(batch); }) {}
-  /// Of a batch and, where something drops at random, a generator.
-  template <class F>
-  requires(!std::same_as<F, Loss> && std::invocable<F&, const data::Batch&, Generator*>) Loss(F f)  // NOLINT
-      : f_(std::move(f)) {}
+  requires(!std::same_as<F, Loss>) Loss(F f) {  // NOLINT: a lambda is the natural spelling
+    constexpr bool drops = std::is_invocable_r_v<Tensor, F&, const data::Batch&, Generator*>;
+    constexpr bool is_plain = std::is_invocable_r_v<Tensor, F&, const data::Batch&>;
+    static_assert(drops || is_plain,
+                  "a loss must be callable as Tensor(const data::Batch&) or as Tensor(const data::Batch&, "
+                  "Generator* dropout)");
+    if constexpr (drops)
+      f_ = std::move(f);
+    else if constexpr (is_plain)
+      f_ = [f = std::move(f)](const data::Batch& batch, Generator*) mutable { return f(batch); };
+  }
 
   /// The scalar (). There must be a callable.
   Tensor operator()(const data::Batch& batch, Generator* dropout = nullptr) const {

@@ -98,8 +98,12 @@ bool is_begun(const Run& run) {
 
 /// Sets the trainer and its model to the state in the folder. Throws Error if that is another run's.
 void restore(Run& run) {
-  check_goes_on(run.trainer.recipe(), saved_recipe(run.folder));
   (void)run.folder.verify();
+  run.folder.read_last([&](const files::FolderSnapshot& state) {
+    check_parameters(run.trainer.model(), state);
+    return true;
+  });
+  check_goes_on(run.trainer.recipe(), saved_recipe(run.folder));
   const Checkpoint checkpoint = run.folder.load_last();
   if (checkpoint.trainer.step > run.trainer.recipe().steps)
     fail("train", "`steps` must be at least the ", checkpoint.trainer.step, " that are done, got ",

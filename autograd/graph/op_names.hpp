@@ -58,7 +58,7 @@ struct OpName {
   consteval OpName(const char* text) : name(text) {  // NOLINT: a string literal is the natural spelling
     bool known = false;
     for (const std::string_view op : kRecordedOps) known = known || op == name;
-    if (!known) throw "this op is not in kRecordedOps";
+    if (!known) throw "not in kRecordedOps. Hint: an op of your own is OpName::custom(\"its name\")";
   }
   std::string_view name;  ///< as in graphs and errors
 

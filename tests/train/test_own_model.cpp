@@ -230,6 +230,22 @@ TEST_CASE("a folder goes on with the recipe that began it, and with no other") {
              Catch::Matchers::StartsWith("[optimizer] m.embed.weight of the state must be float64 (256, 8)"));
   CHECK(files_below(folder / "run") == before);
 
+  // The model comes before the numbers, which another one has others of.
+  const Change other = [](Recipe& r, Pairs& model) {
+    Generator g(3);
+    r.accum = 1;
+    r.steps = 3;
+    model.head = nn::Linear(8, 256, false, g);
+  };
+  CHECK(error_of([&] { Training(other).fit(folder / "run"); }) ==
+        concat(
+            "[train] ", folder / "run/last",
+            " must hold the state of this model, got that of another model, with head.bias (256,). Hint: use "
+            "another folder."));
+  Training(other).fit(folder / "other", StopAfter(2));
+  CHECK_THAT(error_of([&] { Training().fit(folder / "other"); }),
+             Catch::Matchers::ContainsSubstring("got that of another model, without head.bias (256,)"));
+
   CHECK(Training([](Recipe& r, Pairs&) { r.steps = 6; }).fit(folder / "run").steps == 6);
   Training([](Recipe& r, Pairs&) { r.precision = DType::bfloat16; }).fit(folder / "rounded", StopAfter(4));
   CHECK(Training([](Recipe& r, Pairs&) { r.precision = DType::bfloat16; }).fit(folder / "rounded").steps ==
