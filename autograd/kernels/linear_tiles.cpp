@@ -48,10 +48,11 @@ class RoundedRows {
       largest = std::max(largest, std::abs(x[i]));
       wrong += x[i] * 0.0F;
     }
-    const float inverse = largest > 0 && wrong == 0 ? 127.0F / largest : 0.0F;
+    const float up = largest < 0x1p-100F ? 0x1p40F : 1.0F;  // else 127 / largest may be infinite
+    const float inverse = largest > 0 && wrong == 0 ? 127.0F / (largest * up) : 0.0F;
     int8_t* values = values_.data() + at * kWeightColumns;
     for (int64_t i = 0; i < n; ++i) {
-      values[i] = static_cast<int8_t>(wrong == 0 ? std::nearbyint(x[i] * inverse) : 0.0F);
+      values[i] = static_cast<int8_t>(wrong == 0 ? std::nearbyint(x[i] * up * inverse) : 0.0F);
       sums_[static_cast<size_t>(at)] += values[i];
     }
     scales_[static_cast<size_t>(at)] = largest / 127.0F + wrong;

@@ -135,6 +135,18 @@ TEST_CASE("rows times weights in tiles") {
   });
 }
 
+TEST_CASE("a row of tiny numbers is rounded as any other") {
+  const int64_t n = 16, k = 32;
+  const Stored<Q8Tile> w(n, k, std::vector<float>(n * k, 127.0F));
+  for (const float tiny : {4e-37F, 3.6e-37F, 1e-38F, 1e-40F, 0.0F}) {
+    std::vector<float> x(k, tiny), y(n);
+    x[1] = 0;
+    x[2] = -tiny;
+    linear_tiles(1, n, k, y.data(), x.data(), k, w.tiles.data(), static_cast<const float*>(nullptr));
+    for (const float sum : y) CHECK(sum == Catch::Approx(29 * 127.0 * tiny).epsilon(1e-3).margin(0));
+  }
+}
+
 TEST_CASE("NaN and infinity of a row stay in its products, and no other's") {
   const int64_t n = 20, k = 64;
   const Stored<Q8Tile> w(n, k, values<float>(n * k, 3, 2));
