@@ -24,9 +24,9 @@ Tensor full(const Shape& shape, double value, DType dtype) { return raw::full(sh
 
 Tensor arange(double start, double end, double step, DType dtype) {
   const double count = std::ceil((end - start) / step);
-  if (!(count >= 0) || !std::isfinite(count))
-    fail("arange", "step must lead from start to end, got start ", start, ", end ", end, ", step ", step,
-         ".");
+  if (!(count >= 0 && count <= static_cast<double>(kMaxElements)))
+    fail("arange", "step must lead from start to end, in at most 2^56 steps, got start ", start, ", end ",
+         end, ", step ", step, ".");
   Tensor out = empty({static_cast<int64_t>(count)}, dtype);
   dispatch_number("arange", dtype, [&]<class T>() {
     T* first = out.mutable_data<T>();

@@ -31,6 +31,7 @@ Tensor cat(const std::vector<Tensor>& tensors, int64_t dim) {
       fail("cat", "shapes must be equal but for dim ", d, ", got ", first.shape(), " and ", t.shape(), ".");
     sizes.push_back(t.shape()[d]);
     shape[d] += sizes.back();
+    check_sizes("cat", shape);
   }
   Tensor out = empty(shape, first.dtype());
   int64_t start = 0;
@@ -72,7 +73,7 @@ Tensor pad(const Tensor& x, int64_t dim, int64_t size, int64_t start, int64_t st
   if (x.dim() == 0) fail("pad", "a scalar has no dimension to pad.");
   const int d = wrap_dim("pad", dim, x.dim());
   const int64_t count = x.shape()[d];
-  if (start < 0 || step < 1 || (count > 0 && start + (count - 1) * step >= size))
+  if (start < 0 || step < 1 || (count > 0 && (start >= size || count - 1 > (size - 1 - start) / step)))
     fail("pad", count, " elements from ", start, " by ", step, " must lie in a dim of size ", size, ".");
   Shape shape = x.shape();
   shape[d] = size;

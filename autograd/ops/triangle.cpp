@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "gradus/autograd/graph/record.hpp"
 #include "gradus/autograd/kernels/index.hpp"
 #include "gradus/autograd/ops/arguments.hpp"
@@ -12,6 +14,7 @@ Tensor triangle(OpName op, bool lower, const Tensor& x, int64_t diagonal) {
   if (x.dim() < 2) fail(op.name, "needs at least two dimensions, got ", x.shape(), ".");
   const Tensor packed = raw::contiguous(x);
   const int64_t rows = x.size(-2), cols = x.size(-1);
+  diagonal = std::clamp(diagonal, -rows, cols);  // further off, there is nothing to tell apart
   Tensor out = empty(x.shape(), x.dtype());
   dispatch_any(x.dtype(), [&]<class T>() {
     if (x.numel() > 0)

@@ -77,15 +77,16 @@ Tensor Tensor::transpose(int64_t dim0, int64_t dim1) const {
 
 Tensor Tensor::reshape(Shape to) const {
   int unknown = -1;
-  int64_t known = 1;
+  Shape sizes = to;
   for (int d = 0; d < to.size(); ++d) {
-    if (to[d] == -1 && unknown == -1) {
-      unknown = d;
-    } else {
-      if (to[d] < 0) fail("reshape", "sizes must not be negative (but for one -1), got ", to, ".");
-      known *= to[d];
-    }
+    if (to[d] >= 0) continue;
+    if (to[d] != -1 || unknown != -1)
+      fail("reshape", "sizes must not be negative (but for one -1), got ", to, ".");
+    unknown = d;
+    sizes[d] = 1;
   }
+  check_sizes("reshape", sizes);
+  const int64_t known = sizes.numel();
   const bool fits = unknown == -1 ? known == numel() : known > 0 && numel() % known == 0;
   if (!fits) fail("reshape", "shape ", shape(), " holds ", numel(), " elements and cannot become ", to, ".");
   if (unknown != -1) to[unknown] = numel() / known;
@@ -107,6 +108,7 @@ Tensor Tensor::expand(Shape to) const {
   }
   if (lead < 0)
     fail("expand", "only new dimensions and those of size 1 can grow, got ", shape(), " to ", to, ".");
+  check_sizes("expand", to);
   return record("expand", view_of(*this, to, strides, impl_->offset),
                 {{*this, [](const Tensor& gy) { return gy; }}});
 }
@@ -148,6 +150,7 @@ Tensor Tensor::slice(int64_t dim, int64_t start, int64_t end, int64_t step) cons
   start = bound(start);
   end = std::max(bound(end), start);
   Shape to = shape(), steps = strides();
+  step = std::min(step, std::max<int64_t>(size, 1));  // as good as any larger one
   to[d] = (end - start + step - 1) / step;
   steps[d] = strides()[d] * step;
   const auto place = [d, size, start, step](const Tensor& gy) { return pad(gy, d, size, start, step); };
@@ -197,6 +200,8 @@ std::vector<Tensor> Tensor::split(const std::vector<int64_t>& sizes, int64_t dim
   int64_t start = 0;
   for (const int64_t size : sizes) {
     if (size < 0) fail("split", "sizes must not be negative, got ", size, ".");
+    if (size > this->size(dim) - start)
+      fail("split", "sizes must add up to ", this->size(dim), ", got ", size, " after ", start, ".");
     pieces.push_back(slice(dim, start, start + size));
     start += size;
   }

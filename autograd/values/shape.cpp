@@ -39,12 +39,22 @@ Shape Shape::index_of(int64_t flat) const {
   return index;
 }
 
+void check_sizes(std::string_view op, const Shape& shape) {
+  int64_t n = 1;
+  for (const int64_t size : shape) {
+    if (size < 0) fail(op, "sizes must not be negative, got ", shape, ".");
+    if (__builtin_mul_overflow(n, std::max<int64_t>(size, 1), &n) || n > kMaxElements)
+      fail(op, "a tensor must have at most 2^56 elements, with sizes of 0 counted as 1, got shape ", shape,
+           ".");
+  }
+}
+
 Shape contiguous_strides(const Shape& shape) {
   Shape strides = shape;
-  uint64_t step = 1;  // (0, 2^62, 4) is a shape: of a tensor without elements, whose strides nobody follows
+  int64_t step = 1;
   for (int i = shape.size() - 1; i >= 0; --i) {
-    strides[i] = static_cast<int64_t>(step);
-    step *= static_cast<uint64_t>(shape[i]);
+    strides[i] = step;
+    step *= shape[i];
   }
   return strides;
 }

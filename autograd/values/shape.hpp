@@ -11,6 +11,9 @@
 namespace gradus {
 
 inline constexpr int kMaxDims = 8;  ///< most dimensions of a tensor
+/// Most elements of a tensor, with sizes of 0 counted as 1: products of sizes, strides and bytes then fit 64
+/// bits, whatever the dtype and whichever of the dimensions they are taken over.
+inline constexpr int64_t kMaxElements = int64_t{1} << 56;
 
 class Shape {
  public:
@@ -34,7 +37,7 @@ class Shape {
 
   /// Product of all entries; 1 for the shape of a scalar.
   int64_t numel() const {
-    uint64_t n = 1;  // (2^62, 4, 0) is a shape
+    uint64_t n = 1;  // that of a shape which check_sizes() has not seen may wrap
     for (int i = 0; i < size_; ++i) n *= static_cast<uint64_t>(dims_[i]);
     return static_cast<int64_t>(n);
   }
@@ -58,6 +61,9 @@ class Shape {
 
 /// Prints "(2, 3)".
 std::ostream& operator<<(std::ostream& os, const Shape& shape);
+
+/// Throws Error if a size is negative, or if a tensor of that shape would have more than kMaxElements.
+void check_sizes(std::string_view op, const Shape& shape);
 
 /// Strides, in elements, of a packed row-major tensor.
 Shape contiguous_strides(const Shape& shape);

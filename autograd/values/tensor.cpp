@@ -77,16 +77,14 @@ bool Tensor::requires_grad() const { return static_cast<bool>(checked(*this).nod
 Tensor Tensor::detach() const { return view_of(*this, shape(), strides(), impl_->offset); }
 
 Tensor empty(const Shape& shape, DType dtype) {
-  Ref<TensorImpl> impl(new TensorImpl);
-  int64_t bytes = element_size(dtype);
-  if (is_in_tiles(dtype) && shape.size() != 2)
-    fail("empty", name(dtype), " is for matrices, got ", shape, ".");
-  for (int d = 0; d < shape.size(); ++d) {
-    if (shape[d] < 0) fail("empty", "sizes must not be negative, got ", shape, ".");
-    const int64_t part = !is_in_tiles(dtype) ? 1 : d == 0 ? kWeightRows : kWeightColumns;
-    const int64_t size = shape[d] / part + (shape[d] % part > 0);
-    if (__builtin_mul_overflow(bytes, size, &bytes)) fail("empty", "too many elements in shape ", shape, ".");
+  check_sizes("empty", shape);
+  int64_t elements = shape.numel();
+  if (is_in_tiles(dtype)) {
+    if (shape.size() != 2) fail("empty", name(dtype), " is for matrices, got ", shape, ".");
+    elements = (shape[0] + kWeightRows - 1) / kWeightRows * tiles_of(shape[1]);
   }
+  const int64_t bytes = elements * element_size(dtype);
+  Ref<TensorImpl> impl(new TensorImpl);
   impl->storage = Ref<Storage>(new Storage(bytes));
   impl->shape = shape;
   impl->strides = contiguous_strides(shape);

@@ -1,4 +1,6 @@
 // Values of ops that join, place and look up.
+#include <limits>
+
 #include "autograd/compare.hpp"
 #include "catch.hpp"
 #include "gradus/autograd/backward.hpp"
@@ -41,6 +43,9 @@ TEST_CASE("pad is the inverse of slice") {
   CHECK(difference(pad(x, -1, 8, 1, 3).slice(-1, 1, 8, 3), x) == "");
   CHECK_THAT(error_of([&] { pad(x, 1, 5, 1, 2); }), ContainsSubstring("[pad]"));
   CHECK_THAT(error_of([&] { pad(x, 1, 5, -1); }), ContainsSubstring("[pad]"));
+  constexpr int64_t most = std::numeric_limits<int64_t>::max();
+  CHECK_THAT(error_of([&] { pad(x, 1, 5, 0, most); }), ContainsSubstring("[pad]"));
+  CHECK_THAT(error_of([&] { pad(x, 1, 5, most); }), ContainsSubstring("[pad]"));
 }
 
 TEST_CASE("index_select and index_add") {
@@ -125,6 +130,11 @@ TEST_CASE("tril and triu") {
   CHECK(difference(triu(x), f64({1, 2, 3, 0, 5, 6}, {2, 3})) == "");
   CHECK(difference(triu(x, 2), f64({0, 0, 3, 0, 0, 0}, {2, 3})) == "");
   CHECK(difference(triu(x.mT()), f64({1, 4, 0, 5, 0, 0}, {3, 2})) == "");
+  constexpr int64_t most = std::numeric_limits<int64_t>::max();
+  CHECK(difference(tril(x, most), x) == "");
+  CHECK(difference(triu(x, -most - 1), x) == "");
+  CHECK(difference(tril(x, -most - 1), x * 0) == "");
+  CHECK(difference(triu(x, most), x * 0) == "");
   CHECK(difference(tril(stack({x, x}, 0)).select(0, 1), tril(x)) == "");
   CHECK(difference(tril(ones({2, 2}, DType::int64)), index({1, 0, 1, 1}, {2, 2})) == "");
   CHECK_THAT(error_of([] { tril(ones({3})); }), ContainsSubstring("needs at least two dimensions"));

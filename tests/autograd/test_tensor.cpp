@@ -15,12 +15,36 @@ TEST_CASE("an element of a shape has an index") {
   CHECK(Shape{}.index_of(0) == Shape{});
 }
 
-TEST_CASE("a tensor without elements may have any sizes beside the 0") {
-  const Tensor x = zeros({0, int64_t{1} << 62, 4});
+TEST_CASE("a shape has at most 2^56 elements, with sizes of 0 counted as 1") {
+  const int64_t most = kMaxElements;
+  const Tensor x = zeros({0, most / 4, 4});
   CHECK(x.numel() == 0);
   CHECK(x.is_contiguous());
-  CHECK(Shape{int64_t{1} << 62, 4, 0}.numel() == 0);
-  CHECK(x.transpose(0, 2).shape() == Shape{4, int64_t{1} << 62, 0});
+  CHECK(x.transpose(0, 2).shape() == Shape{4, most / 4, 0});
+  CHECK(x.reshape({most, 0}).shape() == Shape{most, 0});
+  const Tensor one = full({1}, 7), most_of_all = one.expand({most});
+  CHECK(most_of_all.numel() == most);
+  CHECK(most_of_all.reshape({most / 2, 2}).slice(0, most / 2 - 1, most).to_vector<float>() ==
+        std::vector<float>{7, 7});
+
+  const std::string told =
+      "a tensor must have at most 2^56 elements, with sizes of 0 counted as 1, got shape (";
+  for (const Shape& shape : {Shape{most / 4, 5, 0}, Shape{0, most + 1}, Shape{most * 64, 4}, Shape{most, 256},
+                             Shape{most * 64 + 1, 4}}) {  // the last two have 0 and 4 elements in 64 bits
+    INFO(shape);
+    CHECK_THAT(error_of([&] { empty(shape); }), ContainsSubstring("[empty] " + told));
+    CHECK_THAT(error_of([&] { x.reshape(shape); }), ContainsSubstring("[reshape] " + told));
+    CHECK_THAT(error_of([&] { ones({4}).reshape(shape); }), ContainsSubstring("[reshape] " + told));
+    CHECK_THAT(error_of([&] { ones({1, 1}).expand(Shape{1, 1, 1}).expand(shape); }), ContainsSubstring("[e"));
+  }
+  CHECK_THAT(error_of([&] { one.expand({2, most}); }), ContainsSubstring("[expand] " + told));
+  CHECK_THAT(error_of([&] {
+               tensor(std::vector<float>{1, 2, 3, 4}, {most * 64 + 1, 4});
+             }),
+             ContainsSubstring(told));
+  CHECK_THAT(error_of([&] { cat(std::vector<Tensor>(128, most_of_all), 0); }),
+             ContainsSubstring("[cat] " + told));
+  CHECK_THAT(error_of([] { arange(0, 1e30); }), ContainsSubstring("[arange]"));
 }
 
 TEST_CASE("makers give what they say") {
@@ -48,7 +72,7 @@ TEST_CASE("makers refuse what cannot be") {
   CHECK_THAT(error_of([] {
                empty({int64_t{1} << 40, int64_t{1} << 40});
              }),
-             ContainsSubstring("too many elements"));
+             ContainsSubstring("at most 2^56 elements"));
   CHECK_THAT(error_of([] { arange(0, 1, -1); }), ContainsSubstring("[arange]"));
   CHECK_THAT(error_of([] { arange(0, 1, 0); }), ContainsSubstring("[arange]"));
   CHECK_THAT(error_of([] { Shape(std::vector<int64_t>(9, 1)); }), ContainsSubstring("9"));

@@ -1,5 +1,6 @@
 // Views show the right elements of shared storage.
 #include <functional>
+#include <limits>
 
 #include "autograd/compare.hpp"
 #include "catch.hpp"
@@ -158,6 +159,10 @@ TEST_CASE("slice follows Python") {
   CHECK(sliced(5, 5, 1).numel() == 0);
   CHECK(sliced(7, 3, 2).numel() == 0);
   CHECK(sliced(99, 120, 1).numel() == 0);
+  constexpr int64_t most = std::numeric_limits<int64_t>::max();
+  CHECK(difference(sliced(3, most, most), f64({3})) == "");
+  CHECK(difference(x.index({Slice(0, 4, most)}), f64({0})) == "");
+  CHECK(sliced(-most - 1, -most - 1, most).numel() == 0);
   CHECK(shares(x, sliced(2, 5, 1)));
   const Tensor y = counted({3, 4});
   CHECK(difference(y.slice(-1, 1, 4, 2), f64({1, 3, 5, 7, 9, 11}, {3, 2})) == "");
@@ -182,6 +187,10 @@ TEST_CASE("select and split") {
   CHECK(difference(sized[2], x.slice(0, 1, 3)) == "");
   CHECK_THAT(error_of([&] { x.split({1, 1}, 0); }), ContainsSubstring("must add up to 3, got 2"));
   CHECK_THAT(error_of([&] { x.split({4, -1}, 0); }), ContainsSubstring("[split]"));
+  CHECK_THAT(error_of([&] {
+               x.split({1, std::numeric_limits<int64_t>::max()}, 0);
+             }),
+             ContainsSubstring("must add up to 3, got 9223372036854775807 after 1"));
   CHECK_THAT(error_of([&] { x.split(0, 0); }), ContainsSubstring("[split]"));
 }
 
