@@ -44,8 +44,6 @@ class Pool {
   Pool() = default;
   Pool(const Pool&) = delete;
   Pool& operator=(const Pool&) = delete;
-  ~Pool() { stop_workers(); }
-
   int threads() const { return threads_.load(std::memory_order_relaxed); }
 
   void resize(int threads) {
@@ -157,8 +155,9 @@ class Pool {
   alignas(64) std::atomic<int64_t> unfinished_{0};
 };
 
+/// Never destroyed: threads may compute while main() returns, and the workers end with the process.
 Pool& pool() {
-  static Pool pool;
+  static Pool& pool = *new Pool;
   return pool;
 }
 

@@ -1,6 +1,9 @@
 #include "gradus/autograd/kernels/parallel.hpp"
 
 #include <atomic>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
 #include <numeric>
 #include <set>
 #include <stdexcept>
@@ -34,6 +37,18 @@ std::vector<int> visits(int64_t n, int64_t grain) {
   return count;
 }
 
+/// Uses the pool when it is destroyed, as a thread may that computes while main returns; ends the process
+/// with exit code 1 if that changes memory which the pool no longer owns, and would be given here.
+struct AfterMain {
+  ~AfterMain() {
+    std::vector<std::unique_ptr<uint64_t>> blocks;
+    for (uint64_t i = 0; i < 100; ++i) blocks.push_back(std::make_unique<uint64_t>(i));
+    bool right = visits(100, 1) == std::vector<int>(100, 1);
+    for (uint64_t i = 0; i < 100; ++i) right = right && *blocks[i] == i;
+    if (!right) std::_Exit(1);
+  }
+};
+
 }  // namespace
 
 TEST_CASE("parallel_for visits every element once", "[parallel]") {
@@ -52,6 +67,18 @@ TEST_CASE("blocks depend on n and grain only", "[parallel]") {
     parallel_for(10, 4, [&](int64_t begin, int64_t end) { blocks.at(begin / 4) = {begin, end}; });
     CHECK(std::set(blocks.begin(), blocks.end()) == expected);
   }
+}
+
+// For the test below, in a process of its own: its object is made before the pool.
+TEST_CASE("main returns before the last use of the pool", "[.after-main]") {
+  static const AfterMain after_main;
+  gradus::set_num_threads(2);
+  CHECK(visits(100, 1) == std::vector<int>(100, 1));
+}
+
+TEST_CASE("the pool may be used after main has returned", "[parallel]") {
+  const std::string program = std::filesystem::read_symlink("/proc/self/exe");
+  CHECK(std::system(("'" + program + "' '[.after-main]' > /dev/null").c_str()) == 0);
 }
 
 TEST_CASE("two threads really share the work", "[parallel]") {
