@@ -3,6 +3,7 @@
 //
 // Order: newest op first, so that a node is visited when all that depends on it has been. No recursion
 // anywhere: graphs may be as deep as memory allows. Runs on the calling thread; kernels use the thread pool.
+// Thread-safety: see values/tensor.hpp.
 #pragma once
 
 #include <vector>

@@ -88,13 +88,13 @@ void Run::accumulate_leaves() {
 
 std::vector<Tensor> Run::collect(const std::vector<Tensor>& inputs) {
   for (const Tensor& x : inputs)
-    if (is_reached(x)) slot_of(*x.impl()->node).wanted = true;
+    if (is_reached(*x.impl()->node)) slot_of(*x.impl()->node).wanted = true;
   const Order order = order_from(0);
   mark_needed(order);
   walk(order);
   std::vector<Tensor> results;
   for (const Tensor& x : inputs)
-    results.push_back(is_reached(x) ? own(slot_of(*x.impl()->node).result) : Tensor());
+    results.push_back(is_reached(*x.impl()->node) ? own(slot_of(*x.impl()->node).result) : Tensor());
   return results;
 }
 
@@ -106,14 +106,26 @@ void Run::visit(const Ref<Node>& root) {
   while (!stack.empty()) {
     const Ref<Node> node = std::move(stack.back());
     stack.pop_back();
-    if (node->run == id_) continue;
+    if (is_reached(*node)) continue;
     slots_.emplace_back(node);
-    node->run = id_;
-    node->slot = slots_.size() - 1;
+    mark(*node, slots_.size() - 1);
     for (const Edge& e : node->edges)
-      if (e.to && e.to->run != id_) stack.push_back(e.to);
+      if (e.to && !is_reached(*e.to)) stack.push_back(e.to);
   }
 }
+
+void Run::mark(Node& node, size_t slot) {
+  uint64_t run = node.run.load(std::memory_order_relaxed);
+  // Only leaves are shared with graphs that other threads walk.
+  if (run == 0 && !node.is_leaf()) node.run.store(id_, std::memory_order_relaxed);
+  if (run == 0 && node.is_leaf()) node.run.compare_exchange_strong(run, id_, std::memory_order_acquire);
+  if (run == 0)
+    node.slot = slot;
+  else
+    marked_by_others_.emplace(&node, slot);
+}
+
+size_t Run::slot_beside(const Node& node) const { return marked_by_others_.at(&node); }
 
 Run::Order Run::order_from(size_t first_slot) const {
   Order order;
@@ -135,8 +147,10 @@ void Run::mark_needed(const Order& order) {
 void Run::forget_from(size_t first_slot) {
   const auto first = slots_.begin() + static_cast<std::ptrdiff_t>(first_slot);
   for (auto s = first; s != slots_.end(); ++s) {
-    s->node->run = s->outer_run;
-    s->node->slot = s->outer_slot;
+    if (has_marked(*s->node))
+      s->node->run.store(0, std::memory_order_release);
+    else
+      marked_by_others_.erase(s->node.get());
   }
   slots_.erase(first, slots_.end());
 }
@@ -189,8 +203,9 @@ void Run::pull(Node& node, const Tensor& gy) {
   }
   for (size_t i = 0; i < node.edges.size(); ++i) {
     Edge& e = node.edges[i];
-    if (!is_needed(e)) continue;
+    if (!e.to) continue;
     Slot& target = slot_of(*e.to);
+    if (!target.needed) continue;
     if (e.add_to && !create_graph_) {
       const Tensor before = anomaly_ && target.grad.defined() ? raw::clone(target.grad) : Tensor();
       add_in_place(e, gy, target);

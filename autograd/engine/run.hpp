@@ -4,6 +4,7 @@
 // No recursion but one level for each level of nested checkpoints.
 #pragma once
 
+#include <atomic>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
@@ -27,23 +28,26 @@ class Run {
 
  private:
   struct Slot {
-    explicit Slot(const Ref<Node>& of) : node(of), outer_run(of->run), outer_slot(of->slot) {}
+    explicit Slot(const Ref<Node>& of) : node(of) {}
     Ref<Node> node;
     Tensor grad;         // what has arrived so far
     bool owned = false;  // grad is ours to add into
     bool needed = false;
     bool wanted = false;
     Tensor result;
-    uint64_t outer_run;
-    size_t outer_slot;
   };
   using Order = std::vector<size_t>;  // of slots, newest vertex first
 
-  Slot& slot_of(Node& node) { return slots_[node.slot]; }
+  bool has_marked(const Node& node) const { return node.run.load(std::memory_order_relaxed) == id_; }
+  bool is_reached(const Node& node) const {
+    return has_marked(node) || (!marked_by_others_.empty() && marked_by_others_.contains(&node));
+  }
+  [[gnu::cold]] size_t slot_beside(const Node& node) const;
+  Slot& slot_of(const Node& node) { return slots_[has_marked(node) ? node.slot : slot_beside(node)]; }
   bool is_needed(const Edge& e) { return e.to && slot_of(*e.to).needed; }
-  bool is_reached(const Tensor& x) const { return x.impl()->node->run == id_; }
 
   void visit(const Ref<Node>& root);
+  void mark(Node& node, size_t slot);
   Order order_from(size_t first_slot) const;
   void mark_needed(const Order& order);
   void forget_from(size_t first_slot);
@@ -75,6 +79,8 @@ class Run {
   bool accumulate_ = false;
   bool anomaly_;
   std::vector<Slot> slots_;
+  std::unordered_map<const Node*, size_t>
+      marked_by_others_;        // slots of vertices in which another run keeps its own
   size_t recomputed_from_ = 0;  // slots from here on stand in for a checkpoint; 0 if there are none
   std::unordered_map<const Node*, std::vector<Tensor>> waiting_;  // gradients of the results of blocks
 };

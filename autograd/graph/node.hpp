@@ -1,9 +1,9 @@
 // Node: a vertex of the graph of gradients, and the edges to what it was made from.
 //
-// For record(), the engine and those who read graphs. Thread-safety: a graph is built and walked by one
-// thread at a time.
+// For record(), the engine and those who read graphs. Thread-safety: see values/tensor.hpp.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string_view>
@@ -116,8 +116,8 @@ struct Node : RefCounted {
   std::unique_ptr<Block> block;     ///< of a block: its rule
   std::shared_ptr<HookList> hooks;  ///< none until the first is registered
 
-  // Scratch of the engine run that visits this node; saved and restored by nested runs.
-  uint64_t run = 0;                ///< which one
+  // Scratch of the engine run that came here first; others, nested ones or on other threads, keep their own.
+  std::atomic<uint64_t> run = 0;   ///< which one; 0: none
   size_t slot = 0;                 ///< its place there
   Node* next_to_delete = nullptr;  ///< graphs are freed without recursion
 

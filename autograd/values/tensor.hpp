@@ -5,7 +5,9 @@
 // initialisers, through mutable_data(); there are no in-place operations to differentiate.
 //
 // Thread-safety: distinct tensors may be used from distinct threads; a graph is built and walked by one
-// thread at a time.
+// thread at a time. Graphs that share leaves and nothing else count as distinct: several threads may build
+// them and call grad() on them at once. backward() adds to the grad() of its leaves, so no other thread may
+// use these meanwhile.
 //
 // This floor knows no graph and no op. Members that need them are declared here and defined above, each group
 // in the file that it names.

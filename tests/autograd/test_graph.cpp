@@ -1,4 +1,7 @@
 // What a graph costs: depth, memory, and what every op keeps and notices.
+#include <atomic>
+#include <functional>
+#include <future>
 #include <string>
 #include <thread>
 
@@ -139,6 +142,48 @@ TEST_CASE("threads build and walk graphs of their own at the same time, with the
   for (Tensor& t : found) threads.emplace_back([&t, &gradient] { t = gradient(); });
   for (std::thread& t : threads) t.join();
   for (const Tensor& t : found) CHECK(difference(t, expected, 0) == "");
+}
+
+TEST_CASE("grad of graphs that share a leaf may run on several threads at once") {
+  const Tensor x = leaf({3}, {});
+  const auto gradient = [&x](const std::function<void()>& on_the_way) {
+    const Tensor h = x * 2.0;
+    h.register_hook([&](const Tensor& gh) {
+      on_the_way();
+      return gh;
+    });
+    try {
+      return grad({h * h}, {x})[0].item();
+    } catch (const Error&) {
+      return 0.0;
+    }
+  };
+  // Neither of two walks lies within the other.
+  std::promise<void> second_began, first_ended;
+  double of_second = 0;
+  std::thread second;
+  const double of_first = gradient([&] {
+    second = std::thread([&] {
+      of_second = gradient([&] {
+        second_began.set_value();
+        first_ended.get_future().wait();
+      });
+    });
+    second_began.get_future().wait();
+  });
+  first_ended.set_value();
+  second.join();
+  CHECK(of_first == 24);
+  CHECK(of_second == 24);
+
+  std::atomic<int> right{0};
+  std::vector<std::thread> threads;
+  for (int thread = 0; thread < 4; ++thread)
+    threads.emplace_back([&] {
+      for (int i = 0; i < 500; ++i) right += gradient([] {}) == 24;
+    });
+  for (std::thread& t : threads) t.join();
+  CHECK(right == 4 * 500);
 }
 
 TEST_CASE("zero-size, 0-d and expanded tensors go through the graph") {
