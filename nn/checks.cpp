@@ -14,31 +14,6 @@ namespace gradus::nn {
 std::ostream& operator<<(std::ostream& os, const CheckReport& report) { return os << report.message; }
 
 namespace detail {
-namespace {
-
-class Modules : public Visitor {
- public:
-  std::vector<std::pair<Module*, bool>> found;
-
- private:
-  void on_module(const std::string&, Module& module) override {
-    found.emplace_back(&module, module.training());
-  }
-};
-
-}  // namespace
-
-EvalMode::EvalMode(Module* module) {
-  if (!module) return;
-  Modules modules;
-  modules.start(*module);
-  before_ = std::move(modules.found);
-  module->eval();
-}
-
-EvalMode::~EvalMode() {
-  for (const auto& [module, training] : before_) module->train(training);
-}
 
 // -- causality
 namespace {

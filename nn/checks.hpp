@@ -25,7 +25,6 @@
 #include <string>
 #include <type_traits>
 #include <utility>
-#include <vector>
 
 #include "gradus/autograd/random.hpp"
 #include "gradus/autograd/tensor.hpp"
@@ -49,30 +48,18 @@ namespace detail {
 
 using Function = std::function<Tensor(const Tensor&)>;
 
-/// While it lives, a module and all below it are in evaluation mode. Null: nothing happens.
-class EvalMode {
- public:
-  explicit EvalMode(Module* module);
-  ~EvalMode();
-  EvalMode(const EvalMode&) = delete;
-  EvalMode& operator=(const EvalMode&) = delete;
-
- private:
-  std::vector<std::pair<Module*, bool>> before_;  // parents before their children
-};
-
 /// A Module that is not const.
 template <class F>
 concept ChangeableModule = std::convertible_to < std::remove_reference_t<F>
 *, Module* > ;
 
-/// Null for anything else.
+/// Nothing for what is no such Module.
 template <class F>
-Module* module_of(F& f) {
+std::optional<EvaluationMode> evaluation_mode(F& f) {
   if constexpr (ChangeableModule<F>) {
-    return &f;
+    return std::optional<EvaluationMode>(std::in_place, f);
   } else {
-    return nullptr;
+    return std::nullopt;
   }
 }
 
@@ -106,7 +93,7 @@ CheckReport check_batch_invariant(const Function& f, const Tensor& x, std::optio
 /// 2 and can be changed as asked, and if f's output has another T.
 template <class F>
 CheckReport check_causal(F&& f, const Tensor& x, const CausalOptions& options = {}) {
-  const detail::EvalMode mode(detail::module_of(f));
+  const auto mode = detail::evaluation_mode(f);
   return detail::check_causal([&f](const Tensor& in) { return f(in); }, x, options);
 }
 
@@ -117,7 +104,7 @@ CheckReport check_causal(F&& f, const Tensor& x, const CausalOptions& options = 
 /// outputs have other shapes than these.
 template <class F>
 CheckReport check_batch_invariant(F&& f, const Tensor& x, std::optional<double> tolerance = {}) {
-  const detail::EvalMode mode(detail::module_of(f));
+  const auto mode = detail::evaluation_mode(f);
   return detail::check_batch_invariant([&f](const Tensor& in) { return f(in); }, x, tolerance);
 }
 
@@ -141,7 +128,7 @@ CheckReport check_kv_cache(const Function& model, const std::function<CachedSequ
 /// shape that the model takes. Throws Error if x is empty.
 template <detail::ChangeableModule M>
 CheckReport check_eval_deterministic(M&& model, const Tensor& x) {
-  const detail::EvalMode mode(&model);
+  const EvaluationMode mode(model);
   return detail::check_eval_deterministic(
       [&model](const Tensor& in, Generator* dropout) {
         if constexpr (std::invocable<M&, const Tensor&, Generator*>) {
@@ -175,7 +162,7 @@ CheckReport check_kv_cache(M&& model, const Tensor& x, std::optional<double> tol
     if constexpr (requires { cache->clear(); }) sequence.clear = [cache] { cache->clear(); };
     return sequence;
   };
-  const detail::EvalMode mode(detail::module_of(model));
+  const auto mode = detail::evaluation_mode(model);
   return detail::check_kv_cache([&model](const Tensor& in) { return model(in); }, start, x, tolerance);
 }
 
