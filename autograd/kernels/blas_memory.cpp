@@ -1,8 +1,12 @@
 #include "gradus/autograd/kernels/blas_memory.hpp"
 
 #include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <atomic>
+#include <cstdlib>
+#include <string_view>
 
 #include "gradus/files/error.hpp"
 
@@ -10,6 +14,8 @@ namespace gradus::kernels {
 namespace {
 
 constexpr size_t kBuffer = size_t{128} << 20;  // bytes, the largest that OpenBLAS is built with
+constexpr size_t kSpare =
+    size_t{16} << 20;  // bytes that other threads may take before OpenBLAS takes its own
 
 std::atomic<int> running{0};  // calls
 std::atomic<int> buffers{0};  // that are there for sure
@@ -22,7 +28,17 @@ bool can_map(size_t bytes) {
 
 }  // namespace
 
-bool blas_can_start() { return can_map(kBuffer); }
+bool restart_without_blas_threads(char** argv) {
+  constexpr const char* kVariable = "OPENBLAS_NUM_THREADS";
+  rlimit space{};
+  const char* const now = std::getenv(kVariable);
+  if (::getrlimit(RLIMIT_AS, &space) != 0 || space.rlim_cur == RLIM_INFINITY) return true;
+  if (now && std::string_view(now) == "1") return true;
+  ::setenv(kVariable, "1", 1);
+  ::setenv("MALLOC_ARENA_MAX", "1", 0);  // glibc reserves 64 MiB or more for each thread's arena
+  ::execv("/proc/self/exe", argv);
+  return false;
+}
 
 BlasCall::BlasCall() {
   if (running.fetch_add(1) + 1 > buffers.load()) grow();
@@ -33,9 +49,9 @@ BlasCall::~BlasCall() { running.fetch_sub(1); }
 void BlasCall::grow() {
   growing_ = std::unique_lock(growth);  // Until the call is over, so that the next finds this one's buffer.
   if (running.load() <= buffers.load()) return growing_.unlock();
-  if (!can_map(kBuffer)) {
+  if (!can_map(kBuffer + kSpare)) {
     running.fetch_sub(1);
-    throw RunError(concat("[memory] BLAS must have ", kBuffer >> 20,
+    throw RunError(concat("[memory] BLAS must have ", (kBuffer + kSpare) >> 20,
                           " MiB of address space for each thread, got less. Hint: raise `ulimit -v`, or use "
                           "fewer threads."));
   }

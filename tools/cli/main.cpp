@@ -78,9 +78,11 @@ int run(int argc, char** argv) {
 }  // namespace gradus::cli
 
 int main(int argc, char** argv) {
-  if (!gradus::kernels::blas_can_start()) {
+  if (!gradus::kernels::restart_without_blas_threads(argv)) {
     gradus::cli::complain(
-        "[memory] BLAS must have 128 MiB of address space to start, got less. Hint: raise `ulimit -v`.",
+        "[memory] OPENBLAS_NUM_THREADS must be 1 where address space is limited, got another value. Hint: "
+        "set "
+        "it, or raise `ulimit -v`.",
         gradus::cli::kRunFailed);
     std::_Exit(gradus::cli::kRunFailed);  // exit() might wait for ever (see there).
   }

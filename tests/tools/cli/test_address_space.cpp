@@ -15,7 +15,7 @@ namespace {
 Outcome run_limited(const std::vector<std::string>& arguments, rlim_t bytes) {
   Input input;
   input.in_child = [bytes] {
-    const rlimit space{bytes, bytes}, seconds{60, 60};
+    const rlimit space{bytes, bytes}, seconds{20, 20};
     ::setrlimit(RLIMIT_CPU, &seconds);
     ::setrlimit(RLIMIT_AS, &space);
   };
@@ -34,7 +34,7 @@ TEST_CASE("no limit on the address space makes a run spin") {
   const Scratch scratch;
   const std::string text = scratch.file("text.txt", gradus::train::small_text());
   bool refused = false, trained = false;
-  for (rlim_t megabytes = 60; megabytes <= 600; megabytes += 45) {
+  for (rlim_t megabytes = 60; megabytes <= 420; megabytes += megabytes >= 180 && megabytes < 210 ? 1 : 15) {
     INFO(megabytes << " MB");
     const Outcome outcome = run_limited({"train", "--text", text, "--preset", "tiny", "--steps", "2",
                                          "--quiet", "--out", scratch.path("run"), "--overwrite"},
@@ -52,13 +52,11 @@ TEST_CASE("no limit on the address space makes a run spin") {
   CHECK(trained);
 }
 
-TEST_CASE("a program that BLAS cannot start in says so") {
+TEST_CASE("what needs no BLAS needs no memory for it") {
   if (is_unlimited()) return;
-  for (const char* flag : {"info", "--version"}) {
-    const Outcome outcome = run_limited({flag}, 100'000'000);
-    CHECK(outcome.code == 1);
-    CHECK_THAT(outcome.err, ContainsSubstring("BLAS must have 128 MiB of address space"));
-  }
+  const Outcome outcome = run_limited({"--version"}, 100'000'000);
+  INFO(outcome.err);
+  CHECK(outcome.code == 0);
 }
 
 TEST_CASE("a folder that asks for more than it holds is refused before the memory is taken") {
