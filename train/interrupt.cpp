@@ -1,27 +1,41 @@
 #include "gradus/train/interrupt.hpp"
 
+#include <time.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <cstdint>
 
 namespace gradus::train {
 namespace {
 
 constexpr std::array kSignals = {SIGINT, SIGTERM, SIGHUP};
 
-std::atomic<int> first_signal = 0, asked = 0;
-static_assert(std::atomic<int>::is_always_lock_free, "a signal handler may touch nothing else");
+constexpr int64_t kSecond = 1'000'000'000;
+
+std::atomic<int> first_signal = 0;
+std::atomic<int64_t> asked_at = 0;  // nanoseconds; 0: not yet
+std::atomic<bool> ends_at_once = false;
+static_assert(std::atomic<int64_t>::is_always_lock_free, "a signal handler may touch nothing else");
 
 extern "C" void on_signal(int signal) {
+  if (ends_at_once) ::_exit(Interrupt::kUnsaved);
   int none = 0;
   first_signal.compare_exchange_strong(none, signal);
-  if (signal != SIGHUP && asked.fetch_add(1) > 0) ::_exit(128 + signal);
+  if (signal == SIGHUP) return;
+  timespec time = {};
+  ::clock_gettime(CLOCK_MONOTONIC, &time);
+  const int64_t now = time.tv_sec * kSecond + time.tv_nsec;
+  int64_t first = 0;
+  if (!asked_at.compare_exchange_strong(first, now) && now - first >= kSecond) ::_exit(Interrupt::kUnsaved);
 }
 
 }  // namespace
 
-Interrupt::Interrupt() {
-  first_signal = asked = 0;
+Interrupt::Interrupt(bool at_once) {
+  first_signal = 0;
+  asked_at = 0;
+  ends_at_once = at_once;
   struct sigaction action = {};
   action.sa_handler = on_signal;
   action.sa_flags = SA_RESTART;
@@ -35,6 +49,8 @@ Interrupt::Interrupt() {
 Interrupt::~Interrupt() {
   for (size_t i = 0; i < kSignals.size(); ++i) ::sigaction(kSignals[i], &before_[i], nullptr);
 }
+
+void Interrupt::wait_for_save() { ends_at_once = false; }
 
 int Interrupt::signal() const { return first_signal; }
 

@@ -29,9 +29,8 @@ std::string program_examples(const std::string& program) {
 }
 
 std::string exit_codes() {
-  return "0 done, 1 the run failed, 2 bad usage or input, 3 a check failed,\n129, 130 or 143 stopped and "
-         "saved "
-         "as the terminal closed, on Ctrl-C or on SIGTERM.";
+  return "0 done, 1 the run failed, 2 bad usage or input, 3 a check failed,\n4 stopped by a signal before it "
+         "could save, 129, 130 or 143 stopped and saved\nas the terminal closed, on Ctrl-C or on SIGTERM.";
 }
 
 std::vector<Verb> set_up(CLI::App& app, const std::string& program) {

@@ -255,7 +255,7 @@ class TrainVerb {
     train::RunReport report;
     int signal = 0;
     {
-      const train::Interrupt interrupt;
+      interrupt_->wait_for_save();
       Progress progress(
           {.first_step = run.trainer.steps_done(),
            .steps = config_.steps,
@@ -267,9 +267,10 @@ class TrainVerb {
            .events = flags_.json ? &events_ : nullptr,
            .quiet = flags_.quiet,
            .should_stop =
-               [&] { return interrupt.signal() != 0 || run.trainer.steps_done() == flags_.stop_after; }});
+               [&] { return interrupt_->signal() != 0 || run.trainer.steps_done() == flags_.stop_after; }});
       report = planned_run(run, progress);
-      signal = interrupt.signal();
+      signal = interrupt_->signal();
+      interrupt_.reset();
     }
     if (report.finished && is_sample) evaluate_best(report, dataset, targets);
     if (report.finished) conclude(report, corpus, targets);
@@ -347,6 +348,7 @@ class TrainVerb {
     out << std::endl;
   }
 
+  std::optional<train::Interrupt> interrupt_{std::in_place, /*at_once=*/true};  // until all is saved
   TrainFlags& flags_;
   const std::string& program_;
   train::RunFolder folder_;

@@ -12,7 +12,7 @@ class App;
 
 namespace gradus::cli {
 
-/// Exit codes; after a save on a signal it is 128 + the signal's number.
+/// Exit codes; on a signal it is 128 + the signal's number after a save, else train::Interrupt::kUnsaved.
 enum Exit { kDone = 0, kRunFailed = 1, kBadInput = 2, kCheckFailed = 3 };
 
 struct Verb {

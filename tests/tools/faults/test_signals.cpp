@@ -1,39 +1,125 @@
 // Signals that come at the worst of times: while a run saves.
 #include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <iostream>
+#include <map>
+#include <random>
+#include <stdexcept>
+#include <thread>
 
 #include "catch.hpp"
+#include "gradus/train/run_folder.hpp"
 #include "scenario.hpp"
 #include "tracer.hpp"
+#include "train/small_model.hpp"
 
 using namespace gradus;
 using namespace gradus::testing;
 
 namespace {
 
-/// Sends the signals, each as the run begins another fsync of its second step. Returns the end of the run.
-Traced interrupt(const Scenario& scenario, std::vector<int> signals) {
+/// Sends the signals, each as the run begins another fsync of its second step, and waits for `pause` between
+/// them. Returns the end of the run.
+Traced interrupt(const Scenario& scenario, std::vector<int> signals, std::chrono::milliseconds pause = {}) {
   scenario.set_up();
   int lines = 0;
+  bool sent = false;
   return trace(scenario.arguments(), {.before = [&](const SystemCall& call) {
                  lines += call.name == "write" && call.path.ends_with("metrics.jsonl");
                  if (lines >= 3 && call.name == "fsync" && !signals.empty()) {
+                   if (sent) std::this_thread::sleep_for(pause);
                    ::kill(call.process, signals.front());
                    signals.erase(signals.begin());
+                   sent = true;
                  }
                  return Verdict{};
                }});
 }
 
+/// How a run ended to which SIGTERM came so late, and again at once, as timeout(1) sends it; -1 if it was
+/// killed.
+int terminate(const std::vector<std::string>& arguments, std::chrono::microseconds after) {
+  const auto send = [after] {
+    const pid_t run = ::getpid();
+    if (::fork() != 0) return;
+    for (const auto pause : {after, std::chrono::microseconds(100)}) {
+      std::this_thread::sleep_for(pause);
+      ::kill(run, SIGTERM);
+    }
+    ::_exit(0);
+  };
+  try {
+    return cli::run_program(arguments, {.in_child = send}).code;
+  } catch (const std::runtime_error&) {
+    return -1;
+  }
+}
+
+/// Terminates so many runs, from before they begin to where they have saved many times.
+void terminate_at_random(int runs) {
+  const cli::Scratch scratch;
+  const std::string out = scratch.path("run"), log = out + "/metrics.jsonl";
+  const std::vector<std::string> start = {"train",      "--preset",
+                                          "tiny",       "--layers",
+                                          "1",          "--heads",
+                                          "1",          "--embd",
+                                          "4",          "--block",
+                                          "4",          "--batch",
+                                          "2",          "--warmup",
+                                          "0",          "--save-every",
+                                          "20",         "--keep",
+                                          "1",          "--steps",
+                                          "1000000",    "--eval-every",
+                                          "1000000",    "--threads",
+                                          "1",          "--quiet",
+                                          "--text",     scratch.file("text.txt", train::small_text()),
+                                          "--out",      out,
+                                          "--overwrite"};
+  std::vector<std::string> short_run = start;
+  short_run.insert(short_run.end(), {"--stop-after", "100"});
+  const auto begin = std::chrono::steady_clock::now();
+  REQUIRE(cli::run_program(short_run).code == 0);
+  const auto longest = std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - begin);
+
+  std::mt19937 random(8);
+  std::map<int, int> ends;
+  for (int i = 0; i < runs; ++i) {
+    std::filesystem::remove_all(out);
+    const std::chrono::microseconds after(
+        static_cast<int64_t>(longest.count() * std::uniform_real_distribution()(random)));
+    const int code = terminate(start, after);
+    INFO("terminated after " << after.count() << " microseconds: " << code);
+    ++ends[code];
+    const std::string lines = cli::read(log);
+    const auto steps = std::count(lines.begin(), lines.end(), '\n');
+    if (code == 143) {
+      train::RunFolder folder(out);
+      CHECK(folder.verify().empty());
+      CHECK(folder.load_last().trainer.step == steps);
+      CHECK(std::filesystem::exists(out + "/kept/step-" + std::to_string(steps)));
+    } else {
+      CHECK((code == -1 || code == 4));
+      CHECK(steps == 0);
+    }
+  }
+  CHECK(ends[143] > 0);
+  std::cout << "terminated " << runs << " runs: " << ends[143] << " saved, " << ends[4]
+            << " had nothing to save, " << ends[-1] << " had not begun\n";
+}
+
 }  // namespace
 
-TEST_CASE("a second signal ends a run at once, but a terminal that closes may say so twice") {
+TEST_CASE("a signal that comes twice at once counts once, and one a second later ends a run as it is") {
   if (!can_trace()) {
     WARN("programs cannot be traced here (ptrace)");
     SUCCEED();
     return;
   }
   const Scenario scenario(Scenario::start);
-  const auto stopped_and_saved = [](const Traced& traced, int code) {
+  const auto ended = [](const Traced& traced, int code) {
     INFO(traced.err);
     CHECK(traced.code == code);
     CHECK(traced.signal == 0);
@@ -49,15 +135,42 @@ TEST_CASE("a second signal ends a run at once, but a terminal that closes may sa
                                                      {{SIGHUP}, 129},
                                                      {{SIGHUP, SIGHUP, SIGHUP}, 129},
                                                      {{SIGHUP, SIGTERM}, 129},
+                                                     {{SIGTERM, SIGTERM}, 143},
+                                                     {{SIGINT, SIGTERM, SIGINT}, 130},
+                                                     {{SIGHUP, SIGTERM, SIGINT}, 129},
                                                      {{SIGTERM, SIGHUP}, 143}}) {
-    stopped_and_saved(interrupt(scenario, signals), code);
+    ended(interrupt(scenario, signals), code);
     CHECK(saved_step() == '2');
     CHECK(scenario.recover(true) == "");
   }
-  for (const auto& [signals, code] : std::vector<std::pair<std::vector<int>, int>>{
-           {{SIGTERM, SIGTERM}, 143}, {{SIGINT, SIGTERM}, 143}, {{SIGHUP, SIGTERM, SIGINT}, 130}}) {
-    stopped_and_saved(interrupt(scenario, signals), code);
+  for (const std::vector<int>& signals :
+       std::vector<std::vector<int>>{{SIGTERM, SIGTERM}, {SIGINT, SIGTERM}, {SIGHUP, SIGTERM, SIGINT}}) {
+    ended(interrupt(scenario, signals, std::chrono::milliseconds(1100)), 4);
     CHECK(saved_step() == '1');
     CHECK(scenario.recover(true) == "");
   }
 }
+
+TEST_CASE(
+    "a signal that comes before the first step ends a run, and its exit code says that nothing is saved") {
+  if (!can_trace()) {
+    WARN("programs cannot be traced here (ptrace)");
+    SUCCEED();
+    return;
+  }
+  const Scenario scenario(Scenario::start);
+  for (const int signal : {SIGTERM, SIGINT, SIGHUP}) {
+    scenario.set_up();
+    const Traced traced = trace(scenario.arguments(), {.before = [&](const SystemCall& call) {
+                                  if (call.name == "open" && call.path.ends_with("text.txt"))
+                                    ::kill(call.process, signal);
+                                  return Verdict{};
+                                }});
+    CHECK(traced.signal == 0);
+    CHECK(traced.code == 4);
+  }
+}
+
+TEST_CASE("a run that is terminated has saved if its exit code says so") { terminate_at_random(20); }
+
+TEST_CASE("a run can be terminated at 300 moments", "[soak]") { terminate_at_random(300); }
