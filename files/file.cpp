@@ -40,6 +40,12 @@ int open_file(const fs::path& path, int flags) {
   return descriptor;
 }
 
+/// What has the name, be it a link to a file elsewhere, gives it up; it is not written to.
+int open_new(const fs::path& path) {
+  uninterrupted([&] { return ::unlink(path.c_str()); });
+  return open_file(path, O_WRONLY | O_CREAT | O_EXCL);
+}
+
 void write_all(int descriptor, std::string_view bytes, const fs::path& path) {
   while (!bytes.empty()) {
     const ssize_t done = uninterrupted([&] { return ::write(descriptor, bytes.data(), bytes.size()); });
@@ -53,8 +59,7 @@ void write_all(int descriptor, std::string_view bytes, const fs::path& path) {
 // A stream buffer on a file descriptor: std::ofstream can neither fsync nor say why a write failed.
 class StagedFile::Buffer : public std::streambuf {
  public:
-  explicit Buffer(const fs::path& path)
-      : path_(path), descriptor_(open_file(path, O_WRONLY | O_CREAT | O_TRUNC)) {
+  explicit Buffer(const fs::path& path) : path_(path), descriptor_(open_new(path)) {
     setp(buffer_.data(), buffer_.data() + buffer_.size());
   }
   ~Buffer() override {
@@ -180,7 +185,7 @@ void make_folders(const fs::path& folder) {
 }
 
 AppendedFile::AppendedFile(fs::path path)
-    : path_(std::move(path)), descriptor_(open_file(path_, O_WRONLY | O_CREAT | O_APPEND)) {}
+    : path_(std::move(path)), descriptor_(open_file(path_, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW)) {}
 AppendedFile::~AppendedFile() { ::close(descriptor_); }
 void AppendedFile::add(std::string_view bytes) { write_all(descriptor_, bytes, path_); }
 

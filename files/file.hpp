@@ -17,7 +17,7 @@ namespace gradus::files {
 /// the path and the system's reason.
 class StagedFile : public std::ostream {
  public:
-  /// Makes `path`.tmp; what an earlier one left there is gone.
+  /// Makes `path`.tmp; what an earlier one left there is gone. A link there is removed, not followed.
   explicit StagedFile(std::filesystem::path path);
   ~StagedFile() override;
 
@@ -61,7 +61,7 @@ void make_folders(const std::filesystem::path& folder);
 /// A file that grows at its end; what is added is handed to the system at once.
 class AppendedFile {
  public:
-  /// Makes the file if it is not there. Throws RunError as above.
+  /// Makes the file if it is not there. Throws RunError as above, for a symbolic link too.
   explicit AppendedFile(std::filesystem::path path);
   ~AppendedFile();
   AppendedFile(const AppendedFile&) = delete;

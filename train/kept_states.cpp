@@ -33,6 +33,7 @@ std::map<int64_t, fs::path> kept_states(const fs::path& kept) {
 }  // namespace
 
 void keep_state(const fs::path& state, const fs::path& kept, int64_t step, int64_t count) {
+  if (fs::is_symlink(kept)) fs::remove(kept);
   fs::create_directory(kept);
   const fs::path unfinished = kept / kUnfinished, place = kept / (std::string(kStep) + std::to_string(step));
   remove_state(unfinished);
@@ -50,6 +51,7 @@ void keep_state(const fs::path& state, const fs::path& kept, int64_t step, int64
 }
 
 void remove_kept_states(const fs::path& kept) {
+  if (fs::is_symlink(kept)) fs::remove(kept);
   if (!fs::is_directory(kept)) return;
   remove_state(kept / kUnfinished);
   for (const auto& [step, state] : kept_states(kept)) remove_state(state);

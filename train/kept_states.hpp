@@ -1,5 +1,6 @@
 // Earlier states of a run, each whole: kept/step-N has what last/ had after step N. Files are replaced, never
-// changed, so that both can share them. Thread-safe: no state.
+// changed, so that both can share them. A symbolic link in the place of one or of kept/ is read through and
+// replaced; nothing is written where it leads to. Thread-safe: no state.
 #pragma once
 
 #include <cstdint>

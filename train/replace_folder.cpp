@@ -31,7 +31,7 @@ void rename_or_throw(const fs::path& from, const fs::path& to) {
 
 fs::path replace_folder(const fs::path& fresh, const fs::path& current, const fs::path& aside) {
   fs::path before = fresh;
-  if (!fs::exists(current)) {
+  if (!fs::exists(fs::symlink_status(current))) {
     rename_or_throw(fresh, current);
   } else if (rename(fresh, current, RENAME_EXCHANGE) != 0) {  // Not every file system can.
     rename_or_throw(current, aside);

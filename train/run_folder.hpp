@@ -17,8 +17,9 @@
 //
 // Files appear under their names only when they are whole, and last/ only when all of its files are: a crash
 // at any moment leaves something to resume from, and readers, who take no lock, find files that belong
-// together. What is neither listed above nor the temporary name of one of these is left alone. Not
-// thread-safe; whoever writes holds the lock.
+// together. What is neither listed above nor the temporary name of one of these is left alone. A symbolic
+// link in the place of a file or folder is read through; to write that is to replace the link, and what it
+// leads to stays as it is. Not thread-safe; whoever writes holds the lock.
 #pragma once
 
 #include <filesystem>

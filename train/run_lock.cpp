@@ -47,13 +47,11 @@ bool is_unknown_here(int reason) {
 RunLock::RunLock(const fs::path& folder)
     : folder_(folder),
       file_(folder / kFile),
-      descriptor_(::open(file_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666)) {
+      descriptor_(::open(file_.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666)) {
   const int unopened = descriptor_ < 0 ? errno : 0;
   const int reason = unopened ? unopened : try_lock(descriptor_);
   if (reason == 0) {
-    const std::string holder = this_process();
-    if (::ftruncate(descriptor_, 0) == 0)  // Only for messages: nothing is lost without it.
-      (void)!::pwrite(descriptor_, holder.data(), holder.size(), 0);
+    name_holder(this_process());
     return;
   }
   if (!unopened && is_unknown_here(reason)) {
@@ -61,6 +59,8 @@ RunLock::RunLock(const fs::path& folder)
                       "): start no second run there");
     return;
   }
+  if (unopened == ELOOP)
+    fail("train", file_.string(), " must be a file, got a symbolic link. Hint: remove it.");
   const std::string holder = unopened ? "" : holder_of(descriptor_);
   if (!unopened) ::close(descriptor_);
   if (!unopened && (reason == EAGAIN || reason == EACCES))
@@ -70,8 +70,15 @@ RunLock::RunLock(const fs::path& folder)
 }
 
 RunLock::~RunLock() {
-  (void)!::ftruncate(descriptor_, 0);
+  name_holder("");
   ::close(descriptor_);
+}
+
+void RunLock::name_holder(const std::string& holder) const {
+  struct stat status = {};
+  // A file that has another name too is somebody else's. Only for messages: nothing is lost without it.
+  if (::fstat(descriptor_, &status) == 0 && status.st_nlink == 1 && ::ftruncate(descriptor_, 0) == 0)
+    (void)!::pwrite(descriptor_, holder.data(), holder.size(), 0);
 }
 
 void RunLock::check() const {

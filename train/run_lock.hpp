@@ -16,8 +16,8 @@ class RunLock {
   /// The name of the file, which says who has the lock.
   static constexpr const char* kFile = ".lock";
 
-  /// Takes the lock of a folder that is there. Throws Error, saying who has it, if another run does, RunError
-  /// if the disk refuses.
+  /// Takes the lock of a folder that is there. Throws Error, saying who has it, if another run does, and
+  /// if the file is a symbolic link; RunError if the disk refuses.
   explicit RunLock(const std::filesystem::path& folder);
   ~RunLock();
   RunLock(const RunLock&) = delete;
@@ -29,6 +29,8 @@ class RunLock {
   const std::string& warning() const { return warning_; }
 
  private:
+  void name_holder(const std::string& holder) const;
+
   std::filesystem::path folder_, file_;
   int descriptor_;
   std::string warning_;

@@ -32,6 +32,10 @@ bool is_of_state(const std::string& name) {
                      [&](const std::string& file) { return name == file || name == file + ".tmp"; });
 }
 
+/// As fs::exists() and fs::is_directory(), but of a link itself, not of what it leads to.
+bool is_there(const fs::path& path) { return fs::exists(fs::symlink_status(path)); }
+bool is_folder(const fs::path& path) { return fs::is_directory(fs::symlink_status(path)); }
+
 void remove_file(const fs::path& file) {
   fs::remove(file);
   fs::remove(file.string() + ".tmp");
@@ -64,7 +68,8 @@ void remove_run_files(const fs::path& folder) {
 }
 
 void remove_state(const fs::path& folder) {
-  if (!fs::is_directory(folder)) return;
+  if (fs::is_symlink(folder)) fs::remove(folder);
+  if (!is_folder(folder)) return;
   for (const char* name : kStateFiles) remove_file(folder / name);
   if (fs::is_empty(folder)) fs::remove(folder);
 }
@@ -74,7 +79,7 @@ void link_state(const fs::path& from, const fs::path& to) {
   for (const char* name : kStateFiles) {
     if (!fs::exists(from / name)) continue;
     std::error_code refused;
-    fs::create_hard_link(from / name, to / name, refused);
+    fs::create_hard_link(fs::canonical(from / name), to / name, refused);
     if (!refused) continue;  // Not every file system has them.
     files::StagedFile copy(to / name);
     copy << std::ifstream(from / name, std::ios::binary).rdbuf();
@@ -84,13 +89,13 @@ void link_state(const fs::path& from, const fs::path& to) {
 }
 
 void move_strays(const fs::path& from, const fs::path& to) {
-  if (!fs::is_directory(from)) return;
+  if (!is_folder(from)) return;
   std::vector<fs::path> strays;
   for (const auto& entry : fs::directory_iterator(from))
     if (!is_of_state(entry.path().filename().string())) strays.push_back(entry.path().filename());
   for (const fs::path& stray : strays) {
     fs::path name = to / stray;
-    for (int n = 1; fs::exists(name); ++n) name = to / concat(stray.string(), ".", n);
+    for (int n = 1; is_there(name); ++n) name = to / concat(stray.string(), ".", n);
     fs::rename(from / stray, name);
   }
 }

@@ -27,11 +27,12 @@ void write_state(const std::filesystem::path& folder, const ModelFiles& files, c
 /// Throws Error, naming the file, for what is missing or damaged.
 Checkpoint load_checkpoint(const files::FolderSnapshot& state);
 
-// These throw std::filesystem::filesystem_error. Temporary files count as those they were to become.
+// These throw std::filesystem::filesystem_error. Temporary files count as those they were to become. What a
+// symbolic link in the place of a folder leads to is left alone.
 
 /// Removes the files of a run, but for train.json and those of its states.
 void remove_run_files(const std::filesystem::path& folder);
-/// Removes the files of a state, and the folder unless something else is in it.
+/// Removes the files of a state, and the folder unless something else is in it; or the link in its place.
 void remove_state(const std::filesystem::path& folder);
 /// Puts the files of a state into another folder as well, which is made; both have them in common where the
 /// file system can do that.

@@ -1,6 +1,8 @@
 #include "gradus/files/file.hpp"
 
 #include <fcntl.h>
+#include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -8,7 +10,6 @@
 
 #include "autograd/compare.hpp"
 #include "catch.hpp"
-#include "machine.hpp"
 #include "temporary_folder.hpp"
 
 using namespace gradus;
@@ -26,6 +27,25 @@ TEST_CASE("a file is replaced as a whole and no temporary one stays") {
   write_atomically(path, [&](std::ostream& out) { out << "a" << large << 'b' << 12; });
   CHECK(read(path) == "a" + large + "b12");
   CHECK(std::distance(fs::directory_iterator(folder.path()), fs::directory_iterator()) == 1);
+}
+
+TEST_CASE("a link in the place of a file or of its temporary one is replaced, not written through") {
+  const testing::TemporaryFolder folder;
+  const fs::path path = folder / "state", mine = folder / "mine";
+  for (const bool symbolic : {true, false})
+    for (const fs::path& link : {path, fs::path(path.string() + ".tmp")}) {
+      INFO(link << (symbolic ? " symbolic" : " hard"));
+      fs::remove(path);
+      write_atomically(mine, [](std::ostream& out) { out << "mine"; });
+      symbolic ? fs::create_symlink(mine, link) : fs::create_hard_link(mine, link);
+      write_atomically(path, [](std::ostream& out) { out << "new"; });
+      CHECK(read(mine) == "mine");
+      CHECK(read(path) == "new");
+      CHECK_FALSE(fs::is_symlink(path));
+    }
+  fs::remove(path);
+  fs::create_symlink(mine, path);
+  CHECK_THROWS_AS(AppendedFile(path), RunError);
 }
 
 TEST_CASE("a file that is written character by character has them all") {
@@ -84,17 +104,20 @@ TEST_CASE("what the system refuses is a RunError with path and reason") {
   CHECK_FALSE(fs::exists(folder / "taken.tmp"));
 }
 
-TEST_CASE("a full disk is a RunError and leaves the old file") {
-  if (!testing::machine_has("/dev/full")) return;
+TEST_CASE("a file that has no more room is a RunError and leaves the old file") {
   const testing::TemporaryFolder folder;
   const fs::path path = folder / "state";
   write_atomically(path, [](std::ostream& out) { out << "old"; });
-  fs::create_symlink("/dev/full", folder / "state.tmp");
-  const auto write = [&] {
-    write_atomically(path, [](std::ostream& out) { out << std::string(200'000, 'x'); });
-  };
-  CHECK(error_of(write) ==
-        concat("[file] cannot write ", (folder / "state.tmp").string(), ": No space left on device."));
+  rlimit before = {};
+  REQUIRE(::getrlimit(RLIMIT_FSIZE, &before) == 0);
+  const auto ignored = ::signal(SIGXFSZ, SIG_IGN);
+  const rlimit little = {100'000, before.rlim_max};
+  ::setrlimit(RLIMIT_FSIZE, &little);
+  const std::string error =
+      error_of([&] { write_atomically(path, [](std::ostream& out) { out << std::string(200'000, 'x'); }); });
+  ::setrlimit(RLIMIT_FSIZE, &before);
+  ::signal(SIGXFSZ, ignored);
+  CHECK(error == concat("[file] cannot write ", (folder / "state.tmp").string(), ": File too large."));
   CHECK(read(path) == "old");
 }
 

@@ -107,7 +107,7 @@ bool is_free(const fs::path& folder) {
 void check_out(const ExportFlags& flags, const Format& format) {
   const fs::path out = flags.out;
   std::error_code ignored;
-  if (!fs::exists(out, ignored)) return;
+  if (!fs::exists(fs::symlink_status(out, ignored))) return;
   if (fs::is_directory(out, ignored) != format.is_folder)
     fail("export", "--out must be a ", format.is_folder ? "folder" : "file", " for --to ", flags.to, ", got ",
          out, ", a ", format.is_folder ? "file." : "folder.");

@@ -121,6 +121,10 @@ TEST_CASE("only an earlier export is replaced, also one that was stopped, and ne
     const std::string pipe = scratch.path(to + ".pipe");
     REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
     check_refused(export_to(to, pipe), {"--out must be "});
+    const std::string link = scratch.path(to + ".link");
+    std::filesystem::create_symlink("nowhere", link);
+    check_refused(export_to(to, link), {"--out must be "});
+    CHECK(std::filesystem::is_symlink(link));
   }
   const std::string archive =
       scratch.file("x.docx", "PK\3\4" + std::string(22, '\0') + "\4" + std::string(3, '\0') + "word");
