@@ -26,7 +26,7 @@ class Tokens {
 
   int64_t size() const { return end_ - begin_; }  ///< how many there are
   bool empty() const { return size() == 0; }      ///< whether there are none
-  /// Copies `count` of them from `first` on. Throws RunError if the file has changed its size.
+  /// Copies `count` of them from `first` on. Throws files::ReadFailed if the file has changed.
   void copy(int64_t first, int64_t count, int64_t* to) const;
   /// Those from `first` up to, and without, `last`; nothing is copied.
   Tokens part(int64_t first, int64_t last) const;

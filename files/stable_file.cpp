@@ -10,6 +10,13 @@
 #include "gradus/files/input.hpp"
 
 namespace gradus::files {
+namespace {
+
+int64_t modified(const struct stat& status) {
+  return int64_t{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec;
+}
+
+}  // namespace
 
 StableFile::StableFile(std::filesystem::path path) : path_(std::move(path)) {
   do descriptor_ = ::open(path_.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);  // a pipe must not make it wait
@@ -21,6 +28,7 @@ StableFile::StableFile(std::filesystem::path path) : path_(std::move(path)) {
     throw Unreadable(path_.string(), std::strerror(reason));
   }
   size_ = status.st_size;
+  modified_ = modified(status);
   device_ = status.st_dev;
   number_ = status.st_ino;
   if (S_ISREG(status.st_mode)) return;
@@ -35,17 +43,17 @@ void StableFile::read(int64_t offset, void* to, int64_t count) const {
   while (count > 0) {
     const ssize_t got = ::pread(descriptor_, bytes, static_cast<size_t>(count), offset);
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) throw RunError(concat("[file] cannot read ", path_, ": ", std::strerror(errno), "."));
-    if (got == 0) {
-      struct stat now {};
-      (void)::fstat(descriptor_, &now);
-      throw RunError(concat("[file] ", path_, " must keep its ", size_,
-                            " bytes while it is read, got one of ", now.st_size, " bytes."));
-    }
+    if (got < 0) throw ReadFailed(concat("[file] cannot read ", path_, ": ", std::strerror(errno), "."));
+    if (got == 0) break;
     bytes += got;
     offset += got;
     count -= got;
   }
+  struct stat now {};
+  if (::fstat(descriptor_, &now) == 0 && now.st_size == size_ && modified(now) == modified_) return;
+  throw ReadFailed(concat("[file] ", path_,
+                          " must stay as it is while it is read, got one that was changed, of ", now.st_size,
+                          " bytes where it had ", size_, "."));
 }
 
 }  // namespace gradus::files

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "gradus/train/trainer.hpp"
 
@@ -15,6 +16,7 @@ struct Checkpoint {
   std::optional<double> best_val_loss{};  ///< nats a token; none before the first evaluation
   std::string text_sha256;                ///< of the text trained on
   int64_t evals_without_best = 0;         ///< since the one that found best_val_loss
+  std::vector<std::string> unlogged{};    ///< lines that metrics.jsonl, which could not be written, lacks
 };
 
 /// The text of trainer.json: all but the optimizer's moments, which are tensors.

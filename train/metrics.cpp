@@ -47,10 +47,12 @@ std::string records_up_to(int64_t step, const std::string& text) {
 
 namespace {
 
-/// Leaves what a run that goes on after `step` has logged up to there. Returns the elapsed_s of its end.
-double cut(const std::filesystem::path& path, int64_t step) {
+/// Leaves what a run that goes on after `step` has reported up to there. Returns the elapsed_s of its end.
+double cut(const std::filesystem::path& path, int64_t step, const std::vector<std::string>& unlogged) {
   const std::string before = std::filesystem::exists(path) ? files::read(path) : "";
-  const std::string kept = records_up_to(step, before);
+  std::string kept = records_up_to(step, before);
+  for (const std::string& line : unlogged)
+    if (kept.find(line) == kept.npos) kept += line + "\n";
   files::write_atomically(path, [&](std::ostream& out) { out << kept; });
   return last_elapsed(kept);
 }
@@ -93,8 +95,9 @@ std::string sample_to_json(int64_t step, const std::string& text) {
                                                                         Json::error_handler_t::replace);
 }
 
-MetricsLog::MetricsLog(const std::filesystem::path& path, int64_t step)
-    : elapsed_before_(cut(path, step)), file_(path) {}
+MetricsLog::MetricsLog(const std::filesystem::path& path, int64_t step,
+                       const std::vector<std::string>& unlogged)
+    : elapsed_before_(cut(path, step, unlogged)), file_(path) {}
 
 void MetricsLog::write(const std::string& line) { file_.add(line + "\n"); }
 

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "gradus/files/file.hpp"
 #include "gradus/train/trainer.hpp"
@@ -51,8 +52,9 @@ std::string records_up_to(int64_t step, const std::string& text);
 class MetricsLog {
  public:
   /// Opens the file to append to, after dropping what is no whole record and records of steps later than
-  /// `step`: those that a resumed run will write again. Throws RunError if the disk refuses.
-  MetricsLog(const std::filesystem::path& path, int64_t step);
+  /// `step`: those that a resumed run will write again. Adds those of `unlogged` (see Checkpoint) that it
+  /// lacks. Throws RunError if the disk refuses.
+  MetricsLog(const std::filesystem::path& path, int64_t step, const std::vector<std::string>& unlogged);
 
   /// Adds a line and hands it to the system at once, so that a killed run loses none. Throws RunError as
   /// above.

@@ -4,6 +4,7 @@
 
 #include "gradus/autograd/autocast.hpp"
 #include "gradus/autograd/error.hpp"
+#include "gradus/files/stable_file.hpp"
 #include "gradus/train/evaluate.hpp"
 #include "gradus/train/run_log.hpp"
 
@@ -33,13 +34,23 @@ EvalReport evaluate(Run& run) {
 
 /// Saves the state, unless it could not go on. Until an evaluation has chosen a best model, the newest stands
 /// in for it.
-void save(Run& run) {
+void save(Run& run, const RunLog& log) {
   run.trainer.check_finite();
   if (!run.best_val_loss) run.folder.save_best(run.files);
-  run.folder.save_last(run.files,
-                       {run.trainer.state(), run.best_val_loss, run.text_sha256, run.evals_without_best});
+  run.folder.save_last(run.files, {run.trainer.state(), run.best_val_loss, run.text_sha256,
+                                   run.evals_without_best, log.unlogged()});
   run.saved_step = run.trainer.steps_done();
   run.folder.keep_last(*run.saved_step, run.trainer.recipe().keep);
+}
+
+/// The next one. What was learnt before is saved if the text for it cannot be read.
+StepReport step(Run& run, const RunLog& log) {
+  try {
+    return run.trainer.step();
+  } catch (const files::ReadFailed&) {
+    if (run.trainer.steps_done() > run.saved_step.value_or(0)) save(run, log);
+    throw;
+  }
 }
 
 bool is_out_of_patience(const Run& run) {
@@ -50,7 +61,7 @@ bool is_out_of_patience(const Run& run) {
 RunReport run_steps(Run& run, Observer& observer) {
   Trainer& trainer = run.trainer;
   const Recipe& recipe = trainer.recipe();
-  RunLog log(run.folder.metrics(), trainer.steps_done());
+  RunLog log(run.folder.metrics(), trainer.steps_done(), run.unlogged);
 
   const auto look = [&] {
     observer.before_eval();
@@ -62,15 +73,15 @@ RunReport run_steps(Run& run, Observer& observer) {
 
   bool stopped = false;
   while (trainer.steps_done() < recipe.steps && !stopped && !is_out_of_patience(run)) {
-    StepReport step = trainer.step();
-    log.write_step(step);
-    observer.on_step(step);
+    StepReport report = step(run, log);
+    log.write_step(report);
+    observer.on_step(report);
 
-    const bool is_last = step.step == recipe.steps;
-    if (!run.validation.empty() && (is_last || step.step % recipe.eval_every == 0)) look();
+    const bool is_last = report.step == recipe.steps;
+    if (!run.validation.empty() && (is_last || report.step % recipe.eval_every == 0)) look();
     const bool ends = is_last || is_out_of_patience(run);
     stopped = !ends && (observer.should_stop() || log.failed());
-    if (ends || stopped || step.step % recipe.save_every == 0) save(run);
+    if (ends || stopped || report.step % recipe.save_every == 0) save(run, log);
   }
   log.rethrow();
   run.folder.check_there();  // What was saved too.
@@ -131,7 +142,9 @@ void go_on(Run& run, const Checkpoint& checkpoint) {
   run.saved_step = checkpoint.trainer.step;
   if (run.folder.has_best()) run.best_val_loss = checkpoint.best_val_loss;
   run.evals_without_best = checkpoint.evals_without_best;
+  run.unlogged = checkpoint.unlogged;
   run.folder.go_on(run.files);
+  run.folder.keep_last(*run.saved_step, run.trainer.recipe().keep);  // If the save was cut off before it.
 }
 
 RunReport fit(Trainer& trainer, const std::filesystem::path& folder,

@@ -47,6 +47,7 @@ struct Run {
   std::optional<double> best_val_loss{};  ///< at the start
   std::optional<int64_t> saved_step{};    ///< of the state in the folder, if there is one
   int64_t evals_without_best = 0;         ///< at the start
+  std::vector<std::string> unlogged{};    ///< at the start (see Checkpoint)
   /// Evaluates before the first step too: a model that has learnt already may be the best.
   bool evaluates_first = false;
 };
@@ -55,7 +56,7 @@ struct Run {
 /// after the last (and before the first, if asked to), keeps the model of the lowest loss, saves every
 /// save_every steps and after the last. Stopped early it saves, so that a resumed run goes on with the same
 /// bits. Throws RunError, naming the state that stays, if a loss, a parameter or a moment is not finite, or
-/// the disk refuses; if that is the log only, it saves first.
+/// the disk refuses; if that is the log or the text only, it saves first.
 RunReport run(Run& run, Observer& observer);
 
 /// Makes the run one that goes on after the state in its folder, whose parameters the model has already. If

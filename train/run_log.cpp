@@ -19,12 +19,12 @@ double RunLog::seconds() const { return std::chrono::duration<double>(Clock::now
 double RunLog::tokens_per_s() const { return training_seconds_ > 0 ? tokens_ / training_seconds_ : 0; }
 
 void RunLog::add(const std::string& line) {
-  if (failure_) return;
   try {
-    file_.write(line);
+    if (!failure_) return file_.write(line);
   } catch (const RunError&) {
     failure_ = std::current_exception();
   }
+  unlogged_.push_back(line);
 }
 
 }  // namespace gradus::train

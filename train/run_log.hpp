@@ -1,9 +1,11 @@
 // RunLog: the log of a run, and its clock. If the log fails, what has been learnt is to be saved before the
-// run does. Not thread-safe.
+// run does, and with it the lines that the log lacks. Not thread-safe.
 #pragma once
 
 #include <chrono>
 #include <exception>
+#include <string>
+#include <vector>
 
 #include "gradus/train/metrics.hpp"
 
@@ -11,8 +13,9 @@ namespace gradus::train {
 
 class RunLog {
  public:
-  /// Throws RunError if the file cannot be opened, as MetricsLog does.
-  RunLog(const std::filesystem::path& file, int64_t steps_done) : file_(file, steps_done) {}
+  /// Throws RunError if the file cannot be opened, as MetricsLog does, with whose arguments it is made.
+  RunLog(const std::filesystem::path& file, int64_t steps_done, const std::vector<std::string>& unlogged)
+      : file_(file, steps_done, unlogged) {}
 
   /// Adds the report of a step or an evaluation, after telling it how long the run has taken.
   template <class Report>
@@ -24,6 +27,8 @@ class RunLog {
   void write_step(StepReport& step);
 
   bool failed() const { return failure_ != nullptr; }  ///< whether a write did
+  /// The lines since then.
+  const std::vector<std::string>& unlogged() const { return unlogged_; }
   /// Throws the RunError of the write that failed, if one did.
   void rethrow() const;
 
@@ -37,6 +42,7 @@ class RunLog {
   Clock::time_point start_ = Clock::now();
   MetricsLog file_;
   std::exception_ptr failure_;
+  std::vector<std::string> unlogged_;
   double training_seconds_ = 0, tokens_ = 0;
 };
 

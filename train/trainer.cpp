@@ -90,9 +90,19 @@ double Trainer::accumulate_gradients() {
   recipe_.optimizer->zero_grad();
   tokens_ = 0;
   const double share = 1.0 / static_cast<double>(recipe_.accum);
+  const Generator data = data_, dropout = dropout_;
+  const auto drawn = [&] {
+    try {
+      return next_batch();
+    } catch (...) {  // The step is as if it had not been begun.
+      data_ = data;
+      dropout_ = dropout;
+      throw;
+    }
+  };
   double mean = 0;
   for (int64_t i = 0; i < recipe_.accum; ++i) {
-    const data::Batch batch = next_batch();
+    const data::Batch batch = drawn();
     const Tensor loss = recipe_.loss(batch, &dropout_) * share;
     mean += loss.item();
     tokens_ += batch.y.numel();

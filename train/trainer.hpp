@@ -43,7 +43,8 @@ class Trainer {
   Trainer(nn::Module& model, Recipe recipe);
 
   /// One update from accum micro-batches, whose mean gradient is that of one batch of accum * batch
-  /// examples. Throws RunError, with the parameters as they were, if the loss or the gradient is not finite.
+  /// examples. Throws RunError, with the parameters as they were, if the loss or the gradient is not finite;
+  /// and what the recipe's `batches` throw, with the streams of random numbers as they were too.
   StepReport step();
   int64_t steps_done() const { return step_; }  ///< those before a restore() included
   /// From the next step on, the steps' ops, and batch, clip and update, go to this profile, which is

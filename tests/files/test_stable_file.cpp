@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
+#include <chrono>
 #include <fstream>
 
 #include "catch.hpp"
@@ -12,6 +13,7 @@
 using namespace gradus;
 using namespace gradus::files;
 using Catch::Matchers::ContainsSubstring;
+using namespace std::chrono_literals;
 
 namespace {
 
@@ -49,7 +51,7 @@ TEST_CASE("a file is itself, and not what stands in its place") {
   }
 }
 
-TEST_CASE("a file that is replaced is read as it was; one that is cut short is an error, no signal") {
+TEST_CASE("a file that is replaced is read as it was; one that is written to or cut short is an error") {
   const testing::TemporaryFolder folder;
   write(folder / "f", std::string(100'000, 'a'));
   const StableFile file(folder / "f");
@@ -60,11 +62,20 @@ TEST_CASE("a file that is replaced is read as it was; one that is cut short is a
   write(folder / "cut", std::string(100'000, 'a'));
   const StableFile cut(folder / "cut");
   std::filesystem::resize_file(folder / "cut", 10);
-  CHECK(read_at(cut, 5, 5) == "aaaaa");
-  CHECK_THROWS_AS(read_at(cut, 50'000, 5), RunError);
-  CHECK_THROWS_WITH(read_at(cut, 50'000, 5), ContainsSubstring("got one of 10 bytes."));
-  CHECK_THROWS_WITH(read_at(cut, 5, 100), ContainsSubstring("must keep its 100000 bytes while it is read, "
-                                                            "got one of 10 bytes."));
+  for (const int64_t offset : {5, 8, 50'000}) {
+    CHECK_THROWS_AS(read_at(cut, offset, 5), ReadFailed);
+    CHECK_THROWS_WITH(read_at(cut, offset, 5),
+                      ContainsSubstring((folder / "cut").string()) &&
+                          ContainsSubstring("must stay as it is while it is read, got one that was "
+                                            "changed, of 10 bytes where it had 100000."));
+  }
+
+  write(folder / "new", "aaaa");
+  std::filesystem::last_write_time(folder / "new", std::filesystem::file_time_type::clock::now() - 1h);
+  const StableFile changed(folder / "new");
+  CHECK(read_at(changed, 0, 4) == "aaaa");
+  write(folder / "new", "bbbb");
+  CHECK_THROWS_AS(read_at(changed, 0, 4), ReadFailed);
 }
 
 TEST_CASE("what is no file is refused without waiting") {

@@ -25,6 +25,7 @@ TEST_CASE("a checkpoint comes back from JSON as it was") {
   for (const bool has_best : {true, false}) {
     Checkpoint checkpoint = made();
     if (!has_best) checkpoint.best_val_loss.reset();
+    if (has_best) checkpoint.unlogged = {"{\"step\":7}", "{}"};
     const Checkpoint back = checkpoint_from_json(to_json(checkpoint), "trainer.json");
     CHECK(back.trainer.step == checkpoint.trainer.step);
     CHECK(back.trainer.data_stream == checkpoint.trainer.data_stream);
@@ -32,6 +33,7 @@ TEST_CASE("a checkpoint comes back from JSON as it was") {
     CHECK(back.best_val_loss == checkpoint.best_val_loss);
     CHECK(back.text_sha256 == checkpoint.text_sha256);
     CHECK(back.evals_without_best == checkpoint.evals_without_best);
+    CHECK(back.unlogged == checkpoint.unlogged);
   }
 }
 
@@ -49,7 +51,7 @@ TEST_CASE("JSON that is no checkpoint is refused") {
   refused("\"abc\"", "null", ": text_sha256 must be a string, got null.");
   refused("text_sha256", "text",
           " must have no field 'text'. Hint: it may have step, best_val_loss, streams, "
-          "text_sha256, evals_without_best.");
+          "text_sha256, evals_without_best, unlogged.");
   refused("\"dropout\"", "\"data\"", " must have keys of their own in an object, got 'data' twice.");
   refused("\n}\n", std::string("\n}\n\0x", 5),
           " must be JSON, got a zero byte at line 11, column 1, where the "

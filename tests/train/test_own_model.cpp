@@ -1,6 +1,7 @@
 // Any module with a loss trains with the loop of the decoder.
 #include <csignal>
 
+#include <chrono>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -203,6 +204,48 @@ TEST_CASE("the console prints what happens, and a signal stops a run that goes o
                               Catch::Matchers::Contains(", the best\nstep 4  loss "));
   CHECK(Training().fit(folder / "run").finished);
   CHECK(files_below(folder / "run") == files_below(folder / "whole"));
+}
+
+TEST_CASE("a text that is changed under a run fails it with all that was learnt, and put back it goes on") {
+  using namespace std::chrono_literals;
+  const testing::TemporaryFolder folder;
+  const fs::path file = folder / "text.bin";
+  const std::string bytes = data::token_bytes(data::Tokenizer::bytes().encode(small_text()));
+  const auto write = [&](const std::string& what) {
+    std::ofstream(file, std::ios::binary) << what;
+    fs::last_write_time(file, fs::file_time_type::clock::now() - 1h);  // No other write is in this tick.
+  };
+  const auto change_at = [&](int draw) {
+    return [&, draw](Recipe& r, Pairs&) {
+      const auto text = std::make_shared<data::TextDataset>(data::Tokens::open(file, 256), 8, 0.1);
+      r.batches = [=, &file, &bytes, drawn = 0](int64_t n, Generator& g) mutable {
+        if (++drawn == draw) std::ofstream(file, std::ios::binary) << std::string(bytes.size(), '\xff');
+        return text->random_batch(data::Split::train, n, g);
+      };
+    };
+  };
+  write(bytes);
+  CHECK(Training(change_at(0)).fit(folder / "whole").finished);
+  for (const int64_t lost : {1, 3, 7}) {  // before the first save, and between two
+    write(bytes);
+    const fs::path out = folder / concat("run", lost);
+    const std::string error = error_of([&] { Training(change_at(2 * static_cast<int>(lost))).fit(out); });
+    CHECK_THAT(error, Catch::Matchers::StartsWith(concat("[file] ", file, " must stay as it is")));
+    write(bytes);
+    if (lost > 1) CHECK(RunFolder(out).load_last().trainer.step == lost - 1);
+    CHECK(Training(change_at(0)).fit(out).finished);
+    CHECK(files_below(out) == files_below(folder / "whole"));
+  }
+}
+
+TEST_CASE("a state that was saved, but not kept before the run was cut off, is kept when it goes on") {
+  const testing::TemporaryFolder folder;
+  const Change keep = [](Recipe& r, Pairs&) { r.keep = 2; };
+  Training(keep).fit(folder / "run");
+  const auto whole = files_below(folder / "run");
+  fs::rename(folder / "run/kept/step-12", folder / "run/kept/step.tmp");
+  Training(keep).fit(folder / "run");
+  CHECK(files_below(folder / "run") == whole);
 }
 
 TEST_CASE("the optimizer of a profile has its own name") {

@@ -87,6 +87,24 @@ TEST_CASE("a limit on the size of files is a message, and what was saved stays")
   CHECK(full.code == 1);
   CHECK_THAT(full.err, Contains("metrics.jsonl"));
   CHECK(run.saved_step() > 30);
+  // What it lacks is there once there is room, and once only, however often the run goes on from there.
+  const std::string state = run.scratch.path("state");
+  std::filesystem::copy(run.out + "/last", state);
+  REQUIRE(
+      run_shell(run.command + "--quiet --resume --stop-after " + std::to_string(run.saved_step() + 1)).code ==
+      0);
+  std::filesystem::remove_all(run.out + "/last");
+  std::filesystem::rename(state, run.out + "/last");
+  REQUIRE(run_shell(run.command + "--quiet --resume").code == 0);
+  const std::string log_text = read(log);
+  for (int step = 1; step <= 60; ++step)
+    for (const std::string& event : {std::string("step"), std::string("eval")}) {
+      const std::string record = "{\"event\":\"" + event + "\",\"step\":" + std::to_string(step) + ",";
+      INFO(record);
+      const size_t first = log_text.find(record);
+      CHECK((first != log_text.npos) == (event == "step" || step % 20 == 0));
+      CHECK((first == log_text.npos || log_text.find(record, first + 1) == log_text.npos));
+    }
 }
 
 TEST_CASE("a folder that is removed while a run trains there fails the run") {

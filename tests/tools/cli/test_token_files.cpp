@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "catch.hpp"
 #include "program.hpp"
@@ -80,6 +81,31 @@ TEST_CASE("a run on files of numbers goes on with the same bits, wherever the fi
   REQUIRE(run_program({"tokenizer", "encode", n.tokenizer, n.text, n.text, "--bin", moved}).code == 0);
   REQUIRE(run_program(found).code == 0);
   n.same("whole", "parts");
+}
+
+TEST_CASE(
+    "a file of numbers that is changed under a run fails it by its name, and put back the run goes on") {
+  const Numbers n;
+  const std::string bytes = read(n.bin);
+  const auto change = [&, done = false](const std::string&, int) mutable {
+    if (!std::exchange(done, true)) n.scratch.file("train.bin", std::string(bytes.size(), '\xff'));
+  };
+  // The program is ahead of its reader by what the pipe holds, some forty lines: far from the end.
+  const Outcome failed =
+      run_program(n.arguments("run", {"--tokens", n.bin, "--tokenizer", n.tokenizer, "--steps", "2000",
+                                      "--eval-every", "1000", "--save-every", "1000", "--json"}),
+                  {.on_line = change});
+  INFO(failed.err);
+  CHECK(failed.code == 1);
+  CHECK(lines_of(failed.err).size() == 1);
+  CHECK_THAT(failed.err, ContainsSubstring("train.bin\" must stay as it is while it is read") &&
+                             ContainsSubstring("What can be resumed is the state after step "));
+  n.scratch.file("train.bin", bytes);
+  const Outcome resumed = run_program(
+      {"train", "--out", n.scratch.path("run"), "--resume", "--stop-after", "2000", "--json", "--quiet"});
+  REQUIRE(resumed.code == 0);
+  CHECK(json::parse(lines_of(resumed.out).front()).at("step") ==
+        json::parse(lines_of(failed.out).back()).at("step").get<int>() + 1);
 }
 
 TEST_CASE("what does not go with files of numbers is refused") {

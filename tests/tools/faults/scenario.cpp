@@ -25,9 +25,10 @@ Files results(const fs::path& folder) {
   return files;
 }
 
-/// Do the states that were kept have the bytes that were saved, and the newest those of the run's end?
+/// Do the states that were kept have the bytes that were saved, and the newest, which is there, those of the
+/// run's end?
 bool kept_are_whole(const fs::path& folder) {
-  if (!fs::exists(folder / "kept")) return true;
+  if (!fs::exists(folder / "kept/step-3")) return false;
   for (const auto& entry : fs::directory_iterator(folder / "kept")) {
     const fs::path& state = entry.path();
     if (state.filename() == "step-3" && cli::contents(state) != cli::contents(folder / "last")) return false;

@@ -163,6 +163,19 @@ TEST_CASE("where the list of checksums cannot be replaced, the one that is stage
   CHECK(kills > 10);
 }
 
+TEST_CASE("a state that was saved when the run was killed, and not kept, is kept when it goes on") {
+  if (cannot_trace()) return;
+  const Scenario scenario(Scenario::resume);
+  const std::string kept = (scenario.out() / "kept/step-3").string();
+  scenario.set_up();
+  const auto kill = [&](const SystemCall& call) {
+    return Verdict{call.name == "rename" && call.to == kept ? Verdict::kill : Verdict::go_on};
+  };
+  CHECK(trace(scenario.arguments(), {.before = kill}).signal == SIGKILL);
+  CHECK_FALSE(scenario.is_finished());
+  CHECK(scenario.recover(true) == "");
+}
+
 TEST_CASE("where a file cannot have two names, states are kept as copies") {
   if (cannot_trace()) return;
   const Scenario scenario(Scenario::start);
