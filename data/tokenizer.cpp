@@ -43,9 +43,9 @@ class Unknown {
   void fail_if_any() const {
     if (seen_.empty()) return;
     const std::string more = seen_.size() > kNamed ? concat(", and ", seen_.size() - kNamed, " more") : "";
-    fail(
-        "encode", "the vocabulary has no ", named_, more,
-        ". Hint: use only characters of the training text, or train with `tokenizer` byte, which knows all.");
+    fail("encode", "the vocabulary has no ", named_, more,
+         ". Hint: leave these characters out of the text, or train the model anew with `tokenizer` byte or "
+         "bpe, which read any text.");
   }
 
  private:

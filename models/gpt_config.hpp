@@ -62,12 +62,16 @@ std::vector<std::string> preset_names();  ///< the smallest first
 struct MemoryEstimate {
   double parameters = 0;   ///< the model
   double gradients = 0;    ///< one an element
-  double optimizer = 0;    ///< two moments an element
+  double optimizer = 0;    ///< its moments; two an element, as AdamW has
+  double update = 0;       ///< what the optimizer works with beside them, on all threads
+  double average = 0;      ///< means of the parameters, if a run keeps them
   double packed = 0;       ///< the parameters as products in bfloat16 read them, kept between updates
   double activations = 0;  ///< what a forward keeps for its backward, and gradients on their way
   double program = 0;      ///< code, stacks, BLAS's buffers
   /// All of them.
-  double total() const { return parameters + gradients + optimizer + packed + activations + program; }
+  double total() const {
+    return parameters + gradients + optimizer + update + average + packed + activations + program;
+  }
 };
 /// What a process holds at its peak, resident, in training steps on `batch` sequences of block_size tokens,
 /// with products in float32 or bfloat16 (Autocast): right to a tenth (the text and evaluations not counted).

@@ -17,6 +17,8 @@
 namespace gradus::models {
 namespace {
 
+using Compared = nn::SafetensorsFile::Compared;
+
 constexpr const char* kConfig = "config.json";
 
 /// The names of the folders in `folder` that hold a model, the first few; empty if none does.
@@ -40,8 +42,8 @@ bool all_zero(const Tensor& x) { return x.numel() == 0 || amax(abs(x)).item() ==
 /// A folder whose config and names and shapes were read and fit one another.
 class Stored {
  public:
-  Stored(const GPTConfig& config, const files::FolderSnapshot& folder, bool verified)
-      : config_(config), tensors_(folder, verified) {
+  Stored(const GPTConfig& config, const files::FolderSnapshot& folder, Compared compared)
+      : config_(config), tensors_(folder, compared) {
     list_names();
     parameters_ = stored_parameters(config_, shapes_);
     drop_unmeant();
@@ -224,7 +226,7 @@ std::string written_by(const std::filesystem::path& folder) {
 GPTConfig check_pretrained(const std::filesystem::path& folder) {
   return files::read_folder(folder, [](const files::FolderSnapshot& files) {
     const GPTConfig config = load_config(files);
-    const Stored checked(config, files, /*verified=*/false);
+    const Stored checked(config, files, Compared::header);
     return config;
   });
 }
@@ -236,13 +238,13 @@ GPT load_pretrained(const std::filesystem::path& folder) {
 
 GPT load_pretrained(const files::FolderSnapshot& folder) {
   const GPTConfig config = load_config(folder);
-  return Stored(config, folder, /*verified=*/true).load(config);
+  return Stored(config, folder, Compared::all).load(config);
 }
 
 GPT load_pretrained(const files::FolderSnapshot& folder, const GPTConfig& as) {
   const GPTConfig config = load_config(folder);
   check_cut(config, as);
-  return Stored(config, folder, /*verified=*/true).load(as);
+  return Stored(config, folder, Compared::all).load(as);
 }
 
 }  // namespace gradus::models

@@ -150,7 +150,8 @@ class Contents {
 
 }  // namespace
 
-SafetensorsFile::SafetensorsFile(const std::filesystem::path& path, const files::FileChecksum* expected)
+SafetensorsFile::SafetensorsFile(const std::filesystem::path& path, const files::FileChecksum* expected,
+                                 Compared compared)
     : name_(path.string()) {
   const auto refuse = [&](const auto&... parts) { fail("safetensors", name_, ": ", parts...); };
   std::error_code error;
@@ -162,7 +163,7 @@ SafetensorsFile::SafetensorsFile(const std::filesystem::path& path, const files:
   if (!stream_) refuse("cannot be read: ", std::strerror(errno), ".");
   const uint64_t size = std::filesystem::file_size(path, error);
   if (error) refuse("cannot be read: ", error.message(), ".");
-  if (expected) {
+  if (expected && compared == Compared::all) {
     files::verify(stream_, *expected, path);
     stream_.clear();
     stream_.seekg(0);
@@ -180,6 +181,11 @@ SafetensorsFile::SafetensorsFile(const std::filesystem::path& path, const files:
   std::string json(length, '\0');
   stream_.read(json.data(), static_cast<std::streamsize>(length));
   if (!stream_) refuse("cannot be read: ", std::strerror(errno), ".");
+  if (expected && compared == Compared::header && !expected->parts.empty()) {
+    const files::FileChecksum::Part& header = expected->parts.front();
+    files::verify(std::string(reinterpret_cast<const char*>(&length), kLengthBytes) + json,
+                  {header.crc32, {header}}, path);
+  }
   data_start_ = kLengthBytes + length;
   header_ = parse_safetensors_header(json, size - data_start_, name_);
 }

@@ -46,9 +46,12 @@ SafetensorsHeader parse_safetensors_header(std::string_view json, uint64_t data_
 /// A file that is open, to read single tensors of it.
 class SafetensorsFile {
  public:
-  /// Opens the file and checks its header; and before that all of its bytes, if it is known what they should
-  /// be. Throws Error, naming the file, if it cannot be read, is malformed or was changed.
-  explicit SafetensorsFile(const std::filesystem::path& path, const files::FileChecksum* expected = nullptr);
+  /// What is compared with a checksum.
+  enum class Compared { all, header };
+  /// Opens the file and checks its header; and its bytes, all of them before that, if it is known what they
+  /// should be. Throws Error, naming the file, if it cannot be read, is malformed or was changed.
+  explicit SafetensorsFile(const std::filesystem::path& path, const files::FileChecksum* expected = nullptr,
+                           Compared compared = Compared::all);
 
   const SafetensorsHeader& header() const { return header_; }  ///< checked
   /// The values of one entry of header(). F32, F16, BF16 and F64 become float32 (F64 stays if keep_float64),

@@ -44,28 +44,28 @@ SafetensorsIndex parse_safetensors_index(std::string_view text, const std::strin
   return index;
 }
 
-SafetensorsFolder::SafetensorsFolder(const files::FolderSnapshot& folder, bool verified)
+SafetensorsFolder::SafetensorsFolder(const files::FolderSnapshot& folder, SafetensorsFile::Compared compared)
     : name_((folder.folder() / kTensorFile).string()) {
   if (!folder.has(kTensorFile) && !folder.checksum(kTensorFile) && folder.has(kTensorIndex)) {
-    open_shards(folder, verified);
+    open_shards(folder, compared);
     return;
   }
   if (const std::string hint = folder.has(kTensorFile) ? "" : hint_for(folder); !hint.empty())
     fail("safetensors", name_, ": cannot be read: No such file or directory.", hint);
-  SafetensorsFile& file = open(folder, kTensorFile, verified);
+  SafetensorsFile& file = open(folder, kTensorFile, compared);
   for (const SafetensorsEntry& entry : file.header().entries) {
     entries_.emplace(entry.name, &entry);
     file_of_.emplace(entry.name, &file);
   }
 }
 
-void SafetensorsFolder::open_shards(const files::FolderSnapshot& folder, bool verified) {
+void SafetensorsFolder::open_shards(const files::FolderSnapshot& folder, SafetensorsFile::Compared compared) {
   name_ = (folder.folder() / kTensorIndex).string();
   const SafetensorsIndex index = parse_safetensors_index(folder.text(kTensorIndex), name_);
   std::set<std::string> shards;
   for (const auto& [tensor, shard] : index) shards.insert(shard);
   for (const std::string& shard : shards) {
-    SafetensorsFile& file = open(folder, shard, verified);
+    SafetensorsFile& file = open(folder, shard, compared);
     for (const SafetensorsEntry& entry : file.header().entries) {
       const auto listed = index.find(entry.name);
       if (listed == index.end() || listed->second != shard)
@@ -83,9 +83,9 @@ void SafetensorsFolder::open_shards(const files::FolderSnapshot& folder, bool ve
 }
 
 SafetensorsFile& SafetensorsFolder::open(const files::FolderSnapshot& folder, const std::string& file,
-                                         bool verified) {
+                                         SafetensorsFile::Compared compared) {
   files_.push_back(
-      std::make_unique<SafetensorsFile>(folder.folder() / file, verified ? folder.checksum(file) : nullptr));
+      std::make_unique<SafetensorsFile>(folder.folder() / file, folder.checksum(file), compared));
   return *files_.back();
 }
 

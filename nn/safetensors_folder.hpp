@@ -31,10 +31,11 @@ SafetensorsIndex parse_safetensors_index(std::string_view json, const std::strin
 
 class SafetensorsFolder {
  public:
-  /// Opens model.safetensors, or else all shards of the index. If `verified`, all bytes of files that the
-  /// folder has checksums of are compared with them first. Throws Error, naming the file, as SafetensorsFile
-  /// does, and unless index and shards have the same tensors.
-  explicit SafetensorsFolder(const files::FolderSnapshot& folder, bool verified = true);
+  /// Opens model.safetensors, or else all shards of the index. Of files that the folder has checksums of, all
+  /// bytes are compared with them first, or those of the header. Throws Error, naming the file, as
+  /// SafetensorsFile does, and unless index and shards have the same tensors.
+  explicit SafetensorsFolder(const files::FolderSnapshot& folder,
+                             SafetensorsFile::Compared compared = SafetensorsFile::Compared::all);
 
   const std::string& name() const { return name_; }  ///< path of the file or the index, for errors
   /// Each tensor's entry in its file, by the tensor's name.
@@ -43,8 +44,9 @@ class SafetensorsFolder {
   Tensor read(const std::string& name, bool keep_float64 = false);
 
  private:
-  SafetensorsFile& open(const files::FolderSnapshot& folder, const std::string& file, bool verified);
-  void open_shards(const files::FolderSnapshot& folder, bool verified);
+  SafetensorsFile& open(const files::FolderSnapshot& folder, const std::string& file,
+                        SafetensorsFile::Compared compared);
+  void open_shards(const files::FolderSnapshot& folder, SafetensorsFile::Compared compared);
 
   std::string name_;
   std::vector<std::unique_ptr<SafetensorsFile>> files_;

@@ -14,6 +14,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+constexpr std::string_view kStepBegins = "{\"event\":\"step\"";
+
 bool is_record_up_to(int64_t step, const std::string& line) {
   try {
     const files::Json json(line, "metrics", "a line");
@@ -93,6 +95,35 @@ std::string to_json(const RunReport& report, const std::filesystem::path& out) {
 std::string sample_to_json(int64_t step, const std::string& text) {
   return Json{{"event", "sample"}, {"step", step}, {"text", text}}.dump(-1, ' ', false,
                                                                         Json::error_handler_t::replace);
+}
+
+LoggedLosses logged_losses(const std::filesystem::path& file) {
+  LoggedLosses losses;
+  if (!std::filesystem::exists(file)) return losses;
+  std::istringstream lines(files::read(file));
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with(kStepBegins)) continue;  // most of a log
+    try {
+      const files::Json json(line, "metrics", "a line");
+      const files::Field record = json.root();
+      const std::string_view event = record.at("event").text();
+      if (event == "eval") {
+        const double loss = record.at("val_loss").number();
+        if (!losses.best || loss < losses.best->val_loss)
+          losses.best = {.step = record.at("step").integer(),
+                         .val_loss = loss,
+                         .tokens = record.at("tokens").integer(),
+                         .is_best = true};
+      } else if (event == "done" && record.at("val_loss").is_number()) {
+        losses.end = {.steps = record.at("steps").integer(),
+                      .val_loss = record.at("val_loss").number(),
+                      .val_tokens = record.at("val_tokens").integer(),
+                      .finished = true};
+      }
+    } catch (const Error&) {  // A line that was cut off, or of another program.
+    }
+  }
+  return losses;
 }
 
 MetricsLog::MetricsLog(const std::filesystem::path& path, int64_t step,

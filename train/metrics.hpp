@@ -48,13 +48,21 @@ std::string sample_to_json(int64_t step, const std::string& text);
 /// The lines of a log that are whole records of steps up to `step`.
 std::string records_up_to(int64_t step, const std::string& text);
 
+/// Losses of validation in a log, each with the targets that it is the mean of.
+struct LoggedLosses {
+  std::optional<EvalReport> best{};  ///< the lowest of the evaluations on the way
+  std::optional<RunReport> end{};    ///< how the run ended, if that has been logged
+};
+/// Without what is no whole record. Throws Error if the file is there and cannot be read.
+LoggedLosses logged_losses(const std::filesystem::path& file);
+
 /// The file metrics.jsonl of a run that writes to it.
 class MetricsLog {
  public:
   /// Opens the file to append to, after dropping what is no whole record and records of steps later than
   /// `step`: those that a resumed run will write again. Adds those of `unlogged` (see Checkpoint) that it
   /// lacks. Throws RunError if the disk refuses.
-  MetricsLog(const std::filesystem::path& path, int64_t step, const std::vector<std::string>& unlogged);
+  MetricsLog(const std::filesystem::path& path, int64_t step, const std::vector<std::string>& unlogged = {});
 
   /// Adds a line and hands it to the system at once, so that a killed run loses none. Throws RunError as
   /// above.

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <string_view>
 
 #include "gradus/autograd/kernels/muon.hpp"
 #include "gradus/autograd/ops.hpp"
@@ -11,14 +10,11 @@
 namespace gradus::train {
 namespace {
 
-int64_t matrices_of(const std::string& name, const Tensor& parameter) {
-  const auto has = [&](std::string_view part) { return name.find(part) != std::string::npos; };
-  if (parameter.dim() != 2 || has("wte") || has("wpe") || has("embed") || has("head")) return 0;
-  return has("c_attn") ? 3 : 1;
-}
-
 MuonOptions with_matrices(MuonOptions options) {
-  if (!options.matrices) options.matrices = matrices_of;
+  if (!options.matrices)
+    options.matrices = [](const std::string& name, const Tensor& parameter) {
+      return muon_matrices(name, parameter.shape());
+    };
   return options;
 }
 
@@ -32,6 +28,12 @@ Tensor weighted_sum(double a, const Tensor& x, double b, const Tensor& y) {
 }
 
 }  // namespace
+
+int64_t muon_matrices(std::string_view name, const Shape& shape) {
+  const auto has = [&](std::string_view part) { return name.find(part) != std::string_view::npos; };
+  if (shape.size() != 2 || has("wte") || has("wpe") || has("embed") || has("head")) return 0;
+  return has("c_attn") ? 3 : 1;
+}
 
 Tensor orthogonalized(const Tensor& x) {
   constexpr double kA = 3.4445, kB = -4.7750, kC = 2.0315;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <functional>
+#include <string_view>
 
 #include "gradus/train/adamw.hpp"
 
@@ -15,12 +16,16 @@ namespace gradus::train {
 /// nothing is recorded. Throws Error unless x is floating and has two dimensions or more.
 Tensor orthogonalized(const Tensor& x);
 
+/// How many matrices of equal height a parameter of that name and shape is for Muon. One whose name has
+/// "wte", "wpe", "embed" or "head", or that is no matrix, is AdamW's: 0; "c_attn", q on k on v, is three.
+int64_t muon_matrices(std::string_view name, const Shape& shape);
+
 /// Rates are step()'s.
 struct MuonOptions {
   double momentum = 0.95;   ///< how much of the sum of gradients is kept a step
   AdamWOptions adamw = {};  ///< of the other parameters; its weight_decay is that of the matrices too
-  /// How many matrices of equal height are stacked in a parameter, 0 if it is AdamW's. By itself a matrix
-  /// whose name has "wte", "wpe", "embed" or "head" is AdamW's; "c_attn", q on k on v, is three.
+  /// How many matrices of equal height are stacked in a parameter, 0 if it is AdamW's; by itself as
+  /// muon_matrices() says.
   std::function<int64_t(const std::string& name, const Tensor& parameter)> matrices = {};
 };
 

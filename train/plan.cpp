@@ -11,6 +11,8 @@ constexpr double kEvaluationShare = 0.01;  // of its time, for all of them but t
 constexpr double kCachedToken = 10;        // what a token with a cache costs, in tokens of an evaluation
 constexpr double kEndSeconds = 0.3;        // loading the best model, writing files
 constexpr int64_t kLongestWarmup = 100;
+constexpr double kNextLook = 2.0 / 3;  // of the time or the steps left at one look, those at the next
+constexpr double kLastLook = 0.03;     // of the time: with so little left the plan stands
 constexpr int64_t kMostSteps = int64_t{1} << 40;
 // Readings of the text from which dropout is 0.1, and 0.2, by a model of kLargeModel parameters a token or
 // more; smaller ones may read more often in proportion, kMostTimes as often at most. Chosen between the runs
@@ -100,10 +102,69 @@ TrainConfig planned(TrainConfig config, double seconds, const BesideSteps& besid
 
 TrainConfig replanned(TrainConfig config, int64_t done, double seconds_left, const BesideSteps& beside,
                       const Pace& pace) {
-  return most_steps(std::move(config), done, [&](TrainConfig& candidate) {
+  const TrainConfig most = most_steps(config, done, [&](const TrainConfig& candidate) {
     const auto left = static_cast<double>(candidate.steps - done);
     return left * pace.step + seconds_beside_steps(candidate, done, beside, pace) <= seconds_left;
   });
+  config.change_steps(done, most.steps);
+  return config;
+}
+
+PlanCorrector::PlanCorrector(TrainConfig plan, const BesideSteps& beside, std::function<double()> clock)
+    : plan_(std::move(plan)), beside_(beside), clock_(std::move(clock)), mark_(clock_()) {
+  left_ = seconds_left();
+  steps_left_ = plan_.steps;
+}
+
+double PlanCorrector::seconds_left() const { return 60 * plan_.minutes - clock_(); }
+
+bool PlanCorrector::is_time_to_look(int64_t step) const {
+  const double left = seconds_left();
+  if (left <= 0) return true;
+  if (steps_ < 2 || left_ < kLastLook * 60 * plan_.minutes) return false;
+  // In steps too: a run that is faster than planned would be over before the time of the look.
+  return left <= kNextLook * left_ ||
+         static_cast<double>(plan_.steps - step) <= kNextLook * static_cast<double>(steps_left_);
+}
+
+bool PlanCorrector::after_step(int64_t step) {
+  const double now = clock_(), taken = now - mark_;
+  mark_ = now;
+  ++steps_;
+  seconds_ += taken;
+  longest_ = std::max(longest_, taken);
+  if (!is_time_to_look(step)) return false;
+
+  // Since the last look, as what else the machine does may have changed; without the longest step, in which
+  // the process may have been stopped.
+  const bool has_others = steps_ > 1;
+  const double seconds = has_others ? seconds_ - longest_ : seconds_;
+  const auto steps = static_cast<double>(has_others ? steps_ - 1 : steps_);
+  all_steps_ += steps;
+  all_seconds_ += seconds;
+  Pace pace{.step = seconds / steps};
+  // The evaluations on the way are small, and dearer a token than the last one: no more than a third of a
+  // step. They were made at the mean pace of all steps so far, and slow down as steps have.
+  pace.eval_token = pace.step / 3 / tokens_a_step(plan_);
+  if (eval_tokens_ > 0)
+    pace.eval_token =
+        std::min(pace.eval_token, pace.step * all_steps_ / all_seconds_ * eval_seconds_ / eval_tokens_);
+  plan_ = replanned(plan_, step, seconds_left(), beside_, pace);
+
+  left_ = seconds_left();
+  steps_left_ = plan_.steps - step;
+  steps_ = 0;
+  seconds_ = longest_ = 0;
+  return true;
+}
+
+void PlanCorrector::before_eval() { eval_start_ = clock_(); }
+
+void PlanCorrector::after_eval(int64_t tokens) {
+  const double taken = clock_() - eval_start_;
+  mark_ += taken;  // which is no part of a step
+  eval_seconds_ += taken;
+  eval_tokens_ += static_cast<double>(tokens);
 }
 
 }  // namespace gradus::train

@@ -1,5 +1,5 @@
 // Plan: which model a run of so many minutes trains, and for how many steps. What it decides from are times
-// that were measured; it measures nothing itself. Thread-safe: no state.
+// that were measured; it measures nothing itself. Thread-safe, but for a PlanCorrector: no state.
 #pragma once
 
 #include <cstdint>
@@ -50,9 +50,39 @@ double planned_seconds(const TrainConfig& config, const BesideSteps& beside, con
 TrainConfig planned(TrainConfig config, double seconds, const BesideSteps& beside, const Pace& pace,
                     const std::function<bool(const std::string& flag)>& keeps);
 
-/// The same config with another number of steps, of which `done` took such a time that `seconds` are left:
-/// what is to be done after a part of a run showed its true pace. Never fewer than are done.
+/// The same config with its steps changed (TrainConfig::change_steps), of which `done` took such a time that
+/// `seconds` are left: what is to be done after a part of a run showed its true pace. Never fewer than are
+/// done.
 TrainConfig replanned(TrainConfig config, int64_t done, double seconds_left, const BesideSteps& beside,
                       const Pace& pace);
+
+/// Corrects a plan while the true pace of its run shows. It is told of each step and evaluation when that
+/// happens. Not thread-safe.
+class PlanCorrector {
+ public:
+  /// `clock` tells the seconds of the plan's minutes that have gone by.
+  PlanCorrector(TrainConfig plan, const BesideSteps& beside, std::function<double()> clock);
+
+  /// After step `step` of the plan, counted from 1. Returns whether plan() has changed.
+  bool after_step(int64_t step);
+  void before_eval();
+  void after_eval(int64_t tokens);  ///< targets that it read
+  const TrainConfig& plan() const { return plan_; }
+
+ private:
+  bool is_time_to_look(int64_t step) const;
+  double seconds_left() const;
+
+  TrainConfig plan_;
+  BesideSteps beside_;
+  std::function<double()> clock_;
+  double mark_;  // when the last step ended, moved on by the evaluations since
+  double eval_start_ = 0, eval_seconds_ = 0, eval_tokens_ = 0;
+  double all_steps_ = 0, all_seconds_ = 0;  // that paces were measured by
+  double left_ = 0;                         // seconds at the last look
+  int64_t steps_left_ = 0;                  // then
+  int64_t steps_ = 0;                       // since then
+  double seconds_ = 0, longest_ = 0;        // of those
+};
 
 }  // namespace gradus::train

@@ -23,12 +23,14 @@ struct Schedule {
   int64_t steps = 2000;         ///< of the whole run, warm-up included
   Decay decay = Decay::cosine;  ///< after the warm-up
   double cooldown = 0.3;        ///< of the steps, the part at the end in which wsd falls
+  /// For a run whose `steps` changed on its way, see TrainConfig::earlier_steps.
+  std::vector<int64_t> earlier_steps = {};
 
   /// The learning rate of step `step`, counted from 0: lr * (step + 1) / (warmup + 1) in the warm-up, so that
   /// the first step already learns; then from lr to min_lr along half a cosine (Loshchilov and Hutter, arXiv
   /// 1608.03983, eq. 5) or a line, reached at `steps`; min_lr from there on. wsd, warm-up, stable, decay:
   /// stays at lr, and falls in the last cooldown * steps as 1 - sqrt(x) does for x from 0 to 1 (Haegele et
-  /// al., arXiv 2405.18392).
+  /// al., arXiv 2405.18392). Below a step of earlier_steps all of this is that of so many steps.
   double operator()(int64_t step) const;
 };
 

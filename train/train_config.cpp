@@ -50,9 +50,9 @@ void check_model(const models::GPTConfig& model) {
 
 /// What few runs choose: train.json has it only where it is not as usual.
 bool is_rare(std::string_view flag) {
-  static constexpr std::string_view kAll[] = {"arch",    "kv-heads",   "hidden",      "rope-theta",
-                                              "qk-norm", "tied",       "norm-eps",    "init-from",
-                                              "tokens",  "val-tokens", "text-weights"};
+  static constexpr std::string_view kAll[] = {"arch",    "kv-heads",   "hidden",       "rope-theta",
+                                              "qk-norm", "tied",       "norm-eps",     "init-from",
+                                              "tokens",  "val-tokens", "text-weights", "earlier-steps"};
   return std::find(std::begin(kAll), std::end(kAll), flag) != std::end(kAll);
 }
 
@@ -104,11 +104,32 @@ void check_text(const TrainConfig& c) {
          ".");
 }
 
+std::string shown(const std::vector<int64_t>& values) {
+  std::string text;
+  for (const int64_t value : values) text += concat(text.empty() ? "" : " ", value);
+  return text;
+}
+
+void check_earlier_steps(const TrainConfig& c) {
+  const std::vector<int64_t>& all = c.earlier_steps;
+  bool good = all.size() % 2 == 0;
+  for (size_t i = 0; good && i < all.size(); i += 2)
+    good = all[i] > (i == 0 ? 0 : all[i - 2]) && all[i] <= all[i + 1];
+  if (!good)
+    fail(kOp,
+         "`earlier_steps` must be pairs of steps done, more in each pair, and steps planned, no fewer, got ",
+         shown(all), ".");
+}
+
 void take(const files::Field& field, std::string& value) { value = field.text(); }
 void take(const files::Field& field, std::vector<std::string>& value) { value = field.texts(); }
 void take(const files::Field& field, std::vector<double>& value) {
   value.clear();
   for (const files::Field& item : field.items()) value.push_back(item.number());
+}
+void take(const files::Field& field, std::vector<int64_t>& value) {
+  value.clear();
+  for (const files::Field& item : field.items()) value.push_back(item.integer());
 }
 void take(const files::Field& field, int64_t& value) { value = field.integer(); }
 void take(const files::Field& field, double& value) { value = field.number(); }
@@ -122,8 +143,10 @@ void take(const files::Field& field, models::Arch& value) {
 }
 
 const std::string& stored(const std::string& value) { return value; }
-const std::vector<std::string>& stored(const std::vector<std::string>& value) { return value; }
-const std::vector<double>& stored(const std::vector<double>& value) { return value; }
+template <class T>
+const std::vector<T>& stored(const std::vector<T>& value) {
+  return value;
+}
 std::string_view stored(models::Arch value) { return models::name(value); }
 template <class T>
 T stored(T value) {
@@ -141,6 +164,7 @@ void TrainConfig::validate() const {
   check_range("val_fraction", val_fraction, val_fraction >= 0 && val_fraction < 1, "in [0, 1)");
   check_model(model);
   check_at_least("steps", steps, 1);
+  check_earlier_steps(*this);
   check_range("minutes", minutes, minutes >= 0 && minutes <= 1e6, "from 0 to a million");
   check_at_least("batch", batch, 1);
   check_at_least("accum", accum, 1);
@@ -167,6 +191,12 @@ void TrainConfig::validate() const {
   check_at_least("patience", patience, 0);
   check_at_least("save_every", save_every, 1);
   check_at_least("keep", keep, 0);
+}
+
+void TrainConfig::change_steps(int64_t done, int64_t to) {
+  const int64_t before = earlier_steps.empty() ? 0 : earlier_steps[earlier_steps.size() - 2];
+  if (to != steps && done > before) earlier_steps.insert(earlier_steps.end(), {done, steps});
+  steps = to;
 }
 
 std::vector<std::string> optimizer_names() { return {"adamw", "muon"}; }

@@ -34,7 +34,10 @@ struct TrainConfig {
   models::GPTConfig model;  ///< vocab_size comes from the tokenizer
 
   // Learning. The defaults are the preset nano.
-  int64_t steps = 2000;               ///< updates of the parameters
+  int64_t steps = 2000;  ///< updates of the parameters
+  /// Pairs (done, steps), for a run whose steps changed when `done` of them were done: up to there the rate
+  /// was that of a run of so many. change_steps() adds them.
+  std::vector<int64_t> earlier_steps;
   double minutes = 0;                 ///< that the run was planned for (plan.hpp); 0: it was not
   int64_t batch = 12;                 ///< windows of block_size tokens in a micro-batch
   int64_t accum = 1;                  ///< micro-batches a step
@@ -64,7 +67,11 @@ struct TrainConfig {
   /// still be 0.
   void validate() const;
   /// Throws Error for a decay that is none.
-  Schedule schedule() const { return {lr, min_lr, warmup, steps, decay_from(decay), cooldown}; }
+  Schedule schedule() const {
+    return {lr, min_lr, warmup, steps, decay_from(decay), cooldown, earlier_steps};
+  }
+  /// Another number of steps for a run that has done `done`; the rates up to there stay as they were.
+  void change_steps(int64_t done, int64_t to);
 };
 
 /// A whole run of a name of models::preset_names(): shape, steps, batch and rates. Throws Error for another
@@ -134,6 +141,8 @@ void for_each_field(F&& f) {
       "norm-eps", [](auto& c) -> auto& { return c.model.norm_eps; });
   f(
       "steps", [](auto& c) -> auto& { return c.steps; });
+  f(
+      "earlier-steps", [](auto& c) -> auto& { return c.earlier_steps; });
   f(
       "minutes", [](auto& c) -> auto& { return c.minutes; });
   f(

@@ -100,6 +100,83 @@ TEST_CASE("a plan that proved too fast or too slow is corrected, and never ends 
   CHECK(replanned(plan, done, -5, kBeside, true_pace).steps == done);
 }
 
+namespace {
+
+/// A run by a plan on a machine whose clock is a number.
+struct Simulated {
+  double seconds = 0;     ///< that it took, all told
+  int64_t steps = 0;      ///< that it made
+  int64_t corrected = 0;  ///< times
+};
+
+/// Steps take `step` seconds, evaluations a third of one a token; stands still for `still` seconds in the
+/// first step after `stop` seconds.
+Simulated simulate(double minutes, double planned_step, double step, double stop, double still) {
+  TrainConfig asked = preset("mini");
+  asked.minutes = minutes;
+  const Pace hoped{planned_step, planned_step / 3 / tokens_a_step(asked)},
+      true_pace{step, step / 3 / tokens_a_step(asked)};
+  double now = 1;  // measured and planned in the first second
+  PlanCorrector corrector(planned(asked, 60 * minutes - now, kBeside, hoped, keeps_nothing), kBeside,
+                          [&] { return now; });
+  Simulated run;
+  bool stood = false;
+  while (run.steps < corrector.plan().steps) {
+    now += step;
+    if (!stood && now > stop) {
+      now += still;
+      stood = true;
+    }
+    run.corrected += corrector.after_step(++run.steps) ? 1 : 0;
+    const TrainConfig& plan = corrector.plan();
+    if (run.steps % plan.eval_every != 0 && run.steps != plan.steps) continue;
+    corrector.before_eval();
+    now += true_pace.eval_token * static_cast<double>(plan.eval_tokens);
+    corrector.after_eval(plan.eval_tokens);
+  }
+  TrainConfig rest = corrector.plan();  // What is done after the steps, without those.
+  const double steps = static_cast<double>(rest.steps) * step;
+  rest.eval_every = 1 << 30;
+  run.seconds = now + planned_seconds(rest, kBeside, true_pace) - steps;
+  return run;
+}
+
+}  // namespace
+
+TEST_CASE("a run that stood still ends in its time, and makes the steps that the rest of it allows") {
+  for (const double step : {0.001, 0.01, 0.1})
+    for (const double stop : {2.0, 5.0, 8.0}) {
+      const Simulated run = simulate(0.5, step, step, stop, 20), straight = simulate(0.5, step, step, 1e9, 0);
+      INFO(step << " s a step, stopped at " << stop << " s: " << run.steps << " steps in " << run.seconds
+                << " s, " << straight.steps << " in " << straight.seconds << " s without");
+      CHECK(straight.seconds < 30.5);
+      CHECK(straight.seconds > 28);
+      CHECK(run.seconds < 30.5);
+      CHECK(run.seconds > 28);
+      CHECK(static_cast<double>(run.steps) * step > 7);  // of the ten seconds that it ran
+    }
+}
+
+TEST_CASE("a run that wakes when its time is over ends at once") {
+  for (const double stop : {11.0, 25.0, 29.3}) {
+    const Simulated run = simulate(0.5, 0.001, 0.001, stop, 20);
+    INFO(run.seconds << " s");
+    CHECK(run.seconds > stop + 20);
+    CHECK(run.seconds < stop + 20.5);
+  }
+}
+
+TEST_CASE("a plan by a pace that was wrong ten times over is corrected often, and ends in its time") {
+  for (const double wrong : {0.1, 0.5, 2.0, 10.0}) {
+    const Simulated run = simulate(0.5, 0.01 * wrong, 0.01, 1e9, 0);
+    INFO(wrong << ": " << run.seconds << " s, " << run.corrected << " corrections");
+    CHECK(run.seconds < 30.5);
+    CHECK(run.seconds > 28);
+    CHECK(run.corrected >= 4);
+    CHECK(run.corrected <= 40);
+  }
+}
+
 TEST_CASE("the last evaluation costs at most a 25th of the steps, and reads no more than there is") {
   TrainConfig config = preset("nano");  // 2000 steps of 12 windows of 64
   CHECK(last_eval_tokens(config, 1'000'000'000) == 2000LL * 12 * 64 * 3 / 25);

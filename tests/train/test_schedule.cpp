@@ -64,6 +64,20 @@ TEST_CASE("a warm-up may be absent, or longer than the run") {
   CHECK(close(schedule(20), 1e-4));
 }
 
+TEST_CASE("steps that changed on the way leave the rates of before as they were") {
+  for (const Decay decay : {Decay::cosine, Decay::linear, Decay::wsd}) {
+    Schedule first = kSchedule, second = kSchedule, third = kSchedule;
+    first.decay = second.decay = third.decay = decay;
+    second.steps = 1500;
+    third.steps = 3000;
+    Schedule changed = third;
+    changed.earlier_steps = {1200, 2000, 1400, 1500};
+    for (const int64_t step : {0, 50, 600, 1199}) CHECK(changed(step) == first(step));
+    for (const int64_t step : {1200, 1399}) CHECK(changed(step) == second(step));
+    for (const int64_t step : {1400, 2999, 3000}) CHECK(changed(step) == third(step));
+  }
+}
+
 TEST_CASE("schedules have names") {
   CHECK(decay_from("cosine") == Decay::cosine);
   CHECK(decay_from("linear") == Decay::linear);

@@ -162,3 +162,28 @@ TEST_CASE("JSON that is no config is refused") {
   refused(json + std::string("\0x", 2),
           " must be JSON, got a zero byte at line 38, column 1, where the end should be.");
 }
+
+TEST_CASE("steps that changed are kept, and written only then") {
+  TrainConfig config = preset("tiny");
+  CHECK(to_json(config).find("earlier-steps") == std::string::npos);
+  config.change_steps(0, 400);  // before the first step there is nothing to keep
+  config.change_steps(100, 400);
+  CHECK(config.earlier_steps.empty());
+  config.change_steps(100, 350);
+  config.change_steps(100, 360);  // from there on no step was made with 350
+  config.change_steps(200, 250);
+  CHECK(config.steps == 250);
+  CHECK(config.earlier_steps == std::vector<int64_t>{100, 400, 200, 360});
+  config.model.vocab_size = 65;
+  CHECK_NOTHROW(config.validate());
+  const TrainConfig back = train_config_from_json(to_json(config));
+  CHECK(back.earlier_steps == config.earlier_steps);
+  for (int64_t step = 0; step < 250; ++step) CHECK(back.schedule()(step) == config.schedule()(step));
+
+  for (const std::vector<int64_t>& wrong :
+       std::vector<std::vector<int64_t>>{{100}, {0, 10}, {100, 99}, {100, 400, 100, 400}, {5, 9, 4, 9}}) {
+    config.earlier_steps = wrong;
+    CHECK_THROWS_WITH(config.validate(),
+                      Catch::Matchers::StartsWith("[train] `earlier_steps` must be pairs"));
+  }
+}

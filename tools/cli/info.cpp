@@ -20,6 +20,7 @@
 #include "gradus/tools/gguf/gguf.hpp"
 #include "gradus/train/decoder.hpp"
 #include "gradus/train/memory.hpp"
+#include "gradus/train/metrics.hpp"
 #include "gradus/train/precision.hpp"
 #include "gradus/train/state_files.hpp"
 #include "info_gguf.hpp"
@@ -76,14 +77,16 @@ void print_model(const models::GPTConfig& config) {
   std::cout << grouped(config.num_parameters()) << " parameters\n";
 }
 
-void print_memory(const models::GPTConfig& config, int64_t batch, DType products) {
-  const models::MemoryEstimate m = models::training_memory(config, batch, products);
-  std::cout << "memory      " << byte_size(m.total()) << " to train on batches of " << batch
+void print_memory(const train::TrainConfig& config) {
+  const models::MemoryEstimate m = train::training_memory(config);
+  std::cout << "memory      " << byte_size(m.total()) << " to train on batches of " << config.batch
             << ": parameters " << byte_size(m.parameters) << ", gradients " << byte_size(m.gradients)
             << ", moments " << byte_size(m.optimizer)
+            << (m.update > 0 ? ", update " + byte_size(m.update) : "")
+            << (m.average > 0 ? ", means of them " + byte_size(m.average) : "")
             << (m.packed > 0 ? ", packed " + byte_size(m.packed) : "") << ", activations "
             << byte_size(m.activations) << ", program " << byte_size(m.program) << "\n            "
-            << byte_size(models::generation_memory(config).total()) << " to sample\n";
+            << byte_size(models::generation_memory(config.model).total()) << " to sample\n";
 }
 
 /// How many rows of the vocabulary are no tokens, where the folder has a tokenizer that can be read.
@@ -96,19 +99,35 @@ void print_padding(const std::string& folder, const models::GPTConfig& config) {
   }
 }
 
-/// What a run in the folder has reached; `how` it goes on, and what its best loss is `of`.
-void print_state(const train::RunFolder& run, int64_t steps, const char* how, const char* of) {
+/// How the losses of a model are called: 1.3842 `unit` on 110,592 `targets` `text`.
+struct LossWords {
+  const char *unit, *targets, *text;
+};
+
+/// What a run in the folder has reached; `how` it goes on.
+void print_state(const train::RunFolder& run, int64_t steps, const char* how, const LossWords& words) {
   const bool is_state = std::filesystem::exists(run.path() / "trainer.json");  // last/, or one that was kept
   if (!is_state && !run.has_last()) {
     std::cout << "state       no checkpoint yet\n";
     return;
   }
-  const train::Checkpoint checkpoint =
-      is_state ? files::read_folder(run.path(), train::load_checkpoint) : run.load_last();
+  const auto read = [](const files::FolderSnapshot& state) {  // without the optimizer's tensors
+    return train::checkpoint_from_json(state.text("trainer.json"),
+                                       (state.folder() / "trainer.json").string());
+  };
+  const train::Checkpoint checkpoint = is_state ? files::read_folder(run.path(), read) : run.read_last(read);
   std::cout << "state       step " << grouped(checkpoint.trainer.step) << " of " << grouped(steps) << "; "
             << (checkpoint.trainer.step < steps ? how : "finished") << "\n";
-  if (checkpoint.best_val_loss)
-    std::cout << "best        " << decimals(*checkpoint.best_val_loss, 4) << " " << of << "\n";
+  if (!checkpoint.best_val_loss) return;
+  const auto print_loss = [&](const char* name, double loss, int64_t tokens) {
+    std::cout << name << decimals(loss, 4) << words.unit << " on "
+              << (tokens > 0 ? grouped(tokens) + words.targets : "") << words.text << "\n";
+  };
+  const auto [best, end] = train::logged_losses(run.metrics());
+  const bool is_logged = best && best->val_loss == *checkpoint.best_val_loss;
+  print_loss("best        ", *checkpoint.best_val_loss, is_logged ? best->tokens : 0);
+  if (end && end->steps == checkpoint.trainer.step && !(is_logged && end->val_tokens == best->tokens))
+    print_loss("at the end  ", *end->val_loss, end->val_tokens);
 }
 
 void print_run(const train::RunFolder& run, const train::TrainConfig& config) {
@@ -120,7 +139,7 @@ void print_run(const train::RunFolder& run, const train::TrainConfig& config) {
   std::cout << "(tokenizer " << files::plain(config.tokenizer) << "), preset " << files::plain(config.preset)
             << ", seed " << config.seed << "\n";
   if (!config.init_from.empty()) std::cout << "began as    " << files::plain(config.init_from) << "\n";
-  print_state(run, config.steps, "--resume goes on", "nats a token on the validation text");
+  print_state(run, config.steps, "--resume goes on", {" nats a token", " tokens of ", "the validation text"});
 }
 
 int64_t checked_batch(int64_t batch) {
@@ -175,9 +194,9 @@ int info_of_shape(const InfoFlags& flags) {
   model.qk_norm = flags.qk_norm.value_or(model.qk_norm);
   model.tie_word_embeddings = flags.tied;
   naming_flags("info", model_flags(), [&] { model.validate(); });
-  const int64_t batch = checked_batch(flags.batch.value_or(config.batch));
+  config.batch = checked_batch(flags.batch.value_or(config.batch));
   print_model(model);
-  print_memory(model, batch, DType::float32);
+  print_memory(config);
   return kDone;
 }
 
@@ -195,7 +214,8 @@ std::optional<train::Recipe> own_recipe(const train::RunFolder& run) {
 int info_of_own(const train::RunFolder& run, const train::Recipe& recipe) {
   static constexpr const char* kModel = "model.safetensors";
   const auto stored = files::read_folder(run.path(), [](const files::FolderSnapshot& files) {
-    const nn::SafetensorsFile file(files.folder() / kModel, files.checksum(kModel));
+    const nn::SafetensorsFile file(files.folder() / kModel, files.checksum(kModel),
+                                   nn::SafetensorsFile::Compared::header);
     nn::NamedShapes shapes;
     for (const nn::SafetensorsEntry& entry : file.header().entries)
       shapes.emplace_back(entry.name, entry.shape);
@@ -207,7 +227,7 @@ int info_of_own(const train::RunFolder& run, const train::Recipe& recipe) {
   std::cout << "model       a module of one's own; " << grouped(count) << " parameters\n"
             << "trained     in steps of " << recipe.accum * recipe.batch << " examples, seed " << recipe.seed
             << "\n";
-  print_state(run, recipe.steps, "train::fit() goes on", "on the validation batches");
+  print_state(run, recipe.steps, "train::fit() goes on", {"", " targets of ", "the validation batches"});
   return kDone;
 }
 
@@ -219,24 +239,23 @@ int info_of_folder(const std::string& folder, std::optional<int64_t> batch) {
            *batch, ".");
     return info_of_own(run, *own);
   }
-  train::check_memory(models::generation_memory(models::check_pretrained(folder)), "free some.");
-  const models::GPT model = models::load_pretrained(folder);
-  const models::GPTConfig& config = model.config();
+  const models::GPTConfig config = models::check_pretrained(folder);
   const bool is_run = std::filesystem::exists(run.path() / "train.json");
-  const train::TrainConfig trained = is_run ? train::load_config(run) : train::TrainConfig{};
+  train::TrainConfig trained = is_run ? train::load_config(run) : train::TrainConfig{};
+  trained.model = config;
 
   const std::string version = models::written_by(folder);
 
   nn::NamedShapes stored;
-  for (const auto& [name, parameter] : model.named_parameters())
-    stored.emplace_back(name, models::stored_shape(name, parameter.shape()));
+  for (const auto& [name, shape] : config.parameter_shapes())
+    stored.emplace_back(name, models::stored_shape(name, shape));
   print_parameters(stored);
   print_model(config);
   print_padding(folder, config);
   std::cout << "written by  " << (version.empty() ? "another program" : "gradus " + files::plain(version))
             << "\n";
-  print_memory(config, checked_batch(batch.value_or(trained.batch)),
-               train::precision_from(trained.precision));
+  trained.batch = checked_batch(batch.value_or(trained.batch));
+  print_memory(trained);
   if (is_run) print_run(run, trained);
   return kDone;
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
 #include <iomanip>
 #include <iostream>
 #include <map>
@@ -56,6 +57,18 @@ Listing list_index(const fs::path& file) {
   return listing;
 }
 
+/// By its first bytes, of which a file of text has others.
+void check_is_safetensors(const fs::path& file) {
+  constexpr size_t kLength = 8;  // bytes before the header, a JSON object
+  char bytes[kLength + 1] = {};
+  if (file.extension() == ".json" || !fs::is_regular_file(file)) return;
+  std::ifstream(file, std::ios::binary).read(bytes, sizeof bytes);
+  if (bytes[kLength] != '{')
+    fail("info", file,
+         " must be a run folder, or a safetensors or GGUF file, or an index of shards, got "
+         "none of these.");
+}
+
 Listing list(const fs::path& file) {
   if (file.extension() == ".json") return list_index(file);
   Listing listing;
@@ -90,6 +103,7 @@ bool is_tensor_file(const std::string& path) {
 }
 
 int info_of_tensors(const std::string& path) {
+  check_is_safetensors(path);
   const Listing listing = list(path);
   const bool has_shards = !listing.shards.empty() && !listing.shards.front().empty();
   std::vector<std::vector<std::string>> rows{{"tensor", "dtype", "shape", "bytes"}};

@@ -23,7 +23,7 @@ struct ProgressOptions {
   std::function<std::string()> sample = {};  ///< some text of the model
   EventStream* events = nullptr;             ///< borrowed; null: no JSON
   bool quiet = false;                        ///< nothing for people
-  std::function<bool()> should_stop = {};    ///< asked after each step with the steps done
+  std::function<bool()> should_stop = {};    ///< asked after each step
 };
 
 class Progress : public train::Observer {

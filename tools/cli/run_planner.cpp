@@ -1,7 +1,6 @@
 #include "run_planner.hpp"
 
 #include <algorithm>
-#include <iterator>
 
 #include "gradus/autograd/autocast.hpp"
 #include "gradus/data/dataset.hpp"
@@ -17,9 +16,6 @@ using train::TrainConfig;
 constexpr double kMeasured = 0.01;     // of the time, for a preset,
 constexpr double kMostMeasured = 3.0;  // but no more seconds: the plan is corrected on the way
 constexpr int64_t kFewestSteps = 3;
-// The parts of a run, in steps or in time, after which its pace is looked at: closer at its end, where less
-// can be made up for.
-constexpr double kLooks[] = {0.25, 0.5, 0.7, 0.85, 0.93, 0.97};
 
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
@@ -95,9 +91,8 @@ TrainConfig RunPlanner::plan(const TrainConfig& config, const RunTokens& tokens)
   const int64_t validation = tokens.dataset(chosen).tokens(data::Split::validation).size();
   beside_ = {.eval_targets = std::max<int64_t>(0, validation - 1),
              .sample_tokens = flags_.quiet ? 0 : kClosingSample};
-  plan_ = train::planned(chosen, seconds_left(), beside_, pace_,
-                         [&](const std::string& flag) { return flags_.is_given(flag); });
-  return plan_;
+  return train::planned(chosen, seconds_left(), beside_, pace_,
+                        [&](const std::string& flag) { return flags_.is_given(flag); });
 }
 
 void RunPlanner::settle_dropout(TrainConfig& config, const RunTokens& tokens) {
@@ -111,45 +106,22 @@ void RunPlanner::settle_dropout(TrainConfig& config, const RunTokens& tokens) {
   pace_ = measure(config, tokens);
 }
 
-bool RunPlanner::Corrector::is_time_to_look(int64_t step) {
-  // In time too: where others slow the machine down, the step of the next look would come too late.
-  const double done = std::max(static_cast<double>(step) / static_cast<double>(planner_.plan_.steps),
-                               1 - planner_.seconds_left() / (60 * planner_.plan_.minutes));
-  const size_t before = looks_;
-  while (looks_ < std::size(kLooks) && done >= kLooks[looks_]) ++looks_;
-  return looks_ > before;
-}
-
 void RunPlanner::Corrector::on_step(const train::StepReport& report) {
-  if (is_time_to_look(report.step)) {
-    train::Pace pace = planner_.pace_;
-    // Since the last look: what else the machine does may have changed.
-    const Look look{report.step, seconds_since(start_) - eval_seconds_};
-    pace.step =
-        (look.step_seconds - last_look_.step_seconds) / static_cast<double>(look.step - last_look_.step);
-    last_look_ = look;
-    // The evaluations on the way are small, and dearer a token than the last one: no more than a third of a
-    // step. They were made at the mean pace of all steps so far, and slow down as steps have.
-    pace.eval_token = pace.step / 3 / train::tokens_a_step(planner_.plan_);
-    const double slowed = pace.step * static_cast<double>(look.step) / look.step_seconds;
-    if (eval_tokens_ > 0) pace.eval_token = std::min(pace.eval_token, slowed * eval_seconds_ / eval_tokens_);
-    planner_.plan_ =
-        train::replanned(planner_.plan_, report.step, planner_.seconds_left(), planner_.beside_, pace);
-    trainer_.replan(planner_.plan_.steps, planner_.plan_.schedule());
-    progress_.set_steps(planner_.plan_.steps);
-    on_corrected_(planner_.plan_);
+  if (plan_.after_step(report.step)) {
+    trainer_.replan(plan_.plan().steps, plan_.plan().schedule());
+    progress_.set_steps(plan_.plan().steps);
+    on_corrected_(plan_.plan());
   }
   progress_.on_step(report);
 }
 
 void RunPlanner::Corrector::before_eval() {
-  eval_start_ = Clock::now();
+  plan_.before_eval();
   progress_.before_eval();
 }
 
 void RunPlanner::Corrector::on_eval(const train::EvalReport& report) {
-  eval_seconds_ += seconds_since(eval_start_);
-  eval_tokens_ += static_cast<double>(report.tokens);
+  plan_.after_eval(report.tokens);
   progress_.on_eval(report);
 }
 

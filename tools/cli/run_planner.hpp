@@ -32,27 +32,23 @@ class RunPlanner {
   /// borrowed, all that it is told.
   class Corrector : public train::Observer {
    public:
-    Corrector(RunPlanner& planner, train::Trainer& trainer, Progress& progress, OnCorrected on_corrected)
-        : planner_(planner), trainer_(trainer), progress_(progress), on_corrected_(std::move(on_corrected)) {}
+    Corrector(const RunPlanner& planner, const train::TrainConfig& plan, train::Trainer& trainer,
+              Progress& progress, OnCorrected on_corrected)
+        : plan_(plan, planner.beside_,
+                [&planner] { return 60 * planner.flags_.config.minutes - planner.seconds_left(); }),
+          trainer_(trainer),
+          progress_(progress),
+          on_corrected_(std::move(on_corrected)) {}
     void on_step(const train::StepReport& report) override;
     void before_eval() override;
     void on_eval(const train::EvalReport& report) override;
     bool should_stop() override { return progress_.should_stop(); }
 
    private:
-    bool is_time_to_look(int64_t step);
-
-    RunPlanner& planner_;
+    train::PlanCorrector plan_;
     train::Trainer& trainer_;
     Progress& progress_;
     OnCorrected on_corrected_;
-    std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now(), eval_start_;
-    double eval_seconds_ = 0, eval_tokens_ = 0;
-    struct Look {
-      int64_t step = 0;
-      double step_seconds = 0;  // in steps alone, up to then
-    } last_look_;
-    size_t looks_ = 0;
   };
 
  private:
@@ -63,7 +59,6 @@ class RunPlanner {
 
   const TrainFlags& flags_;
   Clock::time_point start_ = Clock::now();
-  train::TrainConfig plan_;
   train::BesideSteps beside_;
   train::Pace pace_;
 };

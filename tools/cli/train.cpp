@@ -84,6 +84,11 @@ class TrainVerb {
         load_run_text(given ? data::TextRules::of(*given) : data::TextRules::of_kind(config_.tokenizer));
     const Corpus& corpus = text.corpus;
     const train::Checkpoint checkpoint = flags_.resume ? load_checkpoint(corpus) : train::Checkpoint{};
+    if (flags_.resume) {
+      const int64_t steps = config_.steps;
+      config_.steps = saved_config_.steps;
+      config_.change_steps(checkpoint.trainer.step, steps);
+    }
     const data::Tokenizer tokenizer = given ? *given : make_tokenizer(corpus.text);
     config_.model.vocab_size = tokenizer.vocab_size();
     const RunTokens tokens(text, tokenizer, config_);
@@ -183,6 +188,9 @@ class TrainVerb {
     if (checkpoint.trainer.step > config_.steps)
       fail("train", "--steps must be at least the ", checkpoint.trainer.step, " that are done, got ",
            config_.steps, ".");
+    if (flags_.stop_after > 0 && flags_.stop_after <= checkpoint.trainer.step)
+      fail("train", "--stop-after must be more than the ", checkpoint.trainer.step,
+           " steps that are done, got ", flags_.stop_after, ".");
     return checkpoint;
   }
 
@@ -238,15 +246,13 @@ class TrainVerb {
   /// Lets the run end in its time.
   train::RunReport planned_run(train::Run& run, Progress& progress) {
     if (!is_planned()) return profiled_run(run, progress);
-    RunPlanner::Corrector corrector(planner_, run.trainer, progress, [&](const TrainConfig& config) {
+    RunPlanner::Corrector corrector(planner_, config_, run.trainer, progress, [&](const TrainConfig& config) {
       config_ = config;
       run.files.recipe = train::to_json(config_);
       folder_.go_on(run.files);
     });
     return profiled_run(run, corrector);
   }
-
-  bool is_llama() const { return config_.model.arch == models::Arch::llama; }
 
   int train(train::Run& run, const Corpus& corpus, const data::TextDataset& dataset,
             const data::Tokenizer& tokenizer) {
@@ -273,6 +279,8 @@ class TrainVerb {
       interrupt_.reset();
     }
     if (report.finished && is_sample) evaluate_best(report, dataset, targets);
+    if (report.finished)
+      train::MetricsLog(folder_.metrics(), report.steps).write(train::to_json(report, folder_.path()));
     if (report.finished) conclude(report, corpus, targets);
     if (flags_.json) events_.write(train::to_json(report, folder_.path()));
     events_.finish();

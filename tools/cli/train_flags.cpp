@@ -23,10 +23,11 @@ namespace {
 template <class T>
 void add(CLI::App& verb, const char* group, const char* name, T& value, const char* unit, const char* help) {
   CLI::Option* option = verb.add_option(name, value, help)->group(group)->type_name(unit);
-  constexpr bool is_list =
-      std::is_same_v<T, std::vector<std::string>> || std::is_same_v<T, std::vector<double>>;
+  constexpr bool is_list = requires { value.push_back({}); }
+  &&!std::is_same_v<T, std::string>;
   if constexpr (!is_list) option->take_last();
-  if constexpr (std::is_same_v<T, int64_t>) whole_number(verb, option);
+  if constexpr (std::is_same_v<T, int64_t> || std::is_same_v<T, std::vector<int64_t>>)
+    whole_number(verb, option);
   if constexpr (!std::is_same_v<T, std::string> && !is_list) option->capture_default_str();
 }
 
@@ -139,6 +140,8 @@ void TrainFlags::add_to(CLI::App& verb) {
   add(verb, kModel, "--norm-eps", c.model.norm_eps, "F", "Added to the variance in norms");
 
   add(verb, kLearning, "--steps", c.steps, "N", "Updates of the parameters");
+  add(verb, kLearning, "--earlier-steps", c.earlier_steps, "N",
+      "Pairs DONE STEPS, as train.json has them: up to step DONE the\nrate was that of a run of STEPS");
   add(verb, kLearning, "--minutes", c.minutes, "F", "Instead: as many as fit, of a model that suits them");
   add(verb, kLearning, "--batch", c.batch, "N", "Windows of text in a micro-batch");
   add(verb, kLearning, "--accum", c.accum, "N", "Micro-batches a step");
@@ -230,8 +233,9 @@ void TrainFlags::settle(CLI::App& verb) {
   check_profile();
   if (is_given("val-tokens") && is_given("val-fraction"))
     fail("train", "--val-tokens and --val-fraction must not come together, got both.");
-  if (is_given("steps") && config.minutes > 0)
-    fail("train", "--steps and --minutes must not come together, got both.");
+  for (const char* flag : {"steps", "earlier-steps"})
+    if (is_given(flag) && config.minutes > 0)
+      fail("train", "--", flag, " and --minutes must not come together, got both.");
   if (resume && overwrite) fail("train", "--resume and --overwrite must not come together, got both.");
 }
 

@@ -134,6 +134,8 @@ class LossPlot {
 
   double legend_height() const { return kLine * static_cast<double>(curves_.size() + 1) + 12; }
 
+  static std::string tokens(int64_t count) { return count > 0 ? concat(" on ", count, " tokens") : ""; }
+
   /// A line a run: its name, and its last validation loss. Then which lines are of what.
   std::string legend() const {
     std::string svg;
@@ -144,7 +146,10 @@ class LossPlot {
       svg += path({{kLeft, y}, {kLeft + 30, y}}, colour(i), dashes(i), kThick) +
              text(kLeft + 38, y + 4,
                   concat(curve.name, ": ", label(last.back().loss),
-                         curve.validation.empty() ? " in training" : " at the end"));
+                         curve.validation.empty() ? " in training" : " at the end",
+                         tokens(curve.validation_tokens),
+                         curve.end ? concat("; the best model ", label(*curve.end), tokens(curve.end_tokens))
+                                   : ""));
     }
     const double next = kLeft + 190;
     return svg + path({{kLeft, y}, {kLeft + 30, y}}, kInk, "none", kThick) + dot(kLeft + 15, y, 3, kInk) +

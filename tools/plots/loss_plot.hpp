@@ -1,7 +1,9 @@
 // Losses of runs, drawn from what they logged (metrics.jsonl). Plain values. Thread-safe: no state.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,6 +18,9 @@ struct LossPoint {
 struct LossCurve {
   std::string name;  ///< of the run's folder
   std::vector<LossPoint> training, validation;
+  int64_t validation_tokens = 0;  ///< that the last of them is the loss of; 0: it was not logged
+  std::optional<double> end{};    ///< loss of the best model when the run was over
+  int64_t end_tokens = 0;         ///< that this is the loss of
 };
 
 /// Reads the log of a run folder, or the file itself. A last line that is not whole, of a run that goes on or

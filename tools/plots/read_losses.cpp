@@ -12,12 +12,21 @@ namespace {
 
 void add_record(const files::Field& record, LossCurve& curve) {
   const std::string_view event = record.at("event").text();
+  const auto count = [&](const char* key) {
+    const std::optional<files::Field> tokens = record.find(key);
+    return tokens ? tokens->integer() : 0;
+  };
+  if (const auto loss = record.find("val_loss"); event == "done" && loss && loss->is_number()) {
+    curve.end = loss->number();
+    curve.end_tokens = count("val_tokens");
+  }
   const bool training = event == "step";
   if (!training && event != "eval") return;
   const std::optional<files::Field> elapsed = record.find("elapsed_s");
   (training ? curve.training : curve.validation)
       .push_back({record.at("step").number(), elapsed ? elapsed->number() / 60 : NAN,
                   record.at(training ? "loss" : "val_loss").number()});
+  if (!training) curve.validation_tokens = count("tokens");
 }
 
 /// The last folder of a path, for people.

@@ -45,7 +45,7 @@ TEST_CASE("info reads the folder of a model of one's own") {
   fit_line(out, 10);
   const Outcome done = run_program({"info", out});
   CHECK_THAT(done.out, ContainsSubstring("state       step 10 of 10; finished\nbest        0."));
-  CHECK_THAT(done.out, ContainsSubstring(" on the validation batches\n"));
+  CHECK_THAT(done.out, ContainsSubstring(" targets of the validation batches\n"));
   CHECK_THAT(run_program({"info", out + "/last"}).out, ContainsSubstring("4 parameters\n"));
 }
 

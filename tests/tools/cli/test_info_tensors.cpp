@@ -71,7 +71,10 @@ TEST_CASE("info lists the shards of an index") {
 
 TEST_CASE("info of a file that is no safetensors says why") {
   const Scratch scratch;
-  check_refused({"info", scratch.file("short", "abc")}, {"must begin with the 8 bytes of a length"});
-  check_refused({"info", scratch.file("text.txt", "In the beginning")}, {"the header must be at most"});
+  check_refused({"info", scratch.file("short", "abc")},
+                {"must be a run folder, or a safetensors or GGUF file"});
+  check_refused(
+      {"info", scratch.file("text.txt", "In the beginning")},
+      {"must be a run folder, or a safetensors or GGUF file, or an index of shards, got none of these."});
   check_refused({"info", scratch.file("other.json", "{}")}, {"must have a field 'weight_map'"});
 }

@@ -10,6 +10,7 @@
 #include "gradus/models/pretrained.hpp"
 #include "gradus/nn/safetensors.hpp"
 #include "program.hpp"
+#include "test_files.hpp"
 #include "train/small_model.hpp"
 
 using namespace gradus;
@@ -200,4 +201,30 @@ TEST_CASE("a folder of others needs a tokenizer that fits, and its padding is le
   CHECK(run_program({"sample", folder, "--tokens", "200", "--temperature", "100", "--tokenizer",
                      begin.scratch.path("pairs")})
             .code == 0);
+}
+
+TEST_CASE("what README does with a text of one's own runs in its order, and so does what help says") {
+  const Scratch scratch;
+  scratch.file("my.txt", gradus::train::small_text());
+  scratch.file("more.txt", gradus::train::small_text());
+  scratch.file("other.txt", gradus::train::small_text() + "\xC3\xA9 100 %\n");  // other characters
+  const std::string readme = read(gradus::testing::test_files().parent_path() / "README.md");
+  const std::string commands_of_readme = readme.substr(0, readme.find("By itself a run learns characters"));
+  for (const std::string& text : {commands_of_readme, run_program({"train", "--help"}).out}) {
+    std::string script = "set -e; cd " + scratch.path(".") + "; rm -rf out\n";
+    int commands = 0;
+    for (std::string line : lines_of(text)) {
+      const size_t program = line.find("gradus "), at = line.find("out/my");
+      if (program > 6 || at == std::string::npos || line.find("out/my-") == at) continue;
+      line = "\"$GRADUS\" " + line.substr(program + 7, line.find('#') - program - 7);
+      const bool begins = line.find(" train ") != line.npos && line.find("--resume") == line.npos;
+      if (begins) line += line.find("--init-from") == line.npos ? " --preset tiny --steps 2" : " --steps 2";
+      script += line + "\n";
+      ++commands;
+    }
+    CHECK(commands >= 3);
+    const Outcome all = run_shell(script);
+    INFO(script << all.err);
+    CHECK(all.code == 0);
+  }
 }

@@ -32,7 +32,7 @@ std::vector<std::string> train(const Scratch& scratch, const std::string& out,
 
 /// All that a finished run must have in common with another: everything but speeds.
 void check_same_run(const Scratch& scratch, const std::string& one, const std::string& two,
-                    size_t records_expected = 20 + 4) {
+                    size_t records_expected = 20 + 4 + 1) {
   for (const char* file : {"model.safetensors", "config.json", "vocab.json", "last/model.safetensors",
                            "last/optimizer.safetensors", "last/trainer.json"}) {
     INFO(file);
@@ -43,7 +43,8 @@ void check_same_run(const Scratch& scratch, const std::string& one, const std::s
   const auto records = [&](const std::string& run) {
     std::vector<std::string> lines = lines_of(read(scratch.path(run) + "/metrics.jsonl"));
     for (std::string& line : lines)
-      line.resize(std::min(line.find(",\"tokens_per_s\""), line.find(",\"elapsed_s\"")));
+      line.resize(
+          std::min({line.find(",\"tokens_per_s\""), line.find(",\"elapsed_s\""), line.find(",\"seconds\"")}));
     return lines;
   };
   CHECK(records(one).size() == records_expected);
@@ -194,7 +195,7 @@ TEST_CASE("a run saves and stops on a signal, and goes on with the same bits") {
   CHECK(last.starts_with("stopped after step "));
   CHECK(last.ends_with(" and saved; go on with: gradus train --out " + parts + " --resume"));
   REQUIRE(run_program({"train", "--out", parts, "--resume", "--quiet"}).code == 0);
-  check_same_run(scratch, "whole", "parts", 500 + 5);
+  check_same_run(scratch, "whole", "parts", 500 + 5 + 1);
 }
 
 TEST_CASE("neither threads nor the times of evaluating and saving change what is learnt") {
@@ -240,6 +241,11 @@ TEST_CASE("a resumed run keeps its flags, and says so where it must") {
   CHECK_THAT(resume({"--no-bias"}), ContainsSubstring("--bias of a resumed run must stay true, got false."));
   CHECK_THAT(resume({"--steps", "1"}),
              ContainsSubstring("--steps must be at least the 2 that are done, got 1."));
+  for (const char* done : {"1", "2"})
+    CHECK_THAT(
+        resume({"--stop-after", done}),
+        ContainsSubstring(std::string("--stop-after must be more than the 2 steps that are done, got ") +
+                          done + "."));
   CHECK_THAT(resume({"--overwrite"}), ContainsSubstring("--resume and --overwrite must not come together"));
   scratch.file("text.txt", gradus::train::small_text() + "more");
   CHECK_THAT(resume({}), ContainsSubstring("the text of a resumed run must not change"));
