@@ -1,12 +1,8 @@
 #include "gradus/autograd/kernels/blas_memory.hpp"
 
 #include <sys/mman.h>
-#include <sys/resource.h>
-#include <unistd.h>
 
 #include <atomic>
-#include <cstdlib>
-#include <string_view>
 
 #include "gradus/files/error.hpp"
 
@@ -27,18 +23,6 @@ bool can_map(size_t bytes) {
 }
 
 }  // namespace
-
-bool restart_without_blas_threads(char** argv) {
-  constexpr const char* kVariable = "OPENBLAS_NUM_THREADS";
-  rlimit space{};
-  const char* const now = std::getenv(kVariable);
-  if (::getrlimit(RLIMIT_AS, &space) != 0 || space.rlim_cur == RLIM_INFINITY) return true;
-  if (now && std::string_view(now) == "1") return true;
-  ::setenv(kVariable, "1", 1);
-  ::setenv("MALLOC_ARENA_MAX", "1", 0);  // glibc reserves 64 MiB or more for each thread's arena
-  ::execv("/proc/self/exe", argv);
-  return false;
-}
 
 BlasCall::BlasCall() {
   if (running.fetch_add(1) + 1 > buffers.load()) grow();

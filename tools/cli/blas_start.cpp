@@ -1,40 +1,60 @@
-// OpenBLAS starts its threads when it is loaded, before main(). Where the system grants none (ulimit -u, a
-// container's limit of processes) it says so and raises SIGINT, which would end the program as if somebody
-// had pressed Ctrl-C. The program then begins again without those threads, which it does not need.
+#include "blas_start.hpp"
+
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <csignal>
 #include <cstdlib>
 #include <string_view>
 
+namespace gradus::cli {
 namespace {
 
 constexpr const char* kVariable = "OPENBLAS_NUM_THREADS";
 
-char** arguments = nullptr;
-struct sigaction before = {};
+void begin_again(char** argv) {
+  ::setenv(kVariable, "1", 1);
+  ::execv("/proc/self/exe", argv);
+}
 
-void begin_again(int signal, siginfo_t* info, void*) {
-  if (info->si_code == SI_TKILL && info->si_pid == ::getpid()) {  // by raise()
-    ::setenv(kVariable, "1", 1);
-    ::execv("/proc/self/exe", arguments);
-  }
-  ::sigaction(signal, &before, nullptr);
+// Where the number of threads is limited (ulimit -u, a container's limit of processes), OpenBLAS raises
+// SIGINT, which would end the program as if somebody had pressed Ctrl-C.
+struct {
+  char** arguments;
+  struct sigaction on_interrupt;
+} at_start = {};
+
+void on_interrupt(int signal, siginfo_t* info, void*) {
+  if (info->si_code == SI_TKILL && info->si_pid == ::getpid()) begin_again(at_start.arguments);  // by raise()
+  ::sigaction(signal, &at_start.on_interrupt, nullptr);
   ::raise(signal);
 }
 
 void watch_blas(int, char** argv, char** environment) {
   for (; *environment; ++environment)  // getenv() does not work yet
     if (std::string_view(*environment) == "OPENBLAS_NUM_THREADS=1") return;
-  arguments = argv;
+  at_start.arguments = argv;
   struct sigaction action = {};
-  action.sa_sigaction = begin_again;
+  action.sa_sigaction = on_interrupt;
   action.sa_flags = SA_SIGINFO | SA_NODEFER;
-  ::sigaction(SIGINT, &action, &before);
+  ::sigaction(SIGINT, &action, &at_start.on_interrupt);
 }
 
 // Called before the initialisation of any library, which is over when the program's own begins.
 [[gnu::section(".preinit_array"), gnu::used]] void (*const watch)(int, char**, char**) = watch_blas;
-[[maybe_unused]] const bool watched = arguments && ::sigaction(SIGINT, &before, nullptr) == 0;
+[[maybe_unused]] const bool watched =
+    at_start.arguments && ::sigaction(SIGINT, &at_start.on_interrupt, nullptr) == 0;
 
 }  // namespace
+
+bool begin_without_blas_threads(char** argv) {
+  rlimit space{};
+  const char* const now = std::getenv(kVariable);
+  if (::getrlimit(RLIMIT_AS, &space) != 0 || space.rlim_cur == RLIM_INFINITY) return true;
+  if (now && std::string_view(now) == "1") return true;
+  ::setenv("MALLOC_ARENA_MAX", "1", 0);  // glibc reserves 64 MiB or more for each thread's arena
+  begin_again(argv);
+  return false;
+}
+
+}  // namespace gradus::cli

@@ -7,10 +7,10 @@
 #include <new>
 #include <vector>
 
+#include "blas_start.hpp"
 #include "command_line.hpp"
 #include "field_flags.hpp"
 #include "gradus/autograd/error.hpp"
-#include "gradus/autograd/kernels/blas_memory.hpp"
 #include "gradus/files/plain.hpp"
 #include "paths.hpp"
 #include "shell.hpp"
@@ -78,11 +78,10 @@ int run(int argc, char** argv) {
 }  // namespace gradus::cli
 
 int main(int argc, char** argv) {
-  if (!gradus::kernels::restart_without_blas_threads(argv)) {
+  if (!gradus::cli::begin_without_blas_threads(argv)) {
     gradus::cli::complain(
         "[memory] OPENBLAS_NUM_THREADS must be 1 where address space is limited, got another value. Hint: "
-        "set "
-        "it, or raise `ulimit -v`.",
+        "set it, or raise `ulimit -v`.",
         gradus::cli::kRunFailed);
     std::_Exit(gradus::cli::kRunFailed);  // exit() might wait for ever (see there).
   }
