@@ -62,6 +62,7 @@ RunReport run_steps(Run& run, Observer& observer) {
   Trainer& trainer = run.trainer;
   const Recipe& recipe = trainer.recipe();
   RunLog log(run.folder.metrics(), trainer.steps_done(), run.unlogged);
+  if (!run.unlogged.empty()) save(run, log);  // Which has them now.
 
   const auto look = [&] {
     observer.before_eval();

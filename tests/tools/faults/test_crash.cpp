@@ -176,6 +176,22 @@ TEST_CASE("a state that was saved when the run was killed, and not kept, is kept
   CHECK(scenario.recover(true) == "");
 }
 
+TEST_CASE("a run whose log fails at any line goes on to the same end") {
+  if (cannot_trace()) return;
+  const Scenario scenario(Scenario::start);
+  for (int at = 0; at < 6; ++at) {
+    const auto counts = [](const SystemCall& call) {
+      return call.name == "write" && call.path.ends_with("metrics.jsonl");
+    };
+    const Traced traced = run_with(scenario, at, {Verdict::fail, ENOSPC}, counts);
+    INFO("line " << at << "\n" << traced.err);
+    CHECK(traced.code == 1);
+    CHECK(scenario.recover(true) == "");
+    const std::string log = cli::read(scenario.out() / "metrics.jsonl");
+    CHECK(std::count(log.begin(), log.end(), '\n') == 6);
+  }
+}
+
 TEST_CASE("where a file cannot have two names, states are kept as copies") {
   if (cannot_trace()) return;
   const Scenario scenario(Scenario::start);
