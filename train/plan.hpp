@@ -65,9 +65,9 @@ class PlanCorrector {
 
   /// After step `step` of the plan, counted from 1. Returns whether plan() has changed.
   bool after_step(int64_t step);
-  void before_eval();
-  void after_eval(int64_t tokens);  ///< targets that it read
-  const TrainConfig& plan() const { return plan_; }
+  void before_eval();                                ///< when an evaluation begins
+  void after_eval(int64_t tokens);                   ///< when it has read that many targets
+  const TrainConfig& plan() const { return plan_; }  ///< as corrected so far
 
  private:
   bool is_time_to_look(int64_t step) const;

@@ -80,7 +80,9 @@ TEST_CASE("text that is not UTF-8 is refused with the place and a way out") {
 TEST_CASE("characters that the vocabulary lacks are named, with their places") {
   const Tokenizer tokenizer = Tokenizer::characters("abcd");
   const std::string hint =
-      ". Hint: use only characters of the training text, or train with `tokenizer` byte, which knows all.";
+      ". Hint: leave these characters out of the text, or train the model anew with `tokenizer` byte or bpe, "
+      "which read any "
+      "text.";
   CHECK(error_of([&] { tokenizer.encode("abcd\xE2\x82\xAC"); }) ==
         "[encode] the vocabulary has no '\xE2\x82\xAC' (U+20AC), at character 5" + hint);
   CHECK(error_of([&] {

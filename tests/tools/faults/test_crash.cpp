@@ -179,7 +179,7 @@ TEST_CASE("a state that was saved when the run was killed, and not kept, is kept
 TEST_CASE("a run whose log fails at any line goes on to the same end") {
   if (cannot_trace()) return;
   const Scenario scenario(Scenario::start);
-  for (int at = 0; at < 6; ++at) {
+  for (int at = 0; at < 7; ++at) {
     const auto counts = [](const SystemCall& call) {
       return call.name == "write" && call.path.ends_with("metrics.jsonl");
     };
@@ -188,7 +188,7 @@ TEST_CASE("a run whose log fails at any line goes on to the same end") {
     CHECK(traced.code == 1);
     CHECK(scenario.recover(true) == "");
     const std::string log = cli::read(scenario.out() / "metrics.jsonl");
-    CHECK(std::count(log.begin(), log.end(), '\n') == 6);
+    CHECK(std::count(log.begin(), log.end(), '\n') == 7);
   }
 }
 
