@@ -62,9 +62,11 @@ Tensor linear_stored(const Tensor& x, const Tensor& weight, const Tensor& bias) 
     dispatch_float("linear", x.dtype(), [&]<class T>() {
       multiply.template operator()<T, bfloat16>(kernels::linear_few_rows<T, bfloat16>);
     });
-  return record("linear", out,
-                {{x, [w = Saved(weight)](const Tensor& gy) { return matmul(gy, w->to(gy.dtype())); }},
-                 {bias, [](const Tensor& gy) { return gy; }}});
+  const auto to_x = [w = Saved(weight)](const Tensor& gy) {
+    const Autocast autocast(DType::float32);
+    return matmul(gy, w->to(gy.dtype()));
+  };
+  return record("linear", out, {{x, to_x}, {bias, [](const Tensor& gy) { return gy; }}});
 }
 
 // Of a matrix, with numbers in it, that Autocast wants to be rounded.

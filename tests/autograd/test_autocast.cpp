@@ -8,6 +8,7 @@
 #include "gradus/autograd/checkpoint.hpp"
 #include "gradus/autograd/functional.hpp"
 #include "gradus/autograd/graph.hpp"
+#include "gradus/autograd/ops/rounded_products.hpp"
 #include "gradus/autograd/random.hpp"
 #include "gradus/autograd/storage.hpp"
 #include "gradus/autograd/threads.hpp"
@@ -118,6 +119,72 @@ TEST_CASE("an op made without Autocast has its gradient without") {
   });
   CHECK(worst(a.grad(), wide(gy), wide(b).mT(), 9 * kHalfFloat) <= 1);
   CHECK(worst(b.grad(), wide(a).mT(), wide(gy), 8 * kHalfFloat) <= 1);
+}
+
+namespace {
+
+/// linear() of x as it is or of an activation of all but the last two inputs, which are the weight and the
+/// bias.
+struct Layer {
+  const char* name;
+  size_t activated;  // inputs before the weight
+  Tensor (*values)(const std::vector<Tensor>&);
+  Tensor (*layer)(const std::vector<Tensor>&);
+};
+using Inputs = const std::vector<Tensor>&;
+const Layer kLayers[] = {
+    {"linear", 1, [](Inputs x) { return x[0] * 1.0; }, [](Inputs x) { return linear(x[0], x[1], x[2]); }},
+    {"gelu_linear", 1, [](Inputs x) { return gelu(x[0]); },
+     [](Inputs x) { return gelu_linear(x[0], x[1], x[2]); }},
+    {"gelu_linear, tanh", 1, [](Inputs x) { return gelu(x[0], Gelu::tanh); },
+     [](Inputs x) { return gelu_linear(x[0], x[1], x[2], Gelu::tanh); }},
+    {"swiglu_linear", 2, [](Inputs x) { return swiglu(x[0], x[1]); },
+     [](Inputs x) { return swiglu_linear(x[0], x[1], x[2], x[3]); }},
+};
+
+/// The gradients of a layer in float64, with the operands of its products as `operand` leaves them.
+std::vector<Tensor> gradients_by_formula(const Layer& layer, Inputs inputs, const Tensor& gy,
+                                         Tensor (*operand)(const Tensor&)) {
+  std::vector<Tensor> x;
+  for (size_t i = 0; i < layer.activated; ++i) x.push_back(wide(inputs[i]).requires_grad_());
+  std::vector<Tensor> all =
+      grad({layer.values(x)}, x, {.grad_outputs = {matmul(operand(gy), operand(inputs[layer.activated]))}});
+  all.push_back(matmul(operand(gy).mT(), operand(layer.values(inputs))));
+  all.push_back(sum(wide(gy), {0}));
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("a layer's gradients are made in the precision of the layer, wherever they are asked for") {
+  const bool made_rounded = GENERATE(false, true), create_graph = GENERATE(false, true);
+  INFO("made in " << (made_rounded ? "bfloat16" : "float32") << ", create_graph " << create_graph);
+  const DType made = made_rounded ? DType::bfloat16 : DType::float32,
+              asked = made_rounded ? DType::float32 : DType::bfloat16;
+  for (const Layer& layer : kLayers) {
+    INFO(layer.name);
+    Draw draw;
+    std::vector<Tensor> inputs(layer.activated);
+    for (Tensor& x : inputs) x = draw({9, 40}).requires_grad_();
+    inputs.push_back(draw({24, 40}).requires_grad_());
+    inputs.push_back(draw({24}).requires_grad_());
+    const Tensor gy = draw({9, 24});
+    const auto in = [](DType precision, const auto& f) {
+      const Autocast autocast(precision);
+      return f();
+    };
+    const Tensor y = in(made, [&] { return layer.layer(inputs); });
+    const std::vector<Tensor> got =
+        in(asked, [&] { return grad({y}, inputs, {.grad_outputs = {gy}, .create_graph = create_graph}); });
+    const auto exact = gradients_by_formula(layer, inputs, gy, wide),
+               of_rounded = gradients_by_formula(layer, inputs, gy, rounded);
+    for (size_t i = 0; i < got.size(); ++i) {
+      INFO("gradient of input " << i);
+      CHECK(difference(wide(got[i]), made_rounded ? of_rounded[i] : exact[i], 1e-5) == "");
+      const bool by_product = i + 1 < got.size();
+      CHECK((difference(wide(got[i]), made_rounded ? exact[i] : of_rounded[i], 1e-4) != "") == by_product);
+    }
+  }
 }
 
 TEST_CASE("gradients of gradients are made in the op's precision") {
@@ -265,6 +332,29 @@ TEST_CASE("a linear layer does not keep its result") {
   const int64_t before = memory_use().bytes;
   const Tensor z = in_bfloat16([&] { return neg(linear(x, w)); });
   CHECK(memory_use().bytes == before + z.numel() * 4);
+}
+
+TEST_CASE(
+    "a packed parameter stays as it is for whoever still multiplies by it, and then its memory serves "
+    "again") {
+  Draw draw;
+  Tensor w = draw({24, 40}).requires_grad_();
+  const auto pack = [&] { return packed(kernels::Side::right, Matrices(w)); };
+  const auto numbers = [](const Packed& of) {
+    const auto* const bits = reinterpret_cast<const uint16_t*>(of->tiles);
+    return std::vector<uint16_t>(bits, bits + kernels::packed_bytes(of->side, of->rows, of->columns) / 2);
+  };
+  Packed lent = pack();
+  const std::vector<uint16_t> before = numbers(lent);
+  CHECK(pack()->tiles == lent->tiles);
+  w.copy_(draw({24, 40}));
+  Packed next = pack();
+  CHECK(numbers(lent) == before);
+  CHECK(numbers(next) != before);
+  const void* const memory = next->tiles;
+  lent = next = nullptr;
+  w.copy_(draw({24, 40}));
+  CHECK(pack()->tiles == memory);
 }
 
 TEST_CASE("what was packed last goes with what it was made of") {

@@ -162,15 +162,18 @@ TEST_CASE("a NaN or an infinity comes out, and no rows are no rows") {
 
 TEST_CASE("under Autocast they are one operation in the graph, else two") {
   for_each_pair([](const Pair& pair) {
-    const std::vector<Tensor> inputs = inputs_of(pair, {2, 3}, 4);
     const std::string name = pair.activated == 2 ? "swiglu_linear" : "gelu_linear";
-    CHECK_THAT(graph_text(pair.one(inputs)), !Catch::Matchers::Contains(name));
-    const Autocast autocast(DType::bfloat16);
-    CHECK_THAT(graph_text(pair.one(inputs)),
-               Catch::Matchers::Contains(name + " of bfloat16, float32 (2, 4)"));
-    std::vector<Tensor> wide;
-    for (const Tensor& x : inputs) wide.push_back(x.detach().to(DType::float64).requires_grad_());
-    CHECK_THAT(graph_text(pair.one(wide)), !Catch::Matchers::Contains(name));
+    for (const auto& [shape, out] :
+         {std::pair<Shape, const char*>{{2, 3}, "(2, 4)"}, {{5, 2, 3}, "(5, 2, 4)"}}) {
+      const std::vector<Tensor> inputs = inputs_of(pair, shape, 4);
+      CHECK_THAT(graph_text(pair.one(inputs)), !Catch::Matchers::Contains(name));
+      const Autocast autocast(DType::bfloat16);
+      CHECK_THAT(graph_text(pair.one(inputs)),
+                 Catch::Matchers::Contains(name + " of bfloat16, float32 " + out));
+      std::vector<Tensor> wide;
+      for (const Tensor& x : inputs) wide.push_back(x.detach().to(DType::float64).requires_grad_());
+      CHECK_THAT(graph_text(pair.one(wide)), !Catch::Matchers::Contains(name));
+    }
   });
 }
 

@@ -1,5 +1,6 @@
 // swiglu against its definition in long double, from where the gate is shut to where it is open.
 #include <cmath>
+#include <limits>
 
 #include "autograd/compare.hpp"
 #include "catch.hpp"
@@ -66,6 +67,17 @@ TEST_CASE("swiglu is silu(gate) * up with its gradients, wherever the gate stand
       INFO("gates up to " << reach);
       check_definition(DType::float32, reach, 0x1p-23, 1e-30);
       check_definition(DType::float64, reach, 0x1p-52, 1e-300);
+    }
+    // Down to where e^gate is subnormal: what counts there is the step of those.
+    check_definition(DType::float32, 110, 0x1p-23, std::numeric_limits<float>::min());
+    check_definition(DType::float64, 750, 0x1p-52, std::numeric_limits<double>::min());
+    for (const DType dtype : {DType::float32, DType::float64}) {
+      const Tensor gate = f64({-kInf, -1e30, -1000, 1000, kInf}).to(dtype).requires_grad_(),
+                   up = f64({2, 3, 4, 5, 6}).to(dtype).requires_grad_();
+      const Tensor gy = f64({-7, 8, 9, 10, 11}).to(dtype);
+      const std::vector<Tensor> grads = grad({swiglu(gate, up)}, {gate, up}, {.grad_outputs = {gy}});
+      CHECK(difference(grads[0], f64({0, 0, 0, 50, 66}).to(dtype)) == "");
+      CHECK(difference(grads[1], f64({0, 0, 0, 10000, kInf}).to(dtype)) == "");
     }
   }
   kernels::set_level(levels.front());

@@ -1,6 +1,8 @@
 // Tensors of bfloat16, q8_0 and q4_0: what takes them, and what refuses.
 #include "autograd/compare.hpp"
 #include "catch.hpp"
+#include "gradus/autograd/autocast.hpp"
+#include "gradus/autograd/backward.hpp"
 #include "gradus/autograd/ops.hpp"
 #include "gradus/autograd/random.hpp"
 
@@ -38,6 +40,29 @@ TEST_CASE("linear and embedding take a bfloat16 weight as they take its values")
   const Tensor index = tensor(std::vector<int64_t>{4, 0, 4}, {3});
   CHECK(difference(embedding(w, index).to(DType::float64), embedding(wide, index).to(DType::float64), 0) ==
         "");
+}
+
+TEST_CASE("a stored weight's gradient of x has its bits wherever it is asked for, as the layer has") {
+  Generator g(5);
+  const Tensor x = randn({6, 64}, g).requires_grad_(), gy = randn({6, 16}, g);
+  for (const DType stored : {DType::bfloat16, DType::q8_0, DType::q4_0}) {
+    const Tensor w = randn({16, 64}, g).to(stored);
+    const auto results = [&](DType made, DType asked) {
+      const auto run = [&] {
+        const Autocast autocast(made);
+        return linear(x, w);
+      };
+      const Tensor y = run();
+      const Autocast autocast(asked);
+      return std::vector<Tensor>{y.detach(), grad({y}, {x}, {.grad_outputs = {gy}})[0]};
+    };
+    const std::vector<Tensor> plain = results(DType::float32, DType::float32);
+    const Tensor exact = matmul(gy.to(DType::float64), w.to(DType::float64));
+    CHECK(difference(plain[1].to(DType::float64), exact, 1e-5) == "");
+    for (const DType made : {DType::float32, DType::bfloat16})
+      for (size_t i = 0; i < plain.size(); ++i)
+        CHECK(difference(results(made, DType::bfloat16)[i], plain[i], 0) == "");
+  }
 }
 
 TEST_CASE("everything else refuses bfloat16") {

@@ -37,15 +37,27 @@ std::vector<double> rounded(int64_t k, const float* x) {
   return row;
 }
 
+std::vector<float> scaled(std::vector<float> x, double by) {
+  for (float& value : x) value = static_cast<float>(value * by);
+  return x;
+}
+
+/// The nearest float16, to even at half: 11 binary digits, none of them below 2^-24.
+double in_float16(float x) {
+  const double size = std::abs(static_cast<double>(x));
+  const double step = std::max(0x1p-24, std::exp2(std::floor(std::log2(std::max(size, 0x1p-30))) - 10));
+  return std::copysign(std::nearbyint(size / step) * step, static_cast<double>(x));
+}
+
 template <class Tile>
-void check_products() {
+void check_products(double weights = 1) {
   for (const int64_t k : {1, 31, 32, 33, 100, 768})
     for (const int64_t n : {1, 15, 16, 17, 300})
       for (const int64_t m : {1, 2, 8, 9, 40}) {
         INFO("m " << m << ", n " << n << ", k " << k);
         const int64_t ldx = k + 3;
-        const Stored<Tile> w(n, k, values<float>(n * k, 3, 2));
-        const std::vector<float> x = values<float>(m * ldx), bias = values<float>(n, 3, 3);
+        const Stored<Tile> w(n, k, scaled(values<float>(n * k, 3, 2), weights));
+        const std::vector<float> x = values<float>(m * ldx), bias = scaled(values<float>(n, 3, 3), weights);
         std::vector<float> y(static_cast<size_t>(m * n)), again(y.size()), alone(static_cast<size_t>(n));
         {
           const Threads one(1);
@@ -107,6 +119,33 @@ TEST_CASE("numbers in tiles are as near as their bits allow") {
     }
 }
 
+TEST_CASE("scales are float16 to the nearest, those of small weights too, which float16 has 2^-24 apart") {
+  const int64_t n = 40, k = kWeightColumns;
+  for (int power = -30; power <= 4; ++power) {
+    INFO("weights of about 2^" << power);
+    const std::vector<float> x = scaled(values<float>(n * k, 3, power + 100), std::exp2(power));
+    const Stored<Q8Tile> eight(n, k, x);
+    const Stored<Q4Tile> four(n, k, x);
+    for (int64_t row = 0; row < n; ++row) {
+      const float* const weights = x.data() + row * k;
+      const float largest =
+          *std::max_element(weights, weights + k, [](float a, float b) { return std::abs(a) < std::abs(b); });
+      const auto nearest = [](float weight, double scale, double least, double most) {
+        return scale == 0 ? 0.0 : std::clamp(std::nearbyint(weight / scale), least, most) * scale;
+      };
+      const double scale = in_float16(std::abs(largest) / 127.0F), plain_scale = in_float16(largest / -8.0F);
+      double plain = 0, found = 0;  // squared errors of 4 bits
+      for (int64_t i = 0; i < k; ++i) {
+        const auto at = static_cast<size_t>(row * k + i);
+        CHECK(static_cast<double>(eight.numbers[at]) == Approx(nearest(x[at], scale, -127, 127)).margin(0));
+        plain += std::pow(static_cast<double>(x[at]) - nearest(x[at], plain_scale, -8, 7), 2);
+        found += std::pow(static_cast<double>(x[at]) - static_cast<double>(four.numbers[at]), 2);
+      }
+      CHECK(found <= plain * (1 + 1e-6));
+    }
+  }
+}
+
 TEST_CASE("numbers that 8 or 4 bits hold are kept exactly, zeros and the beginnings of tiles too") {
   std::vector<float> x(17 * 40);
   for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(static_cast<int>(i % 255) - 127) * 0.5F;
@@ -132,6 +171,10 @@ TEST_CASE("rows times weights in tiles") {
   at_each_level([] {
     check_products<Q8Tile>();
     check_products<Q4Tile>();
+    for (const double weights : {1e-4, 1e-6}) {  // whose scales float16 has without a leading 1
+      check_products<Q8Tile>(weights);
+      check_products<Q4Tile>(weights);
+    }
   });
 }
 
