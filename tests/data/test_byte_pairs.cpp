@@ -120,6 +120,42 @@ TEST_CASE("special tokens are tokens only where that is asked for") {
   CHECK(tokenizer.encode_with_specials("").empty());
 }
 
+TEST_CASE("of special tokens that overlap the first is taken, and the longest of those that begin together") {
+  const std::vector<std::string> specials{"ab", "abc", "bc", "bcab", "cc", "ccc", "aXa", "XaX", "caa"};
+  const Tokenizer tokenizer = small_tokenizer("#version: 0.2\nb b\nX X\n", specials);
+  const auto first = static_cast<int32_t>(tokenizer.vocab_size() - std::ssize(specials));
+  const auto slow = [&](const std::string& text) {
+    Tokens tokens;
+    std::string plain;
+    const auto finish = [&] {
+      for (const int32_t token : tokenizer.encode(plain)) tokens.push_back(token);
+      plain.clear();
+    };
+    for (size_t at = 0; at < text.size();) {
+      int32_t longest = -1;
+      for (int32_t i = 0; i < std::ssize(specials); ++i)
+        if (text.compare(at, specials[i].size(), specials[i]) == 0 &&
+            (longest < 0 || specials[i].size() > specials[longest].size()))
+          longest = i;
+      if (longest < 0) {
+        plain += text[at++];
+        continue;
+      }
+      finish();
+      tokens.push_back(first + longest);
+      at += specials[longest].size();
+    }
+    finish();
+    return tokens;
+  };
+  std::mt19937 random(3);
+  for (int i = 0; i < 2000; ++i) {
+    const std::string text = random_text(random, random() % 24, "aabbccX");
+    CAPTURE(text);
+    REQUIRE(tokenizer.encode_with_specials(text) == slow(text));
+  }
+}
+
 TEST_CASE("what was learnt encodes as the slow way does, and comes back byte for byte") {
   const std::string text = corpus();
   const Tokenizer tokenizer = Tokenizer::make("bpe", text, 520);

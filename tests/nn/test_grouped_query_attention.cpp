@@ -180,6 +180,10 @@ TEST_CASE("its cache holds the heads of keys only, and what it cannot do is refu
   };
   CHECK(refused({.n_embd = 16, .n_head = 3}) ==
         "[attention] n_head must divide n_embd into heads of an even size, got n_head 3 and n_embd 16.");
+  CHECK(refused({.n_embd = 16, .n_head = 7}) ==
+        "[attention] n_head must divide n_embd into heads of an even size, got n_head 7 and n_embd 16.");
+  CHECK(refused({.n_embd = 16, .n_head = 0}) ==
+        "[attention] n_head must divide n_embd into heads of an even size, got n_head 0 and n_embd 16.");
   CHECK(refused({.n_embd = 12, .n_head = 4}) ==
         "[attention] n_head must divide n_embd into heads of an even size, got n_head 4 and n_embd 12.");
   CHECK(refused({.n_embd = 16, .n_head = 4, .n_kv_head = 3}) ==

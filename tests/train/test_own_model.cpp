@@ -356,4 +356,8 @@ TEST_CASE("a recipe that makes no sense is refused by its field") {
         "[recipe] `accum` must be a whole number of at least 1, got 0.");
   CHECK(refusal([](Recipe& r, Pairs&) { r.clip = NAN; }) ==
         "[recipe] `clip` must be a finite number of at least 0, got nan.");
+  CHECK(refusal([](Recipe& r, Pairs&) { r.clip = -1; }) ==
+        "[recipe] `clip` must be a finite number of at least 0, got -1.");
+  CHECK(refusal([](Recipe& r, Pairs&) { r.clip = INFINITY; }) ==
+        "[recipe] `clip` must be a finite number of at least 0, got inf.");
 }

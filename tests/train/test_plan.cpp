@@ -39,6 +39,10 @@ TEST_CASE("the more often a text is read, the more dropout, later for a small mo
   CHECK(planned_dropout(22, 10) == 0.2);
   CHECK(planned_dropout(1e9, 10) == 0.2);
   CHECK(planned_dropout(8, 5) == 0.1);
+  CHECK(planned_dropout(4, 5) == 0.1);  // from 4 and from 12 readings on
+  CHECK(planned_dropout(3.99, 5) == 0);
+  CHECK(planned_dropout(12, 5) == 0.2);
+  CHECK(planned_dropout(11.99, 5) == 0.1);
   CHECK(planned_dropout(8, 2.6) == 0.1);
   CHECK(planned_dropout(8, 2.4) == 0);
   CHECK(planned_dropout(11.9, 1.2) == 0);
@@ -175,6 +179,26 @@ TEST_CASE("a plan by a pace that was wrong ten times over is corrected often, an
     CHECK(run.corrected >= 4);
     CHECK(run.corrected <= 40);
   }
+}
+
+TEST_CASE("a plan that is corrected counts the evaluations that are still to come, and no other") {
+  TrainConfig config = preset("nano");
+  config.eval_every = 10;
+  config.eval_tokens = 1000;
+  const BesideSteps beside{.eval_targets = 1000};  // The last one is no other.
+  const Pace pace{0.01, 1e-3};                     // An evaluation takes a second, as a hundred steps do.
+  const auto seconds_from = [&](int64_t done, int64_t steps) {
+    double seconds = 0.3;  // at the end
+    for (int64_t step = done + 1; step <= steps; ++step)
+      seconds += pace.step + (step % config.eval_every == 0 || step == steps ? 1 : 0);
+    return seconds;
+  };
+  for (const int64_t done : {1, 9, 10, 11, 95, 100})
+    for (const int64_t steps : {done + 1, done + 4, done + 33, int64_t{500}}) {
+      INFO(done << " of " << steps << " steps done");
+      config.steps = 120;
+      CHECK(replanned(config, done, seconds_from(done, steps) + 0.005, beside, pace).steps == steps);
+    }
 }
 
 TEST_CASE("the last evaluation costs at most a 25th of the steps, and reads no more than there is") {

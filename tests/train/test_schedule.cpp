@@ -103,5 +103,7 @@ TEST_CASE("clipping shortens what is too long, and only that") {
   CHECK(clip_scale(0, 1.0) == 1);
   CHECK(std::abs(clip_scale(5, 1.0) * 5 - 1) < 1e-6);
   CHECK(clip_scale(5, 1.0) * 5 < 1);
+  CHECK(clip_scale(5, 1.0) == 1.0 / (5 + 1e-6));  // as in torch.nn.utils.clip_grad_norm_
+  CHECK(clip_scale(1e-6, 1e-6) == 0.5);
   CHECK(clip_scale(1e9, 0) == 1);  // 0: no clipping.
 }

@@ -1,9 +1,11 @@
 #include <cmath>
 
 #include "catch.hpp"
+#include "gradus/autograd/autocast.hpp"
 #include "gradus/autograd/error.hpp"
 #include "gradus/autograd/ops.hpp"
 #include "gradus/autograd/threads.hpp"
+#include "gradus/train/clip.hpp"
 #include "gradus/train/evaluate.hpp"
 #include "small_model.hpp"
 
@@ -53,6 +55,26 @@ TEST_CASE("accumulated micro-batches have the gradient of one big batch") {
   CHECK(largest > 1e-3);  // So the comparison meant something.
 }
 
+TEST_CASE("an optimizer's products are made in the precision of the run") {
+  TrainConfig config = small_config();
+  config.optimizer = "muon";
+  config.warmup = 0;
+  config.precision = "bf16";
+  SmallRun run(config);
+  const StepReport report = run.trainer.step();
+  const auto by_hand = [&](DType products) {
+    SmallRun other(config);
+    const auto from = run.model.parameters();
+    auto to = other.model.parameters();
+    for (size_t i = 0; i < to.size(); ++i) to[i].set_grad(from[i].grad());
+    const Autocast autocast(products);
+    other.trainer.recipe().optimizer->step(report.lr, clip_scale(report.grad_norm, config.clip));
+    return values_of(other.model);
+  };
+  CHECK(values_of(run.model) == by_hand(DType::bfloat16));
+  CHECK(values_of(run.model) != by_hand(DType::float32));
+}
+
 TEST_CASE("evaluating leaves no trace") {
   TrainConfig config = small_config();
   config.model.dropout = 0.2;
@@ -65,6 +87,14 @@ TEST_CASE("evaluating leaves no trace") {
     CHECK(with.trainer.step().loss == without.trainer.step().loss);
   }
   CHECK(values_of(with.model) == values_of(without.model));
+}
+
+TEST_CASE("an evaluation reads 4096 tokens at a time, or one window that is longer") {
+  models::GPTConfig config;
+  for (const auto& [block_size, windows] : {std::pair{1, 4096}, {64, 64}, {3000, 1}, {4096, 1}, {10000, 1}}) {
+    config.block_size = block_size;
+    CHECK(evaluation_batch(config) == windows);
+  }
 }
 
 TEST_CASE("after an evaluation each part of a model is in the mode it was in") {
