@@ -177,6 +177,19 @@ TEST_CASE("a run with byte pairs trains, samples, evaluates, and resumes with th
   CHECK_FALSE(std::filesystem::exists(run + "/last/merges.txt"));
 }
 
+TEST_CASE("a run says when its text has pairs for fewer tokens than were asked for") {
+  const Place place;
+  const auto words = [&](const char* vocab) {
+    const auto run =
+        run_program({"train", "--text", place.text, "--preset", "tiny", "--steps", "1", "--tokenizer", "bpe",
+                     "--vocab", vocab, "--out", place.scratch.path(vocab)});
+    CHECK(run.code == 0);
+    return run.out + run.err;
+  };
+  CHECK_THAT(words("280"), !ContainsSubstring("fewer than --vocab"));
+  CHECK_THAT(words("9000"), ContainsSubstring(" tokens, fewer than --vocab 9000"));
+}
+
 TEST_CASE("a run takes a tokenizer that is there, of any form, and needs it no more to go on") {
   const Place place;
   place.learn();

@@ -50,6 +50,14 @@ TEST_CASE("a file written by hand is read") {
   CHECK(header.data_start + 32 + 64 == testing::small_gguf().size());
 }
 
+TEST_CASE("a list of flags has a byte for each") {
+  const gguf::Header header =
+      read_bytes(with_key().key("k", 9).number(7U).number(uint64_t{2}).raw(std::string("\1\0", 2)).bytes());
+  const auto& flags = std::get<gguf::List>(*header.find("k"));
+  CHECK(flags.count == 2);
+  CHECK(flags.bytes == std::string("\1\0", 2));
+}
+
 TEST_CASE("the last tensor may lack its padding, and another alignment holds") {
   const std::string whole = testing::small_gguf();
   CHECK_NOTHROW(read_bytes(whole.substr(0, whole.size() - 30)));
