@@ -93,6 +93,7 @@ TEST_CASE("what is not JSON is refused with its place") {
   for (const char* text : {"01", "-", "+1", ".5", "1.", "1.e3", "1e", "1e+", "0x10", "-01", "NaN", "Infinity",
                            "nul", "'a'", "//", "[1]]", "{}{}", "\xEF\xBB\xBF{}"})
     CHECK(refusal(text).starts_with("[op] f must be JSON, got "));
+  CHECK(got("\xEF\xBB\xBF{}") == "a byte order mark. Hint: save it without.");
   CHECK(got("[1e999]") == "'1' at line 1, column 2, where a number that a float64 can hold should be.");
   CHECK(got("1e-999") == "'1' at line 1, column 1, where a number that a float64 can hold should be.");
 }

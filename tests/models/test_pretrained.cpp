@@ -132,6 +132,16 @@ TEST_CASE("prefixed names, stored masks and an equal head are accepted") {
   check_same(load_pretrained(saved.folder.path()), model);
 }
 
+TEST_CASE("a config may say that nothing is quantized or pruned") {
+  const GPT model = make_model();
+  const Saved saved(model);
+  for (const char* field : {"quantization_config", "pruned_heads"})
+    for (const json& none : {json(), json::object()}) {
+      saved.set(field, none);
+      check_same(load_pretrained(saved.folder.path()), model);
+    }
+}
+
 TEST_CASE("what a config leaves out is what GPT-2 has") {
   const GPT model = make_model();
   const Saved saved(model);
