@@ -295,6 +295,7 @@ TEST_CASE("layers that share an input pack it once") {
   product(made, u);  // Both weights are packed.
   made = draw({40, 64}).requires_grad_() * 2.0;
   check_rounded_product(product(made, w), made, w.detach().mT());
+  product(made, draw({8, 64}).requires_grad_());  // The forms of a parameter go, and those of x stay.
   reset_peak_memory();
   const int64_t start = memory_use().bytes;
   const Tensor y = product(made, u);

@@ -134,6 +134,11 @@ TEST_CASE("what follows the numbers") {
 TEST_CASE("the place in the graph has PyTorch's name") {
   const Tensor x = f32({1, 2}).requires_grad_();
   CHECK((x * x).grad_fn_name() == "MulBackward0");
+  const Tensor weight = ones({4, 3}).requires_grad_(), bias = ones({4}).requires_grad_();
+  CHECK(linear(ones({2, 3}), weight, bias).grad_fn_name() == "AddmmBackward0");
+  CHECK(linear(ones({2, 3}), weight).grad_fn_name() == "MmBackward0");
+  CHECK(linear(ones({5, 2, 3}), weight, bias).grad_fn_name() == "ViewBackward0");
+  CHECK(linear(ones({5, 2, 3}), weight).grad_fn_name() == "UnsafeViewBackward0");
   CHECK(x.grad_fn_name().empty());
   CHECK(f32({1, 2}).grad_fn_name().empty());
 }

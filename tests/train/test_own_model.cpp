@@ -12,6 +12,7 @@
 
 #include "autograd/compare.hpp"
 #include "catch.hpp"
+#include "gradus/autograd/autocast.hpp"
 #include "gradus/autograd/ops.hpp"
 #include "gradus/data/tokenizer.hpp"
 #include "gradus/files/file.hpp"
@@ -149,6 +150,24 @@ TEST_CASE("stopped anywhere, it goes on with the same bits") {
   // A run that is done has nothing left to do.
   CHECK(Training({}, dtype).fit(folder / "run").val_loss == second.val_loss);
   CHECK(files_below(folder / "run") == files_below(folder / "whole"));
+}
+
+TEST_CASE("an evaluation is made in the precision of the run") {
+  const testing::TemporaryFolder folder;
+  const auto short_run = [](Recipe& r, Pairs&) {
+    r.precision = DType::bfloat16;
+    r.steps = r.eval_every = 3;
+  };
+  Training training(short_run);
+  Watcher watcher;
+  train::fit(*training.trainer, folder / "run", training.text.validation_batches(16), watcher);
+  REQUIRE(watcher.evals.size() == 1);
+  const auto loss_in = [&](DType precision) {
+    const Autocast autocast(precision);
+    return mean_loss(training.model, training.trainer->recipe().loss, training.text.validation_batches(16));
+  };
+  CHECK(watcher.evals[0].val_loss == loss_in(DType::bfloat16));
+  CHECK(watcher.evals[0].val_loss != loss_in(DType::float32));
 }
 
 TEST_CASE("the parts of a recipe are replaced one at a time") {
