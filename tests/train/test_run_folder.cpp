@@ -12,6 +12,7 @@
 #include "gradus/autograd/ops.hpp"
 #include "gradus/files/file.hpp"
 #include "gradus/train/decoder.hpp"
+#include "gradus/train/kept_states.hpp"
 #include "gradus/train/run.hpp"
 #include "small_model.hpp"
 #include "temporary_folder.hpp"
@@ -278,6 +279,18 @@ TEST_CASE("the states of the last saves stay, if asked for, and a run can be tak
   anew.folder.create(anew.files(), true);
   for (const char* name : {"step-4", "step-5", "step-9"}) CHECK_FALSE(fs::exists(kept / name));
   CHECK(files::read(kept / "step-1/notes") == "mine");
+}
+
+TEST_CASE("what is left of a state that was not kept to the end is in no other") {
+  const testing::TemporaryFolder folder;
+  const fs::path out = folder / "run", kept = out / "kept";
+  Training training(out);
+  training.begin();
+  fs::create_directories(kept / "step.tmp");
+  std::ofstream(kept / "step.tmp/merges.txt") << "of a run with another tokenizer";
+  keep_state(out / "last", kept, 7, 1);
+  CHECK(files::read(kept / "step-7/model.safetensors") == files::read(out / "last/model.safetensors"));
+  CHECK_FALSE(fs::exists(kept / "step-7/merges.txt"));
 }
 
 TEST_CASE("what is not finite is not saved, and what was stays") {

@@ -95,6 +95,15 @@ TEST_CASE("a config of llama comes back, and one of gpt2 has the keys that it al
                     "[train] f.json: arch must be gpt2 or llama, got 'lama!'.");
 }
 
+TEST_CASE("a model may be as narrow as one number") {
+  TrainConfig config = preset("tiny");
+  config.model.vocab_size = 65;
+  config.model.n_embd = config.model.n_head = config.model.n_layer = config.model.block_size = 1;
+  CHECK_NOTHROW(config.validate());
+  config.model.n_embd = 0;
+  CHECK_THROWS_WITH(config.validate(), Catch::Matchers::Contains("`n_embd` must be"));
+}
+
 TEST_CASE("a train.json from before there was a vocab is read") {
   std::string json = to_json(TrainConfig{});
   const std::string line = "  \"vocab\": 0,\n";
