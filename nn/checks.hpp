@@ -53,7 +53,7 @@ template <class F>
 concept ChangeableModule = std::convertible_to < std::remove_reference_t<F>
 *, Module* > ;
 
-/// Nothing for what is no such Module.
+/// Empty if f is not a Module that can be changed.
 template <class F>
 std::optional<EvaluationMode> evaluation_mode(F& f) {
   if constexpr (ChangeableModule<F>) {

@@ -46,10 +46,10 @@ SafetensorsHeader parse_safetensors_header(std::string_view json, uint64_t data_
 /// A file that is open, to read single tensors of it.
 class SafetensorsFile {
  public:
-  /// What is compared with a checksum.
+  /// Which bytes are compared with the checksum.
   enum class Compared { all, header };
-  /// Opens the file and checks its header; and its bytes, all of them before that, if it is known what they
-  /// should be. Throws Error, naming the file, if it cannot be read, is malformed or was changed.
+  /// Opens the file and checks its header. If a checksum is given, compares all bytes with it first, or
+  /// the header alone. Throws Error, naming the file, if it cannot be read, is malformed or was changed.
   explicit SafetensorsFile(const std::filesystem::path& path, const files::FileChecksum* expected = nullptr,
                            Compared compared = Compared::all);
 

@@ -37,8 +37,8 @@ std::string gigabytes(double bytes) {
   return text;
 }
 
-/// One moment of a matrix, where AdamW has two; and what it is made orthogonal in. Threads take a matrix
-/// each, and freed memory waits by size for its next use.
+/// Muon keeps one moment of a matrix where AdamW keeps two, and needs room to make it orthogonal. Each thread
+/// works on one matrix, and freed memory waits by size for its next use.
 void settle_muon(const TrainConfig& config, models::MemoryEstimate& bytes) {
   const int as_large = config.precision == "float32" ? 4 : 5, squares = 3;  // tensors of a matrix at once
   std::map<double, int> waiting;                                            // tensors by size

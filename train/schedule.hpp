@@ -30,7 +30,8 @@ struct Schedule {
   /// the first step already learns; then from lr to min_lr along half a cosine (Loshchilov and Hutter, arXiv
   /// 1608.03983, eq. 5) or a line, reached at `steps`; min_lr from there on. wsd, warm-up, stable, decay:
   /// stays at lr, and falls in the last cooldown * steps as 1 - sqrt(x) does for x from 0 to 1 (Haegele et
-  /// al., arXiv 2405.18392). Below a step of earlier_steps all of this is that of so many steps.
+  /// al., arXiv 2405.18392). For a pair (done, planned) of earlier_steps, the rates of steps below `done` are
+  /// those of a run of `planned` steps.
   double operator()(int64_t step) const;
 };
 

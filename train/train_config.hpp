@@ -35,8 +35,8 @@ struct TrainConfig {
 
   // Learning. The defaults are the preset nano.
   int64_t steps = 2000;  ///< updates of the parameters
-  /// Pairs (done, steps), for a run whose steps changed when `done` of them were done: up to there the rate
-  /// was that of a run of so many. change_steps() adds them.
+  /// Pairs (done, planned): until `done` steps were done, the plan was `planned` steps, and the rates were
+  /// those of that plan. change_steps() adds them.
   std::vector<int64_t> earlier_steps;
   double minutes = 0;                 ///< that the run was planned for (plan.hpp); 0: it was not
   int64_t batch = 12;                 ///< windows of block_size tokens in a micro-batch

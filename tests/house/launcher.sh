@@ -146,6 +146,8 @@ rm "$repo/build/bin/gradus-core"
 run "$launcher" train
 expect 'trains with the whole program where that is there' '-z $calls && $out == "gradus in $scratch: train"'
 
+run "$launcher" install --help
+expect 'help on what the launcher does builds nothing' '$status == 0 && -z $calls && $out == *"./gradus install"*'
 run "$launcher" install --prefix "$scratch/prefix"
 expect 'builds what is installed in parallel, without tests, and installs it' \
   '$status == 0 && $calls == *"--target gradus_installed"*"cmake --install "*"build --prefix $scratch/prefix"*'

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # commands.sh GRADUS ROOT DOCUMENT: runs the lines that begin with `$ ./gradus` in the console blocks of DOCUMENT, in its
 # order and in one folder, as a reader would. Every command has to succeed. The program runs at small sizes: two steps
-# instead of thousands, the tiniest workload of `bench`.
+# instead of thousands, the tiniest workload of `bench`. Not run: `test`, `install`, `bench --scaling` and `bench --vs`.
 set -euo pipefail
 export GRADUS=$1
 root=$2 document=$3

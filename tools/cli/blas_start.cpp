@@ -10,11 +10,19 @@
 namespace gradus::cli {
 namespace {
 
-constexpr const char* kVariable = "OPENBLAS_NUM_THREADS";
+constexpr const char* kWithoutThreads = "OPENBLAS_NUM_THREADS=1";
+
+bool is_without_threads(char** environment) {
+  while (*environment && std::string_view(*environment) != kWithoutThreads) ++environment;
+  return *environment != nullptr;
+}
 
 void begin_again(char** argv) {
-  ::setenv(kVariable, "1", 1);
-  ::execv("/proc/self/exe", argv);
+  ::putenv(const_cast<char*>(kWithoutThreads));
+  constexpr const char* kProgram = "/proc/self/exe";
+  char path[4096] = {};
+  if (::readlink(kProgram, path, sizeof path - 1) > 0) ::execv(path, argv);
+  ::execv(kProgram, argv);  // Under the name exe: the file has been removed.
 }
 
 // Where the number of threads is limited (ulimit -u, a container's limit of processes), OpenBLAS raises
@@ -25,14 +33,13 @@ struct {
 } at_start = {};
 
 void on_interrupt(int signal, siginfo_t* info, void*) {
-  if (info->si_code == SI_TKILL && info->si_pid == ::getpid()) begin_again(at_start.arguments);  // by raise()
   ::sigaction(signal, &at_start.on_interrupt, nullptr);
+  if (info->si_code == SI_TKILL && info->si_pid == ::getpid()) begin_again(at_start.arguments);  // by raise()
   ::raise(signal);
 }
 
 void watch_blas(int, char** argv, char** environment) {
-  for (; *environment; ++environment)  // getenv() does not work yet
-    if (std::string_view(*environment) == "OPENBLAS_NUM_THREADS=1") return;
+  if (is_without_threads(environment)) return;  // getenv() does not work yet
   at_start.arguments = argv;
   struct sigaction action = {};
   action.sa_sigaction = on_interrupt;
@@ -49,9 +56,8 @@ void watch_blas(int, char** argv, char** environment) {
 
 bool begin_without_blas_threads(char** argv) {
   rlimit space{};
-  const char* const now = std::getenv(kVariable);
   if (::getrlimit(RLIMIT_AS, &space) != 0 || space.rlim_cur == RLIM_INFINITY) return true;
-  if (now && std::string_view(now) == "1") return true;
+  if (is_without_threads(::environ)) return true;
   ::setenv("MALLOC_ARENA_MAX", "1", 0);  // glibc reserves 64 MiB or more for each thread's arena
   begin_again(argv);
   return false;

@@ -24,6 +24,12 @@ const FieldFlags& model_flags();
 /// the flag it was typed as.
 std::string with_flags(std::string message, std::string_view verb, const FieldFlags& flags);
 
+/// Whether a field of type T takes several values at once.
+template <class T>
+inline constexpr bool is_list = false;
+template <class T>
+inline constexpr bool is_list<std::vector<T>> = true;
+
 /// Calls `work`; the Errors that it throws name flags.
 template <class F>
 auto naming_flags(std::string_view verb, const FieldFlags& flags, F&& work) {

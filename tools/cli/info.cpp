@@ -99,12 +99,12 @@ void print_padding(const std::string& folder, const models::GPTConfig& config) {
   }
 }
 
-/// How the losses of a model are called: 1.3842 `unit` on 110,592 `targets` `text`.
+/// The words around a loss: 1.3842 `unit` on 110,592 `targets` `text`.
 struct LossWords {
   const char *unit, *targets, *text;
 };
 
-/// What a run in the folder has reached; `how` it goes on.
+/// The state of the run in the folder; `how` says how to resume it.
 void print_state(const train::RunFolder& run, int64_t steps, const char* how, const LossWords& words) {
   const bool is_state = std::filesystem::exists(run.path() / "trainer.json");  // last/, or one that was kept
   if (!is_state && !run.has_last()) {
@@ -139,7 +139,8 @@ void print_run(const train::RunFolder& run, const train::TrainConfig& config) {
   std::cout << "(tokenizer " << files::plain(config.tokenizer) << "), preset " << files::plain(config.preset)
             << ", seed " << config.seed << "\n";
   if (!config.init_from.empty()) std::cout << "began as    " << files::plain(config.init_from) << "\n";
-  print_state(run, config.steps, "--resume goes on", {" nats a token", " tokens of ", "the validation text"});
+  print_state(run, config.steps, "--resume continues it",
+              {" nats a token", " tokens of ", "the validation text"});
 }
 
 int64_t checked_batch(int64_t batch) {
@@ -227,7 +228,7 @@ int info_of_own(const train::RunFolder& run, const train::Recipe& recipe) {
   std::cout << "model       a module of one's own; " << grouped(count) << " parameters\n"
             << "trained     in steps of " << recipe.accum * recipe.batch << " examples, seed " << recipe.seed
             << "\n";
-  print_state(run, recipe.steps, "train::fit() goes on", {"", " targets of ", "the validation batches"});
+  print_state(run, recipe.steps, "train::fit() continues it", {"", " targets of ", "the validation batches"});
   return kDone;
 }
 

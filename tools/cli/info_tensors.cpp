@@ -57,7 +57,7 @@ Listing list_index(const fs::path& file) {
   return listing;
 }
 
-/// By its first bytes, of which a file of text has others.
+/// Looks at the first bytes: the ninth of a safetensors file is '{'.
 void check_is_safetensors(const fs::path& file) {
   constexpr size_t kLength = 8;  // bytes before the header, a JSON object
   char bytes[kLength + 1] = {};

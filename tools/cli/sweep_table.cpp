@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include "config_file.hpp"
+#include "field_flags.hpp"
 #include "gradus/autograd/error.hpp"
 #include "gradus/files/plain.hpp"
 #include "gradus/train/train_config.hpp"
@@ -31,8 +32,7 @@ class SweepParser {
     train::for_each_field([&](const char* flag, auto field) {
       using Field = std::remove_reference_t<decltype(field(config))>;
       flags_.emplace_back(flag);
-      if (std::is_same_v<Field, std::vector<std::string>> || std::is_same_v<Field, std::vector<double>>)
-        lists_.insert(flag);
+      if (is_list<Field>) lists_.insert(flag);
     });
     std::erase(flags_, "seed");
   }

@@ -23,12 +23,10 @@ namespace {
 template <class T>
 void add(CLI::App& verb, const char* group, const char* name, T& value, const char* unit, const char* help) {
   CLI::Option* option = verb.add_option(name, value, help)->group(group)->type_name(unit);
-  constexpr bool is_list = requires { value.push_back({}); }
-  &&!std::is_same_v<T, std::string>;
-  if constexpr (!is_list) option->take_last();
+  if constexpr (!is_list<T>) option->take_last();
   if constexpr (std::is_same_v<T, int64_t> || std::is_same_v<T, std::vector<int64_t>>)
     whole_number(verb, option);
-  if constexpr (!std::is_same_v<T, std::string> && !is_list) option->capture_default_str();
+  if constexpr (!std::is_same_v<T, std::string> && !is_list<T>) option->capture_default_str();
 }
 
 /// A flag whose value must be one of a few words; which ones the config's own check says.
@@ -141,7 +139,8 @@ void TrainFlags::add_to(CLI::App& verb) {
 
   add(verb, kLearning, "--steps", c.steps, "N", "Updates of the parameters");
   add(verb, kLearning, "--earlier-steps", c.earlier_steps, "N",
-      "Pairs DONE STEPS, as train.json has them: up to step DONE the\nrate was that of a run of STEPS");
+      "Pairs DONE PLANNED, as train.json has them: steps below DONE have\nthe rates of a run of PLANNED "
+      "steps");
   add(verb, kLearning, "--minutes", c.minutes, "F", "Instead: as many as fit, of a model that suits them");
   add(verb, kLearning, "--batch", c.batch, "N", "Windows of text in a micro-batch");
   add(verb, kLearning, "--accum", c.accum, "N", "Micro-batches a step");
@@ -178,7 +177,7 @@ void TrainFlags::add_to(CLI::App& verb) {
   add_switch(verb, kRun, "--overwrite", overwrite,
              "Start anew in that folder; what the run there left is lost");
   whole_number(verb, verb.add_option("--stop-after", stop_after,
-                                     "Save and stop after this many steps; --resume goes on"))
+                                     "Save and stop after this many steps; --resume continues"))
       ->group(kRun)
       ->type_name("N")
       ->take_last();

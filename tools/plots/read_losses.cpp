@@ -12,9 +12,10 @@ namespace {
 
 void add_record(const files::Field& record, LossCurve& curve) {
   const std::string_view event = record.at("event").text();
-  const auto count = [&](const char* key) {
+  const auto count = [&](const char* key) -> int64_t {  // 0 if another program wrote something else
     const std::optional<files::Field> tokens = record.find(key);
-    return tokens ? tokens->integer() : 0;
+    const double value = tokens && tokens->is_number() ? tokens->number() : 0;
+    return value >= 0 && value < 0x1p53 ? static_cast<int64_t>(value) : 0;
   };
   if (const auto loss = record.find("val_loss"); event == "done" && loss && loss->is_number()) {
     curve.end = loss->number();
@@ -40,6 +41,10 @@ std::string name_of(const std::filesystem::path& folder) {
 LossCurve read_losses(const std::filesystem::path& run) {
   const bool is_folder = std::filesystem::is_directory(run);
   const std::filesystem::path file = is_folder ? run / "metrics.jsonl" : run;
+  if (file.filename() == "results.jsonl")
+    fail("plot", file,
+         " holds the results of a sweep, no losses of a run. Hint: name the folders of its runs, ",
+         file.parent_path() / "*/", ".");
   LossCurve curve{.name = name_of(is_folder ? run : std::filesystem::absolute(run).parent_path()),
                   .training = {},
                   .validation = {}};

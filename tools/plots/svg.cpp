@@ -114,7 +114,7 @@ std::string picture(double width, double height, std::string_view body) {
 void check_picture_file(std::string_view op, std::string_view flag, const std::filesystem::path& file,
                         std::string_view hint) {
   if (file.extension() != ".svg")
-    fail(op, flag, " must end in .svg, which is what is written, got ", file, ".");
+    fail(op, flag, " must end in .svg, because the picture is SVG, got ", file, ".");
   std::error_code ignored;
   if (!hint.empty() && std::filesystem::exists(file, ignored) && !is_picture(file))
     fail(op, flag, " must be a new file or an earlier plot, got ", file,

@@ -41,7 +41,7 @@ TEST_CASE("info reads the folder of a model of one's own") {
                                      "weight             (1, 3)        3\n"));
   CHECK_THAT(stopped.out, ContainsSubstring("model       a module of one's own; 4 parameters\n"
                                             "trained     in steps of 6 examples, seed 7\n"
-                                            "state       step 4 of 10; train::fit() goes on\n"));
+                                            "state       step 4 of 10; train::fit() continues it\n"));
   fit_line(out, 10);
   const Outcome done = run_program({"info", out});
   CHECK_THAT(done.out, ContainsSubstring("state       step 10 of 10; finished\nbest        0."));

@@ -2,6 +2,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <csignal>
+
 #include "catch.hpp"
 #include "gradus/autograd/kernels/blas_kernels.hpp"
 #include "gradus/autograd/kernels/level.hpp"
@@ -70,4 +72,21 @@ TEST_CASE("where the system grants no thread, the program works without") {
   CHECK(version.code == 0);
   CHECK(version.out == run_program({"--version"}).out);
   CHECK(run_program({"info", "--preset", "tiny"}, input).code == 0);
+  // It is the same program then: by its name, and to a parent that had it ignore Ctrl-C.
+  const auto limited = input.in_child;
+  input.in_child = [limited] {
+    limited();
+    ::signal(SIGINT, SIG_IGN);
+  };
+  int looked = 0;
+  input.on_line = [&](const std::string&, int process) {
+    if (looked++ > 0) return;
+    const std::string status = read("/proc/" + std::to_string(process) + "/status");
+    CHECK(status.starts_with("Name:\tgradus\n"));
+    const size_t ignored = status.find("SigIgn:");
+    REQUIRE(ignored != status.npos);
+    CHECK((std::stoull(status.substr(ignored + 7), nullptr, 16) & (1U << (SIGINT - 1))) != 0);
+  };
+  CHECK(run_program({"man"}, input).code == 0);
+  CHECK(looked > 0);
 }

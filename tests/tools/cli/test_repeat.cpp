@@ -44,6 +44,7 @@ TEST_CASE("what train.json has repeats a run whose plan was corrected, bit for b
     REQUIRE(run_program(
                 {"train", "--text", text, "--preset", "tiny", "--minutes", "0.04", "--out", out, "--quiet"})
                 .code == 0);
+    CHECK(json::parse(read(out + "/train.json")).contains("earlier-steps"));  // It was corrected.
     check_repeats(scratch, out);
   }
   SECTION("by other steps when it was resumed") {

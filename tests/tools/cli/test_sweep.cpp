@@ -122,7 +122,7 @@ TEST_CASE("a sweep passes switches and lists on, and makes no setting of a list 
   const std::string text = scratch.file("text.txt", gradus::train::small_text());
   const std::string file = scratch.file(
       "table.toml", "seeds = [3]\n[base]\npreset = \"tiny\"\nsteps = 2\ntext = [\"" + text + "\", \"" + text +
-                        "\"]\ntext-weights = [1, 2]\n[try.untied]\ntied = false\n[try.heads]\nbias = [true, "
+                        "\"]\ntext-weights = [1, 2]\nearlier-steps = [1, 3]\n[try.untied]\ntied = false\n[try.heads]\nbias = [true, "
                         "false]\n");
   const Outcome outcome = run_program({"sweep", file, "--out", scratch.path("sweep"), "--threads", "1"});
   INFO(outcome.err);
@@ -133,6 +133,7 @@ TEST_CASE("a sweep passes switches and lists on, and makes no setting of a list 
   };
   CHECK(trained("untied-s3").at("tied") == false);
   CHECK(trained("untied-s3").at("text-weights") == json{1.0, 2.0});
+  CHECK(trained("untied-s3").at("earlier-steps") == json{1, 3});
   CHECK(trained("heads-bias=true-s3").at("bias") == true);
   CHECK(trained("heads-bias=false-s3").at("bias") == false);
 }

@@ -59,6 +59,21 @@ TEST_CASE("a run's losses are read from its folder or its log, whole lines only"
   }
 }
 
+TEST_CASE("a log of another program may say of its tokens what it likes") {
+  const testing::TemporaryFolder folder;
+  for (const auto& [tokens, count] : {std::pair<const char*, int64_t>{"null", 0},
+                                      {"1.5e5", 150'000},
+                                      {"\"all\"", 0},
+                                      {"-3", 0},
+                                      {"1e300", 0}}) {
+    std::ofstream(folder / "metrics.jsonl")
+        << "{\"event\":\"eval\",\"step\":200,\"val_loss\":1.9,\"elapsed_s\":12.5,\"tokens\":" << tokens
+        << "}\n";
+    INFO(tokens);
+    CHECK(read_losses(folder.path()).validation_tokens == count);
+  }
+}
+
 TEST_CASE("what is no log is refused by line") {
   CHECK_THAT(error_of_log(""), ContainsSubstring("must have losses, got none."));
   CHECK_THAT(error_of_log("{\"event\":\"step\",\"step\":1,\"los"), ContainsSubstring("must have losses"));
@@ -68,6 +83,8 @@ TEST_CASE("what is no log is refused by line") {
              ContainsSubstring("metrics.jsonl:1: val_loss must be a number, got '1'."));
   const testing::TemporaryFolder folder;
   CHECK_THAT(testing::error_of([&] { read_losses(folder.path()); }), ContainsSubstring("metrics.jsonl"));
+  CHECK_THAT(testing::error_of([&] { read_losses(folder / "results.jsonl"); }),
+             ContainsSubstring("holds the results of a sweep") && ContainsSubstring("/*/"));
 }
 
 TEST_CASE("a plot has a line and dots for each run, and says how it ended") {
