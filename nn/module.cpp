@@ -57,7 +57,7 @@ class Converter : public Visitor {
   std::map<const autograd::TensorImpl*, std::pair<Tensor, Tensor>> converted_;  // keeps tied parameters tied
 };
 
-/// What a table says of a parameter that training leaves as it is.
+/// The remark in a table about a parameter that is not trained.
 std::string remark(const Tensor& parameter) {
   if (parameter.requires_grad()) return "";
   return parameter.impl()->frozen ? "  frozen" : "  requires no gradient";

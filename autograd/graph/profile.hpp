@@ -27,7 +27,7 @@ namespace gradus {
 
 /// One op or span.
 struct ProfileEvent {
-  /// What the time of an event went into.
+  /// The part of a step that an event belongs to.
   enum class Phase : uint8_t {
     forward,   ///< an op's values
     backward,  ///< an op's gradient rule

@@ -30,7 +30,7 @@ class GradHook;
 class HookHandle;
 class TensorIndex;
 
-/// What tensors and graphs are made of: for the library, and for those who read graphs.
+/// The parts of tensors and graphs, for the library and for those who read graphs.
 namespace autograd {
 struct Node;
 struct TensorImpl;

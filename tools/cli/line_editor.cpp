@@ -113,7 +113,7 @@ int read_character(EditLine* line, wchar_t* character) {
     constexpr auto kBroken = static_cast<size_t>(-1), kPart = static_cast<size_t>(-2);
     const bool is_within = std::mbsinit(&state) == 0;
     size_t used = std::mbrtowc(character, &byte, 1, &state);
-    if (used == kBroken && is_within) {  // What came before is left out, this byte may begin a character.
+    if (used == kBroken && is_within) {  // The part before is left out; this byte may begin a character.
       state = {};
       used = std::mbrtowc(character, &byte, 1, &state);
     }
