@@ -40,7 +40,7 @@ int open_file(const fs::path& path, int flags) {
   return descriptor;
 }
 
-/// What has the name, be it a link to a file elsewhere, gives it up; it is not written to.
+/// Removes the file or link that has this name, then makes a new file; nothing is written through a link.
 int open_new(const fs::path& path) {
   uninterrupted([&] { return ::unlink(path.c_str()); });
   return open_file(path, O_WRONLY | O_CREAT | O_EXCL);

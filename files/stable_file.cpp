@@ -51,9 +51,10 @@ void StableFile::read(int64_t offset, void* to, int64_t count) const {
   }
   struct stat now {};
   if (::fstat(descriptor_, &now) == 0 && now.st_size == size_ && modified(now) == modified_) return;
-  throw ReadFailed(concat("[file] ", path_,
-                          " must stay as it is while it is read, got one that was changed, of ", now.st_size,
-                          " bytes where it had ", size_, "."));
+  throw ReadFailed(
+      concat("[file] ", path_,
+             " must stay as it is while it is read, got one that was written to while the run read it",
+             now.st_size == size_ ? "" : concat(", of ", now.st_size, " bytes where it had ", size_), "."));
 }
 
 }  // namespace gradus::files

@@ -1,9 +1,8 @@
 // StableFile: a file that is read here and there while others could change it.
 //
 // It is read, not mapped: where a file is cut short under a mapping, touching what is gone kills the process
-// (SIGBUS), and so does a disk that fails; a read says so. The system's cache serves both alike. A file that
-// is replaced under its name goes on being read as it was. One that has been written to cannot be read any
-// more.
+// (SIGBUS), and so does a disk that fails; a read says so. The system's cache serves both alike. If the
+// file is replaced under its name, the old one is still read. If it is written to, read() fails.
 //
 // Thread-safe once made.
 #pragma once
