@@ -30,12 +30,16 @@ std::map<int64_t, fs::path> kept_states(const fs::path& kept) {
   return states;
 }
 
-}  // namespace
+/// Are all files of `state` in `place` already? Of a state that is being removed trainer.json goes first.
+bool is_kept(const fs::path& state, const fs::path& place) {
+  const auto has = [](const fs::path& folder, const char* name) { return fs::exists(folder / name); };
+  return has(place, "trainer.json") && has(place, files::kChecksumList) && has(state, files::kChecksumList) &&
+         files::read(place / files::kChecksumList) == files::read(state / files::kChecksumList);
+}
 
-void keep_state(const fs::path& state, const fs::path& kept, int64_t step, int64_t count) {
-  if (fs::is_symlink(kept)) fs::remove(kept);
-  fs::create_directory(kept);
+void put(const fs::path& state, const fs::path& kept, int64_t step) {
   const fs::path unfinished = kept / kUnfinished, place = kept / (std::string(kStep) + std::to_string(step));
+  if (is_kept(state, place)) return;
   remove_state(unfinished);
   link_state(state, unfinished);
   files::sync_folder(unfinished);
@@ -43,6 +47,22 @@ void keep_state(const fs::path& state, const fs::path& kept, int64_t step, int64
   remove_state(place);  // of a run that was taken back to before it
   fs::rename(unfinished, place);
   files::sync_folder(kept);
+}
+
+/// The states where a link in the place of `kept` leads to.
+std::map<int64_t, fs::path> linked_states(const fs::path& kept) {
+  if (!fs::is_symlink(kept) || !fs::is_directory(kept)) return {};
+  return kept_states(fs::canonical(kept));
+}
+
+}  // namespace
+
+void keep_state(const fs::path& state, const fs::path& kept, int64_t step, int64_t count) {
+  const std::map<int64_t, fs::path> elsewhere = linked_states(kept);
+  if (fs::is_symlink(kept)) fs::remove(kept);
+  fs::create_directory(kept);
+  for (const auto& [earlier, linked] : elsewhere) put(linked, kept, earlier);
+  put(state, kept, step);
   std::map<int64_t, fs::path> states = kept_states(kept);
   // Later ones are of a run that was taken back to before them.
   states.erase(states.upper_bound(step), states.end());

@@ -17,19 +17,17 @@ ModelFiles model_files(const nn::Module& model, const Recipe& recipe) {
 }
 
 void check_parameters(const nn::Module& model, const files::FolderSnapshot& files) {
-  using Shapes = std::map<std::string, Shape>;
-  Shapes own, saved;
-  for (const auto& [name, parameter] : model.named_parameters()) own[name] = parameter.shape();
+  nn::NamedShapes own;
+  std::map<std::string, Shape> saved;
+  for (const auto& [name, parameter] : model.named_parameters()) own.emplace_back(name, parameter.shape());
   const nn::SafetensorsFile file(files.folder() / kParameters);
   for (const nn::SafetensorsEntry& entry : file.header().entries) saved[entry.name] = entry.shape;
-  const auto all_in = [&](const Shapes& some, const Shapes& others, const char* preposition) {
-    for (const auto& [name, shape] : some)
-      if (const auto found = others.find(name); found == others.end() || found->second != shape)
-        fail("train", files.folder(), " must hold the state of this model, got that of another model, ",
-             preposition, " ", name, " ", shape, ". Hint: use another folder.");
-  };
-  all_in(saved, own, "with");
-  all_in(own, saved, "without");
+  try {
+    nn::compare_shapes(own, saved);
+  } catch (const Error& e) {
+    fail("train", files.folder(), " must hold the state of this model, got that of another model: ", e.what(),
+         " Use another folder.");
+  }
 }
 
 void load_parameters(nn::Module& model, const files::FolderSnapshot& files) {

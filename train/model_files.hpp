@@ -22,7 +22,7 @@ struct ModelFiles {
 /// Those of any model, which is borrowed: its state dict, and the numbers of the recipe.
 ModelFiles model_files(const nn::Module& model, const Recipe& recipe);
 
-/// Throws Error, naming one, if the parameters in such files have other names or shapes than the model's.
+/// Throws Error, naming all, if parameters in such files have other names or shapes than the model's.
 void check_parameters(const nn::Module& model, const files::FolderSnapshot& files);
 /// Copies the parameters of such files into the model. Throws Error, having changed nothing, if they are
 /// missing, damaged or another model's.

@@ -3,12 +3,14 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <fstream>
 #include <iostream>
 
 #include "autograd/compare.hpp"
 #include "catch.hpp"
+#include "files_below.hpp"
 #include "gradus/autograd/ops.hpp"
 #include "gradus/files/file.hpp"
 #include "gradus/train/decoder.hpp"
@@ -291,6 +293,44 @@ TEST_CASE("what is left of a state that was not kept to the end is in no other")
   keep_state(out / "last", kept, 7, 1);
   CHECK(files::read(kept / "step-7/model.safetensors") == files::read(out / "last/model.safetensors"));
   CHECK_FALSE(fs::exists(kept / "step-7/merges.txt"));
+}
+
+TEST_CASE("a link in the place of the kept states becomes a folder with all of them") {
+  const testing::TemporaryFolder folder;
+  const fs::path out = folder / "run", kept = out / "kept", elsewhere = folder / "elsewhere";
+  Training training(out);
+  training.begin();
+  fs::create_directory(elsewhere);
+  for (const char* name : {"step-3", "step-5", "step-9"}) fs::copy(out / "last", elsewhere / name);
+  fs::create_directory_symlink(elsewhere, kept);
+  const auto before = files_below(elsewhere);
+  keep_state(out / "last", kept, 7, 2);
+  CHECK_FALSE(fs::is_symlink(kept));
+  CHECK_FALSE(fs::exists(kept / "step-3"));
+  for (const char* name : {"step-5", "step-7", "step-9"})
+    CHECK(files_below(kept / name) == files_below(out / "last"));
+  CHECK(files_below(elsewhere) == before);
+}
+
+TEST_CASE("a state that is kept already is left as it is; another or a part of it is replaced") {
+  const testing::TemporaryFolder folder;
+  const fs::path out = folder / "run", kept = out / "kept", place = kept / "step-2";
+  Training training(out);
+  training.begin();
+  keep_state(out / "last", kept, 2, 1);
+  const auto before = fs::file_time_type::clock::now() - std::chrono::hours(1);
+  const auto is_left = [&] {
+    fs::last_write_time(place, before);
+    const auto time = fs::last_write_time(place);
+    keep_state(out / "last", kept, 2, 1);
+    CHECK(files_below(place) == files_below(out / "last"));
+    return fs::last_write_time(place) == time;
+  };
+  CHECK(is_left());
+  fs::remove(place / "trainer.json");
+  CHECK_FALSE(is_left());
+  files::write_atomically(place / "checksums.sfv", [](std::ostream& list) { list << "of another"; });
+  CHECK_FALSE(is_left());
 }
 
 TEST_CASE("what is not finite is not saved, and what was stays") {
