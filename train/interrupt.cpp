@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <string_view>
 
 namespace gradus::train {
 namespace {
@@ -19,7 +20,11 @@ std::atomic<bool> ends_at_once = false;
 static_assert(std::atomic<int64_t>::is_always_lock_free, "a signal handler may touch nothing else");
 
 extern "C" void on_signal(int signal) {
-  if (ends_at_once) ::_exit(Interrupt::kUnsaved);
+  if (ends_at_once) {
+    constexpr std::string_view kWhy = "gradus: stopped before there was anything to save\n";
+    [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, kWhy.data(), kWhy.size());
+    ::_exit(Interrupt::kUnsaved);
+  }
   int none = 0;
   first_signal.compare_exchange_strong(none, signal);
   if (signal == SIGHUP) return;

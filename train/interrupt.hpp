@@ -2,8 +2,8 @@
 //
 // The first SIGINT, SIGTERM or SIGHUP becomes a question that the training loop asks between steps. Another
 // SIGINT or SIGTERM a second or more after the first of these two ends the program at once, wherever it is,
-// with kUnsaved; one that comes sooner says the same again, as timeout(1) does, which signals the process and
-// then its group. No SIGHUP ends it, of which a terminal that closes may send several. Signals that the
+// with kUnsaved; one that comes within the second counts as the same signal: timeout(1) signals the process
+// and then its group. No SIGHUP ends it, of which a terminal that closes may send several. Signals that the
 // program was started to ignore (nohup) stay ignored. At most one at a time; not thread-safe.
 #pragma once
 
@@ -18,7 +18,7 @@ class Interrupt {
   /// The exit code of a program that a signal has ended before it could save.
   static constexpr int kUnsaved = 4;
 
-  /// Takes over the signals. With `at_once` the first ends the program, until wait_for_save().
+  /// Takes over the signals. With `at_once` the first ends the program, which says so, until wait_for_save().
   explicit Interrupt(bool at_once = false);
   ~Interrupt();  ///< gives them back
   Interrupt(const Interrupt&) = delete;
