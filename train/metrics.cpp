@@ -14,11 +14,12 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::string_view kStepBegins = "{\"event\":\"step\"";
+constexpr std::string_view kStepBegins = "{\"event\":\"step\"", kEndBegins = "{\"event\":\"done\"";
 
-bool is_record_up_to(int64_t step, const std::string& line) {
+bool is_record_up_to(int64_t step, const std::string& line, bool is_over) {
   try {
     const files::Json json(line, "metrics", "a line");
+    if (line.starts_with(kEndBegins)) return is_over && json.root().at("steps").integer() == step;
     return json.root().at("step").integer() <= step;
   } catch (const Error&) {
     return false;
@@ -39,24 +40,25 @@ double last_elapsed(const std::string& records) {
 
 }  // namespace
 
-std::string records_up_to(int64_t step, const std::string& text) {
+std::string records_up_to(int64_t step, const std::string& text, bool is_over) {
   std::istringstream lines(text);
   std::string kept;
   for (std::string line; std::getline(lines, line);)
-    if (is_record_up_to(step, line)) kept += line + "\n";
+    if (is_record_up_to(step, line, is_over)) kept += line + "\n";
   return kept;
 }
 
 namespace {
 
-/// Leaves what a run that goes on after `step` has reported up to there. Returns the elapsed_s of its end.
-double cut(const std::filesystem::path& path, int64_t step, const std::vector<std::string>& unlogged) {
+/// Leaves, and returns, what a run has reported up to `step`.
+std::string cut(const std::filesystem::path& path, int64_t step, const std::vector<std::string>& unlogged,
+                bool is_over) {
   const std::string before = std::filesystem::exists(path) ? files::read(path) : "";
-  std::string kept = records_up_to(step, before);
+  std::string kept = records_up_to(step, before, is_over);
   for (const std::string& line : unlogged)
     if (kept.find(line) == kept.npos) kept += line + "\n";
   files::write_atomically(path, [&](std::ostream& out) { out << kept; });
-  return last_elapsed(kept);
+  return kept;
 }
 
 }  // namespace
@@ -127,8 +129,13 @@ LoggedLosses logged_losses(const std::filesystem::path& file) {
 }
 
 MetricsLog::MetricsLog(const std::filesystem::path& path, int64_t step,
-                       const std::vector<std::string>& unlogged)
-    : elapsed_before_(cut(path, step, unlogged)), file_(path) {}
+                       const std::vector<std::string>& unlogged, bool is_over)
+    : MetricsLog(path, cut(path, step, unlogged, is_over)) {}
+
+MetricsLog::MetricsLog(const std::filesystem::path& path, const std::string& records)
+    : elapsed_before_(last_elapsed(records)),
+      has_end_(records.find(kEndBegins) != records.npos),
+      file_(path) {}
 
 void MetricsLog::write(const std::string& line) { file_.add(line + "\n"); }
 

@@ -32,6 +32,7 @@ struct RunReport {
   double seconds = 0;       ///< since the start or the resume
   double tokens_per_s = 0;  ///< of the training steps; evaluating and saving not counted
   bool finished = false;    ///< false if it was stopped before the last step
+  bool is_logged = false;   ///< if it was over before, whether the log tells of its end
 };
 
 /// {"event":"step","step":..,"loss":..,"lr":..,"grad_norm":..,"tokens_per_s":..,"elapsed_s":..}
@@ -45,15 +46,16 @@ std::string to_json(const RunReport& report, const std::filesystem::path& out);
 /// {"event":"sample","step":..,"text":..}, for a text that the model wrote.
 std::string sample_to_json(int64_t step, const std::string& text);
 
-/// The lines of a log that are whole records of steps up to `step`.
-std::string records_up_to(int64_t step, const std::string& text);
+/// The lines of a log that are whole records of steps up to `step`; with `is_over` also that of the run's end
+/// after this step.
+std::string records_up_to(int64_t step, const std::string& text, bool is_over = false);
 
 /// Losses of validation in a log, each with the targets that it is the mean of.
 struct LoggedLosses {
   std::optional<EvalReport> best{};  ///< the lowest of the evaluations on the way
   std::optional<RunReport> end{};    ///< how the run ended, if that has been logged
 };
-/// Without what is no whole record. Throws Error if the file is there and cannot be read.
+/// Lines that are not whole records are left out. Throws Error if the file is there and cannot be read.
 LoggedLosses logged_losses(const std::filesystem::path& file);
 
 /// The file metrics.jsonl of a run that writes to it.
@@ -61,8 +63,10 @@ class MetricsLog {
  public:
   /// Opens the file to append to, after dropping what is no whole record and records of steps later than
   /// `step`: those that a resumed run will write again. Adds those of `unlogged` (see Checkpoint) that it
-  /// lacks. Throws RunError if the disk refuses.
-  MetricsLog(const std::filesystem::path& path, int64_t step, const std::vector<std::string>& unlogged = {});
+  /// lacks. The record of the run's end after `step` stays if the run `is_over`. Throws RunError if the disk
+  /// refuses.
+  MetricsLog(const std::filesystem::path& path, int64_t step, const std::vector<std::string>& unlogged,
+             bool is_over);
 
   /// Adds a line and hands it to the system at once, so that a killed run loses none. Throws RunError as
   /// above.
@@ -71,9 +75,13 @@ class MetricsLog {
   /// The elapsed_s of the last record that was there to append to; 0 for none, or one of a gradus that did
   /// not write it.
   double elapsed_before() const { return elapsed_before_; }
+  bool has_end() const { return has_end_; }  ///< whether the record of the run's end was there
 
  private:
+  MetricsLog(const std::filesystem::path& path, const std::string& records);
+
   double elapsed_before_;
+  bool has_end_;
   files::AppendedFile file_;
 };
 

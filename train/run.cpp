@@ -61,8 +61,10 @@ bool is_out_of_patience(const Run& run) {
 RunReport run_steps(Run& run, Observer& observer) {
   Trainer& trainer = run.trainer;
   const Recipe& recipe = trainer.recipe();
-  RunLog log(run.folder.metrics(), trainer.steps_done(), run.unlogged);
-  if (!run.unlogged.empty()) save(run, log);  // Which has them now.
+  const auto is_over = [&] { return trainer.steps_done() >= recipe.steps || is_out_of_patience(run); };
+  RunLog log(run.folder.metrics(), trainer.steps_done(), run.unlogged, is_over());
+  // The log has these lines now; the state must not add them again.
+  if (!run.unlogged.empty()) save(run, log);
 
   const auto look = [&] {
     observer.before_eval();
@@ -73,16 +75,15 @@ RunReport run_steps(Run& run, Observer& observer) {
   if (run.evaluates_first && trainer.steps_done() == 0 && !run.validation.empty()) look();
 
   bool stopped = false;
-  while (trainer.steps_done() < recipe.steps && !stopped && !is_out_of_patience(run)) {
+  while (!stopped && !is_over()) {
     StepReport report = step(run, log);
     log.write_step(report);
     observer.on_step(report);
 
     const bool is_last = report.step == recipe.steps;
     if (!run.validation.empty() && (is_last || report.step % recipe.eval_every == 0)) look();
-    const bool ends = is_last || is_out_of_patience(run);
-    stopped = !ends && (observer.should_stop() || log.failed());
-    if (ends || stopped || report.step % recipe.save_every == 0) save(run, log);
+    stopped = !is_over() && (observer.should_stop() || log.failed());
+    if (is_over() || stopped || report.step % recipe.save_every == 0) save(run, log);
   }
   log.rethrow();
   run.folder.check_there();  // What was saved too.
@@ -92,7 +93,8 @@ RunReport run_steps(Run& run, Observer& observer) {
           .val_tokens = data::count_targets(run.validation),
           .seconds = log.seconds(),
           .tokens_per_s = log.tokens_per_s(),
-          .finished = !stopped};
+          .finished = !stopped,
+          .is_logged = log.has_end()};
 }
 
 Recipe saved_recipe(const RunFolder& folder) {

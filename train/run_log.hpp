@@ -14,8 +14,9 @@ namespace gradus::train {
 class RunLog {
  public:
   /// Throws RunError if the file cannot be opened, as MetricsLog does, with whose arguments it is made.
-  RunLog(const std::filesystem::path& file, int64_t steps_done, const std::vector<std::string>& unlogged)
-      : file_(file, steps_done, unlogged) {}
+  RunLog(const std::filesystem::path& file, int64_t steps_done, const std::vector<std::string>& unlogged,
+         bool is_over)
+      : file_(file, steps_done, unlogged, is_over) {}
 
   /// Adds the report of a step or an evaluation, after telling it how long the run has taken.
   template <class Report>
@@ -26,6 +27,7 @@ class RunLog {
   /// A step, which counts for the speed too.
   void write_step(StepReport& step);
 
+  bool has_end() const { return file_.has_end(); }     ///< as MetricsLog's
   bool failed() const { return failure_ != nullptr; }  ///< whether a write did
   /// The lines since then.
   const std::vector<std::string>& unlogged() const { return unlogged_; }

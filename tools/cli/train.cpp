@@ -14,7 +14,9 @@
 #include "gradus/autograd/threads.hpp"
 #include "gradus/data/corpus.hpp"
 #include "gradus/data/tokenizer_files.hpp"
+#include "gradus/files/file.hpp"
 #include "gradus/files/plain_buffer.hpp"
+#include "gradus/files/stable_file.hpp"
 #include "gradus/models/pretrained.hpp"
 #include "gradus/train/decoder.hpp"
 #include "gradus/train/interrupt.hpp"
@@ -279,8 +281,8 @@ class TrainVerb {
       interrupt_.reset();
     }
     if (report.finished && is_sample) evaluate_best(report, dataset, targets);
-    if (report.finished)
-      train::MetricsLog(folder_.metrics(), report.steps).write(train::to_json(report, folder_.path()));
+    if (report.finished && !report.is_logged)
+      files::AppendedFile(folder_.metrics()).add(train::to_json(report, folder_.path()) + "\n");
     if (report.finished) conclude(report, corpus, targets);
     if (flags_.json) events_.write(train::to_json(report, folder_.path()));
     events_.finish();
@@ -309,12 +311,17 @@ class TrainVerb {
   }
 
   /// The report gets the loss of the best model on the whole validation part, or as much as there is time
-  /// for.
+  /// for, unless the text has been changed since.
   void evaluate_best(train::RunReport& report, const data::TextDataset& dataset, int64_t targets) const {
     if (!report.val_loss) return;
     people_.line("evaluating the best model");
     models::GPT best = train::load_trained(folder_.path()).model;
-    const std::vector<data::Batch> batches = validation(dataset, train::last_eval_tokens(config_, targets));
+    std::vector<data::Batch> batches;
+    try {
+      batches = validation(dataset, train::last_eval_tokens(config_, targets));
+    } catch (const files::ReadFailed& e) {
+      return people_.line(concat("note: the whole validation text could not be read: ", e.what()));
+    }
     const Autocast autocast(train::precision_from(config_.precision));
     report.val_loss = train::mean_loss(best, batches);
     report.val_tokens = data::count_targets(batches);

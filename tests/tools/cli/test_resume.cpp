@@ -154,6 +154,19 @@ TEST_CASE("the elapsed time of a resumed run goes on where the log stopped") {
   }
 }
 
+TEST_CASE("the log of a finished run stays as it is when the run is resumed") {
+  const Scratch scratch;
+  const std::string log = scratch.path("run/metrics.jsonl");
+  const auto patience = GENERATE("0", "1");  // With a patience of 1 and no training the run ends at step 10.
+  REQUIRE(
+      run_program(train(scratch, "run", {"--patience", patience, "--lr", "1e-30", "--min-lr", "0"})).code ==
+      0);
+  const std::string before = read(log);
+  CHECK_THAT(lines_of(before).back(), Catch::Matchers::StartsWith(R"({"event":"done",)"));
+  REQUIRE(run_program({"train", "--out", scratch.path("run"), "--resume", "--quiet"}).code == 0);
+  CHECK(read(log) == before);
+}
+
 TEST_CASE("a folder of a gradus that did not write its version resumes") {
   const Scratch scratch;
   REQUIRE(run_program(train(scratch, "run", {"--stop-after", "7"})).code == 0);

@@ -1,6 +1,9 @@
 // Texts by other ways: files of token numbers, folders, the standard input, weights.
 #include <sys/stat.h>
 
+#include <algorithm>
+#include <chrono>
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -106,6 +109,35 @@ TEST_CASE(
   REQUIRE(resumed.code == 0);
   CHECK(json::parse(lines_of(resumed.out).front()).at("step") ==
         json::parse(lines_of(failed.out).back()).at("step").get<int>() + 1);
+}
+
+TEST_CASE("a text to validate on that is changed under a run leaves the loss of the evaluations") {
+  const Numbers n;
+  const auto touch = [&, done = false](const std::string&, int) mutable {
+    if (std::exchange(done, true)) return;
+    std::filesystem::last_write_time(n.val,
+                                     std::filesystem::file_time_type::clock::now() - std::chrono::hours(1));
+  };
+  std::vector<std::string> arguments =
+      n.arguments("run", {"--tokens", n.bin, "--val-tokens", n.val, "--tokenizer", n.tokenizer, "--steps",
+                          "2000", "--eval-every", "1000", "--eval-tokens", "16", "--json"});
+  std::erase(arguments, "--quiet");
+  const Outcome run = run_program(arguments, {.on_line = touch});
+  INFO(run.err);
+  REQUIRE(run.code == 0);
+  CHECK_THAT(run.err, ContainsSubstring("note: the whole validation text could not be read: [file] ") &&
+                          ContainsSubstring("val.bin") && ContainsSubstring("\nloss    ") &&
+                          ContainsSubstring("\nsample\n"));
+  const json done = json::parse(lines_of(run.out).back());
+  CHECK(done.at("event") == "done");
+  double best = INFINITY;
+  for (const std::string& line : lines_of(run.out))
+    if (const json event = json::parse(line); event.at("event") == "eval") {
+      best = std::min(best, event.at("val_loss").get<double>());
+      CHECK(done.at("val_tokens") == event.at("tokens"));
+    }
+  CHECK(done.at("val_loss") == best);
+  CHECK(lines_of(read(n.scratch.path("run/metrics.jsonl"))).back() == lines_of(run.out).back());
 }
 
 TEST_CASE("what does not go with files of numbers is refused") {
