@@ -122,7 +122,8 @@ TEST_CASE("a sweep passes switches and lists on, and makes no setting of a list 
   const std::string text = scratch.file("text.txt", gradus::train::small_text());
   const std::string file = scratch.file(
       "table.toml", "seeds = [3]\n[base]\npreset = \"tiny\"\nsteps = 2\ntext = [\"" + text + "\", \"" + text +
-                        "\"]\ntext-weights = [1, 2]\nearlier-steps = [1, 3]\n[try.untied]\ntied = false\n[try.heads]\nbias = [true, "
+                        "\"]\ntext-weights = [1, 2]\nearlier-steps = [1, 3]\n[try.untied]\ntied = "
+                        "false\n[try.heads]\nbias = [true, "
                         "false]\n");
   const Outcome outcome = run_program({"sweep", file, "--out", scratch.path("sweep"), "--threads", "1"});
   INFO(outcome.err);
