@@ -10,7 +10,7 @@ namespace gradus::train {
 /// a control group limits it. 0 if nothing is known.
 double available_memory();
 
-/// What the steps of a run of `config` hold at their peak, right to a tenth.
+/// The peak memory of the training steps of `config`, in bytes, right to a tenth.
 models::MemoryEstimate training_memory(const TrainConfig& config);
 
 /// Throws Error with both figures if `need` is more than there is; `hint` says what to do.

@@ -23,7 +23,7 @@ struct Schedule {
   int64_t steps = 2000;         ///< of the whole run, warm-up included
   Decay decay = Decay::cosine;  ///< after the warm-up
   double cooldown = 0.3;        ///< of the steps, the part at the end in which wsd falls
-  /// For a run whose `steps` changed on its way, see TrainConfig::earlier_steps.
+  /// The numbers of steps planned before, if they were changed: see TrainConfig::earlier_steps.
   std::vector<int64_t> earlier_steps = {};
 
   /// The learning rate of step `step`, counted from 0: lr * (step + 1) / (warmup + 1) in the warm-up, so that

@@ -131,7 +131,7 @@ Tensor std(const Tensor& x, const autograd::Dims& dims = {}, int64_t correction 
 /// and min.
 Tensor amax(const Tensor& x, const autograd::Dims& dims = {}, bool keepdim = false);
 Tensor amin(const Tensor& x, const autograd::Dims& dims = {},
-            bool keepdim = false);  ///< the smallest, likewise
+            bool keepdim = false);  ///< the smallest, in the same way
 namespace autograd {
 /// What max() and min() along a dimension give.
 struct Extreme {
@@ -141,11 +141,11 @@ struct Extreme {
 /// The largest element along dim and its place (int64), the first among equals: it gets the whole
 /// gradient. NaN wins.
 autograd::Extreme max(const Tensor& x, int64_t dim, bool keepdim = false);
-autograd::Extreme min(const Tensor& x, int64_t dim, bool keepdim = false);  ///< the smallest, likewise
+autograd::Extreme min(const Tensor& x, int64_t dim, bool keepdim = false);  ///< the smallest, in the same way
 /// The largest of all elements, as amax; but if that is NaN, its gradient is shared by the elements that are
 /// NaN.
 Tensor max(const Tensor& x);
-Tensor min(const Tensor& x);  ///< the smallest, likewise
+Tensor min(const Tensor& x);  ///< the smallest, in the same way
 /// Running sums along dim; from the end if reverse. Also int64.
 Tensor cumsum(const Tensor& x, int64_t dim, bool reverse = false);
 /// log(sum(exp(x))), without overflow. A slice of nothing but -inf gives -inf and gradient 0.

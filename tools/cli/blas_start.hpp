@@ -1,6 +1,5 @@
-// The threads that OpenBLAS starts when it is loaded, before main(). gradus has threads of its own and does
-// not use them; where the system refuses them, OpenBLAS cannot be loaded, so the program begins again without
-// them.
+// OpenBLAS starts threads when it is loaded, before main(), which gradus does not use. Where the system
+// refuses them, OpenBLAS cannot be loaded, so the program begins again without them.
 #pragma once
 
 namespace gradus::cli {

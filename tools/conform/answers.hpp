@@ -1,4 +1,4 @@
-// What a case gives: written in its file, and computed by us. Private to conform.
+// The results of a case: those in its file, and those that gradus computes. Private to conform.
 #pragma once
 
 #include <vector>

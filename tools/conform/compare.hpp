@@ -1,4 +1,4 @@
-// Setting our answers beside PyTorch's. Private to conform.
+// Compares the answers of gradus with PyTorch's. Private to conform.
 #pragma once
 
 #include <functional>

@@ -1,4 +1,4 @@
-// Setting a result beside what it should be. Private to replay.
+// Compares a result with the expected one. Private to replay.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// What a replay file says, after every field of it was checked. Private to replay.
+// The contents of a replay file, each field checked. Private to replay.
 #pragma once
 
 #include <map>
