@@ -1,6 +1,5 @@
 #include "gradus/data/corpus.hpp"
 
-#include <stdio.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -8,13 +7,12 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <memory>
+#include <ostream>
 
-#include "gradus/autograd/error.hpp"
 #include "gradus/data/stories.hpp"
+#include "gradus/files/error.hpp"
 #include "gradus/files/file.hpp"
-#include "gradus/files/input.hpp"
-#include "gradus/files/sha256.hpp"
+#include "gradus/files/hashes.hpp"
 
 namespace gradus::data {
 namespace {
@@ -23,13 +21,8 @@ namespace fs = std::filesystem;
 
 constexpr size_t kKjvSize = 4'137'850;
 constexpr std::string_view kKjvSha256 = "b5c4940bcfeee072c0935b5200d0f9d88a00a0199cb0961d16133458fcdfae5d";
-// The shell's own complaint, when the program is missing, goes the way of the program's.
+// The shell's message about a missing program is dropped, as are the program's.
 constexpr const char* kKjvCommand = "{ bible -f gen1:1-rev22:21; } 2>/dev/null </dev/null";
-
-struct CloseFile {
-  void operator()(std::FILE* file) const { std::fclose(file); }
-};
-using File = std::unique_ptr<std::FILE, CloseFile>;
 
 std::string read_all(std::FILE* file) {
   std::string bytes;
@@ -80,27 +73,26 @@ std::string make_kjv() {
   return text;
 }
 
-/// Writes a file that appears under its name only when it is whole. Returns what went wrong, or "".
-std::string write_whole(const fs::path& path, std::string_view bytes) {
-  const std::string temporary = concat(path.string(), ".", ::getpid(), ".tmp");
-  const File file(std::fopen(temporary.c_str(), "wb"));
-  if (!file) return std::strerror(errno);
-  const bool written = std::fwrite(bytes.data(), 1, bytes.size(), file.get()) == bytes.size() &&
-                       std::fflush(file.get()) == 0 && ::fsync(::fileno(file.get())) == 0;
-  if (written && std::rename(temporary.c_str(), path.c_str()) == 0) return "";
-  const std::string reason = std::strerror(errno);
-  std::remove(temporary.c_str());
-  return reason;
+/// Writes a file that several processes may write at the same time: each has its own temporary file.
+void write_whole(const fs::path& path, std::string_view bytes) {
+  const fs::path own = concat(path.string(), ".", ::getpid());
+  files::write_atomically(own, [&](std::ostream& out) { out << bytes; });
+  files::replace(own, path);
 }
 
-/// Returns what went wrong, or "".
+/// Returns the error, or "".
 std::string keep_kjv(const fs::path& cache, std::string_view text) {
   if (cache.empty()) return "none of GRADUS_CACHE, XDG_CACHE_HOME and HOME is set";
   std::error_code error;
   fs::create_directories(cache, error);
   if (error) return error.message();
-  const std::string reason = write_whole(cache / "kjv.txt", text);
-  return reason.empty() ? write_whole(cache / "kjv.txt.sha256", concat(kKjvSha256, "  kjv.txt\n")) : reason;
+  try {
+    write_whole(cache / "kjv.txt", text);
+    write_whole(cache / "kjv.txt.sha256", concat(kKjvSha256, "  kjv.txt\n"));
+  } catch (const RunError& e) {
+    return e.what();
+  }
+  return "";
 }
 
 Corpus load_kjv(const fs::path& cache) {

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <string_view>
 
-#include "gradus/autograd/error.hpp"
+#include "gradus/files/error.hpp"
 
 namespace gradus::data {
 namespace {

@@ -10,8 +10,8 @@
 #include <span>
 #include <vector>
 
-#include "gradus/autograd/random.hpp"
-#include "gradus/autograd/tensor.hpp"
+#include "gradus/autograd/random/random.hpp"
+#include "gradus/autograd/tensor/tensor.hpp"
 #include "gradus/data/tokens.hpp"
 
 namespace gradus::data {

@@ -1,9 +1,9 @@
-// Little stories drawn from a probabilistic grammar, so that the best loss any model can reach is known
+// Short stories drawn from a probabilistic grammar, so that the lowest loss that a model can reach is known
 // exactly.
 //
-// The hero who opens a story recurs to its end, and what is found in the first lines is given away in the
-// last: whoever wants to predict well has to look far back. Plain ASCII, so characters are bytes.
-// Thread-safety: no state.
+// The hero at the beginning of a story recurs up to its end, and the thing found in the first lines is given
+// away in the last: good predictions need a long context. Plain ASCII, so characters are bytes. Thread-safe:
+// no state.
 #pragma once
 
 #include <cstddef>
@@ -17,15 +17,12 @@ namespace gradus::data {
 /// the same seed.
 std::string write_stories(uint64_t seed = 1, size_t min_bytes = 1'000'000);
 
-/// Nats per character of an endless run of stories: the expected information in the choices of one story over
-/// its expected length. A model that sees all of the story so far cannot have a lower expected loss.
+/// Nats per character of an endless sequence of stories: the expected information in the choices of one story
+/// over its expected length. A model that sees the story from its beginning cannot have a lower expected
+/// loss.
 double stories_entropy();
 
-/// -log p of `text`, whole stories, in nats: what is left to be guessed in this very text. Throws Error at
-/// the first byte that the grammar cannot have written.
-double stories_nats(std::string_view text);
-
-/// The rules of the stories, in the notation of grammar.hpp.
+/// The rules of the stories, stories.txt, in the notation of grammar.hpp.
 std::string_view stories_rules();
 
 }  // namespace gradus::data

@@ -7,10 +7,9 @@
 #include <iostream>
 #include <iterator>
 
-#include "gradus/autograd/error.hpp"
+#include "gradus/files/error.hpp"
 #include "gradus/files/file.hpp"
-#include "gradus/files/input.hpp"
-#include "gradus/files/sha256.hpp"
+#include "gradus/files/hashes.hpp"
 #include "gradus/files/utf8.hpp"
 
 namespace gradus::data {

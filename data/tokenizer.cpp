@@ -3,10 +3,11 @@
 #include <algorithm>
 #include <cstdio>
 #include <set>
+#include <utility>
 
-#include "gradus/autograd/error.hpp"
 #include "gradus/data/pairs/byte_pairs.hpp"
 #include "gradus/data/pairs/learn.hpp"
+#include "gradus/files/error.hpp"
 #include "gradus/files/utf8.hpp"
 
 namespace gradus::data {
@@ -173,5 +174,23 @@ int64_t Tokenizer::byte_count(std::span<const int32_t> tokens) const {
   }
   return count;
 }
+
+PairTrainer::PairTrainer() : words_(std::make_unique<pairs::WordCounts>()) {}
+PairTrainer::~PairTrainer() = default;
+
+void PairTrainer::add(std::string_view text) { words_->add(text); }
+
+Tokenizer PairTrainer::train(int64_t vocab_size) const { return Tokenizer::learn(*words_, vocab_size); }
+
+std::string DecodeStream::step(int32_t token) {
+  const int32_t one[] = {token};
+  std::string text = tokenizer_->decode(one);
+  text.insert(0, waiting_);
+  waiting_ = text.substr(text.size() - files::unfinished(text));
+  text.resize(text.size() - waiting_.size());
+  return text;
+}
+
+std::string DecodeStream::finish() { return std::exchange(waiting_, ""); }
 
 }  // namespace gradus::data

@@ -1,8 +1,5 @@
-// Tokenizer: text to token numbers and back, by characters of the training text, by bytes, or by pairs of
-// bytes as GPT-2 has them.
-//
-// A plain value that owns its vocabulary; copies share it. Thread-safety: immutable once made, so one may be
-// shared by threads.
+// Tokenizer: text to token numbers and back, by characters of the training text, by bytes, or by byte pairs
+// as in GPT-2. PairTrainer learns byte pairs; DecodeStream decodes token by token.
 #pragma once
 
 #include <cstdint>
@@ -19,6 +16,8 @@ class BytePairs;
 class WordCounts;
 }  // namespace pairs
 
+/// A plain value that owns its vocabulary; copies share it. Thread-safety: immutable once made, so threads
+/// may share one.
 class Tokenizer {
  public:
   /// One token for each Unicode code point that occurs in `text`, in ascending order. Throws Error if `text`
@@ -26,7 +25,6 @@ class Tokenizer {
   static Tokenizer characters(std::string_view text);
   /// The 256 bytes, token b for byte b: encodes any text, and any other file.
   static Tokenizer bytes();
-  // Byte pairs are learnt by a PairTrainer (pair_trainer.hpp), or read.
 
   static constexpr int64_t kLeastPairs = 257;        ///< tokens of bpe: the bytes and <|endoftext|>
   static constexpr int64_t kMostPairs = 10'000'000;  ///< tokens of bpe
@@ -94,6 +92,44 @@ class Tokenizer {
 
   std::u32string characters_;                      // ascending; empty for bytes and bpe
   std::shared_ptr<const pairs::BytePairs> pairs_;  // null but for bpe
+};
+
+/// Learns a tokenizer of byte pairs from texts, as GPT-2's was learnt (Sennrich et al., arXiv 1508.07909, on
+/// bytes): within words of its pattern, the pair of tokens that occurs most often becomes a token, again and
+/// again. Among equally frequent pairs the one with the smaller token numbers is first, so the same texts
+/// give the same tokenizer, in any order. Not thread-safe.
+class PairTrainer {
+ public:
+  PairTrainer();
+  ~PairTrainer();
+
+  /// Counts the words of a text. No word reaches from one text into the next.
+  void add(std::string_view text);
+  /// The bytes in GPT-2's order, the joined tokens, and <|endoftext|>: `vocab_size` tokens, or fewer if no
+  /// pair occurs twice any more. Throws Error for a size out of [Tokenizer::kLeastPairs,
+  /// Tokenizer::kMostPairs].
+  Tokenizer train(int64_t vocab_size) const;
+
+ private:
+  std::unique_ptr<pairs::WordCounts> words_;
+};
+
+/// Decodes tokens one by one into text that is never cut within a character. Not thread-safe.
+class DecodeStream {
+ public:
+  /// Borrows the tokenizer.
+  explicit DecodeStream(const Tokenizer& tokenizer) : tokenizer_(&tokenizer) {}
+
+  /// The text that this token completes; up to three bytes that may begin a character wait for the rest. All
+  /// returned texts joined, with finish() at the end, are decode() of all tokens, byte for byte. Throws Error
+  /// for a token outside the vocabulary.
+  std::string step(int32_t token);
+  /// The bytes that are still waiting, at the end.
+  std::string finish();
+
+ private:
+  const Tokenizer* tokenizer_;
+  std::string waiting_;
 };
 
 }  // namespace gradus::data

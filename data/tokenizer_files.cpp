@@ -1,9 +1,8 @@
 #include "gradus/data/tokenizer_files.hpp"
 
-#include "gradus/autograd/error.hpp"
+#include "gradus/files/error.hpp"
 #include "gradus/files/file.hpp"
-#include "gradus/files/folder_update.hpp"
-#include "gradus/files/input.hpp"
+#include "gradus/files/folder.hpp"
 #include "gradus/files/json.hpp"
 
 namespace gradus::data {

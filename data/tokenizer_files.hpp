@@ -13,7 +13,7 @@
 #include <string>
 
 #include "gradus/data/tokenizer.hpp"
-#include "gradus/files/folder_snapshot.hpp"
+#include "gradus/files/folder.hpp"
 
 namespace gradus::data {
 

@@ -2,11 +2,11 @@
 // Face's.)
 #include <algorithm>
 
-#include "gradus/autograd/error.hpp"
 #include "gradus/data/pairs/byte_letters.hpp"
 #include "gradus/data/pairs/byte_pairs.hpp"
 #include "gradus/data/pairs/vocabulary.hpp"
 #include "gradus/data/tokenizer.hpp"
+#include "gradus/files/error.hpp"
 #include "gradus/files/json.hpp"
 #include "gradus/files/plain.hpp"
 #include "gradus/files/utf8.hpp"

@@ -4,10 +4,9 @@
 #include <bit>
 #include <cstring>
 
-#include "gradus/autograd/error.hpp"
-#include "gradus/files/input.hpp"
-#include "gradus/files/sha256.hpp"
-#include "gradus/files/stable_file.hpp"
+#include "gradus/files/error.hpp"
+#include "gradus/files/file.hpp"
+#include "gradus/files/hashes.hpp"
 
 namespace gradus::data {
 namespace {

@@ -1,11 +1,11 @@
-"""nanoGPT's configuration for CPUs, trained by PyTorch, to set beside gradus: the same text and split, characters as tokens.
+"""Trains nanoGPT's configuration for CPUs in PyTorch, for comparison with gradus: the same text, split and characters.
 
     python3 docs/nanogpt.py TEXT OUT [STEPS] [THREADS]
 
-writes OUT/metrics.jsonl, a line each 200 steps, for `gradus plot`. The seconds are those of training and evaluating, from
-the first step on. The configuration is that of nanoGPT's README for a laptop: 4 layers of 4 heads, 128 wide, 12 windows of
-64, no dropout, no biases; AdamW (0.9, 0.99) at 1e-3, 100 steps of warm-up, a cosine down to 1e-4, decay of matrices 0.1,
-gradients clipped at 1. Attention has the form that is fastest in PyTorch without a fused one.
+writes OUT/metrics.jsonl, one line each 200 steps, for `gradus plot`. The seconds count training and evaluation from the first
+step on. The configuration is that of nanoGPT's README for a laptop: 4 layers of 4 heads, 128 wide, 12 windows of 64, no dropout,
+no biases; AdamW (0.9, 0.99) at 1e-3, 100 steps of warm-up, a cosine down to 1e-4, weight decay 0.1 for matrices, gradients
+clipped at 1. Attention is computed in the form that is fastest in PyTorch without a fused operation.
 """
 
 import json
@@ -20,7 +20,7 @@ from torch import nn
 
 LAYERS, HEADS, WIDTH, BLOCK, BATCH = 4, 4, 128, 64, 12
 RATE, LEAST_RATE, WARM_UP = 1e-3, 1e-4, 100
-EVALUATED, EVERY = 32_768, 200  # tokens of the validation part, spread over it; steps between
+EVALUATED, EVERY = 32_768, 200  # tokens spread over the validation split; steps between evaluations
 
 
 class Layer(nn.Module):

@@ -1,6 +1,7 @@
 #include "gradus/files/file.hpp"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -12,9 +13,7 @@
 #include <streambuf>
 #include <utility>
 
-#include "gradus/files/crc32.hpp"
-#include "gradus/files/error.hpp"
-#include "gradus/files/input.hpp"
+#include "gradus/files/hashes.hpp"
 
 namespace gradus::files {
 namespace {
@@ -26,7 +25,7 @@ namespace fs = std::filesystem;
   throw RunError(concat("[file] cannot ", what, " ", path.string(), ": ", std::strerror(reason), "."));
 }
 
-/// What `call` returns, once no signal has come in its way.
+/// Repeats `call` as long as a signal interrupts it.
 template <class F>
 auto uninterrupted(F&& call) {
   auto result = call();
@@ -54,9 +53,25 @@ void write_all(int descriptor, std::string_view bytes, const fs::path& path) {
   }
 }
 
+/// Opens a file to read it. Without O_NONBLOCK, opening a named pipe would wait for a writer for ever.
+int open_to_read(const fs::path& path, struct stat& status) {
+  const int descriptor =
+      uninterrupted([&] { return ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC); });
+  if (descriptor >= 0 && ::fstat(descriptor, &status) == 0) return descriptor;
+  const int reason = errno;
+  if (descriptor >= 0) ::close(descriptor);
+  throw Unreadable(path.string(), std::strerror(reason));
+}
+
+int64_t modified(const struct stat& status) {
+  return int64_t{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec;
+}
+
+constexpr int kPatience = 3000;  // ms, for a program to open the other end of a named pipe
+
 }  // namespace
 
-// A stream buffer on a file descriptor: std::ofstream can neither fsync nor say why a write failed.
+// A stream buffer on a file descriptor: std::ofstream can neither fsync nor report why a write failed.
 class StagedFile::Buffer : public std::streambuf {
  public:
   explicit Buffer(const fs::path& path) : path_(path), descriptor_(open_new(path)) {
@@ -79,7 +94,7 @@ class StagedFile::Buffer : public std::streambuf {
   void finish() {
     flush();
     if (uninterrupted([&] { return ::fsync(descriptor_); }) != 0) give_up("write", path_);
-    // All is on disk; and an interrupted close has closed.
+    // All bytes are on disk, and an interrupted close() has closed the file.
     if (::close(std::exchange(descriptor_, -1)) != 0 && errno != EINTR) give_up("write", path_);
   }
 
@@ -170,7 +185,7 @@ void sync_folder(const fs::path& folder) {
   const int reason = errno;
   ::close(descriptor);
   errno = reason;
-  // Some file systems cannot fsync a folder and say so with EINVAL; there is no more that can be done there.
+  // Some file systems cannot fsync a folder and return EINVAL; nothing more can be done there.
   if (result != 0 && reason != EINVAL) give_up("write", path);
 }
 
@@ -189,6 +204,86 @@ AppendedFile::AppendedFile(fs::path path)
 AppendedFile::~AppendedFile() { ::close(descriptor_); }
 void AppendedFile::add(std::string_view bytes) { write_all(descriptor_, bytes, path_); }
 
+// -- reading
+
+Input::Input(const fs::path& path) : path_(path.string()) {
+  struct stat status {};
+  descriptor_ = open_to_read(path, status);
+  is_pipe_ = S_ISFIFO(status.st_mode);
+  const bool has_end = S_ISREG(status.st_mode) || is_pipe_ || ::isatty(descriptor_) != 0;
+  if (has_end) return;
+  ::close(descriptor_);
+  refuse(S_ISDIR(status.st_mode) ? "it is a folder" : "it is a device");
+}
+
+Input::~Input() { ::close(descriptor_); }
+
+std::string Input::read_all() {
+  std::string text;
+  std::vector<char> buffer(1 << 16);
+  bool has_writer = !is_pipe_, waited = false;
+  for (;;) {
+    const ssize_t count = ::read(descriptor_, buffer.data(), buffer.size());
+    if (count > 0) {
+      text.append(buffer.data(), static_cast<size_t>(count));
+      has_writer = true;
+    } else if (count < 0 && errno == EAGAIN) {  // A writer has it open.
+      has_writer = true;
+      wait(-1);
+    } else if (count < 0 && errno != EINTR) {
+      refuse(std::strerror(errno));
+    } else if (count == 0 && has_writer) {
+      return text;
+    } else if (count == 0) {
+      if (waited) refuse("it is a pipe that nobody writes to");
+      has_writer = wait(kPatience);
+      waited = true;
+    }
+  }
+}
+
+/// Waits until there are bytes, or a writer has closed the pipe, and returns whether there are or it has.
+/// With -1 ms it waits without limit.
+bool Input::wait(int milliseconds) const {
+  pollfd poll{descriptor_, POLLIN, 0};
+  return ::poll(&poll, 1, milliseconds) > 0;
+}
+
+void Input::refuse(const std::string& why) const { throw Unreadable(path_, why); }
+
 std::string read(const fs::path& path) { return Input(path).read_all(); }
+
+StableFile::StableFile(fs::path path) : path_(std::move(path)) {
+  struct stat status {};
+  descriptor_ = open_to_read(path_, status);
+  size_ = status.st_size;
+  modified_ = modified(status);
+  device_ = status.st_dev;
+  number_ = status.st_ino;
+  if (S_ISREG(status.st_mode)) return;
+  ::close(descriptor_);
+  throw Unreadable(path_.string(), S_ISDIR(status.st_mode) ? "it is a folder" : "it is a pipe or a device");
+}
+
+StableFile::~StableFile() { ::close(descriptor_); }
+
+void StableFile::read(int64_t offset, void* to, int64_t count) const {
+  auto* bytes = static_cast<char*>(to);
+  while (count > 0) {
+    const ssize_t got = ::pread(descriptor_, bytes, static_cast<size_t>(count), offset);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) throw ReadFailed(concat("[file] cannot read ", path_, ": ", std::strerror(errno), "."));
+    if (got == 0) break;
+    bytes += got;
+    offset += got;
+    count -= got;
+  }
+  struct stat now {};
+  if (::fstat(descriptor_, &now) == 0 && now.st_size == size_ && modified(now) == modified_) return;
+  throw ReadFailed(
+      concat("[file] ", path_,
+             " must stay as it is while it is read, got one that was written to while the run read it",
+             now.st_size == size_ ? "" : concat(", of ", now.st_size, " bytes where it had ", size_), "."));
+}
 
 }  // namespace gradus::files

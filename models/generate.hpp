@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "gradus/autograd/random.hpp"
+#include "gradus/autograd/random/random.hpp"
 #include "gradus/models/gpt.hpp"
 
 namespace gradus::models {

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <string_view>
 
-#include "gradus/autograd/ops.hpp"
-#include "gradus/autograd/record.hpp"
+#include "gradus/autograd/graph/record.hpp"
+#include "gradus/autograd/ops/ops.hpp"
 #include "gradus/nn/init.hpp"
 
 namespace gradus::models {

@@ -9,7 +9,7 @@
 #include <optional>
 #include <vector>
 
-#include "gradus/autograd/random.hpp"
+#include "gradus/autograd/random/random.hpp"
 #include "gradus/models/gpt_config.hpp"
 #include "gradus/nn/attention.hpp"
 #include "gradus/nn/dropout.hpp"

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <ios>
 
-#include "gradus/autograd/error.hpp"
+#include "gradus/files/error.hpp"
 
 namespace gradus::models {
 namespace {

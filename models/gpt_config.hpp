@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "gradus/autograd/dtype.hpp"
-#include "gradus/autograd/shape.hpp"
+#include "gradus/autograd/tensor/dtype.hpp"
+#include "gradus/autograd/tensor/shape.hpp"
 
 namespace gradus::models {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "gradus/autograd/ops.hpp"
+#include "gradus/autograd/ops/ops.hpp"
 
 namespace gradus::models {
 namespace {

@@ -6,8 +6,8 @@
 #include <string>
 #include <string_view>
 
-#include "gradus/autograd/ops.hpp"
-#include "gradus/autograd/record.hpp"
+#include "gradus/autograd/graph/record.hpp"
+#include "gradus/autograd/ops/ops.hpp"
 #include "gradus/files/json.hpp"
 #include "gradus/files/plain.hpp"
 #include "gradus/models/config_json.hpp"

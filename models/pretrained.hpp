@@ -13,8 +13,7 @@
 #include <string>
 #include <string_view>
 
-#include "gradus/files/folder_snapshot.hpp"
-#include "gradus/files/folder_update.hpp"
+#include "gradus/files/folder.hpp"
 #include "gradus/models/gpt.hpp"
 
 namespace gradus::models {

@@ -4,7 +4,7 @@
 #include <array>
 #include <utility>
 
-#include "gradus/autograd/error.hpp"
+#include "gradus/files/error.hpp"
 
 namespace gradus::models {
 namespace {

@@ -1,7 +1,7 @@
 // Activations as modules, for Sequential. Where a function will do, call gradus::gelu and so on.
 #pragma once
 
-#include "gradus/autograd/ops.hpp"
+#include "gradus/autograd/ops/ops.hpp"
 #include "gradus/nn/module.hpp"
 
 namespace gradus::nn {

@@ -1,7 +1,7 @@
 #include "gradus/nn/attention.hpp"
 
-#include "gradus/autograd/ops.hpp"
-#include "gradus/autograd/record.hpp"
+#include "gradus/autograd/graph/record.hpp"
+#include "gradus/autograd/ops/ops.hpp"
 
 namespace gradus::nn {
 namespace {

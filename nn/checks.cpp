@@ -5,8 +5,8 @@
 #include <ostream>
 #include <string_view>
 
-#include "gradus/autograd/error.hpp"
-#include "gradus/autograd/ops.hpp"
+#include "gradus/autograd/ops/ops.hpp"
+#include "gradus/files/error.hpp"
 #include "gradus/nn/checks_compare.hpp"
 
 namespace gradus::nn {

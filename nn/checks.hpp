@@ -26,8 +26,8 @@
 #include <type_traits>
 #include <utility>
 
-#include "gradus/autograd/random.hpp"
-#include "gradus/autograd/tensor.hpp"
+#include "gradus/autograd/random/random.hpp"
+#include "gradus/autograd/tensor/tensor.hpp"
 #include "gradus/nn/module.hpp"
 
 namespace gradus::nn {

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <string_view>
 
-#include "gradus/autograd/error.hpp"
+#include "gradus/files/error.hpp"
 #include "gradus/nn/checks.hpp"
 #include "gradus/nn/checks_compare.hpp"
 

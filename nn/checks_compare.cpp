@@ -5,8 +5,8 @@
 #include <cmath>
 #include <cstdio>
 
-#include "gradus/autograd/error.hpp"
-#include "gradus/autograd/ops.hpp"
+#include "gradus/autograd/ops/ops.hpp"
+#include "gradus/files/error.hpp"
 
 namespace gradus::nn::detail {
 namespace {

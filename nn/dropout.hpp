@@ -1,7 +1,7 @@
 // Dropout (Srivastava et al., 2014). Ownership and thread-safety as in module.hpp.
 #pragma once
 
-#include "gradus/autograd/random.hpp"
+#include "gradus/autograd/random/random.hpp"
 #include "gradus/nn/module.hpp"
 
 namespace gradus::nn {

@@ -9,7 +9,7 @@
 #include <functional>
 #include <vector>
 
-#include "gradus/autograd/gradcheck.hpp"
+#include "gradus/autograd/gradcheck/gradcheck.hpp"
 #include "gradus/nn/module.hpp"
 
 namespace gradus::nn {

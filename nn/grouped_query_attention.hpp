@@ -7,7 +7,7 @@
 
 #include <optional>
 
-#include "gradus/autograd/random.hpp"
+#include "gradus/autograd/random/random.hpp"
 #include "gradus/nn/dropout.hpp"
 #include "gradus/nn/kv_cache.hpp"
 #include "gradus/nn/linear.hpp"

@@ -3,8 +3,8 @@
 // for bit.
 #pragma once
 
-#include "gradus/autograd/random.hpp"
-#include "gradus/autograd/tensor.hpp"
+#include "gradus/autograd/random/random.hpp"
+#include "gradus/autograd/tensor/tensor.hpp"
 
 namespace gradus::nn {
 

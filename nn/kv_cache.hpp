@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "gradus/autograd/tensor.hpp"
+#include "gradus/autograd/tensor/tensor.hpp"
 
 namespace gradus::nn {
 

@@ -1,7 +1,7 @@
 // Linear: y = x W^T + b. Ownership and thread-safety as in module.hpp.
 #pragma once
 
-#include "gradus/autograd/random.hpp"
+#include "gradus/autograd/random/random.hpp"
 #include "gradus/nn/module.hpp"
 
 namespace gradus::nn {

@@ -5,7 +5,7 @@
 #include <set>
 #include <sstream>
 
-#include "gradus/autograd/record.hpp"
+#include "gradus/autograd/graph/record.hpp"
 
 namespace gradus::nn {
 namespace {

@@ -20,7 +20,7 @@
 #include <utility>
 #include <vector>
 
-#include "gradus/autograd/tensor.hpp"
+#include "gradus/autograd/tensor/tensor.hpp"
 
 namespace gradus::nn {
 

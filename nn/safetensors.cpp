@@ -7,7 +7,7 @@
 #include <cstring>
 #include <ostream>
 
-#include "gradus/autograd/error.hpp"
+#include "gradus/files/error.hpp"
 #include "gradus/files/file.hpp"
 #include "gradus/files/json.hpp"
 #include "gradus/files/plain.hpp"

@@ -14,8 +14,8 @@
 #include <string_view>
 #include <vector>
 
-#include "gradus/autograd/tensor.hpp"
-#include "gradus/files/folder_update.hpp"
+#include "gradus/autograd/tensor/tensor.hpp"
+#include "gradus/files/folder.hpp"
 #include "gradus/nn/module.hpp"
 
 namespace gradus::nn {

@@ -2,7 +2,7 @@
 
 #include <set>
 
-#include "gradus/autograd/error.hpp"
+#include "gradus/files/error.hpp"
 #include "gradus/files/json.hpp"
 #include "gradus/files/plain.hpp"
 

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "gradus/files/folder_snapshot.hpp"
+#include "gradus/files/folder.hpp"
 #include "gradus/nn/safetensors.hpp"
 
 namespace gradus::nn {

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "gradus/autograd/error.hpp"
+#include "gradus/files/error.hpp"
 #include "gradus/files/json.hpp"
 #include "gradus/files/plain.hpp"
 #include "gradus/nn/safetensors.hpp"

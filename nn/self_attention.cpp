@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "gradus/autograd/ops.hpp"
+#include "gradus/autograd/ops/ops.hpp"
 
 namespace gradus::nn {
 namespace {

@@ -15,7 +15,7 @@
 #include <optional>
 #include <vector>
 
-#include "gradus/autograd/random.hpp"
+#include "gradus/autograd/random/random.hpp"
 #include "gradus/nn/dropout.hpp"
 #include "gradus/nn/linear.hpp"
 #include "gradus/nn/module.hpp"

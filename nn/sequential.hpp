@@ -6,7 +6,7 @@
 #include <tuple>
 #include <utility>
 
-#include "gradus/autograd/random.hpp"
+#include "gradus/autograd/random/random.hpp"
 #include "gradus/nn/module.hpp"
 
 namespace gradus::nn {

@@ -1,6 +1,6 @@
 #include "gradus/nn/swiglu.hpp"
 
-#include "gradus/autograd/ops.hpp"
+#include "gradus/autograd/ops/ops.hpp"
 
 namespace gradus::nn {
 

@@ -2,7 +2,7 @@
 // and thread-safety as in module.hpp.
 #pragma once
 
-#include "gradus/autograd/random.hpp"
+#include "gradus/autograd/random/random.hpp"
 #include "gradus/nn/dropout.hpp"
 #include "gradus/nn/linear.hpp"
 #include "gradus/nn/module.hpp"

@@ -1,6 +1,6 @@
 #include "gradus/train/console.hpp"
 
-#include "gradus/autograd/error.hpp"
+#include "gradus/files/error.hpp"
 
 namespace gradus::train {
 

@@ -2,13 +2,13 @@
 
 #include <algorithm>
 
-#include "gradus/autograd/error.hpp"
 #include "gradus/data/tokenizer_files.hpp"
+#include "gradus/files/error.hpp"
 #include "gradus/models/pretrained.hpp"
-#include "gradus/train/adamw.hpp"
-#include "gradus/train/evaluate.hpp"
-#include "gradus/train/muon.hpp"
-#include "gradus/train/precision.hpp"
+#include "gradus/train/optimizers/adamw.hpp"
+#include "gradus/train/optimizers/muon.hpp"
+#include "gradus/train/trainer/evaluate.hpp"
+#include "gradus/train/trainer/precision.hpp"
 
 namespace gradus::train {
 namespace {

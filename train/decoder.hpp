@@ -7,7 +7,7 @@
 
 #include "gradus/data/tokenizer.hpp"
 #include "gradus/models/gpt.hpp"
-#include "gradus/train/run_folder.hpp"
+#include "gradus/train/run_folder/run_folder.hpp"
 #include "gradus/train/train_config.hpp"
 
 namespace gradus::train {

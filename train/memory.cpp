@@ -8,10 +8,10 @@
 #include <map>
 #include <string>
 
-#include "gradus/autograd/error.hpp"
-#include "gradus/autograd/threads.hpp"
-#include "gradus/train/muon.hpp"
-#include "gradus/train/precision.hpp"
+#include "gradus/autograd/tensor/threads.hpp"
+#include "gradus/files/error.hpp"
+#include "gradus/train/optimizers/muon.hpp"
+#include "gradus/train/trainer/precision.hpp"
 
 namespace gradus::train {
 namespace {

@@ -2,11 +2,11 @@
 
 #include <cmath>
 
-#include "gradus/autograd/autocast.hpp"
-#include "gradus/autograd/error.hpp"
-#include "gradus/files/stable_file.hpp"
-#include "gradus/train/evaluate.hpp"
-#include "gradus/train/run_log.hpp"
+#include "gradus/autograd/graph/autocast.hpp"
+#include "gradus/files/error.hpp"
+#include "gradus/files/file.hpp"
+#include "gradus/train/run_folder/run_log.hpp"
+#include "gradus/train/trainer/evaluate.hpp"
 
 namespace gradus::train {
 namespace {

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "gradus/train/metrics.hpp"
-#include "gradus/train/run_folder.hpp"
-#include "gradus/train/trainer.hpp"
+#include "gradus/train/run_folder/run_folder.hpp"
+#include "gradus/train/trainer/metrics.hpp"
+#include "gradus/train/trainer/trainer.hpp"
 
 namespace gradus::train {
 

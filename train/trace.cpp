@@ -5,7 +5,7 @@
 #include <ostream>
 #include <vector>
 
-#include "gradus/autograd/error.hpp"
+#include "gradus/files/error.hpp"
 #include "gradus/files/file.hpp"
 
 namespace gradus::train {

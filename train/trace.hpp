@@ -9,7 +9,7 @@
 #include <filesystem>
 #include <string>
 
-#include "gradus/autograd/profile.hpp"
+#include "gradus/autograd/graph/profile.hpp"
 #include "gradus/train/run.hpp"
 
 namespace gradus::train {

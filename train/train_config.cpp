@@ -6,12 +6,12 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "gradus/autograd/error.hpp"
 #include "gradus/data/tokenizer.hpp"
+#include "gradus/files/error.hpp"
 #include "gradus/files/json.hpp"
 #include "gradus/files/plain.hpp"
 #include "gradus/files/utf8.hpp"
-#include "gradus/train/precision.hpp"
+#include "gradus/train/trainer/precision.hpp"
 
 namespace gradus::train {
 namespace {

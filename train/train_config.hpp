@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "gradus/models/gpt_config.hpp"
-#include "gradus/train/schedule.hpp"
+#include "gradus/train/trainer/schedule.hpp"
 
 namespace gradus::train {
 

@@ -27,16 +27,10 @@ if(TARGET gradus_cli)
   gradus_require_built(program "${PROJECT_BINARY_DIR}/said/gradus.1")  # which the program writes
 endif()
 
-foreach(room IN LISTS gradus_rooms)
-  get_target_property(headers gradus_${room} GRADUS_PUBLIC_HEADERS)
-  foreach(header IN LISTS headers)
-    cmake_path(GET header PARENT_PATH folder)
-    install(FILES "${PROJECT_SOURCE_DIR}/${room}/${header}"
-      DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/gradus/${room}/${folder}")
-  endforeach()
+foreach(header IN ITEMS gradus.hpp LISTS gradus_public_headers)
+  cmake_path(GET header PARENT_PATH folder)
+  install(FILES "${PROJECT_SOURCE_DIR}/${header}" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/gradus/${folder}")
 endforeach()
-install(FILES "${PROJECT_BINARY_DIR}/include/gradus/gradus.hpp" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/gradus")
-install(DIRECTORY "${PROJECT_BINARY_DIR}/forwarding/gradus" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
 foreach(library IN LISTS gradus_libraries ITEMS gradcheck_cases)
   install(TARGETS gradus_${library} EXPORT gradusTargets)
 endforeach()
@@ -56,6 +50,7 @@ if(TARGET gradus_cli)
     DESTINATION "${CMAKE_INSTALL_DOCDIR}" RENAME copyright)
   install(FILES "${PROJECT_SOURCE_DIR}/README.md" "${PROJECT_SOURCE_DIR}/CHANGELOG.md" COMPONENT program
     DESTINATION "${CMAKE_INSTALL_DOCDIR}")
+  install(DIRECTORY "${PROJECT_SOURCE_DIR}/docs" COMPONENT program DESTINATION "${CMAKE_INSTALL_DOCDIR}")
 endif()
 
 install(EXPORT gradusTargets NAMESPACE gradus:: DESTINATION "${gradus_package_dir}")

@@ -15,12 +15,11 @@ function(gradus_unite_folders target)
 endfunction()
 
 # gradus_add_library(<name> SOURCES <file>... [USES <target>...] [USES_PRIVATELY <target>...]
-#                    [FLOORS <folder>...] [PRIVATE_HEADERS <file>...] [PART_OF <room>] [COMPUTES])
+#                    [PART_OF <room>] [COMPUTES])
 #
 # Makes gradus_<name>, alias gradus::<name>: the room <name>, the current folder. Headers are included as
 # "gradus/<room>/x.hpp", from the build tree (through a symlink to the folder) and from an installed
-# prefix alike. The headers directly in the folder and in its FLOORS are public, but for PRIVATE_HEADERS; those in
-# other subfolders are private. "gradus/<room>/<floor>.hpp" gives all that is public on a floor.
+# prefix alike. gradus.hpp names the public ones.
 #
 # With PART_OF the library is what stands apart in a room: what training a model does not need, so that
 # ./gradus train need not wait for it. Its headers are the room's.
@@ -31,7 +30,7 @@ endfunction()
 # Where CMAKE_UNITY_BUILD is on, as ./gradus and the preset release have it, the files of a folder are
 # compiled as one: most of a file's time goes by in the headers that all of them include.
 function(gradus_add_library name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "COMPUTES" "PART_OF" "SOURCES;USES;USES_PRIVATELY;FLOORS;PRIVATE_HEADERS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "COMPUTES" "PART_OF" "SOURCES;USES;USES_PRIVATELY")
   set(target gradus_${name})
 
   add_library(${target} ${arg_SOURCES})
@@ -46,7 +45,6 @@ function(gradus_add_library name)
   target_compile_features(${target} PUBLIC cxx_std_20)
   target_include_directories(${target} PUBLIC
     $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/include>
-    $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/forwarding>
     $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
   target_link_libraries(${target} PUBLIC ${arg_USES})
 
@@ -61,32 +59,4 @@ function(gradus_add_library name)
   endif()
   file(MAKE_DIRECTORY "${PROJECT_BINARY_DIR}/include/gradus")
   file(CREATE_LINK "${CMAKE_CURRENT_SOURCE_DIR}" "${PROJECT_BINARY_DIR}/include/gradus/${name}" SYMBOLIC)
-  list(TRANSFORM arg_FLOORS APPEND "/*.hpp" OUTPUT_VARIABLE of_floors)
-  file(GLOB headers RELATIVE "${CMAKE_CURRENT_SOURCE_DIR}" CONFIGURE_DEPENDS *.hpp ${of_floors})
-  list(REMOVE_ITEM headers ${arg_PRIVATE_HEADERS})
-  set_property(TARGET ${target} PROPERTY GRADUS_PUBLIC_HEADERS ${headers})
-  foreach(floor IN LISTS arg_FLOORS)
-    set(of_floor ${headers})
-    list(FILTER of_floor INCLUDE REGEX "^${floor}/[^/]*$")
-    list(TRANSFORM of_floor PREPEND ${name}/)
-    gradus_group_header(${name}/${floor}.hpp ${of_floor})
-  endforeach()
-endfunction()
-
-# gradus_group_header(<path> <header>...): "gradus/<path>" gives what stands in all of these, from the build tree and from
-# an installed prefix.
-function(gradus_group_header path)
-  list(TRANSFORM ARGN REPLACE "(.+)" "#include \"gradus/\\1\"  // IWYU pragma: export\n" OUTPUT_VARIABLE lines)
-  string(JOIN "" lines "#pragma once\n" ${lines})
-  file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/forwarding/gradus/${path}" CONTENT "${lines}" @ONLY)
-  set_property(GLOBAL APPEND PROPERTY GRADUS_FORWARDED_HEADERS "${path}")
-endfunction()
-
-# gradus_forward_headers(<folder> <header>...): these are found in <folder> by their names, where they stood before or
-# where one looks for them first.
-function(gradus_forward_headers folder)
-  foreach(header IN LISTS ARGN)
-    cmake_path(GET header FILENAME name)
-    gradus_group_header(${folder}/${name} ${header})
-  endforeach()
 endfunction()

@@ -3,13 +3,13 @@
 //
 // Order: newest op first, so that a node is visited when all that depends on it has been. No recursion
 // anywhere: graphs may be as deep as memory allows. Runs on the calling thread; kernels use the thread pool.
-// Thread-safety: see values/tensor.hpp.
+// Thread-safety: see tensor/tensor.hpp.
 #pragma once
 
 #include <vector>
 
 #include "gradus/autograd/graph/running_op.hpp"
-#include "gradus/autograd/values/tensor.hpp"
+#include "gradus/autograd/tensor/tensor.hpp"
 
 namespace gradus {
 

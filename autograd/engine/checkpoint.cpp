@@ -7,7 +7,7 @@
 #include "gradus/autograd/graph/autocast.hpp"
 #include "gradus/autograd/graph/block.hpp"
 #include "gradus/autograd/graph/node.hpp"
-#include "gradus/autograd/values/raw.hpp"
+#include "gradus/autograd/tensor/raw.hpp"
 
 namespace gradus {
 

@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "gradus/autograd/random/random.hpp"
-#include "gradus/autograd/values/tensor.hpp"
+#include "gradus/autograd/tensor/tensor.hpp"
 
 namespace gradus {
 

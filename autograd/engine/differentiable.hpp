@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "gradus/autograd/values/tensor.hpp"
+#include "gradus/autograd/tensor/tensor.hpp"
 
 namespace gradus::differentiable {
 

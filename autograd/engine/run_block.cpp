@@ -6,7 +6,7 @@
 #include "gradus/autograd/graph/numbering.hpp"
 #include "gradus/autograd/graph/profile.hpp"
 #include "gradus/autograd/graph/running_op.hpp"
-#include "gradus/autograd/values/raw.hpp"
+#include "gradus/autograd/tensor/raw.hpp"
 
 namespace gradus::autograd {
 

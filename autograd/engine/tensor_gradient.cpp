@@ -1,4 +1,4 @@
-// What a Tensor says of its gradient: members of values/tensor.hpp.
+// What a Tensor says of its gradient: members of tensor/tensor.hpp.
 #include "gradus/autograd/engine/backward.hpp"
 #include "gradus/autograd/graph/node.hpp"
 

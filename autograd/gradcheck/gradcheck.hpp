@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "gradus/autograd/gradcheck/report.hpp"
-#include "gradus/autograd/values/tensor.hpp"
+#include "gradus/autograd/tensor/tensor.hpp"
 
 namespace gradus {
 

@@ -4,7 +4,7 @@
 
 #include "gradus/autograd/graph/node.hpp"
 #include "gradus/autograd/graph/numbering.hpp"
-#include "gradus/autograd/values/raw.hpp"
+#include "gradus/autograd/tensor/raw.hpp"
 
 namespace gradus::autograd {
 namespace {

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "gradus/autograd/values/tensor.hpp"
+#include "gradus/autograd/tensor/tensor.hpp"
 
 namespace gradus::autograd {
 

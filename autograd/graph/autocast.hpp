@@ -13,7 +13,7 @@
 // is one (kernels/bf16_unit.hpp).
 #pragma once
 
-#include "gradus/autograd/values/dtype.hpp"
+#include "gradus/autograd/tensor/dtype.hpp"
 
 namespace gradus {
 

@@ -1,6 +1,6 @@
 // Node: a vertex of the graph of gradients, and the edges to what it was made from.
 //
-// For record(), the engine and those who read graphs. Thread-safety: see values/tensor.hpp.
+// For record(), the engine and those who read graphs. Thread-safety: see tensor/tensor.hpp.
 #pragma once
 
 #include <atomic>
@@ -15,7 +15,7 @@
 #include "gradus/autograd/graph/inline_function.hpp"
 #include "gradus/autograd/graph/rules.hpp"
 #include "gradus/autograd/graph/saved.hpp"
-#include "gradus/autograd/values/tensor.hpp"
+#include "gradus/autograd/tensor/tensor.hpp"
 
 namespace gradus::autograd {
 

@@ -30,7 +30,7 @@ inline constexpr auto kRecordedOps = std::to_array<std::string_view>({
     "softplus",     "mish",          "rms_norm",
     "select",       "stack",         "var",
     "alias",        "swiglu",        "rotary_embedding",
-    "gelu_linear",  "swiglu_linear",
+    "gelu_linear",  "swiglu_linear", "linear_recurrence",
 });
 
 /// Ops made of the ones above; they have cases of their own all the same.

@@ -21,7 +21,7 @@
 #include <string_view>
 #include <vector>
 
-#include "gradus/autograd/values/shape.hpp"
+#include "gradus/autograd/tensor/shape.hpp"
 
 namespace gradus {
 

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "gradus/autograd/values/tensor.hpp"
+#include "gradus/autograd/tensor/tensor.hpp"
 
 namespace gradus {
 

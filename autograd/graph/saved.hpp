@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "gradus/autograd/values/tensor.hpp"
+#include "gradus/autograd/tensor/tensor.hpp"
 
 namespace gradus {
 

@@ -2,8 +2,8 @@
 // last.
 #pragma once
 
-#include "gradus/autograd/values/raw.hpp"
-#include "gradus/autograd/values/tensor.hpp"
+#include "gradus/autograd/tensor/raw.hpp"
+#include "gradus/autograd/tensor/tensor.hpp"
 
 namespace gradus {
 

@@ -1,6 +1,6 @@
 #include "gradus/autograd/ops/arguments.hpp"
 
-#include "gradus/autograd/values/raw.hpp"
+#include "gradus/autograd/tensor/raw.hpp"
 
 namespace gradus {
 

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "gradus/autograd/ops/ops.hpp"
-#include "gradus/autograd/values/tensor.hpp"
+#include "gradus/autograd/tensor/tensor.hpp"
 
 namespace gradus {
 

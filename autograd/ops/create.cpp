@@ -2,7 +2,7 @@
 #include <cmath>
 
 #include "gradus/autograd/ops/ops.hpp"
-#include "gradus/autograd/values/raw.hpp"
+#include "gradus/autograd/tensor/raw.hpp"
 
 namespace gradus {
 namespace {

@@ -1,11 +1,11 @@
-#include "gradus/autograd/kernels/dropout.hpp"
+#include "gradus/autograd/kernels/elementwise/dropout.hpp"
 
 #include <span>
 
 #include "gradus/autograd/graph/record.hpp"
 #include "gradus/autograd/ops/arguments.hpp"
 #include "gradus/autograd/ops/ops.hpp"
-#include "gradus/autograd/values/raw.hpp"
+#include "gradus/autograd/tensor/raw.hpp"
 
 namespace gradus {
 namespace {

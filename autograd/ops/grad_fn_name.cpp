@@ -1,4 +1,4 @@
-// Tensor::grad_fn_name(): see values/tensor.hpp.
+// Tensor::grad_fn_name(): see tensor/tensor.hpp.
 #include <algorithm>
 #include <cctype>
 #include <string>

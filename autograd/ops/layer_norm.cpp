@@ -1,10 +1,10 @@
-#include "gradus/autograd/kernels/layer_norm.hpp"
+#include "gradus/autograd/kernels/rows/layer_norm.hpp"
 
 #include "gradus/autograd/graph/record.hpp"
 #include "gradus/autograd/ops/arguments.hpp"
 #include "gradus/autograd/ops/mean_of.hpp"
 #include "gradus/autograd/ops/ops.hpp"
-#include "gradus/autograd/values/raw.hpp"
+#include "gradus/autograd/tensor/raw.hpp"
 
 namespace gradus {
 namespace {

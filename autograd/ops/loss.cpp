@@ -1,9 +1,9 @@
 #include "gradus/autograd/graph/record.hpp"
-#include "gradus/autograd/kernels/cross_entropy.hpp"
+#include "gradus/autograd/kernels/rows/cross_entropy.hpp"
 #include "gradus/autograd/ops/arguments.hpp"
 #include "gradus/autograd/ops/mean_of.hpp"
 #include "gradus/autograd/ops/ops.hpp"
-#include "gradus/autograd/values/raw.hpp"
+#include "gradus/autograd/tensor/raw.hpp"
 
 namespace gradus {
 namespace {

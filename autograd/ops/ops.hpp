@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "gradus/autograd/random/random.hpp"
-#include "gradus/autograd/values/tensor.hpp"
+#include "gradus/autograd/tensor/tensor.hpp"
 
 namespace gradus {
 
@@ -148,6 +148,9 @@ Tensor max(const Tensor& x);
 Tensor min(const Tensor& x);  ///< the smallest, in the same way
 /// Running sums along dim; from the end if reverse. Also int64.
 Tensor cumsum(const Tensor& x, int64_t dim, bool reverse = false);
+/// h with h_t = a_t * h_(t-1) + b_t along dim, and with h_t = a_t * h_(t+1) + b_t if reverse; the first h is
+/// b. a and b of one shape.
+Tensor linear_recurrence(const Tensor& a, const Tensor& b, int64_t dim, bool reverse = false);
 /// log(sum(exp(x))), without overflow. A slice of nothing but -inf gives -inf and gradient 0.
 Tensor logsumexp(const Tensor& x, const autograd::Dims& dims, bool keepdim = false);
 /// exp(x) / sum(exp(x)) along dim. A row of nothing but -inf is NaN, as in PyTorch.

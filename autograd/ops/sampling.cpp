@@ -7,7 +7,7 @@
 
 #include "gradus/autograd/ops/arguments.hpp"
 #include "gradus/autograd/ops/ops.hpp"
-#include "gradus/autograd/values/raw.hpp"
+#include "gradus/autograd/tensor/raw.hpp"
 
 namespace gradus {
 namespace {

@@ -1,4 +1,4 @@
-#include "gradus/autograd/kernels/softmax.hpp"
+#include "gradus/autograd/kernels/rows/softmax.hpp"
 
 #include <algorithm>
 

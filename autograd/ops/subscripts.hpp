@@ -13,7 +13,7 @@
 #include <utility>
 #include <variant>
 
-#include "gradus/autograd/values/tensor.hpp"
+#include "gradus/autograd/tensor/tensor.hpp"
 
 namespace gradus {
 

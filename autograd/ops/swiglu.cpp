@@ -1,10 +1,10 @@
-#include "gradus/autograd/kernels/swiglu.hpp"
+#include "gradus/autograd/kernels/elementwise/swiglu.hpp"
 
 #include "gradus/autograd/graph/record.hpp"
 #include "gradus/autograd/ops/arguments.hpp"
 #include "gradus/autograd/ops/fusible.hpp"
 #include "gradus/autograd/ops/ops.hpp"
-#include "gradus/autograd/values/raw.hpp"
+#include "gradus/autograd/tensor/raw.hpp"
 
 namespace gradus {
 

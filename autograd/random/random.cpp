@@ -7,9 +7,9 @@
 #include <span>
 #include <utility>
 
-#include "gradus/autograd/kernels/parallel.hpp"
-#include "gradus/autograd/kernels/philox.hpp"
-#include "gradus/autograd/values/raw.hpp"
+#include "gradus/autograd/kernels/elementwise/philox.hpp"
+#include "gradus/autograd/kernels/threads/parallel.hpp"
+#include "gradus/autograd/tensor/raw.hpp"
 
 namespace gradus {
 namespace {

@@ -19,7 +19,7 @@
 #include <variant>
 
 #include "gradus/autograd/random/torch_stream.hpp"
-#include "gradus/autograd/values/tensor.hpp"
+#include "gradus/autograd/tensor/tensor.hpp"
 
 namespace gradus {
 

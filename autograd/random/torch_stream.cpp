@@ -6,7 +6,7 @@
 #include <numbers>
 #include <sstream>
 
-#include "gradus/autograd/kernels/torch_normal.hpp"
+#include "gradus/autograd/kernels/elementwise/torch_normal.hpp"
 
 namespace gradus {
 namespace {

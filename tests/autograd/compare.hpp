@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "gradus/autograd/error.hpp"
-#include "gradus/autograd/ops.hpp"
-#include "gradus/autograd/tensor.hpp"
+#include "gradus/autograd/ops/ops.hpp"
+#include "gradus/autograd/tensor/tensor.hpp"
+#include "gradus/files/error.hpp"
 
 namespace gradus::testing {
 

@@ -1,5 +1,5 @@
 // A loss that takes what no trainer gives.
-#include "gradus/train/recipe.hpp"
+#include "gradus/train/trainer/recipe.hpp"
 
 using namespace gradus;
 

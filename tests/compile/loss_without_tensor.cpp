@@ -1,5 +1,5 @@
 // A loss that gives a number.
-#include "gradus/train/recipe.hpp"
+#include "gradus/train/trainer/recipe.hpp"
 
 using namespace gradus;
 

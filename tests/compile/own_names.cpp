@@ -8,7 +8,7 @@ using namespace gradus;
 
 struct Block {};
 struct Borrowed {};
-struct Companion {};
+struct PackedCache {};
 struct Dims {};
 struct Edge {};
 struct Extreme {};
@@ -31,7 +31,7 @@ int running_op = 0;
 struct Program {
   Block block;
   Borrowed borrowed;
-  Companion companion;
+  PackedCache packed_cache;
   Dims dims;
   Edge edge;
   Extreme extreme;

@@ -1,6 +1,6 @@
 // An op of a user's own under a name that is not the library's.
-#include "gradus/autograd/ops.hpp"
-#include "gradus/autograd/record.hpp"
+#include "gradus/autograd/graph/record.hpp"
+#include "gradus/autograd/ops/ops.hpp"
 
 using namespace gradus;
 

@@ -28,7 +28,7 @@ case $targets in
 esac
 
 # The header that gives all of gradus is there before anything is built.
-"$cxx" -std=c++20 -fsyntax-only -I "$scratch/gradus/include" -I "$scratch/gradus/forwarding" "$source/all.cpp"
+"$cxx" -std=c++20 -fsyntax-only -I "$scratch/gradus/include" "$source/all.cpp"
 
 # optimised FILE: how the last -O in the command that compiles FILE says.
 optimised() {
@@ -36,8 +36,8 @@ optimised() {
 }
 require test "$(optimised main.cpp)" = ""
 require test "$(optimised nn/linear.cpp)" = " -O3"
-require test "$(optimised autograd/ops/matmul.cpp)" = " -O3"
-require test "$(optimised autograd/kernels/gemm.cpp)" = " -O3"
+require test "$(optimised autograd/ops/products/matmul.cpp)" = " -O3"
+require test "$(optimised autograd/kernels/blas/gemm.cpp)" = " -O3"
 require test "$(optimised "gradus_kernels_[^/]*/Unity/unity_0_cxx.cxx")" = " -O3"
 configure -DCMAKE_BUILD_TYPE=Debug
 require test "$(optimised nn/linear.cpp)" = ""

@@ -1,6 +1,5 @@
 // An independent reading of the notation in data/grammar.hpp, as naive as can be: it tries every alternative
-// everywhere and keeps all derivations of which `possible` approves, so it finds ambiguities that the library
-// rules out.
+// everywhere and keeps all derivations of which `possible` approves, so it finds ambiguities.
 #pragma once
 
 #include <cmath>

@@ -10,7 +10,8 @@
 #include <string>
 
 #include "catch.hpp"
-#include "gradus/autograd/error.hpp"
+#include "gradus/files/error.hpp"
+#include "gradus/files/temporary_folder.hpp"
 
 /// Says why a test case ends here; it counts as passed, with or without --warn NoAssertions.
 inline void skip(const std::string& reason) {
@@ -29,23 +30,7 @@ std::string error_of(F&& f) {
   return "no error";
 }
 
-/// A folder of its own that is gone at the end of the scope.
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::string name = (std::filesystem::temp_directory_path() / "gradus-data-XXXXXX").string();
-    if (!::mkdtemp(name.data())) throw std::runtime_error("no temporary folder");
-    path_ = name;
-  }
-  ~TemporaryFolder() { std::filesystem::remove_all(path_); }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  const std::filesystem::path& path() const { return path_; }
-  std::filesystem::path operator/(const std::string& name) const { return path_ / name; }
-
- private:
-  std::filesystem::path path_;
-};
+using gradus::files::TemporaryFolder;
 
 /// An environment variable that has another value, or none, until the end of the scope.
 class Environment {

@@ -7,8 +7,6 @@
 #include <vector>
 
 #include "catch.hpp"
-#include "gradus/data/decode_stream.hpp"
-#include "gradus/data/pair_trainer.hpp"
 #include "gradus/data/pairs/byte_letters.hpp"
 #include "gradus/data/pairs/words.hpp"
 #include "gradus/data/tokenizer.hpp"

@@ -6,7 +6,7 @@
 #include "catch.hpp"
 #include "gradus/data/corpus.hpp"
 #include "gradus/data/stories.hpp"
-#include "gradus/files/sha256.hpp"
+#include "gradus/files/hashes.hpp"
 #include "support.hpp"
 #include "test_files.hpp"
 

@@ -4,7 +4,7 @@
 
 #include "catch.hpp"
 #include "gradus/data/text.hpp"
-#include "gradus/files/sha256.hpp"
+#include "gradus/files/hashes.hpp"
 #include "machine.hpp"
 #include "support.hpp"
 

@@ -118,16 +118,17 @@ TEST_CASE("vocab.json is read strictly") {
   const auto refused = [](const std::string& json, const std::string& error) {
     CHECK(error_of([&] { Tokenizer::from_json(json, "v.json"); }) == "[vocabulary] v.json" + error);
   };
-  refused("", " must be JSON, got the end at line 1, column 1, where a value should be.");
+  refused("",
+          " must be JSON, got the end at line 1, column 1: unexpected end of input; expected '[', '{', or a "
+          "literal.");
   refused("[]", " must be an object, got a list of 0.");
   refused("{\"tokenizer\": \"byte\"",
-          " must be JSON, got the end at line 1, column 21, where ',' or '}' should be.");
-  refused("{\"tokenizer\": \"byte\"} x",
-          " must be JSON, got 'x' at line 1, column 23, where the end should be.");
+          " must be JSON, got the end at line 1, column 21: unexpected end of input; expected '}'.");
+  refused("{\"tokenizer\": \"byte\"} x", " must be JSON, got 'x' at line 1, column 23: invalid literal.");
   refused(std::string("{\"tokenizer\": \"byte\"}\0garbage", 29),
-          " must be JSON, got a zero byte at line 1, column 22, where the end should be.");
+          " must be JSON, got '\\x00' at line 1, column 22: a zero byte is no part of JSON.");
   refused("{\"tokenizer\": \"char\", \"characters\": \"\xFF\"}",
-          " must be JSON, got '\\xff' at line 1, column 38, where a character in UTF-8 should be.");
+          " must be JSON, got '\\xff' at line 1, column 38: invalid string: ill-formed UTF-8 byte.");
   refused("{}", " must have a field 'tokenizer'.");
   refused("{\"tokenizer\": 1}", ": tokenizer must be a string, got 1.");
   refused("{\"tokenizer\": \"bpe\"}", ": tokenizer must be char or byte, got 'bpe'.");

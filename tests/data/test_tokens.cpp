@@ -5,7 +5,7 @@
 #include "autograd/compare.hpp"
 #include "catch.hpp"
 #include "gradus/data/dataset.hpp"
-#include "gradus/files/sha256.hpp"
+#include "gradus/files/hashes.hpp"
 #include "temporary_folder.hpp"
 
 using namespace gradus;

@@ -1,4 +1,4 @@
-#include "gradus/files/checksums.hpp"
+#include "gradus/files/folder.hpp"
 
 #include <sys/stat.h>
 
@@ -7,9 +7,7 @@
 
 #include "autograd/compare.hpp"
 #include "catch.hpp"
-#include "gradus/files/crc32.hpp"
-#include "gradus/files/folder_snapshot.hpp"
-#include "gradus/files/folder_update.hpp"
+#include "gradus/files/hashes.hpp"
 #include "temporary_folder.hpp"
 
 using namespace gradus;

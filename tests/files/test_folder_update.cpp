@@ -1,9 +1,8 @@
 // Files that take their places together, and what readers find in between.
-#include "gradus/files/folder_update.hpp"
+#include "gradus/files/folder.hpp"
 
 #include "autograd/compare.hpp"
 #include "catch.hpp"
-#include "gradus/files/folder_snapshot.hpp"
 #include "temporary_folder.hpp"
 
 using namespace gradus;

@@ -1,5 +1,5 @@
 // Texts that are no regular files: a pipe is read to its end, and nothing waits for ever.
-#include "gradus/files/input.hpp"
+#include "gradus/files/file.hpp"
 
 #include <fcntl.h>
 #include <sys/stat.h>

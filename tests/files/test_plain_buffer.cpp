@@ -1,4 +1,3 @@
-#include "gradus/files/plain_buffer.hpp"
 
 #include <ostream>
 #include <sstream>

@@ -1,5 +1,5 @@
 #include "catch.hpp"
-#include "gradus/files/sha256.hpp"
+#include "gradus/files/hashes.hpp"
 
 using gradus::files::sha256;
 

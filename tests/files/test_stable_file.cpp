@@ -1,4 +1,4 @@
-#include "gradus/files/stable_file.hpp"
+#include "gradus/files/file.hpp"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -7,7 +7,6 @@
 #include <fstream>
 
 #include "catch.hpp"
-#include "gradus/files/input.hpp"
 #include "temporary_folder.hpp"
 
 using namespace gradus;

@@ -6,22 +6,21 @@
 #include <algorithm>
 
 #include "data/small_vocabulary.hpp"
-#include "gradus/autograd/error.hpp"
 #include "gradus/data/tokenizer.hpp"
+#include "gradus/files/error.hpp"
 #include "gradus/files/json.hpp"
 #include "gradus/files/plain.hpp"
 #include "gradus/models/config_json.hpp"
 #include "gradus/nn/safetensors.hpp"
 #include "gradus/nn/safetensors_folder.hpp"
-#include "gradus/tools/conform/case.hpp"
+#include "gradus/tools/cases/read.hpp"
 #include "gradus/tools/gguf/gguf.hpp"
-#include "gradus/tools/replay/program.hpp"
-#include "gradus/train/checkpoint.hpp"
-#include "gradus/train/metrics.hpp"
-#include "gradus/train/recipe.hpp"
+#include "gradus/train/run_folder/checkpoint.hpp"
 #include "gradus/train/train_config.hpp"
+#include "gradus/train/trainer/metrics.hpp"
+#include "gradus/train/trainer/recipe.hpp"
 #ifdef GRADUS_FUZZ_TOML
-#include "tools/cli/config_file.hpp"
+#include "gradus/tools/cli/program/config_file.hpp"
 #endif
 
 namespace gradus::fuzz {
@@ -136,12 +135,9 @@ void read_gguf(std::string_view bytes) {
       for (uint64_t i = 0; i < list->count; ++i) (void)list->shown(i);
 }
 
-void read_replay(std::string_view bytes) { (void)tools::detail::parse_program(bytes, kFile); }
+void read_replay(std::string_view bytes) { (void)cases::read_programs(bytes, kFile); }
 
-void read_conform(std::string_view bytes) {
-  for (const tools::conformance::Case& c : tools::conformance::parse(bytes, kFile))
-    for (const tools::conformance::Written& input : c.inputs) (void)input.make();
-}
+void read_conform(std::string_view bytes) { (void)cases::read_calls(bytes, kFile); }
 
 }  // namespace
 

@@ -1,4 +1,4 @@
-# Reads a list of files, CMakeLists.txt of any folder and sources: see include_order.sh.
+# Reads a list of sources: see include_order.sh.
 #
 # A unit is a header with the source of its name, or either alone; "circle" means units or folders each of which can be
 # reached from the others by includes.
@@ -6,14 +6,13 @@
 BEGIN {
   # The floors, lowest first. A folder belongs to the longest that its path begins with, and may include from its own and
   # those before it, but for what `never` says.
-  floors = split("files autograd/kernels autograd/values autograd/random autograd/graph autograd/engine autograd/ops " \
+  floors = split("files autograd/kernels autograd/tensor autograd/random autograd/graph autograd/engine autograd/ops " \
                  "autograd/functional autograd/gradcheck autograd/gradcheck/cases nn models data train tools", floor)
   for (i = 1; i <= floors; ++i) rank[floor[i]] = i
   never["data"] = " nn models "
   only["autograd", "files"] = "files/error.hpp"  # a library of tensors reads no files
 
   # Circles of units that are halves of one thing: at most three, by name, with the reason.
-  allow("unit", "tools/lessons/all tools/lessons/lessons", "the list of lessons and the door to it")
   allow("unit", "nn/checks nn/checks_compare", "checks, and the comparing that they share, of the functions they name")
   # Circles of folders.
 }
@@ -48,30 +47,6 @@ function room_of(path) {
 { files[++count] = $0 }
 $0 ~ /\.[hc]pp$/ { exists[$0] = 1 }
 
-# gradus_forward_headers(folder header...): where a path leads at which no file stands. That of a floor, autograd/ops.hpp,
-# leads to all of it.
-function read_forwards(file, line, text, call, word, n, i, name) {
-  while ((getline line < file) > 0) {
-    sub(/#.*/, "", line)
-    text = text " " line
-  }
-  close(file)
-  while (match(text, /gradus_(forward_headers|group_header)\([^)]*\)/)) {
-    call = substr(text, RSTART, RLENGTH - 1)
-    text = substr(text, RSTART + RLENGTH)
-    n = split(substr(call, index(call, "(") + 1), word, " ")
-    if (call ~ /^gradus_group/) {
-      forward[word[1]] = word[2]
-      continue
-    }
-    for (i = 2; i <= n; ++i) {
-      name = word[i]
-      sub(/.*\//, "", name)
-      forward[word[1] "/" name] = word[i]
-    }
-  }
-}
-
 function read_includes(file, line, number, name) {
   for (number = 1; (getline line < file) > 0; ++number) {
     if (line !~ /^[ \t]*#[ \t]*include/) continue
@@ -96,11 +71,6 @@ function look_at(file, name, where, from, to, path, is_header) {
   if (name !~ /^gradus\//) return
 
   path = substr(name, 8)
-  if (!(path in exists) && unit_of(path) in rank) forward[path] = unit_of(path) "/"
-  if (!(path in exists) && (path in forward)) {
-    if (file ~ /^(files|autograd)\//) complain(where, "here the header's own place is named, " forward[path])
-    path = forward[path]
-  }
   from = floor_of(file)
   to = floor_of(path)
   if (to == "" || from == "") return complain(where, "no floor is called so")
@@ -108,7 +78,7 @@ function look_at(file, name, where, from, to, path, is_header) {
   if (index(never[from], " " room_of(to) " ")) complain(where, from " does without " to)
   if ((room_of(from), to) in only && only[room_of(from), to] != path)
     complain(where, from " may include only " only[room_of(from), to] " of " to)
-  if (path !~ /\/$/) add_edge("unit", unit_of(file), unit_of(path))
+  add_edge("unit", unit_of(file), unit_of(path))
   add_edge("folder", folder_of(file), folder_of(path))
 }
 
@@ -186,17 +156,14 @@ function print_map(nodes, n, done, left, i, j, k, text, ready, best, pad) {
         if (k != j && ("folder", nodes[best], nodes[k]) in edge && leads_one_way(nodes[k], nodes[j])) break
       if (k > n) text = text (text == "" ? "" : ", ") nodes[j]
     }
-    pad = sprintf("%-26s", nodes[best])
+    pad = sprintf("%-33s", nodes[best])
     print text == "" ? nodes[best] : pad "-> " text
   }
 }
 
 END {
-  for (i = 1; i <= count; ++i)
-    if (files[i] ~ /CMakeLists.txt$/) read_forwards(files[i])
   for (i = 1; i <= count; ++i) {
     file = files[i]
-    if (file ~ /CMakeLists.txt$/) continue
     if (!(("unit", unit_of(file)) in known)) units[++unit_count] = unit_of(file)
     if (!(("folder", folder_of(file)) in known)) folders[++folder_count] = folder_of(file)
     known["unit", unit_of(file)] = known["folder", folder_of(file)] = 1

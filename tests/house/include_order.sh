@@ -1,7 +1,7 @@
 #!/bin/sh
 # include_order.sh ROOT: reads the includes of the project under ROOT. Prints each that points up, that goes round in a
 # circle, or that brings a third-party library where it does not belong; exits 1 if there is one.
-# include_order.sh --map ROOT: prints who includes whom, folder by folder, the lowest first, as README.md shows it.
+# include_order.sh --map ROOT: prints who includes whom, folder by folder, the lowest first, as docs/how-it-is-built.md shows it.
 #
 # The floors, the circles that are allowed and why stand at the head of include_order.awk.
 set -eu
@@ -13,7 +13,5 @@ if [ "$1" = --map ]; then
 fi
 cd "$1"
 
-{
-  find . -name CMakeLists.txt -not -path './build*' -not -path './out/*' -not -path './tests/*'
-  find files autograd nn models data train tools -type f \( -name '*.hpp' -o -name '*.cpp' \) 2>/dev/null
-} | sed 's,^\./,,' | LC_ALL=C sort | awk -v map="$map" -f "$here/include_order.awk"
+find files autograd nn models data train tools -type f \( -name '*.hpp' -o -name '*.cpp' \) 2>/dev/null | LC_ALL=C sort |
+  awk -v map="$map" -f "$here/include_order.awk"

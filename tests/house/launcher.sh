@@ -8,9 +8,9 @@ set -euo pipefail
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 repo="$scratch/a repository"
-mkdir -p "$scratch/tools" "$repo"/{files,autograd,nn,models,data,train,tools,tests}
+mkdir -p "$scratch/tools" "$repo"/{files,autograd,nn,models,data,train,tools,tests,docs}
 cp "$1" "$repo/gradus"
-touch -d '1 hour ago' "$repo"/{CMakeLists.txt,README.md} "$repo"/*/
+touch -d '1 hour ago' "$repo"/{CMakeLists.txt,README.md,CONTRIBUTING.md} "$repo"/*/
 
 for tool in awk bash cat chmod cp dirname env find flock grep head mkdir mv nproc readlink rm sed sort \
   tail touch; do
@@ -169,11 +169,13 @@ expect 'says what was skipped, and why' '$err == *"skipped, in whole or in part:
 run "$launcher" train
 expect 'has built the program with the tests' '-z $calls'
 
-touch "$repo/README.md"
-run "$launcher" train
-expect 'does not build the program for words' '-z $calls'
-run "$launcher" test
-expect 'builds the examples of README' '$calls == *"--target all"*'
+for document in README.md docs/page.md; do
+  touch "$repo/$document"
+  run "$launcher" train
+  expect "does not build the program for words in $document" '-z $calls'
+  run "$launcher" test
+  expect "builds the examples of $document" '$calls == *"--target all"*'
+done
 run "$launcher" test
 expect 'starts the tests warm' '-z $calls'
 expect 'says once what was skipped, of this run alone' \

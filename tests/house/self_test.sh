@@ -4,8 +4,8 @@ set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 tree=$(mktemp -d)
 trap 'rm -rf "$tree"' EXIT
-mkdir -p "$tree/files" "$tree/autograd/kernels" "$tree/autograd/values" "$tree/autograd/ops" \
-  "$tree/nn" "$tree/models" "$tree/data" "$tree/train" "$tree/tools/cli" "$tree/tests"
+mkdir -p "$tree/files" "$tree/autograd/kernels" "$tree/autograd/tensor" "$tree/autograd/ops" \
+  "$tree/nn" "$tree/models" "$tree/data" "$tree/train" "$tree/tools/cli" "$tree/tests" "$tree/docs"
 
 # good CHECK: the tree passes.
 good() {
@@ -47,12 +47,11 @@ circle() {
 
 lines() { yes '// line' | head -n "$1"; }
 
+printf '#pragma once\n' >"$tree/files/error.hpp"
 printf '#include <cblas.h>\n#include "gradus/files/error.hpp"\n' >"$tree/autograd/kernels/gemm.cpp"
-printf 'gradus_forward_headers(autograd files/error.hpp  # moved\n  autograd/values/tensor.hpp)\n' \
-  >"$tree/autograd/CMakeLists.txt"
-printf '#pragma once\n' >"$tree/autograd/values/tensor.hpp"
-printf '#include "gradus/autograd/values/tensor.hpp"\n' >"$tree/autograd/ops/sum.cpp"
-printf '#include "gradus/autograd/tensor.hpp"\n' >"$tree/nn/linear.hpp"
+printf '#pragma once\n' >"$tree/autograd/tensor/tensor.hpp"
+printf '#include "gradus/autograd/tensor/tensor.hpp"\n' >"$tree/autograd/ops/sum.cpp"
+printf '#include "gradus/autograd/tensor/tensor.hpp"\n' >"$tree/nn/linear.hpp"
 printf '#include <nlohmann/json.hpp>\n#include "gradus/data/corpus.hpp"\n' >"$tree/train/recipe.cpp"
 printf '#include "gradus/models/gpt.hpp"\n' >"$tree/train/decoder.cpp"
 printf '#include <CLI/CLI.hpp>\n' >"$tree/tools/cli/options.hpp"
@@ -63,23 +62,21 @@ good include_order
 good file_length
 good library_words
 
-bad include_order autograd/kernels/a.cpp '#include "gradus/autograd/values/tensor.hpp"\n'
-bad include_order autograd/values/a.hpp '#pragma once\n#include "gradus/autograd/ops/ops.hpp"\n'
+bad include_order autograd/kernels/a.cpp '#include "gradus/autograd/tensor/tensor.hpp"\n'
+bad include_order autograd/tensor/a.hpp '#pragma once\n#include "gradus/autograd/ops/ops.hpp"\n'
 bad include_order autograd/ops/a.hpp '#include "gradus/nn/linear.hpp"\n'
-bad include_order autograd/ops/a.hpp '#include "gradus/autograd/tensor.hpp"\n'
-bad include_order autograd/ops/a.hpp '#include "gradus/autograd/error.hpp"\n'
-bad include_order autograd/a.hpp '#include "gradus/autograd/values/tensor.hpp"\n'
-bad include_order files/a.cpp '#include "gradus/autograd/values/tensor.hpp"\n'
-bad include_order autograd/values/a.cpp '#include "gradus/files/file.hpp"\n'
+bad include_order autograd/a.hpp '#include "gradus/autograd/tensor/tensor.hpp"\n'
+bad include_order files/a.cpp '#include "gradus/autograd/tensor/tensor.hpp"\n'
+bad include_order autograd/tensor/a.cpp '#include "gradus/files/file.hpp"\n'
 bad include_order nn/a.cpp '#include <gradus/models/gpt.hpp>\n'
 bad include_order models/a.cpp '#  include "gradus/data/corpus.hpp"\n'
 bad include_order data/a.cpp '#include "gradus/nn/linear.hpp"\n'
 bad include_order models/a.hpp '#include "../train/trainer.hpp"\n'
-bad include_order autograd/values/a.cpp '#include <cblas.h>\n'
+bad include_order autograd/tensor/a.cpp '#include <cblas.h>\n'
 bad include_order autograd/kernels/a.hpp '#include <cblas.h>\n'
 bad include_order nn/a.hpp '#include <nlohmann/json.hpp>\n'
 bad include_order train/a.cpp '#include <CLI/CLI.hpp>\n'
-bad include_order train/a.cpp '#include "gradus/tools/replay/replay.hpp"\n'
+bad include_order train/a.cpp '#include "gradus/tools/cases/replay.hpp"\n'
 bad include_order train/trainer.cpp '#include "gradus/models/gpt.hpp"\n'
 bad include_order tools/a.cpp '#include <CLI/CLI.hpp>\n'
 bad include_order nn/a.cpp '#include <catch2/catch.hpp>\n'
@@ -94,20 +91,67 @@ printf '#pragma once\n' >"$tree/nn/checks.hpp"
 rm "$tree/nn/checks.hpp"
 map=$("$here/include_order.sh" --map "$tree")
 case $map in
-  *"autograd/ops              -> autograd/values"*"nn                        -> autograd/values"*) ;;
+  *"autograd/ops                     -> autograd/tensor"*"nn                               -> autograd/tensor"*) ;;
   *) echo "include_order: drew another map: $map" >&2; exit 1 ;;
 esac
 # shellcheck disable=SC2016  # Backticks of Markdown.
-printf '<!-- map: -->\n\n```text\n%s\n```\n\n<!-- end of map -->\n' "$map" >"$tree/README.md"
+printf '<!-- map: -->\n\n```text\n%s\n```\n\n<!-- end of map -->\n' "$map" >"$tree/docs/how-it-is-built.md"
 good readme_map
 printf '#include "gradus/nn/linear.hpp"\n' >"$tree/models/a.cpp"
 "$here/readme_map.sh" "$tree" 2>/dev/null && { echo "readme_map: let pass a map of other includes" >&2; exit 1; }
 rm "$tree/models/a.cpp"
+
+# A block of code in a document is run, or says why not.
+cat >"$tree/docs/good.md" <<'END'
+# A good page, in C++
+[itself](#a-good-page-in-c), [another](how-it-is-built.md), [a site](https://example.org/#there)
+
+```console
+$ ./gradus train
+```
+```cmake
+project(it)
+```
+```cpp
+int main() {}
+```
+
+It prints
+
+```text
+```
+<!-- not run: a part of a program -->
+
+```cpp
+int x;
+```
+END
+lines 200 >"$tree/README.md"
+good documents
+# shellcheck disable=SC2016  # Backticks of Markdown.
+{
+  bad documents docs/a.md '```cpp\nint x;\n```\n'
+  bad documents docs/a.md '```cpp\nint x;\n```\n<!-- not run: too long -->\n```text\n1\n```\n'
+  bad documents docs/a.md '```cpp\nint x;\n```\n```console\n$ ls\n```\n```text\n1\n```\n'
+  bad documents docs/a.md '```cmake\nproject(it)\n```\n```console\n$ ls\n```\n'
+  bad documents docs/a.md '```text\n1\n```\n'
+  bad documents docs/a.md '```\n1\n```\n'
+  bad documents docs/a.md ' ```console\n$ ls\n ```\n'
+  bad documents docs/a.md '<!-- not run: why -->\nA sentence.\n```js\n1\n```\n'
+  bad documents docs/a.md '```console\n$ ls\n'
+  bad documents CONTRIBUTING.md '```python\n1\n```\n'
+  bad documents docs/a.md '# A\n[b](b.md)\n'
+  bad documents docs/a.md '# A\n[b](#b)\n'
+  bad documents docs/a.md '# A\n[b](good.md#a)\n'
+  bad documents README.md "$(lines 201)\n"
+}
 bad library_words train/a.cpp 'fail("train", "--out must be a folder, got ", path);\n'
 bad library_words data/a.cpp '  fail(kOp, "Hint: use --tokenizer byte.");\n'
 bad library_words train/a.cpp '  fail(op, "must be from 0 to --lr (", lr, ").");\n'
 bad file_length nn/a.cpp "$(lines 401)\n"
-# shellcheck disable=SC2016  # Backticks of Markdown.
+# shellcheck disable=SC2016
+bad stated_places docs/page.md 'In `nn/gone.hpp`.\n'
+# shellcheck disable=SC2016
 bad stated_places README.md 'In `nn/gone.hpp`.\n'
 bad stated_places nn/a.hpp '// Parts of b. Private to models.\n'
 # shellcheck disable=SC2016

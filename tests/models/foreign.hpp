@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "gradus/autograd/ops.hpp"
+#include "gradus/autograd/ops/ops.hpp"
 #include "gradus/files/file.hpp"
 #include "gradus/nn/safetensors.hpp"
 #include "temporary_folder.hpp"

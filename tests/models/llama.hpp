@@ -1,7 +1,7 @@
 // Small decoders of Llama's shape for tests.
 #pragma once
 
-#include "gradus/autograd/ops.hpp"
+#include "gradus/autograd/ops/ops.hpp"
 #include "gradus/models/gpt.hpp"
 
 namespace gradus::testing {

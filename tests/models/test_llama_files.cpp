@@ -4,7 +4,7 @@
 
 #include "autograd/compare.hpp"
 #include "catch.hpp"
-#include "gradus/autograd/ops.hpp"
+#include "gradus/autograd/ops/ops.hpp"
 #include "gradus/files/file.hpp"
 #include "gradus/models/config_json.hpp"
 #include "gradus/models/pretrained.hpp"

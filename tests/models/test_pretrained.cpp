@@ -5,7 +5,7 @@
 
 #include "autograd/compare.hpp"
 #include "catch.hpp"
-#include "gradus/autograd/ops.hpp"
+#include "gradus/autograd/ops/ops.hpp"
 #include "gradus/files/file.hpp"
 #include "gradus/nn/safetensors.hpp"
 #include "temporary_folder.hpp"
@@ -273,7 +273,7 @@ TEST_CASE("no depth of a config overflows a stack") {
     CHECK_THAT(saved.refusal(),
                Catch::Matchers::ContainsSubstring(
                    depth == 60 ? "n_layer must be a whole number of 64 bits, got a list of 1."
-                               : "where nothing deeper than 64 lists and objects should be."));
+                               : "must have at most 64 lists and objects inside one another, got more."));
   }
 }
 

@@ -44,7 +44,7 @@ ROOMS = {
 }
 SAMPLED = ("tools", "train", "models", "nn", "data", "files", "autograd/kernels")
 # What measures or checks the library and is no part of what it computes.
-LEFT_OUT = ("tools/bench/*", "autograd/kernels/yardstick.cpp", "autograd/kernels/cores.cpp",
+LEFT_OUT = ("tools/bench/*", "autograd/kernels/machine_peak.cpp", "autograd/kernels/isa/cores.cpp",
             "autograd/gradcheck/cases/*", "tools/lessons/*")
 KILLED, ALIVE = ("killed", "crashed", "timeout"), ("survived",)
 MEMORY = 12 << 30  # bytes that a test may take
@@ -66,7 +66,7 @@ def files_of(root):
 
 def sources(root):
     """The files to plant in: sources, and the headers that a single source includes."""
-    code = [f for f in files_of(root) if f.endswith(".cpp") or fnmatch.fnmatch(f, "autograd/kernels/levels/*.hpp")]
+    code = [f for f in files_of(root) if f.endswith(".cpp") or fnmatch.fnmatch(f, "autograd/kernels/loops/*.hpp")]
     return [f for f in code if room_of(f) and not any(fnmatch.fnmatch(f, pattern) for pattern in LEFT_OUT)]
 
 
@@ -138,7 +138,7 @@ class Project:
         """The kernels are compiled for one level only: all are made of the same lines."""
         level = b"v3" if "avx2" in Path("/proc/cpuinfo").read_text() else b"v2"
         for name, old, new in ((b"autograd/kernels/CMakeLists.txt", b"set(levels v2 v3 v4)", b"set(levels %s)" % level),
-                               (b"autograd/kernels/level.hpp", b"X(v4) X(v3) X(v2)", b"X(%s)" % level)):
+                               (b"autograd/kernels/isa/isa.hpp", b"X(v4) X(v3) X(v2)", b"X(%s)" % level)):
             if file.encode() == name:
                 assert old in data, f"{file} has no {old.decode()}"
                 data = data.replace(old, new)
@@ -169,7 +169,7 @@ class Project:
 
     def objects(self, file):
         """What a file is compiled to, to see whether a mutant is the same program."""
-        source = "unity_0_cxx.cxx" if file.startswith("autograd/kernels/levels/") else Path(file).name
+        source = "unity_0_cxx.cxx" if file.startswith("autograd/kernels/loops/") else Path(file).name
         found = sorted((self.build_folder / file.split("/")[0]).rglob(f"*.dir/**/{source}.o"))
         return [hashlib.sha256(path.read_bytes()).hexdigest() for path in found]
 

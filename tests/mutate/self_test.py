@@ -99,7 +99,7 @@ class Choice(unittest.TestCase):
         self.assertEqual({mutate.room_of(m.file) for m in chosen}, {"data"})
 
     def test_the_kernels_of_one_level_are_found(self):
-        for file in ("autograd/kernels/CMakeLists.txt", "autograd/kernels/level.hpp"):
+        for file in ("autograd/kernels/CMakeLists.txt", "autograd/kernels/isa/isa.hpp"):
             text = (mutate.ROOT / file).read_bytes()
             self.assertNotEqual(mutate.Project.one_level(file, text), text)
 

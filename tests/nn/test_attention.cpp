@@ -4,7 +4,7 @@
 
 #include "autograd/compare.hpp"
 #include "catch.hpp"
-#include "gradus/autograd/ops.hpp"
+#include "gradus/autograd/ops/ops.hpp"
 #include "nn/gradcheck_module.hpp"
 
 using namespace gradus;

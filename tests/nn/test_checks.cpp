@@ -8,7 +8,7 @@
 
 #include "autograd/compare.hpp"
 #include "catch.hpp"
-#include "gradus/autograd/ops.hpp"
+#include "gradus/autograd/ops/ops.hpp"
 #include "gradus/nn/attention.hpp"
 #include "gradus/nn/mlp.hpp"
 #include "gradus/nn/self_attention.hpp"

@@ -2,7 +2,7 @@
 
 #include "autograd/compare.hpp"
 #include "catch.hpp"
-#include "gradus/autograd/ops.hpp"
+#include "gradus/autograd/ops/ops.hpp"
 #include "gradus/nn/layer_norm.hpp"
 #include "gradus/nn/one_of.hpp"
 #include "gradus/nn/rms_norm.hpp"

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "gradus/autograd/kernels/level.hpp"
+#include "gradus/autograd/kernels/isa/isa.hpp"
 
 namespace gradus::testing {
 
@@ -21,7 +21,8 @@ inline bool has_fma() {
   return true;
 #else
   const char* chosen = std::getenv("GRADUS_LEVEL");
-  const std::string_view level = chosen ? std::string_view(chosen) : kernels::available_levels().front();
+  const std::string_view level =
+      chosen ? std::string_view(chosen) : kernels::isa_name(kernels::available_isas().front());
   return level == "v3" || level == "v4";
 #endif
 }

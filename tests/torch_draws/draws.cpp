@@ -17,8 +17,8 @@
 #include <sstream>
 #include <string>
 
-#include "gradus/autograd/ops.hpp"
-#include "gradus/autograd/random.hpp"
+#include "gradus/autograd/ops/ops.hpp"
+#include "gradus/autograd/random/random.hpp"
 #include "gradus/nn/embedding.hpp"
 #include "gradus/nn/init.hpp"
 #include "gradus/nn/linear.hpp"

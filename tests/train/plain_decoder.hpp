@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "gradus/autograd/ops.hpp"
+#include "gradus/autograd/ops/ops.hpp"
 #include "gradus/data/dataset.hpp"
 #include "gradus/models/gpt.hpp"
 

@@ -6,7 +6,7 @@
 #include "gradus/data/dataset.hpp"
 #include "gradus/data/tokenizer.hpp"
 #include "gradus/train/decoder.hpp"
-#include "gradus/train/trainer.hpp"
+#include "gradus/train/trainer/trainer.hpp"
 
 namespace gradus::train {
 

@@ -1,6 +1,6 @@
 #include "catch.hpp"
-#include "gradus/autograd/error.hpp"
-#include "gradus/train/checkpoint.hpp"
+#include "gradus/files/error.hpp"
+#include "gradus/train/run_folder/checkpoint.hpp"
 
 using namespace gradus;
 using namespace gradus::train;
@@ -52,9 +52,8 @@ TEST_CASE("JSON that is no checkpoint is refused") {
   refused("text_sha256", "text",
           " must have no field 'text'. Hint: it may have step, best_val_loss, streams, "
           "text_sha256, evals_without_best, unlogged.");
-  refused("\"dropout\"", "\"data\"", " must have keys of their own in an object, got 'data' twice.");
+  refused("\"dropout\"", "\"data\"", " must have different keys in an object, got 'data' twice.");
   refused("\n}\n", std::string("\n}\n\0x", 5),
-          " must be JSON, got a zero byte at line 11, column 1, where the "
-          "end should be.");
-  refused("{", "", " must be JSON, got ':' at line 2, column 9, where the end should be.");
+          " must be JSON, got '\\x00' at line 11, column 1: a zero byte is no part of JSON.");
+  refused("{", "", " must be JSON, got ':' at line 2, column 9: unexpected ':'; expected end of input.");
 }

@@ -1,8 +1,8 @@
 // The shortest proof that attention learns: a random string, a separator, and the string once more.
 #include "catch.hpp"
-#include "gradus/autograd/ops.hpp"
+#include "gradus/autograd/ops/ops.hpp"
 #include "gradus/train/decoder.hpp"
-#include "gradus/train/trainer.hpp"
+#include "gradus/train/trainer/trainer.hpp"
 
 using namespace gradus;
 using namespace gradus::train;

@@ -5,11 +5,11 @@
 #include <memory>
 
 #include "catch.hpp"
-#include "gradus/autograd/ops.hpp"
+#include "gradus/autograd/ops/ops.hpp"
 #include "gradus/models/pretrained.hpp"
 #include "gradus/nn/safetensors.hpp"
-#include "gradus/train/muon.hpp"
-#include "gradus/train/sgd.hpp"
+#include "gradus/train/optimizers/muon.hpp"
+#include "gradus/train/optimizers/sgd.hpp"
 #include "test_files.hpp"
 
 using namespace gradus;

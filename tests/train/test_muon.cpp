@@ -1,15 +1,15 @@
 // Muon's steps against loops over numbers, and what it does to singular values.
-#include "gradus/train/muon.hpp"
+#include "gradus/train/optimizers/muon.hpp"
 
 #include <cmath>
 
 #include "autograd/compare.hpp"
 #include "autograd/kernels/vectors.hpp"
 #include "catch.hpp"
-#include "gradus/autograd/anomaly.hpp"
-#include "gradus/autograd/autocast.hpp"
-#include "gradus/autograd/random.hpp"
-#include "gradus/train/weight_average.hpp"
+#include "gradus/autograd/graph/anomaly.hpp"
+#include "gradus/autograd/graph/autocast.hpp"
+#include "gradus/autograd/random/random.hpp"
+#include "gradus/train/optimizers/weight_average.hpp"
 
 using namespace gradus;
 using namespace gradus::testing;

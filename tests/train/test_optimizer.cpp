@@ -1,10 +1,10 @@
 #include <cmath>
 
 #include "catch.hpp"
-#include "gradus/autograd/ops.hpp"
+#include "gradus/autograd/ops/ops.hpp"
 #include "gradus/nn/linear.hpp"
-#include "gradus/train/adamw.hpp"
-#include "gradus/train/sgd.hpp"
+#include "gradus/train/optimizers/adamw.hpp"
+#include "gradus/train/optimizers/sgd.hpp"
 
 using namespace gradus;
 using namespace gradus::train;

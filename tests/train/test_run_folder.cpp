@@ -1,4 +1,4 @@
-#include "gradus/train/run_folder.hpp"
+#include "gradus/train/run_folder/run_folder.hpp"
 
 #include <unistd.h>
 
@@ -11,11 +11,11 @@
 #include "autograd/compare.hpp"
 #include "catch.hpp"
 #include "files_below.hpp"
-#include "gradus/autograd/ops.hpp"
+#include "gradus/autograd/ops/ops.hpp"
 #include "gradus/files/file.hpp"
 #include "gradus/train/decoder.hpp"
-#include "gradus/train/kept_states.hpp"
 #include "gradus/train/run.hpp"
+#include "gradus/train/run_folder/kept_states.hpp"
 #include "small_model.hpp"
 #include "temporary_folder.hpp"
 

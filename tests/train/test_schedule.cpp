@@ -2,10 +2,10 @@
 #include <numbers>
 
 #include "catch.hpp"
-#include "gradus/autograd/error.hpp"
-#include "gradus/autograd/ops.hpp"
-#include "gradus/train/clip.hpp"
-#include "gradus/train/schedule.hpp"
+#include "gradus/autograd/ops/ops.hpp"
+#include "gradus/files/error.hpp"
+#include "gradus/train/optimizers/clip.hpp"
+#include "gradus/train/trainer/schedule.hpp"
 
 using namespace gradus;
 using namespace gradus::train;

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "catch.hpp"
-#include "gradus/autograd/error.hpp"
+#include "gradus/files/error.hpp"
 #include "gradus/files/file.hpp"
 #include "small_model.hpp"
 #include "temporary_folder.hpp"

@@ -1,8 +1,8 @@
 #include <nlohmann/json.hpp>
 
 #include "catch.hpp"
-#include "gradus/autograd/error.hpp"
 #include "gradus/data/corpus.hpp"
+#include "gradus/files/error.hpp"
 #include "gradus/train/train_config.hpp"
 
 using namespace gradus;
@@ -160,16 +160,18 @@ TEST_CASE("JSON that is no config is refused") {
   const auto refused = [](const std::string& text, const std::string& error) {
     CHECK_THROWS_WITH(train_config_from_json(text, "f.json"), Equals("[train] f.json" + error));
   };
-  refused("{", " must be JSON, got the end at line 1, column 2, where a key in quotes or '}' should be.");
+  refused(
+      "{",
+      " must be JSON, got the end at line 1, column 2: unexpected end of input; expected string literal.");
   refused("[]", " must be an object, got a list of 0.");
   refused(with("\"steps\"", "\"stepz\""), " must have a field 'steps'.");
   refused(with("2000", "\"2000\""), ": steps must be a whole number of 64 bits, got '2000'.");
   refused(with("2000", "2000.5"), ": steps must be a whole number of 64 bits, got 2000.5.");
   refused(with("\"text\": []", "\"text\": [\"a\", 1]"), ": text[1] must be a string, got 1.");
   refused(with("{", "{\"zeal\": 1,"), " must have flags of a run only, got 'zeal'.");
-  refused(with("{", "{\"steps\": 1,"), " must have keys of their own in an object, got 'steps' twice.");
+  refused(with("{", "{\"steps\": 1,"), " must have different keys in an object, got 'steps' twice.");
   refused(json + std::string("\0x", 2),
-          " must be JSON, got a zero byte at line 38, column 1, where the end should be.");
+          " must be JSON, got '\\x00' at line 38, column 1: a zero byte is no part of JSON.");
 }
 
 TEST_CASE("steps that changed are kept, and written only then") {

@@ -1,12 +1,12 @@
 #include <cmath>
 
 #include "catch.hpp"
-#include "gradus/autograd/autocast.hpp"
-#include "gradus/autograd/error.hpp"
-#include "gradus/autograd/ops.hpp"
-#include "gradus/autograd/threads.hpp"
-#include "gradus/train/clip.hpp"
-#include "gradus/train/evaluate.hpp"
+#include "gradus/autograd/graph/autocast.hpp"
+#include "gradus/autograd/ops/ops.hpp"
+#include "gradus/autograd/tensor/threads.hpp"
+#include "gradus/files/error.hpp"
+#include "gradus/train/optimizers/clip.hpp"
+#include "gradus/train/trainer/evaluate.hpp"
 #include "small_model.hpp"
 
 using namespace gradus;

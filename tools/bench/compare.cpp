@@ -1,46 +1,37 @@
 #include "gradus/tools/bench/compare.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
-#include <filesystem>
-#include <nlohmann/json.hpp>
+#include <iomanip>
 
-#include "gradus/autograd/error.hpp"
+#include "gradus/files/error.hpp"
+#include "gradus/files/json.hpp"
+#include "gradus/files/temporary_folder.hpp"
 
 namespace gradus::bench {
 namespace {
 
-using nlohmann::json;
-
-/// The file that carries parameters and batches to the twin; it goes with this.
-class WeightsFile {
- public:
-  WeightsFile() {
-    std::string name = (std::filesystem::temp_directory_path() / "gradus-bench-XXXXXX").string();
-    if (!::mkdtemp(name.data()))
-      throw RunError("[bench] the temporary folder must be writable, got an error.");
-    folder_ = name;
-  }
-  ~WeightsFile() {
-    std::error_code ignored;
-    std::filesystem::remove_all(folder_, ignored);
-  }
-  WeightsFile(const WeightsFile&) = delete;
-  WeightsFile& operator=(const WeightsFile&) = delete;
-  std::string path() const { return (folder_ / "weights.safetensors").string(); }
-
- private:
-  std::filesystem::path folder_;
-};
-
 using Losses = std::vector<double>;
 
-/// The first of each, as many as there are bounds. Throws RunError unless they are so near, relatively.
-double apart(const Workload& w, const char* other, const Losses& ours, const Losses& theirs,
-             const std::vector<double>& bounds) {
+/// A list of numbers in a worker's answer; empty if the answer does not have it.
+std::vector<double> numbers(const std::string& answer, const char* key) {
+  const files::Json json(answer, "bench", "a worker's answer");
+  std::vector<double> all;
+  if (json.root().has(key))
+    for (const files::Field& item : json.root().at(key).items()) all.push_back(item.number());
+  return all;
+}
+
+std::string shown(const std::vector<double>& all) {
+  std::string text;
+  for (const double x : all) text += concat(text.empty() ? "[" : ", ", std::setprecision(17), x);
+  return text + "]";
+}
+
+/// The largest relative difference of the first losses, as many as there are bounds. Throws RunError if one
+/// is larger than its bound.
+double difference(const Workload& w, const char* other, const Losses& ours, const Losses& theirs,
+                  const std::vector<double>& bounds) {
   double worst = ours.size() == theirs.size() ? 0 : INFINITY;
   for (size_t i = 0; i < std::min({ours.size(), theirs.size(), bounds.size()}); ++i) {
     const double by = std::abs(ours[i] - theirs[i]) / std::abs(theirs[i]);
@@ -48,37 +39,25 @@ double apart(const Workload& w, const char* other, const Losses& ours, const Los
   }
   if (std::isfinite(worst)) return worst;
   throw RunError(concat("[bench] gradus and ", other, " must find the same losses in ", w.name, ", got ",
-                        json(ours).dump(), " and ", json(theirs).dump(), "."));
+                        shown(ours), " and ", shown(theirs), "."));
 }
 
 bool is_rounded(const Workload& w) { return w.task != Task::generate && w.dtype == DType::bfloat16; }
 
-/// How far PyTorch's first results are from ours. Throws RunError if it computes something else.
-double difference(const Workload& w, const std::string& ours, const std::string& theirs) {
-  const json a = json::parse(ours), b = json::parse(theirs);
-  if (a.contains("tokens") && a.at("tokens") != b.at("tokens"))
+/// The difference of PyTorch's first losses from ours. Throws RunError if PyTorch computes something else.
+double torch_difference(const Workload& w, const std::string& ours, const std::string& theirs) {
+  const auto a = numbers(ours, "tokens"), b = numbers(theirs, "tokens");
+  if (a != b)
     throw RunError(concat("[bench] gradus and PyTorch must write the same tokens in ", w.name, ", got ",
-                          a.at("tokens").dump(), " and ", b.at("tokens").dump(), "."));
-  // The third loss is that of updated parameters. PyTorch also rounds what products give, to bfloat16, and
-  // AdamW's first step takes little more than the gradients' signs: a third loss of its own, 2 % from that
-  // which float32 finds.
+                          shown(a), " and ", shown(b), "."));
+  // The third loss is that of updated parameters. In bfloat16 it is not compared: PyTorch also rounds the
+  // results of products, and AdamW's first step uses little more than the signs of the gradients, so that
+  // PyTorch's third loss differs by 2 % from the one in float32.
   const std::vector<double> bounds = is_rounded(w) ? Losses{1e-3, 1e-3} : Losses{1e-4, 1e-4, 1e-3};
-  return apart(w, "PyTorch", a.at("losses"), b.at("losses"), bounds);
+  return difference(w, "PyTorch", numbers(ours, "losses"), numbers(theirs, "losses"), bounds);
 }
 
-/// Throws RunError if rounding changes what is computed.
-void check_rounding(const Workload& w, const std::string& ours, const std::string& unrounded) {
-  apart(w, "gradus in float32", json::parse(ours).at("losses"), json::parse(unrounded).at("losses"),
-        {1e-3, 1e-3, 1e-2});
-}
-
-std::vector<OpTime> op_times(const json& answer) {
-  std::vector<OpTime> ops;
-  for (const json& op : answer.at("ops")) ops.push_back({op.at("op"), op.at("forward"), op.at("backward")});
-  return ops;
-}
-
-/// One side's turns, put together.
+/// The turns of one side.
 struct Side {
   std::vector<double> medians;
   double min = INFINITY;
@@ -103,23 +82,26 @@ Command worker_command(const Workload& w, const std::string& program, int thread
 
 Result compare(const Workload& w, const CompareOptions& options) {
   const bool with_torch = options.torch && !is_in_tiles(w.dtype);
-  std::optional<WeightsFile> file = with_torch ? std::make_optional<WeightsFile>() : std::nullopt;
+  std::optional<files::TemporaryFolder> folder;  // for the parameters and batches of the PyTorch twin
+  std::string weights;
+  if (with_torch) weights = folder.emplace() / "weights.safetensors";
   Command steps_command = worker_command(w, options.program, options.threads, "steps");
-  if (file) steps_command.words.insert(steps_command.words.end(), {"--weights", file->path()});
+  if (with_torch) steps_command.words.insert(steps_command.words.end(), {"--weights", weights});
   Contender gradus("gradus", steps_command);
   Contender floor("the floor", worker_command(w, options.program, options.threads, "floor"));
   std::optional<Contender> torch, float32;
-  if (is_rounded(w)) {
+  if (is_rounded(w) && options.float32) {
     Workload plain = w;
     plain.dtype = DType::float32;
     float32.emplace("gradus in float32", worker_command(plain, options.program, options.threads, "steps"));
-    check_rounding(w, gradus.greeting(), float32->greeting());
+    difference(w, "gradus in float32", numbers(gradus.greeting(), "losses"),
+               numbers(float32->greeting(), "losses"), {1e-3, 1e-3, 1e-2});
   }
   Result result{.workload = w, .threads = options.threads};
   if (with_torch) {
-    torch.emplace("PyTorch", torch_command(*options.torch, w, options.threads, file->path()));
-    result.torch.emplace().difference = difference(w, gradus.greeting(), torch->greeting());
-    file.reset();
+    torch.emplace("PyTorch", torch_command(*options.torch, w, options.threads, weights));
+    result.torch.emplace().difference = torch_difference(w, gradus.greeting(), torch->greeting());
+    folder.reset();
   }
 
   constexpr double kEver = 1e9;
@@ -138,6 +120,7 @@ Result compare(const Workload& w, const CompareOptions& options) {
   result.ms_min = ours.min;
   result.tokens_per_s = 1e3 * static_cast<double>(w.tokens()) / result.ms_median;
   result.floor_ms = median(bare.medians);
+  result.floor_min = bare.min;
   result.floor_ratio = median(ratios(ours, bare));
   if (float32) result.float32_ratio = median(ratios(ours, unrounded));
   if (torch) {
@@ -149,9 +132,12 @@ Result compare(const Workload& w, const CompareOptions& options) {
   }
   if (options.ops) {
     const double enough = std::clamp(300.0 / result.ms_median, 1.0, 100.0);  // a third of a second, or a step
-    const json answer = json::parse(gradus.ask(concat("ops ", static_cast<int64_t>(enough))));
-    result.ops = op_times(answer);
-    result.ops_ms = answer.at("ms");
+    const files::Json answer(gradus.ask(concat("ops ", static_cast<int64_t>(enough))), "bench",
+                             "a worker's answer");
+    for (const files::Field& op : answer.root().at("ops").items())
+      result.ops.push_back(
+          {std::string(op.at("op").text()), op.at("forward").number(), op.at("backward").number()});
+    result.ops_ms = answer.root().at("ms").number();
   }
   return result;
 }

@@ -1,7 +1,7 @@
-// compare(): a workload by gradus, by the bare machine and by PyTorch, in turn: A B C A B C ...
+// compare(): runs a workload by gradus, by the bare machine and by PyTorch, in turn: A B C A B C ...
 //
-// The machine may be shared and its clock may change; so what is compared was measured within the same second
-// or two, five times, and ratios are medians of the ratios of such neighbours, never of times far apart.
+// The machine may be shared and its clock may change. So all sides are measured within the same second or
+// two, several times, and ratios are medians of the ratios of such neighbours, never of times far apart.
 #pragma once
 
 #include <optional>
@@ -16,11 +16,13 @@ namespace gradus::bench {
 struct CompareOptions {
   std::string program;  ///< the gradus that is measured
   int threads = 1;
-  int rounds = 5;                ///< turns of each side
-  double seconds = 5;            ///< of measured steps a side, in all its turns
-  int64_t steps = 0;             ///< instead: so many steps a side, in all its turns; 0: by seconds
-  bool ops = true;               ///< also the share of time by op, in a pass of its own
-  std::optional<Torch> torch{};  ///< the twin takes part, but for weights in tiles, which PyTorch has not
+  int rounds = 5;       ///< turns of each side
+  double seconds = 5;   ///< measured time of each side, in all its turns
+  int64_t steps = 0;    ///< measured steps of each side, in all its turns; 0: by seconds
+  bool ops = true;      ///< also the share of time of each op, in a separate pass
+  bool float32 = true;  ///< a workload in bfloat16 is also measured in float32
+  std::optional<Torch>
+      torch{};  ///< compare with it, except for weights in tiles, which PyTorch does not have
 };
 
 struct OpTime {
@@ -41,7 +43,8 @@ struct Result {
   double ms_median = 0, ms_min = 0;  ///< a step, or a generated token
   double tokens_per_s = 0;
   double peak_mib = 0;
-  double floor_ms = 0;        ///< see run_floor()
+  double floor_ms = 0;  ///< see run_floor()
+  double floor_min = 0;
   double floor_ratio = 0;     ///< median over the turns of gradus's time over the floor's
   std::vector<OpTime> ops{};  ///< the dearest first
   double ops_ms = 0;          ///< of the whole step in the pass that timed ops

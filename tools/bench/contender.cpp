@@ -11,16 +11,16 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <nlohmann/json.hpp>
 
-#include "gradus/autograd/error.hpp"
+#include "gradus/files/error.hpp"
+#include "gradus/files/json.hpp"
 
 namespace gradus::bench {
 namespace {
 
-/// In the new process: becomes the command, whose standard input and output are `end`.
+/// Called in the new process: executes the command with `end` as standard input and output.
 [[noreturn]] void become(const Command& command, const std::vector<char*>& words, int end) {
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // or it would stay behind, stopped
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // else it would stay, stopped, if this process is killed
   ::dup2(end, STDIN_FILENO);
   ::dup2(end, STDOUT_FILENO);
   for (const auto& [name, value] : command.environment) ::setenv(name.c_str(), value.c_str(), 1);
@@ -28,7 +28,7 @@ namespace {
   ::_exit(127);
 }
 
-/// Starts it; returns its number and our end of its standard input and output.
+/// Starts the command. Returns its process number and our end of its standard input and output.
 std::pair<pid_t, int> start(const Command& command) {
   int ends[2];
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
@@ -36,7 +36,7 @@ std::pair<pid_t, int> start(const Command& command) {
   std::vector<char*> words;
   for (const std::string& word : command.words) words.push_back(const_cast<char*>(word.c_str()));
   words.push_back(nullptr);
-  std::fflush(nullptr);  // or what is still buffered might be written by both
+  std::fflush(nullptr);  // else both processes might write what is still buffered
   const pid_t process = ::fork();
   if (process == 0) become(command, words, ends[1]);
   ::close(ends[1]);
@@ -86,14 +86,13 @@ std::string Contender::read_line() {
 std::string Contender::ask(const std::string& line) {
   ::kill(process_, SIGCONT);
   const std::string text = line + "\n";
-  ::send(socket_, text.data(), text.size(), MSG_NOSIGNAL);  // if it is gone, reading says so
+  ::send(socket_, text.data(), text.size(), MSG_NOSIGNAL);  // if the process is gone, read_line() throws
   std::string answer = read_line();
   stop();
   return answer;
 }
 
-// A signal takes its time, so this waits until the process, whole, stands still; or has ended, which asking
-// will tell.
+// A signal takes time, so this waits until the whole process has stopped or ended. ask() reports the latter.
 void Contender::stop() {
   ::kill(process_, SIGSTOP);
   siginfo_t how;
@@ -103,11 +102,14 @@ void Contender::stop() {
 }
 
 Turn Contender::run(double seconds, int64_t steps) {
-  const auto json = nlohmann::json::parse(ask(concat("run ", seconds, " ", steps)));
-  return {json.at("ms_median"), json.at("ms_min"), json.at("steps")};
+  const files::Json json(ask(concat("run ", seconds, " ", steps)), "bench", name_);
+  const files::Field turn = json.root();
+  return {turn.at("ms_median").number(), turn.at("ms_min").number(), turn.at("steps").integer()};
 }
 
-double Contender::peak_mib() { return nlohmann::json::parse(ask("memory")).at("peak_mib"); }
+double Contender::peak_mib() {
+  return files::Json(ask("memory"), "bench", name_).root().at("peak_mib").number();
+}
 
 std::pair<std::string, int> output_of(const Command& command) {
   const auto [process, socket] = start(command);

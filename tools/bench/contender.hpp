@@ -1,8 +1,8 @@
-// Contender: a worker (worker.hpp) in a process of its own, which stands still while it is not asked.
+// Contender: a worker (worker.hpp) in a separate process, which is stopped while it has nothing to do.
 //
-// A process that waits is stopped by a signal, so that threads of its that spin take no core from the one
-// whose turn it is; and peak memory is nobody's but its own. It ends with its Contender, or with this
-// process. Not thread-safe.
+// A waiting process is stopped by a signal, so that its spinning threads take no core from the other side,
+// and peak memory is measured for each side. The process ends with its Contender, or with this process. Not
+// thread-safe.
 #pragma once
 
 #include <sys/types.h>
@@ -16,8 +16,8 @@
 
 namespace gradus::bench {
 
-/// How to start a process: the program, looked for in PATH, its arguments, and what it finds in its
-/// environment beside ours.
+/// How to start a process: the program, which is searched in PATH, its arguments, and variables that are
+/// added to the environment.
 struct Command {
   std::vector<std::string> words;
   std::vector<std::pair<std::string, std::string>> environment{};
@@ -25,15 +25,15 @@ struct Command {
 
 class Contender {
  public:
-  /// Starts it and waits until it is ready. Throws RunError, with the name, if that does not happen.
+  /// Starts the process and waits until it is ready. Throws RunError with the name if it ends before.
   Contender(std::string name, const Command& command);
   ~Contender();
   Contender(const Contender&) = delete;
   Contender& operator=(const Contender&) = delete;
 
-  /// The line by which it said that it was ready.
+  /// Its first line, which says that it is ready.
   const std::string& greeting() const { return greeting_; }
-  /// Its answer to a line. Throws RunError if it ended instead.
+  /// Its answer to a line. Throws RunError if it ends instead.
   std::string ask(const std::string& line);
 
   Turn run(double seconds, int64_t steps);  ///< "run"
@@ -49,7 +49,7 @@ class Contender {
   std::string greeting_, unread_;
 };
 
-/// All that a finished command wrote, and its exit code; 127 if it could not be started.
+/// The output of a command and its exit code; 127 if it cannot be started.
 std::pair<std::string, int> output_of(const Command& command);
 
 }  // namespace gradus::bench

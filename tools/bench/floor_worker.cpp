@@ -5,11 +5,11 @@
 #include <nlohmann/json.hpp>
 #include <ostream>
 
-#include "gradus/autograd/kernels/blocks.hpp"
-#include "gradus/autograd/kernels/yardstick.hpp"
-#include "gradus/autograd/ops.hpp"
-#include "gradus/autograd/random.hpp"
-#include "gradus/autograd/threads.hpp"
+#include "gradus/autograd/kernels/machine_peak.hpp"
+#include "gradus/autograd/kernels/quantized/quantized.hpp"
+#include "gradus/autograd/ops/ops.hpp"
+#include "gradus/autograd/random/random.hpp"
+#include "gradus/autograd/tensor/threads.hpp"
 #include "gradus/tools/bench/turn.hpp"
 #include "gradus/tools/bench/worker.hpp"
 
@@ -20,9 +20,9 @@ using kernels::BlasThreads;
 
 kernels::Trans trans(bool transposed) { return transposed ? kernels::Trans::yes : kernels::Trans::no; }
 
-constexpr double kReachable = 0.9;  // of the machine's peak, by good products
+constexpr double kReachable = 0.9;  // of the machine's peak: good products reach this part
 
-/// A workload's products on memory that all of them share.
+/// The products of a workload, on memory that all of them share.
 class Products {
  public:
   explicit Products(const Workload& w) : workload_(w), products_(products(w)) {
@@ -38,7 +38,7 @@ class Products {
     c_ = zeros({c});
   }
 
-  /// The floor of a step: each product's own turn, added up.
+  /// The floor of a step: the sum of the times of its products, each measured in a turn.
   Turn turn(double seconds, int64_t steps) {
     const double operations = bench::operations(workload_);
     if (workload_.dtype == DType::bfloat16) {

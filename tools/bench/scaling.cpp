@@ -3,44 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "gradus/tools/bench/compare.hpp"
-
 namespace gradus::bench {
-namespace {
-
-constexpr int kRounds = 3;
-
-/// Steps and floor of one workload, in two processes, and the shortest of each so far.
-struct Pair {
-  Pair(const Workload& w, const ScalingOptions& o)
-      : steps("gradus", worker_command(w, o.program, o.threads, "steps")),
-        floor("the floor", worker_command(w, o.program, o.threads, "floor")),
-        seconds(o.seconds / kRounds) {}
-
-  void take_turn() {
-    ms = std::min(ms, steps.run(seconds, 1'000'000).ms_min);
-    floor_ms = std::min(floor_ms, floor.run(seconds, 1'000'000).ms_min);
-  }
-
-  Contender steps, floor;
-  double seconds;
-  double ms = INFINITY, floor_ms = INFINITY;
-};
-
-void measure(ScalingPoint& point, Pair& base, const ScalingOptions& options) {
-  Pair pair(point.workload, options);
-  for (int round = 0; round < kRounds; ++round) {
-    base.take_turn();
-    pair.take_turn();
-  }
-  const double growth = passes(point.workload) / passes(scaling_base(options.quick));
-  point.ms = pair.ms;
-  point.floor_ms = pair.floor_ms;
-  point.predicted_ms = pair.floor_ms + std::max(0.0, base.ms - base.floor_ms) * growth;
-}
-
-}  // namespace
-
 Workload scaling_base(bool quick) {
   if (quick)
     return {"base",
@@ -92,16 +55,21 @@ double passes(const Workload& w) {
   return number(w.tokens()) * token + 8 * number(w.config.num_parameters());
 }
 
-std::vector<ScalingPoint> measure_scaling(const ScalingOptions& options,
+std::vector<ScalingPoint> measure_scaling(const CompareOptions& options, bool quick, DType dtype,
                                           const std::function<void(const ScalingPoint&)>& on_point) {
-  std::vector<ScalingPoint> points = scaling_points(options.quick);
-  Workload base_workload = scaling_base(options.quick);
-  base_workload.dtype = options.dtype;
-  Pair base(base_workload, options);
-  for (int round = 0; round < kRounds; ++round) base.take_turn();
+  std::vector<ScalingPoint> points = scaling_points(quick);
+  Workload base = scaling_base(quick);
+  base.dtype = dtype;
+  double base_ms = INFINITY, base_floor = INFINITY;
   for (ScalingPoint& point : points) {
-    point.workload.dtype = options.dtype;
-    measure(point, base, options);
+    point.workload.dtype = dtype;
+    const Result now = compare(base, options), result = compare(point.workload, options);
+    base_ms = std::min(base_ms, now.ms_min);
+    base_floor = std::min(base_floor, now.floor_min);
+    const double growth = passes(point.workload) / passes(base);
+    point.ms = result.ms_min;
+    point.floor_ms = result.floor_min;
+    point.predicted_ms = point.floor_ms + std::max(0.0, base_ms - base_floor) * growth;
     on_point(point);
   }
   return points;

@@ -1,32 +1,25 @@
-// Scaling: does the cost of a step grow as its count of operations does? One size of a base model is varied
-// at a time.
+// Scaling: whether the cost of a step grows as its count of operations does. One size of a base model is
+// varied at a time.
 //
-// What a step should take is predicted from its own floor (its products alone, run_floor()) and from what the
-// base takes above its floor, times the ratio of how many numbers the two steps pass outside their products:
+// The predicted time is the step's own floor (its products alone, run_floor()), and the time of the base
+// above its floor, times the ratio of the numbers that the two steps pass outside their products:
 //
 //   predicted = floor + (base - base floor) * passes / base passes
 //
-// Point, floor, base and base floor are measured in turn; of each the shortest step counts, the one that
-// other work on the machine has disturbed least, of the base that of all turns so far.
+// The base is measured before each point. The shortest steps count, because other work on the machine has
+// disturbed them least; of the base the shortest of all its turns.
 #pragma once
 
 #include <functional>
 #include <string>
 #include <vector>
 
+#include "gradus/tools/bench/compare.hpp"
 #include "gradus/tools/bench/workload.hpp"
 
 namespace gradus::bench {
 
 inline constexpr double kSlow = 1.15;  ///< measured over predicted, above which a point is flagged
-
-struct ScalingOptions {
-  std::string program;  ///< the gradus that is measured
-  int threads = 1;
-  double seconds = 2;            ///< of measured steps a point
-  bool quick = false;            ///< a few tiny sizes, to try it out
-  DType dtype = DType::float32;  ///< of products: see Workload
-};
 
 struct ScalingPoint {
   std::string varied;  ///< block, width, layers or batch
@@ -37,22 +30,23 @@ struct ScalingPoint {
   bool slow() const { return over_predicted() > kSlow; }
 };
 
-/// The models: varied size, value, workload; in four series.
+/// The points to measure, in four series.
 std::vector<ScalingPoint> scaling_points(bool quick);
-/// The model of which one size at a time is varied.
+/// The model whose sizes are varied.
 Workload scaling_base(bool quick);
 
 /// Numbers read or written by the layers' element-wise work, forward and backward, and by clip and AdamW:
-/// with each op a pass of its own, a token costs L (44 C + 2.5 H T) + 5 V + 12 C, a step 8 for each parameter
+/// if each op is a separate pass, a token costs L (44 C + 2.5 H T) + 5 V + 12 C, a step 8 for each parameter
 /// beside.
 double passes(const Workload& workload);
 
-/// Measures all points; calls on_point as each is done. Throws RunError if a side fails.
-std::vector<ScalingPoint> measure_scaling(const ScalingOptions& options,
+/// Measures all points with products in `dtype`; calls on_point as each is done. Throws RunError if a side
+/// fails.
+std::vector<ScalingPoint> measure_scaling(const CompareOptions& options, bool quick, DType dtype,
                                           const std::function<void(const ScalingPoint&)>& on_point);
 
-/// A plot in SVG, of a panel a series: microseconds a token, measured, predicted and floor, on logarithmic
-/// axes.
+/// A plot in SVG with a panel for each series: microseconds a token, measured, predicted and floor, on
+/// logarithmic axes.
 std::string scaling_plot(const std::vector<ScalingPoint>& points);
 
 }  // namespace gradus::bench

@@ -2,14 +2,14 @@
 #include <cmath>
 #include <utility>
 
-#include "gradus/autograd/error.hpp"
+#include "gradus/files/error.hpp"
 #include "gradus/tools/bench/scaling.hpp"
 #include "gradus/tools/plots/svg.hpp"
 
 namespace gradus::bench {
 namespace {
 
-using plots::Axis, plots::label, plots::path, plots::text, plots::ticks;
+using plots::Axis, plots::path, plots::text;
 
 constexpr double kWidth = 400, kHeight = 280;                       // of a panel
 constexpr double kLeft = 60, kRight = 16, kTop = 36, kBottom = 44;  // around its axes
@@ -52,14 +52,9 @@ std::string panel(const std::vector<ScalingPoint>& points) {
                static_cast<double>(points.back().value) * 1.1, kLeft, kWidth - kRight, true};
   const Axis y{low / 1.2, high * 1.2, kHeight - kBottom, kTop, true};
   std::string svg = text(kLeft, 20, "time a token against " + points.front().varied, "font-weight=\"bold\"");
-  for (const double value : ticks(y)) {
-    svg += path({{x.from, y(value)}, {x.to, y(value)}}, "#e4e4e4");
-    svg += text(kLeft - 6, y(value) + 4, label(value), "text-anchor=\"end\"");
-  }
-  for (const ScalingPoint& p : points)
-    svg += text(x(static_cast<double>(p.value)), kHeight - kBottom + 18, std::to_string(p.value),
-                "text-anchor=\"middle\"");
-  svg += path({{x.from, y.to}, {x.from, y.from}, {x.to, y.from}}, "#444444");
+  std::vector<double> sizes;
+  for (const ScalingPoint& p : points) sizes.push_back(static_cast<double>(p.value));
+  svg += plots::axes(x, y, sizes);
   svg += text(8, kTop - 4, "us");
   for (const Line& line : kLines) svg += curve(line, points, x, y);
   return svg;
@@ -69,10 +64,10 @@ std::string legend(double y) {
   std::string svg;
   double x = kLeft;
   for (const Line& line : kLines) {
-    svg += path({{x, y}, {x + 30, y}}, line.colour, line.dashes) + text(x + 36, y + 4, line.name);
+    svg += plots::legend_entry(x, y, line.name, line.colour, line.dashes);
     x += 130;
   }
-  return svg + text(x, y + 4, concat("large dots: over ", kSlow, " times what is predicted"));
+  return svg + text(x, y + 4, concat("large dots: over ", kSlow, " times the prediction"));
 }
 
 }  // namespace

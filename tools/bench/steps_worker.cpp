@@ -1,4 +1,4 @@
-// run_steps: a workload by the library's own parts.
+// run_steps: a workload by gradus.
 #include <functional>
 #include <istream>
 #include <map>
@@ -7,17 +7,17 @@
 #include <ostream>
 #include <sstream>
 
-#include "gradus/autograd/autocast.hpp"
-#include "gradus/autograd/error.hpp"
-#include "gradus/autograd/profile.hpp"
-#include "gradus/autograd/record.hpp"
+#include "gradus/autograd/graph/autocast.hpp"
+#include "gradus/autograd/graph/profile.hpp"
+#include "gradus/autograd/graph/record.hpp"
+#include "gradus/files/error.hpp"
 #include "gradus/models/generate.hpp"
 #include "gradus/nn/safetensors.hpp"
 #include "gradus/tools/bench/turn.hpp"
 #include "gradus/tools/bench/worker.hpp"
 #include "gradus/train/decoder.hpp"
-#include "gradus/train/precision.hpp"
-#include "gradus/train/trainer.hpp"
+#include "gradus/train/trainer/precision.hpp"
+#include "gradus/train/trainer/trainer.hpp"
 
 namespace gradus::bench {
 namespace {
@@ -68,7 +68,7 @@ class Steps {
     nn::save_safetensors(path, state);
   }
 
-  /// What a twin must find too.
+  /// Results that a twin must have too.
   Json first_results() {
     if (workload_.task == Task::generate) return {{"losses", {forward(0)}}, {"tokens", generate()}};
     std::vector<double> losses{forward(0)};
@@ -113,12 +113,12 @@ class Steps {
   std::unique_ptr<train::Trainer> trainer_;
 };
 
-/// Steps that a turn's one call makes: a generated text is timed by token.
+/// Steps in one call of step(): a generated text is timed by token.
 double divisor(const Workload& w) {
   return w.task == Task::generate ? static_cast<double>(w.config.block_size) : 1.0;
 }
 
-/// Milliseconds a step by op, the dearest first.
+/// Milliseconds a step by op, the most expensive op first.
 Json ops_of(const Workload& w, Steps& steps, int64_t count) {
   Profile profile;
   {
@@ -156,7 +156,7 @@ Json ops_of(const Workload& w, Steps& steps, int64_t count) {
 void run_steps(const Workload& workload, const std::string& save, std::istream& in, std::ostream& out) {
   Steps steps(workload);
   if (!save.empty()) steps.save(save);
-  release_cached_memory();  // what making initial values took
+  release_cached_memory();  // memory that making the initial values used
   reset_peak_memory_of_process();
   out << steps.first_results() << std::endl;
 

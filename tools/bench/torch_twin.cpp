@@ -3,13 +3,12 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "gradus/autograd/error.hpp"
-#include "gradus/autograd/kernels/blas_kernels.hpp"
-#include "gradus/autograd/kernels/level.hpp"
+#include "gradus/autograd/kernels/blas/blas_kernels.hpp"
+#include "gradus/autograd/kernels/isa/isa.hpp"
+#include "gradus/files/error.hpp"
+#include "gradus/tools/embedded.hpp"
 
 namespace gradus::bench {
-
-extern const char* const kTorchTwinScript;  // made of torch_twin.py by CMake
 
 Torch find_torch(const std::string& python) {
   const std::vector<std::string> candidates =
@@ -29,14 +28,14 @@ Torch find_torch(const std::string& python) {
 
 Command torch_command(const Torch& torch, const Workload& workload, int threads, const std::string& weights) {
   const std::string count = std::to_string(threads);
-  Command command{{torch.python, "-c", kTorchTwinScript, to_text(workload), count, weights},
+  Command command{{torch.python, "-c", std::string(tools::embedded_file("bench/torch_twin.py")),
+                   to_text(workload), count, weights},
                   {{"OMP_NUM_THREADS", count}, {"OPENBLAS_NUM_THREADS", count}}};
   std::vector<std::pair<std::string, std::string>> wishes = {{"OPENBLAS_CORETYPE", kernels::blas_kernels()},
                                                              {"MALLOC_MMAP_THRESHOLD_", "4294967296"},
                                                              {"MALLOC_TRIM_THRESHOLD_", "8589934592"},
                                                              {"MALLOC_TOP_PAD_", "268435456"}};
-  const std::vector<std::string_view> levels = kernels::available_levels();
-  if (std::find(levels.begin(), levels.end(), "v4") != levels.end())
+  if (kernels::isa_name(kernels::available_isas().front()) == "v4")
     wishes.emplace_back("ATEN_CPU_CAPABILITY", "avx512");
   for (const auto& wish : wishes)
     if (!wish.second.empty() && !std::getenv(wish.first.c_str())) command.environment.push_back(wish);

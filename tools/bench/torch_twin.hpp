@@ -1,4 +1,4 @@
-// The PyTorch twin: torch_twin.py, kept in the program, so that it is wherever gradus is.
+// The PyTorch twin: torch_twin.py, which is embedded in the program.
 #pragma once
 
 #include <string>
@@ -12,13 +12,14 @@ struct Torch {
   std::string version;  ///< of torch
 };
 
-/// A Python with torch: `python`, or if that is empty python3, or else /usr/bin/python3. Throws Error if none
-/// has it.
+/// A Python that has torch: `python`, or if that is empty python3, or else /usr/bin/python3. Throws Error if
+/// none has.
 Torch find_torch(const std::string& python);
 
-/// The worker on the parameters and batches that run_steps() has saved at `weights`. glibc is told to keep
-/// its memory, without which PyTorch pays for fresh pages in each step; AVX-512, if there is, is asked for,
-/// since not every build takes it unasked. What the environment says of either wins.
+/// The worker on the parameters and batches that run_steps() has saved at `weights`. Variables make glibc
+/// keep its memory, because PyTorch would otherwise pay for fresh pages in each step, and select AVX-512 if
+/// the machine has it, because not every build selects it. Variables that are already in the environment take
+/// precedence.
 Command torch_command(const Torch& torch, const Workload& workload, int threads, const std::string& weights);
 
 }  // namespace gradus::bench

@@ -3,11 +3,11 @@
     torch_twin.py WORKLOAD THREADS WEIGHTS
 
 WORKLOAD is "task layers heads width block batch vocabulary dropout dtype", WEIGHTS the safetensors file that gradus
-wrote. Training in bfloat16 is torch.autocast's; weights that text is generated from in bfloat16 are computed with in
-float32, which is many times as fast as PyTorch's own products of one row.
+wrote. Training in bfloat16 is torch.autocast's; generation from bfloat16 weights computes in float32,
+which is many times as fast as PyTorch's products of one row in bfloat16.
 Each form is the fastest that PyTorch has on a CPU: one product for q, k and v; the mask added by the product that makes
 the scores (or the fused attention, where there is one); AdamW tensor by tensor; gemv for one-row products; batches cut
-beforehand. What it answers stands in worker.hpp.
+beforehand. worker.hpp describes its answers.
 """
 
 import ctypes

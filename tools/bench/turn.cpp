@@ -9,7 +9,7 @@
 #include <ostream>
 #include <sstream>
 
-#include "gradus/autograd/error.hpp"
+#include "gradus/files/error.hpp"
 
 namespace gradus::bench {
 namespace {
@@ -17,7 +17,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 constexpr double kMostWarmUpMs = 50;
 
-// Of this program; where there is no /proc, of what it was before exec too.
+// Peak of this program; without /proc it includes the program before exec.
 double peak_mib() {
   std::ifstream status("/proc/self/status");
   for (std::string key; status >> key;)
@@ -35,7 +35,7 @@ double median(std::vector<double> values) {
   return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
 }
 
-// proc(5), clear_refs; where the kernel was built without it, the peak is that of the whole process.
+// See proc(5), clear_refs. If the kernel was built without it, the peak is that of the whole process.
 void reset_peak_memory_of_process() { std::ofstream("/proc/self/clear_refs") << "5"; }
 
 Turn take_turn(double seconds, int64_t steps, const std::function<void()>& step, Profile::Clock now) {

@@ -2,7 +2,7 @@
 
 #include <sstream>
 
-#include "gradus/autograd/error.hpp"
+#include "gradus/files/error.hpp"
 
 namespace gradus::bench {
 namespace {

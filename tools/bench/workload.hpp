@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "gradus/autograd/dtype.hpp"
+#include "gradus/autograd/tensor/dtype.hpp"
 #include "gradus/models/gpt_config.hpp"
 
 namespace gradus::bench {
@@ -15,7 +15,7 @@ namespace gradus::bench {
 enum class Task {
   train,    ///< a whole step: forward, loss, backward, clip at 1.0, AdamW
   forward,  ///< forward with loss, nothing recorded
-  generate  ///< a token: greedy generation of block_size tokens, batch 1, cached keys and values
+  generate  ///< greedy generation of block_size tokens, batch 1, key/value cache; times are by token
 };
 
 struct Workload {
@@ -23,30 +23,30 @@ struct Workload {
   Task task = Task::train;
   models::GPTConfig config;
   int64_t batch = 1;
-  /// Of the products of training and of a forward: float32 or bfloat16 (Autocast). Of the matrices that are
-  /// generated from: q8_0 and q4_0 too.
+  /// For train and forward the dtype of products: float32 or bfloat16 (Autocast). For generate the dtype of
+  /// the matrices, which may be q8_0 or q4_0 too.
   DType dtype = DType::float32;
 
-  /// Of one step; 1 for generate, whose times are by token.
+  /// Tokens in one step; 1 for generate, whose times are by token.
   int64_t tokens() const { return task == Task::generate ? 1 : batch * config.block_size; }
 };
 
 /// All of them, in the order of their names.
 std::vector<Workload> workloads();
-/// Those of the names: W1; or W4, W5 for all that begin so (W4-W2n, W4-W3). None named: all. Throws Error for
-/// a name that is not there.
+/// The workloads with these names; W4 and W5 select all whose names begin so (W4-W2n, W4-W3). Without names:
+/// all. Throws Error for an unknown name.
 std::vector<Workload> select_workloads(const std::vector<std::string>& names);
 
-/// The same with products in bfloat16, under the name "W1 bf16". Throws Error for what generates.
+/// The same with products in bfloat16, under the name "W1 bf16". Throws Error for a workload that generates.
 Workload in_bfloat16(Workload workload);
 
 /// "train 4 4 128 64 12 65 0.1 float32": task, layers, heads, width, block, batch, vocabulary, dropout,
-/// dtype; what the processes of a comparison are handed.
+/// dtype. The processes of a comparison get their workload as this text.
 std::string to_text(const Workload& workload);
-/// Throws Error unless to_text() could have given it. The name is lost.
+/// The inverse of to_text(), without the name. Throws Error for any other text.
 Workload workload_from(const std::string& text);
 
-/// One matrix product that a step makes `times` times, each time `batch` of them of one size.
+/// A matrix product that a step computes `times` times, each time for a batch of `batch` matrices.
 struct Product {
   const char* name;
   bool transpose_a, transpose_b;
@@ -54,11 +54,12 @@ struct Product {
   double operations() const;  ///< 2 m n k for each: a multiplication and an addition
 };
 
-/// All products of one step, nothing hidden by the causal mask left out: forward; of a training step also the
-/// gradients of both sides. Empty for generate.
+/// All products of one step, including the part that the causal mask hides: those of the forward pass, and in
+/// training those of the gradients of both operands. Empty for generate.
 std::vector<Product> products(const Workload& workload);
-/// The sum of their operations. For training (6 N + 12 L T C) a token, N the elements of all matrices that
-/// tokens are multiplied with (the token table once, as the head; not the positions); forward a third of it.
+/// The sum of their operations: in training (6 N + 12 L T C) a token, where N counts the elements of all
+/// matrices that tokens are multiplied with (the token table once, as the head; not the positions); in a
+/// forward pass a third of it.
 double operations(const Workload& workload);
 
 }  // namespace gradus::bench

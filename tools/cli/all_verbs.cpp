@@ -1,5 +1,5 @@
 // The whole program.
-#include "verbs.hpp"
+#include "gradus/tools/cli/program/verbs.hpp"
 
 namespace gradus::cli {
 

@@ -1,5 +1,5 @@
 // The program that ./gradus builds first: training a model and what one does with it.
-#include "verbs.hpp"
+#include "gradus/tools/cli/program/verbs.hpp"
 
 namespace gradus::cli {
 

@@ -7,17 +7,17 @@
 #include <numbers>
 #include <span>
 
-#include "gradus/autograd/error.hpp"
-#include "gradus/autograd/threads.hpp"
+#include "gradus/autograd/tensor/threads.hpp"
 #include "gradus/data/text.hpp"
+#include "gradus/files/error.hpp"
 #include "gradus/models/pretrained.hpp"
+#include "gradus/tools/cli/program/terminal.hpp"
+#include "gradus/tools/cli/program/text_output.hpp"
+#include "gradus/tools/cli/program/verbs.hpp"
+#include "gradus/tools/cli/program/whole_number.hpp"
+#include "gradus/tools/cli/sample/weights_flag.hpp"
 #include "gradus/train/decoder.hpp"
 #include "gradus/train/memory.hpp"
-#include "terminal.hpp"
-#include "text_output.hpp"
-#include "verbs.hpp"
-#include "weights_flag.hpp"
-#include "whole_number.hpp"
 
 namespace gradus::cli {
 namespace {

@@ -5,22 +5,22 @@
 #include <fstream>
 #include <memory>
 
-#include "choices.hpp"
-#include "gradus/autograd/error.hpp"
+#include "gradus/files/error.hpp"
 #include "gradus/files/file.hpp"
 #include "gradus/files/json.hpp"
 #include "gradus/files/plain.hpp"
 #include "gradus/models/pretrained.hpp"
+#include "gradus/tools/cli/program/choices.hpp"
+#include "gradus/tools/cli/program/nearest.hpp"
+#include "gradus/tools/cli/program/shell.hpp"
+#include "gradus/tools/cli/program/terminal.hpp"
+#include "gradus/tools/cli/program/text_output.hpp"
+#include "gradus/tools/cli/program/verbs.hpp"
 #include "gradus/tools/export/gguf_file.hpp"
 #include "gradus/tools/export/npz.hpp"
 #include "gradus/tools/export/pytorch.hpp"
 #include "gradus/tools/export/web.hpp"
 #include "gradus/train/memory.hpp"
-#include "nearest.hpp"
-#include "shell.hpp"
-#include "terminal.hpp"
-#include "text_output.hpp"
-#include "verbs.hpp"
 
 namespace gradus::cli {
 namespace {

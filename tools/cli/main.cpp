@@ -7,16 +7,16 @@
 #include <new>
 #include <vector>
 
-#include "blas_start.hpp"
-#include "command_line.hpp"
-#include "field_flags.hpp"
-#include "gradus/autograd/error.hpp"
+#include "gradus/files/error.hpp"
 #include "gradus/files/plain.hpp"
-#include "paths.hpp"
-#include "shell.hpp"
-#include "terminal.hpp"
-#include "usage.hpp"
-#include "verbs.hpp"
+#include "gradus/tools/cli/program/blas_start.hpp"
+#include "gradus/tools/cli/program/command_line.hpp"
+#include "gradus/tools/cli/program/field_flags.hpp"
+#include "gradus/tools/cli/program/paths.hpp"
+#include "gradus/tools/cli/program/shell.hpp"
+#include "gradus/tools/cli/program/terminal.hpp"
+#include "gradus/tools/cli/program/usage.hpp"
+#include "gradus/tools/cli/program/verbs.hpp"
 
 namespace gradus::cli {
 namespace {

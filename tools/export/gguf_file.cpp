@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <map>
 
-#include "gradus/autograd/ops.hpp"
-#include "gradus/autograd/record.hpp"
+#include "gradus/autograd/graph/record.hpp"
+#include "gradus/autograd/ops/ops.hpp"
 #include "gradus/files/file.hpp"
 #include "gradus/tools/export/gguf_numbers.hpp"
 #include "gradus/tools/export/gguf_vocabulary.hpp"

@@ -3,8 +3,8 @@
 #include <limits>
 #include <ostream>
 
-#include "gradus/files/crc32.hpp"
 #include "gradus/files/file.hpp"
+#include "gradus/files/hashes.hpp"
 #include "gradus/models/pretrained.hpp"
 #include "gradus/tools/export/gguf_numbers.hpp"
 #include "gradus/tools/export/weights.hpp"

@@ -2,16 +2,16 @@
 
 #include <algorithm>
 
-#include "gradus/autograd/ops.hpp"
-#include "gradus/autograd/record.hpp"
+#include "gradus/autograd/graph/record.hpp"
+#include "gradus/autograd/ops/ops.hpp"
 #include "gradus/data/tokenizer_files.hpp"
-#include "gradus/files/folder_update.hpp"
+#include "gradus/files/folder.hpp"
 #include "gradus/files/json.hpp"
 #include "gradus/files/utf8.hpp"
 #include "gradus/models/generate.hpp"
 #include "gradus/models/pretrained.hpp"
 #include "gradus/nn/safetensors.hpp"
-#include "gradus/tools/export/embedded.hpp"
+#include "gradus/tools/embedded.hpp"
 
 namespace gradus::exports {
 namespace {
@@ -67,7 +67,7 @@ void write_pytorch(const train::TrainedModel& trained, const std::filesystem::pa
   for (const auto& [name, text] : data::tokenizer_files(trained.tokenizer)) update.write(name, text);
   update.write("check.json", check_json(trained.tokenizer, checked_text(trained.tokenizer, tokens)));
   for (const std::string name : {"model.py", "tokenizer.py", "sample.py", "check.py"})
-    update.write(name, embedded_file("pytorch/" + name));
+    update.write(name, tools::embedded_file("export/pytorch/" + name));
   update.commit_without_list();
   if (trained.tokenizer.kind() != "bpe") std::filesystem::remove(folder / "merges.txt");  // of another model
 }

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "gradus/files/folder_update.hpp"
+#include "gradus/files/folder.hpp"
 #include "gradus/models/config_json.hpp"
-#include "gradus/tools/export/embedded.hpp"
+#include "gradus/tools/embedded.hpp"
 #include "gradus/tools/export/weights.hpp"
 
 namespace gradus::exports {
@@ -38,14 +38,14 @@ std::string escaped_html(std::string_view text) {
 
 /// The page, with each {{x}} replaced: the title, or the file of that name.
 std::string page(const std::string& title) {
-  const std::string_view around = embedded_file("web/index.html");
+  const std::string_view around = tools::embedded_file("export/web/index.html");
   std::string text;
   for (size_t at = 0;;) {
     const size_t open = around.find("{{", at), close = around.find("}}", open);
     text += around.substr(at, open - at);
     if (open == around.npos) return text;
     const std::string what(around.substr(open + 2, close - open - 2));
-    text += what == "title" ? escaped_html(title) : std::string(embedded_file("web/" + what));
+    text += what == "title" ? escaped_html(title) : std::string(tools::embedded_file("export/web/" + what));
     at = close + 2;
   }
 }

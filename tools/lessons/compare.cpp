@@ -3,7 +3,7 @@
 #include <cmath>
 #include <functional>
 
-#include "gradus/autograd/random.hpp"
+#include "gradus/autograd/random/random.hpp"
 #include "gradus/nn/self_attention.hpp"
 #include "gradus/tools/lessons/lessons.hpp"
 #include "gradus/tools/lessons/notebook.hpp"
@@ -37,7 +37,7 @@ Tensor fused(const SelfAttention& m, const Tensor& x) {
       .reshape({x.size(0), 2});
 }
 
-// The last token's context by itself: it may see every other.
+// The context of each token, computed as that of the last token of a shorter sequence.
 Tensor one_by_one(const SelfAttention& m, const Tensor& x) {
   std::vector<Tensor> rows;
   for (int64_t t = 0; t < x.size(0); ++t)
@@ -58,15 +58,15 @@ std::vector<Agreement> compare_variants() {
     const double difference = largest_difference(y, context);
     table.push_back({variant, difference, difference <= kRounding, why});
   };
-  add("-inf on the scores", context, "what the others are compared with");
+  add("-inf on the scores", context, "the reference of this table");
   add("-1e9 on the scores", layer({.fill = -1e9})(x), "e^-1e9 is 0, as e^-inf is");
   add("0 on the weights, rows renormalised", layer({.mask_on = MaskOn::weights})(x),
-      "the softmax's own sum cancels; rounded at other places");
+      "the softmax's sum cancels; rounds at other steps");
   add("safe softmax", layer({.safe = true})(x), "differs only for a token that may see none");
   add("mask handed in, dims named", layer({.row_dim = 0, .col_dim = 1})(x, nn::causal_mask(6)),
       "the same steps");
-  add("in a batch", reference(stack({x, x}, 0)).select(0, 1), "sequences of a batch do not meet");
-  add("one query at a time", one_by_one(reference, x), "a token's own past is all that it needs");
+  add("in a batch", reference(stack({x, x}, 0)).select(0, 1), "sequences of a batch are independent");
+  add("one query at a time", one_by_one(reference, x), "a token needs only the tokens before it");
   add("fused kernel", fused(reference, x), "sums in blocks, never holds the scores");
   add("two heads", layer({.num_heads = 2})(x), "each head scores with half of the features");
   add("not scaled", layer({.scaled = false})(x), "larger scores, sharper weights");

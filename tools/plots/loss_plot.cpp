@@ -4,7 +4,7 @@
 #include <array>
 #include <cmath>
 
-#include "gradus/autograd/error.hpp"
+#include "gradus/files/error.hpp"
 #include "gradus/tools/plots/svg.hpp"
 
 namespace gradus::plots {
@@ -26,7 +26,7 @@ struct Range {
     low = std::min(low, value);
     high = std::max(high, value);
   }
-  /// A little longer, so that no line runs along an edge, and never so short that it has no length.
+  /// A slightly larger range, so that no line runs along an edge, and never an empty one.
   Range widened() const {
     const double size = std::max({1.0, std::fabs(low), std::fabs(high)}), length = high - low;
     const double more = length > 1e-6 * size ? 0.04 * length : 0.5 * size;
@@ -34,7 +34,7 @@ struct Range {
   }
 };
 
-/// Averages over neighbours, where there are many.
+/// At most kMeans points, each the average of neighbours.
 std::vector<LossPoint> means(const std::vector<LossPoint>& points) {
   const size_t together = (points.size() + kMeans - 1) / kMeans;
   std::vector<LossPoint> some;
@@ -57,7 +57,7 @@ class LossPlot {
   LossPlot(const std::vector<LossCurve>& curves, const LossPlotOptions& options)
       : curves_(curves), options_(options) {
     Range time, loss;
-    double begin = INFINITY;  // where a logarithmic axis begins: what is before would be most of it
+    double begin = INFINITY;  // start of a logarithmic axis: the time before would fill most of it
     for (const LossCurve& curve : curves) {
       const bool validates = !curve.validation.empty();
       for (const auto* points : {&curve.training, &curve.validation})
@@ -97,20 +97,13 @@ class LossPlot {
   double time_of(const LossPoint& point) const { return options_.by_steps ? point.step : point.minutes; }
 
   std::string axes() const {
-    std::string svg =
-        text(kLeft, 20, concat("loss against ", options_.by_steps ? "steps" : "minutes"),
-             "font-weight=\"bold\"") +
-        text((kLeft + kWidth - kRight) / 2, y_.from + 34, options_.by_steps ? "steps" : "minutes",
-             "text-anchor=\"middle\"") +
-        text(14, (kTop + y_.from) / 2, "loss, nats a token",
-             concat("text-anchor=\"middle\" transform=\"rotate(-90 14 ", (kTop + y_.from) / 2, ")\""));
-    for (const double value : ticks(y_))
-      svg += path({{kLeft, y_(value)}, {kWidth - kRight, y_(value)}}, "#e4e4e4") +
-             text(kLeft - 6, y_(value) + 4, label(value), "text-anchor=\"end\"");
-    for (const double value : ticks(x_))
-      svg += path({{x_(value), y_.from}, {x_(value), y_.from + 4}}, kInk) +
-             text(x_(value), y_.from + 18, label(value), "text-anchor=\"middle\"");
-    return svg + path({{kLeft, kTop}, {kLeft, y_.from}, {kWidth - kRight, y_.from}}, kInk);
+    return text(kLeft, 20, concat("loss against ", options_.by_steps ? "steps" : "minutes"),
+                "font-weight=\"bold\"") +
+           text((kLeft + kWidth - kRight) / 2, y_.from + 34, options_.by_steps ? "steps" : "minutes",
+                "text-anchor=\"middle\"") +
+           text(14, (kTop + y_.from) / 2, "loss, nats a token",
+                concat("text-anchor=\"middle\" transform=\"rotate(-90 14 ", (kTop + y_.from) / 2, ")\"")) +
+           plots::axes(x_, y_, ticks(x_));
   }
 
   std::vector<std::pair<double, double>> places(const std::vector<LossPoint>& points) const {
@@ -136,26 +129,24 @@ class LossPlot {
 
   static std::string tokens(int64_t count) { return count > 0 ? concat(" on ", count, " tokens") : ""; }
 
-  /// A line a run: its name, and its last validation loss. Then which lines are of what.
+  /// One line for each run, with its last validation loss; then the styles of the lines.
   std::string legend() const {
     std::string svg;
     double y = kHeight;
     for (size_t i = 0; i < curves_.size(); ++i, y += kLine) {
       const LossCurve& curve = curves_[i];
       const auto& last = curve.validation.empty() ? curve.training : curve.validation;
-      svg += path({{kLeft, y}, {kLeft + 30, y}}, colour(i), dashes(i), kThick) +
-             text(kLeft + 38, y + 4,
-                  concat(curve.name, ": ", label(last.back().loss),
-                         curve.validation.empty() ? " in training" : " at the end",
-                         tokens(curve.validation_tokens),
-                         curve.end ? concat("; the best model ", label(*curve.end), tokens(curve.end_tokens))
-                                   : ""));
+      svg += legend_entry(
+          kLeft, y,
+          concat(curve.name, ": ", label(last.back().loss),
+                 curve.validation.empty() ? " in training" : " at the end", tokens(curve.validation_tokens),
+                 curve.end ? concat("; the best model ", label(*curve.end), tokens(curve.end_tokens)) : ""),
+          colour(i), dashes(i), kThick);
     }
-    const double next = kLeft + 190;
-    return svg + path({{kLeft, y}, {kLeft + 30, y}}, kInk, "none", kThick) + dot(kLeft + 15, y, 3, kInk) +
-           text(kLeft + 38, y + 4, "validation loss") +
-           path({{next, y}, {next + 30, y}}, kInk, "none", kFaint) +
-           text(next + 38, y + 4, "training loss, averaged over neighbouring steps");
+    return svg + legend_entry(kLeft, y, "validation loss", kInk, "none", kThick) +
+           dot(kLeft + 15, y, 3, kInk) +
+           legend_entry(kLeft + 190, y, "training loss, averaged over neighbouring steps", kInk, "none",
+                        kFaint);
   }
 
   const std::vector<LossCurve>& curves_;

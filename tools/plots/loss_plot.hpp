@@ -1,4 +1,4 @@
-// Losses of runs, drawn from what they logged (metrics.jsonl). Plain values. Thread-safe: no state.
+// Plots of the losses in the logs of runs (metrics.jsonl). Plain values. Thread-safe: no state.
 #pragma once
 
 #include <cstdint>
@@ -9,33 +9,33 @@
 
 namespace gradus::plots {
 
-/// A loss after some steps and minutes; minutes are NaN where they were not logged.
+/// A loss after some steps and minutes; minutes are NaN if they were not logged.
 struct LossPoint {
   double step, minutes, loss;
 };
 
-/// What a run logged.
+/// The log of a run.
 struct LossCurve {
   std::string name;  ///< of the run's folder
   std::vector<LossPoint> training, validation;
-  int64_t validation_tokens = 0;  ///< that the last of them is the loss of; 0: it was not logged
-  std::optional<double> end{};    ///< loss of the best model when the run was over
-  int64_t end_tokens = 0;         ///< that this is the loss of
+  int64_t validation_tokens = 0;  ///< of the last validation; 0: not logged
+  std::optional<double> end{};    ///< loss of the best model at the end of the run
+  int64_t end_tokens = 0;         ///< in the text of this loss
 };
 
-/// Reads the log of a run folder, or the file itself. A last line that is not whole, of a run that goes on or
-/// was killed, is left out. Throws Error, naming file and line, for what is no such log or has no loss in it.
+/// Reads the log of a run folder, or the file itself. An incomplete last line, of a run that still runs or
+/// was killed, is ignored. Throws Error with file and line for a file that is no such log or has no loss.
 LossCurve read_losses(const std::filesystem::path& run);
 
 struct LossPlotOptions {
-  bool by_steps = false;     ///< losses against steps, not minutes
-  bool logarithmic = false;  ///< equal ratios of time are equally far apart
+  bool by_steps = false;     ///< the horizontal axis has steps, not minutes
+  bool logarithmic = false;  ///< the horizontal axis is logarithmic
 };
 
-/// A plot in SVG: of each curve the validation losses as a line with dots, and the training losses, averaged
-/// over a hundredth of the run, as a thin line of the same colour. The axes hold all that was
-/// validated and how low training came; of a run that never validated, training from a tenth of it on. Throws
-/// Error if minutes are not known.
+/// A plot in SVG. Each curve has its validation losses as a line with dots, and its training losses, averaged
+/// over a hundredth of the run, as a thin line with the same colour. The axes include all validation losses
+/// and the lowest training loss; for a run without validation, its training losses after the first tenth.
+/// Throws Error if minutes are not known.
 std::string loss_plot(const std::vector<LossCurve>& curves, const LossPlotOptions& options);
 
 }  // namespace gradus::plots

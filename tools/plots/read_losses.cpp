@@ -1,7 +1,7 @@
 #include <cmath>
 #include <sstream>
 
-#include "gradus/autograd/error.hpp"
+#include "gradus/files/error.hpp"
 #include "gradus/files/file.hpp"
 #include "gradus/files/json.hpp"
 #include "gradus/files/plain.hpp"
@@ -12,7 +12,7 @@ namespace {
 
 void add_record(const files::Field& record, LossCurve& curve) {
   const std::string_view event = record.at("event").text();
-  const auto count = [&](const char* key) -> int64_t {  // 0 if another program wrote something else
+  const auto count = [&](const char* key) -> int64_t {  // 0 if another program wrote another value
     const std::optional<files::Field> tokens = record.find(key);
     const double value = tokens && tokens->is_number() ? tokens->number() : 0;
     return value >= 0 && value < 0x1p53 ? static_cast<int64_t>(value) : 0;
@@ -30,7 +30,7 @@ void add_record(const files::Field& record, LossCurve& curve) {
   if (!training) curve.validation_tokens = count("tokens");
 }
 
-/// The last folder of a path, for people.
+/// The last folder of a path, as text for people.
 std::string name_of(const std::filesystem::path& folder) {
   const std::filesystem::path whole = std::filesystem::absolute(folder).lexically_normal();
   return files::plain((whole.has_filename() ? whole : whole.parent_path()).filename().string());
@@ -43,7 +43,7 @@ LossCurve read_losses(const std::filesystem::path& run) {
   const std::filesystem::path file = is_folder ? run / "metrics.jsonl" : run;
   if (file.filename() == "results.jsonl")
     fail("plot", file,
-         " holds the results of a sweep, no losses of a run. Hint: name the folders of its runs, ",
+         " must be the log of a run, got the results of a sweep. Hint: name the folders of its runs, ",
          file.parent_path() / "*/", ".");
   LossCurve curve{.name = name_of(is_folder ? run : std::filesystem::absolute(run).parent_path()),
                   .training = {},

@@ -5,13 +5,13 @@
 #include <cmath>
 #include <fstream>
 
-#include "gradus/autograd/error.hpp"
+#include "gradus/files/error.hpp"
 #include "gradus/files/utf8.hpp"
 
 namespace gradus::plots {
 namespace {
 
-// Around the width and the height of every picture, and nothing else in between.
+// Every picture begins with these, with only its width and height between.
 constexpr std::string_view kBegin = "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"";
 constexpr std::string_view kStyle =
     "\" font-family=\"sans-serif\" font-size=\"12\">\n<rect width=\"100%\" height=\"100%\" "
@@ -22,7 +22,7 @@ bool is_of_xml(char32_t c) {
   return c < 0x20 ? c == '\t' || c == '\n' || c == '\r' : c != 0xFFFE && c != 0xFFFF;
 }
 
-/// With U+FFFD for what XML cannot hold.
+/// Replaces characters that XML cannot hold by U+FFFD.
 std::string escaped(std::string_view content) {
   std::string xml;
   while (!content.empty()) {
@@ -105,6 +105,23 @@ std::string path(const std::vector<std::pair<double, double>>& points, std::stri
 
 std::string dot(double x, double y, double radius, std::string_view colour) {
   return concat("<circle cx=\"", x, "\" cy=\"", y, "\" r=\"", radius, "\" fill=\"", colour, "\"/>\n");
+}
+
+std::string axes(const Axis& x, const Axis& y, const std::vector<double>& x_ticks) {
+  constexpr const char* kInk = "#444444";
+  std::string svg;
+  for (const double value : ticks(y))
+    svg += path({{x.from, y(value)}, {x.to, y(value)}}, "#e4e4e4") +
+           text(x.from - 6, y(value) + 4, label(value), "text-anchor=\"end\"");
+  for (const double value : x_ticks)
+    svg += path({{x(value), y.from}, {x(value), y.from + 4}}, kInk) +
+           text(x(value), y.from + 18, label(value), "text-anchor=\"middle\"");
+  return svg + path({{x.from, y.to}, {x.from, y.from}, {x.to, y.from}}, kInk);
+}
+
+std::string legend_entry(double x, double y, std::string_view name, std::string_view colour,
+                         std::string_view dashes, std::string_view more) {
+  return path({{x, y}, {x + 30, y}}, colour, dashes, more) + text(x + 38, y + 4, name);
 }
 
 std::string picture(double width, double height, std::string_view body) {

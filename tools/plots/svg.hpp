@@ -1,5 +1,4 @@
-// What plots in SVG are made of. Places are in pixels from the top left. Plain functions. Thread-safe: no
-// state.
+// Elements of plots in SVG. Places are in pixels from the top left. Plain functions. Thread-safe: no state.
 #pragma once
 
 #include <filesystem>
@@ -10,15 +9,14 @@
 
 namespace gradus::plots {
 
-/// From values to places: equally far apart are equal differences, or equal ratios on a logarithmic axis,
-/// whose values are above 0.
+/// Maps values to places: linearly, or by logarithms, for values above 0.
 struct Axis {
   double low, high, from, to;
   bool logarithmic = false;
   double operator()(double value) const;
 };
 
-/// Round values within the axis, a handful.
+/// A few round values within the axis.
 std::vector<double> ticks(const Axis& axis);
 
 /// A number for a label, with three decimals at most.
@@ -27,18 +25,25 @@ std::string label(double value);
 /// `content` at (x, y), escaped; `more` are attributes of the element.
 std::string text(double x, double y, std::string_view content, std::string_view more = "");
 
-/// A line through the points, of which there may be one or none.
+/// A line through any number of points.
 std::string path(const std::vector<std::pair<double, double>>& points, std::string_view colour,
                  std::string_view dashes = "none", std::string_view more = "");
 
 /// A filled circle.
 std::string dot(double x, double y, double radius, std::string_view colour);
 
+/// Both axes: grid lines and labels at the ticks of y, marks and labels at `x_ticks`.
+std::string axes(const Axis& x, const Axis& y, const std::vector<double>& x_ticks);
+
+/// An entry of a legend: a line in this style, and its name to the right.
+std::string legend_entry(double x, double y, std::string_view name, std::string_view colour,
+                         std::string_view dashes = "none", std::string_view more = "");
+
 /// The picture: `body` on white.
 std::string picture(double width, double height, std::string_view body);
 
 /// Throws Error, naming `op` and `flag`, unless `file` ends in .svg and is new or an earlier picture; `hint`
-/// says what else one may do. Without a hint whatever is there may be replaced.
+/// completes the error. Without a hint any file may be replaced.
 void check_picture_file(std::string_view op, std::string_view flag, const std::filesystem::path& file,
                         std::string_view hint);
 

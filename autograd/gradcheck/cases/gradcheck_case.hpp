@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "gradus/autograd/gradcheck/gradcheck.hpp"
-#include "gradus/autograd/values/tensor.hpp"
+#include "gradus/autograd/tensor/tensor.hpp"
 
 namespace gradus {
 

@@ -95,6 +95,30 @@ void add_cumsum(CaseList& list) {
   list.add("cumsum", "of squares", {v.normal({5})}, [](Inputs x) { return cumsum(x[0] * x[0], 0); });
 }
 
+void add_linear_recurrence(CaseList& list) {
+  Values v(330);
+  const auto add = [&](const char* name, const Shape& shape, int64_t dim, bool reverse) {
+    list.add("linear_recurrence", name, {v.normal(shape), v.normal(shape)},
+             [=](Inputs x) { return linear_recurrence(x[0], x[1], dim, reverse); });
+  };
+  add("first dim", {4, 3}, 0, false);
+  add("last dim", {3, 4}, -1, false);
+  add("last dim, from the end", {3, 4}, 1, true);
+  add("middle dim", {2, 3, 2}, 1, false);
+  add("middle dim, from the end", {2, 3, 2}, -2, true);
+  add("one element", {3, 1}, 1, false);
+  add("zero-size", {2, 0}, 1, false);
+  const Tensor factors = v.normal({3, 2}), terms = v.normal({3, 2});
+  list.add("linear_recurrence", "transposed", {v.normal({2, 3}), v.normal({2, 3})},
+           [](Inputs x) { return linear_recurrence(x[0].mT(), x[1].mT(), 0); });
+  list.add("linear_recurrence", "one tensor twice", {v.normal({4, 2})},
+           [](Inputs x) { return linear_recurrence(x[0], x[0], 0); });
+  list.add("linear_recurrence", "gradient of the factors only", {v.normal({3, 2})},
+           [=](Inputs x) { return linear_recurrence(x[0], terms, 0); });
+  list.add("linear_recurrence", "gradient of the terms only", {v.normal({3, 2})},
+           [=](Inputs x) { return linear_recurrence(factors, x[0], 0, true); });
+}
+
 }  // namespace
 
 void add_reductions(CaseList& list) {
@@ -139,6 +163,7 @@ void add_reductions(CaseList& list) {
   });
   list.add("mean", "of nothing at all", {v.normal({0, 3})}, [](Inputs x) { return mean(x[0], {1}); });
   add_cumsum(list);
+  add_linear_recurrence(list);
   add_extremes(list);
 }
 

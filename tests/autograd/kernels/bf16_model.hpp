@@ -14,8 +14,8 @@
 #include <utility>
 #include <vector>
 
-#include "gradus/autograd/kernels/bf16_product.hpp"
-#include "gradus/autograd/kernels/bf16_unit.hpp"
+#include "gradus/autograd/kernels/bf16/bf16_product.hpp"
+#include "gradus/autograd/kernels/isa/isa.hpp"
 #include "vectors.hpp"
 
 namespace bf16_model {
@@ -65,8 +65,8 @@ inline float dot_amx(float sum, const bfloat16* a, const bfloat16* b) {
   return flushed(flushed(sum) + flushed(parts[0] + parts[1]));
 }
 
-inline Dot dot_of(Unit unit) {
-  return unit == Unit::amx ? dot_amx : unit == Unit::avx512_bf16 ? dot_avx512_bf16 : dot_widened;
+inline Dot dot_of(Isa unit) {
+  return unit == Isa::amx ? dot_amx : unit == Isa::avx512_bf16 ? dot_avx512_bf16 : dot_widened;
 }
 
 /// A kernel that takes tiles apart and gives their numbers to a model.
@@ -187,8 +187,8 @@ inline std::vector<float> product(const Bf16Kernel& kernel, const PackedBf16& le
   return packed;
 }
 
-inline bool has(Unit unit) {
-  const std::vector<Unit> units = available_units();
+inline bool has(Isa unit) {
+  const std::vector<Isa> units = available_isas(IsaFor::bf16);
   return std::find(units.begin(), units.end(), unit) != units.end();
 }
 
@@ -196,21 +196,21 @@ inline bool has(Unit unit) {
 inline void name_missing_units() {
   static bool named = false;
   if (std::exchange(named, true)) return;
-  for (const Unit unit : {Unit::avx512_bf16, Unit::amx})
-    if (!has(unit)) WARN("skipped: this machine, or its compiler, has no unit " << unit_name(unit));
+  for (const Isa unit : {Isa::avx512_bf16, Isa::amx})
+    if (!has(unit)) WARN("skipped: this machine, or its compiler, has no unit " << isa_name(unit));
 }
 
 /// Runs a body for each unit that this machine has, at each level, and leaves the best in use.
 template <class F>
 void at_each_unit(F&& body) {
   name_missing_units();
-  const std::vector<Unit> units = available_units();
-  for (const Unit unit : units) {
-    set_unit(unit_name(unit));
-    INFO("unit " << unit_name(unit));
+  const std::vector<Isa> units = available_isas(IsaFor::bf16);
+  for (const Isa unit : units) {
+    set_isa(isa_name(unit), IsaFor::bf16);
+    INFO("unit " << isa_name(unit));
     vectors::at_each_level([&] { body(unit); });
   }
-  set_unit(unit_name(units.front()));
+  set_isa(isa_name(units.front()), IsaFor::bf16);
 }
 
 }  // namespace bf16_model

@@ -1,6 +1,6 @@
-// The instructions of AMX and AVX512_BF16 on a processor that lacks them, so that the kernels in units/ run
-// on it as they are compiled: what the processor refuses is computed as the manual states it, and the program
-// goes on behind it. A few microseconds an instruction.
+// The instructions of AMX and AVX512_BF16 on a processor that lacks them, so that the kernels in bf16/isa/
+// run on it as they are compiled: what the processor refuses is computed as the manual states it, and the
+// program goes on behind it. A few microseconds an instruction.
 //
 // Operations and encodings as in Intel's Software Developer's Manual, volume 2.
 #pragma once

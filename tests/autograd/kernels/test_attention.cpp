@@ -1,4 +1,4 @@
-#include "gradus/autograd/kernels/attention.hpp"
+#include "gradus/autograd/kernels/attention/attention.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "catch.hpp"
-#include "gradus/autograd/kernels/bfloat16.hpp"
-#include "gradus/autograd/kernels/dropout.hpp"
-#include "gradus/autograd/kernels/level.hpp"
-#include "gradus/autograd/threads.hpp"
+#include "gradus/autograd/kernels/elementwise/bfloat16.hpp"
+#include "gradus/autograd/kernels/elementwise/dropout.hpp"
+#include "gradus/autograd/kernels/isa/isa.hpp"
+#include "gradus/autograd/tensor/threads.hpp"
 
 namespace {
 
@@ -211,17 +211,17 @@ TEMPLATE_TEST_CASE("long rows go through several blocks of keys", "[attention]",
 
 TEMPLATE_TEST_CASE("attention agrees with the definition at every level of the machine", "[attention]", float,
                    double) {
-  const std::vector<std::string_view> levels = gradus::kernels::available_levels();
-  for (const std::string_view level : levels) {
-    CAPTURE(level);
-    gradus::kernels::set_level(level);
+  const std::vector<gradus::kernels::Isa>& levels = gradus::kernels::available_isas();
+  for (const auto level : levels) {
+    INFO(gradus::kernels::isa_name(level));
+    gradus::kernels::set_isa(gradus::kernels::isa_name(level));
     for (const int64_t size : {1, 5, 16, 40}) {
       check_against_naive<TestType>(make_shape(1, 2, 67, 67, size, true, 0.1));
       check_against_naive<TestType>(make_shape(1, 2, 5, 290, size, false));
       check_against_naive<TestType>(with_kv_heads(make_shape(1, 4, 67, 67, size, true), 2));
     }
   }
-  gradus::kernels::set_level(levels.front());
+  gradus::kernels::set_isa(gradus::kernels::isa_name(levels.front()));
 }
 
 TEMPLATE_TEST_CASE("a maximum that grows from block to block", "[attention]", float, double) {
@@ -285,10 +285,10 @@ TEST_CASE("rounded to bfloat16, attention is that of rounded operands, within wh
       if (s.k_len > 1) CHECK(results[0].*part != plain.*part);
     }
   };
-  const std::vector<std::string_view> levels = gradus::kernels::available_levels();
-  for (const std::string_view level : levels) {
-    CAPTURE(level);
-    gradus::kernels::set_level(level);
+  const std::vector<gradus::kernels::Isa>& levels = gradus::kernels::available_isas();
+  for (const auto level : levels) {
+    INFO(gradus::kernels::isa_name(level));
+    gradus::kernels::set_isa(gradus::kernels::isa_name(level));
     for (const bool causal : {false, true})
       for (const int64_t length : {1, 31, 65, 130}) check(make_shape(2, 3, length, length, 24, causal));
     check(make_shape(4, 4, 300, 300, 40, true));  // all blocks of a head together
@@ -296,7 +296,7 @@ TEST_CASE("rounded to bfloat16, attention is that of rounded operands, within wh
     check(make_shape(1, 1, 90, 600, 16, false, 0.2));
     check(with_kv_heads(make_shape(2, 4, 70, 70, 32, true), 2));
   }
-  gradus::kernels::set_level(levels.front());
+  gradus::kernels::set_isa(gradus::kernels::isa_name(levels.front()));
 }
 
 TEST_CASE("attention's gradients agree with central differences", "[attention]") {

@@ -2,7 +2,7 @@
 #include <atomic>
 
 #include "bf16_model.hpp"
-#include "gradus/autograd/error.hpp"
+#include "gradus/files/error.hpp"
 
 using namespace gradus;
 using namespace gradus::kernels;
@@ -19,8 +19,8 @@ std::atomic<int> begun{0}, idle{0};
 }  // namespace
 
 TEST_CASE("without k a product is what it starts with, and without rows or columns nothing") {
-  at_each_unit([](Unit unit) {
-    const Bf16Kernel& kernel = unit_kernel(unit);
+  at_each_unit([](Isa unit) {
+    const Bf16Kernel& kernel = bf16_kernel(unit);
     const Operands none(20, 40, 0);
     const PackedBf16 left = none.packed_left(), right = none.packed_right();
     const std::vector<float> old = values<float>(20 * 40), bias = values<float>(40);
@@ -38,10 +38,10 @@ TEST_CASE("without k a product is what it starts with, and without rows or colum
 
 TEST_CASE("the unit in use makes the product") {
   const Operands o(40, 40, 64);
-  at_each_unit([&](Unit unit) {
+  at_each_unit([&](Isa unit) {
     std::vector<float> c(static_cast<size_t>(o.m * o.n));
     multiply_bf16(o.packed_left(), o.packed_right(), c.data(), o.n);
-    CHECK(same_bits(c, product(unit_kernel(unit), o.packed_left(), o.packed_right())));
+    CHECK(same_bits(c, product(bf16_kernel(unit), o.packed_left(), o.packed_right())));
   });
 }
 

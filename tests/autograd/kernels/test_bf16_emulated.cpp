@@ -1,8 +1,8 @@
-// The kernels of units/ on a processor that lacks their instructions (emulated_units.hpp): as compiled, with
-// the bits that the manual gives them. Where the processor has a unit, test_bf16_product runs it.
+// The kernels of bf16/isa/ on a processor that lacks their instructions (emulated_units.hpp): as compiled,
+// with the bits that the manual gives them. Where the processor has a unit, test_bf16_product runs it.
 #include "bf16_model.hpp"
 #include "emulated_units.hpp"
-#include "gradus/autograd/kernels/level.hpp"
+#include "gradus/autograd/kernels/isa/isa.hpp"
 
 using namespace gradus;
 using namespace gradus::kernels;
@@ -14,18 +14,18 @@ using bf16_model::product;
 namespace {
 
 /// Is the unit's kernel built, its instruction missing here, and all else that it needs there?
-bool is_to_be_emulated(Unit unit) {
-  const bool built = unit_kernel(unit).widen == nullptr;
-  const bool has_registers = unit != Unit::avx512_bf16 || available_levels().front() == "v4";
+bool is_to_be_emulated(Isa unit) {
+  const bool built = bf16_kernel(unit).widen == nullptr;
+  const bool has_registers = unit != Isa::avx512_bf16 || isa_name(available_isas().front()) == "v4";
   return emulated_units::can_emulate() && built && has_registers && !bf16_model::has(unit);
 }
 
 /// Calls body(unit) for each of them.
 template <class F>
 void at_each_emulated_unit(F&& body) {
-  for (const Unit unit : {Unit::avx512_bf16, Unit::amx}) {
+  for (const Isa unit : {Isa::avx512_bf16, Isa::amx}) {
     if (!is_to_be_emulated(unit)) continue;
-    INFO("unit " << unit_name(unit));
+    INFO("unit " << isa_name(unit));
     const emulated_units::Emulation emulation;
     body(unit);
     CHECK(emulation.executed() > 0);
@@ -37,20 +37,20 @@ void at_each_emulated_unit(F&& body) {
 }  // namespace
 
 TEST_CASE("a unit's own kernel has the bits of its model at every edge of tiles and blocks") {
-  at_each_emulated_unit([](Unit unit) {
+  at_each_emulated_unit([](Isa unit) {
     for (const int64_t m : {1, 17, 50})
       for (const int64_t n : {1, 33, 49, 80})
         for (const int64_t k : {1, 32, 70}) {
           INFO("m " << m << ", n " << n << ", k " << k);
           const Operands o(m, n, k);
-          CHECK(same_bits(product(unit_kernel(unit), o.packed_left(), o.packed_right(), {}, 3),
+          CHECK(same_bits(product(bf16_kernel(unit), o.packed_left(), o.packed_right(), {}, 3),
                           o.product(dot_of(unit))));
         }
   });
 }
 
 TEST_CASE("a unit's own kernel goes on from sums and a bias, along a long k, on any number of threads") {
-  at_each_emulated_unit([](Unit unit) {
+  at_each_emulated_unit([](Isa unit) {
     const Operands o(33, 33, 600);
     const PackedBf16 left = o.packed_left(), right = o.packed_right();
     const std::vector<float> old = values<float>(o.m * o.n, 5, 9), bias = values<float>(o.n, 4, 8);
@@ -60,8 +60,8 @@ TEST_CASE("a unit's own kernel goes on from sums and a bias, along a long k, on 
         o.product(dot_of(unit), [&](int64_t, int64_t j) { return bias[static_cast<size_t>(j)]; });
     for (const int count : {1, 3}) {
       const Threads threads(count);
-      CHECK(same_bits(product(unit_kernel(unit), left, right, {.from_c = true}, 5, old), from_old));
-      CHECK(same_bits(product(unit_kernel(unit), left, right, {.bias = bias.data()}, 5, old), from_bias));
+      CHECK(same_bits(product(bf16_kernel(unit), left, right, {.from_c = true}, 5, old), from_old));
+      CHECK(same_bits(product(bf16_kernel(unit), left, right, {.bias = bias.data()}, 5, old), from_bias));
     }
   });
 }

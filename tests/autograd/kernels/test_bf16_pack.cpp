@@ -1,9 +1,9 @@
 // Packing of operands in bfloat16 beside a naive loop, at each level.
-#include "gradus/autograd/kernels/bf16_pack.hpp"
+#include "gradus/autograd/kernels/bf16/bf16_pack.hpp"
 
 #include <cstring>
 
-#include "gradus/autograd/error.hpp"
+#include "gradus/files/error.hpp"
 #include "vectors.hpp"
 
 using namespace gradus;
@@ -112,7 +112,7 @@ TEST_CASE("packing has the same bits for any number of threads, in memory that i
       }
       for (const int count : {2, 3}) {
         const Threads threads(count);
-        const Lines memory = allocate_lines(static_cast<int64_t>(bytes));
+        const AlignedBuffer memory = allocate_aligned(static_cast<int64_t>(bytes));
         PackedBf16 lent = packed_matrix(side, m, n, memory.get());
         CHECK(!lent.owned);
         pack(trans, x.data(), columns, lent);
@@ -143,28 +143,28 @@ struct Counted {
 
 /// The forms of a matrix (rows, columns), filled with what no packing leaves there.
 struct Forms {
-  PackedBf16 left, right, turned;
+  PackedBf16 left, right, transposed;
   std::vector<float> sums;
 
   Forms(int64_t rows, int64_t columns)
       : left(packed_matrix(Side::left, rows, columns)),
         right(packed_matrix(Side::right, rows, columns)),
-        turned(packed_matrix(Side::left, columns, rows)),
+        transposed(packed_matrix(Side::left, columns, rows)),
         sums(static_cast<size_t>(columns), 1234.5F) {
-    for (PackedBf16* const form : {&left, &right, &turned})
+    for (PackedBf16* const form : {&left, &right, &transposed})
       std::memset(static_cast<void*>(form->tiles), 0xEE, bytes(*form));
   }
 
   static size_t bytes(const PackedBf16& form) {
     return static_cast<size_t>(packed_bytes(form.side, form.rows, form.columns));
   }
-  PackedRows wanted() { return {&left, &right, &turned, sums.data()}; }
+  PackedRows wanted() { return {&left, &right, &transposed, sums.data()}; }
 
   bool operator==(const Forms& other) const {
     const auto same = [](const PackedBf16& a, const PackedBf16& b) {
       return std::memcmp(a.tiles, b.tiles, bytes(a)) == 0;
     };
-    return same(left, other.left) && same(right, other.right) && same(turned, other.turned) &&
+    return same(left, other.left) && same(right, other.right) && same(transposed, other.transposed) &&
            same_bits(sums, other.sums);
   }
 };
@@ -176,7 +176,7 @@ void check_rows(int64_t rows, int64_t columns, int64_t beyond) {
   Forms one(rows, columns), all(rows, columns);
   pack(Trans::no, x.data(), ldx, one.left);
   pack(Trans::no, x.data(), ldx, one.right);
-  pack(Trans::yes, x.data(), ldx, one.turned);
+  pack(Trans::yes, x.data(), ldx, one.transposed);
   pack_rows({.rows = rows, .columns = columns, .x = x.data(), .ldx = ldx}, all.wanted());
   for (int64_t j = 0; j < columns; ++j) {
     double sum = 0, size = 0;
@@ -224,7 +224,7 @@ TEST_CASE("rows are packed to the same bits for any number of threads, in memory
         const uint16_t want = bits(x[static_cast<size_t>(i * columns + j)]);
         const Forms& forms = all.front();
         wrong += packed_bits(forms.left, i, j) != want || packed_bits(forms.right, i, j) != want ||
-                 packed_bits(forms.turned, j, i) != want;
+                 packed_bits(forms.transposed, j, i) != want;
       }
     CHECK(wrong == 0);
   }
@@ -236,8 +236,8 @@ TEST_CASE("forms that are not of the rows are refused") {
   const RowBlocks rows{.rows = 3, .columns = 4, .x = x.data(), .ldx = 4};
   CHECK_THROWS_WITH(pack_rows(rows, {.right = &right}),
                     Catch::Matchers::Equals("[pack] needs a right form (3, 4), got (4, 3)."));
-  CHECK_THROWS_WITH(pack_rows(rows, {.turned = &left}),
-                    Catch::Matchers::Equals("[pack] needs a turned form (4, 3), got (3, 4)."));
+  CHECK_THROWS_WITH(pack_rows(rows, {.transposed = &left}),
+                    Catch::Matchers::Equals("[pack] needs a transposed form (4, 3), got (3, 4)."));
   CHECK_THROWS_WITH(
       pack_rows(rows, {.right = &left}),
       Catch::Matchers::Equals("[pack] needs a right form (3, 4), got (3, 4) of the other side."));

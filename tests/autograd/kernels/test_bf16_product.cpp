@@ -1,5 +1,5 @@
 // Products in bfloat16 beside float64, beside models of the instructions, and for any number of threads.
-#include "gradus/autograd/kernels/bf16_product.hpp"
+#include "gradus/autograd/kernels/bf16/bf16_product.hpp"
 
 #include <set>
 
@@ -53,19 +53,19 @@ int64_t differing(const std::vector<float>& got, const std::vector<float>& want)
   return count;
 }
 
-void name_other_rounding(Unit unit) {
-  static std::set<Unit> named;
+void name_other_rounding(Isa unit) {
+  static std::set<Isa> named;
   if (named.insert(unit).second)
-    WARN("this processor's " << unit_name(unit) << " rounds otherwise than the manual says");
+    WARN("this processor's " << isa_name(unit) << " rounds otherwise than the manual says");
 }
 
 /// Whether a unit's product is right. Loops of ours have the bits of the model. How an instruction rounds in
 /// itself is the processor's: one that does it otherwise than the manual says is named, and held to the bound
 /// (test_bf16_emulated holds the kernels to the manual).
 template <class Start>
-bool is_right(Unit unit, const Operands& o, const std::vector<float>& c, Start start) {
+bool is_right(Isa unit, const Operands& o, const std::vector<float>& c, Start start) {
   if (same_bits(c, o.product(dot_of(unit), start))) return true;
-  if (unit == Unit::widened) return false;
+  if (unit == Isa::widened) return false;
   name_other_rounding(unit);
   return worst_error(o, c, start) < 1;
 }
@@ -79,12 +79,12 @@ TEST_CASE("products around the edges of tiles have the bits of the unit's model,
         INFO("m " << m << ", n " << n << ", k " << k);
         const Operands o(m, n, k);
         const PackedBf16 left = o.packed_left(), right = o.packed_right();
-        for (const Unit unit : available_units()) {
-          INFO("unit " << unit_name(unit));
-          const std::vector<float> c = product(unit_kernel(unit), left, right, {}, 3);
+        for (const Isa unit : available_isas(IsaFor::bf16)) {
+          INFO("unit " << isa_name(unit));
+          const std::vector<float> c = product(bf16_kernel(unit), left, right, {}, 3);
           CHECK(is_right(unit, o, c, from_zero));
           CHECK(worst_error(o, c, from_zero) < 1);
-          at_each_level([&] { CHECK(same_bits(product(unit_kernel(unit), left, right, {}, 3), c)); });
+          at_each_level([&] { CHECK(same_bits(product(bf16_kernel(unit), left, right, {}, 3), c)); });
         }
       }
 }
@@ -108,12 +108,12 @@ TEST_CASE("long sums, cut along k, have the bits of the model, for any number of
     INFO("m " << m << ", n " << n << ", k " << k);
     const Operands o(m, n, k);
     const PackedBf16 left = o.packed_left(), right = o.packed_right();
-    at_each_unit([&](Unit unit) {
-      const std::vector<float> c = product(unit_kernel(unit), left, right);
+    at_each_unit([&](Isa unit) {
+      const std::vector<float> c = product(bf16_kernel(unit), left, right);
       CHECK(is_right(unit, o, c, from_zero));
       for (const int count : {1, 2, 3}) {
         const Threads threads(count);
-        CHECK(same_bits(product(unit_kernel(unit), left, right), c));
+        CHECK(same_bits(product(bf16_kernel(unit), left, right), c));
       }
     });
     for (const Model& model : kModels) {
@@ -133,9 +133,9 @@ TEST_CASE("sums begin with what stands in c, or with a bias") {
       return old[static_cast<size_t>(i * columns + j)];
     };
     const auto from_bias = [&](int64_t, int64_t j) { return bias[static_cast<size_t>(j)]; };
-    at_each_unit([&](Unit unit) {
-      CHECK(is_right(unit, o, product(unit_kernel(unit), left, right, {.from_c = true}, 5, old), from_old));
-      CHECK(is_right(unit, o, product(unit_kernel(unit), left, right, {.bias = bias.data()}, 5, old),
+    at_each_unit([&](Isa unit) {
+      CHECK(is_right(unit, o, product(bf16_kernel(unit), left, right, {.from_c = true}, 5, old), from_old));
+      CHECK(is_right(unit, o, product(bf16_kernel(unit), left, right, {.bias = bias.data()}, 5, old),
                      from_bias));
     });
     for (const Model& model : kModels) {
@@ -162,12 +162,12 @@ TEST_CASE("NaN, infinities, zeros with a sign and subnormal numbers go as the un
     for (int64_t j = 0; j < n; ++j) b[static_cast<size_t>(j * k + j * 3 % k)] = kinds[j * 5 % count];
     const Operands o(m, n, k, a, b);
     const PackedBf16 left = o.packed_left(), right = o.packed_right();
-    at_each_unit([&](Unit unit) {
-      const std::vector<float> c = product(unit_kernel(unit), left, right);
-      const bool twice = unit == Unit::widened && differing(c, o.product(bf16_model::dot_rounded_twice)) == 0;
+    at_each_unit([&](Isa unit) {
+      const std::vector<float> c = product(bf16_kernel(unit), left, right);
+      const bool twice = unit == Isa::widened && differing(c, o.product(bf16_model::dot_rounded_twice)) == 0;
       const std::vector<float> want = o.product(dot_of(unit));
       const bool as_modelled = twice || differing(c, want) == 0;
-      if (as_modelled || unit == Unit::widened) {
+      if (as_modelled || unit == Isa::widened) {
         CHECK(as_modelled);
         return;
       }

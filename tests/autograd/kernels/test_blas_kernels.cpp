@@ -1,5 +1,5 @@
 // Choosing the kernels of OpenBLAS, which knows no processor that is newer than itself.
-#include "gradus/autograd/kernels/blas_kernels.hpp"
+#include "gradus/autograd/kernels/blas/blas_kernels.hpp"
 
 #include <array>
 #include <cstdlib>
@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "catch.hpp"
-#include "gradus/autograd/kernels/gemm.hpp"
-#include "gradus/autograd/kernels/level.hpp"
+#include "gradus/autograd/kernels/blas/gemm.hpp"
+#include "gradus/autograd/kernels/isa/isa.hpp"
 
 using namespace gradus::kernels;
 
@@ -95,7 +95,7 @@ TEST_CASE("an OpenBLAS that takes the machine for an old one is corrected, unles
   CHECK(blas_kernels() == "Prescott");
   ::unsetenv(kVariable);
 
-  const std::string_view better = better_blas_kernels("Prescott", available_levels().front());
+  const std::string_view better = better_blas_kernels("Prescott", isa_name(available_isas().front()));
   CHECK(choose_blas_kernels() == "Prescott");
   CHECK(blas_kernels() == (better.empty() ? "Prescott" : better));
   CHECK(std::getenv(kVariable) == nullptr);
@@ -106,6 +106,6 @@ TEST_CASE("nothing better is known than what multiplies") {
   if (std::getenv(kVariable)) {
     CHECK(blas_kernels() == blas_kernels_found());
   } else {
-    CHECK(better_blas_kernels(blas_kernels(), available_levels().front()).empty());
+    CHECK(better_blas_kernels(blas_kernels(), isa_name(available_isas().front())).empty());
   }
 }

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <functional>
 
-#include "gradus/autograd/kernels/elementwise.hpp"
+#include "gradus/autograd/kernels/elementwise/elementwise.hpp"
 #include "vectors.hpp"
 
 namespace {

@@ -1,5 +1,5 @@
 // Products without BLAS, at each level, against sums in double.
-#include "gradus/autograd/kernels/float_product.hpp"
+#include "gradus/autograd/kernels/blas/float_product.hpp"
 
 #include "vectors.hpp"
 

@@ -2,7 +2,7 @@
 // keeps its digits, down to the smallest numbers, as do the slopes.
 #include <algorithm>
 
-#include "gradus/autograd/kernels/elementwise.hpp"
+#include "gradus/autograd/kernels/elementwise/elementwise.hpp"
 #include "vectors.hpp"
 
 namespace {

@@ -1,4 +1,4 @@
-#include "gradus/autograd/kernels/gemm.hpp"
+#include "gradus/autograd/kernels/blas/gemm.hpp"
 
 #include <cmath>
 #include <cstdint>
@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "catch.hpp"
-#include "gradus/autograd/error.hpp"
-#include "gradus/autograd/threads.hpp"
+#include "gradus/autograd/tensor/threads.hpp"
+#include "gradus/files/error.hpp"
 
 namespace {
 

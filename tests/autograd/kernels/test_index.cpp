@@ -1,5 +1,5 @@
 // Gathering and scattering by index, and triangles, against loops.
-#include "gradus/autograd/kernels/index.hpp"
+#include "gradus/autograd/kernels/elementwise/index.hpp"
 #include "vectors.hpp"
 
 namespace {

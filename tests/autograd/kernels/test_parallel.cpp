@@ -1,4 +1,4 @@
-#include "gradus/autograd/kernels/parallel.hpp"
+#include "gradus/autograd/kernels/threads/parallel.hpp"
 
 #include <atomic>
 #include <cstdlib>
@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "catch.hpp"
-#include "gradus/autograd/error.hpp"
-#include "gradus/autograd/kernels/cores.hpp"
-#include "gradus/autograd/threads.hpp"
+#include "gradus/autograd/kernels/isa/cores.hpp"
+#include "gradus/autograd/tensor/threads.hpp"
+#include "gradus/files/error.hpp"
 
 namespace {
 

@@ -1,7 +1,7 @@
 // Reductions against loops in double: any dims, special numbers, accuracy over many elements, threads.
 #include <algorithm>
 
-#include "gradus/autograd/kernels/reduce.hpp"
+#include "gradus/autograd/kernels/elementwise/reduce.hpp"
 #include "vectors.hpp"
 
 namespace {

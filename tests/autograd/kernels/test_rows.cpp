@@ -1,9 +1,9 @@
 // Kernels of rows (softmax, layer norm, cross-entropy) against loops in double.
 #include <algorithm>
 
-#include "gradus/autograd/kernels/cross_entropy.hpp"
-#include "gradus/autograd/kernels/layer_norm.hpp"
-#include "gradus/autograd/kernels/softmax.hpp"
+#include "gradus/autograd/kernels/rows/cross_entropy.hpp"
+#include "gradus/autograd/kernels/rows/layer_norm.hpp"
+#include "gradus/autograd/kernels/rows/softmax.hpp"
 #include "vectors.hpp"
 
 namespace {
@@ -265,7 +265,7 @@ TEST_CASE("short rows add up in PyTorch's order, long ones in the same lanes at 
   std::vector<std::vector<float>> results;
   at_each_level([&] {
     const auto sum_of = [](const std::vector<float>& x) {
-      return level_loops<ReduceLoops<float>>().fold[static_cast<int>(Reduce::sum)](
+      return isa_loops<ReduceLoops<float>>().fold[static_cast<int>(Reduce::sum)](
           static_cast<int64_t>(x.size()), x.data());
     };
     CHECK(sum_of({0x1p24F, 1, 1, 0, -0x1p24F, 1}) == 3.0F);  // ((2^24 - 2^24 + 1) + 1) + 1

@@ -1,8 +1,8 @@
 // Philox, dropout, AdamW, Muon and the norm of a gradient.
-#include "gradus/autograd/kernels/adamw.hpp"
-#include "gradus/autograd/kernels/dropout.hpp"
-#include "gradus/autograd/kernels/muon.hpp"
-#include "gradus/autograd/kernels/philox.hpp"
+#include "gradus/autograd/kernels/elementwise/dropout.hpp"
+#include "gradus/autograd/kernels/elementwise/philox.hpp"
+#include "gradus/autograd/kernels/updates/adamw.hpp"
+#include "gradus/autograd/kernels/updates/muon.hpp"
 #include "vectors.hpp"
 
 namespace {

@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "catch.hpp"
-#include "gradus/autograd/kernels/level.hpp"
-#include "gradus/autograd/kernels/loop.hpp"
-#include "gradus/autograd/threads.hpp"
+#include "gradus/autograd/kernels/isa/isa.hpp"
+#include "gradus/autograd/kernels/isa/loop.hpp"
+#include "gradus/autograd/tensor/threads.hpp"
 
 namespace vectors {
 
@@ -31,13 +31,13 @@ struct Threads {
 /// Runs a body once at each level this machine has, and leaves the best in use.
 template <class F>
 void at_each_level(F&& body) {
-  const auto levels = gradus::kernels::available_levels();
-  for (const std::string_view level : levels) {
-    gradus::kernels::set_level(level);
-    INFO("level " << level);
+  const auto& levels = gradus::kernels::available_isas();
+  for (const auto level : levels) {
+    gradus::kernels::set_isa(gradus::kernels::isa_name(level));
+    INFO("level " << gradus::kernels::isa_name(level));
     body();
   }
-  gradus::kernels::set_level(levels.front());
+  gradus::kernels::set_isa(gradus::kernels::isa_name(levels.front()));
 }
 
 /// n values spread over [-spread, spread], the same in every run.

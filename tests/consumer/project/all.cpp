@@ -14,6 +14,5 @@ int main() {
   const double after = mse_loss(layer(x), y).item();
   const data::Tokenizer tokenizer = data::Tokenizer::characters("ab");
   const models::GPTConfig config{.vocab_size = tokenizer.vocab_size()};
-  const bool crc = files::crc32("123456789") == 0xCBF43926;
-  return num_threads() == 2 && after < before && config.num_parameters() > 0 && crc ? 0 : 1;
+  return num_threads() == 2 && after < before && config.num_parameters() > 0 ? 0 : 1;
 }

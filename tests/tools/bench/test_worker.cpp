@@ -8,12 +8,12 @@
 #include <sstream>
 
 #include "catch.hpp"
-#include "gradus/autograd/error.hpp"
-#include "gradus/autograd/kernels/blas_kernels.hpp"
-#include "gradus/autograd/kernels/level.hpp"
-#include "gradus/autograd/kernels/yardstick.hpp"
-#include "gradus/autograd/ops.hpp"
-#include "gradus/autograd/threads.hpp"
+#include "gradus/autograd/kernels/blas/blas_kernels.hpp"
+#include "gradus/autograd/kernels/isa/isa.hpp"
+#include "gradus/autograd/kernels/machine_peak.hpp"
+#include "gradus/autograd/ops/ops.hpp"
+#include "gradus/autograd/tensor/threads.hpp"
+#include "gradus/files/error.hpp"
 #include "gradus/models/gpt.hpp"
 #include "gradus/nn/safetensors.hpp"
 #include "gradus/tools/bench/contender.hpp"
@@ -195,18 +195,15 @@ TEST_CASE("BLAS's own products are products, by either kind of threads") {
 
 TEST_CASE("the peak is made of multiplications and additions, at each level") {
   using namespace gradus::kernels;
-  for (const auto* level : {"v4", "v3", "v2", "base"}) {
-    const auto levels = available_levels();
-    const auto place = std::find(levels.begin(), levels.end(), level);
-    if (place == levels.end()) continue;
-    set_level(level);
+  for (const Isa level : available_isas()) {
+    set_isa(isa_name(level));
     float half = 0.5F;
-    const int64_t operations = level_loops<MultiplyAddLoops<float>>().multiply_adds(100, &half);
+    const int64_t operations = isa_loops<MultiplyAddLoops<float>>().multiply_adds(100, &half);
     CHECK(operations >= 100 * 12 * 4 * 2);
     CHECK(half == 12 * 2.0F);  // each sum has come to where x / 2 + 1 = x
   }
   const char* const asked = std::getenv("GRADUS_LEVEL");
-  set_level(asked ? asked : available_levels().front());
+  set_isa(asked ? asked : isa_name(available_isas().front()));
   CHECK(multiply_add_rate() > 1e8);
 }
 

@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "catch.hpp"
-#include "gradus/autograd/error.hpp"
+#include "gradus/files/error.hpp"
 #include "gradus/tools/bench/scaling.hpp"
 
 using namespace gradus;

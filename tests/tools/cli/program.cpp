@@ -93,17 +93,6 @@ void check_refused(const std::vector<std::string>& arguments, const std::vector<
   for (const std::string& word : words) CHECK_THAT(outcome.err, Catch::Matchers::ContainsSubstring(word));
 }
 
-Scratch::Scratch() {
-  std::string name = (fs::temp_directory_path() / "gradus-test-XXXXXX").string();
-  if (!::mkdtemp(name.data())) throw std::runtime_error("no scratch folder");
-  root_ = name;
-}
-
-Scratch::~Scratch() {
-  std::error_code ignored;
-  fs::remove_all(root_, ignored);
-}
-
 std::string Scratch::file(const std::string& name, const std::string& text) const {
   std::ofstream(root_ / name, std::ios::binary) << text;
   return path(name);

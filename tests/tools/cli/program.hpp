@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "gradus/files/temporary_folder.hpp"
+
 namespace gradus::cli {
 
 struct Outcome {
@@ -37,17 +39,12 @@ void check_refused(const std::vector<std::string>& arguments, const std::vector<
 /// A folder that goes when the test does.
 class Scratch {
  public:
-  Scratch();
-  ~Scratch();
-  Scratch(const Scratch&) = delete;
-  Scratch& operator=(const Scratch&) = delete;
-
   std::string path(const std::string& name) const { return (root_ / name).string(); }
   /// Writes a file and returns its path.
   std::string file(const std::string& name, const std::string& text) const;
 
  private:
-  std::filesystem::path root_;
+  files::TemporaryFolder root_;
 };
 
 std::string read(const std::filesystem::path& file);

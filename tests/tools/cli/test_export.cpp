@@ -4,7 +4,7 @@
 #include <filesystem>
 
 #include "catch.hpp"
-#include "gradus/autograd/error.hpp"
+#include "gradus/files/error.hpp"
 #include "gradus/tools/bench/torch_twin.hpp"
 #include "program.hpp"
 #include "train/small_model.hpp"

@@ -5,8 +5,8 @@
 #include <csignal>
 
 #include "catch.hpp"
-#include "gradus/autograd/kernels/blas_kernels.hpp"
-#include "gradus/autograd/kernels/level.hpp"
+#include "gradus/autograd/kernels/blas/blas_kernels.hpp"
+#include "gradus/autograd/kernels/isa/isa.hpp"
 #include "program.hpp"
 
 using namespace gradus;
@@ -31,14 +31,15 @@ TEST_CASE("info without arguments tells what the machine is") {
   for (const char* line : {"machine     ", "\npeak        ", " GFLOP/s in float32", " GB/s of memory read",
                            "\ngradus      0.", "\nproducts    ", "\nunits       ", "\nheld back   "})
     CHECK_THAT(shown.out, ContainsSubstring(line));
-  for (const std::string_view level : kernels::available_levels())
-    CHECK_THAT(shown.out, ContainsSubstring(std::string(level)));
+  for (const kernels::Isa level : kernels::available_isas())
+    CHECK_THAT(shown.out, ContainsSubstring(std::string(kernels::isa_name(level))));
   CHECK_THAT(shown.out, !ContainsSubstring("asks for"));
   CHECK_THAT(shown.out, !ContainsSubstring("multiplies with"));
 }
 
 TEST_CASE("info says what a user asked for that holds the machine back") {
-  const std::string best(kernels::available_levels().front()), least(kernels::available_levels().back());
+  const std::string best(kernels::isa_name(kernels::available_isas().front())),
+      least(kernels::isa_name(kernels::available_isas().back()));
   CHECK_THAT(info({"GRADUS_LEVEL=" + best}).out, !ContainsSubstring("asks for"));
   if (best != least) {
     const std::string out = info({"GRADUS_LEVEL=" + least}).out;

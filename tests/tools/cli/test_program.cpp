@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "catch.hpp"
-#include "gradus/autograd/kernels/bf16_unit.hpp"
+#include "gradus/autograd/kernels/isa/isa.hpp"
 #include "gradus/models/pretrained.hpp"
 #include "gradus/nn/safetensors.hpp"
 #include "gradus/train/decoder.hpp"
@@ -132,7 +132,8 @@ TEST_CASE("minutes are planned, kept in the folder, and repeated by a run that g
   INFO(epochs << " readings, dropout " << dropout);
   CHECK(dropout >= gradus::train::planned_dropout(epochs / 3, 16));
   CHECK(run.err.substr(0, read_at).ends_with(gradus::concat(", dropout ", dropout)));
-  const bool has_unit = gradus::kernels::unit_in_use() != gradus::kernels::Unit::widened;
+  const bool has_unit =
+      gradus::kernels::isa_in_use(gradus::kernels::IsaFor::bf16) != gradus::kernels::Isa::widened;
   CHECK(config.at("precision") == (has_unit ? "bf16" : "float32"));
   const int64_t steps = config.at("steps");
   CHECK(steps > 0);

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "autograd/compare.hpp"
-#include "gradus/tools/conform/conform.hpp"
+#include "gradus/tools/cases/conform.hpp"
 #include "test_files.hpp"
 
 namespace gradus::testing {
@@ -37,15 +37,15 @@ inline json product_case() {
             {"cotangents", {f64_case({2}, {35, 5})}}}}};
 }
 
-inline tools::ConformCase verdict_on(const json& c) {
-  return tools::conform_text(c.dump(), "f.jsonl").cases.at(0);
+inline cases::ConformCase verdict_on(const json& c) {
+  return cases::conform_text(c.dump(), "f.jsonl").cases.at(0);
 }
 
 /// "run what: message" of the first thing that differs; empty if nothing does.
 inline std::string first_difference(const json& c) {
-  const tools::ConformCase verdict = verdict_on(c);
+  const cases::ConformCase verdict = verdict_on(c);
   if (verdict.passed()) return "";
-  const tools::ConformDifference& d = verdict.differences.front();
+  const cases::ConformDifference& d = verdict.differences.front();
   return d.run + " " + d.what + ": " + d.message;
 }
 

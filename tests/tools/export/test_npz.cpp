@@ -5,8 +5,8 @@
 
 #include "catch.hpp"
 #include "exported.hpp"
-#include "gradus/files/crc32.hpp"
 #include "gradus/files/file.hpp"
+#include "gradus/files/hashes.hpp"
 #include "gradus/models/pretrained.hpp"
 #include "gradus/tools/export/npz.hpp"
 #include "temporary_folder.hpp"

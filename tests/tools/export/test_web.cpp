@@ -7,7 +7,7 @@
 #include "catch.hpp"
 #include "exported.hpp"
 #include "gradus/files/file.hpp"
-#include "gradus/tools/export/embedded.hpp"
+#include "gradus/tools/embedded.hpp"
 #include "gradus/tools/export/web.hpp"
 #include "gradus/tools/export/weights.hpp"
 #include "temporary_folder.hpp"
@@ -53,7 +53,8 @@ TEST_CASE("a page has its scripts, its model and its numbers") {
   const std::string page = files::read(folder / "index.html");
   CHECK_THAT(page, ContainsSubstring("<title>a &lt;b> &amp; c</title>") && !ContainsSubstring("{{"));
   for (const char* script : {"tokenizer.js", "model.js", "worker.js", "page.js", "style.css"})
-    CHECK_THAT(page, ContainsSubstring(std::string(exports::embedded_file(std::string("web/") + script))));
+    CHECK_THAT(page,
+               ContainsSubstring(std::string(tools::embedded_file(std::string("export/web/") + script))));
 
   const json model = json::parse(argument(files::read(folder / "model-data.js"), "describe"));
   CHECK(model.at("name") == "a <b> & c");

@@ -4,8 +4,8 @@
 #include <fstream>
 #include <stdexcept>
 
-#include "gradus/files/folder_snapshot.hpp"
-#include "gradus/files/sha256.hpp"
+#include "gradus/files/folder.hpp"
+#include "gradus/files/hashes.hpp"
 #include "train/small_model.hpp"
 
 namespace gradus::testing {

@@ -9,7 +9,7 @@
 #include <iostream>
 
 #include "catch.hpp"
-#include "gradus/files/checksums.hpp"
+#include "gradus/files/folder.hpp"
 #include "scenario.hpp"
 #include "tracer.hpp"
 

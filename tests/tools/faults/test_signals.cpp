@@ -11,7 +11,7 @@
 #include <thread>
 
 #include "catch.hpp"
-#include "gradus/train/run_folder.hpp"
+#include "gradus/train/run_folder/run_folder.hpp"
 #include "scenario.hpp"
 #include "tracer.hpp"
 #include "train/small_model.hpp"

@@ -6,7 +6,7 @@
 
 #include "autograd/compare.hpp"
 #include "catch.hpp"
-#include "gradus/autograd/error.hpp"
+#include "gradus/files/error.hpp"
 #include "gradus/tools/plots/svg.hpp"
 #include "temporary_folder.hpp"
 
@@ -83,8 +83,9 @@ TEST_CASE("what is no log is refused by line") {
              ContainsSubstring("metrics.jsonl:1: val_loss must be a number, got '1'."));
   const testing::TemporaryFolder folder;
   CHECK_THAT(testing::error_of([&] { read_losses(folder.path()); }), ContainsSubstring("metrics.jsonl"));
-  CHECK_THAT(testing::error_of([&] { read_losses(folder / "results.jsonl"); }),
-             ContainsSubstring("holds the results of a sweep") && ContainsSubstring("/*/"));
+  CHECK_THAT(
+      testing::error_of([&] { read_losses(folder / "results.jsonl"); }),
+      ContainsSubstring("must be the log of a run, got the results of a sweep") && ContainsSubstring("/*/"));
 }
 
 TEST_CASE("a plot has a line and dots for each run, and says how it ended") {

@@ -6,7 +6,7 @@
 
 #include "autograd/compare.hpp"
 #include "gradus/files/file.hpp"
-#include "gradus/tools/replay/replay.hpp"
+#include "gradus/tools/cases/replay.hpp"
 #include "test_files.hpp"
 
 namespace gradus::testing {
@@ -19,7 +19,7 @@ inline json file(const std::string& name) {
   return json::parse(files::read(kReplayFiles / (name + ".json")));
 }
 
-inline tools::ReplayReport run(const json& cases) { return tools::replay_text(cases.dump(), "f.json"); }
+inline cases::ReplayReport run(const json& cases) { return cases::replay_text(cases.dump(), "f.json"); }
 
 inline std::string refusal(const json& cases) {
   return error_of([&] { run(cases); });

@@ -1,0 +1,244 @@
+#include "gradus/autograd/kernels/attention/attention.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <type_traits>
+
+#include "gradus/autograd/kernels/attention/attention_blocks.hpp"
+#include "gradus/autograd/kernels/attention/attention_loops.hpp"
+#include "gradus/autograd/kernels/attention/attention_products.hpp"
+#include "gradus/autograd/kernels/elementwise/dropout.hpp"
+#include "gradus/autograd/kernels/isa/isa.hpp"
+#include "gradus/autograd/kernels/threads/parallel.hpp"
+
+namespace gradus::kernels {
+namespace {
+
+// Multiply-adds that one thread does sooner than it could share them.
+constexpr int64_t kSmallAttention = int64_t{1} << 20;
+// With so many heads, a thread takes all queries of one.
+constexpr int64_t kManyHeads = 16;
+
+/// A thread's buffers, zero at first: what lies beyond a row's scores is computed with, though not read.
+template <class T>
+struct alignas(64) RowBuffers {
+  T scores[kQueries * kScoreRow] = {};
+  T grads[kQueries * kScoreRow] = {};
+  T factor[kScoreRow];
+  T ones[kScoreRow];
+  T max[kQueries];
+  T sum[kQueries];
+
+  RowBuffers() {
+    std::fill(std::begin(factor), std::end(factor), T{1});
+    std::fill(std::begin(ones), std::end(ones), T{1});
+  }
+
+  static RowBuffers& mine() {
+    static thread_local const auto scratch = std::make_unique<RowBuffers>();
+    return *scratch;
+  }
+
+  /// What dropout multiplies the weights of a row by; nullptr for all ones.
+  const T* factors(const Block& block, int64_t row) {
+    const AttentionShape& shape = block.shape;
+    if (shape.dropout == 0) return nullptr;
+    const int64_t first = (block.head * shape.q_len + block.query + row) * shape.k_len + block.key;
+    const int64_t before = first % 4;  // the generator draws four numbers at a time
+    dropout(before + block.seen(row), factor, ones, shape.dropout, shape.key,
+            shape.offset + static_cast<uint64_t>(first / 4));
+    return factor + before;
+  }
+};
+
+template <class T>
+void scale_row(int64_t n, T* row, T factor) {
+  for (int64_t i = 0; i < n; ++i) row[i] *= factor;
+}
+
+template <class T>
+void zero_rows(int64_t rows, int64_t n, Rows<T> x) {
+  for (int64_t row = 0; row < rows; ++row) std::fill_n(x[row], n, T{0});
+}
+
+/// Attention of one head, whose k and v the products have.
+template <class T, class Products>
+struct HeadForward {
+  Head head;
+  Rows<T> out;
+  Rows<const T> q;
+  T* row_sums;
+  Products products;
+  const AttentionLoops<T>& loops = isa_loops<AttentionLoops<T>>();
+
+  /// Of the queries [first, first + count).
+  void run(int64_t first, int64_t count) {
+    const AttentionShape& shape = head.shape;
+    const int64_t size = shape.head_size;
+    const int64_t keys = keys_seen(shape, first + count);
+    RowBuffers<T>& scratch = RowBuffers<T>::mine();
+    std::fill_n(scratch.max, count, -std::numeric_limits<T>::infinity());
+    std::fill_n(scratch.sum, count, T{0});
+    for (int64_t key = 0; key < keys; key += kKeys) {
+      const Block block{shape, head.index, first, count, key, std::min(kKeys, keys - key)};
+      products.scores(block, from(q, first), ByKey::k, scratch.scores);
+      for (int64_t row = 0; row < count; ++row) weigh(block, row, scratch);
+      products.by_query(block, scratch.scores, ByKey::v, key > 0, from(out, first));
+    }
+    for (int64_t row = 0; row < count; ++row) {
+      const bool blind = keys_seen(shape, first + row + 1) == 0;
+      if (blind) {
+        std::fill_n(out[first + row], size, T{0});
+      } else {
+        scale_row(size, out[first + row], T{1} / scratch.sum[row]);
+      }
+      row_sums[2 * (first + row)] = scratch.max[row];
+      row_sums[2 * (first + row) + 1] = blind ? T{1} : scratch.sum[row];
+    }
+  }
+
+ private:
+  /// Scores to weights that are not yet divided by their sum.
+  void weigh(const Block& block, int64_t row, RowBuffers<T>& scratch) const {
+    T* weights = scratch.scores + row * kScoreRow;
+    const int64_t seen = block.seen(row);
+    T& max = scratch.max[row];
+    const T max_before = max;
+    const T sum = loops.exponentials(seen, Products::kReadsHidden ? block.keys : 0, weights,
+                                     static_cast<T>(block.shape.scale), &max);
+    if (block.key > 0 && max != max_before) {  // what was added up so far belongs to a smaller maximum
+      const T correction = std::exp(max_before - max);
+      scratch.sum[row] *= correction;
+      scale_row(block.shape.head_size, out[block.query + row], correction);
+    }
+    scratch.sum[row] += sum;
+    if (const T* factor = scratch.factors(block, row)) {
+      for (int64_t column = 0; column < seen; ++column) weights[column] *= factor[column];
+    }
+  }
+};
+
+/// Everything the gradient of one head is made from and goes to; the products have k and v.
+template <class T, class Products>
+struct HeadGradient {
+  Head head;
+  Rows<T> gq, gk, gv;
+  Rows<const T> gout, out, q;
+  const T* row_sums;
+  Products products;
+  const AttentionLoops<T>& loops = isa_loops<AttentionLoops<T>>();
+
+  /// Blocks of queries from last to first: the last one sees every key and writes gk and gv, the others add;
+  /// of heads that share k and v the first writes.
+  void run() {
+    const AttentionShape& shape = head.shape;
+    if (shape.q_len == 0) {
+      zero_rows(shape.k_len, shape.head_size, gk);
+      zero_rows(shape.k_len, shape.head_size, gv);
+      return;
+    }
+    for (int64_t first = (shape.q_len - 1) / kQueries * kQueries; first >= 0; first -= kQueries)
+      run(first, std::min(kQueries, shape.q_len - first));
+  }
+
+ private:
+  void run(int64_t first, int64_t count) {
+    const AttentionShape& shape = head.shape;
+    const int64_t size = shape.head_size;
+    const int64_t keys = keys_seen(shape, first + count);
+    if (keys == 0) return zero_rows(count, size, from(gq, first));
+    const bool add = first + count < shape.q_len || head.index % Head::group(shape) != 0;
+    RowBuffers<T>& scratch = RowBuffers<T>::mine();
+    T* delta = scratch.sum;
+    for (int64_t row = 0; row < count; ++row)
+      delta[row] = loops.dot(size, gout[first + row], out[first + row]);
+
+    for (int64_t key = 0; key < keys; key += kKeys) {
+      const Block block{shape, head.index, first, count, key, std::min(kKeys, keys - key)};
+      products.scores(block, from(q, first), ByKey::k, scratch.scores);
+      products.scores(block, from(gout, first), ByKey::v, scratch.grads);
+      for (int64_t row = 0; row < count; ++row) {
+        loops.gradients(block.seen(row), Products::kReadsHidden ? block.keys : 0,
+                        scratch.scores + row * kScoreRow, scratch.grads + row * kScoreRow,
+                        static_cast<T>(shape.scale), row_sums[2 * (first + row)],
+                        T{1} / row_sums[2 * (first + row) + 1], delta[row], scratch.factors(block, row));
+      }
+      products.by_key(block, scratch.scores, from(gout, first), add, from(gv, key));
+      products.by_key(block, scratch.grads, from(q, first), add, from(gk, key));
+      products.by_query(block, scratch.grads, ByKey::k, key > 0, from(gq, first));
+    }
+  }
+};
+
+int64_t grain(int64_t work) { return std::max<int64_t>(1, kSmallAttention / std::max<int64_t>(1, work)); }
+
+/// Calls f.operator()<Products>() with the products that the shape asks for.
+template <class T, class F>
+void with_products(const AttentionShape& shape, const F& f) {
+  if constexpr (std::is_same_v<T, float>)
+    if (shape.rounded) return f.template operator()<RoundedProducts>();
+  f.template operator()<PlainProducts<T>>();
+}
+
+}  // namespace
+
+template <class T>
+void attention(const AttentionShape& shape, T* out, View4 so, T* row_sums, const T* q, View4 sq, const T* k,
+               View4 sk, const T* v, View4 sv) {
+  const int64_t blocks = (shape.q_len + kQueries - 1) / kQueries;
+  const int64_t together = shape.batch * shape.heads >= kManyHeads ? blocks : 1;  // of a task
+  const int64_t tasks = together == 0 ? 0 : blocks / together;                    // of a head
+  const int64_t work = 2 * together * std::min(kQueries, shape.q_len) * shape.k_len * shape.head_size;
+  with_products<T>(shape, [&]<class Products>() {
+    parallel_for(shape.batch * shape.heads * tasks, grain(work), [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const Head head{shape, i / tasks};
+        HeadForward<T, Products> forward{head, head.rows(out, so), head.rows(q, sq),
+                                         row_sums + 2 * head.index * shape.q_len,
+                                         Products(shape, head.kv_rows(k, sk), head.kv_rows(v, sv))};
+        const int64_t first_block = i % tasks * together;
+        for (int64_t block = first_block + together - 1; block >= first_block;
+             --block)  // which sees most first
+          forward.run(block * kQueries, std::min(kQueries, shape.q_len - block * kQueries));
+      }
+    });
+  });
+}
+
+template <class T>
+void attention_grad(const AttentionShape& shape, T* gq, View4 sgq, T* gk, View4 sgk, T* gv, View4 sgv,
+                    const T* gout, View4 sgo, const T* out, View4 so, const T* row_sums, const T* q, View4 sq,
+                    const T* k, View4 sk, const T* v, View4 sv) {
+  const int64_t group = Head::group(shape);  // heads that one thread takes in order, as they add to one gk
+  const int64_t work = 5 * group * shape.q_len * shape.k_len * shape.head_size;
+  with_products<T>(shape, [&]<class Products>() {
+    parallel_for(shape.batch * shape.kv_heads, grain(work), [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin * group; i < end * group; ++i) {
+        const Head head{shape, i};
+        HeadGradient<T, Products>{head,
+                                  head.rows(gq, sgq),
+                                  head.kv_rows(gk, sgk),
+                                  head.kv_rows(gv, sgv),
+                                  head.rows(gout, sgo),
+                                  head.rows(out, so),
+                                  head.rows(q, sq),
+                                  row_sums + 2 * i * shape.q_len,
+                                  Products(shape, head.kv_rows(k, sk), head.kv_rows(v, sv))}
+            .run();
+      }
+    });
+  });
+}
+
+#define GRADUS_INSTANTIATE(T)                                                                               \
+  template void attention(const AttentionShape&, T*, View4, T*, const T*, View4, const T*, View4, const T*, \
+                          View4);                                                                           \
+  template void attention_grad(const AttentionShape&, T*, View4, T*, View4, T*, View4, const T*, View4,     \
+                               const T*, View4, const T*, const T*, View4, const T*, View4, const T*, View4)
+GRADUS_INSTANTIATE(float);
+GRADUS_INSTANTIATE(double);
+#undef GRADUS_INSTANTIATE
+
+}  // namespace gradus::kernels

@@ -1,0 +1,43 @@
+// Reductions over strided operands, arg-max and arg-min of rows and running sums.
+//
+// Pointers belong to the caller; `out` must not overlap `x`. Thread-safe; large inputs are cut into blocks
+// that depend on the sizes only, so results have the same bits for any number of threads.
+#pragma once
+
+#include <cstdint>
+
+#include "gradus/autograd/kernels/isa/loop.hpp"
+
+namespace gradus::kernels {
+
+enum class Reduce { sum, max, min, count };
+
+/// The loops, by operation.
+template <class T>
+struct ReduceLoops {
+  T (*fold[static_cast<int>(Reduce::count)])(int64_t n, const T* x);
+  /// out[c] = op(out[c], x[r][c]) for each row r in order.
+  void (*fold_rows[static_cast<int>(Reduce::count)])(int64_t rows, int64_t cols, T* out, const T* x,
+                                                     int64_t row_stride);
+};
+
+/// out[kept index] = op over the reduced indices. `kept` walks (out, x) over the dimensions that stay,
+/// `reduced` walks x over those that go; an empty sum is 0, an empty max or min is the smallest or largest
+/// value of T (-inf, +inf). NaN wins in max and min. Sums of floats are summed in blocks: the error grows
+/// with the logarithm of the count. T: float, double, int64_t.
+template <class T>
+void reduce(Reduce op, const Loop<2>& kept, const Loop<1>& reduced, T* out, const T* x);
+
+/// Place of the largest or smallest element of each row, the first among equals; the first NaN wins. x:
+/// (rows, cols) -> (rows), both contiguous, cols >= 1. T: float, double, int64_t.
+template <class T>
+void argmax(int64_t rows, int64_t cols, int64_t* out, const T* x);
+template <class T>
+void argmin(int64_t rows, int64_t cols, int64_t* out, const T* x);
+
+/// Running sum along the middle of (outer, n, inner), contiguous, from the end backwards if `reverse`; may be
+/// in place. T: float, double, int64_t.
+template <class T>
+void cumsum(int64_t outer, int64_t n, int64_t inner, T* out, const T* x, bool reverse);
+
+}  // namespace gradus::kernels

@@ -1,0 +1,106 @@
+// Which instruction sets the kernels use: one detection of the processor, and one choice each for the inner
+// loops and for products in bfloat16. One binary runs at full width on each machine.
+//
+// The inner loops are built once for each level of x86-64 (v2: SSE4, v3: AVX2 and FMA, v4: AVX-512). A
+// kernel's header declares its loops, a struct of function pointers for float or double; its file in loops/
+// defines them and ends with GRADUS_BUILD; isa_loops() finds them. No list names all loops.
+//
+// Everything in loops/ works on one thread and on packed data; the kernels around it cut the work into
+// blocks. Within a level the bits of an element do not depend on its position. Thread-safe after the first
+// call.
+#pragma once
+
+#include <string_view>
+#include <utility>
+#include <vector>
+
+// The levels that CMakeLists.txt builds, best first.
+#if defined(__x86_64__)
+#define GRADUS_LEVELS(X) X(v4) X(v3) X(v2)
+#else
+#define GRADUS_LEVELS(X) X(base)
+#endif
+
+#if defined(__clang__)  // clang expects the definition of `loops` where it is used.
+#pragma clang diagnostic push
+#pragma clang diagnostic ignored "-Wundefined-var-template"
+#endif
+
+namespace gradus::kernels {
+
+#define GRADUS_ENUMERATE(level) level,
+enum class Isa {
+  GRADUS_LEVELS(GRADUS_ENUMERATE)
+  /* for bfloat16: */ amx,  ///< TDPBF16PS
+  avx512_bf16,              ///< VDPBF16PS
+  widened                   ///< float32 multiply-adds, at the level in use: every machine has it
+};
+#undef GRADUS_ENUMERATE
+
+/// What an instruction set is chosen for. The two choices are independent.
+enum class IsaFor { loops, bf16 };
+
+std::string_view isa_name(Isa isa);
+
+/// The instruction sets that this machine has and this program was built for, best first. For bf16 the first
+/// call asks Linux for permission to use AMX.
+const std::vector<Isa>& available_isas(IsaFor use = IsaFor::loops);
+
+/// At the start the best one, or the one that the environment variable names: GRADUS_LEVEL for loops,
+/// GRADUS_UNIT for bf16.
+Isa isa_in_use(IsaFor use = IsaFor::loops);
+
+/// For tests: use that one from now on. Throws Error if it is not available.
+void set_isa(std::string_view name, IsaFor use = IsaFor::loops);
+
+#define GRADUS_DECLARE(level) \
+  namespace level {           \
+  template <class Loops>      \
+  struct Built {              \
+    static const Loops loops; \
+  };                          \
+  }
+GRADUS_LEVELS(GRADUS_DECLARE)
+#undef GRADUS_DECLARE
+
+/// The loops of a kernel at that level.
+template <class Loops>
+const Loops& loops_at(Isa level) {
+#define GRADUS_LOOPS(level) &level::Built<Loops>::loops,
+  static constexpr const Loops* kAtLevel[] = {GRADUS_LEVELS(GRADUS_LOOPS)};
+#undef GRADUS_LOOPS
+  return *kAtLevel[static_cast<int>(level)];
+}
+
+/// The loops of a kernel at the level in use: isa_loops<SoftmaxLoops<float>>().
+template <class Loops>
+const Loops& isa_loops() {
+  return loops_at<Loops>(isa_in_use());
+}
+
+/// The values of an enum that ends with `count`, as a pack.
+template <class Enum>
+using EachOf = std::make_integer_sequence<int, static_cast<int>(Enum::count)>;
+
+}  // namespace gradus::kernels
+
+#if defined(__clang__)
+#pragma clang diagnostic pop
+#endif
+
+/// At the end of a file in loops/, in the level's namespace: the struct of its loops, followed by the loops
+/// in its order, for elements of type T.
+#define GRADUS_BUILD(Loops, ...)                                         \
+  template <class T>                                                     \
+  consteval Loops<T> make_##Loops() {                                    \
+    return {__VA_ARGS__};                                                \
+  }                                                                      \
+  template <>                                                            \
+  const Loops<float> Built<Loops<float>>::loops = make_##Loops<float>(); \
+  template <>                                                            \
+  const Loops<double> Built<Loops<double>>::loops = make_##Loops<double>()
+
+/// The same for loops that have no T.
+#define GRADUS_BUILD_ONE(Loops, ...) \
+  template <>                        \
+  const Loops Built<Loops>::loops = {__VA_ARGS__}

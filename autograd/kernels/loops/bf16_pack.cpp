@@ -1,0 +1,119 @@
+// Tiles of bfloat16 from rows of float32 or bfloat16, as words of two.
+#include "gradus/autograd/kernels/bf16/bf16_pack.hpp"
+
+#include <utility>
+
+#include "gradus/autograd/kernels/isa/isa.hpp"
+#include "gradus/autograd/kernels/loops/vector.hpp"
+
+namespace gradus::kernels::GRADUS_ISA {
+
+typedef Vector<uint32_t> Words;
+constexpr int kWords = kLanes<uint32_t>;
+constexpr int kTileWords = 16;  // in a row of a tile, and so many rows
+
+// Numbers whose upper halves are the nearest bfloat16; what is below is of no use.
+inline Words rounded(Vector<float> x) {
+  const Words bits = reinterpret_cast<Words>(x), nearest = bits + 0x7FFF + ((bits >> 16) & 1);
+  return x != x ? bits | 0x400000 : nearest;  // NaN: quiet, and not rounded to infinity
+}
+
+inline Words pairs(Vector<float> first, Vector<float> second) {
+  return (rounded(first) >> 16) | (rounded(second) & 0xFFFF0000);
+}
+
+template <int first, int... i>
+Vector<float> alternate(Vector<float> a, Vector<float> b, std::integer_sequence<int, i...>) {
+  return __builtin_shufflevector(a, b, (first + 2 * i)...);
+}
+
+// Pairs of neighbours in a row, and of two rows.
+inline Words pairs_along(const float* x) {
+  constexpr auto lanes = std::make_integer_sequence<int, kWords>();
+  const Vector<float> a = load(x), b = load(x + kWords);
+  return pairs(alternate<0>(a, b, lanes), alternate<1>(a, b, lanes));
+}
+inline Words pairs_across(const float* x, const float* below) { return pairs(load(x), load(below)); }
+
+inline Words pairs_along(const bfloat16* x) {
+  Words words;
+  __builtin_memcpy(&words, x, sizeof words);
+  return words;
+}
+inline Words pairs_across(const bfloat16* x, const bfloat16* below) {
+  Words words;
+  for (int i = 0; i < kWords; ++i) words[i] = uint32_t{x[i].bits} | uint32_t{below[i].bits} << 16;
+  return words;
+}
+
+template <int distance, int... i>
+void exchange(Words& a, Words& b, std::integer_sequence<int, i...>) {
+  const Words upper = __builtin_shufflevector(a, b, (i & distance ? kWords + i - distance : i)...);
+  b = __builtin_shufflevector(a, b, (i & distance ? kWords + i : i + distance)...);
+  a = upper;
+}
+
+// Rows become columns: blocks off the diagonal change places, of half the rows, of a quarter and so on.
+template <int distance = kWords / 2>
+void transpose_words(Words (&rows)[kWords]) {
+  for (int i = 0; i < kWords; ++i)
+    if ((i & distance) == 0)
+      exchange<distance>(rows[i], rows[i + distance], std::make_integer_sequence<int, kWords>());
+  if constexpr (distance > 1) transpose_words<distance / 2>(rows);
+}
+
+// So many lines of so many rows that the processor does not see where they go on.
+constexpr int kBytesAhead = 256;
+template <class T>
+void prefetch_pair(const T* one, const T* other) {
+  __builtin_prefetch(one + kBytesAhead / sizeof(T));
+  __builtin_prefetch(other + kBytesAhead / sizeof(T));
+}
+
+template <class T, bool across, bool transposed, bool streamed>
+void pack_tile(const T* x, int64_t ldx, bfloat16* out) {
+  for (int row = 0; row < kTileWords; row += kWords)
+    for (int column = 0; column < kTileWords; column += kWords) {
+      Words words[kWords];
+      for (int i = 0; i < kWords; ++i) {
+        if constexpr (across) {
+          const T* const from = x + 2 * (row + i) * ldx + column;
+          if (column == 0) prefetch_pair(from, from + ldx);
+          words[i] = pairs_across(from, from + ldx);
+        } else {
+          const T* const from = x + (row + i) * ldx + 2 * column;
+          if (column == 0) prefetch_pair(from, from + kTileWords);
+          words[i] = pairs_along(from);
+        }
+      }
+      if constexpr (transposed) transpose_words(words);
+      bfloat16* const to = out + 2 * (transposed ? column * kTileWords + row : row * kTileWords + column);
+      for (int i = 0; i < kWords; ++i) {
+        if constexpr (streamed)
+          store_past_caches(to + 2 * i * kTileWords, words[i]);
+        else
+          __builtin_memcpy(to + 2 * i * kTileWords, &words[i], sizeof words[i]);
+      }
+    }
+}
+
+template <class T, bool across, bool transposed>
+void pack_tiles(int64_t tiles, const T* x, int64_t ldx, int64_t step, bfloat16* out, int64_t out_step,
+                bool streamed) {
+  if (!streamed || !kStoresPastCaches) {
+    for (int64_t tile = 0; tile < tiles; ++tile)
+      pack_tile<T, across, transposed, false>(x + tile * step, ldx, out + tile * out_step);
+    return;
+  }
+  for (int64_t tile = 0; tile < tiles; ++tile)
+    pack_tile<T, across, transposed, true>(x + tile * step, ldx, out + tile * out_step);
+  finish_stores();
+}
+
+GRADUS_BUILD_ONE(PackLoops,
+                 {{pack_tiles<float, false, false>, pack_tiles<float, false, true>},
+                  {pack_tiles<float, true, false>, pack_tiles<float, true, true>}},
+                 {{pack_tiles<bfloat16, false, false>, pack_tiles<bfloat16, false, true>},
+                  {pack_tiles<bfloat16, true, false>, pack_tiles<bfloat16, true, true>}});
+
+}  // namespace gradus::kernels::GRADUS_ISA

@@ -1,0 +1,158 @@
+// Whole vectors, for the few loops that a compiler does not make of them by itself.
+#pragma once
+
+#include <cstdint>
+#include <utility>
+
+#ifdef __SSE2__
+#include <immintrin.h>
+#elif defined(__ARM_NEON)
+#include <arm_neon.h>
+#endif
+
+namespace gradus::kernels::GRADUS_ISA {
+
+#if defined(__AVX512F__)
+constexpr int kVectorBytes = 64;
+#elif defined(__AVX2__)
+constexpr int kVectorBytes = 32;
+#else
+constexpr int kVectorBytes = 16;
+#endif
+
+template <class T>
+struct Simd {
+  typedef T Vector __attribute__((vector_size(kVectorBytes)));
+};
+
+template <class T>
+using Vector = typename Simd<T>::Vector;
+
+template <class T>
+constexpr int kLanes = kVectorBytes / sizeof(T);
+
+#if defined(__AVX512F__)
+inline Vector<float> fused(Vector<float> a, Vector<float> b, Vector<float> c) {
+  return _mm512_fmadd_ps(a, b, c);
+}
+inline Vector<double> fused(Vector<double> a, Vector<double> b, Vector<double> c) {
+  return _mm512_fmadd_pd(a, b, c);
+}
+#elif defined(__FMA__)
+inline Vector<float> fused(Vector<float> a, Vector<float> b, Vector<float> c) {
+  return _mm256_fmadd_ps(a, b, c);
+}
+inline Vector<double> fused(Vector<double> a, Vector<double> b, Vector<double> c) {
+  return _mm256_fmadd_pd(a, b, c);
+}
+#elif defined(__ARM_FEATURE_FMA)
+inline Vector<float> fused(Vector<float> a, Vector<float> b, Vector<float> c) { return vfmaq_f32(c, a, b); }
+inline Vector<double> fused(Vector<double> a, Vector<double> b, Vector<double> c) {
+  return vfmaq_f64(c, a, b);
+}
+#else
+inline Vector<float> fused(Vector<float> a, Vector<float> b, Vector<float> c) { return a * b + c; }
+inline Vector<double> fused(Vector<double> a, Vector<double> b, Vector<double> c) { return a * b + c; }
+#endif
+
+// Where a vector is a line of the caches it may go past them: `to` must begin one. Others see it after
+// finish_stores() of the same thread.
+constexpr bool kStoresPastCaches = kVectorBytes == 64;
+inline void store_past_caches(void* to, Vector<uint32_t> x) {
+#if defined(__AVX512F__)
+  _mm512_stream_si512(static_cast<__m512i*>(to), reinterpret_cast<__m512i>(x));
+#else
+  __builtin_memcpy(to, &x, sizeof x);
+#endif
+}
+inline void finish_stores() {
+#if defined(__SSE2__)
+  _mm_sfence();
+#endif
+}
+
+/// The products of the lower halves of the lanes.
+inline Vector<uint64_t> multiply_low(Vector<uint64_t> a, Vector<uint64_t> b) {
+#if defined(__AVX512F__)
+  return reinterpret_cast<Vector<uint64_t>>(
+      _mm512_maskz_mul_epu32(0xFF, reinterpret_cast<__m512i>(a), reinterpret_cast<__m512i>(b)));
+#elif defined(__AVX2__)
+  return reinterpret_cast<Vector<uint64_t>>(
+      _mm256_mul_epu32(reinterpret_cast<__m256i>(a), reinterpret_cast<__m256i>(b)));
+#elif defined(__SSE2__)
+  return reinterpret_cast<Vector<uint64_t>>(
+      _mm_mul_epu32(reinterpret_cast<__m128i>(a), reinterpret_cast<__m128i>(b)));
+#else
+  return (a & 0xFFFFFFFF) * (b & 0xFFFFFFFF);
+#endif
+}
+
+/// The same value in all lanes; subtracting 0 is free, since it changes nothing, while adding it would turn
+/// -0 into 0.
+template <class T>
+Vector<T> broadcast(T value) {
+  return value - Vector<T>{};
+}
+
+template <class T>
+Vector<T> load(const T* from) {
+  Vector<T> vector;
+  __builtin_memcpy(&vector, from, sizeof vector);
+  return vector;
+}
+
+template <class T>
+void store(T* to, Vector<T> vector) {
+  __builtin_memcpy(to, &vector, sizeof vector);
+}
+
+template <int kCount, class V, class F, int... i>
+auto fold_halves(V lanes, F f, std::integer_sequence<int, i...> all) {
+  if constexpr (kCount == 0) {
+    return lanes[0];
+  } else {
+    return fold_halves<kCount / 2>(
+        f(lanes, __builtin_shufflevector(lanes, lanes, (i < kCount ? i + kCount : i)...)), f, all);
+  }
+}
+/// One number of all lanes: f(lower half, upper half) until one lane is left.
+template <class V, class F>
+auto fold_lanes(V lanes, F f) {
+  constexpr int kCount = sizeof(V) / sizeof(lanes[0]);
+  return fold_halves<kCount / 2>(lanes, f, std::make_integer_sequence<int, kCount>());
+}
+
+/// Four numbers, whatever the level.
+template <class T>
+struct SimdFour {
+  typedef T Vector __attribute__((vector_size(4 * sizeof(T))));
+};
+template <class T>
+using Four = typename SimdFour<T>::Vector;
+
+/// Rows become columns.
+template <class V>
+void transpose(V (&row)[4]) {
+  const V left01 = __builtin_shufflevector(row[0], row[1], 0, 4, 1, 5);
+  const V left23 = __builtin_shufflevector(row[2], row[3], 0, 4, 1, 5);
+  const V right01 = __builtin_shufflevector(row[0], row[1], 2, 6, 3, 7);
+  const V right23 = __builtin_shufflevector(row[2], row[3], 2, 6, 3, 7);
+  row[0] = __builtin_shufflevector(left01, left23, 0, 1, 4, 5);
+  row[1] = __builtin_shufflevector(left01, left23, 2, 3, 6, 7);
+  row[2] = __builtin_shufflevector(right01, right23, 0, 1, 4, 5);
+  row[3] = __builtin_shufflevector(right01, right23, 2, 3, 6, 7);
+}
+
+template <class T>
+Vector<T> load_part(const T* from, int64_t count) {
+  Vector<T> vector = {};
+  for (int64_t i = 0; i < count; ++i) vector[i] = from[i];
+  return vector;
+}
+
+template <class T>
+void store_part(T* to, int64_t count, Vector<T> vector) {
+  for (int64_t i = 0; i < count; ++i) to[i] = vector[i];
+}
+
+}  // namespace gradus::kernels::GRADUS_ISA

@@ -1,0 +1,180 @@
+#include "gradus/autograd/kernels/threads/parallel.hpp"
+
+#include <atomic>
+#include <exception>
+#include <mutex>
+#include <system_error>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "gradus/autograd/kernels/isa/cores.hpp"
+#include "gradus/files/error.hpp"
+
+namespace gradus {
+namespace kernels {
+namespace {
+
+// An idle thread looks this often for news before it sleeps: about 50 microseconds, the time that waking it
+// takes.
+constexpr int kSpins = 2000;
+
+thread_local bool inside_body = false;
+
+void pause() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#endif
+}
+
+struct Job {
+  int64_t n = 0, grain = 1, blocks = 0;
+  BlockBody body = nullptr;
+  void* context = nullptr;
+
+  void run(int64_t block) const { body(context, block * grain, std::min(n, (block + 1) * grain)); }
+};
+
+/// The job lives in the pool, not on the caller's stack: a worker that wakes late then finds `left_` at 0, or
+/// blocks of a later job, which it may take as well. Whoever lowers `left_` has a block of the job that
+/// stands in `job_` for sure, because the owner replaces the job only when `unfinished_` says that every
+/// claimed block is done.
+class Pool {
+ public:
+  Pool() = default;
+  Pool(const Pool&) = delete;
+  Pool& operator=(const Pool&) = delete;
+  int threads() const { return threads_.load(std::memory_order_relaxed); }
+
+  void resize(int threads) {
+    const std::lock_guard lock(owner_);
+    if (threads == this->threads()) return;
+    stop_workers();
+    threads_.store(threads, std::memory_order_relaxed);
+  }
+
+  void run(const Job& job) {
+    std::unique_lock owner(owner_, std::defer_lock);
+    if (threads() == 1 || inside_body || !owner.try_lock()) {
+      for (int64_t block = 0; block < job.blocks; ++block) job.run(block);
+      return;
+    }
+    start_workers();
+    job_ = job;
+    error_ = nullptr;
+    failed_.store(false, std::memory_order_relaxed);
+    unfinished_.store(job.blocks, std::memory_order_relaxed);
+    left_.store(job.blocks, std::memory_order_release);
+    wake(std::min<int64_t>(job.blocks - 1, static_cast<int64_t>(workers_.size())));
+    inside_body = true;
+    finish(claim_and_run());
+    inside_body = false;
+    await_workers();
+    if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
+  }
+
+ private:
+  /// Runs blocks until none is left to claim; returns how many.
+  int64_t claim_and_run() {
+    int64_t claimed = 0;
+    int64_t left = left_.load(std::memory_order_relaxed);
+    while (left > 0) {
+      if (!left_.compare_exchange_weak(left, left - 1, std::memory_order_acquire, std::memory_order_relaxed))
+        continue;
+      ++claimed;
+      run_claimed(job_.blocks - left);
+      left = left_.load(std::memory_order_relaxed);
+    }
+    return claimed;
+  }
+
+  void run_claimed(int64_t block) {
+    if (failed_.load(std::memory_order_relaxed)) return;
+    try {
+      job_.run(block);
+    } catch (...) {
+      if (!failed_.exchange(true)) error_ = std::current_exception();
+    }
+  }
+
+  void finish(int64_t claimed) {
+    if (claimed > 0 && unfinished_.fetch_sub(claimed, std::memory_order_acq_rel) == claimed)
+      unfinished_.notify_one();
+  }
+
+  void await_workers() {
+    for (int spin = 0; spin < kSpins && unfinished_.load(std::memory_order_acquire) != 0; ++spin) pause();
+    // Asleep, so that a worker whose core was taken by another process can have this one.
+    while (const int64_t unfinished = unfinished_.load(std::memory_order_acquire))
+      unfinished_.wait(unfinished);
+  }
+
+  void wake(int64_t count) {
+    epoch_.fetch_add(1, std::memory_order_release);
+    for (; count > 0; --count) epoch_.notify_one();
+  }
+
+  void work() {
+    inside_body = true;
+    for (;;) {
+      const int epoch = epoch_.load(std::memory_order_acquire);
+      if (stopping_.load(std::memory_order_relaxed)) return;
+      finish(claim_and_run());
+      for (int spin = 0; spin < kSpins && epoch_.load(std::memory_order_relaxed) == epoch; ++spin) pause();
+      epoch_.wait(epoch);
+    }
+  }
+
+  void start_workers() {
+    if (!workers_.empty()) return;
+    try {
+      for (int i = 1; i < threads(); ++i) workers_.emplace_back([this] { work(); });
+    } catch (const std::system_error&) {
+      // The system grants no more threads: those that run, and the caller, do all the work.
+    }
+  }
+
+  void stop_workers() {
+    stopping_.store(true, std::memory_order_relaxed);
+    epoch_.fetch_add(1, std::memory_order_release);
+    epoch_.notify_all();
+    for (std::thread& worker : workers_) worker.join();
+    workers_.clear();
+    stopping_.store(false, std::memory_order_relaxed);
+  }
+
+  std::mutex owner_;  // held by the thread that has the pool: guards job_, error_ and workers_
+  std::vector<std::thread> workers_;
+  Job job_;
+  std::exception_ptr error_;
+  std::atomic<int> threads_{available_cores()};
+  std::atomic<bool> stopping_{false};
+  std::atomic<bool> failed_{false};
+  alignas(64) std::atomic<int> epoch_{0};  // counts jobs: what idle workers watch
+  alignas(64) std::atomic<int64_t> left_{0};
+  alignas(64) std::atomic<int64_t> unfinished_{0};
+};
+
+/// Never destroyed: threads may compute while main() returns, and the workers end with the process.
+Pool& pool() {
+  static Pool& pool = *new Pool;
+  return pool;
+}
+
+}  // namespace
+
+void run_blocks(int64_t n, int64_t grain, BlockBody body, void* context) {
+  pool().run({n, grain, (n + grain - 1) / grain, body, context});
+}
+
+int thread_count() { return pool().threads(); }
+
+void set_thread_count(int n) {
+  if (n < 1) fail("set_num_threads", "needs at least 1 thread, got ", n, ".");
+  if (inside_body)
+    fail("set_num_threads", "cannot change the threads from inside a parallel_for, got ", n, ".");
+  pool().resize(n);
+}
+
+}  // namespace kernels
+}  // namespace gradus

@@ -1,0 +1,123 @@
+#include "gradus/autograd/graph/autocast.hpp"
+#include "gradus/autograd/graph/record.hpp"
+#include "gradus/autograd/kernels/blas/few_rows.hpp"
+#include "gradus/autograd/kernels/blas/gemm.hpp"
+#include "gradus/autograd/kernels/quantized/quantized.hpp"
+#include "gradus/autograd/ops/arguments.hpp"
+#include "gradus/autograd/ops/fusible.hpp"
+#include "gradus/autograd/ops/ops.hpp"
+#include "gradus/autograd/ops/products/matrices.hpp"
+#include "gradus/autograd/ops/products/rounded_linear.hpp"
+#include "gradus/autograd/tensor/raw.hpp"
+
+namespace gradus {
+namespace {
+
+// x (..., in), weight (in), bias () -> (...)
+Tensor linear_to_one(const Tensor& x, const Tensor& weight, const Tensor& bias) {
+  if (x.dim() == 0 || x.size(-1) != weight.size(0))
+    fail("linear", "needs x (..., in) and weight (in,), got x ", x.shape(), " and weight ", weight.shape(),
+         ".");
+  const Tensor y = matmul(x, weight);
+  if (!bias.defined()) return y;
+  check_same_dtype("linear", x, bias);
+  if (bias.dim() != 0)
+    fail("linear", "bias must be () for a weight ", weight.shape(), ", got ", bias.shape(), ".");
+  return y + bias;
+}
+
+void check_linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
+  if (weight.dim() != 2 || x.dim() == 0 || x.size(-1) != weight.size(1))
+    fail("linear", "needs x (..., in) and weight (out, in), got x ", x.shape(), " and weight ",
+         weight.shape(), ".");
+  if (!bias.defined()) return;
+  check_same_dtype("linear", x, bias);
+  if (bias.shape() != Shape{weight.size(0)})
+    fail("linear", "bias must be (", weight.size(0), ",), got ", bias.shape(), ".");
+}
+
+// With a weight that is only stored: it gets no gradient, x does.
+Tensor linear_stored(const Tensor& x, const Tensor& weight, const Tensor& bias) {
+  check_floating("linear", x);
+  check_linear(x, weight, bias);
+  const int64_t out_features = weight.size(0), in_features = weight.size(1);
+  if (!weight.is_contiguous())
+    fail("linear", "a bfloat16 weight must be packed, got strides ", weight.strides(), ".");
+  const bool in_tiles = is_in_tiles(weight.dtype());
+  if (in_tiles && x.dtype() == DType::float64) return linear(x, weight.to(DType::float64), bias);
+  Shape shape = x.shape();
+  shape[shape.size() - 1] = out_features;
+  Tensor out = empty(shape, x.dtype());
+  const Tensor rows = raw::contiguous(x), b = bias.defined() ? raw::contiguous(bias) : bias;
+  const int64_t m = out_features == 0 ? 0 : out.numel() / out_features;
+  const auto multiply = [&]<class T, class W>(auto kernel) {
+    if (m > 0)
+      kernel(m, out_features, in_features, out.mutable_data<T>(), rows.data<T>(), in_features,
+             weight.data<W>(), b.defined() ? b.data<T>() : nullptr);
+  };
+  if (in_tiles)
+    dispatch_tiles(weight.dtype(),
+                   [&]<class W>() { multiply.template operator()<float, W>(kernels::quantized_linear<W>); });
+  else
+    dispatch_float("linear", x.dtype(), [&]<class T>() {
+      multiply.template operator()<T, bfloat16>(kernels::linear_few_rows<T, bfloat16>);
+    });
+  const auto to_x = [w = Saved(weight)](const Tensor& gy) {
+    const Autocast autocast(DType::float32);
+    return matmul(gy, w->to(gy.dtype()));
+  };
+  return record("linear", out, {{x, to_x}, {bias, [](const Tensor& gy) { return gy; }}});
+}
+
+// Of a matrix, with numbers in it, that Autocast wants to be rounded.
+bool is_rounded_product(const Tensor& x, const Tensor& weight) {
+  return x.defined() && weight.defined() && is_rounded(x.dtype()) && weight.dtype() == DType::float32 &&
+         weight.dim() == 2 && x.numel() > 0 && weight.numel() > 0;
+}
+
+}  // namespace
+
+Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
+  if (weight.defined() && is_storage(weight.dtype())) return linear_stored(x, weight, bias);
+  check_same_dtype("linear", x, weight);
+  check_floating("linear", x);
+  if (weight.dim() == 1) return linear_to_one(x, weight, bias);
+  check_linear(x, weight, bias);
+  if (is_rounded_product(x, weight)) return rounded_linear(x, weight, bias);
+  const int64_t out_features = weight.size(0), in_features = weight.size(1);
+  Shape shape = x.shape();
+  shape[shape.size() - 1] = out_features;
+  Tensor out = empty(shape, x.dtype());
+  const Tensor rows = raw::contiguous(x), w = raw::contiguous(weight),
+               b = bias.defined() ? raw::contiguous(bias) : bias;
+  if (out.numel() > 0)
+    dispatch_float("linear", x.dtype(), [&]<class T>() {
+      kernels::linear<T>(out.numel() / out_features, out_features, in_features, out.mutable_data<T>(),
+                         rows.data<T>(), in_features, w.data<T>(), b.defined() ? b.data<T>() : nullptr);
+    });
+  const auto to_x = [w = Saved(weight)](const Tensor& gy) {
+    const Autocast autocast(DType::float32);
+    return matmul(gy, w);
+  };
+  const auto to_weight = [x = Saved(x)](const Tensor& gy) {
+    const Autocast autocast(DType::float32);
+    return matmul(fold(gy).mT(), fold(x));
+  };
+  const auto to_bias = [](const Tensor& gy) { return gy; };
+  return record("linear", out, {{x, to_x}, {weight, to_weight}, {bias, to_bias}});
+}
+
+Tensor gelu_linear(const Tensor& x, const Tensor& weight, const Tensor& bias, Gelu approximate) {
+  if (!is_rounded_product(x, weight)) return linear(gelu(x, approximate), weight, bias);
+  check_linear(x, weight, bias);
+  return rounded_gelu_linear(x, weight, bias, approximate);
+}
+
+Tensor swiglu_linear(const Tensor& gate, const Tensor& up, const Tensor& weight, const Tensor& bias) {
+  if (!is_rounded_product(gate, weight)) return linear(swiglu(gate, up), weight, bias);
+  check_swiglu(gate, up);
+  check_linear(gate, weight, bias);
+  return rounded_swiglu_linear(gate, up, weight, bias);
+}
+
+}  // namespace gradus

@@ -1,0 +1,193 @@
+// Linear layers of operands rounded to bfloat16, of x as it is or of an activation. Each tensor is read once
+// for all that is made of it: the activation for the product and for the weight's gradient, gy for both
+// products and the bias's sums.
+#include "gradus/autograd/ops/products/rounded_linear.hpp"
+
+#include <utility>
+
+#include "gradus/autograd/graph/autocast.hpp"
+#include "gradus/autograd/graph/node.hpp"
+#include "gradus/autograd/graph/record.hpp"
+#include "gradus/autograd/kernels/bf16/bf16_activation.hpp"
+#include "gradus/autograd/kernels/bf16/bf16_product.hpp"
+#include "gradus/autograd/kernels/elementwise/swiglu.hpp"
+#include "gradus/autograd/ops/fusible.hpp"
+#include "gradus/autograd/ops/products/rounded_products.hpp"
+#include "gradus/autograd/tensor/raw.hpp"
+
+namespace gradus {
+namespace {
+
+using kernels::Binary;
+using kernels::multiply_bf16;
+using kernels::Side;
+using kernels::Unary;
+
+/// What is multiplied by the weight: x, or what is made of x, or of x and up. As loops and as public ops.
+struct RoundedForm {
+  OpName op;
+  Unary value;
+  Binary slope;
+  Tensor (*values)(const Tensor& x, const Tensor& up);
+  std::vector<Tensor> (*rule)(const Tensor& g, const Tensor& x, const Tensor& up);
+  bool is_activation = true;
+};
+using Gradients = std::vector<Tensor>;
+
+constexpr RoundedForm kPlain{
+    .op = "linear",
+    .value = Unary::count,
+    .slope = Binary::count,
+    .values = [](const Tensor& x, const Tensor&) { return x; },
+    .rule = [](const Tensor& g, const Tensor&, const Tensor&) { return Gradients{g}; },
+    .is_activation = false};
+constexpr RoundedForm kGelu{
+    .op = "gelu_linear",
+    .value = Unary::gelu,
+    .slope = Binary::gelu_grad,
+    .values = [](const Tensor& x, const Tensor&) { return gelu(x); },
+    .rule = [](const Tensor& g, const Tensor& x, const Tensor&) { return Gradients{gelu_rule(g, x)}; }};
+constexpr RoundedForm kGeluTanh{
+    .op = "gelu_linear",
+    .value = Unary::gelu_tanh,
+    .slope = Binary::gelu_tanh_grad,
+    .values = [](const Tensor& x, const Tensor&) { return gelu(x, Gelu::tanh); },
+    .rule = [](const Tensor& g, const Tensor& x, const Tensor&) { return Gradients{gelu_tanh_rule(g, x)}; }};
+constexpr RoundedForm kSwiglu{.op = "swiglu_linear",
+                              .value = Unary::count,
+                              .slope = Binary::count,
+                              .values = swiglu,
+                              .rule = swiglu_rule};
+
+/// x and up, packed while this lives.
+class RoundedOperands {
+ public:
+  RoundedOperands(const RoundedForm& form, const Tensor& x, const Tensor& up)
+      : form_(form),
+        is_result_(x.impl()->node && !x.impl()->node->is_leaf()),
+        x_(raw::contiguous(x)),
+        up_(up.defined() ? raw::contiguous(up) : up) {}
+
+  /// The values as a left operand, and as a right one if that is asked for and has to be made now.
+  std::pair<Packed, Packed> pack(bool learns) const {
+    if (!form_.is_activation) return {pack_plain(Side::left), nullptr};
+    const int64_t columns = x_.size(-1), rows = x_.numel() / columns;
+    const auto left = memory_to_pack(Side::left, rows, columns);
+    const auto right = learns ? memory_to_pack(Side::right, rows, columns) : nullptr;
+    kernels::pack_activation({form_.value, x_.data<float>(), up_.defined() ? up_.data<float>() : nullptr},
+                             rows, columns, {.left = left.get(), .right = right.get()});
+    return {left, right};
+  }
+
+  Packed pack_plain(Side side) const {
+    const Matrices x(fold(x_.detach()));
+    return is_result_ ? packed_for_all(side, x) : packed(side, x);
+  }
+
+  /// The gradients of x and up in all, from that of the values, which is in all[0].
+  void gradients(std::vector<Tensor>& all) const {
+    float* const g = all[0].mutable_data<float>();
+    if (up_.defined())
+      kernels::swiglu_grad(x_.numel(), g, all[1].mutable_data<float>(), g, x_.data<float>(),
+                           up_.data<float>());
+    else
+      kernels::binary(form_.slope, raw::loop_over<3>(x_.shape(), {&all[0], &all[0], &x_}), g, g,
+                      x_.data<float>());
+  }
+
+ private:
+  const RoundedForm& form_;
+  bool is_result_;
+  Tensor x_, up_;
+};
+
+/// All gradients, in the order of the inputs: x, up if there is one, weight, bias.
+class RoundedRule {
+ public:
+  RoundedRule(const RoundedForm& form, const Tensor& x, const Tensor& up, const Tensor& weight, Packed values)
+      : form_(form),
+        before_(up.defined() ? 2 : 1),
+        x_(x),
+        up_(up),
+        weight_(weight),
+        values_(std::move(values)) {}
+
+  Gradients operator()(const Tensor& gy, Needs needs) const {
+    const Autocast autocast(DType::bfloat16);
+    if (grad_enabled()) return by_public_ops(gy);
+    const Tensor rows = fold(raw::contiguous(gy));
+    const int64_t m = rows.size(0), n = rows.size(1);
+    const auto left = needs[0] || needs[before_ - 1] ? memory_to_pack(Side::left, m, n) : nullptr;
+    const auto transposed = needs[before_] ? memory_to_pack(Side::left, n, m) : nullptr;
+    Tensor gbias = needs[before_ + 1] ? empty({n}, DType::float32) : Tensor();
+    kernels::pack_rows({.rows = m, .columns = n, .x = rows.data<float>(), .ldx = n},
+                       {.left = left.get(),
+                        .transposed = transposed.get(),
+                        .sums = gbias.defined() ? gbias.mutable_data<float>() : nullptr});
+    Gradients all = left ? of_inputs(*left, gy.shape()) : Gradients(before_);
+    all.push_back(transposed ? of_weight(*transposed) : Tensor());
+    all.push_back(gbias);
+    return all;
+  }
+
+ private:
+  Gradients by_public_ops(const Tensor& gy) const {
+    Gradients all = form_.rule(matmul(gy, weight_), x_, up_);
+    all.push_back(matmul(fold(gy).mT(), fold(form_.values(x_, up_))));
+    all.push_back(gy);
+    return all;
+  }
+
+  Gradients of_inputs(const kernels::PackedBf16& gy, Shape shape) const {
+    const Tensor w = raw::contiguous(weight_);
+    shape[shape.size() - 1] = w.size(1);
+    Gradients all;
+    while (all.size() < before_) all.push_back(empty(shape, DType::float32));
+    multiply_bf16(gy, *packed(Side::right, Matrices(w)), all[0].mutable_data<float>(), w.size(1));
+    if (form_.is_activation) RoundedOperands(form_, x_, up_).gradients(all);
+    return all;
+  }
+
+  Tensor of_weight(const kernels::PackedBf16& transposed) const {
+    const Packed right = values_ ? values_ : RoundedOperands(form_, x_, up_).pack_plain(Side::right);
+    Tensor gweight = empty({transposed.rows, right->columns}, DType::float32);
+    multiply_bf16(transposed, *right, gweight.mutable_data<float>(), right->columns);
+    return gweight;
+  }
+
+  const RoundedForm& form_;
+  size_t before_;  // inputs before the weight
+  Saved x_, up_, weight_;
+  Packed values_;  // of an activation, as a right operand
+};
+
+Tensor rounded(const RoundedForm& form, const Tensor& x, const Tensor& up, const Tensor& weight,
+               const Tensor& bias) {
+  const Tensor w = raw::contiguous(weight), b = bias.defined() ? raw::contiguous(bias) : bias;
+  const auto [left, right] = RoundedOperands(form, x, up).pack(grad_enabled() && weight.requires_grad());
+  Shape shape = x.shape();
+  shape[shape.size() - 1] = weight.size(0);
+  Tensor out = empty(shape, DType::float32);
+  multiply_bf16(*left, *packed(Side::right, Matrices(w).transposed()), out.mutable_data<float>(),
+                weight.size(0), {.bias = b.defined() ? b.data<float>() : nullptr});
+  std::vector<Tensor> inputs{x};
+  if (up.defined()) inputs.push_back(up);
+  inputs.insert(inputs.end(), {weight, bias});
+  return marked(record(form.op, out, inputs, RoundedRule(form, x, up, weight, right)));
+}
+
+}  // namespace
+
+Tensor rounded_linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
+  return rounded(kPlain, x, {}, weight, bias);
+}
+
+Tensor rounded_gelu_linear(const Tensor& x, const Tensor& weight, const Tensor& bias, Gelu approximate) {
+  return rounded(approximate == Gelu::tanh ? kGeluTanh : kGelu, x, {}, weight, bias);
+}
+
+Tensor rounded_swiglu_linear(const Tensor& gate, const Tensor& up, const Tensor& weight, const Tensor& bias) {
+  return rounded(kSwiglu, gate, up, weight, bias);
+}
+
+}  // namespace gradus

@@ -1,0 +1,97 @@
+// Ops that choose by order; none of them is differentiable.
+#include <algorithm>
+#include <numeric>
+
+#include "gradus/autograd/ops/arguments.hpp"
+#include "gradus/autograd/ops/ops.hpp"
+#include "gradus/autograd/tensor/raw.hpp"
+
+namespace gradus {
+
+using autograd::Sorted;
+
+namespace {
+
+// Rows along `dim`, packed, that dimension last.
+Tensor rows_along(const Tensor& x, int dim) {
+  return raw::contiguous(x.dim() == 0 ? x.detach() : x.detach().transpose(dim, -1));
+}
+
+Tensor back_along(const Tensor& rows, int dim) {
+  return rows.dim() == 0 ? rows : raw::contiguous(rows.transpose(dim, -1));
+}
+
+// The order of one row, NaN counting as largest, equal values in the order they came.
+template <class T>
+std::vector<int64_t> row_order(const T* row, int64_t n, bool descending) {
+  std::vector<int64_t> order(static_cast<size_t>(n));
+  std::iota(order.begin(), order.end(), 0);
+  const auto less = [](T a, T b) { return a < b || (b != b && a == a); };
+  std::stable_sort(order.begin(), order.end(), [&](int64_t i, int64_t j) {
+    return descending ? less(row[j], row[i]) : less(row[i], row[j]);
+  });
+  return order;
+}
+
+Sorted first_of_each_row(const Tensor& x, int64_t keep, int dim, bool descending) {
+  const Tensor rows = rows_along(x, dim);
+  const int64_t n = x.dim() == 0 ? 1 : rows.shape().back();
+  Shape shape = rows.shape();
+  if (!shape.empty()) shape[shape.size() - 1] = keep;
+  Tensor values = empty(shape, x.dtype()), indices = empty(shape, DType::int64);
+  int64_t* index = indices.mutable_data<int64_t>();
+  dispatch_number("sort", x.dtype(), [&]<class T>() {
+    const T* row = rows.data<T>();
+    T* value = values.mutable_data<T>();
+    for (int64_t r = 0, count = n == 0 ? 0 : rows.numel() / n; r < count; ++r, row += n) {
+      const std::vector<int64_t> order = row_order(row, n, descending);
+      for (int64_t i = 0; i < keep; ++i) {
+        *index++ = order[static_cast<size_t>(i)];
+        *value++ = row[order[static_cast<size_t>(i)]];
+      }
+    }
+  });
+  return {back_along(values, dim), back_along(indices, dim)};
+}
+
+Tensor place_of(kernels::Reduce extreme, std::string_view op, const Tensor& x, int64_t dim, bool keepdim) {
+  check_defined(op, x);
+  const int d = wrap_dim(op, dim, x.dim());
+  const Tensor rows = rows_along(x, d);
+  const int64_t n = x.dim() == 0 ? 1 : rows.shape().back();
+  if (n == 0) fail(op, "needs values to choose from, got shape ", x.shape(), ".");
+  Shape shape = rows.shape();
+  if (!shape.empty()) shape[shape.size() - 1] = 1;
+  Tensor out = empty(shape, DType::int64);
+  dispatch_number(op, x.dtype(), [&]<class T>() {
+    const auto place = extreme == kernels::Reduce::max ? kernels::argmax<T> : kernels::argmin<T>;
+    place(out.numel(), n, out.mutable_data<int64_t>(), rows.data<T>());
+  });
+  const Tensor index = back_along(out, d);
+  return keepdim || x.dim() == 0 ? index : index.squeeze(d);
+}
+
+}  // namespace
+
+Tensor argmax(const Tensor& x, int64_t dim, bool keepdim) {
+  return place_of(kernels::Reduce::max, "argmax", x, dim, keepdim);
+}
+Tensor argmin(const Tensor& x, int64_t dim, bool keepdim) {
+  return place_of(kernels::Reduce::min, "argmin", x, dim, keepdim);
+}
+
+Sorted sort(const Tensor& x, int64_t dim, bool descending) {
+  check_defined("sort", x);
+  const int d = wrap_dim("sort", dim, x.dim());
+  return first_of_each_row(x, x.dim() == 0 ? 1 : x.shape()[d], d, descending);
+}
+
+Sorted topk(const Tensor& x, int64_t k, int64_t dim) {
+  check_defined("topk", x);
+  const int d = wrap_dim("topk", dim, x.dim());
+  const int64_t n = x.dim() == 0 ? 1 : x.shape()[d];
+  if (k < 0 || k > n) fail("topk", "k must be in [0, ", n, "], got ", k, ".");
+  return first_of_each_row(x, k, d, /*descending=*/true);
+}
+
+}  // namespace gradus

@@ -1,0 +1,231 @@
+// Tensor's views and the two conversions beside them.
+#include <algorithm>
+#include <optional>
+
+#include "gradus/autograd/graph/record.hpp"
+#include "gradus/autograd/ops/arguments.hpp"
+#include "gradus/autograd/ops/ops.hpp"
+#include "gradus/autograd/tensor/raw.hpp"
+
+namespace gradus {
+namespace {
+
+Tensor permuted(OpName op, const Tensor& x, const Shape& order) {
+  Shape shape = x.shape(), strides = x.shape(), inverse = order;
+  for (int d = 0; d < x.dim(); ++d) {
+    const int from = static_cast<int>(order[d]);
+    shape[d] = x.shape()[from];
+    strides[d] = x.strides()[from];
+    inverse[from] = d;
+  }
+  return record(op, view_of(x, shape, strides, x.impl()->offset),
+                {{x, [op, inverse](const Tensor& gy) { return permuted(op, gy, inverse); }}});
+}
+
+// Strides under which x's storage reads as `shape`, if there are any. Dimensions of x that one stride walks
+// form runs; each run must hold a whole number of the new dimensions.
+std::optional<Shape> strides_as(const Tensor& x, const Shape& shape) {
+  if (x.is_contiguous() || x.numel() == 0) return contiguous_strides(shape);
+  Shape strides = shape;
+  int to = shape.size() - 1;
+  int64_t run = 1;    // elements of x's current run
+  int64_t taken = 1;  // elements of it given to new dimensions
+  int64_t step = x.strides()[x.dim() - 1];
+  for (int from = x.dim() - 1; from >= 0; --from) {
+    run *= x.shape()[from];
+    const bool run_ends = from == 0 || (x.shape()[from - 1] != 1 && x.strides()[from - 1] != run * step);
+    if (!run_ends) continue;
+    while (to >= 0 && (taken < run || shape[to] == 1)) {
+      strides[to] = taken * step;
+      taken *= shape[to--];
+    }
+    if (taken != run) return std::nullopt;
+    if (from > 0) step = x.strides()[from - 1];
+    run = taken = 1;
+  }
+  return strides;
+}
+
+Tensor reshaped_view(OpName op, const Tensor& x, const Shape& shape, const Shape& strides) {
+  return record(op, view_of(x, shape, strides, x.impl()->offset),
+                {{x, [shape = x.shape()](const Tensor& gy) { return gy.reshape(shape); }}});
+}
+
+}  // namespace
+
+Tensor Tensor::permute(const std::vector<int64_t>& dims) const {
+  Shape order(dims);
+  bool seen[kMaxDims] = {};
+  if (order.size() != dim())
+    fail("permute", "needs all ", dim(), " dims of ", shape(), " once, got ", order, ".");
+  for (int d = 0; d < order.size(); ++d) {
+    order[d] = wrap_dim("permute", order[d], dim());
+    if (seen[order[d]])
+      fail("permute", "needs all ", dim(), " dims of ", shape(), " once, got ", Shape(dims), ".");
+    seen[order[d]] = true;
+  }
+  return permuted("permute", *this, order);
+}
+
+Tensor Tensor::transpose(int64_t dim0, int64_t dim1) const {
+  const int a = wrap_dim("transpose", dim0, dim()), b = wrap_dim("transpose", dim1, dim());
+  Shape order = shape();
+  for (int d = 0; d < dim(); ++d) order[d] = d;
+  if (dim() > 0) std::swap(order[a], order[b]);
+  return permuted("transpose", *this, order);
+}
+
+Tensor Tensor::reshape(Shape to) const {
+  int unknown = -1;
+  Shape sizes = to;
+  for (int d = 0; d < to.size(); ++d) {
+    if (to[d] >= 0) continue;
+    if (to[d] != -1 || unknown != -1)
+      fail("reshape", "sizes must not be negative (but for one -1), got ", to, ".");
+    unknown = d;
+    sizes[d] = 1;
+  }
+  check_sizes("reshape", sizes);
+  const int64_t known = sizes.numel();
+  const bool fits = unknown == -1 ? known == numel() : known > 0 && numel() % known == 0;
+  if (!fits) fail("reshape", "shape ", shape(), " holds ", numel(), " elements and cannot become ", to, ".");
+  if (unknown != -1) to[unknown] = numel() / known;
+  const std::optional<Shape> strides = strides_as(*this, to);
+  if (!strides) return contiguous().reshape(to);
+  return reshaped_view("reshape", *this, to, *strides);
+}
+
+Tensor Tensor::expand(Shape to) const {
+  const int lead = to.size() - dim();
+  Shape strides = to;
+  for (int d = 0; d < to.size(); ++d) {
+    if (to[d] == -1 && d >= lead) to[d] = shape()[d - lead];
+    const bool same = d >= lead && to[d] == shape()[d - lead];
+    const bool repeat = to[d] >= 0 && (d < lead || (lead >= 0 && shape()[d - lead] == 1));
+    if (lead < 0 || (!same && !repeat))
+      fail("expand", "only new dimensions and those of size 1 can grow, got ", shape(), " to ", to, ".");
+    strides[d] = same ? this->strides()[d - lead] : 0;
+  }
+  if (lead < 0)
+    fail("expand", "only new dimensions and those of size 1 can grow, got ", shape(), " to ", to, ".");
+  check_sizes("expand", to);
+  return record("expand", view_of(*this, to, strides, impl_->offset),
+                {{*this, [](const Tensor& gy) { return gy; }}});
+}
+
+Tensor Tensor::squeeze(int64_t dim) const {
+  const int d = wrap_dim("squeeze", dim, this->dim());
+  Shape to = shape(), steps = strides();
+  if (this->dim() > 0 && to[d] == 1) {
+    to.erase(d);
+    steps.erase(d);
+  }
+  return reshaped_view("squeeze", *this, to, steps);
+}
+
+Tensor Tensor::squeeze() const {
+  Shape to, steps;
+  for (int d = 0; d < dim(); ++d)
+    if (shape()[d] != 1) {
+      to.push_back(shape()[d]);
+      steps.push_back(strides()[d]);
+    }
+  return reshaped_view("squeeze", *this, to, steps);
+}
+
+Tensor Tensor::unsqueeze(int64_t dim) const {
+  const int d = wrap_dim("unsqueeze", dim, this->dim() + 1);
+  Shape to = shape(), steps = strides();
+  steps.insert(d, d < this->dim() ? to[d] * steps[d] : 1);
+  to.insert(d, 1);
+  return reshaped_view("unsqueeze", *this, to, steps);
+}
+
+Tensor Tensor::slice(int64_t dim, int64_t start, int64_t end, int64_t step) const {
+  if (this->dim() == 0) fail("slice", "a scalar has no dimension to slice.");
+  const int d = wrap_dim("slice", dim, this->dim());
+  if (step < 1) fail("slice", "step must be at least 1, got ", step, ".");
+  const int64_t size = shape()[d];
+  const auto bound = [size](int64_t i) { return std::clamp<int64_t>(i < 0 ? i + size : i, 0, size); };
+  start = bound(start);
+  end = std::max(bound(end), start);
+  Shape to = shape(), steps = strides();
+  step = std::min(step, std::max<int64_t>(size, 1));  // as good as any larger one
+  to[d] = (end - start + step - 1) / step;
+  steps[d] = strides()[d] * step;
+  const auto place = [d, size, start, step](const Tensor& gy) { return pad(gy, d, size, start, step); };
+  // Several slices of one tensor (q, k, v of a projection) share one buffer instead of adding padded copies.
+  const auto add_to = [full = shape(), d, start, end, step](const Tensor& gy, Tensor& total) {
+    if (!total.defined()) total = zeros(full, gy.dtype());
+    Tensor part = total.slice(d, start, end, step);
+    raw::add_into(part, gy);
+  };
+  return record("slice", view_of(*this, to, steps, impl_->offset + start * strides()[d]),
+                {{*this, place, add_to}});
+}
+
+Tensor Tensor::select(int64_t dim, int64_t index) const {
+  if (this->dim() == 0) fail("select", "a scalar has no dimension to select from.");
+  const int64_t n = size(dim);
+  if (index < -n || index >= n) fail("select", "index must be in [", -n, ", ", n - 1, "], got ", index, ".");
+  const int64_t i = index < 0 ? index + n : index;
+  const int d = wrap_dim("select", dim, this->dim());
+  Shape to = shape(), steps = strides();
+  to.erase(d);
+  steps.erase(d);
+  const auto place = [d, n, i](const Tensor& gy) { return pad(gy.unsqueeze(d), d, n, i); };
+  const auto add_to = [full = shape(), d, i](const Tensor& gy, Tensor& total) {
+    if (!total.defined()) total = zeros(full, gy.dtype());
+    Tensor part = total.select(d, i);
+    raw::add_into(part, gy);
+  };
+  return record("select", view_of(*this, to, steps, impl_->offset + i * strides()[d]),
+                {{*this, place, add_to}});
+}
+
+std::vector<Tensor> Tensor::split(int64_t size, int64_t dim) const {
+  if (size < 0 || (size == 0 && this->size(dim) > 0))
+    fail("split", "size must be at least 1, got ", size, ".");
+  std::vector<int64_t> sizes;
+  int64_t left = this->size(dim);
+  do {
+    sizes.push_back(std::min(size, left));
+    left -= sizes.back();
+  } while (left > 0);
+  return split(sizes, dim);
+}
+
+std::vector<Tensor> Tensor::split(const std::vector<int64_t>& sizes, int64_t dim) const {
+  std::vector<Tensor> pieces;
+  int64_t start = 0;
+  for (const int64_t size : sizes) {
+    if (size < 0) fail("split", "sizes must not be negative, got ", size, ".");
+    if (size > this->size(dim) - start)
+      fail("split", "sizes must add up to ", this->size(dim), ", got ", size, " after ", start, ".");
+    pieces.push_back(slice(dim, start, start + size));
+    start += size;
+  }
+  if (start != size(dim)) fail("split", "sizes must add up to ", size(dim), ", got ", start, ".");
+  return pieces;
+}
+
+std::vector<Tensor> Tensor::chunk(int64_t chunks, int64_t dim) const {
+  if (chunks < 1) fail("chunk", "the number of pieces must be at least 1, got ", chunks, ".");
+  const int64_t n = size(dim);
+  if (n == 0) return split(std::vector<int64_t>(static_cast<size_t>(chunks), 0), dim);
+  return split((n - 1) / chunks + 1, dim);
+}
+
+Tensor Tensor::contiguous() const {
+  if (is_contiguous()) return *this;
+  return record("contiguous", raw::clone(*this), {{*this, [](const Tensor& gy) { return gy; }}});
+}
+
+Tensor Tensor::to(DType dtype) const {
+  if (dtype == this->dtype()) return *this;
+  const Tensor out = raw::converted(*this, dtype);
+  if (!is_floating(dtype)) return out;
+  return record("to", out, {{*this, [from = this->dtype()](const Tensor& gy) { return gy.to(from); }}});
+}
+
+}  // namespace gradus

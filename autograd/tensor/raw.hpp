@@ -1,0 +1,45 @@
+// raw: the values of ops, outside the graph. Each function allocates its result, picks the dtype and calls
+// one kernel; arguments were checked by the public op. For the library's own ops and engine.
+#pragma once
+
+#include "gradus/autograd/kernels/elementwise/elementwise.hpp"
+#include "gradus/autograd/kernels/elementwise/reduce.hpp"
+#include "gradus/autograd/tensor/tensor.hpp"
+
+namespace gradus::raw {
+
+Tensor full(const Shape& shape, double value, DType dtype);
+Tensor unary(kernels::Unary op, const Tensor& x);
+/// Broadcasts.
+Tensor binary(kernels::Binary op, const Tensor& a, const Tensor& b);
+inline Tensor add(const Tensor& a, const Tensor& b) { return binary(kernels::Binary::add, a, b); }
+Tensor reduce(kernels::Reduce op, const Tensor& x, const std::vector<int64_t>& dims, bool keepdim);
+
+/// A packed copy, always.
+Tensor clone(const Tensor& x);
+/// x itself, or a packed copy.
+Tensor contiguous(const Tensor& x);
+/// x itself if it has the dtype, or a packed copy.
+Tensor converted(const Tensor& x, DType dtype);
+/// target = source, broadcast and converted.
+void copy_into(Tensor& target, const Tensor& source);
+/// target += source, of equal shape.
+void add_into(Tensor& target, const Tensor& source);
+
+/// Operands walked together over `shape`, operand 0 first; smaller operands broadcast.
+template <int N>
+kernels::Loop<N> loop_over(const Shape& shape, const Tensor* const (&operands)[N]) {
+  kernels::Loop<N> loop{};
+  loop.dims = shape.size();
+  for (int d = 0; d < shape.size(); ++d) loop.size[d] = shape[d];
+  for (int i = 0; i < N; ++i) {
+    const Tensor& t = *operands[i];
+    const int lead = shape.size() - t.dim();
+    for (int d = lead; d < shape.size(); ++d)
+      loop.stride[i][d] = t.shape()[d - lead] == 1 ? 0 : t.strides()[d - lead];
+  }
+  loop.coalesce();
+  return loop;
+}
+
+}  // namespace gradus::raw

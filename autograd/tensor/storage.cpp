@@ -1,0 +1,126 @@
+#include "gradus/autograd/tensor/storage.hpp"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstdlib>
+#include <new>
+#include <vector>
+
+#include "gradus/files/error.hpp"
+
+namespace gradus {
+namespace {
+
+constexpr int64_t kAlignment = 64;
+constexpr int64_t kHugePage = int64_t{2} << 20;
+
+// Four classes an octave: 64, 80, 96, 112, 128, 160, ... so that at most a fifth of a block is unused.
+int size_class(int64_t bytes) {
+  const auto units = static_cast<uint64_t>((bytes + kAlignment / 4 - 1) / (kAlignment / 4));
+  if (units <= 4) return 0;
+  const int octave = static_cast<int>(std::bit_width(units - 1)) - 3;
+  return 4 * octave + static_cast<int>(((units - 1) >> octave) - 3);
+}
+
+int64_t class_bytes(int c) { return (int64_t{4 + (c % 4)} << (c / 4)) * (kAlignment / 4); }
+
+std::byte* system_allocate(int64_t bytes) {
+  const bool large = bytes >= kHugePage;
+  const int64_t alignment = large ? kHugePage : kAlignment;
+  void* p = std::aligned_alloc(static_cast<size_t>(alignment),
+                               static_cast<size_t>((bytes + alignment - 1) / alignment * alignment));
+  if (p && large) madvise(p, static_cast<size_t>(bytes), MADV_HUGEPAGE);
+  return static_cast<std::byte*>(p);
+}
+
+class BlockCache {
+ public:
+  ~BlockCache() {
+    clear();
+    alive() = false;
+  }
+
+  std::byte* take(int64_t bytes) {
+    std::byte* const p = find(bytes);
+    ++use.blocks;
+    use.bytes += bytes;
+    use.peak = std::max(use.peak, use.bytes);
+    return p;
+  }
+
+  void give(std::byte* p, int64_t bytes) {
+    free_[static_cast<size_t>(size_class(bytes))].push_back(p);
+    --use.blocks;
+    use.bytes -= bytes;
+  }
+
+  void clear() {
+    for (std::vector<std::byte*>& list : free_) {
+      for (std::byte* p : list) std::free(p);
+      list.clear();
+    }
+  }
+
+  // False once this thread's cache is gone: tensors in static objects outlive it and free their bytes
+  // themselves.
+  static bool& alive() {
+    thread_local bool flag = true;
+    return flag;
+  }
+
+  static BlockCache& of_thread() {
+    thread_local BlockCache cache;
+    return cache;
+  }
+
+  MemoryUse use;
+
+ private:
+  std::byte* find(int64_t bytes) {
+    const int c = size_class(bytes);
+    std::vector<std::byte*>& list = free_[static_cast<size_t>(c)];
+    if (!list.empty()) {
+      std::byte* p = list.back();
+      list.pop_back();
+      return p;
+    }
+    std::byte* p = system_allocate(class_bytes(c));
+    if (!p) {
+      clear();
+      p = system_allocate(class_bytes(c));
+    }
+    if (!p) throw RunError(concat("[storage] no memory for a tensor of ", bytes, " bytes."));
+    return p;
+  }
+
+  std::array<std::vector<std::byte*>, 240> free_;
+};
+
+}  // namespace
+
+autograd::Storage::Storage(int64_t bytes) : bytes_(bytes) {
+  data_ = BlockCache::alive() ? BlockCache::of_thread().take(bytes)
+                              : system_allocate(class_bytes(size_class(bytes)));
+}
+
+autograd::Storage::~Storage() {
+  delete packed_cache_.load(std::memory_order_relaxed);
+  if (BlockCache::alive())
+    BlockCache::of_thread().give(data_, bytes_);
+  else
+    std::free(data_);
+}
+
+MemoryUse memory_use() { return BlockCache::of_thread().use; }
+
+void reset_peak_memory() {
+  MemoryUse& use = BlockCache::of_thread().use;
+  use.peak = use.bytes;
+}
+
+void release_cached_memory() { BlockCache::of_thread().clear(); }
+
+}  // namespace gradus

@@ -1,0 +1,110 @@
+#include "gradus/autograd/tensor/tensor.hpp"
+
+#include <algorithm>
+
+#include "gradus/autograd/kernels/quantized/quantized.hpp"
+
+namespace gradus {
+
+using autograd::Ref;
+using autograd::Storage;
+using autograd::TensorImpl;
+
+namespace {
+
+static_assert(sizeof(Q8Tile) == element_size(DType::q8_0) && sizeof(Q4Tile) == element_size(DType::q4_0));
+
+const TensorImpl& checked(const Tensor& t) {
+  if (!t.defined()) fail("tensor", "needs a defined tensor, got none.");
+  return *t.impl();
+}
+
+bool packed(const Shape& shape, const Shape& strides) {
+  int64_t step = 1;
+  for (int i = shape.size() - 1; i >= 0; --i) {
+    if (shape[i] != 1 && strides[i] != step) return false;
+    step *= shape[i];
+  }
+  return true;
+}
+
+}  // namespace
+
+const Shape& Tensor::shape() const { return checked(*this).shape; }
+const Shape& Tensor::strides() const { return checked(*this).strides; }
+int64_t Tensor::size(int64_t dim) const {
+  if (shape().empty()) fail("size", "a scalar has no dimensions, asked for ", dim, ".");
+  return shape()[wrap_dim("size", dim, this->dim())];
+}
+int64_t Tensor::numel() const { return checked(*this).shape.numel(); }
+DType Tensor::dtype() const { return checked(*this).dtype; }
+bool Tensor::is_contiguous() const { return checked(*this).contiguous; }
+
+const void* Tensor::raw_data() const {
+  const TensorImpl& t = checked(*this);
+  return t.storage->data() + t.offset * element_size(t.dtype);
+}
+
+void* Tensor::raw_mutable_data() {
+  const TensorImpl& t = checked(*this);
+  t.storage->bump_version();
+  return t.storage->data() + t.offset * element_size(t.dtype);
+}
+
+void Tensor::check_dtype(DType asked) const {
+  if (asked != dtype()) fail("data", "the tensor holds ", name(dtype()), ", asked for ", name(asked), ".");
+}
+
+double Tensor::item() const {
+  if (numel() != 1) fail("item", "needs a tensor of one element, got shape ", shape(), ".");
+  return dispatch_any(dtype(), [&]<class T>() { return static_cast<double>(*data<T>()); });
+}
+
+double Tensor::at(std::initializer_list<int64_t> index) const {
+  const Shape at(index);
+  if (at.size() != dim()) fail("at", "needs ", dim(), " indices for shape ", shape(), ", got ", at, ".");
+  int64_t offset = 0;
+  for (int i = 0; i < dim(); ++i) {
+    const int64_t k = at[i] < 0 ? at[i] + shape()[i] : at[i];
+    if (k < 0 || k >= shape()[i]) fail("at", "index ", at, " is outside shape ", shape(), ".");
+    offset += k * strides()[i];
+  }
+  return dispatch_any(dtype(), [&]<class T>() { return static_cast<double>(data<T>()[offset]); });
+}
+
+bool Tensor::requires_grad() const { return static_cast<bool>(checked(*this).node); }
+
+Tensor Tensor::detach() const { return view_of(*this, shape(), strides(), impl_->offset); }
+
+Tensor empty(const Shape& shape, DType dtype) {
+  check_sizes("empty", shape);
+  int64_t elements = shape.numel();
+  if (is_in_tiles(dtype)) {
+    if (shape.size() != 2) fail("empty", name(dtype), " is for matrices, got ", shape, ".");
+    elements = (shape[0] + kWeightRows - 1) / kWeightRows * tiles_of(shape[1]);
+  }
+  const int64_t bytes = elements * element_size(dtype);
+  Ref<TensorImpl> impl(new TensorImpl);
+  impl->storage = Ref<Storage>(new Storage(bytes));
+  impl->shape = shape;
+  impl->strides = contiguous_strides(shape);
+  impl->dtype = dtype;
+  return Tensor(std::move(impl));
+}
+
+Tensor view_of(const Tensor& base, const Shape& shape, const Shape& strides, int64_t offset) {
+  const TensorImpl& b = checked(base);
+  if (is_in_tiles(b.dtype) && (shape != b.shape || strides != b.strides || offset != 0))
+    fail("view", name(b.dtype), " values are kept whole, as ", b.shape,
+         ", and have no other view. Hint: convert them with to(DType::float32).");
+  Ref<TensorImpl> impl(new TensorImpl);
+  impl->storage = b.storage;
+  impl->offset = offset;
+  impl->shape = shape;
+  impl->strides = strides;
+  impl->dtype = b.dtype;
+  impl->contiguous = packed(shape, strides);
+  return Tensor(std::move(impl));
+}
+
+}  // namespace gradus

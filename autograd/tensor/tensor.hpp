@@ -1,0 +1,178 @@
+// Tensor: a handle on a strided view of shared storage, with its place in the graph of gradients.
+//
+// Copying a Tensor copies the handle: both see the same values and the same gradient. Views (transpose,
+// slice, expand, ...) share storage with their base. Values are written only by optimizers, loaders and
+// initialisers, through mutable_data(); there are no in-place operations to differentiate.
+//
+// Thread-safety: distinct tensors may be used from distinct threads; a graph is built and walked by one
+// thread at a time. Graphs that share leaves and nothing else count as distinct: several threads may build
+// them and call grad() on them at once. backward() adds to the grad() of its leaves, so no other thread may
+// use these meanwhile.
+//
+// This floor knows no graph and no op. Members that need them are declared here and defined above, each group
+// in the file that it names.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <iosfwd>
+#include <string>
+#include <vector>
+
+#include "gradus/autograd/tensor/dtype.hpp"
+#include "gradus/autograd/tensor/ref.hpp"
+#include "gradus/autograd/tensor/shape.hpp"
+#include "gradus/autograd/tensor/storage.hpp"
+
+namespace gradus {
+
+class GradHook;
+class HookHandle;
+class TensorIndex;
+
+/// The parts of tensors and graphs, for the library and for those who read graphs.
+namespace autograd {
+struct Node;
+struct TensorImpl;
+void destroy(Node* node);        ///< for Ref
+void destroy(TensorImpl* impl);  ///< for Ref
+}  // namespace autograd
+
+class Tensor {
+ public:
+  /// An undefined tensor: stands for "none" (no bias, no gradient yet).
+  Tensor() = default;
+  /// Whether there is a tensor.
+  bool defined() const { return static_cast<bool>(impl_); }
+
+  // -- what it is
+  const Shape& shape() const;                 ///< outermost dimension first
+  const Shape& strides() const;               ///< in elements
+  int dim() const { return shape().size(); }  ///< number of dimensions
+  int64_t size(int64_t dim) const;            ///< Throws Error outside [-dim(), dim()).
+  int64_t numel() const;                      ///< elements
+  DType dtype() const;                        ///< of its elements
+  bool is_contiguous() const;                 ///< packed, row-major
+
+  // -- its values
+  // In tensor.cpp; what walks over them, to_vector(), copy_() and fill_(): raw.cpp.
+  /// The first element; walk with strides(). Throws Error if T is not the dtype.
+  template <class T>
+  const T* data() const {
+    check_dtype(dtype_of<T>);
+    return static_cast<const T*>(raw_data());
+  }
+  /// The same for writing; a backward that still needs the old values will refuse to run.
+  template <class T>
+  T* mutable_data() {
+    check_dtype(dtype_of<T>);
+    return static_cast<T*>(raw_mutable_data());
+  }
+  const void* raw_data() const;  ///< whatever the dtype
+  void* raw_mutable_data();      ///< counts as a write
+
+  /// The only element, whatever the dtype. Throws Error unless numel() == 1.
+  double item() const;
+  /// One element; negative indices count from the end. Throws Error outside the shape.
+  double at(std::initializer_list<int64_t> index) const;
+  /// All elements in row-major order. Throws Error if T is not the dtype.
+  template <class T>
+  std::vector<T> to_vector() const;
+
+  /// Overwrites all values with those of `source` (broadcast to this shape, converted to this dtype). Not
+  /// recorded.
+  void copy_(const Tensor& source);
+  void fill_(double value);  ///< likewise, with one value
+
+  // -- its gradient
+  // In engine/tensor_gradient.cpp; hooks: graph/hooks.cpp.
+  bool requires_grad() const;  ///< whether gradients flow to it, as a leaf or to go on from it
+  /// Makes a leaf that collects gradients, or stops it doing so: a parameter is frozen then. Throws Error for
+  /// a result of recorded ops, and for dtypes that are not floating.
+  Tensor& requires_grad_(bool on = true);
+  /// What backward() has accumulated into this leaf; undefined before.
+  Tensor grad() const;
+  void set_grad(const Tensor& grad);  ///< throws Error unless this is a leaf of that shape and dtype
+  void zero_grad();                   ///< makes grad() undefined
+  /// grad() of every leaf below this scalar grows by d(this)/d(leaf). Frees the graph unless retain_graph;
+  /// with create_graph the gradients can be differentiated again. Throws Error if this is not a scalar and
+  /// `gradient` is undefined, if nothing requires a gradient, and on a second call after the graph was freed.
+  void backward(const Tensor& gradient = {}, bool retain_graph = false, bool create_graph = false) const;
+  /// Runs `hook` on the gradient of this tensor, a leaf or not, in every backward that passes it: see
+  /// graph/hooks.hpp. Throws Error if this requires no gradient.
+  HookHandle register_hook(const GradHook& hook) const;
+  /// What PyTorch calls its place in the graph, "MulBackward0"; empty for a leaf and outside of graphs
+  /// (ops/grad_fn_name.cpp).
+  std::string grad_fn_name() const;
+  /// The same values, outside the graph.
+  Tensor detach() const;
+
+  // -- views: share storage, differentiable; always another tensor, even where nothing changes
+  // In ops/views.cpp; index(): ops/subscripts.cpp.
+  Tensor transpose(int64_t dim0, int64_t dim1) const;  ///< the two swapped
+  Tensor mT() const { return transpose(-2, -1); }      ///< the last two dimensions swapped
+  /// Dimension i of the result is dims[i] of this.
+  Tensor permute(const std::vector<int64_t>& dims) const;
+  /// One entry of `shape` may be -1. A view where strides allow it, else a packed copy.
+  Tensor reshape(Shape shape) const;
+  /// Size-1 dimensions repeated without copying; -1 keeps a size; new dimensions may be added in front.
+  Tensor expand(Shape shape) const;
+  Tensor squeeze(int64_t dim) const;    ///< keeps a dimension whose size is not 1
+  Tensor squeeze() const;               ///< drops all dimensions of size 1
+  Tensor unsqueeze(int64_t dim) const;  ///< a dimension of size 1 put in before dim
+  /// x[start:end:step] along dim, with Python's clamping of bounds; step > 0.
+  Tensor slice(int64_t dim, int64_t start, int64_t end, int64_t step = 1) const;
+  Tensor select(int64_t dim, int64_t index) const;  ///< drops the dimension
+  /// What the subscripts name, as x[...] does in PyTorch: see ops/subscripts.hpp. A view, unless there are
+  /// tensors among them (int64 places, or bool masks). These are taken together, broadcast; their dimensions
+  /// stand where the first one stood, or in front if other subscripts stand between. Throws Error for more
+  /// subscripts than dimensions, for places outside, and for masks of another shape.
+  Tensor index(const std::vector<TensorIndex>& subscripts) const;
+  /// Pieces of `size` along dim, the last one shorter if need be.
+  std::vector<Tensor> split(int64_t size, int64_t dim) const;
+  /// Pieces of the given sizes, which must add up to that dimension.
+  std::vector<Tensor> split(const std::vector<int64_t>& sizes, int64_t dim) const;
+  /// At most `chunks` pieces of equal size along dim, the last one shorter if need be.
+  std::vector<Tensor> chunk(int64_t chunks, int64_t dim) const;
+  /// A packed copy; itself if it is packed already. Differentiable.
+  Tensor contiguous() const;
+  /// Converted values; itself if it has the dtype. Differentiable between floating dtypes.
+  Tensor to(DType dtype) const;
+
+  /// For the engine and the ops.
+  explicit Tensor(autograd::Ref<autograd::TensorImpl> impl) : impl_(std::move(impl)) {}
+  autograd::TensorImpl* impl() const { return impl_.get(); }  ///< null if undefined
+
+ private:
+  void check_dtype(DType asked) const;
+  autograd::Ref<autograd::TensorImpl> impl_;
+};
+
+namespace autograd {
+
+/// What a handle points to. Made and deleted in graph/node.cpp, where a vertex can be let go.
+struct TensorImpl : RefCounted {
+  TensorImpl();
+  ~TensorImpl();
+
+  Ref<Storage> storage;          ///< shared with views
+  int64_t offset = 0;            ///< elements from the start of the storage
+  Shape shape;                   ///< outermost dimension first
+  Shape strides;                 ///< in elements, one a dimension
+  DType dtype = DType::float32;  ///< of the elements
+  bool contiguous = true;        ///< packed, row-major
+  bool frozen = false;           ///< requires_grad_(false) was asked for
+  Ref<Node> node;                ///< set if gradients reach this tensor
+};
+
+}  // namespace autograd
+
+/// Uninitialised, packed.
+Tensor empty(const Shape& shape, DType dtype = DType::float32);
+/// A second handle on the same storage with other geometry, outside the graph.
+Tensor view_of(const Tensor& base, const Shape& shape, const Shape& strides, int64_t offset);
+
+/// Prints as PyTorch does: four digits, a common width, long tensors summarised.
+std::ostream& operator<<(std::ostream& os, const Tensor& tensor);
+
+}  // namespace gradus

@@ -1,0 +1,281 @@
+#include "gradus/files/folder.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+
+#include "gradus/files/hashes.hpp"
+
+namespace gradus::files {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kTitle =
+    "; CRC-32 of each file, and of its beginning up to the end of each part\n";
+constexpr std::string_view kPart = ";   ";
+constexpr std::string_view kAnswer =
+    " Hint: take it from a copy; if it was changed on purpose, remove checksums.sfv beside it.";
+
+std::string last_line(std::string_view above) {
+  return concat("; ", hex32(crc32(above)), " is the CRC-32 of the lines above\n");
+}
+
+/// A name without line breaks.
+std::string on_one_line(std::string name) {
+  for (char& c : name)
+    if (static_cast<unsigned char>(c) < 0x20) c = '?';
+  return name;
+}
+
+/// Takes the bytes of a file from its beginning, and throws at the first part that differs.
+class Verifier {
+ public:
+  Verifier(const FileChecksum& expected, const fs::path& file) : expected_(expected), file_(file) {}
+
+  void add(std::string_view bytes) {
+    for (; next_ < expected_.parts.size(); ++next_) {
+      const uint64_t end = expected_.parts[next_].end;
+      if (end < size_ || end - size_ > bytes.size()) break;
+      const size_t inside = end - size_;
+      take(bytes.substr(0, inside));
+      bytes.remove_prefix(inside);
+      if (crc32_ != expected_.parts[next_].crc32) refuse();
+    }
+    take(bytes);
+  }
+
+  void finish() const {
+    if (next_ < expected_.parts.size() || crc32_ != expected_.crc32) refuse();
+  }
+
+ private:
+  void take(std::string_view bytes) {
+    crc32_ = crc32(bytes, crc32_);
+    size_ += bytes.size();
+  }
+  [[noreturn]] void refuse() const {
+    const std::string where = next_ < expected_.parts.size() ? " in " + expected_.parts[next_].name : "";
+    fail("checksum", file_.string(), " must have the bytes that were saved, got others", where, ".", kAnswer);
+  }
+
+  const FileChecksum& expected_;
+  const fs::path& file_;
+  uint64_t size_ = 0;
+  uint32_t crc32_ = 0;
+  size_t next_ = 0;  // of expected_.parts
+};
+
+uint32_t number_from_hex(const std::string& text) {
+  uint32_t value = 0;
+  std::istringstream(text) >> std::hex >> value;
+  return value;
+}
+
+/// Reads the text that to_text() wrote. It accepts other texts too: the caller writes the result again and
+/// compares.
+Checksums parse(std::string_view text) {
+  Checksums checksums;
+  std::istringstream lines{std::string(text)};
+  FileChecksum* file = nullptr;
+  for (std::string line; std::getline(lines, line);) {
+    if (file && line.starts_with(kPart)) {
+      std::istringstream words(line.substr(kPart.size()));
+      FileChecksum::Part part;
+      std::string crc;
+      words >> part.end >> crc;
+      words.ignore();
+      std::getline(words, part.name);
+      part.crc32 = number_from_hex(crc);
+      file->parts.push_back(std::move(part));
+    } else if (const size_t space = line.rfind(' '); !line.starts_with(';') && space != line.npos) {
+      file = &checksums[line.substr(0, space)];
+      file->crc32 = number_from_hex(line.substr(space + 1));
+    }
+  }
+  return checksums;
+}
+
+/// The checksums of a staged list; none if the list was not finished.
+Checksums checksums_if_whole(std::string_view text) {
+  try {
+    return checksums_from_text(text, "");
+  } catch (const Error&) {
+    return {};
+  }
+}
+
+bool is_described(const fs::path& file, const FileChecksum& checksum) {
+  try {
+    if (!fs::is_regular_file(file)) return false;  // Opening a pipe would wait for its writer.
+    std::ifstream stream(file, std::ios::binary);
+    verify(stream, checksum, file);
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+}  // namespace
+
+// -- checksums
+
+std::string to_text(const Checksums& checksums) {
+  std::string text(kTitle);
+  for (const auto& [name, file] : checksums) {
+    text += concat(on_one_line(name), " ", hex32(file.crc32), "\n");
+    for (const FileChecksum::Part& part : file.parts)
+      text += concat(kPart, part.end, " ", hex32(part.crc32), " ", on_one_line(part.name), "\n");
+  }
+  return text + last_line(text);
+}
+
+Checksums checksums_from_text(std::string_view text, const fs::path& file) {
+  Checksums checksums = parse(text);
+  const auto leads_away = [](const auto& entry) { return entry.first.find('/') != std::string::npos; };
+  if (to_text(checksums) != text || std::any_of(checksums.begin(), checksums.end(), leads_away))
+    fail("checksum", file.string(), " must be the list that was saved, got another.", kAnswer);
+  return checksums;
+}
+
+void verify(std::istream& stream, const FileChecksum& expected, const fs::path& file) {
+  Verifier verifier(expected, file);
+  std::vector<char> piece(1 << 20);
+  while (stream.read(piece.data(), static_cast<std::streamsize>(piece.size())), stream.gcount() > 0)
+    verifier.add({piece.data(), static_cast<size_t>(stream.gcount())});
+  if (stream.bad()) fail("checksum", file.string(), " must be readable, got an error of the disk.");
+  verifier.finish();
+}
+
+void verify(std::string_view bytes, const FileChecksum& expected, const fs::path& file) {
+  Verifier verifier(expected, file);
+  verifier.add(bytes);
+  verifier.finish();
+}
+
+// -- reading
+
+FolderSnapshot::FolderSnapshot(fs::path folder, std::optional<Checksums> checksums)
+    : folder_(std::move(folder)), checksums_(std::move(checksums)) {}
+
+const FileChecksum* FolderSnapshot::checksum(const std::string& name) const {
+  if (!checksums_) return nullptr;
+  const auto found = checksums_->find(name);
+  return found == checksums_->end() ? nullptr : &found->second;
+}
+
+bool FolderSnapshot::has(const std::string& name) const { return fs::exists(folder_ / name); }
+
+std::string FolderSnapshot::text(const std::string& name) const {
+  std::string text = read(folder_ / name);
+  if (const FileChecksum* expected = checksum(name)) verify(text, *expected, folder_ / name);
+  return text;
+}
+
+void FolderSnapshot::verify_all() const {
+  if (!checksums_) return;
+  for (const auto& [name, expected] : *checksums_)
+    if (!has(name)) fail("checksum", (folder_ / name).string(), " must be there, got no such file.");
+  verify_those_there();
+}
+
+void FolderSnapshot::verify_those_there() const {
+  if (!checksums_) return;
+  for (const auto& [name, expected] : *checksums_) {
+    const fs::path file = folder_ / name;
+    if (!has(name)) continue;
+    if (!fs::is_regular_file(file)) fail("checksum", file.string(), " must be a file, got something else.");
+    std::ifstream stream(file, std::ios::binary);
+    if (!stream) fail("checksum", file.string(), " must be readable, got '", std::strerror(errno), "'.");
+    verify(stream, expected, file);
+  }
+}
+
+std::optional<ChecksumLists::List> ChecksumLists::list_if_any(const fs::path& path) {
+  const auto is_missing = [&] {
+    return ::access(path.c_str(), F_OK) != 0 && (errno == ENOENT || errno == ENOTDIR);
+  };
+  if (is_missing()) return {};
+  try {
+    List list{std::make_shared<StableFile>(path), {}};
+    list.text.resize(static_cast<size_t>(list.file->size()));
+    list.file->read(0, list.text.data(), list.file->size());
+    return list;
+  } catch (const Error&) {  // A staged list may have been renamed meanwhile.
+    if (is_missing()) return {};
+    throw;
+  }
+}
+
+bool ChecksumLists::is_same(const std::optional<List>& a, const std::optional<List>& b) {
+  if (!a || !b) return !a && !b;
+  return a->file->is(*b->file) && a->text == b->text;
+}
+
+ChecksumLists::ChecksumLists(const fs::path& folder)
+    : folder_(folder),
+      current_(list_if_any(folder / kChecksumList)),
+      staged_(list_if_any(folder / kStagedChecksumList)) {}
+
+FolderSnapshot ChecksumLists::snapshot() const {
+  if (!current_) return {folder_, {}};
+  Checksums checksums = checksums_from_text(current_->text, folder_ / kChecksumList);
+  // An update is running, or one was interrupted.
+  if (staged_)
+    for (const auto& [name, staged] : checksums_if_whole(staged_->text)) {
+      const auto current = checksums.find(name);
+      if (current != checksums.end() && current->second == staged) continue;
+      if (is_described(folder_ / name, staged)) checksums[name] = staged;
+    }
+  return {folder_, std::move(checksums)};
+}
+
+bool ChecksumLists::still_hold(const std::optional<FolderSnapshot>& snapshot) const {
+  const ChecksumLists now(folder_);
+  if (!is_same(now.current_, current_) || !is_same(now.staged_, staged_)) return false;
+  return !snapshot || now.snapshot() == *snapshot;
+}
+
+// -- writing
+
+FolderUpdate::FolderUpdate(fs::path folder, Checksums kept)
+    : folder_(std::move(folder)), checksums_(std::move(kept)) {}
+
+void FolderUpdate::write(const std::string& name, const std::function<void(StagedFile&)>& write) {
+  auto file = std::make_unique<StagedFile>(folder_ / name);
+  write(*file);
+  file->finish();
+  checksums_[name] = file->checksum();
+  files_.push_back(std::move(file));
+}
+
+void FolderUpdate::write(const std::string& name, std::string_view text) {
+  write(name, [&](StagedFile& file) { file << text; });
+}
+
+const Checksums& FolderUpdate::commit() {
+  // The new list must be on disk before any file that only it describes. It stays if the disk refuses a later
+  // step; until it is written, the staged list of an interrupted earlier update stays.
+  const fs::path staged = folder_ / kStagedChecksumList;
+  write_atomically(staged, [&](std::ostream& out) { out << to_text(checksums_); });
+  put_in_place();
+  replace(staged, folder_ / kChecksumList);
+  sync_folder(folder_);
+  return checksums_;
+}
+
+void FolderUpdate::commit_without_list() {
+  put_in_place();
+  sync_folder(folder_);
+}
+
+void FolderUpdate::put_in_place() {
+  for (const auto& file : files_) file->put_in_place();
+  files_.clear();
+}
+
+}  // namespace gradus::files

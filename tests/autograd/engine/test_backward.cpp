@@ -1,0 +1,343 @@
+// The engine: which gradients arrive where, and what it refuses.
+#include "gradus/autograd/engine/backward.hpp"
+
+#include "autograd/compare.hpp"
+#include "catch.hpp"
+#include "gradus/autograd/graph/record.hpp"
+#include "gradus/autograd/random/random.hpp"
+#include "gradus/autograd/tensor/storage.hpp"
+
+using namespace gradus;
+using namespace gradus::testing;
+using Catch::Matchers::ContainsSubstring;
+
+TEST_CASE("backward fills the leaves' grad and nothing else") {
+  const Tensor x = leaf({1, 2, 3}, {3}), w = leaf({4, 5, 6}, {3});
+  const Tensor constant = f64({7, 8, 9});
+  const Tensor y = x * w;
+  sum(y * constant).backward();
+  CHECK(difference(x.grad(), f64({28, 40, 54})) == "");
+  CHECK(difference(w.grad(), f64({7, 16, 27})) == "");
+  CHECK_FALSE(y.grad().defined());
+  CHECK_FALSE(constant.grad().defined());
+}
+
+TEST_CASE("a tensor used three times collects all three gradients") {
+  const Tensor x = leaf({2, -3}, {2});
+  sum(x * x * x).backward();
+  CHECK(difference(x.grad(), f64({12, 27})) == "");
+}
+
+TEST_CASE("branches that join again are walked once each") {
+  const Tensor x = leaf({0.5}, {1});
+  Tensor y = x;
+  for (int i = 0; i < 40; ++i) y = y + y;  // 2^40 paths
+  y.backward();
+  CHECK(x.grad().item() == 0x1p40);
+}
+
+TEST_CASE("gradients add up over calls until zero_grad") {
+  Tensor x = leaf({1, 2}, {2});
+  sum(x * 3.0).backward();
+  sum(x * 4.0).backward();
+  CHECK(difference(x.grad(), f64({7, 7})) == "");
+  x.zero_grad();
+  sum(x * 5.0).backward();
+  CHECK(difference(x.grad(), f64({5, 5})) == "");
+}
+
+TEST_CASE("all handles of a leaf see its gradient") {
+  const Tensor x = leaf({1}, {1});
+  const Tensor same = x;
+  (same * 2.0).backward();
+  CHECK(x.grad().item() == 2);
+}
+
+TEST_CASE("a leaf on its own: the gradient is the cotangent") {
+  const Tensor x = leaf({1, 2}, {2});
+  const Tensor g = f64({3, 4});
+  x.backward(g);
+  CHECK(difference(x.grad(), g) == "");
+}
+
+TEST_CASE("gradients alias nothing") {
+  const Tensor x = leaf({1, 2}, {2}), y = leaf({3, 4}, {2});
+  Tensor g = f64({5, 6});
+  (x + y).backward(g);
+  x.grad().fill_(0);
+  CHECK(difference(y.grad(), f64({5, 6})) == "");
+  CHECK(difference(g, f64({5, 6})) == "");
+  g.fill_(9);
+  CHECK(difference(y.grad(), f64({5, 6})) == "");
+
+  const std::vector<Tensor> both = grad({x + y}, {x, y}, {.grad_outputs = {g}});
+  CHECK(both[0].raw_data() != both[1].raw_data());
+  CHECK(both[0].raw_data() != g.raw_data());
+
+  const Tensor z = leaf({1, 2, 3, 4}, {2, 2});
+  const Tensor gz = f64({1, 2, 3, 4}, {2, 2});
+  z.mT().backward(gz);
+  CHECK(z.grad().raw_data() != gz.raw_data());
+}
+
+TEST_CASE("accumulating does not write into a gradient that someone still holds") {
+  const Tensor x = leaf({1, 2}, {2});
+  const std::vector<Tensor> before = grad({sum(x * 2.0)}, {x});
+  sum(x * 3.0).backward();
+  CHECK(difference(before[0], f64({2, 2})) == "");
+}
+
+TEST_CASE("backward needs a scalar or a gradient that fits") {
+  const Tensor x = leaf({1, 2}, {2});
+  CHECK_THAT(error_of([&] { (x * 2.0).backward(); }),
+             ContainsSubstring("[backward] needs a scalar, got shape (2"));
+  CHECK_THAT(error_of([&] { (x * 2.0).backward(f64({1})); }),
+             ContainsSubstring("the gradient must be float64 (2"));
+  CHECK_THAT(error_of([&] { (x * 2.0).backward(ones({2})); }), ContainsSubstring("got float32"));
+  sum(x).reshape({1, 1}).backward();  // one element is scalar enough
+  CHECK(difference(x.grad(), f64({1, 1})) == "");
+}
+
+TEST_CASE("backward of what needs no gradient is an error") {
+  const Tensor x = f64({1});
+  CHECK_THAT(error_of([&] { (x * 2.0).backward(); }), ContainsSubstring("requires no gradient"));
+  const Tensor y = leaf({1}, {1});
+  CHECK_THAT(error_of([&] { (y.detach() * 2.0).backward(); }), ContainsSubstring("requires no gradient"));
+  CHECK_THAT(error_of([] { Tensor().backward(); }), ContainsSubstring("requires no gradient"));
+}
+
+TEST_CASE("a second backward is refused, with the op and the way out") {
+  const Tensor x = leaf({1, 2}, {2});
+  const Tensor y = sum(exp(x));
+  y.backward();
+  const std::string error = error_of([&] { y.backward(); });
+  CHECK_THAT(error, ContainsSubstring("[backward] the graph was freed by an earlier backward, at sum."));
+  CHECK_THAT(error, ContainsSubstring("Hint: pass retain_graph=true to the first call."));
+  CHECK(difference(x.grad(), exp(f64({1, 2}))) == "");  // nothing was added
+}
+
+TEST_CASE("a freed branch is refused from another loss too, and by grad()") {
+  const Tensor x = leaf({1, 2}, {2}), w = leaf({3, 4}, {2});
+  const Tensor shared = exp(x);
+  sum(shared).backward();
+  CHECK_THAT(error_of([&] { mean(shared).backward(); }), ContainsSubstring("at exp"));
+  CHECK_THAT(error_of([&] { grad({sum(shared * w)}, {x}, {.allow_unused = true}); }),
+             ContainsSubstring("at exp"));
+  CHECK_THAT(error_of([&] { grad({sum(x * 2.0), sum(shared)}, {x}); }), ContainsSubstring("at exp"));
+  // What does not pass through it may still be asked for.
+  CHECK(difference(grad({sum(shared * w)}, {w})[0], exp(f64({1, 2}))) == "");
+}
+
+TEST_CASE("retain_graph allows more calls, each adding the same") {
+  const Tensor x = leaf({1, 2}, {2});
+  const Tensor y = sum(exp(x));
+  y.backward({}, /*retain_graph=*/true);
+  const Tensor once = x.grad() * 1.0;
+  y.backward({}, /*retain_graph=*/true);
+  y.backward();
+  CHECK(difference(x.grad(), once * 3.0) == "");
+  CHECK_THAT(error_of([&] { y.backward(); }), ContainsSubstring("freed"));
+}
+
+TEST_CASE("create_graph gives gradients of gradients") {
+  const Tensor x = leaf({2}, {});
+  Tensor y = pow(x, 4.0);
+  for (const double expected : {32.0, 48.0, 48.0, 24.0}) {  // 4x^3, 12x^2, 24x, 24
+    y = grad({y}, {x}, {.create_graph = true})[0];
+    CHECK(y.item() == Catch::Approx(expected).epsilon(1e-12));
+  }
+  CHECK_FALSE(x.grad().defined());
+}
+
+TEST_CASE("backward with create_graph leaves a gradient that can be differentiated") {
+  Tensor x = leaf({3}, {});
+  (x * x * x).backward({}, false, /*create_graph=*/true);
+  const Tensor g = x.grad();
+  CHECK(g.requires_grad());
+  x.zero_grad();
+  g.backward();
+  CHECK(x.grad().item() == 18);
+}
+
+TEST_CASE("grad() returns gradients of any tensor on the way, in order, and touches no leaf") {
+  const Tensor x = leaf({1, 2}, {2});
+  const Tensor h = x * 3.0;
+  const Tensor y = sum(h * h);
+  const std::vector<Tensor> g = grad({y}, {h, x});
+  CHECK(difference(g[0], f64({6, 12})) == "");
+  CHECK(difference(g[1], f64({18, 36})) == "");
+  CHECK_FALSE(x.grad().defined());
+}
+
+TEST_CASE("grad() of an output by itself is its cotangent") {
+  const Tensor x = leaf({1, 2}, {2});
+  const Tensor y = exp(x);
+  CHECK(difference(grad({y}, {y}, {.grad_outputs = {f64({3, 4})}})[0], f64({3, 4})) == "");
+}
+
+TEST_CASE("grad() adds over several outputs with their cotangents") {
+  const Tensor x = leaf({1, 2}, {2});
+  const Tensor a = x * 2.0, b = sum(x * x);
+  const std::vector<Tensor> g =
+      grad({a, b}, {x}, {.grad_outputs = {f64({1, 10}), Tensor()}, .retain_graph = true});
+  CHECK(difference(g[0], f64({2 + 2, 20 + 4})) == "");
+  CHECK(difference(grad({b, x * 1.0}, {x}, {.grad_outputs = {f64({1}).squeeze(), f64({1, 1})}})[0],
+                   f64({3, 5})) == "");
+}
+
+TEST_CASE("an input that no output depends on is an error unless allowed") {
+  const Tensor x = leaf({1}, {1}), unused = leaf({2}, {1});
+  CHECK_THAT(error_of([&] {
+               grad({x * 2.0}, {x, unused});
+             }),
+             ContainsSubstring("no output depends on input 1. Hint: pass allow_unused"));
+  const std::vector<Tensor> g = grad({x * 2.0}, {unused, x}, {.allow_unused = true});
+  CHECK_FALSE(g[0].defined());
+  CHECK(g[1].item() == 2);
+  CHECK_THAT(error_of([&] { grad({x * 2.0}, {f64({1})}); }),
+             ContainsSubstring("input 0 requires no gradient"));
+  CHECK_THAT(error_of([&] {
+               grad({x * 2.0}, {x}, {.grad_outputs = {f64({1}), f64({1})}});
+             }),
+             ContainsSubstring("one cotangent an output, got 2 for 1"));
+}
+
+TEST_CASE("only the paths to the inputs are walked and freed") {
+  const Tensor x = leaf({1, 2}, {2}), w = leaf({3, 4}, {2});
+  const Tensor hx = exp(x), hw = exp(w);
+  const Tensor y = sum(hx + hw);
+  grad({y}, {x});
+  CHECK_NOTHROW(sum(hw).backward());
+  CHECK_THAT(error_of([&] { sum(hx).backward(); }), ContainsSubstring("freed"));
+}
+
+TEST_CASE("NoGrad records nothing and gives recording back") {
+  const Tensor x = leaf({1, 2}, {2});
+  {
+    const NoGrad off;
+    CHECK_FALSE(grad_enabled());
+    CHECK_FALSE((x * 2.0).requires_grad());
+    {
+      const GradMode on(true);
+      CHECK((x * 2.0).requires_grad());
+    }
+    CHECK_FALSE(x.reshape({2, 1}).requires_grad());
+  }
+  CHECK(grad_enabled());
+  CHECK((x * 2.0).requires_grad());
+  try {
+    const NoGrad off;
+    fail("test", "thrown under NoGrad.");
+  } catch (const Error&) {
+    CHECK(grad_enabled());
+  }
+}
+
+TEST_CASE("detach shares values and stops gradients") {
+  const Tensor x = leaf({3}, {});
+  const Tensor d = x.detach();
+  CHECK(d.raw_data() == x.raw_data());
+  (x * d).backward();
+  CHECK(x.grad().item() == 3);
+}
+
+TEST_CASE("an overwritten tensor that backward needs is refused, by the name of the op") {
+  Tensor x = leaf({1, 2}, {2});
+  const Tensor y = sum(x * x);
+  x.fill_(5);
+  const std::string error = error_of([&] { y.backward(); });
+  CHECK_THAT(error, ContainsSubstring("[backward]"));
+  CHECK_THAT(error, ContainsSubstring("that mul needs has been overwritten"));
+
+  const Tensor z = leaf({1, 2}, {2});
+  Tensor e = exp(z);
+  const Tensor total = sum(e);
+  e.detach().mutable_data<double>()[0] = 0;  // through another handle
+  CHECK_THAT(error_of([&] { total.backward(); }), ContainsSubstring("that exp needs"));
+}
+
+TEST_CASE("overwriting what backward does not need is allowed") {
+  Tensor x = leaf({1, 2}, {2});
+  const Tensor y = sum(x + x);
+  x.fill_(5);
+  y.backward();
+  CHECK(difference(x.grad(), f64({2, 2})) == "");
+}
+
+TEST_CASE("an exception while walking leaves the graph usable") {
+  Tensor x = leaf({1, 2}, {2});
+  const Tensor w = leaf({3, 4}, {2});
+  const Tensor y = sum(x * w);
+  const Tensor other = sum(w * 2.0);
+  x.fill_(5);
+  CHECK_THAT(error_of([&] { y.backward({}, true); }), ContainsSubstring("overwritten"));
+  other.backward();
+  CHECK(difference(w.grad(), f64({2, 2})) == "");
+}
+
+TEST_CASE("a joint rule gives all gradients at once, and only those that are needed") {
+  const auto product = [](const Tensor& a, const Tensor& b, std::vector<bool>& asked) {
+    return record("mul", (a * b).detach(), {a, b},
+                  [a, b, &asked](const Tensor& gy, const Tensor& y, Needs needs) {
+                    asked = {needs[0], needs[1]};
+                    CHECK(difference(y, a.detach() * b.detach()) == "");
+                    return std::vector<Tensor>{needs[0] ? gy * b : Tensor(), needs[1] ? gy * a : Tensor()};
+                  });
+  };
+  std::vector<bool> asked;
+  const Tensor a = leaf({2, 3}, {2}), b = leaf({5, 7}, {2}), constant = f64({5, 7});
+  sum(product(a, b, asked)).backward();
+  CHECK(asked == std::vector<bool>{true, true});
+  CHECK(difference(a.grad(), f64({5, 7})) == "");
+  CHECK(difference(b.grad(), f64({2, 3})) == "");
+  sum(product(a, constant, asked)).backward();
+  CHECK(asked == std::vector<bool>{true, false});
+  grad({sum(product(a, b, asked))}, {b});
+  CHECK(asked == std::vector<bool>{false, true});
+}
+
+TEST_CASE("a joint rule that does not ask for the result does not keep it") {
+  const Tensor a = leaf({2, 3}, {2}), b = leaf({5, 7}, {2});
+  const auto kept = [&](const JointRule& rule) {
+    const int64_t before = memory_use().blocks;
+    const Tensor y = neg(record("mul", (a * b).detach(), {a, b}, rule));
+    const int64_t blocks = memory_use().blocks - before - 1;
+    sum(y).backward();
+    return blocks;
+  };
+  CHECK(kept([a, b](const Tensor& gy, Needs) { return std::vector<Tensor>{gy * b, gy * a}; }) == 0);
+  CHECK(difference(a.grad(), f64({-5, -7})) == "");
+  CHECK(difference(b.grad(), f64({-2, -3})) == "");
+  CHECK(kept([a, b](const Tensor& gy, const Tensor& y, Needs) {
+          return std::vector<Tensor>{gy * y / a, gy * y / b};
+        }) == 1);
+  CHECK(difference(a.grad(), f64({-10, -14})) == "");
+}
+
+TEST_CASE("a rule of one's own: broadcasting is summed, wrong shapes are refused") {
+  // A row that is multiplied into a matrix: the rule gives the full gradient, the engine sums it.
+  const Tensor x = f64({1, 2, 3, 4, 5, 6}, {2, 3}), row = leaf({1, 1, 1}, {3});
+  const auto times = [&] {
+    return record("mul", (x * row).detach(), {{row, [x = Saved(x)](const Tensor& gy) { return gy * x; }}});
+  };
+  sum(times()).backward();
+  CHECK(difference(row.grad(), f64({5, 7, 9})) == "");
+  const Tensor bad = record("mul", (x * row).detach(), {{row, [](const Tensor&) { return f64({1, 2}); }}});
+  CHECK_THAT(error_of([&] { sum(bad).backward(); }),
+             ContainsSubstring("the rule of mul must give float64 (3"));
+}
+
+TEST_CASE("a backward inside a rule does not disturb the one outside") {
+  const Tensor x = leaf({2, 3}, {2});
+  const Tensor h = x * x;
+  // A rule that itself differentiates the same graph.
+  const Tensor y = record("mul", h.detach(), {{h, [h, x](const Tensor& gy) {
+                                                 const GradMode on(true);
+                                                 const Tensor inner =
+                                                     grad({sum(h)}, {x}, {.retain_graph = true})[0];
+                                                 CHECK(autograd::op_in_backward() == "mul");
+                                                 return gy + 0.0 * inner;
+                                               }}});
+  sum(y + h).backward();
+  CHECK(difference(x.grad(), f64({8, 12})) == "");
+}

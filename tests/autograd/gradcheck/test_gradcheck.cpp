@@ -1,0 +1,242 @@
+// The checker is checked: right gradients pass, wrong ones do not, and nothing passes by accident.
+#include "gradus/autograd/gradcheck/gradcheck.hpp"
+
+#include "autograd/compare.hpp"
+#include "catch.hpp"
+#include "gradus/autograd/engine/backward.hpp"
+#include "gradus/autograd/graph/record.hpp"
+#include "gradus/autograd/random/random.hpp"
+
+using namespace gradus;
+using namespace gradus::testing;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+const Tensor kX = f64({0.3, -1.2, 2.0, 0.7, -0.4, 1.1}, {2, 3});
+
+// x * x with the given rule in place of 2 x gy.
+GradcheckFunction square_with(std::function<Tensor(const Tensor& x, const Tensor& gy)> rule) {
+  return [rule](const std::vector<Tensor>& in) {
+    const Tensor x = in[0];
+    const NoGrad off;
+    const Tensor y = x * x;
+    const GradMode on(true);
+    return record("mul", y, {x}, [rule, x](const Tensor& gy, const Tensor&, Needs) {
+      return std::vector<Tensor>{rule(x, gy)};
+    });
+  };
+}
+
+Tensor truth(const Tensor& x, const Tensor& gy) { return 2.0 * x * gy; }
+
+GradcheckReport check(const std::function<Tensor(const Tensor& x, const Tensor& gy)>& rule, int order = 1) {
+  return gradcheck(square_with(rule), {kX}, {.order = order});
+}
+
+// truth() but for the first element.
+std::function<Tensor(const Tensor&, const Tensor&)> with_first(double value) {
+  return [value](const Tensor& x, const Tensor& gy) {
+    const Tensor first = eq(arange(0, 6).reshape({2, 3}), 0.0);
+    return masked_fill(truth(x, gy), first, value);
+  };
+}
+
+}  // namespace
+
+TEST_CASE("gradcheck passes a right gradient at both orders") {
+  for (const int order : {1, 2}) {
+    const GradcheckReport r = check(truth, order);
+    INFO(r.message);
+    CHECK(r.passed);
+    CHECK(r);
+    CHECK(r.message.empty());
+    CHECK(r.worst < 0.1);
+    CHECK(r.checks > 20);
+  }
+}
+
+TEST_CASE("gradcheck fails a gradient that is NaN or infinite") {
+  for (const double bad : {kNan, kInf, -kInf}) {
+    const GradcheckReport r = check(with_first(bad));
+    CHECK_FALSE(r.passed);
+    CHECK(r.worst == kInf);
+    CHECK_FALSE(r.message.empty());
+  }
+}
+
+TEST_CASE("gradcheck fails where the value is NaN or infinite, whatever the gradient is") {
+  const auto log_and_zero = [](const std::vector<Tensor>& in) { return log(in[0]); };
+  CHECK_FALSE(gradcheck(log_and_zero, {f64({1.0, -1.0})}).passed);
+  CHECK_FALSE(gradcheck(log_and_zero, {f64({1.0, 0.0})}).passed);
+  // NaN on both sides does not agree either.
+  CHECK_FALSE(gradcheck([](const std::vector<Tensor>& in) { return in[0] * kNan; }, {kX}).passed);
+}
+
+TEST_CASE("gradcheck fails a gradient of another shape or dtype") {
+  CHECK_THAT(check([](const Tensor& x, const Tensor& gy) { return truth(x, gy).mT(); }).message,
+             ContainsSubstring("must give float64 (2, 3)"));
+  CHECK_FALSE(check([](const Tensor& x, const Tensor& gy) { return truth(x, gy).select(0, 0); }).passed);
+  CHECK_FALSE(
+      check([](const Tensor& x, const Tensor& gy) { return truth(x, gy).to(DType::float32); }).passed);
+  CHECK_FALSE(check([](const Tensor&, const Tensor&) { return Tensor(); }).passed);
+}
+
+TEST_CASE("gradcheck with nothing to check is an error or a failure, never a pass") {
+  const auto first = [](const std::vector<Tensor>& in) { return in[0].to(DType::float64); };
+  CHECK_THAT(error_of([&] {
+               gradcheck(first, {i64({1, 2})});
+             }),
+             ContainsSubstring("needs a float64 input to check"));
+  CHECK_THAT(error_of([&] { gradcheck(first, {}); }), ContainsSubstring("needs a float64 input to check"));
+  CHECK_THAT(error_of([&] { gradcheck(first, {Tensor()}); }), ContainsSubstring("input 0 is not"));
+  const auto constant = [](const std::vector<Tensor>&) { return f64({1.0}); };
+  const GradcheckReport r = gradcheck(constant, {kX});
+  CHECK_FALSE(r.passed);
+  CHECK_THAT(r.message, ContainsSubstring("requires no gradient"));
+  CHECK_FALSE(GradcheckReport{}.passed);
+}
+
+TEST_CASE("gradcheck refuses float32 and senseless options") {
+  const auto square = [](const std::vector<Tensor>& in) { return in[0] * in[0]; };
+  CHECK_THAT(error_of([&] { gradcheck(square, {ones({2})}); }),
+             ContainsSubstring("needs float64 inputs, input 0 is float32"));
+  CHECK_THAT(error_of([&] {
+               gradcheck([](const std::vector<Tensor>& in) { return in[0].to(DType::float32); }, {kX});
+             }),
+             ContainsSubstring("needs a float64 result, got float32"));
+  CHECK_THAT(error_of([&] { gradcheck(square, {kX}, {.order = 3}); }),
+             ContainsSubstring("order must be 1 or 2, got 3"));
+  CHECK_THAT(error_of([&] { gradcheck(square, {kX}, {.eps = 0}); }), ContainsSubstring("above 0"));
+  CHECK_THAT(error_of([&] { gradcheck(square, {kX}, {.tolerance = kNan}); }), ContainsSubstring("above 0"));
+  CHECK_THAT(error_of([&] { gradcheck(square, {kX}, {.directions = 0}); }), ContainsSubstring("above 0"));
+}
+
+TEST_CASE("gradcheck says where the worst error is and how to replay it") {
+  const auto rule = [](const Tensor& x, const Tensor& gy) {
+    const Tensor fifth = eq(arange(0, 6).reshape({2, 3}), 4.0);
+    return where(fifth, 1.5 * truth(x, gy), truth(x, gy));
+  };
+  const GradcheckReport r = gradcheck(square_with(rule), {kX}, {.seed = 42});
+  CHECK_FALSE(r.passed);
+  CHECK_THAT(r.message, ContainsSubstring("order 1: input 0"));
+  CHECK_THAT(r.message, ContainsSubstring("seed 42"));
+  const GradcheckReport again = gradcheck(square_with(rule), {kX}, {.seed = 42});
+  CHECK(again.message == r.message);
+  CHECK(again.worst == r.worst);
+  CHECK(gradcheck(square_with(rule), {kX}, {.seed = 43}).worst != r.worst);
+}
+
+TEST_CASE("gradcheck names the element when the error is too small for directions to be worse") {
+  // Wrong at one element only, whose gradient is small beside the others'.
+  const Tensor x = f64({1e4, 1.0, 2e4});
+  const auto rule = [](const Tensor& at, const Tensor& gy) {
+    const Tensor second = eq(arange(0, 3), 1.0);
+    return where(second, 1.001 * truth(at, gy), truth(at, gy));
+  };
+  const GradcheckReport r = gradcheck(square_with(rule), {x});
+  CHECK_FALSE(r.passed);
+  CHECK_THAT(r.message, ContainsSubstring("input 0 at (1"));
+  CHECK_THAT(r.message, ContainsSubstring("output element 1"));
+}
+
+TEST_CASE("gradcheck checks the inputs that require gradients, all floating ones otherwise") {
+  // Right for the first input, wrong for the second.
+  const auto f = [](const std::vector<Tensor>& in) {
+    return record("mul", (in[0] * in[1]).detach(), {in[0], in[1]},
+                  [a = in[0], b = in[1]](const Tensor& gy, const Tensor&, Needs) {
+                    return std::vector<Tensor>{gy * b, 1.01 * gy * a};
+                  });
+  };
+  const Tensor a = kX, b = f64({1, 2, 3, 4, 5, 6}, {2, 3});
+  CHECK_FALSE(gradcheck(f, {a, b}).passed);
+  CHECK(gradcheck(f, {a.detach().requires_grad_(), b}).passed);
+  CHECK_FALSE(gradcheck(f, {a, b.detach().requires_grad_()}).passed);
+}
+
+TEST_CASE("gradcheck leaves its inputs as they were") {
+  const Tensor x = leaf({1, 2, 3}, {3});
+  CHECK(gradcheck([](const std::vector<Tensor>& in) { return in[0] * in[0]; }, {x}, {.order = 2}).passed);
+  CHECK_FALSE(x.grad().defined());
+  CHECK(x.to_vector<double>() == std::vector<double>{1, 2, 3});
+  CHECK(x.impl()->storage->version() == 1);  // written once, when it was made
+}
+
+TEST_CASE("gradcheck works under NoGrad") {
+  const NoGrad off;
+  CHECK(gradcheck([](const std::vector<Tensor>& in) { return exp(in[0]); }, {kX}, {.order = 2}).passed);
+  CHECK_FALSE(grad_enabled());
+}
+
+TEST_CASE("gradcheck fails functions that are none") {
+  Generator generator(1);
+  const GradcheckReport r =
+      gradcheck([&](const std::vector<Tensor>& in) { return dropout(in[0], 0.5, generator); }, {kX});
+  CHECK_FALSE(r.passed);
+  CHECK_THAT(r.message, ContainsSubstring("two calls gave different values"));
+}
+
+TEST_CASE("gradcheck fails a rule that gives something else the second time") {
+  auto calls = std::make_shared<int>(0);
+  const auto rule = [calls](const Tensor& x, const Tensor& gy) {
+    return ++*calls == 2 ? truth(x, gy) * (1 + 1e-15) + 1e-15 : truth(x, gy);
+  };
+  CHECK_THAT(check(rule).message, ContainsSubstring("two backward passes"));
+}
+
+TEST_CASE("gradcheck fails a gradient of a zero cotangent that is not zero") {
+  // Too small for differences to see.
+  const auto rule = [](const Tensor& x, const Tensor& gy) { return truth(x, gy) + 1e-30; };
+  CHECK_THAT(check(rule).message, ContainsSubstring("a zero cotangent"));
+}
+
+TEST_CASE("gradcheck lets errors of the function pass and reports those of rules") {
+  const auto bad = [](const std::vector<Tensor>& in) { return matmul(in[0], in[0]); };
+  CHECK_THAT(error_of([&] { gradcheck(bad, {kX}); }), ContainsSubstring("[matmul]"));
+  const auto rule = [](const Tensor&, const Tensor&) -> Tensor { fail("mul", "no gradient here."); };
+  CHECK_THAT(check(rule).message, ContainsSubstring("no gradient here"));
+}
+
+TEST_CASE("gradcheck at order 2 sees what order 1 cannot") {
+  const auto lost = [](const Tensor& x, const Tensor& gy) { return truth(x, gy).detach(); };
+  const auto constant_x = [](const Tensor& x, const Tensor& gy) { return truth(x.detach(), gy); };
+  const auto constant_gy = [](const Tensor& x, const Tensor& gy) { return truth(x, gy.detach()); };
+  const auto scaled = [](const Tensor& x, const Tensor& gy) {
+    const Tensor g = truth(x, gy);
+    return g.detach() + 1.001 * (g - g.detach());
+  };
+  const auto two_paths = [](const Tensor& x, const Tensor& gy) {
+    return grad_enabled() ? 1.00001 * truth(x, gy) : truth(x, gy);
+  };
+  for (const auto& rule : {std::function<Tensor(const Tensor&, const Tensor&)>(lost),
+                           {constant_x},
+                           {constant_gy},
+                           {scaled},
+                           {two_paths}}) {
+    CHECK(check(rule, 1).passed);
+    CHECK_FALSE(check(rule, 2).passed);
+  }
+  // A difference that no derivative shows.
+  const auto shifted = [](const Tensor& x, const Tensor& gy) {
+    return grad_enabled() ? truth(x, gy) + 1e-3 * sign(gy) : truth(x, gy);
+  };
+  CHECK(check(shifted, 1).passed);
+  CHECK_THAT(check(shifted, 2).message, ContainsSubstring("with create_graph (first number) and without"));
+}
+
+TEST_CASE("the tests' own comparison fails on NaN, infinity, shape and dtype") {
+  const Tensor one = f64({1.0});
+  CHECK(difference(one, f64({1.0})) == "");
+  CHECK(difference(f64({kNan}), f64({kNan})) == "");
+  CHECK(difference(f64({kInf}), f64({kInf})) == "");
+  CHECK(difference(f64({kNan}), one) != "");
+  CHECK(difference(one, f64({kNan})) != "");
+  CHECK(difference(f64({kInf}), one) != "");
+  CHECK(difference(one, f64({kInf})) != "");
+  CHECK(difference(f64({kInf}), f64({-kInf})) != "");
+  CHECK(difference(f64({kInf}), f64({kNan})) != "");
+  CHECK(difference(one, f64({1.0}, {})) != "");
+  CHECK(difference(one, ones({1})) != "");
+  CHECK(difference(one, Tensor()) != "");
+  CHECK(difference(one, f64({1.0 + 1e-11})) != "");
+}

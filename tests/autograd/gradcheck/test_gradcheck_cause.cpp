@@ -1,0 +1,156 @@
+// The checker names the usual mistakes, sees ignored strides, and is a matcher of Catch2.
+#include <limits>
+
+#include "autograd/compare.hpp"
+#include "catch.hpp"
+#include "gradus/autograd/gradcheck/gradcheck.hpp"
+#include "gradus/autograd/gradcheck/matcher.hpp"
+#include "gradus/autograd/graph/record.hpp"
+
+using namespace gradus;
+using namespace gradus::testing;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+const Tensor kX = f64({0.3, -1.2, 2.0, 0.7, -0.4, 1.1}, {2, 3});
+const Tensor kSquare = f64({0.3, -1.2, 2.0, 0.7, -0.4, 1.1, 0.9, -0.8, 0.5}, {3, 3});
+
+using Rule = std::function<Tensor(const Tensor& x, const Tensor& gy)>;
+
+/// values(x) as an op of a user's own, whose rule is `rule`.
+GradcheckFunction with_rule(std::function<Tensor(const Tensor&)> values, Rule rule) {
+  return [=](const std::vector<Tensor>& in) {
+    const Tensor x = in[0];
+    return record(OpName::custom("mine"), values(x.detach()),
+                  {{x, [rule, x = Saved(x)](const Tensor& gy) { return rule(x, gy); }}});
+  };
+}
+
+Tensor square(const Tensor& x) { return x * x; }
+
+std::string cause(const GradcheckFunction& f, const Tensor& x = kX) {
+  const GradcheckReport report = gradcheck(f, {x});
+  CHECK_FALSE(report.passed);
+  if (!report.cause.empty()) CHECK_THAT(report.message, ContainsSubstring("likely cause: " + report.cause));
+  return report.cause;
+}
+
+}  // namespace
+
+TEST_CASE("the usual mistakes are named") {
+  CHECK(cause(with_rule(square, [](const Tensor& x, const Tensor& gy) { return gy * x; })) ==
+        "the gradient is 1/2 times the right one: a wrong factor or divisor");
+  CHECK(cause(with_rule(square, [](const Tensor& x, const Tensor& gy) { return -2.0 * gy * x; })) ==
+        "the gradient is -1 times the right one: a wrong sign");
+  CHECK(cause(with_rule(square, [](const Tensor& x, const Tensor&) { return 2.0 * x; })) ==
+        "the gradient does not depend on the upstream gradient: the rule ignores gy");
+  CHECK(cause(with_rule(square, [](const Tensor& x, const Tensor& gy) { return 2.0 * gy * gy * x; })) ==
+        "twice the upstream gradient gives four times as much: the rule uses gy twice");
+  CHECK(cause(with_rule(square, [](const Tensor& x, const Tensor&) {
+          return zeros(x.shape(), DType::float64);
+        })) == "the gradient is 0: an input was detached, or the rule gives zeros");
+  CHECK_THAT(cause(with_rule(square, [](const Tensor& x, const Tensor& gy) { return gy * x * log(x); })),
+             ContainsSubstring("the gradient has NaN or infinities"));
+  // x @ x^T: d/dx is (gy + gy^T) @ x.
+  const auto gram = [](const Tensor& x) { return matmul(x, x.mT()); };
+  CHECK_THAT(
+      cause(with_rule(gram, [](const Tensor& x,
+                               const Tensor& gy) { return matmul(gy + gy.mT(), x).mT().contiguous(); }),
+            kSquare),
+      ContainsSubstring("transposed"));
+  CHECK_THAT(cause(with_rule(square,
+                             [](const Tensor& x, const Tensor& gy) {
+                               return (2.0 * gy * x).mT().contiguous().reshape({2, 3});
+                             })),
+             ContainsSubstring("transposed"));
+  // The rows of a table, taken twice: their gradients must add up.
+  const Tensor twice = i64({0, 1, 1, 0});
+  const auto take = [twice](const Tensor& x) { return index_select(x, 0, twice); };
+  CHECK_THAT(
+      cause(with_rule(take, [](const Tensor&, const Tensor& gy) { return gy.slice(0, 0, 2).contiguous(); })),
+      ContainsSubstring("right numbers") || ContainsSubstring("a sum over that dim is missing") ||
+          ContainsSubstring("a term is missing"));
+  // A row repeated five times: only the last one's gradient comes back.
+  const auto repeat = [](const Tensor& x) { return x.unsqueeze(0).expand({5, 2, 3}).contiguous(); };
+  CHECK(
+      cause(
+          with_rule(repeat, [](const Tensor&, const Tensor& gy) { return gy.select(0, 4).contiguous(); })) ==
+      "only index 4 along dim 0 of the result counts: a sum over that dim is missing, or values are assigned "
+      "where they should add up");
+  // A sum along the wrong axis of the same size.
+  const auto row_sums = [](const Tensor& x) { return sum(x, {1}); };
+  CHECK_THAT(cause(with_rule(row_sums,
+                             [](const Tensor& x, const Tensor& gy) {
+                               return gy.unsqueeze(0).expand(x.shape()).contiguous();
+                             }),
+                   kSquare),
+             ContainsSubstring("transposed") || ContainsSubstring("wrong order"));
+  // relu that lets everything pass.
+  CHECK_THAT(cause(with_rule([](const Tensor& x) { return relu(x + 0.5); },
+                             [](const Tensor&, const Tensor& gy) { return gy * 1.0; })),
+             ContainsSubstring("right at 5 of 6 elements"));
+  // A mean that divides by the wrong count.
+  CHECK(cause(with_rule([](const Tensor& x) { return mean(x); },
+                        [](const Tensor& x, const Tensor& gy) {
+                          return (gy / 3.0).expand(x.shape()).contiguous();
+                        })) == "the gradient is 2 times the right one: a wrong factor or divisor");
+  // softmax's rule without the sum over the row.
+  CHECK(cause(with_rule([](const Tensor& x) { return softmax(x, 1); },
+                        [](const Tensor& x, const Tensor& gy) { return gy * softmax(x, 1); })) ==
+        "a term is missing or wrong");
+}
+
+TEST_CASE("a right gradient has no cause, and every input is in the report") {
+  const auto product = [](const std::vector<Tensor>& in) { return in[0] * in[1]; };
+  const GradcheckReport report = gradcheck(product, {kX, kX + 1.0}, {.order = 2});
+  CHECK(report.passed);
+  CHECK(report.cause.empty());
+  REQUIRE(report.inputs.size() == 5);  // two at order 1; they and the cotangent at order 2
+  for (const GradcheckInput& input : report.inputs) {
+    CHECK(input.worst <= 1);
+    CHECK(input.worst > 0);
+    CHECK_FALSE(input.where.empty());
+    CHECK(std::abs(input.numeric - input.analytic) < 1e-6);
+  }
+  CHECK(report.inputs[1].input == 1);
+  CHECK(report.inputs[4].order == 2);
+}
+
+TEST_CASE("a wrong second derivative is explained too") {
+  // x^3, whose rule takes x as a constant.
+  const auto f = [](const std::vector<Tensor>& in) {
+    const Tensor x = in[0], frozen = x.detach();
+    return record(OpName::custom("cube"), frozen * frozen * frozen,
+                  {{x, [frozen](const Tensor& gy) { return 3.0 * gy * frozen * frozen; }}});
+  };
+  CHECK(gradcheck(f, {kX}).passed);
+  const GradcheckReport report = gradcheck(f, {kX}, {.order = 2});
+  CHECK_FALSE(report.passed);
+  CHECK(report.cause == "the gradient is 0: an input was detached, or the rule gives zeros");
+}
+
+TEST_CASE("an op that ignores strides is found") {
+  const auto f = [](const std::vector<Tensor>& in) {
+    const Tensor x = in[0];
+    Tensor y = empty(x.shape(), DType::float64);
+    for (int64_t i = 0; i < x.numel(); ++i) y.mutable_data<double>()[i] = 3.0 * x.data<double>()[i];
+    return record(OpName::custom("triple"), y, {{x, [](const Tensor& gy) { return 3.0 * gy; }}});
+  };
+  const GradcheckReport report = gradcheck(f, {kX});
+  CHECK_FALSE(report.passed);
+  CHECK_THAT(report.message,
+             ContainsSubstring("with gaps between its elements gives another value: strides are ignored"));
+}
+
+TEST_CASE("PassesGradcheck is a matcher") {
+  const auto product = [](const Tensor& a, const Tensor& b) { return a * b; };
+  CHECK_THAT(product, PassesGradcheck({kX, kX + 1.0}));
+  CHECK_THAT(with_rule(square, [](const Tensor& x, const Tensor& gy) { return 2.0 * gy * x; }),
+             PassesGradcheck({kX}));
+  const PassesGradcheck matcher({kX});
+  CHECK_FALSE(matcher.match(with_rule(square, [](const Tensor& x, const Tensor& gy) { return gy * x; })));
+  CHECK_THAT(matcher.toString(), ContainsSubstring("must pass gradcheck") && ContainsSubstring("1/2 times"));
+  CHECK(error_of([&] { PassesGradcheck({kX}).match(product); }) ==
+        "[gradcheck] f must take as many tensors as there are inputs, got 1 inputs.");
+}

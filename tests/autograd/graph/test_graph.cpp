@@ -1,0 +1,275 @@
+// What a graph costs: depth, memory, and what every op keeps and notices.
+#include <atomic>
+#include <functional>
+#include <future>
+#include <string>
+#include <thread>
+
+#include "autograd/compare.hpp"
+#include "autograd/sanitized.hpp"
+#include "autograd/small_stack.hpp"
+#include "catch.hpp"
+#include "gradus/autograd/engine/backward.hpp"
+#include "gradus/autograd/engine/checkpoint.hpp"
+#include "gradus/autograd/gradcheck/cases/gradcheck_cases.hpp"
+#include "gradus/autograd/graph/hooks.hpp"
+#include "gradus/autograd/graph/record.hpp"
+#include "gradus/autograd/graph/record_many.hpp"
+#include "gradus/autograd/random/random.hpp"
+
+using namespace gradus;
+using namespace gradus::testing;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+constexpr int kDeep = kSanitized ? 100'000 : 1'000'000;
+
+// Builds, walks and destroys a chain of kDeep ops of several kinds; returns d(end)/d(start).
+double walk_deep_chain() {
+  const Tensor x = full({}, 0.5, DType::float64).requires_grad_();
+  Tensor y = x;
+  for (int i = 0; i < kDeep / 4; ++i) y = neg(y * 1.0).reshape({1}).reshape({});
+  y.backward();
+  return x.grad().item();
+}
+
+// Two branches a step, without ever walking it: destruction alone, of nodes that keep tensors.
+void drop_deep_graph() {
+  Tensor y = full({}, 0.5, DType::float64).requires_grad_();
+  for (int i = 0; i < kDeep / 10; ++i) y = y * y;
+}
+
+std::vector<Tensor> leaves_of(const GradcheckCase& c) {
+  std::vector<Tensor> leaves;
+  for (const Tensor& x : c.inputs) {
+    leaves.push_back(x.detach());
+    if (is_floating(x.dtype())) leaves.back().requires_grad_();
+  }
+  return leaves;
+}
+
+// With storage of their own.
+std::vector<Tensor> fresh_leaves_of(const GradcheckCase& c) {
+  std::vector<Tensor> leaves;
+  for (const Tensor& x : c.inputs) {
+    leaves.push_back(empty(x.shape(), x.dtype()));
+    leaves.back().copy_(x);
+    if (is_floating(x.dtype())) leaves.back().requires_grad_();
+  }
+  return leaves;
+}
+
+std::vector<Tensor> floating(const std::vector<Tensor>& tensors) {
+  std::vector<Tensor> some;
+  for (const Tensor& t : tensors)
+    if (is_floating(t.dtype())) some.push_back(t);
+  return some;
+}
+
+}  // namespace
+
+TEST_CASE("a chain of a million ops is built, walked and destroyed on a stack of 256 KiB") {
+  double gradient = 0;
+  run_on_small_stack([&] {
+    gradient = walk_deep_chain();
+    drop_deep_graph();
+  });
+  CHECK(gradient == 1.0);
+}
+
+TEST_CASE("a deep graph of second derivatives is destroyed without recursion") {
+  double second = 0;
+  run_on_small_stack([&] {
+    const Tensor x = full({}, 1.0, DType::float64).requires_grad_();
+    Tensor y = x * x;
+    for (int i = 0; i < 5000; ++i) y = y + 0.0 * y;
+    const Tensor g = grad({y}, {x}, {.create_graph = true})[0];
+    second = grad({g}, {x})[0].item();
+  });
+  CHECK(second == 2.0);
+}
+
+TEST_CASE("a tensor used by a thousand branches, which join again, a hundred times over") {
+  double gradient = 0;
+  run_on_small_stack([&] {
+    const Tensor x = full({}, 1.0, DType::float64).requires_grad_();
+    Tensor y = x;
+    for (int layer = 0; layer < 100; ++layer) {
+      std::vector<Tensor> branches;
+      for (int i = 0; i < 1000; ++i) branches.push_back((y * (i % 2 == 0 ? 1.0 : 0.001)).reshape({1}));
+      y = sum(cat(branches, 0)) * (1.0 / 500.5);
+    }
+    y.backward();
+    gradient = x.grad().item();
+  });
+  CHECK(gradient == Catch::Approx(1.0).epsilon(1e-9));
+}
+
+TEST_CASE("a graph of checkpoints a thousand long, and of functions of several results, does not recurse") {
+  double gradient = 0;
+  run_on_small_stack([&] {
+    const Tensor x = full({}, 0.5, DType::float64).requires_grad_();
+    Tensor y = x;
+    for (int i = 0; i < 1000; ++i) {
+      y = checkpoint([](const Tensor& t) { return neg(neg(t)); }, y);
+      y = record_many(OpName::custom("pair"), {y.detach() * 1.0, y.detach()}, {y},
+                      [](const std::vector<Tensor>& g, const std::vector<Tensor>&, Needs) {
+                        return std::vector<Tensor>{g[0] + g[1]};
+                      })[static_cast<size_t>(i % 2)];
+    }
+    y.backward();
+    gradient = x.grad().item();
+  });
+  CHECK(gradient == 1.0);
+}
+
+TEST_CASE("threads build and walk graphs of their own at the same time, with the same bits") {
+  const auto gradient = [] {
+    Generator g(1);
+    const Tensor x = randn({8, 8}, g, DType::float64).requires_grad_();
+    Tensor h = x;
+    for (int i = 0; i < 20; ++i) {
+      h = checkpoint([](const Tensor& t) { return tanh(matmul(t, t)); }, h);
+      h.register_hook([](const Tensor& gh) { return gh * 1.5; });
+    }
+    sum(h).backward();
+    return x.grad();
+  };
+  const Tensor expected = gradient();
+  std::vector<Tensor> found(4);
+  std::vector<std::thread> threads;
+  for (Tensor& t : found) threads.emplace_back([&t, &gradient] { t = gradient(); });
+  for (std::thread& t : threads) t.join();
+  for (const Tensor& t : found) CHECK(difference(t, expected, 0) == "");
+}
+
+TEST_CASE("grad of graphs that share a leaf may run on several threads at once") {
+  const Tensor x = leaf({3}, {});
+  const auto gradient = [&x](const std::function<void()>& on_the_way) {
+    const Tensor h = x * 2.0;
+    h.register_hook([&](const Tensor& gh) {
+      on_the_way();
+      return gh;
+    });
+    try {
+      return grad({h * h}, {x})[0].item();
+    } catch (const Error&) {
+      return 0.0;
+    }
+  };
+  // Neither of two walks lies within the other.
+  std::promise<void> second_began, first_ended;
+  double of_second = 0;
+  std::thread second;
+  const double of_first = gradient([&] {
+    second = std::thread([&] {
+      of_second = gradient([&] {
+        second_began.set_value();
+        first_ended.get_future().wait();
+      });
+    });
+    second_began.get_future().wait();
+  });
+  first_ended.set_value();
+  second.join();
+  CHECK(of_first == 24);
+  CHECK(of_second == 24);
+
+  std::atomic<int> right{0};
+  std::vector<std::thread> threads;
+  for (int thread = 0; thread < 4; ++thread)
+    threads.emplace_back([&] {
+      for (int i = 0; i < 500; ++i) right += gradient([] {}) == 24;
+    });
+  for (std::thread& t : threads) t.join();
+  CHECK(right == 4 * 500);
+}
+
+TEST_CASE("zero-size, 0-d and expanded tensors go through the graph") {
+  const Tensor nothing = leaf({}, {0, 3}), scalar = leaf({2}, {}), row = leaf({1, 2, 3}, {1, 3});
+  const Tensor wide = row.expand({4, 3});
+  const Tensor y = sum(nothing * scalar) + sum(wide * scalar * wide) + sum(cat({nothing, wide}, 0));
+  y.backward();
+  CHECK(nothing.grad().shape() == Shape{0, 3});
+  CHECK(scalar.grad().item() == 4 * (1 + 4 + 9));
+  CHECK(difference(row.grad(), f64({4 * (4 * 1 + 1), 4 * (4 * 2 + 1), 4 * (4 * 3 + 1)}, {1, 3})) == "");
+}
+
+TEST_CASE("an output that nothing uses costs nothing in backward and disturbs nothing") {
+  const Tensor x = leaf({4, 0}, {2});
+  const std::vector<Tensor> parts = x.split(1, 0);
+  const Tensor unused = sqrt(parts[1]);  // its gradient would be infinite
+  parts[0].backward();
+  CHECK(difference(x.grad(), f64({1, 0})) == "");
+}
+
+TEST_CASE("dropping the result frees the graph and what it kept") {
+  for (const GradcheckCase& c : gradcheck_cases()) {
+    INFO(c.op << ": " << c.name);
+    const std::vector<Tensor> leaves = leaves_of(c);
+    const auto counts = [&] {
+      std::vector<uint32_t> n;
+      for (const Tensor& x : leaves) {
+        n.push_back(x.impl()->storage->use_count());
+        n.push_back(x.impl()->use_count());
+        if (x.requires_grad()) n.push_back(x.impl()->node->use_count());
+      }
+      return n;
+    };
+    const std::vector<uint32_t> before = counts();
+    { c.f(leaves); }
+    CHECK(counts() == before);
+    {
+      const Tensor y = c.f(leaves);
+      y.backward(ones(y.shape(), y.dtype()));
+    }
+    CHECK(counts() == before);
+    {
+      const Tensor y = c.f(leaves);
+      grad({y}, floating(leaves),
+           {.grad_outputs = {ones(y.shape(), y.dtype())}, .create_graph = true, .allow_unused = true});
+    }
+    CHECK(counts() == before);
+  }
+}
+
+TEST_CASE("backward frees what the graph kept, even while the result lives") {
+  const Tensor x = leaf({1, 2, 3}, {3});
+  const Tensor h = exp(x);
+  const Tensor y = sum(h);
+  CHECK(h.impl()->storage->use_count() == 2);  // h, and the graph: exp's rule needs it
+  y.backward();
+  CHECK(h.impl()->storage->use_count() == 1);
+}
+
+TEST_CASE("what only an input without gradient would need is not kept") {
+  const Tensor x = leaf({1, 2}, {2});
+  const Tensor w = f64({3, 4});
+  const Tensor y = x * w;
+  CHECK(w.impl()->use_count() == 2);
+  CHECK(x.impl()->use_count() == 1);
+}
+
+TEST_CASE("every op notices an overwritten input or does not need it") {
+  for (const GradcheckCase& c : gradcheck_cases()) {
+    for (size_t k = 0; k <= c.inputs.size(); ++k) {  // the last round overwrites the result
+      const auto gradients = [&](bool overwrite) {
+        const std::vector<Tensor> leaves = fresh_leaves_of(c);
+        const Tensor y = c.f(leaves);
+        if (overwrite) (k < leaves.size() ? leaves[k] : y).detach().fill_(0.25);
+        return grad({y}, floating(leaves),
+                    {.grad_outputs = {ones(y.shape(), y.dtype())}, .allow_unused = true});
+      };
+      INFO(c.op << ": " << c.name << ", overwriting "
+                << (k < c.inputs.size() ? concat("input ", k) : "the result"));
+      const std::vector<Tensor> right = gradients(false);
+      try {
+        const std::vector<Tensor> after = gradients(true);
+        for (size_t i = 0; i < right.size(); ++i) CHECK(difference(after[i], right[i], 0) == "");
+      } catch (const Error& e) {
+        CHECK_THAT(e.what(), ContainsSubstring("has been overwritten since it was used"));
+      }
+    }
+  }
+}

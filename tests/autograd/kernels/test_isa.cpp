@@ -1,0 +1,78 @@
+// The choice of instruction sets: levels of the inner loops, and units that multiply bfloat16.
+#include <algorithm>
+#include <cstdlib>
+
+#include "bf16_model.hpp"
+#include "gradus/autograd/kernels/elementwise/elementwise.hpp"
+#include "gradus/files/error.hpp"
+#include "vectors.hpp"
+
+using namespace gradus::kernels;
+
+namespace {
+
+std::string refusal(std::string_view name, IsaFor use) {
+  try {
+    set_isa(name, use);
+  } catch (const gradus::Error& e) {
+    return e.what();
+  }
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE("levels are listed best first, and the one that is set is used", "[level]") {
+  const auto& levels = available_isas();
+  REQUIRE(!levels.empty());
+  CHECK(std::is_sorted(levels.begin(), levels.end(),
+                       [](Isa a, Isa b) { return isa_name(a) > isa_name(b); }));  // v4, v3, v2
+  const char* asked = std::getenv("GRADUS_LEVEL");
+  const auto* at_start = &isa_loops<ElementwiseLoops<float>>();
+  set_isa(isa_name(levels.front()));
+  const auto* best = &isa_loops<ElementwiseLoops<float>>();
+  CHECK((asked || at_start == best));
+  for (size_t i = 0; i < levels.size(); ++i) {
+    set_isa(isa_name(levels[i]));
+    CHECK((&isa_loops<ElementwiseLoops<float>>() == best) == (i == 0 || levels.size() == 1));
+  }
+  set_isa(asked ? asked : isa_name(levels.front()));
+  CHECK(&isa_loops<ElementwiseLoops<float>>() == at_start);
+}
+
+TEST_CASE("a level that this machine cannot run is refused by name", "[level]") {
+  const std::string text = refusal("v9", IsaFor::loops);
+  CHECK_THAT(
+      text, Catch::Matchers::ContainsSubstring("[level] GRADUS_LEVEL must be one that this machine can run"));
+  CHECK_THAT(text, Catch::Matchers::ContainsSubstring("got v9"));
+}
+
+TEST_CASE("units are listed best first, widened is everywhere, and the one that is set is used") {
+  const std::vector<Isa> units = available_isas(IsaFor::bf16);
+  CHECK(std::count(units.begin(), units.end(), Isa::widened) == 1);
+  const auto place = [&](Isa unit) { return std::find(units.begin(), units.end(), unit); };
+  if (bf16_model::has(Isa::amx)) CHECK(place(Isa::amx) == units.begin());
+  if (bf16_model::has(Isa::amx) && bf16_model::has(Isa::avx512_bf16))
+    CHECK(place(Isa::widened) < place(Isa::avx512_bf16));
+  const char* asked = std::getenv("GRADUS_UNIT");
+  const Isa at_start = isa_in_use(IsaFor::bf16);
+  CHECK((asked ? isa_name(at_start) == asked : at_start == units.front()));
+  for (const Isa unit : units) {
+    set_isa(isa_name(unit), IsaFor::bf16);
+    CHECK(isa_in_use(IsaFor::bf16) == unit);
+  }
+  set_isa(isa_name(at_start), IsaFor::bf16);
+}
+
+TEST_CASE("a unit that this machine lacks is refused by name") {
+  bf16_model::name_missing_units();
+  for (const Isa unit : {Isa::avx512_bf16, Isa::amx})
+    if (!bf16_model::has(unit))
+      CHECK_THAT(refusal(isa_name(unit), IsaFor::bf16),
+                 Catch::Matchers::ContainsSubstring("got " + std::string(isa_name(unit))));
+  const std::string text = refusal("abacus", IsaFor::bf16);
+  CHECK_THAT(text,
+             Catch::Matchers::ContainsSubstring("[unit] GRADUS_UNIT must be one that this machine has ("));
+  CHECK_THAT(text, Catch::Matchers::ContainsSubstring("widened"));
+  CHECK_THAT(text, Catch::Matchers::EndsWith("), got abacus."));
+}

@@ -1,0 +1,139 @@
+// Tensor::index() against a walk over single elements, and against what PyTorch 1.13 says of shapes.
+#include <functional>
+#include <limits>
+
+#include "autograd/compare.hpp"
+#include "catch.hpp"
+#include "gradus/autograd/engine/backward.hpp"
+#include "gradus/autograd/ops/subscripts.hpp"
+
+using namespace gradus;
+using namespace gradus::testing;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+Tensor counted(const Shape& shape) {
+  return arange(0, static_cast<double>(shape.numel()), 1, DType::float64).reshape(shape);
+}
+Tensor ints(const std::vector<int64_t>& values, const Shape& shape) { return tensor(values, shape); }
+Tensor mask(const std::vector<bool>& values, const Shape& shape) { return tensor(values, shape); }
+
+// The tensor of `shape` whose element at (i, j, ...) is f(i, j, ...).
+Tensor built(const Shape& shape, const std::function<double(const std::vector<int64_t>&)>& f) {
+  std::vector<double> values;
+  for (int64_t n = 0; n < shape.numel(); ++n) {
+    std::vector<int64_t> place(static_cast<size_t>(shape.size()));
+    int64_t rest = n;
+    for (int d = shape.size() - 1; d >= 0; --d) {
+      place[static_cast<size_t>(d)] = rest % shape[d];
+      rest /= shape[d];
+    }
+    values.push_back(f(place));
+  }
+  return tensor(values, shape);
+}
+
+using At = const std::vector<int64_t>&;
+
+}  // namespace
+
+TEST_CASE("numbers, slices, new dims and Ellipsis are views") {
+  const Tensor x = counted({3, 4, 2});
+  CHECK(difference(x.index({}), x) == "");
+  CHECK(difference(x.index({-1}), x.select(0, 2)) == "");
+  CHECK(x.index({1, 3, 0}).item() == x.at({1, 3, 0}));
+  CHECK(difference(x.index({Slice(1, {}), Slice({}, -1, 2)}), x.slice(0, 1, 3).slice(1, 0, 3, 2)) == "");
+  CHECK(x.index({Slice(2, 1)}).shape() == Shape{0, 4, 2});
+  CHECK(difference(x.index({Slice(-100, 100)}), x) == "");
+  CHECK(difference(x.index({None, Ellipsis, None, 1}), x.select(2, 1).unsqueeze(0).unsqueeze(3)) == "");
+  CHECK(x.index({Ellipsis}).shape() == x.shape());
+  CHECK(x.index({0, Ellipsis, 1, None}).shape() == Shape{4, 1});
+  CHECK(counted({}).index({None, None}).shape() == Shape{1, 1});
+  Tensor part = counted({3, 4}).index({Slice(1, 2), 3});
+  part.copy_(f64({-5}));
+  CHECK(part.item() == -5);  // and so it is of what it is a view of:
+  const Tensor whole = counted({3, 4});
+  whole.index({1, Slice(0, 2)}).copy_(f64({7, 8}));
+  CHECK(whole.at({1, 1}) == 8);
+}
+
+TEST_CASE("places take elements together, and stand where the first of them stood") {
+  const Tensor x = counted({3, 4, 2});
+  const Tensor i = ints({2, 0, -1}, {3}), j = ints({1, -1, 0}, {3});
+  const auto wrap = [](int64_t place, int64_t size) { return place < 0 ? place + size : place; };
+  const auto at = [&](const Tensor& t, int64_t n, int64_t size) {
+    return wrap(t.to_vector<int64_t>()[static_cast<size_t>(n)], size);
+  };
+  CHECK(difference(x.index({i}), built({3, 4, 2}, [&](At p) {
+                     return x.at({at(i, p[0], 3), p[1], p[2]});
+                   })) == "");
+  CHECK(difference(x.index({Slice(), i}), built({3, 3, 2}, [&](At p) {
+                     return x.at({p[0], at(i, p[1], 4), p[2]});
+                   })) == "");
+  CHECK(difference(x.index({i, j}), built({3, 2}, [&](At p) {
+                     return x.at({at(i, p[0], 3), at(j, p[0], 4), p[1]});
+                   })) == "");
+  CHECK(difference(x.index({Slice(), i, ints({1}, {1})}), built({3, 3}, [&](At p) {
+                     return x.at({p[0], at(i, p[1], 4), 1});
+                   })) == "");
+  // Parted by another subscript they go in front.
+  const Tensor last = ints({0, 1, -1}, {3});
+  CHECK(difference(x.index({i, Slice(1, 3), last}), built({3, 2}, [&](At p) {
+                     return x.at({at(i, p[0], 3), p[1] + 1, at(last, p[0], 2)});
+                   })) == "");
+  CHECK(x.index({None, i, None, j}).shape() == Shape{3, 1, 1, 2});
+  CHECK(x.index({i, j, None}).shape() == Shape{3, 1, 2});
+  // A matrix of places, and two that broadcast.
+  CHECK(x.index({Ellipsis, ints({0, 1, 1, 0, 1, 0}, {2, 3})}).shape() == Shape{3, 4, 2, 3});
+  CHECK(difference(x.index({ints({0, 2}, {2, 1}), j}), built({2, 3, 2}, [&](At p) {
+                     return x.at({2 * p[0], at(j, p[1], 4), p[2]});
+                   })) == "");
+  CHECK(difference(x.index({Slice(), ints({-2}, {})}), x.select(1, 2)) == "");
+  CHECK(x.index({ints({}, {0})}).shape() == Shape{0, 4, 2});
+  CHECK(counted({0, 4}).index({Slice(), i}).shape() == Shape{0, 3});
+  CHECK(x.index({1, i}).shape() == Shape{3, 2});
+  CHECK(difference(ints({5, 6, 7}, {3}).index({ints({2, 2}, {2})}), ints({7, 7}, {2})) == "");
+}
+
+TEST_CASE("masks take the places where they hold") {
+  const Tensor x = counted({3, 4, 2});
+  CHECK(difference(x.index({mask({true, false, true}, {3})}), index_select(x, 0, i64({0, 2}))) == "");
+  CHECK(difference(x.index({gt(x, 20.0)}), f64({21, 22, 23})) == "");
+  CHECK(difference(x.index({Slice(), mask({true, false, false, true}, {4}), 1}),
+                   index_select(x, 1, i64({0, 3})).select(2, 1)) == "");
+  CHECK(difference(x.index({1, mask({false, true, true, false, false, false, false, true}, {4, 2})}),
+                   f64({9, 10, 15})) == "");
+  CHECK(difference(x.index({mask({true, false, true}, {3}), i64({3, 1}), 0}), f64({6, 18})) == "");
+  CHECK(x.index({mask({false, false, false}, {3})}).shape() == Shape{0, 4, 2});
+  CHECK(x.index({mask({true}, {})}).shape() == Shape{1, 3, 4, 2});
+  CHECK(x.index({mask({false}, {})}).shape() == Shape{0, 3, 4, 2});
+  CHECK(counted({}).index({mask({true}, {})}).shape() == Shape{1});
+}
+
+TEST_CASE("the gradient of what is taken adds up where it was taken from") {
+  const Tensor x = leaf({1, 2, 3, 4, 5, 6}, {2, 3});
+  x.index({Slice(), i64({2, 0, 2})}).backward(f64({1, 2, 4, 8, 16, 32}, {2, 3}));
+  CHECK(difference(x.grad(), f64({2, 0, 5, 16, 0, 40}, {2, 3})) == "");
+}
+
+TEST_CASE("subscripts that do not fit are refused") {
+  const Tensor x = counted({3, 4});
+  const auto refused = [&](const std::vector<TensorIndex>& subscripts) {
+    return error_of([&] { x.index(subscripts); });
+  };
+  CHECK_THAT(
+      refused({0, 0, 0}),
+      ContainsSubstring("[index] the subscripts must stand for at most the 2 dimensions of (3, 4), got 3"));
+  CHECK_THAT(refused({Ellipsis, Ellipsis}), ContainsSubstring("[index] there must be at most one Ellipsis"));
+  CHECK_THAT(refused({3}), ContainsSubstring("index must be in [-3, 2], got 3"));
+  CHECK_THAT(refused({Slice(), i64({1, 4})}),
+             ContainsSubstring("[index] index 4 (element 1) of dim 1 is outside [-4, 3]"));
+  CHECK_THAT(refused({ints({-4}, {})}), ContainsSubstring("got -4"));
+  CHECK_THAT(refused({Slice(0, 3, 0)}), ContainsSubstring("[slice] step must be"));
+  CHECK_THAT(refused({mask({true, false}, {2})}), ContainsSubstring("[index] a mask must have the shape"));
+  CHECK_THAT(refused({i64({0, 1}), i64({0, 1, 2})}), ContainsSubstring("[index]"));
+  CHECK_THAT(refused({f64({0})}), ContainsSubstring("[index] a tensor must be int64 or bool"));
+  CHECK_THAT(refused({Tensor()}), ContainsSubstring("[index]"));
+  CHECK_THAT(error_of([] { counted({0, 4}).index({i64({0})}); }), ContainsSubstring("[index] index 0"));
+}

@@ -1,0 +1,141 @@
+// Values of ops that join, place and look up.
+#include <limits>
+
+#include "autograd/compare.hpp"
+#include "catch.hpp"
+#include "gradus/autograd/engine/backward.hpp"
+
+using namespace gradus;
+using namespace gradus::testing;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+Tensor counted(const Shape& shape) {
+  return arange(0, static_cast<double>(shape.numel()), 1, DType::float64).reshape(shape);
+}
+Tensor index(const std::vector<int64_t>& values, const Shape& shape) { return tensor(values, shape); }
+
+}  // namespace
+
+TEST_CASE("cat and stack") {
+  const Tensor a = counted({2, 2}), b = counted({2, 1}) + 10;
+  CHECK(difference(cat({a, b}, 1), f64({0, 1, 10, 2, 3, 11}, {2, 3})) == "");
+  CHECK(difference(cat({a.mT(), b.mT()}, 0), f64({0, 2, 1, 3, 10, 11}, {3, 2})) == "");
+  CHECK(difference(cat({a}, -1), a) == "");
+  CHECK(difference(stack({a, a + 4}, 0), counted({2, 2, 2})) == "");
+  CHECK(difference(stack({a, a + 4}, 1), f64({0, 1, 4, 5, 2, 3, 6, 7}, {2, 2, 2})) == "");
+  CHECK(difference(stack({a, a + 4}, -1), f64({0, 4, 1, 5, 2, 6, 3, 7}, {2, 2, 2})) == "");
+  CHECK(difference(cat({i64({1}), i64({2, 3})}, 0), i64({1, 2, 3})) == "");
+  CHECK_THAT(error_of([&] { cat({a, counted({3, 1})}, 1); }), ContainsSubstring("got (2, 2) and (3, 1)"));
+  CHECK_THAT(error_of([&] { cat({a, ones({2, 2})}, 1); }), ContainsSubstring("[cat]"));
+  CHECK_THAT(error_of([&] { cat({}, 0); }), ContainsSubstring("needs at least one tensor"));
+  CHECK_THAT(error_of([&] { cat({a, b}, 2); }), ContainsSubstring("[cat]"));
+  CHECK_THAT(error_of([&] { cat({full({}, 1)}, 0); }), ContainsSubstring("Hint: use stack()"));
+  CHECK_THAT(error_of([&] { stack({a, b}, 0); }), ContainsSubstring("[stack] shapes must be equal"));
+  CHECK_THAT(error_of([&] { stack({}, 0); }), ContainsSubstring("[stack]"));
+}
+
+TEST_CASE("pad is the inverse of slice") {
+  const Tensor x = counted({2, 3}) + 1;
+  CHECK(difference(pad(x, 0, 4, 1), f64({0, 0, 0, 1, 2, 3, 4, 5, 6, 0, 0, 0}, {4, 3})) == "");
+  CHECK(difference(pad(x, 1, 5, 0, 2), f64({1, 0, 2, 0, 3, 4, 0, 5, 0, 6}, {2, 5})) == "");
+  CHECK(difference(pad(x, -1, 8, 1, 3).slice(-1, 1, 8, 3), x) == "");
+  CHECK_THAT(error_of([&] { pad(x, 1, 5, 1, 2); }), ContainsSubstring("[pad]"));
+  CHECK_THAT(error_of([&] { pad(x, 1, 5, -1); }), ContainsSubstring("[pad]"));
+  constexpr int64_t most = std::numeric_limits<int64_t>::max();
+  CHECK_THAT(error_of([&] { pad(x, 1, 5, 0, most); }), ContainsSubstring("[pad]"));
+  CHECK_THAT(error_of([&] { pad(x, 1, 5, most); }), ContainsSubstring("[pad]"));
+}
+
+TEST_CASE("index_select and index_add") {
+  const Tensor x = counted({3, 2});
+  CHECK(difference(index_select(x, 0, i64({2, 2, 0})), f64({4, 5, 4, 5, 0, 1}, {3, 2})) == "");
+  CHECK(difference(index_select(x, -1, i64({1})), f64({1, 3, 5}, {3, 1})) == "");
+  CHECK(difference(index_select(x.mT(), 0, i64({1, 0})), f64({1, 3, 5, 0, 2, 4}, {2, 3})) == "");
+  CHECK(difference(index_select(i64({5, 6, 7}), 0, i64({2, 1})), i64({7, 6})) == "");
+  CHECK(difference(index_add(x, 0, i64({1, 1}), f64({10, 20, 30, 40}, {2, 2})),
+                   f64({0, 1, 42, 63, 4, 5}, {3, 2})) == "");
+  CHECK(difference(x, counted({3, 2})) == "");
+  CHECK_THAT(error_of([&] { index_select(x, 0, i64({3})); }), ContainsSubstring("[index_select]"));
+  CHECK_THAT(error_of([&] { index_select(x, 0, i64({-1})); }), ContainsSubstring("-1"));
+  CHECK_THAT(error_of([&] { index_select(x, 0, f64({1})); }), ContainsSubstring("int64"));
+  CHECK_THAT(error_of([&] {
+               index_add(x, 0, i64({1}), f64({1, 2, 3, 4}, {2, 2}));
+             }),
+             ContainsSubstring("[index_add]"));
+}
+
+TEST_CASE("gather and scatter_add") {
+  const Tensor x = counted({2, 3});
+  const Tensor columns = index({2, 0, 1, 1}, {2, 2});
+  CHECK(difference(gather(x, 1, columns), f64({2, 0, 4, 4}, {2, 2})) == "");
+  CHECK(difference(gather(x, 0, index({1, 0, 1}, {1, 3})), f64({3, 1, 5}, {1, 3})) == "");
+  CHECK(difference(gather(x.mT(), 0, columns), f64({2, 3, 1, 4}, {2, 2})) == "");
+  CHECK(difference(scatter_add(x, 1, columns, f64({10, 20, 30, 40}, {2, 2})),
+                   f64({20, 1, 12, 3, 74, 5}, {2, 3})) == "");
+  CHECK_THAT(error_of([&] { gather(x, 1, index({3}, {1, 1})); }), ContainsSubstring("[gather]"));
+  CHECK_THAT(error_of([&] { gather(x, 1, index({0, 0, 0}, {3, 1})); }), ContainsSubstring("[gather]"));
+  CHECK_THAT(error_of([&] { gather(x, 1, i64({0})); }), ContainsSubstring("[gather]"));
+  CHECK_THAT(error_of([&] {
+               scatter_add(x, 1, columns, f64({1, 2}, {2, 1}));
+             }),
+             ContainsSubstring("[scatter_add]"));
+  CHECK_THAT(error_of([&] {
+               scatter_add(x, 1, index({0, -1}, {1, 2}), f64({1, 2}, {1, 2}));
+             }),
+             ContainsSubstring("[scatter_add]"));
+}
+
+TEST_CASE("a scalar is indexed as a vector of one element") {
+  const Tensor x = f64({7}).squeeze(), at = i64({0}).squeeze();
+  CHECK(difference(index_select(x, 0, i64({0})), x) == "");
+  CHECK(difference(index_select(f64({1, 2}), 0, at), f64({1})) == "");
+  CHECK(difference(index_add(x, -1, i64({0}), x), x * 2.0) == "");
+  CHECK(difference(gather(x, 0, i64({0, 0})), f64({7, 7})) == "");
+  CHECK(difference(gather(f64({1, 2}), 0, at), f64({1}).squeeze()) == "");
+  CHECK(difference(scatter_add(x, 0, at, x), x * 2.0) == "");
+  CHECK_THAT(error_of([&] { index_select(x, 1, i64({0})); }), ContainsSubstring("[index_select]"));
+  CHECK_THAT(error_of([&] { gather(x, 0, i64({1})); }), ContainsSubstring("[gather]"));
+}
+
+TEST_CASE("cat passes over empty vectors") {
+  const Tensor x = leaf({1, 2, 3, 4}, {2, 2}), nothing = leaf({}, {0});
+  const Tensor y = cat({nothing, x, nothing, x}, 1);
+  CHECK(difference(y, f64({1, 2, 1, 2, 3, 4, 3, 4}, {2, 4})) == "");
+  y.backward(ones({2, 4}, DType::float64));
+  CHECK(difference(x.grad(), f64({2, 2, 2, 2}, {2, 2})) == "");
+  CHECK(nothing.grad().shape() == Shape{0});
+  CHECK(cat({nothing, nothing}, 0).shape() == Shape{0});
+  CHECK_THAT(error_of([&] { cat({x, f64({}, {0, 1})}, 1); }), ContainsSubstring("[cat]"));
+}
+
+TEST_CASE("embedding looks up rows; repeated ones add up, the padding row gets nothing") {
+  const Tensor w = leaf({0, 1, 10, 11, 20, 21}, {3, 2});
+  const Tensor i = index({2, 0, 2, 1}, {2, 2});
+  const Tensor y = embedding(w, i, 1);
+  CHECK(difference(y, f64({20, 21, 0, 1, 20, 21, 10, 11}, {2, 2, 2})) == "");
+  y.backward(counted({2, 2, 2}));
+  CHECK(difference(w.grad(), f64({2, 3, 0, 0, 4, 6}, {3, 2})) == "");
+  CHECK_THAT(error_of([&] { embedding(w, i64({3})); }), ContainsSubstring("[embedding]"));
+  CHECK_THAT(error_of([&] { embedding(w, i64({3})); }), ContainsSubstring("3"));
+  CHECK_THAT(error_of([&] { embedding(f64({1, 2}), i64({0})); }), ContainsSubstring("[embedding]"));
+}
+
+TEST_CASE("tril and triu") {
+  const Tensor x = counted({2, 3}) + 1;
+  CHECK(difference(tril(x), f64({1, 0, 0, 4, 5, 0}, {2, 3})) == "");
+  CHECK(difference(tril(x, 1), f64({1, 2, 0, 4, 5, 6}, {2, 3})) == "");
+  CHECK(difference(tril(x, -1), f64({0, 0, 0, 4, 0, 0}, {2, 3})) == "");
+  CHECK(difference(triu(x), f64({1, 2, 3, 0, 5, 6}, {2, 3})) == "");
+  CHECK(difference(triu(x, 2), f64({0, 0, 3, 0, 0, 0}, {2, 3})) == "");
+  CHECK(difference(triu(x.mT()), f64({1, 4, 0, 5, 0, 0}, {3, 2})) == "");
+  constexpr int64_t most = std::numeric_limits<int64_t>::max();
+  CHECK(difference(tril(x, most), x) == "");
+  CHECK(difference(triu(x, -most - 1), x) == "");
+  CHECK(difference(tril(x, -most - 1), x * 0) == "");
+  CHECK(difference(triu(x, most), x * 0) == "");
+  CHECK(difference(tril(stack({x, x}, 0)).select(0, 1), tril(x)) == "");
+  CHECK(difference(tril(ones({2, 2}, DType::int64)), index({1, 0, 1, 1}, {2, 2})) == "");
+  CHECK_THAT(error_of([] { tril(ones({3})); }), ContainsSubstring("needs at least two dimensions"));
+}

@@ -1,0 +1,139 @@
+// Values of matmul and linear against three nested loops.
+#include "autograd/compare.hpp"
+#include "catch.hpp"
+#include "gradus/autograd/random/random.hpp"
+
+using namespace gradus;
+using namespace gradus::testing;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+// a (m, n), b (n, p), both float64.
+Tensor by_loops(const Tensor& a, const Tensor& b) {
+  std::vector<double> c;
+  for (int64_t i = 0; i < a.size(0); ++i)
+    for (int64_t j = 0; j < b.size(1); ++j) {
+      double sum = 0;
+      for (int64_t k = 0; k < a.size(1); ++k) sum += a.at({i, k}) * b.at({k, j});
+      c.push_back(sum);
+    }
+  return f64(c, {a.size(0), b.size(1)});
+}
+
+class Draw {
+ public:
+  Tensor operator()(const Shape& shape) { return randn(shape, generator_, DType::float64); }
+
+ private:
+  Generator generator_{5};
+};
+
+}  // namespace
+
+TEST_CASE("matrices of all sizes and layouts") {
+  Draw draw;
+  for (const auto& [m, n, p] : std::vector<std::tuple<int64_t, int64_t, int64_t>>{{1, 1, 1},
+                                                                                  {2, 3, 4},
+                                                                                  {5, 1, 7},
+                                                                                  {1, 9, 1},
+                                                                                  {17, 33, 9},
+                                                                                  {64, 64, 64},
+                                                                                  {70, 3, 130},
+                                                                                  {3, 300, 5}}) {
+    INFO(m << " x " << n << " x " << p);
+    const Tensor a = draw({m, n}), b = draw({n, p}), at = draw({n, m}), bt = draw({p, n});
+    const Tensor wide = draw({m, 2 * n}), tall = draw({3 * n, p});
+    CHECK(difference(matmul(a, b), by_loops(a, b)) == "");
+    CHECK(difference(matmul(at.mT(), b), by_loops(at.mT(), b)) == "");
+    CHECK(difference(matmul(a, bt.mT()), by_loops(a, bt.mT())) == "");
+    CHECK(difference(matmul(at.mT(), bt.mT()), by_loops(at.mT(), bt.mT())) == "");
+    const Tensor left = wide.slice(1, 0, 2 * n, 2), right = tall.slice(0, 1, 3 * n, 3);
+    CHECK(difference(matmul(left, right), by_loops(left, right)) == "");
+    const Tensor row = draw({1, n}).expand({m, n});
+    CHECK(difference(matmul(row, b), by_loops(row, b)) == "");
+    const Tensor single = matmul(a.to(DType::float32), b.to(DType::float32));
+    CHECK(difference(single.to(DType::float64), by_loops(a, b), 1e-4) == "");
+  }
+}
+
+TEST_CASE("vectors") {
+  Draw draw;
+  const Tensor a = draw({4}), b = draw({4}), m = draw({4, 3}), k = draw({2, 4});
+  CHECK(matmul(a, b).shape() == Shape{});
+  CHECK(difference(matmul(a, b).reshape({1, 1}), by_loops(a.unsqueeze(0), b.unsqueeze(1))) == "");
+  CHECK(difference(matmul(a, m), by_loops(a.unsqueeze(0), m).squeeze(0)) == "");
+  CHECK(difference(matmul(k, a), by_loops(k, a.unsqueeze(1)).squeeze(1)) == "");
+}
+
+TEST_CASE("batches broadcast") {
+  Draw draw;
+  const Tensor a = draw({2, 1, 3, 4}), b = draw({5, 4, 2});
+  const Tensor c = matmul(a, b);
+  REQUIRE(c.shape() == Shape{2, 5, 3, 2});
+  for (int64_t i = 0; i < 2; ++i)
+    for (int64_t j = 0; j < 5; ++j)
+      CHECK(difference(c.select(0, i).select(0, j), by_loops(a.select(0, i).select(0, 0), b.select(0, j))) ==
+            "");
+  const Tensor v = draw({4}), w = draw({3});
+  CHECK(difference(matmul(a, v).select(0, 1).select(0, 0), matmul(a.select(0, 1).select(0, 0), v)) == "");
+  CHECK(difference(matmul(w, a).select(0, 1).select(0, 0), matmul(w, a.select(0, 1).select(0, 0))) == "");
+  const Tensor shared = draw({4, 6});
+  CHECK(difference(matmul(a, shared).select(0, 1).select(0, 0),
+                   by_loops(a.select(0, 1).select(0, 0), shared)) == "");
+  const Tensor turned = draw({3, 4, 2});  // batches that are strided
+  CHECK(difference(matmul(turned.permute({2, 0, 1}), shared).select(0, 1),
+                   by_loops(turned.select(2, 1), shared)) == "");
+}
+
+TEST_CASE("sizes of 0") {
+  CHECK(difference(matmul(zeros({2, 0}), zeros({0, 3})), zeros({2, 3})) == "");
+  CHECK(matmul(zeros({0, 2}), zeros({2, 3})).shape() == Shape{0, 3});
+  CHECK(matmul(zeros({0, 1, 2}), zeros({2, 3})).shape() == Shape{0, 1, 3});
+  CHECK(matmul(zeros({0}), zeros({0})).item() == 0);
+  CHECK(difference(linear(zeros({2, 0}), zeros({3, 0}), ones({3})), ones({2, 3})) == "");
+}
+
+TEST_CASE("mm and bmm are matmul for one kind of shapes") {
+  Draw draw;
+  const Tensor a = draw({2, 3}), b = draw({3, 4}), c = draw({5, 2, 3}), d = draw({5, 3, 4});
+  CHECK(difference(mm(a, b), by_loops(a, b)) == "");
+  CHECK(difference(bmm(c, d).select(0, 4), by_loops(c.select(0, 4), d.select(0, 4))) == "");
+  CHECK(bmm(c, d).shape() == Shape{5, 2, 4});
+  CHECK_THAT(error_of([&] { mm(c, b); }), ContainsSubstring("[mm] needs matrices, got (5, 2, 3) and (3, 4)"));
+  CHECK_THAT(error_of([&] { mm(b, a); }), ContainsSubstring("(3, 4)"));
+  CHECK_THAT(error_of([&] { bmm(a, b); }), ContainsSubstring("[bmm]"));
+  CHECK_THAT(error_of([&] { bmm(c.slice(0, 0, 1), d); }), ContainsSubstring("[bmm]"));
+}
+
+TEST_CASE("linear is x @ weight^T + bias") {
+  Draw draw;
+  for (const Shape& shape : {Shape{4}, Shape{3, 4}, Shape{2, 3, 4}, Shape{70, 4}}) {
+    const Tensor x = draw(shape), w = draw({5, 4}), b = draw({5});
+    const Tensor product = matmul(x, w.mT());
+    CHECK(difference(linear(x, w), product) == "");
+    CHECK(difference(linear(x, w, b), product + b) == "");
+  }
+  const Tensor x = draw({4, 3}), w = draw({4, 5}), wide = draw({2, 9});
+  CHECK(difference(linear(x.mT(), w.mT()), by_loops(x.mT(), w)) == "");
+  CHECK(difference(linear(wide.slice(1, 1, 9, 2), w.mT()), by_loops(wide.slice(1, 1, 9, 2), w)) == "");
+}
+
+TEST_CASE("shapes that do not fit are refused with both shapes") {
+  CHECK_THAT(error_of([] { matmul(ones({2, 3}), ones({4, 5})); }), ContainsSubstring("[matmul]"));
+  CHECK_THAT(error_of([] { matmul(ones({2, 3}), ones({4, 5})); }), ContainsSubstring("(2, 3)"));
+  CHECK_THAT(error_of([] { matmul(ones({2, 3}), ones({4, 5})); }), ContainsSubstring("(4, 5)"));
+  CHECK_THAT(error_of([] { matmul(full({}, 1), ones({4})); }), ContainsSubstring("[matmul]"));
+  CHECK_THAT(error_of([] { matmul(ones({2, 1, 2}), ones({3, 2, 2})); }), ContainsSubstring("[matmul]"));
+  CHECK_THAT(error_of([] { matmul(ones({2}), f64({1, 2})); }), ContainsSubstring("[matmul]"));
+  CHECK_THAT(error_of([] { matmul(i64({1}), i64({1})); }), ContainsSubstring("[matmul]"));
+  CHECK_THAT(
+      error_of([] {
+        linear(ones({2, 3}), ones({4, 5}));
+      }),
+      ContainsSubstring("[linear] needs x (..., in) and weight (out, in), got x (2, 3) and weight (4, 5)"));
+  CHECK_THAT(error_of([] {
+               linear(ones({2, 3}), ones({4, 3}), ones({3}));
+             }),
+             ContainsSubstring("bias must be (4,)"));
+}

@@ -1,0 +1,116 @@
+// rotary_embedding against complex numbers, and what it is there for.
+#include <complex>
+
+#include "autograd/compare.hpp"
+#include "catch.hpp"
+#include "gradus/autograd/engine/backward.hpp"
+#include "gradus/autograd/kernels/isa/isa.hpp"
+#include "gradus/autograd/random/random.hpp"
+
+using namespace gradus;
+using namespace gradus::testing;
+
+namespace {
+
+/// Features i and i + hs / 2 are a complex number, times e^(i angle). x: (..., T, hs), any layout.
+Tensor by_definition(const Tensor& x, int64_t offset, double base) {
+  const int64_t T = x.size(-2), hs = x.size(-1), half = hs / 2;
+  std::vector<double> values = x.to(DType::float64).to_vector<double>();
+  for (size_t row = 0; row * static_cast<size_t>(hs) < values.size(); ++row)
+    for (int64_t i = 0; i < half; ++i) {
+      const double position = static_cast<double>(offset + static_cast<int64_t>(row) % T);
+      const double angle = position * std::pow(base, -2.0 * static_cast<double>(i) / static_cast<double>(hs));
+      double& a = values[row * static_cast<size_t>(hs) + static_cast<size_t>(i)];
+      double& b = values[row * static_cast<size_t>(hs) + static_cast<size_t>(i + half)];
+      const std::complex<double> turned = std::complex<double>(a, b) * std::polar(1.0, angle);
+      a = turned.real();
+      b = turned.imag();
+    }
+  return tensor(values, x.shape());
+}
+
+}  // namespace
+
+TEST_CASE("rotary_embedding turns pairs of halves, by angles worked out by hand") {
+  const double c = std::cos(1.0), s = std::sin(1.0), c01 = std::cos(0.1), s01 = std::sin(0.1);
+  CHECK(difference(rotary_embedding(f64({1, 0, 1, 0}, {2, 2})), f64({1, 0, c, s}, {2, 2})) == "");
+  // base 100 and hs 4: the second pair turns by 100^(-1 / 2) = a tenth a position.
+  CHECK(difference(rotary_embedding(f64({1, 2, 3, 4}, {1, 4}), 1, 100.0),
+                   f64({c - 3 * s, 2 * c01 - 4 * s01, s + 3 * c, 2 * s01 + 4 * c01}, {1, 4})) == "");
+  CHECK(difference(rotary_embedding(f64({5, 6}, {1, 2}), 0), f64({5, 6}, {1, 2}), 0) == "");
+}
+
+TEST_CASE("rotary_embedding is a product of complex numbers, in any layout and at every level") {
+  Generator g(3);
+  const std::vector<kernels::Isa>& levels = kernels::available_isas();
+  for (const auto level : levels) {
+    INFO(kernels::isa_name(level));
+    kernels::set_isa(kernels::isa_name(level));
+    for (const int64_t hs : {2, 6, 32, 74})
+      for (const int64_t offset : {0, 1, 1000}) {
+        INFO("hs " << hs << ", offset " << offset);
+        const Tensor x = randn({2, 3, 5, hs}, g, DType::float64);
+        for (const Tensor& one : {x, x.transpose(1, 2).contiguous().transpose(1, 2), x.select(0, 0),
+                                  x.select(0, 0).select(0, 0), x.unsqueeze(0), x.slice(2, 0, 5, 2),
+                                  x.slice(3, 0, hs, hs > 2 ? hs / 2 : 1), x.transpose(0, 1)}) {
+          const Tensor expected = by_definition(one, offset, 500.0);
+          CHECK(difference(rotary_embedding(one, offset, 500.0), expected) == "");
+          CHECK(difference(rotary_embedding(one.to(DType::float32), offset, 500.0).to(DType::float64),
+                           expected, 1e-6) == "");
+        }
+      }
+  }
+  kernels::set_isa(kernels::isa_name(levels.front()));
+}
+
+TEST_CASE("the gradient of rotary_embedding is the turn back, and keeps the length") {
+  Generator g(4);
+  const Tensor x = randn({2, 2, 7, 8}, g, DType::float64).requires_grad_(),
+               gy = randn({2, 2, 7, 8}, g, DType::float64);
+  const Tensor y = rotary_embedding(x, 11);
+  const Tensor gx = grad({sum(y * gy)}, {x})[0];
+  CHECK(difference(rotary_embedding(gx, 11), gy) == "");
+  CHECK(difference(sum(y * y, {-1}), sum(x * x, {-1})) == "");
+}
+
+TEST_CASE("products of turned rows depend on how far they are apart only") {
+  Generator g(5);
+  const Tensor q = randn({1, 16}, g, DType::float64), k = randn({1, 16}, g, DType::float64);
+  const auto product = [&](int64_t at_q, int64_t at_k) {
+    return matmul(rotary_embedding(q, at_q), rotary_embedding(k, at_k).mT());
+  };
+  CHECK(difference(product(1005, 1002), product(3, 0), 1e-11) == "");
+  CHECK(difference(product(3, 0), product(0, 3), 1e-3) != "");
+}
+
+TEST_CASE("a row has the same bits from any offset, and the input's layout") {
+  Generator g(6);
+  const Tensor x = randn({2, 9, 3, 8}, g).transpose(1, 2);  // heads inside positions
+  const Tensor all = rotary_embedding(x);
+  CHECK(all.strides() == x.strides());
+  CHECK(rotary_embedding(x.contiguous()).is_contiguous());
+  for (const int64_t t : {0, 1, 8})
+    CHECK(difference(rotary_embedding(x.slice(2, t, t + 1), t), all.slice(2, t, t + 1), 0) == "");
+}
+
+TEST_CASE("rotary_embedding refuses what has no pairs, and angles that are none") {
+  CHECK(error_of([] {
+          rotary_embedding(ones({2, 3}));
+        }) == "[rotary_embedding] needs x (..., T, hs) with an even hs, got (2, 3).");
+  CHECK(error_of([] { rotary_embedding(ones({2})); }) ==
+        "[rotary_embedding] needs x (..., T, hs) with an even hs, got (2,).");
+  CHECK(error_of([] {
+          rotary_embedding(ones({2, 0}));
+        }) == "[rotary_embedding] needs x (..., T, hs) with an even hs, got (2, 0).");
+  CHECK(error_of([] {
+          rotary_embedding(ones({2, 2}), -1);
+        }) == "[rotary_embedding] offset must be >= 0, got -1.");
+  for (const double base : {0.0, -1.0, kInf, kNan})
+    CHECK(error_of([&] {
+            rotary_embedding(ones({2, 2}), 0, base);
+          }) == concat("[rotary_embedding] base must be a finite number above 0, got ", base, "."));
+  CHECK_THAT(error_of([] {
+               rotary_embedding(zeros({2, 2}, DType::int64));
+             }),
+             Catch::Matchers::ContainsSubstring("needs float32 or float64"));
+}

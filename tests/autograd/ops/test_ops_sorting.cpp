@@ -1,0 +1,84 @@
+// argmax, sort, topk and multinomial.
+#include <cmath>
+
+#include "autograd/compare.hpp"
+#include "catch.hpp"
+#include "gradus/autograd/random/random.hpp"
+
+using namespace gradus;
+using namespace gradus::testing;
+using Catch::Matchers::ContainsSubstring;
+
+TEST_CASE("argmax takes the first among equals, and the first NaN") {
+  const Tensor x = f64({1, 3, 3, 5, 5, 2}, {2, 3});
+  CHECK(difference(argmax(x, 1), i64({1, 0})) == "");
+  CHECK(difference(argmax(x, 0), i64({1, 1, 0})) == "");
+  CHECK(difference(argmax(x, -1, true), i64({1, 0}).unsqueeze(1)) == "");
+  CHECK(difference(argmax(x.mT(), 0), i64({1, 0})) == "");
+  CHECK(argmax(f64({1, kNan, 9, kNan}), 0).item() == 1);
+  CHECK(argmax(f64({-kInf, -kInf}), 0).item() == 0);
+  CHECK_THAT(error_of([] { argmax(f64({}, {2, 0}), 1); }), ContainsSubstring("[argmax]"));
+  CHECK_THAT(error_of([] { argmax(f64({1}), 1); }), ContainsSubstring("[argmax]"));
+}
+
+TEST_CASE("sort is stable both ways; NaN counts as largest") {
+  const Tensor x = f64({2, 1, kNan, 2, -kInf, 1});
+  const auto up = sort(x, 0);
+  CHECK(difference(up.values, f64({-kInf, 1, 1, 2, 2, kNan})) == "");
+  CHECK(difference(up.indices, i64({4, 1, 5, 0, 3, 2})) == "");
+  const auto down = sort(x, 0, true);
+  CHECK(difference(down.values, f64({kNan, 2, 2, 1, 1, -kInf})) == "");
+  CHECK(difference(down.indices, i64({2, 0, 3, 1, 5, 4})) == "");
+  const Tensor m = f64({3, 1, 2, 4, 6, 5}, {2, 3});
+  CHECK(difference(sort(m, 1).values, f64({1, 2, 3, 4, 5, 6}, {2, 3})) == "");
+  CHECK(difference(sort(m, 0, true).values, f64({4, 6, 5, 3, 1, 2}, {2, 3})) == "");
+  CHECK(difference(sort(m.mT(), 0).indices, i64({1, 0, 2, 2, 0, 1}).reshape({3, 2})) == "");
+  CHECK(sort(f64({}, {0, 2}), 0).values.shape() == Shape{0, 2});
+}
+
+TEST_CASE("topk gives the largest, the lower index first among equals") {
+  const Tensor x = f64({1, 5, 3, 5, 2});
+  const auto top = topk(x, 3, 0);
+  CHECK(difference(top.values, f64({5, 5, 3})) == "");
+  CHECK(difference(top.indices, i64({1, 3, 2})) == "");
+  CHECK(difference(topk(f64({1, 2, 4, 3}, {2, 2}), 1, 0).indices, i64({1, 1}).unsqueeze(0)) == "");
+  CHECK(topk(x, 0, 0).values.numel() == 0);
+  CHECK_THAT(error_of([&] { topk(x, 6, 0); }), ContainsSubstring("[topk]"));
+  CHECK_THAT(error_of([&] { topk(x, -1, 0); }), ContainsSubstring("[topk]"));
+}
+
+TEST_CASE("multinomial draws in proportion to the weights") {
+  Generator generator(4);
+  const int64_t n = 40'000;
+  const std::vector<double> weights = {1, 0, 3, 4};
+  const Tensor drawn = multinomial(f64(weights), n, generator, /*replacement=*/true);
+  REQUIRE(drawn.dtype() == DType::int64);
+  REQUIRE(drawn.shape() == Shape{n});
+  std::vector<double> counts(4);
+  for (const int64_t i : drawn.to_vector<int64_t>()) ++counts[static_cast<size_t>(i)];
+  for (size_t i = 0; i < 4; ++i) {
+    const double p = weights[i] / 8;
+    CHECK(std::abs(counts[i] - p * n) <= 5 * std::sqrt(p * (1 - p) * n));
+  }
+}
+
+TEST_CASE("multinomial without replacement draws each index once, zero weights never") {
+  Generator generator(5);
+  for (int i = 0; i < 50; ++i) {
+    const Tensor drawn = multinomial(f64({0, 1, 100, 1, 0, 0, 2, 0}, {2, 4}), 1, generator);
+    CHECK(drawn.shape() == Shape{2, 1});
+    CHECK(drawn.at({1, 0}) == 2);
+    CHECK(drawn.at({0, 0}) > 0);
+    const Tensor all = sort(multinomial(f64({1, 2, 0, 3}), 3, generator), 0).values;
+    CHECK(difference(all, i64({0, 1, 3})) == "");
+  }
+}
+
+TEST_CASE("multinomial refuses weights that are none") {
+  Generator g(6);
+  CHECK_THAT(error_of([&] { multinomial(f64({1, -1}), 1, g); }), ContainsSubstring("[multinomial]"));
+  CHECK_THAT(error_of([&] { multinomial(f64({1, kNan}), 1, g); }), ContainsSubstring("[multinomial]"));
+  CHECK_THAT(error_of([&] { multinomial(f64({1, kInf}), 1, g); }), ContainsSubstring("[multinomial]"));
+  CHECK_THAT(error_of([&] { multinomial(f64({0, 0}), 1, g, true); }), ContainsSubstring("[multinomial]"));
+  CHECK_THAT(error_of([&] { multinomial(f64({1, 0}), 2, g); }), ContainsSubstring("[multinomial]"));
+}

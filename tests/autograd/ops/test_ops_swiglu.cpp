@@ -1,0 +1,102 @@
+// swiglu against its definition in long double, from where the gate is shut to where it is open.
+#include <cmath>
+#include <limits>
+
+#include "autograd/compare.hpp"
+#include "catch.hpp"
+#include "gradus/autograd/engine/backward.hpp"
+#include "gradus/autograd/kernels/isa/isa.hpp"
+#include "gradus/autograd/random/random.hpp"
+
+using namespace gradus;
+using namespace gradus::testing;
+
+namespace {
+
+using Real = long double;
+
+Real sigmoid_of(Real z) { return z < 0 ? std::exp(z) / (1 + std::exp(z)) : 1 / (1 + std::exp(-z)); }
+
+/// The largest |a - b| in units of epsilon * |b|, of b that are not denormal; infinite for NaN.
+double worst_error(const Tensor& a, const std::vector<Real>& b, double epsilon, double least) {
+  const std::vector<double> values = a.to(DType::float64).to_vector<double>();
+  REQUIRE(values.size() == b.size());
+  double worst = 0;
+  for (size_t i = 0; i < b.size(); ++i) {
+    const auto size = static_cast<double>(std::fabs(b[i]));
+    const double error = std::abs(values[i] - static_cast<double>(b[i])) / (epsilon * std::max(size, least));
+    if (!(error <= worst)) worst = std::isnan(error) ? kInf : error;
+  }
+  return worst;
+}
+
+void check_definition(DType dtype, double reach, double epsilon, double least) {
+  std::vector<double> values;
+  for (int i = -2000; i <= 2000; ++i) values.push_back(reach * (i + 0.3) / 2000);
+  const auto n = static_cast<int64_t>(values.size());
+  Generator g(7);
+  const auto leaf_of = [&](const Tensor& t) { return t.to(dtype).detach().requires_grad_(); };
+  const Tensor gate = leaf_of(tensor(values, {n})), up = leaf_of(randn({n}, g, DType::float64)),
+               gy = randn({n}, g, DType::float64).to(dtype);
+  const Tensor y = swiglu(gate, up);
+  const std::vector<Tensor> grads = grad({y}, {gate, up}, {.grad_outputs = {gy}});
+
+  std::vector<Real> expected_y, expected_gate, expected_up;
+  const auto wide = [](const Tensor& t) { return t.detach().to(DType::float64).to_vector<double>(); };
+  const std::vector<double> gates = wide(gate), ups = wide(up), gys = wide(gy);
+  for (size_t i = 0; i < gates.size(); ++i) {
+    const Real x = gates[i], s = sigmoid_of(x), u = ups[i], upstream = gys[i];
+    expected_y.push_back(x * s * u);
+    expected_up.push_back(upstream * x * s);
+    expected_gate.push_back(upstream * u * s * (1 + x * sigmoid_of(-x)));
+  }
+  CHECK(worst_error(y, expected_y, epsilon, least) < 8);
+  CHECK(worst_error(grads[1], expected_up, epsilon, least) < 8);
+  // The slope's two terms cancel where it is 0, near -1.28: what counts there is their size.
+  CHECK(worst_error(grads[0], expected_gate, epsilon, 1e-3) < 2000);
+}
+
+}  // namespace
+
+TEST_CASE("swiglu is silu(gate) * up with its gradients, wherever the gate stands, at every level") {
+  const std::vector<kernels::Isa>& levels = kernels::available_isas();
+  for (const auto level : levels) {
+    INFO(kernels::isa_name(level));
+    kernels::set_isa(kernels::isa_name(level));
+    for (const double reach : {0.5, 6.0, 80.0}) {
+      INFO("gates up to " << reach);
+      check_definition(DType::float32, reach, 0x1p-23, 1e-30);
+      check_definition(DType::float64, reach, 0x1p-52, 1e-300);
+    }
+    // Down to where e^gate is subnormal: what counts there is the step of those.
+    check_definition(DType::float32, 110, 0x1p-23, std::numeric_limits<float>::min());
+    check_definition(DType::float64, 750, 0x1p-52, std::numeric_limits<double>::min());
+    for (const DType dtype : {DType::float32, DType::float64}) {
+      const Tensor gate = f64({-kInf, -1e30, -1000, 1000, kInf}).to(dtype).requires_grad_(),
+                   up = f64({2, 3, 4, 5, 6}).to(dtype).requires_grad_();
+      const Tensor gy = f64({-7, 8, 9, 10, 11}).to(dtype);
+      const std::vector<Tensor> grads = grad({swiglu(gate, up)}, {gate, up}, {.grad_outputs = {gy}});
+      CHECK(difference(grads[0], f64({0, 0, 0, 50, 66}).to(dtype)) == "");
+      CHECK(difference(grads[1], f64({0, 0, 0, 10000, kInf}).to(dtype)) == "");
+    }
+  }
+  kernels::set_isa(kernels::isa_name(levels.front()));
+}
+
+TEST_CASE("swiglu has the bits of the two operations that it stands for, but for the last") {
+  Generator g(8);
+  const Tensor gate = 4.0 * randn({3, 70}, g, DType::float64), up = randn({3, 70}, g, DType::float64);
+  CHECK(difference(swiglu(gate, up), silu(gate) * up, 1e-15) == "");
+  CHECK(difference(swiglu(gate.mT(), up.mT()), (silu(gate) * up).mT(), 1e-15) == "");
+  CHECK(difference(swiglu(f64({-kInf, kInf, kNan, 0}), f64({1, 2, 3, 4})), f64({0, kInf, kNan, 0})) == "");
+}
+
+TEST_CASE("swiglu refuses operands that do not fit") {
+  CHECK(error_of([] {
+          swiglu(ones({2, 3}), ones({3}));
+        }) == "[swiglu] gate and up must be of one shape, got (2, 3) and (3,).");
+  CHECK_THAT(error_of([] { swiglu(ones({2}), ones({2}, DType::float64)); }),
+             Catch::Matchers::ContainsSubstring("[swiglu] operands must have one dtype"));
+  CHECK_THAT(error_of([] { swiglu(zeros({2}, DType::int64), zeros({2}, DType::int64)); }),
+             Catch::Matchers::ContainsSubstring("[swiglu] needs float32 or float64"));
+}

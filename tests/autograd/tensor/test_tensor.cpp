@@ -1,0 +1,183 @@
+// Tensor's own values: making, reading, writing, converting.
+#include <limits>
+
+#include "autograd/compare.hpp"
+#include "catch.hpp"
+#include "gradus/autograd/random/random.hpp"
+
+using namespace gradus;
+using namespace gradus::testing;
+using Catch::Matchers::ContainsSubstring;
+
+TEST_CASE("an element of a shape has an index") {
+  CHECK(Shape{2, 3}.index_of(5) == Shape{1, 2});
+  CHECK(Shape{2, 3, 4}.index_of(13) == Shape{1, 0, 1});
+  CHECK(Shape{}.index_of(0) == Shape{});
+}
+
+TEST_CASE("a shape has at most 2^56 elements, with sizes of 0 counted as 1") {
+  const int64_t most = kMaxElements;
+  const Tensor x = zeros({0, most / 4, 4});
+  CHECK(x.numel() == 0);
+  CHECK(x.is_contiguous());
+  CHECK(x.transpose(0, 2).shape() == Shape{4, most / 4, 0});
+  CHECK(x.reshape({most, 0}).shape() == Shape{most, 0});
+  const Tensor one = full({1}, 7), most_of_all = one.expand({most});
+  CHECK(most_of_all.numel() == most);
+  CHECK(most_of_all.reshape({most / 2, 2}).slice(0, most / 2 - 1, most).to_vector<float>() ==
+        std::vector<float>{7, 7});
+
+  const std::string told =
+      "a tensor must have at most 2^56 elements, with sizes of 0 counted as 1, got shape (";
+  for (const Shape& shape : {Shape{most / 4, 5, 0}, Shape{0, most + 1}, Shape{most * 64, 4}, Shape{most, 256},
+                             Shape{most * 64 + 1, 4}}) {  // the last two have 0 and 4 elements in 64 bits
+    INFO(shape);
+    CHECK_THAT(error_of([&] { empty(shape); }), ContainsSubstring("[empty] " + told));
+    CHECK_THAT(error_of([&] { x.reshape(shape); }), ContainsSubstring("[reshape] " + told));
+    CHECK_THAT(error_of([&] { ones({4}).reshape(shape); }), ContainsSubstring("[reshape] " + told));
+    CHECK_THAT(error_of([&] { ones({1, 1}).expand(Shape{1, 1, 1}).expand(shape); }), ContainsSubstring("[e"));
+  }
+  CHECK_THAT(error_of([&] { one.expand({2, most}); }), ContainsSubstring("[expand] " + told));
+  CHECK_THAT(error_of([&] {
+               tensor(std::vector<float>{1, 2, 3, 4}, {most * 64 + 1, 4});
+             }),
+             ContainsSubstring(told));
+  CHECK_THAT(error_of([&] { cat(std::vector<Tensor>(128, most_of_all), 0); }),
+             ContainsSubstring("[cat] " + told));
+  CHECK_THAT(error_of([] { arange(0, 1e30); }), ContainsSubstring("[arange]"));
+}
+
+TEST_CASE("makers give what they say") {
+  CHECK(difference(zeros({2, 2}), matrix({{0, 0}, {0, 0}})) == "");
+  CHECK(difference(ones({2}, DType::int64), i64({1, 1})) == "");
+  CHECK(difference(full({2}, 2.5, DType::float64), f64({2.5, 2.5})) == "");
+  CHECK(difference(eye(3), matrix({{1, 0, 0}, {0, 1, 0}, {0, 0, 1}})) == "");
+  CHECK(difference(arange(2, 5), i64({2, 3, 4})) == "");
+  CHECK(difference(arange(1, 0, -0.25, DType::float64), f64({1, 0.75, 0.5, 0.25})) == "");
+  CHECK(arange(3, 3).numel() == 0);
+  CHECK(difference(matrix({{1, 2, 3}, {4, 5, 6}}), tensor(std::vector<float>{1, 2, 3, 4, 5, 6}, {2, 3})) ==
+        "");
+  CHECK(empty({3, 4}).shape() == Shape{3, 4});
+  CHECK(empty({}).numel() == 1);
+  CHECK(empty({2, 0, 3}).numel() == 0);
+}
+
+TEST_CASE("makers refuse what cannot be") {
+  CHECK_THAT(error_of([] {
+               tensor(std::vector<double>{1, 2, 3}, {2, 2});
+             }),
+             ContainsSubstring("[tensor] shape (2, 2) holds 4 values, got 3"));
+  CHECK_THAT(error_of([] { matrix({{1, 2}, {3}}); }), ContainsSubstring("[matrix]"));
+  CHECK_THAT(error_of([] { empty({2, -1}); }), ContainsSubstring("must not be negative, got (2, -1)"));
+  CHECK_THAT(error_of([] {
+               empty({int64_t{1} << 40, int64_t{1} << 40});
+             }),
+             ContainsSubstring("at most 2^56 elements"));
+  CHECK_THAT(error_of([] { arange(0, 1, -1); }), ContainsSubstring("[arange]"));
+  CHECK_THAT(error_of([] { arange(0, 1, 0); }), ContainsSubstring("[arange]"));
+  CHECK_THAT(error_of([] { Shape(std::vector<int64_t>(9, 1)); }), ContainsSubstring("9"));
+}
+
+TEST_CASE("storage is aligned for vector instructions") {
+  for (const int64_t n : {1, 3, 100, 1000, 1 << 20}) {
+    const Tensor x = empty({n});
+    CHECK(reinterpret_cast<uintptr_t>(x.raw_data()) % 64 == 0);
+  }
+}
+
+TEST_CASE("size, numel, strides") {
+  const Tensor x = zeros({2, 3, 4});
+  CHECK(x.dim() == 3);
+  CHECK(x.size(0) == 2);
+  CHECK(x.size(-1) == 4);
+  CHECK(x.numel() == 24);
+  CHECK(x.strides() == Shape{12, 4, 1});
+  CHECK(x.is_contiguous());
+  CHECK_FALSE(x.mT().is_contiguous());
+  CHECK_THAT(error_of([&] { x.size(3); }), ContainsSubstring("3"));
+  CHECK_THAT(error_of([&] { x.size(-4); }), ContainsSubstring("-4"));
+  CHECK_THAT(error_of([&] { full({}, 1).size(0); }), ContainsSubstring("[size]"));
+  CHECK_THAT(error_of([] { Tensor().shape(); }), ContainsSubstring("defined tensor"));
+}
+
+TEST_CASE("item and at read single elements") {
+  const Tensor x = matrix({{1, 2, 3}, {4, 5, 6}});
+  CHECK(x.at({1, 2}) == 6);
+  CHECK(x.at({-1, 0}) == 4);
+  CHECK(x.mT().at({2, 0}) == 3);
+  CHECK(full({1, 1}, 7, DType::int64).item() == 7);
+  CHECK(tensor(std::vector<bool>{true}, {}).item() == 1);
+  CHECK_THAT(error_of([&] { x.item(); }),
+             ContainsSubstring("needs a tensor of one element, got shape (2, 3)"));
+  CHECK_THAT(error_of([&] { x.at({0, 3}); }), ContainsSubstring("outside shape (2, 3)"));
+  CHECK_THAT(error_of([&] { x.at({0}); }), ContainsSubstring("needs 2 indices"));
+}
+
+TEST_CASE("data and to_vector insist on the dtype") {
+  const Tensor x = matrix({{1, 2}, {3, 4}});
+  CHECK(x.data<float>()[3] == 4);
+  CHECK(x.mT().to_vector<float>() == std::vector<float>{1, 3, 2, 4});
+  CHECK(tensor(std::vector<bool>{true, false}, {2}).to_vector<bool>() == std::vector<bool>{true, false});
+  CHECK_THAT(error_of([&] { x.data<double>(); }),
+             ContainsSubstring("the tensor holds float32, asked for float64"));
+  CHECK_THAT(error_of([&] { x.to_vector<int64_t>(); }), ContainsSubstring("asked for int64"));
+}
+
+TEST_CASE("handles share values, contiguous copies do not") {
+  Tensor x = matrix({{1, 2}, {3, 4}});
+  Tensor same = x, row = x.select(0, 1), copy = x.mT().contiguous();
+  same.mutable_data<float>()[0] = 10;
+  row.fill_(7);
+  CHECK(difference(x, matrix({{10, 2}, {7, 7}})) == "");
+  CHECK(difference(copy, matrix({{1, 3}, {2, 4}})) == "");
+  CHECK(x.contiguous().raw_data() == x.raw_data());
+}
+
+TEST_CASE("copy_ broadcasts and converts") {
+  Tensor x = zeros({2, 3});
+  x.copy_(f64({1, 2, 3}));
+  CHECK(difference(x, matrix({{1, 2, 3}, {1, 2, 3}})) == "");
+  Tensor column = x.slice(1, 1, 2);
+  column.copy_(i64({8}));
+  CHECK(difference(x, matrix({{1, 8, 3}, {1, 8, 3}})) == "");
+  CHECK_THAT(error_of([&] { x.copy_(zeros({4})); }), ContainsSubstring("[copy_]"));
+  CHECK_THAT(error_of([&] { x.copy_(zeros({2, 2, 3})); }), ContainsSubstring("[copy_]"));
+}
+
+TEST_CASE("to converts as C++ does, bool by comparing with 0") {
+  const Tensor x = f64({-1.7, 0, 2.9});
+  CHECK(difference(x.to(DType::int64), i64({-1, 0, 2})) == "");
+  CHECK(difference(x.to(DType::boolean), tensor(std::vector<bool>{true, false, true}, {3})) == "");
+  CHECK(difference(x.to(DType::boolean).to(DType::float64), f64({1, 0, 1})) == "");
+  CHECK(x.to(DType::float32).dtype() == DType::float32);
+  CHECK(x.to(DType::float64).raw_data() == x.raw_data());
+}
+
+TEST_CASE("only floating leaves can require gradients") {
+  CHECK_THAT(error_of([] { i64({1}).requires_grad_(); }),
+             ContainsSubstring("needs floating values, got int64"));
+  const Tensor x = leaf({1, 2}, {2});
+  CHECK(x.requires_grad());
+  CHECK_FALSE(x.detach().requires_grad());
+  Tensor y = x * 2.0;
+  CHECK(y.requires_grad());
+  CHECK_THAT(error_of([&] { y.requires_grad_(false); }),
+             ContainsSubstring("needs a leaf, got the result of mul"));
+  Tensor z = leaf({1}, {1});
+  z.requires_grad_(false);
+  CHECK_FALSE(z.requires_grad());
+}
+
+TEST_CASE("set_grad and zero_grad") {
+  Tensor x = leaf({1, 2}, {2});
+  CHECK_FALSE(x.grad().defined());
+  x.set_grad(f64({3, 4}));
+  CHECK(difference(x.grad(), f64({3, 4})) == "");
+  CHECK_THAT(error_of([&] { x.set_grad(f64({3})); }),
+             ContainsSubstring("needs float64 (2,), got float64 (1,)"));
+  CHECK_THAT(error_of([&] { x.set_grad(ones({2})); }), ContainsSubstring("got float32"));
+  x.zero_grad();
+  CHECK_FALSE(x.grad().defined());
+  CHECK_THAT(error_of([] { f64({1}).set_grad(f64({1})); }),
+             ContainsSubstring("leaf that requires a gradient"));
+}

@@ -1,0 +1,167 @@
+// Conformance files that are not as the format has it: an error that names file and line, and never a crash.
+#include <functional>
+#include <random>
+
+#include "catch.hpp"
+#include "gradus/files/error.hpp"
+#include "tools/conform/conform_cases.hpp"
+
+using namespace gradus;
+using namespace gradus::cases;
+using namespace gradus::testing;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+std::string refusal(const std::string& text) {
+  return error_of([&] { conform_text(text, "f.jsonl"); });
+}
+
+}  // namespace
+
+TEST_CASE("a malformed line is refused with file, line and expectation") {
+  const auto refused = [](const std::function<void(json&)>& change, const std::string& words) {
+    json c = product_case();
+    change(c);
+    const std::string error = refusal(product_case().dump() + "\n\n" + c.dump() + "\n");
+    INFO(error);
+    CHECK(error.starts_with("[conform] f.jsonl:3"));
+    CHECK(error.find('\n') == std::string::npos);
+    CHECK_THAT(error, ContainsSubstring(words));
+  };
+  for (const char* field : {"id", "op", "inputs", "args", "outputs", "cotangents", "grads"})
+    refused([&](json& c) { c.erase(field); }, std::string("f.jsonl:3 must have a field '") + field + "'");
+  refused([](json& c) { c = 3; }, "f.jsonl:3 must be an object, got 3");
+  refused([](json& c) { c["op"] = "mull"; }, ": op must be a known operation, got 'mull'");
+  refused([](json& c) { c["op"] = 3; }, ": op must be a string, got 3");
+  refused([](json& c) { c["args"] = 3; }, ": args must be an object, got 3");
+  refused([](json& c) { c["args"]["alpha"] = 2; }, "mul has no argument 'alpha'");
+  refused(
+      [](json& c) {
+        c["args"]["alpha"] = {{"a", 1}};
+      },
+      ": args, alpha must be a number, a string or a list, got an object of 1");
+  refused(
+      [](json& c) {
+        c["op"] = "sum";
+        c["args"]["dim"] = {0, 0.5};
+      },
+      ": args, dim[1] must be a whole number of 64 bits, got 0.5");
+  refused([](json& c) { c["inputs"][1]["name"] = "y"; }, ": grads, other must not be there");
+  refused([](json& c) { c["inputs"][1]["name"] = "x"; },
+          ": inputs[1], name must be of one input only, got 'x' again");
+  refused([](json& c) { c["grads"]["z"] = c["grads"]["x"]; },
+          ": grads, z must not be there, for no input has that name");
+  refused([](json& c) { c["grad2"]["v"]["z"] = c["grads"]["x"]; }, ": grad2, v, z must not be there");
+  refused([](json& c) { c["grad2"].erase("v"); }, ": grad2 must have a field 'v'");
+  refused(
+      [](json& c) {
+        c["inputs"].erase(1);
+        c["grads"].erase("other");
+        c.erase("grad2");
+      },
+      "mul needs 'other', an input or a number");
+  refused(
+      [](json& c) {
+        json extra = c["inputs"][0];
+        extra["name"] = "extra";
+        c["inputs"].push_back(extra);
+      },
+      "mul has no input 'extra'");
+  refused(
+      [](json& c) {
+        c["op"] = "softmax";
+        c["inputs"].erase(1);
+        c["grads"].erase("other");
+        c.erase("grad2");
+        c["args"]["dim"] = 0.5;
+      },
+      ": args, dim must be a whole number of 64 bits, got 0.5");
+  const auto x_refused = [&](const char* field, const json& value, const std::string& words) {
+    refused([&](json& c) { c["inputs"][0][field] = value; }, words);
+  };
+  x_refused("dtype", "f32", ": inputs[0], dtype must be f64, i64 or bool, got 'f32'");
+  x_refused("dtype", "i64", ": inputs[0] must be f64 to have a gradient, got int64");
+  x_refused("data", {1, 2, 3}, ": inputs[0], data must have 2 elements for shape (2,), got 3");
+  x_refused("data", {1, "two"}, ": inputs[0], data[1] must be a number, 'nan', 'inf' or '-inf', got 'two'");
+  x_refused("data", 1, ": inputs[0], data must be a list, got 1");
+  x_refused("shape", {-2}, ": inputs[0], shape[0] must be a whole number of at least 0, got -2");
+  x_refused("shape", {2.5}, ": inputs[0], shape[0] must be a whole number of at least 0, got 2.5");
+  x_refused("shape", {4294967296, 4294967296, 4294967296},
+            ": inputs[0], shape must have at most 134217728 elements");
+  x_refused("requires_grad", 1, ": inputs[0], requires_grad must be true or false, got 1");
+  x_refused("name", nullptr, ": inputs[0], name must be a string, got null");
+}
+
+TEST_CASE("malformed subscripts are refused with the forms that they may have") {
+  const auto refused = [](const json& index, const std::string& words) {
+    json c = product_case();
+    c["op"] = "__getitem__";
+    c["inputs"].erase(1);
+    c["grads"].erase("other");
+    c.erase("grad2");
+    c["args"]["index"] = index;
+    const std::string error = refusal(c.dump());
+    CHECK(error.starts_with("[conform] f.jsonl:1"));
+    CHECK_THAT(error, ContainsSubstring(words));
+  };
+  refused({{{"int", 0.5}}}, ": args, index[0], int must be a whole number of 64 bits, got 0.5");
+  refused({{{"slice", {0, 1}}}}, ": args, index[0] must be {\"int\"}");
+  refused({{{"slice", {0, 1, "a"}}}},
+          ": args, index[0], slice[2] must be a whole number of 64 bits, got 'a'");
+  refused({{{"int", 0}, {"tensor", "x"}}}, ": args, index[0] must be {\"int\"}");
+  refused({{{"tensor", "i"}}}, "__getitem__ needs an input 'i'");
+  refused("0", ": args, index must be a list, got '0'");
+}
+
+TEST_CASE("a text that is no JSON is refused with its place") {
+  CHECK_THAT(refusal("{]"), ContainsSubstring("f.jsonl:1 must be JSON, got ']' at line 1, column 2"));
+  CHECK_THAT(refusal(product_case().dump() + "x"), ContainsSubstring("f.jsonl:1 must be JSON"));
+  CHECK_THAT(refusal(R"({"id": 1e999})"), ContainsSubstring("f.jsonl:1 must be JSON"));
+  CHECK_THAT(refusal("\"\xff\""), ContainsSubstring("f.jsonl:1 must be JSON"));
+  const std::string whole = product_case().dump();
+  for (size_t n = 1; n < whole.size(); ++n) {
+    INFO(n);
+    CHECK(refusal(whole.substr(0, n)).starts_with("[conform] f.jsonl:1 must be JSON"));
+  }
+}
+
+TEST_CASE("no depth of any field overflows a stack") {
+  const std::string deep = std::string(300'000, '[') + std::string(300'000, ']');
+  const json whole = product_case();
+  for (const auto& [key, value] : whole.items()) {
+    INFO(key);
+    json shallow = whole;
+    shallow[key] = "HERE";
+    std::string text = shallow.dump();
+    text.replace(text.find("\"HERE\""), 6, deep);
+    CHECK_THAT(refusal(text),
+               ContainsSubstring("must have at most 64 lists and objects inside one another, got more"));
+    text.replace(text.find(deep), deep.size(), std::string(40, '[') + std::string(40, ']'));
+    CHECK_THAT(refusal(text), ContainsSubstring("must ") && ContainsSubstring("list of "));
+  }
+}
+
+TEST_CASE("files with any byte changed are refused or run, and nothing else") {
+  std::mt19937 random(7);
+  const std::string whole = product_case().dump();
+  const std::string bytes = "0123456789{}[],:\"-.eE infaxtru";
+  for (int n = 0; n < 3000; ++n) {
+    std::string text = whole;
+    for (int k = 0; k < 2; ++k) text[random() % text.size()] = bytes[random() % bytes.size()];
+    INFO(text);
+    const std::string error = refusal(text);
+    CHECK((error.empty() || error.starts_with("[conform] f.jsonl")));
+  }
+}
+
+TEST_CASE("no case to run is an error") {
+  CHECK(conform_text("\n \n", "f.jsonl").cases.empty());
+  CHECK_THAT(error_of([] { conform(kConformFiles / "errors.jsonl", "softmax"); }),
+             ContainsSubstring("errors.jsonl must have a case to run, got none of softmax"));
+  CHECK_THAT(error_of([] { conform(kConformFiles, "soft"); }),
+             ContainsSubstring("[conform] there must be an op of that name, got 'soft'"));
+  CHECK_THAT(error_of([] { conform(kConformFiles / "../replay"); }),
+             ContainsSubstring("a folder must hold files called *.jsonl, got none"));
+  CHECK_THAT(error_of([] { conform(kConformFiles / "none.jsonl"); }), ContainsSubstring("No such file"));
+}

@@ -1,0 +1,166 @@
+// Replay of malformed files: an error that names case and step, and never a crash.
+#include <functional>
+#include <random>
+
+#include "catch.hpp"
+#include "gradus/files/error.hpp"
+#include "tools/replay/replay_files.hpp"
+
+using namespace gradus;
+using namespace gradus::cases;
+using namespace gradus::testing;
+using Catch::Matchers::ContainsSubstring;
+
+TEST_CASE("a malformed file is refused with case, step and expectation") {
+  const auto refused = [](const std::function<void(json&, json&)>& change,
+                          const std::vector<std::string>& words) {
+    json cases = small();
+    change(cases[0], cases[0]["steps"][1]);
+    const std::string error = refusal(cases);
+    INFO(error);
+    CHECK(error.starts_with("[replay] f.json"));
+    CHECK(error.find('\n') == std::string::npos);
+    for (const std::string& word : words) CHECK_THAT(error, ContainsSubstring(word));
+  };
+  const std::string step = "case 'small', steps[1]";
+  // The case.
+  refused([](json& c, json&) { c.erase("name"); }, {"cases[0] must have a field 'name'"});
+  refused([](json& c, json&) { c.erase("steps"); }, {"case 'small' must have a field 'steps'"});
+  refused([](json& c, json&) { c["steps"] = 3; }, {"steps must be a list, got 3"});
+  refused([](json& c, json&) { c["stpes"] = 3; }, {"cases[0] must have no field 'stpes'"});
+  refused([](json& c, json&) { c["manual_seed"] = 1.5; }, {"manual_seed must be a whole number", "1.5"});
+  refused([](json& c, json&) { c = 3; }, {"cases[0] must be an object, got 3"});
+  // Tensors.
+  const auto x_refused = [&](const char* field, const json& value, const std::string& words) {
+    refused([&](json& c, json&) { c["inputs"]["x"][field] = value; }, {"case 'small', inputs, x", words});
+  };
+  x_refused("dtype", "f16", "dtype must be f32, f64, i64 or bool, got 'f16'");
+  x_refused("data", {1, 2, 3}, "data must have 4 elements for shape (2, 2), got 3");
+  x_refused("data", {1, 2, 3, "four"}, "data[3] must be a number, 'nan', 'inf' or '-inf', got 'four'");
+  x_refused("data", {1, 2, 3, 1e39}, "data[3] must fit a float32");
+  x_refused("shape", {2, -2}, "shape[1] must be a whole number of at least 0, got -2");
+  x_refused("shape", {2, 2.0}, "shape[1] must be a whole number");
+  x_refused("shape", {1 << 30, 1 << 30, 1 << 30, 1 << 30}, "shape must have at most 134217728 elements");
+  x_refused("shape", {1, 1, 1, 1, 1, 1, 1, 1, 4}, "at most 8 sizes, got 9");
+  x_refused("sahpe", {2, 2}, "must have no field 'sahpe'");
+  refused([](json& c, json&) { c["inputs"]["x"]["dtype"] = "i64"; }, {"data[2] must be a whole number"});
+  refused([](json& c, json&) { c["inputs"]["x"]["dtype"] = "bool"; },
+          {"data[0] must be true or false, got 1"});
+  // Steps.
+  refused([](json&, json& s) { s["op"] = "mull"; },
+          {step, "op must be an operation of the format, got 'mull'"});
+  refused([](json&, json& s) { s.erase("op"); }, {step, "must have a field 'op'"});
+  refused([](json&, json& s) { s["expcted"] = 1; }, {step, "must have no field 'expcted'"});
+  refused([](json&, json& s) { s["in"] = {"x", "w"}; }, {step, "(mul) needs a tensor 'w'"});
+  refused([](json&, json& s) { s["in"] = {"x"}; }, {step, "(mul) mul needs 'other', an input or a number"});
+  refused([](json&, json& s) { s["in"] = "x"; }, {step, "in must be a list, got 'x'"});
+  refused([](json&, json& s) { s["args"] = {{"dim", 1}}; }, {step, "args, dim must not be there"});
+  refused(
+      [](json&, json& s) {
+        s["out"] = {"a", "b"};
+      },
+      {step, "expected must be a tensor for each of 2 outputs"});
+  refused([](json&, json& s) { s.erase("rtol"); }, {step, "expected, atol and rtol"});
+  refused([](json&, json& s) { s["atol"] = -1; },
+          {step, "atol must be a finite number of at least 0, got -1"});
+  refused([](json&, json& s) { s["text"] = "1"; }, {step, "text must be a list"});
+  const auto op_refused = [&](const char* op, const json& in, const json& args, const std::string& words) {
+    refused(
+        [&](json&, json& s) {
+          s = {{"op", op}, {"in", in}, {"args", args}, {"out", "z"}};
+        },
+        {step, words});
+  };
+  const json x = {"x"}, none = json::array();
+  op_refused("transpose", x, {{"dim0", 0}}, "must have the argument 'dim1'");
+  op_refused("transpose", x, {{"dim0", 0}, {"dim1", 2}}, "(transpose) ");
+  op_refused("transpose", x, {{"dim0", 0}, {"dim1", 9223372036854775808U}},
+             "args, dim1 must be a whole number of 64 bits");
+  op_refused("softmax", x, {{"dim", "last"}}, "args, dim must be a whole number of 64 bits, got 'last'");
+  op_refused("view", x, {{"shape", {3, 2}}}, "(view) shape (2, 2) holds 4 elements");
+  op_refused("view", x, {{"shape", {-2, 2}}}, "shape[0] must be a whole number of at least -1");
+  op_refused("stack", none, json::object(),
+             "needs the inputs of stack(Tensor[] tensors, int? count, int dim=0), got 0");
+  op_refused("linear", x, json::object(),
+             "needs the inputs of linear(Tensor x, Tensor weight, Tensor? bias), got 1");
+  op_refused("ones", none, {{"shape", {1 << 20, 1 << 20}}}, "must have at most 134217728 elements");
+  op_refused("masked_fill", {"x", "x"}, {{"value", "-infinity"}},
+             "must be a number, 'nan', 'inf' or '-inf', got '-infinity'");
+  op_refused("manual_seed", none, {{"seed", 1}}, "gives 0 tensors, got 1 names in out");
+  op_refused("dropout", x, {{"p", 0.5}, {"rng", "cuda"}}, "must be default or mkl, got 'cuda'");
+  op_refused("dropout", x, {{"p", 0.5}}, "draws random numbers, which needs a seed");
+  op_refused("div_sqrt", x, {{"n", 0}}, "n must be a finite number above 0");
+}
+
+TEST_CASE("large results are refused before they take memory or time") {
+  const auto refused = [](const char* op, const json& in, const json& args) {
+    json cases = small();
+    cases[0]["manual_seed"] = 1;
+    cases[0]["steps"] = {{{"op", "ones"}, {"args", {{"shape", {20000, 1}}}}, {"out", "tall"}},
+                         {{"op", "ones"}, {"args", {{"shape", {1, 20000}}}}, {"out", "wide"}},
+                         {{"op", op}, {"in", in}, {"args", args}}};
+    if (std::string(op) != "discard") cases[0]["steps"][2]["out"] = "z";
+    INFO(op);
+    CHECK_THAT(refusal(cases), ContainsSubstring("steps[2] ("));
+    CHECK_THAT(refusal(cases), ContainsSubstring("must "));
+  };
+  const int64_t huge = int64_t{1} << 62;
+  const json none = json::array();
+  refused("matmul", {"tall", "wide"}, json::object());
+  refused("mul", {"tall", "wide"}, json::object());
+  refused("div", {"wide", "tall"}, json::object());
+  refused("linear", {"tall", "tall"}, json::object());
+  refused("stack", json(std::vector<std::string>(7000, "tall")), json::object());
+  refused("rand", none, {{"shape", {huge, huge}}});
+  refused("linear_init", none, {{"in_features", huge}, {"out_features", 1}});
+  refused("linear_init", none, {{"in_features", 20000}, {"out_features", 20000}});
+  refused("embedding_init", none, {{"num", 20000}, {"dim", 20000}});
+  refused("randperm", none, {{"n", huge}});
+  refused("raw32", none, {{"n", -1}});
+  refused("discard", none, {{"n", huge}});
+  refused("multinomial", {"wide"}, {{"num_samples", huge}, {"replacement", true}});
+}
+
+TEST_CASE("a text that is no JSON, truncated or garbled is refused or runs, and never crashes") {
+  CHECK_THAT(error_of([] { replay_text("[\n{\"name\": }]", "f.json"); }),
+             ContainsSubstring("f.json must be JSON, got '}' at line 2, column 10"));
+  CHECK_THAT(error_of([] { replay_text("[", "f.json"); }), ContainsSubstring("must be JSON"));
+  CHECK_THAT(error_of([] { replay_text("{}", "f.json"); }),
+             ContainsSubstring("f.json:1 must have a field 'name'"));
+  CHECK_THAT(error_of([] { replay_text(std::string(1 << 20, '['), "f.json"); }),
+             ContainsSubstring("must have at most 64 lists"));
+  const std::string deep = std::string(1 << 18, '[') + std::string(1 << 18, ']');
+  CHECK_THAT(error_of([&] { replay_text(deep, "f.json"); }), ContainsSubstring("must have at most 64 lists"));
+  CHECK_THAT(error_of([&] { replay_text("[{\"name\": \"\xff\"}]", "f.json"); }),
+             ContainsSubstring("must be JSON"));
+
+  const auto survive = [](const std::string& text) {
+    const std::string error = error_of([&] { replay_text(text, "f.json"); });
+    CHECK((error.empty() || error.starts_with("[replay] f.json")));
+  };
+  const std::string example = files::read(kReplayFiles / "example.json");
+  for (size_t length = 0; length < example.size(); length += 7) survive(example.substr(0, length));
+
+  std::string draws;  // a case with every draw
+  for (const json& one : file("golden"))
+    if (one["name"] == "extra.rng.discrete" || one["name"] == "extra.dropout.mkl")
+      draws += (draws.empty() ? "[" : ",") + one.dump();
+  draws += "]";
+  std::mt19937 random(7);
+  const std::string alphabet = "0123456789-.eE\"[]{},:xfi \\\n\x01\xc3";
+  for (const std::string& original : {example, draws})
+    for (int round = 0; round < 1000; ++round) {
+      std::string text = original;
+      for (int changes = 1 + static_cast<int>(random() % 3); changes > 0; --changes) {
+        const size_t at = random() % text.size();
+        const char c = alphabet[random() % alphabet.size()];
+        if (random() % 3 == 0)
+          text.erase(at, 1 + random() % 4);
+        else if (random() % 2 == 0)
+          text.insert(at, 1, c);
+        else
+          text[at] = c;
+      }
+      survive(text);
+    }
+}

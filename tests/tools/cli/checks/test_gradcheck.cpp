@@ -1,0 +1,90 @@
+// gradus gradcheck as a command.
+#include <nlohmann/json.hpp>
+
+#include "catch.hpp"
+#include "tools/cli/program.hpp"
+#include "train/small_model.hpp"
+
+using namespace gradus::cli;
+using Catch::Matchers::ContainsSubstring;
+using nlohmann::json;
+
+TEST_CASE("gradcheck --all --json gives an object an op and the sums at the end") {
+  const Outcome outcome = run_program({"gradcheck", "--all", "--json"});
+  CHECK(outcome.code == 0);
+  const std::vector<std::string> lines = lines_of(outcome.out);
+  REQUIRE(lines.size() > 50);
+  int64_t checks = 0;
+  for (size_t i = 0; i + 1 < lines.size(); ++i) {
+    const json line = json::parse(lines[i]);
+    CHECK(line.at("passed") == true);
+    CHECK(line.at("worst") <= 1.0);
+    CHECK(line.at("checks") > 0);
+    checks += line.at("checks").get<int64_t>();
+  }
+  const json done = json::parse(lines.back());
+  CHECK(done.at("event") == "done");
+  CHECK(done.at("passed") == lines.size() - 1);
+  CHECK(done.at("failed") == 0);
+  CHECK(done.at("checks") == checks);
+  CHECK(checks >= 15000);
+}
+
+TEST_CASE("the columns of gradcheck end below their headings") {
+  for (const char* order : {"1", "2"}) {
+    const Outcome outcome = run_program({"gradcheck", "--op", "mul", "--order", order});
+    CHECK(outcome.code == 0);
+    const std::vector<std::string> lines = lines_of(outcome.out);
+    REQUIRE(lines.size() == 3);
+    CHECK(lines[0].starts_with("      op "));
+    CHECK(lines[0].ends_with(" seconds"));
+    CHECK(lines[1].starts_with("ok    mul "));
+    CHECK(lines[1].size() == lines[0].size());
+  }
+}
+
+TEST_CASE("gradcheck --layer checks a layer as it is described") {
+  for (const std::vector<std::string>& layer : {std::vector<std::string>{"Linear", "in_features=2", "bias=0"},
+                                                {"Embedding"},
+                                                {"LayerNorm", "features=5"},
+                                                {"MLP", "dropout=0.2"},
+                                                {"MultiHeadAttention", "n_embd=6", "n_head=3", "causal=0"},
+                                                {"SelfAttention", "mask_weights=1"},
+                                                {"RMSNorm", "features=5"},
+                                                {"SwiGLU", "hidden=5"},
+                                                {"GroupedQueryAttention", "qk_norm=1", "n_kv_head=1"},
+                                                {"Llama", "n_layer=1", "qk_norm=1", "tied=0"},
+                                                {"GPT", "n_layer=1"}}) {
+    std::vector<std::string> arguments = {"gradcheck", "--json", "--layer"};
+    arguments.insert(arguments.end(), layer.begin(), layer.end());
+    INFO(layer[0]);
+    const Outcome outcome = run_program(arguments);
+    CHECK(outcome.code == 0);
+    CHECK(json::parse(lines_of(outcome.out).at(0)).at("layer") == layer[0]);
+  }
+}
+
+TEST_CASE("gradcheck --model checks a trained run on its own text") {
+  const Scratch scratch;
+  const std::string text = scratch.file("text.txt", gradus::train::small_text()), out = scratch.path("run");
+  REQUIRE(run_program({"train", "--text", text, "--preset", "tiny", "--steps", "2", "--out", out}).code == 0);
+  const Outcome outcome = run_program({"gradcheck", "--model", out, "--order", "1", "--json"});
+  CHECK(outcome.code == 0);
+  CHECK(json::parse(lines_of(outcome.out).at(0)).at("passed") == true);
+}
+
+TEST_CASE("gradcheck refuses what it does not know") {
+  const auto refused = [](std::vector<std::string> arguments, const std::string& words) {
+    arguments.insert(arguments.begin(), "gradcheck");
+    check_refused(arguments, {words});
+  };
+  refused({"--op", "nope"}, "--op must be the name of an op, got 'nope'");
+  refused({"--order", "3"}, "--order must be 1 or 2, got 3");
+  refused({"--op", "add", "--all"}, "must not come together, got 2");
+  refused({"--layer", "Nope"}, "--layer must be Embedding, GPT");
+  refused({"--layer", "Linear", "width=3"},
+          "KEY of batch=2, bias=1, in_features=3, out_features=4, got 'width=3'");
+  refused({"--layer", "Linear", "bias=yes"}, "must be a number");
+  refused({"--layer", "Linear", "in_features=0"}, "must be >= 1");
+  refused({"--model", "nowhere"}, "nowhere");
+}

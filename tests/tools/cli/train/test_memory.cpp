@@ -1,0 +1,174 @@
+// The memory that info and train announce, against what a process takes.
+#include <sys/resource.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <sstream>
+
+#include "autograd/sanitized.hpp"
+#include "catch.hpp"
+#include "gradus/models/config_json.hpp"
+#include "gradus/models/pretrained.hpp"
+#include "gradus/tools/bench/compare.hpp"
+#include "machine.hpp"
+#include "tools/cli/program.hpp"
+#include "train/small_model.hpp"
+
+using namespace gradus;
+using namespace gradus::cli;
+using namespace gradus::bench;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+void check_announced(const std::string& shape) {
+  if (!testing::machine_has("/proc/self/status")) return;
+  if (testing::kSanitized) {
+    SUCCEED("sanitizers keep what is freed");
+    return;
+  }
+  INFO(shape);
+  const Workload w = workload_from(shape);
+  Contender worker("gradus", worker_command(w, GRADUS_PROGRAM, 1, "steps"));
+  worker.run(1e9, 2);
+  const double measured = worker.peak_mib() * 1024 * 1024;
+  const double announced = models::training_memory(w.config, w.batch, w.dtype).total();
+  INFO("announced " << announced / 1e6 << " MB, measured " << measured / 1e6 << " MB");
+  CHECK(announced > 0.9 * measured);
+  CHECK(announced < 1.1 * measured);
+}
+
+}  // namespace
+
+TEST_CASE("training takes the memory that was announced, whatever it goes to") {
+  check_announced("train 4 4 128 64 12 65 0 float32");     // W1
+  check_announced("train 4 4 128 64 12 65 0.1 float32");   // W1d
+  check_announced("train 2 2 64 128 32 1000 0 float32");   // logits
+  check_announced("train 1 1 32 512 4 5000 0 float32");    // more so, and long
+  check_announced("train 12 3 96 32 8 100 0.1 float32");   // deep
+  check_announced("train 1 8 512 16 1 20 0 float32");      // parameters
+  check_announced("train 1 8 512 16 1 20 0 bfloat16");     // and packed ones
+  check_announced("train 2 1 136 33 7 4001 0 float32");    // parameters of the table, odd sizes
+  check_announced("train 1 16 64 257 16 31 0.3 float32");  // heads
+}
+
+TEST_CASE("the memory announced counts what the optimizer and the means of the weights take") {
+  if (!testing::machine_has("/proc/self/status")) return;
+  if (testing::kSanitized) {
+    SUCCEED("sanitizers keep what is freed");
+    return;
+  }
+  const Scratch scratch;
+  const std::string text = scratch.file("text.txt", train::small_text());
+  for (const char* flags : {"--preset nano", "--preset nano --ema 0.9", "--preset nano --optimizer muon",
+                            "--preset mini", "--preset mini --ema 0.9"}) {
+    double peak = 0;
+    const auto look = [&](const std::string& line, int process) {
+      if (line.find("\"step\"") == std::string::npos) return;
+      std::ifstream status("/proc/" + std::to_string(process) + "/status");
+      for (std::string word; status >> word;)
+        if (double kilobytes = 0; word == "VmHWM:" && status >> kilobytes) peak = 1024 * kilobytes;
+    };
+    std::istringstream words(flags);
+    std::vector<std::string> arguments{"train",      "--text", text, "--json", "--out", scratch.path("run"),
+                                       "--overwrite"};
+    arguments.insert(arguments.end(), std::istream_iterator<std::string>(words), {});
+    for (const char* shape :
+         {"--layers", "4", "--heads", "8", "--embd", "512", "--block", "16", "--batch", "1", "--steps", "20",
+          "--val-fraction", "0", "--save-every", "100", "--threads", "1"})
+      arguments.emplace_back(shape);
+    const Outcome run = run_program(arguments, {.on_line = look});
+    REQUIRE(run.code == 0);
+    const size_t at = run.err.find("memory  about ");
+    REQUIRE(at != std::string::npos);
+    const double announced = 1e6 * std::stod(run.err.substr(at + 14));
+    INFO(flags << ": announced " << announced / 1e6 << " MB, measured " << peak / 1e6 << " MB");
+    CHECK(announced > 0.9 * peak);
+    CHECK(announced < 1.1 * peak);
+  }
+}
+
+TEST_CASE("training the large workloads takes the memory that was announced", "[soak]") {
+  for (const Workload& w : select_workloads({"W2", "W2n", "W3"})) check_announced(to_text(w));
+}
+
+TEST_CASE("info tells the memory of a shape before there is a model") {
+  const Outcome nano = run_program({"info", "--preset", "nano"});
+  CHECK(nano.code == 0);
+  CHECK_THAT(
+      nano.out,
+      ContainsSubstring("4 layers, 4 heads, 128 wide, block 64, 65 tokens, with biases; 809,856 parameters"));
+  CHECK_THAT(nano.out, ContainsSubstring(
+                           "to train on batches of 12: parameters 3.2 MB, gradients 3.2 MB, moments 6.5 MB"));
+  CHECK_THAT(run_program({"info", "--preset", "mini"}).out,
+             ContainsSubstring("llama with 4 heads of keys") && ContainsSubstring("block 128"));
+  const Outcome gpt2 = run_program({"info", "--preset", "gpt2", "--vocab", "50257", "--batch", "1"});
+  CHECK_THAT(gpt2.out, ContainsSubstring("124,439,808 parameters") &&
+                           ContainsSubstring("on batches of 1: parameters 497.8 MB"));
+  const Outcome odd = run_program({"info", "--arch", "gpt2", "--layers", "2", "--heads", "1", "--embd", "8",
+                                   "--block", "4", "--vocab", "3", "--no-bias"});
+  CHECK_THAT(odd.out, ContainsSubstring("2 layers, 1 heads, 8 wide, block 4, 3 tokens, without biases"));
+
+  const auto refused = [](std::vector<std::string> flags, const char* why) {
+    flags.insert(flags.begin(), "info");
+    check_refused(flags, {why});
+  };
+  refused({"--heads", "3"}, "--heads must divide --embd, got --heads 3 and --embd 128");
+  refused({"--batch", "0"}, "--batch must be a whole number of at least 1, got 0");
+  refused({"--preset", "huge"}, "tiny, nano, mini, midi, maxi, small or gpt2");
+  refused({"out", "--embd", "8"}, "a folder and the shape of a model must not come together");
+}
+
+TEST_CASE("info tells the moments that a preset's optimizer has") {
+  CHECK_THAT(run_program({"info", "--preset", "mini"}).out,
+             ContainsSubstring("parameters 3.2 MB, gradients 3.2 MB, moments 3.3 MB, update "));
+}
+
+TEST_CASE("info of a folder reads the headers of its weights, not the weights") {
+  if (testing::kSanitized) {
+    SUCCEED("sanitizers reserve more than any limit");
+    return;
+  }
+  const Scratch scratch;
+  const models::GPTConfig config{.vocab_size = 65, .n_layer = 1, .n_head = 8, .n_embd = 8192};
+  uint64_t end = 0;
+  std::string header = "{";
+  for (const auto& [name, shape] : config.parameter_shapes()) {
+    std::string sizes;
+    for (const int64_t size : models::stored_shape(name, shape))
+      sizes += (sizes.empty() ? "" : ",") + std::to_string(size);
+    const uint64_t begin = end;
+    end += 4 * static_cast<uint64_t>(shape.numel());
+    header += concat(begin == 0 ? "" : ",", "\"", name, R"(":{"dtype":"F32","shape":[)", sizes,
+                     R"(],"data_offsets":[)", begin, ",", end, "]}");
+  }
+  header += "}";
+  const uint64_t length = header.size();
+  scratch.file("config.json", models::to_json(config));
+  const std::string file = scratch.file(
+      "model.safetensors", std::string(reinterpret_cast<const char*>(&length), sizeof length) + header);
+  std::filesystem::resize_file(file, sizeof length + length + end);  // 3 GB that take no place
+
+  Input input;
+  input.in_child = [] {
+    const rlimit space{1'000'000'000, 1'000'000'000};
+    ::setrlimit(RLIMIT_AS, &space);
+  };
+  const Outcome info = run_program({"info", scratch.path(".")}, input);
+  INFO(info.err);
+  CHECK(info.code == 0);
+  CHECK_THAT(info.out, ContainsSubstring("h.0.mlp.c_fc.weight     (8192, 32768)  268,435,456\n"));
+}
+
+TEST_CASE("info refuses a folder whose header was changed, by its checksum") {
+  const Scratch scratch;
+  const std::string out = scratch.path("run"), file = out + "/model.safetensors";
+  REQUIRE(run_program({"train", "--text", scratch.file("text.txt", train::small_text()), "--preset", "tiny",
+                       "--steps", "1", "--quiet", "--out", out})
+              .code == 0);
+  std::string model = read(file);
+  model.replace(model.find("\"pt\""), 4, "\"tp\"");
+  std::ofstream(file, std::ios::binary) << model;
+  check_refused({"info", out}, {"model.safetensors", "the header"});
+}

@@ -1,0 +1,104 @@
+// Texts as editors save them: marks and line ends that nobody sees, bytes that are no text.
+#include "catch.hpp"
+#include "tools/cli/program.hpp"
+#include "train/small_model.hpp"
+
+using namespace gradus::cli;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+const std::string kMark = "\xEF\xBB\xBF";
+
+/// As an editor on Windows saves it.
+std::string with_marks(const std::string& text) {
+  std::string marked = kMark;
+  for (const char c : text) marked += c == '\n' ? std::string("\r\n") : std::string(1, c);
+  return marked;
+}
+
+struct Place {
+  Scratch scratch;
+  std::string plain = scratch.file("plain.txt", gradus::train::small_text());
+  std::string marked = scratch.file("marked.txt", with_marks(gradus::train::small_text()));
+
+  Outcome train(const std::string& text, const std::string& out,
+                const std::vector<std::string>& more = {}) const {
+    std::vector<std::string> arguments{"train",  "--preset", "tiny",  "--steps",        "3",
+                                       "--text", text,       "--out", scratch.path(out)};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return run_program(arguments);
+  }
+  std::string file(const std::string& name) const { return read(scratch.path(name)); }
+};
+
+}  // namespace
+
+TEST_CASE("a byte order mark and CR LF change nothing of what is learnt, but for a note") {
+  const Place place;
+  const Outcome plain = place.train(place.plain, "plain"), marked = place.train(place.marked, "marked");
+  REQUIRE(plain.code == 0);
+  REQUIRE(marked.code == 0);
+  for (const char* file : {"/vocab.json", "/model.safetensors", "/last/model.safetensors"})
+    CHECK(place.file("plain" + std::string(file)) == place.file("marked" + std::string(file)));
+  CHECK(plain.err.find("read as LF") == std::string::npos);
+  CHECK_THAT(
+      marked.err,
+      ContainsSubstring("note: a byte order mark was left out, and 60 line ends with CR were read as LF\n"));
+  CHECK(plain.out == marked.out);
+
+  // Whoever reads a text later reads it the same way.
+  const auto eval = [&](const std::string& text) {
+    return run_program({"eval", place.scratch.path("plain"), "--text", text, "--json"});
+  };
+  CHECK(eval(place.marked).out == eval(place.plain).out);
+  CHECK(eval(place.marked).code == 0);
+  CHECK_THAT(run_program({"eval", place.scratch.path("plain"), "--text", place.marked}).err,
+             ContainsSubstring("note: a byte order mark was left out"));
+  const auto sample = [&](const std::string& prompt, const std::string& input) {
+    const Outcome outcome = run_program(
+        {"sample", place.scratch.path("marked"), "--tokens", "9", "--prompt", prompt}, {.stdin_text = input});
+    INFO(outcome.err);
+    CHECK(outcome.code == 0);
+    return outcome.out;
+  };
+  CHECK(sample("-", kMark + "verse\r\nthe \r\n") == sample("verse\nthe ", ""));
+  CHECK(sample("verse\r\nthe ", "") == sample("verse\nthe ", ""));
+  CHECK(run_program({"gradcheck", "--model", place.scratch.path("marked"), "--order", "1"}).code == 0);
+}
+
+TEST_CASE("a run on a text with marks resumes with the same bits, and knows the text by its bytes") {
+  const Place place;
+  REQUIRE(place.train(place.marked, "whole", {"--quiet"}).code == 0);
+  REQUIRE(place.train(place.marked, "parts", {"--quiet", "--stop-after", "2"}).code == 0);
+  const std::vector<std::string> resume{"train", "--out", place.scratch.path("parts"), "--resume", "--quiet"};
+  const std::string saved = read(place.marked);
+  place.scratch.file("marked.txt", gradus::train::small_text());
+  check_refused(resume, {"the text of a resumed run must not change"});
+  place.scratch.file("marked.txt", saved);
+  REQUIRE(run_program(resume).code == 0);
+  CHECK(place.file("whole/last/model.safetensors") == place.file("parts/last/model.safetensors"));
+}
+
+TEST_CASE("the byte tokenizer keeps marks and line ends") {
+  const Place place;
+  const Outcome marked = place.train(place.marked, "marked", {"--tokenizer", "byte"});
+  REQUIRE(marked.code == 0);
+  CHECK(marked.err.find("read as LF") == std::string::npos);
+  REQUIRE(place.train(place.plain, "plain", {"--tokenizer", "byte"}).code == 0);
+  CHECK(place.file("plain/model.safetensors") != place.file("marked/model.safetensors"));
+  CHECK(run_program({"sample", place.scratch.path("marked"), "--tokens", "1", "--prompt", "a\r\nb"})
+            .out.starts_with("a\r\nb"));
+}
+
+TEST_CASE("a text that is not UTF-8 is named, with the place of the first bad byte") {
+  const Place place;
+  const std::string latin1 = place.scratch.file("latin1.txt", "good\ncaf\xE9 au lait\n");
+  const std::vector<std::string> words{
+      "latin1.txt\" must be UTF-8, got byte 0xe9 at byte offset 8, on line 2"};
+  check_refused({"train", "--text", place.marked, latin1, "--out", place.scratch.path("run")}, words);
+  REQUIRE(place.train(place.plain, "plain", {"--quiet"}).code == 0);
+  check_refused({"eval", place.scratch.path("plain"), "--text", latin1}, words);
+  check_refused({"sample", place.scratch.path("plain"), "--prompt", "caf\xE9"},
+                {"--prompt must be UTF-8, got byte 0xe9 at byte offset 3"});
+}

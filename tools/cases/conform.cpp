@@ -1,0 +1,265 @@
+#include "gradus/tools/cases/conform.hpp"
+
+#include <algorithm>
+#include <iterator>
+
+#include "gradus/autograd/engine/backward.hpp"
+#include "gradus/autograd/ops/ops.hpp"
+#include "gradus/files/file.hpp"
+#include "gradus/tools/cases/compare.hpp"
+#include "gradus/tools/cases/conventions.hpp"
+#include "gradus/tools/cases/layouts.hpp"
+#include "gradus/tools/cases/read.hpp"
+
+namespace gradus::cases {
+namespace {
+
+constexpr double kTolerance = 1e-12, kFloat32Tolerance = 1e-5;
+
+template <class Change>
+Tensors each(const Tensors& tensors, const Change& change) {
+  Tensors changed;
+  for (const Tensor& t : tensors) changed.push_back(t.defined() ? change(t) : t);
+  return changed;
+}
+
+template <class Change>
+Given each(const Given& given, const Change& change) {
+  return {each(given.inputs, change), each(given.cotangents, change), each(given.v, change)};
+}
+
+template <class Change>
+Given each_floating(const Given& given, const Change& change) {
+  return each(given, [&](const Tensor& t) { return is_floating(t.dtype()) ? change(t) : t; });
+}
+
+bool is_zero(const Tensor& t) {
+  const std::vector<double> values = t.to(DType::float64).to_vector<double>();
+  return std::all_of(values.begin(), values.end(), [](double v) { return v == 0; });
+}
+
+Tensors run_call(const CallCase& c, const Tensors& inputs) {
+  Inputs named;
+  for (size_t i = 0; i < inputs.size(); ++i) named.emplace_back(c.names[i], inputs[i]);
+  std::optional<Generator> none;
+  return run_operation(*c.operation, named, c.arguments, none);
+}
+
+/// Takes a gradient for each input that requires one, gives one for each input.
+Tensors by_input(const CallCase& c, const Tensors& gradients) {
+  Tensors result(c.names.size());
+  size_t next = 0;
+  for (size_t i = 0; i < result.size(); ++i)
+    if (c.requires_grad[i]) result[i] = gradients[next++];
+  return result;
+}
+
+/// Runs the operation forward, backward, and backward again, as far as the file has answers. Same errors as
+/// run_operation().
+Answers our_answers(const CallCase& c, const Given& given) {
+  Tensors inputs, leaves;  // all inputs; those that require gradients
+  for (size_t i = 0; i < given.inputs.size(); ++i) {
+    inputs.push_back(given.inputs[i].detach());
+    if (c.requires_grad[i]) leaves.push_back(inputs.back().requires_grad_());
+  }
+  Answers a;
+  a.outputs = run_call(c, inputs);
+
+  const auto floating = std::count_if(a.outputs.begin(), a.outputs.end(),
+                                      [](const Tensor& y) { return is_floating(y.dtype()); });
+  if (static_cast<size_t>(floating) != given.cotangents.size())
+    fail("conform", "there must be a cotangent for each of ", floating, " floating outputs, got ",
+         given.cotangents.size(), ".");
+
+  Tensors attached, cotangents, all_cotangents;
+  for (const Tensor& y : a.outputs) {
+    if (!is_floating(y.dtype())) continue;
+    all_cotangents.push_back(given.cotangents[all_cotangents.size()].detach().requires_grad_());
+    if (!y.requires_grad()) continue;
+    attached.push_back(y);
+    cotangents.push_back(all_cotangents.back());
+  }
+  if (attached.empty()) return a;
+  a.grads =
+      by_input(c, grad(attached, leaves,
+                       {.grad_outputs = cotangents, .retain_graph = c.has_grad2, .allow_unused = true}));
+  if (!c.has_grad2) return a;
+  a.recorded_grads = by_input(
+      c, grad(attached, leaves, {.grad_outputs = cotangents, .create_graph = true, .allow_unused = true}));
+
+  Tensors gradients, v;
+  for (size_t i = 0; i < given.v.size(); ++i) {
+    const Tensor& gradient = a.recorded_grads[i];
+    if (!given.v[i].defined() || !gradient.defined() || !gradient.requires_grad()) continue;
+    gradients.push_back(gradient);
+    v.push_back(given.v[i]);
+  }
+  Tensors wanted = leaves;
+  wanted.insert(wanted.end(), all_cotangents.begin(), all_cotangents.end());
+  Tensors second(wanted.size());
+  if (!gradients.empty()) second = grad(gradients, wanted, {.grad_outputs = v, .allow_unused = true});
+  for (size_t i = 0; i < wanted.size(); ++i)
+    if (!second[i].defined()) second[i] = zeros(wanted[i].shape(), wanted[i].dtype());
+  a.grad2 = by_input(c, second);
+  a.grad2_cotangents.assign(second.end() - static_cast<std::ptrdiff_t>(all_cotangents.size()), second.end());
+  return a;
+}
+
+/// Runs a case in all layouts, up to the first run that differs.
+class Trial {
+ public:
+  Trial(const CallCase& c, ConformCase& verdict) : case_(c), verdict_(verdict) {}
+
+  void run() {
+    run_ = "contiguous";
+    if (case_.error) return expect_error();
+    try {
+      run_all();
+    } catch (const Malformed&) {
+      throw;
+    } catch (const Error& e) {
+      differs("error", e.what());
+    }
+  }
+
+ private:
+  void expect_error() {
+    if (case_.is_bad) return;
+    try {
+      run_call(case_, case_.given.inputs);
+    } catch (const BadCall&) {
+      return;
+    } catch (const Malformed&) {
+      throw;
+    } catch (const Error&) {
+      return;
+    }
+    differs("error", concat("there must be one as PyTorch's '", *case_.error, "', got none"));
+  }
+
+  void run_all() {
+    const Given& given = case_.given;
+    const Answers ours = our_answers(case_, given);
+    convention_ =
+        convention_of(case_);  // It computes with the inputs, so they must be those of a valid call.
+    compare(ours, case_.answers, kTolerance);
+    against("transposed", each(given, transposed));
+    against("stepped", each(given, stepped));
+    if (!verdict_.passed()) return;
+
+    run_ = "expanded";
+    Given repeated = given;
+    repeated.inputs =
+        each(given.inputs, [](const Tensor& t) { return is_floating(t.dtype()) ? expanded(t) : t; });
+    const auto packed = [](const Tensor& t) { return t.contiguous(); };
+    compare(our_answers(case_, repeated), our_answers(case_, each(repeated, packed)), kTolerance);
+    if (!verdict_.passed()) return;
+
+    // The float64 answers are those to the same rounded numbers; answers to other numbers may be far away.
+    run_ = "float32";
+    const Given rounded = each_floating(given, [](const Tensor& t) { return t.to(DType::float32); });
+    const Given exact = each_floating(rounded, [](const Tensor& t) { return t.to(DType::float64); });
+    compare(our_answers(case_, rounded), our_answers(case_, exact), kFloat32Tolerance);
+  }
+
+  void against(const char* run, const Given& given) {
+    if (!verdict_.passed()) return;
+    run_ = run;
+    compare(our_answers(case_, given), case_.answers, kTolerance);
+  }
+
+  void compare(const Answers& ours, const Answers& theirs, double tolerance) {
+    if (ours.outputs.size() != theirs.outputs.size())
+      return differs("outputs",
+                     concat("there must be ", theirs.outputs.size(), ", got ", ours.outputs.size()));
+    const auto by_place = [](const char* what) { return [what](size_t i) { return concat(what, i); }; };
+    const auto by_name = [this](const char* what) {
+      return [this, what](size_t i) { return concat(what, case_.names[i]); };
+    };
+    compare(ours.outputs, theirs.outputs, tolerance, by_place("output "));
+    compare(ours.grads, theirs.grads, tolerance, by_name("grad "));
+    if (!case_.has_grad2) return;
+    compare(ours.recorded_grads, theirs.recorded_grads, tolerance, by_name("recorded grad "));
+    compare(ours.grad2, theirs.grad2, tolerance, by_name("grad2 "));
+    compare(ours.grad2_cotangents, theirs.grad2_cotangents, tolerance, by_place("grad2 of cotangent "));
+  }
+
+  template <class Name>
+  void compare(const Tensors& ours, const Tensors& theirs, double tolerance, const Name& name) {
+    const Pardon pardon = [this](double got, double expected) {
+      if (!convention_ || !convention_->pardons(case_, got, expected)) return false;
+      verdict_.convention = convention_->reason;
+      return true;
+    };
+    for (size_t i = 0; i < theirs.size(); ++i) {
+      const Tensor got = i < ours.size() ? ours[i] : Tensor();
+      if (theirs[i].defined()) {
+        const std::string message = compare_answer(got, theirs[i], tolerance, pardon).message;
+        if (!message.empty()) differs(name(i), message);
+      } else if (got.defined() && !is_zero(got)) {
+        differs(name(i), "there must be none or zeros, for nothing depends on it");
+      }
+    }
+  }
+
+  void differs(const std::string& what, const std::string& message) {
+    verdict_.differences.push_back({run_, what, message});
+  }
+
+  const CallCase& case_;
+  ConformCase& verdict_;
+  const Convention* convention_ = nullptr;
+  std::string run_;
+};
+
+std::vector<std::filesystem::path> files_of(const std::filesystem::path& where) {
+  if (!std::filesystem::is_directory(where)) return {where};
+  std::vector<std::filesystem::path> files;
+  for (const auto& entry : std::filesystem::directory_iterator(where))
+    if (entry.path().extension() == ".jsonl") files.push_back(entry.path());
+  std::sort(files.begin(), files.end());
+  if (files.empty())
+    fail("conform", "a folder must hold files called *.jsonl, got none in ", where.string(), ".");
+  return files;
+}
+
+}  // namespace
+
+int64_t ConformReport::passed() const {
+  return std::count_if(cases.begin(), cases.end(), [](const ConformCase& c) { return c.passed(); });
+}
+
+ConformReport conform_text(std::string_view text, const std::string& file, std::string_view only_op) {
+  ConformReport report;
+  for (const CallCase& c : read_calls(text, file)) {
+    if (!only_op.empty() && c.operation->name != only_op) continue;
+    ConformCase& verdict = report.cases.emplace_back();
+    verdict.id = c.id;
+    verdict.op = c.operation->name;
+    verdict.file = file;
+    verdict.line = c.line;
+    try {
+      Trial(c, verdict).run();
+    } catch (const Malformed& e) {
+      fail("conform", file, ":", c.line, ": ", e.what());
+    }
+  }
+  return report;
+}
+
+ConformReport conform(const std::filesystem::path& where, std::string_view only_op) {
+  if (!only_op.empty() && !find_operation(only_op))
+    fail("conform", "there must be an op of that name, got '", only_op,
+         "'. Hint: tools/cases/README.md lists them.");
+  ConformReport report;
+  for (const std::filesystem::path& file : files_of(where)) {
+    ConformReport part = conform_text(files::read(file), file.string(), only_op);
+    std::move(part.cases.begin(), part.cases.end(), std::back_inserter(report.cases));
+  }
+  if (report.cases.empty())
+    fail("conform", where.string(), " must have a case to run, got none", only_op.empty() ? "" : " of ",
+         only_op, ".");
+  return report;
+}
+
+}  // namespace gradus::cases

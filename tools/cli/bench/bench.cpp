@@ -1,0 +1,200 @@
+// gradus bench: measures the speed of steps, and compares it with the limits of the machine and with PyTorch.
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <iostream>
+#include <memory>
+
+#include "gradus/autograd/tensor/threads.hpp"
+#include "gradus/files/error.hpp"
+#include "gradus/files/file.hpp"
+#include "gradus/tools/bench/compare.hpp"
+#include "gradus/tools/bench/scaling.hpp"
+#include "gradus/tools/bench/worker.hpp"
+#include "gradus/tools/cli/bench/bench_report.hpp"
+#include "gradus/tools/cli/program/choices.hpp"
+#include "gradus/tools/cli/program/nearest.hpp"
+#include "gradus/tools/cli/program/program_path.hpp"
+#include "gradus/tools/cli/program/verbs.hpp"
+#include "gradus/tools/cli/program/whole_number.hpp"
+#include "gradus/tools/plots/svg.hpp"
+#include "gradus/train/trainer/precision.hpp"
+
+namespace gradus::cli {
+namespace {
+
+namespace bench = bench;
+
+struct BenchFlags {
+  std::vector<std::string> workloads;
+  int64_t threads = 0;  ///< 0: one a core
+  int64_t steps = 0;    ///< 0: by seconds
+  double seconds = 5;
+  std::string vs, python;
+  std::vector<std::string> precisions;
+  bool scaling = false, quick = false;
+  std::string plot;
+  bool json = false;
+
+  std::string worker, shape, weights;  ///< of a worker process
+};
+
+void check(const BenchFlags& flags, const CLI::App& verb) {
+  const auto given = [&](const char* flag) { return verb.get_option(flag)->count() > 0; };
+  const auto check_count = [&](const char* flag, int64_t value) {
+    if (given(flag) && (value < 1 || value > 1'000'000))
+      fail("bench", flag, " must be a whole number of 1 to 1000000, got ", value, ".");
+  };
+  check_count("--threads", flags.threads);
+  check_count("--steps", flags.steps);
+  if (!(flags.seconds > 0 && flags.seconds < 1e6))
+    fail("bench", "--seconds must be above 0 and finite, got ", flags.seconds, ".");
+  if (given("--steps") && given("--seconds"))
+    fail("bench", "--steps and --seconds must not come together, got both.");
+  for (const char* flag : {"--workload", "--steps", "--vs"})
+    if (flags.scaling && given(flag))
+      fail("bench", "--scaling and ", flag, " must not come together, got both.");
+  if (flags.scaling && flags.precisions.size() > 1)
+    fail("bench", "--scaling must have one --precision, got ", flags.precisions.size(), ".");
+  for (const char* flag : {"--plot", "--quick"})
+    if (!flags.scaling && given(flag)) fail("bench", flag, " must come with --scaling, got it alone.");
+  for (const std::string& precision : flags.precisions)
+    check_choice("bench", "--precision", precision, train::precision_names());
+  if (given("--plot")) plots::check_picture_file("bench", "--plot", flags.plot, "name another.");
+  if (given("--vs")) check_choice("bench", "--vs", flags.vs, {"torch"});
+}
+
+int work(const BenchFlags& flags) {
+  const bench::Workload workload = bench::workload_from(flags.shape);
+  if (flags.worker == "steps")
+    bench::run_steps(workload, flags.weights, std::cin, std::cout);
+  else if (flags.worker == "floor")
+    bench::run_floor(workload, std::cin, std::cout);
+  else
+    fail("bench", "--worker must be steps or floor, got '", flags.worker, "'.");
+  return kDone;
+}
+
+/// The workloads in each precision; with --precision and no names, those that bf16 supports.
+std::vector<bench::Workload> chosen(const BenchFlags& flags) {
+  const std::vector<bench::Workload> selected = bench::select_workloads(flags.workloads);
+  if (flags.precisions.empty()) return selected;
+  std::vector<bench::Workload> all;
+  for (const bench::Workload& workload : selected) {
+    if (flags.workloads.empty() && workload.task == bench::Task::generate) continue;
+    for (const std::string& precision : flags.precisions)
+      all.push_back(train::precision_from(precision) == DType::bfloat16 ? bench::in_bfloat16(workload)
+                                                                        : workload);
+  }
+  return all;
+}
+
+int measure(const BenchFlags& flags) {
+  const std::vector<bench::Workload> workloads = chosen(flags);
+  bench::CompareOptions options{
+      .program = this_program(), .threads = num_threads(), .seconds = flags.seconds, .steps = flags.steps};
+  if (!flags.vs.empty()) options.torch = bench::find_torch(flags.python);
+
+  BenchReport report(flags.json);
+  report.begin(this_machine(), measure_peak(), options);
+  for (const bench::Workload& workload : workloads) report.add(bench::compare(workload, options));
+  report.end();
+  return kDone;
+}
+
+int measure_scaling(const BenchFlags& flags, bool seconds_given) {
+  const bench::CompareOptions options{.program = this_program(),
+                                      .threads = num_threads(),
+                                      .rounds = 3,
+                                      .seconds = seconds_given ? flags.seconds : 2,
+                                      .ops = false,
+                                      .float32 = false};
+  const DType dtype = flags.precisions.empty() ? DType::float32 : train::precision_from(flags.precisions[0]);
+  BenchReport report(flags.json);
+  report.begin_scaling(this_machine(), measure_peak(), options);
+  const std::vector<bench::ScalingPoint> points = bench::measure_scaling(
+      options, flags.quick, dtype, [&](const bench::ScalingPoint& point) { report.add(point); });
+  if (!flags.plot.empty())
+    files::write_atomically(flags.plot, [&](std::ostream& out) { out << bench::scaling_plot(points); });
+  report.end();
+  return kDone;
+}
+
+int bench_verb(const BenchFlags& flags, const CLI::App& verb) {
+  check(flags, verb);
+  if (flags.threads > 0) set_num_threads(static_cast<int>(flags.threads));
+  if (!flags.worker.empty()) return work(flags);
+  return flags.scaling ? measure_scaling(flags, verb.get_option("--seconds")->count() > 0) : measure(flags);
+}
+
+constexpr const char* kBenchFooter =
+    "Workloads: layers, heads, width, block, batch, vocabulary\n"
+    "  W0              1  2  16    8  4     32   all overhead\n"
+    "  W1, W1d         4  4 128   64 12     65   nano; W1d with dropout 0.1\n"
+    "  W2, W2n         6  6 384  256  8     65   dropout 0.2; W2n without\n"
+    "  W3             12 12 768   64  4  50257   GPT-2 124M\n"
+    "  W4-W2n, W4-W3  forward and loss only, nothing recorded\n"
+    "  W5-W1, W5-W3   greedy generation of 64 tokens; times are by token\n"
+    "  W5-W3h         the same with weights in bfloat16; PyTorch's, in float32\n"
+    "  W5-W3q8, -q4   the same with weights of 8 or 4 bits; without PyTorch\n"
+    "A step is forward, loss, backward, clip at 1.0 and AdamW. The floor is the\n"
+    "time of its matrix products alone, through BLAS or at nine tenths of the\n"
+    "machine's peak, whichever is less; of W5 that of reading all parameters\n"
+    "once; in bf16 that of its unit's peak. All sides take turns, five each, in\n"
+    "bf16 also gradus in float32; ratios are medians of the turns'.\n\nExamples:\n  ";
+
+std::vector<std::string> workload_names() {
+  std::vector<std::string> names;
+  for (const bench::Workload& workload : bench::workloads()) names.push_back(workload.name);
+  return names;
+}
+
+}  // namespace
+
+Verb add_bench(CLI::App& app, const std::string& program) {
+  CLI::App* verb = app.add_subcommand("bench", "Measure speed and memory, and where a step's time goes");
+  auto flags = std::make_shared<BenchFlags>();
+  choices(verb->add_option("--workload", flags->workloads, "These only; W4 and W5 name all of theirs"),
+          workload_names)
+      ->type_name("W1,...")
+      ->delimiter(',');
+  whole_number(*verb, verb->add_option("--threads", flags->threads, "Threads of each side [one a core]"),
+               kMostThreads)
+      ->type_name("N")
+      ->take_last();
+  verb->add_option("--seconds", flags->seconds, "Measured time of a workload, a side")
+      ->type_name("S")
+      ->take_last()
+      ->capture_default_str();
+  choices(verb->add_option("--precision", flags->precisions,
+                           "Of training: float32, bf16, or both, by commas [float32]"),
+          train::precision_names)
+      ->type_name("NAME,...")
+      ->delimiter(',');
+  whole_number(*verb, verb->add_option("--steps", flags->steps, "Measured steps instead"))
+      ->type_name("N")
+      ->take_last();
+  choices(verb->add_option("--vs", flags->vs, "torch: the same by PyTorch, in turn"),
+          [] { return std::vector<std::string>{"torch"}; })
+      ->type_name("NAME")
+      ->take_last();
+  verb->add_option("--python", flags->python, "The Python that has PyTorch [python3]")
+      ->type_name("FILE")
+      ->take_last();
+  verb->add_flag("--scaling", flags->scaling, "Time a token by block, width, layers, batch");
+  verb->add_option("--plot", flags->plot, "With --scaling: also draw it, in SVG")
+      ->type_name("FILE")
+      ->take_last();
+  verb->add_flag("--quick", flags->quick, "With --scaling: tiny sizes, to try it out");
+  verb->add_flag("--json", flags->json, "A JSON line a workload on the standard output");
+  for (const auto& [name, value] :
+       {std::pair{"--worker", &flags->worker}, std::pair{"--shape", &flags->shape},
+        std::pair{"--weights", &flags->weights}})
+    verb->add_option(name, *value)->group("");  // not for people
+  verb->footer(concat(
+      kBenchFooter, program, " bench --workload W1,W2\n  ", program, " bench --vs torch --threads 1\n  ",
+      program, " bench --workload W0 --steps 1000 --json\n  ", program,
+      " bench --precision bf16 --workload W2n,W3\n  ", program, " bench --scaling --plot scaling.svg"));
+  return {verb, [verb, flags] { return bench_verb(*flags, *verb); }};
+}
+
+}  // namespace gradus::cli

@@ -1,0 +1,80 @@
+// gradus plot: draws the losses of runs.
+#include <CLI/CLI.hpp>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "gradus/files/error.hpp"
+#include "gradus/files/file.hpp"
+#include "gradus/files/plain.hpp"
+#include "gradus/tools/cli/program/choices.hpp"
+#include "gradus/tools/cli/program/nearest.hpp"
+#include "gradus/tools/cli/program/shell.hpp"
+#include "gradus/tools/cli/program/terminal.hpp"
+#include "gradus/tools/cli/program/text_output.hpp"
+#include "gradus/tools/cli/program/verbs.hpp"
+#include "gradus/tools/plots/loss_plot.hpp"
+#include "gradus/tools/plots/svg.hpp"
+
+namespace gradus::cli {
+namespace {
+
+struct PlotFlags {
+  std::vector<std::string> runs;
+  std::string out, by = "minutes";
+  bool log = false, overwrite = false, quiet = false;
+};
+
+std::vector<std::string> units() { return {"minutes", "steps"}; }
+
+/// The runs, named by their folders, or by paths if folders have the same name.
+std::vector<plots::LossCurve> read_runs(const std::vector<std::string>& paths) {
+  std::vector<plots::LossCurve> runs;
+  std::map<std::string, int> count;
+  for (const std::string& path : paths) {
+    runs.push_back(plots::read_losses(path));
+    ++count[runs.back().name];
+  }
+  for (size_t i = 0; i < runs.size(); ++i)
+    if (count[runs[i].name] > 1) runs[i].name = files::plain(paths[i]);
+  return runs;
+}
+
+int plot(const PlotFlags& flags) {
+  check_choice("plot", "--by", flags.by, units());
+  plots::check_picture_file("plot", "--out", flags.out, flags.overwrite ? "" : "--overwrite replaces it.");
+  const std::string svg =
+      plots::loss_plot(read_runs(flags.runs), {.by_steps = flags.by == "steps", .logarithmic = flags.log});
+  files::write_atomically(flags.out, [&](std::ostream& out) { out << svg; });
+  People(flags.quiet).line("wrote   " + shell_path(flags.out));
+  return kDone;
+}
+
+}  // namespace
+
+Verb add_plot(CLI::App& app, const std::string& program) {
+  CLI::App* verb = app.add_subcommand("plot", "The losses of runs as a picture");
+  auto flags = std::make_shared<PlotFlags>();
+  verb->add_option("run", flags->runs, "Run folders, or their metrics.jsonl")->type_name("FROM")->required();
+  verb->add_option("--out", flags->out, "Picture to write, FILE.svg; an earlier one is replaced")
+      ->type_name("FILE")
+      ->required()
+      ->take_last();
+  choices(verb->add_option("--by", flags->by, "What losses are drawn against"), units)
+      ->type_name("NAME")
+      ->take_last()
+      ->capture_default_str();
+  verb->add_flag("--log", flags->log, "Equal ratios of time equally far apart");
+  verb->add_flag("--overwrite", flags->overwrite, "Replace any file at --out");
+  verb->add_flag("--quiet", flags->quiet, "Nothing for people but errors");
+  verb->footer(
+      concat("Lines with dots are validation losses, thin ones the losses of training. A running one\n"
+             "can be drawn too. A log of another program's has a line for each evaluation:\n"
+             "  {\"event\":\"eval\",\"step\":200,\"val_loss\":1.9,\"elapsed_s\":12.5}\n\nExamples:\n  ",
+             program, " plot out/kjv-mini --out loss.svg\n  ", program,
+             " plot out/sweep/*/ --by steps --out sweep.svg"));
+  return {verb, [flags] { return plot(*flags); }};
+}
+
+}  // namespace gradus::cli

@@ -1,0 +1,215 @@
+// gradus sweep: a table of settings, each trained with several seeds.
+#include <CLI/CLI.hpp>
+#include <cmath>
+#include <fstream>
+#include <iomanip>
+#include <iostream>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <sstream>
+
+#include "gradus/files/error.hpp"
+#include "gradus/files/file.hpp"
+#include "gradus/files/json.hpp"
+#include "gradus/tools/bench/contender.hpp"
+#include "gradus/tools/cli/bench/sweep_table.hpp"
+#include "gradus/tools/cli/program/program_path.hpp"
+#include "gradus/tools/cli/program/terminal.hpp"
+#include "gradus/tools/cli/program/verbs.hpp"
+#include "gradus/tools/cli/program/whole_number.hpp"
+
+namespace gradus::cli {
+namespace {
+
+namespace fs = std::filesystem;
+struct SweepFlags {
+  std::string file, out;
+  int64_t threads = 0;  ///< 0: train's own
+};
+
+/// The results of a finished run.
+struct SweepResult {
+  double val_loss = 0, seconds = 0;
+};
+using Results = std::map<std::pair<std::string, int64_t>, SweepResult>;  // by setting and seed
+
+/// results.jsonl: a line for each finished run, of this call or an earlier one. An incomplete last line is
+/// ignored. Throws Error with file and line for any other line that is no result.
+class ResultsFile {
+ public:
+  explicit ResultsFile(fs::path file) : file_(std::move(file)) {
+    if (!fs::exists(file_)) return;
+    std::istringstream lines(files::read(file_));
+    int64_t number = 0;
+    for (std::string line; std::getline(lines, line) && !lines.eof();) {
+      const files::Json entry(line, "sweep", concat(file_.string(), ":", ++number));
+      const files::Field run = entry.root();
+      results_[{std::string(run.at("setting").text()), run.at("seed").integer(0, kMostCount)}] = {
+          run.at("val_loss").number(), run.at("seconds").number()};
+      lines_ += line + "\n";
+    }
+  }
+
+  const Results& results() const { return results_; }
+
+  void add(const SweptRun& run, const SweepResult& result) {
+    results_[{run.setting, run.seed}] = result;
+    lines_ += nlohmann::ordered_json{{"setting", run.setting},
+                                     {"seed", run.seed},
+                                     {"val_loss", result.val_loss},
+                                     {"seconds", result.seconds},
+                                     {"flags", run.flags}}
+                  .dump() +
+              "\n";
+    files::write_atomically(file_, [&](std::ostream& out) { out << lines_; });
+  }
+
+ private:
+  fs::path file_;
+  std::string lines_;
+  Results results_;
+};
+
+fs::path folder_of(const SweptRun& run, const SweepFlags& flags) {
+  return fs::path(flags.out) / run.folder();
+}
+
+/// table.json: the flags with which each run of the folder began. A run that has begun must keep its flags,
+/// so that all results are of one table. Throws Error if it does not.
+void remember_flags(const std::vector<SweptRun>& runs, const Results& results, const SweepFlags& flags) {
+  const fs::path file = fs::path(flags.out) / "table.json";
+  nlohmann::ordered_json begun = nlohmann::ordered_json::object();
+  if (fs::exists(file)) {
+    const files::Json json(files::read(file), "sweep", file.string());
+    for (const auto& [folder, run_flags] : json.root().members())
+      begun[std::string(folder)] = run_flags.texts();
+  }
+  for (const SweptRun& run : runs) {
+    const bool is_there = results.contains({run.setting, run.seed}) || fs::exists(folder_of(run, flags));
+    if (is_there && begun.contains(run.folder()) && begun.at(run.folder()) != run.flags)
+      fail("sweep", "the flags of ", run.setting, ", seed ", run.seed, ", must stay ",
+           begun.at(run.folder()).dump(), ", with which it began, got ", nlohmann::json(run.flags).dump(),
+           ". Hint: use another --out, or another name for the setting.");
+    begun[run.folder()] = run.flags;
+  }
+  files::write_atomically(file, [&](std::ostream& out) { out << begun.dump(1) << "\n"; });
+}
+
+/// A number in a line of JSON that `gradus train` wrote; none if the line is incomplete or has no such
+/// number.
+std::optional<double> number_in(std::string_view line, const char* key) {
+  try {
+    const files::Json json(line, "sweep", "a line of gradus train");
+    return json.root().at(key).number();
+  } catch (const Error&) {
+    return {};
+  }
+}
+
+/// Trains a run, or resumes it. Throws RunError if it does not end with a validation loss.
+SweepResult train(const SweptRun& run, const SweepFlags& flags) {
+  const fs::path folder = folder_of(run, flags);
+  std::vector<std::string> words{this_program(), "train"};
+  if (fs::exists(folder / "last")) {
+    words.emplace_back("--resume");
+  } else {
+    words.insert(words.end(), run.flags.begin(), run.flags.end());
+    words.insert(words.end(), {"--overwrite", "--seed", std::to_string(run.seed)});
+  }
+  if (flags.threads > 0) words.insert(words.end(), {"--threads", std::to_string(flags.threads)});
+  words.insert(words.end(), {"--out", folder.string(), "--json", "--quiet"});
+  const auto [text, code] = bench::output_of({words});
+  const size_t last = text.size() < 2 ? std::string::npos : text.rfind('\n', text.size() - 2);
+  const std::string done = text.substr(last == std::string::npos ? 0 : last + 1);
+  const auto val_loss = number_in(done, "val_loss");
+  if (code != 0 || !val_loss)
+    throw RunError(concat("[sweep] `gradus train` must end with a validation loss, got exit code ", code,
+                          " for ", run.setting, ", seed ", run.seed, ". Finished runs are kept."));
+  double seconds = number_in(done, "seconds").value_or(0);
+  std::ifstream log(folder / "metrics.jsonl");  // has the time before a stop too
+  for (std::string line; std::getline(log, line);)
+    seconds = std::max(seconds, number_in(line, "elapsed_s").value_or(0));
+  return {*val_loss, seconds};
+}
+
+/// "1.6730 +- 0.0041": the mean, and its standard error if there are several values.
+std::string mean_of(const std::vector<double>& values, int digits) {
+  double sum = 0, squares = 0;
+  for (const double value : values) sum += value;
+  const auto n = static_cast<double>(values.size());
+  for (const double value : values) squares += (value - sum / n) * (value - sum / n);
+  return decimals(sum / n, digits) +
+         (values.size() > 1 ? " +- " + decimals(std::sqrt(squares / (n - 1) / n), digits) : "");
+}
+
+void print_table(const std::vector<SweptRun>& runs, const Results& results) {
+  size_t width = 7;
+  for (const SweptRun& run : runs) width = std::max(width, run.setting.size());
+  std::cout << "\n"
+            << std::left << std::setw(static_cast<int>(width)) << "setting"
+            << "  seeds  val loss            seconds\n";
+  std::string before;
+  for (const SweptRun& run : runs) {
+    if (run.setting == before) continue;
+    before = run.setting;
+    std::vector<double> losses, seconds;
+    for (const SweptRun& one : runs)
+      if (one.setting == run.setting) {
+        const SweepResult& result = results.at({one.setting, one.seed});
+        losses.push_back(result.val_loss);
+        seconds.push_back(result.seconds);
+      }
+    std::cout << std::left << std::setw(static_cast<int>(width)) << run.setting << "  " << std::right
+              << std::setw(5) << losses.size() << "  " << std::left << std::setw(18) << mean_of(losses, 4)
+              << "  " << mean_of(seconds, 1) << "\n";
+  }
+  std::cout << std::flush;
+}
+
+int sweep(const SweepFlags& flags) {
+  if (flags.threads < 0)
+    fail("sweep", "--threads must be a whole number of at least 1, got ", flags.threads, ".");
+  const std::vector<SweptRun> runs = parse_sweep(files::read(flags.file), flags.file);
+  fs::create_directories(flags.out);
+  ResultsFile file(fs::path(flags.out) / "results.jsonl");
+  remember_flags(runs, file.results(), flags);
+  for (const SweptRun& run : runs) {
+    if (file.results().contains({run.setting, run.seed})) continue;
+    const SweepResult result = train(run, flags);
+    file.add(run, result);
+    std::cout << run.setting << ", seed " << run.seed << ": " << decimals(result.val_loss, 4) << " in "
+              << duration(result.seconds) << std::endl;
+  }
+  print_table(runs, file.results());
+  return kDone;
+}
+
+}  // namespace
+
+Verb add_sweep(CLI::App& app, const std::string& program) {
+  CLI::App* verb = app.add_subcommand("sweep", "Train a table of settings with several seeds");
+  auto flags = std::make_shared<SweepFlags>();
+  verb->add_option("file", flags->file, "TOML: seeds, [base] and [try.NAME], with flags of train as keys")
+      ->type_name("FILE")
+      ->required();
+  verb->add_option("--out", flags->out, "Folder of the runs, and of results.jsonl")
+      ->type_name("DIR")
+      ->take_last()
+      ->required();
+  whole_number(*verb, verb->add_option("--threads", flags->threads, "Threads of each run [one a core]"),
+               kMostThreads)
+      ->type_name("N")
+      ->take_last();
+  verb->footer(
+      concat("  seeds = [1, 2, 3]\n  [base]\n  preset = \"nano\"\n  steps = 1000\n  [try.adamw]\n"
+             "  lr = [1e-3, 3e-3]           # a list: one setting for each value\n  [try.muon]\n"
+             "  optimizer = \"muon\"\n  lr = 1e-2\n\nFinished runs are not repeated, and stopped runs "
+             "are resumed; a run whose\nflags differ from those in table.json is refused. "
+             "Errors are standard errors of the\nmean over seeds.\n\nExamples:\n  ",
+             program, " sweep table.toml --out out/sweep"));
+  return {verb, [flags] { return sweep(*flags); }};
+}
+
+}  // namespace gradus::cli

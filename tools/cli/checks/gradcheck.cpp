@@ -1,0 +1,209 @@
+// gradus gradcheck: compares gradients with finite differences.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
+#include <iomanip>
+#include <iostream>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "gradus/autograd/gradcheck/cases/gradcheck_cases.hpp"
+#include "gradus/files/error.hpp"
+#include "gradus/files/plain.hpp"
+#include "gradus/tools/cli/checks/gradcheck_subjects.hpp"
+#include "gradus/tools/cli/program/choices.hpp"
+#include "gradus/tools/cli/program/nearest.hpp"
+#include "gradus/tools/cli/program/terminal.hpp"
+#include "gradus/tools/cli/program/verbs.hpp"
+#include "gradus/tools/cli/program/whole_number.hpp"
+
+namespace gradus::cli {
+namespace {
+
+struct GradcheckFlags {
+  std::string op;
+  bool all = false;
+  std::vector<std::string> layer;
+  std::string model;
+  int64_t order = 2, seed = 0;
+  bool json = false;
+};
+
+/// The result of all cases of one op, or of one layer or model.
+struct Result {
+  std::string name;
+  int64_t cases = 0, checks = 0;
+  double worst[2] = {0, 0};  ///< error over tolerance, at orders 1 and 2
+  double seconds = 0;
+  bool passed = true;
+  std::string message, cause;  ///< of the first case that failed; empty if none did
+
+  void add(const std::string& what, const GradcheckReport& report) {
+    ++cases;
+    checks += report.checks;
+    for (const GradcheckInput& input : report.inputs)
+      worst[input.order - 1] = std::max(worst[input.order - 1], input.worst);
+    if (report.passed || !passed) return;
+    passed = false;
+    message = what.empty() ? report.message : concat(what, ": ", report.message);
+    cause = report.cause;
+  }
+};
+
+/// Prints each result when it is known, and the sums at the end.
+class Table {
+ public:
+  Table(const GradcheckFlags& flags, const std::string& subject) : flags_(flags), subject_(subject) {
+    if (flags.json) return;
+    std::cout << "      " << std::left << std::setw(30) << subject << std::right << std::setw(6) << "cases"
+              << std::setw(9) << "checks" << std::setw(11) << "order 1";
+    if (flags.order == 2) std::cout << std::setw(11) << "order 2";
+    std::cout << std::setw(9) << "seconds" << std::endl;
+  }
+
+  void print(const Result& r) {
+    (r.passed ? passed_ : failed_) += 1;
+    checks_ += r.checks;
+    if (flags_.json) {
+      const nlohmann::ordered_json line{{subject_, r.name},
+                                        {"passed", r.passed},
+                                        {"cases", r.cases},
+                                        {"checks", r.checks},
+                                        {"worst", std::max(r.worst[0], r.worst[1])},
+                                        {"worst_order_1", r.worst[0]},
+                                        {"worst_order_2", r.worst[1]},
+                                        {"seconds", r.seconds},
+                                        {"message", r.message},
+                                        {"cause", r.cause}};
+      std::cout << line.dump() << std::endl;
+      return;
+    }
+    const auto error = [](double worst) { return concat(std::setprecision(2), std::scientific, worst); };
+    std::cout << (r.passed ? "ok    " : "FAIL  ") << std::left << std::setw(30) << r.name << std::right
+              << std::setw(6) << r.cases << std::setw(9) << r.checks << std::setw(11) << error(r.worst[0]);
+    if (flags_.order == 2) std::cout << std::setw(11) << error(r.worst[1]);
+    std::cout << std::setw(9) << decimals(r.seconds, 3) << std::endl;
+    if (!r.message.empty()) std::cout << "      " << r.message << std::endl;
+  }
+
+  int finish() const {
+    if (flags_.json)
+      std::cout << nlohmann::ordered_json{{"event", "done"},
+                                          {"passed", passed_},
+                                          {"failed", failed_},
+                                          {"checks", checks_}}
+                       .dump()
+                << std::endl;
+    else
+      std::cout << passed_ << " passed, " << failed_ << " failed; " << grouped(checks_)
+                << " comparisons; order 1 and 2: largest error over the tolerance" << std::endl;
+    return failed_ == 0 ? kDone : kCheckFailed;
+  }
+
+ private:
+  const GradcheckFlags& flags_;
+  std::string subject_;
+  int64_t passed_ = 0, failed_ = 0, checks_ = 0;
+};
+
+bool contains(const std::vector<std::string>& words, const std::string& word) {
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
+
+/// Runs `body`, which fills in the result, and measures its time.
+template <class Body>
+Result timed(const std::string& name, const Body& body) {
+  const auto start = std::chrono::steady_clock::now();
+  Result result;
+  result.name = name;
+  body(result);
+  result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return result;
+}
+
+std::vector<std::string> ops_of(const std::vector<GradcheckCase>& cases) {
+  std::vector<std::string> ops;
+  for (const GradcheckCase& c : cases)
+    if (!contains(ops, c.op)) ops.push_back(c.op);
+  return ops;
+}
+
+std::vector<std::string> op_names() { return ops_of(gradcheck_cases()); }
+
+int check_ops(const GradcheckFlags& flags) {
+  const std::vector<GradcheckCase> cases = gradcheck_cases();
+  std::vector<std::string> ops = ops_of(cases);
+  if (!flags.op.empty()) {
+    if (!contains(ops, flags.op))
+      fail("gradcheck", "--op must be the name of an op, got ", files::in_quotes(flags.op), ".",
+           did_you_mean(flags.op, ops, "gradcheck --all lists them."));
+    ops = {flags.op};
+  }
+
+  Table table(flags, "op");
+  for (const std::string& op : ops)
+    table.print(timed(op, [&](Result& result) {
+      for (const GradcheckCase& c : cases)
+        if (c.op == op)
+          result.add(c.name,
+                     run_gradcheck(c, static_cast<int>(flags.order), static_cast<uint64_t>(flags.seed)));
+    }));
+  return table.finish();
+}
+
+int gradcheck(const GradcheckFlags& flags) {
+  if (flags.order != 1 && flags.order != 2)
+    fail("gradcheck", "--order must be 1 or 2, got ", flags.order, ".");
+  if (flags.seed < 0) fail("gradcheck", "--seed must be a whole number of at least 0, got ", flags.seed, ".");
+  const int subjects = (flags.all ? 1 : 0) + (flags.op.empty() ? 0 : 1) + (flags.layer.empty() ? 0 : 1) +
+                       (flags.model.empty() ? 0 : 1);
+  if (subjects > 1)
+    fail("gradcheck", "--op, --all, --layer and --model must not come together, got ", subjects, " of them.");
+  if (flags.layer.empty() && flags.model.empty()) return check_ops(flags);
+
+  const GradcheckOptions options{.order = static_cast<int>(flags.order),
+                                 .seed = static_cast<uint64_t>(flags.seed)};
+  const bool is_layer = !flags.layer.empty();
+  const Result result = timed(is_layer ? flags.layer[0] : flags.model, [&](Result& r) {
+    r.add("", is_layer ? check_layer(flags.layer, options) : check_model(flags.model, options));
+  });
+  Table table(flags, is_layer ? "layer" : "model");
+  table.print(result);
+  return table.finish();
+}
+
+}  // namespace
+
+Verb add_gradcheck(CLI::App& app, const std::string& program) {
+  CLI::App* verb = app.add_subcommand("gradcheck", "Compare gradients with finite differences");
+  auto flags = std::make_shared<GradcheckFlags>();
+  choices(verb->add_option("--op", flags->op, "Check only this op, e.g. softmax"), op_names)
+      ->type_name("NAME")
+      ->take_last();
+  verb->add_flag("--all", flags->all, "Check every op; this is the default");
+  choices(verb->add_option("--layer", flags->layer,
+                           "Check this layer; KEY=VALUE after its name change it (see below)"),
+          layer_names)
+      ->type_name("NAME [KEY=VALUE]");
+  verb->add_option("--model", flags->model, "Check the loss of a trained model on the text of its run")
+      ->type_name("DIR")
+      ->take_last();
+  whole_number(*verb,
+               verb->add_option("--order", flags->order, "1: gradients; 2: also gradients of gradients"))
+      ->type_name("N")
+      ->take_last()
+      ->capture_default_str();
+  whole_number(*verb, verb->add_option("--seed", flags->seed, "Seed of the directions that are tried"))
+      ->type_name("N")
+      ->take_last()
+      ->capture_default_str();
+  verb->add_flag("--json", flags->json, "Print a JSON line for each op");
+  verb->footer(concat("Exits with 3 if a gradient is wrong.\n\nLayers, with their keys and defaults:\n",
+                      layer_help(), "\nExamples:\n  ", program, " gradcheck --all\n  ", program,
+                      " gradcheck --op softmax --order 2\n  ", program,
+                      " gradcheck --layer MultiHeadAttention n_embd=6 n_head=3\n  ", program,
+                      " gradcheck --model out/kjv-mini --order 1"));
+  return {verb, [flags] { return gradcheck(*flags); }};
+}
+
+}  // namespace gradus::cli

@@ -1,0 +1,254 @@
+#include "gradus/tools/cli/checks/gradcheck_subjects.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <limits>
+#include <map>
+#include <sstream>
+#include <string_view>
+
+#include "gradus/autograd/ops/ops.hpp"
+#include "gradus/data/dataset.hpp"
+#include "gradus/files/error.hpp"
+#include "gradus/models/gpt.hpp"
+#include "gradus/models/pretrained.hpp"
+#include "gradus/nn/attention.hpp"
+#include "gradus/nn/embedding.hpp"
+#include "gradus/nn/gradcheck_module.hpp"
+#include "gradus/nn/grouped_query_attention.hpp"
+#include "gradus/nn/layer_norm.hpp"
+#include "gradus/nn/mlp.hpp"
+#include "gradus/nn/rms_norm.hpp"
+#include "gradus/nn/self_attention.hpp"
+#include "gradus/nn/swiglu.hpp"
+#include "gradus/tools/cli/program/nearest.hpp"
+#include "gradus/tools/cli/train/run_text.hpp"
+#include "gradus/train/decoder.hpp"
+
+namespace gradus::cli {
+namespace {
+
+/// A layer that is to be checked: its settings, which are numbers, over the defaults of its row in the table.
+class Subject {
+ public:
+  Subject(const std::vector<std::string>& spec, std::string_view defaults, const GradcheckOptions& options)
+      : generator(options.seed), options(options) {
+    std::istringstream pairs{std::string(defaults)};
+    for (std::string pair; pairs >> pair; set(pair.substr(0, pair.find(',')))) {
+    }
+    for (auto pair = spec.begin() + 1; pair < spec.end(); ++pair) {
+      if (pair->find('=') == std::string::npos || !values_.contains(pair->substr(0, pair->find('='))))
+        fail("gradcheck", "--layer ", spec[0], " must be followed by KEY=VALUE with KEY of ", defaults,
+             ", got '", *pair, "'.");
+      set(*pair);
+    }
+  }
+
+  int64_t whole(const std::string& key) const { return static_cast<int64_t>(values_.at(key)); }
+  double real(const std::string& key) const { return values_.at(key); }
+  bool flag(const std::string& key) const { return values_.at(key) != 0; }
+
+  /// Checks layer(x) for x of shape (batch, [tokens,] width), where `width` is a key. Dropout draws the same
+  /// mask in each call.
+  template <class Layer>
+  GradcheckReport check(const Layer& layer, const std::string& width) const {
+    Shape shape{whole("batch"), whole(width)};
+    if (values_.contains("tokens")) shape = {whole("batch"), whole("tokens"), whole(width)};
+    Generator input = Generator(options.seed).stream("input");
+    return nn::gradcheck_module<Layer>(
+        layer, {randn(shape, input, DType::float64)},
+        [](const Layer& m, const std::vector<Tensor>& in) {
+          if constexpr (std::invocable<const Layer&, const Tensor&, Generator*>) {
+            Generator same(1);
+            return m(in[0], &same);
+          } else {
+            return m(in[0]);
+          }
+        },
+        options);
+  }
+
+  Generator generator;  ///< of the initial values
+  const GradcheckOptions& options;
+
+ private:
+  void set(const std::string& pair) {
+    const size_t equals = pair.find('=');
+    const std::string text = pair.substr(equals + 1);
+    char* end = nullptr;
+    const double value = std::strtod(text.c_str(), &end);
+    if (text.empty() || end != text.c_str() + text.size())
+      fail("gradcheck", "a value must be a number (1 and 0 for yes and no), got '", pair, "'.");
+    values_[pair.substr(0, equals)] = value;
+  }
+
+  std::map<std::string, double> values_;
+};
+
+GradcheckReport loss_of(const models::GPT& model, const Tensor& x, const Tensor& y,
+                        const GradcheckOptions& options) {
+  return nn::gradcheck_module<models::GPT>(
+      model, {},
+      [x, y](const models::GPT& m, const std::vector<Tensor>&) {
+        Generator same(1);
+        return m.loss(x, y, &same);
+      },
+      options);
+}
+
+GradcheckReport check_embedding(Subject& s) {
+  const nn::Embedding layer(s.whole("num_embeddings"), s.whole("embedding_dim"), s.generator);
+  const Tensor index =
+      randint(0, s.whole("num_embeddings"), {s.whole("batch"), s.whole("tokens")}, s.generator);
+  return nn::gradcheck_module<nn::Embedding>(
+      layer, {}, [index](const nn::Embedding& m, const std::vector<Tensor>&) { return m(index); }, s.options);
+}
+
+nn::SelfAttention self_attention(Subject& s) {
+  return {{.d_in = s.whole("d_in"),
+           .d_out = s.whole("d_out"),
+           .mask_on = s.flag("mask_weights") ? nn::MaskOn::weights : nn::MaskOn::scores,
+           .fill = s.flag("finite_fill") ? -1e9 : -std::numeric_limits<double>::infinity(),
+           .scaled = s.flag("scaled"),
+           .safe = s.flag("safe"),
+           .dropout = s.real("dropout"),
+           .num_heads = s.whole("num_heads"),
+           .projection = s.flag("projection"),
+           .bias = s.flag("bias")},
+          s.generator};
+}
+
+GradcheckReport check_decoder(Subject& s, models::GPTConfig config) {
+  config.vocab_size = s.whole("vocab_size");
+  config.block_size = s.whole("tokens");
+  config.n_layer = s.whole("n_layer");
+  config.n_head = s.whole("n_head");
+  config.n_embd = s.whole("n_embd");
+  config.dropout = s.real("dropout");
+  const models::GPT model(config, s.generator);
+  const Shape shape{s.whole("batch"), s.whole("tokens")};
+  const Tensor x = randint(0, config.vocab_size, shape, s.generator);
+  return loss_of(model, x, randint(0, config.vocab_size, shape, s.generator), s.options);
+}
+
+struct Row {
+  std::string_view name, defaults;  ///< defaults: KEY=VALUE, as the help shows them
+  GradcheckReport (*check)(Subject& s);
+};
+
+const Row kLayers[] = {
+    {"Embedding", "batch=2, embedding_dim=3, num_embeddings=5, tokens=4", check_embedding},
+    {"GPT", "batch=2, bias=1, dropout=0, n_embd=4, n_head=2, n_layer=2, tokens=3, vocab_size=5",
+     [](Subject& s) { return check_decoder(s, {.arch = models::Arch::gpt2, .bias = s.flag("bias")}); }},
+    {"GroupedQueryAttention",
+     "batch=2, causal=1, dropout=0, n_embd=8, n_head=4, n_kv_head=2, qk_norm=0, rope_theta=10000, tokens=3",
+     [](Subject& s) {
+       return s.check(nn::GroupedQueryAttention({.n_embd = s.whole("n_embd"),
+                                                 .n_head = s.whole("n_head"),
+                                                 .n_kv_head = s.whole("n_kv_head"),
+                                                 .causal = s.flag("causal"),
+                                                 .rope_theta = s.real("rope_theta"),
+                                                 .qk_norm = s.flag("qk_norm"),
+                                                 .dropout = s.real("dropout")},
+                                                s.generator),
+                      "n_embd");
+     }},
+    {"LayerNorm", "batch=2, bias=1, eps=1e-05, features=4",
+     [](Subject& s) {
+       return s.check(nn::LayerNorm(s.whole("features"), s.flag("bias"), s.real("eps")), "features");
+     }},
+    {"Linear", "batch=2, bias=1, in_features=3, out_features=4",
+     [](Subject& s) {
+       return s.check(
+           nn::Linear(s.whole("in_features"), s.whole("out_features"), s.flag("bias"), s.generator),
+           "in_features");
+     }},
+    {"Llama",
+     "batch=2, dropout=0, n_embd=4, n_head=2, n_inner=6, n_kv_head=1, n_layer=2, qk_norm=0, tied=1, "
+     "tokens=3, "
+     "vocab_size=5",
+     [](Subject& s) {
+       return check_decoder(s, {.arch = models::Arch::llama,
+                                .bias = false,
+                                .n_kv_head = s.whole("n_kv_head"),
+                                .n_inner = s.whole("n_inner"),
+                                .qk_norm = s.flag("qk_norm"),
+                                .tie_word_embeddings = s.flag("tied")});
+     }},
+    {"MLP", "batch=2, bias=1, dropout=0, hidden=12, n_embd=3",
+     [](Subject& s) {
+       return s.check(
+           nn::MLP(s.whole("n_embd"), s.whole("hidden"), s.flag("bias"), s.real("dropout"), s.generator),
+           "n_embd");
+     }},
+    {"MultiHeadAttention", "batch=2, bias=1, causal=1, dropout=0, n_embd=4, n_head=2, projection=1, tokens=3",
+     [](Subject& s) {
+       return s.check(nn::MultiHeadAttention({.n_embd = s.whole("n_embd"),
+                                              .n_head = s.whole("n_head"),
+                                              .causal = s.flag("causal"),
+                                              .bias = s.flag("bias"),
+                                              .projection = s.flag("projection"),
+                                              .projection_bias = s.flag("bias"),
+                                              .dropout = s.real("dropout")},
+                                             s.generator),
+                      "n_embd");
+     }},
+    {"RMSNorm", "batch=2, eps=1e-05, features=4",
+     [](Subject& s) { return s.check(nn::RMSNorm(s.whole("features"), s.real("eps")), "features"); }},
+    {"SelfAttention",
+     "batch=2, bias=0, d_in=3, d_out=4, dropout=0, finite_fill=0, mask_weights=0, num_heads=2, projection=0, "
+     "safe=0, scaled=1, tokens=3",
+     [](Subject& s) { return s.check(self_attention(s), "d_in"); }},
+    {"SwiGLU", "batch=2, dropout=0, hidden=8, n_embd=3",
+     [](Subject& s) {
+       return s.check(nn::SwiGLU(s.whole("n_embd"), s.whole("hidden"), s.real("dropout"), s.generator),
+                      "n_embd");
+     }},
+};
+
+}  // namespace
+
+std::vector<std::string> layer_names() {
+  std::vector<std::string> names;
+  for (const Row& row : kLayers) names.emplace_back(row.name);
+  return names;
+}
+
+GradcheckReport check_layer(const std::vector<std::string>& spec, const GradcheckOptions& options) {
+  check_choice("gradcheck", "--layer", spec.at(0), layer_names());
+  const Row& row =
+      *std::find_if(std::begin(kLayers), std::end(kLayers), [&](const Row& r) { return r.name == spec[0]; });
+  Subject subject(spec, row.defaults, options);
+  return row.check(subject);
+}
+
+std::string layer_help() {
+  constexpr size_t name_width = 22, line_width = 96;
+  std::string text;
+  for (const auto& [name, defaults, check] : kLayers) {
+    std::string line = concat("  ", name, std::string(name_width - name.size(), ' '));
+    std::istringstream pairs{std::string(defaults)};
+    for (std::string pair; pairs >> pair; line += pair + " ") {
+      if (line.size() + pair.size() <= line_width) continue;
+      text += line + "\n";
+      line = std::string(name_width + 2, ' ');
+    }
+    text += line + "\n";
+  }
+  return text;
+}
+
+GradcheckReport check_model(const std::string& folder, const GradcheckOptions& options) {
+  const auto [model, tokenizer] = train::load_trained(folder);
+  const train::TrainConfig trained = train::load_config(train::RunFolder(folder));
+  const RunText text = load_text(trained, data::TextRules::of(tokenizer));
+  const data::Tokens all = RunTokens(text, tokenizer, trained).all();
+  const data::Tokens ids = all.part(0, std::min<int64_t>(all.size(), 4096));
+  const int64_t tokens = std::min<int64_t>(model.config().block_size, 16);
+  const data::TextDataset dataset(ids, tokens, 0.0);
+  Generator generator(options.seed);
+  const data::Batch batch = dataset.random_batch(data::Split::train, 2, generator);
+  return loss_of(model, batch.x, batch.y, options);
+}
+
+}  // namespace gradus::cli

@@ -1,0 +1,197 @@
+// gradus lesson: walks through the notebooks on attention, compares their printouts, and checks for leaks.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstring>
+#include <iomanip>
+#include <iostream>
+#include <memory>
+#include <sstream>
+
+#include "gradus/autograd/graph/record.hpp"
+#include "gradus/autograd/ops/ops.hpp"
+#include "gradus/files/error.hpp"
+#include "gradus/tools/cli/program/choices.hpp"
+#include "gradus/tools/cli/program/nearest.hpp"
+#include "gradus/tools/cli/program/terminal.hpp"
+#include "gradus/tools/cli/program/verbs.hpp"
+#include "gradus/tools/lessons/lessons.hpp"
+
+namespace gradus::cli {
+namespace {
+
+/// Prints `sentence` in lines of at most 100 columns, after its number.
+void print_sentence(int number, const std::string& sentence) {
+  std::cout << "\n" << number << ". ";
+  size_t column = 4;
+  std::istringstream words(sentence);
+  for (std::string word; words >> word; column += word.size() + 1) {
+    if (column + word.size() > 100) {
+      std::cout << "\n   ";
+      column = 4;
+    }
+    std::cout << word << " ";
+  }
+  std::cout << "\n";
+}
+
+/// Prints each step as the notebook does.
+int walk(const tools::Lesson& lesson) {
+  std::cout << lesson.title << " (notebook " << lesson.notebook << ", tools/lessons/" << lesson.file()
+            << ".cpp)\n";
+  int number = 0;
+  for (const tools::LessonStep& step : lesson.steps()) {
+    if (step.cell.empty())
+      print_sentence(++number, step.sentence);
+    else
+      std::cout << "\n" << step.cell << "\n" << step.ours << "\n";
+  }
+  std::cout << std::flush;
+  return kDone;
+}
+
+/// Prints the notebook's lines beside ours and counts the equal digits.
+int compare(const tools::Lesson& lesson) {
+  int64_t cells = 0, different = 0, unknown = 0, digits = 0, equal = 0;
+  for (const tools::LessonStep& step : lesson.steps()) {
+    if (step.cell.empty()) continue;
+    std::cout << "\n" << step.cell;
+    if (step.notebook.empty()) {
+      std::cout << ": the notebook's numbers are not known\n";
+      ++unknown;
+      continue;
+    }
+    const tools::PrintedComparison c = tools::compare_printed(step.ours, step.notebook);
+    std::cout << "\n";
+    for (const auto& [theirs, own, marks] : c.lines) {
+      std::cout << "  notebook | " << theirs << "\n  gradus   | " << own << "\n";
+      if (theirs != own) std::cout << "             " << marks << "\n";
+    }
+    std::cout << "  " << c.equal << " of " << c.digits << " digits equal" << (c.same ? "" : ": DIFFERS")
+              << "\n";
+    digits += c.digits;
+    equal += c.equal;
+    ++cells;
+    different += c.same ? 0 : 1;
+  }
+  std::cout << "\n"
+            << lesson.name << ": " << cells << " cells compared, " << different << " different; "
+            << grouped(equal) << " of " << grouped(digits) << " digits equal";
+  if (unknown > 0) std::cout << "; " << unknown << " cells whose numbers are not known";
+  std::cout << std::endl;
+  return different == 0 ? kDone : kCheckFailed;
+}
+
+bool same_bits(const Tensor& a, const Tensor& b) {
+  const Tensor x = a.contiguous(), y = b.contiguous();
+  return std::memcmp(x.data<float>(), y.data<float>(), sizeof(float) * static_cast<size_t>(x.numel())) == 0;
+}
+
+std::string most(const Tensor& a, const Tensor& b) { return concat(amax(abs(a - b)).item()); }
+
+// Changes each token in turn, and checks that no output before it changes.
+int leak_check(const tools::Lesson& lesson) {
+  const NoGrad no_grad;
+  const Tensor x = lesson.input();
+  const int64_t T = x.size(0);
+  const Tensor before = lesson.attention(x);
+  std::cout << lesson.name
+            << ": one token of the input is changed by 1, the earlier outputs are compared bit for bit\n\n"
+            << "  changed   earlier outputs        its own and later ones\n";
+  int64_t leaks = 0;
+  for (int64_t t = 1; t < T; ++t) {
+    const Tensor step =
+        index_add(zeros(x.shape()), 0, tensor(std::vector<int64_t>{t}, {1}), ones({1, x.size(1)}));
+    const Tensor after = lesson.attention(x + step);
+    const Tensor earlier = before.slice(0, 0, t), moved = after.slice(0, 0, t);
+    const bool same = same_bits(earlier, moved);
+    leaks += same ? 0 : 1;
+    std::cout << "  token " << t + 1 << "   " << std::left << std::setw(20)
+              << (same ? "not a bit moved" : "MOVED by " + most(earlier, moved)) << std::right
+              << "   moved by " << most(before.slice(0, t, T), after.slice(0, t, T)) << "\n";
+  }
+  std::cout << (leaks == 0 ? "\nno output depends on a later token" : "\noutputs depend on later tokens")
+            << std::endl;
+  return leaks == 0 ? kDone : kCheckFailed;
+}
+
+int compare_all() {
+  std::cout << "Largest difference of a context vector from the one that masks scores with -inf:\n\n";
+  for (const tools::Agreement& row : tools::compare_variants())
+    std::cout << "  " << (row.agrees ? "same      " : "DIFFERENT ") << std::left << std::setw(40)
+              << row.variant << std::setw(10) << concat(std::setprecision(2), row.difference) << row.why
+              << "\n"
+              << std::right;
+  std::cout << "\nsame: to rounding, at most 1e-6" << std::endl;
+  return kDone;
+}
+
+int list() {
+  std::cout << "lessons, by name or by number of the notebook:\n\n";
+  for (const tools::Lesson& lesson : tools::lessons())
+    std::cout << "  " << std::left << std::setw(6) << lesson.notebook << std::setw(24) << lesson.name
+              << lesson.title << "\n";
+  std::cout << "  " << std::setw(6) << "" << std::setw(24) << "compare"
+            << "All variants on the same input and weights: which agree, and why not" << std::right
+            << std::endl;
+  return kDone;
+}
+
+const tools::Lesson& chosen_lesson(const std::string& name) {
+  std::vector<std::string> known{"compare"};
+  for (const tools::Lesson& lesson : tools::lessons())
+    known.insert(known.end(), {std::string(lesson.name), std::string(lesson.notebook)});
+  try {
+    return tools::find_lesson(name);
+  } catch (const Error& e) {
+    throw Error(concat(e.what(), did_you_mean(name, known)));
+  }
+}
+
+struct LessonFlags {
+  std::string name;
+  bool compare = false, leak_check = false;
+};
+
+int lesson(const LessonFlags& flags) {
+  if (flags.name.empty() || flags.name == "compare") {
+    if (flags.compare || flags.leak_check)
+      fail("lesson", "--compare and --leak-check need the name of a lesson, got ",
+           flags.name.empty() ? "none" : "compare", ".");
+    return flags.name.empty() ? list() : compare_all();
+  }
+  const tools::Lesson& chosen = chosen_lesson(flags.name);
+  if (!flags.compare && !flags.leak_check) return walk(chosen);
+  const int compared = flags.compare ? compare(chosen) : kDone;
+  return flags.leak_check ? std::max(compared, leak_check(chosen)) : compared;
+}
+
+std::vector<std::string> lesson_names() {
+  std::vector<std::string> names{"compare"};
+  for (const tools::Lesson& lesson : tools::lessons()) names.emplace_back(lesson.name);
+  return names;
+}
+
+}  // namespace
+
+Verb add_lesson(CLI::App& app, const std::string& program) {
+  CLI::App* verb = app.add_subcommand("lesson", "The notebooks on attention, step by step");
+  auto flags = std::make_shared<LessonFlags>();
+  choices(verb->add_option("name", flags->name,
+                           "A lesson, the number of its notebook, or compare; none lists them"),
+          lesson_names)
+      ->type_name("NAME");
+  verb->add_flag("--compare", flags->compare, "Set the notebook's printed numbers beside ours");
+  verb->add_flag("--leak-check", flags->leak_check, "Change a token: does an earlier output move?");
+  verb->footer(concat(
+      "Each lesson runs the cells of one notebook from its manual_seed and prints their output;\n",
+      "cell numbers are the notebook's. Its source, a file of tools/lessons/, reads like the notebook.\n",
+      "Exits with 3 if --compare finds a difference or --leak-check a leak.\n\nExamples:\n  ", program,
+      " lesson                                   list them\n  ", program,
+      " lesson 000                               walk through notebook 000\n  ", program,
+      " lesson two-masks --compare               the notebook's numbers beside ours\n  ", program,
+      " lesson unscaled-attention --leak-check   change a token, compare bits\n  ", program,
+      " lesson compare                           all variants on the same weights"));
+  return {verb, [flags] { return lesson(*flags); }};
+}
+
+}  // namespace gradus::cli

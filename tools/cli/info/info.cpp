@@ -1,0 +1,331 @@
+// gradus info: what is in a run folder, and what memory a model takes before there is one.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <iomanip>
+#include <iostream>
+#include <memory>
+#include <optional>
+
+#include "gradus/autograd/kernels/blas/blas_kernels.hpp"
+#include "gradus/autograd/kernels/blas/product_loops.hpp"
+#include "gradus/autograd/kernels/isa/isa.hpp"
+#include "gradus/autograd/tensor/threads.hpp"
+#include "gradus/files/error.hpp"
+#include "gradus/files/plain.hpp"
+#include "gradus/models/pretrained.hpp"
+#include "gradus/nn/safetensors.hpp"
+#include "gradus/tools/cli/info/info_gguf.hpp"
+#include "gradus/tools/cli/info/info_tensors.hpp"
+#include "gradus/tools/cli/program/arch_flag.hpp"
+#include "gradus/tools/cli/program/choices.hpp"
+#include "gradus/tools/cli/program/field_flags.hpp"
+#include "gradus/tools/cli/program/machine.hpp"
+#include "gradus/tools/cli/program/nearest.hpp"
+#include "gradus/tools/cli/program/terminal.hpp"
+#include "gradus/tools/cli/program/verbs.hpp"
+#include "gradus/tools/cli/program/whole_number.hpp"
+#include "gradus/tools/gguf/gguf.hpp"
+#include "gradus/train/decoder.hpp"
+#include "gradus/train/memory.hpp"
+#include "gradus/train/run_folder/state_files.hpp"
+#include "gradus/train/trainer/metrics.hpp"
+#include "gradus/train/trainer/precision.hpp"
+
+namespace gradus::cli {
+namespace {
+
+struct InfoFlags {
+  std::string folder, preset;
+  std::optional<models::Arch> arch;
+  std::optional<int64_t> layers, heads, embd, block, vocab, batch, kv_heads, hidden;
+  bool bias = true, tied = true;
+  std::optional<bool> qk_norm;
+  bool bias_given = false, shaped = false;  // shaped: any of the flags above was given, but for --batch
+};
+
+/// Name, shape in model.safetensors and size of each parameter.
+void print_parameters(const nn::NamedShapes& stored) {
+  struct Row {
+    std::string name, shape, size;
+  };
+  std::vector<Row> rows{{"model.safetensors", "shape", "numbers"}};
+  for (const auto& [name, shape] : stored)
+    rows.push_back({files::plain(name), concat(shape), grouped(shape.numel())});
+  size_t name_width = 0, shape_width = 0, size_width = 0;
+  for (const Row& row : rows) {
+    name_width = std::max(name_width, row.name.size());
+    shape_width = std::max(shape_width, row.shape.size());
+    size_width = std::max(size_width, row.size.size());
+  }
+  for (const Row& row : rows)
+    std::cout << std::left << std::setw(static_cast<int>(name_width)) << row.name << "  "
+              << std::setw(static_cast<int>(shape_width)) << row.shape << "  " << std::right
+              << std::setw(static_cast<int>(size_width)) << row.size << "\n";
+  std::cout << "\n";
+}
+
+void print_model(const models::GPTConfig& config) {
+  std::cout << "model       " << config.n_layer << " layers, " << config.n_head << " heads, " << config.n_embd
+            << " wide, block " << config.block_size << ", " << config.vocab_size << " tokens, ";
+  if (config.arch == models::Arch::llama)
+    std::cout << "llama with " << config.kv_heads() << " heads of keys, " << config.inner()
+              << " wide inside the MLP, " << (config.qk_norm ? "norms of queries and keys, " : "")
+              << (config.tie_word_embeddings ? "tied" : "untied") << "; ";
+  else
+    std::cout << (config.bias ? "with" : "without") << " biases"
+              << (config.tie_word_embeddings ? "; " : ", untied; ");
+  std::cout << grouped(config.num_parameters()) << " parameters\n";
+}
+
+void print_memory(const train::TrainConfig& config) {
+  const models::MemoryEstimate m = train::training_memory(config);
+  std::cout << "memory      " << byte_size(m.total()) << " to train on batches of " << config.batch
+            << ": parameters " << byte_size(m.parameters) << ", gradients " << byte_size(m.gradients)
+            << ", moments " << byte_size(m.optimizer)
+            << (m.update > 0 ? ", update " + byte_size(m.update) : "")
+            << (m.average > 0 ? ", means of them " + byte_size(m.average) : "")
+            << (m.packed > 0 ? ", packed " + byte_size(m.packed) : "") << ", activations "
+            << byte_size(m.activations) << ", program " << byte_size(m.program) << "\n            "
+            << byte_size(models::generation_memory(config.model).total()) << " to sample\n";
+}
+
+/// How many rows of the vocabulary are no tokens, where the folder has a tokenizer that can be read.
+void print_padding(const std::string& folder, const models::GPTConfig& config) {
+  try {
+    const int64_t rest = config.vocab_size - train::load_tokenizer(folder).vocab_size();
+    if (rest > 0)
+      std::cout << "padding     " << grouped(rest) << " tokens stand for no text; never sampled\n";
+  } catch (const Error&) {  // Whoever wants text will be told.
+  }
+}
+
+/// The words around a loss: 1.3842 `unit` on 110,592 `targets` `text`.
+struct LossWords {
+  const char *unit, *targets, *text;
+};
+
+/// The state of the run in the folder; `how` says how to resume it.
+void print_state(const train::RunFolder& run, int64_t steps, const char* how, const LossWords& words) {
+  const bool is_state = std::filesystem::exists(run.path() / "trainer.json");  // last/, or one that was kept
+  if (!is_state && !run.has_last()) {
+    std::cout << "state       no checkpoint yet\n";
+    return;
+  }
+  const auto read = [](const files::FolderSnapshot& state) {  // without the optimizer's tensors
+    return train::checkpoint_from_json(state.text("trainer.json"),
+                                       (state.folder() / "trainer.json").string());
+  };
+  const train::Checkpoint checkpoint = is_state ? files::read_folder(run.path(), read) : run.read_last(read);
+  std::cout << "state       step " << grouped(checkpoint.trainer.step) << " of " << grouped(steps) << "; "
+            << (checkpoint.trainer.step < steps ? how : "finished") << "\n";
+  if (!checkpoint.best_val_loss) return;
+  const auto print_loss = [&](const char* name, double loss, int64_t tokens) {
+    std::cout << name << decimals(loss, 4) << words.unit << " on "
+              << (tokens > 0 ? grouped(tokens) + words.targets : "") << words.text << "\n";
+  };
+  const auto [best, end] = train::logged_losses(run.metrics());
+  const bool is_logged = best && best->val_loss == *checkpoint.best_val_loss;
+  print_loss("best        ", *checkpoint.best_val_loss, is_logged ? best->tokens : 0);
+  if (end && end->steps == checkpoint.trainer.step && !(is_logged && end->val_tokens == best->tokens))
+    print_loss("at the end  ", *end->val_loss, end->val_tokens);
+}
+
+void print_run(const train::RunFolder& run, const train::TrainConfig& config) {
+  std::cout << "trained on  ";
+  std::vector<std::string> texts = config.text;
+  for (const std::string& other : {config.tokens, config.val_tokens, config.corpus})
+    if (!other.empty()) texts.push_back(other);
+  for (const std::string& text : texts) std::cout << files::plain(text) << " ";
+  std::cout << "(tokenizer " << files::plain(config.tokenizer) << "), preset " << files::plain(config.preset)
+            << ", seed " << config.seed << "\n";
+  if (!config.init_from.empty()) std::cout << "began as    " << files::plain(config.init_from) << "\n";
+  print_state(run, config.steps, "--resume continues it",
+              {" nats a token", " tokens of ", "the validation text"});
+}
+
+int64_t checked_batch(int64_t batch) {
+  if (batch < 1) fail("info", "--batch must be a whole number of at least 1, got ", batch, ".");
+  return batch;
+}
+
+int info_of_machine() {
+  const Machine m = this_machine();
+  std::string levels;
+  for (const kernels::Isa level : kernels::available_isas())
+    levels += concat(levels.empty() ? "" : ", ", kernels::isa_name(level));
+  const Peak peak = measure_peak();
+  const std::string &blas = kernels::blas_kernels_found(), now = kernels::blas_kernels();
+  std::cout << "machine     " << files::plain(m.cpu) << ", " << m.cores
+            << (m.cores == 1 ? " core; " : " cores; ") << m.system << "\n"
+            << "peak        " << std::fixed << std::setprecision(0) << peak.gflops << " GFLOP/s in float32, "
+            << peak.bf16_gflops << " in bfloat16 and " << std::setprecision(1) << peak.read_gb_s
+            << " GB/s of memory read, by " << num_threads()
+            << (num_threads() == 1 ? " thread\n" : " threads\n") << "gradus      " << GRADUS_VERSION << ", "
+            << m.compiler << ", " << m.level << " (it can run " << levels << ")\n"
+            << "products    " << m.blas
+            << (blas == now ? "" : concat("; by itself it would have used ", blas, " ones"))
+            << (kernels::isa_loops<kernels::ProductLoops<float>>().beat_blas
+                    ? "; large ones by gradus, with AVX-512"
+                    : "")
+            << "\n"
+            << "units       " << (m.units.empty() ? "none for products of 8 or 16 bits" : m.units)
+            << "; bfloat16 by " << peak.unit << "\n";
+  const std::vector<std::string> faults = what_holds_back();
+  std::cout << "held back   " << (faults.empty() ? "by nothing that is known here\n" : "");
+  for (size_t i = 0; i < faults.size(); ++i) std::cout << (i == 0 ? "" : "            ") << faults[i] << "\n";
+  return kDone;
+}
+
+/// Of a model that need not exist.
+int info_of_shape(const InfoFlags& flags) {
+  if (!flags.preset.empty()) check_choice("info", "--preset", flags.preset, models::preset_names());
+  train::TrainConfig config = train::preset(
+      flags.preset.empty() ? train::usual_preset(flags.arch.value_or(models::Arch::llama)) : flags.preset);
+  models::GPTConfig& model = config.model;
+  model.vocab_size = flags.vocab.value_or(65);
+  model.n_layer = flags.layers.value_or(model.n_layer);
+  model.n_head = flags.heads.value_or(model.n_head);
+  model.n_embd = flags.embd.value_or(model.n_embd);
+  model.block_size = flags.block.value_or(model.block_size);
+  if (flags.arch && *flags.arch != model.arch) model.qk_norm = false;
+  model.arch = flags.arch.value_or(model.arch);
+  model.bias = flags.bias_given ? flags.bias : model.arch == models::Arch::gpt2;
+  model.n_kv_head = flags.kv_heads.value_or(0);
+  model.n_inner = flags.hidden.value_or(0);
+  model.qk_norm = flags.qk_norm.value_or(model.qk_norm);
+  model.tie_word_embeddings = flags.tied;
+  naming_flags("info", model_flags(), [&] { model.validate(); });
+  config.batch = checked_batch(flags.batch.value_or(config.batch));
+  print_model(model);
+  print_memory(config);
+  return kDone;
+}
+
+/// The recipe in a folder of train::fit(); none for any other folder.
+std::optional<train::Recipe> own_recipe(const train::RunFolder& run) {
+  if (std::filesystem::exists(run.path() / "config.json") || !run.has_run()) return {};
+  return run.read_recipe([](const files::FolderSnapshot& files) -> std::optional<train::Recipe> {
+    const std::string name = (files.folder() / "train.json").string(), text = files.text("train.json");
+    if (!train::is_recipe(text, name)) return {};
+    return train::recipe_from_json(text, name);
+  });
+}
+
+/// Of a model that is not the decoder: what its files tell.
+int info_of_own(const train::RunFolder& run, const train::Recipe& recipe) {
+  static constexpr const char* kModel = "model.safetensors";
+  const auto stored = files::read_folder(run.path(), [](const files::FolderSnapshot& files) {
+    const nn::SafetensorsFile file(files.folder() / kModel, files.checksum(kModel),
+                                   nn::SafetensorsFile::Compared::header);
+    nn::NamedShapes shapes;
+    for (const nn::SafetensorsEntry& entry : file.header().entries)
+      shapes.emplace_back(entry.name, entry.shape);
+    return shapes;
+  });
+  int64_t count = 0;
+  for (const auto& [name, shape] : stored) count += shape.numel();
+  print_parameters(stored);
+  std::cout << "model       a module of one's own; " << grouped(count) << " parameters\n"
+            << "trained     in steps of " << recipe.accum * recipe.batch << " examples, seed " << recipe.seed
+            << "\n";
+  print_state(run, recipe.steps, "train::fit() continues it", {"", " targets of ", "the validation batches"});
+  return kDone;
+}
+
+int info_of_folder(const std::string& folder, std::optional<int64_t> batch) {
+  const train::RunFolder run(folder);
+  if (const std::optional<train::Recipe> own = own_recipe(run)) {
+    if (batch)
+      fail("info", "--batch must be left out for a module of one's own, whose memory is not known, got ",
+           *batch, ".");
+    return info_of_own(run, *own);
+  }
+  const models::GPTConfig config = models::check_pretrained(folder);
+  const bool is_run = std::filesystem::exists(run.path() / "train.json");
+  train::TrainConfig trained = is_run ? train::load_config(run) : train::TrainConfig{};
+  trained.model = config;
+
+  const std::string version = models::written_by(folder);
+
+  nn::NamedShapes stored;
+  for (const auto& [name, shape] : config.parameter_shapes())
+    stored.emplace_back(name, models::stored_shape(name, shape));
+  print_parameters(stored);
+  print_model(config);
+  print_padding(folder, config);
+  std::cout << "written by  " << (version.empty() ? "another program" : "gradus " + files::plain(version))
+            << "\n";
+  trained.batch = checked_batch(batch.value_or(trained.batch));
+  print_memory(trained);
+  if (is_run) print_run(run, trained);
+  return kDone;
+}
+
+int info(const InfoFlags& flags) {
+  if (flags.folder.empty() && !flags.shaped && !flags.batch) return info_of_machine();
+  if (flags.folder.empty()) return info_of_shape(flags);
+  if (flags.shaped)
+    fail("info",
+         "a folder and the shape of a model must not come together, got both. Hint: of a folder, only "
+         "--batch can be chosen.");
+  if (gguf::is_gguf(flags.folder)) return info_of_gguf(flags.folder, flags.batch);
+  if (is_tensor_file(flags.folder)) {
+    if (flags.batch) fail("info", "--batch must be left out for a file of tensors, got ", *flags.batch, ".");
+    return info_of_tensors(flags.folder);
+  }
+  return info_of_folder(flags.folder, flags.batch);
+}
+
+}  // namespace
+
+Verb add_info(CLI::App& app, const std::string& program) {
+  CLI::App* verb = app.add_subcommand("info", "A run, a safetensors file, a model's memory, or this machine");
+  auto flags = std::make_shared<InfoFlags>();
+  verb->add_option("folder", flags->folder,
+                   "Run folder, or any with config.json and model.safetensors;\n"
+                   "or a safetensors or GGUF file, or an index of shards")
+      ->type_name("PATH");
+  std::vector<CLI::Option*> shape;
+  shape.push_back(
+      choices(verb->add_option("--preset", flags->preset, "Or no folder, but a shape, as for train [mini]"),
+              models::preset_names)
+          ->type_name("NAME")
+          ->take_last());
+  shape.push_back(add_arch_flag(*verb, [flags](models::Arch arch) { flags->arch = arch; }));
+  const auto add = [&](const char* name, std::optional<int64_t>& value, const char* help) {
+    shape.push_back(whole_number(*verb, verb->add_option(name, value, help))->type_name("N")->take_last());
+  };
+  add("--layers", flags->layers, "Blocks");
+  add("--heads", flags->heads, "Heads of attention");
+  add("--embd", flags->embd, "Width");
+  add("--block", flags->block, "Longest context");
+  add("--vocab", flags->vocab, "Tokens of the vocabulary [65]");
+  CLI::Option* const bias =
+      verb->add_flag("--bias,!--no-bias", flags->bias, "Biases in linear layers and norms [gpt2: on]");
+  shape.push_back(bias);
+  add("--kv-heads", flags->kv_heads, "llama: heads of keys and values [as many]");
+  add("--hidden", flags->hidden, "llama: width inside the MLP [8/3 of --embd, rounded up to 32]");
+  shape.push_back(verb->add_flag("--qk-norm,!--no-qk-norm", flags->qk_norm,
+                                 "llama: norms of queries and keys [as the preset]"));
+  shape.push_back(
+      verb->add_flag("--tied,!--untied", flags->tied, "The output matrix is the token embedding [on]"));
+  whole_number(*verb, verb->add_option("--batch", flags->batch,
+                                       "Windows of text in a micro-batch [the run's or preset's]"))
+      ->type_name("N")
+      ->take_last();
+  verb->footer(
+      concat("Without arguments: what this machine is, what it can do, and what holds it\n"
+             "back. Memory is what training steps take at their peak, right to a tenth; the\n"
+             "text and evaluations come on top.\n\nExamples:\n  ",
+             program, " info\n  ", program, " info out/kjv-mini\n  ", program,
+             " info out/kjv-mini/last --batch 32\n  ", program, " info out/kjv-mini/model.safetensors\n  ",
+             program, " info --preset gpt2 --vocab 50257 --batch 1"));
+  const auto given = [](const CLI::Option* flag) { return flag->count() > 0; };
+  return {verb, [=] {
+            flags->bias_given = given(bias);
+            flags->shaped = std::any_of(shape.begin(), shape.end(), given);
+            return info(*flags);
+          }};
+}
+
+}  // namespace gradus::cli

@@ -1,0 +1,136 @@
+#include "gradus/tools/cli/info/info_tensors.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iomanip>
+#include <iostream>
+#include <map>
+#include <set>
+#include <vector>
+
+#include "gradus/files/error.hpp"
+#include "gradus/files/file.hpp"
+#include "gradus/files/plain.hpp"
+#include "gradus/nn/safetensors_folder.hpp"
+#include "gradus/tools/cli/program/terminal.hpp"
+#include "gradus/tools/cli/program/verbs.hpp"
+
+namespace gradus::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A file, or all shards of an index.
+struct Listing {
+  std::vector<nn::SafetensorsEntry> entries;
+  std::vector<std::string> shards;               ///< of each entry; empty for a file of its own
+  std::map<std::string, nn::Metadata> metadata;  ///< by file
+  size_t files = 0;
+  uint64_t bytes = 0;  ///< of the files
+};
+
+/// Returns the names of its tensors.
+std::set<std::string> add_file(Listing& listing, const fs::path& file, const std::string& shard) {
+  const nn::SafetensorsFile opened(file);
+  std::set<std::string> names;
+  for (const nn::SafetensorsEntry& entry : opened.header().entries) {
+    listing.entries.push_back(entry);
+    listing.shards.push_back(shard);
+    names.insert(entry.name);
+  }
+  if (!opened.header().metadata.empty()) listing.metadata[shard] = opened.header().metadata;
+  ++listing.files;
+  listing.bytes += fs::file_size(file);
+  return names;
+}
+
+Listing list_index(const fs::path& file) {
+  const nn::SafetensorsIndex index = nn::parse_safetensors_index(files::read(file), file.string());
+  std::map<std::string, std::set<std::string>> tensors;  // by shard
+  for (const auto& [tensor, shard] : index) tensors[shard].insert(tensor);
+  Listing listing;
+  for (const auto& [shard, listed] : tensors)
+    if (add_file(listing, file.parent_path() / shard, shard) != listed)
+      fail("info", file, " must list the tensors that its files hold, got others for ",
+           files::in_quotes(shard), ".");
+  return listing;
+}
+
+/// Looks at the first bytes: the ninth of a safetensors file is '{'.
+void check_is_safetensors(const fs::path& file) {
+  constexpr size_t kLength = 8;  // bytes before the header, a JSON object
+  char bytes[kLength + 1] = {};
+  if (file.extension() == ".json" || !fs::is_regular_file(file)) return;
+  std::ifstream(file, std::ios::binary).read(bytes, sizeof bytes);
+  if (bytes[kLength] != '{')
+    fail("info", file,
+         " must be a run folder, or a safetensors or GGUF file, or an index of shards, got "
+         "none of these.");
+}
+
+Listing list(const fs::path& file) {
+  if (file.extension() == ".json") return list_index(file);
+  Listing listing;
+  add_file(listing, file, "");
+  return listing;
+}
+
+/// Columns as wide as their widest cell; the fourth holds numbers.
+void print_table(const std::vector<std::vector<std::string>>& rows) {
+  constexpr size_t kRight = 3;
+  std::vector<size_t> widths(rows.front().size());
+  for (const auto& row : rows)
+    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+  for (const auto& row : rows) {
+    std::string line;
+    for (size_t i = 0; i < row.size(); ++i) {
+      const std::string space(widths[i] - row[i].size(), ' ');
+      line += (i == 0 ? "" : "  ") + (i == kRight ? space + row[i] : row[i] + space);
+    }
+    line.resize(line.find_last_not_of(' ') + 1);
+    std::cout << line << "\n";
+  }
+  std::cout << "\n";
+}
+
+}  // namespace
+
+bool is_tensor_file(const std::string& path) {
+  std::error_code ignored;
+  return fs::exists(path, ignored) && !fs::is_directory(path, ignored) &&
+         fs::path(path).extension() != ".gguf";
+}
+
+int info_of_tensors(const std::string& path) {
+  check_is_safetensors(path);
+  const Listing listing = list(path);
+  const bool has_shards = !listing.shards.empty() && !listing.shards.front().empty();
+  std::vector<std::vector<std::string>> rows{{"tensor", "dtype", "shape", "bytes"}};
+  if (has_shards) rows[0].push_back("file");
+  int64_t numbers = 0;
+  std::map<std::string, int64_t> dtypes;
+  for (size_t i = 0; i < listing.entries.size(); ++i) {
+    const nn::SafetensorsEntry& entry = listing.entries[i];
+    rows.push_back({files::plain(entry.name), entry.dtype, concat(entry.shape),
+                    grouped(static_cast<int64_t>(entry.end - entry.begin))});
+    if (has_shards) rows.back().push_back(files::plain(listing.shards[i]));
+    numbers += entry.shape.numel();
+    ++dtypes[entry.dtype];
+  }
+  print_table(rows);
+  std::string kinds;
+  for (const auto& [dtype, count] : dtypes)
+    kinds += concat(kinds.empty() ? "" : ", ", grouped(count), " of ", dtype);
+  std::cout << "file        " << files::plain(path) << ", " << grouped(static_cast<int64_t>(listing.bytes))
+            << " bytes" << (has_shards ? concat(" in ", listing.files, " shards") : "") << "\n"
+            << "tensors     " << grouped(static_cast<int64_t>(listing.entries.size())) << ", "
+            << grouped(numbers) << " numbers" << (kinds.empty() ? "" : ": " + kinds) << "\n";
+  for (const auto& [shard, metadata] : listing.metadata)
+    for (const auto& [key, value] : metadata)
+      std::cout << "metadata    " << (shard.empty() ? "" : files::plain(shard) + ": ") << files::plain(key)
+                << " = " << files::plain(value) << "\n";
+  return kDone;
+}
+
+}  // namespace gradus::cli

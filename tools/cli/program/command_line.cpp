@@ -1,0 +1,50 @@
+#include "gradus/tools/cli/program/command_line.hpp"
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <string_view>
+
+#include "gradus/files/error.hpp"
+
+namespace gradus::cli {
+namespace {
+
+/// Without the value that CLI11 shows behind a flag that switches off: --no-bias{false}.
+class Formatter : public CLI::Formatter {
+  std::string make_option_name(const CLI::Option* option, bool is_positional) const override {
+    std::string name = CLI::Formatter::make_option_name(option, is_positional);
+    constexpr std::string_view value = "{false}";
+    if (const size_t at = name.find(value); at != std::string::npos) name.erase(at, value.size());
+    return name;
+  }
+};
+
+}  // namespace
+
+std::string program_examples(const std::string& program) {
+  return concat("  ", program, " train                   the King James text, a few minutes\n  ", program,
+                " train --text my.txt --out out/my\n  ", program, " sample out/my --prompt \"Once\"\n  ",
+                program, " lesson                  notebooks on attention, step by step\n  ", program,
+                " train --help            the flags of a verb");
+}
+
+std::string exit_codes() {
+  return "0 done, 1 the run failed, 2 bad usage or input, 3 a check failed,\n4 stopped by a signal before it "
+         "could save, 129, 130 or 143 stopped and saved\nas the terminal closed, on Ctrl-C or on SIGTERM.";
+}
+
+std::vector<Verb> set_up(CLI::App& app, const std::string& program) {
+  app.name(program);
+  app.description("gradus trains a small GPT on a CPU, by an autograd framework written from scratch.");
+  app.set_version_flag("--version", "gradus " GRADUS_VERSION, "Print the version and exit");
+  app.set_help_flag("-h,--help", "Print this help and exit");
+  app.require_subcommand(1);
+  app.formatter(std::make_shared<Formatter>());
+  app.get_formatter()->column_width(34);
+  app.footer(concat("Examples:\n", program_examples(program), "\n\nExit codes: ", exit_codes()));
+  std::vector<Verb> added;
+  for (const AddVerb add : verbs()) added.push_back(add(app, program));
+  return added;
+}
+
+}  // namespace gradus::cli

@@ -1,0 +1,41 @@
+// gradus completion: a script by which a shell completes what somebody types.
+#include <CLI/CLI.hpp>
+#include <iostream>
+#include <memory>
+
+#include "gradus/files/error.hpp"
+#include "gradus/tools/cli/program/choices.hpp"
+#include "gradus/tools/cli/program/command_line.hpp"
+#include "gradus/tools/cli/program/completion_scripts.hpp"
+#include "gradus/tools/cli/program/nearest.hpp"
+#include "gradus/tools/cli/program/verbs.hpp"
+
+namespace gradus::cli {
+namespace {
+
+const std::vector<std::string> kShells = {"bash", "zsh"};
+
+int completion(const std::string& shell) {
+  check_choice("completion", "the shell", shell, kShells);
+  CLI::App app;
+  set_up(app, "gradus");
+  const Syntax program = syntax_of(app);
+  std::cout << (shell == "bash" ? bash_completion(program) : zsh_completion(program)) << std::flush;
+  return kDone;
+}
+
+}  // namespace
+
+Verb add_completion(CLI::App& app, const std::string& program) {
+  CLI::App* verb = app.add_subcommand("completion", "A script that completes flags and files in a shell");
+  auto shell = std::make_shared<std::string>();
+  choices(verb->add_option("shell", *shell, "bash or zsh"), [] { return kShells; })
+      ->type_name("SHELL")
+      ->required();
+  verb->footer(
+      concat("Installed packages have it in place. By hand, for this shell:\n\nExamples:\n  source <(",
+             program, " completion bash)\n  source <(", program, " completion zsh)"));
+  return {verb, [shell] { return completion(*shell); }};
+}
+
+}  // namespace gradus::cli

@@ -1,0 +1,83 @@
+#include "gradus/tools/cli/program/nearest.hpp"
+
+#include <algorithm>
+
+#include "gradus/files/error.hpp"
+#include "gradus/files/plain.hpp"
+
+namespace gradus::cli {
+namespace {
+
+constexpr size_t kFar = 1'000'000;
+constexpr size_t kLongestTyped = 64;  // Nobody mistypes a longer word; the table of distances is quadratic.
+
+/// Insertions, deletions, substitutions and exchanges of neighbours that lead from one word to the other
+/// (the optimal string alignment distance).
+size_t slips(std::string_view a, std::string_view b) {
+  std::vector<std::vector<size_t>> d(a.size() + 1, std::vector<size_t>(b.size() + 1));
+  for (size_t i = 0; i <= a.size(); ++i) d[i][0] = i;
+  for (size_t j = 0; j <= b.size(); ++j) d[0][j] = j;
+  for (size_t i = 1; i <= a.size(); ++i)
+    for (size_t j = 1; j <= b.size(); ++j) {
+      d[i][j] =
+          std::min({d[i - 1][j] + 1, d[i][j - 1] + 1, d[i - 1][j - 1] + (a[i - 1] == b[j - 1] ? 0u : 1u)});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+        d[i][j] = std::min(d[i][j], d[i - 2][j - 2] + 1);
+    }
+  return d[a.size()][b.size()];
+}
+
+/// Lower case, without dashes before it, and with - for _: what does not tell two words apart for people.
+std::string simplified(std::string_view word) {
+  word.remove_prefix(std::min(word.find_first_not_of('-'), word.size()));
+  std::string simple(word);
+  for (char& c : simple) c = c == '_' ? '-' : c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  return simple;
+}
+
+size_t distance(std::string_view typed, std::string_view known) {
+  const std::string a = simplified(typed), b = simplified(known);
+  if (a.empty() || a.size() > kLongestTyped || b.size() > kLongestTyped) return kFar;
+  const size_t count = slips(a, b);
+  if (count <= std::max<size_t>(1, std::min<size_t>(3, a.size() / 3))) return count;
+  return a.size() >= 3 && b.starts_with(a) ? 4 : kFar;  // A beginning, after all that is only mistyped.
+}
+
+}  // namespace
+
+std::string nearest(std::string_view typed, const std::vector<std::string>& known) {
+  size_t least = kFar, at_least = 0;
+  std::string found;
+  for (const std::string& word : known) {
+    const size_t far = distance(typed, word);
+    if (far == least) ++at_least;
+    if (far >= least) continue;
+    least = far;
+    at_least = 1;
+    found = word;
+  }
+  return least < kFar && at_least == 1 ? found : "";
+}
+
+std::string did_you_mean(std::string_view typed, const std::vector<std::string>& known,
+                         std::string_view more) {
+  const std::string word = nearest(typed, known);
+  if (word.empty()) return more.empty() ? "" : concat(" Hint: ", more);
+  return concat(" Hint: did you mean ", word, "?", more.empty() ? "" : " ", more);
+}
+
+void check_choice(std::string_view op, std::string_view flag, std::string_view typed,
+                  const std::vector<std::string>& known) {
+  if (std::find(known.begin(), known.end(), typed) != known.end()) return;
+  fail(op, flag, " must be ", listed(known), ", got ", files::in_quotes(typed), ".",
+       did_you_mean(typed, known));
+}
+
+std::string listed(const std::vector<std::string>& words) {
+  std::string text;
+  for (size_t i = 0; i < words.size(); ++i)
+    text += (i == 0 ? "" : i + 1 < words.size() ? ", " : " or ") + words[i];
+  return text;
+}
+
+}  // namespace gradus::cli

@@ -1,0 +1,51 @@
+// Terminal: what may be done on the standard streams, and numbers as people like to read them.
+// Thread-safe: no state.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "gradus/files/plain.hpp"
+
+namespace gradus::cli {
+
+struct Terminal {
+  bool live;    ///< lines may be redrawn: a terminal, and TERM is not dumb
+  bool colour;  ///< live, and NO_COLOR is not set
+  int columns;
+};
+Terminal standard_error();
+Terminal standard_output();
+
+/// Whether somebody types on the standard input and reads the standard output.
+bool is_talking_to_somebody();
+
+/// While it lives, what is written to the standard output and goes to a terminal goes there without what the
+/// terminal would obey. Files and pipes get every byte as it is.
+class PlainTerminal {
+ public:
+  PlainTerminal();
+  ~PlainTerminal();
+  PlainTerminal(const PlainTerminal&) = delete;
+  PlainTerminal& operator=(const PlainTerminal&) = delete;
+
+ private:
+  std::streambuf* terminal_ = nullptr;  // null: there is none
+  std::optional<files::PlainBuffer> plain_;
+};
+
+std::string decimals(double value, int digits);
+/// 950, 38.2k, 1.2M.
+std::string short_number(double value);
+/// 7 s, 3 min 05 s, 2 h 07 min.
+std::string duration(double seconds);
+/// 12 kB, 3.4 MB, 1.2 GB.
+std::string byte_size(double bytes);
+/// 2,000
+std::string grouped(int64_t value);
+
+/// "1 step", "2,000 steps".
+std::string steps_text(int64_t steps);
+
+}  // namespace gradus::cli

@@ -1,0 +1,103 @@
+#include "gradus/tools/cli/train/init_from.hpp"
+
+#include <algorithm>
+#include <type_traits>
+
+#include "gradus/data/tokenizer_files.hpp"
+#include "gradus/files/error.hpp"
+#include "gradus/models/pretrained.hpp"
+#include "gradus/train/decoder.hpp"
+
+namespace gradus::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using train::TrainConfig;
+using IsGiven = std::function<bool(const std::string&)>;
+
+// Steps small enough that what the model knows bends and does not break; a short text is read a few times.
+constexpr double kRate = 3e-4, kLastRate = 3e-5;
+constexpr int64_t kSteps = 200, kWarmup = 20, kLook = 50;
+
+/// What the file decides.
+bool is_shape(const std::string& flag) {
+  static constexpr std::string_view kShape[] = {"arch",    "layers",   "heads",   "embd",
+                                                "bias",    "kv-heads", "hidden",  "rope-theta",
+                                                "qk-norm", "tied",     "norm-eps"};
+  return std::find(std::begin(kShape), std::end(kShape), flag) != std::end(kShape);
+}
+
+std::string shown(models::Arch arch) { return std::string(name(arch)); }
+template <class T>
+requires std::is_arithmetic_v<T> std::string shown(T value) { return concat(std::boolalpha, value); }
+
+void check_shape(const TrainConfig& asked, const models::GPTConfig& model, const IsGiven& is_given) {
+  if (is_given("preset"))
+    fail("train", "--preset must be left out with --init-from, whose model has a shape, got ", asked.preset,
+         ".");
+  TrainConfig theirs;
+  theirs.model = model;
+  train::for_each_field([&](const std::string& flag, auto field) {
+    if constexpr (requires { shown(field(asked)); }) {
+      if (is_shape(flag) && is_given(flag) && field(asked) != field(theirs))
+        fail("train", "--", flag, " must be left out with --init-from, whose model has ",
+             shown(field(theirs)), ", got ", shown(field(asked)), ".");
+    }
+  });
+  if (is_given("block") && model.arch == models::Arch::gpt2 && asked.model.block_size > model.block_size)
+    fail("train", "--block must be at most the ", model.block_size,
+         " positions that the model of --init-from ", "has learnt, got ", asked.model.block_size, ".");
+}
+
+/// The path of the tokenizer: the folder's, or, if it has none, what was asked for.
+std::string tokenizer_of(const TrainConfig& asked, const IsGiven& is_given) {
+  if (is_given("vocab"))
+    fail("train", "--vocab must be left out with --init-from, whose model has one, got ", asked.vocab, ".");
+  const bool has_one = files::read_folder(asked.init_from, data::has_tokenizer);
+  if (!is_given("tokenizer")) return asked.init_from;
+  if (has_one)
+    fail("train", "--tokenizer must be left out with --init-from, whose folder has one, got ",
+         asked.tokenizer, ".");
+  if (!fs::path(asked.tokenizer).is_absolute())
+    fail("train",
+         "--tokenizer must be the path of the one that the model of --init-from was trained with, got ",
+         asked.tokenizer, ".");
+  return asked.tokenizer;
+}
+
+}  // namespace
+
+void begin_with_model(TrainConfig& config, const IsGiven& is_given) {
+  models::GPTConfig model = models::check_pretrained(config.init_from);
+  check_shape(config, model, is_given);
+  config.tokenizer = tokenizer_of(config, is_given);
+  config.vocab = 0;
+  (void)train::load_tokenizer(config.init_from, config.tokenizer == config.init_from ? "" : config.tokenizer);
+  if (is_given("block")) model.block_size = config.model.block_size;
+  if (is_given("dropout")) model.dropout = config.model.dropout;
+  config.model = model;
+
+  const auto suits = [&](const char* flag, auto& value, auto usual) {
+    if (!is_given(flag)) value = usual;
+  };
+  suits("min-lr", config.min_lr, is_given("lr") ? config.lr / 10 : kLastRate);
+  suits("lr", config.lr, kRate);
+  suits("warmup", config.warmup, kWarmup);
+  suits("steps", config.steps, kSteps);
+  suits("eval-every", config.eval_every, kLook);
+  suits("save-every", config.save_every, kLook);
+}
+
+void check_apart(const TrainConfig& config, const fs::path& out) {
+  const fs::path from = fs::weakly_canonical(config.init_from), to = fs::weakly_canonical(out);
+  if (std::mismatch(to.begin(), to.end(), from.begin(), from.end()).first == to.end())
+    fail("train", "--out must be another folder than that of --init-from, got ", out, " for both.");
+}
+
+models::GPT initial_model(const TrainConfig& config) {
+  return files::read_folder(config.init_from, [&](const files::FolderSnapshot& files) {
+    return models::load_pretrained(files, config.model);
+  });
+}
+
+}  // namespace gradus::cli

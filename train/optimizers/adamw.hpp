@@ -1,0 +1,38 @@
+// AdamW (Loshchilov and Hutter, "Decoupled weight decay regularization", arXiv 1711.05101), with PyTorch's
+// semantics. Ownership and thread-safety as in optimizer.hpp.
+#pragma once
+
+#include "gradus/train/optimizers/optimizer.hpp"
+
+namespace gradus::train {
+
+/// The paper's constants.
+struct AdamWOptions {
+  double beta1 = 0.9;          ///< how much of the mean gradient is kept a step
+  double beta2 = 0.999;        ///< how much of the mean square is kept a step
+  double eps = 1e-8;           ///< added to the root of the mean square
+  double weight_decay = 0.01;  ///< on parameters of two or more dimensions
+};
+
+/// Throws Error, naming `who`, unless the betas are in [0, 1), eps > 0 and weight_decay >= 0.
+void check(const AdamWOptions& options, const char* who);
+
+/// One update of a parameter with its means m and v, all of one shape and dtype and packed, in `step` (from
+/// 1), times grad_scale the gradient.
+void adamw_update(const AdamWOptions& options, Tensor& parameter, Tensor& m, Tensor& v, const Tensor& grad,
+                  int64_t step, double lr, double weight_decay, double grad_scale);
+
+/// m, v = means of gradient and square, corrected for their start; p = p - lr * (weight_decay * p +
+/// m / (sqrt(v) + eps)).
+class AdamW : public Optimizer {
+ public:
+  /// Throws Error unless the betas are in [0, 1), eps > 0 and weight_decay >= 0.
+  explicit AdamW(NamedParameters parameters, const AdamWOptions& options = {});
+  const char* name() const override { return "adamw"; }
+
+ private:
+  void update(Slot& slot, const Tensor& grad, int64_t step, double lr, double grad_scale) override;
+  AdamWOptions options_;
+};
+
+}  // namespace gradus::train

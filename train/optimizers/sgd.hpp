@@ -1,0 +1,29 @@
+// SGD: stochastic gradient descent with momentum, PyTorch's form. Ownership and thread-safety as in
+// optimizer.hpp.
+#pragma once
+
+#include "gradus/train/optimizers/optimizer.hpp"
+
+namespace gradus::train {
+
+/// Constants of SGD.
+struct SGDOptions {
+  double momentum = 0.0;      ///< how much of the velocity is kept a step
+  double weight_decay = 0.0;  ///< on parameters of two or more dimensions, added to the gradient
+  bool nesterov = false;      ///< look ahead by one velocity (Sutskever et al., 2013)
+};
+
+/// g = gradient + weight_decay * p,  u = momentum * u + g,  p = p - lr * u;  with nesterov p - lr * (g +
+/// momentum * u).
+class SGD : public Optimizer {
+ public:
+  /// Throws Error unless momentum is in [0, 1) (above 0 for nesterov) and weight_decay >= 0.
+  explicit SGD(NamedParameters parameters, const SGDOptions& options = {});
+  const char* name() const override { return "sgd"; }
+
+ private:
+  void update(Slot& slot, const Tensor& grad, int64_t step, double lr, double grad_scale) override;
+  SGDOptions options_;
+};
+
+}  // namespace gradus::train

@@ -1,0 +1,95 @@
+#include "gradus/train/optimizers/weight_average.hpp"
+
+#include <algorithm>
+
+#include "gradus/autograd/kernels/threads/parallel.hpp"
+#include "gradus/autograd/ops/ops.hpp"
+
+namespace gradus::train {
+namespace {
+
+constexpr const char *kMean = "average.", *kSteps = "average_steps";
+constexpr int64_t kGrain = 1 << 14;
+
+/// Calls f(a[i], b[i]) for the elements of two packed tensors of one shape and dtype.
+template <class F>
+void for_each_pair(Tensor& a, Tensor& b, const F& f) {
+  dispatch_float("weight_average", a.dtype(), [&]<class T>() {
+    T *x = a.mutable_data<T>(), *y = b.mutable_data<T>();
+    parallel_for(a.numel(), kGrain, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) f(x[i], y[i]);
+    });
+  });
+}
+
+}  // namespace
+
+WeightAverage::WeightAverage(NamedParameters parameters, double decay)
+    : parameters_(std::move(parameters)), decay_(decay) {
+  if (!(decay >= 0 && decay < 1)) fail("weight_average", "decay must be in [0, 1), got ", decay, ".");
+  for (const auto& [name, parameter] : parameters_) {
+    means_.push_back(empty(parameter.shape(), parameter.dtype()));
+    means_.back().copy_(parameter.detach());
+  }
+}
+
+void WeightAverage::update() {
+  ++steps_;
+  const auto t = static_cast<double>(steps_);
+  const double kept = std::min(decay_, t / (t + 10));
+  for (size_t i = 0; i < means_.size(); ++i) {
+    const Tensor now = parameters_[i].second.detach();
+    dispatch_float("weight_average", now.dtype(), [&]<class T>() {
+      T* mean = means_[i].mutable_data<T>();
+      const T* value = now.data<T>();
+      const T share = static_cast<T>(1 - kept);
+      parallel_for(now.numel(), kGrain, [&](int64_t begin, int64_t end) {
+        for (int64_t j = begin; j < end; ++j) mean[j] += share * (value[j] - mean[j]);
+      });
+    });
+  }
+}
+
+void WeightAverage::swap() {
+  for (size_t i = 0; i < means_.size(); ++i)
+    for_each_pair(means_[i], parameters_[i].second, [](auto& mean, auto& value) { std::swap(mean, value); });
+}
+
+nn::StateDict WeightAverage::state_dict() const {
+  nn::StateDict state{{kSteps, full({}, static_cast<double>(steps_), DType::int64)}};
+  for (size_t i = 0; i < means_.size(); ++i) state[kMean + parameters_[i].first] = means_[i];
+  return state;
+}
+
+nn::StateDict WeightAverage::take_from(nn::StateDict& state) {
+  nn::StateDict taken;
+  for (auto at = state.begin(); at != state.end();) {
+    const bool is_mine = at->first.starts_with(kMean) || at->first == kSteps;
+    if (is_mine) taken.insert(*at);
+    at = is_mine ? state.erase(at) : std::next(at);
+  }
+  return taken;
+}
+
+void WeightAverage::check(const nn::StateDict& state) const {
+  const nn::StateDict own = state_dict();
+  for (const auto& [name, mean] : own) {
+    const auto found = state.find(name);
+    if (found == state.end()) fail("weight_average", "the state must have ", name, ", got none.");
+    const Tensor& value = found->second;
+    if (value.shape() != mean.shape() || value.dtype() != mean.dtype())
+      fail("weight_average", name, " of the state must be ", gradus::name(mean.dtype()), " ", mean.shape(),
+           ", got ", gradus::name(value.dtype()), " ", value.shape(), ".");
+  }
+  for (const auto& [name, value] : state)
+    if (!own.contains(name))
+      fail("weight_average", "the state must have this average's names only, got ", name, ".");
+}
+
+void WeightAverage::load_state_dict(const nn::StateDict& state) {
+  check(state);
+  steps_ = static_cast<int64_t>(state.at(kSteps).item());
+  for (size_t i = 0; i < means_.size(); ++i) means_[i].copy_(state.at(kMean + parameters_[i].first));
+}
+
+}  // namespace gradus::train

@@ -1,0 +1,168 @@
+#include "gradus/train/run_folder/run_folder.hpp"
+
+#include "gradus/files/error.hpp"
+#include "gradus/files/file.hpp"
+#include "gradus/files/folder.hpp"
+#include "gradus/train/run_folder/kept_states.hpp"
+#include "gradus/train/run_folder/replace_folder.hpp"
+#include "gradus/train/run_folder/state_files.hpp"
+
+namespace gradus::train {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char *kFresh = "last.tmp", *kLast = "last", *kOld = "last.old", *kKept = "kept";
+
+/// Runs `work`, whose filesystem errors become RunErrors.
+template <class F>
+void on_disk(F&& work) {
+  try {
+    work();
+  } catch (const fs::filesystem_error& e) {
+    throw RunError(concat("[run] ", e.path1(), " must be writable, got '", e.code().message(), "'."));
+  }
+}
+
+/// Is this the name of something that a run which was killed at its first steps may leave?
+bool is_leftover(const std::string& name) {
+  if (name == RunLock::kFile) return true;
+  for (const char* file : kRunFiles)
+    if (name == std::string(file) + ".tmp") return true;
+  return false;
+}
+
+/// Does a folder hold nothing, or nothing but leftovers?
+bool is_free(const fs::path& folder, std::error_code& error) {
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error))
+    if (!is_leftover(entry->path().filename().string())) return false;
+  return !error;
+}
+
+}  // namespace
+
+bool RunFolder::has_best() const { return fs::exists(path_ / "model.safetensors"); }
+
+fs::path RunFolder::last() const {
+  for (const char* name : {kLast, kOld})
+    if (fs::exists(path_ / name / "trainer.json")) return path_ / name;
+  return path_ / kLast;
+}
+
+void RunFolder::check_free(bool overwrite) const {
+  std::error_code ignored, unreadable;
+  const fs::file_status status = fs::status(path_, ignored);
+  if (!fs::exists(status)) return;
+  if (!fs::is_directory(status)) fail("train", "`out` must be a folder, got the file ", path_, ".");
+  const bool free = is_free(path_, unreadable);
+  if (unreadable) fail("train", "`out` must be readable, got ", path_, ": '", unreadable.message(), "'.");
+  if (free) return;
+  if (!overwrite)
+    fail("train", "`out` must be new or empty, got ", path_,
+         " with files in it. Hint: `resume` goes on with the run there, `overwrite` starts it anew, `out` "
+         "takes another.");
+  if (!has_run())
+    fail("train", "`overwrite` replaces a run only, got ", path_,
+         ", which has no train.json. Hint: use another `out`.");
+}
+
+bool RunFolder::has_run() const { return fs::exists(path_ / "train.json") || has_last(); }
+
+void RunFolder::lock() {
+  if (!lock_) lock_.emplace(path_);
+}
+
+void RunFolder::check_there() const {
+  if (!lock_)
+    throw RunError(concat("[run] ", path_, " must be locked by whoever writes there, got no lock."));
+  lock_->check();
+}
+
+void RunFolder::create(const ModelFiles& files, bool overwrite) {
+  try {
+    files::make_folders(path_);
+  } catch (const RunError& e) {
+    fail("train", "`out` must be a folder that can be made: ", e.what());
+  }
+  lock();
+  check_free(overwrite);  // Another run may have begun since it was asked.
+  on_disk([&] {
+    for (const char* folder : {kOld, kFresh, kLast}) remove_state(path_ / folder);
+    remove_kept_states(path_ / kKept);
+    remove_run_files(path_);
+  });
+  files::FolderUpdate update(path_);
+  update.write("train.json", files.recipe);  // Replaced, never absent: it marks the folder as a run's.
+  for (const auto& [name, text] : files.tokenizer) update.write(name, text);
+  checksums_ = update.commit();
+}
+
+std::vector<std::string> RunFolder::verify() {
+  std::vector<std::string> notes;
+  files::read_folder(path_, [&](const files::FolderSnapshot& files) {
+    files.verify_those_there();
+    checksums_ = files.checksums().value_or(files::Checksums());
+    return true;
+  });
+  read_last([&](const files::FolderSnapshot& state) {
+    state.verify_all();
+    if (!state.checksums())
+      notes.push_back(concat("there are no checksums in ", state.folder().string(),
+                             ", so it is not known whether its files are as they were saved"));
+    return true;
+  });
+  return notes;
+}
+
+void RunFolder::go_on(const ModelFiles& files) {
+  if (!has_best()) checksums_.erase("model.safetensors");
+  files::FolderUpdate update(path_, checksums_);
+  update.write("train.json", files.recipe);
+  for (const auto& [name, text] : files.tokenizer) update.write(name, text);
+  checksums_ = update.commit();
+}
+
+void RunFolder::save_best(const ModelFiles& files) {
+  check_there();
+  files::FolderUpdate update(path_, checksums_);
+  files.model(update);
+  checksums_ = update.commit();
+}
+
+void RunFolder::save_last(const ModelFiles& files, const Checkpoint& checkpoint) {
+  check_there();
+  const fs::path fresh = path_ / kFresh, last = path_ / kLast, old = path_ / kOld;
+  on_disk([&] {
+    remove_state(fresh);
+    fs::create_directory(fresh);  // Never the folder above it: that one is locked, or gone.
+    move_strays(old, fresh);
+    remove_state(old);
+  });
+  write_state(fresh, files, checkpoint);
+  const fs::path before = replace_folder(fresh, last, old);
+  try {
+    move_strays(before, last);
+    remove_state(before);
+  } catch (const fs::filesystem_error&) {  // It is saved; what is left goes with the next time.
+  }
+}
+
+void RunFolder::keep_last(int64_t step, int64_t count) {
+  if (count == 0) return;
+  check_there();
+  on_disk([&] { keep_state(path_ / kLast, path_ / kKept, step, count); });
+}
+
+bool RunFolder::has_last() const { return fs::exists(last() / "trainer.json"); }
+
+fs::path RunFolder::with_recipe() const {
+  if (!has_run())
+    fail("train", "`resume` needs a folder that `gradus train` made, got ", path_,
+         ", which has no train.json.");
+  const fs::path state = last();  // The states of gradus 0.1 have none.
+  return fs::exists(state / "train.json") ? state : path_;
+}
+
+Checkpoint RunFolder::load_last() const { return read_last(load_checkpoint); }
+
+}  // namespace gradus::train

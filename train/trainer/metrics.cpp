@@ -1,0 +1,142 @@
+#include "gradus/train/trainer/metrics.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "gradus/files/error.hpp"
+#include "gradus/files/file.hpp"
+#include "gradus/files/json.hpp"
+
+namespace gradus::train {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::string_view kStepBegins = "{\"event\":\"step\"", kEndBegins = "{\"event\":\"done\"";
+
+bool is_record_up_to(int64_t step, const std::string& line, bool is_over) {
+  try {
+    const files::Json json(line, "metrics", "a line");
+    if (line.starts_with(kEndBegins)) return is_over && json.root().at("steps").integer() == step;
+    return json.root().at("step").integer() <= step;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+/// In milliseconds is as fine as anybody looks.
+double rounded(double seconds) { return std::round(seconds * 1e3) / 1e3; }
+
+/// The elapsed_s of the last of these records; 0 where there is none.
+double last_elapsed(const std::string& records) {
+  if (records.empty()) return 0;
+  const size_t begin = records.rfind('\n', records.size() - 2) + 1;
+  const files::Json record(std::string_view(records).substr(begin), "metrics", "a line");
+  const std::optional<files::Field> elapsed = record.root().find("elapsed_s");
+  return elapsed && elapsed->is_number() ? std::max(0.0, elapsed->number()) : 0;
+}
+
+}  // namespace
+
+std::string records_up_to(int64_t step, const std::string& text, bool is_over) {
+  std::istringstream lines(text);
+  std::string kept;
+  for (std::string line; std::getline(lines, line);)
+    if (is_record_up_to(step, line, is_over)) kept += line + "\n";
+  return kept;
+}
+
+namespace {
+
+/// Leaves, and returns, what a run has reported up to `step`.
+std::string cut(const std::filesystem::path& path, int64_t step, const std::vector<std::string>& unlogged,
+                bool is_over) {
+  const std::string before = std::filesystem::exists(path) ? files::read(path) : "";
+  std::string kept = records_up_to(step, before, is_over);
+  for (const std::string& line : unlogged)
+    if (kept.find(line) == kept.npos) kept += line + "\n";
+  files::write_atomically(path, [&](std::ostream& out) { out << kept; });
+  return kept;
+}
+
+}  // namespace
+
+std::string to_json(const StepReport& report) {
+  return Json{{"event", "step"},
+              {"step", report.step},
+              {"loss", report.loss},
+              {"lr", report.lr},
+              {"grad_norm", report.grad_norm},
+              {"tokens_per_s", static_cast<double>(report.tokens) / report.seconds},
+              {"elapsed_s", rounded(report.elapsed)}}
+      .dump();
+}
+
+std::string to_json(const EvalReport& report) {
+  return Json{{"event", "eval"},
+              {"step", report.step},
+              {"val_loss", report.val_loss},
+              {"tokens", report.tokens},
+              {"elapsed_s", rounded(report.elapsed)}}
+      .dump();
+}
+
+std::string to_json(const RunReport& report, const std::filesystem::path& out) {
+  return Json{{"event", report.finished ? "done" : "stopped"},
+              {"steps", report.steps},
+              {"val_loss", report.val_loss ? Json(*report.val_loss) : Json(nullptr)},
+              {"val_tokens", report.val_tokens},
+              {"seconds", report.seconds},
+              {"tokens_per_s", report.tokens_per_s},
+              {"out", out.string()}}
+      .dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+std::string sample_to_json(int64_t step, const std::string& text) {
+  return Json{{"event", "sample"}, {"step", step}, {"text", text}}.dump(-1, ' ', false,
+                                                                        Json::error_handler_t::replace);
+}
+
+LoggedLosses logged_losses(const std::filesystem::path& file) {
+  LoggedLosses losses;
+  if (!std::filesystem::exists(file)) return losses;
+  std::istringstream lines(files::read(file));
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with(kStepBegins)) continue;  // most of a log
+    try {
+      const files::Json json(line, "metrics", "a line");
+      const files::Field record = json.root();
+      const std::string_view event = record.at("event").text();
+      if (event == "eval") {
+        const double loss = record.at("val_loss").number();
+        if (!losses.best || loss < losses.best->val_loss)
+          losses.best = {.step = record.at("step").integer(),
+                         .val_loss = loss,
+                         .tokens = record.at("tokens").integer(),
+                         .is_best = true};
+      } else if (event == "done" && record.at("val_loss").is_number()) {
+        losses.end = {.steps = record.at("steps").integer(),
+                      .val_loss = record.at("val_loss").number(),
+                      .val_tokens = record.at("val_tokens").integer(),
+                      .finished = true};
+      }
+    } catch (const Error&) {  // A line that was cut off, or of another program.
+    }
+  }
+  return losses;
+}
+
+MetricsLog::MetricsLog(const std::filesystem::path& path, int64_t step,
+                       const std::vector<std::string>& unlogged, bool is_over)
+    : MetricsLog(path, cut(path, step, unlogged, is_over)) {}
+
+MetricsLog::MetricsLog(const std::filesystem::path& path, const std::string& records)
+    : elapsed_before_(last_elapsed(records)),
+      has_end_(records.find(kEndBegins) != records.npos),
+      file_(path) {}
+
+void MetricsLog::write(const std::string& line) { file_.add(line + "\n"); }
+
+}  // namespace gradus::train

@@ -1,0 +1,33 @@
+#include "gradus/train/trainer/precision.hpp"
+
+#include <utility>
+
+#include "gradus/files/error.hpp"
+
+namespace gradus::train {
+namespace {
+
+constexpr std::pair<std::string_view, DType> kPrecisions[] = {{"float32", DType::float32},
+                                                              {"bf16", DType::bfloat16}};
+
+}  // namespace
+
+std::vector<std::string> precision_names() {
+  std::vector<std::string> names;
+  for (const auto& [name, dtype] : kPrecisions) names.emplace_back(name);
+  return names;
+}
+
+DType precision_from(std::string_view wanted) {
+  for (const auto& [name, dtype] : kPrecisions)
+    if (name == wanted) return dtype;
+  fail("train", "`precision` must be float32 or bf16, got '", wanted, "'.");
+}
+
+std::string precision_name(DType dtype) {
+  for (const auto& [name, known] : kPrecisions)
+    if (known == dtype) return std::string(name);
+  fail("train", "`precision` must be float32 or bfloat16, got ", name(dtype), ".");
+}
+
+}  // namespace gradus::train
