@@ -4,7 +4,7 @@
 #include "autograd/compare.hpp"
 #include "autograd/kernels/vectors.hpp"
 #include "catch.hpp"
-#include "gradus/autograd/kernels/blas/few_rows.hpp"
+#include "gradus/autograd/kernels/blas/choose_product.hpp"
 #include "gradus/autograd/ops/ops.hpp"
 #include "gradus/models/generate.hpp"
 #include "gradus/models/next_token.hpp"

@@ -9,6 +9,7 @@
 #include "gradus/autograd/kernels/attention/attention_blocks.hpp"
 #include "gradus/autograd/kernels/attention/attention_loops.hpp"
 #include "gradus/autograd/kernels/attention/attention_products.hpp"
+#include "gradus/autograd/kernels/blas/choose_product.hpp"
 #include "gradus/autograd/kernels/elementwise/dropout.hpp"
 #include "gradus/autograd/kernels/isa/isa.hpp"
 #include "gradus/autograd/kernels/threads/parallel.hpp"
@@ -177,8 +178,13 @@ int64_t grain(int64_t work) { return std::max<int64_t>(1, kSmallAttention / std:
 /// Calls f.operator()<Products>() with the products that the shape asks for.
 template <class T, class F>
 void with_products(const AttentionShape& shape, const F& f) {
+  const ProductTraits traits{.m = shape.q_len,
+                             .n = shape.k_len,
+                             .k = shape.head_size,
+                             .rounded = shape.rounded,
+                             .place = ProductPlace::attention};
   if constexpr (std::is_same_v<T, float>)
-    if (shape.rounded) return f.template operator()<RoundedProducts>();
+    if (choose_product(traits) == ProductCode::multiply_bf16) return f.template operator()<RoundedProducts>();
   f.template operator()<PlainProducts<T>>();
 }
 

@@ -4,16 +4,24 @@
 #include <array>
 
 #include "gradus/autograd/kernels/bf16/bf16_product.hpp"
+#include "gradus/autograd/kernels/blas/choose_product.hpp"
 #include "gradus/autograd/kernels/blas/gemm.hpp"
 #include "gradus/autograd/kernels/threads/aligned_buffer.hpp"
 
 namespace gradus::kernels {
 namespace {
 
-// Scores are made in whole vectors: some more than asked for, which nobody reads.
+// Scores are made in whole vectors; nobody reads those beyond the last key.
 constexpr int64_t kPadding = 16;
-// For fewer queries than this, transposing keys costs more than it saves.
-constexpr int64_t kFewQueries = 4;
+
+/// Whether loops on tiles make a product of the scores, (queries, keys), with one operand of head_size.
+bool by_loops(const Block& block, int64_t n, int64_t k, bool b_transposed) {
+  return choose_product({.m = block.queries,
+                         .n = n,
+                         .k = k,
+                         .b_transposed = b_transposed,
+                         .place = ProductPlace::attention}) == ProductCode::attention_loops;
+}
 
 /// Keys or values as columns, (head_size, kScoreRow).
 template <class T>
@@ -44,7 +52,7 @@ const T* PlainProducts<T>::columns(const Block& block, ByKey y) {
 
 template <class T>
 void PlainProducts<T>::scores(const Block& block, Rows<const T> x, ByKey y, T* out) {
-  if (block.queries < kFewQueries) {
+  if (!by_loops(block, block.keys, head_size_, true)) {
     const Rows<const T> keys = from(rows_[static_cast<size_t>(y)], block.key);
     gemm_serial(Trans::no, Trans::yes, block.queries, block.keys, head_size_, T{1}, x.data, x.stride,
                 keys.data, keys.stride, T{0}, out, kScoreRow);
@@ -62,7 +70,7 @@ void PlainProducts<T>::scores(const Block& block, Rows<const T> x, ByKey y, T* o
 template <class T>
 void PlainProducts<T>::by_query(const Block& block, const T* scores, ByKey y, bool add, Rows<T> out) {
   const Rows<const T> keys = from(rows_[static_cast<size_t>(y)], block.key);
-  if (block.queries < kFewQueries) {
+  if (!by_loops(block, head_size_, block.keys, false)) {
     gemm_serial(Trans::no, Trans::no, block.queries, head_size_, block.keys, T{1}, scores, kScoreRow,
                 keys.data, keys.stride, add ? T{1} : T{0}, out.data, out.stride);
     return;

@@ -8,9 +8,9 @@
 namespace gradus::kernels {
 namespace {
 
-constexpr int64_t kSmallRead = int64_t{1}
-                               << 18;  // weights that one thread reads sooner than it could share them
-constexpr int64_t kStreams = 4;        // as many rows as `dots` takes at once
+// Sharing fewer weights than this takes longer than reading them on one thread.
+constexpr int64_t kSmallRead = int64_t{1} << 18;
+constexpr int64_t kStreams = 4;  // the rows that `dots` takes at once
 
 template <class T>
 void dots(int64_t n, const T* x, const T* const* rows, T* sums) {
@@ -29,8 +29,7 @@ void linear_few_rows(int64_t m, int64_t n, int64_t k, T* y, const T* x, int64_t 
                      const T* bias) {
   const int64_t work = std::max<int64_t>(1, kStreams * m * k);
   parallel_for(n, std::max<int64_t>(1, kSmallRead / work) * kStreams, [&](int64_t begin, int64_t end) {
-    // Four parts of the weights at a time: memory is read a third faster by several streams, each of which
-    // goes on where it was, than by one.
+    // Four parts of the weights at a time: several streams read memory a third faster than one.
     const int64_t length = (end - begin + kStreams - 1) / kStreams;
     for (int64_t step = 0; step < length; ++step) {
       int64_t at[kStreams];

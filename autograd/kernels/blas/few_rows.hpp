@@ -17,12 +17,9 @@ struct DotsLoops {
   void (*of_bfloat16)(int64_t n, const T* x, const bfloat16* const* rows, T* sums);
 };
 
-/// Up to so many rows of x this is faster than BLAS, which first copies the weights into an order of its own.
-inline constexpr int64_t kFewRows = 8;
-
 /// y (m, n) = x (m, k) @ w (n, k)^T + bias (n), sums in T; rows of x are ldx apart, bias may be nullptr. The
 /// bits of an element of y depend on its row of x, its row of w and its bias only. T: float, double; W: T, or
-/// bfloat16, of which BLAS knows nothing: then m is whatever it is.
+/// bfloat16, which BLAS does not know: then m may be any number.
 template <class T, class W>
 void linear_few_rows(int64_t m, int64_t n, int64_t k, T* y, const T* x, int64_t ldx, const W* w,
                      const T* bias);

@@ -13,9 +13,6 @@ namespace {
 constexpr int64_t kDepth = 512, kPanelBytes = int64_t{1} << 19;
 // Rows of a transposed a that are copied at a time: a multiple of a block's.
 constexpr int64_t kCopiedRows = 96;
-// What is worth it: rows, columns and depth, multiply-adds, rows for a b that is transposed, and columns for
-// an a that is copied.
-constexpr int64_t kFewest = 16, kFewestProducts = int64_t{1} << 19, kFewestRows = 128, kFewestColumns = 32;
 // Of a block, at any level.
 constexpr int64_t kMostRows = 8, kMostColumns = 64;
 
@@ -119,19 +116,10 @@ class FloatProductPart {
 }  // namespace
 
 template <class T>
-bool is_faster_than_blas(const FloatProduct<T>& p) {
-  return isa_loops<ProductLoops<T>>().beat_blas && std::min({p.m, p.n, p.k}) >= kFewest &&
-         p.m * p.n * p.k >= kFewestProducts && (p.b_column == 1 || p.m >= kFewestRows) &&
-         (p.a_k == 1 || p.n >= kFewestColumns);
-}
-
-template <class T>
 void multiply_floats(const FloatProduct<T>& product) {
   FloatProductPart<T>(product).run();
 }
 
-template bool is_faster_than_blas(const FloatProduct<float>&);
-template bool is_faster_than_blas(const FloatProduct<double>&);
 template void multiply_floats(const FloatProduct<float>&);
 template void multiply_floats(const FloatProduct<double>&);
 

@@ -27,11 +27,6 @@ struct FloatProduct {
   int64_t c_row;
 };
 
-/// Whether multiply_floats() is faster than BLAS at the level in use, by sizes and distances alone. A small
-/// product is not, nor one of few rows or columns with an operand that must be transposed.
-template <class T>
-bool is_faster_than_blas(const FloatProduct<T>& product);
-
 /// On the calling thread. k >= 1.
 template <class T>
 void multiply_floats(const FloatProduct<T>& product);

@@ -8,9 +8,9 @@
 
 #include "gradus/autograd/kernels/blas/blas_kernels.hpp"
 #include "gradus/autograd/kernels/blas/blas_memory.hpp"
+#include "gradus/autograd/kernels/blas/choose_product.hpp"
 #include "gradus/autograd/kernels/blas/few_rows.hpp"
 #include "gradus/autograd/kernels/blas/float_product.hpp"
-#include "gradus/autograd/kernels/blas/tiny_product.hpp"
 #include "gradus/autograd/kernels/threads/parallel.hpp"
 #include "gradus/files/error.hpp"
 
@@ -39,6 +39,11 @@ int blas_int(int64_t size) { return static_cast<int>(size); }
 
 CBLAS_TRANSPOSE cblas(Trans trans) { return trans == Trans::yes ? CblasTrans : CblasNoTrans; }
 
+// Plain dots add in the order of PyTorch, so that lessons print its digits on every machine: a single product
+// adds in three chains side by side (as MKL's plain kernel was seen to do), each product of a batch in one
+// (as PyTorch's own loop, which it uses below the same size).
+constexpr int kSingleChains = 3, kBatchChains = 1;
+
 /// One product as gemm's arguments describe it, and a bias that replaces beta * c.
 template <class T>
 struct Product {
@@ -53,8 +58,17 @@ struct Product {
   T* c;
   int64_t ldc;
   const T* bias = nullptr;
-  int chains = kSingleChains;  // of a tiny product
-  bool here = false;           // made by multiply_floats(), not by BLAS
+  int chains = kSingleChains;  // of plain dots
+  ProductCode code = ProductCode::gemm;
+
+  ProductTraits traits(ProductPlace place = ProductPlace::anywhere) const {
+    return {.m = m,
+            .n = n,
+            .k = k,
+            .a_transposed = ta == Trans::yes,
+            .b_transposed = tb == Trans::yes,
+            .place = place};
+  }
 
   Product rows(int64_t begin, int64_t end) const {
     Product part = *this;
@@ -142,19 +156,23 @@ int64_t checked_ld(int64_t rows, int64_t columns, int64_t ld) {
   return rows == 1 ? std::max(ld, columns) : ld;
 }
 
+/// No multiplication is fused with its addition.
 template <class T>
-void multiply_tiny(const Product<T>& p) {
-  const Strided<T> a{p.a, p.ta == Trans::yes ? 1 : p.lda, p.ta == Trans::yes ? p.lda : 1};
-  const Strided<T> b{p.b, p.tb == Trans::yes ? 1 : p.ldb, p.tb == Trans::yes ? p.ldb : 1};
+void multiply_plainly(const Product<T>& p) {
+  const int64_t a_row = p.ta == Trans::yes ? 1 : p.lda, a_k = p.ta == Trans::yes ? p.lda : 1;
+  const int64_t b_k = p.tb == Trans::yes ? 1 : p.ldb, b_column = p.tb == Trans::yes ? p.ldb : 1;
   for (int64_t i = 0; i < p.m; ++i)
     for (int64_t j = 0; j < p.n; ++j) {
       T& c = p.c[i * p.ldc + j];
       const T start = p.bias ? p.bias[j] : p.beta == T{0} ? T{0} : p.beta * c;
-      c = start + p.alpha * tiny_dot(p.k, a.at(i, 0), a.column, b.at(0, j), b.row, p.chains);
+      T sum[3] = {};
+      for (int64_t l = 0; l < p.k; ++l)
+        sum[l % p.chains] += p.a[i * a_row + l * a_k] * p.b[j * b_column + l * b_k];
+      c = start + p.alpha * (sum[0] + sum[1] + sum[2]);
     }
 }
 
-/// As float_product.hpp has it.
+/// The arguments of multiply_floats().
 template <class T>
 FloatProduct<T> without_blas(const Product<T>& p) {
   const bool ta = p.ta == Trans::yes, tb = p.tb == Trans::yes, keeps = !p.bias && p.beta != T{0};
@@ -176,8 +194,8 @@ FloatProduct<T> without_blas(const Product<T>& p) {
 
 template <class T>
 void multiply(Product<T> p) {
-  if (is_tiny(p.m, p.n, p.k)) return multiply_tiny(p);
-  if (p.here) {
+  if (p.code == ProductCode::plain_dots) return multiply_plainly(p);
+  if (p.code == ProductCode::multiply_floats) {
     if (!p.bias && p.beta != T{0} && p.beta != T{1}) scale(p);
     return multiply_floats(without_blas(p));
   }
@@ -197,8 +215,7 @@ void multiply(Product<T> p) {
     p.beta = T{1};
   }
   const BlasCall call;
-  if (p.m > 1 && p.n > 1) return call_gemm(p);
-  // One row or column: gemv, about three times as fast as gemm.
+  if (p.code == ProductCode::gemm) return call_gemm(p);
   if (p.m == 1) {
     const MatrixVector b = tb ? MatrixVector{Trans::no, p.n, p.k} : MatrixVector{Trans::yes, p.k, p.n};
     call_gemv(b, p.alpha, p.b, p.ldb, p.a, ta ? p.lda : 1, p.beta, p.c, 1);
@@ -222,21 +239,22 @@ void check_sizes(const Product<T>& p) {
          p.n, ") with rows ", p.lda, ", ", p.ldb, " and ", p.ldc, " apart.");
 }
 
-/// Runs `batch` products of the same sizes; item(i) gives the i-th.
+/// Runs `batch` products of the same sizes; item(i) gives the i-th. A tile is made by the code that suits the
+/// whole product.
 template <class T, class Item>
-void run(int64_t batch, const Product<T>& sizes, Item item) {
+void run(int64_t batch, const Product<T>& sizes, ProductCode code, Item item) {
   if (batch == 0 || sizes.m == 0 || sizes.n == 0) return;
   check_sizes(sizes);
   const int64_t threads = thread_count();
-  const bool here = is_faster_than_blas(without_blas(sizes));
-  const Tiling tiling(batch, sizes.m, sizes.n, sizes.k, !here ? kMaxTiles : threads == 1 ? 1 : 2 * threads);
+  const bool by_blas = code != ProductCode::multiply_floats;
+  const Tiling tiling(batch, sizes.m, sizes.n, sizes.k, by_blas ? kMaxTiles : threads == 1 ? 1 : 2 * threads);
   const int64_t work = std::max<int64_t>(1, sizes.m * sizes.n * sizes.k / tiling.count);
   parallel_for(batch * tiling.count, std::max<int64_t>(1, kSmallProduct / work),
                [&](int64_t begin, int64_t end) {
                  use_one_blas_thread();
                  for (int64_t i = begin; i < end; ++i) {
                    Product<T> tile = tiling.tile(item(i / tiling.count), i % tiling.count);
-                   tile.here = here;
+                   tile.code = code;
                    multiply(tile);
                  }
                });
@@ -248,7 +266,7 @@ template <class T>
 void gemm(Trans ta, Trans tb, int64_t m, int64_t n, int64_t k, T alpha, const T* a, int64_t lda, const T* b,
           int64_t ldb, T beta, T* c, int64_t ldc) {
   const Product<T> product{ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc};
-  run(1, product, [&](int64_t) { return product; });
+  run(1, product, choose_product(product.traits()), [&](int64_t) { return product; });
 }
 
 template <class T>
@@ -256,7 +274,7 @@ void gemm_serial(Trans ta, Trans tb, int64_t m, int64_t n, int64_t k, T alpha, c
                  const T* b, int64_t ldb, T beta, T* c, int64_t ldc) {
   if (m == 0 || n == 0) return;
   Product<T> product{ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc};
-  product.here = is_faster_than_blas(without_blas(product));
+  product.code = choose_product(product.traits());
   check_sizes(product);
   use_one_blas_thread();
   multiply(product);
@@ -267,7 +285,7 @@ void gemm_batch(int64_t batch, const int64_t* a_offset, const int64_t* b_offset,
                 Trans ta, Trans tb, int64_t m, int64_t n, int64_t k, T alpha, const T* a, int64_t lda,
                 const T* b, int64_t ldb, T beta, T* c, int64_t ldc) {
   const Product<T> product{ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc, nullptr, kBatchChains};
-  run(batch, product, [&](int64_t i) {
+  run(batch, product, choose_product(product.traits()), [&](int64_t i) {
     Product<T> item = product;
     item.a += a_offset[i];
     item.b += b_offset[i];
@@ -278,9 +296,10 @@ void gemm_batch(int64_t batch, const int64_t* a_offset, const int64_t* b_offset,
 
 template <class T>
 void linear(int64_t m, int64_t n, int64_t k, T* y, const T* x, int64_t ldx, const T* w, const T* bias) {
-  if (m <= kFewRows && !is_tiny(m, n, k)) return linear_few_rows(m, n, k, y, x, ldx, w, bias);
   const Product<T> product{Trans::no, Trans::yes, m, n, k, T{1}, x, ldx, w, k, T{0}, y, n, bias};
-  run(1, product, [&](int64_t) { return product; });
+  const ProductCode code = choose_product(product.traits(ProductPlace::linear));
+  if (code == ProductCode::linear_few_rows) return linear_few_rows(m, n, k, y, x, ldx, w, bias);
+  run(1, product, code, [&](int64_t) { return product; });
 }
 
 #define GRADUS_INSTANTIATE(T)                                                                              \

@@ -1,10 +1,10 @@
-// Matrix products, the only place that knows BLAS.
+// Products of matrices of one dtype. These files and their neighbours are the only ones that call BLAS.
 //
-// Products are cut into tiles inside a parallel_for. BLAS's depend on (m, n, k) only, each one
-// single-threaded call; those of float_product.hpp may be cut anywhere. Either way the result has the same
-// bits for any number of threads. All matrices are row-major and owned by the caller; leading dimensions and
-// offsets count elements; T is float or double. Thread-safe as long as no two calls write the same output.
-// Throws Error when a size does not fit BLAS's 32-bit integers.
+// choose_product() names the code. Products are cut into tiles inside a parallel_for: for BLAS, by (m, n, k)
+// alone, one single-threaded call each; multiply_floats() may be cut anywhere. Either way the result has the
+// same bits for any number of threads. All matrices are row-major and owned by the caller; leading dimensions
+// and offsets count elements; T is float or double. Thread-safe as long as no two calls write the same
+// output. Throws Error when a size does not fit BLAS's 32-bit integers.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +32,7 @@ void gemm_batch(int64_t batch, const int64_t* a_offset, const int64_t* b_offset,
                 const T* b, int64_t ldb, T beta, T* c, int64_t ldc);
 
 /// y (m, n) = x (m, k) @ w (n, k)^T + bias (n); y and w are contiguous, rows of x are ldx apart, bias may be
-/// nullptr. Few rows of x are few_rows.hpp's and not BLAS's.
+/// nullptr.
 template <class T>
 void linear(int64_t m, int64_t n, int64_t k, T* y, const T* x, int64_t ldx, const T* w, const T* bias);
 

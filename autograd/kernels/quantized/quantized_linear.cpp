@@ -2,7 +2,7 @@
 #include <cmath>
 #include <vector>
 
-#include "gradus/autograd/kernels/blas/few_rows.hpp"
+#include "gradus/autograd/kernels/blas/choose_product.hpp"
 #include "gradus/autograd/kernels/blas/gemm.hpp"
 #include "gradus/autograd/kernels/isa/isa.hpp"
 #include "gradus/autograd/kernels/quantized/quantized.hpp"
@@ -11,8 +11,8 @@
 namespace gradus::kernels {
 namespace {
 
-constexpr int64_t kSmallTileRead = int64_t{1}
-                                   << 18;  // weights that one thread reads sooner than it could share them
+// Sharing fewer weights than this takes longer than reading them on one thread.
+constexpr int64_t kSmallTileRead = int64_t{1} << 18;
 constexpr int64_t kWidened = 8 * kWeightRows;  // rows of weights that are float32 at a time
 
 void dots(int64_t count, const Q8Tile* tiles, RoundedRow x, float* y) {

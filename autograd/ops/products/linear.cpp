@@ -1,5 +1,8 @@
+#include <algorithm>
+
 #include "gradus/autograd/graph/autocast.hpp"
 #include "gradus/autograd/graph/record.hpp"
+#include "gradus/autograd/kernels/blas/choose_product.hpp"
 #include "gradus/autograd/kernels/blas/few_rows.hpp"
 #include "gradus/autograd/kernels/blas/gemm.hpp"
 #include "gradus/autograd/kernels/quantized/quantized.hpp"
@@ -12,6 +15,9 @@
 
 namespace gradus {
 namespace {
+
+using kernels::ProductCode;
+using kernels::WeightFormat;
 
 // x (..., in), weight (in), bias () -> (...)
 Tensor linear_to_one(const Tensor& x, const Tensor& weight, const Tensor& bias) {
@@ -36,6 +42,20 @@ void check_linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
     fail("linear", "bias must be (", weight.size(0), ",), got ", bias.shape(), ".");
 }
 
+// The code that multiplies x by weight^T, a matrix.
+ProductCode code_for(const Tensor& x, const Tensor& weight) {
+  const DType w = weight.dtype();
+  return kernels::choose_product({.m = x.numel() / std::max<int64_t>(1, weight.size(1)),
+                                  .n = weight.size(0),
+                                  .k = weight.size(1),
+                                  .b_transposed = true,
+                                  .rounded = is_rounded(x.dtype()) && x.numel() > 0 && weight.numel() > 0,
+                                  .weight = is_in_tiles(w)         ? WeightFormat::tiles
+                                            : w == DType::bfloat16 ? WeightFormat::bfloat16
+                                                                   : WeightFormat::as_x,
+                                  .place = kernels::ProductPlace::linear});
+}
+
 // With a weight that is only stored: it gets no gradient, x does.
 Tensor linear_stored(const Tensor& x, const Tensor& weight, const Tensor& bias) {
   check_floating("linear", x);
@@ -43,8 +63,8 @@ Tensor linear_stored(const Tensor& x, const Tensor& weight, const Tensor& bias) 
   const int64_t out_features = weight.size(0), in_features = weight.size(1);
   if (!weight.is_contiguous())
     fail("linear", "a bfloat16 weight must be packed, got strides ", weight.strides(), ".");
-  const bool in_tiles = is_in_tiles(weight.dtype());
-  if (in_tiles && x.dtype() == DType::float64) return linear(x, weight.to(DType::float64), bias);
+  if (is_in_tiles(weight.dtype()) && x.dtype() == DType::float64)
+    return linear(x, weight.to(DType::float64), bias);
   Shape shape = x.shape();
   shape[shape.size() - 1] = out_features;
   Tensor out = empty(shape, x.dtype());
@@ -55,7 +75,7 @@ Tensor linear_stored(const Tensor& x, const Tensor& weight, const Tensor& bias) 
       kernel(m, out_features, in_features, out.mutable_data<T>(), rows.data<T>(), in_features,
              weight.data<W>(), b.defined() ? b.data<T>() : nullptr);
   };
-  if (in_tiles)
+  if (code_for(x, weight) == ProductCode::quantized_linear)
     dispatch_tiles(weight.dtype(),
                    [&]<class W>() { multiply.template operator()<float, W>(kernels::quantized_linear<W>); });
   else
@@ -69,10 +89,10 @@ Tensor linear_stored(const Tensor& x, const Tensor& weight, const Tensor& bias) 
   return record("linear", out, {{x, to_x}, {bias, [](const Tensor& gy) { return gy; }}});
 }
 
-// Of a matrix, with numbers in it, that Autocast wants to be rounded.
-bool is_rounded_product(const Tensor& x, const Tensor& weight) {
-  return x.defined() && weight.defined() && is_rounded(x.dtype()) && weight.dtype() == DType::float32 &&
-         weight.dim() == 2 && x.numel() > 0 && weight.numel() > 0;
+// Whether linear(x, weight, bias) rounds, for those that fuse an activation into it.
+bool is_rounded_linear(const Tensor& x, const Tensor& weight) {
+  return x.defined() && weight.defined() && weight.dtype() == DType::float32 && weight.dim() == 2 &&
+         code_for(x, weight) == ProductCode::multiply_bf16;
 }
 
 }  // namespace
@@ -83,7 +103,7 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
   check_floating("linear", x);
   if (weight.dim() == 1) return linear_to_one(x, weight, bias);
   check_linear(x, weight, bias);
-  if (is_rounded_product(x, weight)) return rounded_linear(x, weight, bias);
+  if (code_for(x, weight) == ProductCode::multiply_bf16) return rounded_linear(x, weight, bias);
   const int64_t out_features = weight.size(0), in_features = weight.size(1);
   Shape shape = x.shape();
   shape[shape.size() - 1] = out_features;
@@ -108,13 +128,13 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
 }
 
 Tensor gelu_linear(const Tensor& x, const Tensor& weight, const Tensor& bias, Gelu approximate) {
-  if (!is_rounded_product(x, weight)) return linear(gelu(x, approximate), weight, bias);
+  if (!is_rounded_linear(x, weight)) return linear(gelu(x, approximate), weight, bias);
   check_linear(x, weight, bias);
   return rounded_gelu_linear(x, weight, bias, approximate);
 }
 
 Tensor swiglu_linear(const Tensor& gate, const Tensor& up, const Tensor& weight, const Tensor& bias) {
-  if (!is_rounded_product(gate, weight)) return linear(swiglu(gate, up), weight, bias);
+  if (!is_rounded_linear(gate, weight)) return linear(swiglu(gate, up), weight, bias);
   check_swiglu(gate, up);
   check_linear(gate, weight, bias);
   return rounded_swiglu_linear(gate, up, weight, bias);

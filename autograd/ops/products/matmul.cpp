@@ -1,4 +1,5 @@
 #include "gradus/autograd/graph/record.hpp"
+#include "gradus/autograd/kernels/blas/choose_product.hpp"
 #include "gradus/autograd/kernels/blas/gemm.hpp"
 #include "gradus/autograd/ops/arguments.hpp"
 #include "gradus/autograd/ops/ops.hpp"
@@ -15,7 +16,9 @@ void multiply(Tensor& out, const Tensor& a, const Tensor& b, const Shape& batch)
   const Matrices x(a), w(b);
   const int64_t m = a.size(-2), k = a.size(-1), n = b.size(-1);
   if (out.numel() == 0) return;
-  const bool rounded = is_rounded(out.dtype());
+  const bool rounded =
+      kernels::choose_product({.m = m, .n = n, .k = k, .rounded = is_rounded(out.dtype())}) ==
+      kernels::ProductCode::multiply_bf16;
   if (batch.empty()) {
     if (rounded) return multiply_rounded(out, x, w);
     dispatch_float("matmul", out.dtype(), [&]<class T>() {

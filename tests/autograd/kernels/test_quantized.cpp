@@ -1,7 +1,7 @@
 // Weights of 8 and 4 bits in tiles, at each level and for any number of threads.
 #include "gradus/autograd/kernels/quantized/quantized.hpp"
 
-#include "gradus/autograd/kernels/blas/few_rows.hpp"
+#include "gradus/autograd/kernels/blas/choose_product.hpp"
 #include "vectors.hpp"
 
 using namespace gradus;
