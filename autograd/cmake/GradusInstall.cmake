@@ -23,8 +23,8 @@ foreach(library IN LISTS gradus_libraries ITEMS gradcheck_cases)
   gradus_require_built(development "$<TARGET_FILE:gradus_${library}>")
 endforeach()
 if(TARGET gradus_cli)
-  add_dependencies(gradus_installed gradus_cli gradus_said)
-  gradus_require_built(program "${PROJECT_BINARY_DIR}/said/gradus.1")  # which the program writes
+  add_dependencies(gradus_installed gradus_cli gradus_generated_docs)
+  gradus_require_built(program "${PROJECT_BINARY_DIR}/generated_docs/gradus.1")  # which the program writes
 endif()
 
 foreach(header IN ITEMS gradus.hpp LISTS gradus_public_headers)
@@ -37,15 +37,15 @@ endforeach()
 install(TARGETS gradus EXPORT gradusTargets)
 if(TARGET gradus_cli)
   install(TARGETS gradus_cli COMPONENT program)
-  install(FILES "${PROJECT_BINARY_DIR}/said/gradus" COMPONENT program
+  install(FILES "${PROJECT_BINARY_DIR}/generated_docs/gradus" COMPONENT program
     DESTINATION "${CMAKE_INSTALL_DATADIR}/bash-completion/completions")
   set(gradus_zsh_folder site-functions)
   if(CMAKE_INSTALL_PREFIX STREQUAL "/usr" AND EXISTS /etc/debian_version)  # whose zsh looks elsewhere there
     set(gradus_zsh_folder vendor-completions)
   endif()
-  install(FILES "${PROJECT_BINARY_DIR}/said/_gradus" COMPONENT program
+  install(FILES "${PROJECT_BINARY_DIR}/generated_docs/_gradus" COMPONENT program
     DESTINATION "${CMAKE_INSTALL_DATADIR}/zsh/${gradus_zsh_folder}")
-  install(FILES "${PROJECT_BINARY_DIR}/said/gradus.1" COMPONENT program DESTINATION "${CMAKE_INSTALL_MANDIR}/man1")
+  install(FILES "${PROJECT_BINARY_DIR}/generated_docs/gradus.1" COMPONENT program DESTINATION "${CMAKE_INSTALL_MANDIR}/man1")
   install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" COMPONENT program
     DESTINATION "${CMAKE_INSTALL_DOCDIR}" RENAME copyright)
   install(FILES "${PROJECT_SOURCE_DIR}/README.md" "${PROJECT_SOURCE_DIR}/CHANGELOG.md" COMPONENT program

@@ -6,9 +6,9 @@ add_library(gradus_options INTERFACE)
 # Whether nothing says how to optimise: a project that adds this one and names no build type gets the libraries at their
 # speed all the same.
 if(CMAKE_CXX_FLAGS MATCHES "(^| )-O")
-  set(GRADUS_UNSAID 0)
+  set(GRADUS_NO_BUILD_TYPE 0)
 else()
-  set(GRADUS_UNSAID $<CONFIG:>)
+  set(GRADUS_NO_BUILD_TYPE $<CONFIG:>)
 endif()
 
 target_compile_options(gradus_options INTERFACE

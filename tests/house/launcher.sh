@@ -8,9 +8,10 @@ set -euo pipefail
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 repo="$scratch/a repository"
-mkdir -p "$scratch/tools" "$repo"/{files,autograd,nn,models,data,train,tools,tests,docs}
+mkdir -p "$scratch/tools" "$repo"/{files,autograd,nn,models,data,train,tools/cli/program,tests,docs}
 cp "$1" "$repo/gradus"
-touch -d '1 hour ago' "$repo"/{CMakeLists.txt,README.md,CONTRIBUTING.md} "$repo"/*/
+cp "${1%/*}/tools/cli/program/verbs.def" "$repo/tools/cli/program/"
+touch -d '1 hour ago' "$repo"/{CMakeLists.txt,README.md,CONTRIBUTING.md} "$repo"/*/ "$repo"/tools/cli{,/program{,/verbs.def}}
 
 for tool in awk bash cat chmod cp dirname env find flock grep head mkdir mv nproc readlink rm sed sort \
   tail touch; do

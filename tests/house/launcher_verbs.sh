@@ -1,12 +1,18 @@
 #!/usr/bin/env bash
-# launcher_verbs.sh GRADUS PROGRAM CORE: the launcher GRADUS knows each verb of PROGRAM, and which of them CORE has.
+# launcher_verbs.sh GRADUS PROGRAM CORE: the launcher GRADUS, before anything is built, lists the verbs of PROGRAM with their help,
+# and takes the verbs of CORE for those that gradus-core has.
 set -euo pipefail
-launcher=$1
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+mkdir -p "$scratch/tools/cli/program"
+cp "$1" "$scratch/gradus"
+cp "${1%/*}/tools/cli/program/verbs.def" "$scratch/tools/cli/program"
 
-verbs_of() { "$1" --help | sed -n '/^Subcommands:/,/^$/s/^  \([a-z]\+\) .*/\1/p' | sort; }
-listed_as() { sed -n "s/^$1=\"\(.*\)\"\$/\1/p" "$launcher" | tr ' ' '\n'; }
+verbs_of() { "$1" --help | sed -n '/^Subcommands:/,/^$/s/^  \([a-z]\+\)  *\(.*\)/\1 \2/p'; }
+listed=$("$scratch/gradus" --help | sed -n 's/^  .\/gradus \([a-z]\+\)  *\(.*\)/\1 \2/p' | grep -v '\[ARGS\]')
+core=$(sed -n 's/^GRADUS_VERB(core, \([a-z]*\),.*/\1/p' "$scratch/tools/cli/program/verbs.def")
 
 # same WHAT ONES OTHERS
 same() { [[ $2 == "$3" ]] || { printf '%s: the program has\n%s\nand the launcher\n%s\n' "$@" && exit 1; }; }
-same "$3" "$(verbs_of "$3")" "$(listed_as core_verbs | sort)"
-same "$2" "$(verbs_of "$2")" "$({ listed_as core_verbs; listed_as other_verbs; } | sort)"
+same "$2" "$(verbs_of "$2")" "$listed"
+same "$3" "$(verbs_of "$3" | sed 's/ .*//')" "$core"

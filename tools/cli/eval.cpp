@@ -72,31 +72,30 @@ int eval(const EvalFlags& flags, bool threads_given) {
 
 }  // namespace
 
-Verb add_eval(CLI::App& app, const std::string& program) {
-  CLI::App* verb = app.add_subcommand("eval", "Loss, perplexity and bits per byte of a text");
+Action add_eval(CLI::App& verb, const std::string& program) {
   auto flags = std::make_shared<EvalFlags>();
-  verb->add_option("folder", flags->folder,
-                   "Run folder, or any with config.json, model.safetensors, tokenizer")
+  verb.add_option("folder", flags->folder,
+                  "Run folder, or any with config.json, model.safetensors, tokenizer")
       ->type_name("DIR")
       ->required();
-  verb->add_option("--text", flags->text, "Files, folders of .txt files, or -, joined in order")
+  verb.add_option("--text", flags->text, "Files, folders of .txt files, or -, joined in order")
       ->type_name("FILE")
       ->required();
-  verb->add_option("--tokenizer", flags->tokenizer, "Another than the folder's: a folder or tokenizer.json")
+  verb.add_option("--tokenizer", flags->tokenizer, "Another than the folder's: a folder or tokenizer.json")
       ->type_name("FROM")
       ->take_last();
-  add_weights_flag(*verb, flags->weights);
+  add_weights_flag(verb, flags->weights);
   const CLI::Option* threads =
-      whole_number(*verb, verb->add_option("--threads", flags->threads, "Threads [one a core]"), kMostThreads)
+      whole_number(verb, verb.add_option("--threads", flags->threads, "Threads [one a core]"), kMostThreads)
           ->type_name("N")
           ->take_last();
-  verb->add_flag("--json", flags->json, "One JSON object on the standard output");
-  verb->footer(
+  verb.add_flag("--json", flags->json, "One JSON object on the standard output");
+  verb.footer(
       concat("Every token but the first is predicted once, from the tokens before it in its "
              "window. Models\nwith different tokenizers compare by bits per byte.\n\nExamples:\n  ",
              program, " eval out/kjv-mini --text psalms.txt\n  ", program,
              " eval out/kjv-mini --text psalms.txt --json"));
-  return {verb, [flags, threads] { return eval(*flags, threads->count() > 0); }};
+  return {[flags, threads] { return eval(*flags, threads->count() > 0); }};
 }
 
 }  // namespace gradus::cli

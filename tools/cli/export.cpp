@@ -151,41 +151,40 @@ int export_model(const ExportFlags& flags) {
 
 }  // namespace
 
-Verb add_export(CLI::App& app, const std::string& program) {
-  CLI::App* verb = app.add_subcommand("export", "A trained model for llama.cpp, PyTorch, NumPy or a browser");
+Action add_export(CLI::App& verb, const std::string& program) {
   auto flags = std::make_shared<ExportFlags>();
-  verb->add_option("folder", flags->folder,
-                   "Run folder, or any with config.json, model.safetensors, tokenizer")
+  verb.add_option("folder", flags->folder,
+                  "Run folder, or any with config.json, model.safetensors, tokenizer")
       ->type_name("DIR")
       ->required();
-  choices(verb->add_option("--to", flags->to,
-                           "gguf: one file for llama.cpp and what stands on it\n"
-                           "pytorch: a folder with the model as a page of PyTorch\n"
-                           "npz: the weights for NumPy\n"
-                           "web: a page that writes text in any browser"),
+  choices(verb.add_option("--to", flags->to,
+                          "gguf: one file for llama.cpp and what stands on it\n"
+                          "pytorch: a folder with the model as a page of PyTorch\n"
+                          "npz: the weights for NumPy\n"
+                          "web: a page that writes text in any browser"),
           format_names)
       ->type_name("NAME")
       ->required()
       ->take_last();
-  verb->add_option("--out", flags->out, "File (gguf, npz) or folder (pytorch, web) to write")
+  verb.add_option("--out", flags->out, "File (gguf, npz) or folder (pytorch, web) to write")
       ->type_name("PATH")
       ->required()
       ->take_last();
   CLI::Option* const type =
       choices(
-          verb->add_option("--type", flags->type, "gguf: matrices as f32, f16, or q8_0, 8 bits with scales"),
+          verb.add_option("--type", flags->type, "gguf: matrices as f32, f16, or q8_0, 8 bits with scales"),
           exports::gguf_types)
           ->type_name("NAME")
           ->take_last()
           ->capture_default_str();
-  verb->add_flag("--overwrite", flags->overwrite, "Replace what is at --out");
-  verb->add_flag("--quiet", flags->quiet, "Nothing for people but errors");
-  verb->footer(concat("Examples:\n  ", program, " export out/kjv-mini --to gguf --out kjv.gguf\n  ", program,
-                      " export out/kjv-mini --to web --out page"));
-  return {verb, [=] {
-            flags->type_given = type->count() > 0;
-            return export_model(*flags);
-          }};
+  verb.add_flag("--overwrite", flags->overwrite, "Replace what is at --out");
+  verb.add_flag("--quiet", flags->quiet, "Nothing for people but errors");
+  verb.footer(concat("Examples:\n  ", program, " export out/kjv-mini --to gguf --out kjv.gguf\n  ", program,
+                     " export out/kjv-mini --to web --out page"));
+  return {[=] {
+    flags->type_given = type->count() > 0;
+    return export_model(*flags);
+  }};
 }
 
 }  // namespace gradus::cli

@@ -16,7 +16,6 @@
 #include "gradus/tools/cli/program/shell.hpp"
 #include "gradus/tools/cli/program/terminal.hpp"
 #include "gradus/tools/cli/program/usage.hpp"
-#include "gradus/tools/cli/program/verbs.hpp"
 
 namespace gradus::cli {
 namespace {
@@ -35,7 +34,7 @@ void check_output() {
 }
 
 int parse_and_run(CLI::App& app, std::vector<std::string> arguments, const std::string& program) {
-  const std::vector<Verb> added = set_up(app, program);
+  const std::vector<AddedVerb> added = set_up(app, program);
   arguments = with_help_as_flag(app, std::move(arguments));
   check_verb_comes_first(app, arguments, program);
   try {
@@ -48,10 +47,10 @@ int parse_and_run(CLI::App& app, std::vector<std::string> arguments, const std::
   } catch (const CLI::ParseError& e) {
     throw Error(explain(e, app, arguments, program));
   }
-  const auto verb = std::find_if(added.begin(), added.end(), [](const Verb& v) { return v.app->parsed(); });
+  const AddedVerb* const verb = parsed_verb(added);
   check_paths(*verb->app);
-  const int code = verb->action();
-  if (!verb->checks_output) check_output();
+  const int code = verb->action.run();
+  if (!verb->action.checks_output) check_output();
   return code;
 }
 

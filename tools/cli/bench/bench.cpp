@@ -150,51 +150,50 @@ std::vector<std::string> workload_names() {
 
 }  // namespace
 
-Verb add_bench(CLI::App& app, const std::string& program) {
-  CLI::App* verb = app.add_subcommand("bench", "Measure speed and memory, and where a step's time goes");
+Action add_bench(CLI::App& verb, const std::string& program) {
   auto flags = std::make_shared<BenchFlags>();
-  choices(verb->add_option("--workload", flags->workloads, "These only; W4 and W5 name all of theirs"),
+  choices(verb.add_option("--workload", flags->workloads, "These only; W4 and W5 name all of theirs"),
           workload_names)
       ->type_name("W1,...")
       ->delimiter(',');
-  whole_number(*verb, verb->add_option("--threads", flags->threads, "Threads of each side [one a core]"),
+  whole_number(verb, verb.add_option("--threads", flags->threads, "Threads of each side [one a core]"),
                kMostThreads)
       ->type_name("N")
       ->take_last();
-  verb->add_option("--seconds", flags->seconds, "Measured time of a workload, a side")
+  verb.add_option("--seconds", flags->seconds, "Measured time of a workload, a side")
       ->type_name("S")
       ->take_last()
       ->capture_default_str();
-  choices(verb->add_option("--precision", flags->precisions,
-                           "Of training: float32, bf16, or both, by commas [float32]"),
+  choices(verb.add_option("--precision", flags->precisions,
+                          "Of training: float32, bf16, or both, by commas [float32]"),
           train::precision_names)
       ->type_name("NAME,...")
       ->delimiter(',');
-  whole_number(*verb, verb->add_option("--steps", flags->steps, "Measured steps instead"))
+  whole_number(verb, verb.add_option("--steps", flags->steps, "Measured steps instead"))
       ->type_name("N")
       ->take_last();
-  choices(verb->add_option("--vs", flags->vs, "torch: the same by PyTorch, in turn"),
+  choices(verb.add_option("--vs", flags->vs, "torch: the same by PyTorch, in turn"),
           [] { return std::vector<std::string>{"torch"}; })
       ->type_name("NAME")
       ->take_last();
-  verb->add_option("--python", flags->python, "The Python that has PyTorch [python3]")
+  verb.add_option("--python", flags->python, "The Python that has PyTorch [python3]")
       ->type_name("FILE")
       ->take_last();
-  verb->add_flag("--scaling", flags->scaling, "Time a token by block, width, layers, batch");
-  verb->add_option("--plot", flags->plot, "With --scaling: also draw it, in SVG")
+  verb.add_flag("--scaling", flags->scaling, "Time a token by block, width, layers, batch");
+  verb.add_option("--plot", flags->plot, "With --scaling: also draw it, in SVG")
       ->type_name("FILE")
       ->take_last();
-  verb->add_flag("--quick", flags->quick, "With --scaling: tiny sizes, to try it out");
-  verb->add_flag("--json", flags->json, "A JSON line a workload on the standard output");
+  verb.add_flag("--quick", flags->quick, "With --scaling: tiny sizes, to try it out");
+  verb.add_flag("--json", flags->json, "A JSON line a workload on the standard output");
   for (const auto& [name, value] :
        {std::pair{"--worker", &flags->worker}, std::pair{"--shape", &flags->shape},
         std::pair{"--weights", &flags->weights}})
-    verb->add_option(name, *value)->group("");  // not for people
-  verb->footer(concat(
+    verb.add_option(name, *value)->group("");  // not for people
+  verb.footer(concat(
       kBenchFooter, program, " bench --workload W1,W2\n  ", program, " bench --vs torch --threads 1\n  ",
       program, " bench --workload W0 --steps 1000 --json\n  ", program,
       " bench --precision bf16 --workload W2n,W3\n  ", program, " bench --scaling --plot scaling.svg"));
-  return {verb, [verb, flags] { return bench_verb(*flags, *verb); }};
+  return {[&verb, flags] { return bench_verb(*flags, verb); }};
 }
 
 }  // namespace gradus::cli

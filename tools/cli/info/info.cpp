@@ -278,22 +278,21 @@ int info(const InfoFlags& flags) {
 
 }  // namespace
 
-Verb add_info(CLI::App& app, const std::string& program) {
-  CLI::App* verb = app.add_subcommand("info", "A run, a safetensors file, a model's memory, or this machine");
+Action add_info(CLI::App& verb, const std::string& program) {
   auto flags = std::make_shared<InfoFlags>();
-  verb->add_option("folder", flags->folder,
-                   "Run folder, or any with config.json and model.safetensors;\n"
-                   "or a safetensors or GGUF file, or an index of shards")
+  verb.add_option("folder", flags->folder,
+                  "Run folder, or any with config.json and model.safetensors;\n"
+                  "or a safetensors or GGUF file, or an index of shards")
       ->type_name("PATH");
   std::vector<CLI::Option*> shape;
   shape.push_back(
-      choices(verb->add_option("--preset", flags->preset, "Or no folder, but a shape, as for train [mini]"),
+      choices(verb.add_option("--preset", flags->preset, "Or no folder, but a shape, as for train [mini]"),
               models::preset_names)
           ->type_name("NAME")
           ->take_last());
-  shape.push_back(add_arch_flag(*verb, [flags](models::Arch arch) { flags->arch = arch; }));
+  shape.push_back(add_arch_flag(verb, [flags](models::Arch arch) { flags->arch = arch; }));
   const auto add = [&](const char* name, std::optional<int64_t>& value, const char* help) {
-    shape.push_back(whole_number(*verb, verb->add_option(name, value, help))->type_name("N")->take_last());
+    shape.push_back(whole_number(verb, verb.add_option(name, value, help))->type_name("N")->take_last());
   };
   add("--layers", flags->layers, "Blocks");
   add("--heads", flags->heads, "Heads of attention");
@@ -301,19 +300,19 @@ Verb add_info(CLI::App& app, const std::string& program) {
   add("--block", flags->block, "Longest context");
   add("--vocab", flags->vocab, "Tokens of the vocabulary [65]");
   CLI::Option* const bias =
-      verb->add_flag("--bias,!--no-bias", flags->bias, "Biases in linear layers and norms [gpt2: on]");
+      verb.add_flag("--bias,!--no-bias", flags->bias, "Biases in linear layers and norms [gpt2: on]");
   shape.push_back(bias);
   add("--kv-heads", flags->kv_heads, "llama: heads of keys and values [as many]");
   add("--hidden", flags->hidden, "llama: width inside the MLP [8/3 of --embd, rounded up to 32]");
-  shape.push_back(verb->add_flag("--qk-norm,!--no-qk-norm", flags->qk_norm,
-                                 "llama: norms of queries and keys [as the preset]"));
+  shape.push_back(verb.add_flag("--qk-norm,!--no-qk-norm", flags->qk_norm,
+                                "llama: norms of queries and keys [as the preset]"));
   shape.push_back(
-      verb->add_flag("--tied,!--untied", flags->tied, "The output matrix is the token embedding [on]"));
-  whole_number(*verb, verb->add_option("--batch", flags->batch,
-                                       "Windows of text in a micro-batch [the run's or preset's]"))
+      verb.add_flag("--tied,!--untied", flags->tied, "The output matrix is the token embedding [on]"));
+  whole_number(verb, verb.add_option("--batch", flags->batch,
+                                     "Windows of text in a micro-batch [the run's or preset's]"))
       ->type_name("N")
       ->take_last();
-  verb->footer(
+  verb.footer(
       concat("Without arguments: what this machine is, what it can do, and what holds it\n"
              "back. Memory is what training steps take at their peak, right to a tenth; the\n"
              "text and evaluations come on top.\n\nExamples:\n  ",
@@ -321,11 +320,11 @@ Verb add_info(CLI::App& app, const std::string& program) {
              " info out/kjv-mini/last --batch 32\n  ", program, " info out/kjv-mini/model.safetensors\n  ",
              program, " info --preset gpt2 --vocab 50257 --batch 1"));
   const auto given = [](const CLI::Option* flag) { return flag->count() > 0; };
-  return {verb, [=] {
-            flags->bias_given = given(bias);
-            flags->shaped = std::any_of(shape.begin(), shape.end(), given);
-            return info(*flags);
-          }};
+  return {[=] {
+    flags->bias_given = given(bias);
+    flags->shaped = std::any_of(shape.begin(), shape.end(), given);
+    return info(*flags);
+  }};
 }
 
 }  // namespace gradus::cli

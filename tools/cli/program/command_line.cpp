@@ -1,6 +1,7 @@
 #include "gradus/tools/cli/program/command_line.hpp"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <memory>
 #include <string_view>
 
@@ -33,7 +34,22 @@ std::string exit_codes() {
          "could save, 129, 130 or 143 stopped and saved\nas the terminal closed, on Ctrl-C or on SIGTERM.";
 }
 
-std::vector<Verb> set_up(CLI::App& app, const std::string& program) {
+std::vector<AddedVerb> add_verbs(CLI::App& app, std::span<const Verb> verbs, const std::string& program) {
+  std::vector<AddedVerb> added;
+  for (const Verb& verb : verbs) {
+    CLI::App* const sub = app.add_subcommand(verb.name, verb.help);
+    added.push_back({sub, verb.add(*sub, program)});
+  }
+  return added;
+}
+
+const AddedVerb* parsed_verb(const std::vector<AddedVerb>& added) {
+  const auto verb =
+      std::find_if(added.begin(), added.end(), [](const AddedVerb& v) { return v.app->parsed(); });
+  return verb == added.end() ? nullptr : &*verb;
+}
+
+std::vector<AddedVerb> set_up(CLI::App& app, const std::string& program) {
   app.name(program);
   app.description("gradus trains a small GPT on a CPU, by an autograd framework written from scratch.");
   app.set_version_flag("--version", "gradus " GRADUS_VERSION, "Print the version and exit");
@@ -42,9 +58,7 @@ std::vector<Verb> set_up(CLI::App& app, const std::string& program) {
   app.formatter(std::make_shared<Formatter>());
   app.get_formatter()->column_width(34);
   app.footer(concat("Examples:\n", program_examples(program), "\n\nExit codes: ", exit_codes()));
-  std::vector<Verb> added;
-  for (const AddVerb add : verbs()) added.push_back(add(app, program));
-  return added;
+  return add_verbs(app, verbs(), program);
 }
 
 }  // namespace gradus::cli

@@ -1,6 +1,7 @@
 // The command line of the program: its help, its version and the verbs.
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -8,8 +9,18 @@
 
 namespace gradus::cli {
 
-/// Makes `app` that command line. `program` is how the user calls it.
-std::vector<Verb> set_up(CLI::App& app, const std::string& program);
+struct AddedVerb {
+  CLI::App* app;
+  Action action;
+};
+
+/// Adds the verbs, with their flags, to `app`, which owns what `app` of the result points to.
+std::vector<AddedVerb> add_verbs(CLI::App& app, std::span<const Verb> verbs, const std::string& program);
+/// The verb that was on the parsed command line, or null.
+const AddedVerb* parsed_verb(const std::vector<AddedVerb>& added);
+
+/// Makes `app` the command line of the program. `program` is how the user calls it.
+std::vector<AddedVerb> set_up(CLI::App& app, const std::string& program);
 
 /// Whole commands to begin with, a line each.
 std::string program_examples(const std::string& program);

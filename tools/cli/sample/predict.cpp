@@ -159,36 +159,35 @@ int predict(PredictFlags flags) {
 
 }  // namespace
 
-Verb add_predict(CLI::App& app, const std::string& program) {
-  CLI::App* verb = app.add_subcommand("predict", "The probabilities of a text's tokens, and of the next");
+Action add_predict(CLI::App& verb, const std::string& program) {
   auto flags = std::make_shared<PredictFlags>();
-  verb->add_option("folder", flags->folder,
-                   "Run folder, or any with config.json, model.safetensors, tokenizer")
+  verb.add_option("folder", flags->folder,
+                  "Run folder, or any with config.json, model.safetensors, tokenizer")
       ->type_name("DIR")
       ->required()
       ->take_last();
-  verb->add_option("--tokenizer", flags->tokenizer, "Another than the folder's: a folder or tokenizer.json")
+  verb.add_option("--tokenizer", flags->tokenizer, "Another than the folder's: a folder or tokenizer.json")
       ->type_name("FROM")
       ->take_last();
-  verb->add_option("--prompt", flags->prompt, "The text; - reads it from the standard input")
+  verb.add_option("--prompt", flags->prompt, "The text; - reads it from the standard input")
       ->type_name("TEXT")
       ->required()
       ->take_last();
-  whole_number(*verb, verb->add_option("--top", flags->top, "So many of the likeliest"))
+  whole_number(verb, verb.add_option("--top", flags->top, "So many of the likeliest"))
       ->type_name("N")
       ->take_last()
       ->capture_default_str();
-  verb->add_flag("--all", flags->all, "The likeliest at each place, not at the end only");
-  add_weights_flag(*verb, flags->weights);
-  verb->add_flag("--json", flags->json, "One JSON object on the standard output");
-  verb->footer(
+  verb.add_flag("--all", flags->all, "The likeliest at each place, not at the end only");
+  add_weights_flag(verb, flags->weights);
+  verb.add_flag("--json", flags->json, "One JSON object on the standard output");
+  verb.footer(
       concat("A line a token: the probability that the model gave it from the tokens before it, how many\n"
              "were at least as likely (rank 1: it was the likeliest), its number and its text. Then the\n"
              "likeliest to come next, and the loss. Past the model's block it sees the last tokens of a\n"
              "block only, and each further token costs what a whole block does.\n\nExamples:\n  ",
              program, " predict out/kjv-mini --prompt \"In the beginning God\"\n  ", program,
              " predict out/kjv-mini --prompt \"And it came to pas\" --all --top 3"));
-  return {verb, [flags] { return predict(*flags); }};
+  return {[flags] { return predict(*flags); }};
 }
 
 }  // namespace gradus::cli

@@ -87,12 +87,11 @@ int sample(SampleFlags flags, bool prompt_given) {
 
 }  // namespace
 
-Verb add_sample(CLI::App& app, const std::string& program) {
-  CLI::App* verb = app.add_subcommand("sample", "Write text with a trained model");
+Action add_sample(CLI::App& verb, const std::string& program) {
   auto flags = std::make_shared<SampleFlags>();
   const auto add = [&]<class T>(const char* name, T& value, const char* unit, const char* help) {
-    CLI::Option* option = verb->add_option(name, value, help)->type_name(unit)->take_last();
-    if constexpr (std::is_same_v<T, int64_t>) whole_number(*verb, option);
+    CLI::Option* option = verb.add_option(name, value, help)->type_name(unit)->take_last();
+    if constexpr (std::is_same_v<T, int64_t>) whole_number(verb, option);
     return option;
   };
   add("folder", flags->folder, "DIR", "Run folder, or any with config.json, model.safetensors, tokenizer")
@@ -112,18 +111,18 @@ Verb add_sample(CLI::App& app, const std::string& program) {
   add("--repetition-penalty", flags->options.repetition_penalty, "F",
       "Above 1: what was in prompt or text comes less often")
       ->capture_default_str();
-  verb->add_option("--stop", flags->stop, "End the text before this one; may be given several times")
+  verb.add_option("--stop", flags->stop, "End the text before this one; may be given several times")
       ->type_name("TEXT")
       ->allow_extra_args(false);
-  verb->add_flag("--greedy", flags->greedy, "Always the likeliest token; nothing is drawn");
+  verb.add_flag("--greedy", flags->greedy, "Always the likeliest token; nothing is drawn");
   add("--draft", flags->options.draft, "N",
       "Guess up to N tokens (0 to 7) from repetitions: the same text,\nsooner from a large model")
       ->capture_default_str();
-  add_weights_flag(*verb, flags->weights);
-  verb->add_flag("--bfloat16", flags->bfloat16, "The same as --weights bfloat16");
+  add_weights_flag(verb, flags->weights);
+  verb.add_flag("--bfloat16", flags->bfloat16, "The same as --weights bfloat16");
   add("--count", flags->count, "N", "Texts to write")->capture_default_str();
   add("--seed", flags->seed, "N", "Decides what is drawn")->capture_default_str();
-  verb->footer(concat(
+  verb.footer(concat(
       "Without --prompt, on a terminal, it asks for one, writes and asks again: Ctrl-C stops a\n"
       "text, Ctrl-D ends.\n\nOf --repetition-penalty F the logits above 0 of what came before, in "
       "the prompt or the text\nso far, are divided by F, those below multiplied. Past the model's block "
@@ -132,7 +131,7 @@ Verb add_sample(CLI::App& app, const std::string& program) {
       program, " sample out/kjv-mini --prompt \"In the beginning\" --tokens 200\n  ", program,
       " sample out/kjv-mini --prompt \"And God said\" --stop . --stop \"And \"\n  echo 'And God' | ", program,
       " sample out/kjv-mini --prompt - --top-p 0.9 --count 3 --seed 7"));
-  return {verb, [flags, prompt] { return sample(*flags, prompt->count() > 0); }};
+  return {[flags, prompt] { return sample(*flags, prompt->count() > 0); }};
 }
 
 }  // namespace gradus::cli

@@ -376,14 +376,12 @@ class TrainVerb {
 
 }  // namespace
 
-Verb add_train(CLI::App& app, const std::string& program) {
-  CLI::App* verb = app.add_subcommand("train", "Train a decoder on a text and show a sample");
+Action add_train(CLI::App& verb, const std::string& program) {
   auto flags = std::make_shared<TrainFlags>();
-  flags->add_to(*verb);
-  verb->footer(train_footer(program));
-  return {verb,
-          [verb, flags, &program] {
-            flags->settle(*verb);
+  flags->add_to(verb);
+  verb.footer(train_footer(program));
+  return {[&verb, flags, &program] {
+            flags->settle(verb);
             return TrainVerb(*flags, program).run();
           },
           /*checks_output=*/true};

@@ -87,16 +87,15 @@ std::string page(const Syntax& program) {
 
 }  // namespace
 
-Verb add_man(CLI::App& app, const std::string& program) {
-  CLI::App* verb = app.add_subcommand("man", "The manual page, as man reads it");
-  verb->footer(concat("Installed packages have it in place: man gradus.\n\nExamples:\n  ", program,
-                      " man | man -l -"));
-  return {verb, [] {
-            CLI::App described;
-            set_up(described, "gradus");
-            std::cout << page(syntax_of(described)) << std::flush;
-            return kDone;
-          }};
+Action add_man(CLI::App& verb, const std::string& program) {
+  verb.footer(concat("Installed packages have it in place: man gradus.\n\nExamples:\n  ", program,
+                     " man | man -l -"));
+  return {[] {
+    CLI::App described;
+    set_up(described, "gradus");
+    std::cout << page(syntax_of(described)) << std::flush;
+    return kDone;
+  }};
 }
 
 }  // namespace gradus::cli

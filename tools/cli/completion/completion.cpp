@@ -4,9 +4,9 @@
 #include <memory>
 
 #include "gradus/files/error.hpp"
+#include "gradus/tools/cli/completion/completion_scripts.hpp"
 #include "gradus/tools/cli/program/choices.hpp"
 #include "gradus/tools/cli/program/command_line.hpp"
-#include "gradus/tools/cli/program/completion_scripts.hpp"
 #include "gradus/tools/cli/program/nearest.hpp"
 #include "gradus/tools/cli/program/verbs.hpp"
 
@@ -26,16 +26,15 @@ int completion(const std::string& shell) {
 
 }  // namespace
 
-Verb add_completion(CLI::App& app, const std::string& program) {
-  CLI::App* verb = app.add_subcommand("completion", "A script that completes flags and files in a shell");
+Action add_completion(CLI::App& verb, const std::string& program) {
   auto shell = std::make_shared<std::string>();
-  choices(verb->add_option("shell", *shell, "bash or zsh"), [] { return kShells; })
+  choices(verb.add_option("shell", *shell, "bash or zsh"), [] { return kShells; })
       ->type_name("SHELL")
       ->required();
-  verb->footer(
+  verb.footer(
       concat("Installed packages have it in place. By hand, for this shell:\n\nExamples:\n  source <(",
              program, " completion bash)\n  source <(", program, " completion zsh)"));
-  return {verb, [shell] { return completion(*shell); }};
+  return {[shell] { return completion(*shell); }};
 }
 
 }  // namespace gradus::cli

@@ -173,16 +173,15 @@ std::vector<std::string> lesson_names() {
 
 }  // namespace
 
-Verb add_lesson(CLI::App& app, const std::string& program) {
-  CLI::App* verb = app.add_subcommand("lesson", "The notebooks on attention, step by step");
+Action add_lesson(CLI::App& verb, const std::string& program) {
   auto flags = std::make_shared<LessonFlags>();
-  choices(verb->add_option("name", flags->name,
-                           "A lesson, the number of its notebook, or compare; none lists them"),
+  choices(verb.add_option("name", flags->name,
+                          "A lesson, the number of its notebook, or compare; none lists them"),
           lesson_names)
       ->type_name("NAME");
-  verb->add_flag("--compare", flags->compare, "Set the notebook's printed numbers beside ours");
-  verb->add_flag("--leak-check", flags->leak_check, "Change a token: does an earlier output move?");
-  verb->footer(concat(
+  verb.add_flag("--compare", flags->compare, "Set the notebook's printed numbers beside ours");
+  verb.add_flag("--leak-check", flags->leak_check, "Change a token: does an earlier output move?");
+  verb.footer(concat(
       "Each lesson runs the cells of one notebook from its manual_seed and prints their output;\n",
       "cell numbers are the notebook's. Its source, a file of tools/lessons/, reads like the notebook.\n",
       "Exits with 3 if --compare finds a difference or --leak-check a leak.\n\nExamples:\n  ", program,
@@ -191,7 +190,7 @@ Verb add_lesson(CLI::App& app, const std::string& program) {
       " lesson two-masks --compare               the notebook's numbers beside ours\n  ", program,
       " lesson unscaled-attention --leak-check   change a token, compare bits\n  ", program,
       " lesson compare                           all variants on the same weights"));
-  return {verb, [flags] { return lesson(*flags); }};
+  return {[flags] { return lesson(*flags); }};
 }
 
 }  // namespace gradus::cli

@@ -1,5 +1,5 @@
 #include "gradus/files/error.hpp"
-#include "gradus/tools/cli/program/completion_scripts.hpp"
+#include "gradus/tools/cli/completion/completion_scripts.hpp"
 #include "gradus/tools/cli/program/paths.hpp"
 
 namespace gradus::cli {

@@ -14,11 +14,11 @@
 #include "gradus/files/file.hpp"
 #include "gradus/files/json.hpp"
 #include "gradus/tools/bench/contender.hpp"
-#include "gradus/tools/cli/bench/sweep_table.hpp"
 #include "gradus/tools/cli/program/program_path.hpp"
 #include "gradus/tools/cli/program/terminal.hpp"
 #include "gradus/tools/cli/program/verbs.hpp"
 #include "gradus/tools/cli/program/whole_number.hpp"
+#include "gradus/tools/cli/sweep/sweep_table.hpp"
 
 namespace gradus::cli {
 namespace {
@@ -188,28 +188,27 @@ int sweep(const SweepFlags& flags) {
 
 }  // namespace
 
-Verb add_sweep(CLI::App& app, const std::string& program) {
-  CLI::App* verb = app.add_subcommand("sweep", "Train a table of settings with several seeds");
+Action add_sweep(CLI::App& verb, const std::string& program) {
   auto flags = std::make_shared<SweepFlags>();
-  verb->add_option("file", flags->file, "TOML: seeds, [base] and [try.NAME], with flags of train as keys")
+  verb.add_option("file", flags->file, "TOML: seeds, [base] and [try.NAME], with flags of train as keys")
       ->type_name("FILE")
       ->required();
-  verb->add_option("--out", flags->out, "Folder of the runs, and of results.jsonl")
+  verb.add_option("--out", flags->out, "Folder of the runs, and of results.jsonl")
       ->type_name("DIR")
       ->take_last()
       ->required();
-  whole_number(*verb, verb->add_option("--threads", flags->threads, "Threads of each run [one a core]"),
+  whole_number(verb, verb.add_option("--threads", flags->threads, "Threads of each run [one a core]"),
                kMostThreads)
       ->type_name("N")
       ->take_last();
-  verb->footer(
+  verb.footer(
       concat("  seeds = [1, 2, 3]\n  [base]\n  preset = \"nano\"\n  steps = 1000\n  [try.adamw]\n"
              "  lr = [1e-3, 3e-3]           # a list: one setting for each value\n  [try.muon]\n"
              "  optimizer = \"muon\"\n  lr = 1e-2\n\nFinished runs are not repeated, and stopped runs "
              "are resumed; a run whose\nflags differ from those in table.json is refused. "
              "Errors are standard errors of the\nmean over seeds.\n\nExamples:\n  ",
              program, " sweep table.toml --out out/sweep"));
-  return {verb, [flags] { return sweep(*flags); }};
+  return {[flags] { return sweep(*flags); }};
 }
 
 }  // namespace gradus::cli

@@ -1,4 +1,4 @@
-#include "gradus/tools/cli/bench/sweep_table.hpp"
+#include "gradus/tools/cli/sweep/sweep_table.hpp"
 
 #include <algorithm>
 #include <cctype>

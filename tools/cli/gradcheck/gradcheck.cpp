@@ -10,7 +10,7 @@
 #include "gradus/autograd/gradcheck/cases/gradcheck_cases.hpp"
 #include "gradus/files/error.hpp"
 #include "gradus/files/plain.hpp"
-#include "gradus/tools/cli/checks/gradcheck_subjects.hpp"
+#include "gradus/tools/cli/gradcheck/gradcheck_subjects.hpp"
 #include "gradus/tools/cli/program/choices.hpp"
 #include "gradus/tools/cli/program/nearest.hpp"
 #include "gradus/tools/cli/program/terminal.hpp"
@@ -174,36 +174,34 @@ int gradcheck(const GradcheckFlags& flags) {
 
 }  // namespace
 
-Verb add_gradcheck(CLI::App& app, const std::string& program) {
-  CLI::App* verb = app.add_subcommand("gradcheck", "Compare gradients with finite differences");
+Action add_gradcheck(CLI::App& verb, const std::string& program) {
   auto flags = std::make_shared<GradcheckFlags>();
-  choices(verb->add_option("--op", flags->op, "Check only this op, e.g. softmax"), op_names)
+  choices(verb.add_option("--op", flags->op, "Check only this op, e.g. softmax"), op_names)
       ->type_name("NAME")
       ->take_last();
-  verb->add_flag("--all", flags->all, "Check every op; this is the default");
-  choices(verb->add_option("--layer", flags->layer,
-                           "Check this layer; KEY=VALUE after its name change it (see below)"),
+  verb.add_flag("--all", flags->all, "Check every op; this is the default");
+  choices(verb.add_option("--layer", flags->layer,
+                          "Check this layer; KEY=VALUE after its name change it (see below)"),
           layer_names)
       ->type_name("NAME [KEY=VALUE]");
-  verb->add_option("--model", flags->model, "Check the loss of a trained model on the text of its run")
+  verb.add_option("--model", flags->model, "Check the loss of a trained model on the text of its run")
       ->type_name("DIR")
       ->take_last();
-  whole_number(*verb,
-               verb->add_option("--order", flags->order, "1: gradients; 2: also gradients of gradients"))
+  whole_number(verb, verb.add_option("--order", flags->order, "1: gradients; 2: also gradients of gradients"))
       ->type_name("N")
       ->take_last()
       ->capture_default_str();
-  whole_number(*verb, verb->add_option("--seed", flags->seed, "Seed of the directions that are tried"))
+  whole_number(verb, verb.add_option("--seed", flags->seed, "Seed of the directions that are tried"))
       ->type_name("N")
       ->take_last()
       ->capture_default_str();
-  verb->add_flag("--json", flags->json, "Print a JSON line for each op");
-  verb->footer(concat("Exits with 3 if a gradient is wrong.\n\nLayers, with their keys and defaults:\n",
-                      layer_help(), "\nExamples:\n  ", program, " gradcheck --all\n  ", program,
-                      " gradcheck --op softmax --order 2\n  ", program,
-                      " gradcheck --layer MultiHeadAttention n_embd=6 n_head=3\n  ", program,
-                      " gradcheck --model out/kjv-mini --order 1"));
-  return {verb, [flags] { return gradcheck(*flags); }};
+  verb.add_flag("--json", flags->json, "Print a JSON line for each op");
+  verb.footer(concat("Exits with 3 if a gradient is wrong.\n\nLayers, with their keys and defaults:\n",
+                     layer_help(), "\nExamples:\n  ", program, " gradcheck --all\n  ", program,
+                     " gradcheck --op softmax --order 2\n  ", program,
+                     " gradcheck --layer MultiHeadAttention n_embd=6 n_head=3\n  ", program,
+                     " gradcheck --model out/kjv-mini --order 1"));
+  return {[flags] { return gradcheck(*flags); }};
 }
 
 }  // namespace gradus::cli

@@ -1,4 +1,4 @@
-#include "gradus/tools/cli/checks/gradcheck_subjects.hpp"
+#include "gradus/tools/cli/gradcheck/gradcheck_subjects.hpp"
 
 #include <algorithm>
 #include <cstdlib>

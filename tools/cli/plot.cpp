@@ -53,28 +53,27 @@ int plot(const PlotFlags& flags) {
 
 }  // namespace
 
-Verb add_plot(CLI::App& app, const std::string& program) {
-  CLI::App* verb = app.add_subcommand("plot", "The losses of runs as a picture");
+Action add_plot(CLI::App& verb, const std::string& program) {
   auto flags = std::make_shared<PlotFlags>();
-  verb->add_option("run", flags->runs, "Run folders, or their metrics.jsonl")->type_name("FROM")->required();
-  verb->add_option("--out", flags->out, "Picture to write, FILE.svg; an earlier one is replaced")
+  verb.add_option("run", flags->runs, "Run folders, or their metrics.jsonl")->type_name("FROM")->required();
+  verb.add_option("--out", flags->out, "Picture to write, FILE.svg; an earlier one is replaced")
       ->type_name("FILE")
       ->required()
       ->take_last();
-  choices(verb->add_option("--by", flags->by, "What losses are drawn against"), units)
+  choices(verb.add_option("--by", flags->by, "What losses are drawn against"), units)
       ->type_name("NAME")
       ->take_last()
       ->capture_default_str();
-  verb->add_flag("--log", flags->log, "Equal ratios of time equally far apart");
-  verb->add_flag("--overwrite", flags->overwrite, "Replace any file at --out");
-  verb->add_flag("--quiet", flags->quiet, "Nothing for people but errors");
-  verb->footer(
+  verb.add_flag("--log", flags->log, "Equal ratios of time equally far apart");
+  verb.add_flag("--overwrite", flags->overwrite, "Replace any file at --out");
+  verb.add_flag("--quiet", flags->quiet, "Nothing for people but errors");
+  verb.footer(
       concat("Lines with dots are validation losses, thin ones the losses of training. A running one\n"
              "can be drawn too. A log of another program's has a line for each evaluation:\n"
              "  {\"event\":\"eval\",\"step\":200,\"val_loss\":1.9,\"elapsed_s\":12.5}\n\nExamples:\n  ",
              program, " plot out/kjv-mini --out loss.svg\n  ", program,
              " plot out/sweep/*/ --by steps --out sweep.svg"));
-  return {verb, [flags] { return plot(*flags); }};
+  return {[flags] { return plot(*flags); }};
 }
 
 }  // namespace gradus::cli
