@@ -50,7 +50,6 @@
 #include "gradus/models/gpt_config.hpp"
 #include "gradus/models/next_token.hpp"
 #include "gradus/models/pretrained.hpp"
-#include "gradus/nn/activation.hpp"
 #include "gradus/nn/attention.hpp"
 #include "gradus/nn/checks.hpp"
 #include "gradus/nn/dropout.hpp"

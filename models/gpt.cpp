@@ -19,31 +19,26 @@ const GPTConfig& checked(const GPTConfig& config) {
 }
 
 Norm make_norm(const GPTConfig& config) {
-  if (config.arch == Arch::llama) return nn::RMSNorm(config.n_embd, config.norm_eps);
-  return nn::LayerNorm(config.n_embd, config.bias, config.norm_eps);
+  if (config.arch == Arch::llama) return nn::RMSNorm(config.n_embd, {.eps = config.norm_eps});
+  return nn::LayerNorm(config.n_embd, {.eps = config.norm_eps, .bias = config.bias});
 }
 
 Attention make_attention(const GPTConfig& config, Generator& generator) {
   if (config.arch == Arch::llama)
-    return nn::GroupedQueryAttention({.n_embd = config.n_embd,
-                                      .n_head = config.n_head,
-                                      .n_kv_head = config.kv_heads(),
-                                      .rope_theta = config.rope_theta,
+    return nn::GroupedQueryAttention(config.n_embd, config.n_head, config.kv_heads(), generator,
+                                     {.rope_theta = config.rope_theta,
                                       .qk_norm = config.qk_norm,
                                       .norm_eps = config.norm_eps,
-                                      .dropout = config.dropout},
-                                     generator);
-  return nn::MultiHeadAttention({.n_embd = config.n_embd,
-                                 .n_head = config.n_head,
-                                 .bias = config.bias,
-                                 .projection_bias = config.bias,
-                                 .dropout = config.dropout},
-                                generator);
+                                      .dropout = config.dropout});
+  return nn::MultiHeadAttention(
+      config.n_embd, config.n_head, generator,
+      {.bias = config.bias, .projection_bias = config.bias, .dropout = config.dropout});
 }
 
 FeedForward make_mlp(const GPTConfig& config, Generator& generator) {
-  if (config.arch == Arch::llama) return nn::SwiGLU(config.n_embd, config.inner(), config.dropout, generator);
-  return nn::MLP(config.n_embd, config.inner(), config.bias, config.dropout, generator);
+  if (config.arch == Arch::llama)
+    return nn::SwiGLU(config.n_embd, config.inner(), generator, {.dropout = config.dropout});
+  return nn::MLP(config.n_embd, config.inner(), generator, {.bias = config.bias, .dropout = config.dropout});
 }
 
 bool ends_in_stream(std::string_view name) {
@@ -77,9 +72,9 @@ Tensor Block::operator()(const Tensor& x, Generator* dropout) const {
   return y + mlp(ln_2(y), dropout);
 }
 
-Tensor Block::step(const Tensor& x, nn::KVCache& cache) const {
-  const Tensor y = x + attn.apply([&](const auto& layer) { return layer.step(ln_1(x), cache); });
-  return y + mlp.apply([&](const auto& layer) { return layer.step(ln_2(y)); });
+Tensor Block::decode(const Tensor& x, nn::KVCache& cache) const {
+  const Tensor y = x + attn.apply([&](const auto& layer) { return layer.decode(ln_1(x), cache); });
+  return y + mlp.apply([&](const auto& layer) { return layer.without_dropout(ln_2(y)); });
 }
 
 void Block::visit(nn::Visitor& v) {
@@ -104,7 +99,8 @@ GPT::GPT(const GPTConfig& config, Generator& init)
   if (config.arch == Arch::gpt2) wpe.emplace(config.block_size, config.n_embd, init);
   h.reserve(static_cast<size_t>(config.n_layer));
   for (int64_t i = 0; i < config.n_layer; ++i) h.emplace_back(config, init);
-  if (!config.tie_word_embeddings) lm_head.emplace(config.n_embd, config.vocab_size, false, init);
+  if (!config.tie_word_embeddings)
+    lm_head.emplace(config.n_embd, config.vocab_size, init, nn::LinearOptions{.bias = false});
   gpt2_init(*this, init);
 }
 
@@ -129,10 +125,10 @@ Tensor GPT::logits(const Tensor& x) const {
 
 void GPT::visit(nn::Visitor& v) {
   if (config_.arch == Arch::gpt2)
-    v("wte", wte)("wpe", *wpe)("drop", drop)("h", h)("ln_f", ln_f.module());
+    v("wte", wte)("wpe", wpe)("drop", drop)("h", h)("ln_f", ln_f.module());
   else
     v("model.embed_tokens", wte)("drop", drop)("model.layers", h)("model.norm", ln_f.module());
-  if (lm_head) v("lm_head", *lm_head);
+  v("lm_head", lm_head, nn::Role::head);
 }
 
 Tensor GPT::operator()(const Tensor& idx, Generator* dropout) const {
@@ -157,17 +153,17 @@ GPTCache GPT::make_cache(int64_t batch) const {
 
 Tensor GPT::continued(const Tensor& idx, GPTCache& cache) const {
   Tensor x = embed(idx, cache.length);
-  for (size_t i = 0; i < h.size(); ++i) x = h[i].step(x, cache.layers[i]);
+  for (size_t i = 0; i < h.size(); ++i) x = h[i].decode(x, cache.layers[i]);
   cache.length += idx.size(1);
   return x;
 }
 
-Tensor GPT::step(const Tensor& idx, GPTCache& cache) const {
+Tensor GPT::decode(const Tensor& idx, GPTCache& cache) const {
   const NoGrad no_grad;
   return logits(continued(idx, cache).select(1, -1));  // only the last position: (B, C) -> (B, V)
 }
 
-Tensor GPT::steps(const Tensor& idx, GPTCache& cache) const {
+Tensor GPT::decode_all(const Tensor& idx, GPTCache& cache) const {
   const NoGrad no_grad;
   return logits(continued(idx, cache));
 }

@@ -36,7 +36,7 @@ class Block : public nn::Module {
   Block(const GPTConfig& config, Generator& generator);
 
   Tensor operator()(const Tensor& x, Generator* dropout = nullptr) const;  ///< (B, T, C) -> (B, T, C)
-  Tensor step(const Tensor& x, nn::KVCache& cache) const;                  ///< see MultiHeadAttention::step
+  Tensor decode(const Tensor& x, nn::KVCache& cache) const;                ///< see MultiHeadAttention::decode
   void visit(nn::Visitor& v) override;
 
   Norm ln_1;        ///< before attn
@@ -75,10 +75,10 @@ class GPT : public nn::Module {
   /// Logits of the token after the last one given, continuing the cached sequences: what a full forward in
   /// evaluation mode gives at its last position, up to rounding. Never drops, is not recorded. idx: (B, T) ->
   /// (B, V). Throws Error if the cache would grow beyond block_size.
-  Tensor step(const Tensor& idx, GPTCache& cache) const;
+  Tensor decode(const Tensor& idx, GPTCache& cache) const;
   /// The same at each position given: (B, T) -> (B, T, V). One sequence of up to nn::kFewPositions gives the
-  /// bits of as many calls of step() with a token each, if no matrix has fewer than 400 weights.
-  Tensor steps(const Tensor& idx, GPTCache& cache) const;
+  /// bits of as many calls of decode() with a token each, if no matrix has fewer than 400 weights.
+  Tensor decode_all(const Tensor& idx, GPTCache& cache) const;
 
   const GPTConfig& config() const { return config_; }  ///< as it was given
   void visit(nn::Visitor& v) override;

@@ -8,7 +8,7 @@
 namespace gradus::models {
 namespace {
 
-/// Whether steps() has the bits of step(): see there.
+/// Whether decode_all() has the bits of decode(): see there.
 bool can_draft(const GPTConfig& c) {
   constexpr int64_t kLeast = 400;
   const int64_t kv_width = c.n_embd / c.n_head * (c.arch == Arch::llama ? c.kv_heads() : c.n_head);
@@ -45,7 +45,7 @@ Tensor NextToken::logits(std::span<const int64_t> tokens) {
     }
     const Tensor idx = tensor(fresh, {1, static_cast<int64_t>(fresh.size())});
     const bool drafts = seen.size() < common + fresh.size();
-    rows_ = drafts ? model_->steps(idx, cache_).select(0, 0) : model_->step(idx, cache_);
+    rows_ = drafts ? model_->decode_all(idx, cache_).select(0, 0) : model_->decode(idx, cache_);
     fed_.insert(fed_.end(), fresh.begin(), fresh.end());
   }
   asked_ = tokens.size();

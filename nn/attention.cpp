@@ -6,21 +6,22 @@
 namespace gradus::nn {
 namespace {
 
-const MultiHeadAttentionOptions& checked(const MultiHeadAttentionOptions& options) {
-  const int64_t n_embd = options.n_embd, n_head = options.n_head;
+int64_t checked_width(int64_t n_embd, int64_t n_head) {
   if (n_embd < 1 || n_head < 1 || n_embd % n_head != 0)
     fail("attention", "n_head must divide n_embd, got n_head ", n_head, " and n_embd ", n_embd, ".");
-  return options;
+  return n_embd;
 }
 
 }  // namespace
 
-MultiHeadAttention::MultiHeadAttention(const MultiHeadAttentionOptions& options, Generator& generator)
-    : c_attn(checked(options).n_embd, 3 * options.n_embd, options.bias, generator),
+MultiHeadAttention::MultiHeadAttention(int64_t n_embd, int64_t n_head, Generator& generator,
+                                       const MultiHeadAttentionOptions& options)
+    : c_attn(checked_width(n_embd, n_head), 3 * n_embd, generator, {.bias = options.bias}),
       drop(options.dropout),
-      n_head_(options.n_head),
+      n_head_(n_head),
       causal_(options.causal) {
-  if (options.projection) c_proj.emplace(options.n_embd, options.n_embd, options.projection_bias, generator);
+  if (options.projection)
+    c_proj.emplace(n_embd, n_embd, generator, LinearOptions{.bias = options.projection_bias});
 }
 
 Tensor MultiHeadAttention::project(const Tensor& x) const {
@@ -41,7 +42,7 @@ KVCache MultiHeadAttention::make_cache(int64_t batch, int64_t capacity) const {
   return make_kv_cache(batch, n_head_, capacity, c_attn.weight.size(1) / n_head_, c_attn.weight.dtype());
 }
 
-Tensor MultiHeadAttention::step(const Tensor& x, KVCache& cache) const {
+Tensor MultiHeadAttention::decode(const Tensor& x, KVCache& cache) const {
   if (!causal_) fail("attention", "only causal attention can be continued from a cache, got causal = false.");
   const NoGrad no_grad;
   const std::vector<Tensor> qkv = project(x).split(x.size(2), -1);  // 3 x (B, T, C)

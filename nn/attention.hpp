@@ -15,10 +15,8 @@
 
 namespace gradus::nn {
 
-/// Sizes and parts of a MultiHeadAttention; hs = n_embd / n_head.
+/// Options of a MultiHeadAttention.
 struct MultiHeadAttentionOptions {
-  int64_t n_embd = 0;           ///< C
-  int64_t n_head = 1;           ///< must divide n_embd
   bool causal = true;           ///< position t attends to positions <= t only
   bool bias = true;             ///< of the q, k, v projection
   bool projection = true;       ///< whether the heads' outputs are mixed by a last Linear
@@ -28,8 +26,10 @@ struct MultiHeadAttentionOptions {
 
 class MultiHeadAttention : public Module {
  public:
-  /// Throws Error if n_head does not divide n_embd, and as Linear and Dropout do.
-  MultiHeadAttention(const MultiHeadAttentionOptions& options, Generator& generator);
+  /// n_embd = C features in n_head = nh heads of size hs = C / nh. Draws the values of c_attn, then those of
+  /// c_proj. Throws Error if n_head does not divide n_embd, and as Linear and Dropout do.
+  MultiHeadAttention(int64_t n_embd, int64_t n_head, Generator& generator,
+                     const MultiHeadAttentionOptions& options = {});
 
   Tensor operator()(const Tensor& x, Generator* dropout = nullptr) const;  ///< (B, T, C) -> (B, T, C)
 
@@ -38,13 +38,9 @@ class MultiHeadAttention : public Module {
   /// The outputs for T more positions, which it appends to the cache: the same as the last T of a call with
   /// all positions in evaluation mode. Never drops, is not recorded. x: (B, T, C) -> (B, T, C). Throws Error
   /// if the cache is too small or the attention is not causal.
-  Tensor step(const Tensor& x, KVCache& cache) const;
+  Tensor decode(const Tensor& x, KVCache& cache) const;
 
-  void visit(Visitor& v) override {
-    v("c_attn", c_attn);
-    if (c_proj) v("c_proj", *c_proj);
-    v("drop", drop);
-  }
+  void visit(Visitor& v) override { v("c_attn", c_attn, Role::fused(3))("c_proj", c_proj)("drop", drop); }
 
   Linear c_attn;                 ///< C -> 3C: q, k, v
   std::optional<Linear> c_proj;  ///< C -> C

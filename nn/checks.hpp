@@ -12,7 +12,7 @@
 // an exception too. One that is const is called in the mode it is in. To check training mode, hand in a
 // lambda that calls the model with a fresh generator of the same seed each time.
 //
-// Errors that a model throws pass through, but for those of step() with a cache. Ownership: nothing is kept.
+// Errors that a model throws pass through, but for those of decode(). Ownership: nothing is kept.
 // Thread-safety: a check changes the model's mode, so nothing else may use the model meanwhile.
 #pragma once
 
@@ -115,7 +115,7 @@ CheckReport check_eval_deterministic(const Drawing& model, const Tensor& x);
 
 /// A cache together with the model that fills it.
 struct CachedSequence {
-  std::function<Tensor(const Tensor&)> step;
+  std::function<Tensor(const Tensor&)> decode;
   std::function<void()> clear;  ///< empty if the cache has no clear()
 };
 CheckReport check_kv_cache(const Function& model, const std::function<CachedSequence()>& start,
@@ -140,12 +140,12 @@ CheckReport check_eval_deterministic(M&& model, const Tensor& x) {
       x);
 }
 
-/// Steps with a cache must give what model(x) gives in evaluation mode: all positions at once, one by one, in
+/// decode() must give what model(x) gives in evaluation mode: all positions at once, one by one, in
 /// uneven pieces, the same beside a second sequence with a cache of its own, and in a cache used before and
-/// cleared, if caches have clear(). For models that have make_cache(B, T) or make_cache(B), and step(x,
+/// cleared, if caches have clear(). For models that have make_cache(B, T) or make_cache(B), and decode(x,
 /// cache), which returns the outputs of the positions it was given, (B, t, ...), or of the last of them, (B,
-/// ...). x: (B, T) or (B, T, C). `tolerance` as in check_batch_invariant. An Error that step throws fails the
-/// check. Throws Error unless T >= 2 and positions differ, and if outputs have other shapes than these.
+/// ...). x: (B, T) or (B, T, C). `tolerance` as in check_batch_invariant. An Error that decode throws fails
+/// the check. Throws Error unless T >= 2 and positions differ, and if outputs have other shapes than these.
 template <class M>
 CheckReport check_kv_cache(M&& model, const Tensor& x, std::optional<double> tolerance = {}) {
   const auto make_cache = [&model, &x] {
@@ -158,7 +158,7 @@ CheckReport check_kv_cache(M&& model, const Tensor& x, std::optional<double> tol
   const auto start = [&model, &make_cache] {
     const auto cache = std::make_shared<decltype(make_cache())>(make_cache());
     detail::CachedSequence sequence;
-    sequence.step = [&model, cache](const Tensor& in) { return model.step(in, *cache); };
+    sequence.decode = [&model, cache](const Tensor& in) { return model.decode(in, *cache); };
     if constexpr (requires { cache->clear(); }) sequence.clear = [cache] { cache->clear(); };
     return sequence;
   };

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::string_view kCache = "check_kv_cache";
 
-/// Positions of each step; they add up to T.
+/// Positions of each call of decode(); they add up to T.
 using Pieces = std::vector<int64_t>;
 
 Pieces uneven_pieces(int64_t T) {
@@ -20,8 +20,8 @@ Pieces uneven_pieces(int64_t T) {
   return pieces;
 }
 
-/// Compares the outputs of a step, up to position `end`, with those of the full call.
-Moved compare_step(const Tensor& full, const Tensor& outputs, int64_t start, int64_t end, double allowed) {
+/// Compares the outputs of a call of decode(), up to position `end`, with those of the full call.
+Moved compare_piece(const Tensor& full, const Tensor& outputs, int64_t start, int64_t end, double allowed) {
   const bool all = outputs.dim() == full.dim();  // else the last position's only
   const Tensor expected = all ? full.slice(1, start, end) : full.select(1, end - 1);
   check_shape(kCache, outputs, expected.shape());
@@ -46,15 +46,15 @@ class Feeding {
       const int64_t end = start + size;
       Tensor outputs;
       try {
-        outputs = outputs_of(kCache, sequence.step, x_.slice(1, start, end));
-        if (beside) outputs_of(kCache, beside->step, other_.slice(1, start, end));
+        outputs = outputs_of(kCache, sequence.decode, x_.slice(1, start, end));
+        if (beside) outputs_of(kCache, beside->decode, other_.slice(1, start, end));
       } catch (const Error& error) {
         worst_ = kInfinity;
         fault(how, hint,
               concat("at positions ", start, " to ", end - 1, " the error \"", error.what(), "\""));
         return;
       }
-      const Moved moved = compare_step(full_, outputs, start, end, allowed_);
+      const Moved moved = compare_piece(full_, outputs, start, end, allowed_);
       worst_ = std::max(worst_, moved.worst);
       if (moved) fault(how, hint, concat(number(moved.to), " for ", number(moved.from), " at ", *moved.at));
       start = end;
@@ -62,7 +62,7 @@ class Feeding {
   }
 
   CheckReport report() const {
-    const std::string rule = concat("[", kCache, "] steps with a cache must give what a full call gives, ");
+    const std::string rule = concat("[", kCache, "] decode() must give what a full call gives, ");
     const std::string size = extent(worst_, allowed_);
     if (fault_.seen.empty()) return {true, worst_, concat(rule, "and did; ", size, ".")};
     return {false, worst_,
@@ -102,7 +102,7 @@ CheckReport check_kv_cache(const Function& model, const std::function<CachedSequ
 
   const Pieces ones(static_cast<size_t>(T), 1), uneven = uneven_pieces(T);
   Feeding all(given, full, allowance(kCache, full, tolerance));
-  all.feed("at once", "look at where step differs from the call: positions, mask, dropout", {T}, start());
+  all.feed("at once", "look at where decode differs from the call: positions, mask, dropout", {T}, start());
   all.feed("one by one", "look at the length of the cache, the positions of what is new, what is overwritten",
            ones, start());
   all.feed("in pieces of 1, 2 and 3", "look at the mask of several new positions behind old ones", uneven,

@@ -14,7 +14,7 @@ Generator* dropout_source(double p, bool training, Generator* dropout);
 class Dropout : public Module {
  public:
   /// Throws Error unless 0 <= p <= 1.
-  explicit Dropout(double p);
+  explicit Dropout(double p = 0.5);
 
   /// In training mode each element is 0 with probability p, else x / (1 - p); in evaluation mode x itself.
   Tensor operator()(const Tensor& x, Generator* dropout = nullptr) const;

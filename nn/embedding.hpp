@@ -14,7 +14,7 @@ class Embedding : public Module {
 
   /// (...) int64 -> (..., C). Throws Error for an index outside [0, V).
   Tensor operator()(const Tensor& index) const;
-  void visit(Visitor& v) override { v("weight", weight); }
+  void visit(Visitor& v) override { v("weight", weight, Role::embedding); }
 
   Tensor weight;  ///< (V, C)
 };

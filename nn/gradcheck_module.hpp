@@ -1,6 +1,6 @@
 // gradcheck of a whole module: with respect to what it is given and to every parameter.
 //
-//   nn::Linear layer(3, 4, true, g);
+//   nn::Linear layer(3, 4, g);
 //   CHECK(gradcheck_module(layer, {x}, [](const nn::Linear& f, const auto& in) { return f(in[0]); }).passed);
 //
 // Thread-safe: works on a copy of the module, whose parameters become float64.
@@ -22,7 +22,7 @@ class ReplaceParameters : public Visitor {
   ReplaceParameters(const std::vector<Tensor>& values, size_t first) : values_(values), next_(first) {}
 
  private:
-  void on_parameter(const std::string&, Tensor& parameter) override { parameter = values_.at(next_++); }
+  void on_parameter(const std::string&, Tensor& parameter, Role) override { parameter = values_.at(next_++); }
   const std::vector<Tensor>& values_;
   size_t next_;
 };

@@ -16,11 +16,8 @@
 
 namespace gradus::nn {
 
-/// Sizes and parts of a GroupedQueryAttention; hs = n_embd / n_head, which must be even.
+/// Options of a GroupedQueryAttention.
 struct GroupedQueryAttentionOptions {
-  int64_t n_embd = 0;           ///< C
-  int64_t n_head = 1;           ///< nh, of queries; must divide n_embd
-  int64_t n_kv_head = 1;        ///< n, of keys and values; must divide n_head
   bool causal = true;           ///< position t attends to positions <= t only
   double rope_theta = 10000.0;  ///< base of the angles: see rotary_embedding()
   bool qk_norm = false;    ///< whether each head's queries and keys are normalised, before they are turned
@@ -30,9 +27,12 @@ struct GroupedQueryAttentionOptions {
 
 class GroupedQueryAttention : public Module {
  public:
-  /// Draws the values of q_proj, k_proj, v_proj and o_proj, in this order; none has a bias. Throws Error for
-  /// sizes that do not divide one another or an odd hs, and as Linear and Dropout do.
-  GroupedQueryAttention(const GroupedQueryAttentionOptions& options, Generator& generator);
+  /// n_embd = C features in n_head = nh heads of queries, of size hs = C / nh, and n_kv_head = n heads of
+  /// keys and values. Draws the values of q_proj, k_proj, v_proj and o_proj, in this order; none has a bias.
+  /// Throws Error unless n_kv_head divides n_head, n_head divides n_embd and hs is even, and as Linear and
+  /// Dropout do.
+  GroupedQueryAttention(int64_t n_embd, int64_t n_head, int64_t n_kv_head, Generator& generator,
+                        const GroupedQueryAttentionOptions& options = {});
 
   Tensor operator()(const Tensor& x, Generator* dropout = nullptr) const;  ///< (B, T, C) -> (B, T, C)
 
@@ -41,12 +41,11 @@ class GroupedQueryAttention : public Module {
   /// The outputs for T more positions, which it appends to the cache: the same as the last T of a call with
   /// all positions in evaluation mode. Never drops, is not recorded. x: (B, T, C) -> (B, T, C). Throws Error
   /// if the cache is too small or the attention is not causal.
-  Tensor step(const Tensor& x, KVCache& cache) const;
+  Tensor decode(const Tensor& x, KVCache& cache) const;
 
   void visit(Visitor& v) override {
     v("q_proj", q_proj)("k_proj", k_proj)("v_proj", v_proj)("o_proj", o_proj);
-    if (q_norm) v("q_norm", *q_norm)("k_norm", *k_norm);
-    v("drop", drop);
+    v("q_norm", q_norm)("k_norm", k_norm)("drop", drop);
   }
 
   Linear q_proj;                          ///< C -> C
@@ -62,6 +61,7 @@ class GroupedQueryAttention : public Module {
   Heads project(const Tensor& x, int64_t start) const;  // at positions start, start + 1, ...
   Tensor mix(const Tensor& heads) const;                // (B, nh, T, hs) -> (B, T, C)
 
+  int64_t kv_heads_, head_size_;
   GroupedQueryAttentionOptions options_;
 };
 

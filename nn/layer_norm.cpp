@@ -4,10 +4,10 @@
 
 namespace gradus::nn {
 
-LayerNorm::LayerNorm(int64_t features, bool with_bias, double eps) : eps_(eps) {
+LayerNorm::LayerNorm(int64_t features, const LayerNormOptions& options) : eps_(options.eps) {
   if (features < 1) fail("layer_norm", "features must be >= 1, got ", features, ".");
   weight = ones({features}).requires_grad_();
-  if (with_bias) bias = zeros({features}).requires_grad_();
+  if (options.bias) bias = zeros({features}).requires_grad_();
 }
 
 Tensor LayerNorm::operator()(const Tensor& x) const {

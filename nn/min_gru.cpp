@@ -5,8 +5,7 @@
 namespace gradus::nn {
 
 MinGRU::MinGRU(int64_t input_size, int64_t hidden_size, Generator& generator)
-    : linear_z(input_size, hidden_size, true, generator),
-      linear_h(input_size, hidden_size, true, generator) {}
+    : linear_z(input_size, hidden_size, generator), linear_h(input_size, hidden_size, generator) {}
 
 Tensor MinGRU::operator()(const Tensor& x, const Tensor& h_0) const {
   if (!x.defined() || x.dim() != 3)

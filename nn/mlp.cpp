@@ -4,12 +4,16 @@
 
 namespace gradus::nn {
 
-MLP::MLP(int64_t n_embd, int64_t hidden, bool bias, double dropout, Generator& generator)
-    : c_fc(n_embd, hidden, bias, generator), c_proj(hidden, n_embd, bias, generator), drop(dropout) {}
+MLP::MLP(int64_t n_embd, int64_t hidden, Generator& generator, const MLPOptions& options)
+    : c_fc(n_embd, hidden, generator, {.bias = options.bias}),
+      c_proj(hidden, n_embd, generator, {.bias = options.bias}),
+      drop(options.dropout) {}
 
-Tensor MLP::operator()(const Tensor& x, Generator* dropout) const { return drop(step(x), dropout); }
+Tensor MLP::operator()(const Tensor& x, Generator* dropout) const {
+  return drop(without_dropout(x), dropout);
+}
 
-Tensor MLP::step(const Tensor& x) const {
+Tensor MLP::without_dropout(const Tensor& x) const {
   return gelu_linear(c_fc(x), c_proj.weight, c_proj.bias, Gelu::tanh);
 }
 

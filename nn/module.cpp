@@ -12,12 +12,23 @@ namespace {
 
 class Collector : public Visitor {
  public:
-  std::vector<std::pair<std::string, Tensor>> found;
+  explicit Collector(const Module& module) {
+    // visit() hands out references for those visitors that change members; this one only reads.
+    start(const_cast<Module&>(module));
+  }
+  NamedParameters parameters;
+  std::vector<std::pair<std::string, Tensor>> buffers;
 
  private:
-  void on_parameter(const std::string& name, Tensor& parameter) override {
+  void on_parameter(const std::string& name, Tensor& parameter, Role role) override {
+    if (is_new(name, parameter)) parameters.emplace_back(name, parameter, role);
+  }
+  void on_buffer(const std::string& name, Tensor& buffer) override {
+    if (is_new(name, buffer)) buffers.emplace_back(name, buffer);
+  }
+  bool is_new(const std::string& name, const Tensor& tensor) {
     if (!names_.insert(name).second) fail("module", "names must be unique, got ", name, " twice.");
-    if (seen_.insert(parameter.impl()).second) found.emplace_back(name, parameter);
+    return seen_.insert(tensor.impl()).second;
   }
 
   std::set<std::string> names_;
@@ -39,8 +50,14 @@ class Converter : public Visitor {
   explicit Converter(DType dtype) : dtype_(dtype) {}
 
  private:
-  void on_parameter(const std::string&, Tensor& parameter) override {
-    const DType dtype = is_storage(dtype_) && parameter.dim() != 2 ? DType::float32 : dtype_;
+  void on_parameter(const std::string&, Tensor& parameter, Role) override {
+    convert(parameter, is_storage(dtype_) && parameter.dim() != 2 ? DType::float32 : dtype_);
+  }
+  void on_buffer(const std::string&, Tensor& buffer) override {
+    if (is_floating(buffer.dtype())) convert(buffer, is_storage(dtype_) ? DType::float32 : dtype_);
+  }
+
+  void convert(Tensor& parameter, DType dtype) {
     if (parameter.dtype() == dtype) return;
     const Tensor old = parameter;
     auto [found, is_new] = converted_.try_emplace(old.impl());
@@ -63,7 +80,7 @@ std::string remark(const Tensor& parameter) {
   return parameter.impl()->frozen ? "  frozen" : "  requires no gradient";
 }
 
-/// All, where they are no more than GPT-2's; else as many, and how many more there are.
+/// The words with commas between them; of a long list the first, and how many more there are.
 std::string join(const std::vector<std::string>& words) {
   constexpr size_t kEnough = 4000, kLongest = 200;  // bytes
   std::string text;
@@ -76,22 +93,45 @@ std::string join(const std::vector<std::string>& words) {
 
 }  // namespace
 
-Visitor& Visitor::operator()(std::string_view name, Tensor& parameter) {
-  if (parameter.defined()) on_parameter(prefix_ + std::string(name), parameter);
+Role Role::fused(int64_t parts) {
+  Role role(matrix);
+  role.parts = parts;
+  return role;
+}
+
+NamedParameter::NamedParameter(std::string name, Tensor parameter)
+    : NamedParameter(std::move(name), parameter, Role::of(parameter)) {}
+
+NamedParameter::NamedParameter(std::string name, Tensor parameter, Role its_role)
+    : pair(std::move(name), std::move(parameter)), role(its_role) {}
+
+Visitor& Visitor::operator()(std::string_view name, Tensor& parameter, std::optional<Role> role) {
+  if (!parameter.defined()) return *this;
+  const Role own = role.value_or(Role::of(parameter));
+  on_parameter(prefix_ + std::string(name), parameter, own.kind == Role::matrix ? role_.value_or(own) : own);
   return *this;
 }
 
-Visitor& Visitor::operator()(std::string_view name, Module& child) {
+Visitor& Visitor::buffer(std::string_view name, Tensor& tensor) {
+  if (tensor.defined()) on_buffer(prefix_ + std::string(name), tensor);
+  return *this;
+}
+
+Visitor& Visitor::operator()(std::string_view name, Module& child, std::optional<Role> role) {
   const std::string outer = prefix_;
+  const std::optional<Role> outer_role = role_;
+  if (!role_) role_ = role;
   prefix_ += name;
   on_module(prefix_, child);
   prefix_ += '.';
   child.visit(*this);
   prefix_ = outer;
+  role_ = outer_role;
   return *this;
 }
 
-void Visitor::on_parameter(const std::string&, Tensor&) {}
+void Visitor::on_parameter(const std::string&, Tensor&, Role) {}
+void Visitor::on_buffer(const std::string&, Tensor&) {}
 void Visitor::on_module(const std::string&, Module&) {}
 
 void Visitor::start(Module& root) {
@@ -99,11 +139,10 @@ void Visitor::start(Module& root) {
   root.visit(*this);
 }
 
-std::vector<std::pair<std::string, Tensor>> Module::named_parameters() const {
-  Collector collector;
-  // visit() hands out references for those visitors that change members; this one only reads.
-  collector.start(const_cast<Module&>(*this));
-  return std::move(collector.found);
+NamedParameters Module::named_parameters() const { return std::move(Collector(*this).parameters); }
+
+std::vector<std::pair<std::string, Tensor>> Module::named_buffers() const {
+  return std::move(Collector(*this).buffers);
 }
 
 std::vector<Tensor> Module::parameters() const {
@@ -143,8 +182,18 @@ void Module::to(DType dtype) {
 
 StateDict Module::state_dict() const {
   StateDict state;
-  for (const auto& [name, parameter] : named_parameters()) state.emplace(name, parameter.detach());
+  const Collector found(*this);
+  for (const auto& [name, parameter] : found.parameters) state.emplace(name, parameter.detach());
+  for (const auto& [name, buffer] : found.buffers) state.emplace(name, buffer.detach());
   return state;
+}
+
+NamedShapes Module::state_shapes() const {
+  NamedShapes shapes;
+  const Collector found(*this);
+  for (const auto& [name, parameter] : found.parameters) shapes.emplace_back(name, parameter.shape());
+  for (const auto& [name, buffer] : found.buffers) shapes.emplace_back(name, buffer.shape());
+  return shapes;
 }
 
 LoadReport compare_shapes(const NamedShapes& wanted, const std::map<std::string, Shape>& given, bool strict) {
@@ -179,14 +228,12 @@ LoadReport compare_shapes(const NamedShapes& wanted, const std::map<std::string,
 }
 
 LoadReport Module::load_state_dict(const StateDict& state, bool strict) {
-  auto parameters = named_parameters();
-  NamedShapes wanted;
   std::map<std::string, Shape> given;
-  for (const auto& [name, parameter] : parameters) wanted.emplace_back(name, parameter.shape());
   for (const auto& [name, values] : state) given.emplace(name, values.shape());
-  LoadReport report = compare_shapes(wanted, given, strict);
-  for (auto& [name, parameter] : parameters)
-    if (const auto values = state.find(name); values != state.end()) parameter.copy_(values->second);
+  LoadReport report = compare_shapes(state_shapes(), given, strict);
+  StateDict own = state_dict();
+  for (auto& [name, tensor] : own)
+    if (const auto values = state.find(name); values != state.end()) tensor.copy_(values->second);
   return report;
 }
 
@@ -197,6 +244,8 @@ std::string Module::summary() const {
   std::vector<Row> rows;
   for (const auto& [name, parameter] : named_parameters())
     rows.push_back({name, concat(parameter.shape()), std::to_string(parameter.numel()), remark(parameter)});
+  for (const auto& [name, buffer] : named_buffers())
+    rows.push_back({name, concat(buffer.shape()), std::to_string(buffer.numel()), "  buffer"});
   rows.push_back({"total", "", std::to_string(num_parameters()), ""});
 
   size_t name_width = 0, shape_width = 0, numel_width = 0;

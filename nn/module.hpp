@@ -5,6 +5,8 @@
 //   class Block : public Module {
 //     void visit(Visitor& v) override { v("ln_1", ln_1)("attn", attn)("ln_2", ln_2)("mlp", mlp); }
 //
+// A member is a Tensor or a Module, or a std::optional, std::unique_ptr, std::vector or std::map of these.
+//
 // Modules are called: layer(x). Those that drop at random take the generator as a last argument, `Generator*
 // dropout`, which is needed only in training mode with p > 0; there is no hidden stream.
 //
@@ -15,6 +17,8 @@
 
 #include <concepts>
 #include <map>
+#include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -26,6 +30,34 @@ namespace gradus::nn {
 
 class Module;
 
+/// What a parameter is for. Optimizers and weight decay treat the kinds differently.
+struct Role {
+  /// vector: a bias or a gain. embedding: a table of rows. head: the matrix that makes logits.
+  enum Kind { matrix, embedding, head, vector };
+
+  /// Of one matrix, table or vector.
+  Role(Kind of_kind) : kind(of_kind) {}  // NOLINT: a kind is a role
+  /// `parts` matrices of equal height, one below the other.
+  static Role fused(int64_t parts);
+  /// The role of a parameter whose `visit` names none: matrix from two dimensions on, else vector.
+  static Role of(const Tensor& parameter) { return parameter.dim() >= 2 ? matrix : vector; }
+
+  Kind kind;          ///< which of them
+  int64_t parts = 1;  ///< matrices in it
+};
+
+/// A parameter under its name; for (auto& [name, parameter] : model.named_parameters()) leaves its role out.
+struct NamedParameter : std::pair<std::string, Tensor> {
+  /// Its role is Role::of(parameter).
+  NamedParameter(std::string name, Tensor parameter);
+  /// With that role.
+  NamedParameter(std::string name, Tensor parameter, Role its_role);
+
+  Role role;  ///< as `visit` said it
+};
+/// As Module::named_parameters() gives them: a tied parameter once.
+using NamedParameters = std::vector<NamedParameter>;
+
 /// Walks the members of a module, depth first in the order of their lists. Names are joined with dots.
 class Visitor {
  public:
@@ -34,28 +66,50 @@ class Visitor {
   /// Walks `root` and all below it.
   void start(Module& root);
 
-  /// Called from `visit`. An undefined tensor (no bias) is skipped.
-  Visitor& operator()(std::string_view name, Tensor& parameter);
-  Visitor& operator()(std::string_view name, Module& child);
+  /// Lists a parameter, from `visit`. An undefined tensor (no bias) is skipped. The default role is
+  /// Role::of(parameter).
+  Visitor& operator()(std::string_view name, Tensor& parameter, std::optional<Role> role = {});
+  /// Lists a child. A role replaces that of all matrices in it: v("lm_head", lm_head, Role::head).
+  Visitor& operator()(std::string_view name, Module& child, std::optional<Role> role = {});
+  /// Lists what it holds, if it holds anything.
+  template <class T>
+  Visitor& operator()(std::string_view name, std::optional<T>& member, std::optional<Role> role = {}) {
+    return member ? (*this)(name, *member, role) : *this;
+  }
+  /// The same.
+  template <class T>
+  Visitor& operator()(std::string_view name, std::unique_ptr<T>& member, std::optional<Role> role = {}) {
+    return member ? (*this)(name, *member, role) : *this;
+  }
   /// The items are named name.0, name.1, ...
-  template <std::derived_from<Module> M>
-  Visitor& operator()(std::string_view name, std::vector<M>& children) {
-    for (size_t i = 0; i < children.size(); ++i)
-      (*this)(std::string(name) + "." + std::to_string(i), children[i]);
+  template <class T>
+  Visitor& operator()(std::string_view name, std::vector<T>& items, std::optional<Role> role = {}) {
+    for (size_t i = 0; i < items.size(); ++i)
+      (*this)(std::string(name) + "." + std::to_string(i), items[i], role);
     return *this;
   }
+  /// The items are named name.key, in the order of their keys.
+  template <class T>
+  Visitor& operator()(std::string_view name, std::map<std::string, T>& items, std::optional<Role> role = {}) {
+    for (auto& [key, item] : items) (*this)(std::string(name) + "." + key, item, role);
+    return *this;
+  }
+  /// Lists a buffer: state that is saved and loaded with the parameters, but not trained.
+  Visitor& buffer(std::string_view name, Tensor& tensor);
 
  protected:
   /// `name` is the full one, as in a state file: h.0.attn.c_attn.weight.
-  virtual void on_parameter(const std::string& name, Tensor& parameter);
+  virtual void on_parameter(const std::string& name, Tensor& parameter, Role role);
+  virtual void on_buffer(const std::string& name, Tensor& buffer);  ///< likewise
   /// Comes before the members of the module; the root's name is empty.
   virtual void on_module(const std::string& name, Module& module);
 
  private:
   std::string prefix_;
+  std::optional<Role> role_;  // of the matrices below
 };
 
-/// Parameters by name, in the order of their names.
+/// Parameters and buffers by name, in the order of their names.
 using StateDict = std::map<std::string, Tensor>;
 
 /// Shapes by name, in the order of a visit.
@@ -63,8 +117,8 @@ using NamedShapes = std::vector<std::pair<std::string, Shape>>;
 
 /// What a load that is not strict passed over.
 struct LoadReport {
-  std::vector<std::string> missing;     ///< parameters that the dict does not have
-  std::vector<std::string> unexpected;  ///< names of the dict that no parameter has
+  std::vector<std::string> missing;     ///< names that the dict does not have
+  std::vector<std::string> unexpected;  ///< names of the dict that the module does not have
 };
 
 /// Sets names and shapes that are given beside those that are wanted. Throws one Error that tells of all
@@ -81,13 +135,15 @@ class Module {
   Module& operator=(Module&&) = default;
   virtual ~Module() = default;
 
-  /// Lists parameters and children by name. Nothing else belongs in it.
+  /// Lists parameters, buffers and children by name. Nothing else belongs in it.
   virtual void visit(Visitor& visitor) = 0;
 
   /// The handles themselves, in the order of visit. A parameter that is listed twice (tied) appears once,
   /// under its first name. Throws Error if two parameters have one name.
-  std::vector<std::pair<std::string, Tensor>> named_parameters() const;
+  NamedParameters named_parameters() const;
   std::vector<Tensor> parameters() const;  ///< the same without the names
+  /// The handles of the buffers, in the order of visit.
+  std::vector<std::pair<std::string, Tensor>> named_buffers() const;
   /// Elements of all parameters together.
   int64_t num_parameters() const;
   /// Makes the gradient of every parameter undefined.
@@ -100,17 +156,20 @@ class Module {
 
   /// Converts all parameters to float32 or float64. They become new tensors: make the optimizer afterwards.
   /// bfloat16, q8_0 and q4_0 are for generating only: matrices are kept so, without gradients, and the rest
-  /// as float32.
+  /// as float32. Floating buffers are converted too, to float32 or float64.
   void to(DType dtype);
 
-  /// The parameters outside the graph; they share storage with the module's.
+  /// Parameters and buffers outside the graph; they share storage with the module's.
   StateDict state_dict() const;
-  /// Copies values into the parameters, converted to their dtype. Throws one Error that lists all misshaped
-  /// names and, if strict, all missing and unexpected ones; nothing is changed then.
+  /// The shapes in state_dict(), in the order of visit: parameters, then buffers.
+  NamedShapes state_shapes() const;
+  /// Copies values into parameters and buffers, converted to their dtype. Throws one Error that lists all
+  /// misshaped names and, if strict, all missing and unexpected ones; nothing is changed then.
   LoadReport load_state_dict(const StateDict& state, bool strict = true);
 
-  /// A table for people: name, shape and number of elements a parameter, and the total. A parameter that
-  /// requires no gradient is marked: as frozen, if requires_grad_(false) was called.
+  /// A table of the parameters and buffers with their shapes and numbers of elements, and the number of
+  /// parameters in total. A parameter that requires no gradient is marked: as frozen, if
+  /// requires_grad_(false) was called.
   std::string summary() const;
 
  private:
@@ -132,3 +191,11 @@ class EvaluationMode {
 };
 
 }  // namespace gradus::nn
+
+/// Makes structured bindings of a NamedParameter those of its pair.
+template <>
+struct std::tuple_size<gradus::nn::NamedParameter> : std::integral_constant<size_t, 2> {};
+/// The same.
+template <size_t I>
+struct std::tuple_element<I, gradus::nn::NamedParameter>
+    : std::tuple_element<I, std::pair<std::string, gradus::Tensor>> {};

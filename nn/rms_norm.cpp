@@ -4,7 +4,7 @@
 
 namespace gradus::nn {
 
-RMSNorm::RMSNorm(int64_t features, std::optional<double> eps) : eps_(eps) {
+RMSNorm::RMSNorm(int64_t features, const RMSNormOptions& options) : eps_(options.eps) {
   if (features < 1) fail("rms_norm", "features must be >= 1, got ", features, ".");
   weight = ones({features}).requires_grad_();
 }

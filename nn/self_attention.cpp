@@ -7,11 +7,11 @@
 namespace gradus::nn {
 namespace {
 
-const SelfAttentionOptions& checked(const SelfAttentionOptions& o) {
-  if (o.d_in < 1 || o.d_out < 1)
-    fail("self_attention", "d_in and d_out must be >= 1, got ", o.d_in, " and ", o.d_out, ".");
-  if (o.num_heads < 1 || o.d_out % o.num_heads != 0)
-    fail("self_attention", "num_heads must divide d_out, got num_heads ", o.num_heads, " and d_out ", o.d_out,
+const SelfAttentionOptions& checked(int64_t d_in, int64_t d_out, const SelfAttentionOptions& o) {
+  if (d_in < 1 || d_out < 1)
+    fail("self_attention", "d_in and d_out must be >= 1, got ", d_in, " and ", d_out, ".");
+  if (o.num_heads < 1 || d_out % o.num_heads != 0)
+    fail("self_attention", "num_heads must divide d_out, got num_heads ", o.num_heads, " and d_out ", d_out,
          ".");
   if (o.context_length < 0)
     fail("self_attention", "context_length must be >= 0, got ", o.context_length, ".");
@@ -21,12 +21,12 @@ const SelfAttentionOptions& checked(const SelfAttentionOptions& o) {
   return o;
 }
 
-void check_input(const Tensor& x, const SelfAttentionOptions& o) {
-  if (!x.defined() || x.dim() < 2 || x.size(-1) != o.d_in)
-    fail("self_attention", "x must be (..., T, ", o.d_in, "), got ", x.defined() ? concat(x.shape()) : "none",
+void check_input(const Tensor& x, int64_t d_in, int64_t context_length) {
+  if (!x.defined() || x.dim() < 2 || x.size(-1) != d_in)
+    fail("self_attention", "x must be (..., T, ", d_in, "), got ", x.defined() ? concat(x.shape()) : "none",
          ".");
-  if (o.context_length > 0 && x.size(-2) > o.context_length)
-    fail("self_attention", "x must have at most context_length = ", o.context_length, " tokens, got ",
+  if (context_length > 0 && x.size(-2) > context_length)
+    fail("self_attention", "x must have at most context_length = ", context_length, " tokens, got ",
          x.size(-2), ".");
 }
 
@@ -82,22 +82,23 @@ Tensor context_vector(const Tensor& x_query, const Tensor& x, const Tensor& W_qu
   return matmul(weights, values);
 }
 
-SelfAttention::SelfAttention(const SelfAttentionOptions& options, Generator& generator)
-    : W_query(checked(options).d_in, options.d_out, options.bias, generator),
-      W_key(options.d_in, options.d_out, options.bias, generator),
-      W_value(options.d_in, options.d_out, options.bias, generator),
+SelfAttention::SelfAttention(int64_t d_in, int64_t d_out, Generator& generator,
+                             const SelfAttentionOptions& options)
+    : W_query(d_in, d_out, generator, {.bias = checked(d_in, d_out, options).bias}),
+      W_key(d_in, d_out, generator, {.bias = options.bias}),
+      W_value(d_in, d_out, generator, {.bias = options.bias}),
       drop(options.dropout),
       options_(options) {
-  if (options.projection) out.emplace(options.d_out, options.d_out, options.bias, generator);
+  if (options.projection) out.emplace(d_out, d_out, generator, LinearOptions{.bias = options.bias});
 }
 
 Tensor SelfAttention::operator()(const Tensor& x, Generator* dropout) const {
-  check_input(x, options_);
+  check_input(x, W_query.weight.size(1), options_.context_length);
   return (*this)(x, options_.mask_on == MaskOn::nothing ? Tensor() : causal_mask(x.size(-2)), dropout);
 }
 
 Tensor SelfAttention::operator()(const Tensor& x, const Tensor& mask, Generator* dropout) const {
-  check_input(x, options_);
+  check_input(x, W_query.weight.size(1), options_.context_length);
   if (mask.defined() && options_.mask_on == MaskOn::nothing)
     fail("self_attention", "mask_on must say where a mask acts, got nothing and a mask of shape ",
          mask.shape(), ".");
@@ -112,11 +113,12 @@ Tensor SelfAttention::operator()(const Tensor& x, const Tensor& mask, Generator*
   return out ? (*out)(context) : context;
 }
 
-StackedHeads::StackedHeads(const SelfAttentionOptions& head, int64_t num_heads, Generator& generator) {
+StackedHeads::StackedHeads(int64_t d_in, int64_t d_out, int64_t num_heads, Generator& generator,
+                           const SelfAttentionOptions& head) {
   if (num_heads < 1) fail("stacked_heads", "num_heads must be >= 1, got ", num_heads, ".");
   if (head.num_heads != 1)
     fail("stacked_heads", "each of the heads must have num_heads 1, got ", head.num_heads, ".");
-  for (int64_t i = 0; i < num_heads; ++i) heads.emplace_back(head, generator);
+  for (int64_t i = 0; i < num_heads; ++i) heads.emplace_back(d_in, d_out, generator, head);
 }
 
 Tensor StackedHeads::operator()(const Tensor& x, Generator* dropout) const {

@@ -34,7 +34,6 @@ enum class MaskOn {
 /// A token that may see none has scores that are all hidden. Its weights are then NaN (a fill of -inf, and
 /// weights divided by their sum 0), or equal for all tokens (a finite fill); with `safe` they are 0.
 struct SelfAttentionOptions {
-  int64_t d_in = 0, d_out = 0;      ///< features of a token, before and after
   MaskOn mask_on = MaskOn::scores;  ///< scores and weights ask for a causal mask unless another is given
   double fill = -std::numeric_limits<double>::infinity();  ///< the score of what is hidden
   bool scaled = true;                                      ///< scores are divided by sqrt(hs)
@@ -63,9 +62,10 @@ Tensor context_vector(const Tensor& x_query, const Tensor& x, const Tensor& W_qu
 /// Self-attention step by step, as its options say.
 class SelfAttention : public Module {
  public:
-  /// Draws W_query, W_key, W_value, out, in this order. Throws Error for sizes below 1, num_heads that does
-  /// not divide d_out, several heads with other dims than the last two, and as Linear and Dropout do.
-  SelfAttention(const SelfAttentionOptions& options, Generator& generator);
+  /// From d_in to d_out features a token. Draws W_query, W_key, W_value, out, in this order. Throws Error for
+  /// sizes below 1, num_heads that does not divide d_out, several heads with other dims than the last two,
+  /// and as Linear and Dropout do.
+  SelfAttention(int64_t d_in, int64_t d_out, Generator& generator, const SelfAttentionOptions& options = {});
 
   /// With the causal mask, unless mask_on is nothing. x: (..., T, d_in) -> (..., T, d_out). Throws Error for
   /// other shapes and for T beyond context_length.
@@ -75,9 +75,7 @@ class SelfAttention : public Module {
 
   const SelfAttentionOptions& options() const { return options_; }  ///< as they were given
   void visit(Visitor& v) override {
-    v("W_query", W_query)("W_key", W_key)("W_value", W_value);
-    if (out) v("out", *out);
-    v("drop", drop);
+    v("W_query", W_query)("W_key", W_key)("W_value", W_value)("out", out)("drop", drop);
   }
 
   Linear W_query, W_key, W_value;  ///< d_in -> d_out
@@ -88,12 +86,13 @@ class SelfAttention : public Module {
   SelfAttentionOptions options_;
 };
 
-/// Heads side by side: num_heads layers of d_out features each, their outputs concatenated. What one layer
-/// gives that splits the weights of all heads, written the slow way.
+/// Heads side by side: num_heads layers of d_out features each, their outputs concatenated. One layer that
+/// splits the weights of all heads gives the same, faster.
 class StackedHeads : public Module {
  public:
-  /// `head` describes each head; its num_heads must be 1. Throws Error otherwise.
-  StackedHeads(const SelfAttentionOptions& head, int64_t num_heads, Generator& generator);
+  /// `head` has the options of each head. Throws Error unless its num_heads is 1.
+  StackedHeads(int64_t d_in, int64_t d_out, int64_t num_heads, Generator& generator,
+               const SelfAttentionOptions& head = {});
 
   Tensor operator()(const Tensor& x, Generator* dropout = nullptr) const;  ///< -> (..., num_heads * d_out)
   void visit(Visitor& v) override { v("heads", heads); }

@@ -1,47 +1,55 @@
-// Sequential: layers called one after another. Ownership and thread-safety as in module.hpp.
+// Sequential: layers and functions called one after another. Ownership and thread-safety as in module.hpp.
 #pragma once
 
 #include <concepts>
 #include <string>
 #include <tuple>
+#include <type_traits>
 #include <utility>
 
+#include "gradus/autograd/ops/ops.hpp"
 #include "gradus/autograd/random/random.hpp"
 #include "gradus/nn/module.hpp"
 
 namespace gradus::nn {
 
-/// Sequential model{Linear(2, 16, true, g), Tanh(), Linear(16, 1, true, g)}; the layers are named 0, 1, 2. In
-/// braces, because there the layers draw from g from left to right; in parentheses that is up to the
-/// compiler.
-template <std::derived_from<Module>... Layers>
+/// Sequential model{Linear(2, 16, g), gelu, Linear(16, 1, g)}; the layers are named 0 and 2. A part is a
+/// Module, an operation of one tensor, or a lambda. Use braces: they evaluate the layers from left to right,
+/// so that these draw from g in this order; the order in parentheses is up to the compiler.
+template <class... Parts>
 class Sequential : public Module {
  public:
-  /// The layers are moved in, or copied, which shares their parameters.
-  explicit Sequential(Layers... layers) : layers_(std::move(layers)...) {}
+  /// The parts are moved in, or copied, which shares their parameters.
+  explicit Sequential(Parts... parts) : parts_(std::move(parts)...) {}
 
-  /// The generator goes to those layers that take one.
+  /// The generator goes to those parts that take one.
   Tensor operator()(Tensor x, Generator* dropout = nullptr) const {
-    std::apply([&](const Layers&... layer) { ((x = call(layer, x, dropout)), ...); }, layers_);
+    std::apply([&](const Parts&... part) { ((x = call(part, x, dropout)), ...); }, parts_);
     return x;
   }
 
   void visit(Visitor& v) override {
     int i = 0;
-    std::apply([&](Layers&... layer) { (v(std::to_string(i++), layer), ...); }, layers_);
+    const auto list = [&](auto& part) {
+      if constexpr (std::derived_from<std::remove_cvref_t<decltype(part)>, Module>)
+        v(std::to_string(i), part);
+      ++i;
+    };
+    std::apply([&](Parts&... part) { (list(part), ...); }, parts_);
   }
 
  private:
-  template <class Layer>
-  static Tensor call(const Layer& layer, const Tensor& x, Generator* dropout) {
-    if constexpr (std::invocable<const Layer&, const Tensor&, Generator*>) {
-      return layer(x, dropout);
-    } else {
-      return layer(x);
-    }
+  template <class Part>
+  static Tensor call(const Part& part, const Tensor& x, Generator* dropout) {
+    if constexpr (std::invocable<const Part&, const Tensor&, Generator*>)
+      return part(x, dropout);
+    else if constexpr (std::same_as<Part, Tensor (*)(const Tensor&, Gelu)>)
+      return part(x, Gelu::none);  // a pointer to gelu() does not have its default argument
+    else
+      return part(x);
   }
 
-  std::tuple<Layers...> layers_;
+  std::tuple<Parts...> parts_;
 };
 
 }  // namespace gradus::nn

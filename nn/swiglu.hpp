@@ -9,15 +9,20 @@
 
 namespace gradus::nn {
 
+/// Options of a SwiGLU.
+struct SwiGLUOptions {
+  double dropout = 0.0;  ///< probability, of the outputs
+};
+
 /// dropout(down_proj(silu(gate_proj(x)) * up_proj(x))).
 class SwiGLU : public Module {
  public:
   /// Draws the values of gate_proj, up_proj and down_proj, in this order; none has a bias. Throws Error as
   /// Linear and Dropout do.
-  SwiGLU(int64_t n_embd, int64_t hidden, double dropout, Generator& generator);
+  SwiGLU(int64_t n_embd, int64_t hidden, Generator& generator, const SwiGLUOptions& options = {});
 
   Tensor operator()(const Tensor& x, Generator* dropout = nullptr) const;  ///< (..., C) -> (..., C)
-  Tensor step(const Tensor& x) const;  ///< the same without dropout, whatever the mode
+  Tensor without_dropout(const Tensor& x) const;                           ///< the same in evaluation mode
   void visit(Visitor& v) override {
     v("gate_proj", gate_proj)("up_proj", up_proj)("down_proj", down_proj)("drop", drop);
   }

@@ -57,7 +57,7 @@ TEST_CASE("a draft is what came behind the longest beginning that ends as the te
     CHECK(drafted(none, 3).empty());
 }
 
-TEST_CASE("steps() has the bits of as many calls of step()") {
+TEST_CASE("decode_all() has the bits of as many calls of decode()") {
   for (const Arch arch : {Arch::gpt2, Arch::llama})
     for (const DType weights : {DType::float32, DType::bfloat16, DType::q8_0, DType::q4_0}) {
       INFO(name(weights));
@@ -67,12 +67,12 @@ TEST_CASE("steps() has the bits of as many calls of step()") {
         INFO(count << " positions");
         GPTCache one = model.make_cache(), many = model.make_cache();
         for (GPTCache* cache : {&one, &many})
-          (void)model.step(tensor(Tokens(text.begin(), text.begin() + 20), {1, 20}), *cache);
+          (void)model.decode(tensor(Tokens(text.begin(), text.begin() + 20), {1, 20}), *cache);
         const Tensor rows =
-            model.steps(tensor(Tokens(text.begin() + 20, text.begin() + 20 + count), {1, count}), many);
+            model.decode_all(tensor(Tokens(text.begin() + 20, text.begin() + 20 + count), {1, count}), many);
         REQUIRE(rows.shape() == Shape{1, count, 37});
         for (int64_t i = 0; i < count; ++i) {
-          const Tensor row = model.step(tensor(Tokens{text[static_cast<size_t>(20 + i)]}, {1, 1}), one);
+          const Tensor row = model.decode(tensor(Tokens{text[static_cast<size_t>(20 + i)]}, {1, 1}), one);
           CHECK(
               vectors::same_bits(rows.select(0, 0).select(0, i).to_vector<float>(), row.to_vector<float>()));
         }
@@ -148,14 +148,14 @@ TEST_CASE("a text is the same with a draft and without, drawn or not, to the blo
 TEST_CASE("a cache that was cut goes on as if the rest had never been") {
   const GPT model = a_model(Arch::gpt2, DType::float32);
   GPTCache cut = model.make_cache(), fresh = model.make_cache();
-  (void)model.step(tensor(Tokens{1, 2, 3}, {1, 3}), fresh);
-  (void)model.step(tensor(Tokens{1, 2, 3}, {1, 3}), cut);
-  (void)model.step(tensor(Tokens{4, 5}, {1, 2}), cut);
+  (void)model.decode(tensor(Tokens{1, 2, 3}, {1, 3}), fresh);
+  (void)model.decode(tensor(Tokens{1, 2, 3}, {1, 3}), cut);
+  (void)model.decode(tensor(Tokens{4, 5}, {1, 2}), cut);
   cut.truncate(3);
   CHECK(cut.length == 3);
   cut.truncate(9);
   CHECK(cut.length == 3);
   const Tensor six = tensor(Tokens{6}, {1, 1});
-  CHECK(
-      vectors::same_bits(model.step(six, cut).to_vector<float>(), model.step(six, fresh).to_vector<float>()));
+  CHECK(vectors::same_bits(model.decode(six, cut).to_vector<float>(),
+                           model.decode(six, fresh).to_vector<float>()));
 }

@@ -152,9 +152,9 @@ class Faulty : public GPT {
     return fault_ == adds_first_row ? y + y.slice(0, 0, 1) : y;
   }
   Cache make_cache(int64_t batch) const { return {GPT::make_cache(batch), fault_ == layer_not_cleared}; }
-  Tensor step(const Tensor& idx, Cache& cache) const {
+  Tensor decode(const Tensor& idx, Cache& cache) const {
     if (fault_ == positions_restart) cache.length = 0;
-    return GPT::step(idx, cache);
+    return GPT::decode(idx, cache);
   }
 
  private:
@@ -222,19 +222,19 @@ TEST_CASE("steps from the cache give the last logits of the full forward") {
   GPTCache cache = model.make_cache(3);
   std::vector<Tensor> steps;
   for (const auto& [from, to] : {std::pair{0, 3}, {3, 4}, {4, 5}, {5, 8}})
-    steps.push_back(model.step(idx.slice(1, from, to), cache));
+    steps.push_back(model.decode(idx.slice(1, from, to), cache));
   model.eval();
   const Tensor full = model(idx).detach();
   const int64_t last[] = {2, 3, 4, 7};
   for (size_t i = 0; i < steps.size(); ++i) CHECK(difference(steps[i], full.select(1, last[i]), 1e-5) == "");
   CHECK_FALSE(steps[0].requires_grad());
 
-  CHECK(error_of([&] { model.step(idx.slice(1, 0, 1), cache); }) ==
+  CHECK(error_of([&] { model.decode(idx.slice(1, 0, 1), cache); }) ==
         "[gpt] a sequence must have 1 to block_size = 8 tokens, got 9. Hint: cut it, or train a model with a "
         "longer "
         "block.");
   cache.clear();
-  CHECK(difference(model.step(idx, cache), full.select(1, 7), 1e-5) == "");
+  CHECK(difference(model.decode(idx, cache), full.select(1, 7), 1e-5) == "");
 }
 
 TEST_CASE("a state dict carries a model") {

@@ -111,11 +111,11 @@ TEST_CASE("cached steps of llama give the logits of the full forward to the last
   GPTCache cache = model.make_cache(3);
   CHECK(cache.layers[0].k.shape() == Shape{3, 1, 8, 4});
   for (const auto& [from, to] : {std::pair{0, 3}, {3, 4}, {4, 8}})
-    CHECK(difference(model.step(idx.slice(1, from, to), cache), full.select(1, to - 1), 1e-12) == "");
-  CHECK_THAT(error_of([&] { model.step(idx.slice(1, 0, 1), cache); }),
+    CHECK(difference(model.decode(idx.slice(1, from, to), cache), full.select(1, to - 1), 1e-12) == "");
+  CHECK_THAT(error_of([&] { model.decode(idx.slice(1, 0, 1), cache); }),
              Catch::Matchers::ContainsSubstring("1 to block_size = 8 tokens, got 9"));
   cache.clear();
-  CHECK(difference(model.step(idx, cache), full.select(1, 7), 1e-12) == "");
+  CHECK(difference(model.decode(idx, cache), full.select(1, 7), 1e-12) == "");
 }
 
 TEST_CASE("llama knows the order of what it has read, though only its queries and keys do") {

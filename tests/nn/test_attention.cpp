@@ -47,13 +47,8 @@ TEST_CASE("MultiHeadAttention agrees with its definition") {
   const bool bias = GENERATE(true, false);
   const int64_t n_head = GENERATE(1, 2, 6);
   Generator g(11);
-  MultiHeadAttention m({.n_embd = 6,
-                        .n_head = n_head,
-                        .causal = causal,
-                        .bias = bias,
-                        .projection = projection,
-                        .projection_bias = bias},
-                       g);
+  MultiHeadAttention m(6, n_head, g,
+                       {.causal = causal, .bias = bias, .projection = projection, .projection_bias = bias});
   CHECK(m.num_parameters() == 18 * 6 + (bias ? 18 : 0) + (projection ? 36 + (bias ? 6 : 0) : 0));
   m.to(DType::float64);
   const Tensor x = randn({2, 5, 6}, g, DType::float64);
@@ -62,7 +57,7 @@ TEST_CASE("MultiHeadAttention agrees with its definition") {
 
 TEST_CASE("causal attention does not see what comes later, by one bit") {
   Generator g(12);
-  const MultiHeadAttention m({.n_embd = 8, .n_head = 2}, g);
+  const MultiHeadAttention m(8, 2, g);
   const Tensor x = randn({1, 7, 8}, g);
   Tensor changed = x.to(DType::float64).to(DType::float32);
   changed.slice(1, 4, 5).fill_(3.0);
@@ -73,23 +68,24 @@ TEST_CASE("causal attention does not see what comes later, by one bit") {
 
 TEST_CASE("steps from a cache give what one call gives") {
   Generator g(13);
-  MultiHeadAttention m({.n_embd = 8, .n_head = 2, .dropout = 0.5}, g);
+  MultiHeadAttention m(8, 2, g, {.dropout = 0.5});
   m.to(DType::float64);
   const Tensor x = randn({3, 7, 8}, g, DType::float64);
   KVCache cache = m.make_cache(3, 7);
-  const Tensor parts = cat(
-      {m.step(x.slice(1, 0, 3), cache), m.step(x.slice(1, 3, 4), cache), m.step(x.slice(1, 4, 7), cache)}, 1);
+  const Tensor parts = cat({m.decode(x.slice(1, 0, 3), cache), m.decode(x.slice(1, 3, 4), cache),
+                            m.decode(x.slice(1, 4, 7), cache)},
+                           1);
   CHECK(cache.length == 7);
   CHECK_FALSE(parts.requires_grad());
   m.eval();
   CHECK(difference(parts, m(x).detach(), 1e-12) == "");
-  CHECK(error_of([&] { m.step(x.slice(1, 0, 1), cache); }) ==
+  CHECK(error_of([&] { m.decode(x.slice(1, 0, 1), cache); }) ==
         "[attention] a cache of 7 positions must hold all that was seen, got 8.");
 }
 
 TEST_CASE("attention drops in training mode only") {
   Generator g(14);
-  MultiHeadAttention m({.n_embd = 8, .n_head = 2, .dropout = 0.5}, g);
+  MultiHeadAttention m(8, 2, g, {.dropout = 0.5});
   const Tensor x = randn({1, 4, 8}, g);
   CHECK(difference(m(x, &g), m(x, &g)) != "");
   CHECK_THAT(error_of([&] { m(x); }), Catch::Matchers::ContainsSubstring("[dropout] needs a generator"));
@@ -99,21 +95,21 @@ TEST_CASE("attention drops in training mode only") {
 
 TEST_CASE("attention refuses what it cannot do") {
   Generator g(15);
-  CHECK(error_of([&] { MultiHeadAttention({.n_embd = 8, .n_head = 3}, g); }) ==
+  CHECK(error_of([&] { MultiHeadAttention(8, 3, g); }) ==
         "[attention] n_head must divide n_embd, got n_head 3 and n_embd 8.");
-  CHECK_THROWS_AS(MultiHeadAttention({.n_embd = 8, .n_head = 0}, g), Error);
-  const MultiHeadAttention m({.n_embd = 8, .n_head = 2, .causal = false}, g);
+  CHECK_THROWS_AS(MultiHeadAttention(8, 0, g), Error);
+  const MultiHeadAttention m(8, 2, g, {.causal = false});
   CHECK(error_of([&] { m(ones({3, 8})); }) == "[attention] x must be (B, T, C), got (3, 8).");
   KVCache cache = m.make_cache(1, 4);
   CHECK(error_of([&] {
-          m.step(ones({1, 1, 8}), cache);
+          m.decode(ones({1, 1, 8}), cache);
         }) == "[attention] only causal attention can be continued from a cache, got causal = false.");
 }
 
 TEST_CASE("gradients of attention, orders 1 and 2") {
   const int order = GENERATE(1, 2);
   Generator g(16);
-  MultiHeadAttention m({.n_embd = 6, .n_head = 2}, g);
+  MultiHeadAttention m(6, 2, g);
   CHECK(testing::gradcheck_module<MultiHeadAttention>(
             m, {randn({2, 4, 6}, g, DType::float64)},
             [](const MultiHeadAttention& module, const auto& in) { return module(in[0]); }, order) == "");

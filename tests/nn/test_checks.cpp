@@ -39,7 +39,7 @@ Tensor running_mean(const Tensor& x) { return cumsum(x, 1) / cumsum(ones({x.size
 
 MultiHeadAttention attention(double dropout = 0.0, bool causal = true) {
   Generator g(2);
-  return {{.n_embd = 8, .n_head = 2, .causal = causal, .dropout = dropout}, g};
+  return {8, 2, g, {.causal = causal, .dropout = dropout}};
 }
 
 }  // namespace
@@ -63,7 +63,7 @@ TEST_CASE("check_causal passes what is causal") {
   CHECK(check_causal(attention(), values({2, 6, 8})));
   CHECK(check_causal(running_mean, values({2, 6, 8}, 1, DType::float64)));
   Generator g(3);
-  CHECK(check_causal(MLP(8, 16, true, 0.1, g), values({2, 6, 8})));  // each position on its own
+  CHECK(check_causal(MLP(8, 16, g, {.dropout = 0.1}), values({2, 6, 8})));  // each position on its own
   // -inf hides scores of any size, and our means skip what they leave out.
   CHECK(check_causal(attention(), values({2, 6, 8}), {.scale = 1e12}));
   CHECK(check_causal(running_mean, values({2, 6, 8}), {.scale = kNaN}));
@@ -119,7 +119,7 @@ TEST_CASE("check_causal names a softmax whose sum includes the future") {
 
 TEST_CASE("check_causal tells rounding from a leak") {
   Generator g(4);
-  const SelfAttention renormalised({.d_in = 8, .d_out = 8, .mask_on = MaskOn::weights}, g);
+  const SelfAttention renormalised(8, 8, g, {.mask_on = MaskOn::weights});
   const Tensor x = values({4, 16, 8});
   const CheckReport bits = check_causal(renormalised, x);
   CHECK_FALSE(bits);
@@ -144,7 +144,7 @@ TEST_CASE("check_causal with large values finds a mask that is too weak, with Na
   CHECK(check_causal(weak, x));
   CHECK_FALSE(check_causal(weak, x, {.scale = 1e12}));
   Generator g(5);
-  const SelfAttention filled({.d_in = 8, .d_out = 8, .fill = -1e9}, g);  // takes the scores' place
+  const SelfAttention filled(8, 8, g, {.fill = -1e9});  // takes the scores' place
   CHECK(check_causal(filled, x, {.scale = 1e12}));
 
   const auto product = [](const Tensor& in) { return matmul(tril(ones({in.size(1), in.size(1)})), in); };
@@ -239,7 +239,7 @@ TEST_CASE("check_batch_invariant passes layers, by rounding at most") {
     CHECK(report.worst < (dtype == DType::float32 ? 1e-6 : 1e-14));
   }
   Generator g(8);
-  CHECK(check_batch_invariant(MLP(8, 16, true, 0.0, g), values({3, 8})));
+  CHECK(check_batch_invariant(MLP(8, 16, g), values({3, 8})));
   CHECK(check_batch_invariant([](const Tensor& x) { return sum(x, {1}); }, values({3, 8})));  // -> (B)
 }
 

@@ -17,7 +17,7 @@ namespace {
 
 enum class Fault {
   none,
-  positions_restart,   // step numbers its own positions from 0
+  positions_restart,   // decode() numbers its own positions from 0
   positions_ahead,     // and from one too many when there is a past
   not_advanced,        // overwrites the same place
   old_value_kept,      // what is in the cache already is not overwritten after a clear
@@ -51,7 +51,7 @@ class Means : public Module {
     return {fault_ == Fault::shared_storage ? shared_ : fresh, 0, 0, fault_};
   }
 
-  Tensor step(const Tensor& x, Cache& cache) const {
+  Tensor decode(const Tensor& x, Cache& cache) const {
     const int64_t start = cache.length, end = start + x.size(1);
     if (end > cache.seen.size(1)) fail("means", "full at ", end, ".");
     if (fault_ == Fault::refuses && start > 0) fail("means", "no past, please.");
@@ -74,12 +74,12 @@ class Means : public Module {
   static Tensor numbered(const Tensor& x, int64_t first) {
     return x + cumsum(ones({x.size(1), 1}, x.dtype()), 0) + static_cast<double>(first);
   }
-  Tensor means(const Tensor& seen, int64_t start, int64_t end, bool stepping) const {
+  Tensor means(const Tensor& seen, int64_t start, int64_t end, bool decoding) const {
     std::vector<Tensor> out;
     for (int64_t t = start; t < end; ++t) {
       int64_t stop = t + 1;
-      if (stepping && fault_ == Fault::last_left_out && t > 0) stop = t;
-      if (stepping && fault_ == Fault::chunk_unmasked && start > 0) stop = end;
+      if (decoding && fault_ == Fault::last_left_out && t > 0) stop = t;
+      if (decoding && fault_ == Fault::chunk_unmasked && start > 0) stop = end;
       out.push_back(mean(seen.slice(1, 0, stop), {1}));
     }
     return stack(out, 1);
@@ -99,7 +99,7 @@ Tensor sequence(int64_t T = 7) {
 
 TEST_CASE("check_kv_cache passes attention") {
   Generator g(2);
-  MultiHeadAttention m({.n_embd = 8, .n_head = 2, .dropout = 0.5}, g);
+  MultiHeadAttention m(8, 2, g, {.dropout = 0.5});
   const CheckReport single = check_kv_cache(m, randn({3, 7, 8}, g));
   CHECK(single);
   CHECK(single.worst < 1e-6);
@@ -107,7 +107,7 @@ TEST_CASE("check_kv_cache passes attention") {
   CHECK(check_kv_cache(m, randn({3, 2, 8}, g, DType::float64)).worst < 1e-14);
 }
 
-TEST_CASE("check_kv_cache passes steps that return all positions, or the last") {
+TEST_CASE("check_kv_cache passes a decode() that returns all positions, or the last") {
   for (const int64_t T : {2, 3, 4, 7}) {
     const CheckReport all = check_kv_cache(Means(Fault::none), sequence(T));
     CHECK(all);
@@ -140,9 +140,8 @@ TEST_CASE("check_kv_cache names every stale cache") {
     INFO(report.message);
     CHECK_FALSE(report);
     CHECK(report.worst > 0.01);
-    CHECK_THAT(report.message,
-               ContainsSubstring("[check_kv_cache] steps with a cache must give what a full call "
-                                 "gives, got "));
+    CHECK_THAT(report.message, ContainsSubstring("[check_kv_cache] decode() must give what a full call "
+                                                 "gives, got "));
     CHECK_THAT(report.message, ContainsSubstring(seen));
     CHECK_THAT(report.message, ContainsSubstring(". Hint: "));
   }
@@ -156,7 +155,7 @@ TEST_CASE("check_kv_cache allows rounding, and no more") {
   const auto scaled = [](double factor) {
     struct Scaled : Means {
       explicit Scaled(double by) : Means(Fault::none), factor(by) {}
-      Tensor step(const Tensor& x, Cache& cache) const { return Means::step(x, cache) * factor; }
+      Tensor decode(const Tensor& x, Cache& cache) const { return Means::decode(x, cache) * factor; }
       double factor;
     };
     return Scaled(factor);
@@ -166,9 +165,9 @@ TEST_CASE("check_kv_cache allows rounding, and no more") {
   CHECK(check_kv_cache(scaled(1.0 + 1e-10), sequence(), 1e-9));
 }
 
-TEST_CASE("check_kv_cache: an error of step is a fault, one of the call is not") {
+TEST_CASE("check_kv_cache: an error of decode() is a fault, one of the call is not") {
   Generator g(3);
-  const MultiHeadAttention m({.n_embd = 8, .n_head = 2, .causal = false}, g);
+  const MultiHeadAttention m(8, 2, g, {.causal = false});
   const CheckReport report = check_kv_cache(m, randn({1, 4, 8}, g));
   CHECK_FALSE(report);
   CHECK_THAT(report.message,

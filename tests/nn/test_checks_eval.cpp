@@ -23,7 +23,7 @@ Tensor values(const Shape& shape) {
 
 MultiHeadAttention attention() {
   Generator g(2);
-  return {{.n_embd = 8, .n_head = 2, .dropout = 0.5}, g};
+  return {8, 2, g, {.dropout = 0.5}};
 }
 
 /// Drops, and forgets to list the layer that does: eval() does not reach it.
@@ -82,11 +82,11 @@ class Throws : public Module {
 TEST_CASE("check_eval_deterministic passes layers that are still in evaluation") {
   CHECK(check_eval_deterministic(attention(), values({2, 3, 8})));
   Generator g(9);
-  Sequential model{MLP(8, 16, true, 0.5, g), Dropout(0.5), Linear(8, 2, true, g)};
+  Sequential model{MLP(8, 16, g, {.dropout = 0.5}), Dropout(0.5), Linear(8, 2, g)};
   const CheckReport report = check_eval_deterministic(model, values({3, 8}));
   CHECK(report);
   CHECK(report.worst == 0.0);
-  CHECK(check_eval_deterministic(Linear(8, 2, true, g), values({3, 8})));  // takes no generator
+  CHECK(check_eval_deterministic(Linear(8, 2, g), values({3, 8})));  // takes no generator
 }
 
 TEST_CASE("check_eval_deterministic names dropout that is left on") {

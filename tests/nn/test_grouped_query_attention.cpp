@@ -15,20 +15,26 @@ using testing::error_of;
 
 namespace {
 
+/// Sizes and options of a layer.
+struct Shaped {
+  int64_t n_embd = 0, n_head = 1, n_kv_head = 1;
+  GroupedQueryAttentionOptions options = {};
+};
+
 /// A vector of one head at a position, normalised if there is a norm, then turned pair by pair.
 std::vector<double> prepared(const Tensor& row, int64_t position, const std::optional<RMSNorm>& norm,
-                             const GroupedQueryAttentionOptions& o) {
+                             const Shaped& o) {
   std::vector<double> x = row.to_vector<double>();
   const auto size = static_cast<double>(x.size());
   if (norm) {
     double squares = 0;
     for (const double value : x) squares += value * value;
     for (size_t i = 0; i < x.size(); ++i)
-      x[i] *= norm->weight.at({static_cast<int64_t>(i)}) / std::sqrt(squares / size + o.norm_eps);
+      x[i] *= norm->weight.at({static_cast<int64_t>(i)}) / std::sqrt(squares / size + o.options.norm_eps);
   }
   for (size_t i = 0, half = x.size() / 2; i < half; ++i) {
     const double angle =
-        static_cast<double>(position) * std::pow(o.rope_theta, -2 * static_cast<double>(i) / size);
+        static_cast<double>(position) * std::pow(o.options.rope_theta, -2 * static_cast<double>(i) / size);
     const double a = x[i], b = x[i + half];
     x[i] = a * std::cos(angle) - b * std::sin(angle);
     x[i + half] = a * std::sin(angle) + b * std::cos(angle);
@@ -37,7 +43,7 @@ std::vector<double> prepared(const Tensor& row, int64_t position, const std::opt
 }
 
 /// By definition, one query of one head at a time, in float64.
-Tensor naive(const GroupedQueryAttention& m, const Tensor& x, const GroupedQueryAttentionOptions& o) {
+Tensor naive(const GroupedQueryAttention& m, const Tensor& x, const Shaped& o) {
   const Tensor q = m.q_proj(x).detach(), k = m.k_proj(x).detach(), v = m.v_proj(x).detach();
   const int64_t B = x.size(0), T = x.size(1), C = x.size(2), hs = C / o.n_head;
   const auto part = [&](const Tensor& of, int64_t b, int64_t t, int64_t head) {
@@ -51,7 +57,7 @@ Tensor naive(const GroupedQueryAttention& m, const Tensor& x, const GroupedQuery
         const std::vector<double> query = prepared(part(q, b, t, h), t, m.q_norm, o);
         double total = 0;
         Tensor sum = zeros({hs}, DType::float64);
-        for (int64_t s = 0; s < (o.causal ? t + 1 : T); ++s) {
+        for (int64_t s = 0; s < (o.options.causal ? t + 1 : T); ++s) {
           const std::vector<double> key = prepared(part(k, b, s, kv), s, m.k_norm, o);
           double score = 0;
           for (size_t i = 0; i < key.size(); ++i) score += query[i] * key[i];
@@ -64,10 +70,9 @@ Tensor naive(const GroupedQueryAttention& m, const Tensor& x, const GroupedQuery
   return m.o_proj(out).detach();
 }
 
-GroupedQueryAttention make(const GroupedQueryAttentionOptions& options, uint64_t seed,
-                           DType dtype = DType::float64) {
+GroupedQueryAttention make(const Shaped& of, uint64_t seed, DType dtype = DType::float64) {
   Generator g(seed);
-  GroupedQueryAttention m(options, g);
+  GroupedQueryAttention m(of.n_embd, of.n_head, of.n_kv_head, g, of.options);
   m.to(dtype);
   for (Tensor& p : m.parameters())  // norms that start at 1 would hide that they are applied
     if (p.dim() == 1) p.copy_(1.0 + 0.3 * randn(p.shape(), g, p.dtype()));
@@ -79,24 +84,23 @@ GroupedQueryAttention make(const GroupedQueryAttentionOptions& options, uint64_t
 TEST_CASE("GroupedQueryAttention agrees with its definition") {
   const bool causal = GENERATE(true, false), qk_norm = GENERATE(true, false);
   const int64_t n_kv_head = GENERATE(1, 2, 4);
-  const GroupedQueryAttentionOptions options{.n_embd = 16,
-                                             .n_head = 4,
-                                             .n_kv_head = n_kv_head,
-                                             .causal = causal,
-                                             .rope_theta = 100.0,
-                                             .qk_norm = qk_norm,
-                                             .norm_eps = 1e-2};
-  const GroupedQueryAttention m = make(options, 11);
+  const Shaped shaped{
+      .n_embd = 16,
+      .n_head = 4,
+      .n_kv_head = n_kv_head,
+      .options = {.causal = causal, .rope_theta = 100.0, .qk_norm = qk_norm, .norm_eps = 1e-2}};
+  const GroupedQueryAttention m = make(shaped, 11);
   CHECK(m.num_parameters() == 2 * 16 * 16 + 2 * 16 * 4 * n_kv_head + (qk_norm ? 8 : 0));
   Generator g(12);
   const Tensor x = randn({2, 5, 16}, g, DType::float64);
-  CHECK(difference(m(x).detach(), naive(m, x, options), 1e-12) == "");
+  CHECK(difference(m(x).detach(), naive(m, x, shaped), 1e-12) == "");
 }
 
 TEST_CASE("its parameters have the names of Llama's files") {
   const auto names = [](bool qk_norm) {
     std::vector<std::string> found;
-    for (const auto& [name, p] : make({.n_embd = 8, .n_head = 2, .qk_norm = qk_norm}, 1).named_parameters())
+    for (const auto& [name, p] :
+         make({.n_embd = 8, .n_head = 2, .options = {.qk_norm = qk_norm}}, 1).named_parameters())
       found.push_back(name);
     return found;
   };
@@ -108,17 +112,17 @@ TEST_CASE("its parameters have the names of Llama's files") {
 
 TEST_CASE("it has the properties that nn/checks.hpp asks for, and without a mask it has not") {
   const bool qk_norm = GENERATE(true, false);
-  const GroupedQueryAttentionOptions options{
-      .n_embd = 16, .n_head = 4, .n_kv_head = 2, .qk_norm = qk_norm, .dropout = 0.3};
-  GroupedQueryAttention m = make(options, 13);
+  const Shaped shaped{
+      .n_embd = 16, .n_head = 4, .n_kv_head = 2, .options = {.qk_norm = qk_norm, .dropout = 0.3}};
+  GroupedQueryAttention m = make(shaped, 13);
   Generator g(14);
   const Tensor x = randn({3, 7, 16}, g, DType::float64);
   CHECK(check_causal(m, x));
   CHECK(check_batch_invariant(m, x));
   CHECK(check_eval_deterministic(m, x));
   CHECK(check_kv_cache(m, x));
-  GroupedQueryAttentionOptions open = options;
-  open.causal = false;
+  Shaped open = shaped;
+  open.options.causal = false;
   GroupedQueryAttention seeing = make(open, 13);
   CHECK_FALSE(check_causal(seeing, x));
 }
@@ -131,16 +135,16 @@ class FaultyGrouped : public GroupedQueryAttention {
   enum Fault { turned_once_more, forgets_place };
   FaultyGrouped(Fault fault, const GroupedQueryAttention& m) : GroupedQueryAttention(m), fault_(fault) {}
 
-  Tensor step(const Tensor& x, KVCache& cache) const {
+  Tensor decode(const Tensor& x, KVCache& cache) const {
     if (fault_ == forgets_place && cache.length > 0) {  // counts positions from 0 in each step
       KVCache fresh = cache;
       fresh.length = 0;
-      const Tensor y = GroupedQueryAttention::step(x, fresh);
+      const Tensor y = GroupedQueryAttention::decode(x, fresh);
       cache.length += x.size(1);
       return y;
     }
     const int64_t start = cache.length;
-    const Tensor y = GroupedQueryAttention::step(x, cache);
+    const Tensor y = GroupedQueryAttention::decode(x, cache);
     const Tensor kept = cache.k.slice(2, start, cache.length);
     cache.k.slice(2, start, cache.length).copy_(rotary_embedding(kept, 1));  // turned once more
     return y;
@@ -169,14 +173,14 @@ TEST_CASE("its cache holds the heads of keys only, and what it cannot do is refu
   CHECK(cache.v.shape() == Shape{3, 2, 5, 4});
   CHECK(cache.k.dtype() == DType::float64);
   CHECK(error_of([&] {
-          m.step(ones({3, 6, 16}, DType::float64), cache);
+          m.decode(ones({3, 6, 16}, DType::float64), cache);
         }) == "[attention] a cache of 5 positions must hold all that was seen, got 6.");
   CHECK(error_of([&] {
           m(ones({3, 16}, DType::float64));
         }) == "[attention] x must be (B, T, C), got (3, 16).");
   Generator g(18);
-  const auto refused = [&](const GroupedQueryAttentionOptions& o) {
-    return error_of([&] { GroupedQueryAttention(o, g); });
+  const auto refused = [&](const Shaped& o) {
+    return error_of([&] { GroupedQueryAttention(o.n_embd, o.n_head, o.n_kv_head, g); });
   };
   CHECK(refused({.n_embd = 16, .n_head = 3}) ==
         "[attention] n_head must divide n_embd into heads of an even size, got n_head 3 and n_embd 16.");
@@ -190,15 +194,15 @@ TEST_CASE("its cache holds the heads of keys only, and what it cannot do is refu
         "[attention] n_kv_head must divide n_head, got n_kv_head 3 and n_head 4.");
   CHECK(refused({.n_embd = 16, .n_head = 4, .n_kv_head = 0}) ==
         "[attention] n_kv_head must divide n_head, got n_kv_head 0 and n_head 4.");
-  const GroupedQueryAttention open = make({.n_embd = 16, .n_head = 4, .causal = false}, 19);
+  const GroupedQueryAttention open = make({.n_embd = 16, .n_head = 4, .options = {.causal = false}}, 19);
   KVCache other = open.make_cache(1, 4);
   CHECK(error_of([&] {
-          open.step(ones({1, 1, 16}, DType::float64), other);
+          open.decode(ones({1, 1, 16}, DType::float64), other);
         }) == "[attention] only causal attention can be continued from a cache, got causal = false.");
 }
 
 TEST_CASE("it drops in training mode only") {
-  GroupedQueryAttention m = make({.n_embd = 8, .n_head = 2, .dropout = 0.5}, 20, DType::float32);
+  GroupedQueryAttention m = make({.n_embd = 8, .n_head = 2, .options = {.dropout = 0.5}}, 20, DType::float32);
   Generator g(21);
   const Tensor x = randn({1, 4, 8}, g);
   CHECK(difference(m(x, &g), m(x, &g)) != "");
@@ -209,7 +213,8 @@ TEST_CASE("it drops in training mode only") {
 TEST_CASE("gradients of grouped query attention, orders 1 and 2") {
   const int order = GENERATE(1, 2);
   const bool qk_norm = GENERATE(true, false);
-  GroupedQueryAttention m = make({.n_embd = 8, .n_head = 4, .n_kv_head = 2, .qk_norm = qk_norm}, 22);
+  GroupedQueryAttention m =
+      make({.n_embd = 8, .n_head = 4, .n_kv_head = 2, .options = {.qk_norm = qk_norm}}, 22);
   Generator g(23);
   CHECK(testing::gradcheck_module<GroupedQueryAttention>(
             m, {randn({2, 4, 8}, g, DType::float64)},

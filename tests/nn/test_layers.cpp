@@ -2,7 +2,6 @@
 
 #include "autograd/compare.hpp"
 #include "catch.hpp"
-#include "gradus/nn/activation.hpp"
 #include "gradus/nn/dropout.hpp"
 #include "gradus/nn/embedding.hpp"
 #include "gradus/nn/init.hpp"
@@ -33,19 +32,19 @@ Moments moments(const Tensor& x) {
 
 TEST_CASE("Linear is x W^T + b") {
   Generator g(1);
-  Linear layer(2, 3, true, g);
+  Linear layer(2, 3, g);
   layer.weight.copy_(matrix({{1, 2}, {3, 4}, {5, 6}}));
   layer.bias.copy_(tensor(std::vector<float>{10, 20, 30}, {3}));
   CHECK(difference(layer(matrix({{1, -1}})), matrix({{9, 19, 29}}), 0.0) == "");
   CHECK(layer(ones({4, 5, 2})).shape() == Shape{4, 5, 3});
-  CHECK_FALSE(Linear(2, 3, false, g).bias.defined());
-  CHECK(error_of([&] { Linear(0, 3, true, g); }) ==
+  CHECK_FALSE(Linear(2, 3, g, {.bias = false}).bias.defined());
+  CHECK(error_of([&] { Linear(0, 3, g); }) ==
         "[linear] in_features and out_features must be >= 1, got 0 and 3.");
 }
 
 TEST_CASE("Linear starts uniform on +-1/sqrt(in)") {
   Generator g(1);
-  const Linear layer(100, 400, true, g);
+  const Linear layer(100, 400, g);
   for (const Tensor& p : {layer.weight, layer.bias}) {
     const Moments m = moments(p.detach());
     CHECK((m.low >= -0.1 && m.low < -0.098));
@@ -80,16 +79,16 @@ TEST_CASE("LayerNorm normalises the last dimension, with and without bias") {
     return f64(values, {1, 4});
   };
   CHECK(difference(norm(x).to(DType::float64), expected(2, 1), 1e-6) == "");
-  const LayerNorm plain(4, false);
+  const LayerNorm plain(4, {.bias = false});
   CHECK_FALSE(plain.bias.defined());
   CHECK(difference(plain(x).to(DType::float64), expected(1, 0), 1e-6) == "");
-  CHECK(LayerNorm(4, true, 1e9)(x).at({0, 3}) < 1e-3);
+  CHECK(LayerNorm(4, {.eps = 1e9})(x).at({0, 3}) < 1e-3);
   CHECK(error_of([] { LayerNorm(0); }) == "[layer_norm] features must be >= 1, got 0.");
 }
 
 TEST_CASE("RMSNorm divides the last dimension by its root mean square") {
   const Tensor x = matrix({{1, 2, 3, 6}});  // mean square 12.5
-  RMSNorm norm(4, 0.5);
+  RMSNorm norm(4, {.eps = 0.5});
   CHECK(norm.named_parameters().size() == 1);
   norm.weight.fill_(2.0);
   CHECK(difference(norm(x).to(DType::float64), f64({1, 2, 3, 6}, {1, 4}) * (2 / std::sqrt(13.0)), 1e-6) ==
@@ -124,7 +123,7 @@ TEST_CASE("Dropout drops in training mode only, and only with a generator") {
 
 TEST_CASE("Sequential calls its layers in turn and names them by number") {
   Generator g(1);
-  Sequential model{Linear(2, 8, true, g), GELU(), Dropout(0.5), Linear(8, 1, false, g)};
+  Sequential model{Linear(2, 8, g), gelu, Dropout(0.5), Linear(8, 1, g, {.bias = false})};
   std::vector<std::string> names;
   for (const auto& [name, p] : model.named_parameters()) names.push_back(name);
   CHECK(names == std::vector<std::string>{"0.weight", "0.bias", "3.weight"});
@@ -138,23 +137,30 @@ TEST_CASE("Sequential calls its layers in turn and names them by number") {
   CHECK(difference(model(x, &g), model(x, &g)) != "");
 }
 
-TEST_CASE("activations are the ops of their names") {
-  const Tensor x = matrix({{-2, -0.5, 0, 0.5, 2}});
-  CHECK(difference(GELU()(x), gelu(x), 0.0) == "");
-  CHECK(difference(GELU(Gelu::tanh)(x), gelu(x, Gelu::tanh), 0.0) == "");
-  CHECK(difference(GELU()(x), gelu(x, Gelu::tanh), 0.0) != "");
-  CHECK(difference(ReLU()(x), relu(x), 0.0) == "");
-  CHECK(difference(SiLU()(x), silu(x), 0.0) == "");
-  CHECK(difference(Tanh()(x), tanh(x), 0.0) == "");
+TEST_CASE("a Sequential takes operations and lambdas beside layers") {
+  Generator g(2);
+  const Sequential model{Linear(2, 8, g), gradus::tanh, [](const Tensor& x) { return 2.0 * x; }, silu,
+                         Linear(8, 1, g)};
+  const auto p = model.named_parameters();
+  REQUIRE(p.size() == 4);
+  CHECK((p[0].first == "0.weight" && p[3].first == "4.bias"));
+  const Tensor x = matrix({{1, -2}, {0.5, 3}});
+  const Tensor inner = silu(2.0 * gradus::tanh(linear(x, p[0].second, p[1].second)));
+  CHECK(difference(model(x), linear(inner, p[2].second, p[3].second), 0.0) == "");
+
+  const Sequential drops{
+      [](const Tensor& in, Generator* dropout) { return dropout ? zeros(in.shape()) : in; }};
+  CHECK(difference(drops(x), x, 0.0) == "");
+  CHECK(difference(drops(x, &g), zeros({2, 2}), 0.0) == "");
 }
 
 TEST_CASE("MLP is c_proj(gelu_tanh(c_fc(x))), then dropout") {
   Generator g(1);
-  MLP mlp(4, 16, true, 0.5, g);
+  MLP mlp(4, 16, g, {.dropout = 0.5});
   const Tensor x = randn({2, 3, 4}, g);
   const Tensor expected =
       linear(gelu(linear(x, mlp.c_fc.weight, mlp.c_fc.bias), Gelu::tanh), mlp.c_proj.weight, mlp.c_proj.bias);
-  CHECK(difference(mlp.step(x), expected, 0.0) == "");
+  CHECK(difference(mlp.without_dropout(x), expected, 0.0) == "");
   const Tensor dropped = mlp(x, &g);
   CHECK(sum(eq(dropped, 0.0).to(DType::float64)).item() > 0);
   mlp.eval();
@@ -202,13 +208,13 @@ TEST_CASE("gradients of layers, orders 1 and 2") {
   const int order = GENERATE(1, 2);
   const std::vector<Tensor> x = {randn({2, 3, 4}, g, DType::float64)};
 
-  Linear linear_layer(4, 3, true, g);
+  Linear linear_layer(4, 3, g);
   CHECK(testing::gradcheck_module<Linear>(
             linear_layer, x, [](const Linear& m, const auto& in) { return m(in[0]); }, order) == "");
   LayerNorm norm(4);
   CHECK(testing::gradcheck_module<LayerNorm>(
             norm, x, [](const LayerNorm& m, const auto& in) { return m(in[0]); }, order) == "");
-  MLP mlp(4, 6, true, 0.0, g);
+  MLP mlp(4, 6, g);
   CHECK(testing::gradcheck_module<MLP>(
             mlp, x, [](const MLP& m, const auto& in) { return m(in[0]); }, order) == "");
   Embedding table(5, 3, g);

@@ -2,6 +2,8 @@
 
 #include "autograd/compare.hpp"
 #include "catch.hpp"
+#include "gradus/nn/embedding.hpp"
+#include "gradus/nn/layer_norm.hpp"
 #include "gradus/nn/linear.hpp"
 #include "gradus/nn/sequential.hpp"
 
@@ -14,8 +16,8 @@ namespace {
 
 class Tower : public Module {
  public:
-  explicit Tower(Generator& g) : first(2, 3, true, g), table(ones({4}).requires_grad_()) {
-    for (int i = 0; i < 2; ++i) rest.emplace_back(3, 3, false, g);
+  explicit Tower(Generator& g) : first(2, 3, g), table(ones({4}).requires_grad_()) {
+    for (int i = 0; i < 2; ++i) rest.emplace_back(3, 3, g, LinearOptions{.bias = false});
   }
   void visit(Visitor& v) override { v("first", first)("rest", rest)("table", table); }
 
@@ -30,7 +32,114 @@ std::vector<std::string> names_of(const Module& module) {
   return names;
 }
 
+/// One member of each kind that `visit` takes.
+class Cabinet : public Module {
+ public:
+  explicit Cabinet(Generator& g) {
+    some.emplace(2, 2, g, LinearOptions{.bias = false});
+    owned = std::make_unique<Linear>(2, 2, g, LinearOptions{.bias = false});
+    boxes.push_back(std::make_unique<LayerNorm>(2, LayerNormOptions{.bias = false}));
+    boxes.push_back(std::make_unique<Linear>(2, 2, g, LinearOptions{.bias = false}));
+    by_key.emplace("b", Embedding(3, 2, g));
+    by_key.emplace("a", Embedding(3, 2, g));
+    for (int i = 0; i < 2; ++i) tensors.push_back(ones({2, 2}).requires_grad_());
+  }
+  void visit(Visitor& v) override {
+    v("none", none)("some", some)("nothing", nothing)("owned", owned);
+    v("boxes", boxes)("by_key", by_key)("tensors", tensors);
+  }
+
+  std::optional<Linear> none, some;
+  std::unique_ptr<Linear> nothing, owned;
+  std::vector<std::unique_ptr<Module>> boxes;
+  std::map<std::string, Embedding> by_key;
+  std::vector<Tensor> tensors;
+};
+
+/// Counts its calls and keeps a mean of what it saw.
+class Meter : public Module {
+ public:
+  explicit Meter(Generator& g) : scale(1, 1, g) {}
+  void visit(Visitor& v) override { v("scale", scale).buffer("mean", mean).buffer("calls", calls); }
+
+  Linear scale;
+  Tensor mean = zeros({3}), calls = zeros({}, DType::int64);
+};
+
 }  // namespace
+
+TEST_CASE("visit takes optional members, owned ones, lists and maps") {
+  Generator g(1);
+  const Cabinet cabinet(g);
+  CHECK(names_of(cabinet) == std::vector<std::string>{"some.weight", "owned.weight", "boxes.0.weight",
+                                                      "boxes.1.weight", "by_key.a.weight", "by_key.b.weight",
+                                                      "tensors.0", "tensors.1"});
+}
+
+TEST_CASE("each parameter has the role that visit says, or that of its shape") {
+  struct Roles : Module {
+    explicit Roles(Generator& g) : plain(2, 3, g), embed(4, 2, g), qkv(2, 6, g), head(2, 4, g) {}
+    void visit(Visitor& v) override {
+      v("plain", plain)("embed", embed)("qkv", qkv, Role::fused(3))("head", head, Role::head);
+      v("own", own)("gain", gain)("flat", flat, Role::vector);
+    }
+    Linear plain;
+    Embedding embed;
+    Linear qkv, head;
+    Tensor own = ones({2, 2}), gain = ones({2}), flat = ones({1, 2});
+  };
+  Generator g(1);
+  std::map<std::string, std::pair<Role::Kind, int64_t>> roles;
+  for (const NamedParameter& p : Roles(g).named_parameters()) roles[p.first] = {p.role.kind, p.role.parts};
+  using Said = std::pair<Role::Kind, int64_t>;
+  CHECK(roles == std::map<std::string, Said>{{"plain.weight", {Role::matrix, 1}},
+                                             {"plain.bias", {Role::vector, 1}},
+                                             {"embed.weight", {Role::embedding, 1}},
+                                             {"qkv.weight", {Role::matrix, 3}},
+                                             {"qkv.bias", {Role::vector, 1}},
+                                             {"head.weight", {Role::head, 1}},
+                                             {"head.bias", {Role::vector, 1}},
+                                             {"own", {Role::matrix, 1}},
+                                             {"gain", {Role::vector, 1}},
+                                             {"flat", {Role::vector, 1}}});
+}
+
+TEST_CASE("buffers are saved and loaded, converted by to(), and are no parameters") {
+  Generator g(1);
+  Meter meter(g), other(g);
+  CHECK(names_of(meter) == std::vector<std::string>{"scale.weight", "scale.bias"});
+  CHECK(meter.num_parameters() == 2);
+  REQUIRE(meter.named_buffers().size() == 2);
+  CHECK(meter.named_buffers()[0].first == "mean");
+  meter.mean.fill_(2.5);
+  meter.calls.fill_(7);
+  CHECK(meter.state_dict().size() == 4);
+  other.load_state_dict(meter.state_dict());
+  CHECK((other.mean.at({1}) == 2.5 && other.calls.item() == 7));
+  CHECK_THAT(error_of([&] {
+               StateDict state = meter.state_dict();
+               state.erase("mean");
+               other.load_state_dict(state);
+             }),
+             Catch::Matchers::ContainsSubstring("got missing: mean."));
+  meter.to(DType::float64);
+  CHECK((meter.mean.dtype() == DType::float64 && meter.calls.dtype() == DType::int64));
+  CHECK((meter.mean.at({2}) == 2.5 && !meter.mean.requires_grad()));
+  meter.to(DType::bfloat16);
+  CHECK(meter.mean.dtype() == DType::float32);
+  CHECK(other.summary() ==
+        "scale.weight  (1, 1)  1\n"
+        "scale.bias    (1,)    1\n"
+        "mean          (3,)    3  buffer\n"
+        "calls         ()      1  buffer\n"
+        "total                 2\n");
+
+  struct Clash : Module {
+    Tensor a = ones({2}), b = ones({2});
+    void visit(Visitor& v) override { v("x", a).buffer("x", b); }
+  };
+  CHECK(error_of([] { Clash().parameters(); }) == "[module] names must be unique, got x twice.");
+}
 
 TEST_CASE("parameters are named by path in the order of visit, absent ones skipped") {
   Generator g(1);
@@ -162,11 +271,11 @@ TEST_CASE("a load that is not strict takes what is there, reports the rest, and 
 
 TEST_CASE("summary lists names, shapes and numbers of elements") {
   Generator g(1);
-  CHECK(Linear(2, 3, true, g).summary() ==
+  CHECK(Linear(2, 3, g).summary() ==
         "weight  (3, 2)  6\n"
         "bias    (3,)    3\n"
         "total           9\n");
-  CHECK(Linear(10, 12, true, g).summary() ==
+  CHECK(Linear(10, 12, g).summary() ==
         "weight  (12, 10)  120\n"
         "bias    (12,)      12\n"
         "total             132\n");
@@ -174,7 +283,7 @@ TEST_CASE("summary lists names, shapes and numbers of elements") {
 
 TEST_CASE("summary marks what requires no gradient: what was frozen, and what was forgotten") {
   Generator g(1);
-  Linear layer(2, 3, true, g);
+  Linear layer(2, 3, g);
   layer.bias = zeros({3});
   layer.weight.requires_grad_(false);
   for (const DType dtype : {DType::float32, DType::float64}) {

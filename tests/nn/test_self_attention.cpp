@@ -38,19 +38,17 @@ const std::vector<Variant>& causal_variants() {
   return all;
 }
 
-SelfAttention make(SelfAttentionOptions options, uint64_t seed = 5) {
+SelfAttention make(const SelfAttentionOptions& options, uint64_t seed = 5) {
   Generator g(seed);
-  options.d_in = 3;
-  options.d_out = 4;
-  return {options, g};
+  return {3, 4, g, options};
 }
 
 /// By the definition, one query of one head at a time, in float64.
 Tensor naive(const SelfAttention& m, const Tensor& x) {
   const SelfAttentionOptions& o = m.options();
   const Tensor q = m.W_query(x).detach(), k = m.W_key(x).detach(), v = m.W_value(x).detach();
-  const int64_t T = x.size(0), hs = o.d_out / o.num_heads;
-  std::vector<double> context(static_cast<size_t>(T * o.d_out));
+  const int64_t T = x.size(0), C = q.size(1), hs = C / o.num_heads;
+  std::vector<double> context(static_cast<size_t>(T * C));
   for (int64_t h = 0; h < o.num_heads; ++h)
     for (int64_t t = 0; t < T; ++t) {
       const int64_t last = o.mask_on == MaskOn::nothing ? T - 1 : t;
@@ -64,9 +62,9 @@ Tensor naive(const SelfAttention& m, const Tensor& x) {
       }
       for (int64_t s = 0; s <= last; ++s)
         for (int64_t i = 0; i < hs; ++i)
-          context[t * o.d_out + h * hs + i] += weight[s] / total * v.at({s, h * hs + i});
+          context[t * C + h * hs + i] += weight[s] / total * v.at({s, h * hs + i});
     }
-  const Tensor y = tensor(context, {T, o.d_out});
+  const Tensor y = tensor(context, {T, C});
   return m.out ? (*m.out)(y).detach() : y;
 }
 
@@ -110,7 +108,7 @@ TEST_CASE("gradients of each variant are right at orders 1 and 2") {
               order) == "");
   }
   Generator g(1);
-  StackedHeads stacked({.d_in = 3, .d_out = 2}, 2, g);
+  StackedHeads stacked(3, 2, 2, g);
   CHECK(gradcheck_module<StackedHeads>(
             stacked, {tokens({3, 3})}, [](const StackedHeads& f, const auto& in) { return f(in[0]); },
             order) == "");
@@ -183,7 +181,7 @@ TEST_CASE("a mask after the softmax lets a large later score through") {
 TEST_CASE("a split layer equals its heads stacked, and the fused MultiHeadAttention") {
   SelfAttention split = make({.num_heads = 2});
   Generator g(1);
-  StackedHeads stacked({.d_in = 3, .d_out = 2}, 2, g);
+  StackedHeads stacked(3, 2, 2, g);
   for (int64_t h = 0; h < 2; ++h) {
     const auto rows = [&](const Linear& from) { return from.weight.detach().slice(0, 2 * h, 2 * h + 2); };
     SelfAttention& head = stacked.heads[static_cast<size_t>(h)];
@@ -195,8 +193,8 @@ TEST_CASE("a split layer equals its heads stacked, and the fused MultiHeadAttent
   CHECK(difference(stacked(x).detach(), split(x).detach(), 1e-6) == "");
   CHECK(stacked.num_parameters() == split.num_parameters());
 
-  SelfAttention square({.d_in = 4, .d_out = 4, .num_heads = 2, .projection = true, .bias = true}, g);
-  MultiHeadAttention fused({.n_embd = 4, .n_head = 2}, g);
+  SelfAttention square(4, 4, g, {.num_heads = 2, .projection = true, .bias = true});
+  MultiHeadAttention fused(4, 2, g);
   fused.c_attn.weight.copy_(
       cat({square.W_query.weight, square.W_key.weight, square.W_value.weight}, 0).detach());
   fused.c_attn.bias.copy_(cat({square.W_query.bias, square.W_key.bias, square.W_value.bias}, 0).detach());
@@ -223,9 +221,9 @@ TEST_CASE("one query's context vector is a row of the matrix") {
 
 TEST_CASE("bad arguments are named") {
   Generator g(1);
-  CHECK(error_of([&] { SelfAttention({.d_in = 0, .d_out = 2}, g); }) ==
+  CHECK(error_of([&] { SelfAttention(0, 2, g); }) ==
         "[self_attention] d_in and d_out must be >= 1, got 0 and 2.");
-  CHECK(error_of([&] { SelfAttention({.d_in = 3, .d_out = 4, .num_heads = 3}, g); }) ==
+  CHECK(error_of([&] { SelfAttention(3, 4, g, {.num_heads = 3}); }) ==
         "[self_attention] num_heads must divide d_out, got num_heads 3 and d_out 4.");
   CHECK(error_of([&] { make({.num_heads = 2, .row_dim = 0, .col_dim = 1}); }) ==
         "[self_attention] several heads need row_dim -2 and col_dim -1, got 0 and 1.");
@@ -237,6 +235,6 @@ TEST_CASE("bad arguments are named") {
   CHECK(error_of([&] {
           make({.mask_on = MaskOn::nothing})(ones({2, 3}), causal_mask(2));
         }) == "[self_attention] mask_on must say where a mask acts, got nothing and a mask of shape (2, 2).");
-  CHECK(error_of([&] { StackedHeads({.d_in = 3, .d_out = 4, .num_heads = 2}, 2, g); }) ==
+  CHECK(error_of([&] { StackedHeads(3, 4, 2, g, {.num_heads = 2}); }) ==
         "[stacked_heads] each of the heads must have num_heads 1, got 2.");
 }

@@ -14,13 +14,13 @@ using testing::difference;
 
 TEST_CASE("SwiGLU is down(silu(gate) * up), without biases") {
   Generator g(1);
-  SwiGLU m(6, 10, 0.5, g);
+  SwiGLU m(6, 10, g, {.dropout = 0.5});
   CHECK(m.num_parameters() == 3 * 60);
   m.to(DType::float64);
   const Tensor x = randn({2, 3, 6}, g, DType::float64);
   const Tensor gate = matmul(x, m.gate_proj.weight.mT()), up = matmul(x, m.up_proj.weight.mT());
   const Tensor expected = matmul(gate / (1.0 + exp(neg(gate))) * up, m.down_proj.weight.mT());
-  CHECK(difference(m.step(x), expected) == "");
+  CHECK(difference(m.without_dropout(x), expected) == "");
   CHECK(difference(m(x, &g), expected) != "");
   m.eval();
   CHECK(difference(m(x), expected) == "");
@@ -29,16 +29,16 @@ TEST_CASE("SwiGLU is down(silu(gate) * up), without biases") {
 TEST_CASE("gradients of SwiGLU, orders 1 and 2") {
   const int order = GENERATE(1, 2);
   Generator g(2);
-  SwiGLU m(4, 6, 0.0, g);
+  SwiGLU m(4, 6, g);
   CHECK(testing::gradcheck_module<SwiGLU>(
             m, {randn({2, 4}, g, DType::float64)},
             [](const SwiGLU& module, const auto& in) { return module(in[0]); }, order) == "");
 }
 
 TEST_CASE("OneOf is the layer that it was made from, with its parameters and its mode") {
-  OneOf<LayerNorm, RMSNorm> norm = RMSNorm(3, 0.25);
+  OneOf<LayerNorm, RMSNorm> norm = RMSNorm(3, {.eps = 0.25});
   const Tensor x = testing::f32({1, 2, 3}, {1, 3});
-  CHECK(difference(norm(x), RMSNorm(3, 0.25)(x), 0) == "");
+  CHECK(difference(norm(x), RMSNorm(3, {.eps = 0.25})(x), 0) == "");
   CHECK(norm.as<RMSNorm>().weight.numel() == 3);
   CHECK_THROWS_AS(norm.as<LayerNorm>(), std::bad_variant_access);
   norm.module().eval();

@@ -22,7 +22,7 @@ constexpr int64_t kSeed = 2024;
 
 TEST_CASE("Linear: weight first, then bias") {
   for (Generator g : {Generator::torch(kSeed), Generator::torch_mkl(kSeed)}) {
-    const Linear five(5, 4, true, g), three(3, 7, true, g), many(32, 2, true, g);
+    const Linear five(5, 4, g), three(3, 7, g), many(32, 2, g);
     CHECK(difference(
               five.weight,
               f32({0.028367536, 0.29629505,   0.42202473,  -0.3405077,  -0.2979317,  -0.13464803, -0.25491855,
@@ -63,7 +63,7 @@ TEST_CASE("Linear: weight first, then bias") {
 
 TEST_CASE("Linear without bias draws in * out words; LayerNorm none") {
   Generator g = Generator::torch(kSeed), words = g;
-  const Linear layer(3, 4, false, g);
+  const Linear layer(3, 4, g, {.bias = false});
   const LayerNorm norm(8);
   words.discard(12);
   CHECK(g == words);
@@ -103,7 +103,7 @@ TEST_CASE("MultiHeadAttention drops weights, then outputs; with p = 1 all of the
   const int64_t B = 2, T = 5, C = 6, nh = 3;
   const Generator start = Generator::torch(kSeed), mkl = Generator::torch_mkl(kSeed);
   Generator init = start;
-  MultiHeadAttention attention({.n_embd = C, .n_head = nh, .dropout = 0.5}, init);
+  MultiHeadAttention attention(C, nh, init, {.dropout = 0.5});
   const Tensor x = randn({B, T, C}, init);
   Generator a = start, b = start, c = mkl, d = mkl;
   attention(x, &a);
@@ -113,7 +113,7 @@ TEST_CASE("MultiHeadAttention drops weights, then outputs; with p = 1 all of the
   d.discard(2);
   CHECK(c == d);
 
-  const MultiHeadAttention nothing({.n_embd = C, .n_head = nh, .dropout = 1.0}, init);
+  const MultiHeadAttention nothing(C, nh, init, {.dropout = 1.0});
   CHECK(difference(nothing(x, &a), zeros({B, T, C}), 0) == "");
   CHECK(a == b);
 }

@@ -120,7 +120,7 @@ const std::map<std::string, Draw> kDraws = {
     {"linear",
      [](Arguments& a, Generator& g) {
        const int64_t in = a.size(), out = a.size();
-       const nn::Linear layer(in, out, true, g);
+       const nn::Linear layer(in, out, g);
        print(layer.weight);
        print(layer.bias);
      }},

@@ -42,7 +42,7 @@ class Pairs : public nn::Module {
   explicit Pairs(DType dtype = DType::float32) {
     Generator g(3);
     embed = nn::Embedding(256, 8, g);
-    head = nn::Linear(8, 256, true, g);
+    head = nn::Linear(8, 256, g);
     to(dtype);
   }
   Tensor loss(const data::Batch& batch, Generator* dropout) const {
@@ -53,7 +53,7 @@ class Pairs : public nn::Module {
 
   nn::Embedding embed{1, 1, unused};
   nn::Dropout drop{0.5};
-  nn::Linear head{1, 1, true, unused};
+  nn::Linear head{1, 1, unused};
 
  private:
   static inline Generator unused{0};
@@ -287,7 +287,7 @@ TEST_CASE("a folder goes on with the recipe that began it, and with no other") {
     Generator g(3);
     r.accum = 1;
     r.steps = 3;
-    model.head = nn::Linear(8, 256, false, g);
+    model.head = nn::Linear(8, 256, g, {.bias = false});
   };
   CHECK(
       error_of([&] { Training(other).fit(folder / "run"); }) ==

@@ -64,7 +64,7 @@ Tensors bernoulli(const Call& c) { return {gradus::bernoulli(c.x(), c.generator(
 Tensors linear_init(const Call& c) {
   const int64_t in = c.count("in_features", 1), out = c.count("out_features", 1);
   check_elements(Shape{out, in});
-  const nn::Linear layer(in, out, c.flag("bias"), c.generator());
+  const nn::Linear layer(in, out, c.generator(), {.bias = c.flag("bias")});
   return layer.bias.defined() ? Tensors{layer.weight, layer.bias} : Tensors{layer.weight};
 }
 

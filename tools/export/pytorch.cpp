@@ -36,7 +36,7 @@ Tensor logits_of(const models::GPT& model, const std::vector<int64_t>& tokens) {
   models::GPTCache cache = model.make_cache();
   std::vector<Tensor> rows;
   for (const int64_t token : tokens)
-    rows.push_back(model.step(tensor(std::vector<int64_t>{token}, {1, 1}), cache));
+    rows.push_back(model.decode(tensor(std::vector<int64_t>{token}, {1, 1}), cache));
   return cat(rows, 0);
 }
 

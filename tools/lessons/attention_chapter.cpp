@@ -41,7 +41,7 @@ void masked_attention(LessonPage& page, const Tensor& inputs) {
       "This computes all queries at once, with Linear layers from manual_seed(789). NumPy prints eight "
       "digits.");
   Generator generator = Generator::torch(789);
-  const SelfAttention self_attention({.d_in = 3, .d_out = 2, .mask_on = MaskOn::nothing}, generator);
+  const SelfAttention self_attention(/*d_in=*/3, /*d_out=*/2, generator, {.mask_on = MaskOn::nothing});
   page.print("In [27]", "Context Matrix for all words:\n " + numpy_string(self_attention(inputs).detach()));
 
   page.say("These are the attention weights inside the layer.");
@@ -99,21 +99,16 @@ void layers(LessonPage& page, const Tensor& inputs) {
   const Tensor batch = stack({inputs, inputs}, 0);
   const int64_t context_length = batch.size(1);
   Generator generator = Generator::torch(123);
-  const SelfAttention ca({.d_in = 3, .d_out = 2, .dropout = 0.5, .context_length = context_length},
-                         generator);
+  const SelfAttention ca(3, 2, generator, {.dropout = 0.5, .context_length = context_length});
   const Tensor context_vecs = ca(batch, &generator);
   page.print("In [62]", "Batched Context Matrices: \n\n " + numpy_string(context_vecs.detach()));
 
   page.say(
       "Several heads: queries, keys and values are cut into num_heads parts, each attends by itself, and a "
       "last Linear mixes their outputs. The generator continues from the cell before.");
-  const SelfAttention multi({.d_in = 3,
-                             .d_out = 2,
-                             .dropout = 0.2,
-                             .num_heads = 2,
-                             .projection = true,
-                             .context_length = context_length},
-                            generator);
+  const SelfAttention multi(
+      3, 2, generator,
+      {.dropout = 0.2, .num_heads = 2, .projection = true, .context_length = context_length});
   const Tensor context_vec = multi(batch, &generator).detach();
   page.print("In [64]", "First head Context Matrix: \n" + numpy_string(context_vec.select(0, 0)) +
                             "\n\nSecond head Context Matrix: \n" + numpy_string(context_vec.select(0, 1)));
@@ -128,7 +123,7 @@ void walk(LessonPage& page) {
 
 Tensor attention(const Tensor& x) {
   Generator generator = Generator::torch(123);
-  SelfAttention multi({.d_in = 3, .d_out = 2, .dropout = 0.2, .num_heads = 2, .projection = true}, generator);
+  SelfAttention multi(3, 2, generator, {.dropout = 0.2, .num_heads = 2, .projection = true});
   multi.eval();
   return multi(x);
 }

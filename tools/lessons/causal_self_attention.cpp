@@ -28,7 +28,7 @@ std::string four_digits(std::initializer_list<double> numbers) {
 
 SelfAttention causal_attention_v1(int64_t context_length) {
   Generator generator = Generator::torch_mkl(123);
-  return {{.d_in = 3, .d_out = 2, .dropout = 0.0, .context_length = context_length}, generator};
+  return {/*d_in=*/3, /*d_out=*/2, generator, {.dropout = 0.0, .context_length = context_length}};
 }
 
 void walk(LessonPage& page) {
@@ -40,9 +40,9 @@ void walk(LessonPage& page) {
       "input; "
       "manual_seed(789) gives their weights. Scores are scaled by the square root of the keys' size.");
   Generator generator = Generator::torch_mkl(789);  // the notebook was run on a build with Intel's MKL
-  const Linear W_query(d_in, d_out, false, generator);
-  const Linear W_key(d_in, d_out, false, generator);
-  const Linear W_value(d_in, d_out, false, generator);
+  const Linear W_query(d_in, d_out, generator, {.bias = false});
+  const Linear W_key(d_in, d_out, generator, {.bias = false});
+  const Linear W_value(d_in, d_out, generator, {.bias = false});
 
   const Tensor queries = W_query(inputs);
   const Tensor keys = W_key(inputs);

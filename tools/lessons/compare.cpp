@@ -17,11 +17,9 @@ using nn::SelfAttentionOptions;
 
 constexpr double kRounding = 1e-6;
 
-SelfAttention layer(SelfAttentionOptions options) {
+SelfAttention layer(const SelfAttentionOptions& options) {
   Generator generator = Generator::torch(789);
-  options.d_in = 3;
-  options.d_out = 2;
-  return {options, generator};
+  return {3, 2, generator, options};
 }
 
 double largest_difference(const Tensor& a, const Tensor& b) {

@@ -23,7 +23,7 @@ Tensor encodings() {
 
 SelfAttention masked_self_attention() {
   Generator generator = Generator::torch(42);
-  return {{.d_in = 2, .d_out = 2, .fill = -1e9, .row_dim = kRowDim, .col_dim = kColDim}, generator};
+  return {/*d_in=*/2, /*d_out=*/2, generator, {.fill = -1e9, .row_dim = kRowDim, .col_dim = kColDim}};
 }
 
 // (a, b) at the prompt: the second line on is moved to the right by the bracket.

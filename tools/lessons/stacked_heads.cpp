@@ -13,7 +13,7 @@ using nn::StackedHeads;
 
 StackedHeads stacked_heads() {
   Generator generator = Generator::torch(123);
-  return {{.d_in = 3, .d_out = 2, .context_length = 6}, 2, generator};
+  return {/*d_in=*/3, /*d_out=*/2, /*num_heads=*/2, generator, {.context_length = 6}};
 }
 
 // Rows of `part` become rows [row, row + part's) of the larger layer.
@@ -24,7 +24,7 @@ void put(const Linear& part, int64_t row, Linear& whole) {
 // One layer whose heads have the weights of the stacked ones.
 SelfAttention split_heads(const StackedHeads& stacked) {
   Generator unused(0);
-  SelfAttention split({.d_in = 3, .d_out = 4, .num_heads = 2, .context_length = 6}, unused);
+  SelfAttention split(3, 4, unused, {.num_heads = 2, .context_length = 6});
   for (int64_t h = 0; h < 2; ++h) {
     const SelfAttention& head = stacked.heads[static_cast<size_t>(h)];
     put(head.W_query, 2 * h, split.W_query);

@@ -15,7 +15,7 @@ constexpr double kInf = std::numeric_limits<double>::infinity();
 
 SelfAttention self_attention_v2(MaskOn mask_on) {
   Generator generator = Generator::torch(123);
-  return {{.d_in = 3, .d_out = 2, .mask_on = mask_on}, generator};
+  return {/*d_in=*/3, /*d_out=*/2, generator, {.mask_on = mask_on}};
 }
 
 void walk(LessonPage& page) {

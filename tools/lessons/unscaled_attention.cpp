@@ -28,7 +28,7 @@ std::string written(const std::string& label, const Tensor& x, const std::string
 SelfAttention causal_attention() {
   Generator generator = Generator::torch(1984157157);
   generator.discard(36);
-  return {{.d_in = 3, .d_out = 2, .scaled = false}, generator};
+  return {/*d_in=*/3, /*d_out=*/2, generator, {.scaled = false}};
 }
 
 void walk(LessonPage& page) {

@@ -15,8 +15,7 @@
 
 namespace gradus::train {
 
-/// As Module::named_parameters() gives them: a tied parameter once.
-using NamedParameters = std::vector<std::pair<std::string, Tensor>>;
+using nn::NamedParameters;
 
 class Optimizer {
  public:

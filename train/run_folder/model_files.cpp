@@ -17,13 +17,11 @@ ModelFiles model_files(const nn::Module& model, const Recipe& recipe) {
 }
 
 void check_parameters(const nn::Module& model, const files::FolderSnapshot& files) {
-  nn::NamedShapes own;
   std::map<std::string, Shape> saved;
-  for (const auto& [name, parameter] : model.named_parameters()) own.emplace_back(name, parameter.shape());
   const nn::SafetensorsFile file(files.folder() / kParameters);
   for (const nn::SafetensorsEntry& entry : file.header().entries) saved[entry.name] = entry.shape;
   try {
-    nn::compare_shapes(own, saved);
+    nn::compare_shapes(model.state_shapes(), saved);
   } catch (const Error& e) {
     fail("train", files.folder(), " must hold the state of this model, got that of another model: ", e.what(),
          " Use another folder.");

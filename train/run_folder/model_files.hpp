@@ -21,10 +21,10 @@ struct ModelFiles {
 /// Those of any model, which is borrowed: its state dict, and the numbers of the recipe.
 ModelFiles model_files(const nn::Module& model, const Recipe& recipe);
 
-/// Throws Error, naming all, if parameters in such files have other names or shapes than the model's.
+/// Throws Error, naming all, if tensors in such files have other names or shapes than the model's.
 void check_parameters(const nn::Module& model, const files::FolderSnapshot& files);
-/// Copies the parameters of such files into the model. Throws Error, having changed nothing, if they are
-/// missing, damaged or another model's.
+/// Copies the parameters and buffers of such files into the model. Throws Error, having changed nothing, if
+/// they are missing, damaged or another model's.
 void load_parameters(nn::Module& model, const files::FolderSnapshot& files);
 
 }  // namespace gradus::train

@@ -5,7 +5,7 @@ int main() {
   using namespace gradus;
   set_num_threads(2);
   Generator g(1);
-  nn::Linear layer(2, 1, true, g);
+  nn::Linear layer(2, 1, g);
   train::SGD optimizer(layer.named_parameters());
   const Tensor x = rand({8, 2}, g), y = sum(x, {1}, true);
   const double before = mse_loss(layer(x), y).item();

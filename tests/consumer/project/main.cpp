@@ -30,7 +30,7 @@
 
 int main() {
   gradus::Generator g(1);
-  gradus::nn::Linear layer(3, 2, true, g);
+  gradus::nn::Linear layer(3, 2, g);
   gradus::train::AdamW optimizer(layer.named_parameters());
   const gradus::Tensor loss = sum(layer(gradus::zeros({2, 3})));
   loss.backward();

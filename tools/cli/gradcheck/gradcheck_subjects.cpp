@@ -105,17 +105,17 @@ GradcheckReport check_embedding(Subject& s) {
 }
 
 nn::SelfAttention self_attention(Subject& s) {
-  return {{.d_in = s.whole("d_in"),
-           .d_out = s.whole("d_out"),
-           .mask_on = s.flag("mask_weights") ? nn::MaskOn::weights : nn::MaskOn::scores,
+  return {s.whole("d_in"),
+          s.whole("d_out"),
+          s.generator,
+          {.mask_on = s.flag("mask_weights") ? nn::MaskOn::weights : nn::MaskOn::scores,
            .fill = s.flag("finite_fill") ? -1e9 : -std::numeric_limits<double>::infinity(),
            .scaled = s.flag("scaled"),
            .safe = s.flag("safe"),
            .dropout = s.real("dropout"),
            .num_heads = s.whole("num_heads"),
            .projection = s.flag("projection"),
-           .bias = s.flag("bias")},
-          s.generator};
+           .bias = s.flag("bias")}};
 }
 
 GradcheckReport check_decoder(Subject& s, models::GPTConfig config) {
@@ -143,24 +143,23 @@ const Row kLayers[] = {
     {"GroupedQueryAttention",
      "batch=2, causal=1, dropout=0, n_embd=8, n_head=4, n_kv_head=2, qk_norm=0, rope_theta=10000, tokens=3",
      [](Subject& s) {
-       return s.check(nn::GroupedQueryAttention({.n_embd = s.whole("n_embd"),
-                                                 .n_head = s.whole("n_head"),
-                                                 .n_kv_head = s.whole("n_kv_head"),
-                                                 .causal = s.flag("causal"),
-                                                 .rope_theta = s.real("rope_theta"),
-                                                 .qk_norm = s.flag("qk_norm"),
-                                                 .dropout = s.real("dropout")},
-                                                s.generator),
-                      "n_embd");
+       return s.check(
+           nn::GroupedQueryAttention(s.whole("n_embd"), s.whole("n_head"), s.whole("n_kv_head"), s.generator,
+                                     {.causal = s.flag("causal"),
+                                      .rope_theta = s.real("rope_theta"),
+                                      .qk_norm = s.flag("qk_norm"),
+                                      .dropout = s.real("dropout")}),
+           "n_embd");
      }},
     {"LayerNorm", "batch=2, bias=1, eps=1e-05, features=4",
      [](Subject& s) {
-       return s.check(nn::LayerNorm(s.whole("features"), s.flag("bias"), s.real("eps")), "features");
+       return s.check(nn::LayerNorm(s.whole("features"), {.eps = s.real("eps"), .bias = s.flag("bias")}),
+                      "features");
      }},
     {"Linear", "batch=2, bias=1, in_features=3, out_features=4",
      [](Subject& s) {
        return s.check(
-           nn::Linear(s.whole("in_features"), s.whole("out_features"), s.flag("bias"), s.generator),
+           nn::Linear(s.whole("in_features"), s.whole("out_features"), s.generator, {.bias = s.flag("bias")}),
            "in_features");
      }},
     {"Llama",
@@ -177,32 +176,33 @@ const Row kLayers[] = {
      }},
     {"MLP", "batch=2, bias=1, dropout=0, hidden=12, n_embd=3",
      [](Subject& s) {
-       return s.check(
-           nn::MLP(s.whole("n_embd"), s.whole("hidden"), s.flag("bias"), s.real("dropout"), s.generator),
-           "n_embd");
+       return s.check(nn::MLP(s.whole("n_embd"), s.whole("hidden"), s.generator,
+                              {.bias = s.flag("bias"), .dropout = s.real("dropout")}),
+                      "n_embd");
      }},
     {"MultiHeadAttention", "batch=2, bias=1, causal=1, dropout=0, n_embd=4, n_head=2, projection=1, tokens=3",
      [](Subject& s) {
-       return s.check(nn::MultiHeadAttention({.n_embd = s.whole("n_embd"),
-                                              .n_head = s.whole("n_head"),
-                                              .causal = s.flag("causal"),
+       return s.check(nn::MultiHeadAttention(s.whole("n_embd"), s.whole("n_head"), s.generator,
+                                             {.causal = s.flag("causal"),
                                               .bias = s.flag("bias"),
                                               .projection = s.flag("projection"),
                                               .projection_bias = s.flag("bias"),
-                                              .dropout = s.real("dropout")},
-                                             s.generator),
+                                              .dropout = s.real("dropout")}),
                       "n_embd");
      }},
     {"RMSNorm", "batch=2, eps=1e-05, features=4",
-     [](Subject& s) { return s.check(nn::RMSNorm(s.whole("features"), s.real("eps")), "features"); }},
+     [](Subject& s) {
+       return s.check(nn::RMSNorm(s.whole("features"), {.eps = s.real("eps")}), "features");
+     }},
     {"SelfAttention",
      "batch=2, bias=0, d_in=3, d_out=4, dropout=0, finite_fill=0, mask_weights=0, num_heads=2, projection=0, "
      "safe=0, scaled=1, tokens=3",
      [](Subject& s) { return s.check(self_attention(s), "d_in"); }},
     {"SwiGLU", "batch=2, dropout=0, hidden=8, n_embd=3",
      [](Subject& s) {
-       return s.check(nn::SwiGLU(s.whole("n_embd"), s.whole("hidden"), s.real("dropout"), s.generator),
-                      "n_embd");
+       return s.check(
+           nn::SwiGLU(s.whole("n_embd"), s.whole("hidden"), s.generator, {.dropout = s.real("dropout")}),
+           "n_embd");
      }},
 };
 

@@ -17,7 +17,7 @@ namespace {
 /// Trains a line through points, in that folder.
 void fit_line(const std::filesystem::path& folder, int64_t stop_after) {
   Generator g(1);
-  nn::Linear line(3, 1, true, g);
+  nn::Linear line(3, 1, g);
   const auto points = [](int64_t n, Generator& stream) {
     const Tensor x = rand({n, 3}, stream);
     return data::Batch{x, sum(x, {1}, /*keepdim=*/true)};
