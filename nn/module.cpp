@@ -196,7 +196,18 @@ NamedShapes Module::state_shapes() const {
   return shapes;
 }
 
-LoadReport compare_shapes(const NamedShapes& wanted, const std::map<std::string, Shape>& given, bool strict) {
+namespace {
+
+std::map<std::string, Shape> shapes_of(const StateDict& state) {
+  std::map<std::string, Shape> shapes;
+  for (const auto& [name, values] : state) shapes.emplace(name, values.shape());
+  return shapes;
+}
+
+}  // namespace
+
+LoadReport compare_shapes(const NamedShapes& wanted, const std::map<std::string, Shape>& given, bool strict,
+                          std::string_view op) {
   std::set<std::string_view> known;
   LoadReport report;
   std::vector<std::string> misshaped;
@@ -221,16 +232,22 @@ LoadReport compare_shapes(const NamedShapes& wanted, const std::map<std::string,
   }
   add("misshaped", misshaped);
   if (!faults.empty()) {
-    fail("load_state_dict", "names and shapes must be those of the module, got ", faults,
+    fail(op, "names and shapes must be those of the module, got ", faults,
          ". Hint: the values were saved from a model of another shape.");
   }
   return report;
 }
 
+void check_state(std::string_view op, const StateDict& own, const StateDict& given) {
+  const std::map<std::string, Shape> wanted = shapes_of(own);
+  compare_shapes({wanted.begin(), wanted.end()}, shapes_of(given), /*strict=*/true, op);
+  for (const auto& [name, values] : own)
+    if (const DType dtype = given.at(name).dtype(); dtype != values.dtype())
+      fail(op, name, " must be ", gradus::name(values.dtype()), ", got ", gradus::name(dtype), ".");
+}
+
 LoadReport Module::load_state_dict(const StateDict& state, bool strict) {
-  std::map<std::string, Shape> given;
-  for (const auto& [name, values] : state) given.emplace(name, values.shape());
-  LoadReport report = compare_shapes(state_shapes(), given, strict);
+  LoadReport report = compare_shapes(state_shapes(), shapes_of(state), strict);
   StateDict own = state_dict();
   for (auto& [name, tensor] : own)
     if (const auto values = state.find(name); values != state.end()) tensor.copy_(values->second);

@@ -121,10 +121,12 @@ struct LoadReport {
   std::vector<std::string> unexpected;  ///< names of the dict that the module does not have
 };
 
-/// Sets names and shapes that are given beside those that are wanted. Throws one Error that tells of all
-/// misshaped names and, if strict, of all missing and unexpected ones.
+/// Compares names and shapes with those that are wanted. Throws one Error, naming `op`, that lists all
+/// misshaped names and, if strict, all missing and unexpected ones.
 LoadReport compare_shapes(const NamedShapes& wanted, const std::map<std::string, Shape>& given,
-                          bool strict = true);
+                          bool strict = true, std::string_view op = "load_state_dict");
+/// Throws such an Error unless `given` has the names, the shapes and the dtypes of `own`.
+void check_state(std::string_view op, const StateDict& own, const StateDict& given);
 
 class Module {
  public:

@@ -105,7 +105,10 @@ TEST_CASE("five steps of Muon are those of its formula; vectors and embeddings g
          wte = draw({7, 4}, 6).requires_grad_(), gain = draw({4}, 7).requires_grad_();
   Tensor wte2 = draw({7, 4}, 6).requires_grad_(), gain2 = draw({4}, 7).requires_grad_();
   const AdamWOptions adamw{.beta1 = 0.8, .beta2 = 0.95, .weight_decay = decay};
-  Muon muon({{"h.c_attn.weight", qkv}, {"fc.weight", wide}, {"wte.weight", wte}, {"gain", gain}},
+  Muon muon({{"qkv", qkv, nn::Role::fused(3)},
+             {"fc.weight", wide},
+             {"wte.weight", wte, nn::Role::embedding},
+             {"gain", gain}},
             {.momentum = momentum, .adamw = adamw});
   AdamW reference({{"wte.weight", wte2}, {"gain", gain2}}, adamw);
 
@@ -215,7 +218,7 @@ TEST_CASE("Muon refuses what it cannot use") {
              ContainsSubstring("[muon] betas must be in [0, 1), got 2"));
   CHECK_THAT(error_of([&] { (void)orthogonalized(w.select(0, 0)); }),
              ContainsSubstring("[muon] needs float32 or float64 matrices, got float64 (3,)"));
-  Muon stacked({{"c_attn", w}});
+  Muon stacked({{"c_attn", w, nn::Role::fused(3)}});
   w.set_grad(ones({4, 3}, DType::float64));
   CHECK_THAT(error_of([&] { stacked.step(0.1); }),
              ContainsSubstring("[muon] c_attn must have rows for 3 matrices, got (4, 3)"));
@@ -259,6 +262,7 @@ TEST_CASE("means of weights are exponential, and change places with them") {
   for (const auto& [name, value] : average.state_dict())
     CHECK(difference(restored.state_dict().at(name), value) == "");
   CHECK_THAT(error_of([&] { restored.load_state_dict({}); }),
-             ContainsSubstring("the state must have average"));
+             ContainsSubstring(
+                 "[weight_average] names and shapes must be those of the module, got missing: average"));
   CHECK_THROWS_WITH(WeightAverage({{"w", w}}, 1.0), "[weight_average] decay must be in [0, 1), got 1.");
 }

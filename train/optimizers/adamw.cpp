@@ -21,14 +21,14 @@ void adamw_update(const AdamWOptions& options, Tensor& parameter, Tensor& m, Ten
   });
 }
 
-AdamW::AdamW(NamedParameters parameters, const AdamWOptions& options)
-    : Optimizer(std::move(parameters), std::vector<std::string>{"m", "v"}), options_(options) {
+AdamW::AdamW(NamedParameters parameters, const AdamWOptions& options, const ParameterGroups& groups)
+    : Optimizer(std::move(parameters), buffer_names, groups), options_(options) {
   check(options, "adamw");
 }
 
 void AdamW::update(Slot& slot, const Tensor& grad, int64_t step, double lr, double grad_scale) {
-  adamw_update(options_, slot.parameter, slot.buffers[0], slot.buffers[1], grad, step, lr,
-               decay_of(slot, options_.weight_decay), grad_scale);
+  adamw_update(options_, slot.parameter(), slot.buffers[0], slot.buffers[1], grad, step, lr,
+               slot.decay(options_.weight_decay), grad_scale);
 }
 
 }  // namespace gradus::train

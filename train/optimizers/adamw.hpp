@@ -11,7 +11,7 @@ struct AdamWOptions {
   double beta1 = 0.9;          ///< how much of the mean gradient is kept a step
   double beta2 = 0.999;        ///< how much of the mean square is kept a step
   double eps = 1e-8;           ///< added to the root of the mean square
-  double weight_decay = 0.01;  ///< on parameters of two or more dimensions
+  double weight_decay = 0.01;  ///< on all parameters but vectors
 };
 
 /// Throws Error, naming `who`, unless the betas are in [0, 1), eps > 0 and weight_decay >= 0.
@@ -26,9 +26,13 @@ void adamw_update(const AdamWOptions& options, Tensor& parameter, Tensor& m, Ten
 /// m / (sqrt(v) + eps)).
 class AdamW : public Optimizer {
  public:
-  /// Throws Error unless the betas are in [0, 1), eps > 0 and weight_decay >= 0.
-  explicit AdamW(NamedParameters parameters, const AdamWOptions& options = {});
+  /// Throws Error unless the betas are in [0, 1), eps > 0 and weight_decay >= 0, and as Optimizer does for
+  /// groups.
+  explicit AdamW(NamedParameters parameters, const AdamWOptions& options = {},
+                 const ParameterGroups& groups = {});
   const char* name() const override { return "adamw"; }
+  /// The names of what is kept for a parameter.
+  static std::vector<std::string> buffer_names(const NamedParameter&) { return {"m", "v"}; }
 
  private:
   void update(Slot& slot, const Tensor& grad, int64_t step, double lr, double grad_scale) override;

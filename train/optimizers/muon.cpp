@@ -2,21 +2,15 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "gradus/autograd/graph/record.hpp"
 #include "gradus/autograd/kernels/updates/muon.hpp"
 #include "gradus/autograd/ops/ops.hpp"
+#include "gradus/autograd/tensor/threads.hpp"
 
 namespace gradus::train {
 namespace {
-
-MuonOptions with_matrices(MuonOptions options) {
-  if (!options.matrices)
-    options.matrices = [](const std::string& name, const Tensor& parameter) {
-      return muon_matrices(name, parameter.shape());
-    };
-  return options;
-}
 
 /// a x + b y of packed tensors of one shape and dtype, in one pass.
 Tensor weighted_sum(double a, const Tensor& x, double b, const Tensor& y) {
@@ -53,26 +47,28 @@ Tensor orthogonalized(const Tensor& x) {
   return tall ? y.mT() : y;
 }
 
-Muon::Muon(NamedParameters parameters, const MuonOptions& options)
-    : Optimizer(std::move(parameters),
-                [matrices = with_matrices(options).matrices](const std::string& name, const Tensor& p) {
-                  return matrices(name, p) > 0 ? std::vector<std::string>{"momentum"}
-                                               : std::vector<std::string>{"m", "v"};
-                }),
-      options_(with_matrices(options)) {
+std::vector<std::string> Muon::buffer_names(const NamedParameter& parameter) {
+  if (is_matrix(parameter)) return {"momentum"};
+  return AdamW::buffer_names(parameter);
+}
+
+Muon::Muon(NamedParameters parameters, const MuonOptions& options, const ParameterGroups& groups)
+    : Optimizer(std::move(parameters), buffer_names, groups), options_(options) {
   check(options.adamw, "muon");
   if (!(options.momentum >= 0 && options.momentum < 1))
     fail("muon", "momentum must be in [0, 1), got ", options.momentum, ".");
 }
 
 void Muon::update(Slot& slot, const Tensor& grad, int64_t step, double lr, double grad_scale) {
-  if (!is_matrix(slot))
-    return adamw_update(options_.adamw, slot.parameter, slot.buffers[0], slot.buffers[1], grad, step, lr,
-                        decay_of(slot, options_.adamw.weight_decay), grad_scale);
-  const int64_t count = options_.matrices(slot.name, slot.parameter);
-  const int64_t rows = slot.parameter.size(0), columns = slot.parameter.size(1);
+  const double decay = slot.decay(options_.adamw.weight_decay);
+  Tensor& parameter = slot.parameter();
+  if (!is_matrix(slot.of))
+    return adamw_update(options_.adamw, parameter, slot.buffers[0], slot.buffers[1], grad, step, lr, decay,
+                        grad_scale);
+  const int64_t count = slot.of.role.parts;
+  const int64_t rows = parameter.size(0), columns = parameter.size(1);
   if (rows % count != 0)
-    fail("muon", slot.name, " must have rows for ", count, " matrices, got ", slot.parameter.shape(), ".");
+    fail("muon", slot.name(), " must have rows for ", count, " matrices, got ", parameter.shape(), ".");
   const double size = 0.2 * std::sqrt(static_cast<double>(std::max(rows / count, columns)));
   dispatch_float("muon", grad.dtype(), [&]<class T>() {
     const int64_t n = grad.numel();
@@ -80,9 +76,29 @@ void Muon::update(Slot& slot, const Tensor& grad, int64_t step, double lr, doubl
     kernels::look_ahead(n, ahead.mutable_data<T>(), slot.buffers[0].mutable_data<T>(), grad.data<T>(),
                         options_.momentum, grad_scale);
     const Tensor direction = orthogonalized(ahead).contiguous();
-    T* const p = slot.parameter.mutable_data<T>();
-    kernels::weighted_sum(n, p, 1.0 - lr * options_.adamw.weight_decay, p, -lr * size, direction.data<T>());
+    T* const p = parameter.mutable_data<T>();
+    kernels::weighted_sum(n, p, 1.0 - lr * decay, p, -lr * size, direction.data<T>());
   });
+}
+
+// Each thread works on one matrix, and freed memory waits by size for its next use.
+double muon_working_memory(const NamedParameters& parameters, DType products) {
+  const int as_large = products == DType::float32 ? 4 : 5, squares = 3;  // tensors of a matrix at once
+  std::map<double, int> waiting;                                         // tensors by size
+  int matrices = 0;
+  for (const NamedParameter& p : parameters) {
+    if (Muon::buffer_names(p).size() != 1) continue;
+    const auto count = static_cast<double>(p.role.parts), size = static_cast<double>(p.second.numel());
+    const double shorter =
+        std::min(static_cast<double>(p.second.size(0)) / count, static_cast<double>(p.second.size(1)));
+    std::map<double, int> needed{{size, as_large}};
+    needed[count * shorter * shorter] += squares;
+    for (const auto& [each, tensors] : needed) waiting[each] = std::max(waiting[each], tensors);
+    ++matrices;
+  }
+  double bytes = 0;
+  for (const auto& [each, tensors] : waiting) bytes += 4 * each * tensors * std::min(num_threads(), matrices);
+  return bytes;
 }
 
 }  // namespace gradus::train

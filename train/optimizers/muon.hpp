@@ -1,9 +1,8 @@
 // Muon (Jordan et al., "Muon: An optimizer for hidden layers in neural networks", 2024): the mean gradient of
 // a matrix, with all its singular values made about 1, so that no direction learns more slowly than others.
-// What is no hidden matrix gets AdamW's steps. Ownership and thread-safety as in optimizer.hpp.
+// All other parameters get AdamW's steps. Ownership and thread-safety as in optimizer.hpp.
 #pragma once
 
-#include <functional>
 #include <string_view>
 
 #include "gradus/train/optimizers/adamw.hpp"
@@ -16,32 +15,37 @@ namespace gradus::train {
 /// nothing is recorded. Throws Error unless x is floating and has two dimensions or more.
 Tensor orthogonalized(const Tensor& x);
 
-/// How many matrices of equal height a parameter of that name and shape is for Muon. One whose name has
-/// "wte", "wpe", "embed" or "head", or that is no matrix, is AdamW's: 0; "c_attn", q on k on v, is three.
+/// The same of a parameter of the decoder, by its name and shape: 0 for AdamW's, else its matrices.
 int64_t muon_matrices(std::string_view name, const Shape& shape);
 
 /// Rates are step()'s.
 struct MuonOptions {
   double momentum = 0.95;   ///< how much of the sum of gradients is kept a step
   AdamWOptions adamw = {};  ///< of the other parameters; its weight_decay is that of the matrices too
-  /// How many matrices of equal height are stacked in a parameter, 0 if it is AdamW's; by itself as
-  /// muon_matrices() says.
-  std::function<int64_t(const std::string& name, const Tensor& parameter)> matrices = {};
 };
+
+/// Bytes that the updates of float32 parameters work with beside the buffers, on all threads.
+double muon_working_memory(const NamedParameters& parameters, DType products);
 
 /// u = momentum * u + g; p = p - lr * (weight_decay * p + 0.2 sqrt(max(m, n)) * orthogonalized(g + momentum *
 /// u)). With that factor updates are as large as AdamW's, whose rate and decay suit them (Liu et al., "Muon
-/// is scalable for LLM training", arXiv 2502.16982, section 2.2).
+/// is scalable for LLM training", arXiv 2502.16982, section 2.2). That is for parameters of two dimensions
+/// whose role is matrix, and for each part of those that are fused.
 class Muon : public Optimizer {
  public:
-  /// Throws Error unless momentum is in [0, 1), and for AdamW's options as AdamW does.
-  explicit Muon(NamedParameters parameters, const MuonOptions& options = {});
+  /// Throws Error unless momentum is in [0, 1), and for AdamW's options and groups as AdamW does.
+  explicit Muon(NamedParameters parameters, const MuonOptions& options = {},
+                const ParameterGroups& groups = {});
   const char* name() const override { return "muon"; }
+  /// The names of what is kept for a parameter.
+  static std::vector<std::string> buffer_names(const NamedParameter& parameter);
 
  private:
   void update(Slot& slot, const Tensor& grad, int64_t step, double lr, double grad_scale) override;
-  bool is_of_small_ops(const Slot& slot) const override { return is_matrix(slot); }
-  static bool is_matrix(const Slot& slot) { return slot.buffers.size() == 1; }  // adamw has two
+  static bool is_matrix(const NamedParameter& p) {
+    return p.role.kind == nn::Role::matrix && p.second.dim() == 2;
+  }
+  bool is_of_small_ops(const Slot& slot) const override { return is_matrix(slot.of); }
   MuonOptions options_;
 };
 

@@ -4,8 +4,11 @@
 
 namespace gradus::train {
 
-SGD::SGD(NamedParameters parameters, const SGDOptions& options)
-    : Optimizer(std::move(parameters), std::vector<std::string>{"velocity"}), options_(options) {
+SGD::SGD(NamedParameters parameters, const SGDOptions& options, const ParameterGroups& groups)
+    : Optimizer(
+          std::move(parameters), [](const NamedParameter&) { return std::vector<std::string>{"velocity"}; },
+          groups),
+      options_(options) {
   if (!(options.momentum >= 0 && options.momentum < 1))
     fail("sgd", "momentum must be in [0, 1), got ", options.momentum, ".");
   if (options.nesterov && options.momentum == 0) fail("sgd", "momentum must be above 0 for nesterov, got 0.");
@@ -16,12 +19,12 @@ SGD::SGD(NamedParameters parameters, const SGDOptions& options)
 void SGD::update(Slot& slot, const Tensor& grad, int64_t /*step*/, double lr, double grad_scale) {
   dispatch_float("sgd", grad.dtype(), [&]<class T>() {
     constexpr int64_t kGrain = 1 << 14;
-    T* p = slot.parameter.mutable_data<T>();
+    T* p = slot.parameter().mutable_data<T>();
     T* u = slot.buffers[0].mutable_data<T>();
     const T* gradient = grad.data<T>();
     const T rate = static_cast<T>(lr), scale = static_cast<T>(grad_scale),
             momentum = static_cast<T>(options_.momentum);
-    const T decay = static_cast<T>(decay_of(slot, options_.weight_decay));
+    const T decay = static_cast<T>(slot.decay(options_.weight_decay));
     parallel_for(grad.numel(), kGrain, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         const T g = gradient[i] * scale + decay * p[i];

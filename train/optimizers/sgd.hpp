@@ -9,7 +9,7 @@ namespace gradus::train {
 /// Constants of SGD.
 struct SGDOptions {
   double momentum = 0.0;      ///< how much of the velocity is kept a step
-  double weight_decay = 0.0;  ///< on parameters of two or more dimensions, added to the gradient
+  double weight_decay = 0.0;  ///< on all parameters but vectors, added to the gradient
   bool nesterov = false;      ///< look ahead by one velocity (Sutskever et al., 2013)
 };
 
@@ -17,8 +17,10 @@ struct SGDOptions {
 /// momentum * u).
 class SGD : public Optimizer {
  public:
-  /// Throws Error unless momentum is in [0, 1) (above 0 for nesterov) and weight_decay >= 0.
-  explicit SGD(NamedParameters parameters, const SGDOptions& options = {});
+  /// Throws Error unless momentum is in [0, 1) (above 0 for nesterov) and weight_decay >= 0, and as
+  /// Optimizer does for groups.
+  explicit SGD(NamedParameters parameters, const SGDOptions& options = {},
+               const ParameterGroups& groups = {});
   const char* name() const override { return "sgd"; }
 
  private:

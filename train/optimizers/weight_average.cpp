@@ -72,18 +72,7 @@ nn::StateDict WeightAverage::take_from(nn::StateDict& state) {
 }
 
 void WeightAverage::check(const nn::StateDict& state) const {
-  const nn::StateDict own = state_dict();
-  for (const auto& [name, mean] : own) {
-    const auto found = state.find(name);
-    if (found == state.end()) fail("weight_average", "the state must have ", name, ", got none.");
-    const Tensor& value = found->second;
-    if (value.shape() != mean.shape() || value.dtype() != mean.dtype())
-      fail("weight_average", name, " of the state must be ", gradus::name(mean.dtype()), " ", mean.shape(),
-           ", got ", gradus::name(value.dtype()), " ", value.shape(), ".");
-  }
-  for (const auto& [name, value] : state)
-    if (!own.contains(name))
-      fail("weight_average", "the state must have this average's names only, got ", name, ".");
+  nn::check_state("weight_average", state_dict(), state);
 }
 
 void WeightAverage::load_state_dict(const nn::StateDict& state) {

@@ -1,0 +1,60 @@
+#include "gradus/train/optimizers/registry.hpp"
+
+#include "gradus/train/optimizers/adamw.hpp"
+#include "gradus/train/optimizers/lion.hpp"
+#include "gradus/train/optimizers/muon.hpp"
+
+namespace gradus::train {
+namespace {
+
+AdamWOptions adamw_options(const OptimizerSettings& s) {
+  return {.beta1 = s.beta1, .beta2 = s.beta2, .weight_decay = s.weight_decay};
+}
+
+std::unique_ptr<Optimizer> make_adamw(NamedParameters parameters, const OptimizerSettings& s) {
+  return std::make_unique<AdamW>(std::move(parameters), adamw_options(s), s.groups);
+}
+
+std::unique_ptr<Optimizer> make_muon(NamedParameters parameters, const OptimizerSettings& s) {
+  const MuonOptions options{.momentum = s.momentum, .adamw = adamw_options(s)};
+  return std::make_unique<Muon>(std::move(parameters), options, s.groups);
+}
+
+std::unique_ptr<Optimizer> make_lion(NamedParameters parameters, const OptimizerSettings& s) {
+  const LionOptions options{.beta1 = s.beta1, .beta2 = s.beta2, .weight_decay = s.weight_decay};
+  return std::make_unique<Lion>(std::move(parameters), options, s.groups);
+}
+
+template <class O>
+OptimizerMemory buffers(const NamedParameters& parameters, DType /*products*/) {
+  double values = 0;
+  for (const NamedParameter& p : parameters)
+    values += static_cast<double>(p.second.numel()) * static_cast<double>(O::buffer_names(p).size());
+  return {.kept = 4 * values};
+}
+
+OptimizerMemory muon_memory(const NamedParameters& parameters, DType products) {
+  return {buffers<Muon>(parameters, products).kept, muon_working_memory(parameters, products)};
+}
+
+}  // namespace
+
+const std::vector<OptimizerKind>& optimizers() {
+  static const std::vector<OptimizerKind> rows = {
+      {"adamw", 1e-3, make_adamw, buffers<AdamW>},
+      {"muon", 5e-3, make_muon, muon_memory},
+      {"lion", 3e-4, make_lion, buffers<Lion>},
+  };
+  return rows;
+}
+
+const OptimizerKind& optimizer_kind(std::string_view name) {
+  std::string names;
+  for (const OptimizerKind& row : optimizers()) {
+    if (row.name == name) return row;
+    names += concat(names.empty() ? "" : ", ", row.name);
+  }
+  fail("train", "`optimizer` must be one of ", names, ", got '", name, "'.");
+}
+
+}  // namespace gradus::train
