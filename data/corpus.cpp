@@ -9,7 +9,7 @@
 #include <cstring>
 #include <ostream>
 
-#include "gradus/data/stories.hpp"
+#include "gradus/data/grammar.hpp"
 #include "gradus/files/error.hpp"
 #include "gradus/files/file.hpp"
 #include "gradus/files/hashes.hpp"

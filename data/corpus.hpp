@@ -1,10 +1,10 @@
 // Corpora: texts to train on that have a name.
 //
 // kjv      the King James Version of the Bible, from Debian's packages bible-kjv and bible-kjv-text
-// stories  little stories that gradus writes itself, whose entropy is known exactly (stories.hpp)
+// stories  short stories that gradus generates, whose entropy is known exactly (grammar.hpp)
 //
-// Everything returned is owned by the caller. Thread-safety: no state but the cache folder, which several
-// processes may share (files appear there whole, by renaming).
+// Thread-safety: no state but the cache folder, which several processes may share (files appear there whole,
+// by renaming).
 #pragma once
 
 #include <filesystem>
@@ -15,15 +15,14 @@
 
 namespace gradus::data {
 
-/// A text with what is known about it.
+/// A text with its origin.
 struct Corpus {
-  std::string name;    ///< as in corpus_names()
-  std::string text;    ///< what a tokenizer is made for
-  std::string sha256;  ///< of the text as it lies in files, bytes and all (text.hpp)
-  std::string source;  ///< one line: where it is from and under which licence
-  std::optional<double>
-      entropy;          ///< nats per character, where it is known: no model can have a lower expected loss
-  std::string warning;  ///< one line for the user if something is not as it should be, else ""
+  std::string name;               ///< as in corpus_names()
+  std::string text;               ///< what a tokenizer is made for
+  std::string sha256;             ///< of the bytes of the files (text.hpp)
+  std::string source;             ///< one line: where it is from and under which licence
+  std::optional<double> entropy;  ///< nats per character, if known: no model can have a lower expected loss
+  std::string warning;            ///< one line for the user if something is wrong, else ""
 };
 
 /// $GRADUS_CACHE, else $XDG_CACHE_HOME/gradus, else $HOME/.cache/gradus; empty if none of the three is set.
@@ -32,16 +31,15 @@ std::filesystem::path cache_dir();
 /// The names of the corpora: kjv and stories.
 std::vector<std::string> corpus_names();
 
-/// The corpus of that name, "kjv" or "stories". The kjv is kept in `cache` as kjv.txt, with kjv.txt.sha256
-/// beside it for `sha256sum -c`; a damaged copy is made anew, and a cache that cannot be written only gives a
-/// warning. Throws Error for another name, or if the kjv can neither be read nor made.
+/// The corpus of that name. The kjv is kept in `cache` as kjv.txt, with kjv.txt.sha256 beside it for
+/// `sha256sum -c`; a damaged copy is made anew, and a cache that cannot be written only gives a warning.
+/// Throws Error for another name, or if the kjv can neither be read nor made.
 Corpus load_corpus(std::string_view name, const std::filesystem::path& cache = cache_dir());
 
-/// The kjv where it can be had, else the stories with the reason as their warning.
+/// The kjv if it is available, else the stories with the reason as their warning.
 Corpus default_corpus(const std::filesystem::path& cache = cache_dir());
 
-/// Whether load_corpus("kjv", cache) has something to work from: an intact copy, or the program `bible` on
-/// the PATH.
+/// Whether the kjv is available: `cache` has an intact copy, or the program `bible` is on the PATH.
 bool kjv_available(const std::filesystem::path& cache = cache_dir());
 
 }  // namespace gradus::data

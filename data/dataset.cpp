@@ -13,35 +13,28 @@ void check_positive(std::string_view op, std::string_view what, int64_t value) {
   if (value < 1) fail(op, what, " must be at least 1, got ", value, ".");
 }
 
-/// Copies `count` tokens from `first` on.
-using Copy = std::function<void(int64_t first, int64_t count, int64_t* to)>;
-
 /// The windows of `block` tokens that start at the given places.
-Batch gather_windows(const Copy& copy, const std::vector<int64_t>& starts, int64_t block) {
+Batch gather_windows(const Tokens& tokens, const std::vector<int64_t>& starts, int64_t block) {
   const Shape shape = {static_cast<int64_t>(starts.size()), block};
   Batch batch{empty(shape, DType::int64), empty(shape, DType::int64)};
   int64_t* x = batch.x.mutable_data<int64_t>();
   int64_t* y = batch.y.mutable_data<int64_t>();
   std::vector<int64_t> window(static_cast<size_t>(block) + 1);
   for (const int64_t start : starts) {
-    copy(start, block + 1, window.data());
+    tokens.copy(start, block + 1, window.data());
     x = std::copy_n(window.begin(), block, x);
     y = std::copy_n(window.begin() + 1, block, y);
   }
   return batch;
 }
 
-Copy copy_from(const Tokens& tokens) {
-  return [&tokens](int64_t first, int64_t count, int64_t* to) { tokens.copy(first, count, to); };
-}
-
-std::vector<Batch> consecutive_windows(const Copy& copy, int64_t size, int64_t batch, int64_t block) {
+std::vector<Batch> consecutive_windows(const Tokens& tokens, int64_t batch, int64_t block) {
   constexpr std::string_view op = "consecutive_batches";
   check_positive(op, "batch", batch);
   check_positive(op, "block", block);
-  const int64_t predictions = size - 1;
+  const int64_t predictions = tokens.size() - 1;
   if (predictions < 1) {
-    fail(op, "the text must have at least 2 tokens to predict one from another, got ", size, ".");
+    fail(op, "the text must have at least 2 tokens to predict one from another, got ", tokens.size(), ".");
   }
 
   std::vector<Batch> batches;
@@ -50,21 +43,18 @@ std::vector<Batch> consecutive_windows(const Copy& copy, int64_t size, int64_t b
   for (int64_t start = 0; start < predictions - rest; start += block) {
     starts.push_back(start);
     if (static_cast<int64_t>(starts.size()) < batch) continue;
-    batches.push_back(gather_windows(copy, starts, block));
+    batches.push_back(gather_windows(tokens, starts, block));
     starts.clear();
   }
-  if (!starts.empty()) batches.push_back(gather_windows(copy, starts, block));
-  if (rest > 0) batches.push_back(gather_windows(copy, {predictions - rest}, rest));
+  if (!starts.empty()) batches.push_back(gather_windows(tokens, starts, block));
+  if (rest > 0) batches.push_back(gather_windows(tokens, {predictions - rest}, rest));
   return batches;
 }
 
 }  // namespace
 
 std::vector<Batch> consecutive_batches(std::span<const int32_t> tokens, int64_t batch, int64_t block) {
-  const Copy copy = [&](int64_t first, int64_t count, int64_t* to) {
-    std::copy_n(tokens.begin() + first, count, to);
-  };
-  return consecutive_windows(copy, static_cast<int64_t>(tokens.size()), batch, block);
+  return consecutive_windows(std::vector<int32_t>(tokens.begin(), tokens.end()), batch, block);
 }
 
 int64_t count_targets(const std::vector<Batch>& batches) {
@@ -139,7 +129,7 @@ Batch TextDataset::random_batch(Split split, int64_t batch, Generator& generator
   std::vector<int64_t> starts(batch);
   for (int64_t& start : starts)
     start = is_weighted ? weighted_start(generator) : generator.below(part.size() - block_);
-  return gather_windows(copy_from(part), starts, block_);
+  return gather_windows(part, starts, block_);
 }
 
 std::function<Batch(int64_t, Generator&)> TextDataset::training_batches() const {
@@ -149,7 +139,7 @@ std::function<Batch(int64_t, Generator&)> TextDataset::training_batches() const 
 std::vector<Batch> TextDataset::validation_batches(int64_t batch) const {
   check_positive("validation_batches", "batch", batch);
   if (!has_validation()) return {};
-  return consecutive_windows(copy_from(validation_), validation_.size(), batch, block_);
+  return consecutive_windows(validation_, batch, block_);
 }
 
 std::vector<Batch> TextDataset::validation_sample(int64_t batch, int64_t tokens_wanted) const {
@@ -163,7 +153,7 @@ std::vector<Batch> TextDataset::validation_sample(int64_t batch, int64_t tokens_
     std::vector<int64_t> starts;
     for (int64_t i = first; i < std::min(count, first + batch); ++i)
       starts.push_back((2 * i + 1) * windows / (2 * count) * block_);
-    batches.push_back(gather_windows(copy_from(validation_), starts, block_));
+    batches.push_back(gather_windows(validation_, starts, block_));
   }
   return batches;
 }

@@ -1,8 +1,8 @@
 // TextDataset: a text as tokens, split into a part to train on and a part to validate on, and its batches.
 //
 // A text of n tokens poses n - 1 predictions: each token from those before it. Shares its tokens, which may
-// lie in a file; batches are fresh tensors. Thread-safety: immutable once made, and weighed if need be, so
-// one may be shared by threads that have their own generators.
+// be in a file; batches are new tensors. Thread-safety: immutable once made and weighed, so threads with
+// different generators may share one.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ namespace gradus::data {
 
 /// Windows of a text, int64: x: (B, T), and y: (B, T) with y[b, t] the token that follows x[b, t].
 struct Batch {
-  Tensor x, y;  ///< what is read, and what is to be predicted
+  Tensor x, y;  ///< the tokens read, and the tokens to predict
 };
 
 /// Every token but the first predicted exactly once: consecutive windows of `block` tokens that do not
@@ -33,9 +33,9 @@ int64_t count_targets(const std::vector<Batch>& batches);
 /// A part of the text.
 enum class Split { train, validation };
 
-/// A stretch of the tokens to train on, and how often one of its windows is drawn beside those of the others.
+/// A part of the training tokens, and the relative probability of its windows.
 struct WeightedPart {
-  int64_t tokens = 0;  ///< in it
+  int64_t tokens = 0;  ///< number of tokens
   double weight = 1;   ///< above 0, finite
 };
 

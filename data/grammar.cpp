@@ -136,4 +136,21 @@ void Grammar::write(int rule, Generator& generator, std::vector<int>& drawn, std
   }
 }
 
+// -- the stories
+
+static const Grammar& stories() {
+  static const Grammar grammar(stories_rules());
+  return grammar;
+}
+
+std::string write_stories(uint64_t seed, size_t min_bytes) {
+  Generator generator(seed);
+  std::string text;
+  text.reserve(min_bytes + 4096);
+  while (text.size() < min_bytes) text += stories().write(generator);
+  return text;
+}
+
+double stories_entropy() { return stories().entropy() / stories().mean_size(); }
+
 }  // namespace gradus::data

@@ -37,19 +37,19 @@ class Tokenizer {
 
   std::string_view kind() const;  ///< one of kinds()
   int64_t vocab_size() const;     ///< how many tokens there are: 0 up to, and without, this
-  /// Tokens that stand for no text, as <|endoftext|> does, which ends a document; ascending. Only bpe has
+  /// Tokens that stand for no text, such as <|endoftext|>, which ends a document; ascending. Only bpe has
   /// any.
   std::vector<int32_t> special_tokens() const;
 
   /// Whether a text with this character can be encoded.
   bool has(char32_t character) const;
 
-  /// The tokens of `text`, in which nothing is special. Throws Error for characters if the text is not UTF-8
-  /// or the vocabulary lacks some, naming the first few and their places (counted from 1); never for bytes
-  /// and bpe. Bytes that are not UTF-8 are cut into words as if each were U+FFFD.
+  /// The tokens of `text`, without special tokens. Throws Error for kind char if the text is not UTF-8 or has
+  /// characters that the vocabulary lacks, naming the first few and their places (counted from 1). For bpe, a
+  /// byte that is not UTF-8 is cut into words as U+FFFD would be.
   std::vector<int32_t> encode(std::string_view text) const;
-  /// The same, but where the text of a special token stands, it is that token. Not for text of strangers, who
-  /// could end a document with it.
+  /// The same, but the text of a special token becomes that token. Not for untrusted text, which could end a
+  /// document with it.
   std::vector<int32_t> encode_with_specials(std::string_view text) const;
   /// The text of `tokens`: decode(encode(text)) == text, byte for byte, and decode(a) + decode(b) == decode(a
   /// + b). Tokens of bytes and bpe may end within a character (see DecodeStream). Special tokens give their
@@ -65,14 +65,14 @@ class Tokenizer {
   /// The text of GPT-2's merges.txt; "" for characters and bytes, which have none.
   std::string to_merges() const;
   /// The text of tokenizer.json, as Hugging Face's `tokenizers` reads it, which then gives the same tokens.
-  /// Of characters that the vocabulary lacks it says nothing and gives none.
+  /// Characters that the vocabulary lacks give no tokens there, without an error.
   std::string to_tokenizer_json() const;
 
-  /// What to_json() wrote of characters or bytes. Throws Error, naming `file`, for anything else.
+  /// Reads what to_json() wrote for characters or bytes. Throws Error, naming `file`, for anything else.
   static Tokenizer from_json(std::string_view json, const std::string& file = "vocab.json");
   /// The tokenizer of GPT-2's files: `vocab`, the text of vocab.json or encoder.json, and `merges`, that of
   /// merges.txt or vocab.bpe. Tokens that no merge makes are special. Throws Error, naming the file and the
-  /// place, unless all bytes are tokens, and each merge joins what is there before it.
+  /// place, unless all bytes are tokens, and each merge joins bytes or results of earlier merges.
   static Tokenizer from_gpt2(std::string_view vocab, std::string_view merges,
                              const std::string& vocab_file = "vocab.json",
                              const std::string& merges_file = "merges.txt");
@@ -95,9 +95,9 @@ class Tokenizer {
 };
 
 /// Learns a tokenizer of byte pairs from texts, as GPT-2's was learnt (Sennrich et al., arXiv 1508.07909, on
-/// bytes): within words of its pattern, the pair of tokens that occurs most often becomes a token, again and
-/// again. Among equally frequent pairs the one with the smaller token numbers is first, so the same texts
-/// give the same tokenizer, in any order. Not thread-safe.
+/// bytes): within words of its pattern, the pair of tokens that occurs most often becomes a token,
+/// repeatedly. Among equally frequent pairs the one with the smaller token numbers is first, so the same
+/// texts give the same tokenizer, in any order. Not thread-safe.
 class PairTrainer {
  public:
   PairTrainer();
@@ -120,11 +120,11 @@ class DecodeStream {
   /// Borrows the tokenizer.
   explicit DecodeStream(const Tokenizer& tokenizer) : tokenizer_(&tokenizer) {}
 
-  /// The text that this token completes; up to three bytes that may begin a character wait for the rest. All
-  /// returned texts joined, with finish() at the end, are decode() of all tokens, byte for byte. Throws Error
+  /// The text that this token completes. Up to three bytes that may begin a character are kept for the next
+  /// call. The returned texts, with that of finish(), are decode() of all tokens, byte for byte. Throws Error
   /// for a token outside the vocabulary.
   std::string step(int32_t token);
-  /// The bytes that are still waiting, at the end.
+  /// At the end: the bytes that were kept.
   std::string finish();
 
  private:

@@ -1,9 +1,9 @@
-// The files of a tokenizer, as a run folder has them and others do.
+// The files of a tokenizer in a run folder, or in a folder of another program.
 //
-//   vocab.json             characters, bytes, or GPT-2's object of tokens
-//   merges.txt             beside the last; vocab.bpe and encoder.json, as OpenAI called the two, will do
+//   vocab.json             characters, bytes, or GPT-2's object of tokens (OpenAI's name: encoder.json)
+//   merges.txt             the merges of GPT-2's tokens (OpenAI's name: vocab.bpe)
 //   tokenizer.json         the same for Hugging Face's `tokenizers`
-//   tokenizer_config.json  and for its `transformers`, which else would clean up what it decodes
+//   tokenizer_config.json  for its `transformers`: without it they would change decoded text
 //
 // Thread-safe: no state.
 #pragma once
@@ -20,18 +20,18 @@ namespace gradus::data {
 /// The text of each file by its name.
 std::map<std::string, std::string> tokenizer_files(const Tokenizer& tokenizer);
 
-/// Writes them into a folder, which is made if it is not there, with their checksums. Throws RunError if the
-/// disk refuses.
+/// Writes the files and their checksums into a folder, which is made if it is missing. Throws RunError if
+/// writing fails.
 void save_tokenizer(const Tokenizer& tokenizer, const std::filesystem::path& folder);
 
-/// Whether a folder has the files of one, good or not.
+/// Whether a folder has the files of a tokenizer, valid or not.
 bool has_tokenizer(const files::FolderSnapshot& folder);
 
-/// The tokenizer of a folder: of vocab.json, else encoder.json, else tokenizer.json. Throws Error, naming the
-/// file, if none is there, or one is damaged.
+/// The tokenizer in vocab.json, else encoder.json, else tokenizer.json of a folder. Throws Error, naming the
+/// file, if there is none, or if it is damaged.
 Tokenizer read_tokenizer(const files::FolderSnapshot& folder);
 
-/// The tokenizer of a folder as above, or of a file in the form of tokenizer.json. Throws Error as above.
+/// The tokenizer of a folder, as above, or of a tokenizer.json. Throws Error as above.
 Tokenizer load_tokenizer(const std::filesystem::path& from);
 
 }  // namespace gradus::data

@@ -125,7 +125,7 @@ std::u32string read_characters(const Field& vocab) {
     if (c.size == 0 || static_cast<size_t>(c.size) != text.size())
       number.refuse("must be the number of one character, got ", number.shown(), ".");
     const auto token = static_cast<size_t>(number.integer(0, static_cast<int64_t>(known.size()) - 1));
-    if (known[token]) number.refuse("must be a number of its own, got ", token, " again.");
+    if (known[token]) number.refuse("must differ from other tokens' numbers, got ", token, " again.");
     known[token] = true;
     characters[token] = c.value;
   }

@@ -14,11 +14,11 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "numbers are copied as they lie in the file");
 
 constexpr int64_t kWidth = sizeof(uint16_t);
-constexpr int64_t kPiece = 1 << 19;  // tokens or bytes that are looked at together
+constexpr int64_t kPiece = 1 << 19;  // tokens or bytes that are read at once
 
-files::StableFile open_file(const std::filesystem::path& file) {
+std::shared_ptr<const files::StableFile> open_file(const std::filesystem::path& file) {
   try {
-    return files::StableFile(file);
+    return std::make_shared<const files::StableFile>(file);
   } catch (const files::Unreadable& e) {
     fail("tokens", file, " must be a file of token numbers, got '", e.reason(), "'.");
   }
@@ -26,54 +26,29 @@ files::StableFile open_file(const std::filesystem::path& file) {
 
 }  // namespace
 
-class Tokens::Store {
- public:
-  virtual ~Store() = default;
-  virtual void copy(int64_t first, int64_t count, int64_t* to) const = 0;
-};
+Tokens::Tokens(std::vector<int32_t> tokens) : end_(static_cast<int64_t>(tokens.size())) {
+  copy_ = [all = std::make_shared<const std::vector<int32_t>>(std::move(tokens))](
+              int64_t first, int64_t count, int64_t* to) { std::copy_n(all->begin() + first, count, to); };
+}
 
-class Tokens::MemoryStore : public Store {
- public:
-  explicit MemoryStore(std::vector<int32_t> tokens) : tokens_(std::move(tokens)) {}
-  void copy(int64_t first, int64_t count, int64_t* to) const override {
-    std::copy_n(tokens_.begin() + first, count, to);
-  }
-
- private:
-  std::vector<int32_t> tokens_;
-};
-
-class Tokens::FileStore : public Store {
- public:
-  explicit FileStore(const std::filesystem::path& file) : file_(open_file(file)) {}
-  const files::StableFile& file() const { return file_; }
-  void copy(int64_t first, int64_t count, int64_t* to) const override {
-    // Into the second half of the room, from where widening overtakes nothing that is still to be read.
+Tokens Tokens::open(const std::filesystem::path& path, int64_t vocab_size) {
+  const auto file = open_file(path);
+  const int64_t bytes = file->size();
+  if (bytes == 0 || bytes % kWidth != 0)
+    fail("tokens", path, " must have token numbers of 2 bytes each, got ", bytes, " bytes.");
+  Tokens tokens;
+  tokens.end_ = bytes / kWidth;
+  tokens.copy_ = [file](int64_t first, int64_t count, int64_t* to) {
+    // The narrow numbers are read into the end of the memory of the wide ones: widening never overwrites a
+    // number before it is read.
     auto* narrow = reinterpret_cast<char*>(to) + count * (static_cast<int64_t>(sizeof(int64_t)) - kWidth);
-    file_.read(first * kWidth, narrow, count * kWidth);
+    file->read(first * kWidth, narrow, count * kWidth);
     for (int64_t i = 0; i < count; ++i) {
       uint16_t token = 0;
       std::memcpy(&token, narrow + i * kWidth, sizeof token);
       to[i] = token;
     }
-  }
-
- private:
-  files::StableFile file_;
-};
-
-Tokens::Tokens(std::vector<int32_t> tokens) : end_(static_cast<int64_t>(tokens.size())) {
-  store_ = std::make_shared<MemoryStore>(std::move(tokens));
-}
-
-Tokens Tokens::open(const std::filesystem::path& file, int64_t vocab_size) {
-  const auto store = std::make_shared<FileStore>(file);
-  const int64_t bytes = store->file().size();
-  if (bytes == 0 || bytes % kWidth != 0)
-    fail("tokens", file, " must have token numbers of 2 bytes each, got ", bytes, " bytes.");
-  Tokens tokens;
-  tokens.store_ = store;
-  tokens.end_ = bytes / kWidth;
+  };
   std::vector<int64_t> piece(static_cast<size_t>(std::min(kPiece, tokens.end_)));
   for (int64_t at = 0; at < tokens.end_; at += kPiece) {
     const int64_t count = std::min(kPiece, tokens.end_ - at);
@@ -81,7 +56,7 @@ Tokens Tokens::open(const std::filesystem::path& file, int64_t vocab_size) {
     const auto end = piece.begin() + count;
     const auto wrong = std::find_if(piece.begin(), end, [&](int64_t token) { return token >= vocab_size; });
     if (wrong != end)
-      fail("tokens", file, " must have token numbers below the tokenizer's ", vocab_size, ", got ", *wrong,
+      fail("tokens", path, " must have token numbers below the tokenizer's ", vocab_size, ", got ", *wrong,
            " as token ", at + (wrong - piece.begin()),
            ", counted from 0. Hint: use the tokenizer that made it.");
   }
@@ -89,7 +64,7 @@ Tokens Tokens::open(const std::filesystem::path& file, int64_t vocab_size) {
 }
 
 void Tokens::copy(int64_t first, int64_t count, int64_t* to) const {
-  if (count > 0) store_->copy(begin_ + first, count, to);
+  if (count > 0) copy_(begin_ + first, count, to);
 }
 
 Tokens Tokens::part(int64_t first, int64_t last) const {
@@ -109,10 +84,10 @@ std::string sha256_of_files(const std::vector<std::filesystem::path>& paths) {
   files::Sha256 sum;
   std::vector<char> piece(kPiece);
   for (const std::filesystem::path& path : paths) {
-    const files::StableFile file = open_file(path);
-    for (int64_t at = 0; at < file.size(); at += kPiece) {
-      const int64_t count = std::min(kPiece, file.size() - at);
-      file.read(at, piece.data(), count);
+    const auto file = open_file(path);
+    for (int64_t at = 0; at < file->size(); at += kPiece) {
+      const int64_t count = std::min(kPiece, file->size() - at);
+      file->read(at, piece.data(), count);
       sum.add({piece.data(), static_cast<size_t>(count)});
     }
   }

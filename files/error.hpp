@@ -4,6 +4,7 @@
 // state.
 #pragma once
 
+#include <functional>
 #include <sstream>
 #include <stdexcept>
 #include <string>
@@ -37,6 +38,14 @@ std::string concat(const Parts&... parts) {
 template <class... Parts>
 [[noreturn]] void fail(std::string_view op, const Parts&... parts) {
   throw Error(concat("[", op, "] ", parts...));
+}
+
+/// text(part) of each part, with `between` in between.
+template <class Parts, class Text = std::identity>
+std::string joined(const Parts& parts, std::string_view between = ", ", const Text& text = {}) {
+  std::string all;
+  for (const auto& part : parts) all += concat(all.empty() ? "" : between, std::invoke(text, part));
+  return all;
 }
 
 }  // namespace gradus

@@ -1,9 +1,9 @@
-// JSON as RFC 8259 has it and not a byte beside, for files that anybody may have written.
+// Strict JSON (RFC 8259), for files from any source.
 //
-// Json is a parsed text; Field is one value of it, that knows how errors call it and checks what it is asked
-// for. Refused are zero bytes and anything else behind the value, equal keys in an object, text that is not
-// UTF-8, numbers that a float64 cannot hold, and nesting deeper than kDeepest. Nothing recurses; a text of n
-// bytes takes time n log n at most and memory of a small multiple of n. Thread-safety: immutable once parsed.
+// Json is a parsed text. Field is one of its values; it knows its place for errors, and checks the type that
+// its reader asks for. Errors: bytes behind the value, equal keys in an object, text that is not UTF-8,
+// numbers that a float64 cannot hold, and nesting deeper than kDeepest. Nothing recurses; a text of n bytes
+// takes at most time n log n and memory of a small multiple of n. Thread-safety: immutable once parsed.
 #pragma once
 
 #include <cstddef>
@@ -26,7 +26,7 @@ class Json;
 /// place is the way from the whole: `inputs[2], shape[0]`.
 class Field {
  public:
-  /// For Json: ask that for its root().
+  /// For Json only: others call Json::root().
   Field(const Json& json, size_t node) : json_(&json), node_(node) {}
 
   bool is_null() const;     ///< null
@@ -43,9 +43,9 @@ class Field {
   double number() const;           ///< rounded to the nearest float64
   double extended_number() const;  ///< or "nan", "inf" or "-inf", which are no numbers in JSON
   int64_t integer() const;         ///< refuses 1.0 and 1e3, which are no whole numbers as written
-  /// Refuses what is out of [least, most] too.
+  /// Refuses numbers outside [least, most], too.
   int64_t integer(int64_t least, int64_t most = std::numeric_limits<int64_t>::max()) const;
-  uint64_t unsigned_integer() const;  ///< refuses what is below 0
+  uint64_t unsigned_integer() const;  ///< refuses negative numbers
   int64_t bits() const;               ///< of an integer of either kind, as two's complement
 
   // Lists and objects. Throw Error for anything else; `size` is that of either.
@@ -81,7 +81,7 @@ class Field {
   size_t node_;
 };
 
-/// A text that was parsed, whole; what is in it is asked of root().
+/// A parsed text. root() gives access to its values.
 class Json {
  public:
   static constexpr size_t kDeepest = 64;  ///< lists and objects within one another
@@ -93,7 +93,7 @@ class Json {
   Json& operator=(const Json&) = delete;
 
   Field root() const { return {*this, 0}; }  ///< the value that the whole text is
-  /// From here on errors call this field so, and what is in it by the way from it.
+  /// Gives a field a name: errors about it, or about fields inside it, begin with that name from now on.
   void call(const Field& field, std::string name) { names_[field.node_] = std::move(name); }
 
  private:

@@ -1,4 +1,4 @@
-// Text for terminals. A file, a name or a model may hold any bytes; what is printed must not move the cursor,
+// Text for terminals. A file, a name or a model may hold any bytes; printed text must not move the cursor,
 // ring the bell, change colours or the direction of writing. Thread-safe: no state, except for PlainBuffer.
 #pragma once
 

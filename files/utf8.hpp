@@ -8,7 +8,7 @@
 
 namespace gradus::files {
 
-/// One code point of a text, and the room that it takes there.
+/// One code point of a text, and its size there.
 struct CodePoint {
   char32_t value = 0;  ///< its number, up to U+10FFFF
   int size = 0;        ///< bytes; 0 where the text is not UTF-8

@@ -19,7 +19,7 @@ namespace gradus::data::pairs {
 /// How often each word occurs. Not thread-safe.
 class WordCounts {
  public:
-  /// Adds those of a text of its own: no word reaches from one into the next.
+  /// Adds the words of a text. No word reaches from one text into the next.
   void add(std::string_view text);
 
  private:

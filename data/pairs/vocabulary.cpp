@@ -20,7 +20,8 @@ Vocabulary::Vocabulary(const files::Field& vocab, size_t added)
     const auto token = static_cast<int32_t>(number.integer(0, last));
     const auto at = static_cast<size_t>(token);
     if (origins_[at] != Origin::missing)
-      number.refuse("must be a number of its own, got ", token, ", which ", in_quotes(letters_[at]), " has.");
+      number.refuse("must differ from other tokens' numbers, got ", token, ", which ",
+                    in_quotes(letters_[at]), " has.");
     origins_[at] = Origin::unknown;
     letters_[at] = letters;
     tokens_.emplace(letters_[at], token);

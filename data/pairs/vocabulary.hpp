@@ -20,9 +20,9 @@ class Vocabulary {
   /// tokens may be added to it. Throws Error, as Field does, for a number that is none, or is there twice.
   explicit Vocabulary(const files::Field& vocab, size_t added = 0);
 
-  /// The next merge. Returns what is wrong with it, "must ..., got ...", or "".
+  /// Adds the next merge. Returns the fault, "must ..., got ...", or "".
   std::string add_merge(std::string_view left, std::string_view right);
-  /// A special token, which the object may have too. Returns what is wrong with it, or "".
+  /// Adds a special token, which the object may have too. Returns the fault, or "".
   std::string add_special(std::string_view text, int64_t token);
 
   /// What is neither a byte nor joined by a merge is special; only what was added, if `only_added`. Throws

@@ -87,8 +87,7 @@ size_t contraction(std::string_view text) {
   }
 }
 
-/// White space up to what is none. Its last character is left to the word behind it, unless it is the only
-/// one or nothing follows.
+/// White space. Its last character belongs to the next word, unless it is the only one or nothing follows.
 size_t white_space(std::string_view text) {
   size_t at = 0, last = 0;
   while (at < text.size()) {

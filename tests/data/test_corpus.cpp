@@ -5,7 +5,7 @@
 
 #include "catch.hpp"
 #include "gradus/data/corpus.hpp"
-#include "gradus/data/stories.hpp"
+#include "gradus/data/grammar.hpp"
 #include "gradus/files/hashes.hpp"
 #include "support.hpp"
 #include "test_files.hpp"

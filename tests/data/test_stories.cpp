@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "catch.hpp"
-#include "gradus/data/stories.hpp"
+#include "gradus/data/grammar.hpp"
 #include "grammar_oracle.hpp"
 #include "support.hpp"
 

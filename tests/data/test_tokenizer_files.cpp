@@ -120,7 +120,7 @@ TEST_CASE("GPT-2's files are refused with the reason") {
   CHECK(gpt2_error(with(vocab, "\"\xC4\xA0\":", "\"gone\":"), "").find("got none for 0x20, '\xC4\xA0'.") !=
         std::string::npos);
   CHECK(gpt2_error(with(vocab, ": 3,", ": 2,"), kMerges) ==
-        "[vocabulary] v.json: '$' must be a number of its own, got 2, which '#' has.");
+        "[vocabulary] v.json: '$' must differ from other tokens' numbers, got 2, which '#' has.");
   CHECK(gpt2_error(with(vocab, ": 3,", ": 260,"), kMerges) ==
         "[vocabulary] v.json: '$' must be a whole number from 0 to 259, got 260.");
   CHECK(gpt2_error(with(vocab, ": 3,", ": -1,"), kMerges)
@@ -227,7 +227,7 @@ TEST_CASE("a tokenizer.json is refused with the reason") {
   CHECK(json_error(with(characters, "\"a\": 1", "\"ab\": 1")).find("must be the number of one character") !=
         std::string::npos);
   CHECK(json_error(with(characters, "\"a\": 1", "\"a\": 0"))
-            .find("must be a number of its own, got 0 again.") != std::string::npos);
+            .find("must differ from other tokens' numbers, got 0 again.") != std::string::npos);
   CHECK(json_error(with(characters, "\"a\": 1", "\"z\": 1")) ==
         file + "model, vocab must number characters in their order, got another.");
   CHECK(json_error(with(characters, "\"merges\": []", "\"merges\": [\"a b\"]"))

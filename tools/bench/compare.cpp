@@ -2,11 +2,15 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <iomanip>
 
+#include "gradus/autograd/kernels/blas/blas_kernels.hpp"
+#include "gradus/autograd/kernels/isa/isa.hpp"
 #include "gradus/files/error.hpp"
 #include "gradus/files/json.hpp"
 #include "gradus/files/temporary_folder.hpp"
+#include "gradus/tools/embedded.hpp"
 
 namespace gradus::bench {
 namespace {
@@ -23,9 +27,7 @@ std::vector<double> numbers(const std::string& answer, const char* key) {
 }
 
 std::string shown(const std::vector<double>& all) {
-  std::string text;
-  for (const double x : all) text += concat(text.empty() ? "[" : ", ", std::setprecision(17), x);
-  return text + "]";
+  return concat("[", joined(all, ", ", [](double x) { return concat(std::setprecision(17), x); }), "]");
 }
 
 /// The largest relative difference of the first losses, as many as there are bounds. Throws RunError if one
@@ -76,8 +78,39 @@ std::vector<double> ratios(const Side& over, const Side& under) {
 
 }  // namespace
 
-Command worker_command(const Workload& w, const std::string& program, int threads, const char* role) {
-  return {{program, "bench", "--worker", role, "--shape", to_text(w), "--threads", std::to_string(threads)}};
+Torch find_torch(const std::string& python) {
+  std::vector<std::string> candidates{python};
+  if (python.empty()) candidates = {"python3", "/usr/bin/python3"};
+  for (const std::string& candidate : candidates) {
+    const auto [text, code] =
+        output_of({{candidate, "-c",
+                    "import importlib.util as u, sys; sys.exit(9) if not u.find_spec('torch') else 0\n"
+                    "import torch; print('torch', torch.__version__)"}});
+    if (code == 0 && text.starts_with("torch ")) return {candidate, text.substr(6, text.find('\n') - 6)};
+  }
+  fail("bench", "--vs torch needs a Python with PyTorch, got none as ", joined(candidates, " or "),
+       ". Hint: install it (Debian: python3-torch), or name a Python by --python.");
+}
+
+Command torch_command(const Torch& torch, const Workload& workload, int threads, const std::string& weights) {
+  const std::string count = std::to_string(threads);
+  Command command{{torch.python, "-c", std::string(tools::embedded_file("bench/torch_twin.py")),
+                   to_text(workload), count, weights},
+                  {{"OMP_NUM_THREADS", count}, {"OPENBLAS_NUM_THREADS", count}}};
+  std::vector<std::pair<std::string, std::string>> wishes = {{"OPENBLAS_CORETYPE", kernels::blas_kernels()},
+                                                             {"MALLOC_MMAP_THRESHOLD_", "4294967296"},
+                                                             {"MALLOC_TRIM_THRESHOLD_", "8589934592"},
+                                                             {"MALLOC_TOP_PAD_", "268435456"}};
+  if (kernels::isa_name(kernels::available_isas().front()) == "v4")
+    wishes.emplace_back("ATEN_CPU_CAPABILITY", "avx512");
+  for (const auto& wish : wishes)
+    if (!wish.second.empty() && !std::getenv(wish.first.c_str())) command.environment.push_back(wish);
+  return command;
+}
+
+Command worker_command(const Workload& w, const CompareOptions& options, const char* role) {
+  return {{options.program, "bench", "--worker", role, "--shape", to_text(w), "--threads",
+           std::to_string(options.threads)}};
 }
 
 Result compare(const Workload& w, const CompareOptions& options) {
@@ -85,15 +118,15 @@ Result compare(const Workload& w, const CompareOptions& options) {
   std::optional<files::TemporaryFolder> folder;  // for the parameters and batches of the PyTorch twin
   std::string weights;
   if (with_torch) weights = folder.emplace() / "weights.safetensors";
-  Command steps_command = worker_command(w, options.program, options.threads, "steps");
+  Command steps_command = worker_command(w, options, "steps");
   if (with_torch) steps_command.words.insert(steps_command.words.end(), {"--weights", weights});
   Contender gradus("gradus", steps_command);
-  Contender floor("the floor", worker_command(w, options.program, options.threads, "floor"));
+  Contender floor("the floor", worker_command(w, options, "floor"));
   std::optional<Contender> torch, float32;
   if (is_rounded(w) && options.float32) {
     Workload plain = w;
     plain.dtype = DType::float32;
-    float32.emplace("gradus in float32", worker_command(plain, options.program, options.threads, "steps"));
+    float32.emplace("gradus in float32", worker_command(plain, options, "steps"));
     difference(w, "gradus in float32", numbers(gradus.greeting(), "losses"),
                numbers(float32->greeting(), "losses"), {1e-3, 1e-3, 1e-2});
   }

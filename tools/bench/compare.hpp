@@ -8,10 +8,26 @@
 #include <string>
 #include <vector>
 
-#include "gradus/tools/bench/torch_twin.hpp"
+#include "gradus/tools/bench/contender.hpp"
 #include "gradus/tools/bench/workload.hpp"
 
 namespace gradus::bench {
+
+/// A Python with PyTorch, for the PyTorch twin: torch_twin.py, which is embedded in the program.
+struct Torch {
+  std::string python;   ///< that can import torch
+  std::string version;  ///< of torch
+};
+
+/// A Python that has torch: `python`, or if that is empty python3, or else /usr/bin/python3. Throws Error if
+/// none has.
+Torch find_torch(const std::string& python);
+
+/// Runs the twin on the parameters and batches that run_steps() has saved at `weights`. Variables make glibc
+/// keep its memory, because PyTorch would otherwise pay for fresh pages in each step, and select AVX-512 if
+/// the machine has it, because not every build selects it. Variables that are already in the environment take
+/// precedence.
+Command torch_command(const Torch& torch, const Workload& workload, int threads, const std::string& weights);
 
 struct CompareOptions {
   std::string program;  ///< the gradus that is measured
@@ -53,7 +69,7 @@ struct Result {
 };
 
 /// A worker of the workload: `role` is steps or floor.
-Command worker_command(const Workload& workload, const std::string& program, int threads, const char* role);
+Command worker_command(const Workload& workload, const CompareOptions& options, const char* role);
 
 /// Takes a few times as long as `seconds`. Throws RunError if a side fails, and if PyTorch does not find the
 /// losses of the same parameters and batches to 1e-4 (of updated parameters 1e-3; in bfloat16 to 1e-2), or

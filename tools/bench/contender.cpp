@@ -36,7 +36,7 @@ std::pair<pid_t, int> start(const Command& command) {
   std::vector<char*> words;
   for (const std::string& word : command.words) words.push_back(const_cast<char*>(word.c_str()));
   words.push_back(nullptr);
-  std::fflush(nullptr);  // else both processes might write what is still buffered
+  std::fflush(nullptr);  // else both processes might write the buffered output
   const pid_t process = ::fork();
   if (process == 0) become(command, words, ends[1]);
   ::close(ends[1]);

@@ -11,8 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "gradus/tools/bench/turn.hpp"
-#include "gradus/tools/bench/workload.hpp"
+#include "gradus/tools/bench/worker.hpp"
 
 namespace gradus::bench {
 

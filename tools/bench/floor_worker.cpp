@@ -10,7 +10,6 @@
 #include "gradus/autograd/ops/ops.hpp"
 #include "gradus/autograd/random/random.hpp"
 #include "gradus/autograd/tensor/threads.hpp"
-#include "gradus/tools/bench/turn.hpp"
 #include "gradus/tools/bench/worker.hpp"
 
 namespace gradus::bench {

@@ -2,8 +2,63 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
+#include <utility>
+
+#include "gradus/files/error.hpp"
+#include "gradus/tools/plots/svg.hpp"
 
 namespace gradus::bench {
+namespace {
+
+// -- the picture
+
+constexpr double kWidth = 400, kHeight = 280;                       // of a panel
+constexpr double kLeft = 60, kRight = 16, kTop = 36, kBottom = 44;  // around its axes
+
+struct Line {
+  const char *name, *colour, *dashes;
+  double ScalingPoint::*ms;
+};
+constexpr Line kLines[] = {{"measured", "#1f5fa8", "none", &ScalingPoint::ms},
+                           {"predicted", "#c05a1a", "5 4", &ScalingPoint::predicted_ms},
+                           {"floor", "#888888", "2 3", &ScalingPoint::floor_ms}};
+
+double us_a_token(const Line& line, const ScalingPoint& p) {
+  return 1e3 * p.*line.ms / static_cast<double>(p.workload.tokens());
+}
+
+/// The points of a series, on logarithmic axes.
+std::string panel(std::span<const ScalingPoint> points) {
+  using plots::Axis;
+  double low = INFINITY, high = 0;
+  std::vector<double> sizes;
+  for (const ScalingPoint& p : points) {
+    sizes.push_back(static_cast<double>(p.value));
+    for (const Line& line : kLines) {
+      low = std::min(low, us_a_token(line, p));
+      high = std::max(high, us_a_token(line, p));
+    }
+  }
+  const Axis x{sizes.front() / 1.1, sizes.back() * 1.1, kLeft, kWidth - kRight, true};
+  const Axis y{low / 1.2, high * 1.2, kHeight - kBottom, kTop, true};
+  std::string svg =
+      plots::text(kLeft, 20, "time a token against " + points[0].varied, "font-weight=\"bold\"") +
+      plots::axes(x, y, sizes) + plots::text(8, kTop - 4, "us");
+  for (const Line& line : kLines) {
+    std::vector<std::pair<double, double>> places;
+    for (size_t i = 0; i < points.size(); ++i)
+      places.emplace_back(x(sizes[i]), y(us_a_token(line, points[i])));
+    svg += plots::path(places, line.colour, line.dashes);
+    for (size_t i = 0; i < points.size() && &line == kLines; ++i)
+      svg += plots::dot(places[i].first, places[i].second, points[i].slow() ? 5 : 3,
+                        points[i].slow() ? "#c00000" : line.colour);
+  }
+  return svg;
+}
+
+}  // namespace
+
 Workload scaling_base(bool quick) {
   if (quick)
     return {"base",
@@ -73,6 +128,26 @@ std::vector<ScalingPoint> measure_scaling(const CompareOptions& options, bool qu
     on_point(point);
   }
   return points;
+}
+
+std::string scaling_plot(const std::vector<ScalingPoint>& points) {
+  std::string body;
+  int panels = 0;
+  for (auto begin = points.begin(); begin != points.end(); ++panels) {
+    const auto end =
+        std::find_if(begin, points.end(), [&](const ScalingPoint& p) { return p.varied != begin->varied; });
+    body += concat("<g transform=\"translate(", panels % 2 * kWidth, " ", panels / 2 * kHeight, ")\">\n",
+                   panel({begin, end}), "</g>\n");
+    begin = end;
+  }
+  const double height = (panels + 1) / 2 * kHeight;
+  double x = kLeft;
+  for (const Line& line : kLines) {
+    body += plots::legend_entry(x, height + 10, line.name, line.colour, line.dashes);
+    x += 130;
+  }
+  body += plots::text(x, height + 14, concat("large dots: over ", kSlow, " times the prediction"));
+  return plots::picture(2 * kWidth, height + 30, body);
 }
 
 }  // namespace gradus::bench

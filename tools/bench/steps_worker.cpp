@@ -13,7 +13,6 @@
 #include "gradus/files/error.hpp"
 #include "gradus/models/generate.hpp"
 #include "gradus/nn/safetensors.hpp"
-#include "gradus/tools/bench/turn.hpp"
 #include "gradus/tools/bench/worker.hpp"
 #include "gradus/train/decoder.hpp"
 #include "gradus/train/trainer/precision.hpp"

@@ -13,9 +13,13 @@
 // The PyTorch twin, torch_twin.py, is such a worker too. A worker ends when its input does.
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <iosfwd>
 #include <string>
+#include <vector>
 
+#include "gradus/autograd/graph/profile.hpp"
 #include "gradus/tools/bench/workload.hpp"
 
 namespace gradus::bench {
@@ -30,5 +34,27 @@ void run_steps(const Workload& workload, const std::string& save, std::istream& 
 /// peak; for generate, the time to read all parameters once. Each size counts with its median, with the
 /// faster of BLAS's threads and one product a thread.
 void run_floor(const Workload& workload, std::istream& in, std::ostream& out);
+
+/// The middle value, or the mean of the two in the middle. At least one value must be given.
+double median(std::vector<double> values);
+
+/// The steps that a worker runs on the command "run".
+struct Turn {
+  double ms_median = 0, ms_min = 0;  ///< of a step
+  int64_t steps = 0;
+};
+
+/// Calls step() first to warm up: at least once, for a tenth of the steps or time, at most 50 ms. Then calls
+/// it, timed, at least once, until `seconds` have passed or `steps` calls are made.
+Turn take_turn(double seconds, int64_t steps, const std::function<void()>& step,
+               Profile::Clock now = steady_nanoseconds);
+
+/// The command "memory" reports the peak after this call.
+void reset_peak_memory_of_process();
+
+/// Answers the commands on `in` until it ends; `other` answers commands other than "run" and "memory". Throws
+/// Error for an unknown command.
+void answer_commands(std::istream& in, std::ostream& out, const std::function<Turn(double, int64_t)>& run,
+                     const std::function<std::string(const std::string& command)>& other = {});
 
 }  // namespace gradus::bench

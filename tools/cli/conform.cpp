@@ -1,5 +1,4 @@
 // gradus conform: compares operations with results of PyTorch.
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <iostream>
 #include <memory>
@@ -7,6 +6,7 @@
 
 #include "gradus/files/error.hpp"
 #include "gradus/tools/cases/conform.hpp"
+#include "gradus/tools/cli/program/flags.hpp"
 #include "gradus/tools/cli/program/terminal.hpp"
 #include "gradus/tools/cli/program/verbs.hpp"
 
@@ -67,19 +67,19 @@ int conform(const ConformFlags& flags) {
 
 Action add_conform(CLI::App& verb, const std::string& program) {
   auto flags = std::make_shared<ConformFlags>();
-  verb.add_option("where", flags->file, "A file of cases, or a folder of *.jsonl")
-      ->type_name("DIR|FILE")
-      ->required();
-  verb.add_option("--op", flags->only, "Run only the cases of this op")->type_name("NAME")->take_last();
+  add_argument(verb, "where", flags->file, "DIR|FILE", "A file of cases, or a folder of *.jsonl");
+  add_value(verb, "--op", flags->only, "NAME", "Run only the cases of this op");
   verb.add_flag("--json", flags->json, "Print a JSON line for each failing case, and one at the end");
   verb.footer(
-      concat("A case has inputs and PyTorch's outputs, gradients and gradients of gradients. Each case\n"
-             "runs in float64 on packed, transposed, stepped and expanded inputs, and in float32\n"
-             "beside float64. Differences on purpose are reported with the reason. Exits with 3 if a\n"
-             "case differs. tools/cases/README.md describes the file format.\n\n"
-             "Examples:\n  ",
-             program, " conform tests/tools/conform\n  ", program,
-             " conform tests/tools/conform/opinfo.jsonl --op softmax"));
+      with_program(R"(A case has inputs and PyTorch's outputs, gradients and gradients of gradients. Each case
+runs in float64 on packed, transposed, stepped and expanded inputs, and in float32
+beside float64. Differences on purpose are reported with the reason. Exits with 3 if a
+case differs. tools/cases/README.md describes the file format.
+
+Examples:
+  $ conform tests/tools/conform
+  $ conform tests/tools/conform/opinfo.jsonl --op softmax)",
+                   program));
   return {[flags] { return conform(*flags); }};
 }
 

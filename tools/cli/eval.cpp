@@ -1,5 +1,4 @@
 // gradus eval: how well a model predicts a whole text.
-#include <CLI/CLI.hpp>
 #include <cmath>
 #include <iostream>
 #include <memory>
@@ -11,10 +10,10 @@
 #include "gradus/data/text.hpp"
 #include "gradus/files/error.hpp"
 #include "gradus/models/pretrained.hpp"
+#include "gradus/tools/cli/program/flags.hpp"
 #include "gradus/tools/cli/program/terminal.hpp"
 #include "gradus/tools/cli/program/text_output.hpp"
 #include "gradus/tools/cli/program/verbs.hpp"
-#include "gradus/tools/cli/program/whole_number.hpp"
 #include "gradus/tools/cli/sample/weights_flag.hpp"
 #include "gradus/train/decoder.hpp"
 #include "gradus/train/memory.hpp"
@@ -74,27 +73,24 @@ int eval(const EvalFlags& flags, bool threads_given) {
 
 Action add_eval(CLI::App& verb, const std::string& program) {
   auto flags = std::make_shared<EvalFlags>();
-  verb.add_option("folder", flags->folder,
-                  "Run folder, or any with config.json, model.safetensors, tokenizer")
-      ->type_name("DIR")
+  add_argument(verb, "folder", flags->folder, "DIR",
+               "Run folder, or any with config.json, model.safetensors, tokenizer");
+  add_value(verb, "--text", flags->text, "FILE", "Files, folders of .txt files, or -, joined in order")
       ->required();
-  verb.add_option("--text", flags->text, "Files, folders of .txt files, or -, joined in order")
-      ->type_name("FILE")
-      ->required();
-  verb.add_option("--tokenizer", flags->tokenizer, "Another than the folder's: a folder or tokenizer.json")
-      ->type_name("FROM")
-      ->take_last();
+  add_value(verb, "--tokenizer", flags->tokenizer, "FROM",
+            "Use the tokenizer of this folder or tokenizer.json instead");
   add_weights_flag(verb, flags->weights);
   const CLI::Option* threads =
-      whole_number(verb, verb.add_option("--threads", flags->threads, "Threads [one a core]"), kMostThreads)
-          ->type_name("N")
-          ->take_last();
-  verb.add_flag("--json", flags->json, "One JSON object on the standard output");
-  verb.footer(
-      concat("Every token but the first is predicted once, from the tokens before it in its "
-             "window. Models\nwith different tokenizers compare by bits per byte.\n\nExamples:\n  ",
-             program, " eval out/kjv-mini --text psalms.txt\n  ", program,
-             " eval out/kjv-mini --text psalms.txt --json"));
+      add_value(verb, "--threads", flags->threads, "N", "Threads [one a core]", kMostThreads);
+  verb.add_flag("--json", flags->json, "Print one JSON object");
+  verb.footer(with_program(
+      R"(Every token but the first is predicted once, from the tokens before it in its window. Models
+with different tokenizers compare by bits per byte.
+
+Examples:
+  $ eval out/kjv-mini --text psalms.txt
+  $ eval out/kjv-mini --text psalms.txt --json)",
+      program));
   return {[flags, threads] { return eval(*flags, threads->count() > 0); }};
 }
 

@@ -1,5 +1,4 @@
 // gradus lesson: walks through the notebooks on attention, compares their printouts, and checks for leaks.
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstring>
 #include <iomanip>
@@ -10,7 +9,7 @@
 #include "gradus/autograd/graph/record.hpp"
 #include "gradus/autograd/ops/ops.hpp"
 #include "gradus/files/error.hpp"
-#include "gradus/tools/cli/program/choices.hpp"
+#include "gradus/tools/cli/program/flags.hpp"
 #include "gradus/tools/cli/program/nearest.hpp"
 #include "gradus/tools/cli/program/terminal.hpp"
 #include "gradus/tools/cli/program/verbs.hpp"
@@ -175,21 +174,25 @@ std::vector<std::string> lesson_names() {
 
 Action add_lesson(CLI::App& verb, const std::string& program) {
   auto flags = std::make_shared<LessonFlags>();
-  choices(verb.add_option("name", flags->name,
-                          "A lesson, the number of its notebook, or compare; none lists them"),
-          lesson_names)
+  choices(
+      verb.add_option("name", flags->name,
+                      "A lesson, the number of its notebook, or compare; without it, the list of lessons"),
+      lesson_names)
       ->type_name("NAME");
-  verb.add_flag("--compare", flags->compare, "Set the notebook's printed numbers beside ours");
-  verb.add_flag("--leak-check", flags->leak_check, "Change a token: does an earlier output move?");
-  verb.footer(concat(
-      "Each lesson runs the cells of one notebook from its manual_seed and prints their output;\n",
-      "cell numbers are the notebook's. Its source, a file of tools/lessons/, reads like the notebook.\n",
-      "Exits with 3 if --compare finds a difference or --leak-check a leak.\n\nExamples:\n  ", program,
-      " lesson                                   list them\n  ", program,
-      " lesson 000                               walk through notebook 000\n  ", program,
-      " lesson two-masks --compare               the notebook's numbers beside ours\n  ", program,
-      " lesson unscaled-attention --leak-check   change a token, compare bits\n  ", program,
-      " lesson compare                           all variants on the same weights"));
+  verb.add_flag("--compare", flags->compare, "Print the notebook's numbers beside those of gradus");
+  verb.add_flag("--leak-check", flags->leak_check, "Change a token: does an earlier output change?");
+  verb.footer(
+      with_program(R"(Each lesson runs the cells of one notebook from its manual_seed and prints their output;
+cell numbers are the notebook's. Its source, a file of tools/lessons/, reads like the notebook.
+Exits with 3 if --compare finds a difference or --leak-check a leak.
+
+Examples:
+  $ lesson                                   list them
+  $ lesson 000                               walk through notebook 000
+  $ lesson two-masks --compare               the notebook's numbers beside ours
+  $ lesson unscaled-attention --leak-check   change a token, compare bits
+  $ lesson compare                           all variants on the same weights)",
+                   program));
   return {[flags] { return lesson(*flags); }};
 }
 

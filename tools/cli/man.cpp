@@ -1,9 +1,9 @@
 // gradus man: the manual page.
-#include <CLI/CLI.hpp>
 #include <iostream>
 
 #include "gradus/files/error.hpp"
 #include "gradus/tools/cli/program/command_line.hpp"
+#include "gradus/tools/cli/program/flags.hpp"
 #include "gradus/tools/cli/program/syntax.hpp"
 #include "gradus/tools/cli/program/verbs.hpp"
 
@@ -88,8 +88,7 @@ std::string page(const Syntax& program) {
 }  // namespace
 
 Action add_man(CLI::App& verb, const std::string& program) {
-  verb.footer(concat("Installed packages have it in place: man gradus.\n\nExamples:\n  ", program,
-                     " man | man -l -"));
+  verb.footer(with_program("The packages install it: man gradus.\n\nExamples:\n  $ man | man -l -", program));
   return {[] {
     CLI::App described;
     set_up(described, "gradus");

@@ -1,5 +1,4 @@
 // gradus plot: draws the losses of runs.
-#include <CLI/CLI.hpp>
 #include <map>
 #include <memory>
 #include <string>
@@ -8,7 +7,7 @@
 #include "gradus/files/error.hpp"
 #include "gradus/files/file.hpp"
 #include "gradus/files/plain.hpp"
-#include "gradus/tools/cli/program/choices.hpp"
+#include "gradus/tools/cli/program/flags.hpp"
 #include "gradus/tools/cli/program/nearest.hpp"
 #include "gradus/tools/cli/program/shell.hpp"
 #include "gradus/tools/cli/program/terminal.hpp"
@@ -55,24 +54,22 @@ int plot(const PlotFlags& flags) {
 
 Action add_plot(CLI::App& verb, const std::string& program) {
   auto flags = std::make_shared<PlotFlags>();
-  verb.add_option("run", flags->runs, "Run folders, or their metrics.jsonl")->type_name("FROM")->required();
-  verb.add_option("--out", flags->out, "Picture to write, FILE.svg; an earlier one is replaced")
-      ->type_name("FILE")
-      ->required()
-      ->take_last();
-  choices(verb.add_option("--by", flags->by, "What losses are drawn against"), units)
-      ->type_name("NAME")
-      ->take_last()
-      ->capture_default_str();
-  verb.add_flag("--log", flags->log, "Equal ratios of time equally far apart");
+  add_argument(verb, "run", flags->runs, "FROM", "Run folders, or their metrics.jsonl");
+  add_value(verb, "--out", flags->out, "FILE", "Picture to write, FILE.svg; an earlier one is replaced")
+      ->required();
+  choices(add_value(verb, "--by", flags->by, "NAME", "The horizontal axis"), units)->capture_default_str();
+  verb.add_flag("--log", flags->log, "Make the horizontal axis logarithmic");
   verb.add_flag("--overwrite", flags->overwrite, "Replace any file at --out");
-  verb.add_flag("--quiet", flags->quiet, "Nothing for people but errors");
+  verb.add_flag("--quiet", flags->quiet, "Print errors only");
   verb.footer(
-      concat("Lines with dots are validation losses, thin ones the losses of training. A running one\n"
-             "can be drawn too. A log of another program's has a line for each evaluation:\n"
-             "  {\"event\":\"eval\",\"step\":200,\"val_loss\":1.9,\"elapsed_s\":12.5}\n\nExamples:\n  ",
-             program, " plot out/kjv-mini --out loss.svg\n  ", program,
-             " plot out/sweep/*/ --by steps --out sweep.svg"));
+      with_program(R"(Lines with dots are validation losses, thin lines training losses. A run that has not
+finished can be drawn, too. The log of another program needs a line for each evaluation:
+  {"event":"eval","step":200,"val_loss":1.9,"elapsed_s":12.5}
+
+Examples:
+  $ plot out/kjv-mini --out loss.svg
+  $ plot out/sweep/*/ --by steps --out sweep.svg)",
+                   program));
   return {[flags] { return plot(*flags); }};
 }
 

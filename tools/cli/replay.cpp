@@ -1,5 +1,4 @@
 // gradus replay: compares a computation with the results of PyTorch.
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
 #include <iostream>
@@ -9,6 +8,7 @@
 
 #include "gradus/files/error.hpp"
 #include "gradus/tools/cases/replay.hpp"
+#include "gradus/tools/cli/program/flags.hpp"
 #include "gradus/tools/cli/program/terminal.hpp"
 #include "gradus/tools/cli/program/verbs.hpp"
 
@@ -87,17 +87,20 @@ int replay(const ReplayFlags& flags) {
 
 Action add_replay(CLI::App& verb, const std::string& program) {
   auto flags = std::make_shared<ReplayFlags>();
-  verb.add_option("file", flags->file, "A file of cases in JSON")->type_name("FILE")->required();
-  verb.add_option("--case", flags->only, "Run only the case of this name")->type_name("NAME")->take_last();
+  add_argument(verb, "file", flags->file, "FILE", "A file of cases in JSON");
+  add_value(verb, "--case", flags->only, "NAME", "Run only the case of this name");
   verb.add_flag("--quiet", flags->quiet, "Print only the cases that fail, and the last line");
   verb.add_flag("--json", flags->json, "Print a JSON line for each check");
-  verb.footer(concat(
-      "A case is a seed, named tensors, and steps with PyTorch's result of each: expected or value (numbers\n"
-      "within a tolerance), weights (bit for bit) or text (character for character). The first step that\n"
-      "differs is printed first. Exits with 3 if a step differs. tools/cases/README.md describes the file\n"
-      "format.\n\nExamples:\n  ",
-      program, " replay tests/tools/replay/example.json\n  ", program,
-      " replay mine.json --case attention --json"));
+  verb.footer(with_program(
+      R"(A case is a seed, named tensors, and steps with PyTorch's result of each: expected or value
+(numbers within a tolerance), weights (bit for bit) or text (character for character). The first
+step that differs is printed first. Exits with 3 if a step differs. tools/cases/README.md
+describes the file format.
+
+Examples:
+  $ replay tests/tools/replay/example.json
+  $ replay mine.json --case attention --json)",
+      program));
   return {[flags] { return replay(*flags); }};
 }
 

@@ -30,7 +30,7 @@ void add_record(const files::Field& record, LossCurve& curve) {
   if (!training) curve.validation_tokens = count("tokens");
 }
 
-/// The last folder of a path, as text for people.
+/// The last folder of a path, as printable text.
 std::string name_of(const std::filesystem::path& folder) {
   const std::filesystem::path whole = std::filesystem::absolute(folder).lexically_normal();
   return files::plain((whole.has_filename() ? whole : whole.parent_path()).filename().string());

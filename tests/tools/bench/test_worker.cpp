@@ -16,9 +16,8 @@
 #include "gradus/files/error.hpp"
 #include "gradus/models/gpt.hpp"
 #include "gradus/nn/safetensors.hpp"
+#include "gradus/tools/bench/compare.hpp"
 #include "gradus/tools/bench/contender.hpp"
-#include "gradus/tools/bench/torch_twin.hpp"
-#include "gradus/tools/bench/turn.hpp"
 #include "machine.hpp"
 #include "temporary_folder.hpp"
 

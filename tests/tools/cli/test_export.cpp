@@ -5,7 +5,7 @@
 
 #include "catch.hpp"
 #include "gradus/files/error.hpp"
-#include "gradus/tools/bench/torch_twin.hpp"
+#include "gradus/tools/bench/compare.hpp"
 #include "program.hpp"
 #include "train/small_model.hpp"
 

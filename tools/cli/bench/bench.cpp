@@ -1,5 +1,4 @@
 // gradus bench: measures the speed of steps, and compares it with the limits of the machine and with PyTorch.
-#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <iostream>
 #include <memory>
@@ -11,11 +10,10 @@
 #include "gradus/tools/bench/scaling.hpp"
 #include "gradus/tools/bench/worker.hpp"
 #include "gradus/tools/cli/bench/bench_report.hpp"
-#include "gradus/tools/cli/program/choices.hpp"
+#include "gradus/tools/cli/program/flags.hpp"
 #include "gradus/tools/cli/program/nearest.hpp"
 #include "gradus/tools/cli/program/program_path.hpp"
 #include "gradus/tools/cli/program/verbs.hpp"
-#include "gradus/tools/cli/program/whole_number.hpp"
 #include "gradus/tools/plots/svg.hpp"
 #include "gradus/train/trainer/precision.hpp"
 
@@ -126,21 +124,28 @@ int bench_verb(const BenchFlags& flags, const CLI::App& verb) {
   return flags.scaling ? measure_scaling(flags, verb.get_option("--seconds")->count() > 0) : measure(flags);
 }
 
-constexpr const char* kBenchFooter =
-    "Workloads: layers, heads, width, block, batch, vocabulary\n"
-    "  W0              1  2  16    8  4     32   all overhead\n"
-    "  W1, W1d         4  4 128   64 12     65   nano; W1d with dropout 0.1\n"
-    "  W2, W2n         6  6 384  256  8     65   dropout 0.2; W2n without\n"
-    "  W3             12 12 768   64  4  50257   GPT-2 124M\n"
-    "  W4-W2n, W4-W3  forward and loss only, nothing recorded\n"
-    "  W5-W1, W5-W3   greedy generation of 64 tokens; times are by token\n"
-    "  W5-W3h         the same with weights in bfloat16; PyTorch's, in float32\n"
-    "  W5-W3q8, -q4   the same with weights of 8 or 4 bits; without PyTorch\n"
-    "A step is forward, loss, backward, clip at 1.0 and AdamW. The floor is the\n"
-    "time of its matrix products alone, through BLAS or at nine tenths of the\n"
-    "machine's peak, whichever is less; of W5 that of reading all parameters\n"
-    "once; in bf16 that of its unit's peak. All sides take turns, five each, in\n"
-    "bf16 also gradus in float32; ratios are medians of the turns'.\n\nExamples:\n  ";
+constexpr const char* kBenchFooter = R"(Workloads: layers, heads, width, block, batch, vocabulary
+  W0              1  2  16    8  4     32   all overhead
+  W1, W1d         4  4 128   64 12     65   nano; W1d with dropout 0.1
+  W2, W2n         6  6 384  256  8     65   dropout 0.2; W2n without
+  W3             12 12 768   64  4  50257   GPT-2 124M
+  W4-W2n, W4-W3  forward and loss only, nothing recorded
+  W5-W1, W5-W3   greedy generation of 64 tokens; times are per token
+  W5-W3h         the same with weights in bfloat16; PyTorch's are in float32
+  W5-W3q8, -q4   the same with weights of 8 or 4 bits; without PyTorch
+A step is forward, loss, backward, clip at 1.0 and AdamW. The floor is the
+time of its matrix products alone, through BLAS or at nine tenths of the
+machine's peak, whichever is less; for W5 it is the time to read all
+parameters once; in bf16 it is computed from the peak of the bf16 unit.
+All sides take turns, five each, in bf16 also gradus in float32; ratios are
+medians over the turns.
+
+Examples:
+  $ bench --workload W1,W2
+  $ bench --vs torch --threads 1
+  $ bench --workload W0 --steps 1000 --json
+  $ bench --precision bf16 --workload W2n,W3
+  $ bench --scaling --plot scaling.svg)";
 
 std::vector<std::string> workload_names() {
   std::vector<std::string> names;
@@ -152,47 +157,30 @@ std::vector<std::string> workload_names() {
 
 Action add_bench(CLI::App& verb, const std::string& program) {
   auto flags = std::make_shared<BenchFlags>();
-  choices(verb.add_option("--workload", flags->workloads, "These only; W4 and W5 name all of theirs"),
+  choices(add_value(verb, "--workload", flags->workloads, "W1,...",
+                    "Only these; W4 and W5 select all W4-... and W5-..."),
           workload_names)
-      ->type_name("W1,...")
       ->delimiter(',');
-  whole_number(verb, verb.add_option("--threads", flags->threads, "Threads of each side [one a core]"),
-               kMostThreads)
-      ->type_name("N")
-      ->take_last();
-  verb.add_option("--seconds", flags->seconds, "Measured time of a workload, a side")
-      ->type_name("S")
-      ->take_last()
+  add_value(verb, "--threads", flags->threads, "N", "Threads of each side [one a core]", kMostThreads);
+  add_value(verb, "--seconds", flags->seconds, "S", "Measured time of a workload, for each side")
       ->capture_default_str();
-  choices(verb.add_option("--precision", flags->precisions,
-                          "Of training: float32, bf16, or both, by commas [float32]"),
+  choices(add_value(verb, "--precision", flags->precisions, "NAME,...",
+                    "Precision of training: float32, bf16, or both [float32]"),
           train::precision_names)
-      ->type_name("NAME,...")
       ->delimiter(',');
-  whole_number(verb, verb.add_option("--steps", flags->steps, "Measured steps instead"))
-      ->type_name("N")
-      ->take_last();
-  choices(verb.add_option("--vs", flags->vs, "torch: the same by PyTorch, in turn"),
-          [] { return std::vector<std::string>{"torch"}; })
-      ->type_name("NAME")
-      ->take_last();
-  verb.add_option("--python", flags->python, "The Python that has PyTorch [python3]")
-      ->type_name("FILE")
-      ->take_last();
-  verb.add_flag("--scaling", flags->scaling, "Time a token by block, width, layers, batch");
-  verb.add_option("--plot", flags->plot, "With --scaling: also draw it, in SVG")
-      ->type_name("FILE")
-      ->take_last();
-  verb.add_flag("--quick", flags->quick, "With --scaling: tiny sizes, to try it out");
-  verb.add_flag("--json", flags->json, "A JSON line a workload on the standard output");
+  add_value(verb, "--steps", flags->steps, "N", "Measured steps, instead of seconds");
+  choices(add_value(verb, "--vs", flags->vs, "NAME", "torch: measure PyTorch in turn with gradus"),
+          [] { return std::vector<std::string>{"torch"}; });
+  add_value(verb, "--python", flags->python, "FILE", "The Python that has PyTorch [python3]");
+  verb.add_flag("--scaling", flags->scaling, "Time a token against block, width, layers, batch");
+  add_value(verb, "--plot", flags->plot, "FILE", "With --scaling: also draw it, in SVG");
+  verb.add_flag("--quick", flags->quick, "With --scaling: use tiny sizes, to try it out");
+  verb.add_flag("--json", flags->json, "Print a JSON line for each workload");
   for (const auto& [name, value] :
        {std::pair{"--worker", &flags->worker}, std::pair{"--shape", &flags->shape},
         std::pair{"--weights", &flags->weights}})
-    verb.add_option(name, *value)->group("");  // not for people
-  verb.footer(concat(
-      kBenchFooter, program, " bench --workload W1,W2\n  ", program, " bench --vs torch --threads 1\n  ",
-      program, " bench --workload W0 --steps 1000 --json\n  ", program,
-      " bench --precision bf16 --workload W2n,W3\n  ", program, " bench --scaling --plot scaling.svg"));
+    verb.add_option(name, *value)->group("");  // only for the processes that bench starts
+  verb.footer(with_program(kBenchFooter, program));
   return {[&verb, flags] { return bench_verb(*flags, verb); }};
 }
 

@@ -4,6 +4,7 @@
 #include <iomanip>
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <span>
 
 #include "gradus/files/error.hpp"
 #include "gradus/tools/cli/program/terminal.hpp"
@@ -17,14 +18,35 @@ using Json = nlohmann::ordered_json;
 /// Three significant digits, and all digits before the point.
 std::string short_ms(double ms) { return decimals(ms, ms < 1 ? 4 : ms < 10 ? 2 : ms < 100 ? 1 : 0); }
 
-std::string padded(const std::string& text, size_t width) {
-  return text.size() < width ? std::string(width - text.size(), ' ') + text : text;
+struct Column {
+  const char* name;
+  size_t width;
+};
+constexpr Column kColumns[] = {{"workload", 8},  {"ms", 8},       {"min", 8},      {"tokens/s", 8},
+                               {"peak MiB", 8},  {"floor ms", 8}, {"of floor", 8}, {"torch ms", 8},
+                               {"torch MiB", 9}, {"faster", 6}};
+constexpr size_t kWithoutTorch = 7;
+constexpr Column kScalingColumns[] = {{"varied", 6},    {"size", 5},  {"measured", 9},
+                                      {"predicted", 9}, {"floor", 9}, {"of predicted", 12}};
+
+/// A row of the table in Markdown; all cells but the first are aligned right.
+std::string row(std::span<const Column> columns, const std::vector<std::string>& cells) {
+  std::string line = "|";
+  for (size_t i = 0; i < columns.size(); ++i) {
+    const std::string cell = i < cells.size() ? cells[i] : "";
+    const std::string space(columns[i].width - std::min(columns[i].width, cell.size()), ' ');
+    line += concat(" ", i == 0 ? cell + space : space + cell, " |");
+  }
+  return line + "\n";
 }
 
-std::string row(const std::vector<std::pair<std::string, size_t>>& cells) {
-  std::string line = "|";
-  for (const auto& [text, width] : cells) line += concat(" ", padded(text, width), " |");
-  return line;
+std::string head(std::span<const Column> columns) {
+  std::vector<std::string> names, dashes;
+  for (const auto& [name, width] : columns) {
+    names.emplace_back(name);
+    dashes.push_back(dashes.empty() ? std::string(width, '-') : std::string(width - 1, '-') + ":");
+  }
+  return row(columns, names) + row(columns, dashes);
 }
 
 /// The most expensive ops, and the sum of the others: "linear 41 + 22 %, gelu 5 + 6 %, ...".
@@ -110,11 +132,9 @@ void BenchReport::print_machine(const Machine& m, const Peak& peak, int threads,
 void BenchReport::begin(const Machine& machine, const Peak& peak, const bench::CompareOptions& options) {
   print_machine(machine, peak, options.threads, options.torch ? options.torch->version : "");
   if (json_) return;
-  has_torch_ = options.torch.has_value();
-  std::cout << "| workload |       ms |      min | tokens/s | peak MiB | floor ms | of floor |"
-            << (has_torch_ ? " torch ms | torch MiB | faster |" : "") << "\n"
-            << "| -------- | -------: | -------: | -------: | -------: | -------: | -------: |"
-            << (has_torch_ ? " -------: | --------: | -----: |" : "") << std::endl;
+  columns_ = std::size(kColumns);
+  if (!options.torch) columns_ = kWithoutTorch;
+  std::cout << head(std::span(kColumns).first(columns_)) << std::flush;
 }
 
 void BenchReport::begin_scaling(const Machine& machine, const Peak& peak,
@@ -122,8 +142,7 @@ void BenchReport::begin_scaling(const Machine& machine, const Peak& peak,
   print_machine(machine, peak, options.threads, "");
   if (json_) return;
   std::cout << "microseconds a token; predicted: from the floor and the operations outside products\n\n"
-            << "| varied |  size |  measured | predicted |     floor | of predicted |\n"
-            << "| ------ | ----: | --------: | --------: | --------: | -----------: |" << std::endl;
+            << head(kScalingColumns) << std::flush;
 }
 
 void BenchReport::add(const bench::ScalingPoint& p) {
@@ -141,15 +160,10 @@ void BenchReport::add(const bench::ScalingPoint& p) {
               << std::endl;
     return;
   }
-  std::string name = p.varied;
-  name.resize(std::max<size_t>(6, name.size()), ' ');
-  std::cout << row({{name, 6},
-                    {std::to_string(p.value), 5},
-                    {decimals(us * p.ms, 3), 9},
-                    {decimals(us * p.predicted_ms, 3), 9},
-                    {decimals(us * p.floor_ms, 3), 9},
-                    {decimals(p.over_predicted(), 2) + (p.slow() ? " SLOW" : ""), 12}})
-            << std::endl;
+  std::cout << row(kScalingColumns, {p.varied, std::to_string(p.value), decimals(us * p.ms, 3),
+                                     decimals(us * p.predicted_ms, 3), decimals(us * p.floor_ms, 3),
+                                     decimals(p.over_predicted(), 2) + (p.slow() ? " SLOW" : "")})
+            << std::flush;
   if (p.slow())
     notes_.push_back(concat(p.varied, " ", p.value, ": slower than its operations predict by more than ",
                             decimals(100 * (bench::kSlow - 1), 0), " %"));
@@ -160,24 +174,16 @@ void BenchReport::add(const bench::Result& r) {
     std::cout << to_json(r) << std::endl;
     return;
   }
-  std::string name = r.workload.name;
-  name.resize(std::max<size_t>(8, name.size()), ' ');
-  std::vector<std::pair<std::string, size_t>> cells{{name, 8},
-                                                    {short_ms(r.ms_median), 8},
-                                                    {short_ms(r.ms_min), 8},
-                                                    {grouped(static_cast<int64_t>(r.tokens_per_s)), 8},
-                                                    {grouped(static_cast<int64_t>(r.peak_mib)), 8},
-                                                    {short_ms(r.floor_ms), 8},
-                                                    {decimals(r.floor_ratio, 2), 8}};
+  const auto whole = [](double value) { return grouped(static_cast<int64_t>(value)); };
+  std::vector<std::string> cells{r.workload.name,           short_ms(r.ms_median), short_ms(r.ms_min),
+                                 whole(r.tokens_per_s),     whole(r.peak_mib),     short_ms(r.floor_ms),
+                                 decimals(r.floor_ratio, 2)};
   if (r.torch) {
-    cells.emplace_back(short_ms(r.torch->ms_median), 8);
-    cells.emplace_back(grouped(static_cast<int64_t>(r.torch->peak_mib)), 9);
-    cells.emplace_back(decimals(r.torch->ratio, 2), 6);
+    cells.insert(cells.end(),
+                 {short_ms(r.torch->ms_median), whole(r.torch->peak_mib), decimals(r.torch->ratio, 2)});
     notes_.push_back(torch_note(r));
-  } else if (has_torch_) {
-    for (const size_t width : {8, 9, 6}) cells.emplace_back("", width);
   }
-  std::cout << row(cells) << std::endl;
+  std::cout << row(std::span(kColumns).first(columns_), cells) << std::flush;
   notes_.push_back(
       concat(r.workload.name, ": ", shares(r),
              r.float32_ratio > 0 ? concat("; ", decimals(r.float32_ratio, 2), " of float32") : ""));

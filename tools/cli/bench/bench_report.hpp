@@ -23,7 +23,8 @@ class BenchReport {
  private:
   void print_machine(const Machine& machine, const Peak& peak, int threads, const std::string& torch) const;
 
-  bool json_, has_torch_ = false;
+  bool json_;
+  size_t columns_ = 0;              ///< of the table
   std::vector<std::string> notes_;  ///< below the table
 };
 

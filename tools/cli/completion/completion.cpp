@@ -1,12 +1,11 @@
 // gradus completion: a script by which a shell completes what somebody types.
-#include <CLI/CLI.hpp>
 #include <iostream>
 #include <memory>
 
 #include "gradus/files/error.hpp"
 #include "gradus/tools/cli/completion/completion_scripts.hpp"
-#include "gradus/tools/cli/program/choices.hpp"
 #include "gradus/tools/cli/program/command_line.hpp"
+#include "gradus/tools/cli/program/flags.hpp"
 #include "gradus/tools/cli/program/nearest.hpp"
 #include "gradus/tools/cli/program/verbs.hpp"
 
@@ -28,12 +27,13 @@ int completion(const std::string& shell) {
 
 Action add_completion(CLI::App& verb, const std::string& program) {
   auto shell = std::make_shared<std::string>();
-  choices(verb.add_option("shell", *shell, "bash or zsh"), [] { return kShells; })
-      ->type_name("SHELL")
-      ->required();
-  verb.footer(
-      concat("Installed packages have it in place. By hand, for this shell:\n\nExamples:\n  source <(",
-             program, " completion bash)\n  source <(", program, " completion zsh)"));
+  choices(add_argument(verb, "shell", *shell, "SHELL", "bash or zsh"), [] { return kShells; });
+  verb.footer(with_program(R"(The packages install both scripts. For the current shell only:
+
+Examples:
+  source <($ completion bash)
+  source <($ completion zsh))",
+                           program));
   return {[shell] { return completion(*shell); }};
 }
 

@@ -45,7 +45,7 @@ complete -F _gradus gradus
 
 std::string assigned(const std::vector<std::string>& words, const std::string& files) {
   std::string text;
-  if (!words.empty()) text += concat(" words='", joined(words), "'");
+  if (!words.empty()) text += concat(" words='", joined(words, " "), "'");
   if (!files.empty()) text += concat(" files=", files);
   return text;
 }

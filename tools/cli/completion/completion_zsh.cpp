@@ -25,7 +25,7 @@ std::string in_single_quotes(const std::string& text) {
 
 /// What zsh does for a value: ":what it is:how to complete it".
 std::string value_spec(const Flag& flag) {
-  const std::string words = joined(flag.choices);
+  const std::string words = joined(flag.choices, " ");
   std::string action = takes_files(flag.unit) ? "_files" : takes_folders(flag.unit) ? "_files -/" : " ";
   if (!words.empty()) action = action == " " ? concat("(", words, ")") : concat(" _gradus_or_files ", words);
   return concat(escaped(flag.unit, "\\:"), ":", action);
@@ -50,7 +50,7 @@ std::string argument_spec(const Flag& argument) {
                                                          value_spec(argument))));
 }
 
-/// A function that completes one of the verbs, or goes on in that one's function.
+/// A function that completes the names of the verbs, or calls the function of the verb that was typed.
 std::string choice_of(const Syntax& syntax) {
   std::string verbs, text;
   for (const Syntax& verb : syntax.verbs) {

@@ -1,5 +1,4 @@
 // gradus gradcheck: compares gradients with finite differences.
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
 #include <iomanip>
@@ -11,11 +10,10 @@
 #include "gradus/files/error.hpp"
 #include "gradus/files/plain.hpp"
 #include "gradus/tools/cli/gradcheck/gradcheck_subjects.hpp"
-#include "gradus/tools/cli/program/choices.hpp"
+#include "gradus/tools/cli/program/flags.hpp"
 #include "gradus/tools/cli/program/nearest.hpp"
 #include "gradus/tools/cli/program/terminal.hpp"
 #include "gradus/tools/cli/program/verbs.hpp"
-#include "gradus/tools/cli/program/whole_number.hpp"
 
 namespace gradus::cli {
 namespace {
@@ -176,31 +174,25 @@ int gradcheck(const GradcheckFlags& flags) {
 
 Action add_gradcheck(CLI::App& verb, const std::string& program) {
   auto flags = std::make_shared<GradcheckFlags>();
-  choices(verb.add_option("--op", flags->op, "Check only this op, e.g. softmax"), op_names)
-      ->type_name("NAME")
-      ->take_last();
+  choices(add_value(verb, "--op", flags->op, "NAME", "Check only this op, e.g. softmax"), op_names);
   verb.add_flag("--all", flags->all, "Check every op; this is the default");
-  choices(verb.add_option("--layer", flags->layer,
-                          "Check this layer; KEY=VALUE after its name change it (see below)"),
-          layer_names)
-      ->type_name("NAME [KEY=VALUE]");
-  verb.add_option("--model", flags->model, "Check the loss of a trained model on the text of its run")
-      ->type_name("DIR")
-      ->take_last();
-  whole_number(verb, verb.add_option("--order", flags->order, "1: gradients; 2: also gradients of gradients"))
-      ->type_name("N")
-      ->take_last()
+  choices(add_value(verb, "--layer", flags->layer, "NAME [KEY=VALUE]",
+                    "Check this layer; KEY=VALUE changes it (see below)"),
+          layer_names);
+  add_value(verb, "--model", flags->model, "DIR", "Check the loss of a trained model on the text of its run");
+  add_value(verb, "--order", flags->order, "N", "1: gradients; 2: also gradients of gradients")
       ->capture_default_str();
-  whole_number(verb, verb.add_option("--seed", flags->seed, "Seed of the directions that are tried"))
-      ->type_name("N")
-      ->take_last()
-      ->capture_default_str();
+  add_value(verb, "--seed", flags->seed, "N", "Seed of the directions that are tried")->capture_default_str();
   verb.add_flag("--json", flags->json, "Print a JSON line for each op");
-  verb.footer(concat("Exits with 3 if a gradient is wrong.\n\nLayers, with their keys and defaults:\n",
-                     layer_help(), "\nExamples:\n  ", program, " gradcheck --all\n  ", program,
-                     " gradcheck --op softmax --order 2\n  ", program,
-                     " gradcheck --layer MultiHeadAttention n_embd=6 n_head=3\n  ", program,
-                     " gradcheck --model out/kjv-mini --order 1"));
+  verb.footer(
+      with_program(concat("Exits with 3 if a gradient is wrong.\n\nLayers, with their keys and defaults:\n",
+                          layer_help(), R"(
+Examples:
+  $ gradcheck --all
+  $ gradcheck --op softmax --order 2
+  $ gradcheck --layer MultiHeadAttention n_embd=6 n_head=3
+  $ gradcheck --model out/kjv-mini --order 1)"),
+                   program));
   return {[flags] { return gradcheck(*flags); }};
 }
 

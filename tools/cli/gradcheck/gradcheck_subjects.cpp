@@ -6,6 +6,7 @@
 #include <map>
 #include <sstream>
 #include <string_view>
+#include <type_traits>
 
 #include "gradus/autograd/ops/ops.hpp"
 #include "gradus/data/dataset.hpp"
@@ -28,14 +29,22 @@
 namespace gradus::cli {
 namespace {
 
+/// A number that becomes an int64_t, a double or a bool, as its user needs it.
+struct Value {
+  double number;
+  template <class T>
+  requires std::is_arithmetic_v<T>
+  operator T() const { return static_cast<T>(number); }
+};
+
 /// A layer that is to be checked: its settings, which are numbers, over the defaults of its row in the table.
 class Subject {
  public:
-  Subject(const std::vector<std::string>& spec, std::string_view defaults, const GradcheckOptions& options)
-      : generator(options.seed), options(options) {
+  Subject(const std::vector<std::string>& spec, std::string_view defaults,
+          const GradcheckOptions& gradcheck_options)
+      : generator(gradcheck_options.seed), options(gradcheck_options) {
     std::istringstream pairs{std::string(defaults)};
-    for (std::string pair; pairs >> pair; set(pair.substr(0, pair.find(',')))) {
-    }
+    for (std::string pair; pairs >> pair;) set(pair.substr(0, pair.find(',')));
     for (auto pair = spec.begin() + 1; pair < spec.end(); ++pair) {
       if (pair->find('=') == std::string::npos || !values_.contains(pair->substr(0, pair->find('='))))
         fail("gradcheck", "--layer ", spec[0], " must be followed by KEY=VALUE with KEY of ", defaults,
@@ -44,28 +53,25 @@ class Subject {
     }
   }
 
-  int64_t whole(const std::string& key) const { return static_cast<int64_t>(values_.at(key)); }
-  double real(const std::string& key) const { return values_.at(key); }
-  bool flag(const std::string& key) const { return values_.at(key) != 0; }
+  Value operator[](const std::string& key) const { return {values_.at(key)}; }
 
   /// Checks layer(x) for x of shape (batch, [tokens,] width), where `width` is a key. Dropout draws the same
   /// mask in each call.
   template <class Layer>
   GradcheckReport check(const Layer& layer, const std::string& width) const {
-    Shape shape{whole("batch"), whole(width)};
-    if (values_.contains("tokens")) shape = {whole("batch"), whole("tokens"), whole(width)};
+    const Subject& s = *this;
+    Shape shape{s["batch"], s[width]};
+    if (values_.contains("tokens")) shape = {s["batch"], s["tokens"], s[width]};
     Generator input = Generator(options.seed).stream("input");
-    return nn::gradcheck_module<Layer>(
-        layer, {randn(shape, input, DType::float64)},
-        [](const Layer& m, const std::vector<Tensor>& in) {
-          if constexpr (std::invocable<const Layer&, const Tensor&, Generator*>) {
-            Generator same(1);
-            return m(in[0], &same);
-          } else {
-            return m(in[0]);
-          }
-        },
-        options);
+    const auto call = [](const Layer& m, const std::vector<Tensor>& in) {
+      if constexpr (std::invocable<const Layer&, const Tensor&, Generator*>) {
+        Generator same(1);
+        return m(in[0], &same);
+      } else {
+        return m(in[0]);
+      }
+    };
+    return nn::gradcheck_module<Layer>(layer, {randn(shape, input, DType::float64)}, call, options);
   }
 
   Generator generator;  ///< of the initial values
@@ -87,46 +93,43 @@ class Subject {
 
 GradcheckReport loss_of(const models::GPT& model, const Tensor& x, const Tensor& y,
                         const GradcheckOptions& options) {
-  return nn::gradcheck_module<models::GPT>(
-      model, {},
-      [x, y](const models::GPT& m, const std::vector<Tensor>&) {
-        Generator same(1);
-        return m.loss(x, y, &same);
-      },
-      options);
+  const auto loss = [x, y](const models::GPT& m, const std::vector<Tensor>&) {
+    Generator same(1);
+    return m.loss(x, y, &same);
+  };
+  return nn::gradcheck_module<models::GPT>(model, {}, loss, options);
 }
 
 GradcheckReport check_embedding(Subject& s) {
-  const nn::Embedding layer(s.whole("num_embeddings"), s.whole("embedding_dim"), s.generator);
-  const Tensor index =
-      randint(0, s.whole("num_embeddings"), {s.whole("batch"), s.whole("tokens")}, s.generator);
+  const nn::Embedding layer(s["num_embeddings"], s["embedding_dim"], s.generator);
+  const Tensor index = randint(0, s["num_embeddings"], {s["batch"], s["tokens"]}, s.generator);
   return nn::gradcheck_module<nn::Embedding>(
       layer, {}, [index](const nn::Embedding& m, const std::vector<Tensor>&) { return m(index); }, s.options);
 }
 
 nn::SelfAttention self_attention(Subject& s) {
-  return {s.whole("d_in"),
-          s.whole("d_out"),
+  return {s["d_in"],
+          s["d_out"],
           s.generator,
-          {.mask_on = s.flag("mask_weights") ? nn::MaskOn::weights : nn::MaskOn::scores,
-           .fill = s.flag("finite_fill") ? -1e9 : -std::numeric_limits<double>::infinity(),
-           .scaled = s.flag("scaled"),
-           .safe = s.flag("safe"),
-           .dropout = s.real("dropout"),
-           .num_heads = s.whole("num_heads"),
-           .projection = s.flag("projection"),
-           .bias = s.flag("bias")}};
+          {.mask_on = s["mask_weights"] ? nn::MaskOn::weights : nn::MaskOn::scores,
+           .fill = s["finite_fill"] ? -1e9 : -std::numeric_limits<double>::infinity(),
+           .scaled = s["scaled"],
+           .safe = s["safe"],
+           .dropout = s["dropout"],
+           .num_heads = s["num_heads"],
+           .projection = s["projection"],
+           .bias = s["bias"]}};
 }
 
 GradcheckReport check_decoder(Subject& s, models::GPTConfig config) {
-  config.vocab_size = s.whole("vocab_size");
-  config.block_size = s.whole("tokens");
-  config.n_layer = s.whole("n_layer");
-  config.n_head = s.whole("n_head");
-  config.n_embd = s.whole("n_embd");
-  config.dropout = s.real("dropout");
+  config.vocab_size = s["vocab_size"];
+  config.block_size = s["tokens"];
+  config.n_layer = s["n_layer"];
+  config.n_head = s["n_head"];
+  config.n_embd = s["n_embd"];
+  config.dropout = s["dropout"];
   const models::GPT model(config, s.generator);
-  const Shape shape{s.whole("batch"), s.whole("tokens")};
+  const Shape shape{s["batch"], s["tokens"]};
   const Tensor x = randint(0, config.vocab_size, shape, s.generator);
   return loss_of(model, x, randint(0, config.vocab_size, shape, s.generator), s.options);
 }
@@ -139,28 +142,25 @@ struct Row {
 const Row kLayers[] = {
     {"Embedding", "batch=2, embedding_dim=3, num_embeddings=5, tokens=4", check_embedding},
     {"GPT", "batch=2, bias=1, dropout=0, n_embd=4, n_head=2, n_layer=2, tokens=3, vocab_size=5",
-     [](Subject& s) { return check_decoder(s, {.arch = models::Arch::gpt2, .bias = s.flag("bias")}); }},
+     [](Subject& s) { return check_decoder(s, {.arch = models::Arch::gpt2, .bias = s["bias"]}); }},
     {"GroupedQueryAttention",
      "batch=2, causal=1, dropout=0, n_embd=8, n_head=4, n_kv_head=2, qk_norm=0, rope_theta=10000, tokens=3",
      [](Subject& s) {
-       return s.check(
-           nn::GroupedQueryAttention(s.whole("n_embd"), s.whole("n_head"), s.whole("n_kv_head"), s.generator,
-                                     {.causal = s.flag("causal"),
-                                      .rope_theta = s.real("rope_theta"),
-                                      .qk_norm = s.flag("qk_norm"),
-                                      .dropout = s.real("dropout")}),
-           "n_embd");
+       return s.check(nn::GroupedQueryAttention(s["n_embd"], s["n_head"], s["n_kv_head"], s.generator,
+                                                {.causal = s["causal"],
+                                                 .rope_theta = s["rope_theta"],
+                                                 .qk_norm = s["qk_norm"],
+                                                 .dropout = s["dropout"]}),
+                      "n_embd");
      }},
     {"LayerNorm", "batch=2, bias=1, eps=1e-05, features=4",
      [](Subject& s) {
-       return s.check(nn::LayerNorm(s.whole("features"), {.eps = s.real("eps"), .bias = s.flag("bias")}),
-                      "features");
+       return s.check(nn::LayerNorm(s["features"], {.eps = s["eps"], .bias = s["bias"]}), "features");
      }},
     {"Linear", "batch=2, bias=1, in_features=3, out_features=4",
      [](Subject& s) {
-       return s.check(
-           nn::Linear(s.whole("in_features"), s.whole("out_features"), s.generator, {.bias = s.flag("bias")}),
-           "in_features");
+       return s.check(nn::Linear(s["in_features"], s["out_features"], s.generator, {.bias = s["bias"]}),
+                      "in_features");
      }},
     {"Llama",
      "batch=2, dropout=0, n_embd=4, n_head=2, n_inner=6, n_kv_head=1, n_layer=2, qk_norm=0, tied=1, "
@@ -169,40 +169,36 @@ const Row kLayers[] = {
      [](Subject& s) {
        return check_decoder(s, {.arch = models::Arch::llama,
                                 .bias = false,
-                                .n_kv_head = s.whole("n_kv_head"),
-                                .n_inner = s.whole("n_inner"),
-                                .qk_norm = s.flag("qk_norm"),
-                                .tie_word_embeddings = s.flag("tied")});
+                                .n_kv_head = s["n_kv_head"],
+                                .n_inner = s["n_inner"],
+                                .qk_norm = s["qk_norm"],
+                                .tie_word_embeddings = s["tied"]});
      }},
     {"MLP", "batch=2, bias=1, dropout=0, hidden=12, n_embd=3",
      [](Subject& s) {
-       return s.check(nn::MLP(s.whole("n_embd"), s.whole("hidden"), s.generator,
-                              {.bias = s.flag("bias"), .dropout = s.real("dropout")}),
-                      "n_embd");
+       return s.check(
+           nn::MLP(s["n_embd"], s["hidden"], s.generator, {.bias = s["bias"], .dropout = s["dropout"]}),
+           "n_embd");
      }},
     {"MultiHeadAttention", "batch=2, bias=1, causal=1, dropout=0, n_embd=4, n_head=2, projection=1, tokens=3",
      [](Subject& s) {
-       return s.check(nn::MultiHeadAttention(s.whole("n_embd"), s.whole("n_head"), s.generator,
-                                             {.causal = s.flag("causal"),
-                                              .bias = s.flag("bias"),
-                                              .projection = s.flag("projection"),
-                                              .projection_bias = s.flag("bias"),
-                                              .dropout = s.real("dropout")}),
+       return s.check(nn::MultiHeadAttention(s["n_embd"], s["n_head"], s.generator,
+                                             {.causal = s["causal"],
+                                              .bias = s["bias"],
+                                              .projection = s["projection"],
+                                              .projection_bias = s["bias"],
+                                              .dropout = s["dropout"]}),
                       "n_embd");
      }},
     {"RMSNorm", "batch=2, eps=1e-05, features=4",
-     [](Subject& s) {
-       return s.check(nn::RMSNorm(s.whole("features"), {.eps = s.real("eps")}), "features");
-     }},
+     [](Subject& s) { return s.check(nn::RMSNorm(s["features"], {.eps = s["eps"]}), "features"); }},
     {"SelfAttention",
      "batch=2, bias=0, d_in=3, d_out=4, dropout=0, finite_fill=0, mask_weights=0, num_heads=2, projection=0, "
      "safe=0, scaled=1, tokens=3",
      [](Subject& s) { return s.check(self_attention(s), "d_in"); }},
     {"SwiGLU", "batch=2, dropout=0, hidden=8, n_embd=3",
      [](Subject& s) {
-       return s.check(
-           nn::SwiGLU(s.whole("n_embd"), s.whole("hidden"), s.generator, {.dropout = s.real("dropout")}),
-           "n_embd");
+       return s.check(nn::SwiGLU(s["n_embd"], s["hidden"], s.generator, {.dropout = s["dropout"]}), "n_embd");
      }},
 };
 

@@ -14,13 +14,13 @@
 #include "gradus/files/plain.hpp"
 #include "gradus/models/pretrained.hpp"
 #include "gradus/nn/safetensors.hpp"
-#include "gradus/tools/cli/info/info_gguf.hpp"
-#include "gradus/tools/cli/info/info_tensors.hpp"
+#include "gradus/tools/cli/info/info_files.hpp"
 #include "gradus/tools/cli/program/arch_flag.hpp"
 #include "gradus/tools/cli/program/choices.hpp"
 #include "gradus/tools/cli/program/field_flags.hpp"
 #include "gradus/tools/cli/program/machine.hpp"
 #include "gradus/tools/cli/program/nearest.hpp"
+#include "gradus/tools/cli/program/table.hpp"
 #include "gradus/tools/cli/program/terminal.hpp"
 #include "gradus/tools/cli/program/verbs.hpp"
 #include "gradus/tools/cli/program/whole_number.hpp"
@@ -45,23 +45,10 @@ struct InfoFlags {
 
 /// Name, shape in model.safetensors and size of each parameter.
 void print_parameters(const nn::NamedShapes& stored) {
-  struct Row {
-    std::string name, shape, size;
-  };
-  std::vector<Row> rows{{"model.safetensors", "shape", "numbers"}};
+  std::vector<TableRow> rows{{"model.safetensors", "shape", "numbers"}};
   for (const auto& [name, shape] : stored)
     rows.push_back({files::plain(name), concat(shape), grouped(shape.numel())});
-  size_t name_width = 0, shape_width = 0, size_width = 0;
-  for (const Row& row : rows) {
-    name_width = std::max(name_width, row.name.size());
-    shape_width = std::max(shape_width, row.shape.size());
-    size_width = std::max(size_width, row.size.size());
-  }
-  for (const Row& row : rows)
-    std::cout << std::left << std::setw(static_cast<int>(name_width)) << row.name << "  "
-              << std::setw(static_cast<int>(shape_width)) << row.shape << "  " << std::right
-              << std::setw(static_cast<int>(size_width)) << row.size << "\n";
-  std::cout << "\n";
+  std::cout << table(rows, {2});
 }
 
 void print_model(const models::GPTConfig& config) {

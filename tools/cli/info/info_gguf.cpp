@@ -1,13 +1,13 @@
-#include "gradus/tools/cli/info/info_gguf.hpp"
+#include "gradus/tools/cli/info/info_files.hpp"
 
 #include <algorithm>
-#include <iomanip>
 #include <iostream>
 #include <map>
 
 #include "gradus/files/error.hpp"
 #include "gradus/files/plain.hpp"
 #include "gradus/tools/cli/program/shell.hpp"
+#include "gradus/tools/cli/program/table.hpp"
 #include "gradus/tools/cli/program/terminal.hpp"
 #include "gradus/tools/cli/program/verbs.hpp"
 #include "gradus/tools/gguf/gguf.hpp"
@@ -34,28 +34,10 @@ struct ShownValue {
   }
 };
 
-constexpr size_t kWidest = 64;  // of the columns that are filled up with spaces
-
-/// Columns as wide as they have to be.
-void print_rows(const std::vector<std::vector<std::string>>& rows) {
-  std::vector<size_t> widths;
-  for (const auto& row : rows) {
-    widths.resize(std::max(widths.size(), row.size()));
-    for (size_t i = 0; i < row.size(); ++i)
-      widths[i] = std::min(kWidest, std::max(widths[i], row[i].size()));  // a name may be long
-  }
-  for (const auto& row : rows) {
-    for (size_t i = 0; i + 1 < row.size(); ++i)
-      std::cout << std::left << std::setw(static_cast<int>(widths[i]) + 2) << row[i];
-    std::cout << row.back() << "\n";
-  }
-  std::cout << "\n";
-}
+constexpr size_t kWidest = 64;  // a column; a name may be longer
 
 std::string shape_text(const std::vector<uint64_t>& shape) {
-  std::string text;
-  for (const uint64_t size : shape) text += concat(text.empty() ? "" : ", ", size);
-  return concat("(", text, shape.size() == 1 ? ",)" : ")");
+  return concat("(", joined(shape), shape.size() == 1 ? ",)" : ")");
 }
 
 }  // namespace
@@ -63,11 +45,11 @@ std::string shape_text(const std::vector<uint64_t>& shape) {
 int info_of_gguf(const std::filesystem::path& file, std::optional<int64_t> batch) {
   if (batch) fail("info", "--batch must be left out for a GGUF file, got ", *batch, ".");
   const gguf::Header header = gguf::read_header(file);
-  std::vector<std::vector<std::string>> rows{{"key", "type", "value"}};
+  std::vector<TableRow> rows{{"key", "type", "value"}};
   for (const auto& [key, value] : header.keys)
     rows.push_back({files::plain(key), std::string(gguf::name(static_cast<gguf::ValueType>(value.index()))),
                     std::visit(ShownValue{}, value)});
-  print_rows(rows);
+  std::cout << table(rows, {}, kWidest);
 
   rows = {{"tensor", "type", "shape"}};
   uint64_t numbers = 0, bytes = 0;
@@ -78,11 +60,10 @@ int info_of_gguf(const std::filesystem::path& file, std::optional<int64_t> batch
     bytes += tensor.bytes;
     ++types[tensor.type.name];
   }
-  print_rows(rows);
-  std::string of;
-  for (const auto& [type, count] : types) of += concat(of.empty() ? "" : ", ", count, " ", type);
+  std::cout << table(rows, {}, kWidest);
+  const auto count_of = [](const auto& type) { return concat(type.second, " ", type.first); };
   std::cout << "file        " << shell_path(file.string()) << ": GGUF, " << header.keys.size() << " keys, "
-            << header.tensors.size() << " tensors (" << of << ")\n"
+            << header.tensors.size() << " tensors (" << joined(types, ", ", count_of) << ")\n"
             << "numbers     " << grouped(static_cast<int64_t>(numbers)) << " in "
             << byte_size(static_cast<double>(bytes)) << "\n";
   return kDone;

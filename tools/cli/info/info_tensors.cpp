@@ -1,9 +1,8 @@
-#include "gradus/tools/cli/info/info_tensors.hpp"
+#include "gradus/tools/cli/info/info_files.hpp"
 
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
-#include <iomanip>
 #include <iostream>
 #include <map>
 #include <set>
@@ -13,6 +12,7 @@
 #include "gradus/files/file.hpp"
 #include "gradus/files/plain.hpp"
 #include "gradus/nn/safetensors_folder.hpp"
+#include "gradus/tools/cli/program/table.hpp"
 #include "gradus/tools/cli/program/terminal.hpp"
 #include "gradus/tools/cli/program/verbs.hpp"
 
@@ -76,24 +76,6 @@ Listing list(const fs::path& file) {
   return listing;
 }
 
-/// Columns as wide as their widest cell; the fourth holds numbers.
-void print_table(const std::vector<std::vector<std::string>>& rows) {
-  constexpr size_t kRight = 3;
-  std::vector<size_t> widths(rows.front().size());
-  for (const auto& row : rows)
-    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
-  for (const auto& row : rows) {
-    std::string line;
-    for (size_t i = 0; i < row.size(); ++i) {
-      const std::string space(widths[i] - row[i].size(), ' ');
-      line += (i == 0 ? "" : "  ") + (i == kRight ? space + row[i] : row[i] + space);
-    }
-    line.resize(line.find_last_not_of(' ') + 1);
-    std::cout << line << "\n";
-  }
-  std::cout << "\n";
-}
-
 }  // namespace
 
 bool is_tensor_file(const std::string& path) {
@@ -106,7 +88,7 @@ int info_of_tensors(const std::string& path) {
   check_is_safetensors(path);
   const Listing listing = list(path);
   const bool has_shards = !listing.shards.empty() && !listing.shards.front().empty();
-  std::vector<std::vector<std::string>> rows{{"tensor", "dtype", "shape", "bytes"}};
+  std::vector<TableRow> rows{{"tensor", "dtype", "shape", "bytes"}};
   if (has_shards) rows[0].push_back("file");
   int64_t numbers = 0;
   std::map<std::string, int64_t> dtypes;
@@ -118,10 +100,9 @@ int info_of_tensors(const std::string& path) {
     numbers += entry.shape.numel();
     ++dtypes[entry.dtype];
   }
-  print_table(rows);
-  std::string kinds;
-  for (const auto& [dtype, count] : dtypes)
-    kinds += concat(kinds.empty() ? "" : ", ", grouped(count), " of ", dtype);
+  std::cout << table(rows, {3});
+  const std::string kinds = joined(
+      dtypes, ", ", [](const auto& dtype) { return concat(grouped(dtype.second), " of ", dtype.first); });
   std::cout << "file        " << files::plain(path) << ", " << grouped(static_cast<int64_t>(listing.bytes))
             << " bytes" << (has_shards ? concat(" in ", listing.files, " shards") : "") << "\n"
             << "tensors     " << grouped(static_cast<int64_t>(listing.entries.size())) << ", "

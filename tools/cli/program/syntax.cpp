@@ -60,12 +60,6 @@ std::vector<const Syntax*> leaves(const Syntax& syntax) {
   return found;
 }
 
-std::string joined(const std::vector<std::string>& words, const std::string& between) {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : between) + word;
-  return text;
-}
-
 std::vector<std::string> flag_names(const Syntax& syntax) {
   std::vector<std::string> names;
   for (const Flag& flag : syntax.flags) names.insert(names.end(), flag.names.begin(), flag.names.end());

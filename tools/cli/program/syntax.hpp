@@ -35,8 +35,6 @@ Syntax syntax_of(CLI::App& app);
 /// Each verb that is run, those of verbs too, the first first.
 std::vector<const Syntax*> leaves(const Syntax& syntax);
 
-/// "a b c"
-std::string joined(const std::vector<std::string>& words, const std::string& between = " ");
 /// The names of all flags.
 std::vector<std::string> flag_names(const Syntax& syntax);
 /// The names of the verbs.

@@ -1,8 +1,6 @@
 // gradus sweep: a table of settings, each trained with several seeds.
-#include <CLI/CLI.hpp>
 #include <cmath>
 #include <fstream>
-#include <iomanip>
 #include <iostream>
 #include <map>
 #include <memory>
@@ -14,7 +12,9 @@
 #include "gradus/files/file.hpp"
 #include "gradus/files/json.hpp"
 #include "gradus/tools/bench/contender.hpp"
+#include "gradus/tools/cli/program/flags.hpp"
 #include "gradus/tools/cli/program/program_path.hpp"
+#include "gradus/tools/cli/program/table.hpp"
 #include "gradus/tools/cli/program/terminal.hpp"
 #include "gradus/tools/cli/program/verbs.hpp"
 #include "gradus/tools/cli/program/whole_number.hpp"
@@ -145,15 +145,9 @@ std::string mean_of(const std::vector<double>& values, int digits) {
 }
 
 void print_table(const std::vector<SweptRun>& runs, const Results& results) {
-  size_t width = 7;
-  for (const SweptRun& run : runs) width = std::max(width, run.setting.size());
-  std::cout << "\n"
-            << std::left << std::setw(static_cast<int>(width)) << "setting"
-            << "  seeds  val loss            seconds\n";
-  std::string before;
+  std::vector<TableRow> rows{{"setting", "seeds", "val loss", "seconds"}};
   for (const SweptRun& run : runs) {
-    if (run.setting == before) continue;
-    before = run.setting;
+    if (rows.back()[0] == run.setting) continue;
     std::vector<double> losses, seconds;
     for (const SweptRun& one : runs)
       if (one.setting == run.setting) {
@@ -161,11 +155,9 @@ void print_table(const std::vector<SweptRun>& runs, const Results& results) {
         losses.push_back(result.val_loss);
         seconds.push_back(result.seconds);
       }
-    std::cout << std::left << std::setw(static_cast<int>(width)) << run.setting << "  " << std::right
-              << std::setw(5) << losses.size() << "  " << std::left << std::setw(18) << mean_of(losses, 4)
-              << "  " << mean_of(seconds, 1) << "\n";
+    rows.push_back({run.setting, std::to_string(losses.size()), mean_of(losses, 4), mean_of(seconds, 1)});
   }
-  std::cout << std::flush;
+  std::cout << "\n" << table(rows, {1}) << std::flush;
 }
 
 int sweep(const SweepFlags& flags) {
@@ -190,24 +182,27 @@ int sweep(const SweepFlags& flags) {
 
 Action add_sweep(CLI::App& verb, const std::string& program) {
   auto flags = std::make_shared<SweepFlags>();
-  verb.add_option("file", flags->file, "TOML: seeds, [base] and [try.NAME], with flags of train as keys")
-      ->type_name("FILE")
-      ->required();
-  verb.add_option("--out", flags->out, "Folder of the runs, and of results.jsonl")
-      ->type_name("DIR")
-      ->take_last()
-      ->required();
-  whole_number(verb, verb.add_option("--threads", flags->threads, "Threads of each run [one a core]"),
-               kMostThreads)
-      ->type_name("N")
-      ->take_last();
-  verb.footer(
-      concat("  seeds = [1, 2, 3]\n  [base]\n  preset = \"nano\"\n  steps = 1000\n  [try.adamw]\n"
-             "  lr = [1e-3, 3e-3]           # a list: one setting for each value\n  [try.muon]\n"
-             "  optimizer = \"muon\"\n  lr = 1e-2\n\nFinished runs are not repeated, and stopped runs "
-             "are resumed; a run whose\nflags differ from those in table.json is refused. "
-             "Errors are standard errors of the\nmean over seeds.\n\nExamples:\n  ",
-             program, " sweep table.toml --out out/sweep"));
+  add_argument(verb, "file", flags->file, "FILE",
+               "TOML: seeds, [base] and [try.NAME], with flags of train as keys");
+  add_value(verb, "--out", flags->out, "DIR", "Folder of the runs, and of results.jsonl")->required();
+  add_value(verb, "--threads", flags->threads, "N", "Threads of each run [one a core]", kMostThreads);
+  verb.footer(with_program(R"(  seeds = [1, 2, 3]
+  [base]
+  preset = "nano"
+  steps = 1000
+  [try.adamw]
+  lr = [1e-3, 3e-3]           # a list: one setting for each value
+  [try.muon]
+  optimizer = "muon"
+  lr = 1e-2
+
+Finished runs are not repeated, and stopped runs are resumed; a run whose
+flags differ from those in table.json is refused. Errors are standard errors of the
+mean over seeds.
+
+Examples:
+  $ sweep table.toml --out out/sweep)",
+                           program));
   return {[flags] { return sweep(*flags); }};
 }
 

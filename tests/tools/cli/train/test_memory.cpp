@@ -30,7 +30,7 @@ void check_announced(const std::string& shape) {
   }
   INFO(shape);
   const Workload w = workload_from(shape);
-  Contender worker("gradus", worker_command(w, GRADUS_PROGRAM, 1, "steps"));
+  Contender worker("gradus", worker_command(w, {.program = GRADUS_PROGRAM}, "steps"));
   worker.run(1e9, 2);
   const double measured = worker.peak_mib() * 1024 * 1024;
   const double announced = models::training_memory(w.config, w.batch, w.dtype).total();

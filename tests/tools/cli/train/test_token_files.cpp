@@ -156,7 +156,7 @@ TEST_CASE("what does not go with files of numbers is refused") {
   const auto bin_refused = [&](const std::string& bin, const char* words) {
     check_refused({"tokenizer", "encode", n.tokenizer, n.text, "--bin", bin}, {words});
   };
-  bin_refused(n.text, "--bin must be a file of its own");
+  bin_refused(n.text, "--bin must not be one of the texts");
   const std::string pipe = n.scratch.path("pipe"), link = n.scratch.path("link");
   REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
   std::filesystem::create_symlink("nowhere", link);

@@ -1,4 +1,4 @@
-#include "gradus/tools/bench/turn.hpp"
+#include "gradus/tools/bench/worker.hpp"
 
 #include <sys/resource.h>
 
@@ -56,7 +56,7 @@ Turn take_turn(double seconds, int64_t steps, const std::function<void()>& step,
 }
 
 void answer_commands(std::istream& in, std::ostream& out, const std::function<Turn(double, int64_t)>& run,
-                     const Answer& other) {
+                     const std::function<std::string(const std::string&)>& other) {
   for (std::string line; std::getline(in, line);) {
     std::istringstream words(line);
     std::string command;

@@ -1,0 +1,21 @@
+// `gradus info` of a file of tensors. Both functions print, and return the exit code. They throw Error,
+// naming file and place, if the file cannot be read or is malformed.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+
+namespace gradus::cli {
+
+/// Whether `path` is a file of tensors: any file that does not end in .gguf.
+bool is_tensor_file(const std::string& path);
+/// Name, dtype, shape and bytes of each tensor of a safetensors file or of the shards of an index; the
+/// metadata.
+int info_of_tensors(const std::string& path);
+
+/// Kind, keys and tensors of a GGUF file. Throws Error for --batch, too: the file does not say enough for it.
+int info_of_gguf(const std::filesystem::path& file, std::optional<int64_t> batch);
+
+}  // namespace gradus::cli
