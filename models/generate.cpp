@@ -118,7 +118,7 @@ int64_t sample_token(const Tensor& logits, const SampleOptions& options, Generat
   return static_cast<int64_t>(last_possible);
 }
 
-std::vector<int64_t> generate(const GPT& model, const std::vector<int64_t>& prompt,
+std::vector<int64_t> generate(const Decoder& model, const std::vector<int64_t>& prompt,
                               const SampleOptions& options, Generator& generator, const OnToken& on_token) {
   options.validate();
   if (prompt.empty()) fail("generate", "prompt must have at least one token, got none.");

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "gradus/autograd/random/random.hpp"
-#include "gradus/models/gpt.hpp"
+#include "gradus/models/decoder.hpp"
 
 namespace gradus::models {
 
@@ -44,12 +44,11 @@ int64_t sample_token(const Tensor& logits, const SampleOptions& options, Generat
 /// Called with each new token as it comes; generation stops when it returns false.
 using OnToken = std::function<bool(int64_t token)>;
 
-/// The tokens that follow `prompt`, without it. The model sees the last block_size tokens, and never drops,
-/// whatever its mode. Up to block_size tokens each costs one cached step; beyond, where every position shifts
-/// and makes the cache worthless, each costs a forward of block_size tokens. The penalty of repetitions sees
+/// The tokens that follow `prompt`, without it. The model never drops, whatever its mode, and sees as
+/// many of the last tokens as NextToken does, at its cost. The penalty of repetitions sees
 /// the whole prompt and all that was drawn, also what has left the window. Throws Error for an empty prompt
 /// and for tokens outside [0, V).
-std::vector<int64_t> generate(const GPT& model, const std::vector<int64_t>& prompt,
+std::vector<int64_t> generate(const Decoder& model, const std::vector<int64_t>& prompt,
                               const SampleOptions& options, Generator& generator,
                               const OnToken& on_token = {});
 

@@ -6,19 +6,8 @@
 #include "gradus/autograd/ops/ops.hpp"
 
 namespace gradus::models {
-namespace {
-
-/// Whether decode_all() has the bits of decode(): see there.
-bool can_draft(const GPTConfig& c) {
-  constexpr int64_t kLeast = 400;
-  const int64_t kv_width = c.n_embd / c.n_head * (c.arch == Arch::llama ? c.kv_heads() : c.n_head);
-  return c.n_embd * std::min({kv_width, c.n_embd, c.vocab_size}) >= kLeast;
-}
-
-}  // namespace
-
-NextToken::NextToken(const GPT& model, int64_t draft)
-    : model_(&model), draft_(can_draft(model.config()) ? draft : 0), cache_(model.make_cache()) {
+NextToken::NextToken(const Decoder& model, int64_t draft)
+    : model_(&model), draft_(model.can_draft() ? draft : 0), state_(model.make_state()) {
   if (draft < 0 || draft > kMostDrafted)
     fail("next_token", "draft must be in [0, ", kMostDrafted, "], got ", draft, ".");
 }
@@ -26,26 +15,26 @@ NextToken::NextToken(const GPT& model, int64_t draft)
 Tensor NextToken::logits(std::span<const int64_t> tokens) {
   if (tokens.size() <= asked_)
     fail("next_token", "tokens must be more than the ", asked_, " before, got ", tokens.size(), ".");
-  const auto block = static_cast<size_t>(model_->config().block_size);
-  const bool slides = tokens.size() > block;
-  const std::span<const int64_t> seen = slides ? tokens.last(block) : tokens;
+  const auto limit = static_cast<size_t>(model_->config().context_limit());
+  const bool slides = tokens.size() > limit;
+  const std::span<const int64_t> seen = slides ? tokens.last(limit) : tokens;
   const auto common =
       slides ? 0
              : static_cast<size_t>(std::mismatch(fed_.begin(), fed_.end(), seen.begin(), seen.end()).first -
                                    fed_.begin());
   if (common < seen.size()) {
     fed_.resize(common);
-    cache_.truncate(static_cast<int64_t>(common));
+    state_->truncate(static_cast<int64_t>(common));
     std::vector<int64_t> fresh(seen.begin() + static_cast<std::ptrdiff_t>(common), seen.end());
     // A prompt is read as it would be without a draft, whose bits depend on how much is read together.
     if (fresh.size() == 1) {
-      const auto most = std::min(draft_, static_cast<int64_t>(block - seen.size()));
+      const auto most = std::min(draft_, static_cast<int64_t>(limit - seen.size()));
       const std::vector<int64_t> guesses = drafted(seen, most);
       fresh.insert(fresh.end(), guesses.begin(), guesses.end());
     }
     const Tensor idx = tensor(fresh, {1, static_cast<int64_t>(fresh.size())});
     const bool drafts = seen.size() < common + fresh.size();
-    rows_ = drafts ? model_->decode_all(idx, cache_).select(0, 0) : model_->decode(idx, cache_);
+    rows_ = drafts ? model_->decode_all(idx, *state_).select(0, 0) : model_->decode(idx, *state_);
     fed_.insert(fed_.end(), fresh.begin(), fresh.end());
   }
   asked_ = tokens.size();

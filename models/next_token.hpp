@@ -3,16 +3,19 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
-#include "gradus/models/gpt.hpp"
+#include "gradus/models/decoder.hpp"
+#include "gradus/nn/kv_cache.hpp"
 
 namespace gradus::models {
 
-/// Logits as a text grows, from the last block_size tokens of it. Up to block_size tokens each costs one
-/// cached step; beyond, where every position shifts and makes the cache worthless, a forward of block_size
-/// tokens. Never drops, whatever the model's mode; nothing is recorded. Not thread-safe.
+/// Logits as a text grows, from its last tokens, as many as the context limit of the model. Up to that limit
+/// each token is decoded alone; beyond it every position shifts, which makes keys and values useless, and
+/// each token costs a forward pass of block_size tokens. A recurrent model has no limit. Never drops,
+/// whatever the model's mode; nothing is recorded. Not thread-safe.
 ///
 /// With `draft` above 0 each step also reads up to so many tokens that drafted() expects to come, which costs
 /// little where a step's time is that of reading the weights; those that do come need no step of their own.
@@ -21,17 +24,17 @@ namespace gradus::models {
 class NextToken {
  public:
   /// Borrows the model. Throws Error unless draft is in [0, kMostDrafted].
-  explicit NextToken(const GPT& model, int64_t draft = 0);
+  explicit NextToken(const Decoder& model, int64_t draft = 0);
 
   /// Of the token after `tokens`, which begin with those of the call before and have at least one more. ->
   /// (V) Throws Error otherwise, and for tokens outside [0, V).
   Tensor logits(std::span<const int64_t> tokens);
 
  private:
-  const GPT* model_;
+  const Decoder* model_;
   int64_t draft_;
-  GPTCache cache_;
-  std::vector<int64_t> fed_;  // the tokens that are in the cache, those of a draft at the end
+  std::unique_ptr<DecodingState> state_;
+  std::vector<int64_t> fed_;  // the tokens that the state has read, those of a draft at the end
   Tensor rows_;               // logits behind the last of them
   size_t asked_ = 0;          // tokens of the last call's text
 };

@@ -1,6 +1,7 @@
 #include "gradus/models/pretrained.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 #include <set>
 #include <string>
@@ -10,8 +11,8 @@
 #include "gradus/autograd/ops/ops.hpp"
 #include "gradus/files/json.hpp"
 #include "gradus/files/plain.hpp"
+#include "gradus/models/architecture.hpp"
 #include "gradus/models/config_json.hpp"
-#include "gradus/models/stored_layout.hpp"
 #include "gradus/nn/safetensors_folder.hpp"
 
 namespace gradus::models {
@@ -39,14 +40,53 @@ std::string models_in(const std::filesystem::path& folder) {
 
 bool all_zero(const Tensor& x) { return x.numel() == 0 || amax(abs(x)).item() == 0.0; }
 
+/// The name of a tensor without the prefixes that say nothing: that of GPT2LMHeadModel, transformer, and that
+/// of compiled modules, _orig_mod.
+std::string plain_name(std::string_view name) {
+  for (const std::string_view prefix : {"_orig_mod.", "transformer."})
+    if (name.starts_with(prefix)) name.remove_prefix(prefix.size());
+  return std::string(name);
+}
+
+/// Whether a file holds this beside parameters: causal masks, under names that look like a bias, and rotary
+/// frequencies.
+bool is_buffer(std::string_view name) {
+  static constexpr std::string_view kEnds[] = {".attn.bias", ".attn.masked_bias", ".rotary_emb.inv_freq",
+                                               ".att.mask"};
+  return std::any_of(std::begin(kEnds), std::end(kEnds),
+                     [&](std::string_view end) { return name.ends_with(end); });
+}
+
+/// What a file must hold that has a model of this config, in the layout that the names and shapes of `given`
+/// show.
+StoredLayout stored_layout(const DecoderConfig& config, const StoredShapes& given) {
+  const Architecture& row = architecture(config.arch);
+  std::optional<StoredLayout> layout;
+  if (row.foreign_layout) layout = row.foreign_layout(config, given);
+  if (!layout) {
+    layout.emplace();
+    for (const auto& [name, shape] : config.parameter_shapes()) {
+      const bool is_transposed = row.is_transposed && row.is_transposed(name);
+      layout->parameters.push_back({.name = name,
+                                    .shape = is_transposed ? Shape{shape[1], shape[0]} : shape,
+                                    .parameter = name,
+                                    .is_transposed = is_transposed});
+    }
+  }
+  for (StoredParameter& one : layout->parameters)
+    one.is_vocab = one.parameter == row.embedding || one.parameter == kHead;
+  return *layout;
+}
+
 /// A folder whose config and names and shapes were read and fit one another.
 class Stored {
  public:
-  Stored(const GPTConfig& config, const files::FolderSnapshot& folder, Compared compared)
+  Stored(const DecoderConfig& config, const files::FolderSnapshot& folder, Compared compared)
       : config_(config), tensors_(folder, compared) {
     list_names();
-    parameters_ = stored_parameters(config_, shapes_);
-    drop_unmeant();
+    StoredLayout layout = stored_layout(config_, shapes_);
+    parameters_ = std::move(layout.parameters);
+    drop_unmeant(layout.head);
     allow_padding();
     nn::NamedShapes wanted;
     for (const StoredParameter& one : parameters_) wanted.emplace_back(one.name, one.shape);
@@ -59,18 +99,18 @@ class Stored {
   }
 
   /// Into a model of that config, which may have fewer tokens and positions.
-  GPT load(const GPTConfig& as) {
+  Decoder load(const DecoderConfig& as) {
     const NoGrad no_grad;
     Generator generator(0);
-    GPT model(as, generator);
+    Decoder model(as, generator);
     nn::StateDict state = model.state_dict();
     for (const StoredParameter& one : parameters_) {
       Tensor& parameter = state.at(one.parameter);
-      const Tensor values = one.turned ? read(one.name).mT() : read(one.name);
+      const Tensor values = one.is_transposed ? read(one.name).mT() : read(one.name);
       const int64_t rows = std::min(values.size(0), parameter.size(0) - one.first_row);
       parameter.slice(0, one.first_row, one.first_row + rows).copy_(values.slice(0, 0, rows));
     }
-    check_unmeant(model);
+    check_unmeant(state);
     return model;
   }
 
@@ -91,16 +131,15 @@ class Stored {
   }
 
   /// Takes out what a model has no parameter for, to look at its values when they are read.
-  void drop_unmeant() {
-    const auto [head, table] = head_names(config_, shapes_);
+  void drop_unmeant(const std::string& head) {
     if (config_.tie_word_embeddings && shapes_.contains(head)) {
-      // Those who store a tied matrix once may keep either name.
-      if (!shapes_.contains(table))
-        this->table().name = head;
+      // A tied matrix that is stored once may have either name.
+      if (!shapes_.contains(table().name))
+        table().name = head;
       else
         head_ = head;
     }
-    if (config_.bias || config_.arch != Arch::gpt2) return;
+    if (config_.bias || !architecture(config_.arch).stores_zero_biases) return;
     for (const auto& [name, shape] : shapes_)
       if (name.ends_with(".bias")) zeros_.push_back(name);
     for (const std::string& name : zeros_) shapes_.erase(name);
@@ -121,8 +160,9 @@ class Stored {
 
   Tensor read(const std::string& name) { return tensors_.read(stored_names_.at(name)); }
 
-  void check_unmeant(const GPT& model) {
-    if (!head_.empty() && !all_zero(read(head_).slice(0, 0, model.wte.weight.size(0)) - model.wte.weight))
+  void check_unmeant(const nn::StateDict& state) {
+    const Tensor& embedding = state.at(table().parameter);
+    if (!head_.empty() && !all_zero(read(head_).slice(0, 0, embedding.size(0)) - embedding))
       refuse(head_, " must equal ", table().name,
              ", the output projection is tied to it, got other values. Hint: if it is not tied, config.json "
              "has to say \"tie_word_embeddings\": false.");
@@ -130,7 +170,7 @@ class Stored {
       if (!all_zero(read(name))) refuse(name, " must be 0 in a model without biases.");
   }
 
-  GPTConfig config_;
+  DecoderConfig config_;
   nn::SafetensorsFolder tensors_;
   std::map<std::string, std::string> stored_names_;  // by plain_name()
   StoredShapes shapes_;
@@ -140,8 +180,8 @@ class Stored {
 };
 
 /// Throws Error unless a model of `config` can be cut to `as`.
-void check_cut(const GPTConfig& config, const GPTConfig& as) {
-  GPTConfig same = as;
+void check_cut(const DecoderConfig& config, const DecoderConfig& as) {
+  DecoderConfig same = as;
   same.vocab_size = config.vocab_size;
   same.block_size = config.block_size;
   same.dropout = config.dropout;
@@ -150,17 +190,10 @@ void check_cut(const GPTConfig& config, const GPTConfig& as) {
   if (as.vocab_size != config.vocab_size && !is_padded_vocabulary(config.vocab_size, as.vocab_size))
     fail("load_pretrained", "vocab_size must be the model's ", config.vocab_size, ", or those of them that ",
          "are no padding, got ", as.vocab_size, ".");
-  if (config.arch == Arch::gpt2 && as.block_size > config.block_size)
+  const bool is_learned = architecture(config.arch).positions == Positions::learned;
+  if (is_learned && as.block_size > config.block_size)
     fail("load_pretrained", "block_size must be at most the ", config.block_size,
          " positions that the model has learnt, got ", as.block_size, ".");
-}
-
-/// A tied GPT-2 has the names of transformers' GPT2Model, which hold for all of it. One with a head of its
-/// own needs those of GPT2LMHeadModel.
-std::string saved_name(const GPTConfig& config, const std::string& name) {
-  const bool is_prefixed =
-      config.arch == Arch::gpt2 && !config.tie_word_embeddings && name != "lm_head.weight";
-  return (is_prefixed ? "transformer." : "") + name;
 }
 
 }  // namespace
@@ -170,43 +203,55 @@ bool is_padded_vocabulary(int64_t rows, int64_t tokens) {
   return rows > tokens && rows - tokens < kMost && rows % kMultiple == 0;
 }
 
-nn::StateDict stored_state(const GPT& model) {
+nn::StateDict linear_weights(const Decoder& model) {
   const NoGrad no_grad;
+  nn::StateDict weights;
+  for (const auto& [name, parameter] : model.state_dict())
+    weights.emplace(name, parameter.to(DType::float32).contiguous());
+  DecoderConfig stored = model.config();
+  stored.bias = stored.bias || architecture(stored.arch).stores_zero_biases;
+  if (stored != model.config())
+    for (const auto& [name, shape] : stored.parameter_shapes())
+      if (!weights.contains(name)) weights.emplace(name, zeros(shape));
+  return weights;
+}
+
+nn::StateDict stored_state(const Decoder& model) {
+  const NoGrad no_grad;
+  const Architecture& row = architecture(model.config().arch);
   nn::StateDict stored;
-  for (const auto& [name, parameter] : model.state_dict()) {
-    const Tensor values = parameter.to(DType::float32);
-    const std::string saved = saved_name(model.config(), name);
-    stored.emplace(saved, is_stored_turned(name, values.shape()) ? values.mT() : values);
-    const bool is_table = name == "wte.weight" || name == "wpe.weight" || name == "lm_head.weight";
-    if (model.config().arch == Arch::gpt2 && !model.config().bias && !is_table) {
-      const std::string layer = saved.substr(0, saved.size() - std::string_view("weight").size());
-      stored.emplace(layer + "bias", zeros({values.size(0)}));
-    }
+  for (const auto& [name, values] : linear_weights(model)) {
+    const bool is_prefixed = !model.config().tie_word_embeddings && name != kHead;
+    const bool is_transposed = row.is_transposed && row.is_transposed(name);
+    stored.emplace(concat(is_prefixed ? row.untied_prefix : "", name), is_transposed ? values.mT() : values);
   }
   return stored;
 }
 
-void save_pretrained(const GPT& model, files::FolderUpdate& update) {
+nn::NamedShapes stored_shapes(const DecoderConfig& config) {
+  nn::NamedShapes shapes;
+  for (const StoredParameter& one : stored_layout(config, {}).parameters)
+    shapes.emplace_back(one.parameter, one.shape);
+  return shapes;
+}
+
+void save_pretrained(const Decoder& model, files::FolderUpdate& update) {
   nn::save_safetensors(update, nn::kTensorFile, stored_state(model));
   update.write("config.json", to_json(model.config()));
 }
 
-void save_pretrained(const GPT& model, const std::filesystem::path& folder) {
+void save_pretrained(const Decoder& model, const std::filesystem::path& folder) {
   files::make_folders(folder);
   files::FolderUpdate update(folder);
   save_pretrained(model, update);
   update.commit_without_list();
 }
 
-Shape stored_shape(std::string_view name, const Shape& shape) {
-  return is_stored_turned(name, shape) ? Shape{shape[1], shape[0]} : shape;
-}
-
-GPTConfig load_config(const std::filesystem::path& folder) {
+DecoderConfig load_config(const std::filesystem::path& folder) {
   return files::read_folder(folder, [](const files::FolderSnapshot& files) { return load_config(files); });
 }
 
-GPTConfig load_config(const files::FolderSnapshot& folder) {
+DecoderConfig load_config(const files::FolderSnapshot& folder) {
   if (!folder.has(kConfig) && !folder.checksum(kConfig))
     if (const std::string models = models_in(folder.folder()); !models.empty())
       fail("load_config", folder.folder(), " must have ", kConfig,
@@ -223,26 +268,26 @@ std::string written_by(const std::filesystem::path& folder) {
   });
 }
 
-GPTConfig check_pretrained(const std::filesystem::path& folder) {
+DecoderConfig check_pretrained(const std::filesystem::path& folder) {
   return files::read_folder(folder, [](const files::FolderSnapshot& files) {
-    const GPTConfig config = load_config(files);
+    const DecoderConfig config = load_config(files);
     const Stored checked(config, files, Compared::header);
     return config;
   });
 }
 
-GPT load_pretrained(const std::filesystem::path& folder) {
+Decoder load_pretrained(const std::filesystem::path& folder) {
   return files::read_folder(folder,
                             [](const files::FolderSnapshot& files) { return load_pretrained(files); });
 }
 
-GPT load_pretrained(const files::FolderSnapshot& folder) {
-  const GPTConfig config = load_config(folder);
+Decoder load_pretrained(const files::FolderSnapshot& folder) {
+  const DecoderConfig config = load_config(folder);
   return Stored(config, folder, Compared::all).load(config);
 }
 
-GPT load_pretrained(const files::FolderSnapshot& folder, const GPTConfig& as) {
-  const GPTConfig config = load_config(folder);
+Decoder load_pretrained(const files::FolderSnapshot& folder, const DecoderConfig& as) {
+  const DecoderConfig config = load_config(folder);
   check_cut(config, as);
   return Stored(config, folder, Compared::all).load(as);
 }

@@ -2,8 +2,12 @@
 
 #include <cmath>
 
+#include "gradus/autograd/ops/ops.hpp"
+
 namespace gradus::nn {
 namespace {
+
+thread_local bool no_init = false;
 
 struct Fans {
   double in, out;
@@ -22,17 +26,28 @@ void uniform_of_deviation(Tensor& x, double std, Generator& generator) {
 
 }  // namespace
 
+NoInit::NoInit() : outer_(no_init) { no_init = true; }
+NoInit::~NoInit() { no_init = outer_; }
+
+Tensor new_parameter(const Shape& shape) { return no_init ? empty({}).expand(shape) : empty(shape); }
+
 void uniform_(Tensor& x, double low, double high, Generator& generator) {
+  if (no_init) return;
   x.copy_(uniform(x.shape(), low, high, generator, x.dtype()));
 }
 
 void normal_(Tensor& x, double mean, double std, Generator& generator) {
+  if (no_init) return;
   x.copy_(normal(x.shape(), mean, std, generator, x.dtype()));
 }
 
-void zeros_(Tensor& x) { x.fill_(0.0); }
+void zeros_(Tensor& x) {
+  if (!no_init) x.fill_(0.0);
+}
 
-void ones_(Tensor& x) { x.fill_(1.0); }
+void ones_(Tensor& x) {
+  if (!no_init) x.fill_(1.0);
+}
 
 void kaiming_uniform_(Tensor& x, Generator& generator, double a) {
   const double gain = std::sqrt(2.0 / (1.0 + a * a));

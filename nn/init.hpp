@@ -8,6 +8,22 @@
 
 namespace gradus::nn {
 
+/// While one lives, layers that this thread makes have parameters without values and without memory, for
+/// their names and shapes.
+class NoInit {
+ public:
+  NoInit();
+  ~NoInit();
+  NoInit(const NoInit&) = delete;
+  NoInit& operator=(const NoInit&) = delete;
+
+ private:
+  bool outer_;
+};
+
+/// A parameter without values, which one of the functions below sets. float32.
+Tensor new_parameter(const Shape& shape);
+
 /// Uniform on [low, high). Throws Error unless low <= high and high - low is finite.
 void uniform_(Tensor& x, double low, double high, Generator& generator);
 /// Normal of that mean and standard deviation. Throws Error unless std >= 0.

@@ -12,12 +12,12 @@ Linear::Linear(int64_t in_features, int64_t out_features, Generator& generator,
   if (in_features < 1 || out_features < 1)
     fail("linear", "in_features and out_features must be >= 1, got ", in_features, " and ", out_features,
          ".");
-  weight = empty({out_features, in_features});
+  weight = new_parameter({out_features, in_features});
   kaiming_uniform_(weight, generator, std::sqrt(5.0));
   weight.requires_grad_();
   if (!options.bias) return;
   const double bound = 1.0 / std::sqrt(static_cast<double>(in_features));
-  bias = empty({out_features});
+  bias = new_parameter({out_features});
   uniform_(bias, -bound, bound, generator);
   bias.requires_grad_();
 }

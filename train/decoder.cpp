@@ -16,7 +16,7 @@ namespace {
 namespace fs = std::filesystem;
 
 data::Tokenizer fitting_tokenizer(const files::FolderSnapshot& files, const fs::path& from,
-                                  const models::GPTConfig& config) {
+                                  const models::DecoderConfig& config) {
   if (from.empty() && !data::has_tokenizer(files))
     fail("vocabulary", files.folder(), " must have a tokenizer, vocab.json or tokenizer.json, got neither. ",
          "Hint: `tokenizer` takes one from elsewhere.");
@@ -29,7 +29,7 @@ data::Tokenizer fitting_tokenizer(const files::FolderSnapshot& files, const fs::
   return tokenizer;
 }
 
-std::unique_ptr<Optimizer> make_optimizer(const models::GPT& model, const TrainConfig& config) {
+std::unique_ptr<Optimizer> make_optimizer(const models::Decoder& model, const TrainConfig& config) {
   const AdamWOptions adamw{.beta1 = config.beta1, .beta2 = config.beta2, .weight_decay = config.weight_decay};
   if (config.optimizer == "adamw") return std::make_unique<AdamW>(model.named_parameters(), adamw);
   return std::make_unique<Muon>(model.named_parameters(),
@@ -38,13 +38,13 @@ std::unique_ptr<Optimizer> make_optimizer(const models::GPT& model, const TrainC
 
 }  // namespace
 
-Loss decoder_loss(const models::GPT& model) {
+Loss decoder_loss(const models::Decoder& model) {
   return [&model](const data::Batch& batch, Generator* dropout) {
     return model.loss(batch.x, batch.y, dropout);
   };
 }
 
-Recipe decoder_recipe(const models::GPT& model, BatchSource source, const TrainConfig& config) {
+Recipe decoder_recipe(const models::Decoder& model, BatchSource source, const TrainConfig& config) {
   config.validate();
   return {.loss = decoder_loss(model),
           .batches = std::move(source),
@@ -63,19 +63,19 @@ Recipe decoder_recipe(const models::GPT& model, BatchSource source, const TrainC
           .keep = config.keep};
 }
 
-ModelFiles decoder_files(const models::GPT& model, const TrainConfig& config,
+ModelFiles decoder_files(const models::Decoder& model, const TrainConfig& config,
                          const data::Tokenizer& tokenizer) {
   return {.model = [&model](files::FolderUpdate& update) { models::save_pretrained(model, update); },
           .recipe = to_json(config),
           .tokenizer = data::tokenizer_files(tokenizer)};
 }
 
-int64_t evaluation_batch(const models::GPTConfig& config) {
+int64_t evaluation_batch(const models::DecoderConfig& config) {
   constexpr int64_t kTokens = 4096;
   return std::max<int64_t>(1, kTokens / config.block_size);
 }
 
-double mean_loss(models::GPT& model, const std::vector<data::Batch>& batches) {
+double mean_loss(models::Decoder& model, const std::vector<data::Batch>& batches) {
   return mean_loss(model, decoder_loss(model), batches);
 }
 
@@ -87,13 +87,13 @@ TrainConfig load_config(const RunFolder& run) {
 
 data::Tokenizer load_tokenizer(const RunFolder& run) { return run.read_last(data::read_tokenizer); }
 
-models::GPT load_last_model(const RunFolder& run) {
+models::Decoder load_last_model(const RunFolder& run) {
   return run.read_last([](const files::FolderSnapshot& state) { return models::load_pretrained(state); });
 }
 
 TrainedModel load_trained(const fs::path& folder, const fs::path& from) {
   return files::read_folder(folder, [&](const files::FolderSnapshot& files) {
-    models::GPTConfig config = models::load_config(files);
+    models::DecoderConfig config = models::load_config(files);
     data::Tokenizer tokenizer = fitting_tokenizer(files, from, config);
     config.vocab_size = tokenizer.vocab_size();
     return TrainedModel{models::load_pretrained(files, config), std::move(tokenizer)};

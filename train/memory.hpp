@@ -1,7 +1,7 @@
 // Memory: does a model fit into this machine? Asked before anything is allocated. Thread-safe: no state.
 #pragma once
 
-#include "gradus/models/gpt_config.hpp"
+#include "gradus/models/decoder_config.hpp"
 #include "gradus/train/train_config.hpp"
 
 namespace gradus::train {

@@ -57,12 +57,6 @@ TrainConfig most_steps(TrainConfig config, int64_t fewest, const Fits& fits) {
 
 }  // namespace
 
-const std::vector<PlannedPreset>& planned_presets(models::Arch arch) {
-  static const std::vector<PlannedPreset> gpt2{{"nano", 0}, {"small", 12e6}};
-  static const std::vector<PlannedPreset> llama{{"mini", 0}, {"midi", 3e6}, {"maxi", 25e6}};
-  return arch == models::Arch::llama ? llama : gpt2;
-}
-
 double tokens_a_step(const TrainConfig& config) {
   return static_cast<double>(config.batch) * static_cast<double>(config.accum) *
          static_cast<double>(config.model.block_size);

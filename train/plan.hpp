@@ -23,14 +23,6 @@ struct BesideSteps {
   int64_t sample_tokens = 0;  ///< to write at its end
 };
 
-/// A preset that a plan may choose.
-struct PlannedPreset {
-  const char* name;     ///< of models::preset_names()
-  double least_tokens;  ///< to be trained on, before it is better than a smaller one would have been by then
-};
-/// Those of an arch, the smallest first.
-const std::vector<PlannedPreset>& planned_presets(models::Arch arch);
-
 /// How many tokens an update learns from; not a whole number's type, which large settings overflow.
 double tokens_a_step(const TrainConfig& config);
 

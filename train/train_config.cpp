@@ -11,6 +11,7 @@
 #include "gradus/files/json.hpp"
 #include "gradus/files/plain.hpp"
 #include "gradus/files/utf8.hpp"
+#include "gradus/models/architecture.hpp"
 #include "gradus/train/trainer/precision.hpp"
 
 namespace gradus::train {
@@ -34,7 +35,7 @@ void check_range(std::string_view field, double value, bool good, std::string_vi
   if (!std::isfinite(value) || !good) fail(kOp, "`", field, "` must be ", range, ", got ", value, ".");
 }
 
-void check_model(const models::GPTConfig& model) {
+void check_model(const models::DecoderConfig& model) {
   check_at_least("n_layer", model.n_layer, 1);
   check_at_least("n_head", model.n_head, 1);
   check_at_least("n_embd", model.n_embd, 1);
@@ -43,7 +44,7 @@ void check_model(const models::GPTConfig& model) {
     fail(kOp, "`n_head` must divide `n_embd`, got ", model.n_head, " heads and a width of ", model.n_embd,
          ".");
   check_range("dropout", model.dropout, model.dropout >= 0 && model.dropout < 1, "in [0, 1)");
-  models::GPTConfig whole = model;
+  models::DecoderConfig whole = model;
   whole.vocab_size = std::max<int64_t>(1, model.vocab_size);
   whole.validate();
 }
@@ -134,20 +135,12 @@ void take(const files::Field& field, std::vector<int64_t>& value) {
 void take(const files::Field& field, int64_t& value) { value = field.integer(); }
 void take(const files::Field& field, double& value) { value = field.number(); }
 void take(const files::Field& field, bool& value) { value = field.flag(); }
-void take(const files::Field& field, models::Arch& value) {
-  const std::string_view text = field.text();
-  const std::vector<std::string> known = models::arch_names();
-  if (std::find(known.begin(), known.end(), text) == known.end())
-    field.refuse("must be gpt2 or llama, got ", field.shown(), ".");
-  value = models::arch_from(text);
-}
 
 const std::string& stored(const std::string& value) { return value; }
 template <class T>
 const std::vector<T>& stored(const std::vector<T>& value) {
   return value;
 }
-std::string_view stored(models::Arch value) { return models::name(value); }
 template <class T>
 T stored(T value) {
   return value;
@@ -201,7 +194,12 @@ void TrainConfig::change_steps(int64_t done, int64_t to) {
 
 std::vector<std::string> optimizer_names() { return {"adamw", "muon"}; }
 
-std::string_view usual_preset(models::Arch arch) { return arch == models::Arch::llama ? "mini" : "nano"; }
+std::string_view usual_preset(std::string_view arch) {
+  const std::vector<models::Preset>& presets = models::architecture(arch).presets;
+  return std::find_if(presets.begin(), presets.end(),
+                      [](const models::Preset& one) { return one.least_tokens; })
+      ->name;
+}
 
 double usual_rate(std::string_view optimizer) { return optimizer == "muon" ? 5e-3 : 1e-3; }
 
@@ -209,7 +207,7 @@ TrainConfig preset(std::string_view name) {
   TrainConfig config;
   config.preset = name;
   config.model = models::preset(name);
-  if (config.model.arch == models::Arch::llama) {  // docs/recipe.md
+  if (config.model.arch != models::DecoderConfig{}.arch) {  // docs/recipe.md
     config.optimizer = "muon";
     config.lr = usual_rate("muon");
     config.min_lr = 0;
@@ -269,6 +267,11 @@ TrainConfig train_config_from_json(std::string_view text, const std::string& fil
     known.insert(flag);
     if (const auto given = is_new(flag) ? root.find(flag) : root.at(flag)) take(*given, field(config));
   });
+  try {
+    (void)models::architecture(config.model.arch);
+  } catch (const Error& e) {
+    fail(kOp, file, ": ", e.what());
+  }
   for (const auto& [key, value] : root.members())
     if (!known.contains(key)) root.refuse("must have flags of a run only, got ", files::in_quotes(key), ".");
   return config;

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "gradus/models/gpt_config.hpp"
+#include "gradus/models/decoder_config.hpp"
 #include "gradus/train/trainer/schedule.hpp"
 
 namespace gradus::train {
@@ -30,8 +30,8 @@ struct TrainConfig {
   int64_t vocab = 0;  ///< most tokens that bpe learns; 0 for any other tokenizer
   double val_fraction = 0.1;  ///< of the tokens, at the end
 
-  std::string init_from;    ///< whole path of a folder whose model the run begins with; empty: a new one
-  models::GPTConfig model;  ///< vocab_size comes from the tokenizer
+  std::string init_from;        ///< whole path of a folder whose model the run begins with; empty: a new one
+  models::DecoderConfig model;  ///< vocab_size comes from the tokenizer
 
   // Learning. The defaults are the preset nano.
   int64_t steps = 2000;  ///< updates of the parameters
@@ -78,7 +78,7 @@ struct TrainConfig {
 /// name.
 TrainConfig preset(std::string_view name);
 /// The preset of a run of which no more is said than what its decoder is made of.
-std::string_view usual_preset(models::Arch arch);
+std::string_view usual_preset(std::string_view arch);
 /// The learning rate that suits an optimizer of optimizer_names().
 double usual_rate(std::string_view optimizer);
 

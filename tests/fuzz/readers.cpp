@@ -67,7 +67,7 @@ void read_index(std::string_view bytes) {
 }
 
 void read_config(std::string_view bytes) {
-  const models::GPTConfig config = models::config_from_json(bytes, kFile);
+  const models::DecoderConfig config = models::config_from_json(bytes, kFile);
   config.validate();
   require(config.num_parameters() > 0, "a valid config has a size");
 }

@@ -53,11 +53,15 @@ printf '#pragma once\n' >"$tree/autograd/tensor/tensor.hpp"
 printf '#include "gradus/autograd/tensor/tensor.hpp"\n' >"$tree/autograd/ops/sum.cpp"
 printf '#include "gradus/autograd/tensor/tensor.hpp"\n' >"$tree/nn/linear.hpp"
 printf '#include <nlohmann/json.hpp>\n#include "gradus/data/corpus.hpp"\n' >"$tree/train/recipe.cpp"
-printf '#include "gradus/models/gpt.hpp"\n' >"$tree/train/decoder.cpp"
+printf '#include "gradus/models/decoder.hpp"\n' >"$tree/train/decoder.cpp"
 printf '#include <CLI/CLI.hpp>\n' >"$tree/tools/cli/options.hpp"
 lines 400 >"$tree/tests/long.cpp"
 printf '// ./gradus train --json prints it.\nconst char* dashes = " -- ";\nint i = *"a" - --n;\n' >"$tree/train/words.cpp"
 printf 'fail("--out must be new");\n' >"$tree/tools/cli/words.cpp"
+printf '  .name = "gpt2",\n' >"$tree/models/gpt2.cpp"
+printf '  .name = "llama",\n' >"$tree/models/llama.cpp"
+printf 'if (name == "gpt2") return "the shape of GPT-2";\n' >"$tree/train/preset.cpp"
+good architectures
 good include_order
 good file_length
 good library_words
@@ -68,7 +72,7 @@ bad include_order autograd/ops/a.hpp '#include "gradus/nn/linear.hpp"\n'
 bad include_order autograd/a.hpp '#include "gradus/autograd/tensor/tensor.hpp"\n'
 bad include_order files/a.cpp '#include "gradus/autograd/tensor/tensor.hpp"\n'
 bad include_order autograd/tensor/a.cpp '#include "gradus/files/file.hpp"\n'
-bad include_order nn/a.cpp '#include <gradus/models/gpt.hpp>\n'
+bad include_order nn/a.cpp '#include <gradus/models/decoder.hpp>\n'
 bad include_order models/a.cpp '#  include "gradus/data/corpus.hpp"\n'
 bad include_order data/a.cpp '#include "gradus/nn/linear.hpp"\n'
 bad include_order models/a.hpp '#include "../train/trainer.hpp"\n'
@@ -77,7 +81,7 @@ bad include_order autograd/kernels/a.hpp '#include <cblas.h>\n'
 bad include_order nn/a.hpp '#include <nlohmann/json.hpp>\n'
 bad include_order train/a.cpp '#include <CLI/CLI.hpp>\n'
 bad include_order train/a.cpp '#include "gradus/tools/cases/replay.hpp"\n'
-bad include_order train/trainer.cpp '#include "gradus/models/gpt.hpp"\n'
+bad include_order train/trainer.cpp '#include "gradus/models/decoder.hpp"\n'
 bad include_order tools/a.cpp '#include <CLI/CLI.hpp>\n'
 bad include_order nn/a.cpp '#include <catch2/catch.hpp>\n'
 circle "nn/a nn/b" 'nn/a.cpp>nn/b.hpp' 'nn/b.hpp>nn/a.hpp' 'nn/a.hpp>nn/a.hpp'
@@ -145,8 +149,14 @@ good documents
   bad documents docs/a.md '# A\n[b](good.md#a)\n'
   bad documents README.md "$(lines 201)\n"
 }
+bad architectures train/a.cpp 'if (config.arch == "gpt2") return;\n'
+bad architectures tools/cli/a.cpp 'config.arch = "llama";\n'
+bad architectures data/a.cpp 'case Arch::llama: return 1;\n'
 bad library_words train/a.cpp 'fail("train", "--out must be a folder, got ", path);\n'
 bad library_words data/a.cpp '  fail(kOp, "Hint: use --tokenizer byte.");\n'
+bad architectures train/a.cpp 'if (config.arch == "gpt2") return;\n'
+bad architectures tools/cli/a.cpp 'config.arch = "llama";\n'
+bad architectures data/a.cpp 'case Arch::llama: return 1;\n'
 bad library_words train/a.cpp '  fail(op, "must be from 0 to --lr (", lr, ").");\n'
 bad file_length nn/a.cpp "$(lines 401)\n"
 # shellcheck disable=SC2016

@@ -2,11 +2,11 @@
 #pragma once
 
 #include "gradus/autograd/ops/ops.hpp"
-#include "gradus/models/gpt.hpp"
+#include "gradus/models/decoder.hpp"
 
 namespace gradus::testing {
 
-inline constexpr models::GPTConfig kSmallLlama{.arch = models::Arch::llama,
+inline const models::DecoderConfig kSmallLlama{.arch = "llama",
                                                .vocab_size = 11,
                                                .block_size = 8,
                                                .n_layer = 2,
@@ -16,8 +16,8 @@ inline constexpr models::GPTConfig kSmallLlama{.arch = models::Arch::llama,
                                                .n_kv_head = 2};
 
 /// The same with all that Qwen3 has, and dropout.
-inline models::GPTConfig small_qwen3() {
-  models::GPTConfig config = kSmallLlama;
+inline models::DecoderConfig small_qwen3() {
+  models::DecoderConfig config = kSmallLlama;
   config.dropout = 0.3;
   config.norm_eps = 1e-6;
   config.n_kv_head = 1;
@@ -29,9 +29,9 @@ inline models::GPTConfig small_qwen3() {
 }
 
 /// With values so wide that every part has something to say.
-inline models::GPT wide_model(const models::GPTConfig& config, uint64_t seed) {
+inline models::Decoder wide_model(const models::DecoderConfig& config, uint64_t seed) {
   Generator g(seed);
-  models::GPT model(config, g);
+  models::Decoder model(config, g);
   for (Tensor& p : model.parameters()) p.copy_(randn(p.shape(), g) * 0.5 + p.detach());
   return model;
 }

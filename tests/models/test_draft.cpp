@@ -19,17 +19,17 @@ using Tokens = std::vector<int64_t>;
 
 static_assert(nn::kFewPositions <= kernels::kFewRows);  // whose bits do not depend on how many they are
 
-GPT a_model(Arch arch, DType weights) {
+Decoder a_model(const std::string& arch, DType weights) {
   Generator g(5);
-  GPT model({.arch = arch,
-             .vocab_size = 37,
-             .block_size = 40,
-             .n_layer = 2,
-             .n_head = 4,
-             .n_embd = 40,
-             .bias = arch == Arch::gpt2,
-             .n_kv_head = arch == Arch::llama ? 2 : 0},
-            g);
+  Decoder model({.arch = arch,
+                 .vocab_size = 37,
+                 .block_size = 40,
+                 .n_layer = 2,
+                 .n_head = 4,
+                 .n_embd = 40,
+                 .bias = arch == "gpt2",
+                 .n_kv_head = arch == "llama" ? 2 : 0},
+                g);
   for (auto& [name, p] : model.named_parameters())
     if (p.dim() == 2) p.copy_(randn(p.shape(), g) * 0.3);
   if (weights != DType::float32) model.to(weights);
@@ -58,21 +58,21 @@ TEST_CASE("a draft is what came behind the longest beginning that ends as the te
 }
 
 TEST_CASE("decode_all() has the bits of as many calls of decode()") {
-  for (const Arch arch : {Arch::gpt2, Arch::llama})
+  for (const char* arch : {"gpt2", "llama"})
     for (const DType weights : {DType::float32, DType::bfloat16, DType::q8_0, DType::q4_0}) {
       INFO(name(weights));
-      const GPT model = a_model(arch, weights);
+      const Decoder model = a_model(arch, weights);
       const Tokens text = a_text();
       for (int64_t count = 1; count <= nn::kFewPositions; ++count) {
         INFO(count << " positions");
-        GPTCache one = model.make_cache(), many = model.make_cache();
-        for (GPTCache* cache : {&one, &many})
-          (void)model.decode(tensor(Tokens(text.begin(), text.begin() + 20), {1, 20}), *cache);
+        const auto one = model.make_state(), many = model.make_state();
+        for (DecodingState* state : {one.get(), many.get()})
+          (void)model.decode(tensor(Tokens(text.begin(), text.begin() + 20), {1, 20}), *state);
         const Tensor rows =
-            model.decode_all(tensor(Tokens(text.begin() + 20, text.begin() + 20 + count), {1, count}), many);
+            model.decode_all(tensor(Tokens(text.begin() + 20, text.begin() + 20 + count), {1, count}), *many);
         REQUIRE(rows.shape() == Shape{1, count, 37});
         for (int64_t i = 0; i < count; ++i) {
-          const Tensor row = model.decode(tensor(Tokens{text[static_cast<size_t>(20 + i)]}, {1, 1}), one);
+          const Tensor row = model.decode(tensor(Tokens{text[static_cast<size_t>(20 + i)]}, {1, 1}), *one);
           CHECK(
               vectors::same_bits(rows.select(0, 0).select(0, i).to_vector<float>(), row.to_vector<float>()));
         }
@@ -81,8 +81,8 @@ TEST_CASE("decode_all() has the bits of as many calls of decode()") {
 }
 
 TEST_CASE("logits are the same bits with a draft and without, whatever comes") {
-  for (const Arch arch : {Arch::gpt2, Arch::llama}) {
-    const GPT model = a_model(arch, DType::float32);
+  for (const char* arch : {"gpt2", "llama"}) {
+    const Decoder model = a_model(arch, DType::float32);
     for (const int64_t draft : {1, 3, 7}) {
       NextToken plain(model), drafting(model, draft);
       Tokens text = a_text();
@@ -104,15 +104,15 @@ TEST_CASE("where a product of one row is too small to have the bits of several, 
   const auto [n_embd, n_head, n_kv_head, vocab_size] = sizes;
   INFO("width " << n_embd << ", heads of keys " << n_kv_head << ", vocabulary " << vocab_size);
   Generator g(5);
-  GPT model({.arch = Arch::llama,
-             .vocab_size = vocab_size,
-             .block_size = 64,
-             .n_layer = 2,
-             .n_head = n_head,
-             .n_embd = n_embd,
-             .bias = false,
-             .n_kv_head = n_kv_head},
-            g);
+  Decoder model({.arch = "llama",
+                 .vocab_size = vocab_size,
+                 .block_size = 64,
+                 .n_layer = 2,
+                 .n_head = n_head,
+                 .n_embd = n_embd,
+                 .bias = false,
+                 .n_kv_head = n_kv_head},
+                g);
   for (auto& [name, p] : model.named_parameters())
     if (p.dim() == 2) p.copy_(randn(p.shape(), g) * 0.3);
   model.eval();
@@ -130,7 +130,7 @@ TEST_CASE("where a product of one row is too small to have the bits of several, 
 }
 
 TEST_CASE("a text is the same with a draft and without, drawn or not, to the block's end and beyond") {
-  const GPT model = a_model(Arch::llama, DType::float32);
+  const Decoder model = a_model("llama", DType::float32);
   for (const double temperature : {0.0, 0.1, 1.0}) {
     const auto text = [&](int64_t draft) {
       Generator g(7);
@@ -145,17 +145,17 @@ TEST_CASE("a text is the same with a draft and without, drawn or not, to the blo
   CHECK(error_of([&] { NextToken(model, -1); }) == "[next_token] draft must be in [0, 7], got -1.");
 }
 
-TEST_CASE("a cache that was cut goes on as if the rest had never been") {
-  const GPT model = a_model(Arch::gpt2, DType::float32);
-  GPTCache cut = model.make_cache(), fresh = model.make_cache();
-  (void)model.decode(tensor(Tokens{1, 2, 3}, {1, 3}), fresh);
-  (void)model.decode(tensor(Tokens{1, 2, 3}, {1, 3}), cut);
-  (void)model.decode(tensor(Tokens{4, 5}, {1, 2}), cut);
-  cut.truncate(3);
-  CHECK(cut.length == 3);
-  cut.truncate(9);
-  CHECK(cut.length == 3);
+TEST_CASE("a state that was cut continues as if the rest had never been") {
+  const Decoder model = a_model("gpt2", DType::float32);
+  const auto cut = model.make_state(), fresh = model.make_state();
+  (void)model.decode(tensor(Tokens{1, 2, 3}, {1, 3}), *fresh);
+  (void)model.decode(tensor(Tokens{1, 2, 3}, {1, 3}), *cut);
+  (void)model.decode(tensor(Tokens{4, 5}, {1, 2}), *cut);
+  cut->truncate(3);
+  CHECK(cut->length == 3);
+  cut->truncate(9);
+  CHECK(cut->length == 3);
   const Tensor six = tensor(Tokens{6}, {1, 1});
-  CHECK(vectors::same_bits(model.decode(six, cut).to_vector<float>(),
-                           model.decode(six, fresh).to_vector<float>()));
+  CHECK(vectors::same_bits(model.decode(six, *cut).to_vector<float>(),
+                           model.decode(six, *fresh).to_vector<float>()));
 }

@@ -17,10 +17,10 @@ namespace {
 
 constexpr float kInf = std::numeric_limits<float>::infinity();
 
-GPT make_model(double dropout = 0.0) {
+Decoder make_model(double dropout = 0.0) {
   Generator g(21);
-  GPT model({.vocab_size = 17, .block_size = 8, .n_layer = 2, .n_head = 2, .n_embd = 16, .dropout = dropout},
-            g);
+  Decoder model(
+      {.vocab_size = 17, .block_size = 8, .n_layer = 2, .n_head = 2, .n_embd = 16, .dropout = dropout}, g);
   // An untrained model is nearly indifferent; wider weights make it have opinions.
   for (auto& [name, p] : model.named_parameters())
     if (p.dim() == 2) p.copy_(randn(p.shape(), g) * 0.3);
@@ -47,7 +47,7 @@ void check_close(const std::vector<double>& actual, const std::vector<double>& e
 }
 
 /// Generation by its definition: a full forward on the last block_size tokens for each token.
-std::vector<int64_t> generate_naively(const GPT& model, std::vector<int64_t> tokens,
+std::vector<int64_t> generate_naively(const Decoder& model, std::vector<int64_t> tokens,
                                       const SampleOptions& options, Generator& g) {
   const size_t prompt = tokens.size();
   for (int64_t i = 0; i < options.max_new_tokens; ++i) {
@@ -62,12 +62,12 @@ std::vector<int64_t> generate_naively(const GPT& model, std::vector<int64_t> tok
 }  // namespace
 
 TEST_CASE("bfloat16 weights give the tokens that their values give in float32, cached or not") {
-  GPT rounded = make_model(), stored = make_model();
+  Decoder rounded = make_model(), stored = make_model();
   for (auto& [name, p] : rounded.named_parameters())
     if (p.dim() == 2) p.copy_(p.detach().to(DType::bfloat16).to(DType::float32));
   stored.to(DType::bfloat16);
-  CHECK(stored.wte.weight.dtype() == DType::bfloat16);
-  CHECK(stored.ln_f.as<nn::LayerNorm>().weight.dtype() == DType::float32);
+  CHECK(stored.state_dict().at("wte.weight").dtype() == DType::bfloat16);
+  CHECK(stored.state_dict().at("ln_f.weight").dtype() == DType::float32);
   const SampleOptions options{.max_new_tokens = 30, .temperature = 0.0};
   Generator g(1);
   const std::vector<int64_t> tokens = generate(stored, {3, 1, 4}, options, g);
@@ -76,23 +76,23 @@ TEST_CASE("bfloat16 weights give the tokens that their values give in float32, c
 }
 
 TEST_CASE("weights of 8 bits hardly change what a model expects, cached or not") {
-  const GPT model = make_model();
-  GPT stored = make_model();
+  const Decoder model = make_model();
+  Decoder stored = make_model();
   stored.to(DType::q8_0);
-  CHECK(stored.wte.weight.dtype() == DType::q8_0);
-  CHECK(stored.ln_f.as<nn::LayerNorm>().weight.dtype() == DType::float32);
+  CHECK(stored.state_dict().at("wte.weight").dtype() == DType::q8_0);
+  CHECK(stored.state_dict().at("ln_f.weight").dtype() == DType::float32);
   const Tensor idx = tensor(std::vector<int64_t>{3, 1, 4, 1, 5}, {1, 5});
   const auto last = [](const Tensor& logits) { return logits.detach().slice(1, 4, 5).reshape({1, -1}); };
   const Tensor wanted = last(model(idx)), found = last(stored(idx));
   CHECK(max(abs(found - wanted)).item() < 0.05 * max(abs(wanted)).item());
   CHECK(max(abs(found - wanted)).item() > 0);
-  GPTCache cache = stored.make_cache();
-  stored.decode(idx.slice(1, 0, 3), cache);
-  CHECK(difference(stored.decode(idx.slice(1, 3, 5), cache), found, 1e-5) == "");
+  const auto state = stored.make_state();
+  stored.decode(idx.slice(1, 0, 3), *state);
+  CHECK(difference(stored.decode(idx.slice(1, 3, 5), *state), found, 1e-5) == "");
 }
 
 TEST_CASE("the cache changes no token, within the block and beyond it") {
-  GPT model = make_model(0.2);
+  Decoder model = make_model(0.2);
   const SampleOptions options =
       GENERATE(SampleOptions{.max_new_tokens = 30, .temperature = 0.0}, SampleOptions{.max_new_tokens = 30},
                SampleOptions{.max_new_tokens = 30, .temperature = 0.8, .top_k = 5, .top_p = 0.9});
@@ -200,7 +200,7 @@ TEST_CASE("a penalty divides the logits above 0 and multiplies those below, once
 }
 
 TEST_CASE("the penalty of repetitions sees the prompt and all that was drawn, beyond the block too") {
-  const GPT model = make_model();
+  const Decoder model = make_model();
   const SampleOptions options{.max_new_tokens = 16, .temperature = 0, .repetition_penalty = 1e6};
   Generator g(1);
   // So high a penalty makes a token come back only where nothing new is left with a logit above 0.
@@ -242,7 +242,7 @@ TEST_CASE("tokens are drawn as often as their probabilities say, one uniform num
 }
 
 TEST_CASE("tokens come to the callback one by one, which can stop") {
-  const GPT model = make_model();
+  const Decoder model = make_model();
   Generator a(1), b(1);
   std::vector<int64_t> seen;
   const SampleOptions options{.max_new_tokens = 10};
@@ -259,7 +259,7 @@ TEST_CASE("tokens come to the callback one by one, which can stop") {
 }
 
 TEST_CASE("senseless requests are refused") {
-  const GPT model = make_model();
+  const Decoder model = make_model();
   Generator g(1);
   const auto refusal = [&](const SampleOptions& options) {
     return error_of([&] { generate(model, {1}, options, g); });

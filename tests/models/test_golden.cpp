@@ -30,7 +30,7 @@ TEST_CASE("logits, loss and every gradient are PyTorch's") {
   const auto [dtype, tolerance] = GENERATE(std::pair(DType::float32, 1e-5), std::pair(DType::float64, 1e-12));
   const nn::StateDict expected =
       nn::load_safetensors(kGolden / "expected.safetensors", /*keep_float64=*/true);
-  models::GPT model = models::load_pretrained(kGolden / "model");
+  models::Decoder model = models::load_pretrained(kGolden / "model");
   model.eval();
   model.to(dtype);
 

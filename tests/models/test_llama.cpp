@@ -1,12 +1,14 @@
-// GPT of Llama's shape: what test_gpt.cpp asks of GPT-2's. PyTorch's numbers: test_llama_golden.cpp.
+// Decoder of Llama's shape: what test_gpt.cpp asks of GPT-2's. PyTorch's numbers: test_llama_golden.cpp.
 #include <cmath>
 
 #include "autograd/compare.hpp"
 #include "catch.hpp"
 #include "gradus/autograd/ops/ops.hpp"
 #include "gradus/models/generate.hpp"
+#include "gradus/models/key_value_state.hpp"
 #include "gradus/nn/checks.hpp"
 #include "models/llama.hpp"
+#include "models/with_state.hpp"
 #include "nn/gradcheck_module.hpp"
 
 using namespace gradus;
@@ -19,10 +21,10 @@ using testing::error_of;
 
 TEST_CASE("parameters of llama have the names of Hugging Face's files, and are as many as the formula says") {
   Generator g(1);
-  GPTConfig config = small_qwen3();
+  DecoderConfig config = small_qwen3();
   config.n_layer = 1;
   std::vector<std::string> names;
-  for (const auto& [name, p] : GPT(config, g).named_parameters()) names.push_back(name);
+  for (const auto& [name, p] : Decoder(config, g).named_parameters()) names.push_back(name);
   CHECK(names == std::vector<std::string>{
                      "model.embed_tokens.weight", "model.layers.0.input_layernorm.weight",
                      "model.layers.0.self_attn.q_proj.weight", "model.layers.0.self_attn.k_proj.weight",
@@ -31,41 +33,45 @@ TEST_CASE("parameters of llama have the names of Hugging Face's files, and are a
                      "model.layers.0.post_attention_layernorm.weight", "model.layers.0.mlp.gate_proj.weight",
                      "model.layers.0.mlp.up_proj.weight", "model.layers.0.mlp.down_proj.weight",
                      "model.norm.weight", "lm_head.weight"});
-  for (const GPTConfig& one : {kSmallLlama, small_qwen3()}) {
-    const GPT model(one, g);
-    CHECK(model.num_parameters() == one.num_parameters());
-    std::vector<std::pair<std::string, Shape>> shapes;
+  for (const DecoderConfig& one : {kSmallLlama, small_qwen3()}) {
+    const Decoder model(one, g);
+    // Tables, blocks of projections, SwiGLU and norms, the last norm.
+    const int64_t C = one.n_embd, hs = C / one.n_head, tables = one.tie_word_embeddings ? 1 : 2;
+    const int64_t block =
+        2 * C * C + 2 * C * hs * one.kv_heads() + 3 * C * one.inner() + 2 * C + (one.qk_norm ? 2 * hs : 0);
+    CHECK(one.num_parameters() == tables * one.vocab_size * C + one.n_layer * block + C);
+    nn::NamedShapes shapes;
     for (const auto& [name, p] : model.named_parameters()) shapes.emplace_back(name, p.shape());
     CHECK(shapes == one.parameter_shapes());
   }
 }
 
 TEST_CASE("published sizes of llama come out") {
-  GPTConfig llama{
-      .arch = Arch::llama, .vocab_size = 32000, .n_layer = 32, .n_head = 32, .n_embd = 4096, .bias = false};
+  DecoderConfig llama{
+      .arch = "llama", .vocab_size = 32000, .n_layer = 32, .n_head = 32, .n_embd = 4096, .bias = false};
   llama.n_inner = 11008;
   llama.tie_word_embeddings = false;
   CHECK(llama.num_parameters() == 6'738'415'616);  // Llama 2 7B
-  GPTConfig wide{.arch = Arch::llama, .n_embd = 768, .bias = false};
+  DecoderConfig wide{.arch = "llama", .n_embd = 768, .bias = false};
   CHECK(wide.inner() == 2048);
   wide.n_embd = 128;
   CHECK(wide.inner() == 352);  // 341.33, rounded up to a multiple of 32
   wide.n_inner = 20;
   CHECK(wide.inner() == 20);
-  CHECK(GPTConfig{.n_embd = 128}.inner() == 512);
+  CHECK(DecoderConfig{.n_embd = 128}.inner() == 512);
 }
 
 TEST_CASE("llama starts as GPT-2 does: small, and smaller where it ends in the stream") {
   Generator a(5), b(5);
-  const GPTConfig config{.arch = Arch::llama,
-                         .vocab_size = 300,
-                         .n_layer = 8,
-                         .n_head = 2,
-                         .n_embd = 64,
-                         .bias = false,
-                         .qk_norm = true,
-                         .tie_word_embeddings = false};
-  const GPT model(config, a);
+  const DecoderConfig config{.arch = "llama",
+                             .vocab_size = 300,
+                             .n_layer = 8,
+                             .n_head = 2,
+                             .n_embd = 64,
+                             .bias = false,
+                             .qk_norm = true,
+                             .tie_word_embeddings = false};
+  const Decoder model(config, a);
   for (const auto& [name, p] : model.named_parameters()) {
     INFO(name);
     const double deviation = p.dim() == 2 ? std::sqrt(var(p.detach()).item()) : 0.0;
@@ -73,13 +79,14 @@ TEST_CASE("llama starts as GPT-2 does: small, and smaller where it ends in the s
     if (p.dim() == 2) CHECK(std::abs(deviation / (in_stream ? 0.005 : 0.02) - 1.0) < 0.05);
     if (p.dim() == 1) CHECK(difference(p.detach(), ones(p.shape()), 0) == "");
   }
-  CHECK(difference(GPT(config, b).lm_head->weight, model.lm_head->weight, 0) == "");
+  CHECK(difference(Decoder(config, b).state_dict().at("lm_head.weight"),
+                   model.state_dict().at("lm_head.weight"), 0) == "");
 }
 
 TEST_CASE("one backward reaches every parameter of llama, and an untrained one guesses") {
   Generator g(4);
-  for (const GPTConfig& config : {kSmallLlama, small_qwen3()}) {
-    const GPT model(config, g);
+  for (const DecoderConfig& config : {kSmallLlama, small_qwen3()}) {
+    const Decoder model(config, g);
     const Tensor loss = model.loss(randint(0, 11, {4, 8}, g), randint(0, 11, {4, 8}, g), &g);
     CHECK(loss.item() == Catch::Approx(std::log(11.0)).epsilon(0.05));
     loss.backward();
@@ -92,36 +99,36 @@ TEST_CASE("one backward reaches every parameter of llama, and an untrained one g
 }
 
 TEST_CASE("llama has the properties that nn/checks.hpp asks for") {
-  GPT model = wide_model(GENERATE(true, false) ? kSmallLlama : small_qwen3(), 11);
+  Decoder model = wide_model(GENERATE(true, false) ? kSmallLlama : small_qwen3(), 11);
   Generator g(12);
   const Tensor idx = randint(0, 11, {3, 8}, g);
   CHECK(nn::check_causal(model, idx, {.vocab_size = 11}));
   CHECK(nn::check_batch_invariant(model, idx));
   CHECK(nn::check_eval_deterministic(model, idx));
-  CHECK(nn::check_kv_cache(model, idx));
+  CHECK(nn::check_kv_cache(testing::WithState<>{model}, idx));
 }
 
 TEST_CASE("cached steps of llama give the logits of the full forward to the last digits") {
-  GPT model = wide_model(small_qwen3(), 13);
+  Decoder model = wide_model(small_qwen3(), 13);
   model.to(DType::float64);
   model.eval();
   Generator g(14);
   const Tensor idx = randint(0, 11, {3, 8}, g);
   const Tensor full = model(idx).detach();
-  GPTCache cache = model.make_cache(3);
-  CHECK(cache.layers[0].k.shape() == Shape{3, 1, 8, 4});
+  const auto state = model.make_state(3);
+  CHECK(dynamic_cast<KeyValueState&>(*state).layers[0].k.shape() == Shape{3, 1, 8, 4});
   for (const auto& [from, to] : {std::pair{0, 3}, {3, 4}, {4, 8}})
-    CHECK(difference(model.decode(idx.slice(1, from, to), cache), full.select(1, to - 1), 1e-12) == "");
-  CHECK_THAT(error_of([&] { model.decode(idx.slice(1, 0, 1), cache); }),
+    CHECK(difference(model.decode(idx.slice(1, from, to), *state), full.select(1, to - 1), 1e-12) == "");
+  CHECK_THAT(error_of([&] { model.decode(idx.slice(1, 0, 1), *state); }),
              Catch::Matchers::ContainsSubstring("1 to block_size = 8 tokens, got 9"));
-  cache.clear();
-  CHECK(difference(model.decode(idx, cache), full.select(1, 7), 1e-12) == "");
+  state->clear();
+  CHECK(difference(model.decode(idx, *state), full.select(1, 7), 1e-12) == "");
 }
 
 TEST_CASE("llama knows the order of what it has read, though only its queries and keys do") {
-  GPTConfig config = kSmallLlama;
+  DecoderConfig config = kSmallLlama;
   config.n_layer = 1;
-  const GPT model = wide_model(config, 15);
+  const Decoder model = wide_model(config, 15);
   const auto last = [&](const std::vector<int64_t>& tokens) {
     return model(tensor(tokens, {1, static_cast<int64_t>(tokens.size())})).detach().select(1, -1);
   };
@@ -130,16 +137,16 @@ TEST_CASE("llama knows the order of what it has read, though only its queries an
 }
 
 TEST_CASE("weights of llama may be kept in 16, 8 and 4 bits for generation") {
-  const GPT model = wide_model(kSmallLlama, 16);
+  const Decoder model = wide_model(kSmallLlama, 16);
   Generator g(17);
   const Tensor idx = randint(0, 11, {1, 8}, g);
   const Tensor wanted = model(idx).detach();
   for (const auto& [dtype, most] :
        {std::pair(DType::bfloat16, 0.02), {DType::q8_0, 0.05}, {DType::q4_0, 0.7}}) {
     INFO(name(dtype));
-    GPT stored = wide_model(kSmallLlama, 16);
+    Decoder stored = wide_model(kSmallLlama, 16);
     stored.to(dtype);
-    CHECK(stored.h[0].attn.as<nn::GroupedQueryAttention>().k_proj.weight.dtype() == dtype);
+    CHECK(stored.state_dict().at("model.layers.0.self_attn.k_proj.weight").dtype() == dtype);
     const Tensor found = stored(idx).detach();
     const double moved = amax(abs(found - wanted)).item() / amax(abs(wanted)).item();
     CHECK(moved > 0.0);
@@ -152,57 +159,59 @@ TEST_CASE("weights of llama may be kept in 16, 8 and 4 bits for generation") {
 TEST_CASE("gradients of the whole of llama, orders 1 and 2") {
   const int order = GENERATE(1, 2);
   const bool qk_norm = GENERATE(true, false);
-  GPT model = wide_model({.arch = Arch::llama,
-                          .vocab_size = 5,
-                          .block_size = 3,
-                          .n_layer = 2,
-                          .n_head = 2,
-                          .n_embd = 4,
-                          .bias = false,
-                          .n_kv_head = 1,
-                          .n_inner = 6,
-                          .qk_norm = qk_norm,
-                          .tie_word_embeddings = !qk_norm},
-                         18);
+  Decoder model = wide_model({.arch = "llama",
+                              .vocab_size = 5,
+                              .block_size = 3,
+                              .n_layer = 2,
+                              .n_head = 2,
+                              .n_embd = 4,
+                              .bias = false,
+                              .n_kv_head = 1,
+                              .n_inner = 6,
+                              .qk_norm = qk_norm,
+                              .tie_word_embeddings = !qk_norm},
+                             18);
   Generator g(19);
   const Tensor idx = randint(0, 5, {2, 3}, g), targets = randint(0, 5, {2, 3}, g);
-  CHECK(testing::gradcheck_module<GPT>(
-            model, {}, [&](const GPT& m, const auto&) { return m.loss(idx, targets); }, order) == "");
+  CHECK(testing::gradcheck_module<Decoder>(
+            model, {}, [&](const Decoder& m, const auto&) { return m.loss(idx, targets); }, order) == "");
 }
 
 TEST_CASE("fields of llama that are wrong are named, and gpt2 has none of them") {
-  const auto refused = [](const GPTConfig& base, void (*spoil)(GPTConfig&)) {
-    GPTConfig config = base;
+  const auto refused = [](const DecoderConfig& base, void (*spoil)(DecoderConfig&)) {
+    DecoderConfig config = base;
     spoil(config);
     return error_of([&] { config.validate(); });
   };
-  const auto llama = [&](void (*spoil)(GPTConfig&)) { return refused(kSmallLlama, spoil); };
-  const auto gpt2 = [&](void (*spoil)(GPTConfig&)) { return refused({.vocab_size = 11}, spoil); };
-  CHECK(llama([](GPTConfig& c) { c.n_kv_head = 3; }) ==
-        "[gpt] n_kv_head must divide n_head, got n_kv_head 3 and n_head 4.");
-  CHECK(llama([](GPTConfig& c) { c.n_kv_head = -1; }) ==
-        "[gpt] n_kv_head must divide n_head, got n_kv_head -1 and n_head 4.");
-  CHECK(llama([](GPTConfig& c) { c.n_kv_head = 8; }) ==
-        "[gpt] n_kv_head must divide n_head, got n_kv_head 8 and n_head 4.");
-  CHECK(llama([](GPTConfig& c) { c.n_embd = 12; }) ==
-        "[gpt] n_head must divide n_embd into heads of an even size with arch llama, got n_head 4 and n_embd "
+  const auto llama = [&](void (*spoil)(DecoderConfig&)) { return refused(kSmallLlama, spoil); };
+  const auto gpt2 = [&](void (*spoil)(DecoderConfig&)) { return refused({.vocab_size = 11}, spoil); };
+  CHECK(llama([](DecoderConfig& c) { c.n_kv_head = 3; }) ==
+        "[decoder] n_kv_head must divide n_head, got n_kv_head 3 and n_head 4.");
+  CHECK(llama([](DecoderConfig& c) { c.n_kv_head = -1; }) ==
+        "[decoder] n_kv_head must divide n_head, got n_kv_head -1 and n_head 4.");
+  CHECK(llama([](DecoderConfig& c) { c.n_kv_head = 8; }) ==
+        "[decoder] n_kv_head must divide n_head, got n_kv_head 8 and n_head 4.");
+  CHECK(llama([](DecoderConfig& c) { c.n_embd = 12; }) ==
+        "[decoder] n_head must divide n_embd into heads of an even size with arch llama, got n_head 4 and "
+        "n_embd "
         "12.");
-  CHECK(llama([](GPTConfig& c) { c.n_inner = -1; }) == "[gpt] n_inner must be in [0, 1000000], got -1.");
-  CHECK(llama([](GPTConfig& c) { c.rope_theta = 0; }) ==
-        "[gpt] rope_theta must be a finite number above 0, got 0.");
-  CHECK(llama([](GPTConfig& c) { c.rope_theta = std::nan(""); }) ==
-        "[gpt] rope_theta must be a finite number above 0, got nan.");
-  CHECK(llama([](GPTConfig& c) { c.bias = true; }) ==
-        "[gpt] bias must be false with arch llama, whose layers have none, got true.");
-  CHECK(gpt2([](GPTConfig& c) { c.n_kv_head = 2; }) ==
-        "[gpt] n_kv_head must be left out with arch gpt2, got 2.");
-  CHECK(gpt2([](GPTConfig& c) { c.n_inner = 20; }) ==
-        "[gpt] n_inner must be left out with arch gpt2, got 20.");
-  CHECK(gpt2([](GPTConfig& c) { c.rope_theta = 5; }) ==
-        "[gpt] rope_theta must be left out with arch gpt2, got 5.");
-  CHECK(gpt2([](GPTConfig& c) { c.qk_norm = true; }) ==
-        "[gpt] qk_norm must be left out with arch gpt2, got true.");
-  CHECK(gpt2([](GPTConfig& c) { c.tie_word_embeddings = false; }) == "");
-  CHECK(error_of([] { arch_from("bert"); }) == "[gpt] arch must be gpt2 or llama, got bert.");
-  for (const std::string& name : arch_names()) CHECK(models::name(arch_from(name)) == name);
+  CHECK(llama([](DecoderConfig& c) { c.n_inner = -1; }) ==
+        "[decoder] n_inner must be in [0, 1000000], got -1.");
+  CHECK(llama([](DecoderConfig& c) { c.rope_theta = 0; }) ==
+        "[decoder] rope_theta must be a finite number above 0, got 0.");
+  CHECK(llama([](DecoderConfig& c) { c.rope_theta = std::nan(""); }) ==
+        "[decoder] rope_theta must be a finite number above 0, got nan.");
+  CHECK(llama([](DecoderConfig& c) { c.bias = true; }) ==
+        "[decoder] bias must be false with arch llama, whose layers have none, got true.");
+  CHECK(gpt2([](DecoderConfig& c) { c.n_kv_head = 2; }) ==
+        "[decoder] n_kv_head must be left out with arch gpt2, got 2.");
+  CHECK(gpt2([](DecoderConfig& c) { c.n_inner = 20; }) ==
+        "[decoder] n_inner must be left out with arch gpt2, got 20.");
+  CHECK(gpt2([](DecoderConfig& c) { c.rope_theta = 5; }) ==
+        "[decoder] rope_theta must be left out with arch gpt2, got 5.");
+  CHECK(gpt2([](DecoderConfig& c) { c.qk_norm = true; }) ==
+        "[decoder] qk_norm must be left out with arch gpt2, got true.");
+  CHECK(gpt2([](DecoderConfig& c) { c.tie_word_embeddings = false; }) == "");
+  CHECK(error_of([] { architecture("bert"); }) == "[decoder] arch must be gpt2 or llama, got 'bert'.");
+  for (const std::string& name : arch_names()) CHECK(architecture(name).name == name);
 }

@@ -27,7 +27,7 @@ struct SavedLlama {
   testing::TemporaryFolder folder;
   std::filesystem::path config = folder / "config.json", weights = folder / "model.safetensors";
 
-  explicit SavedLlama(const GPT& model) { save_pretrained(model, folder.path()); }
+  explicit SavedLlama(const Decoder& model) { save_pretrained(model, folder.path()); }
   json read_config() const { return json::parse(files::read(config)); }
   void write(const json& changed) const { std::ofstream(config) << changed.dump(); }
   std::string refusal() const {
@@ -38,7 +38,7 @@ struct SavedLlama {
   }
 };
 
-void check_alike(const GPT& a, const GPT& b) {
+void check_alike(const Decoder& a, const Decoder& b) {
   CHECK(a.config() == b.config());
   const auto pa = a.named_parameters(), pb = b.named_parameters();
   REQUIRE(pa.size() == pb.size());
@@ -52,17 +52,17 @@ void check_alike(const GPT& a, const GPT& b) {
 }  // namespace
 
 TEST_CASE("a saved llama comes back bit for bit, whatever its parts") {
-  GPTConfig plain = kSmallLlama;
+  DecoderConfig plain = kSmallLlama;
   plain.n_kv_head = 0;
   const int kind = GENERATE(0, 1, 2);
-  const GPT model = wide_model(kind == 0 ? kSmallLlama : kind == 1 ? small_qwen3() : plain, 31);
+  const Decoder model = wide_model(kind == 0 ? kSmallLlama : kind == 1 ? small_qwen3() : plain, 31);
   const SavedLlama saved(model);
   check_alike(load_pretrained(saved.folder.path()), model);
   CHECK(check_pretrained(saved.folder.path()) == model.config());
   const std::string bytes = files::read(saved.weights);
   save_pretrained(load_pretrained(saved.folder.path()), saved.folder.path());
   CHECK(files::read(saved.weights) == bytes);
-  CHECK(stored_shape("model.layers.0.self_attn.o_proj.weight", {3, 5}) == Shape{3, 5});
+  CHECK(stored_shapes(model.config()) == model.config().parameter_shapes());
 }
 
 TEST_CASE("the files are those of transformers' Llama and Qwen3") {
@@ -102,7 +102,7 @@ TEST_CASE("what a config of llama leaves out is what transformers takes") {
   const json least = {{"model_type", "llama"},       {"vocab_size", 11},       {"hidden_size", 16},
                       {"intermediate_size", 20},     {"num_hidden_layers", 2}, {"num_attention_heads", 4},
                       {"max_position_embeddings", 8}};
-  const GPTConfig config = config_from_json(least.dump(), "f");
+  const DecoderConfig config = config_from_json(least.dump(), "f");
   CHECK(config.n_kv_head == 0);
   CHECK(config.norm_eps == 1e-6);
   CHECK(config.rope_theta == 10000.0);
@@ -145,10 +145,10 @@ TEST_CASE("configs of llamas that are not ours are refused") {
   refused("rope_parameters", {{"rope_type", "yarn"}},
           "rope_parameters, rope_type must be 'default', got 'yarn'.");
   refused("use_sliding_window", true, "use_sliding_window must be false, got true.");
-  refused("num_key_value_heads", 3, "[gpt] n_kv_head must divide n_head, got n_kv_head 3 and n_head 4.");
+  refused("num_key_value_heads", 3, "[decoder] n_kv_head must divide n_head, got n_kv_head 3 and n_head 4.");
   refused("num_key_value_heads", 0, "num_key_value_heads must be at least 1, got 0.");
-  refused("rms_norm_eps", 0, "[gpt] norm_eps must be in (0, 1), got 0.");
-  refused("num_attention_heads", 3, "[gpt] n_head must divide n_embd, got n_head 3 and n_embd 16.");
+  refused("rms_norm_eps", 0, "[decoder] norm_eps must be in (0, 1), got 0.");
+  refused("num_attention_heads", 3, "[decoder] n_head must divide n_embd, got n_head 3 and n_embd 16.");
   refused("num_hidden_layers", 2.5, "num_hidden_layers must be a whole number of 64 bits, got 2.5.");
   json lacking = good;
   lacking.erase("intermediate_size");
@@ -157,15 +157,15 @@ TEST_CASE("configs of llamas that are not ours are refused") {
 }
 
 TEST_CASE("weights of llama: an equal tied head and old frequencies pass, others do not") {
-  const GPT model = wide_model(kSmallLlama, 35);
+  const Decoder model = wide_model(kSmallLlama, 35);
   const SavedLlama saved(model);
   nn::StateDict stored = nn::load_safetensors(saved.weights);
-  stored["lm_head.weight"] = model.wte.weight;
+  stored["lm_head.weight"] = model.state_dict().at("model.embed_tokens.weight");
   stored["model.layers.0.self_attn.rotary_emb.inv_freq"] = ones({2});
   nn::save_safetensors(saved.weights, stored);
   check_alike(load_pretrained(saved.folder.path()), model);
 
-  stored["lm_head.weight"] = model.wte.weight * 2.0;
+  stored["lm_head.weight"] = model.state_dict().at("model.embed_tokens.weight") * 2.0;
   nn::save_safetensors(saved.weights, stored);
   CHECK(
       saved.refusal() ==

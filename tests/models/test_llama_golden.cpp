@@ -29,7 +29,7 @@ TEST_CASE("logits, loss and every gradient of a Llama and a Qwen3 are PyTorch's,
   INFO(kind << " in " << name(dtype));
   const std::filesystem::path folder = testing::test_files() / "models/golden" / kind;
   const nn::StateDict expected = nn::load_safetensors(folder / "expected.safetensors", /*keep_float64=*/true);
-  models::GPT model = models::load_pretrained(folder);
+  models::Decoder model = models::load_pretrained(folder);
   model.to(dtype);
 
   const Tensor &idx = expected.at("idx"), &logits = expected.at("logits");
@@ -45,9 +45,9 @@ TEST_CASE("logits, loss and every gradient of a Llama and a Qwen3 are PyTorch's,
   }
   CHECK(expected.size() == 6 + parameters + 3 * (1 + parameters));  // and three optimizers
 
-  models::GPTCache cache = model.make_cache(idx.size(0));
+  const auto state = model.make_state(idx.size(0));
   for (int64_t t = 0; t < idx.size(1); ++t) {
     INFO("position " << t);
-    CHECK(error_of_largest(model.decode(idx.slice(1, t, t + 1), cache), logits.select(1, t)) < tolerance);
+    CHECK(error_of_largest(model.decode(idx.slice(1, t, t + 1), *state), logits.select(1, t)) < tolerance);
   }
 }

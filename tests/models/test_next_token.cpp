@@ -13,9 +13,10 @@ using testing::error_of;
 
 namespace {
 
-GPT a_model() {
+Decoder a_model() {
   Generator g(4);
-  GPT model({.vocab_size = 11, .block_size = 6, .n_layer = 2, .n_head = 2, .n_embd = 8, .dropout = 0.3}, g);
+  Decoder model({.vocab_size = 11, .block_size = 6, .n_layer = 2, .n_head = 2, .n_embd = 8, .dropout = 0.3},
+                g);
   for (auto& [name, p] : model.named_parameters())
     if (p.dim() == 2) p.copy_(randn(p.shape(), g) * 0.3);
   return model;
@@ -24,7 +25,7 @@ GPT a_model() {
 }  // namespace
 
 TEST_CASE("logits as a text grows are those of a full forward on its last block") {
-  GPT model = a_model();
+  Decoder model = a_model();
   NextToken next(model);
   std::vector<int64_t> tokens;
   for (const int64_t more : {1, 1, 3, 1, 1, 1, 2, 1, 9}) {
@@ -40,7 +41,7 @@ TEST_CASE("logits as a text grows are those of a full forward on its last block"
 }
 
 TEST_CASE("a text that did not grow is refused") {
-  const GPT model = a_model();
+  const Decoder model = a_model();
   NextToken next(model);
   CHECK(error_of([&] { next.logits({}); }) == "[next_token] tokens must be more than the 0 before, got 0.");
   const std::vector<int64_t> tokens = {1, 2, 3}, outside = {1, 2, 3, 11};

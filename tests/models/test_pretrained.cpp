@@ -18,16 +18,16 @@ using testing::error_of;
 
 namespace {
 
-GPT make_model(bool bias = true) {
+Decoder make_model(bool bias = true) {
   Generator g(31);
-  GPT model({.vocab_size = 11,
-             .block_size = 8,
-             .n_layer = 2,
-             .n_head = 2,
-             .n_embd = 8,
-             .dropout = 0.25,
-             .bias = bias},
-            g);
+  Decoder model({.vocab_size = 11,
+                 .block_size = 8,
+                 .n_layer = 2,
+                 .n_head = 2,
+                 .n_embd = 8,
+                 .dropout = 0.25,
+                 .bias = bias},
+                g);
   for (Tensor& p : model.parameters())
     p.copy_(randn(p.shape(), g));  // no zeros that could stand for other zeros
   return model;
@@ -38,7 +38,7 @@ struct Saved {
   testing::TemporaryFolder folder;
   std::filesystem::path config = folder / "config.json", weights = folder / "model.safetensors";
 
-  explicit Saved(const GPT& model) { save_pretrained(model, folder.path()); }
+  explicit Saved(const Decoder& model) { save_pretrained(model, folder.path()); }
   json read_config() const { return json::parse(files::read(config)); }
   void set(const std::string& field, const json& value) const {
     json changed = read_config();
@@ -54,7 +54,7 @@ struct Saved {
   }
 };
 
-void check_same(const GPT& a, const GPT& b) {
+void check_same(const Decoder& a, const Decoder& b) {
   CHECK(a.config() == b.config());
   const auto pa = a.named_parameters(), pb = b.named_parameters();
   REQUIRE(pa.size() == pb.size());
@@ -68,9 +68,9 @@ void check_same(const GPT& a, const GPT& b) {
 }  // namespace
 
 TEST_CASE("a saved model comes back bit for bit, with and without biases") {
-  const GPT model = make_model(GENERATE(true, false));
+  const Decoder model = make_model(GENERATE(true, false));
   const Saved saved(model);
-  const GPT loaded = load_pretrained(saved.folder.path());
+  const Decoder loaded = load_pretrained(saved.folder.path());
   check_same(loaded, model);
   CHECK(loaded.training());
   for (const Tensor& p : loaded.parameters()) CHECK(p.requires_grad());
@@ -82,7 +82,7 @@ TEST_CASE("a saved model comes back bit for bit, with and without biases") {
 }
 
 TEST_CASE("the files are those of transformers' GPT-2") {
-  const GPT model = make_model(GENERATE(true, false));
+  const Decoder model = make_model(GENERATE(true, false));
   const Saved saved(model);
   const nn::StateDict stored = nn::load_safetensors(saved.weights);
   CHECK(stored.size() == 2 + 2 * 12 + 2);
@@ -99,8 +99,8 @@ TEST_CASE("the files are those of transformers' GPT-2") {
   CHECK(shape("h.0.mlp.c_proj.bias") == Shape{8});
   CHECK(shape("h.0.ln_1.bias") == Shape{8});
   CHECK(shape("ln_f.bias") == Shape{8});
-  CHECK(difference(stored.at("h.0.attn.c_proj.weight").mT(),
-                   model.h[0].attn.as<nn::MultiHeadAttention>().c_proj->weight, 0.0) == "");
+  CHECK(difference(stored.at("h.0.attn.c_proj.weight").mT(), model.state_dict().at("h.0.attn.c_proj.weight"),
+                   0.0) == "");
   if (!model.config().bias) CHECK(amax(abs(stored.at("h.0.mlp.c_fc.bias"))).item() == 0.0);
   CHECK(nn::SafetensorsFile(saved.weights).header().metadata == nn::Metadata{{"format", "pt"}});
 
@@ -118,14 +118,14 @@ TEST_CASE("the files are those of transformers' GPT-2") {
 }
 
 TEST_CASE("prefixed names, stored masks and an equal head are accepted") {
-  const GPT model = make_model();
+  const Decoder model = make_model();
   const Saved saved(model);
   nn::StateDict stored;
   for (const auto& [name, values] : nn::load_safetensors(saved.weights))
     stored["transformer." + name] = values;
   stored["transformer.h.0.attn.bias"] = ones({1, 1, 8, 8}, DType::boolean);
   stored["transformer.h.1.attn.masked_bias"] = full({}, -1e4);
-  stored["lm_head.weight"] = model.wte.weight;
+  stored["lm_head.weight"] = model.state_dict().at("wte.weight");
   nn::save_safetensors(saved.weights, stored);
   saved.set("activation_function", "gelu_pytorch_tanh");
   saved.set("n_inner", 32);
@@ -133,7 +133,7 @@ TEST_CASE("prefixed names, stored masks and an equal head are accepted") {
 }
 
 TEST_CASE("a config may say that nothing is quantized or pruned") {
-  const GPT model = make_model();
+  const Decoder model = make_model();
   const Saved saved(model);
   for (const char* field : {"quantization_config", "pruned_heads"})
     for (const json& none : {json(), json::object()}) {
@@ -143,13 +143,13 @@ TEST_CASE("a config may say that nothing is quantized or pruned") {
 }
 
 TEST_CASE("what a config leaves out is what GPT-2 has") {
-  const GPT model = make_model();
+  const Decoder model = make_model();
   const Saved saved(model);
   json config = saved.read_config();
   for (const char* field : {"layer_norm_epsilon", "embd_pdrop", "attn_pdrop", "resid_pdrop", "n_inner"})
     config.erase(field);
   std::ofstream(saved.config) << config.dump();
-  const GPTConfig loaded = load_config(saved.folder.path());
+  const DecoderConfig loaded = load_config(saved.folder.path());
   CHECK(loaded.norm_eps == 1e-5);
   CHECK(loaded.dropout == 0.1);
   CHECK(loaded.bias);
@@ -158,7 +158,7 @@ TEST_CASE("what a config leaves out is what GPT-2 has") {
 }
 
 TEST_CASE("weights that do not fit are refused") {
-  const GPT model = make_model();
+  const Decoder model = make_model();
   const Saved saved(model);
   nn::StateDict stored = nn::load_safetensors(saved.weights);
   const auto refusal = [&] {
@@ -167,7 +167,7 @@ TEST_CASE("weights that do not fit are refused") {
   };
 
   SECTION("another head") {
-    stored["lm_head.weight"] = model.wte.weight * 2.0;
+    stored["lm_head.weight"] = model.state_dict().at("wte.weight") * 2.0;
     CHECK(refusal() ==
           "[load_pretrained] model.safetensors: lm_head.weight must equal wte.weight, the output projection "
           "is tied to it, got other values. Hint: if it is not tied, config.json has to say "
@@ -223,8 +223,8 @@ TEST_CASE("configs of other models are refused") {
       {"scale_attn_weights", false, "scale_attn_weights must be true, got false."},
       {"scale_attn_by_inverse_layer_idx", true, "scale_attn_by_inverse_layer_idx must be false, got true."},
       {"add_cross_attention", true, "add_cross_attention must be false, got true."},
-      {"n_head", 3, "[gpt] n_head must divide n_embd, got n_head 3 and n_embd 8."},
-      {"n_embd", 4611686018427387904, "[gpt] n_embd must be in [1, 1000000], got 4611686018427387904."},
+      {"n_head", 3, "[decoder] n_head must divide n_embd, got n_head 3 and n_embd 8."},
+      {"n_embd", 4611686018427387904, "[decoder] n_embd must be in [1, 1000000], got 4611686018427387904."},
       {"n_layer", 2.5, "n_layer must be a whole number of 64 bits, got 2.5."},
       {"n_layer", "2", "n_layer must be a whole number of 64 bits, got '2'."},
       {"resid_pdrop", "x", "resid_pdrop must be a number, got 'x'."},
@@ -291,7 +291,7 @@ TEST_CASE("a config that asks for more than the file holds is refused before the
 }
 
 TEST_CASE("a folder is checked without reading its values") {
-  const GPT model = make_model();
+  const Decoder model = make_model();
   const Saved saved(model);
   CHECK(check_pretrained(saved.folder.path()) == model.config());
   saved.set("n_layer", 3);

@@ -3,9 +3,6 @@
 #include "autograd/compare.hpp"
 #include "catch.hpp"
 #include "gradus/autograd/ops/ops.hpp"
-#include "gradus/nn/layer_norm.hpp"
-#include "gradus/nn/one_of.hpp"
-#include "gradus/nn/rms_norm.hpp"
 #include "nn/gradcheck_module.hpp"
 
 using namespace gradus;
@@ -33,17 +30,4 @@ TEST_CASE("gradients of SwiGLU, orders 1 and 2") {
   CHECK(testing::gradcheck_module<SwiGLU>(
             m, {randn({2, 4}, g, DType::float64)},
             [](const SwiGLU& module, const auto& in) { return module(in[0]); }, order) == "");
-}
-
-TEST_CASE("OneOf is the layer that it was made from, with its parameters and its mode") {
-  OneOf<LayerNorm, RMSNorm> norm = RMSNorm(3, {.eps = 0.25});
-  const Tensor x = testing::f32({1, 2, 3}, {1, 3});
-  CHECK(difference(norm(x), RMSNorm(3, {.eps = 0.25})(x), 0) == "");
-  CHECK(norm.as<RMSNorm>().weight.numel() == 3);
-  CHECK_THROWS_AS(norm.as<LayerNorm>(), std::bad_variant_access);
-  norm.module().eval();
-  CHECK_FALSE(norm.as<RMSNorm>().training());
-  CHECK(norm.module().num_parameters() == 3);
-  const OneOf<LayerNorm, RMSNorm> other = LayerNorm(3);
-  CHECK(other.apply([](const Module& layer) { return layer.num_parameters(); }) == 6);
 }

@@ -9,14 +9,14 @@
 
 #include "gradus/autograd/ops/ops.hpp"
 #include "gradus/data/dataset.hpp"
-#include "gradus/models/gpt.hpp"
+#include "gradus/models/decoder.hpp"
 
 namespace gradus::train {
 
 class PlainDecoder {
  public:
   /// With the values of the model's parameters.
-  explicit PlainDecoder(const models::GPT& model) : config_(model.config()) {
+  explicit PlainDecoder(const models::Decoder& model) : config_(model.config()) {
     for (const auto& [name, parameter] : model.named_parameters()) {
       const Tensor value = parameter.detach().to(DType::float64);
       weights_[name] = value.requires_grad() ? value : value.detach().requires_grad_();
@@ -97,7 +97,7 @@ class PlainDecoder {
     return neg(mean(log(gather(p, 1, targets.reshape({B * T, 1})))));
   }
 
-  models::GPTConfig config_;
+  models::DecoderConfig config_;
   std::map<std::string, Tensor> weights_;
   std::map<std::string, std::vector<double>> m_, v_;
   int steps_ = 0;

@@ -42,7 +42,7 @@ struct SmallRun {
   data::Batch next(int64_t batch, Generator& g) const {
     return dataset.random_batch(data::Split::train, batch, g);
   }
-  const models::GPTConfig& sized() {
+  const models::DecoderConfig& sized() {
     config.model.vocab_size = tokenizer.vocab_size();
     return config.model;
   }
@@ -51,12 +51,12 @@ struct SmallRun {
   data::Tokenizer tokenizer;
   data::TextDataset dataset;
   Generator init{1};
-  models::GPT model;
+  models::Decoder model;
   Trainer trainer;
 };
 
 /// All parameters, one after another.
-inline std::vector<float> values_of(const models::GPT& model) {
+inline std::vector<float> values_of(const models::Decoder& model) {
   std::vector<float> values;
   for (const Tensor& parameter : model.parameters())
     for (const float value : parameter.to_vector<float>()) values.push_back(value);

@@ -38,7 +38,7 @@ TEST_CASE("a decoder of two layers learns to repeat a random string", "[train]")
   config.batch = 32;
   config.lr = 3e-3;
   Generator init(1);
-  models::GPT model(config.model, init);
+  models::Decoder model(config.model, init);
   Trainer trainer(model, decoder_recipe(model, copies, config));
   for (int64_t i = 0; i < config.steps; ++i) (void)trainer.step();
 

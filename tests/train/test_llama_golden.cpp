@@ -31,7 +31,7 @@ TEST_CASE("ten steps of each optimizer on a Llama and a Qwen3 end where PyTorch'
   const std::string kind = GENERATE("llama", "qwen3"), rule = GENERATE("adamw", "muon", "sgd");
   const std::filesystem::path folder = testing::test_files() / "models/golden" / kind;
   const nn::StateDict expected = nn::load_safetensors(folder / "expected.safetensors", /*keep_float64=*/true);
-  models::GPT model = models::load_pretrained(folder);
+  models::Decoder model = models::load_pretrained(folder);
   model.to(DType::float64);
   const auto optimizer = make_optimizer(rule, model.named_parameters());
 

@@ -10,7 +10,7 @@ using namespace gradus::train;
 
 namespace {
 
-void check_same_curve(const models::GPTConfig& shape) {
+void check_same_curve(const models::DecoderConfig& shape) {
   TrainConfig config = small_config();
   config.model = shape;
   config.steps = 50;
@@ -18,7 +18,7 @@ void check_same_curve(const models::GPTConfig& shape) {
   const data::TextDataset dataset(tokenizer.encode(small_text()), shape.block_size, 0.1);
   config.model.vocab_size = tokenizer.vocab_size();
   Generator init(5);
-  models::GPT model(config.model, init);
+  models::Decoder model(config.model, init);
   PlainDecoder plain(model);
 
   data::Batch last;

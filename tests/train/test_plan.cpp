@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "catch.hpp"
+#include "gradus/models/architecture.hpp"
 
 using namespace gradus::train;
 
@@ -210,14 +211,19 @@ TEST_CASE("the last evaluation costs at most a 25th of the steps, and reads no m
 }
 
 TEST_CASE("presets to plan with are there, the smallest first") {
-  const auto arch = GENERATE(gradus::models::Arch::gpt2, gradus::models::Arch::llama);
-  CHECK(planned_presets(arch).front().name == usual_preset(arch));
-  int64_t before = 0;
-  for (const PlannedPreset& choice : planned_presets(arch)) {
-    gradus::models::GPTConfig model = preset(choice.name).model;
-    CHECK(model.arch == arch);
-    model.vocab_size = 65;
-    CHECK(model.num_parameters() > before);
-    before = model.num_parameters();
+  for (const gradus::models::Architecture* row : gradus::models::architectures()) {
+    CHECK(preset(usual_preset(row->name)).model.arch == row->name);
+    double least = -1;
+    int64_t before = 0;
+    for (const gradus::models::Preset& choice : row->presets) {
+      if (!choice.least_tokens) continue;
+      CHECK(*choice.least_tokens > least);
+      least = *choice.least_tokens;
+      gradus::models::DecoderConfig model = preset(choice.name).model;
+      CHECK(model.arch == row->name);
+      model.vocab_size = 65;
+      CHECK(model.num_parameters() > before);
+      before = model.num_parameters();
+    }
   }
 }

@@ -90,25 +90,40 @@ TEST_CASE("evaluating leaves no trace") {
 }
 
 TEST_CASE("an evaluation reads 4096 tokens at a time, or one window that is longer") {
-  models::GPTConfig config;
+  models::DecoderConfig config;
   for (const auto& [block_size, windows] : {std::pair{1, 4096}, {64, 64}, {3000, 1}, {4096, 1}, {10000, 1}}) {
     config.block_size = block_size;
     CHECK(evaluation_batch(config) == windows);
   }
 }
 
+namespace {
+
+struct PartByName : nn::Visitor {
+  explicit PartByName(std::string name) : wanted(std::move(name)) {}
+  void on_module(const std::string& name, nn::Module& module) override {
+    if (name == wanted) found = &module;
+  }
+  std::string wanted;
+  nn::Module* found = nullptr;
+};
+
+}  // namespace
+
 TEST_CASE("after an evaluation each part of a model is in the mode it was in") {
   SmallRun run;
-  run.model.h[0].attn.module().eval();  // frozen, as in fine-tuning
+  PartByName attention("h.0.attn"), mlp("h.0.mlp"), drop("drop");
+  for (PartByName* part : {&attention, &mlp, &drop}) part->start(run.model);
+  attention.found->eval();  // frozen, as in fine-tuning
   (void)mean_loss(run.model, run.dataset.validation_batches(7));
   CHECK(run.model.training());
-  CHECK(run.model.h[0].mlp.module().training());
-  CHECK_FALSE(run.model.h[0].attn.module().training());
+  CHECK(mlp.found->training());
+  CHECK_FALSE(attention.found->training());
   run.model.eval();
-  run.model.drop.train();
+  drop.found->train();
   (void)mean_loss(run.model, run.dataset.validation_batches(7));
   CHECK_FALSE(run.model.training());
-  CHECK(run.model.drop.training());
+  CHECK(drop.found->training());
 }
 
 TEST_CASE("the loss over a validation text does not depend on how it is cut into batches") {
@@ -170,7 +185,7 @@ TEST_CASE("products in bfloat16 learn as well, with the same bits for any number
 TEST_CASE("a loss that is not finite stops the run before it spoils the parameters") {
   SmallRun run;
   (void)run.trainer.step();
-  run.model.wpe->weight.copy_(full({1}, INFINITY));
+  run.model.state_dict().at("wpe.weight").copy_(full({1}, INFINITY));
   const std::vector<float> before = values_of(run.model);
   CHECK_THROWS_AS(run.trainer.step(), RunError);
   CHECK_THROWS_WITH(run.trainer.step(),

@@ -41,9 +41,9 @@ train::TrainConfig train_config(const Workload& w) {
   return config;
 }
 
-models::GPT make_model(const Workload& w) {
+models::Decoder make_model(const Workload& w) {
   Generator init = Generator(kSeed).stream("init");
-  return models::GPT(w.config, init);
+  return models::Decoder(w.config, init);
 }
 
 /// The model, its batches, and one step of the workload's task.
@@ -105,7 +105,7 @@ class Steps {
   }
 
   Workload workload_;
-  models::GPT model_;
+  models::Decoder model_;
   Tensor tokens_;
   std::vector<data::Batch> batches_;
   size_t next_ = 0;

@@ -7,14 +7,14 @@
 namespace gradus::bench {
 namespace {
 
-using models::GPTConfig;
+using models::DecoderConfig;
 
-constexpr GPTConfig kSmallest{.vocab_size = 32, .block_size = 8, .n_layer = 1, .n_head = 2, .n_embd = 16};
-constexpr GPTConfig kNano{.vocab_size = 65, .block_size = 64, .n_layer = 4, .n_head = 4, .n_embd = 128};
-constexpr GPTConfig kSmall{.vocab_size = 65, .block_size = 256, .n_layer = 6, .n_head = 6, .n_embd = 384};
-constexpr GPTConfig kGPT2{.vocab_size = 50257, .block_size = 64, .n_layer = 12, .n_head = 12, .n_embd = 768};
+const DecoderConfig kSmallest{.vocab_size = 32, .block_size = 8, .n_layer = 1, .n_head = 2, .n_embd = 16};
+const DecoderConfig kNano{.vocab_size = 65, .block_size = 64, .n_layer = 4, .n_head = 4, .n_embd = 128};
+const DecoderConfig kSmall{.vocab_size = 65, .block_size = 256, .n_layer = 6, .n_head = 6, .n_embd = 384};
+const DecoderConfig kGPT2{.vocab_size = 50257, .block_size = 64, .n_layer = 12, .n_head = 12, .n_embd = 768};
 
-GPTConfig with_dropout(GPTConfig config, double p) {
+DecoderConfig with_dropout(DecoderConfig config, double p) {
   config.dropout = p;
   return config;
 }
@@ -74,7 +74,7 @@ Workload in_bfloat16(Workload w) {
 }
 
 std::string to_text(const Workload& w) {
-  const GPTConfig& c = w.config;
+  const DecoderConfig& c = w.config;
   return concat(kTasks[static_cast<int>(w.task)], " ", c.n_layer, " ", c.n_head, " ", c.n_embd, " ",
                 c.block_size, " ", w.batch, " ", c.vocab_size, " ", c.dropout, " ", name(w.dtype));
 }
@@ -83,7 +83,7 @@ Workload workload_from(const std::string& text) {
   std::istringstream words(text);
   std::string task, dtype, rest;
   Workload w;
-  GPTConfig& c = w.config;
+  DecoderConfig& c = w.config;
   words >> task >> c.n_layer >> c.n_head >> c.n_embd >> c.block_size >> w.batch >> c.vocab_size >>
       c.dropout >> dtype;
   bool known = false;
@@ -112,7 +112,7 @@ double Product::operations() const {
 std::vector<Product> products(const Workload& w) {
   if (w.task == Task::generate) return {};
   const bool training = w.task == Task::train;
-  const GPTConfig& c = w.config;
+  const DecoderConfig& c = w.config;
   const int64_t L = c.n_layer, C = c.n_embd, T = c.block_size, hs = C / c.n_head;
   const int64_t rows = w.batch * T, heads = w.batch * c.n_head;
   std::vector<Product> all;

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "gradus/autograd/tensor/dtype.hpp"
-#include "gradus/models/gpt_config.hpp"
+#include "gradus/models/decoder_config.hpp"
 
 namespace gradus::bench {
 
@@ -21,7 +21,7 @@ enum class Task {
 struct Workload {
   std::string name;
   Task task = Task::train;
-  models::GPTConfig config;
+  models::DecoderConfig config;
   int64_t batch = 1;
   /// For train and forward the dtype of products: float32 or bfloat16 (Autocast). For generate the dtype of
   /// the matrices, which may be q8_0 or q4_0 too.

@@ -35,7 +35,7 @@ int eval(const EvalFlags& flags, bool threads_given) {
   check_weights("eval", flags.weights);
   if (threads_given) set_num_threads(static_cast<int>(flags.threads));
 
-  const models::GPTConfig announced = models::check_pretrained(flags.folder);
+  const models::DecoderConfig announced = models::check_pretrained(flags.folder);
   const data::Text text =
       data::read_text({flags.text.begin(), flags.text.end()},
                       data::TextRules::of(train::load_tokenizer(flags.folder, flags.tokenizer)));
@@ -43,7 +43,7 @@ int eval(const EvalFlags& flags, bool threads_given) {
   train::check_memory(models::generation_memory(announced), "free some, or use a smaller model.");
   auto [model, tokenizer] = train::load_trained(flags.folder, flags.tokenizer);
   keep_weights(model, flags.weights);
-  const models::GPTConfig& config = model.config();
+  const models::DecoderConfig& config = model.config();
   const std::vector<int32_t> tokens = tokenizer.encode(text.text);
   const std::vector<data::Batch> batches =
       data::consecutive_batches(tokens, train::evaluation_batch(config), config.block_size);

@@ -9,6 +9,7 @@
 #include "gradus/files/file.hpp"
 #include "gradus/files/json.hpp"
 #include "gradus/files/plain.hpp"
+#include "gradus/models/architecture.hpp"
 #include "gradus/models/pretrained.hpp"
 #include "gradus/tools/cli/program/choices.hpp"
 #include "gradus/tools/cli/program/nearest.hpp"
@@ -133,7 +134,11 @@ int export_model(const ExportFlags& flags) {
   const Format& format =
       *std::find_if(formats().begin(), formats().end(), [&](const Format& f) { return f.name == flags.to; });
   check_out(flags, format);
-  train::check_memory(models::generation_memory(models::check_pretrained(flags.folder)), "free some.");
+  const models::DecoderConfig config = models::check_pretrained(flags.folder);
+  const auto& known = models::architecture(config.arch).exports;
+  if (flags.to != "npz" && std::find(known.begin(), known.end(), flags.to) == known.end())
+    fail("export", "--to must be npz for a model of --arch ", config.arch, ", got ", flags.to, ".");
+  train::check_memory(models::generation_memory(config), "free some.");
   const train::TrainedModel trained = train::load_trained(flags.folder);
   const fs::path folder = format.is_folder ? fs::path(flags.out) : fs::path(flags.out).parent_path();
   if (!folder.empty()) files::make_folders(folder);

@@ -6,16 +6,16 @@
 #include "gradus/autograd/graph/record.hpp"
 #include "gradus/autograd/ops/ops.hpp"
 #include "gradus/files/file.hpp"
+#include "gradus/models/architecture.hpp"
+#include "gradus/models/pretrained.hpp"
 #include "gradus/tools/export/gguf_numbers.hpp"
 #include "gradus/tools/export/gguf_vocabulary.hpp"
-#include "gradus/tools/export/weights.hpp"
 #include "gradus/tools/gguf/gguf.hpp"
 
 namespace gradus::exports {
 namespace {
 
-using models::Arch;
-using models::GPTConfig;
+using models::DecoderConfig;
 
 constexpr const char* kPositions = "position_embd.weight";
 
@@ -60,12 +60,6 @@ std::string gguf_name(std::string_view name) {
   return concat(layer, kGGUFParts.at(name.substr(0, kind)), name.substr(kind));
 }
 
-/// GGUF's name of the architecture, with which the keys of its sizes begin.
-std::string gguf_arch(const GPTConfig& config) {
-  if (config.arch == Arch::gpt2) return "gpt2";
-  return config.qk_norm ? "qwen3" : "llama";
-}
-
 /// llama.cpp turns the neighbours 2i and 2i + 1 of a llama's head together, our weights (and Hugging Face's)
 /// are for i and i + hs / 2: rows of queries and keys change places. Qwen3 is turned as ours.
 Tensor with_neighbours(const Tensor& weight, int64_t heads) {
@@ -73,8 +67,9 @@ Tensor with_neighbours(const Tensor& weight, int64_t heads) {
   return weight.reshape({heads, 2, half, C}).transpose(1, 2).reshape({weight.size(0), C}).contiguous();
 }
 
-Tensor arranged(const std::string& name, const Tensor& weight, const GPTConfig& config) {
-  if (config.arch != Arch::llama || config.qk_norm) return weight;
+Tensor arranged(const std::string& name, const Tensor& weight, const DecoderConfig& config) {
+  if (models::architecture(config.arch).positions != models::Positions::rotary || config.qk_norm)
+    return weight;
   if (name.ends_with("q_proj.weight")) return with_neighbours(weight, config.n_head);
   if (name.ends_with("k_proj.weight")) return with_neighbours(weight, config.kv_heads());
   return weight;
@@ -92,9 +87,9 @@ Stored stored_as(std::string_view type, const std::string& name, const Shape& sh
   return type == "q8_0" && whole_blocks ? kQ8 : kF16;
 }
 
-std::vector<gguf::NewTensor> tensors_of(const models::GPT& model, std::string_view type) {
+std::vector<gguf::NewTensor> tensors_of(const models::Decoder& model, std::string_view type) {
   std::vector<gguf::NewTensor> tensors;
-  for (const auto& [name, values] : linear_weights(model)) {
+  for (const auto& [name, values] : models::linear_weights(model)) {
     const Tensor tensor = arranged(name, values, model.config());
     const std::string called = gguf_name(name);
     const Stored stored = stored_as(type, called, tensor.shape());
@@ -108,8 +103,9 @@ std::vector<gguf::NewTensor> tensors_of(const models::GPT& model, std::string_vi
 /// llama.cpp's enum llama_ftype.
 uint32_t file_type(std::string_view type) { return type == "f32" ? 0 : type == "f16" ? 1 : 7; }
 
-gguf::Keys model_keys(const GPTConfig& config) {
-  const std::string arch = gguf_arch(config);
+gguf::Keys model_keys(const DecoderConfig& config) {
+  const models::Architecture& row = models::architecture(config.arch);
+  const std::string arch(row.model_type(config));
   gguf::Keys keys;
   const auto add = [&](const char* key, int64_t value) {
     keys.emplace_back(concat(arch, ".", key), static_cast<uint32_t>(value));
@@ -121,8 +117,8 @@ gguf::Keys model_keys(const GPTConfig& config) {
   add("vocab_size", config.vocab_size);
   add("attention.head_count", config.n_head);
   const auto eps = static_cast<float>(config.norm_eps);
-  if (config.arch == Arch::gpt2) {
-    keys.emplace_back("gpt2.attention.layer_norm_epsilon", eps);
+  if (row.positions == models::Positions::learned) {
+    keys.emplace_back(arch + ".attention.layer_norm_epsilon", eps);
     return keys;
   }
   const int64_t head = config.n_embd / config.n_head;
@@ -136,12 +132,14 @@ gguf::Keys model_keys(const GPTConfig& config) {
 }
 
 gguf::Keys all_keys(const train::TrainedModel& trained, const std::string& name, std::string_view type) {
-  gguf::Keys keys = {{"general.architecture", gguf_arch(trained.model.config())},
-                     {"general.type", std::string("model")},
-                     {"general.name", name},
-                     {"general.file_type", file_type(type)}};
+  const DecoderConfig& config = trained.model.config();
+  gguf::Keys keys = {
+      {"general.architecture", std::string(models::architecture(config.arch).model_type(config))},
+      {"general.type", std::string("model")},
+      {"general.name", name},
+      {"general.file_type", file_type(type)}};
   if (type == "q8_0") keys.emplace_back("general.quantization_version", uint32_t{2});
-  for (auto& key : model_keys(trained.model.config())) keys.push_back(std::move(key));
+  for (auto& key : model_keys(config)) keys.push_back(std::move(key));
   for (auto& key : vocabulary_keys(trained.tokenizer)) keys.push_back(std::move(key));
   return keys;
 }

@@ -5,7 +5,14 @@
 #include <span>
 #include <string>
 
+#include "gradus/autograd/tensor/tensor.hpp"
+
 namespace gradus::exports {
+
+/// The numbers of a contiguous float32 tensor. They live as long as it does.
+inline std::span<const float> numbers_of(const Tensor& tensor) {
+  return {tensor.data<float>(), static_cast<size_t>(tensor.numel())};
+}
 
 /// The nearest float16, to even at half, as its bits; what is beyond 65504 becomes infinity.
 uint16_t to_float16(float x);

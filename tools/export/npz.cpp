@@ -7,7 +7,6 @@
 #include "gradus/files/hashes.hpp"
 #include "gradus/models/pretrained.hpp"
 #include "gradus/tools/export/gguf_numbers.hpp"
-#include "gradus/tools/export/weights.hpp"
 
 namespace gradus::exports {
 namespace {

@@ -32,11 +32,11 @@ std::vector<int64_t> greedy_tokens(const train::TrainedModel& trained) {
 }
 
 /// Of each position: (T, V).
-Tensor logits_of(const models::GPT& model, const std::vector<int64_t>& tokens) {
-  models::GPTCache cache = model.make_cache();
+Tensor logits_of(const models::Decoder& model, const std::vector<int64_t>& tokens) {
+  const auto state = model.make_state();
   std::vector<Tensor> rows;
   for (const int64_t token : tokens)
-    rows.push_back(model.decode(tensor(std::vector<int64_t>{token}, {1, 1}), cache));
+    rows.push_back(model.decode(tensor(std::vector<int64_t>{token}, {1, 1}), *state));
   return cat(rows, 0);
 }
 

@@ -4,9 +4,11 @@
 #include <nlohmann/json.hpp>
 
 #include "gradus/files/folder.hpp"
+#include "gradus/models/architecture.hpp"
 #include "gradus/models/config_json.hpp"
+#include "gradus/models/pretrained.hpp"
 #include "gradus/tools/embedded.hpp"
-#include "gradus/tools/export/weights.hpp"
+#include "gradus/tools/export/gguf_numbers.hpp"
 
 namespace gradus::exports {
 namespace {
@@ -87,17 +89,18 @@ std::string example_prompt(const data::Tokenizer& tokenizer) {
 
 Json described_model(const train::TrainedModel& trained, const std::string& name,
                      const nn::StateDict& weights) {
-  const models::GPTConfig& config = trained.model.config();
+  const models::DecoderConfig& config = trained.model.config();
   Json tensors = Json::array();
   for (const auto& [called, tensor] : weights)
     tensors.push_back(
         {{"name", called}, {"shape", std::vector<int64_t>(tensor.shape().begin(), tensor.shape().end())}});
-  return {{"name", name},
-          {"about", described(config)},
-          {"prompt", example_prompt(trained.tokenizer)},
-          {"config", Json::parse(models::to_json(config))},
-          {"tokenizer", tokenizer_json(trained.tokenizer)},
-          {"tensors", std::move(tensors)}};
+  return {
+      {"name", name},
+      {"about", concat(models::architecture(config.arch).title(config), "’s shape, ", models::sizes(config))},
+      {"prompt", example_prompt(trained.tokenizer)},
+      {"config", Json::parse(models::to_json(config))},
+      {"tokenizer", tokenizer_json(trained.tokenizer)},
+      {"tensors", std::move(tensors)}};
 }
 
 /// Numbers, cut into the files that hold them.
@@ -135,7 +138,7 @@ class WeightFiles {
 
 void write_web(const train::TrainedModel& trained, const std::string& name,
                const std::filesystem::path& folder) {
-  const nn::StateDict weights = linear_weights(trained.model);
+  const nn::StateDict weights = models::linear_weights(trained.model);
   const std::string json =
       described_model(trained, name, weights).dump(-1, ' ', false, Json::error_handler_t::replace);
   files::FolderUpdate update(folder);

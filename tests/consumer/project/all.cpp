@@ -13,6 +13,6 @@ int main() {
   optimizer.step(/*lr=*/0.1);
   const double after = mse_loss(layer(x), y).item();
   const data::Tokenizer tokenizer = data::Tokenizer::characters("ab");
-  const models::GPTConfig config{.vocab_size = tokenizer.vocab_size()};
+  const models::DecoderConfig config{.vocab_size = tokenizer.vocab_size()};
   return num_threads() == 2 && after < before && config.num_parameters() > 0 ? 0 : 1;
 }

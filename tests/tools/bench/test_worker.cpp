@@ -14,7 +14,7 @@
 #include "gradus/autograd/ops/ops.hpp"
 #include "gradus/autograd/tensor/threads.hpp"
 #include "gradus/files/error.hpp"
-#include "gradus/models/gpt.hpp"
+#include "gradus/models/decoder.hpp"
 #include "gradus/nn/safetensors.hpp"
 #include "gradus/tools/bench/compare.hpp"
 #include "gradus/tools/bench/contender.hpp"
@@ -27,7 +27,7 @@ using nlohmann::json;
 
 namespace {
 
-const models::GPTConfig kTiny{.vocab_size = 11, .block_size = 6, .n_layer = 2, .n_head = 2, .n_embd = 8};
+const models::DecoderConfig kTiny{.vocab_size = 11, .block_size = 6, .n_layer = 2, .n_head = 2, .n_embd = 8};
 
 /// What a worker says to these lines, its greeting first.
 std::vector<json> answers(Task task, const std::string& commands, double dropout = 0,
@@ -122,7 +122,7 @@ TEST_CASE("what a twin is handed is the model and the batches that the losses ar
   CHECK(tokens.dtype() == DType::int64);
   state.erase("tokens");
   Generator g(5);
-  models::GPT model(kTiny, g);
+  models::Decoder model(kTiny, g);
   model.load_state_dict(state);
   const Tensor first = tokens.select(0, 0);
   const double loss = model.loss(first.slice(1, 0, 6).contiguous(), first.slice(1, 1, 7).contiguous()).item();
@@ -142,7 +142,7 @@ TEST_CASE("a worker with bfloat16 weights computes with their values, and hands 
   CHECK(table.to_vector<float>() == table.to(DType::bfloat16).to(DType::float32).to_vector<float>());
   state.erase("tokens");
   Generator g(5);
-  models::GPT model(kTiny, g);
+  models::Decoder model(kTiny, g);
   model.load_state_dict(state);
   const double loss = model.loss(first.slice(1, 0, 6).contiguous(), first.slice(1, 1, 7).contiguous()).item();
   CHECK(std::abs(loss - stored.at(0).at("losses").at(0).get<double>()) <= 1e-5);

@@ -199,7 +199,7 @@ TEST_CASE("a run folder is complete and can be read back") {
     CHECK(std::filesystem::is_regular_file(run.out + "/" + file));
   CHECK(contents(run.out).size() == 18);
 
-  const gradus::models::GPT model = gradus::models::load_pretrained(run.out);
+  const gradus::models::Decoder model = gradus::models::load_pretrained(run.out);
   CHECK(model.config().vocab_size == 256);
   CHECK_FALSE(model.config().bias);
   const gradus::train::TrainConfig config = gradus::train::load_config(gradus::train::RunFolder(run.out));

@@ -18,11 +18,11 @@ inline data::Tokenizer awkward_characters() { return data::Tokenizer::characters
 inline data::Tokenizer small_pairs() { return data::small_tokenizer(kSmallMerges, {"<|endoftext|>"}); }
 
 /// The config of a small decoder for that tokenizer: GPT-2's shape.
-inline models::GPTConfig small_gpt2(const data::Tokenizer& tokenizer) {
+inline models::DecoderConfig small_gpt2(const data::Tokenizer& tokenizer) {
   return {.vocab_size = tokenizer.vocab_size(), .block_size = 40, .n_layer = 2, .n_head = 2, .n_embd = 32};
 }
 
-inline train::TrainedModel exported(models::GPTConfig config, const data::Tokenizer& tokenizer) {
+inline train::TrainedModel exported(models::DecoderConfig config, const data::Tokenizer& tokenizer) {
   config.vocab_size = tokenizer.vocab_size();
   return {wide_model(config, 3), tokenizer};
 }

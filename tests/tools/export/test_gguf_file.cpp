@@ -57,7 +57,7 @@ std::set<std::string> names(const Written& file) {
 
 TEST_CASE("a GPT-2 has llama.cpp's names, and matrices as they are used") {
   const data::Tokenizer tokenizer = testing::small_pairs();
-  models::GPTConfig config = testing::small_gpt2(tokenizer);
+  models::DecoderConfig config = testing::small_gpt2(tokenizer);
   config.n_layer = 1;
   config.bias = GENERATE(true, false);
   const train::TrainedModel trained = exported(config, tokenizer);
@@ -90,7 +90,7 @@ TEST_CASE("a GPT-2 has llama.cpp's names, and matrices as they are used") {
 
 TEST_CASE("a llama's queries and keys have neighbours side by side, a Qwen3's not") {
   const bool qwen3 = GENERATE(false, true);
-  models::GPTConfig config = qwen3 ? testing::small_qwen3() : testing::kSmallLlama;
+  models::DecoderConfig config = qwen3 ? testing::small_qwen3() : testing::kSmallLlama;
   config.dropout = 0;
   const train::TrainedModel trained = exported(config, data::Tokenizer::bytes());
   const Written file = write(trained);
@@ -127,7 +127,7 @@ TEST_CASE("a llama's queries and keys have neighbours side by side, a Qwen3's no
 
 TEST_CASE("smaller types are for matrices of whole blocks") {
   const data::Tokenizer tokenizer = data::Tokenizer::bytes();
-  models::GPTConfig config = testing::kSmallLlama;
+  models::DecoderConfig config = testing::kSmallLlama;
   config.n_embd = 32;
   config.n_inner = 40;  // down_proj has rows of 40
   const train::TrainedModel trained = exported(config, tokenizer);

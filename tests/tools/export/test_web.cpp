@@ -7,9 +7,10 @@
 #include "catch.hpp"
 #include "exported.hpp"
 #include "gradus/files/file.hpp"
+#include "gradus/models/pretrained.hpp"
 #include "gradus/tools/embedded.hpp"
+#include "gradus/tools/export/gguf_numbers.hpp"
 #include "gradus/tools/export/web.hpp"
-#include "gradus/tools/export/weights.hpp"
 #include "temporary_folder.hpp"
 
 using namespace gradus;
@@ -69,7 +70,7 @@ TEST_CASE("a page has its scripts, its model and its numbers") {
 
   const std::string text = argument(files::read(folder / "weights-0.js"), "weights");
   const std::string bytes = decoded(text.substr(1, text.size() - 2));
-  const nn::StateDict weights = exports::linear_weights(trained.model);
+  const nn::StateDict weights = models::linear_weights(trained.model);
   size_t at = 0;
   REQUIRE(model.at("tensors").size() == weights.size());
   for (const json& entry : model.at("tensors")) {
@@ -86,7 +87,7 @@ TEST_CASE("a page has its scripts, its model and its numbers") {
 }
 
 TEST_CASE("numbers that fill more than a file go on in the next") {
-  models::GPTConfig config = testing::kSmallLlama;
+  models::DecoderConfig config = testing::kSmallLlama;
   config.n_embd = 1024;
   config.n_inner = 1024;
   config.n_layer = 1;
@@ -95,7 +96,7 @@ TEST_CASE("numbers that fill more than a file go on in the next") {
   const testing::TemporaryFolder folder;
   exports::write_web(trained, "wide", folder.path());
   size_t bytes = 0, count = 0;
-  for (const auto& [name, tensor] : exports::linear_weights(trained.model))
+  for (const auto& [name, tensor] : models::linear_weights(trained.model))
     count += exports::numbers_of(tensor).size();
   for (int i = 0; i < 2; ++i) {
     const std::string text = argument(files::read(folder / concat("weights-", i, ".js")), "weights");

@@ -11,7 +11,7 @@
 #include "gradus/autograd/ops/ops.hpp"
 #include "gradus/data/dataset.hpp"
 #include "gradus/files/error.hpp"
-#include "gradus/models/gpt.hpp"
+#include "gradus/models/architecture.hpp"
 #include "gradus/models/pretrained.hpp"
 #include "gradus/nn/attention.hpp"
 #include "gradus/nn/embedding.hpp"
@@ -91,13 +91,13 @@ class Subject {
   std::map<std::string, double> values_;
 };
 
-GradcheckReport loss_of(const models::GPT& model, const Tensor& x, const Tensor& y,
+GradcheckReport loss_of(const models::Decoder& model, const Tensor& x, const Tensor& y,
                         const GradcheckOptions& options) {
-  const auto loss = [x, y](const models::GPT& m, const std::vector<Tensor>&) {
+  const auto loss = [x, y](const models::Decoder& m, const std::vector<Tensor>&) {
     Generator same(1);
     return m.loss(x, y, &same);
   };
-  return nn::gradcheck_module<models::GPT>(model, {}, loss, options);
+  return nn::gradcheck_module<models::Decoder>(model, {}, loss, options);
 }
 
 GradcheckReport check_embedding(Subject& s) {
@@ -121,14 +121,14 @@ nn::SelfAttention self_attention(Subject& s) {
            .bias = s["bias"]}};
 }
 
-GradcheckReport check_decoder(Subject& s, models::GPTConfig config) {
+GradcheckReport check_decoder(Subject& s, models::DecoderConfig config) {
   config.vocab_size = s["vocab_size"];
   config.block_size = s["tokens"];
   config.n_layer = s["n_layer"];
   config.n_head = s["n_head"];
   config.n_embd = s["n_embd"];
   config.dropout = s["dropout"];
-  const models::GPT model(config, s.generator);
+  const models::Decoder model(config, s.generator);
   const Shape shape{s["batch"], s["tokens"]};
   const Tensor x = randint(0, config.vocab_size, shape, s.generator);
   return loss_of(model, x, randint(0, config.vocab_size, shape, s.generator), s.options);
@@ -142,7 +142,7 @@ struct Row {
 const Row kLayers[] = {
     {"Embedding", "batch=2, embedding_dim=3, num_embeddings=5, tokens=4", check_embedding},
     {"GPT", "batch=2, bias=1, dropout=0, n_embd=4, n_head=2, n_layer=2, tokens=3, vocab_size=5",
-     [](Subject& s) { return check_decoder(s, {.arch = models::Arch::gpt2, .bias = s["bias"]}); }},
+     [](Subject& s) { return check_decoder(s, {.bias = s["bias"]}); }},
     {"GroupedQueryAttention",
      "batch=2, causal=1, dropout=0, n_embd=8, n_head=4, n_kv_head=2, qk_norm=0, rope_theta=10000, tokens=3",
      [](Subject& s) {
@@ -167,7 +167,7 @@ const Row kLayers[] = {
      "tokens=3, "
      "vocab_size=5",
      [](Subject& s) {
-       return check_decoder(s, {.arch = models::Arch::llama,
+       return check_decoder(s, {.arch = std::string(models::usual_arch()),
                                 .bias = false,
                                 .n_kv_head = s["n_kv_head"],
                                 .n_inner = s["n_inner"],

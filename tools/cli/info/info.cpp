@@ -12,6 +12,7 @@
 #include "gradus/autograd/tensor/threads.hpp"
 #include "gradus/files/error.hpp"
 #include "gradus/files/plain.hpp"
+#include "gradus/models/architecture.hpp"
 #include "gradus/models/pretrained.hpp"
 #include "gradus/nn/safetensors.hpp"
 #include "gradus/tools/cli/info/info_files.hpp"
@@ -36,7 +37,7 @@ namespace {
 
 struct InfoFlags {
   std::string folder, preset;
-  std::optional<models::Arch> arch;
+  std::string arch;
   std::optional<int64_t> layers, heads, embd, block, vocab, batch, kv_heads, hidden;
   bool bias = true, tied = true;
   std::optional<bool> qk_norm;
@@ -51,17 +52,10 @@ void print_parameters(const nn::NamedShapes& stored) {
   std::cout << table(rows, {2});
 }
 
-void print_model(const models::GPTConfig& config) {
-  std::cout << "model       " << config.n_layer << " layers, " << config.n_head << " heads, " << config.n_embd
-            << " wide, block " << config.block_size << ", " << config.vocab_size << " tokens, ";
-  if (config.arch == models::Arch::llama)
-    std::cout << "llama with " << config.kv_heads() << " heads of keys, " << config.inner()
-              << " wide inside the MLP, " << (config.qk_norm ? "norms of queries and keys, " : "")
-              << (config.tie_word_embeddings ? "tied" : "untied") << "; ";
-  else
-    std::cout << (config.bias ? "with" : "without") << " biases"
-              << (config.tie_word_embeddings ? "; " : ", untied; ");
-  std::cout << grouped(config.num_parameters()) << " parameters\n";
+void print_model(const models::DecoderConfig& config) {
+  std::cout << "model       " << models::sizes(config) << ", " << config.vocab_size << " tokens, "
+            << models::architecture(config.arch).describe(config) << "; " << grouped(config.num_parameters())
+            << " parameters\n";
 }
 
 void print_memory(const train::TrainConfig& config) {
@@ -77,7 +71,7 @@ void print_memory(const train::TrainConfig& config) {
 }
 
 /// How many rows of the vocabulary are no tokens, where the folder has a tokenizer that can be read.
-void print_padding(const std::string& folder, const models::GPTConfig& config) {
+void print_padding(const std::string& folder, const models::DecoderConfig& config) {
   try {
     const int64_t rest = config.vocab_size - train::load_tokenizer(folder).vocab_size();
     if (rest > 0)
@@ -167,16 +161,16 @@ int info_of_machine() {
 int info_of_shape(const InfoFlags& flags) {
   if (!flags.preset.empty()) check_choice("info", "--preset", flags.preset, models::preset_names());
   train::TrainConfig config = train::preset(
-      flags.preset.empty() ? train::usual_preset(flags.arch.value_or(models::Arch::llama)) : flags.preset);
-  models::GPTConfig& model = config.model;
+      flags.preset.empty() ? train::usual_preset(flags.arch.empty() ? models::usual_arch() : flags.arch)
+                           : flags.preset);
+  models::DecoderConfig& model = config.model;
+  if (!flags.arch.empty()) models::change_arch(model, flags.arch);
   model.vocab_size = flags.vocab.value_or(65);
   model.n_layer = flags.layers.value_or(model.n_layer);
   model.n_head = flags.heads.value_or(model.n_head);
   model.n_embd = flags.embd.value_or(model.n_embd);
   model.block_size = flags.block.value_or(model.block_size);
-  if (flags.arch && *flags.arch != model.arch) model.qk_norm = false;
-  model.arch = flags.arch.value_or(model.arch);
-  model.bias = flags.bias_given ? flags.bias : model.arch == models::Arch::gpt2;
+  if (flags.bias_given) model.bias = flags.bias;
   model.n_kv_head = flags.kv_heads.value_or(0);
   model.n_inner = flags.hidden.value_or(0);
   model.qk_norm = flags.qk_norm.value_or(model.qk_norm);
@@ -227,17 +221,14 @@ int info_of_folder(const std::string& folder, std::optional<int64_t> batch) {
            *batch, ".");
     return info_of_own(run, *own);
   }
-  const models::GPTConfig config = models::check_pretrained(folder);
+  const models::DecoderConfig config = models::check_pretrained(folder);
   const bool is_run = std::filesystem::exists(run.path() / "train.json");
   train::TrainConfig trained = is_run ? train::load_config(run) : train::TrainConfig{};
   trained.model = config;
 
   const std::string version = models::written_by(folder);
 
-  nn::NamedShapes stored;
-  for (const auto& [name, shape] : config.parameter_shapes())
-    stored.emplace_back(name, models::stored_shape(name, shape));
-  print_parameters(stored);
+  print_parameters(models::stored_shapes(config));
   print_model(config);
   print_padding(folder, config);
   std::cout << "written by  " << (version.empty() ? "another program" : "gradus " + files::plain(version))
@@ -277,7 +268,7 @@ Action add_info(CLI::App& verb, const std::string& program) {
               models::preset_names)
           ->type_name("NAME")
           ->take_last());
-  shape.push_back(add_arch_flag(verb, [flags](models::Arch arch) { flags->arch = arch; }));
+  shape.push_back(add_arch_flag(verb, [flags](const std::string& arch) { flags->arch = arch; }));
   const auto add = [&](const char* name, std::optional<int64_t>& value, const char* help) {
     shape.push_back(whole_number(verb, verb.add_option(name, value, help))->type_name("N")->take_last());
   };

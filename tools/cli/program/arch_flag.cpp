@@ -2,19 +2,22 @@
 
 #include <CLI/CLI.hpp>
 
+#include "gradus/files/error.hpp"
+#include "gradus/models/architecture.hpp"
 #include "gradus/tools/cli/program/choices.hpp"
 #include "gradus/tools/cli/program/nearest.hpp"
 
 namespace gradus::cli {
 
-CLI::Option* add_arch_flag(CLI::App& verb, std::function<void(models::Arch)> set_arch) {
+CLI::Option* add_arch_flag(CLI::App& verb, std::function<void(const std::string&)> set_arch) {
   const auto set = [&verb, set_arch = std::move(set_arch)](const std::string& name) {
     check_choice(verb.get_name(), "--arch", name, models::arch_names());
-    set_arch(models::arch_from(name));
+    set_arch(name);
   };
-  return choices(verb.add_option_function<std::string>(
-                     "--arch", set, "gpt2, or llama: rotary positions, RMSNorm, SwiGLU, no biases"),
-                 models::arch_names)
+  std::string help;
+  for (const models::Architecture* row : models::architectures())
+    help += concat(help.empty() ? "" : "\n", row->name, ": ", row->parts);
+  return choices(verb.add_option_function<std::string>("--arch", set, help), models::arch_names)
       ->type_name("NAME")
       ->take_last();
 }

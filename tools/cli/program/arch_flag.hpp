@@ -3,7 +3,7 @@
 
 #include <functional>
 
-#include "gradus/models/gpt_config.hpp"
+#include "gradus/models/decoder_config.hpp"
 
 namespace CLI {
 class App;
@@ -13,6 +13,6 @@ class Option;
 namespace gradus::cli {
 
 /// Adds the flag; whoever gives it has `set_arch` called. Other names are refused with those that there are.
-CLI::Option* add_arch_flag(CLI::App& verb, std::function<void(models::Arch)> set_arch);
+CLI::Option* add_arch_flag(CLI::App& verb, std::function<void(const std::string&)> set_arch);
 
 }  // namespace gradus::cli

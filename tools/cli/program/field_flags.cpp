@@ -21,7 +21,7 @@ void replace_words(std::string& text, std::string_view word, std::string_view re
   }
 }
 
-/// The flag of a field of TrainConfig, RunFolder or a GPTConfig in them; empty if there is none.
+/// The flag of a field of TrainConfig, RunFolder or a DecoderConfig in them; empty if there is none.
 std::string flag_of(std::string_view field) {
   for (const auto& [name, flag] : model_flags())
     if (name == field) return std::string(flag);

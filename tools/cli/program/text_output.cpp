@@ -24,7 +24,7 @@ void People::line(const std::string& text) const {
   if (!quiet_) std::cerr << files::plain_lines(text) << std::endl;
 }
 
-void write_sample(const models::GPT& model, const data::Tokenizer& tokenizer, const std::string& prompt,
+void write_sample(const models::Decoder& model, const data::Tokenizer& tokenizer, const std::string& prompt,
                   const models::SampleOptions& options, Generator& generator, std::ostream& out,
                   const TextEnd& end) {
   const std::vector<int32_t> encoded = tokenizer.encode(prompt);

@@ -31,7 +31,7 @@ struct TextEnd {
 /// Writes prompt and continuation, each token as it comes. Without a prompt the model begins after a line
 /// end, or what its vocabulary has first. Throws Error for a prompt with characters that the vocabulary
 /// lacks, and for an empty string to stop at.
-void write_sample(const models::GPT& model, const data::Tokenizer& tokenizer, const std::string& prompt,
+void write_sample(const models::Decoder& model, const data::Tokenizer& tokenizer, const std::string& prompt,
                   const models::SampleOptions& options, Generator& generator, std::ostream& out,
                   const TextEnd& end = {});
 

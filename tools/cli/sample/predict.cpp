@@ -40,7 +40,7 @@ struct Place {
   std::vector<RankedToken> likeliest;  ///< where they are wanted
 };
 
-std::vector<Place> places_of(const models::GPT& model, const std::vector<int32_t>& text,
+std::vector<Place> places_of(const models::Decoder& model, const std::vector<int32_t>& text,
                              const PredictFlags& flags) {
   const std::vector<int64_t> tokens(text.begin(), text.end());
   std::vector<Place> places{{.came = tokens.front(), .rank = {}, .likeliest = {}}};
@@ -144,7 +144,7 @@ class Printer {
 int predict(PredictFlags flags) {
   if (flags.top < 1) fail("predict", "--top must be a whole number of at least 1, got ", flags.top, ".");
   check_weights("predict", flags.weights);
-  const models::GPTConfig config = models::check_pretrained(flags.folder);
+  const models::DecoderConfig config = models::check_pretrained(flags.folder);
   const std::string prompt = read_prompt(flags.prompt, train::load_tokenizer(flags.folder, flags.tokenizer));
   if (prompt.empty()) fail("predict", "--prompt must have at least one token, got none.");
   train::check_memory(models::generation_memory(config), "free some, or use a smaller model.");

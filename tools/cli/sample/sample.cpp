@@ -59,7 +59,7 @@ int sample(SampleFlags flags, bool prompt_given) {
   if (flags.count < 1) fail("sample", "--count must be a whole number of at least 1, got ", flags.count, ".");
   if (flags.seed < 0) fail("sample", "--seed must be a whole number of at least 0, got ", flags.seed, ".");
 
-  const models::GPTConfig config = models::check_pretrained(flags.folder);
+  const models::DecoderConfig config = models::check_pretrained(flags.folder);
   {  // Refused before the model is read.
     const data::Tokenizer tokenizer = train::load_tokenizer(flags.folder, flags.tokenizer);
     flags.prompt = read_prompt(flags.prompt, tokenizer);

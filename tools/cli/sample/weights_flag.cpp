@@ -29,7 +29,7 @@ void check_weights(std::string_view verb, const std::string& weights) {
   check_choice(verb, "--weights", weights, kept_names());
 }
 
-void keep_weights(models::GPT& model, const std::string& weights) {
+void keep_weights(models::Decoder& model, const std::string& weights) {
   for (const auto& [name, dtype] : kKept)
     if (name == weights && dtype != DType::float32) model.to(dtype);
 }

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "gradus/models/gpt.hpp"
+#include "gradus/models/decoder.hpp"
 
 namespace gradus::cli {
 
@@ -16,6 +16,6 @@ void add_weights_flag(CLI::App& verb, std::string& weights);
 void check_weights(std::string_view verb, const std::string& weights);
 
 /// Rounds the model's matrices to such numbers.
-void keep_weights(models::GPT& model, const std::string& weights);
+void keep_weights(models::Decoder& model, const std::string& weights);
 
 }  // namespace gradus::cli

@@ -5,6 +5,7 @@
 
 #include "gradus/data/tokenizer_files.hpp"
 #include "gradus/files/error.hpp"
+#include "gradus/models/architecture.hpp"
 #include "gradus/models/pretrained.hpp"
 #include "gradus/train/decoder.hpp"
 
@@ -27,11 +28,11 @@ bool is_shape(const std::string& flag) {
   return std::find(std::begin(kShape), std::end(kShape), flag) != std::end(kShape);
 }
 
-std::string shown(models::Arch arch) { return std::string(name(arch)); }
+std::string shown(const std::string& text) { return text; }
 template <class T>
 requires std::is_arithmetic_v<T> std::string shown(T value) { return concat(std::boolalpha, value); }
 
-void check_shape(const TrainConfig& asked, const models::GPTConfig& model, const IsGiven& is_given) {
+void check_shape(const TrainConfig& asked, const models::DecoderConfig& model, const IsGiven& is_given) {
   if (is_given("preset"))
     fail("train", "--preset must be left out with --init-from, whose model has a shape, got ", asked.preset,
          ".");
@@ -44,7 +45,8 @@ void check_shape(const TrainConfig& asked, const models::GPTConfig& model, const
              shown(field(theirs)), ", got ", shown(field(asked)), ".");
     }
   });
-  if (is_given("block") && model.arch == models::Arch::gpt2 && asked.model.block_size > model.block_size)
+  const bool is_learned = models::architecture(model.arch).positions == models::Positions::learned;
+  if (is_given("block") && is_learned && asked.model.block_size > model.block_size)
     fail("train", "--block must be at most the ", model.block_size,
          " positions that the model of --init-from ", "has learnt, got ", asked.model.block_size, ".");
 }
@@ -68,7 +70,7 @@ std::string tokenizer_of(const TrainConfig& asked, const IsGiven& is_given) {
 }  // namespace
 
 void begin_with_model(TrainConfig& config, const IsGiven& is_given) {
-  models::GPTConfig model = models::check_pretrained(config.init_from);
+  models::DecoderConfig model = models::check_pretrained(config.init_from);
   check_shape(config, model, is_given);
   config.tokenizer = tokenizer_of(config, is_given);
   config.vocab = 0;
@@ -94,7 +96,7 @@ void check_apart(const TrainConfig& config, const fs::path& out) {
     fail("train", "--out must be another folder than that of --init-from, got ", out, " for both.");
 }
 
-models::GPT initial_model(const TrainConfig& config) {
+models::Decoder initial_model(const TrainConfig& config) {
   return files::read_folder(config.init_from, [&](const files::FolderSnapshot& files) {
     return models::load_pretrained(files, config.model);
   });

@@ -6,7 +6,7 @@
 #include <functional>
 #include <string>
 
-#include "gradus/models/gpt.hpp"
+#include "gradus/models/decoder.hpp"
 #include "gradus/train/train_config.hpp"
 
 namespace gradus::cli {
@@ -22,6 +22,6 @@ void check_apart(const train::TrainConfig& config, const std::filesystem::path& 
 
 /// The model in config.init_from, without padding and cut to config's block. Throws Error, naming the file,
 /// if it cannot be read.
-models::GPT initial_model(const train::TrainConfig& config);
+models::Decoder initial_model(const train::TrainConfig& config);
 
 }  // namespace gradus::cli

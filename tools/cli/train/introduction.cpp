@@ -1,6 +1,7 @@
 #include "gradus/tools/cli/train/introduction.hpp"
 
 #include "gradus/files/error.hpp"
+#include "gradus/models/architecture.hpp"
 #include "gradus/tools/cli/program/terminal.hpp"
 #include "gradus/train/memory.hpp"
 #include "gradus/train/plan.hpp"
@@ -22,12 +23,10 @@ std::string text_line(const TrainConfig& config, const data::Corpus& corpus,
 }
 
 std::string model_line(const TrainConfig& config) {
-  const models::GPTConfig& model = config.model;
-  const bool llama = model.arch == models::Arch::llama;
+  const models::DecoderConfig& model = config.model;
   return concat("model   ", config.init_from.empty() ? config.preset : config.init_from,
-                llama ? ", llama: " : ": ", model.n_layer, " layers, ", model.n_head, " heads, ",
-                llama ? concat(model.kv_heads(), " of keys, ") : "", model.n_embd, " wide, block ",
-                model.block_size, "; ", grouped(model.num_parameters()), " parameters");
+                model.arch == models::DecoderConfig{}.arch ? "" : concat(", ", model.arch), ": ",
+                models::sizes(model), "; ", grouped(model.num_parameters()), " parameters");
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include "gradus/autograd/graph/autocast.hpp"
 #include "gradus/data/dataset.hpp"
+#include "gradus/models/architecture.hpp"
 #include "gradus/train/decoder.hpp"
 #include "gradus/train/trainer/precision.hpp"
 
@@ -36,7 +37,7 @@ train::Pace measure(const TrainConfig& config, const RunTokens& tokens) {
   const double seconds = std::min(kMeasured * 60 * config.minutes, kMostMeasured);
   const data::TextDataset dataset = tokens.dataset(config);
   Generator init(0);
-  models::GPT model(config.model, init);
+  models::Decoder model(config.model, init);
   train::Trainer trainer(model, train::decoder_recipe(model, dataset.training_batches(), config));
   train::Pace pace;
   (void)trainer.step();
@@ -75,13 +76,14 @@ TrainConfig RunPlanner::plan(const TrainConfig& config, const RunTokens& tokens)
     pace_ = measure(chosen, tokens);
   } else {
     bool first = true;
-    for (const train::PlannedPreset& choice : train::planned_presets(config.model.arch)) {
-      const TrainConfig next = candidate(choice.name);
+    for (const models::Preset& choice : models::architecture(config.model.arch).presets) {
+      if (!choice.least_tokens) continue;
+      const TrainConfig next = candidate(std::string(choice.name));
       // What a step would take at the speed that was measured, and then what it takes.
       const double step = first ? 0 : pace_.step * work_of_step(next) / work_of_step(chosen);
-      if (!first && seconds_left() / step * train::tokens_a_step(next) < choice.least_tokens) break;
+      if (!first && seconds_left() / step * train::tokens_a_step(next) < *choice.least_tokens) break;
       const train::Pace pace = measure(next, tokens);
-      if (!first && seconds_left() / pace.step * train::tokens_a_step(next) < choice.least_tokens) break;
+      if (!first && seconds_left() / pace.step * train::tokens_a_step(next) < *choice.least_tokens) break;
       chosen = next;
       pace_ = pace;
       first = false;

@@ -54,7 +54,7 @@ fs::path default_out(const TrainConfig& config) {
     return fs::path("out") / concat(name, "-from-", fs::path(config.init_from).filename().string());
   const bool usual = config.model.arch == train::preset(config.preset).model.arch;
   const std::string kind = config.minutes > 0 ? concat(config.minutes, "min") : config.preset;
-  return fs::path("out") / concat(name, "-", kind, usual ? "" : concat("-", models::name(config.model.arch)));
+  return fs::path("out") / concat(name, "-", kind, usual ? "" : concat("-", config.model.arch));
 }
 
 /// Will the text be there again for a run that goes on?
@@ -100,7 +100,7 @@ class TrainVerb {
     });
     train::check_memory(train::training_memory(config_), "lower --layers, --embd, --block or --batch.");
 
-    models::GPT model = make_model();
+    models::Decoder model = make_model();
     train::Trainer trainer(model, train::decoder_recipe(model, dataset.training_batches(), config_));
     train::Run run{.trainer = trainer,
                    .folder = folder_,
@@ -210,13 +210,13 @@ class TrainVerb {
     if (train::to_json(config_) != train::to_json(saved_config_)) folder_.save_last(run.files, checkpoint);
   }
 
-  models::GPT make_model() const {
+  models::Decoder make_model() const {
     if (!flags_.resume && !config_.init_from.empty()) return initial_model(config_);
     if (!flags_.resume) {
       Generator init = Generator(static_cast<uint64_t>(config_.seed)).stream("init");
-      return models::GPT(config_.model, init);
+      return models::Decoder(config_.model, init);
     }
-    models::GPT model = train::load_last_model(folder_);
+    models::Decoder model = train::load_last_model(folder_);
     if (model.config() != config_.model)
       fail("train", "last/config.json and train.json must describe one model, got two in ", folder_.path(),
            ".");
@@ -304,7 +304,7 @@ class TrainVerb {
   std::string sample_of(const train::Run& run, const data::Tokenizer& tokenizer) const {
     Generator stream = Generator(static_cast<uint64_t>(config_.seed)).stream("sample");
     std::ostringstream text;
-    write_sample(static_cast<const models::GPT&>(run.trainer.model()), tokenizer, "",
+    write_sample(static_cast<const models::Decoder&>(run.trainer.model()), tokenizer, "",
                  {.max_new_tokens = 120, .temperature = 0.8}, stream, text);
     return text.str();
   }
@@ -314,7 +314,7 @@ class TrainVerb {
   void evaluate_best(train::RunReport& report, const data::TextDataset& dataset, int64_t targets) const {
     if (!report.val_loss) return;
     people_.line("evaluating the best model");
-    models::GPT best = train::load_trained(folder_.path()).model;
+    models::Decoder best = train::load_trained(folder_.path()).model;
     std::vector<data::Batch> batches;
     try {
       batches = validation(dataset, train::last_eval_tokens(config_, targets));

@@ -8,6 +8,7 @@
 #include "gradus/data/tokenizer.hpp"
 #include "gradus/files/error.hpp"
 #include "gradus/files/plain.hpp"
+#include "gradus/models/architecture.hpp"
 #include "gradus/tools/cli/program/arch_flag.hpp"
 #include "gradus/tools/cli/program/choices.hpp"
 #include "gradus/tools/cli/program/config_file.hpp"
@@ -44,7 +45,6 @@ void add_switch(CLI::App& verb, const char* group, const char* name, bool& value
 }
 
 std::string printed(const std::string& value) { return value; }
-std::string printed(models::Arch value) { return std::string(name(value)); }
 template <class T>
 std::string printed(const std::vector<T>& values) {
   std::string text;
@@ -112,9 +112,9 @@ void TrainFlags::add_to(CLI::App& verb) {
 
   add_choice(verb, kModel, "--preset", c.preset, models::preset_names,
              (listed(models::preset_names()) + ":\nsets all below (see the end)").c_str());
-  add_arch_flag(verb, [&c](models::Arch arch) { c.model.arch = arch; })
+  add_arch_flag(verb, [&c](const std::string& arch) { c.model.arch = arch; })
       ->group(kModel)
-      ->default_str(std::string(models::name(c.model.arch)));
+      ->default_str(c.model.arch);
   verb.add_option("--init-from", c.init_from, "Begin with the model in that folder, of gradus or others")
       ->group(kModel)
       ->type_name("DIR")
@@ -212,7 +212,7 @@ void TrainFlags::settle(CLI::App& verb) {
   settle_precision();
 
   if (!is_given("preset") && !config.init_from.empty())
-    config.preset = train::usual_preset(models::Arch::gpt2);  // AdamW goes on from anywhere
+    config.preset = train::usual_preset(models::DecoderConfig{}.arch);  // AdamW goes on from anywhere
   else if (!is_given("preset") && is_given("arch"))
     config.preset = train::usual_preset(config.model.arch);
   config = on_preset(config.preset);
@@ -240,6 +240,7 @@ void TrainFlags::settle(CLI::App& verb) {
 
 train::TrainConfig TrainFlags::on_preset(const std::string& name) const {
   train::TrainConfig merged = train::preset(name);
+  if (given_.contains("arch")) models::change_arch(merged.model, config.model.arch);
   train::for_each_field([&](const std::string& flag, auto field) {
     if (given_.contains(flag)) field(merged) = field(config);
   });
@@ -248,10 +249,6 @@ train::TrainConfig TrainFlags::on_preset(const std::string& name) const {
     merged.lr = train::usual_rate(merged.optimizer);
   if (merged.lr != preset.lr && !given_.contains("min-lr"))
     merged.min_lr = preset.min_lr > 0 ? merged.lr / 10 : 0;
-  if (merged.model.arch != preset.model.arch) {
-    if (!given_.contains("bias")) merged.model.bias = merged.model.arch == models::Arch::gpt2;
-    if (!given_.contains("qk-norm")) merged.model.qk_norm = false;
-  }
   for (std::string& file : merged.text)
     if (file != "-") file = whole_path(file);
   for (std::string* file : {&merged.tokens, &merged.val_tokens})

@@ -7,6 +7,7 @@
 #include <set>
 #include <string>
 
+#include "gradus/models/architecture.hpp"
 #include "gradus/train/train_config.hpp"
 
 namespace CLI {
@@ -17,7 +18,7 @@ namespace gradus::cli {
 
 struct TrainFlags {
   /// What is on the command line; the rest shows the defaults.
-  train::TrainConfig config = train::preset(train::usual_preset(models::Arch::llama));
+  train::TrainConfig config = train::preset(train::usual_preset(models::usual_arch()));
   std::string config_file, out, profile;
   int64_t threads = 0, stop_after = 0;  ///< 0: not given
   int64_t sample_every = 0;             ///< 0: never

@@ -31,7 +31,7 @@ struct Trained {
 };
 
 /// Of the token after `tokens`, by a forward of its own in float64 from the logits on.
-std::vector<double> expected(gradus::models::GPT& model, const std::vector<int64_t>& tokens) {
+std::vector<double> expected(gradus::models::Decoder& model, const std::vector<int64_t>& tokens) {
   model.eval();
   const auto T = std::min<int64_t>(model.config().block_size, static_cast<int64_t>(tokens.size()));
   const gradus::Tensor idx = gradus::tensor(std::vector<int64_t>(tokens.end() - T, tokens.end()), {1, T});

@@ -1,36 +1,28 @@
-// GPTConfig: the shape of a decoder, what it costs, and the shapes that have names. A plain value.
+// DecoderConfig: the shape of a decoder, its parameters and its memory before there is one. A plain value.
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "gradus/autograd/tensor/dtype.hpp"
-#include "gradus/autograd/tensor/shape.hpp"
+#include "gradus/nn/module.hpp"
 
 namespace gradus::models {
 
-/// Which decoder: GPT-2's (Radford et al., 2019), or Llama's (Touvron et al., arXiv 2302.13971) with rotary
-/// positions, RMSNorm, SwiGLU, heads of queries that share keys and values, and no biases.
-enum class Arch { gpt2, llama };
-std::string_view name(Arch arch);       ///< "gpt2" or "llama"
-Arch arch_from(std::string_view name);  ///< throws Error for another name
-std::vector<std::string> arch_names();  ///< of all
+struct DecoderConfig {
+  std::string arch = "gpt2";  ///< one of arch_names()
+  int64_t vocab_size = 0;     ///< V, tokens
+  int64_t block_size = 64;    ///< context length in training, tokens
+  int64_t n_layer = 4;        ///< blocks
+  int64_t n_head = 4;         ///< must divide n_embd
+  int64_t n_embd = 128;       ///< C, features of a token
+  double dropout = 0.0;       ///< probability, in [0, 1)
+  bool bias = true;           ///< in Linear and LayerNorm, as in GPT-2; false for others
+  double norm_eps = 1e-5;     ///< of every norm
 
-struct GPTConfig {
-  Arch arch = Arch::gpt2;   ///< what the blocks are made of
-  int64_t vocab_size = 0;   ///< V, tokens
-  int64_t block_size = 64;  ///< longest sequence, tokens
-  int64_t n_layer = 4;      ///< blocks
-  int64_t n_head = 4;       ///< must divide n_embd
-  int64_t n_embd = 128;     ///< C, features of a token
-  double dropout = 0.0;     ///< probability, in [0, 1)
-  bool bias = true;         ///< in Linear and LayerNorm, as in GPT-2; false for llama
-  double norm_eps = 1e-5;   ///< of every norm
-
-  // What llama may choose; gpt2 has these as they are.
+  // Options of some architectures; others refuse values that are not the defaults.
   int64_t n_kv_head = 0;        ///< heads of keys and values, must divide n_head; 0: as many
   int64_t n_inner = 0;          ///< features inside the MLP; 0: 8/3 n_embd, rounded up to a multiple of 32
   double rope_theta = 10000.0;  ///< base of the rotary angles: see rotary_embedding()
@@ -40,23 +32,26 @@ struct GPTConfig {
 
   /// Heads of keys and values.
   int64_t kv_heads() const { return n_kv_head > 0 ? n_kv_head : n_head; }
-  /// Features inside the MLP: 4 n_embd for gpt2.
+  /// Features inside the MLP.
   int64_t inner() const;
+  /// Most tokens of a sequence: block_size, or, for a recurrent decoder, as many as fit into 64 bits.
+  int64_t context_limit() const;
 
   /// Throws Error that names the first field that is wrong, what must hold and what came.
   void validate() const;
-  /// Elements of all parameters of such a model, by closed formula. The config must be valid.
+  /// Elements of all parameters of such a model. The config must be valid.
   int64_t num_parameters() const;
   /// Names and shapes of all parameters of such a model, in their order. The config must be valid.
-  std::vector<std::pair<std::string, Shape>> parameter_shapes() const;
+  nn::NamedShapes parameter_shapes() const;
 
-  bool operator==(const GPTConfig&) const = default;
+  bool operator==(const DecoderConfig&) const = default;
 };
 
-/// tiny, nano, small or gpt2, or of llama's parts mini, midi or maxi, with vocab_size left at 0. Throws Error
-/// for another name.
-GPTConfig preset(std::string_view name);
-std::vector<std::string> preset_names();  ///< the smallest first
+std::vector<std::string> arch_names();  ///< of all architectures
+
+/// A shape by its name, with vocab_size left at 0. Throws Error for a name that preset_names() lacks.
+DecoderConfig preset(std::string_view name);
+std::vector<std::string> preset_names();  ///< of all architectures, the smallest first
 
 /// Bytes, as double so that absurd sizes do not overflow.
 struct MemoryEstimate {
@@ -75,8 +70,8 @@ struct MemoryEstimate {
 };
 /// What a process holds at its peak, resident, in training steps on `batch` sequences of block_size tokens,
 /// with products in float32 or bfloat16 (Autocast): right to a tenth (the text and evaluations not counted).
-MemoryEstimate training_memory(const GPTConfig& config, int64_t batch, DType products = DType::float32);
-/// The same for generating one sequence: parameters, and the cache of keys and values.
-MemoryEstimate generation_memory(const GPTConfig& config);
+MemoryEstimate training_memory(const DecoderConfig& config, int64_t batch, DType products = DType::float32);
+/// The same for generating one sequence: parameters, and the decoding state.
+MemoryEstimate generation_memory(const DecoderConfig& config);
 
 }  // namespace gradus::models

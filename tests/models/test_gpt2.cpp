@@ -1,11 +1,13 @@
-#include "gradus/models/gpt.hpp"
+#include "gradus/models/decoder.hpp"
 
 #include <cmath>
 
 #include "autograd/compare.hpp"
 #include "catch.hpp"
 #include "gradus/autograd/ops/ops.hpp"
+#include "gradus/models/key_value_state.hpp"
 #include "gradus/nn/checks.hpp"
+#include "models/with_state.hpp"
 #include "nn/gradcheck_module.hpp"
 
 using namespace gradus;
@@ -15,10 +17,10 @@ using testing::error_of;
 
 namespace {
 
-constexpr GPTConfig kSmall{.vocab_size = 11, .block_size = 8, .n_layer = 2, .n_head = 2, .n_embd = 16};
+const DecoderConfig kSmall{.vocab_size = 11, .block_size = 8, .n_layer = 2, .n_head = 2, .n_embd = 16};
 
-GPTConfig with_dropout(double p) {
-  GPTConfig config = kSmall;
+DecoderConfig with_dropout(double p) {
+  DecoderConfig config = kSmall;
   config.dropout = p;
   return config;
 }
@@ -27,23 +29,23 @@ GPTConfig with_dropout(double p) {
 
 TEST_CASE("parameters have GPT-2's names") {
   Generator g(1);
-  GPTConfig config = kSmall;
+  DecoderConfig config = kSmall;
   config.n_layer = 1;
   std::vector<std::string> names;
-  for (const auto& [name, p] : GPT(config, g).named_parameters()) names.push_back(name);
+  for (const auto& [name, p] : Decoder(config, g).named_parameters()) names.push_back(name);
   CHECK(names == std::vector<std::string>{
                      "wte.weight", "wpe.weight", "h.0.ln_1.weight", "h.0.ln_1.bias", "h.0.attn.c_attn.weight",
                      "h.0.attn.c_attn.bias", "h.0.attn.c_proj.weight", "h.0.attn.c_proj.bias",
                      "h.0.ln_2.weight", "h.0.ln_2.bias", "h.0.mlp.c_fc.weight", "h.0.mlp.c_fc.bias",
                      "h.0.mlp.c_proj.weight", "h.0.mlp.c_proj.bias", "ln_f.weight", "ln_f.bias"});
   config.bias = false;
-  for (const auto& [name, p] : GPT(config, g).named_parameters()) CHECK_FALSE(name.ends_with("bias"));
+  for (const auto& [name, p] : Decoder(config, g).named_parameters()) CHECK_FALSE(name.ends_with("bias"));
 }
 
 TEST_CASE("initial values are GPT-2's, and the same for the same seed") {
-  GPTConfig config{.vocab_size = 300, .block_size = 100, .n_layer = 8, .n_head = 2, .n_embd = 64};
+  DecoderConfig config{.vocab_size = 300, .block_size = 100, .n_layer = 8, .n_head = 2, .n_embd = 64};
   Generator a(5), b(5), c(6);
-  const GPT model(config, a);
+  const Decoder model(config, a);
   for (const auto& [name, p] : model.named_parameters()) {
     INFO(name);
     const double deviation = std::sqrt(var(p.detach()).item()), centre = mean(p.detach()).item();
@@ -56,14 +58,14 @@ TEST_CASE("initial values are GPT-2's, and the same for the same seed") {
       CHECK(centre == (name.ends_with("bias") ? 0.0 : 1.0));
     }
   }
-  const auto last = [](const GPT& of) { return of.h[7].mlp.as<nn::MLP>().c_fc.weight; };
-  CHECK(difference(last(GPT(config, b)), last(model), 0.0) == "");
-  CHECK(difference(last(GPT(config, c)), last(model)) != "");
+  const auto last = [](const Decoder& of) { return of.state_dict().at("h.7.mlp.c_fc.weight"); };
+  CHECK(difference(last(Decoder(config, b)), last(model), 0.0) == "");
+  CHECK(difference(last(Decoder(config, c)), last(model)) != "");
 }
 
 TEST_CASE("an untrained model's loss is that of guessing") {
   Generator g(2);
-  const GPT model(kSmall, g);
+  const Decoder model(kSmall, g);
   const Tensor idx = randint(0, 11, {4, 8}, g), targets = randint(0, 11, {4, 8}, g);
   CHECK(model(idx).shape() == Shape{4, 8, 11});
   CHECK(model.loss(idx, targets).item() == Catch::Approx(std::log(11.0)).epsilon(0.05));
@@ -71,7 +73,7 @@ TEST_CASE("an untrained model's loss is that of guessing") {
 
 TEST_CASE("loss is the mean of -log p over the targets that count") {
   Generator g(3);
-  GPT model(kSmall, g);
+  Decoder model(kSmall, g);
   model.to(DType::float64);
   const Tensor idx = randint(0, 11, {2, 3}, g);
   const Tensor targets = tensor(std::vector<int64_t>{1, -100, 10, 0, 4, -100}, {2, 3});
@@ -83,9 +85,9 @@ TEST_CASE("loss is the mean of -log p over the targets that count") {
 
 TEST_CASE("one backward reaches every parameter") {
   Generator g(4);
-  GPTConfig config = with_dropout(GENERATE(0.0, 0.1));
+  DecoderConfig config = with_dropout(GENERATE(0.0, 0.1));
   config.bias = GENERATE(true, false);
-  const GPT model(config, g);
+  const Decoder model(config, g);
   model.loss(randint(0, 11, {4, 8}, g), randint(0, 11, {4, 8}, g), &g).backward();
   for (const auto& [name, p] : model.named_parameters()) {
     INFO(name);
@@ -97,7 +99,7 @@ TEST_CASE("one backward reaches every parameter") {
 
 TEST_CASE("a later token changes no bit of earlier logits, and all of its own") {
   Generator g(5);
-  const GPT model(kSmall, g);
+  const Decoder model(kSmall, g);
   const Tensor idx = randint(0, 10, {2, 8}, g);
   for (int64_t t = 0; t < 7; ++t) {
     Tensor changed = idx + zeros({}, DType::int64);
@@ -110,14 +112,14 @@ TEST_CASE("a later token changes no bit of earlier logits, and all of its own") 
 
 TEST_CASE("the decoder has the properties that nn/checks.hpp asks for") {
   Generator g(11);
-  GPT model(with_dropout(0.3), g);
+  Decoder model(with_dropout(0.3), g);
   // GPT-2's small start would leave attention next to nothing to say.
   for (Tensor& p : model.parameters()) p.copy_(randn(p.shape(), g) * 0.5 + p.detach());
   const Tensor idx = randint(0, 11, {3, 8}, g);
   CHECK(nn::check_causal(model, idx, {.vocab_size = 11}));
   CHECK(nn::check_batch_invariant(model, idx));
   CHECK(nn::check_eval_deterministic(model, idx));
-  CHECK(nn::check_kv_cache(model, idx));
+  CHECK(nn::check_kv_cache(testing::WithState<>{model}, idx));
   CHECK(model.training());
   CHECK(nn::check_causal(
       [&](const Tensor& x) {
@@ -130,34 +132,43 @@ TEST_CASE("the decoder has the properties that nn/checks.hpp asks for") {
 namespace {
 
 /// A decoder of which one thing is wrong.
-class Faulty : public GPT {
+class Faulty : public Decoder {
  public:
-  enum Fault { sees_next, adds_first_row, positions_restart, layer_not_cleared };
-  struct Cache : GPTCache {
-    bool keeps_a_layer = false;
-    void clear() {
-      const int64_t kept = layers[1].length;
-      GPTCache::clear();
-      if (keeps_a_layer) layers[1].length = kept;
-    }
-  };
+  enum Fault { sees_next, adds_first_row, positions_restart, keeps_a_layer };
 
-  Faulty(Fault fault, Generator& g) : GPT(kSmall, g), fault_(fault) {
+  Faulty(Fault fault, Generator& g) : Decoder(kSmall, g), fault_(fault) {
     for (Tensor& p : parameters()) p.copy_(randn(p.shape(), g) * 0.5 + p.detach());
   }
 
   Tensor operator()(const Tensor& idx) const {
-    const Tensor y = GPT::operator()(idx);
+    const Tensor y = Decoder::operator()(idx);
     if (fault_ == sees_next) return y + pad(y.slice(1, 1, y.size(1)), 1, y.size(1), 0);
     return fault_ == adds_first_row ? y + y.slice(0, 0, 1) : y;
   }
-  Cache make_cache(int64_t batch) const { return {GPT::make_cache(batch), fault_ == layer_not_cleared}; }
-  Tensor decode(const Tensor& idx, Cache& cache) const {
-    if (fault_ == positions_restart) cache.length = 0;
-    return GPT::decode(idx, cache);
+  std::unique_ptr<DecodingState> make_state(int64_t batch) const {
+    auto state = Decoder::make_state(batch);
+    if (fault_ != keeps_a_layer) return state;
+    auto kept = std::make_unique<KeptLayer>();
+    kept->whole = std::move(state);
+    return kept;
+  }
+  Tensor decode(const Tensor& idx, DecodingState& state) const {
+    if (fault_ == positions_restart) state.length = 0;
+    if (fault_ != keeps_a_layer) return Decoder::decode(idx, state);
+    return Decoder::decode(idx, *dynamic_cast<KeptLayer&>(state).whole);
   }
 
  private:
+  struct KeptLayer : DecodingState {
+    std::unique_ptr<DecodingState> whole;
+    void truncate(int64_t end) override {
+      nn::KVCache& second = dynamic_cast<KeyValueState&>(*whole).layers[1];
+      const int64_t kept = second.length;
+      whole->truncate(end);
+      second.length = kept;
+    }
+  };
+
   Fault fault_;
 };
 
@@ -170,21 +181,25 @@ TEST_CASE("faults of a decoder are caught") {
   CHECK_THAT(nn::check_causal(Faulty(Faulty::sees_next, g), idx).message,
              ContainsSubstring("got one that sees 1 position ahead: at (0, 0, 0) "));
   CHECK_FALSE(nn::check_batch_invariant(Faulty(Faulty::adds_first_row, g), idx));
-  CHECK_THAT(nn::check_kv_cache(Faulty(Faulty::positions_restart, g), idx).message,
+  Faulty restarts(Faulty::positions_restart, g), keeps(Faulty::keeps_a_layer, g);
+  CHECK_THAT(nn::check_kv_cache(testing::WithState<Faulty>{restarts}, idx).message,
              ContainsSubstring("when x was fed one by one;"));
-  CHECK_THAT(nn::check_kv_cache(Faulty(Faulty::layer_not_cleared, g), idx).message,
+  CHECK_THAT(nn::check_kv_cache(testing::WithState<Faulty>{keeps}, idx).message,
              ContainsSubstring("when x was fed into a cleared cache;"));
 }
 
 TEST_CASE("dropout drops embeddings, then what attention and the MLP add to them") {
   Generator g(7);
-  GPT model(with_dropout(0.3), g);
+  Decoder model(with_dropout(0.3), g);
   const Tensor idx = randint(0, 11, {2, 8}, g);
   for (auto& [name, p] : model.named_parameters())
     if (name.find("c_proj") != std::string::npos) p.fill_(0.0);  // the blocks add nothing
+  const auto of = [state = model.state_dict()](const char* name) { return state.at(name); };
   Generator a(12), b(12);
-  const Tensor x = dropout(model.wte(idx) + model.wpe->weight.slice(0, 0, 8), 0.3, b);
-  CHECK(difference(model(idx, &a), linear(model.ln_f(x), model.wte.weight), 0.0) == "");
+  const Tensor x = dropout(embedding(of("wte.weight"), idx) + of("wpe.weight").slice(0, 0, 8), 0.3, b);
+  CHECK(difference(model(idx, &a),
+                   linear(layer_norm(x, {16}, of("ln_f.weight"), of("ln_f.bias")), of("wte.weight")),
+                   0.0) == "");
 
   // One word for each embedding, weight of attention, and element that attention and the MLP add.
   const int64_t elements = 2 * 8 * 16, weights = 2 * 2 * 8 * 8;
@@ -198,7 +213,7 @@ TEST_CASE("dropout drops embeddings, then what attention and the MLP add to them
 
 TEST_CASE("dropout draws in training mode and is off in evaluation") {
   Generator g(6);
-  GPT model(with_dropout(0.3), g);
+  Decoder model(with_dropout(0.3), g);
   const Tensor idx = randint(0, 11, {2, 8}, g);
   Generator a(1), b(1), c(2);
   const Tensor first = model(idx, &a);
@@ -215,40 +230,41 @@ TEST_CASE("dropout draws in training mode and is off in evaluation") {
   CHECK(difference(calm, first) != "");
 }
 
-TEST_CASE("steps from the cache give the last logits of the full forward") {
+TEST_CASE("decoding gives the last logits of the full forward") {
   Generator g(7);
-  GPT model(with_dropout(0.3), g);  // a step never drops
+  Decoder model(with_dropout(0.3), g);  // a step never drops
   const Tensor idx = randint(0, 11, {3, 8}, g);
-  GPTCache cache = model.make_cache(3);
+  const auto state = model.make_state(3);
   std::vector<Tensor> steps;
   for (const auto& [from, to] : {std::pair{0, 3}, {3, 4}, {4, 5}, {5, 8}})
-    steps.push_back(model.decode(idx.slice(1, from, to), cache));
+    steps.push_back(model.decode(idx.slice(1, from, to), *state));
   model.eval();
   const Tensor full = model(idx).detach();
   const int64_t last[] = {2, 3, 4, 7};
   for (size_t i = 0; i < steps.size(); ++i) CHECK(difference(steps[i], full.select(1, last[i]), 1e-5) == "");
   CHECK_FALSE(steps[0].requires_grad());
 
-  CHECK(error_of([&] { model.decode(idx.slice(1, 0, 1), cache); }) ==
-        "[gpt] a sequence must have 1 to block_size = 8 tokens, got 9. Hint: cut it, or train a model with a "
+  CHECK(error_of([&] { model.decode(idx.slice(1, 0, 1), *state); }) ==
+        "[decoder] a sequence must have 1 to block_size = 8 tokens, got 9. Hint: cut it, or train a model "
+        "with a "
         "longer "
         "block.");
-  cache.clear();
-  CHECK(difference(model.decode(idx, cache), full.select(1, 7), 1e-5) == "");
+  state->clear();
+  CHECK(difference(model.decode(idx, *state), full.select(1, 7), 1e-5) == "");
 }
 
 TEST_CASE("a state dict carries a model") {
   Generator g(8);
-  const GPT a(kSmall, g);
-  GPT b(kSmall, g);
+  const Decoder a(kSmall, g);
+  Decoder b(kSmall, g);
   const Tensor idx = randint(0, 11, {1, 8}, g);
   REQUIRE(difference(b(idx), a(idx)) != "");
   b.load_state_dict(a.state_dict());
   CHECK(difference(b(idx), a(idx), 0.0) == "");
 
-  GPTConfig wider = kSmall;
+  DecoderConfig wider = kSmall;
   wider.vocab_size = 12;
-  GPT c(wider, g);
+  Decoder c(wider, g);
   CHECK(error_of([&] { c.load_state_dict(a.state_dict()); }) ==
         "[load_state_dict] names and shapes must be those of the module, got misshaped: wte.weight (11, 16) "
         "for (12, "
@@ -257,32 +273,33 @@ TEST_CASE("a state dict carries a model") {
 
 TEST_CASE("sequences the model cannot read are refused") {
   Generator g(9);
-  const GPT model(kSmall, g);
+  const Decoder model(kSmall, g);
   CHECK(error_of([&] {
           model(zeros({1, 9}, DType::int64));
         }) ==
-        "[gpt] a sequence must have 1 to block_size = 8 tokens, got 9. Hint: cut it, or train a model with a "
+        "[decoder] a sequence must have 1 to block_size = 8 tokens, got 9. Hint: cut it, or train a model "
+        "with a "
         "longer "
         "block.");
   CHECK_THAT(error_of([&] {
                model(zeros({1, 0}, DType::int64));
              }),
              Catch::Matchers::ContainsSubstring("got 0"));
-  CHECK(error_of([&] { model(zeros({4}, DType::int64)); }) == "[gpt] idx must be (B, T), got (4,).");
+  CHECK(error_of([&] { model(zeros({4}, DType::int64)); }) == "[decoder] idx must be (B, T), got (4,).");
   CHECK_THROWS_AS(model(full({1, 2}, 11, DType::int64)), Error);
   CHECK_THROWS_AS(model(full({1, 2}, -1, DType::int64)), Error);
   CHECK(error_of([&] {
           model.loss(zeros({1, 2}, DType::int64), zeros({2, 1}, DType::int64));
-        }) == "[gpt] targets must have the shape of idx, got (2, 1) and (1, 2).");
+        }) == "[decoder] targets must have the shape of idx, got (2, 1) and (1, 2).");
 }
 
 TEST_CASE("gradients of the whole decoder, orders 1 and 2") {
   const int order = GENERATE(1, 2);
   Generator g(10);
-  GPT model({.vocab_size = 5, .block_size = 3, .n_layer = 2, .n_head = 2, .n_embd = 4}, g);
+  Decoder model({.vocab_size = 5, .block_size = 3, .n_layer = 2, .n_head = 2, .n_embd = 4}, g);
   // GPT-2's small start makes gradients of attention vanish beside those of the head.
   for (Tensor& p : model.parameters()) p.copy_(randn(p.shape(), g) * 0.5 + p.detach());
   const Tensor idx = randint(0, 5, {2, 3}, g), targets = randint(0, 5, {2, 3}, g);
-  CHECK(testing::gradcheck_module<GPT>(
-            model, {}, [&](const GPT& m, const auto&) { return m.loss(idx, targets); }, order) == "");
+  CHECK(testing::gradcheck_module<Decoder>(
+            model, {}, [&](const Decoder& m, const auto&) { return m.loss(idx, targets); }, order) == "");
 }

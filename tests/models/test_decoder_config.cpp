@@ -1,10 +1,10 @@
-#include "gradus/models/gpt_config.hpp"
+#include "gradus/models/decoder_config.hpp"
 
 #include <cmath>
 
 #include "autograd/compare.hpp"
 #include "catch.hpp"
-#include "gradus/models/gpt.hpp"
+#include "gradus/models/decoder.hpp"
 
 using namespace gradus;
 using namespace gradus::models;
@@ -13,69 +13,73 @@ using testing::error_of;
 TEST_CASE("presets have the shapes of their names and are valid once they have a vocabulary") {
   CHECK(preset_names() == std::vector<std::string>{"tiny", "nano", "mini", "midi", "maxi", "small", "gpt2"});
   for (const std::string& name : preset_names()) {
-    GPTConfig config = preset(name);
+    DecoderConfig config = preset(name);
     CHECK(config.vocab_size == 0);
     CHECK(error_of([&] { config.validate(); }) ==
-          "[gpt] vocab_size must be set, got 0. Hint: take the tokenizer's size.");
+          "[decoder] vocab_size must be set, got 0. Hint: take the tokenizer's size.");
     config.vocab_size = 65;
     CHECK_NOTHROW(config.validate());
   }
-  CHECK(preset("nano") == GPTConfig{.block_size = 64, .n_layer = 4, .n_head = 4, .n_embd = 128});
+  CHECK(preset("nano") == DecoderConfig{.block_size = 64, .n_layer = 4, .n_head = 4, .n_embd = 128});
   CHECK(error_of([] { preset("huge"); }) ==
         "[preset] name must be one of tiny, nano, mini, midi, maxi, small, gpt2, got huge.");
 }
 
 TEST_CASE("GPT-2's smallest has the published number of parameters") {
-  GPTConfig config = preset("gpt2");
+  DecoderConfig config = preset("gpt2");
   config.vocab_size = 50257;
   CHECK(config.num_parameters() == 124'439'808);
 }
 
-TEST_CASE("the closed formula is the number of elements a model has") {
-  Generator g(1);
+TEST_CASE("parameters are as many as the closed formula says") {
   const bool bias = GENERATE(true, false), tied = GENERATE(true, false);
   for (const auto& [layers, heads, width] : {std::tuple{1, 1, 4}, {2, 2, 8}, {3, 4, 12}}) {
-    const GPTConfig config{.vocab_size = 13,
-                           .block_size = 9,
-                           .n_layer = layers,
-                           .n_head = heads,
-                           .n_embd = width,
-                           .bias = bias,
-                           .tie_word_embeddings = tied};
-    CHECK(GPT(config, g).num_parameters() == config.num_parameters());
+    const DecoderConfig config{.vocab_size = 13,
+                               .block_size = 9,
+                               .n_layer = layers,
+                               .n_head = heads,
+                               .n_embd = width,
+                               .bias = bias,
+                               .tie_word_embeddings = tied};
+    // Tables, then blocks of 3 + 1 + 4 + 4 squares, with biases of 9 widths, and norms.
+    const int64_t C = width, norm = bias ? 2 * C : C;
+    const int64_t block = 12 * C * C + (bias ? 9 * C : 0) + 2 * norm;
+    CHECK(config.num_parameters() == (tied ? 1 : 2) * 13 * C + 9 * C + layers * block + norm);
   }
 }
 
 TEST_CASE("each field that is wrong is named with what must hold and what came") {
-  const GPTConfig good{.vocab_size = 65};
+  const DecoderConfig good{.vocab_size = 65};
   struct Case {
     const char* message;
-    void (*spoil)(GPTConfig&);
+    void (*spoil)(DecoderConfig&);
   };
   const Case cases[] = {
-      {"[gpt] vocab_size must be in [1, 1000000000], got -1.", [](GPTConfig& c) { c.vocab_size = -1; }},
-      {"[gpt] block_size must be in [1, 1000000000], got 0.", [](GPTConfig& c) { c.block_size = 0; }},
-      {"[gpt] n_layer must be in [1, 10000], got 10001.", [](GPTConfig& c) { c.n_layer = 10001; }},
-      {"[gpt] n_embd must be in [1, 1000000], got 0.", [](GPTConfig& c) { c.n_embd = 0; }},
-      {"[gpt] n_head must be in [1, 1000000], got -4.", [](GPTConfig& c) { c.n_head = -4; }},
-      {"[gpt] n_head must divide n_embd, got n_head 3 and n_embd 128.", [](GPTConfig& c) { c.n_head = 3; }},
-      {"[gpt] dropout must be in [0, 1), got 1.", [](GPTConfig& c) { c.dropout = 1.0; }},
-      {"[gpt] dropout must be in [0, 1), got nan.", [](GPTConfig& c) { c.dropout = std::nan(""); }},
-      {"[gpt] norm_eps must be in (0, 1), got 0.", [](GPTConfig& c) { c.norm_eps = 0.0; }},
-      {"[gpt] norm_eps must be in (0, 1), got nan.", [](GPTConfig& c) { c.norm_eps = std::nan(""); }},
+      {"[decoder] vocab_size must be in [1, 1000000000], got -1.",
+       [](DecoderConfig& c) { c.vocab_size = -1; }},
+      {"[decoder] block_size must be in [1, 1000000000], got 0.", [](DecoderConfig& c) { c.block_size = 0; }},
+      {"[decoder] n_layer must be in [1, 10000], got 10001.", [](DecoderConfig& c) { c.n_layer = 10001; }},
+      {"[decoder] n_embd must be in [1, 1000000], got 0.", [](DecoderConfig& c) { c.n_embd = 0; }},
+      {"[decoder] n_head must be in [1, 1000000], got -4.", [](DecoderConfig& c) { c.n_head = -4; }},
+      {"[decoder] n_head must divide n_embd, got n_head 3 and n_embd 128.",
+       [](DecoderConfig& c) { c.n_head = 3; }},
+      {"[decoder] dropout must be in [0, 1), got 1.", [](DecoderConfig& c) { c.dropout = 1.0; }},
+      {"[decoder] dropout must be in [0, 1), got nan.", [](DecoderConfig& c) { c.dropout = std::nan(""); }},
+      {"[decoder] norm_eps must be in (0, 1), got 0.", [](DecoderConfig& c) { c.norm_eps = 0.0; }},
+      {"[decoder] norm_eps must be in (0, 1), got nan.", [](DecoderConfig& c) { c.norm_eps = std::nan(""); }},
   };
   for (const Case& c : cases) {
-    GPTConfig config = good;
+    DecoderConfig config = good;
     c.spoil(config);
     CHECK(error_of([&] { config.validate(); }) == c.message);
     Generator g(1);
-    CHECK(error_of([&] { GPT(config, g); }) == c.message);
+    CHECK(error_of([&] { Decoder(config, g); }) == c.message);
   }
 }
 
 TEST_CASE("the base of rotary positions is any above 0") {
-  GPTConfig config{.vocab_size = 7, .block_size = 5, .n_layer = 1, .n_head = 2, .n_embd = 4};
-  config.arch = Arch::llama;
+  DecoderConfig config{.vocab_size = 7, .block_size = 5, .n_layer = 1, .n_head = 2, .n_embd = 4};
+  config.arch = "llama";
   config.bias = false;
   for (const double base : {0.25, 1e-30, 1e6}) {
     config.rope_theta = base;
@@ -88,7 +92,7 @@ TEST_CASE("the base of rotary positions is any above 0") {
 }
 
 TEST_CASE("memory is what a step and a prompt keep, counted by hand") {
-  GPTConfig config{.vocab_size = 7, .block_size = 5, .n_layer = 3, .n_head = 2, .n_embd = 4};
+  DecoderConfig config{.vocab_size = 7, .block_size = 5, .n_layer = 3, .n_head = 2, .n_embd = 4};
   const double parameters = 7 * 4 + 5 * 4 + 3 * (8 + 48 + 12 + 16 + 4 + 8 + 64 + 16 + 64 + 4) + 8;
   const MemoryEstimate train = training_memory(config, 6), sample = generation_memory(config);
   CHECK(train.parameters == 4 * parameters);
@@ -110,8 +114,8 @@ TEST_CASE("memory is what a step and a prompt keep, counted by hand") {
 }
 
 TEST_CASE("memory of a llama has gate, up and their product, and what norms of q and k were given") {
-  GPTConfig config{.vocab_size = 7, .block_size = 5, .n_layer = 3, .n_head = 2, .n_embd = 4};
-  config.arch = Arch::llama;
+  DecoderConfig config{.vocab_size = 7, .block_size = 5, .n_layer = 3, .n_head = 2, .n_embd = 4};
+  config.arch = "llama";
   config.bias = false;
   config.n_kv_head = 1;
   config.n_inner = 8;
@@ -126,7 +130,7 @@ TEST_CASE("memory of a llama has gate, up and their product, and what norms of q
 }
 
 TEST_CASE("memory grows with batch and size and does not overflow") {
-  GPTConfig config = preset("gpt2");
+  DecoderConfig config = preset("gpt2");
   config.vocab_size = 50257;
   const MemoryEstimate one = training_memory(config, 1), two = training_memory(config, 2);
   CHECK(one.parameters == 4.0 * 124'439'808);
@@ -136,24 +140,25 @@ TEST_CASE("memory grows with batch and size and does not overflow") {
   CHECK(one.total() == 4 * one.parameters + one.activations + one.program);
   CHECK(generation_memory(config).total() < one.total());
 
-  const GPTConfig absurd{.vocab_size = 1'000'000'000,
-                         .block_size = 1'000'000'000,
-                         .n_layer = 10'000,
-                         .n_head = 1,
-                         .n_embd = 1'000'000};
+  const DecoderConfig absurd{.vocab_size = 1'000'000'000,
+                             .block_size = 1'000'000'000,
+                             .n_layer = 10'000,
+                             .n_head = 1,
+                             .n_embd = 1'000'000};
   absurd.validate();
   CHECK(training_memory(absurd, 1'000'000'000).total() > 1e20);
   CHECK(absurd.num_parameters() > 0);
 }
 
 TEST_CASE("names and shapes are known before there is a model") {
-  for (const GPTConfig& config :
-       {GPTConfig{.vocab_size = 11, .block_size = 5, .n_layer = 2, .n_head = 3, .n_embd = 6},
-        GPTConfig{.vocab_size = 3, .n_layer = 11, .n_head = 1, .n_embd = 4, .bias = false},
-        GPTConfig{.vocab_size = 5, .n_layer = 1, .n_head = 1, .n_embd = 4, .tie_word_embeddings = false}}) {
+  for (const DecoderConfig& config :
+       {DecoderConfig{.vocab_size = 11, .block_size = 5, .n_layer = 2, .n_head = 3, .n_embd = 6},
+        DecoderConfig{.vocab_size = 3, .n_layer = 11, .n_head = 1, .n_embd = 4, .bias = false},
+        DecoderConfig{
+            .vocab_size = 5, .n_layer = 1, .n_head = 1, .n_embd = 4, .tie_word_embeddings = false}}) {
     Generator generator(0);
-    std::vector<std::pair<std::string, Shape>> shapes;
-    for (const auto& [name, values] : GPT(config, generator).named_parameters())
+    nn::NamedShapes shapes;
+    for (const auto& [name, values] : Decoder(config, generator).named_parameters())
       shapes.emplace_back(name, values.shape());
     CHECK(config.parameter_shapes() == shapes);
   }

@@ -1,0 +1,150 @@
+// The list of architectures, and the functions that ask the rows.
+#include <algorithm>
+#include <limits>
+
+#include "gradus/files/error.hpp"
+#include "gradus/files/plain.hpp"
+#include "gradus/models/architecture.hpp"
+#include "gradus/nn/init.hpp"
+
+namespace gradus::models {
+
+// Each in the file of its name.
+const Architecture& gpt2();
+const Architecture& llama();
+
+namespace {
+
+// Beyond these no product of sizes below would fit into 64 bits; no machine holds such a model either.
+constexpr int64_t kMostTokens = 1'000'000'000;
+constexpr int64_t kWidest = 1'000'000;
+constexpr int64_t kMostLayers = 10'000;
+
+void check_size(const char* field, int64_t value, int64_t most) {
+  if (value < 1 || value > most) fail("decoder", field, " must be in [1, ", most, "], got ", value, ".");
+}
+
+std::vector<const Preset*> all_presets() {
+  std::vector<const Preset*> presets;
+  for (const Architecture* row : architectures())
+    for (const Preset& one : row->presets) presets.push_back(&one);
+  const auto size = [](const Preset* one) {
+    DecoderConfig config = one->config;
+    config.vocab_size = 1;
+    return config.num_parameters();
+  };
+  std::stable_sort(presets.begin(), presets.end(),
+                   [&](const Preset* a, const Preset* b) { return size(a) < size(b); });
+  return presets;
+}
+
+}  // namespace
+
+const std::vector<const Architecture*>& architectures() {
+  static const std::vector<const Architecture*> all{&gpt2(), &llama()};
+  return all;
+}
+
+const Architecture& architecture(std::string_view name) {
+  std::string known;
+  for (const Architecture* row : architectures()) {
+    if (row->name == name) return *row;
+    known += concat(known.empty() ? "" : row == architectures().back() ? " or " : ", ", row->name);
+  }
+  fail("decoder", "arch must be ", known, ", got ", files::in_quotes(name), ".");
+}
+
+std::string_view usual_arch() { return llama().name; }
+
+std::vector<std::string> arch_names() {
+  std::vector<std::string> names;
+  for (const Architecture* row : architectures()) names.emplace_back(row->name);
+  return names;
+}
+
+void change_arch(DecoderConfig& config, std::string_view arch) {
+  if (config.arch == arch) return;
+  const DecoderConfig usual;
+  const Architecture& row = architecture(arch);
+  const bool was_recurrent = architecture(config.arch).positions == Positions::recurrent;
+  config.arch = arch;
+  config.bias = row.has_bias;
+  config.qk_norm = usual.qk_norm;
+  if (row.positions == Positions::recurrent) config.n_head = 1;
+  if (was_recurrent) config.n_head = usual.n_head;
+}
+
+int64_t swiglu_inner(int64_t n_embd) {
+  constexpr int64_t kMultiple = 32;
+  const int64_t third = (8 * n_embd + 2) / 3;  // rounded up
+  return (third + kMultiple - 1) / kMultiple * kMultiple;
+}
+
+std::string sizes(const DecoderConfig& config) {
+  const Positions positions = architecture(config.arch).positions;
+  std::string text = concat(config.n_layer, " layers, ");
+  if (positions != Positions::recurrent) text += concat(config.n_head, " heads, ");
+  if (positions == Positions::rotary) text += concat(config.kv_heads(), " of keys, ");
+  return concat(text, config.n_embd, " wide, block ", config.block_size);
+}
+
+DecoderConfig preset(std::string_view name) {
+  std::string known;
+  for (const Preset* one : all_presets()) {
+    if (one->name == name) return one->config;
+    known += concat(known.empty() ? "" : ", ", one->name);
+  }
+  fail("preset", "name must be one of ", known, ", got ", name, ".");
+}
+
+std::vector<std::string> preset_names() {
+  std::vector<std::string> names;
+  for (const Preset* one : all_presets()) names.emplace_back(one->name);
+  return names;
+}
+
+std::unique_ptr<Backbone> make_backbone(const DecoderConfig& config, Generator& init) {
+  config.validate();
+  return architecture(config.arch).make(config, init);
+}
+
+void DecoderConfig::validate() const {
+  const Architecture& row = architecture(arch);
+  if (vocab_size == 0) fail("decoder", "vocab_size must be set, got 0. Hint: take the tokenizer's size.");
+  check_size("vocab_size", vocab_size, kMostTokens);
+  check_size("block_size", block_size, kMostTokens);
+  check_size("n_layer", n_layer, kMostLayers);
+  check_size("n_embd", n_embd, kWidest);
+  check_size("n_head", n_head, kWidest);
+  if (n_embd % n_head != 0)
+    fail("decoder", "n_head must divide n_embd, got n_head ", n_head, " and n_embd ", n_embd, ".");
+  if (!(dropout >= 0.0 && dropout < 1.0)) fail("decoder", "dropout must be in [0, 1), got ", dropout, ".");
+  if (!(norm_eps > 0.0 && norm_eps < 1.0)) fail("decoder", "norm_eps must be in (0, 1), got ", norm_eps, ".");
+  row.check(*this);
+  if (n_inner < 0 || n_inner > kWidest)
+    fail("decoder", "n_inner must be in [0, ", kWidest, "], got ", n_inner, ".");
+}
+
+int64_t DecoderConfig::inner() const { return n_inner > 0 ? n_inner : architecture(arch).inner(n_embd); }
+
+int64_t DecoderConfig::context_limit() const {
+  return architecture(arch).positions == Positions::recurrent ? std::numeric_limits<int64_t>::max() / 2
+                                                              : block_size;
+}
+
+nn::NamedShapes DecoderConfig::parameter_shapes() const {
+  const nn::NoInit no_init;
+  Generator unused(0);
+  nn::NamedShapes shapes;
+  for (const auto& [name, parameter] : Decoder(*this, unused).named_parameters())
+    shapes.emplace_back(name, parameter.shape());
+  return shapes;
+}
+
+int64_t DecoderConfig::num_parameters() const {
+  int64_t count = 0;
+  for (const auto& [name, shape] : parameter_shapes()) count += shape.numel();
+  return count;
+}
+
+}  // namespace gradus::models

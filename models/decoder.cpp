@@ -1,0 +1,92 @@
+#include "gradus/models/decoder.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <string_view>
+
+#include "gradus/autograd/graph/record.hpp"
+#include "gradus/autograd/ops/ops.hpp"
+#include "gradus/nn/init.hpp"
+
+namespace gradus::models {
+namespace {
+
+constexpr double kInitStd = 0.02;
+
+bool ends_in_stream(std::string_view name) {
+  return name.ends_with("c_proj.weight") || name.ends_with("o_proj.weight") ||
+         name.ends_with("down_proj.weight");
+}
+
+// Radford et al., 2019, section 2.3: the residual stream sums 2 n_layer projections, so each starts smaller.
+void draw_initial_values(Decoder& model, Generator& generator) {
+  const double residual_std = kInitStd / std::sqrt(2.0 * static_cast<double>(model.config().n_layer));
+  for (auto& [name, parameter] : model.named_parameters()) {
+    if (parameter.dim() == 2) {
+      nn::normal_(parameter, 0.0, ends_in_stream(name) ? residual_std : kInitStd, generator);
+    } else if (std::string_view(name).ends_with(".bias")) {
+      nn::zeros_(parameter);
+    }
+  }
+}
+
+/// `start` tokens came before.
+void check_sequence(const Tensor& idx, int64_t start, const DecoderConfig& config) {
+  if (idx.dim() != 2) fail("decoder", "idx must be (B, T), got ", idx.shape(), ".");
+  const int64_t end = start + idx.size(1);
+  if (idx.size(1) < 1 || end > config.context_limit())
+    fail("decoder", "a sequence must have 1 to block_size = ", config.block_size, " tokens, got ", end,
+         ". Hint: cut it, or train a model with a longer block.");
+}
+
+}  // namespace
+
+Decoder::Decoder(const DecoderConfig& config, Generator& init)
+    : config_(config), backbone_(make_backbone(config, init)) {
+  draw_initial_values(*this, init);
+}
+
+Decoder::Decoder(const Decoder& other)
+    : nn::Module(other), config_(other.config_), backbone_(other.backbone_->clone()) {}
+
+Tensor Decoder::operator()(const Tensor& idx, Generator* dropout) const {
+  check_sequence(idx, 0, config_);
+  return backbone_->logits(backbone_->features(idx, dropout));
+}
+
+Tensor Decoder::loss(const Tensor& idx, const Tensor& targets, Generator* dropout) const {
+  if (targets.shape() != idx.shape())
+    fail("decoder", "targets must have the shape of idx, got ", targets.shape(), " and ", idx.shape(), ".");
+  return cross_entropy((*this)(idx, dropout).reshape({-1, config_.vocab_size}), targets.reshape({-1}));
+}
+
+Tensor Decoder::next_features(const Tensor& idx, DecodingState& state) const {
+  check_sequence(idx, state.length, config_);
+  const Tensor x = backbone_->next_features(idx, state);
+  state.length += idx.size(1);
+  return x;
+}
+
+Tensor Decoder::decode(const Tensor& idx, DecodingState& state) const {
+  const NoGrad no_grad;
+  int64_t begin = 0;  // Without a limit, parts of a long text take less memory than all of it at once.
+  if (idx.dim() == 2 && config_.context_limit() > config_.block_size)
+    for (; idx.size(1) - begin > config_.block_size; begin += config_.block_size)
+      next_features(idx.slice(1, begin, begin + config_.block_size), state);
+  const Tensor x = next_features(begin == 0 ? idx : idx.slice(1, begin, idx.size(1)), state);
+  return backbone_->logits(x.select(1, -1));  // only the last position: (B, C) -> (B, V)
+}
+
+Tensor Decoder::decode_all(const Tensor& idx, DecodingState& state) const {
+  const NoGrad no_grad;
+  return backbone_->logits(next_features(idx, state));
+}
+
+bool Decoder::can_draft() const {
+  constexpr int64_t kLeast = 400;  // Products of smaller matrices depend on how many rows they have.
+  const int64_t kv_width = config_.n_embd / config_.n_head * config_.kv_heads();
+  return config_.context_limit() == config_.block_size &&
+         config_.n_embd * std::min({kv_width, config_.n_embd, config_.vocab_size}) >= kLeast;
+}
+
+}  // namespace gradus::models

@@ -1,0 +1,227 @@
+// GPT-2 (Radford et al., 2019): learned positions, LayerNorm, gelu in its tanh form, with or without biases.
+// Parameters have the names of GPT-2's files.
+#include <ios>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "gradus/autograd/ops/ops.hpp"
+#include "gradus/files/error.hpp"
+#include "gradus/models/config_json.hpp"
+#include "gradus/models/foreign_gpt2.hpp"
+#include "gradus/models/key_value_state.hpp"
+#include "gradus/nn/attention.hpp"
+#include "gradus/nn/dropout.hpp"
+#include "gradus/nn/embedding.hpp"
+#include "gradus/nn/layer_norm.hpp"
+#include "gradus/nn/linear.hpp"
+#include "gradus/nn/mlp.hpp"
+
+namespace gradus::models {
+namespace {
+
+class GPT2Block : public nn::Module {
+ public:
+  GPT2Block(const DecoderConfig& config, Generator& init)
+      : ln_1(config.n_embd, {.eps = config.norm_eps, .bias = config.bias}),
+        attn(config.n_embd, config.n_head, init,
+             {.bias = config.bias, .projection_bias = config.bias, .dropout = config.dropout}),
+        ln_2(config.n_embd, {.eps = config.norm_eps, .bias = config.bias}),
+        mlp(config.n_embd, config.inner(), init, {.bias = config.bias, .dropout = config.dropout}) {}
+
+  Tensor operator()(const Tensor& x, Generator* dropout) const {
+    const Tensor y = x + attn(ln_1(x), dropout);
+    return y + mlp(ln_2(y), dropout);
+  }
+  Tensor decode(const Tensor& x, nn::KVCache& cache) const {
+    const Tensor y = x + attn.decode(ln_1(x), cache);
+    return y + mlp.without_dropout(ln_2(y));
+  }
+  void visit(nn::Visitor& v) override { v("ln_1", ln_1)("attn", attn)("ln_2", ln_2)("mlp", mlp); }
+
+  nn::LayerNorm ln_1;
+  nn::MultiHeadAttention attn;
+  nn::LayerNorm ln_2;
+  nn::MLP mlp;
+};
+
+class GPT2 final : public Backbone {
+ public:
+  GPT2(const DecoderConfig& config, Generator& init)
+      : wte(config.vocab_size, config.n_embd, init),
+        wpe(config.block_size, config.n_embd, init),
+        drop(config.dropout),
+        ln_f(config.n_embd, {.eps = config.norm_eps, .bias = config.bias}) {
+    h.reserve(static_cast<size_t>(config.n_layer));
+    for (int64_t i = 0; i < config.n_layer; ++i) h.emplace_back(config, init);
+    if (!config.tie_word_embeddings)
+      lm_head.emplace(config.n_embd, config.vocab_size, init, nn::LinearOptions{.bias = false});
+  }
+
+  Tensor features(const Tensor& idx, Generator* dropout) const override {
+    Tensor x = drop(embed(idx, 0), dropout);
+    for (const GPT2Block& block : h) x = block(x, dropout);
+    return x;
+  }
+  Tensor logits(const Tensor& features) const override {
+    const Tensor x = ln_f(features);
+    return lm_head ? (*lm_head)(x) : linear(x, wte.weight);
+  }
+  std::unique_ptr<DecodingState> make_state(int64_t batch) const override {
+    return make_key_value_state(h, batch, wpe.weight.size(0));
+  }
+  Tensor next_features(const Tensor& idx, DecodingState& state) const override {
+    return decode_blocks(h, embed(idx, state.length), state);
+  }
+  std::unique_ptr<Backbone> clone() const override { return std::make_unique<GPT2>(*this); }
+  void visit(nn::Visitor& v) override {
+    v("wte", wte)("wpe", wpe)("drop", drop)("h", h)("ln_f", ln_f)("lm_head", lm_head, nn::Role::head);
+  }
+
+  nn::Embedding wte;                  ///< tokens, (V, C)
+  nn::Embedding wpe;                  ///< positions, (block_size, C)
+  nn::Dropout drop;                   ///< of the sum of both
+  std::vector<GPT2Block> h;           ///< n_layer of them
+  nn::LayerNorm ln_f;                 ///< before the output projection
+  std::optional<nn::Linear> lm_head;  ///< C -> V; none if it is tied to wte
+
+ private:
+  /// At positions start, start + 1, ...: (B, T) -> (B, T, C).
+  Tensor embed(const Tensor& idx, int64_t start) const {
+    const int64_t end = start + idx.size(1);
+    const Tensor positions = is_storage(wpe.weight.dtype())
+                                 ? wpe(arange(static_cast<double>(start), static_cast<double>(end)))
+                                 : wpe.weight.slice(0, start, end);  // (T, C)
+    return wte(idx) + positions;
+  }
+};
+
+// Options of other architectures must be left alone, not be ignored.
+void check_gpt2(const DecoderConfig& c) {
+  const DecoderConfig usual;
+  const auto expect_usual = [&](const char* field, auto value, auto expected) {
+    if (value != expected)
+      fail("decoder", field, " must be left out with arch gpt2, got ", std::boolalpha, value, ".");
+  };
+  expect_usual("n_kv_head", c.n_kv_head, usual.n_kv_head);
+  expect_usual("n_inner", c.n_inner, usual.n_inner);
+  expect_usual("rope_theta", c.rope_theta, usual.rope_theta);
+  expect_usual("qk_norm", c.qk_norm, usual.qk_norm);
+}
+
+// The MLP keeps the input and the output of gelu; in bfloat16 the latter is kept rounded.
+DecoderCost gpt2_cost(const DecoderConfig& config, DType products) {
+  const auto C = static_cast<double>(config.n_embd), inner = static_cast<double>(config.inner());
+  const bool rounded = products == DType::bfloat16;
+  DecoderCost cost = attention_cost(config);
+  cost.kept += (rounded ? 1.5 : 2) * inner;
+  // Gradients; rounded, each width of them is packed in two forms of 2 bytes.
+  cost.passing = 2 * inner + (rounded ? inner + 4 * C : 0);
+  cost.decoding += 2 * inner;
+  return cost;
+}
+
+std::string describe_gpt2(const DecoderConfig& config) {
+  return concat(config.bias ? "with biases" : "without biases", config.tie_word_embeddings ? "" : ", untied");
+}
+
+/// A GPT-2 without biases is stored with zeros for them and "gradus_bias": false in config.json, so that
+/// other programs can read it and it comes back as it was.
+std::string write_gpt2_config(const DecoderConfig& config) {
+  nlohmann::ordered_json json = {
+      {"model_type", "gpt2"},
+      {"architectures", {"GPT2LMHeadModel"}},
+      {"vocab_size", config.vocab_size},
+      {"n_positions", config.block_size},
+      {"n_ctx", config.block_size},
+      {"n_embd", config.n_embd},
+      {"n_layer", config.n_layer},
+      {"n_head", config.n_head},
+      {"n_inner", nullptr},
+      {"activation_function", "gelu_new"},
+      {"layer_norm_epsilon", config.norm_eps},
+      {"embd_pdrop", config.dropout},
+      {"attn_pdrop", config.dropout},
+      {"resid_pdrop", config.dropout},
+      {"initializer_range", 0.02},
+      {"scale_attn_weights", true},
+      {"tie_word_embeddings", config.tie_word_embeddings},
+  };
+  return config_text(json.dump(), config.bias ? nullptr : "gradus_bias");
+}
+
+DecoderConfig read_gpt2_config(const files::Field& root, const std::string& file) {
+  if (const auto foreign = foreign_gpt2_config(root, file)) return *foreign;
+  DecoderConfig config;
+  config.vocab_size = root.at("vocab_size").integer();
+  // The first GPT-2 files had n_ctx alone.
+  config.block_size =
+      root.at(root.has("n_positions") || !root.has("n_ctx") ? "n_positions" : "n_ctx").integer();
+  config.n_embd = root.at("n_embd").integer();
+  config.n_layer = root.at("n_layer").integer();
+  config.n_head = root.at("n_head").integer();
+  config.dropout = number(root, "resid_pdrop", 0.1);
+  config.norm_eps = number(root, "layer_norm_epsilon", 1e-5);
+  config.bias = flag(root, "gradus_bias", true);
+  config.tie_word_embeddings = flag(root, "tie_word_embeddings", true);
+  validate(config, file);
+
+  expect(root, "n_inner", {"null", std::to_string(4 * config.n_embd)});
+  expect(root, "activation_function", {"'gelu_new'", "'gelu_pytorch_tanh'", "'gelu_fast'"});
+  expect(root, "scale_attn_weights", {"true"});
+  expect(root, "scale_attn_by_inverse_layer_idx", {"false"});
+  expect(root, "add_cross_attention", {"false"});
+  for (const char* key : {"embd_pdrop", "attn_pdrop"})
+    if (const double other = number(root, key, 0.1); other != config.dropout)
+      root.refuse("must have equal dropouts, got resid_pdrop ", config.dropout, " and ", key, " ", other,
+                  ".");
+  return config;
+}
+
+/// transformers' Conv1D keeps its matrices (in, out).
+bool is_conv1d(std::string_view name) {
+  return name.ends_with("c_attn.weight") || name.ends_with("c_proj.weight") || name.ends_with("c_fc.weight");
+}
+
+}  // namespace
+
+const Architecture& gpt2() {
+  static const Architecture row{
+      .name = "gpt2",
+      .parts = "learned positions, LayerNorm, gelu",
+      .positions = Positions::learned,
+      .has_bias = true,
+      .presets = {{"tiny", "seconds", {.block_size = 32, .n_layer = 2, .n_head = 2, .n_embd = 32}},
+                  {"nano",
+                   "minutes, as in nanoGPT",
+                   {.block_size = 64, .n_layer = 4, .n_head = 4, .n_embd = 128},
+                   0},
+                  {"small",
+                   "hours",
+                   {.block_size = 256, .n_layer = 6, .n_head = 6, .n_embd = 384, .dropout = 0.2},
+                   12e6},
+                  {"gpt2",
+                   "hours; the shape of GPT-2",
+                   {.block_size = 1024, .n_layer = 12, .n_head = 12, .n_embd = 768}}},
+      .make = [](const DecoderConfig& config, Generator& init) -> std::unique_ptr<Backbone> {
+        return std::make_unique<GPT2>(config, init);
+      },
+      .inner = [](int64_t n_embd) { return 4 * n_embd; },
+      .check = check_gpt2,
+      .cost = gpt2_cost,
+      .describe = describe_gpt2,
+      .model_types = {"gpt2"},
+      .model_type = [](const DecoderConfig&) -> std::string_view { return "gpt2"; },
+      .write_config = write_gpt2_config,
+      .read_config = read_gpt2_config,
+      .embedding = "wte.weight",
+      .is_transposed = is_conv1d,
+      // Those of transformers' GPT2Model hold for all of a tied model; another has those of GPT2LMHeadModel.
+      .untied_prefix = "transformer.",
+      .stores_zero_biases = true,
+      .foreign_layout = foreign_gpt2_layout,
+      .exports = {"gguf", "pytorch", "web"},
+      .title = [](const DecoderConfig&) -> std::string_view { return "GPT-2"; }};
+  return row;
+}
+
+}  // namespace gradus::models

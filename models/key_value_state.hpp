@@ -1,0 +1,50 @@
+// KeyValueState: the decoding state of decoders with attention, keys and values of all blocks. Private to
+// models.
+#pragma once
+
+#include <algorithm>
+#include <memory>
+#include <vector>
+
+#include "gradus/models/architecture.hpp"
+#include "gradus/nn/kv_cache.hpp"
+
+namespace gradus::models {
+
+struct KeyValueState final : DecodingState {
+  std::vector<nn::KVCache> layers;  ///< the first block's first
+
+  void truncate(int64_t end) override {
+    for (nn::KVCache& layer : layers) layer.truncate(end);
+    length = std::min(length, end);
+  }
+};
+
+/// An empty state of `blocks` that have an `attn`, for up to `capacity` positions.
+template <class Block>
+std::unique_ptr<DecodingState> make_key_value_state(const std::vector<Block>& blocks, int64_t batch,
+                                                    int64_t capacity) {
+  auto state = std::make_unique<KeyValueState>();
+  for (const Block& block : blocks) state->layers.push_back(block.attn.make_cache(batch, capacity));
+  return state;
+}
+
+/// Applies blocks that have decode(x, cache) to T more positions: (B, T, C) -> (B, T, C).
+template <class Block>
+Tensor decode_blocks(const std::vector<Block>& blocks, Tensor x, DecodingState& state) {
+  auto& layers = dynamic_cast<KeyValueState&>(state).layers;
+  for (size_t i = 0; i < blocks.size(); ++i) x = blocks[i].decode(x, layers[i]);
+  return x;
+}
+
+/// The part of DecoderCost that attention causes: a block keeps inputs and outputs of both norms (4 C), q, k,
+/// v, the heads' output (C), and the sums' scale of each head.
+inline DecoderCost attention_cost(const DecoderConfig& config) {
+  const auto C = static_cast<double>(config.n_embd), heads = static_cast<double>(config.n_head);
+  const double kv = C / heads * static_cast<double>(config.kv_heads());
+  return {.kept = 6 * C + 2 * kv + heads,
+          .decoding = 2 * C,
+          .position = 2 * kv * static_cast<double>(config.n_layer)};
+}
+
+}  // namespace gradus::models

@@ -1,0 +1,247 @@
+// Llama (Touvron et al., arXiv 2302.13971): rotary positions, RMSNorm, SwiGLU, heads of queries that share
+// keys and values, no biases; with norms of queries and keys it is Qwen3. Parameters have the names of
+// Hugging Face's files.
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "gradus/autograd/ops/ops.hpp"
+#include "gradus/files/error.hpp"
+#include "gradus/models/config_json.hpp"
+#include "gradus/models/key_value_state.hpp"
+#include "gradus/nn/dropout.hpp"
+#include "gradus/nn/embedding.hpp"
+#include "gradus/nn/grouped_query_attention.hpp"
+#include "gradus/nn/linear.hpp"
+#include "gradus/nn/rms_norm.hpp"
+#include "gradus/nn/swiglu.hpp"
+
+namespace gradus::models {
+namespace {
+
+class LlamaBlock : public nn::Module {
+ public:
+  LlamaBlock(const DecoderConfig& config, Generator& init)
+      : input_layernorm(config.n_embd, {.eps = config.norm_eps}),
+        attn(config.n_embd, config.n_head, config.kv_heads(), init,
+             {.rope_theta = config.rope_theta,
+              .qk_norm = config.qk_norm,
+              .norm_eps = config.norm_eps,
+              .dropout = config.dropout}),
+        post_attention_layernorm(config.n_embd, {.eps = config.norm_eps}),
+        mlp(config.n_embd, config.inner(), init, {.dropout = config.dropout}) {}
+
+  Tensor operator()(const Tensor& x, Generator* dropout) const {
+    const Tensor y = x + attn(input_layernorm(x), dropout);
+    return y + mlp(post_attention_layernorm(y), dropout);
+  }
+  Tensor decode(const Tensor& x, nn::KVCache& cache) const {
+    const Tensor y = x + attn.decode(input_layernorm(x), cache);
+    return y + mlp.without_dropout(post_attention_layernorm(y));
+  }
+  void visit(nn::Visitor& v) override {
+    v("input_layernorm", input_layernorm)("self_attn", attn);
+    v("post_attention_layernorm", post_attention_layernorm)("mlp", mlp);
+  }
+
+  nn::RMSNorm input_layernorm;
+  nn::GroupedQueryAttention attn;
+  nn::RMSNorm post_attention_layernorm;
+  nn::SwiGLU mlp;
+};
+
+class Llama final : public Backbone {
+ public:
+  Llama(const DecoderConfig& config, Generator& init)
+      : embed_tokens(config.vocab_size, config.n_embd, init),
+        drop(config.dropout),
+        norm(config.n_embd, {.eps = config.norm_eps}),
+        block_size(config.block_size) {
+    layers.reserve(static_cast<size_t>(config.n_layer));
+    for (int64_t i = 0; i < config.n_layer; ++i) layers.emplace_back(config, init);
+    if (!config.tie_word_embeddings)
+      lm_head.emplace(config.n_embd, config.vocab_size, init, nn::LinearOptions{.bias = false});
+  }
+
+  Tensor features(const Tensor& idx, Generator* dropout) const override {
+    Tensor x = drop(embed_tokens(idx), dropout);
+    for (const LlamaBlock& layer : layers) x = layer(x, dropout);
+    return x;
+  }
+  Tensor logits(const Tensor& features) const override {
+    const Tensor x = norm(features);
+    return lm_head ? (*lm_head)(x) : linear(x, embed_tokens.weight);
+  }
+  std::unique_ptr<DecodingState> make_state(int64_t batch) const override {
+    return make_key_value_state(layers, batch, block_size);
+  }
+  Tensor next_features(const Tensor& idx, DecodingState& state) const override {
+    return decode_blocks(layers, embed_tokens(idx), state);
+  }
+  std::unique_ptr<Backbone> clone() const override { return std::make_unique<Llama>(*this); }
+  void visit(nn::Visitor& v) override {
+    v("model.embed_tokens", embed_tokens)("drop", drop)("model.layers", layers)("model.norm", norm);
+    v("lm_head", lm_head, nn::Role::head);
+  }
+
+  nn::Embedding embed_tokens;         ///< (V, C)
+  nn::Dropout drop;                   ///< of the embeddings
+  std::vector<LlamaBlock> layers;     ///< n_layer of them
+  nn::RMSNorm norm;                   ///< before the output projection
+  std::optional<nn::Linear> lm_head;  ///< C -> V; none if it is tied to embed_tokens
+  int64_t block_size;                 ///< most positions of a sequence
+};
+
+void check_llama(const DecoderConfig& c) {
+  if (c.n_embd / c.n_head % 2 != 0)
+    fail("decoder", "n_head must divide n_embd into heads of an even size with arch llama, got n_head ",
+         c.n_head, " and n_embd ", c.n_embd, ".");
+  if (c.n_kv_head < 0 || c.n_head % c.kv_heads() != 0)
+    fail("decoder", "n_kv_head must divide n_head, got n_kv_head ", c.n_kv_head, " and n_head ", c.n_head,
+         ".");
+  if (!(c.rope_theta > 0.0 && std::isfinite(c.rope_theta)))
+    fail("decoder", "rope_theta must be a finite number above 0, got ", c.rope_theta, ".");
+  if (c.bias) fail("decoder", "bias must be false with arch llama, whose layers have none, got true.");
+}
+
+// The MLP keeps gate, up and their product; in bfloat16 the last of them is kept rounded. A norm of q and k
+// keeps its input.
+DecoderCost llama_cost(const DecoderConfig& config, DType products) {
+  const auto C = static_cast<double>(config.n_embd), inner = static_cast<double>(config.inner());
+  const double kv = C / static_cast<double>(config.n_head) * static_cast<double>(config.kv_heads());
+  const bool rounded = products == DType::bfloat16;
+  DecoderCost cost = attention_cost(config);
+  cost.kept += (config.qk_norm ? C + kv : 0) + (rounded ? 2.5 : 3) * inner;
+  // Gradients; rounded, each width of them is packed in two forms of 2 bytes.
+  cost.passing = 3 * inner + (rounded ? inner + C : 0);
+  cost.decoding += 3 * inner;
+  return cost;
+}
+
+std::string describe_llama(const DecoderConfig& config) {
+  return concat("llama, ", config.inner(), " wide inside the MLP, ",
+                config.qk_norm ? "norms of queries and keys, " : "",
+                config.tie_word_embeddings ? "tied" : "untied");
+}
+
+std::string_view llama_model_type(const DecoderConfig& config) { return config.qk_norm ? "qwen3" : "llama"; }
+
+std::string write_llama_config(const DecoderConfig& config) {
+  nlohmann::ordered_json json = {
+      {"model_type", llama_model_type(config)},
+      {"architectures", {config.qk_norm ? "Qwen3ForCausalLM" : "LlamaForCausalLM"}},
+      {"vocab_size", config.vocab_size},
+      {"max_position_embeddings", config.block_size},
+      {"hidden_size", config.n_embd},
+      {"intermediate_size", config.inner()},
+      {"num_hidden_layers", config.n_layer},
+      {"num_attention_heads", config.n_head},
+      {"num_key_value_heads", config.kv_heads()},
+      {"head_dim", config.n_embd / config.n_head},
+      {"hidden_act", "silu"},
+      {"rms_norm_eps", config.norm_eps},
+      {"rope_theta", config.rope_theta},
+      {"rope_scaling", nullptr},
+      {"attention_bias", false},
+      {"attention_dropout", config.dropout},
+      {"initializer_range", 0.02},
+      {"tie_word_embeddings", config.tie_word_embeddings},
+  };
+  json[config.qk_norm ? "use_sliding_window" : "mlp_bias"] = false;
+  return config_text(json.dump());
+}
+
+/// The base of the angles, which newer files keep in an object. Angles that are stretched for longer texts
+/// are refused.
+double rope_theta(const files::Field& root) {
+  expect(root, "rope_scaling", {"null"});
+  const std::optional<files::Field> parameters = root.find("rope_parameters");
+  if (!parameters || parameters->is_null()) return number(root, "rope_theta", 10000.0);
+  expect(*parameters, "rope_type", {"'default'"});
+  return number(*parameters, "rope_theta", number(root, "rope_theta", 10000.0));
+}
+
+/// The heads of keys and values. Without the field, Llama's are as many as those of queries.
+int64_t kv_heads(const files::Field& root, const DecoderConfig& config) {
+  const std::optional<files::Field> field = root.find("num_key_value_heads");
+  if (!field || field->is_null())
+    return config.qk_norm ? root.at("num_key_value_heads").integer() : config.n_head;
+  return field->integer();
+}
+
+DecoderConfig read_llama_config(const files::Field& root, const std::string& file) {
+  const bool qk_norm = root.at("model_type").text() == "qwen3";
+  DecoderConfig config{.arch = "llama", .bias = false, .qk_norm = qk_norm};
+  config.vocab_size = root.at("vocab_size").integer();
+  config.block_size = root.at("max_position_embeddings").integer();
+  config.n_embd = root.at("hidden_size").integer();
+  config.n_layer = root.at("num_hidden_layers").integer();
+  config.n_head = root.at("num_attention_heads").integer();
+  config.dropout = number(root, "attention_dropout", 0.0);
+  config.norm_eps = number(root, "rms_norm_eps", 1e-6);
+  config.rope_theta = rope_theta(root);
+  config.tie_word_embeddings = flag(root, "tie_word_embeddings", false);
+  const int64_t n_kv_head = kv_heads(root, config), n_inner = root.at("intermediate_size").integer(1);
+  if (n_kv_head < 1) root.at("num_key_value_heads").refuse("must be at least 1, got ", n_kv_head, ".");
+  validate(config, file);
+  // Defaults stay unsaid, so that a config comes back as it was.
+  if (n_kv_head != config.n_head) config.n_kv_head = n_kv_head;
+  if (n_inner != config.inner()) config.n_inner = n_inner;
+  validate(config, file);
+
+  const std::string head_dim = std::to_string(config.n_embd / config.n_head);
+  if (qk_norm && head_dim != "128") (void)root.at("head_dim");  // which is Qwen3's, whatever the width
+  if (qk_norm)
+    expect(root, "head_dim", {head_dim});
+  else
+    expect(root, "head_dim", {head_dim, "null"});
+  expect(root, "hidden_act", {"'silu'", "'swish'"});
+  expect(root, "attention_bias", {"false"});
+  expect(root, "mlp_bias", {"false"});
+  expect(root, "use_sliding_window", {"false"});
+  expect(root, "partial_rotary_factor", {"1", "1.0", "null"});
+  return config;
+}
+
+DecoderConfig llama_shape(int64_t block_size, int64_t n_layer, int64_t n_head, int64_t n_embd,
+                          double dropout = 0.0) {
+  return {.arch = "llama",
+          .block_size = block_size,
+          .n_layer = n_layer,
+          .n_head = n_head,
+          .n_embd = n_embd,
+          .dropout = dropout,
+          .bias = false,
+          .qk_norm = true};
+}
+
+}  // namespace
+
+const Architecture& llama() {
+  static const Architecture row{
+      .name = "llama",
+      .parts = "rotary positions, RMSNorm, SwiGLU, no biases",
+      .positions = Positions::rotary,
+      .presets = {{"mini", "minutes (default)", llama_shape(128, 4, 4, 128), 0},
+                  {"midi", "half an hour", llama_shape(256, 6, 4, 256), 3e6},
+                  {"maxi", "hours", llama_shape(256, 6, 6, 384, 0.1), 25e6}},
+      .make = [](const DecoderConfig& config, Generator& init) -> std::unique_ptr<Backbone> {
+        return std::make_unique<Llama>(config, init);
+      },
+      .inner = swiglu_inner,
+      .check = check_llama,
+      .cost = llama_cost,
+      .describe = describe_llama,
+      .model_types = {"llama", "qwen3"},
+      .model_type = llama_model_type,
+      .write_config = write_llama_config,
+      .read_config = read_llama_config,
+      .embedding = "model.embed_tokens.weight",
+      .exports = {"gguf", "pytorch", "web"},
+      .title = [](const DecoderConfig& config) -> std::string_view {
+        return config.qk_norm ? "Qwen3" : "Llama";
+      }};
+  return row;
+}
+
+}  // namespace gradus::models
