@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "gradus/autograd/graph/autocast.hpp"
+#include "gradus/autograd/graph/modes.hpp"
 #include "gradus/files/error.hpp"
 #include "gradus/files/file.hpp"
 #include "gradus/train/run_folder/run_log.hpp"

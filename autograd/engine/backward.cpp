@@ -1,6 +1,6 @@
 #include "gradus/autograd/engine/backward.hpp"
 
-#include "gradus/autograd/engine/run.hpp"
+#include "gradus/autograd/engine/backward_pass.hpp"
 
 namespace gradus {
 
@@ -10,9 +10,9 @@ std::vector<Tensor> grad(const std::vector<Tensor>& outputs, const std::vector<T
     if (!inputs[i].defined() || !inputs[i].requires_grad())
       fail("grad", "input ", i,
            " requires no gradient. Hint: call requires_grad_() before computing the outputs.");
-  autograd::Run run(options.create_graph, options.retain_graph);
-  run.start(outputs, options.grad_outputs);
-  std::vector<Tensor> results = run.collect(inputs);
+  autograd::BackwardPass pass(options.create_graph, options.retain_graph);
+  pass.start(outputs, options.grad_outputs);
+  std::vector<Tensor> results = pass.collect(inputs);
   for (size_t i = 0; i < results.size(); ++i)
     if (!results[i].defined() && !options.allow_unused)
       fail("grad", "no output depends on input ", i,
@@ -22,9 +22,40 @@ std::vector<Tensor> grad(const std::vector<Tensor>& outputs, const std::vector<T
 
 void backward(const std::vector<Tensor>& outputs, const std::vector<Tensor>& grad_outputs, bool retain_graph,
               bool create_graph) {
-  autograd::Run run(create_graph, retain_graph);
-  run.start(outputs, grad_outputs);
-  run.accumulate_leaves();
+  autograd::BackwardPass pass(create_graph, retain_graph);
+  pass.start(outputs, grad_outputs);
+  pass.accumulate_leaves();
+}
+
+// The members of Tensor that concern its gradient.
+
+Tensor& Tensor::requires_grad_(bool on) {
+  const bool is_result = requires_grad() && !impl_->node->is_leaf();
+  if (is_result)
+    fail("requires_grad_", "needs a leaf, got the result of ", impl_->node->op, ". Hint: detach() it first.");
+  if (on && !is_floating(dtype())) fail("requires_grad_", "needs floating values, got ", name(dtype()), ".");
+  if (on && !impl_->node) impl_->node = autograd::Node::leaf(shape(), dtype());
+  if (!on) impl_->node = {};
+  impl_->frozen = !on;
+  return *this;
+}
+
+Tensor Tensor::grad() const { return requires_grad() ? impl_->node->grad : Tensor(); }
+
+void Tensor::set_grad(const Tensor& grad) {
+  if (!requires_grad() || !impl_->node->is_leaf()) fail("set_grad", "needs a leaf that requires a gradient.");
+  if (grad.defined() && (grad.shape() != shape() || grad.dtype() != dtype()))
+    fail("set_grad", "needs ", name(dtype()), " ", shape(), ", got ", name(grad.dtype()), " ", grad.shape(),
+         ".");
+  impl_->node->grad = grad;
+}
+
+void Tensor::zero_grad() {
+  if (requires_grad()) impl_->node->grad = {};
+}
+
+void Tensor::backward(const Tensor& gradient, bool retain_graph, bool create_graph) const {
+  gradus::backward({*this}, {gradient}, retain_graph, create_graph);
 }
 
 }  // namespace gradus

@@ -8,12 +8,11 @@
 
 #include <vector>
 
-#include "gradus/autograd/graph/running_op.hpp"
 #include "gradus/autograd/tensor/tensor.hpp"
 
 namespace gradus {
 
-/// How a graph is walked.
+/// Options of grad().
 struct GradOptions {
   std::vector<Tensor> grad_outputs =
       {};                     ///< cotangents, one an output; an undefined one stands for 1 (scalars only)

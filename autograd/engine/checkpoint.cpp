@@ -4,15 +4,13 @@
 #include <cstring>
 #include <unordered_set>
 
-#include "gradus/autograd/graph/autocast.hpp"
-#include "gradus/autograd/graph/block.hpp"
 #include "gradus/autograd/graph/node.hpp"
 #include "gradus/autograd/tensor/raw.hpp"
 
 namespace gradus {
 
-using autograd::Block;
 using autograd::Edge;
+using autograd::MultiOutput;
 using autograd::Node;
 using autograd::Ref;
 
@@ -20,7 +18,7 @@ namespace {
 
 using Function = std::function<std::vector<Tensor>(const std::vector<Tensor>&)>;
 
-// 64 bits that tell different values apart, at the speed of reading them: four lanes of multiply and rotate.
+// A hash of 64 bits of the values, at the speed of reading them: four lanes of multiply and rotate.
 uint64_t fingerprint(const Tensor& t) {
   const Tensor packed = raw::contiguous(t.detach());
   const auto* bytes = static_cast<const std::byte*>(packed.raw_data());
@@ -61,16 +59,16 @@ class Replay {
   std::vector<Generator> now_;
 };
 
-// All that is needed to run the function again.
+// A call of the function, to run it again.
 struct Recipe {
   Function fn;
   std::vector<Saved> inputs;
   Generators generators;
-  std::vector<Generator> states;       // of the generators, before the first run
-  DType precision;                     // of products, in the first run
-  std::vector<size_t> kept;            // the results that the block stands for, by place
-  std::vector<Block::Result> results;  // of these
-  std::vector<uint64_t> fingerprints;  // of these
+  std::vector<Generator> states;             // of the generators, before the first run
+  DType precision;                           // of products, in the first run
+  std::vector<size_t> kept;                  // the indices of the results that the vertex stands for
+  std::vector<MultiOutput::Result> results;  // of these
+  std::vector<uint64_t> fingerprints;        // of these
 
   std::vector<Tensor> again() const {
     std::vector<Tensor> arguments(inputs.begin(), inputs.end());
@@ -101,7 +99,7 @@ struct Recipe {
   }
 };
 
-// What the function used from outside: the vertices just below those that it made, which are newer than
+// The vertices that the function used from outside: those just below those that it made, which are newer than
 // `before`. A leaf has no order, but is never made from something.
 std::vector<Ref<Node>> boundary(const std::vector<Tensor>& ys, uint64_t before) {
   std::vector<Ref<Node>> stack, found;
@@ -131,7 +129,7 @@ std::vector<Tensor> checkpoint(Function fn, const std::vector<Tensor>& inputs, G
   Recipe call{std::move(fn), {}, std::move(generators), {}, autocast_dtype(), {}, {}, {}};
   for (const Generator* g : call.generators) call.states.push_back(*g);
   std::vector<Tensor> arguments;
-  for (const Tensor& x : inputs) {  // aliases: what is done to the caller's handles later does not matter
+  for (const Tensor& x : inputs) {  // aliases, which later changes of the caller's handles do not affect
     arguments.push_back(x.defined() ? x.detach() : x);
     if (x.defined()) arguments.back().impl()->node = x.impl()->node;
     call.inputs.emplace_back(arguments.back());
@@ -153,15 +151,15 @@ std::vector<Tensor> checkpoint(Function fn, const std::vector<Tensor>& inputs, G
   }
   if (made.empty()) return outs;
 
-  const Ref<Node> node = Node::make(Node::Kind::block, "checkpoint", {}, DType::float32);
+  const Ref<Node> node = Node::make(Node::Kind::multi_output, "checkpoint", {}, DType::float32);
   for (Ref<Node>& below : boundary(made, before)) {
     node->edges.emplace_back(Tensor());
     node->edges.back().to = std::move(below);
   }
-  node->block = std::make_unique<Block>();
-  node->block->results = call.results;
+  node->multi = std::make_unique<MultiOutput>();
+  node->multi->results = call.results;
   for (size_t i = 0; i < made.size(); ++i) {
-    // One that is returned twice stays one: so its gradients add up in the same order.
+    // A tensor that is returned twice stays one, so that its gradients add up in the same order.
     size_t first = 0;
     while (made[first].impl()->node != made[i].impl()->node) ++first;
     if (first < i && made[first].impl() == made[i].impl()) {
@@ -171,7 +169,7 @@ std::vector<Tensor> checkpoint(Function fn, const std::vector<Tensor>& inputs, G
     outs[call.kept[i]] = made[i].detach();
     outs[call.kept[i]].impl()->node = Node::result_of(node, i);
   }
-  node->block->recompute = [call = std::move(call)] { return call.again(); };
+  node->multi->recompute = [call = std::move(call)] { return call.again(); };
   return outs;
 }
 

@@ -1,4 +1,4 @@
-// checkpoint(): trades time for memory. What a function computes on the way to its results is thrown away,
+// checkpoint(): trades time for memory. A function's intermediate values are thrown away,
 // and computed again when backward comes to it (Chen, Xu, Zhang and Guestrin, arXiv 1604.06174).
 //
 //   Tensor h = checkpoint([&block](const Tensor& x) { return block(x); }, x);
@@ -8,9 +8,9 @@
 // their old place. They reach the inputs and all that `fn` uses besides, such as parameters. Checkpoints may
 // be nested, and differentiated to any order (a second derivative keeps the recomputed values).
 //
-// `fn` must do the same both times. It is kept until backward has used it or the results are dropped, so what
-// it refers to must live until then, as must the generators; these are handed to it in the state they had
-// at first, and get their present one back. That it gave the same bits is checked.
+// `fn` must do the same both times. It is kept until backward has used it or the results are dropped, so the
+// objects that it refers to must live until then, as must the generators. It gets these in their first state
+// again, and they return to their present one. Backward checks that it gave the same bits.
 // Thread-safety: that of the ops that `fn` uses.
 #pragma once
 
@@ -24,7 +24,7 @@ namespace gradus {
 
 using Generators = std::vector<Generator*>;  ///< those that a function draws from
 
-/// fn(inputs), without keeping what backward would need. Under NoGrad it is just that. Backward throws Error
+/// fn(inputs), without keeping intermediate values. Under NoGrad it only calls fn. Backward throws Error
 /// if an input was overwritten since, or if `fn` gives other results than at first.
 std::vector<Tensor> checkpoint(std::function<std::vector<Tensor>(const std::vector<Tensor>&)> fn,
                                const std::vector<Tensor>& inputs, Generators generators = {});

@@ -1,5 +1,5 @@
-// The two operations that the engine needs where gradients may be differentiated again. The floor of the
-// operations, which stands above this one, defines them (ops/differentiable.cpp).
+// The two operations that the engine needs where gradients may be differentiated again. ops/arguments.cpp
+// defines them.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@ namespace gradus::differentiable {
 
 /// a + b, recorded as any sum is.
 Tensor add(const Tensor& a, const Tensor& b);
-/// Over the dims, which keep size 1.
+/// The sum over dims, which keep size 1.
 Tensor sum(const Tensor& x, const std::vector<int64_t>& dims);
 
 }  // namespace gradus::differentiable

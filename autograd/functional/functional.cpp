@@ -14,7 +14,7 @@ using autograd::Products;
 
 namespace {
 
-// A function's inputs, as it was called with them, and what it gave.
+// A function's inputs and results.
 struct Call {
   std::vector<Tensor> inputs, outputs;
 };
@@ -26,8 +26,8 @@ Call call(std::string_view op, const ListFunction& f, const std::vector<Tensor>&
       fail(op, "input ", i, " must hold float32 or float64 values, got ",
            given[i].defined() ? name(given[i].dtype()) : "none", ".");
     Tensor x = given[i].detach().requires_grad_();
-    // The same values in a place of their own in the graph: what is asked for is the derivative here, on
-    // the way to whatever these were made from.
+    // The same values as a new vertex of the graph: the derivative is taken at it, on the way to the inputs
+    // that these were computed from.
     if (create_graph && given[i].requires_grad())
       x = record("alias", given[i].detach(), {{given[i], [](const Tensor& gy) { return gy; }}});
     c.inputs.push_back(std::move(x));

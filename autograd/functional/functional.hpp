@@ -1,11 +1,11 @@
-// Derivatives of functions: whole matrices, and their products with a vector. What torch.autograd.functional
-// has, with its names and shapes.
+// Derivatives of functions: whole matrices, and their products with a vector, as torch.autograd.functional,
+// with its names and shapes.
 //
 // Each takes a function of one tensor, or of a list of tensors. The function is called once, on inputs that
-// are recorded from there on, whatever GradMode says; its other tensors are left alone and no grad() grows.
+// are recorded from there on, whatever GradMode says; other tensors get no gradient and no grad() grows.
 // Results are outside the graph unless create_graph is set; then they depend on the inputs that were given,
 // to any order. An output that does not depend on an input has derivative 0 there. All throw Error if an
-// input is not floating, or if a vector has not the shape and dtype of what it is multiplied with.
+// input is not floating, or if a vector does not have the shape and dtype of its counterpart.
 // Thread-safety: that of the function.
 #pragma once
 
@@ -16,16 +16,16 @@
 
 namespace gradus {
 
-/// What is asked of a derivative.
+/// Options of a derivative.
 struct DerivativeOptions {
   bool create_graph = false;  ///< results can be differentiated again
   bool strict = false;        ///< throws Error for an output that does not depend on an input, in place of 0
 };
 
 using TensorFunction = std::function<Tensor(const Tensor&)>;  ///< of one tensor
-/// Of several tensors, with one value.
+/// A function of several tensors with one result.
 using ScalarFunction = std::function<Tensor(const std::vector<Tensor>&)>;
-/// Of several tensors, with several results.
+/// A function of several tensors with several results.
 using ListFunction = std::function<std::vector<Tensor>(const std::vector<Tensor>&)>;
 
 /// d f(x)_i / d x_j: the shape of f(x), followed by that of x. One backward for each element of f(x).
@@ -41,13 +41,13 @@ std::vector<std::vector<Tensor>> hessian(const ScalarFunction& f, const std::vec
                                          const DerivativeOptions& options = {});
 
 namespace autograd {
-/// What a function gave, and the product that was asked for.
+/// The result of a function, and the product of its derivative with a vector.
 struct Product {
-  Tensor output, product;  ///< f(x), and what was multiplied
+  Tensor output, product;  ///< f(x), and the product
 };
 /// The same for several.
 struct Products {
-  std::vector<Tensor> outputs, products;  ///< f(inputs), and what was multiplied
+  std::vector<Tensor> outputs, products;  ///< f(inputs), and the products
 };
 }  // namespace autograd
 
@@ -58,7 +58,7 @@ autograd::Product vjp(const TensorFunction& f, const Tensor& x, const Tensor& v 
 autograd::Products vjp(const ListFunction& f, const std::vector<Tensor>& inputs,
                        const std::vector<Tensor>& v = {}, const DerivativeOptions& options = {});
 
-/// J v: v of x's shape -> f's shape. Two backwards: v^T J is linear in its v, and J is what it is linear by.
+/// J v: v of x's shape -> f's shape. Two backward passes: v^T J is linear in its v, with the factor J.
 autograd::Product jvp(const TensorFunction& f, const Tensor& x, const Tensor& v,
                       const DerivativeOptions& options = {});
 /// The sum over inputs: one v an input -> one product an output.

@@ -3,13 +3,12 @@
 #include <cmath>
 
 #include "gradus/autograd/graph/node.hpp"
-#include "gradus/autograd/graph/numbering.hpp"
 #include "gradus/autograd/tensor/raw.hpp"
 
 namespace gradus::autograd {
 namespace {
 
-// What of a tensor is not finite.
+// The elements of a tensor that are not finite.
 struct Findings {
   int64_t count = 0;
   int64_t nans = 0;

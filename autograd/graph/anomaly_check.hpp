@@ -1,4 +1,4 @@
-// What AnomalyMode looks at, for record() and the engine.
+// The checks of AnomalyMode, called by record() and the engine. Internal.
 #pragma once
 
 #include <string>

@@ -4,7 +4,7 @@
 #include <unordered_set>
 
 #include "gradus/autograd/graph/hooks.hpp"
-#include "gradus/autograd/graph/numbering.hpp"
+#include "gradus/autograd/graph/node.hpp"
 
 namespace gradus {
 

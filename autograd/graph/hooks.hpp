@@ -4,10 +4,10 @@
 //   x.register_hook([](const Tensor& g) { std::cout << g << "\n"; });              // only looks
 //   handle.remove();
 //
-// A hook runs once a backward, when all of the gradient has arrived and before it goes on (or into grad()),
-// in the order of registration, each with what the one before returned; under create_graph what it does is
-// recorded. A walk that stops before this tensor (grad() for inputs on other paths) does not run it. Write no
-// values into what a hook is given: return a new tensor.
+// A hook runs once a backward, when the whole gradient has arrived and before it is passed on (or into
+// grad()), in the order of registration, each with the gradient that the one before returned; under
+// create_graph its operations are recorded. A walk that stops before this tensor (grad() for inputs on other
+// paths) does not run it. Write no values into the argument of a hook: return a new tensor.
 //
 // The hook lives as long as the tensor's place in the graph. One that captures a handle on its own tensor, or
 // on a result of it, keeps both alive for ever: capture detach(), or remove it.

@@ -1,8 +1,8 @@
 #include "gradus/autograd/graph/node.hpp"
 
+#include <algorithm>
 #include <atomic>
-
-#include "gradus/autograd/graph/block.hpp"
+#include <unordered_set>
 
 namespace gradus::autograd {
 namespace {
@@ -25,12 +25,12 @@ Ref<Node> Node::make(Kind kind, std::string_view op, const Shape& shape, DType d
   return Ref<Node>(new Node(kind, op, shape, dtype, take_sequence()));
 }
 
-Ref<Node> Node::result_of(const Ref<Node>& block, size_t i) {
-  const Block::Result& r = block->block->results[i];
-  Ref<Node> node = make(Kind::result, block->op, r.shape, r.dtype);
+Ref<Node> Node::result_of(const Ref<Node>& function, size_t i) {
+  const MultiOutput::Result& r = function->multi->results[i];
+  Ref<Node> node = make(Kind::result, function->op, r.shape, r.dtype);
   node->result = static_cast<uint32_t>(i);
   node->edges.emplace_back(Tensor());
-  node->edges[0].to = block;
+  node->edges[0].to = function;
   return node;
 }
 
@@ -38,21 +38,53 @@ Ref<Node> Node::leaf(const Shape& shape, DType dtype) {
   return Ref<Node>(new Node(Kind::leaf, "leaf", shape, dtype, 0));
 }
 
-// What the rules kept goes; the edges stay, so that a later walk still finds its way here and is refused.
+// Frees all that the rules kept. The edges stay, so that a later pass still finds this vertex and is refused.
 void Node::release() {
   for (Edge& e : edges) {
     e.pull.reset();
     e.add_to.reset();
   }
   joint = {};
-  if (block) {
-    block->rule = nullptr;
-    block->outputs.clear();
-    block->recompute = nullptr;
+  if (multi) {
+    multi->rule = nullptr;
+    multi->outputs.clear();
+    multi->recompute = nullptr;
   }
   output = Saved(Tensor());
   released = true;
 }
+
+std::vector<const Node*> ops_below(const std::vector<const Node*>& roots) {
+  std::vector<const Node*> found, stack(roots);
+  std::unordered_set<const Node*> seen;
+  while (!stack.empty()) {
+    const Node* node = stack.back();
+    stack.pop_back();
+    if (node->is_leaf() || !seen.insert(node).second) continue;
+    found.push_back(node);
+    for (const Edge& e : node->edges)
+      if (e.to) stack.push_back(e.to.get());
+  }
+  std::sort(found.begin(), found.end(),
+            [](const Node* a, const Node* b) { return a->sequence < b->sequence; });
+  return found;
+}
+
+std::string describe(const Node& node) {
+  if (node.kind == Node::Kind::multi_output)
+    return concat(node.op, ", results: ", node.multi->results.size());
+  const std::string result = node.kind == Node::Kind::result ? concat("[", node.result, "]") : "";
+  return concat(node.op, result, node.rounded ? " of bfloat16, " : " ", name(node.dtype), " ", node.shape);
+}
+
+std::string describe(const Node& node, const std::vector<const Node*>& ops) {
+  const auto at = std::find(ops.begin(), ops.end(), &node);
+  return at == ops.end() ? describe(node) : concat("%", at - ops.begin() + 1, " = ", describe(node));
+}
+
+constinit thread_local std::string_view running_op;
+
+std::string_view op_in_backward() { return running_op.empty() ? "the caller" : running_op; }
 
 // A node holds its inputs' nodes, in edges and through captured tensors, so deleting one may end the next.
 // Chains of a million ops must not recurse: nodes that die while another is being deleted wait in a list.
@@ -72,3 +104,13 @@ void destroy(Node* node) {
 }
 
 }  // namespace gradus::autograd
+
+namespace gradus {
+
+void Saved::refuse() const {
+  fail("backward", "a tensor of shape ", tensor_.shape(), " that ", autograd::op_in_backward(),
+       " needs has been overwritten since it was used. Hint: call backward() before changing values in "
+       "place.");
+}
+
+}  // namespace gradus

@@ -7,7 +7,7 @@
 
 namespace gradus {
 
-/// Ops that stand in graphs: each has a gradient rule of its own.
+/// Ops that stand in graphs: each has a gradient rule.
 inline constexpr auto kRecordedOps = std::to_array<std::string_view>({
     "add",          "sub",           "mul",
     "div",          "pow",           "maximum",
@@ -33,7 +33,7 @@ inline constexpr auto kRecordedOps = std::to_array<std::string_view>({
     "gelu_linear",  "swiglu_linear", "linear_recurrence",
 });
 
-/// Ops made of the ones above; they have cases of their own all the same.
+/// Ops composed of the ones above; they have gradient-check cases too.
 inline constexpr auto kComposedOps = std::to_array<std::string_view>({
     "mean",
     "std",

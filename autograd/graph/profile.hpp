@@ -1,4 +1,4 @@
-// Profile: what each op costs, forward and backward.
+// Profile: the time of each op, forward and backward.
 //
 //   Profile profile;
 //   {
@@ -54,7 +54,7 @@ class Profile {
   Profile(const Profile&) = delete;
   Profile& operator=(const Profile&) = delete;
 
-  /// In the order of their ends: a group comes after what it encloses.
+  /// In the order of their ends: a group comes after the events it encloses.
   const std::vector<ProfileEvent>& events() const { return events_; }
 
  private:
@@ -114,7 +114,7 @@ class ProfileSpan {
   double start_ = 0;
 };
 
-/// For record(): an op's values are there.
+/// record() calls it when an op's values have been computed.
 void profile_op(std::string_view name, const Shape& shape);
 
 }  // namespace gradus

@@ -1,21 +1,49 @@
 #include "gradus/autograd/graph/record.hpp"
 
-#include "gradus/autograd/graph/entry.hpp"
+#include <span>
+
+#include "gradus/autograd/graph/anomaly_check.hpp"
+#include "gradus/autograd/graph/profile.hpp"
 
 namespace gradus {
 
 using autograd::Edge;
-using autograd::Inputs;
-using autograd::look_at;
+using autograd::MultiOutput;
 using autograd::Node;
 using autograd::Ref;
 
 namespace {
 
+using Inputs = std::span<const Tensor>;
+
+// Shows the results of an op to the profile and to AnomalyMode, where they are on; inputs() are its inputs.
+template <class F>
+void observe(OpName op, std::span<const Tensor> outs, const F& inputs) {
+  if (active_profile) [[unlikely]]
+    profile_op(op.name, outs.empty() ? Shape() : outs[0].shape());
+  if (autograd::anomaly_mode) [[unlikely]]
+    for (const Tensor& out : outs) autograd::check_value(op.name, out, inputs());
+}
+
+// Whether a gradient flows to one of them.
+bool is_recorded(Inputs inputs) {
+  if (!grad_enabled()) return false;
+  for (const Tensor& x : inputs)
+    if (x.defined() && x.requires_grad()) return true;
+  return false;
+}
+
+// A new vertex with an edge for each input, to which a joint rule gives the gradients.
+Ref<Node> node_above(Inputs inputs, Node::Kind kind, OpName op, const Shape& shape, DType dtype) {
+  Ref<Node> node = Node::make(kind, op.name, shape, dtype);
+  for (const Tensor& x : inputs) node->edges.emplace_back(x);
+  return node;
+}
+
 Tensor record_joint(OpName op, Tensor out, Inputs inputs, JointRule rule) {
-  look_at(op, {&out, 1}, [&] { return std::vector<Tensor>(inputs.begin(), inputs.end()); });
-  if (!autograd::is_recorded(inputs)) return out;
-  Ref<Node> node = autograd::node_above(inputs, Node::Kind::op, op, out.shape(), out.dtype());
+  observe(op, {&out, 1}, [&] { return std::vector<Tensor>(inputs.begin(), inputs.end()); });
+  if (!is_recorded(inputs)) return out;
+  Ref<Node> node = node_above(inputs, Node::Kind::op, op, out.shape(), out.dtype());
   if (rule.wants_output()) node->output = Saved(out.detach());
   node->joint = std::move(rule);
   out.impl()->node = std::move(node);
@@ -32,7 +60,7 @@ std::vector<Tensor> sources(std::initializer_list<Edge> edges) {
 }  // namespace
 
 Tensor record(OpName op, Tensor out, std::initializer_list<Edge> edges) {
-  look_at(op, {&out, 1}, [&] { return sources(edges); });
+  observe(op, {&out, 1}, [&] { return sources(edges); });
   bool any = false;
   bool wants_output = false;
   for (const Edge& e : edges) {
@@ -55,6 +83,27 @@ Tensor record(OpName op, Tensor out, std::initializer_list<Tensor> inputs, Joint
 
 Tensor record(OpName op, Tensor out, const std::vector<Tensor>& inputs, JointRule rule) {
   return record_joint(op, std::move(out), inputs, std::move(rule));
+}
+
+std::vector<Tensor> record_many(OpName op, std::vector<Tensor> outs, const std::vector<Tensor>& inputs,
+                                ManyRule rule) {
+  observe(op, outs, [&] { return inputs; });
+  if (!is_recorded(inputs)) return outs;
+  for (size_t i = 0; i < outs.size(); ++i)
+    for (size_t k = 0; k < i; ++k)
+      if (outs[i].impl() == outs[k].impl())
+        fail(op.name, "needs a tensor for each result, got one for results ", k, " and ", i, ".");
+
+  const Ref<Node> node = node_above(inputs, Node::Kind::multi_output, op, {}, DType::float32);
+  node->multi = std::make_unique<MultiOutput>();
+  node->multi->rule = std::move(rule);
+  for (const Tensor& out : outs) {
+    node->multi->results.push_back({out.shape(), out.dtype(), is_floating(out.dtype())});
+    node->multi->outputs.emplace_back(out.detach());
+  }
+  for (size_t i = 0; i < outs.size(); ++i)
+    if (is_floating(outs[i].dtype())) outs[i].impl()->node = Node::result_of(node, i);
+  return outs;
 }
 
 }  // namespace gradus

@@ -12,7 +12,7 @@
 
 #include "gradus/autograd/kernels/bf16/bf16_kernel.hpp"
 #include "gradus/autograd/kernels/bf16/bf16_pack.hpp"
-#include "gradus/autograd/kernels/blas/blas_kernels.hpp"
+#include "gradus/autograd/kernels/blas/openblas.hpp"
 #include "gradus/autograd/kernels/isa/isa.hpp"
 #include "gradus/autograd/kernels/threads/parallel.hpp"
 #include "gradus/files/error.hpp"
@@ -30,7 +30,7 @@ void set_blas_threads(int threads) {
   if (openblas_set_num_threads) openblas_set_num_threads(threads);
 }
 
-/// BLAS with threads of its own for as long as it lives.
+/// While it lives, BLAS uses this number of threads.
 class BlasThreadsGuard {
  public:
   explicit BlasThreadsGuard(int threads) { set_blas_threads(threads); }

@@ -1,5 +1,5 @@
-// What the machine gives without us: products by BLAS's own means, and reading memory. `gradus bench` sets
-// steps against it.
+// The speed of the machine without gradus: products by BLAS and its threads, and reading memory. `gradus
+// bench` sets steps against it.
 //
 // Pointers belong to the caller. Not thread-safe; while blas_product runs, no other thread may call BLAS.
 #pragma once

@@ -1,6 +1,6 @@
 #include "gradus/autograd/ops/arguments.hpp"
 
-#include "gradus/autograd/tensor/raw.hpp"
+#include "gradus/autograd/engine/differentiable.hpp"
 
 namespace gradus {
 
@@ -33,3 +33,12 @@ Dims normalized_dims(std::string_view op, const Tensor& x, const Shape& normaliz
 }
 
 }  // namespace gradus
+
+namespace gradus::differentiable {
+
+Tensor add(const Tensor& a, const Tensor& b) { return gradus::add(a, b); }
+Tensor sum(const Tensor& x, const std::vector<int64_t>& dims) {
+  return gradus::sum(x, dims, /*keepdim=*/true);
+}
+
+}  // namespace gradus::differentiable

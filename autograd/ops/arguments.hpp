@@ -1,12 +1,16 @@
-// Checks that many ops share.
+// Shared by the definitions of ops: record(), raw:: and the ops themselves; checks, numbers as operands,
+// means, rules of ops that are fused into others. Internal.
 #pragma once
 
 #include <cmath>
 #include <initializer_list>
+#include <limits>
 #include <string_view>
+#include <vector>
 
+#include "gradus/autograd/graph/record.hpp"
 #include "gradus/autograd/ops/ops.hpp"
-#include "gradus/autograd/tensor/tensor.hpp"
+#include "gradus/autograd/tensor/raw.hpp"
 
 namespace gradus {
 
@@ -35,11 +39,11 @@ inline void check_same_dtype(std::string_view op, const Tensor& a, const Tensor&
          ". Hint: convert one with to().");
 }
 
-/// An int64 index whose values lie in [0, size).
+/// Throws Error unless index is int64 with values in [0, size).
 void check_index(std::string_view op, const Tensor& index, int64_t size);
 
-/// The dimensions of x that normalized_shape names, its last ones; checks it, and that the parameters, where
-/// defined, are of that shape and of x's dtype.
+/// The last dimensions of x, whose sizes are normalized_shape. Throws Error for another shape, and for
+/// defined parameters that do not have this shape and x's dtype.
 Dims normalized_dims(std::string_view op, const Tensor& x, const Shape& normalized_shape,
                      std::initializer_list<Tensor> parameters);
 
@@ -55,5 +59,35 @@ inline DType dtype_beside(const Tensor& x, double number) {
 /// x, and the number as a 0-d tensor, in that dtype.
 inline Tensor beside(const Tensor& x, double number) { return x.to(dtype_beside(x, number)); }
 inline Tensor number(const Tensor& x, double value) { return full({}, value, dtype_beside(x, value)); }
+
+/// Sizes on both sides of a dimension of a packed tensor; a scalar counts as (1, 1, 1).
+struct Sides {
+  Sides(const Shape& shape, int dim) {
+    for (int d = 0; d < shape.size(); ++d) (d < dim ? outer : d > dim ? inner : size) *= shape[d];
+  }
+  int64_t outer = 1, size = 1, inner = 1;
+};
+
+/// total / count. A count of 0 gives NaN with the gradients of `total`, which are 0, not 0 / 0.
+inline Tensor mean_of(const Tensor& total, int64_t count) {
+  if (count == 0) return total + std::numeric_limits<double>::quiet_NaN();
+  return total / static_cast<double>(count);
+}
+
+/// x - mean(x) over dims. A mean of large values is rounded coarsely; the second subtraction removes the rest
+/// as well.
+inline Tensor centred(const Tensor& x, const Dims& dims) {
+  const Tensor near = x - mean(x, dims, /*keepdim=*/true);
+  return near - mean(near, dims, /*keepdim=*/true);
+}
+
+/// The checks of swiglu().
+void check_swiglu(const Tensor& gate, const Tensor& up);
+
+/// gx of gelu(x), exact and in its tanh form.
+Tensor gelu_rule(const Tensor& gy, const Tensor& x);
+Tensor gelu_tanh_rule(const Tensor& gy, const Tensor& x);
+/// The gradients of gate and up.
+std::vector<Tensor> swiglu_rule(const Tensor& gy, const Tensor& gate, const Tensor& up);
 
 }  // namespace gradus

@@ -1,7 +1,5 @@
 #include "gradus/autograd/graph/record.hpp"
 #include "gradus/autograd/ops/arguments.hpp"
-#include "gradus/autograd/ops/ops.hpp"
-#include "gradus/autograd/tensor/raw.hpp"
 
 namespace gradus {
 namespace {
@@ -32,8 +30,8 @@ void check_whole_powers(const Tensor& exponent) {
 
 Tensor pass(const Tensor& gy) { return gy; }
 
-// Of maximum(a, b) for a: all where a is larger, half where they are equal. loses(a, b) says where b is
-// larger.
+// The share of the gradient of maximum(a, b) that a gets: all where a is larger, half where they are equal.
+// loses(a, b) says where b is larger.
 Tensor share(const Tensor& gy, const Tensor& a, const Tensor& b,
              Tensor (*loses)(const Tensor&, const Tensor&)) {
   return masked_fill(where(eq(a, b), gy * 0.5, gy), loses(a, b), 0.0);

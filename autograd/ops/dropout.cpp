@@ -2,16 +2,12 @@
 
 #include <span>
 
-#include "gradus/autograd/graph/record.hpp"
 #include "gradus/autograd/ops/arguments.hpp"
-#include "gradus/autograd/ops/ops.hpp"
-#include "gradus/autograd/tensor/raw.hpp"
 
 namespace gradus {
 namespace {
 
-// Linear in x with a mask that the range of words tells again at any time, so its gradient is itself and no
-// mask is stored.
+// Linear in x, so its gradient is itself; the range of words gives the same mask again, so none is stored.
 Tensor apply_mask(const Tensor& x, double p, Generator::Range words) {
   const Tensor packed = raw::contiguous(x);
   Tensor out = empty(x.shape(), x.dtype());
@@ -21,7 +17,7 @@ Tensor apply_mask(const Tensor& x, double p, Generator::Range words) {
   return record("dropout", out, {{x, [p, words](const Tensor& gy) { return apply_mask(gy, p, words); }}});
 }
 
-// PyTorch's: the scaled mask is drawn as a whole, then multiplied.
+// PyTorch draws the whole scaled mask, then multiplies.
 Tensor times_mask(const Tensor& x, double p, TorchStream& stream) {
   if (x.numel() == 0) return x;
   if (p == 1.0) return x * 0.0;

@@ -1,15 +1,11 @@
 #include "gradus/autograd/kernels/rows/linear_recurrence.hpp"
 
-#include "gradus/autograd/graph/record.hpp"
-#include "gradus/autograd/ops/along_rows.hpp"
 #include "gradus/autograd/ops/arguments.hpp"
-#include "gradus/autograd/ops/ops.hpp"
-#include "gradus/autograd/tensor/raw.hpp"
 
 namespace gradus {
 namespace {
 
-// x moved by one place along dim, to higher places or to lower ones; 0 where nothing came from.
+// x moved by one along dim, up or down; the free element is 0.
 Tensor shifted(const Tensor& x, int dim, bool up) {
   const int64_t n = x.shape()[dim], kept = std::max<int64_t>(n - 1, 0);
   return up ? pad(x.slice(dim, 0, kept), dim, n, n - kept) : pad(x.slice(dim, n - kept, n), dim, n, 0);
@@ -44,9 +40,9 @@ Tensor linear_recurrence(const Tensor& a, const Tensor& b, int64_t dim, bool rev
     const Tensor upstream = raw::contiguous(gh), factors = raw::contiguous(a);
     Tensor ga = needs[0] ? empty(h.shape(), h.dtype()) : Tensor(), gb = empty(h.shape(), h.dtype());
     dispatch_float("linear_recurrence", h.dtype(), [&]<class T>() {
-      kernels::linear_recurrence_grad(sides.outer, sides.size, sides.inner,
-                                      ga.defined() ? ga.mutable_data<T>() : nullptr, gb.mutable_data<T>(),
-                                      upstream.data<T>(), factors.data<T>(), h.data<T>(), reverse);
+      kernels::linear_recurrence_grad(sides.outer, sides.size, sides.inner, raw::data_or_null<T>(ga),
+                                      gb.mutable_data<T>(), upstream.data<T>(), factors.data<T>(),
+                                      h.data<T>(), reverse);
     });
     return std::vector<Tensor>{ga, gb};
   };

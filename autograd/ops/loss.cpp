@@ -1,9 +1,6 @@
 #include "gradus/autograd/graph/record.hpp"
-#include "gradus/autograd/kernels/rows/cross_entropy.hpp"
+#include "gradus/autograd/kernels/rows/softmax.hpp"
 #include "gradus/autograd/ops/arguments.hpp"
-#include "gradus/autograd/ops/mean_of.hpp"
-#include "gradus/autograd/ops/ops.hpp"
-#include "gradus/autograd/tensor/raw.hpp"
 
 namespace gradus {
 namespace {
@@ -25,7 +22,7 @@ void check_cross_entropy(const Tensor& logits, const Tensor& target, int64_t ign
   check_targets(target, logits.size(1), ignore_index);
 }
 
-// The gradient in public ops: gy * (softmax(x) - onehot(target)), nothing for ignored rows.
+// The gradient in public ops: gy * (softmax(x) - onehot(target)), 0 for ignored rows.
 Tensor composed_gradient(const Tensor& gy, const Tensor& x, const Tensor& target, int64_t ignore_index) {
   const Tensor ignored = eq(target, static_cast<double>(ignore_index)).unsqueeze(1);
   const Tensor classes = arange(0, static_cast<double>(x.size(1)));
@@ -55,7 +52,7 @@ Tensor row_losses(const Tensor& logits, const Tensor& target, int64_t ignore_ind
   return record("cross_entropy", losses, {{logits, pull}});
 }
 
-// How many targets are not ignored.
+// The number of targets that are not ignored.
 int64_t counted(const Tensor& target, int64_t ignore_index) {
   return static_cast<int64_t>(sum(ne(target, static_cast<double>(ignore_index)).to(DType::int64)).item());
 }
@@ -111,7 +108,7 @@ Tensor of_probabilities(const Tensor& x, const Tensor& target, const CrossEntrop
 }
 
 // The losses of rows with classes as targets in their two sums, for the target and for all classes
-// (undefined without smoothing), and what their means are divided by.
+// (undefined without smoothing), and the divisors of their means.
 struct Weighed {
   Tensor target, smoothing, divisor;
 

@@ -1,10 +1,10 @@
 // The operations. Free functions on tensors, with PyTorch's names and argument order; views are
 // members of Tensor.
 //
-// All of them check their arguments and throw Error with the op's name, the shapes or values that came and
-// what was expected. Unless said otherwise they are differentiable to any order, take float32 or float64 (all
-// tensors of a call the same dtype), broadcast like NumPy, and return new storage. `dim` may count from the
-// end.
+// All of them check their arguments and throw Error with the op's name, and the given and
+// expected shapes or values. Unless said otherwise they are differentiable to any order, take float32 or
+// float64 (all tensors of a call the same dtype), broadcast like NumPy, and return new storage. `dim` may
+// count from the end.
 #pragma once
 
 #include <limits>
@@ -28,7 +28,7 @@ Tensor tensor(const std::vector<float>& values, const Shape& shape);
 Tensor tensor(const std::vector<double>& values, const Shape& shape);
 Tensor tensor(const std::vector<int64_t>& values, const Shape& shape);
 Tensor tensor(const std::vector<bool>& values, const Shape& shape);
-/// float32 matrix from rows, as one writes it: matrix({{1, 2}, {3, 4}}).
+/// float32 matrix from rows, as it is written: matrix({{1, 2}, {3, 4}}).
 Tensor matrix(std::initializer_list<std::initializer_list<float>> rows);
 
 // -- arithmetic
@@ -40,7 +40,7 @@ Tensor div(const Tensor& a, const Tensor& b);  ///< a / b; of int64: float32
 Tensor pow(const Tensor& base, const Tensor& exponent);
 /// The larger of a and b. Where both are equal each gets half of the gradient. NaN wins.
 Tensor maximum(const Tensor& a, const Tensor& b);
-Tensor minimum(const Tensor& a, const Tensor& b);  ///< the smaller, likewise
+Tensor minimum(const Tensor& a, const Tensor& b);  ///< the smaller, with the same rules
 
 /// add(), sub(), mul() and div().
 inline Tensor operator+(const Tensor& a, const Tensor& b) { return add(a, b); }
@@ -58,7 +58,7 @@ Tensor operator+(double a, const Tensor& b);
 Tensor operator-(double a, const Tensor& b);
 Tensor operator*(double a, const Tensor& b);
 Tensor operator/(double a, const Tensor& b);
-/// base^exponent, likewise; an int64 base to a negative power: float32.
+/// base^exponent, with the same rules; an int64 base to a negative power: float32.
 Tensor pow(const Tensor& base, double exponent);
 
 // -- one value at a time
@@ -125,15 +125,15 @@ Tensor sum(const Tensor& x, const autograd::Dims& dims = {}, bool keepdim = fals
 Tensor mean(const Tensor& x, const autograd::Dims& dims = {}, bool keepdim = false);  ///< NaN of nothing
 /// Mean square deviation, divided by n - correction. NaN if n <= correction.
 Tensor var(const Tensor& x, const autograd::Dims& dims = {}, int64_t correction = 1, bool keepdim = false);
-/// The root of var, with gradient 0 where that is 0. Call it gradus::std where names are used unqualified.
-Tensor std(const Tensor& x, const autograd::Dims& dims = {}, int64_t correction = 1, bool keepdim = false);
+/// torch.std: the root of var, with gradient 0 where that is 0.
+Tensor stddev(const Tensor& x, const autograd::Dims& dims = {}, int64_t correction = 1, bool keepdim = false);
 /// The largest. Ties share the gradient equally. Throws Error for nothing to reduce. Also int64, as are max
 /// and min.
 Tensor amax(const Tensor& x, const autograd::Dims& dims = {}, bool keepdim = false);
 Tensor amin(const Tensor& x, const autograd::Dims& dims = {},
             bool keepdim = false);  ///< the smallest, in the same way
 namespace autograd {
-/// What max() and min() along a dimension give.
+/// The results of max() and min() along a dimension.
 struct Extreme {
   Tensor values, indices;  ///< of one shape
 };
@@ -151,11 +151,11 @@ Tensor cumsum(const Tensor& x, int64_t dim, bool reverse = false);
 /// h with h_t = a_t * h_(t-1) + b_t along dim, and with h_t = a_t * h_(t+1) + b_t if reverse; the first h is
 /// b. a and b of one shape.
 Tensor linear_recurrence(const Tensor& a, const Tensor& b, int64_t dim, bool reverse = false);
-/// log(sum(exp(x))), without overflow. A slice of nothing but -inf gives -inf and gradient 0.
+/// log(sum(exp(x))), without overflow. A slice of -inf only gives -inf and gradient 0.
 Tensor logsumexp(const Tensor& x, const autograd::Dims& dims, bool keepdim = false);
-/// exp(x) / sum(exp(x)) along dim. A row of nothing but -inf is NaN, as in PyTorch.
+/// exp(x) / sum(exp(x)) along dim. A row of -inf only is NaN, as in PyTorch.
 Tensor softmax(const Tensor& x, int64_t dim);
-/// softmax, but a row of nothing but -inf gives zeros, with gradient 0.
+/// softmax, but a row of -inf only gives zeros, with gradient 0.
 Tensor safe_softmax(const Tensor& x, int64_t dim);
 Tensor log_softmax(const Tensor& x, int64_t dim);  ///< log(softmax(x)), without overflow
 
@@ -176,7 +176,7 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias = {});
 /// and keeps half as much: gelu's values are rounded as they are made.
 Tensor gelu_linear(const Tensor& x, const Tensor& weight, const Tensor& bias = {},
                    Gelu approximate = Gelu::none);
-/// linear(swiglu(gate, up), weight, bias), likewise.
+/// linear(swiglu(gate, up), weight, bias), fused in the same way.
 Tensor swiglu_linear(const Tensor& gate, const Tensor& up, const Tensor& weight, const Tensor& bias = {});
 
 // -- joining and indexing
@@ -217,9 +217,9 @@ Tensor rms_norm(const Tensor& x, const Shape& normalized_shape, const Tensor& we
 /// hs / 2 of row t, one pair, are turned by (offset + t) * base^(-2 i / hs) radians. Pairs are Hugging Face's
 /// halves, not neighbours. Throws Error for an odd hs and a negative offset.
 Tensor rotary_embedding(const Tensor& x, int64_t offset = 0, double base = 10000.0);
-/// What becomes of the losses of single elements.
+/// How the losses of single elements are combined.
 enum class Reduction { none, mean, sum };
-/// A number that {} is not, so that cross_entropy(x, t, {}) leaves all options as they are.
+/// An int64_t that {} does not convert to, so that cross_entropy(x, t, {}) leaves all options as they are.
 struct IgnoreIndex {
   /// The class whose targets do not count.
   IgnoreIndex(int64_t class_) : value(class_) {}  // NOLINT: a number is the natural spelling
@@ -230,7 +230,7 @@ struct IgnoreIndex {
 /// gradient 0.
 Tensor cross_entropy(const Tensor& logits, const Tensor& target, IgnoreIndex ignore_index = -100,
                      Reduction reduction = Reduction::mean);
-/// All that cross_entropy() can take.
+/// The options of cross_entropy().
 struct CrossEntropyOptions {
   Tensor weight{};  ///< (V), one for each class; the mean is divided by the sum of the targets' weights
   int64_t ignore_index = -100;  ///< throws Error if it is not negative and targets are probabilities
@@ -244,11 +244,12 @@ Tensor cross_entropy(const Tensor& logits, const Tensor& target, const CrossEntr
 /// (x - target)^2, each element or reduced.
 Tensor mse_loss(const Tensor& x, const Tensor& target, Reduction reduction = Reduction::mean);
 /// Each element is 0 with probability p, else x / (1 - p) (Srivastava et al., 2014). p = 0 draws nothing.
-/// From a torch generator it is PyTorch's product of x and a mask of 0 and 1 / (1 - p), for which p = 1 draws
-/// nothing: where x is negative or not finite, what is dropped is -0 or NaN. Throws Error unless 0 <= p <= 1.
+/// With a torch generator it is PyTorch's product of x and a mask of 0 and 1 / (1 - p), for which p = 1 draws
+/// nothing: where x is negative or not finite, a dropped element is -0 or NaN. Throws Error unless 0 <= p
+/// <= 1.
 Tensor dropout(const Tensor& x, double p, Generator& generator);
 
-/// What a query may attend to, and how.
+/// Which keys a query may attend to, and how.
 struct AttentionOptions {
   bool causal = false;            ///< query i attends to key j only if j <= i + (S - T)
   std::optional<double> scale{};  ///< of the scores; 1 / sqrt(hs) if absent
@@ -261,8 +262,8 @@ struct AttentionOptions {
   bool enable_gqa = false;
 };
 /// softmax(scale * q @ k^T) @ v (Vaswani et al., arXiv 1706.03762, eq. 1): q (B, nh, T, hs), k and v (B, nh,
-/// S, hs) -> (B, nh, T, hs). Never holds a (T, S) matrix for the whole batch, but for what is composed of the
-/// public ops: a mask; q (..., T, hs), k (..., S, hs), v (..., S, n) of other numbers of dimensions, or
+/// S, hs) -> (B, nh, T, hs). Never holds a (T, S) matrix for the whole batch, except where it is composed of
+/// the public ops: a mask; q (..., T, hs), k (..., S, hs), v (..., S, n) of other numbers of dimensions, or
 /// broadcast; weights dropped by a torch generator, as PyTorch's matmul, softmax, dropout, matmul would draw
 /// them. A query that may attend to nothing gives zeros.
 Tensor scaled_dot_product_attention(const Tensor& q, const Tensor& k, const Tensor& v,
@@ -275,7 +276,7 @@ Tensor scaled_dot_product_attention(const Tensor& qkv, int64_t n_head, const Att
 // -- not differentiable
 /// Index of the largest value along dim, the first among equals -> int64. NaN wins.
 Tensor argmax(const Tensor& x, int64_t dim, bool keepdim = false);
-Tensor argmin(const Tensor& x, int64_t dim, bool keepdim = false);  ///< of the smallest, likewise
+Tensor argmin(const Tensor& x, int64_t dim, bool keepdim = false);  ///< the index of the smallest
 namespace autograd {
 /// Values in their order.
 struct Sorted {

@@ -1,13 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "gradus/autograd/graph/record.hpp"
-#include "gradus/autograd/ops/along_rows.hpp"
 #include "gradus/autograd/ops/arguments.hpp"
-#include "gradus/autograd/ops/mean_of.hpp"
-#include "gradus/autograd/ops/ops.hpp"
-#include "gradus/autograd/ops/subscripts.hpp"
-#include "gradus/autograd/tensor/raw.hpp"
 
 namespace gradus {
 
@@ -32,7 +26,7 @@ Dims wrap_dims(std::string_view op, const Dims& dims, int n) {
   return wrapped;
 }
 
-// What a rule needs to undo a reduction: the input's shape, and which of its dimensions went away.
+// The input's shape and its reduced dimensions, with which a rule undoes a reduction.
 struct Reduced {
   Reduced(const Tensor& x, const Dims& dims) : shape(x.shape()) {
     for (const int64_t d : dims) mask |= 1U << d;
@@ -67,8 +61,7 @@ Tensor extremum(OpName op, Reduce kernel, const Tensor& x, const Dims& dims, boo
   return record(op, raw::reduce(kernel, x, wrapped, keepdim), {{x, pull}});
 }
 
-// The largest or smallest of all. NaN has a place here, unlike in amax: all of the gradient is for those that
-// are NaN.
+// The largest or smallest of all. Unlike in amax, if it is NaN, the elements that are NaN share the gradient.
 Tensor overall(const Tensor& x, const Tensor& y) {
   return is_floating(y.dtype()) && std::isnan(y.item()) ? mean(x.index({ne(x, x)})) : y;
 }
@@ -111,7 +104,7 @@ Tensor var(const Tensor& x, const Dims& dims, int64_t correction, bool keepdim) 
   return record("var", y, {{x, pull}});
 }
 
-Tensor std(const Tensor& x, const Dims& dims, int64_t correction, bool keepdim) {
+Tensor stddev(const Tensor& x, const Dims& dims, int64_t correction, bool keepdim) {
   const Tensor square = var(x, dims, correction, keepdim);
   const Tensor constant = eq(square, 0.0);  // where the root has no slope
   return masked_fill(sqrt(masked_fill(square, constant, 1.0)), constant, 0.0);

@@ -2,10 +2,7 @@
 
 #include <cmath>
 
-#include "gradus/autograd/graph/record.hpp"
 #include "gradus/autograd/ops/arguments.hpp"
-#include "gradus/autograd/ops/ops.hpp"
-#include "gradus/autograd/tensor/raw.hpp"
 
 namespace gradus {
 namespace {
@@ -27,7 +24,7 @@ Tensor as_four(const Tensor& x) {
   return view_of(raw::clone(x), s, contiguous_strides(s), 0);
 }
 
-// In memory as x is: heads inside positions, as a projection leaves them, or outside.
+// With the memory layout of x: heads inside positions, as a projection leaves them, or outside.
 Tensor laid_out_like(const Tensor& x) {
   const Shape& s = x.shape();
   const bool heads_inside = x.dim() == 4 && !x.is_contiguous();
@@ -48,7 +45,7 @@ Tensor turned(const Tensor& x, const Angles& angles, bool back) {
   return out;
 }
 
-// The same turning back in public ops.
+// The inverse rotation in public ops.
 Tensor turned_back(const Tensor& x, const Angles& angles) {
   const int64_t half = x.size(-1) / 2, T = x.size(-2);
   const Tensor exponents =

@@ -6,8 +6,6 @@
 #include <vector>
 
 #include "gradus/autograd/ops/arguments.hpp"
-#include "gradus/autograd/ops/ops.hpp"
-#include "gradus/autograd/tensor/raw.hpp"
 
 namespace gradus {
 namespace {

@@ -1,78 +1,53 @@
 #include "gradus/autograd/kernels/rows/softmax.hpp"
 
 #include <algorithm>
+#include <limits>
 
-#include "gradus/autograd/graph/record.hpp"
-#include "gradus/autograd/ops/along_rows.hpp"
 #include "gradus/autograd/ops/arguments.hpp"
-#include "gradus/autograd/ops/ops.hpp"
 
 namespace gradus {
-namespace raw {
 namespace {
 
-Tensor softmax(const Tensor& input, int dim) {
-  return along_rows(
-      dim,
-      [](int64_t rows, int64_t cols, Tensor& y, const Tensor& x) {
-        dispatch_float("softmax", x.dtype(),
-                       [&]<class T>() { kernels::softmax(rows, cols, y.mutable_data<T>(), x.data<T>()); });
-      },
-      input);
-}
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-Tensor softmax_grad(const Tensor& upstream, const Tensor& output, int dim) {
-  return along_rows(
-      dim,
-      [](int64_t rows, int64_t cols, Tensor& gx, const Tensor& gy, const Tensor& y) {
-        dispatch_float("softmax", y.dtype(), [&]<class T>() {
-          kernels::softmax_grad(rows, cols, gx.mutable_data<T>(), gy.data<T>(), y.data<T>());
-        });
-      },
-      upstream, output);
-}
-
-Tensor log_softmax(const Tensor& input, int dim) {
-  return along_rows(
-      dim,
-      [](int64_t rows, int64_t cols, Tensor& y, const Tensor& x) {
-        dispatch_float("log_softmax", x.dtype(), [&]<class T>() {
-          kernels::log_softmax(rows, cols, y.mutable_data<T>(), x.data<T>());
-        });
-      },
-      input);
-}
-
-Tensor log_softmax_grad(const Tensor& upstream, const Tensor& output, int dim) {
-  return along_rows(
-      dim,
-      [](int64_t rows, int64_t cols, Tensor& gx, const Tensor& gy, const Tensor& y) {
-        dispatch_float("log_softmax", y.dtype(), [&]<class T>() {
-          kernels::log_softmax_grad(rows, cols, gx.mutable_data<T>(), gy.data<T>(), y.data<T>());
-        });
-      },
-      upstream, output);
+// kernel(rows, cols, out, inputs...) on packed rows along `dim` of equally shaped inputs.
+template <class Kernel, class... Others>
+Tensor by_rows(std::string_view op, int dim, Kernel kernel, const Tensor& first, const Others&... others) {
+  const bool last = dim >= first.dim() - 1;
+  const auto rows_of = [&](const Tensor& t) {
+    return raw::contiguous(last ? t.detach() : t.detach().transpose(dim, -1));
+  };
+  const Tensor x = rows_of(first);
+  Tensor out = empty(x.shape(), x.dtype());
+  const int64_t cols = x.dim() == 0 ? 1 : x.shape().back(), rows = cols == 0 ? 0 : x.numel() / cols;
+  dispatch_float(op, x.dtype(), [&]<class T>() {
+    kernel(rows, cols, out.mutable_data<T>(), x.data<T>(), rows_of(others).template data<T>()...);
+  });
+  return last ? out : raw::contiguous(out.transpose(dim, -1));
 }
 
 }  // namespace
-}  // namespace raw
 
 Tensor softmax(const Tensor& x, int64_t dim) {
   check_floating("softmax", x);
   const int d = wrap_dim("softmax", dim, x.dim());
   const auto pull = [d](const Tensor& gy, const Tensor& y) {
-    if (!grad_enabled()) return raw::softmax_grad(gy, y, d);
+    if (!grad_enabled())
+      return by_rows(
+          "softmax", d, [](auto... in) { kernels::softmax_grad(in...); }, gy, y);
     const Tensor p = gy * y;
     return p - y * sum(p, {d}, /*keepdim=*/true);
   };
-  return record("softmax", raw::softmax(x, d), {{x, pull}});
+  const Tensor y = by_rows(
+      "softmax", d, [](auto... in) { kernels::softmax(in...); }, x);
+  return record("softmax", y, {{x, pull}});
 }
 
 Tensor safe_softmax(const Tensor& x, int64_t dim) {
   check_floating("safe_softmax", x);
   const int d = wrap_dim("safe_softmax", dim, x.dim());
   if (x.numel() == 0) return softmax(x, d);
-  const Tensor hidden = eq(amax(x.detach(), {d}, /*keepdim=*/true), -std::numeric_limits<double>::infinity());
+  const Tensor hidden = eq(amax(x.detach(), {d}, /*keepdim=*/true), -kInfinity);
   return masked_fill(softmax(masked_fill(x, hidden, 0.0), d), hidden, 0.0);
 }
 
@@ -80,17 +55,21 @@ Tensor log_softmax(const Tensor& x, int64_t dim) {
   check_floating("log_softmax", x);
   const int d = wrap_dim("log_softmax", dim, x.dim());
   const auto pull = [d](const Tensor& gy, const Tensor& y) {
-    if (!grad_enabled()) return raw::log_softmax_grad(gy, y, d);
+    if (!grad_enabled())
+      return by_rows(
+          "log_softmax", d, [](auto... in) { kernels::log_softmax_grad(in...); }, gy, y);
     return gy - exp(y) * sum(gy, {d}, /*keepdim=*/true);
   };
-  return record("log_softmax", raw::log_softmax(x, d), {{x, pull}});
+  const Tensor y = by_rows(
+      "log_softmax", d, [](auto... in) { kernels::log_softmax(in...); }, x);
+  return record("log_softmax", y, {{x, pull}});
 }
 
 // softmax(x) over the dimensions that are of size 1 in y = logsumexp(x). Far from 0 y is rounded coarsely, so
-// it serves only as a shift that is divided out again; a slice of nothing but -inf, where y is -inf, needs
-// none and gives zeros.
+// it serves only as a shift that is divided out again. A slice of -inf only, where y is -inf, gets no
+// shift and gives zeros.
 static Tensor slice_softmax(const Tensor& x, const Tensor& y) {
-  const Tensor shift = masked_fill(y, eq(y, -std::numeric_limits<double>::infinity()), 0.0);
+  const Tensor shift = masked_fill(y, eq(y, -kInfinity), 0.0);
   const Tensor p = exp(x - shift);
   Dims dims;
   for (int d = 0; d < y.dim(); ++d)

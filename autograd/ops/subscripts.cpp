@@ -1,13 +1,9 @@
 // Tensor::index(): subscripts of every kind, as views where they suffice, else as rows taken by number.
-#include "gradus/autograd/ops/subscripts.hpp"
 
 #include <algorithm>
 #include <limits>
 
-#include "gradus/autograd/graph/record.hpp"
 #include "gradus/autograd/ops/arguments.hpp"
-#include "gradus/autograd/ops/ops.hpp"
-#include "gradus/autograd/tensor/raw.hpp"
 
 namespace gradus {
 namespace {
@@ -18,7 +14,7 @@ struct Pick {
   Tensor index;  ///< int64, any shape; negative values count from the end
 };
 
-/// The view that the subscripts which are no tensors make, and what is still to be taken from it.
+/// The view that the subscripts without tensors make, and the tensors that select from it.
 struct Walk {
   Tensor view;
   int dim = 0;  ///< of the view: where the next subscript applies
@@ -57,7 +53,7 @@ std::vector<Tensor> coordinates(const Tensor& mask) {
 }
 
 void apply_mask(Walk& walk, const Tensor& mask) {
-  if (mask.dim() == 0) {  // all or nothing, along a dimension of its own
+  if (mask.dim() == 0) {  // all or nothing, along a new dimension
     walk.view = walk.view.unsqueeze(walk.dim);
     walk.picks.push_back({walk.dim++, zeros({mask.item() != 0 ? 1 : 0}, DType::int64)});
     return;
@@ -105,7 +101,7 @@ Tensor wrapped(const Tensor& index, int64_t size, int dim) {
   return out;
 }
 
-// Takes what the picks say, all of them together: out[b, rest] = view[picks[b], rest]. The dimensions of b
+// Selects by all picks together: out[b, rest] = view[picks[b], rest]. The dimensions of b
 // stand where those of the picks stood, or in front if there are others between these.
 Tensor take(const Walk& walk) {
   const Tensor& view = walk.view;

@@ -1,10 +1,6 @@
 #include "gradus/autograd/kernels/elementwise/swiglu.hpp"
 
-#include "gradus/autograd/graph/record.hpp"
 #include "gradus/autograd/ops/arguments.hpp"
-#include "gradus/autograd/ops/fusible.hpp"
-#include "gradus/autograd/ops/ops.hpp"
-#include "gradus/autograd/tensor/raw.hpp"
 
 namespace gradus {
 

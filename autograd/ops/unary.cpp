@@ -1,11 +1,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "gradus/autograd/graph/record.hpp"
 #include "gradus/autograd/ops/arguments.hpp"
-#include "gradus/autograd/ops/fusible.hpp"
-#include "gradus/autograd/ops/ops.hpp"
-#include "gradus/autograd/tensor/raw.hpp"
 
 namespace gradus {
 namespace {
@@ -18,8 +14,8 @@ Tensor values(OpName op, Unary kernel, const Tensor& x) {
   return raw::unary(kernel, x);
 }
 
-// A rule that has a kernel as well, which serves unless the gradient will be differentiated: rule(gy, x), or
-// for fused_by_output rule(gy, y). The checker compares the two.
+// A rule with a kernel, which is used unless the gradient will be differentiated: rule(gy, x), or rule(gy, y)
+// for fused_by_output. The checker compares the two.
 using Rule = Tensor (*)(const Tensor& gy, const Tensor& of);
 
 Tensor fused(OpName op, Unary kernel, Binary grad_kernel, const Tensor& x, Rule rule) {
@@ -38,7 +34,7 @@ Tensor fused_by_output(OpName op, Unary kernel, Binary grad_kernel, const Tensor
 
 Tensor relu_rule(const Tensor& gy, const Tensor& x) { return masked_fill(gy, le(x, 0.0), 0.0); }
 
-// Phi(x), which far to the left is what gelu(x) has beside x: 1 + erf would have no digits left there.
+// Phi(x). Far to the left it is gelu(x) / x: 1 + erf would have no digits left there.
 Tensor normal_cdf(const Tensor& x) {
   const Tensor near = ge(x, -1.0);
   const Tensor far = where(near, full({}, -1.0, x.dtype()), x);
@@ -57,14 +53,14 @@ Tensor mish_rule(const Tensor& gy, const Tensor& x) {
 
 }  // namespace
 
-// For x * Phi(x): Phi(x) + x * phi(x).
+// The derivative of x * Phi(x) is Phi(x) + x * phi(x).
 Tensor gelu_rule(const Tensor& gy, const Tensor& x) {
   const Tensor cdf = normal_cdf(x);
   const Tensor pdf = exp(-0.5 * (x * x)) * (0.5 * std::numbers::sqrt2 * std::numbers::inv_sqrtpi);
   return gy * (cdf + x * pdf);
 }
 
-// For 0.5 * x * (1 + tanh(u)) = x * sigmoid(z), z = 2u = 2 sqrt(2 / pi) * (x + 0.044715 x^3).
+// The derivative of 0.5 * x * (1 + tanh(u)) = x * sigmoid(z), z = 2u = 2 sqrt(2 / pi) * (x + 0.044715 x^3).
 Tensor gelu_tanh_rule(const Tensor& gy, const Tensor& x) {
   const double k = 2.0 * std::numbers::sqrt2 * std::numbers::inv_sqrtpi;
   const Tensor square = x * x;
@@ -129,7 +125,7 @@ Tensor softplus(const Tensor& x, double beta, double threshold) {
   check_floating("softplus", x);
   const Tensor z = x.detach() * beta, e = exp(neg(abs(z))), w = 1.0 + e;
   const Tensor log1p =
-      where(eq(w, 1.0), e, log(w) * (e / (w - 1.0)));  // what rounding took off w is made good
+      where(eq(w, 1.0), e, log(w) * (e / (w - 1.0)));  // the factor corrects the rounding of w
   const Tensor y = where(gt(z, threshold), x.detach(), (relu(z) + log1p) / beta);
   const auto pull = [x = Saved(x), beta, threshold](const Tensor& gy) {
     const Tensor steep = *x * beta;

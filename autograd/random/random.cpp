@@ -14,7 +14,7 @@
 namespace gradus {
 namespace {
 
-constexpr int64_t kFillBlock = 16384;  // words; a multiple of a Philox block
+constexpr int64_t kFillChunk = 16384;  // words; a multiple of a Philox block
 
 uint32_t word_at(uint64_t key, uint64_t position) {
   return kernels::philox4x32(position / 4, 0, key).word[position % 4];
@@ -42,8 +42,8 @@ uint64_t mix(uint64_t z) {
 
 // Calls f(i, words) for each group of four elements of a fresh range, in parallel.
 template <class F>
-void fill_blocks(int64_t n, Generator::Range words, F f) {
-  parallel_for(n, kFillBlock, [&](int64_t begin, int64_t end) {
+void fill_chunks(int64_t n, Generator::Range words, F f) {
+  parallel_for(n, kFillChunk, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; i += 4)
       f(i, kernels::philox4x32(words.block + static_cast<uint64_t>(i) / 4, 0, words.key).word);
   });
@@ -98,7 +98,7 @@ int64_t Generator::between(int64_t low, int64_t high) {
   const uint64_t start = static_cast<uint64_t>(low), range = static_cast<uint64_t>(high) - start;
   if (TorchStream* const torch = as_torch())
     return static_cast<int64_t>(start + (range >> 32 == 0 ? torch->word() : torch->two_words()) % range);
-  const uint64_t limit = UINT64_MAX - UINT64_MAX % range;  // what lies above would favour small results
+  const uint64_t limit = UINT64_MAX - UINT64_MAX % range;  // larger words would favour small results
   for (;;) {
     const uint64_t first = next();
     const uint64_t bits = first << 32 | next();
@@ -160,12 +160,12 @@ Tensor rand(const Shape& shape, Generator& generator, DType dtype) {
   const int64_t n = out.numel();
   if (dtype == DType::float64) {
     double* x = out.mutable_data<double>();
-    fill_blocks(2 * n, generator.reserve(2 * n), [&](int64_t i, const uint32_t* word) {
+    fill_chunks(2 * n, generator.reserve(2 * n), [&](int64_t i, const uint32_t* word) {
       for (int64_t k = 0; k < 4 && i + k < 2 * n; k += 2) x[(i + k) / 2] = unit(word[k], word[k + 1]);
     });
   } else {
     float* x = out.mutable_data<float>();
-    fill_blocks(n, generator.reserve(n), [&](int64_t i, const uint32_t* word) {
+    fill_chunks(n, generator.reserve(n), [&](int64_t i, const uint32_t* word) {
       for (int64_t k = 0; k < 4 && i + k < n; ++k) x[i + k] = static_cast<float>(word[k] >> 8) * 0x1p-24F;
     });
   }
@@ -189,7 +189,7 @@ Tensor randn(const Shape& shape, Generator& generator, DType dtype) {
   const Generator::Range words = generator.reserve(n);
   dispatch_float("randn", dtype, [&]<class T>() {
     T* x = out.mutable_data<T>();
-    fill_blocks(n, words, [&](int64_t i, const uint32_t* word) {
+    fill_chunks(n, words, [&](int64_t i, const uint32_t* word) {
       double value[4];
       normal_pair(word[0], word[1], value[0], value[1]);
       normal_pair(word[2], word[3], value[2], value[3]);

@@ -1,4 +1,4 @@
-// Generator: a stream of random numbers that is handed to whoever draws; there is no global one.
+// Generator: a stream of random numbers that is passed as an argument; there is no global one.
 //
 // Every draw works on each of its three kinds:
 // - Generator(seed), to train: counter-based (Philox4x32-10; Salmon, Moraes, Dror and Shaw, "Parallel random
@@ -8,20 +8,79 @@
 // - Generator::torch_mkl(seed): the same, with dropout masks as PyTorch's MKL builds draw them on Intel's
 //   processors.
 //
-// What ops and layers draw from a torch kind is what PyTorch's draw, in the same order. Only what is computed
+// Ops and layers draw from a torch kind as PyTorch's do, in the same order. Only numbers that are computed
 // in float64 with the C library's log, sin and cos may differ in its last bit. A plain value: copying it
 // forks the same stream. Not thread-safe.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <variant>
 
-#include "gradus/autograd/random/torch_stream.hpp"
 #include "gradus/autograd/tensor/tensor.hpp"
 
 namespace gradus {
+
+/// The random numbers of PyTorch's CPU generator, bit for bit, on every machine: a Mersenne twister (MT19937;
+/// Matsumoto and Nishimura, 1998) and the ways in which PyTorch 1.13 makes floats of its words. Where
+/// PyTorch's kernels differ between builds, as x86-64 with AVX2 computes them. Generator holds one. A plain
+/// value of 2.5 KB: copying it forks the stream.
+class TorchStream {
+ public:
+  /// Which build of PyTorch dropout masks are drawn like; all else is the same in both.
+  enum class Masks : uint8_t {
+    portable,  ///< without MKL, or on processors that are not Intel's: two words an element
+    mkl,       ///< MKL on Intel's: one word a tensor seeds a multiplicative congruential generator (MCG31m1)
+  };
+
+  /// The stream after torch.manual_seed(seed), which takes seeds modulo 2^32.
+  TorchStream(int64_t seed, Masks masks);
+
+  uint32_t seed() const { return seed_; }          ///< modulo 2^32
+  Masks masks() const { return masks_; }           ///< of the next dropout
+  void set_masks(Masks masks) { masks_ = masks; }  ///< of the dropouts from here on
+
+  uint32_t word();       ///< 32 random bits
+  uint64_t two_words();  ///< the first is the high half
+  double uniform();      ///< in [0, 1), 53 bits of two words
+  double normal();  ///< the spare one of the last pair, or the first of a new pair, which takes four words
+  void discard(uint64_t n);  ///< as n calls of word(), in O(n)
+
+  /// Uniform on [low, high). T: float (one word each), double (two).
+  template <class T>
+  void uniform(std::span<T> out, double low, double high);
+  /// Fewer than 16 are pairs computed in float64, of which an odd one is spared for the next such call; 16
+  /// and more are made of uniforms in blocks of 16. T: float, double.
+  template <class T>
+  void normal(std::span<T> out, double mean, double std);
+  /// Each is `kept` with probability q, else 0. Draws nothing for none. T: float, double.
+  template <class T>
+  void mask(std::span<T> out, double q, T kept);
+
+  /// "torch" or "torch-mkl", seed, place, spare normal (hexadecimal bits, or "none"), and the 624 words of
+  /// the engine in hexadecimal, with a space between.
+  std::string state() const;
+  /// The stream of a state; none for any text that state() does not write.
+  static std::optional<TorchStream> from_state(const std::string& state);
+
+  bool operator==(const TorchStream&) const = default;
+
+ private:
+  static constexpr uint32_t kWords = 624;
+
+  TorchStream() = default;
+  void refill();
+
+  std::array<uint32_t, kWords> words_{};
+  uint32_t place_ = kWords;  // of the next word; kWords: all are used up
+  uint32_t seed_ = 0;
+  Masks masks_ = Masks::portable;
+  std::optional<double> spare_;
+};
 
 class Generator {
  public:
@@ -32,7 +91,7 @@ class Generator {
   /// The same, but for dropout masks.
   static Generator torch_mkl(int64_t seed) { return Generator(TorchStream(seed, TorchStream::Masks::mkl)); }
 
-  /// A stream of its own for one purpose ("init", "data", "dropout", "sample"), of the same kind: its seed is
+  /// A separate stream for one purpose ("init", "data", "dropout", "sample"), of the same kind: its seed is
   /// a hash of this one's seed and the name, wherever this one has got to.
   Generator stream(std::string_view purpose) const;
 
@@ -42,11 +101,11 @@ class Generator {
   /// Uniform in [low, high). Without bias, but for PyTorch's remainder of one word (two from a range of 2^32
   /// on) on its kinds. Throws Error unless low < high.
   int64_t between(int64_t low, int64_t high);
-  int64_t below(int64_t n);  ///< uniform in [0, n), likewise; n >= 1, throws Error otherwise
+  int64_t below(int64_t n);  ///< uniform in [0, n); throws Error unless n >= 1
   /// Leaves out the next n words. At once on Philox; as if drawn on the torch kinds. Throws Error if n < 0.
   void discard(int64_t n);
 
-  /// Where a kernel finds n words of its own: word i of the range is word i % 4 of Philox block (block + i /
+  /// A range of n words for one kernel: word i of the range is word i % 4 of Philox block (block + i /
   /// 4).
   struct Range {
     uint64_t key, block;  ///< of Philox

@@ -1,4 +1,4 @@
-// DType: what a tensor's elements are, chosen at run time; and the switch from a DType to a C++ type.
+// DType: the type of a tensor's elements, chosen at run time; and the switch from a DType to a C++ type.
 #pragma once
 
 #include <cstdint>
@@ -11,11 +11,12 @@ namespace gradus {
 
 /// bfloat16, q8_0 and q4_0 are for weights that are only read: to() converts, linear() and embedding() take
 /// them as weights, all other ops refuse them. q8_0 and q4_0 have the numbers of GGUF's: 8 or 4 bits, and for
-/// every 32 along a row a scale; such a tensor is a matrix, whole, and lies in tiles (kernels/blocks.hpp).
+/// every 32 along a row a scale; such a tensor is a matrix, whole, and lies in tiles
+/// (kernels/quantized/quantized.hpp).
 enum class DType : uint8_t { float32, float64, int64, boolean, bfloat16, q8_0, q4_0 };
 
-struct bfloat16;  // kernels/bfloat16.hpp
-struct Q8Tile;    // kernels/blocks.hpp
+struct bfloat16;  // kernels/elementwise/bfloat16.hpp
+struct Q8Tile;    // kernels/quantized/quantized.hpp
 struct Q4Tile;
 
 /// float32, float64, int64, bool, bfloat16, q8_0 or q4_0.
@@ -36,10 +37,10 @@ constexpr int64_t element_size(DType dtype) {
 /// Whether gradients can flow: float32 and float64.
 constexpr bool is_floating(DType dtype) { return dtype == DType::float32 || dtype == DType::float64; }
 
-/// What weights may be kept in, to be read only: no op computes with it or gives it a gradient.
+/// Whether it only stores weights: no op computes with it or gives it a gradient.
 constexpr bool is_storage(DType dtype) { return dtype >= DType::bfloat16; }
 
-/// What arithmetic takes.
+/// Whether arithmetic takes it.
 constexpr bool is_number(DType dtype) { return is_floating(dtype) || dtype == DType::int64; }
 
 /// The DType whose elements are of the C++ type T.

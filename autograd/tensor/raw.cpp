@@ -74,7 +74,7 @@ Tensor clone(const Tensor& x) {
   return out;
 }
 
-Tensor contiguous(const Tensor& x) { return x.is_contiguous() ? x : clone(x); }
+Tensor contiguous(const Tensor& x) { return !x.defined() || x.is_contiguous() ? x : clone(x); }
 
 Tensor converted(const Tensor& x, DType dtype) {
   if (x.dtype() == dtype) return x;

@@ -17,8 +17,17 @@ Tensor reduce(kernels::Reduce op, const Tensor& x, const std::vector<int64_t>& d
 
 /// A packed copy, always.
 Tensor clone(const Tensor& x);
-/// x itself, or a packed copy.
+/// x itself, or a packed copy; an undefined x stays undefined.
 Tensor contiguous(const Tensor& x);
+/// The first element of x, or nullptr if x is undefined.
+template <class T>
+const T* data_or_null(const Tensor& x) {
+  return x.defined() ? x.data<T>() : nullptr;
+}
+template <class T>
+T* data_or_null(Tensor& x) {
+  return x.defined() ? x.mutable_data<T>() : nullptr;
+}
 /// x itself if it has the dtype, or a packed copy.
 Tensor converted(const Tensor& x, DType dtype);
 /// target = source, broadcast and converted.

@@ -1,17 +1,75 @@
 // Storage: the bytes under one or more tensors, 64-byte aligned, from a caching allocator.
 //
-// Freed blocks stay in a cache of the freeing thread and are handed out again by size class, so a training
-// step in its steady state asks the kernel for nothing. Large blocks ask for huge pages.
+// Freed memory stays in a cache of the freeing thread and is handed out again by size class, so that a steady
+// training step asks the system for nothing. Large pieces ask for huge pages.
 #pragma once
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-
-#include "gradus/autograd/tensor/ref.hpp"
+#include <utility>
 
 namespace gradus::autograd {
+
+/// Base of objects that count the references to them. The count is atomic: copies of a handle may live on
+/// several threads.
+class RefCounted {
+ public:
+  RefCounted() = default;
+  RefCounted(const RefCounted&) = delete;
+  RefCounted& operator=(const RefCounted&) = delete;
+
+  /// How many references there are at the moment.
+  uint32_t use_count() const { return count_.load(std::memory_order_relaxed); }
+
+ protected:
+  ~RefCounted() = default;
+
+ private:
+  template <class T>
+  friend class Ref;
+  std::atomic<uint32_t> count_{0};
+};
+
+/// A counted pointer, half the size of std::shared_ptr and one allocation. T may offer a static `void
+/// destroy(T*)`, found by overload, to say how the last reference dies; `delete` otherwise.
+template <class T>
+class Ref {
+ public:
+  Ref() = default;
+  /// One more reference; null: none.
+  explicit Ref(T* object) noexcept : object_(object) { retain(); }
+  Ref(const Ref& other) noexcept : object_(other.object_) { retain(); }
+  Ref(Ref&& other) noexcept : object_(std::exchange(other.object_, nullptr)) {}
+  Ref& operator=(Ref other) noexcept {
+    std::swap(object_, other.object_);
+    return *this;
+  }
+  // Most references that end were moved from: only the others are worth a call.
+  [[gnu::always_inline]] ~Ref() {
+    if (object_) release();
+  }
+
+  T* get() const { return object_; }                             ///< null if there is none
+  T* operator->() const { return object_; }                      ///< not null
+  T& operator*() const { return *object_; }                      ///< not null
+  explicit operator bool() const { return object_ != nullptr; }  ///< whether there is one
+  /// The same object.
+  bool operator==(const Ref& other) const { return object_ == other.object_; }
+
+ private:
+  [[gnu::always_inline]] void retain() {
+    if (object_) object_->count_.fetch_add(1, std::memory_order_relaxed);
+  }
+  // The holder of the only reference races with no thread: most end so, without a locked subtraction.
+  void release() {
+    if (object_->count_.load(std::memory_order_acquire) == 1 ||
+        object_->count_.fetch_sub(1, std::memory_order_acq_rel) == 1)
+      destroy(object_);
+  }
+  T* object_ = nullptr;
+};
 
 /// Base of the packed forms of a weight that are cached beside its storage.
 class PackedCache {
@@ -34,7 +92,7 @@ class Storage : public RefCounted {
   /// Grows by one with each write that goes through a tensor's mutable_data(); backward compares it with the
   /// number it saw when the tensor was saved.
   uint64_t version() const { return version_; }
-  void bump_version() { ++version_; }  ///< for who writes by another way
+  void bump_version() { ++version_; }  ///< for writes by another way
 
   /// The cache of this storage: made at the first call, deleted with the storage. Only one T may be used in a
   /// program; T must check version() itself. Any thread may call.
@@ -63,15 +121,15 @@ inline void destroy(Storage* storage) { delete storage; }
 
 namespace gradus {
 
-/// What tensors hold, in bytes as they asked for them. Counted by thread: memory that another thread frees
-/// stays in the count of the one that asked for it and is taken off the other's.
+/// The memory that tensors hold, in bytes as they asked for them. Counted by thread: memory that another
+/// thread frees stays in the count of the one that asked for it and is taken off the other's.
 struct MemoryUse {
   int64_t bytes = 0;   ///< at the moment
   int64_t blocks = 0;  ///< storages, at the moment
   int64_t peak = 0;    ///< most bytes since the thread began or since reset_peak_memory()
 };
 MemoryUse memory_use();    ///< this thread's
-void reset_peak_memory();  ///< the peak becomes what is in use now
+void reset_peak_memory();  ///< the peak becomes the present use
 
 /// Gives this thread's cached blocks back to the system.
 void release_cached_memory();

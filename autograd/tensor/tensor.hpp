@@ -13,14 +13,17 @@
 // in the file that it names.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <initializer_list>
 #include <iosfwd>
+#include <optional>
 #include <string>
+#include <utility>
+#include <variant>
 #include <vector>
 
 #include "gradus/autograd/tensor/dtype.hpp"
-#include "gradus/autograd/tensor/ref.hpp"
 #include "gradus/autograd/tensor/shape.hpp"
 #include "gradus/autograd/tensor/storage.hpp"
 
@@ -30,7 +33,7 @@ class GradHook;
 class HookHandle;
 class TensorIndex;
 
-/// The parts of tensors and graphs, for the library and for those who read graphs.
+/// The parts of tensors and graphs, for the library and for programs that read graphs.
 namespace autograd {
 struct Node;
 struct TensorImpl;
@@ -55,7 +58,7 @@ class Tensor {
   bool is_contiguous() const;                 ///< packed, row-major
 
   // -- its values
-  // In tensor.cpp; what walks over them, to_vector(), copy_() and fill_(): raw.cpp.
+  // In tensor.cpp; to_vector(), copy_() and fill_(): raw.cpp.
   /// The first element; walk with strides(). Throws Error if T is not the dtype.
   template <class T>
   const T* data() const {
@@ -82,15 +85,15 @@ class Tensor {
   /// Overwrites all values with those of `source` (broadcast to this shape, converted to this dtype). Not
   /// recorded.
   void copy_(const Tensor& source);
-  void fill_(double value);  ///< likewise, with one value
+  void fill_(double value);  ///< overwrites all values with one; not recorded
 
   // -- its gradient
   // In engine/tensor_gradient.cpp; hooks: graph/hooks.cpp.
-  bool requires_grad() const;  ///< whether gradients flow to it, as a leaf or to go on from it
+  bool requires_grad() const;  ///< whether gradients flow to it, as to a leaf or through it
   /// Makes a leaf that collects gradients, or stops it doing so: a parameter is frozen then. Throws Error for
   /// a result of recorded ops, and for dtypes that are not floating.
   Tensor& requires_grad_(bool on = true);
-  /// What backward() has accumulated into this leaf; undefined before.
+  /// The gradient that backward() has accumulated in this leaf; undefined before.
   Tensor grad() const;
   void set_grad(const Tensor& grad);  ///< throws Error unless this is a leaf of that shape and dtype
   void zero_grad();                   ///< makes grad() undefined
@@ -101,9 +104,6 @@ class Tensor {
   /// Runs `hook` on the gradient of this tensor, a leaf or not, in every backward that passes it: see
   /// graph/hooks.hpp. Throws Error if this requires no gradient.
   HookHandle register_hook(const GradHook& hook) const;
-  /// What PyTorch calls its place in the graph, "MulBackward0"; empty for a leaf and outside of graphs
-  /// (ops/grad_fn_name.cpp).
-  std::string grad_fn_name() const;
   /// The same values, outside the graph.
   Tensor detach() const;
 
@@ -123,7 +123,7 @@ class Tensor {
   /// x[start:end:step] along dim, with Python's clamping of bounds; step > 0.
   Tensor slice(int64_t dim, int64_t start, int64_t end, int64_t step = 1) const;
   Tensor select(int64_t dim, int64_t index) const;  ///< drops the dimension
-  /// What the subscripts name, as x[...] does in PyTorch: see ops/subscripts.hpp. A view, unless there are
+  /// The elements that the subscripts select, as x[...] in PyTorch (see Slice). A view, unless there are
   /// tensors among them (int64 places, or bool masks). These are taken together, broadcast; their dimensions
   /// stand where the first one stood, or in front if other subscripts stand between. Throws Error for more
   /// subscripts than dimensions, for places outside, and for masks of another shape.
@@ -139,7 +139,7 @@ class Tensor {
   /// Converted values; itself if it has the dtype. Differentiable between floating dtypes.
   Tensor to(DType dtype) const;
 
-  /// For the engine and the ops.
+  /// The engine and the ops use these two.
   explicit Tensor(autograd::Ref<autograd::TensorImpl> impl) : impl_(std::move(impl)) {}
   autograd::TensorImpl* impl() const { return impl_.get(); }  ///< null if undefined
 
@@ -150,7 +150,7 @@ class Tensor {
 
 namespace autograd {
 
-/// What a handle points to. Made and deleted in graph/node.cpp, where a vertex can be let go.
+/// The object behind handles. Made and deleted in graph/node.cpp, where a vertex can be let go.
 struct TensorImpl : RefCounted {
   TensorImpl();
   ~TensorImpl();
@@ -172,7 +172,62 @@ Tensor empty(const Shape& shape, DType dtype = DType::float32);
 /// A second handle on the same storage with other geometry, outside the graph.
 Tensor view_of(const Tensor& base, const Shape& shape, const Shape& strides, int64_t offset);
 
-/// Prints as PyTorch does: four digits, a common width, long tensors summarised.
+/// Prints the values, the dtype, the shape and the place in the graph: "[1.5 2. ]  float64 (2,), from mul". A
+/// tensor of more than a thousand elements is summarized. In graph/print.cpp.
 std::ostream& operator<<(std::ostream& os, const Tensor& tensor);
+
+/// The text of NumPy's str() for the same array under its default options: the shortest digits that tell a
+/// number from its neighbours, at most eight after the point, aligned at the point. bfloat16, which NumPy
+/// does not have, prints as the same values of float32. Throws Error if x is undefined.
+std::string numpy_string(const Tensor& x);
+
+/// The text of Python's str() for the same torch.Tensor, with `dtype=torch.float64`, `requires_grad=True` and
+/// `grad_fn=<MulBackward0>`; some operations have another name there. For comparison with notebooks.
+std::string torch_string(const Tensor& x);
+
+/// Subscripts of Tensor::index() read as Python's do in PyTorch:
+///
+///     x[0:2, None, ..., 3]   x.index({Slice(0, 2), None, Ellipsis, 3})
+///     x[:, rows]             x.index({Slice(), rows})
+///     x[x > 0]               x.index({gt(x, 0.0)})
+///
+/// Slice is start:stop:step with Python's clamping of bounds; a bound that is left out is the end.
+struct Slice {
+  Slice() = default;
+  /// first:last:by
+  Slice(std::optional<int64_t> first, std::optional<int64_t> last, int64_t by = 1)
+      : start(first), stop(last), step(by) {}
+  std::optional<int64_t> start, stop;  ///< negative ones count from the end
+  int64_t step = 1;                    ///< above 0
+};
+
+/// Puts a dimension of size 1 here.
+struct NewDim {};
+inline constexpr NewDim None{};  ///< Python's None, as a subscript
+
+/// Stands for all dimensions that the other subscripts leave.
+struct RemainingDims {};
+inline constexpr RemainingDims Ellipsis{};  ///< Python's ..., as a subscript
+
+/// One subscript.
+class TensorIndex {
+ public:
+  /// The kinds of a subscript.
+  using Value = std::variant<int64_t, Slice, NewDim, RemainingDims, Tensor>;
+
+  /// Converts any of them implicitly: lists of subscripts are written in braces.
+  template <std::integral I>
+  TensorIndex(I i) : value_(static_cast<int64_t>(i)) {}      // NOLINT
+  TensorIndex(bool) = delete;                                // neither the number 0 or 1 nor a mask
+  TensorIndex(Slice slice) : value_(slice) {}                // NOLINT
+  TensorIndex(NewDim none) : value_(none) {}                 // NOLINT
+  TensorIndex(RemainingDims dims) : value_(dims) {}          // NOLINT
+  TensorIndex(Tensor tensor) : value_(std::move(tensor)) {}  // NOLINT
+
+  const Value& value() const { return value_; }  ///< which one it is
+
+ private:
+  Value value_;
+};
 
 }  // namespace gradus

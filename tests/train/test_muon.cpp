@@ -6,8 +6,7 @@
 #include "autograd/compare.hpp"
 #include "autograd/kernels/vectors.hpp"
 #include "catch.hpp"
-#include "gradus/autograd/graph/anomaly.hpp"
-#include "gradus/autograd/graph/autocast.hpp"
+#include "gradus/autograd/graph/modes.hpp"
 #include "gradus/autograd/random/random.hpp"
 #include "gradus/train/optimizers/weight_average.hpp"
 

@@ -13,7 +13,7 @@
 #include "autograd/compare.hpp"
 #include "catch.hpp"
 #include "files_below.hpp"
-#include "gradus/autograd/graph/autocast.hpp"
+#include "gradus/autograd/graph/modes.hpp"
 #include "gradus/autograd/ops/ops.hpp"
 #include "gradus/data/tokenizer.hpp"
 #include "gradus/files/file.hpp"

@@ -1,7 +1,7 @@
 #include <cmath>
 
 #include "catch.hpp"
-#include "gradus/autograd/graph/autocast.hpp"
+#include "gradus/autograd/graph/modes.hpp"
 #include "gradus/autograd/ops/ops.hpp"
 #include "gradus/autograd/tensor/threads.hpp"
 #include "gradus/files/error.hpp"

@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <iomanip>
 
-#include "gradus/autograd/kernels/blas/blas_kernels.hpp"
+#include "gradus/autograd/kernels/blas/openblas.hpp"
 #include "gradus/autograd/kernels/isa/isa.hpp"
 #include "gradus/files/error.hpp"
 #include "gradus/files/json.hpp"

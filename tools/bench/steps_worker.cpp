@@ -7,7 +7,7 @@
 #include <ostream>
 #include <sstream>
 
-#include "gradus/autograd/graph/autocast.hpp"
+#include "gradus/autograd/graph/modes.hpp"
 #include "gradus/autograd/graph/profile.hpp"
 #include "gradus/autograd/graph/record.hpp"
 #include "gradus/files/error.hpp"

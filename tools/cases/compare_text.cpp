@@ -6,7 +6,7 @@
 #include <optional>
 #include <sstream>
 
-#include "gradus/autograd/tensor/print_numpy.hpp"
+#include "gradus/autograd/tensor/tensor.hpp"
 #include "gradus/files/error.hpp"
 #include "gradus/files/plain.hpp"
 #include "gradus/tools/cases/compare.hpp"
@@ -122,7 +122,7 @@ Filled printed(const Tensor& x, const std::string& text) {
     return Filled{text.substr(0, start) + printed, static_cast<size_t>(x.numel())};
   };
   if (const size_t start = text.find("tensor("); start != std::string::npos)
-    return with_label(start, concat(x));
+    return with_label(start, torch_string(x));
   const size_t start = text.find(std::string(static_cast<size_t>(x.dim()), '['));
   if (x.dim() > 0 && start != std::string::npos && text.find(',', start) == std::string::npos)
     return with_label(start, numpy_string(x));

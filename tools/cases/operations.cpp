@@ -251,7 +251,7 @@ std::vector<Operation> table() {
       {"amin(Tensor x, dims? dim, bool keepdim=False)", reduction(amin)},
       {"var(Tensor x, dims? dim, bool unbiased=True, int? correction, bool keepdim=False)", spread(var)},
       {"std(Tensor x, dims? dim, bool unbiased=True, int? correction, bool keepdim=False)",
-       spread(gradus::std)},
+       spread(gradus::stddev)},
       {"max(Tensor x, int? dim, bool keepdim=False)", extreme(gradus::max, gradus::max)},
       {"min(Tensor x, int? dim, bool keepdim=False)", extreme(gradus::min, gradus::min)},
       {"matmul(Tensor x, Tensor other)", matrix_product(matmul)},

@@ -11,7 +11,6 @@
 #include <variant>
 #include <vector>
 
-#include "gradus/autograd/ops/subscripts.hpp"
 #include "gradus/autograd/random/random.hpp"
 #include "gradus/autograd/tensor/tensor.hpp"
 #include "gradus/files/error.hpp"

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "gradus/autograd/ops/ops.hpp"
-#include "gradus/autograd/tensor/print_numpy.hpp"
 #include "gradus/autograd/tensor/tensor.hpp"
 #include "gradus/files/error.hpp"
 
@@ -65,7 +64,7 @@ inline Tensor journey() {
 }
 
 /// str(tensor) in Python.
-inline std::string str(const Tensor& x) { return concat(x); }
+inline std::string str(const Tensor& x) { return torch_string(x); }
 
 /// str(x.shape) in Python.
 inline std::string torch_size(const Tensor& x) {

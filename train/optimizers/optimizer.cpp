@@ -3,8 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
-#include "gradus/autograd/graph/anomaly.hpp"
-#include "gradus/autograd/graph/autocast.hpp"
+#include "gradus/autograd/graph/modes.hpp"
 #include "gradus/autograd/graph/record.hpp"
 #include "gradus/autograd/kernels/threads/parallel.hpp"
 #include "gradus/autograd/ops/ops.hpp"

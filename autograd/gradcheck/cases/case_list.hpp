@@ -1,4 +1,4 @@
-// For the tables of gradient-check cases only: inputs made from a seed, and the list they go to.
+// Helpers of the tables of gradient-check cases: inputs made from a seed, and the list of cases.
 #pragma once
 
 #include <functional>
@@ -13,7 +13,7 @@
 
 namespace gradus::cases {
 
-/// What a case's function gets: its inputs, in order.
+/// The argument of a case's function: its inputs, in order.
 using Inputs = const std::vector<Tensor>&;
 
 /// float64 inputs. None comes closer to another value that matters than 0.05, thousands of steps of
@@ -25,7 +25,7 @@ class Values {
   Tensor normal(const Shape& shape);                            ///< mean 0, variance 1
   Tensor uniform(const Shape& shape, double low, double high);  ///< on [low, high)
   Tensor positive(const Shape& shape) { return uniform(shape, 0.5, 2.0); }
-  /// Normal values moved away from 0 by 0.1, and from each of `kinks` likewise.
+  /// Normal values moved away from 0 and from each of `kinks` by 0.1.
   Tensor away_from(const Shape& shape, std::initializer_list<double> kinks);
   Tensor nonzero(const Shape& shape) { return away_from(shape, {0.0}); }
   /// The multiples of 0.2 around 0, plus offset, each once, in random order: no ties.
@@ -34,6 +34,14 @@ class Values {
  private:
   Generator generator_;
 };
+
+/// f^2: its second derivative is not zero where f is linear.
+inline GradcheckFunction squared(const GradcheckFunction& f) {
+  return [f](Inputs x) {
+    const Tensor y = f(x);
+    return y * y;
+  };
+}
 
 /// How a case draws an input.
 using Draw = Tensor (*)(Values&, const Shape&);
@@ -49,7 +57,7 @@ Tensor bools(const std::vector<bool>& values, const Shape& shape);
 /// Collects the cases of one op after another.
 class CaseList {
  public:
-  /// Returns the new case, for what is not as usual.
+  /// Returns the new case, so that its options can be set.
   GradcheckCase& add(std::string op, std::string name, std::vector<Tensor> inputs, GradcheckFunction f);
   std::vector<GradcheckCase> take() { return std::move(cases_); }
 

@@ -72,10 +72,7 @@ void add_clamp_by_tensors(CaseList& list) {
   add("zero-size", {0, 3}, {3}, {1}, both);
   add("by a lower tensor", {3, 4}, {4}, {}, [](Inputs x) { return clamp(x[0], x[1], Tensor()) * x[2]; });
   add("by an upper tensor", {3, 4}, {}, {3, 1}, [](Inputs x) { return clamp(x[0], Tensor(), x[2]) * x[1]; });
-  add("by tensors, squared", {3, 4}, {3, 4}, {4}, [](Inputs x) {
-    const Tensor y = clamp(x[0], x[1], x[2]);
-    return y * y;
-  });
+  add("by tensors, squared", {3, 4}, {3, 4}, {4}, squared([](Inputs x) { return clamp(x[0], x[1], x[2]); }));
   add("by transposed tensors", {4, 3}, {4, 3}, {3, 4},
       [](Inputs x) { return clamp(x[0].mT(), x[1].mT(), x[2]); });
 }

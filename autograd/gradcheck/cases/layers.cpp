@@ -130,14 +130,14 @@ void add_dropout(CaseList& list) {
   from_torch("as PyTorch", 0.3, Generator::torch(7));
   from_torch("as PyTorch with MKL", 0.3, Generator::torch_mkl(7));
   from_torch("as PyTorch, all", 1.0, Generator::torch(7));
-  list.add("dropout", "transposed", {v.normal({4, 3})}, [](Inputs x) {
-    Generator generator(8);
-    return dropout(x[0].mT(), 0.5, generator);
-  });
-  list.add("dropout", "expanded", {v.normal({4, 1})}, [](Inputs x) {
-    Generator generator(9);
-    return dropout(x[0].expand({4, 3}), 0.5, generator);
-  });
+  const auto view = [&](const char* name, const Shape& shape, uint64_t seed, const GradcheckFunction& f) {
+    list.add("dropout", name, {v.normal(shape)}, [seed, f](Inputs x) {
+      Generator generator(seed);
+      return dropout(f(x), 0.5, generator);
+    });
+  };
+  view("transposed", {4, 3}, 8, [](Inputs x) { return x[0].mT(); });
+  view("expanded", {4, 1}, 9, [](Inputs x) { return x[0].expand({4, 3}); });
   list.add("dropout", "twice from one generator", {v.normal({3, 4})}, [](Inputs x) {
     Generator generator(10);
     const Tensor y = dropout(x[0], 0.5, generator);

@@ -40,7 +40,7 @@ void add_cross_entropy(CaseList& list) {
            [](Inputs x) { return cross_entropy(x[0], x[1].select(1, 0)); });
 }
 
-// What weights and smoothing add, for targets that are classes.
+// Weights and smoothing, for targets that are classes.
 void add_weighed_cross_entropy(CaseList& list) {
   Values v(1003);
   const auto add = [&](const std::string& name, const Shape& logits, const Tensor& target,

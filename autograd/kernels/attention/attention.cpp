@@ -6,7 +6,6 @@
 #include <memory>
 #include <type_traits>
 
-#include "gradus/autograd/kernels/attention/attention_blocks.hpp"
 #include "gradus/autograd/kernels/attention/attention_loops.hpp"
 #include "gradus/autograd/kernels/attention/attention_products.hpp"
 #include "gradus/autograd/kernels/blas/choose_product.hpp"
@@ -19,10 +18,10 @@ namespace {
 
 // Multiply-adds that one thread does sooner than it could share them.
 constexpr int64_t kSmallAttention = int64_t{1} << 20;
-// With so many heads, a thread takes all queries of one.
+// From this number of heads on, a thread takes all queries of one.
 constexpr int64_t kManyHeads = 16;
 
-/// A thread's buffers, zero at first: what lies beyond a row's scores is computed with, though not read.
+/// A thread's buffers, zero at first: elements beyond a row's scores are computed with, though not read.
 template <class T>
 struct alignas(64) RowBuffers {
   T scores[kQueries * kScoreRow] = {};
@@ -42,7 +41,7 @@ struct alignas(64) RowBuffers {
     return *scratch;
   }
 
-  /// What dropout multiplies the weights of a row by; nullptr for all ones.
+  /// The factors of dropout for the weights of a row; nullptr for all ones.
   const T* factors(const Block& block, int64_t row) {
     const AttentionShape& shape = block.shape;
     if (shape.dropout == 0) return nullptr;
@@ -74,7 +73,7 @@ struct HeadForward {
   Products products;
   const AttentionLoops<T>& loops = isa_loops<AttentionLoops<T>>();
 
-  /// Of the queries [first, first + count).
+  /// Computes the queries [first, first + count).
   void run(int64_t first, int64_t count) {
     const AttentionShape& shape = head.shape;
     const int64_t size = shape.head_size;
@@ -109,7 +108,7 @@ struct HeadForward {
     const T max_before = max;
     const T sum = loops.exponentials(seen, Products::kReadsHidden ? block.keys : 0, weights,
                                      static_cast<T>(block.shape.scale), &max);
-    if (block.key > 0 && max != max_before) {  // what was added up so far belongs to a smaller maximum
+    if (block.key > 0 && max != max_before) {  // the sums so far belong to a smaller maximum
       const T correction = std::exp(max_before - max);
       scratch.sum[row] *= correction;
       scale_row(block.shape.head_size, out[block.query + row], correction);

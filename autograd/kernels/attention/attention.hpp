@@ -1,11 +1,11 @@
 // Scaled-dot-product attention in blocks, without ever holding a (q_len, k_len) matrix per head in memory.
 //
-// Pointers and strides only; every buffer is the caller's. Results have the same bits for any number of
-// threads. Thread-safe as long as no two calls write the same output; each thread keeps a small scratch
-// buffer of its own. T is float or double.
+// Each thread keeps a small scratch buffer.
 #pragma once
 
-#include "gradus/autograd/kernels/attention/attention_shape.hpp"
+#include <cstdint>
+
+#include "gradus/autograd/kernels/attention/attention_loops.hpp"
 
 namespace gradus::kernels {
 
@@ -18,7 +18,7 @@ void attention(const AttentionShape& shape, T* out, View4 so, T* row_sums, const
                View4 sk, const T* v, View4 sv);
 
 /// Gradients of attention by q, k and v, written (not added) to gq, gk and gv, given gout, that of out, and
-/// what attention returned. Recomputes the weights block by block: FlashAttention-2, algorithm 2.
+/// the results of attention. Recomputes the weights block by block: FlashAttention-2, algorithm 2.
 template <class T>
 void attention_grad(const AttentionShape& shape, T* gq, View4 sgq, T* gk, View4 sgk, T* gv, View4 sgv,
                     const T* gout, View4 sgo, const T* out, View4 so, const T* row_sums, const T* q, View4 sq,

@@ -1,8 +1,7 @@
 // Rotary position embedding: pairs of features turned by angles that grow with the position (Su et al.,
 // "RoFormer", arXiv 2104.09864, section 3.2), in the order of features that Hugging Face's files have.
 //
-// Pointers belong to the caller; the output must not overlap the input. Thread-safe; the bits of a row depend
-// on its values and its position only. T: float, double.
+// The bits of a row depend on its values and its position only.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +13,6 @@
 #include "gradus/autograd/kernels/attention/attention.hpp"
 #include "gradus/autograd/kernels/isa/isa.hpp"
 #include "gradus/autograd/kernels/threads/parallel.hpp"
-#include "gradus/autograd/kernels/threads/rows.hpp"
 
 namespace gradus::kernels {
 
@@ -26,7 +24,7 @@ struct Rotation {
   bool back;
 };
 
-/// Of one row of 2 * half features.
+/// Loops over one row of 2 * half features.
 template <class T>
 struct RotaryLoops {
   void (*turn)(int64_t half, T* y, const T* x, const T* cosines, const T* sines);
@@ -41,7 +39,7 @@ void rotary_embedding(const Rotation& r, T* y, View4 sy, const T* x, View4 sx) {
     frequencies[static_cast<size_t>(i)] =
         std::pow(r.base, -2.0 * static_cast<double>(i) / static_cast<double>(r.head_size));
   const int64_t of_one_position = std::max<int64_t>(1, r.batch * r.heads * r.head_size);
-  parallel_for(r.positions, std::max<int64_t>(1, kRowsBlock / of_one_position),
+  parallel_for(r.positions, std::max<int64_t>(1, kRowsChunk / of_one_position),
                [&](int64_t begin, int64_t end) {
                  std::vector<T> cosines(frequencies.size()), sines(frequencies.size());
                  for (int64_t t = begin; t < end; ++t) {

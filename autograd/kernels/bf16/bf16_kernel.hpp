@@ -11,7 +11,8 @@ namespace gradus::kernels {
 
 /// out (16 rows, 16 columns) = start + left @ right, in float32. `rows` strips of left and `columns` of
 /// right, `depth` tiles each, one behind the other; the next strip is left_step or right_step bytes on. Rows
-/// of start and out are so many elements apart; start may be out, or a single row (start_step 0).
+/// of start and out are start_step and out_step elements apart; start may be out, or a single row (start_step
+/// 0).
 struct Bf16Block {
   const void* left;
   int64_t left_step;
@@ -42,7 +43,7 @@ struct WidenedLoops {
   Bf16Kernel kernel;
 };
 
-// Those of bf16/isa/, each built where the compiler knows its instructions.
+// The kernels of bf16/isa/, each built where the compiler knows its instructions.
 namespace amx {
 extern const Bf16Kernel kernel;
 }

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "gradus/autograd/kernels/elementwise/reduce.hpp"
+#include "gradus/autograd/kernels/elementwise/swiglu.hpp"
 #include "gradus/autograd/kernels/isa/isa.hpp"
 #include "gradus/autograd/kernels/threads/parallel.hpp"
 #include "gradus/files/error.hpp"
@@ -13,31 +14,25 @@ namespace gradus::kernels {
 namespace {
 
 constexpr int64_t kPackBlock = int64_t{1} << 16;  // elements that one thread packs sooner than it could share
-// Whole rows, so that what they are made of is read as it lies; of kTileDepth rows 256 KiB at most.
+// Whole rows, whose sources are then read in order; kTileDepth rows take at most 256 KiB.
 constexpr int64_t kMadeColumns = 2048, kReadColumns = 256;
 // Operands that the second cache would not keep go past it: memory that is written is then not read before.
 constexpr int64_t kStreamedBytes = int64_t{1} << 21;
 
 bool is_streamed(const PackedBf16& x) { return packed_bytes(x.side, x.rows, x.columns) >= kStreamedBytes; }
 
-PackTiles<float> loop_for(const float*, bool across, bool transposed) {
-  return isa_loops<PackLoops>().of_float[across][transposed];
-}
-PackTiles<bfloat16> loop_for(const bfloat16*, bool across, bool transposed) {
-  return isa_loops<PackLoops>().of_bfloat16[across][transposed];
-}
+PackTiles loop_for(bool across, bool transposed) { return isa_loops<PackLoops>().tiles[across][transposed]; }
 
 /// A matrix as packing walks through it: by bands of its rows, which memory is read fastest along. A band is
 /// a strip, or with rows that are k a tile of each strip.
-template <class T>
 struct Source {
-  const T* x;
+  const float* x;
   int64_t ldx;
   bool across;  // rows are k
   int64_t rows, columns;
   int64_t out_depth;  // of a strip, in tiles
   bool streamed;
-  PackTiles<T> pack_tiles;
+  PackTiles pack_tiles;
 
   int64_t band_rows() const { return across ? kTileDepth : kStrip; }
   int64_t tile_columns() const { return across ? kStrip : kTileDepth; }
@@ -47,7 +42,7 @@ struct Source {
   void pack_band(int64_t band, bfloat16* out) const {
     const int64_t first = band * band_rows(), high = std::min(band_rows(), rows - first);
     const int64_t whole = high == band_rows() ? columns / tile_columns() : 0;
-    const T* const from = x + first * ldx;
+    const float* const from = x + first * ldx;
     out += band * (across ? kTileElements : out_depth * kTileElements);
     if (whole > 0) pack_tiles(whole, from, ldx, tile_columns(), out, out_step(), streamed);
     for (int64_t tile = whole, j = whole * tile_columns(); j < columns; ++tile, j += tile_columns())
@@ -55,8 +50,8 @@ struct Source {
   }
 
   /// A tile that reaches over the edge.
-  void pack_part(const T* from, int64_t high, int64_t wide, bfloat16* out) const {
-    T padded[kTileElements] = {};
+  void pack_part(const float* from, int64_t high, int64_t wide, bfloat16* out) const {
+    float padded[kTileElements] = {};
     for (int64_t i = 0; i < high; ++i) std::copy_n(from + i * ldx, wide, padded + i * tile_columns());
     pack_tiles(1, padded, tile_columns(), 0, out, 0, false);
   }
@@ -67,8 +62,8 @@ struct Source {
 void pack_block(Trans trans, const float* block, int64_t step, int64_t row, int64_t rows, int64_t column,
                 int64_t columns, PackedBf16& out) {
   const bool left = out.side == Side::left, across = left == (trans == Trans::yes);
-  const Source<float> source{block,   step,        across,           rows,
-                             columns, out.depth(), is_streamed(out), loop_for(block, across, left == across)};
+  const Source source{block,   step,        across,           rows,
+                      columns, out.depth(), is_streamed(out), loop_for(across, left == across)};
   const int64_t strip = (across ? column : row) / kStrip, depth = (across ? row : column) / kTileDepth;
   for (int64_t band = 0; band < source.bands(); ++band)
     source.pack_band(band, out.tiles + (strip * out.depth() + depth) * kTileElements);
@@ -132,23 +127,6 @@ void check_form(const char* name, const PackedBf16* form, Side side, int64_t row
          form->columns, ")", form->side == side ? "." : " of the other side.");
 }
 
-template <class T>
-void pack_any(Trans trans, const T* x, int64_t ldx, PackedBf16& out) {
-  const bool left = out.side == Side::left, across = left == (trans == Trans::yes);
-  const Source<T> source{x,
-                         ldx,
-                         across,
-                         trans == Trans::yes ? out.columns : out.rows,
-                         trans == Trans::yes ? out.rows : out.columns,
-                         out.depth(),
-                         is_streamed(out),
-                         loop_for(x, across, left == across)};
-  const int64_t band = std::max<int64_t>(1, source.columns * source.band_rows());
-  parallel_for(source.bands(), std::max<int64_t>(1, kPackBlock / band), [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) source.pack_band(i, out.tiles);
-  });
-}
-
 }  // namespace
 
 int64_t packed_bytes(Side side, int64_t rows, int64_t columns) {
@@ -177,9 +155,21 @@ PackedBf16 packed_matrix(Side side, int64_t rows, int64_t columns) {
   return packed;
 }
 
-void pack(Trans trans, const float* x, int64_t ldx, PackedBf16& out) { pack_any(trans, x, ldx, out); }
-
-void pack(Trans trans, const bfloat16* x, int64_t ldx, PackedBf16& out) { pack_any(trans, x, ldx, out); }
+void pack(Trans trans, const float* x, int64_t ldx, PackedBf16& out) {
+  const bool left = out.side == Side::left, across = left == (trans == Trans::yes);
+  const Source source{x,
+                      ldx,
+                      across,
+                      trans == Trans::yes ? out.columns : out.rows,
+                      trans == Trans::yes ? out.rows : out.columns,
+                      out.depth(),
+                      is_streamed(out),
+                      loop_for(across, left == across)};
+  const int64_t band = std::max<int64_t>(1, source.columns * source.band_rows());
+  parallel_for(source.bands(), std::max<int64_t>(1, kPackBlock / band), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) source.pack_band(i, out.tiles);
+  });
+}
 
 void pack_rows(const RowBlocks& from, const PackedRows& to) {
   check_form("left", to.left, Side::left, from.rows, from.columns);
@@ -191,6 +181,32 @@ void pack_rows(const RowBlocks& from, const PackedRows& to) {
     for (int64_t i = begin; i < end; ++i) packing.pack_band(i);
   });
   packing.finish();
+}
+
+namespace {
+
+struct ActivatedRows {
+  const Activation& of;
+  int64_t columns;
+
+  static void make(const void* context, int64_t row, int64_t rows, int64_t column, int64_t columns,
+                   float* out, int64_t out_step) {
+    const auto& [of, all_columns] = *static_cast<const ActivatedRows*>(context);
+    for (int64_t i = 0; i < rows; ++i, out += out_step) {
+      const int64_t at = (row + i) * all_columns + column;
+      if (of.up)
+        isa_loops<SwigluLoops<float>>().forward(columns, out, of.x + at, of.up + at);
+      else
+        isa_loops<ElementwiseLoops<float>>().unary[static_cast<int>(of.unary)](columns, out, of.x + at);
+    }
+  }
+};
+
+}  // namespace
+
+void pack_activation(const Activation& activation, int64_t rows, int64_t columns, const PackedRows& to) {
+  const ActivatedRows made{activation, columns};
+  pack_rows({.rows = rows, .columns = columns, .make = ActivatedRows::make, .context = &made}, to);
 }
 
 }  // namespace gradus::kernels

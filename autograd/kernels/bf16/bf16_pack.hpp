@@ -1,19 +1,18 @@
 // Operands of products in bfloat16, packed: rounded once, cut into the tiles that matrix units take, and then
-// used as often, and by as many threads, as one likes. The form is the same for every unit, so that what is
-// packed outlives a change of it.
+// used any number of times by any threads. The form is the same for every instruction set.
 //
 // A left operand (m, k) is cut into tiles of 16 rows x 32 k, row by row; a right one (k, n) into tiles of 16
-// pairs of k x 16 columns x 2, the two numbers of a pair side by side. A strip is what lies along k: tiles of
-// a strip, and strips, follow each other in memory. What is beyond the edges is 0.
+// pairs of k x 16 columns x 2, the two numbers of a pair side by side. The tiles along k form a strip;
+// tiles of a strip, and strips, follow each other in memory. Elements beyond the edges are 0.
 //
-// Sources are row-major and the caller's; leading dimensions count elements. Thread-safe as long as no two
-// calls write to the same memory.
+// Sources are row-major; leading dimensions count elements.
 #pragma once
 
 #include <cstdint>
 
 #include "gradus/autograd/kernels/blas/gemm.hpp"
 #include "gradus/autograd/kernels/elementwise/bfloat16.hpp"
+#include "gradus/autograd/kernels/elementwise/elementwise.hpp"
 #include "gradus/autograd/kernels/threads/aligned_buffer.hpp"
 
 namespace gradus::kernels {
@@ -22,7 +21,7 @@ inline constexpr int64_t kStrip = 16;                          // rows or column
 inline constexpr int64_t kTileDepth = 32;                      // of k
 inline constexpr int64_t kTileElements = kStrip * kTileDepth;  // 1 KiB
 
-/// Of how many parts b long a length a is, the last perhaps shorter.
+/// The number of parts of length b in a length a; the last one may be shorter.
 constexpr int64_t parts_of(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 /// Which operand of a product a matrix is.
@@ -53,10 +52,8 @@ PackedBf16 packed_matrix(Side side, int64_t rows, int64_t columns);
 PackedBf16 packed_matrix(Side side, int64_t rows, int64_t columns, void* memory);
 
 /// Fills `out` with op(x), which has its rows and columns: x is (rows, columns), or with Trans::yes (columns,
-/// rows), its own rows ldx apart. Rounds to the nearest, to even at half; NaN stays NaN. From bfloat16 the
-/// bits stay as they are.
+/// rows), its own rows ldx apart. Rounds to the nearest, to even at half; NaN stays NaN.
 void pack(Trans trans, const float* x, int64_t ldx, PackedBf16& out);
-void pack(Trans trans, const bfloat16* x, int64_t ldx, PackedBf16& out);
 
 /// A matrix (rows, columns) that is packed a block of rows at a time: where it lies, or as it is made.
 struct RowBlocks {
@@ -70,7 +67,7 @@ struct RowBlocks {
   const void* context = nullptr;
 };
 
-/// What is made of it while a block is in the cache; null: not wanted.
+/// The forms that are made while a block is in the cache; null: not wanted.
 struct PackedRows {
   PackedBf16* left = nullptr;        ///< (rows, columns)
   PackedBf16* right = nullptr;       ///< (rows, columns)
@@ -86,12 +83,20 @@ void pack_rows(const RowBlocks& from, const PackedRows& to);
 /// As words, pairs of k, a tile is (16, 16): the pairs lie along the rows of x or across them, and the tile
 /// is made as x has it or transposed. `streamed` is for tiles that are not soon read again, where they do not
 /// fall into the caches.
-template <class T>
-using PackTiles = void (*)(int64_t tiles, const T* x, int64_t ldx, int64_t step, bfloat16* out,
+using PackTiles = void (*)(int64_t tiles, const float* x, int64_t ldx, int64_t step, bfloat16* out,
                            int64_t out_step, bool streamed);
 struct PackLoops {
-  PackTiles<float> of_float[2][2];  // [pairs across rows][transposed]
-  PackTiles<bfloat16> of_bfloat16[2][2];
+  PackTiles tiles[2][2];  // [pairs across rows][transposed]
 };
+
+/// unary(x), or with up silu(x) * up: matrices (m, n), packed.
+struct Activation {
+  Unary unary;  ///< of x alone
+  const float* x;
+  const float* up;  ///< null: of x alone
+};
+
+/// Its values (rows, columns) in the forms that are wanted.
+void pack_activation(const Activation& activation, int64_t rows, int64_t columns, const PackedRows& to);
 
 }  // namespace gradus::kernels

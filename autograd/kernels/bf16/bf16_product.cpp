@@ -162,7 +162,7 @@ class Bf16Product {
                 rows.begin * kStrip, groups[j].begin * kStrip, depth);
   }
 
-  /// With c from (row, column) on.
+  /// The block of c that begins at (row, column).
   void run_block(Bf16Block block, int64_t row, int64_t column, Range depth) const {
     static constexpr float kZeros[kMaxKernelStrips * kStrip] = {};
     const int64_t rows = std::min(block.rows * kStrip, left_.rows - row);
@@ -180,7 +180,7 @@ class Bf16Product {
     }
   }
 
-  /// Of whole tiles only the part (rows, columns) is in c, or in the bias.
+  /// Only the part (rows, columns) of the tiles is in c, or in the bias.
   void multiply_edge(Bf16Block block, int64_t rows, int64_t columns, float* c) const {
     const int64_t width = block.columns * kStrip;
     alignas(kCacheLine) float whole[kMaxKernelStrips * kMaxKernelStrips * kStrip * kStrip] = {};
@@ -226,6 +226,20 @@ void multiply_bf16_by(const Bf16Kernel& kernel, const PackedBf16& left, const Pa
 void multiply_bf16(const PackedBf16& left, const PackedBf16& right, float* c, int64_t ldc,
                    const ProductStart& start) {
   multiply_bf16_by(bf16_kernel(isa_in_use(IsaFor::bf16)), left, right, c, ldc, start);
+}
+
+void gemm_batch_bf16(int64_t batch, const int64_t* a_offset, const int64_t* b_offset, Trans ta, Trans tb,
+                     int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, const float* b,
+                     int64_t ldb, float* c) {
+  const int64_t grain = std::max<int64_t>(1, kSmallBf16 / std::max<int64_t>(1, m * n * k));
+  parallel_for(batch, grain, [&](int64_t begin, int64_t end) {
+    PackedBf16 left = packed_matrix(Side::left, m, k), right = packed_matrix(Side::right, k, n);
+    for (int64_t i = begin; i < end; ++i) {
+      pack(ta, a + a_offset[i], lda, left);
+      pack(tb, b + b_offset[i], ldb, right);
+      multiply_bf16(left, right, c + i * m * n, n);
+    }
+  });
 }
 
 }  // namespace gradus::kernels

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "gradus/autograd/kernels/blas/product_loops.hpp"
+#include "gradus/autograd/kernels/blas/float_product.hpp"
 #include "gradus/autograd/kernels/isa/isa.hpp"
 
 namespace gradus::kernels {

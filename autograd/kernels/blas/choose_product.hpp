@@ -1,4 +1,4 @@
-// Which code computes a matrix product. This is the only place that decides it; whoever multiplies asks here.
+// Which code computes a matrix product. This is the only place that decides it; all products ask here.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,5 @@
 // Products of a few rows with a matrix of weights, as generating a token makes them: the time they take is
-// that of reading the weights once.
-//
-// Pointers belong to the caller and do not overlap; w, y and bias are contiguous. Thread-safe.
+// that of reading the weights once. w, y and bias are contiguous.
 #pragma once
 
 #include <cstdint>

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "gradus/autograd/kernels/blas/product_loops.hpp"
 #include "gradus/autograd/kernels/isa/isa.hpp"
 #include "gradus/autograd/kernels/threads/aligned_buffer.hpp"
 
@@ -13,7 +12,7 @@ namespace {
 constexpr int64_t kDepth = 512, kPanelBytes = int64_t{1} << 19;
 // Rows of a transposed a that are copied at a time: a multiple of a block's.
 constexpr int64_t kCopiedRows = 96;
-// Of a block, at any level.
+// The largest block of any level.
 constexpr int64_t kMostRows = 8, kMostColumns = 64;
 
 template <class T>
@@ -40,7 +39,7 @@ class FloatProductPart {
  private:
   static constexpr int64_t kSize = sizeof(T), kLine = kCacheLine / kSize;
 
-  /// From a strip to the next: a line more, so that they do not fall on the same lines of the cache.
+  /// The distance of strips: a cache line more than their size, so that they do not fall on the same lines.
   int64_t strip_step() const { return kDepth * loops_.block_columns + kLine; }
 
   void pack_right() {
@@ -99,7 +98,7 @@ class FloatProductPart {
     if (whole == wide)
       return loops_.multiply(rows, wide, depth_, a, row_step, k_step, strip, width, start.data, start.row, c,
                              p_.c_row);
-    // Whole vectors: beside the last columns of b a strip has room, and what stands there is not used.
+    // Whole vectors: a strip has room beside the last columns of b, whose contents are not used.
     T scratch[kMostRows * kMostColumns];
     loops_.multiply(rows, whole, depth_, a, row_step, k_step, strip, width, nullptr, 0, scratch, whole);
     for (int64_t i = 0; i < rows; ++i)

@@ -6,22 +6,21 @@
 #include <limits>
 #include <string>
 
-#include "gradus/autograd/kernels/blas/blas_kernels.hpp"
-#include "gradus/autograd/kernels/blas/blas_memory.hpp"
 #include "gradus/autograd/kernels/blas/choose_product.hpp"
 #include "gradus/autograd/kernels/blas/few_rows.hpp"
 #include "gradus/autograd/kernels/blas/float_product.hpp"
+#include "gradus/autograd/kernels/blas/openblas.hpp"
 #include "gradus/autograd/kernels/threads/parallel.hpp"
 #include "gradus/files/error.hpp"
 
-// OpenBLAS has threads of its own, other BLAS libraries need not have this function: weak, null where it is
+// OpenBLAS starts threads; other BLAS libraries need not have this function: weak, null where it is
 // missing.
 extern "C" void openblas_set_num_threads(int threads) __attribute__((weak));
 
 namespace gradus::kernels {
 namespace {
 
-// Before main(), when nobody can be inside BLAS.
+// Runs before main(), when no thread can be inside BLAS.
 [[maybe_unused]] const std::string& found_at_start = blas_kernels_found();
 
 // Multiply-adds that one thread does sooner than it could share them.
@@ -144,7 +143,7 @@ void scale(const Product<T>& p) {
   for (int64_t i = 0; i < p.m; ++i) {
     T* row = p.c + i * p.ldc;
     if (p.beta == T{0}) {
-      std::fill_n(row, p.n, T{0});  // not a product: what stands there may be NaN
+      std::fill_n(row, p.n, T{0});  // not a product: the old value may be NaN
     } else {
       std::transform(row, row + p.n, row, [&](T value) { return p.beta * value; });
     }

@@ -9,8 +9,6 @@
 namespace gradus::kernels {
 namespace {
 
-constexpr int64_t kConvertBlock = 16384;  // elements
-
 uint16_t rounded(float x) {
   const auto bits = std::bit_cast<uint32_t>(x);
   if (std::isnan(x)) return static_cast<uint16_t>((bits >> 16) | 0x40);  // quiet, and not rounded to infinity
@@ -22,13 +20,13 @@ float widened(bfloat16 x) { return std::bit_cast<float>(uint32_t{x.bits} << 16);
 }  // namespace
 
 void to_bfloat16(int64_t n, bfloat16* out, const float* x) {
-  parallel_for(n, kConvertBlock, [&](int64_t begin, int64_t end) {
+  parallel_for(n, kElementsChunk, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) out[i].bits = rounded(x[i]);
   });
 }
 
 void from_bfloat16(int64_t n, float* out, const bfloat16* x) {
-  parallel_for(n, kConvertBlock, [&](int64_t begin, int64_t end) {
+  parallel_for(n, kElementsChunk, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) out[i] = widened(x[i]);
   });
 }

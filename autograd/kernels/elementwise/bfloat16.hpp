@@ -1,6 +1,4 @@
 // Weights kept as bfloat16, the upper half of a float32: half the memory that generating a token has to read.
-//
-// Pointers belong to the caller and do not overlap. Thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +15,7 @@ struct bfloat16 {
 
 namespace gradus::kernels {
 
-/// Rounded to the nearest, to even at half; infinities and NaN stay what they are.
+/// Rounds to the nearest, to even at half; infinities stay infinite and NaN stays NaN.
 void to_bfloat16(int64_t n, bfloat16* out, const float* x);
 /// Exact.
 void from_bfloat16(int64_t n, float* out, const bfloat16* x);

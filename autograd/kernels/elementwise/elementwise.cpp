@@ -1,6 +1,7 @@
 #include "gradus/autograd/kernels/elementwise/elementwise.hpp"
 
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <utility>
 
@@ -112,25 +113,20 @@ void binary(Binary op, const Loop<3>& loop, int64_t* out, const int64_t* a, cons
 
 template <class T>
 void compare(Compare op, const Loop<3>& loop, bool* out, const T* a, const T* b) {
+  const auto with = [&](auto f) { walk_each(loop, f, out, a, b); };
   switch (op) {
     case Compare::eq:
-      return walk_each(
-          loop, [](T x, T y) { return x == y; }, out, a, b);
+      return with(std::equal_to<T>());
     case Compare::ne:
-      return walk_each(
-          loop, [](T x, T y) { return x != y; }, out, a, b);
+      return with(std::not_equal_to<T>());
     case Compare::lt:
-      return walk_each(
-          loop, [](T x, T y) { return x < y; }, out, a, b);
+      return with(std::less<T>());
     case Compare::le:
-      return walk_each(
-          loop, [](T x, T y) { return x <= y; }, out, a, b);
+      return with(std::less_equal<T>());
     case Compare::gt:
-      return walk_each(
-          loop, [](T x, T y) { return x > y; }, out, a, b);
+      return with(std::greater<T>());
     case Compare::ge:
-      return walk_each(
-          loop, [](T x, T y) { return x >= y; }, out, a, b);
+      return with(std::greater_equal<T>());
   }
 }
 
@@ -163,37 +159,25 @@ void convert(const Loop<2>& loop, T* out, const S* x) {
       loop, [](S v) { return converted<S, T>(v); }, out, x);
 }
 
-template void unary(Unary, const Loop<2>&, float*, const float*);
-template void unary(Unary, const Loop<2>&, double*, const double*);
-template void binary(Binary, const Loop<3>&, float*, const float*, const float*);
-template void binary(Binary, const Loop<3>&, double*, const double*, const double*);
-template void compare(Compare, const Loop<3>&, bool*, const float*, const float*);
-template void compare(Compare, const Loop<3>&, bool*, const double*, const double*);
-template void compare(Compare, const Loop<3>&, bool*, const int64_t*, const int64_t*);
-template void compare(Compare, const Loop<3>&, bool*, const bool*, const bool*);
-template void where(const Loop<4>&, float*, const bool*, const float*, const float*);
-template void where(const Loop<4>&, double*, const bool*, const double*, const double*);
-template void where(const Loop<4>&, int64_t*, const bool*, const int64_t*, const int64_t*);
-template void where(const Loop<4>&, bool*, const bool*, const bool*, const bool*);
-template void masked_fill(const Loop<3>&, float*, const float*, const bool*, float);
-template void masked_fill(const Loop<3>&, double*, const double*, const bool*, double);
-template void clamp(const Loop<2>&, float*, const float*, float, float);
-template void clamp(const Loop<2>&, double*, const double*, double, double);
-template void convert(const Loop<2>&, float*, const float*);
-template void convert(const Loop<2>&, float*, const double*);
-template void convert(const Loop<2>&, float*, const int64_t*);
-template void convert(const Loop<2>&, float*, const bool*);
-template void convert(const Loop<2>&, double*, const float*);
-template void convert(const Loop<2>&, double*, const double*);
-template void convert(const Loop<2>&, double*, const int64_t*);
-template void convert(const Loop<2>&, double*, const bool*);
-template void convert(const Loop<2>&, int64_t*, const float*);
-template void convert(const Loop<2>&, int64_t*, const double*);
-template void convert(const Loop<2>&, int64_t*, const int64_t*);
-template void convert(const Loop<2>&, int64_t*, const bool*);
-template void convert(const Loop<2>&, bool*, const float*);
-template void convert(const Loop<2>&, bool*, const double*);
-template void convert(const Loop<2>&, bool*, const int64_t*);
-template void convert(const Loop<2>&, bool*, const bool*);
+#define GRADUS_INSTANTIATE(T)                                                \
+  template void compare(Compare, const Loop<3>&, bool*, const T*, const T*); \
+  template void where(const Loop<4>&, T*, const bool*, const T*, const T*);  \
+  template void convert(const Loop<2>&, float*, const T*);                   \
+  template void convert(const Loop<2>&, double*, const T*);                  \
+  template void convert(const Loop<2>&, int64_t*, const T*);                 \
+  template void convert(const Loop<2>&, bool*, const T*)
+GRADUS_INSTANTIATE(float);
+GRADUS_INSTANTIATE(double);
+GRADUS_INSTANTIATE(int64_t);
+GRADUS_INSTANTIATE(bool);
+#undef GRADUS_INSTANTIATE
+#define GRADUS_INSTANTIATE(T)                                              \
+  template void unary(Unary, const Loop<2>&, T*, const T*);                \
+  template void binary(Binary, const Loop<3>&, T*, const T*, const T*);    \
+  template void masked_fill(const Loop<3>&, T*, const T*, const bool*, T); \
+  template void clamp(const Loop<2>&, T*, const T*, T, T)
+GRADUS_INSTANTIATE(float);
+GRADUS_INSTANTIATE(double);
+#undef GRADUS_INSTANTIATE
 
 }  // namespace gradus::kernels

@@ -3,7 +3,7 @@
 // Pointers belong to the caller and cover what the loop touches; `out` may be one of the inputs when it is
 // walked with the same strides, and may not overlap them otherwise. Thread-safe; large loops run on several
 // threads. The bits of an element do not depend on its position, on the shape, or on the number of threads.
-// For float, exp, log, tanh, sigmoid, erf and what is made of them are own polynomials within a few ulp; for
+// For float, exp, log, tanh, sigmoid, erf and their compositions are polynomials within a few ulp; for
 // double they are those of the C library. NaN in gives NaN out, unless said otherwise.
 #pragma once
 
@@ -69,7 +69,7 @@ template <class T>
 void clamp(const Loop<2>& loop, T* out, const T* x, T min, T max);
 
 /// out = T(x), for every pair of the four dtypes; a copy when S is T. To bool: x != 0 (NaN is true). To
-/// int64_t: towards zero, and the smallest int64_t for NaN or what does not fit.
+/// int64_t: towards zero, and the smallest int64_t for NaN and values that do not fit.
 template <class S, class T>
 void convert(const Loop<2>& loop, T* out, const S* x);
 

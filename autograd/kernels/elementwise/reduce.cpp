@@ -60,7 +60,7 @@ void fold_rows(Reduce op, int64_t rows, int64_t cols, T* out, const T* x, int64_
   }
 }
 
-// Combines what comes in pairs of equal rank, as a binary counter carries, so that a sum of n parts is log n
+// Combines parts in pairs of equal rank, as a binary counter carries, so that a sum of n parts is log n
 // deep.
 template <class T>
 class Pairwise {
@@ -122,7 +122,7 @@ void reduce_columns(Reduce op, int64_t rows, int64_t cols, T* out, const T* x, i
   const int64_t strips = (cols + kColumnBlock - 1) / kColumnBlock;
   std::vector<T> parts(static_cast<size_t>(row_blocks > 1 ? row_blocks * cols : 0));
   T* to = row_blocks > 1 ? parts.data() : out;
-  const int64_t grain = std::max<int64_t>(1, kSpanBlock / (kRowBlock * std::min(cols, kColumnBlock)));
+  const int64_t grain = std::max<int64_t>(1, kElementsChunk / (kRowBlock * std::min(cols, kColumnBlock)));
   parallel_for(row_blocks * strips, grain, [&](int64_t begin, int64_t end) {
     for (int64_t job = begin; job < end; ++job) {
       const int64_t block = job / strips, first = job % strips * kColumnBlock,
@@ -139,7 +139,7 @@ void reduce_columns(Reduce op, int64_t rows, int64_t cols, T* out, const T* x, i
 // Place of the element of each row that none is before, the first among equals; NaN is before all.
 template <class T, class Before>
 void first_of_rows(int64_t rows, int64_t cols, int64_t* out, const T* x, Before before) {
-  parallel_for(rows, std::max<int64_t>(1, kSpanBlock / cols), [&](int64_t begin, int64_t end) {
+  parallel_for(rows, std::max<int64_t>(1, kElementsChunk / cols), [&](int64_t begin, int64_t end) {
     for (int64_t r = begin; r < end; ++r) {
       const T* row = x + r * cols;
       int64_t best = 0;
@@ -163,7 +163,7 @@ void reduce(Reduce op, const Loop<2>& kept, const Loop<1>& reduced, T* out, cons
   const bool columns = kept.dims == 1 && reduced.dims == 1 && kept.stride[0][0] == 1 &&
                        kept.stride[1][0] == 1 && reduced.stride[0][0] != 1;
   if (columns) return reduce_columns(op, each, outputs, out, x, reduced.stride[0][0]);
-  parallel_for(outputs, std::max<int64_t>(1, kSpanBlock / std::max<int64_t>(each, 1)),
+  parallel_for(outputs, std::max<int64_t>(1, kElementsChunk / std::max<int64_t>(each, 1)),
                [&](int64_t begin, int64_t end) {
                  walk_range(kept, begin, end, [&](int64_t n, const int64_t* offset) {
                    const int64_t out_step = innermost_step(kept, 0), x_step = innermost_step(kept, 1);
@@ -190,7 +190,7 @@ using Total = std::conditional_t<std::is_same_v<T, float>, double, T>;
 
 template <class T>
 void cumsum(int64_t outer, int64_t n, int64_t inner, T* out, const T* x, bool reverse) {
-  parallel_for(outer * inner, std::max<int64_t>(1, kSpanBlock / std::max<int64_t>(n, 1)),
+  parallel_for(outer * inner, std::max<int64_t>(1, kElementsChunk / std::max<int64_t>(n, 1)),
                [&](int64_t begin, int64_t end) {
                  for (int64_t line = begin; line < end; ++line) {
                    const int64_t first = line / inner * n * inner + line % inner;
@@ -204,17 +204,14 @@ void cumsum(int64_t outer, int64_t n, int64_t inner, T* out, const T* x, bool re
                });
 }
 
-template void reduce(Reduce, const Loop<2>&, const Loop<1>&, float*, const float*);
-template void reduce(Reduce, const Loop<2>&, const Loop<1>&, double*, const double*);
-template void reduce(Reduce, const Loop<2>&, const Loop<1>&, int64_t*, const int64_t*);
-template void argmax(int64_t, int64_t, int64_t*, const float*);
-template void argmax(int64_t, int64_t, int64_t*, const double*);
-template void argmax(int64_t, int64_t, int64_t*, const int64_t*);
-template void argmin(int64_t, int64_t, int64_t*, const float*);
-template void argmin(int64_t, int64_t, int64_t*, const double*);
-template void argmin(int64_t, int64_t, int64_t*, const int64_t*);
-template void cumsum(int64_t, int64_t, int64_t, float*, const float*, bool);
-template void cumsum(int64_t, int64_t, int64_t, double*, const double*, bool);
-template void cumsum(int64_t, int64_t, int64_t, int64_t*, const int64_t*, bool);
+#define GRADUS_INSTANTIATE(T)                                                 \
+  template void reduce(Reduce, const Loop<2>&, const Loop<1>&, T*, const T*); \
+  template void argmax(int64_t, int64_t, int64_t*, const T*);                 \
+  template void argmin(int64_t, int64_t, int64_t*, const T*);                 \
+  template void cumsum(int64_t, int64_t, int64_t, T*, const T*, bool)
+GRADUS_INSTANTIATE(float);
+GRADUS_INSTANTIATE(double);
+GRADUS_INSTANTIATE(int64_t);
+#undef GRADUS_INSTANTIATE
 
 }  // namespace gradus::kernels

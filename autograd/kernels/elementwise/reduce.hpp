@@ -1,7 +1,6 @@
 // Reductions over strided operands, arg-max and arg-min of rows and running sums.
 //
-// Pointers belong to the caller; `out` must not overlap `x`. Thread-safe; large inputs are cut into blocks
-// that depend on the sizes only, so results have the same bits for any number of threads.
+// Large inputs are cut into chunks that depend on the sizes only.
 #pragma once
 
 #include <cstdint>

@@ -1,18 +1,14 @@
 // silu(gate) * up of packed elements (Shazeer, "GLU variants improve transformer", arXiv 2002.05202).
-//
-// Pointers belong to the caller; outputs must not overlap inputs, but ggate may be gy. Thread-safe; the bits
-// of an element depend on its values only. T: float, double.
 #pragma once
 
 #include <cstdint>
 
 #include "gradus/autograd/kernels/isa/isa.hpp"
 #include "gradus/autograd/kernels/threads/parallel.hpp"
-#include "gradus/autograd/kernels/threads/rows.hpp"
 
 namespace gradus::kernels {
 
-/// Of n elements.
+/// Loops over n elements.
 template <class T>
 struct SwigluLoops {
   void (*forward)(int64_t n, T* y, const T* gate, const T* up);
@@ -22,15 +18,16 @@ struct SwigluLoops {
 /// y = silu(gate) * up.
 template <class T>
 void swiglu(int64_t n, T* y, const T* gate, const T* up) {
-  parallel_for(n, kRowsBlock, [&](int64_t begin, int64_t end) {
+  parallel_for(n, kRowsChunk, [&](int64_t begin, int64_t end) {
     isa_loops<SwigluLoops<T>>().forward(end - begin, y + begin, gate + begin, up + begin);
   });
 }
 
-/// The gradients of gate and up from gy, that of y: ggate = gy * up * silu'(gate), gup = gy * silu(gate).
+/// The gradients of gate and up from gy, that of y; ggate may be gy: ggate = gy * up * silu'(gate), gup = gy
+/// * silu(gate).
 template <class T>
 void swiglu_grad(int64_t n, T* ggate, T* gup, const T* gy, const T* gate, const T* up) {
-  parallel_for(n, kRowsBlock, [&](int64_t begin, int64_t end) {
+  parallel_for(n, kRowsChunk, [&](int64_t begin, int64_t end) {
     isa_loops<SwigluLoops<T>>().grad(end - begin, ggate + begin, gup + begin, gy + begin, gate + begin,
                                      up + begin);
   });

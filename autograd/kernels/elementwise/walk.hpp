@@ -10,8 +10,6 @@
 
 namespace gradus::kernels {
 
-inline constexpr int64_t kSpanBlock = 16384;  // elements a thread takes at a time
-
 /// Calls span(n, offsets) for runs along the innermost dimension that together cover elements [begin, end) of
 /// the loop; offsets[k] is where operand k begins, its step is innermost_step(loop, k).
 template <int N, class Span>
@@ -45,7 +43,7 @@ void walk_range(const Loop<N>& loop, int64_t begin, int64_t end, Span&& span) {
 /// The same over all elements, on several threads if there are many.
 template <int N, class Span>
 void walk(const Loop<N>& loop, Span&& span) {
-  parallel_for(loop.numel(), kSpanBlock,
+  parallel_for(loop.numel(), kElementsChunk,
                [&](int64_t begin, int64_t end) { walk_range(loop, begin, end, span); });
 }
 
@@ -54,7 +52,7 @@ int64_t innermost_step(const Loop<N>& loop, int operand) {
   return loop.dims == 0 ? 1 : loop.stride[operand][loop.dims - 1];
 }
 
-/// out[i] = f(operands[i]...) one element at a time, for what has no loop of its own at each level.
+/// out[i] = f(operands[i]...) one element at a time, for operations without loops of each level.
 template <class Out, class F, class... In>
 void walk_each(const Loop<1 + static_cast<int>(sizeof...(In))>& loop, F f, Out* out, const In*... in) {
   constexpr int kN = 1 + static_cast<int>(sizeof...(In));

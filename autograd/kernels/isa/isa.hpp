@@ -6,8 +6,12 @@
 // defines them and ends with GRADUS_BUILD; isa_loops() finds them. No list names all loops.
 //
 // Everything in loops/ works on one thread and on packed data; the kernels around it cut the work into
-// blocks. Within a level the bits of an element do not depend on its position. Thread-safe after the first
+// chunks. Within a level the bits of an element do not depend on its position. Thread-safe after the first
 // call.
+//
+// In all of kernels/, unless a header says otherwise: pointers belong to the caller, outputs overlap neither
+// inputs nor each other, T is float or double, results have the same bits for any number of threads, and
+// functions are thread-safe as long as no two calls write the same output.
 #pragma once
 
 #include <string_view>
@@ -37,7 +41,7 @@ enum class Isa {
 };
 #undef GRADUS_ENUMERATE
 
-/// What an instruction set is chosen for. The two choices are independent.
+/// The purpose of a choice of instruction set. The two choices are independent.
 enum class IsaFor { loops, bf16 };
 
 std::string_view isa_name(Isa isa);
@@ -50,7 +54,7 @@ const std::vector<Isa>& available_isas(IsaFor use = IsaFor::loops);
 /// GRADUS_UNIT for bf16.
 Isa isa_in_use(IsaFor use = IsaFor::loops);
 
-/// For tests: use that one from now on. Throws Error if it is not available.
+/// Uses that one from now on; tests call it. Throws Error if it is not available.
 void set_isa(std::string_view name, IsaFor use = IsaFor::loops);
 
 #define GRADUS_DECLARE(level) \

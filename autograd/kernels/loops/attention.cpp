@@ -1,5 +1,6 @@
-// Attention's inner loops: what happens to a row of scores.
+// Attention's inner loops over a row of scores, and rotary position embedding of a row.
 #include "gradus/autograd/kernels/attention/attention_loops.hpp"
+#include "gradus/autograd/kernels/attention/rotary_embedding.hpp"
 #include "gradus/autograd/kernels/isa/isa.hpp"
 #include "gradus/autograd/kernels/loops/math.hpp"
 #include "gradus/autograd/kernels/loops/vector.hpp"
@@ -77,5 +78,17 @@ T attention_dot(int64_t n, const T* a, const T* b) {
 }
 
 GRADUS_BUILD(AttentionLoops, attention_exponentials<T>, attention_gradients<T>, attention_dot<T>);
+
+template <class T>
+void rotary_turn(int64_t half, T* y, const T* x, const T* cosines, const T* sines) {
+#pragma omp simd
+  for (int64_t i = 0; i < half; ++i) {
+    const T a = x[i], b = x[i + half];
+    y[i] = a * cosines[i] - b * sines[i];
+    y[i + half] = b * cosines[i] + a * sines[i];
+  }
+}
+
+GRADUS_BUILD(RotaryLoops, rotary_turn<T>);
 
 }  // namespace gradus::kernels::GRADUS_ISA

@@ -1,4 +1,4 @@
-// Tiles of bfloat16 from rows of float32 or bfloat16, as words of two.
+// Tiles of bfloat16 from rows of float32, as words of two.
 #include "gradus/autograd/kernels/bf16/bf16_pack.hpp"
 
 #include <utility>
@@ -10,9 +10,9 @@ namespace gradus::kernels::GRADUS_ISA {
 
 typedef Vector<uint32_t> Words;
 constexpr int kWords = kLanes<uint32_t>;
-constexpr int kTileWords = 16;  // in a row of a tile, and so many rows
+constexpr int kTileWords = 16;  // in a row of a tile, and rows of a tile
 
-// Numbers whose upper halves are the nearest bfloat16; what is below is of no use.
+// Words whose upper halves are the nearest bfloat16; the lower halves are not used.
 inline Words rounded(Vector<float> x) {
   const Words bits = reinterpret_cast<Words>(x), nearest = bits + 0x7FFF + ((bits >> 16) & 1);
   return x != x ? bits | 0x400000 : nearest;  // NaN: quiet, and not rounded to infinity
@@ -35,17 +35,6 @@ inline Words pairs_along(const float* x) {
 }
 inline Words pairs_across(const float* x, const float* below) { return pairs(load(x), load(below)); }
 
-inline Words pairs_along(const bfloat16* x) {
-  Words words;
-  __builtin_memcpy(&words, x, sizeof words);
-  return words;
-}
-inline Words pairs_across(const bfloat16* x, const bfloat16* below) {
-  Words words;
-  for (int i = 0; i < kWords; ++i) words[i] = uint32_t{x[i].bits} | uint32_t{below[i].bits} << 16;
-  return words;
-}
-
 template <int distance, int... i>
 void exchange(Words& a, Words& b, std::integer_sequence<int, i...>) {
   const Words upper = __builtin_shufflevector(a, b, (i & distance ? kWords + i - distance : i)...);
@@ -62,26 +51,25 @@ void transpose_words(Words (&rows)[kWords]) {
   if constexpr (distance > 1) transpose_words<distance / 2>(rows);
 }
 
-// So many lines of so many rows that the processor does not see where they go on.
+// The processor does not foresee the next lines of this number of rows.
 constexpr int kBytesAhead = 256;
-template <class T>
-void prefetch_pair(const T* one, const T* other) {
-  __builtin_prefetch(one + kBytesAhead / sizeof(T));
-  __builtin_prefetch(other + kBytesAhead / sizeof(T));
+inline void prefetch_pair(const float* one, const float* other) {
+  __builtin_prefetch(one + kBytesAhead / sizeof(float));
+  __builtin_prefetch(other + kBytesAhead / sizeof(float));
 }
 
-template <class T, bool across, bool transposed, bool streamed>
-void pack_tile(const T* x, int64_t ldx, bfloat16* out) {
+template <bool across, bool transposed, bool streamed>
+void pack_tile(const float* x, int64_t ldx, bfloat16* out) {
   for (int row = 0; row < kTileWords; row += kWords)
     for (int column = 0; column < kTileWords; column += kWords) {
       Words words[kWords];
       for (int i = 0; i < kWords; ++i) {
         if constexpr (across) {
-          const T* const from = x + 2 * (row + i) * ldx + column;
+          const float* const from = x + 2 * (row + i) * ldx + column;
           if (column == 0) prefetch_pair(from, from + ldx);
           words[i] = pairs_across(from, from + ldx);
         } else {
-          const T* const from = x + (row + i) * ldx + 2 * column;
+          const float* const from = x + (row + i) * ldx + 2 * column;
           if (column == 0) prefetch_pair(from, from + kTileWords);
           words[i] = pairs_along(from);
         }
@@ -97,23 +85,20 @@ void pack_tile(const T* x, int64_t ldx, bfloat16* out) {
     }
 }
 
-template <class T, bool across, bool transposed>
-void pack_tiles(int64_t tiles, const T* x, int64_t ldx, int64_t step, bfloat16* out, int64_t out_step,
+template <bool across, bool transposed>
+void pack_tiles(int64_t tiles, const float* x, int64_t ldx, int64_t step, bfloat16* out, int64_t out_step,
                 bool streamed) {
   if (!streamed || !kStoresPastCaches) {
     for (int64_t tile = 0; tile < tiles; ++tile)
-      pack_tile<T, across, transposed, false>(x + tile * step, ldx, out + tile * out_step);
+      pack_tile<across, transposed, false>(x + tile * step, ldx, out + tile * out_step);
     return;
   }
   for (int64_t tile = 0; tile < tiles; ++tile)
-    pack_tile<T, across, transposed, true>(x + tile * step, ldx, out + tile * out_step);
+    pack_tile<across, transposed, true>(x + tile * step, ldx, out + tile * out_step);
   finish_stores();
 }
 
-GRADUS_BUILD_ONE(PackLoops,
-                 {{pack_tiles<float, false, false>, pack_tiles<float, false, true>},
-                  {pack_tiles<float, true, false>, pack_tiles<float, true, true>}},
-                 {{pack_tiles<bfloat16, false, false>, pack_tiles<bfloat16, false, true>},
-                  {pack_tiles<bfloat16, true, false>, pack_tiles<bfloat16, true, true>}});
+GRADUS_BUILD_ONE(PackLoops, {{pack_tiles<false, false>, pack_tiles<false, true>},
+                             {pack_tiles<true, false>, pack_tiles<true, true>}});
 
 }  // namespace gradus::kernels::GRADUS_ISA

@@ -73,7 +73,7 @@ struct Pair<bfloat16> {
   }
 };
 
-// Its fours added up.
+// The sum of its groups of four.
 inline Four<float> folded(const Vector<float>& x) {
   float lanes[kLanes<float>];
   store(lanes, x);

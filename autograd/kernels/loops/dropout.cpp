@@ -55,7 +55,8 @@ void philox_group(uint64_t first, uint64_t key, uint32_t* words) {
   }
 }
 
-// Those of so many blocks, and of some more, where four chains of rounds side by side hide their latency.
+// The words of `blocks` blocks, and perhaps of some more: four chains of rounds side by side hide their
+// latency.
 inline void philox_words(uint64_t first, int blocks, uint64_t key, uint32_t* words) {
   constexpr int kStep = kLanes<uint64_t>;
   for (int block = 0; block < blocks; block += 4 * kStep) {

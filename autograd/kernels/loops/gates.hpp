@@ -1,7 +1,7 @@
-// gelu, its tanh form and silu: x times a gate that closes on the left, where what is left of it is an
+// gelu, its tanh form and silu: x times a gate that closes on the left, where the gate is an
 // exponential. Its exponent comes as a product that is not rounded, since that would take as many digits off
-// the result as the exponent has before the point; and what may be subnormal is made last, from factors that
-// are not.
+// the result as the exponent has before the point; and a result that may be subnormal is made last, from
+// factors that are not.
 #pragma once
 
 #include "gradus/autograd/kernels/elementwise/elementwise.hpp"
@@ -17,7 +17,7 @@ T within(T low, T high, T x) {
 }
 
 // Phi(-a), the upper tail of the normal distribution, as e = e^(-a^2 / 2) times a ratio. For double the C
-// library's erfc, at z = a / sqrt(2) rounded, with what the rounding left made good to first order.
+// library's erfc, at z = a / sqrt(2) rounded, corrected for the rounding to first order.
 inline float gelu_tail(float a, const FloatExponential& e, float factor) {
   return e.times(factor * normal_tail_ratio(a));
 }
@@ -27,7 +27,7 @@ inline double gelu_tail(double a, const DoubleExponential& e, double factor) {
   return factor * (0.5 * std::erfc(z) - 0.564189583547756287 * e.times(1.0) * rest);  // 1 / sqrt(pi)
 }
 
-// From so far on the tail is 0.
+// Beyond this |x| the tail underflows to 0.
 template <class T>
 constexpr T kGeluReach = sizeof(T) == 4 ? T(15) : T(40);
 
@@ -64,7 +64,7 @@ constexpr T kCubicRest = static_cast<T>(kCubic - static_cast<double>(static_cast
 template <class T>
 auto gelu_tanh_exponential(T x) {
   const T linear = kLinearShort, cubic = static_cast<T>(kCubic), square = x * x;
-  const T ratio = fused(cubic, square, linear);  // z / x, and what is beyond it:
+  const T ratio = fused(cubic, square, linear);  // z / x, and the rest of it:
   const T square_rest = fused_once(x, x, -square), ratio_rest = fused_once(cubic, square, linear - ratio);
   const T rest = ratio_rest + fused(cubic, square_rest, fused(kCubicRest<T>, square, kLinearRest<T>));
   return exponential(-x, ratio, rest);

@@ -16,7 +16,7 @@ void linear_recurrence(int64_t n, int64_t stride, int64_t cols, T* h, const T* a
   }
 }
 
-// From the last step to the first: gb_t = gh_t + a_(t+1) * gb_(t+1), ga_t = gb_t * h_(t-1).
+// It runs from the last step to the first: gb_t = gh_t + a_(t+1) * gb_(t+1), ga_t = gb_t * h_(t-1).
 template <class T>
 void linear_recurrence_grad(int64_t n, int64_t stride, int64_t cols, T* ga, T* gb, const T* gh, const T* a,
                             const T* h) {

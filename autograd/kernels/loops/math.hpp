@@ -31,6 +31,14 @@ inline float fused_once(float a, float b, float c) {
 }
 inline double fused_once(double a, double b, double c) { return std::fma(a, b, c); }
 
+// The coefficients from that of the highest power down.
+template <class... Lower>
+[[gnu::always_inline]] inline float polynomial(float x, float highest, Lower... lower) {
+  float p = highest;
+  ((p = fused(p, x, lower)), ...);
+  return p;
+}
+
 // e^x as a product that is not yet made: of its digits and of 2^n in two halves, so that results near
 // overflow and among the subnormals come out right.
 struct FloatExponential {
@@ -48,19 +56,15 @@ constexpr float kRound = 0x1.8p23F;  // adding it rounds to an integer, which is
 // expf (Shibata and Petrogalli, 2020), below 1 ulp. PyTorch's softmax uses it too, so that ours prints the
 // same digits.
 inline FloatExponential exponential_of_parts(float shifted, float r) {
-  float p = 1.98527618e-4F;
-  p = fused(p, r, 1.39304355e-3F);
-  p = fused(p, r, 8.33336078e-3F);
-  p = fused(p, r, 4.16664854e-2F);
-  p = fused(p, r, 1.66666672e-1F);
-  p = fused(p, r, 0.5F);
-  p = fused(r * r, p, r) + 1.0F;
+  const float p =
+      polynomial(r, 1.98527618e-4F, 1.39304355e-3F, 8.33336078e-3F, 4.16664854e-2F, 1.66666672e-1F, 0.5F);
+  const float e_to_r = fused(r * r, p, r) + 1.0F;
   // Unsigned, as it overflows for what is beyond the bounds, of which a vector may have some that are not
   // used.
   const auto power = static_cast<int32_t>(static_cast<uint32_t>(float_to_bits(shifted)) -
                                           static_cast<uint32_t>(float_to_bits(kRound)));
   const int32_t half = power >> 1;
-  return {p, bits_to_float((half + 127) << 23), bits_to_float((power - half + 127) << 23)};
+  return {e_to_r, bits_to_float((half + 127) << 23), bits_to_float((power - half + 127) << 23)};
 }
 
 // e^x for -130 <= x <= 130.
@@ -108,15 +112,9 @@ inline float log_(float x) {
   const auto bits = static_cast<int32_t>(static_cast<uint32_t>(float_to_bits(normal)) - 0x3F3504F3U);
   const float f = bits_to_float((bits & 0x007FFFFF) + 0x3F3504F3) - 1.0F;
   const float n = static_cast<float>(bits >> 23) - (tiny ? 24.0F : 0.0F);
-  float p = 6.74664034e-2F;
-  p = fused(p, f, -1.16756518e-1F);
-  p = fused(p, f, 1.18881623e-1F);
-  p = fused(p, f, -1.24055889e-1F);
-  p = fused(p, f, 1.42195524e-1F);
-  p = fused(p, f, -1.66679959e-1F);
-  p = fused(p, f, 2.00021187e-1F);
-  p = fused(p, f, -2.50000096e-1F);
-  p = fused(p, f, 3.33333126e-1F);
+  const float p =
+      polynomial(f, 6.74664034e-2F, -1.16756518e-1F, 1.18881623e-1F, -1.24055889e-1F, 1.42195524e-1F,
+                 -1.66679959e-1F, 2.00021187e-1F, -2.50000096e-1F, 3.33333126e-1F);
   const float square = f * f;
   float rest = fused(p * f, square, n * -2.12194440e-4F);
   rest = fused(square, -0.5F, rest);
@@ -130,12 +128,8 @@ inline float log_(float x) {
 // An odd polynomial below 0.625, 1 - 2 / (e^2x + 1) above.
 inline float tanh_(float x) {
   const float a = std::fabs(x), z = x * x;
-  float p = 2.12274571e-3F;
-  p = fused(p, z, -8.15628039e-3F);
-  p = fused(p, z, 2.16926071e-2F);
-  p = fused(p, z, -5.39453784e-2F);
-  p = fused(p, z, 1.33331959e-1F);
-  p = fused(p, z, -3.33333306e-1F);
+  const float p = polynomial(z, 2.12274571e-3F, -8.15628039e-3F, 2.16926071e-2F, -5.39453784e-2F,
+                             1.33331959e-1F, -3.33333306e-1F);
   const float small = fused(p * z, a, a);
   const float large = 1.0F - 2.0F / (exp_(2.0F * a) + 1.0F);
   return std::copysign(a < 0.625F ? small : large, x);
@@ -146,29 +140,17 @@ inline float tanh_(float x) {
 // mathematical functions", 1964.)
 inline float normal_tail_ratio(float a) {
   const float t = 1.0F / fused(a, 0.3F, 1.0F);
-  float p = -2.06199716e-2F;
-  p = fused(p, t, 1.12415949e-1F);
-  p = fused(p, t, -2.28165605e-1F);
-  p = fused(p, t, 1.91717918e-1F);
-  p = fused(p, t, -7.93656630e-2F);
-  p = fused(p, t, 9.61243470e-2F);
-  p = fused(p, t, 7.84014323e-2F);
-  p = fused(p, t, 1.10232770e-1F);
-  p = fused(p, t, 1.19572150e-1F);
-  p = fused(p, t, 1.19686672e-1F);
+  const float p =
+      polynomial(t, -2.06199716e-2F, 1.12415949e-1F, -2.28165605e-1F, 1.91717918e-1F, -7.93656630e-2F,
+                 9.61243470e-2F, 7.84014323e-2F, 1.10232770e-1F, 1.19572150e-1F, 1.19686672e-1F);
   return t * p;
 }
 
 // An odd polynomial below 1, 1 - 2 Phi(-sqrt(2) x) above.
 inline float erf_(float x) {
   const float a = std::fabs(x), z = x * x;
-  float p = 7.85386121e-5F;
-  p = fused(p, z, -8.01019358e-4F);
-  p = fused(p, z, 5.18832768e-3F);
-  p = fused(p, z, -2.68538119e-2F);
-  p = fused(p, z, 1.12835851e-1F);
-  p = fused(p, z, -3.76126258e-1F);
-  p = fused(p, z, 1.28379167e-1F);
+  const float p = polynomial(z, 7.85386121e-5F, -8.01019358e-4F, 5.18832768e-3F, -2.68538119e-2F,
+                             1.12835851e-1F, -3.76126258e-1F, 1.28379167e-1F);
   const float large = fused(-2.0F, exp_(-z) * normal_tail_ratio(1.41421356F * a), 1.0F);
   return std::copysign(a < 1.0F ? fused(p, a, a) : large, x);
 }

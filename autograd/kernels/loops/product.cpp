@@ -1,8 +1,9 @@
-// Small products whose sums stay in registers.
-#include "gradus/autograd/kernels/blas/product_loops.hpp"
+// Small products whose sums stay in registers, and the peak rate of multiply-adds.
+#include "gradus/autograd/kernels/blas/float_product.hpp"
 #include "gradus/autograd/kernels/isa/isa.hpp"
 #include "gradus/autograd/kernels/loops/math.hpp"
 #include "gradus/autograd/kernels/loops/vector.hpp"
+#include "gradus/autograd/kernels/machine_peak.hpp"
 
 namespace gradus::kernels::GRADUS_ISA {
 
@@ -134,5 +135,23 @@ void multiply(int64_t rows, int64_t n, int64_t k, const T* a, int64_t a_row, int
 
 GRADUS_BUILD(ProductLoops, kTileRows, kPackedRows, kPackedVectors* kLanes<T>, kBeatBlas, multiply<T>,
              transpose<T>);
+
+// Sums that do not wait for each other: two units, each with an answer after four or five cycles, and one to
+// spare.
+constexpr int kSums = 12;
+
+template <class T>
+int64_t multiply_adds(int64_t rounds, T* sum) {
+  Vector<T> sums[kSums];
+  for (int i = 0; i < kSums; ++i) sums[i] = broadcast(static_cast<T>(i));
+  const Vector<T> half = broadcast(*sum), one = half + half;
+  for (int64_t round = 0; round < rounds; ++round)
+    for (int i = 0; i < kSums; ++i) sums[i] = fused(sums[i], half, one);
+  for (int i = 1; i < kSums; ++i) sums[0] += sums[i];
+  *sum = sums[0][0];
+  return rounds * kSums * kLanes<T> * 2;
+}
+
+GRADUS_BUILD(MultiplyAddLoops, multiply_adds);
 
 }  // namespace gradus::kernels::GRADUS_ISA

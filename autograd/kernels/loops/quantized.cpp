@@ -127,7 +127,7 @@ GRADUS_VNNI void vnni_dots(int64_t count, const Tile* tiles, RoundedRow x, float
     for (int at = 0; at < 8; ++at)
       sums = _mm512_dpbusd_epi32(sums, unsigned_values(tiles[t], at), _mm512_set1_epi32(four_of(x, t, at)));
     const __m256i scales = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(tiles[t].scales));
-    // Conversions of all lanes by a mask: without one gcc 12 warns of what its header leaves undefined.
+    // Conversions of all lanes by a mask: without one gcc 12 warns of an undefined value in its header.
     const __m512 scale = _mm512_mul_ps(_mm512_maskz_cvtph_ps(0xFFFF, scales), _mm512_set1_ps(x.scales[t]));
     sum = _mm512_fmadd_ps(_mm512_maskz_cvtepi32_ps(0xFFFF, sums), scale, sum);
   }

@@ -1,4 +1,4 @@
-// What loops over one row share: sums, and the sums of exponentials behind softmax and its relatives.
+// Shared by loops over one row: sums, and the sums of exponentials of softmax and its relatives.
 #pragma once
 
 #include <limits>
@@ -11,7 +11,7 @@
 
 namespace gradus::kernels::GRADUS_ISA {
 
-constexpr int64_t kSumBlock = 1024;  // elements that are added up in a row before sums are added to sums
+constexpr int64_t kSumChunk = 1024;  // elements that are added up in a row before sums are added to sums
 
 // Lanes that add up side by side: as many at every level, so that neither bits nor errors depend on it.
 template <class T>
@@ -52,12 +52,12 @@ T plain_sum(int64_t n, const T* x) {
 // each other in a stack, as bits do in a counter.
 template <class T>
 T sum(int64_t n, const T* x) {
-  if (n <= kSumBlock) return plain_sum(n, x);
+  if (n <= kSumChunk) return plain_sum(n, x);
   T waiting[64];
   int depth = 0;
   uint64_t count = 0;
-  for (int64_t i = 0; i < n; i += kSumBlock) {
-    T part = plain_sum(n - i < kSumBlock ? n - i : kSumBlock, x + i);
+  for (int64_t i = 0; i < n; i += kSumChunk) {
+    T part = plain_sum(n - i < kSumChunk ? n - i : kSumChunk, x + i);
     for (uint64_t bits = count++; bits & 1; bits >>= 1) part = waiting[--depth] + part;
     waiting[depth++] = part;
   }
@@ -81,7 +81,7 @@ void fold_rows(int64_t rows, int64_t cols, T* out, const T* x, int64_t row_strid
   }
 }
 
-// The largest or smallest element that is not NaN. In vectors of our own: OpenMP's max starts from the least
+// The largest or smallest element that is not NaN. In explicit vectors: OpenMP's max starts from the least
 // finite number.
 template <class T, Reduce kOp>
 T extreme_number(int64_t n, const T* x) {
@@ -122,7 +122,7 @@ T sum_of_exponentials(int64_t n, const T* x, T shift) {
   return total;
 }
 
-// The two parts of logsumexp: what is taken off before exp, and the sum. Apart they keep the digits of x -
+// The two parts of logsumexp: the shift before exp, and the sum. Apart they keep the digits of x -
 // logsumexp(x) where x is large. Infinities are not taken off, as inf - inf would be NaN.
 template <class T>
 struct ShiftedSum {

@@ -1,8 +1,9 @@
-// AdamW, and the norm of a gradient.
+// The elementwise parts of the optimizers, and the norm of a gradient.
 #include <cmath>
 
 #include "gradus/autograd/kernels/isa/isa.hpp"
 #include "gradus/autograd/kernels/updates/adamw.hpp"
+#include "gradus/autograd/kernels/updates/muon.hpp"
 
 namespace gradus::kernels::GRADUS_ISA {
 
@@ -26,5 +27,23 @@ void adamw(int64_t n, T* param, T* m, T* v, const T* grad, const AdamWFactors<T>
 }
 
 GRADUS_BUILD(AdamWLoops, adamw<T>, sum_of_squares<T>);
+
+template <class T>
+void look_ahead(int64_t n, T* ahead, T* sum, const T* grad, T momentum, T grad_scale) {
+#pragma omp simd
+  for (int64_t i = 0; i < n; ++i) {
+    const T g = grad[i] * grad_scale;
+    sum[i] = momentum * sum[i] + g;
+    ahead[i] = momentum * sum[i] + g;
+  }
+}
+
+template <class T>
+void weighted_sum(int64_t n, T* out, T a, const T* x, T b, const T* y) {
+#pragma omp simd
+  for (int64_t i = 0; i < n; ++i) out[i] = a * x[i] + b * y[i];
+}
+
+GRADUS_BUILD(MuonLoops, look_ahead<T>, weighted_sum<T>);
 
 }  // namespace gradus::kernels::GRADUS_ISA

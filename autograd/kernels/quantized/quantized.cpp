@@ -12,7 +12,7 @@ namespace {
 constexpr int64_t kConvertedAtATime = 16384;  // numbers, on one thread
 constexpr float kLargestHalf = 65504.0F;
 
-/// Rounded to the nearest, to even at half; clamped to what is finite.
+/// Rounds to the nearest, to even at half; clamps to finite values.
 uint16_t to_float16(float x) {
   const float size = std::min(std::abs(x), kLargestHalf);
   // Below 2^-14 numbers are 2^-24 apart; above, the last 13 bits of a float32 go.
@@ -22,7 +22,7 @@ uint16_t to_float16(float x) {
   return static_cast<uint16_t>(rounded | (std::signbit(x) ? 0x8000U : 0U));
 }
 
-/// Of a finite one.
+/// x must be finite.
 float from_float16(uint16_t half) {
   const float magnitude = std::bit_cast<float>((half & 0x7FFFU) << 13) * 0x1p112F;
   return half & 0x8000U ? -magnitude : magnitude;

@@ -2,8 +2,6 @@
 // along a row, 32 numbers share a scale, as in GGUF's Q8_0 and Q4_0. They lie in tiles of 16 rows x 32
 // columns, four columns of a row side by side, as the instructions for sums of four products want them; rows
 // and columns beyond the matrix are zeros.
-//
-// Pointers belong to the caller and do not overlap. Thread-safe.
 #pragma once
 
 #include <cstdint>

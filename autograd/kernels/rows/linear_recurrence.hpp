@@ -1,8 +1,6 @@
 // The linear recurrence h_t = a_t * h_(t-1) + b_t along the middle of (outer, n, inner), contiguous, with its
 // gradients.
-//
-// Pointers belong to the caller; outputs must not overlap inputs. Thread-safe; the bits of a column depend on
-// that column only. T: float, double.
+// The bits of a column depend on that column only.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +8,6 @@
 
 #include "gradus/autograd/kernels/isa/isa.hpp"
 #include "gradus/autograd/kernels/threads/parallel.hpp"
-#include "gradus/autograd/kernels/threads/rows.hpp"
 
 namespace gradus::kernels {
 
@@ -30,7 +27,7 @@ template <class F>
 void for_each_column_block(int64_t outer, int64_t n, int64_t inner, bool reverse, F&& f) {
   const int64_t blocks = (inner + kRecurrenceCols - 1) / kRecurrenceCols;
   const int64_t elements = std::max<int64_t>(1, n * std::min(inner, kRecurrenceCols));
-  parallel_for(n == 0 ? 0 : outer * blocks, std::max<int64_t>(1, kRowsBlock / elements),
+  parallel_for(n == 0 ? 0 : outer * blocks, std::max<int64_t>(1, kRowsChunk / elements),
                [&](int64_t begin, int64_t end) {
                  for (int64_t i = begin; i < end; ++i) {
                    const int64_t row = i / blocks * n + (reverse ? n - 1 : 0),

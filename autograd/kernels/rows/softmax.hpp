@@ -1,17 +1,18 @@
-// Softmax of the rows of a contiguous matrix, its relatives and their gradients.
+// Softmax of the rows of a contiguous matrix, its relatives, cross-entropy, and their gradients.
 //
-// Pointers belong to the caller; an output may be one of the inputs of its own shape. Thread-safe; the bits
-// of a row depend on that row only. T: float, double. NaN anywhere in a row makes the row NaN.
+// An output may be an input of the same shape. The bits of a row depend on that row only. NaN anywhere in a
+// row makes the row NaN.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "gradus/autograd/kernels/isa/isa.hpp"
-#include "gradus/autograd/kernels/threads/rows.hpp"
+#include "gradus/autograd/kernels/threads/parallel.hpp"
 
 namespace gradus::kernels {
 
-/// Of one row.
+/// Loops over one row.
 template <class T>
 struct SoftmaxLoops {
   void (*softmax)(int64_t cols, T* y, const T* x);
@@ -60,6 +61,49 @@ void log_softmax_grad(int64_t rows, int64_t cols, T* gx, const T* gy, const T* y
   for_each_row(rows, cols, [&](int64_t r) {
     const int64_t at = r * cols;
     isa_loops<SoftmaxLoops<T>>().log_softmax_grad(cols, gx + at, gy + at, y + at);
+  });
+}
+
+/// Loops over one row.
+template <class T>
+struct CrossEntropyLoops {
+  /// row_sum: the shift of x before exp, and the sum of exp, for the gradient.
+  void (*loss)(int64_t classes, T* loss, T* row_sum, const T* x, int64_t target);
+  /// gx = scale * (softmax(x) - onehot(target)).
+  void (*grad)(int64_t classes, T* gx, T scale, const T* x, const T* row_sum, int64_t target);
+};
+
+/// Cross-entropy of logits and classes keeps no (rows, classes) matrix of probabilities. Every target must be
+/// ignore_index or in [0, classes).
+///
+/// losses = logsumexp(x) - x[target] by row; the loss of a row whose target is ignore_index is 0. x: (rows,
+/// classes) -> losses (rows), and for the gradient row_sums (rows, 2): the row's maximum and the sum of
+/// exp(x - maximum). Apart they keep the digits that their logsumexp would lose where logits are large.
+template <class T>
+void cross_entropy(int64_t rows, int64_t classes, T* losses, T* row_sums, const T* x, const int64_t* target,
+                   int64_t ignore_index) {
+  for_each_row(rows, classes, [&](int64_t r) {
+    const T* row = x + r * classes;
+    const bool ignored = target[r] == ignore_index;
+    isa_loops<CrossEntropyLoops<T>>().loss(classes, losses + r, row_sums + 2 * r, row,
+                                           ignored ? 0 : target[r]);
+    if (ignored) losses[r] = T{0};
+  });
+}
+
+/// gx = grow * (softmax(x) - onehot(target)) by row, grow (rows) the gradients of the losses; 0 for an
+/// ignored row.
+template <class T>
+void cross_entropy_grad(int64_t rows, int64_t classes, T* gx, const T* grow, const T* x, const T* row_sums,
+                        const int64_t* target, int64_t ignore_index) {
+  for_each_row(rows, classes, [&](int64_t r) {
+    T* out = gx + r * classes;
+    if (target[r] == ignore_index) {
+      std::fill_n(out, classes, T{0});
+      return;
+    }
+    isa_loops<CrossEntropyLoops<T>>().grad(classes, out, grow[r], x + r * classes, row_sums + 2 * r,
+                                           target[r]);
   });
 }
 

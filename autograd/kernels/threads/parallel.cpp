@@ -1,14 +1,18 @@
 #include "gradus/autograd/kernels/threads/parallel.hpp"
 
+#include <sched.h>
+
 #include <atomic>
 #include <exception>
+#include <fstream>
 #include <mutex>
+#include <set>
+#include <string>
 #include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
 
-#include "gradus/autograd/kernels/isa/cores.hpp"
 #include "gradus/files/error.hpp"
 
 namespace gradus {
@@ -21,6 +25,29 @@ constexpr int kSpins = 2000;
 
 thread_local bool inside_body = false;
 
+int cores_by_affinity() {
+  cpu_set_t allowed;
+  if (sched_getaffinity(0, sizeof allowed, &allowed) != 0)
+    return static_cast<int>(std::thread::hardware_concurrency());
+  std::set<std::string> cores;  // each named by its hardware threads, "0,8"
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (!CPU_ISSET(cpu, &allowed)) continue;
+    std::string siblings = std::to_string(cpu);
+    std::ifstream topology("/sys/devices/system/cpu/cpu" + siblings + "/topology/thread_siblings_list");
+    std::getline(topology, siblings);
+    cores.insert(siblings.empty() ? std::to_string(cpu) : siblings);
+  }
+  return static_cast<int>(cores.size());
+}
+
+/// Cores' worth of time that a container grants, rounded up; a large number when there is no limit.
+int cores_by_quota() {
+  std::ifstream limit("/sys/fs/cgroup/cpu.max");
+  double quota = 0, period = 0;
+  if (!(limit >> quota >> period) || quota <= 0 || period <= 0) return CPU_SETSIZE;
+  return static_cast<int>(std::min<double>((quota + period - 1) / period, CPU_SETSIZE));
+}
+
 void pause() {
 #if defined(__x86_64__)
   __builtin_ia32_pause();
@@ -28,17 +55,17 @@ void pause() {
 }
 
 struct Job {
-  int64_t n = 0, grain = 1, blocks = 0;
-  BlockBody body = nullptr;
+  int64_t n = 0, grain = 1, chunks = 0;
+  ChunkBody body = nullptr;
   void* context = nullptr;
 
-  void run(int64_t block) const { body(context, block * grain, std::min(n, (block + 1) * grain)); }
+  void run(int64_t chunk) const { body(context, chunk * grain, std::min(n, (chunk + 1) * grain)); }
 };
 
 /// The job lives in the pool, not on the caller's stack: a worker that wakes late then finds `left_` at 0, or
-/// blocks of a later job, which it may take as well. Whoever lowers `left_` has a block of the job that
+/// chunks of a later job, which it may take as well. A thread that lowers `left_` has a chunk of the job that
 /// stands in `job_` for sure, because the owner replaces the job only when `unfinished_` says that every
-/// claimed block is done.
+/// claimed chunk is done.
 class Pool {
  public:
   Pool() = default;
@@ -56,16 +83,16 @@ class Pool {
   void run(const Job& job) {
     std::unique_lock owner(owner_, std::defer_lock);
     if (threads() == 1 || inside_body || !owner.try_lock()) {
-      for (int64_t block = 0; block < job.blocks; ++block) job.run(block);
+      for (int64_t chunk = 0; chunk < job.chunks; ++chunk) job.run(chunk);
       return;
     }
     start_workers();
     job_ = job;
     error_ = nullptr;
     failed_.store(false, std::memory_order_relaxed);
-    unfinished_.store(job.blocks, std::memory_order_relaxed);
-    left_.store(job.blocks, std::memory_order_release);
-    wake(std::min<int64_t>(job.blocks - 1, static_cast<int64_t>(workers_.size())));
+    unfinished_.store(job.chunks, std::memory_order_relaxed);
+    left_.store(job.chunks, std::memory_order_release);
+    wake(std::min<int64_t>(job.chunks - 1, static_cast<int64_t>(workers_.size())));
     inside_body = true;
     finish(claim_and_run());
     inside_body = false;
@@ -74,7 +101,7 @@ class Pool {
   }
 
  private:
-  /// Runs blocks until none is left to claim; returns how many.
+  /// Runs chunks until none is left to claim; returns how many.
   int64_t claim_and_run() {
     int64_t claimed = 0;
     int64_t left = left_.load(std::memory_order_relaxed);
@@ -82,16 +109,16 @@ class Pool {
       if (!left_.compare_exchange_weak(left, left - 1, std::memory_order_acquire, std::memory_order_relaxed))
         continue;
       ++claimed;
-      run_claimed(job_.blocks - left);
+      run_claimed(job_.chunks - left);
       left = left_.load(std::memory_order_relaxed);
     }
     return claimed;
   }
 
-  void run_claimed(int64_t block) {
+  void run_claimed(int64_t chunk) {
     if (failed_.load(std::memory_order_relaxed)) return;
     try {
-      job_.run(block);
+      job_.run(chunk);
     } catch (...) {
       if (!failed_.exchange(true)) error_ = std::current_exception();
     }
@@ -150,7 +177,7 @@ class Pool {
   std::atomic<int> threads_{available_cores()};
   std::atomic<bool> stopping_{false};
   std::atomic<bool> failed_{false};
-  alignas(64) std::atomic<int> epoch_{0};  // counts jobs: what idle workers watch
+  alignas(64) std::atomic<int> epoch_{0};  // counts jobs; idle workers watch it
   alignas(64) std::atomic<int64_t> left_{0};
   alignas(64) std::atomic<int64_t> unfinished_{0};
 };
@@ -163,9 +190,11 @@ Pool& pool() {
 
 }  // namespace
 
-void run_blocks(int64_t n, int64_t grain, BlockBody body, void* context) {
+void run_chunks(int64_t n, int64_t grain, ChunkBody body, void* context) {
   pool().run({n, grain, (n + grain - 1) / grain, body, context});
 }
+
+int available_cores() { return std::max(1, std::min(cores_by_affinity(), cores_by_quota())); }
 
 int thread_count() { return pool().threads(); }
 

@@ -3,12 +3,9 @@
 #include <cmath>
 #include <limits>
 
-#include "gradus/autograd/graph/record.hpp"
 #include "gradus/autograd/kernels/elementwise/dropout.hpp"
 #include "gradus/autograd/ops/arguments.hpp"
-#include "gradus/autograd/ops/ops.hpp"
 #include "gradus/autograd/ops/products/rounded_products.hpp"
-#include "gradus/autograd/tensor/raw.hpp"
 
 namespace gradus {
 namespace {
@@ -40,7 +37,7 @@ Tensor repeat_heads(const Tensor& x, int64_t heads) {
   return x.unsqueeze(-3).expand(groups).reshape(repeated);
 }
 
-// The gradient of repeat_heads, in public ops: sums over the heads that were served.
+// The gradient of repeat_heads, in public ops: sums over the heads that share one.
 Tensor sum_of_heads(const Tensor& g, int64_t kv_heads) {
   if (g.size(1) == kv_heads) return g;
   return sum(g.reshape({g.size(0), kv_heads, g.size(1) / kv_heads, g.size(2), g.size(3)}), {2});
@@ -69,7 +66,7 @@ std::vector<Tensor> composed_gradients(const AttentionShape& s, const Tensor& gy
   const Tensor weights = composed_weights(s, q, k);
   Tensor drop = ones({}, q.dtype());
   if (s.dropout > 0.0) {
-    // What the kernel multiplied the weights by: dropout of ones over the same words.
+    // The factors of the kernel's dropout: dropout of ones over the same words.
     const Tensor every = ones({s.batch, s.heads, s.q_len, s.k_len}, q.dtype());
     drop = empty(every.shape(), q.dtype());
     dispatch_float(kOp, q.dtype(), [&]<class T>() {
@@ -125,7 +122,7 @@ void check_mask(const Tensor& mask, const Tensor& q, const Tensor& k) {
     fail(kOp, "the mask must broadcast to the scores ", scores, ", got ", mask.shape(), ".");
 }
 
-// Whether a kernel may do it all: it knows no masks but the causal one, and draws no torch stream.
+// Whether one kernel can compute it: it has no mask but the causal one, and draws no torch stream.
 bool is_fused(const AttentionOptions& options) {
   return !options.mask.defined() && options.dropout < 1.0 &&
          (options.dropout == 0.0 || !options.generator->as_torch());
@@ -148,7 +145,7 @@ AttentionShape shape_of(const Tensor& q, const Tensor& k, const AttentionOptions
   return s;
 }
 
-// The same of q and k with four dimensions, for the kernel: draws the words of dropout.
+// The same for the kernel, whose q and k have four dimensions: draws the words of dropout.
 AttentionShape kernel_shape(const Tensor& q, const Tensor& k, const AttentionOptions& options) {
   AttentionShape s = shape_of(q, k, options);
   s.batch = q.size(0);

@@ -1,17 +1,13 @@
 #include <algorithm>
 
-#include "gradus/autograd/graph/autocast.hpp"
-#include "gradus/autograd/graph/record.hpp"
+#include "gradus/autograd/graph/modes.hpp"
 #include "gradus/autograd/kernels/blas/choose_product.hpp"
 #include "gradus/autograd/kernels/blas/few_rows.hpp"
 #include "gradus/autograd/kernels/blas/gemm.hpp"
 #include "gradus/autograd/kernels/quantized/quantized.hpp"
 #include "gradus/autograd/ops/arguments.hpp"
-#include "gradus/autograd/ops/fusible.hpp"
-#include "gradus/autograd/ops/ops.hpp"
 #include "gradus/autograd/ops/products/matrices.hpp"
-#include "gradus/autograd/ops/products/rounded_linear.hpp"
-#include "gradus/autograd/tensor/raw.hpp"
+#include "gradus/autograd/ops/products/rounded_products.hpp"
 
 namespace gradus {
 namespace {
@@ -56,7 +52,7 @@ ProductCode code_for(const Tensor& x, const Tensor& weight) {
                                   .place = kernels::ProductPlace::linear});
 }
 
-// With a weight that is only stored: it gets no gradient, x does.
+// A weight that is only stored gets no gradient; x does.
 Tensor linear_stored(const Tensor& x, const Tensor& weight, const Tensor& bias) {
   check_floating("linear", x);
   check_linear(x, weight, bias);
@@ -68,12 +64,12 @@ Tensor linear_stored(const Tensor& x, const Tensor& weight, const Tensor& bias) 
   Shape shape = x.shape();
   shape[shape.size() - 1] = out_features;
   Tensor out = empty(shape, x.dtype());
-  const Tensor rows = raw::contiguous(x), b = bias.defined() ? raw::contiguous(bias) : bias;
+  const Tensor rows = raw::contiguous(x), b = raw::contiguous(bias);
   const int64_t m = out_features == 0 ? 0 : out.numel() / out_features;
   const auto multiply = [&]<class T, class W>(auto kernel) {
     if (m > 0)
       kernel(m, out_features, in_features, out.mutable_data<T>(), rows.data<T>(), in_features,
-             weight.data<W>(), b.defined() ? b.data<T>() : nullptr);
+             weight.data<W>(), raw::data_or_null<T>(b));
   };
   if (code_for(x, weight) == ProductCode::quantized_linear)
     dispatch_tiles(weight.dtype(),
@@ -108,12 +104,11 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
   Shape shape = x.shape();
   shape[shape.size() - 1] = out_features;
   Tensor out = empty(shape, x.dtype());
-  const Tensor rows = raw::contiguous(x), w = raw::contiguous(weight),
-               b = bias.defined() ? raw::contiguous(bias) : bias;
+  const Tensor rows = raw::contiguous(x), w = raw::contiguous(weight), b = raw::contiguous(bias);
   if (out.numel() > 0)
     dispatch_float("linear", x.dtype(), [&]<class T>() {
       kernels::linear<T>(out.numel() / out_features, out_features, in_features, out.mutable_data<T>(),
-                         rows.data<T>(), in_features, w.data<T>(), b.defined() ? b.data<T>() : nullptr);
+                         rows.data<T>(), in_features, w.data<T>(), raw::data_or_null<T>(b));
     });
   const auto to_x = [w = Saved(weight)](const Tensor& gy) {
     const Autocast autocast(DType::float32);

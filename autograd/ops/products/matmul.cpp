@@ -2,10 +2,8 @@
 #include "gradus/autograd/kernels/blas/choose_product.hpp"
 #include "gradus/autograd/kernels/blas/gemm.hpp"
 #include "gradus/autograd/ops/arguments.hpp"
-#include "gradus/autograd/ops/ops.hpp"
 #include "gradus/autograd/ops/products/matrices.hpp"
 #include "gradus/autograd/ops/products/rounded_products.hpp"
-#include "gradus/autograd/tensor/raw.hpp"
 
 namespace gradus {
 namespace {

@@ -11,7 +11,7 @@
 
 namespace gradus {
 
-// The last two dimensions as BLAS wants them: rows `ld` apart, or columns if transposed. Packs what is
+// The last two dimensions as BLAS takes them: rows `ld` apart, or columns if transposed. Packs a matrix with
 // neither.
 struct Matrices {
   explicit Matrices(const Tensor& t) : tensor(t), rows(t.size(-2)), columns(t.size(-1)) {

@@ -1,19 +1,16 @@
-// Linear layers of operands rounded to bfloat16, of x as it is or of an activation. Each tensor is read once
-// for all that is made of it: the activation for the product and for the weight's gradient, gy for both
+// Linear layers of operands rounded to bfloat16, of x or of an activation of x. Each tensor is read once for
+// all its uses: the activation for the product and for the weight's gradient, gy for both
 // products and the bias's sums.
-#include "gradus/autograd/ops/products/rounded_linear.hpp"
+#include "gradus/autograd/ops/products/rounded_products.hpp"
 
 #include <utility>
 
-#include "gradus/autograd/graph/autocast.hpp"
+#include "gradus/autograd/graph/modes.hpp"
 #include "gradus/autograd/graph/node.hpp"
-#include "gradus/autograd/graph/record.hpp"
-#include "gradus/autograd/kernels/bf16/bf16_activation.hpp"
+#include "gradus/autograd/kernels/bf16/bf16_pack.hpp"
 #include "gradus/autograd/kernels/bf16/bf16_product.hpp"
 #include "gradus/autograd/kernels/elementwise/swiglu.hpp"
-#include "gradus/autograd/ops/fusible.hpp"
-#include "gradus/autograd/ops/products/rounded_products.hpp"
-#include "gradus/autograd/tensor/raw.hpp"
+#include "gradus/autograd/ops/arguments.hpp"
 
 namespace gradus {
 namespace {
@@ -23,7 +20,8 @@ using kernels::multiply_bf16;
 using kernels::Side;
 using kernels::Unary;
 
-/// What is multiplied by the weight: x, or what is made of x, or of x and up. As loops and as public ops.
+/// The operand that the weight multiplies: x, or an activation of x, or of x and up. As loops and as public
+/// ops.
 struct RoundedForm {
   OpName op;
   Unary value;
@@ -66,16 +64,16 @@ class RoundedOperands {
       : form_(form),
         is_result_(x.impl()->node && !x.impl()->node->is_leaf()),
         x_(raw::contiguous(x)),
-        up_(up.defined() ? raw::contiguous(up) : up) {}
+        up_(raw::contiguous(up)) {}
 
-  /// The values as a left operand, and as a right one if that is asked for and has to be made now.
+  /// The values as a left operand, and for a weight that learns as a right one if it is an activation.
   std::pair<Packed, Packed> pack(bool learns) const {
     if (!form_.is_activation) return {pack_plain(Side::left), nullptr};
     const int64_t columns = x_.size(-1), rows = x_.numel() / columns;
     const auto left = memory_to_pack(Side::left, rows, columns);
     const auto right = learns ? memory_to_pack(Side::right, rows, columns) : nullptr;
-    kernels::pack_activation({form_.value, x_.data<float>(), up_.defined() ? up_.data<float>() : nullptr},
-                             rows, columns, {.left = left.get(), .right = right.get()});
+    kernels::pack_activation({form_.value, x_.data<float>(), raw::data_or_null<float>(up_)}, rows, columns,
+                             {.left = left.get(), .right = right.get()});
     return {left, right};
   }
 
@@ -120,10 +118,9 @@ class RoundedRule {
     const auto left = needs[0] || needs[before_ - 1] ? memory_to_pack(Side::left, m, n) : nullptr;
     const auto transposed = needs[before_] ? memory_to_pack(Side::left, n, m) : nullptr;
     Tensor gbias = needs[before_ + 1] ? empty({n}, DType::float32) : Tensor();
-    kernels::pack_rows({.rows = m, .columns = n, .x = rows.data<float>(), .ldx = n},
-                       {.left = left.get(),
-                        .transposed = transposed.get(),
-                        .sums = gbias.defined() ? gbias.mutable_data<float>() : nullptr});
+    kernels::pack_rows(
+        {.rows = m, .columns = n, .x = rows.data<float>(), .ldx = n},
+        {.left = left.get(), .transposed = transposed.get(), .sums = raw::data_or_null<float>(gbias)});
     Gradients all = left ? of_inputs(*left, gy.shape()) : Gradients(before_);
     all.push_back(transposed ? of_weight(*transposed) : Tensor());
     all.push_back(gbias);
@@ -163,13 +160,13 @@ class RoundedRule {
 
 Tensor rounded(const RoundedForm& form, const Tensor& x, const Tensor& up, const Tensor& weight,
                const Tensor& bias) {
-  const Tensor w = raw::contiguous(weight), b = bias.defined() ? raw::contiguous(bias) : bias;
+  const Tensor w = raw::contiguous(weight), b = raw::contiguous(bias);
   const auto [left, right] = RoundedOperands(form, x, up).pack(grad_enabled() && weight.requires_grad());
   Shape shape = x.shape();
   shape[shape.size() - 1] = weight.size(0);
   Tensor out = empty(shape, DType::float32);
   multiply_bf16(*left, *packed(Side::right, Matrices(w).transposed()), out.mutable_data<float>(),
-                weight.size(0), {.bias = b.defined() ? b.data<float>() : nullptr});
+                weight.size(0), {.bias = raw::data_or_null<float>(b)});
   std::vector<Tensor> inputs{x};
   if (up.defined()) inputs.push_back(up);
   inputs.insert(inputs.end(), {weight, bias});

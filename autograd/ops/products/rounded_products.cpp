@@ -4,7 +4,6 @@
 #include <mutex>
 
 #include "gradus/autograd/graph/node.hpp"
-#include "gradus/autograd/kernels/bf16/bf16_batch.hpp"
 #include "gradus/autograd/kernels/bf16/bf16_product.hpp"
 
 namespace gradus {
@@ -15,10 +14,10 @@ using kernels::Side;
 
 using SharedPacked = std::shared_ptr<PackedBf16>;
 
-/// What this thread packed last for all layers that share an input: they follow each other, forward and back.
+/// The operands that this thread packed last, for layers that share an input: they follow each other.
 thread_local SharedPacked last_packed[2];
 
-/// The packed forms of a matrix, beside its storage. Those of a parameter stay, others as long as somebody
+/// The packed forms of a matrix, beside its storage. Those of a parameter stay; others live while a product
 /// uses them.
 class KeptForms : public autograd::PackedCache {
  public:
@@ -66,7 +65,7 @@ class KeptForms : public autograd::PackedCache {
     std::weak_ptr<PackedBf16> lent;
     SharedPacked kept;
 
-    /// What there is, unless another thread may still be multiplying by the old numbers.
+    /// The memory in use, unless another thread may still be multiplying by the old numbers.
     SharedPacked memory_of(Side side, const Source& wanted) {
       if (kept.use_count() == 1 && kept->rows == wanted.rows && kept->columns == wanted.columns) return kept;
       return std::make_shared<PackedBf16>(kernels::packed_matrix(side, wanted.rows, wanted.columns));

@@ -1,10 +1,7 @@
 #include <limits>
 
-#include "gradus/autograd/graph/anomaly.hpp"
-#include "gradus/autograd/graph/record.hpp"
+#include "gradus/autograd/graph/modes.hpp"
 #include "gradus/autograd/ops/arguments.hpp"
-#include "gradus/autograd/ops/ops.hpp"
-#include "gradus/autograd/tensor/raw.hpp"
 
 namespace gradus {
 namespace {
@@ -54,7 +51,7 @@ Tensor masked_fill(const Tensor& x, const Tensor& mask, double value) {
     kernels::masked_fill(loop, out.mutable_data<T>(), x.data<T>(), mask.data<bool>(), static_cast<T>(value));
   });
   const auto pull = [mask = Saved(mask)](const Tensor& gy) { return masked_fill(gy, mask, 0.0); };
-  // AnomalyMode sees by the inputs that an infinity was asked for; no gradient goes to a number.
+  // The number is an input so that AnomalyMode knows of an infinity that was asked for; it gets no gradient.
   const Tensor filler = autograd::anomaly_mode ? number(x, value) : Tensor();
   return record("masked_fill", out, {{x, pull}, {filler, [](const Tensor& gy) { return gy; }}});
 }

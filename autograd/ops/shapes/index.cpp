@@ -1,11 +1,9 @@
 #include "gradus/autograd/kernels/elementwise/index.hpp"
 
-#include "gradus/autograd/graph/record.hpp"
+#include <algorithm>
+
 #include "gradus/autograd/kernels/quantized/quantized.hpp"
-#include "gradus/autograd/ops/along_rows.hpp"
 #include "gradus/autograd/ops/arguments.hpp"
-#include "gradus/autograd/ops/ops.hpp"
-#include "gradus/autograd/tensor/raw.hpp"
 
 namespace gradus {
 namespace {
@@ -40,6 +38,22 @@ void check_covers(std::string_view op, const Tensor& x, const Tensor& index, int
   if (!fits)
     fail(op, "the index must have x's dimensions and be no larger than x but along dim ", d, ", got index ",
          index.shape(), " and x ", x.shape(), ".");
+}
+
+Tensor triangle(OpName op, bool lower, const Tensor& x, int64_t diagonal) {
+  check_defined(op.name, x);
+  if (x.dim() < 2) fail(op.name, "needs at least two dimensions, got ", x.shape(), ".");
+  const Tensor packed = raw::contiguous(x);
+  const int64_t rows = x.size(-2), cols = x.size(-1);
+  diagonal = std::clamp(diagonal, -rows, cols);  // beyond these, all diagonals give the same
+  Tensor out = empty(x.shape(), x.dtype());
+  dispatch_any(x.dtype(), [&]<class T>() {
+    if (x.numel() > 0)
+      kernels::triangle(lower, x.numel() / (rows * cols), rows, cols, out.mutable_data<T>(), packed.data<T>(),
+                        diagonal);
+  });
+  return record(op, out,
+                {{x, [op, lower, diagonal](const Tensor& gy) { return triangle(op, lower, gy, diagonal); }}});
 }
 
 }  // namespace
@@ -194,5 +208,8 @@ Tensor embedding(const Tensor& weight, const Tensor& index, std::optional<int64_
   shape.push_back(weight.size(1));
   return index_select(table, 0, index.reshape({index.numel()})).reshape(shape);
 }
+
+Tensor tril(const Tensor& x, int64_t diagonal) { return triangle("tril", true, x, diagonal); }
+Tensor triu(const Tensor& x, int64_t diagonal) { return triangle("triu", false, x, diagonal); }
 
 }  // namespace gradus

@@ -1,16 +1,13 @@
 #include <algorithm>
 #include <iterator>
 
-#include "gradus/autograd/graph/record.hpp"
 #include "gradus/autograd/ops/arguments.hpp"
-#include "gradus/autograd/ops/ops.hpp"
-#include "gradus/autograd/tensor/raw.hpp"
 
 namespace gradus {
 
 Tensor cat(const std::vector<Tensor>& tensors, int64_t dim) {
   if (tensors.empty()) fail("cat", "needs at least one tensor.");
-  // An empty vector joins with anything, as in PyTorch: one starts from it before shapes are known.
+  // An empty vector joins with any tensor, as in PyTorch: loops start with it before shapes are known.
   const auto is_nothing = [](const Tensor& t) { return t.dim() == 1 && t.numel() == 0; };
   for (const Tensor& t : tensors) check_same_dtype("cat", tensors.front(), t);
   const auto some = std::find_if_not(tensors.begin(), tensors.end(), is_nothing);

@@ -2,10 +2,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "gradus/autograd/graph/record.hpp"
 #include "gradus/autograd/ops/arguments.hpp"
-#include "gradus/autograd/ops/ops.hpp"
-#include "gradus/autograd/tensor/raw.hpp"
 
 namespace gradus {
 namespace {

@@ -1,5 +1,5 @@
 // AnomalyMode: which numbers are anomalies, and what the error says.
-#include "gradus/autograd/graph/anomaly.hpp"
+#include "gradus/autograd/graph/modes.hpp"
 
 #include <thread>
 
@@ -10,7 +10,6 @@
 #include "gradus/autograd/gradcheck/cases/gradcheck_cases.hpp"
 #include "gradus/autograd/graph/hooks.hpp"
 #include "gradus/autograd/graph/record.hpp"
-#include "gradus/autograd/graph/record_many.hpp"
 
 using namespace gradus;
 using namespace gradus::testing;

@@ -1,6 +1,6 @@
 // Products in bfloat16: values and gradients beside float64, within the bounds of that precision; and whose
 // precision it is.
-#include "gradus/autograd/graph/autocast.hpp"
+#include "gradus/autograd/graph/modes.hpp"
 
 #include "autograd/compare.hpp"
 #include "catch.hpp"

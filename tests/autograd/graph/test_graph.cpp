@@ -14,7 +14,6 @@
 #include "gradus/autograd/gradcheck/cases/gradcheck_cases.hpp"
 #include "gradus/autograd/graph/hooks.hpp"
 #include "gradus/autograd/graph/record.hpp"
-#include "gradus/autograd/graph/record_many.hpp"
 #include "gradus/autograd/random/random.hpp"
 
 using namespace gradus;

@@ -9,7 +9,6 @@
 #include "gradus/autograd/graph/graph_text.hpp"
 #include "gradus/autograd/graph/hooks.hpp"
 #include "gradus/autograd/graph/record.hpp"
-#include "gradus/autograd/graph/record_many.hpp"
 
 using namespace gradus;
 using namespace gradus::testing;

@@ -7,7 +7,6 @@
 #include "catch.hpp"
 #include "gradus/autograd/engine/checkpoint.hpp"
 #include "gradus/autograd/graph/record.hpp"
-#include "gradus/autograd/graph/record_many.hpp"
 #include "gradus/autograd/ops/ops.hpp"
 
 using namespace gradus;

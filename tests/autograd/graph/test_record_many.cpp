@@ -1,5 +1,5 @@
 // Functions of one's own with several results.
-#include "gradus/autograd/graph/record_many.hpp"
+#include "gradus/autograd/graph/record.hpp"
 
 #include <memory>
 

@@ -104,14 +104,15 @@ Bf16Kernel kernel(int64_t rows, int64_t columns, int64_t depth) {
 }
 
 /// A product's operands as plain numbers, rounded: a (m, k), b (n, k), which is to be transposed.
-struct Operands {
+struct Bf16Operands {
   int64_t m, n, k;
   std::vector<float> a, b;
   std::vector<bfloat16> left, right;  // with k a multiple of kDepth
 
-  Operands(int64_t m_, int64_t n_, int64_t k_)
-      : Operands(m_, n_, k_, vectors::values<float>(m_ * k_, 3, 1), vectors::values<float>(n_ * k_, 2, 5)) {}
-  Operands(int64_t m_, int64_t n_, int64_t k_, std::vector<float> a_, std::vector<float> b_)
+  Bf16Operands(int64_t m_, int64_t n_, int64_t k_)
+      : Bf16Operands(m_, n_, k_, vectors::values<float>(m_ * k_, 3, 1),
+                     vectors::values<float>(n_ * k_, 2, 5)) {}
+  Bf16Operands(int64_t m_, int64_t n_, int64_t k_, std::vector<float> a_, std::vector<float> b_)
       : m(m_), n(n_), k(k_), a(std::move(a_)), b(std::move(b_)), left(rounded(m, a)), right(rounded(n, b)) {}
 
   int64_t padded() const { return (k + kDepth - 1) / kDepth * kDepth; }

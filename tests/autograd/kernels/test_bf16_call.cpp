@@ -8,8 +8,8 @@ using namespace gradus;
 using namespace gradus::kernels;
 using namespace vectors;
 using bf16_model::at_each_unit;
+using bf16_model::Bf16Operands;
 using bf16_model::kModels;
-using bf16_model::Operands;
 using bf16_model::product;
 
 namespace {
@@ -21,7 +21,7 @@ std::atomic<int> begun{0}, idle{0};
 TEST_CASE("without k a product is what it starts with, and without rows or columns nothing") {
   at_each_unit([](Isa unit) {
     const Bf16Kernel& kernel = bf16_kernel(unit);
-    const Operands none(20, 40, 0);
+    const Bf16Operands none(20, 40, 0);
     const PackedBf16 left = none.packed_left(), right = none.packed_right();
     const std::vector<float> old = values<float>(20 * 40), bias = values<float>(40);
     CHECK(same_bits(product(kernel, left, right), std::vector<float>(20 * 40, 0.0F)));
@@ -30,14 +30,14 @@ TEST_CASE("without k a product is what it starts with, and without rows or colum
     for (int64_t i = 0; i < 20; ++i)
       CHECK(same_bits(std::vector<float>(c.begin() + i * 40, c.begin() + (i + 1) * 40), bias));
     for (const auto& [m, n] : {std::array<int64_t, 2>{0, 5}, {5, 0}, {0, 0}}) {
-      const Operands empty(m, n, 7);
+      const Bf16Operands empty(m, n, 7);
       CHECK(product(kernel, empty.packed_left(), empty.packed_right()).empty());
     }
   });
 }
 
 TEST_CASE("the unit in use makes the product") {
-  const Operands o(40, 40, 64);
+  const Bf16Operands o(40, 40, 64);
   at_each_unit([&](Isa unit) {
     std::vector<float> c(static_cast<size_t>(o.m * o.n));
     multiply_bf16(o.packed_left(), o.packed_right(), c.data(), o.n);
@@ -46,7 +46,7 @@ TEST_CASE("the unit in use makes the product") {
 }
 
 TEST_CASE("operands that do not fit are refused") {
-  const Operands o(3, 4, 5), other(3, 4, 6);
+  const Bf16Operands o(3, 4, 5), other(3, 4, 6);
   const PackedBf16 left = o.packed_left(), right = o.packed_right();
   std::vector<float> c(12);
   CHECK_THROWS_WITH(
@@ -62,7 +62,7 @@ TEST_CASE("operands that do not fit are refused") {
 }
 
 TEST_CASE("a kernel is begun before its first block on a thread and ended after its last") {
-  const Operands o(300, 100, 64);
+  const Bf16Operands o(300, 100, 64);
   const PackedBf16 left = o.packed_left(), right = o.packed_right();
   Bf16Kernel kernel = kModels[0].kernel;
   static thread_local int here = 0;

@@ -7,8 +7,8 @@
 using namespace gradus;
 using namespace gradus::kernels;
 using namespace vectors;
+using bf16_model::Bf16Operands;
 using bf16_model::dot_of;
-using bf16_model::Operands;
 using bf16_model::product;
 
 namespace {
@@ -42,7 +42,7 @@ TEST_CASE("a unit's own kernel has the bits of its model at every edge of tiles 
       for (const int64_t n : {1, 33, 49, 80})
         for (const int64_t k : {1, 32, 70}) {
           INFO("m " << m << ", n " << n << ", k " << k);
-          const Operands o(m, n, k);
+          const Bf16Operands o(m, n, k);
           CHECK(same_bits(product(bf16_kernel(unit), o.packed_left(), o.packed_right(), {}, 3),
                           o.product(dot_of(unit))));
         }
@@ -51,7 +51,7 @@ TEST_CASE("a unit's own kernel has the bits of its model at every edge of tiles 
 
 TEST_CASE("a unit's own kernel goes on from sums and a bias, along a long k, on any number of threads") {
   at_each_emulated_unit([](Isa unit) {
-    const Operands o(33, 33, 600);
+    const Bf16Operands o(33, 33, 600);
     const PackedBf16 left = o.packed_left(), right = o.packed_right();
     const std::vector<float> old = values<float>(o.m * o.n, 5, 9), bias = values<float>(o.n, 4, 8);
     const auto from_old =

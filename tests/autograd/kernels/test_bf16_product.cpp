@@ -9,11 +9,11 @@ using namespace gradus;
 using namespace gradus::kernels;
 using namespace vectors;
 using bf16_model::at_each_unit;
+using bf16_model::Bf16Operands;
 using bf16_model::Dot;
 using bf16_model::dot_of;
 using bf16_model::kModels;
 using bf16_model::Model;
-using bf16_model::Operands;
 using bf16_model::product;
 
 namespace {
@@ -23,7 +23,7 @@ constexpr int64_t kEdges[] = {1, 15, 16, 17, 31, 32, 33, 100};
 /// The largest error beside what float32 sums of k products allow: gamma(k + 2) of the sizes of the terms,
 /// as long as nothing is subnormal. NaN wins. Sums begin with start(i, j).
 template <class Start>
-double worst_error(const Operands& o, const std::vector<float>& c, Start start) {
+double worst_error(const Bf16Operands& o, const std::vector<float>& c, Start start) {
   double worst = 0;
   for (int64_t i = 0; i < o.m; ++i)
     for (int64_t j = 0; j < o.n; ++j) {
@@ -63,7 +63,7 @@ void name_other_rounding(Isa unit) {
 /// itself is the processor's: one that does it otherwise than the manual says is named, and held to the bound
 /// (test_bf16_emulated holds the kernels to the manual).
 template <class Start>
-bool is_right(Isa unit, const Operands& o, const std::vector<float>& c, Start start) {
+bool is_right(Isa unit, const Bf16Operands& o, const std::vector<float>& c, Start start) {
   if (same_bits(c, o.product(dot_of(unit), start))) return true;
   if (unit == Isa::widened) return false;
   name_other_rounding(unit);
@@ -77,7 +77,7 @@ TEST_CASE("products around the edges of tiles have the bits of the unit's model,
     for (const int64_t n : kEdges)
       for (const int64_t k : kEdges) {
         INFO("m " << m << ", n " << n << ", k " << k);
-        const Operands o(m, n, k);
+        const Bf16Operands o(m, n, k);
         const PackedBf16 left = o.packed_left(), right = o.packed_right();
         for (const Isa unit : available_isas(IsaFor::bf16)) {
           INFO("unit " << isa_name(unit));
@@ -95,7 +95,7 @@ TEST_CASE("whatever the instruction, packing, edges and blocks lead to it") {
       for (const int64_t n : {1, 16, 33, 100})
         for (const int64_t k : {1, 33, 64, 100}) {
           INFO(model.name << ", m " << m << ", n " << n << ", k " << k);
-          const Operands o(m, n, k);
+          const Bf16Operands o(m, n, k);
           const std::vector<float> c = product(model.kernel, o.packed_left(), o.packed_right(), {}, 3);
           CHECK(same_bits(c, o.product(model.dot)));
           CHECK(worst_error(o, c, from_zero) < 1);
@@ -106,7 +106,7 @@ TEST_CASE("long sums, cut along k, have the bits of the model, for any number of
   for (const auto& [m, n, k] :
        {std::array<int64_t, 3>{70, 40, 600}, {300, 70, 129}, {40, 600, 65}, {300, 20, 33}}) {
     INFO("m " << m << ", n " << n << ", k " << k);
-    const Operands o(m, n, k);
+    const Bf16Operands o(m, n, k);
     const PackedBf16 left = o.packed_left(), right = o.packed_right();
     at_each_unit([&](Isa unit) {
       const std::vector<float> c = product(bf16_kernel(unit), left, right);
@@ -126,7 +126,7 @@ TEST_CASE("long sums, cut along k, have the bits of the model, for any number of
 
 TEST_CASE("sums begin with what stands in c, or with a bias") {
   for (const auto& [m, n, k] : {std::array<int64_t, 3>{33, 50, 70}, {32, 64, 300}, {300, 100, 40}}) {
-    const Operands o(m, n, k);
+    const Bf16Operands o(m, n, k);
     const PackedBf16 left = o.packed_left(), right = o.packed_right();
     const std::vector<float> old = values<float>(m * n, 5, 9), bias = values<float>(n, 4, 8);
     const auto from_old = [&, columns = n](int64_t i, int64_t j) {
@@ -160,7 +160,7 @@ TEST_CASE("NaN, infinities, zeros with a sign and subnormal numbers go as the un
     const auto count = static_cast<int64_t>(std::size(kinds));
     for (int64_t i = 0; i < m; ++i) a[static_cast<size_t>(i * k + i % k)] = kinds[i % count];
     for (int64_t j = 0; j < n; ++j) b[static_cast<size_t>(j * k + j * 3 % k)] = kinds[j * 5 % count];
-    const Operands o(m, n, k, a, b);
+    const Bf16Operands o(m, n, k, a, b);
     const PackedBf16 left = o.packed_left(), right = o.packed_right();
     at_each_unit([&](Isa unit) {
       const std::vector<float> c = product(bf16_kernel(unit), left, right);

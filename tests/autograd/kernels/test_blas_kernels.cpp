@@ -1,5 +1,5 @@
 // Choosing the kernels of OpenBLAS, which knows no processor that is newer than itself.
-#include "gradus/autograd/kernels/blas/blas_kernels.hpp"
+#include "gradus/autograd/kernels/blas/openblas.hpp"
 
 #include <array>
 #include <cstdlib>

@@ -13,7 +13,6 @@
 #include <vector>
 
 #include "catch.hpp"
-#include "gradus/autograd/kernels/isa/cores.hpp"
 #include "gradus/autograd/tensor/threads.hpp"
 #include "gradus/files/error.hpp"
 

@@ -1,8 +1,7 @@
 // Kernels of rows (softmax, layer norm, cross-entropy) against loops in double.
 #include <algorithm>
 
-#include "gradus/autograd/kernels/rows/cross_entropy.hpp"
-#include "gradus/autograd/kernels/rows/layer_norm.hpp"
+#include "gradus/autograd/kernels/rows/norms.hpp"
 #include "gradus/autograd/kernels/rows/softmax.hpp"
 #include "vectors.hpp"
 

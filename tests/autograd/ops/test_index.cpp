@@ -5,7 +5,7 @@
 #include "autograd/compare.hpp"
 #include "catch.hpp"
 #include "gradus/autograd/engine/backward.hpp"
-#include "gradus/autograd/ops/subscripts.hpp"
+#include "gradus/autograd/tensor/tensor.hpp"
 
 using namespace gradus;
 using namespace gradus::testing;

@@ -125,13 +125,13 @@ TEST_CASE("var of one element is NaN, its gradient no error") {
 
 TEST_CASE("std is the root of var, with gradient 0 where nothing varies") {
   const Tensor x = leaf({1, 2, 3, 6, 5, 5, 5, 5}, {2, 4});
-  const Tensor y = gradus::std(x, {1});
+  const Tensor y = stddev(x, {1});
   CHECK(difference(y, f64({std::sqrt(14.0 / 3), 0})) == "");
-  CHECK(difference(gradus::std(x, {1}, 0, true), f64({std::sqrt(3.5), 0}, {2, 1})) == "");
+  CHECK(difference(stddev(x, {1}, 0, true), f64({std::sqrt(3.5), 0}, {2, 1})) == "");
   const Tensor g = gradient_of_sum(y, x);
   const double s = std::sqrt(14.0 / 3) * 3;  // (x - mean) / ((n - 1) std)
   CHECK(difference(g, f64({-2 / s, -1 / s, 0, 3 / s, 0, 0, 0, 0}, {2, 4})) == "");
-  CHECK(std::isnan(gradus::std(f64({5})).item()));
+  CHECK(std::isnan(stddev(f64({5})).item()));
 }
 
 TEST_CASE("max and min along a dim: values and places, the first among equals") {

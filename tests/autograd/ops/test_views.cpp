@@ -6,8 +6,8 @@
 #include "catch.hpp"
 #include "gradus/autograd/engine/backward.hpp"
 #include "gradus/autograd/graph/hooks.hpp"
-#include "gradus/autograd/ops/subscripts.hpp"
 #include "gradus/autograd/random/random.hpp"
+#include "gradus/autograd/tensor/tensor.hpp"
 
 using namespace gradus;
 using namespace gradus::testing;

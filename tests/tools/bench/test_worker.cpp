@@ -8,7 +8,7 @@
 #include <sstream>
 
 #include "catch.hpp"
-#include "gradus/autograd/kernels/blas/blas_kernels.hpp"
+#include "gradus/autograd/kernels/blas/openblas.hpp"
 #include "gradus/autograd/kernels/isa/isa.hpp"
 #include "gradus/autograd/kernels/machine_peak.hpp"
 #include "gradus/autograd/ops/ops.hpp"

@@ -5,7 +5,7 @@
 #include <csignal>
 
 #include "catch.hpp"
-#include "gradus/autograd/kernels/blas/blas_kernels.hpp"
+#include "gradus/autograd/kernels/blas/openblas.hpp"
 #include "gradus/autograd/kernels/isa/isa.hpp"
 #include "program.hpp"
 

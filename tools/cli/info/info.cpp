@@ -6,8 +6,8 @@
 #include <memory>
 #include <optional>
 
-#include "gradus/autograd/kernels/blas/blas_kernels.hpp"
-#include "gradus/autograd/kernels/blas/product_loops.hpp"
+#include "gradus/autograd/kernels/blas/float_product.hpp"
+#include "gradus/autograd/kernels/blas/openblas.hpp"
 #include "gradus/autograd/kernels/isa/isa.hpp"
 #include "gradus/autograd/tensor/threads.hpp"
 #include "gradus/files/error.hpp"

@@ -13,10 +13,10 @@
 #include <fstream>
 #include <sstream>
 
-#include "gradus/autograd/kernels/blas/blas_kernels.hpp"
-#include "gradus/autograd/kernels/isa/cores.hpp"
+#include "gradus/autograd/kernels/blas/openblas.hpp"
 #include "gradus/autograd/kernels/isa/isa.hpp"
 #include "gradus/autograd/kernels/machine_peak.hpp"
+#include "gradus/autograd/kernels/threads/parallel.hpp"
 #include "gradus/files/error.hpp"
 
 namespace gradus::cli {

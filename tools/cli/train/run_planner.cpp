@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "gradus/autograd/graph/autocast.hpp"
+#include "gradus/autograd/graph/modes.hpp"
 #include "gradus/data/dataset.hpp"
 #include "gradus/models/architecture.hpp"
 #include "gradus/train/decoder.hpp"

@@ -7,7 +7,7 @@
 #include <optional>
 #include <sstream>
 
-#include "gradus/autograd/graph/autocast.hpp"
+#include "gradus/autograd/graph/modes.hpp"
 #include "gradus/autograd/tensor/threads.hpp"
 #include "gradus/data/corpus.hpp"
 #include "gradus/data/tokenizer_files.hpp"

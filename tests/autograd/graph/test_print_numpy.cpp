@@ -2,7 +2,7 @@
 
 #include "autograd/compare.hpp"
 #include "catch.hpp"
-#include "gradus/autograd/tensor/print_numpy.hpp"
+#include "gradus/autograd/tensor/tensor.hpp"
 
 using namespace gradus;
 using namespace gradus::testing;

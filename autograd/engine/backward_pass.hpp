@@ -1,4 +1,4 @@
-// Run: one walk over the graph below some outputs, from newest to oldest.
+// BackwardPass: one walk over the graph below some outputs, from newest to oldest.
 //
 // Each vertex has a slot in which its gradient adds up; it is visited when all that depends on it has been.
 // No recursion but one level for each level of nested checkpoints.
@@ -13,15 +13,15 @@
 
 namespace gradus::autograd {
 
-class Run {
+class BackwardPass {
  public:
-  Run(bool create_graph, bool retain_graph);
-  ~Run();
-  Run(const Run&) = delete;
-  Run& operator=(const Run&) = delete;
+  BackwardPass(bool create_graph, bool retain_graph);
+  ~BackwardPass();
+  BackwardPass(const BackwardPass&) = delete;
+  BackwardPass& operator=(const BackwardPass&) = delete;
 
   void start(const std::vector<Tensor>& outputs, const std::vector<Tensor>& cotangents);
-  /// Every leaf's grad() grows.
+  /// Adds to the grad() of every leaf.
   void accumulate_leaves();
   /// Only the paths to `inputs` are walked; their gradients are returned.
   std::vector<Tensor> collect(const std::vector<Tensor>& inputs);
@@ -30,15 +30,15 @@ class Run {
   struct Slot {
     explicit Slot(const Ref<Node>& of) : node(of) {}
     Ref<Node> node;
-    Tensor grad;         // what has arrived so far
-    bool owned = false;  // grad is ours to add into
+    Tensor grad;         // the sum so far
+    bool owned = false;  // grad may be added to in place
     bool needed = false;
     bool wanted = false;
     Tensor result;
   };
   using Order = std::vector<size_t>;  // of slots, newest vertex first
 
-  bool has_marked(const Node& node) const { return node.run.load(std::memory_order_relaxed) == id_; }
+  bool has_marked(const Node& node) const { return node.pass.load(std::memory_order_relaxed) == id_; }
   bool is_reached(const Node& node) const {
     return has_marked(node) || (!marked_by_others_.empty() && marked_by_others_.contains(&node));
   }
@@ -54,13 +54,13 @@ class Run {
 
   void walk(const Order& order);
   void pull(Node& node, const Tensor& gy);
-  void visit_block(Node& node);
-  void pull_block(Node& node, const std::vector<Tensor>& gys);
-  void expand_block(Node& node, std::vector<Tensor> gys);
+  void visit_multi_output(Node& node);
+  void pull_multi_output(Node& node, const std::vector<Tensor>& gys);
+  void expand_checkpoint(Node& node, std::vector<Tensor> gys);
   Tensor after_hooks(const Node& node, const Tensor& g) const;
   static Tensor attach(const Tensor& value, Ref<Node> node);
   Tensor output_of(Node& node) const;
-  std::vector<Tensor> outputs_of_block(Node& node) const;
+  std::vector<Tensor> outputs_of_multi_output(Node& node) const;
 
   Needs needs_of(const Node& node, bool& any);
   static void check_count(const Node& node, const std::vector<Tensor>& gxs);
@@ -70,19 +70,20 @@ class Run {
   void add_in_place(Edge& e, const Tensor& gy, Slot& target);
   Tensor own(const Tensor& g) const;
   void add_to_leaf(Node& leaf, Tensor g) const;
-  void look_for_anomaly(const Node& from, const Node& to, const Tensor& gx, const std::vector<Tensor>& gys);
+  void check_for_anomaly(const Node& from, const Node& to, const Tensor& gx, const std::vector<Tensor>& gys);
 
   uint64_t id_;
-  std::string_view outer_op_;  // of the run whose rule started this one
+  std::string_view outer_op_;  // of the pass whose rule started this one
   bool create_graph_;
   bool release_;  // each vertex once it has been used
   bool accumulate_ = false;
   bool anomaly_;
   std::vector<Slot> slots_;
   std::unordered_map<const Node*, size_t>
-      marked_by_others_;        // slots of vertices in which another run keeps its own
+      marked_by_others_;        // slots of vertices that another pass has marked
   size_t recomputed_from_ = 0;  // slots from here on stand in for a checkpoint; 0 if there are none
-  std::unordered_map<const Node*, std::vector<Tensor>> waiting_;  // gradients of the results of blocks
+  std::unordered_map<const Node*, std::vector<Tensor>>
+      waiting_;  // gradients of the results of a multi_output
 };
 
 }  // namespace gradus::autograd

@@ -1,60 +1,57 @@
-// The part of Run that knows functions of several results, and checkpoints.
+// The part of BackwardPass for functions of several results, and for checkpoints.
 #include <utility>
 
-#include "gradus/autograd/engine/run.hpp"
-#include "gradus/autograd/graph/block.hpp"
-#include "gradus/autograd/graph/numbering.hpp"
+#include "gradus/autograd/engine/backward_pass.hpp"
 #include "gradus/autograd/graph/profile.hpp"
-#include "gradus/autograd/graph/running_op.hpp"
 #include "gradus/autograd/tensor/raw.hpp"
 
 namespace gradus::autograd {
 
-void Run::visit_block(Node& node) {
+void BackwardPass::visit_multi_output(Node& node) {
   const auto found = waiting_.find(&node);
   if (found == waiting_.end()) return;
   std::vector<Tensor> gys = std::move(found->second);
   waiting_.erase(found);
   running_op = node.op;
   refuse_if_released(node);
-  if (node.block->recompute)
-    expand_block(node, std::move(gys));
+  if (node.multi->recompute)
+    expand_checkpoint(node, std::move(gys));
   else
-    pull_block(node, gys);
+    pull_multi_output(node, gys);
 }
 
-void Run::pull_block(Node& node, const std::vector<Tensor>& gys) {
+void BackwardPass::pull_multi_output(Node& node, const std::vector<Tensor>& gys) {
   bool any = false;
   const Needs needs = needs_of(node, any);
   if (!any) return;
   const ProfileSpan span(node.op, ProfileEvent::Phase::backward,
-                         gys.empty() ? nullptr : &node.block->results[0].shape);
+                         gys.empty() ? nullptr : &node.multi->results[0].shape);
   std::vector<Tensor> arrived = gys;
   for (size_t i = 0; i < arrived.size(); ++i) {
-    const Block::Result& r = node.block->results[i];
+    const MultiOutput::Result& r = node.multi->results[i];
     if (!arrived[i].defined() && r.differentiable) arrived[i] = raw::full(r.shape, 0.0, r.dtype);
   }
-  std::vector<Tensor> gxs = node.block->rule(arrived, outputs_of_block(node), needs);
+  std::vector<Tensor> gxs = node.multi->rule(arrived, outputs_of_multi_output(node), needs);
   check_count(node, gxs);
   for (size_t i = 0; i < node.edges.size(); ++i) {
     if (!is_needed(node.edges[i])) continue;
     const Ref<Node>& to = node.edges[i].to;
     if (anomaly_) [[unlikely]]
-      look_for_anomaly(node, *to, gxs[i], gys);
+      check_for_anomaly(node, *to, gxs[i], gys);
     add(slot_of(*to), *to, std::move(gxs[i]));
   }
   if (release_) node.release();
 }
 
-// The recomputed ops take the block's place: they are walked now, in their order, and add to the slots of
-// what they depend on, one contribution after the other, as if they had been there from the start.
-void Run::expand_block(Node& node, std::vector<Tensor> gys) {
+// The recomputed ops take the checkpoint's place: they are walked now, in their order, and add to the slots
+// of their inputs, one contribution after the other, as if they had been there from the start.
+void BackwardPass::expand_checkpoint(Node& node, std::vector<Tensor> gys) {
   const size_t first = slots_.size();
   {
     std::vector<Tensor> ys;
     {
       const GradMode on(true);
-      ys = node.block->recompute();
+      ys = node.multi->recompute();
     }
     for (size_t i = 0; i < ys.size(); ++i)
       if (gys[i].defined()) visit(ys[i].impl()->node);
@@ -82,11 +79,11 @@ void Run::expand_block(Node& node, std::vector<Tensor> gys) {
 }
 
 // The results' own vertices may be gone, so new ones stand in for them.
-std::vector<Tensor> Run::outputs_of_block(Node& node) const {
+std::vector<Tensor> BackwardPass::outputs_of_multi_output(Node& node) const {
   std::vector<Tensor> ys;
-  for (size_t i = 0; i < node.block->outputs.size(); ++i) {
-    const Tensor& y = *node.block->outputs[i];
-    const bool tie = create_graph_ && node.block->results[i].differentiable;
+  for (size_t i = 0; i < node.multi->outputs.size(); ++i) {
+    const Tensor& y = *node.multi->outputs[i];
+    const bool tie = create_graph_ && node.multi->results[i].differentiable;
     ys.push_back(tie ? attach(y, Node::result_of(Ref<Node>(&node), i)) : y);
   }
   return ys;

@@ -1,12 +1,16 @@
-#include "gradus/autograd/kernels/blas/blas_kernels.hpp"
+#include "gradus/autograd/kernels/blas/openblas.hpp"
+
+#include <sys/mman.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
 #include <iterator>
 
 #include "gradus/autograd/kernels/isa/isa.hpp"
+#include "gradus/files/error.hpp"
 
-// Of an OpenBLAS that holds many sets of kernels; weak, null where there is another.
+// Functions of an OpenBLAS with several sets of kernels; weak, null in other BLAS libraries.
 extern "C" {
 char* openblas_get_corename(void) __attribute__((weak));
 void gotoblas_dynamic_init(void) __attribute__((weak));
@@ -18,7 +22,7 @@ namespace {
 
 constexpr const char* kVariable = "OPENBLAS_CORETYPE";
 
-/// What its kernels compute with.
+/// The vector instructions of a set of kernels.
 enum class Vectors { sse, avx, avx2, avx512 };
 
 struct KernelSet {
@@ -52,6 +56,19 @@ bool same_letters(std::string_view a, std::string_view b) {
 void look_again() {
   gotoblas_dynamic_quit();
   gotoblas_dynamic_init();
+}
+
+constexpr size_t kBuffer = size_t{128} << 20;  // bytes, the largest that OpenBLAS is built with
+constexpr size_t kSpare =
+    size_t{16} << 20;  // bytes that other threads may take before OpenBLAS takes its own
+
+std::atomic<int> running{0};  // calls
+std::atomic<int> buffers{0};  // that are there for sure
+std::mutex growth;
+
+bool can_map(size_t bytes) {
+  void* const memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  return memory != MAP_FAILED && ::munmap(memory, bytes) == 0;
 }
 
 }  // namespace
@@ -94,6 +111,24 @@ std::string choose_blas_kernels() {
 const std::string& blas_kernels_found() {
   static const std::string found = choose_blas_kernels();
   return found;
+}
+
+BlasCall::BlasCall() {
+  if (running.fetch_add(1) + 1 > buffers.load()) grow();
+}
+
+BlasCall::~BlasCall() { running.fetch_sub(1); }
+
+void BlasCall::grow() {
+  growing_ = std::unique_lock(growth);  // Until the call is over, so that the next finds this one's buffer.
+  if (running.load() <= buffers.load()) return growing_.unlock();
+  if (!can_map(kBuffer + kSpare)) {
+    running.fetch_sub(1);
+    throw RunError(concat("[memory] BLAS must have ", (kBuffer + kSpare) >> 20,
+                          " MiB of address space for each thread, got less. Hint: raise `ulimit -v`, or use "
+                          "fewer threads."));
+  }
+  buffers.fetch_add(1);
 }
 
 }  // namespace gradus::kernels

@@ -1,30 +1,26 @@
-#include "gradus/autograd/engine/run.hpp"
+#include "gradus/autograd/engine/backward_pass.hpp"
 
 #include <algorithm>
 #include <atomic>
 
 #include "gradus/autograd/engine/differentiable.hpp"
-#include "gradus/autograd/graph/anomaly.hpp"
 #include "gradus/autograd/graph/anomaly_check.hpp"
-#include "gradus/autograd/graph/block.hpp"
 #include "gradus/autograd/graph/hooks.hpp"
-#include "gradus/autograd/graph/numbering.hpp"
 #include "gradus/autograd/graph/profile.hpp"
-#include "gradus/autograd/graph/running_op.hpp"
 #include "gradus/autograd/tensor/raw.hpp"
 
 namespace gradus::autograd {
 namespace {
 
-std::atomic<uint64_t> next_run{1};
+std::atomic<uint64_t> next_pass{1};
 
-// Nobody but this handle sees the values.
+// Whether no other handle sees the values.
 bool is_sole_owner(const Tensor& t) {
   return t.impl()->use_count() == 1 && t.impl()->storage->use_count() == 1 && t.is_contiguous();
 }
 
-// Undoes broadcasting: sums the dimensions in which `shape` is smaller. What did not come from `shape` by
-// broadcasting stays as it is.
+// Undoes broadcasting: sums the dimensions in which `shape` is smaller. Returns a g that did not come from
+// `shape` by broadcasting unchanged.
 Tensor sum_to(const Tensor& g, const Shape& shape) {
   const int lead = g.dim() - shape.size();
   if (g.shape() == shape || lead < 0) return g;
@@ -51,8 +47,8 @@ Tensor cotangent(const Tensor& y, const Tensor& given) {
 
 }  // namespace
 
-Run::Run(bool create_graph, bool retain_graph)
-    : id_(next_run.fetch_add(1)),
+BackwardPass::BackwardPass(bool create_graph, bool retain_graph)
+    : id_(next_pass.fetch_add(1)),
       outer_op_(running_op),
       create_graph_(create_graph),
       release_(!retain_graph && !create_graph),
@@ -60,12 +56,12 @@ Run::Run(bool create_graph, bool retain_graph)
   slots_.reserve(32);  // so that a small graph costs one allocation
 }
 
-Run::~Run() {
+BackwardPass::~BackwardPass() {
   forget_from(0);
   running_op = outer_op_;
 }
 
-void Run::start(const std::vector<Tensor>& outputs, const std::vector<Tensor>& cotangents) {
+void BackwardPass::start(const std::vector<Tensor>& outputs, const std::vector<Tensor>& cotangents) {
   if (!cotangents.empty() && cotangents.size() != outputs.size())
     fail("grad", "needs one cotangent an output, got ", cotangents.size(), " for ", outputs.size(), ".");
   for (size_t i = 0; i < outputs.size(); ++i) {
@@ -80,13 +76,13 @@ void Run::start(const std::vector<Tensor>& outputs, const std::vector<Tensor>& c
   }
 }
 
-void Run::accumulate_leaves() {
+void BackwardPass::accumulate_leaves() {
   accumulate_ = true;
   for (Slot& s : slots_) s.needed = true;
   walk(order_from(0));
 }
 
-std::vector<Tensor> Run::collect(const std::vector<Tensor>& inputs) {
+std::vector<Tensor> BackwardPass::collect(const std::vector<Tensor>& inputs) {
   for (const Tensor& x : inputs)
     if (is_reached(*x.impl()->node)) slot_of(*x.impl()->node).wanted = true;
   const Order order = order_from(0);
@@ -99,7 +95,7 @@ std::vector<Tensor> Run::collect(const std::vector<Tensor>& inputs) {
 }
 
 // Gives every vertex below `root` a slot.
-void Run::visit(const Ref<Node>& root) {
+void BackwardPass::visit(const Ref<Node>& root) {
   std::vector<Ref<Node>> stack;
   stack.reserve(16);
   stack.push_back(root);
@@ -114,20 +110,20 @@ void Run::visit(const Ref<Node>& root) {
   }
 }
 
-void Run::mark(Node& node, size_t slot) {
-  uint64_t run = node.run.load(std::memory_order_relaxed);
+void BackwardPass::mark(Node& node, size_t slot) {
+  uint64_t other = node.pass.load(std::memory_order_relaxed);
   // Only leaves are shared with graphs that other threads walk.
-  if (run == 0 && !node.is_leaf()) node.run.store(id_, std::memory_order_relaxed);
-  if (run == 0 && node.is_leaf()) node.run.compare_exchange_strong(run, id_, std::memory_order_acquire);
-  if (run == 0)
+  if (other == 0 && !node.is_leaf()) node.pass.store(id_, std::memory_order_relaxed);
+  if (other == 0 && node.is_leaf()) node.pass.compare_exchange_strong(other, id_, std::memory_order_acquire);
+  if (other == 0)
     node.slot = slot;
   else
     marked_by_others_.emplace(&node, slot);
 }
 
-size_t Run::slot_beside(const Node& node) const { return marked_by_others_.at(&node); }
+size_t BackwardPass::slot_beside(const Node& node) const { return marked_by_others_.at(&node); }
 
-Run::Order Run::order_from(size_t first_slot) const {
+BackwardPass::Order BackwardPass::order_from(size_t first_slot) const {
   Order order;
   order.reserve(slots_.size() - first_slot);
   for (size_t i = first_slot; i < slots_.size(); ++i) order.push_back(i);
@@ -136,7 +132,7 @@ Run::Order Run::order_from(size_t first_slot) const {
   return order;
 }
 
-void Run::mark_needed(const Order& order) {
+void BackwardPass::mark_needed(const Order& order) {
   for (auto i = order.rbegin(); i != order.rend(); ++i) {
     Slot& s = slots_[*i];
     s.needed = s.wanted;
@@ -144,25 +140,25 @@ void Run::mark_needed(const Order& order) {
   }
 }
 
-void Run::forget_from(size_t first_slot) {
+void BackwardPass::forget_from(size_t first_slot) {
   const auto first = slots_.begin() + static_cast<std::ptrdiff_t>(first_slot);
   for (auto s = first; s != slots_.end(); ++s) {
     if (has_marked(*s->node))
-      s->node->run.store(0, std::memory_order_release);
+      s->node->pass.store(0, std::memory_order_release);
     else
       marked_by_others_.erase(s->node.get());
   }
   slots_.erase(first, slots_.end());
 }
 
-void Run::walk(const Order& order) {
+void BackwardPass::walk(const Order& order) {
   const GradMode mode(create_graph_);
-  const AnomalyMode quiet(false);  // what rules compute on the way may be masked later; what they give counts
+  const AnomalyMode quiet(false);  // rules may mask intermediate values later; only their results are checked
   for (const size_t i : order) {
     Slot& s = slots_[i];
     if (!s.needed) continue;
-    if (s.node->kind == Node::Kind::block) {
-      visit_block(*s.node);
+    if (s.node->kind == Node::Kind::multi_output) {
+      visit_multi_output(*s.node);
       continue;
     }
     if (!s.grad.defined()) continue;
@@ -180,11 +176,11 @@ void Run::walk(const Order& order) {
   }
 }
 
-void Run::pull(Node& node, const Tensor& gy) {
+void BackwardPass::pull(Node& node, const Tensor& gy) {
   if (node.kind == Node::Kind::result) {
-    const Node* block = node.edges[0].to.get();
-    std::vector<Tensor>& gys = waiting_[block];
-    gys.resize(block->block->results.size());
+    const Node* function = node.edges[0].to.get();
+    std::vector<Tensor>& gys = waiting_[function];
+    gys.resize(function->multi->results.size());
     Tensor& total = gys[node.result];  // a second derivative may come by two vertices of one result
     total = total.defined() ? sum(total, gy) : gy;
     return;
@@ -210,36 +206,36 @@ void Run::pull(Node& node, const Tensor& gy) {
       const Tensor before = anomaly_ && target.grad.defined() ? raw::clone(target.grad) : Tensor();
       add_in_place(e, gy, target);
       if (anomaly_) [[unlikely]]
-        look_for_anomaly(node, *e.to, target.grad, {gy, before});
+        check_for_anomaly(node, *e.to, target.grad, {gy, before});
       continue;
     }
     Tensor gx = node.joint ? std::move(joint[i]) : e.pull(gy, y);
     if (anomaly_) [[unlikely]]
-      look_for_anomaly(node, *e.to, gx, {gy});
+      check_for_anomaly(node, *e.to, gx, {gy});
     add(target, *e.to, std::move(gx));
   }
   if (release_) node.release();
 }
 
-Tensor Run::after_hooks(const Node& node, const Tensor& g) const {
+Tensor BackwardPass::after_hooks(const Node& node, const Tensor& g) const {
   Tensor replaced = node.hooks->run(g, [&] { return describe(node); });
   if (anomaly_) check_hooked(node, replaced, g);
   return replaced;
 }
 
 // The value, tied to its vertex again so that a second derivative flows through it.
-Tensor Run::attach(const Tensor& value, Ref<Node> node) {
+Tensor BackwardPass::attach(const Tensor& value, Ref<Node> node) {
   Tensor attached = value.detach();
   attached.impl()->node = std::move(node);
   return attached;
 }
 
-Tensor Run::output_of(Node& node) const {
+Tensor BackwardPass::output_of(Node& node) const {
   const Tensor& y = *node.output;
   return !y.defined() || !create_graph_ ? y : attach(y, Ref<Node>(&node));
 }
 
-Needs Run::needs_of(const Node& node, bool& any) {
+Needs BackwardPass::needs_of(const Node& node, bool& any) {
   Needs needs;
   for (size_t i = 0; i < node.edges.size(); ++i)
     if (is_needed(node.edges[i])) {
@@ -249,24 +245,24 @@ Needs Run::needs_of(const Node& node, bool& any) {
   return needs;
 }
 
-void Run::check_count(const Node& node, const std::vector<Tensor>& gxs) {
+void BackwardPass::check_count(const Node& node, const std::vector<Tensor>& gxs) {
   if (gxs.size() != node.edges.size())
     fail("backward", "the rule of ", node.op, " must give one gradient for each of its ", node.edges.size(),
          " inputs, got ", gxs.size(), ".");
 }
 
-void Run::refuse_if_released(const Node& node) {
+void BackwardPass::refuse_if_released(const Node& node) {
   if (node.released)
     fail("backward", "the graph was freed by an earlier backward, at ", node.op,
          ". Hint: pass retain_graph=true to the first call.");
 }
 
-// Of gradients, which somebody may differentiate again if there is to be a graph of them.
-Tensor Run::sum(const Tensor& a, const Tensor& b) const {
+// Recorded if the gradients are to be differentiated again.
+Tensor BackwardPass::sum(const Tensor& a, const Tensor& b) const {
   return create_graph_ ? differentiable::add(a, b) : raw::add(a, b);
 }
 
-void Run::add(Slot& target, const Node& node, Tensor gx) {
+void BackwardPass::add(Slot& target, const Node& node, Tensor gx) {
   if (gx.defined()) gx = sum_to(gx, node.shape);
   if (!gx.defined() || gx.shape() != node.shape || gx.dtype() != node.dtype)
     fail("backward", "the rule of ", running_op, " must give ", name(node.dtype), " ", node.shape, ", got ",
@@ -284,18 +280,18 @@ void Run::add(Slot& target, const Node& node, Tensor gx) {
   }
 }
 
-void Run::add_in_place(Edge& e, const Tensor& gy, Slot& target) {
+void BackwardPass::add_in_place(Edge& e, const Tensor& gy, Slot& target) {
   if (target.grad.defined() && !target.owned) target.grad = raw::clone(target.grad);
   e.add_to(gy, target.grad);
   target.owned = true;
 }
 
 // A gradient that leaves the engine shares its values with nothing else.
-Tensor Run::own(const Tensor& g) const {
+Tensor BackwardPass::own(const Tensor& g) const {
   return !g.defined() || create_graph_ || is_sole_owner(g) ? g : raw::clone(g);
 }
 
-void Run::add_to_leaf(Node& leaf, Tensor g) const {
+void BackwardPass::add_to_leaf(Node& leaf, Tensor g) const {
   if (!leaf.grad.defined()) {
     leaf.grad = create_graph_ || is_sole_owner(g) ? std::move(g) : raw::clone(g);
     return;
@@ -307,8 +303,8 @@ void Run::add_to_leaf(Node& leaf, Tensor g) const {
     raw::add_into(leaf.grad, g);
 }
 
-void Run::look_for_anomaly(const Node& from, const Node& to, const Tensor& gx,
-                           const std::vector<Tensor>& gys) {
+void BackwardPass::check_for_anomaly(const Node& from, const Node& to, const Tensor& gx,
+                                     const std::vector<Tensor>& gys) {
   if (!is_anomaly(gx, gys)) return;
   std::vector<const Node*> ops;  // as graph_text() of the outputs lists them
   const size_t end = recomputed_from_ == 0 ? slots_.size() : recomputed_from_;

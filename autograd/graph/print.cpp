@@ -1,0 +1,357 @@
+#include "gradus/autograd/tensor/tensor.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <cmath>
+#include <ostream>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "gradus/autograd/graph/node.hpp"
+
+namespace gradus {
+namespace {
+
+using autograd::Edge;
+using autograd::Node;
+
+template <class T, class... Precision>
+std::string text_of(T x, std::chars_format format, Precision... precision) {
+  char text[400];  // the largest double has 309 digits before its point
+  return {text, std::to_chars(text, text + sizeof text, x, format, precision...).ptr};
+}
+
+std::string not_finite(double x) { return std::isnan(x) ? "nan" : x > 0 ? "inf" : "-inf"; }
+
+std::string left_padded(const std::string& text, size_t width) {
+  return std::string(width > text.size() ? width - text.size() : 0, ' ') + text;
+}
+
+// Weights that are only stored print as their values in float32.
+Tensor readable(const Tensor& x) { return is_storage(x.dtype()) ? x.to(DType::float32) : x; }
+
+// The elements that are printed: of more than a thousand, three at each end of a dimension.
+class Elements {
+ public:
+  explicit Elements(const Tensor& x) : x_(x), is_summarized_(x.numel() > 1000) {}
+
+ protected:
+  template <class F>
+  void visit(int dim, int64_t offset, const F& f) const {
+    if (dim == x_.dim()) return f(offset);
+    for (const int64_t i : shown(dim)) visit(dim + 1, offset + i * x_.strides()[dim], f);
+  }
+
+  // text_at(offset) of each entry along dim, with `dots` for those that are left out.
+  template <class F>
+  std::vector<std::string> texts(int dim, int64_t offset, const char* dots, const F& text_at) const {
+    std::vector<std::string> all;
+    for (const int64_t i : shown(dim)) {
+      if (is_cut(dim) && all.size() == kEdgeItems) all.emplace_back(dots);
+      all.push_back(text_at(offset + i * x_.strides()[dim]));
+    }
+    return all;
+  }
+
+  std::string integer(int64_t offset) const {
+    if (x_.dtype() == DType::boolean) return x_.data<bool>()[offset] ? "True" : "False";
+    return std::to_string(x_.data<int64_t>()[offset]);
+  }
+
+  const Tensor& x_;
+
+ private:
+  static constexpr int64_t kEdgeItems = 3;
+
+  bool is_cut(int dim) const { return is_summarized_ && x_.shape()[dim] > 2 * kEdgeItems; }
+
+  std::vector<int64_t> shown(int dim) const {
+    const int64_t size = x_.shape()[dim];
+    std::vector<int64_t> indices;
+    for (int64_t i = 0; i < size; ++i)
+      if (!is_cut(dim) || i < kEdgeItems || i >= size - kEdgeItems) indices.push_back(i);
+    return indices;
+  }
+
+  bool is_summarized_;
+};
+
+// -- NumPy
+
+constexpr int kPrecision = 8;  // digits after the point
+
+// A number cut at its point and its exponent: "-1", "25", "e-05".
+struct Parts {
+  std::string whole, fraction, exponent;
+};
+
+Parts cut(const std::string& text) {
+  const size_t e = std::min(text.find('e'), text.size()), point = std::min(text.find('.'), e);
+  return {text.substr(0, point), point < e ? text.substr(point + 1, e - point - 1) : "", text.substr(e)};
+}
+
+// The shortest digits at a fixed point. A large whole number gets zeros after them, where to_chars writes the
+// digits of its exact value.
+template <class T>
+std::string fixed(T x) {
+  const std::string plain = text_of(x, std::chars_format::fixed);
+  if (plain.find('.') != std::string::npos) return plain;
+  const Parts parts = cut(text_of(x, std::chars_format::scientific));
+  return parts.whole + parts.fraction +
+         std::string(plain.size() - parts.whole.size() - parts.fraction.size(), '0');
+}
+
+// The shortest digits, or kPrecision of them if that is fewer, without zeros at the end.
+template <class T>
+Parts shortest(T x, std::chars_format format) {
+  Parts parts = cut(format == std::chars_format::fixed ? fixed(x) : text_of(x, format));
+  if (parts.fraction.size() <= kPrecision) return parts;
+  parts = cut(text_of(x, format, kPrecision));
+  parts.fraction.erase(parts.fraction.find_last_not_of('0') + 1);
+  return parts;
+}
+
+// An array without dimensions prints as a number: all digits, exponents further out.
+template <class T>
+std::string scalar(T x) {
+  if (!std::isfinite(x)) return not_finite(x);
+  const double a = std::abs(static_cast<double>(x));
+  const bool scientific = a != 0 && (a < 1e-4 || a >= 1e16);
+  const std::string text = scientific ? text_of(x, std::chars_format::scientific) : fixed(x);
+  return scientific || text.find('.') != std::string::npos ? text : text + ".0";
+}
+
+class NumpyPrinter : Elements {
+ public:
+  explicit NumpyPrinter(const Tensor& x) : Elements(x) {
+    if (is_floating(x.dtype()))
+      x.dtype() == DType::float32 ? choose_format<float>() : choose_format<double>();
+    else
+      visit(0, 0, [&](int64_t offset) { whole_width_ = std::max(whole_width_, integer(offset).size()); });
+  }
+
+  std::string text() const { return nested(0, 0, " ", /*width=*/75); }
+
+ private:
+  // Exponents where a fixed point would hide digits; then the width of each part.
+  template <class T>
+  void choose_format() {
+    double smallest = INFINITY, largest = 0;
+    bool finite = true, negative_infinity = false;
+    visit(0, 0, [&](int64_t offset) {
+      const T v = x_.data<T>()[offset];
+      const double a = std::abs(static_cast<double>(v));
+      if (!std::isfinite(v)) {
+        finite = false;
+        negative_infinity = negative_infinity || v < 0;
+      } else if (a != 0) {
+        smallest = std::min(smallest, a);
+        largest = std::max(largest, a);
+      }
+    });
+    if (largest > 0 && (largest >= 1e8 || smallest < 1e-4 || largest / smallest > 1000))
+      format_ = std::chars_format::scientific;
+    visit(0, 0, [&](int64_t offset) {
+      const T v = x_.data<T>()[offset];
+      if (!std::isfinite(v)) return;
+      const Parts parts = shortest(v, format_);
+      whole_width_ = std::max(whole_width_, parts.whole.size());
+      fraction_width_ = std::max(fraction_width_, parts.fraction.size());
+      exponent_width_ = std::max(exponent_width_, parts.exponent.size());
+    });
+    if (!finite) {
+      const size_t widest = negative_infinity ? 4 : 3, right = fraction_width_ + 1 + exponent_width_;
+      whole_width_ = std::max(whole_width_, widest > right ? widest - right : 0);
+    }
+  }
+
+  template <class T>
+  std::string number(T v) const {
+    if (!std::isfinite(v))
+      return left_padded(not_finite(v), whole_width_ + 1 + fraction_width_ + exponent_width_);
+    Parts parts = shortest(v, format_);
+    if (parts.fraction.size() < fraction_width_ && format_ == std::chars_format::scientific)
+      parts = cut(text_of(v, format_, static_cast<int>(fraction_width_)));  // more digits, not zeros
+    parts.fraction.resize(fraction_width_, ' ');
+    return left_padded(parts.whole, whole_width_) + "." + parts.fraction + parts.exponent;
+  }
+
+  std::string cell(int64_t offset) const {
+    if (x_.dtype() == DType::float32) return number(x_.data<float>()[offset]);
+    if (x_.dtype() == DType::float64) return number(x_.data<double>()[offset]);
+    return left_padded(integer(offset), whole_width_);
+  }
+
+  // `indent` is where the lines after the first one start.
+  std::string nested(int dim, int64_t offset, const std::string& indent, size_t width) const {
+    if (dim == x_.dim()) return cell(offset);
+    const bool innermost = dim == x_.dim() - 1;
+    const std::vector<std::string> items =
+        texts(dim, offset, "...", [&](int64_t at) { return nested(dim + 1, at, indent + " ", width - 1); });
+    std::string text, line;
+    for (size_t i = 0; i < items.size(); ++i) {
+      if (!innermost) {
+        if (i > 0) text += std::string(static_cast<size_t>(x_.dim() - dim - 1), '\n') + indent;
+        text += items[i];
+        continue;
+      }
+      if (!line.empty() && indent.size() + line.size() + items[i].size() > width - 1) {
+        text += line.substr(0, line.find_last_not_of(' ') + 1) + "\n" + indent;
+        line.clear();
+      }
+      line += items[i] + (i + 1 < items.size() ? " " : "");
+    }
+    return concat("[", text, line, "]");
+  }
+
+  std::chars_format format_ = std::chars_format::fixed;
+  size_t whole_width_ = 0, fraction_width_ = 0, exponent_width_ = 0;
+};
+
+// -- PyTorch
+
+constexpr size_t kLineWidth = 80;
+constexpr size_t kIndent = 7;  // of "tensor("
+
+class TorchPrinter : Elements {
+ public:
+  explicit TorchPrinter(const Tensor& x) : Elements(x) {
+    if (is_floating(x.dtype()))
+      choose_float_format();
+    else
+      visit(0, 0, [&](int64_t offset) { width_ = std::max(width_, cell(offset).size()); });
+  }
+
+  std::string text() const { return nested(0, 0, kIndent); }
+
+ private:
+  double number(int64_t offset) const {
+    return x_.dtype() == DType::float32 ? x_.data<float>()[offset] : x_.data<double>()[offset];
+  }
+
+  // One format for all numbers, chosen by the smallest and largest that are shown.
+  void choose_float_format() {
+    double smallest = INFINITY, largest = 0;
+    visit(0, 0, [&](int64_t offset) {
+      const double x = number(offset);
+      if (!std::isfinite(x) || x == 0) return;
+      smallest = std::min(smallest, std::abs(x));
+      largest = std::max(largest, std::abs(x));
+      whole_ = whole_ && x == std::ceil(x);
+    });
+    if (largest == 0) return;
+    scientific_ = largest / smallest > 1000 || largest > 1e8 || (!whole_ && smallest < 1e-4);
+    visit(0, 0, [&](int64_t offset) {
+      const double x = number(offset);
+      if (std::isfinite(x) && x != 0) width_ = std::max(width_, cell(offset).size());
+    });
+  }
+
+  // Without padding.
+  std::string cell(int64_t offset) const {
+    if (!is_floating(x_.dtype())) return integer(offset);
+    const double x = number(offset);
+    if (!std::isfinite(x)) return not_finite(x);
+    if (scientific_) return text_of(x, std::chars_format::scientific, 4);
+    return whole_ ? text_of(x, std::chars_format::fixed, 0) + "." : text_of(x, std::chars_format::fixed, 4);
+  }
+
+  std::string nested(int dim, int64_t offset, size_t indent) const {
+    if (dim == x_.dim()) return left_padded(cell(offset), width_);
+    const bool innermost = dim == x_.dim() - 1;
+    const std::vector<std::string> parts = texts(dim, offset, innermost ? " ..." : "...",
+                                                 [&](int64_t at) { return nested(dim + 1, at, indent + 1); });
+    const std::string newline = std::string(static_cast<size_t>(innermost ? 1 : x_.dim() - dim - 1), '\n') +
+                                std::string(indent + 1, ' ');
+    const size_t per_line =
+        innermost ? std::max<size_t>(1, (kLineWidth - std::min(indent, kLineWidth)) / (width_ + 2)) : 1;
+    std::string text = "[";
+    for (size_t i = 0; i < parts.size(); ++i) {
+      if (i > 0) text += i % per_line == 0 ? "," + newline : ", ";
+      text += parts[i];
+    }
+    return text + "]";
+  }
+
+  bool whole_ = true;  // all numbers are integers
+  bool scientific_ = false;
+  size_t width_ = 1;
+};
+
+// PyTorch's name for the node: SoftmaxBackward0 for softmax. Some ops have another name there, some several.
+std::string backward_name(const Node& node) {
+  const bool matrix = node.shape.size() == 2;
+  if (node.op == "matmul") return matrix ? "MmBackward0" : "UnsafeViewBackward0";
+  if (node.op == "linear") {
+    const bool biased = std::any_of(node.edges.begin(), node.edges.end(),
+                                    [](const Edge& edge) { return edge.to->shape.size() == 1; });
+    if (matrix) return biased ? "AddmmBackward0" : "MmBackward0";
+    return biased ? "ViewBackward0" : "UnsafeViewBackward0";
+  }
+  if (node.op == "sum") return node.shape.size() == 0 ? "SumBackward0" : "SumBackward1";
+  static constexpr std::pair<std::string_view, std::string_view> kOthers[] = {
+      {"reshape", "ViewBackward0"},
+      {"contiguous", "CloneBackward0"},
+      {"to", "ToCopyBackward0"},
+      {"layer_norm", "NativeLayerNormBackward0"},
+      {"cross_entropy", "NllLossBackward0"},
+      {"dropout", "MulBackward0"}};
+  for (const auto& [op, name] : kOthers)
+    if (node.op == op) return std::string(name);
+  std::string camel;
+  bool start = true;
+  for (const char c : node.op) {
+    if (c != '_') camel += start ? static_cast<char>(std::toupper(static_cast<unsigned char>(c))) : c;
+    start = c == '_';
+  }
+  return camel + "Backward0";
+}
+
+std::vector<std::string> torch_suffixes(const Tensor& x) {
+  std::vector<std::string> all;
+  const bool nothing = x.numel() == 0;
+  if (nothing && x.dim() != 1) all.push_back(concat("size=", x.shape()));
+  const bool whole = x.dtype() == DType::int64 || x.dtype() == DType::boolean;
+  const bool obvious = x.dtype() == DType::float32 || (!nothing && whole);
+  if (!obvious) all.push_back(concat("dtype=torch.", name(x.dtype())));
+  if (!x.requires_grad()) return all;
+  const Node& node = *x.impl()->node;
+  all.push_back(node.is_leaf() ? "requires_grad=True" : concat("grad_fn=<", backward_name(node), ">"));
+  return all;
+}
+
+}  // namespace
+
+std::string numpy_string(const Tensor& x) {
+  if (!x.defined()) fail("numpy_string", "needs a tensor, got an undefined one.");
+  const Tensor values = readable(x);
+  if (x.dim() == 0 && values.dtype() == DType::float32) return scalar(values.data<float>()[0]);
+  if (x.dim() == 0 && values.dtype() == DType::float64) return scalar(values.data<double>()[0]);
+  return NumpyPrinter(values).text();
+}
+
+std::string torch_string(const Tensor& x) {
+  if (!x.defined()) return "tensor(undefined)";
+  const Tensor values = readable(x);
+  std::string text = "tensor(" + (x.numel() == 0 ? "[]" : TorchPrinter(values).text());
+  const size_t newline = text.rfind('\n');
+  size_t last_line = newline == std::string::npos ? text.size() + 2 : text.size() - newline + 1;
+  for (const std::string& suffix : torch_suffixes(x)) {
+    const bool fits = last_line + suffix.size() + 2 <= kLineWidth;
+    text += (fits ? ", " : ",\n" + std::string(kIndent, ' ')) + suffix;
+    last_line = suffix.size() + (fits ? last_line + 2 : kIndent);
+  }
+  return text + ")";
+}
+
+std::ostream& operator<<(std::ostream& os, const Tensor& x) {
+  if (!x.defined()) return os << "undefined tensor";
+  os << numpy_string(x) << "  " << name(x.dtype()) << " " << x.shape();
+  if (!x.requires_grad()) return os;
+  const Node& node = *x.impl()->node;
+  return os << (node.is_leaf() ? ", requires grad" : concat(", from ", node.op));
+}
+
+}  // namespace gradus
