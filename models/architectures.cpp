@@ -12,6 +12,7 @@ namespace gradus::models {
 // Each in the file of its name.
 const Architecture& gpt2();
 const Architecture& llama();
+const Architecture& mingru();
 
 namespace {
 
@@ -41,7 +42,7 @@ std::vector<const Preset*> all_presets() {
 }  // namespace
 
 const std::vector<const Architecture*>& architectures() {
-  static const std::vector<const Architecture*> all{&gpt2(), &llama()};
+  static const std::vector<const Architecture*> all{&gpt2(), &llama(), &mingru()};
   return all;
 }
 

@@ -37,7 +37,7 @@ json llama() {
 
 const BadFolder kBadConfigs[] = {
     {"another model", [](Foreign& f) { f.config["model_type"] = "opt"; },
-     "model_type must be 'gpt2' or 'llama' or 'qwen3', got 'opt'."},
+     "model_type must be 'gpt2' or 'llama' or 'qwen3' or 'mingru', got 'opt'."},
     {"a model of Mistral", [](Foreign& f) { f.config["model_type"] = "mistral"; }, "got 'mistral'."},
     {"no type that is a text", [](Foreign& f) { f.config["model_type"] = 2; }, "model_type must be"},
     {"relu", [](Foreign& f) { f.config["activation_function"] = "relu"; },

@@ -212,6 +212,7 @@ TEST_CASE("fields of llama that are wrong are named, and gpt2 has none of them")
   CHECK(gpt2([](DecoderConfig& c) { c.qk_norm = true; }) ==
         "[decoder] qk_norm must be left out with arch gpt2, got true.");
   CHECK(gpt2([](DecoderConfig& c) { c.tie_word_embeddings = false; }) == "");
-  CHECK(error_of([] { architecture("bert"); }) == "[decoder] arch must be gpt2 or llama, got 'bert'.");
+  CHECK(error_of([] { architecture("bert"); }) ==
+        "[decoder] arch must be gpt2, llama or mingru, got 'bert'.");
   for (const std::string& name : arch_names()) CHECK(architecture(name).name == name);
 }

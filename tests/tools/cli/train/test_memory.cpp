@@ -116,7 +116,7 @@ TEST_CASE("info tells the memory of a shape before there is a model") {
   };
   refused({"--heads", "3"}, "--heads must divide --embd, got --heads 3 and --embd 128");
   refused({"--batch", "0"}, "--batch must be a whole number of at least 1, got 0");
-  refused({"--preset", "huge"}, "tiny, nano, mini, midi, maxi, small or gpt2");
+  refused({"--preset", "huge"}, "tiny, gru, nano, mini, midi, maxi, small or gpt2");
   refused({"out", "--embd", "8"}, "a folder and the shape of a model must not come together");
 }
 

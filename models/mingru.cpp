@@ -1,0 +1,197 @@
+// A decoder without attention: minGRU (Feng et al., arXiv 2410.01201, section 3.1) in the place of attention
+// in Llama's block. Its decoding state has a fixed size, so that a text may have any length.
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "gradus/autograd/ops/ops.hpp"
+#include "gradus/files/error.hpp"
+#include "gradus/models/architecture.hpp"
+#include "gradus/models/config_json.hpp"
+#include "gradus/nn/dropout.hpp"
+#include "gradus/nn/embedding.hpp"
+#include "gradus/nn/linear.hpp"
+#include "gradus/nn/min_gru.hpp"
+#include "gradus/nn/rms_norm.hpp"
+#include "gradus/nn/swiglu.hpp"
+
+namespace gradus::models {
+namespace {
+
+/// The last output of each block's minGRU, (B, C).
+struct MinGRUState final : DecodingState {
+  std::vector<Tensor> hidden;
+
+  void truncate(int64_t end) override {
+    if (end >= length) return;
+    if (end > 0) fail("decoder", "a recurrent state must be cut at 0 or not at all, got ", end, ".");
+    for (Tensor& h : hidden) h.fill_(0.0);
+    length = 0;
+  }
+};
+
+class MinGRUBlock : public nn::Module {
+ public:
+  MinGRUBlock(const DecoderConfig& config, Generator& init)
+      : input_layernorm(config.n_embd, {.eps = config.norm_eps}),
+        min_gru(config.n_embd, config.n_embd, init),
+        drop(config.dropout),
+        post_layernorm(config.n_embd, {.eps = config.norm_eps}),
+        mlp(config.n_embd, config.inner(), init, {.dropout = config.dropout}) {}
+
+  Tensor operator()(const Tensor& x, Generator* dropout) const {
+    const Tensor y = x + drop(min_gru(input_layernorm(x)), dropout);
+    return y + mlp(post_layernorm(y), dropout);
+  }
+  /// `hidden` is the state before x, and then after it.
+  Tensor decode(const Tensor& x, Tensor& hidden) const {
+    const Tensor h = min_gru(input_layernorm(x), hidden), y = x + h;
+    hidden.copy_(h.select(1, -1));
+    return y + mlp.without_dropout(post_layernorm(y));
+  }
+  void visit(nn::Visitor& v) override {
+    v("input_layernorm", input_layernorm)("min_gru", min_gru)("drop", drop);
+    v("post_layernorm", post_layernorm)("mlp", mlp);
+  }
+
+  nn::RMSNorm input_layernorm;
+  nn::MinGRU min_gru;
+  nn::Dropout drop;
+  nn::RMSNorm post_layernorm;
+  nn::SwiGLU mlp;
+};
+
+class MinGRUDecoder final : public Backbone {
+ public:
+  MinGRUDecoder(const DecoderConfig& config, Generator& init)
+      : embed_tokens(config.vocab_size, config.n_embd, init),
+        drop(config.dropout),
+        norm(config.n_embd, {.eps = config.norm_eps}) {
+    layers.reserve(static_cast<size_t>(config.n_layer));
+    for (int64_t i = 0; i < config.n_layer; ++i) layers.emplace_back(config, init);
+    if (!config.tie_word_embeddings)
+      lm_head.emplace(config.n_embd, config.vocab_size, init, nn::LinearOptions{.bias = false});
+  }
+
+  Tensor features(const Tensor& idx, Generator* dropout) const override {
+    Tensor x = drop(embed_tokens(idx), dropout);
+    for (const MinGRUBlock& layer : layers) x = layer(x, dropout);
+    return x;
+  }
+  Tensor logits(const Tensor& features) const override {
+    const Tensor x = norm(features);
+    return lm_head ? (*lm_head)(x) : linear(x, embed_tokens.weight);
+  }
+  std::unique_ptr<DecodingState> make_state(int64_t batch) const override {
+    auto state = std::make_unique<MinGRUState>();
+    const Tensor& like = norm.weight;  // float32, or float64
+    for (size_t i = 0; i < layers.size(); ++i)
+      state->hidden.push_back(zeros({batch, like.size(0)}, like.dtype()));
+    return state;
+  }
+  Tensor next_features(const Tensor& idx, DecodingState& state) const override {
+    Tensor x = embed_tokens(idx);
+    auto& hidden = dynamic_cast<MinGRUState&>(state).hidden;
+    for (size_t i = 0; i < layers.size(); ++i) x = layers[i].decode(x, hidden[i]);
+    return x;
+  }
+  std::unique_ptr<Backbone> clone() const override { return std::make_unique<MinGRUDecoder>(*this); }
+  void visit(nn::Visitor& v) override {
+    v("model.embed_tokens", embed_tokens)("drop", drop)("model.layers", layers)("model.norm", norm);
+    v("lm_head", lm_head, nn::Role::head);
+  }
+
+  nn::Embedding embed_tokens;         ///< (V, C)
+  nn::Dropout drop;                   ///< of the embeddings
+  std::vector<MinGRUBlock> layers;    ///< n_layer of them
+  nn::RMSNorm norm;                   ///< before the output projection
+  std::optional<nn::Linear> lm_head;  ///< C -> V; none if it is tied to embed_tokens
+};
+
+void check_mingru(const DecoderConfig& c) {
+  const DecoderConfig usual;
+  const auto expect_value = [](const char* field, auto value, auto expected) {
+    if (value != expected)
+      fail("decoder", field, " must be ", expected, " with arch mingru, got ", value, ".");
+  };
+  expect_value("n_head", c.n_head, 1);
+  expect_value("n_kv_head", c.n_kv_head, usual.n_kv_head);
+  expect_value("rope_theta", c.rope_theta, usual.rope_theta);
+  if (c.qk_norm) fail("decoder", "qk_norm must be false with arch mingru, which has no queries, got true.");
+  if (c.bias) fail("decoder", "bias must be false with arch mingru, which always has its biases, got true.");
+}
+
+// A block keeps inputs and outputs of both norms (4 C), the gate and what it is made of (3 C), the candidate,
+// its product with the gate, and the states; its MLP as Llama's.
+DecoderCost mingru_cost(const DecoderConfig& config, DType products) {
+  const auto C = static_cast<double>(config.n_embd), inner = static_cast<double>(config.inner());
+  const bool rounded = products == DType::bfloat16;
+  return {.kept = 10 * C + (rounded ? 2.5 : 3) * inner,
+          .passing = 3 * inner + (rounded ? inner + C : 0),
+          .decoding = 8 * C + 3 * inner,
+          .state = C * static_cast<double>(config.n_layer)};
+}
+
+std::string describe_mingru(const DecoderConfig& config) {
+  return concat("mingru, ", config.inner(), " wide inside the MLP, ",
+                config.tie_word_embeddings ? "tied" : "untied");
+}
+
+std::string write_mingru_config(const DecoderConfig& config) {
+  const nlohmann::ordered_json json = {
+      {"model_type", "mingru"},
+      {"architectures", {"MinGRUForCausalLM"}},
+      {"vocab_size", config.vocab_size},
+      {"max_position_embeddings", config.block_size},
+      {"hidden_size", config.n_embd},
+      {"intermediate_size", config.inner()},
+      {"num_hidden_layers", config.n_layer},
+      {"rms_norm_eps", config.norm_eps},
+      {"dropout", config.dropout},
+      {"tie_word_embeddings", config.tie_word_embeddings},
+  };
+  return config_text(json.dump());
+}
+
+DecoderConfig read_mingru_config(const files::Field& root, const std::string& file) {
+  DecoderConfig config{.arch = "mingru", .n_head = 1, .bias = false};
+  config.vocab_size = root.at("vocab_size").integer();
+  config.block_size = root.at("max_position_embeddings").integer();
+  config.n_embd = root.at("hidden_size").integer();
+  config.n_layer = root.at("num_hidden_layers").integer();
+  config.dropout = root.at("dropout").number();
+  config.norm_eps = root.at("rms_norm_eps").number();
+  config.tie_word_embeddings = root.at("tie_word_embeddings").flag();
+  const int64_t n_inner = root.at("intermediate_size").integer(1);
+  if (n_inner != config.inner()) config.n_inner = n_inner;
+  validate(config, file);
+  return config;
+}
+
+}  // namespace
+
+const Architecture& mingru() {
+  static const Architecture row{
+      .name = "mingru",
+      .parts = "minGRU in the place of attention, no limit of context",
+      .positions = Positions::recurrent,
+      .presets = {{"gru",
+                   "minutes, without attention",
+                   {.arch = "mingru", .block_size = 128, .n_head = 1, .bias = false},
+                   0}},
+      .make = [](const DecoderConfig& config, Generator& init) -> std::unique_ptr<Backbone> {
+        return std::make_unique<MinGRUDecoder>(config, init);
+      },
+      .inner = swiglu_inner,
+      .check = check_mingru,
+      .cost = mingru_cost,
+      .describe = describe_mingru,
+      .model_types = {"mingru"},
+      .model_type = [](const DecoderConfig&) -> std::string_view { return "mingru"; },
+      .write_config = write_mingru_config,
+      .read_config = read_mingru_config,
+      .embedding = "model.embed_tokens.weight",
+      .title = [](const DecoderConfig&) -> std::string_view { return "minGRU"; }};
+  return row;
+}
+
+}  // namespace gradus::models
