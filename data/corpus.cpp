@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 
 constexpr size_t kKjvSize = 4'137'850;
 constexpr std::string_view kKjvSha256 = "b5c4940bcfeee072c0935b5200d0f9d88a00a0199cb0961d16133458fcdfae5d";
-// The shell's message about a missing program is dropped, as are the program's.
+// Discards the messages of the shell and of the program.
 constexpr const char* kKjvCommand = "{ bible -f gen1:1-rev22:21; } 2>/dev/null </dev/null";
 
 std::string read_all(std::FILE* file) {
@@ -44,7 +44,7 @@ std::string cached_kjv(const fs::path& cache) {
   }
 }
 
-/// Lines without their first word, the tag of the verse ("Ge1:1 In the beginning ...").
+/// The lines without their first word, the name of the verse ("Ge1:1 In the beginning ...").
 std::string without_tags(std::string_view lines) {
   std::string text;
   text.reserve(lines.size());
@@ -159,7 +159,7 @@ Corpus default_corpus(const fs::path& cache) {
     return load_kjv(cache);
   } catch (const Error& error) {
     Corpus corpus = load_stories();
-    corpus.warning = concat("training on stories, because the kjv cannot be had: ", error.what());
+    corpus.warning = concat("training on stories, because the kjv is not available: ", error.what());
     return corpus;
   }
 }

@@ -1,10 +1,9 @@
-// Corpora: texts to train on that have a name.
+// Corpora: named texts to train on.
 //
 // kjv      the King James Version of the Bible, from Debian's packages bible-kjv and bible-kjv-text
 // stories  short stories that gradus generates, whose entropy is known exactly (grammar.hpp)
 //
-// Thread-safety: no state but the cache folder, which several processes may share (files appear there whole,
-// by renaming).
+// Thread-safe. Several processes may share the cache folder, in which files are replaced atomically.
 #pragma once
 
 #include <filesystem>
@@ -18,11 +17,11 @@ namespace gradus::data {
 /// A text with its origin.
 struct Corpus {
   std::string name;               ///< as in corpus_names()
-  std::string text;               ///< what a tokenizer is made for
+  std::string text;               ///< all of it
   std::string sha256;             ///< of the bytes of the files (text.hpp)
-  std::string source;             ///< one line: where it is from and under which licence
+  std::string source;             ///< one line: its origin and licence
   std::optional<double> entropy;  ///< nats per character, if known: no model can have a lower expected loss
-  std::string warning;            ///< one line for the user if something is wrong, else ""
+  std::string warning;            ///< one line for the user, or ""
 };
 
 /// $GRADUS_CACHE, else $XDG_CACHE_HOME/gradus, else $HOME/.cache/gradus; empty if none of the three is set.
@@ -31,12 +30,12 @@ std::filesystem::path cache_dir();
 /// The names of the corpora: kjv and stories.
 std::vector<std::string> corpus_names();
 
-/// The corpus of that name. The kjv is kept in `cache` as kjv.txt, with kjv.txt.sha256 beside it for
-/// `sha256sum -c`; a damaged copy is made anew, and a cache that cannot be written only gives a warning.
-/// Throws Error for another name, or if the kjv can neither be read nor made.
+/// The corpus of that name. The kjv is cached in `cache` as kjv.txt, with kjv.txt.sha256 for `sha256sum -c`.
+/// A damaged copy is replaced; if the cache cannot be written, there is a warning. Throws Error for another
+/// name, or if the kjv is not available.
 Corpus load_corpus(std::string_view name, const std::filesystem::path& cache = cache_dir());
 
-/// The kjv if it is available, else the stories with the reason as their warning.
+/// The kjv if it is available, else the stories, with the reason as the warning.
 Corpus default_corpus(const std::filesystem::path& cache = cache_dir());
 
 /// Whether the kjv is available: `cache` has an intact copy, or the program `bible` is on the PATH.

@@ -10,10 +10,10 @@ namespace gradus::data {
 namespace {
 
 void check_positive(std::string_view op, std::string_view what, int64_t value) {
-  if (value < 1) fail(op, what, " must be at least 1, got ", value, ".");
+  if (value < 1) fail(op, Option{what}, " must be at least 1, got ", value, ".");
 }
 
-/// The windows of `block` tokens that start at the given places.
+/// The windows of `block` tokens with these starts.
 Batch gather_windows(const Tokens& tokens, const std::vector<int64_t>& starts, int64_t block) {
   const Shape shape = {static_cast<int64_t>(starts.size()), block};
   Batch batch{empty(shape, DType::int64), empty(shape, DType::int64)};
@@ -33,10 +33,8 @@ std::vector<Batch> consecutive_windows(const Tokens& tokens, int64_t batch, int6
   check_positive(op, "batch", batch);
   check_positive(op, "block", block);
   const int64_t predictions = tokens.size() - 1;
-  if (predictions < 1) {
+  if (predictions < 1)
     fail(op, "the text must have at least 2 tokens to predict one from another, got ", tokens.size(), ".");
-  }
-
   std::vector<Batch> batches;
   std::vector<int64_t> starts;
   const int64_t rest = predictions % block;
@@ -66,17 +64,17 @@ int64_t count_targets(const std::vector<Batch>& batches) {
 TextDataset::TextDataset(Tokens tokens, int64_t block, double val_fraction) : block_(block) {
   constexpr std::string_view op = "dataset";
   check_positive(op, "block", block);
-  if (!(val_fraction >= 0 && val_fraction < 1)) {
-    fail(op, "val_fraction must be at least 0 and below 1, got ", val_fraction, ".");
-  }
+  if (!(val_fraction >= 0 && val_fraction < 1))
+    fail(op, Option{"val_fraction"}, " must be at least 0 and below 1, got ", val_fraction, ".");
   const int64_t size = tokens.size();
   const auto train_size = static_cast<int64_t>(static_cast<double>(size) * (1.0 - val_fraction));
 
   const auto check_size = [&](std::string_view part, int64_t got, std::string_view hint) {
     if (got > block) return;
-    fail(op, "the ", part, " part must have at least block + 1 = ", block + 1, " tokens, got ", got, " of ",
-         size, " (val_fraction ", val_fraction, "). Hint: use a longer text, a smaller block or a ", hint,
-         " val_fraction.");
+    const Option block_option{"block"}, fraction{"val_fraction"};
+    fail(op, "the ", part, " split must have at least ", block_option, " + 1 = ", block + 1, " tokens, got ",
+         got, " of ", size, " (", fraction, " ", val_fraction, "). Hint: use a longer text, a smaller ",
+         block_option, " or a ", hint, " ", fraction, ".");
   };
   check_size("training", train_size, "smaller");
   if (val_fraction > 0) check_size("validation", size - train_size, "larger");
@@ -89,8 +87,8 @@ TextDataset::TextDataset(Tokens train, Tokens validation, int64_t block)
   check_positive("dataset", "block", block);
   for (const auto& [name, tokens] : {std::pair("train on", &train_), std::pair("validate on", &validation_)})
     if (tokens->size() <= block)
-      fail("dataset", "the tokens to ", name, " must be at least block + 1 = ", block + 1, ", got ",
-           tokens->size(), ".");
+      fail("dataset", "the tokens to ", name, " must be at least ", Option{"block"}, " + 1 = ", block + 1,
+           ", got ", tokens->size(), ".");
 }
 
 void TextDataset::weigh(const std::vector<WeightedPart>& parts) {

@@ -1,8 +1,7 @@
-// TextDataset: a text as tokens, split into a part to train on and a part to validate on, and its batches.
+// TextDataset: the tokens of a text in a training and a validation split, and their batches.
 //
-// A text of n tokens poses n - 1 predictions: each token from those before it. Shares its tokens, which may
-// be in a file; batches are new tensors. Thread-safety: immutable once made and weighed, so threads with
-// different generators may share one.
+// A text of n tokens has n - 1 targets: each token but the first. A dataset shares its tokens, which may be
+// in a file; batches are new tensors. Thread-safe for const members, with a generator for each thread.
 #pragma once
 
 #include <cstdint>
@@ -16,27 +15,26 @@
 
 namespace gradus::data {
 
-/// Windows of a text, int64: x: (B, T), and y: (B, T) with y[b, t] the token that follows x[b, t].
+/// Windows of a text, int64. x: (B, T); y: (B, T), where y[b, t] is the token after x[b, t].
 struct Batch {
-  Tensor x, y;  ///< the tokens read, and the tokens to predict
+  Tensor x, y;  ///< inputs and targets
 };
 
-/// Every token but the first predicted exactly once: consecutive windows of `block` tokens that do not
-/// overlap, up to `batch` of them a batch, and the shorter rest as a last batch (1, rest). Batches differ in
-/// size, so a mean loss over all has to weigh each with its y.numel(). Throws Error for fewer than 2 tokens,
-/// or batch or block below 1.
+/// Batches in which each token but the first is a target exactly once: consecutive windows of `block` tokens,
+/// up to `batch` of them per batch, and the shorter rest as a last batch (1, rest). Batches differ in size:
+/// weigh the loss of each by y.numel(). Throws Error for fewer than 2 tokens, or batch or block below 1.
 std::vector<Batch> consecutive_batches(std::span<const int32_t> tokens, int64_t batch, int64_t block);
 
-/// How many predictions the batches pose.
+/// The number of targets in the batches.
 int64_t count_targets(const std::vector<Batch>& batches);
 
-/// A part of the text.
+/// A split of the text.
 enum class Split { train, validation };
 
 /// A part of the training tokens, and the relative probability of its windows.
 struct WeightedPart {
   int64_t tokens = 0;  ///< number of tokens
-  double weight = 1;   ///< above 0, finite
+  double weight = 1;   ///< at least 0, finite
 };
 
 class TextDataset {
@@ -48,42 +46,42 @@ class TextDataset {
   /// block + 1 tokens.
   TextDataset(Tokens train, Tokens validation, int64_t block);
 
-  /// From now on the windows to train on are drawn by weights: `parts` are the stretches of the whole text,
-  /// in order. What of them is for validation does not count. Throws Error unless there is a part with a
-  /// weight above 0 in which a window can start.
+  /// Draws later training windows by the weights of `parts`, which are the parts of the whole text, in order.
+  /// Parts of the validation split do not count. Throws Error unless a window can start in a part with a
+  /// weight above 0.
   void weigh(const std::vector<WeightedPart>& parts);
 
   int64_t block() const { return block_; }  ///< tokens in a window
   /// False if val_fraction was 0.
   bool has_validation() const { return !validation_.empty(); }
-  /// Of one part, in their order.
+  /// The tokens of a split, in order.
   const Tokens& tokens(Split split) const { return split == Split::train ? train_ : validation_; }
 
-  /// `batch` windows of `block` tokens that start anywhere in the part, drawn with replacement, those to
-  /// train on by weights, if there are any; generator.state() before the call is all it takes to draw them
-  /// again. Throws Error for batch below 1, or a part that has no tokens.
+  /// `batch` windows of `block` tokens of a split, drawn with replacement; training windows are drawn by
+  /// weights, if set. Depends on nothing but the generator's state. Throws Error for batch below 1, or an
+  /// empty split.
   Batch random_batch(Split split, int64_t batch, Generator& generator) const;
 
-  /// random_batch() of the part to train on, as a function of the number of windows and the generator. Holds
-  /// on to this dataset, which must outlive it.
+  /// random_batch() of the training split, as a function of the number of windows and the generator. Borrows
+  /// this dataset.
   std::function<Batch(int64_t, Generator&)> training_batches() const;
 
-  /// The whole validation part, the same at every call (see consecutive_batches); empty if there is none.
+  /// The whole validation split as consecutive_batches(); empty if there is none.
   std::vector<Batch> validation_batches(int64_t batch) const;
-  /// About `tokens` of its targets, one at least: whole windows of it, evenly spread, the same at every call.
-  /// All of it if it has no more. Throws Error for batch or tokens below 1.
+  /// Evenly spaced windows of the validation split with at least `tokens` targets, the same at every call;
+  /// the whole split if it has fewer. Throws Error for batch or tokens below 1.
   std::vector<Batch> validation_sample(int64_t batch, int64_t tokens) const;
 
  private:
   struct Stretch {
-    int64_t begin, starts;  // where its windows start
-    double up_to;           // its weight, and that of those before it
+    int64_t begin, starts;  // the first start of a window, and the number of them
+    double up_to;           // the sum of the weights of all starts up to its end
   };
   int64_t weighted_start(Generator& generator) const;
 
   Tokens train_, validation_;
   int64_t block_;
-  std::vector<Stretch> stretches_;  // none: all starts are alike
+  std::vector<Stretch> stretches_;  // empty: all windows have the same probability
 };
 
 }  // namespace gradus::data

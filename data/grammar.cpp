@@ -14,7 +14,7 @@ std::string_view trimmed(std::string_view text) {
   return first == text.npos ? "" : text.substr(first, text.find_last_not_of(' ') - first + 1);
 }
 
-/// Cuts the part before the separator off the front of `text`; all of it if there is no separator.
+/// Removes and returns the part of `text` before the separator, or all of it.
 std::string_view cut(std::string_view& text, char separator) {
   const size_t end = std::min(text.find(separator), text.size());
   const std::string_view front = text.substr(0, end);
@@ -27,7 +27,7 @@ std::string with_line_breaks(std::string words) {
   return words;
 }
 
-/// The rules, one string each, continuation lines joined.
+/// The rules, one string each, with their continuation lines.
 std::vector<std::string> joined_lines(std::string_view text) {
   std::vector<std::string> lines;
   while (!text.empty()) {
@@ -85,8 +85,8 @@ int Grammar::find(std::string_view name) const {
   fail("grammar", "a rule must use only rules above it, got '", name, "'.");
 }
 
-// Draws are independent of each other, and no draw depends on the result of an earlier one. So expectations
-// add up, and repeated words have the mean size that they have over the draw that they follow.
+// Draws are independent, so expectations add up, and repeated words have their mean size over the draw that
+// they repeat.
 void Grammar::measure(Rule& rule) const {
   const auto probability = [](const Alternative& a, const Rule& of) {
     return static_cast<double>(a.weight) / static_cast<double>(of.weight);

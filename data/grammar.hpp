@@ -1,7 +1,7 @@
-// Grammar: a probabilistic grammar with a memory, which writes texts and knows their entropy exactly; and the
-// grammar of the corpus `stories`.
+// Grammar: a probabilistic grammar with memory, which generates texts and computes their exact entropy; and
+// the grammar of the corpus `stories`.
 //
-// There is one rule a line, which uses only rules above it. The last rule is the whole text:
+// Each line is a rule, which uses only rules above it. The last rule is the whole text:
 //
 //   hero  = Anna | 3:Ben            alternatives; Ben is three times as probable as Anna
 //   he    = she | he
@@ -11,12 +11,12 @@
 //   {rule@other}  the alternative of `rule` with the number that was last drawn for `other`
 //   {@rule}       the same words again, short for {rule@rule}
 //
-// A line without = continues the rule above it. Spaces around alternatives do not count. \n is a line break.
+// A line without = continues the rule above it. Spaces around alternatives are ignored. \n is a line break.
 // In {rule@other} both rules have the same number of alternatives, those of `rule` are plain words, and
-// `other` must have been drawn before. No alternative's leading plain words may begin another's of the same
-// rule: the text then determines every choice, and the entropy of the text is the entropy of the choices.
+// `other` must have been drawn before. Within a rule, the leading plain words of one alternative must not be
+// a prefix of another's: the text then determines every choice, and its entropy is that of the choices.
 //
-// A plain value. Thread-safety: immutable once made.
+// Immutable, so thread-safe.
 #pragma once
 
 #include <cstddef>
@@ -31,16 +31,16 @@ namespace gradus::data {
 
 class Grammar {
  public:
-  /// Throws Error for a rule that uses a name that no rule above it has.
+  /// Throws Error if a rule uses a name that is not defined above it.
   explicit Grammar(std::string_view rules);
 
-  /// One text.
+  /// Generates a text.
   std::string write(Generator& generator) const;
-  double entropy() const { return rules_.back().entropy; }      ///< nats a text: the mean of -log p
-  double mean_size() const { return rules_.back().mean_size; }  ///< bytes a text
+  double entropy() const { return rules_.back().entropy; }      ///< nats per text: the mean of -log p
+  double mean_size() const { return rules_.back().mean_size; }  ///< bytes per text
 
  private:
-  /// Plain words (rule < 0), a draw (as_drawn_for < 0), or words that an earlier draw chose.
+  /// Plain words (rule < 0), a draw (as_drawn_for < 0), or the words of an earlier draw.
   struct Piece {
     std::string words;
     int rule = -1;
@@ -66,14 +66,13 @@ class Grammar {
   std::vector<Rule> rules_;
 };
 
-/// Short stories, each ending with an empty line, until there are at least `min_bytes` bytes. The same for
-/// the same seed. Plain ASCII. The hero at the beginning of a story recurs up to its end, and the thing found
-/// in the first lines is given away in the last: good predictions need a long context.
+/// At least `min_bytes` bytes of short stories, each ending with an empty line, in ASCII. The seed determines
+/// them. The hero and the thing found in the first lines occur again in the last ones: good predictions need
+/// a long context.
 std::string write_stories(uint64_t seed = 1, size_t min_bytes = 1'000'000);
 
-/// Nats per character of an endless sequence of stories: the expected information in the choices of one story
-/// over its expected length. A model that sees the story from its beginning cannot have a lower expected
-/// loss.
+/// Nats per character of an infinite sequence of stories: the entropy of the choices in a story over its
+/// expected length. No model that reads a story from its beginning has a lower expected loss.
 double stories_entropy();
 
 /// The rules of the stories, stories.txt.

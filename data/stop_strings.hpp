@@ -1,4 +1,4 @@
-// StopStrings: a text, as it comes, up to the first of some strings. Not thread-safe.
+// StopStrings: ends a stream of text before the first of some strings. Not thread-safe.
 #pragma once
 
 #include <string>
@@ -9,20 +9,20 @@ namespace gradus::data {
 
 class StopStrings {
  public:
-  /// Throws Error if one of them is empty. Without any the text goes through as it is.
+  /// Throws Error if one of them is empty. Without strings the text is unchanged.
   explicit StopStrings(std::vector<std::string> strings);
 
-  /// The text that certainly stands before all of them; what may be the beginning of one waits for the rest.
-  /// The string that is whole first ends the text, of several the longest; nothing of it is returned, and
-  /// nothing after it. How the text is cut into pieces changes nothing.
+  /// The text before the strings, as far as it is certain; a possible beginning of a string is kept for the
+  /// next call. The string that ends first ends the text; of several, the longest. Neither it nor anything
+  /// after it is returned. The result does not depend on the division into calls.
   std::string step(std::string_view text);
   bool found() const { return found_; }  ///< whether the text has ended
-  /// At the end: what waited in vain.
+  /// At the end of the stream: the text that was kept.
   std::string finish();
 
  private:
   std::vector<std::string> strings_;
-  std::string waiting_;  // the longest end of the text that one of them begins with
+  std::string waiting_;  // the longest end of the text that is a beginning of a string
   bool found_ = false;
 };
 

@@ -17,26 +17,23 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kMark = "\xEF\xBB\xBF";  // U+FEFF
-
-constexpr const char* kStandardInput = "-";
+constexpr std::string_view kMark = "\xEF\xBB\xBF";  // the byte order mark U+FEFF
 
 std::string read_file(const fs::path& path) {
-  constexpr std::string_view op = "text";
   std::error_code ignored;
-  if (fs::is_directory(path, ignored)) fail(op, path, " must be a text file, got a folder.");
+  if (fs::is_directory(path, ignored)) fail("text", path, " must be a text file, got a folder.");
   if (::access(path.c_str(), F_OK) != 0 && errno == ENOENT)
-    fail(op, path, " must be a text file, got no such file. Hint: check its path.");
+    fail("text", path, " must be a text file, got no such file. Hint: check its path.");
   try {
     std::string bytes = files::read(path);
-    if (bytes.empty()) fail(op, path, " must have text in it, got an empty file.");
+    if (bytes.empty()) fail("text", path, " must have text in it, got an empty file.");
     return bytes;
   } catch (const files::Unreadable& e) {
-    fail(op, path, " must be readable, got '", e.reason(), "'.");
+    fail("text", path, " must be readable, got '", e.reason(), "'.");
   }
 }
 
-/// The .txt files in a folder and below, by their paths.
+/// The .txt files in a folder and its subfolders, sorted by path.
 std::vector<fs::path> files_below(const fs::path& folder) {
   std::vector<fs::path> files;
   std::error_code error;
@@ -64,34 +61,23 @@ size_t first_bad_byte(std::string_view text) {
   return at;
 }
 
-/// Where in its source a byte of the joined text stands.
-struct Place {
-  const Source& source;
-  size_t offset;
-};
-
-Place place_of(size_t offset, const std::vector<Source>& sources) {
-  const Source* source = &sources.front();
-  for (const Source& each : sources) {
-    source = &each;
-    const size_t mark = has_mark(each) ? kMark.size() : 0;
-    if (offset < each.bytes.size() - mark) return {each, offset + mark};
-    offset -= each.bytes.size() - mark;
+/// Throws Error about the byte at `offset` of the joined text without marks, where no character starts.
+[[noreturn]] void refuse(size_t offset, const std::vector<Source>& sources) {
+  auto source = sources.begin();
+  for (;; ++source) {
+    if (has_mark(*source)) offset += kMark.size();
+    if (offset < source->bytes.size()) break;
+    offset -= source->bytes.size();
   }
-  return {*source, source->bytes.size()};
-}
-
-[[noreturn]] void refuse(const Place& place) {
-  const std::string_view bytes = place.source.bytes;
-  const auto line =
-      1 + std::count(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(place.offset), '\n');
+  const std::string_view bytes = source->bytes;
+  const auto line = 1 + std::count(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(offset), '\n');
   char byte[8];
-  std::snprintf(byte, sizeof byte, "0x%02x", static_cast<unsigned char>(bytes[place.offset]));
+  std::snprintf(byte, sizeof byte, "0x%02x", static_cast<unsigned char>(bytes[offset]));
   const bool utf16 = bytes.starts_with("\xFF\xFE") || bytes.starts_with("\xFE\xFF");
-  fail("text", place.source.name, " must be UTF-8, got byte ", byte, " at byte offset ", place.offset,
-       ", on line ", line, ", where no character starts. Hint: save it as UTF-8",
-       utf16 ? " (it looks like UTF-16: iconv -f UTF-16 -t UTF-8)" : "",
-       ", or train with `tokenizer` byte, which reads any file.");
+  fail("text", source->name, " must be UTF-8, got byte ", byte, " at byte offset ", offset, ", on line ",
+       line, ", where no character starts. Hint: save it as UTF-8",
+       utf16 ? " (it looks like UTF-16: iconv -f UTF-16 -t UTF-8)" : "", ", or train with ",
+       Option{"tokenizer"}, " byte, which reads any file.");
 }
 
 /// Turns CR LF and CR into LF, in place; returns how many there were.
@@ -144,8 +130,7 @@ Text make_text(const std::vector<Source>& sources, const TextRules& rules) {
     for (const Source& source : sources)
       result.text += std::string_view(source.bytes).substr(has_mark(source) ? kMark.size() : 0);
   }
-  if (const size_t bad = first_bad_byte(result.text); bad < result.text.size())
-    refuse(place_of(bad, sources));
+  if (const size_t bad = first_bad_byte(result.text); bad < result.text.size()) refuse(bad, sources);
   if (rules.one_line_end) result.line_ends = unify_line_ends(result.text);
   return result;
 }
@@ -165,7 +150,7 @@ std::vector<fs::path> text_files(const std::vector<fs::path>& paths) {
 }
 
 Source read_source(const fs::path& path) {
-  if (path != kStandardInput) return {concat(path), read_file(path)};
+  if (path != "-") return {concat(path), read_file(path)};
   Source source{"the standard input", std::string(std::istreambuf_iterator<char>(std::cin), {})};
   if (source.bytes.empty()) fail("text", "the standard input must have text in it, got none.");
   return source;

@@ -1,14 +1,12 @@
-// Texts from files, prepared for a tokenizer.
+// Reads texts from files for a tokenizer.
 //
-// Editors put invisible marks into files. A tokenizer of characters would learn them as letters, and a prompt
-// typed at a shell would lack them. A text of characters must therefore be UTF-8; a byte order mark at the
-// start of a file is dropped, and the line ends CR LF and CR become LF. A tokenizer of bytes takes every byte
-// as it is. The checksum is that of the bytes of the files, as sha256sum prints it.
+// A tokenizer of characters would learn byte order marks and CR as characters, which prompts do not have. Its
+// text must therefore be UTF-8; a byte order mark at the start of a file is dropped, and the line ends CR LF
+// and CR become LF. Other tokenizers read every byte unchanged. The checksum covers the bytes of the files,
+// as sha256sum does.
 //
-// A folder stands for the files in it and in its subfolders that end in .txt, in the order of their paths,
-// and `-` for the standard input (./- is a file of that name). Files are joined with nothing between them.
-//
-// Thread-safety: no state.
+// A folder means its .txt files and those in its subfolders, sorted by path; `-` means the standard input
+// (./- is a file of that name). Files are concatenated. Thread-safe: no state.
 #pragma once
 
 #include <cstdint>
@@ -21,21 +19,21 @@
 
 namespace gradus::data {
 
-/// How the bytes of files become a text.
+/// The changes to the bytes of files.
 struct TextRules {
   bool characters = false;    ///< must be UTF-8; byte order marks at the start of files are dropped
   bool one_line_end = false;  ///< CR LF and CR become LF
 
   /// For a text from which a tokenizer of this kind will be made.
   static TextRules of_kind(std::string_view kind);
-  /// For an existing tokenizer. If its vocabulary has CR, it was trained with CR, and CR stays.
+  /// For an existing tokenizer. If its vocabulary has CR, CR stays.
   static TextRules of(const Tokenizer& tokenizer);
 };
 
 /// The content of a file or of the standard input.
 struct Source {
   std::string name;   ///< for errors
-  std::string bytes;  ///< as they lie in the file
+  std::string bytes;  ///< unchanged
 };
 
 /// A text made from sources.
@@ -43,14 +41,14 @@ struct Text {
   std::string text;       ///< for the tokenizer
   std::string sha256;     ///< of the sources' bytes, joined
   int64_t marks = 0;      ///< byte order marks that were dropped
-  int64_t line_ends = 0;  ///< that were CR LF or CR
+  int64_t line_ends = 0;  ///< CR LF and CR, which became LF
 
   /// One line about the changes, or "".
   std::string note() const;
 };
 
-/// The sources' bytes, joined in order, by the rules. Throws Error (one line, naming source, byte and line)
-/// if a text of characters is not UTF-8.
+/// The concatenated sources, changed according to the rules. Throws Error (one line, naming source, byte and
+/// line) if a text of characters is not UTF-8.
 Text make_text(const std::vector<Source>& sources, const TextRules& rules);
 
 /// `paths` with each folder replaced by its files. Throws Error if a folder has none, or cannot be read.

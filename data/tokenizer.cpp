@@ -24,36 +24,13 @@ void for_each_character(std::string_view op, std::string_view text, F&& f) {
       char byte[8];
       std::snprintf(byte, sizeof byte, "0x%02x", static_cast<unsigned char>(text[offset]));
       fail(op, "the text must be UTF-8, got byte ", byte, " at byte offset ", offset,
-           ", where no character starts. Hint: save the text as UTF-8, or use `tokenizer` byte.");
+           ", where no character starts. Hint: save the text as UTF-8, or use ", Option{"tokenizer"},
+           " byte.");
     }
     f(c.value);
     offset += c.size;
   }
 }
-
-/// What encode() found that the vocabulary lacks: the first few characters, where they stand, how many more
-/// there are.
-class Unknown {
- public:
-  void add(char32_t character, int64_t place) {
-    if (!seen_.insert(character).second) return;
-    if (seen_.size() <= kNamed) {
-      named_ += concat(named_.empty() ? "" : ", ", files::quoted(character), ", at character ", place);
-    }
-  }
-  void fail_if_any() const {
-    if (seen_.empty()) return;
-    const std::string more = seen_.size() > kNamed ? concat(", and ", seen_.size() - kNamed, " more") : "";
-    fail("encode", "the vocabulary has no ", named_, more,
-         ". Hint: leave these characters out of the text, or train the model anew with `tokenizer` byte or "
-         "bpe, which read any text.");
-  }
-
- private:
-  static constexpr size_t kNamed = 3;
-  std::set<char32_t> seen_;
-  std::string named_;
-};
 
 }  // namespace
 
@@ -84,8 +61,8 @@ Tokenizer Tokenizer::make(std::string_view kind, std::string_view text, int64_t 
 
 Tokenizer Tokenizer::learn(const pairs::WordCounts& words, int64_t vocab_size) {
   if (vocab_size < kLeastPairs || vocab_size > kMostPairs)
-    fail("tokenizer", "`vocab` must be a number of tokens in [", kLeastPairs, ", ", kMostPairs, "], got ",
-         vocab_size, ".");
+    fail("tokenizer", Option{"vocab"}, " must be a number of tokens in [", kLeastPairs, ", ", kMostPairs,
+         "], got ", vocab_size, ".");
   return Tokenizer(pairs::learn(words, vocab_size, "<|endoftext|>"));
 }
 
@@ -121,15 +98,23 @@ std::vector<int32_t> Tokenizer::encode(std::string_view text) const {
     for (const char c : text) tokens.push_back(static_cast<unsigned char>(c));
     return tokens;
   }
-  Unknown unknown;
+  constexpr size_t kNamed = 3;
+  std::set<char32_t> unknown;
+  std::string named;  // the first few of them, with their places
   int64_t place = 0;
   for_each_character("encode", text, [&](char32_t c) {
     ++place;
     const auto found = std::lower_bound(characters_.begin(), characters_.end(), c);
-    if (found == characters_.end() || *found != c) unknown.add(c, place);
+    const bool is_known = found != characters_.end() && *found == c;
+    if (!is_known && unknown.insert(c).second && unknown.size() <= kNamed)
+      named += concat(named.empty() ? "" : ", ", files::quoted(c), ", at character ", place);
     tokens.push_back(static_cast<int32_t>(found - characters_.begin()));
   });
-  unknown.fail_if_any();
+  if (!unknown.empty())
+    fail("encode", "the vocabulary has no ", named,
+         unknown.size() > kNamed ? concat(", and ", unknown.size() - kNamed, " more") : "",
+         ". Hint: leave these characters out of the text, or train a new model with ", Option{"tokenizer"},
+         " byte or bpe, which read any text.");
   return tokens;
 }
 

@@ -1,13 +1,22 @@
-// Tokenizer: text to token numbers and back, by characters of the training text, by bytes, or by byte pairs
-// as in GPT-2. PairTrainer learns byte pairs; DecodeStream decodes token by token.
+// Tokenizer: converts text to token numbers and back, by characters, bytes, or byte pairs as in GPT-2.
+// PairTrainer learns byte pairs; DecodeStream decodes token by token. The files of a tokenizer in a folder:
+//
+//   vocab.json             the vocabulary: characters, bytes, or GPT-2's tokens (OpenAI's name: encoder.json)
+//   merges.txt             the merges of GPT-2's tokens (OpenAI's name: vocab.bpe)
+//   tokenizer.json         all of it, for Hugging Face's `tokenizers`
+//   tokenizer_config.json  for its `transformers`, which would change decoded text without it
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "gradus/files/folder.hpp"
 
 namespace gradus::data {
 
@@ -16,37 +25,34 @@ class BytePairs;
 class WordCounts;
 }  // namespace pairs
 
-/// A plain value that owns its vocabulary; copies share it. Thread-safety: immutable once made, so threads
-/// may share one.
+/// A value; copies share the vocabulary. Immutable, so thread-safe.
 class Tokenizer {
  public:
   /// One token for each Unicode code point that occurs in `text`, in ascending order. Throws Error if `text`
   /// is empty or not UTF-8, naming the offset of the first bad byte.
   static Tokenizer characters(std::string_view text);
-  /// The 256 bytes, token b for byte b: encodes any text, and any other file.
+  /// The 256 bytes, token b for byte b: encodes any file.
   static Tokenizer bytes();
 
   static constexpr int64_t kLeastPairs = 257;        ///< tokens of bpe: the bytes and <|endoftext|>
   static constexpr int64_t kMostPairs = 10'000'000;  ///< tokens of bpe
 
-  /// What make() takes: char, byte and bpe.
+  /// The kinds that make() accepts: char, byte and bpe.
   static std::vector<std::string> kinds() { return {"char", "byte", "bpe"}; }
   /// characters(text) for kind "char", bytes() for "byte", up to `vocab_size` tokens learnt from the text for
   /// "bpe". Throws Error for another kind, and for bpe as PairTrainer does.
   static Tokenizer make(std::string_view kind, std::string_view text, int64_t vocab_size = 4096);
 
   std::string_view kind() const;  ///< one of kinds()
-  int64_t vocab_size() const;     ///< how many tokens there are: 0 up to, and without, this
-  /// Tokens that stand for no text, such as <|endoftext|>, which ends a document; ascending. Only bpe has
-  /// any.
+  int64_t vocab_size() const;     ///< number of tokens
+  /// Special tokens, such as <|endoftext|>, which ends a document; ascending. Only bpe has any.
   std::vector<int32_t> special_tokens() const;
 
   /// Whether a text with this character can be encoded.
   bool has(char32_t character) const;
 
   /// The tokens of `text`, without special tokens. Throws Error for kind char if the text is not UTF-8 or has
-  /// characters that the vocabulary lacks, naming the first few and their places (counted from 1). For bpe, a
-  /// byte that is not UTF-8 is cut into words as U+FFFD would be.
+  /// characters that the vocabulary lacks, naming the first few and their places (counted from 1).
   std::vector<int32_t> encode(std::string_view text) const;
   /// The same, but the text of a special token becomes that token. Not for untrusted text, which could end a
   /// document with it.
@@ -55,7 +61,7 @@ class Tokenizer {
   /// + b). Tokens of bytes and bpe may end within a character (see DecodeStream). Special tokens give their
   /// text. Throws Error for a token outside [0, vocab_size()).
   std::string decode(std::span<const int32_t> tokens) const;
-  /// How many bytes of text `tokens` stand for: bits per byte = nats per token / ln 2 * tokens / bytes.
+  /// The number of bytes of the text of `tokens`: bits per byte = nats per token / ln 2 * tokens / bytes.
   /// Throws Error for a token outside [0, vocab_size()).
   int64_t byte_count(std::span<const int32_t> tokens) const;
 
@@ -64,15 +70,16 @@ class Tokenizer {
   std::string to_json() const;
   /// The text of GPT-2's merges.txt; "" for characters and bytes, which have none.
   std::string to_merges() const;
-  /// The text of tokenizer.json, as Hugging Face's `tokenizers` reads it, which then gives the same tokens.
-  /// Characters that the vocabulary lacks give no tokens there, without an error.
+  /// The text of tokenizer.json, with which Hugging Face's `tokenizers` gives the same tokens, but ignores
+  /// characters that the vocabulary lacks.
   std::string to_tokenizer_json() const;
 
   /// Reads what to_json() wrote for characters or bytes. Throws Error, naming `file`, for anything else.
   static Tokenizer from_json(std::string_view json, const std::string& file = "vocab.json");
   /// The tokenizer of GPT-2's files: `vocab`, the text of vocab.json or encoder.json, and `merges`, that of
-  /// merges.txt or vocab.bpe. Tokens that no merge makes are special. Throws Error, naming the file and the
-  /// place, unless all bytes are tokens, and each merge joins bytes or results of earlier merges.
+  /// merges.txt or vocab.bpe. Tokens that are neither bytes nor merged are special. Throws Error, naming the
+  /// file and the place, unless all bytes are tokens, and each merge joins bytes or results of earlier
+  /// merges.
   static Tokenizer from_gpt2(std::string_view vocab, std::string_view merges,
                              const std::string& vocab_file = "vocab.json",
                              const std::string& merges_file = "merges.txt");
@@ -94,19 +101,19 @@ class Tokenizer {
   std::shared_ptr<const pairs::BytePairs> pairs_;  // null but for bpe
 };
 
-/// Learns a tokenizer of byte pairs from texts, as GPT-2's was learnt (Sennrich et al., arXiv 1508.07909, on
-/// bytes): within words of its pattern, the pair of tokens that occurs most often becomes a token,
-/// repeatedly. Among equally frequent pairs the one with the smaller token numbers is first, so the same
-/// texts give the same tokenizer, in any order. Not thread-safe.
+/// Learns a tokenizer of byte pairs, as for GPT-2 (Sennrich et al., arXiv 1508.07909, on bytes): within
+/// words, the most frequent pair of tokens becomes a token, repeatedly. Among equally frequent pairs the one
+/// with the smaller token numbers is first, so the same texts give the same tokenizer, in any order. Not
+/// thread-safe.
 class PairTrainer {
  public:
   PairTrainer();
   ~PairTrainer();
 
-  /// Counts the words of a text. No word reaches from one text into the next.
+  /// Counts the words of a text. Words end at the end of the text.
   void add(std::string_view text);
   /// The bytes in GPT-2's order, the joined tokens, and <|endoftext|>: `vocab_size` tokens, or fewer if no
-  /// pair occurs twice any more. Throws Error for a size out of [Tokenizer::kLeastPairs,
+  /// pair occurs twice. Throws Error for a size out of [Tokenizer::kLeastPairs,
   /// Tokenizer::kMostPairs].
   Tokenizer train(int64_t vocab_size) const;
 
@@ -114,13 +121,13 @@ class PairTrainer {
   std::unique_ptr<pairs::WordCounts> words_;
 };
 
-/// Decodes tokens one by one into text that is never cut within a character. Not thread-safe.
+/// Decodes tokens one by one into whole characters. Not thread-safe.
 class DecodeStream {
  public:
   /// Borrows the tokenizer.
   explicit DecodeStream(const Tokenizer& tokenizer) : tokenizer_(&tokenizer) {}
 
-  /// The text that this token completes. Up to three bytes that may begin a character are kept for the next
+  /// The text that this token completes. Up to three bytes of an incomplete character are kept for the next
   /// call. The returned texts, with that of finish(), are decode() of all tokens, byte for byte. Throws Error
   /// for a token outside the vocabulary.
   std::string step(int32_t token);
@@ -131,5 +138,22 @@ class DecodeStream {
   const Tokenizer* tokenizer_;
   std::string waiting_;
 };
+
+/// The texts of a tokenizer's files by their names.
+std::map<std::string, std::string> tokenizer_files(const Tokenizer& tokenizer);
+
+/// Writes the files and their checksums into a folder; makes the folder if it is missing. Throws RunError if
+/// writing fails.
+void save_tokenizer(const Tokenizer& tokenizer, const std::filesystem::path& folder);
+
+/// Whether a folder has the files of a tokenizer, valid or not.
+bool has_tokenizer(const files::FolderSnapshot& folder);
+
+/// The tokenizer in vocab.json, else encoder.json, else tokenizer.json of a folder. Throws Error, naming the
+/// file, if there is none, or if it is damaged.
+Tokenizer read_tokenizer(const files::FolderSnapshot& folder);
+
+/// The tokenizer of a folder, as above, or of a tokenizer.json. Throws Error as above.
+Tokenizer load_tokenizer(const std::filesystem::path& from);
 
 }  // namespace gradus::data

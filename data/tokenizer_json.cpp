@@ -1,8 +1,7 @@
-// tokenizer.json, the file of Hugging Face's `tokenizers`: written for every kind of tokenizer, and read as
-// far as it says what GPT-2's does or one of ours.
+// tokenizer.json, the file of Hugging Face's `tokenizers`: written for every kind of tokenizer, and read for
+// tokenizers with GPT-2's pattern and ours.
 #include <algorithm>
 
-#include "gradus/data/pairs/byte_letters.hpp"
 #include "gradus/data/pairs/byte_pairs.hpp"
 #include "gradus/data/pairs/vocabulary.hpp"
 #include "gradus/data/tokenizer.hpp"
@@ -28,9 +27,9 @@ std::string added_tokens(const pairs::BytePairs& pairs) {
   return json.empty() ? "[]" : "[" + json + "\n  ]";
 }
 
-/// Every model is one of byte pairs, also where there are none: without merges a text stays in its letters.
-std::string whole(std::string_view added, bool of_bytes, const std::vector<std::string>& vocab,
-                  std::string_view merges) {
+/// The whole file. Every model has the type BPE; without merges each character is a token.
+std::string file_text(std::string_view added, bool of_bytes, const std::vector<std::string>& vocab,
+                      std::string_view merges) {
   constexpr std::string_view kByteLevel =
       R"({"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": true})";
   return concat(
@@ -45,7 +44,7 @@ std::string whole(std::string_view added, bool of_bytes, const std::vector<std::
 
 // -- reading
 
-/// A field that must be null, false, "" or absent: what it stands for is not done here.
+/// Refuses the field unless it is null, false, "" or absent: its feature is not supported.
 void must_be_off(const Field& object, std::string_view key) {
   const std::optional<Field> field = object.find(key);
   if (!field || field->is_null() || (field->is_flag() && !field->flag())) return;
@@ -53,14 +52,14 @@ void must_be_off(const Field& object, std::string_view key) {
   field->refuse("must be null or off, got ", field->shown(), ".");
 }
 
-/// An object whose "type" is this one.
+/// Refuses the field unless it is an object of this "type".
 void must_be_a(const Field& field, std::string_view type) {
   if (!field.is_object()) field.refuse("must be a ", type, ", got ", field.shown(), ".");
   const Field name = field.at("type");
   if (name.text() != type) name.refuse("must be ", type, ", got ", name.shown(), ".");
 }
 
-/// Byte pairs, which the first files of this form did not call by their name.
+/// Refuses other models than BPE, whose type may be missing in old files.
 void check_model(const Field& model) {
   if (!model.is_object() || model.has("type") || !model.has("merges")) must_be_a(model, "BPE");
   for (const char* key :
@@ -75,7 +74,7 @@ bool is_given(const Field& root, std::string_view key) {
   return field && !field->is_null();
 }
 
-/// What may stand beside the model: nothing that changes the text or the tokens.
+/// Refuses other steps than GPT-2's before and after the model.
 void check_pipeline(const Field& root, bool of_bytes) {
   for (const char* key : {"truncation", "padding", "normalizer"}) must_be_off(root, key);
   if (is_given(root, "post_processor")) must_be_a(root.at("post_processor"), "ByteLevel");
@@ -115,7 +114,7 @@ void read_added(const std::vector<Field>& added, pairs::Vocabulary& vocabulary) 
   }
 }
 
-/// The characters of a model without merges, whose numbers ascend as they do.
+/// The characters of a model without merges, which must be in order.
 std::u32string read_characters(const Field& vocab) {
   std::u32string characters(vocab.size(), U'\0');
   std::vector<bool> known(vocab.size());
@@ -143,7 +142,7 @@ std::string Tokenizer::to_tokenizer_json() const {
       texts.push_back(characters_.empty()
                           ? files::to_utf8(pairs::letter_of(static_cast<unsigned char>(token)))
                           : files::to_utf8(characters_[static_cast<size_t>(token)]));
-    return whole("[]", characters_.empty(), texts, "");
+    return file_text("[]", characters_.empty(), texts, "");
   }
   std::string merges;
   for (const pairs::Merge& merge : pairs_->merges())
@@ -151,7 +150,7 @@ std::string Tokenizer::to_tokenizer_json() const {
                      json_text(concat(pairs::letters_of(pairs_->text(merge.left)), " ",
                                       pairs::letters_of(pairs_->text(merge.right)))));
   if (!merges.empty()) merges += "\n    ";
-  return whole(added_tokens(*pairs_), true, pairs::letters(*pairs_), merges);
+  return file_text(added_tokens(*pairs_), true, pairs::letters(*pairs_), merges);
 }
 
 Tokenizer Tokenizer::from_tokenizer_json(std::string_view text, const std::string& file) {

@@ -11,10 +11,10 @@
 namespace gradus::data {
 namespace {
 
-static_assert(std::endian::native == std::endian::little, "numbers are copied as they lie in the file");
+static_assert(std::endian::native == std::endian::little, "the file has the byte order of memory");
 
 constexpr int64_t kWidth = sizeof(uint16_t);
-constexpr int64_t kPiece = 1 << 19;  // tokens or bytes that are read at once
+constexpr int64_t kPiece = 1 << 19;  // tokens or bytes per read
 
 std::shared_ptr<const files::StableFile> open_file(const std::filesystem::path& file) {
   try {
@@ -39,8 +39,8 @@ Tokens Tokens::open(const std::filesystem::path& path, int64_t vocab_size) {
   Tokens tokens;
   tokens.end_ = bytes / kWidth;
   tokens.copy_ = [file](int64_t first, int64_t count, int64_t* to) {
-    // The narrow numbers are read into the end of the memory of the wide ones: widening never overwrites a
-    // number before it is read.
+    // Reads the 16-bit numbers into the end of the memory of the 64-bit ones, so that widening overwrites
+    // none before it is read.
     auto* narrow = reinterpret_cast<char*>(to) + count * (static_cast<int64_t>(sizeof(int64_t)) - kWidth);
     file->read(first * kWidth, narrow, count * kWidth);
     for (int64_t i = 0; i < count; ++i) {

@@ -1,8 +1,7 @@
-// Tokens: token numbers in memory, or in a file that stays on disk, of any size.
+// Tokens: token numbers in memory, or in a file of any size that is read as needed: nanoGPT's .bin, numbers
+// of 16 bits, little-endian, without a header.
 //
-// The file is nanoGPT's .bin: numbers of 16 bits, little-endian, without a header.
-//
-// A handle; copies share the memory or the file. Thread-safety: immutable once made.
+// A handle; copies share the memory or the file. Immutable, so thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -15,12 +14,12 @@ namespace gradus::data {
 
 class Tokens {
  public:
-  static constexpr int64_t kMostInFile = 65'536;  ///< different token numbers of 16 bits
+  static constexpr int64_t kMostInFile = 65'536;  ///< vocabulary size that 16 bits can represent
 
   Tokens() = default;                   ///< none
   Tokens(std::vector<int32_t> tokens);  ///< in memory (NOLINT: a list is tokens)
-  /// The tokens of a file, which is read once here, to check that all are below `vocab_size`, and later by
-  /// copy(). Throws Error, naming the file and the place, if one is not, or if the file is empty, has an odd
+  /// The tokens of a file. Reads it once to check that all are below `vocab_size`; copy() reads it later.
+  /// Throws Error, naming the file and the place, for another token, and if the file is empty, has an odd
   /// number of bytes or cannot be read.
   static Tokens open(const std::filesystem::path& path, int64_t vocab_size);
 
@@ -28,7 +27,7 @@ class Tokens {
   bool empty() const { return size() == 0; }      ///< whether there are none
   /// Copies `count` tokens from `first` on. Throws files::ReadFailed if the file has changed.
   void copy(int64_t first, int64_t count, int64_t* to) const;
-  /// The tokens [first, last), which are not copied.
+  /// The tokens [first, last), without a copy.
   Tokens part(int64_t first, int64_t last) const;
   /// All tokens, in memory. Throws as copy().
   std::vector<int32_t> values() const;
@@ -38,11 +37,11 @@ class Tokens {
   int64_t begin_ = 0, end_ = 0;
 };
 
-/// The checksum of all bytes of the files: what `cat FILE... | sha256sum` prints. Throws Error, naming the
+/// The checksum of the concatenated files, as `cat FILE... | sha256sum` prints it. Throws Error, naming the
 /// file, if one cannot be read.
 std::string sha256_of_files(const std::vector<std::filesystem::path>& paths);
 
-/// The bytes of such a file. Throws Error for a token of kMostInFile or more.
+/// The bytes of a file with these tokens. Throws Error for a token of kMostInFile or more.
 std::string token_bytes(const std::vector<int32_t>& tokens);
 
 }  // namespace gradus::data

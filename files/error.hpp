@@ -1,7 +1,5 @@
-// Errors: one exception type, one way to throw it.
-//
-// Every message reads `[op] what must hold, got <values>. Hint: <what to do>.` on one line. Thread-safe: no
-// state.
+// Errors. Every message reads `[op] what must hold, got <values>. Hint: <what to do>.` on one line.
+// Thread-safe.
 #pragma once
 
 #include <functional>
@@ -9,24 +7,13 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
 
 namespace gradus {
 
-/// A request that cannot be met as it was made: wrong shapes, dtypes, values, files. The command line exits
-/// with 2.
-class Error : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
-};
-
-/// A run that went wrong although what was asked for made sense: a loss that is not finite, a full disk.
-/// Exit 1.
-class RunError : public Error {
- public:
-  using Error::Error;
-};
-
-/// Parts written one after another, as an output stream writes them.
+/// The parts, as an output stream writes them.
 template <class... Parts>
 std::string concat(const Parts&... parts) {
   std::ostringstream text;
@@ -34,17 +21,87 @@ std::string concat(const Parts&... parts) {
   return text.str();
 }
 
+/// A setting or option that a message names. what() shows it in `backquotes`; the command line shows its
+/// flag.
+struct Option {
+  std::string_view name;  ///< as in C++: min_lr
+};
+
+/// An invalid request: wrong shapes, dtypes, values or files. The command line exits with 2.
+class Error : public std::runtime_error {
+ public:
+  /// The message consists of the parts, which may be Options, and of at most one other Error, which comes
+  /// first.
+  template <class... Parts>
+  explicit Error(const Parts&... parts) : Error(Message().add(parts...)) {}
+
+  /// what(), with shown(name) instead of `name` for each Option.
+  std::string message(const std::function<std::string(std::string_view)>& shown) const {
+    const std::string_view text = what();
+    std::string result;
+    size_t end = 0;
+    for (const auto& [begin, size] : fields_) {
+      result.append(text, end, begin - end).append(shown(text.substr(begin + 1, size - 2)));
+      end = begin + size;
+    }
+    return result.append(text, end);
+  }
+
+ private:
+  struct Message {
+    std::string text;
+    std::vector<std::pair<size_t, size_t>> fields;  // place and size, backquotes included
+
+    template <class... Parts>
+    Message add(const Parts&... parts) {
+      std::ostringstream out;
+      const auto write = [&]<class Part>(const Part& part) {
+        if constexpr (std::is_same_v<Part, Option>) {
+          fields.emplace_back(static_cast<size_t>(out.tellp()), part.name.size() + 2);
+          out << '`' << part.name << '`';
+        } else if constexpr (std::is_base_of_v<Error, Part>) {
+          fields = static_cast<const Error&>(part).fields_;
+          out << part.what();
+        } else {
+          out << part;
+        }
+      };
+      (write(parts), ...);
+      text = out.str();
+      return *this;
+    }
+  };
+  explicit Error(const Message& message) : std::runtime_error(message.text), fields_(message.fields) {}
+
+  std::vector<std::pair<size_t, size_t>> fields_;
+};
+
+/// A valid request that failed: a loss that is not finite, a full disk. The command line exits with 1.
+class RunError : public Error {
+ public:
+  using Error::Error;
+};
+
 /// Throws Error with the text "[op] " followed by the parts.
 template <class... Parts>
 [[noreturn]] void fail(std::string_view op, const Parts&... parts) {
-  throw Error(concat("[", op, "] ", parts...));
+  throw Error("[", op, "] ", parts...);
 }
 
-/// text(part) of each part, with `between` in between.
+/// text(part) of all parts, separated by `between`.
 template <class Parts, class Text = std::identity>
 std::string joined(const Parts& parts, std::string_view between = ", ", const Text& text = {}) {
   std::string all;
   for (const auto& part : parts) all += concat(all.empty() ? "" : between, std::invoke(text, part));
+  return all;
+}
+
+/// "a, b or c".
+template <class Words>
+std::string listed(const Words& words) {
+  std::string all;
+  for (size_t i = 0; i < words.size(); ++i)
+    all += concat(i == 0 ? "" : i + 1 < words.size() ? ", " : " or ", words[i]);
   return all;
 }
 

@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 
 [[noreturn]] void give_up(const std::string& what, const fs::path& path) {
   const int reason = errno;
-  throw RunError(concat("[file] cannot ", what, " ", path.string(), ": ", std::strerror(reason), "."));
+  throw RunError("[file] cannot ", what, " ", path.string(), ": ", std::strerror(reason), ".");
 }
 
 /// Repeats `call` as long as a signal interrupts it.
@@ -33,14 +33,14 @@ auto uninterrupted(F&& call) {
   return result;
 }
 
-int open_file(const fs::path& path, int flags) {
-  const int descriptor = uninterrupted([&] { return ::open(path.c_str(), flags | O_CLOEXEC, 0666); });
+Descriptor open_file(const fs::path& path, int flags) {
+  Descriptor descriptor(uninterrupted([&] { return ::open(path.c_str(), flags | O_CLOEXEC, 0666); }));
   if (descriptor < 0) give_up("open", path);
   return descriptor;
 }
 
-/// Removes the file or link that has this name, then makes a new file; nothing is written through a link.
-int open_new(const fs::path& path) {
+/// Replaces a file or link of this name; does not write through a link.
+Descriptor open_new(const fs::path& path) {
   uninterrupted([&] { return ::unlink(path.c_str()); });
   return open_file(path, O_WRONLY | O_CREAT | O_EXCL);
 }
@@ -53,35 +53,33 @@ void write_all(int descriptor, std::string_view bytes, const fs::path& path) {
   }
 }
 
-/// Opens a file to read it. Without O_NONBLOCK, opening a named pipe would wait for a writer for ever.
-int open_to_read(const fs::path& path, struct stat& status) {
-  const int descriptor =
-      uninterrupted([&] { return ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC); });
-  if (descriptor >= 0 && ::fstat(descriptor, &status) == 0) return descriptor;
-  const int reason = errno;
-  if (descriptor >= 0) ::close(descriptor);
-  throw Unreadable(path.string(), std::strerror(reason));
+/// Opens a file to read it. O_NONBLOCK: does not wait for a writer of a named pipe.
+Descriptor open_to_read(const fs::path& path, struct stat& status) {
+  Descriptor descriptor(
+      uninterrupted([&] { return ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC); }));
+  if (descriptor < 0 || ::fstat(descriptor, &status) != 0)
+    throw Unreadable(path.string(), std::strerror(errno));
+  return descriptor;
 }
 
 int64_t modified(const struct stat& status) {
   return int64_t{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec;
 }
 
-constexpr int kPatience = 3000;  // ms, for a program to open the other end of a named pipe
+constexpr int kWriterTimeout = 3000;  // ms, for a program to open a named pipe for writing
 
 }  // namespace
 
-// A stream buffer on a file descriptor: std::ofstream can neither fsync nor report why a write failed.
+Descriptor::~Descriptor() {
+  if (number_ >= 0) ::close(number_);
+}
+
+// A stream buffer on a file descriptor, because std::ofstream can neither fsync nor tell why a write failed.
 class StagedFile::Buffer : public std::streambuf {
  public:
   explicit Buffer(const fs::path& path) : path_(path), descriptor_(open_new(path)) {
     setp(buffer_.data(), buffer_.data() + buffer_.size());
   }
-  ~Buffer() override {
-    if (descriptor_ >= 0) ::close(descriptor_);
-  }
-  Buffer(const Buffer&) = delete;
-  Buffer& operator=(const Buffer&) = delete;
 
   const fs::path& path() const { return path_; }
   const FileChecksum& checksum() const { return checksum_; }
@@ -95,7 +93,7 @@ class StagedFile::Buffer : public std::streambuf {
     flush();
     if (uninterrupted([&] { return ::fsync(descriptor_); }) != 0) give_up("write", path_);
     // All bytes are on disk, and an interrupted close() has closed the file.
-    if (::close(std::exchange(descriptor_, -1)) != 0 && errno != EINTR) give_up("write", path_);
+    if (::close(descriptor_.release()) != 0 && errno != EINTR) give_up("write", path_);
   }
 
  protected:
@@ -138,7 +136,7 @@ class StagedFile::Buffer : public std::streambuf {
   }
 
   fs::path path_;
-  int descriptor_;
+  Descriptor descriptor_;
   FileChecksum checksum_;
   uint64_t size_ = 0;
   std::array<char, 1 << 16> buffer_;
@@ -177,16 +175,11 @@ void write_atomically(const fs::path& path, const std::function<void(std::ostrea
   sync_folder(path.parent_path());
 }
 
-// A name survives a power cut only once the folder that holds it is on disk.
 void sync_folder(const fs::path& folder) {
   const fs::path path = folder.empty() ? "." : folder;
-  const int descriptor = open_file(path, O_RDONLY | O_DIRECTORY);
-  const int result = uninterrupted([&] { return ::fsync(descriptor); });
-  const int reason = errno;
-  ::close(descriptor);
-  errno = reason;
+  const Descriptor descriptor = open_file(path, O_RDONLY | O_DIRECTORY);
   // Some file systems cannot fsync a folder and return EINVAL; nothing more can be done there.
-  if (result != 0 && reason != EINVAL) give_up("write", path);
+  if (uninterrupted([&] { return ::fsync(descriptor); }) != 0 && errno != EINVAL) give_up("write", path);
 }
 
 void make_folders(const fs::path& folder) {
@@ -201,24 +194,22 @@ void make_folders(const fs::path& folder) {
 
 AppendedFile::AppendedFile(fs::path path)
     : path_(std::move(path)), descriptor_(open_file(path_, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW)) {}
-AppendedFile::~AppendedFile() { ::close(descriptor_); }
 void AppendedFile::add(std::string_view bytes) { write_all(descriptor_, bytes, path_); }
-
-// -- reading
 
 Input::Input(const fs::path& path) : path_(path.string()) {
   struct stat status {};
   descriptor_ = open_to_read(path, status);
   is_pipe_ = S_ISFIFO(status.st_mode);
   const bool has_end = S_ISREG(status.st_mode) || is_pipe_ || ::isatty(descriptor_) != 0;
-  if (has_end) return;
-  ::close(descriptor_);
-  refuse(S_ISDIR(status.st_mode) ? "it is a folder" : "it is a device");
+  if (!has_end) throw Unreadable(path_, S_ISDIR(status.st_mode) ? "it is a folder" : "it is a device");
 }
 
-Input::~Input() { ::close(descriptor_); }
-
 std::string Input::read_all() {
+  // Whether there are bytes, or a writer has closed the pipe, within that time; -1: no limit.
+  const auto wait = [&](int milliseconds) {
+    pollfd poll{descriptor_, POLLIN, 0};
+    return ::poll(&poll, 1, milliseconds) > 0;
+  };
   std::string text;
   std::vector<char> buffer(1 << 16);
   bool has_writer = !is_pipe_, waited = false;
@@ -231,25 +222,16 @@ std::string Input::read_all() {
       has_writer = true;
       wait(-1);
     } else if (count < 0 && errno != EINTR) {
-      refuse(std::strerror(errno));
+      throw Unreadable(path_, std::strerror(errno));
     } else if (count == 0 && has_writer) {
       return text;
     } else if (count == 0) {
-      if (waited) refuse("it is a pipe that nobody writes to");
-      has_writer = wait(kPatience);
+      if (waited) throw Unreadable(path_, "it is a pipe that nobody writes to");
+      has_writer = wait(kWriterTimeout);
       waited = true;
     }
   }
 }
-
-/// Waits until there are bytes, or a writer has closed the pipe, and returns whether there are or it has.
-/// With -1 ms it waits without limit.
-bool Input::wait(int milliseconds) const {
-  pollfd poll{descriptor_, POLLIN, 0};
-  return ::poll(&poll, 1, milliseconds) > 0;
-}
-
-void Input::refuse(const std::string& why) const { throw Unreadable(path_, why); }
 
 std::string read(const fs::path& path) { return Input(path).read_all(); }
 
@@ -260,12 +242,9 @@ StableFile::StableFile(fs::path path) : path_(std::move(path)) {
   modified_ = modified(status);
   device_ = status.st_dev;
   number_ = status.st_ino;
-  if (S_ISREG(status.st_mode)) return;
-  ::close(descriptor_);
-  throw Unreadable(path_.string(), S_ISDIR(status.st_mode) ? "it is a folder" : "it is a pipe or a device");
+  if (!S_ISREG(status.st_mode))
+    throw Unreadable(path_.string(), S_ISDIR(status.st_mode) ? "it is a folder" : "it is a pipe or a device");
 }
-
-StableFile::~StableFile() { ::close(descriptor_); }
 
 void StableFile::read(int64_t offset, void* to, int64_t count) const {
   auto* bytes = static_cast<char*>(to);

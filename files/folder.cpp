@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
+#include <limits>
 #include <sstream>
 
 #include "gradus/files/hashes.hpp"
@@ -18,7 +19,7 @@ namespace fs = std::filesystem;
 constexpr std::string_view kTitle =
     "; CRC-32 of each file, and of its beginning up to the end of each part\n";
 constexpr std::string_view kPart = ";   ";
-constexpr std::string_view kAnswer =
+constexpr std::string_view kHint =
     " Hint: take it from a copy; if it was changed on purpose, remove checksums.sfv beside it.";
 
 std::string last_line(std::string_view above) {
@@ -32,52 +33,28 @@ std::string on_one_line(std::string name) {
   return name;
 }
 
-/// Takes the bytes of a file from its beginning, and throws at the first part that differs.
-class Verifier {
- public:
-  Verifier(const FileChecksum& expected, const fs::path& file) : expected_(expected), file_(file) {}
-
-  void add(std::string_view bytes) {
-    for (; next_ < expected_.parts.size(); ++next_) {
-      const uint64_t end = expected_.parts[next_].end;
-      if (end < size_ || end - size_ > bytes.size()) break;
-      const size_t inside = end - size_;
-      take(bytes.substr(0, inside));
-      bytes.remove_prefix(inside);
-      if (crc32_ != expected_.parts[next_].crc32) refuse();
-    }
-    take(bytes);
+/// Reads a file by read(the most bytes) and throws at the first part that differs.
+template <class Read>
+void verify_pieces(Read&& read, const FileChecksum& expected, const fs::path& file) {
+  uint32_t crc = 0;
+  uint64_t size = 0;
+  const auto read_to = [&](uint64_t end) {
+    for (std::string_view piece; size < end && !(piece = read(end - size)).empty(); size += piece.size())
+      crc = crc32(piece, crc);
+  };
+  const auto check = [&](bool is_same, const std::string& where) {
+    if (!is_same)
+      fail("checksum", file.string(), " must have the bytes that were saved, got others", where, ".", kHint);
+  };
+  for (const FileChecksum::Part& part : expected.parts) {
+    read_to(part.end);
+    check(size == part.end && crc == part.crc32, " in " + part.name);
   }
-
-  void finish() const {
-    if (next_ < expected_.parts.size() || crc32_ != expected_.crc32) refuse();
-  }
-
- private:
-  void take(std::string_view bytes) {
-    crc32_ = crc32(bytes, crc32_);
-    size_ += bytes.size();
-  }
-  [[noreturn]] void refuse() const {
-    const std::string where = next_ < expected_.parts.size() ? " in " + expected_.parts[next_].name : "";
-    fail("checksum", file_.string(), " must have the bytes that were saved, got others", where, ".", kAnswer);
-  }
-
-  const FileChecksum& expected_;
-  const fs::path& file_;
-  uint64_t size_ = 0;
-  uint32_t crc32_ = 0;
-  size_t next_ = 0;  // of expected_.parts
-};
-
-uint32_t number_from_hex(const std::string& text) {
-  uint32_t value = 0;
-  std::istringstream(text) >> std::hex >> value;
-  return value;
+  read_to(std::numeric_limits<uint64_t>::max());
+  check(crc == expected.crc32, "");
 }
 
-/// Reads the text that to_text() wrote. It accepts other texts too: the caller writes the result again and
-/// compares.
+/// Reads the text of to_text(). Accepts other texts too: the caller compares the result's text.
 Checksums parse(std::string_view text) {
   Checksums checksums;
   std::istringstream lines{std::string(text)};
@@ -86,21 +63,19 @@ Checksums parse(std::string_view text) {
     if (file && line.starts_with(kPart)) {
       std::istringstream words(line.substr(kPart.size()));
       FileChecksum::Part part;
-      std::string crc;
-      words >> part.end >> crc;
+      words >> part.end >> std::hex >> part.crc32;
       words.ignore();
       std::getline(words, part.name);
-      part.crc32 = number_from_hex(crc);
       file->parts.push_back(std::move(part));
     } else if (const size_t space = line.rfind(' '); !line.starts_with(';') && space != line.npos) {
       file = &checksums[line.substr(0, space)];
-      file->crc32 = number_from_hex(line.substr(space + 1));
+      std::istringstream(line.substr(space + 1)) >> std::hex >> file->crc32;
     }
   }
   return checksums;
 }
 
-/// The checksums of a staged list; none if the list was not finished.
+/// The checksums of a staged list; none if it is incomplete.
 Checksums checksums_if_whole(std::string_view text) {
   try {
     return checksums_from_text(text, "");
@@ -111,7 +86,7 @@ Checksums checksums_if_whole(std::string_view text) {
 
 bool is_described(const fs::path& file, const FileChecksum& checksum) {
   try {
-    if (!fs::is_regular_file(file)) return false;  // Opening a pipe would wait for its writer.
+    if (!fs::is_regular_file(file)) return false;  // opening a pipe would wait for a writer
     std::ifstream stream(file, std::ios::binary);
     verify(stream, checksum, file);
     return true;
@@ -121,8 +96,6 @@ bool is_described(const fs::path& file, const FileChecksum& checksum) {
 }
 
 }  // namespace
-
-// -- checksums
 
 std::string to_text(const Checksums& checksums) {
   std::string text(kTitle);
@@ -138,26 +111,28 @@ Checksums checksums_from_text(std::string_view text, const fs::path& file) {
   Checksums checksums = parse(text);
   const auto leads_away = [](const auto& entry) { return entry.first.find('/') != std::string::npos; };
   if (to_text(checksums) != text || std::any_of(checksums.begin(), checksums.end(), leads_away))
-    fail("checksum", file.string(), " must be the list that was saved, got another.", kAnswer);
+    fail("checksum", file.string(), " must be the list that was saved, got another.", kHint);
   return checksums;
 }
 
 void verify(std::istream& stream, const FileChecksum& expected, const fs::path& file) {
-  Verifier verifier(expected, file);
   std::vector<char> piece(1 << 20);
-  while (stream.read(piece.data(), static_cast<std::streamsize>(piece.size())), stream.gcount() > 0)
-    verifier.add({piece.data(), static_cast<size_t>(stream.gcount())});
-  if (stream.bad()) fail("checksum", file.string(), " must be readable, got an error of the disk.");
-  verifier.finish();
+  const auto read = [&](uint64_t most) -> std::string_view {
+    stream.read(piece.data(), static_cast<std::streamsize>(std::min<uint64_t>(most, piece.size())));
+    if (stream.bad()) fail("checksum", file.string(), " must be readable, got an error of the disk.");
+    return {piece.data(), static_cast<size_t>(stream.gcount())};
+  };
+  verify_pieces(read, expected, file);
 }
 
 void verify(std::string_view bytes, const FileChecksum& expected, const fs::path& file) {
-  Verifier verifier(expected, file);
-  verifier.add(bytes);
-  verifier.finish();
+  const auto read = [&](uint64_t most) {
+    const std::string_view piece = bytes.substr(0, most);
+    bytes.remove_prefix(piece.size());
+    return piece;
+  };
+  verify_pieces(read, expected, file);
 }
-
-// -- reading
 
 FolderSnapshot::FolderSnapshot(fs::path folder, std::optional<Checksums> checksums)
     : folder_(std::move(folder)), checksums_(std::move(checksums)) {}
@@ -240,8 +215,6 @@ bool ChecksumLists::still_hold(const std::optional<FolderSnapshot>& snapshot) co
   return !snapshot || now.snapshot() == *snapshot;
 }
 
-// -- writing
-
 FolderUpdate::FolderUpdate(fs::path folder, Checksums kept)
     : folder_(std::move(folder)), checksums_(std::move(kept)) {}
 
@@ -258,8 +231,8 @@ void FolderUpdate::write(const std::string& name, std::string_view text) {
 }
 
 const Checksums& FolderUpdate::commit() {
-  // The new list must be on disk before any file that only it describes. It stays if the disk refuses a later
-  // step; until it is written, the staged list of an interrupted earlier update stays.
+  // The new list must be on disk before any file that only it describes. It stays if a later write fails;
+  // until it is written, the staged list of an interrupted earlier update stays.
   const fs::path staged = folder_ / kStagedChecksumList;
   write_atomically(staged, [&](std::ostream& out) { out << to_text(checksums_); });
   put_in_place();

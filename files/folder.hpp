@@ -1,12 +1,11 @@
-// Folders whose files change together: the list of checksums of a folder, FolderUpdate, which replaces files,
-// and FolderSnapshot, which reads them.
+// Folders whose files change together: a list of checksums, FolderUpdate, which replaces files, and
+// FolderSnapshot, which reads them.
 //
-// The list is a file of the folder, checksums.sfv, in the format of cksfv and rhash: one line for each file
-// with its name and its CRC-32; a comment begins with a semicolon. Comments give the checksum up to named
-// places inside a file, and the last comment is the checksum of the list itself.
+// The list, checksums.sfv, has the format of cksfv and rhash: a line with name and CRC-32 for each file, and
+// comments after a semicolon. Comments have the checksums of parts of files, the last one that of the list.
 //
-// A crash at any moment leaves files each of which agrees with that list or with the one staged beside it;
-// FolderSnapshot reads both. Readers take no lock: read_folder() tries again if files are replaced meanwhile.
+// After a crash each file agrees with this list or with the staged next one; FolderSnapshot reads both.
+// Readers take no lock: read_folder() retries if files are replaced meanwhile.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +26,7 @@ namespace gradus::files {
 
 /// The name of the list in its folder.
 inline constexpr const char* kChecksumList = "checksums.sfv";
-/// The next list, while an update replaces files, or after an interrupted update.
+/// The next list, during an update or after an interrupted one.
 inline constexpr const char* kStagedChecksumList = "checksums.sfv.tmp";
 
 /// The checksums of the files of a folder, by file name.
@@ -35,30 +34,29 @@ using Checksums = std::map<std::string, FileChecksum>;
 
 /// The text of checksums.sfv.
 std::string to_text(const Checksums& checksums);
-/// Reads the text that to_text() wrote; errors name `file`. Throws Error for any other text, even if one byte
-/// was changed.
+/// Reads the text of to_text(). Throws Error, naming `file`, for any other text.
 Checksums checksums_from_text(std::string_view text, const std::filesystem::path& file);
 
-/// Reads the stream to its end and compares. Throws Error, naming the file and the first part that differs.
+/// Reads the stream to its end. Throws Error, naming the file and the first part that differs.
 void verify(std::istream& stream, const FileChecksum& expected, const std::filesystem::path& file);
-/// The same for a file that is in memory.
+/// The same for a file in memory.
 void verify(std::string_view bytes, const FileChecksum& expected, const std::filesystem::path& file);
 
-/// The files of a folder as one FolderUpdate left them. Each file is checked against the list of checksums
-/// before it is used; a folder without a list is read unchecked. Thread-safe: immutable.
+/// The files of a folder as one FolderUpdate left them. Files are checked against the list of checksums
+/// before use; a folder without a list is not checked. Thread-safe: immutable.
 class FolderSnapshot {
  public:
-  /// The folder as that list describes it; nothing is read yet.
+  /// Reads nothing yet.
   FolderSnapshot(std::filesystem::path folder, std::optional<Checksums> checksums);
 
-  const std::filesystem::path& folder() const { return folder_; }  ///< as it was given
+  const std::filesystem::path& folder() const { return folder_; }  ///< as given
   /// None for a folder without a list.
   const std::optional<Checksums>& checksums() const { return checksums_; }
-  /// The checksum that the list has for a file; null if it has none.
+  /// The checksum of a file; null if the list has none.
   const FileChecksum* checksum(const std::string& name) const;
 
   bool has(const std::string& name) const;  ///< whether the file is there, listed or not
-  /// A whole file. Throws Error, naming it, if it cannot be read or was changed.
+  /// A whole file. Throws Error, naming it, if it cannot be read or has changed.
   std::string text(const std::string& name) const;
   /// Reads every file of the list. Throws Error as above.
   void verify_all() const;
@@ -72,19 +70,19 @@ class FolderSnapshot {
   std::optional<Checksums> checksums_;
 };
 
-/// New versions of some files of a folder, which replace the old ones together. Not thread-safe; one update
-/// at a time may work on a folder.
+/// New versions of some files of a folder, which replace the old ones together. Not thread-safe; a folder
+/// allows one update at a time.
 class FolderUpdate {
  public:
-  /// `kept`: the checksums of the files that stay as they are, unless they are written too.
+  /// `kept`: the checksums of the files that stay unless they are written.
   explicit FolderUpdate(std::filesystem::path folder, Checksums kept = {});
 
-  /// Stages a file of that name with the bytes that `write` puts out. Throws RunError if the disk refuses.
+  /// Stages a file with the bytes that `write` writes. Throws RunError if that fails.
   void write(const std::string& name, const std::function<void(StagedFile&)>& write);
   void write(const std::string& name, std::string_view text);
 
-  /// Replaces all files, with a new list of checksums, which it returns. Throws RunError if the disk refuses;
-  /// readers then still find the old files or the new ones.
+  /// Replaces all files, and the list of checksums by a new one, which it returns. Throws RunError if that
+  /// fails; readers then find the old files or the new ones.
   const Checksums& commit();
   /// The same for a folder that keeps no list.
   void commit_without_list();
@@ -97,19 +95,19 @@ class FolderUpdate {
   std::vector<std::unique_ptr<StagedFile>> files_;
 };
 
-/// The current lists of checksums of a folder: checksums.sfv, and the one staged beside it.
+/// The lists of checksums of a folder: checksums.sfv and the staged one.
 class ChecksumLists {
  public:
   /// Reads both; each may be missing.
   explicit ChecksumLists(const std::filesystem::path& folder);
-  /// The folder as checksums.sfv describes it; where the staged list differs and matches the file, as that
-  /// describes it. Throws Error if checksums.sfv is damaged.
+  /// The folder by checksums.sfv, but by the staged list for files that match only that. Throws Error if
+  /// checksums.sfv is damaged.
   FolderSnapshot snapshot() const;
-  /// Whether the lists are still the same files, and the entries that they differ in still give `snapshot`.
+  /// Whether the lists are the same files as before and still give `snapshot`.
   bool still_hold(const std::optional<FolderSnapshot>& snapshot) const;
 
  private:
-  /// A list that stays open: a list that replaces it is then another file, even with the same text.
+  /// A list that stays open, so that its replacement is another file even with the same text.
   struct List {
     std::shared_ptr<const StableFile> file;
     std::string text;
@@ -121,11 +119,11 @@ class ChecksumLists {
   std::optional<List> current_, staged_;
 };
 
-/// Returns read(a snapshot of the folder that locate() names); calls both again if files were replaced
-/// meanwhile. Throws what `read` threw if they were not.
+/// Returns read(a snapshot of the folder locate()); calls both again if `read` throws and files were replaced
+/// meanwhile.
 template <class Locate, class Read>
 auto read_folder_at(Locate&& locate, Read&& read) {
-  constexpr int kMostAttempts = 100;  // Each means that a run has saved while this one read.
+  constexpr int kMostAttempts = 100;
   for (int attempt = 1;; ++attempt) {
     const std::filesystem::path folder = locate();
     const ChecksumLists lists(folder);

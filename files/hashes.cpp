@@ -14,8 +14,8 @@ constexpr size_t kStride = 16;
 
 using Table = std::array<uint32_t, 256>;
 
-/// table[k][b]: the contribution of byte b with k zero bytes after it. Sixteen bytes then take sixteen
-/// independent look-ups.
+/// table[k][b]: the contribution of byte b followed by k zero bytes. Sixteen bytes take sixteen independent
+/// look-ups.
 constexpr std::array<Table, kStride> make_tables() {
   std::array<Table, kStride> tables{};
   for (uint32_t byte = 0; byte < 256; ++byte) {
@@ -35,7 +35,7 @@ uint32_t word_at(const unsigned char* bytes) {
   return bytes[0] | uint32_t{bytes[1]} << 8 | uint32_t{bytes[2]} << 16 | uint32_t{bytes[3]} << 24;
 }
 
-/// The contribution of four bytes with `after` bytes behind them.
+/// The contribution of four bytes followed by `after` bytes.
 uint32_t add_word(uint32_t word, size_t after) {
   return kTables[after + 3][word & 0xFF] ^ kTables[after + 2][word >> 8 & 0xFF] ^
          kTables[after + 1][word >> 16 & 0xFF] ^ kTables[after][word >> 24];

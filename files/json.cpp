@@ -4,6 +4,8 @@
 #include <array>
 #include <charconv>
 #include <cstdio>
+#include <limits>
+#include <nlohmann/json.hpp>
 
 #include "gradus/files/plain.hpp"
 #include "gradus/files/utf8.hpp"
@@ -11,7 +13,7 @@
 namespace gradus::files {
 namespace {
 
-/// With a point or an exponent, to be told from a whole number.
+/// With a point or an exponent, unlike a whole number.
 std::string shown_number(double value) {
   std::array<char, 32> buffer;
   const std::string text(buffer.data(),
@@ -19,7 +21,7 @@ std::string shown_number(double value) {
   return text.find_first_of(".e") == text.npos ? text + ".0" : text;
 }
 
-/// A key as a step of a place: as it is if it is a plain word.
+/// A key in a place: in quotes unless it is a plain word.
 std::string shown_key(std::string_view key) {
   const auto is_plain = [](unsigned char c) { return std::isalnum(c) || c == '_' || c == '-' || c == '.'; };
   const bool plain = !key.empty() && key.size() <= 60 && std::all_of(key.begin(), key.end(), is_plain);
@@ -28,7 +30,122 @@ std::string shown_key(std::string_view key) {
 
 }  // namespace
 
-// -- the whole
+/// Stores the values that nlohmann-json reads, without recursion, and refuses what it accepts too much.
+class JsonParser {
+ public:
+  JsonParser(std::string_view text, Json& json) : text_(text), json_(json) {}
+
+  void parse() {
+    if (text_.size() > std::numeric_limits<uint32_t>::max())
+      fail(json_.op_, plain(json_.file_), " must be JSON of less than 4 GiB, got ", text_.size(), " bytes.");
+    if (text_.starts_with("\xEF\xBB\xBF"))
+      fail(json_.op_, plain(json_.file_), " must be JSON, got a byte order mark. Hint: save it without.");
+    // nlohmann-json takes it for the end of the text.
+    if (const size_t zero = text_.find('\0'); zero != text_.npos)
+      refuse(zero, "a zero byte is no part of JSON");
+    nlohmann::json::sax_parse(text_, this);
+  }
+
+  // The interface of nlohmann-json's handlers; false would end the parsing.
+
+  bool null() { return add(Kind::null, 0), true; }
+  bool boolean(bool value) { return add(Kind::flag, 0).integer = value, true; }
+  bool number_integer(int64_t value) { return add(Kind::integer, 0).integer = value, true; }
+  bool number_unsigned(uint64_t value) {
+    const bool large = value > static_cast<uint64_t>(std::numeric_limits<int64_t>::max());
+    return add(large ? Kind::large : Kind::integer, 0).large = value, true;
+  }
+  bool number_float(double value, const std::string& digits) {
+    if (value == 0 && digits.find_first_of("123456789") < digits.find_first_of("eE"))
+      fail(json_.op_, plain(json_.file_), " must have numbers that a float64 can hold, got ", digits, ".");
+    return add(Kind::number, 0).number = value, true;
+  }
+  bool string(const std::string& text) {
+    Node& node = add(Kind::text, text.size());
+    node.begin = json_.texts_.size();
+    json_.texts_ += text;
+    return true;
+  }
+  bool key(const std::string& text) {
+    string(text);
+    --json_.nodes_[open_.back()].size;  // A key and its value are one element.
+    return true;
+  }
+  bool start_object(size_t) { return open(Kind::object); }
+  bool start_array(size_t) { return open(Kind::list); }
+  bool end_object() {
+    check_keys(open_.back());
+    return close();
+  }
+  bool end_array() { return close(); }
+  bool binary(const nlohmann::json::binary_t&) { return false; }  // JSON has none
+
+  template <class Fault>
+  bool parse_error(size_t position, const std::string&, const Fault& fault) {
+    // "[json.exception.parse_error.101] parse error at line 1, column 2: syntax error while parsing value -
+    // invalid literal; last read: 'x'"
+    std::string_view what = fault.what();
+    what = what.substr(0, what.find("; last read: "));
+    for (const std::string_view before : {"] ", "column ", ": ", " - "})
+      what.remove_prefix(what.find(before) == what.npos ? 0 : what.find(before) + before.size());
+    refuse(std::min(position, text_.size() + 1) - 1, what);
+  }
+
+ private:
+  using Kind = Json::Kind;
+  using Node = Json::Node;
+
+  [[noreturn]] void refuse(size_t at, std::string_view why) const {
+    const std::string_view before = text_.substr(0, at), rest = text_.substr(at);
+    const auto line = std::count(before.begin(), before.end(), '\n') + 1;
+    const auto size = static_cast<size_t>(std::max(first_code_point(rest).size, 1));
+    fail(json_.op_, plain(json_.file_), " must be JSON, got ",
+         rest.empty() ? "the end" : in_quotes(rest.substr(0, size)), " at line ", line, ", column ",
+         at - (before.rfind('\n') + 1) + 1, ": ", why, ".");
+  }
+
+  Node& add(Kind kind, size_t size) {
+    if (!open_.empty()) ++json_.nodes_[open_.back()].size;
+    Node& node = json_.nodes_.emplace_back();
+    node.kind = kind;
+    node.size = static_cast<uint32_t>(size);
+    return node;
+  }
+
+  bool open(Kind kind) {
+    if (open_.size() == Json::kDeepest)
+      fail(json_.op_, plain(json_.file_), " must have at most ", Json::kDeepest,
+           " lists and objects inside one another, got more.");
+    add(kind, 0);
+    open_.push_back(json_.nodes_.size() - 1);
+    return true;
+  }
+  bool close() {
+    json_.nodes_[open_.back()].next = json_.nodes_.size();
+    open_.pop_back();
+    return true;
+  }
+
+  /// Refuses equal keys, of which readers could see different values.
+  void check_keys(size_t object) const {
+    std::vector<std::string_view> keys;
+    for (size_t key = object + 1; key < json_.nodes_.size(); key = json_.next(key + 1))
+      keys.push_back(json_.text_of(json_.nodes_[key]));
+    std::sort(keys.begin(), keys.end());
+    if (const auto twice = std::adjacent_find(keys.begin(), keys.end()); twice != keys.end())
+      fail(json_.op_, plain(json_.file_), " must have different keys in an object, got ", in_quotes(*twice),
+           " twice.");
+  }
+
+  std::string_view text_;
+  Json& json_;
+  std::vector<size_t> open_;  // nodes of lists and objects that are not closed
+};
+
+Json::Json(std::string_view text, std::string op, std::string file)
+    : op_(std::move(op)), file_(std::move(file)) {
+  JsonParser(text, *this).parse();
+}
 
 size_t Json::next(size_t node) const {
   const Node& n = nodes_[node];
@@ -43,7 +160,7 @@ std::string Json::place(size_t node) const {
   std::string place;
   size_t at = 0;
   if (const auto name = names_.find(0); name != names_.end()) place = name->second;
-  while (at != node) {  // one step down, to the child that holds the node
+  while (at != node) {  // goes down to the child with the node
     const bool is_object = nodes_[at].kind == Kind::object;
     size_t child = at + 1, key = child, index = 0;
     for (;; ++index) {
@@ -63,40 +180,15 @@ std::string Json::place(size_t node) const {
   return place;
 }
 
-// -- what a value is
-
-bool Field::is_null() const { return json_->nodes_[node_].kind == Json::Kind::null; }
-bool Field::is_flag() const { return json_->nodes_[node_].kind == Json::Kind::flag; }
-bool Field::is_text() const { return json_->nodes_[node_].kind == Json::Kind::text; }
-bool Field::is_list() const { return json_->nodes_[node_].kind == Json::Kind::list; }
-bool Field::is_object() const { return json_->nodes_[node_].kind == Json::Kind::object; }
-bool Field::is_integer() const {
-  const Json::Kind kind = json_->nodes_[node_].kind;
-  return kind == Json::Kind::integer || kind == Json::Kind::large;
-}
-bool Field::is_number() const { return is_integer() || json_->nodes_[node_].kind == Json::Kind::number; }
-
 std::string Field::shown() const {
-  const Json::Node& n = json_->nodes_[node_];
-  switch (n.kind) {
-    case Json::Kind::null:
-      return "null";
-    case Json::Kind::flag:
-      return n.integer ? "true" : "false";
-    case Json::Kind::integer:
-      return std::to_string(n.integer);
-    case Json::Kind::large:
-      return std::to_string(n.large);
-    case Json::Kind::number:
-      return shown_number(n.number);
-    case Json::Kind::text:
-      return in_quotes(json_->text_of(n));
-    case Json::Kind::list:
-      return concat("a list of ", n.size);
-    case Json::Kind::object:
-      return concat("an object of ", n.size);
-  }
-  return {};  // no other kind
+  const Json::Node& n = node();
+  if (n.kind == Kind::null) return "null";
+  if (n.kind == Kind::flag) return n.integer ? "true" : "false";
+  if (n.kind == Kind::text) return in_quotes(json_->text_of(n));
+  if (n.kind == Kind::list) return concat("a list of ", n.size);
+  if (n.kind == Kind::object) return concat("an object of ", n.size);
+  if (n.kind == Kind::number) return shown_number(n.number);
+  return n.kind == Kind::large ? std::to_string(n.large) : std::to_string(n.integer);
 }
 
 std::string Field::beginning() const {
@@ -108,23 +200,21 @@ void Field::must_be(bool is, std::string_view what) const {
   if (!is) refuse("must be ", what, ", got ", shown(), ".");
 }
 
-// -- single values
-
 bool Field::flag() const {
   must_be(is_flag(), "true or false");
-  return json_->nodes_[node_].integer != 0;
+  return node().integer != 0;
 }
 
 std::string_view Field::text() const {
   must_be(is_text(), "a string");
-  return json_->text_of(json_->nodes_[node_]);
+  return json_->text_of(node());
 }
 
 double Field::number() const {
   must_be(is_number(), "a number");
-  const Json::Node& n = json_->nodes_[node_];
-  if (n.kind == Json::Kind::number) return n.number;
-  return n.kind == Json::Kind::large ? static_cast<double>(n.large) : static_cast<double>(n.integer);
+  const Json::Node& n = node();
+  if (n.kind == Kind::number) return n.number;
+  return n.kind == Kind::large ? static_cast<double>(n.large) : static_cast<double>(n.integer);
 }
 
 double Field::extended_number() const {
@@ -137,13 +227,13 @@ double Field::extended_number() const {
 }
 
 int64_t Field::integer() const {
-  must_be(json_->nodes_[node_].kind == Json::Kind::integer, "a whole number of 64 bits");
-  return json_->nodes_[node_].integer;
+  must_be(kind() == Kind::integer, "a whole number of 64 bits");
+  return node().integer;
 }
 
 int64_t Field::integer(int64_t least, int64_t most) const {
-  const Json::Node& n = json_->nodes_[node_];
-  const bool fits = n.kind == Json::Kind::integer && n.integer >= least && n.integer <= most;
+  const Json::Node& n = node();
+  const bool fits = n.kind == Kind::integer && n.integer >= least && n.integer <= most;
   if (most == std::numeric_limits<int64_t>::max())
     must_be(fits, concat("a whole number of at least ", least));
   else
@@ -152,43 +242,28 @@ int64_t Field::integer(int64_t least, int64_t most) const {
 }
 
 uint64_t Field::unsigned_integer() const {
-  const Json::Node& n = json_->nodes_[node_];
-  must_be(n.kind == Json::Kind::large || (n.kind == Json::Kind::integer && n.integer >= 0),
+  const Json::Node& n = node();
+  must_be(n.kind == Kind::large || (n.kind == Kind::integer && n.integer >= 0),
           "a whole number of at least 0");
-  return n.kind == Json::Kind::large ? n.large : static_cast<uint64_t>(n.integer);
+  return n.kind == Kind::large ? n.large : static_cast<uint64_t>(n.integer);
 }
 
 int64_t Field::bits() const {
-  const Json::Node& n = json_->nodes_[node_];
-  return n.kind == Json::Kind::large ? static_cast<int64_t>(n.large) : integer();
+  const Json::Node& n = node();
+  return n.kind == Kind::large ? static_cast<int64_t>(n.large) : integer();
 }
-
-// -- lists and objects
 
 size_t Field::size() const {
   must_be(is_list() || is_object(), "a list or an object");
-  return json_->nodes_[node_].size;
-}
-
-/// Calls f(the child), which for an object is a key with its value behind it, until it returns false.
-template <class F>
-void Field::for_each_child(F&& f) const {
-  const bool keyed = is_object();
-  size_t child = node_ + 1;
-  for (uint32_t i = 0; i < json_->nodes_[node_].size; ++i) {
-    if (!f(child)) return;
-    child = json_->next(keyed ? child + 1 : child);
-  }
+  return node().size;
 }
 
 std::vector<Field> Field::items() const {
   must_be(is_list(), "a list");
   std::vector<Field> items;
   items.reserve(size());
-  for_each_child([&](size_t child) {
-    items.emplace_back(*json_, child);
-    return true;
-  });
+  for (size_t i = 0, at = node_ + 1; i < node().size; ++i, at = json_->next(at))
+    items.emplace_back(*json_, at);
   return items;
 }
 
@@ -196,21 +271,16 @@ std::vector<std::pair<std::string_view, Field>> Field::members() const {
   must_be(is_object(), "an object");
   std::vector<std::pair<std::string_view, Field>> members;
   members.reserve(size());
-  for_each_child([&](size_t key) {
+  for (size_t i = 0, key = node_ + 1; i < node().size; ++i, key = json_->next(key + 1))
     members.emplace_back(json_->text_of(json_->nodes_[key]), Field(*json_, key + 1));
-    return true;
-  });
   return members;
 }
 
 std::optional<Field> Field::find(std::string_view key) const {
   must_be(is_object(), "an object");
-  std::optional<Field> found;
-  for_each_child([&](size_t at) {
-    if (json_->text_of(json_->nodes_[at]) == key) found = Field(*json_, at + 1);
-    return !found;
-  });
-  return found;
+  for (size_t i = 0, at = node_ + 1; i < node().size; ++i, at = json_->next(at + 1))
+    if (json_->text_of(json_->nodes_[at]) == key) return Field(*json_, at + 1);
+  return {};
 }
 
 Field Field::at(std::string_view key) const {
@@ -227,14 +297,9 @@ std::vector<std::string> Field::texts() const {
 
 void Field::must_have_only(const std::vector<std::string_view>& known) const {
   for (const auto& [key, value] : members())
-    if (std::find(known.begin(), known.end(), key) == known.end()) {
-      std::string names;
-      for (const std::string_view name : known) names += concat(names.empty() ? "" : ", ", name);
-      refuse("must have no field ", in_quotes(key), ". Hint: it may have ", names, ".");
-    }
+    if (std::find(known.begin(), known.end(), key) == known.end())
+      refuse("must have no field ", in_quotes(key), ". Hint: it may have ", joined(known), ".");
 }
-
-// -- writing
 
 std::string json_text(std::string_view text) {
   std::string result = "\"";

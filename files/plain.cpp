@@ -10,24 +10,17 @@ namespace {
 
 bool is_harmless(char32_t c) {
   if (c < 0x20 || (c >= 0x7F && c < 0xA0)) return false;  // C0, DEL, C1
-  const bool turns = c == 0x061C || c == 0x200E || c == 0x200F || (c >= 0x202A && c <= 0x202E) ||
-                     (c >= 0x2066 && c <= 0x2069);
-  const bool breaks = c == 0x2028 || c == 0x2029;
-  return !turns && !breaks && c != 0xFEFF;
+  const bool changes_direction = c == 0x061C || c == 0x200E || c == 0x200F || (c >= 0x202A && c <= 0x202E) ||
+                                 (c >= 0x2066 && c <= 0x2069);
+  return !changes_direction && c != 0x2028 && c != 0x2029 && c != 0xFEFF;
 }
 
-std::string written_out(char32_t c) {
+std::string escape(char32_t c, const char* format) {
   if (c == '\n') return "\\n";
   if (c == '\t') return "\\t";
   if (c == '\r') return "\\r";
   char code[16];
-  std::snprintf(code, sizeof code, c < 0x80 ? "\\x%02x" : "\\u%04x", static_cast<unsigned>(c));
-  return code;
-}
-
-std::string written_out(unsigned char byte) {
-  char code[8];
-  std::snprintf(code, sizeof code, "\\x%02x", static_cast<unsigned>(byte));
+  std::snprintf(code, sizeof code, format, static_cast<unsigned>(c));
   return code;
 }
 
@@ -38,17 +31,17 @@ std::string cleaned(std::string_view text, std::u32string_view keep) {
     const CodePoint c = first_code_point(text);
     const size_t size = c.size == 0 ? 1 : static_cast<size_t>(c.size);
     if (c.size == 0)
-      result += written_out(static_cast<unsigned char>(text[0]));
+      result += escape(static_cast<unsigned char>(text[0]), "\\x%02x");
     else if (is_harmless(c.value) || keep.find(c.value) != keep.npos)
       result += text.substr(0, size);
     else
-      result += written_out(c.value);
+      result += escape(c.value, c.value < 0x80 ? "\\x%02x" : "\\u%04x");
     text.remove_prefix(size);
   }
   return result;
 }
 
-/// Not in the middle of a character.
+/// Does not cut a character.
 std::string_view beginning(std::string_view text, size_t most) {
   if (text.size() <= most) return text;
   while (most > 0 && (static_cast<unsigned char>(text[most]) & 0xC0) == 0x80) --most;
@@ -58,9 +51,7 @@ std::string_view beginning(std::string_view text, size_t most) {
 }  // namespace
 
 std::string plain(std::string_view text) { return cleaned(text, U""); }
-
 std::string plain_lines(std::string_view text) { return cleaned(text, U"\n"); }
-
 std::string plain_text(std::string_view text) { return cleaned(text, U"\n\t"); }
 
 std::string in_quotes(std::string_view text, size_t most) {

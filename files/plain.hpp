@@ -1,5 +1,5 @@
-// Text for terminals. A file, a name or a model may hold any bytes; printed text must not move the cursor,
-// ring the bell, change colours or the direction of writing. Thread-safe: no state, except for PlainBuffer.
+// Text for terminals: bytes from files, names and models must not control the terminal. Thread-safe, except
+// for PlainBuffer.
 #pragma once
 
 #include <cstddef>
@@ -9,21 +9,19 @@
 
 namespace gradus::files {
 
-/// `text` on one line, with escapes for all characters that control a terminal or are invisible: control
-/// characters as \n, \t or \x1b, C1 and marks that change the direction of writing as \u009b or \u202e, and
-/// bytes that are not UTF-8 as \xff. All else is unchanged; plain(plain(text)) == plain(text).
+/// `text` on one line, with escapes for control characters (\n, \t, \x1b, \u009b), for invisible ones and
+/// marks that change the direction of writing (\u202e), and for bytes that are not UTF-8 (\xff).
 std::string plain(std::string_view text);
 
-/// The same for text of several lines: line ends stay.
+/// The same, but keeps line ends.
 std::string plain_lines(std::string_view text);
-
-/// The same for text in columns too: line ends and tabs stay.
+/// The same, but keeps line ends and tabs.
 std::string plain_text(std::string_view text);
 
-/// plain(text) in single quotes, cut where it is longer than `most` bytes.
+/// plain(text) in single quotes, cut after `most` bytes.
 std::string in_quotes(std::string_view text, size_t most = 60);
 
-/// A stream buffer that passes plain_text() of its input on to another; a character may come in pieces. Not
+/// A stream buffer that passes plain_text() of its input to another one; characters may come in pieces. Not
 /// thread-safe.
 class PlainBuffer : public std::streambuf {
  public:
@@ -42,7 +40,7 @@ class PlainBuffer : public std::streambuf {
   bool pass(std::string_view text);
 
   std::streambuf& next_;
-  std::string begun_;  // the first bytes of a character
+  std::string begun_;  // first bytes of a character
 };
 
 }  // namespace gradus::files

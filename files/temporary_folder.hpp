@@ -1,4 +1,4 @@
-// A new folder in the system's folder for temporary files, which is removed at the end of the scope.
+// A new folder among the system's temporary files, removed at the end of the scope.
 #pragma once
 
 #include <unistd.h>
@@ -15,7 +15,7 @@ class TemporaryFolder {
   TemporaryFolder() {
     std::string name = (std::filesystem::temp_directory_path() / "gradus-XXXXXX").string();
     if (!::mkdtemp(name.data()))
-      throw RunError(concat("[files] the temporary folder must be writable, got an error for ", name, "."));
+      throw RunError("[files] the temporary folder must be writable, got an error for ", name, ".");
     path_ = name;
   }
   ~TemporaryFolder() {

@@ -14,7 +14,7 @@ CodePoint first_code_point(std::string_view text) {
 
   const int size = lead < 0xC2 ? 0 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : lead < 0xF5 ? 4 : 0;
   if (size == 0 || text.size() < static_cast<size_t>(size)) return {};
-  // The second byte is where overlong forms, surrogates and values past the end show.
+  // The second byte tells overlong forms, surrogates and values beyond the end.
   const unsigned low = lead == 0xE0 ? 0xA0 : lead == 0xF0 ? 0x90 : 0x80;
   const unsigned high = lead == 0xED ? 0x9F : lead == 0xF4 ? 0x8F : 0xBF;
   if (byte(1) < low || byte(1) > high) return {};
@@ -28,12 +28,8 @@ CodePoint first_code_point(std::string_view text) {
 }
 
 bool is_utf8(std::string_view text) {
-  while (!text.empty()) {
-    const CodePoint c = first_code_point(text);
-    if (c.size == 0) return false;
-    text.remove_prefix(static_cast<size_t>(c.size));
-  }
-  return true;
+  while (const int size = first_code_point(text).size) text.remove_prefix(static_cast<size_t>(size));
+  return text.empty();
 }
 
 size_t unfinished(std::string_view text) {
@@ -44,9 +40,9 @@ size_t unfinished(std::string_view text) {
     const size_t whole = lead >= 0xF5 ? 0 : lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : lead >= 0xC2 ? 2 : 0;
     if (whole <= size) return 0;
     if (size == 1) return 1;
-    // Only the second byte depends on the lead; behind it 0x80 will always do.
-    const std::string one = std::string(end) + std::string(whole - size, '\x80');
-    return first_code_point(one).size > 0 ? size : 0;
+    // Only the second byte depends on the lead; 0x80 is valid after it.
+    const std::string completed = std::string(end) + std::string(whole - size, '\x80');
+    return first_code_point(completed).size > 0 ? size : 0;
   }
   return 0;
 }

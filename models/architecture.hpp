@@ -1,9 +1,9 @@
-// Architecture: a row of the registry, which tells the rest of the program all that depends on a decoder's
-// architecture. The rows stand at the ends of gpt2.cpp, llama.cpp and the like; architectures.cpp lists them.
-//
-// Thread-safe: rows do not change.
+// Architecture: an entry of the registry of architectures. All code outside models/ that depends on a
+// decoder's architecture uses it. The entries are at the ends of gpt2.cpp, llama.cpp and mingru.cpp;
+// architectures.cpp lists them. Immutable, so thread-safe.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -12,85 +12,113 @@
 
 #include "gradus/files/json.hpp"
 #include "gradus/models/decoder.hpp"
-#include "gradus/models/stored_layout.hpp"
 
 namespace gradus::models {
 
-/// How a decoder knows the order of tokens.
+/// The position encoding of a decoder.
 enum class Positions {
-  learned,   ///< a table with a row for each position of a block
-  rotary,    ///< angles between queries and keys, of any position
-  recurrent  ///< a state of fixed size, without attention and without a limit of context
+  learned,   ///< a table with a row for each position of the context
+  rotary,    ///< queries and keys rotated by their positions
+  recurrent  ///< a state of fixed size, without attention and without a context limit
 };
 
-/// A shape with a name.
+/// A named shape.
 struct Preset {
   std::string_view name;
   std::string_view about;  ///< for the help
   DecoderConfig config;    ///< without a vocabulary
-  /// Tokens from which on `--minutes` prefers it to the smaller presets of its architecture; none: never.
+  /// Number of tokens from which `--minutes` prefers it to the smaller presets of its architecture; none:
+  /// never.
   std::optional<double> least_tokens = {};
 };
 
-/// Memory beside the parameters, in numbers of 4 bytes.
+/// Memory besides the parameters, in numbers of 4 bytes.
 struct DecoderCost {
-  double kept = 0;      ///< that a block keeps for its backward, for each token
-  double passing = 0;   ///< of gradients on their way through one block, for each token
-  double decoding = 0;  ///< at the widest point of a block while a prompt is read, for each token
-  double position = 0;  ///< of the decoding state, for each position
-  double state = 0;     ///< of the decoding state, whatever its length
+  double saved = 0;      ///< by a block for its backward, per token
+  double gradients = 0;  ///< within one block during backward, per token
+  double decoding = 0;   ///< at the widest point of a block while a prompt is read, per token
+  double position = 0;   ///< of the decoding state, per position
+  double state = 0;      ///< of the decoding state, independent of its length
 };
+
+inline constexpr const char* kHead = "lm_head.weight";  ///< the output projection, in every architecture
+
+/// A tensor of a file, which is a parameter or some rows of one.
+struct StoredParameter {
+  std::string name;            ///< in the file, without prefixes
+  Shape shape;                 ///< in the file
+  std::string parameter;       ///< of the decoder
+  bool is_transposed = false;  ///< stored (in, out), while the parameter is (out, in)
+  int64_t first_row = 0;       ///< of the parameter's rows
+  bool is_vocab = false;       ///< whether the rows belong to tokens
+};
+
+/// The names and shapes of a decoder's parameters in a file.
+struct StoredLayout {
+  std::vector<StoredParameter> parameters;
+  std::string head = kHead;  ///< the name of the output projection, which a file may have although it is tied
+};
+
+/// Shapes of a file's tensors by such names.
+using StoredShapes = std::map<std::string, Shape>;
 
 struct Architecture {
   std::string_view name;        ///< for --arch
   std::string_view parts;       ///< for the help of --arch
-  Positions positions;          ///< how it knows the order of tokens
+  Positions positions;          ///< the position encoding
   bool has_bias = false;        ///< default of DecoderConfig::bias
   std::vector<Preset> presets;  ///< the smallest first
 
   std::unique_ptr<Backbone> (*make)(const DecoderConfig& config, Generator& init);
-  /// Features inside the MLP where the config does not say.
+  /// The default number of features inside the MLP.
   int64_t (*inner)(int64_t n_embd);
-  /// Throws Error if a field that not all architectures have is wrong.
+  /// Throws Error if a field that not all architectures have is invalid.
   void (*check)(const DecoderConfig& config);
-  /// With products in float32 or bfloat16.
+  /// With matrix products in float32 or bfloat16.
   DecoderCost (*cost)(const DecoderConfig& config, DType products);
-  /// What sizes() does not tell: "llama, 352 wide inside the MLP, tied".
+  /// The options that sizes() omits: "llama, 352 wide inside the MLP, tied".
   std::string (*describe)(const DecoderConfig& config);
 
   /// The values of the field model_type in config.json.
   std::vector<std::string_view> model_types;
-  /// One of them; llama.cpp calls such a model so, too.
+  /// One of them, which is also llama.cpp's name of such a model.
   std::string_view (*model_type)(const DecoderConfig& config);
   std::string (*write_config)(const DecoderConfig& config);
-  /// `file` is for errors. The field model_type is right, or, for the first architecture, may be missing.
+  /// `file` is for errors. The field model_type is one of model_types, or missing for the first architecture.
   DecoderConfig (*read_config)(const files::Field& root, const std::string& file);
 
-  std::string_view embedding;  ///< the parameter that is the token embedding
-  /// Whether files keep this matrix (in, out). Null: none.
+  std::string_view embedding;  ///< the name of the token embedding
+  /// Whether files store this matrix as (in, out). Null: none.
   bool (*is_transposed)(std::string_view parameter) = nullptr;
   std::string_view untied_prefix = {};  ///< of names in files, if the output projection is not tied
-  bool stores_zero_biases = false;      ///< whether files have zeros for biases that a model does not have
-  /// The layout of another program's file; none if `given` is ordinary. Null: no such programs.
+  bool stores_zero_biases = false;      ///< whether files have zeros for the biases that a model lacks
+  /// The layout of another program's file; none if `given` has the usual one. Null: no such programs.
   std::optional<StoredLayout> (*foreign_layout)(const DecoderConfig& config,
                                                 const StoredShapes& given) = nullptr;
 
-  /// The formats of `export`, beside npz, that can describe it.
+  /// The formats of `export`, besides npz, that can describe it.
   std::vector<std::string_view> exports = {};
-  /// What Hugging Face calls such a model.
+  /// Hugging Face's name of such a model.
   std::string_view (*title)(const DecoderConfig& config);
 };
 
-/// All rows.
+/// A model of type M, for Architecture::make.
+template <class M>
+std::unique_ptr<Backbone> make_unique_backbone(const DecoderConfig& config, Generator& init) {
+  return std::make_unique<M>(config, init);
+}
+
+/// All architectures.
 const std::vector<const Architecture*>& architectures();
-/// The row of that name. Throws Error if there is none.
+/// The architecture of that name. Throws Error if there is none.
 const Architecture& architecture(std::string_view name);
-/// The architecture of a run that names none.
+/// The default architecture of a run.
 std::string_view usual_arch();
 
-/// Makes a config one of that architecture, which keeps the sizes that both have.
+/// Changes the architecture of a config; sizes that both architectures have stay.
 void change_arch(DecoderConfig& config, std::string_view arch);
-/// The usual width inside a SwiGLU: 8/3 n_embd, rounded up to whole vectors and whole blocks of q8_0.
+/// The usual width inside a SwiGLU: 8/3 n_embd, rounded up to a multiple of 32 (of vectors, and of tiles of
+/// q8_0).
 int64_t swiglu_inner(int64_t n_embd);
 /// "4 layers, 4 heads, 4 of keys, 128 wide, block 128".
 std::string sizes(const DecoderConfig& config);

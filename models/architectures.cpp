@@ -1,4 +1,4 @@
-// The list of architectures, and the functions that ask the rows.
+// The registry of architectures, and the functions of DecoderConfig that depend on it.
 #include <algorithm>
 #include <limits>
 
@@ -9,20 +9,23 @@
 
 namespace gradus::models {
 
-// Each in the file of its name.
+// Each is in the file of its name.
 const Architecture& gpt2();
 const Architecture& llama();
 const Architecture& mingru();
 
 namespace {
 
-// Beyond these no product of sizes below would fit into 64 bits; no machine holds such a model either.
+// Up to these limits, products of sizes fit into 64 bits. No machine holds a larger model.
 constexpr int64_t kMostTokens = 1'000'000'000;
 constexpr int64_t kWidest = 1'000'000;
 constexpr int64_t kMostLayers = 10'000;
 
+constexpr double kProgram = 10e6;  // bytes of code and buffers, measured
+
 void check_size(const char* field, int64_t value, int64_t most) {
-  if (value < 1 || value > most) fail("decoder", field, " must be in [1, ", most, "], got ", value, ".");
+  if (value < 1 || value > most)
+    fail("decoder", Option{field}, " must be in [1, ", most, "], got ", value, ".");
 }
 
 std::vector<const Preset*> all_presets() {
@@ -47,12 +50,9 @@ const std::vector<const Architecture*>& architectures() {
 }
 
 const Architecture& architecture(std::string_view name) {
-  std::string known;
-  for (const Architecture* row : architectures()) {
+  for (const Architecture* row : architectures())
     if (row->name == name) return *row;
-    known += concat(known.empty() ? "" : row == architectures().back() ? " or " : ", ", row->name);
-  }
-  fail("decoder", "arch must be ", known, ", got ", files::in_quotes(name), ".");
+  fail("decoder", Option{"arch"}, " must be ", listed(arch_names()), ", got ", files::in_quotes(name), ".");
 }
 
 std::string_view usual_arch() { return llama().name; }
@@ -90,12 +90,9 @@ std::string sizes(const DecoderConfig& config) {
 }
 
 DecoderConfig preset(std::string_view name) {
-  std::string known;
-  for (const Preset* one : all_presets()) {
+  for (const Preset* one : all_presets())
     if (one->name == name) return one->config;
-    known += concat(known.empty() ? "" : ", ", one->name);
-  }
-  fail("preset", "name must be one of ", known, ", got ", name, ".");
+  fail("preset", "name must be one of ", joined(preset_names()), ", got ", name, ".");
 }
 
 std::vector<std::string> preset_names() {
@@ -111,19 +108,23 @@ std::unique_ptr<Backbone> make_backbone(const DecoderConfig& config, Generator& 
 
 void DecoderConfig::validate() const {
   const Architecture& row = architecture(arch);
-  if (vocab_size == 0) fail("decoder", "vocab_size must be set, got 0. Hint: take the tokenizer's size.");
+  if (vocab_size == 0)
+    fail("decoder", Option{"vocab_size"}, " must be set, got 0. Hint: take the tokenizer's size.");
   check_size("vocab_size", vocab_size, kMostTokens);
   check_size("block_size", block_size, kMostTokens);
   check_size("n_layer", n_layer, kMostLayers);
   check_size("n_embd", n_embd, kWidest);
   check_size("n_head", n_head, kWidest);
   if (n_embd % n_head != 0)
-    fail("decoder", "n_head must divide n_embd, got n_head ", n_head, " and n_embd ", n_embd, ".");
-  if (!(dropout >= 0.0 && dropout < 1.0)) fail("decoder", "dropout must be in [0, 1), got ", dropout, ".");
-  if (!(norm_eps > 0.0 && norm_eps < 1.0)) fail("decoder", "norm_eps must be in (0, 1), got ", norm_eps, ".");
+    fail("decoder", Option{"n_head"}, " must divide ", Option{"n_embd"}, ", got ", n_head, " and ", n_embd,
+         ".");
+  if (!(dropout >= 0.0 && dropout < 1.0))
+    fail("decoder", Option{"dropout"}, " must be in [0, 1), got ", dropout, ".");
+  if (!(norm_eps > 0.0 && norm_eps < 1.0))
+    fail("decoder", Option{"norm_eps"}, " must be in (0, 1), got ", norm_eps, ".");
   row.check(*this);
   if (n_inner < 0 || n_inner > kWidest)
-    fail("decoder", "n_inner must be in [0, ", kWidest, "], got ", n_inner, ".");
+    fail("decoder", Option{"n_inner"}, " must be in [0, ", kWidest, "], got ", n_inner, ".");
 }
 
 int64_t DecoderConfig::inner() const { return n_inner > 0 ? n_inner : architecture(arch).inner(n_embd); }
@@ -146,6 +147,37 @@ int64_t DecoderConfig::num_parameters() const {
   int64_t count = 0;
   for (const auto& [name, shape] : parameter_shapes()) count += shape.numel();
   return count;
+}
+
+// -- memory
+
+MemoryEstimate training_memory(const DecoderConfig& config, int64_t batch, DType products) {
+  const DecoderCost cost = architecture(config.arch).cost(config, products);
+  const double tokens = static_cast<double>(batch) * static_cast<double>(config.block_size);
+  // Freed memory is cached by size, so that sizes needed at different times add up, gradients and activations
+  // too. Outside the blocks: the sum of the embeddings, the last norm, and the logits with their gradient.
+  const double outside = 3 * static_cast<double>(config.n_embd) + 2 * static_cast<double>(config.vocab_size);
+
+  const double values = static_cast<double>(config.num_parameters());
+  MemoryEstimate bytes;
+  bytes.parameters = 4 * values;
+  bytes.gradients = 4 * values;
+  bytes.optimizer = 8 * values;
+  if (products == DType::bfloat16) bytes.packed = 4 * values;  // once for forward, once for backward
+  bytes.activations =
+      4 * tokens * (static_cast<double>(config.n_layer) * cost.saved + outside + cost.gradients);
+  bytes.program = kProgram;
+  return bytes;
+}
+
+MemoryEstimate generation_memory(const DecoderConfig& config) {
+  const DecoderCost cost = architecture(config.arch).cost(config, DType::float32);
+  MemoryEstimate bytes;
+  bytes.parameters = 4 * static_cast<double>(config.num_parameters());
+  bytes.activations = 4 * (static_cast<double>(config.block_size) * (cost.position + cost.decoding) +
+                           cost.state + static_cast<double>(config.vocab_size));
+  bytes.program = kProgram;
+  return bytes;
 }
 
 }  // namespace gradus::models

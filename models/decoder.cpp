@@ -13,7 +13,7 @@ namespace {
 
 constexpr double kInitStd = 0.02;
 
-bool ends_in_stream(std::string_view name) {
+bool is_residual_projection(std::string_view name) {
   return name.ends_with("c_proj.weight") || name.ends_with("o_proj.weight") ||
          name.ends_with("down_proj.weight");
 }
@@ -23,20 +23,20 @@ void draw_initial_values(Decoder& model, Generator& generator) {
   const double residual_std = kInitStd / std::sqrt(2.0 * static_cast<double>(model.config().n_layer));
   for (auto& [name, parameter] : model.named_parameters()) {
     if (parameter.dim() == 2) {
-      nn::normal_(parameter, 0.0, ends_in_stream(name) ? residual_std : kInitStd, generator);
+      nn::normal_(parameter, 0.0, is_residual_projection(name) ? residual_std : kInitStd, generator);
     } else if (std::string_view(name).ends_with(".bias")) {
       nn::zeros_(parameter);
     }
   }
 }
 
-/// `start` tokens came before.
+/// Throws Error unless idx can follow `start` tokens.
 void check_sequence(const Tensor& idx, int64_t start, const DecoderConfig& config) {
   if (idx.dim() != 2) fail("decoder", "idx must be (B, T), got ", idx.shape(), ".");
   const int64_t end = start + idx.size(1);
   if (idx.size(1) < 1 || end > config.context_limit())
     fail("decoder", "a sequence must have 1 to block_size = ", config.block_size, " tokens, got ", end,
-         ". Hint: cut it, or train a model with a longer block.");
+         ". Hint: cut it, or train a model with a larger block_size.");
 }
 
 }  // namespace
@@ -69,7 +69,7 @@ Tensor Decoder::next_features(const Tensor& idx, DecodingState& state) const {
 
 Tensor Decoder::decode(const Tensor& idx, DecodingState& state) const {
   const NoGrad no_grad;
-  int64_t begin = 0;  // Without a limit, parts of a long text take less memory than all of it at once.
+  int64_t begin = 0;  // Without a context limit, a long text is read in parts, which takes less memory.
   if (idx.dim() == 2 && config_.context_limit() > config_.block_size)
     for (; idx.size(1) - begin > config_.block_size; begin += config_.block_size)
       next_features(idx.slice(1, begin, begin + config_.block_size), state);

@@ -1,5 +1,5 @@
-// Decoder: a model of the next token, blocks between a token embedding and a projection to logits. The config
-// names the architecture that the blocks have; gpt2.cpp, llama.cpp and others implement one each.
+// Decoder: a language model that predicts the next token: a token embedding, blocks, and a projection to
+// logits. The config names the architecture; gpt2.cpp, llama.cpp and mingru.cpp implement one each.
 //
 // Ownership and thread-safety as in nn/module.hpp; a DecodingState belongs to one batch of sequences.
 #pragma once
@@ -12,30 +12,30 @@
 
 namespace gradus::models {
 
-/// What a decoder remembers of a batch of sequences so that it computes only new positions. Each architecture
-/// has a kind for itself.
+/// The state of decoding a batch of sequences, with which a decoder computes only new positions. Each
+/// architecture derives its own.
 class DecodingState {
  public:
   virtual ~DecodingState() = default;
-  /// Forgets the positions from `end` on. Throws Error if a recurrent decoder cannot go back there.
+  /// Forgets the positions from `end` on. Throws Error if a recurrent decoder cannot restore that state.
   virtual void truncate(int64_t end) = 0;
   void clear() { truncate(0); }  ///< forgets all positions, keeps the memory
 
   int64_t length = 0;  ///< positions read
 };
 
-/// What an architecture implements: the parts of a Decoder, with the names of its parameters in files.
+/// The layers of a Decoder, which each architecture implements. Its parameters have their names in files.
 class Backbone : public nn::Module {
  public:
-  /// What the blocks make of tokens. idx: (B, T) int64 -> (B, T, C). Throws Error for tokens outside [0, V).
+  /// The outputs of the last block. idx: (B, T) int64 -> (B, T, C). Throws Error for tokens outside [0, V).
   virtual Tensor features(const Tensor& idx, Generator* dropout) const = 0;
-  /// Of features, by the last norm and the output projection: (..., C) -> (..., V).
+  /// Applies the last norm and the output projection: (..., C) -> (..., V).
   virtual Tensor logits(const Tensor& features) const = 0;
 
   /// An empty state for `batch` sequences.
   virtual std::unique_ptr<DecodingState> make_state(int64_t batch) const = 0;
-  /// Features of the T tokens that follow state.length others, which `state` then has read too (its length
-  /// is set by the caller). Without dropout. idx: (B, T) -> (B, T, C).
+  /// Features of the T tokens after the state.length tokens that `state` has read; adds them to the state
+  /// (the caller sets its length). Without dropout. idx: (B, T) -> (B, T, C).
   virtual Tensor next_features(const Tensor& idx, DecodingState& state) const = 0;
 
   /// A copy that shares the parameters.
@@ -65,18 +65,18 @@ class Decoder : public nn::Module {
 
   /// An empty state for `batch` sequences.
   std::unique_ptr<DecodingState> make_state(int64_t batch = 1) const { return backbone_->make_state(batch); }
-  /// Logits of the token after the last one given, continuing the sequences of `state`: what a full forward
-  /// in evaluation mode gives at its last position, up to rounding. Never drops, is not recorded. idx: (B, T)
-  /// -> (B, V). Throws Error if the sequences would exceed config().context_limit().
+  /// Logits of the next token after the sequences of `state` and idx: up to rounding those of a full forward
+  /// in evaluation mode at its last position. Never drops, is not recorded. idx: (B, T) -> (B, V). Throws
+  /// Error if the sequences would exceed config().context_limit().
   Tensor decode(const Tensor& idx, DecodingState& state) const;
-  /// The same at each position given: (B, T) -> (B, T, V). With can_draft(), one sequence of up to
-  /// nn::kFewPositions tokens gives the bits of as many calls of decode() with a token each.
+  /// The same at each position of idx: (B, T) -> (B, T, V). With can_draft(), one sequence of up to
+  /// nn::kFewPositions tokens gives the same bits as calls of decode() with one token each.
   Tensor decode_all(const Tensor& idx, DecodingState& state) const;
-  /// Whether tokens can be read ahead and dropped from the state again, with the same bits: not by a
+  /// Whether draft tokens can be read and dropped from the state without changing the bits: not by a
   /// recurrent decoder, nor with matrices of fewer than 400 weights.
   bool can_draft() const;
 
-  const DecoderConfig& config() const { return config_; }  ///< as it was given
+  const DecoderConfig& config() const { return config_; }  ///< as given to the constructor
   void visit(nn::Visitor& v) override { backbone_->visit(v); }
 
  private:

@@ -1,4 +1,4 @@
-// DecoderConfig: the shape of a decoder, its parameters and its memory before there is one. A plain value.
+// DecoderConfig: the shape of a decoder, and the number of its parameters and the memory that follow from it.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ struct DecoderConfig {
   bool bias = true;           ///< in Linear and LayerNorm, as in GPT-2; false for others
   double norm_eps = 1e-5;     ///< of every norm
 
-  // Options of some architectures; others refuse values that are not the defaults.
+  // Options of some architectures; the others require the defaults.
   int64_t n_kv_head = 0;        ///< heads of keys and values, must divide n_head; 0: as many
   int64_t n_inner = 0;          ///< features inside the MLP; 0: 8/3 n_embd, rounded up to a multiple of 32
   double rope_theta = 10000.0;  ///< base of the rotary angles: see rotary_embedding()
@@ -34,14 +34,14 @@ struct DecoderConfig {
   int64_t kv_heads() const { return n_kv_head > 0 ? n_kv_head : n_head; }
   /// Features inside the MLP.
   int64_t inner() const;
-  /// Most tokens of a sequence: block_size, or, for a recurrent decoder, as many as fit into 64 bits.
+  /// Most tokens of a sequence: block_size, or, for a recurrent decoder, practically unlimited.
   int64_t context_limit() const;
 
-  /// Throws Error that names the first field that is wrong, what must hold and what came.
+  /// Throws Error with the name of the first invalid field, its constraint and its value.
   void validate() const;
-  /// Elements of all parameters of such a model. The config must be valid.
+  /// Number of elements of all parameters. The config must be valid.
   int64_t num_parameters() const;
-  /// Names and shapes of all parameters of such a model, in their order. The config must be valid.
+  /// Names and shapes of all parameters, in order. The config must be valid.
   nn::NamedShapes parameter_shapes() const;
 
   bool operator==(const DecoderConfig&) const = default;
@@ -49,29 +49,29 @@ struct DecoderConfig {
 
 std::vector<std::string> arch_names();  ///< of all architectures
 
-/// A shape by its name, with vocab_size left at 0. Throws Error for a name that preset_names() lacks.
+/// The config of a preset, with vocab_size 0. Throws Error for a name that is not in preset_names().
 DecoderConfig preset(std::string_view name);
 std::vector<std::string> preset_names();  ///< of all architectures, the smallest first
 
-/// Bytes, as double so that absurd sizes do not overflow.
+/// Bytes, as double so that no size overflows.
 struct MemoryEstimate {
   double parameters = 0;   ///< the model
-  double gradients = 0;    ///< one an element
-  double optimizer = 0;    ///< its moments; two an element, as AdamW has
-  double update = 0;       ///< what the optimizer works with beside them, on all threads
-  double average = 0;      ///< means of the parameters, if a run keeps them
-  double packed = 0;       ///< the parameters as products in bfloat16 read them, kept between updates
-  double activations = 0;  ///< what a forward keeps for its backward, and gradients on their way
+  double gradients = 0;    ///< of the parameters
+  double optimizer = 0;    ///< its state: two values per element, as for AdamW
+  double update = 0;       ///< temporary memory of the optimizer, on all threads
+  double average = 0;      ///< the averaged parameters, if a run has them
+  double packed = 0;       ///< the parameters packed for products in bfloat16
+  double activations = 0;  ///< saved for backward, and their gradients
   double program = 0;      ///< code, stacks, BLAS's buffers
-  /// All of them.
+  /// The sum of all.
   double total() const {
     return parameters + gradients + optimizer + update + average + packed + activations + program;
   }
 };
-/// What a process holds at its peak, resident, in training steps on `batch` sequences of block_size tokens,
-/// with products in float32 or bfloat16 (Autocast): right to a tenth (the text and evaluations not counted).
+/// The peak resident memory of training steps on `batch` sequences of block_size tokens, with products in
+/// float32 or bfloat16 (Autocast), to within 10 %, without the text and evaluations.
 MemoryEstimate training_memory(const DecoderConfig& config, int64_t batch, DType products = DType::float32);
-/// The same for generating one sequence: parameters, and the decoding state.
+/// The same for generating one sequence: parameters and decoding state.
 MemoryEstimate generation_memory(const DecoderConfig& config);
 
 }  // namespace gradus::models

@@ -2,10 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <numeric>
 
-#include "gradus/models/next_token.hpp"
+#include "gradus/autograd/ops/ops.hpp"
 
 namespace gradus::models {
 namespace {
@@ -22,7 +23,7 @@ std::vector<double> finite_logits(const Tensor& logits) {
   return values;
 }
 
-/// What cannot be drawn, at -inf, stays so; nothing else becomes infinite, whatever the penalty.
+/// Tokens at -inf stay impossible; no other logit becomes infinite with any penalty.
 void penalize(std::vector<double>& values, std::span<const int64_t> before, double penalty) {
   if (penalty == 1.0) return;
   constexpr double most = std::numeric_limits<double>::max();
@@ -37,16 +38,11 @@ void penalize(std::vector<double>& values, std::span<const int64_t> before, doub
   }
 }
 
-/// The tokens that top_k leaves, the likeliest first, the lower index first among equals; where neither top_k
-/// nor top_p asks for that order, all as they come: sorting a large vocabulary costs as much as a small
-/// model.
-std::vector<size_t> candidates(const std::vector<double>& values, const SampleOptions& options) {
+/// The indices of the `count` largest values, the largest first, the lower index first among equals.
+std::vector<size_t> largest(const std::vector<double>& values, size_t count) {
   std::vector<size_t> order(values.size());
   std::iota(order.begin(), order.end(), size_t{0});
-  if (options.top_k == 0 && options.top_p == 1.0) return order;
-  const size_t kept =
-      options.top_k > 0 ? std::min(order.size(), static_cast<size_t>(options.top_k)) : order.size();
-  const auto end = order.begin() + static_cast<std::ptrdiff_t>(kept);
+  const auto end = order.begin() + static_cast<std::ptrdiff_t>(std::min(order.size(), count));
   std::partial_sort(order.begin(), end, order.end(), [&](size_t a, size_t b) {
     return values[a] != values[b] ? values[a] > values[b] : a < b;
   });
@@ -54,20 +50,32 @@ std::vector<size_t> candidates(const std::vector<double>& values, const SampleOp
   return order;
 }
 
+/// The tokens that top_k keeps, sorted for top_p. Without both they are not sorted: sorting a large
+/// vocabulary takes as long as a forward pass of a small model.
+std::vector<size_t> candidates(const std::vector<double>& values, const SampleOptions& options) {
+  if (options.top_k > 0 || options.top_p < 1.0)
+    return largest(values, options.top_k > 0 ? static_cast<size_t>(options.top_k) : values.size());
+  std::vector<size_t> all(values.size());
+  std::iota(all.begin(), all.end(), size_t{0});
+  return all;
+}
+
 }  // namespace
 
 void SampleOptions::validate() const {
-  if (max_new_tokens < 0) fail("sample", "max_new_tokens must be >= 0, got ", max_new_tokens, ".");
+  if (max_new_tokens < 0)
+    fail("sample", Option{"max_new_tokens"}, " must be >= 0, got ", max_new_tokens, ".");
   if (!(temperature >= 0.0 && std::isfinite(temperature)))
-    fail("sample", "temperature must be >= 0 and finite, got ", temperature, ".");
-  if (top_k < 0) fail("sample", "top_k must be >= 0, got ", top_k, ". Hint: 0 keeps all tokens.");
-  if (!(top_p > 0.0 && top_p <= 1.0)) fail("sample", "top_p must be in (0, 1], got ", top_p, ".");
-  if (!(min_p >= 0.0 && min_p <= 1.0)) fail("sample", "min_p must be in [0, 1], got ", min_p, ".");
+    fail("sample", Option{"temperature"}, " must be >= 0 and finite, got ", temperature, ".");
+  if (top_k < 0) fail("sample", Option{"top_k"}, " must be >= 0, got ", top_k, ". Hint: 0 keeps all tokens.");
+  if (!(top_p > 0.0 && top_p <= 1.0)) fail("sample", Option{"top_p"}, " must be in (0, 1], got ", top_p, ".");
+  if (!(min_p >= 0.0 && min_p <= 1.0))
+    fail("sample", Option{"min_p"}, " must be in [0, 1], got ", min_p, ".");
   if (!(repetition_penalty > 0.0 && std::isfinite(repetition_penalty)))
-    fail("sample", "repetition_penalty must be > 0 and finite, got ", repetition_penalty,
-         ". Hint: 1 leaves all as it is.");
+    fail("sample", Option{"repetition_penalty"}, " must be > 0 and finite, got ", repetition_penalty,
+         ". Hint: 1 changes no logit.");
   if (draft < 0 || draft > kMostDrafted)
-    fail("sample", "draft must be in [0, ", kMostDrafted, "], got ", draft, ".");
+    fail("sample", Option{"draft"}, " must be in [0, ", kMostDrafted, "], got ", draft, ".");
 }
 
 std::vector<double> next_token_probabilities(const Tensor& logits, const SampleOptions& options,
@@ -91,7 +99,7 @@ std::vector<double> next_token_probabilities(const Tensor& logits, const SampleO
 
   double kept_mass = 0.0;
   size_t nucleus = 0;
-  // At 1 all are kept: the sum, which is rounded, may have reached the mass before the last.
+  // With top_p = 1 all are kept, although the rounded sum may reach the mass before the last of them.
   while (nucleus < order.size() && (options.top_p == 1.0 || kept_mass < options.top_p * mass))
     kept_mass += p[order[nucleus++]];
   for (size_t i = nucleus; i < order.size(); ++i) p[order[i]] = 0.0;
@@ -108,7 +116,7 @@ int64_t sample_token(const Tensor& logits, const SampleOptions& options, Generat
   const std::vector<double> p = next_token_probabilities(logits, options, before);
   const double u = options.temperature == 0.0 ? 0.0 : generator.uniform();
   double cumulated = 0.0;
-  size_t last_possible = 0;  // where rounding leaves the sum just below 1
+  size_t last_possible = 0;  // taken if the rounded sum stays below 1
   for (size_t i = 0; i < p.size(); ++i) {
     if (p[i] == 0.0) continue;
     cumulated += p[i];
@@ -129,6 +137,81 @@ std::vector<int64_t> generate(const Decoder& model, const std::vector<int64_t>& 
     if (on_token && !on_token(tokens.back())) break;
   }
   return {tokens.begin() + static_cast<int64_t>(prompt.size()), tokens.end()};
+}
+
+// -- NextToken
+
+NextToken::NextToken(const Decoder& model, int64_t draft)
+    : model_(&model), draft_(model.can_draft() ? draft : 0), state_(model.make_state()) {
+  if (draft < 0 || draft > kMostDrafted)
+    fail("next_token", "draft must be in [0, ", kMostDrafted, "], got ", draft, ".");
+}
+
+Tensor NextToken::logits(std::span<const int64_t> tokens) {
+  if (tokens.size() <= asked_)
+    fail("next_token", "tokens must be more than the ", asked_, " before, got ", tokens.size(), ".");
+  const auto limit = static_cast<size_t>(model_->config().context_limit());
+  const bool slides = tokens.size() > limit;
+  const std::span<const int64_t> seen = slides ? tokens.last(limit) : tokens;
+  const auto common =
+      slides ? 0
+             : static_cast<size_t>(std::mismatch(fed_.begin(), fed_.end(), seen.begin(), seen.end()).first -
+                                   fed_.begin());
+  if (common < seen.size()) {
+    fed_.resize(common);
+    state_->truncate(static_cast<int64_t>(common));
+    std::vector<int64_t> fresh(seen.begin() + static_cast<std::ptrdiff_t>(common), seen.end());
+    // A prompt is read without a draft: the bits depend on the number of tokens that are read together.
+    if (fresh.size() == 1) {
+      const auto most = std::min(draft_, static_cast<int64_t>(limit - seen.size()));
+      const std::vector<int64_t> guesses = drafted(seen, most);
+      fresh.insert(fresh.end(), guesses.begin(), guesses.end());
+    }
+    const Tensor idx = tensor(fresh, {1, static_cast<int64_t>(fresh.size())});
+    const bool drafts = seen.size() < common + fresh.size();
+    rows_ = drafts ? model_->decode_all(idx, *state_).select(0, 0) : model_->decode(idx, *state_);
+    fed_.insert(fed_.end(), fresh.begin(), fresh.end());
+  }
+  asked_ = tokens.size();
+  return rows_.select(0, rows_.size(0) - 1 - static_cast<int64_t>(fed_.size() - seen.size()));
+}
+
+std::vector<int64_t> drafted(std::span<const int64_t> tokens, int64_t most) {
+  constexpr size_t kLongest = 16, kShortest = 2;
+  size_t best = kShortest - 1, from = 0;
+  for (size_t end = tokens.size(); end-- > kShortest;) {  // tokens[0, end) may end as the text does
+    size_t same = 0;
+    while (same < std::min(end, kLongest) && tokens[end - 1 - same] == tokens[tokens.size() - 1 - same])
+      ++same;
+    if (same > best) {
+      best = same;
+      from = end;
+    }
+    if (best == kLongest) break;
+  }
+  std::vector<int64_t> guesses;
+  for (size_t i = 0; from > 0 && i < static_cast<size_t>(std::max<int64_t>(0, most)); ++i) {
+    const size_t at = from + i;  // The draft may repeat itself beyond the end of the text.
+    guesses.push_back(at < tokens.size() ? tokens[at] : guesses[at - tokens.size()]);
+  }
+  return guesses;
+}
+
+RankedToken ranked(const std::vector<double>& probabilities, int64_t token) {
+  if (token < 0 || token >= static_cast<int64_t>(probabilities.size()))
+    fail("next_token", "tokens must be in [0, ", probabilities.size(), "), got ", token, ".");
+  const auto at = probabilities.begin() + token;
+  const auto before = std::count_if(probabilities.begin(), at, [&](double p) { return p >= *at; }) +
+                      std::count_if(at, probabilities.end(), [&](double p) { return p > *at; });
+  return {token, *at, before + 1};
+}
+
+std::vector<RankedToken> likeliest(const std::vector<double>& probabilities, int64_t count) {
+  if (count < 0) fail("next_token", "count must be >= 0, got ", count, ".");
+  std::vector<RankedToken> result;
+  for (const size_t i : largest(probabilities, static_cast<size_t>(count)))
+    result.push_back({static_cast<int64_t>(i), probabilities[i], std::ssize(result) + 1});
+  return result;
 }
 
 }  // namespace gradus::models

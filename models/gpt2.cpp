@@ -1,20 +1,18 @@
 // GPT-2 (Radford et al., 2019): learned positions, LayerNorm, gelu in its tanh form, with or without biases.
 // Parameters have the names of GPT-2's files.
+#include <algorithm>
 #include <ios>
+#include <iterator>
 #include <nlohmann/json.hpp>
+#include <utility>
 #include <vector>
 
 #include "gradus/autograd/ops/ops.hpp"
 #include "gradus/files/error.hpp"
 #include "gradus/models/config_json.hpp"
-#include "gradus/models/foreign_gpt2.hpp"
 #include "gradus/models/key_value_state.hpp"
 #include "gradus/nn/attention.hpp"
-#include "gradus/nn/dropout.hpp"
-#include "gradus/nn/embedding.hpp"
-#include "gradus/nn/layer_norm.hpp"
-#include "gradus/nn/linear.hpp"
-#include "gradus/nn/mlp.hpp"
+#include "gradus/nn/layers.hpp"
 
 namespace gradus::models {
 namespace {
@@ -95,12 +93,13 @@ class GPT2 final : public Backbone {
   }
 };
 
-// Options of other architectures must be left alone, not be ignored.
+// Options of other architectures are refused, not ignored.
 void check_gpt2(const DecoderConfig& c) {
   const DecoderConfig usual;
   const auto expect_usual = [&](const char* field, auto value, auto expected) {
     if (value != expected)
-      fail("decoder", field, " must be left out with arch gpt2, got ", std::boolalpha, value, ".");
+      fail("decoder", Option{field}, " must be left out with ", Option{"arch"}, " gpt2, got ", std::boolalpha,
+           value, ".");
   };
   expect_usual("n_kv_head", c.n_kv_head, usual.n_kv_head);
   expect_usual("n_inner", c.n_inner, usual.n_inner);
@@ -108,14 +107,14 @@ void check_gpt2(const DecoderConfig& c) {
   expect_usual("qk_norm", c.qk_norm, usual.qk_norm);
 }
 
-// The MLP keeps the input and the output of gelu; in bfloat16 the latter is kept rounded.
+// The MLP saves the input and the output of gelu, the latter rounded in bfloat16.
 DecoderCost gpt2_cost(const DecoderConfig& config, DType products) {
   const auto C = static_cast<double>(config.n_embd), inner = static_cast<double>(config.inner());
   const bool rounded = products == DType::bfloat16;
   DecoderCost cost = attention_cost(config);
-  cost.kept += (rounded ? 1.5 : 2) * inner;
-  // Gradients; rounded, each width of them is packed in two forms of 2 bytes.
-  cost.passing = 2 * inner + (rounded ? inner + 4 * C : 0);
+  cost.saved += (rounded ? 1.5 : 2) * inner;
+  // Gradients; in bfloat16 each is also packed in two forms of 2 bytes.
+  cost.gradients = 2 * inner + (rounded ? inner + 4 * C : 0);
   cost.decoding += 2 * inner;
   return cost;
 }
@@ -124,8 +123,120 @@ std::string describe_gpt2(const DecoderConfig& config) {
   return concat(config.bias ? "with biases" : "without biases", config.tie_word_embeddings ? "" : ", untied");
 }
 
-/// A GPT-2 without biases is stored with zeros for them and "gradus_bias": false in config.json, so that
-/// other programs can read it and it comes back as it was.
+// -- the files of other programs
+//
+//   Hugging Face  our names, with or without the prefix transformer.; the four matrices of a block are stored
+//                 (in, out). This is the usual layout.
+//   nanoGPT       the same names, matrices (out, in); karpathy/nanoGPT
+//   the book      Raschka, Build a Large Language Model (From Scratch), chapter 4: other names, matrices
+//                 (out, in), separate ones for queries, keys and values
+
+DecoderConfig read_book(const files::Field& root, const std::string& file) {
+  DecoderConfig config;
+  read_sizes(root, {"context_length", "emb_dim", "n_layers", "n_heads"}, config);
+  config.dropout = number(root, "drop_rate", 0.1);
+  config.tie_word_embeddings = false;
+  if (const auto qkv_bias = root.find("qkv_bias")) (void)qkv_bias->flag();  // The file's names show it.
+  validate(config, file);
+  return config;
+}
+
+DecoderConfig read_nano_gpt(const files::Field& root, const std::string& file) {
+  DecoderConfig config;
+  read_sizes(root, {"block_size", "n_embd", "n_layer", "n_head"}, config);
+  config.dropout = number(root, "dropout", 0.0);
+  config.bias = flag(root, "bias", true);
+  validate(config, file);
+  return config;
+}
+
+/// nanoGPT stores c_attn as (3 C, C), Hugging Face as (C, 3 C).
+bool is_nano_gpt(const DecoderConfig& config, const StoredShapes& given) {
+  const auto found = given.find("h.0.attn.c_attn.weight");
+  return found != given.end() && found->second == Shape{3 * config.n_embd, config.n_embd};
+}
+
+/// {our name, the book's name} of each layer.
+constexpr std::pair<std::string_view, std::string_view> kBookLayers[] = {
+    {"wte", "tok_emb"},
+    {"wpe", "pos_emb"},
+    {"ln_f", "final_norm"},
+    {"lm_head", "out_head"},
+    {"ln_1", "norm1"},
+    {"ln_2", "norm2"},
+    {"mlp.c_fc", "ff.layers.0"},
+    {"mlp.c_proj", "ff.layers.2"},
+    {"attn.c_proj", "att.out_proj"},
+    {"attn.c_attn", "att."},
+};
+
+/// "trf_blocks.3.norm1.scale" for "h.3.ln_1.weight"; for c_attn the common beginning of the three names.
+std::string book_name(std::string_view ours) {
+  std::string block;
+  if (ours.starts_with("h.")) {
+    const size_t end = ours.find('.', 2) + 1;
+    block = concat("trf_blocks.", ours.substr(2, end - 2));
+    ours.remove_prefix(end);
+  }
+  const size_t dot = ours.rfind('.');
+  const std::string_view layer = ours.substr(0, dot), what = ours.substr(dot + 1);
+  const auto* found = std::find_if(std::begin(kBookLayers), std::end(kBookLayers),
+                                   [&](const auto& names) { return names.first == layer; });
+  const bool is_norm = layer.starts_with("ln_");
+  return concat(block, found->second, layer == "attn.c_attn" ? "" : ".",
+                !is_norm           ? what
+                : what == "weight" ? "scale"
+                                   : "shift");
+}
+
+StoredLayout book_layout(const DecoderConfig& config, const StoredShapes& given) {
+  const bool qkv_bias = std::any_of(given.begin(), given.end(),
+                                    [](const auto& item) { return item.first.ends_with(".W_query.bias"); });
+  const int64_t C = config.n_embd;
+  StoredLayout layout{.parameters = {}, .head = "out_head.weight"};
+  for (const auto& [name, shape] : config.parameter_shapes()) {
+    const std::string stored = book_name(name);
+    const bool is_bias = name.ends_with("c_attn.bias");
+    if (!is_bias && !name.ends_with("c_attn.weight")) {
+      layout.parameters.push_back({.name = stored, .shape = shape, .parameter = name});
+      continue;
+    }
+    if (is_bias && !qkv_bias) continue;  // They are 0, their initial value.
+    const std::string begin = stored.substr(0, stored.find("att.") + 4);
+    int64_t row = 0;
+    for (const char* part : {"W_query.", "W_key.", "W_value."}) {
+      layout.parameters.push_back({.name = concat(begin, part, is_bias ? "bias" : "weight"),
+                                   .shape = is_bias ? Shape{C} : Shape{C, C},
+                                   .parameter = name,
+                                   .first_row = row});
+      row += C;
+    }
+  }
+  return layout;
+}
+
+/// The config of the book's GPT_CONFIG_124M or nanoGPT's model_args; none if it is neither.
+std::optional<DecoderConfig> read_foreign_config(const files::Field& root, const std::string& file) {
+  if (root.has("model_type")) return {};
+  if (root.has("emb_dim")) return read_book(root, file);
+  if (root.has("block_size")) return read_nano_gpt(root, file);
+  return {};
+}
+
+/// The layout of nanoGPT or the book; none if `given` has neither.
+std::optional<StoredLayout> foreign_layout(const DecoderConfig& config, const StoredShapes& given) {
+  if (given.contains("tok_emb.weight")) return book_layout(config, given);
+  if (!is_nano_gpt(config, given)) return {};
+  StoredLayout layout;
+  for (const auto& [name, shape] : config.parameter_shapes())
+    layout.parameters.push_back({.name = name, .shape = shape, .parameter = name});
+  return layout;
+}
+
+// -- config.json and the entry of the registry
+
+/// A GPT-2 without biases is stored with zero biases and "gradus_bias": false in config.json: other programs
+/// can read it, and loading it restores the config.
 std::string write_gpt2_config(const DecoderConfig& config) {
   nlohmann::ordered_json json = {
       {"model_type", "gpt2"},
@@ -150,15 +261,11 @@ std::string write_gpt2_config(const DecoderConfig& config) {
 }
 
 DecoderConfig read_gpt2_config(const files::Field& root, const std::string& file) {
-  if (const auto foreign = foreign_gpt2_config(root, file)) return *foreign;
+  if (const auto foreign = read_foreign_config(root, file)) return *foreign;
   DecoderConfig config;
-  config.vocab_size = root.at("vocab_size").integer();
-  // The first GPT-2 files had n_ctx alone.
-  config.block_size =
-      root.at(root.has("n_positions") || !root.has("n_ctx") ? "n_positions" : "n_ctx").integer();
-  config.n_embd = root.at("n_embd").integer();
-  config.n_layer = root.at("n_layer").integer();
-  config.n_head = root.at("n_head").integer();
+  // The first GPT-2 files have n_ctx only.
+  const char* block_size = root.has("n_positions") || !root.has("n_ctx") ? "n_positions" : "n_ctx";
+  read_sizes(root, {block_size, "n_embd", "n_layer", "n_head"}, config);
   config.dropout = number(root, "resid_pdrop", 0.1);
   config.norm_eps = number(root, "layer_norm_epsilon", 1e-5);
   config.bias = flag(root, "gradus_bias", true);
@@ -177,7 +284,7 @@ DecoderConfig read_gpt2_config(const files::Field& root, const std::string& file
   return config;
 }
 
-/// transformers' Conv1D keeps its matrices (in, out).
+/// transformers' Conv1D stores its matrices as (in, out).
 bool is_conv1d(std::string_view name) {
   return name.ends_with("c_attn.weight") || name.ends_with("c_proj.weight") || name.ends_with("c_fc.weight");
 }
@@ -202,9 +309,7 @@ const Architecture& gpt2() {
                   {"gpt2",
                    "hours; the shape of GPT-2",
                    {.block_size = 1024, .n_layer = 12, .n_head = 12, .n_embd = 768}}},
-      .make = [](const DecoderConfig& config, Generator& init) -> std::unique_ptr<Backbone> {
-        return std::make_unique<GPT2>(config, init);
-      },
+      .make = make_unique_backbone<GPT2>,
       .inner = [](int64_t n_embd) { return 4 * n_embd; },
       .check = check_gpt2,
       .cost = gpt2_cost,
@@ -215,10 +320,11 @@ const Architecture& gpt2() {
       .read_config = read_gpt2_config,
       .embedding = "wte.weight",
       .is_transposed = is_conv1d,
-      // Those of transformers' GPT2Model hold for all of a tied model; another has those of GPT2LMHeadModel.
+      // A tied model is stored with the names of transformers' GPT2Model, another with those of
+      // GPT2LMHeadModel.
       .untied_prefix = "transformer.",
       .stores_zero_biases = true,
-      .foreign_layout = foreign_gpt2_layout,
+      .foreign_layout = foreign_layout,
       .exports = {"gguf", "pytorch", "web"},
       .title = [](const DecoderConfig&) -> std::string_view { return "GPT-2"; }};
   return row;

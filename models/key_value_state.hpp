@@ -1,5 +1,4 @@
-// KeyValueState: the decoding state of decoders with attention, keys and values of all blocks. Private to
-// models.
+// KeyValueState: the decoding state of decoders with attention. Private to models.
 #pragma once
 
 #include <algorithm>
@@ -7,12 +6,12 @@
 #include <vector>
 
 #include "gradus/models/architecture.hpp"
-#include "gradus/nn/kv_cache.hpp"
+#include "gradus/nn/attention.hpp"
 
 namespace gradus::models {
 
 struct KeyValueState final : DecodingState {
-  std::vector<nn::KVCache> layers;  ///< the first block's first
+  std::vector<nn::KVCache> layers;  ///< one per block
 
   void truncate(int64_t end) override {
     for (nn::KVCache& layer : layers) layer.truncate(end);
@@ -37,12 +36,12 @@ Tensor decode_blocks(const std::vector<Block>& blocks, Tensor x, DecodingState& 
   return x;
 }
 
-/// The part of DecoderCost that attention causes: a block keeps inputs and outputs of both norms (4 C), q, k,
-/// v, the heads' output (C), and the sums' scale of each head.
+/// The part of DecoderCost that does not depend on the MLP: a block saves inputs and outputs of both norms (4
+/// C), q, k, v, the heads' output (C), and the log-sum-exp of each head.
 inline DecoderCost attention_cost(const DecoderConfig& config) {
   const auto C = static_cast<double>(config.n_embd), heads = static_cast<double>(config.n_head);
   const double kv = C / heads * static_cast<double>(config.kv_heads());
-  return {.kept = 6 * C + 2 * kv + heads,
+  return {.saved = 6 * C + 2 * kv + heads,
           .decoding = 2 * C,
           .position = 2 * kv * static_cast<double>(config.n_layer)};
 }

@@ -9,12 +9,8 @@
 #include "gradus/files/error.hpp"
 #include "gradus/models/config_json.hpp"
 #include "gradus/models/key_value_state.hpp"
-#include "gradus/nn/dropout.hpp"
-#include "gradus/nn/embedding.hpp"
-#include "gradus/nn/grouped_query_attention.hpp"
-#include "gradus/nn/linear.hpp"
-#include "gradus/nn/rms_norm.hpp"
-#include "gradus/nn/swiglu.hpp"
+#include "gradus/nn/attention.hpp"
+#include "gradus/nn/layers.hpp"
 
 namespace gradus::models {
 namespace {
@@ -94,26 +90,28 @@ class Llama final : public Backbone {
 
 void check_llama(const DecoderConfig& c) {
   if (c.n_embd / c.n_head % 2 != 0)
-    fail("decoder", "n_head must divide n_embd into heads of an even size with arch llama, got n_head ",
-         c.n_head, " and n_embd ", c.n_embd, ".");
+    fail("decoder", Option{"n_head"}, " must divide ", Option{"n_embd"}, " into heads of an even size with ",
+         Option{"arch"}, " llama, got ", c.n_head, " and ", c.n_embd, ".");
   if (c.n_kv_head < 0 || c.n_head % c.kv_heads() != 0)
-    fail("decoder", "n_kv_head must divide n_head, got n_kv_head ", c.n_kv_head, " and n_head ", c.n_head,
-         ".");
+    fail("decoder", Option{"n_kv_head"}, " must divide ", Option{"n_head"}, ", got ", c.n_kv_head, " and ",
+         c.n_head, ".");
   if (!(c.rope_theta > 0.0 && std::isfinite(c.rope_theta)))
-    fail("decoder", "rope_theta must be a finite number above 0, got ", c.rope_theta, ".");
-  if (c.bias) fail("decoder", "bias must be false with arch llama, whose layers have none, got true.");
+    fail("decoder", Option{"rope_theta"}, " must be a finite number above 0, got ", c.rope_theta, ".");
+  if (c.bias)
+    fail("decoder", Option{"bias"}, " must be false with ", Option{"arch"},
+         " llama, whose layers have none, got true.");
 }
 
-// The MLP keeps gate, up and their product; in bfloat16 the last of them is kept rounded. A norm of q and k
-// keeps its input.
+// The MLP saves gate, up and their product, the last rounded in bfloat16. The norms of q and k save their
+// inputs.
 DecoderCost llama_cost(const DecoderConfig& config, DType products) {
   const auto C = static_cast<double>(config.n_embd), inner = static_cast<double>(config.inner());
   const double kv = C / static_cast<double>(config.n_head) * static_cast<double>(config.kv_heads());
   const bool rounded = products == DType::bfloat16;
   DecoderCost cost = attention_cost(config);
-  cost.kept += (config.qk_norm ? C + kv : 0) + (rounded ? 2.5 : 3) * inner;
-  // Gradients; rounded, each width of them is packed in two forms of 2 bytes.
-  cost.passing = 3 * inner + (rounded ? inner + C : 0);
+  cost.saved += (config.qk_norm ? C + kv : 0) + (rounded ? 2.5 : 3) * inner;
+  // Gradients; in bfloat16 each is also packed in two forms of 2 bytes.
+  cost.gradients = 3 * inner + (rounded ? inner + C : 0);
   cost.decoding += 3 * inner;
   return cost;
 }
@@ -151,8 +149,7 @@ std::string write_llama_config(const DecoderConfig& config) {
   return config_text(json.dump());
 }
 
-/// The base of the angles, which newer files keep in an object. Angles that are stretched for longer texts
-/// are refused.
+/// The base of the angles, which newer files have in an object. Scaled angles are not supported.
 double rope_theta(const files::Field& root) {
   expect(root, "rope_scaling", {"null"});
   const std::optional<files::Field> parameters = root.find("rope_parameters");
@@ -161,7 +158,7 @@ double rope_theta(const files::Field& root) {
   return number(*parameters, "rope_theta", number(root, "rope_theta", 10000.0));
 }
 
-/// The heads of keys and values. Without the field, Llama's are as many as those of queries.
+/// The heads of keys and values. Without the field, Llama has as many as heads of queries.
 int64_t kv_heads(const files::Field& root, const DecoderConfig& config) {
   const std::optional<files::Field> field = root.find("num_key_value_heads");
   if (!field || field->is_null())
@@ -172,11 +169,8 @@ int64_t kv_heads(const files::Field& root, const DecoderConfig& config) {
 DecoderConfig read_llama_config(const files::Field& root, const std::string& file) {
   const bool qk_norm = root.at("model_type").text() == "qwen3";
   DecoderConfig config{.arch = "llama", .bias = false, .qk_norm = qk_norm};
-  config.vocab_size = root.at("vocab_size").integer();
-  config.block_size = root.at("max_position_embeddings").integer();
-  config.n_embd = root.at("hidden_size").integer();
-  config.n_layer = root.at("num_hidden_layers").integer();
-  config.n_head = root.at("num_attention_heads").integer();
+  read_sizes(root, {"max_position_embeddings", "hidden_size", "num_hidden_layers", "num_attention_heads"},
+             config);
   config.dropout = number(root, "attention_dropout", 0.0);
   config.norm_eps = number(root, "rms_norm_eps", 1e-6);
   config.rope_theta = rope_theta(root);
@@ -184,13 +178,13 @@ DecoderConfig read_llama_config(const files::Field& root, const std::string& fil
   const int64_t n_kv_head = kv_heads(root, config), n_inner = root.at("intermediate_size").integer(1);
   if (n_kv_head < 1) root.at("num_key_value_heads").refuse("must be at least 1, got ", n_kv_head, ".");
   validate(config, file);
-  // Defaults stay unsaid, so that a config comes back as it was.
+  // Defaults stay 0, so that loading a saved config restores it.
   if (n_kv_head != config.n_head) config.n_kv_head = n_kv_head;
   if (n_inner != config.inner()) config.n_inner = n_inner;
   validate(config, file);
 
   const std::string head_dim = std::to_string(config.n_embd / config.n_head);
-  if (qk_norm && head_dim != "128") (void)root.at("head_dim");  // which is Qwen3's, whatever the width
+  if (qk_norm && head_dim != "128") (void)root.at("head_dim");  // Qwen3's default is 128 for any width.
   if (qk_norm)
     expect(root, "head_dim", {head_dim});
   else
@@ -218,29 +212,26 @@ DecoderConfig llama_shape(int64_t block_size, int64_t n_layer, int64_t n_head, i
 }  // namespace
 
 const Architecture& llama() {
-  static const Architecture row{
-      .name = "llama",
-      .parts = "rotary positions, RMSNorm, SwiGLU, no biases",
-      .positions = Positions::rotary,
-      .presets = {{"mini", "minutes (default)", llama_shape(128, 4, 4, 128), 0},
-                  {"midi", "half an hour", llama_shape(256, 6, 4, 256), 3e6},
-                  {"maxi", "hours", llama_shape(256, 6, 6, 384, 0.1), 25e6}},
-      .make = [](const DecoderConfig& config, Generator& init) -> std::unique_ptr<Backbone> {
-        return std::make_unique<Llama>(config, init);
-      },
-      .inner = swiglu_inner,
-      .check = check_llama,
-      .cost = llama_cost,
-      .describe = describe_llama,
-      .model_types = {"llama", "qwen3"},
-      .model_type = llama_model_type,
-      .write_config = write_llama_config,
-      .read_config = read_llama_config,
-      .embedding = "model.embed_tokens.weight",
-      .exports = {"gguf", "pytorch", "web"},
-      .title = [](const DecoderConfig& config) -> std::string_view {
-        return config.qk_norm ? "Qwen3" : "Llama";
-      }};
+  static const Architecture row{.name = "llama",
+                                .parts = "rotary positions, RMSNorm, SwiGLU, no biases",
+                                .positions = Positions::rotary,
+                                .presets = {{"mini", "minutes (default)", llama_shape(128, 4, 4, 128), 0},
+                                            {"midi", "half an hour", llama_shape(256, 6, 4, 256), 3e6},
+                                            {"maxi", "hours", llama_shape(256, 6, 6, 384, 0.1), 25e6}},
+                                .make = make_unique_backbone<Llama>,
+                                .inner = swiglu_inner,
+                                .check = check_llama,
+                                .cost = llama_cost,
+                                .describe = describe_llama,
+                                .model_types = {"llama", "qwen3"},
+                                .model_type = llama_model_type,
+                                .write_config = write_llama_config,
+                                .read_config = read_llama_config,
+                                .embedding = "model.embed_tokens.weight",
+                                .exports = {"gguf", "pytorch", "web"},
+                                .title = [](const DecoderConfig& config) -> std::string_view {
+                                  return config.qk_norm ? "Qwen3" : "Llama";
+                                }};
   return row;
 }
 

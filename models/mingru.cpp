@@ -1,5 +1,5 @@
-// A decoder without attention: minGRU (Feng et al., arXiv 2410.01201, section 3.1) in the place of attention
-// in Llama's block. Its decoding state has a fixed size, so that a text may have any length.
+// A decoder without attention: Llama's block with minGRU (Feng et al., arXiv 2410.01201, section 3.1) instead
+// of attention. Its decoding state has a fixed size, so that a text may have any length.
 #include <nlohmann/json.hpp>
 #include <vector>
 
@@ -7,19 +7,14 @@
 #include "gradus/files/error.hpp"
 #include "gradus/models/architecture.hpp"
 #include "gradus/models/config_json.hpp"
-#include "gradus/nn/dropout.hpp"
-#include "gradus/nn/embedding.hpp"
-#include "gradus/nn/linear.hpp"
-#include "gradus/nn/min_gru.hpp"
-#include "gradus/nn/rms_norm.hpp"
-#include "gradus/nn/swiglu.hpp"
+#include "gradus/nn/layers.hpp"
 
 namespace gradus::models {
 namespace {
 
-/// The last output of each block's minGRU, (B, C).
+/// The last output of each block's minGRU.
 struct MinGRUState final : DecodingState {
-  std::vector<Tensor> hidden;
+  std::vector<Tensor> hidden;  // (B, C) each
 
   void truncate(int64_t end) override {
     if (end >= length) return;
@@ -42,7 +37,7 @@ class MinGRUBlock : public nn::Module {
     const Tensor y = x + drop(min_gru(input_layernorm(x)), dropout);
     return y + mlp(post_layernorm(y), dropout);
   }
-  /// `hidden` is the state before x, and then after it.
+  /// Updates `hidden`, the minGRU's state.
   Tensor decode(const Tensor& x, Tensor& hidden) const {
     const Tensor h = min_gru(input_layernorm(x), hidden), y = x + h;
     hidden.copy_(h.select(1, -1));
@@ -111,22 +106,27 @@ void check_mingru(const DecoderConfig& c) {
   const DecoderConfig usual;
   const auto expect_value = [](const char* field, auto value, auto expected) {
     if (value != expected)
-      fail("decoder", field, " must be ", expected, " with arch mingru, got ", value, ".");
+      fail("decoder", Option{field}, " must be ", expected, " with ", Option{"arch"}, " mingru, got ", value,
+           ".");
   };
   expect_value("n_head", c.n_head, 1);
   expect_value("n_kv_head", c.n_kv_head, usual.n_kv_head);
   expect_value("rope_theta", c.rope_theta, usual.rope_theta);
-  if (c.qk_norm) fail("decoder", "qk_norm must be false with arch mingru, which has no queries, got true.");
-  if (c.bias) fail("decoder", "bias must be false with arch mingru, which always has its biases, got true.");
+  if (c.qk_norm)
+    fail("decoder", Option{"qk_norm"}, " must be false with ", Option{"arch"},
+         " mingru, which has no queries, got true.");
+  if (c.bias)
+    fail("decoder", Option{"bias"}, " must be false with ", Option{"arch"},
+         " mingru, which always has its biases, got true.");
 }
 
-// A block keeps inputs and outputs of both norms (4 C), the gate and what it is made of (3 C), the candidate,
-// its product with the gate, and the states; its MLP as Llama's.
+// A block saves inputs and outputs of both norms (4 C), the gate and its intermediate values (3 C), the
+// candidate, its product with the gate, and the states; its MLP saves the same as Llama's.
 DecoderCost mingru_cost(const DecoderConfig& config, DType products) {
   const auto C = static_cast<double>(config.n_embd), inner = static_cast<double>(config.inner());
   const bool rounded = products == DType::bfloat16;
-  return {.kept = 10 * C + (rounded ? 2.5 : 3) * inner,
-          .passing = 3 * inner + (rounded ? inner + C : 0),
+  return {.saved = 10 * C + (rounded ? 2.5 : 3) * inner,
+          .gradients = 3 * inner + (rounded ? inner + C : 0),
           .decoding = 8 * C + 3 * inner,
           .state = C * static_cast<double>(config.n_layer)};
 }
@@ -154,10 +154,7 @@ std::string write_mingru_config(const DecoderConfig& config) {
 
 DecoderConfig read_mingru_config(const files::Field& root, const std::string& file) {
   DecoderConfig config{.arch = "mingru", .n_head = 1, .bias = false};
-  config.vocab_size = root.at("vocab_size").integer();
-  config.block_size = root.at("max_position_embeddings").integer();
-  config.n_embd = root.at("hidden_size").integer();
-  config.n_layer = root.at("num_hidden_layers").integer();
+  read_sizes(root, {"max_position_embeddings", "hidden_size", "num_hidden_layers"}, config);
   config.dropout = root.at("dropout").number();
   config.norm_eps = root.at("rms_norm_eps").number();
   config.tie_word_embeddings = root.at("tie_word_embeddings").flag();
@@ -172,15 +169,13 @@ DecoderConfig read_mingru_config(const files::Field& root, const std::string& fi
 const Architecture& mingru() {
   static const Architecture row{
       .name = "mingru",
-      .parts = "minGRU in the place of attention, no limit of context",
+      .parts = "minGRU instead of attention, no context limit",
       .positions = Positions::recurrent,
       .presets = {{"gru",
                    "minutes, without attention",
                    {.arch = "mingru", .block_size = 128, .n_head = 1, .bias = false},
                    0}},
-      .make = [](const DecoderConfig& config, Generator& init) -> std::unique_ptr<Backbone> {
-        return std::make_unique<MinGRUDecoder>(config, init);
-      },
+      .make = make_unique_backbone<MinGRUDecoder>,
       .inner = swiglu_inner,
       .check = check_mingru,
       .cost = mingru_cost,

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <iterator>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 
@@ -13,7 +12,7 @@
 #include "gradus/files/plain.hpp"
 #include "gradus/models/architecture.hpp"
 #include "gradus/models/config_json.hpp"
-#include "gradus/nn/safetensors_folder.hpp"
+#include "gradus/nn/safetensors.hpp"
 
 namespace gradus::models {
 namespace {
@@ -22,34 +21,29 @@ using Compared = nn::SafetensorsFile::Compared;
 
 constexpr const char* kConfig = "config.json";
 
-/// The names of the folders in `folder` that hold a model, the first few; empty if none does.
+/// The names of the subfolders with a model, at most eight; empty if there are none.
 std::string models_in(const std::filesystem::path& folder) {
   constexpr size_t kNamed = 8;
-  std::set<std::string> names;
+  std::vector<std::string> names;
   std::error_code ignored;
   for (std::filesystem::directory_iterator entry(folder, ignored), end; !ignored && entry != end;
        entry.increment(ignored))
     if (std::error_code refused; std::filesystem::exists(entry->path() / kConfig, refused))
-      names.insert(files::plain(entry->path().filename().string()));
-  std::string list;
-  size_t count = 0;
-  for (const std::string& name : names)
-    if (++count <= kNamed) list += concat(list.empty() ? "" : ", ", name);
-  return count > kNamed ? concat(list, " and ", count - kNamed, " more") : list;
+      names.push_back(files::plain(entry->path().filename().string()));
+  std::sort(names.begin(), names.end());
+  const size_t others = names.size() - std::min(names.size(), kNamed);
+  names.resize(names.size() - others);
+  return others > 0 ? concat(joined(names), " and ", others, " more") : joined(names);
 }
 
-bool all_zero(const Tensor& x) { return x.numel() == 0 || amax(abs(x)).item() == 0.0; }
-
-/// The name of a tensor without the prefixes that say nothing: that of GPT2LMHeadModel, transformer, and that
-/// of compiled modules, _orig_mod.
+/// The name of a tensor without the prefixes of compiled modules and of GPT2LMHeadModel.
 std::string plain_name(std::string_view name) {
   for (const std::string_view prefix : {"_orig_mod.", "transformer."})
     if (name.starts_with(prefix)) name.remove_prefix(prefix.size());
   return std::string(name);
 }
 
-/// Whether a file holds this beside parameters: causal masks, under names that look like a bias, and rotary
-/// frequencies.
+/// Whether a tensor of a file is no parameter, but a causal mask or rotary frequencies.
 bool is_buffer(std::string_view name) {
   static constexpr std::string_view kEnds[] = {".attn.bias", ".attn.masked_bias", ".rotary_emb.inv_freq",
                                                ".att.mask"};
@@ -57,7 +51,7 @@ bool is_buffer(std::string_view name) {
                      [&](std::string_view end) { return name.ends_with(end); });
 }
 
-/// What a file must hold that has a model of this config, in the layout that the names and shapes of `given`
+/// The tensors of a file with a model of this config, in the layout that the names and shapes of `given`
 /// show.
 StoredLayout stored_layout(const DecoderConfig& config, const StoredShapes& given) {
   const Architecture& row = architecture(config.arch);
@@ -78,19 +72,30 @@ StoredLayout stored_layout(const DecoderConfig& config, const StoredShapes& give
   return *layout;
 }
 
-/// A folder whose config and names and shapes were read and fit one another.
-class Stored {
+/// The tensors of a folder, whose names and shapes fit its config.
+class StoredModel {
  public:
-  Stored(const DecoderConfig& config, const files::FolderSnapshot& folder, Compared compared)
+  StoredModel(const DecoderConfig& config, const files::FolderSnapshot& folder, Compared compared)
       : config_(config), tensors_(folder, compared) {
-    list_names();
+    for (const auto& [stored, entry] : tensors_.entries()) {
+      const std::string name = plain_name(stored);
+      if (is_buffer(name)) continue;
+      if (const auto [first, is_new] = stored_names_.emplace(name, stored); !is_new)
+        refuse("names must be unique, got ", first->second, " and ", stored, " for one parameter.");
+      shapes_.emplace(name, entry->shape);
+    }
     StoredLayout layout = stored_layout(config_, shapes_);
     parameters_ = std::move(layout.parameters);
-    drop_unmeant(layout.head);
-    allow_padding();
+    set_extra_tensors_aside(layout.head);
     nn::NamedShapes wanted;
-    for (const StoredParameter& one : parameters_) wanted.emplace_back(one.name, one.shape);
-    if (!head_.empty()) wanted.emplace_back(head_, table().shape);
+    for (StoredParameter& one : parameters_) {
+      const auto given = shapes_.find(one.name);
+      if (one.is_vocab && given != shapes_.end() && given->second.size() == 2 &&
+          is_padded_vocabulary(given->second[0], config_.vocab_size))
+        one.shape[0] = given->second[0];
+      wanted.emplace_back(one.name, one.shape);
+    }
+    if (!head_.empty()) wanted.emplace_back(head_, embedding().shape);
     try {
       nn::compare_shapes(wanted, shapes_);
     } catch (const Error& e) {
@@ -98,7 +103,7 @@ class Stored {
     }
   }
 
-  /// Into a model of that config, which may have fewer tokens and positions.
+  /// A model of config `as`, which may have fewer tokens and positions.
   Decoder load(const DecoderConfig& as) {
     const NoGrad no_grad;
     Generator generator(0);
@@ -110,7 +115,7 @@ class Stored {
       const int64_t rows = std::min(values.size(0), parameter.size(0) - one.first_row);
       parameter.slice(0, one.first_row, one.first_row + rows).copy_(values.slice(0, 0, rows));
     }
-    check_unmeant(state);
+    check_extra_tensors(state.at(embedding().parameter));
     return model;
   }
 
@@ -120,24 +125,12 @@ class Stored {
     fail("load_pretrained", tensors_.name(), ": ", parts...);
   }
 
-  void list_names() {
-    for (const auto& [stored, entry] : tensors_.entries()) {
-      const std::string name = plain_name(stored);
-      if (is_buffer(name)) continue;
-      if (const auto [first, is_new] = stored_names_.emplace(name, stored); !is_new)
-        refuse("names must be unique, got ", first->second, " and ", stored, " for one parameter.");
-      shapes_.emplace(name, entry->shape);
-    }
-  }
-
-  /// Takes out what a model has no parameter for, to look at its values when they are read.
-  void drop_unmeant(const std::string& head) {
+  /// Finds the tensors that are no parameters of the model: a tied output projection, and zero biases.
+  void set_extra_tensors_aside(const std::string& head) {
     if (config_.tie_word_embeddings && shapes_.contains(head)) {
       // A tied matrix that is stored once may have either name.
-      if (!shapes_.contains(table().name))
-        table().name = head;
-      else
-        head_ = head;
+      std::string& name = shapes_.contains(embedding().name) ? head_ : embedding().name;
+      name = head;
     }
     if (config_.bias || !architecture(config_.arch).stores_zero_biases) return;
     for (const auto& [name, shape] : shapes_)
@@ -145,38 +138,31 @@ class Stored {
     for (const std::string& name : zeros_) shapes_.erase(name);
   }
 
-  StoredParameter& table() {
-    return *std::find_if(parameters_.begin(), parameters_.end(),
-                         [](const StoredParameter& one) { return one.is_vocab; });
-  }
-
-  void allow_padding() {
-    for (StoredParameter& one : parameters_) {
-      const auto given = shapes_.find(one.name);
-      if (!one.is_vocab || given == shapes_.end() || given->second.size() != 2) continue;
-      if (is_padded_vocabulary(given->second[0], config_.vocab_size)) one.shape[0] = given->second[0];
-    }
-  }
-
-  Tensor read(const std::string& name) { return tensors_.read(stored_names_.at(name)); }
-
-  void check_unmeant(const nn::StateDict& state) {
-    const Tensor& embedding = state.at(table().parameter);
-    if (!head_.empty() && !all_zero(read(head_).slice(0, 0, embedding.size(0)) - embedding))
-      refuse(head_, " must equal ", table().name,
+  void check_extra_tensors(const Tensor& embedding_values) {
+    const auto all_zero = [](const Tensor& x) { return x.numel() == 0 || amax(abs(x)).item() == 0.0; };
+    const int64_t rows = embedding_values.size(0);
+    if (!head_.empty() && !all_zero(read(head_).slice(0, 0, rows) - embedding_values))
+      refuse(head_, " must equal ", embedding().name,
              ", the output projection is tied to it, got other values. Hint: if it is not tied, config.json "
-             "has to say \"tie_word_embeddings\": false.");
+             "must have \"tie_word_embeddings\": false.");
     for (const std::string& name : zeros_)
       if (!all_zero(read(name))) refuse(name, " must be 0 in a model without biases.");
   }
 
+  StoredParameter& embedding() {
+    return *std::find_if(parameters_.begin(), parameters_.end(),
+                         [](const StoredParameter& one) { return one.is_vocab; });
+  }
+
+  Tensor read(const std::string& name) { return tensors_.read(stored_names_.at(name)); }
+
   DecoderConfig config_;
   nn::SafetensorsFolder tensors_;
   std::map<std::string, std::string> stored_names_;  // by plain_name()
-  StoredShapes shapes_;
+  StoredShapes shapes_;                              // by plain_name()
   std::vector<StoredParameter> parameters_;
-  std::string head_;                // of a tied model that has one all the same
-  std::vector<std::string> zeros_;  // biases of a model that has none
+  std::string head_;                // the output projection of a tied model, if it is stored too
+  std::vector<std::string> zeros_;  // the biases, if the model has none
 };
 
 /// Throws Error unless a model of `config` can be cut to `as`.
@@ -237,7 +223,7 @@ nn::NamedShapes stored_shapes(const DecoderConfig& config) {
 
 void save_pretrained(const Decoder& model, files::FolderUpdate& update) {
   nn::save_safetensors(update, nn::kTensorFile, stored_state(model));
-  update.write("config.json", to_json(model.config()));
+  update.write(kConfig, to_json(model.config()));
 }
 
 void save_pretrained(const Decoder& model, const std::filesystem::path& folder) {
@@ -255,14 +241,13 @@ DecoderConfig load_config(const files::FolderSnapshot& folder) {
   if (!folder.has(kConfig) && !folder.checksum(kConfig))
     if (const std::string models = models_in(folder.folder()); !models.empty())
       fail("load_config", folder.folder(), " must have ", kConfig,
-           ", got none. Hint: of its folders these have: ", models, ".");
+           ", got none. Hint: these subfolders have one: ", models, ".");
   return config_from_json(folder.text(kConfig), (folder.folder() / kConfig).string());
 }
 
 std::string written_by(const std::filesystem::path& folder) {
   return files::read_folder(folder, [](const files::FolderSnapshot& files) {
-    const files::Json json(files.text("config.json"), "load_config",
-                           (files.folder() / "config.json").string());
+    const files::Json json(files.text(kConfig), "load_config", (files.folder() / kConfig).string());
     const std::optional<files::Field> version = json.root().find("gradus_version");
     return version ? std::string(version->text()) : std::string();
   });
@@ -271,7 +256,7 @@ std::string written_by(const std::filesystem::path& folder) {
 DecoderConfig check_pretrained(const std::filesystem::path& folder) {
   return files::read_folder(folder, [](const files::FolderSnapshot& files) {
     const DecoderConfig config = load_config(files);
-    const Stored checked(config, files, Compared::header);
+    const StoredModel checked(config, files, Compared::header);
     return config;
   });
 }
@@ -283,13 +268,13 @@ Decoder load_pretrained(const std::filesystem::path& folder) {
 
 Decoder load_pretrained(const files::FolderSnapshot& folder) {
   const DecoderConfig config = load_config(folder);
-  return Stored(config, folder, Compared::all).load(config);
+  return StoredModel(config, folder, Compared::all).load(config);
 }
 
 Decoder load_pretrained(const files::FolderSnapshot& folder, const DecoderConfig& as) {
   const DecoderConfig config = load_config(folder);
   check_cut(config, as);
-  return Stored(config, folder, Compared::all).load(as);
+  return StoredModel(config, folder, Compared::all).load(as);
 }
 
 }  // namespace gradus::models

@@ -1,19 +1,43 @@
-// MultiHeadAttention: scaled dot-product self-attention in nh heads (Vaswani et al., arXiv 1706.03762,
-// section 3.2).
+// Self-attention of decoders, by scaled dot products in nh heads of size hs (Vaswani et al., arXiv
+// 1706.03762, section 3.2): MultiHeadAttention as GPT-2 has it, GroupedQueryAttention as Llama has it, and
+// their KVCache.
 //
-// One projection makes queries, keys and values of all heads; attention reads them where they lie. Ownership
-// and thread-safety as in module.hpp.
+// Ownership and thread-safety as in module.hpp; a KVCache belongs to one batch of sequences and one layer.
 #pragma once
 
+#include <algorithm>
 #include <optional>
 
 #include "gradus/autograd/random/random.hpp"
-#include "gradus/nn/dropout.hpp"
-#include "gradus/nn/kv_cache.hpp"
-#include "gradus/nn/linear.hpp"
+#include "gradus/nn/layers.hpp"
 #include "gradus/nn/module.hpp"
 
 namespace gradus::nn {
+
+/// The key/value cache: keys and values of the positions that were read. Generation computes only new ones.
+struct KVCache {
+  Tensor k, v;         ///< (B, heads, capacity, hs); the first `length` positions are filled
+  int64_t length = 0;  ///< positions
+
+  void clear() { length = 0; }  ///< forgets all positions, keeps the memory
+  /// Forgets the positions from `end` on.
+  void truncate(int64_t end) { length = std::min(length, end); }
+  /// Copies T more positions into the cache. keys, values: (B, heads, T, hs). Throws Error if they exceed its
+  /// capacity.
+  void append(const Tensor& keys, const Tensor& values);
+  Tensor keys() const { return k.slice(2, 0, length); }    ///< (B, heads, length, hs)
+  Tensor values() const { return v.slice(2, 0, length); }  ///< (B, heads, length, hs)
+};
+
+/// Most positions that attend() computes together with the bits of one after another.
+inline constexpr int64_t kFewPositions = 8;
+
+/// Causal attention of the last T positions of a cache. q: (B, nh, T, hs) -> (B, nh, T, hs). If T is at most
+/// kFewPositions, each position has the bits that it had as the last one.
+Tensor attend(const Tensor& q, const KVCache& cache);
+
+/// An empty cache for up to `capacity` positions: float64 if that is the dtype of the weights, else float32.
+KVCache make_kv_cache(int64_t batch, int64_t heads, int64_t capacity, int64_t head_size, DType weights);
 
 /// Options of a MultiHeadAttention.
 struct MultiHeadAttentionOptions {
@@ -24,6 +48,7 @@ struct MultiHeadAttentionOptions {
   double dropout = 0.0;         ///< probability, of attention weights and of outputs alike
 };
 
+/// Attention whose queries, keys and values come from one projection, as in GPT-2.
 class MultiHeadAttention : public Module {
  public:
   /// n_embd = C features in n_head = nh heads of size hs = C / nh. Draws the values of c_attn, then those of
@@ -52,6 +77,56 @@ class MultiHeadAttention : public Module {
 
   int64_t n_head_;
   bool causal_;
+};
+
+/// Options of a GroupedQueryAttention.
+struct GroupedQueryAttentionOptions {
+  bool causal = true;           ///< position t attends to positions <= t only
+  double rope_theta = 10000.0;  ///< base of the angles: see rotary_embedding()
+  bool qk_norm = false;    ///< whether each head's queries and keys are normalised before they are rotated
+  double norm_eps = 1e-6;  ///< of those norms
+  double dropout = 0.0;    ///< probability, of attention weights and of outputs alike
+};
+
+/// Attention as in Llama: queries and keys are rotated by their positions (Su et al., arXiv 2104.09864),
+/// several heads of queries share one of keys and values (Ainslie et al., arXiv 2305.13245), and both may be
+/// normalised first (Henry et al., arXiv 2010.04245, as in Qwen3).
+class GroupedQueryAttention : public Module {
+ public:
+  /// n_embd = C features in n_head = nh heads of queries, of size hs = C / nh, and n_kv_head = n heads of
+  /// keys and values. Draws the values of q_proj, k_proj, v_proj and o_proj, in this order; none has a bias.
+  /// Throws Error unless n_kv_head divides n_head, n_head divides n_embd and hs is even, and as Linear and
+  /// Dropout do.
+  GroupedQueryAttention(int64_t n_embd, int64_t n_head, int64_t n_kv_head, Generator& generator,
+                        const GroupedQueryAttentionOptions& options = {});
+
+  Tensor operator()(const Tensor& x, Generator* dropout = nullptr) const;  ///< (B, T, C) -> (B, T, C)
+
+  /// An empty cache for sequences of up to `capacity` positions; it holds n heads, with rotated keys.
+  KVCache make_cache(int64_t batch, int64_t capacity) const;
+  /// As MultiHeadAttention::decode().
+  Tensor decode(const Tensor& x, KVCache& cache) const;
+
+  void visit(Visitor& v) override {
+    v("q_proj", q_proj)("k_proj", k_proj)("v_proj", v_proj)("o_proj", o_proj);
+    v("q_norm", q_norm)("k_norm", k_norm)("drop", drop);
+  }
+
+  Linear q_proj;                          ///< C -> C
+  Linear k_proj, v_proj;                  ///< C -> n hs
+  Linear o_proj;                          ///< C -> C
+  std::optional<RMSNorm> q_norm, k_norm;  ///< over hs, the same for all heads
+  Dropout drop;                           ///< of outputs; weights are dropped as they are made
+
+ private:
+  struct Heads {
+    Tensor q, k, v;  // (B, nh, T, hs) and (B, n, T, hs)
+  };
+  Heads project(const Tensor& x, int64_t start) const;  // at positions start, start + 1, ...
+  Tensor mix(const Tensor& heads) const;                // (B, nh, T, hs) -> (B, T, C)
+
+  int64_t kv_heads_, head_size_;
+  GroupedQueryAttentionOptions options_;
 };
 
 }  // namespace gradus::nn

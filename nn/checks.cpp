@@ -1,22 +1,121 @@
 #include "gradus/nn/checks.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <cstdio>
+#include <limits>
 #include <ostream>
 #include <string_view>
 
 #include "gradus/autograd/ops/ops.hpp"
 #include "gradus/files/error.hpp"
-#include "gradus/nn/checks_compare.hpp"
 
 namespace gradus::nn {
 
 std::ostream& operator<<(std::ostream& os, const CheckReport& report) { return os << report.message; }
 
 namespace detail {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+/// With enough digits to tell a float32 from its neighbours.
+std::string number(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.9g", value);
+  return text;
+}
+
+/// The report "[op] text; worst change ..., allowed .... Hint: ...". The check has passed if there is no
+/// hint.
+CheckReport report(std::string_view op, const std::string& text, double worst, double allowed,
+                   std::string_view hint = {}) {
+  return {hint.empty(), worst,
+          concat("[", op, "] ", text, "; worst change ", number(worst), ", allowed ", number(allowed),
+                 hint.empty() ? "" : ". Hint: ", hint, ".")};
+}
+
+/// The changes of outputs that must not change.
+struct Change {
+  double worst = 0;           ///< the largest, an allowed one too
+  std::optional<Shape> at{};  ///< the first element that changed by more than allowed
+  double from = 0, to = 0;    ///< its values
+
+  explicit operator bool() const { return at.has_value(); }
+};
+
+/// NaN must stay NaN. Otherwise allowed = 0 asks for equal bits.
+Change compare(const Tensor& before, const Tensor& after, double allowed) {
+  const std::vector<double> a = before.to(DType::float64).to_vector<double>();
+  const std::vector<double> b = after.to(DType::float64).to_vector<double>();
+  Change change;
+  for (size_t i = 0; i < a.size(); ++i) {
+    const bool same_bits = std::bit_cast<uint64_t>(a[i]) == std::bit_cast<uint64_t>(b[i]);
+    if (same_bits || (std::isnan(a[i]) && std::isnan(b[i]))) continue;
+    const double size = std::abs(a[i] - b[i]);
+    change.worst = std::max(change.worst, std::isnan(size) ? kInfinity : size);
+    if (change || (allowed > 0.0 && size <= allowed)) continue;
+    change.at = before.shape().index_of(static_cast<int64_t>(i));
+    change.from = a[i];
+    change.to = b[i];
+  }
+  return change;
+}
+
+bool equal(const Tensor& a, const Tensor& b) { return !compare(a, b, 0.0); }
+
+/// The largest finite magnitude.
+double largest(const Tensor& x) {
+  double most = 0;
+  for (const double value : x.to(DType::float64).to_vector<double>())
+    if (std::isfinite(value)) most = std::max(most, std::abs(value));
+  return most;
+}
+
+/// The default tolerance where sums may be computed in another order.
+double rounding(DType dtype) {
+  if (dtype == DType::float32) return 1e-5;
+  return dtype == DType::float64 ? 1e-12 : 0.0;
+}
+
+/// The allowed change of these outputs, in their units. Throws Error unless tolerance >= 0.
+double allowance(std::string_view op, const Tensor& outputs, std::optional<double> tolerance) {
+  const double relative = tolerance.value_or(rounding(outputs.dtype()));
+  if (!(relative >= 0.0)) fail(op, "tolerance must be >= 0, got ", relative, ".");
+  return relative * largest(outputs);
+}
+
+void check_input(std::string_view op, const Tensor& x) {
+  if (!x.defined() || x.numel() == 0)
+    fail(op, "x must have elements, got ", x.defined() ? concat(x.shape()) : "none", ".");
+  if (x.dtype() == DType::boolean) fail(op, "x must be float32, float64 or int64, got bool.");
+}
+
+void check_shape(std::string_view op, const Tensor& outputs, const Shape& expected) {
+  if (outputs.shape() != expected)
+    fail(op, "outputs must have the shape ", expected, " here, got ", outputs.shape(), ".");
+}
+
+/// f(x), with copies of input and output: a function may write into its input, and return memory that its
+/// next call overwrites.
+Tensor outputs_of(std::string_view op, const Function& f, const Tensor& x) {
+  const auto copy_of = [](const Tensor& original) {
+    Tensor copy = empty(original.shape(), original.dtype());
+    copy.copy_(original);
+    return copy;
+  };
+  const Tensor y = f(copy_of(x));
+  if (!y.defined()) fail(op, "the model must return a tensor, got none.");
+  return copy_of(y);
+}
+
+/// x with its first slice along dim moved to the end.
+Tensor rotated(const Tensor& x, int64_t dim) {
+  return cat({x.slice(dim, 1, x.size(dim)), x.slice(dim, 0, 1)}, dim);
+}
 
 // -- causality
-namespace {
 
 constexpr std::string_view kCausal = "check_causal";
 
@@ -44,38 +143,32 @@ Tensor other_tokens(const Tensor& x, int64_t vocab_size, Generator& generator) {
   return tensor(tokens, x.shape());
 }
 
-/// What changed positions are overwritten with: differs from x at each of them.
+/// Values for changed positions, which differ from x at each position.
 Tensor other_than(const Tensor& x, int dim, const CausalOptions& o) {
   if (o.vocab_size < 0) fail(kCausal, "vocab_size must be >= 0, got ", o.vocab_size, ".");
   Generator generator = Generator(o.seed).stream(kCausal);
   if (!is_floating(x.dtype())) {
-    if (o.scale != 1.0) fail(kCausal, "scale is one of values, which tokens have not, got ", o.scale, ".");
+    if (o.scale != 1.0) fail(kCausal, "scale applies to values, not to tokens, got ", o.scale, ".");
     return other_tokens(x, o.vocab_size, generator);
   }
   const Tensor other = randn(x.shape(), generator, x.dtype()) * o.scale;
   for (int64_t t = 1; t < x.size(dim); ++t)
     if (compare(x.select(dim, t), other.select(dim, t), 0.0).worst == 0.0)
-      fail(kCausal, "x must change at each position, got what it holds at position ", t,
+      fail(kCausal, "x must change at each position, got the same at position ", t,
            ". Hint: take another scale or seed.");
   return other;
 }
 
-/// One output that depends on a later input.
-struct Leak {
-  int64_t reach = 0;  // how many positions ahead it sees
-  int64_t changed_from = 0;
-  Moved moved;
-};
-
-std::string_view hint(const Leak& leak, int64_t T, double worst, double size_of_rounding) {
+/// For an output that depends on an input `reach` positions later.
+std::string_view causal_hint(int64_t reach, int64_t T, double worst, double size_of_rounding) {
   if (!std::isfinite(worst))
     return "a product with 0 does not hide NaN or infinity, and a mask after the softmax can leave 0 / 0";
   if (worst <= size_of_rounding)
-    return "this is the size of rounding: what is hidden has taken part in a sum, as with a mask after the "
+    return "this is the size of rounding: a masked value has taken part in a sum, as with a mask after the "
            "softmax; set tolerance if it may";
-  if (leak.reach == T - 1)
+  if (reach == T - 1)
     return "look for a mask that is missing or comes after the softmax, or for a sum over all positions";
-  return "look for a mask or a shift that is off by so many positions, over all layers together";
+  return "look for a mask or a shift that is off by this number of positions, over all layers together";
 }
 
 }  // namespace
@@ -93,31 +186,32 @@ CheckReport check_causal(const Function& f, const Tensor& x, const CausalOptions
          " for x ", x.shape(), ".");
   const double allowed = allowance(kCausal, before, options.tolerance);
 
-  // Time comes first in what is compared, so that the first that moved is the one that sees furthest.
+  // With time first, the first changed element is the one that depends on the most distant input.
   const auto earlier = [&](const Tensor& y, int64_t t) { return y.slice(dim, 0, t).transpose(0, dim); };
-  Leak leak;
+  Change farthest;
+  int64_t reach = 0, changed_from = 0;
   double worst = 0;
   for (int64_t t = 1; t < T; ++t) {
     const Tensor after = outputs_of(kCausal, f, cat({given.slice(dim, 0, t), other.slice(dim, t, T)}, dim));
     check_shape(kCausal, after, before.shape());
-    const Moved moved = compare(earlier(before, t), earlier(after, t), allowed);
-    worst = std::max(worst, moved.worst);
-    if (moved && t - (*moved.at)[0] > leak.reach) leak = {t - (*moved.at)[0], t, moved};
+    const Change change = compare(earlier(before, t), earlier(after, t), allowed);
+    worst = std::max(worst, change.worst);
+    if (!change || t - (*change.at)[0] <= reach) continue;
+    reach = t - (*change.at)[0];
+    changed_from = t;
+    farthest = change;
   }
-  const std::string rule = concat("[", kCausal, "] no output may depend on a later input, ");
-  if (leak.reach == 0)
-    return {true, worst,
-            concat(rule, "and none did for ", T - 1, " changes of x; ", extent(worst, allowed), ".")};
-  Shape at = *leak.moved.at;
-  std::swap(at[0], at[dim]);
-  return {false, worst,
-          concat(rule, "got one that sees ", leak.reach, leak.reach == 1 ? " position" : " positions",
-                 " ahead: at ", at, " ", number(leak.moved.from), " became ", number(leak.moved.to),
-                 " when x was changed from position ", leak.changed_from, " on; ", extent(worst, allowed),
-                 ". Hint: ", hint(leak, T, worst, rounding(before.dtype()) * largest(before)), ".")};
+  const std::string rule = "no output may depend on a later input, ";
+  if (reach == 0)
+    return report(kCausal, concat(rule, "and none did for ", T - 1, " changes of x"), worst, allowed);
+  std::swap((*farthest.at)[0], (*farthest.at)[dim]);
+  return report(kCausal,
+                concat(rule, "got one that sees ", reach, reach == 1 ? " position" : " positions",
+                       " ahead: at ", *farthest.at, " ", number(farthest.from), " became ",
+                       number(farthest.to), " when x was changed from position ", changed_from, " on"),
+                worst, allowed, causal_hint(reach, T, worst, rounding(before.dtype()) * largest(before)));
 }
 
-// -- rows of a batch
 CheckReport check_batch_invariant(const Function& f, const Tensor& x, std::optional<double> tolerance) {
   constexpr std::string_view kOp = "check_batch_invariant";
   check_input(kOp, x);
@@ -143,49 +237,118 @@ CheckReport check_batch_invariant(const Function& f, const Tensor& x, std::optio
     check_shape(kOp, rows.back(), row_shape);
   }
 
-  const Moved by_order = compare(before, reordered, allowed), alone = compare(before, cat(rows, 0), allowed);
+  const Change by_order = compare(before, reordered, allowed), alone = compare(before, cat(rows, 0), allowed);
   const double worst = std::max(by_order.worst, alone.worst);
-  const auto report = [&](bool passed, const auto&... text) {
-    return CheckReport{passed, worst, concat("[", kOp, "] ", text...)};
-  };
   if (by_order)
-    return report(false, "rows in another order must give the same outputs in that order, got ",
-                  number(by_order.to), " for ", number(by_order.from), " at ", *by_order.at,
-                  " when each row moved up by one; ", extent(worst, allowed),
-                  ". Hint: look for what depends on a row's index in the batch, or on its neighbours.");
+    return report(
+        kOp,
+        concat("rows in another order must give the same outputs in that order, got ", number(by_order.to),
+               " for ", number(by_order.from), " at ", *by_order.at, " when each row moved up by one"),
+        worst, allowed, "look for what depends on a row's index in the batch, or on its neighbours");
   if (alone)
-    return report(false, "a row must give the same alone and in a batch, got ", number(alone.to),
-                  " alone and ", number(alone.from), " in the batch at ", *alone.at, "; ",
-                  extent(worst, allowed), ". Hint: look for statistics or sums over dimension 0.");
-  return report(true, "a row must give the same alone, in a batch and in another order, and all ", B,
-                " did; ", extent(worst, allowed), ".");
+    return report(kOp,
+                  concat("a row must give the same alone and in a batch, got ", number(alone.to),
+                         " alone and ", number(alone.from), " in the batch at ", *alone.at),
+                  worst, allowed, "look for statistics or sums over dimension 0");
+  return report(
+      kOp, concat("a row must give the same alone, in a batch and in another order, and all ", B, " did"),
+      worst, allowed);
 }
 
-// -- evaluation
 CheckReport check_eval_deterministic(const Drawing& model, const Tensor& x) {
   constexpr std::string_view kOp = "check_eval_deterministic";
   check_input(kOp, x);
   // Two streams: a model that draws from a copy of its generator would not advance it.
   const Generator first(1), second(2);
   Generator a = first, b = second;
-  const Tensor once = outputs_of(
-      kOp, [&](const Tensor& in) { return model(in, &a); }, x);
-  const Tensor again = outputs_of(
-      kOp, [&](const Tensor& in) { return model(in, &b); }, x);
+  const auto call = [&](Generator& generator) {
+    return outputs_of(
+        kOp, [&](const Tensor& in) { return model(in, &generator); }, x);
+  };
+  const Tensor once = call(a), again = call(b);
   check_shape(kOp, again, once.shape());
 
-  const Moved moved = compare(once, again, 0.0);
+  const Change change = compare(once, again, 0.0);
   const bool drew = !(a == first && b == second);
   const std::string rule =
       concat("[", kOp, "] two calls in evaluation mode must give the same bits and draw nothing, ");
-  if (!moved && !drew) return {true, 0.0, rule + "and did."};
-  const std::string seen = moved ? concat(number(moved.from), " and then ", number(moved.to), " at ",
-                                          *moved.at, ", worst change ", number(moved.worst))
-                                 : "the same bits";
-  return {false, moved.worst,
+  if (!change && !drew) return {true, 0.0, rule + "and did."};
+  const std::string seen = change ? concat(number(change.from), " and then ", number(change.to), " at ",
+                                           *change.at, ", worst change ", number(change.worst))
+                                  : "the same bits";
+  return {false, change.worst,
           concat(rule, "got ", seen, drew ? ", and draws from the generator" : "",
                  ". Hint: look for dropout that eval() does not reach, in a layer that visit does not list, "
                  "and for state kept between calls.")};
+}
+
+CheckReport check_kv_cache(const Function& model, const std::function<CachedSequence()>& start,
+                           const Tensor& x, std::optional<double> tolerance) {
+  constexpr std::string_view kOp = "check_kv_cache";
+  check_input(kOp, x);
+  if (x.dim() < 2 || x.size(1) < 2)
+    fail(kOp, "x must be (B, T) or (B, T, C) with T >= 2, got ", x.shape(), ".");
+  const int64_t T = x.size(1);
+  const Tensor given = x.detach(), other = rotated(given, 1);
+  if (equal(given, other)) fail(kOp, "positions of x must differ, got ", T, " equal ones.");
+  const Tensor full = outputs_of(kOp, model, given);
+  if (full.dim() < 2 || full.size(0) != x.size(0) || full.size(1) != T)
+    fail(kOp, "outputs of a full call must be (", x.size(0), ", ", T, ", ...), got ", full.shape(), ".");
+  const double allowed = allowance(kOp, full, tolerance);
+
+  double worst = 0;
+  std::string fault, fault_hint;  // the first fault, which needs the shortest input
+  using Pieces = std::vector<int64_t>;
+  // Feeds x in pieces of these lengths. After each piece it feeds one of another sequence to `second`, which
+  // may overwrite shared memory.
+  const auto feed = [&](std::string_view how, std::string_view hint, const Pieces& pieces,
+                        const CachedSequence& sequence, const CachedSequence* second = nullptr) {
+    const auto add_fault = [&](const auto&... seen) {
+      if (!fault.empty()) return;
+      fault = concat(seen..., " when x was fed ", how);
+      fault_hint = hint;
+    };
+    int64_t begin = 0;
+    for (const int64_t size : pieces) {
+      const int64_t end = begin + size;
+      Tensor outputs;
+      try {
+        outputs = outputs_of(kOp, sequence.decode, given.slice(1, begin, end));
+        if (second) outputs_of(kOp, second->decode, other.slice(1, begin, end));
+      } catch (const Error& error) {
+        worst = kInfinity;
+        return add_fault("at positions ", begin, " to ", end - 1, " the error \"", error.what(), "\"");
+      }
+      const bool all = outputs.dim() == full.dim();  // else only those of the last position
+      const Tensor expected = all ? full.slice(1, begin, end) : full.select(1, end - 1);
+      check_shape(kOp, outputs, expected.shape());
+      Change change = compare(expected, outputs, allowed);
+      worst = std::max(worst, change.worst);
+      if (change && all) (*change.at)[1] += begin;
+      if (change && !all) change.at->insert(1, end - 1);
+      if (change) add_fault(number(change.to), " for ", number(change.from), " at ", *change.at);
+      begin = end;
+    }
+  };
+
+  Pieces uneven;
+  for (int64_t begin = 0, size = 1; begin < T; begin += uneven.back(), size = size % 3 + 1)
+    uneven.push_back(std::min(size, T - begin));
+  feed("at once", "look at where decode differs from the call: positions, mask, dropout", {T}, start());
+  feed("one by one", "look at the length of the cache, the positions of new tokens, overwritten entries",
+       Pieces(static_cast<size_t>(T), 1), start());
+  feed("in pieces of 1, 2 and 3", "look at the mask of several new positions behind old ones", uneven,
+       start());
+  const CachedSequence sequence = start(), second = start();
+  feed("beside a second sequence", "each cache needs its own storage, and must hold all of the state", uneven,
+       sequence, &second);
+  if (second.clear) {
+    second.clear();
+    feed("into a cleared cache", "clear() must forget all positions, in every layer", uneven, second);
+  }
+  return report(
+      kOp, concat("decode() must give what a full call gives, ", fault.empty() ? "and did" : "got ", fault),
+      worst, allowed, fault_hint);
 }
 
 }  // namespace detail

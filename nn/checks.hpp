@@ -1,19 +1,18 @@
-// Checks: properties that a decoder must have, each asked in one line of a test.
+// Checks of properties that a decoder must have, for tests.
 //
-//   CHECK(check_causal(model, x));            // no output sees a later input, by one bit
-//   CHECK(check_batch_invariant(model, x));   // a row is the same alone and in a batch
-//   CHECK(check_kv_cache(model, x));          // generation computes what training did
+//   CHECK(check_causal(model, x));            // no output depends on a later input, by one bit
+//   CHECK(check_batch_invariant(model, x));   // a row has the same outputs alone and in a batch
+//   CHECK(check_kv_cache(model, x));          // decode() computes what a full call computes
 //
-// A model is anything that is called model(x): a Module, a lambda, a function. x is what it reads: (B, T, C)
-// values or (B, T) int64 tokens. Small sizes are enough, and wanted: a model is called about T or B times.
-// Each call gets a copy of x, and what comes out is copied, so that models may write into either.
+// A model is anything that can be called model(x): a Module, a lambda, a function. x: (B, T, C) values or (B,
+// T) int64 tokens. Use small sizes: a check calls the model about T or B times, each time with a copy of x.
 //
-// Modes: a Module is checked in evaluation mode; it and all below it get their own modes back afterwards, by
-// an exception too. One that is const is called in the mode it is in. To check training mode, hand in a
-// lambda that calls the model with a fresh generator of the same seed each time.
+// A Module is checked in evaluation mode; it and all below it return to their modes afterwards, also after an
+// exception. A const Module is called in its mode. To check training mode, pass a lambda that calls the model
+// with a new generator of the same seed each time.
 //
-// Errors that a model throws pass through, but for those of decode(). Ownership: nothing is kept.
-// Thread-safety: a check changes the model's mode, so nothing else may use the model meanwhile.
+// Errors of the model pass through, except those of decode(). Thread-safety: a check changes the model's
+// mode, so nothing else may use the model meanwhile.
 #pragma once
 
 #include <concepts>
@@ -32,13 +31,13 @@
 
 namespace gradus::nn {
 
-/// What a check found.
+/// The result of a check.
 struct CheckReport {
   bool passed = false;  ///< whether the property holds
-  /// The largest change of an output that should have stayed, in the output's units; infinite where a number
+  /// The largest change of an output that must not change, in the output's units; infinite where a number
   /// became NaN or the other way round.
   double worst = 0;
-  std::string message;                               ///< one line: what must hold and what was seen, where
+  std::string message;                               ///< one line: the property, and where it was violated
   explicit operator bool() const { return passed; }  ///< so that CHECK(check_causal(...)) reads well
 };
 
@@ -50,65 +49,41 @@ using Function = std::function<Tensor(const Tensor&)>;
 
 /// A Module that is not const.
 template <class F>
-concept ChangeableModule = std::convertible_to < std::remove_reference_t<F>
-*, Module* > ;
+concept ChangeableModule =
+    std::derived_from<std::remove_reference_t<F>, Module> && !std::is_const_v<std::remove_reference_t<F>>;
 
 /// Empty if f is not a Module that can be changed.
 template <class F>
 std::optional<EvaluationMode> evaluation_mode(F& f) {
-  if constexpr (ChangeableModule<F>) {
+  if constexpr (ChangeableModule<F>)
     return std::optional<EvaluationMode>(std::in_place, f);
-  } else {
-    return std::nullopt;
-  }
+  else
+    return std::optional<EvaluationMode>();
 }
 
 }  // namespace detail
 
-/// How check_causal() changes x, and what it allows.
+/// Options of check_causal().
 struct CausalOptions {
-  /// Which dimension of x and of the outputs is time. If absent the last one of tokens (..., T), the last
+  /// The dimension of x and of the outputs that is time. Default: the last one of tokens (..., T), the last
   /// but one of values (..., T, C).
   std::optional<int64_t> dim{};
-  /// Largest change allowed, as a part of the largest output. 0: the bits must be the same, which is
-  /// right for deterministic ops, as the shapes are equal.
+  /// Largest change allowed, relative to the largest output. 0 requires equal bits, which deterministic
+  /// operations on equal shapes give.
   double tolerance = 0.0;
-  /// Changed values are drawn from normal(0, scale^2). 1e12 finds a mask of -1e9 that is added, which such
-  /// scores outdo. NaN asks more than most models promise: it finds what is hidden by a product with 0, as
-  /// the values are in softmax(masked scores) @ v.
+  /// Changed values are drawn from normal(0, scale^2). 1e12 finds an added mask of -1e9, which such scores
+  /// exceed. NaN also finds values that are multiplied by 0, as in softmax(masked scores) @ v, which most
+  /// models do.
   double scale = 1.0;
-  /// Changed tokens are other ones of [0, vocab_size); 0: between the smallest and the largest of x.
+  /// Changed tokens are drawn from [0, vocab_size); 0: from the smallest to the largest of x.
   int64_t vocab_size = 0;
-  uint64_t seed = 0;  ///< of what is drawn
+  uint64_t seed = 0;  ///< of the changed values or tokens
 };
 
 namespace detail {
+
 CheckReport check_causal(const Function& f, const Tensor& x, const CausalOptions& options);
 CheckReport check_batch_invariant(const Function& f, const Tensor& x, std::optional<double> tolerance);
-}  // namespace detail
-
-/// No output may depend on a later input: for each position t >= 1, changes x from t on and compares the
-/// outputs before t. The report says how far ahead an output sees, and shows one that does. f: (B, T, ...) ->
-/// (B, T, ...), or with T elsewhere (see `dim`). Throws Error unless x is float32, float64 or int64 with T >=
-/// 2 and can be changed as asked, and if f's output has another T.
-template <class F>
-CheckReport check_causal(F&& f, const Tensor& x, const CausalOptions& options = {}) {
-  const auto mode = detail::evaluation_mode(f);
-  return detail::check_causal([&f](const Tensor& in) { return f(in); }, x, options);
-}
-
-/// Rows of a batch must not know of each other: the rows of x in another order must give the same outputs in
-/// that order, and each row alone what it gives in the batch. f: (B, ...) -> (B, ...). `tolerance` is a part
-/// of the largest output, by default 1e-5 for float32 outputs, 1e-12 for float64 and 0 for others: a product
-/// of another size may add up in another order. Throws Error unless B >= 2 and rows differ, and if f's
-/// outputs have other shapes than these.
-template <class F>
-CheckReport check_batch_invariant(F&& f, const Tensor& x, std::optional<double> tolerance = {}) {
-  const auto mode = detail::evaluation_mode(f);
-  return detail::check_batch_invariant([&f](const Tensor& in) { return f(in); }, x, tolerance);
-}
-
-namespace detail {
 
 using Drawing = std::function<Tensor(const Tensor&, Generator*)>;
 CheckReport check_eval_deterministic(const Drawing& model, const Tensor& x);
@@ -123,37 +98,56 @@ CheckReport check_kv_cache(const Function& model, const std::function<CachedSequ
 
 }  // namespace detail
 
-/// Evaluation draws nothing: two calls must give the same bits, and leave the generators alone that a
-/// model(x, Generator*) is given. Finds dropout left on, as by a layer that `visit` does not list. x of any
-/// shape that the model takes. Throws Error if x is empty.
+/// No output may depend on a later input: for each position t >= 1, changes x from t on and compares the
+/// outputs before t. The report has the largest distance to such an input, and one output. f: (B, T, ...) ->
+/// (B, T, ...), or with T elsewhere (see `dim`). Throws Error unless x is float32, float64 or int64 with T >=
+/// 2 and can be changed as asked, and if f's output has another T.
+template <class F>
+CheckReport check_causal(F&& f, const Tensor& x, const CausalOptions& options = {}) {
+  const auto mode = detail::evaluation_mode(f);
+  return detail::check_causal([&f](const Tensor& in) { return f(in); }, x, options);
+}
+
+/// The rows of a batch must be independent: x with its rows in another order must give the same outputs in
+/// that order, and each row alone its outputs in the batch. f: (B, ...) -> (B, ...). `tolerance` is relative
+/// to the largest output, by default 1e-5 for float32 outputs, 1e-12 for float64 and 0 for others: a product
+/// of another size may add up in another order. Throws Error unless B >= 2 and rows differ, and for outputs
+/// of other shapes.
+template <class F>
+CheckReport check_batch_invariant(F&& f, const Tensor& x, std::optional<double> tolerance = {}) {
+  const auto mode = detail::evaluation_mode(f);
+  return detail::check_batch_invariant([&f](const Tensor& in) { return f(in); }, x, tolerance);
+}
+
+/// Evaluation must not draw: two calls must give the same bits and, for a model(x, Generator*), leave the
+/// generator unchanged. Finds dropout that eval() does not reach, for example in a layer that `visit` does
+/// not list. x may have any shape that the model takes. Throws Error if x is empty.
 template <detail::ChangeableModule M>
 CheckReport check_eval_deterministic(M&& model, const Tensor& x) {
   const EvaluationMode mode(model);
   return detail::check_eval_deterministic(
       [&model](const Tensor& in, Generator* dropout) {
-        if constexpr (std::invocable<M&, const Tensor&, Generator*>) {
+        if constexpr (std::invocable<M&, const Tensor&, Generator*>)
           return model(in, dropout);
-        } else {
+        else
           return model(in);
-        }
       },
       x);
 }
 
-/// decode() must give what model(x) gives in evaluation mode: all positions at once, one by one, in
-/// uneven pieces, the same beside a second sequence with a cache of its own, and in a cache used before and
-/// cleared, if caches have clear(). For models that have make_cache(B, T) or make_cache(B), and decode(x,
-/// cache), which returns the outputs of the positions it was given, (B, t, ...), or of the last of them, (B,
-/// ...). x: (B, T) or (B, T, C). `tolerance` as in check_batch_invariant. An Error that decode throws fails
-/// the check. Throws Error unless T >= 2 and positions differ, and if outputs have other shapes than these.
+/// decode() must give what model(x) gives in evaluation mode: for all positions at once, one by one, in
+/// uneven pieces, in turn with a second sequence in another cache, and in a cache used before and cleared, if
+/// caches have clear(). The model has make_cache(B, T) or make_cache(B), and decode(x, cache), which returns
+/// the outputs of the given positions, (B, t, ...), or of the last of them, (B, ...). x: (B, T) or (B, T, C).
+/// `tolerance` as in check_batch_invariant. An Error of decode() fails the check. Throws Error unless T >= 2
+/// and positions differ, and for outputs of other shapes.
 template <class M>
 CheckReport check_kv_cache(M&& model, const Tensor& x, std::optional<double> tolerance = {}) {
   const auto make_cache = [&model, &x] {
-    if constexpr (requires { model.make_cache(int64_t{}, int64_t{}); }) {
+    if constexpr (requires { model.make_cache(int64_t{}, int64_t{}); })
       return model.make_cache(x.size(0), x.size(1));
-    } else {
+    else
       return model.make_cache(x.size(0));
-    }
   };
   const auto start = [&model, &make_cache] {
     const auto cache = std::make_shared<decltype(make_cache())>(make_cache());

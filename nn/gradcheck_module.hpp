@@ -1,4 +1,4 @@
-// gradcheck of a whole module: with respect to what it is given and to every parameter.
+// gradcheck of a whole module, with respect to its inputs and its parameters.
 //
 //   nn::Linear layer(3, 4, g);
 //   CHECK(gradcheck_module(layer, {x}, [](const nn::Linear& f, const auto& in) { return f(in[0]); }).passed);
@@ -16,7 +16,7 @@ namespace gradus::nn {
 
 namespace detail {
 
-/// Puts the given tensors in the place of a module's parameters, in the order of named_parameters().
+/// Replaces a module's parameters by the given tensors, in the order of named_parameters().
 class ReplaceParameters : public Visitor {
  public:
   ReplaceParameters(const std::vector<Tensor>& values, size_t first) : values_(values), next_(first) {}
@@ -29,9 +29,9 @@ class ReplaceParameters : public Visitor {
 
 }  // namespace detail
 
-/// gradcheck of call(module, inputs), where the floating ones of `inputs` (float64) and all parameters are
-/// checked: the report counts the parameters after the inputs. A module that drops at random needs a
-/// generator made inside `call`. Throws as gradcheck does. Tied parameters must be listed once by visit.
+/// gradcheck of call(module, inputs) with respect to the floating `inputs` (float64) and all parameters,
+/// which the report counts after the inputs. If the module has dropout, `call` must make the generator.
+/// Throws as gradcheck does. `visit` must list tied parameters once.
 template <class M>
 GradcheckReport gradcheck_module(const M& module, const std::vector<Tensor>& inputs,
                                  const std::function<Tensor(const M&, const std::vector<Tensor>&)>& call,

@@ -1,6 +1,5 @@
-// Initial values of parameters, with PyTorch's names. They overwrite the values of a float tensor, draw from
-// the generator they are given, and are not recorded. From a torch generator they give PyTorch's values, bit
-// for bit.
+// Initial values of parameters, with PyTorch's names. The functions overwrite the values of a float tensor
+// and are not recorded. With a torch generator they give PyTorch's values, bit for bit.
 #pragma once
 
 #include "gradus/autograd/random/random.hpp"
@@ -8,8 +7,8 @@
 
 namespace gradus::nn {
 
-/// While one lives, layers that this thread makes have parameters without values and without memory, for
-/// their names and shapes.
+/// While one exists, layers that this thread makes have parameters with names and shapes, but without values
+/// and memory.
 class NoInit {
  public:
   NoInit();

@@ -1,9 +1,8 @@
 #include "gradus/nn/module.hpp"
 
 #include <algorithm>
-#include <iomanip>
+#include <array>
 #include <set>
-#include <sstream>
 
 #include "gradus/autograd/graph/record.hpp"
 
@@ -12,10 +11,9 @@ namespace {
 
 class Collector : public Visitor {
  public:
-  explicit Collector(const Module& module) {
-    // visit() hands out references for those visitors that change members; this one only reads.
-    start(const_cast<Module&>(module));
-  }
+  // visit() is not const, because other visitors change members; this one only reads.
+  explicit Collector(const Module& module) { start(const_cast<Module&>(module)); }
+
   NamedParameters parameters;
   std::vector<std::pair<std::string, Tensor>> buffers;
 
@@ -74,13 +72,13 @@ class Converter : public Visitor {
   std::map<const autograd::TensorImpl*, std::pair<Tensor, Tensor>> converted_;  // keeps tied parameters tied
 };
 
-/// The remark in a table about a parameter that is not trained.
+/// A remark for summary() on a parameter that is not trained.
 std::string remark(const Tensor& parameter) {
   if (parameter.requires_grad()) return "";
   return parameter.impl()->frozen ? "  frozen" : "  requires no gradient";
 }
 
-/// The words with commas between them; of a long list the first, and how many more there are.
+/// The words with commas between them; of a long list the first ones and the number of the others.
 std::string join(const std::vector<std::string>& words) {
   constexpr size_t kEnough = 4000, kLongest = 200;  // bytes
   std::string text;
@@ -91,19 +89,13 @@ std::string join(const std::vector<std::string>& words) {
   return text;
 }
 
-}  // namespace
-
-Role Role::fused(int64_t parts) {
-  Role role(matrix);
-  role.parts = parts;
-  return role;
+std::map<std::string, Shape> shapes_of(const StateDict& state) {
+  std::map<std::string, Shape> shapes;
+  for (const auto& [name, values] : state) shapes.emplace(name, values.shape());
+  return shapes;
 }
 
-NamedParameter::NamedParameter(std::string name, Tensor parameter)
-    : NamedParameter(std::move(name), parameter, Role::of(parameter)) {}
-
-NamedParameter::NamedParameter(std::string name, Tensor parameter, Role its_role)
-    : pair(std::move(name), std::move(parameter)), role(its_role) {}
+}  // namespace
 
 Visitor& Visitor::operator()(std::string_view name, Tensor& parameter, std::optional<Role> role) {
   if (!parameter.defined()) return *this;
@@ -196,16 +188,6 @@ NamedShapes Module::state_shapes() const {
   return shapes;
 }
 
-namespace {
-
-std::map<std::string, Shape> shapes_of(const StateDict& state) {
-  std::map<std::string, Shape> shapes;
-  for (const auto& [name, values] : state) shapes.emplace(name, values.shape());
-  return shapes;
-}
-
-}  // namespace
-
 LoadReport compare_shapes(const NamedShapes& wanted, const std::map<std::string, Shape>& given, bool strict,
                           std::string_view op) {
   std::set<std::string_view> known;
@@ -231,10 +213,9 @@ LoadReport compare_shapes(const NamedShapes& wanted, const std::map<std::string,
     add("unexpected", report.unexpected);
   }
   add("misshaped", misshaped);
-  if (!faults.empty()) {
+  if (!faults.empty())
     fail(op, "names and shapes must be those of the module, got ", faults,
          ". Hint: the values were saved from a model of another shape.");
-  }
   return report;
 }
 
@@ -255,29 +236,24 @@ LoadReport Module::load_state_dict(const StateDict& state, bool strict) {
 }
 
 std::string Module::summary() const {
-  struct Row {
-    std::string name, shape, numel, remark;
-  };
-  std::vector<Row> rows;
+  std::vector<std::array<std::string, 4>> rows;  // name, shape, number of elements, remark
   for (const auto& [name, parameter] : named_parameters())
     rows.push_back({name, concat(parameter.shape()), std::to_string(parameter.numel()), remark(parameter)});
   for (const auto& [name, buffer] : named_buffers())
     rows.push_back({name, concat(buffer.shape()), std::to_string(buffer.numel()), "  buffer"});
   rows.push_back({"total", "", std::to_string(num_parameters()), ""});
 
-  size_t name_width = 0, shape_width = 0, numel_width = 0;
-  for (const Row& row : rows) {
-    name_width = std::max(name_width, row.name.size());
-    shape_width = std::max(shape_width, row.shape.size());
-    numel_width = std::max(numel_width, row.numel.size());
+  std::array<size_t, 3> widths{};
+  for (const auto& row : rows)
+    for (size_t i = 0; i < widths.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+  std::string text;
+  for (auto& [name, shape, numel, remark] : rows) {
+    name.resize(widths[0], ' ');
+    shape.resize(widths[1], ' ');
+    numel.insert(0, widths[2] - numel.size(), ' ');
+    text += concat(name, "  ", shape, "  ", numel, remark, "\n");
   }
-  std::ostringstream text;
-  for (const Row& row : rows) {
-    text << std::left << std::setw(static_cast<int>(name_width)) << row.name << "  "
-         << std::setw(static_cast<int>(shape_width)) << row.shape << "  " << std::right
-         << std::setw(static_cast<int>(numel_width)) << row.numel << row.remark << '\n';
-  }
-  return text.str();
+  return text;
 }
 
 }  // namespace gradus::nn

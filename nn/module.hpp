@@ -1,18 +1,18 @@
 // Module: a layer or a model, with its parameters found by name.
 //
-// Members are plain values; one `visit` lists them, once, and everything else follows from it:
+// Members are plain values. `visit` lists each of them once; all else follows from it:
 //
 //   class Block : public Module {
 //     void visit(Visitor& v) override { v("ln_1", ln_1)("attn", attn)("ln_2", ln_2)("mlp", mlp); }
 //
 // A member is a Tensor or a Module, or a std::optional, std::unique_ptr, std::vector or std::map of these.
 //
-// Modules are called: layer(x). Those that drop at random take the generator as a last argument, `Generator*
-// dropout`, which is needed only in training mode with p > 0; there is no hidden stream.
+// Modules are called: layer(x). Modules with dropout take a generator as their last argument, `Generator*
+// dropout`, which is needed only in training mode with p > 0. There is no global generator.
 //
 // Ownership: a module owns its members. Parameters are Tensor handles, so a copied module shares its
-// parameters with the original (but not its mode). Thread-safety: calls of const members may run side by
-// side; a change of mode or a load must not run beside anything.
+// parameters with the original (but not its mode). Thread-safety: const members may be called concurrently;
+// a change of mode and a load need exclusive access.
 #pragma once
 
 #include <concepts>
@@ -30,30 +30,29 @@ namespace gradus::nn {
 
 class Module;
 
-/// What a parameter is for. Optimizers and weight decay treat the kinds differently.
+/// The role of a parameter in its model. Optimizers and weight decay treat the kinds differently.
 struct Role {
   /// vector: a bias or a gain. embedding: a table of rows. head: the matrix that makes logits.
   enum Kind { matrix, embedding, head, vector };
 
   /// Of one matrix, table or vector.
-  Role(Kind of_kind) : kind(of_kind) {}  // NOLINT: a kind is a role
-  /// `parts` matrices of equal height, one below the other.
-  static Role fused(int64_t parts);
-  /// The role of a parameter whose `visit` names none: matrix from two dimensions on, else vector.
+  Role(Kind of_kind, int64_t of_parts = 1) : kind(of_kind), parts(of_parts) {}  // NOLINT: a kind is a role
+  /// Of a matrix that consists of `parts` matrices of equal height, one below the other.
+  static Role fused(int64_t parts) { return {matrix, parts}; }
+  /// The default: matrix if the parameter has two or more dimensions, else vector.
   static Role of(const Tensor& parameter) { return parameter.dim() >= 2 ? matrix : vector; }
 
-  Kind kind;          ///< which of them
-  int64_t parts = 1;  ///< matrices in it
+  Kind kind;      ///< which of them
+  int64_t parts;  ///< matrices in it
 };
 
 /// A parameter under its name; for (auto& [name, parameter] : model.named_parameters()) leaves its role out.
 struct NamedParameter : std::pair<std::string, Tensor> {
-  /// Its role is Role::of(parameter).
-  NamedParameter(std::string name, Tensor parameter);
-  /// With that role.
-  NamedParameter(std::string name, Tensor parameter, Role its_role);
+  /// The default role is Role::of(parameter).
+  NamedParameter(std::string name, Tensor parameter, std::optional<Role> its_role = {})
+      : pair(std::move(name), std::move(parameter)), role(its_role.value_or(Role::of(second))) {}
 
-  Role role;  ///< as `visit` said it
+  Role role;  ///< as `visit` gives it
 };
 /// As Module::named_parameters() gives them: a tied parameter once.
 using NamedParameters = std::vector<NamedParameter>;
@@ -71,7 +70,7 @@ class Visitor {
   Visitor& operator()(std::string_view name, Tensor& parameter, std::optional<Role> role = {});
   /// Lists a child. A role replaces that of all matrices in it: v("lm_head", lm_head, Role::head).
   Visitor& operator()(std::string_view name, Module& child, std::optional<Role> role = {});
-  /// Lists what it holds, if it holds anything.
+  /// Lists the value, if there is one.
   template <class T>
   Visitor& operator()(std::string_view name, std::optional<T>& member, std::optional<Role> role = {}) {
     return member ? (*this)(name, *member, role) : *this;
@@ -100,7 +99,7 @@ class Visitor {
  protected:
   /// `name` is the full one, as in a state file: h.0.attn.c_attn.weight.
   virtual void on_parameter(const std::string& name, Tensor& parameter, Role role);
-  virtual void on_buffer(const std::string& name, Tensor& buffer);  ///< likewise
+  virtual void on_buffer(const std::string& name, Tensor& buffer);  ///< `name` is the full one, too
   /// Comes before the members of the module; the root's name is empty.
   virtual void on_module(const std::string& name, Module& module);
 
@@ -115,17 +114,17 @@ using StateDict = std::map<std::string, Tensor>;
 /// Shapes by name, in the order of a visit.
 using NamedShapes = std::vector<std::pair<std::string, Shape>>;
 
-/// What a load that is not strict passed over.
+/// The names that a load that is not strict ignored.
 struct LoadReport {
   std::vector<std::string> missing;     ///< names that the dict does not have
   std::vector<std::string> unexpected;  ///< names of the dict that the module does not have
 };
 
-/// Compares names and shapes with those that are wanted. Throws one Error, naming `op`, that lists all
-/// misshaped names and, if strict, all missing and unexpected ones.
+/// Compares names and shapes. Throws one Error, naming `op`, that lists all misshaped names and, if strict,
+/// all missing and unexpected ones.
 LoadReport compare_shapes(const NamedShapes& wanted, const std::map<std::string, Shape>& given,
                           bool strict = true, std::string_view op = "load_state_dict");
-/// Throws such an Error unless `given` has the names, the shapes and the dtypes of `own`.
+/// Throws Error, naming `op`, unless `given` has the names, shapes and dtypes of `own`.
 void check_state(std::string_view op, const StateDict& own, const StateDict& given);
 
 class Module {

@@ -5,6 +5,8 @@
 #include <bit>
 #include <cerrno>
 #include <cstring>
+#include <iterator>
+#include <limits>
 #include <ostream>
 
 #include "gradus/files/error.hpp"
@@ -15,7 +17,10 @@
 namespace gradus::nn {
 namespace {
 
-static_assert(std::endian::native == std::endian::little, "values are copied as they lie in memory");
+using files::Field;
+using files::in_quotes;
+
+static_assert(std::endian::native == std::endian::little, "the file has the byte order of memory");
 
 constexpr uint64_t kLongestHeader = 100'000'000;  // bytes; the reference reader's limit
 constexpr size_t kLengthBytes = 8;
@@ -46,109 +51,154 @@ void read_converted(std::istream& stream, To* out, int64_t count, Convert conver
   }
 }
 
-struct StoredAs {
-  std::string_view name;
-  int rank;  ///< place in the file: widest first
-};
+// -- the header of a file that is read
 
-StoredAs stored_as(DType dtype) {
-  switch (dtype) {
-    case DType::int64:
-      return {"I64", 0};
-    case DType::float64:
-      return {"F64", 1};
-    case DType::float32:
-      return {"F32", 2};
-    case DType::bfloat16:
-      return {"BF16", 3};
-    case DType::boolean:
-      return {"BOOL", 4};
-    default:
-      fail("safetensors", "values must not be in tiles, got ", name(dtype),
-           ". Hint: convert them with to(DType::float32).");
+/// Bytes per element, 0 for an unknown dtype.
+uint64_t dtype_size(std::string_view dtype) {
+  static const std::map<std::string_view, uint64_t> sizes = {
+      {"U64", 8},     {"I64", 8},  {"F64", 8}, {"C64", 8}, {"F32", 4}, {"U32", 4},
+      {"I32", 4},     {"BF16", 2}, {"F16", 2}, {"U16", 2}, {"I16", 2}, {"F8_E5M2", 1},
+      {"F8_E4M3", 1}, {"I8", 1},   {"U8", 1},  {"BOOL", 1}};
+  const auto found = sizes.find(dtype);
+  return found == sizes.end() ? 0 : found->second;
+}
+
+SafetensorsEntry read_entry(std::string_view name, const Field& field) {
+  field.must_have_only({"dtype", "shape", "data_offsets"});
+  const Field dtype = field.at("dtype"), shape = field.at("shape"), offsets = field.at("data_offsets");
+  SafetensorsEntry entry{.name = std::string(name), .dtype = std::string(dtype.text()), .shape = {}};
+  uint64_t bytes = dtype_size(entry.dtype);
+  if (bytes == 0) dtype.refuse("must be one that safetensors defines, got ", dtype.shown(), ".");
+
+  const std::vector<Field> sizes = shape.items();
+  if (sizes.size() > kMaxDims)
+    shape.refuse("must have at most ", kMaxDims, " dimensions, got ", sizes.size(), ".");
+  bool is_empty = false;
+  for (const Field& item : sizes) {
+    const int64_t size = item.integer(0);
+    // The strides are products of the other sizes, which must fit even if one size is 0.
+    if (__builtin_mul_overflow(bytes, std::max<uint64_t>(static_cast<uint64_t>(size), 1), &bytes) ||
+        bytes > std::numeric_limits<int64_t>::max())
+      field.refuse("must have a size of 64 bits in bytes, got more.");
+    is_empty = is_empty || size == 0;
+    entry.shape.push_back(size);
+  }
+  if (is_empty) bytes = 0;
+
+  const std::vector<Field> ends = offsets.items();
+  if (ends.size() != 2) offsets.refuse("must be two numbers, got ", ends.size(), ".");
+  entry.begin = ends[0].unsigned_integer();
+  entry.end = ends[1].unsigned_integer();
+  if (entry.begin > entry.end || entry.end - entry.begin != bytes)
+    offsets.refuse("must span the ", bytes, " bytes of ", entry.dtype, " ", entry.shape, ", got [",
+                   entry.begin, ", ", entry.end, "].");
+  return entry;
+}
+
+// -- a file that is written
+
+/// What files call the dtypes, in the order of the values there: widest first.
+constexpr std::pair<DType, std::string_view> kWritten[] = {{DType::int64, "I64"},
+                                                           {DType::float64, "F64"},
+                                                           {DType::float32, "F32"},
+                                                           {DType::bfloat16, "BF16"},
+                                                           {DType::boolean, "BOOL"}};
+
+/// The index of a dtype in kWritten.
+size_t written_order(DType dtype) {
+  size_t i = 0;
+  while (i < std::size(kWritten) && kWritten[i].first != dtype) ++i;
+  if (i == std::size(kWritten))
+    fail("safetensors", "values must not be in tiles, got ", name(dtype),
+         ". Hint: convert them with to(DType::float32).");
+  return i;
+}
+
+std::string json_string(const std::string& text) {
+  try {
+    return files::json_text(text);
+  } catch (const Error&) {
+    fail("safetensors", "names and metadata must be UTF-8, got ", in_quotes(text), ".");
   }
 }
 
-/// The JSON of a header, an entry after another.
-class HeaderText {
- public:
-  void add_metadata(const Metadata& metadata) {
-    if (metadata.empty()) return;
-    std::string values;
-    for (const auto& [key, value] : metadata)
-      values += concat(values.empty() ? "" : ",", quoted(key), ":", quoted(value));
-    add("__metadata__", "{" + values + "}");
-  }
-
-  /// Returns where its values end, if they begin at `begin`.
-  uint64_t add(const std::string& name, const Tensor& tensor, uint64_t begin) {
-    const uint64_t end = begin + static_cast<uint64_t>(tensor.numel() * element_size(tensor.dtype()));
-    std::string shape;
-    for (const int64_t size : tensor.shape()) shape += concat(shape.empty() ? "" : ",", size);
-    add(name, concat("{\"dtype\":\"", stored_as(tensor.dtype()).name, "\",\"shape\":[", shape,
-                     "],\"data_offsets\":[", begin, ",", end, "]}"));
-    return end;
-  }
-
-  /// The whole, filled with spaces so that the values are aligned.
-  std::string finish() const {
-    std::string text = "{" + text_ + "}";
-    text.resize((text.size() + 7) / 8 * 8, ' ');
-    return text;
-  }
-
- private:
-  static std::string quoted(const std::string& text) {
-    try {
-      return files::json_text(text);
-    } catch (const Error&) {
-      fail("safetensors", "names and metadata must be UTF-8, got ", files::in_quotes(text), ".");
-    }
-  }
-
-  void add(const std::string& key, const std::string& value) {
-    text_ += concat(text_.empty() ? "" : ",", quoted(key), ":", value);
-  }
-
-  std::string text_;
-};
-
-/// A file that is to be written: tensors in their order, behind the header that says where they lie.
+/// Tensors in the order of their values, and the header.
 class Contents {
  public:
   Contents(const StateDict& tensors, const Metadata& metadata) : ordered_(tensors.begin(), tensors.end()) {
     std::stable_sort(ordered_.begin(), ordered_.end(), [](const auto& a, const auto& b) {
-      return stored_as(a.second.dtype()).rank < stored_as(b.second.dtype()).rank;
+      return written_order(a.second.dtype()) < written_order(b.second.dtype());
     });
-    HeaderText header;
-    header.add_metadata(metadata);
-    uint64_t offset = 0;
+    std::vector<std::string> members;
+    if (!metadata.empty())
+      members.push_back(concat("\"__metadata__\":{",
+                               joined(metadata, ",",
+                                      [](const auto& item) {
+                                        return concat(json_string(item.first), ":", json_string(item.second));
+                                      }),
+                               "}"));
+    uint64_t begin = 0;
     for (auto& [name, tensor] : ordered_) {
       if (name == "__metadata__") fail("safetensors", "a tensor must not be called __metadata__.");
       tensor = tensor.detach().contiguous();
-      offset = header.add(name, tensor, offset);
+      const uint64_t end = begin + static_cast<uint64_t>(bytes(tensor));
+      members.push_back(concat(json_string(name), ":{\"dtype\":\"",
+                               kWritten[written_order(tensor.dtype())].second, "\",\"shape\":[",
+                               joined(tensor.shape(), ","), "],\"data_offsets\":[", begin, ",", end, "]}"));
+      begin = end;
     }
-    header_ = header.finish();
+    header_ = concat("{", joined(members, ","), "}");
+    header_.resize((header_.size() + 7) / 8 * 8, ' ');  // aligns the values
   }
 
-  /// Calls end_part(name) behind the header and each tensor.
+  /// Calls end_part(name) after the header and each tensor.
   void write(std::ostream& out, const std::function<void(const std::string&)>& end_part) const {
     const uint64_t length = header_.size();
     out.write(reinterpret_cast<const char*>(&length), kLengthBytes);
     out.write(header_.data(), static_cast<std::streamsize>(length));
     end_part("the header");
     for (const auto& [name, tensor] : ordered_) {
-      out.write(static_cast<const char*>(tensor.raw_data()), tensor.numel() * element_size(tensor.dtype()));
+      out.write(static_cast<const char*>(tensor.raw_data()), bytes(tensor));
       end_part(name);
     }
   }
 
  private:
+  static int64_t bytes(const Tensor& tensor) { return tensor.numel() * element_size(tensor.dtype()); }
+
   std::vector<std::pair<std::string, Tensor>> ordered_;
   std::string header_;
 };
 
 }  // namespace
+
+SafetensorsHeader parse_safetensors_header(std::string_view text, uint64_t data_bytes,
+                                           const std::string& file) {
+  const auto refuse = [&](const auto&... parts) { fail("safetensors", files::plain(file), ": ", parts...); };
+  if (text.empty() || text.front() != '{') refuse("the header must start with {.");
+  const files::Json json(text, "safetensors", file + ": the header");
+  SafetensorsHeader header;
+  for (const auto& [name, value] : json.root().members()) {
+    if (name != "__metadata__") {
+      header.entries.push_back(read_entry(name, value));
+      continue;
+    }
+    for (const auto& [key, metadata] : value.members()) header.metadata.emplace(key, metadata.text());
+  }
+  std::stable_sort(header.entries.begin(), header.entries.end(), [](const auto& a, const auto& b) {
+    return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);
+  });
+  uint64_t end = 0;
+  for (const SafetensorsEntry& entry : header.entries) {
+    if (entry.begin != end)
+      refuse("values of ", in_quotes(entry.name), " must start at ", end,
+             ", where the previous values end, got ", entry.begin, ".");
+    end = entry.end;
+  }
+  if (end != data_bytes)
+    refuse("values must fill the rest of the file, ", data_bytes, " bytes, got ", end, ".");
+  return header;
+}
 
 SafetensorsFile::SafetensorsFile(const std::filesystem::path& path, const files::FileChecksum* expected,
                                  Compared compared)
@@ -208,15 +258,15 @@ Tensor SafetensorsFile::read(const SafetensorsEntry& entry, bool keep_float64) {
   } else if (entry.dtype == "BOOL") {
     read_converted<uint8_t>(stream_, static_cast<bool*>(values), count, [&](uint8_t byte) {
       if (byte > 1)
-        fail("safetensors", name_, ": values of ", files::in_quotes(entry.name), " must be 0 or 1, got ",
-             int{byte}, ".");
+        fail("safetensors", name_, ": values of ", in_quotes(entry.name), " must be 0 or 1, got ", int{byte},
+             ".");
       return byte == 1;
     });
   } else {
     stream_.read(static_cast<char*>(values), count * element_size(dtype));
   }
   if (!stream_)
-    fail("safetensors", name_, ": values of ", files::in_quotes(entry.name),
+    fail("safetensors", name_, ": values of ", in_quotes(entry.name),
          " cannot be read: the file was cut short.");
   return tensor;
 }
@@ -227,7 +277,7 @@ DType SafetensorsFile::loaded_as(const SafetensorsEntry& entry, bool keep_float6
   if (dtype == "F32" || dtype == "F16" || dtype == "BF16" || dtype == "F64") return DType::float32;
   if (dtype == "I64") return DType::int64;
   if (dtype == "BOOL") return DType::boolean;
-  fail("safetensors", name_, ": dtype of ", files::in_quotes(entry.name),
+  fail("safetensors", name_, ": dtype of ", in_quotes(entry.name),
        " must be F32, F16, BF16, F64, I64 or BOOL to be loaded, got ", dtype, ".");
 }
 

@@ -1,4 +1,5 @@
-#include "gradus/nn/safetensors_folder.hpp"
+// SafetensorsFolder: see safetensors.hpp.
+#include "gradus/nn/safetensors.hpp"
 
 #include <set>
 
@@ -9,19 +10,19 @@
 namespace gradus::nn {
 namespace {
 
-constexpr size_t kMostShards = 512;  // of which each takes a descriptor
+constexpr size_t kMostShards = 512;  // each is an open file
 
 bool is_plain_name(std::string_view name) {
   return !name.empty() && name != "." && name != ".." && name.find('/') == name.npos &&
          name.find('\0') == name.npos;
 }
 
-/// What people may have instead of safetensors, and how it becomes one.
+/// A hint for a folder with a checkpoint of another format, else "".
 std::string hint_for(const files::FolderSnapshot& folder) {
   for (const char* pickle : {"pytorch_model.bin", "pytorch_model.bin.index.json", "model.pth", "ckpt.pt"})
     if (folder.has(pickle))
-      return concat(" Hint: ", pickle, " is Python's pickle, which is not opened here; ",
-                    "safetensors.torch.save_model(model, \"", kTensorFile, "\") writes what is.");
+      return concat(" Hint: ", pickle, " is Python's pickle, which is not supported; ",
+                    "safetensors.torch.save_model(model, \"", kTensorFile, "\") writes a file that is.");
   return "";
 }
 
@@ -44,49 +45,38 @@ SafetensorsIndex parse_safetensors_index(std::string_view text, const std::strin
   return index;
 }
 
-SafetensorsFolder::SafetensorsFolder(const files::FolderSnapshot& folder, SafetensorsFile::Compared compared)
-    : name_((folder.folder() / kTensorFile).string()) {
-  if (!folder.has(kTensorFile) && !folder.checksum(kTensorFile) && folder.has(kTensorIndex)) {
-    open_shards(folder, compared);
-    return;
+SafetensorsFolder::SafetensorsFolder(const files::FolderSnapshot& folder,
+                                     SafetensorsFile::Compared compared) {
+  const bool is_sharded =
+      !folder.has(kTensorFile) && !folder.checksum(kTensorFile) && folder.has(kTensorIndex);
+  name_ = (folder.folder() / (is_sharded ? kTensorIndex : kTensorFile)).string();
+  SafetensorsIndex index;
+  std::set<std::string> names;
+  if (is_sharded) {
+    index = parse_safetensors_index(folder.text(kTensorIndex), name_);
+    for (const auto& [tensor, shard] : index) names.insert(shard);
+  } else {
+    names.insert(kTensorFile);
+    if (const std::string hint = folder.has(kTensorFile) ? "" : hint_for(folder); !hint.empty())
+      fail("safetensors", name_, ": cannot be read: No such file or directory.", hint);
   }
-  if (const std::string hint = folder.has(kTensorFile) ? "" : hint_for(folder); !hint.empty())
-    fail("safetensors", name_, ": cannot be read: No such file or directory.", hint);
-  SafetensorsFile& file = open(folder, kTensorFile, compared);
-  for (const SafetensorsEntry& entry : file.header().entries) {
-    entries_.emplace(entry.name, &entry);
-    file_of_.emplace(entry.name, &file);
-  }
-}
-
-void SafetensorsFolder::open_shards(const files::FolderSnapshot& folder, SafetensorsFile::Compared compared) {
-  name_ = (folder.folder() / kTensorIndex).string();
-  const SafetensorsIndex index = parse_safetensors_index(folder.text(kTensorIndex), name_);
-  std::set<std::string> shards;
-  for (const auto& [tensor, shard] : index) shards.insert(shard);
-  for (const std::string& shard : shards) {
-    SafetensorsFile& file = open(folder, shard, compared);
-    for (const SafetensorsEntry& entry : file.header().entries) {
+  for (const std::string& name : names) {
+    files_.push_back(
+        std::make_unique<SafetensorsFile>(folder.folder() / name, folder.checksum(name), compared));
+    for (const SafetensorsEntry& entry : files_.back()->header().entries) {
       const auto listed = index.find(entry.name);
-      if (listed == index.end() || listed->second != shard)
+      if (is_sharded && (listed == index.end() || listed->second != name))
         fail("safetensors", name_, ": weight_map must list what its files hold, got ",
-             files::in_quotes(entry.name), " of ", files::in_quotes(shard), " listed ",
+             files::in_quotes(entry.name), " of ", files::in_quotes(name), " listed ",
              listed == index.end() ? "nowhere." : concat("in ", files::in_quotes(listed->second), "."));
       entries_.emplace(entry.name, &entry);
-      file_of_.emplace(entry.name, &file);
+      file_of_.emplace(entry.name, files_.back().get());
     }
   }
   for (const auto& [tensor, shard] : index)
     if (!entries_.contains(tensor))
       fail("safetensors", name_, ": ", files::in_quotes(tensor), " must be in ", files::in_quotes(shard),
            ", as weight_map says, got a file without it.");
-}
-
-SafetensorsFile& SafetensorsFolder::open(const files::FolderSnapshot& folder, const std::string& file,
-                                         SafetensorsFile::Compared compared) {
-  files_.push_back(
-      std::make_unique<SafetensorsFile>(folder.folder() / file, folder.checksum(file), compared));
-  return *files_.back();
 }
 
 Tensor SafetensorsFolder::read(const std::string& name, bool keep_float64) {

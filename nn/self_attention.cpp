@@ -100,7 +100,7 @@ Tensor SelfAttention::operator()(const Tensor& x, Generator* dropout) const {
 Tensor SelfAttention::operator()(const Tensor& x, const Tensor& mask, Generator* dropout) const {
   check_input(x, W_query.weight.size(1), options_.context_length);
   if (mask.defined() && options_.mask_on == MaskOn::nothing)
-    fail("self_attention", "mask_on must say where a mask acts, got nothing and a mask of shape ",
+    fail("self_attention", "mask_on must be scores or weights with a mask, got nothing and a mask of shape ",
          mask.shape(), ".");
   const int64_t nh = options_.num_heads;
   const Tensor queries = split_heads(W_query(x), nh);

@@ -1,12 +1,12 @@
-// SelfAttention: the ways in which tutorials write self-attention, as options of one layer.
+// SelfAttention: self-attention as tutorials write it, one layer with an option for each difference between
+// them.
 //
 //   q = x W_query^T    k = x W_key^T    v = x W_value^T
 //   weights = softmax(q k^T / sqrt(hs))         (Vaswani et al., arXiv 1706.03762, eq. 1)
 //   context = dropout(weights) v
 //
-// is said once; an option is a place where they part: where the mask acts, with what value, whether scores
-// are scaled, dropout, heads. Its parts are free functions, so that a step can be looked at.
-// MultiHeadAttention computes the same faster and without holding the scores: train with that one.
+// Free functions compute single steps of it. For training use MultiHeadAttention, which computes the same
+// faster and without storing the scores.
 //
 // Ownership and thread-safety as in module.hpp.
 #pragma once
@@ -16,28 +16,27 @@
 #include <vector>
 
 #include "gradus/autograd/random/random.hpp"
-#include "gradus/nn/dropout.hpp"
-#include "gradus/nn/linear.hpp"
+#include "gradus/nn/layers.hpp"
 #include "gradus/nn/module.hpp"
 
 namespace gradus::nn {
 
-/// Where a mask acts.
+/// The step to which a mask is applied.
 enum class MaskOn {
-  nothing,  ///< every token sees every other
-  scores,   ///< what is hidden gets the score `fill`, before the softmax
-  /// What is hidden gets the weight 0, after the softmax; each row is then divided by its sum. The same but
-  /// for rounding, in which later tokens show; a later score larger by 100 or more leaves 0 / 0.
+  nothing,  ///< every token attends to every other
+  scores,   ///< masked scores become `fill`, before the softmax
+  /// Masked weights become 0, after the softmax; each row is then divided by its sum. Differs in rounding,
+  /// which depends on later tokens; if a later score is larger by 100 or more, the result is 0 / 0.
   weights,
 };
 
-/// A token that may see none has scores that are all hidden. Its weights are then NaN (a fill of -inf, and
-/// weights divided by their sum 0), or equal for all tokens (a finite fill); with `safe` they are 0.
+/// Options of a SelfAttention. If all scores of a token are masked, its weights are NaN (with a fill of -inf,
+/// or MaskOn::weights), or equal (with a finite fill); with `safe` they are 0.
 struct SelfAttentionOptions {
-  MaskOn mask_on = MaskOn::scores;  ///< scores and weights ask for a causal mask unless another is given
-  double fill = -std::numeric_limits<double>::infinity();  ///< the score of what is hidden
+  MaskOn mask_on = MaskOn::scores;  ///< scores and weights use a causal mask unless another is given
+  double fill = -std::numeric_limits<double>::infinity();  ///< the score of masked positions
   bool scaled = true;                                      ///< scores are divided by sqrt(hs)
-  bool safe = false;                                       ///< a token that may see none gets zeros
+  bool safe = false;                                       ///< a token whose scores are all masked gets zeros
   double dropout = 0.0;                                    ///< probability, of weights
   int64_t num_heads = 1;                                   ///< must divide d_out; hs = d_out / num_heads
   bool projection = false;                                 ///< whether a last Linear mixes the heads
@@ -47,19 +46,19 @@ struct SelfAttentionOptions {
   int64_t col_dim = -1;                                    ///< of x: the features of a token
 };
 
-/// True where key s lies in the future of query t: s > t. -> (tokens, tokens) bool
+/// True where the key's position s is later than the query's position t: s > t. -> (tokens, tokens) bool
 Tensor causal_mask(int64_t tokens);
 /// q (..., T, hs), k (..., S, hs) -> q k^T (..., T, S), divided by sqrt(hs) if scaled.
 Tensor attention_scores(const Tensor& q, const Tensor& k, bool scaled = true);
-/// softmax over the last dimension of scores (..., T, S) with the mask (bool, broadcast; true hides;
-/// undefined: none) applied as the options say.
+/// softmax over the last dimension of scores (..., T, S), with the mask (bool, broadcast; true: masked;
+/// undefined: none) applied according to the options.
 Tensor attention_weights(const Tensor& scores, const Tensor& mask, const SelfAttentionOptions& options);
 /// The context vector of one token: x_query (d_in), x (T, d_in), weights (d_in, d_out), used as x @ W ->
 /// (d_out).
 Tensor context_vector(const Tensor& x_query, const Tensor& x, const Tensor& W_query, const Tensor& W_key,
                       const Tensor& W_value);
 
-/// Self-attention step by step, as its options say.
+/// Self-attention, computed step by step according to its options.
 class SelfAttention : public Module {
  public:
   /// From d_in to d_out features a token. Draws W_query, W_key, W_value, out, in this order. Throws Error for
@@ -70,10 +69,10 @@ class SelfAttention : public Module {
   /// With the causal mask, unless mask_on is nothing. x: (..., T, d_in) -> (..., T, d_out). Throws Error for
   /// other shapes and for T beyond context_length.
   Tensor operator()(const Tensor& x, Generator* dropout = nullptr) const;
-  /// With a mask of the caller's: bool, (T, T) or broadcast to the scores; true hides. Throws as above.
+  /// With the given mask: bool, (T, T) or broadcast to the scores; true: masked. Throws as above.
   Tensor operator()(const Tensor& x, const Tensor& mask, Generator* dropout = nullptr) const;
 
-  const SelfAttentionOptions& options() const { return options_; }  ///< as they were given
+  const SelfAttentionOptions& options() const { return options_; }  ///< as given to the constructor
   void visit(Visitor& v) override {
     v("W_query", W_query)("W_key", W_key)("W_value", W_value)("out", out)("drop", drop);
   }
@@ -86,8 +85,8 @@ class SelfAttention : public Module {
   SelfAttentionOptions options_;
 };
 
-/// Heads side by side: num_heads layers of d_out features each, their outputs concatenated. One layer that
-/// splits the weights of all heads gives the same, faster.
+/// num_heads SelfAttention layers of d_out features each, whose outputs are concatenated. One layer with
+/// num_heads heads gives the same, faster.
 class StackedHeads : public Module {
  public:
   /// `head` has the options of each head. Throws Error unless its num_heads is 1.

@@ -14,15 +14,15 @@
 namespace gradus::nn {
 
 /// Sequential model{Linear(2, 16, g), gelu, Linear(16, 1, g)}; the layers are named 0 and 2. A part is a
-/// Module, an operation of one tensor, or a lambda. Use braces: they evaluate the layers from left to right,
-/// so that these draw from g in this order; the order in parentheses is up to the compiler.
+/// Module, an operation of one tensor, or a lambda. Use braces, which make the layers from left to right, so
+/// that they draw from g in this order; with parentheses the compiler chooses the order.
 template <class... Parts>
 class Sequential : public Module {
  public:
   /// The parts are moved in, or copied, which shares their parameters.
   explicit Sequential(Parts... parts) : parts_(std::move(parts)...) {}
 
-  /// The generator goes to those parts that take one.
+  /// Passes the generator to the parts that take one.
   Tensor operator()(Tensor x, Generator* dropout = nullptr) const {
     std::apply([&](const Parts&... part) { ((x = call(part, x, dropout)), ...); }, parts_);
     return x;

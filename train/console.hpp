@@ -1,10 +1,11 @@
-// Console: the observer for a program of one's own: a line now and then, and a stop, with all saved, when
-// somebody asks. One at a time, as it takes over the signals (see interrupt.hpp); not thread-safe.
+// Console: the observer for a program of your own. Prints a line now and then, and stops the run, which
+// saves, when the user asks for it. One at a time, as it handles signals (interrupt.hpp); not thread-safe.
 #pragma once
 
 #include <cstdint>
 #include <ostream>
 
+#include "gradus/files/error.hpp"
 #include "gradus/train/interrupt.hpp"
 #include "gradus/train/run.hpp"
 
@@ -15,12 +16,22 @@ class Console : public Observer {
   /// Prints to `out`, which is borrowed, after every `every` steps and after each evaluation.
   explicit Console(std::ostream& out, int64_t every = 100) : out_(out), every_(every) {}
 
-  void on_step(const StepReport& report) override;
-  void on_eval(const EvalReport& report) override;
+  void on_step(const StepReport& report) override {
+    if (report.step % every_ == 0)
+      print("step ", report.step, "  loss ", report.loss, "  gradient ", report.grad_norm);
+  }
+  void on_eval(const EvalReport& report) override {
+    print("step ", report.step, "  validation ", report.val_loss, report.is_best ? ", the best" : "");
+  }
   /// After Ctrl-C, SIGTERM or SIGHUP.
   bool should_stop() override { return interrupt_.signal() != 0; }
 
  private:
+  template <class... Parts>
+  void print(const Parts&... parts) {
+    out_ << concat(parts..., "\n") << std::flush;
+  }
+
   std::ostream& out_;
   int64_t every_;
   Interrupt interrupt_;

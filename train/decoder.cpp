@@ -2,13 +2,12 @@
 
 #include <algorithm>
 
-#include "gradus/data/tokenizer_files.hpp"
+#include "gradus/data/tokenizer.hpp"
 #include "gradus/files/error.hpp"
 #include "gradus/models/pretrained.hpp"
-#include "gradus/train/optimizers/adamw.hpp"
-#include "gradus/train/optimizers/muon.hpp"
-#include "gradus/train/trainer/evaluate.hpp"
-#include "gradus/train/trainer/precision.hpp"
+#include "gradus/train/optimizers/registry.hpp"
+#include "gradus/train/train_json.hpp"
+#include "gradus/train/trainer/trainer.hpp"
 
 namespace gradus::train {
 namespace {
@@ -19,7 +18,7 @@ data::Tokenizer fitting_tokenizer(const files::FolderSnapshot& files, const fs::
                                   const models::DecoderConfig& config) {
   if (from.empty() && !data::has_tokenizer(files))
     fail("vocabulary", files.folder(), " must have a tokenizer, vocab.json or tokenizer.json, got neither. ",
-         "Hint: `tokenizer` takes one from elsewhere.");
+         "Hint: ", Option{"tokenizer"}, " takes one from elsewhere.");
   data::Tokenizer tokenizer = from.empty() ? data::read_tokenizer(files) : data::load_tokenizer(from);
   const int64_t tokens = tokenizer.vocab_size();
   const bool is_padded = tokenizer.kind() == "bpe" && models::is_padded_vocabulary(config.vocab_size, tokens);
@@ -30,10 +29,17 @@ data::Tokenizer fitting_tokenizer(const files::FolderSnapshot& files, const fs::
 }
 
 std::unique_ptr<Optimizer> make_optimizer(const models::Decoder& model, const TrainConfig& config) {
-  const AdamWOptions adamw{.beta1 = config.beta1, .beta2 = config.beta2, .weight_decay = config.weight_decay};
-  if (config.optimizer == "adamw") return std::make_unique<AdamW>(model.named_parameters(), adamw);
-  return std::make_unique<Muon>(model.named_parameters(),
-                                MuonOptions{.momentum = config.momentum, .adamw = adamw});
+  const NamedParameters parameters = model.named_parameters();
+  std::unique_ptr<Optimizer> optimizer = optimizer_kind(config.optimizer)
+                                             .make(parameters, {.beta1 = config.beta1,
+                                                                .beta2 = config.beta2,
+                                                                .momentum = config.momentum,
+                                                                .weight_decay = config.weight_decay,
+                                                                .groups = config.parameter_groups()});
+  if (std::none_of(parameters.begin(), parameters.end(),
+                   [](const NamedParameter& p) { return p.second.requires_grad(); }))
+    fail("train", Option{"freeze"}, " must leave a parameter to train, got patterns that match all.");
+  return optimizer;
 }
 
 }  // namespace
@@ -46,27 +52,18 @@ Loss decoder_loss(const models::Decoder& model) {
 
 Recipe decoder_recipe(const models::Decoder& model, BatchSource source, const TrainConfig& config) {
   config.validate();
+  const LoopOptions& loop = config;
   return {.loss = decoder_loss(model),
           .batches = std::move(source),
           .optimizer = make_optimizer(model, config),
           .schedule = config.schedule(),
-          .steps = config.steps,
-          .batch = config.batch,
-          .accum = config.accum,
-          .clip = config.clip,
-          .seed = config.seed,
-          .ema = config.ema,
-          .precision = precision_from(config.precision),
-          .eval_every = config.eval_every,
-          .patience = config.patience,
-          .save_every = config.save_every,
-          .keep = config.keep};
+          .loop = loop};
 }
 
 ModelFiles decoder_files(const models::Decoder& model, const TrainConfig& config,
                          const data::Tokenizer& tokenizer) {
   return {.model = [&model](files::FolderUpdate& update) { models::save_pretrained(model, update); },
-          .recipe = to_json(config),
+          .recipe = [text = to_json(config)] { return text; },
           .tokenizer = data::tokenizer_files(tokenizer)};
 }
 

@@ -32,7 +32,7 @@ double mean_loss(models::Decoder& model, const std::vector<data::Batch>& batches
 
 // Of a run, newest state. These throw Error, naming the file, if it is missing or damaged.
 TrainConfig load_config(const RunFolder& run);          ///< from last/, else from the folder itself
-data::Tokenizer load_tokenizer(const RunFolder& run);   ///< from last/, see data/tokenizer_files.hpp
+data::Tokenizer load_tokenizer(const RunFolder& run);   ///< from last/, see data/tokenizer.hpp
 models::Decoder load_last_model(const RunFolder& run);  ///< from last/config.json and last/model.safetensors
 
 /// A model and its tokenizer, out of a folder that another process may be writing.

@@ -5,13 +5,12 @@
 #include <algorithm>
 #include <cstdio>
 #include <fstream>
-#include <map>
 #include <string>
 
-#include "gradus/autograd/tensor/threads.hpp"
 #include "gradus/files/error.hpp"
-#include "gradus/train/optimizers/muon.hpp"
-#include "gradus/train/trainer/precision.hpp"
+#include "gradus/models/decoder.hpp"
+#include "gradus/nn/init.hpp"
+#include "gradus/train/optimizers/registry.hpp"
 
 namespace gradus::train {
 namespace {
@@ -37,27 +36,6 @@ std::string gigabytes(double bytes) {
   return text;
 }
 
-/// Muon keeps one moment of a matrix where AdamW keeps two, and needs room to make it orthogonal. Each thread
-/// works on one matrix, and freed memory waits by size for its next use.
-void settle_muon(const TrainConfig& config, models::MemoryEstimate& bytes) {
-  const int as_large = config.precision == "float32" ? 4 : 5, squares = 3;  // tensors of a matrix at once
-  std::map<double, int> waiting;                                            // tensors by size
-  int matrices = 0;
-  for (const auto& [name, shape] : config.model.parameter_shapes()) {
-    const auto count = static_cast<double>(muon_matrices(name, shape));
-    if (count == 0) continue;
-    const auto size = static_cast<double>(shape.numel()), columns = static_cast<double>(shape[1]);
-    const double shorter = std::min(static_cast<double>(shape[0]) / count, columns);
-    std::map<double, int> needed{{size, as_large}};
-    needed[count * shorter * shorter] += squares;
-    for (const auto& [each, tensors] : needed) waiting[each] = std::max(waiting[each], tensors);
-    bytes.optimizer -= 4 * size;
-    ++matrices;
-  }
-  for (const auto& [each, tensors] : waiting)
-    bytes.update += 4 * each * tensors * std::min(num_threads(), matrices);
-}
-
 }  // namespace
 
 double available_memory() {
@@ -69,10 +47,15 @@ double available_memory() {
 }
 
 models::MemoryEstimate training_memory(const TrainConfig& config) {
-  models::MemoryEstimate bytes =
-      models::training_memory(config.model, config.batch, precision_from(config.precision));
+  models::MemoryEstimate bytes = models::training_memory(config.model, config.batch, config.precision);
   if (config.ema > 0) bytes.average = bytes.parameters;
-  if (config.optimizer == "muon") settle_muon(config, bytes);
+  const nn::NoInit untouched;  // Only shapes and roles are read: the model takes no memory.
+  Generator unused(0);
+  const OptimizerMemory memory =
+      optimizer_kind(config.optimizer)
+          .memory(models::Decoder(config.model, unused).named_parameters(), config.precision);
+  bytes.optimizer = memory.kept;
+  bytes.update = memory.working;
   return bytes;
 }
 

@@ -1,4 +1,4 @@
-// Memory: does a model fit into this machine? Asked before anything is allocated. Thread-safe: no state.
+// Memory: whether a model fits into this machine, before it is allocated. Thread-safe: no state.
 #pragma once
 
 #include "gradus/models/decoder_config.hpp"
@@ -6,14 +6,14 @@
 
 namespace gradus::train {
 
-/// Bytes that this process may still take without swapping: what the system says is available, or less where
-/// a control group limits it. 0 if nothing is known.
+/// Bytes that this process can allocate without swapping: the system's available memory, or less if a control
+/// group limits it. 0 if unknown.
 double available_memory();
 
-/// The peak memory of the training steps of `config`, in bytes, right to a tenth.
+/// The peak memory of the training steps of `config`, in bytes, to within a tenth.
 models::MemoryEstimate training_memory(const TrainConfig& config);
 
-/// Throws Error with both figures if `need` is more than there is; `hint` says what to do.
+/// Throws Error with both figures and the hint if `need` is more than the available memory.
 void check_memory(const models::MemoryEstimate& need, const char* hint);
 
 }  // namespace gradus::train

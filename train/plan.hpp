@@ -1,5 +1,5 @@
-// Plan: which model a run of so many minutes trains, and for how many steps. What it decides from are times
-// that were measured; it measures nothing itself. Thread-safe, but for a PlanCorrector: no state.
+// Plan: the model and the number of steps of a run that has a number of minutes. Decides from times that
+// others measured. Thread-safe except TimeBudget: no state.
 #pragma once
 
 #include <cstdint>
@@ -8,73 +8,72 @@
 #include <vector>
 
 #include "gradus/train/train_config.hpp"
+#include "gradus/train/trainer/trainer.hpp"
 
 namespace gradus::train {
 
-/// What a machine takes for the work of a config, in seconds.
+/// Times of a config on a machine, in seconds.
 struct Pace {
-  double step = 0;        ///< forward, backward, update
-  double eval_token = 0;  ///< of an evaluation
+  double step = 0;        ///< of a step: forward, backward, update
+  double eval_token = 0;  ///< of a token of an evaluation
 };
 
-/// What a run does beside its steps.
-struct BesideSteps {
-  int64_t eval_targets = 0;   ///< of the whole validation part; 0: there are no evaluations
-  int64_t sample_tokens = 0;  ///< to write at its end
+/// The work of a run besides its steps.
+struct OtherWork {
+  int64_t eval_targets = 0;   ///< of the whole validation split; 0: there are no evaluations
+  int64_t sample_tokens = 0;  ///< of the sample at its end
 };
 
-/// How many tokens an update learns from; not a whole number's type, which large settings overflow.
-double tokens_a_step(const TrainConfig& config);
+/// The tokens of a step; a double, as large settings overflow an integer.
+double tokens_per_step(const TrainConfig& config);
 
-/// The dropout for a text that a run reads so many times: 0, 0.1 or 0.2. A model that has few parameters for
-/// the tokens of the text learns it by heart later (docs/recipe.md has the runs that say so).
-double planned_dropout(double epochs, double parameters_a_token);
+/// The dropout of a run with that many epochs: 0, 0.1 or 0.2. A model with few parameters per token of the
+/// text overfits later (docs/recipe.md has the runs that show it).
+double planned_dropout(double epochs, double parameters_per_token);
 
-/// The targets of the evaluation at the end of a run: all, unless that took more than a 25th of the work of
-/// the steps, each token of which counts as three; at least eval_tokens.
+/// The targets of the evaluation at the end of a run: all, but at most a 25th of the work of the steps, in
+/// which a token counts as three, and at least eval_tokens.
 int64_t last_eval_tokens(const TrainConfig& config, int64_t all);
 
-/// How many seconds a run takes at that pace: steps, evaluations, and the sample at the end.
-double planned_seconds(const TrainConfig& config, const BesideSteps& beside, const Pace& pace);
+/// The seconds of a run at that pace after `done` steps: steps, evaluations, and the sample at the end.
+double planned_seconds(const TrainConfig& config, const OtherWork& other, const Pace& pace, int64_t done = 0);
 
-/// The config with as many steps as fit into `seconds`, one at least, and with evaluations and saves ten
-/// times in between; what `keeps(flag)` says was asked for stays as it is.
-TrainConfig planned(TrainConfig config, double seconds, const BesideSteps& beside, const Pace& pace,
-                    const std::function<bool(const std::string& flag)>& keeps);
+/// The config with as many steps as fit into `seconds`, at least one, and ten evaluations and saves. Settings
+/// for which is_given(flag) stay.
+TrainConfig planned(TrainConfig config, double seconds, const OtherWork& other, const Pace& pace,
+                    const std::function<bool(const std::string& flag)>& is_given);
 
-/// The same config with its steps changed (TrainConfig::change_steps), of which `done` took such a time that
-/// `seconds` are left: what is to be done after a part of a run showed its true pace. Never fewer than are
-/// done.
-TrainConfig replanned(TrainConfig config, int64_t done, double seconds_left, const BesideSteps& beside,
+/// The config with as many steps as fit into the seconds that are left after `done` steps, at least those
+/// (TrainConfig::change_steps). The pace is that of the run so far.
+TrainConfig replanned(TrainConfig config, int64_t done, double seconds_left, const OtherWork& other,
                       const Pace& pace);
 
-/// Corrects a plan while the true pace of its run shows. It is told of each step and evaluation when that
-/// happens. Not thread-safe.
-class PlanCorrector {
+/// The budget of a planned run (Recipe::budget): corrects its number of steps by the pace that it shows. Not
+/// thread-safe.
+class TimeBudget {
  public:
-  /// `clock` tells the seconds of the plan's minutes that have gone by.
-  PlanCorrector(TrainConfig plan, const BesideSteps& beside, std::function<double()> clock);
+  /// `clock` returns how many seconds of the plan's minutes have passed.
+  TimeBudget(TrainConfig plan, const OtherWork& other, std::function<double()> clock);
 
-  /// After step `step` of the plan, counted from 1. Returns whether plan() has changed.
-  bool after_step(int64_t step);
-  void before_eval();                                ///< when an evaluation begins
-  void after_eval(int64_t tokens);                   ///< when it has read that many targets
-  const TrainConfig& plan() const { return plan_; }  ///< as corrected so far
+  /// The number of steps that fit into the minutes. Called after each step.
+  int64_t steps(const StepReport& report);
+  const TrainConfig& plan() const { return plan_; }  ///< as corrected so far, see TrainConfig::change_steps
 
  private:
-  bool is_time_to_look(int64_t step) const;
-  double seconds_left() const;
+  bool must_correct(int64_t step) const;
+  double seconds_left() const { return 60 * plan_.minutes - clock_(); }
 
   TrainConfig plan_;
-  BesideSteps beside_;
+  OtherWork other_;
   std::function<double()> clock_;
-  double mark_;  // when the last step ended, moved on by the evaluations since
-  double eval_start_ = 0, eval_seconds_ = 0, eval_tokens_ = 0;
-  double all_steps_ = 0, all_seconds_ = 0;  // that paces were measured by
-  double left_ = 0;                         // seconds at the last look
-  int64_t steps_left_ = 0;                  // then
-  int64_t steps_ = 0;                       // since then
-  double seconds_ = 0, longest_ = 0;        // of those
+  double step_seconds_ = 0;                 // of the run so far, without evaluations
+  double all_steps_ = 0, all_seconds_ = 0;  // by which paces were measured
+  // At the last correction.
+  double seconds_left_;
+  int64_t steps_left_;
+  // Since then.
+  int64_t steps_ = 0;
+  double seconds_ = 0, longest_ = 0;
 };
 
 }  // namespace gradus::train

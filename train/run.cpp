@@ -1,27 +1,31 @@
 #include "gradus/train/run.hpp"
 
+#include <chrono>
 #include <cmath>
 
 #include "gradus/autograd/graph/modes.hpp"
 #include "gradus/files/error.hpp"
 #include "gradus/files/file.hpp"
+#include "gradus/nn/safetensors.hpp"
 #include "gradus/train/run_folder/run_log.hpp"
-#include "gradus/train/trainer/evaluate.hpp"
+#include "gradus/train/train_config.hpp"
+#include "gradus/train/train_json.hpp"
 
 namespace gradus::train {
 namespace {
 
-/// Evaluates, and keeps the model if it is the best so far. Training goes on as if this had not been.
+/// Evaluates the model and saves it if it is the best so far. The steps after it do not depend on it.
 EvalReport evaluate(Run& run) {
+  const auto start = std::chrono::steady_clock::now();
   Trainer& trainer = run.trainer;
   const AveragedWeights averaged(trainer.average());
-  const Autocast autocast(trainer.recipe().precision);
+  const Autocast autocast(trainer.recipe().loop.precision);
   EvalReport report{.step = trainer.steps_done(),
                     .val_loss = mean_loss(trainer.model(), trainer.recipe().loss, run.validation),
                     .tokens = data::count_targets(run.validation)};
   if (!std::isfinite(report.val_loss))
-    throw RunError(concat("[train] the validation loss must stay finite, got ", report.val_loss,
-                          " after step ", report.step, ". Hint: start anew with a lower `lr`."));
+    throw RunError("[train] the validation loss must stay finite, got ", report.val_loss, " after step ",
+                   report.step, ". Hint: start a new run with a lower ", Option{"lr"}, ".");
   report.is_best = !run.best_val_loss || report.val_loss < *run.best_val_loss;
   if (report.is_best) {
     trainer.check_finite();
@@ -29,21 +33,21 @@ EvalReport evaluate(Run& run) {
     run.folder.save_best(run.files);
   }
   run.evals_without_best = report.is_best ? 0 : run.evals_without_best + 1;
+  report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return report;
 }
 
-/// Saves the state, unless it could not go on. Until an evaluation has chosen a best model, the newest stands
-/// in for it.
+/// Saves the state, if its values are finite. Before the first evaluation the newest model is the best.
 void save(Run& run, const RunLog& log) {
   run.trainer.check_finite();
   if (!run.best_val_loss) run.folder.save_best(run.files);
   run.folder.save_last(run.files, {run.trainer.state(), run.best_val_loss, run.text_sha256,
                                    run.evals_without_best, log.unlogged()});
   run.saved_step = run.trainer.steps_done();
-  run.folder.keep_last(*run.saved_step, run.trainer.recipe().keep);
+  run.folder.keep_last(*run.saved_step, run.trainer.recipe().loop.keep);
 }
 
-/// The next one. What was learnt before is saved if the text for it cannot be read.
+/// Makes the next step. If its text cannot be read, saves the state before it.
 StepReport step(Run& run, const RunLog& log) {
   try {
     return run.trainer.step();
@@ -54,39 +58,41 @@ StepReport step(Run& run, const RunLog& log) {
 }
 
 bool is_out_of_patience(const Run& run) {
-  const int64_t patience = run.trainer.recipe().patience;
+  const int64_t patience = run.trainer.recipe().loop.patience;
   return patience > 0 && run.evals_without_best >= patience;
 }
 
 RunReport run_steps(Run& run, Observer& observer) {
   Trainer& trainer = run.trainer;
   const Recipe& recipe = trainer.recipe();
-  const auto is_over = [&] { return trainer.steps_done() >= recipe.steps || is_out_of_patience(run); };
+  const LoopOptions& loop = recipe.loop;
+  const auto is_over = [&] { return trainer.steps_done() >= loop.steps || is_out_of_patience(run); };
   RunLog log(run.folder.metrics(), trainer.steps_done(), run.unlogged, is_over());
-  // The log has these lines now; the state must not add them again.
+  // The log has these lines now: the state must not contain them.
   if (!run.unlogged.empty()) save(run, log);
 
-  const auto look = [&] {
+  const auto evaluate_model = [&] {
     observer.before_eval();
     EvalReport eval = evaluate(run);
     log.write(eval);
     observer.on_eval(eval);
   };
-  if (run.evaluates_first && trainer.steps_done() == 0 && !run.validation.empty()) look();
+  if (run.evaluates_first && trainer.steps_done() == 0 && !run.validation.empty()) evaluate_model();
 
   bool stopped = false;
   while (!stopped && !is_over()) {
     StepReport report = step(run, log);
-    log.write_step(report);
+    log.write(report);
+    if (recipe.budget && trainer.set_steps(recipe.budget(report))) run.folder.write_texts(run.files);
     observer.on_step(report);
 
-    const bool is_last = report.step == recipe.steps;
-    if (!run.validation.empty() && (is_last || report.step % recipe.eval_every == 0)) look();
+    const bool is_last = report.step == loop.steps;
+    if (!run.validation.empty() && (is_last || report.step % loop.eval_every == 0)) evaluate_model();
     stopped = !is_over() && (observer.should_stop() || log.failed());
-    if (is_over() || stopped || report.step % recipe.save_every == 0) save(run, log);
+    if (is_over() || stopped || report.step % loop.save_every == 0) save(run, log);
   }
   log.rethrow();
-  run.folder.check_there();  // What was saved too.
+  run.folder.check_there();
 
   return {.steps = trainer.steps_done(),
           .val_loss = run.best_val_loss,
@@ -97,36 +103,60 @@ RunReport run_steps(Run& run, Observer& observer) {
           .is_logged = log.has_end()};
 }
 
-Recipe saved_recipe(const RunFolder& folder) {
+LoopOptions saved_options(const RunFolder& folder) {
   return folder.read_recipe([](const files::FolderSnapshot& files) {
-    return recipe_from_json(files.text("train.json"), (files.folder() / "train.json").string());
+    return loop_options_from_json(files.text("train.json"), (files.folder() / "train.json").string());
   });
 }
 
-/// Is this run in its folder, ended before it saved a state? Throws Error if another is.
+constexpr const char* kParameters = "model.safetensors";
+
+ModelFiles own_model_files(const Trainer& trainer) {
+  return {.model =
+              [&model = trainer.model()](files::FolderUpdate& update) {
+                nn::save_safetensors(update, kParameters, model.state_dict());
+              },
+          .recipe = [&loop = trainer.recipe().loop] { return to_json(loop); }};
+}
+
+/// Throws Error if tensors of a state have other names or shapes than the model's.
+void check_parameters(const nn::Module& model, const files::FolderSnapshot& state) {
+  std::map<std::string, Shape> saved;
+  const nn::SafetensorsFile file(state.folder() / kParameters);
+  for (const nn::SafetensorsEntry& entry : file.header().entries) saved[entry.name] = entry.shape;
+  try {
+    nn::compare_shapes(model.state_shapes(), saved);
+  } catch (const Error& e) {
+    fail("train", state.folder(), " must hold the state of this model, got that of another model: ", e.what(),
+         " Use another folder.");
+  }
+}
+
+/// Whether the folder has this run without a state. Throws Error if it has another run.
 bool is_begun(const Run& run) {
   if (!run.folder.has_run()) return false;
-  check_goes_on(run.trainer.recipe(), saved_recipe(run.folder));
+  check_resume(run.trainer.recipe().loop, saved_options(run.folder));
   return true;
 }
 
-/// Sets the trainer and its model to the state in the folder. Throws Error if that is another run's.
+/// Loads the state in the folder into the trainer and its model. Throws Error for the state of another run.
 void restore(Run& run) {
   (void)run.folder.verify();
   run.folder.read_last([&](const files::FolderSnapshot& state) {
     check_parameters(run.trainer.model(), state);
     return true;
   });
-  check_goes_on(run.trainer.recipe(), saved_recipe(run.folder));
+  check_resume(run.trainer.recipe().loop, saved_options(run.folder));
   const Checkpoint checkpoint = run.folder.load_last();
-  if (checkpoint.trainer.step > run.trainer.recipe().steps)
-    fail("train", "`steps` must be at least the ", checkpoint.trainer.step, " that are done, got ",
-         run.trainer.recipe().steps, ".");
+  if (checkpoint.trainer.step > run.trainer.recipe().loop.steps)
+    fail("train", Option{"steps"}, " must be at least the ", checkpoint.trainer.step, " that are done, got ",
+         run.trainer.recipe().loop.steps, ".");
   run.folder.read_last([&](const files::FolderSnapshot& state) {
-    load_parameters(run.trainer.model(), state);
+    run.trainer.model().load_state_dict(nn::load_safetensors(
+        state.folder() / kParameters, /*keep_float64=*/true, state.checksum(kParameters)));
     return true;
   });
-  go_on(run, checkpoint);
+  resume(run, checkpoint);
 }
 
 }  // namespace
@@ -136,27 +166,26 @@ RunReport run(Run& run, Observer& observer) {
     return run_steps(run, observer);
   } catch (const RunError& e) {
     if (!run.saved_step) throw;
-    throw RunError(concat(e.what(), " What can be resumed is the state after step ", *run.saved_step, "."));
+    throw RunError(e, " The state after step ", *run.saved_step, " can be resumed.");
   }
 }
 
-void go_on(Run& run, const Checkpoint& checkpoint) {
+void resume(Run& run, const Checkpoint& checkpoint) {
   run.trainer.restore(checkpoint.trainer);
   run.saved_step = checkpoint.trainer.step;
   if (run.folder.has_best()) run.best_val_loss = checkpoint.best_val_loss;
   run.evals_without_best = checkpoint.evals_without_best;
   run.unlogged = checkpoint.unlogged;
-  run.folder.go_on(run.files);
-  run.folder.keep_last(*run.saved_step, run.trainer.recipe().keep);  // If the save was cut off before it.
+  run.folder.write_texts(run.files);
+  run.folder.keep_last(*run.saved_step,
+                       run.trainer.recipe().loop.keep);  // A killed save may lack it.
 }
 
 RunReport fit(Trainer& trainer, const std::filesystem::path& folder,
               const std::vector<data::Batch>& validation, Observer& observer) {
   RunFolder run_folder(folder);
-  Run whole{.trainer = trainer,
-            .folder = run_folder,
-            .files = model_files(trainer.model(), trainer.recipe()),
-            .validation = validation};
+  Run whole{
+      .trainer = trainer, .folder = run_folder, .files = own_model_files(trainer), .validation = validation};
   if (run_folder.has_last()) {
     run_folder.lock();
     restore(whole);

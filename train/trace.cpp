@@ -13,30 +13,20 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-const char* category(ProfileEvent::Phase phase) {
-  switch (phase) {
-    case ProfileEvent::Phase::forward:
-      return "forward";
-    case ProfileEvent::Phase::backward:
-      return "backward";
-    case ProfileEvent::Phase::work:
-      return "work";
-    case ProfileEvent::Phase::group:
-      return "step";
-  }
-  return "";
-}
-
 Json event(const ProfileEvent& e) {
+  using enum ProfileEvent::Phase;
+  const bool is_op = e.phase == forward || e.phase == backward;
   Json json{{"name", e.name},
-            {"cat", category(e.phase)},
+            {"cat", e.phase == forward    ? "forward"
+                    : e.phase == backward ? "backward"
+                    : e.phase == work     ? "work"
+                                          : "step"},
             {"ph", "X"},
             {"ts", 1e6 * e.start},
             {"dur", 1e6 * e.seconds()},
             {"pid", 1},
             {"tid", 1}};
-  if (e.phase == ProfileEvent::Phase::forward || e.phase == ProfileEvent::Phase::backward)
-    json["args"] = {{"shape", std::vector<int64_t>(e.shape.begin(), e.shape.end())}};
+  if (is_op) json["args"] = {{"shape", std::vector<int64_t>(e.shape.begin(), e.shape.end())}};
   return json;
 }
 
@@ -57,7 +47,7 @@ TraceObserver::TraceObserver(TraceOptions options, Trainer& trainer, Observer& n
     : options_(std::move(options)), trainer_(trainer), next_(next) {
   if (options_.after < 0) fail("trace", "the steps before must be at least 0, got ", options_.after, ".");
   if (options_.steps < 1) fail("trace", "the steps must be at least 1, got ", options_.steps, ".");
-  const int64_t left = trainer.recipe().steps - trainer.steps_done();
+  const int64_t left = trainer.recipe().loop.steps - trainer.steps_done();
   options_.after = std::clamp<int64_t>(left - options_.steps, 0, options_.after);
   if (options_.after == 0) trainer_.profile_into(&profile_);
 }
@@ -71,10 +61,7 @@ void TraceObserver::on_step(const StepReport& report) {
 
 void TraceObserver::finish() {
   trainer_.profile_into(nullptr);
-  if (!written_) write();
-}
-
-void TraceObserver::write() {
+  if (written_) return;
   files::write_atomically(options_.file, [&](std::ostream& out) { out << trace_json(profile_); });
   written_ = true;
 }

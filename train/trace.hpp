@@ -1,8 +1,8 @@
-// Trace: a few steps of a run, op by op, in a file that https://ui.perfetto.dev and chrome://tracing open.
+// Trace: the ops of a few steps of a run, in a file for https://ui.perfetto.dev and chrome://tracing.
 //
-// The format is Chrome's JSON trace events: an "X" event an op (category forward or backward), and for batch,
-// clip and adamw; "step" encloses them. ts and dur are in microseconds, args.shape is that of the op's
-// result.
+// The format is Chrome's JSON trace events: an "X" event for each op (category forward or backward), and for
+// batch, clip and the optimizer; "step" encloses them. ts and dur are in microseconds, args.shape is the
+// shape of the op's result.
 #pragma once
 
 #include <cstdint>
@@ -19,32 +19,30 @@ std::string trace_json(const Profile& profile);
 
 /// Which steps are profiled, and where to.
 struct TraceOptions {
-  std::filesystem::path file;  ///< what was there is replaced
-  int64_t after = 10;          ///< steps of this run that go by first; fewer if the run is shorter
+  std::filesystem::path file;  ///< an existing file is replaced
+  int64_t after = 10;          ///< steps of this run before the first one; fewer if the run is shorter
   int64_t steps = 10;          ///< to profile
 };
 
-/// Stands before another observer of a run and profiles the trainer's steps; evaluating and saving are left
-/// out. Borrows both. One run on one thread.
+/// Profiles the trainer's steps, without evaluations and saves, and passes all events to another observer.
+/// Borrows both. One run on one thread.
 class TraceObserver : public Observer {
  public:
   /// Throws Error if after < 0 or steps < 1.
   TraceObserver(TraceOptions options, Trainer& trainer, Observer& next);
-  /// Steps no longer go to the profile.
+  /// Ends the profiling.
   ~TraceObserver() override { trainer_.profile_into(nullptr); }
 
-  /// Throws RunError if the file, which is written after the last of its steps, cannot be.
+  /// Writes the file after the last of its steps. Throws RunError if the disk refuses.
   void on_step(const StepReport& report) override;
   void before_eval() override { next_.before_eval(); }
   void on_eval(const EvalReport& report) override { next_.on_eval(report); }
   bool should_stop() override { return next_.should_stop(); }
 
-  /// Writes what there is if the run ended before all steps were profiled. Throws RunError as above.
+  /// Writes the file if the run ended before all steps were profiled. Throws RunError as above.
   void finish();
 
  private:
-  void write();
-
   TraceOptions options_;
   Trainer& trainer_;
   Observer& next_;

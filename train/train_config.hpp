@@ -1,192 +1,144 @@
-// TrainConfig: everything that decides what a run computes, and how often it looks and saves. A plain value.
-//
-// The same words everywhere: a field is the flag --its-name of `gradus train`, the key of a config file, and
-// the key of train.json in a run folder.
+// TrainConfig: the settings that decide what a run computes, and when it evaluates and saves; and the table
+// of them, settings(): one row a setting. Flags, help, completion, the manual page, config files, train.json,
+// error texts and the checks of resumed runs follow from the rows. Thread-safe: rows do not change.
 #pragma once
 
 #include <cstdint>
+#include <limits>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "gradus/models/decoder_config.hpp"
+#include "gradus/train/optimizers/optimizer.hpp"
+#include "gradus/train/trainer/loop_options.hpp"
 #include "gradus/train/trainer/schedule.hpp"
 
 namespace gradus::train {
 
-/// All settings of a run; a default-made one is the preset nano without a vocabulary.
-struct TrainConfig {
-  std::string preset = "nano";  ///< where the values that were not given came from
+/// All settings of a run. The defaults are the preset nano, without a vocabulary.
+struct TrainConfig : LoopOptions {
+  std::string preset = "nano";  ///< decided the values that were not given
 
   // The text.
-  std::vector<std::string>
-      text;  ///< files and folders (data/text.hpp), joined; if there are none, the corpus
-  std::vector<double> text_weights;  ///< of each of them, see data::WeightedPart; none: all are alike
-  std::string tokens;                ///< or a file of token numbers (data/tokens.hpp), whole path
-  std::string val_tokens;            ///< another to validate on; empty: the end of that
-  std::string corpus;                ///< kjv, stories, or empty for the best that can be had
-  std::string tokenizer =
-      "char";         ///< one of data::Tokenizer::kinds(), or the whole path of one (data::load_tokenizer)
-  int64_t vocab = 0;  ///< most tokens that bpe learns; 0 for any other tokenizer
-  double val_fraction = 0.1;  ///< of the tokens, at the end
+  std::vector<std::string> text;     ///< files and folders (data/text.hpp), joined; none: the corpus
+  std::vector<double> text_weights;  ///< one for each of `text`, see data::WeightedPart; none: all equal
+  std::string tokens;      ///< absolute path of a file of token numbers (data/tokens.hpp), instead of text
+  std::string val_tokens;  ///< one to evaluate on; none: the end of `tokens`
+  std::string corpus;      ///< one of data::corpus_names(); none: the best that is installed
+  std::string tokenizer = "char";  ///< one of data::Tokenizer::kinds(), or the absolute path of one
+  int64_t vocab = 0;               ///< size of the vocabulary that bpe learns; 0 for other tokenizers
+  double val_fraction = 0.1;       ///< of the tokens, at the end
 
-  std::string init_from;        ///< whole path of a folder whose model the run begins with; empty: a new one
+  std::string init_from;        ///< absolute path of the folder of a model to fine-tune; none: a new model
   models::DecoderConfig model;  ///< vocab_size comes from the tokenizer
 
-  // Learning. The defaults are the preset nano.
-  int64_t steps = 2000;  ///< updates of the parameters
-  /// Pairs (done, planned): until `done` steps were done, the plan was `planned` steps, and the rates were
-  /// those of that plan. change_steps() adds them.
+  // Learning, beside LoopOptions.
+  /// Pairs (done, planned): steps before `done` had the learning rates of a run of `planned` steps.
   std::vector<int64_t> earlier_steps;
-  double minutes = 0;                 ///< that the run was planned for (plan.hpp); 0: it was not
-  int64_t batch = 12;                 ///< windows of block_size tokens in a micro-batch
-  int64_t accum = 1;                  ///< micro-batches a step
-  double lr = 1e-3;                   ///< the highest learning rate
-  double min_lr = 1e-4;               ///< and the last
-  int64_t warmup = 100;               ///< steps
-  std::string decay = "cosine";       ///< one of decay_names()
-  double cooldown = 0.3;              ///< see Schedule
-  std::string optimizer = "adamw";    ///< one of optimizer_names()
-  double momentum = 0.95;             ///< see MuonOptions
-  double ema = 0.0;                   ///< see Recipe
-  double weight_decay = 0.1;          ///< see AdamWOptions
-  double beta1 = 0.9;                 ///< see AdamWOptions
-  double beta2 = 0.99;                ///< see AdamWOptions
-  double clip = 1.0;                  ///< largest norm of the gradient; 0 does not clip
-  int64_t seed = 1337;                ///< of initial values, batches and dropout
-  std::string precision = "float32";  ///< of matrix products; one of precision_names()
+  double minutes = 0;               ///< that the run was planned for (plan.hpp); 0: it was not planned
+  double lr = 1e-3;                 ///< highest learning rate
+  double min_lr = 1e-4;             ///< last learning rate
+  int64_t warmup = 100;             ///< steps
+  std::string decay = "cosine";     ///< one of decay_names()
+  double cooldown = 0.3;            ///< see Schedule
+  std::string optimizer = "adamw";  ///< a name in optimizers()
+  double momentum = 0.95;           ///< see MuonOptions
+  double weight_decay = 0.1;        ///< see AdamWOptions
+  double beta1 = 0.9;               ///< see AdamWOptions and LionOptions
+  double beta2 = 0.99;              ///< see AdamWOptions and LionOptions
+  std::vector<std::string> lr_of;   ///< "PATTERN=F": see ParameterGroup
+  std::vector<std::string> freeze;  ///< patterns: see ParameterGroup
 
-  // Looking and saving; neither changes what is learnt.
-  int64_t eval_every = 500;      ///< steps
-  int64_t eval_tokens = 32'768;  ///< of the validation part in an evaluation, spread over it; 0: all of it
-  int64_t patience = 0;          ///< see Recipe
-  int64_t save_every = 500;      ///< steps
-  int64_t keep = 0;              ///< see Recipe
+  int64_t eval_tokens = 32'768;  ///< tokens of an evaluation, spread over the validation split; 0: all of it
 
-  /// Throws Error that names the first field that is wrong, what must hold and what came. vocab_size may
+  /// Throws Error that names the first setting that is wrong, what must hold and what came. vocab_size may
   /// still be 0.
   void validate() const;
-  /// Throws Error for a decay that is none.
+  /// Throws Error for a decay that is not one of decay_names().
   Schedule schedule() const {
     return {lr, min_lr, warmup, steps, decay_from(decay), cooldown, earlier_steps};
   }
-  /// Another number of steps for a run that has done `done`; the rates up to there stay as they were.
+  /// The groups of lr_of and freeze. Throws Error for an lr_of that is not PATTERN=F with F at least 0.
+  ParameterGroups parameter_groups() const;
+  /// Sets the number of steps of a run that has done `done`; the learning rates of these stay as they were.
   void change_steps(int64_t done, int64_t to);
 };
 
-/// A whole run of a name of models::preset_names(): shape, steps, batch and rates. Throws Error for another
-/// name.
+/// The settings of a preset, one of models::preset_names(). Throws Error for another name.
 TrainConfig preset(std::string_view name);
-/// The preset of a run of which no more is said than what its decoder is made of.
+/// The preset of a run that names only its architecture.
 std::string_view usual_preset(std::string_view arch);
-/// The learning rate that suits an optimizer of optimizer_names().
-double usual_rate(std::string_view optimizer);
 
-std::vector<std::string> optimizer_names();  ///< adamw, muon
+/// A section of the help.
+enum class SettingGroup { text, model, learning, run };
 
-/// The text of train.json.
-std::string to_json(const TrainConfig& config);
-/// The config that such a text stands for. Throws Error, naming `file` and the key, for what is missing,
-/// unknown or of the wrong type.
-TrainConfig train_config_from_json(std::string_view json, const std::string& file = "train.json");
+/// Where a setting lies in a config.
+using SettingPlace = std::variant<std::string*, int64_t*, double*, bool*, DType*, std::vector<std::string>*,
+                                  std::vector<double>*, std::vector<int64_t>*>;
 
-/// Calls f(flag, field) for every field, where field(config) is a reference to it: the one list of them.
-template <class F>
-void for_each_field(F&& f) {
-  f(
-      "preset", [](auto& c) -> auto& { return c.preset; });
-  f(
-      "text", [](auto& c) -> auto& { return c.text; });
-  f(
-      "text-weights", [](auto& c) -> auto& { return c.text_weights; });
-  f(
-      "tokens", [](auto& c) -> auto& { return c.tokens; });
-  f(
-      "val-tokens", [](auto& c) -> auto& { return c.val_tokens; });
-  f(
-      "corpus", [](auto& c) -> auto& { return c.corpus; });
-  f(
-      "tokenizer", [](auto& c) -> auto& { return c.tokenizer; });
-  f(
-      "vocab", [](auto& c) -> auto& { return c.vocab; });
-  f(
-      "val-fraction", [](auto& c) -> auto& { return c.val_fraction; });
-  f(
-      "init-from", [](auto& c) -> auto& { return c.init_from; });
-  f(
-      "arch", [](auto& c) -> auto& { return c.model.arch; });
-  f(
-      "layers", [](auto& c) -> auto& { return c.model.n_layer; });
-  f(
-      "heads", [](auto& c) -> auto& { return c.model.n_head; });
-  f(
-      "embd", [](auto& c) -> auto& { return c.model.n_embd; });
-  f(
-      "block", [](auto& c) -> auto& { return c.model.block_size; });
-  f(
-      "dropout", [](auto& c) -> auto& { return c.model.dropout; });
-  f(
-      "bias", [](auto& c) -> auto& { return c.model.bias; });
-  f(
-      "kv-heads", [](auto& c) -> auto& { return c.model.n_kv_head; });
-  f(
-      "hidden", [](auto& c) -> auto& { return c.model.n_inner; });
-  f(
-      "rope-theta", [](auto& c) -> auto& { return c.model.rope_theta; });
-  f(
-      "qk-norm", [](auto& c) -> auto& { return c.model.qk_norm; });
-  f(
-      "tied", [](auto& c) -> auto& { return c.model.tie_word_embeddings; });
-  f(
-      "norm-eps", [](auto& c) -> auto& { return c.model.norm_eps; });
-  f(
-      "steps", [](auto& c) -> auto& { return c.steps; });
-  f(
-      "earlier-steps", [](auto& c) -> auto& { return c.earlier_steps; });
-  f(
-      "minutes", [](auto& c) -> auto& { return c.minutes; });
-  f(
-      "batch", [](auto& c) -> auto& { return c.batch; });
-  f(
-      "accum", [](auto& c) -> auto& { return c.accum; });
-  f(
-      "lr", [](auto& c) -> auto& { return c.lr; });
-  f(
-      "min-lr", [](auto& c) -> auto& { return c.min_lr; });
-  f(
-      "warmup", [](auto& c) -> auto& { return c.warmup; });
-  f(
-      "decay", [](auto& c) -> auto& { return c.decay; });
-  f(
-      "cooldown", [](auto& c) -> auto& { return c.cooldown; });
-  f(
-      "optimizer", [](auto& c) -> auto& { return c.optimizer; });
-  f(
-      "momentum", [](auto& c) -> auto& { return c.momentum; });
-  f(
-      "ema", [](auto& c) -> auto& { return c.ema; });
-  f(
-      "weight-decay", [](auto& c) -> auto& { return c.weight_decay; });
-  f(
-      "beta1", [](auto& c) -> auto& { return c.beta1; });
-  f(
-      "beta2", [](auto& c) -> auto& { return c.beta2; });
-  f(
-      "clip", [](auto& c) -> auto& { return c.clip; });
-  f(
-      "seed", [](auto& c) -> auto& { return c.seed; });
-  f(
-      "precision", [](auto& c) -> auto& { return c.precision; });
-  f(
-      "eval-every", [](auto& c) -> auto& { return c.eval_every; });
-  f(
-      "eval-tokens", [](auto& c) -> auto& { return c.eval_tokens; });
-  f(
-      "patience", [](auto& c) -> auto& { return c.patience; });
-  f(
-      "save-every", [](auto& c) -> auto& { return c.save_every; });
-  f(
-      "keep", [](auto& c) -> auto& { return c.keep; });
-}
+/// A row of the table of settings.
+struct Setting {
+  /// Properties of a setting.
+  enum Trait : unsigned {
+    kResumable = 1,     ///< --resume may change it
+    kSize = 2,          ///< a size of the model: `gradus info` has the flag too
+    kOfModel = 4,       ///< stored with a model: --init-from takes it from there
+    kPath = 8,          ///< an absolute path, unless it is one of the choices
+    kSince02 = 16,      ///< train.json of gradus 0.1 lacks it
+    kStoredIfSet = 32,  ///< train.json has it only if it is not the default
+    kLoop = 64          ///< a member of LoopOptions: train.json of other models has it too
+  };
+  /// Finite numbers from `least` to `most`.
+  struct Range {
+    double least = 0;                                       ///< lower end
+    double most = std::numeric_limits<double>::infinity();  ///< upper end
+    bool has_least = true, has_most = true;                 ///< whether the ends belong to it
+  };
+  /// What most rows leave at its default.
+  struct Options {
+    std::string_view field = {};      ///< the member, which errors name; none: the key with _ instead of -
+    std::optional<Range> range = {};  ///< of a number; none: DecoderConfig or LoopOptions checks it
+    unsigned traits = 0;              ///< the sum of some Traits
+    std::vector<std::string> (*choices)() = nullptr;  ///< the words that it may be
+    std::string_view off = {};  ///< the flag that switches it off; none: --no- and the key
+  };
+
+  std::string_view key;                        ///< the flag, and the key in config files and train.json
+  SettingPlace (*place)(TrainConfig& config);  ///< where it lies in a config
+  SettingGroup group;                          ///< where the help shows it
+  std::string_view unit;                       ///< in the help: "N", "FILE"; none for a switch
+  std::string help;      ///< with the default in brackets at its end, if the preset does not decide it
+  Options options = {};  ///< the rest
+
+  /// Whether it has the property.
+  bool has(Trait trait) const { return (options.traits & trait) != 0; }
+  bool is_list() const;                                             ///< whether it has several values
+  std::string field() const;                                        ///< its name in errors
+  std::string text(const TrainConfig& config) const;                ///< the value as one types it
+  bool is_equal(const TrainConfig& a, const TrainConfig& b) const;  ///< whether both have the same value
+  void copy(const TrainConfig& from, TrainConfig& to) const;        ///< copies the value
+  /// Calls f(value) with the value in the config.
+  template <class F>
+  auto visit(TrainConfig& config, F&& f) const {
+    return std::visit([&](auto* at) { return f(*at); }, place(config));
+  }
+  /// The same for a config that does not change.
+  template <class F>
+  auto visit(const TrainConfig& config, F&& f) const {
+    return std::visit([&](const auto* at) { return f(*at); }, place(const_cast<TrainConfig&>(config)));
+  }
+};
+
+/// A value of --precision: the program chooses bf16 if the processor makes it faster.
+inline constexpr std::string_view kAutoPrecision = "auto";
+
+/// All rows, in the order of train.json.
+const std::vector<Setting>& settings();
+
+/// Throws Error for a value that is out of its range, or not one of the choices, or not a path.
+void check_settings(const TrainConfig& config);
 
 }  // namespace gradus::train

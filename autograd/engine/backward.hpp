@@ -1,9 +1,6 @@
-// The engine: walks a recorded graph from outputs to inputs and adds up gradients (reverse-mode
-// differentiation).
-//
-// Order: newest op first, so that a node is visited when all that depends on it has been. No recursion
-// anywhere: graphs may be as deep as memory allows. Runs on the calling thread; kernels use the thread pool.
-// Thread-safety: see tensor/tensor.hpp.
+// The engine: walks a recorded graph from outputs to inputs, newest op first, and sums gradients
+// (reverse-mode differentiation). It does not recurse, so graphs may be as deep as memory allows. It runs on
+// the calling thread; kernels use the thread pool. Thread-safety: see tensor/tensor.hpp.
 #pragma once
 
 #include <vector>
@@ -14,17 +11,16 @@ namespace gradus {
 
 /// Options of grad().
 struct GradOptions {
-  std::vector<Tensor> grad_outputs =
-      {};                     ///< cotangents, one an output; an undefined one stands for 1 (scalars only)
+  /// Cotangents, one for each output; undefined means 1 (scalars only).
+  std::vector<Tensor> grad_outputs = {};
   bool create_graph = false;  ///< record the computation, so that the result can be differentiated again
   bool retain_graph = false;  ///< keep the graph for another call; implied by create_graph
   bool allow_unused = false;  ///< return undefined for an input that no output depends on
 };
 
-/// d(sum of cotangent * output)/d(input) for each input; `.grad()` of no tensor changes.
-/// Throws Error if an output needs no gradient or is no scalar without a cotangent, if an input requires no
-/// gradient or (unless allow_unused) none reaches it, if the graph was freed before, and if a saved tensor
-/// was overwritten.
+/// d(sum of cotangent * output)/d(input) for each input; `.grad()` of no tensor changes. Throws Error if an
+/// output needs no gradient or is no scalar without a cotangent, if an input requires no gradient or (unless
+/// allow_unused) none reaches it, if the graph was freed before, and if a saved tensor was overwritten.
 std::vector<Tensor> grad(const std::vector<Tensor>& outputs, const std::vector<Tensor>& inputs,
                          const GradOptions& options = {});
 

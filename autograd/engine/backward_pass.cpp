@@ -1,9 +1,11 @@
 #include "gradus/autograd/engine/backward_pass.hpp"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
+#include <numeric>
+#include <utility>
 
-#include "gradus/autograd/engine/differentiable.hpp"
 #include "gradus/autograd/graph/anomaly_check.hpp"
 #include "gradus/autograd/graph/hooks.hpp"
 #include "gradus/autograd/graph/profile.hpp"
@@ -19,8 +21,7 @@ bool is_sole_owner(const Tensor& t) {
   return t.impl()->use_count() == 1 && t.impl()->storage->use_count() == 1 && t.is_contiguous();
 }
 
-// Undoes broadcasting: sums the dimensions in which `shape` is smaller. Returns a g that did not come from
-// `shape` by broadcasting unchanged.
+// Undoes broadcasting: sums the dimensions in which `shape` is smaller. Any other g is returned unchanged.
 Tensor sum_to(const Tensor& g, const Shape& shape) {
   const int lead = g.dim() - shape.size();
   if (g.shape() == shape || lead < 0) return g;
@@ -43,6 +44,19 @@ Tensor cotangent(const Tensor& y, const Tensor& given) {
   if (y.numel() != 1)
     fail("backward", "needs a scalar, got shape ", y.shape(), ". Hint: take mean() or pass a gradient.");
   return raw::full(y.shape(), 1.0, y.dtype());
+}
+
+// The value, tied to its vertex again so that a second derivative flows through it.
+Tensor attached(const Tensor& value, Ref<Node> node) {
+  Tensor y = value.detach();
+  y.impl()->node = std::move(node);
+  return y;
+}
+
+void refuse_if_released(const Node& node) {
+  if (node.released)
+    fail("backward", "the graph was freed by an earlier backward, at ", node.op,
+         ". Hint: pass retain_graph=true to the first call.");
 }
 
 }  // namespace
@@ -71,8 +85,7 @@ void BackwardPass::start(const std::vector<Tensor>& outputs, const std::vector<T
            "the output requires no gradient. Hint: it depends on no tensor with requires_grad, or was "
            "computed under NoGrad.");
     visit(y.impl()->node);
-    add(slot_of(*y.impl()->node), *y.impl()->node,
-        cotangent(y, i < cotangents.size() ? cotangents[i] : Tensor()));
+    add(slot_of(*y.impl()->node), cotangent(y, i < cotangents.size() ? cotangents[i] : Tensor()));
   }
 }
 
@@ -121,12 +134,11 @@ void BackwardPass::mark(Node& node, size_t slot) {
     marked_by_others_.emplace(&node, slot);
 }
 
-size_t BackwardPass::slot_beside(const Node& node) const { return marked_by_others_.at(&node); }
+size_t BackwardPass::slot_in_map(const Node& node) const { return marked_by_others_.at(&node); }
 
 BackwardPass::Order BackwardPass::order_from(size_t first_slot) const {
-  Order order;
-  order.reserve(slots_.size() - first_slot);
-  for (size_t i = first_slot; i < slots_.size(); ++i) order.push_back(i);
+  Order order(slots_.size() - first_slot);
+  std::iota(order.begin(), order.end(), first_slot);
   std::sort(order.begin(), order.end(),
             [&](size_t a, size_t b) { return slots_[a].node->sequence > slots_[b].node->sequence; });
   return order;
@@ -136,7 +148,7 @@ void BackwardPass::mark_needed(const Order& order) {
   for (auto i = order.rbegin(); i != order.rend(); ++i) {
     Slot& s = slots_[*i];
     s.needed = s.wanted;
-    for (const Edge& e : s.node->edges) s.needed = s.needed || (e.to && slot_of(*e.to).needed);
+    for (const Edge& e : s.node->edges) s.needed = s.needed || is_needed(e);
   }
 }
 
@@ -157,22 +169,23 @@ void BackwardPass::walk(const Order& order) {
   for (const size_t i : order) {
     Slot& s = slots_[i];
     if (!s.needed) continue;
-    if (s.node->kind == Node::Kind::multi_output) {
-      visit_multi_output(*s.node);
+    Node& node = *s.node;
+    if (node.kind == Node::Kind::multi_output) {
+      visit_multi_output(node);
       continue;
     }
     if (!s.grad.defined()) continue;
-    if (s.node->hooks) [[unlikely]]
-      s.grad = after_hooks(*s.node, s.grad);
-    if (s.wanted) s.result = s.grad;
-    if (s.node->is_leaf()) {
-      if (accumulate_) add_to_leaf(*s.node, std::move(s.grad));
-      s.grad = {};
-      continue;
+    Tensor g = std::exchange(s.grad, {});
+    if (node.hooks) [[unlikely]] {
+      const Tensor before = g;
+      g = node.hooks->run(before, [&] { return describe(node); });
+      if (anomaly_) check_hooked(node, g, before);
     }
-    const Tensor gy = std::move(s.grad);
-    s.grad = {};
-    pull(*s.node, gy);
+    if (s.wanted) s.result = g;
+    if (!node.is_leaf())
+      pull(node, g);
+    else if (accumulate_)
+      add_to_leaf(node, std::move(g));
   }
 }
 
@@ -188,73 +201,109 @@ void BackwardPass::pull(Node& node, const Tensor& gy) {
   const ProfileSpan span(node.op, ProfileEvent::Phase::backward, &node.shape);
   running_op = node.op;
   refuse_if_released(node);
-  bool any = false;
-  const Needs needs = needs_of(node, any);
-  if (!any) return;
-  const Tensor y = output_of(node);
-  std::vector<Tensor> joint;
+  const Needs needs = needs_of(node);
+  if (!needs.any()) return;
+  Tensor y = *node.output;
+  if (y.defined() && create_graph_) y = attached(y, Ref<Node>(&node));
   if (node.joint) {
-    joint = node.joint(gy, y, needs);
-    check_count(node, joint);
-  }
-  for (size_t i = 0; i < node.edges.size(); ++i) {
-    Edge& e = node.edges[i];
-    if (!e.to) continue;
-    Slot& target = slot_of(*e.to);
-    if (!target.needed) continue;
-    if (e.add_to && !create_graph_) {
-      const Tensor before = anomaly_ && target.grad.defined() ? raw::clone(target.grad) : Tensor();
-      add_in_place(e, gy, target);
-      if (anomaly_) [[unlikely]]
-        check_for_anomaly(node, *e.to, target.grad, {gy, before});
-      continue;
+    add_all(node, node.joint(gy, y, needs), {&gy, 1});
+  } else {
+    for (Edge& e : node.edges) {
+      if (!is_needed(e)) continue;
+      Slot& target = slot_of(*e.to);
+      if (e.add_to && !create_graph_) {
+        const Tensor before = anomaly_ && target.grad.defined() ? raw::clone(target.grad) : Tensor();
+        if (target.grad.defined() && !target.owned) target.grad = raw::clone(target.grad);
+        e.add_to(gy, target.grad);
+        target.owned = true;
+        if (anomaly_) check_for_anomaly(node, *e.to, target.grad, std::array{gy, before});
+      } else {
+        Tensor gx = e.pull(gy, y);
+        check_for_anomaly(node, *e.to, gx, {&gy, 1});
+        add(target, std::move(gx));
+      }
     }
-    Tensor gx = node.joint ? std::move(joint[i]) : e.pull(gy, y);
-    if (anomaly_) [[unlikely]]
-      check_for_anomaly(node, *e.to, gx, {gy});
-    add(target, *e.to, std::move(gx));
   }
   if (release_) node.release();
 }
 
-Tensor BackwardPass::after_hooks(const Node& node, const Tensor& g) const {
-  Tensor replaced = node.hooks->run(g, [&] { return describe(node); });
-  if (anomaly_) check_hooked(node, replaced, g);
-  return replaced;
+void BackwardPass::visit_multi_output(Node& node) {
+  const auto found = waiting_.find(&node);
+  if (found == waiting_.end()) return;
+  std::vector<Tensor> gys = std::move(found->second);
+  waiting_.erase(found);
+  running_op = node.op;
+  refuse_if_released(node);
+  const std::vector<MultiOutput::Result>& results = node.multi->results;
+  if (node.multi->recompute) return expand_checkpoint(node, std::move(gys));
+  const Needs needs = needs_of(node);
+  if (!needs.any()) return;
+  const ProfileSpan span(node.op, ProfileEvent::Phase::backward, &results[0].shape);
+  std::vector<Tensor> all = gys, ys;
+  for (size_t i = 0; i < results.size(); ++i) {
+    const auto& [shape, dtype, differentiable] = results[i];
+    if (!all[i].defined() && differentiable) all[i] = raw::full(shape, 0.0, dtype);
+    // The results' own vertices may be gone, so new ones replace them.
+    const Tensor& y = *node.multi->outputs[i];
+    ys.push_back(create_graph_ && differentiable ? attached(y, Node::result_of(Ref<Node>(&node), i)) : y);
+  }
+  add_all(node, node.multi->rule(all, ys, needs), gys);
+  if (release_) node.release();
 }
 
-// The value, tied to its vertex again so that a second derivative flows through it.
-Tensor BackwardPass::attach(const Tensor& value, Ref<Node> node) {
-  Tensor attached = value.detach();
-  attached.impl()->node = std::move(node);
-  return attached;
+// The recomputed ops replace the checkpoint: they are walked now, in their order, and add to the slots of
+// their inputs, one contribution after the other, as if they had been in the graph from the start.
+void BackwardPass::expand_checkpoint(Node& node, std::vector<Tensor> gys) {
+  const size_t first = slots_.size();
+  {
+    std::vector<Tensor> ys;
+    {
+      const GradMode on(true);
+      ys = node.multi->recompute();
+    }
+    for (size_t i = 0; i < ys.size(); ++i)
+      if (gys[i].defined()) visit(ys[i].impl()->node);
+    for (size_t i = first; i < slots_.size(); ++i)
+      if (const Node& inner = *slots_[i].node; !inner.is_leaf() && inner.sequence < node.sequence)
+        fail(node.op, "the function must use the same tensors when it runs again, got ", describe(inner),
+             ", which it did not use at first.");
+    for (size_t i = 0; i < ys.size(); ++i)
+      if (gys[i].defined()) add(slot_of(*ys[i].impl()->node), std::move(gys[i]));
+  }
+  const Order order = order_from(first);
+  if (accumulate_)
+    for (const size_t i : order) slots_[i].needed = true;
+  else
+    mark_needed(order);
+
+  if (release_) node.release();
+  const bool outer_release = std::exchange(release_, !create_graph_);  // next time there will be new ones
+  const size_t outer_first = recomputed_from_;
+  if (recomputed_from_ == 0) recomputed_from_ = first;
+  walk(order);
+  recomputed_from_ = outer_first;
+  release_ = outer_release;
+  forget_from(first);
 }
 
-Tensor BackwardPass::output_of(Node& node) const {
-  const Tensor& y = *node.output;
-  return !y.defined() || !create_graph_ ? y : attach(y, Ref<Node>(&node));
-}
-
-Needs BackwardPass::needs_of(const Node& node, bool& any) {
+Needs BackwardPass::needs_of(const Node& node) {
   Needs needs;
   for (size_t i = 0; i < node.edges.size(); ++i)
-    if (is_needed(node.edges[i])) {
-      needs.set(i);
-      any = true;
-    }
+    if (is_needed(node.edges[i])) needs.set(i);
   return needs;
 }
 
-void BackwardPass::check_count(const Node& node, const std::vector<Tensor>& gxs) {
+// Adds the gradients that a joint rule returned.
+void BackwardPass::add_all(const Node& node, std::vector<Tensor> gxs, std::span<const Tensor> gys) {
   if (gxs.size() != node.edges.size())
     fail("backward", "the rule of ", node.op, " must give one gradient for each of its ", node.edges.size(),
          " inputs, got ", gxs.size(), ".");
-}
-
-void BackwardPass::refuse_if_released(const Node& node) {
-  if (node.released)
-    fail("backward", "the graph was freed by an earlier backward, at ", node.op,
-         ". Hint: pass retain_graph=true to the first call.");
+  for (size_t i = 0; i < gxs.size(); ++i) {
+    if (!is_needed(node.edges[i])) continue;
+    const Node& to = *node.edges[i].to;
+    check_for_anomaly(node, to, gxs[i], gys);
+    add(slot_of(to), std::move(gxs[i]));
+  }
 }
 
 // Recorded if the gradients are to be differentiated again.
@@ -262,7 +311,8 @@ Tensor BackwardPass::sum(const Tensor& a, const Tensor& b) const {
   return create_graph_ ? differentiable::add(a, b) : raw::add(a, b);
 }
 
-void BackwardPass::add(Slot& target, const Node& node, Tensor gx) {
+void BackwardPass::add(Slot& target, Tensor gx) {
+  const Node& node = *target.node;
   if (gx.defined()) gx = sum_to(gx, node.shape);
   if (!gx.defined() || gx.shape() != node.shape || gx.dtype() != node.dtype)
     fail("backward", "the rule of ", running_op, " must give ", name(node.dtype), " ", node.shape, ", got ",
@@ -270,20 +320,12 @@ void BackwardPass::add(Slot& target, const Node& node, Tensor gx) {
   if (!target.grad.defined()) {
     target.owned = !create_graph_ && is_sole_owner(gx);
     target.grad = std::move(gx);
-  } else if (create_graph_) {
-    target.grad = differentiable::add(target.grad, gx);
-  } else if (target.owned) {
+  } else if (target.owned && !create_graph_) {
     raw::add_into(target.grad, gx);
   } else {
-    target.grad = raw::add(target.grad, gx);
-    target.owned = true;
+    target.grad = sum(target.grad, gx);
+    target.owned = !create_graph_;
   }
-}
-
-void BackwardPass::add_in_place(Edge& e, const Tensor& gy, Slot& target) {
-  if (target.grad.defined() && !target.owned) target.grad = raw::clone(target.grad);
-  e.add_to(gy, target.grad);
-  target.owned = true;
 }
 
 // A gradient that leaves the engine shares its values with nothing else.
@@ -291,9 +333,9 @@ Tensor BackwardPass::own(const Tensor& g) const {
   return !g.defined() || create_graph_ || is_sole_owner(g) ? g : raw::clone(g);
 }
 
-void BackwardPass::add_to_leaf(Node& leaf, Tensor g) const {
+void BackwardPass::add_to_leaf(Node& leaf, const Tensor& g) const {
   if (!leaf.grad.defined()) {
-    leaf.grad = create_graph_ || is_sole_owner(g) ? std::move(g) : raw::clone(g);
+    leaf.grad = own(g);
     return;
   }
   const ProfileSpan span("accumulate", ProfileEvent::Phase::backward, &leaf.shape);
@@ -304,8 +346,9 @@ void BackwardPass::add_to_leaf(Node& leaf, Tensor g) const {
 }
 
 void BackwardPass::check_for_anomaly(const Node& from, const Node& to, const Tensor& gx,
-                                     const std::vector<Tensor>& gys) {
-  if (!is_anomaly(gx, gys)) return;
+                                     std::span<const Tensor> gys) {
+  if (!anomaly_ || !is_anomaly(gx, gys)) [[likely]]
+    return;
   std::vector<const Node*> ops;  // as graph_text() of the outputs lists them
   const size_t end = recomputed_from_ == 0 ? slots_.size() : recomputed_from_;
   for (size_t i = 0; i < end; ++i)

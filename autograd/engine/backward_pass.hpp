@@ -1,15 +1,25 @@
 // BackwardPass: one walk over the graph below some outputs, from newest to oldest.
 //
-// Each vertex has a slot in which its gradient adds up; it is visited when all that depends on it has been.
-// No recursion but one level for each level of nested checkpoints.
+// Each vertex has a slot in which its gradient is summed; it is visited after all vertices that depend on it.
+// It recurses once for each level of nested checkpoints, and nowhere else.
 #pragma once
 
-#include <atomic>
+#include <span>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
 
 #include "gradus/autograd/graph/node.hpp"
+
+// Two operations that the engine records when gradients are differentiated; ops/arguments.cpp defines them.
+namespace gradus::differentiable {
+
+/// a + b, recorded as any sum is.
+Tensor add(const Tensor& a, const Tensor& b);
+/// The sum over dims, which keep size 1.
+Tensor sum(const Tensor& x, const std::vector<int64_t>& dims);
+
+}  // namespace gradus::differentiable
 
 namespace gradus::autograd {
 
@@ -28,7 +38,7 @@ class BackwardPass {
 
  private:
   struct Slot {
-    explicit Slot(const Ref<Node>& of) : node(of) {}
+    explicit Slot(const Ref<Node>& vertex) : node(vertex) {}
     Ref<Node> node;
     Tensor grad;         // the sum so far
     bool owned = false;  // grad may be added to in place
@@ -42,8 +52,8 @@ class BackwardPass {
   bool is_reached(const Node& node) const {
     return has_marked(node) || (!marked_by_others_.empty() && marked_by_others_.contains(&node));
   }
-  [[gnu::cold]] size_t slot_beside(const Node& node) const;
-  Slot& slot_of(const Node& node) { return slots_[has_marked(node) ? node.slot : slot_beside(node)]; }
+  [[gnu::cold]] size_t slot_in_map(const Node& node) const;
+  Slot& slot_of(const Node& node) { return slots_[has_marked(node) ? node.slot : slot_in_map(node)]; }
   bool is_needed(const Edge& e) { return e.to && slot_of(*e.to).needed; }
 
   void visit(const Ref<Node>& root);
@@ -55,22 +65,15 @@ class BackwardPass {
   void walk(const Order& order);
   void pull(Node& node, const Tensor& gy);
   void visit_multi_output(Node& node);
-  void pull_multi_output(Node& node, const std::vector<Tensor>& gys);
   void expand_checkpoint(Node& node, std::vector<Tensor> gys);
-  Tensor after_hooks(const Node& node, const Tensor& g) const;
-  static Tensor attach(const Tensor& value, Ref<Node> node);
-  Tensor output_of(Node& node) const;
-  std::vector<Tensor> outputs_of_multi_output(Node& node) const;
 
-  Needs needs_of(const Node& node, bool& any);
-  static void check_count(const Node& node, const std::vector<Tensor>& gxs);
-  static void refuse_if_released(const Node& node);
+  Needs needs_of(const Node& node);
+  void add_all(const Node& node, std::vector<Tensor> gxs, std::span<const Tensor> gys);
   Tensor sum(const Tensor& a, const Tensor& b) const;
-  void add(Slot& target, const Node& node, Tensor gx);
-  void add_in_place(Edge& e, const Tensor& gy, Slot& target);
+  void add(Slot& target, Tensor gx);
   Tensor own(const Tensor& g) const;
-  void add_to_leaf(Node& leaf, Tensor g) const;
-  void check_for_anomaly(const Node& from, const Node& to, const Tensor& gx, const std::vector<Tensor>& gys);
+  void add_to_leaf(Node& leaf, const Tensor& g) const;
+  void check_for_anomaly(const Node& from, const Node& to, const Tensor& gx, std::span<const Tensor> gys);
 
   uint64_t id_;
   std::string_view outer_op_;  // of the pass whose rule started this one
@@ -81,9 +84,8 @@ class BackwardPass {
   std::vector<Slot> slots_;
   std::unordered_map<const Node*, size_t>
       marked_by_others_;        // slots of vertices that another pass has marked
-  size_t recomputed_from_ = 0;  // slots from here on stand in for a checkpoint; 0 if there are none
-  std::unordered_map<const Node*, std::vector<Tensor>>
-      waiting_;  // gradients of the results of a multi_output
+  size_t recomputed_from_ = 0;  // the first slot of vertices that replace a checkpoint; 0 if there are none
+  std::unordered_map<const Node*, std::vector<Tensor>> waiting_;  // result gradients of multi_outputs
 };
 
 }  // namespace gradus::autograd

@@ -18,7 +18,7 @@ namespace {
 
 using Function = std::function<std::vector<Tensor>(const std::vector<Tensor>&)>;
 
-// A hash of 64 bits of the values, at the speed of reading them: four lanes of multiply and rotate.
+// A hash of the values, at the speed of memory: four lanes of multiply and rotate.
 uint64_t fingerprint(const Tensor& t) {
   const Tensor packed = raw::contiguous(t.detach());
   const auto* bytes = static_cast<const std::byte*>(packed.raw_data());
@@ -39,36 +39,39 @@ uint64_t fingerprint(const Tensor& t) {
   return all;
 }
 
-// While it lives, generators are in the states that they had at first.
-class Replay {
- public:
-  Replay(const Generators& generators, const std::vector<Generator>& states) : generators_(generators) {
-    for (size_t i = 0; i < generators.size(); ++i) {
-      now_.push_back(*generators[i]);
-      *generators[i] = states[i];
-    }
+std::vector<Generator> states_of(const Generators& generators) {
+  std::vector<Generator> states;
+  for (const Generator* g : generators) states.push_back(*g);
+  return states;
+}
+
+// Sets generators to earlier states for its lifetime.
+struct Replay {
+  Replay(const Generators& all, const std::vector<Generator>& earlier)
+      : generators(all), now(states_of(all)) {
+    set(earlier);
   }
-  ~Replay() {
-    for (size_t i = 0; i < generators_.size(); ++i) *generators_[i] = now_[i];
-  }
+  ~Replay() { set(now); }
   Replay(const Replay&) = delete;
   Replay& operator=(const Replay&) = delete;
+  void set(const std::vector<Generator>& states) const {
+    for (size_t i = 0; i < states.size(); ++i) *generators[i] = states[i];
+  }
 
- private:
-  const Generators& generators_;
-  std::vector<Generator> now_;
+  const Generators& generators;
+  std::vector<Generator> now;
 };
 
 // A call of the function, to run it again.
-struct Recipe {
+struct Call {
   Function fn;
   std::vector<Saved> inputs;
   Generators generators;
-  std::vector<Generator> states;             // of the generators, before the first run
-  DType precision;                           // of products, in the first run
-  std::vector<size_t> kept;                  // the indices of the results that the vertex stands for
-  std::vector<MultiOutput::Result> results;  // of these
-  std::vector<uint64_t> fingerprints;        // of these
+  std::vector<Generator> states;               // of the generators, before the first run
+  DType precision;                             // of products, in the first run
+  std::vector<size_t> kept{};                  // the indices of the results that the vertex has
+  std::vector<MultiOutput::Result> results{};  // of these
+  std::vector<uint64_t> fingerprints{};        // of these
 
   std::vector<Tensor> again() const {
     std::vector<Tensor> arguments(inputs.begin(), inputs.end());
@@ -99,8 +102,8 @@ struct Recipe {
   }
 };
 
-// The vertices that the function used from outside: those just below those that it made, which are newer than
-// `before`. A leaf has no order, but is never made from something.
+// The vertices that the function used from outside: those just below the ones that it made, which are newer
+// than `before`. A leaf has no sequence, but also no inputs.
 std::vector<Ref<Node>> boundary(const std::vector<Tensor>& ys, uint64_t before) {
   std::vector<Ref<Node>> stack, found;
   std::unordered_set<const Node*> seen;
@@ -126,8 +129,7 @@ std::vector<Tensor> checkpoint(Function fn, const std::vector<Tensor>& inputs, G
     if (!g) fail("checkpoint", "needs generators, got a null pointer.");
   if (!grad_enabled()) return fn(inputs);
 
-  Recipe call{std::move(fn), {}, std::move(generators), {}, autocast_dtype(), {}, {}, {}};
-  for (const Generator* g : call.generators) call.states.push_back(*g);
+  Call call{std::move(fn), {}, generators, states_of(generators), autocast_dtype()};
   std::vector<Tensor> arguments;
   for (const Tensor& x : inputs) {  // aliases, which later changes of the caller's handles do not affect
     arguments.push_back(x.defined() ? x.detach() : x);
@@ -138,7 +140,7 @@ std::vector<Tensor> checkpoint(Function fn, const std::vector<Tensor>& inputs, G
   const uint64_t before = Node::take_sequence();
   std::vector<Tensor> outs = call.fn(arguments);
 
-  // Results that need no gradient, or that the function found and did not make, are passed on as they are.
+  // Results that need no gradient, or that the function did not compute, are returned as they are.
   std::vector<Tensor> made;
   for (size_t i = 0; i < outs.size(); ++i) {
     const Tensor& y = outs[i];
@@ -175,17 +177,13 @@ std::vector<Tensor> checkpoint(Function fn, const std::vector<Tensor>& inputs, G
 
 Tensor checkpoint(std::function<Tensor(const std::vector<Tensor>&)> fn, const std::vector<Tensor>& inputs,
                   Generators generators) {
-  const auto many = [fn = std::move(fn)](const std::vector<Tensor>& xs) {
-    return std::vector<Tensor>{fn(xs)};
-  };
+  const auto many = [fn = std::move(fn)](const std::vector<Tensor>& xs) { return std::vector{fn(xs)}; };
   return checkpoint(Function(many), inputs, std::move(generators))[0];
 }
 
 Tensor checkpoint(std::function<Tensor(const Tensor&)> fn, const Tensor& input, Generators generators) {
-  const auto many = [fn = std::move(fn)](const std::vector<Tensor>& xs) {
-    return std::vector<Tensor>{fn(xs[0])};
-  };
-  return checkpoint(Function(many), std::vector<Tensor>{input}, std::move(generators))[0];
+  const auto many = [fn = std::move(fn)](const std::vector<Tensor>& xs) { return std::vector{fn(xs[0])}; };
+  return checkpoint(Function(many), std::vector{input}, std::move(generators))[0];
 }
 
 }  // namespace gradus

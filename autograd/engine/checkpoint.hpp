@@ -1,17 +1,17 @@
-// checkpoint(): trades time for memory. A function's intermediate values are thrown away,
-// and computed again when backward comes to it (Chen, Xu, Zhang and Guestrin, arXiv 1604.06174).
+// checkpoint(): trades time for memory. A function's intermediate values are freed, and computed again during
+// backward (Chen, Xu, Zhang and Guestrin, arXiv 1604.06174).
 //
 //   Tensor h = checkpoint([&block](const Tensor& x) { return block(x); }, x);
 //   Tensor h = checkpoint([&block, g](const Tensor& x) { return block(x, g); }, x, {g});  // with dropout
 //
-// Gradients are those of the same graph without it, to the last bit: the engine walks the recomputed ops in
-// their old place. They reach the inputs and all that `fn` uses besides, such as parameters. Checkpoints may
-// be nested, and differentiated to any order (a second derivative keeps the recomputed values).
+// Gradients have the same bits as without it: the engine walks the recomputed ops in their old place. They
+// reach the inputs and all other tensors that `fn` uses, such as parameters. Checkpoints may be nested, and
+// differentiated to any order (a second derivative keeps the recomputed values).
 //
-// `fn` must do the same both times. It is kept until backward has used it or the results are dropped, so the
-// objects that it refers to must live until then, as must the generators. It gets these in their first state
-// again, and they return to their present one. Backward checks that it gave the same bits.
-// Thread-safety: that of the ops that `fn` uses.
+// `fn` must do the same both times; backward checks that it gives the same bits. It is kept until backward
+// has used it or the results are freed, so objects that it refers to must live until then, as must the
+// generators. For the second run the generators are set to their first state, and then back. Thread-safety:
+// that of the ops that `fn` uses.
 #pragma once
 
 #include <functional>
@@ -22,10 +22,10 @@
 
 namespace gradus {
 
-using Generators = std::vector<Generator*>;  ///< those that a function draws from
+using Generators = std::vector<Generator*>;  ///< the generators that a function draws from
 
-/// fn(inputs), without keeping intermediate values. Under NoGrad it only calls fn. Backward throws Error
-/// if an input was overwritten since, or if `fn` gives other results than at first.
+/// fn(inputs), without keeping intermediate values. Under NoGrad it only calls fn. Backward throws Error if
+/// an input was overwritten since, or if `fn` gives other results than at first.
 std::vector<Tensor> checkpoint(std::function<std::vector<Tensor>(const std::vector<Tensor>&)> fn,
                                const std::vector<Tensor>& inputs, Generators generators = {});
 /// The same for a function with one result.

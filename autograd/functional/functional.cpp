@@ -26,8 +26,8 @@ Call call(std::string_view op, const ListFunction& f, const std::vector<Tensor>&
       fail(op, "input ", i, " must hold float32 or float64 values, got ",
            given[i].defined() ? name(given[i].dtype()) : "none", ".");
     Tensor x = given[i].detach().requires_grad_();
-    // The same values as a new vertex of the graph: the derivative is taken at it, on the way to the inputs
-    // that these were computed from.
+    // The same values as a new vertex of the graph, at which the derivative is taken, and which leads to the
+    // inputs that these were computed from.
     if (create_graph && given[i].requires_grad())
       x = record("alias", given[i].detach(), {{given[i], [](const Tensor& gy) { return gy; }}});
     c.inputs.push_back(std::move(x));
@@ -53,7 +53,7 @@ Tensor zeros_like(const Tensor& x) { return zeros(x.shape(), x.dtype()); }
 // The gradient of sum(v_i * outputs_i); 0 where nothing depends on an input.
 std::vector<Tensor> pull_back(std::string_view op, const std::vector<Tensor>& outputs,
                               const std::vector<Tensor>& v, const std::vector<Tensor>& inputs,
-                              bool create_graph, bool strict) {
+                              const DerivativeOptions& options) {
   std::vector<Tensor> ys, cotangents;
   for (size_t i = 0; i < outputs.size(); ++i) {
     if (!outputs[i].requires_grad()) continue;
@@ -64,19 +64,15 @@ std::vector<Tensor> pull_back(std::string_view op, const std::vector<Tensor>& ou
   if (!ys.empty())
     g = grad(ys, inputs,
              {.grad_outputs = cotangents,
-              .create_graph = create_graph,
+              .create_graph = options.create_graph,
               .retain_graph = true,
               .allow_unused = true});
   for (size_t i = 0; i < g.size(); ++i) {
-    if (!g[i].defined() && strict)
+    if (!g[i].defined() && options.strict)
       fail(op, "every output must depend on every input (strict), got none that depends on input ", i, ".");
     if (!g[i].defined()) g[i] = zeros_like(inputs[i]);
   }
   return g;
-}
-
-void check_scalar(std::string_view op, const Tensor& y) {
-  if (y.numel() != 1) fail(op, "the function must give one value, got shape ", y.shape(), ".");
 }
 
 std::vector<Tensor> finish(std::vector<Tensor> tensors, bool create_graph) {
@@ -85,13 +81,11 @@ std::vector<Tensor> finish(std::vector<Tensor> tensors, bool create_graph) {
   return tensors;
 }
 
-Shape joined(const Shape& a, const Shape& b) {
-  Shape all = a;
-  for (const int64_t size : b) all.push_back(size);
-  return all;
+Products finish(const Call& c, std::vector<Tensor> product, const DerivativeOptions& options) {
+  return {finish(c.outputs, options.create_graph), finish(std::move(product), options.create_graph)};
 }
 
-// [input], each the shape of y followed by the input's.
+// For each input, the shape of y followed by the input's.
 std::vector<Tensor> rows(std::string_view op, const Tensor& y, const std::vector<Tensor>& inputs,
                          const DerivativeOptions& options) {
   const int64_t n = y.numel();
@@ -99,22 +93,23 @@ std::vector<Tensor> rows(std::string_view op, const Tensor& y, const std::vector
   for (int64_t k = 0; k < n; ++k) {
     Tensor unit = zeros({n}, y.dtype());
     unit.select(0, k).fill_(1.0);
-    std::vector<Tensor> g =
-        pull_back(op, {y}, {unit.reshape(y.shape())}, inputs, options.create_graph, options.strict);
+    std::vector<Tensor> g = pull_back(op, {y}, {unit.reshape(y.shape())}, inputs, options);
     for (size_t i = 0; i < g.size(); ++i) found[i].push_back(std::move(g[i]));
   }
   std::vector<Tensor> result;
   for (size_t i = 0; i < inputs.size(); ++i) {
-    const Shape shape = joined(y.shape(), inputs[i].shape());
+    Shape shape = y.shape();
+    for (const int64_t size : inputs[i].shape()) shape.push_back(size);
     result.push_back(n == 0 ? zeros(shape, inputs[i].dtype()) : stack(found[i], 0).reshape(shape));
   }
   return finish(std::move(result), options.create_graph);
 }
 
 std::vector<Tensor> gradient(std::string_view op, const Call& c, bool strict) {
-  check_scalar(op, c.outputs.at(0));
-  return pull_back(op, c.outputs, {ones(c.outputs[0].shape(), c.outputs[0].dtype())}, c.inputs,
-                   /*create_graph=*/true, strict);
+  const Tensor& y = c.outputs.at(0);
+  if (y.numel() != 1) fail(op, "the function must give one value, got shape ", y.shape(), ".");
+  return pull_back(op, c.outputs, {ones(y.shape(), y.dtype())}, c.inputs,
+                   {.create_graph = true, .strict = strict});
 }
 
 ListFunction list(const TensorFunction& f) {
@@ -163,9 +158,7 @@ Products vjp(const ListFunction& f, const std::vector<Tensor>& inputs, const std
       vectors.push_back(ones(y.shape(), y.dtype()));
     }
   check_vectors("vjp", vectors, c.outputs);
-  std::vector<Tensor> g =
-      pull_back("vjp", c.outputs, vectors, c.inputs, options.create_graph, options.strict);
-  return {finish(c.outputs, options.create_graph), finish(std::move(g), options.create_graph)};
+  return finish(c, pull_back("vjp", c.outputs, vectors, c.inputs, options), options);
 }
 
 Products jvp(const ListFunction& f, const std::vector<Tensor>& inputs, const std::vector<Tensor>& v,
@@ -176,9 +169,8 @@ Products jvp(const ListFunction& f, const std::vector<Tensor>& inputs, const std
   std::vector<Tensor> u;
   for (const Tensor& y : c.outputs) u.push_back(zeros_like(y).requires_grad_());
   const std::vector<Tensor> g =
-      pull_back("jvp", c.outputs, u, c.inputs, /*create_graph=*/true, options.strict);
-  std::vector<Tensor> product = pull_back("jvp", g, v, u, options.create_graph, options.strict);
-  return {finish(c.outputs, options.create_graph), finish(std::move(product), options.create_graph)};
+      pull_back("jvp", c.outputs, u, c.inputs, {.create_graph = true, .strict = options.strict});
+  return finish(c, pull_back("jvp", g, v, u, options), options);
 }
 
 Products hvp(const ScalarFunction& f, const std::vector<Tensor>& inputs, const std::vector<Tensor>& v,
@@ -187,8 +179,7 @@ Products hvp(const ScalarFunction& f, const std::vector<Tensor>& inputs, const s
   const GradMode on(true);
   const Call c = call("hvp", list(f), inputs, options.create_graph);
   const std::vector<Tensor> g = gradient("hvp", c, options.strict);
-  std::vector<Tensor> product = pull_back("hvp", g, v, c.inputs, options.create_graph, options.strict);
-  return {finish(c.outputs, options.create_graph), finish(std::move(product), options.create_graph)};
+  return finish(c, pull_back("hvp", g, v, c.inputs, options), options);
 }
 
 Tensor jacobian(const TensorFunction& f, const Tensor& x, const DerivativeOptions& options) {

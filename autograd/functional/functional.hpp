@@ -1,12 +1,10 @@
-// Derivatives of functions: whole matrices, and their products with a vector, as torch.autograd.functional,
-// with its names and shapes.
+// Derivatives of functions, and products with them, with the names and shapes of torch.autograd.functional.
 //
-// Each takes a function of one tensor, or of a list of tensors. The function is called once, on inputs that
-// are recorded from there on, whatever GradMode says; other tensors get no gradient and no grad() grows.
-// Results are outside the graph unless create_graph is set; then they depend on the inputs that were given,
-// to any order. An output that does not depend on an input has derivative 0 there. All throw Error if an
-// input is not floating, or if a vector does not have the shape and dtype of its counterpart.
-// Thread-safety: that of the function.
+// Each takes a function of one tensor, or of a list of tensors. The function is called once and recorded,
+// whatever the GradMode; other tensors get no gradient, and no grad() changes. Results are outside the graph
+// unless create_graph is set; then they depend on the given inputs, to any order. An output that does not
+// depend on an input has derivative 0. All throw Error if an input is not floating, or if a vector does not
+// have the expected shape and dtype. Thread-safety: that of the function.
 #pragma once
 
 #include <functional>
@@ -19,7 +17,7 @@ namespace gradus {
 /// Options of a derivative.
 struct DerivativeOptions {
   bool create_graph = false;  ///< results can be differentiated again
-  bool strict = false;        ///< throws Error for an output that does not depend on an input, in place of 0
+  bool strict = false;        ///< throws Error for an output that does not depend on an input
 };
 
 using TensorFunction = std::function<Tensor(const Tensor&)>;  ///< of one tensor
@@ -51,7 +49,7 @@ struct Products {
 };
 }  // namespace autograd
 
-/// v^T J: v of f's shape (undefined stands for 1 if f has one value) -> x's shape. One backward.
+/// v^T J: v of f's shape (undefined means 1 if f has one value) -> x's shape. One backward.
 autograd::Product vjp(const TensorFunction& f, const Tensor& x, const Tensor& v = {},
                       const DerivativeOptions& options = {});
 /// The sum over outputs: one v an output -> one product an input.

@@ -1,35 +1,327 @@
 #include "gradus/autograd/gradcheck/gradcheck.hpp"
 
-#include <utility>
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
 
-#include "gradus/autograd/gradcheck/check.hpp"
-#include "gradus/autograd/graph/record.hpp"
-#include "gradus/files/error.hpp"
+#include "gradus/autograd/gradcheck/cause.hpp"
+#include "gradus/autograd/graph/modes.hpp"
+#include "gradus/autograd/ops/ops.hpp"
 
 namespace gradus {
 namespace {
 
-using gradchecking::Check;
-using gradchecking::Function;
-using gradchecking::gradients;
+using namespace gradchecking;
 
-std::vector<Tensor> choose(const std::vector<Tensor>& tensors, const std::vector<size_t>& which) {
-  std::vector<Tensor> chosen;
-  for (const size_t i : which) chosen.push_back(tensors[i]);
-  return chosen;
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr int64_t kMostExplained = 256;  // elements of an input whose right gradient is computed in full
+
+double scale(double x) { return std::max(std::abs(x), 0.01); }
+
+// `value` at index j, 0 elsewhere.
+Numbers unit(size_t size, size_t j, double value) {
+  Numbers u(size, 0.0);
+  u[j] = value;
+  return u;
 }
+
+bool same_bits(const Numbers& a, const Numbers& b) {
+  return a.size() == b.size() &&
+         (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(double)) == 0);
+}
+
+// Equal up to rounding, and NaN or infinite in the same places.
+bool agree(const Numbers& a, const Numbers& b) {
+  double size = 1;
+  for (const double e : a) size = std::max(size, std::abs(e));
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [size](double x, double y) {
+    return std::abs(x - y) <= 1e-10 * size || (std::isnan(x) && std::isnan(y)) || x == y;
+  });
+}
+
+bool shares_storage(const Tensor& t, const std::vector<Tensor>& others) {
+  return std::any_of(others.begin(), others.end(),
+                     [&](const Tensor& other) { return other.impl()->storage == t.impl()->storage; });
+}
+
+// The values of x at every second place of a larger tensor.
+Tensor with_gaps(const Tensor& x) {
+  Shape larger = x.shape();
+  larger[larger.size() - 1] = 2 * larger.back();
+  Tensor view = full(larger, 7.0, x.dtype()).slice(-1, 0, larger.back(), 2);
+  view.copy_(x);
+  return view;
+}
+
+// One call of gradcheck(): its comparisons, noted in a report.
+class Check {
+ public:
+  Check(const GradcheckOptions& options, GradcheckReport& report)
+      : options_(options), report_(report), generator_(options.seed) {}
+
+  // `f` at order 1; its gradient at order 2. `checked`: which inputs.
+  void run(int order, const Function& f, const std::vector<Tensor>& inputs,
+           const std::vector<size_t>& checked) {
+    order_ = order;
+    f_ = f;
+    checked_ = checked;
+    blamed_ = kWhole;
+    failed_ = false;
+    inputs_.clear();
+    wanted_.clear();
+    first_ = report_.inputs.size();
+    for (const Tensor& x : inputs) inputs_.push_back(x.detach());
+    std::vector<Tensor> leaves = inputs_;
+    for (const size_t i : checked_) {
+      leaves[i] = leaves[i].detach().requires_grad_();
+      wanted_.push_back(leaves[i]);
+      report_.inputs.push_back({.input = i, .order = order});
+    }
+    outputs_ = f_(leaves);
+    require(std::any_of(outputs_.begin(), outputs_.end(), [](const Tensor& y) { return y.requires_grad(); }),
+            kWhole, "the result requires no gradient");
+    const bool repeats = same_bits(flatten(f_(leaves)), flatten(outputs_));
+    require(repeats, kWhole,
+            "two calls gave different values: draw random numbers from a generator made inside the function");
+    check_form();
+    for (int k = 0; k < options_.directions; ++k) check_directions();
+    check_elements();
+    if (order == 1) check_layouts();
+    if (repeats) explain();
+  }
+
+  // Random cotangents of the outputs that run() computed, at which order 2 differentiates.
+  std::vector<Tensor> cotangents() { return unflatten(random_cotangent(), outputs_); }
+
+  static constexpr size_t kWhole = static_cast<size_t>(-1);  // not about one input
+
+  // Notes a condition that is no number, about checked input k.
+  void require(bool holds, size_t k, const std::string& text) {
+    note(holds ? 0 : kInfinity, k, [&] { return text; });
+  }
+
+ private:
+  template <class Describe>
+  void note(double ratio, size_t k, const Describe& describe) {
+    ++report_.checks;
+    if (!std::isfinite(ratio)) ratio = kInfinity;
+    if (k != kWhole) report_.inputs[first_ + k].worst = std::max(report_.inputs[first_ + k].worst, ratio);
+    if (ratio <= report_.worst) return;
+    report_.worst = ratio;
+    if (ratio <= 1) return;
+    failed_ = true;
+    blamed_ = k;
+    report_.message = concat("order ", order_, ": ", describe(), "; seed ", options_.seed);
+  }
+
+  // Numbers that are not finite never pass.
+  template <class Where>
+  void compare(double numeric, double analytic, double magnitude, size_t k, const Where& where) {
+    const double error = std::abs(numeric - analytic);
+    const double ratio = error / (options_.tolerance * (1 + magnitude));
+    GradcheckInput& input = report_.inputs[first_ + k];
+    if (!(ratio <= input.worst)) {
+      input.where = where();
+      input.numeric = numeric;
+      input.analytic = analytic;
+    }
+    note(ratio, k,
+         [&] { return concat(where(), ": numeric ", numeric, ", analytic ", analytic, ", error ", error); });
+  }
+
+  Numbers random_cotangent() {
+    Numbers v(flatten(outputs_).size());
+    for (double& e : v) e = generator_.normal();
+    return v;
+  }
+
+  std::vector<Tensor> analytic(const Numbers& cotangent) const {
+    return gradients(outputs_, wanted_, unflatten(cotangent, outputs_), /*create_graph=*/false);
+  }
+
+  std::string input(size_t k) const { return concat("input ", checked_[k]); }
+
+  // Shapes, storage, repetition, a zero cotangent.
+  void check_form() {
+    const Numbers v = random_cotangent();
+    const std::vector<Tensor> cotangents = unflatten(v, outputs_);
+    const std::vector<Tensor> g = gradients(outputs_, wanted_, cotangents, false);
+    for (size_t k = 0; k < g.size(); ++k) {
+      const Tensor& x = wanted_[k];
+      require(g[k].shape() == x.shape() && g[k].dtype() == x.dtype(), k,
+              concat(input(k), ": the gradient is ", name(g[k].dtype()), " ", g[k].shape(), ", the input ",
+                     name(x.dtype()), " ", x.shape()));
+      require(!shares_storage(g[k], cotangents) && !shares_storage(g[k], wanted_) &&
+                  !shares_storage(g[k], outputs_) &&
+                  !shares_storage(g[k], {g.begin(), g.begin() + static_cast<std::ptrdiff_t>(k)}),
+              k, concat(input(k), ": the gradient shares storage with another tensor"));
+    }
+    require(same_bits(flatten(g), flatten(analytic(v))), kWhole,
+            "two backward passes gave different gradients");
+    const Numbers zero = flatten(analytic(Numbers(v.size(), 0.0)));
+    require(std::all_of(zero.begin(), zero.end(), [](double e) { return e == 0; }), kWhole,
+            "a zero cotangent gave a gradient that is not zero");
+    if (options_.order >= 2) check_paths(cotangents, g);
+  }
+
+  // A rule may hold a fast kernel and a recorded formula: they must be the same function.
+  void check_paths(const std::vector<Tensor>& cotangents, const std::vector<Tensor>& plain) {
+    const std::vector<Tensor> recorded = gradients(outputs_, wanted_, cotangents, /*create_graph=*/true);
+    for (size_t k = 0; k < plain.size(); ++k) {
+      const Numbers a = flatten({plain[k]}), b = flatten({recorded[k]});
+      for (size_t j = 0; j < a.size(); ++j)
+        compare(b[j], a[j], std::abs(a[j]), k, [&] {
+          return concat(input(k), " at ", wanted_[k].shape().index_of(static_cast<int64_t>(j)),
+                        ", with create_graph (first number) and without (second)");
+        });
+    }
+  }
+
+  // The same numbers with gaps between them, and one slice repeated without copies, must mean the same.
+  void check_layouts() {
+    for (size_t k = 0; k < checked_.size(); ++k) {
+      const Tensor& x = inputs_[checked_[k]];
+      if (x.dim() == 0 || x.numel() == 0) continue;
+      check_layout(k, " with gaps between its elements", x, with_gaps(x));
+      const Tensor repeated = x.slice(0, 0, 1).expand(x.shape());
+      if (x.size(0) > 1) check_layout(k, " expanded along dim 0", repeated.contiguous(), repeated);
+    }
+  }
+
+  void check_layout(size_t k, const char* layout, const Tensor& packed, const Tensor& view) {
+    const auto run = [&](const Tensor& x) {  // the values and the gradient
+      std::vector<Tensor> inputs = inputs_, v;
+      inputs[checked_[k]] = x.detach().requires_grad_();
+      const std::vector<Tensor> y = f_(inputs);
+      Generator generator(options_.seed);
+      for (const Tensor& t : y) v.push_back(randn(t.shape(), generator, DType::float64));
+      return std::pair(flatten(y), flatten(gradients(y, {inputs[checked_[k]]}, v, /*create_graph=*/false)));
+    };
+    std::pair<Numbers, Numbers> expected;
+    try {
+      expected = run(packed);
+    } catch (const Error&) {
+      return;  // an expanded input may be one that f refuses
+    }
+    const auto [value, gradient] = run(view);
+    require(agree(expected.first, value), k,
+            concat(input(k), layout, " gives another value: strides are ignored"));
+    require(agree(expected.second, gradient), k,
+            concat(input(k), layout, " gives another gradient: strides are ignored"));
+  }
+
+  // (f(x + eps u) - f(x - eps u)) / (2 eps), of input `i` along u.
+  Numbers difference(size_t i, const Numbers& u) const {
+    const auto values = [&](double distance) {
+      Numbers moved = flatten({inputs_[i]});
+      for (size_t j = 0; j < moved.size(); ++j) moved[j] += distance * u[j];
+      std::vector<Tensor> inputs = inputs_;
+      inputs[i] = tensor(moved, inputs_[i].shape());
+      return flatten(f_(inputs));
+    };
+    const Numbers above = values(options_.eps);
+    Numbers d = values(-options_.eps);
+    for (size_t j = 0; j < d.size(); ++j) d[j] = (above[j] - d[j]) / (2 * options_.eps);
+    return d;
+  }
+
+  // The differences of checked input k along each of its elements, moved by scale().
+  std::vector<Numbers> columns(size_t k) const {
+    const Numbers x = flatten({inputs_[checked_[k]]});
+    std::vector<Numbers> all;
+    for (size_t j = 0; j < x.size(); ++j)
+      all.push_back(difference(checked_[k], unit(x.size(), j, scale(x[j]))));
+    return all;
+  }
+
+  void check_directions() {
+    const Numbers v = random_cotangent();
+    const std::vector<Tensor> g = analytic(v);
+    for (size_t k = 0; k < checked_.size(); ++k) {
+      const Numbers gx = flatten({g[k]});
+      Numbers u = flatten({inputs_[checked_[k]]});
+      double magnitude = 0;
+      for (size_t j = 0; j < u.size(); ++j) {
+        u[j] = generator_.normal() * scale(u[j]);
+        magnitude += std::abs(gx[j] * u[j]);
+      }
+      compare(dot(v, difference(checked_[k], u)), dot(gx, u), magnitude, k,
+              [&] { return input(k) + " along a random direction"; });
+    }
+  }
+
+  // Locates errors: one input element at a time, and one output element too if there are few.
+  void check_elements() {
+    const size_t output_count = flatten(outputs_).size();
+    const bool all_outputs = static_cast<int64_t>(output_count) <= options_.elementwise;
+    std::vector<std::vector<Numbers>> differences(checked_.size());
+    for (size_t k = 0; k < checked_.size(); ++k)
+      if (wanted_[k].numel() <= options_.elementwise) differences[k] = columns(k);
+    for (size_t row = 0; row < (all_outputs ? output_count : 1); ++row) {
+      const Numbers v = all_outputs ? unit(output_count, row, 1) : random_cotangent();
+      const std::vector<Tensor> g = analytic(v);
+      for (size_t k = 0; k < checked_.size(); ++k) {
+        const Numbers gx = flatten({g[k]}), x = flatten({inputs_[checked_[k]]});
+        for (size_t j = 0; j < differences[k].size(); ++j) {
+          const double along = gx[j] * scale(x[j]);
+          compare(dot(v, differences[k][j]), along, std::abs(along), k, [&] {
+            return concat(input(k), " at ", g[k].shape().index_of(static_cast<int64_t>(j)),
+                          all_outputs ? concat(", output element ", row) : "");
+          });
+        }
+      }
+    }
+  }
+
+  // Adds the likely cause if the worst failure is of this run: for its input, or the first that failed.
+  void explain() {
+    if (!failed_) return;
+    size_t k = blamed_;
+    for (size_t j = 0; k == kWhole && j < checked_.size(); ++j)
+      if (report_.inputs[first_ + j].worst > 1) k = j;
+    if (k == kWhole || wanted_[k].numel() > kMostExplained) return;
+    Evidence evidence;
+    evidence.input = wanted_[k].shape();
+    evidence.cotangent = random_cotangent();
+    for (const Tensor& y : outputs_) evidence.outputs.push_back(y.shape());
+    evidence.numeric = [d = columns(k), x = flatten({inputs_[checked_[k]]})](const Numbers& v) {
+      Numbers g;
+      for (size_t j = 0; j < x.size(); ++j) g.push_back(dot(v, d[j]) / scale(x[j]));
+      return g;
+    };
+    evidence.analytic = [&](const Numbers& v) { return flatten({analytic(v)[k]}); };
+    report_.cause = likely_cause(evidence);
+    if (!report_.cause.empty()) report_.message += concat("; likely cause: ", report_.cause);
+  }
+
+  const GradcheckOptions& options_;
+  GradcheckReport& report_;
+  Generator generator_;
+  int order_ = 1;
+  Function f_;
+  size_t first_ = 0;             // of this run's entries in report_.inputs
+  bool failed_ = false;          // the worst failure so far is of this run,
+  size_t blamed_ = kWhole;       // and about this one of checked_
+  std::vector<size_t> checked_;  // which inputs
+  std::vector<Tensor> inputs_;   // plain
+  std::vector<Tensor> wanted_;   // the checked ones, as leaves
+  std::vector<Tensor> outputs_;  // of f_ at the leaves
+};
 
 // (inputs..., cotangents...) -> gradients of f. Recorded if an argument requires a gradient; plain numbers
 // come from the fast path without create_graph, so that each path is measured against the other.
 Function gradient_of(const Function& f, size_t input_count, const std::vector<size_t>& checked) {
   return [=](const std::vector<Tensor>& arguments) {
     const auto middle = arguments.begin() + static_cast<std::ptrdiff_t>(input_count);
-    std::vector<Tensor> inputs(arguments.begin(), middle);
-    bool recorded = false;
-    for (const Tensor& a : arguments) recorded = recorded || a.requires_grad();
-    for (const size_t i : checked)
+    std::vector<Tensor> inputs(arguments.begin(), middle), wanted;
+    const bool recorded =
+        std::any_of(arguments.begin(), arguments.end(), [](const Tensor& a) { return a.requires_grad(); });
+    for (const size_t i : checked) {
       if (!inputs[i].requires_grad()) inputs[i] = inputs[i].detach().requires_grad_();
-    return gradients(f(inputs), choose(inputs, checked), {middle, arguments.end()}, recorded);
+      wanted.push_back(inputs[i]);
+    }
+    return gradients(f(inputs), wanted, {middle, arguments.end()}, recorded);
   };
 }
 
@@ -58,7 +350,7 @@ GradcheckReport gradcheck(const GradcheckFunction& f, const std::vector<Tensor>&
   if (!(options.eps > 0) || !(options.tolerance > 0) || options.directions < 1)
     fail("gradcheck", "needs eps, tolerance and directions above 0, got ", options.eps, ", ",
          options.tolerance, " and ", options.directions, ".");
-  const std::vector<size_t> checked = inputs_to_check(inputs);
+  std::vector<size_t> checked = inputs_to_check(inputs);
   const GradMode recording(true);
   const Function first = [&](const std::vector<Tensor>& x) {
     Tensor y = f(x);
@@ -76,15 +368,15 @@ GradcheckReport gradcheck(const GradcheckFunction& f, const std::vector<Tensor>&
   try {
     check.run(1, first, arguments, checked);
     if (options.order == 2) {
-      std::vector<size_t> all = checked;
+      const Function gradient = gradient_of(first, inputs.size(), checked);
       for (const Tensor& v : check.cotangents()) {
-        all.push_back(arguments.size());
+        checked.push_back(arguments.size());
         arguments.push_back(v);
       }
-      check.run(2, gradient_of(first, inputs.size(), checked), arguments, all);
+      check.run(2, gradient, arguments, checked);
     }
   } catch (const Error& e) {
-    check.require(false, e.what());
+    check.require(false, Check::kWhole, e.what());
   }
   report.passed = report.checks > 0 && report.worst <= 1;
   return report;

@@ -1,34 +1,117 @@
-// gradcheck: are the gradients of a function right? Compares them with what the function's values do.
+// gradcheck: compares the gradients of a function with differences of its values, in float64.
 //
-// The method: float64 only; central differences along random directions that are scaled to each element's
-// magnitude, against random cotangents (never ones: those hide a rule that ignores its upstream gradient),
-// and every element on its own where there are few. Order 2 puts the gradient function itself to the same
-// test, its derivative with respect to the cotangent included. Beside the numbers it asks that the function
-// and its gradient give the same bits twice, that a zero cotangent gives zeros, that gradients have their
-// input's shape and dtype and share storage with nothing, and that the formula recorded under create_graph
-// agrees with the one used without; and that an input with gaps between its elements, or expanded, means the
-// same as a packed one.
+// Central differences along random directions, scaled to each element's magnitude, are compared with the
+// gradient for random cotangents (cotangents of ones would hide a rule that ignores its upstream gradient).
+// Few elements are also checked one by one. Order 2 checks the gradient function in the same way, and its
+// derivative with respect to the cotangent. gradcheck also requires that two calls of the function and of its
+// gradient give the same bits, that a zero cotangent gives zeros, that gradients have their input's shape and
+// dtype and share storage with nothing, that the formula recorded under create_graph agrees with the one used
+// without it, and that an input with gaps between its elements, or expanded, means the same as a packed one.
 //
 // Keep inputs 100 steps away from kinks (relu at 0, ties of a maximum): differences mean nothing there.
 // Thread-safe: no state; `f` runs on the calling thread.
 #pragma once
 
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
 #include <functional>
+#include <string>
+#include <utility>
 #include <vector>
 
-#include "gradus/autograd/gradcheck/report.hpp"
 #include "gradus/autograd/tensor/tensor.hpp"
 
 namespace gradus {
+
+/// How closely, and how often, gradcheck() compares.
+struct GradcheckOptions {
+  int order = 1;      ///< 1: gradients; 2: also the gradients of gradients
+  double eps = 1e-5;  ///< length of a difference along a direction, relative to max(|x|, 0.01)
+  double tolerance =
+      1e-7;            ///< passes if |numeric - analytic| <= tolerance * (1 + sum |gradient * direction|)
+  int directions = 4;  ///< random directions for each input
+  int64_t elementwise = 32;  ///< inputs of at most this size are also checked one element at a time
+  uint64_t seed = 0;         ///< of all random numbers; the same seed repeats the same check
+};
+
+/// The result for one input at one order.
+struct GradcheckInput {
+  size_t input = 0;     ///< its index among the inputs; at order 2 the cotangents come after them
+  int order = 1;        ///< 1, or 2
+  double worst = 0;     ///< largest error as a multiple of the allowed error
+  std::string where{};  ///< of the largest difference: direction, or position in the input and the output
+  double numeric = 0;   ///< derivative there, by differences
+  double analytic = 0;  ///< and by the gradient rules
+};
+
+/// The result of gradcheck().
+struct GradcheckReport {
+  bool passed = false;  ///< whether all comparisons passed
+  int64_t checks = 0;   ///< comparisons made; a check without any does not pass
+  double worst = 0;     ///< largest error as a multiple of the allowed error; infinite for NaN and infinities
+  /// The worst failure: order, input, position, both numbers, seed, likely cause; empty if passed.
+  std::string message;
+  /// The likely error in the gradient of the worst input: a factor, a sign, a transpose, a missing sum, an
+  /// ignored upstream gradient... Empty if passed, or if there is no likely one.
+  std::string cause;
+  std::vector<GradcheckInput> inputs;                ///< each checked input, at each order
+  explicit operator bool() const { return passed; }  ///< passed
+};
 
 /// Of any number of float64 tensors; it must not depend on anything that changes between calls.
 using GradcheckFunction = std::function<Tensor(const std::vector<Tensor>&)>;
 
 /// Checks d f / d input for the inputs that require gradients, or for all floating ones if none does.
-/// `inputs` are copied and left alone. Errors from gradient rules fail the check; those of `f` itself pass
-/// through. Throws Error for float32 inputs or results, for inputs none of which is floating, and for
-/// senseless options.
+/// `inputs` are copied. Errors from gradient rules fail the check; errors from `f` itself pass through.
+/// Throws Error for float32 inputs or results, if no input is floating, and for options out of range.
 GradcheckReport gradcheck(const GradcheckFunction& f, const std::vector<Tensor>& inputs,
                           const GradcheckOptions& options = {});
+
+/// gradcheck as a matcher for Catch2 2 and 3. A failed check prints the report's message.
+///
+///     CHECK_THAT(my_op, PassesGradcheck({x, w}));             // my_op(x, w), orders 1 and 2
+///     CHECK_THAT(my_op, PassesGradcheck({x}, {.order = 1}));
+class PassesGradcheck {
+ public:
+  /// The inputs at which the function is checked.
+  explicit PassesGradcheck(std::vector<Tensor> inputs, const GradcheckOptions& options = {.order = 2})
+      : inputs_(std::move(inputs)), options_(options) {}
+
+  /// f is called with the inputs one by one, up to four of them, or with all in a vector.
+  template <class F>
+  bool match(const F& f) const {
+    using T = const Tensor&;
+    if constexpr (std::invocable<const F&, const std::vector<Tensor>&>) {
+      report_ = gradcheck(std::cref(f), inputs_, options_);
+    } else {
+      static_assert(std::invocable<const F&, T> || std::invocable<const F&, T, T> ||
+                        std::invocable<const F&, T, T, T> || std::invocable<const F&, T, T, T, T>,
+                    "f must take the inputs one by one or as a vector");
+      report_ = gradcheck([&f](const std::vector<Tensor>& x) { return call(f, x); }, inputs_, options_);
+    }
+    return report_.passed;
+  }
+
+  /// For Catch2, after match().
+  std::string toString() const {
+    return report_.passed ? "passes gradcheck" : "must pass gradcheck, but: " + report_.message;
+  }
+
+ private:
+  template <class F, class... Given>
+  static Tensor call(const F& f, const std::vector<Tensor>& x, const Given&... given) {
+    constexpr size_t kGiven = sizeof...(given);
+    if constexpr (std::invocable<const F&, const Given&...>)
+      if (kGiven == x.size()) return f(given...);
+    if constexpr (kGiven < 4)
+      if (kGiven < x.size()) return call(f, x, given..., x[kGiven]);
+    fail("gradcheck", "f must take as many tensors as there are inputs, got ", x.size(), " inputs.");
+  }
+
+  std::vector<Tensor> inputs_;
+  GradcheckOptions options_;
+  mutable GradcheckReport report_;
+};
 
 }  // namespace gradus

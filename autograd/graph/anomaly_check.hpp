@@ -1,6 +1,7 @@
 // The checks of AnomalyMode, called by record() and the engine. Internal.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -9,15 +10,15 @@
 
 namespace gradus::autograd {
 
-/// Throws Error if `out`, the value of `op`, holds NaN, or infinities that no input holds. An undefined
-/// input is one that is not known.
+/// Throws Error if `out`, the value of `op`, holds NaN, or infinities that no input holds. An undefined input
+/// is one that is not known.
 void check_value(std::string_view op, const Tensor& out, const std::vector<Tensor>& inputs);
 
 /// Whether gx, which a rule made of gys, holds NaN, or infinities that no gy holds.
-bool is_anomaly(const Tensor& gx, const std::vector<Tensor>& gys);
+bool is_anomaly(const Tensor& gx, std::span<const Tensor> gys);
 /// Throws the Error for such a gx, of the rule of `from` for its input `to`; `ops` of the walked graph.
 [[noreturn]] void refuse_gradient(const Node& from, const Node& to, const std::vector<const Node*>& ops,
-                                  const Tensor& gx, const std::vector<Tensor>& gys);
+                                  const Tensor& gx, std::span<const Tensor> gys);
 
 /// Throws Error if g, which the hooks of `node` gave, holds NaN, or infinities that `before` does not.
 void check_hooked(const Node& node, const Tensor& g, const Tensor& before);

@@ -1,4 +1,4 @@
-#include "gradus/autograd/graph/graph_text.hpp"
+#include "gradus/autograd/graph/node.hpp"
 
 #include <unordered_map>
 #include <unordered_set>
@@ -28,8 +28,8 @@ class Listing {
     ops = ops_below(roots);
     for (size_t i = 0; i < ops.size(); ++i) names_[ops[i]] = concat("%", i + 1);
     for (const Node* op : ops)
-      for (const Edge& e : op->edges) see_leaf(e.to.get());
-    for (const Node* root : roots) see_leaf(root);
+      for (const Edge& e : op->edges) add_leaf(e.to.get());
+    for (const Node* root : roots) add_leaf(root);
   }
 
   const std::string& name(const Node* node) const { return names_.at(node); }
@@ -37,7 +37,7 @@ class Listing {
   std::vector<const Node*> leaves, ops;
 
  private:
-  void see_leaf(const Node* node) {
+  void add_leaf(const Node* node) {
     if (!node || !node->is_leaf() || !seen_.insert(node).second) return;
     leaves.push_back(node);
     names_.emplace(node, concat("leaf", leaves.size()));
@@ -55,17 +55,15 @@ std::string remarks(const Node& node) {
   return text;
 }
 
-// The text of a label of two lines, as a string of DOT.
+// A label of two lines, as a string of DOT.
 std::string label(const std::string& first_line, const std::string& second_line) {
-  const auto escaped = [](const std::string& line) {
-    std::string text;
+  std::string text = "\"";
+  for (const std::string& line : {first_line, "\n" + second_line})
     for (const char c : line) {
       if (c == '"' || c == '\\') text += '\\';
-      text += c;
+      text += c == '\n' ? std::string("\\n") : std::string(1, c);
     }
-    return text;
-  };
-  return concat('"', escaped(first_line), "\\n", escaped(second_line), '"');
+  return text + '"';
 }
 
 }  // namespace
@@ -107,13 +105,6 @@ std::string graph_dot(const std::vector<Tensor>& ys, const LeafNames& names) {
   }
   text << "}\n";
   return text.str();
-}
-
-std::string graph_text(const Tensor& y, const LeafNames& names) {
-  return graph_text(std::vector<Tensor>{y}, names);
-}
-std::string graph_dot(const Tensor& y, const LeafNames& names) {
-  return graph_dot(std::vector<Tensor>{y}, names);
 }
 
 }  // namespace gradus

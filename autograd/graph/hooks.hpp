@@ -1,17 +1,16 @@
-// Gradient hooks: functions that see, and may replace, the gradient of one tensor as backward passes by.
+// Gradient hooks: functions that read, and may replace, the gradient of one tensor during backward.
 //
 //   HookHandle handle = h.register_hook([](const Tensor& g) { return g * 0.5; });  // scales
-//   x.register_hook([](const Tensor& g) { std::cout << g << "\n"; });              // only looks
+//   x.register_hook([](const Tensor& g) { std::cout << g << "\n"; });              // only reads
 //   handle.remove();
 //
-// A hook runs once a backward, when the whole gradient has arrived and before it is passed on (or into
-// grad()), in the order of registration, each with the gradient that the one before returned; under
-// create_graph its operations are recorded. A walk that stops before this tensor (grad() for inputs on other
-// paths) does not run it. Write no values into the argument of a hook: return a new tensor.
+// Hooks run once in each backward, when the whole gradient has arrived and before it is used, in the order of
+// registration, each with the gradient that the previous one returned; under create_graph their operations
+// are recorded. A backward that does not need this gradient (grad() for inputs on other paths) does not run
+// them. A hook must not write into its argument; it returns a new tensor.
 //
-// The hook lives as long as the tensor's place in the graph. One that captures a handle on its own tensor, or
-// on a result of it, keeps both alive for ever: capture detach(), or remove it.
-// Thread-safety: that of the tensor.
+// The hook lives as long as the tensor's vertex in the graph. One that captures its own tensor, or a result
+// of it, keeps both alive: capture detach() instead, or remove the hook. Thread-safety: that of the tensor.
 #pragma once
 
 #include <cstdint>
@@ -26,8 +25,7 @@
 
 namespace gradus {
 
-/// Anything that is called with a gradient and returns the new one, or nothing (an undefined tensor) to keep
-/// it.
+/// A callable that takes a gradient and returns the new one, or nothing (an undefined tensor) to keep it.
 class GradHook {
  public:
   /// Keeps a copy of the callable.
@@ -42,7 +40,7 @@ class GradHook {
     else
       call_ = std::move(hook);
   }
-  Tensor operator()(const Tensor& g) const { return call_(g); }  ///< undefined if g stays as it is
+  Tensor operator()(const Tensor& g) const { return call_(g); }  ///< undefined if g stays
 
  private:
   std::function<Tensor(const Tensor&)> call_;
@@ -53,8 +51,8 @@ namespace autograd {
 /// The hooks of one tensor.
 class HookList {
  public:
-  uint64_t add(GradHook hook);                   ///< behind the others; returns its id
-  void remove(uint64_t id);                      ///< does nothing if it is gone already
+  uint64_t add(GradHook hook);                   ///< after the others; returns its id
+  void remove(uint64_t id);                      ///< does nothing if it was removed
   bool empty() const { return hooks_.empty(); }  ///< no hooks
   size_t size() const { return hooks_.size(); }  ///< how many
   /// Runs all in turn. Throws Error for a hook that returns another shape or dtype; `what` names the tensor.
@@ -71,13 +69,13 @@ class HookList {
 
 }  // namespace autograd
 
-/// Takes a hook away again; dropping the handle does not.
+/// Removes a hook; destroying the handle does not.
 class HookHandle {
  public:
   HookHandle() = default;
   /// For Tensor::register_hook().
   HookHandle(const std::shared_ptr<autograd::HookList>& list, uint64_t id) : list_(list), id_(id) {}
-  /// Does nothing if it is gone already, or the tensor is.
+  /// Does nothing if the hook or the tensor does not exist any more.
   void remove();
 
  private:

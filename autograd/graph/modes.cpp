@@ -1,5 +1,7 @@
 #include "gradus/autograd/graph/modes.hpp"
 
+#include "gradus/autograd/kernels/threads/parallel.hpp"
+
 namespace gradus {
 namespace {
 
@@ -10,19 +12,16 @@ thread_local DType dtype_of_products = DType::float32;
 
 constinit thread_local bool autograd::anomaly_mode = false;
 
+int num_threads() { return kernels::thread_count(); }
+void set_num_threads(int n) { kernels::set_thread_count(n); }
+
 bool grad_enabled() { return grad_mode; }
-GradMode::GradMode(bool enabled) : before_(grad_mode) { grad_mode = enabled; }
-GradMode::~GradMode() { grad_mode = before_; }
+GradMode::GradMode(bool enabled) : mode_(grad_mode, enabled) {}
 
 DType autocast_dtype() { return dtype_of_products; }
-Autocast::Autocast(DType dtype) : before_(dtype_of_products) {
+Autocast::Autocast(DType dtype) : mode_(dtype_of_products, dtype) {
   if (dtype != DType::bfloat16 && dtype != DType::float32)
     fail("autocast", "needs bfloat16 or float32, got ", name(dtype), ".");
-  dtype_of_products = dtype;
 }
-Autocast::~Autocast() { dtype_of_products = before_; }
-
-AnomalyMode::AnomalyMode(bool enabled) : before_(autograd::anomaly_mode) { autograd::anomaly_mode = enabled; }
-AnomalyMode::~AnomalyMode() { autograd::anomaly_mode = before_; }
 
 }  // namespace gradus

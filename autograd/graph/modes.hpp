@@ -1,5 +1,5 @@
-// How operations of this thread compute: whether they are recorded, in which precision they multiply, and
-// whether their values are checked. Each mode is set for the lifetime of an object.
+// How operations compute: with how many threads; and for the calling thread, whether they are recorded, in
+// which precision they multiply, and whether their values are checked, each for the lifetime of an object.
 //
 //   {
 //     const Autocast autocast(DType::bfloat16);
@@ -8,9 +8,34 @@
 //   loss.backward();
 #pragma once
 
+#include <utility>
+
 #include "gradus/autograd/tensor/dtype.hpp"
 
 namespace gradus {
+
+/// The number of threads that ops use, including the calling one. Default: one for each physical core that
+/// the process may run on. Results have the same bits for any number. Thread-safe.
+int num_threads();
+/// Sets it for the process. Throws Error if n < 1, and on the threads of an op. Thread-safe.
+void set_num_threads(int n);
+
+namespace autograd {
+/// Sets a variable for its lifetime.
+template <class T>
+class Scoped {
+ public:
+  /// Sets it to `value`; the destructor restores the former value.
+  Scoped(T& variable, T value) : variable_(variable), before_(std::exchange(variable, value)) {}
+  ~Scoped() { variable_ = before_; }
+  Scoped(const Scoped&) = delete;
+  Scoped& operator=(const Scoped&) = delete;
+
+ private:
+  T& variable_;
+  T before_;
+};
+}  // namespace autograd
 
 /// Whether operations of this thread are recorded.
 bool grad_enabled();
@@ -19,12 +44,9 @@ bool grad_enabled();
 class GradMode {
  public:
   explicit GradMode(bool enabled);  ///< sets the mode
-  ~GradMode();
-  GradMode(const GradMode&) = delete;
-  GradMode& operator=(const GradMode&) = delete;
 
  private:
-  bool before_;
+  autograd::Scoped<bool> mode_;
 };
 
 /// Nothing is recorded: evaluation, generation, updates of parameters.
@@ -39,19 +61,16 @@ DType autocast_dtype();
 inline bool is_rounded(DType dtype) { return dtype == DType::float32 && autocast_dtype() == DType::bfloat16; }
 
 /// matmul(), linear(), scaled_dot_product_attention() and the operations that contain them round float32
-/// operands to bfloat16 and add up in float32. Results and all other operations are float32, where
+/// operands to bfloat16 and sum in float32. Results and all other operations are float32, where
 /// torch.autocast returns bfloat16. A gradient is computed in the precision of its operation, wherever
 /// backward() is called. float64 is never rounded. AMX or AVX512_BF16 is used where the processor has it.
 class Autocast {
  public:
   /// bfloat16, or float32 for unrounded products. Throws Error for other dtypes.
   explicit Autocast(DType dtype);
-  ~Autocast();
-  Autocast(const Autocast&) = delete;
-  Autocast& operator=(const Autocast&) = delete;
 
  private:
-  DType before_;
+  autograd::Scoped<DType> mode_;
 };
 
 namespace autograd {
@@ -65,21 +84,17 @@ extern constinit thread_local bool anomaly_mode;
 ///     model.loss(x, y).backward();  // throws where the first NaN arises
 ///
 /// Each value is checked when it is computed, and each gradient when its rule returns it. NaN is always an
-/// error. An infinity is an error where it arises from finite numbers: log(0), an exp() that overflows, the
-/// gradient of sqrt at 0; it is none where it was asked for (masked_fill with an infinite value) or was in an
-/// input: scores + a mask of -inf, exp(-inf). The Error names the operation, its number as graph_text()
-/// counts, the first such element and the inputs. The check costs a pass over every value; when the mode is
-/// off, one branch an operation.
+/// error. An infinity is an error if it arises from finite numbers: log(0), an exp() that overflows, the
+/// gradient of sqrt at 0; it is none if the call asked for it (masked_fill with an infinite value) or if an
+/// input had it. The Error names the operation, its number in graph_text(), the first such element and the
+/// inputs. The check reads every value once; when the mode is off, it costs one branch for each operation.
 class AnomalyMode {
  public:
   /// false: off inside one that is on, around an operation that makes infinities on purpose.
-  explicit AnomalyMode(bool enabled = true);
-  ~AnomalyMode();
-  AnomalyMode(const AnomalyMode&) = delete;
-  AnomalyMode& operator=(const AnomalyMode&) = delete;
+  explicit AnomalyMode(bool enabled = true) : mode_(autograd::anomaly_mode, enabled) {}
 
  private:
-  bool before_;
+  autograd::Scoped<bool> mode_;
 };
 
 }  // namespace gradus

@@ -84,8 +84,6 @@ std::string describe(const Node& node, const std::vector<const Node*>& ops) {
 
 constinit thread_local std::string_view running_op;
 
-std::string_view op_in_backward() { return running_op.empty() ? "the caller" : running_op; }
-
 // A node holds its inputs' nodes, in edges and through captured tensors, so deleting one may end the next.
 // Chains of a million ops must not recurse: nodes that die while another is being deleted wait in a list.
 void destroy(Node* node) {
@@ -108,7 +106,8 @@ void destroy(Node* node) {
 namespace gradus {
 
 void Saved::refuse() const {
-  fail("backward", "a tensor of shape ", tensor_.shape(), " that ", autograd::op_in_backward(),
+  fail("backward", "a tensor of shape ", tensor_.shape(), " that ",
+       autograd::running_op.empty() ? "the caller" : autograd::running_op,
        " needs has been overwritten since it was used. Hint: call backward() before changing values in "
        "place.");
 }

@@ -1,12 +1,14 @@
-// Node: a vertex of the graph of gradients, and the edges to its inputs.
+// Node: a vertex of the graph of gradients, the edges to its inputs, and their rules; the graph as text.
 //
 // For record(), the engine and programs that read graphs. Thread-safety: see tensor/tensor.hpp.
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <new>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -14,14 +16,144 @@
 #include <vector>
 
 #include "gradus/autograd/graph/modes.hpp"
-#include "gradus/autograd/graph/rules.hpp"
 #include "gradus/autograd/tensor/tensor.hpp"
 
-namespace gradus::autograd {
+namespace gradus {
+
+/// A tensor kept for backward. Using it throws Error if its values were overwritten since.
+class Saved {
+ public:
+  /// Notes which version of its values it has.
+  explicit Saved(const Tensor& tensor) : tensor_(tensor) {
+    if (tensor.defined()) version_ = tensor.impl()->storage->version();
+  }
+  /// The tensor. Throws Error if it was overwritten.
+  const Tensor& operator*() const {
+    if (tensor_.defined() && tensor_.impl()->storage->version() != version_) refuse();
+    return tensor_;
+  }
+  const Tensor* operator->() const { return &**this; }  ///< throws as above
+  /// Throws as above.
+  operator const Tensor&() const { return **this; }  // NOLINT: rules read best without a cast
+
+ private:
+  [[noreturn]] void refuse() const;
+  Tensor tensor_;
+  uint64_t version_ = 0;
+};
+
+/// Which inputs of a joint rule need their gradient; the others may be left undefined. From the 64th on, all
+/// inputs share one bit.
+class Needs {
+ public:
+  void set(size_t i) { bits_ |= bit(i); }  ///< input i needs it
+  /// Whether input i needs it.
+  bool operator[](size_t i) const { return (bits_ & bit(i)) != 0; }
+  bool any() const { return bits_ != 0; }  ///< whether at least one input needs it
+
+ private:
+  static uint64_t bit(size_t i) { return uint64_t{1} << (i < 63 ? i : 63); }
+  uint64_t bits_ = 0;
+};
+
+/// All input gradients at once, for fused backward kernels: one tensor for each input.
+class JointRule {
+ public:
+  JointRule() = default;
+  /// `rule(gy, needs)`, or `rule(gy, y, needs)`, which keeps the op's output y until backward.
+  template <class F, class = std::enable_if_t<!std::is_same_v<F, JointRule>>>
+  JointRule(F rule) {  // NOLINT: record() takes rules as they are written
+    if constexpr (std::is_invocable_v<F&, const Tensor&, const Tensor&, Needs>) {
+      rule_ = std::move(rule);
+      wants_output_ = true;
+    } else {
+      rule_ = [rule = std::move(rule)](const Tensor& gy, const Tensor&, Needs needs) mutable {
+        return rule(gy, needs);
+      };
+    }
+  }
+
+  explicit operator bool() const { return rule_ != nullptr; }  ///< whether there is one
+  bool wants_output() const { return wants_output_; }          ///< whether it was given y
+  /// One tensor for each input; undefined where `needs` does not ask for it.
+  std::vector<Tensor> operator()(const Tensor& gy, const Tensor& y, Needs needs) const {
+    return rule_(gy, y, needs);
+  }
+
+ private:
+  std::function<std::vector<Tensor>(const Tensor&, const Tensor&, Needs)> rule_;
+  bool wants_output_ = false;
+};
+
+/// All input gradients from all result gradients: (gys, ys, needs) -> one tensor for each input, undefined if
+/// not needed. The gradient of an unused result is zeros; that of an integer result is undefined.
+using ManyRule = std::function<std::vector<Tensor>(const std::vector<Tensor>& gys,
+                                                   const std::vector<Tensor>& ys, Needs needs)>;
+
+namespace autograd {
+
+/// The op whose rule the engine of this thread runs; empty if none. Set by the engine.
+extern constinit thread_local std::string_view running_op;
+
+template <class Signature, size_t kCapacity>
+class InlineFunction;
+
+/// A move-only std::function that holds its callable in place. One of more than kCapacity bytes does not
+/// compile.
+template <class R, class... Args, size_t kCapacity>
+class InlineFunction<R(Args...), kCapacity> {
+ public:
+  InlineFunction() = default;
+
+  /// Holds f.
+  template <class F>
+  requires(std::is_invocable_r_v<R, F&, Args...> &&
+           !std::is_same_v<F, InlineFunction>) explicit InlineFunction(F f) {
+    static_assert(sizeof(F) <= kCapacity, "the captures are too large: keep fewer or smaller ones");
+    static_assert(std::is_nothrow_move_constructible_v<F>);
+    new (bytes_) F(std::move(f));
+    call_ = [](void* self, Args... args) -> R { return (*static_cast<F*>(self))(args...); };
+    move_or_destroy_ = [](void* from, void* to) {
+      F* held = static_cast<F*>(from);
+      if (to) new (to) F(std::move(*held));
+      held->~F();
+    };
+  }
+
+  InlineFunction(InlineFunction&& other) noexcept { take(other); }
+  InlineFunction& operator=(InlineFunction&& other) noexcept {
+    if (this != &other) {
+      reset();
+      take(other);
+    }
+    return *this;
+  }
+  ~InlineFunction() { reset(); }
+
+  explicit operator bool() const { return call_ != nullptr; }    ///< whether it holds one
+  R operator()(Args... args) { return call_(bytes_, args...); }  ///< it must hold one
+
+  /// Destroys the callable.
+  void reset() {
+    if (call_) move_or_destroy_(bytes_, nullptr);
+    call_ = nullptr;
+  }
+
+ private:
+  void take(InlineFunction& other) {
+    if (other.call_) other.move_or_destroy_(other.bytes_, bytes_);
+    move_or_destroy_ = other.move_or_destroy_;
+    call_ = std::exchange(other.call_, nullptr);
+  }
+
+  R (*call_)(void*, Args...) = nullptr;
+  void (*move_or_destroy_)(void* from, void* to) = nullptr;
+  alignas(std::max_align_t) std::byte bytes_[kCapacity];
+};
 
 inline constexpr size_t kMaxCaptures = 128;  ///< bytes that a rule may capture
 
-/// A pointer to something that lives as long as the expression it is written in, and forgets it when moved.
+/// A pointer to an object that lives as long as the expression it is written in; null after a move.
 template <class T>
 class Borrowed {
  public:
@@ -32,7 +164,7 @@ class Borrowed {
     return *this;
   }
   void set(const T* object) { object_ = object; }  ///< null: nothing
-  const T* get() const { return object_; }         ///< null if it was forgotten
+  const T* get() const { return object_; }         ///< null if this was moved
 
  private:
   const T* object_ = nullptr;
@@ -43,11 +175,11 @@ class Edge {
  public:
   /// A rule as it is kept.
   using Pull = InlineFunction<Tensor(const Tensor& gy, const Tensor& y), kMaxCaptures>;
-  /// A cheaper way to add it up.
+  /// Adds the gradient to a sum.
   using AddTo = InlineFunction<void(const Tensor& gy, Tensor& sum), 2 * sizeof(Shape)>;
 
-  /// `rule(gy)` or `rule(gy, y)` returns gx; y is the op's output, handed over because capturing it would be
-  /// a cycle. gx may have the broadcast shape: the engine sums it to the input's.
+  /// `rule(gy)` or `rule(gy, y)` returns gx; y is the op's output, which a rule must not capture: that would
+  /// be a cycle. gx may have the broadcast shape: the engine sums it to the input's.
   template <class F>
   Edge(const Tensor& input, F rule) : Edge(input) {
     source.set(&input);
@@ -59,9 +191,8 @@ class Edge {
       pull = Pull([rule = std::move(rule)](const Tensor& gy, const Tensor&) mutable { return rule(gy); });
     }
   }
-  /// Adds a cheaper way for gradients that are not differentiated again: accumulate(gy, sum)
-  /// adds gx into `sum`, which is packed and of the input's shape, or undefined if this is the first
-  /// contribution.
+  /// For gradients that are not differentiated again there is also accumulate(gy, sum), which is cheaper: it
+  /// adds gx to `sum`, which is packed and of the input's shape, or undefined before the first contribution.
   template <class F, class G>
   Edge(const Tensor& input, F rule, G accumulate) : Edge(input, std::move(rule)) {
     if (to) add_to = AddTo(std::move(accumulate));
@@ -71,7 +202,7 @@ class Edge {
   explicit Edge(const Tensor& input) {
     if (grad_enabled() && input.defined() && input.requires_grad()) to = input.impl()->node;
   }
-  /// Moves the contents out of an edge in a braced list, which C++ lends as const only.
+  /// Moves the contents out of an edge in a braced list, whose elements are const.
   static constexpr struct FromList {
   } kFromList{};  ///< asks for that
   /// Takes over an edge of a list that record() owns.
@@ -113,27 +244,27 @@ struct Node : RefCounted {
   /// A leaf; an op; a function of several results; one of these results.
   enum class Kind : uint8_t { leaf, op, multi_output, result };
 
-  /// Without edges yet; make() does the counting.
+  /// Without edges; make() counts the sequence.
   Node(Kind kind_, std::string_view op_, const Shape& shape_, DType dtype_, uint64_t sequence_);
   ~Node();
 
   std::string_view op;                 ///< its name, as in kRecordedOps; "leaf" for one
   Kind kind;                           ///< decides which of the following members are used
-  DType dtype;                         ///< of the tensor this node stands for
-  bool released = false;               ///< a backward has used and freed it
+  DType dtype;                         ///< of the result, or of the leaf
+  bool released = false;               ///< backward has freed its rules
   bool rounded = false;                ///< its products round operands to bfloat16 (Autocast)
   uint32_t result = 0;                 ///< of a result: its index in results
   uint64_t sequence;                   ///< order of creation: inputs always come before outputs; 0 for leaves
-  Shape shape;                         ///< of the tensor this node stands for
-  std::vector<Edge> edges;             ///< one an input that gradients flow to
+  Shape shape;                         ///< of the result, or of the leaf
+  std::vector<Edge> edges;             ///< one for each input that gradients flow to
   JointRule joint;                     ///< if set, used instead of the edges' own pulls
-  Saved output{Tensor()};              ///< a detached alias of the result, if a rule asks for it
+  Saved output{Tensor()};              ///< a detached alias of the result, if a rule takes y
   Tensor grad;                         ///< of a leaf
   std::unique_ptr<MultiOutput> multi;  ///< of a multi_output
   std::shared_ptr<HookList> hooks;     ///< none until the first is registered
 
-  // Scratch of the backward pass that came here first; others, nested or on other threads, keep their own.
-  std::atomic<uint64_t> pass = 0;  ///< its id; 0: none
+  // Used by the first backward pass that reaches this vertex; other passes (nested, other threads) use a map.
+  std::atomic<uint64_t> pass = 0;  ///< the id of that pass; 0: none
   size_t slot = 0;                 ///< the slot of this vertex in that pass
   Node* next_to_delete = nullptr;  ///< graphs are freed without recursion
 
@@ -149,8 +280,7 @@ struct Node : RefCounted {
   static Ref<Node> result_of(const Ref<Node>& function, size_t i);
 };
 
-/// All vertices but leaves that `roots` depend on, and the roots, oldest first. Messages and graph_text()
-/// give index i the number i + 1.
+/// The ops that `roots` depend on, and the roots, oldest first. graph_text() gives element i number i + 1.
 std::vector<const Node*> ops_below(const std::vector<const Node*>& roots);
 
 /// "sqrt float64 (2)": op, result, dtype and shape.
@@ -158,4 +288,28 @@ std::string describe(const Node& node);
 /// "%3 = sqrt float64 (2)" if it is the third of `ops`; without a number if it is none of them.
 std::string describe(const Node& node, const std::vector<const Node*>& ops);
 
-}  // namespace gradus::autograd
+}  // namespace autograd
+
+// The recorded graph as text. The same computation gives the same text. Also works on a graph that backward
+// has freed ("freed" follows its ops). Thread-safety: reads the graph.
+//
+//   x = leaf float64 (2, 3)              a leaf, by its name
+//   %1 = exp float64 (2, 3) <- x         op number 1, oldest first; only inputs that gradients flow to
+//   %2 = sum float64 () <- %1
+
+/// Names for leaves, as Module::named_parameters() gives them; others are leaf1, leaf2, ... by first use.
+using LeafNames = std::vector<std::pair<std::string, Tensor>>;
+
+/// One line for each leaf, then one for each op. Throws Error if y requires no gradient.
+std::string graph_text(const std::vector<Tensor>& ys, const LeafNames& names = {});
+inline std::string graph_text(const Tensor& y, const LeafNames& names = {}) {
+  return graph_text(std::vector{y}, names);
+}
+
+/// The same in the DOT language: `dot -Tsvg`. Arrows point the way values flow.
+std::string graph_dot(const std::vector<Tensor>& ys, const LeafNames& names = {});
+inline std::string graph_dot(const Tensor& y, const LeafNames& names = {}) {
+  return graph_dot(std::vector{y}, names);
+}
+
+}  // namespace gradus

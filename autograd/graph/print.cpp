@@ -38,10 +38,28 @@ class Elements {
   explicit Elements(const Tensor& x) : x_(x), is_summarized_(x.numel() > 1000) {}
 
  protected:
+  // Of the finite elements that are not 0.
+  struct Range {
+    double smallest = INFINITY, largest = 0;
+    bool whole = true;  // all are integers
+  };
+
   template <class F>
   void visit(int dim, int64_t offset, const F& f) const {
     if (dim == x_.dim()) return f(offset);
     for (const int64_t i : shown(dim)) visit(dim + 1, offset + i * x_.strides()[dim], f);
+  }
+
+  Range range() const {
+    Range r;
+    visit(0, 0, [&](int64_t offset) {
+      const double x = number(offset);
+      if (!std::isfinite(x) || x == 0) return;
+      r.smallest = std::min(r.smallest, std::abs(x));
+      r.largest = std::max(r.largest, std::abs(x));
+      r.whole = r.whole && x == std::ceil(x);
+    });
+    return r;
   }
 
   // text_at(offset) of each entry along dim, with `dots` for those that are left out.
@@ -53,6 +71,10 @@ class Elements {
       all.push_back(text_at(offset + i * x_.strides()[dim]));
     }
     return all;
+  }
+
+  double number(int64_t offset) const {
+    return x_.dtype() == DType::float32 ? x_.data<float>()[offset] : x_.data<double>()[offset];
   }
 
   std::string integer(int64_t offset) const {
@@ -68,9 +90,8 @@ class Elements {
   bool is_cut(int dim) const { return is_summarized_ && x_.shape()[dim] > 2 * kEdgeItems; }
 
   std::vector<int64_t> shown(int dim) const {
-    const int64_t size = x_.shape()[dim];
     std::vector<int64_t> indices;
-    for (int64_t i = 0; i < size; ++i)
+    for (int64_t i = 0, size = x_.shape()[dim]; i < size; ++i)
       if (!is_cut(dim) || i < kEdgeItems || i >= size - kEdgeItems) indices.push_back(i);
     return indices;
   }
@@ -125,63 +146,47 @@ std::string scalar(T x) {
 
 class NumpyPrinter : Elements {
  public:
+  // Exponents where a fixed point would hide digits; then the width of each part.
   explicit NumpyPrinter(const Tensor& x) : Elements(x) {
-    if (is_floating(x.dtype()))
-      x.dtype() == DType::float32 ? choose_format<float>() : choose_format<double>();
-    else
+    if (!is_floating(x.dtype())) {
       visit(0, 0, [&](int64_t offset) { whole_width_ = std::max(whole_width_, integer(offset).size()); });
+      return;
+    }
+    const Range r = range();
+    if (r.largest > 0 && (r.largest >= 1e8 || r.smallest < 1e-4 || r.largest / r.smallest > 1000))
+      format_ = std::chars_format::scientific;
+    size_t widest = 0;  // of the elements that are not finite
+    visit(0, 0, [&](int64_t offset) {
+      if (const double value = number(offset); !std::isfinite(value)) {
+        widest = std::max(widest, not_finite(value).size());
+        return;
+      }
+      const Parts parts = digits(offset);
+      whole_width_ = std::max(whole_width_, parts.whole.size());
+      fraction_width_ = std::max(fraction_width_, parts.fraction.size());
+      exponent_width_ = std::max(exponent_width_, parts.exponent.size());
+    });
+    const size_t right = fraction_width_ + 1 + exponent_width_;
+    whole_width_ = std::max(whole_width_, widest > right ? widest - right : 0);
   }
 
   std::string text() const { return nested(0, 0, " ", /*width=*/75); }
 
  private:
-  // Exponents where a fixed point would hide digits; then the width of each part.
-  template <class T>
-  void choose_format() {
-    double smallest = INFINITY, largest = 0;
-    bool finite = true, negative_infinity = false;
-    visit(0, 0, [&](int64_t offset) {
-      const T v = x_.data<T>()[offset];
-      const double a = std::abs(static_cast<double>(v));
-      if (!std::isfinite(v)) {
-        finite = false;
-        negative_infinity = negative_infinity || v < 0;
-      } else if (a != 0) {
-        smallest = std::min(smallest, a);
-        largest = std::max(largest, a);
-      }
-    });
-    if (largest > 0 && (largest >= 1e8 || smallest < 1e-4 || largest / smallest > 1000))
-      format_ = std::chars_format::scientific;
-    visit(0, 0, [&](int64_t offset) {
-      const T v = x_.data<T>()[offset];
-      if (!std::isfinite(v)) return;
-      const Parts parts = shortest(v, format_);
-      whole_width_ = std::max(whole_width_, parts.whole.size());
-      fraction_width_ = std::max(fraction_width_, parts.fraction.size());
-      exponent_width_ = std::max(exponent_width_, parts.exponent.size());
-    });
-    if (!finite) {
-      const size_t widest = negative_infinity ? 4 : 3, right = fraction_width_ + 1 + exponent_width_;
-      whole_width_ = std::max(whole_width_, widest > right ? widest - right : 0);
-    }
-  }
-
-  template <class T>
-  std::string number(T v) const {
-    if (!std::isfinite(v))
-      return left_padded(not_finite(v), whole_width_ + 1 + fraction_width_ + exponent_width_);
-    Parts parts = shortest(v, format_);
-    if (parts.fraction.size() < fraction_width_ && format_ == std::chars_format::scientific)
-      parts = cut(text_of(v, format_, static_cast<int>(fraction_width_)));  // more digits, not zeros
-    parts.fraction.resize(fraction_width_, ' ');
-    return left_padded(parts.whole, whole_width_) + "." + parts.fraction + parts.exponent;
+  Parts digits(int64_t offset) const {
+    return dispatch_float("print", x_.dtype(),
+                          [&]<class T>() { return shortest(x_.data<T>()[offset], format_); });
   }
 
   std::string cell(int64_t offset) const {
-    if (x_.dtype() == DType::float32) return number(x_.data<float>()[offset]);
-    if (x_.dtype() == DType::float64) return number(x_.data<double>()[offset]);
-    return left_padded(integer(offset), whole_width_);
+    if (!is_floating(x_.dtype())) return left_padded(integer(offset), whole_width_);
+    if (const double x = number(offset); !std::isfinite(x))
+      return left_padded(not_finite(x), whole_width_ + 1 + fraction_width_ + exponent_width_);
+    Parts parts = digits(offset);
+    if (parts.fraction.size() < fraction_width_ && format_ == std::chars_format::scientific)
+      parts = cut(text_of(number(offset), format_, static_cast<int>(fraction_width_)));  // digits, not zeros
+    parts.fraction.resize(fraction_width_, ' ');
+    return left_padded(parts.whole, whole_width_) + "." + parts.fraction + parts.exponent;
   }
 
   // `indent` is where the lines after the first one start.
@@ -217,38 +222,24 @@ constexpr size_t kIndent = 7;  // of "tensor("
 
 class TorchPrinter : Elements {
  public:
+  // One format for all numbers, chosen by the smallest and largest that are shown.
   explicit TorchPrinter(const Tensor& x) : Elements(x) {
-    if (is_floating(x.dtype()))
-      choose_float_format();
-    else
-      visit(0, 0, [&](int64_t offset) { width_ = std::max(width_, cell(offset).size()); });
+    const bool floating = is_floating(x.dtype());
+    if (floating) {
+      const Range r = range();
+      whole_ = r.whole;
+      scientific_ = r.largest > 0 &&
+                    (r.largest / r.smallest > 1000 || r.largest > 1e8 || (!whole_ && r.smallest < 1e-4));
+    }
+    visit(0, 0, [&](int64_t offset) {
+      if (floating && (number(offset) == 0 || !std::isfinite(number(offset)))) return;
+      width_ = std::max(width_, cell(offset).size());
+    });
   }
 
   std::string text() const { return nested(0, 0, kIndent); }
 
  private:
-  double number(int64_t offset) const {
-    return x_.dtype() == DType::float32 ? x_.data<float>()[offset] : x_.data<double>()[offset];
-  }
-
-  // One format for all numbers, chosen by the smallest and largest that are shown.
-  void choose_float_format() {
-    double smallest = INFINITY, largest = 0;
-    visit(0, 0, [&](int64_t offset) {
-      const double x = number(offset);
-      if (!std::isfinite(x) || x == 0) return;
-      smallest = std::min(smallest, std::abs(x));
-      largest = std::max(largest, std::abs(x));
-      whole_ = whole_ && x == std::ceil(x);
-    });
-    if (largest == 0) return;
-    scientific_ = largest / smallest > 1000 || largest > 1e8 || (!whole_ && smallest < 1e-4);
-    visit(0, 0, [&](int64_t offset) {
-      const double x = number(offset);
-      if (std::isfinite(x) && x != 0) width_ = std::max(width_, cell(offset).size());
-    });
-  }
-
   // Without padding.
   std::string cell(int64_t offset) const {
     if (!is_floating(x_.dtype())) return integer(offset);
@@ -291,15 +282,12 @@ std::string backward_name(const Node& node) {
     return biased ? "ViewBackward0" : "UnsafeViewBackward0";
   }
   if (node.op == "sum") return node.shape.size() == 0 ? "SumBackward0" : "SumBackward1";
-  static constexpr std::pair<std::string_view, std::string_view> kOthers[] = {
-      {"reshape", "ViewBackward0"},
-      {"contiguous", "CloneBackward0"},
-      {"to", "ToCopyBackward0"},
-      {"layer_norm", "NativeLayerNormBackward0"},
-      {"cross_entropy", "NllLossBackward0"},
-      {"dropout", "MulBackward0"}};
+  static constexpr std::pair<std::string_view, const char*> kOthers[] = {
+      {"reshape", "ViewBackward0"}, {"contiguous", "CloneBackward0"},
+      {"to", "ToCopyBackward0"},    {"layer_norm", "NativeLayerNormBackward0"},
+      {"dropout", "MulBackward0"},  {"cross_entropy", "NllLossBackward0"}};
   for (const auto& [op, name] : kOthers)
-    if (node.op == op) return std::string(name);
+    if (node.op == op) return name;
   std::string camel;
   bool start = true;
   for (const char c : node.op) {

@@ -16,11 +16,6 @@ void Profile::add(std::string_view name, ProfileEvent::Phase phase, const Shape&
   events_.push_back({name, phase, shape, start, last_end_});
 }
 
-Profiling::Profiling(Profile* profile) : before_(active_profile) {
-  active_profile = profile;
-  if (profile) profile->last_end_ = profile->now();
-}
-
 void ProfileSpan::begin(std::string_view name, ProfileEvent::Phase phase, const Shape* shape) {
   profile_ = active_profile;
   name_ = name;

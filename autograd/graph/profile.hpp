@@ -7,38 +7,38 @@
 //   }
 //   for (const ProfileEvent& e : profile.events()) ...
 //
-// Forward: an op is seen when it comes to record(), which is after its values were computed, recorded or not.
-// It counts from the end of the event before it, so what lies between two ops (shapes, an op that has no
-// gradient) counts to the second. Backward: from call to return of the op's rule, with the adding up of what
-// it gives and the freeing of what it kept; the ops that a rule is made of are part of it. ProfileSpan times
-// what is no op. Ops inside a checkpoint show as forward again, where they are computed again.
+// Forward: an event ends when the op calls record(), after its values were computed, and starts at the end of
+// the event before it, so work between two ops counts for the second one. Backward: from the call of the op's
+// rule, with the ops that it calls, until its gradients are summed and its captures freed. ProfileSpan times
+// other work. Ops inside a checkpoint are forward again when they are recomputed.
 //
-// Off, it costs a branch an op. A Profile collects from the threads that are told to, one at a time; it owns
-// its events, names are borrowed from the ops (string literals).
+// Without a profile it costs one branch for each op. A Profile collects from the threads that report to it,
+// one at a time; it owns its events, names are borrowed from the ops (string literals).
 #pragma once
 
 #include <cstdint>
 #include <string_view>
 #include <vector>
 
+#include "gradus/autograd/graph/modes.hpp"
 #include "gradus/autograd/tensor/shape.hpp"
 
 namespace gradus {
 
 /// One op or span.
 struct ProfileEvent {
-  /// The part of a step that an event belongs to.
+  /// The kind of an event.
   enum class Phase : uint8_t {
     forward,   ///< an op's values
     backward,  ///< an op's gradient rule
-    work,      ///< of a span that is no op: a batch, an update
+    work,      ///< a span of other work: a batch, an update
     group      ///< encloses events of the other kinds
   };
 
   std::string_view name;      ///< of the op, as in kRecordedOps, or of the span
   Phase phase;                ///< which pass it was in
   Shape shape;                ///< of the op's result, in both directions; empty for spans
-  double start = 0, end = 0;  ///< seconds from the making of the Profile, as the clock was read
+  double start = 0, end = 0;  ///< seconds since the Profile was made
 
   double seconds() const { return end - start; }  ///< from start to end
 };
@@ -47,7 +47,7 @@ int64_t steady_nanoseconds();  ///< std::chrono::steady_clock's
 
 class Profile {
  public:
-  /// Nanoseconds from some moment on, never fewer than before.
+  /// Returns nanoseconds that never decrease.
   using Clock = int64_t (*)();
   /// Empty; its times begin now.
   explicit Profile(Clock clock = steady_nanoseconds) : clock_(clock), origin_(clock()) {}
@@ -74,20 +74,19 @@ class Profile {
 /// The Profile that this thread reports to; null if none.
 extern constinit thread_local Profile* active_profile;
 
-/// While it lives, this thread reports to `profile`, or to none if that is null.
+/// For its lifetime this thread reports to `profile`, or to none if that is null.
 class Profiling {
  public:
   /// `profile` is borrowed.
-  explicit Profiling(Profile* profile);
-  ~Profiling() { active_profile = before_; }
-  Profiling(const Profiling&) = delete;
-  Profiling& operator=(const Profiling&) = delete;
+  explicit Profiling(Profile* profile) : active_(active_profile, profile) {
+    if (profile) profile->last_end_ = profile->now();
+  }
 
  private:
-  Profile* before_;
+  autograd::Scoped<Profile*> active_;
 };
 
-/// Times its own life. All but groups count the ops inside as part of themselves.
+/// Times its own lifetime. Ops inside are part of it, except in a group.
 class ProfileSpan {
  public:
   /// `name` must live as long as the Profile, `shape` (none if null) as long as the span.

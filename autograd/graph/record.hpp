@@ -1,22 +1,72 @@
-// record(): the one door into the graph of gradients, for the library's ops and for your own.
+// record(): adds an op, the library's or your own, to the graph of gradients; the names of the library's ops.
 //
 // An op computes its result outside the graph, then records one Edge for each input that gradients flow to.
 // An edge holds the rule gx = pull(gy). Rules are written with public ops, so that a gradient can be
-// differentiated again. All that backward keeps alive is what a rule captures; it captures tensors as Saved,
-// which notices when their values were changed in between. Edges to inputs that need no gradient are dropped
-// at once, with their captures.
+// differentiated again. A rule captures tensors as Saved, which throws if their values change until backward.
+// Edges to inputs that need no gradient are dropped at once, with their captures.
 //
-// The engine does what all rules have in common: sum a gradient over broadcast dimensions, check shapes, add
-// up, free. Thread-safety: that of the tensors.
+// The engine sums a gradient over broadcast dimensions, checks its shape, adds it up and frees the rule.
+// Thread-safety: that of the tensors.
 #pragma once
 
+#include <array>
 #include <initializer_list>
+#include <string_view>
 #include <vector>
 
 #include "gradus/autograd/graph/node.hpp"
-#include "gradus/autograd/graph/op_names.hpp"
 
 namespace gradus {
+
+/// The closed list of ops in graphs: each has a gradient rule. Recording another name does not compile, and
+/// the gradient-check suite fails for a name that has no case.
+inline constexpr auto kRecordedOps = std::to_array<std::string_view>({
+    "add",          "sub",           "mul",
+    "div",          "pow",           "maximum",
+    "minimum",      "neg",           "abs",
+    "exp",          "log",           "sqrt",
+    "rsqrt",        "tanh",          "sigmoid",
+    "relu",         "gelu",          "silu",
+    "sin",          "cos",           "erf",
+    "clamp",        "where",         "masked_fill",
+    "softmax",      "log_softmax",   "logsumexp",
+    "sum",          "amax",          "amin",
+    "cumsum",       "matmul",        "linear",
+    "transpose",    "permute",       "reshape",
+    "expand",       "squeeze",       "unsqueeze",
+    "slice",        "pad",           "contiguous",
+    "to",           "cat",           "index_add",
+    "index_select", "gather",        "scatter_add",
+    "tril",         "triu",          "layer_norm",
+    "dropout",      "cross_entropy", "scaled_dot_product_attention",
+    "softplus",     "mish",          "rms_norm",
+    "select",       "stack",         "var",
+    "alias",        "swiglu",        "rotary_embedding",
+    "gelu_linear",  "swiglu_linear", "linear_recurrence",
+});
+
+/// Ops composed of those; they have gradient-check cases too.
+inline constexpr auto kComposedOps =
+    std::to_array<std::string_view>({"mean", "std", "max", "min", "mm", "bmm", "split", "chunk", "embedding",
+                                     "safe_softmax", "mse_loss", "index"});
+
+/// The name of a recorded op, checked while compiling.
+struct OpName {
+  /// An op of the user's own; `text` must live as long as the program, as a literal does.
+  static constexpr OpName custom(std::string_view text) { return OpName(text, Unchecked{}); }
+
+  /// A name of kRecordedOps; any other does not compile.
+  consteval OpName(const char* text) : name(text) {  // NOLINT: a string literal is the natural spelling
+    bool known = false;
+    for (const std::string_view op : kRecordedOps) known = known || op == name;
+    if (!known) throw "not in kRecordedOps. Hint: an op of your own is OpName::custom(\"its name\")";
+  }
+  std::string_view name;  ///< as in graphs and errors
+
+ private:
+  struct Unchecked {};
+  constexpr OpName(std::string_view text, Unchecked) : name(text) {}
+};
 
 /// Makes `out` (fresh, outside the graph) the result of `op`. Returns it.
 Tensor record(OpName op, Tensor out, std::initializer_list<autograd::Edge> edges);
@@ -25,7 +75,7 @@ Tensor record(OpName op, Tensor out, const std::vector<Tensor>& inputs, JointRul
 
 /// Makes `outs` (fresh, outside the graph, any shapes and dtypes) the results of `op`. Returns them. Integer
 /// and bool results stay outside the graph. The rule runs once, when the gradients of all results have come.
-/// Throws Error if one tensor stands for two results.
+/// Throws Error if two results are one tensor.
 ///
 ///     std::vector<Tensor> polar(const Tensor& x, const Tensor& y) {
 ///       const Tensor a = x.detach(), b = y.detach(), r = sqrt(a * a + b * b);

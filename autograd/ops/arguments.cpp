@@ -1,6 +1,6 @@
 #include "gradus/autograd/ops/arguments.hpp"
 
-#include "gradus/autograd/engine/differentiable.hpp"
+#include "gradus/autograd/engine/backward_pass.hpp"
 
 namespace gradus {
 

@@ -1,5 +1,4 @@
-// Shared by the definitions of ops: record(), raw:: and the ops themselves; checks, numbers as operands,
-// means, rules of ops that are fused into others. Internal.
+// Shared by the definitions of ops: checks, numbers as operands, means, rules of fused ops. Internal.
 #pragma once
 
 #include <cmath>
@@ -47,9 +46,9 @@ void check_index(std::string_view op, const Tensor& index, int64_t size);
 Dims normalized_dims(std::string_view op, const Tensor& x, const Shape& normalized_shape,
                      std::initializer_list<Tensor> parameters);
 
-/// The dtype in which an op takes x and a number: that of x, but float32 where x is int64 or bool and the
-/// number is not one of its values, as PyTorch promotes.
-inline DType dtype_beside(const Tensor& x, double number) {
+/// The dtype in which an op takes x and a number: that of x, but float32 if x is int64 or bool and the number
+/// is not one of its values, as PyTorch promotes.
+inline DType promoted_dtype(const Tensor& x, double number) {
   const bool whole = number == std::trunc(number) && number >= -0x1p63 && number < 0x1p63;
   if (x.dtype() == DType::int64) return whole ? DType::int64 : DType::float32;
   if (x.dtype() == DType::boolean) return number == 0 || number == 1 ? DType::boolean : DType::float32;
@@ -57,8 +56,14 @@ inline DType dtype_beside(const Tensor& x, double number) {
 }
 
 /// x, and the number as a 0-d tensor, in that dtype.
-inline Tensor beside(const Tensor& x, double number) { return x.to(dtype_beside(x, number)); }
-inline Tensor number(const Tensor& x, double value) { return full({}, value, dtype_beside(x, value)); }
+inline Tensor promoted(const Tensor& x, double number) { return x.to(promoted_dtype(x, number)); }
+inline Tensor number(const Tensor& x, double value) { return full({}, value, promoted_dtype(x, value)); }
+
+/// `shape` with size n in dimension d.
+inline Shape resized(Shape shape, int d, int64_t n) {
+  shape[d] = n;
+  return shape;
+}
 
 /// Sizes on both sides of a dimension of a packed tensor; a scalar counts as (1, 1, 1).
 struct Sides {
@@ -74,8 +79,7 @@ inline Tensor mean_of(const Tensor& total, int64_t count) {
   return total / static_cast<double>(count);
 }
 
-/// x - mean(x) over dims. A mean of large values is rounded coarsely; the second subtraction removes the rest
-/// as well.
+/// x - mean(x) over dims. The mean of large values is rounded coarsely: the rest is subtracted too.
 inline Tensor centred(const Tensor& x, const Dims& dims) {
   const Tensor near = x - mean(x, dims, /*keepdim=*/true);
   return near - mean(near, dims, /*keepdim=*/true);

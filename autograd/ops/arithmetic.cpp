@@ -1,4 +1,3 @@
-#include "gradus/autograd/graph/record.hpp"
 #include "gradus/autograd/ops/arguments.hpp"
 
 namespace gradus {
@@ -13,11 +12,11 @@ Tensor values(OpName op, Binary kernel, const Tensor& a, const Tensor& b) {
   return raw::binary(kernel, a, b);
 }
 
-// The tensor of an op on a tensor and a number.
+// The tensor operand of an op on a tensor and a number.
 Tensor operand(OpName op, const Tensor& x, double number) {
   check_defined(op.name, x);
   check_number(op.name, x);
-  return beside(x, number);
+  return promoted(x, number);
 }
 
 void check_whole_powers(const Tensor& exponent) {
@@ -30,11 +29,15 @@ void check_whole_powers(const Tensor& exponent) {
 
 Tensor pass(const Tensor& gy) { return gy; }
 
-// The share of the gradient of maximum(a, b) that a gets: all where a is larger, half where they are equal.
-// loses(a, b) says where b is larger.
-Tensor share(const Tensor& gy, const Tensor& a, const Tensor& b,
-             Tensor (*loses)(const Tensor&, const Tensor&)) {
-  return masked_fill(where(eq(a, b), gy * 0.5, gy), loses(a, b), 0.0);
+// maximum or minimum. An operand gets the gradient where it wins, half of it where both are equal.
+Tensor extreme(OpName op, Binary kernel, const Tensor& a, const Tensor& b,
+               Tensor (*loses)(const Tensor&, const Tensor&)) {
+  const auto rule_of = [loses](const Tensor& x, const Tensor& other) {
+    return [loses, x = Saved(x), other = Saved(other)](const Tensor& gy) {
+      return masked_fill(where(eq(x, other), gy * 0.5, gy), loses(x, other), 0.0);
+    };
+  };
+  return record(op, values(op, kernel, a, b), {{a, rule_of(a, b)}, {b, rule_of(b, a)}});
 }
 
 }  // namespace
@@ -78,17 +81,8 @@ Tensor pow(const Tensor& base, const Tensor& exponent) {
                 {{base, to_base}, {exponent, to_exponent}});
 }
 
-Tensor maximum(const Tensor& a, const Tensor& b) {
-  return record("maximum", values("maximum", Binary::maximum, a, b),
-                {{a, [a = Saved(a), b = Saved(b)](const Tensor& gy) { return share(gy, a, b, lt); }},
-                 {b, [a = Saved(a), b = Saved(b)](const Tensor& gy) { return share(gy, b, a, lt); }}});
-}
-
-Tensor minimum(const Tensor& a, const Tensor& b) {
-  return record("minimum", values("minimum", Binary::minimum, a, b),
-                {{a, [a = Saved(a), b = Saved(b)](const Tensor& gy) { return share(gy, a, b, gt); }},
-                 {b, [a = Saved(a), b = Saved(b)](const Tensor& gy) { return share(gy, b, a, gt); }}});
-}
+Tensor maximum(const Tensor& a, const Tensor& b) { return extreme("maximum", Binary::maximum, a, b, lt); }
+Tensor minimum(const Tensor& a, const Tensor& b) { return extreme("minimum", Binary::minimum, a, b, gt); }
 
 Tensor operator+(const Tensor& a, double b) { return add(operand("add", a, b), number(a, b)); }
 Tensor operator-(const Tensor& a, double b) { return sub(operand("sub", a, b), number(a, b)); }

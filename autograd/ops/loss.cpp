@@ -1,5 +1,4 @@
-#include "gradus/autograd/graph/record.hpp"
-#include "gradus/autograd/kernels/rows/softmax.hpp"
+#include "gradus/autograd/kernels/elementwise/rows.hpp"
 #include "gradus/autograd/ops/arguments.hpp"
 
 namespace gradus {
@@ -107,20 +106,14 @@ Tensor of_probabilities(const Tensor& x, const Tensor& target, const CrossEntrop
   return neg(sum(options.weight.defined() ? surprise * options.weight : surprise, {1}));
 }
 
-// The losses of rows with classes as targets in their two sums, for the target and for all classes
-// (undefined without smoothing), and the divisors of their means.
-struct Weighed {
+// The losses of rows: the terms for the target and for all classes (undefined without smoothing), and the
+// divisor of their means.
+struct Weighted {
   Tensor target, smoothing, divisor;
-
-  Tensor mean() const {
-    const Tensor of_target = sum(target) / divisor;
-    return smoothing.defined() ? of_target + sum(smoothing) / divisor : of_target;
-  }
-  Tensor losses() const { return smoothing.defined() ? target + smoothing : target; }
 };
 
 // (1 - s) * weight[t] * -log p[t] + s / V * sum over classes of weight * -log p, with p = softmax(x).
-Weighed of_classes(const Tensor& x, const Tensor& target, const CrossEntropyOptions& options) {
+Weighted of_classes(const Tensor& x, const Tensor& target, const CrossEntropyOptions& options) {
   const double s = options.label_smoothing;
   const Tensor ignored = eq(target, static_cast<double>(options.ignore_index));
   const Tensor class_of = where(ignored, zeros({}, DType::int64), target);
@@ -139,9 +132,8 @@ Weighed of_classes(const Tensor& x, const Tensor& target, const CrossEntropyOpti
 Tensor cross_entropy(const Tensor& logits, const Tensor& target, IgnoreIndex ignored, Reduction reduction) {
   const int64_t ignore_index = ignored.value;
   check_cross_entropy(logits, target, ignore_index);
-  const Tensor losses = row_losses(logits, target, ignore_index);
-  const bool mean = reduction == Reduction::mean;
-  return reduced(losses, reduction, mean ? counted(target, ignore_index) : 1);
+  const int64_t count = reduction == Reduction::mean ? counted(target, ignore_index) : 1;
+  return reduced(row_losses(logits, target, ignore_index), reduction, count);
 }
 
 Tensor cross_entropy(const Tensor& logits, const Tensor& target, const CrossEntropyOptions& options) {
@@ -158,18 +150,19 @@ Tensor cross_entropy(const Tensor& logits, const Tensor& target, const CrossEntr
     return options.reduction == Reduction::none ? shaped(loss) : loss;
   }
   check_targets(t, x.size(1), options.ignore_index);
-  const Weighed weighed = of_classes(x, t, options);
-  if (options.reduction == Reduction::mean) return weighed.mean();
-  return reduced(shaped(weighed.losses()), options.reduction, 1);
+  const auto [of_target, smoothing, divisor] = of_classes(x, t, options);
+  if (options.reduction == Reduction::mean) {
+    const Tensor loss = sum(of_target) / divisor;
+    return smoothing.defined() ? loss + sum(smoothing) / divisor : loss;
+  }
+  return reduced(shaped(smoothing.defined() ? of_target + smoothing : of_target), options.reduction, 1);
 }
 
 Tensor mse_loss(const Tensor& x, const Tensor& target, Reduction reduction) {
   check_same_dtype("mse_loss", x, target);
   check_floating("mse_loss", x);
-  const Tensor difference = x - target;
-  const Tensor squares = difference * difference;
-  if (reduction == Reduction::none) return squares;
-  return reduction == Reduction::sum ? sum(squares) : mean(squares);
+  const Tensor difference = x - target, squares = difference * difference;
+  return reduced(squares, reduction, squares.numel());
 }
 
 }  // namespace gradus

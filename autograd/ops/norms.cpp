@@ -1,4 +1,4 @@
-#include "gradus/autograd/kernels/rows/norms.hpp"
+#include "gradus/autograd/kernels/elementwise/rows.hpp"
 
 #include "gradus/autograd/ops/arguments.hpp"
 

@@ -1,10 +1,8 @@
-// The operations. Free functions on tensors, with PyTorch's names and argument order; views are
-// members of Tensor.
+// The operations: functions with PyTorch's names and argument order. Views are members of Tensor.
 //
-// All of them check their arguments and throw Error with the op's name, and the given and
-// expected shapes or values. Unless said otherwise they are differentiable to any order, take float32 or
-// float64 (all tensors of a call the same dtype), broadcast like NumPy, and return new storage. `dim` may
-// count from the end.
+// All check their arguments and throw Error with the op's name, and the given and expected shapes or values.
+// Except where noted they are differentiable to any order, take float32 or float64 (one dtype in a call),
+// broadcast like NumPy, and return new storage. `dim` may count from the end.
 #pragma once
 
 #include <limits>
@@ -15,6 +13,19 @@
 #include "gradus/autograd/tensor/tensor.hpp"
 
 namespace gradus {
+
+namespace autograd {
+/// Dimensions to reduce; negative ones count from the end.
+using Dims = std::vector<int64_t>;
+/// The results of max() and min() along a dimension.
+struct Extreme {
+  Tensor values, indices;  ///< of one shape
+};
+/// The results of sort() and topk().
+struct Sorted {
+  Tensor values, indices;  ///< of one shape
+};
+}  // namespace autograd
 
 // -- making tensors (not differentiable)
 Tensor zeros(const Shape& shape, DType dtype = DType::float32);               ///< all 0
@@ -47,9 +58,8 @@ inline Tensor operator+(const Tensor& a, const Tensor& b) { return add(a, b); }
 inline Tensor operator-(const Tensor& a, const Tensor& b) { return sub(a, b); }
 inline Tensor operator*(const Tensor& a, const Tensor& b) { return mul(a, b); }
 inline Tensor operator/(const Tensor& a, const Tensor& b) { return div(a, b); }
-/// A number stands for a 0-d tensor of the other operand's dtype. Where that is int64 or bool (which only the
-/// comparisons take) and the number is none of its values, both are taken as float32: an int64 x * 0.5 is not
-/// 0.
+/// A number is a 0-d tensor of the other operand's dtype. If that is int64 or bool (which only the
+/// comparisons take) and the number is not one of its values, both become float32: an int64 x * 0.5 is not 0.
 Tensor operator+(const Tensor& a, double b);
 Tensor operator-(const Tensor& a, double b);
 Tensor operator*(const Tensor& a, double b);
@@ -85,8 +95,7 @@ Tensor mish(const Tensor& x);  ///< x * tanh(softplus(x)) (Misra, arXiv 1908.086
 Tensor sin(const Tensor& x);   ///< of radians
 Tensor cos(const Tensor& x);   ///< of radians
 Tensor erf(const Tensor& x);   ///< 2 / sqrt(pi) times the integral of exp(-t^2) from 0 to x
-/// Values below min become min, above max become max (max wins if min > max); the gradient passes inside and
-/// at both bounds.
+/// Values below min become min, above max max (max wins if min > max). The gradient passes in [min, max].
 Tensor clamp(const Tensor& x, double min = -std::numeric_limits<double>::infinity(),
              double max = std::numeric_limits<double>::infinity());
 /// The same with bounds that broadcast with x, either of them undefined for none; a bound gets the gradient
@@ -117,39 +126,26 @@ Tensor gt(const Tensor& a, double b);         ///< a > b
 Tensor ge(const Tensor& a, double b);         ///< a >= b
 
 // -- reductions: over the given dims, or over all if none are given
-namespace autograd {
-/// Dimensions to reduce; negative ones count from the end.
-using Dims = std::vector<int64_t>;
-}  // namespace autograd
 Tensor sum(const Tensor& x, const autograd::Dims& dims = {}, bool keepdim = false);   ///< also int64
 Tensor mean(const Tensor& x, const autograd::Dims& dims = {}, bool keepdim = false);  ///< NaN of nothing
 /// Mean square deviation, divided by n - correction. NaN if n <= correction.
 Tensor var(const Tensor& x, const autograd::Dims& dims = {}, int64_t correction = 1, bool keepdim = false);
 /// torch.std: the root of var, with gradient 0 where that is 0.
 Tensor stddev(const Tensor& x, const autograd::Dims& dims = {}, int64_t correction = 1, bool keepdim = false);
-/// The largest. Ties share the gradient equally. Throws Error for nothing to reduce. Also int64, as are max
-/// and min.
+/// The largest. Ties share the gradient equally. Throws Error for no elements. Also int64, as max and min.
 Tensor amax(const Tensor& x, const autograd::Dims& dims = {}, bool keepdim = false);
-Tensor amin(const Tensor& x, const autograd::Dims& dims = {},
-            bool keepdim = false);  ///< the smallest, in the same way
-namespace autograd {
-/// The results of max() and min() along a dimension.
-struct Extreme {
-  Tensor values, indices;  ///< of one shape
-};
-}  // namespace autograd
-/// The largest element along dim and its place (int64), the first among equals: it gets the whole
-/// gradient. NaN wins.
+/// The smallest, in the same way.
+Tensor amin(const Tensor& x, const autograd::Dims& dims = {}, bool keepdim = false);
+/// The largest element along dim and its index (int64), the first of equals: it gets the gradient. NaN wins.
 autograd::Extreme max(const Tensor& x, int64_t dim, bool keepdim = false);
-autograd::Extreme min(const Tensor& x, int64_t dim, bool keepdim = false);  ///< the smallest, in the same way
-/// The largest of all elements, as amax; but if that is NaN, its gradient is shared by the elements that are
-/// NaN.
+autograd::Extreme min(const Tensor& x, int64_t dim,
+                      bool keepdim = false);  ///< the smallest, with the same rules
+/// The largest of all elements, as amax; but if that is NaN, the elements that are NaN share the gradient.
 Tensor max(const Tensor& x);
-Tensor min(const Tensor& x);  ///< the smallest, in the same way
+Tensor min(const Tensor& x);  ///< the smallest, with the same rules
 /// Running sums along dim; from the end if reverse. Also int64.
 Tensor cumsum(const Tensor& x, int64_t dim, bool reverse = false);
-/// h with h_t = a_t * h_(t-1) + b_t along dim, and with h_t = a_t * h_(t+1) + b_t if reverse; the first h is
-/// b. a and b of one shape.
+/// h_t = a_t * h_(t-1) + b_t along dim (h_(t+1) if reverse); the first h is b. a and b have equal shapes.
 Tensor linear_recurrence(const Tensor& a, const Tensor& b, int64_t dim, bool reverse = false);
 /// log(sum(exp(x))), without overflow. A slice of -inf only gives -inf and gradient 0.
 Tensor logsumexp(const Tensor& x, const autograd::Dims& dims, bool keepdim = false);
@@ -169,8 +165,8 @@ Tensor mm(const Tensor& a, const Tensor& b);
 Tensor bmm(const Tensor& a, const Tensor& b);
 /// x @ weight^T + bias: x (..., in), weight (out, in), bias (out) or undefined -> (..., out). A weight (in),
 /// with a bias () or undefined, leaves the last dimension out. A weight (out, in) that is only stored
-/// (dtype.hpp) is read as it is and gets no gradient; beside one of q8_0 or q4_0, x of float32 and of up to
-/// 8 rows is rounded to 8 bits too.
+/// (dtype.hpp) is read as it is and gets no gradient; with one of q8_0 or q4_0, a float32 x of up to 8 rows
+/// is rounded to 8 bits too.
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias = {});
 /// linear(gelu(x, approximate), weight, bias), to the bit. Under Autocast it is one operation, which reads
 /// and keeps half as much: gelu's values are rounded as they are made.
@@ -182,8 +178,8 @@ Tensor swiglu_linear(const Tensor& gate, const Tensor& up, const Tensor& weight,
 // -- joining and indexing
 /// Shapes equal but along dim. A vector of size 0 may stand among tensors of any shape and adds nothing.
 Tensor cat(const std::vector<Tensor>& tensors, int64_t dim);
-Tensor stack(const std::vector<Tensor>& tensors,
-             int64_t dim);  ///< equal shapes, joined along a new dimension
+/// Equal shapes, joined along a new dimension.
+Tensor stack(const std::vector<Tensor>& tensors, int64_t dim);
 /// x placed into zeros of `size` along dim, at start, start + step, ...: the inverse of Tensor::slice.
 Tensor pad(const Tensor& x, int64_t dim, int64_t size, int64_t start, int64_t step = 1);
 /// Rows `index` (int64, 1-d) of x along dim. Index values must lie in [0, size); throws Error otherwise, as
@@ -191,8 +187,7 @@ Tensor pad(const Tensor& x, int64_t dim, int64_t size, int64_t start, int64_t st
 Tensor index_select(const Tensor& x, int64_t dim, const Tensor& index);
 /// x with source's slices added at `index` along dim; repeated indices add up.
 Tensor index_add(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source);
-/// out[i][j] = x[index[i][j]][j] for dim 0 and so on; index has x's shape but along dim and may be smaller
-/// elsewhere.
+/// out[i][j] = x[index[i][j]][j] for dim 0 and so on; except along dim, index is no larger than x.
 Tensor gather(const Tensor& x, int64_t dim, const Tensor& index);
 /// x with source added where gather would have read; repeated indices add up.
 Tensor scatter_add(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source);
@@ -214,8 +209,8 @@ Tensor layer_norm(const Tensor& x, const Shape& normalized_shape, const Tensor& 
 Tensor rms_norm(const Tensor& x, const Shape& normalized_shape, const Tensor& weight = {},
                 std::optional<double> eps = {});
 /// Rotary positions (Su et al., arXiv 2104.09864): x (..., T, hs) -> (..., T, hs), where features i and i +
-/// hs / 2 of row t, one pair, are turned by (offset + t) * base^(-2 i / hs) radians. Pairs are Hugging Face's
-/// halves, not neighbours. Throws Error for an odd hs and a negative offset.
+/// hs / 2 of row t, one pair, are rotated by (offset + t) * base^(-2 i / hs) radians. Pairs are Hugging
+/// Face's halves, not neighbours. Throws Error for an odd hs and a negative offset.
 Tensor rotary_embedding(const Tensor& x, int64_t offset = 0, double base = 10000.0);
 /// How the losses of single elements are combined.
 enum class Reduction { none, mean, sum };
@@ -277,12 +272,6 @@ Tensor scaled_dot_product_attention(const Tensor& qkv, int64_t n_head, const Att
 /// Index of the largest value along dim, the first among equals -> int64. NaN wins.
 Tensor argmax(const Tensor& x, int64_t dim, bool keepdim = false);
 Tensor argmin(const Tensor& x, int64_t dim, bool keepdim = false);  ///< the index of the smallest
-namespace autograd {
-/// Values in their order.
-struct Sorted {
-  Tensor values, indices;  ///< and their places before, int64
-};
-}  // namespace autograd
 /// Along dim, stable; NaN counts as largest.
 autograd::Sorted sort(const Tensor& x, int64_t dim, bool descending = false);
 /// The k largest along dim, largest first, the lower index first among equals.

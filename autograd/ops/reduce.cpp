@@ -1,6 +1,9 @@
+// Reductions, softmax and its relatives, running sums.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
+#include "gradus/autograd/kernels/elementwise/rows.hpp"
 #include "gradus/autograd/ops/arguments.hpp"
 
 namespace gradus {
@@ -10,6 +13,8 @@ using autograd::Extreme;
 namespace {
 
 using kernels::Reduce;
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // Non-negative and without repeats; all of them if none are given.
 Dims wrap_dims(std::string_view op, const Dims& dims, int n) {
@@ -31,17 +36,23 @@ struct Reduced {
   Reduced(const Tensor& x, const Dims& dims) : shape(x.shape()) {
     for (const int64_t d : dims) mask |= 1U << d;
   }
+  bool is_reduced(int d) const { return (mask >> d & 1U) != 0; }
   Shape kept() const {
     Shape s = shape;
     for (int d = 0; d < s.size(); ++d)
-      if (mask >> d & 1U) s[d] = 1;
+      if (is_reduced(d)) s[d] = 1;
     return s;
   }
   Dims dims() const {
     Dims list;
     for (int d = 0; d < shape.size(); ++d)
-      if (mask >> d & 1U) list.push_back(d);
+      if (is_reduced(d)) list.push_back(d);
     return list;
+  }
+  int64_t count() const {
+    int64_t n = 1;
+    for (const int64_t d : dims()) n *= shape[static_cast<int>(d)];
+    return n;
   }
   Shape shape;
   uint32_t mask = 0;
@@ -72,6 +83,46 @@ Extreme at(const Tensor& x, const Tensor& index, int64_t dim, bool keepdim) {
   return keepdim ? Extreme{values, index} : Extreme{values.squeeze(dim), index.squeeze(dim)};
 }
 
+// kernel(rows, cols, out, inputs...) on packed rows along `dim` of equally shaped inputs.
+template <class Kernel, class... Others>
+Tensor by_rows(std::string_view op, int dim, Kernel kernel, const Tensor& first, const Others&... others) {
+  const bool last = dim >= first.dim() - 1;
+  const auto rows_of = [&](const Tensor& t) {
+    return raw::contiguous(last ? t.detach() : t.detach().transpose(dim, -1));
+  };
+  const Tensor x = rows_of(first);
+  Tensor out = empty(x.shape(), x.dtype());
+  const int64_t cols = x.dim() == 0 ? 1 : x.shape().back(), rows = cols == 0 ? 0 : x.numel() / cols;
+  dispatch_float(op, x.dtype(), [&]<class T>() {
+    kernel(rows, cols, out.mutable_data<T>(), x.data<T>(), rows_of(others).template data<T>()...);
+  });
+  return last ? out : raw::contiguous(out.transpose(dim, -1));
+}
+
+// softmax(x) over dims, given y = logsumexp(x) with these dims of size 1. Far from 0 y is rounded coarsely,
+// so it serves only as a shift that is divided out again. A slice of -inf only, where y is -inf, gets no
+// shift and gives zeros.
+Tensor slice_softmax(const Tensor& x, const Tensor& y, const Dims& dims) {
+  const Tensor shift = masked_fill(y, eq(y, -kInfinity), 0.0);
+  const Tensor p = exp(x - shift);
+  const Tensor total = sum(p, dims, /*keepdim=*/true);
+  return p / where(gt(total, 0.0), total, ones({}, total.dtype()));
+}
+
+// x moved by one along dim, up or down; the free element is 0.
+Tensor shifted(const Tensor& x, int dim, bool up) {
+  const int64_t n = x.shape()[dim], kept = std::max<int64_t>(n - 1, 0);
+  return up ? pad(x.slice(dim, 0, kept), dim, n, n - kept) : pad(x.slice(dim, n - kept, n), dim, n, 0);
+}
+
+// gb is the recurrence in the other direction with the next factor: gb_t = a_(t+1) gb_(t+1) + gh_t. And ga_t
+// = gb_t * h_(t-1).
+std::vector<Tensor> composed_gradients(const Tensor& gh, const Tensor& a, const Tensor& h, int dim,
+                                       bool reverse) {
+  const Tensor gb = linear_recurrence(shifted(a, dim, reverse), gh, dim, !reverse);
+  return {gb * shifted(h, dim, !reverse), gb};
+}
+
 }  // namespace
 
 Tensor sum(const Tensor& x, const Dims& dims, bool keepdim) {
@@ -84,18 +135,14 @@ Tensor sum(const Tensor& x, const Dims& dims, bool keepdim) {
 
 Tensor mean(const Tensor& x, const Dims& dims, bool keepdim) {
   check_floating("mean", x);
-  const Reduced r(x, wrap_dims("mean", dims, x.dim()));
-  int64_t count = 1;
-  for (const int64_t d : r.dims()) count *= r.shape[static_cast<int>(d)];
+  const int64_t count = Reduced(x, wrap_dims("mean", dims, x.dim())).count();
   return mean_of(sum(x, dims, keepdim), count);
 }
 
 Tensor var(const Tensor& x, const Dims& dims, int64_t correction, bool keepdim) {
   check_floating("var", x);
   const Reduced r(x, wrap_dims("var", dims, x.dim()));
-  int64_t count = 1;
-  for (const int64_t d : r.dims()) count *= r.shape[static_cast<int>(d)];
-  const auto divisor = static_cast<double>(count - correction);
+  const auto divisor = static_cast<double>(r.count() - correction);
   const Tensor deviation = centred(x.detach(), dims);
   const Tensor y = sum(deviation * deviation, dims, keepdim) / std::max(divisor, 0.0);
   const auto pull = [x = Saved(x), r, divisor](const Tensor& gy) {
@@ -122,6 +169,67 @@ Tensor min(const Tensor& x) { return overall(x, amin(x)); }
 Extreme max(const Tensor& x, int64_t dim, bool keepdim) { return at(x, argmax(x, dim, true), dim, keepdim); }
 Extreme min(const Tensor& x, int64_t dim, bool keepdim) { return at(x, argmin(x, dim, true), dim, keepdim); }
 
+Tensor softmax(const Tensor& x, int64_t dim) {
+  check_floating("softmax", x);
+  const int d = wrap_dim("softmax", dim, x.dim());
+  const auto pull = [d](const Tensor& gy, const Tensor& y) {
+    if (!grad_enabled())
+      return by_rows(
+          "softmax", d, [](auto... in) { kernels::softmax_grad(in...); }, gy, y);
+    const Tensor p = gy * y;
+    return p - y * sum(p, {d}, /*keepdim=*/true);
+  };
+  const Tensor y = by_rows(
+      "softmax", d, [](auto... in) { kernels::softmax(in...); }, x);
+  return record("softmax", y, {{x, pull}});
+}
+
+Tensor safe_softmax(const Tensor& x, int64_t dim) {
+  check_floating("safe_softmax", x);
+  const int d = wrap_dim("safe_softmax", dim, x.dim());
+  if (x.numel() == 0) return softmax(x, d);
+  const Tensor hidden = eq(amax(x.detach(), {d}, /*keepdim=*/true), -kInfinity);
+  return masked_fill(softmax(masked_fill(x, hidden, 0.0), d), hidden, 0.0);
+}
+
+Tensor log_softmax(const Tensor& x, int64_t dim) {
+  check_floating("log_softmax", x);
+  const int d = wrap_dim("log_softmax", dim, x.dim());
+  const auto pull = [d](const Tensor& gy, const Tensor& y) {
+    if (!grad_enabled())
+      return by_rows(
+          "log_softmax", d, [](auto... in) { kernels::log_softmax_grad(in...); }, gy, y);
+    return gy - exp(y) * sum(gy, {d}, /*keepdim=*/true);
+  };
+  const Tensor y = by_rows(
+      "log_softmax", d, [](auto... in) { kernels::log_softmax(in...); }, x);
+  return record("log_softmax", y, {{x, pull}});
+}
+
+Tensor logsumexp(const Tensor& x, const Dims& dims, bool keepdim) {
+  check_floating("logsumexp", x);
+  const Reduced r(x, wrap_dims("logsumexp", dims, x.dim()));
+  // The reduced dimensions become the last ones, and then one packed row.
+  Dims order;
+  Shape squeezed;
+  for (int d = 0; d < x.dim(); ++d)
+    if (!r.is_reduced(d)) {
+      order.push_back(d);
+      squeezed.push_back(x.shape()[d]);
+    }
+  for (const int64_t d : r.dims()) order.push_back(d);
+  const Tensor rows = raw::contiguous(x.detach().permute(order));
+  Tensor out = empty(keepdim ? r.kept() : squeezed, x.dtype());
+  dispatch_float("logsumexp", x.dtype(), [&]<class T>() {
+    const int64_t n = out.numel();
+    kernels::logsumexp(n, n == 0 ? 0 : rows.numel() / n, out.mutable_data<T>(), rows.data<T>());
+  });
+  const auto pull = [x = Saved(x), r](const Tensor& gy, const Tensor& y) {
+    return gy.reshape(r.kept()) * slice_softmax(x, y.detach().reshape(r.kept()), r.dims());
+  };
+  return record("logsumexp", out, {{x, pull}});
+}
+
 Tensor cumsum(const Tensor& x, int64_t dim, bool reverse) {
   check_defined("cumsum", x);
   dim = wrap_dim("cumsum", dim, x.dim());
@@ -132,6 +240,34 @@ Tensor cumsum(const Tensor& x, int64_t dim, bool reverse) {
     kernels::cumsum(sides.outer, sides.size, sides.inner, out.mutable_data<T>(), packed.data<T>(), reverse);
   });
   return record("cumsum", out, {{x, [dim, reverse](const Tensor& gy) { return cumsum(gy, dim, !reverse); }}});
+}
+
+Tensor linear_recurrence(const Tensor& a, const Tensor& b, int64_t dim, bool reverse) {
+  check_same_dtype("linear_recurrence", a, b);
+  check_floating("linear_recurrence", a);
+  if (a.shape() != b.shape() || a.dim() == 0)
+    fail("linear_recurrence", "a and b must be of one shape of at least one dimension, got ", a.shape(),
+         " and ", b.shape(), ".");
+  const int d = wrap_dim("linear_recurrence", dim, a.dim());
+  const Sides sides(a.shape(), d);
+  const Tensor as = raw::contiguous(a), bs = raw::contiguous(b);
+  Tensor out = empty(a.shape(), a.dtype());
+  dispatch_float("linear_recurrence", a.dtype(), [&]<class T>() {
+    kernels::linear_recurrence(sides.outer, sides.size, sides.inner, out.mutable_data<T>(), as.data<T>(),
+                               bs.data<T>(), reverse);
+  });
+  auto pull = [a = Saved(a), sides, d, reverse](const Tensor& gh, const Tensor& h, Needs needs) {
+    if (grad_enabled()) return composed_gradients(gh, a, h, d, reverse);
+    const Tensor upstream = raw::contiguous(gh), factors = raw::contiguous(a);
+    Tensor ga = needs[0] ? empty(h.shape(), h.dtype()) : Tensor(), gb = empty(h.shape(), h.dtype());
+    dispatch_float("linear_recurrence", h.dtype(), [&]<class T>() {
+      kernels::linear_recurrence_grad(sides.outer, sides.size, sides.inner, raw::data_or_null<T>(ga),
+                                      gb.mutable_data<T>(), upstream.data<T>(), factors.data<T>(),
+                                      h.data<T>(), reverse);
+    });
+    return std::vector<Tensor>{ga, gb};
+  };
+  return record("linear_recurrence", out, {a, b}, std::move(pull));
 }
 
 }  // namespace gradus

@@ -7,7 +7,7 @@
 namespace gradus {
 namespace {
 
-constexpr const char* kRotary = "rotary_embedding";
+constexpr const char* kOp = "rotary_embedding";
 
 struct Angles {
   int64_t offset;
@@ -31,14 +31,14 @@ Tensor laid_out_like(const Tensor& x) {
   return heads_inside ? empty({s[0], s[2], s[1], s[3]}, x.dtype()).transpose(1, 2) : empty(s, x.dtype());
 }
 
-Tensor turned(const Tensor& x, const Angles& angles, bool back) {
+Tensor rotated(const Tensor& x, const Angles& angles, bool back) {
   Tensor out = laid_out_like(x);
   if (x.numel() == 0) return out;
   const Tensor from = as_four(x);
   Tensor to = x.dim() == 4 ? out : view_of(out, from.shape(), contiguous_strides(from.shape()), 0);
   const kernels::Rotation rotation{from.size(0),  from.size(1), from.size(2), from.size(3),
                                    angles.offset, angles.base,  back};
-  dispatch_float(kRotary, x.dtype(), [&]<class T>() {
+  dispatch_float(kOp, x.dtype(), [&]<class T>() {
     kernels::rotary_embedding(rotation, to.mutable_data<T>(), leading_strides(to), from.data<T>(),
                               leading_strides(from));
   });
@@ -46,12 +46,11 @@ Tensor turned(const Tensor& x, const Angles& angles, bool back) {
 }
 
 // The inverse rotation in public ops.
-Tensor turned_back(const Tensor& x, const Angles& angles) {
+Tensor rotated_back(const Tensor& x, const Angles& angles) {
   const int64_t half = x.size(-1) / 2, T = x.size(-2);
-  const Tensor exponents =
-      arange(0, static_cast<double>(half), 1, DType::float64) / static_cast<double>(-half);
-  const Tensor positions =
-      arange(0, static_cast<double>(T), 1, DType::float64) + static_cast<double>(angles.offset);
+  const auto up_to = [](int64_t n) { return arange(0, static_cast<double>(n), 1, DType::float64); };
+  const Tensor exponents = up_to(half) / static_cast<double>(-half);
+  const Tensor positions = up_to(T) + static_cast<double>(angles.offset);
   const Tensor angle = positions.unsqueeze(1) * pow(full({}, angles.base, DType::float64), exponents);
   const Tensor c = cos(angle).to(x.dtype()), s = sin(angle).to(x.dtype());  // (T, hs / 2)
   const Tensor a = x.slice(-1, 0, half), b = x.slice(-1, half, 2 * half);
@@ -61,17 +60,17 @@ Tensor turned_back(const Tensor& x, const Angles& angles) {
 }  // namespace
 
 Tensor rotary_embedding(const Tensor& x, int64_t offset, double base) {
-  check_floating(kRotary, x);
+  check_floating(kOp, x);
   if (x.dim() < 2 || x.size(-1) < 2 || x.size(-1) % 2 != 0)
-    fail(kRotary, "needs x (..., T, hs) with an even hs, got ", x.shape(), ".");
-  if (offset < 0) fail(kRotary, "offset must be >= 0, got ", offset, ".");
+    fail(kOp, "needs x (..., T, hs) with an even hs, got ", x.shape(), ".");
+  if (offset < 0) fail(kOp, "offset must be >= 0, got ", offset, ".");
   if (!(base > 0.0 && std::isfinite(base)))
-    fail(kRotary, "base must be a finite number above 0, got ", base, ".");
+    fail(kOp, "base must be a finite number above 0, got ", base, ".");
   const Angles angles{offset, base};
   const auto pull = [angles](const Tensor& gy) {
-    return grad_enabled() ? turned_back(gy, angles) : turned(gy, angles, /*back=*/true);
+    return grad_enabled() ? rotated_back(gy, angles) : rotated(gy, angles, /*back=*/true);
   };
-  return record(kRotary, turned(x.detach(), angles, /*back=*/false), {{x, pull}});
+  return record(kOp, rotated(x.detach(), angles, /*back=*/false), {{x, pull}});
 }
 
 }  // namespace gradus

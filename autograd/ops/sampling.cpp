@@ -1,30 +1,20 @@
-// Ops that choose by chance; none of them is differentiable.
+// Ops that draw random numbers: multinomial and bernoulli, which are not differentiable, and dropout.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
 #include <span>
 #include <vector>
 
+#include "gradus/autograd/kernels/elementwise/elementwise.hpp"
 #include "gradus/autograd/ops/arguments.hpp"
 
 namespace gradus {
 namespace {
 
-// Rows of weights, packed; num_samples indices are drawn from each.
-struct Draws {
-  Tensor rows;
-  int64_t num_samples;
-  Tensor out;
-
-  int64_t weights() const { return rows.size(-1); }
-  int64_t count() const { return out.numel() / num_samples; }
-};
-
+// num_samples indices are drawn from each of `rows` rows of n weights, packed.
 template <class T>
-void check_weights(const Draws& draws, bool replacement) {
-  const T* row = draws.rows.data<T>();
-  const int64_t n = draws.weights(), needed = replacement ? 1 : draws.num_samples;
-  for (int64_t r = 0; r < draws.count(); ++r, row += n) {
+void check_weights(const T* row, int64_t rows, int64_t n, int64_t needed) {
+  for (int64_t r = 0; r < rows; ++r, row += n) {
     int64_t positive = 0;
     for (int64_t i = 0; i < n; ++i) {
       if (!(row[i] >= 0) || !std::isfinite(row[i]))
@@ -36,55 +26,57 @@ void check_weights(const Draws& draws, bool replacement) {
   }
 }
 
-// Index of the first running sum above u * total.
-int64_t draw_one(const std::vector<double>& p, double total, double u) {
-  double running = 0.0;
-  int64_t last = 0;
-  for (size_t i = 0; i < p.size(); ++i) {
-    if (p[i] == 0.0) continue;
-    running += p[i];
-    last = static_cast<int64_t>(i);
-    if (u * total < running) break;
-  }
-  return last;
-}
-
+// Each sample is the index of the first running sum above u * total.
 template <class T>
-void draw_one_by_one(Draws& draws, bool replacement, Generator& generator) {
-  const T* row = draws.rows.data<T>();
-  int64_t* sample = draws.out.mutable_data<int64_t>();
-  for (int64_t r = 0; r < draws.count(); ++r, row += draws.weights()) {
-    std::vector<double> weights(row, row + draws.weights());
-    for (int64_t i = 0; i < draws.num_samples; ++i) {
-      const double total = std::accumulate(weights.begin(), weights.end(), 0.0);
-      const int64_t drawn = draw_one(weights, total, generator.uniform());
-      *sample++ = drawn;
-      if (!replacement) weights[static_cast<size_t>(drawn)] = 0.0;
+void draw_one_by_one(std::span<const T> row, std::span<int64_t> samples, bool replacement,
+                     Generator& generator) {
+  std::vector<double> weights(row.begin(), row.end());
+  for (int64_t& sample : samples) {
+    const double total = std::accumulate(weights.begin(), weights.end(), 0.0), u = generator.uniform();
+    double running = 0.0;
+    for (size_t i = 0; i < weights.size(); ++i) {
+      if (weights[i] == 0.0) continue;
+      running += weights[i];
+      sample = static_cast<int64_t>(i);
+      if (u * total < running) break;
     }
+    if (!replacement) weights[static_cast<size_t>(sample)] = 0.0;
   }
-}
-
-// PyTorch's way without replacement: weights race, each arriving after an exponential time of its rate, so
-// the first k are a sample (Efraimidis and Spirakis, 2006).
-void draw_by_race(Draws& draws, Generator& generator) {
-  const Tensor times = exponential(draws.rows.shape(), generator, draws.rows.dtype());
-  draws.out = topk(raw::binary(kernels::Binary::div, draws.rows, times), draws.num_samples, -1).indices;
 }
 
 // PyTorch's way with replacement: running sums, normalised, and a search in them for each sample.
 template <class T>
-void draw_by_search(Draws& draws, TorchStream& stream) {
-  const T* row = draws.rows.data<T>();
-  int64_t* sample = draws.out.mutable_data<int64_t>();
-  std::vector<T> sums(static_cast<size_t>(draws.weights()));
-  for (int64_t r = 0; r < draws.count(); ++r, row += draws.weights()) {
-    std::partial_sum(row, row + draws.weights(), sums.begin());
-    const T total = sums.back();
-    for (T& sum : sums) sum /= total;
-    sums.back() = 1;
-    for (int64_t i = 0; i < draws.num_samples; ++i)
-      *sample++ = std::lower_bound(sums.begin(), sums.end(), stream.uniform()) - sums.begin();
-  }
+void draw_by_search(std::span<const T> row, std::span<int64_t> samples, TorchStream& stream) {
+  std::vector<T> sums(row.size());
+  std::partial_sum(row.begin(), row.end(), sums.begin());
+  const T total = sums.back();
+  for (T& sum : sums) sum /= total;
+  sums.back() = 1;
+  for (int64_t& sample : samples)
+    sample = std::lower_bound(sums.begin(), sums.end(), stream.uniform()) - sums.begin();
+}
+
+// Linear in x, so its gradient is itself; the range of words gives the same mask again, so none is stored.
+Tensor apply_mask(const Tensor& x, double p, Generator::Range words) {
+  const Tensor packed = raw::contiguous(x);
+  Tensor out = empty(x.shape(), x.dtype());
+  dispatch_float("dropout", x.dtype(), [&]<class T>() {
+    kernels::dropout(x.numel(), out.mutable_data<T>(), packed.data<T>(), p, words.key, words.block);
+  });
+  return record("dropout", out, {{x, [p, words](const Tensor& gy) { return apply_mask(gy, p, words); }}});
+}
+
+// PyTorch draws the whole scaled mask, then multiplies.
+Tensor times_mask(const Tensor& x, double p, TorchStream& stream) {
+  if (x.numel() == 0) return x;
+  if (p == 1.0) return x * 0.0;
+  Tensor mask = empty(x.shape(), x.dtype());
+  dispatch_float("dropout", x.dtype(), [&]<class T>() {
+    const double q = 1.0 - p;
+    const std::span<T> elements(mask.mutable_data<T>(), static_cast<size_t>(mask.numel()));
+    stream.mask(elements, q, T{1} / static_cast<T>(q));
+  });
+  return x * mask;
 }
 
 }  // namespace
@@ -94,21 +86,32 @@ Tensor multinomial(const Tensor& p, int64_t num_samples, Generator& generator, b
   if (p.dim() == 0 || num_samples < 1)
     fail("multinomial", "needs weights (..., n) and at least one sample, got ", p.shape(), " and ",
          num_samples, ".");
-  Shape shape = p.shape();
-  shape[shape.size() - 1] = num_samples;
-  Draws draws{raw::contiguous(p.detach()), num_samples, empty(shape, DType::int64)};
-  if (draws.count() == 0) return draws.out;
+  Tensor out = empty(resized(p.shape(), p.dim() - 1, num_samples), DType::int64);
+  const Tensor weights = raw::contiguous(p.detach());
+  const int64_t n = p.size(-1), rows = out.numel() / num_samples;
+  if (rows == 0) return out;
+  TorchStream* const torch = generator.as_torch();
   dispatch_float("multinomial", p.dtype(), [&]<class T>() {
-    check_weights<T>(draws, replacement);
-    TorchStream* const torch = generator.as_torch();
-    if (!torch)
-      draw_one_by_one<T>(draws, replacement, generator);
-    else if (replacement)
-      draw_by_search<T>(draws, *torch);
-    else
-      draw_by_race(draws, generator);
+    const T* first = weights.data<T>();
+    check_weights(first, rows, n, replacement ? 1 : num_samples);
+    if (torch && !replacement) {
+      // PyTorch's way: weights race, each arriving after an exponential time of its rate, so the first k are
+      // a sample (Efraimidis and Spirakis, 2006).
+      const Tensor times = exponential(weights.shape(), generator, weights.dtype());
+      out = topk(raw::binary(kernels::Binary::div, weights, times), num_samples, -1).indices;
+      return;
+    }
+    int64_t* sample = out.mutable_data<int64_t>();
+    for (int64_t r = 0; r < rows; ++r) {
+      const std::span<const T> row(first + r * n, static_cast<size_t>(n));
+      const std::span<int64_t> samples(sample + r * num_samples, static_cast<size_t>(num_samples));
+      if (torch)
+        draw_by_search(row, samples, *torch);
+      else
+        draw_one_by_one(row, samples, replacement, generator);
+    }
   });
-  return draws.out;
+  return out;
 }
 
 Tensor bernoulli(const Tensor& p, Generator& generator) {
@@ -120,6 +123,14 @@ Tensor bernoulli(const Tensor& p, Generator& generator) {
         fail("bernoulli", "probabilities must be in [0, 1], got ", chance, ".");
   });
   return lt(rand(p.shape(), generator, p.dtype()), chances).to(p.dtype());
+}
+
+Tensor dropout(const Tensor& x, double p, Generator& generator) {
+  check_floating("dropout", x);
+  if (!(p >= 0.0 && p <= 1.0)) fail("dropout", "p must be in [0, 1], got ", p, ".");
+  if (p == 0.0) return x;
+  if (TorchStream* const torch = generator.as_torch()) return times_mask(x, p, *torch);
+  return apply_mask(x, p, generator.reserve(x.numel()));
 }
 
 }  // namespace gradus

@@ -1,4 +1,4 @@
-// Tensor::index(): subscripts of every kind, as views where they suffice, else as rows taken by number.
+// Tensor::index(): views where they suffice, else index_select.
 
 #include <algorithm>
 #include <limits>
@@ -8,22 +8,22 @@
 namespace gradus {
 namespace {
 
-/// A dimension of which a tensor says the elements to take.
+// A dimension from which a tensor selects.
 struct Pick {
   int dim;
-  Tensor index;  ///< int64, any shape; negative values count from the end
+  Tensor index;  // int64, any shape; negative values count from the end
 };
 
-/// The view that the subscripts without tensors make, and the tensors that select from it.
-struct Walk {
+// The view that the subscripts without tensors give, and the tensors that select from it.
+struct Selection {
   Tensor view;
-  int dim = 0;  ///< of the view: where the next subscript applies
+  int dim = 0;  // of the view: where the next subscript applies
   std::vector<Pick> picks;
 };
 
 const Tensor* as_tensor(const TensorIndex& subscript) { return std::get_if<Tensor>(&subscript.value()); }
 
-// How many dimensions of the indexed tensor a subscript stands for.
+// How many dimensions of the indexed tensor a subscript consumes.
 int dims_of(const TensorIndex& subscript) {
   const Tensor* t = as_tensor(subscript);
   if (!t)
@@ -36,55 +36,53 @@ int dims_of(const TensorIndex& subscript) {
   return t->dtype() == DType::int64 ? 1 : t->dim();
 }
 
-// The places where the mask holds, one vector of coordinates a dimension.
-std::vector<Tensor> coordinates(const Tensor& mask) {
+// The indices at which the mask holds, one vector for each dimension.
+std::vector<Tensor> nonzero(const Tensor& mask) {
   const std::vector<bool> flags = mask.to_vector<bool>();
-  const auto count = static_cast<int64_t>(std::count(flags.begin(), flags.end(), true));
-  std::vector<Tensor> list;
   const Shape strides = contiguous_strides(mask.shape());
+  std::vector<Tensor> list;
   for (int d = 0; d < mask.dim(); ++d) {
-    Tensor along = empty({count}, DType::int64);
-    int64_t* next = along.mutable_data<int64_t>();
+    std::vector<int64_t> along;
     for (size_t i = 0; i < flags.size(); ++i)
-      if (flags[i]) *next++ = static_cast<int64_t>(i) / strides[d] % mask.shape()[d];
-    list.push_back(along);
+      if (flags[i]) along.push_back(static_cast<int64_t>(i) / strides[d] % mask.shape()[d]);
+    list.push_back(tensor(along, {static_cast<int64_t>(along.size())}));
   }
   return list;
 }
 
-void apply_mask(Walk& walk, const Tensor& mask) {
+void apply_mask(Selection& at, const Tensor& mask) {
   if (mask.dim() == 0) {  // all or nothing, along a new dimension
-    walk.view = walk.view.unsqueeze(walk.dim);
-    walk.picks.push_back({walk.dim++, zeros({mask.item() != 0 ? 1 : 0}, DType::int64)});
+    at.view = at.view.unsqueeze(at.dim);
+    at.picks.push_back({at.dim++, zeros({mask.item() != 0 ? 1 : 0}, DType::int64)});
     return;
   }
-  const Shape& shape = walk.view.shape();
-  const Shape covered(shape.begin() + walk.dim, shape.begin() + walk.dim + mask.dim());
+  const Shape& shape = at.view.shape();
+  const Shape covered(shape.begin() + at.dim, shape.begin() + at.dim + mask.dim());
   if (covered != mask.shape())
-    fail("index", "a mask must have the shape of the dimensions it stands for, ", covered, ", got ",
+    fail("index", "a mask must have the shape of the dimensions that it indexes, ", covered, ", got ",
          mask.shape(), ".");
-  for (const Tensor& along : coordinates(mask)) walk.picks.push_back({walk.dim++, along});
+  for (const Tensor& along : nonzero(mask)) at.picks.push_back({at.dim++, along});
 }
 
-// `left`: how many dimensions an Ellipsis stands for.
-void apply(Walk& walk, const TensorIndex& subscript, int left) {
+// `left`: how many dimensions an Ellipsis covers.
+void apply(Selection& at, const TensorIndex& subscript, int left) {
   const TensorIndex::Value& value = subscript.value();
   if (const auto* i = std::get_if<int64_t>(&value)) {
-    walk.view = walk.view.select(walk.dim, *i);
+    at.view = at.view.select(at.dim, *i);
   } else if (const auto* slice = std::get_if<Slice>(&value)) {
-    walk.view = walk.view.slice(walk.dim, slice->start.value_or(0),
-                                slice->stop.value_or(std::numeric_limits<int64_t>::max()), slice->step);
-    ++walk.dim;
+    at.view = at.view.slice(at.dim, slice->start.value_or(0),
+                            slice->stop.value_or(std::numeric_limits<int64_t>::max()), slice->step);
+    ++at.dim;
   } else if (std::holds_alternative<NewDim>(value)) {
-    walk.view = walk.view.unsqueeze(walk.dim++);
+    at.view = at.view.unsqueeze(at.dim++);
   } else if (std::holds_alternative<RemainingDims>(value)) {
-    walk.dim += left;
+    at.dim += left;
   } else if (const Tensor& t = *as_tensor(subscript); t.dtype() == DType::boolean) {
-    apply_mask(walk, t);
+    apply_mask(at, t);
   } else if (t.dim() == 0) {
-    walk.view = walk.view.select(walk.dim, t.data<int64_t>()[0]);
+    at.view = at.view.select(at.dim, t.data<int64_t>()[0]);
   } else {
-    walk.picks.push_back({walk.dim++, t});
+    at.picks.push_back({at.dim++, t});
   }
 }
 
@@ -101,18 +99,18 @@ Tensor wrapped(const Tensor& index, int64_t size, int dim) {
   return out;
 }
 
-// Selects by all picks together: out[b, rest] = view[picks[b], rest]. The dimensions of b
-// stand where those of the picks stood, or in front if there are others between these.
-Tensor take(const Walk& walk) {
-  const Tensor& view = walk.view;
+// Selects by all picks together: out[b, rest] = view[picks[b], rest]. The dimensions of b replace those of
+// the picks, or come first if there are others between these.
+Tensor take(const Selection& at) {
+  const Tensor& view = at.view;
   Shape shape;
-  for (const Pick& pick : walk.picks) shape = broadcast_shapes("index", shape, pick.index.shape());
+  for (const Pick& pick : at.picks) shape = broadcast_shapes("index", shape, pick.index.shape());
 
   // The picked dimensions go in front and become one, of which `row` says the element.
   Tensor row = zeros(shape, DType::int64);
   std::vector<int64_t> order;
   int64_t rows = 1;
-  for (const auto& [dim, index] : walk.picks) {
+  for (const auto& [dim, index] : at.picks) {
     const int64_t size = view.shape()[dim];
     row = row * full({}, static_cast<double>(size), DType::int64) + wrapped(index, size, dim);
     order.push_back(dim);
@@ -121,7 +119,7 @@ Tensor take(const Walk& walk) {
   const auto picked = static_cast<int>(order.size());
   Shape table{rows};
   for (int d = 0; d < view.dim(); ++d)
-    if (std::find(order.begin(), order.begin() + picked, d) == order.begin() + picked) {
+    if (std::find(order.begin(), order.end(), d) == order.end()) {
       order.push_back(d);
       table.push_back(view.shape()[d]);
     }
@@ -129,7 +127,7 @@ Tensor take(const Walk& walk) {
   for (int d = 1; d < table.size(); ++d) shape.push_back(table[d]);
   out = out.reshape(shape);
 
-  const int first = walk.picks.front().dim, last = walk.picks.back().dim;
+  const int first = at.picks.front().dim, last = at.picks.back().dim;
   if (last - first + 1 != picked || first == 0) return out;
   const int taken = shape.size() - (table.size() - 1);
   std::vector<int64_t> back;
@@ -152,13 +150,13 @@ Tensor Tensor::index(const std::vector<TensorIndex>& subscripts) const {
     ellipses += std::holds_alternative<RemainingDims>(subscript.value()) ? 1 : 0;
   }
   if (named > dim())
-    fail("index", "the subscripts must stand for at most the ", dim(), " dimensions of ", shape(), ", got ",
+    fail("index", "the subscripts must index at most the ", dim(), " dimensions of ", shape(), ", got ",
          named, ".");
   if (ellipses > 1) fail("index", "there must be at most one Ellipsis, got ", ellipses, ".");
-  Walk walk{*this, 0, {}};
-  for (const TensorIndex& subscript : subscripts) apply(walk, subscript, dim() - named);
-  if (!walk.picks.empty()) return take(walk);
-  return walk.view.impl() == impl() ? alias(*this) : walk.view;
+  Selection at{*this, 0, {}};
+  for (const TensorIndex& subscript : subscripts) apply(at, subscript, dim() - named);
+  if (!at.picks.empty()) return take(at);
+  return at.view.impl() == impl() ? alias(*this) : at.view;
 }
 
 }  // namespace gradus

@@ -1,6 +1,9 @@
+// Ops of one value at a time, and swiglu, the gated one.
 #include <cmath>
 #include <numbers>
+#include <optional>
 
+#include "gradus/autograd/kernels/elementwise/elementwise.hpp"
 #include "gradus/autograd/ops/arguments.hpp"
 
 namespace gradus {
@@ -14,20 +17,21 @@ Tensor values(OpName op, Unary kernel, const Tensor& x) {
   return raw::unary(kernel, x);
 }
 
-// A rule with a kernel, which is used unless the gradient will be differentiated: rule(gy, x), or rule(gy, y)
-// for fused_by_output. The checker compares the two.
-using Rule = Tensor (*)(const Tensor& gy, const Tensor& of);
+// rule(gy, x) or rule(gy, y) gives gx. If there is a kernel, the rule is used only where the gradient may be
+// differentiated again; gradcheck compares the two.
+using Rule = Tensor (*)(const Tensor& gy, const Tensor& x_or_y);
+using GradKernel = std::optional<Binary>;
 
-Tensor fused(OpName op, Unary kernel, Binary grad_kernel, const Tensor& x, Rule rule) {
-  const auto pull = [x = Saved(x), grad_kernel, rule](const Tensor& gy) {
-    return grad_enabled() ? rule(gy, x) : raw::binary(grad_kernel, gy, x);
+Tensor by_input(OpName op, Unary kernel, const Tensor& x, Rule rule, GradKernel grad_kernel = {}) {
+  const auto pull = [x = Saved(x), rule, grad_kernel](const Tensor& gy) {
+    return grad_kernel && !grad_enabled() ? raw::binary(*grad_kernel, gy, x) : rule(gy, x);
   };
   return record(op, values(op, kernel, x), {{x, pull}});
 }
 
-Tensor fused_by_output(OpName op, Unary kernel, Binary grad_kernel, const Tensor& x, Rule rule) {
-  const auto pull = [grad_kernel, rule](const Tensor& gy, const Tensor& y) {
-    return grad_enabled() ? rule(gy, y) : raw::binary(grad_kernel, gy, y);
+Tensor by_output(OpName op, Unary kernel, const Tensor& x, Rule rule, GradKernel grad_kernel = {}) {
+  const auto pull = [rule, grad_kernel](const Tensor& gy, const Tensor& y) {
+    return grad_kernel && !grad_enabled() ? raw::binary(*grad_kernel, gy, y) : rule(gy, y);
   };
   return record(op, values(op, kernel, x), {{x, pull}});
 }
@@ -78,79 +82,59 @@ Tensor neg(const Tensor& x) {
 Tensor abs(const Tensor& x) {
   check_defined("abs", x);
   if (x.dtype() == DType::int64) return maximum(x, neg(x));
-  return record("abs", values("abs", Unary::abs, x),
-                {{x, [x = Saved(x)](const Tensor& gy) { return gy * sign(x); }}});
+  return by_input("abs", Unary::abs, x, [](auto& gy, auto& v) { return gy * sign(v); });
 }
 
 Tensor exp(const Tensor& x) {
-  return record("exp", values("exp", Unary::exp, x),
-                {{x, [](const Tensor& gy, const Tensor& y) { return gy * y; }}});
+  return by_output("exp", Unary::exp, x, [](auto& gy, auto& y) { return gy * y; });
 }
-
 Tensor log(const Tensor& x) {
-  return record("log", values("log", Unary::log, x),
-                {{x, [x = Saved(x)](const Tensor& gy) { return gy / x; }}});
+  return by_input("log", Unary::log, x, [](auto& gy, auto& v) { return gy / v; });
 }
-
 Tensor sqrt(const Tensor& x) {
-  return record("sqrt", values("sqrt", Unary::sqrt, x),
-                {{x, [](const Tensor& gy, const Tensor& y) { return gy / (2.0 * y); }}});
+  return by_output("sqrt", Unary::sqrt, x, [](auto& gy, auto& y) { return gy / (2.0 * y); });
 }
-
 Tensor rsqrt(const Tensor& x) {
-  return record("rsqrt", values("rsqrt", Unary::rsqrt, x),
-                {{x, [](const Tensor& gy, const Tensor& y) { return -0.5 * gy * (y * y * y); }}});
+  return by_output("rsqrt", Unary::rsqrt, x, [](auto& gy, auto& y) { return -0.5 * gy * (y * y * y); });
+}
+Tensor sin(const Tensor& x) {
+  return by_input("sin", Unary::sin, x, [](auto& gy, auto& v) { return gy * cos(v); });
+}
+Tensor cos(const Tensor& x) {
+  return by_input("cos", Unary::cos, x, [](auto& gy, auto& v) { return neg(gy * sin(v)); });
+}
+Tensor erf(const Tensor& x) {
+  const Rule rule = [](auto& gy, auto& v) { return gy * (2.0 * std::numbers::inv_sqrtpi * exp(neg(v * v))); };
+  return by_input("erf", Unary::erf, x, rule);
 }
 
 Tensor tanh(const Tensor& x) {
-  const auto rule = [](const Tensor& gy, const Tensor& y) { return gy * (1.0 - y * y); };
-  return fused_by_output("tanh", Unary::tanh, Binary::tanh_grad, x, rule);
+  const Rule rule = [](auto& gy, auto& y) { return gy * (1.0 - y * y); };
+  return by_output("tanh", Unary::tanh, x, rule, Binary::tanh_grad);
 }
-
 Tensor sigmoid(const Tensor& x) {
-  const auto rule = [](const Tensor& gy, const Tensor& y) { return gy * (y * (1.0 - y)); };
-  return fused_by_output("sigmoid", Unary::sigmoid, Binary::sigmoid_grad, x, rule);
+  const Rule rule = [](auto& gy, auto& y) { return gy * (y * (1.0 - y)); };
+  return by_output("sigmoid", Unary::sigmoid, x, rule, Binary::sigmoid_grad);
 }
-
-Tensor relu(const Tensor& x) { return fused("relu", Unary::relu, Binary::relu_grad, x, relu_rule); }
-
+Tensor relu(const Tensor& x) { return by_input("relu", Unary::relu, x, relu_rule, Binary::relu_grad); }
 Tensor gelu(const Tensor& x, Gelu approximate) {
-  if (approximate == Gelu::none) return fused("gelu", Unary::gelu, Binary::gelu_grad, x, gelu_rule);
-  return fused("gelu", Unary::gelu_tanh, Binary::gelu_tanh_grad, x, gelu_tanh_rule);
+  if (approximate == Gelu::none) return by_input("gelu", Unary::gelu, x, gelu_rule, Binary::gelu_grad);
+  return by_input("gelu", Unary::gelu_tanh, x, gelu_tanh_rule, Binary::gelu_tanh_grad);
 }
-
-Tensor silu(const Tensor& x) { return fused("silu", Unary::silu, Binary::silu_grad, x, silu_rule); }
+Tensor silu(const Tensor& x) { return by_input("silu", Unary::silu, x, silu_rule, Binary::silu_grad); }
+Tensor mish(const Tensor& x) { return by_input("mish", Unary::mish, x, mish_rule, Binary::mish_grad); }
 
 Tensor softplus(const Tensor& x, double beta, double threshold) {
   check_floating("softplus", x);
   const Tensor z = x.detach() * beta, e = exp(neg(abs(z))), w = 1.0 + e;
-  const Tensor log1p =
-      where(eq(w, 1.0), e, log(w) * (e / (w - 1.0)));  // the factor corrects the rounding of w
+  const Tensor log1p = where(eq(w, 1.0), e,
+                             log(w) * (e / (w - 1.0)));  // the factor corrects the rounding of w
   const Tensor y = where(gt(z, threshold), x.detach(), (relu(z) + log1p) / beta);
   const auto pull = [x = Saved(x), beta, threshold](const Tensor& gy) {
     const Tensor steep = *x * beta;
     return where(gt(steep, threshold), gy, gy * sigmoid(steep));
   };
   return record("softplus", y, {{x, pull}});
-}
-
-Tensor mish(const Tensor& x) { return fused("mish", Unary::mish, Binary::mish_grad, x, mish_rule); }
-
-Tensor sin(const Tensor& x) {
-  return record("sin", values("sin", Unary::sin, x),
-                {{x, [x = Saved(x)](const Tensor& gy) { return gy * cos(x); }}});
-}
-
-Tensor cos(const Tensor& x) {
-  return record("cos", values("cos", Unary::cos, x),
-                {{x, [x = Saved(x)](const Tensor& gy) { return neg(gy * sin(x)); }}});
-}
-
-Tensor erf(const Tensor& x) {
-  const auto pull = [x = Saved(x)](const Tensor& gy) {
-    return gy * (2.0 * std::numbers::inv_sqrtpi * exp(neg(*x * x)));
-  };
-  return record("erf", values("erf", Unary::erf, x), {{x, pull}});
 }
 
 Tensor clamp(const Tensor& x, double min, double max) {
@@ -169,9 +153,39 @@ Tensor clamp(const Tensor& x, double min, double max) {
   return record("clamp", out, {{x, pull}});
 }
 
-Tensor sign(const Tensor& x) {
-  check_floating("sign", x);
-  return raw::unary(Unary::sign, x);
+Tensor sign(const Tensor& x) { return values(OpName::custom("sign"), Unary::sign, x); }
+
+// The gradients in public ops, by silu' = s * (1 + gate * (1 - s)), s = sigmoid(gate).
+std::vector<Tensor> swiglu_rule(const Tensor& gy, const Tensor& gate, const Tensor& up) {
+  const Tensor s = sigmoid(gate);
+  return {gy * up * (s * (1.0 + gate * (1.0 - s))), gy * silu(gate)};
+}
+
+void check_swiglu(const Tensor& gate, const Tensor& up) {
+  check_floating("swiglu", gate);
+  check_same_dtype("swiglu", gate, up);
+  if (gate.shape() != up.shape())
+    fail("swiglu", "gate and up must be of one shape, got ", gate.shape(), " and ", up.shape(), ".");
+}
+
+Tensor swiglu(const Tensor& gate, const Tensor& up) {
+  check_swiglu(gate, up);
+  Tensor out = empty(gate.shape(), gate.dtype());
+  const Tensor gates = raw::contiguous(gate), ups = raw::contiguous(up);
+  dispatch_float("swiglu", gate.dtype(), [&]<class T>() {
+    kernels::swiglu(out.numel(), out.mutable_data<T>(), gates.data<T>(), ups.data<T>());
+  });
+  auto pull = [gate = Saved(gate), up = Saved(up)](const Tensor& gy, Needs) {
+    if (grad_enabled()) return swiglu_rule(gy, gate, up);
+    const Tensor g = raw::contiguous(gy), gs = raw::contiguous(gate), us = raw::contiguous(up);
+    Tensor ggate = empty(gy.shape(), gy.dtype()), gup = empty(gy.shape(), gy.dtype());
+    dispatch_float("swiglu", gy.dtype(), [&]<class T>() {
+      kernels::swiglu_grad(g.numel(), ggate.mutable_data<T>(), gup.mutable_data<T>(), g.data<T>(),
+                           gs.data<T>(), us.data<T>());
+    });
+    return std::vector<Tensor>{ggate, gup};
+  };
+  return record("swiglu", out, {gate, up}, std::move(pull));
 }
 
 }  // namespace gradus

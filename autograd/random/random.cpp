@@ -184,19 +184,15 @@ Tensor uniform(const Shape& shape, double low, double high, Generator& generator
 
 Tensor randn(const Shape& shape, Generator& generator, DType dtype) {
   if (generator.as_torch()) return normal(shape, 0.0, 1.0, generator, dtype);
-  Tensor out = empty(shape, dtype);
-  const int64_t n = out.numel();
-  const Generator::Range words = generator.reserve(n);
-  dispatch_float("randn", dtype, [&]<class T>() {
-    T* x = out.mutable_data<T>();
-    fill_chunks(n, words, [&](int64_t i, const uint32_t* word) {
+  return filled("randn", shape, dtype, [&]<class T>(std::span<T> x) {
+    const auto n = static_cast<int64_t>(x.size());
+    fill_chunks(n, generator.reserve(n), [x = x.data(), n](int64_t i, const uint32_t* word) {
       double value[4];
       normal_pair(word[0], word[1], value[0], value[1]);
       normal_pair(word[2], word[3], value[2], value[3]);
       for (int64_t k = 0; k < 4 && i + k < n; ++k) x[i + k] = static_cast<T>(value[k]);
     });
   });
-  return out;
 }
 
 Tensor normal(const Shape& shape, double mean, double std, Generator& generator, DType dtype) {

@@ -1,16 +1,15 @@
 // Generator: a stream of random numbers that is passed as an argument; there is no global one.
 //
-// Every draw works on each of its three kinds:
-// - Generator(seed), to train: counter-based (Philox4x32-10; Salmon, Moraes, Dror and Shaw, "Parallel random
-//   numbers: as easy as 1, 2, 3", 2011). The n-th word depends on the key and n alone, so kernels draw in
-//   parallel, the same for any number of threads.
-// - Generator::torch(seed), to reproduce: PyTorch's CPU stream after torch.manual_seed(seed), bit for bit.
-// - Generator::torch_mkl(seed): the same, with dropout masks as PyTorch's MKL builds draw them on Intel's
-//   processors.
+// There are three kinds:
+// - Generator(seed), for training: counter-based (Philox4x32-10; Salmon, Moraes, Dror and Shaw, "Parallel
+//   random numbers: as easy as 1, 2, 3", 2011). Word n depends only on the key and n, so kernels draw in
+//   parallel, with the same numbers for any number of threads.
+// - Generator::torch(seed): PyTorch's CPU stream after torch.manual_seed(seed), bit for bit.
+// - Generator::torch_mkl(seed): the same, with the dropout masks of PyTorch's MKL builds on Intel processors.
 //
-// Ops and layers draw from a torch kind as PyTorch's do, in the same order. Only numbers that are computed
-// in float64 with the C library's log, sin and cos may differ in its last bit. A plain value: copying it
-// forks the same stream. Not thread-safe.
+// Ops and layers draw from a torch kind as PyTorch's do, in the same order. Only numbers that are computed in
+// float64 with the C library's log, sin and cos may differ in the last bit. A plain value: a copy continues
+// the same stream. Not thread-safe.
 #pragma once
 
 #include <array>
@@ -26,9 +25,7 @@
 namespace gradus {
 
 /// The random numbers of PyTorch's CPU generator, bit for bit, on every machine: a Mersenne twister (MT19937;
-/// Matsumoto and Nishimura, 1998) and the ways in which PyTorch 1.13 makes floats of its words. Where
-/// PyTorch's kernels differ between builds, as x86-64 with AVX2 computes them. Generator holds one. A plain
-/// value of 2.5 KB: copying it forks the stream.
+/// Matsumoto and Nishimura, 1998), whose words become floats as in PyTorch 1.13 for x86-64 with AVX2.
 class TorchStream {
  public:
   /// Which build of PyTorch dropout masks are drawn like; all else is the same in both.
@@ -47,7 +44,7 @@ class TorchStream {
   uint32_t word();       ///< 32 random bits
   uint64_t two_words();  ///< the first is the high half
   double uniform();      ///< in [0, 1), 53 bits of two words
-  double normal();  ///< the spare one of the last pair, or the first of a new pair, which takes four words
+  double normal();       ///< the spare of the last pair, or the first of a new pair, which takes four words
   void discard(uint64_t n);  ///< as n calls of word(), in O(n)
 
   /// Uniform on [low, high). T: float (one word each), double (two).
@@ -91,8 +88,8 @@ class Generator {
   /// The same, but for dropout masks.
   static Generator torch_mkl(int64_t seed) { return Generator(TorchStream(seed, TorchStream::Masks::mkl)); }
 
-  /// A separate stream for one purpose ("init", "data", "dropout", "sample"), of the same kind: its seed is
-  /// a hash of this one's seed and the name, wherever this one has got to.
+  /// A separate stream of the same kind for one purpose ("init", "data", "dropout", "sample"). Its seed is a
+  /// hash of this one's seed and the name.
   Generator stream(std::string_view purpose) const;
 
   uint32_t next();   ///< 32 random bits
@@ -102,22 +99,21 @@ class Generator {
   /// on) on its kinds. Throws Error unless low < high.
   int64_t between(int64_t low, int64_t high);
   int64_t below(int64_t n);  ///< uniform in [0, n); throws Error unless n >= 1
-  /// Leaves out the next n words. At once on Philox; as if drawn on the torch kinds. Throws Error if n < 0.
+  /// Skips n words, in O(1) on Philox. Throws Error if n < 0.
   void discard(int64_t n);
 
-  /// A range of n words for one kernel: word i of the range is word i % 4 of Philox block (block + i /
-  /// 4).
+  /// A range of words for one kernel: word i of it is word i % 4 of Philox block (block + i / 4).
   struct Range {
     uint64_t key, block;  ///< of Philox
   };
-  /// Throws Error for a torch kind, whose words come one after the other: ask for as_torch() before.
+  /// The next n words. Throws Error for a torch kind, whose words can only be drawn in order: see as_torch().
   Range reserve(int64_t n);
   /// The stream of a torch kind; null for Philox.
   TorchStream* as_torch() { return std::get_if<TorchStream>(&engine_); }
 
-  /// Text that set_state() of any generator turns back into this stream, of this kind and at this place.
+  /// The kind and the state as text, for set_state() of any generator.
   std::string state() const;
-  /// Throws Error for any text that state() does not write, and then changes nothing.
+  /// Throws Error, without a change, for text that state() does not write.
   void set_state(const std::string& state);
 
   bool operator==(const Generator&) const = default;

@@ -217,7 +217,7 @@ std::optional<TorchStream> TorchStream::from_state(const std::string& state) {
   }
   for (uint32_t& w : stream.words_) text >> w;
   const bool stuck = std::all_of(stream.words_.begin() + 1, stream.words_.end(),
-                                 [](uint32_t w) { return w == 0; });  // it would give zeros for ever
+                                 [](uint32_t w) { return w == 0; });  // such a stream gives only zeros
   if (stream.place_ < 1 || stream.place_ > kWords || stuck) return {};
   // Signs, leading zeros, numbers too large, anything missing or too much: none of it is written back.
   return stream.state() == state ? std::optional(stream) : std::nullopt;

@@ -9,13 +9,12 @@
 
 namespace gradus {
 
-/// bfloat16, q8_0 and q4_0 are for weights that are only read: to() converts, linear() and embedding() take
-/// them as weights, all other ops refuse them. q8_0 and q4_0 have the numbers of GGUF's: 8 or 4 bits, and for
-/// every 32 along a row a scale; such a tensor is a matrix, whole, and lies in tiles
-/// (kernels/quantized/quantized.hpp).
+/// bfloat16, q8_0 and q4_0 are for weights that are only read: to() converts them, linear() and embedding()
+/// take them as weights, all other ops refuse them. q8_0 and q4_0 are GGUF's formats: 8 or 4 bits, and a
+/// scale for every 32 numbers of a row; such a tensor is a whole matrix, stored in tiles.
 enum class DType : uint8_t { float32, float64, int64, boolean, bfloat16, q8_0, q4_0 };
 
-struct bfloat16;  // kernels/elementwise/bfloat16.hpp
+struct bfloat16;  // kernels/elementwise/elementwise.hpp
 struct Q8Tile;    // kernels/quantized/quantized.hpp
 struct Q4Tile;
 
@@ -25,10 +24,10 @@ constexpr std::string_view name(DType dtype) {
   return names[static_cast<int>(dtype)];
 }
 
-/// Is it stored in tiles?
+/// Whether it is stored in tiles.
 constexpr bool is_in_tiles(DType dtype) { return dtype >= DType::q8_0; }
 
-/// In bytes, of an element, or of a tile of them.
+/// Bytes of an element, or of a tile.
 constexpr int64_t element_size(DType dtype) {
   constexpr int64_t sizes[] = {4, 8, 8, 1, 2, 544, 288};
   return sizes[static_cast<int>(dtype)];
@@ -37,10 +36,10 @@ constexpr int64_t element_size(DType dtype) {
 /// Whether gradients can flow: float32 and float64.
 constexpr bool is_floating(DType dtype) { return dtype == DType::float32 || dtype == DType::float64; }
 
-/// Whether it only stores weights: no op computes with it or gives it a gradient.
+/// Whether it only stores weights, without arithmetic and gradients.
 constexpr bool is_storage(DType dtype) { return dtype >= DType::bfloat16; }
 
-/// Whether arithmetic takes it.
+/// Whether arithmetic takes it: floating dtypes and int64.
 constexpr bool is_number(DType dtype) { return is_floating(dtype) || dtype == DType::int64; }
 
 /// The DType whose elements are of the C++ type T.
@@ -78,21 +77,13 @@ decltype(auto) dispatch_number(std::string_view op, DType dtype, F&& f) {
   return dispatch_float(op, dtype, std::forward<F>(f));
 }
 
-/// The same for all dtypes that are not only stored; for those it throws Error.
+/// The same for all dtypes; throws Error for those that only store weights.
 template <class F>
 decltype(auto) dispatch_any(DType dtype, F&& f) {
-  switch (dtype) {
-    case DType::float32:
-      return f.template operator()<float>();
-    case DType::float64:
-      return f.template operator()<double>();
-    case DType::int64:
-      return f.template operator()<int64_t>();
-    case DType::boolean:
-      return f.template operator()<bool>();
-    default:
-      fail(name(dtype), "such values are only stored. Hint: convert them with to(DType::float32).");
-  }
+  if (dtype == DType::boolean) return f.template operator()<bool>();
+  if (is_storage(dtype))
+    fail(name(dtype), "such values are only stored. Hint: convert them with to(DType::float32).");
+  return dispatch_number("", dtype, std::forward<F>(f));
 }
 
 }  // namespace gradus

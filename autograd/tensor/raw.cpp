@@ -1,23 +1,16 @@
 #include "gradus/autograd/tensor/raw.hpp"
 
-#include "gradus/autograd/kernels/elementwise/bfloat16.hpp"
+#include <algorithm>
+
+#include "gradus/autograd/kernels/elementwise/elementwise.hpp"
 #include "gradus/autograd/kernels/quantized/quantized.hpp"
 
 namespace gradus::raw {
-namespace {
-
-template <class T>
-void fill(Tensor& out, double value) {
-  T* first = out.mutable_data<T>();
-  const T v = static_cast<T>(value);
-  for (int64_t i = 0, n = out.numel(); i < n; ++i) first[i] = v;
-}
-
-}  // namespace
 
 Tensor full(const Shape& shape, double value, DType dtype) {
   Tensor out = empty(shape, dtype);
-  dispatch_any(dtype, [&]<class T>() { fill<T>(out, value); });
+  dispatch_any(dtype,
+               [&]<class T>() { std::fill_n(out.mutable_data<T>(), out.numel(), static_cast<T>(value)); });
   return out;
 }
 
@@ -68,20 +61,15 @@ Tensor reduce(kernels::Reduce op, const Tensor& x, const std::vector<int64_t>& d
   return out;
 }
 
-Tensor clone(const Tensor& x) {
-  Tensor out = empty(x.shape(), x.dtype());
-  copy_into(out, x);
-  return out;
-}
-
-Tensor contiguous(const Tensor& x) { return !x.defined() || x.is_contiguous() ? x : clone(x); }
-
-Tensor converted(const Tensor& x, DType dtype) {
-  if (x.dtype() == dtype) return x;
+static Tensor copy(const Tensor& x, DType dtype) {
   Tensor out = empty(x.shape(), dtype);
   copy_into(out, x);
   return out;
 }
+
+Tensor clone(const Tensor& x) { return copy(x, x.dtype()); }
+Tensor contiguous(const Tensor& x) { return !x.defined() || x.is_contiguous() ? x : clone(x); }
+Tensor converted(const Tensor& x, DType dtype) { return x.dtype() == dtype ? x : copy(x, dtype); }
 
 namespace {
 
@@ -98,7 +86,7 @@ Tensor widened(const Tensor& stored) {
   return wide;
 }
 
-// Values that are only stored on one side or both; by way of packed float32.
+// For values that are only stored, on one side or both: converts by way of packed float32.
 void copy_stored(Tensor& target, const Tensor& source) {
   if (is_storage(source.dtype())) return copy_into(target, widened(source));
   if (!target.is_contiguous() || target.shape() != source.shape())
@@ -137,7 +125,6 @@ void add_into(Tensor& target, const Tensor& source) {
 
 }  // namespace gradus::raw
 
-// The members of Tensor that walk over its values.
 namespace gradus {
 
 template <class T>

@@ -1,5 +1,5 @@
-// raw: the values of ops, outside the graph. Each function allocates its result, picks the dtype and calls
-// one kernel; arguments were checked by the public op. For the library's own ops and engine.
+// raw: the values of ops, outside the graph, for the library's ops and engine. Each function allocates its
+// result and calls one kernel; the public op has checked the arguments.
 #pragma once
 
 #include "gradus/autograd/kernels/elementwise/elementwise.hpp"

@@ -51,10 +51,10 @@ void check_sizes(std::string_view op, const Shape& shape) {
 
 Shape contiguous_strides(const Shape& shape) {
   Shape strides = shape;
-  int64_t step = 1;
+  int64_t stride = 1;
   for (int i = shape.size() - 1; i >= 0; --i) {
-    strides[i] = step;
-    step *= shape[i];
+    strides[i] = stride;
+    stride *= shape[i];
   }
   return strides;
 }

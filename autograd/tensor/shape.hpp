@@ -1,5 +1,4 @@
-// Shape: a short list of int64_t, outermost dimension first, held inline (at most kMaxDims entries, no
-// allocation). It serves for strides too. A plain value.
+// Shape: sizes or strides, outermost dimension first, at most kMaxDims; a plain value without allocation.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +10,7 @@
 namespace gradus {
 
 inline constexpr int kMaxDims = 8;  ///< most dimensions of a tensor
-/// Most elements of a tensor, with sizes of 0 counted as 1: products of sizes, strides and bytes then fit 64
-/// bits, whatever the dtype and whichever of the dimensions they are taken over.
+/// Most elements of a tensor, counting sizes 0 as 1: products of sizes, strides and bytes then fit 64 bits.
 inline constexpr int64_t kMaxElements = int64_t{1} << 56;
 
 class Shape {
@@ -42,8 +40,7 @@ class Shape {
     return static_cast<int64_t>(n);
   }
 
-  /// Where the element stands that is the `flat`th in row-major order: (2, 3).index_of(5) is (1, 2). There
-  /// must be one.
+  /// The index of element `flat`, which must exist, in row-major order: (2, 3).index_of(5) is (1, 2).
   Shape index_of(int64_t flat) const;
 
   /// The same entries.
@@ -68,8 +65,8 @@ void check_sizes(std::string_view op, const Shape& shape);
 /// Strides, in elements, of a packed row-major tensor.
 Shape contiguous_strides(const Shape& shape);
 
-/// Turns a dimension counted from the end into one counted from the front. Throws Error unless -dims <= dim <
-/// dims (a scalar is treated as having one dimension).
+/// A dimension that may count from the end, counted from the front. Throws Error unless -dims <= dim < dims
+/// (a scalar counts as one dimension).
 int wrap_dim(std::string_view op, int64_t dim, int dims);
 
 /// The shape that a and b share under NumPy's broadcasting rules. Throws Error if there is none.

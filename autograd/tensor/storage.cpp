@@ -44,7 +44,17 @@ class BlockCache {
   }
 
   std::byte* take(int64_t bytes) {
-    std::byte* const p = find(bytes);
+    const int c = size_class(bytes);
+    std::vector<std::byte*>& list = free_[static_cast<size_t>(c)];
+    std::byte* p = nullptr;
+    if (!list.empty()) {
+      p = list.back();
+      list.pop_back();
+    } else if (p = system_allocate(class_bytes(c)); !p) {
+      clear();
+      p = system_allocate(class_bytes(c));
+    }
+    if (!p) throw RunError("[storage] no memory for a tensor of ", bytes, " bytes.");
     ++use.blocks;
     use.bytes += bytes;
     use.peak = std::max(use.peak, use.bytes);
@@ -64,8 +74,7 @@ class BlockCache {
     }
   }
 
-  // False once this thread's cache is gone: tensors in static objects outlive it and free their bytes
-  // themselves.
+  // False after the end of this thread's cache, which tensors in static objects outlive.
   static bool& alive() {
     thread_local bool flag = true;
     return flag;
@@ -79,23 +88,6 @@ class BlockCache {
   MemoryUse use;
 
  private:
-  std::byte* find(int64_t bytes) {
-    const int c = size_class(bytes);
-    std::vector<std::byte*>& list = free_[static_cast<size_t>(c)];
-    if (!list.empty()) {
-      std::byte* p = list.back();
-      list.pop_back();
-      return p;
-    }
-    std::byte* p = system_allocate(class_bytes(c));
-    if (!p) {
-      clear();
-      p = system_allocate(class_bytes(c));
-    }
-    if (!p) throw RunError(concat("[storage] no memory for a tensor of ", bytes, " bytes."));
-    return p;
-  }
-
   std::array<std::vector<std::byte*>, 240> free_;
 };
 

@@ -1,7 +1,7 @@
 // Storage: the bytes under one or more tensors, 64-byte aligned, from a caching allocator.
 //
-// Freed memory stays in a cache of the freeing thread and is handed out again by size class, so that a steady
-// training step asks the system for nothing. Large pieces ask for huge pages.
+// Freed memory stays in a cache of the freeing thread, by size class, and is used again, so that training
+// does not allocate from the system at every step. Large blocks ask for huge pages.
 #pragma once
 
 #include <atomic>
@@ -12,14 +12,9 @@
 
 namespace gradus::autograd {
 
-/// Base of objects that count the references to them. The count is atomic: copies of a handle may live on
-/// several threads.
+/// Base of objects that count the references to them, which may be on several threads.
 class RefCounted {
  public:
-  RefCounted() = default;
-  RefCounted(const RefCounted&) = delete;
-  RefCounted& operator=(const RefCounted&) = delete;
-
   /// How many references there are at the moment.
   uint32_t use_count() const { return count_.load(std::memory_order_relaxed); }
 
@@ -32,8 +27,7 @@ class RefCounted {
   std::atomic<uint32_t> count_{0};
 };
 
-/// A counted pointer, half the size of std::shared_ptr and one allocation. T may offer a static `void
-/// destroy(T*)`, found by overload, to say how the last reference dies; `delete` otherwise.
+/// A counted pointer, half the size of std::shared_ptr. A function destroy(T*) deletes the object.
 template <class T>
 class Ref {
  public:
@@ -46,7 +40,7 @@ class Ref {
     std::swap(object_, other.object_);
     return *this;
   }
-  // Most references that end were moved from: only the others are worth a call.
+  // Most references that end were moved from; only the others need a call.
   [[gnu::always_inline]] ~Ref() {
     if (object_) release();
   }
@@ -62,7 +56,7 @@ class Ref {
   [[gnu::always_inline]] void retain() {
     if (object_) object_->count_.fetch_add(1, std::memory_order_relaxed);
   }
-  // The holder of the only reference races with no thread: most end so, without a locked subtraction.
+  // The holder of the only reference needs no locked subtraction.
   void release() {
     if (object_->count_.load(std::memory_order_acquire) == 1 ||
         object_->count_.fetch_sub(1, std::memory_order_acq_rel) == 1)
@@ -71,13 +65,9 @@ class Ref {
   T* object_ = nullptr;
 };
 
-/// Base of the packed forms of a weight that are cached beside its storage.
-class PackedCache {
- public:
-  PackedCache() = default;
+/// Base of the packed forms of a weight that its storage caches.
+struct PackedCache {
   virtual ~PackedCache() = default;
-  PackedCache(const PackedCache&) = delete;
-  PackedCache& operator=(const PackedCache&) = delete;
 };
 
 class Storage : public RefCounted {
@@ -89,13 +79,12 @@ class Storage : public RefCounted {
   std::byte* data() const { return data_; }  ///< 64-byte aligned
   int64_t bytes() const { return bytes_; }   ///< as they were asked for
 
-  /// Grows by one with each write that goes through a tensor's mutable_data(); backward compares it with the
-  /// number it saw when the tensor was saved.
+  /// Counts the calls of mutable_data(); backward compares it with the count when a tensor was saved.
   uint64_t version() const { return version_; }
-  void bump_version() { ++version_; }  ///< for writes by another way
+  void bump_version() { ++version_; }  ///< for other writes
 
-  /// The cache of this storage: made at the first call, deleted with the storage. Only one T may be used in a
-  /// program; T must check version() itself. Any thread may call.
+  /// The cache of this storage: made at the first call, deleted with the storage. A program may use only one
+  /// T, which must check version() itself. Thread-safe.
   template <class T>
   T& packed_cache() {
     PackedCache* found = packed_cache_.load(std::memory_order_acquire);
@@ -121,11 +110,11 @@ inline void destroy(Storage* storage) { delete storage; }
 
 namespace gradus {
 
-/// The memory that tensors hold, in bytes as they asked for them. Counted by thread: memory that another
-/// thread frees stays in the count of the one that asked for it and is taken off the other's.
+/// The memory that tensors use, in requested bytes. Counted by thread: memory that another thread frees is
+/// subtracted from that thread's count.
 struct MemoryUse {
-  int64_t bytes = 0;   ///< at the moment
-  int64_t blocks = 0;  ///< storages, at the moment
+  int64_t bytes = 0;   ///< now
+  int64_t blocks = 0;  ///< storages, now
   int64_t peak = 0;    ///< most bytes since the thread began or since reset_peak_memory()
 };
 MemoryUse memory_use();    ///< this thread's

@@ -20,10 +20,10 @@ const TensorImpl& checked(const Tensor& t) {
 }
 
 bool packed(const Shape& shape, const Shape& strides) {
-  int64_t step = 1;
+  int64_t stride = 1;
   for (int i = shape.size() - 1; i >= 0; --i) {
-    if (shape[i] != 1 && strides[i] != step) return false;
-    step *= shape[i];
+    if (shape[i] != 1 && strides[i] != stride) return false;
+    stride *= shape[i];
   }
   return true;
 }

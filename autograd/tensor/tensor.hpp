@@ -1,16 +1,14 @@
 // Tensor: a handle on a strided view of shared storage, with its place in the graph of gradients.
 //
-// Copying a Tensor copies the handle: both see the same values and the same gradient. Views (transpose,
-// slice, expand, ...) share storage with their base. Values are written only by optimizers, loaders and
-// initialisers, through mutable_data(); there are no in-place operations to differentiate.
+// A copy of a Tensor shares its values and its gradient. Views (transpose, slice, expand, ...) share storage
+// with their base. Only optimizers, loaders and initialisers write values, through mutable_data(); no
+// differentiable operation works in place.
 //
-// Thread-safety: distinct tensors may be used from distinct threads; a graph is built and walked by one
-// thread at a time. Graphs that share leaves and nothing else count as distinct: several threads may build
-// them and call grad() on them at once. backward() adds to the grad() of its leaves, so no other thread may
-// use these meanwhile.
+// Thread-safety: distinct tensors may be used from distinct threads; one thread at a time builds and walks a
+// graph. Graphs that share only leaves count as distinct: several threads may build them and call grad() at
+// once. backward() adds to the grad() of its leaves, so no other thread may use these meanwhile.
 //
-// This floor knows no graph and no op. Members that need them are declared here and defined above, each group
-// in the file that it names.
+// The members that need a graph or operations are defined in graph/, engine/ and ops/.
 #pragma once
 
 #include <concepts>
@@ -43,12 +41,12 @@ void destroy(TensorImpl* impl);  ///< for Ref
 
 class Tensor {
  public:
-  /// An undefined tensor: stands for "none" (no bias, no gradient yet).
+  /// An undefined tensor: none (no bias, no gradient yet).
   Tensor() = default;
   /// Whether there is a tensor.
   bool defined() const { return static_cast<bool>(impl_); }
 
-  // -- what it is
+  // -- shape and dtype
   const Shape& shape() const;                 ///< outermost dimension first
   const Shape& strides() const;               ///< in elements
   int dim() const { return shape().size(); }  ///< number of dimensions
@@ -58,7 +56,6 @@ class Tensor {
   bool is_contiguous() const;                 ///< packed, row-major
 
   // -- its values
-  // In tensor.cpp; to_vector(), copy_() and fill_(): raw.cpp.
   /// The first element; walk with strides(). Throws Error if T is not the dtype.
   template <class T>
   const T* data() const {
@@ -82,16 +79,14 @@ class Tensor {
   template <class T>
   std::vector<T> to_vector() const;
 
-  /// Overwrites all values with those of `source` (broadcast to this shape, converted to this dtype). Not
-  /// recorded.
+  /// Overwrites all values with those of `source`, broadcast and converted. Not recorded.
   void copy_(const Tensor& source);
   void fill_(double value);  ///< overwrites all values with one; not recorded
 
   // -- its gradient
-  // In engine/tensor_gradient.cpp; hooks: graph/hooks.cpp.
   bool requires_grad() const;  ///< whether gradients flow to it, as to a leaf or through it
-  /// Makes a leaf that collects gradients, or stops it doing so: a parameter is frozen then. Throws Error for
-  /// a result of recorded ops, and for dtypes that are not floating.
+  /// Makes a leaf that collects gradients, or freezes it. Throws Error for a result of recorded ops, and for
+  /// dtypes that are not floating.
   Tensor& requires_grad_(bool on = true);
   /// The gradient that backward() has accumulated in this leaf; undefined before.
   Tensor grad() const;
@@ -108,7 +103,6 @@ class Tensor {
   Tensor detach() const;
 
   // -- views: share storage, differentiable; always another tensor, even where nothing changes
-  // In ops/views.cpp; index(): ops/subscripts.cpp.
   Tensor transpose(int64_t dim0, int64_t dim1) const;  ///< the two swapped
   Tensor mT() const { return transpose(-2, -1); }      ///< the last two dimensions swapped
   /// Dimension i of the result is dims[i] of this.
@@ -150,7 +144,7 @@ class Tensor {
 
 namespace autograd {
 
-/// The object behind handles. Made and deleted in graph/node.cpp, where a vertex can be let go.
+/// The object that handles share. Constructed and destroyed in graph/node.cpp, where Node is complete.
 struct TensorImpl : RefCounted {
   TensorImpl();
   ~TensorImpl();
@@ -173,12 +167,12 @@ Tensor empty(const Shape& shape, DType dtype = DType::float32);
 Tensor view_of(const Tensor& base, const Shape& shape, const Shape& strides, int64_t offset);
 
 /// Prints the values, the dtype, the shape and the place in the graph: "[1.5 2. ]  float64 (2,), from mul". A
-/// tensor of more than a thousand elements is summarized. In graph/print.cpp.
+/// tensor of more than a thousand elements is summarized.
 std::ostream& operator<<(std::ostream& os, const Tensor& tensor);
 
-/// The text of NumPy's str() for the same array under its default options: the shortest digits that tell a
-/// number from its neighbours, at most eight after the point, aligned at the point. bfloat16, which NumPy
-/// does not have, prints as the same values of float32. Throws Error if x is undefined.
+/// The text of NumPy's str() for the same array under its default options: the shortest digits that identify
+/// each number, at most eight after the point, aligned at the point. Weights that are only stored print as
+/// float32. Throws Error if x is undefined.
 std::string numpy_string(const Tensor& x);
 
 /// The text of Python's str() for the same torch.Tensor, with `dtype=torch.float64`, `requires_grad=True` and
@@ -205,7 +199,7 @@ struct Slice {
 struct NewDim {};
 inline constexpr NewDim None{};  ///< Python's None, as a subscript
 
-/// Stands for all dimensions that the other subscripts leave.
+/// All dimensions that the other subscripts leave.
 struct RemainingDims {};
 inline constexpr RemainingDims Ellipsis{};  ///< Python's ..., as a subscript
 

@@ -1,31 +1,43 @@
-// BytePairs: a vocabulary of byte pairs (Sennrich et al., arXiv 1508.07909; on bytes, Radford et al. 2019),
-// which turns text into tokens and back.
+// BytePairs: byte pair encoding (Sennrich et al., arXiv 1508.07909; on bytes, Radford et al. 2019).
 //
-// A token is a byte or two tokens joined by a merge. The tokens of a word (words.hpp) are at first its bytes;
-// the merge that is listed first is applied wherever it fits, from left to right, until none fits. Every text
-// can be encoded, and decodes to the same bytes. Thread-safety: immutable once made.
+// A token is a byte, or two tokens joined by a merge. A word (words.hpp) begins as its bytes; the first merge
+// in the list that fits is applied everywhere in it, from left to right, until none fits. Every text can be
+// encoded, and decodes to the same bytes. Thread-safety: immutable once made.
 #pragma once
 
 #include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <span>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "gradus/data/pairs/byte_letters.hpp"
-
 namespace gradus::data::pairs {
 
-/// Two tokens side by side, as one number that sorts by the left one first.
+inline constexpr int32_t kBytes = 256;  ///< number of bytes
+
+// Files of byte pairs are texts, in which each byte is a visible character, its letter: for bytes that print
+// in Latin-1 the same character, for the other 68 U+0100 and up; the letter of the space is Ġ
+// (`bytes_to_unicode` in OpenAI's encoder.py).
+
+/// The letter of a byte.
+char32_t letter_of(unsigned char byte);
+/// Bytes as letters, in UTF-8.
+std::string letters_of(std::string_view bytes);
+/// The inverse; none if a character is not a letter.
+std::optional<std::string> bytes_of(std::string_view letters);
+/// The bytes in the order of their letters, which is that of GPT-2's vocabulary: token 0 is '!'.
+const std::array<unsigned char, kBytes>& bytes_by_letter();
+
+/// Two adjacent tokens as one number, which sorts by the left one first.
 constexpr uint64_t pair_key(int32_t left, int32_t right) {
   return static_cast<uint64_t>(left) << 32 | static_cast<uint32_t>(right);
 }
 
-/// Numbers of pairs of tokens, looked up a few times for each word that is encoded. A flat table with linear
-/// probing, half empty, because most pairs that are looked up are not in it.
+/// Numbers by pairs of tokens: a hash table with linear probing, at least half empty, because most lookups
+/// find nothing.
 class PairTable {
  public:
   static constexpr uint32_t kNone = ~uint32_t{0};
@@ -33,7 +45,7 @@ class PairTable {
   /// A table for up to `most` pairs.
   explicit PairTable(size_t most) : slots_(std::bit_ceil(2 * most + 2)) {}
 
-  /// Adds a key that is not in the table yet.
+  /// Adds a key that is not in the table.
   void add(uint64_t key, uint32_t number) { slots_[slot_of(key)] = {key, number}; }
   /// The number of a pair; kNone if it was not added.
   uint32_t find(uint64_t key) const { return slots_[slot_of(key)].number; }
@@ -61,20 +73,20 @@ struct Merge {
   bool operator==(const Merge&) const = default;
 };
 
-/// How bytes are joined.
+/// The merges of a vocabulary, with tables for encoding.
 struct MergeRules {
   explicit MergeRules(std::vector<Merge> all);
 
-  std::vector<Merge> merges;              ///< the first has priority
+  std::vector<Merge> merges;              ///< in order of priority
   PairTable ranks;                        ///< by pair, the index in `merges`
   std::array<int32_t, kBytes> of_byte{};  ///< the token of each byte
 };
 
 class BytePairs {
  public:
-  /// `texts`: the bytes of each token. `merges`: by priority; each must join tokens that are bytes or joined
-  /// by merges before it. `specials`: the tokens that no merge makes. All 256 bytes must be among the tokens.
-  /// None of this is checked here: the reader of a file can name the line.
+  /// `texts`: the bytes of each token. `merges`: by priority; each must join bytes or results of earlier
+  /// merges. `specials`: the special tokens. All 256 bytes must be tokens. The caller must check this: it can
+  /// name the place in a file.
   BytePairs(std::vector<std::string> texts, std::vector<Merge> merges, std::vector<int32_t> specials);
 
   int64_t size() const { return static_cast<int64_t>(texts_.size()); }
@@ -82,10 +94,10 @@ class BytePairs {
   const std::vector<Merge>& merges() const { return rules_.merges; }
   const std::vector<int32_t>& specials() const { return specials_; }  ///< ascending
 
-  /// Adds the tokens of a text in which nothing is special.
+  /// Appends the tokens of a text without special tokens.
   void encode(std::string_view text, std::vector<int32_t>& tokens) const;
-  /// Adds the tokens of a text in which the texts of special tokens stand for these: the first that occurs,
-  /// and of those that begin at one place the longest.
+  /// Appends the tokens of a text in which the text of a special token becomes that token: the first that
+  /// occurs, and of several at one place the longest.
   void encode_with_specials(std::string_view text, std::vector<int32_t>& tokens) const;
 
   bool operator==(const BytePairs& other) const {

@@ -1,29 +1,29 @@
 #include "gradus/data/pairs/learn.hpp"
 
-#include <algorithm>
 #include <limits>
+#include <queue>
 #include <unordered_set>
 #include <vector>
 
-#include "gradus/data/pairs/byte_letters.hpp"
+#include "gradus/data/pairs/byte_pairs.hpp"
 #include "gradus/data/pairs/words.hpp"
 #include "gradus/files/error.hpp"
 
 namespace gradus::data::pairs {
 namespace {
 
-constexpr int64_t kFewest = 2;    // A pair that occurs once is no pattern.
+constexpr int64_t kFewest = 2;    // occurrences of a pair that is joined
 constexpr int32_t kNoToken = -1;  // between words, and within tokens
 constexpr size_t kMostPlaces = std::numeric_limits<uint32_t>::max();
 
-/// Different words, one behind another, as tokens; and where each pair of tokens stands.
+/// The tokens of all different words, one word after another, and the places of each pair of tokens.
 ///
-/// A token is written at the place of its first byte and at that of its last, so that its neighbours on both
-/// sides are found without links: before the place p ends the token tokens_[p - 1], and behind it, as many
-/// bytes on as it has, another begins.
+/// A token is stored at the places of its first and its last byte, so that its neighbours are found without
+/// links: at place p, the previous token is tokens_[p - 1], and the next one begins as many bytes later as
+/// the token has.
 class Places {
  public:
-  /// A pair by how often it occurs, the most frequent first, then the smallest.
+  /// A pair with its number of occurrences; ordered by it, then by the smallest key.
   struct Candidate {
     int64_t count;
     uint64_t key;
@@ -48,31 +48,24 @@ class Places {
     counts_.push_back(count);
   }
 
-  /// The pair that is to be joined next, which is taken away; of count 0 if there is none.
+  /// Removes and returns the pair to join next; its count is 0 if there is none.
   Candidate most_frequent() {
     offer_new_pairs();
     while (!heap_.empty()) {
-      std::pop_heap(heap_.begin(), heap_.end());
-      Candidate& best = heap_.back();
+      Candidate best = heap_.top();
+      heap_.pop();
       const int64_t count = pairs_.at(best.key).count;
-      if (count == best.count) {
-        const Candidate taken = best;
-        heap_.pop_back();
-        return taken;
-      }
-      best.count = count;  // Fewer since it was put there: some have gone into other pairs.
-      if (count >= kFewest)
-        std::push_heap(heap_.begin(), heap_.end());
-      else
-        heap_.pop_back();
+      if (count == best.count) return best;
+      best.count = count;  // Some of its tokens have been joined with others since it was pushed.
+      if (count >= kFewest) heap_.push(best);
     }
     return {0, 0};
   }
 
-  /// Drops a pair, which is left as it stands.
-  void pass_over(uint64_t key) { pairs_.at(key) = {}; }
+  /// Drops a pair, which stays as it is.
+  void skip(uint64_t key) { pairs_.at(key) = {}; }
 
-  /// Joins a pair wherever it stands.
+  /// Joins a pair at all its places.
   void join(const Merge& merge) {
     const std::vector<Place> places = std::move(pairs_.at(pair_key(merge.left, merge.right)).places);
     for (const Place at : places) join_at(at, merge);
@@ -83,7 +76,7 @@ class Places {
   using Place = uint32_t;
   struct Pair {
     int64_t count = 0;
-    std::vector<Place> places;  // ascending; some may hold the pair no more
+    std::vector<Place> places;  // ascending; the pair may have gone from some
   };
 
   size_t size_of(int32_t token) const { return texts_[static_cast<size_t>(token)].size(); }
@@ -101,25 +94,22 @@ class Places {
     const size_t middle = at + size_of(merge.left), end = middle + size_of(merge.right);
     if (tokens_[at] != merge.left || tokens_[middle] != merge.right) return;
     const int64_t count = counts_[word_[at]];
-    const int32_t before = tokens_[at - 1], behind = tokens_[end];
-    tokens_[middle] = kNoToken;  // Nothing begins there now.
+    const int32_t previous = tokens_[at - 1], next = tokens_[end];
+    tokens_[middle] = kNoToken;
     tokens_[at] = tokens_[end - 1] = merge.joined;
-    if (before != kNoToken) {
-      lost(before, merge.left, count);
-      found(before, merge.joined, at - size_of(before), count);
+    if (previous != kNoToken) {
+      lost(previous, merge.left, count);
+      found(previous, merge.joined, at - size_of(previous), count);
     }
-    if (behind != kNoToken) {
-      lost(merge.right, behind, count);
-      found(merge.joined, behind, at, count);
+    if (next != kNoToken) {
+      lost(merge.right, next, count);
+      found(merge.joined, next, at, count);
     }
   }
 
   void offer_new_pairs() {
     for (const uint64_t key : new_) {
-      const int64_t count = pairs_.at(key).count;
-      if (count < kFewest) continue;
-      heap_.push_back({count, key});
-      std::push_heap(heap_.begin(), heap_.end());
+      if (const int64_t count = pairs_.at(key).count; count >= kFewest) heap_.push({count, key});
     }
     new_.clear();
   }
@@ -130,7 +120,7 @@ class Places {
   std::vector<int64_t> counts_;  // of each word
   std::unordered_map<uint64_t, Pair> pairs_;
   std::vector<uint64_t> new_;  // not on the heap yet
-  std::vector<Candidate> heap_;
+  std::priority_queue<Candidate> heap_;
 };
 
 }  // namespace
@@ -165,7 +155,7 @@ BytePairs learn(const WordCounts& words, int64_t size, std::string_view special)
                       static_cast<int32_t>(texts.size())};
     std::string joined = texts[static_cast<size_t>(merge.left)] + texts[static_cast<size_t>(merge.right)];
     if (!taken.insert(joined).second) {
-      places.pass_over(key);
+      places.skip(key);
       continue;
     }
     texts.push_back(std::move(joined));

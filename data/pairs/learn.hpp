@@ -1,9 +1,7 @@
-// Learning byte pairs: which tokens to join, from how often they stand side by side in a text.
-//
-// Sennrich et al., arXiv 1508.07909, algorithm 1, on bytes and within GPT-2's words: the pair that occurs
-// most often becomes a token, and of those that occur equally often the one with the smaller left token, then
-// the smaller right one; again and again. Pairs are counted wherever they stand, twice in "aaa". A pair whose
-// joining is a token already is passed over. Deterministic.
+// Learns byte pairs from a text (Sennrich et al., arXiv 1508.07909, algorithm 1, on bytes and within GPT-2's
+// words): repeatedly the most frequent pair becomes a token; of equally frequent ones the one with the
+// smaller left token, then the smaller right one. Overlapping pairs count, "aaa" has two. A pair whose text
+// is already a token is skipped.
 #pragma once
 
 #include <cstdint>
@@ -16,10 +14,10 @@
 
 namespace gradus::data::pairs {
 
-/// How often each word occurs. Not thread-safe.
+/// The number of occurrences of each word. Not thread-safe.
 class WordCounts {
  public:
-  /// Adds the words of a text. No word reaches from one text into the next.
+  /// Adds the words of a text. Words end at the end of the text.
   void add(std::string_view text);
 
  private:
@@ -32,9 +30,8 @@ class WordCounts {
   std::unordered_map<std::string, int64_t, Hash, std::equal_to<>> counts_;
 };
 
-/// A vocabulary of `size` tokens, at least 257: the bytes in GPT-2's order, what was joined, and `special`
-/// last. Fewer if no pair occurs twice any more. Words of n bytes in all, each counted once, take time
-/// n log n.
+/// A vocabulary of `size` tokens, at least 257: the bytes in GPT-2's order, the joined tokens, and `special`
+/// last. Fewer if no pair occurs twice. Takes time n log n for different words of n bytes in total.
 BytePairs learn(const WordCounts& words, int64_t size, std::string_view special);
 
 }  // namespace gradus::data::pairs

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "gradus/data/pairs/byte_letters.hpp"
+#include "gradus/data/pairs/byte_pairs.hpp"
 #include "gradus/files/error.hpp"
 #include "gradus/files/plain.hpp"
 #include "gradus/files/utf8.hpp"
@@ -58,7 +58,7 @@ std::string Vocabulary::add_merge(std::string_view left, std::string_view right)
   }
   if (!j) return concat("must make a token of the vocabulary, got ", in_quotes(joined), ", which is none.");
   if (!merged_.insert(pair_key(*l, *r)).second)
-    return concat("must not be there twice, got ", in_quotes(left), " and ", in_quotes(right), " again.");
+    return concat("must not be listed twice, got ", in_quotes(left), " and ", in_quotes(right), " again.");
   origins_[static_cast<size_t>(*j)] = Origin::joined;
   merges_.push_back({*l, *r, *j});
   return "";
@@ -73,7 +73,8 @@ std::string Vocabulary::add_special(std::string_view text, int64_t token) {
   if ((known && *known != token) || (!known && origins_[at] != Origin::missing))
     return concat("must be the same token in the vocabulary, got ", token, " for ", in_quotes(text), ".");
   if (known && origins_[at] != Origin::unknown)
-    return concat("must be neither a byte nor joined by a merge nor there twice, got ", in_quotes(text), ".");
+    return concat("must be neither a byte nor joined by a merge nor listed twice, got ", in_quotes(text),
+                  ".");
   origins_[at] = Origin::special;
   if (!known) {
     letters_[at] = text;

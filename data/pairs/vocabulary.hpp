@@ -1,4 +1,4 @@
-// Vocabulary: byte pairs as files have them, tokens in letters and merges in words, put together and checked.
+// Vocabulary: assembles and checks byte pairs that are read from files.
 #pragma once
 
 #include <cstdint>
@@ -16,17 +16,17 @@ namespace gradus::data::pairs {
 
 class Vocabulary {
  public:
-  /// `vocab`: an object with the number of each token by its letters, which stays where it is. Up to `added`
-  /// tokens may be added to it. Throws Error, as Field does, for a number that is none, or is there twice.
+  /// `vocab`: an object with the number of each token by its letters; borrowed. Up to `added` tokens may be
+  /// added. Throws Error, as Field does, if a byte is missing, and for a number that is invalid or duplicate.
   explicit Vocabulary(const files::Field& vocab, size_t added = 0);
 
-  /// Adds the next merge. Returns the fault, "must ..., got ...", or "".
+  /// Adds the next merge. Returns an error, "must ..., got ...", or "".
   std::string add_merge(std::string_view left, std::string_view right);
-  /// Adds a special token, which the object may have too. Returns the fault, or "".
+  /// Adds a special token, which the object may have too. Returns an error, or "".
   std::string add_special(std::string_view text, int64_t token);
 
-  /// What is neither a byte nor joined by a merge is special; only what was added, if `only_added`. Throws
-  /// Error, as Field does, if a byte or a number is missing, or for a token that cannot come about.
+  /// The result. Tokens that are neither bytes nor merged are special; with `only_added` they are an error
+  /// unless they were added. Throws Error, as Field does, also if a number is missing.
   BytePairs take(bool only_added);
 
  private:
@@ -43,10 +43,10 @@ class Vocabulary {
   std::unordered_set<uint64_t> merged_;
 };
 
-/// The tokens as files have them: letters, and special tokens as they are.
+/// The texts of the tokens in files: letters, but special tokens unchanged.
 std::vector<std::string> letters(const BytePairs& pairs);
 
-/// A JSON object of the numbers of texts, each on a line that begins so.
+/// A JSON object with the number of each text, one per line, indented.
 std::string numbered(const std::vector<std::string>& texts, std::string_view indent);
 
 }  // namespace gradus::data::pairs

@@ -14,24 +14,14 @@ namespace {
 enum class Class : uint8_t { other, space, letter, number };
 
 Class class_beyond_ascii(char32_t c) {
-  switch (utf8proc_category(static_cast<utf8proc_int32_t>(c))) {
-    case UTF8PROC_CATEGORY_LU:
-    case UTF8PROC_CATEGORY_LL:
-    case UTF8PROC_CATEGORY_LT:
-    case UTF8PROC_CATEGORY_LM:
-    case UTF8PROC_CATEGORY_LO:
-      return Class::letter;
-    case UTF8PROC_CATEGORY_ND:
-    case UTF8PROC_CATEGORY_NL:
-    case UTF8PROC_CATEGORY_NO:
-      return Class::number;
-    case UTF8PROC_CATEGORY_ZS:
-    case UTF8PROC_CATEGORY_ZL:
-    case UTF8PROC_CATEGORY_ZP:
-      return Class::space;
-    default:
-      return c == 0x85 ? Class::space : Class::other;  // NEL, the one control beyond ASCII in White_Space
-  }
+  const utf8proc_category_t category = utf8proc_category(static_cast<utf8proc_int32_t>(c));
+  const auto is_in = [&](utf8proc_category_t first, utf8proc_category_t last) {
+    return category >= first && category <= last;
+  };
+  if (is_in(UTF8PROC_CATEGORY_LU, UTF8PROC_CATEGORY_LO)) return Class::letter;
+  if (is_in(UTF8PROC_CATEGORY_ND, UTF8PROC_CATEGORY_NO)) return Class::number;
+  // NEL (U+0085) is the only control character beyond ASCII with the property White_Space.
+  return is_in(UTF8PROC_CATEGORY_ZS, UTF8PROC_CATEGORY_ZP) || c == 0x85 ? Class::space : Class::other;
 }
 
 constexpr std::array<Class, 0x80> kAscii = [] {
@@ -57,7 +47,7 @@ Character character_at(std::string_view text, size_t at) {
   return {class_beyond_ascii(c.value), static_cast<size_t>(c.size)};
 }
 
-/// Where the characters of that kind end that stand from `at` on.
+/// The end of the run of characters of that class that begins at `at`.
 size_t end_of_run(std::string_view text, size_t at, Class kind) {
   while (at < text.size()) {
     const Character c = character_at(text, at);
@@ -67,27 +57,16 @@ size_t end_of_run(std::string_view text, size_t at, Class kind) {
   return at;
 }
 
-/// The size of 's, 't, 're, 've, 'm, 'll or 'd at the beginning of the text, or 0.
+/// The size of a contraction at the beginning of the text, or 0.
 size_t contraction(std::string_view text) {
-  const auto second = [&](char c) { return text.size() > 2 && text[2] == c ? size_t{3} : size_t{0}; };
-  if (text.size() < 2 || text[0] != '\'') return 0;
-  switch (text[1]) {
-    case 's':
-    case 't':
-    case 'm':
-    case 'd':
-      return 2;
-    case 'r':
-    case 'v':
-      return second('e');
-    case 'l':
-      return second('l');
-    default:
-      return 0;
-  }
+  if (!text.starts_with('\'')) return 0;
+  for (const std::string_view one : {"'s", "'t", "'re", "'ve", "'m", "'ll", "'d"})
+    if (text.starts_with(one)) return one.size();
+  return 0;
 }
 
-/// White space. Its last character belongs to the next word, unless it is the only one or nothing follows.
+/// The size of white space, without its last character, which belongs to the next word, unless it is the only
+/// one or the text ends.
 size_t white_space(std::string_view text) {
   size_t at = 0, last = 0;
   while (at < text.size()) {

@@ -35,11 +35,11 @@ optimised() {
   grep '"command":' "$scratch/compile_commands.json" | grep -E -- "-c [^ ]*/$1\"" | grep -oE -- ' -O[^ ]*' | tail -n 1
 }
 require test "$(optimised main.cpp)" = ""
-require test "$(optimised nn/linear.cpp)" = " -O3"
+require test "$(optimised nn/layers.cpp)" = " -O3"
 require test "$(optimised autograd/ops/products/matmul.cpp)" = " -O3"
 require test "$(optimised autograd/kernels/blas/gemm.cpp)" = " -O3"
 require test "$(optimised "gradus_kernels_[^/]*/Unity/unity_0_cxx.cxx")" = " -O3"
 configure -DCMAKE_BUILD_TYPE=Debug
-require test "$(optimised nn/linear.cpp)" = ""
+require test "$(optimised nn/layers.cpp)" = ""
 configure -DCMAKE_CXX_FLAGS=-O1
-require test "$(optimised nn/linear.cpp)" = " -O1"
+require test "$(optimised nn/layers.cpp)" = " -O1"

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "gradus/data/pairs/byte_letters.hpp"
+#include "gradus/data/pairs/byte_pairs.hpp"
 #include "gradus/data/tokenizer.hpp"
 #include "gradus/files/json.hpp"
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "catch.hpp"
-#include "gradus/data/pairs/byte_letters.hpp"
+#include "gradus/data/pairs/byte_pairs.hpp"
 #include "gradus/data/pairs/words.hpp"
 #include "gradus/data/tokenizer.hpp"
 #include "slow_byte_pairs.hpp"

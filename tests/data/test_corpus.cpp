@@ -71,7 +71,7 @@ TEST_CASE("without the program bible there is no kjv, and the default falls back
   CHECK(error_of([&] { load_corpus("kjv", empty.path()); }) == error);
   const Corpus corpus = default_corpus(empty.path());
   CHECK(corpus.name == "stories");
-  CHECK(corpus.warning == "training on stories, because the kjv cannot be had: " + error);
+  CHECK(corpus.warning == "training on stories, because the kjv is not available: " + error);
   CHECK(fs::is_empty(empty.path()));
 }
 

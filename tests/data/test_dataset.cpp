@@ -69,33 +69,34 @@ TEST_CASE("without a validation part everything is for training") {
 }
 
 TEST_CASE("parts that are shorter than one window are refused with the numbers") {
-  CHECK(
-      error_with(64, 64, 0) ==
-      "[dataset] the training part must have at least block + 1 = 65 tokens, got 64 of 64 (val_fraction 0). "
-      "Hint: use a longer text, a smaller block or a smaller val_fraction.");
+  CHECK(error_with(64, 64, 0) ==
+        "[dataset] the training split must have at least `block` + 1 = 65 tokens, got 64 of 64 "
+        "(`val_fraction` 0). "
+        "Hint: use a longer text, a smaller `block` or a smaller `val_fraction`.");
   CHECK(error_with(100, 64, 0.1) ==
-        "[dataset] the validation part must have at least block + 1 = 65 tokens, got 10 of 100 (val_fraction "
+        "[dataset] the validation split must have at least `block` + 1 = 65 tokens, got 10 of 100 "
+        "(`val_fraction` "
         "0.1). "
-        "Hint: use a longer text, a smaller block or a larger val_fraction.");
-  CHECK(error_with(0, 1, 0).find("at least block + 1 = 2 tokens, got 0 of 0") != std::string::npos);
-  CHECK(error_with(100, 9, 1e-300).find("the validation part") != std::string::npos);
+        "Hint: use a longer text, a smaller `block` or a larger `val_fraction`.");
+  CHECK(error_with(0, 1, 0).find("at least `block` + 1 = 2 tokens, got 0 of 0") != std::string::npos);
+  CHECK(error_with(100, 9, 1e-300).find("the validation split") != std::string::npos);
   CHECK(error_with(65, 64, 0) == "no error");
   CHECK(error_with(100, 9, 0.1) == "no error");
   CHECK(error_with(100, 10, 0.1) != "no error");
 }
 
 TEST_CASE("numbers that make no sense are refused") {
-  CHECK(error_with(100, 0, 0.1) == "[dataset] block must be at least 1, got 0.");
-  CHECK(error_with(100, 4, 1) == "[dataset] val_fraction must be at least 0 and below 1, got 1.");
-  CHECK(error_with(100, 4, -0.1) == "[dataset] val_fraction must be at least 0 and below 1, got -0.1.");
+  CHECK(error_with(100, 0, 0.1) == "[dataset] `block` must be at least 1, got 0.");
+  CHECK(error_with(100, 4, 1) == "[dataset] `val_fraction` must be at least 0 and below 1, got 1.");
+  CHECK(error_with(100, 4, -0.1) == "[dataset] `val_fraction` must be at least 0 and below 1, got -0.1.");
   CHECK(error_with(100, 4, std::numeric_limits<double>::quiet_NaN()) ==
-        "[dataset] val_fraction must be at least 0 and below 1, got nan.");
+        "[dataset] `val_fraction` must be at least 0 and below 1, got nan.");
   const TextDataset dataset(places(100), 4, 0.1);
   Generator generator(1);
   CHECK(error_of([&] { dataset.random_batch(Split::train, 0, generator); }) ==
-        "[random_batch] batch must be at least 1, got 0.");
+        "[random_batch] `batch` must be at least 1, got 0.");
   CHECK(error_of([&] { dataset.validation_batches(-1); }) ==
-        "[validation_batches] batch must be at least 1, got -1.");
+        "[validation_batches] `batch` must be at least 1, got -1.");
 }
 
 TEST_CASE("a sample of the validation part is spread over it, and no larger than asked") {
@@ -120,7 +121,7 @@ TEST_CASE("a sample of the validation part is spread over it, and no larger than
     CHECK(count_targets(dataset.validation_sample(5, tokens)) == 399);
   CHECK(TextDataset(places(100), 4, 0).validation_sample(1, 10).empty());
   CHECK(error_of([&] { (void)dataset.validation_sample(1, 0); }) ==
-        "[validation_sample] tokens must be at least 1, got 0.");
+        "[validation_sample] `tokens` must be at least 1, got 0.");
 }
 
 TEST_CASE("random windows start everywhere in their part and nowhere else") {
@@ -210,9 +211,9 @@ TEST_CASE("consecutive batches need something to predict") {
   CHECK(error_of([] { consecutive_batches(places(1), 1, 1); }) ==
         "[consecutive_batches] the text must have at least 2 tokens to predict one from another, got 1.");
   CHECK(error_of([] { consecutive_batches(places(9), 0, 1); }) ==
-        "[consecutive_batches] batch must be at least 1, got 0.");
+        "[consecutive_batches] `batch` must be at least 1, got 0.");
   CHECK(error_of([] { consecutive_batches(places(9), 1, 0); }) ==
-        "[consecutive_batches] block must be at least 1, got 0.");
+        "[consecutive_batches] `block` must be at least 1, got 0.");
 }
 
 TEST_CASE("two texts, one to train on and one to validate on") {
@@ -221,9 +222,9 @@ TEST_CASE("two texts, one to train on and one to validate on") {
   CHECK(dataset.tokens(Split::validation).values() == places(7));
   CHECK(count_targets(dataset.validation_batches(2)) == 6);
   CHECK(error_of([] { TextDataset(places(20), places(4), 4); }) ==
-        "[dataset] the tokens to validate on must be at least block + 1 = 5, got 4.");
+        "[dataset] the tokens to validate on must be at least `block` + 1 = 5, got 4.");
   CHECK(error_of([] { TextDataset(places(4), places(20), 4); }) ==
-        "[dataset] the tokens to train on must be at least block + 1 = 5, got 4.");
+        "[dataset] the tokens to train on must be at least `block` + 1 = 5, got 4.");
 }
 
 TEST_CASE("weights decide how often a token of each part is read") {

@@ -80,7 +80,7 @@ TEST_CASE("text that is not UTF-8 is refused with the place and a way out") {
 TEST_CASE("characters that the vocabulary lacks are named, with their places") {
   const Tokenizer tokenizer = Tokenizer::characters("abcd");
   const std::string hint =
-      ". Hint: leave these characters out of the text, or train the model anew with `tokenizer` byte or bpe, "
+      ". Hint: leave these characters out of the text, or train a new model with `tokenizer` byte or bpe, "
       "which read any "
       "text.";
   CHECK(error_of([&] { tokenizer.encode("abcd\xE2\x82\xAC"); }) ==

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "catch.hpp"
-#include "gradus/data/tokenizer_files.hpp"
+#include "gradus/data/tokenizer.hpp"
 #include "small_vocabulary.hpp"
 #include "support.hpp"
 
@@ -142,7 +142,7 @@ TEST_CASE("GPT-2's files are refused with the reason") {
   CHECK(merge("zz b\n") == line + "2 must join tokens of the vocabulary, got 'zz', which is none.");
   CHECK(merge("b c\n") == line + "2 must make a token of the vocabulary, got 'bc', which is none.");
   CHECK(merge("ab c\n") == line + "2 must join bytes and what merges before it have joined, got 'ab'.");
-  CHECK(merge("a b\na b\n") == line + "3 must not be there twice, got 'a' and 'b' again.");
+  CHECK(merge("a b\na b\n") == line + "3 must not be listed twice, got 'a' and 'b' again.");
   CHECK(merge("a b\n#version: 0.2\n").find(line + "3 must join tokens") == 0);
   CHECK(gpt2_error(vocab, std::string(1, '\0')) ==
         line + "1 must be two tokens with a space between them, got '\\x00'.");
@@ -207,7 +207,7 @@ TEST_CASE("a tokenizer.json is refused with the reason") {
   CHECK(changed("\"content\": \"<|endoftext|>\"", "\"content\": \"\"") ==
         file + "added_tokens[0], id must have a text, got none.");
   CHECK(changed("{\"id\": 260, \"content\": \"<|endoftext|>\"", "{\"id\": 256, \"content\": \"ab\"")
-            .find("must be neither a byte nor joined by a merge nor there twice, got 'ab'.") !=
+            .find("must be neither a byte nor joined by a merge nor listed twice, got 'ab'.") !=
         std::string::npos);
   CHECK(changed("\"ab c\"", "\"abc\"")
             .find("model, merges[1] must join bytes and what merges before it have joined, got 'abc'") !=

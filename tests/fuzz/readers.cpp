@@ -12,13 +12,12 @@
 #include "gradus/files/plain.hpp"
 #include "gradus/models/config_json.hpp"
 #include "gradus/nn/safetensors.hpp"
-#include "gradus/nn/safetensors_folder.hpp"
 #include "gradus/tools/cases/read.hpp"
 #include "gradus/tools/gguf/gguf.hpp"
 #include "gradus/train/run_folder/checkpoint.hpp"
-#include "gradus/train/train_config.hpp"
+#include "gradus/train/train_json.hpp"
+#include "gradus/train/trainer/loop_options.hpp"
 #include "gradus/train/trainer/metrics.hpp"
-#include "gradus/train/trainer/recipe.hpp"
 #ifdef GRADUS_FUZZ_TOML
 #include "gradus/tools/cli/program/config_file.hpp"
 #endif
@@ -101,9 +100,10 @@ void read_train(std::string_view bytes) {
 }
 
 void read_recipe(std::string_view bytes) {
-  const std::string once = train::to_json(train::recipe_from_json(bytes, kFile));
-  require(train::to_json(train::recipe_from_json(once, kFile)) == once, "a recipe comes back");
-  require(train::is_recipe(once, kFile), "a recipe is one");
+  const std::string once = train::to_json(train::loop_options_from_json(bytes, kFile));
+  require(train::to_json(train::loop_options_from_json(once, kFile)) == once,
+          "the options of a loop come back");
+  require(train::is_loop_options(once, kFile), "the options of a loop are recognized");
 }
 
 void read_trainer(std::string_view bytes) {

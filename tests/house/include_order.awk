@@ -11,13 +11,7 @@ BEGIN {
   for (i = 1; i <= floors; ++i) rank[floor[i]] = i
   never["data"] = " nn models "
   only["autograd", "files"] = "files/error.hpp"  # a library of tensors reads no files
-
-  # Circles of units that are halves of one thing: at most three, by name, with the reason.
-  allow("unit", "nn/checks nn/checks_compare", "checks, and the comparing that they share, of the functions they name")
-  # Circles of folders.
 }
-
-function allow(kind, members, reason) { allowed[kind, members] = reason }
 
 function complain(where, why) {
   print where ": " why
@@ -65,8 +59,8 @@ function look_at(file, name, where, from, to, path, is_header) {
     complain(where, "BLAS belongs in autograd/kernels/*.cpp")
   if (name ~ /^nlohmann\// && is_header) complain(where, "nlohmann-json belongs in .cpp files")
   if (name ~ /^CLI\// && file !~ /^tools\/cli\//) complain(where, "CLI11 belongs to the command line")
-  if (name ~ /^gradus\/models\// && file ~ /^train\// && file !~ /^train\/(decoder|train_config|memory)\./)
-    complain(where, "train/ trains any model; only decoder, train_config and memory know the decoder")
+  if (name ~ /^gradus\/models\// && file ~ /^train\// && file !~ /^train\/(decoder|train_config|settings|train_json|memory)\./)
+    complain(where, "train/ trains any model; only decoder, memory and the settings of `gradus train` know the decoder")
   if (name ~ /^catch/) complain(where, "Catch2 belongs in tests")
   if (name !~ /^gradus\//) return
 
@@ -121,7 +115,7 @@ function find_circles(kind, nodes, n, i, j) {
   }
 }
 
-function check_circles(kind, nodes, n, i, members, list) {
+function check_circles(kind, nodes, n, i, members) {
   split("", circle)
   find_circles(kind, nodes, n)
   for (i = 1; i <= n; ++i) {
@@ -129,7 +123,6 @@ function check_circles(kind, nodes, n, i, members, list) {
     members = circle[nodes[i]]
     if ((kind, members) in seen) continue
     seen[kind, members] = 1
-    if ((kind, members) in allowed && split(members, list, " ") <= 3) continue
     complain(nodes[i], kind "s that include each other: " members)
   }
 }
@@ -171,12 +164,6 @@ END {
   }
   check_circles("unit", units, unit_count)
   check_circles("folder", folders, folder_count)
-  for (key in allowed) {
-    split(key, part, SUBSEP)
-    split(part[2], list, " ")
-    if (!(key in seen) && (part[1], list[1]) in known)
-      complain(list[1], "this circle is no more, yet listed: " part[2])
-  }
   if (map && !bad) print_map(folders, folder_count)
   exit bad
 }

@@ -3,7 +3,7 @@
 # circle, or that brings a third-party library where it does not belong; exits 1 if there is one.
 # include_order.sh --map ROOT: prints who includes whom, folder by folder, the lowest first, as docs/how-it-is-built.md shows it.
 #
-# The floors, the circles that are allowed and why stand at the head of include_order.awk.
+# The order of the folders is at the head of include_order.awk.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 map=0

@@ -62,15 +62,15 @@ const BadFolder kBadConfigs[] = {
      },
      "pruned_heads must be null or {}, got an object of 1."},
     {"heads that do not divide", [](Foreign& f) { f.config["n_head"] = 5; },
-     "n_head must divide n_embd, got n_head 5 and n_embd 16."},
-    {"no heads", [](Foreign& f) { f.config["n_head"] = 0; }, "n_head must be in [1, 1000000], got 0."},
+     "`n_head` must divide `n_embd`, got 5 and 16."},
+    {"no heads", [](Foreign& f) { f.config["n_head"] = 0; }, "`n_head` must be in [1, 1000000], got 0."},
     {"no positions", [](Foreign& f) { f.config.erase("n_positions"); },
      "config.json must have a field 'n_positions'."},
     {"no width", [](Foreign& f) { f.config.erase("n_embd"); }, "must have a field 'n_embd'."},
     {"a width in words", [](Foreign& f) { f.config["n_embd"] = "sixteen"; },
      "n_embd must be a whole number of 64 bits, got 'sixteen'."},
     {"norms by nothing", [](Foreign& f) { f.config["layer_norm_epsilon"] = 0; },
-     "norm_eps must be in (0, 1), got 0."},
+     "`norm_eps` must be in (0, 1), got 0."},
     {"a tie in words", [](Foreign& f) { f.config["tie_word_embeddings"] = "yes"; },
      "tie_word_embeddings must be true or false, got 'yes'."},
     {"a list", [](Foreign& f) { f.config = json::array(); }, "config.json must be an object"},
@@ -155,7 +155,7 @@ const BadFolder kBadTensors[] = {
        f.tensors["lm_head.weight"] = floats({11, 16});
      },
      "lm_head.weight must equal wte.weight, the output projection is tied to it, got other values. Hint: if "
-     "it is not tied, config.json has to say \"tie_word_embeddings\": false."},
+     "it is not tied, config.json must have \"tie_word_embeddings\": false."},
     {"a tied head of another shape",
      [](Foreign& f) {
        f.tensors["lm_head.weight"] = floats({10, 16});
@@ -312,8 +312,8 @@ TEST_CASE("a folder of Python's pickles is told how to be made readable") {
     std::ofstream(foreign.folder / pickle) << "PK";
     CHECK(said_of(foreign) ==
           concat("[safetensors] model.safetensors: cannot be read: No such file or directory. Hint: ", pickle,
-                 " is Python's pickle, which is not opened here; safetensors.torch.save_model(model, "
-                 "\"model.safetensors\") writes what is."));
+                 " is Python's pickle, which is not supported; safetensors.torch.save_model(model, "
+                 "\"model.safetensors\") writes a file that is."));
   }
 }
 
@@ -325,10 +325,10 @@ TEST_CASE("of a folder without a model the folders in it that have one are named
     std::filesystem::create_directory(folder / name);
   for (const char* name : {"b", "a"}) std::ofstream(folder / name / "config.json") << "{}";
   CHECK(said() == concat("[load_config] ", folder.path(),
-                         " must have config.json, got none. Hint: of its folders ", "these have: a, b."));
+                         " must have config.json, got none. Hint: these subfolders have one: a, b."));
   for (const char* name : {"c", "d", "e", "f", "g", "h"})
     std::ofstream(folder / name / "config.json") << "{}";
-  CHECK(said().ends_with("these have: a, b, c, d, e, f, g, h."));
+  CHECK(said().ends_with("these subfolders have one: a, b, c, d, e, f, g, h."));
   std::filesystem::copy(folder / "h", folder / "i\n");
-  CHECK(said().ends_with("these have: a, b, c, d, e, f, g, h and 1 more."));
+  CHECK(said().ends_with("these subfolders have one: a, b, c, d, e, f, g, h and 1 more."));
 }

@@ -17,7 +17,7 @@ TEST_CASE("presets have the shapes of their names and are valid once they have a
     DecoderConfig config = preset(name);
     CHECK(config.vocab_size == 0);
     CHECK(error_of([&] { config.validate(); }) ==
-          "[decoder] vocab_size must be set, got 0. Hint: take the tokenizer's size.");
+          "[decoder] `vocab_size` must be set, got 0. Hint: take the tokenizer's size.");
     config.vocab_size = 65;
     CHECK_NOTHROW(config.validate());
   }
@@ -56,18 +56,19 @@ TEST_CASE("each field that is wrong is named with what must hold and what came")
     void (*spoil)(DecoderConfig&);
   };
   const Case cases[] = {
-      {"[decoder] vocab_size must be in [1, 1000000000], got -1.",
+      {"[decoder] `vocab_size` must be in [1, 1000000000], got -1.",
        [](DecoderConfig& c) { c.vocab_size = -1; }},
-      {"[decoder] block_size must be in [1, 1000000000], got 0.", [](DecoderConfig& c) { c.block_size = 0; }},
-      {"[decoder] n_layer must be in [1, 10000], got 10001.", [](DecoderConfig& c) { c.n_layer = 10001; }},
-      {"[decoder] n_embd must be in [1, 1000000], got 0.", [](DecoderConfig& c) { c.n_embd = 0; }},
-      {"[decoder] n_head must be in [1, 1000000], got -4.", [](DecoderConfig& c) { c.n_head = -4; }},
-      {"[decoder] n_head must divide n_embd, got n_head 3 and n_embd 128.",
-       [](DecoderConfig& c) { c.n_head = 3; }},
-      {"[decoder] dropout must be in [0, 1), got 1.", [](DecoderConfig& c) { c.dropout = 1.0; }},
-      {"[decoder] dropout must be in [0, 1), got nan.", [](DecoderConfig& c) { c.dropout = std::nan(""); }},
-      {"[decoder] norm_eps must be in (0, 1), got 0.", [](DecoderConfig& c) { c.norm_eps = 0.0; }},
-      {"[decoder] norm_eps must be in (0, 1), got nan.", [](DecoderConfig& c) { c.norm_eps = std::nan(""); }},
+      {"[decoder] `block_size` must be in [1, 1000000000], got 0.",
+       [](DecoderConfig& c) { c.block_size = 0; }},
+      {"[decoder] `n_layer` must be in [1, 10000], got 10001.", [](DecoderConfig& c) { c.n_layer = 10001; }},
+      {"[decoder] `n_embd` must be in [1, 1000000], got 0.", [](DecoderConfig& c) { c.n_embd = 0; }},
+      {"[decoder] `n_head` must be in [1, 1000000], got -4.", [](DecoderConfig& c) { c.n_head = -4; }},
+      {"[decoder] `n_head` must divide `n_embd`, got 3 and 128.", [](DecoderConfig& c) { c.n_head = 3; }},
+      {"[decoder] `dropout` must be in [0, 1), got 1.", [](DecoderConfig& c) { c.dropout = 1.0; }},
+      {"[decoder] `dropout` must be in [0, 1), got nan.", [](DecoderConfig& c) { c.dropout = std::nan(""); }},
+      {"[decoder] `norm_eps` must be in (0, 1), got 0.", [](DecoderConfig& c) { c.norm_eps = 0.0; }},
+      {"[decoder] `norm_eps` must be in (0, 1), got nan.",
+       [](DecoderConfig& c) { c.norm_eps = std::nan(""); }},
   };
   for (const Case& c : cases) {
     DecoderConfig config = good;

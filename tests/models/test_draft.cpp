@@ -7,7 +7,6 @@
 #include "gradus/autograd/kernels/blas/choose_product.hpp"
 #include "gradus/autograd/ops/ops.hpp"
 #include "gradus/models/generate.hpp"
-#include "gradus/models/next_token.hpp"
 
 using namespace gradus;
 using namespace gradus::models;
@@ -141,7 +140,7 @@ TEST_CASE("a text is the same with a draft and without, drawn or not, to the blo
   }
   Generator g(7);
   CHECK(error_of([&] { generate(model, {1}, {.draft = 8}, g); }) ==
-        "[sample] draft must be in [0, 7], got 8.");
+        "[sample] `draft` must be in [0, 7], got 8.");
   CHECK(error_of([&] { NextToken(model, -1); }) == "[next_token] draft must be in [0, 7], got -1.");
 }
 

@@ -264,18 +264,18 @@ TEST_CASE("senseless requests are refused") {
   const auto refusal = [&](const SampleOptions& options) {
     return error_of([&] { generate(model, {1}, options, g); });
   };
-  CHECK(refusal({.max_new_tokens = -1}) == "[sample] max_new_tokens must be >= 0, got -1.");
-  CHECK(refusal({.temperature = -0.5}) == "[sample] temperature must be >= 0 and finite, got -0.5.");
-  CHECK(refusal({.temperature = std::nan("")}) == "[sample] temperature must be >= 0 and finite, got nan.");
-  CHECK(refusal({.temperature = INFINITY}) == "[sample] temperature must be >= 0 and finite, got inf.");
-  CHECK(refusal({.top_k = -1}) == "[sample] top_k must be >= 0, got -1. Hint: 0 keeps all tokens.");
+  CHECK(refusal({.max_new_tokens = -1}) == "[sample] `max_new_tokens` must be >= 0, got -1.");
+  CHECK(refusal({.temperature = -0.5}) == "[sample] `temperature` must be >= 0 and finite, got -0.5.");
+  CHECK(refusal({.temperature = std::nan("")}) == "[sample] `temperature` must be >= 0 and finite, got nan.");
+  CHECK(refusal({.temperature = INFINITY}) == "[sample] `temperature` must be >= 0 and finite, got inf.");
+  CHECK(refusal({.top_k = -1}) == "[sample] `top_k` must be >= 0, got -1. Hint: 0 keeps all tokens.");
   for (const double p : {0.0, -1.0, 1.5, std::nan("")})
-    CHECK(refusal({.top_p = p}).starts_with("[sample] top_p must be in (0, 1]"));
+    CHECK(refusal({.top_p = p}).starts_with("[sample] `top_p` must be in (0, 1]"));
   for (const double p : {-0.1, 1.5, std::nan("")})
-    CHECK(refusal({.min_p = p}).starts_with("[sample] min_p must be in [0, 1]"));
+    CHECK(refusal({.min_p = p}).starts_with("[sample] `min_p` must be in [0, 1]"));
   for (const double penalty : {0.0, -1.0, HUGE_VAL, std::nan("")})
-    CHECK(
-        refusal({.repetition_penalty = penalty}).starts_with("[sample] repetition_penalty must be > 0 and "));
+    CHECK(refusal({.repetition_penalty = penalty})
+              .starts_with("[sample] `repetition_penalty` must be > 0 and "));
   CHECK(error_of([&] { generate(model, {}, {}, g); }) ==
         "[generate] prompt must have at least one token, got none.");
   CHECK_THROWS_AS(generate(model, {17}, {}, g), Error);

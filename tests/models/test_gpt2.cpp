@@ -246,9 +246,7 @@ TEST_CASE("decoding gives the last logits of the full forward") {
 
   CHECK(error_of([&] { model.decode(idx.slice(1, 0, 1), *state); }) ==
         "[decoder] a sequence must have 1 to block_size = 8 tokens, got 9. Hint: cut it, or train a model "
-        "with a "
-        "longer "
-        "block.");
+        "with a larger block_size.");
   state->clear();
   CHECK(difference(model.decode(idx, *state), full.select(1, 7), 1e-5) == "");
 }
@@ -278,9 +276,7 @@ TEST_CASE("sequences the model cannot read are refused") {
           model(zeros({1, 9}, DType::int64));
         }) ==
         "[decoder] a sequence must have 1 to block_size = 8 tokens, got 9. Hint: cut it, or train a model "
-        "with a "
-        "longer "
-        "block.");
+        "with a larger block_size.");
   CHECK_THAT(error_of([&] {
                model(zeros({1, 0}, DType::int64));
              }),

@@ -186,33 +186,32 @@ TEST_CASE("fields of llama that are wrong are named, and gpt2 has none of them")
   const auto llama = [&](void (*spoil)(DecoderConfig&)) { return refused(kSmallLlama, spoil); };
   const auto gpt2 = [&](void (*spoil)(DecoderConfig&)) { return refused({.vocab_size = 11}, spoil); };
   CHECK(llama([](DecoderConfig& c) { c.n_kv_head = 3; }) ==
-        "[decoder] n_kv_head must divide n_head, got n_kv_head 3 and n_head 4.");
+        "[decoder] `n_kv_head` must divide `n_head`, got 3 and 4.");
   CHECK(llama([](DecoderConfig& c) { c.n_kv_head = -1; }) ==
-        "[decoder] n_kv_head must divide n_head, got n_kv_head -1 and n_head 4.");
+        "[decoder] `n_kv_head` must divide `n_head`, got -1 and 4.");
   CHECK(llama([](DecoderConfig& c) { c.n_kv_head = 8; }) ==
-        "[decoder] n_kv_head must divide n_head, got n_kv_head 8 and n_head 4.");
-  CHECK(llama([](DecoderConfig& c) { c.n_embd = 12; }) ==
-        "[decoder] n_head must divide n_embd into heads of an even size with arch llama, got n_head 4 and "
-        "n_embd "
-        "12.");
+        "[decoder] `n_kv_head` must divide `n_head`, got 8 and 4.");
+  CHECK(
+      llama([](DecoderConfig& c) { c.n_embd = 12; }) ==
+      "[decoder] `n_head` must divide `n_embd` into heads of an even size with `arch` llama, got 4 and 12.");
   CHECK(llama([](DecoderConfig& c) { c.n_inner = -1; }) ==
-        "[decoder] n_inner must be in [0, 1000000], got -1.");
+        "[decoder] `n_inner` must be in [0, 1000000], got -1.");
   CHECK(llama([](DecoderConfig& c) { c.rope_theta = 0; }) ==
-        "[decoder] rope_theta must be a finite number above 0, got 0.");
+        "[decoder] `rope_theta` must be a finite number above 0, got 0.");
   CHECK(llama([](DecoderConfig& c) { c.rope_theta = std::nan(""); }) ==
-        "[decoder] rope_theta must be a finite number above 0, got nan.");
+        "[decoder] `rope_theta` must be a finite number above 0, got nan.");
   CHECK(llama([](DecoderConfig& c) { c.bias = true; }) ==
-        "[decoder] bias must be false with arch llama, whose layers have none, got true.");
+        "[decoder] `bias` must be false with `arch` llama, whose layers have none, got true.");
   CHECK(gpt2([](DecoderConfig& c) { c.n_kv_head = 2; }) ==
-        "[decoder] n_kv_head must be left out with arch gpt2, got 2.");
+        "[decoder] `n_kv_head` must be left out with `arch` gpt2, got 2.");
   CHECK(gpt2([](DecoderConfig& c) { c.n_inner = 20; }) ==
-        "[decoder] n_inner must be left out with arch gpt2, got 20.");
+        "[decoder] `n_inner` must be left out with `arch` gpt2, got 20.");
   CHECK(gpt2([](DecoderConfig& c) { c.rope_theta = 5; }) ==
-        "[decoder] rope_theta must be left out with arch gpt2, got 5.");
+        "[decoder] `rope_theta` must be left out with `arch` gpt2, got 5.");
   CHECK(gpt2([](DecoderConfig& c) { c.qk_norm = true; }) ==
-        "[decoder] qk_norm must be left out with arch gpt2, got true.");
+        "[decoder] `qk_norm` must be left out with `arch` gpt2, got true.");
   CHECK(gpt2([](DecoderConfig& c) { c.tie_word_embeddings = false; }) == "");
   CHECK(error_of([] { architecture("bert"); }) ==
-        "[decoder] arch must be gpt2, llama or mingru, got 'bert'.");
+        "[decoder] `arch` must be gpt2, llama or mingru, got 'bert'.");
   for (const std::string& name : arch_names()) CHECK(architecture(name).name == name);
 }

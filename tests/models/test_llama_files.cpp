@@ -145,10 +145,10 @@ TEST_CASE("configs of llamas that are not ours are refused") {
   refused("rope_parameters", {{"rope_type", "yarn"}},
           "rope_parameters, rope_type must be 'default', got 'yarn'.");
   refused("use_sliding_window", true, "use_sliding_window must be false, got true.");
-  refused("num_key_value_heads", 3, "[decoder] n_kv_head must divide n_head, got n_kv_head 3 and n_head 4.");
+  refused("num_key_value_heads", 3, "[decoder] `n_kv_head` must divide `n_head`, got 3 and 4.");
   refused("num_key_value_heads", 0, "num_key_value_heads must be at least 1, got 0.");
-  refused("rms_norm_eps", 0, "[decoder] norm_eps must be in (0, 1), got 0.");
-  refused("num_attention_heads", 3, "[decoder] n_head must divide n_embd, got n_head 3 and n_embd 16.");
+  refused("rms_norm_eps", 0, "[decoder] `norm_eps` must be in (0, 1), got 0.");
+  refused("num_attention_heads", 3, "[decoder] `n_head` must divide `n_embd`, got 3 and 16.");
   refused("num_hidden_layers", 2.5, "num_hidden_layers must be a whole number of 64 bits, got 2.5.");
   json lacking = good;
   lacking.erase("intermediate_size");
@@ -170,7 +170,7 @@ TEST_CASE("weights of llama: an equal tied head and old frequencies pass, others
   CHECK(
       saved.refusal() ==
       "[load_pretrained] model.safetensors: lm_head.weight must equal model.embed_tokens.weight, the output "
-      "projection is tied to it, got other values. Hint: if it is not tied, config.json has to say "
+      "projection is tied to it, got other values. Hint: if it is not tied, config.json must have "
       "\"tie_word_embeddings\": false.");
   stored.erase("lm_head.weight");
   stored["model.layers.0.self_attn.q_proj.bias"] = zeros({16});

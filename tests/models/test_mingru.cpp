@@ -5,7 +5,6 @@
 #include "catch.hpp"
 #include "gradus/autograd/ops/ops.hpp"
 #include "gradus/models/generate.hpp"
-#include "gradus/models/next_token.hpp"
 #include "gradus/models/pretrained.hpp"
 #include "gradus/nn/checks.hpp"
 #include "models/llama.hpp"
@@ -154,15 +153,15 @@ TEST_CASE("fields that mingru cannot have are named") {
     return error_of([&] { with(spoil).validate(); });
   };
   CHECK(refusal([](DecoderConfig& c) { c.n_head = 4; }) ==
-        "[decoder] n_head must be 1 with arch mingru, got 4.");
+        "[decoder] `n_head` must be 1 with `arch` mingru, got 4.");
   CHECK(refusal([](DecoderConfig& c) { c.n_kv_head = 1; }) ==
-        "[decoder] n_kv_head must be 0 with arch mingru, got 1.");
+        "[decoder] `n_kv_head` must be 0 with `arch` mingru, got 1.");
   CHECK(refusal([](DecoderConfig& c) { c.rope_theta = 5; }) ==
-        "[decoder] rope_theta must be 10000 with arch mingru, got 5.");
+        "[decoder] `rope_theta` must be 10000 with `arch` mingru, got 5.");
   CHECK(refusal([](DecoderConfig& c) { c.qk_norm = true; }) ==
-        "[decoder] qk_norm must be false with arch mingru, which has no queries, got true.");
+        "[decoder] `qk_norm` must be false with `arch` mingru, which has no queries, got true.");
   CHECK(refusal([](DecoderConfig& c) { c.bias = true; }) ==
-        "[decoder] bias must be false with arch mingru, which always has its biases, got true.");
+        "[decoder] `bias` must be false with `arch` mingru, which always has its biases, got true.");
 }
 
 TEST_CASE("memory of mingru does not grow with the text that it writes") {

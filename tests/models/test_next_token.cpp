@@ -1,4 +1,4 @@
-#include "gradus/models/next_token.hpp"
+#include "gradus/models/generate.hpp"
 
 #include <algorithm>
 

@@ -170,7 +170,7 @@ TEST_CASE("weights that do not fit are refused") {
     stored["lm_head.weight"] = model.state_dict().at("wte.weight") * 2.0;
     CHECK(refusal() ==
           "[load_pretrained] model.safetensors: lm_head.weight must equal wte.weight, the output projection "
-          "is tied to it, got other values. Hint: if it is not tied, config.json has to say "
+          "is tied to it, got other values. Hint: if it is not tied, config.json must have "
           "\"tie_word_embeddings\": false.");
   }
   SECTION("one name twice") {
@@ -223,8 +223,8 @@ TEST_CASE("configs of other models are refused") {
       {"scale_attn_weights", false, "scale_attn_weights must be true, got false."},
       {"scale_attn_by_inverse_layer_idx", true, "scale_attn_by_inverse_layer_idx must be false, got true."},
       {"add_cross_attention", true, "add_cross_attention must be false, got true."},
-      {"n_head", 3, "[decoder] n_head must divide n_embd, got n_head 3 and n_embd 8."},
-      {"n_embd", 4611686018427387904, "[decoder] n_embd must be in [1, 1000000], got 4611686018427387904."},
+      {"n_head", 3, "[decoder] `n_head` must divide `n_embd`, got 3 and 8."},
+      {"n_embd", 4611686018427387904, "[decoder] `n_embd` must be in [1, 1000000], got 4611686018427387904."},
       {"n_layer", 2.5, "n_layer must be a whole number of 64 bits, got 2.5."},
       {"n_layer", "2", "n_layer must be a whole number of 64 bits, got '2'."},
       {"resid_pdrop", "x", "resid_pdrop must be a number, got 'x'."},

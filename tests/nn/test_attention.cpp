@@ -80,7 +80,7 @@ TEST_CASE("steps from a cache give what one call gives") {
   m.eval();
   CHECK(difference(parts, m(x).detach(), 1e-12) == "");
   CHECK(error_of([&] { m.decode(x.slice(1, 0, 1), cache); }) ==
-        "[attention] a cache of 7 positions must hold all that was seen, got 8.");
+        "[attention] a sequence must fit into its cache of 7 positions, got 8.");
 }
 
 TEST_CASE("attention drops in training mode only") {

@@ -10,7 +10,7 @@
 #include "catch.hpp"
 #include "gradus/autograd/ops/ops.hpp"
 #include "gradus/nn/attention.hpp"
-#include "gradus/nn/mlp.hpp"
+#include "gradus/nn/layers.hpp"
 #include "gradus/nn/self_attention.hpp"
 
 using namespace gradus;
@@ -304,13 +304,13 @@ TEST_CASE("arguments that prove nothing are refused") {
   CHECK(causal(ones({2, 4, 3}).to(DType::boolean)) ==
         "[check_causal] x must be float32, float64 or int64, got bool.");
   CHECK(causal(zeros({2, 4, 3}), {.scale = 0.0}) ==
-        "[check_causal] x must change at each position, got what it holds at position 1. Hint: take another "
+        "[check_causal] x must change at each position, got the same at position 1. Hint: take another "
         "scale or seed.");
   CHECK_THAT(causal(values({2, 4, 3}), {.tolerance = -1.0}),
              ContainsSubstring("tolerance must be >= 0, got -1"));
   CHECK_THAT(causal(values({2, 4, 3}), {.tolerance = kNaN}),
              ContainsSubstring("tolerance must be >= 0, got"));
-  CHECK_THAT(causal(arange(0, 4), {.scale = 2.0}), ContainsSubstring("scale is one of values"));
+  CHECK_THAT(causal(arange(0, 4), {.scale = 2.0}), ContainsSubstring("scale applies to values"));
   CHECK_THAT(causal(arange(0, 4), {.vocab_size = -1}), ContainsSubstring("vocab_size must be >= 0, got -1"));
   CHECK_THROWS_AS(check_causal(same, values({2, 4}), {.dim = 2}), Error);
   CHECK(error_of([&] {

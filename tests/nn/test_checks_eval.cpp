@@ -6,7 +6,7 @@
 #include "gradus/autograd/ops/ops.hpp"
 #include "gradus/nn/attention.hpp"
 #include "gradus/nn/checks.hpp"
-#include "gradus/nn/mlp.hpp"
+#include "gradus/nn/layers.hpp"
 #include "gradus/nn/sequential.hpp"
 
 using namespace gradus;

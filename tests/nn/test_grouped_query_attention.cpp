@@ -1,4 +1,4 @@
-#include "gradus/nn/grouped_query_attention.hpp"
+#include "gradus/nn/attention.hpp"
 
 #include <cmath>
 
@@ -174,7 +174,7 @@ TEST_CASE("its cache holds the heads of keys only, and what it cannot do is refu
   CHECK(cache.k.dtype() == DType::float64);
   CHECK(error_of([&] {
           m.decode(ones({3, 6, 16}, DType::float64), cache);
-        }) == "[attention] a cache of 5 positions must hold all that was seen, got 6.");
+        }) == "[attention] a sequence must fit into its cache of 5 positions, got 6.");
   CHECK(error_of([&] {
           m(ones({3, 16}, DType::float64));
         }) == "[attention] x must be (B, T, C), got (3, 16).");

@@ -2,13 +2,8 @@
 
 #include "autograd/compare.hpp"
 #include "catch.hpp"
-#include "gradus/nn/dropout.hpp"
-#include "gradus/nn/embedding.hpp"
 #include "gradus/nn/init.hpp"
-#include "gradus/nn/layer_norm.hpp"
-#include "gradus/nn/linear.hpp"
-#include "gradus/nn/mlp.hpp"
-#include "gradus/nn/rms_norm.hpp"
+#include "gradus/nn/layers.hpp"
 #include "gradus/nn/sequential.hpp"
 #include "nn/gradcheck_module.hpp"
 

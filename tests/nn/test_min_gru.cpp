@@ -1,4 +1,4 @@
-#include "gradus/nn/min_gru.hpp"
+#include "gradus/nn/layers.hpp"
 
 #include <cmath>
 

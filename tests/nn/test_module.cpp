@@ -2,9 +2,7 @@
 
 #include "autograd/compare.hpp"
 #include "catch.hpp"
-#include "gradus/nn/embedding.hpp"
-#include "gradus/nn/layer_norm.hpp"
-#include "gradus/nn/linear.hpp"
+#include "gradus/nn/layers.hpp"
 #include "gradus/nn/sequential.hpp"
 
 using namespace gradus;

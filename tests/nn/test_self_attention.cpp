@@ -234,7 +234,9 @@ TEST_CASE("bad arguments are named") {
   CHECK(error_of([&] { make({})(ones({3})); }) == "[self_attention] x must be (..., T, 3), got (3,).");
   CHECK(error_of([&] {
           make({.mask_on = MaskOn::nothing})(ones({2, 3}), causal_mask(2));
-        }) == "[self_attention] mask_on must say where a mask acts, got nothing and a mask of shape (2, 2).");
+        }) ==
+        "[self_attention] mask_on must be scores or weights with a mask, got nothing and a mask of shape (2, "
+        "2).");
   CHECK(error_of([&] { StackedHeads(3, 4, 2, g, {.num_heads = 2}); }) ==
         "[stacked_heads] each of the heads must have num_heads 1, got 2.");
 }

@@ -1,4 +1,4 @@
-#include "gradus/nn/swiglu.hpp"
+#include "gradus/nn/layers.hpp"
 
 #include "autograd/compare.hpp"
 #include "catch.hpp"

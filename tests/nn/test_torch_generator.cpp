@@ -3,10 +3,8 @@
 #include "autograd/compare.hpp"
 #include "catch.hpp"
 #include "gradus/nn/attention.hpp"
-#include "gradus/nn/embedding.hpp"
 #include "gradus/nn/init.hpp"
-#include "gradus/nn/layer_norm.hpp"
-#include "gradus/nn/linear.hpp"
+#include "gradus/nn/layers.hpp"
 
 using namespace gradus;
 using namespace gradus::nn;

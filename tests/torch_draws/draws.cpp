@@ -19,9 +19,8 @@
 
 #include "gradus/autograd/ops/ops.hpp"
 #include "gradus/autograd/random/random.hpp"
-#include "gradus/nn/embedding.hpp"
 #include "gradus/nn/init.hpp"
-#include "gradus/nn/linear.hpp"
+#include "gradus/nn/layers.hpp"
 
 using namespace gradus;
 

@@ -2,8 +2,7 @@
 #include "catch.hpp"
 #include "gradus/autograd/ops/ops.hpp"
 #include "gradus/data/tokenizer.hpp"
-#include "gradus/nn/embedding.hpp"
-#include "gradus/nn/linear.hpp"
+#include "gradus/nn/layers.hpp"
 #include "gradus/train/run.hpp"
 #include "small_model.hpp"
 #include "temporary_folder.hpp"
@@ -35,8 +34,7 @@ RunReport run(const std::filesystem::path& folder, int64_t stop_after) {
   Counting model(g);
   Trainer trainer(model, {.loss = [&](const data::Batch& batch) { return model.loss(batch); },
                           .batches = text.training_batches(),
-                          .steps = 9,
-                          .batch = 4});
+                          .loop = {.steps = 9, .batch = 4}});
   const RunReport report = train::fit(trainer, folder, text.validation_batches(16), StopAfter(stop_after));
   CHECK(model.seen.item() == static_cast<double>(report.steps));
   return report;

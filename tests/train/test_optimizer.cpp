@@ -2,7 +2,7 @@
 
 #include "catch.hpp"
 #include "gradus/autograd/ops/ops.hpp"
-#include "gradus/nn/linear.hpp"
+#include "gradus/nn/layers.hpp"
 #include "gradus/train/optimizers/adamw.hpp"
 #include "gradus/train/optimizers/sgd.hpp"
 

@@ -17,14 +17,11 @@
 #include "gradus/autograd/ops/ops.hpp"
 #include "gradus/data/tokenizer.hpp"
 #include "gradus/files/file.hpp"
-#include "gradus/nn/dropout.hpp"
-#include "gradus/nn/embedding.hpp"
-#include "gradus/nn/linear.hpp"
+#include "gradus/nn/layers.hpp"
 #include "gradus/train/console.hpp"
 #include "gradus/train/optimizers/sgd.hpp"
 #include "gradus/train/run.hpp"
 #include "gradus/train/trace.hpp"
-#include "gradus/train/trainer/evaluate.hpp"
 #include "small_model.hpp"
 #include "temporary_folder.hpp"
 
@@ -66,11 +63,7 @@ struct Training {
       : text(data::Tokenizer::bytes().encode(small_text()), 8, 0.1), model(dtype) {
     Recipe recipe{.loss = [this](const data::Batch& batch, Generator* g) { return model.loss(batch, g); },
                   .batches = text.training_batches(),
-                  .steps = 12,
-                  .batch = 4,
-                  .accum = 2,
-                  .eval_every = 3,
-                  .save_every = 4};
+                  .loop = {.steps = 12, .batch = 4, .accum = 2, .eval_every = 3, .save_every = 4}};
     recipe.schedule = Schedule{.lr = 1e-2, .warmup = 2, .steps = 12};
     if (change) change(recipe, model);
     trainer.emplace(model, std::move(recipe));
@@ -145,8 +138,8 @@ TEST_CASE("stopped anywhere, it goes on with the same bits") {
 TEST_CASE("an evaluation is made in the precision of the run") {
   const testing::TemporaryFolder folder;
   const auto short_run = [](Recipe& r, Pairs&) {
-    r.precision = DType::bfloat16;
-    r.steps = r.eval_every = 3;
+    r.loop.precision = DType::bfloat16;
+    r.loop.steps = r.loop.eval_every = 3;
   };
   Training training(short_run);
   Watcher watcher;
@@ -249,7 +242,7 @@ TEST_CASE("a text that is changed under a run fails it with all that was learnt,
 
 TEST_CASE("a state that was saved, but not kept before the run was cut off, is kept when it goes on") {
   const testing::TemporaryFolder folder;
-  const Change keep = [](Recipe& r, Pairs&) { r.keep = 2; };
+  const Change keep = [](Recipe& r, Pairs&) { r.loop.keep = 2; };
   Training(keep).fit(folder / "run");
   const auto whole = files_below(folder / "run");
   fs::rename(folder / "run/kept/step-12", folder / "run/kept/step.tmp");
@@ -270,13 +263,12 @@ TEST_CASE("a folder goes on with the recipe that began it, and with no other") {
   const testing::TemporaryFolder folder;
   Training().fit(folder / "run", StopAfter(4));
   const auto before = files_below(folder / "run");
-  CHECK(error_of([&] { Training([](Recipe& r, Pairs&) { r.accum = 1; }).fit(folder / "run"); }) ==
-        "[train] `accum` of a run that goes on must stay 2, got 1. Hint: use another folder.");
+  CHECK(error_of([&] { Training([](Recipe& r, Pairs&) { r.loop.accum = 1; }).fit(folder / "run"); }) ==
+        "[train] `accum` of a resumed run must stay 2, got 1. Hint: use another folder.");
   CHECK(error_of([&] {
-          Training([](Recipe& r, Pairs&) { r.precision = DType::bfloat16; }).fit(folder / "run");
-        }) ==
-        "[train] `precision` of a run that goes on must stay float32, got bf16. Hint: use another folder.");
-  CHECK(error_of([&] { Training([](Recipe& r, Pairs&) { r.steps = 3; }).fit(folder / "run"); }) ==
+          Training([](Recipe& r, Pairs&) { r.loop.precision = DType::bfloat16; }).fit(folder / "run");
+        }) == "[train] `precision` of a resumed run must stay float32, got bf16. Hint: use another folder.");
+  CHECK(error_of([&] { Training([](Recipe& r, Pairs&) { r.loop.steps = 3; }).fit(folder / "run"); }) ==
         "[train] `steps` must be at least the 4 that are done, got 3.");
   CHECK_THAT(error_of([&] { Training({}, DType::float64).fit(folder / "run"); }),
              Catch::Matchers::StartsWith("[optimizer] m.embed.weight must be float64, got float32."));
@@ -285,8 +277,8 @@ TEST_CASE("a folder goes on with the recipe that began it, and with no other") {
   // The model is compared before the numbers of the recipe.
   const Change other = [](Recipe& r, Pairs& model) {
     Generator g(3);
-    r.accum = 1;
-    r.steps = 3;
+    r.loop.accum = 1;
+    r.loop.steps = 3;
     model.head = nn::Linear(8, 256, g, {.bias = false});
   };
   CHECK(
@@ -300,10 +292,13 @@ TEST_CASE("a folder goes on with the recipe that began it, and with no other") {
   CHECK_THAT(error_of([&] { Training().fit(folder / "other"); }),
              Catch::Matchers::ContainsSubstring("got missing: head.bias. Hint: "));
 
-  CHECK(Training([](Recipe& r, Pairs&) { r.steps = 6; }).fit(folder / "run").steps == 6);
-  Training([](Recipe& r, Pairs&) { r.precision = DType::bfloat16; }).fit(folder / "rounded", StopAfter(4));
-  CHECK(Training([](Recipe& r, Pairs&) { r.precision = DType::bfloat16; }).fit(folder / "rounded").steps ==
-        12);
+  CHECK(Training([](Recipe& r, Pairs&) { r.loop.steps = 6; }).fit(folder / "run").steps == 6);
+  Training([](Recipe& r, Pairs&) {
+    r.loop.precision = DType::bfloat16;
+  }).fit(folder / "rounded", StopAfter(4));
+  CHECK(
+      Training([](Recipe& r, Pairs&) { r.loop.precision = DType::bfloat16; }).fit(folder / "rounded").steps ==
+      12);
 }
 
 TEST_CASE("a run that ended before its first save begins anew; other files do not") {
@@ -363,12 +358,12 @@ TEST_CASE("a recipe that makes no sense is refused by its field") {
         "[recipe] `loss` must be a callable from a batch to a scalar, got none.");
   CHECK(refusal([](Recipe& r, Pairs&) { r.batches = {}; }) ==
         "[recipe] `batches` must be a callable that draws a batch, got none.");
-  CHECK(refusal([](Recipe& r, Pairs&) { r.accum = 0; }) ==
-        "[recipe] `accum` must be a whole number of at least 1, got 0.");
-  CHECK(refusal([](Recipe& r, Pairs&) { r.clip = NAN; }) ==
-        "[recipe] `clip` must be a finite number of at least 0, got nan.");
-  CHECK(refusal([](Recipe& r, Pairs&) { r.clip = -1; }) ==
-        "[recipe] `clip` must be a finite number of at least 0, got -1.");
-  CHECK(refusal([](Recipe& r, Pairs&) { r.clip = INFINITY; }) ==
-        "[recipe] `clip` must be a finite number of at least 0, got inf.");
+  CHECK(refusal([](Recipe& r, Pairs&) { r.loop.accum = 0; }) ==
+        "[train] `accum` must be a whole number of at least 1, got 0.");
+  CHECK(refusal([](Recipe& r, Pairs&) { r.loop.clip = NAN; }) ==
+        "[train] `clip` must be a finite number of at least 0, got nan.");
+  CHECK(refusal([](Recipe& r, Pairs&) { r.loop.clip = -1; }) ==
+        "[train] `clip` must be a finite number of at least 0, got -1.");
+  CHECK(refusal([](Recipe& r, Pairs&) { r.loop.clip = INFINITY; }) ==
+        "[train] `clip` must be a finite number of at least 0, got inf.");
 }

@@ -3,8 +3,7 @@
 #include "catch.hpp"
 #include "gradus/autograd/ops/ops.hpp"
 #include "gradus/data/tokenizer.hpp"
-#include "gradus/nn/embedding.hpp"
-#include "gradus/nn/linear.hpp"
+#include "gradus/nn/layers.hpp"
 #include "gradus/train/optimizers/adamw.hpp"
 #include "gradus/train/optimizers/lion.hpp"
 #include "gradus/train/optimizers/sgd.hpp"
@@ -124,8 +123,7 @@ TEST_CASE("a run with Lion and groups resumes to the same bits, and leaves alone
                          },
                      .batches = text.training_batches(),
                      .optimizer = std::make_unique<Lion>(model.named_parameters(), LionOptions{}, groups),
-                     .steps = 9,
-                     .batch = 4});
+                     .loop = {.steps = 9, .batch = 4}});
     const RunReport report =
         train::fit(trainer, folder / name, text.validation_batches(16), StopAfter(stop_after));
     CHECK(difference(model.head.bias.detach(), bias, 0.0) == "");

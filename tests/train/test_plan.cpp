@@ -10,7 +10,7 @@ using namespace gradus::train;
 
 namespace {
 
-constexpr BesideSteps kBeside{.eval_targets = 100'000, .sample_tokens = 300};
+constexpr OtherWork kOther{.eval_targets = 100'000, .sample_tokens = 300};
 bool keeps_nothing(const std::string&) { return false; }
 
 }  // namespace
@@ -21,8 +21,8 @@ TEST_CASE("a plan fills the time, evaluations, sample and all") {
       INFO(seconds << " s, " << step << " s a step");
       const TrainConfig asked = preset("nano");
       const Pace pace{step, step / 768 / 3};
-      const TrainConfig plan = planned(asked, seconds, kBeside, pace, keeps_nothing);
-      const double taken = planned_seconds(plan, kBeside, pace);
+      const TrainConfig plan = planned(asked, seconds, kOther, pace, keeps_nothing);
+      const double taken = planned_seconds(plan, kOther, pace);
       CHECK(taken <= seconds * 1.0001);
       const double evaluation = pace.eval_token * static_cast<double>(plan.eval_tokens);
       CHECK(taken + 2 * step + evaluation >= seconds);  // one step more may be one evaluation more
@@ -83,26 +83,26 @@ TEST_CASE("a plan keeps what was asked for") {
   asked.eval_tokens = 0;
   asked.warmup = 33;
   const Pace pace{0.01, 1e-6};
-  const TrainConfig plan = planned(asked, 60, kBeside, pace, [](const std::string& flag) {
+  const TrainConfig plan = planned(asked, 60, kOther, pace, [](const std::string& flag) {
     return flag == "eval-every" || flag == "eval-tokens" || flag == "warmup";
   });
   CHECK(plan.eval_every == 7);
   CHECK(plan.eval_tokens == 0);
   CHECK(plan.warmup == 33);
-  CHECK(std::abs(planned_seconds(plan, kBeside, pace) - 60) < 0.3);  // an evaluation takes a tenth
-  CHECK(planned(asked, 1e-9, kBeside, pace, keeps_nothing).steps == 1);
+  CHECK(std::abs(planned_seconds(plan, kOther, pace) - 60) < 0.3);  // an evaluation takes a tenth
+  CHECK(planned(asked, 1e-9, kOther, pace, keeps_nothing).steps == 1);
 }
 
 TEST_CASE("a plan that proved too fast or too slow is corrected, and never ends before it is") {
   const Pace hoped{0.01, 1e-6}, true_pace{0.02, 2e-6};
-  const TrainConfig plan = planned(preset("nano"), 600, kBeside, hoped, keeps_nothing);
+  const TrainConfig plan = planned(preset("nano"), 600, kOther, hoped, keeps_nothing);
   const int64_t done = plan.steps / 4;
   const double left = 600 - static_cast<double>(done) * true_pace.step;
-  const TrainConfig slower = replanned(plan, done, left, kBeside, true_pace);
+  const TrainConfig slower = replanned(plan, done, left, kOther, true_pace);
   CHECK(slower.steps < plan.steps);
   CHECK(std::abs(static_cast<double>(slower.steps - done) * true_pace.step / left - 1) < 0.03);
   CHECK(slower.eval_every == plan.eval_every);
-  CHECK(replanned(plan, done, -5, kBeside, true_pace).steps == done);
+  CHECK(replanned(plan, done, -5, kOther, true_pace).steps == done);
 }
 
 namespace {
@@ -114,35 +114,44 @@ struct Simulated {
   int64_t corrected = 0;  ///< times
 };
 
-/// Steps take `step` seconds, evaluations a third of one a token; stands still for `still` seconds in the
-/// first step after `stop` seconds.
-Simulated simulate(double minutes, double planned_step, double step, double stop, double still) {
+/// Steps take `step` seconds, and `slowing` more at the end, evaluations a third of `step` a token; stands
+/// still for `still` seconds in the first step after `stop` seconds.
+Simulated simulate(double minutes, double planned_step, double step, double stop, double still,
+                   double slowing = 0) {
   TrainConfig asked = preset("mini");
   asked.minutes = minutes;
-  const Pace hoped{planned_step, planned_step / 3 / tokens_a_step(asked)},
-      true_pace{step, step / 3 / tokens_a_step(asked)};
+  const Pace hoped{planned_step, planned_step / 3 / tokens_per_step(asked)},
+      true_pace{step, step / 3 / tokens_per_step(asked)};
   double now = 1;  // measured and planned in the first second
-  PlanCorrector corrector(planned(asked, 60 * minutes - now, kBeside, hoped, keeps_nothing), kBeside,
-                          [&] { return now; });
+  const double start = now;
+  TimeBudget budget(planned(asked, 60 * minutes - now, kOther, hoped, keeps_nothing), kOther,
+                    [&] { return now; });
   Simulated run;
+  StepReport report;
   bool stood = false;
-  while (run.steps < corrector.plan().steps) {
-    now += step;
+  while (report.step < budget.plan().steps) {
+    now += step + slowing * now / (60 * minutes);
     if (!stood && now > stop) {
       now += still;
       stood = true;
     }
-    run.corrected += corrector.after_step(++run.steps) ? 1 : 0;
-    const TrainConfig& plan = corrector.plan();
-    if (run.steps % plan.eval_every != 0 && run.steps != plan.steps) continue;
-    corrector.before_eval();
-    now += true_pace.eval_token * static_cast<double>(plan.eval_tokens);
-    corrector.after_eval(plan.eval_tokens);
+    ++report.step;
+    report.elapsed = now - start;
+    const int64_t before = budget.plan().steps;
+    CHECK(budget.steps(report) == budget.plan().steps);
+    run.corrected += budget.plan().steps != before ? 1 : 0;
+    const TrainConfig& plan = budget.plan();
+    if (report.step % plan.eval_every != 0 && report.step != plan.steps) continue;
+    const double seconds = true_pace.eval_token * static_cast<double>(plan.eval_tokens);
+    now += seconds;
+    report.eval_seconds += seconds;
+    report.eval_tokens += plan.eval_tokens;
   }
-  TrainConfig rest = corrector.plan();  // What is done after the steps, without those.
+  run.steps = report.step;
+  TrainConfig rest = budget.plan();  // What is done after the steps, without those.
   const double steps = static_cast<double>(rest.steps) * step;
   rest.eval_every = 1 << 30;
-  run.seconds = now + planned_seconds(rest, kBeside, true_pace) - steps;
+  run.seconds = now + planned_seconds(rest, kOther, true_pace) - steps;
   return run;
 }
 
@@ -171,23 +180,24 @@ TEST_CASE("a run that wakes when its time is over ends at once") {
   }
 }
 
-TEST_CASE("a plan by a pace that was wrong ten times over is corrected often, and ends in its time") {
-  for (const double wrong : {0.1, 0.5, 2.0, 10.0}) {
-    const Simulated run = simulate(0.5, 0.01 * wrong, 0.01, 1e9, 0);
-    INFO(wrong << ": " << run.seconds << " s, " << run.corrected << " corrections");
-    CHECK(run.seconds < 30.5);
-    CHECK(run.seconds > 28);
-    CHECK(run.corrected >= 4);
-    CHECK(run.corrected <= 40);
-  }
+TEST_CASE("a plan by a pace that was wrong ten times over is corrected, and ends in its time") {
+  for (const double wrong : {0.1, 0.5, 2.0, 10.0})
+    for (const double slowing : {0.0, 0.005}) {
+      const Simulated run = simulate(0.5, 0.01 * wrong, 0.01, 1e9, 0, slowing);
+      INFO(wrong << ", " << slowing << ": " << run.seconds << " s, " << run.corrected << " corrections");
+      CHECK(run.seconds < 30.5);
+      CHECK(run.seconds > 28);
+      CHECK(run.corrected >= (slowing > 0 ? 4 : 1));  // often if the pace changes
+      CHECK(run.corrected <= 40);
+    }
 }
 
 TEST_CASE("a plan that is corrected counts the evaluations that are still to come, and no other") {
   TrainConfig config = preset("nano");
   config.eval_every = 10;
   config.eval_tokens = 1000;
-  const BesideSteps beside{.eval_targets = 1000};  // The last one is no other.
-  const Pace pace{0.01, 1e-3};                     // An evaluation takes a second, as a hundred steps do.
+  const OtherWork other{.eval_targets = 1000};  // The last one is no other.
+  const Pace pace{0.01, 1e-3};                  // An evaluation takes a second, as a hundred steps do.
   const auto seconds_from = [&](int64_t done, int64_t steps) {
     double seconds = 0.3;  // at the end
     for (int64_t step = done + 1; step <= steps; ++step)
@@ -198,7 +208,7 @@ TEST_CASE("a plan that is corrected counts the evaluations that are still to com
     for (const int64_t steps : {done + 1, done + 4, done + 33, int64_t{500}}) {
       INFO(done << " of " << steps << " steps done");
       config.steps = 120;
-      CHECK(replanned(config, done, seconds_from(done, steps) + 0.005, beside, pace).steps == steps);
+      CHECK(replanned(config, done, seconds_from(done, steps) + 0.005, other, pace).steps == steps);
     }
 }
 

@@ -15,7 +15,7 @@
 #include "gradus/files/file.hpp"
 #include "gradus/train/decoder.hpp"
 #include "gradus/train/run.hpp"
-#include "gradus/train/run_folder/kept_states.hpp"
+#include "gradus/train/run_folder/state_files.hpp"
 #include "small_model.hpp"
 #include "temporary_folder.hpp"
 

@@ -1,9 +1,13 @@
+#include <cmath>
+#include <limits>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "catch.hpp"
 #include "gradus/data/corpus.hpp"
 #include "gradus/files/error.hpp"
 #include "gradus/train/train_config.hpp"
+#include "gradus/train/train_json.hpp"
 
 using namespace gradus;
 using namespace gradus::train;
@@ -57,20 +61,23 @@ TEST_CASE("a config comes back from JSON as it was") {
   config.model.bias = false;
   config.decay = "linear";
   const TrainConfig back = train_config_from_json(to_json(config));
-  for_each_field([&](const char* flag, auto field) {
-    INFO(flag);
-    CHECK(field(back) == field(config));
-  });
+  for (const Setting& row : settings()) {
+    INFO(row.key);
+    CHECK(row.is_equal(back, config));
+  }
 }
 
 TEST_CASE("what gradus 0.1 did not write has the value that it had there") {
   nlohmann::ordered_json json = nlohmann::ordered_json::parse(to_json(TrainConfig{}));
   REQUIRE(json.erase("precision") == 1);
-  CHECK(train_config_from_json(json.dump()).precision == "float32");
+  CHECK(train_config_from_json(json.dump()).precision == DType::float32);
   TrainConfig config = preset("nano");
   config.model.vocab_size = 65;
-  config.precision = "float16";
-  CHECK_THROWS_WITH(config.validate(), "[train] `precision` must be float32 or bf16, got 'float16'.");
+  config.precision = DType::float64;
+  CHECK_THROWS_WITH(config.validate(), "[train] `precision` must be float32 or bfloat16, got float64.");
+  json["precision"] = "float16";
+  CHECK_THROWS_WITH(train_config_from_json(json.dump()),
+                    "[train] `precision` must be float32 or bf16, got 'float16'.");
 }
 
 TEST_CASE("a config of llama comes back, and one of gpt2 has the keys that it always had") {
@@ -88,12 +95,11 @@ TEST_CASE("a config of llama comes back, and one of gpt2 has the keys that it al
   CHECK(train_config_from_json(to_json(config)).model == config.model);
   CHECK_NOTHROW(config.validate());
   config.model.n_kv_head = 3;
-  CHECK_THROWS_WITH(config.validate(),
-                    "[decoder] n_kv_head must divide n_head, got n_kv_head 3 and n_head 2.");
+  CHECK_THROWS_WITH(config.validate(), "[decoder] `n_kv_head` must divide `n_head`, got 3 and 2.");
   std::string other = to_json(config);
   other.replace(other.find("llama"), 5, "lama!");
   CHECK_THROWS_WITH(train_config_from_json(other, "f.json"),
-                    "[train] f.json: [decoder] arch must be gpt2, llama or mingru, got 'lama!'.");
+                    "[train] f.json: [decoder] `arch` must be gpt2, llama or mingru, got 'lama!'.");
 }
 
 TEST_CASE("a model may be as narrow as one number") {
@@ -139,7 +145,7 @@ TEST_CASE("a tokenizer is a kind or a path, and vocab is for bpe") {
     CHECK_THROWS_WITH(config.validate(), ContainsSubstring(words));
   };
   config.tokenizer = "word";
-  refused("`tokenizer` must be char, byte, bpe or a path from the root on, got 'word'.");
+  refused("`tokenizer` must be char, byte, bpe or an absolute path in UTF-8, got 'word'.");
   config.tokenizer = "/somewhere/tokenizer.json";
   CHECK_NOTHROW(config.validate());
   config.vocab = 300;
@@ -169,7 +175,8 @@ TEST_CASE("JSON that is no config is refused") {
   refused(with("2000", "\"2000\""), ": steps must be a whole number of 64 bits, got '2000'.");
   refused(with("2000", "2000.5"), ": steps must be a whole number of 64 bits, got 2000.5.");
   refused(with("\"text\": []", "\"text\": [\"a\", 1]"), ": text[1] must be a string, got 1.");
-  refused(with("{", "{\"zeal\": 1,"), " must have flags of a run only, got 'zeal'.");
+  CHECK_THROWS_WITH(train_config_from_json(with("{", "{\"zeal\": 1,"), "f.json"),
+                    Catch::Matchers::StartsWith("[train] f.json must have no field 'zeal'."));
   refused(with("{", "{\"steps\": 1,"), " must have different keys in an object, got 'steps' twice.");
   refused(json + std::string("\0x", 2),
           " must be JSON, got '\\x00' at line 38, column 1: a zero byte is no part of JSON.");
@@ -197,5 +204,94 @@ TEST_CASE("steps that changed are kept, and written only then") {
     config.earlier_steps = wrong;
     CHECK_THROWS_WITH(config.validate(),
                       Catch::Matchers::StartsWith("[train] `earlier_steps` must be pairs"));
+  }
+}
+
+TEST_CASE("each setting has a key, a field and a place that no other has") {
+  std::set<std::string> keys, fields;
+  std::set<const void*> places;
+  TrainConfig config;
+  for (const Setting& row : settings()) {
+    INFO(row.key);
+    CHECK(keys.insert(std::string(row.key)).second);
+    CHECK(fields.insert(row.field()).second);
+    CHECK(places.insert(row.visit(config, [](auto& value) -> const void* { return &value; })).second);
+    CHECK_FALSE(row.help.empty());
+  }
+}
+
+TEST_CASE("a setting is copied, compared and printed by its row") {
+  TrainConfig a, b;
+  b.model.n_layer = 7;
+  b.text = {"a.txt", "b.txt"};
+  b.precision = DType::bfloat16;
+  const auto row_of = [](std::string_view key) {
+    const std::vector<Setting>& rows = settings();
+    return *std::find_if(rows.begin(), rows.end(), [&](const Setting& row) { return row.key == key; });
+  };
+  for (const char* key : {"layers", "text", "precision"}) {
+    const Setting row = row_of(key);
+    CHECK_FALSE(row.is_equal(a, b));
+    row.copy(b, a);
+    CHECK(row.is_equal(a, b));
+  }
+  CHECK(a.model.n_layer == 7);
+  CHECK(row_of("text").text(a) == "a.txt b.txt");
+  CHECK(row_of("text-weights").text(a) == "empty");
+  CHECK(row_of("precision").text(a) == "bf16");
+  CHECK(row_of("bias").text(a) == "true");
+  CHECK(row_of("text").is_list());
+  CHECK_FALSE(row_of("tokenizer").is_list());
+}
+
+TEST_CASE("numbers outside of the range of their row are refused, and the ends that belong to it are not") {
+  const auto refusal = [](auto member, auto value) -> std::string {
+    TrainConfig config;
+    config.min_lr = 0;
+    config.*member = value;
+    try {
+      config.validate();
+      return "";
+    } catch (const Error& e) {
+      return e.what();
+    }
+  };
+  const double nan = std::nan(""), inf = std::numeric_limits<double>::infinity();
+  CHECK(refusal(&TrainConfig::lr, 0.0) == "[train] `lr` must be a finite number above 0, got 0.");
+  CHECK(refusal(&TrainConfig::lr, nan) == "[train] `lr` must be a finite number above 0, got nan.");
+  CHECK(refusal(&TrainConfig::lr, inf) == "[train] `lr` must be a finite number above 0, got inf.");
+  CHECK(refusal(&TrainConfig::beta1, 1.0) == "[train] `beta1` must be in [0, 1), got 1.");
+  CHECK(refusal(&TrainConfig::beta1, 0.0).empty());
+  CHECK(refusal(&TrainConfig::cooldown, 0.0) == "[train] `cooldown` must be in (0, 1], got 0.");
+  CHECK(refusal(&TrainConfig::cooldown, 1.0).empty());
+  CHECK(refusal(&TrainConfig::weight_decay, -0.1) ==
+        "[train] `weight_decay` must be a finite number of at least 0, got -0.1.");
+  CHECK(refusal(&TrainConfig::warmup, -1) ==
+        "[train] `warmup` must be a whole number of at least 0, got -1.");
+  CHECK(refusal(&TrainConfig::warmup, 1'000'000'000'000'001) ==
+        "[train] `warmup` must be a whole number of at most 1000000000000000, got 1000000000000001.");
+}
+
+TEST_CASE("lr_of and freeze are groups of parameters") {
+  TrainConfig config;
+  config.lr_of = {"h.0.*=0.5", "a=b=2e-1"};
+  config.freeze = {"wte"};
+  CHECK_NOTHROW(config.validate());
+  const ParameterGroups groups = config.parameter_groups();
+  REQUIRE(groups.size() == 3);
+  CHECK(groups[0].pattern == "h.0.*");
+  CHECK(groups[0].lr_factor == 0.5);
+  CHECK(groups[1].pattern == "a=b");
+  CHECK(groups[1].lr_factor == 0.2);
+  CHECK(groups[2].pattern == "wte");
+  CHECK(groups[2].frozen);
+  const TrainConfig back = train_config_from_json(to_json(config));
+  CHECK(back.lr_of == config.lr_of);
+  CHECK(back.freeze == config.freeze);
+  for (const char* wrong : {"h.0.*", "h=", "h=x", "h=-1", "h=inf", "h=1x", ""}) {
+    config.lr_of = {wrong};
+    CHECK_THROWS_WITH(
+        config.validate(),
+        Catch::Matchers::StartsWith("[train] `lr_of` must be PATTERN=F with a finite F of at least 0, got"));
   }
 }

@@ -3,10 +3,8 @@
 #include "catch.hpp"
 #include "gradus/autograd/graph/modes.hpp"
 #include "gradus/autograd/ops/ops.hpp"
-#include "gradus/autograd/tensor/threads.hpp"
 #include "gradus/files/error.hpp"
 #include "gradus/train/optimizers/clip.hpp"
-#include "gradus/train/trainer/evaluate.hpp"
 #include "small_model.hpp"
 
 using namespace gradus;
@@ -59,7 +57,7 @@ TEST_CASE("an optimizer's products are made in the precision of the run") {
   TrainConfig config = small_config();
   config.optimizer = "muon";
   config.warmup = 0;
-  config.precision = "bf16";
+  config.precision = DType::bfloat16;
   SmallRun run(config);
   const StepReport report = run.trainer.step();
   const auto by_hand = [&](DType products) {
@@ -167,7 +165,7 @@ TEST_CASE("products in bfloat16 learn as well, with the same bits for any number
   TrainConfig config = small_config();
   config.model.n_embd = 64;
   config.model.dropout = 0.1;
-  const auto losses = [&](const char* precision, int threads) {
+  const auto losses = [&](DType precision, int threads) {
     set_num_threads(threads);
     config.precision = precision;
     SmallRun run(config);
@@ -175,8 +173,8 @@ TEST_CASE("products in bfloat16 learn as well, with the same bits for any number
     for (int i = 0; i < 40; ++i) all.push_back(run.trainer.step().loss);
     return all;
   };
-  const std::vector<double> plain = losses("float32", 1), rounded = losses("bf16", 1);
-  CHECK(losses("bf16", 3) == rounded);
+  const std::vector<double> plain = losses(DType::float32, 1), rounded = losses(DType::bfloat16, 1);
+  CHECK(losses(DType::bfloat16, 3) == rounded);
   set_num_threads(before);
   CHECK(plain[0] != rounded[0]);
   for (size_t i = 0; i < plain.size(); ++i) CHECK(std::abs(plain[i] - rounded[i]) < 0.05);

@@ -40,8 +40,8 @@ double difference(const Workload& w, const char* other, const Losses& ours, cons
     worst = by <= bounds[i] ? std::max(worst, by) : INFINITY;
   }
   if (std::isfinite(worst)) return worst;
-  throw RunError(concat("[bench] gradus and ", other, " must find the same losses in ", w.name, ", got ",
-                        shown(ours), " and ", shown(theirs), "."));
+  throw RunError("[bench] gradus and ", other, " must find the same losses in ", w.name, ", got ",
+                 shown(ours), " and ", shown(theirs), ".");
 }
 
 bool is_rounded(const Workload& w) { return w.task != Task::generate && w.dtype == DType::bfloat16; }
@@ -50,8 +50,8 @@ bool is_rounded(const Workload& w) { return w.task != Task::generate && w.dtype 
 double torch_difference(const Workload& w, const std::string& ours, const std::string& theirs) {
   const auto a = numbers(ours, "tokens"), b = numbers(theirs, "tokens");
   if (a != b)
-    throw RunError(concat("[bench] gradus and PyTorch must write the same tokens in ", w.name, ", got ",
-                          shown(a), " and ", shown(b), "."));
+    throw RunError("[bench] gradus and PyTorch must write the same tokens in ", w.name, ", got ", shown(a),
+                   " and ", shown(b), ".");
   // The third loss is that of updated parameters. In bfloat16 it is not compared: PyTorch also rounds the
   // results of products, and AdamW's first step uses little more than the signs of the gradients, so that
   // PyTorch's third loss differs by 2 % from the one in float32.

@@ -32,13 +32,12 @@ Command torch_command(const Torch& torch, const Workload& workload, int threads,
 struct CompareOptions {
   std::string program;  ///< the gradus that is measured
   int threads = 1;
-  int rounds = 5;       ///< turns of each side
-  double seconds = 5;   ///< measured time of each side, in all its turns
-  int64_t steps = 0;    ///< measured steps of each side, in all its turns; 0: by seconds
-  bool ops = true;      ///< also the share of time of each op, in a separate pass
-  bool float32 = true;  ///< a workload in bfloat16 is also measured in float32
-  std::optional<Torch>
-      torch{};  ///< compare with it, except for weights in tiles, which PyTorch does not have
+  int rounds = 5;                ///< turns of each side
+  double seconds = 5;            ///< measured time of each side, in all its turns
+  int64_t steps = 0;             ///< measured steps of each side, in all its turns; 0: by seconds
+  bool ops = true;               ///< also the share of time of each op, in a separate pass
+  bool float32 = true;           ///< a workload in bfloat16 is also measured in float32
+  std::optional<Torch> torch{};  ///< compared, except for weights in tiles, which PyTorch does not have
 };
 
 struct OpTime {
@@ -62,7 +61,7 @@ struct Result {
   double floor_ms = 0;  ///< see run_floor()
   double floor_min = 0;
   double floor_ratio = 0;     ///< median over the turns of gradus's time over the floor's
-  std::vector<OpTime> ops{};  ///< the dearest first
+  std::vector<OpTime> ops{};  ///< the most expensive first
   double ops_ms = 0;          ///< of the whole step in the pass that timed ops
   std::optional<TorchResult> torch{};
   double float32_ratio = 0;  ///< of products in bfloat16: median of the time over that of float32; else 0

@@ -32,7 +32,7 @@ namespace {
 std::pair<pid_t, int> start(const Command& command) {
   int ends[2];
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
-    throw RunError(concat("[bench] the system must grant a socket, got: ", std::strerror(errno), "."));
+    throw RunError("[bench] the system must grant a socket, got: ", std::strerror(errno), ".");
   std::vector<char*> words;
   for (const std::string& word : command.words) words.push_back(const_cast<char*>(word.c_str()));
   words.push_back(nullptr);
@@ -42,7 +42,7 @@ std::pair<pid_t, int> start(const Command& command) {
   ::close(ends[1]);
   if (process < 0) {
     ::close(ends[0]);
-    throw RunError(concat("[bench] the system must grant a process, got: ", std::strerror(errno), "."));
+    throw RunError("[bench] the system must grant a process, got: ", std::strerror(errno), ".");
   }
   return {process, ends[0]};
 }
@@ -78,7 +78,7 @@ std::string Contender::read_line() {
     char buffer[4096];
     const ssize_t n = ::recv(socket_, buffer, sizeof buffer, 0);
     if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) throw RunError(concat("[bench] ", name_, " must answer, got the end of its process."));
+    if (n <= 0) throw RunError("[bench] ", name_, " must answer, got the end of its process.");
     unread_.append(buffer, static_cast<size_t>(n));
   }
 }

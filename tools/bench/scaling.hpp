@@ -35,9 +35,8 @@ std::vector<ScalingPoint> scaling_points(bool quick);
 /// The model whose sizes are varied.
 Workload scaling_base(bool quick);
 
-/// Numbers read or written by the layers' element-wise work, forward and backward, and by clip and AdamW:
-/// if each op is a separate pass, a token costs L (44 C + 2.5 H T) + 5 V + 12 C, a step 8 for each parameter
-/// beside.
+/// Numbers read or written by the layers' element-wise work, forward and backward, and by clip and AdamW, if
+/// each op is a separate pass: L (44 C + 2.5 H T) + 5 V + 12 C a token, and 8 a parameter in a step.
 double passes(const Workload& workload);
 
 /// Measures all points with products in `dtype`; calls on_point as each is done. Throws RunError if a side

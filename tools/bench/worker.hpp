@@ -1,16 +1,13 @@
 // Workers: the processes that a comparison runs in turn. Each reads one command a line and answers each with
-// a JSON object on a line; the first object says that it is ready.
+// a JSON object on a line. torch_twin.py is a worker too. A worker ends when its input does.
 //
-//   ready          {"losses":[..]}: the loss of the first batch in evaluation mode, and without dropout those
-//   of two
-//                  training steps. For generate also {"tokens":[..]}; {} for floors.
-//   run SEC STEPS  runs steps until SEC seconds have passed or STEPS steps, at least one, after some to warm
-//   up:
-//                  {"ms_median":..,"ms_min":..,"steps":..}, by step or generated token
-//   ops STEPS      {"ops":[{"op":..,"forward":..,"backward":..},..],"ms":..}: milliseconds a step by op, and
-//   in total memory         {"peak_mib":..}: resident memory since the model was made
-//
-// The PyTorch twin, torch_twin.py, is such a worker too. A worker ends when its input does.
+//   the first line  {"losses":[..]}: the loss of the first batch in evaluation mode, then, without dropout,
+//                   those of two training steps. For generate also {"tokens":[..]}; {} for floors.
+//   run SEC STEPS   after a warm-up, runs steps until SEC seconds have passed or STEPS steps, at least one:
+//                   {"ms_median":..,"ms_min":..,"steps":..}, by step or generated token
+//   ops STEPS       milliseconds a step by op, and in total:
+//                   {"ops":[{"op":..,"forward":..,"backward":..},..],"ms":..}
+//   memory          {"peak_mib":..}: resident memory since the model was made
 #pragma once
 
 #include <cstdint>

@@ -57,9 +57,7 @@ std::vector<Workload> select_workloads(const std::vector<std::string>& names) {
     for (const Workload& w : all)
       if (w.name == name || w.name.starts_with(name + "-")) selected.push_back(w);
     if (selected.size() > before) continue;
-    std::string known;
-    for (const Workload& w : all) known += (known.empty() ? "" : ", ") + w.name;
-    fail("bench", "--workload must name some of ", known, ", got '", name, "'.");
+    fail("bench", "--workload must name some of ", joined(all, ", ", &Workload::name), ", got '", name, "'.");
   }
   return selected;
 }
@@ -86,15 +84,12 @@ Workload workload_from(const std::string& text) {
   DecoderConfig& c = w.config;
   words >> task >> c.n_layer >> c.n_head >> c.n_embd >> c.block_size >> w.batch >> c.vocab_size >>
       c.dropout >> dtype;
-  bool known = false;
-  for (int i = 0; i < 3; ++i)
-    if (task == kTasks[i]) {
-      w.task = static_cast<Task>(i);
-      known = true;
-    }
+  for (const Task one : {Task::train, Task::forward, Task::generate})
+    if (task == kTasks[static_cast<int>(one)]) w.task = one;
   for (const DType one : {DType::float32, DType::bfloat16, DType::q8_0, DType::q4_0})
     if (dtype == name(one)) w.dtype = one;
-  known = known && dtype == name(w.dtype) && (!is_in_tiles(w.dtype) || w.task == Task::generate);
+  const bool known = task == kTasks[static_cast<int>(w.task)] && dtype == name(w.dtype) &&
+                     (!is_in_tiles(w.dtype) || w.task == Task::generate);
   if (!words || words >> rest || !known || w.batch < 1)
     fail("bench",
          "a workload must be a task, layers, heads, width, block, batch, vocabulary, dropout and float32 "

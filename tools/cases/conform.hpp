@@ -10,6 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include "gradus/autograd/tensor/tensor.hpp"
+
 namespace gradus::cases {
 
 /// A difference in the first run of a case that differs.
@@ -36,11 +38,22 @@ struct ConformReport {
 };
 
 /// Runs the cases of a file, or of all *.jsonl of a folder, or only those of one operation. Each runs in
-/// float64 on packed inputs and on inputs in other layouts, and in float32 beside float64; a case with an
+/// float64 on packed inputs and on inputs in other layouts, and in float32 against float64; a case with an
 /// error must throw. Throws Error with file and line if a file cannot be read or is malformed or names an
 /// unknown operation, and if there is no case to run.
 ConformReport conform(const std::filesystem::path& where, std::string_view only_op = {});
 /// The same for the text of a file, which errors call `file`; it may have no case.
 ConformReport conform_text(std::string_view text, const std::string& file, std::string_view only_op = {});
+
+// -- the layouts of inputs
+
+/// Stored with the dimensions in reverse order.
+Tensor transposed(const Tensor& x);
+/// Every other element of a larger tensor, from the second on. The rest is NaN, or a number that is no index,
+/// because no operation may read it.
+Tensor stepped(const Tensor& x);
+/// The first slice of x along its first dimension that is longer than 1, repeated without a copy; x itself if
+/// there is no such dimension. The values differ from x's.
+Tensor expanded(const Tensor& x);
 
 }  // namespace gradus::cases

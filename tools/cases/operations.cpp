@@ -5,20 +5,33 @@
 #include <limits>
 
 #include "gradus/autograd/ops/ops.hpp"
+#include "gradus/nn/layers.hpp"
+#include "gradus/tools/cases/binding.hpp"
 
 namespace gradus::cases {
 namespace {
 
-using Function = std::function<Tensors(const Call&)>;
+// -- operations that differ from the functions of gradus
+
+using Binary = Tensor (*)(const Tensor&, const Tensor&);
+using Dims = autograd::Dims;
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
 
-Function unary(Tensor (*f)(const Tensor&)) {
-  return [f](const Call& c) { return Tensors{f(c.x())}; };
+void check_elements(double count) {
+  if (count > static_cast<double>(kMaxElements))
+    fail("cases", "a result must have at most ", kMaxElements, " elements, got ", count, ".");
 }
 
-Function binary(Tensor (*f)(const Tensor&, const Tensor&)) {
-  return [f](const Call& c) { return Tensors{f(c.x(), c.scalar("other"))}; };
+void check_elements(const Shape& shape) {
+  double count = 1;
+  for (const int64_t size : shape) count *= static_cast<double>(size);
+  check_elements(count);
+}
+
+void check_count(const char* name, int64_t count, int64_t least) {
+  if (count < least) fail("cases", name, " must be at least ", least, ", got ", count, ".");
+  check_elements(static_cast<double>(count));
 }
 
 // PyTorch's common type of two operands: the wider float, or the float. Of two floats, one with dimensions
@@ -31,153 +44,111 @@ DType common(const Tensor& x, const Tensor& y) {
   return a == DType::int64 || b == DType::int64 ? DType::int64 : DType::boolean;
 }
 
-// Converts both operands to their common type; a quotient of integers is float32.
-Function promoted(const char* name, Tensor (*f)(const Tensor&, const Tensor&), bool divides = false) {
-  return [=](const Call& c) {
-    const Tensor x = c.x(), y = c.scalar("other");
-    check_elements(broadcast_shapes(name, x.shape(), y.shape()));
-    DType dtype = common(x, y);
-    if (divides && !is_floating(dtype)) dtype = DType::float32;
-    return Tensors{f(x.to(dtype), y.to(dtype))};
-  };
+Tensor mul(const Tensor& x, const Tensor& y) {
+  check_elements(broadcast_shapes("mul", x.shape(), y.shape()));
+  const DType dtype = common(x, y);
+  return gradus::mul(x.to(dtype), y.to(dtype));
 }
 
-Function matrix_product(Tensor (*f)(const Tensor&, const Tensor&)) {
-  return [f](const Call& c) {
-    const Tensor a = c.x(), b = c.tensor("other");
-    if (a.dim() > 1 && b.dim() > 1) {
-      Shape rows = a.shape(), columns = b.shape();
-      rows[rows.size() - 1] = 1;
-      columns[columns.size() - 2] = 1;
-      check_elements(broadcast_shapes("matmul", rows, columns));
-    }
-    return Tensors{f(a, b)};
-  };
+Tensor div(const Tensor& x, const Tensor& y) {
+  check_elements(broadcast_shapes("div", x.shape(), y.shape()));
+  const DType dtype = is_floating(common(x, y)) ? common(x, y) : DType::float32;
+  return gradus::div(x.to(dtype), y.to(dtype));
 }
 
-// f(x, alpha * other)
-Function scaled(Tensor (*f)(const Tensor&, const Tensor&)) {
-  return [f](const Call& c) {
-    const Tensor other = c.scalar("other");
-    return Tensors{f(c.x(), c.number("alpha") == 1.0 ? other : other * c.number("alpha"))};
-  };
+Tensor times(const Tensor& x, double alpha) { return alpha == 1.0 ? x : x * alpha; }
+
+template <Binary f>
+Tensor scaled(const Tensor& x, const Tensor& other, double alpha) {
+  return f(x, times(other, alpha));
 }
 
-Function along(Tensor (*f)(const Tensor&, int64_t dim)) {
-  return [f](const Call& c) { return Tensors{f(c.x(), c.integer("dim"))}; };
+Tensor index_add(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source, double alpha) {
+  return gradus::index_add(x, dim, index, times(source, alpha));
 }
 
-Function reduction(Tensor (*f)(const Tensor&, const autograd::Dims&, bool keepdim)) {
-  return [f](const Call& c) { return Tensors{f(c.x(), c.dims(), c.flag("keepdim"))}; };
+template <Binary product>
+Tensor matrix_product(const Tensor& a, const Tensor& b) {
+  if (a.dim() > 1 && b.dim() > 1) {
+    Shape rows = a.shape(), columns = b.shape();
+    rows[rows.size() - 1] = 1;
+    columns[columns.size() - 2] = 1;
+    check_elements(broadcast_shapes("matmul", rows, columns));
+  }
+  return product(a, b);
 }
 
-Function spread(Tensor (*f)(const Tensor&, const autograd::Dims&, int64_t correction, bool keepdim)) {
-  return [f](const Call& c) {
-    const int64_t correction = c.has("correction") ? c.integer("correction") : c.flag("unbiased") ? 1 : 0;
-    return Tensors{f(c.x(), c.dims(), correction, c.flag("keepdim"))};
-  };
-}
-
-Function extreme(Tensor (*of_all)(const Tensor&),
-                 autograd::Extreme (*along_dim)(const Tensor&, int64_t, bool)) {
-  return [=](const Call& c) {
-    if (!c.has("dim")) return Tensors{of_all(c.x())};
-    const autograd::Extreme e = along_dim(c.x(), c.integer("dim"), c.flag("keepdim"));
-    return Tensors{e.values, e.indices};
-  };
-}
-
-Function triangle(Tensor (*f)(const Tensor&, int64_t diagonal)) {
-  return
-      [f](const Call& c) {  // a diagonal outside of each matrix that a case can have is as good as any other
-        return Tensors{f(c.x(), std::clamp(c.integer("diagonal"), -kMaxElements, kMaxElements))};
-      };
-}
-
-Function joined(Tensor (*f)(const Tensors&, int64_t dim)) {
-  return [f](const Call& c) {
-    double count = 0;
-    for (const Tensor& t : c.tensors()) count += static_cast<double>(t.numel());
-    check_elements(count);
-    return Tensors{f(c.tensors(), c.integer("dim"))};
-  };
-}
-
-Gelu gelu_form(const Call& c) {
-  const auto& form = c.get<std::string>("approximate");
-  if (form != "none" && form != "tanh") fail("gelu", "approximate must be none or tanh, got '", form, "'.");
-  return form == "tanh" ? Gelu::tanh : Gelu::none;
-}
-
-Reduction reduction_of(const Call& c) {
-  const auto& name = c.get<std::string>("reduction");
-  if (name == "none") return Reduction::none;
-  if (name == "sum") return Reduction::sum;
-  if (name != "mean") fail("cases", "reduction must be none, mean or sum, got '", name, "'.");
-  return Reduction::mean;
-}
-
-Tensor linear(const Call& c) {
-  const Tensor x = c.x(), weight = c.tensor("weight");
+Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
   if (x.dim() > 0 && weight.dim() == 2 && weight.size(1) > 0)
     check_elements(static_cast<double>(x.numel()) / static_cast<double>(weight.size(1)) *
                    static_cast<double>(weight.size(0)));
-  return gradus::linear(x, weight, c.tensor("bias"));
+  return gradus::linear(x, weight, bias);
 }
 
-Tensor clamp(const Call& c) {
-  const bool has_tensor = c.tensor("min").defined() || c.tensor("max").defined();
-  if (has_tensor || (!c.has("min") && !c.has("max")))
-    return gradus::clamp(c.x(), c.scalar("min"), c.scalar("max"));
-  return gradus::clamp(c.x(), c.has("min") ? c.number("min") : -kInf, c.has("max") ? c.number("max") : kInf);
+template <Tensor (*f)(const Tensor&, const Dims&, int64_t correction, bool keepdim)>
+Tensor spread(const Tensor& x, const Dims& dims, bool unbiased, std::optional<int64_t> correction,
+              bool keepdim) {
+  return f(x, dims, correction.value_or(unbiased ? 1 : 0), keepdim);
 }
+
+template <Tensor (*of_all)(const Tensor&), autograd::Extreme (*along)(const Tensor&, int64_t, bool)>
+Tensors extreme(const Tensor& x, std::optional<int64_t> dim, bool keepdim) {
+  if (!dim) return {of_all(x)};
+  const autograd::Extreme e = along(x, *dim, keepdim);
+  return {e.values, e.indices};
+}
+
+template <Tensor (*f)(const Tensor&, int64_t diagonal)>
+Tensor triangle(const Tensor& x, int64_t diagonal) {  // All diagonals outside of the matrix give the same.
+  return f(x, std::clamp(diagonal, -kMaxElements, kMaxElements));
+}
+
+template <Tensor (*f)(const Tensors&, int64_t dim)>
+Tensor join(const Tensors& tensors, std::optional<int64_t> /*count*/, int64_t dim) {
+  double elements = 0;
+  for (const Tensor& t : tensors) elements += static_cast<double>(t.numel());
+  check_elements(elements);
+  return f(tensors, dim);
+}
+
+Tensors split(const Tensor& x, const Argument& size, int64_t dim) {
+  if (const auto* sizes = std::get_if<std::vector<int64_t>>(&size)) return x.split(*sizes, dim);
+  return x.split(std::get<int64_t>(size), dim);
+}
+
+Tensor squeeze(const Tensor& x, std::optional<int64_t> dim) { return dim ? x.squeeze(*dim) : x.squeeze(); }
 
 Tensor non_zero(const Tensor& x) { return x.dtype() == DType::boolean ? x : ne(x, 0.0); }
 
-Tensor masked_fill(const Call& c) {
-  const Tensor x = c.x(), mask = non_zero(c.tensor("mask"));
-  if (const Tensor value = c.tensor("value"); value.defined()) return gradus::masked_fill(x, mask, value);
-  const double value = c.number("value");
-  if (is_floating(x.dtype())) return gradus::masked_fill(x, mask, value);
-  if (value != std::trunc(value) || std::abs(value) >= 0x1p63)
-    fail("cases", "value must be a whole number for ", name(x.dtype()), " elements, got ", value, ".");
-  return where(mask, full({}, value, x.dtype()), x);
+Tensor eq(const Tensor& x, double value) {
+  return gradus::eq(is_floating(x.dtype()) ? x : x.to(DType::float64), value);  // 1 is not 1.5
 }
 
-Tensor eq(const Call& c) {
-  const Tensor x = is_floating(c.x().dtype()) ? c.x() : c.x().to(DType::float64);  // 1 is not 1.5
-  return gradus::eq(x, c.number("value"));
-}
-
-Tensor div_sqrt(const Call& c) {
-  const double n = c.number("n");
+Tensor div_sqrt(const Tensor& x, double n) {
   if (!(n > 0 && std::isfinite(n))) fail("cases", "n must be a finite number above 0, got ", n, ".");
-  return c.x() / static_cast<double>(static_cast<float>(std::sqrt(n)));
+  return x / static_cast<double>(static_cast<float>(std::sqrt(n)));
 }
 
-Tensor sum(const Call& c) {
-  const Tensor x = c.x();
-  return gradus::sum(x.dtype() == DType::boolean ? x.to(DType::int64) : x, c.dims(), c.flag("keepdim"));
+Tensor sum(const Tensor& x, const Dims& dims, bool keepdim) {
+  return gradus::sum(x.dtype() == DType::boolean ? x.to(DType::int64) : x, dims, keepdim);
 }
 
-Tensor index_add(const Call& c) {
-  const Tensor source = c.tensor("source");
-  return gradus::index_add(c.x(), c.integer("dim"), c.tensor("index"),
-                           c.number("alpha") == 1.0 ? source : source * c.number("alpha"));
+Tensors masked_fill(const Call& c) {
+  const Tensor x = c.tensor("x"), mask = non_zero(c.tensor("mask")), value = c.tensor("value");
+  if (value.defined()) return {gradus::masked_fill(x, mask, value)};
+  const double number = std::get<double>(*c.argument("value"));
+  if (is_floating(x.dtype())) return {gradus::masked_fill(x, mask, number)};
+  if (number != std::trunc(number) || std::abs(number) >= 0x1p63)
+    fail("cases", "value must be a whole number for ", name(x.dtype()), " elements, got ", number, ".");
+  return {where(mask, full({}, number, x.dtype()), x)};
 }
 
-Tensor embedding(const Call& c) {
-  std::optional<int64_t> padding;
-  if (c.has("padding_idx")) padding = c.integer("padding_idx");
-  return gradus::embedding(c.tensor("weight"), c.tensor("index"), padding);
-}
-
-Tensor cross_entropy(const Call& c) {
-  return gradus::cross_entropy(c.x(), c.tensor("target"),
-                               {.weight = c.tensor("weight"),
-                                .ignore_index = c.integer("ignore_index"),
-                                .reduction = reduction_of(c),
-                                .label_smoothing = c.number("label_smoothing")});
+Tensors clamp(const Call& c) {
+  const Argument *const min = c.argument("min"), *const max = c.argument("max");
+  const bool has_tensor = c.tensor("min").defined() || c.tensor("max").defined();
+  if (has_tensor || (!min && !max)) return {gradus::clamp(c.tensor("x"), c.scalar("min"), c.scalar("max"))};
+  return {gradus::clamp(c.tensor("x"), min ? std::get<double>(*min) : -kInf,
+                        max ? std::get<double>(*max) : kInf)};
 }
 
 // In PyTorch query i sees the keys up to i, here those up to i + S - T: the same for T = S.
@@ -188,137 +159,182 @@ Tensor causal_mask(const Tensor& q, const Tensor& k, const Tensor& mask) {
   return gradus::masked_fill(mask, gradus::eq(seen, 0.0), -kInf);
 }
 
-Tensor scaled_dot_product_attention(const Call& c) {
-  const Tensor q = c.tensor("q"), k = c.tensor("k"), v = c.tensor("v");
-  AttentionOptions options;
-  options.causal = c.flag("is_causal");
-  if (c.has("scale")) options.scale = c.number("scale");
-  options.mask = c.tensor("mask");
-  options.enable_gqa = c.flag("enable_gqa");
-  if (options.causal && q.dim() > 1 && k.dim() > 1 && q.size(-2) != k.size(-2)) {
-    options.causal = false;
-    options.mask = causal_mask(q, k, options.mask);
-  }
-  return gradus::scaled_dot_product_attention(q, k, v, options);
+Tensor scaled_dot_product_attention(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& mask,
+                                    bool is_causal, std::optional<double> scale, bool enable_gqa) {
+  const bool is_square = q.dim() < 2 || k.dim() < 2 || q.size(-2) == k.size(-2);
+  return gradus::scaled_dot_product_attention(
+      q, k, v,
+      {.causal = is_causal && is_square,
+       .scale = scale,
+       .mask = is_causal && !is_square ? causal_mask(q, k, mask) : mask,
+       .enable_gqa = enable_gqa});
 }
 
-/// An operation with one result.
-template <class F>
-Function one(F f) {
-  return [f](const Call& c) { return Tensors{f(c)}; };
+Tensor cross_entropy(const Tensor& x, const Tensor& target, const Tensor& weight, int64_t ignore_index,
+                     Reduction reduction, double label_smoothing) {
+  return gradus::cross_entropy(x, target,
+                               {.weight = weight,
+                                .ignore_index = ignore_index,
+                                .reduction = reduction,
+                                .label_smoothing = label_smoothing});
+}
+
+// -- operations that draw from the stream of a case, as PyTorch's do from its generator
+
+Tensors manual_seed(int64_t seed, std::optional<Generator>& stream) {
+  stream = Generator::torch(seed);
+  return {};
+}
+
+Tensors discard(int64_t n, Generator& generator) {
+  constexpr int64_t kMost = int64_t{1} << 32;  // words: half a minute
+  if (n < 0 || n > kMost) fail("cases", "n must be from 0 to ", kMost, ", got ", n, ".");
+  generator.discard(n);
+  return {};
+}
+
+Tensor raw32(int64_t n, Generator& generator) {
+  check_count("n", n, 0);
+  Tensor out = empty({n}, DType::int64);
+  std::generate_n(out.mutable_data<int64_t>(), n, [&] { return generator.next(); });
+  return out;
+}
+
+Tensor randperm(int64_t n, Generator& generator) {
+  check_count("n", n, 0);
+  return gradus::randperm(n, generator);
+}
+
+Tensor multinomial(const Tensor& x, int64_t samples, bool replacement, Generator& generator) {
+  check_count("num_samples", samples, 1);
+  Shape drawn = x.shape();
+  if (!drawn.empty()) drawn[drawn.size() - 1] = samples;
+  check_elements(drawn);
+  return gradus::multinomial(x, samples, generator, replacement);
+}
+
+Tensors linear_init(int64_t in, int64_t out, bool bias, Generator& generator) {
+  check_count("in_features", in, 1);
+  check_count("out_features", out, 1);
+  check_elements(Shape{out, in});
+  const nn::Linear layer(in, out, generator, {.bias = bias});
+  return bias ? Tensors{layer.weight, layer.bias} : Tensors{layer.weight};
+}
+
+Tensor embedding_init(int64_t num, int64_t dim, Generator& generator) {
+  check_count("num", num, 1);
+  check_count("dim", dim, 1);
+  check_elements(Shape{num, dim});
+  return nn::Embedding(num, dim, generator).weight;
+}
+
+Tensor dropout(const Tensor& x, double p, const std::string& rng, bool train,
+               std::optional<Generator>& stream) {
+  if (rng != "default" && rng != "mkl") fail("cases", "rng must be default or mkl, got '", rng, "'.");
+  if (!(p >= 0 && p <= 1)) fail("cases", "p must be in [0, 1], got ", p, ".");
+  if (p == 0 || !train) return x;
+  seeded(stream).as_torch()->set_masks(rng == "mkl" ? TorchStream::Masks::mkl : TorchStream::Masks::portable);
+  return gradus::dropout(x, p, *stream);
 }
 
 std::vector<Operation> table() {
-  std::vector<Operation> all{
-      {"neg(Tensor x)", unary(neg)},
-      {"abs(Tensor x)", unary(gradus::abs)},
-      {"exp(Tensor x)", unary(gradus::exp)},
-      {"log(Tensor x)", unary(gradus::log)},
-      {"sqrt(Tensor x)", unary(gradus::sqrt)},
-      {"rsqrt(Tensor x)", unary(rsqrt)},
-      {"tanh(Tensor x)", unary(gradus::tanh)},
-      {"sigmoid(Tensor x)", unary(sigmoid)},
-      {"relu(Tensor x)", unary(relu)},
-      {"silu(Tensor x)", unary(silu)},
-      {"sin(Tensor x)", unary(gradus::sin)},
-      {"cos(Tensor x)", unary(gradus::cos)},
-      {"to_bool(Tensor x)", unary(non_zero)},
-      {"gelu(Tensor x, str approximate=none)", one([](const Call& c) { return gelu(c.x(), gelu_form(c)); })},
-      {"swiglu(Tensor gate, Tensor up)",
-       one([](const Call& c) { return swiglu(c.tensor("gate"), c.tensor("up")); })},
-      {"rotary_embedding(Tensor x, int offset=0, float base=10000)",
-       one([](const Call& c) { return rotary_embedding(c.x(), c.integer("offset"), c.number("base")); })},
-      {"add(Tensor x, Scalar other, float alpha=1)", scaled(add)},
-      {"sub(Tensor x, Scalar other, float alpha=1)", scaled(sub)},
-      {"mul(Tensor x, Scalar other)", promoted("mul", mul)},
-      {"div(Tensor x, Scalar other)", promoted("div", gradus::div, true)},
-      {"div_sqrt(Tensor x, float n)", one(div_sqrt)},
-      {"pow(Tensor x, Scalar other)", binary(gradus::pow)},
-      {"maximum(Tensor x, Tensor other)", binary(maximum)},
-      {"minimum(Tensor x, Tensor other)", binary(minimum)},
-      {"clamp(Tensor x, Scalar? min, Scalar? max)", one(clamp)},
-      {"eq(Tensor x, float value)", one(eq)},
-      {"where(Tensor condition, Tensor x, Scalar other)",
-       one([](const Call& c) { return where(c.tensor("condition"), c.x(), c.scalar("other")); })},
-      {"masked_fill(Tensor x, Tensor mask, Scalar value)", one(masked_fill)},
-      {"softmax(Tensor x, int dim)", along(softmax)},
-      {"log_softmax(Tensor x, int dim)", along(log_softmax)},
-      {"cumsum(Tensor x, int dim)", along([](const Tensor& x, int64_t dim) { return cumsum(x, dim); })},
-      {"logsumexp(Tensor x, dims? dim, bool keepdim=False)", reduction(logsumexp)},
-      {"sum(Tensor x, dims? dim, bool keepdim=False)", one(sum)},
-      {"mean(Tensor x, dims? dim, bool keepdim=False)", reduction(mean)},
-      {"amax(Tensor x, dims? dim, bool keepdim=False)", reduction(amax)},
-      {"amin(Tensor x, dims? dim, bool keepdim=False)", reduction(amin)},
-      {"var(Tensor x, dims? dim, bool unbiased=True, int? correction, bool keepdim=False)", spread(var)},
-      {"std(Tensor x, dims? dim, bool unbiased=True, int? correction, bool keepdim=False)",
-       spread(gradus::stddev)},
-      {"max(Tensor x, int? dim, bool keepdim=False)", extreme(gradus::max, gradus::max)},
-      {"min(Tensor x, int? dim, bool keepdim=False)", extreme(gradus::min, gradus::min)},
-      {"matmul(Tensor x, Tensor other)", matrix_product(matmul)},
-      {"mm(Tensor x, Tensor other)", matrix_product(mm)},
-      {"bmm(Tensor x, Tensor other)", matrix_product(bmm)},
-      {"linear(Tensor x, Tensor weight, Tensor? bias)", one(linear)},
-      {"gelu_linear(Tensor x, Tensor weight, Tensor? bias, str approximate=none)", one([](const Call& c) {
-         return gelu_linear(c.x(), c.tensor("weight"), c.tensor("bias"), gelu_form(c));
-       })},
-      {"swiglu_linear(Tensor gate, Tensor up, Tensor weight, Tensor? bias)", one([](const Call& c) {
-         return swiglu_linear(c.tensor("gate"), c.tensor("up"), c.tensor("weight"), c.tensor("bias"));
-       })},
-      {"scaled_dot_product_attention(Tensor q, Tensor k, Tensor v, Tensor? mask, bool is_causal=False, "
-       "float? scale, "
-       "bool enable_gqa=False)",
-       one(scaled_dot_product_attention)},
-      {"ones(shape shape, dtype dtype=f32)",
-       one([](const Call& c) { return gradus::ones(c.shape(), c.get<DType>("dtype")); })},
-      {"transpose(Tensor x, int dim0, int dim1)",
-       one([](const Call& c) { return c.x().transpose(c.integer("dim0"), c.integer("dim1")); })},
-      {"permute(Tensor x, int[] dims)", one([](const Call& c) { return c.x().permute(c.integers("dims")); })},
-      {"reshape(Tensor x, view shape)", one([](const Call& c) { return c.x().reshape(c.shape()); })},
-      {"view(Tensor x, view shape)", one([](const Call& c) { return c.x().reshape(c.shape()); })},
-      {"expand(Tensor x, view shape)", one([](const Call& c) { return c.x().expand(c.shape()); })},
-      {"squeeze(Tensor x, int? dim)",
-       one([](const Call& c) { return c.has("dim") ? c.x().squeeze(c.integer("dim")) : c.x().squeeze(); })},
-      {"unsqueeze(Tensor x, int dim)", one([](const Call& c) { return c.x().unsqueeze(c.integer("dim")); })},
-      {"cat(Tensor[] tensors, int? count, int dim=0)", joined(cat)},
-      {"stack(Tensor[] tensors, int? count, int dim=0)", joined(stack)},
-      {"split(Tensor x, size size, int dim=0)",
-       [](const Call& c) {
-         return c.is_list("size") ? c.x().split(c.integers("size"), c.integer("dim"))
-                                  : c.x().split(c.integer("size"), c.integer("dim"));
-       }},
-      {"chunk(Tensor x, int chunks, int dim=0)",
-       [](const Call& c) { return c.x().chunk(c.integer("chunks"), c.integer("dim")); }},
-      {"slice(Tensor x, int dim=0, int start=0, int end=9223372036854775807, int step=1)",
-       one([](const Call& c) {
-         return c.x().slice(c.integer("dim"), c.integer("start"), c.integer("end"), c.integer("step"));
-       })},
-      {"select(Tensor x, int dim, int index)",
-       one([](const Call& c) { return c.x().select(c.integer("dim"), c.integer("index")); })},
-      {"__getitem__(Tensor x, index index)", one([](const Call& c) { return c.x().index(c.subscripts()); })},
-      {"index_select(Tensor x, int dim, Tensor index)",
-       one([](const Call& c) { return index_select(c.x(), c.integer("dim"), c.tensor("index")); })},
-      {"gather(Tensor x, int dim, Tensor index)",
-       one([](const Call& c) { return gather(c.x(), c.integer("dim"), c.tensor("index")); })},
-      {"scatter_add(Tensor x, int dim, Tensor index, Tensor src)", one([](const Call& c) {
-         return scatter_add(c.x(), c.integer("dim"), c.tensor("index"), c.tensor("src"));
-       })},
-      {"index_add(Tensor x, int dim, Tensor index, Tensor source, float alpha=1)", one(index_add)},
-      {"embedding(Tensor weight, Tensor index, int? padding_idx)", one(embedding)},
-      {"tril(Tensor x, int diagonal=0)", triangle(tril)},
-      {"triu(Tensor x, int diagonal=0)", triangle(triu)},
-      {"layer_norm(Tensor x, shape normalized_shape, Tensor? weight, Tensor? bias, float eps=1e-5)",
-       one([](const Call& c) {
-         return gradus::layer_norm(c.x(), Shape(c.integers("normalized_shape")), c.tensor("weight"),
-                                   c.tensor("bias"), c.number("eps"));
-       })},
-      {"cross_entropy(Tensor x, Tensor target, Tensor? weight, int ignore_index=-100, str reduction=mean, "
-       "float label_smoothing=0)",
-       one(cross_entropy)},
-      {"mse_loss(Tensor x, Tensor target, str reduction=mean)",
-       one([](const Call& c) { return mse_loss(c.x(), c.tensor("target"), reduction_of(c)); })},
+  return {
+      operation("neg(Tensor x)", neg),
+      operation("abs(Tensor x)", gradus::abs),
+      operation("exp(Tensor x)", gradus::exp),
+      operation("log(Tensor x)", gradus::log),
+      operation("sqrt(Tensor x)", gradus::sqrt),
+      operation("rsqrt(Tensor x)", rsqrt),
+      operation("tanh(Tensor x)", gradus::tanh),
+      operation("sigmoid(Tensor x)", sigmoid),
+      operation("relu(Tensor x)", relu),
+      operation("silu(Tensor x)", silu),
+      operation("sin(Tensor x)", gradus::sin),
+      operation("cos(Tensor x)", gradus::cos),
+      operation("to_bool(Tensor x)", non_zero),
+      operation("gelu(Tensor x, str approximate=none)", gelu),
+      operation("swiglu(Tensor gate, Tensor up)", swiglu),
+      operation("rotary_embedding(Tensor x, int offset=0, float base=10000)", rotary_embedding),
+      operation("add(Tensor x, Scalar other, float alpha=1)", scaled<add>),
+      operation("sub(Tensor x, Scalar other, float alpha=1)", scaled<sub>),
+      operation("mul(Tensor x, Scalar other)", mul),
+      operation("div(Tensor x, Scalar other)", div),
+      operation("div_sqrt(Tensor x, float n)", div_sqrt),
+      operation("pow(Tensor x, Scalar other)", Binary{gradus::pow}),
+      operation("maximum(Tensor x, Tensor other)", maximum),
+      operation("minimum(Tensor x, Tensor other)", minimum),
+      {"clamp(Tensor x, Scalar? min, Scalar? max)", clamp, false},
+      operation("eq(Tensor x, float value)", eq),
+      operation("where(Tensor condition, Tensor x, Scalar other)", where),
+      {"masked_fill(Tensor x, Tensor mask, Scalar value)", masked_fill, false},
+      operation("softmax(Tensor x, int dim)", softmax),
+      operation("log_softmax(Tensor x, int dim)", log_softmax),
+      operation(
+          "cumsum(Tensor x, int dim)", +[](const Tensor& x, int64_t dim) { return cumsum(x, dim); }),
+      operation("logsumexp(Tensor x, dims? dim, bool keepdim=False)", logsumexp),
+      operation("sum(Tensor x, dims? dim, bool keepdim=False)", sum),
+      operation("mean(Tensor x, dims? dim, bool keepdim=False)", mean),
+      operation("amax(Tensor x, dims? dim, bool keepdim=False)", amax),
+      operation("amin(Tensor x, dims? dim, bool keepdim=False)", amin),
+      operation("var(Tensor x, dims? dim, bool unbiased=True, int? correction, bool keepdim=False)",
+                spread<var>),
+      operation("std(Tensor x, dims? dim, bool unbiased=True, int? correction, bool keepdim=False)",
+                spread<gradus::stddev>),
+      operation("max(Tensor x, int? dim, bool keepdim=False)", extreme<gradus::max, gradus::max>),
+      operation("min(Tensor x, int? dim, bool keepdim=False)", extreme<gradus::min, gradus::min>),
+      operation("matmul(Tensor x, Tensor other)", matrix_product<matmul>),
+      operation("mm(Tensor x, Tensor other)", matrix_product<mm>),
+      operation("bmm(Tensor x, Tensor other)", matrix_product<bmm>),
+      operation("linear(Tensor x, Tensor weight, Tensor? bias)", linear),
+      operation("gelu_linear(Tensor x, Tensor weight, Tensor? bias, str approximate=none)", gelu_linear),
+      operation("swiglu_linear(Tensor gate, Tensor up, Tensor weight, Tensor? bias)", swiglu_linear),
+      operation("scaled_dot_product_attention(Tensor q, Tensor k, Tensor v, Tensor? mask, bool "
+                "is_causal=False, float? scale, bool enable_gqa=False)",
+                scaled_dot_product_attention),
+      operation("ones(shape shape, dtype dtype=f32)", ones),
+      operation("transpose(Tensor x, int dim0, int dim1)", &Tensor::transpose),
+      operation("permute(Tensor x, int[] dims)", &Tensor::permute),
+      operation("reshape(Tensor x, view shape)", &Tensor::reshape),
+      operation("view(Tensor x, view shape)", &Tensor::reshape),
+      operation("expand(Tensor x, view shape)", &Tensor::expand),
+      operation("squeeze(Tensor x, int? dim)", squeeze),
+      operation("unsqueeze(Tensor x, int dim)", &Tensor::unsqueeze),
+      operation("cat(Tensor[] tensors, int? count, int dim=0)", join<cat>),
+      operation("stack(Tensor[] tensors, int? count, int dim=0)", join<stack>),
+      operation("split(Tensor x, size size, int dim=0)", split),
+      operation("chunk(Tensor x, int chunks, int dim=0)", &Tensor::chunk),
+      operation("slice(Tensor x, int dim=0, int start=0, int end=9223372036854775807, int step=1)",
+                &Tensor::slice),
+      operation("select(Tensor x, int dim, int index)", &Tensor::select),
+      operation("__getitem__(Tensor x, index index)", &Tensor::index),
+      operation("index_select(Tensor x, int dim, Tensor index)", index_select),
+      operation("gather(Tensor x, int dim, Tensor index)", gather),
+      operation("scatter_add(Tensor x, int dim, Tensor index, Tensor src)", scatter_add),
+      operation("index_add(Tensor x, int dim, Tensor index, Tensor source, float alpha=1)", index_add),
+      operation("embedding(Tensor weight, Tensor index, int? padding_idx)", embedding),
+      operation("tril(Tensor x, int diagonal=0)", triangle<tril>),
+      operation("triu(Tensor x, int diagonal=0)", triangle<triu>),
+      operation("layer_norm(Tensor x, shape normalized_shape, Tensor? weight, Tensor? bias, float eps=1e-5)",
+                layer_norm),
+      operation("cross_entropy(Tensor x, Tensor target, Tensor? weight, int ignore_index=-100, str "
+                "reduction=mean, float label_smoothing=0)",
+                cross_entropy),
+      operation("mse_loss(Tensor x, Tensor target, str reduction=mean)", mse_loss),
+      operation("manual_seed(seed seed)", manual_seed),
+      operation("discard(int n)", discard),
+      operation("raw32(int n)", raw32),
+      operation("rand(shape shape, dtype dtype=f32)", gradus::rand),
+      operation("uniform(shape shape, float lo, float hi, dtype dtype=f32)", uniform),
+      operation("randn(shape shape, dtype dtype=f32)", randn),
+      operation("normal(shape shape, float mean, float std, dtype dtype=f32)", normal),
+      operation("randint(int low, int high, shape shape)", randint),
+      operation("randperm(int n)", randperm),
+      operation("multinomial(Tensor x, int num_samples, bool replacement=False)", multinomial),
+      operation("bernoulli(Tensor x)", bernoulli),
+      operation("linear_init(int in_features, int out_features, bool bias=True)", linear_init),
+      operation("embedding_init(int num, int dim)", embedding_init),
+      operation("dropout(Tensor x, float p, str rng=default, bool train=True)", dropout),
   };
-  for (Operation& op : random_operations()) all.push_back(std::move(op));
-  return all;
 }
 
 }  // namespace
@@ -326,6 +342,13 @@ std::vector<Operation> table() {
 const std::vector<Operation>& operations() {
   static const std::vector<Operation> all = table();
   return all;
+}
+
+const Operation* find_operation(std::string_view name) {
+  const auto& all = operations();
+  const auto found =
+      std::find_if(all.begin(), all.end(), [&](const Operation& op) { return op.name == name; });
+  return found == all.end() ? nullptr : &*found;
 }
 
 }  // namespace gradus::cases

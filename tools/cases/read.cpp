@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <sstream>
 
 #include "gradus/autograd/ops/ops.hpp"
 #include "gradus/files/json.hpp"
@@ -45,11 +46,14 @@ std::vector<int64_t> sizes_in(const Field& field, int64_t least) {
   return sizes;
 }
 
-double float_in(const Field& field, DType dtype) {
+template <class T>
+T element_in(const Field& field) {
+  if constexpr (std::is_same_v<T, bool>) return field.flag();
+  if constexpr (std::is_same_v<T, int64_t>) return field.integer();
   const double x = field.extended_number();
-  if (dtype == DType::float32 && std::isfinite(x) && std::abs(x) > std::numeric_limits<float>::max())
+  if (std::is_same_v<T, float> && std::isfinite(x) && std::abs(x) > std::numeric_limits<float>::max())
     field.refuse("must fit a float32, got ", x, ".");
-  return x;
+  return static_cast<T>(x);
 }
 
 /// The dtype of a tensor that does not name one.
@@ -70,15 +74,7 @@ Tensor tensor_in(const Field& field, bool may_lack_dtype = false) {
       may_lack_dtype && !field.has("dtype") ? dtype_of_data(data) : dtype_in(field.at("dtype"));
   Tensor out = empty(shape, dtype);
   dispatch_any(dtype, [&]<class T>() {
-    T* x = out.mutable_data<T>();
-    for (const Field& item : data) {
-      if constexpr (std::is_same_v<T, bool>)
-        *x++ = item.flag();
-      else if constexpr (std::is_same_v<T, int64_t>)
-        *x++ = item.integer();
-      else
-        *x++ = static_cast<T>(float_in(item, dtype));
-    }
+    std::transform(data.begin(), data.end(), out.mutable_data<T>(), element_in<T>);
   });
   return out;
 }
@@ -138,11 +134,7 @@ Arguments arguments_in(const Field& args, const Operation& op) {
 
 // -- cases of one call
 
-bool has_name(const CallCase& c, std::string_view name) {
-  return std::find(c.names.begin(), c.names.end(), name) != c.names.end();
-}
-
-/// A tensor with dtype f64, i64 or bool: a call runs in float64, and in float32 beside it.
+/// A tensor with dtype f64, i64 or bool: float32 runs are made from float64 cases.
 Tensor double_tensor_in(const Field& field) {
   if (field.at("dtype").is_text() && field.at("dtype").text() == "f32")
     field.at("dtype").refuse("must be f64, i64 or bool, got 'f32'.");
@@ -159,7 +151,7 @@ Tensors list_in(const Field& list, bool may_have_null = false) {
 /// Input name -> tensor, in the order of the inputs.
 Tensors by_input(const CallCase& c, const Field& field) {
   for (const auto& [name, value] : field.members())
-    if (!has_name(c, name)) value.refuse("must not be there, for no input has that name.");
+    if (!c.input(name).defined()) value.refuse("must not be there, for no input has that name.");
   Tensors tensors;
   for (const std::string& name : c.names)
     tensors.push_back(field.has(name) ? double_tensor_in(field.at(name)) : Tensor());
@@ -175,7 +167,8 @@ CallCase call_in(const Field& root) {
     op.refuse("must be a known operation, got ", op.shown(), ". Hint: tools/cases/README.md lists them.");
   for (const Field& field : root.at("inputs").items()) {
     const Field name = field.at("name");
-    if (has_name(c, name.text())) name.refuse("must be of one input only, got ", name.shown(), " again.");
+    if (c.input(name.text()).defined())
+      name.refuse("must be of one input only, got ", name.shown(), " again.");
     const Tensor& x = c.given.inputs.emplace_back(double_tensor_in(field));
     c.names.emplace_back(name.text());
     c.requires_grad.push_back(field.has("requires_grad") && field.at("requires_grad").flag());
@@ -204,13 +197,16 @@ CallCase call_in(const Field& root) {
 
 // -- cases that are programs
 
+/// A tensor, and nothing else in its object.
+Tensor only_tensor_in(const Field& field, bool may_lack_dtype = false) {
+  field.must_have_only({"dtype", "shape", "data"});
+  return tensor_in(field, may_lack_dtype);
+}
+
 NamedTensors tensors_in(const Field& object, const char* key) {
   NamedTensors tensors;
   if (object.has(key))
-    for (const auto& [name, field] : object.at(key).members()) {
-      field.must_have_only({"dtype", "shape", "data"});
-      tensors.emplace(name, tensor_in(field));
-    }
+    for (const auto& [name, field] : object.at(key).members()) tensors.emplace(name, only_tensor_in(field));
   return tensors;
 }
 
@@ -241,10 +237,7 @@ Tensors results_in(const Field& step, const char* key, size_t outputs) {
   if (items.size() != outputs)
     field.refuse("must be a tensor for each of ", outputs, " outputs, got ", items.size(), ".");
   Tensors tensors;
-  for (const Field& item : items) {
-    item.must_have_only({"dtype", "shape", "data"});
-    tensors.push_back(tensor_in(item, true));
-  }
+  for (const Field& item : items) tensors.push_back(only_tensor_in(item, /*may_lack_dtype=*/true));
   return tensors;
 }
 
@@ -266,9 +259,6 @@ Step step_in(files::Json& json, const Field& step, std::string_view case_name, s
 
   s.inputs = inputs_in(step, *s.operation);
   if (step.has("args")) s.arguments = arguments_in(step.at("args"), *s.operation);
-  for (const Parameter& p : s.operation->parameters)
-    if (p.required && !p.takes_tensor() && !s.arguments.contains(p.name))
-      step.refuse("must have the argument '", p.name, "' in args.");
   if (step.has("out"))
     s.outputs =
         step.at("out").is_text() ? std::vector{std::string(step.at("out").text())} : step.at("out").texts();
@@ -320,10 +310,9 @@ void for_each_case(std::string_view text, const char* verb, const std::string& f
     }
     return;
   }
-  for (int64_t line = 1; !text.empty(); ++line) {
-    const size_t end = std::min(text.find('\n'), text.size());
-    const std::string_view one = text.substr(0, end);
-    text.remove_prefix(std::min(end + 1, text.size()));
+  std::istringstream lines{std::string(text)};
+  std::string one;
+  for (int64_t line = 1; std::getline(lines, one); ++line) {
     if (one.find_first_not_of(" \t\r") == one.npos) continue;
     files::Json json(one, verb, concat(file, ":", line));
     take(json, json.root(), line);

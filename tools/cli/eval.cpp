@@ -6,25 +6,21 @@
 #include <numbers>
 #include <span>
 
-#include "gradus/autograd/tensor/threads.hpp"
+#include "gradus/autograd/graph/modes.hpp"
 #include "gradus/data/text.hpp"
 #include "gradus/files/error.hpp"
-#include "gradus/models/pretrained.hpp"
 #include "gradus/tools/cli/program/flags.hpp"
 #include "gradus/tools/cli/program/terminal.hpp"
 #include "gradus/tools/cli/program/text_output.hpp"
 #include "gradus/tools/cli/program/verbs.hpp"
-#include "gradus/tools/cli/sample/weights_flag.hpp"
-#include "gradus/train/decoder.hpp"
-#include "gradus/train/memory.hpp"
+#include "gradus/tools/cli/sample/model_flags.hpp"
 
 namespace gradus::cli {
 namespace {
 
 struct EvalFlags {
-  std::string folder, tokenizer;
+  ModelFlags model;
   std::vector<std::string> text;
-  std::string weights = "float32";
   int64_t threads = 0;
   bool json = false;
 };
@@ -32,18 +28,14 @@ struct EvalFlags {
 int eval(const EvalFlags& flags, bool threads_given) {
   if (threads_given && flags.threads < 1)
     fail("eval", "--threads must be a whole number of at least 1, got ", flags.threads, ".");
-  check_weights("eval", flags.weights);
   if (threads_given) set_num_threads(static_cast<int>(flags.threads));
 
-  const models::DecoderConfig announced = models::check_pretrained(flags.folder);
+  const models::DecoderConfig config = check_model("eval", flags.model);
   const data::Text text =
       data::read_text({flags.text.begin(), flags.text.end()},
-                      data::TextRules::of(train::load_tokenizer(flags.folder, flags.tokenizer)));
-  if (const std::string note = text.note(); !note.empty()) People(flags.json).line("note: " + note);
-  train::check_memory(models::generation_memory(announced), "free some, or use a smaller model.");
-  auto [model, tokenizer] = train::load_trained(flags.folder, flags.tokenizer);
-  keep_weights(model, flags.weights);
-  const models::DecoderConfig& config = model.config();
+                      data::TextRules::of(train::load_tokenizer(flags.model.folder, flags.model.tokenizer)));
+  if (const std::string note = text.note(); !note.empty()) Messages(flags.json).line("note: " + note);
+  auto [model, tokenizer] = load_model(flags.model, config);
   const std::vector<int32_t> tokens = tokenizer.encode(text.text);
   const std::vector<data::Batch> batches =
       data::consecutive_batches(tokens, train::evaluation_batch(config), config.block_size);
@@ -73,13 +65,9 @@ int eval(const EvalFlags& flags, bool threads_given) {
 
 Action add_eval(CLI::App& verb, const std::string& program) {
   auto flags = std::make_shared<EvalFlags>();
-  add_argument(verb, "folder", flags->folder, "DIR",
-               "Run folder, or any with config.json, model.safetensors, tokenizer");
+  add_model_flags(verb, flags->model);
   add_value(verb, "--text", flags->text, "FILE", "Files, folders of .txt files, or -, joined in order")
       ->required();
-  add_value(verb, "--tokenizer", flags->tokenizer, "FROM",
-            "Use the tokenizer of this folder or tokenizer.json instead");
-  add_weights_flag(verb, flags->weights);
   const CLI::Option* threads =
       add_value(verb, "--threads", flags->threads, "N", "Threads [one a core]", kMostThreads);
   verb.add_flag("--json", flags->json, "Print one JSON object");

@@ -1,5 +1,4 @@
 // gradus export: a trained model in the files of other programs.
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -11,16 +10,13 @@
 #include "gradus/files/plain.hpp"
 #include "gradus/models/architecture.hpp"
 #include "gradus/models/pretrained.hpp"
-#include "gradus/tools/cli/program/choices.hpp"
+#include "gradus/tools/cli/program/flags.hpp"
 #include "gradus/tools/cli/program/nearest.hpp"
 #include "gradus/tools/cli/program/shell.hpp"
 #include "gradus/tools/cli/program/terminal.hpp"
 #include "gradus/tools/cli/program/text_output.hpp"
 #include "gradus/tools/cli/program/verbs.hpp"
-#include "gradus/tools/export/gguf_file.hpp"
-#include "gradus/tools/export/npz.hpp"
-#include "gradus/tools/export/pytorch.hpp"
-#include "gradus/tools/export/web.hpp"
+#include "gradus/tools/export/export.hpp"
 #include "gradus/train/memory.hpp"
 
 namespace gradus::cli {
@@ -33,41 +29,38 @@ struct ExportFlags {
   bool type_given = false, overwrite = false, quiet = false;
 };
 
-/// What a model can be written as.
 struct Format {
   std::string name;
   bool is_folder;
-  std::string mark;  ///< what such a file begins with, or the first file that such a folder gets
+  std::string mark;  ///< the first bytes of such a file, or the first file that is written into such a folder
   void (*write)(const train::TrainedModel& trained, const ExportFlags& flags);
-  std::string next;  ///< what one may do with it; PATH stands for where it is
+  std::string next;  ///< how to use it; PATH is where it is
 };
 
-/// What programs call the model: the last part of its folder's path.
+/// The name of the model in the file: the last part of its folder's path.
 std::string model_name(const std::string& folder) {
   const fs::path whole = fs::absolute(folder).lexically_normal();
   return files::plain((whole.has_filename() ? whole : whole.parent_path()).filename().string());
 }
 
 const std::vector<Format>& formats() {
+  using Model = train::TrainedModel;
+  using Flags = ExportFlags;
   static const std::vector<Format> all = {
       {"gguf", false, "GGUF",
-       [](const train::TrainedModel& trained, const ExportFlags& flags) {
-         exports::write_gguf(trained, model_name(flags.folder), flags.type, flags.out);
+       [](const Model& model, const Flags& flags) {
+         exports::write_gguf(model, model_name(flags.folder), flags.type, flags.out);
        },
-       "opens in llama.cpp and what stands on it"},
+       "opens in llama.cpp and programs that use it"},
       {"pytorch", true, "check.safetensors",
-       [](const train::TrainedModel& trained, const ExportFlags& flags) {
-         exports::write_pytorch(trained, flags.out);
-       },
+       [](const Model& model, const Flags& flags) { exports::write_pytorch(model, flags.out); },
        "python3 PATH/check.py; python3 PATH/sample.py"},
       {"npz", false, "PK",
-       [](const train::TrainedModel& trained, const ExportFlags& flags) {
-         exports::write_npz(trained, flags.out);
-       },
+       [](const Model& model, const Flags& flags) { exports::write_npz(model, flags.out); },
        "in Python, numpy.load(PATH)"},
       {"web", true, "model-data.js",
-       [](const train::TrainedModel& trained, const ExportFlags& flags) {
-         exports::write_web(trained, model_name(flags.folder), flags.out);
+       [](const Model& model, const Flags& flags) {
+         exports::write_web(model, model_name(flags.folder), flags.out);
        },
        "open PATH/index.html in a browser"},
   };
@@ -82,7 +75,7 @@ bool begins_with_array(std::string_view archive) {
   return archive.substr(kName, byte(kNameSize) | byte(kNameSize + 1) << 8).ends_with(".npy");
 }
 
-/// Whether what is there was written as such.
+/// Whether the file or folder is an earlier export in this format.
 bool is_of(const Format& format, const fs::path& out) {
   std::error_code ignored;
   if (format.is_folder) return fs::exists(out / format.mark, ignored);
@@ -94,17 +87,16 @@ bool is_of(const Format& format, const fs::path& out) {
   return beginning.starts_with(format.mark) && (format.name != "npz" || begins_with_array(beginning));
 }
 
-/// Whether a folder holds nothing, or nothing but files that an export which was stopped had not finished.
+/// Whether a folder is empty, except for unfinished files of an export that was stopped.
 bool is_free(const fs::path& folder) {
   std::error_code refused;
   for (fs::directory_iterator entry(folder, refused), end; !refused && entry != end; entry.increment(refused))
     if (entry->path().extension() != ".tmp") return false;
-  if (refused)
-    throw RunError(concat("[export] ", folder, " must be readable, got '", refused.message(), "'."));
+  if (refused) throw RunError("[export] ", folder, " must be readable, got '", refused.message(), "'.");
   return true;
 }
 
-/// What is there is not replaced unasked, and nothing but an earlier export at all.
+/// Throws Error unless --out is new, or an earlier export that may be replaced.
 void check_out(const ExportFlags& flags, const Format& format) {
   const fs::path out = flags.out;
   std::error_code ignored;
@@ -150,7 +142,7 @@ int export_model(const ExportFlags& flags) {
       format.name == "npz" ? files::json_text(files::plain(flags.out)) : path;  // as Python has it
   for (size_t at = 0; (at = next.find("PATH", at)) != next.npos; at += there.size())
     next.replace(at, 4, there);
-  People(flags.quiet).line(concat("wrote   ", path, "\nmore    ", next));
+  Messages(flags.quiet).line(concat("wrote   ", path, "\nmore    ", next));
   return kDone;
 }
 
@@ -158,34 +150,26 @@ int export_model(const ExportFlags& flags) {
 
 Action add_export(CLI::App& verb, const std::string& program) {
   auto flags = std::make_shared<ExportFlags>();
-  verb.add_option("folder", flags->folder,
-                  "Run folder, or any with config.json, model.safetensors, tokenizer")
-      ->type_name("DIR")
-      ->required();
-  choices(verb.add_option("--to", flags->to,
-                          "gguf: one file for llama.cpp and what stands on it\n"
-                          "pytorch: a folder with the model as a page of PyTorch\n"
-                          "npz: the weights for NumPy\n"
-                          "web: a page that writes text in any browser"),
+  add_argument(verb, "folder", flags->folder, "DIR",
+               "Run folder, or any with config.json, model.safetensors, tokenizer");
+  choices(add_value(verb, "--to", flags->to, "NAME",
+                    "gguf: one file for llama.cpp and programs that use it\n"
+                    "pytorch: a folder with the model in Python\n"
+                    "npz: the weights for NumPy\n"
+                    "web: a page that writes text in any browser"),
           format_names)
-      ->type_name("NAME")
-      ->required()
-      ->take_last();
-  verb.add_option("--out", flags->out, "File (gguf, npz) or folder (pytorch, web) to write")
-      ->type_name("PATH")
-      ->required()
-      ->take_last();
-  CLI::Option* const type =
-      choices(
-          verb.add_option("--type", flags->type, "gguf: matrices as f32, f16, or q8_0, 8 bits with scales"),
-          exports::gguf_types)
-          ->type_name("NAME")
-          ->take_last()
-          ->capture_default_str();
+      ->required();
+  add_value(verb, "--out", flags->out, "PATH", "File (gguf, npz) or folder (pytorch, web) to write")
+      ->required();
+  CLI::Option* const type = add_value(verb, "--type", flags->type, "NAME",
+                                      "gguf: matrices as f32, f16, or q8_0, 8 bits with scales");
+  choices(type, exports::gguf_types)->capture_default_str();
   verb.add_flag("--overwrite", flags->overwrite, "Replace what is at --out");
-  verb.add_flag("--quiet", flags->quiet, "Nothing for people but errors");
-  verb.footer(concat("Examples:\n  ", program, " export out/kjv-mini --to gguf --out kjv.gguf\n  ", program,
-                     " export out/kjv-mini --to web --out page"));
+  verb.add_flag("--quiet", flags->quiet, "Print errors only");
+  verb.footer(
+      with_program("Examples:\n  $ export out/kjv-mini --to gguf --out kjv.gguf\n  $ export out/kjv-mini "
+                   "--to web --out page",
+                   program));
   return {[=] {
     flags->type_given = type->count() > 0;
     return export_model(*flags);

@@ -48,7 +48,7 @@ int walk(const tools::Lesson& lesson) {
   return kDone;
 }
 
-/// Prints the notebook's lines beside ours and counts the equal digits.
+/// Prints the notebook's lines and ours, and counts the equal digits.
 int compare(const tools::Lesson& lesson) {
   int64_t cells = 0, different = 0, unknown = 0, digits = 0, equal = 0;
   for (const tools::LessonStep& step : lesson.steps()) {
@@ -85,9 +85,9 @@ bool same_bits(const Tensor& a, const Tensor& b) {
   return std::memcmp(x.data<float>(), y.data<float>(), sizeof(float) * static_cast<size_t>(x.numel())) == 0;
 }
 
-std::string most(const Tensor& a, const Tensor& b) { return concat(amax(abs(a - b)).item()); }
+double largest_difference(const Tensor& a, const Tensor& b) { return amax(abs(a - b)).item(); }
 
-// Changes each token in turn, and checks that no output before it changes.
+/// Changes each token in turn, and checks that no output before it changes.
 int leak_check(const tools::Lesson& lesson) {
   const NoGrad no_grad;
   const Tensor x = lesson.input();
@@ -98,15 +98,15 @@ int leak_check(const tools::Lesson& lesson) {
             << "  changed   earlier outputs        its own and later ones\n";
   int64_t leaks = 0;
   for (int64_t t = 1; t < T; ++t) {
-    const Tensor step =
-        index_add(zeros(x.shape()), 0, tensor(std::vector<int64_t>{t}, {1}), ones({1, x.size(1)}));
-    const Tensor after = lesson.attention(x + step);
+    const Tensor change = pad(ones({1, x.size(1)}), 0, T, t);
+    const Tensor after = lesson.attention(x + change);
     const Tensor earlier = before.slice(0, 0, t), moved = after.slice(0, 0, t);
     const bool same = same_bits(earlier, moved);
     leaks += same ? 0 : 1;
     std::cout << "  token " << t + 1 << "   " << std::left << std::setw(20)
-              << (same ? "not a bit moved" : "MOVED by " + most(earlier, moved)) << std::right
-              << "   moved by " << most(before.slice(0, t, T), after.slice(0, t, T)) << "\n";
+              << (same ? "not a bit moved" : concat("MOVED by ", largest_difference(earlier, moved)))
+              << std::right << "   moved by "
+              << largest_difference(before.slice(0, t, T), after.slice(0, t, T)) << "\n";
   }
   std::cout << (leaks == 0 ? "\nno output depends on a later token" : "\noutputs depend on later tokens")
             << std::endl;
@@ -135,14 +135,19 @@ int list() {
   return kDone;
 }
 
+std::vector<std::string> lesson_names() {
+  std::vector<std::string> names{"compare"};
+  for (const tools::Lesson& lesson : tools::lessons()) names.emplace_back(lesson.name);
+  return names;
+}
+
 const tools::Lesson& chosen_lesson(const std::string& name) {
-  std::vector<std::string> known{"compare"};
-  for (const tools::Lesson& lesson : tools::lessons())
-    known.insert(known.end(), {std::string(lesson.name), std::string(lesson.notebook)});
+  std::vector<std::string> known = lesson_names();
+  for (const tools::Lesson& lesson : tools::lessons()) known.emplace_back(lesson.notebook);
   try {
     return tools::find_lesson(name);
   } catch (const Error& e) {
-    throw Error(concat(e.what(), did_you_mean(name, known)));
+    throw Error(e.what(), did_you_mean(name, known));
   }
 }
 
@@ -164,12 +169,6 @@ int lesson(const LessonFlags& flags) {
   return flags.leak_check ? std::max(compared, leak_check(chosen)) : compared;
 }
 
-std::vector<std::string> lesson_names() {
-  std::vector<std::string> names{"compare"};
-  for (const tools::Lesson& lesson : tools::lessons()) names.emplace_back(lesson.name);
-  return names;
-}
-
 }  // namespace
 
 Action add_lesson(CLI::App& verb, const std::string& program) {
@@ -179,7 +178,7 @@ Action add_lesson(CLI::App& verb, const std::string& program) {
                       "A lesson, the number of its notebook, or compare; without it, the list of lessons"),
       lesson_names)
       ->type_name("NAME");
-  verb.add_flag("--compare", flags->compare, "Print the notebook's numbers beside those of gradus");
+  verb.add_flag("--compare", flags->compare, "Print the notebook's numbers and those of gradus");
   verb.add_flag("--leak-check", flags->leak_check, "Change a token: does an earlier output change?");
   verb.footer(
       with_program(R"(Each lesson runs the cells of one notebook from its manual_seed and prints their output;
@@ -189,7 +188,7 @@ Exits with 3 if --compare finds a difference or --leak-check a leak.
 Examples:
   $ lesson                                   list them
   $ lesson 000                               walk through notebook 000
-  $ lesson two-masks --compare               the notebook's numbers beside ours
+  $ lesson two-masks --compare               the notebook's numbers and ours
   $ lesson unscaled-attention --leak-check   change a token, compare bits
   $ lesson compare                           all variants on the same weights)",
                    program));

@@ -11,8 +11,8 @@
 #include "gradus/files/plain.hpp"
 #include "gradus/tools/cli/program/blas_start.hpp"
 #include "gradus/tools/cli/program/command_line.hpp"
-#include "gradus/tools/cli/program/field_flags.hpp"
-#include "gradus/tools/cli/program/paths.hpp"
+#include "gradus/tools/cli/program/flags.hpp"
+#include "gradus/tools/cli/program/setting_flags.hpp"
 #include "gradus/tools/cli/program/shell.hpp"
 #include "gradus/tools/cli/program/terminal.hpp"
 #include "gradus/tools/cli/program/usage.hpp"
@@ -22,12 +22,11 @@ namespace {
 
 int complain(std::string message, int code) {
   std::replace(message.begin(), message.end(), '\n', ' ');
-  message = with_flags(std::move(message));
   std::cerr << "gradus: " << files::plain(message) << std::endl;
   return code;
 }
 
-/// What was printed must have arrived, be it help, a version or what a verb found out.
+/// Throws RunError unless all output has been written.
 void check_output() {
   std::cout.flush();
   if (!std::cout) throw RunError("[output] the standard output must be writable, got an error.");
@@ -57,12 +56,16 @@ int parse_and_run(CLI::App& app, std::vector<std::string> arguments, const std::
 int run(int argc, char** argv) {
   const std::string program = argc > 0 ? shell_path(argv[0]) : "gradus";
   CLI::App app;
+  const auto shown = [&](std::string_view name) {
+    const std::vector<CLI::App*> verbs = app.get_subcommands();  // the parsed one
+    return flag_of(name, verbs.empty() ? nullptr : verbs.front());
+  };
   try {
     return parse_and_run(app, {argv + std::min(argc, 1), argv + argc}, program);
   } catch (const RunError& e) {
-    return complain(e.what(), kRunFailed);
+    return complain(e.message(shown), kRunFailed);
   } catch (const Error& e) {
-    return complain(e.what(), kBadInput);
+    return complain(e.message(shown), kBadInput);
   } catch (const std::filesystem::filesystem_error& e) {
     return complain(concat("[file] ", e.path1(), " must be within reach, got '", e.code().message(), "'."),
                     kBadInput);

@@ -38,9 +38,8 @@ std::string usage(const Syntax& verb) {
 }
 
 std::string entry(const Flag& flag, bool is_argument) {
-  std::string head, notes;
-  for (const std::string& name : flag.names)
-    head += (head.empty() ? "" : ", ") + bold(is_argument ? flag.unit : name);
+  std::string notes;
+  std::string head = is_argument ? bold(flag.unit) : joined(flag.names, ", ", bold);
   if (!is_argument && flag.takes_value()) head += " " + italic(flag.unit) + (flag.many ? " ..." : "");
   const auto note = [&](const std::string& text) { notes += concat(notes.empty() ? "\n(" : "; ", text); };
   if (flag.required) note("required");

@@ -46,7 +46,7 @@ int plot(const PlotFlags& flags) {
   const std::string svg =
       plots::loss_plot(read_runs(flags.runs), {.by_steps = flags.by == "steps", .logarithmic = flags.log});
   files::write_atomically(flags.out, [&](std::ostream& out) { out << svg; });
-  People(flags.quiet).line("wrote   " + shell_path(flags.out));
+  Messages(flags.quiet).line("wrote   " + shell_path(flags.out));
   return kDone;
 }
 

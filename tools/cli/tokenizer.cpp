@@ -11,10 +11,10 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <sstream>
 
 #include "gradus/data/text.hpp"
 #include "gradus/data/tokenizer.hpp"
-#include "gradus/data/tokenizer_files.hpp"
 #include "gradus/data/tokens.hpp"
 #include "gradus/files/error.hpp"
 #include "gradus/files/file.hpp"
@@ -57,27 +57,22 @@ std::vector<std::string> files_or_input(const std::vector<std::string>& paths) {
 Tokens encode(const Tokenizer& tokenizer, const data::Source& source, bool specials) {
   const data::Text text = data::make_text({source}, data::TextRules::of(tokenizer));
   if (const std::string note = text.note(); !note.empty())
-    People(false).line(concat("note: of ", source.name, " ", note));
+    Messages(false).line(concat("note: of ", source.name, " ", note));
   return specials ? tokenizer.encode_with_specials(text.text) : tokenizer.encode(text.text);
 }
 
 /// Numbers with spaces or line ends between them.
 Tokens parse_tokens(const data::Source& source) {
-  constexpr std::string_view kBlanks = " \t\r\n";
   Tokens tokens;
-  std::string_view rest = source.bytes;
-  for (;;) {
-    rest.remove_prefix(std::min(rest.find_first_not_of(kBlanks), rest.size()));
-    if (rest.empty()) return tokens;
-    const std::string_view word = rest.substr(0, rest.find_first_of(kBlanks));
-    int32_t token = 0;
+  std::istringstream words(source.bytes);
+  for (std::string word; words >> word;) {
+    int32_t& token = tokens.emplace_back();
     const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), token);
     if (error != std::errc() || end != word.data() + word.size())
       fail("tokenizer", source.name, " must have token numbers only, got ", files::in_quotes(word),
-           " as the one after ", tokens.size(), " others.");
-    tokens.push_back(token);
-    rest.remove_prefix(word.size());
+           " as the one after ", tokens.size() - 1, " others.");
   }
+  return tokens;
 }
 
 /// Text in JSON, with U+FFFD for bytes that are not UTF-8.
@@ -130,13 +125,13 @@ int learn(const LearnFlags& flags) {
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
   data::save_tokenizer(tokenizer, flags.out);
 
-  const People people(flags.quiet);
+  const Messages messages(flags.quiet);
   if (tokenizer.vocab_size() < flags.vocab)
-    people.line(concat("note: the text has pairs for ", grouped(tokenizer.vocab_size()),
-                       " tokens, fewer than --vocab ", flags.vocab));
-  people.line(concat("learnt  ", grouped(tokenizer.vocab_size()), " tokens from ", grouped(bytes), " bytes, ",
-                     duration(seconds.count()), "\nfiles   ", shell_path(flags.out), ": ",
-                     "tokenizer.json, and vocab.json with merges.txt"));
+    messages.line(concat("note: the text has pairs for ", grouped(tokenizer.vocab_size()),
+                         " tokens, fewer than --vocab ", flags.vocab));
+  messages.line(concat("learnt  ", grouped(tokenizer.vocab_size()), " tokens from ", grouped(bytes),
+                       " bytes, ", duration(seconds.count()), "\nfiles   ", shell_path(flags.out), ": ",
+                       "tokenizer.json, and vocab.json with merges.txt"));
   return kDone;
 }
 
@@ -163,13 +158,17 @@ Examples:
 
 struct CodingFlags {
   std::string from;
-  std::vector<std::string> files;  ///< or folders; none, or -: the standard input
+  std::vector<std::string> files;  ///< or folders; none, or -: the standard input, but none for info
   std::string bin;                 ///< encode: a file for all numbers
   bool specials = false, json = false;
 };
 
-void add_from(CLI::App& verb, std::string& from) {
-  add_argument(verb, "from", from, "FROM", "Run folder, a folder of GPT-2's files, or a tokenizer.json");
+/// Makes the flags of a verb, and adds the first of them.
+std::shared_ptr<CodingFlags> add_from(CLI::App& verb) {
+  auto flags = std::make_shared<CodingFlags>();
+  add_argument(verb, "from", flags->from, "FROM",
+               "Run folder, a folder of GPT-2's files, or a tokenizer.json");
+  return flags;
 }
 
 /// Throws Error unless `bin` is a new file, or one to replace that is not read.
@@ -201,7 +200,7 @@ void write_bin(const CodingFlags& flags, const Tokenizer& tokenizer) {
     }
     if (count == 0) fail("tokenizer", "--bin needs a text, got none.");
   });
-  People(false).line(
+  Messages(false).line(
       concat("wrote   ", shell_path(flags.bin), ", ", grouped(static_cast<int64_t>(count)), " tokens"));
 }
 
@@ -242,8 +241,7 @@ int decode_tokens(const CodingFlags& flags) {
 }
 
 Action add_encode(CLI::App& verb, const std::string& program) {
-  auto flags = std::make_shared<CodingFlags>();
-  add_from(verb, flags->from);
+  const auto flags = add_from(verb);
   verb.add_option("text", flags->files,
                   "Texts, or folders of .txt files; the standard input\nwithout any, or for -")
       ->type_name("FILE");
@@ -261,8 +259,7 @@ Action add_encode(CLI::App& verb, const std::string& program) {
 }
 
 Action add_decode(CLI::App& verb, const std::string& program) {
-  auto flags = std::make_shared<CodingFlags>();
-  add_from(verb, flags->from);
+  const auto flags = add_from(verb);
   verb.add_option(
           "tokens", flags->files,
           "Files of numbers with spaces or line ends between\nthem; the standard input without any, or for -")
@@ -280,12 +277,6 @@ Examples:
 
 // -- tokenizer info
 
-struct DescribeFlags {
-  std::string from;
-  std::vector<std::string> text;
-  bool json = false;
-};
-
 /// The tokens with the most bytes; of equal ones, the token with the smaller number comes first.
 Tokens longest(const Tokenizer& tokenizer, size_t count) {
   Tokens all(static_cast<size_t>(tokenizer.vocab_size()));
@@ -301,11 +292,11 @@ Tokens longest(const Tokenizer& tokenizer, size_t count) {
   return all;
 }
 
-int describe(const DescribeFlags& flags) {
+int describe(const CodingFlags& flags) {
   const Tokenizer tokenizer = data::load_tokenizer(flags.from);
   const Tokens special = tokenizer.special_tokens(), long_ones = longest(tokenizer, 5);
   Tokens tokens;
-  for (const std::string& file : files_of(flags.text)) {
+  for (const std::string& file : files_of(flags.files)) {
     const Tokens more = encode(tokenizer, read_source(file), /*specials=*/false);
     tokens.insert(tokens.end(), more.begin(), more.end());
   }
@@ -319,21 +310,20 @@ int describe(const DescribeFlags& flags) {
     std::cout << "{\"kind\":\"" << tokenizer.kind() << "\",\"vocab_size\":" << tokenizer.vocab_size()
               << ",\"special\":[" << joined(special, ",", named) << "],\"longest\":["
               << joined(long_ones, ",", named) << "]";
-    if (!flags.text.empty())
+    if (!flags.files.empty())
       std::cout << ",\"bytes\":" << bytes << ",\"tokens\":" << tokens.size()
                 << ",\"bytes_per_token\":" << concat(average);
     std::cout << "}" << std::endl;
     return kDone;
   }
   const auto shown = [&](const Tokens& some) {
-    const auto one = [&](int32_t token) {
+    return some.empty() ? "none" : joined(some, ", ", [&](int32_t token) {
       return concat(files::in_quotes(text_of(token)), " (", token, ")");
-    };
-    return some.empty() ? "none" : joined(some, ", ", one);
+    });
   };
   std::cout << "kind        " << tokenizer.kind() << "\ntokens      " << grouped(tokenizer.vocab_size())
             << "\nspecial     " << shown(special) << "\nlongest     " << shown(long_ones) << "\n";
-  if (!flags.text.empty())
+  if (!flags.files.empty())
     std::cout << "text        " << grouped(bytes) << " bytes, "
               << grouped(static_cast<int64_t>(tokens.size())) << " tokens, " << decimals(average, 3)
               << " bytes a token\n";
@@ -342,9 +332,8 @@ int describe(const DescribeFlags& flags) {
 }
 
 Action add_describe(CLI::App& verb, const std::string& program) {
-  auto flags = std::make_shared<DescribeFlags>();
-  add_from(verb, flags->from);
-  add_value(verb, "--text", flags->text, "FILE", "Also print the average bytes of a token in these files");
+  const auto flags = add_from(verb);
+  add_value(verb, "--text", flags->files, "FILE", "Also print the average bytes of a token in these files");
   verb.add_flag("--json", flags->json, "Print one JSON object");
   verb.footer(with_program(
       "Examples:\n  $ tokenizer info out/my\n  $ tokenizer info gpt2 --text my.txt --json", program));

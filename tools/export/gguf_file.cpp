@@ -1,4 +1,4 @@
-#include "gradus/tools/export/gguf_file.hpp"
+#include "gradus/tools/export/export.hpp"
 
 #include <algorithm>
 #include <map>
@@ -8,8 +8,7 @@
 #include "gradus/files/file.hpp"
 #include "gradus/models/architecture.hpp"
 #include "gradus/models/pretrained.hpp"
-#include "gradus/tools/export/gguf_numbers.hpp"
-#include "gradus/tools/export/gguf_vocabulary.hpp"
+#include "gradus/tools/export/encodings.hpp"
 #include "gradus/tools/gguf/gguf.hpp"
 
 namespace gradus::exports {
@@ -19,7 +18,7 @@ using models::DecoderConfig;
 
 constexpr const char* kPositions = "position_embd.weight";
 
-/// What llama.cpp calls a layer's parts, and what stands outside of the layers.
+/// llama.cpp's names of the weights in a block and outside of the blocks.
 const std::map<std::string_view, std::string_view> kGGUFParts = {
     {"ln_1", "attn_norm"},
     {"attn.c_attn", "attn_qkv"},

@@ -1,4 +1,4 @@
-#include "gradus/tools/export/npz.hpp"
+#include "gradus/tools/export/export.hpp"
 
 #include <limits>
 #include <ostream>
@@ -6,31 +6,21 @@
 #include "gradus/files/file.hpp"
 #include "gradus/files/hashes.hpp"
 #include "gradus/models/pretrained.hpp"
-#include "gradus/tools/export/gguf_numbers.hpp"
+#include "gradus/tools/export/encodings.hpp"
 
 namespace gradus::exports {
 namespace {
 
-/// Numbers as zip and npy have them: the lowest byte first.
-class LittleEndian {
- public:
-  LittleEndian& two(uint64_t value) { return add(value, 2); }
-  LittleEndian& four(uint64_t value) { return add(value, 4); }
-  LittleEndian& text(std::string_view text) {
-    bytes_ += text;
-    return *this;
-  }
-  const std::string& bytes() const { return bytes_; }
+/// The lowest `count` bytes of a number, the lowest first, as zip and npy store numbers.
+std::string little_endian(uint64_t value, int count) {
+  std::string bytes;
+  for (int i = 0; i < count; ++i) bytes += static_cast<char>(value >> (8 * i) & 0xFF);
+  return bytes;
+}
+std::string two(uint64_t value) { return little_endian(value, 2); }
+std::string four(uint64_t value) { return little_endian(value, 4); }
 
- private:
-  LittleEndian& add(uint64_t value, int count) {
-    for (int i = 0; i < count; ++i) bytes_ += static_cast<char>(value >> (8 * i) & 0xFF);
-    return *this;
-  }
-  std::string bytes_;
-};
-
-/// What stands before the numbers of an .npy file: its length is a multiple of 64.
+/// The bytes before the numbers of an .npy file: a multiple of 64.
 std::string npy_header(const Shape& shape) {
   constexpr size_t kBefore = 10;  // magic, version, length
   std::string sizes;
@@ -40,60 +30,36 @@ std::string npy_header(const Shape& shape) {
   std::string text = concat("{'descr': '<f4', 'fortran_order': False, 'shape': (", sizes, "), }");
   text.resize((kBefore + text.size() + 1 + 63) / 64 * 64 - kBefore - 1, ' ');
   text += '\n';
-  return LittleEndian().text("\x93NUMPY").text({"\x01\0", 2}).two(text.size()).text(text).bytes();
+  return concat("\x93NUMPY", two(1), two(text.size()), text);
 }
 
-/// A zip archive of files as they are (PKWARE's APPNOTE.TXT, sections 4.3.7, 4.3.12 and 4.3.16).
+/// A zip archive without compression (PKWARE's APPNOTE.TXT, sections 4.3.7, 4.3.12 and 4.3.16).
 class ZipWriter {
  public:
   explicit ZipWriter(std::ostream& out) : out_(out) {}
 
   /// Adds a file of two parts.
   void add(const std::string& name, std::string_view begin, std::string_view rest) {
-    const uint32_t crc = files::crc32(rest, files::crc32(begin));
-    const uint64_t size = begin.size() + rest.size(), at = written_;
-    const auto facts = [&](LittleEndian& of) -> LittleEndian& {
-      return of.two(kVersion)
-          .two(0)
-          .two(0)
-          .two(kMidnight)
-          .two(kFirstDay)
-          .four(crc)
-          .four(size)
-          .four(size)
-          .two(name.size())
-          .two(0);
-    };
-    LittleEndian local;
-    facts(local.text("PK\3\4")).text(name);
-    LittleEndian central;
-    facts(central.text("PK\1\2").two(kVersion)).two(0).two(0).two(0).four(0).four(at).text(name);
-    put(local.bytes());
+    constexpr uint64_t kVersion = 20;                  // needed to read it: 2.0
+    constexpr uint64_t kMidnight = 0, kFirstDay = 33;  // 1980-01-01: the same model gives the same bytes
+    const std::string crc = four(files::crc32(rest, files::crc32(begin)));
+    const std::string size = four(begin.size() + rest.size());
+    const std::string facts = concat(two(kVersion), two(0), two(0), two(kMidnight), two(kFirstDay), crc, size,
+                                     size, two(name.size()), two(0));
+    directory_ +=
+        concat("PK\1\2", two(kVersion), facts, two(0), two(0), two(0), four(0), four(written_), name);
+    put(concat("PK\3\4", facts, name));
     put(begin);
     put(rest);
-    directory_ += central.bytes();
     ++count_;
   }
 
   void finish() {
-    const uint64_t at = written_, size = directory_.size();
-    put(directory_);
-    put(LittleEndian()
-            .text("PK\5\6")
-            .two(0)
-            .two(0)
-            .two(count_)
-            .two(count_)
-            .four(size)
-            .four(at)
-            .two(0)
-            .bytes());
+    put(concat(directory_, "PK\5\6", two(0), two(0), two(count_), two(count_), four(directory_.size()),
+               four(written_), two(0)));
   }
 
  private:
-  static constexpr uint64_t kVersion = 20;                  // needed to read it: 2.0
-  static constexpr uint64_t kMidnight = 0, kFirstDay = 33;  // 1980-01-01: the same model gives the same bytes
-
   void put(std::string_view bytes) {
     out_ << bytes;
     written_ += bytes.size();

@@ -1,10 +1,10 @@
-#include "gradus/tools/export/pytorch.hpp"
+#include "gradus/tools/export/export.hpp"
 
 #include <algorithm>
 
 #include "gradus/autograd/graph/record.hpp"
 #include "gradus/autograd/ops/ops.hpp"
-#include "gradus/data/tokenizer_files.hpp"
+#include "gradus/data/tokenizer.hpp"
 #include "gradus/files/folder.hpp"
 #include "gradus/files/json.hpp"
 #include "gradus/files/utf8.hpp"
@@ -18,16 +18,16 @@ namespace {
 
 constexpr int64_t kCheckedTokens = 32;
 
-/// What the model writes by itself behind the first token, which it takes for the likeliest.
+/// The greedy continuation of a line break, or of token 0.
 std::vector<int64_t> greedy_tokens(const train::TrainedModel& trained) {
   const bool has_end = trained.tokenizer.has(U'\n');
   const int64_t first = has_end ? trained.tokenizer.encode("\n").front() : 0;
   std::vector<int64_t> tokens{first};
   const int64_t more = std::min(kCheckedTokens, trained.model.config().block_size) - 1;
   Generator unused(0);
-  for (const int64_t token :
-       models::generate(trained.model, tokens, {.max_new_tokens = more, .temperature = 0}, unused))
-    tokens.push_back(token);
+  const auto next =
+      models::generate(trained.model, tokens, {.max_new_tokens = more, .temperature = 0}, unused);
+  tokens.insert(tokens.end(), next.begin(), next.end());
   return tokens;
 }
 
@@ -49,9 +49,8 @@ std::string checked_text(const data::Tokenizer& tokenizer, const std::vector<int
 }
 
 std::string check_json(const data::Tokenizer& tokenizer, const std::string& text) {
-  std::string numbers;
-  for (const int32_t token : tokenizer.encode(text)) numbers += concat(numbers.empty() ? "" : ", ", token);
-  return concat("{\"text\": ", files::json_text(text), ", \"tokens\": [", numbers, "]}\n");
+  return concat("{\"text\": ", files::json_text(text), ", \"tokens\": [", joined(tokenizer.encode(text)),
+                "]}\n");
 }
 
 }  // namespace

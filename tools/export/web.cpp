@@ -1,4 +1,4 @@
-#include "gradus/tools/export/web.hpp"
+#include "gradus/tools/export/export.hpp"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -8,14 +8,14 @@
 #include "gradus/models/config_json.hpp"
 #include "gradus/models/pretrained.hpp"
 #include "gradus/tools/embedded.hpp"
-#include "gradus/tools/export/gguf_numbers.hpp"
+#include "gradus/tools/export/encodings.hpp"
 
 namespace gradus::exports {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr size_t kBytesOfFile = 24 << 20;  // of numbers; whole groups of 3, that only the last needs filling
+constexpr size_t kBytesOfFile = 24 << 20;  // a multiple of 3, so that only the last file has padding
 
 std::string base64(std::string_view bytes) {
   constexpr std::string_view kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -31,7 +31,7 @@ std::string base64(std::string_view bytes) {
   return text;
 }
 
-/// What stands in HTML as text.
+/// Text for HTML.
 std::string escaped_html(std::string_view text) {
   std::string html;
   for (const char c : text) html += c == '<' ? "&lt;" : c == '&' ? "&amp;" : std::string(1, c);
@@ -52,33 +52,24 @@ std::string page(const std::string& title) {
   }
 }
 
-/// What tokenizer.js takes.
+/// The input of tokenizer.js.
 Json tokenizer_json(const data::Tokenizer& tokenizer) {
   Json json = {{"kind", tokenizer.kind()}};
   if (tokenizer.kind() == "byte") return json;
-  const Json vocab = Json::parse(tokenizer.to_json());
   if (tokenizer.kind() == "char") {
-    json["characters"] = vocab.at("characters");
+    json["characters"] = Json::parse(tokenizer.to_json()).at("characters");
     return json;
   }
-  std::vector<std::string> tokens(static_cast<size_t>(tokenizer.vocab_size()));
-  for (const auto& [token, number] : vocab.items()) tokens[number.get<size_t>()] = token;
-  Json merges = Json::array();
-  const std::string lines = tokenizer.to_merges();
-  for (size_t at = lines.find('\n') + 1; at < lines.size();) {
-    const size_t end = lines.find('\n', at);
-    merges.push_back(lines.substr(at, end - at));
-    at = end + 1;
-  }
+  const std::vector<std::string> tokens = token_letters(tokenizer);
   json["tokens"] = tokens;
-  json["merges"] = std::move(merges);
+  json["merges"] = merge_lines(tokenizer);
   json["specials"] = Json::array();
   for (const int32_t special : tokenizer.special_tokens())
     json["specials"].push_back(tokens[static_cast<size_t>(special)]);
   return json;
 }
 
-/// What a reader may begin with: the first of some that the vocabulary can spell.
+/// The first prompt that the vocabulary can spell; empty if there is none.
 std::string example_prompt(const data::Tokenizer& tokenizer) {
   for (const std::string prompt : {"The ", "I ", "A "})
     if (std::all_of(prompt.begin(), prompt.end(),
@@ -103,36 +94,30 @@ Json described_model(const train::TrainedModel& trained, const std::string& name
       {"tensors", std::move(tensors)}};
 }
 
-/// Numbers, cut into the files that hold them.
-class WeightFiles {
- public:
-  explicit WeightFiles(files::FolderUpdate& update) : update_(&update) {}
+std::string weights_file(int i) { return concat("weights-", i, ".js"); }
 
-  void add(std::string_view bytes) {
+/// Writes the numbers into files of kBytesOfFile. Returns how many files.
+int write_weights(const nn::StateDict& weights, files::FolderUpdate& update) {
+  int count = 0;
+  std::string waiting;
+  const auto finish = [&] {
+    if (waiting.empty()) return;
+    update.write(weights_file(count++), concat("page.weights(\"", base64(waiting), "\");\n"));
+    waiting.clear();
+  };
+  for (const auto& [name, tensor] : weights) {
+    const std::span<const float> numbers = numbers_of(tensor);
+    std::string_view bytes(reinterpret_cast<const char*>(numbers.data()), numbers.size_bytes());
     while (!bytes.empty()) {
-      const size_t count = std::min(bytes.size(), kBytesOfFile - waiting_.size());
-      waiting_ += bytes.substr(0, count);
-      bytes.remove_prefix(count);
-      if (waiting_.size() == kBytesOfFile) finish();
+      const size_t size = std::min(bytes.size(), kBytesOfFile - waiting.size());
+      waiting += bytes.substr(0, size);
+      bytes.remove_prefix(size);
+      if (waiting.size() == kBytesOfFile) finish();
     }
   }
-  void finish() {
-    if (waiting_.empty()) return;
-    update_->write(name(count_++), concat("page.weights(\"", base64(waiting_), "\");\n"));
-    waiting_.clear();
-  }
-  /// Removes what a larger model has left in the folder.
-  void remove_others(const std::filesystem::path& folder) const {
-    for (int i = count_; std::filesystem::remove(folder / name(i)); ++i) continue;
-  }
-
- private:
-  static std::string name(int i) { return concat("weights-", i, ".js"); }
-
-  files::FolderUpdate* update_;
-  std::string waiting_;
-  int count_ = 0;
-};
+  finish();
+  return count;
+}
 
 }  // namespace
 
@@ -144,15 +129,10 @@ void write_web(const train::TrainedModel& trained, const std::string& name,
   files::FolderUpdate update(folder);
   update.write("model-data.js",
                concat("page.describe(", json, ");\n"));  // tells what the folder is, so first
-  WeightFiles files(update);
-  for (const auto& [called, tensor] : weights) {
-    const std::span<const float> numbers = numbers_of(tensor);
-    files.add({reinterpret_cast<const char*>(numbers.data()), numbers.size_bytes()});
-  }
-  files.finish();
+  int count = write_weights(weights, update);
   update.write("index.html", page(name));
   update.commit_without_list();
-  files.remove_others(folder);
+  while (std::filesystem::remove(folder / weights_file(count))) ++count;  // of a larger model before
 }
 
 }  // namespace gradus::exports

@@ -4,9 +4,9 @@
 // type of its value; each tensor's name, sizes, type and place; then, at a multiple of the alignment, the
 // tensors' bytes, each at such a multiple again. (The specification: docs/gguf.md of ggml.)
 //
-// Here is the format alone; what a model's keys and tensors are called is tools/export's. The reader is
-// strict, as ggml's own is: tensors follow one another with no hole but the padding. Nothing in a file can
-// make it allocate more than a small multiple of the file's own size. Thread-safe: no state.
+// The names of a model's keys and tensors are in tools/export. The reader is strict, as ggml's is: tensors
+// follow one another with no hole but the padding. It never allocates more than a small multiple of the
+// file's size. Thread-safe: no state.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ namespace gradus::gguf {
 enum class ValueType : uint32_t { u8, i8, u16, i16, u32, i32, f32, boolean, text, list, u64, i64, f64 };
 std::string_view name(ValueType type);  ///< u8, i8, ..., bool, string, array, u64, i64, f64
 
-/// Values of one type. Lists of lists, which the format allows and nobody writes, are refused.
+/// Values of one type. Lists of lists are refused.
 struct List {
   ValueType of = ValueType::u8;    ///< neither `list` nor unknown
   uint64_t count = 0;              ///< elements
@@ -65,7 +65,7 @@ struct Tensor {
   uint64_t bytes = 0;  ///< without padding
 };
 
-/// What a file says of itself.
+/// The keys and the list of tensors of a file.
 struct Header {
   Keys keys;                    ///< each once
   std::vector<Tensor> tensors;  ///< in the order of their bytes

@@ -1,4 +1,4 @@
-// Reading what a GGUF file says of itself, as far as its tensors' bytes.
+// Reads the header of a GGUF file.
 #include <algorithm>
 #include <bit>
 #include <cerrno>
@@ -22,8 +22,7 @@ using files::in_quotes;
 constexpr uint64_t kMostDimensions = 4;   // ggml's GGML_MAX_DIMS
 constexpr uint64_t kLongestName = 65535;  // bytes of a key, as the specification has it
 
-/// The bytes of a file one after another; what does not fit into the rest of it is refused before any memory
-/// is taken.
+/// The bytes of a file in order. Refuses a size beyond the end of the file before it allocates memory.
 class Bytes {
  public:
   explicit Bytes(const std::filesystem::path& path) : name_(files::plain(path.string())) {
@@ -105,7 +104,7 @@ class HeaderReader {
     }
   }
 
-  /// Each takes so many bytes at least.
+  /// `least`: bytes of the smallest.
   void check_count(uint64_t count, const char* what, uint64_t least) const {
     if (count > in_.left() / least)
       in_.refuse("the number of ", what, " must fit into the ", in_.left(), " bytes left, got ", count, ".");
@@ -137,7 +136,9 @@ class HeaderReader {
     list.of = read_type("the type of the elements of " + what);
     if (list.of == ValueType::list) in_.refuse(what, " must not be a list of lists.");
     list.count = in_.number<uint64_t>("the length of " + what);
-    const uint64_t size = list.of == ValueType::text ? sizeof(uint64_t) : bytes_of(list.of);
+    const uint64_t size = dispatch(list.of, []<class T>() -> uint64_t {
+      return std::is_arithmetic_v<T> ? sizeof(T) : sizeof(uint64_t);  // a text has its length
+    });
     if (list.count > in_.left() / size)
       in_.refuse(what, " must lie inside the file, got ", list.count, " elements for ", in_.left(),
                  " bytes.");
@@ -153,34 +154,16 @@ class HeaderReader {
   }
 
   Value read_value(ValueType type, const std::string& what) {
-    switch (type) {
-      case ValueType::u8:
-        return in_.number<uint8_t>(what);
-      case ValueType::i8:
-        return in_.number<int8_t>(what);
-      case ValueType::u16:
-        return in_.number<uint16_t>(what);
-      case ValueType::i16:
-        return in_.number<int16_t>(what);
-      case ValueType::u32:
-        return in_.number<uint32_t>(what);
-      case ValueType::i32:
-        return in_.number<int32_t>(what);
-      case ValueType::f32:
-        return in_.number<float>(what);
-      case ValueType::boolean:
+    return dispatch(type, [&]<class T>() -> Value {
+      if constexpr (std::is_same_v<T, bool>)
         return read_flag(what);
-      case ValueType::text:
+      else if constexpr (std::is_same_v<T, std::string>)
         return in_.text(what, in_.left());
-      case ValueType::list:
+      else if constexpr (std::is_same_v<T, List>)
         return read_list(what);
-      case ValueType::u64:
-        return in_.number<uint64_t>(what);
-      case ValueType::i64:
-        return in_.number<int64_t>(what);
-      default:
-        return in_.number<double>(what);
-    }
+      else
+        return in_.number<T>(what);
+    });
   }
 
   void read_key(uint64_t index) {
@@ -249,8 +232,8 @@ class HeaderReader {
     uint64_t end = 0;
     for (const Tensor& tensor : header_.tensors) {
       if (tensor.begin != aligned(end))
-        in_.refuse(in_quotes(tensor.name), " must lie at ", aligned(end), ", behind what is before it, got ",
-                   tensor.begin, ".");
+        in_.refuse(in_quotes(tensor.name), " must begin at ", aligned(end),
+                   ", after the tensor before it, got ", tensor.begin, ".");
       if (tensor.begin > there || tensor.bytes > there - tensor.begin)
         in_.refuse(in_quotes(tensor.name), " must lie inside the ", there, " bytes of tensors, got ",
                    tensor.bytes, " from ", tensor.begin, " on. Hint: the file was cut short.");

@@ -1,7 +1,11 @@
-// The names and sizes of GGUF's types.
+// The types of GGUF, and its writer.
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <iterator>
+#include <ostream>
+#include <sstream>
+#include <stdexcept>
 
 #include "gradus/files/error.hpp"
 #include "gradus/files/plain.hpp"
@@ -12,7 +16,6 @@ namespace {
 
 constexpr std::string_view kValueNames[] = {"u8",   "i8",     "u16",   "i16", "u32", "i32", "f32",
                                             "bool", "string", "array", "u64", "i64", "f64"};
-constexpr uint64_t kValueBytes[] = {1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8};
 
 // ggml.h and ggml-common.h; those that ggml has given up are left out.
 constexpr TensorType kTensorTypes[] = {
@@ -25,45 +28,82 @@ constexpr TensorType kTensorTypes[] = {
     {26, "I32", 1, 4},        {27, "I64", 1, 8},        {28, "F64", 1, 8},        {29, "IQ1_M", 256, 56},
     {30, "BF16", 1, 2},       {34, "TQ1_0", 256, 54},   {35, "TQ2_0", 256, 66},   {39, "MXFP4", 32, 17}};
 
-template <class T>
-T element(std::string_view bytes, uint64_t at) {
-  T value;
-  std::memcpy(&value, bytes.data() + at * sizeof(T), sizeof(T));
-  return value;
+std::string number_at(const List& list, uint64_t at) {
+  return dispatch(list.of, [&]<class T>() -> std::string {
+    if constexpr (std::is_same_v<T, bool>) {
+      return list.bytes[at] ? "true" : "false";
+    } else if constexpr (std::is_arithmetic_v<T>) {
+      T value;
+      std::memcpy(&value, list.bytes.data() + at * sizeof(T), sizeof(T));
+      return concat(+value);  // + makes an integer of 8 bits an int
+    } else {
+      return "";
+    }
+  });
 }
 
-std::string number_at(const List& list, uint64_t at) {
-  switch (list.of) {
-    case ValueType::u8:
-      return concat(unsigned{element<uint8_t>(list.bytes, at)});
-    case ValueType::i8:
-      return concat(int{element<int8_t>(list.bytes, at)});
-    case ValueType::u16:
-      return concat(element<uint16_t>(list.bytes, at));
-    case ValueType::i16:
-      return concat(element<int16_t>(list.bytes, at));
-    case ValueType::u32:
-      return concat(element<uint32_t>(list.bytes, at));
-    case ValueType::i32:
-      return concat(element<int32_t>(list.bytes, at));
-    case ValueType::f32:
-      return concat(element<float>(list.bytes, at));
-    case ValueType::boolean:
-      return list.bytes[at] ? "true" : "false";
-    case ValueType::u64:
-      return concat(element<uint64_t>(list.bytes, at));
-    case ValueType::i64:
-      return concat(element<int64_t>(list.bytes, at));
-    default:
-      return concat(element<double>(list.bytes, at));
+// -- writing
+
+static_assert(std::endian::native == std::endian::little, "values are written as they lie in memory");
+
+constexpr uint32_t kVersion = 3;
+
+template <class T>
+void put(std::ostream& out, T value) {
+  out.write(reinterpret_cast<const char*>(&value), sizeof value);
+}
+
+void put(std::ostream& out, const std::string& text) {
+  put(out, uint64_t{text.size()});
+  out << text;
+}
+
+void put(std::ostream& out, const List& list) {
+  put(out, static_cast<uint32_t>(list.of));
+  put(out, list.count);
+  for (const std::string& text : list.texts) put(out, text);
+  out << list.bytes;
+}
+
+void put(std::ostream& out, bool flag) { out.put(flag ? 1 : 0); }
+
+std::string padding(uint64_t bytes) {
+  return std::string((kAlignment - bytes % kAlignment) % kAlignment, '\0');
+}
+
+uint64_t size_of(const NewTensor& tensor) {
+  uint64_t numbers = 1;
+  for (const uint64_t size : tensor.shape) numbers *= size;
+  return numbers / tensor.type.block * tensor.type.bytes;
+}
+
+std::string header_of(const Keys& keys, const std::vector<NewTensor>& tensors) {
+  std::ostringstream out;
+  out << kMagic;
+  put(out, kVersion);
+  put(out, uint64_t{tensors.size()});
+  put(out, uint64_t{keys.size()});
+  for (const auto& [key, value] : keys) {
+    put(out, key);
+    put(out, static_cast<uint32_t>(value.index()));
+    std::visit([&](const auto& v) { put(out, v); }, value);
   }
+  uint64_t offset = 0;
+  for (const NewTensor& tensor : tensors) {
+    put(out, tensor.name);
+    put(out, static_cast<uint32_t>(tensor.shape.size()));
+    for (size_t i = tensor.shape.size(); i > 0; --i) put(out, tensor.shape[i - 1]);
+    put(out, tensor.type.number);
+    put(out, offset);
+    const uint64_t bytes = size_of(tensor);
+    offset += bytes + padding(bytes).size();
+  }
+  return out.str();
 }
 
 }  // namespace
 
 std::string_view name(ValueType type) { return kValueNames[static_cast<size_t>(type)]; }
-
-uint64_t bytes_of(ValueType type) { return kValueBytes[static_cast<size_t>(type)]; }
 
 const TensorType* tensor_type(uint32_t number) {
   const auto found = std::find_if(std::begin(kTensorTypes), std::end(kTensorTypes),
@@ -94,6 +134,18 @@ const Value* Header::find(std::string_view key) const {
   const auto found =
       std::find_if(keys.begin(), keys.end(), [&](const auto& item) { return item.first == key; });
   return found == keys.end() ? nullptr : &found->second;
+}
+
+void write(std::ostream& out, const Keys& keys, const std::vector<NewTensor>& tensors) {
+  const std::string header = header_of(keys, tensors);
+  out << header << padding(header.size());
+  for (const NewTensor& tensor : tensors) {
+    const std::string values = tensor.values();
+    if (values.size() != size_of(tensor))
+      throw std::logic_error(
+          concat(tensor.name, " must have ", size_of(tensor), " bytes, got ", values.size()));
+    out << values << padding(values.size());
+  }
 }
 
 }  // namespace gradus::gguf

@@ -1,24 +1,13 @@
 // Notebook 004, "Attention": one context vector, self-attention, causal attention, dropout, several heads.
-#include <cmath>
-
-#include "gradus/autograd/random/random.hpp"
-#include "gradus/nn/self_attention.hpp"
-#include "gradus/tools/lessons/notebook.hpp"
+#include "gradus/tools/lessons/lessons.hpp"
 
 namespace gradus::tools {
 namespace attention_chapter {
 
-using nn::Dropout;
-using nn::MaskOn;
-using nn::SelfAttention;
-
-constexpr double kInf = std::numeric_limits<double>::infinity();
-
 void one_context_vector(LessonPage& page, const Tensor& inputs) {
   page.say(
       "This computes one context vector, that of 'journey'. The weights are plain matrices from rand, used "
-      "as "
-      "x @ W, not Linear layers.");
+      "as x @ W, not Linear layers.");
   const int64_t d_in = inputs.size(1), d_out = 2;
   Generator generator = Generator::torch(123);
   const Tensor W_query = rand({d_in, d_out}, generator);
@@ -42,7 +31,7 @@ void masked_attention(LessonPage& page, const Tensor& inputs) {
       "digits.");
   Generator generator = Generator::torch(789);
   const SelfAttention self_attention(/*d_in=*/3, /*d_out=*/2, generator, {.mask_on = MaskOn::nothing});
-  page.print("In [27]", "Context Matrix for all words:\n " + numpy_string(self_attention(inputs).detach()));
+  page.print("In [27]", "Context Matrix for all words:\n " + numpy(self_attention(inputs)));
 
   page.say("These are the attention weights inside the layer.");
   const Tensor query = self_attention.W_query(inputs);
@@ -50,38 +39,36 @@ void masked_attention(LessonPage& page, const Tensor& inputs) {
   const Tensor att_score = matmul(query, keys.mT());
   const double root = std::sqrt(static_cast<double>(keys.size(-1)));
   const Tensor att_weight = softmax(att_score / root, -1);
-  page.print("In [30]", "Attention Weight Matrix for all words:\n " + numpy_string(att_weight.detach()));
+  page.print("In [30]", "Attention Weight Matrix for all words:\n " + numpy(att_weight));
 
   page.say("Simple masked attention makes a triangle of ones,");
   const int64_t context_length = 6;
   const Tensor mask_ones = tril(ones({context_length, context_length}));
-  page.print("In [36]", "Simple Mask: \n " + numpy_string(mask_ones));
+  page.print("In [36]", "Simple Mask: \n " + numpy(mask_ones));
 
   page.say("multiplies the weights by it,");
   const Tensor mask_attn = att_weight * mask_ones;
-  page.print("In [38]", "Masked Attention-Weights: \n " + numpy_string(mask_attn.detach()));
+  page.print("In [38]", "Masked Attention-Weights: \n " + numpy(mask_attn));
 
   page.say("divides each row by its sum,");
   const Tensor row_sums = sum(mask_attn, {-1}, /*keepdim=*/true);
   const Tensor mask_normalized_attn = mask_attn / row_sums;
-  page.print("In [39]",
-             "Normalized Masked Attention-Weights: \n " + numpy_string(mask_normalized_attn.detach()));
+  page.print("In [39]", "Normalized Masked Attention-Weights: \n " + numpy(mask_normalized_attn));
 
   page.say("and adds up the values with these weights.");
   const Tensor values = self_attention.W_value(inputs);
-  page.print("In [41]",
-             "Context Matrix from SMA: \n " + numpy_string(matmul(mask_normalized_attn, values).detach()));
+  page.print("In [41]", "Context Matrix from SMA: \n " + numpy(matmul(mask_normalized_attn, values)));
 
   page.say("Negative infinity masked attention sets the scores above the diagonal to -inf,");
   const Tensor mask = triu(ones({context_length, context_length}), /*diagonal=*/1);
   const Tensor masked = masked_fill(att_score, mask.to(DType::boolean), -kInf);
-  page.print("In [43]", "Masked Attention Scores: \n " + numpy_string(masked.detach()));
+  page.print("In [43]", "Masked Attention Scores: \n " + numpy(masked));
 
   page.say(
       "then takes the softmax. The two ways differ in the last digits because they round at different "
       "steps.");
   const Tensor att_weight_2 = softmax(masked / root, -1);
-  page.print("In [44]", "Normalized Masked Attention-Weights: \n " + numpy_string(att_weight_2.detach()));
+  page.print("In [44]", "Normalized Masked Attention-Weights: \n " + numpy(att_weight_2));
 
   page.say("The context is the same.");
   page.print("In [46]", "Context Matrix from -inf mask: \n " + str(matmul(att_weight_2, values)));
@@ -89,8 +76,8 @@ void masked_attention(LessonPage& page, const Tensor& inputs) {
   page.say(
       "Dropout acts on the weights. (The notebook's mask depends on cells that were run more than once.)");
   const Dropout dropout(0.5);
-  page.print("In [51]", "Dropout applied to -inf Attention-Weights: \n " +
-                            numpy_string(dropout(att_weight_2, &generator).detach()));
+  page.print("In [51]",
+             "Dropout applied to -inf Attention-Weights: \n " + numpy(dropout(att_weight_2, &generator)));
 }
 
 void layers(LessonPage& page, const Tensor& inputs) {
@@ -101,7 +88,7 @@ void layers(LessonPage& page, const Tensor& inputs) {
   Generator generator = Generator::torch(123);
   const SelfAttention ca(3, 2, generator, {.dropout = 0.5, .context_length = context_length});
   const Tensor context_vecs = ca(batch, &generator);
-  page.print("In [62]", "Batched Context Matrices: \n\n " + numpy_string(context_vecs.detach()));
+  page.print("In [62]", "Batched Context Matrices: \n\n " + numpy(context_vecs));
 
   page.say(
       "Several heads: queries, keys and values are cut into num_heads parts, each attends by itself, and a "
@@ -109,9 +96,9 @@ void layers(LessonPage& page, const Tensor& inputs) {
   const SelfAttention multi(
       3, 2, generator,
       {.dropout = 0.2, .num_heads = 2, .projection = true, .context_length = context_length});
-  const Tensor context_vec = multi(batch, &generator).detach();
-  page.print("In [64]", "First head Context Matrix: \n" + numpy_string(context_vec.select(0, 0)) +
-                            "\n\nSecond head Context Matrix: \n" + numpy_string(context_vec.select(0, 1)));
+  const Tensor context_vec = multi(batch, &generator);
+  page.print("In [64]", "First head Context Matrix: \n" + numpy(context_vec.select(0, 0)) +
+                            "\n\nSecond head Context Matrix: \n" + numpy(context_vec.select(0, 1)));
 }
 
 void walk(LessonPage& page) {

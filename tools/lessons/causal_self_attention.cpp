@@ -1,29 +1,14 @@
 // Notebook 000, "Causal self-attention": two ways to weights that see only the past, dropout, and a layer.
-#include <cmath>
-#include <cstdio>
+#include <iomanip>
 
-#include "gradus/autograd/random/random.hpp"
-#include "gradus/nn/self_attention.hpp"
-#include "gradus/tools/lessons/notebook.hpp"
+#include "gradus/tools/lessons/lessons.hpp"
 
 namespace gradus::tools {
 namespace causal_self_attention {
 
-using nn::Dropout;
-using nn::Linear;
-using nn::SelfAttention;
-
-constexpr double kInf = std::numeric_limits<double>::infinity();
-
 // f"{a:.4f}, {b:.4f}"
 std::string four_digits(std::initializer_list<double> numbers) {
-  std::string text;
-  for (const double x : numbers) {
-    char digits[32];
-    std::snprintf(digits, sizeof digits, "%.4f", x);
-    text += (text.empty() ? "" : ", ") + std::string(digits);
-  }
-  return text;
+  return joined(numbers, ", ", [](double x) { return concat(std::fixed, std::setprecision(4), x); });
 }
 
 SelfAttention causal_attention_v1(int64_t context_length) {
@@ -37,8 +22,7 @@ void walk(LessonPage& page) {
 
   page.say(
       "This is self-attention without a mask. Queries, keys and values are three Linear layers of the same "
-      "input; "
-      "manual_seed(789) gives their weights. Scores are scaled by the square root of the keys' size.");
+      "input; manual_seed(789) gives their weights. Scores are scaled by the square root of the keys' size.");
   Generator generator = Generator::torch_mkl(789);  // the notebook was run on a build with Intel's MKL
   const Linear W_query(d_in, d_out, generator, {.bias = false});
   const Linear W_key(d_in, d_out, generator, {.bias = false});
@@ -51,7 +35,7 @@ void walk(LessonPage& page) {
   const Tensor attn_scores = matmul(queries, keys.mT());
   const double root = std::sqrt(static_cast<double>(keys.size(-1)));
   const Tensor attn_weights = softmax(attn_scores / root, -1);
-  page.print("In [816]", str(attn_weights));
+  page.print("In [816]", attn_weights);
 
   page.say("The first way uses a lower triangle of ones: tril clears the rest of a square of ones.");
   const int64_t context_length = attn_weights.size(0);
@@ -63,11 +47,11 @@ void walk(LessonPage& page) {
 
   page.say("One line does the same.");
   const Tensor mask_simple = tril(ones({context_length, context_length}));
-  page.print("In [818]", str(mask_simple));
+  page.print("In [818]", mask_simple);
 
   page.say("The product with the triangle has 0 above the diagonal: no token sees a later one.");
   const Tensor masked_attn_weights = attn_weights * mask_simple;
-  page.print("In [819]", str(masked_attn_weights));
+  page.print("In [819]", masked_attn_weights);
 
   page.say("The rows no longer add up to 1, so each row is divided by its sum.");
   const Tensor sum_rows = sum(masked_attn_weights, {1}, /*keepdim=*/true);
@@ -82,37 +66,37 @@ void walk(LessonPage& page) {
                              four_digits({0.2036 / 0.5357, 0.1659 / 0.5357, 0.1662 / 0.5357}));
 
   page.say("The second way starts before the softmax, from the scores.");
-  page.print("In [822]", str(attn_scores));
+  page.print("In [822]", attn_scores);
 
   page.say("The mask is the upper triangle now, with ones where the future is.");
   const Tensor mask = triu(ones({context_length, context_length}), /*diagonal=*/1);
-  page.print("In [823]", str(mask));
+  page.print("In [823]", mask);
 
   page.say("A score of -inf has the weight e^-inf = 0.");
   const Tensor attn_scores_masked = masked_fill(attn_scores, mask.to(DType::boolean), -kInf);
-  page.print("In [824]", str(attn_scores_masked));
+  page.print("In [824]", attn_scores_masked);
 
   page.say("The scores are scaled as before.");
   const Tensor attn_scores_masked_scaled = attn_scores_masked / root;
-  page.print("In [825]", str(attn_scores_masked_scaled));
+  page.print("In [825]", attn_scores_masked_scaled);
 
   page.say(
       "The softmax makes the rows add up to 1 by itself: the same weights as the first way, in one step.");
   const Tensor attn_weights_masked = softmax(attn_scores_masked_scaled, 1);
-  page.print("In [826]", str(attn_weights_masked));
+  page.print("In [826]", attn_weights_masked);
 
   page.say(
       "Dropout with p = 0.5 clears half of the ones and doubles the others, so that the mean stays the "
       "same.");
   const Dropout dropout(0.5);
-  page.print("In [827]", str(dropout(ones({6, 6}), &generator)));
+  page.print("In [827]", dropout(ones({6, 6}), &generator));
 
   page.say("Dropout acts on the attention weights in the same way, with the next mask of the generator.");
   const Tensor attn_weights_do = dropout(attn_weights_masked, &generator);
-  page.print("In [828]", str(attn_weights_do));
+  page.print("In [828]", attn_weights_do);
 
   page.say("The context of a token is the sum of the values, each times its weight.");
-  page.print("In [829]", str(matmul(attn_weights_do, values)));
+  page.print("In [829]", matmul(attn_weights_do, values));
 
   page.say("A batch holds several sequences. This one holds the same sequence twice.");
   const Tensor batch = stack({inputs, inputs}, 0);

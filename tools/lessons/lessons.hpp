@@ -1,23 +1,84 @@
-// The five notebooks on causal attention that students have open beside gradus, as lessons: each runs a
-// notebook's cells in C++ from its manual_seed and prints the notebook's output, digit for digit. The
-// source of a lesson reads like the notebook; the notebook's printouts are in the .txt file beside it.
-//
-// Ownership: lessons() lives as long as the program. Thread-safety: distinct pages from distinct threads.
+// Five notebooks on causal attention, and the book behind them, as lessons: each runs a notebook's cells in
+// C++ from its manual_seed and prints the notebook's output, digit for digit. The source of a lesson reads
+// like the notebook; the notebook's printouts are in the .txt file with the same name. Thread-safety:
+// distinct pages from distinct threads.
 #pragma once
 
+#include <cmath>
+#include <limits>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
-#include "gradus/tools/lessons/notebook.hpp"
+#include "gradus/autograd/ops/ops.hpp"
+#include "gradus/autograd/random/random.hpp"
+#include "gradus/autograd/tensor/tensor.hpp"
+#include "gradus/files/error.hpp"
+#include "gradus/nn/self_attention.hpp"
 
 namespace gradus::tools {
 
+using nn::Dropout;
+using nn::Linear;
+using nn::MaskOn;
+using nn::SelfAttention;
+
+inline constexpr double kInf = std::numeric_limits<double>::infinity();
+
+/// A step of a lesson: a sentence, or our output of a cell of the notebook.
+struct LessonStep {
+  std::string sentence;       ///< empty for a cell
+  std::string cell, ours;     ///< the name of the cell, and our output
+  std::string_view notebook;  ///< the output in the notebook; empty if its numbers are not known
+};
+
+/// Collects the steps of a lesson.
+class LessonPage {
+ public:
+  /// `printouts`: FILE.txt, which has headings "== CELL"; below one or more of them is the output of these
+  /// cells in the notebook.
+  explicit LessonPage(std::string_view printouts);
+
+  void say(std::string_view sentence) { steps_.push_back({std::string(sentence), "", "", ""}); }
+  void print(std::string_view cell, const std::string& ours);
+  void print(std::string_view cell, const Tensor& ours) { print(cell, torch_string(ours)); }
+  const std::vector<LessonStep>& steps() const { return steps_; }
+
+ private:
+  std::vector<LessonStep> steps_;
+  std::vector<std::pair<std::string_view, std::string_view>> printouts_;  // cell, text; those not yet used
+};
+
+struct Lesson {
+  std::string_view name;      ///< the argument of `gradus lesson`
+  std::string_view notebook;  ///< number of the notebook; selects the lesson too
+  std::string_view title;
+  void (*cells)(LessonPage& page);  ///< runs the notebook's cells
+  Tensor (*input)();                ///< (T, d_in)
+  /// The lesson's last layer in evaluation mode: (T, d_in) -> (T, d_out).
+  Tensor (*attention)(const Tensor& x);
+
+  /// The name of the lesson's files in this folder: FILE.cpp has the cells, FILE.txt the printouts.
+  std::string file() const;
+  std::vector<LessonStep> steps() const;
+};
+
+/// All lessons; the list lives as long as the program.
 const std::vector<Lesson>& lessons();
 /// By name or number. Throws Error that lists the names if there is no such lesson.
 const Lesson& find_lesson(std::string_view name);
 
-/// A notebook's printout beside ours, line by line.
+/// "Your journey starts with one step": six tokens with three features each.
+Tensor journey();
+/// str(tensor) in Python.
+inline std::string str(const Tensor& x) { return torch_string(x); }
+/// str(tensor.numpy()) in Python.
+inline std::string numpy(const Tensor& x) { return numpy_string(x.detach()); }
+/// str(x.shape) in Python.
+std::string torch_size(const Tensor& x);
+
+/// A notebook's printout and ours, line by line.
 struct PrintedComparison {
   struct Line {
     std::string notebook, ours;
@@ -25,8 +86,8 @@ struct PrintedComparison {
   };
   std::vector<Line> lines;
   int64_t digits = 0;  ///< of the notebook
-  int64_t equal = 0;   ///< how many of these stand at the same place in ours
-  bool same = false;   ///< whether every character does
+  int64_t equal = 0;   ///< digits that are at the same place in ours
+  bool same = false;   ///< whether every character is
 };
 PrintedComparison compare_printed(std::string_view ours, std::string_view notebook);
 
@@ -36,7 +97,7 @@ struct Agreement {
   std::string variant;
   double difference;  ///< largest absolute difference of an element; NaN if there is a NaN
   bool agrees;        ///< to rounding: at most 1e-6
-  std::string why;    ///< in a few words
+  std::string why;    ///< a short reason
 };
 /// Every variant of the lessons on the sentence of six tokens, with the weights of manual_seed(789).
 std::vector<Agreement> compare_variants();

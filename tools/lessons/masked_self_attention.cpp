@@ -1,25 +1,12 @@
 // Notebook 002, "Self-attention vs masked self-attention": a mask that the caller hands in, -1e9, named dims.
-#include <cmath>
-
-#include "gradus/autograd/random/random.hpp"
-#include "gradus/files/error.hpp"
-#include "gradus/nn/self_attention.hpp"
-#include "gradus/tools/lessons/notebook.hpp"
+#include "gradus/tools/lessons/lessons.hpp"
 
 namespace gradus::tools {
 namespace masked_self_attention {
 
-using nn::SelfAttention;
-
 constexpr int kRowDim = 0, kColDim = 1;
 
-Tensor encodings() {
-  return tensor(std::vector<double>{1.16, 0.23,  //
-                                    0.57, 1.36,  //
-                                    4.41, -2.16},
-                {3, 2})
-      .to(DType::float32);
-}
+Tensor encodings() { return matrix({{1.16F, 0.23F}, {0.57F, 1.36F}, {4.41F, -2.16F}}); }
 
 SelfAttention masked_self_attention() {
   Generator generator = Generator::torch(42);
@@ -42,12 +29,12 @@ void walk(LessonPage& page) {
   page.say("The caller makes the mask, not the layer. A token is hidden where a triangle of ones is 0.");
   const SelfAttention layer = masked_self_attention();
   Tensor mask = tril(ones({3, 3}));
-  page.print("In [None]", str(mask));
+  page.print("In [None]", mask);
   mask = eq(mask, 0);
-  page.print("In [None]", str(mask));
+  page.print("In [None]", mask);
 
   page.say("The layer has weights from manual_seed(42) and is called with that mask.");
-  page.print("In [6]", str(layer(encodings_matrix, mask)));
+  page.print("In [6]", layer(encodings_matrix, mask));
 
   page.say(
       "These are its steps. A Linear stores its weight as (out, in); the notebook prints the transpose.");
@@ -64,23 +51,23 @@ void walk(LessonPage& page) {
 
   page.say("The scores say how similar each query is to each key.");
   const Tensor sims = matmul(q, k.transpose(kRowDim, kColDim));
-  page.print("In [11]", str(sims));
+  page.print("In [11]", sims);
 
   page.say("They are divided by the square root of the keys' size.");
   const Tensor scaled_sims = sims / std::sqrt(2.0);
-  page.print("In [13]", str(scaled_sims));
+  page.print("In [13]", scaled_sims);
 
   page.say(
       "Hidden tokens get -1e9: e^-1e9 is 0 as well, and a row with only hidden tokens does not become NaN.");
   const Tensor masked_scaled_sims = masked_fill(scaled_sims, mask, -1e9);
-  page.print("In [14]", str(masked_scaled_sims));
+  page.print("In [14]", masked_scaled_sims);
 
   page.say("The softmax makes weights of each row.");
   const Tensor attention_percents = softmax(masked_scaled_sims, kColDim);
-  page.print("In [15]", str(attention_percents));
+  page.print("In [15]", attention_percents);
 
   page.say("The sum of the values with these weights is the output of the layer.");
-  page.print("In [16]", str(matmul(attention_percents, v)));
+  page.print("In [16]", matmul(attention_percents, v));
 }
 
 Tensor attention(const Tensor& x) { return masked_self_attention()(x); }

@@ -1,17 +1,11 @@
 // The book behind the notebooks (Raschka, "Build a large language model from scratch", 2024, section 3.6):
 // heads stacked side by side, and the one layer that splits their weights.
-#include "gradus/autograd/random/random.hpp"
-#include "gradus/nn/self_attention.hpp"
-#include "gradus/tools/lessons/notebook.hpp"
+#include "gradus/tools/lessons/lessons.hpp"
 
 namespace gradus::tools {
 namespace stacked_heads {
 
-using nn::Linear;
-using nn::SelfAttention;
-using nn::StackedHeads;
-
-StackedHeads stacked_heads() {
+nn::StackedHeads stacked_heads() {
   Generator generator = Generator::torch(123);
   return {/*d_in=*/3, /*d_out=*/2, /*num_heads=*/2, generator, {.context_length = 6}};
 }
@@ -22,7 +16,7 @@ void put(const Linear& part, int64_t row, Linear& whole) {
 }
 
 // One layer whose heads have the weights of the stacked ones.
-SelfAttention split_heads(const StackedHeads& stacked) {
+SelfAttention split_heads(const nn::StackedHeads& stacked) {
   Generator unused(0);
   SelfAttention split(3, 4, unused, {.num_heads = 2, .context_length = 6});
   for (int64_t h = 0; h < 2; ++h) {
@@ -39,19 +33,18 @@ void walk(LessonPage& page) {
       "Two causal layers with weights from manual_seed(123) read the same batch; their outputs are "
       "concatenated.");
   const Tensor batch = stack({journey(), journey()}, 0);
-  const StackedHeads stacked = stacked_heads();
+  const nn::StackedHeads stacked = stacked_heads();
   const Tensor context_vecs = stacked(batch);
-  page.print("section 3.6.1", str(context_vecs));
+  page.print("section 3.6.1", context_vecs);
 
   page.say("The first two columns are the first head alone: the layer of notebook 000.");
-  page.print("first head", str(stacked.heads[0](batch)));
+  page.print("first head", stacked.heads[0](batch));
 
   page.say(
       "One layer with num_heads = 2 holds the same weights in one matrix for each of the three, and splits "
-      "their "
-      "outputs: three products give the same numbers as six.");
+      "their outputs: three products give the same numbers as six.");
   const SelfAttention split = split_heads(stacked);
-  page.print("section 3.6.2", str(split(batch)));
+  page.print("section 3.6.2", split(batch));
 }
 
 Tensor attention(const Tensor& x) { return stacked_heads()(x); }

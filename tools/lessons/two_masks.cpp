@@ -1,17 +1,8 @@
 // Notebook 001, "Causal attention V1 and V2": mask the weights and renormalise, or mask the scores.
-#include <cmath>
-
-#include "gradus/autograd/random/random.hpp"
-#include "gradus/nn/self_attention.hpp"
-#include "gradus/tools/lessons/notebook.hpp"
+#include "gradus/tools/lessons/lessons.hpp"
 
 namespace gradus::tools {
 namespace two_masks {
-
-using nn::MaskOn;
-using nn::SelfAttention;
-
-constexpr double kInf = std::numeric_limits<double>::infinity();
 
 SelfAttention self_attention_v2(MaskOn mask_on) {
   Generator generator = Generator::torch(123);
@@ -22,7 +13,7 @@ void walk(LessonPage& page) {
   page.say("The layer has no mask yet; its weights come from manual_seed(123).");
   const Tensor inputs = journey();
   const SelfAttention layer = self_attention_v2(MaskOn::nothing);
-  page.print("In [2]", str(layer(inputs)));
+  page.print("In [2]", layer(inputs));
 
   page.say("V1, step 1: take the softmax of the scaled scores.");
   const Tensor queries = layer.W_query(inputs);
@@ -36,16 +27,16 @@ void walk(LessonPage& page) {
   page.say("V1, step 2: make a mask of ones and zeros with tril,");
   const int64_t context_length = attention_scores.size(0);
   const Tensor mask_simple = tril(ones({context_length, context_length}));
-  page.print("In [None]", str(mask_simple));
+  page.print("In [None]", mask_simple);
 
   page.say("and multiply the weights by it.");
   const Tensor masked_simple = attention_weights * mask_simple;
-  page.print("In [5]", str(masked_simple));
+  page.print("In [5]", masked_simple);
 
   page.say("V1, step 3: divide each row by its sum.");
   const Tensor row_sums = sum(masked_simple, {-1}, /*keepdim=*/true);
   const Tensor masked_simple_norm = masked_simple / row_sums;
-  page.print("In [6]", str(masked_simple_norm));
+  page.print("In [6]", masked_simple_norm);
 
   page.say("V2, step 1: set the scores of later tokens to -inf.");
   const Tensor mask = triu(ones({context_length, context_length}), /*diagonal=*/1);
@@ -55,12 +46,12 @@ void walk(LessonPage& page) {
 
   page.say("V2, step 2: take the softmax. The weights are the same as in V1.");
   const Tensor causal_weights = softmax(masked / root, -1);
-  page.print("In [13]", str(causal_weights));
+  page.print("In [13]", causal_weights);
 
   page.say(
       "These are the context vectors. The last token sees all tokens, so its row equals that of the layer "
       "without a mask.");
-  page.print("In [15]", str(matmul(causal_weights, layer.W_value(inputs))));
+  page.print("In [15]", matmul(causal_weights, layer.W_value(inputs)));
 }
 
 Tensor attention(const Tensor& x) { return self_attention_v2(MaskOn::scores)(x); }

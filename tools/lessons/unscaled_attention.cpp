@@ -1,14 +1,8 @@
 // Notebook 003, "Causal attention is also known as masked attention": scores that are not scaled.
-#include "gradus/autograd/random/random.hpp"
-#include "gradus/nn/self_attention.hpp"
-#include "gradus/tools/lessons/notebook.hpp"
+#include "gradus/tools/lessons/lessons.hpp"
 
 namespace gradus::tools {
 namespace unscaled_attention {
-
-using nn::SelfAttention;
-
-constexpr double kInf = std::numeric_limits<double>::infinity();
 
 // [[1, -inf],
 //  [1, 2]] as the notebook's author writes a matrix, behind a label.
@@ -39,21 +33,19 @@ void walk(LessonPage& page) {
   page.print("introduction", written("upper triangular matrix = ", triu(ones({4, 4})), ",", 27));
 
   page.say("Where the upper triangle, without the diagonal, is 1, scores become -inf.");
-  const Tensor example =
-      tensor(std::vector<double>{1, 2, 3, 4, 1, 2, 3, 4, 1, 2, 3, 4, 1, 2, 3, 4}, {4, 4}).to(DType::float32);
+  const Tensor example = arange(1, 5, 1, DType::float32).expand({4, 4});
   const Tensor future = triu(ones({4, 4}), /*diagonal=*/1).to(DType::boolean);
   page.print("step 7", written("   attention_scores = ", masked_fill(example, future, -kInf), ", ", 22));
 
   page.say(
       "The layer takes the softmax of the raw scores: it does not divide by the square root of the keys' "
-      "size. "
-      "Its mask has the shape of the scores, so that it takes a sequence or a batch.");
+      "size. Its mask has the shape of the scores, so that it takes a sequence or a batch.");
   const Tensor inputs = journey();
   const SelfAttention layer = causal_attention();
-  page.print("In [11]", str(layer(inputs)));
+  page.print("In [11]", layer(inputs));
 
   page.say("This is the mask of three tokens as booleans.");
-  page.print("In [12]", str(triu(ones({3, 3}), /*diagonal=*/1).to(DType::boolean)));
+  page.print("In [12]", triu(ones({3, 3}), /*diagonal=*/1).to(DType::boolean));
 }
 
 Tensor attention(const Tensor& x) { return causal_attention()(x); }

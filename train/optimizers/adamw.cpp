@@ -1,6 +1,6 @@
 #include "gradus/train/optimizers/adamw.hpp"
 
-#include "gradus/autograd/kernels/updates/adamw.hpp"
+#include "gradus/autograd/kernels/elementwise/optimizers.hpp"
 
 namespace gradus::train {
 

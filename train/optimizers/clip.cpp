@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "gradus/autograd/kernels/updates/adamw.hpp"
+#include "gradus/autograd/kernels/elementwise/optimizers.hpp"
 
 namespace gradus::train {
 

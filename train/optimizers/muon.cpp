@@ -4,10 +4,10 @@
 #include <cmath>
 #include <map>
 
+#include "gradus/autograd/graph/modes.hpp"
 #include "gradus/autograd/graph/record.hpp"
-#include "gradus/autograd/kernels/updates/muon.hpp"
+#include "gradus/autograd/kernels/elementwise/optimizers.hpp"
 #include "gradus/autograd/ops/ops.hpp"
-#include "gradus/autograd/tensor/threads.hpp"
 
 namespace gradus::train {
 namespace {

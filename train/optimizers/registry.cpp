@@ -49,12 +49,12 @@ const std::vector<OptimizerKind>& optimizers() {
 }
 
 const OptimizerKind& optimizer_kind(std::string_view name) {
-  std::string names;
+  std::vector<std::string> names;
   for (const OptimizerKind& row : optimizers()) {
     if (row.name == name) return row;
-    names += concat(names.empty() ? "" : ", ", row.name);
+    names.emplace_back(row.name);
   }
-  fail("train", "`optimizer` must be one of ", names, ", got '", name, "'.");
+  fail("train", Option{"optimizer"}, " must be ", listed(names), ", got '", name, "'.");
 }
 
 }  // namespace gradus::train

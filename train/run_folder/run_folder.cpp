@@ -3,8 +3,6 @@
 #include "gradus/files/error.hpp"
 #include "gradus/files/file.hpp"
 #include "gradus/files/folder.hpp"
-#include "gradus/train/run_folder/kept_states.hpp"
-#include "gradus/train/run_folder/replace_folder.hpp"
 #include "gradus/train/run_folder/state_files.hpp"
 
 namespace gradus::train {
@@ -14,17 +12,17 @@ namespace fs = std::filesystem;
 
 constexpr const char *kFresh = "last.tmp", *kLast = "last", *kOld = "last.old", *kKept = "kept";
 
-/// Runs `work`, whose filesystem errors become RunErrors.
+/// Calls `work`; its filesystem errors become RunErrors.
 template <class F>
 void on_disk(F&& work) {
   try {
     work();
   } catch (const fs::filesystem_error& e) {
-    throw RunError(concat("[run] ", e.path1(), " must be writable, got '", e.code().message(), "'."));
+    throw RunError("[run] ", e.path1(), " must be writable, got '", e.code().message(), "'.");
   }
 }
 
-/// Is this the name of something that a run which was killed at its first steps may leave?
+/// Whether a run that was killed before its first file may leave a file of this name.
 bool is_leftover(const std::string& name) {
   if (name == RunLock::kFile) return true;
   for (const char* file : kRunFiles)
@@ -32,7 +30,7 @@ bool is_leftover(const std::string& name) {
   return false;
 }
 
-/// Does a folder hold nothing, or nothing but leftovers?
+/// Whether a folder is empty except for leftovers.
 bool is_free(const fs::path& folder, std::error_code& error) {
   for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error))
     if (!is_leftover(entry->path().filename().string())) return false;
@@ -53,17 +51,18 @@ void RunFolder::check_free(bool overwrite) const {
   std::error_code ignored, unreadable;
   const fs::file_status status = fs::status(path_, ignored);
   if (!fs::exists(status)) return;
-  if (!fs::is_directory(status)) fail("train", "`out` must be a folder, got the file ", path_, ".");
+  if (!fs::is_directory(status)) fail("train", Option{"out"}, " must be a folder, got the file ", path_, ".");
   const bool free = is_free(path_, unreadable);
-  if (unreadable) fail("train", "`out` must be readable, got ", path_, ": '", unreadable.message(), "'.");
+  if (unreadable)
+    fail("train", Option{"out"}, " must be readable, got ", path_, ": '", unreadable.message(), "'.");
   if (free) return;
   if (!overwrite)
-    fail("train", "`out` must be new or empty, got ", path_,
-         " with files in it. Hint: `resume` goes on with the run there, `overwrite` starts it anew, `out` "
-         "takes another.");
+    fail("train", Option{"out"}, " must be new or empty, got ", path_,
+         " with files in it. Hint: ", Option{"resume"}, " continues the run there, ", Option{"overwrite"},
+         " replaces it, ", Option{"out"}, " takes another folder.");
   if (!has_run())
-    fail("train", "`overwrite` replaces a run only, got ", path_,
-         ", which has no train.json. Hint: use another `out`.");
+    fail("train", Option{"overwrite"}, " replaces a run only, got ", path_,
+         ", which has no train.json. Hint: use another ", Option{"out"}, ".");
 }
 
 bool RunFolder::has_run() const { return fs::exists(path_ / "train.json") || has_last(); }
@@ -73,8 +72,7 @@ void RunFolder::lock() {
 }
 
 void RunFolder::check_there() const {
-  if (!lock_)
-    throw RunError(concat("[run] ", path_, " must be locked by whoever writes there, got no lock."));
+  if (!lock_) throw RunError("[run] ", path_, " must be locked by whoever writes there, got no lock.");
   lock_->check();
 }
 
@@ -82,17 +80,17 @@ void RunFolder::create(const ModelFiles& files, bool overwrite) {
   try {
     files::make_folders(path_);
   } catch (const RunError& e) {
-    fail("train", "`out` must be a folder that can be made: ", e.what());
+    fail("train", Option{"out"}, " must be a folder that can be made: ", e.what());
   }
   lock();
-  check_free(overwrite);  // Another run may have begun since it was asked.
+  check_free(overwrite);  // another run may have begun since
   on_disk([&] {
     for (const char* folder : {kOld, kFresh, kLast}) remove_state(path_ / folder);
     remove_kept_states(path_ / kKept);
     remove_run_files(path_);
   });
   files::FolderUpdate update(path_);
-  update.write("train.json", files.recipe);  // Replaced, never absent: it marks the folder as a run's.
+  update.write("train.json", files.recipe());  // never absent: it marks the folder of a run
   for (const auto& [name, text] : files.tokenizer) update.write(name, text);
   checksums_ = update.commit();
 }
@@ -114,10 +112,10 @@ std::vector<std::string> RunFolder::verify() {
   return notes;
 }
 
-void RunFolder::go_on(const ModelFiles& files) {
+void RunFolder::write_texts(const ModelFiles& files) {
   if (!has_best()) checksums_.erase("model.safetensors");
   files::FolderUpdate update(path_, checksums_);
-  update.write("train.json", files.recipe);
+  update.write("train.json", files.recipe());
   for (const auto& [name, text] : files.tokenizer) update.write(name, text);
   checksums_ = update.commit();
 }
@@ -134,16 +132,16 @@ void RunFolder::save_last(const ModelFiles& files, const Checkpoint& checkpoint)
   const fs::path fresh = path_ / kFresh, last = path_ / kLast, old = path_ / kOld;
   on_disk([&] {
     remove_state(fresh);
-    fs::create_directory(fresh);  // Never the folder above it: that one is locked, or gone.
-    move_strays(old, fresh);
+    fs::create_directory(fresh);  // not the folder above it, which is locked or was removed
+    move_other_files(old, fresh);
     remove_state(old);
   });
   write_state(fresh, files, checkpoint);
   const fs::path before = replace_folder(fresh, last, old);
   try {
-    move_strays(before, last);
+    move_other_files(before, last);
     remove_state(before);
-  } catch (const fs::filesystem_error&) {  // It is saved; what is left goes with the next time.
+  } catch (const fs::filesystem_error&) {  // The state is saved; the next save removes the rest.
   }
 }
 
@@ -157,9 +155,9 @@ bool RunFolder::has_last() const { return fs::exists(last() / "trainer.json"); }
 
 fs::path RunFolder::with_recipe() const {
   if (!has_run())
-    fail("train", "`resume` needs a folder that `gradus train` made, got ", path_,
+    fail("train", Option{"resume"}, " needs a folder that `gradus train` made, got ", path_,
          ", which has no train.json.");
-  const fs::path state = last();  // The states of gradus 0.1 have none.
+  const fs::path state = last();  // states of gradus 0.1 have no train.json
   return fs::exists(state / "train.json") ? state : path_;
 }
 

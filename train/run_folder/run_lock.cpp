@@ -15,12 +15,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// 0, or the reason why the lock cannot be had now.
+/// Returns 0, or errno if the lock is not free.
 int try_lock(int descriptor) {
   struct flock whole = {};
   whole.l_type = F_WRLCK;
   whole.l_whence = SEEK_SET;
-  // Of the open file, not of the process: a descriptor closed elsewhere does not end it.
+  // A lock of the open file, not of the process: closing another descriptor does not end it.
   while (::fcntl(descriptor, F_OFD_SETLK, &whole) != 0)
     if (errno != EINTR) return errno;
   return 0;
@@ -65,8 +65,8 @@ RunLock::RunLock(const fs::path& folder)
   if (!unopened) ::close(descriptor_);
   if (!unopened && (reason == EAGAIN || reason == EACCES))
     fail("train", "a folder must be written by one run at a time, got ", folder.string(), ", where ", holder,
-         " trains. Hint: wait for it or stop it, or take another `out`.");
-  throw RunError(concat("[run] cannot lock ", file_.string(), ": ", std::strerror(reason), "."));
+         " trains. Hint: wait for it or stop it, or take another ", Option{"out"}, ".");
+  throw RunError("[run] cannot lock ", file_.string(), ": ", std::strerror(reason), ".");
 }
 
 RunLock::~RunLock() {
@@ -76,7 +76,7 @@ RunLock::~RunLock() {
 
 void RunLock::name_holder(const std::string& holder) const {
   struct stat status = {};
-  // A file that has another name too is somebody else's. Only for messages: nothing is lost without it.
+  // A file with a second name belongs to another program. The name is only for messages.
   if (::fstat(descriptor_, &status) == 0 && status.st_nlink == 1 && ::ftruncate(descriptor_, 0) == 0)
     (void)!::pwrite(descriptor_, holder.data(), holder.size(), 0);
 }
@@ -86,9 +86,9 @@ void RunLock::check() const {
   if (::fstat(descriptor_, &locked) == 0 && ::stat(file_.c_str(), &found) == 0 &&
       locked.st_dev == found.st_dev && locked.st_ino == found.st_ino)
     return;
-  throw RunError(concat("[run] ", folder_.string(),
-                        " must stay where it is while a run trains there, got one that was removed, moved "
-                        "or made anew."));
+  throw RunError("[run] ", folder_.string(),
+                 " must stay in its place while a run trains there, got one that was removed, moved "
+                 "or replaced.");
 }
 
 }  // namespace gradus::train

@@ -1,8 +1,8 @@
 // RunLock: one run at a time in a folder.
 //
-// A lock of the kernel on the file .lock, which other processes see too, and other machines where the file
-// system takes locks to its server. It ends with the process, however that ends; the file stays and means
-// nothing by itself. Readers of a folder do not take it. Not thread-safe.
+// A kernel lock on the file .lock, visible to other processes, and to other machines if the file system has a
+// lock server. It ends with the process; the file stays and has no meaning by itself. Readers do not take it.
+// Not thread-safe.
 #pragma once
 
 #include <filesystem>
@@ -10,22 +10,22 @@
 
 namespace gradus::train {
 
-/// Holds the lock for as long as it lives.
+/// Holds the lock until it is destroyed.
 class RunLock {
  public:
-  /// The name of the file, which says who has the lock.
+  /// The name of the file, which names the holder.
   static constexpr const char* kFile = ".lock";
 
-  /// Takes the lock of a folder that is there. Throws Error, saying who has it, if another run does, and
-  /// if the file is a symbolic link; RunError if the disk refuses.
+  /// Locks a folder, which must exist. Throws Error if another run, which it names, has the lock, or if the
+  /// file is a symbolic link; RunError if the disk refuses.
   explicit RunLock(const std::filesystem::path& folder);
   ~RunLock();
   RunLock(const RunLock&) = delete;
   RunLock& operator=(const RunLock&) = delete;
 
-  /// Throws RunError if the folder is no longer the one that was locked: removed, moved or made anew.
+  /// Throws RunError if the locked folder was removed, moved or replaced.
   void check() const;
-  /// One line for the user if the file system has no locks, else "".
+  /// A line for the user if the file system has no locks, else "".
   const std::string& warning() const { return warning_; }
 
  private:

@@ -1,30 +1,72 @@
 #include "gradus/train/run_folder/run_log.hpp"
 
+#include <algorithm>
+
 #include "gradus/files/error.hpp"
+#include "gradus/files/json.hpp"
 
 namespace gradus::train {
+namespace {
 
-void RunLog::write_step(StepReport& step) {
-  training_seconds_ += step.seconds;
-  tokens_ += static_cast<double>(step.tokens);
-  write(step);
+/// The elapsed_s of the last of these records; 0 if there is none, as in a log of gradus 0.1.
+double last_elapsed(const std::string& records) {
+  if (records.empty()) return 0;
+  const size_t begin = records.rfind('\n', records.size() - 2) + 1;
+  const files::Json record(std::string_view(records).substr(begin), "metrics", "a line");
+  const std::optional<files::Field> elapsed = record.root().find("elapsed_s");
+  return elapsed && elapsed->is_number() ? std::max(0.0, elapsed->number()) : 0;
+}
+
+}  // namespace
+
+std::string RunLog::kept_records(const std::filesystem::path& path, int64_t step,
+                                 const std::vector<std::string>& unlogged, bool is_over) {
+  std::string kept = records_up_to(step, std::filesystem::exists(path) ? files::read(path) : "", is_over);
+  for (const std::string& line : unlogged)
+    if (kept.find(line) == kept.npos) kept += line + "\n";
+  files::write_atomically(path, [&](std::ostream& out) { out << kept; });
+  return kept;
+}
+
+RunLog::RunLog(const std::filesystem::path& path, const std::string& records)
+    : elapsed_before_(last_elapsed(records)),
+      has_end_(records.find("{\"event\":\"done\"") != records.npos),
+      file_(path) {}
+
+void RunLog::write(StepReport& report) {
+  training_seconds_ += report.seconds;
+  tokens_ += static_cast<double>(report.tokens);
+  report.eval_seconds = eval_seconds_;
+  report.eval_tokens = eval_tokens_;
+  add(report);
+}
+
+void RunLog::write(EvalReport& report) {
+  eval_seconds_ += report.seconds;
+  eval_tokens_ += report.tokens;
+  add(report);
+}
+
+template <class Report>
+void RunLog::add(Report& report) {
+  report.elapsed = elapsed_before_ + seconds();
+  const std::string line = to_json(report);
+  try {
+    if (!failure_) return file_.add(line + "\n");
+  } catch (const RunError&) {
+    failure_ = std::current_exception();
+  }
+  unlogged_.push_back(line);
 }
 
 void RunLog::rethrow() const {
   if (failure_) std::rethrow_exception(failure_);
 }
 
-double RunLog::seconds() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
+double RunLog::seconds() const {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+}
 
 double RunLog::tokens_per_s() const { return training_seconds_ > 0 ? tokens_ / training_seconds_ : 0; }
-
-void RunLog::add(const std::string& line) {
-  try {
-    if (!failure_) return file_.write(line);
-  } catch (const RunError&) {
-    failure_ = std::current_exception();
-  }
-  unlogged_.push_back(line);
-}
 
 }  // namespace gradus::train

@@ -1,5 +1,5 @@
-// RunLog: the log of a run, and its clock. If the log fails, what has been learnt is to be saved before the
-// run does, and with it the lines that the log lacks. Not thread-safe.
+// RunLog: the log of a run, metrics.jsonl, and its clock. If the log cannot be written, the run first saves
+// its state with the lines that the log lacks. Not thread-safe.
 #pragma once
 
 #include <chrono>
@@ -7,45 +7,51 @@
 #include <string>
 #include <vector>
 
+#include "gradus/files/file.hpp"
 #include "gradus/train/trainer/metrics.hpp"
 
 namespace gradus::train {
 
 class RunLog {
  public:
-  /// Throws RunError if the file cannot be opened, as MetricsLog does, with whose arguments it is made.
-  RunLog(const std::filesystem::path& file, int64_t steps_done, const std::vector<std::string>& unlogged,
+  /// Opens the file to append to. Drops lines that are not whole records and records of steps after `step`,
+  /// which a resumed run writes again; adds those of `unlogged` (see Checkpoint) that the file lacks. Keeps
+  /// the record of the run's end after `step` if the run `is_over`. Throws RunError if the disk refuses.
+  RunLog(const std::filesystem::path& path, int64_t step, const std::vector<std::string>& unlogged,
          bool is_over)
-      : file_(file, steps_done, unlogged, is_over) {}
+      : RunLog(path, kept_records(path, step, unlogged, is_over)) {}
 
-  /// Adds the report of a step or an evaluation, after telling it how long the run has taken.
-  template <class Report>
-  void write(Report& report) {
-    report.elapsed = file_.elapsed_before() + seconds();
-    add(to_json(report));
-  }
-  /// A step, which counts for the speed too.
-  void write_step(StepReport& step);
+  /// Adds the report of a step, and sets the fields that run() sets. Each line is given to the system at
+  /// once, so that a killed run loses none.
+  void write(StepReport& report);
+  /// Adds the report of an evaluation, and sets its elapsed.
+  void write(EvalReport& report);
 
-  bool has_end() const { return file_.has_end(); }     ///< as MetricsLog's
+  bool has_end() const { return has_end_; }            ///< whether it had the record of the run's end
   bool failed() const { return failure_ != nullptr; }  ///< whether a write did
-  /// The lines since then.
-  const std::vector<std::string>& unlogged() const { return unlogged_; }
+  const std::vector<std::string>& unlogged() const { return unlogged_; }  ///< the lines since then
   /// Throws the RunError of the write that failed, if one did.
   void rethrow() const;
 
   double seconds() const;       ///< since this was made
-  double tokens_per_s() const;  ///< of the steps written, without what went by between them
+  double tokens_per_s() const;  ///< of the steps written, without the time between them
 
  private:
-  using Clock = std::chrono::steady_clock;
-  void add(const std::string& line);
+  RunLog(const std::filesystem::path& path, const std::string& records);
+  static std::string kept_records(const std::filesystem::path& path, int64_t step,
+                                  const std::vector<std::string>& unlogged, bool is_over);
+  template <class Report>
+  void add(Report& report);
 
-  Clock::time_point start_ = Clock::now();
-  MetricsLog file_;
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  double elapsed_before_;  // seconds of the run before a resume
+  bool has_end_;
+  files::AppendedFile file_;
   std::exception_ptr failure_;
   std::vector<std::string> unlogged_;
-  double training_seconds_ = 0, tokens_ = 0;
+  double training_seconds_ = 0, tokens_ = 0;  // of the steps
+  double eval_seconds_ = 0;
+  int64_t eval_tokens_ = 0;
 };
 
 }  // namespace gradus::train

@@ -1,15 +1,15 @@
 // The files of a run folder and of the states in it, by their names. Thread-safe: no state.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 
 #include "gradus/files/folder.hpp"
 #include "gradus/train/run_folder/checkpoint.hpp"
-#include "gradus/train/run_folder/model_files.hpp"
 
 namespace gradus::train {
 
-/// All that a run writes beside the folders of its states.
+/// The files of a run, without those of its states.
 inline constexpr const char* kRunFiles[] = {"model.safetensors",
                                             "config.json",
                                             "train.json",
@@ -21,23 +21,35 @@ inline constexpr const char* kRunFiles[] = {"model.safetensors",
                                             files::kChecksumList,
                                             files::kStagedChecksumList};
 
-/// Writes the files of a state, with their checksums, into a folder that is there. Throws RunError if the
-/// disk refuses.
+/// Writes the files of a state, with their checksums, into a folder that exists. Throws RunError if the disk
+/// refuses.
 void write_state(const std::filesystem::path& folder, const ModelFiles& files, const Checkpoint& checkpoint);
-/// Throws Error, naming the file, for what is missing or damaged.
+/// Throws Error, naming the file, for a file that is missing or damaged.
 Checkpoint load_checkpoint(const files::FolderSnapshot& state);
 
-// These throw std::filesystem::filesystem_error. Temporary files count as those they were to become. What a
-// symbolic link in the place of a folder leads to is left alone.
+// These throw std::filesystem::filesystem_error. They treat temporary files as the files that they were to
+// become, and do not change the target of a symbolic link.
 
-/// Removes the files of a run, but for train.json and those of its states.
+/// Removes the files of a run except train.json and the files of its states.
 void remove_run_files(const std::filesystem::path& folder);
-/// Removes the files of a state, and the folder unless something else is in it; or the link in its place.
+/// Removes the files of a state, and the folder unless it has other files; or the link to it.
 void remove_state(const std::filesystem::path& folder);
-/// Puts the files of a state into another folder as well, which is made; both have them in common where the
-/// file system can do that.
-void link_state(const std::filesystem::path& from, const std::filesystem::path& to);
-/// Moves what is no file of a state from one folder to another, under a new name if its own is taken there.
-void move_strays(const std::filesystem::path& from, const std::filesystem::path& to);
+/// Moves files that do not belong to a state from one folder to another, with a new name if theirs is taken.
+void move_other_files(const std::filesystem::path& from, const std::filesystem::path& to);
+
+// These throw RunError too if the disk refuses.
+
+/// Renames `fresh` to `current`. Returns the path of the folder that was `current` before: `fresh` or, if the
+/// file system cannot exchange two names at once, `aside`; then there is no `current` for a moment. All three
+/// are in one folder.
+std::filesystem::path replace_folder(const std::filesystem::path& fresh, const std::filesystem::path& current,
+                                     const std::filesystem::path& aside);
+/// Keeps `state` as kept/step-N, and removes all but the latest `count` states there; other files stay. Both
+/// share the files, if the file system has hard links: files are replaced, never changed. A symbolic link at
+/// `kept` is replaced by a folder with the states of its target.
+void keep_state(const std::filesystem::path& state, const std::filesystem::path& kept, int64_t step,
+                int64_t count);
+/// Removes all states in such a folder, and the folder unless it has other files.
+void remove_kept_states(const std::filesystem::path& kept);
 
 }  // namespace gradus::train

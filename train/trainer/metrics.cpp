@@ -26,17 +26,8 @@ bool is_record_up_to(int64_t step, const std::string& line, bool is_over) {
   }
 }
 
-/// In milliseconds is as fine as anybody looks.
+/// To milliseconds.
 double rounded(double seconds) { return std::round(seconds * 1e3) / 1e3; }
-
-/// The elapsed_s of the last of these records; 0 where there is none.
-double last_elapsed(const std::string& records) {
-  if (records.empty()) return 0;
-  const size_t begin = records.rfind('\n', records.size() - 2) + 1;
-  const files::Json record(std::string_view(records).substr(begin), "metrics", "a line");
-  const std::optional<files::Field> elapsed = record.root().find("elapsed_s");
-  return elapsed && elapsed->is_number() ? std::max(0.0, elapsed->number()) : 0;
-}
 
 }  // namespace
 
@@ -47,21 +38,6 @@ std::string records_up_to(int64_t step, const std::string& text, bool is_over) {
     if (is_record_up_to(step, line, is_over)) kept += line + "\n";
   return kept;
 }
-
-namespace {
-
-/// Leaves, and returns, what a run has reported up to `step`.
-std::string cut(const std::filesystem::path& path, int64_t step, const std::vector<std::string>& unlogged,
-                bool is_over) {
-  const std::string before = std::filesystem::exists(path) ? files::read(path) : "";
-  std::string kept = records_up_to(step, before, is_over);
-  for (const std::string& line : unlogged)
-    if (kept.find(line) == kept.npos) kept += line + "\n";
-  files::write_atomically(path, [&](std::ostream& out) { out << kept; });
-  return kept;
-}
-
-}  // namespace
 
 std::string to_json(const StepReport& report) {
   return Json{{"event", "step"},
@@ -122,21 +98,10 @@ LoggedLosses logged_losses(const std::filesystem::path& file) {
                       .val_tokens = record.at("val_tokens").integer(),
                       .finished = true};
       }
-    } catch (const Error&) {  // A line that was cut off, or of another program.
+    } catch (const Error&) {  // a line that was cut off, or of another program
     }
   }
   return losses;
 }
-
-MetricsLog::MetricsLog(const std::filesystem::path& path, int64_t step,
-                       const std::vector<std::string>& unlogged, bool is_over)
-    : MetricsLog(path, cut(path, step, unlogged, is_over)) {}
-
-MetricsLog::MetricsLog(const std::filesystem::path& path, const std::string& records)
-    : elapsed_before_(last_elapsed(records)),
-      has_end_(records.find(kEndBegins) != records.npos),
-      file_(path) {}
-
-void MetricsLog::write(const std::string& line) { file_.add(line + "\n"); }
 
 }  // namespace gradus::train

@@ -21,13 +21,13 @@ std::vector<std::string> precision_names() {
 DType precision_from(std::string_view wanted) {
   for (const auto& [name, dtype] : kPrecisions)
     if (name == wanted) return dtype;
-  fail("train", "`precision` must be float32 or bf16, got '", wanted, "'.");
+  fail("train", Option{"precision"}, " must be float32 or bf16, got '", wanted, "'.");
 }
 
 std::string precision_name(DType dtype) {
   for (const auto& [name, known] : kPrecisions)
     if (known == dtype) return std::string(name);
-  fail("train", "`precision` must be float32 or bfloat16, got ", name(dtype), ".");
+  fail("train", Option{"precision"}, " must be float32 or bfloat16, got ", name(dtype), ".");
 }
 
 }  // namespace gradus::train

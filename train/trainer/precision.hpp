@@ -1,5 +1,5 @@
-// The precisions that matrix products of a training step can have, by the names that the command line and the
-// files of a run use: float32, and bf16 for Autocast(DType::bfloat16). Thread-safe: no state.
+// The precisions of matrix products in a training step: float32, and bf16 for Autocast(DType::bfloat16). The
+// command line and the files of a run use these names. Thread-safe: no state.
 #pragma once
 
 #include <string>
@@ -12,10 +12,10 @@ namespace gradus::train {
 
 std::vector<std::string> precision_names();  ///< float32, bf16
 
-/// The dtype that a name stands for. Throws Error for another one.
+/// The dtype of a precision. Throws Error for an unknown name.
 DType precision_from(std::string_view name);
 
-/// The name of a precision. Throws Error for a dtype that is none.
+/// The name of a precision. Throws Error for another dtype.
 std::string precision_name(DType dtype);
 
 }  // namespace gradus::train

@@ -8,7 +8,7 @@
 
 namespace gradus::train {
 
-/// How the rate falls from lr to min_lr; constant leaves it at lr, wsd until the last part of the steps.
+/// How the rate falls from lr to min_lr. constant keeps lr; wsd keeps it until the cooldown.
 enum class Decay { cosine, linear, constant, wsd };
 
 /// Throws Error for a name that is not one of decay_names().
@@ -20,18 +20,17 @@ struct Schedule {
   double lr = 1e-3;             ///< at the end of the warm-up
   double min_lr = 1e-4;         ///< after all steps; not used by a constant schedule
   int64_t warmup = 100;         ///< steps
-  int64_t steps = 2000;         ///< of the whole run, warm-up included
+  int64_t steps = 2000;         ///< of the whole run, including the warm-up
   Decay decay = Decay::cosine;  ///< after the warm-up
-  double cooldown = 0.3;        ///< of the steps, the part at the end in which wsd falls
-  /// The numbers of steps planned before, if they were changed: see TrainConfig::earlier_steps.
+  double cooldown = 0.3;        ///< the part of the steps, at the end, during which the rate of wsd falls
+  /// Earlier numbers of steps, if the number changed: see TrainConfig::earlier_steps.
   std::vector<int64_t> earlier_steps = {};
 
-  /// The learning rate of step `step`, counted from 0: lr * (step + 1) / (warmup + 1) in the warm-up, so that
-  /// the first step already learns; then from lr to min_lr along half a cosine (Loshchilov and Hutter, arXiv
-  /// 1608.03983, eq. 5) or a line, reached at `steps`; min_lr from there on. wsd, warm-up, stable, decay:
-  /// stays at lr, and falls in the last cooldown * steps as 1 - sqrt(x) does for x from 0 to 1 (Haegele et
-  /// al., arXiv 2405.18392). For a pair (done, planned) of earlier_steps, the rates of steps below `done` are
-  /// those of a run of `planned` steps.
+  /// The learning rate of step `step`, counted from 0: lr * (step + 1) / (warmup + 1) in the warm-up; then it
+  /// falls from lr to min_lr, at `steps` and later, along half a cosine (Loshchilov and Hutter, arXiv
+  /// 1608.03983, eq. 5) or a line. wsd (warm-up, stable, decay) keeps lr, and during the last cooldown *
+  /// steps falls as 1 - sqrt(x) for x from 0 to 1 (Haegele et al., arXiv 2405.18392). For a pair (done,
+  /// planned) of earlier_steps, the rates of steps below `done` are those of a run of `planned` steps.
   double operator()(int64_t step) const;
 };
 

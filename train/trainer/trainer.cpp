@@ -1,35 +1,52 @@
 #include "gradus/train/trainer/trainer.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <iostream>
+#include <limits>
 
 #include "gradus/autograd/graph/modes.hpp"
+#include "gradus/autograd/graph/record.hpp"
 #include "gradus/autograd/ops/ops.hpp"
 #include "gradus/train/optimizers/adamw.hpp"
 #include "gradus/train/optimizers/clip.hpp"
-#include "gradus/train/trainer/finite.hpp"
 
 namespace gradus::train {
 namespace {
 
-double seconds_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
-void check_is_finite(std::string_view what, double value, int64_t step, double lr) {
+void check_is_finite(std::string_view what, double value, const StepReport& step) {
   if (std::isfinite(value)) return;
-  throw RunError(concat("[train] the ", what, " must stay finite, got ", value, " at step ", step,
-                        ", learning rate ", lr, ". Hint: lower `lr`, lengthen `warmup`, or lower `clip`."));
+  throw RunError("[train] the ", what, " must stay finite, got ", value, " at step ", step.step,
+                 ", learning rate ", step.lr, ". Hint: lower ", Option{"lr"}, ", lengthen ", Option{"warmup"},
+                 ", or lower ", Option{"clip"}, ".");
 }
 
 Recipe with_defaults(Recipe recipe, const nn::Module& model) {
   if (!recipe.optimizer) recipe.optimizer = std::make_unique<AdamW>(model.named_parameters());
-  if (!recipe.schedule) recipe.schedule = Schedule{.warmup = recipe.steps / 20, .steps = recipe.steps};
+  if (!recipe.schedule)
+    recipe.schedule = Schedule{.warmup = recipe.loop.steps / 20, .steps = recipe.loop.steps};
   return recipe;
 }
 
-// A forgotten requires_grad_() stops no step: the model only learns less.
+/// The name of the first floating tensor with a value that is not finite; "" if there is none.
+std::string first_not_finite(const nn::StateDict& tensors) {
+  for (const auto& [name, tensor] : tensors) {
+    if (tensor.dtype() != DType::float32 && tensor.dtype() != DType::float64) continue;
+    const Tensor packed = tensor.detach().contiguous();
+    const bool finite = dispatch_float("first_not_finite", packed.dtype(), [&]<class T>() {
+      const T* const values = packed.data<T>();
+      bool all = true;  // The loop does not end early, so that the compiler vectorizes it.
+      for (int64_t i = 0; i < packed.numel(); ++i)
+        all &= std::abs(values[i]) <= std::numeric_limits<T>::max();
+      return all;
+    });
+    if (!finite) return name;
+  }
+  return "";
+}
+
+// A forgotten requires_grad_() causes no error: the model only learns less.
 void warn_of_untrained(const nn::Module& model) {
   std::string names;
   for (const auto& [name, parameter] : model.named_parameters())
@@ -47,75 +64,64 @@ Trainer::Trainer(nn::Module& model, Recipe recipe)
     : model_(model),
       recipe_((recipe.validate(), with_defaults(std::move(recipe), model))),
       parameters_(model.parameters()),
-      data_(Generator(static_cast<uint64_t>(recipe_.seed)).stream("data")),
-      dropout_(Generator(static_cast<uint64_t>(recipe_.seed)).stream("dropout")) {
+      data_(Generator(static_cast<uint64_t>(recipe_.loop.seed)).stream("data")),
+      dropout_(Generator(static_cast<uint64_t>(recipe_.loop.seed)).stream("dropout")) {
   warn_of_untrained(model);
-  if (recipe_.ema > 0) average_.emplace(model.named_parameters(), recipe_.ema);
+  if (recipe_.loop.ema > 0) average_.emplace(model.named_parameters(), recipe_.loop.ema);
 }
 
 StepReport Trainer::step() {
   const auto start = std::chrono::steady_clock::now();
   const Profiling profiling(profile_ ? profile_ : active_profile);
   const ProfileSpan span("step", ProfileEvent::Phase::group);
-  const double lr = recipe_.schedule(step_);
-  const double loss = accumulate_gradients();
-  check_is_finite("loss", loss, step_ + 1, lr);
-  const double norm = norm_of_gradients();
-  check_is_finite("gradient", norm, step_ + 1, lr);
-  update(lr, clip_scale(norm, recipe_.clip));
-  ++step_;
-  return {step_, loss, lr, norm, seconds_since(start), tokens_};
+  StepReport report{.step = step_ + 1, .lr = recipe_.schedule(step_)};
+  accumulate_gradients(report);
+  check_is_finite("loss", report.loss, report);
+  {
+    const ProfileSpan clip("clip");
+    report.grad_norm = grad_norm(parameters_);
+  }
+  check_is_finite("gradient", report.grad_norm, report);
+  {
+    const ProfileSpan update(recipe_.optimizer->name());
+    const Autocast autocast(recipe_.loop.precision);
+    recipe_.optimizer->step(report.lr, clip_scale(report.grad_norm, recipe_.loop.clip));
+    if (average_) average_->update();
+  }
+  step_ = report.step;
+  report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return report;
 }
 
-double Trainer::norm_of_gradients() {
-  const ProfileSpan span("clip");
-  return grad_norm(parameters_);
-}
-
-void Trainer::update(double lr, double scale) {
-  const ProfileSpan span(recipe_.optimizer->name());
-  const Autocast autocast(recipe_.precision);
-  recipe_.optimizer->step(lr, scale);
-  if (average_) average_->update();
-}
-
-data::Batch Trainer::next_batch() {
-  const ProfileSpan span("batch");
-  return recipe_.batches(recipe_.batch, data_);
-}
-
-double Trainer::accumulate_gradients() {
-  const Autocast autocast(recipe_.precision);
+void Trainer::accumulate_gradients(StepReport& report) {
+  const Autocast autocast(recipe_.loop.precision);
   model_.train();
   recipe_.optimizer->zero_grad();
-  tokens_ = 0;
-  const double share = 1.0 / static_cast<double>(recipe_.accum);
+  const double share = 1.0 / static_cast<double>(recipe_.loop.accum);
   const Generator data = data_, dropout = dropout_;
-  const auto drawn = [&] {
+  const auto next_batch = [&] {
+    const ProfileSpan span("batch");
     try {
-      return next_batch();
-    } catch (...) {  // The step is as if it had not been begun.
+      return recipe_.batches(recipe_.loop.batch, data_);
+    } catch (...) {  // Undo the step so far.
       data_ = data;
       dropout_ = dropout;
       throw;
     }
   };
-  double mean = 0;
-  for (int64_t i = 0; i < recipe_.accum; ++i) {
-    const data::Batch batch = drawn();
+  for (int64_t i = 0; i < recipe_.loop.accum; ++i) {
+    const data::Batch batch = next_batch();
     const Tensor loss = recipe_.loss(batch, &dropout_) * share;
-    mean += loss.item();
-    tokens_ += batch.y.numel();
+    report.loss += loss.item();
+    report.tokens += batch.y.numel();
     loss.backward();
   }
-  return mean;
 }
 
-void Trainer::replan(int64_t steps, Rate schedule) {
-  if (steps < step_)
-    fail("train", "a plan must have at least the ", step_, " steps that are done, got ", steps, ".");
-  recipe_.steps = steps;
-  recipe_.schedule = std::move(schedule);
+bool Trainer::set_steps(int64_t steps) {
+  const int64_t before = recipe_.loop.steps;
+  recipe_.loop.steps = std::max(steps, step_);
+  return recipe_.loop.steps != before;
 }
 
 TrainerState Trainer::state() const {
@@ -128,9 +134,9 @@ void Trainer::check_finite() const {
   std::string name = first_not_finite(model_.state_dict());
   if (name.empty()) name = first_not_finite(recipe_.optimizer->state_dict());
   if (!name.empty())
-    throw RunError(concat("[train] the parameters and moments must stay finite, got a value of ", name,
-                          " that is not, after step ", step_,
-                          ". Hint: start anew with a lower `lr`, a longer `warmup` or a lower `clip`."));
+    throw RunError("[train] the parameters and moments must stay finite, got a value of ", name,
+                   " that is not, after step ", step_, ". Hint: start a new run with a lower ", Option{"lr"},
+                   ", a longer ", Option{"warmup"}, " or a lower ", Option{"clip"}, ".");
 }
 
 void Trainer::restore(const TrainerState& state) {
@@ -145,6 +151,19 @@ void Trainer::restore(const TrainerState& state) {
   data_ = data;
   dropout_ = dropout;
   step_ = state.step;
+}
+
+double mean_loss(nn::Module& model, const Loss& loss, const std::vector<data::Batch>& batches) {
+  if (batches.empty()) fail("evaluate", "needs at least one batch, got none.");
+  const nn::EvaluationMode evaluation(model);
+  const NoGrad no_grad;
+  double sum = 0;
+  int64_t count = 0;
+  for (const data::Batch& batch : batches) {
+    sum += loss(batch).item() * static_cast<double>(batch.y.numel());
+    count += batch.y.numel();
+  }
+  return sum / static_cast<double>(count);
 }
 
 }  // namespace gradus::train

@@ -2,13 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <utility>
 
-namespace gradus::cases {
+namespace gradus {
 namespace {
 
-template <class Draw>
-Tensor filled(const Shape& shape, const Draw& draw) {
+template <class F>
+Tensor filled(const Shape& shape, const F& draw) {
   std::vector<double> values(static_cast<size_t>(shape.numel()));
   std::generate(values.begin(), values.end(), draw);
   return tensor(values, shape);
@@ -16,15 +15,15 @@ Tensor filled(const Shape& shape, const Draw& draw) {
 
 }  // namespace
 
-Tensor Values::normal(const Shape& shape) {
+Tensor cases::OpCases::normal(const Shape& shape) {
   return filled(shape, [&] { return generator_.normal(); });
 }
 
-Tensor Values::uniform(const Shape& shape, double low, double high) {
+Tensor cases::OpCases::uniform(const Shape& shape, double low, double high) {
   return filled(shape, [&] { return low + (high - low) * generator_.uniform(); });
 }
 
-Tensor Values::away_from(const Shape& shape, std::initializer_list<double> kinks) {
+Tensor cases::OpCases::away_from(const Shape& shape, std::initializer_list<double> kinks) {
   return filled(shape, [&] {
     double x = generator_.normal();
     for (const double kink : kinks)
@@ -33,10 +32,9 @@ Tensor Values::away_from(const Shape& shape, std::initializer_list<double> kinks
   });
 }
 
-Tensor Values::distinct(const Shape& shape, double offset) {
+Tensor cases::OpCases::distinct(const Shape& shape, double offset) {
   const int64_t n = shape.numel();
-  const int64_t below = n / 2 + 1;  // values
-  double next = -0.2 * static_cast<double>(below) + offset;
+  double next = -0.2 * static_cast<double>(n / 2 + 1) + offset;
   std::vector<double> values(static_cast<size_t>(n));
   for (double& v : values) v = next += 0.2;
   for (int64_t i = n - 1; i > 0; --i)
@@ -44,17 +42,20 @@ Tensor Values::distinct(const Shape& shape, double offset) {
   return tensor(values, shape);
 }
 
-Tensor ints(const std::vector<int64_t>& values, const Shape& shape) { return tensor(values, shape); }
-Tensor bools(const std::vector<bool>& values, const Shape& shape) { return tensor(values, shape); }
-
-GradcheckCase& CaseList::add(std::string op, std::string name, std::vector<Tensor> inputs,
-                             GradcheckFunction f) {
-  GradcheckCase c;
-  c.op = std::move(op);
-  c.name = std::move(name);
-  c.inputs = std::move(inputs);
-  c.f = std::move(f);
-  return cases_.emplace_back(std::move(c));
+GradcheckReport run_gradcheck(const GradcheckCase& c, int order, uint64_t seed) {
+  return gradcheck(
+      c.f, c.inputs,
+      {.order = std::min(order, c.max_order), .eps = c.eps, .tolerance = c.tolerance, .seed = seed});
 }
 
-}  // namespace gradus::cases
+std::vector<GradcheckCase> gradcheck_cases() {
+  using namespace cases;
+  CaseList list;
+  for (const auto add :
+       {add_arithmetic, add_unary, add_choosing, add_reductions, add_softmax, add_products, add_views,
+        add_joining, add_indexing, add_subscripts, add_layers, add_losses, add_attention})
+    add(list);
+  return list;
+}
+
+}  // namespace gradus

@@ -1,13 +1,27 @@
-// The cases on which every op's gradient is checked, by the test suite and by `gradus gradcheck`.
-//
-// They live beside the ops: an op without a case fails the suite.
+// The cases on which the tests and `gradus gradcheck` check every op. An op without a case fails a test.
 #pragma once
 
+#include <cstdint>
+#include <string>
 #include <vector>
 
-#include "gradus/autograd/gradcheck/cases/gradcheck_case.hpp"
+#include "gradus/autograd/gradcheck/gradcheck.hpp"
 
 namespace gradus {
+
+/// One call of an op.
+struct GradcheckCase {
+  std::string op;                                   ///< a name of kRecordedOps or kComposedOps
+  std::string name;                                 ///< what is special about it
+  std::vector<Tensor> inputs;                       ///< float64, and int64 or bool where the op wants those
+  GradcheckFunction f;                              ///< calls the op
+  int max_order = 2;                                ///< to which it can be checked
+  double eps = GradcheckOptions{}.eps;              ///< see GradcheckOptions
+  double tolerance = GradcheckOptions{}.tolerance;  ///< see GradcheckOptions
+};
+
+/// Checks one case up to `order`, or to its max_order if that is lower.
+GradcheckReport run_gradcheck(const GradcheckCase& c, int order, uint64_t seed = 0);
 
 /// All cases, freshly made: the same numbers each time.
 std::vector<GradcheckCase> gradcheck_cases();

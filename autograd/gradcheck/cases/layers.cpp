@@ -5,16 +5,13 @@ namespace gradus::cases {
 namespace {
 
 void add_layer_norm(CaseList& list) {
-  Values v(901);
+  OpCases c(list, "layer_norm", 901);
   const auto add = [&](const std::string& name, const Shape& x, const Shape& over) {
-    list.add("layer_norm", name + ", bare", {v.normal(x)},
-             [over](Inputs in) { return layer_norm(in[0], over); });
-    list.add("layer_norm", name + ", weight", {v.normal(x), v.normal(over)},
-             [over](Inputs in) { return layer_norm(in[0], over, in[1]); });
-    list.add("layer_norm", name + ", bias", {v.normal(x), v.normal(over)},
-             [over](Inputs in) { return layer_norm(in[0], over, {}, in[1]); });
-    list.add("layer_norm", name + ", weight and bias", {v.normal(x), v.normal(over), v.normal(over)},
-             [over](Inputs in) { return layer_norm(in[0], over, in[1], in[2]); });
+    c.add(name + ", bare", {x}, [over](In in) { return layer_norm(in, over); });
+    c.add(name + ", weight", {x, over}, [over](In in, In w) { return layer_norm(in, over, w); });
+    c.add(name + ", bias", {x, over}, [over](In in, In b) { return layer_norm(in, over, {}, b); });
+    c.add(name + ", weight and bias", {x, over, over},
+          [over](In in, In w, In b) { return layer_norm(in, over, w, b); });
   };
   add("matrix", {3, 4}, {4});
   add("batch", {2, 2, 5}, {5});
@@ -22,52 +19,41 @@ void add_layer_norm(CaseList& list) {
   add("a single row", {5}, {5});
   add("longer than a vector", {2, 37}, {37});
   add("no rows", {0, 3}, {3});
-  const Shape four{4};
-  const GradcheckFunction full = [four](Inputs x) { return layer_norm(x[0], four, x[1], x[2]); };
-  const auto numbers = [&](const char* name, const Tensor& x) {
-    list.add("layer_norm", name, {x, v.normal({4}), v.normal({4})}, full);
-  };
-  numbers("small values, where eps matters", v.uniform({3, 4}, -0.02, 0.02));
-  numbers("large values", v.uniform({3, 4}, -200, 200));
-  const auto view = [&](const char* name, const Shape& x, const GradcheckFunction& f) {
-    list.add("layer_norm", name, {v.normal(x), v.normal({4}), v.normal({4})}, f);
-  };
-  view("transposed", {4, 3}, [four](Inputs x) { return layer_norm(x[0].mT(), four, x[1], x[2]); });
-  view("sliced with a step", {3, 8},
-       [four](Inputs x) { return layer_norm(x[0].slice(1, 0, 8, 2), four, x[1], x[2]); });
-  view("expanded", {1, 4}, [four](Inputs x) { return layer_norm(x[0].expand({3, 4}), four, x[1], x[2]); });
-  view("another eps", {3, 4}, [four](Inputs x) { return layer_norm(x[0], four, x[1], x[2], 0.3); });
-  view("weight and bias are views", {3, 4}, [four](Inputs x) {
-    return layer_norm(x[0], four, x[1].slice(0, 1, 2).expand({4}), x[2].slice(0, 0, 1).expand({4}));
+  const auto four = [](In x, In w, In b) { return layer_norm(x, {4}, w, b); };
+  c.add("small values, where eps matters", {c.uniform({3, 4}, -0.02, 0.02), {4}, {4}}, four);
+  c.add("large values", {c.uniform({3, 4}, -200, 200), {4}, {4}}, four);
+  c.add("transposed", {{4, 3}, {4}, {4}}, [four](In x, In w, In b) { return four(x.mT(), w, b); });
+  c.add("sliced with a step", {{3, 8}, {4}, {4}},
+        [four](In x, In w, In b) { return four(x.slice(1, 0, 8, 2), w, b); });
+  c.add("expanded", {{1, 4}, {4}, {4}}, [four](In x, In w, In b) { return four(x.expand({3, 4}), w, b); });
+  c.add("another eps", {{3, 4}, {4}, {4}}, [](In x, In w, In b) { return layer_norm(x, {4}, w, b, 0.3); });
+  c.add("weight and bias are views", {{3, 4}, {4}, {4}}, [four](In x, In w, In b) {
+    return four(x, w.slice(0, 1, 2).expand({4}), b.slice(0, 0, 1).expand({4}));
   });
-  list.add("layer_norm", "one tensor as input and weight", {v.normal({4})},
-           [four](Inputs x) { return layer_norm(x[0], four, x[0], x[0]); });
+  c.add("one tensor as input and weight", {{4}}, [four](In x) { return four(x, x, x); });
 }
 
 void add_rms_norm(CaseList& list) {
-  Values v(903);
+  OpCases c(list, "rms_norm", 903);
   const auto add = [&](const std::string& name, const Shape& x, const Shape& over) {
-    list.add("rms_norm", name + ", bare", {v.normal(x)}, [over](Inputs in) { return rms_norm(in[0], over); });
-    list.add("rms_norm", name + ", weight", {v.normal(x), v.normal(over)},
-             [over](Inputs in) { return rms_norm(in[0], over, in[1], 1e-5); });
+    c.add(name + ", bare", {x}, [over](In in) { return rms_norm(in, over); });
+    c.add(name + ", weight", {x, over}, [over](In in, In w) { return rms_norm(in, over, w, 1e-5); });
   };
   add("matrix", {3, 4}, {4});
   add("two dims", {2, 3, 2}, {3, 2});
   add("longer than a vector, more than one block", {70, 37}, {37});
   add("no rows", {0, 3}, {3});
-  list.add("rms_norm", "small values, where eps matters", {v.uniform({3, 4}, -0.02, 0.02), v.normal({4})},
-           [](Inputs in) { return rms_norm(in[0], {4}, in[1], 1e-3); });
-  list.add("rms_norm", "views", {v.normal({8, 3}), v.normal({1})},
-           [](Inputs in) { return rms_norm(in[0].mT().slice(1, 0, 8, 2), {4}, in[1].expand({4})); });
-  list.add("rms_norm", "one tensor as input and weight", {v.normal({4})},
-           [](Inputs in) { return rms_norm(in[0], {4}, in[0]); });
+  c.add("small values, where eps matters", {c.uniform({3, 4}, -0.02, 0.02), {4}},
+        [](In x, In w) { return rms_norm(x, {4}, w, 1e-3); });
+  c.add("views", {{8, 3}, {1}},
+        [](In x, In w) { return rms_norm(x.mT().slice(1, 0, 8, 2), {4}, w.expand({4})); });
+  c.add("one tensor as input and weight", {{4}}, [](In x) { return rms_norm(x, {4}, x); });
 }
 
 void add_rotary_embedding(CaseList& list) {
-  Values v(904);
+  OpCases c(list, "rotary_embedding", 904);
   const auto add = [&](const char* name, const Shape& x, int64_t offset, double base) {
-    list.add("rotary_embedding", name, {v.normal(x)},
-             [=](Inputs in) { return rotary_embedding(in[0], offset, base); });
+    c.add(name, {x}, [=](In in) { return rotary_embedding(in, offset, base); });
   };
   add("heads", {2, 3, 4, 6}, 0, 10000.0);
   add("from an offset, another base", {1, 2, 3, 4}, 1000, 500.0);
@@ -75,84 +61,67 @@ void add_rotary_embedding(CaseList& list) {
   add("a matrix, more than a vector", {5, 36}, 3, 10.0);
   add("five dims", {2, 1, 2, 3, 2}, 1, 10000.0);
   add("no positions", {2, 0, 4}, 5, 10000.0);
-  list.add("rotary_embedding", "heads inside positions", {v.normal({2, 3, 8})}, [](Inputs in) {
-    return rotary_embedding(in[0].reshape({2, 3, 2, 4}).transpose(1, 2), 2).transpose(1, 2);
+  c.add("heads inside positions", {{2, 3, 8}}, [](In x) {
+    return rotary_embedding(x.reshape({2, 3, 2, 4}).transpose(1, 2), 2).transpose(1, 2);
   });
-  list.add("rotary_embedding", "columns far apart", {v.normal({1, 2, 4, 3})},
-           [](Inputs in) { return rotary_embedding(in[0].mT(), 2); });
-  list.add("rotary_embedding", "expanded", {v.normal({1, 3, 4})}, [](Inputs in) {
-    return rotary_embedding(in[0].expand({2, 2, 3, 4}), 1);
-  });
-  list.add("rotary_embedding", "used twice", {v.normal({3, 4})},
-           [](Inputs in) { return rotary_embedding(in[0], 1) * rotary_embedding(in[0], 2); });
+  c.add("columns far apart", {{1, 2, 4, 3}}, [](In x) { return rotary_embedding(x.mT(), 2); });
+  c.add("expanded", {{1, 3, 4}}, [](In x) { return rotary_embedding(x.expand({2, 2, 3, 4}), 1); });
+  c.add("used twice", {{3, 4}}, [](In x) { return rotary_embedding(x, 1) * rotary_embedding(x, 2); });
 }
 
 void add_swiglu(CaseList& list) {
-  Values v(905);
-  const auto add = [&](const char* name, const Shape& s, const GradcheckFunction& f) {
-    list.add("swiglu", name, {v.uniform(s, -6.0, 6.0), v.normal(s)}, f);
+  OpCases c(list, "swiglu", 905);
+  const auto add = [&](const char* name, const Shape& s, auto f) {
+    c.add(name, {c.uniform(s, -6.0, 6.0), s}, f);
   };
-  const GradcheckFunction plain = [](Inputs x) { return swiglu(x[0], x[1]); };
-  add("matrix", {3, 4}, plain);
-  add("0-d", {}, plain);
-  add("zero-size", {2, 0}, plain);
-  add("more than one block", {5, 41}, plain);
+  add("matrix", {3, 4}, swiglu);
+  add("0-d", {}, swiglu);
+  add("zero-size", {2, 0}, swiglu);
+  add("more than one block", {5, 41}, swiglu);
   add("transposed and sliced", {4, 6},
-      [](Inputs x) { return swiglu(x[0].mT().slice(0, 0, 6, 2), x[1].mT().slice(0, 1, 6, 2)); });
-  add("expanded", {3, 1}, [](Inputs x) { return swiglu(x[0].expand({2, 3, 2}), x[1].expand({2, 3, 2})); });
-  list.add("swiglu", "one tensor twice", {v.normal({3, 4})}, [](Inputs x) { return swiglu(x[0], x[0]); });
-  list.add("swiglu", "halves of one projection", {v.normal({3, 8})}, [](Inputs x) {
-    const std::vector<Tensor> halves = x[0].chunk(2, -1);
+      [](In gate, In up) { return swiglu(gate.mT().slice(0, 0, 6, 2), up.mT().slice(0, 1, 6, 2)); });
+  add("expanded", {3, 1}, [](In gate, In up) {
+    return swiglu(gate.expand({2, 3, 2}), up.expand({2, 3, 2}));
+  });
+  c.add("one tensor twice", {{3, 4}}, [](In x) { return swiglu(x, x); });
+  c.add("halves of one projection", {{3, 8}}, [](In x) {
+    const std::vector<Tensor> halves = x.chunk(2, -1);
     return swiglu(halves[0], halves[1]);
   });
 }
 
 void add_dropout(CaseList& list) {
-  Values v(902);
-  const auto add = [&](const char* name, const Shape& shape, double p) {
-    list.add("dropout", name, {v.normal(shape)}, [p](Inputs x) {
-      Generator generator(7);
-      return dropout(x[0], p, generator);
-    });
-  };
-  add("half", {3, 4}, 0.5);
-  add("a tenth, more than one block", {3, 50}, 0.1);
-  add("none", {3, 4}, 0.0);
-  add("all", {3, 4}, 1.0);
-  add("0-d", {}, 0.25);
-  add("zero-size", {0, 3}, 0.5);
-  const auto from_torch = [&](const char* name, double p, const Generator& start) {
-    list.add("dropout", name, {v.normal({3, 4})}, [p, start](Inputs x) {
+  OpCases c(list, "dropout", 902);
+  // dropout() with the same random numbers at each call.
+  const auto with = [](double p, const Generator& start = Generator(7)) {
+    return [p, start](In x) {
       Generator generator = start;
-      return dropout(x[0], p, generator);
-    });
+      return dropout(x, p, generator);
+    };
   };
-  from_torch("as PyTorch", 0.3, Generator::torch(7));
-  from_torch("as PyTorch with MKL", 0.3, Generator::torch_mkl(7));
-  from_torch("as PyTorch, all", 1.0, Generator::torch(7));
-  const auto view = [&](const char* name, const Shape& shape, uint64_t seed, const GradcheckFunction& f) {
-    list.add("dropout", name, {v.normal(shape)}, [seed, f](Inputs x) {
-      Generator generator(seed);
-      return dropout(f(x), 0.5, generator);
-    });
-  };
-  view("transposed", {4, 3}, 8, [](Inputs x) { return x[0].mT(); });
-  view("expanded", {4, 1}, 9, [](Inputs x) { return x[0].expand({4, 3}); });
-  list.add("dropout", "twice from one generator", {v.normal({3, 4})}, [](Inputs x) {
+  c.add("half", {{3, 4}}, with(0.5));
+  c.add("a tenth, more than one block", {{3, 50}}, with(0.1));
+  c.add("none", {{3, 4}}, with(0.0));
+  c.add("all", {{3, 4}}, with(1.0));
+  c.add("0-d", {{}}, with(0.25));
+  c.add("zero-size", {{0, 3}}, with(0.5));
+  c.add("as PyTorch", {{3, 4}}, with(0.3, Generator::torch(7)));
+  c.add("as PyTorch with MKL", {{3, 4}}, with(0.3, Generator::torch_mkl(7)));
+  c.add("as PyTorch, all", {{3, 4}}, with(1.0, Generator::torch(7)));
+  c.add("transposed", {{4, 3}}, [f = with(0.5, Generator(8))](In x) { return f(x.mT()); });
+  c.add("expanded", {{4, 1}}, [f = with(0.5, Generator(9))](In x) { return f(x.expand({4, 3})); });
+  c.add("twice from one generator", {{3, 4}}, [](In x) {
     Generator generator(10);
-    const Tensor y = dropout(x[0], 0.5, generator);
-    return dropout(x[0], 0.5, generator) * y;
+    const Tensor y = dropout(x, 0.5, generator);
+    return dropout(x, 0.5, generator) * y;
   });
 }
 
 }  // namespace
 
 void add_layers(CaseList& list) {
-  add_layer_norm(list);
-  add_rms_norm(list);
-  add_rotary_embedding(list);
-  add_swiglu(list);
-  add_dropout(list);
+  for (const auto add : {add_layer_norm, add_rms_norm, add_rotary_embedding, add_swiglu, add_dropout})
+    add(list);
 }
 
 }  // namespace gradus::cases

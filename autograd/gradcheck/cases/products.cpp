@@ -5,78 +5,64 @@ namespace gradus::cases {
 namespace {
 
 void add_matmul(CaseList& list) {
-  Values v(501);
-  const auto add = [&](const char* name, const Shape& a, const Shape& b) {
-    list.add("matmul", name, {v.normal(a), v.normal(b)}, [](Inputs x) { return matmul(x[0], x[1]); });
-  };
-  const auto view = [&](const char* name, const Shape& a, const Shape& b, const GradcheckFunction& f) {
-    list.add("matmul", name, {v.normal(a), v.normal(b)}, f);
-  };
-  add("vector with vector", {4}, {4});
-  add("vector with matrix", {3}, {3, 4});
-  add("matrix with vector", {2, 3}, {3});
-  add("matrix with matrix", {2, 3}, {3, 4});
-  add("row with column", {1, 3}, {3, 1});
-  add("column with row", {3, 1}, {1, 2});
-  add("batch with matrix", {2, 3, 2}, {2, 4});
-  add("matrix with batch", {3, 2}, {2, 2, 4});
-  add("batch with batch", {2, 3, 2}, {2, 2, 4});
-  add("vector with batch", {3}, {2, 3, 2});
-  add("batch with vector", {2, 3, 4}, {4});
-  add("batches broadcast", {2, 1, 3, 2}, {3, 2, 2});
-  add("batches broadcast both ways", {2, 1, 2, 3}, {1, 3, 3, 2});
-  add("batch of one", {1, 2, 3}, {2, 3, 2});
-  add("larger than a tile", {20, 33}, {33, 18});
-  add("no rows", {0, 3}, {3, 2});
-  add("nothing to sum", {2, 0}, {0, 3});
-  add("empty batch", {0, 2, 3}, {3, 2});
-  view("left transposed", {3, 2}, {3, 4}, [](Inputs x) { return matmul(x[0].mT(), x[1]); });
-  view("right transposed", {2, 3}, {4, 3}, [](Inputs x) { return matmul(x[0], x[1].mT()); });
-  view("both transposed", {3, 2}, {4, 3}, [](Inputs x) { return matmul(x[0].mT(), x[1].mT()); });
-  view("batches transposed", {2, 3, 2}, {2, 4, 3}, [](Inputs x) { return matmul(x[0].mT(), x[1].mT()); });
-  view("batch dims permuted", {3, 2, 2}, {2, 3, 2},
-       [](Inputs x) { return matmul(x[0].transpose(0, 1), x[1].transpose(1, 2)); });
-  view("sliced with steps", {4, 6}, {5, 7}, [](Inputs x) {
-    return matmul(x[0].slice(0, 0, 4, 2).slice(1, 1, 6, 2), x[1].slice(0, 0, 5, 2).slice(1, 0, 7, 3));
+  OpCases c(list, "matmul", 501);
+  c.add("vector with vector", {{4}, {4}}, matmul);
+  c.add("vector with matrix", {{3}, {3, 4}}, matmul);
+  c.add("matrix with vector", {{2, 3}, {3}}, matmul);
+  c.add("matrix with matrix", {{2, 3}, {3, 4}}, matmul);
+  c.add("row with column", {{1, 3}, {3, 1}}, matmul);
+  c.add("column with row", {{3, 1}, {1, 2}}, matmul);
+  c.add("batch with matrix", {{2, 3, 2}, {2, 4}}, matmul);
+  c.add("matrix with batch", {{3, 2}, {2, 2, 4}}, matmul);
+  c.add("batch with batch", {{2, 3, 2}, {2, 2, 4}}, matmul);
+  c.add("vector with batch", {{3}, {2, 3, 2}}, matmul);
+  c.add("batch with vector", {{2, 3, 4}, {4}}, matmul);
+  c.add("batches broadcast", {{2, 1, 3, 2}, {3, 2, 2}}, matmul);
+  c.add("batches broadcast both ways", {{2, 1, 2, 3}, {1, 3, 3, 2}}, matmul);
+  c.add("batch of one", {{1, 2, 3}, {2, 3, 2}}, matmul);
+  c.add("larger than a tile", {{20, 33}, {33, 18}}, matmul);
+  c.add("no rows", {{0, 3}, {3, 2}}, matmul);
+  c.add("nothing to sum", {{2, 0}, {0, 3}}, matmul);
+  c.add("empty batch", {{0, 2, 3}, {3, 2}}, matmul);
+  c.add("left transposed", {{3, 2}, {3, 4}}, [](In a, In b) { return matmul(a.mT(), b); });
+  c.add("right transposed", {{2, 3}, {4, 3}}, [](In a, In b) { return matmul(a, b.mT()); });
+  const auto both_transposed = [](In a, In b) { return matmul(a.mT(), b.mT()); };
+  c.add("both transposed", {{3, 2}, {4, 3}}, both_transposed);
+  c.add("batches transposed", {{2, 3, 2}, {2, 4, 3}}, both_transposed);
+  c.add("batch dims permuted", {{3, 2, 2}, {2, 3, 2}},
+        [](In a, In b) { return matmul(a.transpose(0, 1), b.transpose(1, 2)); });
+  c.add("sliced with steps", {{4, 6}, {5, 7}}, [](In a, In b) {
+    return matmul(a.slice(0, 0, 4, 2).slice(1, 1, 6, 2), b.slice(0, 0, 5, 2).slice(1, 0, 7, 3));
   });
-  view("expanded", {1, 3}, {3, 1}, [](Inputs x) { return matmul(x[0].expand({2, 3}), x[1].expand({3, 4})); });
-  view("expanded batch", {2, 3}, {2, 3, 2}, [](Inputs x) {
-    return matmul(x[0].unsqueeze(0).expand({2, 2, 3}), x[1]);
+  c.add("expanded", {{1, 3}, {3, 1}}, [](In a, In b) { return matmul(a.expand({2, 3}), b.expand({3, 4})); });
+  c.add("expanded batch", {{2, 3}, {2, 3, 2}}, [](In a, In b) {
+    return matmul(a.unsqueeze(0).expand({2, 2, 3}), b);
   });
-  list.add("matmul", "one tensor twice", {v.normal({3, 3})}, [](Inputs x) { return matmul(x[0], x[0]); });
-  list.add("matmul", "with its own transpose", {v.normal({2, 3})},
-           [](Inputs x) { return matmul(x[0], x[0].mT()); });
-  list.add("matmul", "three in a row", {v.normal({2, 3}), v.normal({3, 2}), v.normal({2, 4})},
-           [](Inputs x) { return matmul(matmul(x[0], x[1]), x[2]); });
+  c.add("one tensor twice", {{3, 3}}, [](In a) { return matmul(a, a); });
+  c.add("with its own transpose", {{2, 3}}, [](In a) { return matmul(a, a.mT()); });
+  c.add("three in a row", {{2, 3}, {3, 2}, {2, 4}}, [](In a, In b, In d) { return matmul(matmul(a, b), d); });
 }
 
 void add_strict_products(CaseList& list) {
-  Values v(503);
-  using Op = Tensor (*)(const Tensor&, const Tensor&);
-  const auto add = [&](const char* op, Op f, const char* name, const Shape& a, const Shape& b) {
-    list.add(op, name, {v.normal(a), v.normal(b)}, [f](Inputs x) { return f(x[0], x[1]); });
-  };
-  add("mm", mm, "matrices", {2, 3}, {3, 4});
-  add("mm", mm, "nothing to sum", {2, 0}, {0, 3});
-  add("bmm", bmm, "batches", {2, 3, 2}, {2, 2, 4});
-  add("bmm", bmm, "empty batch", {0, 3, 2}, {0, 2, 4});
-  list.add("mm", "both transposed", {v.normal({3, 2}), v.normal({4, 3})},
-           [](Inputs x) { return mm(x[0].mT(), x[1].mT()); });
-  list.add("mm", "one tensor twice", {v.normal({3, 3})}, [](Inputs x) { return mm(x[0], x[0]); });
-  list.add("bmm", "both transposed", {v.normal({2, 3, 2}), v.normal({2, 4, 3})},
-           [](Inputs x) { return bmm(x[0].mT(), x[1].mT()); });
-  list.add("bmm", "one tensor twice", {v.normal({2, 3, 3})}, [](Inputs x) { return bmm(x[0], x[0]); });
+  OpCases m(list, "mm", 503);
+  m.add("matrices", {{2, 3}, {3, 4}}, mm);
+  m.add("nothing to sum", {{2, 0}, {0, 3}}, mm);
+  m.add("both transposed", {{3, 2}, {4, 3}}, [](In a, In b) { return mm(a.mT(), b.mT()); });
+  m.add("one tensor twice", {{3, 3}}, [](In a) { return mm(a, a); });
+  OpCases b(list, "bmm", 505);
+  b.add("batches", {{2, 3, 2}, {2, 2, 4}}, bmm);
+  b.add("empty batch", {{0, 3, 2}, {0, 2, 4}}, bmm);
+  b.add("both transposed", {{2, 3, 2}, {2, 4, 3}}, [](In x, In y) { return bmm(x.mT(), y.mT()); });
+  b.add("one tensor twice", {{2, 3, 3}}, [](In x) { return bmm(x, x); });
 }
 
 void add_linear(CaseList& list) {
-  Values v(502);
-  const GradcheckFunction biased = [](Inputs x) { return linear(x[0], x[1], x[2]); };
-  const GradcheckFunction bare = [](Inputs x) { return linear(x[0], x[1]); };
-  const auto add = [&](const char* name, const Shape& x, int64_t out) {
-    const int64_t in = x.back();
-    list.add("linear", std::string(name) + ", bias", {v.normal(x), v.normal({out, in}), v.normal({out})},
-             biased);
-    list.add("linear", std::string(name) + ", no bias", {v.normal(x), v.normal({out, in})}, bare);
+  OpCases c(list, "linear", 502);
+  const auto biased = [](In x, In w, In b) { return linear(x, w, b); };
+  const auto bare = [](In x, In w) { return linear(x, w); };
+  const auto add = [&](const std::string& name, const Shape& x, int64_t out) {
+    c.add(name + ", bias", {x, {out, x.back()}, {out}}, biased);
+    c.add(name + ", no bias", {x, {out, x.back()}}, bare);
   };
   add("vector", {3}, 2);
   add("matrix", {4, 3}, 2);
@@ -87,57 +73,47 @@ void add_linear(CaseList& list) {
   add("no rows", {0, 3}, 2);
   add("nothing in", {2, 0}, 3);
   add("nothing out", {2, 3}, 0);
-  for (const Shape& x : {Shape{3}, Shape{2, 3}})
-    list.add("linear", concat("to one, from ", x), {v.normal(x), v.normal({3}), v.normal({})},
-             [](Inputs in) { return linear(in[0], in[1], in[2]); });
-  const Tensor stored = v.normal({3, 5}).to(DType::bfloat16);
-  list.add("linear", "weight in bfloat16", {v.normal({2, 5}), v.normal({3})},
-           [stored](Inputs x) { return linear(x[0], stored, x[1]); });
-  const Tensor bits = v.normal({3, 5}).to(DType::q8_0);
-  list.add("linear", "weight of 8 bits", {v.normal({2, 5}), v.normal({3})},
-           [bits](Inputs x) { return linear(x[0], bits, x[1]); });
-  const auto view = [&](const char* name, const Shape& x, const Shape& w, const GradcheckFunction& f) {
-    list.add("linear", name, {v.normal(x), v.normal(w), v.normal({4})}, f);
-  };
-  view("input transposed", {3, 2}, {4, 3}, [](Inputs x) { return linear(x[0].mT(), x[1], x[2]); });
-  view("weight transposed", {2, 3}, {3, 4}, [](Inputs x) { return linear(x[0], x[1].mT(), x[2]); });
-  view("input sliced", {5, 3}, {4, 3}, [](Inputs x) { return linear(x[0].slice(0, 0, 5, 2), x[1], x[2]); });
-  view("input columns sliced", {2, 7}, {4, 3},
-       [](Inputs x) { return linear(x[0].slice(1, 1, 4), x[1], x[2]); });
-  view("input expanded", {1, 3}, {4, 3}, [](Inputs x) { return linear(x[0].expand({2, 2, 3}), x[1], x[2]); });
-  view("bias sliced and expanded", {2, 3}, {4, 3},
-       [](Inputs x) { return linear(x[0], x[1], x[2].slice(0, 1, 2).expand({4})); });
-  list.add("linear", "one tensor as input and weight", {v.normal({2, 3})},
-           [](Inputs x) { return linear(x[0], x[0]); });
-  list.add("linear", "one weight twice", {v.normal({2, 3}), v.normal({3, 3})},
-           [](Inputs x) { return linear(linear(x[0], x[1]), x[1]); });
+  c.add("to one, from (3,)", {{3}, {3}, {}}, biased);
+  c.add("to one, from (2, 3)", {{2, 3}, {3}, {}}, biased);
+  const Tensor stored = c.normal({3, 5}).to(DType::bfloat16);
+  c.add("weight in bfloat16", {{2, 5}, {3}}, [stored](In x, In b) { return linear(x, stored, b); });
+  const Tensor bits = c.normal({3, 5}).to(DType::q8_0);
+  c.add("weight of 8 bits", {{2, 5}, {3}}, [bits](In x, In b) { return linear(x, bits, b); });
+  c.add("input transposed", {{3, 2}, {4, 3}, {4}}, [](In x, In w, In b) { return linear(x.mT(), w, b); });
+  c.add("weight transposed", {{2, 3}, {3, 4}, {4}}, [](In x, In w, In b) { return linear(x, w.mT(), b); });
+  c.add("input sliced", {{5, 3}, {4, 3}, {4}},
+        [](In x, In w, In b) { return linear(x.slice(0, 0, 5, 2), w, b); });
+  c.add("input columns sliced", {{2, 7}, {4, 3}, {4}},
+        [](In x, In w, In b) { return linear(x.slice(1, 1, 4), w, b); });
+  c.add("input expanded", {{1, 3}, {4, 3}, {4}}, [](In x, In w, In b) {
+    return linear(x.expand({2, 2, 3}), w, b);
+  });
+  c.add("bias sliced and expanded", {{2, 3}, {4, 3}, {4}},
+        [](In x, In w, In b) { return linear(x, w, b.slice(0, 1, 2).expand({4})); });
+  c.add("one tensor as input and weight", {{2, 3}}, [](In x) { return linear(x, x); });
+  c.add("one weight twice", {{2, 3}, {3, 3}}, [](In x, In w) { return linear(linear(x, w), w); });
 }
 
 // In float64 these are two operations each; the same bits when they are one: test_ops_activated_linear.
 void add_activated_linear(CaseList& list) {
-  Values v(504);
-  for (const Gelu form : {Gelu::none, Gelu::tanh}) {
-    const char* const name = form == Gelu::tanh ? "tanh" : "exact";
-    list.add("gelu_linear", std::string(name) + ", bias", {v.normal({2, 3}), v.normal({4, 3}), v.normal({4})},
-             [form](Inputs x) { return gelu_linear(x[0], x[1], x[2], form); });
-    list.add("gelu_linear", std::string(name) + ", batch, no bias", {v.normal({2, 2, 3}), v.normal({2, 3})},
-             [form](Inputs x) { return gelu_linear(x[0], x[1], {}, form); });
+  OpCases g(list, "gelu_linear", 504);
+  for (const auto& [name, form] : {std::pair("exact", Gelu::none), {"tanh", Gelu::tanh}}) {
+    g.add(concat(name, ", bias"), {{2, 3}, {4, 3}, {4}},
+          [f = form](In x, In w, In b) { return gelu_linear(x, w, b, f); });
+    g.add(concat(name, ", batch, no bias"), {{2, 2, 3}, {2, 3}},
+          [f = form](In x, In w) { return gelu_linear(x, w, {}, f); });
   }
-  list.add("swiglu_linear", "bias", {v.normal({2, 3}), v.normal({2, 3}), v.normal({4, 3}), v.normal({4})},
-           [](Inputs x) { return swiglu_linear(x[0], x[1], x[2], x[3]); });
-  list.add("swiglu_linear", "batch, no bias", {v.normal({2, 2, 3}), v.normal({2, 2, 3}), v.normal({2, 3})},
-           [](Inputs x) { return swiglu_linear(x[0], x[1], x[2]); });
-  list.add("swiglu_linear", "one tensor as gate and up", {v.normal({2, 3}), v.normal({4, 3})},
-           [](Inputs x) { return swiglu_linear(x[0], x[0], x[1]); });
+  OpCases s(list, "swiglu_linear", 506);
+  s.add("bias", {{2, 3}, {2, 3}, {4, 3}, {4}}, swiglu_linear);
+  s.add("batch, no bias", {{2, 2, 3}, {2, 2, 3}, {2, 3}},
+        [](In x, In y, In w) { return swiglu_linear(x, y, w); });
+  s.add("one tensor as gate and up", {{2, 3}, {4, 3}}, [](In x, In w) { return swiglu_linear(x, x, w); });
 }
 
 }  // namespace
 
 void add_products(CaseList& list) {
-  add_matmul(list);
-  add_strict_products(list);
-  add_linear(list);
-  add_activated_linear(list);
+  for (const auto add : {add_matmul, add_strict_products, add_linear, add_activated_linear}) add(list);
 }
 
 }  // namespace gradus::cases

@@ -4,70 +4,57 @@
 namespace gradus::cases {
 namespace {
 
-using UnaryOp = Tensor (*)(const Tensor&);
+Tensor wide(OpCases& v, const Shape& s) { return v.uniform(s, -6.0, 6.0); }
+Tensor off_bounds(OpCases& v, const Shape& s) { return v.away_from(s, {-0.5, 0.7}); }
+Tensor off_threshold(OpCases& v, const Shape& s) { return v.away_from(s, {-0.25}); }
 
-Tensor wide(Values& v, const Shape& s) { return v.uniform(s, -6.0, 6.0); }
-Tensor off_bounds(Values& v, const Shape& s) { return v.away_from(s, {-0.5, 0.7}); }
-
-void add_layouts(CaseList& list, const char* name, const std::string& form, UnaryOp op, Draw draw,
-                 uint64_t seed) {
-  Values v(seed);
-  const GradcheckFunction plain = [op](Inputs x) { return op(x[0]); };
-  const auto add = [&](const std::string& what, const Shape& shape, const GradcheckFunction& f) {
-    list.add(name, form + what, {draw(v, shape)}, f);
-  };
-  add("matrix", {3, 4}, plain);
-  add("0-d", {}, plain);
-  add("four dims", {2, 1, 3, 2}, plain);
-  add("zero-size", {2, 0}, plain);
-  add("more than one block", {5, 41}, plain);
-  add("transposed", {4, 3}, [op](Inputs x) { return op(x[0].mT()); });
-  add("sliced with a step", {3, 7}, [op](Inputs x) { return op(x[0].slice(-1, 1, 7, 2)); });
-  add("expanded", {3, 1}, [op](Inputs x) { return op(x[0].expand({2, 3, 2})); });
-  add("used twice", {2, 3}, [op](Inputs x) { return op(x[0]) * op(x[0]); });
+void add_layouts(OpCases c, Tensor (*op)(const Tensor&)) {
+  c.add("matrix", {{3, 4}}, op);
+  c.add("0-d", {{}}, op);
+  c.add("four dims", {{2, 1, 3, 2}}, op);
+  c.add("zero-size", {{2, 0}}, op);
+  c.add("more than one block", {{5, 41}}, op);
+  c.add("transposed", {{4, 3}}, [op](In x) { return op(x.mT()); });
+  c.add("sliced with a step", {{3, 7}}, [op](In x) { return op(x.slice(-1, 1, 7, 2)); });
+  c.add("expanded", {{3, 1}}, [op](In x) { return op(x.expand({2, 3, 2})); });
+  c.add("used twice", {{2, 3}}, [op](In x) { return op(x) * op(x); });
 }
 
 }  // namespace
 
 void add_unary(CaseList& list) {
-  add_layouts(list, "neg", "", neg, normal, 101);
-  add_layouts(list, "abs", "", abs, nonzero, 102);
-  add_layouts(list, "exp", "", exp, normal, 103);
-  add_layouts(list, "log", "", log, positive, 104);
-  add_layouts(list, "sqrt", "", sqrt, positive, 105);
-  add_layouts(list, "rsqrt", "", rsqrt, positive, 106);
-  add_layouts(list, "tanh", "", tanh, normal, 107);
-  add_layouts(list, "sigmoid", "", sigmoid, wide, 108);
-  add_layouts(list, "relu", "", relu, nonzero, 109);
-  add_layouts(
-      list, "gelu", "erf form, ", [](const Tensor& x) { return gelu(x); }, wide, 110);
-  add_layouts(
-      list, "gelu", "tanh form, ", [](const Tensor& x) { return gelu(x, Gelu::tanh); }, wide, 111);
-  add_layouts(list, "silu", "", silu, wide, 112);
-  add_layouts(
-      list, "softplus", "", [](const Tensor& x) { return softplus(x); }, wide, 117);
-  add_layouts(
-      list, "softplus", "beta and threshold, ", [](const Tensor& x) { return softplus(x, -2.0, 0.5); },
-      [](Values& v, const Shape& s) { return v.away_from(s, {-0.25}); }, 118);
-  add_layouts(list, "mish", "", mish, wide, 119);
-  add_layouts(list, "sin", "", sin, normal, 113);
-  add_layouts(list, "cos", "", cos, normal, 114);
-  add_layouts(list, "erf", "", erf, normal, 115);
-  add_layouts(
-      list, "clamp", "two bounds, ", [](const Tensor& x) { return clamp(x, -0.5, 0.7); }, off_bounds, 116);
+  add_layouts(OpCases(list, "neg", 101), neg);
+  add_layouts(OpCases(list, "abs", 102, nonzero), abs);
+  add_layouts(OpCases(list, "exp", 103), exp);
+  add_layouts(OpCases(list, "log", 104, positive), log);
+  add_layouts(OpCases(list, "sqrt", 105, positive), sqrt);
+  add_layouts(OpCases(list, "rsqrt", 106, positive), rsqrt);
+  add_layouts(OpCases(list, "tanh", 107), tanh);
+  add_layouts(OpCases(list, "sigmoid", 108, wide), sigmoid);
+  add_layouts(OpCases(list, "relu", 109, nonzero), relu);
+  add_layouts(OpCases(list, "gelu", 110, wide, "erf form, "), [](In x) { return gelu(x); });
+  add_layouts(OpCases(list, "gelu", 111, wide, "tanh form, "), [](In x) { return gelu(x, Gelu::tanh); });
+  add_layouts(OpCases(list, "silu", 112, wide), silu);
+  add_layouts(OpCases(list, "softplus", 117, wide), [](In x) { return softplus(x); });
+  add_layouts(OpCases(list, "softplus", 118, off_threshold, "beta and threshold, "),
+              [](In x) { return softplus(x, -2.0, 0.5); });
+  add_layouts(OpCases(list, "mish", 119, wide), mish);
+  add_layouts(OpCases(list, "sin", 113), sin);
+  add_layouts(OpCases(list, "cos", 114), cos);
+  add_layouts(OpCases(list, "erf", 115), erf);
+  add_layouts(OpCases(list, "clamp", 116, off_bounds, "two bounds, "),
+              [](In x) { return clamp(x, -0.5, 0.7); });
 
-  Values v(120);
-  const auto one = [&](const char* op, const char* name, const Tensor& x, UnaryOp f) {
-    list.add(op, name, {x}, [f](Inputs in) { return f(in[0]); });
-  };
-  one("clamp", "lower bound only", v.away_from({3, 4}, {-0.5}),
-      [](const Tensor& x) { return clamp(x, -0.5); });
-  one("clamp", "upper bound only", v.away_from({3, 4}, {0.7}),
-      [](const Tensor& x) { return clamp(x, -std::numeric_limits<double>::infinity(), 0.7); });
-  one("clamp", "min above max", v.normal({3, 2}), [](const Tensor& x) { return x * clamp(x, 2.0, 1.0); });
-  one("exp", "small and large values", tensor(std::vector<double>{-30, -3, 1e-8, 5, 9}, {5}), exp);
-  one("log", "small and large values", tensor(std::vector<double>{0.05, 0.1, 1, 50, 1e4}, {5}), log);
-  one("rsqrt", "small and large values", tensor(std::vector<double>{0.05, 0.1, 1, 50, 1e4}, {5}), rsqrt);
+  OpCases c(list, "clamp", 120);
+  c.add("lower bound only", {c.away_from({3, 4}, {-0.5})}, [](In x) { return clamp(x, -0.5); });
+  c.add("upper bound only", {c.away_from({3, 4}, {0.7})}, [](In x) { return clamp(x, -kInf, 0.7); });
+  c.add("min above max", {{3, 2}}, [](In x) { return x * clamp(x, 2.0, 1.0); });
+  const char* const name = "small and large values";
+  const Tensor from_0 = tensor(std::vector<double>{0.05, 0.1, 1, 50, 1e4}, {5});
+  const Tensor both_signs = tensor(std::vector<double>{-30, -3, 1e-8, 5, 9}, {5});
+  OpCases(list, "exp", 0).add(name, {both_signs}, [](In x) { return exp(x); });
+  OpCases(list, "log", 0).add(name, {from_0}, [](In x) { return log(x); });
+  OpCases(list, "rsqrt", 0).add(name, {from_0}, rsqrt);
 }
 
 }  // namespace gradus::cases

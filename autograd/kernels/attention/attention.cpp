@@ -6,22 +6,18 @@
 #include <memory>
 #include <type_traits>
 
-#include "gradus/autograd/kernels/attention/attention_loops.hpp"
 #include "gradus/autograd/kernels/attention/attention_products.hpp"
 #include "gradus/autograd/kernels/blas/choose_product.hpp"
-#include "gradus/autograd/kernels/elementwise/dropout.hpp"
+#include "gradus/autograd/kernels/elementwise/elementwise.hpp"
 #include "gradus/autograd/kernels/isa/isa.hpp"
 #include "gradus/autograd/kernels/threads/parallel.hpp"
 
 namespace gradus::kernels {
 namespace {
 
-// Multiply-adds that one thread does sooner than it could share them.
-constexpr int64_t kSmallAttention = int64_t{1} << 20;
-// From this number of heads on, a thread takes all queries of one.
-constexpr int64_t kManyHeads = 16;
+constexpr int64_t kManyHeads = 16;  // then a thread takes all queries of a head
 
-/// A thread's buffers, zero at first: elements beyond a row's scores are computed with, though not read.
+/// Buffers of a thread, initially zero: elements beyond a row's scores are computed with, but not read.
 template <class T>
 struct alignas(64) RowBuffers {
   T scores[kQueries * kScoreRow] = {};
@@ -42,12 +38,12 @@ struct alignas(64) RowBuffers {
   }
 
   /// The factors of dropout for the weights of a row; nullptr for all ones.
-  const T* factors(const Block& block, int64_t row) {
-    const AttentionShape& shape = block.shape;
+  const T* factors(const ScoreTile& tile, int64_t row) {
+    const AttentionShape& shape = tile.shape;
     if (shape.dropout == 0) return nullptr;
-    const int64_t first = (block.head * shape.q_len + block.query + row) * shape.k_len + block.key;
+    const int64_t first = (tile.head * shape.q_len + tile.query + row) * shape.k_len + tile.key;
     const int64_t before = first % 4;  // the generator draws four numbers at a time
-    dropout(before + block.seen(row), factor, ones, shape.dropout, shape.key,
+    dropout(before + tile.seen(row), factor, ones, shape.dropout, shape.key,
             shape.offset + static_cast<uint64_t>(first / 4));
     return factor + before;
   }
@@ -63,7 +59,7 @@ void zero_rows(int64_t rows, int64_t n, Rows<T> x) {
   for (int64_t row = 0; row < rows; ++row) std::fill_n(x[row], n, T{0});
 }
 
-/// Attention of one head, whose k and v the products have.
+/// Attention of one head.
 template <class T, class Products>
 struct HeadForward {
   Head head;
@@ -73,7 +69,7 @@ struct HeadForward {
   Products products;
   const AttentionLoops<T>& loops = isa_loops<AttentionLoops<T>>();
 
-  /// Computes the queries [first, first + count).
+  /// For the queries [first, first + count).
   void run(int64_t first, int64_t count) {
     const AttentionShape& shape = head.shape;
     const int64_t size = shape.head_size;
@@ -82,10 +78,10 @@ struct HeadForward {
     std::fill_n(scratch.max, count, -std::numeric_limits<T>::infinity());
     std::fill_n(scratch.sum, count, T{0});
     for (int64_t key = 0; key < keys; key += kKeys) {
-      const Block block{shape, head.index, first, count, key, std::min(kKeys, keys - key)};
-      products.scores(block, from(q, first), ByKey::k, scratch.scores);
-      for (int64_t row = 0; row < count; ++row) weigh(block, row, scratch);
-      products.by_query(block, scratch.scores, ByKey::v, key > 0, from(out, first));
+      const ScoreTile tile{shape, head.index, first, count, key, std::min(kKeys, keys - key)};
+      products.scores(tile, from(q, first), kKey, scratch.scores);
+      for (int64_t row = 0; row < count; ++row) weigh(tile, row, scratch);
+      products.by_query(tile, scratch.scores, kValue, key > 0, from(out, first));
     }
     for (int64_t row = 0; row < count; ++row) {
       const bool blind = keys_seen(shape, first + row + 1) == 0;
@@ -100,27 +96,27 @@ struct HeadForward {
   }
 
  private:
-  /// Scores to weights that are not yet divided by their sum.
-  void weigh(const Block& block, int64_t row, RowBuffers<T>& scratch) const {
+  /// Turns scores into weights that are not yet divided by their sum.
+  void weigh(const ScoreTile& tile, int64_t row, RowBuffers<T>& scratch) const {
     T* weights = scratch.scores + row * kScoreRow;
-    const int64_t seen = block.seen(row);
+    const int64_t seen = tile.seen(row);
     T& max = scratch.max[row];
     const T max_before = max;
-    const T sum = loops.exponentials(seen, Products::kReadsHidden ? block.keys : 0, weights,
-                                     static_cast<T>(block.shape.scale), &max);
-    if (block.key > 0 && max != max_before) {  // the sums so far belong to a smaller maximum
+    const T sum = loops.exponentials(seen, Products::kReadsHidden ? tile.keys : 0, weights,
+                                     static_cast<T>(tile.shape.scale), &max);
+    if (tile.key > 0 && max != max_before) {  // the previous sums are for a smaller maximum
       const T correction = std::exp(max_before - max);
       scratch.sum[row] *= correction;
-      scale_row(block.shape.head_size, out[block.query + row], correction);
+      scale_row(tile.shape.head_size, out[tile.query + row], correction);
     }
     scratch.sum[row] += sum;
-    if (const T* factor = scratch.factors(block, row)) {
+    if (const T* factor = scratch.factors(tile, row)) {
       for (int64_t column = 0; column < seen; ++column) weights[column] *= factor[column];
     }
   }
 };
 
-/// Everything the gradient of one head is made from and goes to; the products have k and v.
+/// The gradients of one head.
 template <class T, class Products>
 struct HeadGradient {
   Head head;
@@ -130,8 +126,8 @@ struct HeadGradient {
   Products products;
   const AttentionLoops<T>& loops = isa_loops<AttentionLoops<T>>();
 
-  /// Blocks of queries from last to first: the last one sees every key and writes gk and gv, the others add;
-  /// of heads that share k and v the first writes.
+  /// From the last queries to the first: the last ones see every key and write gk and gv, the others add. Of
+  /// heads that share k and v the first writes.
   void run() {
     const AttentionShape& shape = head.shape;
     if (shape.q_len == 0) {
@@ -156,25 +152,31 @@ struct HeadGradient {
       delta[row] = loops.dot(size, gout[first + row], out[first + row]);
 
     for (int64_t key = 0; key < keys; key += kKeys) {
-      const Block block{shape, head.index, first, count, key, std::min(kKeys, keys - key)};
-      products.scores(block, from(q, first), ByKey::k, scratch.scores);
-      products.scores(block, from(gout, first), ByKey::v, scratch.grads);
+      const ScoreTile tile{shape, head.index, first, count, key, std::min(kKeys, keys - key)};
+      products.scores(tile, from(q, first), kKey, scratch.scores);
+      products.scores(tile, from(gout, first), kValue, scratch.grads);
       for (int64_t row = 0; row < count; ++row) {
-        loops.gradients(block.seen(row), Products::kReadsHidden ? block.keys : 0,
+        loops.gradients(tile.seen(row), Products::kReadsHidden ? tile.keys : 0,
                         scratch.scores + row * kScoreRow, scratch.grads + row * kScoreRow,
                         static_cast<T>(shape.scale), row_sums[2 * (first + row)],
-                        T{1} / row_sums[2 * (first + row) + 1], delta[row], scratch.factors(block, row));
+                        T{1} / row_sums[2 * (first + row) + 1], delta[row], scratch.factors(tile, row));
       }
-      products.by_key(block, scratch.scores, from(gout, first), add, from(gv, key));
-      products.by_key(block, scratch.grads, from(q, first), add, from(gk, key));
-      products.by_query(block, scratch.grads, ByKey::k, key > 0, from(gq, first));
+      products.by_key(tile, scratch.scores, from(gout, first), add, from(gv, key));
+      products.by_key(tile, scratch.grads, from(q, first), add, from(gk, key));
+      products.by_query(tile, scratch.grads, kKey, key > 0, from(gq, first));
     }
   }
 };
 
-int64_t grain(int64_t work) { return std::max<int64_t>(1, kSmallAttention / std::max<int64_t>(1, work)); }
+/// Calls f(task) for each task, of `work` multiply-adds.
+template <class F>
+void for_each_task(int64_t tasks, int64_t work, const F& f) {
+  parallel_for(tasks, grain_of(kSmallProduct, work), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) f(i);
+  });
+}
 
-/// Calls f.operator()<Products>() with the products that the shape asks for.
+/// Calls f.operator()<Products>() with the products for the shape.
 template <class T, class F>
 void with_products(const AttentionShape& shape, const F& f) {
   const ProductTraits traits{.m = shape.q_len,
@@ -192,22 +194,19 @@ void with_products(const AttentionShape& shape, const F& f) {
 template <class T>
 void attention(const AttentionShape& shape, T* out, View4 so, T* row_sums, const T* q, View4 sq, const T* k,
                View4 sk, const T* v, View4 sv) {
-  const int64_t blocks = (shape.q_len + kQueries - 1) / kQueries;
-  const int64_t together = shape.batch * shape.heads >= kManyHeads ? blocks : 1;  // of a task
-  const int64_t tasks = together == 0 ? 0 : blocks / together;                    // of a head
+  const int64_t tiles = ceil_div(shape.q_len, kQueries);
+  const int64_t together = shape.batch * shape.heads >= kManyHeads ? tiles : 1;  // tiles of a task
+  const int64_t tasks = together == 0 ? 0 : tiles / together;                    // of a head
   const int64_t work = 2 * together * std::min(kQueries, shape.q_len) * shape.k_len * shape.head_size;
   with_products<T>(shape, [&]<class Products>() {
-    parallel_for(shape.batch * shape.heads * tasks, grain(work), [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        const Head head{shape, i / tasks};
-        HeadForward<T, Products> forward{head, head.rows(out, so), head.rows(q, sq),
-                                         row_sums + 2 * head.index * shape.q_len,
-                                         Products(shape, head.kv_rows(k, sk), head.kv_rows(v, sv))};
-        const int64_t first_block = i % tasks * together;
-        for (int64_t block = first_block + together - 1; block >= first_block;
-             --block)  // which sees most first
-          forward.run(block * kQueries, std::min(kQueries, shape.q_len - block * kQueries));
-      }
+    for_each_task(shape.batch * shape.heads * tasks, work, [&](int64_t i) {
+      const Head head{shape, i / tasks};
+      HeadForward<T, Products> forward{head, head.rows(out, so), head.rows(q, sq),
+                                       row_sums + 2 * head.index * shape.q_len,
+                                       Products(shape, head.kv_rows(k, sk), head.kv_rows(v, sv))};
+      const int64_t first = i % tasks * together;
+      for (int64_t tile = first + together - 1; tile >= first; --tile)  // the last one sees most keys
+        forward.run(tile * kQueries, std::min(kQueries, shape.q_len - tile * kQueries));
     });
   });
 }
@@ -219,8 +218,8 @@ void attention_grad(const AttentionShape& shape, T* gq, View4 sgq, T* gk, View4 
   const int64_t group = Head::group(shape);  // heads that one thread takes in order, as they add to one gk
   const int64_t work = 5 * group * shape.q_len * shape.k_len * shape.head_size;
   with_products<T>(shape, [&]<class Products>() {
-    parallel_for(shape.batch * shape.kv_heads, grain(work), [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin * group; i < end * group; ++i) {
+    for_each_task(shape.batch * shape.kv_heads, work, [&](int64_t kv_head) {
+      for (int64_t i = kv_head * group; i < (kv_head + 1) * group; ++i) {
         const Head head{shape, i};
         HeadGradient<T, Products>{head,
                                   head.rows(gq, sgq),

@@ -1,22 +1,19 @@
-// The sizes of a call of attention, and its inner loops, defined in loops/attention.cpp for each level of
-// x86-64.
+// The sizes of a call of attention, and its loops.
 #pragma once
 
 #include <cstdint>
 
 namespace gradus::kernels {
 
-/// Sizes and options of one call: q and out are (batch, heads, q_len, head_size), k and v (batch, kv_heads,
-/// k_len, head_size); kv_heads divides heads, and each of k and v serves heads / kv_heads consecutive ones of
-/// q. Causal: query i sees key j when j <= i + (k_len - q_len). Weights are dropped and
-/// scaled as kernels::dropout does with the same `key` and `offset` to a contiguous (batch, heads, q_len,
-/// k_len) tensor.
+/// Sizes and options: q and out are (batch, heads, q_len, head_size), k and v (batch, kv_heads, k_len,
+/// head_size). kv_heads divides heads; a head of k and v serves heads / kv_heads consecutive heads of q.
+/// Causal: query i sees key j if j <= i + (k_len - q_len). Dropout is that of kernels::dropout, with `key`
+/// and `offset`, of contiguous weights (batch, heads, q_len, k_len).
 struct AttentionShape {
   int64_t batch, heads, kv_heads, q_len, k_len, head_size;
   bool causal;
   bool rounded;  ///< float only: products of operands rounded to bfloat16 (bf16_product.hpp)
-  double scale;
-  double dropout;
+  double scale, dropout;
   uint64_t key, offset;
 };
 
@@ -25,21 +22,20 @@ struct View4 {
   int64_t batch, head, row;
 };
 
-/// How far past the end of a row of scores the loops write: to whole vectors, and the zeros that a tile of a
-/// product reads beside a causal row.
+/// How far loops write beyond a row of scores: to whole vectors, and the zeros that a product reads beside a
+/// causal row.
 inline constexpr int64_t kAttentionMargin = 16;
 
-/// Loops over a row of n scores. The elements after it become 0: up to element `end`, kAttentionMargin at
-/// least, and at most kAttentionMargin beyond `end`.
+/// Loops over a row of n scores. They set the elements beyond it to 0: up to `end`, but at least
+/// kAttentionMargin elements; at most to kAttentionMargin beyond `end`.
 template <class T>
 struct AttentionLoops {
-  /// s = exp(scale * s - max), where max first becomes the larger of itself and the row's largest scale * s;
-  /// returns the sum of the new s.
+  /// max = the maximum of itself and the row's scale * s; s = exp(scale * s - max). Returns the sum of s.
   T (*exponentials)(int64_t n, int64_t end, T* s, T scale, T* max);
 
-  /// From the scores s and the gradient g of the weights that met v: s becomes those weights, p * factor with
-  /// p = exp(scale * s - max) * share, and g the gradient of the scores, scale * p * (g * factor - delta).
-  /// factor, dropout's, may be nullptr for all ones; it has the margin too.
+  /// s: scores, becomes the weights p * factor, p = exp(scale * s - max) * share; g: the gradient of those
+  /// weights, becomes that of the scores, scale * p * (g * factor - delta). factor, of dropout, has the
+  /// margin too; nullptr: all ones.
   void (*gradients)(int64_t n, int64_t end, T* s, T* g, T scale, T max, T share, T delta, const T* factor);
 
   /// The sum of a * b over n elements.

@@ -1,8 +1,8 @@
-// The products of attention between a block of scores and rows of q, k, v; of one head, on one thread. What
-// is made of k and v, and meets every block of queries, is made once. Internal.
+// The products of attention between a tile of scores and rows of q, k and v, for one head on one thread.
+// Forms of k and v that all tiles of queries need are made once.
 //
-// Rows that are q-like begin at the block's first query. Zeros of causal masking are left out as far as
-// that is cheap; kReadsHidden says whether scores must be zero where a query does not see a key.
+// Rows of q begin at the first query of the tile. Products skip most zeros of causal masking. kReadsHidden:
+// scores of keys that a query does not see must be 0.
 #pragma once
 
 #include <algorithm>
@@ -17,10 +17,9 @@
 
 namespace gradus::kernels {
 
-// The queries and keys of a block of scores: the scores, k and v then stay in the second-level cache.
-inline constexpr int64_t kQueries = 64;
-inline constexpr int64_t kKeys = 256;
-// A row of scratch: room for the margin, and no power of two, whose columns would fall on few lines of cache.
+// The size of a tile of scores: the scores, k and v stay in the second-level cache.
+inline constexpr int64_t kQueries = 64, kKeys = 256;
+// The distance of rows of scores: includes the margin; a power of two would use few cache sets.
 inline constexpr int64_t kScoreRow = kKeys + 48;
 
 /// Rows of head_size elements that belong to one head.
@@ -40,7 +39,7 @@ Rows<T> from(Rows<T> rows, int64_t first) {
 /// One head of q of one batch entry.
 struct Head {
   const AttentionShape& shape;
-  int64_t index;  // batch * heads + head
+  int64_t index;  // of batch * heads
 
   template <class T>
   Rows<T> rows(T* data, View4 view) const {
@@ -59,77 +58,76 @@ struct Head {
   }
 };
 
-/// The scores of some queries [query, query + queries) of a head for its keys [key, key + keys).
-struct Block {
+/// The scores of queries [query, query + queries) of a head for its keys [key, key + keys).
+struct ScoreTile {
   const AttentionShape& shape;
   int64_t head, query, queries, key, keys;
 
-  /// How many of the keys, always the first ones, the row's query sees.
+  /// The number of keys, the first ones, that the query of a row sees.
   int64_t seen(int64_t row) const {
     return shape.causal ? std::clamp<int64_t>(query + row + 1 + shape.k_len - shape.q_len - key, 0, keys)
                         : keys;
   }
 
-  /// The first row whose query sees a column's key.
+  /// The first row whose query sees the key of a column.
   int64_t first_row(int64_t column) const {
     return shape.causal ? std::clamp<int64_t>(key + column - (shape.k_len - shape.q_len) - query, 0, queries)
                         : 0;
   }
 };
 
-/// How many keys the last of the queries before `end` sees.
+/// The number of keys that query end - 1 sees.
 inline int64_t keys_seen(const AttentionShape& shape, int64_t end) {
   return shape.causal ? std::clamp<int64_t>(end + shape.k_len - shape.q_len, 0, shape.k_len) : shape.k_len;
 }
 
-/// The two operands that have a row for each key.
-enum class ByKey : uint8_t { k, v };
+/// The operands with a row for each key.
+enum KeyOrValue : uint8_t { kKey, kValue };
 
-/// In the precision of T.
+/// Products in the precision of T, for all rows of a head.
 template <class T>
 class PlainProducts {
  public:
   static constexpr bool kReadsHidden = false;
 
-  /// All rows of the head.
-  PlainProducts(const AttentionShape& shape, Rows<const T> k, Rows<const T> v);
+  PlainProducts(const AttentionShape& shape, Rows<const T> k, Rows<const T> v)
+      : head_size_(shape.head_size), rows_{k, v} {}
 
-  /// out (queries, keys), rows kScoreRow apart = x @ y^T for q-like x and a k-like y.
-  void scores(const Block& block, Rows<const T> x, ByKey y, T* out);
-  /// q-like out = or += scores @ y for a k-like y.
-  void by_query(const Block& block, const T* scores, ByKey y, bool add, Rows<T> out);
-  /// k-like out, from the block's first key on, = or += scores^T @ x for q-like x.
-  void by_key(const Block& block, const T* scores, Rows<const T> x, bool add, Rows<T> out);
+  /// out (queries, keys), rows kScoreRow apart, = x @ y^T; x: rows of queries.
+  void scores(const ScoreTile& tile, Rows<const T> x, KeyOrValue y, T* out);
+  /// out = or += scores @ y; out: rows of queries.
+  void by_query(const ScoreTile& tile, const T* scores, KeyOrValue y, bool add, Rows<T> out);
+  /// out = or += scores^T @ x; out: rows of keys, from the first key of the tile; x: rows of queries.
+  void by_key(const ScoreTile& tile, const T* scores, Rows<const T> x, bool add, Rows<T> out);
 
  private:
-  const T* columns(const Block& block, ByKey y);
+  /// Keys or values as columns, (head_size, kScoreRow).
+  const T* columns(const ScoreTile& tile, KeyOrValue y);
 
   const ProductLoops<T>& loops_ = isa_loops<ProductLoops<T>>();
   int64_t head_size_;
   Rows<const T> rows_[2];  // of k and v
-  struct Transposed {
-    int64_t key = 0, keys = 0;
-  };
-  Transposed transposed_[2];  // the columns in this thread's scratch
+  int64_t transposed_[2][2] =
+      {};  // of k and v: the first key, and the number of keys, in this thread's scratch
 };
 
-/// With operands rounded to bfloat16 and sums in float32; the same members.
+/// The same with operands rounded to bfloat16 and sums in float32.
 class RoundedProducts {
  public:
   static constexpr bool kReadsHidden = true;
 
   RoundedProducts(const AttentionShape& shape, Rows<const float> k, Rows<const float> v);
-  void scores(const Block& block, Rows<const float> x, ByKey y, float* out);
-  void by_query(const Block& block, const float* scores, ByKey y, bool add, Rows<float> out);
-  void by_key(const Block& block, const float* scores, Rows<const float> x, bool add, Rows<float> out);
+  void scores(const ScoreTile& tile, Rows<const float> x, KeyOrValue y, float* out);
+  void by_query(const ScoreTile& tile, const float* scores, KeyOrValue y, bool add, Rows<float> out);
+  void by_key(const ScoreTile& tile, const float* scores, Rows<const float> x, bool add, Rows<float> out);
 
  private:
   enum Form : uint8_t { columns, rows };
-  PackedBf16 packed(const Block& block, ByKey y, Form form);
+  PackedBf16 packed(const ScoreTile& tile, KeyOrValue y, Form form);
 
-  int64_t head_size_, k_len_, key_blocks_;
+  int64_t head_size_, k_len_, key_tiles_;
   Rows<const float> rows_[2];
-  std::vector<bool> is_packed_;  // [form][k or v][block of keys]
+  std::vector<bool> is_packed_;  // [form][k or v][tile of keys]
 };
 
 }  // namespace gradus::kernels

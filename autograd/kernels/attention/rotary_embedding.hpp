@@ -1,7 +1,6 @@
-// Rotary position embedding: pairs of features turned by angles that grow with the position (Su et al.,
-// "RoFormer", arXiv 2104.09864, section 3.2), in the order of features that Hugging Face's files have.
-//
-// The bits of a row depend on its values and its position only.
+// Rotary position embedding: rotates pairs of features by angles proportional to the position (Su et al.,
+// "RoFormer", arXiv 2104.09864, section 3.2), with the order of features of Hugging Face's files. The bits of
+// a row depend on its values and its position only.
 #pragma once
 
 #include <algorithm>
@@ -16,8 +15,8 @@
 
 namespace gradus::kernels {
 
-/// Sizes and angles of one call on (batch, heads, positions, head_size): features i and i + head_size / 2 of
-/// row t are one pair, turned by (offset + t) * base^(-2 i / head_size) radians; or back by as much.
+/// Sizes and angles, for (batch, heads, positions, head_size): features i and i + head_size / 2 of row t are
+/// a pair, rotated by (offset + t) * base^(-2 i / head_size) radians; `back`: by the negative angle.
 struct Rotation {
   int64_t batch, heads, positions, head_size, offset;
   double base;
@@ -27,10 +26,10 @@ struct Rotation {
 /// Loops over one row of 2 * half features.
 template <class T>
 struct RotaryLoops {
-  void (*turn)(int64_t half, T* y, const T* x, const T* cosines, const T* sines);
+  void (*rotate)(int64_t half, T* y, const T* x, const T* cosines, const T* sines);
 };
 
-/// y = x, each row turned by the angles of its position. Angles, sines and cosines are made in double.
+/// y = x with rotated rows. Angles, sines and cosines are computed in double.
 template <class T>
 void rotary_embedding(const Rotation& r, T* y, View4 sy, const T* x, View4 sx) {
   const int64_t half = r.head_size / 2;
@@ -38,25 +37,23 @@ void rotary_embedding(const Rotation& r, T* y, View4 sy, const T* x, View4 sx) {
   for (int64_t i = 0; i < half; ++i)
     frequencies[static_cast<size_t>(i)] =
         std::pow(r.base, -2.0 * static_cast<double>(i) / static_cast<double>(r.head_size));
-  const int64_t of_one_position = std::max<int64_t>(1, r.batch * r.heads * r.head_size);
-  parallel_for(r.positions, std::max<int64_t>(1, kRowsChunk / of_one_position),
-               [&](int64_t begin, int64_t end) {
-                 std::vector<T> cosines(frequencies.size()), sines(frequencies.size());
-                 for (int64_t t = begin; t < end; ++t) {
-                   const double position = static_cast<double>(r.offset) + static_cast<double>(t);
-                   for (size_t i = 0; i < frequencies.size(); ++i) {
-                     const double angle = position * frequencies[i];
-                     cosines[i] = static_cast<T>(std::cos(angle));
-                     sines[i] = static_cast<T>(r.back ? -std::sin(angle) : std::sin(angle));
-                   }
-                   for (int64_t row = 0; row < r.batch * r.heads; ++row) {
-                     const int64_t b = row / r.heads, h = row % r.heads;
-                     isa_loops<RotaryLoops<T>>().turn(half, y + b * sy.batch + h * sy.head + t * sy.row,
-                                                      x + b * sx.batch + h * sx.head + t * sx.row,
-                                                      cosines.data(), sines.data());
-                   }
-                 }
-               });
+  for_each_row(r.positions, r.batch * r.heads * r.head_size, [&](int64_t t) {
+    static thread_local std::vector<T> cosines, sines;
+    cosines.resize(frequencies.size());
+    sines.resize(frequencies.size());
+    const double position = static_cast<double>(r.offset) + static_cast<double>(t);
+    for (size_t i = 0; i < frequencies.size(); ++i) {
+      const double angle = position * frequencies[i];
+      cosines[i] = static_cast<T>(std::cos(angle));
+      sines[i] = static_cast<T>(r.back ? -std::sin(angle) : std::sin(angle));
+    }
+    for (int64_t row = 0; row < r.batch * r.heads; ++row) {
+      const int64_t b = row / r.heads, h = row % r.heads;
+      isa_loops<RotaryLoops<T>>().rotate(half, y + b * sy.batch + h * sy.head + t * sy.row,
+                                         x + b * sx.batch + h * sx.head + t * sx.row, cosines.data(),
+                                         sines.data());
+    }
+  });
 }
 
 }  // namespace gradus::kernels

@@ -1,19 +1,20 @@
-// Operands of products in bfloat16, packed: rounded once, cut into the tiles that matrix units take, and then
-// used any number of times by any threads. The form is the same for every instruction set.
+// Packed operands of products in bfloat16: rounded, and in the tiles of matrix units. The format is the same
+// for all instruction sets.
 //
 // A left operand (m, k) is cut into tiles of 16 rows x 32 k, row by row; a right one (k, n) into tiles of 16
-// pairs of k x 16 columns x 2, the two numbers of a pair side by side. The tiles along k form a strip;
-// tiles of a strip, and strips, follow each other in memory. Elements beyond the edges are 0.
+// pairs of k x 16 columns x 2, with the two numbers of a pair together. The tiles along k form a strip; the
+// tiles of a strip are contiguous, and so are strips. Elements beyond the edges are 0.
 //
 // Sources are row-major; leading dimensions count elements.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 
 #include "gradus/autograd/kernels/blas/gemm.hpp"
-#include "gradus/autograd/kernels/elementwise/bfloat16.hpp"
 #include "gradus/autograd/kernels/elementwise/elementwise.hpp"
 #include "gradus/autograd/kernels/threads/aligned_buffer.hpp"
+#include "gradus/autograd/kernels/threads/parallel.hpp"
 
 namespace gradus::kernels {
 
@@ -21,82 +22,81 @@ inline constexpr int64_t kStrip = 16;                          // rows or column
 inline constexpr int64_t kTileDepth = 32;                      // of k
 inline constexpr int64_t kTileElements = kStrip * kTileDepth;  // 1 KiB
 
-/// The number of parts of length b in a length a; the last one may be shorter.
-constexpr int64_t parts_of(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
 /// Which operand of a product a matrix is.
 enum class Side : bool { left, right };
 
-/// A matrix (rows, columns) as one side of a product, in memory that it owns or that it borrows.
+/// A matrix (rows, columns) as an operand, in memory that it owns or borrows.
 struct PackedBf16 {
   Side side = Side::left;
   int64_t rows = 0, columns = 0;
   bfloat16* tiles = nullptr;
-  AlignedBuffer owned;      ///< empty if `tiles` is borrowed
-  int64_t strip_tiles = 0;  ///< from a strip to the next, for the first part of a deeper matrix; 0: depth()
+  AlignedBuffer owned = {};  ///< empty if `tiles` is borrowed
+  int64_t strip_tiles = 0;  ///< from strip to strip, if this is the first part of a deeper matrix; 0: depth()
 
-  int64_t strips() const { return parts_of(side == Side::left ? rows : columns, kStrip); }
-  int64_t depth() const { return parts_of(side == Side::left ? columns : rows, kTileDepth); }
-  int64_t strip_step() const { return strip_tiles > 0 ? strip_tiles : depth(); }
+  int64_t strips() const { return ceil_div(side == Side::left ? rows : columns, kStrip); }
+  int64_t depth() const { return ceil_div(side == Side::left ? columns : rows, kTileDepth); }
+  int64_t strip_stride() const { return strip_tiles > 0 ? strip_tiles : depth(); }
   const bfloat16* tile(int64_t strip, int64_t at) const {
-    return tiles + (strip * strip_step() + at) * kTileElements;
+    return tiles + (strip * strip_stride() + at) * kTileElements;
   }
 };
 
-/// How much memory a packed matrix takes, in bytes.
-int64_t packed_bytes(Side side, int64_t rows, int64_t columns);
+/// The size of a packed matrix in bytes.
+inline int64_t packed_bytes(Side side, int64_t rows, int64_t columns) {
+  const PackedBf16 packed{side, rows, columns};
+  return packed.strips() * packed.depth() * kTileElements * static_cast<int64_t>(sizeof(bfloat16));
+}
 
 /// An uninitialised matrix (rows, columns) that owns its memory. Throws Error if a size is negative.
 PackedBf16 packed_matrix(Side side, int64_t rows, int64_t columns);
-/// The same in memory of the caller's, packed_bytes() long, which must begin at a cache line and outlive it.
+/// The same in borrowed memory of packed_bytes(), which must begin at a cache line.
 PackedBf16 packed_matrix(Side side, int64_t rows, int64_t columns, void* memory);
 
 /// Fills `out` with op(x), which has its rows and columns: x is (rows, columns), or with Trans::yes (columns,
-/// rows), its own rows ldx apart. Rounds to the nearest, to even at half; NaN stays NaN.
+/// rows), its rows ldx apart. Rounds to nearest, ties to even; NaN stays NaN.
 void pack(Trans trans, const float* x, int64_t ldx, PackedBf16& out);
 
-/// A matrix (rows, columns) that is packed a block of rows at a time: where it lies, or as it is made.
-struct RowBlocks {
+/// A matrix (rows, columns) to be packed a chunk of rows at a time, from memory or as it is computed.
+struct RowSource {
   int64_t rows, columns;
-  const float* x = nullptr;  ///< its rows ldx apart, or null
+  const float* x = nullptr;  ///< rows ldx apart; null: `make` computes them
   int64_t ldx = 0;
-  /// Makes rows [row, row + rows) x columns [column, column + columns) in out, its own rows out_step apart.
-  /// Each element is made once, by any thread. May throw.
-  void (*make)(const void* context, int64_t row, int64_t rows, int64_t column, int64_t columns, float* out,
-               int64_t out_step) = nullptr;
-  const void* context = nullptr;
+  /// Computes rows [row, row + rows) x columns [column, column + columns) to out, rows out_stride apart.
+  /// Called once for each element, on any thread. May throw.
+  std::function<void(int64_t row, int64_t rows, int64_t column, int64_t columns, float* out,
+                     int64_t out_stride)>
+      make = nullptr;
 };
 
-/// The forms that are made while a block is in the cache; null: not wanted.
+/// The forms to make of each chunk while it is in the cache; null: not wanted.
 struct PackedRows {
   PackedBf16* left = nullptr;        ///< (rows, columns)
   PackedBf16* right = nullptr;       ///< (rows, columns)
   PackedBf16* transposed = nullptr;  ///< (columns, rows): a left operand
-  float* sums = nullptr;             ///< (columns), over rows, in blocks that depend on the sizes only
+  float* sums = nullptr;             ///< (columns), over rows, by chunks that depend on the sizes only
 };
 
-/// Reads or makes it once for all of them; the packed forms are those of pack(). Throws Error for a form that
-/// is not of its shape and side.
-void pack_rows(const RowBlocks& from, const PackedRows& to);
+/// Reads or computes the matrix once for all forms; they are as from pack(). Throws Error for a form of
+/// another shape or side.
+void pack_rows(const RowSource& from, const PackedRows& to);
 
-/// Packs tiles whose sources lie `step` elements apart along the rows of x, to out, out + out_step and so on.
-/// As words, pairs of k, a tile is (16, 16): the pairs lie along the rows of x or across them, and the tile
-/// is made as x has it or transposed. `streamed` is for tiles that are not soon read again, where they do not
-/// fall into the caches.
-using PackTiles = void (*)(int64_t tiles, const float* x, int64_t ldx, int64_t step, bfloat16* out,
-                           int64_t out_step, bool streamed);
+/// Packs tiles whose sources lie `stride` elements apart along the rows of x, to out, out + out_stride and so
+/// on. As words, pairs of k, a tile is (16, 16): the pairs lie along the rows of x or across them, and the
+/// tile has the orientation of x or the other. `streamed` bypasses the caches if possible.
+using PackTiles = void (*)(int64_t tiles, const float* x, int64_t ldx, int64_t stride, bfloat16* out,
+                           int64_t out_stride, bool streamed);
 struct PackLoops {
   PackTiles tiles[2][2];  // [pairs across rows][transposed]
 };
 
-/// unary(x), or with up silu(x) * up: matrices (m, n), packed.
+/// unary(x), or with up silu(x) * up, of contiguous matrices.
 struct Activation {
-  Unary unary;  ///< of x alone
+  Unary unary;
   const float* x;
-  const float* up;  ///< null: of x alone
+  const float* up;  ///< or null
 };
 
-/// Its values (rows, columns) in the forms that are wanted.
+/// Packs its values (rows, columns).
 void pack_activation(const Activation& activation, int64_t rows, int64_t columns, const PackedRows& to);
 
 }  // namespace gradus::kernels

@@ -1,37 +1,76 @@
-// Matrix products of packed bfloat16 operands with sums in float32, by the instruction set in use (isa.hpp).
+// Matrix products of packed bfloat16 operands with float32 sums, by the instruction set in use (isa.hpp).
 //
-// A product is cut into parts that depend on (m, n, k) only, and each element is a sum in one order: it has
-// the same bits for any number of threads. They differ between instruction sets: `widened` adds one product
-// of numbers after the other; avx512_bf16 and amx add in pairs and take subnormal numbers for 0.
+// The order of the sums, and so the bits, depend on (m, n, k) and the instruction set only: `widened` adds
+// product after product; avx512_bf16 and amx add pairs and treat subnormal numbers as 0.
 #pragma once
 
 #include <cstdint>
 
-#include "gradus/autograd/kernels/bf16/bf16_kernel.hpp"
 #include "gradus/autograd/kernels/bf16/bf16_pack.hpp"
 #include "gradus/autograd/kernels/blas/gemm.hpp"
+#include "gradus/autograd/kernels/elementwise/elementwise.hpp"
+#include "gradus/autograd/kernels/isa/isa.hpp"
 
 namespace gradus::kernels {
 
-/// The start of the sums: 0 if neither is set.
+/// out (16 rows, 16 columns) = start + left @ right in float32, for strips of `depth` whole tiles: `rows` of
+/// left, left_stride bytes apart, and `columns` of right. Rows of start and out are start_stride and
+/// out_stride elements apart; start may be out, or a single row (start_stride 0).
+struct Bf16Tiles {
+  const void* left;
+  int64_t left_stride;
+  const void* right;
+  int64_t right_stride;
+  int64_t rows, columns, depth;
+  const float* start = nullptr;
+  int64_t start_stride = 0;
+  float* out = nullptr;
+  int64_t out_stride = 0;
+};
+
+/// The part of a product that depends on the instruction set; it works on one thread.
+struct Bf16Kernel {
+  int64_t rows, columns;  // strips that `multiply` takes at most
+  int64_t depth;          // tiles along k whose `rows` strips fit the first-level cache
+  int64_t panel;          // strips of right, so deep, that fit the second-level cache
+  void (*multiply)(const Bf16Tiles& tiles);
+  // If multiply() takes float32: for each half of a cache line, of 16 pairs, writes the 16 first numbers,
+  // then the 16 second ones.
+  void (*widen)(int64_t lines, const bfloat16* pairs, float* out) = nullptr;
+  // Called on a thread before and after any number of products, if not null.
+  void (*begin)() = nullptr;
+  void (*end)() = nullptr;
+};
+
+/// The kernel that is built for each level.
+struct WidenedLoops {
+  Bf16Kernel kernel;
+};
+
+// The kernels of bf16/isa/, built if the compiler has their instructions.
+namespace amx {
+extern const Bf16Kernel kernel;
+}
+namespace avx512_bf16 {
+extern const Bf16Kernel kernel;
+}
+
+/// The kernel of an available instruction set.
+const Bf16Kernel& bf16_kernel(Isa isa = isa_in_use(IsaFor::bf16));
+
+/// Initial values of the sums: 0 if neither is set.
 struct ProductStart {
   bool from_c = false;          ///< the old values of c
   const float* bias = nullptr;  ///< (n), the same for each row
 };
 
-/// c (m, n) = start + left (m, k) @ right (k, n), rows of c ldc apart; without from_c the old values of c are
-/// not read. Throws Error if the operands are not a left and a right one of one k, if both starts are given,
-/// or if rows of c overlap.
+/// c (m, n) = start + left (m, k) @ right (k, n), rows of c ldc apart; without from_c, c is not read. Throws
+/// Error if the operands do not fit, if both starts are given, or if rows of c overlap.
 void multiply_bf16(const PackedBf16& left, const PackedBf16& right, float* c, int64_t ldc,
-                   const ProductStart& start = {});
+                   const ProductStart& start = {}, const Bf16Kernel& kernel = bf16_kernel());
 
-/// The same by a given kernel.
-void multiply_bf16_by(const Bf16Kernel& kernel, const PackedBf16& left, const PackedBf16& right, float* c,
-                      int64_t ldc, const ProductStart& start = {});
-
-/// gemm_batch() with rounded operands; one thread packs and makes each product.
-/// c[i] (m, n) = op(a + a_offset[i]) (m, k) @ op(b + b_offset[i]) (k, n) for each i of `batch`; c holds
-/// them one behind the other, packed.
+/// c[i] (m, n) = op(a + a_offset[i]) (m, k) @ op(b + b_offset[i]) (k, n), rounded to bfloat16, for each i of
+/// `batch`; c is contiguous. One thread packs and computes each product.
 void gemm_batch_bf16(int64_t batch, const int64_t* a_offset, const int64_t* b_offset, Trans ta, Trans tb,
                      int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, const float* b,
                      int64_t ldb, float* c);

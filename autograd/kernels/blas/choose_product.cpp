@@ -8,8 +8,8 @@
 namespace gradus::kernels {
 namespace {
 
-// Fewer queries than this do not repay the transposition of the keys. The product with scores transposed, a
-// row for each key, transposes nothing.
+// Fewer queries do not repay the transposition of the keys. A product with transposed scores does not
+// transpose them.
 constexpr int64_t kFewQueries = 4;
 constexpr int64_t kTinyProduct = 400;  // multiplications; a call of BLAS costs more
 
@@ -17,8 +17,7 @@ bool is_tiny(const ProductTraits& p) {
   return std::max({p.m, p.n, p.k}) < kTinyProduct && p.m * p.n * p.k < kTinyProduct;
 }
 
-// AVX-512, with which OpenBLAS is slower. A small product is not faster by our loops, nor one of few rows or
-// columns with an operand that has to be transposed.
+// With AVX-512; but not for small products, nor for few rows or columns and a transposed operand.
 bool beats_blas(const ProductTraits& p) {
   return isa_loops<ProductLoops<float>>().beat_blas && std::min({p.m, p.n, p.k}) >= 16 &&
          p.m * p.n * p.k >= int64_t{1} << 19 && (!p.b_transposed || p.m >= 128) &&
@@ -27,7 +26,7 @@ bool beats_blas(const ProductTraits& p) {
 
 }  // namespace
 
-// The table that docs/how-it-is-built.md shows: the first row that applies counts.
+// docs/how-it-is-built.md shows this table.
 ProductCode choose_product(const ProductTraits& p) {
   using enum ProductCode;
   if (p.weight == WeightFormat::tiles) return quantized_linear;

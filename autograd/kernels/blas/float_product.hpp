@@ -1,8 +1,8 @@
-// Products of float32 or float64 matrices without BLAS: for AVX-512, with which OpenBLAS is slower.
+// Products of float32 or float64 matrices without BLAS, for AVX-512, where OpenBLAS is slower.
 //
-// b is packed into strips that lie in the second cache; the rows of a meet each of them in registers (Goto
-// and van de Geijn, "Anatomy of high-performance matrix multiplication", 2008). Each element of c is a sum in
-// an order that depends on k alone, so c may be cut anywhere.
+// b is packed into strips in the second-level cache, and tiles of c stay in registers (Goto and van de Geijn,
+// "Anatomy of high-performance matrix multiplication", 2008). The order of each sum depends on k only, so c
+// may be cut anywhere.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@
 namespace gradus::kernels {
 
 /// c (m, n) = alpha * a (m, k) @ b (k, n) + start. Element (i, l) of a is a[i * a_row + l * a_k], element
-/// (l, j) of b is b[l * b_k + j * b_column]; of each, one of the two distances is 1. Rows of c and start are
-/// c_row and start_row apart; start is c itself, or a single row (start_row 0), or nullptr for 0.
+/// (l, j) of b is b[l * b_k + j * b_column]; of each, one of the two strides is 1. Rows of c and start are
+/// c_row and start_row apart; start is c, a single row (start_row 0), or nullptr for 0.
 template <class T>
 struct FloatProduct {
   int64_t m, n, k;
@@ -32,13 +32,13 @@ void multiply_floats(const FloatProduct<T>& product);
 
 template <class T>
 struct ProductLoops {
-  int64_t most_rows;                  // that `multiply` takes at once; at most attention's kAttentionMargin
-  int64_t block_rows, block_columns;  // of c, where b is packed and in the second cache: the fastest
-  bool beat_blas;                     // in large products (float_product.hpp)
+  int64_t most_rows;                // of a call of `multiply`; at most kAttentionMargin
+  int64_t tile_rows, tile_columns;  // of c; the fastest if b is packed and in the second-level cache
+  bool beat_blas;                   // in large products
 
   /// c (rows, n) = start + a (rows, k) @ b (k, n). Element (i, l) of a is a[i * a_row + l * a_k]; rows of b,
-  /// c and start are b_row, c_row and start_row apart; start, nullptr for 0, may be c, or a single row
-  /// (start_row 0). Products are added one after the other, and then start. 1 <= rows <= most_rows.
+  /// c and start are b_row, c_row and start_row apart; start, nullptr for 0, may be c or a single row
+  /// (start_row 0). Adds product after product, then start. 1 <= rows <= most_rows.
   void (*multiply)(int64_t rows, int64_t n, int64_t k, const T* a, int64_t a_row, int64_t a_k, const T* b,
                    int64_t b_row, const T* start, int64_t start_row, T* c, int64_t c_row);
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <limits>
 #include <string>
+#include <type_traits>
 
 #include "gradus/autograd/kernels/blas/choose_product.hpp"
 #include "gradus/autograd/kernels/blas/few_rows.hpp"
@@ -13,40 +14,31 @@
 #include "gradus/autograd/kernels/threads/parallel.hpp"
 #include "gradus/files/error.hpp"
 
-// OpenBLAS starts threads; other BLAS libraries need not have this function: weak, null where it is
-// missing.
+// Weak: null in BLAS libraries other than OpenBLAS.
 extern "C" void openblas_set_num_threads(int threads) __attribute__((weak));
 
 namespace gradus::kernels {
 namespace {
 
-// Runs before main(), when no thread can be inside BLAS.
+// Before main(), when no thread can be inside BLAS.
 [[maybe_unused]] const std::string& found_at_start = blas_kernels_found();
 
-// Multiply-adds that one thread does sooner than it could share them.
-constexpr int64_t kSmallProduct = int64_t{1} << 20;
-// Every tile packs all of one operand again: from this length on that costs about 2 % of the product.
-constexpr int64_t kTileLength = 256;
-constexpr int64_t kMaxTiles = 16;
-// Tile edges that fall between the register blocks of BLAS kernels.
-constexpr int64_t kRegisterBlock = 16;
+constexpr int64_t kTileMultiple = 16;  // tile edges fall between the register tiles of BLAS kernels
 
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
-/// Checked against the limit before.
+/// Requires check_sizes().
 int blas_int(int64_t size) { return static_cast<int>(size); }
 
-CBLAS_TRANSPOSE cblas(Trans trans) { return trans == Trans::yes ? CblasTrans : CblasNoTrans; }
+CBLAS_TRANSPOSE cblas(bool transposed) { return transposed ? CblasTrans : CblasNoTrans; }
 
-// Plain dots add in the order of PyTorch, so that lessons print its digits on every machine: a single product
-// adds in three chains side by side (as MKL's plain kernel was seen to do), each product of a batch in one
-// (as PyTorch's own loop, which it uses below the same size).
-constexpr int kSingleChains = 3, kBatchChains = 1;
+// Plain dots add in PyTorch's order, so that lessons print the same digits: a single product in three
+// interleaved sums (as MKL's plain kernel does), each product of a batch in one (as PyTorch's own loop does
+// for these sizes).
+constexpr int kSingleSums = 3, kBatchSums = 1;
 
-/// One product as gemm's arguments describe it, and a bias that replaces beta * c.
+/// One product: the arguments of gemm, or a bias instead of beta * c.
 template <class T>
 struct Product {
-  Trans ta, tb;
+  bool ta, tb;
   int64_t m, n, k;
   T alpha;
   const T* a;
@@ -57,85 +49,51 @@ struct Product {
   T* c;
   int64_t ldc;
   const T* bias = nullptr;
-  int chains = kSingleChains;  // of plain dots
+  int sums = kSingleSums;  // of plain dots
   ProductCode code = ProductCode::gemm;
 
   ProductTraits traits(ProductPlace place = ProductPlace::anywhere) const {
-    return {.m = m,
-            .n = n,
-            .k = k,
-            .a_transposed = ta == Trans::yes,
-            .b_transposed = tb == Trans::yes,
-            .place = place};
+    return {.m = m, .n = n, .k = k, .a_transposed = ta, .b_transposed = tb, .place = place};
   }
+  bool keeps_c() const { return !bias && beta != T{0}; }
 
-  Product rows(int64_t begin, int64_t end) const {
+  /// The rows or columns [begin, end) of c.
+  Product part(bool by_rows, int64_t begin, int64_t end) const {
     Product part = *this;
-    part.m = end - begin;
-    part.a += begin * (ta == Trans::yes ? 1 : lda);
-    part.c += begin * ldc;
-    return part;
-  }
-
-  Product columns(int64_t begin, int64_t end) const {
-    Product part = *this;
-    part.n = end - begin;
-    part.b += begin * (tb == Trans::yes ? ldb : 1);
-    part.c += begin;
-    if (bias) part.bias += begin;
+    (by_rows ? part.m : part.n) = end - begin;
+    part.c += begin * (by_rows ? ldc : 1);
+    if (by_rows)
+      part.a += begin * (ta ? 1 : lda);
+    else
+      part.b += begin * (tb ? ldb : 1);
+    if (bias && !by_rows) part.bias += begin;
     return part;
   }
 };
 
-/// How a product is cut along the longer side of c.
-struct Tiling {
-  bool by_rows;
-  int64_t extent, length, count;
-
-  /// `most` tiles at most, where their number is not part of the result.
-  Tiling(int64_t batch, int64_t m, int64_t n, int64_t k, int64_t most)
-      : by_rows(m >= n), extent(std::max(m, n)) {
-    const bool whole = m * n * k < kSmallProduct || batch >= kMaxTiles;
-    // An even number, so that two threads end together.
-    const int64_t wanted =
-        whole ? 1 : std::min(most, std::clamp<int64_t>(extent / (2 * kTileLength) * 2, 2, kMaxTiles));
-    length = ceil_div(ceil_div(extent, wanted), kRegisterBlock) * kRegisterBlock;
-    count = ceil_div(extent, length);
-  }
-
-  template <class T>
-  Product<T> tile(const Product<T>& product, int64_t index) const {
-    const int64_t begin = index * length, end = std::min(extent, begin + length);
-    return by_rows ? product.rows(begin, end) : product.columns(begin, end);
-  }
-};
-
-void call_gemm(const Product<float>& p) {
-  cblas_sgemm(CblasRowMajor, cblas(p.ta), cblas(p.tb), blas_int(p.m), blas_int(p.n), blas_int(p.k), p.alpha,
-              p.a, blas_int(p.lda), p.b, blas_int(p.ldb), p.beta, p.c, blas_int(p.ldc));
+template <class T, class ForFloat, class ForDouble>
+constexpr auto choose(ForFloat for_float, ForDouble for_double) {
+  if constexpr (std::is_same_v<T, float>) return for_float;
+  if constexpr (std::is_same_v<T, double>) return for_double;
 }
 
-void call_gemm(const Product<double>& p) {
-  cblas_dgemm(CblasRowMajor, cblas(p.ta), cblas(p.tb), blas_int(p.m), blas_int(p.n), blas_int(p.k), p.alpha,
-              p.a, blas_int(p.lda), p.b, blas_int(p.ldb), p.beta, p.c, blas_int(p.ldc));
+template <class T>
+void call_gemm(const Product<T>& p) {
+  constexpr auto gemm = choose<T>(cblas_sgemm, cblas_dgemm);
+  gemm(CblasRowMajor, cblas(p.ta), cblas(p.tb), blas_int(p.m), blas_int(p.n), blas_int(p.k), p.alpha, p.a,
+       blas_int(p.lda), p.b, blas_int(p.ldb), p.beta, p.c, blas_int(p.ldc));
 }
 
-/// y = alpha * op(a) @ x + beta * y for a stored matrix a of (rows, columns).
-struct MatrixVector {
-  Trans trans;
-  int64_t rows, columns;
-};
-
-void call_gemv(MatrixVector s, float alpha, const float* a, int64_t lda, const float* x, int64_t incx,
-               float beta, float* y, int64_t incy) {
-  cblas_sgemv(CblasRowMajor, cblas(s.trans), blas_int(s.rows), blas_int(s.columns), alpha, a, blas_int(lda),
-              x, blas_int(incx), beta, y, blas_int(incy));
-}
-
-void call_gemv(MatrixVector s, double alpha, const double* a, int64_t lda, const double* x, int64_t incx,
-               double beta, double* y, int64_t incy) {
-  cblas_dgemv(CblasRowMajor, cblas(s.trans), blas_int(s.rows), blas_int(s.columns), alpha, a, blas_int(lda),
-              x, blas_int(incx), beta, y, blas_int(incy));
+/// For a c of one row or one column.
+template <class T>
+void call_gemv(const Product<T>& p) {
+  constexpr auto gemv = choose<T>(cblas_sgemv, cblas_dgemv);
+  if (p.m == 1)
+    gemv(CblasRowMajor, cblas(!p.tb), blas_int(p.tb ? p.n : p.k), blas_int(p.tb ? p.k : p.n), p.alpha, p.b,
+         blas_int(p.ldb), p.a, blas_int(p.ta ? p.lda : 1), p.beta, p.c, 1);
+  else
+    gemv(CblasRowMajor, cblas(p.ta), blas_int(p.ta ? p.k : p.m), blas_int(p.ta ? p.m : p.k), p.alpha, p.a,
+         blas_int(p.lda), p.b, blas_int(p.tb ? 1 : p.ldb), p.beta, p.c, blas_int(p.ldc));
 }
 
 template <class T>
@@ -143,88 +101,73 @@ void scale(const Product<T>& p) {
   for (int64_t i = 0; i < p.m; ++i) {
     T* row = p.c + i * p.ldc;
     if (p.beta == T{0}) {
-      std::fill_n(row, p.n, T{0});  // not a product: the old value may be NaN
+      std::fill_n(row, p.n, T{0});  // no multiplication: the old value may be NaN
     } else {
       std::transform(row, row + p.n, row, [&](T value) { return p.beta * value; });
     }
   }
 }
 
-/// A matrix of one row may come with any row distance; BLAS insists on one that is not shorter than the row.
+/// A matrix of one row may have any row distance; BLAS wants one that is at least the row.
 int64_t checked_ld(int64_t rows, int64_t columns, int64_t ld) {
   return rows == 1 ? std::max(ld, columns) : ld;
 }
 
-/// No multiplication is fused with its addition.
 template <class T>
-void multiply_plainly(const Product<T>& p) {
-  const int64_t a_row = p.ta == Trans::yes ? 1 : p.lda, a_k = p.ta == Trans::yes ? p.lda : 1;
-  const int64_t b_k = p.tb == Trans::yes ? 1 : p.ldb, b_column = p.tb == Trans::yes ? p.ldb : 1;
+void multiply_plainly(const FloatProduct<T>& p, int sums) {
   for (int64_t i = 0; i < p.m; ++i)
     for (int64_t j = 0; j < p.n; ++j) {
-      T& c = p.c[i * p.ldc + j];
-      const T start = p.bias ? p.bias[j] : p.beta == T{0} ? T{0} : p.beta * c;
+      const T start = p.start ? p.start[i * p.start_row + j] : T{0};
       T sum[3] = {};
       for (int64_t l = 0; l < p.k; ++l)
-        sum[l % p.chains] += p.a[i * a_row + l * a_k] * p.b[j * b_column + l * b_k];
-      c = start + p.alpha * (sum[0] + sum[1] + sum[2]);
+        sum[l % sums] += p.a[i * p.a_row + l * p.a_k] * p.b[j * p.b_column + l * p.b_k];
+      p.c[i * p.c_row + j] = start + p.alpha * (sum[0] + sum[1] + sum[2]);
     }
 }
 
-/// The arguments of multiply_floats().
 template <class T>
-FloatProduct<T> without_blas(const Product<T>& p) {
-  const bool ta = p.ta == Trans::yes, tb = p.tb == Trans::yes, keeps = !p.bias && p.beta != T{0};
-  return {.m = p.m,
-          .n = p.n,
-          .k = p.k,
-          .alpha = p.alpha,
-          .a = p.a,
-          .a_row = ta ? 1 : p.lda,
-          .a_k = ta ? p.lda : 1,
-          .b = p.b,
-          .b_k = tb ? 1 : p.ldb,
-          .b_column = tb ? p.ldb : 1,
-          .start = keeps ? p.c : p.bias,
-          .start_row = keeps ? p.ldc : 0,
-          .c = p.c,
-          .c_row = p.ldc};
+void multiply_without_blas(const Product<T>& p) {
+  if (p.keeps_c() && p.beta != T{1}) scale(p);
+  const FloatProduct<T> product{.m = p.m,
+                                .n = p.n,
+                                .k = p.k,
+                                .alpha = p.alpha,
+                                .a = p.a,
+                                .a_row = p.ta ? 1 : p.lda,
+                                .a_k = p.ta ? p.lda : 1,
+                                .b = p.b,
+                                .b_k = p.tb ? 1 : p.ldb,
+                                .b_column = p.tb ? p.ldb : 1,
+                                .start = p.keeps_c() ? p.c : p.bias,
+                                .start_row = p.keeps_c() ? p.ldc : 0,
+                                .c = p.c,
+                                .c_row = p.ldc};
+  p.code == ProductCode::plain_dots ? multiply_plainly(product, p.sums) : multiply_floats(product);
 }
 
 template <class T>
 void multiply(Product<T> p) {
-  if (p.code == ProductCode::plain_dots) return multiply_plainly(p);
-  if (p.code == ProductCode::multiply_floats) {
-    if (!p.bias && p.beta != T{0} && p.beta != T{1}) scale(p);
-    return multiply_floats(without_blas(p));
-  }
+  if (p.code == ProductCode::plain_dots || p.code == ProductCode::multiply_floats)
+    return multiply_without_blas(p);
   if (p.bias) {
     for (int64_t i = 0; i < p.m; ++i) std::copy_n(p.bias, p.n, p.c + i * p.ldc);
     p.beta = T{1};
   }
   if (p.k == 0) return scale(p);
-  const bool ta = p.ta == Trans::yes, tb = p.tb == Trans::yes;
-  p.lda = ta ? checked_ld(p.k, p.m, p.lda) : checked_ld(p.m, p.k, p.lda);
-  p.ldb = tb ? checked_ld(p.n, p.k, p.ldb) : checked_ld(p.k, p.n, p.ldb);
+  p.lda = p.ta ? checked_ld(p.k, p.m, p.lda) : checked_ld(p.m, p.k, p.lda);
+  p.ldb = p.tb ? checked_ld(p.n, p.k, p.ldb) : checked_ld(p.k, p.n, p.ldb);
   p.ldc = checked_ld(p.m, p.n, p.ldc);
-  // BLAS would make its zeros for beta = 0 more slowly, a tenth of a product with k = 128; and for gemv it is
-  // not agreed on whether y is read then.
+  // BLAS makes the zeros of beta = 0 more slowly (a tenth of a product with k = 128), and some gemv read y
+  // then.
   if (p.beta == T{0}) {
     scale(p);
     p.beta = T{1};
   }
   const BlasCall call;
-  if (p.code == ProductCode::gemm) return call_gemm(p);
-  if (p.m == 1) {
-    const MatrixVector b = tb ? MatrixVector{Trans::no, p.n, p.k} : MatrixVector{Trans::yes, p.k, p.n};
-    call_gemv(b, p.alpha, p.b, p.ldb, p.a, ta ? p.lda : 1, p.beta, p.c, 1);
-  } else {
-    const MatrixVector a = ta ? MatrixVector{p.ta, p.k, p.m} : MatrixVector{p.ta, p.m, p.k};
-    call_gemv(a, p.alpha, p.a, p.lda, p.b, tb ? 1 : p.ldb, p.beta, p.c, p.ldc);
-  }
+  p.code == ProductCode::gemm ? call_gemm(p) : call_gemv(p);
 }
 
-/// The OpenMP flavour of OpenBLAS keeps the number for each thread that calls it.
+/// OpenBLAS with OpenMP has this setting per thread.
 void use_one_blas_thread() {
   if (!openblas_set_num_threads) return;
   [[maybe_unused]] static thread_local const bool once = (openblas_set_num_threads(1), true);
@@ -238,25 +181,29 @@ void check_sizes(const Product<T>& p) {
          p.n, ") with rows ", p.lda, ", ", p.ldb, " and ", p.ldc, " apart.");
 }
 
-/// Runs `batch` products of the same sizes; item(i) gives the i-th. A tile is made by the code that suits the
-/// whole product.
+/// Runs `batch` products of the same sizes; item(i) gives the i-th. The whole product determines the code of
+/// its tiles.
 template <class T, class Item>
 void run(int64_t batch, const Product<T>& sizes, ProductCode code, Item item) {
   if (batch == 0 || sizes.m == 0 || sizes.n == 0) return;
   check_sizes(sizes);
   const int64_t threads = thread_count();
-  const bool by_blas = code != ProductCode::multiply_floats;
-  const Tiling tiling(batch, sizes.m, sizes.n, sizes.k, by_blas ? kMaxTiles : threads == 1 ? 1 : 2 * threads);
-  const int64_t work = std::max<int64_t>(1, sizes.m * sizes.n * sizes.k / tiling.count);
-  parallel_for(batch * tiling.count, std::max<int64_t>(1, kSmallProduct / work),
-               [&](int64_t begin, int64_t end) {
-                 use_one_blas_thread();
-                 for (int64_t i = begin; i < end; ++i) {
-                   Product<T> tile = tiling.tile(item(i / tiling.count), i % tiling.count);
-                   tile.code = code;
-                   multiply(tile);
-                 }
-               });
+  const int64_t most = batch >= kMaxTiles                     ? 1
+                       : code != ProductCode::multiply_floats ? kMaxTiles
+                       : threads == 1                         ? 1
+                                                              : 2 * threads;
+  const Tiling tiling(sizes.m, sizes.n, sizes.k, most, kTileMultiple);
+  const int64_t work = sizes.m * sizes.n * sizes.k / tiling.count;
+  parallel_for(batch * tiling.count, grain_of(kSmallProduct, work), [&](int64_t begin, int64_t end) {
+    use_one_blas_thread();
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t first = i % tiling.count * tiling.length;
+      Product<T> tile =
+          item(i / tiling.count).part(tiling.by_rows, first, std::min(tiling.extent, first + tiling.length));
+      tile.code = code;
+      multiply(tile);
+    }
+  });
 }
 
 }  // namespace
@@ -264,7 +211,7 @@ void run(int64_t batch, const Product<T>& sizes, ProductCode code, Item item) {
 template <class T>
 void gemm(Trans ta, Trans tb, int64_t m, int64_t n, int64_t k, T alpha, const T* a, int64_t lda, const T* b,
           int64_t ldb, T beta, T* c, int64_t ldc) {
-  const Product<T> product{ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc};
+  const Product<T> product{ta == Trans::yes, tb == Trans::yes, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc};
   run(1, product, choose_product(product.traits()), [&](int64_t) { return product; });
 }
 
@@ -272,7 +219,7 @@ template <class T>
 void gemm_serial(Trans ta, Trans tb, int64_t m, int64_t n, int64_t k, T alpha, const T* a, int64_t lda,
                  const T* b, int64_t ldb, T beta, T* c, int64_t ldc) {
   if (m == 0 || n == 0) return;
-  Product<T> product{ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc};
+  Product<T> product{ta == Trans::yes, tb == Trans::yes, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc};
   product.code = choose_product(product.traits());
   check_sizes(product);
   use_one_blas_thread();
@@ -283,7 +230,8 @@ template <class T>
 void gemm_batch(int64_t batch, const int64_t* a_offset, const int64_t* b_offset, const int64_t* c_offset,
                 Trans ta, Trans tb, int64_t m, int64_t n, int64_t k, T alpha, const T* a, int64_t lda,
                 const T* b, int64_t ldb, T beta, T* c, int64_t ldc) {
-  const Product<T> product{ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc, nullptr, kBatchChains};
+  const Product<T> product{ta == Trans::yes, tb == Trans::yes, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc,
+                           nullptr,          kBatchSums};
   run(batch, product, choose_product(product.traits()), [&](int64_t i) {
     Product<T> item = product;
     item.a += a_offset[i];
@@ -295,7 +243,7 @@ void gemm_batch(int64_t batch, const int64_t* a_offset, const int64_t* b_offset,
 
 template <class T>
 void linear(int64_t m, int64_t n, int64_t k, T* y, const T* x, int64_t ldx, const T* w, const T* bias) {
-  const Product<T> product{Trans::no, Trans::yes, m, n, k, T{1}, x, ldx, w, k, T{0}, y, n, bias};
+  const Product<T> product{false, true, m, n, k, T{1}, x, ldx, w, k, T{0}, y, n, bias};
   const ProductCode code = choose_product(product.traits(ProductPlace::linear));
   if (code == ProductCode::linear_few_rows) return linear_few_rows(m, n, k, y, x, ldx, w, bias);
   run(1, product, code, [&](int64_t) { return product; });

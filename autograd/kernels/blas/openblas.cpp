@@ -2,15 +2,13 @@
 
 #include <sys/mman.h>
 
-#include <algorithm>
 #include <atomic>
 #include <cstdlib>
-#include <iterator>
 
 #include "gradus/autograd/kernels/isa/isa.hpp"
 #include "gradus/files/error.hpp"
 
-// Functions of an OpenBLAS with several sets of kernels; weak, null in other BLAS libraries.
+// Functions of an OpenBLAS with several sets of kernels; weak: null in other BLAS libraries.
 extern "C" {
 char* openblas_get_corename(void) __attribute__((weak));
 void gotoblas_dynamic_init(void) __attribute__((weak));
@@ -22,48 +20,29 @@ namespace {
 
 constexpr const char* kVariable = "OPENBLAS_CORETYPE";
 
-/// The vector instructions of a set of kernels.
-enum class Vectors { sse, avx, avx2, avx512 };
+// Sets of kernels without AVX2, and those with AVX2 but without AVX-512, in lower case.
+constexpr std::string_view kBelowAvx2 =
+    " katmai coppermine northwood banias prescott core2 penryn dunnington nehalem atom nano athlon opteron "
+    "opteron_sse3 barcelona bobcat sandybridge bulldozer piledriver steamroller excavator ";
+constexpr std::string_view kBelowAvx512 = " haswell zen ";
 
-struct KernelSet {
-  std::string_view name;
-  Vectors vectors;
-};
-
-constexpr KernelSet kSets[] = {
-    {"Katmai", Vectors::sse},        {"Coppermine", Vectors::sse},
-    {"Northwood", Vectors::sse},     {"Banias", Vectors::sse},
-    {"Prescott", Vectors::sse},      {"Core2", Vectors::sse},
-    {"Penryn", Vectors::sse},        {"Dunnington", Vectors::sse},
-    {"Nehalem", Vectors::sse},       {"Atom", Vectors::sse},
-    {"Nano", Vectors::sse},          {"Athlon", Vectors::sse},
-    {"Opteron", Vectors::sse},       {"Opteron_SSE3", Vectors::sse},
-    {"Barcelona", Vectors::sse},     {"Bobcat", Vectors::sse},
-    {"Sandybridge", Vectors::avx},   {"Bulldozer", Vectors::avx},
-    {"Piledriver", Vectors::avx},    {"Steamroller", Vectors::avx},
-    {"Excavator", Vectors::avx},     {"Haswell", Vectors::avx2},
-    {"Zen", Vectors::avx2},          {"SkylakeX", Vectors::avx512},
-    {"Cooperlake", Vectors::avx512}, {"SapphireRapids", Vectors::avx512},
-};
-
-bool same_letters(std::string_view a, std::string_view b) {
-  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                    [&](char x, char y) { return lower(x) == lower(y); });
+std::string lower(std::string text) {
+  for (char& c : text)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  return text;
 }
 
-/// OpenBLAS looks at the machine once more, and reads the variable first.
-void look_again() {
+/// OpenBLAS detects the processor again; the variable takes precedence.
+void detect_again() {
   gotoblas_dynamic_quit();
   gotoblas_dynamic_init();
 }
 
-constexpr size_t kBuffer = size_t{128} << 20;  // bytes, the largest that OpenBLAS is built with
-constexpr size_t kSpare =
-    size_t{16} << 20;  // bytes that other threads may take before OpenBLAS takes its own
+// Bytes: OpenBLAS's largest buffer, and what other threads may take before it is mapped.
+constexpr size_t kBuffer = size_t{128} << 20, kSpare = size_t{16} << 20;
 
 std::atomic<int> running{0};  // calls
-std::atomic<int> buffers{0};  // that are there for sure
+std::atomic<int> buffers{0};  // that OpenBLAS has for sure
 std::mutex growth;
 
 bool can_map(size_t bytes) {
@@ -74,12 +53,10 @@ bool can_map(size_t bytes) {
 }  // namespace
 
 std::string_view better_blas_kernels(std::string_view found, std::string_view level) {
-  const auto set = std::find_if(std::begin(kSets), std::end(kSets),
-                                [&](const KernelSet& s) { return same_letters(s.name, found); });
-  if (set == std::end(kSets)) return {};
-  if (level == "v4" && set->vectors < Vectors::avx512) return "SkylakeX";
-  if (level == "v3" && set->vectors < Vectors::avx2) return "Haswell";
-  return {};
+  const std::string name = lower(concat(" ", found, " "));
+  const bool below_avx2 = kBelowAvx2.find(name) != kBelowAvx2.npos;
+  if (level == "v4" && (below_avx2 || kBelowAvx512.find(name) != kBelowAvx512.npos)) return "SkylakeX";
+  return level == "v3" && below_avx2 ? "Haswell" : "";
 }
 
 std::string blas_kernels() { return openblas_get_corename ? openblas_get_corename() : ""; }
@@ -89,11 +66,11 @@ bool use_blas_kernels(const std::string& name) {
   const char* const old = std::getenv(kVariable);
   const std::string before = old ? old : "", in_use = blas_kernels();
   ::setenv(kVariable, name.c_str(), 1);
-  look_again();
-  const bool done = same_letters(blas_kernels(), name);
+  detect_again();
+  const bool done = lower(blas_kernels()) == lower(name);
   if (!done) {
     ::setenv(kVariable, in_use.c_str(), 1);
-    look_again();
+    detect_again();
   }
   old ? ::setenv(kVariable, before.c_str(), 1) : ::unsetenv(kVariable);
   return done;
@@ -102,9 +79,8 @@ bool use_blas_kernels(const std::string& name) {
 std::string choose_blas_kernels() {
   const std::string found = blas_kernels();
   if (std::getenv(kVariable)) return found;
-  if (const std::string_view better = better_blas_kernels(found, isa_name(available_isas().front()));
-      !better.empty())
-    use_blas_kernels(std::string(better));
+  const std::string better(better_blas_kernels(found, isa_name(available_isas().front())));
+  if (!better.empty()) use_blas_kernels(better);
   return found;
 }
 
@@ -120,13 +96,13 @@ BlasCall::BlasCall() {
 BlasCall::~BlasCall() { running.fetch_sub(1); }
 
 void BlasCall::grow() {
-  growing_ = std::unique_lock(growth);  // Until the call is over, so that the next finds this one's buffer.
+  growing_ = std::unique_lock(growth);  // until the call ends: the next call then finds this one's buffer
   if (running.load() <= buffers.load()) return growing_.unlock();
   if (!can_map(kBuffer + kSpare)) {
     running.fetch_sub(1);
-    throw RunError(concat("[memory] BLAS must have ", (kBuffer + kSpare) >> 20,
-                          " MiB of address space for each thread, got less. Hint: raise `ulimit -v`, or use "
-                          "fewer threads."));
+    throw RunError("[memory] BLAS must have ", (kBuffer + kSpare) >> 20,
+                   " MiB of address space for each thread, got less. Hint: raise `ulimit -v`, or use "
+                   "fewer threads.");
   }
   buffers.fetch_add(1);
 }

@@ -1,11 +1,12 @@
 #include "gradus/autograd/kernels/elementwise/elementwise.hpp"
 
+#include <bit>
 #include <cmath>
 #include <functional>
 #include <limits>
 #include <utility>
 
-#include "gradus/autograd/kernels/elementwise/walk.hpp"
+#include "gradus/autograd/kernels/elementwise/loop.hpp"
 #include "gradus/autograd/kernels/isa/isa.hpp"
 #include "gradus/files/error.hpp"
 
@@ -14,17 +15,34 @@ namespace {
 
 constexpr int64_t kGather = 256;  // strided elements that are packed at a time
 
-// Packs n elements a `step` apart into `scratch`, unless they are packed already.
-template <class T>
-const T* packed(int64_t n, const T* x, int64_t step, T* scratch) {
-  if (step == 1) return x;
-  for (int64_t i = 0; i < n; ++i) scratch[i] = x[i * step];
-  return scratch;
-}
-
-template <class T>
-void unpack(int64_t n, T* out, int64_t step, const T* scratch) {
-  for (int64_t i = 0; i < n; ++i) out[i * step] = scratch[i];
+/// Calls loop(n, out, in) on packed elements; strided operands are copied. Operand `single`, of stride 0,
+/// stays one value.
+template <class T, int N, class PackedLoop>
+void walk_packed(const Loop<N>& loop, T* out, const T* const (&in)[N - 1], int single,
+                 PackedLoop packed_loop) {
+  int64_t stride[N];
+  for (int k = 0; k < N; ++k) stride[k] = innermost_stride(loop, k);
+  const auto is_ready = [&](int k) { return stride[k] == 1 || (k > 0 && k == single); };
+  bool packed = true;
+  for (int k = 0; k < N; ++k) packed = packed && is_ready(k);
+  walk(loop, [&](int64_t n, const int64_t* offset) {
+    const T* from[N - 1];
+    for (int k = 1; k < N; ++k) from[k - 1] = in[k - 1] + offset[k];
+    if (packed) return packed_loop(n, out + offset[0], from);
+    T copies[N][kGather];
+    for (int64_t i = 0; i < n; i += kGather) {
+      const int64_t count = std::min(n - i, kGather);
+      const T* ready[N - 1];
+      for (int k = 1; k < N; ++k) {
+        const T* const x = from[k - 1] + i * stride[k];
+        if (!is_ready(k))
+          for (int64_t j = 0; j < count; ++j) copies[k][j] = x[j * stride[k]];
+        ready[k - 1] = is_ready(k) ? x : copies[k];
+      }
+      packed_loop(count, copies[0], ready);
+      for (int64_t j = 0; j < count; ++j) out[offset[0] + (i + j) * stride[0]] = copies[0][j];
+    }
+  });
 }
 
 uint64_t whole_power(uint64_t base, uint64_t exponent) {
@@ -36,22 +54,13 @@ uint64_t whole_power(uint64_t base, uint64_t exponent) {
 
 int64_t integer_value(Binary op, int64_t a, int64_t b) {
   const auto x = static_cast<uint64_t>(a), y = static_cast<uint64_t>(b);
-  switch (op) {
-    case Binary::add:
-      return static_cast<int64_t>(x + y);
-    case Binary::sub:
-      return static_cast<int64_t>(x - y);
-    case Binary::mul:
-      return static_cast<int64_t>(x * y);
-    case Binary::pow:
-      return static_cast<int64_t>(whole_power(x, y));
-    case Binary::maximum:
-      return std::max(a, b);
-    case Binary::minimum:
-      return std::min(a, b);
-    default:
-      fail("binary", "int64 has no such operation.");
-  }
+  if (op == Binary::add) return static_cast<int64_t>(x + y);
+  if (op == Binary::sub) return static_cast<int64_t>(x - y);
+  if (op == Binary::mul) return static_cast<int64_t>(x * y);
+  if (op == Binary::pow) return static_cast<int64_t>(whole_power(x, y));
+  if (op == Binary::maximum) return std::max(a, b);
+  if (op == Binary::minimum) return std::min(a, b);
+  fail("binary", "int64 has no such operation.");
 }
 
 template <class S, class T>
@@ -61,48 +70,38 @@ T converted(S x) {
   } else if constexpr (std::is_same_v<T, int64_t> && std::is_floating_point_v<S>) {
     constexpr S kLimit = static_cast<S>(0x1p63);
     return x >= -kLimit && x < kLimit ? static_cast<int64_t>(x) : std::numeric_limits<int64_t>::min();
+  } else if constexpr (std::is_same_v<S, bfloat16>) {
+    return std::bit_cast<float>(uint32_t{x.bits} << 16);
+  } else if constexpr (std::is_same_v<T, bfloat16>) {
+    const auto bits = std::bit_cast<uint32_t>(x);
+    const uint32_t nearest = bits + 0x7FFF + (bits >> 16 & 1);
+    const uint32_t quiet_nan = bits | 0x400000;  // rounding could make a NaN infinite
+    return {static_cast<uint16_t>((std::isnan(x) ? quiet_nan : nearest) >> 16)};
   } else {
     return static_cast<T>(x);
   }
 }
 
+Loop<2> loop_over(int64_t n) { return {.dims = 1, .size = {n}, .stride = {{1}, {1}}}; }
+
 }  // namespace
 
 template <class T>
 void unary(Unary op, const Loop<2>& loop, T* out, const T* x) {
-  const auto span = isa_loops<ElementwiseLoops<T>>().unary[static_cast<int>(op)];
-  const int64_t out_step = innermost_step(loop, 0), x_step = innermost_step(loop, 1);
-  walk(loop, [&](int64_t n, const int64_t* offset) {
-    if (out_step == 1 && x_step == 1) return span(n, out + offset[0], x + offset[1]);
-    T in[kGather], result[kGather];
-    for (int64_t i = 0; i < n; i += kGather) {
-      const int64_t count = std::min(n - i, kGather);
-      span(count, result, packed(count, x + offset[1] + i * x_step, x_step, in));
-      unpack(count, out + offset[0] + i * out_step, out_step, result);
-    }
-  });
+  const auto packed_loop = isa_loops<ElementwiseLoops<T>>().unary[static_cast<int>(op)];
+  walk_packed<T, 2>(loop, out, {x}, 0,
+                    [=](int64_t n, T* y, const T* const(&in)[1]) { packed_loop(n, y, in[0]); });
 }
 
 template <class T>
 void binary(Binary op, const Loop<3>& loop, T* out, const T* a, const T* b) {
-  const auto& spans = isa_loops<ElementwiseLoops<T>>().binary[static_cast<int>(op)];
-  const int64_t out_step = innermost_step(loop, 0), a_step = innermost_step(loop, 1),
-                b_step = innermost_step(loop, 2);
-  const auto operands = a_step == 0 ? Operands::a_single : b_step == 0 ? Operands::b_single : Operands::both;
-  const auto span = spans[static_cast<int>(operands)];
-  const bool a_ready = a_step == 1 || operands == Operands::a_single;
-  const bool b_ready = b_step == 1 || operands == Operands::b_single;
-  walk(loop, [&](int64_t n, const int64_t* offset) {
-    if (out_step == 1 && a_ready && b_ready) return span(n, out + offset[0], a + offset[1], b + offset[2]);
-    T x[kGather], y[kGather], result[kGather];
-    for (int64_t i = 0; i < n; i += kGather) {
-      const int64_t count = std::min(n - i, kGather);
-      const T *from_a = a + offset[1] + i * a_step, *from_b = b + offset[2] + i * b_step;
-      span(count, result, operands == Operands::a_single ? from_a : packed(count, from_a, a_step, x),
-           operands == Operands::b_single ? from_b : packed(count, from_b, b_step, y));
-      unpack(count, out + offset[0] + i * out_step, out_step, result);
-    }
-  });
+  const auto operands = innermost_stride(loop, 1) == 0   ? Operands::a_single
+                        : innermost_stride(loop, 2) == 0 ? Operands::b_single
+                                                         : Operands::both;
+  const auto packed_loop =
+      isa_loops<ElementwiseLoops<T>>().binary[static_cast<int>(op)][static_cast<int>(operands)];
+  walk_packed<T, 3>(loop, out, {a, b}, static_cast<int>(operands),
+                    [=](int64_t n, T* y, const T* const(&in)[2]) { packed_loop(n, y, in[0], in[1]); });
 }
 
 template <>
@@ -114,20 +113,12 @@ void binary(Binary op, const Loop<3>& loop, int64_t* out, const int64_t* a, cons
 template <class T>
 void compare(Compare op, const Loop<3>& loop, bool* out, const T* a, const T* b) {
   const auto with = [&](auto f) { walk_each(loop, f, out, a, b); };
-  switch (op) {
-    case Compare::eq:
-      return with(std::equal_to<T>());
-    case Compare::ne:
-      return with(std::not_equal_to<T>());
-    case Compare::lt:
-      return with(std::less<T>());
-    case Compare::le:
-      return with(std::less_equal<T>());
-    case Compare::gt:
-      return with(std::greater<T>());
-    case Compare::ge:
-      return with(std::greater_equal<T>());
-  }
+  if (op == Compare::eq) return with(std::equal_to<T>());
+  if (op == Compare::ne) return with(std::not_equal_to<T>());
+  if (op == Compare::lt) return with(std::less<T>());
+  if (op == Compare::le) return with(std::less_equal<T>());
+  if (op == Compare::gt) return with(std::greater<T>());
+  with(std::greater_equal<T>());
 }
 
 template <class T>
@@ -158,6 +149,10 @@ void convert(const Loop<2>& loop, T* out, const S* x) {
   walk_each(
       loop, [](S v) { return converted<S, T>(v); }, out, x);
 }
+
+void to_bfloat16(int64_t n, bfloat16* out, const float* x) { convert(loop_over(n), out, x); }
+void from_bfloat16(int64_t n, float* out, const bfloat16* x) { convert(loop_over(n), out, x); }
+void from_bfloat16(const Loop<2>& loop, float* out, const bfloat16* x) { convert(loop, out, x); }
 
 #define GRADUS_INSTANTIATE(T)                                                \
   template void compare(Compare, const Loop<3>&, bool*, const T*, const T*); \

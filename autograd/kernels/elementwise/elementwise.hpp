@@ -1,29 +1,41 @@
-// Elementwise kernels: out[i] = f(x[i], ...) over strided operands.
+// Elementwise kernels: out[i] = f(x[i], ...), over strided operands if they take a Loop, else over packed
+// ones.
 //
-// Pointers belong to the caller and cover what the loop touches; `out` may be one of the inputs when it is
-// walked with the same strides, and may not overlap them otherwise. Thread-safe; large loops run on several
-// threads. The bits of an element do not depend on its position, on the shape, or on the number of threads.
-// For float, exp, log, tanh, sigmoid, erf and their compositions are polynomials within a few ulp; for
-// double they are those of the C library. NaN in gives NaN out, unless said otherwise.
+// `out` may be an input that has the same strides; else it may not overlap the inputs. The bits of an element
+// do not depend on its position, the shape or the number of threads. For float, exp, log, tanh, sigmoid, erf
+// and their compositions are polynomials within a few ulp; for double they are the C library's. A NaN input
+// gives a NaN output unless stated otherwise.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
 
-#include "gradus/autograd/kernels/isa/loop.hpp"
+#include "gradus/autograd/kernels/elementwise/loop.hpp"
+#include "gradus/autograd/kernels/isa/isa.hpp"
+
+namespace gradus {
+
+/// The upper half of a float32.
+struct bfloat16 {
+  uint16_t bits;
+};
+
+}  // namespace gradus
 
 namespace gradus::kernels {
 
-/// gelu and silu take -inf to -0 and +inf to +inf; sign of a zero and of NaN is 0. operations.def has
-/// them all, as it has those of Binary.
+/// operations.def defines the operations. gelu and silu map -inf to -0 and +inf to +inf; the sign of a zero
+/// and of NaN is 0.
 enum class Unary {
 #define GRADUS_UNARY(name, ...) name,
 #include "gradus/autograd/kernels/elementwise/operations.def"
   count
 };
 
-/// maximum and minimum give NaN when either operand is NaN. The *_grad are gradients, fused: the first
-/// operand is the gradient of the output, the second the input x; for tanh_grad and sigmoid_grad the output
-/// y. At 0 relu's is 0.
+/// maximum and minimum give NaN if either operand is NaN. The *_grad are fused gradients: the first operand
+/// is the output's gradient, the second the input x, for tanh_grad and sigmoid_grad the output y. The
+/// gradient of relu at 0 is 0.
 enum class Binary {
 #define GRADUS_BINARY(name, ...) name,
 #include "gradus/autograd/kernels/elementwise/operations.def"
@@ -32,10 +44,10 @@ enum class Binary {
 
 enum class Compare { eq, ne, lt, le, gt, ge };
 
-/// One operand of a binary loop may be a single value.
+/// Which operand of a binary loop is a single value.
 enum class Operands { both, a_single, b_single, count };
 
-/// The loops, by operation.
+/// Loops over packed elements, by operation.
 template <class T>
 struct ElementwiseLoops {
   void (*unary[static_cast<int>(Unary::count)])(int64_t n, T* out, const T* x);
@@ -68,9 +80,56 @@ void masked_fill(const Loop<3>& loop, T* out, const T* x, const bool* mask, T va
 template <class T>
 void clamp(const Loop<2>& loop, T* out, const T* x, T min, T max);
 
-/// out = T(x), for every pair of the four dtypes; a copy when S is T. To bool: x != 0 (NaN is true). To
-/// int64_t: towards zero, and the smallest int64_t for NaN and values that do not fit.
+/// out = T(x) for every pair of the four dtypes. To bool: x != 0 (NaN is true). To int64_t: rounds towards
+/// zero; the smallest int64_t for NaN and values that do not fit.
 template <class S, class T>
 void convert(const Loop<2>& loop, T* out, const S* x);
+
+/// Rounds to nearest, ties to even; NaN stays NaN. (n) each.
+void to_bfloat16(int64_t n, bfloat16* out, const float* x);
+/// Exact, (n) each or with any strides.
+void from_bfloat16(int64_t n, float* out, const bfloat16* x);
+void from_bfloat16(const Loop<2>& loop, float* out, const bfloat16* x);
+
+/// Loops of SwiGLU (Shazeer, "GLU variants improve transformer", arXiv 2002.05202).
+template <class T>
+struct SwigluLoops {
+  void (*forward)(int64_t n, T* y, const T* gate, const T* up);
+  void (*grad)(int64_t n, T* ggate, T* gup, const T* gy, const T* gate, const T* up);
+};
+
+/// y = silu(gate) * up, (n) each.
+template <class T>
+void swiglu(int64_t n, T* y, const T* gate, const T* up) {
+  loop_over_chunks(n, kRowsChunk, isa_loops<SwigluLoops<T>>().forward, y, gate, up);
+}
+
+/// ggate = gy * up * silu'(gate) and gup = gy * silu(gate), gy the gradient of y; ggate may be gy.
+template <class T>
+void swiglu_grad(int64_t n, T* ggate, T* gup, const T* gy, const T* gate, const T* up) {
+  loop_over_chunks(n, kRowsChunk, isa_loops<SwigluLoops<T>>().grad, ggate, gup, gy, gate, up);
+}
+
+template <class T>
+struct DropoutLoops {
+  void (*dropout)(int64_t n, T* out, const T* x, uint32_t threshold, T scale, uint64_t key, uint64_t block);
+};
+
+/// out[i] = keep(i) ? x[i] / (1 - p) : 0, 0 <= p <= 1. keep(i): word i % 4 of block offset + i / 4 of the
+/// key's Philox stream (counter_hi 0), times 2^-32, is at least p; so backward can draw the mask again.
+template <class T>
+void dropout(int64_t n, T* out, const T* x, double p, uint64_t key, uint64_t offset) {
+  const double threshold = std::ceil(p * 0x1p32);  // word * 2^-32 >= p exactly when word >= threshold
+  if (threshold >= 0x1p32) {
+    std::fill_n(out, n, T{0});
+    return;
+  }
+  const T scale = static_cast<T>(1.0 / (1.0 - p));
+  parallel_for(n, kElementsChunk, [&](int64_t begin, int64_t end) {
+    isa_loops<DropoutLoops<T>>().dropout(end - begin, out + begin, x + begin,
+                                         static_cast<uint32_t>(threshold), scale, key,
+                                         offset + static_cast<uint64_t>(begin) / 4);
+  });
+}
 
 }  // namespace gradus::kernels

@@ -1,7 +1,7 @@
-// Moving elements by index along the middle of (outer, n, inner), and triangles of matrices.
+// Selecting and adding elements by index along the middle of (outer, n, inner), and triangles of matrices.
 //
-// Everything is contiguous. Sums into repeated indices are done in their order. The caller has checked that
-// every index is in range. T: all four dtypes, except the sums: float, double, int64_t.
+// Everything is contiguous, and every index must be in range. Sums at a repeated index are added in order. T:
+// all four dtypes; for the sums float, double, int64_t.
 #pragma once
 
 #include <algorithm>
@@ -20,14 +20,13 @@ void index_select(int64_t outer, int64_t n_in, int64_t inner, int64_t count, T* 
   });
 }
 
-/// out[:, index[k], :] += src[:, k, :], in place. Threads share the outer and the inner dimension: within a
-/// column the additions keep their order. index: (count), src: (outer, count, inner), out: (outer,
-/// n_out, inner).
+/// out[:, index[k], :] += src[:, k, :]. index: (count), src: (outer, count, inner), out: (outer, n_out,
+/// inner).
 template <class T>
 void index_add(int64_t outer, int64_t n_out, int64_t inner, int64_t count, T* out, const int64_t* index,
                const T* src) {
   constexpr int64_t kColumns = 64;
-  const int64_t strips = (inner + kColumns - 1) / kColumns;
+  const int64_t strips = ceil_div(inner, kColumns);
   for_each_row(outer * strips, count * kColumns, [&](int64_t job) {
     const int64_t o = job / strips, begin = job % strips * kColumns, end = std::min(inner, begin + kColumns);
     for (int64_t k = 0; k < count; ++k) {
@@ -38,8 +37,7 @@ void index_add(int64_t outer, int64_t n_out, int64_t inner, int64_t count, T* ou
   });
 }
 
-/// out[o, k, i] = x[o, index[o, k, i], i]. x: (outer, n_in, inner), index: (outer, n_out, inner) -> (outer,
-/// n_out, inner).
+/// out[o, k, i] = x[o, index[o, k, i], i]. x: (outer, n_in, inner), index, out: (outer, n_out, inner).
 template <class T>
 void gather(int64_t outer, int64_t n_in, int64_t inner, int64_t n_out, T* out, const T* x,
             const int64_t* index) {
@@ -49,8 +47,7 @@ void gather(int64_t outer, int64_t n_in, int64_t inner, int64_t n_out, T* out, c
   });
 }
 
-/// out[o, index[o, k, i], i] += src[o, k, i], in place. index, src: (outer, n_src, inner), out: (outer,
-/// n_out, inner).
+/// out[o, index[o, k, i], i] += src[o, k, i]. index, src: (outer, n_src, inner), out: (outer, n_out, inner).
 template <class T>
 void scatter_add(int64_t outer, int64_t n_out, int64_t inner, int64_t n_src, T* out, const int64_t* index,
                  const T* src) {
@@ -60,9 +57,8 @@ void scatter_add(int64_t outer, int64_t n_out, int64_t inner, int64_t n_src, T* 
   });
 }
 
-/// The part of each matrix on and below (`lower`) or on and above its diagonal-th diagonal, zero elsewhere;
-/// the main one is 0, those above it positive. May be in place. x: (batch, rows, cols) -> (batch, rows,
-/// cols).
+/// The part of each matrix on and below (`lower`) or on and above a diagonal, zero elsewhere; diagonal 0 is
+/// the main one, positive ones lie above it. out may be x. x, out: (batch, rows, cols).
 template <class T>
 void triangle(bool lower, int64_t batch, int64_t rows, int64_t cols, T* out, const T* x, int64_t diagonal) {
   for_each_row(batch * rows, cols, [&](int64_t line) {

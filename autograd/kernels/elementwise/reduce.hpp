@@ -1,11 +1,9 @@
-// Reductions over strided operands, arg-max and arg-min of rows and running sums.
-//
-// Large inputs are cut into chunks that depend on the sizes only.
+// Reductions over strided operands, argmax and argmin of rows, and running sums. T: float, double, int64_t.
 #pragma once
 
 #include <cstdint>
 
-#include "gradus/autograd/kernels/isa/loop.hpp"
+#include "gradus/autograd/kernels/elementwise/loop.hpp"
 
 namespace gradus::kernels {
 
@@ -20,22 +18,20 @@ struct ReduceLoops {
                                                      int64_t row_stride);
 };
 
-/// out[kept index] = op over the reduced indices. `kept` walks (out, x) over the dimensions that stay,
-/// `reduced` walks x over those that go; an empty sum is 0, an empty max or min is the smallest or largest
-/// value of T (-inf, +inf). NaN wins in max and min. Sums of floats are summed in blocks: the error grows
-/// with the logarithm of the count. T: float, double, int64_t.
+/// out[kept index] = op over the reduced indices. `kept` walks (out, x) over the kept dimensions, `reduced`
+/// walks x over the reduced ones. An empty sum is 0, an empty max or min the smallest or largest value of T
+/// (-inf, +inf). NaN wins in max and min. The error of a sum grows with the logarithm of the count.
 template <class T>
 void reduce(Reduce op, const Loop<2>& kept, const Loop<1>& reduced, T* out, const T* x);
 
-/// Place of the largest or smallest element of each row, the first among equals; the first NaN wins. x:
-/// (rows, cols) -> (rows), both contiguous, cols >= 1. T: float, double, int64_t.
+/// The index of the largest or smallest element of each row, the first among equals; the first NaN wins. x:
+/// (rows, cols) -> (rows), both contiguous, cols >= 1.
 template <class T>
 void argmax(int64_t rows, int64_t cols, int64_t* out, const T* x);
 template <class T>
 void argmin(int64_t rows, int64_t cols, int64_t* out, const T* x);
 
-/// Running sum along the middle of (outer, n, inner), contiguous, from the end backwards if `reverse`; may be
-/// in place. T: float, double, int64_t.
+/// Running sum along the middle of (outer, n, inner), contiguous, from the end if `reverse`; out may be x.
 template <class T>
 void cumsum(int64_t outer, int64_t n, int64_t inner, T* out, const T* x, bool reverse);
 

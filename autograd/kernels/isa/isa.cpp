@@ -1,6 +1,6 @@
 #include "gradus/autograd/kernels/isa/isa.hpp"
 
-#include <cstdint>
+#include <algorithm>
 #include <cstdlib>
 #include <string>
 
@@ -41,46 +41,30 @@ std::vector<Isa> found_levels() {
 }
 
 #if defined(GRADUS_HAS_AMX) || defined(GRADUS_HAS_AVX512_BF16)
-struct Leaf {
-  unsigned a = 0, b = 0, c = 0, d = 0;
-  Leaf(unsigned leaf, unsigned part) { __get_cpuid_count(leaf, part, &a, &b, &c, &d); }
-};
-
-bool bit(uint64_t word, int place) { return (word >> place & 1) != 0; }
-
-/// The registers that the system saves (XCR0, Intel SDM volume 1, 13.3); 0 if it does not say.
-uint64_t saved_registers() {
-  constexpr int kOsxsave = 27;
-  if (!bit(Leaf(1, 0).c, kOsxsave)) return 0;
-  uint32_t low, high;
-  __asm__("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
-  return uint64_t{high} << 32 | low;
+/// Whether the processor has AMX tiles and their products in bfloat16.
+bool has_amx() {
+  constexpr unsigned kNeeded = 1U << 22 | 1U << 24;
+  unsigned a, b, c, d;
+  return __get_cpuid_count(7, 0, &a, &b, &c, &d) && (d & kNeeded) == kNeeded;
 }
 
-/// Whether Linux lets this process use AMX.
-bool has_permission_for_amx() {
-  constexpr int kConfiguration = 17,
-                kTiles = 18;                   // states of XCR0; the second one is large and needs permission
-  constexpr long kRequestPermission = 0x1023;  // ARCH_REQ_XCOMP_PERM, since Linux 5.16
-  const uint64_t saved = saved_registers();
-  return bit(saved, kConfiguration) && bit(saved, kTiles) &&
-         ::syscall(SYS_arch_prctl, kRequestPermission, kTiles) == 0;
+/// Asks Linux for permission to use AMX; fails if the system does not save its registers.
+bool may_use_amx() {
+  constexpr long kRequestPermission = 0x1023, kTileData = 18;  // ARCH_REQ_XCOMP_PERM, since Linux 5.16
+  return ::syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
 }
 
 std::vector<Isa> found_for_bf16() {
-  const Leaf features(7, 0);
-  const bool processor_has_amx = bit(features.d, 22) && bit(features.d, 24);  // bfloat16 and tiles
   std::vector<Isa> found;
 #if defined(GRADUS_HAS_AMX)
-  if (processor_has_amx && has_permission_for_amx()) found.push_back(Isa::amx);
+  if (has_amx() && may_use_amx()) found.push_back(Isa::amx);
 #endif
   found.push_back(Isa::widened);
 #if defined(GRADUS_HAS_AVX512_BF16)
-  // The file is built for all of v4, which includes the registers of 512 bits. Cores with AMX start a
-  // VDPBF16PS every other cycle, and two multiply-adds in each: measured on Granite Rapids, 113 GFLOP/s and
-  // 227.
-  if (isa_name(available_isas().front()) == "v4" && bit(Leaf(7, 1).a, 5))
-    found.insert(found.end() - (processor_has_amx ? 0 : 1), Isa::avx512_bf16);
+  // Its file is built for all of v4. Where AMX is, `widened` is faster: such cores begin a VDPBF16PS every
+  // other cycle, which does two multiply-adds (measured on Granite Rapids: 113 GFLOP/s, and 227 widened).
+  if (isa_name(available_isas().front()) == "v4" && __builtin_cpu_supports("avx512bf16"))
+    found.insert(found.end() - (has_amx() ? 0 : 1), Isa::avx512_bf16);
 #endif
   return found;
 }
@@ -89,11 +73,11 @@ std::vector<Isa> found_for_bf16() { return {Isa::widened}; }
 #endif
 
 Isa named(IsaFor use, std::string_view name) {
-  std::string names;
-  for (const Isa isa : available_isas(use)) {
-    if (isa_name(isa) == name) return isa;
-    names += concat(names.empty() ? "" : ", ", isa_name(isa));
-  }
+  const std::vector<Isa>& available = available_isas(use);
+  const auto found =
+      std::find_if(available.begin(), available.end(), [&](Isa i) { return isa_name(i) == name; });
+  if (found != available.end()) return *found;
+  const std::string names = joined(available, ", ", isa_name);
   if (use == IsaFor::loops)
     fail("level", "GRADUS_LEVEL must be one that this machine can run (", names, "), got ", name, ".");
   fail("unit", "GRADUS_UNIT must be one that this machine has (", names, "), got ", name, ".");

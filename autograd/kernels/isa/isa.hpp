@@ -1,17 +1,15 @@
-// Which instruction sets the kernels use: one detection of the processor, and one choice each for the inner
-// loops and for products in bfloat16. One binary runs at full width on each machine.
+// The instruction sets of the kernels: detection, and one choice each for the inner loops and for products in
+// bfloat16.
 //
-// The inner loops are built once for each level of x86-64 (v2: SSE4, v3: AVX2 and FMA, v4: AVX-512). A
-// kernel's header declares its loops, a struct of function pointers for float or double; its file in loops/
-// defines them and ends with GRADUS_BUILD; isa_loops() finds them. No list names all loops.
-//
-// Everything in loops/ works on one thread and on packed data; the kernels around it cut the work into
-// chunks. Within a level the bits of an element do not depend on its position. Thread-safe after the first
-// call.
+// The inner loops are built for each level of x86-64 (v2: SSE4, v3: AVX2 and FMA, v4: AVX-512). A kernel's
+// header declares a struct of function pointers; a file in loops/ defines the functions and ends with
+// GRADUS_BUILD; isa_loops() returns the struct of the level in use. Loops work on one thread and on packed
+// data; kernels cut the work into chunks. Within a level the bits of an element do not depend on its
+// position.
 //
 // In all of kernels/, unless a header says otherwise: pointers belong to the caller, outputs overlap neither
 // inputs nor each other, T is float or double, results have the same bits for any number of threads, and
-// functions are thread-safe as long as no two calls write the same output.
+// functions are thread-safe if no two calls write the same output.
 #pragma once
 
 #include <string_view>
@@ -25,7 +23,7 @@
 #define GRADUS_LEVELS(X) X(base)
 #endif
 
-#if defined(__clang__)  // clang expects the definition of `loops` where it is used.
+#if defined(__clang__)  // it expects the definition of `loops` here
 #pragma clang diagnostic push
 #pragma clang diagnostic ignored "-Wundefined-var-template"
 #endif
@@ -41,20 +39,20 @@ enum class Isa {
 };
 #undef GRADUS_ENUMERATE
 
-/// The purpose of a choice of instruction set. The two choices are independent.
+/// What an instruction set is chosen for; the two choices are independent.
 enum class IsaFor { loops, bf16 };
 
 std::string_view isa_name(Isa isa);
 
-/// The instruction sets that this machine has and this program was built for, best first. For bf16 the first
-/// call asks Linux for permission to use AMX.
+/// The instruction sets of this machine that the program was built for, best first. For bf16 the first call
+/// asks Linux for permission to use AMX.
 const std::vector<Isa>& available_isas(IsaFor use = IsaFor::loops);
 
-/// At the start the best one, or the one that the environment variable names: GRADUS_LEVEL for loops,
-/// GRADUS_UNIT for bf16.
+/// Initially the best one, or the one that an environment variable names: GRADUS_LEVEL for loops, GRADUS_UNIT
+/// for bf16.
 Isa isa_in_use(IsaFor use = IsaFor::loops);
 
-/// Uses that one from now on; tests call it. Throws Error if it is not available.
+/// Selects one, for tests. Throws Error if it is not available.
 void set_isa(std::string_view name, IsaFor use = IsaFor::loops);
 
 #define GRADUS_DECLARE(level) \
@@ -82,7 +80,7 @@ const Loops& isa_loops() {
   return loops_at<Loops>(isa_in_use());
 }
 
-/// The values of an enum that ends with `count`, as a pack.
+/// The values of an enum whose last member is `count`.
 template <class Enum>
 using EachOf = std::make_integer_sequence<int, static_cast<int>(Enum::count)>;
 
@@ -92,8 +90,8 @@ using EachOf = std::make_integer_sequence<int, static_cast<int>(Enum::count)>;
 #pragma clang diagnostic pop
 #endif
 
-/// At the end of a file in loops/, in the level's namespace: the struct of its loops, followed by the loops
-/// in its order, for elements of type T.
+/// Defines a struct of loops for float and double. The arguments are its members, in order, for elements of
+/// type T.
 #define GRADUS_BUILD(Loops, ...)                                         \
   template <class T>                                                     \
   consteval Loops<T> make_##Loops() {                                    \
@@ -104,7 +102,7 @@ using EachOf = std::make_integer_sequence<int, static_cast<int>(Enum::count)>;
   template <>                                                            \
   const Loops<double> Built<Loops<double>>::loops = make_##Loops<double>()
 
-/// The same for loops that have no T.
+/// The same for a struct without T.
 #define GRADUS_BUILD_ONE(Loops, ...) \
   template <>                        \
   const Loops Built<Loops>::loops = {__VA_ARGS__}

@@ -1,4 +1,4 @@
-// Attention's inner loops over a row of scores, and rotary position embedding of a row.
+// The loops of attention over a row of scores, and of rotary position embedding.
 #include "gradus/autograd/kernels/attention/attention_loops.hpp"
 #include "gradus/autograd/kernels/attention/rotary_embedding.hpp"
 #include "gradus/autograd/kernels/isa/isa.hpp"
@@ -7,11 +7,9 @@
 
 namespace gradus::kernels::GRADUS_ISA {
 
-// Rows of scores are worked on in whole vectors, into their margin: a causal row has any length, and a
-// remainder loop would take as long as the row.
-constexpr int64_t kRowStep = 16;
-
-inline int64_t whole_vectors(int64_t n) { return (n + kRowStep - 1) / kRowStep * kRowStep; }
+// Whole vectors, into the margin of the row: the remainder loop of a causal row would take as long as the
+// row.
+inline int64_t whole_vectors(int64_t n) { return (n + 15) / 16 * 16; }
 
 template <class T>
 void zero_rest(int64_t n, int64_t end, T* row) {
@@ -19,7 +17,7 @@ void zero_rest(int64_t n, int64_t end, T* row) {
   for (int64_t i = n; i < (end > least ? end : least); i += kLanes<T>) store(row + i, Vector<T>{});
 }
 
-/// The first `count` lanes of x, and in the others `rest`.
+/// The first `count` lanes of x; the others of `rest`.
 template <class T>
 Vector<T> first_lanes(int64_t count, Vector<T> x, Vector<T> rest) {
   Vector<T> lane;
@@ -80,7 +78,7 @@ T attention_dot(int64_t n, const T* a, const T* b) {
 GRADUS_BUILD(AttentionLoops, attention_exponentials<T>, attention_gradients<T>, attention_dot<T>);
 
 template <class T>
-void rotary_turn(int64_t half, T* y, const T* x, const T* cosines, const T* sines) {
+void rotate(int64_t half, T* y, const T* x, const T* cosines, const T* sines) {
 #pragma omp simd
   for (int64_t i = 0; i < half; ++i) {
     const T a = x[i], b = x[i + half];
@@ -89,6 +87,6 @@ void rotary_turn(int64_t half, T* y, const T* x, const T* cosines, const T* sine
   }
 }
 
-GRADUS_BUILD(RotaryLoops, rotary_turn<T>);
+GRADUS_BUILD(RotaryLoops, rotate<T>);
 
 }  // namespace gradus::kernels::GRADUS_ISA

@@ -16,7 +16,7 @@ inline float value_of(bfloat16 x) {
   return value;
 }
 
-// Four rows side by side: one alone would wait for its own sum, and x is loaded once for all.
+// Four rows at a time hide the latency of the sums, and share the loads of x.
 template <class T, class W>
 void dots(int64_t n, const T* x, const W* const* rows, T* sums) {
   const W *a = rows[0], *b = rows[1], *c = rows[2], *d = rows[3];
@@ -35,18 +35,7 @@ void dots(int64_t n, const T* x, const W* const* rows, T* sums) {
   sums[3] = sum_d;
 }
 
-template <int first, int... i>
-Vector<float> every_second(Vector<float> a, Vector<float> b, std::integer_sequence<int, i...>) {
-  return __builtin_shufflevector(a, b, (first + 2 * i)...);
-}
-
-// Every second lane of a and then of b, from the first or from the second on.
-template <int first>
-Vector<float> every_second(Vector<float> a, Vector<float> b) {
-  return every_second<first>(a, b, std::make_integer_sequence<int, kLanes<float>>());
-}
-
-// Two vectors of x, and how two of weights become float32 to meet them.
+// Two vectors of x, and the conversion of the two of weights that they meet to float32.
 template <class W>
 struct Pair {
   Vector<float> x[2];
@@ -55,8 +44,8 @@ struct Pair {
   static Vector<float> weights(const W* from, int i) { return load(from + i * kLanes<float>); }
 };
 
-// bfloat16 is the upper half of a float32: of every two neighbours one is masked, the other shifted, which
-// leaves them apart by even and odd places.
+// bfloat16 is the upper half of a float32: of two neighbours one is shifted, the other masked, which
+// separates even and odd positions.
 template <>
 struct Pair<bfloat16> {
   Vector<float> x[2];
@@ -73,7 +62,7 @@ struct Pair<bfloat16> {
   }
 };
 
-// The sum of its groups of four.
+// The sum of the groups of four lanes.
 inline Four<float> folded(const Vector<float>& x) {
   float lanes[kLanes<float>];
   store(lanes, x);
@@ -87,25 +76,25 @@ inline Four<float> folded(const Vector<float>& x) {
   return sum;
 }
 
-// Asks for as much as `count` weights are, some further on in the row or the next one: four streams are more
-// than the processor foresees by itself, where memory is slow to answer.
+// Prefetches `count` weights, further on in the row or in the next one: processors with slow memory do not
+// prefetch enough for four streams.
 template <int count, class W>
-void ask_for_later(const W* weights) {
+void prefetch_later(const W* weights) {
   constexpr int kStreamAhead = 2048;
   for (size_t byte = 0; byte < count * sizeof(W); byte += 64)
     __builtin_prefetch(reinterpret_cast<const char*>(weights) + kStreamAhead + byte);
 }
 
-// The same written in whole vectors, which a compiler does not find.
+// In whole vectors, as compilers do not find this form.
 template <class W>
 void dots(int64_t n, const float* x, const W* const* rows, float* sums) {
-  constexpr int kStep = kLanes<float>;
+  constexpr int kVector = kLanes<float>;
   Vector<float> sum[4][2];
   for (int r = 0; r < 4; ++r) sum[r][0] = sum[r][1] = broadcast(0.0F);
   int64_t i = 0;
-  for (; i + 2 * kStep <= n; i += 2 * kStep) {
+  for (; i + 2 * kVector <= n; i += 2 * kVector) {
     const Pair<W> pair(x + i);
-    for (int r = 0; r < 4; ++r) ask_for_later<2 * kStep>(rows[r] + i);
+    for (int r = 0; r < 4; ++r) prefetch_later<2 * kVector>(rows[r] + i);
     for (int r = 0; r < 4; ++r)
       for (int half = 0; half < 2; ++half)
         sum[r][half] = fused(pair.x[half], Pair<W>::weights(rows[r] + i, half), sum[r][half]);

@@ -1,5 +1,5 @@
-// Dropout's mask, drawn in whole vectors.
-#include "gradus/autograd/kernels/elementwise/dropout.hpp"
+// Dropout, with the mask drawn in whole vectors.
+#include "gradus/autograd/kernels/elementwise/elementwise.hpp"
 
 #include <utility>
 
@@ -19,16 +19,16 @@ Vector<uint64_t> alternate_lanes(Vector<uint64_t> a, Vector<uint64_t> b, int hal
                    : __builtin_shufflevector(a, b, (kCount / 2 + i / 2 + i % 2 * kCount)...);
 }
 
-// The words of kGroup vectors of blocks of Philox4x32-10 (philox.hpp), from number `first` on with the upper
-// half of the counter 0. A lane of 64 bits works on one block and holds a word of it in its lower half; what
-// is left in the upper one does no harm, as products and the final packing look at the lower half only.
+// The words of kGroup vectors of blocks of Philox4x32-10 (philox.hpp), from block `first` on, counter_hi 0.
+// The lower half of a 64-bit lane has a word of one block; products and the final packing ignore the upper
+// half.
 template <int kGroup>
 void philox_group(uint64_t first, uint64_t key, uint32_t* words) {
   using Lanes = Vector<uint64_t>;
-  constexpr int kStep = kLanes<uint64_t>;
+  constexpr int kVector = kLanes<uint64_t>;
   Lanes w0[kGroup], w1[kGroup], w2[kGroup] = {}, w3[kGroup] = {};
   for (int g = 0; g < kGroup; ++g) {
-    w0[g] = load(kNumbers) + (first + static_cast<uint64_t>(g * kStep));
+    w0[g] = load(kNumbers) + (first + static_cast<uint64_t>(g * kVector));
     w1[g] = w0[g] >> 32;
   }
   auto k0 = static_cast<uint32_t>(key), k1 = static_cast<uint32_t>(key >> 32);
@@ -45,39 +45,38 @@ void philox_group(uint64_t first, uint64_t key, uint32_t* words) {
     k0 += 0x9E3779B9;
     k1 += 0xBB67AE85;
   }
-  constexpr auto lanes = std::make_integer_sequence<int, kStep>();
+  constexpr auto lanes = std::make_integer_sequence<int, kVector>();
   for (int g = 0; g < kGroup; ++g) {
     const Lanes lower = (w0[g] & 0xFFFFFFFF) | (w1[g] << 32), upper = (w2[g] & 0xFFFFFFFF) | (w3[g] << 32);
     for (int half = 0; half < 2; ++half) {
       const Lanes pairs = alternate_lanes(lower, upper, half, lanes);
-      __builtin_memcpy(words + (2 * g + half) * 2 * kStep, &pairs, sizeof pairs);
+      __builtin_memcpy(words + (2 * g + half) * 2 * kVector, &pairs, sizeof pairs);
     }
   }
 }
 
-// The words of `blocks` blocks, and perhaps of some more: four chains of rounds side by side hide their
-// latency.
+// The words of `blocks` blocks, and perhaps of some more. Four interleaved chains hide their latency.
 inline void philox_words(uint64_t first, int blocks, uint64_t key, uint32_t* words) {
-  constexpr int kStep = kLanes<uint64_t>;
-  for (int block = 0; block < blocks; block += 4 * kStep) {
+  constexpr int kVector = kLanes<uint64_t>;
+  for (int block = 0; block < blocks; block += 4 * kVector) {
     const int left = blocks - block;
     const auto from = first + static_cast<uint64_t>(block);
-    if (left > 2 * kStep)
+    if (left > 2 * kVector)
       philox_group<4>(from, key, words + 4 * block);
-    else if (left > kStep)
+    else if (left > kVector)
       philox_group<2>(from, key, words + 4 * block);
     else
       philox_group<1>(from, key, words + 4 * block);
   }
 }
 
-// Kept where the word is at least the threshold.
+// Keeps elements whose word is at least the threshold.
 template <class T>
 void dropout(int64_t n, T* out, const T* x, uint32_t threshold, T scale, uint64_t key, uint64_t block) {
-  constexpr int64_t kStep = 4 * kPhiloxBlocks;
-  uint32_t words[kStep];
-  for (int64_t start = 0; start < n; start += kStep, block += kPhiloxBlocks) {
-    const int64_t count = n - start < kStep ? n - start : kStep;
+  constexpr int64_t kChunk = 4 * kPhiloxBlocks;
+  uint32_t words[kChunk];
+  for (int64_t start = 0; start < n; start += kChunk, block += kPhiloxBlocks) {
+    const int64_t count = n - start < kChunk ? n - start : kChunk;
     philox_words(block, static_cast<int>((count + 3) / 4), key, words);
 #pragma omp simd
     for (int64_t i = 0; i < count; ++i) {

@@ -1,8 +1,7 @@
-// Elementwise loops: operations.def has the values, one loop serves all. And silu(gate) * up.
+// The loops of the operations of operations.def, and of SwiGLU.
 #include <utility>
 
 #include "gradus/autograd/kernels/elementwise/elementwise.hpp"
-#include "gradus/autograd/kernels/elementwise/swiglu.hpp"
 #include "gradus/autograd/kernels/isa/isa.hpp"
 #include "gradus/autograd/kernels/loops/gates.hpp"
 #include "gradus/autograd/kernels/loops/math.hpp"
@@ -24,7 +23,7 @@ T unary_value(T x) {
 #include "gradus/autograd/kernels/elementwise/operations.def"
 }
 
-// Flattened, as a call left in the loop would keep it from being vectorised.
+// Flattened, because a call in the loop would prevent vectorisation.
 template <class T, Unary kOp>
 [[gnu::flatten]] void unary_span(int64_t n, T* out, const T* x) {
   if constexpr (kOp == Unary::gelu_tanh || kOp == Unary::silu) {
@@ -81,26 +80,18 @@ constexpr ElementwiseLoops<T> elementwise_loops(std::integer_sequence<int, kUnar
 
 GRADUS_BUILD(ElementwiseLoops, elementwise_loops<T>(EachOf<Unary>(), EachOf<Binary>()));
 
-// Flattened, as a call left in the loop would keep it from being vectorised.
 template <class T>
 [[gnu::flatten]] void swiglu(int64_t n, T* y, const T* gate, const T* up) {
   map_gate<T, Unary::silu>(
-      n, gate, [=](int64_t i, T g) { y[i] = gate_value<T, Unary::silu>(g) * up[i]; },
-      [=](int64_t i, T g) { y[i] = gate_value_anywhere<T, Unary::silu>(g) * up[i]; });
+      n, gate, [=](int64_t i, T g, auto far) { y[i] = gate_value<T, Unary::silu, far.value>(g) * up[i]; });
 }
 
 template <class T>
 [[gnu::flatten]] void swiglu_grad(int64_t n, T* ggate, T* gup, const T* gy, const T* gate, const T* up) {
-  map_gate<T, Unary::silu>(
-      n, gate,
-      [=](int64_t i, T g) {
-        gup[i] = gy[i] * gate_value<T, Unary::silu>(g);
-        ggate[i] = gy[i] * up[i] * gate_slope<T, Unary::silu>(g);
-      },
-      [=](int64_t i, T g) {
-        gup[i] = gy[i] * gate_value_anywhere<T, Unary::silu>(g);
-        ggate[i] = gy[i] * up[i] * gate_slope_anywhere<T, Unary::silu>(g);
-      });
+  map_gate<T, Unary::silu>(n, gate, [=](int64_t i, T g, auto far) {
+    gup[i] = gy[i] * gate_value<T, Unary::silu, far.value>(g);
+    ggate[i] = gy[i] * up[i] * gate_slope<T, Unary::silu, far.value>(g);
+  });
 }
 
 GRADUS_BUILD(SwigluLoops, swiglu<T>, swiglu_grad<T>);

@@ -1,8 +1,9 @@
-// gelu, its tanh form and silu: x times a gate that closes on the left, where the gate is an
-// exponential. Its exponent comes as a product that is not rounded, since that would take as many digits off
-// the result as the exponent has before the point; and a result that may be subnormal is made last, from
-// factors that are not.
+// gelu, its tanh form and silu: x times a gate, which on the left is an exponential. Its exponent is kept as
+// an unrounded product: rounding would cost as many digits of the result as the exponent has before the
+// point. A result that may be subnormal is multiplied last, from factors that are not.
 #pragma once
+
+#include <type_traits>
 
 #include "gradus/autograd/kernels/elementwise/elementwise.hpp"
 #include "gradus/autograd/kernels/loops/math.hpp"
@@ -16,8 +17,8 @@ T within(T low, T high, T x) {
   return least > high ? high : least;
 }
 
-// Phi(-a), the upper tail of the normal distribution, as e = e^(-a^2 / 2) times a ratio. For double the C
-// library's erfc, at z = a / sqrt(2) rounded, corrected for the rounding to first order.
+// factor * Phi(-a), the upper tail of the normal distribution, as e = e^(-a^2 / 2) times a ratio. For double
+// by the C library's erfc at z = a / sqrt(2), with a first-order correction for the rounding of z.
 inline float gelu_tail(float a, const FloatExponential& e, float factor) {
   return e.times(factor * normal_tail_ratio(a));
 }
@@ -31,7 +32,7 @@ inline double gelu_tail(double a, const DoubleExponential& e, double factor) {
 template <class T>
 constexpr T kGeluReach = sizeof(T) == 4 ? T(15) : T(40);
 
-// x Phi(x): from x, or 0 on the left, the tail is taken off. The sign, of zeros too, is that of x.
+// x Phi(x): x, or 0 on the left, minus the tail. Has the sign of x, also for zeros.
 template <class T>
 T gelu(T x) {
   const T size = within(T{0}, kGeluReach<T>, std::fabs(x));
@@ -49,9 +50,8 @@ T gelu_slope(T x) {
 }
 
 // z = 2u = 2 sqrt(2 / pi) (x + 0.044715 x^3) = x (kLinear + kCubic x^2) of Hendrycks and Gimpel, "Gaussian
-// error linear units" (2016): half of 1 + tanh(u) is sigmoid(2u), which costs less and has no 1 to lose
-// digits to. Both coefficients are in two parts, the linear one's first so short that taking it off a sum
-// again is exact.
+// error linear units" (2016): (1 + tanh(u)) / 2 is sigmoid(2u), which costs less and keeps more digits. Both
+// coefficients are in two parts; the first linear one is so short that subtracting it from a sum is exact.
 constexpr double kLinear = 0x1.9884533d43651p+0, kLinearBeyond = -0x1.cbc0d30ebfd15p-54;
 constexpr double kLinearShort = 0x1.988p+0;
 constexpr double kCubic = 0x1.2444f2a4d8b4bp-4, kCubicBeyond = -0x1.6c843a29d1c70p-61;
@@ -60,7 +60,7 @@ constexpr T kLinearRest = static_cast<T>(kLinear - kLinearShort + kLinearBeyond)
 template <class T>
 constexpr T kCubicRest = static_cast<T>(kCubic - static_cast<double>(static_cast<T>(kCubic)) + kCubicBeyond);
 
-// e^-z, not yet made.
+// e^-z.
 template <class T>
 auto gelu_tanh_exponential(T x) {
   const T linear = kLinearShort, cubic = static_cast<T>(kCubic), square = x * x;
@@ -78,9 +78,8 @@ T gelu_tanh_slope(T x) {
   return x * fused(static_cast<T>(3 * kCubic) * x, x, static_cast<T>(kLinear));
 }
 
-// How far to the right z is followed: from there on its gate is open. And where on the left e^-z, which will
-// overflow, has to be scaled down: 1 / (1 + e^-z) is then kScale / (kScale + kScale e^-z). The end of that is
-// where its product with any x z' is 0.
+// x beyond kGateOpen has an open gate. Left of kGateFar e^-z, which would overflow, is scaled down:
+// 1 / (1 + e^-z) = kScale / (kScale + kScale e^-z). At kGateEnd its product with any x z' is 0.
 template <class T>
 constexpr T kScale = sizeof(T) == 4 ? T(0x1p-64) : T(0x1p-128);
 template <class T, Unary kOp>
@@ -91,7 +90,7 @@ template <class T, Unary kOp>
 constexpr T kGateEnd = kOp == Unary::silu ? (sizeof(T) == 4 ? T(-125) : T(-790))
                                           : (sizeof(T) == 4 ? T(-11.4) : T(-21.9));
 
-// sigmoid(z) is open / all, sigmoid(-z) shut / all.
+// sigmoid(z) = open / all, sigmoid(-z) = shut / all.
 template <class T, Unary kOp>
 struct Gate {
   T x, open, shut, all;
@@ -111,72 +110,62 @@ struct Gate {
   }
 };
 
-// Few elements are far out, so a block that has none is spared the second way. Which way an element goes
-// depends on its value only.
-constexpr int64_t kGateBlock = 512;
+// x sigmoid(z), for any x if kFar, else for x >= kGateFar.
+template <class T, Unary kOp, bool kFar>
+T gate_value(T x) {
+  if constexpr (!kFar) return x / Gate<T, kOp>::usual(x).all;
+  const Gate<T, kOp> far = Gate<T, kOp>::far(x);
+  const T on_left = far.x * far.open / far.all, usual = gate_value<T, kOp, false>(x);
+  return x < kGateFar<T, kOp> ? on_left : usual;
+}
 
-template <class T, Unary kOp, class Usual, class Far>
-void map_gate(int64_t n, const T* x, Usual usual, Far far) {
-  for (int64_t first = 0; first < n; first += kGateBlock) {
-    const int64_t end = n - first < kGateBlock ? n : first + kGateBlock;
+// Its derivative.
+template <class T, Unary kOp, bool kFar>
+T gate_slope(T x) {
+  if constexpr (!kFar) return Gate<T, kOp>::usual(x).slope();
+  const T on_left = Gate<T, kOp>::far(x).slope(), usual = gate_slope<T, kOp, false>(x);
+  return x < kGateFar<T, kOp> ? on_left : usual;
+}
+
+// Calls f(i, x[i], whether far elements are possible, as a type). Few elements are far, so most chunks are
+// spared the second form; the form that determines an element depends on its value only.
+template <class T, Unary kOp, class F>
+void map_gate(int64_t n, const T* x, F f) {
+  constexpr int64_t kChunk = 512;
+  for (int64_t first = 0; first < n; first += kChunk) {
+    const int64_t end = n - first < kChunk ? n : first + kChunk;
     int32_t any = 0;
 #pragma omp simd reduction(| : any)
     for (int64_t i = first; i < end; ++i) any |= x[i] < kGateFar<T, kOp> ? 1 : 0;
     if (any == 0) {
 #pragma omp simd
-      for (int64_t i = first; i < end; ++i) usual(i, x[i]);
+      for (int64_t i = first; i < end; ++i) f(i, x[i], std::false_type());
     } else {
 #pragma omp simd
-      for (int64_t i = first; i < end; ++i) far(i, x[i]);
+      for (int64_t i = first; i < end; ++i) f(i, x[i], std::true_type());
     }
   }
-}
-
-template <class T, Unary kOp>
-T gate_value(T x) {
-  const Gate<T, kOp> gate = Gate<T, kOp>::usual(x);
-  return x / gate.all;
-}
-
-template <class T, Unary kOp>
-T gate_value_anywhere(T x) {
-  const Gate<T, kOp> far = Gate<T, kOp>::far(x);
-  const T on_left = far.x * far.open / far.all, usual = gate_value<T, kOp>(x);
-  return x < kGateFar<T, kOp> ? on_left : usual;
-}
-
-template <class T, Unary kOp>
-T gate_slope(T x) {
-  return Gate<T, kOp>::usual(x).slope();
-}
-
-template <class T, Unary kOp>
-T gate_slope_anywhere(T x) {
-  const T on_left = Gate<T, kOp>::far(x).slope(), usual = gate_slope<T, kOp>(x);
-  return x < kGateFar<T, kOp> ? on_left : usual;
 }
 
 // out = x sigmoid(z).
 template <class T, Unary kOp>
 void gate_span(int64_t n, T* out, const T* x) {
-  map_gate<T, kOp>(
-      n, x, [out](int64_t i, T v) { out[i] = gate_value<T, kOp>(v); },
-      [out](int64_t i, T v) { out[i] = gate_value_anywhere<T, kOp>(v); });
+  map_gate<T, kOp>(n, x, [out](int64_t i, T v, auto far) { out[i] = gate_value<T, kOp, far.value>(v); });
 }
 
-// out = gy * its slope at x.
+// out = gy * its derivative at x.
 template <class T, Unary kOp, Operands kOperands>
 void gate_grad_span(int64_t n, T* out, const T* gy, const T* x) {
   if constexpr (kOperands == Operands::b_single) {
-    const T slope = gate_slope_anywhere<T, kOp>(*x);
+    const T slope = gate_slope<T, kOp, true>(*x);
 #pragma omp simd
     for (int64_t i = 0; i < n; ++i) out[i] = gy[i] * slope;
   } else {
     constexpr bool kSingle = kOperands == Operands::a_single;
     const T one = *gy;
-    map_gate<T, kOp>(
-        n, x, [=](int64_t i, T v) { out[i] = (kSingle ? one : gy[i]) * gate_slope<T, kOp>(v); },
-        [=](int64_t i, T v) { out[i] = (kSingle ? one : gy[i]) * gate_slope_anywhere<T, kOp>(v); });
+    map_gate<T, kOp>(n, x, [=](int64_t i, T v, auto far) {
+      out[i] = (kSingle ? one : gy[i]) * gate_slope<T, kOp, far.value>(v);
+    });
   }
 }
 

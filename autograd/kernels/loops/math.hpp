@@ -1,6 +1,5 @@
-// exp, log, tanh and erf as the level files inline them. For float: polynomials in Horner form that a
-// compiler vectorises, good to a few ulp, with exact limits (minimax fits of our own); for double: the C
-// library.
+// exp, log, tanh and erf for loops. For float: polynomials that compilers vectorise (minimax fits), within a
+// few ulp and with exact limits; for double: the C library.
 #pragma once
 
 #include <cmath>
@@ -11,8 +10,8 @@ namespace gradus::kernels::GRADUS_ISA {
 inline float bits_to_float(int32_t bits) { return __builtin_bit_cast(float, bits); }
 inline int32_t float_to_bits(float x) { return __builtin_bit_cast(int32_t, x); }
 
-// a * b + c, rounded once where the level has the instruction. Written out, because contraction by the
-// compiler could differ between a vector loop and its remainder.
+// a * b + c, rounded once if the level has the instruction. Explicit, because contraction by the compiler
+// could differ between a vector loop and its remainder.
 inline float fused(float a, float b, float c) {
 #if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
   return __builtin_fmaf(a, b, c);
@@ -31,7 +30,7 @@ inline float fused_once(float a, float b, float c) {
 }
 inline double fused_once(double a, double b, double c) { return std::fma(a, b, c); }
 
-// The coefficients from that of the highest power down.
+// Coefficients from the highest power down.
 template <class... Lower>
 [[gnu::always_inline]] inline float polynomial(float x, float highest, Lower... lower) {
   float p = highest;
@@ -39,28 +38,26 @@ template <class... Lower>
   return p;
 }
 
-// e^x as a product that is not yet made: of its digits and of 2^n in two halves, so that results near
-// overflow and among the subnormals come out right.
+// e^x as a product of its digits and of 2^n in two factors, so that results near overflow and subnormal ones
+// are right.
 struct FloatExponential {
   float digits, half, rest;
 
   float value() const { return digits * half * rest; }
-  // factor * e^x, rounded once where that is subnormal, and finite where it is though e^x is not.
+  // factor * e^x; rounded once if subnormal, and finite even if only e^x overflows.
   float times(float factor) const { return factor * digits * half * rest; }
 };
 
 constexpr float kLog2E = 1.44269504F, kLn2 = 0.693145752F, kLn2Rest = 1.42860677e-6F;  // n * kLn2 is exact
 constexpr float kRound = 0x1.8p23F;  // adding it rounds to an integer, which is left in the low bits
 
-// e^(n ln 2 + r), |r| <= ln 2 / 2, given n + kRound: e^r = 1 + r + r^2 P(r), with the coefficients of SLEEF's
-// expf (Shibata and Petrogalli, 2020), below 1 ulp. PyTorch's softmax uses it too, so that ours prints the
-// same digits.
+// e^(n ln 2 + r), |r| <= ln 2 / 2, given n + kRound: e^r = 1 + r + r^2 P(r), within 1 ulp, with the
+// coefficients of SLEEF's expf (Shibata and Petrogalli, 2020), which PyTorch's softmax uses too.
 inline FloatExponential exponential_of_parts(float shifted, float r) {
   const float p =
       polynomial(r, 1.98527618e-4F, 1.39304355e-3F, 8.33336078e-3F, 4.16664854e-2F, 1.66666672e-1F, 0.5F);
   const float e_to_r = fused(r * r, p, r) + 1.0F;
-  // Unsigned, as it overflows for what is beyond the bounds, of which a vector may have some that are not
-  // used.
+  // Unsigned, as unused lanes beyond the bounds may overflow.
   const auto power = static_cast<int32_t>(static_cast<uint32_t>(float_to_bits(shifted)) -
                                           static_cast<uint32_t>(float_to_bits(kRound)));
   const int32_t half = power >> 1;
@@ -73,13 +70,13 @@ inline FloatExponential exponential(float x) {
   return exponential_of_parts(shifted, fused(n, -kLn2Rest, fused(n, -kLn2, x)));
 }
 
-// e^(a (b + rest)) for -130 <= a b <= 130 and a small rest, of the product as it is before rounding.
+// e^(a (b + rest)) of the unrounded product, for -130 <= a b <= 130 and a small rest.
 inline FloatExponential exponential(float a, float b, float rest) {
   const float shifted = fused(a * b, kLog2E, kRound), n = shifted - kRound;
   return exponential_of_parts(shifted, fused(a, rest, fused(n, -kLn2Rest, fused_once(a, b, n * -kLn2))));
 }
 
-// For double: the C library's e^(x / 2), squared, which does not overflow and is not subnormal.
+// e^x as the square of e^(x / 2), which neither overflows nor is subnormal.
 struct DoubleExponential {
   double root;
 
@@ -96,7 +93,7 @@ inline DoubleExponential exponential(double a, double b, double rest) {
 // e^x for -104 <= x <= 89.
 inline float exp_within(float x) { return exponential(x).value(); }
 
-// The bounds are where it overflows and where it rounds to 0; NaN passes them.
+// Beyond the bounds it overflows or rounds to 0; NaN passes.
 inline float exp_(float x) {
   x = x > 89.0F ? 89.0F : x;
   return exp_within(x < -104.0F ? -104.0F : x);
@@ -107,8 +104,7 @@ inline float exp_(float x) {
 inline float log_(float x) {
   const bool tiny = x < 0x1p-126F;  // below it the exponent field is 0
   const float normal = tiny ? x * 0x1p24F : x;
-  // Taking off the bits of sqrt(1/2) makes n step where 1 + f passes sqrt(2). Unsigned, as it overflows
-  // for x < 0.
+  // Subtracting the bits of sqrt(1/2) makes n grow where 1 + f passes sqrt(2). Unsigned, as x < 0 overflows.
   const auto bits = static_cast<int32_t>(static_cast<uint32_t>(float_to_bits(normal)) - 0x3F3504F3U);
   const float f = bits_to_float((bits & 0x007FFFFF) + 0x3F3504F3) - 1.0F;
   const float n = static_cast<float>(bits >> 23) - (tiny ? 24.0F : 0.0F);

@@ -1,4 +1,4 @@
-// Small products whose sums stay in registers, and the peak rate of multiply-adds.
+// Products whose sums stay in registers, and the peak rate of multiply-adds.
 #include "gradus/autograd/kernels/blas/float_product.hpp"
 #include "gradus/autograd/kernels/isa/isa.hpp"
 #include "gradus/autograd/kernels/loops/math.hpp"
@@ -7,18 +7,17 @@
 
 namespace gradus::kernels::GRADUS_ISA {
 
-// Rows and vectors of a tile of a product: sums enough to hide the latency of a multiply-add, few enough for
-// the registers.
+// Rows and vectors of a tile: enough sums to hide the latency of a multiply-add, and registers for them.
 constexpr int kTileRows = kVectorBytes == 64 ? 8 : 6, kTileVectors = 2;
-// The same where rows of b are packed: with 32 registers fewer of a are read for each of b.
+// The same for packed rows of b: with 32 registers, fewer loads of a.
 constexpr int kPackedRows = 6, kPackedVectors = kVectorBytes == 64 ? 4 : 2;
-// With OpenBLAS 0.3.21 instead, a step of GPT-2's parts takes 13 to 20 % longer with AVX-512, and 0 to 4 %
-// less with AVX2.
+// With OpenBLAS 0.3.21 instead, training GPT-2 takes 13 to 20 % longer with AVX-512, and up to 4 % less with
+// AVX2.
 constexpr bool kBeatBlas = kVectorBytes == 64;
-// Rows of b that are asked for ahead: they come from the second cache.
+// Rows of b that are prefetched ahead, from the second-level cache.
 constexpr int kRowsAhead = 4;
 
-/// Four rows of four: 4 loads, 8 shuffles and 4 stores instead of 16 loads and 16 stores far apart.
+/// A 4 x 4 matrix: 4 loads, 8 shuffles and 4 stores instead of 16 loads and 16 stores.
 template <class T>
 void transpose_square(const T* x, int64_t x_row, T* y, int64_t y_row) {
   Four<T> square[4];
@@ -40,7 +39,7 @@ void transpose(int64_t rows, int64_t columns, const T* x, int64_t x_row, T* y, i
   }
 }
 
-/// A panel of a and where the columns of b and c that belong to it begin.
+/// A panel of rows of a, and the matrices b, start and c.
 template <class T>
 struct Panel {
   int64_t k;
@@ -92,7 +91,7 @@ void tile(const Panel<T>& o, int64_t column) {
     for (int j = 0; j < vectors; ++j) store(c + i * o.c_row + j * kLanes<T>, sum[i][j]);
 }
 
-/// The last columns, fewer than a vector has lanes.
+/// The last columns, fewer than the lanes of a vector.
 template <int rows, class T>
 void narrow_tile(const Panel<T>& o, int64_t column, int64_t count) {
   Vector<T> sum[rows];
@@ -109,16 +108,16 @@ void narrow_tile(const Panel<T>& o, int64_t column, int64_t count) {
 
 template <int rows, class T>
 void panel(const Panel<T>& o, int64_t n) {
-  constexpr int64_t block = kPackedVectors * kLanes<T>, wide = kTileVectors * kLanes<T>;
+  constexpr int64_t packed = kPackedVectors * kLanes<T>, wide = kTileVectors * kLanes<T>;
   int64_t column = 0;
-  if constexpr (rows <= kPackedRows && block > wide)
-    for (; column + block <= n; column += block) tile<rows, kPackedVectors>(o, column);
+  if constexpr (rows <= kPackedRows && packed > wide)
+    for (; column + packed <= n; column += packed) tile<rows, kPackedVectors>(o, column);
   for (; column + wide <= n; column += wide) tile<rows, kTileVectors>(o, column);
   for (; column + kLanes<T> <= n; column += kLanes<T>) tile<rows, 1>(o, column);
   if (column < n) narrow_tile<rows>(o, column, n - column);
 }
 
-/// panel<rows>, found by trying kTileRows, kTileRows - 1, ...
+/// Calls panel<rows>.
 template <int candidate, class T>
 void choose_panel(int64_t rows, const Panel<T>& o, int64_t n) {
   if constexpr (candidate > 0) {
@@ -136,8 +135,7 @@ void multiply(int64_t rows, int64_t n, int64_t k, const T* a, int64_t a_row, int
 GRADUS_BUILD(ProductLoops, kTileRows, kPackedRows, kPackedVectors* kLanes<T>, kBeatBlas, multiply<T>,
              transpose<T>);
 
-// Sums that do not wait for each other: two units, each with an answer after four or five cycles, and one to
-// spare.
+// Independent sums, enough for two units with a latency of four or five cycles.
 constexpr int kSums = 12;
 
 template <class T>

@@ -1,5 +1,5 @@
-// Products of 16 rows of weights in tiles with a row of numbers rounded to 8 bits. Sums of 32 products are
-// whole numbers, so all ways to find them give the same; the order of the rest is that of the tiles.
+// Products of 16 rows of quantized weights with a row of x rounded to 8 bits. Sums of 32 products are exact
+// integers; they are added in the order of the tiles.
 #include "gradus/autograd/kernels/quantized/quantized.hpp"
 
 #include "gradus/autograd/kernels/isa/isa.hpp"
@@ -7,16 +7,15 @@
 
 namespace gradus::kernels::GRADUS_ISA {
 
-/// Asks for the tile that comes some thousand bytes later: the processor by itself stops at the end of a
-/// page.
+/// Prefetches a tile some thousand bytes later: processors by themselves stop at the end of a page.
 template <class Tile>
-void ask_ahead(const Tile* tile) {
+void prefetch_ahead(const Tile* tile) {
   constexpr int kAhead = 8192 / sizeof(Tile) + 1;
   for (size_t line = 0; line < sizeof(Tile); line += 64)
     __builtin_prefetch(reinterpret_cast<const char*>(tile + kAhead) + line);
 }
 
-/// The four numbers of x that meet the four columns at `at` of a tile.
+/// The four numbers of x for columns 4 * at to 4 * at + 3 of a tile.
 inline int four_of(RoundedRow x, int64_t tile, int at) {
   int four;
   __builtin_memcpy(&four, x.values + tile * kWeightColumns + 4 * at, sizeof four);
@@ -27,8 +26,8 @@ inline int four_of(RoundedRow x, int64_t tile, int at) {
 
 inline __m256i load_eight(const void* from) { return _mm256_loadu_si256(static_cast<const __m256i*>(from)); }
 
-// Bytes are multiplied without a sign by bytes with one, and added in pairs, which must fit 16 bits: |x| by w
-// with the sign of x.
+// The instruction multiplies unsigned bytes by signed ones and adds pairs, which must fit 16 bits: |x| * (w
+// with the sign of x).
 inline __m256i sums_of(const Q8Tile& tile, int64_t half, RoundedRow x, int64_t t) {
   __m256i sum = _mm256_setzero_si256();
   for (int at = 0; at < 8; ++at) {
@@ -40,7 +39,7 @@ inline __m256i sums_of(const Q8Tile& tile, int64_t half, RoundedRow x, int64_t t
   return sum;
 }
 
-// The weights are 8 too large, and have no sign; all eight pairs fit 16 bits: 8 * 2 * 15 * 127.
+// The weights are 8 too large, hence unsigned. Eight pairs fit 16 bits: 8 * 2 * 15 * 127.
 inline __m256i sums_of(const Q4Tile& tile, int64_t half, RoundedRow x, int64_t t) {
   const __m256i low = _mm256_set1_epi8(15);
   __m256i pairs = _mm256_setzero_si256();
@@ -58,7 +57,7 @@ template <class Tile>
 void plain_dots(int64_t count, const Tile* tiles, RoundedRow x, float* y) {
   __m256 sum[2] = {_mm256_setzero_ps(), _mm256_setzero_ps()};
   for (int64_t t = 0; t < count; ++t) {
-    ask_ahead(tiles + t);
+    prefetch_ahead(tiles + t);
     for (int half = 0; half < 2; ++half) {
       const __m128i scales = _mm_loadu_si128(reinterpret_cast<const __m128i*>(tiles[t].scales + 8 * half));
       const __m256 scale = _mm256_mul_ps(_mm256_cvtph_ps(scales), _mm256_set1_ps(x.scales[t]));
@@ -106,7 +105,7 @@ void plain_dots(int64_t count, const Tile* tiles, RoundedRow x, float* y) {
 
 GRADUS_VNNI inline __m512i sixteen_of(const void* from) { return _mm512_loadu_si512(from); }
 
-// The weights without a sign, so much too large.
+// Weights made unsigned are too large by this.
 constexpr int too_large(const Q8Tile&) { return 128; }
 constexpr int too_large(const Q4Tile&) { return 8; }
 GRADUS_VNNI inline __m512i unsigned_values(const Q8Tile& tile, int at) {
@@ -121,33 +120,28 @@ template <class Tile>
 GRADUS_VNNI void vnni_dots(int64_t count, const Tile* tiles, RoundedRow x, float* y) {
   __m512 sum = _mm512_setzero_ps();
   for (int64_t t = 0; t < count; ++t) {
-    ask_ahead(tiles + t);
+    prefetch_ahead(tiles + t);
     __m512i sums = _mm512_set1_epi32(-too_large(tiles[t]) * x.sums[t]);
 #pragma GCC unroll 8
     for (int at = 0; at < 8; ++at)
       sums = _mm512_dpbusd_epi32(sums, unsigned_values(tiles[t], at), _mm512_set1_epi32(four_of(x, t, at)));
     const __m256i scales = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(tiles[t].scales));
-    // Conversions of all lanes by a mask: without one gcc 12 warns of an undefined value in its header.
+    // The mask keeps gcc 12 from warning of an undefined value in its header.
     const __m512 scale = _mm512_mul_ps(_mm512_maskz_cvtph_ps(0xFFFF, scales), _mm512_set1_ps(x.scales[t]));
     sum = _mm512_fmadd_ps(_mm512_maskz_cvtepi32_ps(0xFFFF, sums), scale, sum);
   }
   _mm512_storeu_ps(y, sum);
 }
 
-template <class Tile>
-void dots(int64_t count, const Tile* tiles, RoundedRow x, float* y) {
-  if (__builtin_cpu_supports("avx512vnni")) return vnni_dots(count, tiles, x, y);
-  plain_dots(count, tiles, x, y);
-}
-
-#else
-
-template <class Tile>
-void dots(int64_t count, const Tile* tiles, RoundedRow x, float* y) {
-  plain_dots(count, tiles, x, y);
-}
-
 #endif
+
+template <class Tile>
+void dots(int64_t count, const Tile* tiles, RoundedRow x, float* y) {
+#ifdef __AVX512F__
+  if (__builtin_cpu_supports("avx512vnni")) return vnni_dots(count, tiles, x, y);
+#endif
+  plain_dots(count, tiles, x, y);
+}
 
 GRADUS_BUILD_ONE(TileLoops, dots<Q8Tile>, dots<Q4Tile>);
 

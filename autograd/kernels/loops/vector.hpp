@@ -1,4 +1,4 @@
-// Whole vectors, for the few loops that a compiler does not make of them by itself.
+// Whole vectors, for loops that compilers do not vectorise.
 #pragma once
 
 #include <cstdint>
@@ -20,13 +20,13 @@ constexpr int kVectorBytes = 32;
 constexpr int kVectorBytes = 16;
 #endif
 
-template <class T>
+template <class T, int kBytes>
 struct Simd {
-  typedef T Vector __attribute__((vector_size(kVectorBytes)));
+  typedef T Vector __attribute__((vector_size(kBytes)));
 };
 
 template <class T>
-using Vector = typename Simd<T>::Vector;
+using Vector = typename Simd<T, kVectorBytes>::Vector;
 
 template <class T>
 constexpr int kLanes = kVectorBytes / sizeof(T);
@@ -55,8 +55,8 @@ inline Vector<float> fused(Vector<float> a, Vector<float> b, Vector<float> c) { 
 inline Vector<double> fused(Vector<double> a, Vector<double> b, Vector<double> c) { return a * b + c; }
 #endif
 
-// Where a vector is a line of the caches it may go past them: `to` must begin one. Others see it after
-// finish_stores() of the same thread.
+// A vector that is a cache line may bypass the caches; `to` must begin a line. Other threads see it after
+// finish_stores().
 constexpr bool kStoresPastCaches = kVectorBytes == 64;
 inline void store_past_caches(void* to, Vector<uint32_t> x) {
 #if defined(__AVX512F__)
@@ -87,8 +87,7 @@ inline Vector<uint64_t> multiply_low(Vector<uint64_t> a, Vector<uint64_t> b) {
 #endif
 }
 
-/// The same value in all lanes; subtracting 0 is free, since it changes nothing, while adding it would turn
-/// -0 into 0.
+/// The same value in all lanes. Subtracting 0 changes nothing; adding it would turn -0 into 0.
 template <class T>
 Vector<T> broadcast(T value) {
   return value - Vector<T>{};
@@ -115,20 +114,26 @@ auto fold_halves(V lanes, F f, std::integer_sequence<int, i...> all) {
         f(lanes, __builtin_shufflevector(lanes, lanes, (i < kCount ? i + kCount : i)...)), f, all);
   }
 }
-/// One number of all lanes: f(lower half, upper half) until one lane is left.
+/// Folds all lanes: f(lower half, upper half) until one lane is left.
 template <class V, class F>
 auto fold_lanes(V lanes, F f) {
   constexpr int kCount = sizeof(V) / sizeof(lanes[0]);
   return fold_halves<kCount / 2>(lanes, f, std::make_integer_sequence<int, kCount>());
 }
 
-/// Four numbers, whatever the level.
+template <int first, int... i>
+Vector<float> every_second(Vector<float> a, Vector<float> b, std::integer_sequence<int, i...>) {
+  return __builtin_shufflevector(a, b, (first + 2 * i)...);
+}
+/// Every second lane of a and then of b, from lane `first` on.
+template <int first>
+Vector<float> every_second(Vector<float> a, Vector<float> b) {
+  return every_second<first>(a, b, std::make_integer_sequence<int, kLanes<float>>());
+}
+
+/// Four numbers at every level.
 template <class T>
-struct SimdFour {
-  typedef T Vector __attribute__((vector_size(4 * sizeof(T))));
-};
-template <class T>
-using Four = typename SimdFour<T>::Vector;
+using Four = typename Simd<T, 4 * sizeof(T)>::Vector;
 
 /// Rows become columns.
 template <class V>

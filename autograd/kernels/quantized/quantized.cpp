@@ -3,19 +3,27 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <type_traits>
+#include <vector>
 
+#include "gradus/autograd/kernels/blas/choose_product.hpp"
+#include "gradus/autograd/kernels/blas/gemm.hpp"
+#include "gradus/autograd/kernels/isa/isa.hpp"
 #include "gradus/autograd/kernels/threads/parallel.hpp"
 
 namespace gradus::kernels {
 namespace {
 
 constexpr int64_t kConvertedAtATime = 16384;  // numbers, on one thread
+constexpr int64_t kSmallTileRead = int64_t{1}
+                                   << 18;          // weights that one thread reads sooner than it shares them
+constexpr int64_t kWidenedRows = 8 * kWeightRows;  // of weights that are float32 at a time
 constexpr float kLargestHalf = 65504.0F;
 
-/// Rounds to the nearest, to even at half; clamps to finite values.
+/// Rounds to nearest, ties to even; clamps to finite values.
 uint16_t to_float16(float x) {
   const float size = std::min(std::abs(x), kLargestHalf);
-  // Below 2^-14 numbers are 2^-24 apart; above, the last 13 bits of a float32 go.
+  // Below 2^-14 numbers are 2^-24 apart; above, the last 13 bits of a float32 are dropped.
   const auto bits = std::bit_cast<uint32_t>(size);
   const uint32_t rounded = size < 0x1p-14F ? static_cast<uint32_t>(std::nearbyint(size * 0x1p24F))
                                            : (bits - (uint32_t{112} << 23) + 0xFFF + (bits >> 13 & 1)) >> 13;
@@ -28,14 +36,22 @@ float from_float16(uint16_t half) {
   return half & 0x8000U ? -magnitude : magnitude;
 }
 
-/// x / scale to the nearest whole number in [least, most]; 0 for NaN.
-int whole(float x, float scale, int least, int most) {
+template <class Tile>
+constexpr bool kIsQ4 = std::is_same_v<Tile, Q4Tile>;
+template <class Tile>
+constexpr int kLeast = kIsQ4<Tile> ? -8 : -127;
+template <class Tile>
+constexpr int kMost = kIsQ4<Tile> ? 7 : 127;
+
+/// x / scale as the nearest value of a tile; 0 for NaN.
+template <class Tile>
+int value_for(float x, float scale) {
   if (std::isnan(x) || scale == 0) return 0;
-  return static_cast<int>(
-      std::clamp(std::nearbyint(x / scale), static_cast<float>(least), static_cast<float>(most)));
+  constexpr float kLow = kLeast<Tile>, kHigh = kMost<Tile>;
+  return static_cast<int>(std::clamp(std::nearbyint(x / scale), kLow, kHigh));
 }
 
-/// The number of the largest size; NaN does not count.
+/// The number of the largest magnitude; ignores NaN.
 float largest(int64_t n, const float* x) {
   float most = 0;
   for (int64_t i = 0; i < n; ++i)
@@ -43,43 +59,26 @@ float largest(int64_t n, const float* x) {
   return most;
 }
 
-double squared_error(int64_t n, const float* x, float scale) {
+double squared_error_of_q4(int64_t n, const float* x, float scale) {
   double sum = 0;
   for (int64_t i = 0; i < n; ++i) {
-    const double apart = static_cast<double>(x[i]) - static_cast<double>(scale) * whole(x[i], scale, -8, 7);
-    if (!std::isnan(apart)) sum += apart * apart;
+    const double rounded = static_cast<double>(scale) * value_for<Q4Tile>(x[i], scale);
+    const double error = static_cast<double>(x[i]) - rounded;
+    if (!std::isnan(error)) sum += error * error;
   }
   return sum;
 }
 
-// One row's part of a tile: how its scale is found, and a value put or got.
-void put(Q8Tile& tile, int64_t row, int64_t column, int value) {
-  tile.values[column / 4][row][column % 4] = static_cast<int8_t>(value);
-}
-int get(const Q8Tile& tile, int64_t row, int64_t column) { return tile.values[column / 4][row][column % 4]; }
-uint16_t scale_for(const Q8Tile&, int64_t n, const float* x) {
-  return to_float16(std::abs(largest(n, x)) / 127.0F);
-}
-constexpr int least(const Q8Tile&) { return -127; }
-constexpr int most(const Q8Tile&) { return 127; }
-
-void put(Q4Tile& tile, int64_t row, int64_t column, int value) {
-  uint8_t& both = tile.values[column / 4 % 4][row][column % 4];
-  const int half = value + 8;
-  both = static_cast<uint8_t>(column < kWeightColumns / 2 ? (both & 0xF0) | half : (both & 0x0F) | half << 4);
-}
-int get(const Q4Tile& tile, int64_t row, int64_t column) {
-  const int both = tile.values[column / 4 % 4][row][column % 4];
-  return (column < kWeightColumns / 2 ? both & 15 : both >> 4) - 8;
-}
-uint16_t scale_for(const Q4Tile&, int64_t n, const float* x) {
+template <class Tile>
+uint16_t scale_for(int64_t n, const float* x) {
+  if constexpr (!kIsQ4<Tile>) return to_float16(std::abs(largest(n, x)) / 127.0F);
   constexpr int kTried = 8;  // on each side
   const float plain = std::clamp(largest(n, x) / -8.0F, -kLargestHalf, kLargestHalf);
   uint16_t best = 0;
   double least_error = INFINITY;
-  for (int step = -kTried; step <= kTried; ++step) {
-    const uint16_t half = to_float16(plain * (1.0F + 0.025F * static_cast<float>(step)));
-    const double error = squared_error(n, x, from_float16(half));
+  for (int i = -kTried; i <= kTried; ++i) {
+    const uint16_t half = to_float16(plain * (1.0F + 0.025F * static_cast<float>(i)));
+    const double error = squared_error_of_q4(n, x, from_float16(half));
     if (error < least_error) {
       least_error = error;
       best = half;
@@ -87,32 +86,86 @@ uint16_t scale_for(const Q4Tile&, int64_t n, const float* x) {
   }
   return best;
 }
-constexpr int least(const Q4Tile&) { return -8; }
-constexpr int most(const Q4Tile&) { return 7; }
 
 template <class Tile>
-void to_tile(Tile& tile, int64_t row, int64_t n, const float* x) {
-  tile.scales[row] = scale_for(tile, n, x);
-  const float scale = from_float16(tile.scales[row]);
-  for (int64_t c = 0; c < kWeightColumns; ++c)
-    put(tile, row, c, c < n ? whole(x[c], scale, least(tile), most(tile)) : 0);
+void put(Tile& tile, int64_t row, int64_t column, int value) {
+  if constexpr (kIsQ4<Tile>) {
+    uint8_t& both = tile.values[column / 4 % 4][row][column % 4];
+    const int half = value + 8;
+    both =
+        static_cast<uint8_t>(column < kWeightColumns / 2 ? (both & 0xF0) | half : (both & 0x0F) | half << 4);
+  } else {
+    tile.values[column / 4][row][column % 4] = static_cast<int8_t>(value);
+  }
 }
+
+template <class Tile>
+int get(const Tile& tile, int64_t row, int64_t column) {
+  if constexpr (!kIsQ4<Tile>) return tile.values[column / 4][row][column % 4];
+  const int both = tile.values[column / 4 % 4][row][column % 4];
+  return (column < kWeightColumns / 2 ? both & 15 : both >> 4) - 8;
+}
+
+/// Rows (m, k) of x rounded to 8 bits, each padded to whole tiles.
+class RoundedRows {
+ public:
+  RoundedRows(int64_t m, int64_t k, const float* x, int64_t ldx)
+      : count_(tiles_of(k)),
+        values_(static_cast<size_t>(m * count_ * kWeightColumns)),
+        scales_(static_cast<size_t>(m * count_)),
+        sums_(static_cast<size_t>(m * count_)) {
+    for (int64_t i = 0; i < m; ++i)
+      for (int64_t t = 0; t < count_; ++t)
+        round(i * count_ + t, std::min(kWeightColumns, k - t * kWeightColumns),
+              x + i * ldx + t * kWeightColumns);
+  }
+
+  RoundedRow row(int64_t i) const {
+    return {values_.data() + i * count_ * kWeightColumns, scales_.data() + i * count_,
+            sums_.data() + i * count_};
+  }
+
+ private:
+  void round(int64_t at, int64_t n, const float* x) {
+    float largest = 0, wrong = 0;  // wrong: NaN if x has an infinity or a NaN
+    for (int64_t i = 0; i < n; ++i) {
+      largest = std::max(largest, std::abs(x[i]));
+      wrong += x[i] * 0.0F;
+    }
+    const float up = largest < 0x1p-100F ? 0x1p40F : 1.0F;  // else 127 / largest may be infinite
+    const float inverse = largest > 0 && wrong == 0 ? 127.0F / (largest * up) : 0.0F;
+    int8_t* values = values_.data() + at * kWeightColumns;
+    for (int64_t i = 0; i < n; ++i) {
+      values[i] = static_cast<int8_t>(wrong == 0 ? std::nearbyint(x[i] * up * inverse) : 0.0F);
+      sums_[static_cast<size_t>(at)] += values[i];
+    }
+    scales_[static_cast<size_t>(at)] = largest / 127.0F + wrong;
+  }
+
+  int64_t count_;
+  std::vector<int8_t> values_;
+  std::vector<float> scales_;
+  std::vector<int32_t> sums_;
+};
 
 }  // namespace
 
 template <class Tile>
 void to_tiles(int64_t rows, int64_t k, Tile* out, const float* x) {
-  const int64_t side = tiles_of(k), groups = (rows + kWeightRows - 1) / kWeightRows;
-  const int64_t grain = std::max<int64_t>(1, kConvertedAtATime / std::max<int64_t>(1, k * kWeightRows));
-  parallel_for(groups, grain, [&](int64_t begin, int64_t end) {
-    for (int64_t group = begin; group < end; ++group)
-      for (int64_t t = 0; t < side; ++t)
-        for (int64_t r = 0; r < kWeightRows; ++r) {
-          const int64_t row = group * kWeightRows + r, first = t * kWeightColumns;
-          to_tile(out[group * side + t], r, row < rows ? std::min(kWeightColumns, k - first) : 0,
-                  x + row * k + first);
-        }
-  });
+  const int64_t across = tiles_of(k);
+  parallel_for(ceil_div(rows, kWeightRows), grain_of(kConvertedAtATime, k * kWeightRows),
+               [&](int64_t begin, int64_t end) {
+                 for (int64_t i = begin * across; i < end * across; ++i)
+                   for (int64_t r = 0; r < kWeightRows; ++r) {
+                     const int64_t row = i / across * kWeightRows + r, first = i % across * kWeightColumns;
+                     const int64_t n = row < rows ? std::min(kWeightColumns, k - first) : 0;
+                     const float* const from = x + row * k + first;
+                     out[i].scales[r] = scale_for<Tile>(n, from);
+                     const float scale = from_float16(out[i].scales[r]);
+                     for (int64_t c = 0; c < kWeightColumns; ++c)
+                       put(out[i], r, c, c < n ? value_for<Tile>(from[c], scale) : 0);
+                   }
+               });
 }
 
 template <class Tile>
@@ -126,9 +179,45 @@ void from_tiles(int64_t begin, int64_t end, int64_t k, float* out, const Tile* x
     }
 }
 
-template void to_tiles(int64_t, int64_t, Q8Tile*, const float*);
-template void to_tiles(int64_t, int64_t, Q4Tile*, const float*);
-template void from_tiles(int64_t, int64_t, int64_t, float*, const Q8Tile*);
-template void from_tiles(int64_t, int64_t, int64_t, float*, const Q4Tile*);
+template <class Tile>
+void quantized_linear(int64_t m, int64_t n, int64_t k, float* y, const float* x, int64_t ldx, const Tile* w,
+                      const float* bias) {
+  if (m > kFewRows) {
+    parallel_for(n, kWidenedRows, [&](int64_t begin, int64_t end) {
+      std::vector<float> wide(static_cast<size_t>((end - begin) * k));
+      from_tiles(begin, end, k, wide.data(), w);
+      for (int64_t i = 0; bias && i < m; ++i) std::copy_n(bias + begin, end - begin, y + i * n + begin);
+      gemm_serial(Trans::no, Trans::yes, m, end - begin, k, 1.0F, x, ldx, wide.data(), k, bias ? 1.0F : 0.0F,
+                  y + begin, n);
+    });
+    return;
+  }
+  const RoundedRows rounded(m, k, x, ldx);
+  const int64_t count = tiles_of(k);
+  const auto dots = [] {
+    if constexpr (kIsQ4<Tile>) return isa_loops<TileLoops>().q4;
+    if constexpr (!kIsQ4<Tile>) return isa_loops<TileLoops>().q8;
+  }();
+  parallel_for(ceil_div(n, kWeightRows), grain_of(kSmallTileRead, kWeightRows * m * k),
+               [&](int64_t begin, int64_t end) {
+                 for (int64_t group = begin; group < end; ++group)
+                   for (int64_t i = 0; i < m; ++i) {
+                     float sums[kWeightRows];
+                     dots(count, w + group * count, rounded.row(i), sums);
+                     const int64_t first = group * kWeightRows;
+                     for (int64_t r = 0; r < std::min(kWeightRows, n - first); ++r)
+                       y[i * n + first + r] = sums[r] + (bias ? bias[first + r] : 0.0F);
+                   }
+               });
+}
+
+#define GRADUS_INSTANTIATE(Tile)                                                                        \
+  template void to_tiles(int64_t, int64_t, Tile*, const float*);                                        \
+  template void from_tiles(int64_t, int64_t, int64_t, float*, const Tile*);                             \
+  template void quantized_linear(int64_t, int64_t, int64_t, float*, const float*, int64_t, const Tile*, \
+                                 const float*)
+GRADUS_INSTANTIATE(Q8Tile);
+GRADUS_INSTANTIATE(Q4Tile);
+#undef GRADUS_INSTANTIATE
 
 }  // namespace gradus::kernels

@@ -1,7 +1,6 @@
-// Weights of 8 or 4 bits, for generating a token in the time of reading a quarter or a seventh of the memory:
-// along a row, 32 numbers share a scale, as in GGUF's Q8_0 and Q4_0. They lie in tiles of 16 rows x 32
-// columns, four columns of a row side by side, as the instructions for sums of four products want them; rows
-// and columns beyond the matrix are zeros.
+// Weights of 8 or 4 bits: generating a token reads a quarter or a seventh of the memory. 32 numbers of a row
+// share a scale, as in GGUF's Q8_0 and Q4_0. Tiles of 16 rows x 32 columns have four columns of a row
+// together, as the instructions for sums of four products need; rows and columns beyond the matrix are zeros.
 #pragma once
 
 #include <cstdint>
@@ -22,20 +21,20 @@ struct Q4Tile {
   uint8_t values[4][kWeightRows][4];
 };
 
-/// Tiles side by side along rows of k numbers.
+/// The number of tiles along rows of k numbers.
 constexpr int64_t tiles_of(int64_t k) { return (k + kWeightColumns - 1) / kWeightColumns; }
 
 }  // namespace gradus
 
 namespace gradus::kernels {
 
-/// Rounds a matrix x (rows, k). q8: the largest number of 32 becomes +-127. q4: of some scales about that by
-/// which the largest becomes -8, the one that leaves the least squared error. NaN becomes 0; scales are at
+/// Quantizes a matrix x (rows, k). q8: the largest number of 32 becomes +-127. q4: tries scales near the one
+/// that makes the largest -8, and takes the one with the least squared error. NaN becomes 0; scales are at
 /// most 65504.
 template <class Tile>
 void to_tiles(int64_t rows, int64_t k, Tile* out, const float* x);
 
-/// The numbers that rows [begin, end) stand for, (end - begin, k).
+/// The values of rows [begin, end), (end - begin, k).
 template <class Tile>
 void from_tiles(int64_t begin, int64_t end, int64_t k, float* out, const Tile* x);
 
@@ -46,16 +45,15 @@ struct RoundedRow {
   const int32_t* sums;
 };
 
-/// y[r] = the sum of products of 16 rows of weights, `count` tiles side by side, with a row x.
+/// y[r] = the dot product of row r of `count` tiles along a row with x.
 struct TileLoops {
   void (*q8)(int64_t count, const Q8Tile* tiles, RoundedRow x, float* y);
   void (*q4)(int64_t count, const Q4Tile* tiles, RoundedRow x, float* y);
 };
 
 /// y (m, n) = x (m, k) @ w (n, k)^T + bias (n) in float32; rows of x are ldx apart, bias may be nullptr. Up
-/// to kFewRows rows of x are rounded to 8 bits as weights are, with scales in float32, and sums of 32
-/// products are whole numbers. For more rows the weights are widened, a piece at a time, and multiplied in
-/// float32. The bits do not depend on the number of threads, nor, of a row among few, on the others.
+/// to kFewRows rows of x are rounded to 8 bits like weights, with scales in float32; the bits of a row then
+/// do not depend on the other rows. For more rows, pieces of the weights are converted to float32.
 template <class Tile>
 void quantized_linear(int64_t m, int64_t n, int64_t k, float* y, const float* x, int64_t ldx, const Tile* w,
                       const float* bias);

@@ -1,4 +1,4 @@
-// Memory for kernels that begins at a cache line.
+// Memory aligned to cache lines.
 #pragma once
 
 #include <cstdint>
@@ -15,15 +15,15 @@ struct FreeAligned {
 };
 using AlignedBuffer = std::unique_ptr<void, FreeAligned>;
 
-/// Uninitialised bytes that begin at a cache line.
+/// Uninitialised memory.
 inline AlignedBuffer allocate_aligned(int64_t bytes) {
   return AlignedBuffer(::operator new (static_cast<size_t>(bytes), std::align_val_t{kCacheLine}));
 }
 
-/// A thread's working memory, as large as the largest request so far.
+/// Working memory of a thread; it grows to the largest request.
 class Scratch {
  public:
-  /// At least `bytes` bytes. A request larger than all before frees the old memory and gives zeros.
+  /// At least `bytes` bytes. A larger request than all before frees the old memory and returns zeros.
   void* of(int64_t bytes) {
     if (bytes > size_) {
       memory_ = allocate_aligned(bytes);

@@ -19,8 +19,7 @@ namespace gradus {
 namespace kernels {
 namespace {
 
-// An idle thread looks this often for news before it sleeps: about 50 microseconds, the time that waking it
-// takes.
+// An idle thread spins this often before it sleeps: about 50 microseconds, the time that waking it takes.
 constexpr int kSpins = 2000;
 
 thread_local bool inside_body = false;
@@ -40,7 +39,7 @@ int cores_by_affinity() {
   return static_cast<int>(cores.size());
 }
 
-/// Cores' worth of time that a container grants, rounded up; a large number when there is no limit.
+/// The CPU quota of the container in cores, rounded up; a large number if there is no limit.
 int cores_by_quota() {
   std::ifstream limit("/sys/fs/cgroup/cpu.max");
   double quota = 0, period = 0;
@@ -58,19 +57,14 @@ struct Job {
   int64_t n = 0, grain = 1, chunks = 0;
   ChunkBody body = nullptr;
   void* context = nullptr;
-
   void run(int64_t chunk) const { body(context, chunk * grain, std::min(n, (chunk + 1) * grain)); }
 };
 
-/// The job lives in the pool, not on the caller's stack: a worker that wakes late then finds `left_` at 0, or
-/// chunks of a later job, which it may take as well. A thread that lowers `left_` has a chunk of the job that
-/// stands in `job_` for sure, because the owner replaces the job only when `unfinished_` says that every
-/// claimed chunk is done.
+/// The job lives in the pool, not on the caller's stack: a worker that wakes late finds `left_` at 0, or
+/// chunks of a later job, which it may take. A thread that lowers `left_` has a chunk of `job_`, because the
+/// owner replaces the job only when `unfinished_` is 0.
 class Pool {
  public:
-  Pool() = default;
-  Pool(const Pool&) = delete;
-  Pool& operator=(const Pool&) = delete;
   int threads() const { return threads_.load(std::memory_order_relaxed); }
 
   void resize(int threads) {
@@ -92,7 +86,9 @@ class Pool {
     failed_.store(false, std::memory_order_relaxed);
     unfinished_.store(job.chunks, std::memory_order_relaxed);
     left_.store(job.chunks, std::memory_order_release);
-    wake(std::min<int64_t>(job.chunks - 1, static_cast<int64_t>(workers_.size())));
+    epoch_.fetch_add(1, std::memory_order_release);
+    int64_t count = std::min<int64_t>(job.chunks - 1, static_cast<int64_t>(workers_.size()));
+    for (; count > 0; --count) epoch_.notify_one();
     inside_body = true;
     finish(claim_and_run());
     inside_body = false;
@@ -131,14 +127,9 @@ class Pool {
 
   void await_workers() {
     for (int spin = 0; spin < kSpins && unfinished_.load(std::memory_order_acquire) != 0; ++spin) pause();
-    // Asleep, so that a worker whose core was taken by another process can have this one.
+    // Sleeps, so that a worker whose core another process took can use this one.
     while (const int64_t unfinished = unfinished_.load(std::memory_order_acquire))
       unfinished_.wait(unfinished);
-  }
-
-  void wake(int64_t count) {
-    epoch_.fetch_add(1, std::memory_order_release);
-    for (; count > 0; --count) epoch_.notify_one();
   }
 
   void work() {
@@ -157,7 +148,7 @@ class Pool {
     try {
       for (int i = 1; i < threads(); ++i) workers_.emplace_back([this] { work(); });
     } catch (const std::system_error&) {
-      // The system grants no more threads: those that run, and the caller, do all the work.
+      // The system grants no more threads; the existing ones and the caller do all the work.
     }
   }
 
@@ -170,7 +161,7 @@ class Pool {
     stopping_.store(false, std::memory_order_relaxed);
   }
 
-  std::mutex owner_;  // held by the thread that has the pool: guards job_, error_ and workers_
+  std::mutex owner_;  // held by the thread that uses the pool; guards job_, error_ and workers_
   std::vector<std::thread> workers_;
   Job job_;
   std::exception_ptr error_;
@@ -182,7 +173,7 @@ class Pool {
   alignas(64) std::atomic<int64_t> unfinished_{0};
 };
 
-/// Never destroyed: threads may compute while main() returns, and the workers end with the process.
+/// Never destroyed, because threads may still compute when main() returns.
 Pool& pool() {
   static Pool& pool = *new Pool;
   return pool;
@@ -191,7 +182,7 @@ Pool& pool() {
 }  // namespace
 
 void run_chunks(int64_t n, int64_t grain, ChunkBody body, void* context) {
-  pool().run({n, grain, (n + grain - 1) / grain, body, context});
+  pool().run({n, grain, ceil_div(n, grain), body, context});
 }
 
 int available_cores() { return std::max(1, std::min(cores_by_affinity(), cores_by_quota())); }

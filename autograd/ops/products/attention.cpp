@@ -3,9 +3,8 @@
 #include <cmath>
 #include <limits>
 
-#include "gradus/autograd/kernels/elementwise/dropout.hpp"
-#include "gradus/autograd/ops/arguments.hpp"
-#include "gradus/autograd/ops/products/rounded_products.hpp"
+#include "gradus/autograd/kernels/elementwise/elementwise.hpp"
+#include "gradus/autograd/ops/products/operands.hpp"
 
 namespace gradus {
 namespace {
@@ -17,18 +16,17 @@ constexpr const char* kOp = "scaled_dot_product_attention";
 
 View4 strides_of(const Tensor& t) { return {t.strides()[0], t.strides()[1], t.strides()[2]}; }
 
-// The kernel walks batch, heads and rows by strides, but wants each row packed.
+// The kernel reads batch, heads and rows by strides, but each row must be packed.
 Tensor with_packed_rows(const Tensor& t) {
   return t.strides()[t.dim() - 1] == 1 || t.size(-1) == 1 ? t : raw::clone(t);
 }
 
-// (B, nh, T, hs) laid out as (B, T, nh, hs), so that joining the heads afterwards is a view.
+// (B, nh, T, hs) stored as (B, T, nh, hs), so that joining the heads is a view.
 Tensor empty_heads_inside(const Shape& s, DType dtype) {
   return empty({s[0], s[2], s[1], s[3]}, dtype).transpose(1, 2);
 }
 
-// Each head of k or v once for every head of q that it serves, in public ops: (..., kv heads, S, hs) -> (...,
-// heads, S, hs).
+// k or v with heads repeated for q's, in public ops: (..., kv heads, S, hs) -> (..., heads, S, hs).
 Tensor repeat_heads(const Tensor& x, int64_t heads) {
   if (x.dim() < 3 || x.size(-3) == heads) return x;
   Shape groups = x.shape(), repeated = x.shape();
@@ -242,7 +240,7 @@ Tensor scaled_dot_product_attention(const Tensor& q, const Tensor& k, const Tens
     attend_grad(s, to, with_packed_rows(gy), y, sums, from);
     return std::vector<Tensor>{to.q, to.k, to.v};
   };
-  return marked(record(kOp, out, {q, k, v}, pull));
+  return mark_rounded(record(kOp, out, {q, k, v}, pull));
 }
 
 Tensor scaled_dot_product_attention(const Tensor& qkv, int64_t n_head, const AttentionOptions& options) {
@@ -259,8 +257,8 @@ Tensor scaled_dot_product_attention(const Tensor& qkv, int64_t n_head, const Att
   const Tensor sums = attend(s, out_heads, x.q, x.k, x.v);
   const auto pull = [s, n_head, qkv = Saved(qkv), sums](const Tensor& gy, const Tensor& y) {
     if (grad_enabled()) {
-      const Heads of = split_parts(qkv, n_head);
-      const std::vector<Tensor> g = composed_gradients(s, split_heads(gy, n_head), of.q, of.k, of.v);
+      const auto [q, k, v] = split_parts(qkv, n_head);
+      const std::vector<Tensor> g = composed_gradients(s, split_heads(gy, n_head), q, k, v);
       return cat({merge_heads(g[0]), merge_heads(g[1]), merge_heads(g[2])}, -1);
     }
     Tensor gqkv = empty(qkv->shape(), qkv->dtype());
@@ -269,7 +267,7 @@ Tensor scaled_dot_product_attention(const Tensor& qkv, int64_t n_head, const Att
     attend_grad(s, to, view_heads(with_packed_rows(gy), n_head), view_heads(y, n_head), sums, from);
     return gqkv;
   };
-  return marked(record(kOp, out, {autograd::Edge(qkv, pull)}));
+  return mark_rounded(record(kOp, out, {autograd::Edge(qkv, pull)}));
 }
 
 }  // namespace gradus

@@ -1,13 +1,9 @@
 #include <algorithm>
 
-#include "gradus/autograd/graph/modes.hpp"
 #include "gradus/autograd/kernels/blas/choose_product.hpp"
 #include "gradus/autograd/kernels/blas/few_rows.hpp"
-#include "gradus/autograd/kernels/blas/gemm.hpp"
 #include "gradus/autograd/kernels/quantized/quantized.hpp"
-#include "gradus/autograd/ops/arguments.hpp"
-#include "gradus/autograd/ops/products/matrices.hpp"
-#include "gradus/autograd/ops/products/rounded_products.hpp"
+#include "gradus/autograd/ops/products/operands.hpp"
 
 namespace gradus {
 namespace {
@@ -61,9 +57,7 @@ Tensor linear_stored(const Tensor& x, const Tensor& weight, const Tensor& bias) 
     fail("linear", "a bfloat16 weight must be packed, got strides ", weight.strides(), ".");
   if (is_in_tiles(weight.dtype()) && x.dtype() == DType::float64)
     return linear(x, weight.to(DType::float64), bias);
-  Shape shape = x.shape();
-  shape[shape.size() - 1] = out_features;
-  Tensor out = empty(shape, x.dtype());
+  Tensor out = empty(resized(x.shape(), x.dim() - 1, out_features), x.dtype());
   const Tensor rows = raw::contiguous(x), b = raw::contiguous(bias);
   const int64_t m = out_features == 0 ? 0 : out.numel() / out_features;
   const auto multiply = [&]<class T, class W>(auto kernel) {
@@ -101,9 +95,7 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
   check_linear(x, weight, bias);
   if (code_for(x, weight) == ProductCode::multiply_bf16) return rounded_linear(x, weight, bias);
   const int64_t out_features = weight.size(0), in_features = weight.size(1);
-  Shape shape = x.shape();
-  shape[shape.size() - 1] = out_features;
-  Tensor out = empty(shape, x.dtype());
+  Tensor out = empty(resized(x.shape(), x.dim() - 1, out_features), x.dtype());
   const Tensor rows = raw::contiguous(x), w = raw::contiguous(weight), b = raw::contiguous(bias);
   if (out.numel() > 0)
     dispatch_float("linear", x.dtype(), [&]<class T>() {

@@ -1,9 +1,5 @@
-#include "gradus/autograd/graph/record.hpp"
 #include "gradus/autograd/kernels/blas/choose_product.hpp"
-#include "gradus/autograd/kernels/blas/gemm.hpp"
-#include "gradus/autograd/ops/arguments.hpp"
-#include "gradus/autograd/ops/products/matrices.hpp"
-#include "gradus/autograd/ops/products/rounded_products.hpp"
+#include "gradus/autograd/ops/products/operands.hpp"
 
 namespace gradus {
 namespace {
@@ -82,7 +78,7 @@ Tensor matmul(const Tensor& a, const Tensor& b) {
       return matmul(fold(a).mT(), fold(gy));  // sums over the batch in the product itself
     return matmul(a->mT(), gy);
   };
-  return marked(record("matmul", product(a, b), {{a, to_a}, {b, to_b}}));
+  return mark_rounded(record("matmul", product(a, b), {{a, to_a}, {b, to_b}}));
 }
 
 Tensor mm(const Tensor& a, const Tensor& b) {

@@ -1,16 +1,12 @@
-// Linear layers of operands rounded to bfloat16, of x or of an activation of x. Each tensor is read once for
-// all its uses: the activation for the product and for the weight's gradient, gy for both
-// products and the bias's sums.
-#include "gradus/autograd/ops/products/rounded_products.hpp"
+// Linear layers of x, or of an activation of x, rounded to bfloat16. Each tensor is read once for all its
+// uses: the activation for the product and the weight's gradient, gy for both products and the bias's sums.
+#include "gradus/autograd/ops/products/operands.hpp"
 
 #include <utility>
 
-#include "gradus/autograd/graph/modes.hpp"
 #include "gradus/autograd/graph/node.hpp"
-#include "gradus/autograd/kernels/bf16/bf16_pack.hpp"
 #include "gradus/autograd/kernels/bf16/bf16_product.hpp"
-#include "gradus/autograd/kernels/elementwise/swiglu.hpp"
-#include "gradus/autograd/ops/arguments.hpp"
+#include "gradus/autograd/kernels/elementwise/elementwise.hpp"
 
 namespace gradus {
 namespace {
@@ -20,44 +16,33 @@ using kernels::multiply_bf16;
 using kernels::Side;
 using kernels::Unary;
 
-/// The operand that the weight multiplies: x, or an activation of x, or of x and up. As loops and as public
-/// ops.
+using Gradients = std::vector<Tensor>;
+using In = const Tensor&;
+
+/// The operand that the weight multiplies, as loops and in public ops: x, or an activation of x (and up).
 struct RoundedForm {
   OpName op;
   Unary value;
   Binary slope;
-  Tensor (*values)(const Tensor& x, const Tensor& up);
-  std::vector<Tensor> (*rule)(const Tensor& g, const Tensor& x, const Tensor& up);
+  Tensor (*values)(In x, In up);
+  Gradients (*rule)(In g, In x, In up);
   bool is_activation = true;
 };
-using Gradients = std::vector<Tensor>;
 
-constexpr RoundedForm kPlain{
-    .op = "linear",
-    .value = Unary::count,
-    .slope = Binary::count,
-    .values = [](const Tensor& x, const Tensor&) { return x; },
-    .rule = [](const Tensor& g, const Tensor&, const Tensor&) { return Gradients{g}; },
-    .is_activation = false};
-constexpr RoundedForm kGelu{
-    .op = "gelu_linear",
-    .value = Unary::gelu,
-    .slope = Binary::gelu_grad,
-    .values = [](const Tensor& x, const Tensor&) { return gelu(x); },
-    .rule = [](const Tensor& g, const Tensor& x, const Tensor&) { return Gradients{gelu_rule(g, x)}; }};
-constexpr RoundedForm kGeluTanh{
-    .op = "gelu_linear",
-    .value = Unary::gelu_tanh,
-    .slope = Binary::gelu_tanh_grad,
-    .values = [](const Tensor& x, const Tensor&) { return gelu(x, Gelu::tanh); },
-    .rule = [](const Tensor& g, const Tensor& x, const Tensor&) { return Gradients{gelu_tanh_rule(g, x)}; }};
-constexpr RoundedForm kSwiglu{.op = "swiglu_linear",
-                              .value = Unary::count,
-                              .slope = Binary::count,
-                              .values = swiglu,
-                              .rule = swiglu_rule};
+constexpr RoundedForm kPlain{"linear",
+                             Unary::count,
+                             Binary::count,
+                             [](In x, In) { return x; },
+                             [](In g, In, In) { return Gradients{g}; },
+                             false};
+constexpr RoundedForm kGelu{"gelu_linear", Unary::gelu, Binary::gelu_grad, [](In x, In) { return gelu(x); },
+                            [](In g, In x, In) { return Gradients{gelu_rule(g, x)}; }};
+constexpr RoundedForm kGeluTanh{"gelu_linear", Unary::gelu_tanh, Binary::gelu_tanh_grad,
+                                [](In x, In) { return gelu(x, Gelu::tanh); },
+                                [](In g, In x, In) { return Gradients{gelu_tanh_rule(g, x)}; }};
+constexpr RoundedForm kSwiglu{"swiglu_linear", Unary::count, Binary::count, swiglu, swiglu_rule};
 
-/// x and up, packed while this lives.
+/// x and up, contiguous.
 class RoundedOperands {
  public:
   RoundedOperands(const RoundedForm& form, const Tensor& x, const Tensor& up)
@@ -66,7 +51,7 @@ class RoundedOperands {
         x_(raw::contiguous(x)),
         up_(raw::contiguous(up)) {}
 
-  /// The values as a left operand, and for a weight that learns as a right one if it is an activation.
+  /// The values as a left operand; if they are an activation and the weight learns, as a right one too.
   std::pair<Packed, Packed> pack(bool learns) const {
     if (!form_.is_activation) return {pack_plain(Side::left), nullptr};
     const int64_t columns = x_.size(-1), rows = x_.numel() / columns;
@@ -82,7 +67,7 @@ class RoundedOperands {
     return is_result_ ? packed_for_all(side, x) : packed(side, x);
   }
 
-  /// The gradients of x and up in all, from that of the values, which is in all[0].
+  /// Replaces all[0], the gradient of the values, by those of x and up.
   void gradients(std::vector<Tensor>& all) const {
     float* const g = all[0].mutable_data<float>();
     if (up_.defined())
@@ -162,15 +147,13 @@ Tensor rounded(const RoundedForm& form, const Tensor& x, const Tensor& up, const
                const Tensor& bias) {
   const Tensor w = raw::contiguous(weight), b = raw::contiguous(bias);
   const auto [left, right] = RoundedOperands(form, x, up).pack(grad_enabled() && weight.requires_grad());
-  Shape shape = x.shape();
-  shape[shape.size() - 1] = weight.size(0);
-  Tensor out = empty(shape, DType::float32);
+  Tensor out = empty(resized(x.shape(), x.dim() - 1, weight.size(0)), DType::float32);
   multiply_bf16(*left, *packed(Side::right, Matrices(w).transposed()), out.mutable_data<float>(),
                 weight.size(0), {.bias = raw::data_or_null<float>(b)});
   std::vector<Tensor> inputs{x};
   if (up.defined()) inputs.push_back(up);
   inputs.insert(inputs.end(), {weight, bias});
-  return marked(record(form.op, out, inputs, RoundedRule(form, x, up, weight, right)));
+  return mark_rounded(record(form.op, out, inputs, RoundedRule(form, x, up, weight, right)));
 }
 
 }  // namespace

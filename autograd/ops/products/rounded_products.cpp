@@ -1,4 +1,4 @@
-#include "gradus/autograd/ops/products/rounded_products.hpp"
+#include "gradus/autograd/ops/products/operands.hpp"
 
 #include <memory>
 #include <mutex>
@@ -17,15 +17,14 @@ using SharedPacked = std::shared_ptr<PackedBf16>;
 /// The operands that this thread packed last, for layers that share an input: they follow each other.
 thread_local SharedPacked last_packed[2];
 
-/// The packed forms of a matrix, beside its storage. Those of a parameter stay; others live while a product
-/// uses them.
+/// The packed forms of a matrix, with its storage. A parameter's stay; others live while a product uses them.
 class KeptForms : public autograd::PackedCache {
  public:
   ~KeptForms() override {
     for (auto& of_side : forms_)
       for (const Form& form : of_side)
         for (SharedPacked& last : last_packed)
-          if (last && last == form.lent.lock()) last = nullptr;
+          if (last && last == form.shared.lock()) last = nullptr;
   }
 
   Packed take(Side side, const Matrices& x, bool is_parameter) {
@@ -36,14 +35,14 @@ class KeptForms : public autograd::PackedCache {
                         .columns = x.columns,
                         .ld = x.ld,
                         .version = x.tensor.impl()->storage->version()};
-    SharedPacked packed = form.lent.lock();
+    SharedPacked packed = form.shared.lock();
     if (!packed || form.source != wanted) {
       packed = nullptr;
       packed =
           is_parameter ? form.memory_of(side, wanted) : memory_to_pack(side, wanted.rows, wanted.columns);
       kernels::pack(x.trans, wanted.data, x.ld, *packed);
       form.source = wanted;
-      form.lent = packed;
+      form.shared = packed;
     }
     if (is_parameter)
       form.kept = packed;
@@ -62,7 +61,7 @@ class KeptForms : public autograd::PackedCache {
   };
   struct Form {
     Source source;
-    std::weak_ptr<PackedBf16> lent;
+    std::weak_ptr<PackedBf16> shared;
     SharedPacked kept;
 
     /// The memory in use, unless another thread may still be multiplying by the old numbers.
@@ -116,7 +115,7 @@ void multiply_rounded(Tensor& out, const Matrices& a, const std::vector<int64_t>
                            a.trans, b.trans, m, n, a.columns, from_a, a.ld, from_b, b.ld, to);
 }
 
-Tensor marked(Tensor y) {
+Tensor mark_rounded(Tensor y) {
   if (is_rounded(y.dtype()) && y.impl()->node) y.impl()->node->rounded = true;
   return y;
 }

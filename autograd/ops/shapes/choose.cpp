@@ -1,6 +1,5 @@
 #include <limits>
 
-#include "gradus/autograd/graph/modes.hpp"
 #include "gradus/autograd/ops/arguments.hpp"
 
 namespace gradus {
@@ -93,11 +92,11 @@ Tensor lt(const Tensor& a, const Tensor& b) { return compare("lt", Compare::lt, 
 Tensor le(const Tensor& a, const Tensor& b) { return compare("le", Compare::le, a, b); }
 Tensor gt(const Tensor& a, const Tensor& b) { return compare("gt", Compare::gt, a, b); }
 Tensor ge(const Tensor& a, const Tensor& b) { return compare("ge", Compare::ge, a, b); }
-Tensor eq(const Tensor& a, double b) { return eq(beside(a, b), number(a, b)); }
-Tensor ne(const Tensor& a, double b) { return ne(beside(a, b), number(a, b)); }
-Tensor lt(const Tensor& a, double b) { return lt(beside(a, b), number(a, b)); }
-Tensor le(const Tensor& a, double b) { return le(beside(a, b), number(a, b)); }
-Tensor gt(const Tensor& a, double b) { return gt(beside(a, b), number(a, b)); }
-Tensor ge(const Tensor& a, double b) { return ge(beside(a, b), number(a, b)); }
+Tensor eq(const Tensor& a, double b) { return eq(promoted(a, b), number(a, b)); }
+Tensor ne(const Tensor& a, double b) { return ne(promoted(a, b), number(a, b)); }
+Tensor lt(const Tensor& a, double b) { return lt(promoted(a, b), number(a, b)); }
+Tensor le(const Tensor& a, double b) { return le(promoted(a, b), number(a, b)); }
+Tensor gt(const Tensor& a, double b) { return gt(promoted(a, b), number(a, b)); }
+Tensor ge(const Tensor& a, double b) { return ge(promoted(a, b), number(a, b)); }
 
 }  // namespace gradus

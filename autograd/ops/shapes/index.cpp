@@ -8,7 +8,7 @@
 namespace gradus {
 namespace {
 
-// A scalar is indexed as a vector of one element.
+// x; a scalar as a vector of one element.
 Tensor as_vector(std::string_view op, const Tensor& x) {
   check_defined(op, x);
   return x.dim() == 0 ? x.reshape({1}) : x;
@@ -70,9 +70,7 @@ Tensor index_select(const Tensor& x, int64_t dim, const Tensor& index) {
   }
   const Tensor packed = raw::contiguous(x), i = raw::contiguous(index.reshape({index.numel()}));
   const Sides sides(x.shape(), d);
-  Shape shape = x.shape();
-  shape[d] = i.numel();
-  Tensor out = empty(shape, x.dtype());
+  Tensor out = empty(resized(x.shape(), d, i.numel()), x.dtype());
   dispatch_any(x.dtype(), [&]<class T>() {
     kernels::index_select(sides.outer, sides.size, sides.inner, i.numel(), out.mutable_data<T>(),
                           packed.data<T>(), i.data<int64_t>());
@@ -95,9 +93,7 @@ Tensor index_add(const Tensor& x, int64_t dim, const Tensor& index, const Tensor
     return index_add(as_vector("index_add", x), d, as_vector("index_add", index),
                      x.dim() < 2 ? as_vector("index_add", source) : source)
         .reshape(x.shape());
-  Shape expected = x.shape();
-  expected[d] = index.numel();
-  if (index.dim() != 1 || source.shape() != expected)
+  if (index.dim() != 1 || source.shape() != resized(x.shape(), d, index.numel()))
     fail("index_add", "needs index (n,) and a source like x with n along dim ", d, ", got index ",
          index.shape(), ", source ", source.shape(), " and x ", x.shape(), ".");
   Tensor out = raw::clone(x);

@@ -14,8 +14,7 @@ Tensor cat(const std::vector<Tensor>& tensors, int64_t dim) {
   const Tensor& first = some == tensors.end() ? tensors.front() : *some;
   if (first.dim() == 0) fail("cat", "scalars cannot be joined. Hint: use stack().");
   const int d = wrap_dim("cat", dim, first.dim());
-  Shape shape = first.shape();
-  shape[d] = 0;
+  Shape shape = resized(first.shape(), d, 0);
   std::vector<int64_t> sizes;
   for (const Tensor& t : tensors) {
     if (is_nothing(t)) {
@@ -72,9 +71,7 @@ Tensor pad(const Tensor& x, int64_t dim, int64_t size, int64_t start, int64_t st
   const int64_t count = x.shape()[d];
   if (start < 0 || step < 1 || (count > 0 && (start >= size || count - 1 > (size - 1 - start) / step)))
     fail("pad", count, " elements from ", start, " by ", step, " must lie in a dim of size ", size, ".");
-  Shape shape = x.shape();
-  shape[d] = size;
-  Tensor out = zeros(shape, x.dtype());
+  Tensor out = zeros(resized(x.shape(), d, size), x.dtype());
   const int64_t end = count > 0 ? start + (count - 1) * step + 1 : start;
   Tensor part = out.slice(d, start, end, step);
   raw::copy_into(part, x);

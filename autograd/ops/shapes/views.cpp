@@ -1,4 +1,4 @@
-// Tensor's views and the two conversions beside them.
+// Tensor's views, contiguous() and to().
 #include <algorithm>
 #include <optional>
 
@@ -27,20 +27,32 @@ std::optional<Shape> strides_as(const Tensor& x, const Shape& shape) {
   int to = shape.size() - 1;
   int64_t run = 1;    // elements of x's current run
   int64_t taken = 1;  // elements of it given to new dimensions
-  int64_t step = x.strides()[x.dim() - 1];
+  int64_t stride = x.strides()[x.dim() - 1];
   for (int from = x.dim() - 1; from >= 0; --from) {
     run *= x.shape()[from];
-    const bool run_ends = from == 0 || (x.shape()[from - 1] != 1 && x.strides()[from - 1] != run * step);
+    const bool run_ends = from == 0 || (x.shape()[from - 1] != 1 && x.strides()[from - 1] != run * stride);
     if (!run_ends) continue;
     while (to >= 0 && (taken < run || shape[to] == 1)) {
-      strides[to] = taken * step;
+      strides[to] = taken * stride;
       taken *= shape[to--];
     }
     if (taken != run) return std::nullopt;
-    if (from > 0) step = x.strides()[from - 1];
+    if (from > 0) stride = x.strides()[from - 1];
     run = taken = 1;
   }
   return strides;
+}
+
+// A part of x that `part(x)` selects, with the gradient rule `place`. Several parts of one tensor (q, k, v of
+// a projection) share one buffer instead of adding padded copies.
+template <class Place, class Part>
+Tensor part_view(OpName op, const Tensor& x, const Tensor& view, Place place, Part part) {
+  const auto add_to = [full = x.shape(), part](const Tensor& gy, Tensor& total) {
+    if (!total.defined()) total = zeros(full, gy.dtype());
+    Tensor target = part(total);
+    raw::add_into(target, gy);
+  };
+  return record(op, view, {{x, place, add_to}});
 }
 
 Tensor reshaped_view(OpName op, const Tensor& x, const Shape& shape, const Shape& strides) {
@@ -95,15 +107,14 @@ Tensor Tensor::reshape(Shape to) const {
 Tensor Tensor::expand(Shape to) const {
   const int lead = to.size() - dim();
   Shape strides = to;
-  for (int d = 0; d < to.size(); ++d) {
-    if (to[d] == -1 && d >= lead) to[d] = shape()[d - lead];
-    const bool same = d >= lead && to[d] == shape()[d - lead];
-    const bool repeat = to[d] >= 0 && (d < lead || (lead >= 0 && shape()[d - lead] == 1));
-    if (lead < 0 || (!same && !repeat))
-      fail("expand", "only new dimensions and those of size 1 can grow, got ", shape(), " to ", to, ".");
-    strides[d] = same ? this->strides()[d - lead] : 0;
+  bool fits = lead >= 0;
+  for (int d = 0; fits && d < to.size(); ++d) {
+    const int64_t size = d < lead ? 1 : shape()[d - lead];
+    if (to[d] == -1 && d >= lead) to[d] = size;
+    strides[d] = d >= lead && to[d] == size ? this->strides()[d - lead] : 0;
+    fits = to[d] == size || (to[d] >= 0 && size == 1);
   }
-  if (lead < 0)
+  if (!fits)
     fail("expand", "only new dimensions and those of size 1 can grow, got ", shape(), " to ", to, ".");
   check_sizes("expand", to);
   return record("expand", view_of(*this, to, strides, impl_->offset),
@@ -112,30 +123,30 @@ Tensor Tensor::expand(Shape to) const {
 
 Tensor Tensor::squeeze(int64_t dim) const {
   const int d = wrap_dim("squeeze", dim, this->dim());
-  Shape to = shape(), steps = strides();
+  Shape to = shape(), new_strides = strides();
   if (this->dim() > 0 && to[d] == 1) {
     to.erase(d);
-    steps.erase(d);
+    new_strides.erase(d);
   }
-  return reshaped_view("squeeze", *this, to, steps);
+  return reshaped_view("squeeze", *this, to, new_strides);
 }
 
 Tensor Tensor::squeeze() const {
-  Shape to, steps;
+  Shape to, new_strides;
   for (int d = 0; d < dim(); ++d)
     if (shape()[d] != 1) {
       to.push_back(shape()[d]);
-      steps.push_back(strides()[d]);
+      new_strides.push_back(strides()[d]);
     }
-  return reshaped_view("squeeze", *this, to, steps);
+  return reshaped_view("squeeze", *this, to, new_strides);
 }
 
 Tensor Tensor::unsqueeze(int64_t dim) const {
   const int d = wrap_dim("unsqueeze", dim, this->dim() + 1);
-  Shape to = shape(), steps = strides();
-  steps.insert(d, d < this->dim() ? to[d] * steps[d] : 1);
+  Shape to = shape(), new_strides = strides();
+  new_strides.insert(d, d < this->dim() ? to[d] * new_strides[d] : 1);
   to.insert(d, 1);
-  return reshaped_view("unsqueeze", *this, to, steps);
+  return reshaped_view("unsqueeze", *this, to, new_strides);
 }
 
 Tensor Tensor::slice(int64_t dim, int64_t start, int64_t end, int64_t step) const {
@@ -146,19 +157,14 @@ Tensor Tensor::slice(int64_t dim, int64_t start, int64_t end, int64_t step) cons
   const auto bound = [size](int64_t i) { return std::clamp<int64_t>(i < 0 ? i + size : i, 0, size); };
   start = bound(start);
   end = std::max(bound(end), start);
-  Shape to = shape(), steps = strides();
+  Shape to = shape(), new_strides = strides();
   step = std::min(step, std::max<int64_t>(size, 1));  // as good as any larger one
   to[d] = (end - start + step - 1) / step;
-  steps[d] = strides()[d] * step;
+  new_strides[d] = strides()[d] * step;
   const auto place = [d, size, start, step](const Tensor& gy) { return pad(gy, d, size, start, step); };
-  // Several slices of one tensor (q, k, v of a projection) share one buffer instead of adding padded copies.
-  const auto add_to = [full = shape(), d, start, end, step](const Tensor& gy, Tensor& total) {
-    if (!total.defined()) total = zeros(full, gy.dtype());
-    Tensor part = total.slice(d, start, end, step);
-    raw::add_into(part, gy);
-  };
-  return record("slice", view_of(*this, to, steps, impl_->offset + start * strides()[d]),
-                {{*this, place, add_to}});
+  const auto part = [d, start, end, step](const Tensor& x) { return x.slice(d, start, end, step); };
+  return part_view("slice", *this, view_of(*this, to, new_strides, impl_->offset + start * strides()[d]),
+                   place, part);
 }
 
 Tensor Tensor::select(int64_t dim, int64_t index) const {
@@ -167,17 +173,13 @@ Tensor Tensor::select(int64_t dim, int64_t index) const {
   if (index < -n || index >= n) fail("select", "index must be in [", -n, ", ", n - 1, "], got ", index, ".");
   const int64_t i = index < 0 ? index + n : index;
   const int d = wrap_dim("select", dim, this->dim());
-  Shape to = shape(), steps = strides();
+  Shape to = shape(), new_strides = strides();
   to.erase(d);
-  steps.erase(d);
+  new_strides.erase(d);
   const auto place = [d, n, i](const Tensor& gy) { return pad(gy.unsqueeze(d), d, n, i); };
-  const auto add_to = [full = shape(), d, i](const Tensor& gy, Tensor& total) {
-    if (!total.defined()) total = zeros(full, gy.dtype());
-    Tensor part = total.select(d, i);
-    raw::add_into(part, gy);
-  };
-  return record("select", view_of(*this, to, steps, impl_->offset + i * strides()[d]),
-                {{*this, place, add_to}});
+  const auto part = [d, i](const Tensor& x) { return x.select(d, i); };
+  return part_view("select", *this, view_of(*this, to, new_strides, impl_->offset + i * strides()[d]), place,
+                   part);
 }
 
 std::vector<Tensor> Tensor::split(int64_t size, int64_t dim) const {

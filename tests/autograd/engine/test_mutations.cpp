@@ -12,7 +12,6 @@
 #include "catch.hpp"
 #include "gradus/autograd/engine/backward.hpp"
 #include "gradus/autograd/gradcheck/cases/gradcheck_cases.hpp"
-#include "gradus/autograd/graph/op_names.hpp"
 #include "gradus/autograd/graph/record.hpp"
 #include "gradus/autograd/ops/ops.hpp"
 #include "gradus/autograd/random/random.hpp"

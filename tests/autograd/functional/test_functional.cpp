@@ -4,8 +4,8 @@
 #include "autograd/compare.hpp"
 #include "catch.hpp"
 #include "gradus/autograd/engine/backward.hpp"
-#include "gradus/autograd/graph/graph_text.hpp"
 #include "gradus/autograd/graph/modes.hpp"
+#include "gradus/autograd/graph/node.hpp"
 #include "gradus/autograd/graph/record.hpp"
 #include "gradus/autograd/random/random.hpp"
 

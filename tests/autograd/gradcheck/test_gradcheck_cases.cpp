@@ -9,7 +9,7 @@
 #include "autograd/compare.hpp"
 #include "catch.hpp"
 #include "gradus/autograd/gradcheck/cases/gradcheck_cases.hpp"
-#include "gradus/autograd/graph/op_names.hpp"
+#include "gradus/autograd/graph/record.hpp"
 
 using namespace gradus;
 

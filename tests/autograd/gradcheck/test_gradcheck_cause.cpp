@@ -4,7 +4,6 @@
 #include "autograd/compare.hpp"
 #include "catch.hpp"
 #include "gradus/autograd/gradcheck/gradcheck.hpp"
-#include "gradus/autograd/gradcheck/matcher.hpp"
 #include "gradus/autograd/graph/record.hpp"
 
 using namespace gradus;

@@ -7,11 +7,11 @@
 #include "gradus/autograd/engine/backward.hpp"
 #include "gradus/autograd/engine/checkpoint.hpp"
 #include "gradus/autograd/functional/functional.hpp"
-#include "gradus/autograd/graph/graph_text.hpp"
-#include "gradus/autograd/ops/products/rounded_products.hpp"
+#include "gradus/autograd/graph/modes.hpp"
+#include "gradus/autograd/graph/node.hpp"
+#include "gradus/autograd/ops/products/operands.hpp"
 #include "gradus/autograd/random/random.hpp"
 #include "gradus/autograd/tensor/storage.hpp"
-#include "gradus/autograd/tensor/threads.hpp"
 
 using namespace gradus;
 using namespace gradus::testing;

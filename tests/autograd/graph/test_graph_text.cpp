@@ -6,8 +6,8 @@
 #include "autograd/compare.hpp"
 #include "autograd/small_stack.hpp"
 #include "catch.hpp"
-#include "gradus/autograd/graph/graph_text.hpp"
 #include "gradus/autograd/graph/hooks.hpp"
+#include "gradus/autograd/graph/node.hpp"
 #include "gradus/autograd/graph/record.hpp"
 
 using namespace gradus;

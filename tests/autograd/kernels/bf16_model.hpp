@@ -71,23 +71,23 @@ inline Dot dot_of(Isa unit) {
 
 /// A kernel that takes tiles apart and gives their numbers to a model.
 template <Dot dot>
-void multiply_by_model(const Bf16Block& block) {
-  const auto* const left = static_cast<const char*>(block.left);
-  const auto* const right = static_cast<const char*>(block.right);
-  for (int64_t i = 0; i < block.rows * kStrip; ++i)
-    for (int64_t j = 0; j < block.columns * kStrip; ++j) {
-      float sum = block.start[i * block.start_step + j];
-      for (int64_t tile = 0; tile < block.depth; ++tile) {
+void multiply_by_model(const Bf16Tiles& tiles) {
+  const auto* const left = static_cast<const char*>(tiles.left);
+  const auto* const right = static_cast<const char*>(tiles.right);
+  for (int64_t i = 0; i < tiles.rows * kStrip; ++i)
+    for (int64_t j = 0; j < tiles.columns * kStrip; ++j) {
+      float sum = tiles.start[i * tiles.start_stride + j];
+      for (int64_t tile = 0; tile < tiles.depth; ++tile) {
         const auto* const a =
-            reinterpret_cast<const bfloat16*>(left + i / kStrip * block.left_step) + tile * kTileElements;
+            reinterpret_cast<const bfloat16*>(left + i / kStrip * tiles.left_stride) + tile * kTileElements;
         const auto* const b =
-            reinterpret_cast<const bfloat16*>(right + j / kStrip * block.right_step) + tile * kTileElements;
+            reinterpret_cast<const bfloat16*>(right + j / kStrip * tiles.right_stride) + tile * kTileElements;
         std::array<bfloat16, kDepth> column{};
         for (int64_t k = 0; k < kDepth; ++k)
           column[static_cast<size_t>(k)] = b[k / 2 * kDepth + j % kStrip * 2 + k % 2];
         sum = dot(sum, a + i % kStrip * kDepth, column.data());
       }
-      block.out[i * block.out_step + j] = sum;
+      tiles.out[i * tiles.out_stride + j] = sum;
     }
 }
 
@@ -97,10 +97,7 @@ Bf16Kernel kernel(int64_t rows, int64_t columns, int64_t depth) {
           .columns = columns,
           .depth = depth,
           .panel = 2 * columns,
-          .multiply = multiply_by_model<dot>,
-          .widen = nullptr,
-          .begin = nullptr,
-          .end = nullptr};
+          .multiply = multiply_by_model<dot>};
 }
 
 /// A product's operands as plain numbers, rounded: a (m, k), b (n, k), which is to be transposed.
@@ -153,8 +150,8 @@ struct Bf16Operands {
   }
 };
 
-/// A kernel that goes through edges and blocks as an instruction's would, with blocks along k so short that
-/// there are many.
+/// A kernel with the edges and tiles of an instruction's, and so few tiles along k that there are many
+/// passes.
 struct Model {
   const char* name;
   Dot dot;
@@ -177,7 +174,7 @@ inline std::vector<float> product(const Bf16Kernel& kernel, const PackedBf16& le
   const int64_t m = left.rows, n = right.columns, ldc = n + beyond;
   std::vector<float> c(static_cast<size_t>(std::max<int64_t>(1, m * ldc)), kUntouched), packed;
   for (int64_t i = 0; i < m && !old.empty(); ++i) std::copy_n(old.begin() + i * n, n, c.begin() + i * ldc);
-  multiply_bf16_by(kernel, left, right, c.data(), ldc, start);
+  multiply_bf16(left, right, c.data(), ldc, start, kernel);
   int64_t touched = 0;
   for (int64_t i = 0; i < m; ++i) {
     packed.insert(packed.end(), c.begin() + i * ldc, c.begin() + i * ldc + n);

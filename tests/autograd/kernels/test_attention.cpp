@@ -8,10 +8,9 @@
 #include <vector>
 
 #include "catch.hpp"
-#include "gradus/autograd/kernels/elementwise/bfloat16.hpp"
-#include "gradus/autograd/kernels/elementwise/dropout.hpp"
+#include "gradus/autograd/graph/modes.hpp"
+#include "gradus/autograd/kernels/elementwise/elementwise.hpp"
 #include "gradus/autograd/kernels/isa/isa.hpp"
-#include "gradus/autograd/tensor/threads.hpp"
 
 namespace {
 
@@ -203,7 +202,7 @@ TEMPLATE_TEST_CASE("heads of k and v serve several heads of q", "[attention]", f
     }
 }
 
-TEMPLATE_TEST_CASE("long rows go through several blocks of keys", "[attention]", float, double) {
+TEMPLATE_TEST_CASE("long rows go through several tiles of keys", "[attention]", float, double) {
   check_against_naive<TestType>(make_shape(1, 2, 600, 600, 8, true));
   check_against_naive<TestType>(make_shape(1, 1, 90, 800, 24, false, 0.2));
   check_against_naive<TestType>(make_shape(8, 6, 64, 64, 32, true));
@@ -224,7 +223,7 @@ TEMPLATE_TEST_CASE("attention agrees with the definition at every level of the m
   gradus::kernels::set_isa(gradus::kernels::isa_name(levels.front()));
 }
 
-TEMPLATE_TEST_CASE("a maximum that grows from block to block", "[attention]", float, double) {
+TEMPLATE_TEST_CASE("a maximum that grows from tile to tile", "[attention]", float, double) {
   const AttentionShape s = make_shape(1, 1, 3, 900, 2, false);
   Inputs<TestType> in(s);
   std::fill(in.q.begin(), in.q.end(), TestType{1});
@@ -291,7 +290,7 @@ TEST_CASE("rounded to bfloat16, attention is that of rounded operands, within wh
     gradus::kernels::set_isa(gradus::kernels::isa_name(level));
     for (const bool causal : {false, true})
       for (const int64_t length : {1, 31, 65, 130}) check(make_shape(2, 3, length, length, 24, causal));
-    check(make_shape(4, 4, 300, 300, 40, true));  // all blocks of a head together
+    check(make_shape(4, 4, 300, 300, 40, true));  // all tiles of a head together
     check(make_shape(1, 2, 70, 513, 64, true));
     check(make_shape(1, 1, 90, 600, 16, false, 0.2));
     check(with_kv_heads(make_shape(2, 4, 70, 70, 32, true), 2));

@@ -61,16 +61,16 @@ TEST_CASE("operands that do not fit are refused") {
                     Catch::Matchers::ContainsSubstring("needs one start at most, got c and a bias."));
 }
 
-TEST_CASE("a kernel is begun before its first block on a thread and ended after its last") {
+TEST_CASE("a kernel is begun before its first tile on a thread and ended after its last") {
   const Bf16Operands o(300, 100, 64);
   const PackedBf16 left = o.packed_left(), right = o.packed_right();
   Bf16Kernel kernel = kModels[0].kernel;
   static thread_local int here = 0;
   kernel.begin = [] { ++begun, ++here; };
   kernel.end = [] { --begun, --here; };
-  kernel.multiply = [](const Bf16Block& block) {
+  kernel.multiply = [](const Bf16Tiles& tiles) {
     if (here != 1) ++idle;
-    kModels[0].kernel.multiply(block);
+    kModels[0].kernel.multiply(tiles);
   };
   for (const int count : {1, 3}) {
     const Threads threads(count);

@@ -36,7 +36,7 @@ void at_each_emulated_unit(F&& body) {
 
 }  // namespace
 
-TEST_CASE("a unit's own kernel has the bits of its model at every edge of tiles and blocks") {
+TEST_CASE("a unit's own kernel has the bits of its model at every edge of tiles") {
   at_each_emulated_unit([](Isa unit) {
     for (const int64_t m : {1, 17, 50})
       for (const int64_t n : {1, 33, 49, 80})

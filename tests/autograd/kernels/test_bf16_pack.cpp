@@ -108,24 +108,6 @@ TEST_CASE("packing has the same bits for any number of threads, in memory that i
 
 namespace {
 
-/// Makes the numbers of x, and counts how often each.
-struct Counted {
-  const std::vector<float>& x;
-  int64_t columns;
-  mutable std::vector<int> made;
-
-  static void make(const void* context, int64_t row, int64_t rows, int64_t column, int64_t columns,
-                   float* out, int64_t out_step) {
-    const auto& from = *static_cast<const Counted*>(context);
-    for (int64_t i = 0; i < rows; ++i)
-      for (int64_t j = 0; j < columns; ++j) {
-        const auto at = static_cast<size_t>((row + i) * from.columns + column + j);
-        ++from.made[at];
-        out[i * out_step + j] = from.x[at];
-      }
-  }
-};
-
 /// The forms of a matrix (rows, columns), filled with what no packing leaves there.
 struct Forms {
   PackedBf16 left, right, transposed;
@@ -173,10 +155,19 @@ void check_rows(int64_t rows, int64_t columns, int64_t beyond) {
   one.sums = all.sums;
   CHECK(all == one);
   if (beyond > 0) return;
-  const Counted counted{x, columns, std::vector<int>(x.size())};
+  std::vector<int> counts(x.size());  // how often each element is computed
+  const auto make = [&](int64_t row, int64_t high, int64_t column, int64_t wide, float* out,
+                        int64_t out_stride) {
+    for (int64_t i = 0; i < high; ++i)
+      for (int64_t j = 0; j < wide; ++j) {
+        const auto at = static_cast<size_t>((row + i) * columns + column + j);
+        ++counts[at];
+        out[i * out_stride + j] = x[at];
+      }
+  };
   Forms made(rows, columns);
-  pack_rows({.rows = rows, .columns = columns, .make = Counted::make, .context = &counted}, made.wanted());
-  CHECK(counted.made == std::vector<int>(x.size(), 1));
+  pack_rows({.rows = rows, .columns = columns, .make = make}, made.wanted());
+  CHECK(counts == std::vector<int>(x.size(), 1));
   CHECK(made == one);
 }
 
@@ -218,7 +209,7 @@ TEST_CASE("rows are packed to the same bits for any number of threads, in memory
 TEST_CASE("forms that are not of the rows are refused") {
   const std::vector<float> x(12);
   PackedBf16 left = packed_matrix(Side::left, 3, 4), right = packed_matrix(Side::right, 4, 3);
-  const RowBlocks rows{.rows = 3, .columns = 4, .x = x.data(), .ldx = 4};
+  const RowSource rows{.rows = 3, .columns = 4, .x = x.data(), .ldx = 4};
   CHECK_THROWS_WITH(pack_rows(rows, {.right = &right}),
                     Catch::Matchers::Equals("[pack] needs a right form (3, 4), got (4, 3)."));
   CHECK_THROWS_WITH(pack_rows(rows, {.transposed = &left}),

@@ -89,7 +89,7 @@ TEST_CASE("products around the edges of tiles have the bits of the unit's model,
       }
 }
 
-TEST_CASE("whatever the instruction, packing, edges and blocks lead to it") {
+TEST_CASE("whatever the instruction, packing, edges and tiles lead to it") {
   for (const Model& model : kModels)
     for (const int64_t m : {1, 17, 32, 100})
       for (const int64_t n : {1, 16, 33, 100})

@@ -1,4 +1,4 @@
-#include "gradus/autograd/kernels/elementwise/bfloat16.hpp"
+#include "gradus/autograd/kernels/elementwise/elementwise.hpp"
 
 #include "catch.hpp"
 #include "vectors.hpp"

@@ -1,7 +1,7 @@
 // A few rows times a matrix of weights, at each level and for any number of threads.
 #include "gradus/autograd/kernels/blas/few_rows.hpp"
 
-#include "gradus/autograd/kernels/elementwise/bfloat16.hpp"
+#include "gradus/autograd/kernels/elementwise/elementwise.hpp"
 #include "vectors.hpp"
 
 using namespace gradus;

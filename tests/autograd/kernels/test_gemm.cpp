@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "catch.hpp"
-#include "gradus/autograd/tensor/threads.hpp"
+#include "gradus/autograd/graph/modes.hpp"
 #include "gradus/files/error.hpp"
 
 namespace {

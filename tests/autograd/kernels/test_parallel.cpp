@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "catch.hpp"
-#include "gradus/autograd/tensor/threads.hpp"
+#include "gradus/autograd/graph/modes.hpp"
 #include "gradus/files/error.hpp"
 
 namespace {
@@ -40,10 +40,10 @@ std::vector<int> visits(int64_t n, int64_t grain) {
 /// with exit code 1 if that changes memory which the pool no longer owns, and would be given here.
 struct AfterMain {
   ~AfterMain() {
-    std::vector<std::unique_ptr<uint64_t>> blocks;
-    for (uint64_t i = 0; i < 100; ++i) blocks.push_back(std::make_unique<uint64_t>(i));
+    std::vector<std::unique_ptr<uint64_t>> numbers;
+    for (uint64_t i = 0; i < 100; ++i) numbers.push_back(std::make_unique<uint64_t>(i));
     bool right = visits(100, 1) == std::vector<int>(100, 1);
-    for (uint64_t i = 0; i < 100; ++i) right = right && *blocks[i] == i;
+    for (uint64_t i = 0; i < 100; ++i) right = right && *numbers[i] == i;
     if (!right) std::_Exit(1);
   }
 };
@@ -58,13 +58,13 @@ TEST_CASE("parallel_for visits every element once", "[parallel]") {
   }
 }
 
-TEST_CASE("blocks depend on n and grain only", "[parallel]") {
+TEST_CASE("chunks depend on n and grain only", "[parallel]") {
   const std::set<std::pair<int64_t, int64_t>> expected = {{0, 4}, {4, 8}, {8, 10}};
   for (const int threads : {1, 2, 3}) {
     const Threads guard(threads);
-    std::vector<std::pair<int64_t, int64_t>> blocks(3);
-    parallel_for(10, 4, [&](int64_t begin, int64_t end) { blocks.at(begin / 4) = {begin, end}; });
-    CHECK(std::set(blocks.begin(), blocks.end()) == expected);
+    std::vector<std::pair<int64_t, int64_t>> chunks(3);
+    parallel_for(10, 4, [&](int64_t begin, int64_t end) { chunks.at(begin / 4) = {begin, end}; });
+    CHECK(std::set(chunks.begin(), chunks.end()) == expected);
   }
 }
 
@@ -85,7 +85,7 @@ TEST_CASE("two threads really share the work", "[parallel]") {
   std::atomic<int> arrived{0};
   parallel_for(2, 1, [&](int64_t, int64_t) {
     ++arrived;
-    while (arrived.load() < 2) std::this_thread::yield();  // hangs unless both blocks run at once
+    while (arrived.load() < 2) std::this_thread::yield();  // hangs unless both chunks run at once
   });
   CHECK(arrived.load() == 2);
 }
@@ -111,9 +111,9 @@ TEST_CASE("an exception reaches the caller and the pool works on", "[parallel]")
     for (int64_t bad = 0; bad < 50; ++bad) {
       CHECK_THROWS_WITH(parallel_for(50, 1,
                                      [&](int64_t i, int64_t) {
-                                       if (i == bad) throw std::runtime_error("block " + std::to_string(i));
+                                       if (i == bad) throw std::runtime_error("chunk " + std::to_string(i));
                                      }),
-                        "block " + std::to_string(bad));
+                        "chunk " + std::to_string(bad));
       CHECK(visits(50, 1) == std::vector<int>(50, 1));
     }
   }

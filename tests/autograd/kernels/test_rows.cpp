@@ -1,8 +1,7 @@
 // Kernels of rows (softmax, layer norm, cross-entropy) against loops in double.
 #include <algorithm>
 
-#include "gradus/autograd/kernels/rows/norms.hpp"
-#include "gradus/autograd/kernels/rows/softmax.hpp"
+#include "gradus/autograd/kernels/elementwise/rows.hpp"
 #include "vectors.hpp"
 
 namespace {
@@ -106,7 +105,7 @@ TEMPLATE_TEST_CASE("softmax and its relatives at -inf, +inf and NaN", "[rows]", 
 TEMPLATE_TEST_CASE("layer_norm and its gradients agree with their formulas", "[rows]", float, double) {
   using T = TestType;
   const T eps = static_cast<T>(1e-5);
-  const int64_t rows = 150;  // more than one block of rows
+  const int64_t rows = 150;  // more than one chunk of rows
   at_each_level([&] {
     for (const int64_t n : kSizes)
       for (const bool affine : {true, false}) {

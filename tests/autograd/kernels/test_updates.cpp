@@ -1,8 +1,7 @@
 // Philox, dropout, AdamW, Muon and the norm of a gradient.
-#include "gradus/autograd/kernels/elementwise/dropout.hpp"
+#include "gradus/autograd/kernels/elementwise/elementwise.hpp"
+#include "gradus/autograd/kernels/elementwise/optimizers.hpp"
 #include "gradus/autograd/kernels/elementwise/philox.hpp"
-#include "gradus/autograd/kernels/updates/adamw.hpp"
-#include "gradus/autograd/kernels/updates/muon.hpp"
 #include "vectors.hpp"
 
 namespace {

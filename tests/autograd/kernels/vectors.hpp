@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "catch.hpp"
+#include "gradus/autograd/graph/modes.hpp"
+#include "gradus/autograd/kernels/elementwise/loop.hpp"
 #include "gradus/autograd/kernels/isa/isa.hpp"
-#include "gradus/autograd/kernels/isa/loop.hpp"
-#include "gradus/autograd/tensor/threads.hpp"
 
 namespace vectors {
 

@@ -124,7 +124,7 @@ TEST_CASE("subscripts that do not fit are refused") {
   };
   CHECK_THAT(
       refused({0, 0, 0}),
-      ContainsSubstring("[index] the subscripts must stand for at most the 2 dimensions of (3, 4), got 3"));
+      ContainsSubstring("[index] the subscripts must index at most the 2 dimensions of (3, 4), got 3"));
   CHECK_THAT(refused({Ellipsis, Ellipsis}), ContainsSubstring("[index] there must be at most one Ellipsis"));
   CHECK_THAT(refused({3}), ContainsSubstring("index must be in [-3, 2], got 3"));
   CHECK_THAT(refused({Slice(), i64({1, 4})}),

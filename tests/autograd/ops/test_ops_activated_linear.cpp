@@ -6,19 +6,18 @@
 #include "catch.hpp"
 #include "gradus/autograd/engine/backward.hpp"
 #include "gradus/autograd/engine/checkpoint.hpp"
-#include "gradus/autograd/graph/graph_text.hpp"
 #include "gradus/autograd/graph/modes.hpp"
+#include "gradus/autograd/graph/node.hpp"
 #include "gradus/autograd/ops/ops.hpp"
 #include "gradus/autograd/random/random.hpp"
 #include "gradus/autograd/tensor/storage.hpp"
-#include "gradus/autograd/tensor/threads.hpp"
 
 using namespace gradus;
 using namespace gradus::testing;
 
 namespace {
 
-/// One of the ops, and the two that it stands for, of {x, weight, bias} or {gate, up, weight, bias}.
+/// One of the ops, and the two that it replaces, of {x, weight, bias} or {gate, up, weight, bias}.
 struct Pair {
   const char* name;
   size_t activated;  // inputs before the weight

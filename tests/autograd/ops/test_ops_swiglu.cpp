@@ -83,7 +83,7 @@ TEST_CASE("swiglu is silu(gate) * up with its gradients, wherever the gate stand
   kernels::set_isa(kernels::isa_name(levels.front()));
 }
 
-TEST_CASE("swiglu has the bits of the two operations that it stands for, but for the last") {
+TEST_CASE("swiglu has the bits of the two operations that it replaces, except the last") {
   Generator g(8);
   const Tensor gate = 4.0 * randn({3, 70}, g, DType::float64), up = randn({3, 70}, g, DType::float64);
   CHECK(difference(swiglu(gate, up), silu(gate) * up, 1e-15) == "");

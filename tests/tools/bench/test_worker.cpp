@@ -8,11 +8,11 @@
 #include <sstream>
 
 #include "catch.hpp"
+#include "gradus/autograd/graph/modes.hpp"
 #include "gradus/autograd/kernels/blas/openblas.hpp"
 #include "gradus/autograd/kernels/isa/isa.hpp"
 #include "gradus/autograd/kernels/machine_peak.hpp"
 #include "gradus/autograd/ops/ops.hpp"
-#include "gradus/autograd/tensor/threads.hpp"
 #include "gradus/files/error.hpp"
 #include "gradus/models/decoder.hpp"
 #include "gradus/nn/safetensors.hpp"

@@ -4,7 +4,7 @@
 #include "autograd/compare.hpp"
 #include "catch.hpp"
 #include "gradus/tools/cases/compare.hpp"
-#include "gradus/tools/cases/layouts.hpp"
+#include "gradus/tools/cases/conform.hpp"
 
 using namespace gradus;
 using namespace gradus::testing;

@@ -72,7 +72,7 @@ TEST_CASE("a malformed file is refused with case, step and expectation") {
         {step, words});
   };
   const json x = {"x"}, none = json::array();
-  op_refused("transpose", x, {{"dim0", 0}}, "must have the argument 'dim1'");
+  op_refused("transpose", x, {{"dim0", 0}}, "(transpose) transpose needs an argument 'dim1'.");
   op_refused("transpose", x, {{"dim0", 0}, {"dim1", 2}}, "(transpose) ");
   op_refused("transpose", x, {{"dim0", 0}, {"dim1", 9223372036854775808U}},
              "args, dim1 must be a whole number of 64 bits");

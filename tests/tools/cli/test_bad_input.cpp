@@ -48,9 +48,9 @@ TEST_CASE("a text must be a file that can be read and is long enough") {
   place.check_train_refused({"--corpus", "brown"}, {"--corpus must be kjv or stories", "brown"});
   place.check_train_refused({"--text", place.text, "--tokenizer", "word"},
                             {"--tokenizer must be char, byte or bpe, or the path of a tokenizer's folder or "
-                             "tokenizer.json, got 'word', where nothing is."});
+                             "tokenizer.json, got 'word', which does not exist."});
   place.check_train_refused({"--text", place.text, "--tokenizer", "no/where"},
-                            {"or the path of a tokenizer's folder", "got 'no/where', where nothing is."});
+                            {"or the path of a tokenizer's folder", "got 'no/where', which does not exist."});
   place.check_train_refused({"--text", place.text, "--vocab", "300"},
                             {"--vocab must be left out unless --tokenizer is bpe, got 300"});
   place.check_train_refused({"--text", place.text, "--tokenizer", "bpe", "--vocab", "12"},
@@ -96,9 +96,13 @@ TEST_CASE("numbers must make sense") {
   const auto refused = [&](const std::string& flag, const std::string& value, const std::string& expected) {
     place.check_train_refused({"--text", place.text, flag, value}, {flag, expected});
   };
-  for (const char* flag : {"--layers", "--heads", "--embd", "--block", "--steps", "--batch", "--accum",
-                           "--eval-every", "--save-every", "--threads", "--stop-after"})
-    for (const char* value : {"0", "-3"}) refused(flag, value, "must be a whole number of at least 1, got ");
+  for (const char* value : {"0", "-3"}) {
+    for (const char* flag : {"--layers", "--heads", "--embd", "--block"})
+      refused(flag, value, "must be in [1, ");
+    for (const char* flag :
+         {"--steps", "--batch", "--accum", "--eval-every", "--save-every", "--threads", "--stop-after"})
+      refused(flag, value, "must be a whole number of at least 1, got ");
+  }
   for (const char* value : {"0", "-1", "nan", "inf"})
     refused("--lr", value, "must be a finite number above 0, got ");
   for (const char* value : {"-0.1", "1", "nan"}) {
@@ -114,13 +118,13 @@ TEST_CASE("numbers must make sense") {
   }
   refused("--warmup", "-1", "must be a whole number of at least 0, got -1");
   refused("--seed", "-1", "must be a whole number of at least 0, got -1");
-  refused("--heads", "3", "--heads must divide --embd, got 3 heads and a width of 32");
+  refused("--heads", "3", "--heads must divide --embd, got 3 and 32");
   refused("--steps", "1.5", "must be a whole number, got '1.5'");
   refused("--steps", "many", "must be a whole number, got 'many'");
   refused("--decay", "cubic", "must be cosine, linear, constant or wsd, got 'cubic'");
-  refused("--cooldown", "0", "must be above 0 and at most 1, got 0");
-  refused("--optimizer", "lion", "must be adamw or muon, got 'lion'");
-  refused("--minutes", "-1", "must be from 0 to a million, got -1");
+  refused("--cooldown", "0", "must be in (0, 1], got 0");
+  refused("--optimizer", "sgd", "must be adamw, muon or lion, got 'sgd'");
+  refused("--minutes", "-1", "must be in [0, 1e+06], got -1");
   refused("--momentum", "1", "must be in [0, 1), got 1");
   refused("--ema", "-1", "must be in [0, 1), got -1");
   refused("--eval-tokens", "-1", "must be a whole number of at least 0, got -1");

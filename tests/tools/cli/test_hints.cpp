@@ -88,7 +88,7 @@ TEST_CASE("a folder of any name can be pasted into a shell") {
     const Scratch scratch;
     INFO(name);
     const std::string shown = train(scratch, repeated("Say it again, "), name, {"--stop-after", "1"});
-    CHECK(typed(scratch, after(shown, "go on with: ") + " --quiet").empty());
+    CHECK(typed(scratch, after(shown, "resume with: ") + " --quiet").empty());
     const std::string more =
         after(train(scratch, repeated("Say it again, "), name, {"--overwrite"}), "more    ");
     CHECK(more.find('\x1b') == std::string::npos);

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "catch.hpp"
-#include "gradus/data/tokenizer_files.hpp"
+#include "gradus/data/tokenizer.hpp"
 #include "program.hpp"
 #include "train/small_model.hpp"
 

@@ -114,17 +114,17 @@ TEST_CASE("a file where flags are due leads to --text") {
 }
 
 TEST_CASE("errors of the library name flags as they are typed") {
-  check_refused({"info", "--layers", "20000"}, {"[info] --layers must be in [1, 10000], got 20000"});
-  check_refused({"info", "--heads", "3"}, {"[info] --heads must divide --embd, got"});
-  check_refused({"info", "--vocab", "-1"}, {"[info] --vocab must be in "});
-  check_refused({"info", "--block", "0"}, {"[info] --block must be in "});
+  check_refused({"info", "--layers", "20000"}, {"[decoder] --layers must be in [1, 10000], got 20000"});
+  check_refused({"info", "--heads", "3"}, {"[decoder] --heads must divide --embd, got"});
+  check_refused({"info", "--vocab", "-1"}, {"[decoder] --vocab must be in "});
+  check_refused({"info", "--block", "0"}, {"[decoder] --block must be in "});
   const Scratch scratch;
   const std::string text = scratch.file("text.txt", gradus::train::small_text());
   const auto train = [&](const std::string& flag, const std::string& value, const std::string& words) {
     check_refused({"train", "--text", text, "--preset", "tiny", "--out", scratch.path("run"), flag, value},
                   {words});
   };
-  train("--layers", "20000", "[train] --layers must be in [1, 10000], got 20000");
+  train("--layers", "20000", "[decoder] --layers must be in [1, 10000], got 20000");
   train("--block", "100000", "must have at least --block + 1 = 100001 tokens");
   train("--val-fraction", "0.999", "(--val-fraction 0.999)");
 }

@@ -6,7 +6,7 @@
 #include "catch.hpp"
 #include "exported.hpp"
 #include "gradus/files/file.hpp"
-#include "gradus/tools/export/gguf_file.hpp"
+#include "gradus/tools/export/export.hpp"
 #include "gradus/tools/gguf/gguf.hpp"
 #include "temporary_folder.hpp"
 

@@ -6,7 +6,7 @@
 
 #include "catch.hpp"
 #include "gradus/files/error.hpp"
-#include "gradus/tools/export/gguf_numbers.hpp"
+#include "gradus/tools/export/encodings.hpp"
 
 using namespace gradus;
 using namespace gradus::exports;

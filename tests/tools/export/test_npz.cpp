@@ -8,7 +8,7 @@
 #include "gradus/files/file.hpp"
 #include "gradus/files/hashes.hpp"
 #include "gradus/models/pretrained.hpp"
-#include "gradus/tools/export/npz.hpp"
+#include "gradus/tools/export/export.hpp"
 #include "temporary_folder.hpp"
 
 using namespace gradus;

@@ -9,8 +9,8 @@
 #include "gradus/files/file.hpp"
 #include "gradus/models/pretrained.hpp"
 #include "gradus/tools/embedded.hpp"
-#include "gradus/tools/export/gguf_numbers.hpp"
-#include "gradus/tools/export/web.hpp"
+#include "gradus/tools/export/encodings.hpp"
+#include "gradus/tools/export/export.hpp"
 #include "temporary_folder.hpp"
 
 using namespace gradus;

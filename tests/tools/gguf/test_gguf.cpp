@@ -127,14 +127,14 @@ TEST_CASE("files that are none are refused with the reason") {
       {with_tensors(1).tensor("a", {33}, 8, 0).bytes(),
        "whole blocks of 32, as Q8_0 has them, got 33 numbers"},
       {with_tensors(1).tensor("a", {1}, 0, 32).pad(32).raw(std::string(64, 'x')).bytes(),
-       "'a' must lie at 0"},
+       "'a' must begin at 0"},
       {with_tensors(2)
            .tensor("a", {1}, 0, 0)
            .tensor("b", {1}, 0, 4)
            .pad(32)
            .raw(std::string(64, 'x'))
            .bytes(),
-       "'b' must lie at 32"},
+       "'b' must begin at 32"},
       {with_tensors(2)
            .tensor("a", {1}, 0, 0)
            .tensor("a", {1}, 0, 32)

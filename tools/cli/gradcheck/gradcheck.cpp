@@ -85,13 +85,10 @@ class Table {
   }
 
   int finish() const {
+    const nlohmann::ordered_json done{
+        {"event", "done"}, {"passed", passed_}, {"failed", failed_}, {"checks", checks_}};
     if (flags_.json)
-      std::cout << nlohmann::ordered_json{{"event", "done"},
-                                          {"passed", passed_},
-                                          {"failed", failed_},
-                                          {"checks", checks_}}
-                       .dump()
-                << std::endl;
+      std::cout << done.dump() << std::endl;
     else
       std::cout << passed_ << " passed, " << failed_ << " failed; " << grouped(checks_)
                 << " comparisons; order 1 and 2: largest error over the tolerance" << std::endl;
@@ -103,10 +100,6 @@ class Table {
   std::string subject_;
   int64_t passed_ = 0, failed_ = 0, checks_ = 0;
 };
-
-bool contains(const std::vector<std::string>& words, const std::string& word) {
-  return std::find(words.begin(), words.end(), word) != words.end();
-}
 
 /// Runs `body`, which fills in the result, and measures its time.
 template <class Body>
@@ -122,7 +115,7 @@ Result timed(const std::string& name, const Body& body) {
 std::vector<std::string> ops_of(const std::vector<GradcheckCase>& cases) {
   std::vector<std::string> ops;
   for (const GradcheckCase& c : cases)
-    if (!contains(ops, c.op)) ops.push_back(c.op);
+    if (std::ranges::find(ops, c.op) == ops.end()) ops.push_back(c.op);
   return ops;
 }
 
@@ -132,7 +125,7 @@ int check_ops(const GradcheckFlags& flags) {
   const std::vector<GradcheckCase> cases = gradcheck_cases();
   std::vector<std::string> ops = ops_of(cases);
   if (!flags.op.empty()) {
-    if (!contains(ops, flags.op))
+    if (std::ranges::find(ops, flags.op) == ops.end())
       fail("gradcheck", "--op must be the name of an op, got ", files::in_quotes(flags.op), ".",
            did_you_mean(flags.op, ops, "gradcheck --all lists them."));
     ops = {flags.op};

@@ -14,14 +14,9 @@
 #include "gradus/models/architecture.hpp"
 #include "gradus/models/pretrained.hpp"
 #include "gradus/nn/attention.hpp"
-#include "gradus/nn/embedding.hpp"
 #include "gradus/nn/gradcheck_module.hpp"
-#include "gradus/nn/grouped_query_attention.hpp"
-#include "gradus/nn/layer_norm.hpp"
-#include "gradus/nn/mlp.hpp"
-#include "gradus/nn/rms_norm.hpp"
+#include "gradus/nn/layers.hpp"
 #include "gradus/nn/self_attention.hpp"
-#include "gradus/nn/swiglu.hpp"
 #include "gradus/tools/cli/program/nearest.hpp"
 #include "gradus/tools/cli/train/run_text.hpp"
 #include "gradus/train/decoder.hpp"
@@ -37,17 +32,25 @@ struct Value {
   operator T() const { return static_cast<T>(number); }
 };
 
-/// A layer that is to be checked: its settings, which are numbers, over the defaults of its row in the table.
+class Subject;
+
+/// A layer that can be checked.
+struct Row {
+  std::string_view name, defaults;  ///< defaults: KEY=VALUE, as the help shows them
+  GradcheckReport (*check)(Subject& s);
+  const char* width = "n_embd";  ///< the key of the input's features
+};
+
+/// The settings of a layer, which are numbers: the defaults of its row, changed by --layer.
 class Subject {
  public:
-  Subject(const std::vector<std::string>& spec, std::string_view defaults,
-          const GradcheckOptions& gradcheck_options)
-      : generator(gradcheck_options.seed), options(gradcheck_options) {
-    std::istringstream pairs{std::string(defaults)};
+  Subject(const std::vector<std::string>& spec, const Row& row, const GradcheckOptions& gradcheck_options)
+      : generator(gradcheck_options.seed), options(gradcheck_options), width_(row.width) {
+    std::istringstream pairs{std::string(row.defaults)};
     for (std::string pair; pairs >> pair;) set(pair.substr(0, pair.find(',')));
     for (auto pair = spec.begin() + 1; pair < spec.end(); ++pair) {
       if (pair->find('=') == std::string::npos || !values_.contains(pair->substr(0, pair->find('='))))
-        fail("gradcheck", "--layer ", spec[0], " must be followed by KEY=VALUE with KEY of ", defaults,
+        fail("gradcheck", "--layer ", spec[0], " must be followed by KEY=VALUE with KEY of ", row.defaults,
              ", got '", *pair, "'.");
       set(*pair);
     }
@@ -55,13 +58,12 @@ class Subject {
 
   Value operator[](const std::string& key) const { return {values_.at(key)}; }
 
-  /// Checks layer(x) for x of shape (batch, [tokens,] width), where `width` is a key. Dropout draws the same
-  /// mask in each call.
+  /// Checks layer(x) for x of shape (batch, [tokens,] width). Dropout draws the same mask in each call.
   template <class Layer>
-  GradcheckReport check(const Layer& layer, const std::string& width) const {
+  GradcheckReport check(const Layer& layer) const {
     const Subject& s = *this;
-    Shape shape{s["batch"], s[width]};
-    if (values_.contains("tokens")) shape = {s["batch"], s["tokens"], s[width]};
+    Shape shape{s["batch"], s[width_]};
+    if (values_.contains("tokens")) shape.insert(1, s["tokens"]);
     Generator input = Generator(options.seed).stream("input");
     const auto call = [](const Layer& m, const std::vector<Tensor>& in) {
       if constexpr (std::invocable<const Layer&, const Tensor&, Generator*>) {
@@ -89,6 +91,7 @@ class Subject {
   }
 
   std::map<std::string, double> values_;
+  std::string width_;  // a key
 };
 
 GradcheckReport loss_of(const models::Decoder& model, const Tensor& x, const Tensor& y,
@@ -134,11 +137,6 @@ GradcheckReport check_decoder(Subject& s, models::DecoderConfig config) {
   return loss_of(model, x, randint(0, config.vocab_size, shape, s.generator), s.options);
 }
 
-struct Row {
-  std::string_view name, defaults;  ///< defaults: KEY=VALUE, as the help shows them
-  GradcheckReport (*check)(Subject& s);
-};
-
 const Row kLayers[] = {
     {"Embedding", "batch=2, embedding_dim=3, num_embeddings=5, tokens=4", check_embedding},
     {"GPT", "batch=2, bias=1, dropout=0, n_embd=4, n_head=2, n_layer=2, tokens=3, vocab_size=5",
@@ -150,22 +148,19 @@ const Row kLayers[] = {
                                                 {.causal = s["causal"],
                                                  .rope_theta = s["rope_theta"],
                                                  .qk_norm = s["qk_norm"],
-                                                 .dropout = s["dropout"]}),
-                      "n_embd");
+                                                 .dropout = s["dropout"]}));
      }},
     {"LayerNorm", "batch=2, bias=1, eps=1e-05, features=4",
-     [](Subject& s) {
-       return s.check(nn::LayerNorm(s["features"], {.eps = s["eps"], .bias = s["bias"]}), "features");
-     }},
+     [](Subject& s) { return s.check(nn::LayerNorm(s["features"], {.eps = s["eps"], .bias = s["bias"]})); },
+     "features"},
     {"Linear", "batch=2, bias=1, in_features=3, out_features=4",
      [](Subject& s) {
-       return s.check(nn::Linear(s["in_features"], s["out_features"], s.generator, {.bias = s["bias"]}),
-                      "in_features");
-     }},
+       return s.check(nn::Linear(s["in_features"], s["out_features"], s.generator, {.bias = s["bias"]}));
+     },
+     "in_features"},
     {"Llama",
      "batch=2, dropout=0, n_embd=4, n_head=2, n_inner=6, n_kv_head=1, n_layer=2, qk_norm=0, tied=1, "
-     "tokens=3, "
-     "vocab_size=5",
+     "tokens=3, vocab_size=5",
      [](Subject& s) {
        return check_decoder(s, {.arch = std::string(models::usual_arch()),
                                 .bias = false,
@@ -177,8 +172,7 @@ const Row kLayers[] = {
     {"MLP", "batch=2, bias=1, dropout=0, hidden=12, n_embd=3",
      [](Subject& s) {
        return s.check(
-           nn::MLP(s["n_embd"], s["hidden"], s.generator, {.bias = s["bias"], .dropout = s["dropout"]}),
-           "n_embd");
+           nn::MLP(s["n_embd"], s["hidden"], s.generator, {.bias = s["bias"], .dropout = s["dropout"]}));
      }},
     {"MultiHeadAttention", "batch=2, bias=1, causal=1, dropout=0, n_embd=4, n_head=2, projection=1, tokens=3",
      [](Subject& s) {
@@ -187,18 +181,17 @@ const Row kLayers[] = {
                                               .bias = s["bias"],
                                               .projection = s["projection"],
                                               .projection_bias = s["bias"],
-                                              .dropout = s["dropout"]}),
-                      "n_embd");
+                                              .dropout = s["dropout"]}));
      }},
     {"RMSNorm", "batch=2, eps=1e-05, features=4",
-     [](Subject& s) { return s.check(nn::RMSNorm(s["features"], {.eps = s["eps"]}), "features"); }},
+     [](Subject& s) { return s.check(nn::RMSNorm(s["features"], {.eps = s["eps"]})); }, "features"},
     {"SelfAttention",
      "batch=2, bias=0, d_in=3, d_out=4, dropout=0, finite_fill=0, mask_weights=0, num_heads=2, projection=0, "
      "safe=0, scaled=1, tokens=3",
-     [](Subject& s) { return s.check(self_attention(s), "d_in"); }},
+     [](Subject& s) { return s.check(self_attention(s)); }, "d_in"},
     {"SwiGLU", "batch=2, dropout=0, hidden=8, n_embd=3",
      [](Subject& s) {
-       return s.check(nn::SwiGLU(s["n_embd"], s["hidden"], s.generator, {.dropout = s["dropout"]}), "n_embd");
+       return s.check(nn::SwiGLU(s["n_embd"], s["hidden"], s.generator, {.dropout = s["dropout"]}));
      }},
 };
 
@@ -212,16 +205,15 @@ std::vector<std::string> layer_names() {
 
 GradcheckReport check_layer(const std::vector<std::string>& spec, const GradcheckOptions& options) {
   check_choice("gradcheck", "--layer", spec.at(0), layer_names());
-  const Row& row =
-      *std::find_if(std::begin(kLayers), std::end(kLayers), [&](const Row& r) { return r.name == spec[0]; });
-  Subject subject(spec, row.defaults, options);
+  const Row& row = *std::ranges::find(kLayers, spec[0], &Row::name);
+  Subject subject(spec, row, options);
   return row.check(subject);
 }
 
 std::string layer_help() {
   constexpr size_t name_width = 22, line_width = 96;
   std::string text;
-  for (const auto& [name, defaults, check] : kLayers) {
+  for (const auto& [name, defaults, check, width] : kLayers) {
     std::string line = concat("  ", name, std::string(name_width - name.size(), ' '));
     std::istringstream pairs{std::string(defaults)};
     for (std::string pair; pairs >> pair; line += pair + " ") {

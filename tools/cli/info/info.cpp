@@ -6,29 +6,27 @@
 #include <memory>
 #include <optional>
 
+#include "gradus/autograd/graph/modes.hpp"
 #include "gradus/autograd/kernels/blas/float_product.hpp"
 #include "gradus/autograd/kernels/blas/openblas.hpp"
 #include "gradus/autograd/kernels/isa/isa.hpp"
-#include "gradus/autograd/tensor/threads.hpp"
 #include "gradus/files/error.hpp"
 #include "gradus/files/plain.hpp"
 #include "gradus/models/architecture.hpp"
 #include "gradus/models/pretrained.hpp"
 #include "gradus/nn/safetensors.hpp"
 #include "gradus/tools/cli/info/info_files.hpp"
-#include "gradus/tools/cli/program/arch_flag.hpp"
-#include "gradus/tools/cli/program/choices.hpp"
-#include "gradus/tools/cli/program/field_flags.hpp"
+#include "gradus/tools/cli/program/flags.hpp"
 #include "gradus/tools/cli/program/machine.hpp"
-#include "gradus/tools/cli/program/nearest.hpp"
+#include "gradus/tools/cli/program/setting_flags.hpp"
 #include "gradus/tools/cli/program/table.hpp"
 #include "gradus/tools/cli/program/terminal.hpp"
 #include "gradus/tools/cli/program/verbs.hpp"
-#include "gradus/tools/cli/program/whole_number.hpp"
 #include "gradus/tools/gguf/gguf.hpp"
 #include "gradus/train/decoder.hpp"
 #include "gradus/train/memory.hpp"
 #include "gradus/train/run_folder/state_files.hpp"
+#include "gradus/train/train_json.hpp"
 #include "gradus/train/trainer/metrics.hpp"
 #include "gradus/train/trainer/precision.hpp"
 
@@ -36,12 +34,11 @@ namespace gradus::cli {
 namespace {
 
 struct InfoFlags {
-  std::string folder, preset;
-  std::string arch;
-  std::optional<int64_t> layers, heads, embd, block, vocab, batch, kv_heads, hidden;
-  bool bias = true, tied = true;
-  std::optional<bool> qk_norm;
-  bool bias_given = false, shaped = false;  // shaped: any of the flags above was given, but for --batch
+  std::string folder;
+  SettingFlags shape;
+  std::optional<int64_t> vocab, batch;
+
+  bool has_shape() const { return vocab || shape.is_any_given(); }
 };
 
 /// Name, shape in model.safetensors and size of each parameter.
@@ -75,7 +72,8 @@ void print_padding(const std::string& folder, const models::DecoderConfig& confi
   try {
     const int64_t rest = config.vocab_size - train::load_tokenizer(folder).vocab_size();
     if (rest > 0)
-      std::cout << "padding     " << grouped(rest) << " tokens stand for no text; never sampled\n";
+      std::cout << "padding     " << grouped(rest)
+                << " rows of the vocabulary are no tokens; never sampled\n";
   } catch (const Error&) {  // Whoever wants text will be told.
   }
 }
@@ -159,41 +157,29 @@ int info_of_machine() {
 
 /// Of a model that need not exist.
 int info_of_shape(const InfoFlags& flags) {
-  if (!flags.preset.empty()) check_choice("info", "--preset", flags.preset, models::preset_names());
-  train::TrainConfig config = train::preset(
-      flags.preset.empty() ? train::usual_preset(flags.arch.empty() ? models::usual_arch() : flags.arch)
-                           : flags.preset);
-  models::DecoderConfig& model = config.model;
-  if (!flags.arch.empty()) models::change_arch(model, flags.arch);
-  model.vocab_size = flags.vocab.value_or(65);
-  model.n_layer = flags.layers.value_or(model.n_layer);
-  model.n_head = flags.heads.value_or(model.n_head);
-  model.n_embd = flags.embd.value_or(model.n_embd);
-  model.block_size = flags.block.value_or(model.block_size);
-  if (flags.bias_given) model.bias = flags.bias;
-  model.n_kv_head = flags.kv_heads.value_or(0);
-  model.n_inner = flags.hidden.value_or(0);
-  model.qk_norm = flags.qk_norm.value_or(model.qk_norm);
-  model.tie_word_embeddings = flags.tied;
-  naming_flags("info", model_flags(), [&] { model.validate(); });
+  const train::TrainConfig& given = flags.shape.config;
+  train::TrainConfig config = flags.shape.given(
+      train::preset(flags.shape.is_given("preset") ? given.preset : train::usual_preset(given.model.arch)));
+  config.model.vocab_size = flags.vocab.value_or(65);
+  config.model.validate();
   config.batch = checked_batch(flags.batch.value_or(config.batch));
-  print_model(model);
+  print_model(config.model);
   print_memory(config);
   return kDone;
 }
 
-/// The recipe in a folder of train::fit(); none for any other folder.
-std::optional<train::Recipe> own_recipe(const train::RunFolder& run) {
+/// The settings in a folder of train::fit(); none for any other folder.
+std::optional<train::LoopOptions> own_options(const train::RunFolder& run) {
   if (std::filesystem::exists(run.path() / "config.json") || !run.has_run()) return {};
-  return run.read_recipe([](const files::FolderSnapshot& files) -> std::optional<train::Recipe> {
+  return run.read_recipe([](const files::FolderSnapshot& files) -> std::optional<train::LoopOptions> {
     const std::string name = (files.folder() / "train.json").string(), text = files.text("train.json");
-    if (!train::is_recipe(text, name)) return {};
-    return train::recipe_from_json(text, name);
+    if (!train::is_loop_options(text, name)) return {};
+    return train::loop_options_from_json(text, name);
   });
 }
 
 /// Of a model that is not the decoder: what its files tell.
-int info_of_own(const train::RunFolder& run, const train::Recipe& recipe) {
+int info_of_own(const train::RunFolder& run, const train::LoopOptions& options) {
   static constexpr const char* kModel = "model.safetensors";
   const auto stored = files::read_folder(run.path(), [](const files::FolderSnapshot& files) {
     const nn::SafetensorsFile file(files.folder() / kModel, files.checksum(kModel),
@@ -206,19 +192,19 @@ int info_of_own(const train::RunFolder& run, const train::Recipe& recipe) {
   int64_t count = 0;
   for (const auto& [name, shape] : stored) count += shape.numel();
   print_parameters(stored);
-  std::cout << "model       a module of one's own; " << grouped(count) << " parameters\n"
-            << "trained     in steps of " << recipe.accum * recipe.batch << " examples, seed " << recipe.seed
-            << "\n";
-  print_state(run, recipe.steps, "train::fit() continues it", {"", " targets of ", "the validation batches"});
+  std::cout << "model       not a decoder of gradus; " << grouped(count) << " parameters\n"
+            << "trained     in steps of " << options.accum * options.batch << " examples, seed "
+            << options.seed << "\n";
+  print_state(run, options.steps, "train::fit() continues it",
+              {"", " targets of ", "the validation batches"});
   return kDone;
 }
 
 int info_of_folder(const std::string& folder, std::optional<int64_t> batch) {
   const train::RunFolder run(folder);
-  if (const std::optional<train::Recipe> own = own_recipe(run)) {
+  if (const std::optional<train::LoopOptions> own = own_options(run)) {
     if (batch)
-      fail("info", "--batch must be left out for a module of one's own, whose memory is not known, got ",
-           *batch, ".");
+      fail("info", "--batch must be left out for a model that is not a decoder of gradus, got ", *batch, ".");
     return info_of_own(run, *own);
   }
   const models::DecoderConfig config = models::check_pretrained(folder);
@@ -240,9 +226,9 @@ int info_of_folder(const std::string& folder, std::optional<int64_t> batch) {
 }
 
 int info(const InfoFlags& flags) {
-  if (flags.folder.empty() && !flags.shaped && !flags.batch) return info_of_machine();
+  if (flags.folder.empty() && !flags.has_shape() && !flags.batch) return info_of_machine();
   if (flags.folder.empty()) return info_of_shape(flags);
-  if (flags.shaped)
+  if (flags.has_shape())
     fail("info",
          "a folder and the shape of a model must not come together, got both. Hint: of a folder, only "
          "--batch can be chosen.");
@@ -262,30 +248,11 @@ Action add_info(CLI::App& verb, const std::string& program) {
                   "Run folder, or any with config.json and model.safetensors;\n"
                   "or a safetensors or GGUF file, or an index of shards")
       ->type_name("PATH");
-  std::vector<CLI::Option*> shape;
-  shape.push_back(
-      choices(verb.add_option("--preset", flags->preset, "Or no folder, but a shape, as for train [mini]"),
-              models::preset_names)
-          ->type_name("NAME")
-          ->take_last());
-  shape.push_back(add_arch_flag(verb, [flags](const std::string& arch) { flags->arch = arch; }));
-  const auto add = [&](const char* name, std::optional<int64_t>& value, const char* help) {
-    shape.push_back(whole_number(verb, verb.add_option(name, value, help))->type_name("N")->take_last());
-  };
-  add("--layers", flags->layers, "Blocks");
-  add("--heads", flags->heads, "Heads of attention");
-  add("--embd", flags->embd, "Width");
-  add("--block", flags->block, "Longest context");
-  add("--vocab", flags->vocab, "Tokens of the vocabulary [65]");
-  CLI::Option* const bias =
-      verb.add_flag("--bias,!--no-bias", flags->bias, "Biases in linear layers and norms [gpt2: on]");
-  shape.push_back(bias);
-  add("--kv-heads", flags->kv_heads, "llama: heads of keys and values [as many]");
-  add("--hidden", flags->hidden, "llama: width inside the MLP [8/3 of --embd, rounded up to 32]");
-  shape.push_back(verb.add_flag("--qk-norm,!--no-qk-norm", flags->qk_norm,
-                                "llama: norms of queries and keys [as the preset]"));
-  shape.push_back(
-      verb.add_flag("--tied,!--untied", flags->tied, "The output matrix is the token embedding [on]"));
+  for (const train::Setting& row : train::settings())
+    if (row.has(train::Setting::kSize)) flags->shape.add(verb, row);
+  whole_number(verb, verb.add_option("--vocab", flags->vocab, "Size of the vocabulary [65]"))
+      ->type_name("N")
+      ->take_last();
   whole_number(verb, verb.add_option("--batch", flags->batch,
                                      "Windows of text in a micro-batch [the run's or preset's]"))
       ->type_name("N")
@@ -297,12 +264,7 @@ Action add_info(CLI::App& verb, const std::string& program) {
              program, " info\n  ", program, " info out/kjv-mini\n  ", program,
              " info out/kjv-mini/last --batch 32\n  ", program, " info out/kjv-mini/model.safetensors\n  ",
              program, " info --preset gpt2 --vocab 50257 --batch 1"));
-  const auto given = [](const CLI::Option* flag) { return flag->count() > 0; };
-  return {[=] {
-    flags->bias_given = given(bias);
-    flags->shaped = std::any_of(shape.begin(), shape.end(), given);
-    return info(*flags);
-  }};
+  return {[=] { return info(*flags); }};
 }
 
 }  // namespace gradus::cli

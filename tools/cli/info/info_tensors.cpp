@@ -11,7 +11,7 @@
 #include "gradus/files/error.hpp"
 #include "gradus/files/file.hpp"
 #include "gradus/files/plain.hpp"
-#include "gradus/nn/safetensors_folder.hpp"
+#include "gradus/nn/safetensors.hpp"
 #include "gradus/tools/cli/program/table.hpp"
 #include "gradus/tools/cli/program/terminal.hpp"
 #include "gradus/tools/cli/program/verbs.hpp"

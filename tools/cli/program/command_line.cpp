@@ -10,7 +10,7 @@
 namespace gradus::cli {
 namespace {
 
-/// Without the value that CLI11 shows behind a flag that switches off: --no-bias{false}.
+/// Omits the value that CLI11 shows after a negated flag: --no-bias{false}.
 class Formatter : public CLI::Formatter {
   std::string make_option_name(const CLI::Option* option, bool is_positional) const override {
     std::string name = CLI::Formatter::make_option_name(option, is_positional);

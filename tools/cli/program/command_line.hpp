@@ -14,7 +14,7 @@ struct AddedVerb {
   Action action;
 };
 
-/// Adds the verbs, with their flags, to `app`, which owns what `app` of the result points to.
+/// Adds the verbs with their flags to `app`, which owns them.
 std::vector<AddedVerb> add_verbs(CLI::App& app, std::span<const Verb> verbs, const std::string& program);
 /// The verb that was on the parsed command line, or null.
 const AddedVerb* parsed_verb(const std::vector<AddedVerb>& added);
@@ -22,7 +22,7 @@ const AddedVerb* parsed_verb(const std::vector<AddedVerb>& added);
 /// Makes `app` the command line of the program. `program` is how the user calls it.
 std::vector<AddedVerb> set_up(CLI::App& app, const std::string& program);
 
-/// Whole commands to begin with, a line each.
+/// Commands for a first try, one per line.
 std::string program_examples(const std::string& program);
 
 /// What the program's exit codes mean.

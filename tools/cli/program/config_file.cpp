@@ -8,8 +8,8 @@
 #include "gradus/files/error.hpp"
 #include "gradus/files/file.hpp"
 #include "gradus/files/plain.hpp"
+#include "gradus/tools/cli/program/flags.hpp"
 #include "gradus/tools/cli/program/nearest.hpp"
-#include "gradus/tools/cli/program/paths.hpp"
 
 namespace gradus::cli {
 namespace {

@@ -21,19 +21,19 @@ struct ConfigItem {
   toml::source_position at;         ///< line and column of the key
 };
 
-/// Reads `text`. `section` is the only one it may have. Throws Error, naming `file`, line and column, for
-/// anything that is no such TOML or more than 16 KiB of it, and for a key that comes twice.
+/// Reads TOML with no section but `section`. Throws Error with `file`, line and column for other text, for a
+/// key that comes twice, and for more than 16 KiB.
 std::vector<ConfigItem> parse_toml(std::string_view text, std::string_view section, const std::string& file);
 
-/// What a key has: a value, or each of a list of values, as a flag would be given them. Throws Error, naming
-/// `file`, line and column, for other values.
+/// The value of a key, or each value of a list, as one types it after a flag. Throws Error with `file`, line
+/// and column for other values.
 ConfigItem config_item(const toml::key& key, const toml::node& value, const std::string& file);
 
-/// A table, by sections. Throws Error as parse_toml() does.
+/// Reads TOML with any sections. Throws Error as parse_toml().
 toml::table parse_sections(std::string_view text, const std::string& file);
 
-/// Gives the verb's options the file's values, but for those that the command line gave. Throws Error as
-/// above, and for a key that is no option or a value that it does not take.
+/// Sets the verb's options to the values of the file, except those that the command line gave. Throws Error
+/// as parse_toml(), and for a key that is not an option or a value that the option does not take.
 void apply_config(const std::filesystem::path& file, CLI::App& verb);
 
 }  // namespace gradus::cli

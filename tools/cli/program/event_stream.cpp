@@ -23,7 +23,7 @@ void EventStream::check() {
   lost_ = true;
   gone_ = reason == EPIPE;
   std::cerr << "note: the standard output is gone (" << (reason ? std::strerror(reason) : "an error")
-            << "); the run goes on without it" << std::endl;
+            << "); the run continues without it" << std::endl;
 }
 
 void EventStream::finish() {

@@ -1,4 +1,4 @@
-// EventStream: the standard output of a run for machines, a JSON line an event. A run goes on without it.
+// EventStream: JSON lines on the standard output, one per event. A run continues if they cannot be written.
 #pragma once
 
 #include <string>
@@ -7,11 +7,11 @@ namespace gradus::cli {
 
 class EventStream {
  public:
-  /// Writes the line; if that cannot be done, says so once on the standard error stream and from then on
-  /// writes nothing.
+  /// Writes the line. After the first failure it prints a note on the standard error stream and writes
+  /// nothing more.
   void write(const std::string& line);
-  /// At the end of a run: throws RunError if lines were lost that somebody waits for. A reader that has gone
-  /// (`head -1`) does not.
+  /// At the end of a run. Throws RunError if lines were lost, unless the reader has closed its end (`head
+  /// -1`).
   void finish();
 
  private:
@@ -19,8 +19,7 @@ class EventStream {
   bool lost_ = false, gone_ = false;
 };
 
-/// From here on writing to a closed pipe, or beyond the limit of a file's size, is an error of that write and
-/// does not end the program.
+/// Makes a write to a closed pipe, or beyond the limit of a file's size, fail instead of ending the program.
 void turn_signals_of_writing_into_errors();
 
 }  // namespace gradus::cli

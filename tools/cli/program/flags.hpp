@@ -1,38 +1,69 @@
-// Helpers for the functions add_NAME, which describe the flags of a verb.
+// Helpers for the functions add_NAME, which add the flags of a verb: whole numbers, words to choose from,
+// paths.
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <cstdint>
+#include <functional>
 #include <string>
+#include <string_view>
 #include <type_traits>
-
-#include "gradus/tools/cli/program/choices.hpp"
-#include "gradus/tools/cli/program/whole_number.hpp"
+#include <vector>
 
 namespace gradus::cli {
 
-/// Adds a flag with a value, which the help calls `unit`. Of several values the last one counts, unless
+/// Words without blanks.
+using Choices = std::function<std::vector<std::string>()>;
+
+/// Tells completion and the manual page which words the option takes. The verb checks the value. Returns the
+/// option.
+CLI::Option* choices(CLI::Option* option, Choices words);
+
+/// The words given to choices(), or none.
+std::vector<std::string> choices_of(CLI::Option& option);
+
+/// Largest count of a flag: sums and products of a few counts fit into 64 bits.
+inline constexpr int64_t kMostCount = 1'000'000'000'000'000;
+inline constexpr int64_t kMostThreads = 4096;
+
+/// Makes the option take decimal digits only, with an optional sign, up to `most`. (CLI11 reads 010 as 8.)
+/// Throws Error with verb, flag and value for other text. The verb checks the lower bound.
+CLI::Option* whole_number(const CLI::App& verb, CLI::Option* option, int64_t most = kMostCount);
+
+/// Adds a flag with a value, which the help calls `unit`. The last of several values counts, unless
 /// `value` is a list. An int64_t must be a whole number of at most `most`.
 template <class T>
 CLI::Option* add_value(CLI::App& verb, const std::string& name, T& value, const char* unit,
                        const std::string& help, int64_t most = kMostCount) {
   CLI::Option* const option = verb.add_option(name, value, help)->type_name(unit);
-  if constexpr (std::is_same_v<T, int64_t>) whole_number(verb, option, most);
+  if constexpr (std::is_same_v<T, int64_t> || std::is_same_v<T, std::vector<int64_t>>)
+    whole_number(verb, option, most);
   if constexpr (!CLI::detail::is_mutable_container<T>::value) option->take_last();
   return option;
 }
 
-/// Adds an argument without a flag, which must be given.
+/// Adds a required positional argument.
 template <class T>
 CLI::Option* add_argument(CLI::App& verb, const char* name, T& value, const char* unit,
                           const std::string& help) {
   return verb.add_option(name, value, help)->type_name(unit)->required();
 }
 
-/// `text` with the program as the user calls it in place of each $.
+/// `text` with each $ replaced by the program as the user calls it.
 inline std::string with_program(std::string text, const std::string& program) {
   for (size_t at = 0; (at = text.find('$', at)) != text.npos; at += program.size())
     text.replace(at, 1, program);
   return text;
 }
+
+/// Whether a value of this unit (FILE, DIR, FROM, PATH) may be a file.
+bool takes_files(std::string_view unit);
+/// Whether it may be a folder.
+bool takes_folders(std::string_view unit);
+
+/// Whether the option has an empty path, probably from a shell variable that is not set.
+bool has_empty_path(const CLI::Option& option);
+/// Throws Error if an option of `verb` or of its subcommands has an empty path.
+void check_paths(const CLI::App& verb);
 
 }  // namespace gradus::cli

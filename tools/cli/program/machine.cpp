@@ -22,7 +22,7 @@
 namespace gradus::cli {
 namespace {
 
-/// What Linux says of the first processor under one of these names; empty if nothing.
+/// The first of these fields in /proc/cpuinfo; empty if there is none.
 std::string of_cpu(std::initializer_list<std::string_view> names) {
   std::ifstream info("/proc/cpuinfo");
   for (std::string line; std::getline(info, line);)
@@ -37,7 +37,7 @@ std::string cpu_name() {
   return name.empty() ? "an unknown processor" : name;
 }
 
-/// Instructions for products of numbers of 8 or 16 bits.
+/// Instructions for products of 8-bit or 16-bit numbers.
 std::string units() {
   constexpr std::string_view kUnits[] = {"amx_bf16",    "amx_int8", "avx512_bf16", "avx512_vnni", "avx_vnni",
                                          "avx512_fp16", "bf16",     "i8mm",        "asimddp"};
@@ -127,20 +127,18 @@ std::vector<std::string> what_holds_back() {
     all.push_back(
         std::getenv("OPENBLAS_CORETYPE")
             ? concat("OPENBLAS_CORETYPE asks for ", in_use, " kernels; ", better, "'s suit this machine.")
-            : concat("BLAS multiplies with ", in_use, " kernels and has no ", better, " ones."));
+            : concat("BLAS uses ", in_use, " kernels and has no ", better, " ones."));
   if (in_use.empty())
     all.push_back(
-        "This BLAS does not say what it multiplies with. Hint: OpenBLAS, as libopenblas0-pthread, is known "
-        "to be fast.");
-  if (best == "v2")
-    all.push_back("The processor lacks AVX2 and FMA, or the system does not let them be used.");
+        "This BLAS does not report its kernels. Hint: OpenBLAS (libopenblas0-pthread) is known to be fast.");
+  if (best == "v2") all.push_back("The processor or the system does not support AVX2 and FMA.");
   cpu_set_t mine;
   const auto processors = ::sysconf(_SC_NPROCESSORS_ONLN);
   if (::sched_getaffinity(0, sizeof mine, &mine) == 0 && CPU_COUNT(&mine) < processors)
     all.push_back(concat("This process may run on ", CPU_COUNT(&mine), " of ", processors, " processors."));
   if (load() >= 0.5)
-    all.push_back(concat("Other programs have wanted ", std::round(10 * load()) / 10,
-                         " processors in the last minute."));
+    all.push_back(
+        concat("Other programs used ", std::round(10 * load()) / 10, " processors in the last minute."));
   return all;
 }
 

@@ -9,7 +9,7 @@ namespace gradus::cli {
 namespace {
 
 constexpr size_t kFar = 1'000'000;
-constexpr size_t kLongestTyped = 64;  // Nobody mistypes a longer word; the table of distances is quadratic.
+constexpr size_t kLongestTyped = 64;  // The table of distances is quadratic.
 
 /// Insertions, deletions, substitutions and exchanges of neighbours that lead from one word to the other
 /// (the optimal string alignment distance).
@@ -27,7 +27,7 @@ size_t slips(std::string_view a, std::string_view b) {
   return d[a.size()][b.size()];
 }
 
-/// Lower case, without dashes before it, and with - for _: what does not tell two words apart for people.
+/// In lower case, without leading dashes, and with - for _.
 std::string simplified(std::string_view word) {
   word.remove_prefix(std::min(word.find_first_not_of('-'), word.size()));
   std::string simple(word);
@@ -71,13 +71,6 @@ void check_choice(std::string_view op, std::string_view flag, std::string_view t
   if (std::find(known.begin(), known.end(), typed) != known.end()) return;
   fail(op, flag, " must be ", listed(known), ", got ", files::in_quotes(typed), ".",
        did_you_mean(typed, known));
-}
-
-std::string listed(const std::vector<std::string>& words) {
-  std::string text;
-  for (size_t i = 0; i < words.size(); ++i)
-    text += (i == 0 ? "" : i + 1 < words.size() ? ", " : " or ") + words[i];
-  return text;
 }
 
 }  // namespace gradus::cli

@@ -1,5 +1,4 @@
-// Did you mean: what somebody who typed one word may have meant among those that are known. Thread-safe: no
-// state.
+// Suggestions for mistyped words. Thread-safe: no state.
 #pragma once
 
 #include <string>
@@ -8,13 +7,12 @@
 
 namespace gradus::cli {
 
-/// The one of `known` that `typed` is nearest to: it begins so, or takes a slip or two of the fingers (a
-/// letter more, less, another one, or two exchanged; about one in three letters at most). Empty if none is
-/// near, or if two are and neither is nearer.
+/// The word of `known` that is nearest to `typed`: `typed` is its beginning, or differs in at most about one
+/// of three letters (one more, one less, another one, or two exchanged). Empty if no word is near, or if two
+/// are equally near.
 std::string nearest(std::string_view typed, const std::vector<std::string>& known);
 
-/// " Hint: did you mean X? " with what is nearest, if anything is, and what else there is to say; "" for
-/// nothing of either.
+/// " Hint: did you mean X?" with the nearest word, if there is one, and then `more`; "" without either.
 std::string did_you_mean(std::string_view typed, const std::vector<std::string>& known,
                          std::string_view more = "");
 
@@ -22,8 +20,5 @@ std::string did_you_mean(std::string_view typed, const std::vector<std::string>&
 /// mean b?"
 void check_choice(std::string_view op, std::string_view flag, std::string_view typed,
                   const std::vector<std::string>& known);
-
-/// a, b or c.
-std::string listed(const std::vector<std::string>& words);
 
 }  // namespace gradus::cli

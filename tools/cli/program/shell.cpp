@@ -1,14 +1,17 @@
 #include "gradus/tools/cli/program/shell.hpp"
 
+#include <sys/auxv.h>
+
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 
 #include "gradus/files/plain.hpp"
 
 namespace gradus::cli {
 namespace {
 
-/// Means nothing to a shell, wherever it stands.
+/// Whether shells give the character no special meaning anywhere.
 bool is_plain(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
          std::string_view("_-./,:+@%").find(c) != std::string_view::npos;
@@ -39,6 +42,12 @@ std::string shell_word(std::string_view word) {
 
 std::string shell_path(const std::string& path) {
   return shell_word(path.starts_with('-') ? "./" + path : path);
+}
+
+std::string this_program() {
+  std::error_code no_proc;
+  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", no_proc);
+  return no_proc ? reinterpret_cast<const char*>(::getauxval(AT_EXECFN)) : program.string();
 }
 
 }  // namespace gradus::cli

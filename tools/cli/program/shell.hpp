@@ -1,4 +1,4 @@
-// Commands as a person can paste them into a shell. Thread-safe: no state.
+// Commands that a user can paste into a shell, and the path of this program. Thread-safe: no state.
 #pragma once
 
 #include <string>
@@ -6,11 +6,14 @@
 
 namespace gradus::cli {
 
-/// `word` so that a shell reads it back as it is: bare where it can be, else in quotes. Never with a
-/// character that a terminal acts on or a line end.
+/// `word` in the form in which a shell reads it back: bare if possible, else in quotes. Control characters
+/// are escaped.
 std::string shell_word(std::string_view word);
 
-/// The same for the name of a file or folder, which must not look like a flag.
+/// The same for a path: ./ precedes a leading dash.
 std::string shell_path(const std::string& path);
+
+/// The path of this program; without /proc, the name that it was started by.
+std::string this_program();
 
 }  // namespace gradus::cli

@@ -3,7 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 
-#include "gradus/tools/cli/program/choices.hpp"
+#include "gradus/tools/cli/program/flags.hpp"
 
 namespace gradus::cli {
 namespace {

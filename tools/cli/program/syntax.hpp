@@ -1,4 +1,4 @@
-// The command line as data: what the shells' completions and the manual page are made of. Plain values.
+// The command line as data, for completion and the manual page. Plain values.
 #pragma once
 
 #include <string>
@@ -10,11 +10,11 @@ namespace gradus::cli {
 
 /// A flag, or an argument without one.
 struct Flag {
-  std::vector<std::string> names;       ///< as they are typed, --bias and --no-bias; of an argument its name
+  std::vector<std::string> names;       ///< as typed: --bias, --no-bias; or the name of an argument
   std::string help;                     ///< one line
   std::string unit;                     ///< N, FILE, DIR ...; empty for a switch
-  std::string value;                    ///< by default; may be empty
-  std::vector<std::string> choices;     ///< where they can be listed
+  std::string value;                    ///< the default; may be empty
+  std::vector<std::string> choices;     ///< the words that it takes, if they are known
   bool required = false, many = false;  ///< many: takes values up to the next flag
 
   bool takes_value() const { return !unit.empty(); }
@@ -22,17 +22,17 @@ struct Flag {
 
 /// The program, or a verb.
 struct Syntax {
-  std::string name;  ///< as it is typed: tokenizer train; empty for the program
+  std::string name;  ///< as typed: tokenizer train; empty for the program
   std::string help;  ///< one line
   std::string footer;
   std::vector<Flag> flags, arguments;
   std::vector<Syntax> verbs;
 };
 
-/// Of `app` with its verbs.
+/// The syntax of `app` and its verbs.
 Syntax syntax_of(CLI::App& app);
 
-/// Each verb that is run, those of verbs too, the first first.
+/// The verbs without subcommands, in order.
 std::vector<const Syntax*> leaves(const Syntax& syntax);
 
 /// The names of all flags.

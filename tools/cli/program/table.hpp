@@ -10,8 +10,8 @@ namespace gradus::cli {
 
 using TableRow = std::vector<std::string>;
 
-/// Columns as wide as their widest cell, but at most `widest`, with two blanks between them; the columns
-/// whose numbers are in `right` are aligned right. An empty line ends the table.
+/// Columns are as wide as their widest cell, at most `widest`, with two blanks in between. Columns whose
+/// numbers are in `right` are aligned right. An empty line ends the table.
 std::string table(const std::vector<TableRow>& rows, const std::vector<size_t>& right = {},
                   size_t widest = SIZE_MAX);
 

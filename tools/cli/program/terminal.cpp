@@ -32,7 +32,7 @@ Terminal standard_error() { return terminal_at(STDERR_FILENO); }
 
 Terminal standard_output() { return terminal_at(STDOUT_FILENO); }
 
-bool is_talking_to_somebody() { return ::isatty(STDIN_FILENO) != 0 && ::isatty(STDOUT_FILENO) != 0; }
+bool is_interactive() { return ::isatty(STDIN_FILENO) != 0 && ::isatty(STDOUT_FILENO) != 0; }
 
 PlainTerminal::PlainTerminal() {
   if (::isatty(STDOUT_FILENO) == 0) return;

@@ -1,5 +1,4 @@
-// Terminal: what may be done on the standard streams, and numbers as people like to read them.
-// Thread-safe: no state.
+// Terminal: properties of the standard streams, and numbers formatted for users. Thread-safe: no state.
 #pragma once
 
 #include <cstdint>
@@ -11,18 +10,18 @@
 namespace gradus::cli {
 
 struct Terminal {
-  bool live;    ///< lines may be redrawn: a terminal, and TERM is not dumb
+  bool live;    ///< lines may be redrawn: it is a terminal, and TERM is not dumb
   bool colour;  ///< live, and NO_COLOR is not set
   int columns;
 };
 Terminal standard_error();
 Terminal standard_output();
 
-/// Whether somebody types on the standard input and reads the standard output.
-bool is_talking_to_somebody();
+/// Whether the standard input and the standard output are terminals.
+bool is_interactive();
 
-/// While it lives, what is written to the standard output and goes to a terminal goes there without what the
-/// terminal would obey. Files and pipes get every byte as it is.
+/// While it lives, control characters written to the standard output are escaped if that is a terminal. Files
+/// and pipes get every byte.
 class PlainTerminal {
  public:
   PlainTerminal();

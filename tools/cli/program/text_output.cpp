@@ -9,7 +9,7 @@
 namespace gradus::cli {
 namespace {
 
-/// Stands for the beginning of a text.
+/// The token before the beginning of a text.
 int64_t first_token(const data::Tokenizer& tokenizer) {
   try {
     return tokenizer.encode("\n").front();
@@ -20,7 +20,7 @@ int64_t first_token(const data::Tokenizer& tokenizer) {
 
 }  // namespace
 
-void People::line(const std::string& text) const {
+void Messages::line(const std::string& text) const {
   if (!quiet_) std::cerr << files::plain_lines(text) << std::endl;
 }
 

@@ -1,4 +1,4 @@
-// What people read: notes on the standard error stream, and text as a model writes it.
+// Text for users: messages on the standard error stream, and samples.
 #pragma once
 
 #include <functional>
@@ -12,25 +12,25 @@
 
 namespace gradus::cli {
 
-/// Lines for people on the standard error stream, or nothing at all.
-class People {
+/// Messages on the standard error stream, unless quiet.
+class Messages {
  public:
-  explicit People(bool quiet) : quiet_(quiet) {}
+  explicit Messages(bool quiet) : quiet_(quiet) {}
   void line(const std::string& text) const;
 
  private:
   bool quiet_;
 };
 
-/// What ends a text before it has all its tokens.
+/// Conditions that end a sample before it has all its tokens.
 struct TextEnd {
-  std::vector<std::string> stop = {};      ///< in what the model writes: the text ends before it
+  std::vector<std::string> stop = {};      ///< the sample ends before these strings
   std::function<bool()> interrupted = {};  ///< asked after each token
 };
 
-/// Writes prompt and continuation, each token as it comes. Without a prompt the model begins after a line
-/// end, or what its vocabulary has first. Throws Error for a prompt with characters that the vocabulary
-/// lacks, and for an empty string to stop at.
+/// Writes the prompt and its continuation, token by token. An empty prompt is replaced by a line end, or by
+/// token 0 if the vocabulary has no line end. Throws Error for a prompt with characters that the vocabulary
+/// lacks, and for an empty stop string.
 void write_sample(const models::Decoder& model, const data::Tokenizer& tokenizer, const std::string& prompt,
                   const models::SampleOptions& options, Generator& generator, std::ostream& out,
                   const TextEnd& end = {});

@@ -158,14 +158,14 @@ Arguments with_help_as_flag(const CLI::App& app, Arguments arguments) {
 void check_verb_comes_first(const CLI::App& app, const Arguments& arguments, const std::string& program) {
   const Arguments verbs = verbs_of(app);
   if (arguments.empty())
-    throw Error(concat("there must be a verb, one of ", listed(verbs), ", got none. Hint: ", program,
-                       " --help tells what each does."));
+    throw Error("there must be a verb, one of ", listed(verbs), ", got none. Hint: ", program,
+                " --help tells what each does.");
   const std::string& first = arguments[0];
   if (contains(verbs, first) || app.get_option_no_throw(flag_part(first))) return;
   const std::string near = is_flag(first) ? "" : nearest(first, verbs);
-  throw Error(concat("there must be a verb first, got ", files::in_quotes(first),
-                     ". Hint: ", near.empty() ? "" : concat("did you mean ", program, " ", near, "? "),
-                     program, " --help lists the verbs."));
+  throw Error("there must be a verb first, got ", files::in_quotes(first),
+              ". Hint: ", near.empty() ? "" : concat("did you mean ", program, " ", near, "? "), program,
+              " --help lists the verbs.");
 }
 
 std::string explain(const CLI::ParseError& error, CLI::App& app, const Arguments& arguments,

@@ -1,5 +1,4 @@
-// gradus predict: what a model makes of a text, token by token, and what it expects next.
-#include <CLI/CLI.hpp>
+// gradus predict: the probability of each token of a text, and of the next.
 #include <algorithm>
 #include <cmath>
 #include <iomanip>
@@ -7,20 +6,15 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <sstream>
 
 #include "gradus/files/error.hpp"
 #include "gradus/files/plain.hpp"
 #include "gradus/models/generate.hpp"
-#include "gradus/models/next_token.hpp"
-#include "gradus/models/pretrained.hpp"
+#include "gradus/tools/cli/program/flags.hpp"
 #include "gradus/tools/cli/program/terminal.hpp"
 #include "gradus/tools/cli/program/verbs.hpp"
-#include "gradus/tools/cli/program/whole_number.hpp"
+#include "gradus/tools/cli/sample/model_flags.hpp"
 #include "gradus/tools/cli/sample/prompt_input.hpp"
-#include "gradus/tools/cli/sample/weights_flag.hpp"
-#include "gradus/train/decoder.hpp"
-#include "gradus/train/memory.hpp"
 
 namespace gradus::cli {
 namespace {
@@ -28,45 +22,43 @@ namespace {
 using models::RankedToken;
 
 struct PredictFlags {
-  std::string folder, tokenizer, prompt, weights = "float32";
+  ModelFlags model;
+  std::string prompt;
   int64_t top = 10;
   bool all = false, json = false;
 };
 
-/// A place in the text: which token came, and what was expected there; behind the last, nothing came.
-struct Place {
-  std::optional<int64_t> came;
-  std::optional<RankedToken> rank;     ///< of what came; not for the first, before which there is nothing
-  std::vector<RankedToken> likeliest;  ///< where they are wanted
+/// A position of the text, and the one after it.
+struct Position {
+  std::optional<int64_t> token;        ///< none after the text
+  std::optional<RankedToken> rank;     ///< of the token; none for the first, which is not predicted
+  std::vector<RankedToken> likeliest;  ///< if they are wanted
 };
 
-std::vector<Place> places_of(const models::Decoder& model, const std::vector<int32_t>& text,
-                             const PredictFlags& flags) {
+std::vector<Position> positions_of(const models::Decoder& model, const std::vector<int32_t>& text,
+                                   const PredictFlags& flags) {
   const std::vector<int64_t> tokens(text.begin(), text.end());
-  std::vector<Place> places{{.came = tokens.front(), .rank = {}, .likeliest = {}}};
+  std::vector<Position> positions{{.token = tokens.front(), .rank = {}, .likeliest = {}}};
   models::NextToken next(model);
   for (size_t seen = 1; seen <= tokens.size(); ++seen) {
-    const bool is_last = seen == tokens.size();
     const std::vector<double> p =
         models::next_token_probabilities(next.logits(std::span(tokens).first(seen)), {});
-    Place place;
-    if (!is_last) place.came = tokens[seen];
-    if (!is_last) place.rank = models::ranked(p, tokens[seen]);
-    if (is_last || flags.all) place.likeliest = models::likeliest(p, flags.top);
-    places.push_back(std::move(place));
+    Position& position = positions.emplace_back();
+    if (seen < tokens.size()) {
+      position.token = tokens[seen];
+      position.rank = models::ranked(p, tokens[seen]);
+    }
+    if (!position.token || flags.all) position.likeliest = models::likeliest(p, flags.top);
   }
-  return places;
+  return positions;
 }
 
-/// Nats a token of all that came but the first; nothing if that is all.
-std::optional<double> loss_of(const std::vector<Place>& places) {
+/// Nats a token of all but the first; none if there is only one.
+std::optional<double> loss_of(const std::vector<Position>& positions) {
   double sum = 0;
-  int64_t count = 0;
-  for (const Place& place : places) {
-    if (!place.rank) continue;
-    sum -= std::log(place.rank->probability);
-    ++count;
-  }
+  for (const Position& position : positions)
+    if (position.rank) sum -= std::log(position.rank->probability);
+  const size_t count = positions.size() - 2;
   return count == 0 ? std::nullopt : std::optional(sum / static_cast<double>(count));
 }
 
@@ -74,39 +66,41 @@ class Printer {
  public:
   explicit Printer(const data::Tokenizer& tokenizer) : tokenizer_(tokenizer) {}
 
-  void people(const std::vector<Place>& places) const {
+  void text(const std::vector<Position>& positions) const {
     std::cout << "probability    rank      id  " << std::string(bar_ ? kBar + 2 : 0, ' ') << "token\n";
-    for (const Place& place : places) {
-      if (!place.likeliest.empty()) std::cout << (place.came ? "\n" : "\nnext\n");
-      if (place.came && place.rank) row(*place.rank, "");
-      if (place.came && !place.rank) row(*place.came);
-      for (const RankedToken& token : place.likeliest) row(token, place.came ? "  " : "");
+    for (const Position& position : positions) {
+      if (!position.likeliest.empty()) std::cout << (position.token ? "\n" : "\nnext\n");
+      if (position.rank)
+        row(*position.rank, "");
+      else if (position.token)
+        row("-", "-", *position.token, "", "");
+      for (const RankedToken& token : position.likeliest) row(token, position.token ? "  " : "");
     }
-    if (const auto loss = loss_of(places))
-      std::cout << "\nloss         " << decimals(*loss, 4) << " nats a token on the " << places.size() - 2
+    if (const auto loss = loss_of(positions))
+      std::cout << "\nloss         " << decimals(*loss, 4) << " nats a token on the " << positions.size() - 2
                 << " after the first\nperplexity   " << decimals(std::exp(*loss), 4) << "\n";
     std::cout << std::flush;
   }
 
-  void json(const std::vector<Place>& places) const {
+  void json(const std::vector<Position>& positions) const {
     nlohmann::ordered_json tokens = nlohmann::ordered_json::array(), object;
-    for (const Place& place : places) {
-      if (!place.came) continue;
-      nlohmann::ordered_json token = place.rank ? of(*place.rank) : of({*place.came, 0, 0});
-      if (!place.rank) token["probability"] = token["rank"] = nullptr;
-      if (!place.likeliest.empty()) token["likeliest"] = of(place.likeliest);
+    for (const Position& position : positions) {
+      if (!position.token) continue;
+      nlohmann::ordered_json token = position.rank ? of(*position.rank) : of({*position.token, 0, 0});
+      if (!position.rank) token["probability"] = token["rank"] = nullptr;
+      if (!position.likeliest.empty()) token["likeliest"] = of(position.likeliest);
       tokens.push_back(std::move(token));
     }
-    const std::optional<double> loss = loss_of(places);
+    const std::optional<double> loss = loss_of(positions);
     object["tokens"] = std::move(tokens);
-    object["next"] = of(places.back().likeliest);
+    object["next"] = of(positions.back().likeliest);
     object["loss"] = loss ? nlohmann::ordered_json(*loss) : nullptr;
     object["perplexity"] = loss ? nlohmann::ordered_json(std::exp(*loss)) : nullptr;
     std::cout << object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << std::endl;
   }
 
  private:
-  static constexpr size_t kBar = 20;
+  static constexpr size_t kBar = 20;  // columns of probability 1
 
   std::string text_of(int64_t token) const {
     const auto one = static_cast<int32_t>(token);
@@ -125,12 +119,10 @@ class Printer {
   }
   void row(const std::string& probability, const std::string& rank, int64_t token, const std::string& bar,
            const std::string& indent) const {
-    std::ostringstream line;
-    line << std::setw(11) << probability << std::setw(8) << rank << std::setw(8) << token << "  ";
-    if (bar_) line << std::left << std::setw(kBar + 2) << bar;
-    std::cout << line.str() << indent << files::in_quotes(text_of(token)) << "\n";
+    std::cout << std::setw(11) << probability << std::setw(8) << rank << std::setw(8) << token << "  "
+              << (bar_ ? bar + std::string(kBar + 2 - bar.size(), ' ') : "") << indent
+              << files::in_quotes(text_of(token)) << "\n";
   }
-  void row(int64_t token) const { row("-", "-", token, "", ""); }
   void row(const RankedToken& token, const std::string& indent) const {
     const auto full = static_cast<size_t>(std::lround(token.probability * static_cast<double>(kBar)));
     row(decimals(token.probability, 6), std::to_string(token.rank), token.token, std::string(full, '#'),
@@ -143,17 +135,15 @@ class Printer {
 
 int predict(PredictFlags flags) {
   if (flags.top < 1) fail("predict", "--top must be a whole number of at least 1, got ", flags.top, ".");
-  check_weights("predict", flags.weights);
-  const models::DecoderConfig config = models::check_pretrained(flags.folder);
-  const std::string prompt = read_prompt(flags.prompt, train::load_tokenizer(flags.folder, flags.tokenizer));
+  const models::DecoderConfig config = check_model("predict", flags.model);
+  const std::string prompt =
+      read_prompt(flags.prompt, train::load_tokenizer(flags.model.folder, flags.model.tokenizer));
   if (prompt.empty()) fail("predict", "--prompt must have at least one token, got none.");
-  train::check_memory(models::generation_memory(config), "free some, or use a smaller model.");
-  auto [model, tokenizer] = train::load_trained(flags.folder, flags.tokenizer);
-  keep_weights(model, flags.weights);
+  const auto [model, tokenizer] = load_model(flags.model, config);
 
-  const std::vector<Place> places = places_of(model, tokenizer.encode(prompt), flags);
+  const std::vector<Position> positions = positions_of(model, tokenizer.encode(prompt), flags);
   const Printer print(tokenizer);
-  flags.json ? print.json(places) : print.people(places);
+  flags.json ? print.json(positions) : print.text(positions);
   return kDone;
 }
 
@@ -161,32 +151,22 @@ int predict(PredictFlags flags) {
 
 Action add_predict(CLI::App& verb, const std::string& program) {
   auto flags = std::make_shared<PredictFlags>();
-  verb.add_option("folder", flags->folder,
-                  "Run folder, or any with config.json, model.safetensors, tokenizer")
-      ->type_name("DIR")
-      ->required()
-      ->take_last();
-  verb.add_option("--tokenizer", flags->tokenizer, "Another than the folder's: a folder or tokenizer.json")
-      ->type_name("FROM")
-      ->take_last();
-  verb.add_option("--prompt", flags->prompt, "The text; - reads it from the standard input")
-      ->type_name("TEXT")
-      ->required()
-      ->take_last();
-  whole_number(verb, verb.add_option("--top", flags->top, "So many of the likeliest"))
-      ->type_name("N")
-      ->take_last()
-      ->capture_default_str();
-  verb.add_flag("--all", flags->all, "The likeliest at each place, not at the end only");
-  add_weights_flag(verb, flags->weights);
-  verb.add_flag("--json", flags->json, "One JSON object on the standard output");
-  verb.footer(
-      concat("A line a token: the probability that the model gave it from the tokens before it, how many\n"
-             "were at least as likely (rank 1: it was the likeliest), its number and its text. Then the\n"
-             "likeliest to come next, and the loss. Past the model's block it sees the last tokens of a\n"
-             "block only, and each further token costs what a whole block does.\n\nExamples:\n  ",
-             program, " predict out/kjv-mini --prompt \"In the beginning God\"\n  ", program,
-             " predict out/kjv-mini --prompt \"And it came to pas\" --all --top 3"));
+  add_model_flags(verb, flags->model);
+  add_value(verb, "--prompt", flags->prompt, "TEXT", "The text; - reads it from the standard input")
+      ->required();
+  add_value(verb, "--top", flags->top, "N", "Number of the likeliest tokens")->capture_default_str();
+  verb.add_flag("--all", flags->all, "Print the likeliest after each token, not only at the end");
+  verb.add_flag("--json", flags->json, "Print one JSON object");
+  verb.footer(with_program(
+      R"(Each line has the probability of a token after the tokens before it, its rank (1: the
+likeliest), its number and its text. The likeliest next tokens follow, and the loss. Beyond
+the context length the model sees only the last tokens, and each further token costs as much
+as a whole context.
+
+Examples:
+  $ predict out/kjv-mini --prompt "In the beginning God"
+  $ predict out/kjv-mini --prompt "And it came to pas" --all --top 3)",
+      program));
   return {[flags] { return predict(*flags); }};
 }
 

@@ -8,7 +8,7 @@
 namespace gradus::cli {
 namespace {
 
-constexpr size_t kEnough = 1'000'000;  // bytes to look at
+constexpr size_t kEnough = 1'000'000;  // bytes that are searched
 constexpr size_t kLongestWord = 30;  // bytes of a word; without spaces between them a sentence looks like one
 
 bool is_capital(char32_t c) {
@@ -16,7 +16,8 @@ bool is_capital(char32_t c) {
          || (c >= 0x391 && c <= 0x3A9) || (c >= 0x400 && c <= 0x42F);     // Greek and Cyrillic
 }
 
-/// What is no letter beyond ASCII: signs, punctuation, arrows and boxes, full-width forms, private use.
+/// Characters beyond ASCII that are not letters: signs, punctuation, arrows and boxes, full-width forms,
+/// private use.
 bool is_sign(char32_t c) {
   return c < 0xC0 || c == 0xD7 || c == 0xF7 || (c >= 0x2000 && c < 0x2C00) || (c >= 0x3000 && c < 0x3040) ||
          (c >= 0xE000 && c < 0xF900) || (c >= 0xFE00 && c < 0xFE70) || c >= 0xFF00;

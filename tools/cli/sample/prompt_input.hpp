@@ -1,17 +1,23 @@
-// Prompts that come in, from the command line, the standard input or a terminal.
+// Prompts from the command line, the standard input or a terminal.
 #pragma once
 
+#include <functional>
 #include <string>
 
 #include "gradus/data/tokenizer.hpp"
 
 namespace gradus::cli {
 
-/// The prompt that --prompt says, or the standard input where it says -, which is taken without the line end
-/// that a shell adds. Throws Error if the tokenizer cannot encode it.
+/// The prompt of --prompt, or for - the standard input without the line end that a shell adds. Throws Error
+/// if the tokenizer cannot encode it.
 std::string read_prompt(const std::string& flag, const data::Tokenizer& tokenizer);
 
-/// A prompt as a text for that tokenizer. Throws Error, calling it `name`, as data::make_text().
-std::string clean_prompt(const std::string& name, std::string bytes, const data::Tokenizer& tokenizer);
+/// Writes the prompt and its continuation, and asks `interrupted` after each token whether to stop.
+using WriteText = std::function<void(const std::string& prompt, const std::function<bool()>& interrupted)>;
+
+/// Asks for a prompt at the terminal and calls `write`, until Ctrl-D. Ctrl-C stops a text, or starts the line
+/// again. Reports a prompt that the tokenizer cannot encode and asks again. Takes over SIGINT meanwhile; at
+/// most one at a time.
+void sample_session(const data::Tokenizer& tokenizer, const WriteText& write);
 
 }  // namespace gradus::cli

@@ -1,36 +1,24 @@
 #include "gradus/tools/cli/train/init_from.hpp"
 
 #include <algorithm>
-#include <type_traits>
 
-#include "gradus/data/tokenizer_files.hpp"
+#include "gradus/data/tokenizer.hpp"
 #include "gradus/files/error.hpp"
 #include "gradus/models/architecture.hpp"
 #include "gradus/models/pretrained.hpp"
 #include "gradus/train/decoder.hpp"
+#include "gradus/train/train_config.hpp"
 
 namespace gradus::cli {
 namespace {
 
 namespace fs = std::filesystem;
 using train::TrainConfig;
-using IsGiven = std::function<bool(const std::string&)>;
+using IsGiven = std::function<bool(std::string_view)>;
 
-// Steps small enough that what the model knows bends and does not break; a short text is read a few times.
+// A low rate, so that the model does not forget what it learned; a short text is read a few times.
 constexpr double kRate = 3e-4, kLastRate = 3e-5;
-constexpr int64_t kSteps = 200, kWarmup = 20, kLook = 50;
-
-/// What the file decides.
-bool is_shape(const std::string& flag) {
-  static constexpr std::string_view kShape[] = {"arch",    "layers",   "heads",   "embd",
-                                                "bias",    "kv-heads", "hidden",  "rope-theta",
-                                                "qk-norm", "tied",     "norm-eps"};
-  return std::find(std::begin(kShape), std::end(kShape), flag) != std::end(kShape);
-}
-
-std::string shown(const std::string& text) { return text; }
-template <class T>
-requires std::is_arithmetic_v<T> std::string shown(T value) { return concat(std::boolalpha, value); }
+constexpr int64_t kSteps = 200, kWarmup = 20, kEvery = 50;
 
 void check_shape(const TrainConfig& asked, const models::DecoderConfig& model, const IsGiven& is_given) {
   if (is_given("preset"))
@@ -38,13 +26,10 @@ void check_shape(const TrainConfig& asked, const models::DecoderConfig& model, c
          ".");
   TrainConfig theirs;
   theirs.model = model;
-  train::for_each_field([&](const std::string& flag, auto field) {
-    if constexpr (requires { shown(field(asked)); }) {
-      if (is_shape(flag) && is_given(flag) && field(asked) != field(theirs))
-        fail("train", "--", flag, " must be left out with --init-from, whose model has ",
-             shown(field(theirs)), ", got ", shown(field(asked)), ".");
-    }
-  });
+  for (const train::Setting& row : train::settings())
+    if (row.has(train::Setting::kOfModel) && is_given(row.key) && !row.is_equal(asked, theirs))
+      fail("train", "--", row.key, " must be left out with --init-from, whose model has ", row.text(theirs),
+           ", got ", row.text(asked), ".");
   const bool is_learned = models::architecture(model.arch).positions == models::Positions::learned;
   if (is_given("block") && is_learned && asked.model.block_size > model.block_size)
     fail("train", "--block must be at most the ", model.block_size,
@@ -86,8 +71,8 @@ void begin_with_model(TrainConfig& config, const IsGiven& is_given) {
   suits("lr", config.lr, kRate);
   suits("warmup", config.warmup, kWarmup);
   suits("steps", config.steps, kSteps);
-  suits("eval-every", config.eval_every, kLook);
-  suits("save-every", config.save_every, kLook);
+  suits("eval-every", config.eval_every, kEvery);
+  suits("save-every", config.save_every, kEvery);
 }
 
 void check_apart(const TrainConfig& config, const fs::path& out) {

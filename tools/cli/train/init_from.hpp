@@ -4,7 +4,7 @@
 
 #include <filesystem>
 #include <functional>
-#include <string>
+#include <string_view>
 
 #include "gradus/models/decoder.hpp"
 #include "gradus/train/train_config.hpp"
@@ -14,7 +14,7 @@ namespace gradus::cli {
 /// Gives the config the shape and the tokenizer of the model in config.init_from, and rates that suit
 /// fine-tuning, wherever `is_given(flag)` says that nobody asked for another. Throws Error, naming the flag,
 /// for what the model cannot have, and if the folder cannot be read.
-void begin_with_model(train::TrainConfig& config, const std::function<bool(const std::string&)>& is_given);
+void begin_with_model(train::TrainConfig& config, const std::function<bool(std::string_view)>& is_given);
 
 /// Throws Error if the folder of the run is that of the model in config.init_from, or around it, which
 /// --overwrite would empty.

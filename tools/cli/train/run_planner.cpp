@@ -1,12 +1,13 @@
 #include "gradus/tools/cli/train/run_planner.hpp"
 
 #include <algorithm>
+#include <optional>
+#include <vector>
 
 #include "gradus/autograd/graph/modes.hpp"
 #include "gradus/data/dataset.hpp"
 #include "gradus/models/architecture.hpp"
 #include "gradus/train/decoder.hpp"
-#include "gradus/train/trainer/precision.hpp"
 
 namespace gradus::cli {
 namespace {
@@ -14,9 +15,9 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using train::TrainConfig;
 
-constexpr double kMeasured = 0.01;     // of the time, for a preset,
-constexpr double kMostMeasured = 3.0;  // but no more seconds: the plan is corrected on the way
-constexpr int64_t kFewestSteps = 3;
+constexpr double kMeasuredShare = 0.01;      // of the time, for each preset
+constexpr double kMaxMeasuredSeconds = 3.0;  // for each preset: the plan is corrected during the run
+constexpr int64_t kMinSteps = 3;
 
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
@@ -27,14 +28,14 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-/// Multiplications and additions of a step, all but attention's.
+/// Multiplications and additions of a step without those of attention.
 double work_of_step(const TrainConfig& config) {
-  return train::tokens_a_step(config) * static_cast<double>(config.model.num_parameters());
+  return train::tokens_per_step(config) * static_cast<double>(config.model.num_parameters());
 }
 
-/// By steps of a model that is thrown away.
+/// Trains and evaluates a model for a moment, and discards it.
 train::Pace measure(const TrainConfig& config, const RunTokens& tokens) {
-  const double seconds = std::min(kMeasured * 60 * config.minutes, kMostMeasured);
+  const double seconds = std::min(kMeasuredShare * 60 * config.minutes, kMaxMeasuredSeconds);
   const data::TextDataset dataset = tokens.dataset(config);
   Generator init(0);
   models::Decoder model(config.model, init);
@@ -43,15 +44,15 @@ train::Pace measure(const TrainConfig& config, const RunTokens& tokens) {
   (void)trainer.step();
   std::vector<double> steps;
   for (const auto start = Clock::now();
-       static_cast<int64_t>(steps.size()) < kFewestSteps || seconds_since(start) < seconds;)
+       static_cast<int64_t>(steps.size()) < kMinSteps || seconds_since(start) < seconds;)
     steps.push_back(trainer.step().seconds);
   pace.step = median(steps);
-  pace.eval_token = pace.step / 3 / train::tokens_a_step(config);
+  pace.eval_token = pace.step / 3 / train::tokens_per_step(config);
   if (!dataset.has_validation()) return pace;
   const auto batches = dataset.validation_sample(train::evaluation_batch(config.model), 1);
-  const Autocast autocast(train::precision_from(config.precision));
+  const Autocast autocast(config.precision);
   std::vector<double> evaluations;
-  for (int64_t i = 0; i < kFewestSteps; ++i) {
+  for (int64_t i = 0; i < kMinSteps; ++i) {
     const auto start = Clock::now();
     (void)train::mean_loss(model, batches);
     evaluations.push_back(seconds_since(start) / static_cast<double>(data::count_targets(batches)));
@@ -60,71 +61,78 @@ train::Pace measure(const TrainConfig& config, const RunTokens& tokens) {
   return pace;
 }
 
+/// Plans one run.
+class Planner {
+ public:
+  Planner(const TrainFlags& flags, const RunTokens& tokens, Clock::time_point start)
+      : flags_(flags), tokens_(tokens), start_(start) {}
+
+  std::shared_ptr<train::TimeBudget> plan(const TrainConfig& config) {
+    TrainConfig chosen = choose_preset(config);
+    if (!flags_.is_given("dropout") && config.init_from.empty()) set_dropout(chosen);
+    const int64_t validation = tokens_.dataset(chosen).tokens(data::Split::validation).size();
+    const train::OtherWork other{.eval_targets = std::max<int64_t>(0, validation - 1),
+                                 .sample_tokens = flags_.quiet ? 0 : kClosingSample};
+    const TrainConfig plan =
+        train::planned(chosen, seconds_left(), other, pace_,
+                       [this](const std::string& flag) { return flags_.is_given(flag); });
+    return std::make_shared<train::TimeBudget>(plan, other,
+                                               [start = start_] { return seconds_since(start); });
+  }
+
+ private:
+  double seconds_left() const { return 60 * flags_.config.minutes - seconds_since(start_); }
+
+  /// Tokens that a run trains on in the time that is left, if a step takes `seconds`.
+  double training_tokens(const TrainConfig& config, double seconds) const {
+    return seconds_left() / seconds * train::tokens_per_step(config);
+  }
+
+  /// The largest preset that the time is enough for, unless one was given.
+  TrainConfig choose_preset(const TrainConfig& config) {
+    if (flags_.is_given("preset") || !config.init_from.empty()) {
+      pace_ = measure(config, tokens_);
+      return config;
+    }
+    std::optional<TrainConfig> chosen;
+    for (const models::Preset& preset : models::architecture(config.model.arch).presets) {
+      if (!preset.least_tokens) continue;
+      TrainConfig next = flags_.on_preset(std::string(preset.name));
+      next.model.vocab_size = config.model.vocab_size;
+      next.corpus = config.corpus;
+      // A measurement takes time: first, the time of a step is estimated from the preset before.
+      if (chosen && training_tokens(next, pace_.step * work_of_step(next) / work_of_step(*chosen)) <
+                        *preset.least_tokens)
+        break;
+      const train::Pace pace = measure(next, tokens_);
+      if (chosen && training_tokens(next, pace.step) < *preset.least_tokens) break;
+      chosen = std::move(next);
+      pace_ = pace;
+    }
+    return chosen.value_or(config);
+  }
+
+  /// Raises the dropout if the run reads the text often, and measures again: dropout takes time.
+  void set_dropout(TrainConfig& config) {
+    const auto text = static_cast<double>(tokens_.dataset(config).tokens(data::Split::train).size());
+    const double dropout = train::planned_dropout(training_tokens(config, pace_.step) / text,
+                                                  static_cast<double>(config.model.num_parameters()) / text);
+    if (dropout <= config.model.dropout) return;
+    config.model.dropout = dropout;
+    pace_ = measure(config, tokens_);
+  }
+
+  const TrainFlags& flags_;
+  const RunTokens& tokens_;
+  const Clock::time_point start_;
+  train::Pace pace_;
+};
+
 }  // namespace
 
-double RunPlanner::seconds_left() const { return 60 * flags_.config.minutes - seconds_since(start_); }
-
-TrainConfig RunPlanner::plan(const TrainConfig& config, const RunTokens& tokens) {
-  const auto candidate = [&](const std::string& name) {
-    TrainConfig merged = flags_.on_preset(name);
-    merged.model.vocab_size = config.model.vocab_size;
-    merged.corpus = config.corpus;
-    return merged;
-  };
-  TrainConfig chosen = config;
-  if (flags_.is_given("preset") || !config.init_from.empty()) {
-    pace_ = measure(chosen, tokens);
-  } else {
-    bool first = true;
-    for (const models::Preset& choice : models::architecture(config.model.arch).presets) {
-      if (!choice.least_tokens) continue;
-      const TrainConfig next = candidate(std::string(choice.name));
-      // What a step would take at the speed that was measured, and then what it takes.
-      const double step = first ? 0 : pace_.step * work_of_step(next) / work_of_step(chosen);
-      if (!first && seconds_left() / step * train::tokens_a_step(next) < *choice.least_tokens) break;
-      const train::Pace pace = measure(next, tokens);
-      if (!first && seconds_left() / pace.step * train::tokens_a_step(next) < *choice.least_tokens) break;
-      chosen = next;
-      pace_ = pace;
-      first = false;
-    }
-  }
-  settle_dropout(chosen, tokens);
-  const int64_t validation = tokens.dataset(chosen).tokens(data::Split::validation).size();
-  beside_ = {.eval_targets = std::max<int64_t>(0, validation - 1),
-             .sample_tokens = flags_.quiet ? 0 : kClosingSample};
-  return train::planned(chosen, seconds_left(), beside_, pace_,
-                        [&](const std::string& flag) { return flags_.is_given(flag); });
-}
-
-void RunPlanner::settle_dropout(TrainConfig& config, const RunTokens& tokens) {
-  if (flags_.is_given("dropout") || !config.init_from.empty()) return;
-  const auto text = static_cast<double>(tokens.dataset(config).tokens(data::Split::train).size());
-  const double epochs = seconds_left() / pace_.step * train::tokens_a_step(config) / text;
-  const double dropout =
-      train::planned_dropout(epochs, static_cast<double>(config.model.num_parameters()) / text);
-  if (dropout <= config.model.dropout) return;
-  config.model.dropout = dropout;
-  pace_ = measure(config, tokens);
-}
-
-void RunPlanner::Corrector::on_step(const train::StepReport& report) {
-  if (plan_.after_step(report.step)) {
-    trainer_.replan(plan_.plan().steps, plan_.plan().schedule());
-    progress_.set_steps(plan_.plan().steps);
-    on_corrected_(plan_.plan());
-  }
-  progress_.on_step(report);
-}
-
-void RunPlanner::Corrector::before_eval() {
-  plan_.before_eval();
-  progress_.before_eval();
-}
-
-void RunPlanner::Corrector::on_eval(const train::EvalReport& report) {
-  plan_.after_eval(report.tokens);
-  progress_.on_eval(report);
+std::shared_ptr<train::TimeBudget> plan_run(const TrainFlags& flags, const TrainConfig& config,
+                                            const RunTokens& tokens, Clock::time_point start) {
+  return Planner(flags, tokens, start).plan(config);
 }
 
 }  // namespace gradus::cli

@@ -12,26 +12,7 @@ namespace {
 namespace fs = std::filesystem;
 using train::TrainConfig;
 
-std::string source_of(const fs::path& first, size_t count) {
-  const std::string name = first == "-" ? "the standard input" : first.string();
-  return name + (count > 1 ? " and others" : "");
-}
-
-std::string name_of(const fs::path& first) { return first == "-" ? "stdin" : first.stem().string(); }
-
-RunText load_token_files(const TrainConfig& config) {
-  std::vector<fs::path> files{config.tokens};
-  if (!config.val_tokens.empty()) files.emplace_back(config.val_tokens);
-  return {{.name = name_of(files.front()),
-           .text = "",
-           .sha256 = data::sha256_of_files(files),
-           .source = source_of(files.front(), files.size()),
-           .entropy = {},
-           .warning = ""},
-          {}};
-}
-
-/// Each of the texts by itself, to know where it ends. Together they have the checksum of all files joined.
+/// Reads each text by itself, to know where it ends. The checksum is that of all files joined.
 RunText load_weighted(const std::vector<fs::path>& paths, const data::TextRules& rules) {
   RunText whole;
   files::Sha256 sha256;
@@ -51,28 +32,32 @@ RunText load_weighted(const std::vector<fs::path>& paths, const data::TextRules&
   return whole;
 }
 
-RunText load_files(const TrainConfig& config, const data::TextRules& rules) {
-  const std::vector<fs::path> paths(config.text.begin(), config.text.end());
-  RunText result;
-  if (config.text_weights.empty()) {
-    data::Text text = data::read_text(paths, rules);
-    result.corpus.warning = text.note();
-    result.corpus.text = std::move(text.text);
-    result.corpus.sha256 = std::move(text.sha256);
-  } else {
-    result = load_weighted(paths, rules);
-  }
-  result.corpus.name = name_of(paths.front());
-  result.corpus.source = source_of(paths.front(), paths.size());
-  return result;
-}
-
 }  // namespace
 
 RunText load_text(const TrainConfig& config, const data::TextRules& rules) {
-  if (!config.tokens.empty()) return load_token_files(config);
-  if (!config.text.empty()) return load_files(config, rules);
-  return {config.corpus.empty() ? data::default_corpus() : data::load_corpus(config.corpus), {}};
+  std::vector<fs::path> paths(config.text.begin(), config.text.end());
+  for (const std::string& tokens : {config.tokens, config.val_tokens})
+    if (!tokens.empty()) paths.emplace_back(tokens);
+  if (paths.empty())
+    return {config.corpus.empty() ? data::default_corpus() : data::load_corpus(config.corpus), {}};
+
+  RunText result;
+  data::Corpus& corpus = result.corpus;
+  if (!config.tokens.empty()) {
+    corpus.sha256 = data::sha256_of_files(paths);
+  } else if (!config.text_weights.empty()) {
+    result = load_weighted(paths, rules);
+  } else {
+    data::Text text = data::read_text(paths, rules);
+    corpus.warning = text.note();
+    corpus.text = std::move(text.text);
+    corpus.sha256 = std::move(text.sha256);
+  }
+  const fs::path& first = paths.front();
+  corpus.name = first == "-" ? "stdin" : first.stem().string();
+  corpus.source =
+      concat(first == "-" ? "the standard input" : first.string(), paths.size() > 1 ? " and others" : "");
+  return result;
 }
 
 RunTokens::RunTokens(const RunText& text, const data::Tokenizer& tokenizer, const TrainConfig& config) {
@@ -105,13 +90,13 @@ data::TextDataset RunTokens::dataset(const TrainConfig& config) const {
   return dataset;
 }
 
-double bytes_a_token(const data::Tokenizer& tokenizer, const data::TextDataset& dataset) {
-  constexpr int64_t kPiece = 1 << 20;
+double bytes_per_token(const data::Tokenizer& tokenizer, const data::TextDataset& dataset) {
+  constexpr int64_t kChunk = 1 << 20;
   const data::Tokens& tokens = dataset.tokens(data::Split::validation);
   if (tokens.empty()) return 1;
   int64_t bytes = 0;
-  for (int64_t at = 0; at < tokens.size(); at += kPiece)
-    bytes += tokenizer.byte_count(tokens.part(at, std::min(at + kPiece, tokens.size())).values());
+  for (int64_t at = 0; at < tokens.size(); at += kChunk)
+    bytes += tokenizer.byte_count(tokens.part(at, std::min(at + kChunk, tokens.size())).values());
   return static_cast<double>(bytes) / static_cast<double>(tokens.size());
 }
 

@@ -1,4 +1,4 @@
-// The text of a run: files, folders or a corpus, and the tokens made of them; or files of token numbers.
+// The text of a run (files, folders or a corpus) and its tokens; or files of token numbers.
 #pragma once
 
 #include <vector>
@@ -10,26 +10,24 @@
 
 namespace gradus::cli {
 
-/// A text, and where in it each of config.text begins to be another.
 struct RunText {
-  data::Corpus corpus;        ///< without a text where there are token numbers only
-  std::vector<size_t> sizes;  ///< in bytes, of each of config.text, if they have weights
+  data::Corpus corpus;        ///< has no text if the config names token numbers
+  std::vector<size_t> sizes;  ///< bytes of each file or folder of config.text, if they have weights
 };
 
-/// What the config names: its token numbers, its files, read by `rules`, its corpus, or else the default one.
-/// Throws Error if it cannot be had.
+/// The token numbers, the files, read by `rules`, or the corpus that the config names; else the default
+/// corpus. Throws Error if it cannot be read.
 RunText load_text(const train::TrainConfig& config, const data::TextRules& rules);
 
 /// The tokens of a run.
 class RunTokens {
  public:
-  /// Encodes the text, or opens the files of token numbers. Throws Error as the tokenizer and data::Tokens
-  /// do.
+  /// Encodes the text, or opens the files of token numbers. Throws Error like the tokenizer and data::Tokens.
   RunTokens(const RunText& text, const data::Tokenizer& tokenizer, const train::TrainConfig& config);
 
-  /// In the config's windows, split and drawn as it says. Throws Error as data::TextDataset does.
+  /// Throws Error like data::TextDataset.
   data::TextDataset dataset(const train::TrainConfig& config) const;
-  const data::Tokens& all() const { return tokens_; }  ///< but those of a file to validate on
+  const data::Tokens& all() const { return tokens_; }  ///< without those of a separate validation file
 
  private:
   data::Tokens tokens_, validation_;
@@ -37,7 +35,7 @@ class RunTokens {
   std::vector<data::WeightedPart> parts_;
 };
 
-/// How many bytes of text a token to validate on stands for, on average; 1 if there are none.
-double bytes_a_token(const data::Tokenizer& tokenizer, const data::TextDataset& dataset);
+/// The mean number of bytes of a token of the validation split; 1 without a split.
+double bytes_per_token(const data::Tokenizer& tokenizer, const data::TextDataset& dataset);
 
 }  // namespace gradus::cli

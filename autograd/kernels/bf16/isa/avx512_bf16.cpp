@@ -1,5 +1,5 @@
 // Products in bfloat16 by AVX512_BF16: an instruction adds a product of pairs.
-#include "gradus/autograd/kernels/loops/bf16_blocks.hpp"
+#include "gradus/autograd/kernels/loops/bf16_tiles.hpp"
 
 namespace gradus::kernels::GRADUS_ISA {
 
@@ -12,13 +12,7 @@ struct PairMath {
   }
 };
 
-const Bf16Kernel kernel = {.rows = 1,
-                           .columns = kBlockStrips,
-                           .depth = 16,
-                           .panel = 32,
-                           .multiply = multiply_blocks<PairMath>,
-                           .widen = nullptr,
-                           .begin = nullptr,
-                           .end = nullptr};
+const Bf16Kernel kernel = {
+    .rows = 1, .columns = kColumnStrips, .depth = 16, .panel = 32, .multiply = multiply_tiles<PairMath>};
 
 }  // namespace gradus::kernels::GRADUS_ISA

@@ -36,8 +36,8 @@ TEST_CASE("a profile that cannot be written is refused before anything is") {
     flags.insert(flags.begin(), {"train", "--text", text, "--preset", "tiny", "--out", out});
     check_refused(flags, {why});
   };
-  refused({"--profile", scratch.path("none/t.json")}, "--profile must be a file in a folder that is there");
-  refused({"--profile", scratch.path(".")}, "--profile must be a file in a folder that is there");
+  refused({"--profile", scratch.path("none/t.json")}, "--profile must be a file in a folder that exists");
+  refused({"--profile", scratch.path(".")}, "--profile must be a file in a folder that exists");
   refused({"--profile-steps", "0"}, "--profile-steps must be a whole number of at least 1, got 0");
   refused({"--profile-after", "-1"}, "--profile-after must be a whole number of at least 0, got -1");
 }

@@ -3,7 +3,7 @@
 
 #include "catch.hpp"
 #include "gradus/autograd/ops/ops.hpp"
-#include "gradus/nn/linear.hpp"
+#include "gradus/nn/layers.hpp"
 #include "gradus/train/run.hpp"
 #include "tools/cli/program.hpp"
 
@@ -23,7 +23,8 @@ void fit_line(const std::filesystem::path& folder, int64_t stop_after) {
     return data::Batch{x, sum(x, {1}, /*keepdim=*/true)};
   };
   const auto error = [&](const data::Batch& batch) { return mse_loss(line(batch.x), batch.y); };
-  train::Trainer trainer(line, {.loss = error, .batches = points, .steps = 10, .batch = 6, .seed = 7});
+  train::Trainer trainer(line,
+                         {.loss = error, .batches = points, .loop = {.steps = 10, .batch = 6, .seed = 7}});
   Generator unseen(2);
   (void)train::fit(trainer, folder, {points(8, unseen)}, train::StopAfter(stop_after));
 }
@@ -39,7 +40,7 @@ TEST_CASE("info reads the folder of a model of one's own") {
   CHECK_THAT(stopped.out, StartsWith("model.safetensors  shape   numbers\n"
                                      "bias               (1,)          1\n"
                                      "weight             (1, 3)        3\n"));
-  CHECK_THAT(stopped.out, ContainsSubstring("model       a module of one's own; 4 parameters\n"
+  CHECK_THAT(stopped.out, ContainsSubstring("model       not a decoder of gradus; 4 parameters\n"
                                             "trained     in steps of 6 examples, seed 7\n"
                                             "state       step 4 of 10; train::fit() continues it\n"));
   fit_line(out, 10);
@@ -68,7 +69,7 @@ TEST_CASE("what info cannot know of a model of one's own it refuses") {
   const Scratch scratch;
   const std::string out = scratch.path("line");
   fit_line(out, 4);
-  check_refused({"info", out, "--batch", "3"}, {"[info] --batch must be left out for a module of one's own"});
+  check_refused({"info", out, "--batch", "3"}, {"[info] --batch must be left out for a model that is not a decoder of gradus"});
   std::filesystem::remove(out + "/model.safetensors");
   check_refused({"info", out}, {"model.safetensors"});
   check_refused({"sample", out}, {"config.json"});

@@ -6,7 +6,7 @@
 
 #include "catch.hpp"
 #include "gradus/autograd/ops/ops.hpp"
-#include "gradus/data/tokenizer_files.hpp"
+#include "gradus/data/tokenizer.hpp"
 #include "gradus/models/pretrained.hpp"
 #include "gradus/nn/safetensors.hpp"
 #include "test_files.hpp"

@@ -106,7 +106,7 @@ TEST_CASE("what a decoder cannot have is refused in one line") {
   refused({"--arch", "gpt2", "--rope-theta", "5"}, "--rope-theta must be left out with --arch gpt2, got 5");
   refused({"--arch", "gpt2", "--qk-norm"}, "--qk-norm must be left out with --arch gpt2, got true");
   refused({"--arch", "llama", "--bias"}, "--bias must be false with --arch llama, whose layers have none");
-  refused({"--arch", "llama", "--kv-heads", "3"}, "--kv-heads must divide --heads, got --kv-heads 3");
+  refused({"--arch", "llama", "--kv-heads", "3"}, "--kv-heads must divide --heads, got 3");
   refused({"--arch", "llama", "--embd", "4"}, "--heads must divide --embd into heads of an even size");
   check_refused({"info", "--bias", "--arch", "llama"}, {"--bias must be false with --arch llama"});
 }

@@ -37,7 +37,7 @@ TEST_CASE("a run goes on when the reader of its output has gone, and says so onc
   const std::string many = "--json --quiet --steps 2000 --eval-every 1000 --save-every 1000";
   const Outcome outcome = run_shell("{ " + run.command + many + "; echo $? >'" + code + "'; } | head -1");
   CHECK(lines_of(outcome.out).size() == 1);
-  CHECK(outcome.err == "note: the standard output is gone (Broken pipe); the run goes on without it\n");
+  CHECK(outcome.err == "note: the standard output is gone (Broken pipe); the run continues without it\n");
   CHECK(read(code) == "0\n");
   CHECK(run.saved_step() == 2000);
   // And without the other output, or both.
@@ -140,8 +140,8 @@ TEST_CASE("a state that cannot go on is not saved, and the step of the one that 
   CHECK(grown.code == 1);
   CHECK_THAT(grown.err, Contains("must stay finite"));
   if (gradus::train::RunFolder(run.out).has_last())
-    CHECK_THAT(grown.err, Contains("What can be resumed is the state after step " +
-                                   std::to_string(run.saved_step()) + "."));
+    CHECK_THAT(grown.err,
+               Contains("The state after step " + std::to_string(run.saved_step()) + " can be resumed."));
 }
 
 TEST_CASE("what a run leaves that was killed at its first write is no run") {

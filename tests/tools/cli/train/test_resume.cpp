@@ -207,7 +207,7 @@ TEST_CASE("a run saves and stops on a signal, and goes on with the same bits") {
   REQUIRE(terminated.code == 143);
   const std::string last = lines_of(terminated.err).back();
   CHECK(last.starts_with("stopped after step "));
-  CHECK(last.ends_with(" and saved; go on with: gradus train --out " + parts + " --resume"));
+  CHECK(last.ends_with(" and saved; resume with: gradus train --out " + parts + " --resume"));
   REQUIRE(run_program({"train", "--out", parts, "--resume", "--quiet"}).code == 0);
   check_same_run(scratch, "whole", "parts", 500 + 5 + 1);
 }

@@ -102,7 +102,7 @@ TEST_CASE(
   CHECK(failed.code == 1);
   CHECK(lines_of(failed.err).size() == 1);
   CHECK_THAT(failed.err, ContainsSubstring("train.bin\" must stay as it is while it is read") &&
-                             ContainsSubstring("What can be resumed is the state after step "));
+                             ContainsSubstring("The state after step "));
   n.scratch.file("train.bin", bytes);
   const Outcome resumed = run_program(
       {"train", "--out", n.scratch.path("run"), "--resume", "--stop-after", "2000", "--json", "--quiet"});
@@ -166,7 +166,7 @@ TEST_CASE("what does not go with files of numbers is refused") {
   refused({"--text", n.text, "--text-weights", "1", "2"},
           {"--text-weights must be one for each of --text, got 2"});
   refused({"--text", n.text, "--text-weights", "-1"},
-          {"--text-weights must be finite numbers of at least 0"});
+          {"--text-weights must be a finite number of at least 0"});
   check_refused({"tokenizer", "encode", n.tokenizer, "--bin", n.bin, "--json"}, {"--bin and --json"}, {});
 }
 

@@ -1,0 +1,23 @@
+#!/bin/sh
+# settings.sh ROOT: prints each row of the table of settings whose key another row has, and each source that spells the key of
+# a setting out, but for the table and the code that uses settings (train/plan.cpp, tools/cli/train); exits 1 if there is one. A key of one
+# word may mean something else elsewhere: only its flag is looked for, where a verb adds flags.
+set -eu
+cd "$1"
+
+table=train/settings.cpp
+keys=$(grep -oE '^ +row<&[A-Za-z]+::[a-z0-9_]+>\( *"[a-z0-9-]+"' "$table" | sed 's/.*"\(.*\)"/\1/'
+  grep -A 1 -E '^ +row<&[A-Za-z]+::[a-z0-9_]+>\($' "$table" | sed -nE 's/^ +"([a-z0-9-]+)".*/\1/p')
+[ -n "$keys" ] || { echo "$table: has no rows" && exit 1; }
+wrong=$(
+  echo "$keys" | sort | uniq -d | sed "s|.*|$table: has two rows with the key &|"
+  two_words=$(echo "$keys" | grep -e - | paste -sd '|')
+  find train tools models -name '*.cpp' -o -name '*.hpp' | grep -v -e "^$table$" -e '^train/plan.cpp$' -e '^tools/cli/train/' | sort | while read -r file; do
+    grep -nE "\"(--)?($two_words)\"" "$file" | sed "s|^|$file:|; s|\$|: spells the key of a setting out; ask the table|"
+  done
+  for file in tools/cli/train/*.cpp; do
+    grep -nE "add_[a-z_]+\([^)]*\"--($(echo "$keys" | paste -sd '|'))[\",]" "$file" |
+      sed "s|^|$file:|; s|\$|: adds the flag of a setting by hand; the table does it|"
+  done
+)
+[ -z "$wrong" ] || { echo "$wrong" && exit 1; }

@@ -1,0 +1,20 @@
+#!/bin/sh
+# sizes.sh ROOT: prints each source of more than 400 lines, each folder of more than 25 units (a header and its source are
+# one), and gradus.hpp if it includes more than 70 public headers; exits 1 if there is one.
+set -eu
+cd "$1"
+
+sources() { find files autograd nn models data train tools "$@" -type f \( -name '*.hpp' -o -name '*.cpp' \); }
+
+wrong=$(
+  sources tests | while read -r file; do
+    lines=$(wc -l <"$file")
+    [ "$lines" -le 400 ] || echo "$file: has $lines lines; 400 are allowed. Split it by concept"
+  done
+  sources | sed 's/\.[a-z]*$//' | sort -u | sed 's|/[^/]*$||' | uniq -c | while read -r units folder; do
+    [ "$units" -le 25 ] || echo "$folder: has $units units; 25 are allowed. Make folders by concern"
+  done
+  headers=$(grep -c '^#include' gradus.hpp)
+  [ "$headers" -le 70 ] || echo "gradus.hpp: has $headers public headers; 70 are allowed. Merge some or make them private"
+)
+[ -z "$wrong" ] || { echo "$wrong" && exit 1; }

@@ -1,0 +1,98 @@
+// Makes operations of files of cases from functions of C++: the types of a function's parameters say how each
+// value of the signature is passed.
+#pragma once
+
+#include <tuple>
+
+#include "gradus/autograd/ops/ops.hpp"
+#include "gradus/tools/cases/signature.hpp"
+
+namespace gradus::cases {
+
+inline Reduction reduction_of(const std::string& name) {
+  if (name == "none") return Reduction::none;
+  if (name == "sum") return Reduction::sum;
+  if (name != "mean") fail("cases", "reduction must be none, mean or sum, got '", name, "'.");
+  return Reduction::mean;
+}
+
+inline Gelu gelu_of(const std::string& name) {
+  if (name != "none" && name != "tanh") fail("gelu", "approximate must be none or tanh, got '", name, "'.");
+  return name == "tanh" ? Gelu::tanh : Gelu::none;
+}
+
+inline Generator& seeded(std::optional<Generator>& stream) {
+  if (!stream)
+    fail("cases",
+         "draws random numbers, which needs a seed before, got none. Hint: give the case a manual_seed.");
+  return *stream;
+}
+
+template <class T>
+constexpr bool is_optional = false;
+template <class T>
+constexpr bool is_optional<std::optional<T>> = true;
+
+template <class T>
+constexpr bool is_random = std::is_same_v<T, Generator> || std::is_same_v<T, std::optional<Generator>>;
+
+/// The value of a parameter, as a function takes it.
+template <class T>
+T value_of(const Call& c, const Parameter& p) {
+  const Argument* const argument = c.argument(p.name);
+  if constexpr (std::is_same_v<T, Tensor>)
+    return p.type == "Scalar" ? c.scalar(p.name) : c.tensor(p.name);
+  else if constexpr (std::is_same_v<T, Tensors>)
+    return c.tensors(p);
+  else if constexpr (std::is_same_v<T, std::vector<TensorIndex>>)
+    return c.subscripts(p.name);
+  else if constexpr (is_optional<T>)
+    return argument ? T(std::get<typename T::value_type>(*argument)) : T();
+  else if constexpr (std::is_same_v<T, std::vector<int64_t>>)
+    return argument ? std::get<T>(*argument) : T();
+  else if constexpr (std::is_same_v<T, Shape>)
+    return Shape(std::get<std::vector<int64_t>>(*argument));
+  else if constexpr (std::is_same_v<T, Reduction>)
+    return reduction_of(std::get<std::string>(*argument));
+  else if constexpr (std::is_same_v<T, Gelu>)
+    return gelu_of(std::get<std::string>(*argument));
+  else if constexpr (std::is_same_v<T, Argument>)
+    return *argument;
+  else
+    return std::get<T>(*argument);
+}
+
+inline Tensors results(const Tensor& result) { return {result}; }
+inline Tensors results(const Tensors& all) { return all; }
+
+/// An operation that calls f with the values of its parameters, in the order of the signature; the stream of
+/// random numbers may stand anywhere between them.
+template <class... P, class F>
+Operation calling(std::string_view signature, F f) {
+  const auto run = [f](const Call& c) {
+    auto parameter = c.op.parameters.begin();
+    const auto take = [&]<class T>() -> decltype(auto) {
+      if constexpr (std::is_same_v<T, Generator>)
+        return seeded(c.stream);
+      else if constexpr (is_random<T>)
+        return (c.stream);
+      else
+        return value_of<T>(c, *parameter++);
+    };
+    std::tuple<std::conditional_t<is_random<P>, P&, P>...> values{take.template operator()<P>()...};
+    return results(std::apply(f, values));
+  };
+  return {signature, run, (is_random<P> || ...)};
+}
+
+template <class R, class... P>
+Operation operation(std::string_view signature, R (*f)(P...)) {
+  return calling<std::remove_cvref_t<P>...>(signature, f);
+}
+
+template <class R, class... P>
+Operation operation(std::string_view signature, R (Tensor::*f)(P...) const) {
+  return calling<Tensor, std::remove_cvref_t<P>...>(signature, f);
+}
+
+}  // namespace gradus::cases

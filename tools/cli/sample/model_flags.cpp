@@ -1,0 +1,47 @@
+#include "gradus/tools/cli/sample/model_flags.hpp"
+
+#include "gradus/models/pretrained.hpp"
+#include "gradus/tools/cli/program/flags.hpp"
+#include "gradus/tools/cli/program/nearest.hpp"
+#include "gradus/train/memory.hpp"
+
+namespace gradus::cli {
+namespace {
+
+const std::vector<std::pair<std::string, DType>> kWeights = {
+    {"float32", DType::float32}, {"bfloat16", DType::bfloat16}, {"int8", DType::q8_0}, {"int4", DType::q4_0}};
+
+std::vector<std::string> weights_names() {
+  std::vector<std::string> names;
+  for (const auto& [name, dtype] : kWeights) names.push_back(name);
+  return names;
+}
+
+}  // namespace
+
+void add_model_flags(CLI::App& verb, ModelFlags& flags) {
+  add_value(verb, "folder", flags.folder, "DIR",
+            "Run folder, or any with config.json, model.safetensors, tokenizer")
+      ->required();
+  add_value(verb, "--tokenizer", flags.tokenizer, "FROM",
+            "Use the tokenizer of this folder or tokenizer.json instead");
+  choices(add_value(verb, "--weights", flags.weights, "NAME",
+                    "float32, bfloat16, int8 or int4: less memory, more speed"),
+          weights_names)
+      ->capture_default_str();
+}
+
+models::DecoderConfig check_model(std::string_view verb, const ModelFlags& flags) {
+  check_choice(verb, "--weights", flags.weights, weights_names());
+  return models::check_pretrained(flags.folder);
+}
+
+train::TrainedModel load_model(const ModelFlags& flags, const models::DecoderConfig& config) {
+  train::check_memory(models::generation_memory(config), "free some, or use a smaller model.");
+  train::TrainedModel trained = train::load_trained(flags.folder, flags.tokenizer);
+  for (const auto& [name, dtype] : kWeights)
+    if (name == flags.weights && dtype != DType::float32) trained.model.to(dtype);
+  return trained;
+}
+
+}  // namespace gradus::cli

@@ -1,0 +1,26 @@
+// The flags of sample, predict and eval that say which model to use.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <string_view>
+
+#include "gradus/train/decoder.hpp"
+
+namespace gradus::cli {
+
+struct ModelFlags {
+  std::string folder, tokenizer;
+  std::string weights = "float32";  ///< the numbers that matrices are stored in
+};
+
+/// Adds DIR, --tokenizer and --weights to `verb`.
+void add_model_flags(CLI::App& verb, ModelFlags& flags);
+
+/// The config of the model. Throws Error, naming `verb`, for unknown weights, and if the folder has no model.
+models::DecoderConfig check_model(std::string_view verb, const ModelFlags& flags);
+
+/// Loads the model, whose config is `config`, and rounds its matrices. Throws Error if memory is too small.
+train::TrainedModel load_model(const ModelFlags& flags, const models::DecoderConfig& config);
+
+}  // namespace gradus::cli

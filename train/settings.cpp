@@ -1,0 +1,293 @@
+#include "gradus/train/train_config.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+
+#include "gradus/data/corpus.hpp"
+#include "gradus/data/tokenizer.hpp"
+#include "gradus/files/error.hpp"
+#include "gradus/files/plain.hpp"
+#include "gradus/files/utf8.hpp"
+#include "gradus/models/architecture.hpp"
+#include "gradus/train/optimizers/registry.hpp"
+#include "gradus/train/trainer/precision.hpp"
+
+namespace gradus::train {
+namespace {
+
+template <auto Member>
+SettingPlace at(TrainConfig& config) {
+  if constexpr (requires { config.model.*Member; })
+    return &(config.model.*Member);
+  else
+    return &(config.*Member);
+}
+
+constexpr Setting::Range kFrom0{}, kAbove0{.has_least = false}, kFrom1{.least = 1};
+constexpr Setting::Range kBelow1{.most = 1, .has_most = false}, kPart{.most = 1, .has_least = false};
+using enum Setting::Trait;
+constexpr unsigned kRare = kSince02 | kStoredIfSet;
+
+std::vector<std::string> optimizer_names() {
+  std::vector<std::string> names;
+  for (const OptimizerKind& row : optimizers()) names.emplace_back(row.name);
+  return names;
+}
+
+std::vector<std::string> precisions() {
+  std::vector<std::string> names = precision_names();
+  names.emplace_back(kAutoPrecision);
+  return names;
+}
+
+std::string parts_of_architectures() {
+  return joined(models::architectures(), "\n",
+                [](const models::Architecture* row) { return concat(row->name, ": ", row->parts); });
+}
+
+template <auto Member>
+Setting row(std::string_view key, SettingGroup group, std::string_view unit, const std::string& help,
+            const Setting::Options& options = {}) {
+  return {key, at<Member>, group, unit, help, options};
+}
+
+std::vector<Setting> make_settings() {
+  using Config = TrainConfig;
+  using Model = models::DecoderConfig;
+  using enum SettingGroup;
+  return {
+      row<&Config::preset>(
+          "preset", model, "NAME",
+          concat(listed(models::preset_names()), ":\nvalues of all settings below (train --help lists them)"),
+          {.traits = kSize, .choices = models::preset_names}),
+
+      row<&Config::text>("text", text, "FILE",
+                         "Train on these files, joined in order, and on the .txt files\nof these folders; - "
+                         "is the standard input",
+                         {.traits = kResumable}),
+      row<&Config::text_weights>("text-weights", text, "F",
+                                 "How often each of them is read, relative to the others",
+                                 {.range = kFrom0, .traits = kRare}),
+      row<&Config::tokens>(
+          "tokens", text, "FILE",
+          "Train on token numbers of 16 bits, as in nanoGPT's .bin files;\nneeds --tokenizer",
+          {.traits = kRare | kResumable | kPath}),
+      row<&Config::val_tokens>("val-tokens", text, "FILE", "Evaluate on these tokens",
+                               {.traits = kRare | kResumable | kPath}),
+      row<&Config::corpus>(
+          "corpus", text, "NAME",
+          "kjv, the King James Bible, or stories, which are generated\n[kjv if it is installed]",
+          {.traits = kResumable, .choices = data::corpus_names}),
+      row<&Config::tokenizer>("tokenizer", text, "NAME|FROM",
+                              "char for text in UTF-8, byte for any file, bpe for byte pairs\nlearned from "
+                              "the text, or the path of a tokenizer",
+                              {.traits = kPath, .choices = data::Tokenizer::kinds}),
+      row<&Config::vocab>("vocab", text, "N", "Size of the vocabulary of bpe [4096]",
+                          {.range = kFrom0, .traits = kSince02}),
+      row<&Config::val_fraction>("val-fraction", text, "F", "Part of the text, at its end, to evaluate on",
+                                 {.range = kBelow1}),
+
+      row<&Config::init_from>("init-from", model, "DIR",
+                              "Fine-tune the model in this folder, of gradus or others",
+                              {.traits = kRare | kPath}),
+      row<&Model::arch>("arch", model, "NAME", parts_of_architectures(),
+                        {.traits = kRare | kSize | kOfModel, .choices = models::arch_names}),
+      row<&Model::n_layer>("layers", model, "N", "Transformer blocks",
+                           {.field = "n_layer", .traits = kSize | kOfModel}),
+      row<&Model::n_head>("heads", model, "N", "Attention heads; must divide --embd",
+                          {.field = "n_head", .traits = kSize | kOfModel}),
+      row<&Model::n_embd>("embd", model, "N", "Width", {.field = "n_embd", .traits = kSize | kOfModel}),
+      row<&Model::block_size>("block", model, "TOKENS", "Context length",
+                              {.field = "block_size", .traits = kSize}),
+      row<&Model::dropout>("dropout", model, "P", "Probability of dropping a value"),
+      row<&Model::bias>("bias", model, "", "Biases in linear layers and norms [gpt2: on]",
+                        {.traits = kSize | kOfModel}),
+      row<&Model::n_kv_head>("kv-heads", model, "N",
+                             "llama: heads of keys and values; must divide --heads;\n0: as many as --heads",
+                             {.field = "n_kv_head", .traits = kRare | kSize | kOfModel}),
+      row<&Model::n_inner>("hidden", model, "N",
+                           "llama: width inside the MLP; 0: 8/3 of --embd, rounded up to 32",
+                           {.field = "n_inner", .traits = kRare | kSize | kOfModel}),
+      row<&Model::rope_theta>("rope-theta", model, "F", "llama: base of the rotary positions",
+                              {.traits = kRare | kOfModel}),
+      row<&Model::qk_norm>("qk-norm", model, "", "llama: norms of queries and keys, as in Qwen3 [on]",
+                           {.traits = kRare | kSize | kOfModel}),
+      row<&Model::tie_word_embeddings>(
+          "tied", model, "", "Weight tying: the output matrix is the token embedding [on]",
+          {.field = "tie_word_embeddings", .traits = kRare | kSize | kOfModel, .off = "untied"}),
+      row<&Model::norm_eps>("norm-eps", model, "F", "Added to the variance in norms",
+                            {.traits = kRare | kOfModel}),
+
+      row<&Config::steps>("steps", learning, "N", "Updates of the parameters",
+                          {.traits = kLoop | kResumable}),
+      row<&Config::earlier_steps>("earlier-steps", learning, "N",
+                                  "Pairs DONE PLANNED, as in train.json: steps before DONE have "
+                                  "the\nlearning rates of a run of PLANNED steps",
+                                  {.traits = kRare}),
+      row<&Config::minutes>("minutes", learning, "F",
+                            "Instead of --steps: choose the model and the steps that fit",
+                            {.range = Setting::Range{.most = 1e6}, .traits = kSince02}),
+      row<&Config::batch>("batch", learning, "N", "Windows of text in a micro-batch", {.traits = kLoop}),
+      row<&Config::accum>("accum", learning, "N", "Micro-batches in a step", {.traits = kLoop}),
+      row<&Config::lr>("lr", learning, "RATE", "Highest learning rate", {.range = kAbove0}),
+      row<&Config::min_lr>("min-lr", learning, "RATE", "Last learning rate; follows --lr in proportion"),
+      row<&Config::warmup>("warmup", learning, "STEPS", "Steps in which the learning rate rises",
+                           {.range = kFrom0}),
+      row<&Config::decay>("decay", learning, "NAME",
+                          concat("How the learning rate falls: ", listed(decay_names())),
+                          {.choices = decay_names}),
+      row<&Config::cooldown>("cooldown", learning, "F", "Part of the steps, at the end, in which wsd falls",
+                             {.range = kPart, .traits = kSince02}),
+      row<&Config::optimizer>(
+          "optimizer", learning, "NAME",
+          concat(listed(optimizer_names()), "; muon updates matrices only,\nand adamw the other parameters"),
+          {.traits = kSince02, .choices = optimizer_names}),
+      row<&Config::momentum>("momentum", learning, "F", "Muon: decay of the momentum",
+                             {.range = kBelow1, .traits = kSince02}),
+      row<&Config::lr_of>("lr-of", learning, "PATTERN=F",
+                          "Multiply the learning rate of parameters with such names by F", {.traits = kRare}),
+      row<&Config::freeze>("freeze", learning, "PATTERN", "Do not train parameters with such names",
+                           {.traits = kRare}),
+      row<&Config::ema>("ema", learning, "F",
+                        "Average the weights: decay of the exponential average; 0: none",
+                        {.traits = kLoop | kSince02}),
+      row<&Config::weight_decay>("weight-decay", learning, "F", "Decay of matrices towards 0",
+                                 {.range = kFrom0}),
+      row<&Config::beta1>("beta1", learning, "F", "AdamW, Lion: decay of the mean of gradients",
+                          {.range = kBelow1}),
+      row<&Config::beta2>("beta2", learning, "F",
+                          "AdamW: decay of the mean of squares; Lion: of the momentum", {.range = kBelow1}),
+      row<&Config::clip>("clip", learning, "NORM", "Largest norm of the gradient; 0: no limit",
+                         {.traits = kLoop}),
+      row<&Config::seed>("seed", run, "N", "Seed of initial weights, batches, dropout and samples",
+                         {.traits = kLoop}),
+      row<&Config::precision>(
+          "precision", learning, "NAME",
+          concat("Precision of matrix products: ", listed(precisions()),
+                 "; auto, the\ndefault with --minutes, is bf16 if the processor makes it faster"),
+          {.traits = kLoop | kSince02, .choices = precisions}),
+
+      row<&Config::eval_every>("eval-every", run, "STEPS", "Steps between evaluations",
+                               {.traits = kLoop | kResumable}),
+      row<&Config::eval_tokens>("eval-tokens", run, "N",
+                                "Tokens of an evaluation; 0: the whole validation split; at the end\nall, or "
+                                "as many as take 4 % of the run",
+                                {.range = kFrom0, .traits = kSince02 | kResumable}),
+      row<&Config::patience>("patience", run, "N",
+                             "End after this many evaluations without a new best; 0: never",
+                             {.traits = kLoop | kSince02 | kResumable}),
+      row<&Config::save_every>("save-every", run, "STEPS", "Steps between checkpoints",
+                               {.traits = kLoop | kResumable}),
+      row<&Config::keep>("keep", run, "N", "Older checkpoints to keep, in DIR/kept",
+                         {.traits = kLoop | kSince02 | kResumable}),
+  };
+}
+
+std::string typed(const std::string& value) { return value; }
+std::string typed(DType value) { return precision_name(value); }
+template <class T>
+std::string typed(const std::vector<T>& values) {
+  return values.empty() ? "empty" : joined(values, " ");
+}
+template <class T>
+std::string typed(T value) {
+  return concat(std::boolalpha, value);
+}
+
+bool is_finite(int64_t) { return true; }
+bool is_finite(double value) { return std::isfinite(value); }
+
+std::string text_of(const Setting::Range& range, bool is_whole) {
+  if (is_whole) return concat("a whole number of at least ", range.least);
+  if (std::isinf(range.most))
+    return concat("a finite number ", range.has_least ? "of at least " : "above ", range.least);
+  return concat("in ", range.has_least ? "[" : "(", range.least, ", ", range.most,
+                range.has_most ? "]" : ")");
+}
+
+constexpr double kMost = 1e15;  // of whole numbers: sums and products of a few still fit into 64 bits
+
+/// Checks one value of a setting.
+class Checker {
+ public:
+  explicit Checker(const Setting& row) : row_(row) {}
+
+  void operator()(bool) const {}
+  void operator()(DType value) const { (void)precision_name(value); }
+  template <class T>
+  requires std::is_arithmetic_v<T>
+  void operator()(T value) const {
+    if (static_cast<double>(value) > kMost && std::is_same_v<T, int64_t>)
+      refuse(concat("a whole number of at most ", static_cast<int64_t>(kMost)), concat(value));
+    if (!row_.options.range) return;
+    const Setting::Range& range = *row_.options.range;
+    const auto number = static_cast<double>(value);
+    if (!is_finite(value) || number < range.least || number > range.most ||
+        (number == range.least && !range.has_least) || (number == range.most && !range.has_most))
+      refuse(text_of(range, std::is_same_v<T, int64_t>), concat(value));
+  }
+  void operator()(const std::string& value) const {
+    const bool may_be_empty = row_.text(TrainConfig()).empty();
+    if (value.empty() && may_be_empty) return;
+    std::vector<std::string> words;
+    if (row_.options.choices) words = row_.options.choices();
+    if (std::find(words.begin(), words.end(), value) != words.end()) return;
+    if (row_.has(kPath)) {
+      if (std::filesystem::path(value).is_absolute() && files::is_utf8(value)) return;
+      words.emplace_back("an absolute path in UTF-8");
+    }
+    if (!words.empty()) refuse(listed(words), files::in_quotes(value));
+  }
+  template <class T>
+  void operator()(const std::vector<T>& values) const {
+    for (const T& value : values) (*this)(value);
+  }
+
+ private:
+  [[noreturn]] void refuse(const std::string& wanted, const std::string& value) const {
+    const std::string field = row_.field();
+    fail("train", Option{field}, " must be ", wanted, ", got ", value, ".");
+  }
+
+  const Setting& row_;
+};
+
+}  // namespace
+
+bool Setting::is_list() const {
+  return visit(TrainConfig(), []<class T>(const T&) {
+    return requires(T v) { v.push_back(v.front()); }
+    &&!std::is_same_v<T, std::string>;
+  });
+}
+
+std::string Setting::field() const {
+  std::string name(options.field.empty() ? key : options.field);
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+}
+
+std::string Setting::text(const TrainConfig& config) const {
+  return visit(config, [](const auto& value) { return typed(value); });
+}
+
+bool Setting::is_equal(const TrainConfig& a, const TrainConfig& b) const {
+  return visit(
+      a, [&]<class T>(const T& value) { return value == *std::get<T*>(place(const_cast<TrainConfig&>(b))); });
+}
+
+void Setting::copy(const TrainConfig& from, TrainConfig& to) const {
+  visit(to, [&]<class T>(T& value) { value = *std::get<T*>(place(const_cast<TrainConfig&>(from))); });
+}
+
+const std::vector<Setting>& settings() {
+  static const std::vector<Setting> rows = make_settings();
+  return rows;
+}
+
+void check_settings(const TrainConfig& config) {
+  for (const Setting& row : settings()) row.visit(config, Checker(row));
+}
+
+}  // namespace gradus::train

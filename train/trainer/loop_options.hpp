@@ -1,0 +1,32 @@
+// LoopOptions: the settings of a training loop. A Recipe has them as a member, and the decoder's TrainConfig
+// inherits them. A plain value.
+#pragma once
+
+#include <cstdint>
+
+#include "gradus/autograd/tensor/dtype.hpp"
+
+namespace gradus::train {
+
+struct LoopOptions {
+  int64_t steps = 2000;  ///< optimizer steps, including those before a resume
+  int64_t batch = 12;    ///< examples in a micro-batch; for the decoder, windows of block_size tokens
+  int64_t accum = 1;     ///< micro-batches per step
+  double clip = 1.0;     ///< largest norm of the gradient; 0 does not clip
+  int64_t seed = 1337;   ///< of batches, dropout and the decoder's initial values
+  /// Decay of the exponential moving average of the parameters, see WeightAverage. Evaluations and the best
+  /// model use the average; 0: they use the parameters.
+  double ema = 0.0;
+  DType precision = DType::float32;  ///< of matrix products: float32 or bfloat16, see Autocast
+
+  // Evaluations and saves do not change the training.
+  int64_t eval_every = 500;  ///< steps between evaluations
+  int64_t patience = 0;      ///< the run ends after this many evaluations without a new lowest loss; 0: never
+  int64_t save_every = 500;  ///< steps between saves
+  int64_t keep = 0;          ///< this many of the latest saved states stay, besides the newest
+
+  /// Throws Error with the first wrong field, the values that it may have, and its value.
+  void validate() const;
+};
+
+}  // namespace gradus::train
