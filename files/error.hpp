@@ -84,7 +84,7 @@ class RunError : public Error {
 
 /// Throws Error with the text "[op] " followed by the parts.
 template <class... Parts>
-[[noreturn]] void fail(std::string_view op, const Parts&... parts) {
+[[noreturn, gnu::cold, gnu::noinline]] void fail(std::string_view op, const Parts&... parts) {
   throw Error("[", op, "] ", parts...);
 }
 

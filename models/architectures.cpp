@@ -28,18 +28,23 @@ void check_size(const char* field, int64_t value, int64_t most) {
     fail("decoder", Option{field}, " must be in [1, ", most, "], got ", value, ".");
 }
 
-std::vector<const Preset*> all_presets() {
-  std::vector<const Preset*> presets;
-  for (const Architecture* row : architectures())
-    for (const Preset& one : row->presets) presets.push_back(&one);
-  const auto size = [](const Preset* one) {
-    DecoderConfig config = one->config;
-    config.vocab_size = 1;
-    return config.num_parameters();
-  };
-  std::stable_sort(presets.begin(), presets.end(),
-                   [&](const Preset* a, const Preset* b) { return size(a) < size(b); });
-  return presets;
+/// All presets, the smallest first. Counting parameters makes the models, so it happens once.
+const std::vector<const Preset*>& all_presets() {
+  static const std::vector<const Preset*> all = [] {
+    std::vector<std::pair<int64_t, const Preset*>> sized;
+    for (const Architecture* row : architectures())
+      for (const Preset& one : row->presets) {
+        DecoderConfig config = one.config;
+        config.vocab_size = 1;
+        sized.emplace_back(config.num_parameters(), &one);
+      }
+    std::stable_sort(sized.begin(), sized.end(),
+                     [](const auto& x, const auto& y) { return x.first < y.first; });
+    std::vector<const Preset*> presets;
+    for (const auto& [size, one] : sized) presets.push_back(one);
+    return presets;
+  }();
+  return all;
 }
 
 }  // namespace

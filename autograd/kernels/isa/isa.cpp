@@ -83,7 +83,7 @@ Isa named(IsaFor use, std::string_view name) {
   fail("unit", "GRADUS_UNIT must be one that this machine has (", names, "), got ", name, ".");
 }
 
-Isa at_start(IsaFor use) {
+[[gnu::noinline]] Isa at_start(IsaFor use) {
   const char* const name = std::getenv(use == IsaFor::loops ? "GRADUS_LEVEL" : "GRADUS_UNIT");
   return name ? named(use, name) : available_isas(use).front();
 }
