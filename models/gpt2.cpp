@@ -307,7 +307,7 @@ const Architecture& gpt2() {
                    {.block_size = 256, .n_layer = 6, .n_head = 6, .n_embd = 384, .dropout = 0.2},
                    12e6},
                   {"gpt2",
-                   "hours; the shape of GPT-2",
+                   "months; the shape of GPT-2",
                    {.block_size = 1024, .n_layer = 12, .n_head = 12, .n_embd = 768}}},
       .make = make_unique_backbone<GPT2>,
       .inner = [](int64_t n_embd) { return 4 * n_embd; },

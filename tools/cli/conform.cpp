@@ -73,8 +73,8 @@ Action add_conform(CLI::App& verb, const std::string& program) {
   verb.footer(
       with_program(R"(A case has inputs and PyTorch's outputs, gradients and gradients of gradients. Each case
 runs in float64 on packed, transposed, stepped and expanded inputs, and in float32
-against float64. Differences on purpose are reported with the reason. Exits with 3 if a
-case differs. tools/cases/README.md describes the file format.
+against float64. Intended differences from PyTorch are reported with the reason. Exits
+with 3 if a case differs. tools/cases/README.md describes the file format.
 
 Examples:
   $ conform tests/tools/conform

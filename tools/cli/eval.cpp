@@ -66,14 +66,15 @@ int eval(const EvalFlags& flags, bool threads_given) {
 Action add_eval(CLI::App& verb, const std::string& program) {
   auto flags = std::make_shared<EvalFlags>();
   add_model_flags(verb, flags->model);
-  add_value(verb, "--text", flags->text, "FILE", "Files, folders of .txt files, or -, joined in order")
+  add_value(verb, "--text", flags->text, "FILE",
+            "Files, folders of .txt files, or - (the standard input), joined\nin order")
       ->required();
   const CLI::Option* threads =
-      add_value(verb, "--threads", flags->threads, "N", "Threads [one a core]", kMostThreads);
+      add_value(verb, "--threads", flags->threads, "N", "Threads [one per core]", kMostThreads);
   verb.add_flag("--json", flags->json, "Print one JSON object");
   verb.footer(with_program(
-      R"(Every token but the first is predicted once, from the tokens before it in its window. Models
-with different tokenizers compare by bits per byte.
+      R"(Every token except the first is predicted once, from the tokens before it in its context
+window. To compare models with different tokenizers, use bits per byte.
 
 Examples:
   $ eval out/kjv-mini --text psalms.txt

@@ -151,7 +151,7 @@ int export_model(const ExportFlags& flags) {
 Action add_export(CLI::App& verb, const std::string& program) {
   auto flags = std::make_shared<ExportFlags>();
   add_argument(verb, "folder", flags->folder, "DIR",
-               "Run folder, or any with config.json, model.safetensors, tokenizer");
+               "Run folder, or a folder with config.json, model.safetensors\nand a tokenizer");
   choices(add_value(verb, "--to", flags->to, "NAME",
                     "gguf: one file for llama.cpp and programs that use it\n"
                     "pytorch: a folder with the model in Python\n"
@@ -162,7 +162,7 @@ Action add_export(CLI::App& verb, const std::string& program) {
   add_value(verb, "--out", flags->out, "PATH", "File (gguf, npz) or folder (pytorch, web) to write")
       ->required();
   CLI::Option* const type = add_value(verb, "--type", flags->type, "NAME",
-                                      "gguf: matrices as f32, f16, or q8_0, 8 bits with scales");
+                                      "gguf: type of the matrices: f32, f16, or q8_0 (8 bits with scales)");
   choices(type, exports::gguf_types)->capture_default_str();
   verb.add_flag("--overwrite", flags->overwrite, "Replace what is at --out");
   verb.add_flag("--quiet", flags->quiet, "Print errors only");

@@ -173,10 +173,10 @@ int lesson(const LessonFlags& flags) {
 
 Action add_lesson(CLI::App& verb, const std::string& program) {
   auto flags = std::make_shared<LessonFlags>();
-  choices(
-      verb.add_option("name", flags->name,
-                      "A lesson, the number of its notebook, or compare; without it, the list of lessons"),
-      lesson_names)
+  choices(verb.add_option(
+              "name", flags->name,
+              "A lesson, the number of its notebook, or compare; without a name,\nlesson lists the lessons"),
+          lesson_names)
       ->type_name("NAME");
   verb.add_flag("--compare", flags->compare, "Print the notebook's numbers and those of gradus");
   verb.add_flag("--leak-check", flags->leak_check, "Change a token: does an earlier output change?");

@@ -58,25 +58,25 @@ std::string section(const Syntax& verb) {
 
 constexpr const char* kEnvironment = R"(.TP
 .B GRADUS_CACHE
-Where prepared texts are kept; else it is gradus in
+The folder of prepared texts; by default, gradus in
 .BR XDG_CACHE_HOME ,
-or .cache/gradus in the home folder.
+or .cache/gradus in the home folder if that is not set.
 .TP
 .B NO_COLOR
 If it is not empty, nothing is coloured.
 .TP
 .B OPENBLAS_CORETYPE
-The kernels of OpenBLAS; by default those that suit the processor.
+The kernels of OpenBLAS; by default, those for the processor.
 .TP
 .B GRADUS_LEVEL
-The level of x86-64 whose loops are used, v2, v3 or v4; by default the highest that the processor has.
+The instruction-set level of x86-64, v2, v3 or v4; by default, the highest that the processor supports.
 )";
 
 std::string page(const Syntax& program) {
-  std::string text =
-      concat(".TH GRADUS 1 \"\" \"gradus ", GRADUS_VERSION,
-             "\" \"User Commands\"\n.SH NAME\ngradus \\- train a small GPT on a CPU\n.SH SYNOPSIS\n",
-             bold("gradus"), " ", italic("VERB"), " [FLAGS]\n.SH DESCRIPTION\n", roff(program.help), "\n");
+  std::string text = concat(
+      ".TH GRADUS 1 \"\" \"gradus ", GRADUS_VERSION,
+      "\" \"User Commands\"\n.SH NAME\ngradus \\- train small language models on a CPU\n.SH SYNOPSIS\n",
+      bold("gradus"), " ", italic("VERB"), " [FLAGS]\n.SH DESCRIPTION\n", roff(program.help), "\n");
   for (const Flag& flag : program.flags) text += entry(flag, false);
   text += ".SH VERBS\n";
   for (const Syntax* verb : leaves(program)) text += section(*verb);
@@ -87,7 +87,8 @@ std::string page(const Syntax& program) {
 }  // namespace
 
 Action add_man(CLI::App& verb, const std::string& program) {
-  verb.footer(with_program("The packages install it: man gradus.\n\nExamples:\n  $ man | man -l -", program));
+  verb.footer(
+      with_program("The packages install this page: man gradus.\n\nExamples:\n  $ man | man -l -", program));
   return {[] {
     CLI::App described;
     set_up(described, "gradus");

@@ -61,15 +61,15 @@ Action add_plot(CLI::App& verb, const std::string& program) {
   verb.add_flag("--log", flags->log, "Make the horizontal axis logarithmic");
   verb.add_flag("--overwrite", flags->overwrite, "Replace any file at --out");
   verb.add_flag("--quiet", flags->quiet, "Print errors only");
-  verb.footer(
-      with_program(R"(Lines with dots are validation losses, thin lines training losses. A run that has not
-finished can be drawn, too. The log of another program needs a line for each evaluation:
+  verb.footer(with_program(
+      R"(Lines with dots are validation losses, and thin lines are training losses. A run need not
+be finished. The log of another program needs a line for each evaluation:
   {"event":"eval","step":200,"val_loss":1.9,"elapsed_s":12.5}
 
 Examples:
   $ plot out/kjv-mini --out loss.svg
   $ plot out/sweep/*/ --by steps --out sweep.svg)",
-                   program));
+      program));
   return {[flags] { return plot(*flags); }};
 }
 

@@ -139,7 +139,8 @@ Action add_learn(CLI::App& verb, const std::string& program) {
   auto flags = std::make_shared<LearnFlags>();
   add_argument(verb, "text", flags->text, "FILE", "Texts, or folders of .txt files; - is the standard input");
   add_value(verb, "--out", flags->out, "DIR", "Folder for the tokenizer's files")->required();
-  add_value(verb, "--vocab", flags->vocab, "N", "Tokens, including the 256 bytes and <|endoftext|>")
+  add_value(verb, "--vocab", flags->vocab, "N",
+            "Size of the vocabulary, with the 256 bytes and <|endoftext|>")
       ->required();
   verb.add_flag("--overwrite", flags->overwrite, "Replace a tokenizer that is in the folder");
   verb.add_flag("--quiet", flags->quiet, "Print errors only");
@@ -243,12 +244,12 @@ int decode_tokens(const CodingFlags& flags) {
 Action add_encode(CLI::App& verb, const std::string& program) {
   const auto flags = add_from(verb);
   verb.add_option("text", flags->files,
-                  "Texts, or folders of .txt files; the standard input\nwithout any, or for -")
+                  "Texts, or folders of .txt files; the standard input if\nnone is given, or for -")
       ->type_name("FILE");
   add_value(verb, "--bin", flags->bin, "FILE",
-            "Into this file, 16 bits each, for train --tokens and nanoGPT");
-  verb.add_flag("--specials", flags->specials, "Read <|endoftext|> in a text as that token");
-  verb.add_flag("--json", flags->json, "A list of strings to a list of lists");
+            "Write the numbers to this file, 16 bits each, for train --tokens\nand nanoGPT");
+  verb.add_flag("--specials", flags->specials, "Read <|endoftext|> in a text as the special token");
+  verb.add_flag("--json", flags->json, "Read a JSON list of strings, print a list of lists of numbers");
   verb.footer(with_program(R"(Examples:
   $ tokenizer encode out/my my.txt
   $ tokenizer encode gpt2 texts --bin train.bin
@@ -260,11 +261,11 @@ Action add_encode(CLI::App& verb, const std::string& program) {
 
 Action add_decode(CLI::App& verb, const std::string& program) {
   const auto flags = add_from(verb);
-  verb.add_option(
-          "tokens", flags->files,
-          "Files of numbers with spaces or line ends between\nthem; the standard input without any, or for -")
+  verb.add_option("tokens", flags->files,
+                  "Files of numbers with spaces or line ends between\nthem; the standard input if none is "
+                  "given, or for -")
       ->type_name("FILE");
-  verb.add_flag("--json", flags->json, "A list of lists to a list of strings");
+  verb.add_flag("--json", flags->json, "Read a JSON list of lists of numbers, print a list of strings");
   verb.footer(
       with_program(R"(The text is written byte for byte; in JSON, bytes that are not UTF-8 become U+FFFD.
 

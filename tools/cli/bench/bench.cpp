@@ -322,16 +322,16 @@ constexpr const char* kBenchFooter = R"(Workloads: layers, heads, width, block, 
   W1, W1d         4  4 128   64 12     65   nano; W1d with dropout 0.1
   W2, W2n         6  6 384  256  8     65   dropout 0.2; W2n without
   W3             12 12 768   64  4  50257   GPT-2 124M
-  W4-W2n, W4-W3  forward and loss only, nothing recorded
+  W4-W2n, W4-W3  forward and loss only, without a graph
   W5-W1, W5-W3   greedy generation of 64 tokens; times are per token
   W5-W3h         the same with weights in bfloat16; PyTorch's are in float32
   W5-W3q8, -q4   the same with weights of 8 or 4 bits; without PyTorch
-A step is forward, loss, backward, clip at 1.0 and AdamW. The floor is the
-time of its matrix products alone, through BLAS or at nine tenths of the
-machine's peak, whichever is less; for W5 it is the time to read all
-parameters once; in bf16 it is computed from the peak of the bf16 unit.
-All sides take turns, five each, in bf16 also gradus in float32; ratios are
-medians over the turns.
+A step is forward, loss, backward, clipping at 1.0 and AdamW. The floor is
+the time of its matrix products alone, by BLAS or at nine tenths of the
+machine's peak, whichever is less. For W5, it is the time to read all
+parameters once. In bf16, it is computed from the peak of the bf16 unit.
+The programs take turns, five times each; in bf16, gradus in float32 takes
+turns with them. Ratios are medians over the turns.
 
 Examples:
   $ bench --workload W1,W2
@@ -351,22 +351,22 @@ std::vector<std::string> workload_names() {
 Action add_bench(CLI::App& verb, const std::string& program) {
   auto flags = std::make_shared<BenchFlags>();
   choices(add_value(verb, "--workload", flags->workloads, "W1,...",
-                    "Only these; W4 and W5 select all W4-... and W5-..."),
+                    "Run only these; W4 and W5 select all W4-... and W5-..."),
           workload_names)
       ->delimiter(',');
-  add_value(verb, "--threads", flags->threads, "N", "Threads of each side [one a core]", kMostThreads);
-  add_value(verb, "--seconds", flags->seconds, "S", "Measured time of a workload, for each side")
+  add_value(verb, "--threads", flags->threads, "N", "Threads of each program [one per core]", kMostThreads);
+  add_value(verb, "--seconds", flags->seconds, "S", "Measured time of a workload, for each program")
       ->capture_default_str();
   choices(add_value(verb, "--precision", flags->precisions, "NAME,...",
                     "Precision of training: float32, bf16, or both [float32]"),
           train::precision_names)
       ->delimiter(',');
   add_value(verb, "--steps", flags->steps, "N", "Measured steps, instead of seconds");
-  choices(add_value(verb, "--vs", flags->vs, "NAME", "torch: measure PyTorch in turn with gradus"),
+  choices(add_value(verb, "--vs", flags->vs, "NAME", "torch: also measure PyTorch, in turns with gradus"),
           [] { return std::vector<std::string>{"torch"}; });
-  add_value(verb, "--python", flags->python, "FILE", "The Python that has PyTorch [python3]");
-  verb.add_flag("--scaling", flags->scaling, "Time a token against block, width, layers, batch");
-  add_value(verb, "--plot", flags->plot, "FILE", "With --scaling: also draw it, in SVG");
+  add_value(verb, "--python", flags->python, "FILE", "Python interpreter with PyTorch [python3]");
+  verb.add_flag("--scaling", flags->scaling, "Measure time per token against block, width, layers, batch");
+  add_value(verb, "--plot", flags->plot, "FILE", "With --scaling: also plot the times, in SVG");
   verb.add_flag("--quick", flags->quick, "With --scaling: use tiny sizes, to try it out");
   verb.add_flag("--json", flags->json, "Print a JSON line for each workload");
   for (const auto& [name, value] :

@@ -218,12 +218,13 @@ int completion(const std::string& shell) {
 Action add_completion(CLI::App& verb, const std::string& program) {
   auto shell = std::make_shared<std::string>();
   choices(add_argument(verb, "shell", *shell, "SHELL", "bash or zsh"), [] { return kShells; });
-  verb.footer(with_program(R"(The packages install both scripts. For the current shell only:
+  verb.footer(
+      with_program(R"(The packages install both scripts. The examples load one into the current shell only.
 
 Examples:
   source <($ completion bash)
   source <($ completion zsh))",
-                           program));
+                   program));
   return {[shell] { return completion(*shell); }};
 }
 

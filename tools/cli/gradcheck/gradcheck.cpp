@@ -175,7 +175,7 @@ Action add_gradcheck(CLI::App& verb, const std::string& program) {
   add_value(verb, "--model", flags->model, "DIR", "Check the loss of a trained model on the text of its run");
   add_value(verb, "--order", flags->order, "N", "1: gradients; 2: also gradients of gradients")
       ->capture_default_str();
-  add_value(verb, "--seed", flags->seed, "N", "Seed of the directions that are tried")->capture_default_str();
+  add_value(verb, "--seed", flags->seed, "N", "Seed of the random directions")->capture_default_str();
   verb.add_flag("--json", flags->json, "Print a JSON line for each op");
   verb.footer(
       with_program(concat("Exits with 3 if a gradient is wrong.\n\nLayers, with their keys and defaults:\n",

@@ -245,7 +245,7 @@ int info(const InfoFlags& flags) {
 Action add_info(CLI::App& verb, const std::string& program) {
   auto flags = std::make_shared<InfoFlags>();
   verb.add_option("folder", flags->folder,
-                  "Run folder, or any with config.json and model.safetensors;\n"
+                  "Run folder, or a folder with config.json and model.safetensors;\n"
                   "or a safetensors or GGUF file, or an index of shards")
       ->type_name("PATH");
   for (const train::Setting& row : train::settings())
@@ -253,14 +253,13 @@ Action add_info(CLI::App& verb, const std::string& program) {
   whole_number(verb, verb.add_option("--vocab", flags->vocab, "Size of the vocabulary [65]"))
       ->type_name("N")
       ->take_last();
-  whole_number(verb, verb.add_option("--batch", flags->batch,
-                                     "Windows of text in a micro-batch [the run's or preset's]"))
+  whole_number(verb, verb.add_option("--batch", flags->batch, "Micro-batch size [the run's or preset's]"))
       ->type_name("N")
       ->take_last();
   verb.footer(
-      concat("Without arguments: what this machine is, what it can do, and what holds it\n"
-             "back. Memory is what training steps take at their peak, right to a tenth; the\n"
-             "text and evaluations come on top.\n\nExamples:\n  ",
+      concat("Without arguments, info describes this machine and what limits its speed.\n"
+             "Memory is the peak of a training step, accurate to a tenth, without the text\n"
+             "and evaluations.\n\nExamples:\n  ",
              program, " info\n  ", program, " info out/kjv-mini\n  ", program,
              " info out/kjv-mini/last --batch 32\n  ", program, " info out/kjv-mini/model.safetensors\n  ",
              program, " info --preset gpt2 --vocab 50257 --batch 1"));

@@ -30,8 +30,9 @@ std::string program_examples(const std::string& program) {
 }
 
 std::string exit_codes() {
-  return "0 done, 1 the run failed, 2 bad usage or input, 3 a check failed,\n4 stopped by a signal before it "
-         "could save, 129, 130 or 143 stopped and saved\nas the terminal closed, on Ctrl-C or on SIGTERM.";
+  return "0 done, 1 the run failed, 2 wrong usage or input, 3 a check failed,\n"
+         "4 stopped by a signal before it could save, 129, 130 or 143 saved and stopped\n"
+         "by SIGHUP (the terminal closed), Ctrl-C or SIGTERM.";
 }
 
 std::vector<AddedVerb> add_verbs(CLI::App& app, std::span<const Verb> verbs, const std::string& program) {
@@ -51,7 +52,8 @@ const AddedVerb* parsed_verb(const std::vector<AddedVerb>& added) {
 
 std::vector<AddedVerb> set_up(CLI::App& app, const std::string& program) {
   app.name(program);
-  app.description("gradus trains a small GPT on a CPU, by an autograd framework written from scratch.");
+  app.description(
+      "gradus trains small language models on a CPU with an autograd framework written from scratch.");
   app.set_version_flag("--version", "gradus " GRADUS_VERSION, "Print the version and exit");
   app.set_help_flag("-h,--help", "Print this help and exit");
   app.require_subcommand(1);

@@ -21,13 +21,15 @@ std::vector<std::string> weights_names() {
 
 void add_model_flags(CLI::App& verb, ModelFlags& flags) {
   add_value(verb, "folder", flags.folder, "DIR",
-            "Run folder, or any with config.json, model.safetensors, tokenizer")
+            "Run folder, or a folder with config.json, model.safetensors\nand a tokenizer")
       ->required();
   add_value(verb, "--tokenizer", flags.tokenizer, "FROM",
-            "Use the tokenizer of this folder or tokenizer.json instead");
-  choices(add_value(verb, "--weights", flags.weights, "NAME",
-                    "float32, bfloat16, int8 or int4: less memory, more speed"),
-          weights_names)
+            "Folder of a tokenizer, or tokenizer.json, instead of the model's");
+  choices(
+      add_value(
+          verb, "--weights", flags.weights, "NAME",
+          "Format of the weights: float32, bfloat16, int8 or int4; fewer\nbits take less memory and time"),
+      weights_names)
       ->capture_default_str();
 }
 

@@ -154,14 +154,14 @@ Action add_predict(CLI::App& verb, const std::string& program) {
   add_model_flags(verb, flags->model);
   add_value(verb, "--prompt", flags->prompt, "TEXT", "The text; - reads it from the standard input")
       ->required();
-  add_value(verb, "--top", flags->top, "N", "Number of the likeliest tokens")->capture_default_str();
-  verb.add_flag("--all", flags->all, "Print the likeliest after each token, not only at the end");
+  add_value(verb, "--top", flags->top, "N", "Number of most likely tokens to print")->capture_default_str();
+  verb.add_flag("--all", flags->all, "Print the most likely next tokens after each token");
   verb.add_flag("--json", flags->json, "Print one JSON object");
   verb.footer(with_program(
-      R"(Each line has the probability of a token after the tokens before it, its rank (1: the
-likeliest), its number and its text. The likeliest next tokens follow, and the loss. Beyond
-the context length the model sees only the last tokens, and each further token costs as much
-as a whole context.
+      R"(Each line has the probability of a token given the tokens before it, its rank (1 is the most
+likely), its ID and its text. The most likely next tokens and the loss follow. Beyond the
+context length, the model sees only the last tokens, and each further token costs as much as
+a whole context.
 
 Examples:
   $ predict out/kjv-mini --prompt "In the beginning God"

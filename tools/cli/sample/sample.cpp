@@ -77,38 +77,40 @@ Action add_sample(CLI::App& verb, const std::string& program) {
   add_model_flags(verb, flags->model);
   const CLI::Option* prompt = add_value(verb, "--prompt", flags->prompt, "TEXT",
                                         "The beginning of the text; - reads it from the standard input\n"
-                                        "[on a terminal: asked for repeatedly]");
+                                        "[on a terminal, sample asks for prompts]");
   add_value(verb, "--tokens", flags->options.max_new_tokens, "N", "Tokens to add")->capture_default_str();
   add_value(verb, "--temperature", flags->options.temperature, "F",
-            "Below 1: more of the likely tokens; above 1: more variety")
+            "Divisor of the logits: below 1 for more likely tokens, above 1\nfor more variety")
       ->capture_default_str();
-  add_value(verb, "--top-k", flags->options.top_k, "N", "Only the N likeliest tokens; 0 takes all")
+  add_value(verb, "--top-k", flags->options.top_k, "N",
+            "Draw only from the N most likely tokens; 0: from all tokens")
       ->capture_default_str();
-  add_value(verb, "--top-p", flags->options.top_p, "P", "Only the likeliest tokens with a sum of P")
+  add_value(verb, "--top-p", flags->options.top_p, "P",
+            "Draw only from the most likely tokens with total probability P")
       ->capture_default_str();
   add_value(verb, "--min-p", flags->options.min_p, "P",
-            "Only tokens at least P times as likely as the likeliest")
+            "Draw only from tokens at least P times as likely as the likeliest")
       ->capture_default_str();
   add_value(verb, "--repetition-penalty", flags->options.repetition_penalty, "F",
             "Above 1: tokens of the prompt and text become less likely")
       ->capture_default_str();
-  verb.add_option("--stop", flags->stop, "End the text before this one; may be given several times")
+  verb.add_option("--stop", flags->stop, "End the text before this string; may be given several times")
       ->type_name("TEXT")
       ->allow_extra_args(false);
-  verb.add_flag("--greedy", flags->greedy, "Always take the likeliest token, without drawing");
+  verb.add_flag("--greedy", flags->greedy, "Always take the most likely token, without drawing");
   add_value(verb, "--draft", flags->options.draft, "N",
-            "Guess up to N tokens (0 to 7) from repetitions: the same text,\nsooner from a large model")
+            "Guess up to N tokens (0 to 7) from repetitions: the same text,\nfaster with a large model")
       ->capture_default_str();
   verb.add_flag("--bfloat16", flags->bfloat16, "The same as --weights bfloat16");
   add_value(verb, "--count", flags->count, "N", "Texts to write")->capture_default_str();
   add_value(verb, "--seed", flags->seed, "N", "Seed of the random numbers")->capture_default_str();
   verb.footer(with_program(
-      R"(Without --prompt, on a terminal, it asks for one, writes and asks again: Ctrl-C stops a
-text, Ctrl-D ends.
+      R"(Without --prompt, on a terminal, sample asks for a prompt, writes a text and asks again.
+Ctrl-C stops the text, and Ctrl-D ends the program.
 
---repetition-penalty F divides the logits above 0 of tokens in the prompt or the text so far
-by F, and multiplies those below 0. Beyond the context length the model sees only the last
-tokens, and each further token costs as much as a whole context.
+For tokens in the prompt or in the text so far, --repetition-penalty F divides positive logits
+by F and multiplies negative logits by F. Beyond the context length, the model sees only the
+last tokens, and each further token costs as much as a whole context.
 
 Examples:
   $ sample out/kjv-mini --prompt "In the beginning" --tokens 200

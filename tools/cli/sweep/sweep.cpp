@@ -349,7 +349,7 @@ Action add_sweep(CLI::App& verb, const std::string& program) {
   add_argument(verb, "file", flags->file, "FILE",
                "TOML: seeds, [base] and [try.NAME], with flags of train as keys");
   add_value(verb, "--out", flags->out, "DIR", "Folder of the runs, and of results.jsonl")->required();
-  add_value(verb, "--threads", flags->threads, "N", "Threads of each run [one a core]", kMostThreads);
+  add_value(verb, "--threads", flags->threads, "N", "Threads of each run [one per core]", kMostThreads);
   verb.footer(with_program(R"(  seeds = [1, 2, 3]
   [base]
   preset = "nano"
@@ -360,9 +360,9 @@ Action add_sweep(CLI::App& verb, const std::string& program) {
   optimizer = "muon"
   lr = 1e-2
 
-Finished runs are not repeated, and stopped runs are resumed; a run whose
-flags differ from those in table.json is refused. Errors are standard errors of the
-mean over seeds.
+Finished runs are not repeated, and stopped runs are resumed. A run whose flags differ
+from those in table.json is an error. The errors of the losses are standard errors of
+the mean over seeds.
 
 Examples:
   $ sweep table.toml --out out/sweep)",

@@ -45,14 +45,16 @@ void TrainFlags::add_to(CLI::App& verb) {
   add_group("Model", SettingGroup::model);
   add_group("Learning", SettingGroup::learning);
   add_group("Run", SettingGroup::run);
-  add_value(verb, "--sample-every", sample_every, "STEPS", "Steps between samples; 0: one at the end only");
+  add_value(verb, "--sample-every", sample_every, "STEPS",
+            "Steps between samples; 0: one sample at the end only");
   add_value(verb, "--out", out, "DIR", "Run folder [out/<text>-<preset>]");
   verb.add_flag("--resume", resume, "Continue from the last checkpoint in that folder");
   verb.add_flag("--overwrite", overwrite, "Replace the run in that folder");
   add_value(verb, "--stop-after", stop_after, "N", "Save and stop after this many steps; --resume continues");
   add_value(verb, "--threads", threads, "N", "Threads; results do not depend on them [one per core]",
             kMostThreads);
-  add_value(verb, "--config", config_file, "FILE", "TOML file with flags as keys; the command line wins");
+  add_value(verb, "--config", config_file, "FILE",
+            "TOML file of settings, with flags as keys; flags override it");
 
   verb.option_defaults()->group("Output");
   verb.add_flag("--json", json, "Print a JSON line for each event on the standard output");

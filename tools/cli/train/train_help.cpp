@@ -35,14 +35,14 @@ std::string train_footer(const std::string& program) {
                    ":\n");
     for (const models::Preset& preset : row->presets) text += concat("  ", preset_line(*row, preset), "\n");
   }
-  return concat(
-      text,
-      "--init-from: 200 steps, --lr 3e-4, --warmup 20, evaluations and checkpoints every 50 steps.\n"
-      "Flags win over the config file, which wins over the preset.\n\nExamples:\n  ",
-      program, " train --preset tiny --corpus stories\n  ", program,
-      " train --text my.txt --tokenizer byte --out out/my --steps 5000\n  ", program,
-      " train --heads 8 --kv-heads 2 --embd 256\n  ", program,
-      " train --init-from out/my --text other.txt\n  ", program, " train --out out/my --resume");
+  return concat(text,
+                "With --init-from: 200 steps, --lr 3e-4, --warmup 20, evaluations and checkpoints "
+                "every 50 steps.\n"
+                "Flags override the config file, which overrides the preset.\n\nExamples:\n  ",
+                program, " train --preset tiny --corpus stories\n  ", program,
+                " train --text my.txt --tokenizer byte --out out/my --steps 5000\n  ", program,
+                " train --heads 8 --kv-heads 2 --embd 256\n  ", program,
+                " train --init-from out/my --text other.txt\n  ", program, " train --out out/my --resume");
 }
 
 }  // namespace gradus::cli
