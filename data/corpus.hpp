@@ -17,7 +17,7 @@ namespace gradus::data {
 /// A text with its origin.
 struct Corpus {
   std::string name;               ///< as in corpus_names()
-  std::string text;               ///< all of it
+  std::string text;               ///< the whole text
   std::string sha256;             ///< of the bytes of the files (text.hpp)
   std::string source;             ///< one line: its origin and licence
   std::optional<double> entropy;  ///< nats per character, if known: no model can have a lower expected loss

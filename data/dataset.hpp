@@ -1,7 +1,7 @@
 // TextDataset: the tokens of a text in a training and a validation split, and their batches.
 //
-// A text of n tokens has n - 1 targets: each token but the first. A dataset shares its tokens, which may be
-// in a file; batches are new tensors. Thread-safe for const members, with a generator for each thread.
+// A text of n tokens has n - 1 targets: each token except the first. A dataset shares its tokens, which may
+// be in a file; batches are new tensors. Thread-safe for const members, with a generator for each thread.
 #pragma once
 
 #include <cstdint>
@@ -20,9 +20,9 @@ struct Batch {
   Tensor x, y;  ///< inputs and targets
 };
 
-/// Batches in which each token but the first is a target exactly once: consecutive windows of `block` tokens,
-/// up to `batch` of them per batch, and the shorter rest as a last batch (1, rest). Batches differ in size:
-/// weigh the loss of each by y.numel(). Throws Error for fewer than 2 tokens, or batch or block below 1.
+/// Batches in which each token except the first is a target once: consecutive windows of `block` tokens, up
+/// to `batch` of them per batch, and the shorter rest as a last batch (1, rest). Batches differ in size:
+/// weight the loss of each by y.numel(). Throws Error for fewer than 2 tokens, or batch or block below 1.
 std::vector<Batch> consecutive_batches(std::span<const int32_t> tokens, int64_t batch, int64_t block);
 
 /// The number of targets in the batches.
@@ -58,8 +58,8 @@ class TextDataset {
   const Tokens& tokens(Split split) const { return split == Split::train ? train_ : validation_; }
 
   /// `batch` windows of `block` tokens of a split, drawn with replacement; training windows are drawn by
-  /// weights, if set. Depends on nothing but the generator's state. Throws Error for batch below 1, or an
-  /// empty split.
+  /// weights, if set. Depends only on the generator's state. Throws Error for batch below 1, or an empty
+  /// split.
   Batch random_batch(Split split, int64_t batch, Generator& generator) const;
 
   /// random_batch() of the training split, as a function of the number of windows and the generator. Borrows

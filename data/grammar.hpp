@@ -67,8 +67,8 @@ class Grammar {
 };
 
 /// At least `min_bytes` bytes of short stories, each ending with an empty line, in ASCII. The seed determines
-/// them. The hero and the thing found in the first lines occur again in the last ones: good predictions need
-/// a long context.
+/// them. The hero and the thing found in the first lines occur again in the last ones, so good predictions
+/// need a long context.
 std::string write_stories(uint64_t seed = 1, size_t min_bytes = 1'000'000);
 
 /// Nats per character of an infinite sequence of stories: the entropy of the choices in a story over its

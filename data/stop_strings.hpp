@@ -12,12 +12,12 @@ class StopStrings {
   /// Throws Error if one of them is empty. Without strings the text is unchanged.
   explicit StopStrings(std::vector<std::string> strings);
 
-  /// The text before the strings, as far as it is certain; a possible beginning of a string is kept for the
+  /// Returns the text that is certainly before the strings; keeps a possible beginning of a string for the
   /// next call. The string that ends first ends the text; of several, the longest. Neither it nor anything
   /// after it is returned. The result does not depend on the division into calls.
   std::string step(std::string_view text);
   bool found() const { return found_; }  ///< whether the text has ended
-  /// At the end of the stream: the text that was kept.
+  /// Returns the kept text, at the end of the stream.
   std::string finish();
 
  private:

@@ -24,9 +24,9 @@ struct TextRules {
   bool characters = false;    ///< must be UTF-8; byte order marks at the start of files are dropped
   bool one_line_end = false;  ///< CR LF and CR become LF
 
-  /// For a text from which a tokenizer of this kind will be made.
+  /// The rules for a text from which a tokenizer of this kind is made.
   static TextRules of_kind(std::string_view kind);
-  /// For an existing tokenizer. If its vocabulary has CR, CR stays.
+  /// The rules for an existing tokenizer. If its vocabulary has CR, CR stays.
   static TextRules of(const Tokenizer& tokenizer);
 };
 
@@ -58,8 +58,8 @@ std::vector<std::filesystem::path> text_files(const std::vector<std::filesystem:
 /// unreadable or empty.
 Source read_source(const std::filesystem::path& path);
 
-/// The text of files and folders. Throws Error (one line, naming the file) as make_text and the two above,
-/// and if `paths` is empty.
+/// The text of files and folders. Throws Error (one line, naming the file) as make_text, text_files and
+/// read_source do, and if `paths` is empty.
 Text read_text(const std::vector<std::filesystem::path>& paths, const TextRules& rules);
 
 }  // namespace gradus::data

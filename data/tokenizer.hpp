@@ -3,8 +3,8 @@
 //
 //   vocab.json             the vocabulary: characters, bytes, or GPT-2's tokens (OpenAI's name: encoder.json)
 //   merges.txt             the merges of GPT-2's tokens (OpenAI's name: vocab.bpe)
-//   tokenizer.json         all of it, for Hugging Face's `tokenizers`
-//   tokenizer_config.json  for its `transformers`, which would change decoded text without it
+//   tokenizer.json         the tokenizer for Hugging Face's `tokenizers`
+//   tokenizer_config.json  for its `transformers`, which change decoded text without it
 #pragma once
 
 #include <cstdint>
@@ -88,7 +88,7 @@ class Tokenizer {
   /// from_gpt2().
   static Tokenizer from_tokenizer_json(std::string_view json, const std::string& file = "tokenizer.json");
 
-  bool operator==(const Tokenizer& other) const;  ///< the same tokens by the same rules
+  bool operator==(const Tokenizer& other) const;  ///< whether tokens and rules are equal
 
  private:
   friend class PairTrainer;
@@ -98,7 +98,7 @@ class Tokenizer {
   void check(std::span<const int32_t> tokens) const;
 
   std::u32string characters_;                      // ascending; empty for bytes and bpe
-  std::shared_ptr<const pairs::BytePairs> pairs_;  // null but for bpe
+  std::shared_ptr<const pairs::BytePairs> pairs_;  // null except for bpe
 };
 
 /// Learns a tokenizer of byte pairs, as for GPT-2 (Sennrich et al., arXiv 1508.07909, on bytes): within
@@ -112,9 +112,8 @@ class PairTrainer {
 
   /// Counts the words of a text. Words end at the end of the text.
   void add(std::string_view text);
-  /// The bytes in GPT-2's order, the joined tokens, and <|endoftext|>: `vocab_size` tokens, or fewer if no
-  /// pair occurs twice. Throws Error for a size out of [Tokenizer::kLeastPairs,
-  /// Tokenizer::kMostPairs].
+  /// Returns the bytes in GPT-2's order, the joined tokens, and <|endoftext|>: `vocab_size` tokens, or fewer
+  /// if no pair occurs twice. Throws Error for a size out of [Tokenizer::kLeastPairs, Tokenizer::kMostPairs].
   Tokenizer train(int64_t vocab_size) const;
 
  private:
@@ -131,7 +130,7 @@ class DecodeStream {
   /// call. The returned texts, with that of finish(), are decode() of all tokens, byte for byte. Throws Error
   /// for a token outside the vocabulary.
   std::string step(int32_t token);
-  /// At the end: the bytes that were kept.
+  /// Returns the bytes that were kept; call it at the end.
   std::string finish();
 
  private:

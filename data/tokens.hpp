@@ -1,5 +1,5 @@
-// Tokens: token numbers in memory, or in a file of any size that is read as needed: nanoGPT's .bin, numbers
-// of 16 bits, little-endian, without a header.
+// Tokens: token numbers in memory, or in a file of any size that is read as needed. The file is nanoGPT's
+// .bin: numbers of 16 bits, little-endian, without a header.
 //
 // A handle; copies share the memory or the file. Immutable, so thread-safe.
 #pragma once
@@ -16,7 +16,7 @@ class Tokens {
  public:
   static constexpr int64_t kMostInFile = 65'536;  ///< vocabulary size that 16 bits can represent
 
-  Tokens() = default;                   ///< none
+  Tokens() = default;                   ///< no tokens
   Tokens(std::vector<int32_t> tokens);  ///< in memory (NOLINT: a list is tokens)
   /// The tokens of a file. Reads it once to check that all are below `vocab_size`; copy() reads it later.
   /// Throws Error, naming the file and the place, for another token, and if the file is empty, has an odd

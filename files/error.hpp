@@ -13,7 +13,7 @@
 
 namespace gradus {
 
-/// The parts, as an output stream writes them.
+/// The concatenated parts, formatted by an output stream.
 template <class... Parts>
 std::string concat(const Parts&... parts) {
   std::ostringstream text;
@@ -21,17 +21,15 @@ std::string concat(const Parts&... parts) {
   return text.str();
 }
 
-/// A setting or option that a message names. what() shows it in `backquotes`; the command line shows its
-/// flag.
+/// The name of an option in a message. what() shows it in `backquotes`; the command line shows its flag.
 struct Option {
-  std::string_view name;  ///< as in C++: min_lr
+  std::string_view name;  ///< its C++ name: min_lr
 };
 
 /// An invalid request: wrong shapes, dtypes, values or files. The command line exits with 2.
 class Error : public std::runtime_error {
  public:
-  /// The message consists of the parts, which may be Options, and of at most one other Error, which comes
-  /// first.
+  /// The message consists of the parts: values, Options, and at most one other Error, which comes first.
   template <class... Parts>
   explicit Error(const Parts&... parts) : Error(Message().add(parts...)) {}
 

@@ -52,15 +52,15 @@ struct FileChecksum {
 class Descriptor {
  public:
   explicit Descriptor(int number = -1) : number_(number) {}              ///< -1: none
-  Descriptor(Descriptor&& other) noexcept : number_(other.release()) {}  ///< takes the other's
-  /// Exchanges them.
+  Descriptor(Descriptor&& other) noexcept : number_(other.release()) {}  ///< takes over the other's
+  /// Exchanges the numbers.
   Descriptor& operator=(Descriptor&& other) noexcept {
     std::swap(number_, other.number_);
     return *this;
   }
   ~Descriptor();
   operator int() const { return number_; }              ///< its number
-  int release() { return std::exchange(number_, -1); }  ///< gives it up, open
+  int release() { return std::exchange(number_, -1); }  ///< releases it without closing it
 
  private:
   int number_;
@@ -94,7 +94,7 @@ class StagedFile : public std::ostream {
 };
 
 /// Replaces the file at `path` by the bytes that `write` writes: to `path`.tmp, which is synced and renamed.
-/// After a crash either the old or the new file is there. Throws RunError with the path and the system's
+/// After a crash, the file is either the old or the new one. Throws RunError with the path and the system's
 /// reason; then, and if `write` throws, the old file stays.
 void write_atomically(const std::filesystem::path& path, const std::function<void(std::ostream&)>& write);
 
@@ -103,7 +103,7 @@ std::string read(const std::filesystem::path& path);
 
 /// Renames `from` to `to`, replacing a file of that name. Throws RunError as above.
 void replace(const std::filesystem::path& from, const std::filesystem::path& to);
-/// Makes the names in a folder survive a power cut. Throws RunError as above.
+/// Writes the names in a folder to disk, so that they survive a power cut. Throws RunError as above.
 void sync_folder(const std::filesystem::path& folder);
 /// Makes a folder and its missing parents, which then survive a power cut. Throws RunError as above.
 void make_folders(const std::filesystem::path& folder);
@@ -125,8 +125,8 @@ class AppendedFile {
 /// The bytes of a file, a pipe (such as a shell's <(command)) or a terminal. Not thread-safe.
 class Input {
  public:
-  /// Opens it without waiting for a writer. Throws Unreadable, also for folders and for devices without an
-  /// end.
+  /// Opens the path without waiting for a writer. Throws Unreadable, also for folders and for devices without
+  /// an end.
   explicit Input(const std::filesystem::path& path);
 
   /// All bytes. Throws Unreadable, also for a named pipe that no program opens for writing within seconds.
@@ -145,7 +145,7 @@ class Input {
 /// Thread-safe.
 class StableFile {
  public:
-  /// Throws Unreadable if it cannot be opened or is not an ordinary file.
+  /// Opens the path. Throws Unreadable if that fails or it is not an ordinary file.
   explicit StableFile(std::filesystem::path path);
 
   const std::filesystem::path& path() const { return path_; }  ///< as given

@@ -2,7 +2,7 @@
 // FolderSnapshot, which reads them.
 //
 // The list, checksums.sfv, has the format of cksfv and rhash: a line with name and CRC-32 for each file, and
-// comments after a semicolon. Comments have the checksums of parts of files, the last one that of the list.
+// comments after a semicolon. Comments hold the checksums of parts of files, the last one that of the list.
 //
 // After a crash each file agrees with this list or with the staged next one; FolderSnapshot reads both.
 // Readers take no lock: read_folder() retries if files are replaced meanwhile.
@@ -50,7 +50,7 @@ class FolderSnapshot {
   FolderSnapshot(std::filesystem::path folder, std::optional<Checksums> checksums);
 
   const std::filesystem::path& folder() const { return folder_; }  ///< as given
-  /// None for a folder without a list.
+  /// The list of checksums; none for a folder without a list.
   const std::optional<Checksums>& checksums() const { return checksums_; }
   /// The checksum of a file; null if the list has none.
   const FileChecksum* checksum(const std::string& name) const;
@@ -60,7 +60,7 @@ class FolderSnapshot {
   std::string text(const std::string& name) const;
   /// Reads every file of the list. Throws Error as above.
   void verify_all() const;
-  /// The same, but skips files that are missing.
+  /// The same, but skips missing files.
   void verify_those_there() const;
 
   bool operator==(const FolderSnapshot&) const = default;
@@ -100,10 +100,10 @@ class ChecksumLists {
  public:
   /// Reads both; each may be missing.
   explicit ChecksumLists(const std::filesystem::path& folder);
-  /// The folder by checksums.sfv, but by the staged list for files that match only that. Throws Error if
+  /// The folder by checksums.sfv, or by the staged list for files that match only that. Throws Error if
   /// checksums.sfv is damaged.
   FolderSnapshot snapshot() const;
-  /// Whether the lists are the same files as before and still give `snapshot`.
+  /// Whether the lists are still the same files and still give `snapshot`.
   bool still_hold(const std::optional<FolderSnapshot>& snapshot) const;
 
  private:

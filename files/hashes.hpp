@@ -15,7 +15,7 @@ uint32_t crc32(std::string_view bytes, uint32_t before = 0);
 /// Eight lower-case hexadecimal digits.
 std::string hex32(uint32_t value);
 
-/// SHA-256 (FIPS 180-4) of bytes that come in pieces.
+/// SHA-256 (FIPS 180-4) of bytes that are given in pieces.
 class Sha256 {
  public:
   void add(std::string_view bytes);  ///< adds the next piece

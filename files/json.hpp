@@ -1,9 +1,9 @@
 // Strict JSON (RFC 8259), for files from any source.
 //
-// Json is a parsed text; Field is one of its values, which checks the type that its reader wants, and knows
-// its place for errors. Json refuses equal keys in an object, numbers that a float64 cannot hold, and nesting
-// deeper than kDeepest. Nothing recurses; n bytes take at most time n log n and memory of a small multiple of
-// n. Thread-safe: immutable once parsed.
+// Json is a parsed text; Field is one of its values. It checks its type when it is read, and knows its place
+// for errors. Json refuses equal keys in an object, numbers that a float64 cannot hold, and nesting deeper
+// than kDeepest. Nothing recurses; n bytes take at most time n log n and memory of a small multiple of n.
+// Thread-safe: immutable once parsed.
 #pragma once
 
 #include <cstddef>
@@ -49,7 +49,7 @@ class Json {
       uint64_t next = 0;  // list, object: the first node after it
       uint64_t begin;     // text: its offset in texts_
       int64_t integer;    // integer, flag
-      uint64_t large;     // beyond int64_t
+      uint64_t large;     // an integer beyond int64_t
       double number;
     };
   };

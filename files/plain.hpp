@@ -1,5 +1,5 @@
-// Text for terminals: bytes from files, names and models must not control the terminal. Thread-safe, except
-// for PlainBuffer.
+// Text for terminals: escapes bytes from files, names and models that would control the terminal.
+// Thread-safe, except for PlainBuffer.
 #pragma once
 
 #include <cstddef>

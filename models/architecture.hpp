@@ -56,10 +56,10 @@ struct StoredParameter {
 /// The names and shapes of a decoder's parameters in a file.
 struct StoredLayout {
   std::vector<StoredParameter> parameters;
-  std::string head = kHead;  ///< the name of the output projection, which a file may have although it is tied
+  std::string head = kHead;  ///< the name of the output projection; a file may contain it although it is tied
 };
 
-/// Shapes of a file's tensors by such names.
+/// The shapes of a file's tensors by these names.
 using StoredShapes = std::map<std::string, Shape>;
 
 struct Architecture {
@@ -74,14 +74,14 @@ struct Architecture {
   int64_t (*inner)(int64_t n_embd);
   /// Throws Error if a field that not all architectures have is invalid.
   void (*check)(const DecoderConfig& config);
-  /// With matrix products in float32 or bfloat16.
+  /// The memory, with matrix products in float32 or bfloat16.
   DecoderCost (*cost)(const DecoderConfig& config, DType products);
   /// The options that sizes() omits: "llama, 352 wide inside the MLP, tied".
   std::string (*describe)(const DecoderConfig& config);
 
   /// The values of the field model_type in config.json.
   std::vector<std::string_view> model_types;
-  /// One of them, which is also llama.cpp's name of such a model.
+  /// One of them, which is also llama.cpp's name for such a model.
   std::string_view (*model_type)(const DecoderConfig& config);
   std::string (*write_config)(const DecoderConfig& config);
   /// `file` is for errors. The field model_type is one of model_types, or missing for the first architecture.
@@ -98,7 +98,7 @@ struct Architecture {
 
   /// The formats of `export`, besides npz, that can describe it.
   std::vector<std::string_view> exports = {};
-  /// Hugging Face's name of such a model.
+  /// Hugging Face's name for such a model.
   std::string_view (*title)(const DecoderConfig& config);
 };
 
@@ -117,7 +117,7 @@ std::string_view usual_arch();
 
 /// Changes the architecture of a config; sizes that both architectures have stay.
 void change_arch(DecoderConfig& config, std::string_view arch);
-/// The usual width inside a SwiGLU: 8/3 n_embd, rounded up to a multiple of 32 (of vectors, and of tiles of
+/// The usual width inside a SwiGLU: 8/3 n_embd, rounded up to a multiple of 32 (for vectors and tiles of
 /// q8_0).
 int64_t swiglu_inner(int64_t n_embd);
 /// "4 layers, 4 heads, 4 of keys, 128 wide, block 128".

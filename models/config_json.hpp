@@ -26,7 +26,7 @@ std::string config_text(const std::string& fields, const char* false_field = nul
 double number(const files::Field& config, const char* key, double otherwise);
 bool flag(const files::Field& config, const char* key, bool otherwise);
 
-/// The keys of the sizes.
+/// The keys of sizes in a config.
 struct SizeKeys {
   const char *block_size, *n_embd, *n_layer;
   const char* n_head = nullptr;  ///< null: n_head is not read

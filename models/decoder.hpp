@@ -24,7 +24,7 @@ class DecodingState {
   int64_t length = 0;  ///< positions read
 };
 
-/// The layers of a Decoder, which each architecture implements. Its parameters have their names in files.
+/// The layers of a Decoder, which each architecture implements. Parameters have their names in files.
 class Backbone : public nn::Module {
  public:
   /// The outputs of the last block. idx: (B, T) int64 -> (B, T, C). Throws Error for tokens outside [0, V).
@@ -59,21 +59,21 @@ class Decoder : public nn::Module {
   /// config().context_limit() and all tokens are in [0, V), and in training mode with dropout > 0 if
   /// `dropout` is null.
   Tensor operator()(const Tensor& idx, Generator* dropout = nullptr) const;
-  /// Mean cross-entropy, nats a token. idx, targets: (B, T) int64 -> (). Targets of -100 do not count. Throws
-  /// as above.
+  /// Mean cross-entropy, nats per token. idx, targets: (B, T) int64 -> (). Targets of -100 do not count.
+  /// Throws as above.
   Tensor loss(const Tensor& idx, const Tensor& targets, Generator* dropout = nullptr) const;
 
   /// An empty state for `batch` sequences.
   std::unique_ptr<DecodingState> make_state(int64_t batch = 1) const { return backbone_->make_state(batch); }
-  /// Logits of the next token after the sequences of `state` and idx: up to rounding those of a full forward
-  /// in evaluation mode at its last position. Never drops, is not recorded. idx: (B, T) -> (B, V). Throws
-  /// Error if the sequences would exceed config().context_limit().
+  /// Logits of the next token after the sequences of `state` and idx: up to rounding, those of a full forward
+  /// pass in evaluation mode at the last position. Drops nothing; is not recorded. idx: (B, T) -> (B, V).
+  /// Throws Error if the sequences would exceed config().context_limit().
   Tensor decode(const Tensor& idx, DecodingState& state) const;
   /// The same at each position of idx: (B, T) -> (B, T, V). With can_draft(), one sequence of up to
   /// nn::kFewPositions tokens gives the same bits as calls of decode() with one token each.
   Tensor decode_all(const Tensor& idx, DecodingState& state) const;
-  /// Whether draft tokens can be read and dropped from the state without changing the bits: not by a
-  /// recurrent decoder, nor with matrices of fewer than 400 weights.
+  /// Whether draft tokens can be read and dropped from the state without changing the bits: false for
+  /// recurrent decoders and for matrices below 400 weights.
   bool can_draft() const;
 
   const DecoderConfig& config() const { return config_; }  ///< as given to the constructor

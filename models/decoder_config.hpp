@@ -1,4 +1,4 @@
-// DecoderConfig: the shape of a decoder, and the number of its parameters and the memory that follow from it.
+// DecoderConfig: the shape of a decoder, which determines its number of parameters and its memory.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ struct DecoderConfig {
   double norm_eps = 1e-5;     ///< of every norm
 
   // Options of some architectures; the others require the defaults.
-  int64_t n_kv_head = 0;        ///< heads of keys and values, must divide n_head; 0: as many
+  int64_t n_kv_head = 0;        ///< heads of keys and values, must divide n_head; 0: n_head
   int64_t n_inner = 0;          ///< features inside the MLP; 0: 8/3 n_embd, rounded up to a multiple of 32
   double rope_theta = 10000.0;  ///< base of the rotary angles: see rotary_embedding()
   bool qk_norm = false;         ///< whether heads of queries and keys are normalised, as in Qwen3

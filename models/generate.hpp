@@ -1,5 +1,5 @@
-// Generation: drawing tokens one after another from a model, and the probabilities of the next token. All
-// randomness comes from the given generator.
+// Generation: draws tokens one after another from a model, and computes the probabilities of the next token.
+// All randomness comes from the given generator.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace gradus::models {
 
-/// Most tokens of a draft: with the token before them, as many as can be read at the cost of one.
+/// Most tokens of a draft. With the token before them, a decoder reads them at the cost of one.
 inline constexpr int64_t kMostDrafted = nn::kFewPositions - 1;
 
 /// How tokens are drawn.
@@ -22,15 +22,15 @@ struct SampleOptions {
   int64_t max_new_tokens = 200;  ///< most tokens that generate() returns
   double temperature = 1.0;      ///< divides the logits; 0 always takes the likeliest token (greedy)
   int64_t top_k = 0;  ///< keep the k likeliest tokens, the lower index first among equals; 0 keeps all
-  /// Of those, keep the fewest likeliest whose probabilities reach top_p (arXiv 1904.09751).
+  /// Then keep the fewest tokens, likeliest first, whose probabilities reach top_p (arXiv 1904.09751).
   double top_p = 1.0;
-  /// Of those, keep the tokens at least min_p times as likely as the likeliest (arXiv 2407.01082).
+  /// Then keep the tokens at least min_p times as likely as the likeliest (arXiv 2407.01082).
   double min_p = 0.0;
   /// Divides positive logits of earlier tokens and multiplies negative ones, once each: above 1 these tokens
   /// become less likely, below 1 likelier (CTRL, arXiv 1909.05858, as in transformers).
   double repetition_penalty = 1.0;
-  /// Most tokens, 0 to 7, to guess from repetitions in the text and to read in the same forward pass: faster
-  /// for repetitive texts, with the same result (see NextToken).
+  /// Most tokens, 0 to 7, that are guessed from repetitions in the text and read in the same forward pass.
+  /// This speeds up repetitive texts and keeps the result (see NextToken).
   int64_t draft = 0;
 
   /// Throws Error with the name of the first invalid field, its constraint and its value.
@@ -49,7 +49,7 @@ int64_t sample_token(const Tensor& logits, const SampleOptions& options, Generat
 /// Called with each new token; generation stops when it returns false.
 using OnToken = std::function<bool(int64_t token)>;
 
-/// The tokens that follow `prompt`, without it. Never drops, in any mode of the model. The context and the
+/// The tokens that follow `prompt`, without it. Drops nothing in any mode of the model. The context and the
 /// cost are those of NextToken. The repetition penalty covers the whole prompt and all drawn tokens, also
 /// those beyond the context. Throws Error for an empty prompt and for tokens outside [0, V).
 std::vector<int64_t> generate(const Decoder& model, const std::vector<int64_t>& prompt,
@@ -59,12 +59,11 @@ std::vector<int64_t> generate(const Decoder& model, const std::vector<int64_t>& 
 /// Logits of the next token of a growing text. The context is the last tokens of the text, up to the model's
 /// context limit. Up to that limit each token is decoded alone; beyond it every position shifts, which
 /// invalidates keys and values, and each token costs a forward pass of block_size tokens. A recurrent model
-/// has no limit. Never drops, in any mode of the model; nothing is recorded. Not thread-safe.
+/// has no limit. Drops nothing in any mode of the model; records nothing. Not thread-safe.
 ///
-/// With `draft` above 0 a forward pass also reads up to `draft` tokens that drafted() expects, at little
-/// extra cost where reading the weights takes most of the time; tokens that do follow need no pass. The
-/// logits have the same bits (speculative decoding, arXiv 2211.17192, with the text itself as the draft
-/// model).
+/// With `draft` above 0 a forward pass also reads up to `draft` tokens that drafted() predicts, at little
+/// extra cost if reading the weights takes most of the time; correct ones need no other pass. The logits have
+/// the same bits (speculative decoding, arXiv 2211.17192, with the text itself as the draft model).
 class NextToken {
  public:
   /// Borrows the model. Throws Error unless draft is in [0, kMostDrafted].
@@ -83,8 +82,8 @@ class NextToken {
   size_t asked_ = 0;          // number of tokens of the previous call
 };
 
-/// The draft: up to `most` tokens that followed the latest of the longest earlier matches of the end of
-/// `tokens`, 2 to 16 tokens long; none without a match (prompt lookup decoding).
+/// The draft: finds the longest earlier occurrence (the latest of equals) of the last 2 to 16 of `tokens`,
+/// and returns up to `most` tokens after it; none without a match (prompt lookup decoding).
 std::vector<int64_t> drafted(std::span<const int64_t> tokens, int64_t most);
 
 /// A token with its probability and its rank among all tokens.

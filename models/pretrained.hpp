@@ -20,7 +20,7 @@ void save_pretrained(const Decoder& model, const std::filesystem::path& folder);
 /// The same as part of an update of a folder.
 void save_pretrained(const Decoder& model, files::FolderUpdate& update);
 
-/// The tensors that save_pretrained writes, float32: the parameters by their names in files, transposed where
+/// The tensors that save_pretrained writes, float32: the parameters by their names in files, transposed if
 /// files have them transposed, and zeros for the biases that a GPT-2 lacks.
 nn::StateDict stored_state(const Decoder& model);
 /// The same by the names of the parameters, matrices as (out, in), all contiguous.
@@ -44,11 +44,11 @@ DecoderConfig check_pretrained(const std::filesystem::path& folder);
 /// Does the same, then reads the values into a new model, float32 and in training mode. Names may have the
 /// prefix `transformer.`. Ignores stored attention masks, rotary frequencies, padding rows of the vocabulary,
 /// and a tied lm_head.weight that equals the token embedding. Throws Error, naming the file, for anything
-/// else that does not fit; one message has all names that are missing, unexpected or of another shape.
+/// else that does not fit; one message lists all names that are missing, unexpected or of another shape.
 Decoder load_pretrained(const std::filesystem::path& folder);
 Decoder load_pretrained(const files::FolderSnapshot& folder);
 /// The same for a model of config `as`, which may differ from the folder's in dropout, a vocab_size without
-/// padding rows, and a smaller block_size (any, if positions are not learned). Throws Error too if `as`
+/// padding rows, and a smaller block_size (any, if positions are not learned). Also throws Error if `as`
 /// differs in another field.
 Decoder load_pretrained(const files::FolderSnapshot& folder, const DecoderConfig& as);
 

@@ -1,6 +1,5 @@
 // Self-attention of decoders, by scaled dot products in nh heads of size hs (Vaswani et al., arXiv
-// 1706.03762, section 3.2): MultiHeadAttention as GPT-2 has it, GroupedQueryAttention as Llama has it, and
-// their KVCache.
+// 1706.03762, section 3.2): GPT-2's MultiHeadAttention, Llama's GroupedQueryAttention, and their KVCache.
 //
 // Ownership and thread-safety as in module.hpp; a KVCache belongs to one batch of sequences and one layer.
 #pragma once
@@ -29,11 +28,11 @@ struct KVCache {
   Tensor values() const { return v.slice(2, 0, length); }  ///< (B, heads, length, hs)
 };
 
-/// Most positions that attend() computes together with the bits of one after another.
+/// Most positions that attend() computes together with the same bits as one by one.
 inline constexpr int64_t kFewPositions = 8;
 
 /// Causal attention of the last T positions of a cache. q: (B, nh, T, hs) -> (B, nh, T, hs). If T is at most
-/// kFewPositions, each position has the bits that it had as the last one.
+/// kFewPositions, each position has the same bits as if it were the last one.
 Tensor attend(const Tensor& q, const KVCache& cache);
 
 /// An empty cache for up to `capacity` positions: float64 if that is the dtype of the weights, else float32.
@@ -45,7 +44,7 @@ struct MultiHeadAttentionOptions {
   bool bias = true;             ///< of the q, k, v projection
   bool projection = true;       ///< whether the heads' outputs are mixed by a last Linear
   bool projection_bias = true;  ///< of that Linear
-  double dropout = 0.0;         ///< probability, of attention weights and of outputs alike
+  double dropout = 0.0;         ///< probability, for attention weights and for outputs
 };
 
 /// Attention whose queries, keys and values come from one projection, as in GPT-2.
@@ -61,15 +60,15 @@ class MultiHeadAttention : public Module {
   /// An empty cache for sequences of up to `capacity` positions.
   KVCache make_cache(int64_t batch, int64_t capacity) const;
   /// The outputs for T more positions, which it appends to the cache: the same as the last T of a call with
-  /// all positions in evaluation mode. Never drops, is not recorded. x: (B, T, C) -> (B, T, C). Throws Error
-  /// if the cache is too small or the attention is not causal.
+  /// all positions in evaluation mode. Drops nothing; is not recorded. x: (B, T, C) -> (B, T, C). Throws
+  /// Error if the cache is too small or the attention is not causal.
   Tensor decode(const Tensor& x, KVCache& cache) const;
 
   void visit(Visitor& v) override { v("c_attn", c_attn, Role::fused(3))("c_proj", c_proj)("drop", drop); }
 
   Linear c_attn;                 ///< C -> 3C: q, k, v
   std::optional<Linear> c_proj;  ///< C -> C
-  Dropout drop;                  ///< of outputs; weights are dropped as they are made
+  Dropout drop;                  ///< of outputs; weights are dropped as they are computed
 
  private:
   Tensor project(const Tensor& x) const;  ///< (B, T, C) -> (B, T, 3C)
@@ -85,7 +84,7 @@ struct GroupedQueryAttentionOptions {
   double rope_theta = 10000.0;  ///< base of the angles: see rotary_embedding()
   bool qk_norm = false;    ///< whether each head's queries and keys are normalised before they are rotated
   double norm_eps = 1e-6;  ///< of those norms
-  double dropout = 0.0;    ///< probability, of attention weights and of outputs alike
+  double dropout = 0.0;    ///< probability, for attention weights and for outputs
 };
 
 /// Attention as in Llama: queries and keys are rotated by their positions (Su et al., arXiv 2104.09864),
@@ -104,7 +103,7 @@ class GroupedQueryAttention : public Module {
 
   /// An empty cache for sequences of up to `capacity` positions; it holds n heads, with rotated keys.
   KVCache make_cache(int64_t batch, int64_t capacity) const;
-  /// As MultiHeadAttention::decode().
+  /// See MultiHeadAttention::decode().
   Tensor decode(const Tensor& x, KVCache& cache) const;
 
   void visit(Visitor& v) override {
@@ -116,7 +115,7 @@ class GroupedQueryAttention : public Module {
   Linear k_proj, v_proj;                  ///< C -> n hs
   Linear o_proj;                          ///< C -> C
   std::optional<RMSNorm> q_norm, k_norm;  ///< over hs, the same for all heads
-  Dropout drop;                           ///< of outputs; weights are dropped as they are made
+  Dropout drop;                           ///< of outputs; weights are dropped as they are computed
 
  private:
   struct Heads {

@@ -1,15 +1,15 @@
 // Checks of properties that a decoder must have, for tests.
 //
-//   CHECK(check_causal(model, x));            // no output depends on a later input, by one bit
+//   CHECK(check_causal(model, x));            // no output depends on a later input, not even by one bit
 //   CHECK(check_batch_invariant(model, x));   // a row has the same outputs alone and in a batch
 //   CHECK(check_kv_cache(model, x));          // decode() computes what a full call computes
 //
 // A model is anything that can be called model(x): a Module, a lambda, a function. x: (B, T, C) values or (B,
 // T) int64 tokens. Use small sizes: a check calls the model about T or B times, each time with a copy of x.
 //
-// A Module is checked in evaluation mode; it and all below it return to their modes afterwards, also after an
-// exception. A const Module is called in its mode. To check training mode, pass a lambda that calls the model
-// with a new generator of the same seed each time.
+// A Module is checked in evaluation mode; it and its children return to their modes afterwards, also after an
+// exception. A const Module is called in its current mode. To check training mode, pass a lambda that calls
+// the model with a new generator of the same seed each time.
 //
 // Errors of the model pass through, except those of decode(). Thread-safety: a check changes the model's
 // mode, so nothing else may use the model meanwhile.
@@ -35,9 +35,9 @@ namespace gradus::nn {
 struct CheckReport {
   bool passed = false;  ///< whether the property holds
   /// The largest change of an output that must not change, in the output's units; infinite where a number
-  /// became NaN or the other way round.
+  /// became NaN or a NaN a number.
   double worst = 0;
-  std::string message;                               ///< one line: the property, and where it was violated
+  std::string message;  ///< one line: the property, and the place of the violation
   explicit operator bool() const { return passed; }  ///< so that CHECK(check_causal(...)) reads well
 };
 
@@ -71,11 +71,10 @@ struct CausalOptions {
   /// Largest change allowed, relative to the largest output. 0 requires equal bits, which deterministic
   /// operations on equal shapes give.
   double tolerance = 0.0;
-  /// Changed values are drawn from normal(0, scale^2). 1e12 finds an added mask of -1e9, which such scores
-  /// exceed. NaN also finds values that are multiplied by 0, as in softmax(masked scores) @ v, which most
-  /// models do.
+  /// Changed values are drawn from normal(0, scale^2). 1e12 produces scores above an added mask of -1e9. NaN
+  /// also finds values that are multiplied by 0, as most models do in softmax(masked scores) @ v.
   double scale = 1.0;
-  /// Changed tokens are drawn from [0, vocab_size); 0: from the smallest to the largest of x.
+  /// Changed tokens are drawn from [0, vocab_size); 0: between the smallest and the largest of x.
   int64_t vocab_size = 0;
   uint64_t seed = 0;  ///< of the changed values or tokens
 };
@@ -99,9 +98,9 @@ CheckReport check_kv_cache(const Function& model, const std::function<CachedSequ
 }  // namespace detail
 
 /// No output may depend on a later input: for each position t >= 1, changes x from t on and compares the
-/// outputs before t. The report has the largest distance to such an input, and one output. f: (B, T, ...) ->
-/// (B, T, ...), or with T elsewhere (see `dim`). Throws Error unless x is float32, float64 or int64 with T >=
-/// 2 and can be changed as asked, and if f's output has another T.
+/// outputs before t. The report names one such output and the largest distance to such an input. f: (B, T,
+/// ...) -> (B, T, ...), or with T elsewhere (see `dim`). Throws Error unless x is float32, float64 or int64
+/// with T >= 2 and can be changed as the options require, and if f's output has another T.
 template <class F>
 CheckReport check_causal(F&& f, const Tensor& x, const CausalOptions& options = {}) {
   const auto mode = detail::evaluation_mode(f);
@@ -111,8 +110,8 @@ CheckReport check_causal(F&& f, const Tensor& x, const CausalOptions& options = 
 /// The rows of a batch must be independent: x with its rows in another order must give the same outputs in
 /// that order, and each row alone its outputs in the batch. f: (B, ...) -> (B, ...). `tolerance` is relative
 /// to the largest output, by default 1e-5 for float32 outputs, 1e-12 for float64 and 0 for others: a product
-/// of another size may add up in another order. Throws Error unless B >= 2 and rows differ, and for outputs
-/// of other shapes.
+/// of another size may sum in another order. Throws Error unless B >= 2 and rows differ, and for outputs of
+/// other shapes.
 template <class F>
 CheckReport check_batch_invariant(F&& f, const Tensor& x, std::optional<double> tolerance = {}) {
   const auto mode = detail::evaluation_mode(f);

@@ -7,8 +7,8 @@
 
 namespace gradus::nn {
 
-/// While one exists, layers that this thread makes have parameters with names and shapes, but without values
-/// and memory.
+/// During its lifetime, layers that this thread makes have parameters with names and shapes, but without
+/// values and memory.
 class NoInit {
  public:
   NoInit();
@@ -25,7 +25,7 @@ Tensor new_parameter(const Shape& shape);
 
 /// Uniform on [low, high). Throws Error unless low <= high and high - low is finite.
 void uniform_(Tensor& x, double low, double high, Generator& generator);
-/// Normal of that mean and standard deviation. Throws Error unless std >= 0.
+/// Normal with that mean and standard deviation. Throws Error unless std >= 0.
 void normal_(Tensor& x, double mean, double std, Generator& generator);
 void zeros_(Tensor& x);  ///< draws nothing
 void ones_(Tensor& x);   ///< draws nothing

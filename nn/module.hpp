@@ -1,13 +1,13 @@
 // Module: a layer or a model, with its parameters found by name.
 //
-// Members are plain values. `visit` lists each of them once; all else follows from it:
+// Members are plain values. `visit` lists each of them once; everything else uses that list:
 //
 //   class Block : public Module {
 //     void visit(Visitor& v) override { v("ln_1", ln_1)("attn", attn)("ln_2", ln_2)("mlp", mlp); }
 //
 // A member is a Tensor or a Module, or a std::optional, std::unique_ptr, std::vector or std::map of these.
 //
-// Modules are called: layer(x). Modules with dropout take a generator as their last argument, `Generator*
+// A module is called as layer(x). Modules with dropout take a generator as their last argument, `Generator*
 // dropout`, which is needed only in training mode with p > 0. There is no global generator.
 //
 // Ownership: a module owns its members. Parameters are Tensor handles, so a copied module shares its
@@ -35,18 +35,18 @@ struct Role {
   /// vector: a bias or a gain. embedding: a table of rows. head: the matrix that makes logits.
   enum Kind { matrix, embedding, head, vector };
 
-  /// Of one matrix, table or vector.
+  /// The role of one matrix, table or vector.
   Role(Kind of_kind, int64_t of_parts = 1) : kind(of_kind), parts(of_parts) {}  // NOLINT: a kind is a role
-  /// Of a matrix that consists of `parts` matrices of equal height, one below the other.
+  /// The role of a matrix that consists of `parts` matrices of equal height, one below the other.
   static Role fused(int64_t parts) { return {matrix, parts}; }
   /// The default: matrix if the parameter has two or more dimensions, else vector.
   static Role of(const Tensor& parameter) { return parameter.dim() >= 2 ? matrix : vector; }
 
-  Kind kind;      ///< which of them
+  Kind kind;      ///< matrix, embedding, head or vector
   int64_t parts;  ///< matrices in it
 };
 
-/// A parameter under its name; for (auto& [name, parameter] : model.named_parameters()) leaves its role out.
+/// A parameter under its name; for (auto& [name, parameter] : model.named_parameters()) omits its role.
 struct NamedParameter : std::pair<std::string, Tensor> {
   /// The default role is Role::of(parameter).
   NamedParameter(std::string name, Tensor parameter, std::optional<Role> its_role = {})
@@ -54,7 +54,7 @@ struct NamedParameter : std::pair<std::string, Tensor> {
 
   Role role;  ///< as `visit` gives it
 };
-/// As Module::named_parameters() gives them: a tied parameter once.
+/// The parameters that Module::named_parameters() returns, a tied one once.
 using NamedParameters = std::vector<NamedParameter>;
 
 /// Walks the members of a module, depth first in the order of their lists. Names are joined with dots.
@@ -62,7 +62,7 @@ class Visitor {
  public:
   virtual ~Visitor() = default;
 
-  /// Walks `root` and all below it.
+  /// Walks `root` and its descendants.
   void start(Module& root);
 
   /// Lists a parameter, from `visit`. An undefined tensor (no bias) is skipped. The default role is
@@ -105,7 +105,7 @@ class Visitor {
 
  private:
   std::string prefix_;
-  std::optional<Role> role_;  // of the matrices below
+  std::optional<Role> role_;  // of the matrices in the current child
 };
 
 /// Parameters and buffers by name, in the order of their names.
@@ -136,7 +136,7 @@ class Module {
   Module& operator=(Module&&) = default;
   virtual ~Module() = default;
 
-  /// Lists parameters, buffers and children by name. Nothing else belongs in it.
+  /// Lists parameters, buffers and children by name, and does nothing else.
   virtual void visit(Visitor& visitor) = 0;
 
   /// The handles themselves, in the order of visit. A parameter that is listed twice (tied) appears once,
@@ -150,14 +150,14 @@ class Module {
   /// Makes the gradient of every parameter undefined.
   void zero_grad();
 
-  /// Mode of this module and all below it. Modules are made in training mode.
+  /// Sets the mode of this module and its descendants. Modules are made in training mode.
   void train(bool on = true);
   void eval() { train(false); }                ///< evaluation: nothing is dropped
-  bool training() const { return training_; }  ///< of this module; others below may differ
+  bool training() const { return training_; }  ///< of this module; its children may differ
 
   /// Converts all parameters to float32 or float64. They become new tensors: make the optimizer afterwards.
-  /// bfloat16, q8_0 and q4_0 are for generating only: matrices are kept so, without gradients, and the rest
-  /// as float32. Floating buffers are converted too, to float32 or float64.
+  /// bfloat16, q8_0 and q4_0 are for generating only: matrices get them, without gradients, the rest float32.
+  /// Floating buffers are converted too, to float32 or float64.
   void to(DType dtype);
 
   /// Parameters and buffers outside the graph; they share storage with the module's.
@@ -169,7 +169,7 @@ class Module {
   LoadReport load_state_dict(const StateDict& state, bool strict = true);
 
   /// A table of the parameters and buffers with their shapes and numbers of elements, and the number of
-  /// parameters in total. A parameter that requires no gradient is marked: as frozen, if
+  /// parameters in total. A parameter that requires no gradient is marked, and marked as frozen if
   /// requires_grad_(false) was called.
   std::string summary() const;
 
@@ -178,10 +178,10 @@ class Module {
   bool training_ = true;
 };
 
-/// While it lives, a module and all below it are in evaluation mode; then each is in the mode it was in.
+/// Sets a module and its descendants to evaluation mode for its lifetime, then restores their modes.
 class EvaluationMode {
  public:
-  /// Notes the modes. The root is borrowed.
+  /// Saves the modes. Borrows the root.
   explicit EvaluationMode(Module& root);
   ~EvaluationMode();
   EvaluationMode(const EvaluationMode&) = delete;
@@ -193,7 +193,7 @@ class EvaluationMode {
 
 }  // namespace gradus::nn
 
-/// Makes structured bindings of a NamedParameter those of its pair.
+/// Structured bindings of a NamedParameter bind the elements of its pair.
 template <>
 struct std::tuple_size<gradus::nn::NamedParameter> : std::integral_constant<size_t, 2> {};
 /// The same.

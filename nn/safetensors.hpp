@@ -53,7 +53,7 @@ class SafetensorsFile {
   explicit SafetensorsFile(const std::filesystem::path& path, const files::FileChecksum* expected = nullptr,
                            Compared compared = Compared::all);
 
-  const SafetensorsHeader& header() const { return header_; }  ///< checked
+  const SafetensorsHeader& header() const { return header_; }  ///< valid
   /// The values of one entry of header(). F32, F16, BF16 and F64 become float32 (F64 stays if keep_float64),
   /// I64 int64, BOOL bool. Throws Error for any other dtype.
   Tensor read(const SafetensorsEntry& entry, bool keep_float64 = false);
@@ -88,8 +88,8 @@ inline constexpr const char* kTensorIndex = "model.safetensors.index.json";
 using SafetensorsIndex = std::map<std::string, std::string>;
 
 /// Reads the text of an index: the object weight_map, a file name for each tensor. Ignores its other fields.
-/// `file` is named in errors. Throws Error unless there are tensors, in at most 512 files, whose names have
-/// no folder in them.
+/// `file` is named in errors. Throws Error unless there are tensors, in at most 512 files, whose names
+/// contain no folder.
 SafetensorsIndex parse_safetensors_index(std::string_view json, const std::string& file);
 
 /// The tensors of a model's folder: one file, model.safetensors, or several (shards) that

@@ -1,12 +1,11 @@
-// SelfAttention: self-attention as tutorials write it, one layer with an option for each difference between
-// them.
+// SelfAttention: the self-attention of tutorials. One layer has an option for each difference between them.
 //
 //   q = x W_query^T    k = x W_key^T    v = x W_value^T
 //   weights = softmax(q k^T / sqrt(hs))         (Vaswani et al., arXiv 1706.03762, eq. 1)
 //   context = dropout(weights) v
 //
 // Free functions compute single steps of it. For training use MultiHeadAttention, which computes the same
-// faster and without storing the scores.
+// faster and does not store the scores.
 //
 // Ownership and thread-safety as in module.hpp.
 #pragma once
@@ -61,15 +60,15 @@ Tensor context_vector(const Tensor& x_query, const Tensor& x, const Tensor& W_qu
 /// Self-attention, computed step by step according to its options.
 class SelfAttention : public Module {
  public:
-  /// From d_in to d_out features a token. Draws W_query, W_key, W_value, out, in this order. Throws Error for
-  /// sizes below 1, num_heads that does not divide d_out, several heads with other dims than the last two,
-  /// and as Linear and Dropout do.
+  /// Maps d_in to d_out features of a token. Draws W_query, W_key, W_value, out, in this order. Throws Error
+  /// for sizes below 1, num_heads that does not divide d_out, several heads with dims other than the last
+  /// two, and as Linear and Dropout do.
   SelfAttention(int64_t d_in, int64_t d_out, Generator& generator, const SelfAttentionOptions& options = {});
 
-  /// With the causal mask, unless mask_on is nothing. x: (..., T, d_in) -> (..., T, d_out). Throws Error for
-  /// other shapes and for T beyond context_length.
+  /// Applies the causal mask, unless mask_on is nothing. x: (..., T, d_in) -> (..., T, d_out). Throws Error
+  /// for other shapes and for T beyond context_length.
   Tensor operator()(const Tensor& x, Generator* dropout = nullptr) const;
-  /// With the given mask: bool, (T, T) or broadcast to the scores; true: masked. Throws as above.
+  /// Applies the given mask: bool, (T, T) or broadcast to the scores; true: masked. Throws as above.
   Tensor operator()(const Tensor& x, const Tensor& mask, Generator* dropout = nullptr) const;
 
   const SelfAttentionOptions& options() const { return options_; }  ///< as given to the constructor

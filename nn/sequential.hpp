@@ -19,7 +19,7 @@ namespace gradus::nn {
 template <class... Parts>
 class Sequential : public Module {
  public:
-  /// The parts are moved in, or copied, which shares their parameters.
+  /// Moves or copies the parts; a copy shares its parameters.
   explicit Sequential(Parts... parts) : parts_(std::move(parts)...) {}
 
   /// Passes the generator to the parts that take one.

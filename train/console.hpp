@@ -1,5 +1,5 @@
-// Console: the observer for a program of your own. Prints a line now and then, and stops the run, which
-// saves, when the user asks for it. One at a time, as it handles signals (interrupt.hpp); not thread-safe.
+// Console: an observer for user programs. It prints progress lines, and stops the run, which saves, when the
+// user asks for it. It handles signals (interrupt.hpp), so at most one may exist; not thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ class Console : public Observer {
   void on_eval(const EvalReport& report) override {
     print("step ", report.step, "  validation ", report.val_loss, report.is_best ? ", the best" : "");
   }
-  /// After Ctrl-C, SIGTERM or SIGHUP.
+  /// True after Ctrl-C, SIGTERM or SIGHUP.
   bool should_stop() override { return interrupt_.signal() != 0; }
 
  private:

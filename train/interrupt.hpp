@@ -1,10 +1,10 @@
 // Interrupt: handles the signals of a run.
 //
-// signal() returns the first SIGINT, SIGTERM or SIGHUP; the training loop asks between steps. A second SIGINT
-// or SIGTERM, a second or more after the first, ends the program at once with kUnsaved; an earlier one counts
-// as the same signal, as timeout(1) signals the process and then its group. SIGHUP never does, as a terminal
-// that closes may send several. Signals that the program was started to ignore (nohup) stay ignored. At most
-// one Interrupt at a time; not thread-safe.
+// signal() returns the first SIGINT, SIGTERM or SIGHUP; the training loop calls it between steps. A second
+// SIGINT or SIGTERM, a second or more after the first, ends the program at once with kUnsaved; an earlier one
+// counts as the same signal, as timeout(1) signals the process and then its group. SIGHUP never ends it at
+// once, because a closing terminal may send several. Signals that the program was started to ignore (nohup)
+// stay ignored. At most one Interrupt at a time; not thread-safe.
 #pragma once
 
 #include <signal.h>

@@ -1,5 +1,5 @@
-// Plan: the model and the number of steps of a run that has a number of minutes. Decides from times that
-// others measured. Thread-safe except TimeBudget: no state.
+// Plan: the model and the number of steps of a run that has a number of minutes. It uses times that callers
+// measured. Thread-safe except TimeBudget: no state.
 #pragma once
 
 #include <cstdint>
@@ -27,8 +27,8 @@ struct OtherWork {
 /// The tokens of a step; a double, as large settings overflow an integer.
 double tokens_per_step(const TrainConfig& config);
 
-/// The dropout of a run with that many epochs: 0, 0.1 or 0.2. A model with few parameters per token of the
-/// text overfits later (docs/recipe.md has the runs that show it).
+/// The dropout of a run of `epochs` epochs: 0, 0.1 or 0.2. A model with few parameters per token of the text
+/// overfits later (docs/recipe.md has the runs that show it).
 double planned_dropout(double epochs, double parameters_per_token);
 
 /// The targets of the evaluation at the end of a run: all, but at most a 25th of the work of the steps, in
@@ -38,21 +38,21 @@ int64_t last_eval_tokens(const TrainConfig& config, int64_t all);
 /// The seconds of a run at that pace after `done` steps: steps, evaluations, and the sample at the end.
 double planned_seconds(const TrainConfig& config, const OtherWork& other, const Pace& pace, int64_t done = 0);
 
-/// The config with as many steps as fit into `seconds`, at least one, and ten evaluations and saves. Settings
-/// for which is_given(flag) stay.
+/// The config with all steps that fit into `seconds`, at least one, and ten evaluations and saves. Keeps
+/// settings for which is_given(flag).
 TrainConfig planned(TrainConfig config, double seconds, const OtherWork& other, const Pace& pace,
                     const std::function<bool(const std::string& flag)>& is_given);
 
-/// The config with as many steps as fit into the seconds that are left after `done` steps, at least those
+/// The config with all steps that fit into the seconds left after `done` steps, and at least `done`
 /// (TrainConfig::change_steps). The pace is that of the run so far.
 TrainConfig replanned(TrainConfig config, int64_t done, double seconds_left, const OtherWork& other,
                       const Pace& pace);
 
-/// The budget of a planned run (Recipe::budget): corrects its number of steps by the pace that it shows. Not
+/// The budget of a planned run (Recipe::budget): corrects its number of steps by its measured pace. Not
 /// thread-safe.
 class TimeBudget {
  public:
-  /// `clock` returns how many seconds of the plan's minutes have passed.
+  /// `clock` returns the seconds of the plan's minutes that have passed.
   TimeBudget(TrainConfig plan, const OtherWork& other, std::function<double()> clock);
 
   /// The number of steps that fit into the minutes. Called after each step.
@@ -67,7 +67,7 @@ class TimeBudget {
   OtherWork other_;
   std::function<double()> clock_;
   double step_seconds_ = 0;                 // of the run so far, without evaluations
-  double all_steps_ = 0, all_seconds_ = 0;  // by which paces were measured
+  double all_steps_ = 0, all_seconds_ = 0;  // for measuring paces
   // At the last correction.
   double seconds_left_;
   int64_t steps_left_;

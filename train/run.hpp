@@ -1,5 +1,5 @@
-// run(): the training loop of any model. Makes steps, evaluates, saves and writes the log; an Observer shows
-// the progress and may stop the run. Runs on the calling thread.
+// run(): the training loop of any model. It makes steps, evaluates, saves and writes the log; an Observer
+// shows the progress and may stop the run. Runs on the calling thread.
 #pragma once
 
 #include <filesystem>
@@ -53,10 +53,10 @@ struct Run {
 
 /// Trains until the recipe's steps are done, or its budget or patience ends the run. Evaluates every
 /// eval_every steps and after the last (with evaluates_first, before the first too), keeps the model of the
-/// lowest loss, saves every save_every steps and after the last. A run that the observer stops is saved, and
-/// resumes with the same bits. Throws RunError, with the saved state, if a loss, a parameter or a moment is
-/// not finite, or a file cannot be written; if it is the log, or the text cannot be read, the state is saved
-/// first.
+/// lowest loss, and saves every save_every steps and after the last. A run that the observer stops is saved,
+/// and resumes with the same bits. Throws RunError, with the saved state, if a loss, a parameter or a moment
+/// is not finite, or a file cannot be written. If the log cannot be written or the text cannot be read, it
+/// saves the state first.
 RunReport run(Run& run, Observer& observer);
 
 /// Sets a run to the checkpoint of its folder, whose parameters the model already has. If the best model is

@@ -17,7 +17,7 @@ namespace gradus::train {
 /// The JSON of a profile: {"traceEvents":[...],"displayTimeUnit":"ms"}.
 std::string trace_json(const Profile& profile);
 
-/// Which steps are profiled, and where to.
+/// The steps that are profiled, and the file.
 struct TraceOptions {
   std::filesystem::path file;  ///< an existing file is replaced
   int64_t after = 10;          ///< steps of this run before the first one; fewer if the run is shorter

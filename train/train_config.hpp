@@ -1,6 +1,6 @@
-// TrainConfig: the settings that decide what a run computes, and when it evaluates and saves; and the table
-// of them, settings(): one row a setting. Flags, help, completion, the manual page, config files, train.json,
-// error texts and the checks of resumed runs follow from the rows. Thread-safe: rows do not change.
+// TrainConfig: the settings of a run: what it computes, and when it evaluates and saves; and settings(), the
+// table with a row for each. Flags, help, completion, the manual page, config files, train.json, error texts
+// and the checks of resumed runs follow from the rows. Thread-safe: rows do not change.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ namespace gradus::train {
 
 /// All settings of a run. The defaults are the preset nano, without a vocabulary.
 struct TrainConfig : LoopOptions {
-  std::string preset = "nano";  ///< decided the values that were not given
+  std::string preset = "nano";  ///< gives the values that were not set
 
   // The text.
   std::vector<std::string> text;     ///< files and folders (data/text.hpp), joined; none: the corpus
@@ -35,10 +35,10 @@ struct TrainConfig : LoopOptions {
   std::string init_from;        ///< absolute path of the folder of a model to fine-tune; none: a new model
   models::DecoderConfig model;  ///< vocab_size comes from the tokenizer
 
-  // Learning, beside LoopOptions.
+  // Learning, in addition to LoopOptions.
   /// Pairs (done, planned): steps before `done` had the learning rates of a run of `planned` steps.
   std::vector<int64_t> earlier_steps;
-  double minutes = 0;               ///< that the run was planned for (plan.hpp); 0: it was not planned
+  double minutes = 0;               ///< planned duration of the run (plan.hpp); 0: it was not planned
   double lr = 1e-3;                 ///< highest learning rate
   double min_lr = 1e-4;             ///< last learning rate
   int64_t warmup = 100;             ///< steps
@@ -54,7 +54,7 @@ struct TrainConfig : LoopOptions {
 
   int64_t eval_tokens = 32'768;  ///< tokens of an evaluation, spread over the validation split; 0: all of it
 
-  /// Throws Error that names the first setting that is wrong, what must hold and what came. vocab_size may
+  /// Throws Error with the name of the first wrong setting, its constraint and its value. vocab_size may
   /// still be 0.
   void validate() const;
   /// Throws Error for a decay that is not one of decay_names().
@@ -75,7 +75,7 @@ std::string_view usual_preset(std::string_view arch);
 /// A section of the help.
 enum class SettingGroup { text, model, learning, run };
 
-/// Where a setting lies in a config.
+/// A pointer to a setting in a config.
 using SettingPlace = std::variant<std::string*, int64_t*, double*, bool*, DType*, std::vector<std::string>*,
                                   std::vector<double>*, std::vector<int64_t>*>;
 
@@ -95,9 +95,9 @@ struct Setting {
   struct Range {
     double least = 0;                                       ///< lower end
     double most = std::numeric_limits<double>::infinity();  ///< upper end
-    bool has_least = true, has_most = true;                 ///< whether the ends belong to it
+    bool has_least = true, has_most = true;                 ///< whether the ends are included
   };
-  /// What most rows leave at its default.
+  /// Properties that most rows leave at their defaults.
   struct Options {
     std::string_view field = {};      ///< the member, which errors name; none: the key with _ instead of -
     std::optional<Range> range = {};  ///< of a number; none: DecoderConfig or LoopOptions checks it
@@ -107,7 +107,7 @@ struct Setting {
   };
 
   std::string_view key;                        ///< the flag, and the key in config files and train.json
-  SettingPlace (*place)(TrainConfig& config);  ///< where it lies in a config
+  SettingPlace (*place)(TrainConfig& config);  ///< its place in a config
   SettingGroup group;                          ///< where the help shows it
   std::string_view unit;                       ///< in the help: "N", "FILE"; none for a switch
   std::string help;      ///< with the default in brackets at its end, if the preset does not decide it
@@ -117,7 +117,7 @@ struct Setting {
   bool has(Trait trait) const { return (options.traits & trait) != 0; }
   bool is_list() const;                                             ///< whether it has several values
   std::string field() const;                                        ///< its name in errors
-  std::string text(const TrainConfig& config) const;                ///< the value as one types it
+  std::string text(const TrainConfig& config) const;                ///< the value as a user types it
   bool is_equal(const TrainConfig& a, const TrainConfig& b) const;  ///< whether both have the same value
   void copy(const TrainConfig& from, TrainConfig& to) const;        ///< copies the value
   /// Calls f(value) with the value in the config.

@@ -22,7 +22,7 @@ LoopOptions loop_options_from_json(std::string_view json, const std::string& fil
 /// Whether to_json(LoopOptions) wrote this train.json. Throws Error if it is not JSON.
 bool is_loop_options(std::string_view json, const std::string& file);
 
-/// Throws Error with the first setting that a resumed run must not change, but `options` does.
+/// Throws Error with the first setting that `options` changes but a resumed run must not.
 void check_resume(const LoopOptions& options, const LoopOptions& saved);
 
 }  // namespace gradus::train

@@ -18,13 +18,13 @@ struct GradOptions {
   bool allow_unused = false;  ///< return undefined for an input that no output depends on
 };
 
-/// d(sum of cotangent * output)/d(input) for each input; `.grad()` of no tensor changes. Throws Error if an
-/// output needs no gradient or is no scalar without a cotangent, if an input requires no gradient or (unless
-/// allow_unused) none reaches it, if the graph was freed before, and if a saved tensor was overwritten.
+/// d(sum of cotangent * output)/d(input) for each input; changes no `.grad()`. Throws Error if an output
+/// needs no gradient or has no cotangent and is not a scalar, if an input requires no gradient or (unless
+/// allow_unused) is unused, if the graph was freed before, or if a saved tensor was overwritten.
 std::vector<Tensor> grad(const std::vector<Tensor>& outputs, const std::vector<Tensor>& inputs,
                          const GradOptions& options = {});
 
-/// Adds gradients into the `.grad()` of every leaf. Same errors as grad().
+/// Adds gradients to the `.grad()` of every leaf. Same errors as grad().
 void backward(const std::vector<Tensor>& outputs, const std::vector<Tensor>& grad_outputs = {},
               bool retain_graph = false, bool create_graph = false);
 

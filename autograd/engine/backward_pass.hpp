@@ -1,7 +1,7 @@
 // BackwardPass: one walk over the graph below some outputs, from newest to oldest.
 //
 // Each vertex has a slot in which its gradient is summed; it is visited after all vertices that depend on it.
-// It recurses once for each level of nested checkpoints, and nowhere else.
+// It recurses only for nested checkpoints, once for each level.
 #pragma once
 
 #include <span>
@@ -14,7 +14,7 @@
 // Two operations that the engine records when gradients are differentiated; ops/arguments.cpp defines them.
 namespace gradus::differentiable {
 
-/// a + b, recorded as any sum is.
+/// a + b, recorded.
 Tensor add(const Tensor& a, const Tensor& b);
 /// The sum over dims, which keep size 1.
 Tensor sum(const Tensor& x, const std::vector<int64_t>& dims);

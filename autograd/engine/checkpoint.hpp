@@ -10,8 +10,8 @@
 //
 // `fn` must do the same both times; backward checks that it gives the same bits. It is kept until backward
 // has used it or the results are freed, so objects that it refers to must live until then, as must the
-// generators. For the second run the generators are set to their first state, and then back. Thread-safety:
-// that of the ops that `fn` uses.
+// generators. For the second run the generators are set to the state that they had before the first run, and
+// restored afterwards. Thread-safety: that of the ops that `fn` uses.
 #pragma once
 
 #include <functional>
@@ -24,8 +24,8 @@ namespace gradus {
 
 using Generators = std::vector<Generator*>;  ///< the generators that a function draws from
 
-/// fn(inputs), without keeping intermediate values. Under NoGrad it only calls fn. Backward throws Error if
-/// an input was overwritten since, or if `fn` gives other results than at first.
+/// Returns fn(inputs) without keeping intermediate values. Under NoGrad it only calls fn. Backward throws
+/// Error if an input was overwritten since, or if `fn` gives different results the second time.
 std::vector<Tensor> checkpoint(std::function<std::vector<Tensor>(const std::vector<Tensor>&)> fn,
                                const std::vector<Tensor>& inputs, Generators generators = {});
 /// The same for a function with one result.

@@ -1,10 +1,10 @@
 // Derivatives of functions, and products with them, with the names and shapes of torch.autograd.functional.
 //
-// Each takes a function of one tensor, or of a list of tensors. The function is called once and recorded,
-// whatever the GradMode; other tensors get no gradient, and no grad() changes. Results are outside the graph
-// unless create_graph is set; then they depend on the given inputs, to any order. An output that does not
-// depend on an input has derivative 0. All throw Error if an input is not floating, or if a vector does not
-// have the expected shape and dtype. Thread-safety: that of the function.
+// Each takes a function of one tensor, or of a list of tensors. The function is called once and recorded, in
+// any GradMode; other tensors get no gradient, and no grad() changes. Results are outside the graph unless
+// create_graph is set; then they depend on the given inputs, to any order. An output that does not depend on
+// an input has derivative 0. All throw Error if an input is not floating, or if a vector does not have the
+// expected shape and dtype. Thread-safety: that of the function.
 #pragma once
 
 #include <functional>
@@ -20,13 +20,13 @@ struct DerivativeOptions {
   bool strict = false;        ///< throws Error for an output that does not depend on an input
 };
 
-using TensorFunction = std::function<Tensor(const Tensor&)>;  ///< of one tensor
+using TensorFunction = std::function<Tensor(const Tensor&)>;  ///< a function of one tensor
 /// A function of several tensors with one result.
 using ScalarFunction = std::function<Tensor(const std::vector<Tensor>&)>;
 /// A function of several tensors with several results.
 using ListFunction = std::function<std::vector<Tensor>(const std::vector<Tensor>&)>;
 
-/// d f(x)_i / d x_j: the shape of f(x), followed by that of x. One backward for each element of f(x).
+/// d f(x)_i / d x_j: the shape of f(x), followed by that of x. One backward pass for each element of f(x).
 Tensor jacobian(const TensorFunction& f, const Tensor& x, const DerivativeOptions& options = {});
 /// [output][input], each as above.
 std::vector<std::vector<Tensor>> jacobian(const ListFunction& f, const std::vector<Tensor>& inputs,
@@ -43,28 +43,28 @@ namespace autograd {
 struct Product {
   Tensor output, product;  ///< f(x), and the product
 };
-/// The same for several.
+/// The same for functions of several tensors.
 struct Products {
   std::vector<Tensor> outputs, products;  ///< f(inputs), and the products
 };
 }  // namespace autograd
 
-/// v^T J: v of f's shape (undefined means 1 if f has one value) -> x's shape. One backward.
+/// v^T J: v of f's shape (undefined means 1 if f has one value) -> x's shape. One backward pass.
 autograd::Product vjp(const TensorFunction& f, const Tensor& x, const Tensor& v = {},
                       const DerivativeOptions& options = {});
-/// The sum over outputs: one v an output -> one product an input.
+/// The sum over outputs: one v for each output -> one product for each input.
 autograd::Products vjp(const ListFunction& f, const std::vector<Tensor>& inputs,
                        const std::vector<Tensor>& v = {}, const DerivativeOptions& options = {});
 
 /// J v: v of x's shape -> f's shape. Two backward passes: v^T J is linear in its v, with the factor J.
 autograd::Product jvp(const TensorFunction& f, const Tensor& x, const Tensor& v,
                       const DerivativeOptions& options = {});
-/// The sum over inputs: one v an input -> one product an output.
+/// The sum over inputs: one v for each input -> one product for each output.
 autograd::Products jvp(const ListFunction& f, const std::vector<Tensor>& inputs, const std::vector<Tensor>& v,
                        const DerivativeOptions& options = {});
 
-/// H v for the Hessian H of a function with one value: v of x's shape -> x's shape. Two backwards, never H
-/// itself (Pearlmutter, "Fast exact multiplication by the Hessian", 1994).
+/// H v for the Hessian H of a function with one value: v of x's shape -> x's shape. Two backward passes; H
+/// itself is never computed (Pearlmutter, "Fast exact multiplication by the Hessian", 1994).
 autograd::Product hvp(const TensorFunction& f, const Tensor& x, const Tensor& v,
                       const DerivativeOptions& options = {});
 autograd::Products hvp(const ScalarFunction& f, const std::vector<Tensor>& inputs,

@@ -1,5 +1,5 @@
-// The parts that gradcheck() is made of: functions of several results, their elements in one row, and the
-// likely cause of a wrong gradient. Internal.
+// The parts of gradcheck(): functions of several results, their elements in one row, and the likely cause of
+// a wrong gradient. Internal.
 #pragma once
 
 #include <functional>
@@ -34,7 +34,7 @@ struct Evidence {
   std::function<Numbers(Numbers)> analytic;  ///< the gradient that the rule gives for it
 };
 
-/// Short, without a full stop: "the gradient is -1 times the right one: a wrong sign".
+/// A short text without a full stop: "the gradient is -1 times the right one: a wrong sign".
 std::string likely_cause(const Evidence& evidence);
 
 }  // namespace gradus::gradchecking

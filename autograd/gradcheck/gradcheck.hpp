@@ -2,11 +2,11 @@
 //
 // Central differences along random directions, scaled to each element's magnitude, are compared with the
 // gradient for random cotangents (cotangents of ones would hide a rule that ignores its upstream gradient).
-// Few elements are also checked one by one. Order 2 checks the gradient function in the same way, and its
-// derivative with respect to the cotangent. gradcheck also requires that two calls of the function and of its
-// gradient give the same bits, that a zero cotangent gives zeros, that gradients have their input's shape and
-// dtype and share storage with nothing, that the formula recorded under create_graph agrees with the one used
-// without it, and that an input with gaps between its elements, or expanded, means the same as a packed one.
+// Inputs of few elements are also checked one element at a time. Order 2 checks the gradient function in the
+// same way, and its derivative with respect to the cotangent. gradcheck also requires that two calls of the
+// function and of its gradient give the same bits, that a zero cotangent gives zeros, that gradients have
+// their input's shape and dtype and share no storage, that the formula recorded under create_graph agrees
+// with the one used without it, and that an input with gaps, or expanded, gives the same as a packed one.
 //
 // Keep inputs 100 steps away from kinks (relu at 0, ties of a maximum): differences mean nothing there.
 // Thread-safe: no state; `f` runs on the calling thread.
@@ -32,7 +32,7 @@ struct GradcheckOptions {
       1e-7;            ///< passes if |numeric - analytic| <= tolerance * (1 + sum |gradient * direction|)
   int directions = 4;  ///< random directions for each input
   int64_t elementwise = 32;  ///< inputs of at most this size are also checked one element at a time
-  uint64_t seed = 0;         ///< of all random numbers; the same seed repeats the same check
+  uint64_t seed = 0;         ///< seed of all random numbers; the same seed repeats the same check
 };
 
 /// The result for one input at one order.
@@ -40,9 +40,9 @@ struct GradcheckInput {
   size_t input = 0;     ///< its index among the inputs; at order 2 the cotangents come after them
   int order = 1;        ///< 1, or 2
   double worst = 0;     ///< largest error as a multiple of the allowed error
-  std::string where{};  ///< of the largest difference: direction, or position in the input and the output
+  std::string where{};  ///< its place: direction, or position in the input and the output
   double numeric = 0;   ///< derivative there, by differences
-  double analytic = 0;  ///< and by the gradient rules
+  double analytic = 0;  ///< derivative there, by the gradient rules
 };
 
 /// The result of gradcheck().
@@ -59,7 +59,7 @@ struct GradcheckReport {
   explicit operator bool() const { return passed; }  ///< passed
 };
 
-/// Of any number of float64 tensors; it must not depend on anything that changes between calls.
+/// A function of float64 tensors. It must not depend on anything that changes between calls.
 using GradcheckFunction = std::function<Tensor(const std::vector<Tensor>&)>;
 
 /// Checks d f / d input for the inputs that require gradients, or for all floating ones if none does.

@@ -11,12 +11,12 @@
 namespace gradus::autograd {
 
 /// Throws Error if `out`, the value of `op`, holds NaN, or infinities that no input holds. An undefined input
-/// is one that is not known.
+/// is unknown.
 void check_value(std::string_view op, const Tensor& out, const std::vector<Tensor>& inputs);
 
-/// Whether gx, which a rule made of gys, holds NaN, or infinities that no gy holds.
+/// Whether gx, the result of a rule for gys, holds NaN, or infinities that no gy holds.
 bool is_anomaly(const Tensor& gx, std::span<const Tensor> gys);
-/// Throws the Error for such a gx, of the rule of `from` for its input `to`; `ops` of the walked graph.
+/// Throws the Error for such a gx, of the rule of `from` for its input `to`; `ops` are the walked graph's.
 [[noreturn]] void refuse_gradient(const Node& from, const Node& to, const std::vector<const Node*>& ops,
                                   const Tensor& gx, std::span<const Tensor> gys);
 

@@ -40,7 +40,7 @@ class GradHook {
     else
       call_ = std::move(hook);
   }
-  Tensor operator()(const Tensor& g) const { return call_(g); }  ///< undefined if g stays
+  Tensor operator()(const Tensor& g) const { return call_(g); }  ///< undefined: g is kept
 
  private:
   std::function<Tensor(const Tensor&)> call_;
@@ -51,7 +51,7 @@ namespace autograd {
 /// The hooks of one tensor.
 class HookList {
  public:
-  uint64_t add(GradHook hook);                   ///< after the others; returns its id
+  uint64_t add(GradHook hook);                   ///< adds it after the others; returns its id
   void remove(uint64_t id);                      ///< does nothing if it was removed
   bool empty() const { return hooks_.empty(); }  ///< no hooks
   size_t size() const { return hooks_.size(); }  ///< how many

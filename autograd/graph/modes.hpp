@@ -1,5 +1,5 @@
-// How operations compute: with how many threads; and for the calling thread, whether they are recorded, in
-// which precision they multiply, and whether their values are checked, each for the lifetime of an object.
+// Settings of operations: the number of threads; and for the calling thread, during the lifetime of an
+// object, whether operations are recorded, in which precision they multiply, and whether values are checked.
 //
 //   {
 //     const Autocast autocast(DType::bfloat16);
@@ -49,7 +49,7 @@ class GradMode {
   autograd::Scoped<bool> mode_;
 };
 
-/// Nothing is recorded: evaluation, generation, updates of parameters.
+/// Records nothing: for evaluation, generation and updates of parameters.
 class NoGrad : public GradMode {
  public:
   NoGrad() : GradMode(false) {}
@@ -78,7 +78,7 @@ namespace autograd {
 extern constinit thread_local bool anomaly_mode;
 }  // namespace autograd
 
-/// Finds the operation in which the first number that is not finite arose.
+/// Finds the operation that produced the first number that is not finite.
 ///
 ///     const AnomalyMode on;
 ///     model.loss(x, y).backward();  // throws where the first NaN arises
@@ -90,7 +90,7 @@ extern constinit thread_local bool anomaly_mode;
 /// inputs. The check reads every value once; when the mode is off, it costs one branch for each operation.
 class AnomalyMode {
  public:
-  /// false: off inside one that is on, around an operation that makes infinities on purpose.
+  /// false turns an enclosing AnomalyMode off, for an operation that produces infinities on purpose.
   explicit AnomalyMode(bool enabled = true) : mode_(autograd::anomaly_mode, enabled) {}
 
  private:

@@ -1,6 +1,6 @@
 // Node: a vertex of the graph of gradients, the edges to its inputs, and their rules; the graph as text.
 //
-// For record(), the engine and programs that read graphs. Thread-safety: see tensor/tensor.hpp.
+// Used by record(), the engine and programs that read graphs. Thread-safety: see tensor/tensor.hpp.
 #pragma once
 
 #include <atomic>
@@ -23,7 +23,7 @@ namespace gradus {
 /// A tensor kept for backward. Using it throws Error if its values were overwritten since.
 class Saved {
  public:
-  /// Notes which version of its values it has.
+  /// Remembers the version of the tensor's values.
   explicit Saved(const Tensor& tensor) : tensor_(tensor) {
     if (tensor.defined()) version_ = tensor.impl()->storage->version();
   }
@@ -173,7 +173,7 @@ class Borrowed {
 /// How the gradient reaches one input.
 class Edge {
  public:
-  /// A rule as it is kept.
+  /// The stored form of a rule.
   using Pull = InlineFunction<Tensor(const Tensor& gy, const Tensor& y), kMaxCaptures>;
   /// Adds the gradient to a sum.
   using AddTo = InlineFunction<void(const Tensor& gy, Tensor& sum), 2 * sizeof(Shape)>;
@@ -191,8 +191,8 @@ class Edge {
       pull = Pull([rule = std::move(rule)](const Tensor& gy, const Tensor&) mutable { return rule(gy); });
     }
   }
-  /// For gradients that are not differentiated again there is also accumulate(gy, sum), which is cheaper: it
-  /// adds gx to `sum`, which is packed and of the input's shape, or undefined before the first contribution.
+  /// accumulate(gy, sum) is a cheaper second rule for gradients that are not differentiated again: it adds gx
+  /// to `sum`, which is packed and of the input's shape, or undefined before the first contribution.
   template <class F, class G>
   Edge(const Tensor& input, F rule, G accumulate) : Edge(input, std::move(rule)) {
     if (to) add_to = AddTo(std::move(accumulate));
@@ -202,9 +202,9 @@ class Edge {
   explicit Edge(const Tensor& input) {
     if (grad_enabled() && input.defined() && input.requires_grad()) to = input.impl()->node;
   }
-  /// Moves the contents out of an edge in a braced list, whose elements are const.
+  /// Tag: moves the contents out of an edge in a braced list, whose elements are const.
   static constexpr struct FromList {
-  } kFromList{};  ///< asks for that
+  } kFromList{};  ///< the value of the tag
   /// Takes over an edge of a list that record() owns.
   Edge(FromList, const Edge& lent)
       : to(std::move(lent.to)),
@@ -222,8 +222,8 @@ class Edge {
 class HookList;  // hooks.hpp
 
 /// The rule of a function of several results, which is one vertex of the graph. Each result is a vertex too
-/// (Node::result_of), with one edge to the function's. The gradients of results wait in the engine until all
-/// have come; then the function is visited once, with those that came. It has a rule or recompute.
+/// (Node::result_of), with one edge to the function's. The engine collects the gradients of the results until
+/// all have arrived, then visits the function once. It has a rule or recompute.
 struct MultiOutput {
   /// One result.
   struct Result {
@@ -234,7 +234,7 @@ struct MultiOutput {
   std::vector<Result> results;   ///< in order
   ManyRule rule;                 ///< the gradients of the inputs, from those of the results
   std::vector<Saved> outputs{};  ///< the rule's second argument: aliases outside the graph
-  /// The results again, with the graph that made them: the engine walks it in place of this vertex.
+  /// Computes the results again with their graph, which the engine walks in place of this vertex.
   std::function<std::vector<Tensor>()> recompute{};
 };
 
@@ -244,7 +244,7 @@ struct Node : RefCounted {
   /// A leaf; an op; a function of several results; one of these results.
   enum class Kind : uint8_t { leaf, op, multi_output, result };
 
-  /// Without edges; make() counts the sequence.
+  /// A vertex without edges; make() also numbers it.
   Node(Kind kind_, std::string_view op_, const Shape& shape_, DType dtype_, uint64_t sequence_);
   ~Node();
 
@@ -272,9 +272,9 @@ struct Node : RefCounted {
   void release();                                      ///< frees rules and what they captured
   /// A leaf for a tensor of that shape.
   static Ref<Node> leaf(const Shape& shape, DType dtype);
-  /// The next place in the order of creation.
+  /// Returns the next number in the order of creation.
   static uint64_t take_sequence();
-  /// The newest of all, not a leaf.
+  /// Makes a vertex that is not a leaf, the newest in the order of creation.
   static Ref<Node> make(Kind kind, std::string_view op, const Shape& shape, DType dtype);
   /// A vertex for result `i` of a multi_output.
   static Ref<Node> result_of(const Ref<Node>& function, size_t i);

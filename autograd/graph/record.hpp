@@ -1,9 +1,9 @@
-// record(): adds an op, the library's or your own, to the graph of gradients; the names of the library's ops.
+// record(): adds an op of the library or of a user to the graph of gradients. The names of the library's ops.
 //
 // An op computes its result outside the graph, then records one Edge for each input that gradients flow to.
 // An edge holds the rule gx = pull(gy). Rules are written with public ops, so that a gradient can be
-// differentiated again. A rule captures tensors as Saved, which throws if their values change until backward.
-// Edges to inputs that need no gradient are dropped at once, with their captures.
+// differentiated again. A rule captures tensors as Saved, which throws if their values have changed. Edges to
+// inputs that need no gradient are dropped at once, with their captures.
 //
 // The engine sums a gradient over broadcast dimensions, checks its shape, adds it up and frees the rule.
 // Thread-safety: that of the tensors.
@@ -45,14 +45,14 @@ inline constexpr auto kRecordedOps = std::to_array<std::string_view>({
     "gelu_linear",  "swiglu_linear", "linear_recurrence",
 });
 
-/// Ops composed of those; they have gradient-check cases too.
+/// Ops composed of recorded ops; they have gradient-check cases too.
 inline constexpr auto kComposedOps =
     std::to_array<std::string_view>({"mean", "std", "max", "min", "mm", "bmm", "split", "chunk", "embedding",
                                      "safe_softmax", "mse_loss", "index"});
 
 /// The name of a recorded op, checked while compiling.
 struct OpName {
-  /// An op of the user's own; `text` must live as long as the program, as a literal does.
+  /// A user's op; `text` must live as long as the program, as a literal does.
   static constexpr OpName custom(std::string_view text) { return OpName(text, Unchecked{}); }
 
   /// A name of kRecordedOps; any other does not compile.
@@ -74,8 +74,8 @@ Tensor record(OpName op, Tensor out, std::initializer_list<Tensor> inputs, Joint
 Tensor record(OpName op, Tensor out, const std::vector<Tensor>& inputs, JointRule rule);
 
 /// Makes `outs` (fresh, outside the graph, any shapes and dtypes) the results of `op`. Returns them. Integer
-/// and bool results stay outside the graph. The rule runs once, when the gradients of all results have come.
-/// Throws Error if two results are one tensor.
+/// and bool results stay outside the graph. The rule runs once, when the gradients of all results have
+/// arrived. Throws Error if two results are one tensor.
 ///
 ///     std::vector<Tensor> polar(const Tensor& x, const Tensor& y) {
 ///       const Tensor a = x.detach(), b = y.detach(), r = sqrt(a * a + b * b);

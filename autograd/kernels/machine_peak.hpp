@@ -1,4 +1,4 @@
-// The speed of the machine without gradus, with which `gradus bench` compares: products by BLAS and its
+// The speed of the machine without gradus, for the comparison of `gradus bench`: products by BLAS and its
 // threads, and reading memory. Not thread-safe; while blas_product runs, no other thread may call BLAS.
 #pragma once
 

@@ -79,7 +79,7 @@ inline Tensor mean_of(const Tensor& total, int64_t count) {
   return total / static_cast<double>(count);
 }
 
-/// x - mean(x) over dims. The mean of large values is rounded coarsely: the rest is subtracted too.
+/// x - mean(x) over dims. The mean of large values is rounded coarsely, so the rest is subtracted too.
 inline Tensor centred(const Tensor& x, const Dims& dims) {
   const Tensor near = x - mean(x, dims, /*keepdim=*/true);
   return near - mean(near, dims, /*keepdim=*/true);

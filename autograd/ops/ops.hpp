@@ -47,9 +47,9 @@ Tensor add(const Tensor& a, const Tensor& b);  ///< a + b
 Tensor sub(const Tensor& a, const Tensor& b);  ///< a - b
 Tensor mul(const Tensor& a, const Tensor& b);  ///< a * b
 Tensor div(const Tensor& a, const Tensor& b);  ///< a / b; of int64: float32
-/// base^exponent. Of int64: modulo 2^64, and throws Error for a negative exponent.
+/// base^exponent. int64 powers are computed modulo 2^64; a negative exponent throws Error.
 Tensor pow(const Tensor& base, const Tensor& exponent);
-/// The larger of a and b. Where both are equal each gets half of the gradient. NaN wins.
+/// The larger of a and b, or NaN if one is NaN. Where both are equal, each gets half of the gradient.
 Tensor maximum(const Tensor& a, const Tensor& b);
 Tensor minimum(const Tensor& a, const Tensor& b);  ///< the smaller, with the same rules
 
@@ -68,7 +68,7 @@ Tensor operator+(double a, const Tensor& b);
 Tensor operator-(double a, const Tensor& b);
 Tensor operator*(double a, const Tensor& b);
 Tensor operator/(double a, const Tensor& b);
-/// base^exponent, with the same rules; an int64 base to a negative power: float32.
+/// base^exponent, with the same rules; an int64 base to a negative power gives float32.
 Tensor pow(const Tensor& base, double exponent);
 
 // -- one value at a time
@@ -127,7 +127,7 @@ Tensor ge(const Tensor& a, double b);         ///< a >= b
 
 // -- reductions: over the given dims, or over all if none are given
 Tensor sum(const Tensor& x, const autograd::Dims& dims = {}, bool keepdim = false);   ///< also int64
-Tensor mean(const Tensor& x, const autograd::Dims& dims = {}, bool keepdim = false);  ///< NaN of nothing
+Tensor mean(const Tensor& x, const autograd::Dims& dims = {}, bool keepdim = false);  ///< NaN if empty
 /// Mean square deviation, divided by n - correction. NaN if n <= correction.
 Tensor var(const Tensor& x, const autograd::Dims& dims = {}, int64_t correction = 1, bool keepdim = false);
 /// torch.std: the root of var, with gradient 0 where that is 0.
@@ -136,7 +136,7 @@ Tensor stddev(const Tensor& x, const autograd::Dims& dims = {}, int64_t correcti
 Tensor amax(const Tensor& x, const autograd::Dims& dims = {}, bool keepdim = false);
 /// The smallest, in the same way.
 Tensor amin(const Tensor& x, const autograd::Dims& dims = {}, bool keepdim = false);
-/// The largest element along dim and its index (int64), the first of equals: it gets the gradient. NaN wins.
+/// The largest element along dim, or a NaN, and its int64 index. The first of equals gets the gradient.
 autograd::Extreme max(const Tensor& x, int64_t dim, bool keepdim = false);
 autograd::Extreme min(const Tensor& x, int64_t dim,
                       bool keepdim = false);  ///< the smallest, with the same rules
@@ -147,11 +147,11 @@ Tensor min(const Tensor& x);  ///< the smallest, with the same rules
 Tensor cumsum(const Tensor& x, int64_t dim, bool reverse = false);
 /// h_t = a_t * h_(t-1) + b_t along dim (h_(t+1) if reverse); the first h is b. a and b have equal shapes.
 Tensor linear_recurrence(const Tensor& a, const Tensor& b, int64_t dim, bool reverse = false);
-/// log(sum(exp(x))), without overflow. A slice of -inf only gives -inf and gradient 0.
+/// log(sum(exp(x))), without overflow. A slice that holds only -inf gives -inf and gradient 0.
 Tensor logsumexp(const Tensor& x, const autograd::Dims& dims, bool keepdim = false);
-/// exp(x) / sum(exp(x)) along dim. A row of -inf only is NaN, as in PyTorch.
+/// exp(x) / sum(exp(x)) along dim. A row that holds only -inf gives NaN, as in PyTorch.
 Tensor softmax(const Tensor& x, int64_t dim);
-/// softmax, but a row of -inf only gives zeros, with gradient 0.
+/// softmax, but a row that holds only -inf gives zeros, with gradient 0.
 Tensor safe_softmax(const Tensor& x, int64_t dim);
 Tensor log_softmax(const Tensor& x, int64_t dim);  ///< log(softmax(x)), without overflow
 
@@ -176,9 +176,9 @@ Tensor gelu_linear(const Tensor& x, const Tensor& weight, const Tensor& bias = {
 Tensor swiglu_linear(const Tensor& gate, const Tensor& up, const Tensor& weight, const Tensor& bias = {});
 
 // -- joining and indexing
-/// Shapes equal but along dim. A vector of size 0 may stand among tensors of any shape and adds nothing.
+/// Joins along dim; the other sizes must be equal. A vector of size 0 fits any shape and adds nothing.
 Tensor cat(const std::vector<Tensor>& tensors, int64_t dim);
-/// Equal shapes, joined along a new dimension.
+/// Joins tensors of equal shapes along a new dimension.
 Tensor stack(const std::vector<Tensor>& tensors, int64_t dim);
 /// x placed into zeros of `size` along dim, at start, start + step, ...: the inverse of Tensor::slice.
 Tensor pad(const Tensor& x, int64_t dim, int64_t size, int64_t start, int64_t step = 1);
@@ -191,8 +191,8 @@ Tensor index_add(const Tensor& x, int64_t dim, const Tensor& index, const Tensor
 Tensor gather(const Tensor& x, int64_t dim, const Tensor& index);
 /// x with source added where gather would have read; repeated indices add up.
 Tensor scatter_add(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source);
-/// weight (V, C), index (...) int64 -> (..., C). Row padding_idx, if given, gets no gradient. Of a weight
-/// that is only stored (dtype.hpp) the rows come as float32, without gradients.
+/// weight (V, C), index (...) int64 -> (..., C). Row padding_idx, if given, gets no gradient. Rows of a
+/// weight that is only stored (dtype.hpp) are returned as float32, without gradients.
 Tensor embedding(const Tensor& weight, const Tensor& index, std::optional<int64_t> padding_idx = {});
 /// Zero above the given diagonal of the last two dimensions; 0 is the main one, 1 that above it.
 Tensor tril(const Tensor& x, int64_t diagonal = 0);
@@ -214,15 +214,15 @@ Tensor rms_norm(const Tensor& x, const Shape& normalized_shape, const Tensor& we
 Tensor rotary_embedding(const Tensor& x, int64_t offset = 0, double base = 10000.0);
 /// How the losses of single elements are combined.
 enum class Reduction { none, mean, sum };
-/// An int64_t that {} does not convert to, so that cross_entropy(x, t, {}) leaves all options as they are.
+/// An int64_t that {} does not convert to, so that cross_entropy(x, t, {}) uses the default options.
 struct IgnoreIndex {
   /// The class whose targets do not count.
   IgnoreIndex(int64_t class_) : value(class_) {}  // NOLINT: a number is the natural spelling
   int64_t value;                                  ///< that class
 };
 /// -log softmax(logits)[target]: logits (N, V), target (N) int64 -> (), or (N) with Reduction::none. Targets
-/// equal to ignore_index count neither in the sum nor in the mean's divisor; the mean of none is NaN with
-/// gradient 0.
+/// equal to ignore_index count neither in the sum nor in the mean's divisor; without other targets, the mean
+/// is NaN with gradient 0.
 Tensor cross_entropy(const Tensor& logits, const Tensor& target, IgnoreIndex ignore_index = -100,
                      Reduction reduction = Reduction::mean);
 /// The options of cross_entropy().
@@ -233,8 +233,8 @@ struct CrossEntropyOptions {
   double label_smoothing = 0.0;           ///< share in [0, 1] of a target that is spread over all classes
 };
 /// The same for logits (N, V, d1, ...) or (V) and targets that are classes, int64 (N, d1, ...) or (), or
-/// probabilities of all classes, shaped as the logits, for which the mean is that over rows (Szegedy et al.,
-/// arXiv 1512.00567, section 7, for smoothing). The targets' probabilities get gradients.
+/// probabilities of all classes, of the logits' shape; their mean is over rows (Szegedy et al., arXiv
+/// 1512.00567, section 7, for smoothing). The targets' probabilities get gradients.
 Tensor cross_entropy(const Tensor& logits, const Tensor& target, const CrossEntropyOptions& options);
 /// (x - target)^2, each element or reduced.
 Tensor mse_loss(const Tensor& x, const Tensor& target, Reduction reduction = Reduction::mean);
@@ -251,34 +251,34 @@ struct AttentionOptions {
   /// Broadcast to the scores (..., T, S): bool, true where a query may attend, or added to them (-inf hides).
   Tensor mask{};
   double dropout = 0.0;  ///< probability in [0, 1] with which a weight is dropped; > 0 needs a generator
-  Generator* generator = nullptr;  ///< borrowed; that of the dropped weights
-  /// Whether k and v may have fewer heads than q, of a number n that divides nh: each serves nh / n heads of
-  /// q that follow one another (Ainslie et al., arXiv 2305.13245).
+  Generator* generator = nullptr;  ///< borrowed; draws the dropped weights
+  /// Whether k and v may have n heads, fewer than q, where n divides nh: each serves nh / n consecutive heads
+  /// of q (Ainslie et al., arXiv 2305.13245).
   bool enable_gqa = false;
 };
 /// softmax(scale * q @ k^T) @ v (Vaswani et al., arXiv 1706.03762, eq. 1): q (B, nh, T, hs), k and v (B, nh,
-/// S, hs) -> (B, nh, T, hs). Never holds a (T, S) matrix for the whole batch, except where it is composed of
-/// the public ops: a mask; q (..., T, hs), k (..., S, hs), v (..., S, n) of other numbers of dimensions, or
-/// broadcast; weights dropped by a torch generator, as PyTorch's matmul, softmax, dropout, matmul would draw
-/// them. A query that may attend to nothing gives zeros.
+/// S, hs) -> (B, nh, T, hs). It holds no (T, S) matrix for the whole batch, except where it calls the public
+/// ops: with a mask; for q (..., T, hs), k (..., S, hs), v (..., S, n) with other numbers of dimensions, or
+/// broadcast; for dropout with a torch generator, drawn as by PyTorch's matmul, softmax, dropout, matmul. A
+/// query that may attend to nothing gives zeros.
 Tensor scaled_dot_product_attention(const Tensor& q, const Tensor& k, const Tensor& v,
                                     const AttentionOptions& options = {});
 /// The same for q, k and v of all heads side by side, as one projection makes them: qkv (B, T, 3 C) -> (B, T,
-/// C) with C = n_head * hs, head by head. Spares the copies that splitting and joining take on the way back.
-/// Throws Error if n_head does not divide C.
+/// C) with C = n_head * hs, head by head. Backward avoids the copies of splitting and joining. Throws Error
+/// if n_head does not divide C.
 Tensor scaled_dot_product_attention(const Tensor& qkv, int64_t n_head, const AttentionOptions& options = {});
 
 // -- not differentiable
-/// Index of the largest value along dim, the first among equals -> int64. NaN wins.
+/// Index of the largest value along dim, the first among equals -> int64. NaN counts as largest.
 Tensor argmax(const Tensor& x, int64_t dim, bool keepdim = false);
 Tensor argmin(const Tensor& x, int64_t dim, bool keepdim = false);  ///< the index of the smallest
-/// Along dim, stable; NaN counts as largest.
+/// Sorts along dim; stable; NaN counts as largest.
 autograd::Sorted sort(const Tensor& x, int64_t dim, bool descending = false);
 /// The k largest along dim, largest first, the lower index first among equals.
 autograd::Sorted topk(const Tensor& x, int64_t k, int64_t dim);
-/// Indices drawn with probabilities proportional to the weights p (..., n) -> (..., num_samples) int64.
-/// Without replacement unless asked for. Throws Error for negative or non-finite weights and for too few
-/// positive ones, and then draws nothing.
+/// Indices drawn with probabilities proportional to the weights p (..., n) -> (..., num_samples) int64. Draws
+/// without replacement by default. Throws Error for negative or non-finite weights and for too few positive
+/// ones, and then draws nothing.
 Tensor multinomial(const Tensor& p, int64_t num_samples, Generator& generator, bool replacement = false);
 /// 1 with probability p, else 0, for each p -> p's shape and dtype. Throws Error for a p outside [0, 1], and
 /// then draws nothing.

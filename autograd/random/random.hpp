@@ -28,7 +28,7 @@ namespace gradus {
 /// Matsumoto and Nishimura, 1998), whose words become floats as in PyTorch 1.13 for x86-64 with AVX2.
 class TorchStream {
  public:
-  /// Which build of PyTorch dropout masks are drawn like; all else is the same in both.
+  /// The PyTorch build whose dropout masks are reproduced; all other numbers are the same in both.
   enum class Masks : uint8_t {
     portable,  ///< without MKL, or on processors that are not Intel's: two words an element
     mkl,       ///< MKL on Intel's: one word a tensor seeds a multiplicative congruential generator (MCG31m1)
@@ -44,22 +44,22 @@ class TorchStream {
   uint32_t word();       ///< 32 random bits
   uint64_t two_words();  ///< the first is the high half
   double uniform();      ///< in [0, 1), 53 bits of two words
-  double normal();       ///< the spare of the last pair, or the first of a new pair, which takes four words
+  double normal();       ///< the second of the last pair, or the first of a new pair, which takes four words
   void discard(uint64_t n);  ///< as n calls of word(), in O(n)
 
   /// Uniform on [low, high). T: float (one word each), double (two).
   template <class T>
   void uniform(std::span<T> out, double low, double high);
-  /// Fewer than 16 are pairs computed in float64, of which an odd one is spared for the next such call; 16
-  /// and more are made of uniforms in blocks of 16. T: float, double.
+  /// Fewer than 16 are pairs computed in float64, of which an odd one is kept for the next such call; 16 and
+  /// more are computed from uniforms in blocks of 16. T: float, double.
   template <class T>
   void normal(std::span<T> out, double mean, double std);
-  /// Each is `kept` with probability q, else 0. Draws nothing for none. T: float, double.
+  /// Each is `kept` with probability q, else 0. Draws nothing for no elements. T: float, double.
   template <class T>
   void mask(std::span<T> out, double q, T kept);
 
   /// "torch" or "torch-mkl", seed, place, spare normal (hexadecimal bits, or "none"), and the 624 words of
-  /// the engine in hexadecimal, with a space between.
+  /// the engine in hexadecimal, separated by spaces.
   std::string state() const;
   /// The stream of a state; none for any text that state() does not write.
   static std::optional<TorchStream> from_state(const std::string& state);
@@ -94,7 +94,7 @@ class Generator {
 
   uint32_t next();   ///< 32 random bits
   double uniform();  ///< in [0, 1), 53 bits of two words
-  double normal();   ///< mean 0, variance 1 (Box and Muller, 1958); a torch kind makes two and spares one
+  double normal();   ///< mean 0, variance 1 (Box and Muller, 1958); a torch kind draws two and keeps one
   /// Uniform in [low, high). Without bias, but for PyTorch's remainder of one word (two from a range of 2^32
   /// on) on its kinds. Throws Error unless low < high.
   int64_t between(int64_t low, int64_t high);
@@ -106,7 +106,7 @@ class Generator {
   struct Range {
     uint64_t key, block;  ///< of Philox
   };
-  /// The next n words. Throws Error for a torch kind, whose words can only be drawn in order: see as_torch().
+  /// The next n words. Throws Error for a torch kind, whose words are drawn only in order: see as_torch().
   Range reserve(int64_t n);
   /// The stream of a torch kind; null for Philox.
   TorchStream* as_torch() { return std::get_if<TorchStream>(&engine_); }
@@ -129,7 +129,7 @@ class Generator {
   std::variant<Philox, TorchStream> engine_;
 };
 
-// Each draws in row-major order. float32 or float64 unless said otherwise; throws Error for other dtypes.
+// Each draws in row-major order. float32 or float64 unless noted; throws Error for other dtypes.
 
 /// Values uniform on [0, 1).
 Tensor rand(const Shape& shape, Generator& generator, DType dtype = DType::float32);

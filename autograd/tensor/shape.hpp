@@ -22,7 +22,7 @@ class Shape {
   Shape(const int64_t* first, const int64_t* last);
 
   int size() const { return size_; }                    ///< entries, that is dimensions
-  bool empty() const { return size_ == 0; }             ///< of a scalar
+  bool empty() const { return size_ == 0; }             ///< true for a scalar
   int64_t operator[](int i) const { return dims_[i]; }  ///< unchecked, i from 0
   int64_t& operator[](int i) { return dims_[i]; }       ///< unchecked, i from 0
   int64_t back() const { return dims_[size_ - 1]; }     ///< the innermost; there must be one
@@ -31,7 +31,7 @@ class Shape {
 
   void push_back(int64_t d) { insert(size_, d); }  ///< inside the others
   void insert(int at, int64_t d);                  ///< before entry `at`
-  void erase(int at);                              ///< takes entry `at` out
+  void erase(int at);                              ///< removes entry `at`
 
   /// Product of all entries; 1 for the shape of a scalar.
   int64_t numel() const {

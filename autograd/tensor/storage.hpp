@@ -15,7 +15,7 @@ namespace gradus::autograd {
 /// Base of objects that count the references to them, which may be on several threads.
 class RefCounted {
  public:
-  /// How many references there are at the moment.
+  /// The number of references now.
   uint32_t use_count() const { return count_.load(std::memory_order_relaxed); }
 
  protected:
@@ -77,7 +77,7 @@ class Storage : public RefCounted {
   ~Storage();
 
   std::byte* data() const { return data_; }  ///< 64-byte aligned
-  int64_t bytes() const { return bytes_; }   ///< as they were asked for
+  int64_t bytes() const { return bytes_; }   ///< as requested
 
   /// Counts the calls of mutable_data(); backward compares it with the count when a tensor was saved.
   uint64_t version() const { return version_; }

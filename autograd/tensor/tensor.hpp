@@ -62,16 +62,16 @@ class Tensor {
     check_dtype(dtype_of<T>);
     return static_cast<const T*>(raw_data());
   }
-  /// The same for writing; a backward that still needs the old values will refuse to run.
+  /// The same for writing; a later backward that needs the old values throws Error.
   template <class T>
   T* mutable_data() {
     check_dtype(dtype_of<T>);
     return static_cast<T*>(raw_mutable_data());
   }
-  const void* raw_data() const;  ///< whatever the dtype
+  const void* raw_data() const;  ///< for any dtype
   void* raw_mutable_data();      ///< counts as a write
 
-  /// The only element, whatever the dtype. Throws Error unless numel() == 1.
+  /// The only element, of any dtype. Throws Error unless numel() == 1.
   double item() const;
   /// One element; negative indices count from the end. Throws Error outside the shape.
   double at(std::initializer_list<int64_t> index) const;
@@ -92,9 +92,9 @@ class Tensor {
   Tensor grad() const;
   void set_grad(const Tensor& grad);  ///< throws Error unless this is a leaf of that shape and dtype
   void zero_grad();                   ///< makes grad() undefined
-  /// grad() of every leaf below this scalar grows by d(this)/d(leaf). Frees the graph unless retain_graph;
-  /// with create_graph the gradients can be differentiated again. Throws Error if this is not a scalar and
-  /// `gradient` is undefined, if nothing requires a gradient, and on a second call after the graph was freed.
+  /// Adds d(this)/d(leaf) to grad() of every leaf that this scalar depends on. Frees the graph unless
+  /// retain_graph; with create_graph the gradients can be differentiated again. Throws Error if this is not a
+  /// scalar and `gradient` is undefined, if nothing requires a gradient, or if the graph was freed.
   void backward(const Tensor& gradient = {}, bool retain_graph = false, bool create_graph = false) const;
   /// Runs `hook` on the gradient of this tensor, a leaf or not, in every backward that passes it: see
   /// graph/hooks.hpp. Throws Error if this requires no gradient.
@@ -117,10 +117,10 @@ class Tensor {
   /// x[start:end:step] along dim, with Python's clamping of bounds; step > 0.
   Tensor slice(int64_t dim, int64_t start, int64_t end, int64_t step = 1) const;
   Tensor select(int64_t dim, int64_t index) const;  ///< drops the dimension
-  /// The elements that the subscripts select, as x[...] in PyTorch (see Slice). A view, unless there are
-  /// tensors among them (int64 places, or bool masks). These are taken together, broadcast; their dimensions
-  /// stand where the first one stood, or in front if other subscripts stand between. Throws Error for more
-  /// subscripts than dimensions, for places outside, and for masks of another shape.
+  /// The elements that the subscripts select, as x[...] in PyTorch (see Slice). A view, unless some are
+  /// tensors (int64 places, or bool masks). Tensors are broadcast and applied together; their dimensions take
+  /// the first one's place, or come first if others are between them. Throws Error for more subscripts than
+  /// dimensions, for places outside, and for masks of another shape.
   Tensor index(const std::vector<TensorIndex>& subscripts) const;
   /// Pieces of `size` along dim, the last one shorter if need be.
   std::vector<Tensor> split(int64_t size, int64_t dim) const;
@@ -133,7 +133,7 @@ class Tensor {
   /// Converted values; itself if it has the dtype. Differentiable between floating dtypes.
   Tensor to(DType dtype) const;
 
-  /// The engine and the ops use these two.
+  /// For the engine and the ops, as is impl().
   explicit Tensor(autograd::Ref<autograd::TensorImpl> impl) : impl_(std::move(impl)) {}
   autograd::TensorImpl* impl() const { return impl_.get(); }  ///< null if undefined
 
@@ -185,7 +185,7 @@ std::string torch_string(const Tensor& x);
 ///     x[:, rows]             x.index({Slice(), rows})
 ///     x[x > 0]               x.index({gt(x, 0.0)})
 ///
-/// Slice is start:stop:step with Python's clamping of bounds; a bound that is left out is the end.
+/// Slice is start:stop:step with Python's clamping of bounds; an omitted bound is the end.
 struct Slice {
   Slice() = default;
   /// first:last:by

@@ -2,7 +2,7 @@
 //
 // A token is a byte, or two tokens joined by a merge. A word (words.hpp) begins as its bytes; the first merge
 // in the list that fits is applied everywhere in it, from left to right, until none fits. Every text can be
-// encoded, and decodes to the same bytes. Thread-safety: immutable once made.
+// encoded, and decodes to the same bytes. Immutable, so thread-safe.
 #pragma once
 
 #include <array>
@@ -37,7 +37,7 @@ constexpr uint64_t pair_key(int32_t left, int32_t right) {
 }
 
 /// Numbers by pairs of tokens: a hash table with linear probing, at least half empty, because most lookups
-/// find nothing.
+/// fail.
 class PairTable {
  public:
   static constexpr uint32_t kNone = ~uint32_t{0};
@@ -85,8 +85,8 @@ struct MergeRules {
 class BytePairs {
  public:
   /// `texts`: the bytes of each token. `merges`: by priority; each must join bytes or results of earlier
-  /// merges. `specials`: the special tokens. All 256 bytes must be tokens. The caller must check this: it can
-  /// name the place in a file.
+  /// merges. `specials`: the special tokens. All 256 bytes must be tokens. The caller must check this,
+  /// because it knows the place in a file for errors.
   BytePairs(std::vector<std::string> texts, std::vector<Merge> merges, std::vector<int32_t> specials);
 
   int64_t size() const { return static_cast<int64_t>(texts_.size()); }

@@ -1,6 +1,6 @@
 // Learns byte pairs from a text (Sennrich et al., arXiv 1508.07909, algorithm 1, on bytes and within GPT-2's
 // words): repeatedly the most frequent pair becomes a token; of equally frequent ones the one with the
-// smaller left token, then the smaller right one. Overlapping pairs count, "aaa" has two. A pair whose text
+// smaller left token, then the smaller right one. Overlapping pairs count: "aaa" has two. A pair whose text
 // is already a token is skipped.
 #pragma once
 
@@ -31,7 +31,7 @@ class WordCounts {
 };
 
 /// A vocabulary of `size` tokens, at least 257: the bytes in GPT-2's order, the joined tokens, and `special`
-/// last. Fewer if no pair occurs twice. Takes time n log n for different words of n bytes in total.
+/// last. Fewer if no pair occurs twice. Takes time n log n for distinct words of n bytes in total.
 BytePairs learn(const WordCounts& words, int64_t size, std::string_view special);
 
 }  // namespace gradus::data::pairs

@@ -1,8 +1,8 @@
-// Contender: a worker (worker.hpp) in a separate process, which is stopped while it has nothing to do.
+// Contender: a worker (worker.hpp) in a separate process, which is stopped while it is idle.
 //
-// A waiting process is stopped by a signal, so that its spinning threads take no core from the other side,
-// and peak memory is measured for each side. The process ends with its Contender, or with this process. Not
-// thread-safe.
+// A waiting process is stopped by a signal, so that its spinning threads take no core from the other side.
+// Separate processes give separate peak memory. The process ends with its Contender, or with this process.
+// Not thread-safe.
 #pragma once
 
 #include <sys/types.h>
@@ -30,7 +30,7 @@ class Contender {
   Contender(const Contender&) = delete;
   Contender& operator=(const Contender&) = delete;
 
-  /// Its first line, which says that it is ready.
+  /// Its first line, which reports that it is ready.
   const std::string& greeting() const { return greeting_; }
   /// Its answer to a line. Throws RunError if it ends instead.
   std::string ask(const std::string& line);

@@ -1,11 +1,11 @@
-// Workers: the processes that a comparison runs in turn. Each reads one command a line and answers each with
-// a JSON object on a line. torch_twin.py is a worker too. A worker ends when its input does.
+// Workers: the processes that a comparison runs in turn. Each reads one command per line and answers with a
+// JSON object on a line. torch_twin.py is a worker too. A worker ends when its input does.
 //
 //   the first line  {"losses":[..]}: the loss of the first batch in evaluation mode, then, without dropout,
 //                   those of two training steps. For generate also {"tokens":[..]}; {} for floors.
 //   run SEC STEPS   after a warm-up, runs steps until SEC seconds have passed or STEPS steps, at least one:
 //                   {"ms_median":..,"ms_min":..,"steps":..}, by step or generated token
-//   ops STEPS       milliseconds a step by op, and in total:
+//   ops STEPS       milliseconds per step by op, and in total:
 //                   {"ops":[{"op":..,"forward":..,"backward":..},..],"ms":..}
 //   memory          {"peak_mib":..}: resident memory since the model was made
 #pragma once
@@ -28,8 +28,8 @@ void run_steps(const Workload& workload, const std::string& save, std::istream& 
 
 /// Measures the floor: the time of the workload's matrix products alone, through BLAS one size after another,
 /// or, if that is less, the time of as many multiplications and additions at nine tenths of the machine's
-/// peak; for generate, the time to read all parameters once. Each size counts with its median, with the
-/// faster of BLAS's threads and one product a thread.
+/// peak; for generate, the time to read all parameters once. Each size counts with its median, for the faster
+/// of BLAS's threads and one product per thread.
 void run_floor(const Workload& workload, std::istream& in, std::ostream& out);
 
 /// The middle value, or the mean of the two in the middle. At least one value must be given.

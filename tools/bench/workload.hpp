@@ -1,4 +1,4 @@
-// The workloads of `gradus bench`: GPT-2-shaped decoders on random tokens, from one whose step is all
+// The workloads of `gradus bench`: GPT-2-shaped decoders on random tokens, from one whose step is mostly
 // overhead to GPT-2 124M. Plain values.
 #pragma once
 
@@ -23,8 +23,8 @@ struct Workload {
   Task task = Task::train;
   models::DecoderConfig config;
   int64_t batch = 1;
-  /// For train and forward the dtype of products: float32 or bfloat16 (Autocast). For generate the dtype of
-  /// the matrices, which may be q8_0 or q4_0 too.
+  /// The dtype of products in train and forward: float32 or bfloat16 (Autocast). The dtype of the matrices in
+  /// generate, which may also be q8_0 or q4_0.
   DType dtype = DType::float32;
 
   /// Tokens in one step; 1 for generate, whose times are by token.
@@ -33,8 +33,8 @@ struct Workload {
 
 /// All of them, in the order of their names.
 std::vector<Workload> workloads();
-/// The workloads with these names; W4 and W5 select all whose names begin so (W4-W2n, W4-W3). Without names:
-/// all. Throws Error for an unknown name.
+/// The workloads with these names; W4 and W5 select all with this prefix (W4-W2n, W4-W3). Without names: all.
+/// Throws Error for an unknown name.
 std::vector<Workload> select_workloads(const std::vector<std::string>& names);
 
 /// The same with products in bfloat16, under the name "W1 bf16". Throws Error for a workload that generates.
@@ -57,7 +57,7 @@ struct Product {
 /// All products of one step, including the part that the causal mask hides: those of the forward pass, and in
 /// training those of the gradients of both operands. Empty for generate.
 std::vector<Product> products(const Workload& workload);
-/// The sum of their operations: in training (6 N + 12 L T C) a token, where N counts the elements of all
+/// The sum of their operations: in training (6 N + 12 L T C) per token, where N counts the elements of all
 /// matrices that tokens are multiplied with (the token table once, as the head; not the positions); in a
 /// forward pass a third of it.
 double operations(const Workload& workload);

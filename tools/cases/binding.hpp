@@ -1,5 +1,5 @@
-// Makes operations of files of cases from functions of C++: the types of a function's parameters say how each
-// value of the signature is passed.
+// Makes operations of files of cases from C++ functions: the types of a function's parameters determine how
+// each value of the signature is passed.
 #pragma once
 
 #include <tuple>
@@ -36,7 +36,7 @@ constexpr bool is_optional<std::optional<T>> = true;
 template <class T>
 constexpr bool is_random = std::is_same_v<T, Generator> || std::is_same_v<T, std::optional<Generator>>;
 
-/// The value of a parameter, as a function takes it.
+/// The value of a parameter, with the type that a function takes.
 template <class T>
 T value_of(const Call& c, const Parameter& p) {
   const Argument* const argument = c.argument(p.name);
@@ -66,7 +66,7 @@ inline Tensors results(const Tensor& result) { return {result}; }
 inline Tensors results(const Tensors& all) { return all; }
 
 /// An operation that calls f with the values of its parameters, in the order of the signature; the stream of
-/// random numbers may stand anywhere between them.
+/// random numbers may be anywhere among them.
 template <class... P, class F>
 Operation calling(std::string_view signature, F f) {
   const auto run = [f](const Call& c) {

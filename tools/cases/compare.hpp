@@ -22,14 +22,14 @@ Verdict compare_value(const Tensor& got, const Tensor& expected);
 /// The same dtype and bits.
 Verdict compare_bits(const Tensor& got, const Tensor& expected);
 /// The text that `x` prints: in PyTorch's or NumPy's form if `text` has one of these, after any label; else
-/// each number of the text, rounded to as many decimals as it has there.
+/// each number of the text, rounded to its number of decimals there.
 Verdict compare_text(const Tensor& x, const std::string& text);
 
-/// Whether `got` may stand where PyTorch has `expected`, although they differ.
+/// Whether `got` is accepted although it differs from PyTorch's `expected`.
 using Pardon = std::function<bool(double got, double expected)>;
 /// The same dtype, and each element within tolerance * max(1, |expected|) or pardoned. float32 may be
 /// compared with float64: then a number beyond its range must be an infinity, and the tolerance is that of
-/// the largest element, because elements that are small by cancellation cannot be better.
+/// the largest element, because cancellation gives small elements the same error.
 Verdict compare_answer(const Tensor& got, const Tensor& expected, double tolerance,
                        const Pardon& pardon = nullptr);
 

@@ -1,7 +1,7 @@
 // Conformance: compares operations and their gradients with PyTorch's answers, case by case.
 //
-// The cases come from files; README.md of this folder has their format, and where gradus differs on purpose.
-// Reports are plain values. Thread-safe: no state.
+// The cases come from files; README.md of this folder has their format, and the intended differences of
+// gradus. Reports are plain values. Thread-safe: no state.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Files of cases, read: README.md of this folder has the format.
+// Reads files of cases. README.md of this folder has the format.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +31,7 @@ struct Given {
 /// A case that is one call of an operation, with PyTorch's answers.
 struct CallCase {
   std::string id;
-  int64_t line = 0;  ///< in a file with a case a line; else the place in the list, from 1
+  int64_t line = 0;  ///< in a file with one case per line; else the place in the list, from 1
   const Operation* operation = nullptr;
   std::vector<std::string> names;   ///< of the inputs
   std::vector<bool> requires_grad;  ///< of the inputs
@@ -40,7 +40,7 @@ struct CallCase {
   Answers answers;
   bool has_grad2 = false;
   std::optional<std::string> error;  ///< PyTorch's message if the call must fail
-  bool is_bad = false;               ///< must fail, and does: an argument is of the wrong kind
+  bool is_bad = false;               ///< must fail because an argument is of the wrong kind
 
   /// The input of this name; undefined if there is none.
   Tensor input(std::string_view name) const;
@@ -67,7 +67,7 @@ struct ProgramCase {
   std::vector<Step> steps;
 };
 
-/// All cases of a file: a list, or one a line. Throw Error with `file` and the place in it.
+/// All cases of a file: a list, or one per line. Throw Error with `file` and the place in it.
 std::vector<CallCase> read_calls(std::string_view text, const std::string& file);
 std::vector<ProgramCase> read_programs(std::string_view text, const std::string& file);
 

@@ -1,4 +1,4 @@
-// Replay: runs computations that were written down in PyTorch, and reports the first step that differs.
+// Replay: runs computations that were recorded in PyTorch, and reports the first step that differs.
 //
 // A file has cases, each a program over named tensors with the results of its steps; README.md of this folder
 // has the format. Reports are plain values. Thread-safe: no state.

@@ -17,13 +17,13 @@
 
 namespace gradus::cases {
 
-/// A file does not follow the format. This says nothing about the operation.
+/// A file does not follow the format. The operation may be right.
 class Malformed : public Error {
  public:
   using Error::Error;
 };
 
-/// An argument is missing or of the wrong kind, where PyTorch has a TypeError. A case that must fail may fail
+/// An argument is missing or of the wrong kind; PyTorch raises a TypeError. A case that must fail may fail
 /// with it.
 class BadCall : public Malformed {
  public:
@@ -38,9 +38,9 @@ using Tensors = std::vector<Tensor>;
 using Subscript = std::variant<TensorIndex, std::string>;
 using Argument =
     std::variant<bool, int64_t, double, std::string, std::vector<int64_t>, std::vector<Subscript>, DType>;
-/// By name; an argument that is null in the file is absent.
+/// Arguments by name; one that is null in the file is absent.
 using Arguments = std::map<std::string, Argument, std::less<>>;
-/// By the names of the signature. The inputs of a Tensor[] are NAME.0, NAME.1, ...
+/// Inputs by the names of the signature. Those of a Tensor[] are NAME.0, NAME.1, ...
 using Inputs = std::vector<std::pair<std::string, Tensor>>;
 
 /// `type` is one of
@@ -57,7 +57,7 @@ struct Parameter {
   bool is_list() const { return type == "Tensor[]"; }
   bool takes_tensor() const { return type == "Tensor" || type == "Scalar" || is_list(); }
   bool takes_argument() const { return type != "Tensor" && !is_list(); }
-  bool takes_input(std::string_view input) const;  ///< whether an input of this name is for this parameter
+  bool takes_input(std::string_view input) const;  ///< whether this parameter takes that input
 };
 
 struct Operation;
@@ -73,7 +73,7 @@ struct Call {
   Tensors tensors(const Parameter& list) const;
   Tensor scalar(std::string_view name) const;  ///< a number becomes a 0-d tensor with x's dtype
   std::vector<TensorIndex> subscripts(std::string_view name) const;
-  const Argument* argument(std::string_view name) const;  ///< or its default; null if there is neither
+  const Argument* argument(std::string_view name) const;  ///< else its default; null if there is none
 };
 
 struct Operation {

@@ -17,20 +17,20 @@ inline std::span<const float> numbers_of(const Tensor& tensor) {
   return {tensor.data<float>(), static_cast<size_t>(tensor.numel())};
 }
 
-/// The nearest float16, to even at half, as its bits; numbers above 65504 become infinity.
+/// The nearest float16, ties to even, as its bits; numbers above 65504 become infinity.
 uint16_t to_float16(float x);
 
-/// Numbers as they are, 4 bytes each.
+/// The numbers unchanged, 4 bytes each.
 std::string as_f32(std::span<const float> x);
-/// 2 bytes each. Throws Error if one is not finite as a float16.
+/// The numbers as float16, 2 bytes each. Throws Error if one is not finite as a float16.
 std::string as_f16(std::span<const float> x);
-/// ggml's Q8_0: for every 32 numbers, of which x must be whole blocks, d = max |x| / 127 as a float16, and
+/// ggml's Q8_0: for every 32 numbers (x must consist of complete blocks), d = max |x| / 127 as a float16, and
 /// round(x / d) as 32 bytes; ggml's quantize_row_q8_0 gives the same bytes. Throws Error as as_f16() does.
 std::string as_q8_0(std::span<const float> x);
 
-/// Of bpe: the tokens in GPT-2's letters, by their numbers.
+/// The tokens of bpe in GPT-2's letters, by their numbers.
 std::vector<std::string> token_letters(const data::Tokenizer& tokenizer);
-/// Of bpe: the lines of merges.txt after the first, which has its version.
+/// The lines of merges.txt of bpe, without the first one, which has the version.
 std::vector<std::string> merge_lines(const data::Tokenizer& tokenizer);
 
 /// GGUF's keys that begin with tokenizer, with which llama.cpp gives the same tokens.

@@ -1,11 +1,11 @@
-// GGUF, the file of llama.cpp and its like: values by key, and named tensors, in one file.
+// GGUF, the file format of llama.cpp and related programs: values by key, and named tensors, in one file.
 //
-// Layout, all of it little-endian: "GGUF", the version, the numbers of tensors and keys; each key with the
-// type of its value; each tensor's name, sizes, type and place; then, at a multiple of the alignment, the
-// tensors' bytes, each at such a multiple again. (The specification: docs/gguf.md of ggml.)
+// The layout, little-endian, is: "GGUF", the version, the numbers of tensors and keys; each key with the type
+// of its value; each tensor's name, sizes, type and place; then, at a multiple of the alignment, the tensors'
+// bytes, each at such a multiple too. (The specification: docs/gguf.md of ggml.)
 //
 // The names of a model's keys and tensors are in tools/export. The reader is strict, as ggml's is: tensors
-// follow one another with no hole but the padding. It never allocates more than a small multiple of the
+// follow one another with no gap except the padding. It never allocates more than a small multiple of the
 // file's size. Thread-safe: no state.
 #pragma once
 
@@ -29,12 +29,12 @@ std::string_view name(ValueType type);  ///< u8, i8, ..., bool, string, array, u
 struct List {
   ValueType of = ValueType::u8;    ///< neither `list` nor unknown
   uint64_t count = 0;              ///< elements
-  std::string bytes;               ///< of numbers, as they lie in the file; empty for texts
+  std::string bytes;               ///< of numbers, as in the file; empty for texts
   std::vector<std::string> texts;  ///< of texts; empty for numbers
 
   static List of_texts(std::vector<std::string> texts);         ///< a list of strings
   static List of_numbers(const std::vector<int32_t>& numbers);  ///< a list of i32
-  std::string shown(uint64_t at) const;                         ///< one element as a person reads it
+  std::string shown(uint64_t at) const;                         ///< one element as readable text
   bool operator==(const List&) const = default;
 };
 
@@ -47,7 +47,7 @@ using Keys = std::vector<std::pair<std::string, Value>>;
 /// How a tensor's numbers are stored: one of ggml's types, in blocks along its innermost dimension.
 struct TensorType {
   uint32_t number = 0;    ///< ggml's
-  std::string_view name;  ///< as ggml has it: F32, Q8_0
+  std::string_view name;  ///< ggml's name: F32, Q8_0
   uint64_t block = 1;     ///< numbers in a block
   uint64_t bytes = 4;     ///< of a block
 };
@@ -57,12 +57,11 @@ const TensorType& q8_0();  ///< blocks of 32: a float16 scale and 32 whole numbe
 
 /// A tensor of a file.
 struct Tensor {
-  std::string name;  ///< its key among the tensors
-  std::vector<uint64_t>
-      shape;           ///< outermost dimension first, as PyTorch has it; the file has it the other way
-  TensorType type;     ///< of its numbers
-  uint64_t begin = 0;  ///< bytes, from the first tensor's on
-  uint64_t bytes = 0;  ///< without padding
+  std::string name;             ///< its key among the tensors
+  std::vector<uint64_t> shape;  ///< outermost dimension first, as in PyTorch; the file has the reverse order
+  TensorType type;              ///< of its numbers
+  uint64_t begin = 0;           ///< bytes from the first tensor's beginning
+  uint64_t bytes = 0;           ///< without padding
 };
 
 /// The keys and the list of tensors of a file.
@@ -70,25 +69,25 @@ struct Header {
   Keys keys;                    ///< each once
   std::vector<Tensor> tensors;  ///< in the order of their bytes
   uint64_t alignment = 32;      ///< bytes: general.alignment, if it is there
-  uint64_t data_start = 0;      ///< where the first tensor lies, from the beginning of the file
+  uint64_t data_start = 0;      ///< place of the first tensor, from the beginning of the file
 
   const Value* find(std::string_view key) const;  ///< null if there is none
 };
 
-/// Whether a file begins as GGUF does; false also for what cannot be read.
+/// Whether a file begins as GGUF does; false also if it cannot be read.
 bool is_gguf(const std::filesystem::path& path);
 
 /// Reads all but the tensors' bytes of a file of version 2 or 3. Throws Error, naming the file and the place,
-/// if it cannot be read or is malformed: unknown types, keys or names that are not UTF-8, empty or there
-/// twice, sizes that overflow or do not fit the type, tensors that overlap, leave a hole or lie outside.
+/// if it cannot be read or is malformed: unknown types, keys or names that are not UTF-8, empty or duplicate,
+/// sizes that overflow or do not fit the type, tensors that overlap, leave a gap or are outside the file.
 Header read_header(const std::filesystem::path& path);
 
 /// A tensor to be written.
 struct NewTensor {
   std::string name;                     ///< its key among the tensors
-  std::vector<uint64_t> shape;          ///< outermost dimension first; the last one whole blocks
+  std::vector<uint64_t> shape;          ///< outermost dimension first; the last one is whole blocks
   TensorType type;                      ///< of its numbers
-  std::function<std::string()> values;  ///< makes the bytes, when it is their turn
+  std::function<std::string()> values;  ///< makes the bytes, called when they are written
 };
 
 /// Writes a whole file of version 3, aligned to 32 bytes. Throws std::logic_error if a tensor's

@@ -1,7 +1,7 @@
 // Five notebooks on causal attention, and the book behind them, as lessons: each runs a notebook's cells in
 // C++ from its manual_seed and prints the notebook's output, digit for digit. The source of a lesson reads
 // like the notebook; the notebook's printouts are in the .txt file with the same name. Thread-safety:
-// distinct pages from distinct threads.
+// distinct threads may use distinct pages.
 #pragma once
 
 #include <cmath>
@@ -66,7 +66,7 @@ struct Lesson {
 
 /// All lessons; the list lives as long as the program.
 const std::vector<Lesson>& lessons();
-/// By name or number. Throws Error that lists the names if there is no such lesson.
+/// The lesson of a name or number. Throws Error that lists the names if there is none.
 const Lesson& find_lesson(std::string_view name);
 
 /// "Your journey starts with one step": six tokens with three features each.
@@ -86,13 +86,13 @@ struct PrintedComparison {
   };
   std::vector<Line> lines;
   int64_t digits = 0;  ///< of the notebook
-  int64_t equal = 0;   ///< digits that are at the same place in ours
-  bool same = false;   ///< whether every character is
+  int64_t equal = 0;   ///< digits that are equal in ours
+  bool same = false;   ///< whether every character is equal
 };
 PrintedComparison compare_printed(std::string_view ours, std::string_view notebook);
 
-/// The difference between one way to write attention and the one that masks scores with -inf, on the same
-/// input and weights.
+/// The difference between one variant of attention and the one that masks scores with -inf, on the same input
+/// and weights.
 struct Agreement {
   std::string variant;
   double difference;  ///< largest absolute difference of an element; NaN if there is a NaN

@@ -24,7 +24,7 @@ struct LossCurve {
 };
 
 /// Reads the log of a run folder, or the file itself. An incomplete last line, of a run that still runs or
-/// was killed, is ignored. Throws Error with file and line for a file that is no such log or has no loss.
+/// was killed, is ignored. Throws Error with file and line for a file that is not a log or has no loss.
 LossCurve read_losses(const std::filesystem::path& run);
 
 struct LossPlotOptions {

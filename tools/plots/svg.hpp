@@ -22,7 +22,7 @@ std::vector<double> ticks(const Axis& axis);
 /// A number for a label, with three decimals at most.
 std::string label(double value);
 
-/// `content` at (x, y), escaped; `more` are attributes of the element.
+/// The text `content` at (x, y), escaped; `more` are attributes of the element.
 std::string text(double x, double y, std::string_view content, std::string_view more = "");
 
 /// A line through any number of points.

@@ -8,22 +8,22 @@ namespace gradus::train {
 
 /// The paper's constants.
 struct AdamWOptions {
-  double beta1 = 0.9;          ///< how much of the mean gradient is kept a step
-  double beta2 = 0.999;        ///< how much of the mean square is kept a step
+  double beta1 = 0.9;          ///< share of the mean gradient that a step keeps
+  double beta2 = 0.999;        ///< share of the mean square that a step keeps
   double eps = 1e-8;           ///< added to the root of the mean square
-  double weight_decay = 0.01;  ///< on all parameters but vectors
+  double weight_decay = 0.01;  ///< of all parameters except vectors
 };
 
 /// Throws Error, naming `who`, unless the betas are in [0, 1), eps > 0 and weight_decay >= 0.
 void check(const AdamWOptions& options, const char* who);
 
-/// One update of a parameter with its means m and v, all of one shape and dtype and packed, in `step` (from
-/// 1), times grad_scale the gradient.
+/// Updates a parameter with its means m and v, all packed and of one shape and dtype, in `step` (from 1),
+/// with the gradient times grad_scale.
 void adamw_update(const AdamWOptions& options, Tensor& parameter, Tensor& m, Tensor& v, const Tensor& grad,
                   int64_t step, double lr, double weight_decay, double grad_scale);
 
-/// m, v = means of gradient and square, corrected for their start; p = p - lr * (weight_decay * p +
-/// m / (sqrt(v) + eps)).
+/// m, v = means of gradient and square, bias-corrected; p = p - lr * (weight_decay * p + m / (sqrt(v) +
+/// eps)).
 class AdamW : public Optimizer {
  public:
   /// Throws Error unless the betas are in [0, 1), eps > 0 and weight_decay >= 0, and as Optimizer does for
@@ -31,7 +31,7 @@ class AdamW : public Optimizer {
   explicit AdamW(NamedParameters parameters, const AdamWOptions& options = {},
                  const ParameterGroups& groups = {});
   const char* name() const override { return "adamw"; }
-  /// The names of what is kept for a parameter.
+  /// The names of a parameter's buffers.
   static std::vector<std::string> buffer_names(const NamedParameter&) { return {"m", "v"}; }
 
  private:

@@ -8,12 +8,11 @@
 
 namespace gradus::train {
 
-/// The Euclidean norm of all gradients of `parameters` taken as one vector; those without a gradient count as
-/// 0.
+/// The Euclidean norm of the gradients of `parameters` as one vector; undefined gradients count as 0.
 double grad_norm(const std::vector<Tensor>& parameters);
 
-/// What to multiply gradients of that norm with so that it becomes at most max_norm: 1 if it is, or if
-/// max_norm is 0 (no clipping). Handed to Optimizer::step, it costs no pass of its own.
+/// The factor that reduces gradients of that norm to at most max_norm: 1 if they are smaller, or if max_norm
+/// is 0 (no clipping). Optimizer::step applies it without another pass.
 double clip_scale(double norm, double max_norm);
 
 }  // namespace gradus::train

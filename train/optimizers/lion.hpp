@@ -7,12 +7,12 @@
 
 namespace gradus::train {
 
-/// The paper's constants. Its rates are a third to a tenth of AdamW's, its weight decays 3 to 10 times
+/// The paper's constants. Its rates are a third to a tenth of AdamW's, its weight decay is 3 to 10 times
 /// AdamW's.
 struct LionOptions {
   double beta1 = 0.9;         ///< weight of the momentum in the direction of a step
-  double beta2 = 0.99;        ///< how much of the momentum is kept a step
-  double weight_decay = 0.0;  ///< on all parameters but vectors
+  double beta2 = 0.99;        ///< share of the momentum that a step keeps
+  double weight_decay = 0.0;  ///< of all parameters except vectors
 };
 
 /// p = p - lr * (sign(beta1 * m + (1 - beta1) * g) + weight_decay * p);  m = beta2 * m + (1 - beta2) * g.
@@ -22,7 +22,7 @@ class Lion : public Optimizer {
   explicit Lion(NamedParameters parameters, const LionOptions& options = {},
                 const ParameterGroups& groups = {});
   const char* name() const override { return "lion"; }
-  /// The names of what is kept for a parameter.
+  /// The names of a parameter's buffers.
   static std::vector<std::string> buffer_names(const NamedParameter&) { return {"momentum"}; }
 
  private:

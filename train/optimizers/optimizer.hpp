@@ -1,9 +1,9 @@
-// Optimizer: what all rules that turn gradients into new parameters have in common.
+// Optimizer: the base class of the rules that update parameters from gradients.
 //
-// Holds handles on the parameters, so it changes the module they came from; make it after Module::to(), which
-// replaces them. Owns its buffers (moments, velocities), whose names and values state_dict() lists. Gradients
-// are read from Tensor::grad(); a parameter that has none is left alone, and one that requires no gradient
-// when the optimizer is made has no buffers. Not thread-safe.
+// Holds handles on the parameters, so it changes their module; make it after Module::to(), which replaces
+// them. Owns its buffers (moments, velocities), whose names and values state_dict() lists. Gradients are read
+// from Tensor::grad(); a parameter without one is skipped, and one that requires no gradient when the
+// optimizer is made has no buffers. Not thread-safe.
 #pragma once
 
 #include <functional>
@@ -22,13 +22,13 @@ using nn::NamedParameters;
 
 /// Settings for the parameters whose names match a pattern.
 struct ParameterGroup {
-  std::string pattern;                      ///< of whole names: * is any text, ? is any character
-  double lr_factor = 1.0;                   ///< times the learning rate
-  std::optional<double> weight_decay = {};  ///< instead of the optimizer's, for vectors too
+  std::string pattern;                      ///< matches whole names: * is any text, ? is any character
+  double lr_factor = 1.0;                   ///< factor of the learning rate
+  std::optional<double> weight_decay = {};  ///< replaces the optimizer's, for vectors too
   bool frozen = false;                      ///< not trained: requires_grad_(false) is called on them
 };
-/// If several match a name, the factors of the rate multiply, the last weight decay holds, and one that is
-/// frozen suffices.
+/// If several match a name, their rate factors multiply, the last weight decay applies, and one frozen group
+/// freezes.
 using ParameterGroups = std::vector<ParameterGroup>;
 
 class Optimizer {
@@ -37,49 +37,49 @@ class Optimizer {
   Optimizer(const Optimizer&) = delete;
   Optimizer& operator=(const Optimizer&) = delete;
 
-  /// One update of all parameters, their gradients taken times grad_scale (see clip.hpp). Throws Error if a
-  /// gradient's shape or dtype is not its parameter's. Part of the updates may run on other threads, in the
-  /// modes of this one but unseen by its Profile.
+  /// Updates all parameters with their gradients times grad_scale (see clip.hpp). Throws Error if a
+  /// gradient's shape or dtype is not its parameter's. Some updates may run on other threads, in the modes of
+  /// this one; its Profile does not record them.
   void step(double lr, double grad_scale = 1.0);
   void zero_grad();  ///< makes the gradients of all parameters undefined
-  /// What its updates are called in a profile.
+  /// The name of its updates in a profile.
   virtual const char* name() const { return "update"; }
-  int64_t steps() const { return steps_; }  ///< done so far, those of a state that was loaded included
+  int64_t steps() const { return steps_; }  ///< steps done, including those of a loaded state
 
   /// Every buffer as "<buffer>.<parameter>" and the int64 scalar "steps"; the tensors share storage with the
   /// buffers.
   nn::StateDict state_dict() const;
-  /// Copies what state_dict() of such an optimizer gave; buffers of parameters that are not trained here are
-  /// passed over. Throws Error, having changed nothing, for other names, shapes or dtypes than its own.
+  /// Copies the result of state_dict(); ignores buffers of parameters that are not trained here. Throws
+  /// Error, having changed nothing, if names, shapes or dtypes differ from its own.
   void load_state_dict(const nn::StateDict& state);
 
  protected:
-  /// A parameter and what is kept for it.
+  /// A parameter with its settings and buffers.
   struct Slot {
     NamedParameter of;                        ///< its name, a handle on the module's tensor, and its role
     double lr_factor = 1.0;                   ///< of its groups
     std::optional<double> weight_decay{};     ///< of its groups
-    std::vector<std::string> buffer_names{};  ///< one a buffer
+    std::vector<std::string> buffer_names{};  ///< one for each buffer
     std::vector<Tensor> buffers{};            ///< of the parameter's shape and dtype, zero at first
 
     const std::string& name() const { return of.first; }  ///< as in NamedParameters
     Tensor& parameter() { return of.second; }             ///< the module's
-    /// The group's decay, or `usual` for all but vectors: biases and the gains of norms are not pulled.
+    /// The group's decay; without one, `usual`, but 0 for vectors (biases and the gains of norms).
     double decay(double usual) const {
       return weight_decay.value_or(of.role.kind == nn::Role::vector ? 0.0 : usual);
     }
   };
-  /// The names of what is kept for a parameter.
+  /// The names of a parameter's buffers.
   using BufferNames = std::function<std::vector<std::string>(const NamedParameter& parameter)>;
-  /// Makes a slot for each parameter that is trained, with a buffer of each of its names. Throws Error unless
-  /// all are packed, each group matches a name, and factors and decays are at least 0.
+  /// Makes a slot for each trained parameter, with a buffer for each of its names. Throws Error unless all
+  /// are packed, each group matches a name, and factors and decays are at least 0.
   Optimizer(NamedParameters parameters, const BufferNames& buffer_names, const ParameterGroups& groups);
 
-  /// One parameter's update in `step` (from 1) at its own rate; `grad` is packed, and times grad_scale the
-  /// gradient.
+  /// Updates one parameter in `step` (from 1) at its own rate; the gradient is grad_scale times `grad`, which
+  /// is packed.
   virtual void update(Slot& slot, const Tensor& grad, int64_t step, double lr, double grad_scale) = 0;
-  /// Whether the slot's update is made of many ops, each on too little to be shared: then threads take a
-  /// parameter each, and update() runs on any of them.
+  /// Whether the slot's update consists of many ops that are too small to share: then each thread takes a
+  /// parameter, and update() runs on any of them.
   virtual bool is_of_small_ops(const Slot&) const { return false; }
 
  private:

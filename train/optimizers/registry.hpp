@@ -10,27 +10,27 @@
 
 namespace gradus::train {
 
-/// What a run sets of an optimizer; each takes what it has.
+/// The settings of a run for optimizers; each optimizer uses those that it has.
 struct OptimizerSettings {
   double beta1 = 0.9, beta2 = 0.99;  ///< see AdamWOptions and LionOptions
   double momentum = 0.95;            ///< see MuonOptions
-  double weight_decay = 0.1;         ///< on all parameters but vectors
+  double weight_decay = 0.1;         ///< of all parameters except vectors
   ParameterGroups groups = {};       ///< for some parameters
 };
 
-/// Bytes.
+/// The memory of an optimizer, in bytes.
 struct OptimizerMemory {
   double kept = 0;     ///< the buffers
-  double working = 0;  ///< what an update takes beside them, on all threads
+  double working = 0;  ///< temporary memory of an update, on all threads
 };
 
 /// One row.
 struct OptimizerKind {
   const char* name;   ///< as in train.json
-  double usual_rate;  ///< learning rate that suits it
+  double usual_rate;  ///< default learning rate
   /// Throws Error as its constructor does.
   std::unique_ptr<Optimizer> (*make)(NamedParameters parameters, const OptimizerSettings& settings);
-  /// Of float32 parameters, with matrix products in float32 or bfloat16. Reads shapes and roles only.
+  /// For float32 parameters, with matrix products in float32 or bfloat16. Reads shapes and roles only.
   OptimizerMemory (*memory)(const NamedParameters& parameters, DType products);
 };
 

@@ -8,8 +8,8 @@ namespace gradus::train {
 
 /// Constants of SGD.
 struct SGDOptions {
-  double momentum = 0.0;      ///< how much of the velocity is kept a step
-  double weight_decay = 0.0;  ///< on all parameters but vectors, added to the gradient
+  double momentum = 0.0;      ///< share of the velocity that a step keeps
+  double weight_decay = 0.0;  ///< of all parameters except vectors, added to the gradient
   bool nesterov = false;      ///< look ahead by one velocity (Sutskever et al., 2013)
 };
 

@@ -1,5 +1,5 @@
 // WeightAverage: an exponential mean of a model's parameters over the steps (Polyak averaging). The last
-// weights of a run jump about a good place; their mean is nearer to it.
+// weights of a run fluctuate around a minimum; their mean is closer to it.
 //
 // Holds handles on the parameters; make it after Module::to(), which replaces them. Not thread-safe.
 #pragma once
@@ -13,11 +13,11 @@ namespace gradus::train {
 
 class WeightAverage {
  public:
-  /// Means that begin with the parameters. Throws Error unless decay is in [0, 1).
+  /// The means start at the parameters. Throws Error unless decay is in [0, 1).
   WeightAverage(NamedParameters parameters, double decay);
 
-  /// mean = d mean + (1 - d) parameter, with d = min(decay, t / (t + 10)) in update t, counted from 1: so
-  /// that the first weights are soon forgotten.
+  /// mean = d mean + (1 - d) parameter, with d = min(decay, t / (t + 10)) in update t, counted from 1, which
+  /// reduces the weight of the first values.
   void update();
 
   /// Exchanges parameters and means; a second call undoes it.
@@ -25,11 +25,11 @@ class WeightAverage {
 
   /// Each mean as "average.<parameter>", and "average_steps"; tensors share storage with the means.
   nn::StateDict state_dict() const;
-  /// Takes what state_dict() of an average gave out of a state.
+  /// Moves the entries of an average's state_dict() out of a state.
   static nn::StateDict take_from(nn::StateDict& state);
-  /// Throws Error for names or shapes that are not its own.
+  /// Throws Error if names or shapes differ from its own.
   void check(const nn::StateDict& state) const;
-  /// Copies what state_dict() gave. Throws as check(), having changed nothing.
+  /// Copies the result of state_dict(). Throws as check(), having changed nothing.
   void load_state_dict(const nn::StateDict& state);
 
  private:
@@ -39,10 +39,10 @@ class WeightAverage {
   int64_t steps_ = 0;
 };
 
-/// While it lives, the model has the means in place of its parameters; nothing if there are none.
+/// During its lifetime, the model's parameters have the values of the means. A null average changes nothing.
 class AveragedWeights {
  public:
-  /// The means are borrowed, or null.
+  /// Borrows the average, which may be null.
   explicit AveragedWeights(WeightAverage* average) : average_(average) {
     if (average_) average_->swap();
   }

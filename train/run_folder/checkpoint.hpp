@@ -1,4 +1,4 @@
-// What a run saves: the checkpoint of its trainer, and the files of its model.
+// The saved state of a run: the checkpoint of its trainer, and the files of its model.
 #pragma once
 
 #include <functional>
@@ -13,7 +13,7 @@
 
 namespace gradus::train {
 
-/// What a run needs to resume, besides its config, vocabulary and parameters.
+/// The data that a run needs to resume, besides its config, vocabulary and parameters.
 struct Checkpoint {
   TrainerState trainer;                   ///< step, moments and random streams
   std::optional<double> best_val_loss{};  ///< nats per token; none before the first evaluation
@@ -22,7 +22,7 @@ struct Checkpoint {
   std::vector<std::string> unlogged{};    ///< lines that could not be written to metrics.jsonl
 };
 
-/// The text of trainer.json: everything but the optimizer's moments, which are tensors.
+/// The text of trainer.json: everything except the optimizer's moments, which are tensors.
 std::string to_json(const Checkpoint& checkpoint);
 /// Reads the text of to_json(). Throws Error with `file` and the field for a missing, unknown or wrong field.
 Checkpoint checkpoint_from_json(std::string_view json, const std::string& file);

@@ -58,7 +58,7 @@ class RunFolder {
   void save_best(const ModelFiles& files);  ///< the model's files, and their checksums
   /// Replaces last/.
   void save_last(const ModelFiles& files, const Checkpoint& checkpoint);
-  /// Keeps last/ as kept/step-N too, and removes all but the latest `count` of these.
+  /// Also keeps last/ as kept/step-N, and removes all but the latest `count` of these.
   void keep_last(int64_t step, int64_t count);
   /// Throws RunError if the locked folder was removed.
   void check_there() const;

@@ -21,19 +21,19 @@ class RunLog {
          bool is_over)
       : RunLog(path, kept_records(path, step, unlogged, is_over)) {}
 
-  /// Adds the report of a step, and sets the fields that run() sets. Each line is given to the system at
-  /// once, so that a killed run loses none.
+  /// Adds the report of a step, and sets the fields that run() sets. Each line is passed to the system
+  /// immediately, so that a killed run loses none.
   void write(StepReport& report);
   /// Adds the report of an evaluation, and sets its elapsed.
   void write(EvalReport& report);
 
-  bool has_end() const { return has_end_; }            ///< whether it had the record of the run's end
-  bool failed() const { return failure_ != nullptr; }  ///< whether a write did
+  bool has_end() const { return has_end_; }            ///< whether the log had the record of the run's end
+  bool failed() const { return failure_ != nullptr; }  ///< whether a write failed
   const std::vector<std::string>& unlogged() const { return unlogged_; }  ///< the lines since then
   /// Throws the RunError of the write that failed, if one did.
   void rethrow() const;
 
-  double seconds() const;       ///< since this was made
+  double seconds() const;       ///< since construction
   double tokens_per_s() const;  ///< of the steps written, without the time between them
 
  private:

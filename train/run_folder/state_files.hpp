@@ -27,8 +27,8 @@ void write_state(const std::filesystem::path& folder, const ModelFiles& files, c
 /// Throws Error, naming the file, for a file that is missing or damaged.
 Checkpoint load_checkpoint(const files::FolderSnapshot& state);
 
-// These throw std::filesystem::filesystem_error. They treat temporary files as the files that they were to
-// become, and do not change the target of a symbolic link.
+// These throw std::filesystem::filesystem_error. They treat temporary files like the final files, and do not
+// change the target of a symbolic link.
 
 /// Removes the files of a run except train.json and the files of its states.
 void remove_run_files(const std::filesystem::path& folder);
@@ -40,7 +40,7 @@ void move_other_files(const std::filesystem::path& from, const std::filesystem::
 // These throw RunError too if the disk refuses.
 
 /// Renames `fresh` to `current`. Returns the path of the folder that was `current` before: `fresh` or, if the
-/// file system cannot exchange two names at once, `aside`; then there is no `current` for a moment. All three
+/// file system cannot exchange two names at once, `aside`; then `current` is missing for a moment. All three
 /// are in one folder.
 std::filesystem::path replace_folder(const std::filesystem::path& fresh, const std::filesystem::path& current,
                                      const std::filesystem::path& aside);
@@ -49,7 +49,7 @@ std::filesystem::path replace_folder(const std::filesystem::path& fresh, const s
 /// `kept` is replaced by a folder with the states of its target.
 void keep_state(const std::filesystem::path& state, const std::filesystem::path& kept, int64_t step,
                 int64_t count);
-/// Removes all states in such a folder, and the folder unless it has other files.
+/// Removes all states in such a folder, and then the folder unless it has other files.
 void remove_kept_states(const std::filesystem::path& kept);
 
 }  // namespace gradus::train

@@ -1,4 +1,4 @@
-// Metrics: what a run reports, as JSON lines. `gradus train --json` prints the lines of metrics.jsonl.
+// Metrics: the reports of a run, as JSON lines. `gradus train --json` prints the lines of metrics.jsonl.
 // Thread-safe: no state.
 #pragma once
 
@@ -51,7 +51,7 @@ std::string records_up_to(int64_t step, const std::string& text, bool is_over = 
 /// Validation losses in a log.
 struct LoggedLosses {
   std::optional<EvalReport> best{};  ///< the lowest of the evaluations during the run
-  std::optional<RunReport> end{};    ///< how the run ended, if the log says it
+  std::optional<RunReport> end{};    ///< how the run ended, if the log has its record
 };
 /// Skips lines that are not whole records. Throws Error if the file exists but cannot be read.
 LoggedLosses logged_losses(const std::filesystem::path& file);

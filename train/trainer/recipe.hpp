@@ -1,4 +1,4 @@
-// Recipe: everything that decides what a run learns: the loss, the batches, the optimizer, the learning rate
+// Recipe: all that determines the result of a run: the loss, the batches, the optimizer, the learning rate
 // and the settings of the loop. Each part can be replaced.
 //
 // A callable that borrows an object, such as the model, must not outlive it.
@@ -61,8 +61,8 @@ struct StepReport;
 using Budget = std::function<int64_t(const StepReport& report)>;
 
 struct Recipe {
-  Loss loss;                                  ///< what to minimize; required
-  BatchSource batches;                        ///< where batches come from; required
+  Loss loss;                                  ///< is minimized; required
+  BatchSource batches;                        ///< the source of batches; required
   std::unique_ptr<Optimizer> optimizer = {};  ///< none: AdamW with its defaults
   Rate schedule = {};     ///< none: a Schedule with its defaults, and a twentieth of the steps as warm-up
   Budget budget = {};     ///< none: the run has loop.steps steps

@@ -31,7 +31,7 @@ struct StepReport {
   int64_t eval_tokens = 0;  ///< targets of those evaluations
 };
 
-/// What a trainer needs, besides parameters, to continue with the same bits.
+/// The state from which a trainer, with its parameters, continues with the same bits.
 struct TrainerState {
   nn::StateDict optimizer;                  ///< state_dict() of the optimizer and of the WeightAverage
   int64_t step = 0;                         ///< steps done
@@ -45,8 +45,8 @@ class Trainer {
   Trainer(nn::Module& model, Recipe recipe);
 
   /// One update from accum micro-batches, whose mean gradient is that of one batch of accum * batch examples.
-  /// Throws RunError if the loss or the gradient is not finite, and what the recipe's `batches` throw;
-  /// neither changes the parameters, and the latter does not change the random streams.
+  /// Throws RunError if the loss or the gradient is not finite, and passes on exceptions of the recipe's
+  /// `batches`. Neither changes the parameters, and the latter do not change the random streams.
   StepReport step();
   int64_t steps_done() const { return step_; }  ///< including those before a restore()
   /// Records the ops of the next steps, and batch, clip and update, in this profile, which is borrowed; null

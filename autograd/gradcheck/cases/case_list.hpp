@@ -22,9 +22,9 @@ inline Tensor ints(const std::vector<int64_t>& values) {
 inline Tensor bools(const std::vector<bool>& values, const Shape& shape) { return tensor(values, shape); }
 
 using CaseList = std::vector<GradcheckCase>;
-using In = const Tensor&;  ///< an input, as the function of a case takes it
+using In = const Tensor&;  ///< an input of a case's function
 
-/// An input as a table has it: a tensor, or the shape of one that is drawn.
+/// An input in a table: a tensor, or the shape of a random one.
 struct Input {
   Input() = default;
   Input(std::initializer_list<int64_t> s) : shape(s) {}
@@ -39,8 +39,8 @@ class OpCases;
 using Draw = Tensor (*)(OpCases&, const Shape&);
 Tensor normal(OpCases& c, const Shape& s);
 
-/// Adds the cases of one op. The inputs that it draws are float64, and none comes closer than 0.05, thousands
-/// of differences of gradcheck, to another value that matters.
+/// Adds the cases of one op. The inputs that it draws are float64, and none is closer than 0.05, thousands of
+/// steps of gradcheck, to a kink or a tie.
 class OpCases {
  public:
   OpCases(CaseList& list, std::string op, uint64_t seed, Draw draw = cases::normal, std::string prefix = "")
@@ -52,7 +52,7 @@ class OpCases {
   /// Normal values moved away from 0 and from each of `kinks` by 0.1.
   Tensor away_from(const Shape& shape, std::initializer_list<double> kinks);
   Tensor nonzero(const Shape& shape) { return away_from(shape, {0.0}); }
-  /// The multiples of 0.2 around 0, plus offset, each once, in random order: no ties.
+  /// The multiples of 0.2 around 0, plus offset, each once, in random order, so without ties.
   Tensor distinct(const Shape& shape, double offset = 0.0);
 
   /// f takes the inputs one by one. Shapes are drawn in order. Returns the new case, for setting options.

@@ -12,10 +12,10 @@ namespace gradus {
 /// One call of an op.
 struct GradcheckCase {
   std::string op;                                   ///< a name of kRecordedOps or kComposedOps
-  std::string name;                                 ///< what is special about it
-  std::vector<Tensor> inputs;                       ///< float64, and int64 or bool where the op wants those
+  std::string name;                                 ///< the property that this case covers
+  std::vector<Tensor> inputs;                       ///< float64, and int64 or bool where the op takes those
   GradcheckFunction f;                              ///< calls the op
-  int max_order = 2;                                ///< to which it can be checked
+  int max_order = 2;                                ///< the highest order at which it can be checked
   double eps = GradcheckOptions{}.eps;              ///< see GradcheckOptions
   double tolerance = GradcheckOptions{}.tolerance;  ///< see GradcheckOptions
 };
@@ -23,7 +23,7 @@ struct GradcheckCase {
 /// Checks one case up to `order`, or to its max_order if that is lower.
 GradcheckReport run_gradcheck(const GradcheckCase& c, int order, uint64_t seed = 0);
 
-/// All cases, freshly made: the same numbers each time.
+/// Makes all cases, with the same numbers each time.
 std::vector<GradcheckCase> gradcheck_cases();
 
 }  // namespace gradus

@@ -7,8 +7,8 @@
 namespace gradus::kernels {
 
 /// out = dropout(softmax(scale * q @ k^T, masked)) @ v, and for attention_grad row_sums (batch, heads, q_len,
-/// 2): each row's largest score and the sum of exp(score - largest), apart, because their logsumexp would
-/// lose digits of large scores. A row that sees no key gives zeros, -inf and 1. Algorithm 1 of Dao,
+/// 2): each row's largest score and the sum of exp(score - largest), separately, because their logsumexp
+/// would lose digits of large scores. A row that sees no key gives zeros, -inf and 1. Algorithm 1 of Dao,
 /// FlashAttention-2 (arXiv 2307.08691).
 template <class T>
 void attention(const AttentionShape& shape, T* out, View4 so, T* row_sums, const T* q, View4 sq, const T* k,

@@ -22,8 +22,8 @@ struct View4 {
   int64_t batch, head, row;
 };
 
-/// How far loops write beyond a row of scores: to whole vectors, and the zeros that a product reads beside a
-/// causal row.
+/// Elements that loops write beyond a row of scores: to complete vectors, and zeros that a product reads
+/// after a causal row.
 inline constexpr int64_t kAttentionMargin = 16;
 
 /// Loops over a row of n scores. They set the elements beyond it to 0: up to `end`, but at least

@@ -1,5 +1,5 @@
 // The products of attention between a tile of scores and rows of q, k and v, for one head on one thread.
-// Forms of k and v that all tiles of queries need are made once.
+// Forms of k and v that all tiles of queries need are computed once.
 //
 // Rows of q begin at the first query of the tile. Products skip most zeros of causal masking. kReadsHidden:
 // scores of keys that a query does not see must be 0.
@@ -63,7 +63,7 @@ struct ScoreTile {
   const AttentionShape& shape;
   int64_t head, query, queries, key, keys;
 
-  /// The number of keys, the first ones, that the query of a row sees.
+  /// The number of keys that the query of a row sees, counted from the first.
   int64_t seen(int64_t row) const {
     return shape.causal ? std::clamp<int64_t>(query + row + 1 + shape.k_len - shape.q_len - key, 0, keys)
                         : keys;

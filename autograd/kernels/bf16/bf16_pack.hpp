@@ -68,7 +68,7 @@ struct RowSource {
       make = nullptr;
 };
 
-/// The forms to make of each chunk while it is in the cache; null: not wanted.
+/// The forms that are made from each chunk while it is in the cache; null: not needed.
 struct PackedRows {
   PackedBf16* left = nullptr;        ///< (rows, columns)
   PackedBf16* right = nullptr;       ///< (rows, columns)
@@ -76,7 +76,7 @@ struct PackedRows {
   float* sums = nullptr;             ///< (columns), over rows, by chunks that depend on the sizes only
 };
 
-/// Reads or computes the matrix once for all forms; they are as from pack(). Throws Error for a form of
+/// Reads or computes the matrix once for all forms, with the results of pack(). Throws Error for a form of
 /// another shape or side.
 void pack_rows(const RowSource& from, const PackedRows& to);
 

@@ -30,14 +30,14 @@ struct Bf16Tiles {
 
 /// The part of a product that depends on the instruction set; it works on one thread.
 struct Bf16Kernel {
-  int64_t rows, columns;  // strips that `multiply` takes at most
+  int64_t rows, columns;  // most strips that `multiply` takes
   int64_t depth;          // tiles along k whose `rows` strips fit the first-level cache
-  int64_t panel;          // strips of right, so deep, that fit the second-level cache
+  int64_t panel;          // strips of right, of this depth, that fit the second-level cache
   void (*multiply)(const Bf16Tiles& tiles);
   // If multiply() takes float32: for each half of a cache line, of 16 pairs, writes the 16 first numbers,
   // then the 16 second ones.
   void (*widen)(int64_t lines, const bfloat16* pairs, float* out) = nullptr;
-  // Called on a thread before and after any number of products, if not null.
+  // Called on a thread before and after its products, if not null.
   void (*begin)() = nullptr;
   void (*end)() = nullptr;
 };

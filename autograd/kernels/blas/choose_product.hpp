@@ -1,4 +1,4 @@
-// The choice of the code that computes a matrix product; all products ask here.
+// Chooses the code that computes a matrix product, for all products.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ enum class ProductCode : uint8_t {
 enum class WeightFormat : uint8_t { as_x, bfloat16, tiles };
 enum class ProductPlace : uint8_t { anywhere, linear, attention };
 
-/// A product of an (m, k) and a (k, n) matrix: all that the choice depends on.
+/// A product of an (m, k) and a (k, n) matrix, with all properties that affect the choice.
 struct ProductTraits {
   int64_t m, n, k;
   bool a_transposed = false, b_transposed = false;  ///< stored as their transposes
@@ -30,8 +30,8 @@ struct ProductTraits {
   ProductPlace place = ProductPlace::anywhere;
 };
 
-/// The most rows for linear_few_rows() in a linear layer; for few rows BLAS, which copies the weights first,
-/// is slower.
+/// The most rows for linear_few_rows() in a linear layer. BLAS copies the weights first and is slower for few
+/// rows.
 inline constexpr int64_t kFewRows = 8;
 
 /// Depends on p and on the instruction set in use, not on the number of threads.

@@ -1,5 +1,5 @@
-// Products of a few rows with a matrix of weights, as in generating a token: they take the time of reading
-// the weights once.
+// Products of a few rows with a matrix of weights, as in generating a token. They take as long as reading the
+// weights once.
 #pragma once
 
 #include <algorithm>
@@ -21,12 +21,12 @@ struct DotsLoops {
 
 /// y (m, n) = x (m, k) @ w (n, k)^T + bias (n), sums in T; w, y and bias are contiguous, rows of x ldx apart,
 /// bias may be nullptr. The bits of an element of y depend on its row of x, its row of w and its bias only.
-/// W: T, or bfloat16, which BLAS does not have: then m may be any number.
+/// W: T, or bfloat16, which BLAS does not support; then m may be any number.
 template <class T, class W>
 void linear_few_rows(int64_t m, int64_t n, int64_t k, T* y, const T* x, int64_t ldx, const W* w,
                      const T* bias) {
   constexpr int64_t kSmallRead = int64_t{1}
-                                 << 18;  // weights that one thread reads sooner than it shares them
+                                 << 18;  // weights that one thread reads faster than it shares them
   constexpr int64_t kStreams = 4;        // several streams read memory a third faster than one
   const auto dots = [] {
     if constexpr (std::is_same_v<T, W>) return isa_loops<DotsLoops<T>>().dots;

@@ -9,9 +9,9 @@
 
 namespace gradus::kernels {
 
-/// c (m, n) = alpha * a (m, k) @ b (k, n) + start. Element (i, l) of a is a[i * a_row + l * a_k], element
-/// (l, j) of b is b[l * b_k + j * b_column]; of each, one of the two strides is 1. Rows of c and start are
-/// c_row and start_row apart; start is c, a single row (start_row 0), or nullptr for 0.
+/// c (m, n) = alpha * a (m, k) @ b (k, n) + start. Element (i, l) of a is a[i * a_row + l * a_k], element (l,
+/// j) of b is b[l * b_k + j * b_column]; one of the two strides of each is 1. Rows of c and start are c_row
+/// and start_row apart; start is c, a single row (start_row 0), or nullptr for 0.
 template <class T>
 struct FloatProduct {
   int64_t m, n, k;
@@ -26,7 +26,7 @@ struct FloatProduct {
   int64_t c_row;
 };
 
-/// On the calling thread. k >= 1.
+/// Computes it on the calling thread. k >= 1.
 template <class T>
 void multiply_floats(const FloatProduct<T>& product);
 

@@ -1,7 +1,7 @@
 // OpenBLAS: its choice of kernels, and its memory.
 //
 // OpenBLAS chooses kernels when it is loaded. Versions 0.3.20 to 0.3.24, of Debian 12 and Ubuntu 22.04, do
-// not recognise newer processors and then compute at a fifth of the speed
+// not recognise newer processors and are then five times slower
 // (https://github.com/OpenMathLib/OpenBLAS/issues/4267). No other thread may call BLAS while the kernels
 // change.
 #pragma once
@@ -16,7 +16,7 @@ namespace gradus::kernels {
 /// them or is unknown.
 std::string_view better_blas_kernels(std::string_view found, std::string_view level);
 
-/// "SkylakeX"; empty if BLAS does not say.
+/// "SkylakeX"; empty if BLAS does not report it.
 std::string blas_kernels();
 
 /// Makes BLAS use these kernels. Returns false and changes nothing if BLAS does not have them.
@@ -30,7 +30,7 @@ std::string choose_blas_kernels();
 const std::string& blas_kernels_found();
 
 /// Held during a call of BLAS. OpenBLAS maps a buffer for each simultaneous call and keeps it; if the system
-/// refuses, it retries for ever, so a BlasCall tries first. Thread-safe.
+/// refuses, it retries forever, so a BlasCall tries first. Thread-safe.
 class BlasCall {
  public:
   /// Throws RunError if BLAS needs a buffer that the system refuses.

@@ -20,7 +20,7 @@ struct ReduceLoops {
 
 /// out[kept index] = op over the reduced indices. `kept` walks (out, x) over the kept dimensions, `reduced`
 /// walks x over the reduced ones. An empty sum is 0, an empty max or min the smallest or largest value of T
-/// (-inf, +inf). NaN wins in max and min. The error of a sum grows with the logarithm of the count.
+/// (-inf, +inf). A NaN makes max and min NaN. The error of a sum grows with the logarithm of the count.
 template <class T>
 void reduce(Reduce op, const Loop<2>& kept, const Loop<1>& reduced, T* out, const T* x);
 

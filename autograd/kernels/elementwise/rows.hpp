@@ -64,9 +64,9 @@ struct CrossEntropyLoops {
   void (*grad)(int64_t classes, T* gx, T scale, const T* x, const T* row_sum, int64_t target);
 };
 
-/// losses = logsumexp(x) - x[target] by row, 0 where the target is ignore_index; other targets must be in
-/// [0, classes). x: (rows, classes) -> losses (rows), and for the gradient row_sums (rows, 2): the row's
-/// maximum and the sum of exp(x - maximum), apart, because their logsumexp would lose digits of large logits.
+/// losses = logsumexp(x) - x[target] by row, 0 where the target is ignore_index; other targets must be in [0,
+/// classes). x: (rows, classes) -> losses (rows), and for the gradient row_sums (rows, 2): the row's maximum
+/// and the sum of exp(x - maximum), separate, because their logsumexp would lose digits of large logits.
 template <class T>
 void cross_entropy(int64_t rows, int64_t classes, T* losses, T* row_sums, const T* x, const int64_t* target,
                    int64_t ignore_index) {
@@ -113,7 +113,7 @@ struct LayerNormLoops {
 };
 
 /// y = (x - mean) * rstd * weight + bias by row, rstd = 1 / sqrt(variance + eps) with the biased variance
-/// from a second pass, so that a large mean does not hurt it. Kept for the gradient: mean (rows, 2), in two
+/// from a second pass, so that a large mean loses no digits. Kept for the gradient: mean (rows, 2), in two
 /// parts that are rounded separately, and rstd (rows). weight and bias (cols) may be nullptr. x, y: (rows,
 /// cols).
 template <class T>
@@ -201,7 +201,7 @@ void for_each_column_chunk(int64_t outer, int64_t n, int64_t inner, bool reverse
   });
 }
 
-/// h from a and b; the first h is b, whatever the first a.
+/// h from a and b; the first h is b for any first a.
 template <class T>
 void linear_recurrence(int64_t outer, int64_t n, int64_t inner, T* h, const T* a, const T* b, bool reverse) {
   for_each_column_chunk(outer, n, inner, reverse, [&](int64_t offset, int64_t cols, int64_t stride) {

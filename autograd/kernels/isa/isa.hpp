@@ -1,5 +1,5 @@
-// The instruction sets of the kernels: detection, and one choice each for the inner loops and for products in
-// bfloat16.
+// The instruction sets of the kernels: detects them, and chooses one for the inner loops and one for products
+// in bfloat16.
 //
 // The inner loops are built for each level of x86-64 (v2: SSE4, v3: AVX2 and FMA, v4: AVX-512). A kernel's
 // header declares a struct of function pointers; a file in loops/ defines the functions and ends with
@@ -23,7 +23,7 @@
 #define GRADUS_LEVELS(X) X(base)
 #endif
 
-#if defined(__clang__)  // it expects the definition of `loops` here
+#if defined(__clang__)  // warns that `loops` is not defined here
 #pragma clang diagnostic push
 #pragma clang diagnostic ignored "-Wundefined-var-template"
 #endif
@@ -39,7 +39,7 @@ enum class Isa {
 };
 #undef GRADUS_ENUMERATE
 
-/// What an instruction set is chosen for; the two choices are independent.
+/// The code for which an instruction set is chosen; the two choices are independent.
 enum class IsaFor { loops, bf16 };
 
 std::string_view isa_name(Isa isa);

@@ -42,7 +42,7 @@ void multiply_rows(const Bf16Tiles& b, const typename Math::Word* left, const ty
     for (int v = 0; v < kVectors; v += kSideVectors)
       __builtin_prefetch(out + i * b.out_stride + v * kLanes<float>, 1);
   int64_t tiles = b.depth;
-  do {  // A loop that may not run costs gcc registers, and 5 % of the time.
+  do {  // With a loop that may not run, gcc uses more registers, and 5 % more time.
     for (int pair = 0; pair < kPairs; ++pair) {
       for (int half = 0; half < Math::kHalves; ++half) {
         Vector<Word> line[kVectors];

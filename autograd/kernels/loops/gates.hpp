@@ -18,7 +18,7 @@ T within(T low, T high, T x) {
 }
 
 // factor * Phi(-a), the upper tail of the normal distribution, as e = e^(-a^2 / 2) times a ratio. For double
-// by the C library's erfc at z = a / sqrt(2), with a first-order correction for the rounding of z.
+// it uses the C library's erfc at z = a / sqrt(2), with a first-order correction for the rounding of z.
 inline float gelu_tail(float a, const FloatExponential& e, float factor) {
   return e.times(factor * normal_tail_ratio(a));
 }

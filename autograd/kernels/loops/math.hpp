@@ -131,9 +131,9 @@ inline float tanh_(float x) {
   return std::copysign(a < 0.625F ? small : large, x);
 }
 
-// Phi(-a) / e^(-a^2 / 2) for a >= 0, Phi(-a) the upper tail of the normal distribution: t P(t) with
-// t = 1 / (1 + 0.3 a), relative error 4e-9. (The shape is 7.1.26 of Abramowitz and Stegun, "Handbook of
-// mathematical functions", 1964.)
+// Phi(-a) / e^(-a^2 / 2) for a >= 0, Phi(-a) the upper tail of the normal distribution: t P(t) with t = 1 /
+// (1 + 0.3 a), relative error 4e-9. (The form is 7.1.26 of Abramowitz and Stegun, "Handbook of mathematical
+// functions", 1964.)
 inline float normal_tail_ratio(float a) {
   const float t = 1.0F / fused(a, 0.3F, 1.0F);
   const float p =

@@ -1,6 +1,6 @@
 // Weights of 8 or 4 bits: generating a token reads a quarter or a seventh of the memory. 32 numbers of a row
 // share a scale, as in GGUF's Q8_0 and Q4_0. Tiles of 16 rows x 32 columns have four columns of a row
-// together, as the instructions for sums of four products need; rows and columns beyond the matrix are zeros.
+// together, as instructions for sums of four products require; rows and columns beyond the matrix are zeros.
 #pragma once
 
 #include <cstdint>

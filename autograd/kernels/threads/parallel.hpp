@@ -61,7 +61,7 @@ constexpr int64_t grain_of(int64_t work, int64_t each) {
   return std::max<int64_t>(1, work / std::max<int64_t>(1, each));
 }
 
-/// Calls f(row) for each row, on several threads if there is much to do.
+/// Calls f(row) for each row, on several threads if there is enough work.
 template <class F>
 void for_each_row(int64_t rows, int64_t cols, F&& f) {
   parallel_for(rows, grain_of(kRowsChunk, cols), [&](int64_t begin, int64_t end) {

@@ -14,7 +14,7 @@
 
 namespace gradus {
 
-/// Matrices as BLAS takes them: rows `ld` apart, or columns if transposed. Copies those that are neither.
+/// Matrices in BLAS's form: rows `ld` apart, or columns if transposed. Copies those that are neither.
 struct Matrices {
   explicit Matrices(const Tensor& t) : tensor(t), rows(t.size(-2)), columns(t.size(-1)) {
     if (try_strides()) return;
@@ -86,7 +86,7 @@ Packed packed(kernels::Side side, const Matrices& x);
 /// until this thread packs the next one for that side.
 Packed packed_for_all(kernels::Side side, const Matrices& x);
 
-/// An operand to fill, in memory that returns to the allocator of tensors with its last user.
+/// An operand to fill, in memory that its last user returns to the allocator of tensors.
 std::shared_ptr<kernels::PackedBf16> memory_to_pack(kernels::Side side, int64_t rows, int64_t columns);
 
 /// out (m, n) = a (m, k) @ b (k, n); all float32, out packed.
@@ -96,7 +96,7 @@ void multiply_rounded(Tensor& out, const Matrices& a, const Matrices& b);
 void multiply_rounded(Tensor& out, const Matrices& a, const std::vector<int64_t>& a_offsets,
                       const Matrices& b, const std::vector<int64_t>& b_offsets);
 
-/// y; notes in its vertex that its products were rounded.
+/// Returns y; marks its vertex as rounded.
 Tensor mark_rounded(Tensor y);
 
 /// linear(), gelu_linear() and swiglu_linear() under Autocast: the arguments are checked, float32, not empty.

@@ -15,7 +15,7 @@ bool is_tensor_file(const std::string& path);
 /// metadata.
 int info_of_tensors(const std::string& path);
 
-/// Kind, keys and tensors of a GGUF file. Throws Error for --batch, too: the file does not say enough for it.
+/// Kind, keys and tensors of a GGUF file. Throws Error for --batch, for which the file has too little.
 int info_of_gguf(const std::filesystem::path& file, std::optional<int64_t> batch);
 
 }  // namespace gradus::cli

@@ -4,10 +4,10 @@
 
 namespace gradus::cli {
 
-/// To be called first in main(). If address space is limited (`ulimit -v`), executes the program again with
-/// the same arguments and OPENBLAS_NUM_THREADS=1: each thread maps a buffer of 128 MiB, and if that fails,
-/// exit() waits for the thread forever. Returns true if there is nothing to do, and false if the program
-/// could not be executed.
+/// Call it first in main(). If address space is limited (`ulimit -v`), executes the program again with the
+/// same arguments and OPENBLAS_NUM_THREADS=1: each thread maps a buffer of 128 MiB, and if that fails, exit()
+/// waits for the thread forever. Returns true if there is nothing to do, and false if the program could not
+/// be executed.
 bool begin_without_blas_threads(char** argv);
 
 }  // namespace gradus::cli

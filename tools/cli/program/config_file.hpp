@@ -17,16 +17,16 @@ namespace gradus::cli {
 
 struct ConfigItem {
   std::string key;
-  std::vector<std::string> values;  ///< more or less than one for a list
+  std::vector<std::string> values;  ///< one, or any number for a list
   toml::source_position at;         ///< line and column of the key
 };
 
-/// Reads TOML with no section but `section`. Throws Error with `file`, line and column for other text, for a
-/// key that comes twice, and for more than 16 KiB.
+/// Reads TOML with no section except `section`. Throws Error with `file`, line and column for other text, for
+/// a key that occurs twice, and for more than 16 KiB.
 std::vector<ConfigItem> parse_toml(std::string_view text, std::string_view section, const std::string& file);
 
-/// The value of a key, or each value of a list, as one types it after a flag. Throws Error with `file`, line
-/// and column for other values.
+/// The value of a key, or each value of a list, as typed after a flag. Throws Error with `file`, line and
+/// column for other values.
 ConfigItem config_item(const toml::key& key, const toml::node& value, const std::string& file);
 
 /// Reads TOML with any sections. Throws Error as parse_toml().

@@ -49,7 +49,7 @@ CLI::Option* add_argument(CLI::App& verb, const char* name, T& value, const char
   return verb.add_option(name, value, help)->type_name(unit)->required();
 }
 
-/// `text` with each $ replaced by the program as the user calls it.
+/// `text` with each $ replaced by the name by which the user calls the program.
 inline std::string with_program(std::string text, const std::string& program) {
   for (size_t at = 0; (at = text.find('$', at)) != text.npos; at += program.size())
     text.replace(at, 1, program);

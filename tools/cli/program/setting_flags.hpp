@@ -19,11 +19,11 @@ namespace gradus::cli {
 
 class SettingFlags {
  public:
-  /// What was given; all else are the defaults that the help shows.
+  /// The given values; the others are the defaults that the help shows.
   train::TrainConfig config = train::preset(train::usual_preset(models::usual_arch()));
   bool auto_precision = false;  ///< whether --precision auto was given
 
-  /// Adds the flag of the row to the verb. Must stay where it is until the flags are parsed.
+  /// Adds the flag of the row to the verb. Must not move until the flags are parsed.
   CLI::Option* add(CLI::App& verb, const train::Setting& row);
   bool is_given(std::string_view key) const;
   bool is_any_given() const;
@@ -34,8 +34,8 @@ class SettingFlags {
   std::map<std::string, CLI::Option*, std::less<>> options_;
 };
 
-/// What a user types for a setting or option of the library, which an Error names: --min-lr for min_lr, or
-/// `min_lr` if there is no flag. `verb` is the one that ran, or null.
+/// The flag for a setting or option of the library that an Error names: --min-lr for min_lr, or `min_lr` if
+/// there is no flag. `verb` is the one that ran, or null.
 std::string flag_of(std::string_view field, const CLI::App* verb);
 
 }  // namespace gradus::cli

@@ -20,8 +20,8 @@ Terminal standard_output();
 /// Whether the standard input and the standard output are terminals.
 bool is_interactive();
 
-/// While it lives, control characters written to the standard output are escaped if that is a terminal. Files
-/// and pipes get every byte.
+/// During its lifetime, control characters written to the standard output are escaped if that is a terminal.
+/// Files and pipes get every byte.
 class PlainTerminal {
  public:
   PlainTerminal();

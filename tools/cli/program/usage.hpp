@@ -20,8 +20,8 @@ std::vector<std::string> with_help_as_flag(const CLI::App& app, std::vector<std:
 void check_verb_comes_first(const CLI::App& app, const std::vector<std::string>& arguments,
                             const std::string& program);
 
-/// One line about arguments that begin with a verb and that CLI11 refused: what was expected, what came, and
-/// which help to read.
+/// One line about arguments that begin with a verb and that CLI11 refused: the expected and the given ones,
+/// and which help to read.
 std::string explain(const CLI::ParseError& error, CLI::App& app, const std::vector<std::string>& arguments,
                     const std::string& program);
 

@@ -16,13 +16,13 @@ enum Exit { kDone = 0, kRunFailed = 1, kBadInput = 2, kCheckFailed = 3 };
 
 struct Action {
   std::function<int()> run;  ///< returns the exit code; throws Error for bad input, RunError for a failed run
-  bool checks_output = false;  ///< decides itself what it means if the standard output does not arrive
+  bool checks_output = false;  ///< handles failed writes to the standard output itself
 };
 
 struct Verb {
   const char *name, *help;
-  /// Adds the flags to the command line of the verb, and returns what to do once they are parsed. `program`
-  /// is how the user calls the program, for hints that can be typed as they are.
+  /// Adds the flags to the command line of the verb, and returns the action to run after parsing. `program`
+  /// is the name by which the user calls the program, for hints that can be pasted.
   Action (*add)(CLI::App& verb, const std::string& program);
 };
 

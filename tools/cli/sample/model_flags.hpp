@@ -1,4 +1,4 @@
-// The flags of sample, predict and eval that say which model to use.
+// The flags of sample, predict and eval that select the model.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -11,7 +11,7 @@ namespace gradus::cli {
 
 struct ModelFlags {
   std::string folder, tokenizer;
-  std::string weights = "float32";  ///< the numbers that matrices are stored in
+  std::string weights = "float32";  ///< the type in which matrices are stored
 };
 
 /// Adds DIR, --tokenizer and --weights to `verb`.

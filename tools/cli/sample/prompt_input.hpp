@@ -8,16 +8,16 @@
 
 namespace gradus::cli {
 
-/// The prompt of --prompt, or for - the standard input without the line end that a shell adds. Throws Error
+/// The prompt of --prompt; for `-`, the standard input without the line end that a shell adds. Throws Error
 /// if the tokenizer cannot encode it.
 std::string read_prompt(const std::string& flag, const data::Tokenizer& tokenizer);
 
-/// Writes the prompt and its continuation, and asks `interrupted` after each token whether to stop.
+/// Writes the prompt and its continuation, and stops after a token if `interrupted` returns true.
 using WriteText = std::function<void(const std::string& prompt, const std::function<bool()>& interrupted)>;
 
 /// Asks for a prompt at the terminal and calls `write`, until Ctrl-D. Ctrl-C stops a text, or starts the line
-/// again. Reports a prompt that the tokenizer cannot encode and asks again. Takes over SIGINT meanwhile; at
-/// most one at a time.
+/// again. Reports a prompt that the tokenizer cannot encode and asks again. Handles SIGINT meanwhile; at most
+/// one call at a time.
 void sample_session(const data::Tokenizer& tokenizer, const WriteText& write);
 
 }  // namespace gradus::cli

@@ -1,5 +1,4 @@
-// --init-from: a run that begins with a model that is there, to go on learning from another text.
-// Thread-safe: no state.
+// --init-from: a run that starts with an existing model and trains it on another text. Thread-safe: no state.
 #pragma once
 
 #include <filesystem>
@@ -11,13 +10,13 @@
 
 namespace gradus::cli {
 
-/// Gives the config the shape and the tokenizer of the model in config.init_from, and rates that suit
-/// fine-tuning, wherever `is_given(flag)` says that nobody asked for another. Throws Error, naming the flag,
-/// for what the model cannot have, and if the folder cannot be read.
+/// Gives the config the shape and the tokenizer of the model in config.init_from, and rates for fine-tuning,
+/// except for flags for which `is_given(flag)` is true. Throws Error, naming the flag, if the model cannot
+/// have its value, or if the folder cannot be read.
 void begin_with_model(train::TrainConfig& config, const std::function<bool(std::string_view)>& is_given);
 
-/// Throws Error if the folder of the run is that of the model in config.init_from, or around it, which
-/// --overwrite would empty.
+/// Throws Error if the folder of the run is or contains that of the model in config.init_from, which
+/// --overwrite would remove.
 void check_apart(const train::TrainConfig& config, const std::filesystem::path& out);
 
 /// The model in config.init_from, without padding and cut to config's block. Throws Error, naming the file,

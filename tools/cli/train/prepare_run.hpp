@@ -1,5 +1,5 @@
-// Everything that `train` does before the first step: reads the text, makes or loads the model, plans
-// --minutes, and opens the run folder.
+// The part of `train` before the first step: reads the text, makes or loads the model, plans --minutes, and
+// opens the run folder.
 #pragma once
 
 #include <memory>
@@ -31,7 +31,7 @@ struct PreparedRun {
   train::Run run;                  ///< borrows the trainer and the folder
   std::vector<std::string> notes;  ///< for the user
 
-  /// With the number of steps as it is planned now.
+  /// The config with the number of steps that is planned now.
   const train::TrainConfig& config() const { return budget ? budget->plan() : initial_config; }
 };
 

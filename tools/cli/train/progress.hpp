@@ -1,6 +1,6 @@
 // Progress: shows a run while it trains. On the standard error stream it shows one live line if that is a
-// terminal, and otherwise a plain line now and then. On the standard output stream it writes, on request, a
-// JSON line for each event.
+// terminal, and otherwise occasional plain lines. On the standard output stream it writes, on request, a JSON
+// line for each event.
 #pragma once
 
 #include <chrono>
@@ -17,7 +17,7 @@ struct ProgressOptions {
   int64_t eval_tokens = 0;                   ///< of each evaluation; 0: there are none
   int64_t last_eval_tokens = 0;              ///< of one more evaluation, after the run
   int64_t sample_every = 0;                  ///< steps; 0: never
-  std::function<std::string()> sample = {};  ///< some text of the model
+  std::function<std::string()> sample = {};  ///< generates a text with the model
   EventStream* events = nullptr;             ///< borrowed; null: no JSON
   bool quiet = false;                        ///< nothing on the standard error stream
   std::function<bool()> should_stop = {};    ///< asked after each step

@@ -15,8 +15,8 @@ struct RunText {
   std::vector<size_t> sizes;  ///< bytes of each file or folder of config.text, if they have weights
 };
 
-/// The token numbers, the files, read by `rules`, or the corpus that the config names; else the default
-/// corpus. Throws Error if it cannot be read.
+/// Reads the token numbers, the files (by `rules`) or the corpus that the config names; else the default
+/// corpus. Throws Error if that fails.
 RunText load_text(const train::TrainConfig& config, const data::TextRules& rules);
 
 /// The tokens of a run.

@@ -19,17 +19,17 @@ struct TrainFlags {
   int64_t profile_after = 10, profile_steps = 10;
   bool resume = false, overwrite = false, json = false, quiet = false;
 
-  /// Adds the flags, bound to the members. Must stay where it is until they are parsed.
+  /// Adds the flags, bound to the members. Must not move until they are parsed.
   void add_to(CLI::App& verb);
-  /// After parsing: reads the config file, and fills in the preset's values. Throws Error for values out of
-  /// range.
+  /// Call it after parsing. Reads the config file, and fills in the preset's values. Throws Error for values
+  /// out of range.
   void settle(CLI::App& verb);
   /// Whether the command line or the config file has the flag.
   bool is_given(std::string_view flag) const { return settings_.is_given(flag); }
-  /// The settings on another preset; those of the model of --init-from, if there is one.
+  /// The settings with another preset, or those of the model of --init-from, if it was given.
   train::TrainConfig on_preset(const std::string& name) const;
-  /// The settings of a resumed run: the saved ones, with the flags that may change. Throws Error for a flag
-  /// that must not change but does.
+  /// The settings of a resumed run: the saved ones, with the changes of flags that may change. Throws Error
+  /// for the change of another flag.
   train::TrainConfig resumed(const train::TrainConfig& saved) const;
 
  private:
