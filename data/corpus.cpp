@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 
 constexpr size_t kKjvSize = 4'137'850;
 constexpr std::string_view kKjvSha256 = "b5c4940bcfeee072c0935b5200d0f9d88a00a0199cb0961d16133458fcdfae5d";
-// Discards the messages of the shell and of the program.
+// Messages of the shell and of the program are discarded.
 constexpr const char* kKjvCommand = "{ bible -f gen1:1-rev22:21; } 2>/dev/null </dev/null";
 
 std::string read_all(std::FILE* file) {

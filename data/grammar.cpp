@@ -85,7 +85,7 @@ int Grammar::find(std::string_view name) const {
   fail("grammar", "a rule must use only rules above it, got '", name, "'.");
 }
 
-// Draws are independent, so expectations add up, and repeated words have their mean size over the draw that
+// Draws are independent, so expectations add up, and repeated words have their mean size for the draw that
 // they repeat.
 void Grammar::measure(Rule& rule) const {
   const auto probability = [](const Alternative& a, const Rule& of) {

@@ -1,5 +1,5 @@
-// The files of tokenizers: vocab.json and merges.txt, GPT-2's or ours, and whole folders. tokenizer_json.cpp
-// has tokenizer.json.
+// The files of tokenizers: vocab.json and merges.txt, of GPT-2 or gradus, and whole folders.
+// tokenizer_json.cpp has tokenizer.json.
 #include <algorithm>
 
 #include "gradus/data/pairs/byte_pairs.hpp"
@@ -37,7 +37,7 @@ std::string path_of(const files::FolderSnapshot& folder, const std::string& name
   return (folder.folder() / name).string();
 }
 
-/// Our vocab.json has the kind as "tokenizer"; GPT-2's has the numbers of tokens, maybe of one called so.
+/// Our vocab.json has the kind as "tokenizer"; GPT-2's has numbers of tokens, even of a token "tokenizer".
 bool is_ours(const std::string& vocab, const std::string& file) {
   const files::Json json(vocab, "vocabulary", file);
   const auto kind = json.root().find("tokenizer");

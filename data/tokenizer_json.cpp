@@ -1,5 +1,5 @@
 // tokenizer.json, the file of Hugging Face's `tokenizers`: written for every kind of tokenizer, and read for
-// tokenizers with GPT-2's pattern and ours.
+// tokenizers of gradus and those with GPT-2's pattern.
 #include <algorithm>
 
 #include "gradus/data/pairs/byte_pairs.hpp"
@@ -59,7 +59,7 @@ void must_be_a(const Field& field, std::string_view type) {
   if (name.text() != type) name.refuse("must be ", type, ", got ", name.shown(), ".");
 }
 
-/// Refuses other models than BPE, whose type may be missing in old files.
+/// Refuses models other than BPE, whose type may be missing in old files.
 void check_model(const Field& model) {
   if (!model.is_object() || model.has("type") || !model.has("merges")) must_be_a(model, "BPE");
   for (const char* key :
@@ -74,7 +74,7 @@ bool is_given(const Field& root, std::string_view key) {
   return field && !field->is_null();
 }
 
-/// Refuses other steps than GPT-2's before and after the model.
+/// Refuses steps other than GPT-2's before and after the model.
 void check_pipeline(const Field& root, bool of_bytes) {
   for (const char* key : {"truncation", "padding", "normalizer"}) must_be_off(root, key);
   if (is_given(root, "post_processor")) must_be_a(root.at("post_processor"), "ByteLevel");

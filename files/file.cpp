@@ -25,7 +25,7 @@ namespace fs = std::filesystem;
   throw RunError("[file] cannot ", what, " ", path.string(), ": ", std::strerror(reason), ".");
 }
 
-/// Repeats `call` as long as a signal interrupts it.
+/// Repeats `call` while a signal interrupts it.
 template <class F>
 auto uninterrupted(F&& call) {
   auto result = call();
@@ -74,7 +74,7 @@ Descriptor::~Descriptor() {
   if (number_ >= 0) ::close(number_);
 }
 
-// A stream buffer on a file descriptor, because std::ofstream can neither fsync nor tell why a write failed.
+// A stream buffer on a file descriptor, because std::ofstream has no fsync and hides why a write failed.
 class StagedFile::Buffer : public std::streambuf {
  public:
   explicit Buffer(const fs::path& path) : path_(path), descriptor_(open_new(path)) {
@@ -147,7 +147,7 @@ StagedFile::StagedFile(fs::path path)
       path_(std::move(path)),
       buffer_(std::make_unique<Buffer>(path_.string() + ".tmp")) {
   rdbuf(buffer_.get());
-  exceptions(std::ios::badbit | std::ios::failbit);  // else the buffer's RunError would be swallowed
+  exceptions(std::ios::badbit | std::ios::failbit);  // else the stream would hide the buffer's RunError
 }
 
 StagedFile::~StagedFile() {
@@ -178,7 +178,7 @@ void write_atomically(const fs::path& path, const std::function<void(std::ostrea
 void sync_folder(const fs::path& folder) {
   const fs::path path = folder.empty() ? "." : folder;
   const Descriptor descriptor = open_file(path, O_RDONLY | O_DIRECTORY);
-  // Some file systems cannot fsync a folder and return EINVAL; nothing more can be done there.
+  // Some file systems cannot fsync a folder and return EINVAL.
   if (uninterrupted([&] { return ::fsync(descriptor); }) != 0 && errno != EINVAL) give_up("write", path);
 }
 
@@ -205,7 +205,7 @@ Input::Input(const fs::path& path) : path_(path.string()) {
 }
 
 std::string Input::read_all() {
-  // Whether there are bytes, or a writer has closed the pipe, within that time; -1: no limit.
+  // Whether bytes arrive, or a writer closes the pipe, within that time; -1: no limit.
   const auto wait = [&](int milliseconds) {
     pollfd poll{descriptor_, POLLIN, 0};
     return ::poll(&poll, 1, milliseconds) > 0;

@@ -13,7 +13,7 @@
 namespace gradus::files {
 namespace {
 
-/// With a point or an exponent, unlike a whole number.
+/// The text has a point or an exponent, unlike that of a whole number.
 std::string shown_number(double value) {
   std::array<char, 32> buffer;
   const std::string text(buffer.data(),
@@ -21,7 +21,7 @@ std::string shown_number(double value) {
   return text.find_first_of(".e") == text.npos ? text + ".0" : text;
 }
 
-/// A key in a place: in quotes unless it is a plain word.
+/// A key as a part of a place: in quotes unless it is a plain word.
 std::string shown_key(std::string_view key) {
   const auto is_plain = [](unsigned char c) { return std::isalnum(c) || c == '_' || c == '-' || c == '.'; };
   const bool plain = !key.empty() && key.size() <= 60 && std::all_of(key.begin(), key.end(), is_plain);
@@ -30,7 +30,7 @@ std::string shown_key(std::string_view key) {
 
 }  // namespace
 
-/// Stores the values that nlohmann-json reads, without recursion, and refuses what it accepts too much.
+/// Stores the values that nlohmann-json reads, without recursion, and refuses values that it wrongly accepts.
 class JsonParser {
  public:
   JsonParser(std::string_view text, Json& json) : text_(text), json_(json) {}
@@ -126,7 +126,7 @@ class JsonParser {
     return true;
   }
 
-  /// Refuses equal keys, of which readers could see different values.
+  /// Refuses equal keys, because readers could use different values.
   void check_keys(size_t object) const {
     std::vector<std::string_view> keys;
     for (size_t key = object + 1; key < json_.nodes_.size(); key = json_.next(key + 1))

@@ -41,7 +41,7 @@ std::string cleaned(std::string_view text, std::u32string_view keep) {
   return result;
 }
 
-/// Does not cut a character.
+/// The cut is never within a character.
 std::string_view beginning(std::string_view text, size_t most) {
   if (text.size() <= most) return text;
   while (most > 0 && (static_cast<unsigned char>(text[most]) & 0xC0) == 0x80) --most;

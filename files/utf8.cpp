@@ -14,7 +14,7 @@ CodePoint first_code_point(std::string_view text) {
 
   const int size = lead < 0xC2 ? 0 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : lead < 0xF5 ? 4 : 0;
   if (size == 0 || text.size() < static_cast<size_t>(size)) return {};
-  // The second byte tells overlong forms, surrogates and values beyond the end.
+  // The second byte reveals overlong forms, surrogates and values beyond the end.
   const unsigned low = lead == 0xE0 ? 0xA0 : lead == 0xF0 ? 0x90 : 0x80;
   const unsigned high = lead == 0xED ? 0x9F : lead == 0xF4 ? 0x8F : 0xBF;
   if (byte(1) < low || byte(1) > high) return {};

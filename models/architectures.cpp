@@ -159,8 +159,8 @@ int64_t DecoderConfig::num_parameters() const {
 MemoryEstimate training_memory(const DecoderConfig& config, int64_t batch, DType products) {
   const DecoderCost cost = architecture(config.arch).cost(config, products);
   const double tokens = static_cast<double>(batch) * static_cast<double>(config.block_size);
-  // Freed memory is cached by size, so that sizes needed at different times add up, gradients and activations
-  // too. Outside the blocks: the sum of the embeddings, the last norm, and the logits with their gradient.
+  // Freed memory is cached by size, so sizes that are needed at different times add up, including gradients.
+  // Outside the blocks: the sum of the embeddings, the last norm, and the logits with their gradient.
   const double outside = 3 * static_cast<double>(config.n_embd) + 2 * static_cast<double>(config.vocab_size);
 
   const double values = static_cast<double>(config.num_parameters());

@@ -13,7 +13,7 @@ using files::Field;
 
 std::string config_text(const std::string& text, const char* false_field) {
   nlohmann::ordered_json fields = nlohmann::ordered_json::parse(text);
-  // Without these nulls transformers would assume GPT-2's or Llama's special tokens.
+  // Without these nulls, transformers assumes GPT-2's or Llama's special tokens.
   fields["bos_token_id"] = nullptr;
   fields["eos_token_id"] = nullptr;
   fields["torch_dtype"] = "float32";

@@ -105,7 +105,7 @@ std::vector<double> next_token_probabilities(const Tensor& logits, const SampleO
   for (size_t i = nucleus; i < order.size(); ++i) p[order[i]] = 0.0;
   if (options.min_p > 0.0) {
     kept_mass = 0.0;
-    for (double& value : p) kept_mass += value < options.min_p ? value = 0.0 : value;  // The likeliest has 1.
+    for (double& value : p) kept_mass += value < options.min_p ? value = 0.0 : value;  // the largest is 1
   }
   for (double& value : p) value /= kept_mass;
   return p;
@@ -179,7 +179,7 @@ Tensor NextToken::logits(std::span<const int64_t> tokens) {
 std::vector<int64_t> drafted(std::span<const int64_t> tokens, int64_t most) {
   constexpr size_t kLongest = 16, kShortest = 2;
   size_t best = kShortest - 1, from = 0;
-  for (size_t end = tokens.size(); end-- > kShortest;) {  // tokens[0, end) may end as the text does
+  for (size_t end = tokens.size(); end-- > kShortest;) {  // candidate: tokens[0, end) ends like the text
     size_t same = 0;
     while (same < std::min(end, kLongest) && tokens[end - 1 - same] == tokens[tokens.size() - 1 - same])
       ++same;

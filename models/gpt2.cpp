@@ -136,7 +136,7 @@ DecoderConfig read_book(const files::Field& root, const std::string& file) {
   read_sizes(root, {"context_length", "emb_dim", "n_layers", "n_heads"}, config);
   config.dropout = number(root, "drop_rate", 0.1);
   config.tie_word_embeddings = false;
-  if (const auto qkv_bias = root.find("qkv_bias")) (void)qkv_bias->flag();  // The file's names show it.
+  if (const auto qkv_bias = root.find("qkv_bias")) (void)qkv_bias->flag();  // The names determine it.
   validate(config, file);
   return config;
 }

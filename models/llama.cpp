@@ -158,7 +158,7 @@ double rope_theta(const files::Field& root) {
   return number(*parameters, "rope_theta", number(root, "rope_theta", 10000.0));
 }
 
-/// The heads of keys and values. Without the field, Llama has as many as heads of queries.
+/// The heads of keys and values. Without the field, Llama has one for each head of queries.
 int64_t kv_heads(const files::Field& root, const DecoderConfig& config) {
   const std::optional<files::Field> field = root.find("num_key_value_heads");
   if (!field || field->is_null())

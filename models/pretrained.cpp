@@ -43,7 +43,7 @@ std::string plain_name(std::string_view name) {
   return std::string(name);
 }
 
-/// Whether a tensor of a file is no parameter, but a causal mask or rotary frequencies.
+/// Whether a tensor of a file is a causal mask or rotary frequencies, not a parameter.
 bool is_buffer(std::string_view name) {
   static constexpr std::string_view kEnds[] = {".attn.bias", ".attn.masked_bias", ".rotary_emb.inv_freq",
                                                ".att.mask"};
@@ -51,8 +51,8 @@ bool is_buffer(std::string_view name) {
                      [&](std::string_view end) { return name.ends_with(end); });
 }
 
-/// The tensors of a file with a model of this config, in the layout that the names and shapes of `given`
-/// show.
+/// The tensors of a file with a model of this config, in the layout that matches the names and shapes of
+/// `given`.
 StoredLayout stored_layout(const DecoderConfig& config, const StoredShapes& given) {
   const Architecture& row = architecture(config.arch);
   std::optional<StoredLayout> layout;
@@ -125,7 +125,7 @@ class StoredModel {
     fail("load_pretrained", tensors_.name(), ": ", parts...);
   }
 
-  /// Finds the tensors that are no parameters of the model: a tied output projection, and zero biases.
+  /// Finds the tensors that are not parameters of the model: a tied output projection, and zero biases.
   void set_extra_tensors_aside(const std::string& head) {
     if (config_.tie_word_embeddings && shapes_.contains(head)) {
       // A tied matrix that is stored once may have either name.

@@ -20,15 +20,14 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-/// With enough digits to tell a float32 from its neighbours.
+/// Prints enough digits to distinguish a float32 from its neighbours.
 std::string number(double value) {
   char text[32];
   std::snprintf(text, sizeof text, "%.9g", value);
   return text;
 }
 
-/// The report "[op] text; worst change ..., allowed .... Hint: ...". The check has passed if there is no
-/// hint.
+/// The report "[op] text; worst change ..., allowed .... Hint: ...". Without a hint, the check has passed.
 CheckReport report(std::string_view op, const std::string& text, double worst, double allowed,
                    std::string_view hint = {}) {
   return {hint.empty(), worst,
@@ -38,14 +37,14 @@ CheckReport report(std::string_view op, const std::string& text, double worst, d
 
 /// The changes of outputs that must not change.
 struct Change {
-  double worst = 0;           ///< the largest, an allowed one too
+  double worst = 0;           ///< the largest, including allowed ones
   std::optional<Shape> at{};  ///< the first element that changed by more than allowed
   double from = 0, to = 0;    ///< its values
 
   explicit operator bool() const { return at.has_value(); }
 };
 
-/// NaN must stay NaN. Otherwise allowed = 0 asks for equal bits.
+/// NaN must stay NaN. Otherwise allowed = 0 requires equal bits.
 Change compare(const Tensor& before, const Tensor& after, double allowed) {
   const std::vector<double> a = before.to(DType::float64).to_vector<double>();
   const std::vector<double> b = after.to(DType::float64).to_vector<double>();
@@ -258,7 +257,7 @@ CheckReport check_batch_invariant(const Function& f, const Tensor& x, std::optio
 CheckReport check_eval_deterministic(const Drawing& model, const Tensor& x) {
   constexpr std::string_view kOp = "check_eval_deterministic";
   check_input(kOp, x);
-  // Two streams: a model that draws from a copy of its generator would not advance it.
+  // Two streams, because a model that draws from a copy of its generator does not advance it.
   const Generator first(1), second(2);
   Generator a = first, b = second;
   const auto call = [&](Generator& generator) {

@@ -18,7 +18,7 @@ Fans fans(std::string_view op, const Tensor& x) {
   return {static_cast<double>(x.size(1)), static_cast<double>(x.size(0))};
 }
 
-// Uniform on +-sqrt(3) std. In PyTorch's order of operations, whose rounding shows.
+// Uniform on +-sqrt(3) std. PyTorch's order of operations gives the same rounding.
 void uniform_of_deviation(Tensor& x, double std, Generator& generator) {
   const double bound = std::sqrt(3.0) * std;
   uniform_(x, -bound, bound, generator);

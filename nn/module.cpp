@@ -78,7 +78,7 @@ std::string remark(const Tensor& parameter) {
   return parameter.impl()->frozen ? "  frozen" : "  requires no gradient";
 }
 
-/// The words with commas between them; of a long list the first ones and the number of the others.
+/// The words, separated by commas; for a long list, the first ones and the number of the others.
 std::string join(const std::vector<std::string>& words) {
   constexpr size_t kEnough = 4000, kLongest = 200;  // bytes
   std::string text;

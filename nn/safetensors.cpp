@@ -97,7 +97,7 @@ SafetensorsEntry read_entry(std::string_view name, const Field& field) {
 
 // -- a file that is written
 
-/// What files call the dtypes, in the order of the values there: widest first.
+/// The names of dtypes in files, in the order of the values there: widest first.
 constexpr std::pair<DType, std::string_view> kWritten[] = {{DType::int64, "I64"},
                                                            {DType::float64, "F64"},
                                                            {DType::float32, "F32"},
@@ -208,7 +208,7 @@ SafetensorsFile::SafetensorsFile(const std::filesystem::path& path, const files:
   const auto type = std::filesystem::status(path, error).type();
   if (type == std::filesystem::file_type::directory) refuse("must be a file, got a folder.");
   if (type != std::filesystem::file_type::regular && type != std::filesystem::file_type::not_found)
-    refuse("must be a file, got a pipe or a device.");  // Opening a pipe may wait for ever.
+    refuse("must be a file, got a pipe or a device.");  // Opening a pipe may wait forever.
   stream_.open(path, std::ios::binary);
   if (!stream_) refuse("cannot be read: ", std::strerror(errno), ".");
   const uint64_t size = std::filesystem::file_size(path, error);

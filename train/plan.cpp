@@ -7,12 +7,12 @@ namespace gradus::train {
 namespace {
 
 constexpr int64_t kEvaluations = 10;       // in a planned run
-constexpr double kEvaluationShare = 0.01;  // of its time, for all of them but the last
-constexpr double kCachedToken = 10;        // what a token with a cache costs, in tokens of an evaluation
+constexpr double kEvaluationShare = 0.01;  // of its time, for all evaluations except the last
+constexpr double kCachedToken = 10;        // cost of a token with a cache, in tokens of an evaluation
 constexpr double kEndSeconds = 0.3;        // loading the best model, writing files
 constexpr int64_t kLongestWarmup = 100;
 constexpr double kNextCorrection = 2.0 / 3;  // of the time or the steps that the last correction had left
-constexpr double kLastCorrection = 0.03;     // of the time: with less left the plan stays
+constexpr double kLastCorrection = 0.03;     // of the time: if less is left, the plan stays
 constexpr int64_t kMostSteps = int64_t{1} << 40;
 // Epochs from which dropout is 0.1, and 0.2, for a model of at least kLargeModel parameters per token. For
 // smaller models they are higher in proportion, at most kMostTimes as high. From the runs in docs/recipe.md.
@@ -108,7 +108,7 @@ bool TimeBudget::must_correct(int64_t step) const {
   const double left = seconds_left();
   if (left <= 0) return true;
   if (steps_ < 2 || seconds_left_ < kLastCorrection * 60 * plan_.minutes) return false;
-  // By steps too: a run that is faster than planned may have none left at that time.
+  // Steps count too, because a run that is faster than planned may have none left at that time.
   return left <= kNextCorrection * seconds_left_ ||
          static_cast<double>(plan_.steps - step) <= kNextCorrection * static_cast<double>(steps_left_);
 }
@@ -129,8 +129,8 @@ int64_t TimeBudget::steps(const StepReport& report) {
   all_steps_ += steps;
   all_seconds_ += seconds;
   Pace pace{.step = seconds / steps};
-  // Evaluations during the run are small, and a token of theirs costs more than one of the last evaluation:
-  // at most a third of a step's. They ran at the mean pace of all steps so far, and slow down as steps have.
+  // Evaluations during the run are small, and their tokens cost more than those of the last evaluation: at
+  // most a third of a step's. They ran at the mean pace of all steps so far, and slow down as steps do.
   pace.eval_token = pace.step / 3 / tokens_per_step(plan_);
   if (report.eval_tokens > 0)
     pace.eval_token = std::min(pace.eval_token, pace.step * all_steps_ / all_seconds_ * report.eval_seconds /

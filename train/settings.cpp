@@ -215,7 +215,7 @@ std::string text_of(const Setting::Range& range, bool is_whole) {
                 range.has_most ? "]" : ")");
 }
 
-constexpr double kMost = 1e15;  // of whole numbers: sums and products of a few still fit into 64 bits
+constexpr double kMost = 1e15;  // of whole numbers: sums and products of a few fit into 64 bits
 
 /// Checks one value of a setting.
 class Checker {

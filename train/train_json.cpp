@@ -59,7 +59,7 @@ std::string to_json(const TrainConfig& config) {
 TrainConfig train_config_from_json(std::string_view text, const std::string& file) {
   const files::Json json(text, "train", file);
   TrainConfig config;
-  config.eval_tokens = 0;  // as gradus 0.1 evaluated, which did not store it
+  config.eval_tokens = 0;  // the value of gradus 0.1, which did not store it
   std::vector<std::string_view> keys;
   for (const Setting& row : settings()) {
     keys.push_back(row.key);

@@ -16,7 +16,7 @@ namespace {
 
 std::atomic<uint64_t> next_pass{1};
 
-// Whether no other handle sees the values.
+// Whether no other handle shares the values.
 bool is_sole_owner(const Tensor& t) {
   return t.impl()->use_count() == 1 && t.impl()->storage->use_count() == 1 && t.is_contiguous();
 }
@@ -194,7 +194,7 @@ void BackwardPass::pull(Node& node, const Tensor& gy) {
     const Node* function = node.edges[0].to.get();
     std::vector<Tensor>& gys = waiting_[function];
     gys.resize(function->multi->results.size());
-    Tensor& total = gys[node.result];  // a second derivative may come by two vertices of one result
+    Tensor& total = gys[node.result];  // a second derivative may arrive through two vertices of one result
     total = total.defined() ? sum(total, gy) : gy;
     return;
   }
@@ -243,7 +243,7 @@ void BackwardPass::visit_multi_output(Node& node) {
   for (size_t i = 0; i < results.size(); ++i) {
     const auto& [shape, dtype, differentiable] = results[i];
     if (!all[i].defined() && differentiable) all[i] = raw::full(shape, 0.0, dtype);
-    // The results' own vertices may be gone, so new ones replace them.
+    // The vertices of the results may be deleted, so new ones replace them.
     const Tensor& y = *node.multi->outputs[i];
     ys.push_back(create_graph_ && differentiable ? attached(y, Node::result_of(Ref<Node>(&node), i)) : y);
   }
@@ -277,7 +277,7 @@ void BackwardPass::expand_checkpoint(Node& node, std::vector<Tensor> gys) {
     mark_needed(order);
 
   if (release_) node.release();
-  const bool outer_release = std::exchange(release_, !create_graph_);  // next time there will be new ones
+  const bool outer_release = std::exchange(release_, !create_graph_);  // the next call makes new ones
   const size_t outer_first = recomputed_from_;
   if (recomputed_from_ == 0) recomputed_from_ = first;
   walk(order);

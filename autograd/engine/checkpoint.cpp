@@ -62,13 +62,13 @@ struct Replay {
   std::vector<Generator> now;
 };
 
-// A call of the function, to run it again.
+// The data of a call, with which it runs again.
 struct Call {
   Function fn;
   std::vector<Saved> inputs;
   Generators generators;
   std::vector<Generator> states;               // of the generators, before the first run
-  DType precision;                             // of products, in the first run
+  DType precision;                             // of products in the first run
   std::vector<size_t> kept{};                  // the indices of the results that the vertex has
   std::vector<MultiOutput::Result> results{};  // of these
   std::vector<uint64_t> fingerprints{};        // of these

@@ -27,7 +27,7 @@ Call call(std::string_view op, const ListFunction& f, const std::vector<Tensor>&
            given[i].defined() ? name(given[i].dtype()) : "none", ".");
     Tensor x = given[i].detach().requires_grad_();
     // The same values as a new vertex of the graph, at which the derivative is taken, and which leads to the
-    // inputs that these were computed from.
+    // inputs of these values.
     if (create_graph && given[i].requires_grad())
       x = record("alias", given[i].detach(), {{given[i], [](const Tensor& gy) { return gy; }}});
     c.inputs.push_back(std::move(x));
@@ -50,7 +50,7 @@ void check_vectors(std::string_view op, const std::vector<Tensor>& v, const std:
 
 Tensor zeros_like(const Tensor& x) { return zeros(x.shape(), x.dtype()); }
 
-// The gradient of sum(v_i * outputs_i); 0 where nothing depends on an input.
+// The gradient of sum(v_i * outputs_i); 0 for an input that nothing depends on.
 std::vector<Tensor> pull_back(std::string_view op, const std::vector<Tensor>& outputs,
                               const std::vector<Tensor>& v, const std::vector<Tensor>& inputs,
                               const DerivativeOptions& options) {

@@ -11,7 +11,7 @@
 namespace gradus::gradchecking {
 namespace {
 
-// Far above the error of differences, far below what a usual mistake does.
+// Far above the error of differences, far below the effect of a usual mistake.
 constexpr double kClose = 1e-5;
 
 double norm(const Numbers& a) { return std::sqrt(dot(a, a)); }
@@ -57,7 +57,7 @@ Numbers transposed(const Numbers& b, const Shape& shape) {
   return result;
 }
 
-// The cotangent with all but slice `index` along `dim` of the first result cleared.
+// The cotangent, cleared except for slice `index` along `dim` of the first result.
 Numbers only_slice(Numbers cotangent, const Shape& shape, int dim, int64_t index) {
   for (int64_t flat = 0; flat < static_cast<int64_t>(cotangent.size()); ++flat)
     if (flat >= shape.numel() || shape.index_of(flat)[dim] != index) cotangent[static_cast<size_t>(flat)] = 0;

@@ -54,7 +54,7 @@ Tensor with_gaps(const Tensor& x) {
   return view;
 }
 
-// One call of gradcheck(): its comparisons, noted in a report.
+// One call of gradcheck(), which records its comparisons in a report.
 class Check {
  public:
   Check(const GradcheckOptions& options, GradcheckReport& report)
@@ -96,7 +96,7 @@ class Check {
 
   static constexpr size_t kWhole = static_cast<size_t>(-1);  // not about one input
 
-  // Notes a condition that is no number, about checked input k.
+  // Records a condition on checked input k that is not a number.
   void require(bool holds, size_t k, const std::string& text) {
     note(holds ? 0 : kInfinity, k, [&] { return text; });
   }
@@ -178,7 +178,7 @@ class Check {
     }
   }
 
-  // The same numbers with gaps between them, and one slice repeated without copies, must mean the same.
+  // The same numbers with gaps between them, and one slice repeated without copies, must give the same.
   void check_layouts() {
     for (size_t k = 0; k < checked_.size(); ++k) {
       const Tensor& x = inputs_[checked_[k]];
@@ -310,7 +310,7 @@ class Check {
 };
 
 // (inputs..., cotangents...) -> gradients of f. Recorded if an argument requires a gradient; plain numbers
-// come from the fast path without create_graph, so that each path is measured against the other.
+// come from the fast path without create_graph, so that each path is compared with the other.
 Function gradient_of(const Function& f, size_t input_count, const std::vector<size_t>& checked) {
   return [=](const std::vector<Tensor>& arguments) {
     const auto middle = arguments.begin() + static_cast<std::ptrdiff_t>(input_count);

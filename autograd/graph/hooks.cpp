@@ -15,7 +15,7 @@ void autograd::HookList::remove(uint64_t id) {
   std::erase_if(hooks_, [id](const Entry& e) { return e.id == id; });
 }
 
-// Hooks may add and remove hooks: those of the start run that are still there, each held while it does.
+// Hooks may add and remove hooks. The initial ones run unless they were removed; each is held while it runs.
 Tensor autograd::HookList::run(Tensor g, const std::function<std::string()>& what) const {
   const std::vector<Entry> at_start = hooks_;
   for (const Entry& entry : at_start) {

@@ -38,7 +38,7 @@ Ref<Node> Node::leaf(const Shape& shape, DType dtype) {
   return Ref<Node>(new Node(Kind::leaf, "leaf", shape, dtype, 0));
 }
 
-// Frees all that the rules kept. The edges stay, so that a later pass still finds this vertex and is refused.
+// Frees the data of the rules. The edges stay, so that a later pass finds this vertex and throws.
 void Node::release() {
   for (Edge& e : edges) {
     e.pull.reset();
@@ -84,8 +84,8 @@ std::string describe(const Node& node, const std::vector<const Node*>& ops) {
 
 constinit thread_local std::string_view running_op;
 
-// A node holds its inputs' nodes, in edges and through captured tensors, so deleting one may end the next.
-// Chains of a million ops must not recurse: nodes that die while another is being deleted wait in a list.
+// A node holds its inputs' nodes, in edges and through captured tensors, so deleting one may delete the next.
+// Chains of a million ops must not recurse: nodes that are released during a deletion wait in a list.
 void destroy(Node* node) {
   constinit static thread_local Node* waiting = nullptr;
   constinit static thread_local bool deleting = false;

@@ -32,13 +32,13 @@ std::string left_padded(const std::string& text, size_t width) {
 // Weights that are only stored print as their values in float32.
 Tensor readable(const Tensor& x) { return is_storage(x.dtype()) ? x.to(DType::float32) : x; }
 
-// The elements that are printed: of more than a thousand, three at each end of a dimension.
+// The elements that are printed: all, or for more than a thousand, three at each end of a dimension.
 class Elements {
  public:
   explicit Elements(const Tensor& x) : x_(x), is_summarized_(x.numel() > 1000) {}
 
  protected:
-  // Of the finite elements that are not 0.
+  // Statistics of the finite elements that are not 0.
   struct Range {
     double smallest = INFINITY, largest = 0;
     bool whole = true;  // all are integers
@@ -62,7 +62,7 @@ class Elements {
     return r;
   }
 
-  // text_at(offset) of each entry along dim, with `dots` for those that are left out.
+  // text_at(offset) of each entry along dim, with `dots` for those that are omitted.
   template <class F>
   std::vector<std::string> texts(int dim, int64_t offset, const char* dots, const F& text_at) const {
     std::vector<std::string> all;
@@ -271,7 +271,7 @@ class TorchPrinter : Elements {
   size_t width_ = 1;
 };
 
-// PyTorch's name for the node: SoftmaxBackward0 for softmax. Some ops have another name there, some several.
+// PyTorch's name for the node: SoftmaxBackward0 for softmax. Some ops have another name, some several.
 std::string backward_name(const Node& node) {
   const bool matrix = node.shape.size() == 2;
   if (node.op == "matmul") return matrix ? "MmBackward0" : "UnsafeViewBackward0";

@@ -16,7 +16,7 @@ namespace {
 
 using Inputs = std::span<const Tensor>;
 
-// Shows the results of an op to the profile and to AnomalyMode, where they are on; inputs() are its inputs.
+// Passes the results of an op to the profile and to AnomalyMode, if they are on; inputs() are its inputs.
 template <class F>
 void observe(OpName op, std::span<const Tensor> outs, const F& inputs) {
   if (active_profile) [[unlikely]]
@@ -50,7 +50,7 @@ Tensor record_joint(OpName op, Tensor out, Inputs inputs, JointRule rule) {
   return out;
 }
 
-// The inputs that edges are written with; undefined where that is not known.
+// The inputs of the edges; undefined if unknown.
 std::vector<Tensor> sources(std::initializer_list<Edge> edges) {
   std::vector<Tensor> inputs;
   for (const Edge& e : edges) inputs.push_back(e.source.get() ? *e.source.get() : Tensor());

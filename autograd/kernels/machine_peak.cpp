@@ -15,7 +15,7 @@
 #include "gradus/autograd/kernels/threads/parallel.hpp"
 #include "gradus/files/error.hpp"
 
-// Of OpenBLAS; weak, null where another BLAS is in its place.
+// Functions of OpenBLAS; weak: null with another BLAS.
 extern "C" {
 void openblas_set_num_threads(int threads) __attribute__((weak));
 char* openblas_get_config(void) __attribute__((weak));
@@ -107,7 +107,7 @@ double bf16_rate() {
 }
 
 uint64_t read_all(int64_t n, const float* x) {
-  constexpr int64_t kLine = kCacheLine / sizeof(float);  // reading one number brings its line
+  constexpr int64_t kLine = kCacheLine / sizeof(float);  // reading one number loads its line
   constexpr int64_t kStreams = 4;                        // are faster than one
   std::atomic<uint64_t> sum{0};
   parallel_for(n, ceil_div(n, thread_count()), [&](int64_t begin, int64_t end) {

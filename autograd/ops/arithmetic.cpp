@@ -29,7 +29,7 @@ void check_whole_powers(const Tensor& exponent) {
 
 Tensor pass(const Tensor& gy) { return gy; }
 
-// maximum or minimum. An operand gets the gradient where it wins, half of it where both are equal.
+// maximum or minimum. An operand gets the gradient where it is the result, half of it where both are equal.
 Tensor extreme(OpName op, Binary kernel, const Tensor& a, const Tensor& b,
                Tensor (*loses)(const Tensor&, const Tensor&)) {
   const auto rule_of = [loses](const Tensor& x, const Tensor& other) {

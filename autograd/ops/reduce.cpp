@@ -100,8 +100,8 @@ Tensor by_rows(std::string_view op, int dim, Kernel kernel, const Tensor& first,
 }
 
 // softmax(x) over dims, given y = logsumexp(x) with these dims of size 1. Far from 0 y is rounded coarsely,
-// so it serves only as a shift that is divided out again. A slice of -inf only, where y is -inf, gets no
-// shift and gives zeros.
+// so it serves only as a shift that is divided out again. A slice that holds only -inf, where y is -inf, gets
+// no shift and gives zeros.
 Tensor slice_softmax(const Tensor& x, const Tensor& y, const Dims& dims) {
   const Tensor shift = masked_fill(y, eq(y, -kInfinity), 0.0);
   const Tensor p = exp(x - shift);
@@ -153,7 +153,7 @@ Tensor var(const Tensor& x, const Dims& dims, int64_t correction, bool keepdim) 
 
 Tensor stddev(const Tensor& x, const Dims& dims, int64_t correction, bool keepdim) {
   const Tensor square = var(x, dims, correction, keepdim);
-  const Tensor constant = eq(square, 0.0);  // where the root has no slope
+  const Tensor constant = eq(square, 0.0);  // where the root has no derivative
   return masked_fill(sqrt(masked_fill(square, constant, 1.0)), constant, 0.0);
 }
 

@@ -24,7 +24,7 @@ Tensor as_four(const Tensor& x) {
   return view_of(raw::clone(x), s, contiguous_strides(s), 0);
 }
 
-// With the memory layout of x: heads inside positions, as a projection leaves them, or outside.
+// It has the memory layout of x: heads inside positions, as after a projection, or outside.
 Tensor laid_out_like(const Tensor& x) {
   const Shape& s = x.shape();
   const bool heads_inside = x.dim() == 4 && !x.is_contiguous();

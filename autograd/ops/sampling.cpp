@@ -44,7 +44,7 @@ void draw_one_by_one(std::span<const T> row, std::span<int64_t> samples, bool re
   }
 }
 
-// PyTorch's way with replacement: running sums, normalised, and a search in them for each sample.
+// PyTorch's method with replacement: normalised running sums, and a search in them for each sample.
 template <class T>
 void draw_by_search(std::span<const T> row, std::span<int64_t> samples, TorchStream& stream) {
   std::vector<T> sums(row.size());
@@ -95,8 +95,8 @@ Tensor multinomial(const Tensor& p, int64_t num_samples, Generator& generator, b
     const T* first = weights.data<T>();
     check_weights(first, rows, n, replacement ? 1 : num_samples);
     if (torch && !replacement) {
-      // PyTorch's way: weights race, each arriving after an exponential time of its rate, so the first k are
-      // a sample (Efraimidis and Spirakis, 2006).
+      // PyTorch's method: each weight gets an exponential random time with that rate, and the k earliest are
+      // the sample (Efraimidis and Spirakis, 2006).
       const Tensor times = exponential(weights.shape(), generator, weights.dtype());
       out = topk(raw::binary(kernels::Binary::div, weights, times), num_samples, -1).indices;
       return;

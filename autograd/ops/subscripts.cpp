@@ -14,7 +14,7 @@ struct Pick {
   Tensor index;  // int64, any shape; negative values count from the end
 };
 
-// The view that the subscripts without tensors give, and the tensors that select from it.
+// The view that the subscripts without tensors give, and the tensors that index it.
 struct Selection {
   Tensor view;
   int dim = 0;  // of the view: where the next subscript applies
@@ -106,7 +106,7 @@ Tensor take(const Selection& at) {
   Shape shape;
   for (const Pick& pick : at.picks) shape = broadcast_shapes("index", shape, pick.index.shape());
 
-  // The picked dimensions go in front and become one, of which `row` says the element.
+  // The picked dimensions go in front and become one, in which `row` selects the element.
   Tensor row = zeros(shape, DType::int64);
   std::vector<int64_t> order;
   int64_t rows = 1;

@@ -38,7 +38,7 @@ Tensor by_output(OpName op, Unary kernel, const Tensor& x, Rule rule, GradKernel
 
 Tensor relu_rule(const Tensor& gy, const Tensor& x) { return masked_fill(gy, le(x, 0.0), 0.0); }
 
-// Phi(x). Far to the left it is gelu(x) / x: 1 + erf would have no digits left there.
+// Phi(x). Far to the left it is gelu(x) / x: 1 + erf has no digits there.
 Tensor normal_cdf(const Tensor& x) {
   const Tensor near = ge(x, -1.0);
   const Tensor far = where(near, full({}, -1.0, x.dtype()), x);

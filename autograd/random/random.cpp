@@ -98,7 +98,7 @@ int64_t Generator::between(int64_t low, int64_t high) {
   const uint64_t start = static_cast<uint64_t>(low), range = static_cast<uint64_t>(high) - start;
   if (TorchStream* const torch = as_torch())
     return static_cast<int64_t>(start + (range >> 32 == 0 ? torch->word() : torch->two_words()) % range);
-  const uint64_t limit = UINT64_MAX - UINT64_MAX % range;  // larger words would favour small results
+  const uint64_t limit = UINT64_MAX - UINT64_MAX % range;  // larger words favour small results
   for (;;) {
     const uint64_t first = next();
     const uint64_t bits = first << 32 | next();
@@ -146,7 +146,7 @@ void Generator::set_state(const std::string& state) {
     auto& [key, position] = std::get<Philox>(restored.engine_);
     text >> kind >> key >> position;
   }
-  if (restored.state() != state)  // whatever was misread is written otherwise
+  if (restored.state() != state)  // a misread text is written differently
     fail("generator",
          "a state must be what state() writes, 'philox KEY POSITION' or 'torch SEED PLACE SPARE' "
          "and 624 words, got '",

@@ -18,7 +18,7 @@ uint32_t twist(uint32_t high, uint32_t low) {
 }
 
 // Polynomials of Cephes (Moshier, 1992), single precision. Each fma is one rounding of PyTorch's, so none may
-// be added or left out; all of gradus is compiled without contraction.
+// be added or omitted; all of gradus is compiled without contraction.
 
 // 0 < x <= 1.
 float log_cephes(float x) {
@@ -70,7 +70,7 @@ SinCos sincos_cephes(float x) {
 constexpr size_t kNormalBlock = 16;
 
 // x[0, 16): uniforms on [0, 1) in, normals out, as PyTorch's CPU kernels compute them (Box and Muller): x[i]
-// and x[i + 8] become a pair. float32 rounds as eight AVX2 lanes do, whatever the processor.
+// and x[i + 8] become a pair. float32 rounds as eight AVX2 lanes do, on any processor.
 void normals_of_uniforms(float* x, float mean, float std) {
   for (size_t i = 0; i < kNormalBlock / 2; ++i) {
     const float radius = std::sqrt(-2.0F * log_cephes(1.0F - x[i]));
@@ -166,7 +166,7 @@ void TorchStream::normal(std::span<T> out, double mean, double std) {
   size_t done = 0;
   for (; done + kNormalBlock <= out.size(); done += kNormalBlock) normals_of_uniforms(&out[done], m, s);
   if (done == out.size()) return;
-  const std::span<T> last = out.last(kNormalBlock);  // drawn once more, those that are done among them
+  const std::span<T> last = out.last(kNormalBlock);  // drawn again, including finished ones
   uniform(last, 0.0, 1.0);
   normals_of_uniforms(last.data(), m, s);
 }
@@ -219,7 +219,7 @@ std::optional<TorchStream> TorchStream::from_state(const std::string& state) {
   const bool stuck = std::all_of(stream.words_.begin() + 1, stream.words_.end(),
                                  [](uint32_t w) { return w == 0; });  // such a stream gives only zeros
   if (stream.place_ < 1 || stream.place_ > kWords || stuck) return {};
-  // Signs, leading zeros, numbers too large, anything missing or too much: none of it is written back.
+  // Signs, leading zeros, too large numbers, missing or extra parts are not reproduced.
   return stream.state() == state ? std::optional(stream) : std::nullopt;
 }
 

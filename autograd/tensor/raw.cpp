@@ -86,7 +86,7 @@ Tensor widened(const Tensor& stored) {
   return wide;
 }
 
-// For values that are only stored, on one side or both: converts by way of packed float32.
+// Converts through packed float32, for values that are only stored on one side or both.
 void copy_stored(Tensor& target, const Tensor& source) {
   if (is_storage(source.dtype())) return copy_into(target, widened(source));
   if (!target.is_contiguous() || target.shape() != source.shape())

@@ -17,7 +17,7 @@ namespace {
 constexpr int64_t kAlignment = 64;
 constexpr int64_t kHugePage = int64_t{2} << 20;
 
-// Four classes an octave: 64, 80, 96, 112, 128, 160, ... so that at most a fifth of a block is unused.
+// Four classes per octave (64, 80, 96, 112, 128, 160, ...), so that at most a fifth of a block is unused.
 int size_class(int64_t bytes) {
   const auto units = static_cast<uint64_t>((bytes + kAlignment / 4 - 1) / (kAlignment / 4));
   if (units <= 4) return 0;
@@ -74,7 +74,7 @@ class BlockCache {
     }
   }
 
-  // False after the end of this thread's cache, which tensors in static objects outlive.
+  // False after the end of this thread's cache; tensors in static objects outlive it.
   static bool& alive() {
     thread_local bool flag = true;
     return flag;

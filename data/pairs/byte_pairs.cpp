@@ -94,18 +94,18 @@ class WordMerger {
 
   const MergeRules& rules_;
   std::vector<Part> parts_;
-  /// The rank of a merge in the upper half, its place in the lower one; the least first.
+  /// The rank of a merge in the upper half, its place in the lower one; the smallest first.
   std::priority_queue<uint64_t, std::vector<uint64_t>, std::greater<>> heap_;
 };
 
-/// A word that was encoded before, and the place of its tokens in the result.
+/// An encoded word, and the place of its tokens in the result.
 struct Seen {
   std::string_view word;
   size_t begin = 0, count = 0;
 };
 
 constexpr size_t kMostSeen = size_t{1} << 16;
-constexpr size_t kLongestSeen = 64;  // bytes; longer words hardly come twice
+constexpr size_t kLongestSeen = 64;  // bytes; longer words rarely occur twice
 
 }  // namespace
 

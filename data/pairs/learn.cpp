@@ -56,13 +56,13 @@ class Places {
       heap_.pop();
       const int64_t count = pairs_.at(best.key).count;
       if (count == best.count) return best;
-      best.count = count;  // Some of its tokens have been joined with others since it was pushed.
+      best.count = count;  // Some of its tokens were joined with others after it was pushed.
       if (count >= kFewest) heap_.push(best);
     }
     return {0, 0};
   }
 
-  /// Drops a pair, which stays as it is.
+  /// Discards a pair without joining it.
   void skip(uint64_t key) { pairs_.at(key) = {}; }
 
   /// Joins a pair at all its places.
@@ -76,7 +76,7 @@ class Places {
   using Place = uint32_t;
   struct Pair {
     int64_t count = 0;
-    std::vector<Place> places;  // ascending; the pair may have gone from some
+    std::vector<Place> places;  // ascending; some may no longer have the pair
   };
 
   size_t size_of(int32_t token) const { return texts_[static_cast<size_t>(token)].size(); }
@@ -116,7 +116,7 @@ class Places {
 
   const std::vector<std::string>& texts_;
   std::vector<int32_t> tokens_;
-  std::vector<uint32_t> word_;   // by place, which of counts_
+  std::vector<uint32_t> word_;   // by place, the index in counts_
   std::vector<int64_t> counts_;  // of each word
   std::unordered_map<uint64_t, Pair> pairs_;
   std::vector<uint64_t> new_;  // not on the heap yet

@@ -17,7 +17,7 @@ namespace {
 
 using Losses = std::vector<double>;
 
-/// A list of numbers in a worker's answer; empty if the answer does not have it.
+/// A list of numbers in a worker's answer; empty if the answer lacks it.
 std::vector<double> numbers(const std::string& answer, const char* key) {
   const files::Json json(answer, "bench", "a worker's answer");
   std::vector<double> all;
@@ -46,7 +46,7 @@ double difference(const Workload& w, const char* other, const Losses& ours, cons
 
 bool is_rounded(const Workload& w) { return w.task != Task::generate && w.dtype == DType::bfloat16; }
 
-/// The difference of PyTorch's first losses from ours. Throws RunError if PyTorch computes something else.
+/// The difference of PyTorch's first losses from ours. Throws RunError if PyTorch's results differ.
 double torch_difference(const Workload& w, const std::string& ours, const std::string& theirs) {
   const auto a = numbers(ours, "tokens"), b = numbers(theirs, "tokens");
   if (a != b)

@@ -20,7 +20,7 @@ namespace {
 
 /// Called in the new process: executes the command with `end` as standard input and output.
 [[noreturn]] void become(const Command& command, const std::vector<char*>& words, int end) {
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // else it would stay, stopped, if this process is killed
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // else it stays, stopped, if this process is killed
   ::dup2(end, STDIN_FILENO);
   ::dup2(end, STDOUT_FILENO);
   for (const auto& [name, value] : command.environment) ::setenv(name.c_str(), value.c_str(), 1);
@@ -36,7 +36,7 @@ std::pair<pid_t, int> start(const Command& command) {
   std::vector<char*> words;
   for (const std::string& word : command.words) words.push_back(const_cast<char*>(word.c_str()));
   words.push_back(nullptr);
-  std::fflush(nullptr);  // else both processes might write the buffered output
+  std::fflush(nullptr);  // else both processes may write the buffered output
   const pid_t process = ::fork();
   if (process == 0) become(command, words, ends[1]);
   ::close(ends[1]);
@@ -92,7 +92,7 @@ std::string Contender::ask(const std::string& line) {
   return answer;
 }
 
-// A signal takes time, so this waits until the whole process has stopped or ended. ask() reports the latter.
+// A signal takes time, so this waits until the whole process has stopped or ended; ask() reports an end.
 void Contender::stop() {
   ::kill(process_, SIGSTOP);
   siginfo_t how;

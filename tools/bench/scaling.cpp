@@ -86,7 +86,7 @@ std::vector<ScalingPoint> scaling_points(bool quick) {
       {"width",
        {128, 256, 512, 1024, 2048},
        {32, 64},
-       [](Workload& w, int64_t v) {  // heads stay as wide as they are
+       [](Workload& w, int64_t v) {  // heads keep their width
          w.config.n_head = v * w.config.n_head / w.config.n_embd;
          w.config.n_embd = v;
        }},

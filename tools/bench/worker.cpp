@@ -87,7 +87,7 @@ class Steps {
     nn::save_safetensors(path, state);
   }
 
-  /// Results that a twin must have too.
+  /// Results that a twin must reproduce.
   Json first_results() {
     if (workload_.task == Task::generate) return {{"losses", {forward(0)}}, {"tokens", generate()}};
     std::vector<double> losses{forward(0)};
@@ -137,7 +137,7 @@ double divisor(const Workload& w) {
   return w.task == Task::generate ? static_cast<double>(w.config.block_size) : 1.0;
 }
 
-/// Milliseconds a step by op, the most expensive op first.
+/// Milliseconds per step by op, the most expensive op first.
 Json ops_of(const Workload& w, Steps& steps, int64_t count) {
   Profile profile;
   {
@@ -239,7 +239,7 @@ double median(std::vector<double> values) {
   return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
 }
 
-// See proc(5), clear_refs. If the kernel was built without it, the peak is that of the whole process.
+// See proc(5), clear_refs. In a kernel without it, the peak is that of the whole process.
 void reset_peak_memory_of_process() { std::ofstream("/proc/self/clear_refs") << "5"; }
 
 Turn take_turn(double seconds, int64_t steps, const std::function<void()>& step, Profile::Clock now) {

@@ -79,7 +79,7 @@ Verdict compare_numbers(const Tensor& got, const Tensor& expected,
   if (got.dtype() == expected.dtype() && !is_floating(got.dtype()))
     return got.dtype() == DType::boolean ? compare.template operator()<bool>(expected)
                                          : compare.template operator()<int64_t>(expected);
-  // Decimals that a float32 was printed as are read as a float32.
+  // The printed decimals of a float32 are read as a float32.
   if (got.dtype() == DType::float32 && is_floating(expected.dtype()))
     return compare.template operator()<float>(expected.to(DType::float32));
   return compare.template operator()<double>(expected.to(DType::float64));

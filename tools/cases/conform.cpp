@@ -14,7 +14,7 @@
 namespace gradus::cases {
 namespace {
 
-// -- where gradus differs from PyTorch on purpose
+// -- intended differences from PyTorch
 
 bool any_of(const Tensor& x, bool (*holds)(double)) {
   if (!x.defined() || x.dtype() != DType::float64) return false;
@@ -40,7 +40,7 @@ bool has_no_target(const CallCase& c) {
                      [&](int64_t t) { return t == argument<int64_t>(c, "ignore_index"); });
 }
 
-// The largest |x| / sqrt(var + eps) of a row: by this factor rounding grows if the mean is subtracted after
+// The largest |x| / sqrt(var + eps) of a row: rounding grows by this factor if the mean is subtracted after
 // the division.
 double lost_by_dividing_first(const CallCase& c) {
   autograd::Dims dims;
@@ -230,7 +230,7 @@ class Trial {
       const auto packed = [](const Tensor& t) { return t.contiguous(); };
       compare(our_answers(case_, repeated), our_answers(case_, each(repeated, packed)), kTolerance);
     }
-    // The float64 answers are those to the same rounded numbers; answers to other numbers may be far away.
+    // The float64 answers are for the same rounded numbers; other numbers may give distant answers.
     if (starts("float32")) {
       const auto cast = [](DType dtype) { return floating([=](const Tensor& t) { return t.to(dtype); }); };
       const Given rounded = each(given, cast(DType::float32)), exact = each(rounded, cast(DType::float64));

@@ -1,4 +1,4 @@
-// JSON -> cases. Each field is checked; errors name it and its place.
+// Reads cases from JSON. Each field is checked; errors name it and its place.
 #include "gradus/tools/cases/read.hpp"
 
 #include <algorithm>
@@ -197,7 +197,7 @@ CallCase call_in(const Field& root) {
 
 // -- cases that are programs
 
-/// A tensor, and nothing else in its object.
+/// A tensor that is alone in its object.
 Tensor only_tensor_in(const Field& field, bool may_lack_dtype = false) {
   field.must_have_only({"dtype", "shape", "data"});
   return tensor_in(field, may_lack_dtype);
@@ -297,7 +297,7 @@ ProgramCase program_in(files::Json& json, const Field& field) {
 
 // -- files
 
-/// Calls take(json, field, line) for each case: of a list, or of an object a line.
+/// Calls take(json, field, line) for each case: in a list, or one object per line.
 template <class Take>
 void for_each_case(std::string_view text, const char* verb, const std::string& file, const Take& take) {
   const size_t first = text.find_first_not_of(" \t\r\n");

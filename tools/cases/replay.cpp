@@ -20,7 +20,7 @@ class Run {
     if (case_.manual_seed) stream_ = Generator::torch(*case_.manual_seed);
     tensors_ = case_.inputs;
     for (const auto& [name, weight] : case_.weights) {
-      tensors_[name] = weight.detach();  // a parameter, as one that linear_init makes
+      tensors_[name] = weight.detach();  // a parameter, like those of linear_init
       if (is_floating(weight.dtype())) tensors_[name].requires_grad_();
     }
   }

@@ -26,7 +26,7 @@ bool is_subscript(const Call& c, const std::string& input) {
          });
 }
 
-/// Throws unless each input has a parameter or is a subscript, and nothing that is required is missing.
+/// Throws unless each input has a parameter or is a subscript, and all required arguments are given.
 void check_names(const Call& c) {
   const auto& parameters = c.op.parameters;
   for (const auto& [name, unused] : c.inputs) {

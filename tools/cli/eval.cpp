@@ -1,4 +1,4 @@
-// gradus eval: how well a model predicts a whole text.
+// gradus eval: measures how well a model predicts a text.
 #include <cmath>
 #include <iostream>
 #include <memory>

@@ -1,4 +1,4 @@
-// gradus export: a trained model in the files of other programs.
+// gradus export: writes a trained model in the formats of other programs.
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -34,7 +34,7 @@ struct Format {
   bool is_folder;
   std::string mark;  ///< the first bytes of such a file, or the first file that is written into such a folder
   void (*write)(const train::TrainedModel& trained, const ExportFlags& flags);
-  std::string next;  ///< how to use it; PATH is where it is
+  std::string next;  ///< how to use it; PATH is its place
 };
 
 /// The name of the model in the file: the last part of its folder's path.
@@ -79,7 +79,7 @@ bool begins_with_array(std::string_view archive) {
 bool is_of(const Format& format, const fs::path& out) {
   std::error_code ignored;
   if (format.is_folder) return fs::exists(out / format.mark, ignored);
-  if (!fs::is_regular_file(out, ignored)) return false;  // To open a pipe would wait for its writer.
+  if (!fs::is_regular_file(out, ignored)) return false;  // Opening a pipe waits for its writer.
   std::string beginning(4096, '\0');
   std::ifstream file(out, std::ios::binary);
   file.read(beginning.data(), static_cast<std::streamsize>(beginning.size()));
@@ -87,7 +87,7 @@ bool is_of(const Format& format, const fs::path& out) {
   return beginning.starts_with(format.mark) && (format.name != "npz" || begins_with_array(beginning));
 }
 
-/// Whether a folder is empty, except for unfinished files of an export that was stopped.
+/// Whether a folder is empty, except for unfinished files of a stopped export.
 bool is_free(const fs::path& folder) {
   std::error_code refused;
   for (fs::directory_iterator entry(folder, refused), end; !refused && entry != end; entry.increment(refused))
@@ -139,7 +139,7 @@ int export_model(const ExportFlags& flags) {
   std::string next = format.next;
   const std::string path = shell_path(flags.out);
   const std::string there =
-      format.name == "npz" ? files::json_text(files::plain(flags.out)) : path;  // as Python has it
+      format.name == "npz" ? files::json_text(files::plain(flags.out)) : path;  // Python's form
   for (size_t at = 0; (at = next.find("PATH", at)) != next.npos; at += there.size())
     next.replace(at, 4, there);
   Messages(flags.quiet).line(concat("wrote   ", path, "\nmore    ", next));

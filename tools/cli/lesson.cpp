@@ -1,4 +1,4 @@
-// gradus lesson: walks through the notebooks on attention, compares their printouts, and checks for leaks.
+// gradus lesson: walks through the notebooks on attention, compares their printouts, and finds leaks.
 #include <algorithm>
 #include <cstring>
 #include <iomanip>

@@ -85,7 +85,7 @@ int main(int argc, char** argv) {
         "[memory] OPENBLAS_NUM_THREADS must be 1 where address space is limited, got another value. Hint: "
         "set it, or raise `ulimit -v`.",
         gradus::cli::kRunFailed);
-    std::_Exit(gradus::cli::kRunFailed);  // exit() might wait for ever (see there).
+    std::_Exit(gradus::cli::kRunFailed);  // exit() may wait forever (see there).
   }
   const gradus::cli::PlainTerminal terminal;
   return gradus::cli::run(argc, argv);

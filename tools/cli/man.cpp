@@ -10,7 +10,7 @@
 namespace gradus::cli {
 namespace {
 
-/// `text` so that roff prints it as it is.
+/// `text` with escapes, so that roff prints it unchanged.
 std::string roff(const std::string& text) {
   std::string result;
   for (size_t i = 0; i < text.size(); ++i) {

@@ -159,7 +159,7 @@ Examples:
 
 struct CodingFlags {
   std::string from;
-  std::vector<std::string> files;  ///< or folders; none, or -: the standard input, but none for info
+  std::vector<std::string> files;  ///< or folders; none or -: the standard input (except for info)
   std::string bin;                 ///< encode: a file for all numbers
   bool specials = false, json = false;
 };
@@ -172,7 +172,7 @@ std::shared_ptr<CodingFlags> add_from(CLI::App& verb) {
   return flags;
 }
 
-/// Throws Error unless `bin` is a new file, or one to replace that is not read.
+/// Throws Error unless `bin` is a new file, or an earlier one that is not also an input.
 void check_bin(const std::string& bin, const std::vector<std::string>& read) {
   std::error_code ignored;
   const fs::file_type type = fs::symlink_status(bin, ignored).type();

@@ -49,7 +49,7 @@ using gguf::List;
 /// llama.cpp's kinds of tokens.
 enum TokenType : int32_t { kNormal = 1, kControl = 3 };
 
-/// A token as in RWKV's vocabulary: bytes that do not print or are not UTF-8 become \xHH.
+/// A token in the form of RWKV's vocabulary: bytes that do not print or are not UTF-8 become \xHH.
 std::string escaped(const std::string& token) {
   const bool is_text = files::is_utf8(token);
   std::string text;

@@ -59,8 +59,8 @@ std::string gguf_name(std::string_view name) {
   return concat(layer, kGGUFParts.at(name.substr(0, kind)), name.substr(kind));
 }
 
-/// llama.cpp turns the neighbours 2i and 2i + 1 of a llama's head together, our weights (and Hugging Face's)
-/// are for i and i + hs / 2: rows of queries and keys change places. Qwen3 is turned as ours.
+/// llama.cpp rotates the neighbours 2i and 2i + 1 of a llama's head together; our weights (and Hugging
+/// Face's) are for i and i + hs / 2, so rows of queries and keys are reordered, except for Qwen3.
 Tensor with_neighbours(const Tensor& weight, int64_t heads) {
   const int64_t half = weight.size(0) / heads / 2, C = weight.size(1);
   return weight.reshape({heads, 2, half, C}).transpose(1, 2).reshape({weight.size(0), C}).contiguous();

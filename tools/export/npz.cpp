@@ -74,7 +74,7 @@ class ZipWriter {
 
 void write_npz(const train::TrainedModel& trained, const std::filesystem::path& path) {
   const nn::StateDict weights = models::stored_state(trained.model);
-  constexpr uint64_t kAround = 1024;  // bytes of headers an array, at most
+  constexpr uint64_t kAround = 1024;  // most bytes of headers per array
   uint64_t bytes = 0;
   for (const auto& [name, tensor] : weights)
     bytes += static_cast<uint64_t>(tensor.numel()) * sizeof(float) + kAround;

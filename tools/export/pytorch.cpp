@@ -31,7 +31,7 @@ std::vector<int64_t> greedy_tokens(const train::TrainedModel& trained) {
   return tokens;
 }
 
-/// Of each position: (T, V).
+/// The logits of each position: (T, V).
 Tensor logits_of(const models::Decoder& model, const std::vector<int64_t>& tokens) {
   const auto state = model.make_state();
   std::vector<Tensor> rows;
@@ -40,7 +40,7 @@ Tensor logits_of(const models::Decoder& model, const std::vector<int64_t>& token
   return cat(rows, 0);
 }
 
-/// A text that the vocabulary can spell, with what tells tokenizers apart where it can spell anything.
+/// A text that the vocabulary can encode, with details that tokenizers treat differently if it can.
 std::string checked_text(const data::Tokenizer& tokenizer, const std::vector<int64_t>& tokens) {
   const std::string written = tokenizer.decode(std::vector<int32_t>(tokens.begin(), tokens.end()));
   if (tokenizer.kind() == "char") return written;
@@ -59,7 +59,7 @@ void write_pytorch(const train::TrainedModel& trained, const std::filesystem::pa
   const NoGrad no_grad;
   const std::vector<int64_t> tokens = greedy_tokens(trained);
   files::FolderUpdate update(folder);
-  nn::save_safetensors(update, "check.safetensors",  // tells what the folder is, so first
+  nn::save_safetensors(update, "check.safetensors",  // identifies the folder, so first
                        {{"tokens", tensor(tokens, {static_cast<int64_t>(tokens.size())})},
                         {"logits", logits_of(trained.model, tokens)}});
   models::save_pretrained(trained.model, update);

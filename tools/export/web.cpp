@@ -69,7 +69,7 @@ Json tokenizer_json(const data::Tokenizer& tokenizer) {
   return json;
 }
 
-/// The first prompt that the vocabulary can spell; empty if there is none.
+/// The first prompt that the vocabulary can encode; empty if there is none.
 std::string example_prompt(const data::Tokenizer& tokenizer) {
   for (const std::string prompt : {"The ", "I ", "A "})
     if (std::all_of(prompt.begin(), prompt.end(),
@@ -127,12 +127,11 @@ void write_web(const train::TrainedModel& trained, const std::string& name,
   const std::string json =
       described_model(trained, name, weights).dump(-1, ' ', false, Json::error_handler_t::replace);
   files::FolderUpdate update(folder);
-  update.write("model-data.js",
-               concat("page.describe(", json, ");\n"));  // tells what the folder is, so first
+  update.write("model-data.js", concat("page.describe(", json, ");\n"));  // identifies the folder, so first
   int count = write_weights(weights, update);
   update.write("index.html", page(name));
   update.commit_without_list();
-  while (std::filesystem::remove(folder / weights_file(count))) ++count;  // of a larger model before
+  while (std::filesystem::remove(folder / weights_file(count))) ++count;  // of an earlier, larger model
 }
 
 }  // namespace gradus::exports

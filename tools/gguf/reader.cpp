@@ -20,7 +20,7 @@ static_assert(std::endian::native == std::endian::little, "values are read as th
 using files::in_quotes;
 
 constexpr uint64_t kMostDimensions = 4;   // ggml's GGML_MAX_DIMS
-constexpr uint64_t kLongestName = 65535;  // bytes of a key, as the specification has it
+constexpr uint64_t kLongestName = 65535;  // bytes of a key, by the specification
 
 /// The bytes of a file in order. Refuses a size beyond the end of the file before it allocates memory.
 class Bytes {
@@ -30,7 +30,7 @@ class Bytes {
     const auto type = std::filesystem::status(path, error).type();
     if (type == std::filesystem::file_type::directory) refuse("must be a file, got a folder.");
     if (type != std::filesystem::file_type::regular && type != std::filesystem::file_type::not_found)
-      refuse("must be a file, got a pipe or a device.");  // Opening a pipe may wait for ever.
+      refuse("must be a file, got a pipe or a device.");  // Opening a pipe may wait forever.
     stream_.open(path, std::ios::binary);
     if (!stream_) refuse("cannot be read: ", std::strerror(errno), ".");
     size_ = std::filesystem::file_size(path, error);

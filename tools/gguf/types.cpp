@@ -17,7 +17,7 @@ namespace {
 constexpr std::string_view kValueNames[] = {"u8",   "i8",     "u16",   "i16", "u32", "i32", "f32",
                                             "bool", "string", "array", "u64", "i64", "f64"};
 
-// ggml.h and ggml-common.h; those that ggml has given up are left out.
+// ggml.h and ggml-common.h; types that ggml has removed are omitted.
 constexpr TensorType kTensorTypes[] = {
     {0, "F32", 1, 4},         {1, "F16", 1, 2},         {2, "Q4_0", 32, 18},      {3, "Q4_1", 32, 20},
     {6, "Q5_0", 32, 22},      {7, "Q5_1", 32, 24},      {8, "Q8_0", 32, 34},      {9, "Q8_1", 32, 36},

@@ -1,4 +1,4 @@
-// Notebook 000, "Causal self-attention": two ways to weights that see only the past, dropout, and a layer.
+// Notebook 000, "Causal self-attention": two ways to causal weights, dropout, and a layer.
 #include <iomanip>
 
 #include "gradus/tools/lessons/lessons.hpp"

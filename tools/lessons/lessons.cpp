@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::string_view kHeading = "== ";
 
-/// Takes the first line off `text`, without its line break.
+/// Removes the first line from `text`, and returns it without its line break.
 std::string_view take_line(std::string_view& text) {
   const size_t end = std::min(text.find('\n'), text.size());
   const std::string_view line = text.substr(0, end);
@@ -24,7 +24,7 @@ std::string_view take_line(std::string_view& text) {
   return line;
 }
 
-// -- every way to write causal attention, on the same input and weights
+// -- every variant of causal attention, on the same input and weights
 
 constexpr double kRounding = 1e-6;
 
@@ -46,7 +46,7 @@ Tensor fused(const SelfAttention& m, const Tensor& x) {
       .reshape({x.size(0), 2});
 }
 
-// The context of each token, computed as that of the last token of a shorter sequence.
+// The context of each token, as the last token of a shorter sequence.
 Tensor one_by_one(const SelfAttention& m, const Tensor& x) {
   std::vector<Tensor> rows;
   for (int64_t t = 0; t < x.size(0); ++t)

@@ -1,4 +1,4 @@
-// Notebook 002, "Self-attention vs masked self-attention": a mask that the caller hands in, -1e9, named dims.
+// Notebook 002, "Self-attention vs masked self-attention": a mask from the caller, -1e9, named dims.
 #include "gradus/tools/lessons/lessons.hpp"
 
 namespace gradus::tools {
@@ -13,7 +13,7 @@ SelfAttention masked_self_attention() {
   return {/*d_in=*/2, /*d_out=*/2, generator, {.fill = -1e9, .row_dim = kRowDim, .col_dim = kColDim}};
 }
 
-// (a, b) at the prompt: the second line on is moved to the right by the bracket.
+// (a, b) at the prompt: the bracket moves the lines after the first to the right.
 std::string pair(const Tensor& a, const Tensor& b) {
   const auto moved = [](const Tensor& x) {
     std::string text;

@@ -4,8 +4,8 @@
 namespace gradus::tools {
 namespace unscaled_attention {
 
-// [[1, -inf],
-//  [1, 2]] as the notebook's author writes a matrix, behind a label.
+// A matrix after a label, in the notebook's form: [[1, -inf],
+//                                                 [1, 2]]
 std::string written(const std::string& label, const Tensor& x, const std::string& comma, size_t indent) {
   std::string text = label + "[[";
   for (int64_t i = 0; i < x.size(0); ++i) {

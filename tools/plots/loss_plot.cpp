@@ -59,7 +59,7 @@ class LossPlot {
   LossPlot(const std::vector<LossCurve>& curves, const LossPlotOptions& options)
       : curves_(curves), options_(options) {
     Range time, loss;
-    double begin = INFINITY;  // start of a logarithmic axis: the time before would fill most of it
+    double begin = INFINITY;  // start of a logarithmic axis: earlier times would fill most of it
     for (const LossCurve& curve : curves) {
       const bool validates = !curve.validation.empty();
       for (const auto* points : {&curve.training, &curve.validation})

@@ -11,7 +11,7 @@
 namespace gradus::plots {
 namespace {
 
-// Every picture begins with these, with only its width and height between.
+// Every picture begins with these two parts, with its width and height between them.
 constexpr std::string_view kBegin = "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"";
 constexpr std::string_view kStyle =
     "\" font-family=\"sans-serif\" font-size=\"12\">\n<rect width=\"100%\" height=\"100%\" "
@@ -41,8 +41,7 @@ std::string escaped(std::string_view content) {
 
 bool is_picture(const std::filesystem::path& file) {
   std::error_code ignored;
-  if (!std::filesystem::is_regular_file(file, ignored))
-    return false;  // To open a pipe would wait for its writer.
+  if (!std::filesystem::is_regular_file(file, ignored)) return false;  // Opening a pipe waits for its writer.
   std::array<char, 256> buffer{};
   std::ifstream(file, std::ios::binary).read(buffer.data(), buffer.size());
   const std::string_view beginning(buffer.data(), buffer.size());

@@ -21,7 +21,7 @@ double grad_norm(const std::vector<Tensor>& parameters) {
 }
 
 double clip_scale(double norm, double max_norm) {
-  constexpr double kEpsilon = 1e-6;  // PyTorch's, which keeps the result below max_norm in spite of rounding.
+  constexpr double kEpsilon = 1e-6;  // PyTorch's constant keeps the result below max_norm despite rounding.
   return max_norm == 0 ? 1.0 : std::min(1.0, max_norm / (norm + kEpsilon));
 }
 

@@ -81,7 +81,7 @@ void Muon::update(Slot& slot, const Tensor& grad, int64_t step, double lr, doubl
   });
 }
 
-// Each thread works on one matrix, and freed memory waits by size for its next use.
+// Each thread works on one matrix, and freed memory is cached by size for its next use.
 double muon_working_memory(const NamedParameters& parameters, DType products) {
   const int as_large = products == DType::float32 ? 4 : 5, squares = 3;  // tensors of a matrix at once
   std::map<double, int> waiting;                                         // tensors by size

@@ -11,7 +11,7 @@
 namespace gradus::train {
 namespace {
 
-/// Does the pattern stand for the whole name? On a mismatch, the last * takes one character more.
+/// Whether the pattern matches the whole name. On a mismatch, the last * takes one more character.
 bool matches(std::string_view pattern, std::string_view name) {
   size_t p = 0, n = 0, star = std::string_view::npos, taken = 0;
   while (n < name.size()) {
@@ -93,7 +93,7 @@ void Optimizer::step(double lr, double grad_scale) {
   parallel_for(
       std::ssize(of_small_ops), 1,
       [&, products = autocast_dtype(), finds_anomalies = autograd::anomaly_mode](int64_t begin, int64_t end) {
-        const NoGrad here;  // modes are a thread's own
+        const NoGrad here;  // each thread has its own modes
         const Autocast autocast(products);
         const AnomalyMode anomaly(finds_anomalies);
         for (int64_t i = begin; i < end; ++i) update_one(*of_small_ops[static_cast<size_t>(i)]);

@@ -83,7 +83,7 @@ void RunFolder::create(const ModelFiles& files, bool overwrite) {
     fail("train", Option{"out"}, " must be a folder that can be made: ", e.what());
   }
   lock();
-  check_free(overwrite);  // another run may have begun since
+  check_free(overwrite);  // another run may have begun meanwhile
   on_disk([&] {
     for (const char* folder : {kOld, kFresh, kLast}) remove_state(path_ / folder);
     remove_kept_states(path_ / kKept);
@@ -132,7 +132,7 @@ void RunFolder::save_last(const ModelFiles& files, const Checkpoint& checkpoint)
   const fs::path fresh = path_ / kFresh, last = path_ / kLast, old = path_ / kOld;
   on_disk([&] {
     remove_state(fresh);
-    fs::create_directory(fresh);  // not the folder above it, which is locked or was removed
+    fs::create_directory(fresh);  // not its parent, which is locked or was removed
     move_other_files(old, fresh);
     remove_state(old);
   });

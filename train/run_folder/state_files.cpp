@@ -96,7 +96,7 @@ void put(const fs::path& state, const fs::path& kept, int64_t step) {
   link_state(state, unfinished);
   files::sync_folder(unfinished);
   move_other_files(place, unfinished);
-  remove_state(place);  // of a run that resumed from an earlier step since
+  remove_state(place);  // remains from before the run resumed at an earlier step
   fs::rename(unfinished, place);
   files::sync_folder(kept);
 }
@@ -169,7 +169,7 @@ fs::path replace_folder(const fs::path& fresh, const fs::path& current, const fs
   fs::path before = fresh;
   if (!fs::exists(fs::symlink_status(current))) {
     rename_or_throw(fresh, current);
-  } else if (rename(fresh, current, RENAME_EXCHANGE) != 0) {  // Not every file system can.
+  } else if (rename(fresh, current, RENAME_EXCHANGE) != 0) {  // Not every file system supports this.
     rename_or_throw(current, aside);
     rename_or_throw(fresh, current);
     before = aside;
@@ -185,7 +185,7 @@ void keep_state(const fs::path& state, const fs::path& kept, int64_t step, int64
   for (const auto& [earlier, linked] : elsewhere) put(linked, kept, earlier);
   put(state, kept, step);
   std::map<int64_t, fs::path> states = kept_states(kept);
-  // Later states are of a run that resumed from an earlier step since.
+  // Later states remain from before the run resumed at an earlier step.
   states.erase(states.upper_bound(step), states.end());
   for (; static_cast<int64_t>(states.size()) > count; states.erase(states.begin()))
     remove_state(states.begin()->second);

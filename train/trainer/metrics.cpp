@@ -26,7 +26,7 @@ bool is_record_up_to(int64_t step, const std::string& line, bool is_over) {
   }
 }
 
-/// To milliseconds.
+/// Rounds to milliseconds.
 double rounded(double seconds) { return std::round(seconds * 1e3) / 1e3; }
 
 }  // namespace
@@ -98,7 +98,7 @@ LoggedLosses logged_losses(const std::filesystem::path& file) {
                       .val_tokens = record.at("val_tokens").integer(),
                       .finished = true};
       }
-    } catch (const Error&) {  // a line that was cut off, or of another program
+    } catch (const Error&) {  // an incomplete line, or one of another program
     }
   }
   return losses;

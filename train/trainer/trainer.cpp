@@ -46,7 +46,7 @@ std::string first_not_finite(const nn::StateDict& tensors) {
   return "";
 }
 
-// A forgotten requires_grad_() causes no error: the model only learns less.
+// A forgotten requires_grad_() causes no error; the model only learns less.
 void warn_of_untrained(const nn::Module& model) {
   std::string names;
   for (const auto& [name, parameter] : model.named_parameters())

@@ -8,7 +8,7 @@ using BinaryOp = Tensor (*)(const Tensor&, const Tensor&);
 
 Tensor odd(OpCases& v, const Shape& s) { return v.distinct(s, 0.1); }  // never equal to a multiple of 0.2
 
-// The shapes and layouts that every op of this kind must survive.
+// The shapes and layouts that every op of this kind must support.
 void add_binary(CaseList& list, const char* name, BinaryOp op, Draw a, Draw b, uint64_t seed) {
   OpCases c(list, name, seed);
   const auto add = [&](const char* what, const Shape& sa, const Shape& sb, const auto& f) {

@@ -65,7 +65,7 @@ void add_attention(CaseList& list) {
   c.add("values of another size", {{1, 2, 3, 2}, {1, 2, 3, 2}, {1, 2, 3, 5}}, attend(causal));
   c.add("keys broadcast over the batch", {{2, 2, 3, 2}, {1, 2, 3, 2}, {1, 2, 3, 2}}, attend(causal));
 
-  // (B, T, 3 C) -> (B, T, C), as a decoder does it: at once, and by strided views of one tensor.
+  // (B, T, 3 C) -> (B, T, C), as in a decoder: in one call, and by strided views of one tensor.
   const auto packed = [&](const char* name, const Shape& qkv, int64_t n_head, const AttentionOptions& options,
                           const Generator& start = Generator(5)) {
     c.add(name, {qkv}, [f = attend(options, start), n_head](In x) { return f(x, n_head); });

@@ -73,7 +73,7 @@ void add_clamp_by_tensors(CaseList& list) {
 
 void add_to(CaseList& list) {
   OpCases c(list, "to", 203);
-  // Rounding to float32 makes steps of 6e-8 relative; a linear function may be measured with a long step.
+  // Rounding to float32 makes steps of 6e-8 relative; a linear function allows a long step.
   const auto add = [&](const char* name, const Shape& shape, auto f) {
     GradcheckCase& added = c.add(name, {shape}, f);
     added.eps = 0.5;

@@ -94,7 +94,7 @@ void add_linear(CaseList& list) {
   c.add("one weight twice", {{2, 3}, {3, 3}}, [](In x, In w) { return linear(linear(x, w), w); });
 }
 
-// In float64 these are two operations each; the same bits when they are one: test_ops_activated_linear.
+// In float64 these are two operations each. test_ops_activated_linear checks the fused one.
 void add_activated_linear(CaseList& list) {
   OpCases g(list, "gelu_linear", 504);
   for (const auto& [name, form] : {std::pair("exact", Gelu::none), {"tanh", Gelu::tanh}}) {

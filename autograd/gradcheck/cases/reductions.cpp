@@ -12,7 +12,7 @@ Tensor corrected(const Tensor& x, const Dims& dims, bool keepdim) {
   return kOp(x, dims, kCorrection, keepdim);
 }
 
-// `needs_some`: there is no value for nothing.
+// `needs_some`: the op has no value for an empty tensor.
 void add_reduction(OpCases c, Reduce f, bool needs_some) {
   const auto add = [&](const char* name, const Shape& shape, const Dims& dims, bool keepdim = false) {
     c.add(name, {shape}, [=](In x) { return f(x, dims, keepdim); });

@@ -15,7 +15,7 @@
 namespace gradus::kernels {
 namespace {
 
-constexpr int64_t kManyHeads = 16;  // then a thread takes all queries of a head
+constexpr int64_t kManyHeads = 16;  // in this case a thread takes all queries of a head
 
 /// Buffers of a thread, initially zero: elements beyond a row's scores are computed with, but not read.
 template <class T>
@@ -126,8 +126,8 @@ struct HeadGradient {
   Products products;
   const AttentionLoops<T>& loops = isa_loops<AttentionLoops<T>>();
 
-  /// From the last queries to the first: the last ones see every key and write gk and gv, the others add. Of
-  /// heads that share k and v the first writes.
+  /// Goes from the last queries to the first: the last ones see every key and write gk and gv, the others
+  /// add. The first of the heads that share k and v writes.
   void run() {
     const AttentionShape& shape = head.shape;
     if (shape.q_len == 0) {

@@ -15,7 +15,7 @@ namespace {
 constexpr int64_t kSmallPacking = int64_t{1} << 16;  // elements that take one thread less time than sharing
 // Whole rows are read in order; kTileDepth rows take at most 256 KiB.
 constexpr int64_t kMadeColumns = 2048, kReadColumns = 256;
-// Operands that the second-level cache would not keep bypass it.
+// Operands that are too large for the second-level cache bypass it.
 constexpr int64_t kStreamedBytes = int64_t{1} << 21;
 
 /// Packs x, with op(x) a part of `out`, by bands of rows, which memory reads fastest. A band is a strip, or

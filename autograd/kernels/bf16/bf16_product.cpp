@@ -84,7 +84,7 @@ class Bf16Product {
   }
 
  private:
-  /// For k = 0.
+  /// The result for k = 0.
   void run_empty() const {
     for (int64_t i = 0; i < left_.rows && !start_.from_c; ++i) {
       float* const row = c_ + i * ldc_;

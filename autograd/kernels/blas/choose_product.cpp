@@ -17,7 +17,7 @@ bool is_tiny(const ProductTraits& p) {
   return std::max({p.m, p.n, p.k}) < kTinyProduct && p.m * p.n * p.k < kTinyProduct;
 }
 
-// With AVX-512; but not for small products, nor for few rows or columns and a transposed operand.
+// Only with AVX-512; not for small products, nor for few rows or columns and a transposed operand.
 bool beats_blas(const ProductTraits& p) {
   return isa_loops<ProductLoops<float>>().beat_blas && std::min({p.m, p.n, p.k}) >= 16 &&
          p.m * p.n * p.k >= int64_t{1} << 19 && (!p.b_transposed || p.m >= 128) &&

@@ -61,7 +61,7 @@ class FloatProductPart {
     }
   }
 
-  /// For an a that is stored by columns.
+  /// The case of an a that is stored by columns.
   void multiply_copied(int64_t row) {
     static thread_local Scratch scratch;
     const int64_t rows = std::min(kCopiedRows, p_.m - row);
@@ -99,7 +99,7 @@ class FloatProductPart {
     if (whole == wide)
       return loops_.multiply(rows, wide, depth_, a, row_stride, k_stride, strip, width, start.data, start.row,
                              c, p_.c_row);
-    // Whole vectors; what they make of the padding columns of the strip is not used.
+    // Whole vectors; their results for the padding columns of the strip are not used.
     T scratch[kMostRows * kMostColumns];
     loops_.multiply(rows, whole, depth_, a, row_stride, k_stride, strip, width, nullptr, 0, scratch, whole);
     for (int64_t i = 0; i < rows; ++i)

@@ -84,7 +84,7 @@ void call_gemm(const Product<T>& p) {
        blas_int(p.lda), p.b, blas_int(p.ldb), p.beta, p.c, blas_int(p.ldc));
 }
 
-/// For a c of one row or one column.
+/// The case of a c of one row or one column.
 template <class T>
 void call_gemv(const Product<T>& p) {
   constexpr auto gemv = choose<T>(cblas_sgemv, cblas_dgemv);
@@ -108,7 +108,7 @@ void scale(const Product<T>& p) {
   }
 }
 
-/// A matrix of one row may have any row distance; BLAS wants one that is at least the row.
+/// A matrix of one row may have any row distance; BLAS requires at least the row's length.
 int64_t checked_ld(int64_t rows, int64_t columns, int64_t ld) {
   return rows == 1 ? std::max(ld, columns) : ld;
 }
@@ -157,8 +157,8 @@ void multiply(Product<T> p) {
   p.lda = p.ta ? checked_ld(p.k, p.m, p.lda) : checked_ld(p.m, p.k, p.lda);
   p.ldb = p.tb ? checked_ld(p.n, p.k, p.ldb) : checked_ld(p.k, p.n, p.ldb);
   p.ldc = checked_ld(p.m, p.n, p.ldc);
-  // BLAS makes the zeros of beta = 0 more slowly (a tenth of a product with k = 128), and some gemv read y
-  // then.
+  // BLAS writes the zeros of beta = 0 more slowly (a tenth of a product with k = 128), and some gemv then
+  // read y.
   if (p.beta == T{0}) {
     scale(p);
     p.beta = T{1};
@@ -181,8 +181,8 @@ void check_sizes(const Product<T>& p) {
          p.n, ") with rows ", p.lda, ", ", p.ldb, " and ", p.ldc, " apart.");
 }
 
-/// Runs `batch` products of the same sizes; item(i) gives the i-th. The whole product determines the code of
-/// its tiles.
+/// Runs `batch` products of the same sizes; item(i) gives the i-th. The sizes of the whole product determine
+/// the code of its tiles.
 template <class T, class Item>
 void run(int64_t batch, const Product<T>& sizes, ProductCode code, Item item) {
   if (batch == 0 || sizes.m == 0 || sizes.n == 0) return;

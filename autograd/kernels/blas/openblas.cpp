@@ -38,11 +38,11 @@ void detect_again() {
   gotoblas_dynamic_init();
 }
 
-// Bytes: OpenBLAS's largest buffer, and what other threads may take before it is mapped.
+// In bytes: OpenBLAS's largest buffer, and the memory that other threads may take before it is mapped.
 constexpr size_t kBuffer = size_t{128} << 20, kSpare = size_t{16} << 20;
 
 std::atomic<int> running{0};  // calls
-std::atomic<int> buffers{0};  // that OpenBLAS has for sure
+std::atomic<int> buffers{0};  // that OpenBLAS always has
 std::mutex growth;
 
 bool can_map(size_t bytes) {

@@ -26,7 +26,7 @@ T start_of(Reduce op) {
   return op == Reduce::max ? Limits::lowest() : Limits::max();
 }
 
-// NaN wins.
+// A NaN stays.
 template <class T>
 T combine(Reduce op, T a, T b) {
   if (op == Reduce::sum) return static_cast<T>(a + b);
@@ -132,8 +132,8 @@ void reduce_columns(Reduce op, int64_t rows, int64_t cols, T* out, const T* x, i
   if (chunks > 1) reduce_columns(op, chunks, cols, out, to, cols);
 }
 
-// The index of the first element of each row such that before(x, it) is false for all x of the row; a NaN
-// comes before all.
+// The index of the first element of each row such that before(x, element) is false for all x of the row; a
+// NaN comes before all.
 template <class T, class Before>
 void first_of_rows(int64_t rows, int64_t cols, int64_t* out, const T* x, Before before) {
   parallel_for(rows, grain_of(kElementsChunk, cols), [&](int64_t begin, int64_t end) {
@@ -176,7 +176,7 @@ void argmin(int64_t rows, int64_t cols, int64_t* out, const T* x) {
   first_of_rows(rows, cols, out, x, std::less<T>());
 }
 
-// A running sum rounds each term: in float the millionth would have lost half its digits.
+// A running sum rounds each term: in float the millionth loses half its digits.
 template <class T>
 using Total = std::conditional_t<std::is_same_v<T, float>, double, T>;
 

@@ -61,8 +61,8 @@ std::vector<Isa> found_for_bf16() {
 #endif
   found.push_back(Isa::widened);
 #if defined(GRADUS_HAS_AVX512_BF16)
-  // Its file is built for all of v4. Where AMX is, `widened` is faster: such cores begin a VDPBF16PS every
-  // other cycle, which does two multiply-adds (measured on Granite Rapids: 113 GFLOP/s, and 227 widened).
+  // Its file is built for all of v4. On cores with AMX `widened` is faster: they start a VDPBF16PS every
+  // other cycle, and it does two multiply-adds (measured on Granite Rapids: 113 GFLOP/s, and 227 widened).
   if (isa_name(available_isas().front()) == "v4" && __builtin_cpu_supports("avx512bf16"))
     found.insert(found.end() - (has_amx() ? 0 : 1), Isa::avx512_bf16);
 #endif

@@ -7,8 +7,7 @@
 
 namespace gradus::kernels::GRADUS_ISA {
 
-// Whole vectors, into the margin of the row: the remainder loop of a causal row would take as long as the
-// row.
+// Whole vectors, up to the margin of the row: a remainder loop would take as long as the causal row.
 inline int64_t whole_vectors(int64_t n) { return (n + 15) / 16 * 16; }
 
 template <class T>

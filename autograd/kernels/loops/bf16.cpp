@@ -37,7 +37,7 @@ void exchange(Words& a, Words& b, std::integer_sequence<int, i...>) {
   a = upper;
 }
 
-// Transposes: exchanges the squares off the diagonal, of half the rows, of a quarter and so on.
+// Transposes: exchanges the off-diagonal squares of half the rows, of a quarter and so on.
 template <int distance = kWords / 2>
 void transpose_words(Words (&rows)[kWords]) {
   for (int i = 0; i < kWords; ++i)
@@ -46,7 +46,7 @@ void transpose_words(Words (&rows)[kWords]) {
   if constexpr (distance > 1) transpose_words<distance / 2>(rows);
 }
 
-// Processors do not prefetch from so many rows by themselves.
+// Processors do not prefetch from this many rows by themselves.
 constexpr int kBytesAhead = 256;
 inline void prefetch_pair(const float* one, const float* other) {
   __builtin_prefetch(one + kBytesAhead / sizeof(float));

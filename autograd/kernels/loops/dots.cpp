@@ -35,7 +35,7 @@ void dots(int64_t n, const T* x, const W* const* rows, T* sums) {
   sums[3] = sum_d;
 }
 
-// Two vectors of x, and the conversion of the two of weights that they meet to float32.
+// Two vectors of x, and the conversion of the corresponding weights to float32.
 template <class W>
 struct Pair {
   Vector<float> x[2];
@@ -76,8 +76,8 @@ inline Four<float> folded(const Vector<float>& x) {
   return sum;
 }
 
-// Prefetches `count` weights, further on in the row or in the next one: processors with slow memory do not
-// prefetch enough for four streams.
+// Prefetches `count` weights, further on in the row or in the next one, because processors with slow memory
+// do not prefetch enough for four streams.
 template <int count, class W>
 void prefetch_later(const W* weights) {
   constexpr int kStreamAhead = 2048;
@@ -85,7 +85,7 @@ void prefetch_later(const W* weights) {
     __builtin_prefetch(reinterpret_cast<const char*>(weights) + kStreamAhead + byte);
 }
 
-// In whole vectors, as compilers do not find this form.
+// Uses whole vectors, because compilers do not find this form.
 template <class W>
 void dots(int64_t n, const float* x, const W* const* rows, float* sums) {
   constexpr int kVector = kLanes<float>;

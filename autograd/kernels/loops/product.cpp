@@ -11,8 +11,7 @@ namespace gradus::kernels::GRADUS_ISA {
 constexpr int kTileRows = kVectorBytes == 64 ? 8 : 6, kTileVectors = 2;
 // The same for packed rows of b: with 32 registers, fewer loads of a.
 constexpr int kPackedRows = 6, kPackedVectors = kVectorBytes == 64 ? 4 : 2;
-// With OpenBLAS 0.3.21 instead, training GPT-2 takes 13 to 20 % longer with AVX-512, and up to 4 % less with
-// AVX2.
+// With OpenBLAS 0.3.21, training GPT-2 takes 13 to 20 % longer with AVX-512, and up to 4 % less with AVX2.
 constexpr bool kBeatBlas = kVectorBytes == 64;
 // Rows of b that are prefetched ahead, from the second-level cache.
 constexpr int kRowsAhead = 4;

@@ -7,7 +7,7 @@
 
 namespace gradus::kernels::GRADUS_ISA {
 
-/// Prefetches a tile some thousand bytes later: processors by themselves stop at the end of a page.
+/// Prefetches a tile some thousand bytes ahead, because processors stop prefetching at the end of a page.
 template <class Tile>
 void prefetch_ahead(const Tile* tile) {
   constexpr int kAhead = 8192 / sizeof(Tile) + 1;
@@ -105,7 +105,7 @@ void plain_dots(int64_t count, const Tile* tiles, RoundedRow x, float* y) {
 
 GRADUS_VNNI inline __m512i sixteen_of(const void* from) { return _mm512_loadu_si512(from); }
 
-// Weights made unsigned are too large by this.
+// The unsigned weights are too large by this.
 constexpr int too_large(const Q8Tile&) { return 128; }
 constexpr int too_large(const Q4Tile&) { return 8; }
 GRADUS_VNNI inline __m512i unsigned_values(const Q8Tile& tile, int at) {

@@ -48,7 +48,7 @@ T plain_sum(int64_t n, const T* x) {
   return fold_lanes(sums[0], [](auto a, auto b) { return a + b; });
 }
 
-// Pairwise over chunks: the error grows with the logarithm of n (Higham, 1993). A stack has the sums that
+// Pairwise over chunks: the error grows with the logarithm of n (Higham, 1993). A stack holds the sums that
 // wait for one of equal size.
 template <class T>
 T sum(int64_t n, const T* x) {
@@ -66,7 +66,7 @@ T sum(int64_t n, const T* x) {
   return total;
 }
 
-// out = op(out, row) for each row, by columns. NaN wins in max and min.
+// out = op(out, row) for each row, by columns. A NaN makes max and min NaN.
 template <class T, Reduce kOp>
 void fold_rows(int64_t rows, int64_t cols, T* out, const T* x, int64_t row_stride) {
   for (int64_t r = 0; r < rows; ++r) {
@@ -123,7 +123,7 @@ T sum_of_exponentials(int64_t n, const T* x, T shift) {
 }
 
 // logsumexp as the shift before exp and the sum: separately they keep the digits of x - logsumexp(x) for
-// large x. An infinite shift is left out, as inf - inf would be NaN.
+// large x. An infinite shift is omitted, because inf - inf is NaN.
 template <class T>
 struct ShiftedSum {
   T shift, sum;
@@ -218,8 +218,8 @@ constexpr ReduceLoops<T> reduce_loops(std::integer_sequence<int, kOp...>) {
 
 GRADUS_BUILD(ReduceLoops, reduce_loops<T>(EachOf<Reduce>()));
 
-// The mean is rounded; subtracting the mean of x - mean too makes a constant row exactly zero, and keeps the
-// digits of rows far from zero. The two parts are kept for the gradients: mean[0] + mean[1].
+// The mean is rounded. Subtracting the mean of x - mean as well makes a constant row exactly zero, and keeps
+// the digits of rows far from zero. The two parts are kept for the gradients: mean[0] + mean[1].
 template <class T>
 void layer_norm(int64_t cols, T eps, T* y, T* mean, T* rstd, const T* x, const T* weight, const T* bias) {
   const auto count = static_cast<T>(cols);

@@ -16,7 +16,7 @@ namespace {
 
 constexpr int64_t kConvertedAtATime = 16384;  // numbers, on one thread
 constexpr int64_t kSmallTileRead = int64_t{1}
-                                   << 18;          // weights that one thread reads sooner than it shares them
+                                   << 18;          // weights that one thread reads faster than it shares them
 constexpr int64_t kWidenedRows = 8 * kWeightRows;  // of weights that are float32 at a time
 constexpr float kLargestHalf = 65504.0F;
 

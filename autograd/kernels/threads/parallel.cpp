@@ -19,7 +19,7 @@ namespace gradus {
 namespace kernels {
 namespace {
 
-// An idle thread spins this often before it sleeps: about 50 microseconds, the time that waking it takes.
+// An idle thread spins this often before it sleeps: about 50 microseconds, the time of waking it.
 constexpr int kSpins = 2000;
 
 thread_local bool inside_body = false;
@@ -28,7 +28,7 @@ int cores_by_affinity() {
   cpu_set_t allowed;
   if (sched_getaffinity(0, sizeof allowed, &allowed) != 0)
     return static_cast<int>(std::thread::hardware_concurrency());
-  std::set<std::string> cores;  // each named by its hardware threads, "0,8"
+  std::set<std::string> cores;  // each identified by its hardware threads, "0,8"
   for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
     if (!CPU_ISSET(cpu, &allowed)) continue;
     std::string siblings = std::to_string(cpu);

@@ -120,7 +120,7 @@ void check_mask(const Tensor& mask, const Tensor& q, const Tensor& k) {
     fail(kOp, "the mask must broadcast to the scores ", scores, ", got ", mask.shape(), ".");
 }
 
-// Whether one kernel can compute it: it has no mask but the causal one, and draws no torch stream.
+// Whether one kernel can compute it: it has no mask except the causal one, and draws from no torch stream.
 bool is_fused(const AttentionOptions& options) {
   return !options.mask.defined() && options.dropout < 1.0 &&
          (options.dropout == 0.0 || !options.generator->as_torch());

@@ -79,7 +79,7 @@ Tensor linear_stored(const Tensor& x, const Tensor& weight, const Tensor& bias) 
   return record("linear", out, {{x, to_x}, {bias, [](const Tensor& gy) { return gy; }}});
 }
 
-// Whether linear(x, weight, bias) rounds, for those that fuse an activation into it.
+// Whether linear(x, weight, bias) rounds; for ops that fuse an activation into it.
 bool is_rounded_linear(const Tensor& x, const Tensor& weight) {
   return x.defined() && weight.defined() && weight.dtype() == DType::float32 && weight.dim() == 2 &&
          code_for(x, weight) == ProductCode::multiply_bf16;

@@ -51,7 +51,7 @@ class RoundedOperands {
         x_(raw::contiguous(x)),
         up_(raw::contiguous(up)) {}
 
-  /// The values as a left operand; if they are an activation and the weight learns, as a right one too.
+  /// The values as a left operand; for an activation whose weight needs a gradient, as a right one too.
   std::pair<Packed, Packed> pack(bool learns) const {
     if (!form_.is_activation) return {pack_plain(Side::left), nullptr};
     const int64_t columns = x_.size(-1), rows = x_.numel() / columns;

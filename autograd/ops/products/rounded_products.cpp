@@ -14,7 +14,7 @@ using kernels::Side;
 
 using SharedPacked = std::shared_ptr<PackedBf16>;
 
-/// The operands that this thread packed last, for layers that share an input: they follow each other.
+/// The operands that this thread packed last, for consecutive layers that share an input.
 thread_local SharedPacked last_packed[2];
 
 /// The packed forms of a matrix, with its storage. A parameter's stay; others live while a product uses them.
@@ -64,7 +64,7 @@ class KeptForms : public autograd::PackedCache {
     std::weak_ptr<PackedBf16> shared;
     SharedPacked kept;
 
-    /// The memory in use, unless another thread may still be multiplying by the old numbers.
+    /// The memory in use, unless another thread may still multiply by the old numbers.
     SharedPacked memory_of(Side side, const Source& wanted) {
       if (kept.use_count() == 1 && kept->rows == wanted.rows && kept->columns == wanted.columns) return kept;
       return std::make_shared<PackedBf16>(kernels::packed_matrix(side, wanted.rows, wanted.columns));

@@ -50,7 +50,7 @@ Tensor masked_fill(const Tensor& x, const Tensor& mask, double value) {
     kernels::masked_fill(loop, out.mutable_data<T>(), x.data<T>(), mask.data<bool>(), static_cast<T>(value));
   });
   const auto pull = [mask = Saved(mask)](const Tensor& gy) { return masked_fill(gy, mask, 0.0); };
-  // The number is an input so that AnomalyMode knows of an infinity that was asked for; it gets no gradient.
+  // The number is an input, so that AnomalyMode accepts an infinity in it; it gets no gradient.
   const Tensor filler = autograd::anomaly_mode ? number(x, value) : Tensor();
   return record("masked_fill", out, {{x, pull}, {filler, [](const Tensor& gy) { return gy; }}});
 }

@@ -19,7 +19,7 @@ Tensor back_along(const Tensor& rows, int dim) {
   return rows.dim() == 0 ? rows : raw::contiguous(rows.transpose(dim, -1));
 }
 
-// The order of one row, NaN counting as largest, equal values in the order they came.
+// The order of one row, NaN counts as largest, equal values keep their order.
 template <class T>
 std::vector<int64_t> row_order(const T* row, int64_t n, bool descending) {
   std::vector<int64_t> order(static_cast<size_t>(n));

@@ -19,8 +19,8 @@ Tensor permuted(OpName op, const Tensor& x, const Shape& order) {
                 {{x, [op, inverse](const Tensor& gy) { return permuted(op, gy, inverse); }}});
 }
 
-// Strides under which x's storage reads as `shape`, if there are any. Dimensions of x that one stride walks
-// form runs; each run must hold a whole number of the new dimensions.
+// Strides with which x's storage has `shape`, if there are any. Dimensions of x that one stride walks form
+// runs; each run must hold a whole number of the new dimensions.
 std::optional<Shape> strides_as(const Tensor& x, const Shape& shape) {
   if (x.is_contiguous() || x.numel() == 0) return contiguous_strides(shape);
   Shape strides = shape;

@@ -30,14 +30,14 @@ using Json = nlohmann::ordered_json;
 /// Three significant digits, and all digits before the point.
 std::string short_ms(double ms) { return decimals(ms, ms < 1 ? 4 : ms < 10 ? 2 : ms < 100 ? 1 : 0); }
 
-// The names of columns, as wide as the columns.
+// The names of columns, padded to their widths.
 constexpr std::string_view kColumns[] = {"workload", "      ms", "     min", "tokens/s",  "peak MiB",
                                          "floor ms", "of floor", "torch ms", "torch MiB", "faster"};
 constexpr size_t kWithoutTorch = 7;
 constexpr std::string_view kScalingColumns[] = {"varied",    " size",     " measured",
                                                 "predicted", "    floor", "of predicted"};
 
-/// A row of the table in Markdown; all cells but the first are aligned right.
+/// A row of the table in Markdown; all cells except the first are aligned right.
 std::string row(std::span<const std::string_view> columns, const std::vector<std::string>& cells) {
   std::string line = "|";
   for (size_t i = 0; i < columns.size(); ++i) {
@@ -217,7 +217,7 @@ class BenchReport {
 
 struct BenchFlags {
   std::vector<std::string> workloads;
-  int64_t threads = 0;  ///< 0: one a core
+  int64_t threads = 0;  ///< 0: one per core
   int64_t steps = 0;    ///< 0: by seconds
   double seconds = 5;
   std::string vs, python;

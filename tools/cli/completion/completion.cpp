@@ -73,7 +73,7 @@ std::string values_of(const Syntax& verb, const Flag& flag) {
   return concat("    ", patterns, ")", offered.empty() ? " return" : offered, " ;;\n");
 }
 
-/// Where no value of a flag is expected: flags, or the arguments of the verb.
+/// The words where no value of a flag is expected: flags, or the arguments of the verb.
 std::string rest_of(const Syntax& verb) {
   std::vector<std::string> words;
   std::string files;

@@ -24,7 +24,7 @@
 namespace gradus::cli {
 namespace {
 
-/// A number that becomes an int64_t, a double or a bool, as its user needs it.
+/// A number that converts to an int64_t, a double or a bool.
 struct Value {
   double number;
   template <class T>

@@ -1,4 +1,4 @@
-// gradus info: what is in a run folder, and what memory a model takes before there is one.
+// gradus info: shows the content of a run folder, or the memory that a model would take.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <iomanip>
@@ -67,14 +67,14 @@ void print_memory(const train::TrainConfig& config) {
             << byte_size(models::generation_memory(config.model).total()) << " to sample\n";
 }
 
-/// How many rows of the vocabulary are no tokens, where the folder has a tokenizer that can be read.
+/// The number of rows of the vocabulary that are not tokens, if the folder has a readable tokenizer.
 void print_padding(const std::string& folder, const models::DecoderConfig& config) {
   try {
     const int64_t rest = config.vocab_size - train::load_tokenizer(folder).vocab_size();
     if (rest > 0)
       std::cout << "padding     " << grouped(rest)
                 << " rows of the vocabulary are no tokens; never sampled\n";
-  } catch (const Error&) {  // Whoever wants text will be told.
+  } catch (const Error&) {  // Commands that need the tokenizer report the error.
   }
 }
 
@@ -83,9 +83,9 @@ struct LossWords {
   const char *unit, *targets, *text;
 };
 
-/// The state of the run in the folder; `how` says how to resume it.
+/// The state of the run in the folder; `how` explains how to resume it.
 void print_state(const train::RunFolder& run, int64_t steps, const char* how, const LossWords& words) {
-  const bool is_state = std::filesystem::exists(run.path() / "trainer.json");  // last/, or one that was kept
+  const bool is_state = std::filesystem::exists(run.path() / "trainer.json");  // last/, or a kept one
   if (!is_state && !run.has_last()) {
     std::cout << "state       no checkpoint yet\n";
     return;
@@ -155,7 +155,7 @@ int info_of_machine() {
   return kDone;
 }
 
-/// Of a model that need not exist.
+/// The sizes of a model that need not exist.
 int info_of_shape(const InfoFlags& flags) {
   const train::TrainConfig& given = flags.shape.config;
   train::TrainConfig config = flags.shape.given(
@@ -178,7 +178,7 @@ std::optional<train::LoopOptions> own_options(const train::RunFolder& run) {
   });
 }
 
-/// Of a model that is not the decoder: what its files tell.
+/// The content of the files of a model that is not the decoder.
 int info_of_own(const train::RunFolder& run, const train::LoopOptions& options) {
   static constexpr const char* kModel = "model.safetensors";
   const auto stored = files::read_folder(run.path(), [](const files::FolderSnapshot& files) {

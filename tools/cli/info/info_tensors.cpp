@@ -24,7 +24,7 @@ namespace fs = std::filesystem;
 /// A file, or all shards of an index.
 struct Listing {
   std::vector<nn::SafetensorsEntry> entries;
-  std::vector<std::string> shards;               ///< of each entry; empty for a file of its own
+  std::vector<std::string> shards;               ///< of each entry; empty for a single file
   std::map<std::string, nn::Metadata> metadata;  ///< by file
   size_t files = 0;
   uint64_t bytes = 0;  ///< of the files
@@ -57,7 +57,7 @@ Listing list_index(const fs::path& file) {
   return listing;
 }
 
-/// Looks at the first bytes: the ninth of a safetensors file is '{'.
+/// Reads the first bytes: the ninth of a safetensors file is '{'.
 void check_is_safetensors(const fs::path& file) {
   constexpr size_t kLength = 8;  // bytes before the header, a JSON object
   char bytes[kLength + 1] = {};

@@ -22,11 +22,11 @@ void begin_again(char** argv) {
   constexpr const char* kProgram = "/proc/self/exe";
   char path[4096] = {};
   if (::readlink(kProgram, path, sizeof path - 1) > 0) ::execv(path, argv);
-  ::execv(kProgram, argv);  // Under the name exe: the file has been removed.
+  ::execv(kProgram, argv);  // The process is named exe; the file was removed.
 }
 
 // Where the number of threads is limited (ulimit -u, a container's limit of processes), OpenBLAS raises
-// SIGINT, which would end the program as if somebody had pressed Ctrl-C.
+// SIGINT, which would end the program like Ctrl-C.
 struct {
   char** arguments;
   struct sigaction on_interrupt;
@@ -47,7 +47,7 @@ void watch_blas(int, char** argv, char** environment) {
   ::sigaction(SIGINT, &action, &at_start.on_interrupt);
 }
 
-// Called before the initialisation of any library, which is over when the program's own begins.
+// This runs before the initialisation of any library, which precedes the program's own.
 [[gnu::section(".preinit_array"), gnu::used]] void (*const watch)(int, char**, char**) = watch_blas;
 [[maybe_unused]] const bool watched =
     at_start.arguments && ::sigaction(SIGINT, &at_start.on_interrupt, nullptr) == 0;

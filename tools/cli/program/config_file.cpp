@@ -14,7 +14,7 @@
 namespace gradus::cli {
 namespace {
 
-// toml++ destroys tables in tables by recursion, and a.a.a.a = 1 makes one of each letter.
+// toml++ destroys nested tables by recursion, and a.a.a.a = 1 makes a table for each letter.
 constexpr size_t kMostBytes = 16'384;
 
 template <class... Parts>
@@ -22,7 +22,7 @@ template <class... Parts>
   fail("config", file, ":", at.line, ":", at.column, ": ", parts...);
 }
 
-/// A value as a flag has it. A number that is not whole by its type does not become so: 5e3 is 5000.0.
+/// A value in the form of a flag's. A number of a floating type stays one: 5e3 is 5000.0.
 std::string value_text(const toml::node& value, const std::string& key, const std::string& file) {
   if (const auto* text = value.as_string()) return text->get();
   if (const auto* flag = value.as_boolean()) return flag->get() ? "true" : "false";
@@ -119,7 +119,7 @@ void apply_config(const std::filesystem::path& file, CLI::App& verb) {
     } catch (const CLI::ParseError&) {
       refuse(name, at, key, " must have a value that --", key, " takes, got ",
              files::in_quotes(values.back()), ".");
-    } catch (const Error& e) {  // A flag that reads its value itself says what it takes.
+    } catch (const Error& e) {  // A flag that parses its value reports the error itself.
       refuse(name, at, e.what());
     }
     if (has_empty_path(*option)) refuse(name, at, key, " must be a path, got none.");

@@ -10,7 +10,7 @@
 namespace gradus::cli {
 namespace {
 
-// CLI11 has no place for it. A validator that is never active changes neither the help nor what is accepted.
+// CLI11 has no place for it. An inactive validator changes neither the help nor the accepted values.
 constexpr const char* kChoices = "choices";
 
 /// `text` as a number of decimal digits; throws Error "[verb] flag must be ..., got ...".

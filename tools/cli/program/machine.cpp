@@ -74,7 +74,7 @@ std::string level() {
   return level_name(chosen ? chosen : kernels::isa_name(kernels::available_isas().front()));
 }
 
-/// Bytes a second.
+/// Bytes per second.
 double read_rate() {
   constexpr int64_t kFloats = int64_t{64} << 20;
   const std::vector<float> memory(static_cast<size_t>(kFloats), 1.0F);

@@ -27,7 +27,7 @@ size_t slips(std::string_view a, std::string_view b) {
   return d[a.size()][b.size()];
 }
 
-/// In lower case, without leading dashes, and with - for _.
+/// The word in lower case, without leading dashes, and with - for _.
 std::string simplified(std::string_view word) {
   word.remove_prefix(std::min(word.find_first_not_of('-'), word.size()));
   std::string simple(word);
@@ -40,7 +40,7 @@ size_t distance(std::string_view typed, std::string_view known) {
   if (a.empty() || a.size() > kLongestTyped || b.size() > kLongestTyped) return kFar;
   const size_t count = slips(a, b);
   if (count <= std::max<size_t>(1, std::min<size_t>(3, a.size() / 3))) return count;
-  return a.size() >= 3 && b.starts_with(a) ? 4 : kFar;  // A beginning, after all that is only mistyped.
+  return a.size() >= 3 && b.starts_with(a) ? 4 : kFar;  // A beginning ranks after mistyped words.
 }
 
 }  // namespace

@@ -25,7 +25,7 @@ Arguments verbs_of(const CLI::App& app) {
   return names;
 }
 
-/// As they are typed: --bias and --no-bias, not what is meant for processes only.
+/// Flags as they are typed: --bias and --no-bias, without those for processes only.
 Arguments flags_of(const CLI::App& verb) {
   Arguments names;
   for (const CLI::Option* option : verb.get_options()) {
@@ -68,7 +68,7 @@ std::string too_much(const CLI::App& verb, const std::string& extra) {
   return concat("arguments must be flags and their values, got ", files::in_quotes(extra), ".");
 }
 
-/// The verb that the arguments begin with, or one of its own that they name next; and how both are typed.
+/// The verb that the arguments begin with, or its subcommand that they name next; and how both are typed.
 std::pair<const CLI::App*, std::string> meant_verb(const CLI::App& app, const Arguments& arguments) {
   const CLI::App* verb = app.get_subcommand(arguments.at(0));
   std::string name = verb->get_name();
@@ -89,7 +89,7 @@ Complaint about_flag(const CLI::App& verb, const std::string& flag) {
           near.empty() ? "" : concat("did you mean ", near, "?")};
 }
 
-/// "--bias false" where a switch stands alone.
+/// "--bias false": a value after a switch, which takes none.
 Complaint about_switch(const CLI::Option& option, const std::string& flag, const std::string& extra) {
   const Arguments& off = option.get_fnames();
   return {concat(flag, " must stand alone, got ", files::in_quotes(extra), " after it."),
@@ -107,7 +107,7 @@ Complaint about_extra(const CLI::App& verb, const std::string& extra, const Argu
   return {too_much(verb, extra), is_text ? concat("--text ", shell_path(extra), " reads that file.") : ""};
 }
 
-/// "--text FILE" or "a DIR", for the first that must be given and was not; empty if all were.
+/// "--text FILE" or "a DIR", for the first required one that is missing; empty if there is none.
 std::string first_missing(const CLI::App& verb) {
   for (const CLI::Option* option : verb.get_options())
     if (option->get_required() && option->count() == 0)

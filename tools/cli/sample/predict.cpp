@@ -1,4 +1,4 @@
-// gradus predict: the probability of each token of a text, and of the next.
+// gradus predict: shows the probability of each token of a text, and of the next.
 #include <algorithm>
 #include <cmath>
 #include <iomanip>
@@ -32,7 +32,7 @@ struct PredictFlags {
 struct Position {
   std::optional<int64_t> token;        ///< none after the text
   std::optional<RankedToken> rank;     ///< of the token; none for the first, which is not predicted
-  std::vector<RankedToken> likeliest;  ///< if they are wanted
+  std::vector<RankedToken> likeliest;  ///< if requested
 };
 
 std::vector<Position> positions_of(const models::Decoder& model, const std::vector<int32_t>& text,
@@ -53,7 +53,7 @@ std::vector<Position> positions_of(const models::Decoder& model, const std::vect
   return positions;
 }
 
-/// Nats a token of all but the first; none if there is only one.
+/// Nats per token of all except the first; none if there is only one.
 std::optional<double> loss_of(const std::vector<Position>& positions) {
   double sum = 0;
   for (const Position& position : positions)

@@ -9,7 +9,7 @@ namespace gradus::cli {
 namespace {
 
 constexpr size_t kEnough = 1'000'000;  // bytes that are searched
-constexpr size_t kLongestWord = 30;  // bytes of a word; without spaces between them a sentence looks like one
+constexpr size_t kLongestWord = 30;    // bytes of a word; a sentence without spaces would count as one
 
 bool is_capital(char32_t c) {
   return (c >= 'A' && c <= 'Z') || (c >= 0xC0 && c <= 0xDE && c != 0xD7)  // Latin

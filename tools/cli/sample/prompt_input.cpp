@@ -31,7 +31,7 @@ constexpr int kLinesKept = 1000;
 constexpr char kCtrlD = '\4';
 constexpr std::array kSignals = {SIGINT, SIGHUP, SIGQUIT, SIGTERM, SIGTSTP, SIGWINCH};
 
-volatile sig_atomic_t noted = 0;  // the signal that has come
+volatile sig_atomic_t noted = 0;  // the received signal
 pthread_t asking;
 sigset_t mask_before;  // while no line is read
 
@@ -39,11 +39,11 @@ void note(int signal) {
   if (pthread_equal(pthread_self(), asking))
     noted = signal;
   else
-    pthread_kill(asking, signal);  // The thread that reads must wake up.
+    pthread_kill(asking, signal);  // The reading thread must wake up.
 }
 
-/// While it lives, signals come only while wait_for_key() waits, and are noted: a handler, which may run on
-/// any thread, cannot restore the terminal. Ignored signals stay ignored.
+/// During its lifetime, signals arrive only in wait_for_key(), which records them: a handler may run on any
+/// thread and cannot restore the terminal. Ignored signals stay ignored.
 class NotedSignals {
  public:
   NotedSignals() {
@@ -68,12 +68,12 @@ class NotedSignals {
   NotedSignals(const NotedSignals&) = delete;
   NotedSignals& operator=(const NotedSignals&) = delete;
 
-  /// Returns the signal that came before a key, or 0.
+  /// Returns the signal that arrived before a key, or 0.
   static int wait_for_key() {
     pollfd input = {.fd = STDIN_FILENO, .events = POLLIN, .revents = 0};
     noted = 0;
     while (::ppoll(&input, 1, nullptr, &mask_before) < 0 && noted == 0 && errno == EINTR) {
-    }  // Other signals, such as SIGCONT, are passed over.
+    }  // Other signals, such as SIGCONT, are ignored.
     return noted;
   }
 
@@ -81,7 +81,7 @@ class NotedSignals {
   std::array<struct sigaction, kSignals.size()> before_{};
 };
 
-/// Does what the signal does by default: ends the program, or stops it until it is continued.
+/// Performs the default action of the signal: ends the program, or stops it until it is continued.
 void obey(int signal) {
   struct sigaction action = {}, before;
   action.sa_handler = SIG_DFL;
@@ -118,26 +118,26 @@ int read_character(EditLine* line, wchar_t* character) {
     char byte;
     const ssize_t size = ::read(STDIN_FILENO, &byte, 1);
     if (size <= 0) return static_cast<int>(size);
-    if (byte == '\0') byte = kCtrlD;  // a Ctrl-D that was typed before there was a prompt
+    if (byte == '\0') byte = kCtrlD;  // a Ctrl-D that was typed before the prompt
     constexpr auto kBroken = static_cast<size_t>(-1), kPart = static_cast<size_t>(-2);
     const bool is_within = std::mbsinit(&state) == 0;
     size_t used = std::mbrtowc(character, &byte, 1, &state);
-    if (used == kBroken && is_within) {  // This byte may begin another character.
+    if (used == kBroken && is_within) {  // This byte may begin a character.
       state = {};
       used = std::mbrtowc(character, &byte, 1, &state);
     }
     if (used == kPart) continue;
     if (used != kBroken) return 1;
-    state = {};  // Bytes that are not UTF-8 are left out.
+    state = {};  // Bytes that are not UTF-8 are omitted.
   }
 }
 
-/// Reads lines at a terminal of UTF-8, with the keys of emacs or those of ~/.editrc, and earlier lines at the
-/// arrow keys. One at a time, not thread-safe.
+/// Reads lines at a UTF-8 terminal, with the keys of emacs or ~/.editrc, and earlier lines by the arrow keys.
+/// At most one may exist; not thread-safe.
 class LineEditor {
  public:
   LineEditor() {
-    std::setlocale(LC_CTYPE, "C.UTF-8");  // libedit's encoding of what is typed
+    std::setlocale(LC_CTYPE, "C.UTF-8");  // libedit's encoding of the input
     line_ = el_init("gradus", stdin, stdout, stderr);
     history_ = history_init();
     if (!line_ || !history_)
@@ -167,7 +167,7 @@ class LineEditor {
     const NotedSignals noted_signals;
     for (;;) {
       std::cout << std::flush;
-      el_set(line_, EL_PREP_TERM, 1);  // before the prompt, at which a key may come at once
+      el_set(line_, EL_PREP_TERM, 1);  // before the prompt, because a key may follow at once
       int size = 0;
       const char* typed = el_gets(line_, &size);
       if (!typed && size < 0 && errno == EINTR) {
@@ -205,7 +205,7 @@ static_assert(std::atomic<bool>::is_always_lock_free, "a signal handler may touc
 
 extern "C" void on_interrupt(int) { was_interrupted = true; }
 
-/// While it lives, Ctrl-C sets `was_interrupted` and does not end the program.
+/// During its lifetime, Ctrl-C sets `was_interrupted` and does not end the program.
 class InterruptFlag {
  public:
   InterruptFlag() {
@@ -223,7 +223,7 @@ class InterruptFlag {
   struct sigaction before_ = {};
 };
 
-/// A prompt as a text for that tokenizer. Throws Error, calling it `name`, as data::make_text().
+/// A prompt as a text for that tokenizer. Throws Error as data::make_text(), with `name` as its name.
 std::string clean_prompt(const std::string& name, std::string bytes, const data::Tokenizer& tokenizer) {
   return data::make_text({{name, std::move(bytes)}}, data::TextRules::of(tokenizer)).text;
 }

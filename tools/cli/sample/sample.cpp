@@ -1,4 +1,4 @@
-// gradus sample: text from a trained model.
+// gradus sample: generates text with a trained model.
 #include <iostream>
 #include <memory>
 
@@ -23,7 +23,7 @@ struct SampleFlags {
   int64_t count = 1, seed = 1337;
 };
 
-/// A string that the vocabulary cannot spell would never come.
+/// A string that the vocabulary cannot encode never occurs.
 void check_stop(const std::vector<std::string>& strings, const data::Tokenizer& tokenizer) {
   for (const std::string& string : strings) {
     if (string.empty()) fail("sample", "--stop must be a text, got none.");
@@ -47,7 +47,7 @@ int sample(SampleFlags flags, bool prompt_given) {
   if (flags.seed < 0) fail("sample", "--seed must be a whole number of at least 0, got ", flags.seed, ".");
 
   const models::DecoderConfig config = check_model("sample", flags.model);
-  {  // The prompt is refused before the model is read.
+  {  // A wrong prompt is refused before the model is read.
     const data::Tokenizer tokenizer = train::load_tokenizer(flags.model.folder, flags.model.tokenizer);
     flags.prompt = read_prompt(flags.prompt, tokenizer);
     check_stop(flags.stop, tokenizer);

@@ -1,4 +1,4 @@
-// gradus sweep: a table of settings, each trained with several seeds.
+// gradus sweep: trains each setting of a table with several seeds.
 #include <algorithm>
 #include <cctype>
 #include <charconv>
@@ -144,7 +144,7 @@ class SweepParser {
     flags.insert(flags.end(), values.begin(), values.end());
   }
 
-  /// The values of one setting each: all together for a flag that takes a list, else one by one.
+  /// The values of each setting: all together for a flag that takes a list, else one by one.
   std::vector<std::vector<std::string>> alternatives(const ConfigItem& entry) const {
     if (lists_.contains(entry.key)) return {entry.values};
     std::vector<std::vector<std::string>> all;
@@ -200,7 +200,7 @@ struct SweepResult {
 using Results = std::map<std::pair<std::string, int64_t>, SweepResult>;  // by setting and seed
 
 /// results.jsonl: a line for each finished run, of this call or an earlier one. An incomplete last line is
-/// ignored. Throws Error with file and line for any other line that is no result.
+/// ignored. Throws Error with file and line for any other line that is not a result.
 class ResultsFile {
  public:
   explicit ResultsFile(fs::path file) : file_(std::move(file)) {
@@ -240,8 +240,8 @@ fs::path folder_of(const SweptRun& run, const SweepFlags& flags) {
   return fs::path(flags.out) / run.folder();
 }
 
-/// table.json: the flags with which each run of the folder began. A run that has begun must keep its flags,
-/// so that all results are of one table. Throws Error if it does not.
+/// table.json: the flags with which each run of the folder began. Throws Error if a run that has begun has
+/// other flags now, so that all results belong to one table.
 void remember_flags(const std::vector<SweptRun>& runs, const Results& results, const SweepFlags& flags) {
   const fs::path file = fs::path(flags.out) / "table.json";
   nlohmann::ordered_json begun = nlohmann::ordered_json::object();
@@ -292,7 +292,7 @@ SweepResult train(const SweptRun& run, const SweepFlags& flags) {
     throw RunError("[sweep] `gradus train` must end with a validation loss, got exit code ", code, " for ",
                    run.setting, ", seed ", run.seed, ". Finished runs are kept.");
   double seconds = number_in(done, "seconds").value_or(0);
-  std::ifstream log(folder / "metrics.jsonl");  // has the time before a stop too
+  std::ifstream log(folder / "metrics.jsonl");  // includes the time before a stop
   for (std::string line; std::getline(log, line);)
     seconds = std::max(seconds, number_in(line, "elapsed_s").value_or(0));
   return {*val_loss, seconds};

@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 using train::TrainConfig;
 using IsGiven = std::function<bool(std::string_view)>;
 
-// A low rate, so that the model does not forget what it learned; a short text is read a few times.
+// The rate is low, so that the model keeps its knowledge; a short text is read a few times.
 constexpr double kRate = 3e-4, kLastRate = 3e-5;
 constexpr int64_t kSteps = 200, kWarmup = 20, kEvery = 50;
 
@@ -36,7 +36,7 @@ void check_shape(const TrainConfig& asked, const models::DecoderConfig& model, c
          " positions that the model of --init-from ", "has learnt, got ", asked.model.block_size, ".");
 }
 
-/// The path of the tokenizer: the folder's, or, if it has none, what was asked for.
+/// The path of the tokenizer: the folder's, or, if it has none, the given one.
 std::string tokenizer_of(const TrainConfig& asked, const IsGiven& is_given) {
   if (is_given("vocab"))
     fail("train", "--vocab must be left out with --init-from, whose model has one, got ", asked.vocab, ".");

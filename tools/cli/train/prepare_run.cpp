@@ -47,7 +47,7 @@ bool is_kept(const std::string& file) {
   return file != "-" && (fs::is_regular_file(file) || fs::is_directory(file));
 }
 
-/// Its steps are in an order in which nothing is written before everything that can be refused has been.
+/// The order of its steps: all checks that can fail come before anything is written.
 class Preparation {
  public:
   explicit Preparation(const TrainFlags& flags)
@@ -136,7 +136,7 @@ class Preparation {
     config_ = flags_.resumed(saved_config_);
   }
 
-  /// The tokenizer of a resumed run or of --tokenizer PATH; none if the text decides.
+  /// The tokenizer of a resumed run or of --tokenizer PATH; none if it is made from the text.
   std::optional<data::Tokenizer> known_tokenizer() const {
     if (flags_.resume) return train::load_tokenizer(*folder_);
     if (fs::path(config_.tokenizer).is_absolute()) return data::load_tokenizer(config_.tokenizer);
@@ -144,7 +144,7 @@ class Preparation {
     return {};
   }
 
-  /// Byte pairs are learned from the training split; a vocabulary of characters needs those of both splits.
+  /// Byte pairs are learned from the training split; a vocabulary of characters has those of both splits.
   data::Tokenizer make_tokenizer(std::string_view text) {
     if (config_.tokenizer != "bpe") return data::Tokenizer::make(config_.tokenizer, text);
     const double part = static_cast<double>(text.size()) * (1.0 - config_.val_fraction);

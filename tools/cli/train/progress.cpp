@@ -59,7 +59,7 @@ double Progress::seconds_left() const {
   const auto done = static_cast<double>(std::max<int64_t>(1, step_ - first_step_));
   const double seconds = (seconds_from(start_) - eval_seconds_) / done * static_cast<double>(steps() - step_);
   if (options_.eval_tokens == 0) return seconds;
-  // A forward is a third of a step's work.
+  // A forward pass is a third of a step's work.
   const double per_token = evals_ > 0 ? eval_seconds_ / static_cast<double>(evals_ * options_.eval_tokens)
                                       : seconds_per_token_ / 3;
   const int64_t every = trainer_.recipe().loop.eval_every;

@@ -28,12 +28,12 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-/// Multiplications and additions of a step without those of attention.
+/// The operations of a step, without those of attention.
 double work_of_step(const TrainConfig& config) {
   return train::tokens_per_step(config) * static_cast<double>(config.model.num_parameters());
 }
 
-/// Trains and evaluates a model for a moment, and discards it.
+/// Trains and evaluates a model for a short time, and discards it.
 train::Pace measure(const TrainConfig& config, const RunTokens& tokens) {
   const double seconds = std::min(kMeasuredShare * 60 * config.minutes, kMaxMeasuredSeconds);
   const data::TextDataset dataset = tokens.dataset(config);
@@ -88,7 +88,7 @@ class Planner {
     return seconds_left() / seconds * train::tokens_per_step(config);
   }
 
-  /// The largest preset that the time is enough for, unless one was given.
+  /// The largest preset for which the time suffices, unless one was given.
   TrainConfig choose_preset(const TrainConfig& config) {
     if (flags_.is_given("preset") || !config.init_from.empty()) {
       pace_ = measure(config, tokens_);
@@ -100,7 +100,7 @@ class Planner {
       TrainConfig next = flags_.on_preset(std::string(preset.name));
       next.model.vocab_size = config.model.vocab_size;
       next.corpus = config.corpus;
-      // A measurement takes time: first, the time of a step is estimated from the preset before.
+      // A measurement takes time, so the time of a step is first estimated from the previous preset.
       if (chosen && training_tokens(next, pace_.step * work_of_step(next) / work_of_step(*chosen)) <
                         *preset.least_tokens)
         break;
@@ -112,7 +112,7 @@ class Planner {
     return chosen.value_or(config);
   }
 
-  /// Raises the dropout if the run reads the text often, and measures again: dropout takes time.
+  /// Raises the dropout if the run reads the text often, and measures again, because dropout takes time.
   void set_dropout(TrainConfig& config) {
     const auto text = static_cast<double>(tokens_.dataset(config).tokens(data::Split::train).size());
     const double dropout = train::planned_dropout(training_tokens(config, pace_.step) / text,

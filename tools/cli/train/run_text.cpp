@@ -12,7 +12,7 @@ namespace {
 namespace fs = std::filesystem;
 using train::TrainConfig;
 
-/// Reads each text by itself, to know where it ends. The checksum is that of all files joined.
+/// Reads each text separately, to find its end. The checksum is that of all files joined.
 RunText load_weighted(const std::vector<fs::path>& paths, const data::TextRules& rules) {
   RunText whole;
   files::Sha256 sha256;

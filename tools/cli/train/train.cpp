@@ -41,7 +41,7 @@ bool evaluates_sample(const PreparedRun& prepared) {
   return data::count_targets(prepared.run.validation) < validation_targets(prepared);
 }
 
-/// Text, split, model, memory, plan and folder, without the last line end.
+/// Describes text, split, model, memory, plan and folder, without the last line end.
 std::string introduction(const PreparedRun& prepared) {
   const TrainConfig& config = prepared.config();
   const models::DecoderConfig& model = config.model;
@@ -109,8 +109,8 @@ train::RunReport train_model(const TrainFlags& flags, PreparedRun& prepared,
   return report;
 }
 
-/// The report gets the loss of the best model on the whole validation split, or on as much as there is time
-/// for, unless the text was changed during the run.
+/// The report gets the loss of the best model on the whole validation split, or on the part that the time
+/// allows, unless the text was changed during the run.
 void evaluate_best(const PreparedRun& prepared, models::Decoder& best, train::RunReport& report,
                    const Messages& messages) {
   const TrainConfig& config = prepared.config();

@@ -26,7 +26,7 @@ bool is_tokenizer_kind(const std::string& name) {
   return std::find(kinds.begin(), kinds.end(), name) != kinds.end();
 }
 
-/// Absolute, without a slash at its end.
+/// The absolute path, without a slash at its end.
 std::string absolute_path(const std::string& path) {
   const std::filesystem::path whole = std::filesystem::absolute(path).lexically_normal();
   return whole.has_filename() || !whole.has_relative_path() ? whole : whole.parent_path();
@@ -154,7 +154,7 @@ TrainConfig TrainFlags::resumed(const TrainConfig& saved) const {
            row.text(config), ". Hint: leave it out, or start a new run with another --out.");
     row.copy(config, result);
   }
-  // The text may be in another place now; its checksum is compared when it has been read.
+  // The text may have moved; its checksum is compared after reading.
   if (is_given("text") && !is_given("corpus")) result.corpus.clear();
   if (is_given("corpus") && !is_given("text")) result.text.clear();
   result.validate();

@@ -19,7 +19,7 @@ static void begin() { _tile_loadconfig(&configuration); }
 
 static void end() { _tile_release(); }
 
-// The intrinsics want literal numbers of tiles.
+// The intrinsics require literal numbers of tiles.
 template <int kRows, int kColumns>
 void multiply_tiles(const Bf16Tiles& b) {
   constexpr int kRowBytes = 64, kTileBytes = 1024, kSide = 16;
@@ -34,7 +34,7 @@ void multiply_tiles(const Bf16Tiles& b) {
   const int64_t rows_per_tile = (kOutRows + b.depth - 1) / b.depth;
   int64_t row = 0;
   for (int64_t tile = 0; tile < b.depth; ++tile, left += kTileBytes, right += kTileBytes) {
-    // Prefetches the output meanwhile: its 64 lines would make the stores wait.
+    // Prefetches the output meanwhile, so that the stores do not wait for its 64 lines.
     for (const int64_t end = std::min<int64_t>(row + rows_per_tile, kOutRows); row < end; ++row)
       for (int column = 0; column < kColumns; ++column)
         __builtin_prefetch(b.out + row * b.out_stride + column * kSide, 1);
