@@ -47,7 +47,7 @@ bool is_ours(const std::string& vocab, const std::string& file) {
 Tokenizer read_gpt2(const files::FolderSnapshot& folder, const std::string& name, const std::string& vocab) {
   const char* merges = folder.has("merges.txt") ? "merges.txt" : "vocab.bpe";
   if (!folder.has(merges))
-    fail("tokenizer", folder.folder(), " must have merges.txt (or vocab.bpe) beside ", name,
+    fail("tokenizer", folder.folder(), " must have merges.txt (or vocab.bpe) next to ", name,
          ", whose tokens are byte pairs, got neither.");
   return Tokenizer::from_gpt2(vocab, folder.text(merges), path_of(folder, name), path_of(folder, merges));
 }

@@ -226,7 +226,7 @@ std::string Input::read_all() {
     } else if (count == 0 && has_writer) {
       return text;
     } else if (count == 0) {
-      if (waited) throw Unreadable(path_, "it is a pipe that nobody writes to");
+      if (waited) throw Unreadable(path_, "it is a pipe that no program writes to");
       has_writer = wait(kWriterTimeout);
       waited = true;
     }

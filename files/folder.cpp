@@ -20,7 +20,7 @@ constexpr std::string_view kTitle =
     "; CRC-32 of each file, and of its beginning up to the end of each part\n";
 constexpr std::string_view kPart = ";   ";
 constexpr std::string_view kHint =
-    " Hint: take it from a copy; if it was changed on purpose, remove checksums.sfv beside it.";
+    " Hint: take it from a copy; if it was changed on purpose, remove checksums.sfv next to it.";
 
 std::string last_line(std::string_view above) {
   return concat("; ", hex32(crc32(above)), " is the CRC-32 of the lines above\n");

@@ -243,7 +243,7 @@ CheckReport check_batch_invariant(const Function& f, const Tensor& x, std::optio
         kOp,
         concat("rows in another order must give the same outputs in that order, got ", number(by_order.to),
                " for ", number(by_order.from), " at ", *by_order.at, " when each row moved up by one"),
-        worst, allowed, "look for what depends on a row's index in the batch, or on its neighbours");
+        worst, allowed, "look for code that depends on a row's index in the batch, or on its neighbours");
   if (alone)
     return report(kOp,
                   concat("a row must give the same alone and in a batch, got ", number(alone.to),
@@ -339,8 +339,8 @@ CheckReport check_kv_cache(const Function& model, const std::function<CachedSequ
   feed("in pieces of 1, 2 and 3", "look at the mask of several new positions behind old ones", uneven,
        start());
   const CachedSequence sequence = start(), second = start();
-  feed("beside a second sequence", "each cache needs its own storage, and must hold all of the state", uneven,
-       sequence, &second);
+  feed("next to a second sequence", "each cache needs its own storage, and must hold all of the state",
+       uneven, sequence, &second);
   if (second.clear) {
     second.clear();
     feed("into a cleared cache", "clear() must forget all positions, in every layer", uneven, second);

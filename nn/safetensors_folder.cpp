@@ -66,7 +66,7 @@ SafetensorsFolder::SafetensorsFolder(const files::FolderSnapshot& folder,
     for (const SafetensorsEntry& entry : files_.back()->header().entries) {
       const auto listed = index.find(entry.name);
       if (is_sharded && (listed == index.end() || listed->second != name))
-        fail("safetensors", name_, ": weight_map must list what its files hold, got ",
+        fail("safetensors", name_, ": weight_map must list the tensors of its files, got ",
              files::in_quotes(entry.name), " of ", files::in_quotes(name), " listed ",
              listed == index.end() ? "nowhere." : concat("in ", files::in_quotes(listed->second), "."));
       entries_.emplace(entry.name, &entry);
@@ -76,7 +76,7 @@ SafetensorsFolder::SafetensorsFolder(const files::FolderSnapshot& folder,
   for (const auto& [tensor, shard] : index)
     if (!entries_.contains(tensor))
       fail("safetensors", name_, ": ", files::in_quotes(tensor), " must be in ", files::in_quotes(shard),
-           ", as weight_map says, got a file without it.");
+           ", as in weight_map, got a file without it.");
 }
 
 Tensor SafetensorsFolder::read(const std::string& name, bool keep_float64) {

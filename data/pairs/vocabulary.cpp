@@ -54,7 +54,7 @@ std::string Vocabulary::add_merge(std::string_view left, std::string_view right)
     if (!token)
       return concat("must join tokens of the vocabulary, got ", in_quotes(text), ", which is none.");
     if (!can_be_joined(*token))
-      return concat("must join bytes and what merges before it have joined, got ", in_quotes(text), ".");
+      return concat("must join bytes or results of earlier merges, got ", in_quotes(text), ".");
   }
   if (!j) return concat("must make a token of the vocabulary, got ", in_quotes(joined), ", which is none.");
   if (!merged_.insert(pair_key(*l, *r)).second)
@@ -94,7 +94,7 @@ BytePairs Vocabulary::take(bool only_added) {
       vocab_.refuse("must have the tokens 0 to ", size - 1, ", got none with the number ", token, ".");
     if (origin == Origin::unknown) {
       if (only_added || letters.empty())
-        vocab_.refuse("must have bytes, what merges join and special tokens only, got ", in_quotes(letters),
+        vocab_.refuse("must have bytes, results of merges and special tokens only, got ", in_quotes(letters),
                       ".");
       origin = Origin::special;
     }

@@ -90,7 +90,7 @@ TEST_CASE("OpenAI's names, and a folder with several forms") {
   write_file(folder / "encoder.json", pairs_tokenizer().to_json());
   CHECK(error_of([&] {
           load_tokenizer(folder.path());
-        }).find("must have merges.txt (or vocab.bpe) beside encoder.json") != std::string::npos);
+        }).find("must have merges.txt (or vocab.bpe) next to encoder.json") != std::string::npos);
   write_file(folder / "vocab.bpe", kMerges);
   CHECK(load_tokenizer(folder.path()) == pairs_tokenizer());
   write_file(folder / "vocab.json", Tokenizer::bytes().to_json());
@@ -129,7 +129,7 @@ TEST_CASE("GPT-2's files are refused with the reason") {
             .find("must be a whole number from 0 to 259, got 'x'.") != std::string::npos);
   CHECK(gpt2_error(with(vocab, "\"##\"", "\"a\""), kMerges).find("different keys") != std::string::npos);
   CHECK(gpt2_error(with(vocab, "\"##\"", "\"\""), "a b\nab c\n\xC4\xA0 a\n") ==
-        "[vocabulary] v.json must have bytes, what merges join and special tokens only, got ''.");
+        "[vocabulary] v.json must have bytes, results of merges and special tokens only, got ''.");
   CHECK(gpt2_error(with(vocab, "\"##\"", "\"\xFF\""), kMerges).find("must be JSON") != std::string::npos);
 
   const auto merge = [&](const std::string& line) { return gpt2_error(vocab, "#version: 0.2\n" + line); };
@@ -141,7 +141,7 @@ TEST_CASE("GPT-2's files are refused with the reason") {
   CHECK(merge("a \n") == line + "2 must join tokens of the vocabulary, got '', which is none.");
   CHECK(merge("zz b\n") == line + "2 must join tokens of the vocabulary, got 'zz', which is none.");
   CHECK(merge("b c\n") == line + "2 must make a token of the vocabulary, got 'bc', which is none.");
-  CHECK(merge("ab c\n") == line + "2 must join bytes and what merges before it have joined, got 'ab'.");
+  CHECK(merge("ab c\n") == line + "2 must join bytes or results of earlier merges, got 'ab'.");
   CHECK(merge("a b\na b\n") == line + "3 must not be listed twice, got 'a' and 'b' again.");
   CHECK(merge("a b\n#version: 0.2\n").find(line + "3 must join tokens") == 0);
   CHECK(gpt2_error(vocab, std::string(1, '\0')) ==
@@ -210,16 +210,16 @@ TEST_CASE("a tokenizer.json is refused with the reason") {
             .find("must be neither a byte nor joined by a merge nor listed twice, got 'ab'.") !=
         std::string::npos);
   CHECK(changed("\"ab c\"", "\"abc\"")
-            .find("model, merges[1] must join bytes and what merges before it have joined, got 'abc'") !=
+            .find("model, merges[1] must join bytes or results of earlier merges, got 'abc'") !=
         std::string::npos);
   CHECK(changed("\"ab c\"", "[\"ab\", \"c\", \"d\"]") ==
         file + "model, merges[1] must be two tokens, got a list of 3.");
   CHECK(changed("\"ab c\"", "7") == file + "model, merges[1] must be a string, got 7.");
   CHECK(changed("\n      \"a b\",\n      \"ab c\",", "\n      \"ab c\",\n      \"a b\",")
-            .find("model, merges[0] must join bytes and what merges before it have joined, got 'ab'.") !=
+            .find("model, merges[0] must join bytes or results of earlier merges, got 'ab'.") !=
         std::string::npos);
   CHECK(changed(",\n      \"# #\"", "")
-            .find("model, vocab must have bytes, what merges join and special tokens only, got '##'.") !=
+            .find("model, vocab must have bytes, results of merges and special tokens only, got '##'.") !=
         std::string::npos);
 
   const std::string characters = Tokenizer::characters("ab\n").to_tokenizer_json();

@@ -106,5 +106,5 @@ TEST_CASE("a named pipe is read when somebody writes to it, and refused when nob
     CHECK(Input(path).read_all() == "text");
     writer.join();
   }
-  CHECK(reason(path) == "it is a pipe that nobody writes to");
+  CHECK(reason(path) == "it is a pipe that no program writes to");
 }

@@ -256,13 +256,13 @@ const BadIndex kBadIndexes[] = {
      "a: must be a file, got a folder."},
     {"a tensor that is not where it should be",
      [](json& i, const Foreign&) { i["weight_map"]["gone"] = Foreign::shard_name(0); },
-     "'gone' must be in 'model-00001-of-00003.safetensors', as weight_map says, got a file without it."},
+     "'gone' must be in 'model-00001-of-00003.safetensors', as in weight_map, got a file without it."},
     {"a tensor that is elsewhere",
      [](json& i, const Foreign&) {
        std::string& place = i["weight_map"]["wte.weight"].get_ref<std::string&>();
        place = Foreign::shard_name(place == Foreign::shard_name(0) ? 1 : 0);
      },
-     "weight_map must list what its files hold, got 'wte.weight' of"},
+     "weight_map must list the tensors of its files, got 'wte.weight' of"},
     {"a tensor that is not listed", [](json& i, const Foreign&) { i["weight_map"].erase("wte.weight"); },
      "listed nowhere."},
 };

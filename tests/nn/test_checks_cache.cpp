@@ -130,7 +130,7 @@ TEST_CASE("check_kv_cache names every stale cache") {
            {Fault::last_left_out, "when x was fed at once; worst"},
            {Fault::refuses,
             "got at positions 1 to 1 the error \"[means] no past, please.\" when x was fed one by one"},
-           {Fault::shared_storage, "when x was fed beside a second sequence;"},
+           {Fault::shared_storage, "when x was fed next to a second sequence;"},
            {Fault::old_value_kept, "when x was fed into a cleared cache;"},
            {Fault::clear_forgets_none,
             "got at positions 0 to 0 the error \"[means] full at 8.\" when x was fed "

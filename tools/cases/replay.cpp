@@ -90,7 +90,7 @@ void run_case(const ProgramCase& program, const std::string& file, ReplayReport&
     } catch (const Error& e) {
       refuse(without_op(e.what()));
     } catch (const std::bad_alloc&) {
-      refuse("needs more memory than there is.");
+      refuse("needs more memory than is available.");
     }
   }
   report.cases.push_back({program.name, report.checks.size() - before});
@@ -108,8 +108,8 @@ ReplayReport replay_text(std::string_view text, const std::string& file, std::st
   for (const ProgramCase& c : cases)
     if (only.empty() || c.name == only) run_case(c, file, report);
   if (report.cases.empty() && !only.empty())
-    fail("replay", file, " must have the case that was asked for, got ", files::in_quotes(only), " and ",
-         cases.size(), " cases of other names.");
+    fail("replay", file, " must have the requested case, got ", files::in_quotes(only), " and ", cases.size(),
+         " cases of other names.");
   return report;
 }
 

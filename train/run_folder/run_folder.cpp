@@ -72,7 +72,7 @@ void RunFolder::lock() {
 }
 
 void RunFolder::check_there() const {
-  if (!lock_) throw RunError("[run] ", path_, " must be locked by whoever writes there, got no lock.");
+  if (!lock_) throw RunError("[run] ", path_, " must be locked before it is written, got no lock.");
   lock_->check();
 }
 

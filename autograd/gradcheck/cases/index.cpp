@@ -143,7 +143,7 @@ void add_subscripts(CaseList& list) {
   add("no places", {ints({})});
   add("mask of rows", {mask});
   add("mask of two dims", {Slice(), bools({true, false, false, true, true, false, false, true}, {4, 2})});
-  add("mask beside a tensor", {mask, ints({3, 1})});
+  add("mask and a tensor", {mask, ints({3, 1})});
   add("mask of all", {bools(std::vector<bool>(24, true), {3, 4, 2})});
   add("mask of nothing", {bools({false, false, false}, {3})});
   add("scalar mask that holds", {bools({true}, {}), rows});
@@ -151,7 +151,7 @@ void add_subscripts(CaseList& list) {
   const Tensor places = ints({1, 1, 3}), others = ints({1, 1, 2});
   c.add("transposed", {{4, 3}}, [=](In x) { return x.mT().index({Slice(), places}); });
   c.add("squared", {{3, 4}}, squared([=](In x) { return x.index({others, Slice(0, 3)}); }));
-  c.add("what is positive", {c.nonzero({3, 4})}, [](In x) { return x.index({gt(x, 0.0)}); });
+  c.add("the positive elements", {c.nonzero({3, 4})}, [](In x) { return x.index({gt(x, 0.0)}); });
 }
 
 }  // namespace gradus::cases

@@ -86,7 +86,7 @@ void add_pieces(CaseList& list) {
   s.add("a slice of a slice", {{9, 2}}, [](In x) { return x.slice(0, 1, 9, 2).slice(0, 1, 4, 2); });
   s.add("transposed", {{4, 3}}, [](In x) { return x.mT().slice(0, 1, 3); });
   s.add("overlapping pieces added", {{3, 5}}, [](In x) { return x.slice(1, 0, 3) + x.slice(1, 2, 5); });
-  s.add("beside another use", {{3, 5}}, [](In x) { return x.slice(1, 0, 3) * sum(x, {1}, true); });
+  s.add("with another use", {{3, 5}}, [](In x) { return x.slice(1, 0, 3) * sum(x, {1}, true); });
   s.add("squared", {{3, 5}}, squared([](In x) { return x.slice(1, 1, 4); }));
 
   OpCases c(list, "select", 608);
@@ -115,7 +115,7 @@ void add_pieces(CaseList& list) {
   OpCases h(list, "chunk", 611);
   h.add("equal pieces", {{2, 6}}, [](In x) { return use_three(x.chunk(3, 1)); });
   h.add("last piece shorter", {{5, 2}}, [](In x) { return use_three(x.chunk(3, 0)); });
-  h.add("fewer pieces than asked for", {{3, 2}}, [](In x) { return cat(x.chunk(7, 0), 1); });
+  h.add("fewer pieces than requested", {{3, 2}}, [](In x) { return cat(x.chunk(7, 0), 1); });
   h.add("transposed", {{4, 3}}, [](In x) { return product(x.mT().chunk(2, -1), 0, 1); });
   h.add("of nothing", {{0, 2}}, [](In x) { return x.chunk(2, 0)[1]; });
 

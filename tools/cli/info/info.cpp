@@ -73,7 +73,7 @@ void print_padding(const std::string& folder, const models::DecoderConfig& confi
     const int64_t rest = config.vocab_size - train::load_tokenizer(folder).vocab_size();
     if (rest > 0)
       std::cout << "padding     " << grouped(rest)
-                << " rows of the vocabulary are no tokens; never sampled\n";
+                << " rows of the vocabulary are not tokens; never sampled\n";
   } catch (const Error&) {  // Commands that need the tokenizer report the error.
   }
 }
@@ -141,8 +141,7 @@ int info_of_machine() {
             << " GB/s of memory read, by " << num_threads()
             << (num_threads() == 1 ? " thread\n" : " threads\n") << "gradus      " << GRADUS_VERSION << ", "
             << m.compiler << ", " << m.level << " (it can run " << levels << ")\n"
-            << "products    " << m.blas
-            << (blas == now ? "" : concat("; by itself it would have used ", blas, " ones"))
+            << "products    " << m.blas << (blas == now ? "" : concat("; its own choice is ", blas, " ones"))
             << (kernels::isa_loops<kernels::ProductLoops<float>>().beat_blas
                     ? "; large ones by gradus, with AVX-512"
                     : "")

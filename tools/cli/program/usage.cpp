@@ -159,7 +159,7 @@ void check_verb_comes_first(const CLI::App& app, const Arguments& arguments, con
   const Arguments verbs = verbs_of(app);
   if (arguments.empty())
     throw Error("there must be a verb, one of ", listed(verbs), ", got none. Hint: ", program,
-                " --help tells what each does.");
+                " --help describes them.");
   const std::string& first = arguments[0];
   if (contains(verbs, first) || app.get_option_no_throw(flag_part(first))) return;
   const std::string near = is_flag(first) ? "" : nearest(first, verbs);

@@ -168,7 +168,7 @@ class Preparation {
         throw;
       fail("train", "the text of a resumed run must be there, got: ", e.what(), " If it has moved, or came ",
            "from a pipe, --", config_.tokens.empty() ? "text" : "tokens",
-           " says where it is now; it must be the same, byte for byte.");
+           " gives its new place; it must be the same, byte for byte.");
     }
   }
 

@@ -281,7 +281,7 @@ TEST_CASE("a run goes on with its text wherever that is now") {
     const Outcome lost = resume({});
     CHECK(lost.code == 2);
     CHECK_THAT(lost.err, ContainsSubstring("text.txt") && ContainsSubstring("no such file") &&
-                             ContainsSubstring("--text says where it is now"));
+                             ContainsSubstring("--text gives its new place"));
     const std::string other = scratch.file("other.txt", gradus::train::small_text() + "more");
     const Outcome changed = resume({"--text", other});
     CHECK(changed.code == 2);
@@ -304,7 +304,7 @@ TEST_CASE("a run goes on with its text wherever that is now") {
                               ContainsSubstring("--resume --text FILE"));
     const Outcome lost = resume({});
     CHECK(lost.code == 2);
-    CHECK_THAT(lost.err, ContainsSubstring("--text says where it is now"));
+    CHECK_THAT(lost.err, ContainsSubstring("--text gives its new place"));
     CHECK(resume({"--text", scratch.path("text.txt")}).code == 0);
     CHECK(read(scratch.path("run/last/model.safetensors")) ==
           read(scratch.path("whole/last/model.safetensors")));

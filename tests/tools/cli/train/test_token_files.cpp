@@ -72,7 +72,7 @@ TEST_CASE("a run on files of numbers goes on with the same bits, wherever the fi
   const std::string moved = n.scratch.path("moved.bin");
   std::filesystem::rename(n.bin, moved);
   const std::vector<std::string> resume{"train", "--out", n.scratch.path("parts"), "--resume", "--quiet"};
-  check_refused(resume, {"train.bin", "--tokens says where it is now"});
+  check_refused(resume, {"train.bin", "--tokens gives its new place"});
   std::vector<std::string> found = resume;
   found.insert(found.end(), {"--tokens", moved});
   {
