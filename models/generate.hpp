@@ -82,8 +82,8 @@ class NextToken {
   size_t asked_ = 0;          // number of tokens of the previous call
 };
 
-/// The draft: finds the longest earlier occurrence (the latest of equals) of the last 2 to 16 of `tokens`,
-/// and returns up to `most` tokens after it; none without a match (prompt lookup decoding).
+/// Prompt lookup decoding: up to `most` tokens that followed the latest of the longest earlier matches of the
+/// last 2 to 16 tokens; none if there is no match.
 std::vector<int64_t> drafted(std::span<const int64_t> tokens, int64_t most);
 
 /// A token with its probability and its rank among all tokens.

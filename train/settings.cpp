@@ -24,7 +24,7 @@ SettingPlace at(TrainConfig& config) {
     return &(config.*Member);
 }
 
-constexpr Setting::Range kFrom0{}, kAbove0{.has_least = false}, kFrom1{.least = 1};
+constexpr Setting::Range kFrom0{}, kAbove0{.has_least = false};
 constexpr Setting::Range kBelow1{.most = 1, .has_most = false}, kPart{.most = 1, .has_least = false};
 using enum Setting::Trait;
 constexpr unsigned kRare = kSince02 | kStoredIfSet;

@@ -69,7 +69,8 @@ TEST_CASE("what info cannot know of a model of one's own it refuses") {
   const Scratch scratch;
   const std::string out = scratch.path("line");
   fit_line(out, 4);
-  check_refused({"info", out, "--batch", "3"}, {"[info] --batch must be left out for a model that is not a decoder of gradus"});
+  check_refused({"info", out, "--batch", "3"},
+                {"[info] --batch must be left out for a model that is not a decoder of gradus"});
   std::filesystem::remove(out + "/model.safetensors");
   check_refused({"info", out}, {"model.safetensors"});
   check_refused({"sample", out}, {"config.json"});
