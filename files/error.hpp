@@ -29,7 +29,8 @@ struct Option {
 /// An invalid request: wrong shapes, dtypes, values or files. The command line exits with 2.
 class Error : public std::runtime_error {
  public:
-  /// The message consists of the parts: values, Options, and at most one other Error, which comes first.
+  /// The message consists of the parts, which may be Options, and of at most one other Error, which comes
+  /// first.
   template <class... Parts>
   explicit Error(const Parts&... parts) : Error(Message().add(parts...)) {}
 
@@ -38,7 +39,7 @@ class Error : public std::runtime_error {
     const std::string_view text = what();
     std::string result;
     size_t end = 0;
-    for (const auto& [begin, size] : fields_) {
+    for (const auto& [begin, size] : options_) {
       result.append(text, end, begin - end).append(shown(text.substr(begin + 1, size - 2)));
       end = begin + size;
     }
@@ -46,32 +47,41 @@ class Error : public std::runtime_error {
   }
 
  private:
-  struct Message {
-    std::string text;
-    std::vector<std::pair<size_t, size_t>> fields;  // place and size, backquotes included
+  /// Place and size of each option in the text, backquotes included.
+  using Places = std::vector<std::pair<size_t, size_t>>;
 
+  /// The parts so far. Its functions are not inlined: there are a thousand messages.
+  struct Message {
+    std::ostringstream text;
+    Places options;
+
+    [[gnu::noinline]] Message() {}
+    [[gnu::noinline]] ~Message() {}
+    [[gnu::noinline]] void write(const Option& option) {
+      options.emplace_back(static_cast<size_t>(text.tellp()), option.name.size() + 2);
+      text << '`' << option.name << '`';
+    }
+    [[gnu::noinline]] void write_error(const Error& error) {
+      options = error.options_;
+      text << error.what();
+    }
+    template <class Part>
+    void write(const Part& part) {
+      if constexpr (std::is_base_of_v<Error, Part>)
+        write_error(part);
+      else
+        text << part;
+    }
     template <class... Parts>
-    Message add(const Parts&... parts) {
-      std::ostringstream out;
-      const auto write = [&]<class Part>(const Part& part) {
-        if constexpr (std::is_same_v<Part, Option>) {
-          fields.emplace_back(static_cast<size_t>(out.tellp()), part.name.size() + 2);
-          out << '`' << part.name << '`';
-        } else if constexpr (std::is_base_of_v<Error, Part>) {
-          fields = static_cast<const Error&>(part).fields_;
-          out << part.what();
-        } else {
-          out << part;
-        }
-      };
+    const Message& add(const Parts&... parts) {
       (write(parts), ...);
-      text = out.str();
       return *this;
     }
   };
-  explicit Error(const Message& message) : std::runtime_error(message.text), fields_(message.fields) {}
+  [[gnu::noinline]] explicit Error(const Message& message)
+      : std::runtime_error(message.text.str()), options_(message.options) {}
 
-  std::vector<std::pair<size_t, size_t>> fields_;
+  Places options_;
 };
 
 /// A valid request that failed: a loss that is not finite, a full disk. The command line exits with 1.

@@ -26,8 +26,8 @@ CLI::Option* SettingFlags::add(CLI::App& verb, const Setting& row) {
       const std::string off = row.options.off.empty() ? concat("no-", row.key) : std::string(row.options.off);
       return verb.add_flag(concat(flag, ",!--", off), value, row.help);
     } else if constexpr (is_word) {
-      const auto set = [&, verb = verb.get_name(),
-                        flag](const std::string& text) {  // value and row outlive this call
+      // value and row outlive this call.
+      const auto set = [&, verb = verb.get_name(), flag](const std::string& text) {
         if (row.options.choices && !row.has(train::Setting::kPath))
           check_choice(verb, flag, text, row.options.choices());
         if constexpr (std::is_same_v<T, std::string>)
