@@ -20,7 +20,7 @@ constexpr double kSomeEpochs = 4, kManyEpochs = 12, kLargeModel = 5, kMostTimes 
 
 /// The config with the most steps, at least `fewest`, for which fits(config), which may change it.
 template <class Fits>
-TrainConfig most_steps(TrainConfig config, int64_t fewest, const Fits& fits) {
+TrainConfig most_steps(const TrainConfig& config, int64_t fewest, const Fits& fits) {
   const auto with = [&](int64_t steps) {
     TrainConfig candidate = config;
     candidate.steps = steps;

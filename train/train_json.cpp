@@ -94,7 +94,8 @@ LoopOptions loop_options_from_json(std::string_view text, const std::string& fil
     read(root, row, config);
   }
   root.must_have_only(keys);
-  return config;
+  const LoopOptions& options = config;
+  return options;
 }
 
 bool is_loop_options(std::string_view json, const std::string& file) {

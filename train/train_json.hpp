@@ -12,13 +12,13 @@ namespace gradus::train {
 std::string to_json(const TrainConfig& config);
 /// Reads such a text. Throws Error, naming `file` and the key, if a key is missing, unknown or of the wrong
 /// type.
-TrainConfig train_config_from_json(std::string_view json, const std::string& file = "train.json");
+TrainConfig train_config_from_json(std::string_view text, const std::string& file = "train.json");
 
 /// The text of train.json of a model that is not the decoder: the settings of the loop.
 std::string to_json(const LoopOptions& options);
 /// Reads the text of to_json(). Throws Error with `file` and the key for a missing or unknown key, or a value
 /// of the wrong type.
-LoopOptions loop_options_from_json(std::string_view json, const std::string& file);
+LoopOptions loop_options_from_json(std::string_view text, const std::string& file);
 /// Whether to_json(LoopOptions) wrote this train.json. Throws Error if it is not JSON.
 bool is_loop_options(std::string_view json, const std::string& file);
 
