@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <functional>
 #include <span>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "gradus/autograd/random/random.hpp"
@@ -15,9 +17,17 @@
 
 namespace gradus::data {
 
-/// Windows of a text, int64. x: (B, T); y: (B, T), where y[b, t] is the token after x[b, t].
+/// A batch of examples. That of a text has windows, int64: x (B, T), and y (B, T), where y[b, t] is the token
+/// after x[b, t].
 struct Batch {
-  Tensor x, y;  ///< inputs and targets
+  Tensor x, y;                 ///< inputs and targets; structured bindings bind these two
+  std::vector<Tensor> more{};  ///< what else a loss reads, such as masks; empty for a text
+
+  /// For structured bindings.
+  template <size_t I>
+  const Tensor& get() const {
+    return I == 0 ? x : y;
+  }
 };
 
 /// Batches in which each token except the first is a target once: consecutive windows of `block` tokens, up
@@ -85,3 +95,10 @@ class TextDataset {
 };
 
 }  // namespace gradus::data
+
+/// Structured bindings of a Batch bind x and y.
+template <>
+struct std::tuple_size<gradus::data::Batch> : std::integral_constant<size_t, 2> {};
+/// The same.
+template <size_t I>
+struct std::tuple_element<I, gradus::data::Batch> : std::type_identity<const gradus::Tensor> {};

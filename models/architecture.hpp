@@ -96,6 +96,8 @@ struct Architecture {
   std::optional<StoredLayout> (*foreign_layout)(const DecoderConfig& config,
                                                 const StoredShapes& given) = nullptr;
 
+  /// Parts of the names of modules: GPT-2's and its own. See own_name().
+  std::vector<std::pair<std::string_view, std::string_view>> names = {};
   /// The formats of `export`, besides npz, that can describe it.
   std::vector<std::string_view> exports = {};
   /// Hugging Face's name for such a model.
@@ -112,6 +114,9 @@ std::unique_ptr<Backbone> make_unique_backbone(const DecoderConfig& config, Gene
 const std::vector<const Architecture*>& architectures();
 /// The architecture of that name. Throws Error if there is none.
 const Architecture& architecture(std::string_view name);
+/// The name of a module, a point or a parameter (or a pattern of them) that has a GPT-2's name or its own
+/// name: h.0.attn.c_proj is model.layers.0.self_attn.o_proj of a Llama.
+std::string own_name(const Architecture& architecture, std::string_view name);
 /// The default architecture of a run.
 std::string_view usual_arch();
 

@@ -60,6 +60,14 @@ const Architecture& architecture(std::string_view name) {
   fail("decoder", Option{"arch"}, " must be ", listed(arch_names()), ", got ", files::in_quotes(name), ".");
 }
 
+std::string own_name(const Architecture& architecture, std::string_view name) {
+  std::string own = concat(".", name, ".");
+  for (const auto& [usual, replacement] : architecture.names)
+    if (const size_t at = own.find(usual); at != std::string::npos)
+      own.replace(at, usual.size(), replacement);
+  return own.substr(1, own.size() - 2);
+}
+
 std::string_view usual_arch() { return llama().name; }
 
 std::vector<std::string> arch_names() {

@@ -51,7 +51,7 @@ Decoder::Decoder(const Decoder& other)
 
 Tensor Decoder::operator()(const Tensor& idx, Generator* dropout) const {
   check_sequence(idx, 0, config_);
-  return backbone_->logits(backbone_->features(idx, dropout));
+  return output(backbone_->logits(backbone_->features(idx, dropout)));
 }
 
 Tensor Decoder::loss(const Tensor& idx, const Tensor& targets, Generator* dropout) const {

@@ -31,6 +31,8 @@ class Backbone : public nn::Module {
   virtual Tensor features(const Tensor& idx, Generator* dropout) const = 0;
   /// Applies the last norm and the output projection: (..., C) -> (..., V).
   virtual Tensor logits(const Tensor& features) const = 0;
+  /// See Decoder::logit_share().
+  virtual Tensor logit_share(const Tensor& part, const Tensor& features, const Tensor& tokens) const = 0;
 
   /// An empty state for `batch` sequences.
   virtual std::unique_ptr<DecodingState> make_state(int64_t batch) const = 0;
@@ -62,6 +64,17 @@ class Decoder : public nn::Module {
   /// Mean cross-entropy, nats per token. idx, targets: (B, T) int64 -> (). Targets of -100 do not count.
   /// Throws as above.
   Tensor loss(const Tensor& idx, const Tensor& targets, Generator* dropout = nullptr) const;
+
+  /// The last norm and the output projection, of the residual stream after any block: (..., C) -> (..., V).
+  /// After an earlier block this is the logit lens (nostalgebraist, 2020).
+  Tensor logits(const Tensor& features) const { return backbone_->logits(features); }
+  /// The share in the logits of `tokens` (B, T) that one term of the residual stream has, with the last norm
+  /// scaled as for the whole stream, `features` (direct logit attribution; Elhage et al., A Mathematical
+  /// Framework for Transformer Circuits, 2021). part, features: (B, T, C) -> (B, T). The shares of all terms
+  /// add up to the logits without the part that the norm's bias makes.
+  Tensor logit_share(const Tensor& part, const Tensor& features, const Tensor& tokens) const {
+    return backbone_->logit_share(part, features, tokens);
+  }
 
   /// An empty state for `batch` sequences.
   std::unique_ptr<DecodingState> make_state(int64_t batch = 1) const { return backbone_->make_state(batch); }

@@ -11,6 +11,7 @@
 #include "gradus/files/error.hpp"
 #include "gradus/models/config_json.hpp"
 #include "gradus/models/key_value_state.hpp"
+#include "gradus/models/residual_block.hpp"
 #include "gradus/nn/attention.hpp"
 #include "gradus/nn/layers.hpp"
 
@@ -27,12 +28,14 @@ class GPT2Block : public nn::Module {
         mlp(config.n_embd, config.inner(), init, {.bias = config.bias, .dropout = config.dropout}) {}
 
   Tensor operator()(const Tensor& x, Generator* dropout) const {
-    const Tensor y = x + attn(ln_1(x), dropout);
-    return y + mlp(ln_2(y), dropout);
+    return residual_block(
+        *this, x, [&](const Tensor& r) { return attn(ln_1(r), dropout); },
+        [&](const Tensor& r) { return mlp(ln_2(r), dropout); });
   }
   Tensor decode(const Tensor& x, nn::KVCache& cache) const {
-    const Tensor y = x + attn.decode(ln_1(x), cache);
-    return y + mlp.without_dropout(ln_2(y));
+    return residual_block(
+        *this, x, [&](const Tensor& r) { return attn.decode(ln_1(r), cache); },
+        [&](const Tensor& r) { return mlp.without_dropout(ln_2(r)); });
   }
   void visit(nn::Visitor& v) override { v("ln_1", ln_1)("attn", attn)("ln_2", ln_2)("mlp", mlp); }
 
@@ -63,6 +66,10 @@ class GPT2 final : public Backbone {
   Tensor logits(const Tensor& features) const override {
     const Tensor x = ln_f(features);
     return lm_head ? (*lm_head)(x) : linear(x, wte.weight);
+  }
+  Tensor logit_share(const Tensor& part, const Tensor& features, const Tensor& tokens) const override {
+    const Tensor& head = lm_head ? lm_head->weight : wte.weight;
+    return sum(ln_f.share(part, features) * embedding(head, tokens), {-1});
   }
   std::unique_ptr<DecodingState> make_state(int64_t batch) const override {
     return make_key_value_state(h, batch, wpe.weight.size(0));

@@ -9,6 +9,7 @@
 #include "gradus/files/error.hpp"
 #include "gradus/models/config_json.hpp"
 #include "gradus/models/key_value_state.hpp"
+#include "gradus/models/residual_block.hpp"
 #include "gradus/nn/attention.hpp"
 #include "gradus/nn/layers.hpp"
 
@@ -28,12 +29,14 @@ class LlamaBlock : public nn::Module {
         mlp(config.n_embd, config.inner(), init, {.dropout = config.dropout}) {}
 
   Tensor operator()(const Tensor& x, Generator* dropout) const {
-    const Tensor y = x + attn(input_layernorm(x), dropout);
-    return y + mlp(post_attention_layernorm(y), dropout);
+    return residual_block(
+        *this, x, [&](const Tensor& r) { return attn(input_layernorm(r), dropout); },
+        [&](const Tensor& r) { return mlp(post_attention_layernorm(r), dropout); });
   }
   Tensor decode(const Tensor& x, nn::KVCache& cache) const {
-    const Tensor y = x + attn.decode(input_layernorm(x), cache);
-    return y + mlp.without_dropout(post_attention_layernorm(y));
+    return residual_block(
+        *this, x, [&](const Tensor& r) { return attn.decode(input_layernorm(r), cache); },
+        [&](const Tensor& r) { return mlp.without_dropout(post_attention_layernorm(r)); });
   }
   void visit(nn::Visitor& v) override {
     v("input_layernorm", input_layernorm)("self_attn", attn);
@@ -67,6 +70,10 @@ class Llama final : public Backbone {
   Tensor logits(const Tensor& features) const override {
     const Tensor x = norm(features);
     return lm_head ? (*lm_head)(x) : linear(x, embed_tokens.weight);
+  }
+  Tensor logit_share(const Tensor& part, const Tensor& features, const Tensor& tokens) const override {
+    const Tensor& head = lm_head ? lm_head->weight : embed_tokens.weight;
+    return sum(norm.share(part, features) * embedding(head, tokens), {-1});
   }
   std::unique_ptr<DecodingState> make_state(int64_t batch) const override {
     return make_key_value_state(layers, batch, block_size);
@@ -228,6 +235,13 @@ const Architecture& llama() {
                                 .write_config = write_llama_config,
                                 .read_config = read_llama_config,
                                 .embedding = "model.embed_tokens.weight",
+                                .names = {{".h.", ".model.layers."},
+                                          {".wte.", ".model.embed_tokens."},
+                                          {".ln_f.", ".model.norm."},
+                                          {".ln_1.", ".input_layernorm."},
+                                          {".ln_2.", ".post_attention_layernorm."},
+                                          {".attn.c_proj.", ".attn.o_proj."},
+                                          {".attn.", ".self_attn."}},
                                 .exports = {"gguf", "pytorch", "web"},
                                 .title = [](const DecoderConfig& config) -> std::string_view {
                                   return config.qk_norm ? "Qwen3" : "Llama";

@@ -7,6 +7,7 @@
 #include "gradus/files/error.hpp"
 #include "gradus/models/architecture.hpp"
 #include "gradus/models/config_json.hpp"
+#include "gradus/models/residual_block.hpp"
 #include "gradus/nn/layers.hpp"
 
 namespace gradus::models {
@@ -34,14 +35,20 @@ class MinGRUBlock : public nn::Module {
         mlp(config.n_embd, config.inner(), init, {.dropout = config.dropout}) {}
 
   Tensor operator()(const Tensor& x, Generator* dropout) const {
-    const Tensor y = x + drop(min_gru(input_layernorm(x)), dropout);
-    return y + mlp(post_layernorm(y), dropout);
+    return residual_block(
+        *this, x, [&](const Tensor& r) { return drop(min_gru(input_layernorm(r)), dropout); },
+        [&](const Tensor& r) { return mlp(post_layernorm(r), dropout); });
   }
   /// Updates `hidden`, the minGRU's state.
   Tensor decode(const Tensor& x, Tensor& hidden) const {
-    const Tensor h = min_gru(input_layernorm(x), hidden), y = x + h;
-    hidden.copy_(h.select(1, -1));
-    return y + mlp.without_dropout(post_layernorm(y));
+    return residual_block(
+        *this, x,
+        [&](const Tensor& r) {
+          const Tensor h = min_gru(input_layernorm(r), hidden);
+          hidden.copy_(h.select(1, -1));
+          return h;
+        },
+        [&](const Tensor& r) { return mlp.without_dropout(post_layernorm(r)); });
   }
   void visit(nn::Visitor& v) override {
     v("input_layernorm", input_layernorm)("min_gru", min_gru)("drop", drop);
@@ -75,6 +82,10 @@ class MinGRUDecoder final : public Backbone {
   Tensor logits(const Tensor& features) const override {
     const Tensor x = norm(features);
     return lm_head ? (*lm_head)(x) : linear(x, embed_tokens.weight);
+  }
+  Tensor logit_share(const Tensor& part, const Tensor& features, const Tensor& tokens) const override {
+    const Tensor& head = lm_head ? lm_head->weight : embed_tokens.weight;
+    return sum(norm.share(part, features) * embedding(head, tokens), {-1});
   }
   std::unique_ptr<DecodingState> make_state(int64_t batch) const override {
     auto state = std::make_unique<MinGRUState>();
@@ -185,6 +196,11 @@ const Architecture& mingru() {
       .write_config = write_mingru_config,
       .read_config = read_mingru_config,
       .embedding = "model.embed_tokens.weight",
+      .names = {{".h.", ".model.layers."},
+                {".wte.", ".model.embed_tokens."},
+                {".ln_f.", ".model.norm."},
+                {".ln_1.", ".input_layernorm."},
+                {".ln_2.", ".post_layernorm."}},
       .title = [](const DecoderConfig&) -> std::string_view { return "minGRU"; }};
   return row;
 }

@@ -1,5 +1,8 @@
 #include "gradus/nn/attention.hpp"
 
+#include <cmath>
+#include <limits>
+
 #include "gradus/autograd/graph/record.hpp"
 #include "gradus/autograd/ops/ops.hpp"
 
@@ -30,6 +33,46 @@ void check_decodes(bool causal) {
 }
 
 constexpr LinearOptions kNoBias{.bias = false};
+
+/// The formula, with its points: q (B, nh, T, hs), k and v (B, n, S, hs) -> (B, nh, T, hs).
+Tensor attention_by_formula(const Module& layer, const Tensor& q, const Tensor& k, const Tensor& v,
+                            const AttentionOptions& options) {
+  const int64_t T = q.size(2), S = k.size(2);
+  const auto for_all_heads = [&q](const Tensor& x) {  // (B, n, S, hs) -> (B, nh, S, hs)
+    if (x.size(1) == q.size(1)) return x;
+    Shape groups = {x.size(0), x.size(1), q.size(1) / x.size(1), x.size(2), x.size(3)};
+    return x.unsqueeze(2).expand(groups).reshape({x.size(0), q.size(1), x.size(2), x.size(3)});
+  };
+  Tensor scores = matmul(q, for_all_heads(k).transpose(2, 3)) / std::sqrt(static_cast<double>(q.size(3)));
+  if (options.causal)
+    scores = masked_fill(scores, triu(ones({T, S}), S - T + 1).to(DType::boolean),
+                         -std::numeric_limits<double>::infinity());
+  const Tensor pattern = layer.point("pattern", softmax(layer.point("scores", scores), -1));
+  return matmul(options.generator ? dropout(pattern, options.dropout, *options.generator) : pattern,
+                for_all_heads(v));
+}
+
+/// Attention, of the last positions of a cache if there is one; by the formula if the scores or the pattern
+/// are watched.
+Tensor attention(const Module& layer, const Tensor& q, const Tensor& k, const Tensor& v,
+                 const AttentionOptions& options, const KVCache* cache = nullptr) {
+  if (layer.is_watched("scores") || layer.is_watched("pattern"))
+    return attention_by_formula(layer, q, k, v, options);
+  return cache ? attend(q, *cache) : scaled_dot_product_attention(q, k, v, options);
+}
+
+/// The outputs of the heads side by side, (B, T, C), each passed through its point.
+Tensor with_head_points(const Module& layer, const Tensor& y, int64_t n_head) {
+  if (!layer.may_be_watched()) return y;
+  std::vector<Tensor> heads = y.chunk(n_head, 2);
+  for (size_t i = 0; i < heads.size(); ++i) heads[i] = layer.point(concat("head.", i), heads[i]);
+  return cat(heads, 2);
+}
+
+/// (B, nh, T, hs) -> (B, T, C)
+Tensor side_by_side(const Tensor& heads) {
+  return heads.transpose(1, 2).reshape({heads.size(0), heads.size(2), heads.size(1) * heads.size(3)});
+}
 
 }  // namespace
 
@@ -77,13 +120,27 @@ Tensor MultiHeadAttention::project(const Tensor& x) const {
   return c_attn(x);
 }
 
-Tensor MultiHeadAttention::mix(const Tensor& y) const { return c_proj ? (*c_proj)(y) : y; }
+Tensor MultiHeadAttention::mix(const Tensor& y) const {
+  const Tensor heads = with_head_points(*this, y, n_head_);
+  return c_proj ? (*c_proj)(heads) : heads;
+}
+
+MultiHeadAttention::Heads MultiHeadAttention::split(const Tensor& qkv) const {
+  const std::vector<Tensor> parts = qkv.chunk(3, -1);  // (B, T, C) each
+  const auto heads = [&](const char* name, const Tensor& part) {
+    const Shape shape = {part.size(0), part.size(1), n_head_, part.size(2) / n_head_};
+    return point(name, part.reshape(shape).transpose(1, 2));
+  };
+  return {heads("q", parts[0]), heads("k", parts[1]), heads("v", parts[2])};
+}
 
 Tensor MultiHeadAttention::operator()(const Tensor& x, Generator* dropout) const {
   Generator* const source = dropout_source(drop.p(), training(), dropout);
-  const Tensor y = scaled_dot_product_attention(
-      project(x), n_head_, {.causal = causal_, .dropout = source ? drop.p() : 0.0, .generator = source});
-  return drop(mix(y), dropout);
+  const AttentionOptions options{.causal = causal_, .dropout = source ? drop.p() : 0.0, .generator = source};
+  const Tensor qkv = project(x);
+  if (!may_be_watched()) return drop(mix(scaled_dot_product_attention(qkv, n_head_, options)), dropout);
+  const auto [q, k, v] = split(qkv);
+  return output(drop(mix(side_by_side(attention(*this, q, k, v, options))), dropout));
 }
 
 KVCache MultiHeadAttention::make_cache(int64_t batch, int64_t capacity) const {
@@ -93,13 +150,10 @@ KVCache MultiHeadAttention::make_cache(int64_t batch, int64_t capacity) const {
 Tensor MultiHeadAttention::decode(const Tensor& x, KVCache& cache) const {
   check_decodes(causal_);
   const NoGrad no_grad;
-  const std::vector<Tensor> qkv = project(x).split(x.size(2), -1);  // 3 x (B, T, C)
-  const auto heads = [&](const Tensor& part) {
-    return part.reshape({x.size(0), x.size(1), n_head_, x.size(2) / n_head_}).transpose(1, 2);
-  };
-  cache.append(heads(qkv[1]), heads(qkv[2]));
-  const Tensor y = attend(heads(qkv[0]), cache);
-  return mix(y.transpose(1, 2).reshape(x.shape()));
+  const auto [q, k, v] = split(project(x));
+  cache.append(k, v);
+  const Tensor y = attention(*this, q, cache.keys(), cache.values(), {.causal = true}, &cache);
+  return output(mix(side_by_side(y)));
 }
 
 // -- GroupedQueryAttention
@@ -130,22 +184,19 @@ GroupedQueryAttention::Heads GroupedQueryAttention::project(const Tensor& x, int
   const auto rotated = [&](const Tensor& h) { return rotary_embedding(h, start, options_.rope_theta); };
   const Tensor q = rotated(heads(q_proj(x), q_norm));
   const Tensor k = rotated(heads(k_proj(x), k_norm));
-  return {q, k, heads(v_proj(x), {})};
+  return {point("q", q), point("k", k), point("v", heads(v_proj(x), {}))};
 }
 
 Tensor GroupedQueryAttention::mix(const Tensor& heads) const {
-  return o_proj(heads.transpose(1, 2).reshape({heads.size(0), heads.size(2), o_proj.weight.size(0)}));
+  return o_proj(with_head_points(*this, side_by_side(heads), heads.size(1)));
 }
 
 Tensor GroupedQueryAttention::operator()(const Tensor& x, Generator* dropout) const {
   Generator* const source = dropout_source(drop.p(), training(), dropout);
   const auto [q, k, v] = project(x, 0);
-  const Tensor y = scaled_dot_product_attention(q, k, v,
-                                                {.causal = options_.causal,
-                                                 .dropout = source ? drop.p() : 0.0,
-                                                 .generator = source,
-                                                 .enable_gqa = true});
-  return drop(mix(y), dropout);
+  const AttentionOptions options{
+      .causal = options_.causal, .dropout = source ? drop.p() : 0.0, .generator = source, .enable_gqa = true};
+  return output(drop(mix(attention(*this, q, k, v, options)), dropout));
 }
 
 KVCache GroupedQueryAttention::make_cache(int64_t batch, int64_t capacity) const {
@@ -157,7 +208,7 @@ Tensor GroupedQueryAttention::decode(const Tensor& x, KVCache& cache) const {
   const NoGrad no_grad;
   const auto [q, k, v] = project(x, cache.length);
   cache.append(k, v);
-  return mix(attend(q, cache));
+  return output(mix(attention(*this, q, cache.keys(), cache.values(), {.causal = true}, &cache)));
 }
 
 }  // namespace gradus::nn

@@ -71,8 +71,12 @@ class MultiHeadAttention : public Module {
   Dropout drop;                  ///< of outputs; weights are dropped as they are computed
 
  private:
-  Tensor project(const Tensor& x) const;  ///< (B, T, C) -> (B, T, 3C)
-  Tensor mix(const Tensor& y) const;      ///< c_proj, if there is one
+  struct Heads {
+    Tensor q, k, v;  // (B, nh, T, hs)
+  };
+  Tensor project(const Tensor& x) const;  // (B, T, C) -> (B, T, 3C)
+  Heads split(const Tensor& qkv) const;   // (B, T, 3C)
+  Tensor mix(const Tensor& heads) const;  // c_proj, if there is one: (B, T, C) -> (B, T, C)
 
   int64_t n_head_;
   bool causal_;

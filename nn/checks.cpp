@@ -62,8 +62,6 @@ Change compare(const Tensor& before, const Tensor& after, double allowed) {
   return change;
 }
 
-bool equal(const Tensor& a, const Tensor& b) { return !compare(a, b, 0.0); }
-
 /// The largest finite magnitude.
 double largest(const Tensor& x) {
   double most = 0;
@@ -99,14 +97,9 @@ void check_shape(std::string_view op, const Tensor& outputs, const Shape& expect
 /// f(x), with copies of input and output: a function may write into its input, and return memory that its
 /// next call overwrites.
 Tensor outputs_of(std::string_view op, const Function& f, const Tensor& x) {
-  const auto copy_of = [](const Tensor& original) {
-    Tensor copy = empty(original.shape(), original.dtype());
-    copy.copy_(original);
-    return copy;
-  };
-  const Tensor y = f(copy_of(x));
+  const Tensor y = f(clone(x));
   if (!y.defined()) fail(op, "the model must return a tensor, got none.");
-  return copy_of(y);
+  return clone(y);
 }
 
 /// x with its first slice along dim moved to the end.
@@ -171,6 +164,15 @@ std::string_view causal_hint(int64_t reach, int64_t T, double worst, double size
 }
 
 }  // namespace
+
+bool equal(const Tensor& a, const Tensor& b) { return !compare(a, b, 0.0); }
+
+Tensor clone(const Tensor& x) {
+  if (!x.defined()) return x;
+  Tensor copy = empty(x.shape(), x.dtype());
+  copy.copy_(x);
+  return copy;
+}
 
 CheckReport check_causal(const Function& f, const Tensor& x, const CausalOptions& options) {
   check_input(kCausal, x);

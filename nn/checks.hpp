@@ -47,6 +47,9 @@ namespace detail {
 
 using Function = std::function<Tensor(const Tensor&)>;
 
+Tensor clone(const Tensor& x);                 // undefined stays undefined
+bool equal(const Tensor& a, const Tensor& b);  // in all bits, but for those of NaN; of one shape
+
 /// A Module that is not const.
 template <class F>
 concept ChangeableModule =

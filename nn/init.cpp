@@ -1,6 +1,9 @@
 #include "gradus/nn/init.hpp"
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
+#include <numbers>
 
 #include "gradus/autograd/ops/ops.hpp"
 
@@ -14,14 +17,30 @@ struct Fans {
 };
 
 Fans fans(std::string_view op, const Tensor& x) {
-  if (x.dim() != 2) fail(op, "needs a matrix (out, in), got shape ", x.shape(), ".");
-  return {static_cast<double>(x.size(1)), static_cast<double>(x.size(0))};
+  if (x.dim() < 2) fail(op, "needs a weight (out, in, ...), got shape ", x.shape(), ".");
+  double kernel = 1;
+  for (int d = 2; d < x.dim(); ++d) kernel *= static_cast<double>(x.shape()[d]);
+  return {static_cast<double>(x.size(1)) * kernel, static_cast<double>(x.size(0)) * kernel};
 }
 
-// Uniform on +-sqrt(3) std. PyTorch's order of operations gives the same rounding.
-void uniform_of_deviation(Tensor& x, double std, Generator& generator) {
-  const double bound = std::sqrt(3.0) * std;
-  uniform_(x, -bound, bound, generator);
+// PyTorch's order of operations gives the same rounding.
+double kaiming_deviation(const Fans& of, double a, Fan mode, Nonlinearity nonlinearity) {
+  return calculate_gain(nonlinearity, a) / std::sqrt(mode == Fan::in ? of.in : of.out);
+}
+
+double xavier_deviation(const Fans& of, double gain) { return gain * std::sqrt(2.0 / (of.in + of.out)); }
+
+double normal_cdf(double x) { return (1 + std::erf(x / std::sqrt(2.0))) / 2; }
+
+// The inverse of erf: an approximation (Winitzki, 2008), and Newton's method.
+double erfinv(double y) {
+  if (std::abs(y) >= 1) return std::copysign(std::numeric_limits<double>::infinity(), y);
+  constexpr double kA = 0.147;
+  const double log = std::log1p(-y * y), b = 2 / (std::numbers::pi * kA) + log / 2;
+  double x = std::copysign(std::sqrt(std::sqrt(b * b - log / kA) - b), y);
+  for (int step = 0; step < 3; ++step)
+    x -= (std::erf(x) - y) * std::sqrt(std::numbers::pi) / 2 * std::exp(x * x);
+  return x;
 }
 
 }  // namespace
@@ -41,22 +60,96 @@ void normal_(Tensor& x, double mean, double std, Generator& generator) {
   x.copy_(normal(x.shape(), mean, std, generator, x.dtype()));
 }
 
-void zeros_(Tensor& x) {
-  if (!no_init) x.fill_(0.0);
+void constant_(Tensor& x, double value) {
+  if (!no_init) x.fill_(value);
 }
 
-void ones_(Tensor& x) {
-  if (!no_init) x.fill_(1.0);
+void eye_(Tensor& x) {
+  if (x.dim() != 2) fail("eye_", "needs a matrix, got shape ", x.shape(), ".");
+  if (no_init) return;
+  const auto places = [&](int64_t d) { return arange(0, static_cast<double>(x.size(d))); };
+  x.copy_(eq(places(0).unsqueeze(1), places(1)));
 }
 
-void kaiming_uniform_(Tensor& x, Generator& generator, double a) {
-  const double gain = std::sqrt(2.0 / (1.0 + a * a));
-  uniform_of_deviation(x, gain / std::sqrt(fans("kaiming_uniform_", x).in), generator);
+void dirac_(Tensor& x, int64_t groups) {
+  if (x.dim() < 3 || x.dim() > 5 || groups < 1 || x.size(0) % groups != 0)
+    fail("dirac_", "needs a weight (out, in, k1, ...) of 3 to 5 dimensions and groups that divide out, got ",
+         x.shape(), " and groups ", groups, ".");
+  if (no_init) return;
+  x.fill_(0.0);
+  Tensor middle = x.detach();
+  for (int d = x.dim() - 1; d >= 2; --d) middle = middle.select(d, x.shape()[d] / 2);
+  const int64_t out = x.size(0) / groups;
+  for (int64_t i = 0; i < x.size(0); ++i)
+    if (i % out < x.size(1)) middle.select(0, i).select(0, i % out).fill_(1.0);
 }
 
-void xavier_uniform_(Tensor& x, Generator& generator) {
-  const auto [in, out] = fans("xavier_uniform_", x);
-  uniform_of_deviation(x, std::sqrt(2.0 / (in + out)), generator);
+double calculate_gain(Nonlinearity nonlinearity, double negative_slope) {
+  if (nonlinearity == Nonlinearity::tanh) return 5.0 / 3.0;
+  if (nonlinearity == Nonlinearity::relu) return std::sqrt(2.0);
+  if (nonlinearity == Nonlinearity::leaky_relu)
+    return std::sqrt(2.0 / (1.0 + negative_slope * negative_slope));
+  return nonlinearity == Nonlinearity::selu ? 3.0 / 4.0 : 1.0;
+}
+
+void kaiming_uniform_(Tensor& x, Generator& generator, double a, Fan mode, Nonlinearity nonlinearity) {
+  const double bound = std::sqrt(3.0) * kaiming_deviation(fans("kaiming_uniform_", x), a, mode, nonlinearity);
+  uniform_(x, -bound, bound, generator);
+}
+
+void kaiming_normal_(Tensor& x, Generator& generator, double a, Fan mode, Nonlinearity nonlinearity) {
+  normal_(x, 0.0, kaiming_deviation(fans("kaiming_normal_", x), a, mode, nonlinearity), generator);
+}
+
+void xavier_uniform_(Tensor& x, Generator& generator, double gain) {
+  const double bound = std::sqrt(3.0) * xavier_deviation(fans("xavier_uniform_", x), gain);
+  uniform_(x, -bound, bound, generator);
+}
+
+void xavier_normal_(Tensor& x, Generator& generator, double gain) {
+  normal_(x, 0.0, xavier_deviation(fans("xavier_normal_", x), gain), generator);
+}
+
+void trunc_normal_(Tensor& x, Generator& generator, double mean, double std, double low, double high) {
+  if (!(std > 0 && low < high))
+    fail("trunc_normal_", "needs std > 0 and low < high, got ", std, ", ", low, " and ", high, ".");
+  if (no_init) return;
+  Tensor drawn = uniform(x.shape(), 2 * normal_cdf((low - mean) / std) - 1,
+                         2 * normal_cdf((high - mean) / std) - 1, generator, x.dtype());
+  dispatch_float("trunc_normal_", x.dtype(), [&]<class T>() {
+    T* const values = drawn.mutable_data<T>();
+    std::transform(values, values + drawn.numel(), values, [](T y) { return static_cast<T>(erfinv(y)); });
+  });
+  x.copy_(clamp(drawn * (std * std::sqrt(2.0)) + mean, low, high));
+}
+
+void orthogonal_(Tensor& x, Generator& generator, double gain) {
+  if (x.dim() < 2) fail("orthogonal_", "needs at least two dimensions, got shape ", x.shape(), ".");
+  if (no_init || x.numel() == 0) return;
+  const Tensor drawn = normal({x.size(0), x.numel() / x.size(0)}, 0.0, 1.0, generator, x.dtype());
+  const bool is_wide = drawn.size(0) < drawn.size(1);
+  // Gram and Schmidt's method, each row twice, which makes them orthogonal to the last digit.
+  Tensor rows = (is_wide ? drawn : drawn.mT()).to(DType::float64).contiguous();
+  for (int64_t i = 0; i < rows.size(0); ++i) {
+    const Tensor before = rows.slice(0, 0, i);
+    Tensor at = rows.slice(0, i, i + 1), row = at;
+    for (int pass = 0; pass < 2; ++pass) row = row - matmul(matmul(row, before.mT()), before);
+    at.copy_(row / norm(row));
+  }
+  x.copy_(((is_wide ? rows : rows.mT()) * gain).reshape(x.shape()));
+}
+
+void sparse_(Tensor& x, Generator& generator, double sparsity, double std) {
+  if (x.dim() != 2 || !(sparsity >= 0 && sparsity <= 1))
+    fail("sparse_", "needs a matrix and a sparsity in [0, 1], got shape ", x.shape(), " and ", sparsity, ".");
+  if (no_init) return;
+  normal_(x, 0.0, std, generator);
+  const auto zeros = static_cast<int64_t>(std::ceil(sparsity * static_cast<double>(x.size(0))));
+  const Tensor whole = x.detach();
+  for (int64_t column = 0; column < x.size(1); ++column) {
+    const Tensor places = randperm(x.size(0), generator).slice(0, 0, zeros);
+    whole.select(1, column).copy_(scatter(whole.select(1, column), 0, places, 0.0));
+  }
 }
 
 }  // namespace gradus::nn

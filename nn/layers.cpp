@@ -1,22 +1,12 @@
 #include "gradus/nn/layers.hpp"
 
 #include <cmath>
+#include <limits>
 
 #include "gradus/autograd/ops/ops.hpp"
 #include "gradus/nn/init.hpp"
 
 namespace gradus::nn {
-namespace {
-
-/// A parameter of that shape, whose values init(parameter) sets.
-template <class Init>
-Tensor parameter(const Shape& shape, const Init& init) {
-  Tensor x = new_parameter(shape);
-  init(x);
-  return x.requires_grad_();
-}
-
-}  // namespace
 
 Linear::Linear(int64_t in_features, int64_t out_features, Generator& generator,
                const LinearOptions& options) {
@@ -24,22 +14,23 @@ Linear::Linear(int64_t in_features, int64_t out_features, Generator& generator,
     fail("linear", "in_features and out_features must be >= 1, got ", in_features, " and ", out_features,
          ".");
   const double bound = 1.0 / std::sqrt(static_cast<double>(in_features));
-  weight = parameter({out_features, in_features},
-                     [&](Tensor& x) { kaiming_uniform_(x, generator, std::sqrt(5.0)); });
+  weight = new_parameter({out_features, in_features},
+                         [&](Tensor& x) { kaiming_uniform_(x, generator, std::sqrt(5.0)); });
   if (options.bias)
-    bias = parameter({out_features}, [&](Tensor& x) { uniform_(x, -bound, bound, generator); });
+    bias = new_parameter({out_features}, [&](Tensor& x) { uniform_(x, -bound, bound, generator); });
 }
 
-Tensor Linear::operator()(const Tensor& x) const { return linear(x, weight, bias); }
+Tensor Linear::operator()(const Tensor& x) const { return output(linear(x, weight, bias)); }
 
 Embedding::Embedding(int64_t num_embeddings, int64_t embedding_dim, Generator& generator) {
   if (num_embeddings < 1 || embedding_dim < 1)
     fail("embedding", "num_embeddings and embedding_dim must be >= 1, got ", num_embeddings, " and ",
          embedding_dim, ".");
-  weight = parameter({num_embeddings, embedding_dim}, [&](Tensor& x) { normal_(x, 0.0, 1.0, generator); });
+  weight =
+      new_parameter({num_embeddings, embedding_dim}, [&](Tensor& x) { normal_(x, 0.0, 1.0, generator); });
 }
 
-Tensor Embedding::operator()(const Tensor& index) const { return embedding(weight, index); }
+Tensor Embedding::operator()(const Tensor& index) const { return output(embedding(weight, index)); }
 
 Generator* dropout_source(double p, bool training, Generator* dropout) {
   if (!training || p == 0.0) return nullptr;
@@ -55,25 +46,38 @@ Dropout::Dropout(double p) : p_(p) {
 
 Tensor Dropout::operator()(const Tensor& x, Generator* dropout) const {
   Generator* const source = dropout_source(p_, training(), dropout);
-  return source ? gradus::dropout(x, p_, *source) : x;
+  return output(source ? gradus::dropout(x, p_, *source) : x);
 }
 
 LayerNorm::LayerNorm(int64_t features, const LayerNormOptions& options) : eps_(options.eps) {
   if (features < 1) fail("layer_norm", "features must be >= 1, got ", features, ".");
-  weight = parameter({features}, ones_);
-  if (options.bias) bias = parameter({features}, zeros_);
+  weight = new_parameter({features}, ones_);
+  if (options.bias) bias = new_parameter({features}, zeros_);
 }
 
 Tensor LayerNorm::operator()(const Tensor& x) const {
-  return layer_norm(x, weight.shape(), weight, bias, eps_);
+  return output(layer_norm(x, weight.shape(), weight, bias, eps_));
+}
+
+Tensor LayerNorm::share(const Tensor& part, const Tensor& x) const {
+  const Tensor scale = rsqrt(var(x, {-1}, /*correction=*/0, /*keepdim=*/true) + eps_);
+  return (part - mean(part, {-1}, /*keepdim=*/true)) * scale * weight;
 }
 
 RMSNorm::RMSNorm(int64_t features, const RMSNormOptions& options) : eps_(options.eps) {
   if (features < 1) fail("rms_norm", "features must be >= 1, got ", features, ".");
-  weight = parameter({features}, ones_);
+  weight = new_parameter({features}, ones_);
 }
 
-Tensor RMSNorm::operator()(const Tensor& x) const { return rms_norm(x, weight.shape(), weight, eps_); }
+Tensor RMSNorm::operator()(const Tensor& x) const {
+  return output(rms_norm(x, weight.shape(), weight, eps_));
+}
+
+Tensor RMSNorm::share(const Tensor& part, const Tensor& x) const {
+  const double eps = eps_.value_or(x.dtype() == DType::float64 ? std::numeric_limits<double>::epsilon()
+                                                               : std::numeric_limits<float>::epsilon());
+  return part * rsqrt(mean(x * x, {-1}, /*keepdim=*/true) + eps) * weight;
+}
 
 MLP::MLP(int64_t n_embd, int64_t hidden, Generator& generator, const MLPOptions& options)
     : c_fc(n_embd, hidden, generator, {.bias = options.bias}),
@@ -81,11 +85,16 @@ MLP::MLP(int64_t n_embd, int64_t hidden, Generator& generator, const MLPOptions&
       drop(options.dropout) {}
 
 Tensor MLP::operator()(const Tensor& x, Generator* dropout) const {
-  return drop(without_dropout(x), dropout);
+  return output(drop(project(x), dropout));
 }
 
-Tensor MLP::without_dropout(const Tensor& x) const {
-  return gelu_linear(c_fc(x), c_proj.weight, c_proj.bias, Gelu::tanh);
+Tensor MLP::without_dropout(const Tensor& x) const { return output(project(x)); }
+
+// The fused operation gives the same bits as its parts.
+Tensor MLP::project(const Tensor& x) const {
+  const Tensor h = c_fc(x);
+  if (c_proj.may_be_watched()) return c_proj(point("act", gelu(h, Gelu::tanh)));
+  return gelu_linear(h, c_proj.weight, c_proj.bias, Gelu::tanh);
 }
 
 SwiGLU::SwiGLU(int64_t n_embd, int64_t hidden, Generator& generator, const SwiGLUOptions& options)
@@ -95,11 +104,15 @@ SwiGLU::SwiGLU(int64_t n_embd, int64_t hidden, Generator& generator, const SwiGL
       drop(options.dropout) {}
 
 Tensor SwiGLU::operator()(const Tensor& x, Generator* dropout) const {
-  return drop(without_dropout(x), dropout);
+  return output(drop(project(x), dropout));
 }
 
-Tensor SwiGLU::without_dropout(const Tensor& x) const {
-  return swiglu_linear(gate_proj(x), up_proj(x), down_proj.weight);
+Tensor SwiGLU::without_dropout(const Tensor& x) const { return output(project(x)); }
+
+Tensor SwiGLU::project(const Tensor& x) const {
+  const Tensor gate = gate_proj(x), up = up_proj(x);
+  if (down_proj.may_be_watched()) return down_proj(point("act", swiglu(gate, up)));
+  return swiglu_linear(gate, up, down_proj.weight);
 }
 
 MinGRU::MinGRU(int64_t input_size, int64_t hidden_size, Generator& generator)
@@ -109,13 +122,13 @@ Tensor MinGRU::operator()(const Tensor& x, const Tensor& h_0) const {
   if (!x.defined() || x.dim() != 3)
     fail("min_gru", "x must be of shape (B, T, C), got ", x.defined() ? x.shape() : Shape(), ".");
   const Tensor z = sigmoid(linear_z(x)), keep = 1.0 - z, update = z * linear_h(x);
-  if (!h_0.defined()) return linear_recurrence(keep, update, 1);
+  if (!h_0.defined()) return output(linear_recurrence(keep, update, 1));
   const int64_t batch = x.size(0), length = x.size(1), hidden = linear_h.weight.size(0);
   if (h_0.shape() != Shape{batch, hidden})
     fail("min_gru", "h_0 must be of shape ", Shape{batch, hidden}, ", got ", h_0.shape(), ".");
   // h_0 is the first term of a recurrence that is longer by one; its factor has no effect.
   const Tensor h = linear_recurrence(pad(keep, 1, length + 1, 1), cat({h_0.unsqueeze(1), update}, 1), 1);
-  return h.slice(1, 1, length + 1);
+  return output(h.slice(1, 1, length + 1));
 }
 
 }  // namespace gradus::nn

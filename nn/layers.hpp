@@ -25,8 +25,10 @@ class Linear : public Module {
   Tensor operator()(const Tensor& x) const;  ///< (..., in) -> (..., out)
   void visit(Visitor& v) override { v("weight", weight, Role::matrix)("bias", bias, Role::vector); }
 
-  Tensor weight;  ///< (out, in)
-  Tensor bias;    ///< (out) or undefined
+  /// (out, in). It may be set to a result of other tensors, for example W + B A with a low-rank update
+  /// (LoRA): gradients then flow to those.
+  Tensor weight;
+  Tensor bias;  ///< (out) or undefined
 };
 
 /// A table of rows, looked up by index.
@@ -74,6 +76,9 @@ class LayerNorm : public Module {
   explicit LayerNorm(int64_t features, const LayerNormOptions& options = {});
 
   Tensor operator()(const Tensor& x) const;  ///< (..., C) -> (..., C)
+  /// `part`, a term of the sum x, divided as x is and multiplied by the weight: the parts of x add up to the
+  /// output without its bias. Both (..., C) -> (..., C).
+  Tensor share(const Tensor& part, const Tensor& x) const;
   void visit(Visitor& v) override { v("weight", weight, Role::vector)("bias", bias, Role::vector); }
 
   Tensor weight;  ///< (C)
@@ -95,6 +100,8 @@ class RMSNorm : public Module {
   explicit RMSNorm(int64_t features, const RMSNormOptions& options = {});
 
   Tensor operator()(const Tensor& x) const;  ///< (..., C) -> (..., C)
+  /// See LayerNorm::share().
+  Tensor share(const Tensor& part, const Tensor& x) const;
   void visit(Visitor& v) override { v("weight", weight, Role::vector); }
 
   Tensor weight;  ///< (C)
@@ -122,6 +129,9 @@ class MLP : public Module {
   Linear c_fc;    ///< C -> hidden
   Linear c_proj;  ///< hidden -> C
   Dropout drop;   ///< of the outputs
+
+ private:
+  Tensor project(const Tensor& x) const;  // before dropout
 };
 
 /// Options of a SwiGLU.
@@ -146,6 +156,9 @@ class SwiGLU : public Module {
   Linear up_proj;    ///< C -> hidden
   Linear down_proj;  ///< hidden -> C
   Dropout drop;      ///< of the outputs
+
+ private:
+  Tensor project(const Tensor& x) const;  // before dropout
 };
 
 /// h_t = (1 - z_t) * h_(t-1) + z_t * linear_h(x_t) with z_t = sigmoid(linear_z(x_t)). The gates do not depend

@@ -39,7 +39,7 @@ class ForEachModule : public Visitor {
   explicit ForEachModule(F f) : f_(std::move(f)) {}
 
  private:
-  void on_module(const std::string&, Module& module) override { f_(module); }
+  void on_module(const std::string& path, Module& module) override { f_(path, module); }
   F f_;
 };
 
@@ -96,6 +96,26 @@ std::map<std::string, Shape> shapes_of(const StateDict& state) {
 }
 
 }  // namespace
+
+// On a mismatch, the last * takes one more character.
+bool matches(std::string_view pattern, std::string_view name) {
+  size_t p = 0, n = 0, star = std::string_view::npos, taken = 0;
+  while (n < name.size()) {
+    if (p < pattern.size() && pattern[p] == '*') {
+      star = p++;
+      taken = n;
+    } else if (p < pattern.size() && (pattern[p] == '?' || pattern[p] == name[n])) {
+      ++p;
+      ++n;
+    } else if (star != std::string_view::npos) {
+      p = star + 1;
+      n = ++taken;
+    } else {
+      return false;
+    }
+  }
+  return pattern.find_first_not_of('*', p) == std::string_view::npos;
+}
 
 Visitor& Visitor::operator()(std::string_view name, Tensor& parameter, std::optional<Role> role) {
   if (!parameter.defined()) return *this;
@@ -154,11 +174,15 @@ void Module::zero_grad() {
 }
 
 void Module::train(bool on) {
-  ForEachModule([on](Module& m) { m.training_ = on; }).start(*this);
+  ForEachModule([on](const auto&, Module& m) { m.training_ = on; }).start(*this);
+}
+
+void Module::add_watch(const std::shared_ptr<detail::Watch>& watch) {
+  ForEachModule([&](const std::string& path, Module& m) { m.watches_.add(path, watch); }).start(*this);
 }
 
 EvaluationMode::EvaluationMode(Module& root) {
-  ForEachModule([this](Module& m) { were_training_.emplace_back(&m, m.training_); }).start(root);
+  ForEachModule([this](const auto&, Module& m) { were_training_.emplace_back(&m, m.training_); }).start(root);
   root.eval();
 }
 

@@ -10,9 +10,14 @@
 // A module is called as layer(x). Modules with dropout take a generator as their last argument, `Generator*
 // dropout`, which is needed only in training mode with p > 0. There is no global generator.
 //
+// A module passes what it returns through `output`, and values inside through `point`, which makes them
+// visible under their names to Activations and Intervention (watch.hpp):
+//
+//   Tensor operator()(const Tensor& x) const { return output(x + mlp(point("normed", ln(x)))); }
+//
 // Ownership: a module owns its members. Parameters are Tensor handles, so a copied module shares its
-// parameters with the original (but not its mode). Thread-safety: const members may be called concurrently;
-// a change of mode and a load need exclusive access.
+// parameters with the original (but not its mode, and nobody watches it). Thread-safety: const members may be
+// called concurrently, unless the module is watched; a change of mode and a load need exclusive access.
 #pragma once
 
 #include <concepts>
@@ -29,6 +34,39 @@
 namespace gradus::nn {
 
 class Module;
+
+namespace detail {
+
+class Watch;  // watch.hpp
+
+/// The watches of one module. A copy of the module has none; a moved module keeps them.
+class WatchList {
+ public:
+  WatchList() = default;
+  WatchList(const WatchList&) {}  // NOLINT: nobody watches a copy
+  WatchList(WatchList&&) = default;
+  WatchList& operator=(const WatchList&) { return *this; }  // NOLINT: only the values are assigned
+  WatchList& operator=(WatchList&&) = default;
+  ~WatchList() = default;
+
+  /// `path` is that of the module below the root of the watch.
+  void add(const std::string& path, const std::shared_ptr<Watch>& watch);
+  bool empty() const { return entries_.empty(); }
+  bool wants(std::string_view point) const;
+  Tensor pass(std::string_view point, Tensor x) const;
+
+ private:
+  struct Entry {
+    std::string path;
+    std::weak_ptr<Watch> watch;
+  };
+  std::vector<Entry> entries_;
+};
+
+}  // namespace detail
+
+/// Whether a pattern matches a whole name: * is any text, ? any character.
+bool matches(std::string_view pattern, std::string_view name);
 
 /// The role of a parameter in its model. Optimizers and weight decay treat the kinds differently.
 struct Role {
@@ -173,9 +211,26 @@ class Module {
   /// requires_grad_(false) was called.
   std::string summary() const;
 
+  /// Whether the value with that name, or the output if it is empty, is watched. A module asks before it
+  /// computes a value for its watchers only.
+  bool is_watched(std::string_view name = {}) const { return !watches_.empty() && watches_.wants(name); }
+  /// Whether anything in this module may be watched: false costs nothing.
+  bool may_be_watched() const { return !watches_.empty(); }
+  /// Adds a watch to this module and its descendants, which ends with its last owner: see watch.hpp.
+  void add_watch(const std::shared_ptr<detail::Watch>& watch);
+  /// Returns x, or what an Intervention puts in its place. Watchers see it as `name` below this module's
+  /// path.
+  Tensor point(std::string_view name, Tensor x) const {
+    if (!watches_.empty()) return watches_.pass(name, std::move(x));
+    return x;
+  }
+  /// The same for the result of the module, whose name is the module's path.
+  Tensor output(Tensor x) const { return point({}, std::move(x)); }
+
  private:
   friend class EvaluationMode;
   bool training_ = true;
+  detail::WatchList watches_;
 };
 
 /// Sets a module and its descendants to evaluation mode for its lifetime, then restores their modes.

@@ -103,14 +103,15 @@ Tensor SelfAttention::operator()(const Tensor& x, const Tensor& mask, Generator*
     fail("self_attention", "mask_on must be scores or weights with a mask, got nothing and a mask of shape ",
          mask.shape(), ".");
   const int64_t nh = options_.num_heads;
-  const Tensor queries = split_heads(W_query(x), nh);
-  const Tensor keys = split_heads(W_key(x), nh);
-  const Tensor values = split_heads(W_value(x), nh);
+  const Tensor queries = point("q", split_heads(W_query(x), nh));
+  const Tensor keys = point("k", split_heads(W_key(x), nh));
+  const Tensor values = point("v", split_heads(W_value(x), nh));
 
-  const Tensor scores = scores_along(queries, keys, options_.scaled, options_.row_dim, options_.col_dim);
-  const Tensor weights = drop(attention_weights(scores, mask, options_), dropout);
-  const Tensor context = join_heads(matmul(weights, values), nh);
-  return out ? (*out)(context) : context;
+  const Tensor scores =
+      point("scores", scores_along(queries, keys, options_.scaled, options_.row_dim, options_.col_dim));
+  const Tensor weights = drop(point("pattern", attention_weights(scores, mask, options_)), dropout);
+  const Tensor context = point("context", join_heads(matmul(weights, values), nh));
+  return output(out ? (*out)(context) : context);
 }
 
 StackedHeads::StackedHeads(int64_t d_in, int64_t d_out, int64_t num_heads, Generator& generator,
@@ -124,7 +125,7 @@ StackedHeads::StackedHeads(int64_t d_in, int64_t d_out, int64_t num_heads, Gener
 Tensor StackedHeads::operator()(const Tensor& x, Generator* dropout) const {
   std::vector<Tensor> contexts;
   for (const SelfAttention& head : heads) contexts.push_back(head(x, dropout));
-  return cat(contexts, -1);
+  return output(cat(contexts, -1));
 }
 
 }  // namespace gradus::nn

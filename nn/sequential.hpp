@@ -25,7 +25,7 @@ class Sequential : public Module {
   /// Passes the generator to the parts that take one.
   Tensor operator()(Tensor x, Generator* dropout = nullptr) const {
     std::apply([&](const Parts&... part) { ((x = call(part, x, dropout)), ...); }, parts_);
-    return x;
+    return output(std::move(x));
   }
 
   void visit(Visitor& v) override {

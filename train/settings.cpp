@@ -166,7 +166,7 @@ std::vector<Setting> make_settings() {
       row<&Config::beta1>("beta1", learning, "F", "AdamW, Lion: decay of the mean of gradients",
                           {.range = kBelow1}),
       row<&Config::beta2>("beta2", learning, "F",
-                          "AdamW: decay of the mean of squares; Lion: of the momentum", {.range = kBelow1}),
+                          "AdamW, RMSprop: decay of mean squares; Lion: of the momentum", {.range = kBelow1}),
       row<&Config::clip>("clip", learning, "NORM", "Maximum norm of the gradient (clipping); 0: no limit",
                          {.traits = kLoop}),
       row<&Config::seed>("seed", run, "N", "Seed of initial weights, batches, dropout and samples",

@@ -48,7 +48,7 @@ struct TrainConfig : LoopOptions {
   double momentum = 0.95;           ///< see MuonOptions
   double weight_decay = 0.1;        ///< see AdamWOptions
   double beta1 = 0.9;               ///< see AdamWOptions and LionOptions
-  double beta2 = 0.99;              ///< see AdamWOptions and LionOptions
+  double beta2 = 0.99;              ///< see AdamWOptions and LionOptions; RMSprop's alpha
   std::vector<std::string> lr_of;   ///< "PATTERN=F": see ParameterGroup
   std::vector<std::string> freeze;  ///< patterns: see ParameterGroup
 

@@ -16,7 +16,7 @@ function(gradus_require_built component file)
 endfunction()
 
 set(gradus_package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/gradus")
-set(gradus_libraries files autograd gradcheck nn models data train)  # the lowest first
+set(gradus_libraries files autograd gradcheck nn check_module models data train)  # the lowest first
 
 foreach(library IN LISTS gradus_libraries ITEMS gradcheck_cases)
   add_dependencies(gradus_installed gradus_${library})

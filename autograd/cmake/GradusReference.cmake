@@ -1,4 +1,5 @@
 # The target reference: pages about every public name, in <build>/reference/html, by Doxygen, which nothing else needs.
+# The target docs: README, docs/ and the reference as one site with a search, in <build>/docs/html, by Sphinx.
 find_package(Doxygen QUIET)
 
 list(TRANSFORM gradus_public_headers REPLACE "(.+)" "\"${PROJECT_BINARY_DIR}/include/gradus/\\1\""
@@ -26,6 +27,37 @@ if(DOXYGEN_FOUND)
 else()
   add_custom_target(reference
     COMMAND "${CMAKE_COMMAND}" -E echo "reference: needs doxygen (Debian: apt-get install doxygen), then configure again"
+    COMMAND "${CMAKE_COMMAND}" -E false
+    VERBATIM)
+endif()
+
+# Sphinx reads one folder: links to the pages of the repository, and the pages that conf.py adds.
+set(gradus_site "${PROJECT_BINARY_DIR}/docs/source")
+file(REMOVE_RECURSE "${gradus_site}")  # pages that are gone
+foreach(page README.md CONTRIBUTING.md CHANGELOG.md gradus.hpp docs data/README.md tools/cases/README.md examples)
+  if(EXISTS "${PROJECT_SOURCE_DIR}/${page}")
+    get_filename_component(folder "${gradus_site}/${page}" DIRECTORY)
+    file(MAKE_DIRECTORY "${folder}")
+    file(CREATE_LINK "${PROJECT_SOURCE_DIR}/${page}" "${gradus_site}/${page}" SYMBOLIC)
+  endif()
+endforeach()
+find_program(GRADUS_SPHINX sphinx-build)
+mark_as_advanced(GRADUS_SPHINX)
+set(gradus_site_settings "${PROJECT_SOURCE_DIR}/autograd/cmake/reference/site")
+set(gradus_pages "${PROJECT_BINARY_DIR}/docs/html")
+set(gradus_sphinx "${GRADUS_SPHINX}" -q -a -c "${gradus_site_settings}"
+  -D "breathe_projects.gradus=${PROJECT_BINARY_DIR}/reference/xml" -D "html_title=gradus ${PROJECT_VERSION}")
+if(DOXYGEN_FOUND AND GRADUS_SPHINX)
+  add_custom_target(docs
+    COMMAND ${gradus_sphinx} "${gradus_site}" "${gradus_pages}"
+    COMMAND "${CMAKE_COMMAND}" -E copy "${gradus_pages}/README.html" "${gradus_pages}/index.html"
+    COMMENT "Writing docs/html/index.html"
+    VERBATIM)
+  add_dependencies(docs reference)
+else()
+  add_custom_target(docs
+    COMMAND "${CMAKE_COMMAND}" -E echo
+      "docs: needs doxygen and sphinx (Debian: apt-get install doxygen python3-breathe python3-myst-parser furo), then configure again"
     COMMAND "${CMAKE_COMMAND}" -E false
     VERBATIM)
 endif()

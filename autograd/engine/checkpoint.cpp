@@ -186,4 +186,6 @@ Tensor checkpoint(std::function<Tensor(const Tensor&)> fn, const Tensor& input, 
   return checkpoint(Function(many), std::vector{input}, std::move(generators))[0];
 }
 
+bool recomputing() { return autograd::running_op == "checkpoint"; }
+
 }  // namespace gradus

@@ -33,4 +33,8 @@ Tensor checkpoint(std::function<Tensor(const std::vector<Tensor>&)> fn, const st
                   Generators generators = {});
 Tensor checkpoint(std::function<Tensor(const Tensor&)> fn, const Tensor& input, Generators generators = {});
 
+/// Whether this thread runs the function of a checkpoint() again, during backward: what it counts or averages
+/// has then been updated already.
+bool recomputing();
+
 }  // namespace gradus

@@ -79,6 +79,9 @@ inline Tensor mean_of(const Tensor& total, int64_t count) {
   return total / static_cast<double>(count);
 }
 
+/// The losses, their sum, or that divided by the count. Throws Error for batchmean.
+Tensor reduced(std::string_view op, const Tensor& losses, Reduction reduction, int64_t count);
+
 /// x - mean(x) over dims. The mean of large values is rounded coarsely, so the rest is subtracted too.
 inline Tensor centred(const Tensor& x, const Dims& dims) {
   const Tensor near = x - mean(x, dims, /*keepdim=*/true);

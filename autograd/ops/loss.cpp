@@ -4,12 +4,12 @@
 namespace gradus {
 namespace {
 
-void check_targets(const Tensor& target, int64_t classes, int64_t ignore_index) {
+void check_targets(std::string_view op, const Tensor& target, int64_t classes, int64_t ignore_index) {
   const Tensor packed = raw::contiguous(target);
   const int64_t* t = packed.data<int64_t>();
   for (int64_t i = 0; i < packed.numel(); ++i)
     if (t[i] != ignore_index && (t[i] < 0 || t[i] >= classes))
-      fail("cross_entropy", "target ", t[i], " (row ", i, ") is outside [0, ", classes, ").");
+      fail(op, "target ", t[i], " (row ", i, ") is outside [0, ", classes, ").");
 }
 
 void check_cross_entropy(const Tensor& logits, const Tensor& target, int64_t ignore_index) {
@@ -18,7 +18,7 @@ void check_cross_entropy(const Tensor& logits, const Tensor& target, int64_t ign
   if (logits.dim() != 2 || target.shape() != Shape{logits.size(0)} || target.dtype() != DType::int64)
     fail("cross_entropy", "needs logits (N, V) and int64 targets (N), got ", logits.shape(), " and ",
          name(target.dtype()), " ", target.shape(), ".");
-  check_targets(target, logits.size(1), ignore_index);
+  check_targets("cross_entropy", target, logits.size(1), ignore_index);
 }
 
 // The gradient in public ops: gy * (softmax(x) - onehot(target)), 0 for ignored rows.
@@ -56,11 +56,6 @@ int64_t counted(const Tensor& target, int64_t ignore_index) {
   return static_cast<int64_t>(sum(ne(target, static_cast<double>(ignore_index)).to(DType::int64)).item());
 }
 
-Tensor reduced(const Tensor& losses, Reduction reduction, int64_t count) {
-  if (reduction == Reduction::none) return losses;
-  return reduction == Reduction::sum ? sum(losses) : mean_of(sum(losses), count);
-}
-
 // (N, V, d1, ...) or (V) -> (rows, V)
 Tensor as_rows(const Tensor& x) {
   if (x.dim() < 2) return x.reshape({1, x.numel()});
@@ -77,25 +72,26 @@ Shape without_classes(const Shape& logits) {
   return shape;
 }
 
-void check_options(const Tensor& logits, const Tensor& target, const CrossEntropyOptions& options) {
-  check_floating("cross_entropy", logits);
-  check_defined("cross_entropy", target);
-  if (logits.dim() == 0) fail("cross_entropy", "needs logits (N, V, ...) or (V), got a scalar.");
+void check_options(std::string_view op, const Tensor& logits, const Tensor& target,
+                   const CrossEntropyOptions& options) {
+  check_floating(op, logits);
+  check_defined(op, target);
+  if (logits.dim() == 0) fail(op, "needs logits (N, V, ...) or (V), got a scalar.");
   const bool classes = target.dtype() == DType::int64;
   const Shape shape = classes ? without_classes(logits.shape()) : logits.shape();
   if ((!classes && target.dtype() != logits.dtype()) || target.shape() != shape)
-    fail("cross_entropy", "logits ", logits.shape(), " need int64 classes ", without_classes(logits.shape()),
-         " or ", name(logits.dtype()), " probabilities ", logits.shape(), ", got ", name(target.dtype()), " ",
+    fail(op, "logits ", logits.shape(), " need int64 classes ", without_classes(logits.shape()), " or ",
+         name(logits.dtype()), " probabilities ", logits.shape(), ", got ", name(target.dtype()), " ",
          target.shape(), ".");
   if (!classes && options.ignore_index >= 0)
-    fail("cross_entropy", "ignore_index needs targets that are classes, got probabilities.");
+    fail(op, "ignore_index needs targets that are classes, got probabilities.");
   if (!(options.label_smoothing >= 0 && options.label_smoothing <= 1))
-    fail("cross_entropy", "label_smoothing must be in [0, 1], got ", options.label_smoothing, ".");
+    fail(op, "label_smoothing must be in [0, 1], got ", options.label_smoothing, ".");
   if (!options.weight.defined()) return;
-  check_same_dtype("cross_entropy", logits, options.weight);
+  check_same_dtype(op, logits, options.weight);
   const int64_t n = logits.shape()[logits.dim() > 1 ? 1 : 0];
   if (options.weight.shape() != Shape{n})
-    fail("cross_entropy", "weight must be (", n, ",), one for each class, got ", options.weight.shape(), ".");
+    fail(op, "weight must be (", n, ",), one for each class, got ", options.weight.shape(), ".");
 }
 
 // -sum over classes of p * weight * log softmax(x), with p = (1 - s) * target + s / V.
@@ -106,25 +102,26 @@ Tensor of_probabilities(const Tensor& x, const Tensor& target, const CrossEntrop
   return neg(sum(options.weight.defined() ? surprise * options.weight : surprise, {1}));
 }
 
-// The losses of rows: the terms for the target and for all classes (undefined without smoothing), and the
-// divisor of their means.
-struct Weighted {
-  Tensor target, smoothing, divisor;
-};
-
-// (1 - s) * weight[t] * -log p[t] + s / V * sum over classes of weight * -log p, with p = softmax(x).
-Weighted of_classes(const Tensor& x, const Tensor& target, const CrossEntropyOptions& options) {
+// With surprise = -log p of each class: (1 - s) * weight[t] * surprise[t] + s / V * sum over classes of
+// weight * surprise, of rows or reduced.
+Tensor of_classes(std::string_view op, const Tensor& surprise, const Tensor& target,
+                  const CrossEntropyOptions& options) {
   const double s = options.label_smoothing;
-  const Tensor ignored = eq(target, static_cast<double>(options.ignore_index));
-  const Tensor class_of = where(ignored, zeros({}, DType::int64), target);
-  const Tensor weight = options.weight.defined() ? options.weight : ones({x.size(1)}, x.dtype());
+  const int64_t classes = surprise.size(1);
+  const Tensor t = target.flatten();
+  check_targets(op, t, classes, options.ignore_index);
+  const Tensor ignored = eq(t, static_cast<double>(options.ignore_index));
+  const Tensor class_of = where(ignored, zeros({}, DType::int64), t);
+  const Tensor weight = options.weight.defined() ? options.weight : ones({classes}, surprise.dtype());
   const Tensor row_weight = masked_fill(index_select(weight, 0, class_of), ignored, 0.0);
-  const Tensor surprise = neg(log_softmax(x, 1));
-  const Tensor of_target =
+  Tensor losses =
       masked_fill(gather(surprise, 1, class_of.unsqueeze(1)).squeeze(1), ignored, 0.0) * row_weight;
-  if (s == 0) return {of_target, Tensor(), sum(row_weight)};
-  const Tensor of_all = masked_fill(sum(surprise * weight, {1}), ignored, 0.0);
-  return {of_target * (1 - s), of_all * (s / static_cast<double>(x.size(1))), sum(row_weight)};
+  if (s > 0) {
+    const Tensor of_all = masked_fill(sum(surprise * weight, {1}), ignored, 0.0);
+    losses = losses * (1 - s) + of_all * (s / static_cast<double>(classes));
+  }
+  if (options.reduction == Reduction::mean) return sum(losses) / sum(row_weight);
+  return reduced(op, losses.reshape(target.shape()), options.reduction, 1);
 }
 
 }  // namespace
@@ -133,36 +130,30 @@ Tensor cross_entropy(const Tensor& logits, const Tensor& target, IgnoreIndex ign
   const int64_t ignore_index = ignored.value;
   check_cross_entropy(logits, target, ignore_index);
   const int64_t count = reduction == Reduction::mean ? counted(target, ignore_index) : 1;
-  return reduced(row_losses(logits, target, ignore_index), reduction, count);
+  return reduced("cross_entropy", row_losses(logits, target, ignore_index), reduction, count);
 }
 
 Tensor cross_entropy(const Tensor& logits, const Tensor& target, const CrossEntropyOptions& options) {
-  check_options(logits, target, options);
+  check_options("cross_entropy", logits, target, options);
   const Tensor x = as_rows(logits);
-  const auto shaped = [&](const Tensor& losses) { return losses.reshape(without_classes(logits.shape())); };
   if (target.dtype() != DType::int64) {
-    const Tensor losses = of_probabilities(x, as_rows(target), options);
-    return reduced(shaped(losses), options.reduction, losses.numel());
+    const Tensor losses =
+        of_probabilities(x, as_rows(target), options).reshape(without_classes(logits.shape()));
+    return reduced("cross_entropy", losses, options.reduction, losses.numel());
   }
-  const Tensor t = target.reshape({target.numel()});
-  if (!options.weight.defined() && options.label_smoothing == 0) {
-    const Tensor loss = cross_entropy(x, t, options.ignore_index, options.reduction);
-    return options.reduction == Reduction::none ? shaped(loss) : loss;
-  }
-  check_targets(t, x.size(1), options.ignore_index);
-  const auto [of_target, smoothing, divisor] = of_classes(x, t, options);
-  if (options.reduction == Reduction::mean) {
-    const Tensor loss = sum(of_target) / divisor;
-    return smoothing.defined() ? loss + sum(smoothing) / divisor : loss;
-  }
-  return reduced(shaped(smoothing.defined() ? of_target + smoothing : of_target), options.reduction, 1);
+  if (options.weight.defined() || options.label_smoothing > 0)
+    return of_classes("cross_entropy", neg(log_softmax(x, 1)), target, options);
+  const Tensor loss = cross_entropy(x, target.flatten(), options.ignore_index, options.reduction);
+  return options.reduction == Reduction::none ? loss.reshape(target.shape()) : loss;
 }
 
-Tensor mse_loss(const Tensor& x, const Tensor& target, Reduction reduction) {
-  check_same_dtype("mse_loss", x, target);
-  check_floating("mse_loss", x);
-  const Tensor difference = x - target, squares = difference * difference;
-  return reduced(squares, reduction, squares.numel());
+Tensor nll_loss(const Tensor& x, const Tensor& target, const Tensor& weight, int64_t ignore_index,
+                Reduction reduction) {
+  const CrossEntropyOptions options{.weight = weight, .ignore_index = ignore_index, .reduction = reduction};
+  check_options("nll_loss", x, target, options);
+  if (target.dtype() != DType::int64)
+    fail("nll_loss", "targets must be int64 classes, got ", name(target.dtype()), ".");
+  return of_classes("nll_loss", neg(as_rows(x)), target, options);
 }
 
 }  // namespace gradus

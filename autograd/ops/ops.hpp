@@ -7,6 +7,7 @@
 
 #include <limits>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "gradus/autograd/random/random.hpp"
@@ -149,6 +150,9 @@ Tensor cumsum(const Tensor& x, int64_t dim, bool reverse = false);
 Tensor linear_recurrence(const Tensor& a, const Tensor& b, int64_t dim, bool reverse = false);
 /// log(sum(exp(x))), without overflow. A slice that holds only -inf gives -inf and gradient 0.
 Tensor logsumexp(const Tensor& x, const autograd::Dims& dims, bool keepdim = false);
+/// torch.linalg.vector_norm: sum(|x|^p)^(1 / p); the largest |x| for p = inf, the smallest for -inf, the
+/// number of elements that are not 0 for p = 0. The gradient is 0 where x or the norm is 0.
+Tensor norm(const Tensor& x, double p = 2.0, const autograd::Dims& dims = {}, bool keepdim = false);
 /// exp(x) / sum(exp(x)) along dim. A row that holds only -inf gives NaN, as in PyTorch.
 Tensor softmax(const Tensor& x, int64_t dim);
 /// softmax, but a row that holds only -inf gives zeros, with gradient 0.
@@ -168,6 +172,12 @@ Tensor bmm(const Tensor& a, const Tensor& b);
 /// (dtype.hpp) is read as it is and gets no gradient; with one of q8_0 or q4_0, a float32 x of up to 8 rows
 /// is rounded to 8 bits too.
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias = {});
+/// Products, summed over the letters that the result does not have (Einstein's notation): "ij,jk->ik" is a
+/// matrix product. A term has a letter for each dimension of its operand; "..." stands for the others, which
+/// broadcast, as do sizes of 1. A letter twice in one term takes the diagonal. Without "->", the result has
+/// "...", then the letters that occur once, in alphabetical order. Operands are multiplied from left to
+/// right.
+Tensor einsum(std::string_view equation, const std::vector<Tensor>& operands);
 /// linear(gelu(x, approximate), weight, bias), to the bit. Under Autocast it is one operation, which reads
 /// and keeps half as much: gelu's values are rounded as they are made.
 Tensor gelu_linear(const Tensor& x, const Tensor& weight, const Tensor& bias = {},
@@ -191,6 +201,16 @@ Tensor index_add(const Tensor& x, int64_t dim, const Tensor& index, const Tensor
 Tensor gather(const Tensor& x, int64_t dim, const Tensor& index);
 /// x with source added where gather would have read; repeated indices add up.
 Tensor scatter_add(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source);
+/// x with source where gather would have read; of repeated indices, the last one counts and gets the
+/// gradient.
+Tensor scatter(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source);
+/// The same with one value for all.
+Tensor scatter(const Tensor& x, int64_t dim, const Tensor& index, double value);
+/// x sorted along dim, and the int64 indices of its elements; stable; NaN counts as largest.
+autograd::Sorted sort(const Tensor& x, int64_t dim = -1, bool descending = false);
+/// The k largest along dim, largest first, or the k smallest, smallest first; the lower index first among
+/// equals. Without `sorted` their order is not specified.
+autograd::Sorted topk(const Tensor& x, int64_t k, int64_t dim = -1, bool largest = true, bool sorted = true);
 /// weight (V, C), index (...) int64 -> (..., C). Row padding_idx, if given, gets no gradient. Rows of a
 /// weight that is only stored (dtype.hpp) are returned as float32, without gradients.
 Tensor embedding(const Tensor& weight, const Tensor& index, std::optional<int64_t> padding_idx = {});
@@ -212,8 +232,9 @@ Tensor rms_norm(const Tensor& x, const Shape& normalized_shape, const Tensor& we
 /// hs / 2 of row t, one pair, are rotated by (offset + t) * base^(-2 i / hs) radians. Pairs are Hugging
 /// Face's halves, not neighbours. Throws Error for an odd hs and a negative offset.
 Tensor rotary_embedding(const Tensor& x, int64_t offset = 0, double base = 10000.0);
-/// How the losses of single elements are combined.
-enum class Reduction { none, mean, sum };
+/// How the losses of single elements are combined. batchmean, which only kl_div() takes, is the sum divided
+/// by the first size.
+enum class Reduction { none, mean, sum, batchmean };
 /// An int64_t that {} does not convert to, so that cross_entropy(x, t, {}) uses the default options.
 struct IgnoreIndex {
   /// The class whose targets do not count.
@@ -236,8 +257,31 @@ struct CrossEntropyOptions {
 /// probabilities of all classes, of the logits' shape; their mean is over rows (Szegedy et al., arXiv
 /// 1512.00567, section 7, for smoothing). The targets' probabilities get gradients.
 Tensor cross_entropy(const Tensor& logits, const Tensor& target, const CrossEntropyOptions& options);
+/// -weight[target] * x[target]: log-probabilities x (N, C, d1, ...) or (C), int64 classes (N, d1, ...) or (),
+/// weight (C) or undefined. The mean is divided by the sum of the targets' weights; without any it is NaN.
+/// Targets equal to ignore_index do not count.
+Tensor nll_loss(const Tensor& x, const Tensor& target, const Tensor& weight = {}, int64_t ignore_index = -100,
+                Reduction reduction = Reduction::mean);
 /// (x - target)^2, each element or reduced.
 Tensor mse_loss(const Tensor& x, const Tensor& target, Reduction reduction = Reduction::mean);
+/// |x - target|, each element or reduced.
+Tensor l1_loss(const Tensor& x, const Tensor& target, Reduction reduction = Reduction::mean);
+/// d^2 / 2 where |d| = |x - target| is below delta, else delta (|d| - delta / 2) (Huber, 1964). Throws
+/// Error unless delta > 0.
+Tensor huber_loss(const Tensor& x, const Tensor& target, Reduction reduction = Reduction::mean,
+                  double delta = 1.0);
+/// huber_loss with delta = beta, divided by beta; l1_loss for beta = 0. Throws Error unless beta >= 0.
+Tensor smooth_l1_loss(const Tensor& x, const Tensor& target, Reduction reduction = Reduction::mean,
+                      double beta = 1.0);
+/// target (log(target) - x), the terms of the Kullback-Leibler divergence of log-probabilities x from
+/// probabilities, or, with log_target, from log-probabilities. A target 0 gives 0, without a gradient of the
+/// logarithm.
+Tensor kl_div(const Tensor& x, const Tensor& target, Reduction reduction = Reduction::mean,
+              bool log_target = false);
+/// -(pos_weight target log(sigmoid(x)) + (1 - target) log(1 - sigmoid(x))) weight, without overflow; weight
+/// and pos_weight broadcast or are undefined. Throws Error unless target has x's shape.
+Tensor binary_cross_entropy_with_logits(const Tensor& x, const Tensor& target, const Tensor& weight = {},
+                                        Reduction reduction = Reduction::mean, const Tensor& pos_weight = {});
 /// Each element is 0 with probability p, else x / (1 - p) (Srivastava et al., 2014). p = 0 draws nothing.
 /// With a torch generator it is PyTorch's product of x and a mask of 0 and 1 / (1 - p), for which p = 1 draws
 /// nothing: where x is negative or not finite, a dropped element is -0 or NaN. Throws Error unless 0 <= p
@@ -272,10 +316,11 @@ Tensor scaled_dot_product_attention(const Tensor& qkv, int64_t n_head, const Att
 /// Index of the largest value along dim, the first among equals -> int64. NaN counts as largest.
 Tensor argmax(const Tensor& x, int64_t dim, bool keepdim = false);
 Tensor argmin(const Tensor& x, int64_t dim, bool keepdim = false);  ///< the index of the smallest
-/// Sorts along dim; stable; NaN counts as largest.
-autograd::Sorted sort(const Tensor& x, int64_t dim, bool descending = false);
-/// The k largest along dim, largest first, the lower index first among equals.
-autograd::Sorted topk(const Tensor& x, int64_t k, int64_t dim);
+/// Indices of the elements of x that are not 0, in row-major order -> (n, x.dim()) int64.
+Tensor nonzero(const Tensor& x);
+/// 1 at each index (...), else 0 -> (..., num_classes) int64; num_classes = -1 counts them: the largest index
+/// plus 1. Throws Error for an index outside [0, num_classes).
+Tensor one_hot(const Tensor& index, int64_t num_classes = -1);
 /// Indices drawn with probabilities proportional to the weights p (..., n) -> (..., num_samples) int64. Draws
 /// without replacement by default. Throws Error for negative or non-finite weights and for too few positive
 /// ones, and then draws nothing.

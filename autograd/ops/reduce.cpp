@@ -230,6 +230,24 @@ Tensor logsumexp(const Tensor& x, const Dims& dims, bool keepdim) {
   return record("logsumexp", out, {{x, pull}});
 }
 
+Tensor norm(const Tensor& x, double p, const Dims& dims, bool keepdim) {
+  check_floating("norm", x);
+  if (p == kInfinity) return amax(abs(x), dims, keepdim);
+  if (p == -kInfinity) return amin(abs(x), dims, keepdim);
+  const Reduced r(x, wrap_dims("norm", dims, x.dim()));
+  const auto pull = [x = Saved(x), r, p](const Tensor& gy, const Tensor& y) {
+    if (p == 0) return zeros(r.shape, gy.dtype());
+    const Tensor whole = y.reshape(r.kept()), none = eq(whole, 0.0);
+    const Tensor share = masked_fill(*x / masked_fill(whole, none, 1.0), none, 0.0);
+    if (p == 2) return gy.reshape(r.kept()) * share;
+    const Tensor zero = eq(share, 0.0), slope = pow(abs(masked_fill(share, zero, 1.0)), p - 1);
+    return gy.reshape(r.kept()) * masked_fill(sign(share) * slope, zero, 0.0);
+  };
+  const Tensor v = x.detach(), terms = p == 0 ? ne(v, 0.0).to(x.dtype()) : p == 2 ? v * v : pow(abs(v), p);
+  const Tensor total = sum(terms, dims, keepdim);
+  return record("norm", p == 0 ? total : p == 2 ? sqrt(total) : pow(total, 1 / p), {{x, pull}});
+}
+
 Tensor cumsum(const Tensor& x, int64_t dim, bool reverse) {
   check_defined("cumsum", x);
   dim = wrap_dim("cumsum", dim, x.dim());

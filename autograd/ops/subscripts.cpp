@@ -36,20 +36,6 @@ int dims_of(const TensorIndex& subscript) {
   return t->dtype() == DType::int64 ? 1 : t->dim();
 }
 
-// The indices at which the mask holds, one vector for each dimension.
-std::vector<Tensor> nonzero(const Tensor& mask) {
-  const std::vector<bool> flags = mask.to_vector<bool>();
-  const Shape strides = contiguous_strides(mask.shape());
-  std::vector<Tensor> list;
-  for (int d = 0; d < mask.dim(); ++d) {
-    std::vector<int64_t> along;
-    for (size_t i = 0; i < flags.size(); ++i)
-      if (flags[i]) along.push_back(static_cast<int64_t>(i) / strides[d] % mask.shape()[d]);
-    list.push_back(tensor(along, {static_cast<int64_t>(along.size())}));
-  }
-  return list;
-}
-
 void apply_mask(Selection& at, const Tensor& mask) {
   if (mask.dim() == 0) {  // all or nothing, along a new dimension
     at.view = at.view.unsqueeze(at.dim);
@@ -61,7 +47,8 @@ void apply_mask(Selection& at, const Tensor& mask) {
   if (covered != mask.shape())
     fail("index", "a mask must have the shape of the dimensions that it indexes, ", covered, ", got ",
          mask.shape(), ".");
-  for (const Tensor& along : nonzero(mask)) at.picks.push_back({at.dim++, along});
+  const Tensor held = nonzero(mask);
+  for (int d = 0; d < mask.dim(); ++d) at.picks.push_back({at.dim++, held.select(1, d)});
 }
 
 // `left`: how many dimensions an Ellipsis covers.

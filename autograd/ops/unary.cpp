@@ -127,8 +127,8 @@ Tensor mish(const Tensor& x) { return by_input("mish", Unary::mish, x, mish_rule
 Tensor softplus(const Tensor& x, double beta, double threshold) {
   check_floating("softplus", x);
   const Tensor z = x.detach() * beta, e = exp(neg(abs(z))), w = 1.0 + e;
-  const Tensor log1p = where(eq(w, 1.0), e,
-                             log(w) * (e / (w - 1.0)));  // the factor corrects the rounding of w
+  const Tensor tiny = eq(w, 1.0);
+  const Tensor log1p = where(tiny, e, log(w) * (e / masked_fill(w - 1.0, tiny, 1.0)));  // undoes w's rounding
   const Tensor y = where(gt(z, threshold), x.detach(), (relu(z) + log1p) / beta);
   const auto pull = [x = Saved(x), beta, threshold](const Tensor& gy) {
     const Tensor steep = *x * beta;

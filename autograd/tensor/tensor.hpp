@@ -109,6 +109,8 @@ class Tensor {
   Tensor permute(const std::vector<int64_t>& dims) const;
   /// One entry of `shape` may be -1. A view where strides allow it, else a packed copy.
   Tensor reshape(Shape shape) const;
+  /// Dimensions start_dim to end_dim become one; a scalar becomes a vector.
+  Tensor flatten(int64_t start_dim = 0, int64_t end_dim = -1) const;
   /// Size-1 dimensions repeated without copying; -1 keeps a size; new dimensions may be added in front.
   Tensor expand(Shape shape) const;
   Tensor squeeze(int64_t dim) const;    ///< keeps a dimension whose size is not 1

@@ -24,7 +24,7 @@ broken_links() {
 }
 
 wrong=$(
-  for page in README.md CONTRIBUTING.md data/README.md docs/*.md; do
+  for page in README.md CONTRIBUTING.md data/README.md examples/*.md $(find docs -name '*.md' | sort); do
     [ -e "$page" ] || continue
     awk -f "$here/../readme/blocks.awk" "$page" || true
     broken_links "$page"

@@ -8,7 +8,7 @@ set -euo pipefail
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 repo="$scratch/a repository"
-mkdir -p "$scratch/tools" "$repo"/{files,autograd,nn,models,data,train,tools/cli/program,tests,docs}
+mkdir -p "$scratch/tools" "$repo"/{files,autograd,nn,models,data,train,tools/cli/program,tests,examples,docs}
 cp "$1" "$repo/gradus"
 cp "${1%/*}/tools/cli/program/verbs.def" "$repo/tools/cli/program/"
 touch -d '1 hour ago' "$repo"/{CMakeLists.txt,README.md,CONTRIBUTING.md} "$repo"/*/ "$repo"/tools/cli{,/program{,/verbs.def}}

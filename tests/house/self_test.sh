@@ -4,7 +4,7 @@ set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 tree=$(mktemp -d)
 trap 'rm -rf "$tree"' EXIT
-mkdir -p "$tree/files" "$tree/autograd/kernels" "$tree/autograd/tensor" "$tree/autograd/ops" \
+mkdir -p "$tree/examples" "$tree/files" "$tree/autograd/kernels" "$tree/autograd/tensor" "$tree/autograd/ops" \
   "$tree/nn" "$tree/models" "$tree/data" "$tree/train" "$tree/tools/cli" "$tree/tests" "$tree/docs"
 
 # good CHECK: the tree passes.
@@ -134,6 +134,7 @@ int x;
 ```
 END
 lines 200 >"$tree/README.md"
+mkdir "$tree/docs/book"
 good documents
 # shellcheck disable=SC2016  # Backticks of Markdown.
 {
@@ -149,9 +150,19 @@ good documents
   bad documents CONTRIBUTING.md '```python\n1\n```\n'
   bad documents docs/a.md '# A\n[b](b.md)\n'
   bad documents docs/a.md '# A\n[b](#b)\n'
+  bad documents docs/book/a.md '# A\n[b](good.md)\n'
   bad documents docs/a.md '# A\n[b](good.md#a)\n'
   bad documents README.md "$(lines 201)\n"
 }
+printf '#pragma once\nclass Linear;  // not Bilinear\n' >"$tree/nn/linear.hpp"
+# shellcheck disable=SC2016
+{
+  for name in '`Bilinear`' '`train::Linear`' '`Linear`, `nn::Bilinear(2, 3)`'; do
+    bad pytorch_names docs/coming-from-pytorch.md "| a | $name |\n"
+  done
+  printf '| `Bilinear` | `nn::Linear(2, g)`, `x < "some"` | `another` |\n' >"$tree/docs/coming-from-pytorch.md"
+}
+good pytorch_names
 bad architectures train/a.cpp 'if (config.arch == "gpt2") return;\n'
 bad architectures tools/cli/a.cpp 'config.arch = "llama";\n'
 bad architectures data/a.cpp 'case Arch::llama: return 1;\n'
@@ -163,6 +174,7 @@ bad architectures data/a.cpp 'case Arch::llama: return 1;\n'
 bad library_words train/a.cpp '  fail(op, "must be from 0 to --lr (", lr, ").");\n'
 bad sizes data/a.cpp "$(lines 401)\n"
 bad sizes tests/a.hpp "$(lines 401)\n"
+bad sizes examples/a.cpp "$(lines 120)\n"
 touch "$tree/nn/unit25.hpp"
 case $("$here/sizes.sh" "$tree") in
   "nn: has 26 units"*) ;;

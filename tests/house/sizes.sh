@@ -1,6 +1,6 @@
 #!/bin/sh
 # sizes.sh ROOT: prints each source of more than 400 lines, each folder of more than 25 units (a header and its source are
-# one), and gradus.hpp if it includes more than 70 public headers; exits 1 if there is one.
+# one), each example of more than 119 lines, and gradus.hpp if it includes more than 70 public headers; exits 1 if there is one.
 set -eu
 cd "$1"
 
@@ -13,6 +13,10 @@ wrong=$(
   done
   sources | sed 's/\.[a-z]*$//' | sort -u | sed 's|/[^/]*$||' | uniq -c | while read -r units folder; do
     [ "$units" -le 25 ] || echo "$folder: has $units units; 25 are allowed. Make folders by concern"
+  done
+  find examples -name '*.cpp' 2>/dev/null | while read -r file; do
+    lines=$(wc -l <"$file")
+    [ "$lines" -lt 120 ] || echo "$file: has $lines lines; 119 are allowed"
   done
   headers=$(grep -c '^#include' gradus.hpp)
   [ "$headers" -le 70 ] || echo "gradus.hpp: has $headers public headers; 70 are allowed. Merge some or make them private"

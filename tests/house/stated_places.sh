@@ -10,7 +10,7 @@ wrong=$(
     # The pattern has backquotes of Markdown in it. A path with an asterisk becomes the files that it matches, if any.
     # shellcheck disable=SC2016
     for path in $(grep -oE '`[a-z.]+/[A-Za-z0-9_./*-]*`' "$document" | tr -d '`'); do
-      case " $rooms tests docs .ci " in *" ${path%%/*} "*) ;; *) continue ;; esac
+      case " $rooms tests examples docs .ci " in *" ${path%%/*} "*) ;; *) continue ;; esac
       [ -e "$path" ] || [ "$path" = data/cache/ ] || echo "$document: names $path, which is not there"
     done
   done

@@ -188,9 +188,9 @@ TEST_CASE("initialisers fill with the distributions of their names") {
   check_bound(std::sqrt(6.0 / 500.0));
   Tensor v = empty({3});
   CHECK(error_of([&] { xavier_uniform_(v, g); }) ==
-        "[xavier_uniform_] needs a matrix (out, in), got shape (3,).");
+        "[xavier_uniform_] needs a weight (out, in, ...), got shape (3,).");
   CHECK(error_of([&] { kaiming_uniform_(v, g); }) ==
-        "[kaiming_uniform_] needs a matrix (out, in), got shape (3,).");
+        "[kaiming_uniform_] needs a weight (out, in, ...), got shape (3,).");
 
   Tensor leaf = empty({2, 2}).requires_grad_();
   normal_(leaf, 0.0, 1.0, g);

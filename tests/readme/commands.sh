@@ -16,6 +16,7 @@ is_run() {
     'cmake '*) return 1 ;;                                      # builds for minutes; .ci/package does this
     'man gradus'*) return 1 ;;                                  # takes an installed program; tests/consumer has one
     *--scaling* | *--vs*) return 1 ;;                           # takes minutes; takes PyTorch
+    *'python3 my_op.py'*) command -v python3 >/dev/null || return 1 ;;
     *'python3 docs/nanogpt.py'*) return 1 ;;                    # takes PyTorch and minutes
   esac
 }
@@ -82,11 +83,12 @@ for ((i = 0; i < ${#lines[@]}; ++i)); do
   [[ ${lines[i]} == '$ '* ]] || continue
   command=${lines[i]#'$ '}
   is_run "$command" || continue
-  if [[ $command =~ ^cat\ ([a-z]+\.toml)$ ]]; then  # The lines below it are the file.
+  if [[ $command =~ ^cat\ ([a-z_]+\.(toml|py))$ ]]; then  # The lines below it are the file.
+    file=${BASH_REMATCH[1]}
     for ((; i + 1 < ${#lines[@]}; ++i)); do
       [[ ${lines[i + 1]} != '$ '* ]] || break
       printf '%s\n' "${lines[i + 1]}"
-    done | small_table >"${BASH_REMATCH[1]}"
+    done | if [[ $file == *.toml ]]; then small_table; else cat; fi >"$file"
     continue
   fi
   begin_with_runs "$command"

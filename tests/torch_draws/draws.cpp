@@ -129,7 +129,7 @@ const std::map<std::string, Draw> kDraws = {
        print(nn::Embedding(n, dim, g).weight);
      }},
     {"kaiming", initialise([](Tensor& x, Generator& g) { nn::kaiming_uniform_(x, g); })},
-    {"xavier", initialise(nn::xavier_uniform_)},
+    {"xavier", initialise([](Tensor& x, Generator& g) { nn::xavier_uniform_(x, g); })},
 };
 
 }  // namespace

@@ -51,5 +51,5 @@ TEST_CASE("each row of the registry makes its optimizer, and knows its memory") 
   CHECK(optimizer_kind("lion").memory(parameters, DType::float32).kept == 4 * 7);
   CHECK(optimizer_kind("muon").memory(parameters, DType::float32).kept == 4 * (4 + 2 * 3));
   CHECK(error_of([] { optimizer_kind("lino"); }) ==
-        "[train] `optimizer` must be adamw, muon or lion, got 'lino'.");
+        "[train] `optimizer` must be adamw, muon, lion or rmsprop, got 'lino'.");
 }

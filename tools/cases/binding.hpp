@@ -4,15 +4,28 @@
 
 #include <tuple>
 
-#include "gradus/autograd/ops/ops.hpp"
+#include "gradus/autograd/ops/windows.hpp"
 #include "gradus/tools/cases/signature.hpp"
 
 namespace gradus::cases {
 
+/// Throws Error if a result of that many elements, or of that shape, would be too large.
+inline void check_elements(double count) {
+  if (count > static_cast<double>(kMaxElements))
+    fail("cases", "a result must have at most ", kMaxElements, " elements, got ", count, ".");
+}
+
+inline void check_elements(const Shape& shape) {
+  double count = 1;
+  for (const int64_t size : shape) count *= static_cast<double>(size);
+  check_elements(count);
+}
+
 inline Reduction reduction_of(const std::string& name) {
   if (name == "none") return Reduction::none;
   if (name == "sum") return Reduction::sum;
-  if (name != "mean") fail("cases", "reduction must be none, mean or sum, got '", name, "'.");
+  if (name == "batchmean") return Reduction::batchmean;
+  if (name != "mean") fail("cases", "reduction must be none, mean, sum or batchmean, got '", name, "'.");
   return Reduction::mean;
 }
 
@@ -36,6 +49,15 @@ constexpr bool is_optional<std::optional<T>> = true;
 template <class T>
 constexpr bool is_random = std::is_same_v<T, Generator> || std::is_same_v<T, std::optional<Generator>>;
 
+/// A size for each dimension, or the name of a padding.
+template <class T>
+T per_dim_of(const Argument& argument) {
+  if constexpr (std::is_same_v<T, autograd::Padding>)
+    if (const auto* name = std::get_if<std::string>(&argument)) return *name;
+  if (const auto* each = std::get_if<std::vector<int64_t>>(&argument)) return T(*each);
+  return std::get<int64_t>(argument);
+}
+
 /// The value of a parameter, with the type that a function takes.
 template <class T>
 T value_of(const Call& c, const Parameter& p) {
@@ -46,6 +68,8 @@ T value_of(const Call& c, const Parameter& p) {
     return c.tensors(p);
   else if constexpr (std::is_same_v<T, std::vector<TensorIndex>>)
     return c.subscripts(p.name);
+  else if constexpr (std::is_base_of_v<autograd::PerDim, T>)
+    return argument ? per_dim_of<T>(*argument) : T();
   else if constexpr (is_optional<T>)
     return argument ? T(std::get<typename T::value_type>(*argument)) : T();
   else if constexpr (std::is_same_v<T, std::vector<int64_t>>)
@@ -64,6 +88,7 @@ T value_of(const Call& c, const Parameter& p) {
 
 inline Tensors results(const Tensor& result) { return {result}; }
 inline Tensors results(const Tensors& all) { return all; }
+inline Tensors results(const autograd::Sorted& s) { return {s.values, s.indices}; }
 
 /// An operation that calls f with the values of its parameters, in the order of the signature; the stream of
 /// random numbers may be anywhere among them.

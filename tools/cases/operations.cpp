@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 
 #include "gradus/autograd/ops/ops.hpp"
@@ -17,22 +18,6 @@ using Binary = Tensor (*)(const Tensor&, const Tensor&);
 using Dims = autograd::Dims;
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
-
-void check_elements(double count) {
-  if (count > static_cast<double>(kMaxElements))
-    fail("cases", "a result must have at most ", kMaxElements, " elements, got ", count, ".");
-}
-
-void check_elements(const Shape& shape) {
-  double count = 1;
-  for (const int64_t size : shape) count *= static_cast<double>(size);
-  check_elements(count);
-}
-
-void check_count(const char* name, int64_t count, int64_t least) {
-  if (count < least) fail("cases", name, " must be at least ", least, ", got ", count, ".");
-  check_elements(static_cast<double>(count));
-}
 
 // PyTorch's common type of two operands: the wider float, or the float. Of two floats, one with dimensions
 // takes precedence over a scalar.
@@ -170,6 +155,26 @@ Tensor scaled_dot_product_attention(const Tensor& q, const Tensor& k, const Tens
        .enable_gqa = enable_gqa});
 }
 
+Tensor einsum(const Tensors& operands, const std::string& equation, std::optional<int64_t> /*count*/) {
+  double elements = 1;
+  for (const Tensor& t : operands) elements *= static_cast<double>(std::max<int64_t>(t.numel(), 1));
+  check_elements(elements);
+  return gradus::einsum(equation, operands);
+}
+
+Tensor one_hot(const Tensor& index, int64_t num_classes) {
+  const double classes =
+      num_classes == -1 && index.numel() > 0 ? amax(index).item() + 1 : static_cast<double>(num_classes);
+  check_elements(classes * static_cast<double>(index.numel()));
+  return gradus::one_hot(index, num_classes);
+}
+
+Tensor scatter(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& src,
+               std::optional<double> value) {
+  if (src.defined() == value.has_value()) fail("scatter", "needs either src or value, got both or none.");
+  return value ? gradus::scatter(x, dim, index, *value) : gradus::scatter(x, dim, index, src);
+}
+
 Tensor cross_entropy(const Tensor& x, const Tensor& target, const Tensor& weight, int64_t ignore_index,
                      Reduction reduction, double label_smoothing) {
   return gradus::cross_entropy(x, target,
@@ -180,6 +185,11 @@ Tensor cross_entropy(const Tensor& x, const Tensor& target, const Tensor& weight
 }
 
 // -- operations that draw from the stream of a case, as PyTorch's do from its generator
+
+void check_count(const char* name, int64_t count, int64_t least) {
+  if (count < least) fail("cases", name, " must be at least ", least, ", got ", count, ".");
+  check_elements(static_cast<double>(count));
+}
 
 Tensors manual_seed(int64_t seed, std::optional<Generator>& stream) {
   stream = Generator::torch(seed);
@@ -282,9 +292,13 @@ std::vector<Operation> table() {
                 spread<gradus::stddev>),
       operation("max(Tensor x, int? dim, bool keepdim=False)", extreme<gradus::max, gradus::max>),
       operation("min(Tensor x, int? dim, bool keepdim=False)", extreme<gradus::min, gradus::min>),
+      operation("norm(Tensor x, float p=2, dims? dim, bool keepdim=False)", gradus::norm),
+      operation("sort(Tensor x, int dim=-1, bool descending=False)", gradus::sort),
+      operation("topk(Tensor x, int k, int dim=-1, bool largest=True, bool sorted=True)", gradus::topk),
       operation("matmul(Tensor x, Tensor other)", matrix_product<matmul>),
       operation("mm(Tensor x, Tensor other)", matrix_product<mm>),
       operation("bmm(Tensor x, Tensor other)", matrix_product<bmm>),
+      operation("einsum(Tensor[] tensors, str equation, int? count)", einsum),
       operation("linear(Tensor x, Tensor weight, Tensor? bias)", linear),
       operation("gelu_linear(Tensor x, Tensor weight, Tensor? bias, str approximate=none)", gelu_linear),
       operation("swiglu_linear(Tensor gate, Tensor up, Tensor weight, Tensor? bias)", swiglu_linear),
@@ -296,6 +310,7 @@ std::vector<Operation> table() {
       operation("permute(Tensor x, int[] dims)", &Tensor::permute),
       operation("reshape(Tensor x, view shape)", &Tensor::reshape),
       operation("view(Tensor x, view shape)", &Tensor::reshape),
+      operation("flatten(Tensor x, int start_dim=0, int end_dim=-1)", &Tensor::flatten),
       operation("expand(Tensor x, view shape)", &Tensor::expand),
       operation("squeeze(Tensor x, int? dim)", squeeze),
       operation("unsqueeze(Tensor x, int dim)", &Tensor::unsqueeze),
@@ -310,6 +325,9 @@ std::vector<Operation> table() {
       operation("index_select(Tensor x, int dim, Tensor index)", index_select),
       operation("gather(Tensor x, int dim, Tensor index)", gather),
       operation("scatter_add(Tensor x, int dim, Tensor index, Tensor src)", scatter_add),
+      operation("scatter(Tensor x, int dim, Tensor index, Tensor? src, float? value)", scatter),
+      operation("nonzero(Tensor x)", nonzero),
+      operation("one_hot(Tensor index, int num_classes=-1)", one_hot),
       operation("index_add(Tensor x, int dim, Tensor index, Tensor source, float alpha=1)", index_add),
       operation("embedding(Tensor weight, Tensor index, int? padding_idx)", embedding),
       operation("tril(Tensor x, int diagonal=0)", triangle<tril>),
@@ -320,6 +338,16 @@ std::vector<Operation> table() {
                 "reduction=mean, float label_smoothing=0)",
                 cross_entropy),
       operation("mse_loss(Tensor x, Tensor target, str reduction=mean)", mse_loss),
+      operation("l1_loss(Tensor x, Tensor target, str reduction=mean)", l1_loss),
+      operation("huber_loss(Tensor x, Tensor target, str reduction=mean, float delta=1)", huber_loss),
+      operation("smooth_l1_loss(Tensor x, Tensor target, str reduction=mean, float beta=1)", smooth_l1_loss),
+      operation(
+          "nll_loss(Tensor x, Tensor target, Tensor? weight, int ignore_index=-100, str reduction=mean)",
+          nll_loss),
+      operation("kl_div(Tensor x, Tensor target, str reduction=mean, bool log_target=False)", kl_div),
+      operation("binary_cross_entropy_with_logits(Tensor x, Tensor target, Tensor? weight, str "
+                "reduction=mean, Tensor? pos_weight)",
+                binary_cross_entropy_with_logits),
       operation("manual_seed(seed seed)", manual_seed),
       operation("discard(int n)", discard),
       operation("raw32(int n)", raw32),
@@ -340,7 +368,11 @@ std::vector<Operation> table() {
 }  // namespace
 
 const std::vector<Operation>& operations() {
-  static const std::vector<Operation> all = table();
+  static const std::vector<Operation> all = [] {
+    std::vector<Operation> rows = table();
+    std::ranges::move(window_operations(), std::back_inserter(rows));
+    return rows;
+  }();
   return all;
 }
 

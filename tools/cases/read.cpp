@@ -105,7 +105,8 @@ Argument argument_in(const Field& field, std::string_view type) {
   if (type == "shape") return sizes_in(field, 0);
   if (type == "view") return sizes_in(field, -1);
   if (type == "dims" && !field.is_list()) return std::vector{field.integer()};
-  if (type == "size" && !field.is_list()) return field.integer();
+  if (type == "padding" && field.is_text()) return std::string(field.text());
+  if ((type == "size" || type == "padding") && !field.is_list()) return field.integer();
   if (type == "dtype") return dtype_in(field);
   if (type != "index") return integers_in(field);
   std::vector<Subscript> all;

@@ -9,7 +9,7 @@ namespace gradus::cases {
 namespace {
 
 Argument default_of(std::string_view type, const std::string& text) {
-  if (type == "int") return int64_t{std::stoll(text)};
+  if (type == "int" || type == "size" || type == "padding") return int64_t{std::stoll(text)};
   if (type == "float") return std::stod(text);
   if (type == "bool") return text == "True";
   if (type == "dtype") return DType::float32;

@@ -48,7 +48,8 @@ using Inputs = std::vector<std::pair<std::string, Tensor>>;
 ///   int       seed (int, also of 64 bits without sign)   float   bool   str   int[]
 ///   shape     int[] of sizes of at least 0    view   shape in which one size may be -1
 ///   dims      int or int[]; absent for all    size   int or int[]
-///   index     list of subscripts              dtype  f32, f64, i64 or bool
+///   padding   size, or same or valid          dtype  f32, f64, i64 or bool
+///   index     list of subscripts
 struct Parameter {
   std::string type, name;
   bool required;

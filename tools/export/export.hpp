@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "gradus/train/decoder.hpp"
@@ -25,6 +26,12 @@ void write_gguf(const train::TrainedModel& trained, const std::string& name, std
 /// one .npy file per array (numpy.lib.format, version 1.0). Throws Error if it would be larger than 4 GiB,
 /// which needs an extension of zip that not all readers support; RunError if the disk refuses.
 void write_npz(const train::TrainedModel& trained, const std::filesystem::path& path);
+
+/// Arrays by name.
+using Arrays = std::vector<std::pair<std::string, Tensor>>;
+/// Writes the arrays in the same way, float32 and int64 as they are and other floats as float32. Throws as
+/// above.
+void write_npz(const Arrays& arrays, const std::filesystem::path& path);
 
 /// Writes files for PyTorch into an existing folder. Throws RunError if the disk refuses.
 ///   model.py, tokenizer.py, sample.py, check.py   the model in Python; need PyTorch 1.13 and nothing else

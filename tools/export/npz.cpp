@@ -21,16 +21,22 @@ std::string two(uint64_t value) { return little_endian(value, 2); }
 std::string four(uint64_t value) { return little_endian(value, 4); }
 
 /// The bytes before the numbers of an .npy file: a multiple of 64.
-std::string npy_header(const Shape& shape) {
+std::string npy_header(const Shape& shape, const char* descr) {
   constexpr size_t kBefore = 10;  // magic, version, length
   std::string sizes;
   for (const int64_t size : shape) sizes += concat(size, ", ");
   if (shape.size() > 1) sizes.resize(sizes.size() - 2);
   if (shape.size() == 1) sizes.pop_back();
-  std::string text = concat("{'descr': '<f4', 'fortran_order': False, 'shape': (", sizes, "), }");
+  std::string text = concat("{'descr': '", descr, "', 'fortran_order': False, 'shape': (", sizes, "), }");
   text.resize((kBefore + text.size() + 1 + 63) / 64 * 64 - kBefore - 1, ' ');
   text += '\n';
   return concat("\x93NUMPY", two(1), two(text.size()), text);
+}
+
+std::string as_i64(const Tensor& x) {
+  std::string bytes;
+  for (const int64_t n : x.to_vector<int64_t>()) bytes += little_endian(static_cast<uint64_t>(n), 8);
+  return bytes;
 }
 
 /// A zip archive without compression (PKWARE's APPNOTE.TXT, sections 4.3.7, 4.3.12 and 4.3.16).
@@ -72,22 +78,28 @@ class ZipWriter {
 
 }  // namespace
 
-void write_npz(const train::TrainedModel& trained, const std::filesystem::path& path) {
-  const nn::StateDict weights = models::stored_state(trained.model);
-  constexpr uint64_t kAround = 1024;  // most bytes of headers per array
+void write_npz(const Arrays& arrays, const std::filesystem::path& path) {
   uint64_t bytes = 0;
-  for (const auto& [name, tensor] : weights)
-    bytes += static_cast<uint64_t>(tensor.numel()) * sizeof(float) + kAround;
+  for (const auto& [name, x] : arrays)
+    bytes += static_cast<uint64_t>(x.numel()) * (x.dtype() == DType::int64 ? 8 : 4) + 1024;  // and headers
   if (bytes > std::numeric_limits<uint32_t>::max())
-    fail("export", "an .npz must be at most 4 GiB, got a model of ", bytes, " bytes.");
-  if (weights.size() > std::numeric_limits<uint16_t>::max())
-    fail("export", "an .npz must have at most 65535 arrays, got ", weights.size(), ".");
+    fail("export", "an .npz must be at most 4 GiB, got arrays of ", bytes, " bytes.");
+  if (arrays.size() > std::numeric_limits<uint16_t>::max())
+    fail("export", "an .npz must have at most 65535 arrays, got ", arrays.size(), ".");
   files::write_atomically(path, [&](std::ostream& out) {
     ZipWriter zip(out);
-    for (const auto& [name, tensor] : weights)
-      zip.add(name + ".npy", npy_header(tensor.shape()), as_f32(numbers_of(tensor.contiguous())));
+    for (const auto& [name, x] : arrays) {
+      const bool is_int = x.dtype() == DType::int64;
+      zip.add(name + ".npy", npy_header(x.shape(), is_int ? "<i8" : "<f4"),
+              is_int ? as_i64(x) : as_f32(numbers_of(x.to(DType::float32).contiguous())));
+    }
     zip.finish();
   });
+}
+
+void write_npz(const train::TrainedModel& trained, const std::filesystem::path& path) {
+  const nn::StateDict weights = models::stored_state(trained.model);
+  write_npz(Arrays(weights.begin(), weights.end()), path);
 }
 
 }  // namespace gradus::exports

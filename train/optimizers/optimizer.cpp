@@ -11,33 +11,13 @@
 namespace gradus::train {
 namespace {
 
-/// Whether the pattern matches the whole name. On a mismatch, the last * takes one more character.
-bool matches(std::string_view pattern, std::string_view name) {
-  size_t p = 0, n = 0, star = std::string_view::npos, taken = 0;
-  while (n < name.size()) {
-    if (p < pattern.size() && pattern[p] == '*') {
-      star = p++;
-      taken = n;
-    } else if (p < pattern.size() && (pattern[p] == '?' || pattern[p] == name[n])) {
-      ++p;
-      ++n;
-    } else if (star != std::string_view::npos) {
-      p = star + 1;
-      n = ++taken;
-    } else {
-      return false;
-    }
-  }
-  return pattern.find_first_not_of('*', p) == std::string_view::npos;
-}
-
 void check(const ParameterGroups& groups, const NamedParameters& parameters) {
   for (const ParameterGroup& group : groups) {
     if (!(group.lr_factor >= 0) || !(group.weight_decay.value_or(0) >= 0))
       fail("optimizer", "factors of the rate and weight decays must be at least 0, got ", group.lr_factor,
            " and ", group.weight_decay.value_or(0), " for '", group.pattern, "'.");
     if (std::none_of(parameters.begin(), parameters.end(),
-                     [&](const NamedParameter& p) { return matches(group.pattern, p.first); }))
+                     [&](const NamedParameter& p) { return nn::matches(group.pattern, p.first); }))
       fail("optimizer", "a pattern must match the name of a parameter, got '", group.pattern,
            "'. Hint: * is any text, as in 'h.0.*'; summary() of a module lists the names.");
   }
@@ -54,7 +34,7 @@ Optimizer::Optimizer(NamedParameters parameters, const BufferNames& buffer_names
       fail("optimizer", name, " must be packed, row-major, got a view of other strides; contiguous() is.");
     Slot slot{.of = of};
     for (const ParameterGroup& group : groups) {
-      if (!matches(group.pattern, name)) continue;
+      if (!nn::matches(group.pattern, name)) continue;
       if (group.frozen) parameter.requires_grad_(false);
       slot.lr_factor *= group.lr_factor;
       if (group.weight_decay) slot.weight_decay = group.weight_decay;

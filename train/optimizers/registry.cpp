@@ -3,6 +3,7 @@
 #include "gradus/train/optimizers/adamw.hpp"
 #include "gradus/train/optimizers/lion.hpp"
 #include "gradus/train/optimizers/muon.hpp"
+#include "gradus/train/optimizers/rmsprop.hpp"
 
 namespace gradus::train {
 namespace {
@@ -25,6 +26,11 @@ std::unique_ptr<Optimizer> make_lion(NamedParameters parameters, const Optimizer
   return std::make_unique<Lion>(std::move(parameters), options, s.groups);
 }
 
+std::unique_ptr<Optimizer> make_rmsprop(NamedParameters parameters, const OptimizerSettings& s) {
+  const RMSpropOptions options{.alpha = s.beta2, .weight_decay = s.weight_decay};
+  return std::make_unique<RMSprop>(std::move(parameters), options, s.groups);
+}
+
 template <class O>
 OptimizerMemory buffers(const NamedParameters& parameters, DType /*products*/) {
   double values = 0;
@@ -44,6 +50,7 @@ const std::vector<OptimizerKind>& optimizers() {
       {"adamw", 1e-3, make_adamw, buffers<AdamW>},
       {"muon", 5e-3, make_muon, muon_memory},
       {"lion", 3e-4, make_lion, buffers<Lion>},
+      {"rmsprop", 1e-3, make_rmsprop, buffers<RMSprop>},
   };
   return rows;
 }

@@ -12,7 +12,7 @@ namespace gradus::train {
 
 /// The settings of a run for optimizers; each optimizer uses those that it has.
 struct OptimizerSettings {
-  double beta1 = 0.9, beta2 = 0.99;  ///< see AdamWOptions and LionOptions
+  double beta1 = 0.9, beta2 = 0.99;  ///< see AdamWOptions and LionOptions; beta2 is RMSprop's alpha
   double momentum = 0.95;            ///< see MuonOptions
   double weight_decay = 0.1;         ///< of all parameters except vectors
   ParameterGroups groups = {};       ///< for some parameters

@@ -76,6 +76,31 @@ void add_scatter_add(CaseList& list) {
         [](In x, In i) { return scatter_add(x, 1, i, x * x); });
 }
 
+void add_scatter(CaseList& list) {
+  OpCases c(list, "scatter", 808);
+  const Tensor index = ints({0, 3, 2, 2, 1, 1}, {2, 3});
+  c.add("transposed, repeated, of a larger source", {{4, 3}, {3, 3}, index},
+        squared([](In x, In s, In i) { return scatter(x.mT(), 1, i.mT(), s.mT()); }));
+  c.add("a value", {{4, 3}, index}, squared([](In x, In i) { return scatter(x, 0, i, 1.5); }));
+  c.add("no index", {{3, 4}, {3, 0}, ints({}, {3, 0})},
+        squared([](In x, In s, In i) { return scatter(x, 1, i, s); }));
+  c.add("a scalar, onto itself", {{}, ints({0, 0})}, [](In x, In i) {
+    return scatter(x, 0, i, stack({x * x, x}, 0));
+  });
+}
+
+void add_sorting(CaseList& list) {
+  OpCases sorts(list, "sort", 809, distinct);
+  sorts.add("middle dim, descending", {{2, 3, 2}}, squared([](In x) { return sort(x, 1, true).values; }));
+  sorts.add("0-d", {{}}, squared([](In x) { return sort(x, 0).values; }));
+  sorts.add("transposed, weighed by rank", {{3, 4}, {4, 3}},
+            [](In x, In w) { return sort(x.mT()).values * w; });
+  OpCases tops(list, "topk", 810, distinct);
+  tops.add("of the first dim, smallest", {{3, 4}}, squared([](In x) { return topk(x, 2, 0, false).values; }));
+  tops.add("sliced", {{3, 7}}, squared([](In x) { return topk(x.slice(1, 0, 7, 2), 2).values; }));
+  tops.add("none", {{3, 2}}, squared([](In x) { return topk(x, 0).values; }));
+}
+
 void add_embedding(CaseList& list) {
   OpCases c(list, "embedding", 805);
   const auto plain = [](In w, In i) { return embedding(w, i); };
@@ -110,8 +135,8 @@ void add_triangles(CaseList& list) {
 }  // namespace
 
 void add_indexing(CaseList& list) {
-  for (const auto add :
-       {add_index_select, add_index_add, add_gather, add_scatter_add, add_embedding, add_triangles})
+  for (const auto add : {add_index_select, add_index_add, add_gather, add_scatter_add, add_scatter,
+                         add_sorting, add_embedding, add_triangles})
     add(list);
 }
 

@@ -1,4 +1,4 @@
-// cross_entropy and mse_loss.
+// cross_entropy, nll_loss and the losses of single elements.
 #include "gradus/autograd/gradcheck/cases/case_list.hpp"
 
 namespace gradus::cases {
@@ -79,25 +79,61 @@ void add_cross_entropy_of_probabilities(CaseList& list) {
         [](In x, In p) { return cross_entropy(x.mT(), softmax(p.mT(), 1), CrossEntropyOptions{}); });
 }
 
-void add_mse_loss(CaseList& list) {
-  OpCases c(list, "mse_loss", 1002);
-  const auto add = [&](const char* name, const Shape& x, const Shape& target, Reduction reduction) {
-    c.add(name, {x, target}, [reduction](In in, In t) { return mse_loss(in, t, reduction); });
+void add_nll_loss(CaseList& list) {
+  OpCases c(list, "nll_loss", 1005);
+  const auto add = [&](const std::string& name, const Shape& x, const Tensor& target, int64_t ignored) {
+    for (const auto& [form, reduction] : kReductions)
+      c.add(name + form, {x, target},
+            squared([ignored, r = reduction](In in, In t) { return nll_loss(in, t, {}, ignored, r); }));
   };
-  add("mean", {2, 3}, {2, 3}, Reduction::mean);
-  add("sum", {2, 3}, {2, 3}, Reduction::sum);
-  add("none", {2, 3}, {2, 3}, Reduction::none);
-  add("0-d", {}, {}, Reduction::mean);
-  add("target broadcasts", {2, 3}, {3}, Reduction::mean);
-  c.add("transposed", {{3, 2}, {2, 3}}, [](In x, In t) { return mse_loss(x.mT(), t); });
-  c.add("with its own half", {{2, 3}}, [](In x) { return mse_loss(x, 0.5 * x); });
+  add("a class ignored", {4, 3}, ints({2, 0, 1, 2}), 2);
+  add("classes inside", {2, 3, 1, 2}, ints({2, 0, 1, -100}, {2, 1, 2}), -100);
+  c.add("weights with gradients", {{3, 2}, ints({1, 0, 1}), c.positive({2})},
+        [](In x, In t, In w) { return nll_loss(x, t, w); });
+}
+
+// f(x, target, reduction), which broadcasts.
+template <class F>
+void add_elementwise(OpCases c, F f) {
+  for (const auto& [form, reduction] : kReductions)
+    c.add(std::string("target broadcasts") + form, {{2, 3}, {3}},
+          [f, r = reduction](In x, In t) { return f(x, t, r); });
+  c.add("0-d", {{}, {}}, [f](In x, In t) { return f(x, t, Reduction::mean); });
+  c.add("transposed, with its own half", {{3, 2}},
+        [f](In x) { return f(x.mT(), 0.5 * x.mT(), Reduction::mean); });
+}
+
+void add_elementwise_losses(CaseList& list) {
+  add_elementwise(OpCases(list, "mse_loss", 1002), mse_loss);
+  add_elementwise(OpCases(list, "l1_loss", 1006), l1_loss);
+  const auto huber = [](In x, In t, Reduction r) { return huber_loss(x, t, r, 0.7); };
+  const auto smooth = [](In x, In t, Reduction r) { return smooth_l1_loss(x, t, r, 0.7); };
+  const auto of_log = [](In x, In t, Reduction r) { return kl_div(x, t, r, true); };
+  add_elementwise(OpCases(list, "huber_loss", 1007), huber);
+  add_elementwise(OpCases(list, "smooth_l1_loss", 1008), smooth);
+  add_elementwise(OpCases(list, "kl_div", 1010, normal, "log_target, "), of_log);
+  OpCases(list, "kl_div", 1011).add("mean of a batch", {{2, 3}, {2, 3}}, [](In x, In t) {
+    return kl_div(log_softmax(x, 1), softmax(t, 1), Reduction::batchmean);
+  });
+}
+
+void add_binary_cross_entropy(CaseList& list) {
+  OpCases c(list, "binary_cross_entropy_with_logits", 1013);
+  for (const auto& [form, reduction] : kReductions)
+    c.add(
+        std::string("weights") + form, {{2, 3}, {2, 3}, {2, 1}, {3}},
+        [r = reduction](In x, In t, In w, In p) { return binary_cross_entropy_with_logits(x, t, w, r, p); });
+  c.add("transposed", {{3, 2}, {2, 3}},
+        [](In x, In t) { return binary_cross_entropy_with_logits(x.mT(), t); });
+  c.add("far from 0", {c.uniform({4}, -40, 40), {4}},
+        [](In x, In t) { return binary_cross_entropy_with_logits(x, t); });
 }
 
 }  // namespace
 
 void add_losses(CaseList& list) {
-  for (const auto add :
-       {add_cross_entropy, add_weighed_cross_entropy, add_cross_entropy_of_probabilities, add_mse_loss})
+  for (const auto add : {add_cross_entropy, add_weighed_cross_entropy, add_cross_entropy_of_probabilities,
+                         add_nll_loss, add_elementwise_losses, add_binary_cross_entropy})
     add(list);
 }
 

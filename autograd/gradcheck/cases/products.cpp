@@ -110,10 +110,34 @@ void add_activated_linear(CaseList& list) {
   s.add("one tensor as gate and up", {{2, 3}, {4, 3}}, [](In x, In w) { return swiglu_linear(x, x, w); });
 }
 
+void add_einsum(CaseList& list) {
+  OpCases c(list, "einsum", 507);
+  const std::pair<const char*, std::vector<Shape>> rows[] = {
+      {"...ii->...i", {{2, 3, 3}}},
+      {"iiij->ji", {{2, 2, 2, 3}}},
+      {"ij->", {{2, 3}}},
+      {"bij, bjk -> bik", {{2, 2, 3}, {2, 3, 2}}},
+      {"ij,ij->j", {{2, 3}, {2, 3}}},
+      {"b...i,...io->b...o", {{2, 3, 2}, {3, 2, 2}}},
+      {"ij,jk->ik", {{2, 1}, {3, 2}}},
+      {"bn,anm,bm->ba", {{2, 2}, {3, 2, 3}, {2, 3}}},
+      {"...,...->...", {{2, 1}, {3}}},
+      {"ac,cb->ab", {{0, 3}, {3, 2}}},
+  };
+  for (const auto& [equation, shapes] : rows) {
+    std::vector<Tensor> inputs;
+    for (const Shape& s : shapes) inputs.push_back(c.normal(s));
+    c.add_list(equation, inputs,
+               squared([e = equation](const std::vector<Tensor>& x) { return einsum(e, x); }));
+  }
+  c.add("of itself", {{3, 3}}, [](In x) { return einsum("ij,ji->", {x, x}); });
+}
+
 }  // namespace
 
 void add_products(CaseList& list) {
-  for (const auto add : {add_matmul, add_strict_products, add_linear, add_activated_linear}) add(list);
+  for (const auto add : {add_matmul, add_strict_products, add_linear, add_activated_linear, add_einsum})
+    add(list);
 }
 
 }  // namespace gradus::cases

@@ -95,6 +95,19 @@ void add_linear_recurrence(CaseList& list) {
   c.add("gradient of the terms only", {{3, 2}}, [=](In b) { return linear_recurrence(factors, b, 0, true); });
 }
 
+void add_norm(CaseList& list) {
+  add_reduction(
+      OpCases(list, "norm", 340, nonzero),
+      [](In x, const Dims& dims, bool keepdim) { return norm(x, 2.0, dims, keepdim); }, false);
+  OpCases c(list, "norm", 341, nonzero);
+  for (const double p : {3.0, 1.5, 1.0, 0.5, -1.0, -2.5, kInf, -kInf})
+    c.add(concat("p = ", p), {{3, 4}}, [p](In x) { return norm(x, p, {1}); });
+  c.add("p = 0", {{3, 4}}, [](In x) { return norm(x, 0.0, {1}); }).max_order = 1;
+  c.add("0-d", {{}}, [](In x) { return norm(x); });
+  c.add("a zero among others", {c.normal({2, 3}), bools({true, false, false}, {3})},
+        [](In x, In m) { return norm(masked_fill(x, m, 0.0)); });
+}
+
 }  // namespace
 
 void add_reductions(CaseList& list) {
@@ -122,6 +135,7 @@ void add_reductions(CaseList& list) {
   OpCases(list, "mean", 328).add("of nothing at all", {{0, 3}}, [](In x) { return mean(x, {1}); });
   add_cumsum(list);
   add_linear_recurrence(list);
+  add_norm(list);
   add_extremes(OpCases(list, "max", 311, distinct), max, max);
   add_extremes(OpCases(list, "min", 311, distinct), min, min);
 }

@@ -127,6 +127,10 @@ void add_pieces(CaseList& list) {
   k.add("zero-size", {{2, 0}}, [](In x) { return x.mT().contiguous(); });
   k.add("squared", {{2, 3}}, squared([](In x) { return x.mT().contiguous(); }));
 
+  OpCases f(list, "flatten", 613);
+  f.add("transposed", {{2, 3, 2}}, squared([](In x) { return x.mT().flatten(0, 1); }));
+  f.add("0-d", {{}}, [](In x) { return x.flatten(); });
+
   OpCases a(list, "alias", 612);
   a.add("no subscripts", {{2, 3}}, [](In x) { return x.index({}); });
   a.add("only an Ellipsis", {{2, 3}}, [](In x) { return 2.0 * x.index({Ellipsis}); });

@@ -1,6 +1,7 @@
 #include "gradus/autograd/kernels/elementwise/index.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 #include "gradus/autograd/kernels/quantized/quantized.hpp"
 #include "gradus/autograd/ops/arguments.hpp"
@@ -38,6 +39,15 @@ void check_covers(std::string_view op, const Tensor& x, const Tensor& index, int
   if (!fits)
     fail(op, "the index must have x's dimensions and be no larger than x but along dim ", d, ", got index ",
          index.shape(), " and x ", x.shape(), ".");
+}
+
+// The part of a source that an index of that shape reads.
+Tensor used_of(std::string_view op, const Tensor& source, const Shape& index) {
+  bool enough = source.dim() == index.size();
+  for (int k = 0; enough && k < index.size(); ++k) enough = source.shape()[k] >= index[k];
+  if (!enough)
+    fail(op, "the source must be at least as large as the index, got ", source.shape(), " and ", index, ".");
+  return covered(source, index, -1);
 }
 
 Tensor triangle(OpName op, bool lower, const Tensor& x, int64_t diagonal) {
@@ -137,12 +147,7 @@ Tensor scatter_add(const Tensor& x, int64_t dim, const Tensor& index, const Tens
   check_index("scatter_add", index, x.shape()[d]);
   if (index.numel() == 0) return x + sum(source.reshape({source.numel()}).slice(0, 0, 0));  // of nothing
   check_covers("scatter_add", x, index, d);
-  bool enough = source.dim() == index.dim();
-  for (int k = 0; enough && k < index.dim(); ++k) enough = source.shape()[k] >= index.shape()[k];
-  if (!enough)
-    fail("scatter_add", "the source must be at least as large as the index, got ", source.shape(), " and ",
-         index.shape(), ".");
-  const Tensor used = covered(source, index.shape(), -1);
+  const Tensor used = used_of("scatter_add", source, index.shape());
   if (const Tensor part = covered(x, index.shape(), d); part.shape() != x.shape()) {
     Tensor sums = scatter_add(zeros(part.shape(), x.dtype()), d, index, used);
     for (int k = 0; k < x.dim(); ++k)
@@ -159,6 +164,33 @@ Tensor scatter_add(const Tensor& x, int64_t dim, const Tensor& index, const Tens
   return record("scatter_add", out,
                 {{x, [](const Tensor& gy) { return gy; }},
                  {used, [d, i = Saved(i)](const Tensor& gy) { return gather(gy, d, i); }}});
+}
+
+Tensor scatter(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source) {
+  check_same_dtype("scatter", x, source);
+  check_defined("scatter", index);
+  if (x.dim() == 0 || index.dim() == 0 || source.dim() == 0)
+    return scatter(as_vector("scatter", x), dim, as_vector("scatter", index), as_vector("scatter", source))
+        .reshape(x.shape());
+  const int d = wrap_dim("scatter", dim, x.dim());
+  check_index("scatter", index, x.shape()[d]);
+  const int64_t n = x.numel();
+  Tensor from = arange(0, static_cast<double>(n));  // the place in x, followed by source, of each element
+  Tensor used = source.flatten().slice(0, 0, 0);
+  if (index.numel() > 0) {
+    check_covers("scatter", x, index, d);
+    used = used_of("scatter", source, index.shape()).flatten();
+    const std::vector<int64_t> to = gather(from.reshape(x.shape()), d, index).to_vector<int64_t>();
+    int64_t* const origin = from.mutable_data<int64_t>();
+    for (int64_t i = 0; i < std::ssize(to); ++i) origin[to[static_cast<size_t>(i)]] = n + i;
+  }
+  return index_select(cat({x.flatten(), used}, 0), 0, from).reshape(x.shape());
+}
+
+Tensor scatter(const Tensor& x, int64_t dim, const Tensor& index, double value) {
+  check_defined("scatter", x);
+  check_defined("scatter", index);
+  return scatter(x, dim, index, full({}, value, x.dtype()).expand(index.shape()));
 }
 
 // Rows of a weight that is only stored, as float32.

@@ -1,4 +1,4 @@
-// Ops that choose by order; none of them is differentiable.
+// Ops that choose by order or by value.
 #include <algorithm>
 #include <numeric>
 
@@ -36,20 +36,15 @@ Sorted first_of_each_row(const Tensor& x, int64_t keep, int dim, bool descending
   const int64_t n = x.dim() == 0 ? 1 : rows.shape().back();
   Shape shape = rows.shape();
   if (!shape.empty()) shape[shape.size() - 1] = keep;
-  Tensor values = empty(shape, x.dtype()), indices = empty(shape, DType::int64);
+  Tensor indices = empty(shape, DType::int64);
   int64_t* index = indices.mutable_data<int64_t>();
   dispatch_number("sort", x.dtype(), [&]<class T>() {
     const T* row = rows.data<T>();
-    T* value = values.mutable_data<T>();
-    for (int64_t r = 0, count = n == 0 ? 0 : rows.numel() / n; r < count; ++r, row += n) {
-      const std::vector<int64_t> order = row_order(row, n, descending);
-      for (int64_t i = 0; i < keep; ++i) {
-        *index++ = order[static_cast<size_t>(i)];
-        *value++ = row[order[static_cast<size_t>(i)]];
-      }
-    }
+    for (int64_t r = 0, count = n == 0 ? 0 : rows.numel() / n; r < count; ++r, row += n)
+      index = std::copy_n(row_order(row, n, descending).begin(), keep, index);
   });
-  return {back_along(values, dim), back_along(indices, dim)};
+  const Tensor places = back_along(indices, dim);
+  return {gather(x, dim, places), places};
 }
 
 Tensor place_of(kernels::Reduce extreme, std::string_view op, const Tensor& x, int64_t dim, bool keepdim) {
@@ -84,12 +79,35 @@ Sorted sort(const Tensor& x, int64_t dim, bool descending) {
   return first_of_each_row(x, x.dim() == 0 ? 1 : x.shape()[d], d, descending);
 }
 
-Sorted topk(const Tensor& x, int64_t k, int64_t dim) {
+Sorted topk(const Tensor& x, int64_t k, int64_t dim, bool largest, bool /*sorted*/) {
   check_defined("topk", x);
   const int d = wrap_dim("topk", dim, x.dim());
   const int64_t n = x.dim() == 0 ? 1 : x.shape()[d];
   if (k < 0 || k > n) fail("topk", "k must be in [0, ", n, "], got ", k, ".");
-  return first_of_each_row(x, k, d, /*descending=*/true);
+  return first_of_each_row(x, k, d, largest);
+}
+
+Tensor nonzero(const Tensor& x) {
+  check_defined("nonzero", x);
+  const std::vector<bool> holds = ne(x, 0.0).to_vector<bool>();
+  std::vector<int64_t> found;
+  for (size_t i = 0; i < holds.size(); ++i) {
+    if (!holds[i]) continue;
+    const Shape place = x.shape().index_of(static_cast<int64_t>(i));
+    found.insert(found.end(), place.begin(), place.end());
+  }
+  return tensor(found, {std::count(holds.begin(), holds.end(), true), x.dim()});
+}
+
+Tensor one_hot(const Tensor& index, int64_t num_classes) {
+  check_defined("one_hot", index);
+  if (num_classes < -1 || num_classes == 0)
+    fail("one_hot", "num_classes must be at least 1, or -1 to count them, got ", num_classes, ".");
+  if (num_classes == -1 && index.numel() == 0)
+    fail("one_hot", "needs num_classes if there is no index, got -1.");
+  const int64_t n = num_classes == -1 ? static_cast<int64_t>(amax(index).item()) + 1 : num_classes;
+  check_index("one_hot", index, n);
+  return eq(index.unsqueeze(-1), arange(0, static_cast<double>(n))).to(DType::int64);
 }
 
 }  // namespace gradus

@@ -104,6 +104,18 @@ Tensor Tensor::reshape(Shape to) const {
   return reshaped_view("reshape", *this, to, *strides);
 }
 
+Tensor Tensor::flatten(int64_t start_dim, int64_t end_dim) const {
+  const int first = wrap_dim("flatten", start_dim, dim()), last = wrap_dim("flatten", end_dim, dim());
+  if (first > last)
+    fail("flatten", "start_dim must not come after end_dim, got ", start_dim, " and ", end_dim, " for ",
+         shape(), ".");
+  if (dim() == 0) return reshape({1});
+  Shape to(shape().begin(), shape().begin() + first + 1);
+  for (int d = first + 1; d < dim(); ++d)
+    d <= last ? void(to[first] *= shape()[d]) : to.push_back(shape()[d]);
+  return reshape(to);
+}
+
 Tensor Tensor::expand(Shape to) const {
   const int lead = to.size() - dim();
   Shape strides = to;

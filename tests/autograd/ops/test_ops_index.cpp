@@ -110,6 +110,18 @@ TEST_CASE("cat passes over empty vectors") {
   CHECK_THAT(error_of([&] { cat({x, f64({}, {0, 1})}, 1); }), ContainsSubstring("[cat]"));
 }
 
+TEST_CASE("scatter replaces; of repeated indices the last one counts, and gets the gradient") {
+  const Tensor x = leaf({1, 2, 3, 4}, {2, 2}), source = leaf({10, 20, 30, 40}, {2, 2});
+  const Tensor y = scatter(x, 0, index({1, 0, 1, 1}, {2, 2}), source);
+  CHECK(difference(y, f64({1, 20, 30, 40}, {2, 2})) == "");
+  y.backward(f64({1, 2, 3, 4}, {2, 2}));
+  CHECK(difference(x.grad(), f64({1, 0, 0, 0}, {2, 2})) == "");
+  CHECK(difference(source.grad(), f64({0, 2, 3, 4}, {2, 2})) == "");
+  CHECK(difference(scatter(x, 1, index({1, 0}, {2, 1}), 7.0).detach(), f64({1, 7, 7, 4}, {2, 2})) == "");
+  CHECK_THAT(error_of([&] { scatter(x, 0, index({2, 0}, {1, 2}), source); }), ContainsSubstring("[scatter]"));
+  CHECK_THAT(error_of([&] { scatter(x, 0, i64({0}), f64({1})); }), ContainsSubstring("[scatter]"));
+}
+
 TEST_CASE("embedding looks up rows; repeated ones add up, the padding row gets nothing") {
   const Tensor w = leaf({0, 1, 10, 11, 20, 21}, {3, 2});
   const Tensor i = index({2, 0, 2, 1}, {2, 2});

@@ -1,4 +1,4 @@
-// argmax, sort, topk and multinomial.
+// argmax, sort, topk, nonzero, one_hot and multinomial.
 #include <cmath>
 
 #include "autograd/compare.hpp"
@@ -45,6 +45,25 @@ TEST_CASE("topk gives the largest, the lower index first among equals") {
   CHECK(topk(x, 0, 0).values.numel() == 0);
   CHECK_THAT(error_of([&] { topk(x, 6, 0); }), ContainsSubstring("[topk]"));
   CHECK_THAT(error_of([&] { topk(x, -1, 0); }), ContainsSubstring("[topk]"));
+}
+
+TEST_CASE("topk gives the smallest, the lower index first among equals") {
+  const auto bottom = topk(f64({3, 1, kNan, 1, -kInf}), 3, 0, /*largest=*/false);
+  CHECK(difference(bottom.values, f64({-kInf, 1, 1})) == "");
+  CHECK(difference(bottom.indices, i64({4, 1, 3})) == "");
+}
+
+TEST_CASE("nonzero lists places, one_hot marks classes") {
+  CHECK(difference(nonzero(f64({0, 2, -1, 0, kNan, 0}, {2, 3})), i64({0, 1, 0, 2, 1, 1}).reshape({3, 2})) ==
+        "");
+  CHECK(nonzero(f64({5}, {})).shape() == Shape{1, 0});
+  CHECK(nonzero(f64({0}, {})).shape() == Shape{0, 0});
+  CHECK(difference(one_hot(i64({2, 0})), i64({0, 0, 1, 1, 0, 0}).reshape({2, 3})) == "");
+  CHECK(one_hot(i64({2, 0}), 5).shape() == Shape{2, 5});
+  CHECK(error_of([] { one_hot(i64({2}), 2); }) == "[one_hot] index 2 (element 0) is outside [0, 2).");
+  CHECK(error_of([] { one_hot(i64({})); }) == "[one_hot] needs num_classes if there is no index, got -1.");
+  CHECK(error_of([] { one_hot(i64({0}), 0); }) ==
+        "[one_hot] num_classes must be at least 1, or -1 to count them, got 0.");
 }
 
 TEST_CASE("multinomial draws in proportion to the weights") {

@@ -36,23 +36,25 @@ json case_of(const std::string& file, const std::string& id) {
 
 TEST_CASE("every case that PyTorch answered passes") {
   std::map<std::string, int64_t> ops;
-  for (const char* file : {"opinfo.jsonl", "more.jsonl"})
+  for (const char* file : {"opinfo.jsonl", "more.jsonl", "functions.jsonl", "windows.jsonl"})
     for (const ConformCase& c : conform(kConformFiles / file).cases) {
       INFO(c.id << (c.passed() ? "" : ": " + c.differences[0].run + " " + c.differences[0].message));
       CHECK(c.passed());
       ++ops[c.op];
     }
-  CHECK(ops.size() == 67);
+  CHECK(ops.size() == 91);
 }
 
 TEST_CASE("every call that PyTorch refuses is refused") {
-  const ConformReport report = conform(kConformFiles / "errors.jsonl");
-  for (const ConformCase& c : report.cases) {
-    INFO(c.id);
-    CHECK(c.passed());
+  for (const auto& [file, calls] : {std::pair{"errors.jsonl", 35}, {"windows_errors.jsonl", 69}}) {
+    const ConformReport report = conform(kConformFiles / file);
+    for (const ConformCase& c : report.cases) {
+      INFO(c.id);
+      CHECK(c.passed());
+    }
+    CHECK(report.passed() == calls);
+    CHECK(report.failed() == 0);
   }
-  CHECK(report.passed() == 35);
-  CHECK(report.failed() == 0);
 }
 
 TEST_CASE("a folder's files are run in the order of their names, or only one op of them") {
@@ -190,7 +192,7 @@ TEST_CASE("only layer_norm of numbers far from zero differs by convention in PyT
 
 TEST_CASE("the page lists every convention") {
   const std::string page = files::read(kConformFiles / "../../../tools/cases/README.md");
-  for (const char* file : {"opinfo.jsonl", "more.jsonl"})
+  for (const char* file : {"opinfo.jsonl", "more.jsonl", "functions.jsonl", "windows.jsonl"})
     for (const ConformCase& c : conform(kConformFiles / file).cases) {
       INFO(c.op << " " << c.convention);
       CHECK(page.find(c.convention) != std::string::npos);

@@ -51,7 +51,7 @@ TEST_CASE("the files have every operation, and the format's page has each signat
   const std::string page = files::read(kReplayFiles / "../../../tools/cases/README.md");
   std::string all;
   for (const char* name : {"golden", "torch"}) all += file(name).dump();
-  for (const char* name : {"opinfo", "more"})
+  for (const char* name : {"opinfo", "more", "windows", "functions"})
     all += files::read(kReplayFiles / "../conform" / (std::string(name) + ".jsonl"));
   std::erase(all, ' ');
   for (const Operation& operation : operations()) {

@@ -123,7 +123,7 @@ TEST_CASE("numbers must make sense") {
   refused("--steps", "many", "must be a whole number, got 'many'");
   refused("--decay", "cubic", "must be cosine, linear, constant or wsd, got 'cubic'");
   refused("--cooldown", "0", "must be in (0, 1], got 0");
-  refused("--optimizer", "sgd", "must be adamw, muon or lion, got 'sgd'");
+  refused("--optimizer", "sgd", "must be adamw, muon, lion or rmsprop, got 'sgd'");
   refused("--minutes", "-1", "must be in [0, 1e+06], got -1");
   refused("--momentum", "1", "must be in [0, 1), got 1");
   refused("--ema", "-1", "must be in [0, 1), got -1");

@@ -12,7 +12,7 @@ namespace {
 
 const std::vector<std::string> kVerbs{"train",      "sample", "eval",   "predict", "tokenizer", "gradcheck",
                                       "conform",    "lesson", "replay", "sweep",   "bench",     "info",
-                                      "completion", "man",    "plot",   "export"};
+                                      "completion", "man",    "plot",   "export",  "new"};
 
 }  // namespace
 

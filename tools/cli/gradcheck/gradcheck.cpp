@@ -22,8 +22,8 @@ struct GradcheckFlags {
   std::string op;
   bool all = false;
   std::vector<std::string> layer;
-  std::string model;
-  int64_t order = 2, seed = 0;
+  std::string model, command;
+  int64_t order = 2, seed = 0, timeout = 60;
   bool json = false;
 };
 
@@ -52,11 +52,7 @@ struct Result {
 class Table {
  public:
   Table(const GradcheckFlags& flags, const std::string& subject) : flags_(flags), subject_(subject) {
-    if (flags.json) return;
-    std::cout << "      " << std::left << std::setw(30) << subject << std::right << std::setw(6) << "cases"
-              << std::setw(9) << "checks" << std::setw(11) << "order 1";
-    if (flags.order == 2) std::cout << std::setw(11) << "order 2";
-    std::cout << std::setw(9) << "seconds" << std::endl;
+    if (!flags.json) line("", subject, {"cases", "checks", "order 1", "order 2", "seconds"});
   }
 
   void print(const Result& r) {
@@ -77,10 +73,8 @@ class Table {
       return;
     }
     const auto error = [](double worst) { return concat(std::setprecision(2), std::scientific, worst); };
-    std::cout << (r.passed ? "ok    " : "FAIL  ") << std::left << std::setw(30) << r.name << std::right
-              << std::setw(6) << r.cases << std::setw(9) << r.checks << std::setw(11) << error(r.worst[0]);
-    if (flags_.order == 2) std::cout << std::setw(11) << error(r.worst[1]);
-    std::cout << std::setw(9) << decimals(r.seconds, 3) << std::endl;
+    line(r.passed ? "ok" : "FAIL", r.name,
+         {concat(r.cases), concat(r.checks), error(r.worst[0]), error(r.worst[1]), decimals(r.seconds, 3)});
     if (!r.message.empty()) std::cout << "      " << r.message << std::endl;
   }
 
@@ -96,6 +90,14 @@ class Table {
   }
 
  private:
+  void line(const char* state, const std::string& name, const std::vector<std::string>& cells) const {
+    constexpr int kWidths[] = {6, 9, 11, 11, 9};
+    std::cout << std::left << std::setw(6) << state << std::setw(30) << name << std::right;
+    for (size_t i = 0; i < cells.size(); ++i)
+      if (i != 3 || flags_.order == 2) std::cout << std::setw(kWidths[i]) << cells[i];
+    std::cout << std::endl;
+  }
+
   const GradcheckFlags& flags_;
   std::string subject_;
   int64_t passed_ = 0, failed_ = 0, checks_ = 0;
@@ -142,23 +144,29 @@ int check_ops(const GradcheckFlags& flags) {
   return table.finish();
 }
 
-int gradcheck(const GradcheckFlags& flags) {
+int gradcheck(GradcheckFlags flags) {
   if (flags.order != 1 && flags.order != 2)
     fail("gradcheck", "--order must be 1 or 2, got ", flags.order, ".");
   if (flags.seed < 0) fail("gradcheck", "--seed must be a whole number of at least 0, got ", flags.seed, ".");
   const int subjects = (flags.all ? 1 : 0) + (flags.op.empty() ? 0 : 1) + (flags.layer.empty() ? 0 : 1) +
-                       (flags.model.empty() ? 0 : 1);
+                       (flags.model.empty() ? 0 : 1) + (flags.command.empty() ? 0 : 1);
   if (subjects > 1)
-    fail("gradcheck", "--op, --all, --layer and --model must not come together, got ", subjects, " of them.");
-  if (flags.layer.empty() && flags.model.empty()) return check_ops(flags);
-
+    fail("gradcheck", "--op, --all, --layer, --model and --command must not come together, got ", subjects,
+         " of them.");
+  if (flags.timeout < 1) fail("gradcheck", "--timeout must be at least 1, got ", flags.timeout, ".");
   const GradcheckOptions options{.order = static_cast<int>(flags.order),
                                  .seed = static_cast<uint64_t>(flags.seed)};
-  const bool is_layer = !flags.layer.empty();
+  const bool is_layer = !flags.layer.empty(), is_model = !flags.model.empty();
+  if (!is_layer && !is_model && flags.command.empty()) return check_ops(flags);
   const Result result = timed(is_layer ? flags.layer[0] : flags.model, [&](Result& r) {
-    r.add("", is_layer ? check_layer(flags.layer, options) : check_model(flags.model, options));
+    if (is_layer || is_model)
+      return r.add("", is_layer ? check_layer(flags.layer, options) : check_model(flags.model, options));
+    const RemoteReport remote = check_command(flags.command, flags.timeout, options);
+    r.name = remote.name;
+    flags.order = remote.order;
+    r.add("", remote.report);
   });
-  Table table(flags, is_layer ? "layer" : "model");
+  Table table(flags, is_layer ? "layer" : is_model ? "model" : "command");
   table.print(result);
   return table.finish();
 }
@@ -173,19 +181,26 @@ Action add_gradcheck(CLI::App& verb, const std::string& program) {
                     "Check this layer; KEY=VALUE changes it (see below)"),
           layer_names);
   add_value(verb, "--model", flags->model, "DIR", "Check the loss of a trained model on the text of its run");
+  add_value(verb, "--command", flags->command, "COMMAND",
+            "Check the operation of another program, which answers\nlines of JSON (see below)");
+  add_value(verb, "--timeout", flags->timeout, "SECONDS", "Longest time for an answer of --command")
+      ->capture_default_str();
   add_value(verb, "--order", flags->order, "N", "1: gradients; 2: also gradients of gradients")
       ->capture_default_str();
   add_value(verb, "--seed", flags->seed, "N", "Seed of the random directions")->capture_default_str();
   verb.add_flag("--json", flags->json, "Print a JSON line for each op");
-  verb.footer(
-      with_program(concat("Exits with 3 if a gradient is wrong.\n\nLayers, with their keys and defaults:\n",
-                          layer_help(), R"(
+  verb.footer(with_program(
+      concat("Exits with 3 if a gradient is wrong, with 1 if --command fails or answers in another form.\n"
+             "docs/operations-and-gradient-checks.md describes the answers.\n\nLayers, with their keys and "
+             "defaults:\n",
+             layer_help(), R"(
 Examples:
   $ gradcheck --all
   $ gradcheck --op softmax --order 2
   $ gradcheck --layer MultiHeadAttention n_embd=6 n_head=3
-  $ gradcheck --model out/kjv-mini --order 1)"),
-                   program));
+  $ gradcheck --model out/kjv-mini --order 1
+  $ gradcheck --command 'python3 my_op.py')"),
+      program));
   return {[flags] { return gradcheck(*flags); }};
 }
 

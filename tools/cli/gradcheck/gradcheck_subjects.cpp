@@ -14,9 +14,12 @@
 #include "gradus/models/architecture.hpp"
 #include "gradus/models/pretrained.hpp"
 #include "gradus/nn/attention.hpp"
+#include "gradus/nn/convolution.hpp"
 #include "gradus/nn/gradcheck_module.hpp"
 #include "gradus/nn/layers.hpp"
+#include "gradus/nn/recurrent.hpp"
 #include "gradus/nn/self_attention.hpp"
+#include "gradus/nn/transformer.hpp"
 #include "gradus/tools/cli/program/nearest.hpp"
 #include "gradus/tools/cli/train/run_text.hpp"
 #include "gradus/train/decoder.hpp"
@@ -33,11 +36,12 @@ struct Value {
 };
 
 class Subject;
+using S = Subject&;
 
 /// A layer that can be checked.
 struct Row {
   std::string_view name, defaults;  ///< defaults: KEY=VALUE, as the help shows them
-  GradcheckReport (*check)(Subject& s);
+  GradcheckReport (*check)(S s);
   const char* width = "n_embd";  ///< the key of the input's features
 };
 
@@ -45,7 +49,7 @@ struct Row {
 class Subject {
  public:
   Subject(const std::vector<std::string>& spec, const Row& row, const GradcheckOptions& gradcheck_options)
-      : generator(gradcheck_options.seed), options(gradcheck_options), width_(row.width) {
+      : g(gradcheck_options.seed), options(gradcheck_options), width_(row.width) {
     std::istringstream pairs{std::string(row.defaults)};
     for (std::string pair; pairs >> pair;) set(pair.substr(0, pair.find(',')));
     for (auto pair = spec.begin() + 1; pair < spec.end(); ++pair) {
@@ -58,17 +62,25 @@ class Subject {
 
   Value operator[](const std::string& key) const { return {values_.at(key)}; }
 
-  /// Checks layer(x) for x of shape (batch, [tokens,] width). Dropout draws the same mask in each call.
+  /// Checks layer(x) for x of shape (batch, [tokens,] width), or (batch, width, height, width) for images.
+  /// Dropout draws the same mask in each call.
   template <class Layer>
-  GradcheckReport check(const Layer& layer) const {
+  GradcheckReport operator()(const Layer& layer) const {
     const Subject& s = *this;
     Shape shape{s["batch"], s[width_]};
     if (values_.contains("tokens")) shape.insert(1, s["tokens"]);
+    if (values_.contains("height")) shape = {s["batch"], s[width_], s["height"], s["width"]};
     Generator input = Generator(options.seed).stream("input");
     const auto call = [](const Layer& m, const std::vector<Tensor>& in) {
+      Generator same(1);
       if constexpr (std::invocable<const Layer&, const Tensor&, Generator*>) {
-        Generator same(1);
         return m(in[0], &same);
+      } else if constexpr (requires { m(in[0], {}, &same).output; }) {  // recurrent
+        return m(in[0], {}, &same).output;
+      } else if constexpr (requires { m(in[0], in[0], in[0], {}, &same).output; }) {  // attention
+        return m(in[0], in[0], in[0], {}, &same).output;
+      } else if constexpr (requires { m(in[0], in[0], {}, &same); }) {  // a decoder's layer
+        return m(in[0], in[0], {}, &same);
       } else {
         return m(in[0]);
       }
@@ -76,7 +88,7 @@ class Subject {
     return nn::gradcheck_module<Layer>(layer, {randn(shape, input, DType::float64)}, call, options);
   }
 
-  Generator generator;  ///< of the initial values
+  Generator g;  ///< of the initial values
   const GradcheckOptions& options;
 
  private:
@@ -96,32 +108,38 @@ class Subject {
 
 GradcheckReport loss_of(const models::Decoder& model, const Tensor& x, const Tensor& y,
                         const GradcheckOptions& options) {
-  const auto loss = [x, y](const models::Decoder& m, const std::vector<Tensor>&) {
+  const auto loss = [x, y](const models::Decoder& m, const auto&) {
     Generator same(1);
     return m.loss(x, y, &same);
   };
   return nn::gradcheck_module<models::Decoder>(model, {}, loss, options);
 }
 
-GradcheckReport check_embedding(Subject& s) {
-  const nn::Embedding layer(s["num_embeddings"], s["embedding_dim"], s.generator);
-  const Tensor index = randint(0, s["num_embeddings"], {s["batch"], s["tokens"]}, s.generator);
-  return nn::gradcheck_module<nn::Embedding>(
-      layer, {}, [index](const nn::Embedding& m, const std::vector<Tensor>&) { return m(index); }, s.options);
+GradcheckReport check_embedding(S s) {
+  const nn::Embedding layer(s["num_embeddings"], s["embedding_dim"], s.g);
+  const Tensor index = randint(0, s["num_embeddings"], {s["batch"], s["tokens"]}, s.g);
+  const auto call = [index](const nn::Embedding& m, const auto&) { return m(index); };
+  return nn::gradcheck_module<nn::Embedding>(layer, {}, call, s.options);
 }
 
-nn::SelfAttention self_attention(Subject& s) {
-  return {s["d_in"],
-          s["d_out"],
-          s.generator,
-          {.mask_on = s["mask_weights"] ? nn::MaskOn::weights : nn::MaskOn::scores,
-           .fill = s["finite_fill"] ? -1e9 : -std::numeric_limits<double>::infinity(),
-           .scaled = s["scaled"],
-           .safe = s["safe"],
-           .dropout = s["dropout"],
-           .num_heads = s["num_heads"],
-           .projection = s["projection"],
-           .bias = s["bias"]}};
+template <class Layer>
+GradcheckReport check_recurrent(S s) {
+  return s(Layer(s["input_size"], s["hidden_size"], s.g,
+                 {.num_layers = s["num_layers"],
+                  .bias = s["bias"],
+                  .batch_first = true,
+                  .dropout = s["dropout"],
+                  .bidirectional = s["bidirectional"]}));
+}
+
+template <class Layer>
+GradcheckReport check_transformer(S s) {
+  return s(Layer(s["d_model"], s["nhead"], s.g,
+                 {.dim_feedforward = s["dim_feedforward"],
+                  .dropout = s["dropout"],
+                  .activation = s["gelu"] ? nn::FeedForward::gelu : nn::FeedForward::relu,
+                  .batch_first = true,
+                  .norm_first = s["norm_first"]}));
 }
 
 GradcheckReport check_decoder(Subject& s, models::DecoderConfig config) {
@@ -131,37 +149,68 @@ GradcheckReport check_decoder(Subject& s, models::DecoderConfig config) {
   config.n_head = s["n_head"];
   config.n_embd = s["n_embd"];
   config.dropout = s["dropout"];
-  const models::Decoder model(config, s.generator);
+  const models::Decoder model(config, s.g);
   const Shape shape{s["batch"], s["tokens"]};
-  const Tensor x = randint(0, config.vocab_size, shape, s.generator);
-  return loss_of(model, x, randint(0, config.vocab_size, shape, s.generator), s.options);
+  const Tensor x = randint(0, config.vocab_size, shape, s.g);
+  return loss_of(model, x, randint(0, config.vocab_size, shape, s.g), s.options);
 }
 
+constexpr const char* kRecurrent =
+    "batch=2, bias=1, bidirectional=0, dropout=0, hidden_size=2, input_size=3, num_layers=1, tokens=3";
+constexpr const char* kTransformer =
+    "batch=2, d_model=4, dim_feedforward=5, dropout=0, gelu=0, nhead=2, norm_first=0, tokens=3";
+
 const Row kLayers[] = {
+    {"BatchNorm2d", "affine=1, batch=2, eps=1e-05, height=2, num_features=3, width=3",
+     [](S s) { return s(nn::BatchNorm2d(s["num_features"], {.eps = s["eps"], .affine = s["affine"]})); },
+     "num_features"},
+    {"Conv2d",
+     "batch=2, bias=1, dilation=1, groups=1, height=4, in_channels=2, kernel_size=3, out_channels=3, "
+     "padding=1, "
+     "stride=1, width=3",
+     [](S s) {
+       return s(nn::Conv2d(s["in_channels"], s["out_channels"], int64_t{s["kernel_size"]}, s.g,
+                           {.stride = int64_t{s["stride"]},
+                            .padding = int64_t{s["padding"]},
+                            .dilation = int64_t{s["dilation"]},
+                            .groups = s["groups"],
+                            .bias = s["bias"]}));
+     },
+     "in_channels"},
+    {"CrossAttention", "batch=2, bias=1, dropout=0, embed_dim=4, num_heads=2, tokens=3",
+     [](S s) {
+       return s(nn::CrossAttention(s["embed_dim"], s["num_heads"], s.g,
+                                   {.dropout = s["dropout"], .bias = s["bias"], .batch_first = true}));
+     },
+     "embed_dim"},
     {"Embedding", "batch=2, embedding_dim=3, num_embeddings=5, tokens=4", check_embedding},
     {"GPT", "batch=2, bias=1, dropout=0, n_embd=4, n_head=2, n_layer=2, tokens=3, vocab_size=5",
-     [](Subject& s) { return check_decoder(s, {.bias = s["bias"]}); }},
+     [](S s) { return check_decoder(s, {.bias = s["bias"]}); }},
+    {"GRU", kRecurrent, check_recurrent<nn::GRU>, "input_size"},
+    {"GroupNorm", "affine=1, batch=2, eps=1e-05, height=2, num_channels=4, num_groups=2, width=3",
+     [](S s) {
+       return s(nn::GroupNorm(s["num_groups"], s["num_channels"], {.eps = s["eps"], .affine = s["affine"]}));
+     },
+     "num_channels"},
     {"GroupedQueryAttention",
      "batch=2, causal=1, dropout=0, n_embd=8, n_head=4, n_kv_head=2, qk_norm=0, rope_theta=10000, tokens=3",
-     [](Subject& s) {
-       return s.check(nn::GroupedQueryAttention(s["n_embd"], s["n_head"], s["n_kv_head"], s.generator,
-                                                {.causal = s["causal"],
-                                                 .rope_theta = s["rope_theta"],
-                                                 .qk_norm = s["qk_norm"],
-                                                 .dropout = s["dropout"]}));
+     [](S s) {
+       return s(nn::GroupedQueryAttention(s["n_embd"], s["n_head"], s["n_kv_head"], s.g,
+                                          {.causal = s["causal"],
+                                           .rope_theta = s["rope_theta"],
+                                           .qk_norm = s["qk_norm"],
+                                           .dropout = s["dropout"]}));
      }},
+    {"LSTM", kRecurrent, check_recurrent<nn::LSTM>, "input_size"},
     {"LayerNorm", "batch=2, bias=1, eps=1e-05, features=4",
-     [](Subject& s) { return s.check(nn::LayerNorm(s["features"], {.eps = s["eps"], .bias = s["bias"]})); },
-     "features"},
+     [](S s) { return s(nn::LayerNorm(s["features"], {.eps = s["eps"], .bias = s["bias"]})); }, "features"},
     {"Linear", "batch=2, bias=1, in_features=3, out_features=4",
-     [](Subject& s) {
-       return s.check(nn::Linear(s["in_features"], s["out_features"], s.generator, {.bias = s["bias"]}));
-     },
+     [](S s) { return s(nn::Linear(s["in_features"], s["out_features"], s.g, {.bias = s["bias"]})); },
      "in_features"},
     {"Llama",
      "batch=2, dropout=0, n_embd=4, n_head=2, n_inner=6, n_kv_head=1, n_layer=2, qk_norm=0, tied=1, "
      "tokens=3, vocab_size=5",
-     [](Subject& s) {
+     [](S s) {
        return check_decoder(s, {.arch = std::string(models::usual_arch()),
                                 .bias = false,
                                 .n_kv_head = s["n_kv_head"],
@@ -170,29 +219,40 @@ const Row kLayers[] = {
                                 .tie_word_embeddings = s["tied"]});
      }},
     {"MLP", "batch=2, bias=1, dropout=0, hidden=12, n_embd=3",
-     [](Subject& s) {
-       return s.check(
-           nn::MLP(s["n_embd"], s["hidden"], s.generator, {.bias = s["bias"], .dropout = s["dropout"]}));
+     [](S s) {
+       return s(nn::MLP(s["n_embd"], s["hidden"], s.g, {.bias = s["bias"], .dropout = s["dropout"]}));
      }},
     {"MultiHeadAttention", "batch=2, bias=1, causal=1, dropout=0, n_embd=4, n_head=2, projection=1, tokens=3",
-     [](Subject& s) {
-       return s.check(nn::MultiHeadAttention(s["n_embd"], s["n_head"], s.generator,
-                                             {.causal = s["causal"],
-                                              .bias = s["bias"],
-                                              .projection = s["projection"],
-                                              .projection_bias = s["bias"],
-                                              .dropout = s["dropout"]}));
+     [](S s) {
+       return s(nn::MultiHeadAttention(s["n_embd"], s["n_head"], s.g,
+                                       {.causal = s["causal"],
+                                        .bias = s["bias"],
+                                        .projection = s["projection"],
+                                        .projection_bias = s["bias"],
+                                        .dropout = s["dropout"]}));
      }},
     {"RMSNorm", "batch=2, eps=1e-05, features=4",
-     [](Subject& s) { return s.check(nn::RMSNorm(s["features"], {.eps = s["eps"]})); }, "features"},
+     [](S s) { return s(nn::RMSNorm(s["features"], {.eps = s["eps"]})); }, "features"},
+    {"RNN", kRecurrent, check_recurrent<nn::RNN>, "input_size"},
     {"SelfAttention",
      "batch=2, bias=0, d_in=3, d_out=4, dropout=0, finite_fill=0, mask_weights=0, num_heads=2, projection=0, "
      "safe=0, scaled=1, tokens=3",
-     [](Subject& s) { return s.check(self_attention(s)); }, "d_in"},
+     [](S s) {
+       return s(nn::SelfAttention(s["d_in"], s["d_out"], s.g,
+                                  {.mask_on = s["mask_weights"] ? nn::MaskOn::weights : nn::MaskOn::scores,
+                                   .fill = s["finite_fill"] ? -1e9 : -std::numeric_limits<double>::infinity(),
+                                   .scaled = s["scaled"],
+                                   .safe = s["safe"],
+                                   .dropout = s["dropout"],
+                                   .num_heads = s["num_heads"],
+                                   .projection = s["projection"],
+                                   .bias = s["bias"]}));
+     },
+     "d_in"},
     {"SwiGLU", "batch=2, dropout=0, hidden=8, n_embd=3",
-     [](Subject& s) {
-       return s.check(nn::SwiGLU(s["n_embd"], s["hidden"], s.generator, {.dropout = s["dropout"]}));
-     }},
+     [](S s) { return s(nn::SwiGLU(s["n_embd"], s["hidden"], s.g, {.dropout = s["dropout"]})); }},
+    {"TransformerDecoderLayer", kTransformer, check_transformer<nn::TransformerDecoderLayer>, "d_model"},
+    {"TransformerEncoderLayer", kTransformer, check_transformer<nn::TransformerEncoderLayer>, "d_model"},
 };
 
 }  // namespace
@@ -211,7 +271,7 @@ GradcheckReport check_layer(const std::vector<std::string>& spec, const Gradchec
 }
 
 std::string layer_help() {
-  constexpr size_t name_width = 22, line_width = 96;
+  constexpr size_t name_width = 24, line_width = 96;
   std::string text;
   for (const auto& [name, defaults, check, width] : kLayers) {
     std::string line = concat("  ", name, std::string(name_width - name.size(), ' '));

@@ -46,12 +46,21 @@ TEST_CASE("the columns of gradcheck end below their headings") {
 TEST_CASE("gradcheck --layer checks a layer as it is described") {
   for (const std::vector<std::string>& layer : {std::vector<std::string>{"Linear", "in_features=2", "bias=0"},
                                                 {"Embedding"},
+                                                {"BatchNorm2d", "affine=0"},
+                                                {"Conv2d", "groups=2", "out_channels=4"},
+                                                {"GroupNorm", "num_groups=4"},
                                                 {"LayerNorm", "features=5"},
                                                 {"MLP", "dropout=0.2"},
                                                 {"MultiHeadAttention", "n_embd=6", "n_head=3", "causal=0"},
                                                 {"SelfAttention", "mask_weights=1"},
                                                 {"RMSNorm", "features=5"},
                                                 {"SwiGLU", "hidden=5"},
+                                                {"RNN", "bias=0"},
+                                                {"GRU", "bidirectional=1", "num_layers=2", "dropout=0.3"},
+                                                {"LSTM", "hidden_size=3"},
+                                                {"CrossAttention", "dropout=0.2"},
+                                                {"TransformerEncoderLayer", "norm_first=1"},
+                                                {"TransformerDecoderLayer", "gelu=1", "dropout=0.2"},
                                                 {"GroupedQueryAttention", "qk_norm=1", "n_kv_head=1"},
                                                 {"Llama", "n_layer=1", "qk_norm=1", "tied=0"},
                                                 {"GPT", "n_layer=1"}}) {
@@ -81,7 +90,7 @@ TEST_CASE("gradcheck refuses what it does not know") {
   refused({"--op", "nope"}, "--op must be the name of an op, got 'nope'");
   refused({"--order", "3"}, "--order must be 1 or 2, got 3");
   refused({"--op", "add", "--all"}, "must not come together, got 2");
-  refused({"--layer", "Nope"}, "--layer must be Embedding, GPT");
+  refused({"--layer", "Nope"}, "Embedding, GPT, ");
   refused({"--layer", "Linear", "width=3"},
           "KEY of batch=2, bias=1, in_features=3, out_features=4, got 'width=3'");
   refused({"--layer", "Linear", "bias=yes"}, "must be a number");

@@ -1,0 +1,72 @@
+// Losses of single elements.
+#include <algorithm>
+
+#include "gradus/autograd/ops/arguments.hpp"
+
+namespace gradus {
+namespace {
+
+Tensor difference(std::string_view op, const Tensor& x, const Tensor& target) {
+  check_same_dtype(op, x, target);
+  check_floating(op, x);
+  return x - target;
+}
+
+}  // namespace
+
+Tensor reduced(std::string_view op, const Tensor& losses, Reduction reduction, int64_t count) {
+  if (reduction == Reduction::batchmean)
+    fail(op, "the reduction must be none, mean or sum, got batchmean. Hint: kl_div() takes that.");
+  if (reduction == Reduction::none) return losses;
+  return reduction == Reduction::sum ? sum(losses) : mean_of(sum(losses), count);
+}
+
+Tensor mse_loss(const Tensor& x, const Tensor& target, Reduction reduction) {
+  const Tensor d = difference("mse_loss", x, target);
+  return reduced("mse_loss", d * d, reduction, d.numel());
+}
+
+Tensor l1_loss(const Tensor& x, const Tensor& target, Reduction reduction) {
+  const Tensor d = difference("l1_loss", x, target);
+  return reduced("l1_loss", abs(d), reduction, d.numel());
+}
+
+Tensor huber_loss(const Tensor& x, const Tensor& target, Reduction reduction, double delta) {
+  const Tensor d = difference("huber_loss", x, target);
+  if (!(delta > 0)) fail("huber_loss", "delta must be above 0, got ", delta, ".");
+  const Tensor is_far = ge(abs(d.detach()), delta), near = masked_fill(d, is_far, 0.0);
+  const Tensor losses = where(is_far, delta * (abs(d) - 0.5 * delta), 0.5 * near * near);
+  return reduced("huber_loss", losses, reduction, d.numel());
+}
+
+Tensor smooth_l1_loss(const Tensor& x, const Tensor& target, Reduction reduction, double beta) {
+  if (!(beta >= 0)) fail("smooth_l1_loss", "beta must be at least 0, got ", beta, ".");
+  return beta == 0 ? l1_loss(x, target, reduction) : huber_loss(x, target, reduction, beta) / beta;
+}
+
+Tensor kl_div(const Tensor& x, const Tensor& target, Reduction reduction, bool log_target) {
+  check_same_dtype("kl_div", x, target);
+  check_floating("kl_div", x);
+  const Tensor none = eq(target, 0.0);
+  const Tensor losses = log_target
+                            ? exp(target) * (target - x)
+                            : target * (masked_fill(log(masked_fill(target, none, 1.0)), none, 0.0) - x);
+  if (reduction != Reduction::batchmean) return reduced("kl_div", losses, reduction, losses.numel());
+  return mean_of(sum(losses), x.dim() == 0 ? 1 : std::max<int64_t>(x.size(0), 1));
+}
+
+Tensor binary_cross_entropy_with_logits(const Tensor& x, const Tensor& target, const Tensor& weight,
+                                        Reduction reduction, const Tensor& pos_weight) {
+  constexpr const char* op = "binary_cross_entropy_with_logits";
+  check_same_dtype(op, x, target);
+  check_floating(op, x);
+  if (target.shape() != x.shape()) fail(op, "target must be ", x.shape(), " as x, got ", target.shape(), ".");
+  // -log(sigmoid(x)) is softplus(-x), and -log(1 - sigmoid(x)) is x + softplus(-x).
+  const Tensor surprise = softplus(neg(x), 1.0, std::numeric_limits<double>::infinity());
+  const Tensor scale = pos_weight.defined() ? 1.0 + (pos_weight - 1.0) * target : Tensor();
+  Tensor losses = (1.0 - target) * x + (scale.defined() ? scale * surprise : surprise);
+  if (weight.defined()) losses = losses * weight;
+  return reduced(op, losses, reduction, losses.numel());
+}
+
+}  // namespace gradus

@@ -1,0 +1,179 @@
+// check_module(): checks a model with its loss on one batch, as one does before a long run (Karpathy, "A
+// recipe for training neural networks"; Stanford CS231n, "sanity checks").
+//
+//   CHECK_THAT(model, PassesChecks({x, y}, [](const Tensor& logits, const Tensor& y) {
+//                return cross_entropy(logits, y);
+//              }));
+//
+//   parameters     each is a leaf that requires a gradient, unless requires_grad_(false) has frozen it
+//   listed         the loss depends on no other leaf: visit lists all parameters
+//   tied           tied parameters are one tensor in all places, also after to() and in a copy of the model
+//   inputs         a call overwrites neither the batch nor the parameters
+//   repeats        two calls with one seed give the same loss and gradients, and set no gradient
+//   chance         the loss at the start is that of a guess
+//   overfit        AdamW can fit the batch
+//   gradients      each parameter gets finite gradients that are not all zero, and changes in different rows
+//   deterministic  evaluation draws nothing: check_eval_deterministic()
+//   dropout        each Dropout changes the loss in training mode
+//   examples       an example gives the same alone and in the batch: check_batch_invariant()
+//   mean           the loss is a mean: it stays the same for the batch twice
+//   causal         no output depends on a later input: check_causal()
+//   decode         decode() gives what a full call gives: check_kv_cache()
+//   state          load_state_dict() brings back the loss at the time of state_dict()
+//   float64        the loss in float64 agrees with float32
+//   gradcheck      the gradients of the parameters agree with differences
+//
+// From `deterministic` on, parameters are changed at random first: initial values of 0 hide faults. The
+// checks work on copies: the model keeps its parameters, buffers, gradients and modes, also after an
+// exception. Thread-safety: nothing else may use the model meanwhile.
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <functional>
+#include <iosfwd>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "gradus/autograd/random/random.hpp"
+#include "gradus/autograd/tensor/tensor.hpp"
+#include "gradus/nn/checks.hpp"
+#include "gradus/nn/module.hpp"
+
+namespace gradus::nn {
+
+/// The batch of check_module(): any type with these members, such as data::Batch.
+struct CheckBatch {
+  Tensor x;  ///< inputs, (B, ...), of any dtype
+  Tensor y;  ///< targets, (B, ...); undefined if there are none
+};
+
+/// Options of check_module().
+struct ModuleCheckOptions {
+  std::vector<std::string> skip{};  ///< names of checks that are left out
+  /// The loss of a guess. Default: log V if the loss is the cross_entropy() of outputs (..., V), else the
+  /// check is left out.
+  std::optional<double> chance_loss{};
+  /// Allowed distance of the first loss from it; from log V, 2 / sqrt(targets) more.
+  double chance_tolerance = 0.5;
+  /// Whether no output may depend on a later input. Default: if x and y are tokens (B, T) and y is x one step
+  /// later.
+  std::optional<bool> causal{};
+  int64_t steps = 300;      ///< of AdamW, at most; if the batch is not fitted, as many again at a tenth of lr
+  double lr = 1e-2;         ///< learning rate of these steps
+  double overfit_to = 0.1;  ///< the share of the first loss that must be reached
+  int order = 1;            ///< of the gradcheck
+  uint64_t seed = 0;        ///< of all random numbers
+};
+
+/// The result of one check.
+struct CheckFinding {
+  /// Whether it passed, or why it did not run.
+  enum Outcome { passed, failed, left_out };
+  std::string name;     ///< of the check
+  Outcome outcome;      ///< its result
+  std::string message;  ///< one line: what must hold, what came, and where to look; or why it was left out
+};
+
+/// The result of check_module().
+struct ModuleReport {
+  std::vector<CheckFinding> findings;                          ///< one for each check, in their order
+  std::vector<std::string> failed() const;                     ///< the names of the checks that failed
+  explicit operator bool() const { return failed().empty(); }  ///< whether none failed
+};
+
+/// One line for each check.
+std::ostream& operator<<(std::ostream& os, const ModuleReport& report);
+
+namespace detail {
+
+/// A model with its batch, and the calls that the checks make. Callables but loss may be empty.
+struct CheckedModule {
+  Module& model;
+  Tensor x, y;
+  std::function<Tensor(const Tensor& x, const Tensor& y, Generator* dropout)> loss;
+  std::function<Tensor(const Tensor& x, Generator* dropout)> outputs{};
+  std::function<CheckReport(const Tensor& x, double tolerance)> decode{};
+  std::function<NamedParameters()> copy{};  // the parameters of a copy
+};
+
+ModuleReport check_module(const CheckedModule& checked, const ModuleCheckOptions& options);
+
+}  // namespace detail
+
+/// Runs all checks named above. `loss` is a mean over the examples of a batch, a scalar: loss(model, x, y,
+/// Generator* dropout), loss(model, x, y) or loss(outputs, y) for outputs model(x, dropout) or model(x); or a
+/// train::Recipe's loss(batch, dropout) or loss(batch). Use a small model of the same kind and a small batch
+/// of different examples: `causal` calls the model T times, `gradcheck` about 15 times for each parameter.
+/// Throws Error for an unknown name in skip, and what the first call of the loss throws; later errors are
+/// findings.
+template <std::derived_from<Module> M, class Batch = CheckBatch, class F>
+ModuleReport check_module(M& model, const Batch& batch, F loss, const ModuleCheckOptions& options = {}) {
+  using T = const Tensor&;
+  detail::CheckedModule checked{model, batch.x, batch.y, {}};
+  if constexpr (std::is_invocable_r_v<Tensor, M&, T, Generator*>)
+    checked.outputs = [&](T x, Generator* dropout) { return model(x, dropout); };
+  else if constexpr (std::is_invocable_r_v<Tensor, M&, T>)
+    checked.outputs = [&](T x, Generator*) { return model(x); };
+  if constexpr (std::is_invocable_r_v<Tensor, F&, M&, T, T, Generator*>) {
+    checked.loss = [&](T x, T y, Generator* dropout) { return loss(model, x, y, dropout); };
+  } else if constexpr (std::is_invocable_r_v<Tensor, F&, M&, T, T>) {
+    checked.loss = [&](T x, T y, Generator*) { return loss(model, x, y); };
+  } else if constexpr (std::is_invocable_r_v<Tensor, F&, T, T>) {
+    checked.loss = [&](T x, T y, Generator* dropout) { return loss(checked.outputs(x, dropout), y); };
+  } else {
+    checked.loss = [&](T x, T y, Generator* dropout) {
+      Batch changed = batch;
+      changed.x = x;
+      changed.y = y;
+      if constexpr (std::is_invocable_r_v<Tensor, F&, const Batch&, Generator*>)
+        return loss(changed, dropout);
+      else
+        return loss(changed);
+    };
+  }
+  if constexpr (
+      requires(int64_t n) { model.make_cache(n, n); } || requires(int64_t n) { model.make_cache(n); })
+    checked.decode = [&](T x, double tolerance) { return check_kv_cache(model, x, tolerance); };
+  if constexpr (std::copy_constructible<M>) checked.copy = [&] { return M(model).named_parameters(); };
+  return detail::check_module(checked, options);
+}
+
+/// check_module() as a matcher for Catch2 2 and 3. A failed check prints what was found. The model must not
+/// be a const object: the checks set its parameters and mode, and restore them.
+///
+///     CHECK_THAT(model, PassesChecks({x, y}, loss));  // {x, y} is a CheckBatch
+///     CHECK_THAT(model, PassesChecks(batch, loss, {.skip = {"overfit"}, .causal = true}));
+template <class F, class Batch = CheckBatch>
+class PassesChecks {
+ public:
+  /// The batch on which a model is checked, with its loss.
+  PassesChecks(Batch batch, F loss, ModuleCheckOptions options = {})
+      : batch_(std::move(batch)), loss_(std::move(loss)), options_(std::move(options)) {}
+
+  /// Checks the model.
+  template <std::derived_from<Module> M>
+  bool match(const M& model) const {
+    report_ = check_module(const_cast<M&>(model), batch_, loss_, options_);
+    return static_cast<bool>(report_);
+  }
+
+  /// For Catch2, after match().
+  std::string toString() const {
+    std::string text = report_ ? "passes all checks" : "must pass all checks, but:";
+    for (const CheckFinding& finding : report_.findings)
+      if (finding.outcome == CheckFinding::failed) text += "\n[" + finding.name + "] " + finding.message;
+    return text;
+  }
+
+ private:
+  Batch batch_;
+  F loss_;
+  ModuleCheckOptions options_;
+  mutable ModuleReport report_;
+};
+
+}  // namespace gradus::nn

@@ -1,0 +1,94 @@
+// A look inside a model: Activations keeps the values of a forward pass under their names, Intervention
+// replaces them.
+//
+//   const nn::Activations seen = nn::watch(model, {"h.*.attn.pattern"});
+//   model(idx);
+//   std::cout << seen["h.3.attn.pattern"];  // (B, nh, T, T)
+//
+//   const auto off = nn::Intervention::ablate(model, {"h.2.attn.head.1"});  // for the lifetime of `off`
+//
+// The output of a module has the module's path as its name (h.3.mlp; h.3.mlp.out is the same), that of the
+// model itself the name out. Modules have further points:
+//
+//   attention     q, k, v (B, heads, T, hs), rotated if the layer rotates them; scores, masked (-inf), and
+//                 pattern, their softmax before dropout, (B, nh, T, S); head.0, head.1, ... (B, T, hs), the
+//                 output of each head before the last projection
+//   MLP, SwiGLU   act, the input of the last projection
+//   blocks        resid_pre, resid_mid (B, T, C): the residual stream before attention and before the MLP;
+//                 after the MLP, it is the block's output
+//
+// In a pattern, * is any text and ? any character. While scores or pattern of an attention are watched, it
+// computes them by the formula, which differs from the fused operation in rounding and draws other dropout.
+//
+// Several watches see a value in the order in which they were made: an Activations made after an Intervention
+// keeps the new value. A watch ends with its object (and its copies); it may outlive the model. A copy of a
+// model is not watched. Thread-safety: a watched model may be used by one thread at a time.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "gradus/autograd/tensor/tensor.hpp"
+#include "gradus/nn/module.hpp"
+
+namespace gradus::nn {
+
+/// Options of watch().
+struct WatchOptions {
+  bool gradients = false;  ///< whether backward() keeps the gradients of the activations too
+};
+
+/// The values that passed the points of a model, by name. A point that is passed several times keeps each.
+class Activations {
+ public:
+  /// Watches the points of `model` that match one of the patterns. Values are those of the graph, not copies.
+  Activations(Module& model, std::vector<std::string> patterns, const WatchOptions& options = {});
+
+  /// The value that passed last. Throws Error, with the names there are, if none did.
+  const Tensor& operator[](std::string_view name) const;
+  /// Each value that passed, in order; empty if none did.
+  const std::vector<Tensor>& all(std::string_view name) const;
+  bool contains(std::string_view name) const { return !all(name).empty(); }  ///< whether a value passed
+  std::vector<std::string> names() const;  ///< of the values, in the order in which they passed first
+  /// The gradient of the value that passed last, which backward() and grad() since then have added up. Throws
+  /// Error without the option `gradients`, and if no gradient arrived.
+  Tensor grad(std::string_view name) const;
+  /// The names of all points that the model passed, watched or not, in the order in which they passed first.
+  const std::vector<std::string>& points() const;
+  void clear();  ///< forgets all values, gradients and points
+
+ private:
+  std::shared_ptr<detail::Watch> watch_;
+};
+
+/// Activations(model, patterns, options).
+inline Activations watch(Module& model, std::vector<std::string> patterns, const WatchOptions& options = {}) {
+  return {model, std::move(patterns), options};
+}
+
+/// Replaces values inside a model during its lifetime. Gradients flow through the replacement as it is
+/// recorded.
+class Intervention {
+ public:
+  /// The new value, of the same shape and dtype, for a value and its name.
+  using Function = std::function<Tensor(const Tensor& x, const std::string& name)>;
+
+  /// Replaces each value that matches one of the patterns. The model throws Error for a new value of another
+  /// shape or dtype.
+  Intervention(Module& model, std::vector<std::string> patterns, Function replace);
+
+  /// Zeros in place of the values.
+  static Intervention ablate(Module& model, std::vector<std::string> patterns);
+  /// The values times `factor`.
+  static Intervention scale(Module& model, std::vector<std::string> patterns, double factor);
+  /// The values of another run (activation patching). The model throws Error if `source` does not have one.
+  static Intervention patch(Module& model, std::vector<std::string> patterns, const Activations& source);
+
+ private:
+  std::shared_ptr<detail::Watch> watch_;
+};
+
+}  // namespace gradus::nn

@@ -1,0 +1,34 @@
+// einsum against sums by hand; tests/tools/conform has PyTorch's answers.
+#include "autograd/compare.hpp"
+#include "catch.hpp"
+
+using namespace gradus;
+using namespace gradus::testing;
+
+TEST_CASE("einsum sums products over the letters that the result does not have") {
+  const Tensor a = f64({1, 2, 3, 4, 5, 6}, {2, 3}), b = f64({1, -1, 2, 0, 3, 1}, {3, 2});
+  CHECK(difference(einsum("ij,jk->ik", {a, b}), f64({14, 2, 32, 2}, {2, 2})) == "");
+  CHECK(difference(einsum("ij,jk", {a, b}), f64({14, 2, 32, 2}, {2, 2})) == "");
+  CHECK(difference(einsum("ij,jk->ki", {a, b}), f64({14, 32, 2, 2}, {2, 2})) == "");
+  CHECK(einsum("ij,kl->", {a, b}).item() == 21 * 6);
+  CHECK(einsum("ij,ji->", {a, b}).item() == 16);
+  CHECK(difference(einsum("ij->j", {a}), f64({5, 7, 9})) == "");
+  CHECK(difference(einsum("ii->i", {a.slice(1, 1, 3)}), f64({2, 6})) == "");
+  CHECK(difference(einsum("...j,j", {a, f64({1, 0, 2})}), f64({7, 16})) == "");
+  CHECK(difference(einsum("i,i->i", {i64({2, 3}), i64({4, 5})}), i64({8, 15})) == "");
+}
+
+TEST_CASE("einsum says which part of the equation is wrong") {
+  const Tensor a = zeros({2, 3});
+  const auto error = [&](const char* equation, const std::vector<Tensor>& operands) {
+    return error_of([&] { einsum(equation, operands); });
+  };
+  CHECK(error("ij", {}) == "[einsum] needs at least one operand.");
+  CHECK(error("ij,jk->ik", {a}) == "[einsum] needs a term for each operand, got 'ij,jk' and 1 operands.");
+  CHECK(error("ijk", {a}) == "[einsum] the term 'ijk' must name each dimension, got shape (2, 3).");
+  CHECK(error("i1", {a}) == "[einsum] a term must be of letters and at most one '...', got 'i1'.");
+  CHECK(error("ij,jk", {a, a}) == "[einsum] dimensions 'j' must be equal or 1, got 3 and 2.");
+  CHECK(error("ii", {a}) == "[einsum] dimensions 'i' of an operand must be equal, got shape (2, 3).");
+  CHECK(error("ij->ik", {a}) ==
+        "[einsum] the result must have letters of the operands, each once, got 'k' in 'ij->ik'.");
+}

@@ -1,0 +1,96 @@
+// check_module passes sound models.
+#include "catch.hpp"
+#include "gradus/nn/containers.hpp"
+#include "gradus/nn/convolution.hpp"
+#include "gradus/nn/recurrent.hpp"
+#include "gradus/nn/self_attention.hpp"
+#include "gradus/nn/sequential.hpp"
+#include "gradus/nn/transformer.hpp"
+#include "nn/check_models.hpp"
+
+using namespace gradus;
+using namespace gradus::testing;
+
+namespace {
+
+/// A frozen Linear and a product of two thin matrices beside it, of which one starts at 0 (Hu et al., arXiv
+/// 2106.09685).
+struct LoRA : Module {
+  LoRA() {
+    base.weight.requires_grad_(false);
+    base.bias.requires_grad_(false);
+  }
+  void visit(Visitor& v) override { v("base", base)("a", a)("b", b)("drop", drop); }
+  Tensor operator()(const Tensor& x, Generator* dropout = nullptr) const {
+    return base(x) + linear(linear(drop(x, dropout), a), b);
+  }
+  Generator g{3};
+  Linear base{kC, 3, g};
+  Tensor a = weight({4, kC}, 0.5), b = weight({3, 4}, 0.0);
+  Dropout drop{0.1};
+};
+
+/// A classifier of sequences that averages the outputs of a layer over time.
+template <class Layer>
+struct Averaging : Module {
+  explicit Averaging(Layer of) : layer(std::move(of)) {}
+  void visit(Visitor& v) override { v("layer", layer)("head", head); }
+  Tensor operator()(const Tensor& x, Generator* dropout = nullptr) const {
+    if constexpr (std::is_same_v<Layer, LSTM>)
+      return head(mean(layer(x, {}, dropout).output, {1}));
+    else
+      return head(mean(layer(x, dropout), {1}));
+  }
+  Generator g{3};
+  Layer layer;
+  Linear head{kC, kV, g};
+};
+
+template <class M, class F>
+void check_sound(M model, const CheckBatch& batch, F loss, const ModuleCheckOptions& options = {}) {
+  CHECK_THAT(model, PassesChecks(batch, loss, options));
+}
+
+}  // namespace
+
+TEST_CASE("sound models pass") {
+  Generator g(1);
+  check_sound(Linear(kC, 3, g), regression(), squares);
+  check_sound(Sequential{Linear(kC, 32, g), relu, Dropout(0.2), Linear(32, kV, g)}, labelled(), classes);
+  check_sound(Sequential{Linear(kC, 32, g), LayerNorm(32), gradus::tanh, Linear(32, 3, g)}, regression(),
+              squares);
+  check_sound(Decoder(Decoder::none), text(), classes);  // tied
+  check_sound(mlp(), regression(), squares);
+  check_sound(LoRA(), regression(), squares);
+  check_sound(SelfAttention(kC, kC, g), sequences(), squares, {.causal = true, .overfit_to = 0.5});
+  check_sound(SelfAttention(kC, kC, g, {.mask_on = MaskOn::weights, .dropout = 0.1, .num_heads = 2}),
+              sequences(), squares, {.causal = true, .overfit_to = 0.7});
+  check_sound(Cached(), sequences(), squares, {.causal = true, .overfit_to = 0.5});
+  check_sound(Sequential{MinGRU(kC, 32, g), Linear(32, kC, g)}, sequences(), squares,
+              {.causal = true, .overfit_to = 0.5});
+  check_sound(Sequential{MLP(kC, 32, g, {.dropout = 0.1}), SwiGLU(kC, 16, g), Linear(kC, 3, g)}, regression(),
+              squares, {.order = 2});
+  const auto running = [](Custom& m, const Tensor& x) {
+    if (m.training()) m.extra.copy_(m.extra * 0.9 + mean(x, {0}) * 0.1);
+    return m.fc(x - m.extra);
+  };
+  check_sound(Custom(running, zeros({kC})), regression(), squares, {.skip = {"repeats", "gradcheck"}});
+  Linear wide(kC, 3, g);
+  wide.to(DType::float64);
+  check_sound(wide, {regression().x.to(DType::float64), regression().y.to(DType::float64)}, squares);
+  // Without targets, and a model that is not called as model(x).
+  check_sound(Custom([](Custom& m, const Tensor& x) { return m.fc(x); }), {drawn({kB, kC}), {}},
+              [](Custom& m, const Tensor& x, const Tensor&) { return mse_loss(m.fc(x), x.slice(1, 0, 3)); });
+}
+
+TEST_CASE("sound models of convolutions, recurrences and encoders pass") {
+  Generator g(1);
+  const Tensor label = randint(0, kV, {kB}, g);
+  check_sound(Sequential{Conv2d(3, 8, 3, g, {.padding = 1}), BatchNorm2d(8), relu, MaxPool2d(2),
+                         Conv2d(8, 8, 3, g), GroupNorm(2, 8), relu, Flatten(), Linear(32, kV, g)},
+              {drawn({kB, 3, 8, 8}), label}, classes);
+  check_sound(Averaging(LSTM(kC, kC, g, {.num_layers = 2, .batch_first = true, .dropout = 0.1})),
+              {sequences().x, label}, classes);
+  check_sound(Averaging(TransformerEncoderLayer(kC, 2, g, {.batch_first = true})), {sequences().x, label},
+              classes);
+}

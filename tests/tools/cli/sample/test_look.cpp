@@ -1,0 +1,160 @@
+// gradus look: its numbers against a forward pass of the library, and against models that were edited by
+// hand.
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "catch.hpp"
+#include "gradus/autograd/graph/modes.hpp"
+#include "gradus/autograd/ops/ops.hpp"
+#include "gradus/models/architecture.hpp"
+#include "gradus/models/pretrained.hpp"
+#include "gradus/train/decoder.hpp"
+#include "tools/cli/program.hpp"
+
+using namespace gradus;
+using namespace gradus::cli;
+using Json = nlohmann::json;
+
+namespace {
+
+constexpr const char* kPrompt = "The quick fox";
+constexpr const char* kOther = "the slow dogs";
+
+/// A run of each architecture, whose weights are large enough that all parts matter.
+struct Trained {
+  Scratch scratch;
+  std::string folder = scratch.path("run");
+
+  explicit Trained(const std::string& arch) {
+    std::string text;
+    for (int i = 0; i < 300; ++i)
+      text += "The quick fox and the slow dogs number " + std::to_string(i) + ".\n";
+    std::vector<std::string> arguments{"train",    "--text",  scratch.file("text.txt", text),
+                                       "--steps",  "30",      "--arch",
+                                       arch,       "--block", "32",
+                                       "--layers", "2",       "--embd",
+                                       "32",       "--out",   folder,
+                                       "--quiet"};
+    if (arch != "mingru") arguments.insert(arguments.end(), {"--heads", "2"});
+    REQUIRE(run_program(arguments).code == 0);
+  }
+  Json look(std::vector<std::string> flags) const {
+    flags.insert(flags.begin(), {"look", folder, "--prompt", kPrompt, "--json"});
+    const Outcome outcome = run_program(flags);
+    INFO(outcome.err);
+    REQUIRE(outcome.code == 0);
+    return Json::parse(outcome.out);
+  }
+};
+
+std::vector<double> losses_of(models::Decoder& model, const data::Tokenizer& tokenizer) {
+  const NoGrad no_grad;
+  model.eval();
+  const std::vector<int32_t> tokens = tokenizer.encode(kPrompt);
+  const std::vector<int64_t> idx(tokens.begin(), tokens.end());
+  const auto T = static_cast<int64_t>(idx.size());
+  const Tensor log_p = log_softmax(model(tensor(idx, {1, T})).select(0, 0).to(DType::float64), 1);
+  std::vector<double> losses;
+  for (int64_t t = 1; t < T; ++t) losses.push_back(-log_p.at({t - 1, idx[static_cast<size_t>(t)]}));
+  return losses;
+}
+
+void check_near(const std::vector<double>& found, const std::vector<double>& expected, double tolerance) {
+  REQUIRE(found.size() == expected.size());
+  for (size_t i = 0; i < found.size(); ++i) CHECK(std::abs(found[i] - expected[i]) <= tolerance);
+}
+
+}  // namespace
+
+TEST_CASE("look gives the losses of the model, and shares that add up to the logits") {
+  for (const std::string& arch : models::arch_names()) {
+    INFO(arch);
+    const Trained run(arch);
+    const Json json = run.look({});
+    auto [model, tokenizer] = train::load_trained(run.folder);
+    check_near(json["losses"], losses_of(model, tokenizer), 1e-6);
+    CHECK(json["logit_lens"].size() == 3);
+    check_near(json["logit_lens"].back()["losses"], losses_of(model, tokenizer), 1e-6);
+    const std::vector<double> logits = json["attribution"]["logits"];
+    std::vector<double> sums(logits.size(), 0.0);
+    for (const Json& share : json["attribution"]["shares"])
+      for (size_t t = 0; t < sums.size(); ++t) sums[t] += share["logits"][t].get<double>();
+    check_near(sums, logits, 1e-4);
+    CHECK(json["attribution"]["targets"][0]["text"] == "h");
+  }
+}
+
+TEST_CASE("look's losses after an ablation are those of a model that was edited by hand") {
+  const Trained run("llama");
+  const Json json = run.look({"--ablate", "h.1.attn.head.1", "--scale", "h.0.mlp=0.5"});
+  auto [model, tokenizer] = train::load_trained(run.folder);
+  check_near(json["unchanged"]["losses"], losses_of(model, tokenizer), 1e-6);
+  for (auto& [name, parameter] : model.named_parameters()) {
+    const NoGrad no_grad;
+    Tensor values = parameter.detach();
+    if (name == "model.layers.1.self_attn.o_proj.weight") values.slice(1, 16, 32).fill_(0.0);
+    if (name == "model.layers.0.mlp.down_proj.weight") values.copy_(values * 0.5);
+  }
+  check_near(json["losses"], losses_of(model, tokenizer), 1e-6);
+}
+
+TEST_CASE("look's attention is a softmax of scaled products") {
+  const Trained run("gpt2");
+  const Json json = run.look({"--points", "h.0.attn.?", "--points", "h.0.attn.pattern"});
+  const Json &q = json["activations"]["h.0.attn.q"][0], &k = json["activations"]["h.0.attn.k"][0],
+             &pattern = json["activations"]["h.0.attn.pattern"][0];
+  REQUIRE(pattern.size() == 2);
+  REQUIRE(pattern[0].size() == std::string(kPrompt).size());
+  for (size_t h = 0; h < pattern.size(); ++h)
+    for (size_t t = 0; t < pattern[h].size(); ++t) {
+      std::vector<double> weights;
+      double total = 0;
+      for (size_t s = 0; s <= t; ++s) {
+        double score = 0;
+        for (size_t i = 0; i < 16; ++i) score += q[h][t][i].get<double>() * k[h][s][i].get<double>();
+        total += weights.emplace_back(std::exp(score / 4));
+      }
+      for (size_t s = 0; s < pattern[h].size(); ++s)
+        CHECK(std::abs(pattern[h][t][s].get<double>() - (s <= t ? weights[s] / total : 0)) < 1e-6);
+    }
+}
+
+TEST_CASE(
+    "patching the whole stream gives the other prompt's predictions, one position only that position's") {
+  const Trained run("llama");
+  const Json patched = run.look({"--patch", "h.1", "--from", kOther});
+  const Outcome outcome = run_program({"look", run.folder, "--prompt", kOther, "--json"});
+  const Json other = Json::parse(outcome.out);
+  CHECK(patched["next"] == other["next"]);
+
+  const Json one = run.look({"--patch", "h.1", "--from", kOther, "--position", "5"}), plain = run.look({});
+  for (size_t t = 0; t < plain["next"].size(); ++t)
+    CHECK(one["next"][t]["probability"] == (t == 5 ? other : plain)["next"][t]["probability"]);
+}
+
+TEST_CASE("look lists its points, and prints those that are asked for") {
+  const Trained run("llama");
+  const Outcome list = run_program({"look", run.folder, "--list"});
+  CHECK(list.code == 0);
+  CHECK_THAT(list.out, Catch::Matchers::ContainsSubstring("\nmodel.layers.1.self_attn.pattern\n"));
+  const Outcome text = run_program({"look", run.folder, "--prompt", "The", "--points", "h.1.mlp.out"});
+  CHECK_THAT(text.out, Catch::Matchers::ContainsSubstring("\nmodel.layers.1.mlp.out (1, 3, 32)\n[[["));
+
+  const std::vector<std::string> look{"look", run.folder, "--prompt", "The"};
+  const auto refused = [&](std::vector<std::string> flags, const std::string& message) {
+    flags.insert(flags.begin(), look.begin(), look.end());
+    check_refused(flags, {message});
+  };
+  refused({"--points", "h.9.*"}, "--points must match a point of the model, got 'h.9.*'");
+  refused({"--ablate", "nothing"}, "--ablate must match a point of the model, got 'nothing'");
+  refused({"--patch", "nothing", "--from", "the"}, "match a point of the model, got 'nothing'");
+  refused({"--scale", "h.1.mlp"}, "--scale must be POINT=FACTOR");
+  refused({"--scale", "h.1.mlp=x"}, "--scale must be POINT=FACTOR");
+  refused({"--patch", "h.1"}, "--patch needs a prompt in --from");
+  refused({"--patch", "h.1", "--from", "then"}, "--from must have as many tokens as --prompt, 3, got 4");
+  refused({"--position", "1"}, "--position needs --ablate, --scale or --patch");
+  refused({"--ablate", "h.1", "--position", "3"}, "--position must be from 0 to 2, got 3");
+  check_refused({"look", run.folder}, {"--prompt must have at least one token, got none"});
+  check_refused({"look", run.folder, "--prompt", std::string(33, 'T')},
+                {"--prompt must have 1 to 32 tokens, the context length, got 33"});
+}

@@ -1,0 +1,83 @@
+// gradus new: the projects that it writes, and what it refuses. tests/consumer builds and runs them.
+#include <filesystem>
+
+#include "catch.hpp"
+#include "program.hpp"
+
+using namespace gradus::cli;
+using Catch::Matchers::ContainsSubstring;
+namespace fs = std::filesystem;
+
+TEST_CASE("each example becomes a project of its own name") {
+  const Scratch scratch;
+  for (const std::string example : {"mlp", "gru", "cnn", "op"}) {
+    INFO(example);
+    const std::string folder = scratch.path("below/my " + example);
+    const Outcome written = run_program({"new", folder, "--example", example});
+    CHECK(written.code == 0);
+    CHECK(written.out.empty());
+    CHECK_THAT(written.err, ContainsSubstring("wrote   ") && ContainsSubstring("&& ./run\n"));
+    std::string names;
+    for (const auto& [name, text] : contents(folder)) {
+      names += fs::path(name).filename().string() + " ";
+      for (const char* left : {"@name@", "@about@", "@prefix@"}) CHECK_THAT(text, !ContainsSubstring(left));
+    }
+    CHECK(names == "CMakeLists.txt README.md catch.hpp model.hpp run test_model.cpp train.cpp ");
+    CHECK_THAT(read(folder + "/CMakeLists.txt"), ContainsSubstring("project(my_" + example + " CXX)"));
+    CHECK_THAT(read(folder + "/README.md"), ContainsSubstring("# my_" + example + "\n"));
+    CHECK((fs::status(folder + "/run").permissions() & fs::perms::owner_exec) != fs::perms::none);
+  }
+}
+
+TEST_CASE("the default example is a perceptron, and an empty folder is taken") {
+  const Scratch scratch;
+  fs::create_directory(scratch.path("here"));
+  CHECK(run_program({"new", scratch.path("here")}).code == 0);
+  CHECK(run_program({"new", scratch.path("there/"), "--example", "mlp"}).code == 0);
+  CHECK(read(scratch.path("here/model.hpp")) == read(scratch.path("there/model.hpp")));
+  CHECK_THAT(read(scratch.path("there/CMakeLists.txt")), ContainsSubstring("project(there CXX)"));
+}
+
+TEST_CASE("nothing that is there is overwritten") {
+  const Scratch scratch;
+  fs::create_directory(scratch.path("full"));
+  scratch.file("full/mine", "text");
+  fs::create_symlink("nowhere", scratch.path("link"));
+  for (const std::string& taken : {scratch.path("full"), scratch.file("file", ""), scratch.path("link")}) {
+    const auto before = contents(scratch.path("full"));
+    check_refused({"new", taken}, {"[new] the folder must be new or empty, got ", taken});
+    CHECK(contents(scratch.path("full")) == before);
+  }
+  check_refused({"new", scratch.path("x"), "--example", "gur"},
+                {"--example must be mlp, gru, cnn or op, got 'gur'", "did you mean gru?"});
+  check_refused({"new"}, {"there must be a DIR, got none"});
+  check_refused({"new", ""}, {"must be a path, got none"});
+  CHECK_FALSE(fs::exists(scratch.path("x")));
+  const Outcome failed = run_program({"new", scratch.path("file/below")});
+  CHECK(failed.code == 1);
+  CHECK(lines_of(failed.err).size() == 1);
+}
+
+TEST_CASE("without packages and without sudo, run prints the line that installs them") {
+  const Scratch scratch;
+  const std::string folder = scratch.path("m"), tools = scratch.path("tools");
+  REQUIRE(run_program({"new", folder}).code == 0);
+  fs::create_directory(tools);
+  for (const char* tool : {"sh", "dirname"})
+    fs::create_symlink(std::string("/usr/bin/") + tool, tools + "/" + tool);
+  const auto run_as = [&](const char* user, const std::string& also) {
+    fs::permissions(scratch.file("tools/id", std::string("#!/bin/sh\necho ") + user + "\n"),
+                    fs::perms::owner_all);
+    return run_shell(also + "PATH='" + tools + "' '" + folder + "/run'");
+  };
+  const std::string packages = "install -y g++ cmake make catch2 libopenblas-dev libutf8proc-dev\n";
+  for (const std::string also : {"", "GRADUS_NO_INSTALL=1 "}) {
+    const Outcome refused = run_as("1000", also);
+    CHECK(refused.code == 2);
+    CHECK(refused.out.empty());
+    CHECK(refused.err == "run: packages are missing; run: sudo apt-get update && sudo apt-get " + packages);
+  }
+  const Outcome root = run_as("0", "GRADUS_NO_INSTALL=1 ");
+  CHECK(root.err == "run: packages are missing; run: apt-get update && apt-get " + packages);
+  CHECK_FALSE(fs::exists(folder + "/build"));
+}

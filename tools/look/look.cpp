@@ -1,0 +1,148 @@
+#include "gradus/tools/look/look.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "gradus/autograd/graph/modes.hpp"
+#include "gradus/autograd/ops/ops.hpp"
+#include "gradus/files/error.hpp"
+#include "gradus/models/architecture.hpp"
+#include "gradus/nn/watch.hpp"
+
+namespace gradus::look {
+namespace {
+
+std::vector<double> numbers(const Tensor& x) {
+  const Tensor packed = x.to(DType::float64).contiguous();
+  return {packed.data<double>(), packed.data<double>() + packed.numel()};
+}
+
+/// logits: (T, V)
+Prediction predict(std::string name, const Tensor& logits, const std::vector<int64_t>& tokens) {
+  const Tensor log_p = log_softmax(logits.to(DType::float64), 1);
+  Prediction out{.name = std::move(name), .likeliest = {}, .probabilities = {}, .losses = {}};
+  for (int64_t t = 0; t < logits.size(0); ++t) {
+    const Tensor row = log_p.select(0, t);
+    const int64_t best = static_cast<int64_t>(argmax(row, 0).item());
+    out.likeliest.push_back(best);
+    out.probabilities.push_back(std::exp(row.at({best})));
+    if (t + 1 < logits.size(0)) out.losses.push_back(-row.at({tokens[static_cast<size_t>(t) + 1]}));
+  }
+  return out;
+}
+
+/// Names of the points of block i that add to the residual stream.
+struct BlockNames {
+  BlockNames(const models::Architecture& arch, int64_t i)
+      : block(models::own_name(arch, concat("h.", i))),
+        mixer(models::own_name(arch, concat("h.", i, ".attn"))),
+        projection(models::own_name(arch, concat("h.", i, ".attn.c_proj"))) {}
+  std::string pre() const { return block + ".resid_pre"; }
+  std::string mid() const { return block + ".resid_mid"; }
+  std::string head(int64_t h) const { return concat(mixer, ".head.", h); }
+
+  std::string block, mixer, projection;
+};
+
+/// Shares of the terms of the residual stream, which `seen` has.
+std::vector<Share> shares_of(const models::Decoder& model, const nn::Activations& seen,
+                             const std::vector<int64_t>& targets, const Tensor& target_logits) {
+  const models::DecoderConfig& config = model.config();
+  const models::Architecture& arch = models::architecture(config.arch);
+  const nn::StateDict state = model.state_dict();
+  const Tensor index = tensor(targets, {1, static_cast<int64_t>(targets.size())});
+  const Tensor features = seen[BlockNames(arch, config.n_layer - 1).block];
+  std::vector<Share> shares;
+  Tensor total = zeros(target_logits.shape(), target_logits.dtype());
+  const auto add = [&](const std::string& name, const Tensor& term) {
+    const Tensor share = model.logit_share(term, features, index).select(0, 0);
+    total = total + share;
+    shares.push_back({name, numbers(share)});
+  };
+  add(models::own_name(arch, "wte"), seen[BlockNames(arch, 0).pre()]);
+  for (int64_t i = 0; i < config.n_layer; ++i) {
+    const BlockNames names(arch, i);
+    const Tensor mid = seen[names.mid()], mixed = mid - seen[names.pre()];
+    const auto weight = state.find(names.projection + ".weight"),
+               bias = state.find(names.projection + ".bias");
+    if (!seen.contains(names.head(0)) || weight == state.end() || !is_floating(weight->second.dtype())) {
+      add(names.mixer, mixed);
+    } else {
+      const int64_t size = weight->second.size(1) / config.n_head;
+      for (int64_t h = 0; h < config.n_head; ++h)
+        add(names.head(h), linear(seen[names.head(h)], weight->second.slice(1, h * size, (h + 1) * size)));
+      if (bias != state.end()) add(bias->first, bias->second.expand(mixed.shape()));
+    }
+    add(names.block + ".mlp", seen[names.block] - mid);
+  }
+  if (const std::string bias = models::own_name(arch, "ln_f.bias"); state.contains(bias))
+    shares.push_back({bias, numbers(target_logits - total)});
+  return shares;
+}
+
+}  // namespace
+
+std::vector<std::string> points_of(models::Decoder& model) {
+  const NoGrad no_grad;
+  const nn::EvaluationMode mode(model);
+  const nn::Activations seen = nn::watch(model, {});
+  model(zeros({1, 1}, DType::int64));
+  return seen.points();
+}
+
+std::vector<std::string> own_points(models::Decoder& model, std::string_view flag,
+                                    std::vector<std::string> patterns) {
+  const std::vector<std::string> points = patterns.empty() ? patterns : points_of(model);
+  for (std::string& pattern : patterns) {
+    const std::string own = models::own_name(models::architecture(model.config().arch), pattern);
+    if (std::ranges::none_of(points, [&](const std::string& point) {
+          return nn::matches(own, point) || nn::matches(own, point + ".out");
+        }))
+      fail("look", flag, " must match a point of the model, got '", pattern,
+           "'. Hint: --list prints the points; * is any text.");
+    pattern = own;
+  }
+  return patterns;
+}
+
+double mean_loss(const Prediction& prediction) {
+  const std::vector<double>& losses = prediction.losses;
+  if (losses.empty()) return 0;
+  return std::accumulate(losses.begin(), losses.end(), 0.0) / static_cast<double>(losses.size());
+}
+
+Look look_at(models::Decoder& model, const std::vector<int64_t>& tokens,
+             const std::vector<std::string>& patterns) {
+  const NoGrad no_grad;
+  const nn::EvaluationMode mode(model);
+  const models::Architecture& arch = models::architecture(model.config().arch);
+  const int64_t T = static_cast<int64_t>(tokens.size()), layers = model.config().n_layer;
+
+  std::vector<std::string> stream;
+  for (int64_t i = 0; i < layers; ++i) {
+    const BlockNames names(arch, i);
+    stream.insert(stream.end(), {names.pre(), names.mid(), names.block, names.mixer + ".head.*"});
+  }
+  const nn::Activations inner = nn::watch(model, stream), seen = nn::watch(model, patterns);
+  const Tensor logits = model(tensor(tokens, {1, T})).select(0, 0);  // (T, V)
+
+  Look out;
+  out.tokens = tokens;
+  out.prediction = predict("out", logits, tokens);
+  const auto predict_from = [&](const std::string& name) {
+    out.lens.push_back(predict(name, model.logits(inner[name]).select(0, 0), tokens));
+  };
+  predict_from(BlockNames(arch, 0).pre());
+  for (int64_t i = 0; i < layers; ++i) predict_from(BlockNames(arch, i).block);
+
+  out.targets.assign(tokens.begin() + 1, tokens.end());
+  out.targets.push_back(out.prediction.likeliest.back());
+  const Tensor target_logits = gather(logits, 1, tensor(out.targets, {T, 1})).squeeze(1);
+  out.target_logits = numbers(target_logits);
+  out.shares = shares_of(model, inner, out.targets, target_logits);
+  for (const std::string& name : seen.names()) out.activations.emplace_back(name, seen[name]);
+  return out;
+}
+
+}  // namespace gradus::look
