@@ -200,7 +200,8 @@ const Architecture& mingru() {
                 {".wte.", ".model.embed_tokens."},
                 {".ln_f.", ".model.norm."},
                 {".ln_1.", ".input_layernorm."},
-                {".ln_2.", ".post_layernorm."}},
+                {".ln_2.", ".post_layernorm."},
+                {".attn.", ".min_gru."}},
       .title = [](const DecoderConfig&) -> std::string_view { return "minGRU"; }};
   return row;
 }

@@ -77,6 +77,7 @@ TEST_CASE("a name of GPT-2's is translated for each architecture") {
   CHECK(models::own_name(llama, "model.layers.3.mlp.out") == "model.layers.3.mlp.out");
   CHECK(models::own_name(llama, "*.head.?") == "*.head.?");
   CHECK(models::own_name(models::architecture("gpt2"), "h.3.ln_1") == "h.3.ln_1");
+  CHECK(models::own_name(models::architecture("mingru"), "h.3.attn") == "model.layers.3.min_gru");
 }
 
 TEST_CASE("ablated and patched decoders are those whose weights were edited by hand") {
