@@ -23,7 +23,7 @@ struct Batch {
   Tensor x, y;                 ///< inputs and targets; structured bindings bind these two
   std::vector<Tensor> more{};  ///< what else a loss reads, such as masks; empty for a text
 
-  /// For structured bindings.
+  /// Structured bindings call it.
   template <size_t I>
   const Tensor& get() const {
     return I == 0 ? x : y;

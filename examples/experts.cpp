@@ -1,7 +1,7 @@
 // A mixture of experts (Shazeer et al., arXiv 1701.06538): a router sends each example to two of eight small
 // networks, so that a model of eight networks costs little more than two of them.
 //
-// The task has eight clusters, each with a linear map of its own, which one network of the size of two
+// The task has eight clusters, each with a different linear map, which one network of the size of two
 // experts cannot learn. An expert that gets more examples becomes better and gets more still; the balancing
 // loss of Fedus et al. (arXiv 2101.03961, equation 4) works against that. On this small task it changes
 // little.

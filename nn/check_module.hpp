@@ -161,7 +161,7 @@ class PassesChecks {
     return static_cast<bool>(report_);
   }
 
-  /// For Catch2, after match().
+  /// Catch2 calls it after match().
   std::string toString() const {
     std::string text = report_ ? "passes all checks" : "must pass all checks, but:";
     for (const CheckFinding& finding : report_.findings)

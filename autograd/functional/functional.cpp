@@ -85,7 +85,7 @@ Products finish(const Call& c, std::vector<Tensor> product, const DerivativeOpti
   return {finish(c.outputs, options.create_graph), finish(std::move(product), options.create_graph)};
 }
 
-// For each input, the shape of y followed by the input's.
+// The shapes of y and of each input, joined.
 std::vector<Tensor> rows(std::string_view op, const Tensor& y, const std::vector<Tensor>& inputs,
                          const DerivativeOptions& options) {
   const int64_t n = y.numel();

@@ -93,7 +93,7 @@ class PassesGradcheck {
     return report_.passed;
   }
 
-  /// For Catch2, after match().
+  /// Catch2 calls it after match().
   std::string toString() const {
     return report_.passed ? "passes gradcheck" : "must pass gradcheck, but: " + report_.message;
   }

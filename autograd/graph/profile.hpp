@@ -74,7 +74,7 @@ class Profile {
 /// The Profile that this thread reports to; null if none.
 extern constinit thread_local Profile* active_profile;
 
-/// For its lifetime this thread reports to `profile`, or to none if that is null.
+/// During its lifetime this thread reports to `profile`; null stops the reports.
 class Profiling {
  public:
   /// `profile` is borrowed.

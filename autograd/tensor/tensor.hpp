@@ -135,7 +135,7 @@ class Tensor {
   /// Converted values; itself if it has the dtype. Differentiable between floating dtypes.
   Tensor to(DType dtype) const;
 
-  /// For the engine and the ops, as is impl().
+  /// The engine and the operations use it.
   explicit Tensor(autograd::Ref<autograd::TensorImpl> impl) : impl_(std::move(impl)) {}
   autograd::TensorImpl* impl() const { return impl_.get(); }  ///< null if undefined
 

@@ -69,7 +69,7 @@ struct HeadForward {
   Products products;
   const AttentionLoops<T>& loops = isa_loops<AttentionLoops<T>>();
 
-  /// For the queries [first, first + count).
+  /// Handles the queries [first, first + count).
   void run(int64_t first, int64_t count) {
     const AttentionShape& shape = head.shape;
     const int64_t size = shape.head_size;
