@@ -19,9 +19,8 @@ EvalReport evaluate(Run& run) {
   const auto start = std::chrono::steady_clock::now();
   Trainer& trainer = run.trainer;
   const AveragedWeights averaged(trainer.average());
-  const Autocast autocast(trainer.recipe().loop.precision);
   EvalReport report{.step = trainer.steps_done(),
-                    .val_loss = mean_loss(trainer.model(), trainer.recipe().loss, run.validation),
+                    .val_loss = trainer.validation_loss(run.validation),
                     .tokens = data::count_targets(run.validation)};
   if (!std::isfinite(report.val_loss))
     throw RunError("[train] the validation loss must stay finite, got ", report.val_loss, " after step ",
@@ -39,10 +38,11 @@ EvalReport evaluate(Run& run) {
 
 /// Saves the state, if its values are finite. Before the first evaluation the newest model is the best.
 void save(Run& run, const RunLog& log) {
+  const TrainerState state = run.trainer.state();
   run.trainer.check_finite();
   if (!run.best_val_loss) run.folder.save_best(run.files);
-  run.folder.save_last(run.files, {run.trainer.state(), run.best_val_loss, run.text_sha256,
-                                   run.evals_without_best, log.unlogged()});
+  run.folder.save_last(run.files,
+                       {state, run.best_val_loss, run.text_sha256, run.evals_without_best, log.unlogged()});
   run.saved_step = run.trainer.steps_done();
   run.folder.keep_last(*run.saved_step, run.trainer.recipe().loop.keep);
 }
@@ -162,6 +162,10 @@ void restore(Run& run) {
 }  // namespace
 
 RunReport run(Run& run, Observer& observer) {
+  if (!run.trainer.leads()) {
+    run.trainer.follow(run.validation);
+    return {.steps = run.trainer.steps_done()};
+  }
   try {
     return run_steps(run, observer);
   } catch (const RunError& e) {
@@ -176,6 +180,7 @@ void resume(Run& run, const Checkpoint& checkpoint) {
   if (run.folder.has_best()) run.best_val_loss = checkpoint.best_val_loss;
   run.evals_without_best = checkpoint.evals_without_best;
   run.unlogged = checkpoint.unlogged;
+  if (!run.trainer.leads()) return;
   run.folder.write_texts(run.files);
   run.folder.keep_last(*run.saved_step,
                        run.trainer.recipe().loop.keep);  // A killed save may lack it.
@@ -187,9 +192,9 @@ RunReport fit(Trainer& trainer, const std::filesystem::path& folder,
   Run whole{
       .trainer = trainer, .folder = run_folder, .files = own_model_files(trainer), .validation = validation};
   if (run_folder.has_last()) {
-    run_folder.lock();
+    if (trainer.leads()) run_folder.lock();
     restore(whole);
-  } else {
+  } else if (trainer.leads()) {
     run_folder.create(whole.files, /*overwrite=*/is_begun(whole));
   }
   return run(whole, observer);

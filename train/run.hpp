@@ -56,7 +56,7 @@ struct Run {
 /// lowest loss, and saves every save_every steps and after the last. A run that the observer stops is saved,
 /// and resumes with the same bits. Throws RunError, with the saved state, if a loss, a parameter or a moment
 /// is not finite, or a file cannot be written. If the log cannot be written or the text cannot be read, it
-/// saves the state first.
+/// saves the state first. On ranks other than 0 (see Trainer) it follows rank 0, and writes nothing.
 RunReport run(Run& run, Observer& observer);
 
 /// Sets a run to the checkpoint of its folder, whose parameters the model already has. If the best model is

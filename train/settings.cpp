@@ -136,6 +136,11 @@ std::vector<Setting> make_settings() {
                           {.traits = kLoop}),
       row<&Config::accum>("accum", learning, "N", "Micro-batches per step (gradient accumulation)",
                           {.traits = kLoop}),
+      row<&Config::micro>(
+          "micro", learning, "M",
+          "Micro-batches that the windows of a step are split into: any\nnumber of ranks that "
+          "share them gives the same bits",
+          {.traits = kLoop | kRare}),
       row<&Config::lr>("lr", learning, "RATE", "Maximum learning rate", {.range = kAbove0}),
       row<&Config::min_lr>("min-lr", learning, "RATE",
                            "Final learning rate; by default it is proportional to --lr"),

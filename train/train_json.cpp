@@ -76,9 +76,10 @@ TrainConfig train_config_from_json(std::string_view text, const std::string& fil
 
 std::string to_json(const LoopOptions& options) {
   nlohmann::ordered_json json{{kModel, kOwn}};
-  const TrainConfig config = with_loop(options);
+  const TrainConfig config = with_loop(options), usual;
   for (const Setting& row : settings())
-    if (row.has(Setting::kLoop)) write(json, row, config);
+    if (row.has(Setting::kLoop) && (!row.has(Setting::kStoredIfSet) || !row.is_equal(config, usual)))
+      write(json, row, config);
   return json.dump(2) + "\n";
 }
 

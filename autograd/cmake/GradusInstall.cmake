@@ -53,6 +53,12 @@ if(TARGET gradus_cli)
   install(DIRECTORY "${PROJECT_SOURCE_DIR}/docs" COMPONENT program DESTINATION "${CMAKE_INSTALL_DOCDIR}")
 endif()
 
+get_property(gradus_plugins GLOBAL PROPERTY GRADUS_MPI_PLUGINS)
+if(TARGET gradus_cli AND gradus_plugins)
+  add_dependencies(gradus_installed ${gradus_plugins})
+  install(TARGETS ${gradus_plugins} COMPONENT mpi LIBRARY DESTINATION lib/gradus)  # where the program looks
+endif()
+
 install(EXPORT gradusTargets NAMESPACE gradus:: DESTINATION "${gradus_package_dir}")
 configure_package_config_file(
   "${PROJECT_SOURCE_DIR}/autograd/cmake/gradusConfig.cmake.in" "${PROJECT_BINARY_DIR}/gradusConfig.cmake"

@@ -1,10 +1,12 @@
 // The `gradus` program: parses the command line, runs a verb, turns errors into one line and an exit code.
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <iostream>
 #include <new>
+#include <thread>
 #include <vector>
 
 #include "gradus/files/error.hpp"
@@ -16,13 +18,18 @@
 #include "gradus/tools/cli/program/shell.hpp"
 #include "gradus/tools/cli/program/terminal.hpp"
 #include "gradus/tools/cli/program/usage.hpp"
+#include "gradus/train/mpi/mpi.hpp"
 
 namespace gradus::cli {
 namespace {
 
 int complain(std::string message, int code) {
   std::replace(message.begin(), message.end(), '\n', ' ');
-  std::cerr << "gradus: " << files::plain(message) << std::endl;
+  const int rank = mpi::launched_rank();
+  // Rank 0 reports an error of all ranks; its end then ends the others.
+  if (rank > 0) std::this_thread::sleep_for(std::chrono::seconds(1));
+  std::cerr << "gradus: " << (rank > 0 ? concat("rank ", rank, ": ") : "") << files::plain(message)
+            << std::endl;
   return code;
 }
 

@@ -52,6 +52,13 @@ std::vector<std::string> Muon::buffer_names(const NamedParameter& parameter) {
   return AdamW::buffer_names(parameter);
 }
 
+double Muon::update_cost(const NamedParameter& parameter) const {
+  const Tensor& p = parameter.second;
+  const auto values = static_cast<double>(p.numel());
+  if (!is_matrix(parameter)) return values;
+  return 15 * values * static_cast<double>(std::min(p.size(0) / parameter.role.parts, p.size(1)));
+}
+
 Muon::Muon(NamedParameters parameters, const MuonOptions& options, const ParameterGroups& groups)
     : Optimizer(std::move(parameters), buffer_names, groups), options_(options) {
   check(options.adamw, "muon");

@@ -37,6 +37,7 @@ class Muon : public Optimizer {
   explicit Muon(NamedParameters parameters, const MuonOptions& options = {},
                 const ParameterGroups& groups = {});
   const char* name() const override { return "muon"; }
+  double update_cost(const NamedParameter& parameter) const override;
   /// The names of a parameter's buffers.
   static std::vector<std::string> buffer_names(const NamedParameter& parameter);
 

@@ -44,6 +44,10 @@ class Optimizer {
   void zero_grad();  ///< makes the gradients of all parameters undefined
   /// The name of its updates in a profile.
   virtual const char* name() const { return "update"; }
+  /// The cost of a parameter's update, in multiply-adds or so: ranks that train together share the updates.
+  virtual double update_cost(const NamedParameter& parameter) const {
+    return static_cast<double>(parameter.second.numel());
+  }
   int64_t steps() const { return steps_; }  ///< steps done, including those of a loaded state
 
   /// Every buffer as "<buffer>.<parameter>" and the int64 scalar "steps"; the tensors share storage with the

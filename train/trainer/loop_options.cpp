@@ -19,6 +19,10 @@ void LoopOptions::validate() const {
   check_count("steps", steps, 1);
   check_count("batch", batch, 1);
   check_count("accum", accum, 1);
+  check_count("micro", micro, 1);
+  if (micro > 1 && (batch * accum) % micro != 0)
+    fail("train", Option{"micro"}, " must divide the ", batch * accum, " examples of a step, got ", micro,
+         ".");
   if (!(clip >= 0 && std::isfinite(clip)))
     fail("train", Option{"clip"}, " must be a finite number of at least 0, got ", clip, ".");
   check_count("seed", seed, 0);

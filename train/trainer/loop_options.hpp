@@ -12,8 +12,11 @@ struct LoopOptions {
   int64_t steps = 2000;  ///< optimizer steps, including those before a resume
   int64_t batch = 12;    ///< examples in a micro-batch; for the decoder, windows of block_size tokens
   int64_t accum = 1;     ///< micro-batches per step
-  double clip = 1.0;     ///< largest norm of the gradient; 0 does not clip
-  int64_t seed = 1337;   ///< of batches, dropout and the decoder's initial values
+  /// Micro-batches of a step whose gradients are summed by a binary tree over their numbers. Above 1, accum *
+  /// batch must be a multiple of it, and batches and dropout are drawn from (seed, step, number).
+  int64_t micro = 1;
+  double clip = 1.0;    ///< largest norm of the gradient; 0 does not clip
+  int64_t seed = 1337;  ///< of batches, dropout and the decoder's initial values
   /// Decay of the exponential moving average of the parameters, see WeightAverage. Evaluations and the best
   /// model use the average; 0: they use the parameters.
   double ema = 0.0;

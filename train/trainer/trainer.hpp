@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -12,7 +13,9 @@
 #include "gradus/autograd/random/random.hpp"
 #include "gradus/nn/module.hpp"
 #include "gradus/train/optimizers/weight_average.hpp"
+#include "gradus/train/trainer/communicator.hpp"
 #include "gradus/train/trainer/recipe.hpp"
+#include "gradus/train/trainer/shared_gradients.hpp"
 
 namespace gradus::train {
 
@@ -42,7 +45,19 @@ class Trainer {
  public:
   /// Throws Error if the recipe is not valid. Warns on std::cerr of parameters that require no gradient,
   /// unless requires_grad_(false) was called on them.
-  Trainer(nn::Module& model, Recipe recipe);
+  /// With `ranks`, which are borrowed, all of them make a trainer of the same model and recipe: rank 0 calls
+  /// the functions below, the others follow().
+  Trainer(nn::Module& model, Recipe recipe, Communicator* ranks = nullptr);
+  /// Lets the other ranks return from follow().
+  ~Trainer();
+  Trainer(const Trainer&) = delete;
+  Trainer& operator=(const Trainer&) = delete;
+
+  /// On ranks other than 0: does what rank 0 does, until its trainer is destroyed. `validation` are the
+  /// batches that rank 0 passes to validation_loss(). An error ends all ranks.
+  void follow(const std::vector<data::Batch>& validation);
+  /// Whether this is rank 0, or the only process.
+  bool leads() const { return !ranks_ || ranks_->rank() == 0; }
 
   /// One update from accum micro-batches, whose mean gradient is that of one batch of accum * batch examples.
   /// Throws RunError if the loss or the gradient is not finite, and passes on exceptions of the recipe's
@@ -57,6 +72,9 @@ class Trainer {
   bool set_steps(int64_t steps);
 
   TrainerState state() const;  ///< tensors share storage with the optimizer's
+  /// mean_loss() of the model on the batches, which the ranks share, in the recipe's precision. Call it
+  /// during the lifetime of an AveragedWeights of average().
+  double validation_loss(const std::vector<data::Batch>& batches);
   /// Throws RunError, naming one, if a value of the parameters or of the optimizer is not finite.
   void check_finite() const;
   /// Throws Error, having changed nothing, for the state of another model or optimizer.
@@ -68,8 +86,14 @@ class Trainer {
   const Recipe& recipe() const { return recipe_; }  ///< with defaults filled in
 
  private:
+  enum class Order : int { step, evaluate, gather, end };
+  void lead(Order order, double lr = 0) const;
+  StepReport make_step(double lr);
   /// Sets loss and tokens.
   void accumulate_gradients(StepReport& report);
+  void share_gradients(StepReport& report);
+  double share_loss(const std::vector<data::Batch>& batches);
+  int64_t micro_batch_size() const { return recipe_.loop.batch * recipe_.loop.accum / recipe_.loop.micro; }
 
   nn::Module& model_;
   Recipe recipe_;
@@ -78,6 +102,8 @@ class Trainer {
   Generator data_, dropout_;
   int64_t step_ = 0;
   Profile* profile_ = nullptr;
+  Communicator* ranks_;
+  std::unique_ptr<SharedGradients> shared_;  // null: one process and one micro-batch
 };
 
 /// Mean loss over all targets of all batches, without dropout and without recording. The mode of the model

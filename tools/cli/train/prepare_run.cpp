@@ -9,6 +9,7 @@
 #include "gradus/files/error.hpp"
 #include "gradus/tools/cli/program/terminal.hpp"
 #include "gradus/tools/cli/train/init_from.hpp"
+#include "gradus/tools/cli/train/ranks.hpp"
 #include "gradus/tools/cli/train/run_planner.hpp"
 #include "gradus/tools/cli/train/run_text.hpp"
 #include "gradus/train/decoder.hpp"
@@ -50,8 +51,9 @@ bool is_kept(const std::string& file) {
 /// The order of its steps: all checks that can fail come before anything is written.
 class Preparation {
  public:
-  explicit Preparation(const TrainFlags& flags)
+  Preparation(const TrainFlags& flags, train::Communicator* ranks)
       : flags_(flags),
+        ranks_(ranks),
         folder_(std::make_unique<train::RunFolder>(flags.out.empty() ? default_out(flags.config)
                                                                      : fs::path(flags.out))),
         config_(flags.config) {}
@@ -73,10 +75,16 @@ class Preparation {
     config_.model.vocab_size = tokenizer.vocab_size();
     const RunTokens tokens(text, tokenizer, config_);
     config_.model.validate();
+    compare_ranks(ranks_, config_, text.corpus.sha256);
     std::shared_ptr<train::TimeBudget> budget;  // a resumed run has its number of steps
     if (config_.minutes > 0 && !flags_.resume) {
-      budget = plan_run(flags_, config_, tokens, start_);
-      config_ = budget->plan();
+      const int64_t vocab_size = config_.model.vocab_size;
+      if (leads()) {
+        budget = plan_run(flags_, config_, tokens, start_);
+        config_ = budget->plan();
+      }
+      config_ = train::train_config_from_json(from_leader(ranks_, train::to_json(config_)));
+      config_.model.vocab_size = vocab_size;
     }
     auto dataset = std::make_unique<data::TextDataset>(tokens.dataset(config_));
     train::check_memory(train::training_memory(config_), "lower --layers, --embd, --block or --batch.");
@@ -89,7 +97,7 @@ class Preparation {
       recipe.schedule = [budget](int64_t step) { return budget->plan().schedule()(step); };
       files.recipe = [budget] { return train::to_json(budget->plan()); };
     }
-    auto trainer = std::make_unique<train::Trainer>(*model, std::move(recipe));
+    auto trainer = std::make_unique<train::Trainer>(*model, std::move(recipe), ranks_);
     train::Run run{.trainer = *trainer,
                    .folder = *folder_,
                    .files = std::move(files),
@@ -98,7 +106,7 @@ class Preparation {
                    .evaluates_first = !config_.init_from.empty()};
     if (flags_.resume)
       resume(run, checkpoint);
-    else
+    else if (leads())
       folder_->create(run.files, flags_.overwrite);
     const bool text_is_kept = std::all_of(config_.text.begin(), config_.text.end(), is_kept);
     add_notes(text.corpus, text_is_kept);
@@ -114,7 +122,8 @@ class Preparation {
             .trainer = std::move(trainer),
             .folder = std::move(folder_),
             .run = std::move(run),
-            .notes = std::move(notes_)};
+            .notes = std::move(notes_),
+            .ranks = ranks_ ? ranks_->size() : 1};
   }
 
  private:
@@ -122,12 +131,13 @@ class Preparation {
   /// Sets the config of a resumed run.
   void check_folder() {
     if (!flags_.resume) {
+      if (!leads()) return;
       if (!config_.init_from.empty()) check_apart(config_, folder_->path());
       folder_->check_free(flags_.overwrite);
       if (folder_->has_run()) folder_->lock();
       return;
     }
-    if (folder_->has_run()) folder_->lock();
+    if (leads() && folder_->has_run()) folder_->lock();
     saved_config_ = train::load_config(*folder_);
     if (!folder_->has_last())
       fail("train", "--resume needs a checkpoint, got none in ", folder_->path(),
@@ -189,6 +199,7 @@ class Preparation {
 
   void resume(train::Run& run, train::Checkpoint checkpoint) {
     train::resume(run, checkpoint);
+    if (!leads()) return;
     if (checkpoint.best_val_loss && !run.best_val_loss)
       notes_.push_back("the best model is missing; the next evaluation chooses a new one");
     checkpoint.best_val_loss = run.best_val_loss;
@@ -220,7 +231,10 @@ class Preparation {
   }
 
   const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  bool leads() const { return !ranks_ || ranks_->rank() == 0; }
+
   const TrainFlags& flags_;
+  train::Communicator* ranks_;
   std::unique_ptr<train::RunFolder> folder_;
   TrainConfig config_, saved_config_;
   std::vector<std::string> notes_;
@@ -228,7 +242,9 @@ class Preparation {
 
 }  // namespace
 
-PreparedRun prepare_run(const TrainFlags& flags) { return Preparation(flags).prepare(); }
+PreparedRun prepare_run(const TrainFlags& flags, train::Communicator* ranks) {
+  return Preparation(flags, ranks).prepare();
+}
 
 std::vector<data::Batch> validation_batches(const data::TextDataset& dataset,
                                             const models::DecoderConfig& model, int64_t tokens) {

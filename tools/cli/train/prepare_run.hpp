@@ -13,6 +13,7 @@
 #include "gradus/tools/cli/train/train_flags.hpp"
 #include "gradus/train/plan.hpp"
 #include "gradus/train/run.hpp"
+#include "gradus/train/trainer/communicator.hpp"
 
 namespace gradus::cli {
 
@@ -30,13 +31,15 @@ struct PreparedRun {
   std::unique_ptr<train::RunFolder> folder;
   train::Run run;                  ///< borrows the trainer and the folder
   std::vector<std::string> notes;  ///< for the user
+  int ranks = 1;                   ///< processes that train together
 
   /// The config with the number of steps that is planned now.
   const train::TrainConfig& config() const { return budget ? budget->plan() : initial_config; }
 };
 
 /// Throws Error, with nothing written, for flags, a text or a folder that cannot be used.
-PreparedRun prepare_run(const TrainFlags& flags);
+/// On several ranks, all of them prepare the run of rank 0, which alone writes. `ranks` may be null.
+PreparedRun prepare_run(const TrainFlags& flags, train::Communicator* ranks = nullptr);
 
 /// Batches of about `tokens` targets of the validation split; 0: all of it.
 std::vector<data::Batch> validation_batches(const data::TextDataset& dataset,

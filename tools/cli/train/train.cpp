@@ -18,12 +18,14 @@
 #include "gradus/tools/cli/sample/prompt.hpp"
 #include "gradus/tools/cli/train/prepare_run.hpp"
 #include "gradus/tools/cli/train/progress.hpp"
+#include "gradus/tools/cli/train/ranks.hpp"
 #include "gradus/tools/cli/train/run_planner.hpp"
 #include "gradus/tools/cli/train/train_flags.hpp"
 #include "gradus/tools/cli/train/train_help.hpp"
 #include "gradus/train/decoder.hpp"
 #include "gradus/train/interrupt.hpp"
 #include "gradus/train/memory.hpp"
+#include "gradus/train/mpi/mpi.hpp"
 #include "gradus/train/trace.hpp"
 #include "gradus/train/trainer/precision.hpp"
 
@@ -71,6 +73,7 @@ std::string introduction(const PreparedRun& prepared) {
                     " times; corrected on the way");
   return lines + concat("\nrun     ", prepared.folder->path().string(), ", ", num_threads(), " thread",
                         num_threads() == 1 ? "" : "s",
+                        prepared.ranks > 1 ? concat(" on each of ", prepared.ranks, " ranks") : "",
                         config.precision == DType::float32
                             ? ""
                             : ", products in " + train::precision_name(config.precision),
@@ -174,8 +177,15 @@ void conclude(const TrainFlags& flags, const PreparedRun& prepared, train::RunRe
 int train_verb(const TrainFlags& flags, const std::string& program) {
   std::optional<train::Interrupt> interrupt(std::in_place, /*at_once=*/true);
   turn_signals_of_writing_into_errors();
-  const Messages messages(flags.quiet);
-  PreparedRun prepared = prepare_run(flags);
+  if (flags.ranks > 0 && !mpi::is_launched()) start_ranks(flags);
+  const std::unique_ptr<train::Communicator> ranks = join_ranks(flags);
+  const Messages messages(flags.quiet || (ranks && ranks->rank() > 0));
+  PreparedRun prepared = prepare_run(flags, ranks.get());
+  if (!prepared.trainer->leads()) {
+    interrupt->wait_for_save();  // rank 0 decides when the run ends
+    prepared.trainer->follow(prepared.run.validation);
+    return kDone;
+  }
   const std::string folder = prepared.folder->path().string();
   for (const std::string& note : prepared.notes) messages.line("note: " + note);
   messages.line(introduction(prepared));

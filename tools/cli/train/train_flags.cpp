@@ -53,6 +53,8 @@ void TrainFlags::add_to(CLI::App& verb) {
   add_value(verb, "--stop-after", stop_after, "N", "Save and stop after this many steps; --resume continues");
   add_value(verb, "--threads", threads, "N", "Threads; results do not depend on them [one per core]",
             kMostThreads);
+  add_value(verb, "--ranks", ranks, "N", "Start this many processes that train together (MPI); see --micro",
+            kMostThreads);
   add_value(verb, "--config", config_file, "FILE",
             "TOML file of settings, with flags as keys; flags override it");
 
@@ -89,6 +91,7 @@ void TrainFlags::check_others(CLI::App& verb) const {
       fail("train", flag, " must be a whole number of at least ", least, ", got ", value, ".");
   };
   check_count("--threads", threads, 1);
+  check_count("--ranks", ranks, 1);
   check_count("--stop-after", stop_after, 1);
   check_count("--profile-steps", profile_steps, 1);
   check_count("--profile-after", profile_after, 0);

@@ -1,0 +1,46 @@
+#!/usr/bin/env bash
+# ranks.sh PROGRAM MPIRUN: trains on one process and on two and four ranks, and compares the files; resumes with another number of
+# ranks; and checks that a rank with another text ends the run with one line.
+set -euo pipefail
+program=$1
+export GRADUS_MPIRUN=$2 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+if ! command -v "$2" >/dev/null; then echo "skipped: there is no $2" && exit 77; fi
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+cd "$folder"
+for i in $(seq 400); do echo "line $i of a text, and $((i * i % 97)) more"; done >a.txt
+sed 's/line 400/line 401/' a.txt >b.txt
+
+# go OUT ARGUMENT...: a run of 20 steps.
+go() {
+  timeout 60 "$program" train --text a.txt --preset tiny --steps 20 --batch 8 --micro 8 --dropout 0.1 --eval-every 10 \
+    --save-every 10 --quiet --out "$@"
+}
+same() {
+  for file in model.safetensors last/optimizer.safetensors; do
+    cmp "one/$file" "$1/$file" || { echo "$1/$file must be that of one process" && exit 1; }
+  done
+}
+
+go one
+go two --ranks 2 && same two
+go four --ranks 4 --threads 1 && same four
+go again --ranks 2 --stop-after 7
+timeout 60 "$program" train --out again --resume --ranks 4 --quiet
+same again
+
+cat >rank.sh <<END
+#!/bin/sh
+text=a.txt
+if [ "\${OMPI_COMM_WORLD_RANK:-\$PMI_RANK}" = 1 ]; then text=b.txt; fi
+exec "$program" train --text \$text --preset tiny --steps 5 --micro 8 --out other --quiet
+END
+chmod +x rank.sh
+status=0
+launch=("$2" -n 2)
+if [[ $2 == *openmpi ]]; then launch+=(--oversubscribe); fi
+timeout 60 "${launch[@]}" ./rank.sh 2>error.txt || status=$?
+if [[ $status == 0 ]] || ! grep -q 'rank 1: \[ranks\] all ranks must have the same text' error.txt; then
+  echo "a rank with another text must end the run, got exit code $status and:" && cat error.txt && exit 1
+fi
+[[ ! -e other/last ]]

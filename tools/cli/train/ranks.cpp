@@ -1,0 +1,135 @@
+#include "gradus/tools/cli/train/ranks.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <vector>
+
+#include "gradus/autograd/graph/modes.hpp"
+#include "gradus/autograd/kernels/blas/openblas.hpp"
+#include "gradus/autograd/kernels/isa/isa.hpp"
+#include "gradus/files/error.hpp"
+#include "gradus/tools/cli/program/shell.hpp"
+#include "gradus/train/mpi/mpi.hpp"
+#include "gradus/train/train_json.hpp"
+
+namespace gradus::cli {
+namespace {
+
+constexpr int kTag = 0;
+
+/// Calls send_or_receive(rank) for each other rank, if this is rank 0, else for rank 0.
+template <class F>
+void with_leader(train::Communicator& ranks, F&& send_or_receive) {
+  if (ranks.rank() > 0) return send_or_receive(0);
+  for (int r = 1; r < ranks.size(); ++r) send_or_receive(r);
+}
+
+void use_lowest(train::Communicator& ranks, kernels::IsaFor use) {
+  int32_t worst = static_cast<int32_t>(kernels::isa_in_use(use));  // the best is the first
+  std::vector<int32_t> all(static_cast<size_t>(ranks.size()), worst);
+  with_leader(ranks, [&](int other) {
+    if (ranks.rank() == 0)
+      ranks.receive(other, kTag, &all[static_cast<size_t>(other)], sizeof worst);
+    else
+      ranks.send(other, kTag, &worst, sizeof worst);
+  });
+  ranks.wait();
+  int32_t lowest = *std::max_element(all.begin(), all.end());
+  with_leader(ranks, [&](int other) {
+    if (ranks.rank() == 0)
+      ranks.send(other, kTag, &lowest, sizeof lowest);
+    else
+      ranks.receive(other, kTag, &lowest, sizeof lowest);
+  });
+  ranks.wait();
+  if (lowest != worst) kernels::set_isa(kernels::isa_name(static_cast<kernels::Isa>(lowest)), use);
+}
+
+int64_t number_of(const char* variable) {
+  const char* const text = std::getenv(variable);
+  return text ? std::strtoll(text, nullptr, 10) : 0;
+}
+
+}  // namespace
+
+void start_ranks(const TrainFlags& flags) {
+  std::vector<std::string> words{"mpirun", "-n", std::to_string(flags.ranks)};
+  // Hydra, MPICH's mpirun, has none of these flags, and needs none.
+  const char* const name = std::getenv("GRADUS_MPIRUN");
+  if (name) words[0] = name;
+  if (words[0].find("mpich") == std::string::npos)
+    for (const char* word :
+         {"--oversubscribe", "--bind-to", "none", "--mca", "odls_base_sigkill_timeout", "5"})
+      words.emplace_back(word);
+  if (::geteuid() == 0) {
+    ::setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 0);
+    ::setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 0);
+  }
+  words.push_back(this_program());
+  std::ifstream line("/proc/self/cmdline");
+  std::string word;
+  std::getline(line, word, '\0');
+  while (std::getline(line, word, '\0')) {
+    if (word == "--ranks")
+      std::getline(line, word, '\0');
+    else if (!word.starts_with("--ranks="))
+      words.push_back(word);
+  }
+  std::vector<char*> arguments;
+  for (std::string& each : words) arguments.push_back(each.data());
+  arguments.push_back(nullptr);
+  ::execvp(arguments[0], arguments.data());
+  fail("train", "--ranks needs the program ", words[0],
+       ", which cannot be started here. Hint: install the package openmpi-bin, or mpich.");
+}
+
+std::unique_ptr<train::Communicator> join_ranks(const TrainFlags& flags) {
+  std::unique_ptr<train::Communicator> ranks = mpi::connect();
+  if (!ranks) return ranks;
+  const int64_t here = std::max(number_of("OMPI_COMM_WORLD_LOCAL_SIZE"), number_of("MPI_LOCALNRANKS"));
+  if (flags.threads == 0 && here > 1)
+    set_num_threads(static_cast<int>(std::max<int64_t>(1, num_threads() / here)));
+  use_lowest(*ranks, kernels::IsaFor::loops);
+  use_lowest(*ranks, kernels::IsaFor::bf16);
+  return ranks;
+}
+
+std::string from_leader(train::Communicator* ranks, std::string text) {
+  if (!ranks) return text;
+  int64_t size = static_cast<int64_t>(text.size());
+  const auto pass = [&](void* data, int64_t bytes) {
+    with_leader(*ranks, [&](int other) {
+      if (ranks->rank() == 0)
+        ranks->send(other, kTag, data, bytes);
+      else
+        ranks->receive(other, kTag, data, bytes);
+    });
+    ranks->wait();
+  };
+  pass(&size, sizeof size);
+  text.resize(static_cast<size_t>(size));
+  pass(text.data(), size);
+  return text;
+}
+
+void compare_ranks(train::Communicator* ranks, const train::TrainConfig& config,
+                   const std::string& text_sha256) {
+  const std::pair<const char*, std::string> all[] = {{"version of gradus", GRADUS_VERSION},
+                                                     {"BLAS kernels", kernels::blas_kernels()},
+                                                     {"text", text_sha256},
+                                                     {"settings", train::to_json(config)}};
+  for (const auto& [what, own] : all) {
+    const std::string leaders = from_leader(ranks, own);
+    if (leaders == own) continue;
+    ranks->abort(
+        concat("[ranks] all ranks must have the same ", what, ", got ",
+               leaders.size() + own.size() > 200 ? "others" : concat(own, ", and on rank 0 ", leaders),
+               ". Hint: start the same program with the same flags and texts on each machine; "
+               "OPENBLAS_CORETYPE chooses BLAS kernels."));
+  }
+}
+
+}  // namespace gradus::cli

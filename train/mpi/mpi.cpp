@@ -1,0 +1,82 @@
+#include "gradus/train/mpi/mpi.hpp"
+
+#include <dlfcn.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "gradus/files/error.hpp"
+#include "gradus/train/mpi/plugin_interface.hpp"
+
+namespace gradus::mpi {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A launcher, known by its environment variables.
+struct Launcher {
+  const char *name, *plugin, *package;
+  const char *size, *rank;  // environment variables
+};
+
+constexpr Launcher kLaunchers[] = {
+    {"Open MPI", "libgradus_mpi.so", "libopenmpi-dev", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK"},
+    {"MPICH", "libgradus_mpich.so", "libmpich-dev", "PMI_SIZE", "PMI_RANK"},
+    {"Open MPI", "libgradus_mpi.so", "libopenmpi-dev", "SLURM_NTASKS", "PMIX_RANK"},  // srun --mpi=pmix
+};
+
+const Launcher* launcher() {
+  for (const Launcher& one : kLaunchers)
+    if (std::getenv(one.size) && std::getenv(one.rank)) return &one;
+  return nullptr;
+}
+
+void* load(const Launcher& by) {
+  std::vector<fs::path> paths;
+  if (const char* const folder = std::getenv("GRADUS_MPI_PLUGINS"))
+    paths.push_back(fs::path(folder) / by.plugin);
+  std::error_code ignored;
+  const fs::path program = fs::read_symlink("/proc/self/exe", ignored).parent_path();
+  paths.push_back(program / by.plugin);
+  paths.push_back(program / ".." / "lib" / "gradus" / by.plugin);
+  paths.emplace_back(by.plugin);
+  std::string why;
+  for (const fs::path& path : paths) {
+    if (path.has_parent_path() && !fs::exists(path, ignored)) continue;
+    // Open MPI's own plug-ins expect its names to be global.
+    if (void* const library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL)) return library;
+    why = ::dlerror();
+  }
+  fail("mpi", "the launcher of ", by.name, " needs the plug-in ", by.plugin,
+       ", which could not be loaded: ", why, ". Hint: install the package gradus-mpi, or build gradus with ",
+       by.package, ".");
+}
+
+}  // namespace
+
+bool is_launched() { return launcher() != nullptr; }
+
+int launched_rank() {
+  const Launcher* const by = launcher();
+  return by ? std::atoi(std::getenv(by->rank)) : 0;
+}
+
+std::unique_ptr<train::Communicator> connect() {
+  const Launcher* const by = launcher();
+  if (!by) return nullptr;
+  const auto make = reinterpret_cast<MakeCommunicator*>(::dlsym(load(*by), kMakeCommunicator));
+  if (!make) fail("mpi", by->plugin, " must be a plug-in of gradus, got another library.");
+  std::unique_ptr<train::Communicator> ranks(make(kPluginVersion));
+  if (!ranks)
+    fail("mpi", by->plugin,
+         " must be of this version of gradus. Hint: install both packages in one version.");
+  if (ranks->size() != std::atoi(std::getenv(by->size)))
+    fail("mpi", "the launcher must be that of ", by->name, ", which has ", ranks->size(),
+         " ranks here, got one ", "that started ", std::getenv(by->size),
+         ". Hint: `mpirun.openmpi` and `mpirun.mpich` are the launchers.");
+  return ranks;
+}
+
+}  // namespace gradus::mpi

@@ -1,0 +1,310 @@
+// The plug-in: a Communicator on MPI. It is built once for each MPI, and depends on nothing else of gradus.
+//
+// One thread makes all calls of MPI (MPI_THREAD_FUNNELED). It waits politely: it tests its requests, then
+// sleeps for 20 us, and up to 200 us if nothing happens, because MPI's own waiting would take a core from the
+// computation. Each half second it exchanges a beat with rank 0, or as rank 0 with all, so that a rank that
+// was stopped or has lost its machine is found while others wait for it.
+#include <mpi.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdio>
+#include <cstdlib>
+#include <deque>
+#include <exception>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "gradus/train/mpi/plugin_interface.hpp"
+
+namespace gradus::mpi {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using std::chrono::microseconds;
+
+constexpr int64_t kMostBytes = int64_t{1} << 30;  // of one message of MPI
+constexpr microseconds kShortest{20}, kLongest{200}, kIdle{5000};
+constexpr auto kBeat = std::chrono::milliseconds(500);
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+double silence_allowed() {
+  const char* const text = std::getenv("GRADUS_MPI_TIMEOUT");
+  const double seconds = text ? std::atof(text) : 0;
+  return seconds > 0 ? seconds : 30;
+}
+
+/// Another rank, as the beats show it.
+struct Peer {
+  int rank = 0;
+  std::string host;
+  Clock::time_point heard = Clock::now();
+  char in = 0, out = 0;
+  MPI_Request receive = MPI_REQUEST_NULL, send = MPI_REQUEST_NULL;
+  bool has_left = false;
+};
+
+class MpiCommunicator final : public train::Communicator {
+ public:
+  MpiCommunicator() : thread_([this] { serve(); }) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return size_ > 0; });
+  }
+  ~MpiCommunicator() override {
+    {
+      const std::lock_guard lock(mutex_);
+      leaving_ = true;
+      // After an error others may still wait for this rank: the launcher ends them when this process ends.
+      is_orderly_ = std::uncaught_exceptions() == 0;
+    }
+    work_.notify_all();
+    thread_.join();
+  }
+
+  int rank() const override { return rank_; }
+  int size() const override { return size_; }
+
+  void send(int to, int tag, const void* data, int64_t bytes) override {
+    post({true, to, tag, static_cast<char*>(const_cast<void*>(data)), bytes});
+  }
+  void receive(int from, int tag, void* data, int64_t bytes) override {
+    post({false, from, tag, static_cast<char*>(data), bytes});
+  }
+  void wait() override {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return pending_ == 0; });
+  }
+  [[noreturn]] void abort(const std::string& message) override {
+    {
+      const std::lock_guard lock(mutex_);
+      last_words_ = "rank " + std::to_string(rank_) + ": " + message;
+    }
+    work_.notify_all();
+    std::this_thread::sleep_for(std::chrono::seconds(5));
+    ::_exit(1);  // The thread did not come back from MPI.
+  }
+
+ private:
+  struct Message {
+    bool is_sent;
+    int other, tag;
+    char* data;
+    int64_t bytes;
+  };
+
+  void post(const Message& message) {
+    {
+      const std::lock_guard lock(mutex_);
+      posted_.push_back(message);
+      ++pending_;
+    }
+    work_.notify_all();
+  }
+
+  [[noreturn]] static void end_all(const std::string& message) {
+    std::string line = "gradus: " + message + "\n";
+    [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, line.data(), line.size());
+    std::thread([] {
+      std::this_thread::sleep_for(std::chrono::seconds(5));
+      ::_exit(1);
+    }).detach();
+    MPI_Abort(MPI_COMM_WORLD, 1);
+    ::_exit(1);
+  }
+
+  void check(int code, int other) const {
+    if (code == MPI_SUCCESS) return;
+    char text[MPI_MAX_ERROR_STRING] = {};
+    int length = 0;
+    MPI_Error_string(code, text, &length);
+    end_all("[mpi] messages with rank " + std::to_string(other) + " must arrive, got '" + text +
+            "'. The last checkpoint is whole, and can be resumed.");
+  }
+
+  void serve() {
+    start();
+    microseconds pause = kShortest;
+    while (!is_over()) {
+      bool moved = start_messages();
+      moved |= finish_messages();
+      beat();
+      pause = moved ? kShortest : std::min(2 * pause, kLongest);
+      if (requests_.empty() && !moved) {
+        std::unique_lock lock(mutex_);
+        work_.wait_for(lock, kIdle, [&] { return !posted_.empty() || leaving_ || !last_words_.empty(); });
+      } else if (!moved) {
+        std::this_thread::sleep_for(pause);
+      }
+    }
+    if (is_orderly_) leave();
+  }
+
+  void start() {
+    int provided = 0, rank = 0, size = 0;
+    MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided);
+    MPI_Comm_dup(MPI_COMM_WORLD, &beats_);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Comm_set_errhandler(beats_, MPI_ERRORS_RETURN);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    constexpr int kName = 256;
+    std::vector<char> hosts(static_cast<size_t>(kName) * static_cast<size_t>(size));
+    char own[kName] = {};
+    ::gethostname(own, sizeof own - 1);
+    MPI_Allgather(own, kName, MPI_CHAR, hosts.data(), kName, MPI_CHAR, MPI_COMM_WORLD);
+    for (int other = 0; other < size; ++other)
+      if (other != rank && (rank == 0 || other == 0))
+        peers_.push_back({.rank = other, .host = &hosts[static_cast<size_t>(other) * kName]});
+    for (Peer& peer : peers_) MPI_Irecv(&peer.in, 1, MPI_CHAR, peer.rank, 0, beats_, &peer.receive);
+    {
+      const std::lock_guard lock(mutex_);
+      rank_ = rank;
+      size_ = size;
+    }
+    changed_.notify_all();
+  }
+
+  bool is_over() {
+    const std::lock_guard lock(mutex_);
+    if (!last_words_.empty()) end_all(last_words_);
+    return leaving_ && pending_ == 0;
+  }
+
+  bool start_messages() {
+    std::deque<Message> messages;
+    {
+      const std::lock_guard lock(mutex_);
+      messages.swap(posted_);
+    }
+    for (const Message& message : messages) {
+      int64_t at = 0;
+      int parts = 0;
+      do {
+        const int bytes = static_cast<int>(std::min(kMostBytes, message.bytes - at));
+        MPI_Request request = MPI_REQUEST_NULL;
+        check(message.is_sent ? MPI_Isend(message.data + at, bytes, MPI_BYTE, message.other, message.tag,
+                                          MPI_COMM_WORLD, &request)
+                              : MPI_Irecv(message.data + at, bytes, MPI_BYTE, message.other, message.tag,
+                                          MPI_COMM_WORLD, &request),
+              message.other);
+        requests_.push_back(request);
+        others_.push_back(message.other);
+        at += bytes;
+        ++parts;
+      } while (at < message.bytes);
+      const std::lock_guard lock(mutex_);
+      pending_ += parts - 1;
+    }
+    return !messages.empty();
+  }
+
+  bool finish_messages() {
+    if (requests_.empty()) return false;
+    const int count = static_cast<int>(requests_.size());
+    std::vector<int> done(requests_.size());
+    std::vector<MPI_Status> statuses(requests_.size());
+    int number = 0;
+    const int code = MPI_Testsome(count, requests_.data(), &number, done.data(), statuses.data());
+    if (number == MPI_UNDEFINED || number <= 0) {
+      if (code != MPI_ERR_IN_STATUS) check(code, others_.front());
+      return false;
+    }
+    for (int i = 0; i < number; ++i)
+      if (code == MPI_ERR_IN_STATUS)
+        check(statuses[static_cast<size_t>(i)].MPI_ERROR,
+              others_[static_cast<size_t>(done[static_cast<size_t>(i)])]);
+    size_t kept = 0;
+    for (size_t i = 0; i < requests_.size(); ++i) {
+      if (requests_[i] == MPI_REQUEST_NULL) continue;
+      others_[kept] = others_[i];
+      requests_[kept++] = requests_[i];
+    }
+    requests_.resize(kept);
+    others_.resize(kept);
+    const std::lock_guard lock(mutex_);
+    pending_ -= number;
+    if (pending_ == 0) changed_.notify_all();
+    return true;
+  }
+
+  void beat(bool is_last = false) {
+    const bool is_time = is_last || Clock::now() - beat_ >= kBeat;
+    if (is_time) beat_ = Clock::now();
+    for (Peer& peer : peers_) {
+      int done = 0;
+      if (!peer.has_left) {
+        check(MPI_Test(&peer.receive, &done, MPI_STATUS_IGNORE), peer.rank);
+        if (done) {
+          peer.heard = Clock::now();
+          peer.has_left = peer.in != 0;
+          if (!peer.has_left)
+            check(MPI_Irecv(&peer.in, 1, MPI_CHAR, peer.rank, 0, beats_, &peer.receive), peer.rank);
+        }
+      }
+      if (!peer.has_left && seconds_since(peer.heard) > silence_allowed_)
+        end_all("[mpi] rank " + std::to_string(peer.rank) + " on " + peer.host +
+                " must answer, got nothing for " + std::to_string(static_cast<int>(silence_allowed_)) +
+                " s. The last checkpoint is whole, and can be resumed.");
+      if (!is_time) continue;
+      check(MPI_Test(&peer.send, &done, MPI_STATUS_IGNORE), peer.rank);
+      if (!done) continue;  // the last beat is still on its way
+      peer.out = is_last ? 1 : 0;
+      check(MPI_Isend(&peer.out, 1, MPI_CHAR, peer.rank, 0, beats_, &peer.send), peer.rank);
+    }
+  }
+
+  /// Waits for the last beats of the others, so that nobody misses a rank that has left.
+  void leave() {
+    for (Peer& peer : peers_) {
+      int done = 0;
+      while (check(MPI_Test(&peer.send, &done, MPI_STATUS_IGNORE), peer.rank), !done) {
+        beat_ = Clock::now();
+        std::this_thread::sleep_for(kLongest);
+      }
+    }
+    beat(/*is_last=*/true);
+    const auto all_left = [&] {
+      return std::all_of(peers_.begin(), peers_.end(), [](const Peer& peer) { return peer.has_left; });
+    };
+    while (!all_left()) {
+      beat_ = Clock::now();  // sends no more
+      beat();
+      std::this_thread::sleep_for(kLongest);
+    }
+    for (Peer& peer : peers_) MPI_Wait(&peer.send, MPI_STATUS_IGNORE);
+    MPI_Comm_free(&beats_);
+    MPI_Finalize();
+  }
+
+  std::mutex mutex_;
+  std::condition_variable changed_, work_;
+  int rank_ = 0, size_ = 0;     // size_ is 0 until the thread has asked MPI
+  std::deque<Message> posted_;  // not yet given to MPI
+  int64_t pending_ = 0;         // messages that are not done
+  bool leaving_ = false, is_orderly_ = true;
+  std::string last_words_;
+
+  // The thread's own.
+  std::vector<MPI_Request> requests_;
+  std::vector<int> others_;  // of each request
+  std::vector<Peer> peers_;
+  MPI_Comm beats_ = MPI_COMM_NULL;
+  Clock::time_point beat_ = Clock::now();
+  const double silence_allowed_ = silence_allowed();
+  std::thread thread_;  // last: it uses all of these
+};
+
+}  // namespace
+}  // namespace gradus::mpi
+
+extern "C" [[gnu::visibility("default")]] gradus::train::Communicator* gradus_make_communicator(int version) {
+  return version == gradus::mpi::kPluginVersion ? new gradus::mpi::MpiCommunicator : nullptr;
+}

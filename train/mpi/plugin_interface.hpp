@@ -1,0 +1,14 @@
+// What a plug-in of MPI exports. Private to train/mpi.
+#pragma once
+
+#include "gradus/train/trainer/communicator.hpp"
+
+namespace gradus::mpi {
+
+inline constexpr int kPluginVersion = 1;
+inline constexpr const char* kMakeCommunicator = "gradus_make_communicator";
+
+/// Null for another version.
+using MakeCommunicator = train::Communicator*(int version);
+
+}  // namespace gradus::mpi

@@ -1,0 +1,34 @@
+// Communicator: the processes that train one model together, and the messages between them. Trainer takes
+// one; mpi::connect() makes that of MPI.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace gradus::train {
+
+/// One of `size()` processes, its rank. Messages from one rank to another with one tag arrive in order. One
+/// thread at a time may call it.
+class Communicator {
+ public:
+  Communicator() = default;
+  virtual ~Communicator() = default;
+  Communicator(const Communicator&) = delete;
+  Communicator& operator=(const Communicator&) = delete;
+
+  virtual int rank() const = 0;  ///< from 0; rank 0 leads: it alone writes files
+  virtual int size() const = 0;  ///< number of ranks, at least 1
+
+  /// Starts to send `bytes` bytes, which must stay as they are until wait(). Tags are from 0 to 2^20.
+  virtual void send(int to, int tag, const void* data, int64_t bytes) = 0;
+  /// Starts to receive `bytes` bytes, which must not be read before wait().
+  virtual void receive(int from, int tag, void* data, int64_t bytes) = 0;
+  /// Waits until all messages of this rank have been sent and received. Throws RunError, naming the rank, if
+  /// one does not answer.
+  virtual void wait() = 0;
+  /// Ends all ranks at once after the message, which names the cause, was written to the standard error
+  /// stream. Does not return.
+  [[noreturn]] virtual void abort(const std::string& message) = 0;
+};
+
+}  // namespace gradus::train

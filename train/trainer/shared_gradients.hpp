@@ -1,0 +1,94 @@
+// SharedGradients: the gradient of a step from micro-batches that the ranks of a Communicator share.
+//
+// The sum over M micro-batches is a binary tree over their numbers, so it has the same bits for every number
+// of ranks: of two neighbouring blocks of one size, the sums are added as soon as both are there; blocks that
+// are left are added from the last to the first. A rank computes consecutive micro-batches. Each parameter
+// has an owner, which receives the sums of the other ranks' blocks while backward is still running, and adds
+// them in the order of the tree. Not thread-safe; all ranks call the same functions in the same order.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "gradus/autograd/graph/hooks.hpp"
+#include "gradus/train/optimizers/optimizer.hpp"
+#include "gradus/train/trainer/communicator.hpp"
+
+namespace gradus::train {
+
+/// A range of micro-batches.
+struct MicroRange {
+  int64_t begin = 0, end = 0;  ///< the first, and the first after it
+};
+
+class SharedGradients {
+ public:
+  /// Adds hooks to the parameters that require gradients, until it is destroyed. `costs` are those of each
+  /// parameter's update. `ranks` is borrowed; null: this process alone.
+  SharedGradients(const NamedParameters& parameters, const std::vector<double>& costs, int64_t micro,
+                  Communicator* ranks);
+  ~SharedGradients();
+  SharedGradients(const SharedGradients&) = delete;
+  SharedGradients& operator=(const SharedGradients&) = delete;
+
+  /// The micro-batches of this rank; rank 0 has the first. May be empty.
+  MicroRange mine() const { return range_of(rank()); }
+  MicroRange range_of(int rank) const;  ///< those of another rank
+
+  /// Starts a step.
+  void begin();
+  /// Collects the gradients of a micro-batch of mine(), in order: calls backward(i) for i from 0 to count -
+  /// 1, each of which adds to them.
+  template <class Backward>
+  void collect(int64_t micro_batch, size_t count, Backward&& backward) {
+    for (size_t i = 0; i < count; ++i) {
+      if (i + 1 == count) begin_last_backward(micro_batch);
+      backward(i);
+    }
+    end_micro_batch();
+  }
+  /// After the last of mine(): each owned parameter's grad() is the sum over all micro-batches, the others
+  /// have none.
+  void finish();
+  /// The numbers of all ranks, by rank: `own` are those of this one, `counts` how many each has.
+  std::vector<double> exchange(const std::vector<double>& own, const std::vector<size_t>& counts) const;
+  /// The norm of all gradients after finish(), the same on all ranks.
+  double grad_norm() const;
+  /// Sends each parameter from its owner to the other ranks.
+  void spread_parameters();
+  /// Collects the values of an optimizer's state on rank 0. Ends all ranks if a rank's parameters differ from
+  /// those of rank 0.
+  void gather(const nn::StateDict& optimizer) const;
+
+ private:
+  struct Block {
+    MicroRange of;
+    Tensor sum;
+  };
+  struct Part {  // of the gradient: that of one parameter
+    std::string name;
+    Tensor parameter;
+    int owner = 0;
+    std::vector<Block> blocks = {};    // of this rank, and on its owner also those of the others
+    std::vector<Block> received = {};  // of the others
+    HookHandle hook = {};
+    bool has_arrived = false;  // from this micro-batch
+  };
+
+  int rank() const { return ranks_ ? ranks_->rank() : 0; }
+  int size() const { return ranks_ ? ranks_->size() : 1; }
+  static std::vector<MicroRange> blocks_of(MicroRange range);
+  static void add(std::vector<Block>& blocks, Block block);
+  static Tensor sum_of(std::vector<Block> blocks);
+  void begin_last_backward(int64_t micro_batch);
+  void end_micro_batch();
+  void arrived(size_t part, const Tensor& gradient);
+  void check_parameters() const;
+
+  int64_t micro_;
+  Communicator* ranks_;
+  std::vector<Part> parts_;
+  int64_t current_ = -1;  // micro-batch, during its last backward
+};
+
+}  // namespace gradus::train
