@@ -175,7 +175,7 @@ class MpiCommunicator final : public train::Communicator {
   bool is_over() {
     const std::lock_guard lock(mutex_);
     if (!last_words_.empty()) end_all(last_words_);
-    return leaving_ && pending_ == 0;
+    return leaving_ && (pending_ == 0 || !is_orderly_);
   }
 
   bool start_messages() {
@@ -249,7 +249,9 @@ class MpiCommunicator final : public train::Communicator {
             check(MPI_Irecv(&peer.in, 1, MPI_CHAR, peer.rank, 0, beats_, &peer.receive), peer.rank);
         }
       }
-      if (!peer.has_left && seconds_since(peer.heard) > silence_allowed_)
+      // A rank that has left while this one waits for it will never answer.
+      const bool is_waited_for = std::find(others_.begin(), others_.end(), peer.rank) != others_.end();
+      if ((!peer.has_left || is_waited_for) && seconds_since(peer.heard) > silence_allowed_)
         end_all("[mpi] rank " + std::to_string(peer.rank) + " on " + peer.host +
                 " must answer, got nothing for " + std::to_string(static_cast<int>(silence_allowed_)) +
                 " s. The last checkpoint is whole, and can be resumed.");
