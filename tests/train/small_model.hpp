@@ -31,13 +31,15 @@ inline TrainConfig small_config() {
 
 /// All that a trainer needs, alive together.
 struct SmallRun {
-  explicit SmallRun(const TrainConfig& c = small_config())
+  explicit SmallRun(const TrainConfig& c = small_config(), Communicator* ranks = nullptr)
       : config(c),
         tokenizer(data::Tokenizer::characters(small_text())),
         dataset(tokenizer.encode(small_text()), c.model.block_size, 0.1),
         model(sized(), init),
-        trainer(model, decoder_recipe(
-                           model, [this](int64_t batch, Generator& g) { return next(batch, g); }, config)) {}
+        trainer(model,
+                decoder_recipe(
+                    model, [this](int64_t batch, Generator& g) { return next(batch, g); }, config),
+                ranks) {}
 
   data::Batch next(int64_t batch, Generator& g) const {
     return dataset.random_batch(data::Split::train, batch, g);

@@ -1,32 +1,13 @@
 // Training on several ranks: the same bits for every number of ranks.
-#include <cmath>
 #include <cstring>
 
 #include "catch.hpp"
 #include "gradus/autograd/ops/ops.hpp"
-#include "gradus/models/generate.hpp"
 #include "small_model.hpp"
 #include "threads_as_ranks.hpp"
 
 namespace gradus::train {
 namespace {
-
-/// All that a trainer of one rank needs.
-struct RankRun {
-  RankRun(const TrainConfig& c, Communicator* ranks)
-      : config(c),
-        tokenizer(data::Tokenizer::characters(small_text())),
-        dataset(tokenizer.encode(small_text()), c.model.block_size, 0.1),
-        model((config.model.vocab_size = tokenizer.vocab_size(), config.model), init),
-        trainer(model, decoder_recipe(model, dataset.training_batches(), config), ranks) {}
-
-  TrainConfig config;
-  data::Tokenizer tokenizer;
-  data::TextDataset dataset;
-  Generator init{1};
-  models::Decoder model;
-  Trainer trainer;
-};
 
 struct Result {
   std::vector<float> values;
@@ -52,11 +33,11 @@ void expect_equal(const Result& a, const Result& b) {
 }
 
 /// Five steps, from `start` if there is one.
-Result train_on(int count, const TrainConfig& config, std::optional<TrainerState>* end = nullptr,
+Result train_on(int count, const TrainConfig& config,
                 const std::pair<nn::StateDict, TrainerState>* start = nullptr) {
   Result result;
   ThreadsAsRanks(count).run([&](Communicator& ranks) {
-    RankRun run(config, count > 1 ? &ranks : nullptr);
+    SmallRun run(config, count > 1 ? &ranks : nullptr);
     const auto validation = run.dataset.validation_batches(2);
     if (start) {
       run.model.load_state_dict(start->first);
@@ -76,7 +57,6 @@ Result train_on(int count, const TrainConfig& config, std::optional<TrainerState
     result.values = values_of(run.model);
     const TrainerState state = run.trainer.state();
     for (const auto& [name, tensor] : state.optimizer) result.optimizer[name] = tensor.contiguous();
-    if (end) *end = state;
   });
   return result;
 }
@@ -101,8 +81,7 @@ TEST_CASE("weights, moments and losses have the same bits for every number of ra
   const std::string name = GENERATE("nano", "mini", "gru");
   const int64_t micro = GENERATE(1, 8, 24);
   TrainConfig config = config_of(name, micro);
-  const bool halves = micro == 8;
-  if (halves) config.precision = DType::bfloat16;
+  if (micro == 8) config.precision = DType::bfloat16;
   INFO(name << " " << micro);
   const Result one = train_on(1, config);
   for (const int ranks : {2, 3, 4, 8}) {
@@ -120,7 +99,7 @@ TEST_CASE("one micro-batch on several ranks is a run without them, with a mean o
 TEST_CASE("micro-batches are those of the whole batch: the gradient is the mean of theirs") {
   TrainConfig config = config_of("nano", 4);
   config.model.dropout = 0;
-  RankRun run(config, nullptr);
+  SmallRun run(config, nullptr);
   Generator seed(static_cast<uint64_t>(config.seed));
   double loss = 0;
   for (int i = 0; i < 4; ++i) {
@@ -135,9 +114,8 @@ TEST_CASE("a state of one number of ranks continues with another") {
   TrainConfig config = config_of("mini", 8);
   nn::StateDict parameters;
   TrainerState state;
-  Result whole;
   {
-    RankRun run(config, nullptr);
+    SmallRun run(config, nullptr);
     for (int i = 0; i < 3; ++i) run.trainer.step();
     for (const auto& [name, tensor] : run.model.state_dict()) parameters[name] = tensor.detach() * 1.0;
     state = run.trainer.state();
@@ -145,20 +123,20 @@ TEST_CASE("a state of one number of ranks continues with another") {
       if (is_floating(tensor.dtype())) tensor = tensor.detach() * 1.0;
   }
   const std::pair start{parameters, state};
-  const Result one = train_on(1, config, nullptr, &start);
-  for (const int ranks : {2, 3}) expect_equal(train_on(ranks, config, nullptr, &start), one);
+  const Result one = train_on(1, config, &start);
+  for (const int ranks : {2, 3}) expect_equal(train_on(ranks, config, &start), one);
 }
 
 TEST_CASE("ranks share the work of a step") {
   TrainConfig config = config_of("mini", 4);
   ThreadsAsRanks two(2);
   two.run([&](Communicator& ranks) {
-    RankRun run(config, &ranks);
+    SmallRun run(config, &ranks);
     if (ranks.rank() > 0) return run.trainer.follow({});
     run.trainer.step();
   });
   int64_t parameters = 0;
-  for (const Tensor& parameter : RankRun(config, nullptr).model.parameters())
+  for (const Tensor& parameter : SmallRun(config, nullptr).model.parameters())
     parameters += 4 * parameter.numel();
   // Each gradient travels to its owner once, each parameter from it once, and a few numbers.
   CHECK(two.bytes() > 2 * parameters);
@@ -172,7 +150,7 @@ TEST_CASE("a loss that is not finite ends the step on all ranks, and leaves the 
   config.clip = 0;
   std::vector<float> before, after;
   ThreadsAsRanks(2).run([&](Communicator& ranks) {
-    RankRun run(config, &ranks);
+    SmallRun run(config, &ranks);
     if (ranks.rank() > 0) return run.trainer.follow({});
     const auto steps = [&] {
       for (int i = 0; i < 20; ++i) {
@@ -192,7 +170,7 @@ TEST_CASE("a rank with other parameters is found when the state is collected") {
   std::string message;
   try {
     three.run([&](Communicator& ranks) {
-      RankRun run(config, &ranks);
+      SmallRun run(config, &ranks);
       if (ranks.rank() == 2) {
         Tensor first = run.model.parameters()[0].detach();
         first.mutable_data<float>()[0] += 1;

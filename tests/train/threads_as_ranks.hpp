@@ -1,6 +1,7 @@
 // Ranks that are threads of one process, with messages in memory.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <cstring>
 #include <exception>
@@ -9,6 +10,7 @@
 #include <memory>
 #include <mutex>
 #include <queue>
+#include <string>
 #include <thread>
 #include <tuple>
 #include <vector>

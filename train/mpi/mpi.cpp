@@ -29,7 +29,7 @@ constexpr Launcher kLaunchers[] = {
 
 const Launcher* launcher() {
   for (const Launcher& one : kLaunchers)
-    if (std::getenv(one.size) && std::getenv(one.rank)) return &one;
+    if (std::getenv(one.rank)) return &one;
   return nullptr;
 }
 
@@ -72,9 +72,9 @@ std::unique_ptr<train::Communicator> connect() {
   if (!ranks)
     fail("mpi", by->plugin,
          " must be of this version of gradus. Hint: install both packages in one version.");
-  if (ranks->size() != std::atoi(std::getenv(by->size)))
+  if (const char* const started = std::getenv(by->size); started && ranks->size() != std::atoi(started))
     fail("mpi", "the launcher must be that of ", by->name, ", which has ", ranks->size(),
-         " ranks here, got one ", "that started ", std::getenv(by->size),
+         " ranks here, got one ", "that started ", started,
          ". Hint: `mpirun.openmpi` and `mpirun.mpich` are the launchers.");
   return ranks;
 }

@@ -19,8 +19,8 @@ int launched_rank();
 
 /// All processes that the launcher started; null without a launcher. Call it once, and destroy the result on
 /// all ranks before the processes end. A rank that does not answer for GRADUS_MPI_TIMEOUT seconds (an
-/// environment variable; 30 by default) ends all ranks, with one line that names it. Throws Error if the
-/// plug-in is missing, or the launcher belongs to another MPI.
+/// environment variable; at least 1, 30 by default) ends all ranks, with one line that names it. Throws Error
+/// if the plug-in is missing, or the launcher belongs to another MPI.
 std::unique_ptr<train::Communicator> connect();
 
 }  // namespace gradus::mpi

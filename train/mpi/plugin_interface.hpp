@@ -1,4 +1,4 @@
-// What a plug-in of MPI exports. Private to train/mpi.
+// The function that each plug-in of MPI exports. Private to train/mpi.
 #pragma once
 
 #include "gradus/train/trainer/communicator.hpp"
@@ -8,7 +8,7 @@ namespace gradus::mpi {
 inline constexpr int kPluginVersion = 1;
 inline constexpr const char* kMakeCommunicator = "gradus_make_communicator";
 
-/// Null for another version.
+/// Connects to the other ranks. Returns null for another version.
 using MakeCommunicator = train::Communicator*(int version);
 
 }  // namespace gradus::mpi

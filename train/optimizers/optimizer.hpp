@@ -44,7 +44,7 @@ class Optimizer {
   void zero_grad();  ///< makes the gradients of all parameters undefined
   /// The name of its updates in a profile.
   virtual const char* name() const { return "update"; }
-  /// The cost of a parameter's update, in multiply-adds or so: ranks that train together share the updates.
+  /// An estimate of the multiply-adds of a parameter's update. Ranks that train together balance them.
   virtual double update_cost(const NamedParameter& parameter) const {
     return static_cast<double>(parameter.second.numel());
   }

@@ -99,18 +99,20 @@ Tensor SharedGradients::sum_of(std::vector<Block> blocks) {
 }
 
 void SharedGradients::begin() {
-  for (size_t i = 0; i < parts_.size(); ++i) {
-    Part& part = parts_[i];
+  for (Part& part : parts_) {
     part.blocks.clear();
     part.received.clear();
-    if (part.owner != rank()) continue;
-    for (int from = 0; from < size(); ++from) {
-      if (from == rank()) continue;
-      const std::vector<MicroRange> blocks = blocks_of(range_of(from));
+  }
+  for (int from = 0; from < size(); ++from) {
+    if (from == rank()) continue;
+    const std::vector<MicroRange> blocks = blocks_of(range_of(from));
+    for (size_t i = 0; i < parts_.size(); ++i) {
+      Part& part = parts_[i];
+      if (part.owner != rank()) continue;
       for (size_t b = 0; b < blocks.size(); ++b) {
         part.received.push_back({blocks[b], empty(part.parameter.shape(), part.parameter.dtype())});
-        Block& block = part.received.back();
-        ranks_->receive(from, tag_of(i, b), values_of(block.sum), bytes_of(block.sum));
+        Tensor& sum = part.received.back().sum;
+        ranks_->receive(from, tag_of(i, b), values_of(sum), bytes_of(sum));
       }
     }
   }

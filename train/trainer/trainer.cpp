@@ -18,11 +18,10 @@ namespace {
 
 constexpr int kOrderTag = 1 << 20;
 
-/// What rank 0 tells the others to do.
+/// An order of rank 0 to the other ranks, as a message.
 struct Command {
-  int32_t order = 0;
-  int32_t unused = 0;
-  double lr = 0;
+  int64_t order = 0;
+  double lr = 0;  // of a step
 };
 
 /// A loss or a gradient that is not finite: all ranks find it in the same step.
@@ -109,12 +108,16 @@ Trainer::Trainer(nn::Module& model, Recipe recipe, Communicator* ranks)
 }
 
 Trainer::~Trainer() {
-  if (leads()) lead(Order::end);
+  if (!leads()) return;
+  try {
+    lead(Order::end);
+  } catch (const std::exception&) {  // A rank that does not answer cannot follow either.
+  }
 }
 
 void Trainer::lead(Order order, double lr) const {
   if (!ranks_) return;
-  const Command command{.order = static_cast<int32_t>(order), .lr = lr};
+  const Command command{.order = static_cast<int64_t>(order), .lr = lr};
   for (int to = 1; to < ranks_->size(); ++to) ranks_->send(to, kOrderTag, &command, sizeof command);
   ranks_->wait();
 }
@@ -273,6 +276,7 @@ bool Trainer::set_steps(int64_t steps) {
 }
 
 double Trainer::validation_loss(const std::vector<data::Batch>& batches) {
+  if (batches.empty()) fail("evaluate", "needs at least one batch, got none.");
   lead(Order::evaluate);
   return share_loss(batches);
 }

@@ -54,7 +54,7 @@ class Trainer {
   Trainer& operator=(const Trainer&) = delete;
 
   /// On ranks other than 0: does what rank 0 does, until its trainer is destroyed. `validation` are the
-  /// batches that rank 0 passes to validation_loss(). An error ends all ranks.
+  /// batches that rank 0 passes to validation_loss(). An error ends all ranks. Throws Error on rank 0.
   void follow(const std::vector<data::Batch>& validation);
   /// Whether this is rank 0, or the only process.
   bool leads() const { return !ranks_ || ranks_->rank() == 0; }
@@ -73,7 +73,7 @@ class Trainer {
 
   TrainerState state() const;  ///< tensors share storage with the optimizer's
   /// mean_loss() of the model on the batches, which the ranks share, in the recipe's precision. Call it
-  /// during the lifetime of an AveragedWeights of average().
+  /// during the lifetime of an AveragedWeights of average(). Throws Error if there are no batches.
   double validation_loss(const std::vector<data::Batch>& batches);
   /// Throws RunError, naming one, if a value of the parameters or of the optimizer is not finite.
   void check_finite() const;

@@ -78,13 +78,15 @@ class Preparation {
     compare_ranks(ranks_, config_, text.corpus.sha256);
     std::shared_ptr<train::TimeBudget> budget;  // a resumed run has its number of steps
     if (config_.minutes > 0 && !flags_.resume) {
-      const int64_t vocab_size = config_.model.vocab_size;
       if (leads()) {
         budget = plan_run(flags_, config_, tokens, start_);
         config_ = budget->plan();
       }
-      config_ = train::train_config_from_json(from_leader(ranks_, train::to_json(config_)));
-      config_.model.vocab_size = vocab_size;
+      const std::string plan = from_leader(ranks_, train::to_json(config_));
+      if (!leads()) {
+        config_ = train::train_config_from_json(plan);
+        config_.model.vocab_size = tokenizer.vocab_size();
+      }
     }
     auto dataset = std::make_unique<data::TextDataset>(tokens.dataset(config_));
     train::check_memory(train::training_memory(config_), "lower --layers, --embd, --block or --batch.");
@@ -127,6 +129,8 @@ class Preparation {
   }
 
  private:
+  bool leads() const { return !ranks_ || ranks_->rank() == 0; }
+
   /// Refuses a folder that cannot be used before anything else is read, and locks it if there is a run in it.
   /// Sets the config of a resumed run.
   void check_folder() {
@@ -231,8 +235,6 @@ class Preparation {
   }
 
   const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
-  bool leads() const { return !ranks_ || ranks_->rank() == 0; }
-
   const TrainFlags& flags_;
   train::Communicator* ranks_;
   std::unique_ptr<train::RunFolder> folder_;

@@ -28,24 +28,18 @@ void with_leader(train::Communicator& ranks, F&& send_or_receive) {
 }
 
 void use_lowest(train::Communicator& ranks, kernels::IsaFor use) {
-  int32_t worst = static_cast<int32_t>(kernels::isa_in_use(use));  // the best is the first
-  std::vector<int32_t> all(static_cast<size_t>(ranks.size()), worst);
+  const kernels::Isa own = kernels::isa_in_use(use);
+  std::vector<kernels::Isa> all(static_cast<size_t>(ranks.size()), own);
   with_leader(ranks, [&](int other) {
     if (ranks.rank() == 0)
-      ranks.receive(other, kTag, &all[static_cast<size_t>(other)], sizeof worst);
+      ranks.receive(other, kTag, &all[static_cast<size_t>(other)], sizeof own);
     else
-      ranks.send(other, kTag, &worst, sizeof worst);
+      ranks.send(other, kTag, &own, sizeof own);
   });
   ranks.wait();
-  int32_t lowest = *std::max_element(all.begin(), all.end());
-  with_leader(ranks, [&](int other) {
-    if (ranks.rank() == 0)
-      ranks.send(other, kTag, &lowest, sizeof lowest);
-    else
-      ranks.receive(other, kTag, &lowest, sizeof lowest);
-  });
-  ranks.wait();
-  if (lowest != worst) kernels::set_isa(kernels::isa_name(static_cast<kernels::Isa>(lowest)), use);
+  const kernels::Isa lowest = *std::max_element(all.begin(), all.end());  // the best is the first
+  const std::string name = from_leader(&ranks, std::string(kernels::isa_name(lowest)));
+  if (name != kernels::isa_name(own)) kernels::set_isa(name, use);
 }
 
 int64_t number_of(const char* variable) {
@@ -57,9 +51,8 @@ int64_t number_of(const char* variable) {
 
 void start_ranks(const TrainFlags& flags) {
   std::vector<std::string> words{"mpirun", "-n", std::to_string(flags.ranks)};
-  // Hydra, MPICH's mpirun, has none of these flags, and needs none.
-  const char* const name = std::getenv("GRADUS_MPIRUN");
-  if (name) words[0] = name;
+  if (const char* const name = std::getenv("GRADUS_MPIRUN")) words[0] = name;
+  // The mpirun of MPICH has none of these flags, and needs none.
   if (words[0].find("mpich") == std::string::npos)
     for (const char* word :
          {"--oversubscribe", "--bind-to", "none", "--mca", "odls_base_sigkill_timeout", "5"})
@@ -87,6 +80,9 @@ void start_ranks(const TrainFlags& flags) {
 }
 
 std::unique_ptr<train::Communicator> join_ranks(const TrainFlags& flags) {
+  if (flags.ranks > 0)
+    fail("train", "--ranks must be left out under mpirun or another launcher, got ", flags.ranks,
+         ". Hint: the launcher's own flag, as in mpirun -n 4, is the number of ranks.");
   std::unique_ptr<train::Communicator> ranks = mpi::connect();
   if (!ranks) return ranks;
   const int64_t here = std::max(number_of("OMPI_COMM_WORLD_LOCAL_SIZE"), number_of("MPI_LOCALNRANKS"));
