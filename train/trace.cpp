@@ -1,9 +1,8 @@
 #include "gradus/train/trace.hpp"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <ostream>
-#include <vector>
+#include <tuple>
 
 #include "gradus/files/error.hpp"
 #include "gradus/files/file.hpp"
@@ -11,37 +10,13 @@
 namespace gradus::train {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
-Json event(const ProfileEvent& e) {
-  using enum ProfileEvent::Phase;
-  const bool is_op = e.phase == forward || e.phase == backward;
-  Json json{{"name", e.name},
-            {"cat", e.phase == forward    ? "forward"
-                    : e.phase == backward ? "backward"
-                    : e.phase == work     ? "work"
-                                          : "step"},
-            {"ph", "X"},
-            {"ts", 1e6 * e.start},
-            {"dur", 1e6 * e.seconds()},
-            {"pid", 1},
-            {"tid", 1}};
-  if (is_op) json["args"] = {{"shape", std::vector<int64_t>(e.shape.begin(), e.shape.end())}};
-  return json;
-}
-
-Json title(const char* what, const char* name) {
-  return {{"name", what}, {"ph", "M"}, {"pid", 1}, {"tid", 1}, {"args", {{"name", name}}}};
+std::string framed(const std::string& events) {
+  return "{\"traceEvents\":[\n" + events + "\n],\"displayTimeUnit\":\"ms\"}\n";
 }
 
 }  // namespace
 
-std::string trace_json(const Profile& profile) {
-  std::string text = "{\"traceEvents\":[\n" + title("process_name", "gradus").dump() + ",\n" +
-                     title("thread_name", "ops").dump();
-  for (const ProfileEvent& e : profile.events()) text += ",\n" + event(e).dump();
-  return text + "\n],\"displayTimeUnit\":\"ms\"}\n";
-}
+std::string trace_json(const Profile& profile) { return framed(trace_events(profile, {}, 0)); }
 
 TraceObserver::TraceObserver(TraceOptions options, Trainer& trainer, Observer& next)
     : options_(std::move(options)), trainer_(trainer), next_(next) {
@@ -60,9 +35,13 @@ void TraceObserver::on_step(const StepReport& report) {
 }
 
 void TraceObserver::finish() {
-  trainer_.profile_into(nullptr);
   if (written_) return;
-  files::write_atomically(options_.file, [&](std::ostream& out) { out << trace_json(profile_); });
+  std::string events;
+  if (seen_ >= options_.after)
+    std::tie(events, message_time_) = trainer_.take_trace();
+  else
+    events = trace_events(profile_, {}, 0);
+  files::write_atomically(options_.file, [&](std::ostream& out) { out << framed(events); });
   written_ = true;
 }
 

@@ -2,7 +2,8 @@
 //
 // The format is Chrome's JSON trace events: an "X" event for each op (category forward or backward), and for
 // batch, clip and the optimizer; "step" encloses them. ts and dur are in microseconds, args.shape is the
-// shape of the op's result.
+// shape of the op's result. On several ranks, each is a process, pid, with its messages on a row of their
+// own.
 #pragma once
 
 #include <cstdint>
@@ -41,12 +42,15 @@ class TraceObserver : public Observer {
 
   /// Writes the file if the run ended before all steps were profiled. Throws RunError as above.
   void finish();
+  /// The time of the messages of the profiled steps, of all ranks. After the file was written.
+  const MessageTime& message_time() const { return message_time_; }
 
  private:
   TraceOptions options_;
   Trainer& trainer_;
   Observer& next_;
   Profile profile_;
+  MessageTime message_time_;
   int64_t seen_ = 0;  // steps
   bool written_ = false;
 };

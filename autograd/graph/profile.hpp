@@ -56,12 +56,14 @@ class Profile {
 
   /// In the order of their ends: a group comes after the events it encloses.
   const std::vector<ProfileEvent>& events() const { return events_; }
+  /// A time of the clock, in seconds since the Profile was made.
+  double seconds_at(int64_t nanoseconds) const { return static_cast<double>(nanoseconds - origin_) / 1e9; }
 
  private:
   friend class Profiling;
   friend class ProfileSpan;
   friend void profile_op(std::string_view name, const Shape& shape);
-  double now() const { return static_cast<double>(clock_() - origin_) / 1e9; }
+  double now() const { return seconds_at(clock_()); }
   void add(std::string_view name, ProfileEvent::Phase phase, const Shape& shape, double start);
 
   Clock clock_;

@@ -15,6 +15,7 @@
 #include <tuple>
 #include <vector>
 
+#include "gradus/autograd/graph/profile.hpp"
 #include "gradus/files/error.hpp"
 #include "gradus/train/trainer/communicator.hpp"
 
@@ -53,6 +54,7 @@ class ThreadsAsRanks {
     int rank() const override { return rank_; }
     int size() const override { return all_.size_; }
     void send(int to, int tag, const void* data, int64_t bytes) override {
+      if (recorded_) recorded_->push_back({to, bytes, steady_nanoseconds(), steady_nanoseconds()});
       std::string copy(static_cast<const char*>(data), static_cast<size_t>(bytes));
       const std::lock_guard lock(all_.mutex_);
       all_.bytes_ += bytes;
@@ -62,7 +64,9 @@ class ThreadsAsRanks {
     void receive(int from, int tag, void* data, int64_t bytes) override {
       wanted_.push_back({{from, rank_, tag}, data, bytes});
     }
+    void record(std::vector<Communication>* into) override { recorded_ = into; }
     void wait() override {
+      const int64_t start = steady_nanoseconds();
       std::unique_lock lock(all_.mutex_);
       for (const auto& [key, data, bytes] : wanted_) {
         std::queue<std::string>& queue = all_.messages_[key];
@@ -74,6 +78,7 @@ class ThreadsAsRanks {
         queue.pop();
       }
       wanted_.clear();
+      if (recorded_) recorded_->push_back({.start = start, .end = steady_nanoseconds()});
     }
     [[noreturn]] void abort(const std::string& message) override { throw RunError(message); }
 
@@ -86,6 +91,7 @@ class ThreadsAsRanks {
     ThreadsAsRanks& all_;
     int rank_;
     std::vector<Wanted> wanted_;
+    std::vector<Communication>* recorded_ = nullptr;
   };
 
   int size_;

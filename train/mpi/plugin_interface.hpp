@@ -5,7 +5,7 @@
 
 namespace gradus::mpi {
 
-inline constexpr int kPluginVersion = 1;
+inline constexpr int kPluginVersion = 2;
 inline constexpr const char* kMakeCommunicator = "gradus_make_communicator";
 
 /// Connects to the other ranks. Returns null for another version.

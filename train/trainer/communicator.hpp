@@ -4,8 +4,17 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace gradus::train {
+
+/// A message that was sent, or a call of wait(), with times of std::chrono::steady_clock in nanoseconds.
+struct Communication {
+  int to = -1;        ///< rank; -1: a call of wait()
+  int64_t bytes = 0;  ///< of the message
+  int64_t start = 0;  ///< of send() or wait()
+  int64_t end = 0;    ///< when the message had left, or wait() returned
+};
 
 /// One of `size()` processes, its rank. Messages from one rank to another with one tag arrive in order. One
 /// thread at a time may call it.
@@ -26,6 +35,9 @@ class Communicator {
   /// Waits until all messages of this rank have been sent and received. Throws RunError, naming the rank, if
   /// one does not answer.
   virtual void wait() = 0;
+  /// Adds what is sent and waited for from now on to `into`, which is borrowed until the next call; null
+  /// stops it. Without an effect in a class that cannot tell.
+  virtual void record(std::vector<Communication>* /*into*/) {}
   /// Ends all ranks at once after the message, which names the cause, was written to the standard error
   /// stream. Does not return.
   [[noreturn]] virtual void abort(const std::string& message) = 0;

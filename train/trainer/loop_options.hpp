@@ -3,10 +3,13 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "gradus/autograd/tensor/dtype.hpp"
 
 namespace gradus::train {
+
+constexpr const char *kOrdered = "ordered", *kFast = "fast";  ///< of LoopOptions::reduce
 
 struct LoopOptions {
   int64_t steps = 2000;  ///< optimizer steps, including those before a resume
@@ -21,6 +24,11 @@ struct LoopOptions {
   /// model use the average; 0: they use the parameters.
   double ema = 0.0;
   DType precision = DType::float32;  ///< of matrix products: float32 or bfloat16, see Autocast
+
+  // What ranks exchange. With other values than these, the bits depend on the number of ranks.
+  DType wire = DType::float32;    ///< of gradients and updates: float32 or bfloat16, see SharedGradients
+  std::string reduce = kOrdered;  ///< of gradients: ordered, or fast, see SharedGradients
+  int64_t sync_every = 1;         ///< steps that each rank makes on its own before it, see LocalSteps
 
   // Evaluations and saves do not change the training.
   int64_t eval_every = 500;  ///< steps between evaluations

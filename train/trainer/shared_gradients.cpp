@@ -19,16 +19,6 @@ constexpr int kMostBlocks = 64;
 
 int64_t bytes_of(const Tensor& tensor) { return tensor.numel() * element_size(tensor.dtype()); }
 
-void* values_of(Tensor& tensor) {
-  return dispatch_float("ranks", tensor.dtype(),
-                        [&]<class T>() { return static_cast<void*>(tensor.mutable_data<T>()); });
-}
-
-const void* values_of(const Tensor& tensor) {
-  return dispatch_float("ranks", tensor.dtype(),
-                        [&]<class T>() { return static_cast<const void*>(tensor.data<T>()); });
-}
-
 int tag_of(size_t part, size_t block = 0) {
   return kFirstTag + static_cast<int>(part) * kMostBlocks + static_cast<int>(block);
 }
@@ -50,9 +40,38 @@ std::vector<int> owners(const std::vector<double>& costs, int ranks) {
 
 }  // namespace
 
-SharedGradients::SharedGradients(const NamedParameters& parameters, const std::vector<double>& costs,
-                                 int64_t micro, Communicator* ranks)
-    : micro_(micro), ranks_(ranks) {
+std::vector<double> exchange(Communicator* ranks, const std::vector<double>& own,
+                             const std::vector<size_t>& counts) {
+  if (!ranks) return own;
+  std::vector<std::vector<double>> of(counts.size());
+  for (int r = 0; r < ranks->size(); ++r) {
+    std::vector<double>& values = of[static_cast<size_t>(r)];
+    if (r == ranks->rank()) {
+      values = own;
+      continue;
+    }
+    values.resize(counts[static_cast<size_t>(r)]);
+    if (!values.empty())
+      ranks->receive(r, kSmallTag, values.data(), static_cast<int64_t>(values.size() * sizeof(double)));
+    if (!own.empty())
+      ranks->send(r, kSmallTag, own.data(), static_cast<int64_t>(own.size() * sizeof(double)));
+  }
+  ranks->wait();
+  std::vector<double> all;
+  for (const std::vector<double>& values : of) all.insert(all.end(), values.begin(), values.end());
+  return all;
+}
+
+MicroRange micro_range(int64_t micro, int rank, int ranks) {
+  const auto first = [&](int64_t of) { return (of * micro + ranks - 1) / ranks; };
+  return {first(rank), first(rank + 1)};
+}
+
+SharedGradients::SharedGradients(const NamedParameters& parameters, const Optimizer& optimizer,
+                                 const LoopOptions& loop, Communicator* ranks)
+    : loop_(loop), ranks_(ranks) {
+  std::vector<double> costs;
+  for (const NamedParameter& one : parameters) costs.push_back(optimizer.update_cost(one));
   const std::vector<int> owner = owners(costs, size());
   for (size_t i = 0; i < parameters.size(); ++i)
     if (parameters[i].second.requires_grad())
@@ -65,13 +84,9 @@ SharedGradients::~SharedGradients() {
   for (Part& part : parts_) part.hook.remove();
 }
 
-MicroRange SharedGradients::range_of(int rank) const {
-  const auto first = [&](int64_t of) { return (of * micro_ + size() - 1) / size(); };
-  return {first(rank), first(rank + 1)};
-}
-
 /// The blocks of a rank's range, as add() leaves them.
-std::vector<MicroRange> SharedGradients::blocks_of(MicroRange range) {
+std::vector<MicroRange> SharedGradients::blocks_of(MicroRange range) const {
+  if (!is_ordered() && range.begin < range.end) return {range};
   std::vector<Block> blocks;
   for (int64_t i = range.begin; i < range.end; ++i) add(blocks, {{i, i + 1}, Tensor()});
   std::vector<MicroRange> ranges;
@@ -110,12 +125,21 @@ void SharedGradients::begin() {
       Part& part = parts_[i];
       if (part.owner != rank()) continue;
       for (size_t b = 0; b < blocks.size(); ++b) {
-        part.received.push_back({blocks[b], empty(part.parameter.shape(), part.parameter.dtype())});
+        part.received.push_back(
+            {blocks[b], empty(part.parameter.shape(), is_rounded() ? loop_.wire : part.parameter.dtype())});
         Tensor& sum = part.received.back().sum;
-        ranks_->receive(from, tag_of(i, b), values_of(sum), bytes_of(sum));
+        ranks_->receive(from, tag_of(i, b), sum.raw_mutable_data(), bytes_of(sum));
       }
     }
   }
+}
+
+/// The values in bfloat16, after what the last rounding lost was added.
+Tensor SharedGradients::rounded(Part& part, Tensor values) {
+  if (part.lost.defined()) values = values + part.lost;
+  Tensor message = values.to(DType::bfloat16);
+  part.lost = values - message.to(values.dtype());
+  return message;
 }
 
 void SharedGradients::begin_last_backward(int64_t micro_batch) {
@@ -132,9 +156,11 @@ void SharedGradients::arrived(size_t index, const Tensor& gradient) {
   add(part.blocks,
       {{current_, current_ + 1}, (before.defined() ? before + gradient : gradient).contiguous()});
   if (current_ + 1 < mine().end || part.owner == rank()) return;
+  if (!is_ordered()) part.blocks = {{mine(), sum_of(std::move(part.blocks))}};
+  if (is_rounded()) part.blocks[0].sum = rounded(part, part.blocks[0].sum);
   for (size_t b = 0; b < part.blocks.size(); ++b) {
     const Tensor& sum = part.blocks[b].sum;
-    ranks_->send(part.owner, tag_of(index, b), values_of(sum), bytes_of(sum));
+    ranks_->send(part.owner, tag_of(index, b), sum.raw_data(), bytes_of(sum));
   }
 }
 
@@ -147,6 +173,12 @@ void SharedGradients::end_micro_batch() {
   current_ = -1;
 }
 
+void SharedGradients::collect(int64_t micro_batch, const std::vector<Tensor>& gradients) {
+  begin_last_backward(micro_batch);
+  for (size_t i = 0; i < parts_.size(); ++i) arrived(i, gradients[i]);
+  end_micro_batch();
+}
+
 void SharedGradients::finish() {
   const NoGrad no_grad;
   if (ranks_) ranks_->wait();
@@ -154,37 +186,17 @@ void SharedGradients::finish() {
     part.parameter.zero_grad();
     if (part.owner == rank()) {
       std::vector<Block> all = std::move(part.blocks), blocks;
-      all.insert(all.end(), part.received.begin(), part.received.end());
+      for (Block& block : part.received)
+        all.push_back({block.of, is_rounded() ? block.sum.to(part.parameter.dtype()) : block.sum});
       std::sort(all.begin(), all.end(),
                 [](const Block& a, const Block& b) { return a.of.begin < b.of.begin; });
       for (Block& block : all) add(blocks, std::move(block));
       part.parameter.set_grad(sum_of(std::move(blocks)));
+      if (is_rounded()) part.before = part.parameter.detach() * 1.0;
     }
     part.blocks.clear();
     part.received.clear();
   }
-}
-
-std::vector<double> SharedGradients::exchange(const std::vector<double>& own,
-                                              const std::vector<size_t>& counts) const {
-  if (size() == 1) return own;
-  std::vector<std::vector<double>> of(counts.size());
-  for (int r = 0; r < size(); ++r) {
-    std::vector<double>& values = of[static_cast<size_t>(r)];
-    if (r == rank()) {
-      values = own;
-      continue;
-    }
-    values.resize(counts[static_cast<size_t>(r)]);
-    if (!values.empty())
-      ranks_->receive(r, kSmallTag, values.data(), static_cast<int64_t>(values.size() * sizeof(double)));
-    if (!own.empty())
-      ranks_->send(r, kSmallTag, own.data(), static_cast<int64_t>(own.size() * sizeof(double)));
-  }
-  ranks_->wait();
-  std::vector<double> all;
-  for (const std::vector<double>& values : of) all.insert(all.end(), values.begin(), values.end());
-  return all;
 }
 
 double SharedGradients::grad_norm() const {
@@ -198,7 +210,7 @@ double SharedGradients::grad_norm() const {
       return kernels::sum_of_squares(grad.numel(), grad.data<T>());
     }));
   }
-  const std::vector<double> all = exchange(own, counts);
+  const std::vector<double> all = exchange(ranks_, own, counts);
   std::vector<size_t> next(counts.size(), 0);  // of each rank in `all`
   std::partial_sum(counts.begin(), counts.end() - 1, next.begin() + 1);
   double squares = 0;  // in the order of the parameters, so that the owners do not matter
@@ -208,36 +220,48 @@ double SharedGradients::grad_norm() const {
 
 void SharedGradients::spread_parameters() {
   if (size() == 1) return;
+  const NoGrad no_grad;
   for (size_t i = 0; i < parts_.size(); ++i) {
     Part& part = parts_[i];
-    if (part.owner != rank()) {
-      ranks_->receive(part.owner, tag_of(i), values_of(part.parameter), bytes_of(part.parameter));
-      continue;
-    }
-    for (int to = 0; to < size(); ++to)
-      if (to != rank())
-        ranks_->send(to, tag_of(i), values_of(std::as_const(part.parameter)), bytes_of(part.parameter));
+    const bool owns = part.owner == rank();
+    if (!is_rounded())
+      part.message = part.parameter;
+    else if (owns)
+      part.message = rounded(part, part.parameter - part.before);
+    else
+      part.message = empty(part.parameter.shape(), loop_.wire);
+    if (!owns)
+      ranks_->receive(part.owner, tag_of(i), part.message.raw_mutable_data(), bytes_of(part.message));
+    for (int to = 0; owns && to < size(); ++to)
+      if (to != rank()) ranks_->send(to, tag_of(i), part.message.raw_data(), bytes_of(part.message));
   }
   ranks_->wait();
+  for (Part& part : parts_) {
+    if (is_rounded())
+      part.parameter.copy_((part.owner == rank() ? part.before : part.parameter.detach()) +
+                           part.message.to(part.parameter.dtype()));
+    part.before = part.message = Tensor();
+  }
 }
 
 void SharedGradients::check_parameters() const {
   uint32_t sum = 0;
   for (const Part& part : parts_)
     sum = files::crc32(
-        {static_cast<const char*>(values_of(part.parameter)), static_cast<size_t>(bytes_of(part.parameter))},
+        {static_cast<const char*>(part.parameter.raw_data()), static_cast<size_t>(bytes_of(part.parameter))},
         sum);
   const std::vector<double> sums =
-      exchange({static_cast<double>(sum)}, std::vector<size_t>(static_cast<size_t>(size()), 1));
+      exchange(ranks_, {static_cast<double>(sum)}, std::vector<size_t>(static_cast<size_t>(size()), 1));
   for (size_t r = 1; r < sums.size(); ++r)
     if (sums[r] != sums[0] && rank() == 0)
       ranks_->abort(concat("[ranks] all ranks must have the same parameters, got others on rank ", r,
                            ". The last checkpoint is whole. Hint: check that machine's memory."));
 }
 
-void SharedGradients::gather(const nn::StateDict& optimizer) const {
+void SharedGradients::gather(const nn::StateDict& optimizer) {
   if (size() == 1) return;
   check_parameters();
+  for (Part& part : parts_) part.lost = Tensor();
   int tag = kFirstTag;
   for (const auto& [name, tensor] : optimizer) {
     ++tag;
@@ -246,8 +270,22 @@ void SharedGradients::gather(const nn::StateDict& optimizer) const {
         std::find_if(parts_.begin(), parts_.end(), [&](const Part& one) { return one.name == parameter; });
     if (part == parts_.end() || part->owner == 0) continue;
     Tensor values = tensor;  // a handle
-    if (rank() == 0) ranks_->receive(part->owner, tag, values_of(values), bytes_of(values));
-    if (rank() == part->owner) ranks_->send(0, tag, values_of(std::as_const(values)), bytes_of(values));
+    if (rank() == 0) ranks_->receive(part->owner, tag, values.raw_mutable_data(), bytes_of(values));
+    if (rank() == part->owner) ranks_->send(0, tag, values.raw_data(), bytes_of(values));
+  }
+  ranks_->wait();
+}
+
+void SharedGradients::broadcast(const nn::StateDict& state) const {
+  if (size() == 1) return;
+  int tag = kFirstTag;
+  for (const auto& [name, tensor] : state) {
+    Tensor values = tensor;  // a handle
+    ++tag;
+    if (!is_floating(tensor.dtype())) continue;
+    if (rank() > 0) ranks_->receive(0, tag, values.raw_mutable_data(), bytes_of(values));
+    for (int to = 1; rank() == 0 && to < size(); ++to)
+      ranks_->send(to, tag, values.raw_data(), bytes_of(values));
   }
   ranks_->wait();
 }

@@ -4,7 +4,12 @@
 // of ranks: of two neighbouring blocks of one size, the sums are added as soon as both are there; blocks that
 // are left are added from the last to the first. A rank computes consecutive micro-batches. Each parameter
 // has an owner, which receives the sums of the other ranks' blocks while backward is still running, and adds
-// them in the order of the tree. Not thread-safe; all ranks call the same functions in the same order.
+// them in the order of the tree.
+//
+// With reduce = "fast", a rank sends one sum instead of its blocks. With wire = bfloat16 it also rounds it,
+// and the owner rounds the change of its parameters; what rounding loses is added to the next values (error
+// feedback, Seide et al., "1-bit stochastic gradient descent", 2014). The bits then depend on the number of
+// ranks. Not thread-safe; all ranks call the same functions in the same order.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +18,7 @@
 #include "gradus/autograd/graph/hooks.hpp"
 #include "gradus/train/optimizers/optimizer.hpp"
 #include "gradus/train/trainer/communicator.hpp"
+#include "gradus/train/trainer/loop_options.hpp"
 
 namespace gradus::train {
 
@@ -20,25 +26,29 @@ namespace gradus::train {
 struct MicroRange {
   int64_t begin = 0, end = 0;  ///< the first, and the first after it
 };
+/// Those of `micro` that a rank of `ranks` computes; rank 0 has the first. May be empty.
+MicroRange micro_range(int64_t micro, int rank, int ranks);
+
+/// The numbers of all ranks, by rank: `own` are those of this one, `counts` how many each has. `ranks` may be
+/// null.
+std::vector<double> exchange(Communicator* ranks, const std::vector<double>& own,
+                             const std::vector<size_t>& counts);
 
 class SharedGradients {
  public:
-  /// Adds hooks to the parameters that require gradients, until it is destroyed. `costs` are those of each
-  /// parameter's update. `ranks` is borrowed; null: this process alone.
-  SharedGradients(const NamedParameters& parameters, const std::vector<double>& costs, int64_t micro,
+  /// Adds hooks to the parameters that require gradients, until it is destroyed. The optimizer, which is not
+  /// kept, tells the cost of each update. Of `loop` it uses micro, wire and reduce. `ranks` is borrowed;
+  /// null: this process alone.
+  SharedGradients(const NamedParameters& parameters, const Optimizer& optimizer, const LoopOptions& loop,
                   Communicator* ranks);
   ~SharedGradients();
   SharedGradients(const SharedGradients&) = delete;
   SharedGradients& operator=(const SharedGradients&) = delete;
 
-  /// The micro-batches of this rank; rank 0 has the first. May be empty.
-  MicroRange mine() const { return range_of(rank()); }
-  MicroRange range_of(int rank) const;  ///< those of another rank
-
   /// Starts a step.
   void begin();
-  /// Collects the gradients of a micro-batch of mine(), in order: calls backward(i) for i from 0 to count -
-  /// 1, each of which adds to them.
+  /// Collects the gradients of a micro-batch of this rank, in order: calls backward(i) for i from 0 to count
+  /// - 1, each of which adds to them.
   template <class Backward>
   void collect(int64_t micro_batch, size_t count, Backward&& backward) {
     for (size_t i = 0; i < count; ++i) {
@@ -47,18 +57,21 @@ class SharedGradients {
     }
     end_micro_batch();
   }
-  /// After the last of mine(): each owned parameter's grad() is the sum over all micro-batches, the others
+  /// The same for gradients that are there, one for each parameter that requires one.
+  void collect(int64_t micro_batch, const std::vector<Tensor>& gradients);
+  /// After the last: each owned parameter's grad() is the sum over all micro-batches, the others
   /// have none.
   void finish();
-  /// The numbers of all ranks, by rank: `own` are those of this one, `counts` how many each has.
-  std::vector<double> exchange(const std::vector<double>& own, const std::vector<size_t>& counts) const;
   /// The norm of all gradients after finish(), the same on all ranks.
   double grad_norm() const;
-  /// Sends each parameter from its owner to the other ranks.
+  /// After the update: sends each parameter from its owner to the other ranks.
   void spread_parameters();
   /// Collects the values of an optimizer's state on rank 0. Ends all ranks if a rank's parameters differ from
-  /// those of rank 0.
-  void gather(const nn::StateDict& optimizer) const;
+  /// those of rank 0. Forgets what rounding lost, so that a run that begins here continues with the same
+  /// bits.
+  void gather(const nn::StateDict& optimizer);
+  /// Sends the values of rank 0 to the others.
+  void broadcast(const nn::StateDict& state) const;
 
  private:
   struct Block {
@@ -73,19 +86,27 @@ class SharedGradients {
     std::vector<Block> received = {};  // of the others
     HookHandle hook = {};
     bool has_arrived = false;  // from this micro-batch
+    Tensor before = {};        // bfloat16: the parameter of the owner before its update
+    Tensor lost = {};          // bfloat16: by the last rounding
+    Tensor message = {};       // bfloat16: of parameters
   };
 
   int rank() const { return ranks_ ? ranks_->rank() : 0; }
   int size() const { return ranks_ ? ranks_->size() : 1; }
-  static std::vector<MicroRange> blocks_of(MicroRange range);
+  MicroRange mine() const { return range_of(rank()); }
+  MicroRange range_of(int rank) const { return micro_range(loop_.micro, rank, size()); }
+  bool is_rounded() const { return size() > 1 && loop_.wire == DType::bfloat16; }
+  bool is_ordered() const { return size() == 1 || (loop_.reduce == kOrdered && !is_rounded()); }
+  std::vector<MicroRange> blocks_of(MicroRange range) const;
   static void add(std::vector<Block>& blocks, Block block);
   static Tensor sum_of(std::vector<Block> blocks);
   void begin_last_backward(int64_t micro_batch);
   void end_micro_batch();
   void arrived(size_t part, const Tensor& gradient);
+  static Tensor rounded(Part& part, Tensor values);
   void check_parameters() const;
 
-  int64_t micro_;
+  LoopOptions loop_;
   Communicator* ranks_;
   std::vector<Part> parts_;
   int64_t current_ = -1;  // micro-batch, during its last backward

@@ -21,7 +21,7 @@ constexpr int kOrderTag = 1 << 20;
 /// An order of rank 0 to the other ranks, as a message.
 struct Command {
   int64_t order = 0;
-  double lr = 0;  // of a step
+  double number = 0;  // the learning rate of a step; whether to profile
 };
 
 /// A loss or a gradient that is not finite: all ranks find it in the same step.
@@ -100,11 +100,15 @@ Trainer::Trainer(nn::Module& model, Recipe recipe, Communicator* ranks)
       ranks_(ranks && ranks->size() > 1 ? ranks : nullptr) {
   if (leads()) warn_of_untrained(model);
   if (recipe_.loop.ema > 0) average_.emplace(model.named_parameters(), recipe_.loop.ema);
-  if (!ranks_ && recipe_.loop.micro == 1) return;
-  const NamedParameters parameters = model.named_parameters();
-  std::vector<double> costs;
-  for (const NamedParameter& one : parameters) costs.push_back(recipe_.optimizer->update_cost(one));
-  shared_ = std::make_unique<SharedGradients>(parameters, costs, recipe_.loop.micro, ranks_);
+  const LoopOptions& loop = recipe_.loop;
+  if (loop.sync_every > 1) {
+    if (loop.micro % size() != 0)
+      fail("train", Option{"micro"}, " must be a multiple of the ", size(), " ranks, as ",
+           Option{"sync_every"}, " is above 1, got ", loop.micro, ".");
+    local_ = std::make_unique<LocalSteps>(model.named_parameters(), loop, ranks_);
+  } else if (ranks_ || loop.micro > 1) {
+    shared_ = std::make_unique<SharedGradients>(model.named_parameters(), *recipe_.optimizer, loop, ranks_);
+  }
 }
 
 Trainer::~Trainer() {
@@ -115,9 +119,9 @@ Trainer::~Trainer() {
   }
 }
 
-void Trainer::lead(Order order, double lr) const {
+void Trainer::lead(Order order, double number) const {
   if (!ranks_) return;
-  const Command command{.order = static_cast<int64_t>(order), .lr = lr};
+  const Command command{.order = static_cast<int64_t>(order), .number = number};
   for (int to = 1; to < ranks_->size(); ++to) ranks_->send(to, kOrderTag, &command, sizeof command);
   ranks_->wait();
 }
@@ -132,33 +136,62 @@ void Trainer::follow(const std::vector<data::Batch>& validation) {
       const auto order = static_cast<Order>(command.order);
       if (order == Order::end) return;
       try {
-        if (order == Order::step) make_step(command.lr);
+        obey(order, command.number, validation);
       } catch (const NotFinite&) {  // rank 0 has the same error, and reports it
+        if (local_) throw;
       }
-      if (order == Order::evaluate) {
-        const AveragedWeights averaged(average());
-        share_loss(validation);
-      }
-      if (order == Order::gather) (void)state();
     }
   } catch (const std::exception& e) {
     ranks_->abort(e.what());
   }
 }
 
+void Trainer::obey(Order order, double number, const std::vector<data::Batch>& validation) {
+  if (order == Order::step) make_step(number);
+  if (order == Order::synchronize) local_->synchronize();
+  if (order == Order::gather) (void)state();
+  if (order == Order::take_trace) (void)take_trace();
+  if (order == Order::evaluate) {
+    const AveragedWeights averaged(average());
+    share_loss(validation);
+  }
+  if (order == Order::profile) {
+    if (number != 0) own_profile_ = std::make_unique<Profile>();
+    record(number != 0 ? own_profile_.get() : nullptr);
+  }
+}
+
 StepReport Trainer::step() {
   const double lr = recipe_.schedule(step_);
-  if (!ranks_) return make_step(lr);
   try {
-    return make_step(lr);
+    const StepReport report = make_step(lr);
+    if (step_ % recipe_.loop.sync_every == 0) synchronize();
+    return report;
   } catch (const NotFinite&) {
     throw;
   } catch (const files::ReadFailed&) {  // before the others began
     throw;
   } catch (const std::exception& e) {
-    ranks_->abort(e.what());
+    if (ranks_) ranks_->abort(e.what());
     throw;
   }
+}
+
+void Trainer::synchronize() {
+  if (!local_ || !local_->has_steps()) return;
+  lead(Order::synchronize);
+  local_->synchronize();
+}
+
+void Trainer::profile_into(Profile* profile) {
+  if (profile != profile_) lead(Order::profile, profile ? 1 : 0);
+  record(profile);
+}
+
+void Trainer::record(Profile* profile) {
+  profile_ = profile;
+  if (profile) messages_.clear();
+  if (ranks_) ranks_->record(profile ? &messages_ : nullptr);
 }
 
 StepReport Trainer::make_step(double lr) {
@@ -166,10 +199,7 @@ StepReport Trainer::make_step(double lr) {
   const Profiling profiling(profile_ ? profile_ : active_profile);
   const ProfileSpan span("step", ProfileEvent::Phase::group);
   StepReport report{.step = step_ + 1, .lr = lr};
-  if (shared_)
-    share_gradients(report);
-  else
-    accumulate_gradients(report);
+  compute_gradients(report);
   check_is_finite("loss", report.loss, report);
   {
     const ProfileSpan clip("clip");
@@ -188,36 +218,13 @@ StepReport Trainer::make_step(double lr) {
   return report;
 }
 
-void Trainer::accumulate_gradients(StepReport& report) {
+void Trainer::compute_gradients(StepReport& report) {
   const Autocast autocast(recipe_.loop.precision);
   model_.train();
   recipe_.optimizer->zero_grad();
-  const double share = 1.0 / static_cast<double>(recipe_.loop.accum);
-  const Generator data = data_, dropout = dropout_;
-  const auto next_batch = [&] {
-    const ProfileSpan span("batch");
-    try {
-      return recipe_.batches(recipe_.loop.batch, data_);
-    } catch (...) {  // Undo the step so far.
-      data_ = data;
-      dropout_ = dropout;
-      throw;
-    }
-  };
-  for (int64_t i = 0; i < recipe_.loop.accum; ++i) {
-    const data::Batch batch = next_batch();
-    const Tensor loss = recipe_.loss(batch, &dropout_) * share;
-    report.loss += loss.item();
-    report.tokens += batch.y.numel();
-    loss.backward();
-  }
-}
-
-void Trainer::share_gradients(StepReport& report) {
-  const Autocast autocast(recipe_.loop.precision);
-  model_.train();
   const LoopOptions& loop = recipe_.loop;
-  const MicroRange mine = shared_->mine();
+  const MicroRange mine = micro_range(loop.micro, ranks_ ? ranks_->rank() : 0, size());
+  const int64_t count = mine.end - mine.begin;
   const Generator seed(static_cast<uint64_t>(loop.seed));
   const auto stream = [&](std::string_view purpose, int64_t i) {
     return seed.stream(concat(purpose, " ", report.step, ".", i));
@@ -225,48 +232,87 @@ void Trainer::share_gradients(StepReport& report) {
   // All are read before the other ranks begin: rank 0 saves if the text cannot be read.
   std::vector<std::vector<data::Batch>> batches;
   for (int64_t i = mine.begin; i < mine.end; ++i) {
-    const ProfileSpan span("batch");
     std::vector<data::Batch>& drawn = batches.emplace_back();
+    const auto draw = [&](int64_t examples, Generator& from) {
+      const ProfileSpan span("batch");
+      drawn.push_back(recipe_.batches(examples, from));
+    };
     if (loop.micro == 1) {  // the streams of one process
       const Generator data = data_;
       try {
-        for (int64_t a = 0; a < loop.accum; ++a) drawn.push_back(recipe_.batches(loop.batch, data_));
+        for (int64_t a = 0; a < loop.accum; ++a) draw(loop.batch, data_);
       } catch (...) {
         data_ = data;
         throw;
       }
     } else {
       Generator data = stream("data", i);
-      drawn.push_back(recipe_.batches(micro_batch_size(), data));
+      draw(loop.batch * loop.accum / loop.micro, data);
     }
   }
   if (leads()) lead(Order::step, report.lr);
 
-  shared_->begin();
+  if (shared_) shared_->begin();
+  if (local_) local_->begin_step();
   std::vector<double> losses;
   for (int64_t i = mine.begin; i < mine.end; ++i) {
     const std::vector<data::Batch>& drawn = batches[static_cast<size_t>(i - mine.begin)];
     Generator own = stream("dropout", i);
     Generator* const dropout = loop.micro == 1 ? &dropout_ : &own;
-    const double share = 1.0 / static_cast<double>(loop.micro == 1 ? loop.accum : loop.micro);
-    double total = 0;
-    recipe_.optimizer->zero_grad();
-    shared_->collect(i, drawn.size(), [&](size_t k) {
+    const double share = 1.0 / static_cast<double>(loop.micro == 1 ? loop.accum
+                                                   : local_        ? count
+                                                                   : loop.micro);
+    double& total = losses.emplace_back(0);
+    const auto backward = [&](size_t k) {
       const Tensor loss = recipe_.loss(drawn[k], dropout) * share;
       total += loss.item();
       loss.backward();
       report.tokens += drawn[k].y.numel();
-    });
-    losses.push_back(total);
+    };
+    if (shared_) {
+      shared_->collect(i, drawn.size(), backward);
+    } else {
+      for (size_t k = 0; k < drawn.size(); ++k) backward(k);
+    }
   }
-  shared_->finish();
-  std::vector<size_t> counts;
-  for (int r = 0; r < (ranks_ ? ranks_->size() : 1); ++r) {
-    const MicroRange range = shared_->range_of(r);
-    counts.push_back(static_cast<size_t>(range.end - range.begin));
+  if (shared_) {
+    shared_->finish();
+    std::vector<size_t> counts;
+    for (int r = 0; r < size(); ++r) {
+      const MicroRange range = micro_range(loop.micro, r, size());
+      counts.push_back(static_cast<size_t>(range.end - range.begin));
+    }
+    losses = exchange(ranks_, losses, counts);
   }
-  for (const double loss : shared_->exchange(losses, counts)) report.loss += loss;
-  report.tokens = report.tokens * loop.micro / std::max<int64_t>(1, mine.end - mine.begin);
+  for (const double loss : losses) report.loss += loss;  // with local steps, that of this rank
+  report.tokens = report.tokens * loop.micro / std::max<int64_t>(1, count);
+}
+
+std::pair<std::string, MessageTime> Trainer::take_trace() {
+  if (leads()) lead(Order::take_trace);
+  const int rank = ranks_ ? ranks_->rank() : 0;
+  if (ranks_) ranks_->record(nullptr);
+  std::string events = trace_events(*profile_, messages_, rank);
+  MessageTime time = message_time(messages_);
+  profile_ = nullptr;
+  if (!ranks_) return {std::move(events), time};
+  const std::vector<double> all =
+      exchange(ranks_, {static_cast<double>(events.size()), time.total, time.hidden},
+               std::vector<size_t>(static_cast<size_t>(size()), 3));
+  if (!leads()) {
+    ranks_->send(0, kOrderTag, events.data(), std::ssize(events));
+    ranks_->wait();
+    return {};
+  }
+  for (size_t r = 1; r < all.size() / 3; ++r) {
+    std::string others(static_cast<size_t>(all[3 * r]), '\0');
+    ranks_->receive(static_cast<int>(r), kOrderTag, others.data(), std::ssize(others));
+    ranks_->wait();
+    events += ",\n" + others;
+    time.total += all[3 * r + 1];
+    time.hidden += all[3 * r + 2];
+  }
+  return {std::move(events), time};
 }
 
 bool Trainer::set_steps(int64_t steps) {
@@ -277,30 +323,36 @@ bool Trainer::set_steps(int64_t steps) {
 
 double Trainer::validation_loss(const std::vector<data::Batch>& batches) {
   if (batches.empty()) fail("evaluate", "needs at least one batch, got none.");
+  synchronize();
   lead(Order::evaluate);
   return share_loss(batches);
 }
 
 double Trainer::share_loss(const std::vector<data::Batch>& batches) {
   const Autocast products(recipe_.loop.precision);
-  const size_t ranks = ranks_ ? static_cast<size_t>(ranks_->size()) : 1;
+  const auto ranks = static_cast<size_t>(size());
   if (ranks == 1) return mean_loss(model_, recipe_.loss, batches);
   const size_t first = static_cast<size_t>(ranks_->rank());
   std::vector<size_t> counts(ranks, 0);
   for (size_t i = 0; i < batches.size(); ++i) ++counts[i % ranks];
   const std::vector<double> all =
-      shared_->exchange(losses_of(model_, recipe_.loss, batches, first, ranks), counts);
+      exchange(ranks_, losses_of(model_, recipe_.loss, batches, first, ranks), counts);
   std::vector<double> losses(batches.size());  // in the order of the batches
   for (size_t r = 0, next = 0; r < ranks; ++r)
     for (size_t i = r; i < batches.size(); i += ranks) losses[i] = all[next++];
   return mean_of(losses, batches);
 }
 
-TrainerState Trainer::state() const {
+TrainerState Trainer::state() {
   nn::StateDict all = recipe_.optimizer->state_dict();
-  if (ranks_) {
-    if (leads()) lead(Order::gather);
-    shared_->gather(all);
+  if (leads()) {
+    synchronize();
+    lead(Order::gather);
+  }
+  if (shared_) shared_->gather(all);
+  if (local_) {
+    local_->gather(all);
+    all.merge(local_->state_dict());
   }
   if (average_) all.merge(average_->state_dict());
   return {std::move(all), step_, data_.state(), dropout_.state()};
@@ -322,6 +374,8 @@ void Trainer::restore(const TrainerState& state) {
   nn::StateDict optimizer = state.optimizer;
   const nn::StateDict average = average_ ? WeightAverage::take_from(optimizer) : nn::StateDict();
   if (average_) average_->check(average);
+  const nn::StateDict outer = local_ ? LocalSteps::take_from(optimizer) : nn::StateDict();
+  if (local_) local_->load_state_dict(outer);
   recipe_.optimizer->load_state_dict(optimizer);
   if (average_) average_->load_state_dict(average);
   data_ = data;

@@ -14,8 +14,10 @@
 #include "gradus/nn/module.hpp"
 #include "gradus/train/optimizers/weight_average.hpp"
 #include "gradus/train/trainer/communicator.hpp"
+#include "gradus/train/trainer/local_steps.hpp"
 #include "gradus/train/trainer/recipe.hpp"
 #include "gradus/train/trainer/shared_gradients.hpp"
+#include "gradus/train/trainer/trace_events.hpp"
 
 namespace gradus::train {
 
@@ -65,13 +67,18 @@ class Trainer {
   StepReport step();
   int64_t steps_done() const { return step_; }  ///< including those before a restore()
   /// Records the ops of the next steps, and batch, clip and update, in this profile, which is borrowed; null
-  /// stops it.
-  void profile_into(Profile* profile) { profile_ = profile; }
+  /// stops it. The other ranks then record their own.
+  void profile_into(Profile* profile);
+  /// Ends what profile_into() began. Returns the JSON events of all ranks (trace_events.hpp), and the time of
+  /// their messages.
+  std::pair<std::string, MessageTime> take_trace();
 
   /// Changes the number of steps of the run, but not below the steps done. Returns whether it changed.
   bool set_steps(int64_t steps);
 
-  TrainerState state() const;  ///< tensors share storage with the optimizer's
+  /// Tensors share storage with the optimizer's. After local steps (LoopOptions::sync_every) it gives all
+  /// ranks the same parameters first, as validation_loss() does.
+  TrainerState state();
   /// mean_loss() of the model on the batches, which the ranks share, in the recipe's precision. Call it
   /// during the lifetime of an AveragedWeights of average(). Throws Error if there are no batches.
   double validation_loss(const std::vector<data::Batch>& batches);
@@ -86,14 +93,16 @@ class Trainer {
   const Recipe& recipe() const { return recipe_; }  ///< with defaults filled in
 
  private:
-  enum class Order : int { step, evaluate, gather, end };
-  void lead(Order order, double lr = 0) const;
+  enum class Order : int { step, synchronize, evaluate, gather, profile, take_trace, end };
+  void lead(Order order, double number = 0) const;
+  void obey(Order order, double number, const std::vector<data::Batch>& validation);
   StepReport make_step(double lr);
   /// Sets loss and tokens.
-  void accumulate_gradients(StepReport& report);
-  void share_gradients(StepReport& report);
+  void compute_gradients(StepReport& report);
+  void synchronize();
+  void record(Profile* profile);
   double share_loss(const std::vector<data::Batch>& batches);
-  int64_t micro_batch_size() const { return recipe_.loop.batch * recipe_.loop.accum / recipe_.loop.micro; }
+  int size() const { return ranks_ ? ranks_->size() : 1; }
 
   nn::Module& model_;
   Recipe recipe_;
@@ -103,7 +112,10 @@ class Trainer {
   int64_t step_ = 0;
   Profile* profile_ = nullptr;
   Communicator* ranks_;
-  std::unique_ptr<SharedGradients> shared_;  // null: one process and one micro-batch
+  std::unique_ptr<SharedGradients> shared_;  // null: local steps, or one process and one micro-batch
+  std::unique_ptr<LocalSteps> local_;        // null: the ranks exchange gradients in each step
+  std::unique_ptr<Profile> own_profile_;     // of ranks other than 0
+  std::vector<Communication> messages_;      // since the last profile_into()
 };
 
 /// Mean loss over all targets of all batches, without dropout and without recording. The mode of the model

@@ -87,7 +87,8 @@ void write_run_sample(const PreparedRun& prepared, const models::Decoder& model,
 }
 
 train::RunReport train_model(const TrainFlags& flags, PreparedRun& prepared,
-                             const train::Interrupt& interrupt, EventStream& events) {
+                             const train::Interrupt& interrupt, EventStream& events,
+                             const Messages& messages) {
   train::Trainer& trainer = *prepared.trainer;
   const bool is_sample = evaluates_sample(prepared);
   Progress progress(
@@ -109,6 +110,10 @@ train::RunReport train_model(const TrainFlags& flags, PreparedRun& prepared,
   train::TraceObserver trace({flags.profile, flags.profile_after, flags.profile_steps}, trainer, progress);
   const train::RunReport report = train::run(prepared.run, trace);
   trace.finish();
+  const train::MessageTime& time = trace.message_time();
+  if (prepared.ranks > 1)
+    messages.line(concat("\nranks   ", decimals(100 * time.hidden / std::max(time.total, 1e-9), 0),
+                         " % of the time of their messages is hidden by computation"));
   return report;
 }
 
@@ -192,7 +197,7 @@ int train_verb(const TrainFlags& flags, const std::string& program) {
 
   EventStream events;
   interrupt->wait_for_save();
-  train::RunReport report = train_model(flags, prepared, *interrupt, events);
+  train::RunReport report = train_model(flags, prepared, *interrupt, events, messages);
   const int signal = interrupt->signal();
   interrupt.reset();
 

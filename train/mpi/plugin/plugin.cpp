@@ -36,6 +36,10 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
+int64_t now() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now().time_since_epoch()).count();
+}
+
 double silence_allowed() {
   const char* const text = std::getenv("GRADUS_MPI_TIMEOUT");
   const double seconds = text ? std::atof(text) : 0;
@@ -79,8 +83,14 @@ class MpiCommunicator final : public train::Communicator {
     post({false, from, tag, static_cast<char*>(data), bytes});
   }
   void wait() override {
+    const int64_t start = now();
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return pending_ == 0; });
+    if (recorded_) recorded_->push_back({.start = start, .end = now()});
+  }
+  void record(std::vector<train::Communication>* into) override {
+    const std::lock_guard lock(mutex_);
+    recorded_ = into;
   }
   [[noreturn]] void abort(const std::string& message) override {
     {
@@ -98,6 +108,7 @@ class MpiCommunicator final : public train::Communicator {
     int other, tag;
     char* data;
     int64_t bytes;
+    int64_t start = now();
   };
 
   void post(const Message& message) {
@@ -196,7 +207,7 @@ class MpiCommunicator final : public train::Communicator {
                                           MPI_COMM_WORLD, &request),
               message.other);
         requests_.push_back(request);
-        others_.push_back(message.other);
+        open_.push_back({message.is_sent, message.other, message.tag, nullptr, bytes, message.start});
         at += bytes;
         ++parts;
       } while (at < message.bytes);
@@ -214,22 +225,26 @@ class MpiCommunicator final : public train::Communicator {
     int number = 0;
     const int code = MPI_Testsome(count, requests_.data(), &number, done.data(), statuses.data());
     if (number == MPI_UNDEFINED || number <= 0) {
-      if (code != MPI_ERR_IN_STATUS) check(code, others_.front());
+      if (code != MPI_ERR_IN_STATUS) check(code, open_.front().other);
       return false;
     }
     for (int i = 0; i < number; ++i)
       if (code == MPI_ERR_IN_STATUS)
         check(statuses[static_cast<size_t>(i)].MPI_ERROR,
-              others_[static_cast<size_t>(done[static_cast<size_t>(i)])]);
+              open_[static_cast<size_t>(done[static_cast<size_t>(i)])].other);
+    const std::lock_guard lock(mutex_);
+    for (int i = 0; recorded_ && i < number; ++i) {
+      const Message& one = open_[static_cast<size_t>(done[static_cast<size_t>(i)])];
+      if (one.is_sent) recorded_->push_back({one.other, one.bytes, one.start, now()});
+    }
     size_t kept = 0;
     for (size_t i = 0; i < requests_.size(); ++i) {
       if (requests_[i] == MPI_REQUEST_NULL) continue;
-      others_[kept] = others_[i];
+      open_[kept] = open_[i];
       requests_[kept++] = requests_[i];
     }
     requests_.resize(kept);
-    others_.resize(kept);
-    const std::lock_guard lock(mutex_);
+    open_.resize(kept, Message{});
     pending_ -= number;
     if (pending_ == 0) changed_.notify_all();
     return true;
@@ -250,7 +265,8 @@ class MpiCommunicator final : public train::Communicator {
         }
       }
       // A rank that has left while this one waits for it will never answer.
-      const bool is_waited_for = std::find(others_.begin(), others_.end(), peer.rank) != others_.end();
+      const bool is_waited_for =
+          std::any_of(open_.begin(), open_.end(), [&](const Message& one) { return one.other == peer.rank; });
       if ((!peer.has_left || is_waited_for) && seconds_since(peer.heard) > silence_allowed_)
         end_all("[mpi] rank " + std::to_string(peer.rank) + " on " + peer.host +
                 " must answer, got nothing for " + std::to_string(static_cast<int>(silence_allowed_)) +
@@ -293,10 +309,11 @@ class MpiCommunicator final : public train::Communicator {
   int64_t pending_ = 0;         // messages that are not done
   bool leaving_ = false, is_orderly_ = true;
   std::string last_words_;
+  std::vector<train::Communication>* recorded_ = nullptr;
 
   // The thread's own.
   std::vector<MPI_Request> requests_;
-  std::vector<int> others_;  // of each request
+  std::vector<Message> open_;  // of each request
   std::vector<Peer> peers_;
   MPI_Comm beats_ = MPI_COMM_NULL;
   Clock::time_point beat_ = Clock::now();
