@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# ranks.sh PROGRAM MPIRUN: trains on one process and on two and four ranks, and compares the files; resumes with another number of
-# ranks; and checks that a rank with another text ends the run with one line.
+# ranks.sh PROGRAM MPIRUN: trains on one process and on two and four ranks, and compares files and losses; resumes with another
+# number of ranks; runs --minutes, the settings of slow networks, --profile and sweep on ranks; and checks that a rank with another
+# text ends the run with one line.
 set -euo pipefail
 program=$1
 export GRADUS_MPIRUN=$2 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
@@ -13,13 +14,15 @@ sed 's/line 400/line 401/' a.txt >b.txt
 
 # go OUT ARGUMENT...: a run of 20 steps.
 go() {
-  timeout 60 "$program" train --text a.txt --preset tiny --steps 20 --batch 8 --micro 8 --dropout 0.1 --eval-every 10 \
+  timeout 60 "$program" train --text a.txt --preset tiny --steps 20 --batch 8 --micro 8 --dropout 0.1 --eval-every 10 --eval-tokens 100 \
     --save-every 10 --quiet --out "$@"
 }
+loss() { tail -n 1 "$1/metrics.jsonl" | sed 's/.*"val_loss":\([^,]*\).*/\1/'; }  # on all of the validation text
 same() {
   for file in model.safetensors last/optimizer.safetensors; do
     cmp "one/$file" "$1/$file" || { echo "$1/$file must be that of one process" && exit 1; }
   done
+  [[ $(loss one) == "$(loss "$1")" ]] || { echo "$1 must have the loss of one process" && exit 1; }
 }
 
 go one
@@ -28,6 +31,17 @@ go four --ranks 4 --threads 1 && same four
 go again --ranks 2 --stop-after 7
 timeout 60 "$program" train --out again --resume --ranks 4 --quiet
 same again
+
+# What is not the same for every number of ranks ends, and has learned something.
+learned() { awk -v loss="$(loss "$1")" 'BEGIN { exit !(loss > 0 && loss < 3) }' || { echo "$1 must learn" && exit 1; }; }
+go wire --ranks 2 --wire bf16 --sync-every 4 --lr 1e-2 && learned wire
+timeout 60 "$program" train --text a.txt --minutes 0.05 --micro 2 --ranks 2 --quiet --out minutes && learned minutes
+go profile --ranks 2 --profile trace.json --profile-after 2 --profile-steps 3
+grep -q '"to rank 0".*"pid":2' trace.json
+
+printf '%s\n' 'seeds = [1, 2]' '[base]' 'text = "a.txt"' 'preset = "tiny"' 'steps = 5' '[try.one]' >table.toml
+timeout 60 "$program" sweep table.toml --ranks 2 --out sweep >sweep.txt
+grep -q '^rank 1: one, seed 2' sweep.txt && grep -q '^one .* 2 ' sweep.txt && [[ $(wc -l <sweep/results.jsonl) == 2 ]]
 
 cat >rank.sh <<END
 #!/bin/sh

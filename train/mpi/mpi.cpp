@@ -63,6 +63,12 @@ int launched_rank() {
   return by ? std::atoi(std::getenv(by->rank)) : 0;
 }
 
+std::vector<std::string> without_launcher() {
+  std::vector<std::string> words{"env"};
+  for (const Launcher& one : kLaunchers) words.insert(words.end(), {"-u", one.rank});
+  return words;
+}
+
 std::unique_ptr<train::Communicator> connect() {
   const Launcher* const by = launcher();
   if (!by) return nullptr;

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <iostream>
 #include <limits>
+#include <numeric>
 
 #include "gradus/autograd/graph/modes.hpp"
 #include "gradus/autograd/graph/record.hpp"
@@ -37,13 +38,6 @@ std::vector<double> losses_of(nn::Module& model, const Loss& loss, const std::ve
   std::vector<double> losses;
   for (size_t i = first; i < batches.size(); i += stride) losses.push_back(loss(batches[i]).item());
   return losses;
-}
-
-/// The mean over all targets.
-double mean_of(const std::vector<double>& losses, const std::vector<data::Batch>& batches) {
-  double sum = 0;
-  for (size_t i = 0; i < batches.size(); ++i) sum += losses[i] * static_cast<double>(batches[i].y.numel());
-  return sum / static_cast<double>(data::count_targets(batches));
 }
 
 void check_is_finite(std::string_view what, double value, const StepReport& step) {
@@ -153,7 +147,7 @@ void Trainer::obey(Order order, double number, const std::vector<data::Batch>& v
   if (order == Order::take_trace) (void)take_trace();
   if (order == Order::evaluate) {
     const AveragedWeights averaged(average());
-    share_loss(validation);
+    evaluate(validation);
   }
   if (order == Order::profile) {
     if (number != 0) own_profile_ = std::make_unique<Profile>();
@@ -164,8 +158,10 @@ void Trainer::obey(Order order, double number, const std::vector<data::Batch>& v
 StepReport Trainer::step() {
   const double lr = recipe_.schedule(step_);
   try {
-    const StepReport report = make_step(lr);
+    const auto start = std::chrono::steady_clock::now();
+    StepReport report = make_step(lr);
     if (step_ % recipe_.loop.sync_every == 0) synchronize();
+    report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     return report;
   } catch (const NotFinite&) {
     throw;
@@ -195,7 +191,6 @@ void Trainer::record(Profile* profile) {
 }
 
 StepReport Trainer::make_step(double lr) {
-  const auto start = std::chrono::steady_clock::now();
   const Profiling profiling(profile_ ? profile_ : active_profile);
   const ProfileSpan span("step", ProfileEvent::Phase::group);
   StepReport report{.step = step_ + 1, .lr = lr};
@@ -214,7 +209,6 @@ StepReport Trainer::make_step(double lr) {
     if (average_) average_->update();
   }
   step_ = report.step;
-  report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return report;
 }
 
@@ -325,22 +319,12 @@ double Trainer::validation_loss(const std::vector<data::Batch>& batches) {
   if (batches.empty()) fail("evaluate", "needs at least one batch, got none.");
   synchronize();
   lead(Order::evaluate);
-  return share_loss(batches);
+  return evaluate(batches);
 }
 
-double Trainer::share_loss(const std::vector<data::Batch>& batches) {
+double Trainer::evaluate(const std::vector<data::Batch>& batches) {
   const Autocast products(recipe_.loop.precision);
-  const auto ranks = static_cast<size_t>(size());
-  if (ranks == 1) return mean_loss(model_, recipe_.loss, batches);
-  const size_t first = static_cast<size_t>(ranks_->rank());
-  std::vector<size_t> counts(ranks, 0);
-  for (size_t i = 0; i < batches.size(); ++i) ++counts[i % ranks];
-  const std::vector<double> all =
-      exchange(ranks_, losses_of(model_, recipe_.loss, batches, first, ranks), counts);
-  std::vector<double> losses(batches.size());  // in the order of the batches
-  for (size_t r = 0, next = 0; r < ranks; ++r)
-    for (size_t i = r; i < batches.size(); i += ranks) losses[i] = all[next++];
-  return mean_of(losses, batches);
+  return mean_loss(model_, recipe_.loss, batches, ranks_);
 }
 
 TrainerState Trainer::state() {
@@ -383,9 +367,20 @@ void Trainer::restore(const TrainerState& state) {
   step_ = state.step;
 }
 
-double mean_loss(nn::Module& model, const Loss& loss, const std::vector<data::Batch>& batches) {
+double mean_loss(nn::Module& model, const Loss& loss, const std::vector<data::Batch>& batches,
+                 Communicator* ranks) {
   if (batches.empty()) fail("evaluate", "needs at least one batch, got none.");
-  return mean_of(losses_of(model, loss, batches, 0, 1), batches);
+  const size_t size = ranks ? static_cast<size_t>(ranks->size()) : 1,
+               rank = ranks ? static_cast<size_t>(ranks->rank()) : 0;
+  std::vector<size_t> counts(size, 0);
+  for (size_t i = 0; i < batches.size(); ++i) ++counts[i % size];
+  const std::vector<double> losses = exchange(ranks, losses_of(model, loss, batches, rank, size), counts);
+  double sum = 0;                     // in the order of the batches, so that the ranks do not matter
+  std::vector<size_t> next(size, 0);  // of each rank in `losses`
+  std::partial_sum(counts.begin(), counts.end() - 1, next.begin() + 1);
+  for (size_t i = 0; i < batches.size(); ++i)
+    sum += losses[next[i % size]++] * static_cast<double>(batches[i].y.numel());
+  return sum / static_cast<double>(data::count_targets(batches));
 }
 
 }  // namespace gradus::train

@@ -101,7 +101,7 @@ class Trainer {
   void compute_gradients(StepReport& report);
   void synchronize();
   void record(Profile* profile);
-  double share_loss(const std::vector<data::Batch>& batches);
+  double evaluate(const std::vector<data::Batch>& batches);
   int size() const { return ranks_ ? ranks_->size() : 1; }
 
   nn::Module& model_;
@@ -119,7 +119,9 @@ class Trainer {
 };
 
 /// Mean loss over all targets of all batches, without dropout and without recording. The mode of the model
-/// and of its modules stays. Throws Error if there are no batches.
-double mean_loss(nn::Module& model, const Loss& loss, const std::vector<data::Batch>& batches);
+/// and of its modules stays. `ranks`, which may be null, share the batches, which all of them have. Throws
+/// Error if there are no batches.
+double mean_loss(nn::Module& model, const Loss& loss, const std::vector<data::Batch>& batches,
+                 Communicator* ranks = nullptr);
 
 }  // namespace gradus::train

@@ -12,6 +12,7 @@
 #include <set>
 #include <sstream>
 
+#include "gradus/autograd/graph/modes.hpp"
 #include "gradus/files/error.hpp"
 #include "gradus/files/file.hpp"
 #include "gradus/files/json.hpp"
@@ -24,7 +25,10 @@
 #include "gradus/tools/cli/program/table.hpp"
 #include "gradus/tools/cli/program/terminal.hpp"
 #include "gradus/tools/cli/program/verbs.hpp"
+#include "gradus/tools/cli/train/ranks.hpp"
+#include "gradus/train/mpi/mpi.hpp"
 #include "gradus/train/train_config.hpp"
+#include "gradus/train/trainer/shared_gradients.hpp"
 
 namespace gradus::cli {
 namespace {
@@ -190,7 +194,7 @@ class SweepParser {
 
 struct SweepFlags {
   std::string file, out;
-  int64_t threads = 0;  ///< 0: train's own
+  int64_t threads = 0, ranks = 0;  ///< 0: not given
 };
 
 /// The results of a finished run.
@@ -275,7 +279,8 @@ std::optional<double> number_in(std::string_view line, const char* key) {
 /// Trains a run, or resumes it. Throws RunError if it does not end with a validation loss.
 SweepResult train(const SweptRun& run, const SweepFlags& flags) {
   const fs::path folder = folder_of(run, flags);
-  std::vector<std::string> words{this_program(), "train"};
+  std::vector<std::string> words = mpi::without_launcher();
+  words.insert(words.end(), {this_program(), "train"});
   if (fs::exists(folder / "last")) {
     words.emplace_back("--resume");
   } else {
@@ -324,21 +329,46 @@ void print_table(const std::vector<SweptRun>& runs, const Results& results) {
   std::cout << "\n" << table(rows, {1}) << std::flush;
 }
 
-int sweep(const SweepFlags& flags) {
+int sweep(SweepFlags flags) {
   if (flags.threads < 0)
     fail("sweep", "--threads must be a whole number of at least 1, got ", flags.threads, ".");
+  const std::unique_ptr<train::Communicator> ranks = join_ranks(flags.ranks, flags.threads);
+  if (ranks && flags.threads == 0) flags.threads = num_threads();
+  const size_t rank = ranks ? static_cast<size_t>(ranks->rank()) : 0,
+               size = ranks ? static_cast<size_t>(ranks->size()) : 1;
   const std::vector<SweptRun> runs = SweepParser(flags.file).parse(files::read(flags.file));
-  fs::create_directories(flags.out);
-  ResultsFile file(fs::path(flags.out) / "results.jsonl");
-  remember_flags(runs, file.results(), flags);
-  for (const SweptRun& run : runs) {
-    if (file.results().contains({run.setting, run.seed})) continue;
-    const SweepResult result = train(run, flags);
-    file.add(run, result);
-    std::cout << run.setting << ", seed " << run.seed << ": " << decimals(result.val_loss, 4) << " in "
-              << duration(result.seconds) << std::endl;
+  std::optional<ResultsFile> file;  // of rank 0
+  std::string left;                 // numbers of the runs that are to be trained
+  if (rank == 0) {
+    fs::create_directories(flags.out);
+    file.emplace(fs::path(flags.out) / "results.jsonl");
+    remember_flags(runs, file->results(), flags);
+    for (size_t i = 0; i < runs.size(); ++i)
+      if (!file->results().contains({runs[i].setting, runs[i].seed})) left += concat(i, " ");
   }
-  print_table(runs, file.results());
+  std::istringstream numbers(from_leader(ranks.get(), left));
+  std::vector<std::vector<size_t>> of_rank(size);  // a run for each in turn
+  for (size_t i = 0, n = 0; numbers >> i; ++n) of_rank[n % size].push_back(i);
+
+  std::vector<double> own;
+  for (const size_t i : of_rank[rank]) {
+    const SweepResult result = train(runs[i], flags);
+    if (file) file->add(runs[i], result);
+    own.insert(own.end(), {result.val_loss, result.seconds});
+    std::cout << (rank > 0 ? concat("rank ", rank, ": ") : "") << runs[i].setting << ", seed " << runs[i].seed
+              << ": " << decimals(result.val_loss, 4) << " in " << duration(result.seconds) << std::endl;
+  }
+  std::vector<size_t> counts;
+  for (const std::vector<size_t>& each : of_rank) counts.push_back(2 * each.size());
+  const std::vector<double> all = train::exchange(ranks.get(), own, counts);
+  if (rank > 0) return kDone;
+  size_t at = own.size();
+  for (size_t r = 1; r < size; ++r)
+    for (const size_t i : of_rank[r]) {
+      file->add(runs[i], {all[at], all[at + 1]});
+      at += 2;
+    }
+  print_table(runs, file->results());
   return kDone;
 }
 
@@ -350,6 +380,8 @@ Action add_sweep(CLI::App& verb, const std::string& program) {
                "TOML: seeds, [base] and [try.NAME], with flags of train as keys");
   add_value(verb, "--out", flags->out, "DIR", "Folder of the runs, and of results.jsonl")->required();
   add_value(verb, "--threads", flags->threads, "N", "Threads of each run [one per core]", kMostThreads);
+  add_value(verb, "--ranks", flags->ranks, "N", "Start this many processes that share the runs (MPI)",
+            kMostThreads);
   verb.footer(with_program(R"(  seeds = [1, 2, 3]
   [base]
   preset = "nano"
@@ -362,7 +394,8 @@ Action add_sweep(CLI::App& verb, const std::string& program) {
 
 Finished runs are not repeated, and stopped runs are resumed. A run whose flags differ
 from those in table.json is an error. The errors of the losses are standard errors of
-the mean over seeds.
+the mean over seeds. Under mpirun, each rank trains a part of the runs by itself; all
+need the folder of --out.
 
 Examples:
   $ sweep table.toml --out out/sweep)",

@@ -79,13 +79,10 @@ class Preparation {
     std::shared_ptr<train::TimeBudget> budget;  // a resumed run has its number of steps
     if (config_.minutes > 0 && !flags_.resume) {
       if (leads()) {
-        budget = plan_run(flags_, config_, tokens, start_);
+        budget = plan_run(flags_, config_, tokens, start_, ranks_);
         config_ = budget->plan();
-      }
-      const std::string plan = from_leader(ranks_, train::to_json(config_));
-      if (!leads()) {
-        config_ = train::train_config_from_json(plan);
-        config_.model.vocab_size = tokenizer.vocab_size();
+      } else {
+        config_ = help_plan(tokens, config_.model.vocab_size, *ranks_);
       }
     }
     auto dataset = std::make_unique<data::TextDataset>(tokens.dataset(config_));

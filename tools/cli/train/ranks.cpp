@@ -47,10 +47,8 @@ int64_t number_of(const char* variable) {
   return text ? std::strtoll(text, nullptr, 10) : 0;
 }
 
-}  // namespace
-
-void start_ranks(const TrainFlags& flags) {
-  std::vector<std::string> words{"mpirun", "-n", std::to_string(flags.ranks)};
+[[noreturn]] void start_ranks(int64_t count) {
+  std::vector<std::string> words{"mpirun", "-n", std::to_string(count)};
   if (const char* const name = std::getenv("GRADUS_MPIRUN")) words[0] = name;
   // The mpirun of MPICH has none of these flags, and needs none.
   if (words[0].find("mpich") == std::string::npos)
@@ -75,19 +73,21 @@ void start_ranks(const TrainFlags& flags) {
   for (std::string& each : words) arguments.push_back(each.data());
   arguments.push_back(nullptr);
   ::execvp(arguments[0], arguments.data());
-  fail("train", "--ranks needs the program ", words[0],
+  fail("ranks", "--ranks needs the program ", words[0],
        ", which cannot be started here. Hint: install the package openmpi-bin, or mpich.");
 }
 
-std::unique_ptr<train::Communicator> join_ranks(const TrainFlags& flags) {
-  if (flags.ranks > 0)
-    fail("train", "--ranks must be left out under mpirun or another launcher, got ", flags.ranks,
+}  // namespace
+
+std::unique_ptr<train::Communicator> join_ranks(int64_t count, int64_t threads) {
+  if (count > 0 && mpi::is_launched())
+    fail("ranks", "--ranks must be left out under mpirun or another launcher, got ", count,
          ". Hint: the launcher's own flag, as in mpirun -n 4, is the number of ranks.");
+  if (count > 0) start_ranks(count);
   std::unique_ptr<train::Communicator> ranks = mpi::connect();
   if (!ranks) return ranks;
   const int64_t here = std::max(number_of("OMPI_COMM_WORLD_LOCAL_SIZE"), number_of("MPI_LOCALNRANKS"));
-  if (flags.threads == 0 && here > 1)
-    set_num_threads(static_cast<int>(std::max<int64_t>(1, num_threads() / here)));
+  if (threads == 0 && here > 1) set_num_threads(static_cast<int>(std::max<int64_t>(1, num_threads() / here)));
   use_lowest(*ranks, kernels::IsaFor::loops);
   use_lowest(*ranks, kernels::IsaFor::bf16);
   return ranks;
@@ -109,6 +109,20 @@ std::string from_leader(train::Communicator* ranks, std::string text) {
   text.resize(static_cast<size_t>(size));
   pass(text.data(), size);
   return text;
+}
+
+void share_parameters(train::Communicator* ranks, nn::Module& model) {
+  if (!ranks) return;
+  for (Tensor& parameter : model.parameters()) {
+    const auto bytes = parameter.numel() * element_size(parameter.dtype());
+    with_leader(*ranks, [&](int other) {
+      if (ranks->rank() == 0)
+        ranks->send(other, kTag, parameter.raw_data(), bytes);
+      else
+        ranks->receive(other, kTag, parameter.raw_mutable_data(), bytes);
+    });
+  }
+  ranks->wait();
 }
 
 void compare_ranks(train::Communicator* ranks, const train::TrainConfig& config,

@@ -7,7 +7,9 @@
 #include "gradus/autograd/graph/modes.hpp"
 #include "gradus/data/dataset.hpp"
 #include "gradus/models/architecture.hpp"
+#include "gradus/tools/cli/train/ranks.hpp"
 #include "gradus/train/decoder.hpp"
+#include "gradus/train/train_json.hpp"
 
 namespace gradus::cli {
 namespace {
@@ -33,13 +35,32 @@ double work_of_step(const TrainConfig& config) {
   return train::tokens_per_step(config) * static_cast<double>(config.model.num_parameters());
 }
 
-/// Trains and evaluates a model for a short time, and discards it.
-train::Pace measure(const TrainConfig& config, const RunTokens& tokens) {
+constexpr const char* kMeasure = "measure";
+
+/// A model that is trained and evaluated for a short time, and discarded.
+struct Trial {
+  Trial(const TrainConfig& config, const RunTokens& tokens, train::Communicator* ranks)
+      : dataset(tokens.dataset(config)),
+        model(config.model, init),
+        trainer(model, train::decoder_recipe(model, dataset.training_batches(), config), ranks) {
+    const int64_t windows = train::evaluation_batch(config.model), others = ranks ? ranks->size() - 1 : 0;
+    if (dataset.has_validation())  // a batch for each rank
+      validation = dataset.validation_sample(windows, others * windows * config.model.block_size + 1);
+  }
+
+  data::TextDataset dataset;
+  Generator init{0};
+  models::Decoder model;
+  train::Trainer trainer;
+  std::vector<data::Batch> validation;
+};
+
+train::Pace measure(const TrainConfig& config, const RunTokens& tokens, train::Communicator* ranks) {
   const double seconds = std::min(kMeasuredShare * 60 * config.minutes, kMaxMeasuredSeconds);
-  const data::TextDataset dataset = tokens.dataset(config);
-  Generator init(0);
-  models::Decoder model(config.model, init);
-  train::Trainer trainer(model, train::decoder_recipe(model, dataset.training_batches(), config));
+  (void)from_leader(ranks, kMeasure);
+  (void)from_leader(ranks, train::to_json(config));
+  Trial trial(config, tokens, ranks);
+  train::Trainer& trainer = trial.trainer;
   train::Pace pace;
   (void)trainer.step();
   std::vector<double> steps;
@@ -48,14 +69,12 @@ train::Pace measure(const TrainConfig& config, const RunTokens& tokens) {
     steps.push_back(trainer.step().seconds);
   pace.step = median(steps);
   pace.eval_token = pace.step / 3 / train::tokens_per_step(config);
-  if (!dataset.has_validation()) return pace;
-  const auto batches = dataset.validation_sample(train::evaluation_batch(config.model), 1);
-  const Autocast autocast(config.precision);
+  if (trial.validation.empty()) return pace;
   std::vector<double> evaluations;
   for (int64_t i = 0; i < kMinSteps; ++i) {
     const auto start = Clock::now();
-    (void)train::mean_loss(model, batches);
-    evaluations.push_back(seconds_since(start) / static_cast<double>(data::count_targets(batches)));
+    (void)trainer.validation_loss(trial.validation);
+    evaluations.push_back(seconds_since(start) / static_cast<double>(data::count_targets(trial.validation)));
   }
   pace.eval_token = std::min(pace.eval_token, median(evaluations));
   return pace;
@@ -64,8 +83,9 @@ train::Pace measure(const TrainConfig& config, const RunTokens& tokens) {
 /// Plans one run.
 class Planner {
  public:
-  Planner(const TrainFlags& flags, const RunTokens& tokens, Clock::time_point start)
-      : flags_(flags), tokens_(tokens), start_(start) {}
+  Planner(const TrainFlags& flags, const RunTokens& tokens, Clock::time_point start,
+          train::Communicator* ranks)
+      : flags_(flags), tokens_(tokens), start_(start), ranks_(ranks) {}
 
   std::shared_ptr<train::TimeBudget> plan(const TrainConfig& config) {
     TrainConfig chosen = choose_preset(config);
@@ -91,7 +111,7 @@ class Planner {
   /// The largest preset for which the time suffices, unless one was given.
   TrainConfig choose_preset(const TrainConfig& config) {
     if (flags_.is_given("preset") || !config.init_from.empty()) {
-      pace_ = measure(config, tokens_);
+      pace_ = measure(config, tokens_, ranks_);
       return config;
     }
     std::optional<TrainConfig> chosen;
@@ -104,7 +124,7 @@ class Planner {
       if (chosen && training_tokens(next, pace_.step * work_of_step(next) / work_of_step(*chosen)) <
                         *preset.least_tokens)
         break;
-      const train::Pace pace = measure(next, tokens_);
+      const train::Pace pace = measure(next, tokens_, ranks_);
       if (chosen && training_tokens(next, pace.step) < *preset.least_tokens) break;
       chosen = std::move(next);
       pace_ = pace;
@@ -119,20 +139,36 @@ class Planner {
                                                   static_cast<double>(config.model.num_parameters()) / text);
     if (dropout <= config.model.dropout) return;
     config.model.dropout = dropout;
-    pace_ = measure(config, tokens_);
+    pace_ = measure(config, tokens_, ranks_);
   }
 
   const TrainFlags& flags_;
   const RunTokens& tokens_;
   const Clock::time_point start_;
+  train::Communicator* ranks_;
   train::Pace pace_;
 };
 
 }  // namespace
 
 std::shared_ptr<train::TimeBudget> plan_run(const TrainFlags& flags, const TrainConfig& config,
-                                            const RunTokens& tokens, Clock::time_point start) {
-  return Planner(flags, tokens, start).plan(config);
+                                            const RunTokens& tokens, Clock::time_point start,
+                                            train::Communicator* ranks) {
+  auto budget = Planner(flags, tokens, start, ranks).plan(config);
+  (void)from_leader(ranks, "");
+  (void)from_leader(ranks, train::to_json(budget->plan()));
+  return budget;
+}
+
+TrainConfig help_plan(const RunTokens& tokens, int64_t vocab_size, train::Communicator& ranks) {
+  for (;;) {
+    const bool measures = from_leader(&ranks, "") == kMeasure;
+    TrainConfig config = train::train_config_from_json(from_leader(&ranks, ""));
+    config.model.vocab_size = vocab_size;
+    if (!measures) return config;
+    Trial trial(config, tokens, &ranks);
+    trial.trainer.follow(trial.validation);
+  }
 }
 
 }  // namespace gradus::cli

@@ -7,6 +7,7 @@
 #include "gradus/tools/cli/train/run_text.hpp"
 #include "gradus/tools/cli/train/train_flags.hpp"
 #include "gradus/train/plan.hpp"
+#include "gradus/train/trainer/communicator.hpp"
 
 namespace gradus::cli {
 
@@ -14,9 +15,13 @@ namespace gradus::cli {
 inline constexpr int64_t kClosingSample = 300;
 
 /// Plans a run whose minutes began at `start`: its preset, unless one was given, its dropout, unless it was
-/// given, and its steps. Throws Error if the text is too short for the context length of a preset.
+/// given, and its steps. Throws Error if the text is too short for the context length of a preset. `ranks`
+/// may be null; those other than 0 call help_plan().
 std::shared_ptr<train::TimeBudget> plan_run(const TrainFlags& flags, const train::TrainConfig& config,
                                             const RunTokens& tokens,
-                                            std::chrono::steady_clock::time_point start);
+                                            std::chrono::steady_clock::time_point start,
+                                            train::Communicator* ranks);
+/// Trains with rank 0 what it measures, and returns its plan.
+train::TrainConfig help_plan(const RunTokens& tokens, int64_t vocab_size, train::Communicator& ranks);
 
 }  // namespace gradus::cli
