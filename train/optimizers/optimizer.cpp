@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <mutex>
 
 #include "gradus/autograd/graph/modes.hpp"
 #include "gradus/autograd/graph/record.hpp"
@@ -50,7 +51,7 @@ Optimizer::Optimizer(NamedParameters parameters, const BufferNames& buffer_names
   }
 }
 
-void Optimizer::step(double lr, double grad_scale) {
+void Optimizer::step(double lr, double grad_scale, const Updated& updated) {
   const NoGrad no_grad;
   for (Slot& slot : slots_) {
     const Tensor &parameter = slot.parameter(), grad = parameter.grad();
@@ -59,8 +60,12 @@ void Optimizer::step(double lr, double grad_scale) {
            parameter.shape(), ", got ", gradus::name(grad.dtype()), " ", grad.shape(), ".");
   }
   ++steps_;
+  std::mutex one_at_a_time;
   const auto update_one = [&](Slot& slot) {
     update(slot, slot.parameter().grad().contiguous(), steps_, lr * slot.lr_factor, grad_scale);
+    if (!updated) return;
+    const std::lock_guard lock(one_at_a_time);
+    updated(slot.parameter());
   };
   std::vector<Slot*> of_small_ops;
   for (Slot& slot : slots_) {

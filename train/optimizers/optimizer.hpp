@@ -37,10 +37,12 @@ class Optimizer {
   Optimizer(const Optimizer&) = delete;
   Optimizer& operator=(const Optimizer&) = delete;
 
+  /// Is called with a parameter after its update, by one thread at a time.
+  using Updated = std::function<void(const Tensor& parameter)>;
   /// Updates all parameters with their gradients times grad_scale (see clip.hpp). Throws Error if a
   /// gradient's shape or dtype is not its parameter's. Some updates may run on other threads, in the modes of
   /// this one; its Profile does not record them.
-  void step(double lr, double grad_scale = 1.0);
+  void step(double lr, double grad_scale = 1.0, const Updated& updated = {});
   void zero_grad();  ///< makes the gradients of all parameters undefined
   /// The name of its updates in a profile.
   virtual const char* name() const { return "update"; }

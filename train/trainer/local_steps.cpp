@@ -43,8 +43,7 @@ void LocalSteps::synchronize() {
   changes_.begin();
   changes_.collect(ranks_ ? ranks_->rank() : 0, changes);
   changes_.finish();
-  outer_.step(kRate);
-  changes_.spread_parameters();
+  changes_.update_parameters([&](const Optimizer::Updated& updated) { outer_.step(kRate, 1, updated); });
   outer_.zero_grad();
   start_.clear();
 }

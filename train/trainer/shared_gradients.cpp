@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <numeric>
 
 #include "gradus/autograd/graph/modes.hpp"
@@ -218,23 +219,27 @@ double SharedGradients::grad_norm() const {
   return std::sqrt(squares);
 }
 
-void SharedGradients::spread_parameters() {
-  if (size() == 1) return;
+void SharedGradients::send_parameter(size_t index) {
+  Part& part = parts_[index];
+  if (part.owner != rank()) return;
+  part.message = is_rounded() ? rounded(part, part.parameter - part.before) : part.parameter;
+  for (int to = 0; to < size(); ++to)
+    if (to != rank()) ranks_->send(to, tag_of(index), part.message.raw_data(), bytes_of(part.message));
+}
+
+void SharedGradients::update_parameters(
+    const std::function<void(const Optimizer::Updated& updated)>& update) {
+  if (size() == 1) return update({});
   const NoGrad no_grad;
+  std::map<const void*, size_t> part_of;
   for (size_t i = 0; i < parts_.size(); ++i) {
     Part& part = parts_[i];
-    const bool owns = part.owner == rank();
-    if (!is_rounded())
-      part.message = part.parameter;
-    else if (owns)
-      part.message = rounded(part, part.parameter - part.before);
-    else
-      part.message = empty(part.parameter.shape(), loop_.wire);
-    if (!owns)
-      ranks_->receive(part.owner, tag_of(i), part.message.raw_mutable_data(), bytes_of(part.message));
-    for (int to = 0; owns && to < size(); ++to)
-      if (to != rank()) ranks_->send(to, tag_of(i), part.message.raw_data(), bytes_of(part.message));
+    part_of[part.parameter.raw_data()] = i;
+    if (part.owner == rank()) continue;
+    part.message = is_rounded() ? empty(part.parameter.shape(), loop_.wire) : part.parameter;
+    ranks_->receive(part.owner, tag_of(i), part.message.raw_mutable_data(), bytes_of(part.message));
   }
+  update([&](const Tensor& parameter) { send_parameter(part_of.at(parameter.raw_data())); });
   ranks_->wait();
   for (Part& part : parts_) {
     if (is_rounded())

@@ -13,6 +13,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "gradus/autograd/graph/hooks.hpp"
@@ -64,8 +65,9 @@ class SharedGradients {
   void finish();
   /// The norm of all gradients after finish(), the same on all ranks.
   double grad_norm() const;
-  /// After the update: sends each parameter from its owner to the other ranks.
-  void spread_parameters();
+  /// Calls update(updated), which calls updated(parameter) after it has updated an owned parameter: sends it
+  /// to the other ranks meanwhile. Then all ranks have the parameters of their owners.
+  void update_parameters(const std::function<void(const Optimizer::Updated& updated)>& update);
   /// Collects the values of an optimizer's state on rank 0. Ends all ranks if a rank's parameters differ from
   /// those of rank 0. Forgets what rounding lost, so that a run that begins here continues with the same
   /// bits.
@@ -103,6 +105,7 @@ class SharedGradients {
   void begin_last_backward(int64_t micro_batch);
   void end_micro_batch();
   void arrived(size_t part, const Tensor& gradient);
+  void send_parameter(size_t part);
   static Tensor rounded(Part& part, Tensor values);
   void check_parameters() const;
 

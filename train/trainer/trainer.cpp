@@ -204,8 +204,13 @@ StepReport Trainer::make_step(double lr) {
   {
     const ProfileSpan update(recipe_.optimizer->name());
     const Autocast autocast(recipe_.loop.precision);
-    recipe_.optimizer->step(report.lr, clip_scale(report.grad_norm, recipe_.loop.clip));
-    if (shared_) shared_->spread_parameters();
+    const auto update_all = [&](const Optimizer::Updated& updated) {
+      recipe_.optimizer->step(report.lr, clip_scale(report.grad_norm, recipe_.loop.clip), updated);
+    };
+    if (shared_)
+      shared_->update_parameters(update_all);
+    else
+      update_all({});
     if (average_) average_->update();
   }
   step_ = report.step;
