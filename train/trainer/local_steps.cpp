@@ -7,7 +7,9 @@ namespace gradus::train {
 namespace {
 
 constexpr const char* kPrefix = "outer_";
-constexpr double kRate = 0.7, kMomentum = 0.9;  // those of DiLoCo
+// DiLoCo's momentum, 0.9, is for hundreds of local steps. With 5 or 20, it adds up to rates that are too high:
+// docs/several-machines.md has the losses.
+constexpr double kRate = 0.7, kMomentum = 0.6;
 
 /// A change of each rank, as micro-batches of SharedGradients.
 LoopOptions one_change_a_rank(LoopOptions loop, const Communicator* ranks) {
