@@ -136,11 +136,24 @@ void BackwardPass::mark(Node& node, size_t slot) {
 
 size_t BackwardPass::slot_in_map(const Node& node) const { return marked_by_others_.at(&node); }
 
-BackwardPass::Order BackwardPass::order_from(size_t first_slot) const {
+BackwardPass::Order BackwardPass::order_from(size_t first_slot) {
   Order order(slots_.size() - first_slot);
   std::iota(order.begin(), order.end(), first_slot);
-  std::sort(order.begin(), order.end(),
-            [&](size_t a, size_t b) { return slots_[a].node->sequence > slots_[b].node->sequence; });
+  for (const size_t i : order) slots_[i].turn = slots_[i].node->sequence;
+  // What a checkpoint will add when it is computed again is not known: then leaves come last.
+  const bool is_known = std::none_of(order.begin(), order.end(), [&](size_t i) {
+    return slots_[i].node->multi && slots_[i].node->multi->recompute;
+  });
+  if (is_known)
+    for (const size_t i : order)
+      for (const Edge& e : slots_[i].node->edges)
+        if (e.to && e.to->is_leaf())
+          if (Slot& leaf = slot_of(*e.to); leaf.turn == 0 || leaf.turn > slots_[i].node->sequence)
+            leaf.turn = slots_[i].node->sequence;
+  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    return slots_[a].turn != slots_[b].turn ? slots_[a].turn > slots_[b].turn
+                                            : slots_[b].node->is_leaf() && !slots_[a].node->is_leaf();
+  });
   return order;
 }
 

@@ -44,9 +44,10 @@ class BackwardPass {
     bool owned = false;  // grad may be added to in place
     bool needed = false;
     bool wanted = false;
+    uint64_t turn = 0;  // the sequence of the vertex; of a leaf, that of the oldest one that adds to it
     Tensor result;
   };
-  using Order = std::vector<size_t>;  // of slots, newest vertex first
+  using Order = std::vector<size_t>;  // of slots, newest vertex first; a leaf when its gradient is complete
 
   bool has_marked(const Node& node) const { return node.pass.load(std::memory_order_relaxed) == id_; }
   bool is_reached(const Node& node) const {
@@ -58,7 +59,7 @@ class BackwardPass {
 
   void visit(const Ref<Node>& root);
   void mark(Node& node, size_t slot);
-  Order order_from(size_t first_slot) const;
+  Order order_from(size_t first_slot);
   void mark_needed(const Order& order);
   void forget_from(size_t first_slot);
 

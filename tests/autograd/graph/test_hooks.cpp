@@ -35,6 +35,20 @@ TEST_CASE("a hook on a leaf sees what this backward brings, before it is added")
   CHECK(difference(x.grad(), f64({5, 5})) == "");
 }
 
+TEST_CASE("a hook on a leaf runs when its gradient is complete, before older ops are visited") {
+  const Tensor early = leaf({1}, {1}), late = leaf({2}, {1}), twice = leaf({3}, {1});
+  std::string order;
+  const auto note = [&](const Tensor& of, char name) {
+    of.register_hook([&order, name](const Tensor&) { order += name; });
+  };
+  const Tensor h = early * twice, k = h * twice;
+  note(early, 'e'), note(late, 'l'), note(twice, 't'), note(h, 'h'), note(k, 'k');
+  sum(k * late).backward();
+  CHECK(order.starts_with("lkh"));  // then the other two
+  CHECK(order.size() == 5);
+  CHECK(twice.grad().item() == 12);
+}
+
 TEST_CASE("what a hook returns goes on in place of the gradient; hooks run in order") {
   const Tensor x = leaf({1, 2}, {2});
   const Tensor h = exp(x);
