@@ -7,8 +7,8 @@ namespace gradus::train {
 namespace {
 
 constexpr const char* kPrefix = "outer_";
-// DiLoCo's momentum, 0.9, is for hundreds of local steps. With 5 or 20, it adds up to rates that are too high:
-// docs/several-machines.md has the losses.
+// DiLoCo's momentum, 0.9, is for hundreds of local steps. With 5 or 20, it adds up to rates that are too
+// high: docs/several-machines.md has the losses.
 constexpr double kRate = 0.7, kMomentum = 0.6;
 
 /// A change of each rank, as micro-batches of SharedGradients.
