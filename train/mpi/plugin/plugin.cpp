@@ -3,7 +3,7 @@
 // One thread makes all calls of MPI (MPI_THREAD_FUNNELED). It waits politely: it tests its requests, then
 // sleeps for 20 us, and up to 200 us if nothing happens, because MPI's own waiting would take a core from the
 // computation. Each half second it exchanges a beat with rank 0, or as rank 0 with all, so that a rank that
-// was stopped or has lost its machine is found while others wait for it.
+// was stopped or has lost its machine is found while others wait for it. Its last beat goes to all.
 #include <mpi.h>
 #include <unistd.h>
 
@@ -49,6 +49,7 @@ double silence_allowed() {
 /// Another rank, as the beats show it.
 struct Peer {
   int rank = 0;
+  bool beats = false;  // else it sends the last beat only
   std::string host;
   Clock::time_point heard = Clock::now();
   char in = 0, out = 0;
@@ -123,10 +124,11 @@ class MpiCommunicator final : public train::Communicator {
   [[noreturn]] static void end_all(const std::string& message) {
     std::string line = "gradus: " + message + "\n";
     [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, line.data(), line.size());
-    std::thread([] {
-      std::this_thread::sleep_for(std::chrono::seconds(5));
+    std::thread([] {  // The mpirun of Open MPI does not answer while it ends the others.
+      std::this_thread::sleep_for(std::chrono::seconds(1));
       ::_exit(1);
-    }).detach();
+    })
+        .detach();
     MPI_Abort(MPI_COMM_WORLD, 1);
     ::_exit(1);
   }
@@ -172,8 +174,10 @@ class MpiCommunicator final : public train::Communicator {
     ::gethostname(own, sizeof own - 1);
     MPI_Allgather(own, kName, MPI_CHAR, hosts.data(), kName, MPI_CHAR, MPI_COMM_WORLD);
     for (int other = 0; other < size; ++other)
-      if (other != rank && (rank == 0 || other == 0))
-        peers_.push_back({.rank = other, .host = &hosts[static_cast<size_t>(other) * kName]});
+      if (other != rank)
+        peers_.push_back({.rank = other,
+                          .beats = rank == 0 || other == 0,
+                          .host = &hosts[static_cast<size_t>(other) * kName]});
     for (Peer& peer : peers_) MPI_Irecv(&peer.in, 1, MPI_CHAR, peer.rank, 0, beats_, &peer.receive);
     {
       const std::lock_guard lock(mutex_);
@@ -251,8 +255,12 @@ class MpiCommunicator final : public train::Communicator {
   }
 
   void beat(bool is_last = false) {
-    const bool is_time = is_last || Clock::now() - beat_ >= kBeat;
-    if (is_time) beat_ = Clock::now();
+    const Clock::time_point time = Clock::now();
+    if (time - looked_ > std::chrono::seconds(1))  // This rank was stopped; beats may lie there unread.
+      for (Peer& peer : peers_) peer.heard = time;
+    looked_ = time;
+    const bool is_time = is_last || time - beat_ >= kBeat;
+    if (is_time) beat_ = time;
     for (Peer& peer : peers_) {
       int done = 0;
       if (!peer.has_left) {
@@ -267,11 +275,11 @@ class MpiCommunicator final : public train::Communicator {
       // A rank that has left while this one waits for it will never answer.
       const bool is_waited_for =
           std::any_of(open_.begin(), open_.end(), [&](const Message& one) { return one.other == peer.rank; });
-      if ((!peer.has_left || is_waited_for) && seconds_since(peer.heard) > silence_allowed_)
+      if ((peer.has_left ? is_waited_for : peer.beats) && seconds_since(peer.heard) > silence_allowed_)
         end_all("[mpi] rank " + std::to_string(peer.rank) + " on " + peer.host +
                 " must answer, got nothing for " + std::to_string(static_cast<int>(silence_allowed_)) +
                 " s. The last checkpoint is whole, and can be resumed.");
-      if (!is_time) continue;
+      if (!is_last && !(is_time && peer.beats)) continue;
       check(MPI_Test(&peer.send, &done, MPI_STATUS_IGNORE), peer.rank);
       if (!done) continue;  // the last beat is still on its way
       peer.out = is_last ? 1 : 0;
@@ -281,23 +289,22 @@ class MpiCommunicator final : public train::Communicator {
 
   /// Waits for the last beats of the others, so that nobody misses a rank that has left.
   void leave() {
-    for (Peer& peer : peers_) {
-      int done = 0;
-      while (check(MPI_Test(&peer.send, &done, MPI_STATUS_IGNORE), peer.rank), !done) {
-        beat_ = Clock::now();
+    const auto wait_until_all = [&](auto&& is_done) {
+      while (!std::all_of(peers_.begin(), peers_.end(), is_done)) {
+        beat_ = Clock::now();  // sends no more
+        beat();
         std::this_thread::sleep_for(kLongest);
       }
-    }
-    beat(/*is_last=*/true);
-    const auto all_left = [&] {
-      return std::all_of(peers_.begin(), peers_.end(), [](const Peer& peer) { return peer.has_left; });
     };
-    while (!all_left()) {
-      beat_ = Clock::now();  // sends no more
-      beat();
-      std::this_thread::sleep_for(kLongest);
-    }
-    for (Peer& peer : peers_) MPI_Wait(&peer.send, MPI_STATUS_IGNORE);
+    const auto is_sent = [&](Peer& peer) {
+      int done = 0;
+      check(MPI_Test(&peer.send, &done, MPI_STATUS_IGNORE), peer.rank);
+      return done != 0;
+    };
+    wait_until_all(is_sent);
+    beat(/*is_last=*/true);
+    wait_until_all([](const Peer& peer) { return peer.has_left; });
+    wait_until_all(is_sent);
     MPI_Comm_free(&beats_);
     MPI_Finalize();
   }
@@ -316,7 +323,7 @@ class MpiCommunicator final : public train::Communicator {
   std::vector<Message> open_;  // of each request
   std::vector<Peer> peers_;
   MPI_Comm beats_ = MPI_COMM_NULL;
-  Clock::time_point beat_ = Clock::now();
+  Clock::time_point beat_ = Clock::now(), looked_ = beat_;
   const double silence_allowed_ = silence_allowed();
   std::thread thread_;  // last: it uses all of these
 };
