@@ -124,11 +124,11 @@ class MpiCommunicator final : public train::Communicator {
   [[noreturn]] static void end_all(const std::string& message) {
     std::string line = "gradus: " + message + "\n";
     [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, line.data(), line.size());
-    std::thread([] {  // The mpirun of Open MPI does not answer while it ends the others.
+    // The mpirun of Open MPI does not answer while it ends the others.
+    std::thread([] {
       std::this_thread::sleep_for(std::chrono::seconds(1));
       ::_exit(1);
-    })
-        .detach();
+    }).detach();
     MPI_Abort(MPI_COMM_WORLD, 1);
     ::_exit(1);
   }
