@@ -60,7 +60,8 @@ bool is_launched() { return launcher() != nullptr; }
 
 int launched_rank() {
   const Launcher* const by = launcher();
-  return by ? std::atoi(std::getenv(by->rank)) : 0;
+  const char* const rank = by ? std::getenv(by->rank) : nullptr;
+  return rank ? std::atoi(rank) : 0;
 }
 
 std::vector<std::string> without_launcher() {
