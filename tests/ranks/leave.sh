@@ -17,6 +17,7 @@ check() {
     echo "$1: the run must end with an error and '$2', got exit code $status and:" && cat "$error" && exit 1
   fi
 }
+GRADUS_MPI_TIMEOUT=never check leader "GRADUS_MPI_TIMEOUT must be seconds, at least 1, got 'never'"
 check leader 'rank 0 on .* must answer, got nothing for 1 s'
 check follower 'rank 2 on .* must answer, got nothing for 1 s'
 check failure 'a failure with a message open'

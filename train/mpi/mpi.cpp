@@ -73,6 +73,11 @@ std::vector<std::string> without_launcher() {
 std::unique_ptr<train::Communicator> connect() {
   const Launcher* const by = launcher();
   if (!by) return nullptr;
+  if (const char* const text = std::getenv("GRADUS_MPI_TIMEOUT")) {
+    char* end = nullptr;
+    if (!(std::strtod(text, &end) >= 1) || *end != '\0')
+      fail("mpi", "GRADUS_MPI_TIMEOUT must be seconds, at least 1, got '", text, "'.");
+  }
   const auto make = reinterpret_cast<MakeCommunicator*>(::dlsym(load(*by), kMakeCommunicator));
   if (!make) fail("mpi", by->plugin, " must be a plug-in of gradus, got another library.");
   std::unique_ptr<train::Communicator> ranks(make(kPluginVersion));

@@ -41,9 +41,8 @@ int64_t now() {
 }
 
 double silence_allowed() {
-  const char* const text = std::getenv("GRADUS_MPI_TIMEOUT");
-  const double seconds = text ? std::atof(text) : 0;
-  return seconds >= 1 ? seconds : 30;
+  const char* const text = std::getenv("GRADUS_MPI_TIMEOUT");  // connect() has checked it
+  return text ? std::atof(text) : 30;
 }
 
 /// Another rank, as the beats show it.
@@ -163,6 +162,9 @@ class MpiCommunicator final : public train::Communicator {
   void start() {
     int provided = 0, rank = 0, size = 0;
     MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided);
+    if (provided < MPI_THREAD_FUNNELED)
+      end_all(
+          "[mpi] MPI must allow calls from a thread (MPI_THREAD_FUNNELED), got a library without threads.");
     MPI_Comm_dup(MPI_COMM_WORLD, &beats_);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     MPI_Comm_set_errhandler(beats_, MPI_ERRORS_RETURN);
