@@ -68,6 +68,7 @@ const std::vector<std::vector<std::string>> kVerbs{{"train"},
                                                    {"sweep"},
                                                    {"plot"},
                                                    {"bench"},
+                                                   {"plan"},
                                                    {"info"},
                                                    {"completion"},
                                                    {"man"}};

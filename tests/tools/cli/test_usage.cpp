@@ -10,9 +10,9 @@ using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
-const std::vector<std::string> kVerbs{"train",      "sample", "eval",   "predict", "tokenizer", "gradcheck",
-                                      "conform",    "lesson", "replay", "sweep",   "bench",     "info",
-                                      "completion", "man",    "plot",   "export",  "new"};
+const std::vector<std::string> kVerbs{"train",   "sample",     "eval",   "predict", "tokenizer", "gradcheck",
+                                      "conform", "lesson",     "replay", "sweep",   "bench",     "info",
+                                      "plan",    "completion", "man",    "plot",    "export",    "new"};
 
 }  // namespace
 

@@ -1,0 +1,67 @@
+// gradus plan, as a user or a script runs it.
+#include <nlohmann/json.hpp>
+
+#include "catch.hpp"
+#include "program.hpp"
+
+using namespace gradus::cli;
+using Catch::Matchers::ContainsSubstring;
+using nlohmann::json;
+
+namespace {
+
+std::vector<json> events(std::vector<std::string> flags) {
+  for (const char* flag : {"--preset", "tiny", "--seconds", "0.1", "--threads", "1", "--json"})
+    flags.emplace_back(flag);
+  flags.insert(flags.begin(), "plan");
+  const Outcome outcome = run_program(flags);
+  INFO(outcome.err);
+  REQUIRE(outcome.code == 0);
+  std::vector<json> all;
+  for (const std::string& line : lines_of(outcome.out)) all.push_back(json::parse(line));
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("plan has a row for each power of two up to the number of machines") {
+  const std::vector<json> lines = events({"--machines", "6", "--network", "10Mbit,1ms"});
+  REQUIRE(lines.size() == 5);
+  const int64_t machines[] = {1, 2, 4, 6}, micro[] = {1, 2, 4, 16};  // 6 do not divide the 16 windows
+  for (size_t i = 0; i < 4; ++i) {
+    INFO(lines[i]);
+    CHECK(lines[i].at("machines") == machines[i]);
+    CHECK(lines[i].at("micro") == micro[i]);
+    double sum = 0;
+    for (const char* part : {"compute_ms", "gradients_ms", "update_ms", "parameters_ms", "latency_ms"})
+      sum += lines[i].at(part).get<double>();
+    CHECK(lines[i].at("step_ms").get<double>() == Catch::Approx(sum));
+    CHECK((lines[i].at("latency_ms").get<double>() > 0) == (i > 0));
+  }
+  CHECK(lines[4].at("event") == "done");
+  CHECK(lines[4].at("machines_that_pay") == 1);
+}
+
+TEST_CASE("plan takes what ranks exchange into account") {
+  const auto row = [](std::vector<std::string> flags) {
+    flags.insert(flags.end(), {"--machines", "2", "--network", "10Mbit,1ms"});
+    return events(flags)[1];
+  };
+  const json plain = row({}), half = row({"--wire", "bf16"}), local = row({"--sync-every", "10"});
+  const auto ms = [](const json& line) { return line.at("parameters_ms").get<double>(); };
+  CHECK(ms(half) == Catch::Approx(ms(plain) / 2).epsilon(0.1));  // a part is sent during the update
+  CHECK(ms(local) < ms(plain) / 5);
+}
+
+TEST_CASE("plan says what it measured and what it simulated") {
+  const Outcome outcome =
+      run_program({"plan", "--preset", "tiny", "--machines", "2", "--seconds", "0.1", "--threads", "1"});
+  CHECK_THAT(outcome.out, ContainsSubstring(
+                              "with 1 thread: compute and update are measured here, the rest is simulated") &&
+                              ContainsSubstring("network  940 Mbit/s") &&
+                              ContainsSubstring("machines  micro  step") && ContainsSubstring(" pay"));
+  check_refused({"plan", "--network", "5GbE"}, {"--network must be 1GbE", "got '5GbE'"});
+  check_refused({"plan", "--machines", "0"}, {"--machines must be a whole number of at least 1, got 0"});
+  check_refused({"plan", "--seconds", "0"}, {"--seconds must be above 0"});
+  check_refused({"plan", "--micro", "7"}, {"--micro must divide"});
+}
