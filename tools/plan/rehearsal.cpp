@@ -51,7 +51,7 @@ double measure_pass(train::Trainer& trainer, nn::NamedParameters& parameters, do
 double measure_update(const train::Trainer& trainer, nn::NamedParameters& parameters, double seconds,
                       const Work& work) {
   const int64_t sharers = work.sync_every > 1 ? 1 : work.machines;
-  const std::vector<int64_t> owner = owners(work.parts, sharers);
+  const std::vector<int> owner = owners(work.parts, sharers);
   std::vector<Tensor> owned;
   for (size_t i = 0; i < owner.size(); ++i)
     if (owner[i] == 0)

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cstdio>
 #include <map>
-#include <numeric>
 
 #include "gradus/files/error.hpp"
 #include "gradus/files/plain.hpp"
+#include "gradus/train/trainer/shared_gradients.hpp"
 
 namespace gradus::plan {
 namespace {
@@ -45,19 +45,10 @@ Network network_from(const std::string& text) {
   return {mbit * 125e3, ms * 1e-3};
 }
 
-std::vector<int64_t> owners(const std::vector<Part>& parts, int64_t machines) {
-  std::vector<size_t> order(parts.size());
-  std::iota(order.begin(), order.end(), size_t{0});
-  std::stable_sort(order.begin(), order.end(),
-                   [&](size_t a, size_t b) { return parts[a].cost > parts[b].cost; });
-  std::vector<double> work(static_cast<size_t>(machines), 0.0);
-  std::vector<int64_t> owner(parts.size());
-  for (const size_t i : order) {
-    const auto least = std::min_element(work.begin(), work.end());
-    *least += parts[i].cost;
-    owner[i] = least - work.begin();
-  }
-  return owner;
+std::vector<int> owners(const std::vector<Part>& parts, int64_t machines) {
+  std::vector<double> costs;
+  for (const Part& part : parts) costs.push_back(part.cost);
+  return train::owners(costs, static_cast<int>(machines));
 }
 
 StepTime step_time(const Work& work, const Network& network) {
@@ -68,7 +59,7 @@ StepTime step_time(const Work& work, const Network& network) {
   std::vector<Part> parts = work.parts;
   if (work.sync_every > 1)  // LocalSteps: all is sent at once
     for (Part& part : parts) part = {.values = part.values, .cost = part.values};
-  const std::vector<int64_t> owner = owners(parts, work.machines);
+  const std::vector<int> owner = owners(parts, work.machines);
   std::vector<double> costs(static_cast<size_t>(work.machines), 0.0);
   std::vector<double> updated;  // the cost of what its owner has updated when a part is updated
   for (size_t i = 0; i < parts.size(); ++i)

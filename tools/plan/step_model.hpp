@@ -25,7 +25,7 @@ struct Part {
   double early = 0;  ///< how long before the end of the last backward its gradient is there
 };
 /// The owner of each part, as SharedGradients chooses it.
-std::vector<int64_t> owners(const std::vector<Part>& parts, int64_t machines);
+std::vector<int> owners(const std::vector<Part>& parts, int64_t machines);
 
 /// The work of a step.
 struct Work {

@@ -24,21 +24,6 @@ int tag_of(size_t part, size_t block = 0) {
   return kFirstTag + static_cast<int>(part) * kMostBlocks + static_cast<int>(block);
 }
 
-/// The owner of each parameter: the most expensive one first, each to the rank that has the least to do.
-std::vector<int> owners(const std::vector<double>& costs, int ranks) {
-  std::vector<size_t> order(costs.size());
-  std::iota(order.begin(), order.end(), size_t{0});
-  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return costs[a] > costs[b]; });
-  std::vector<double> work(static_cast<size_t>(ranks), 0.0);
-  std::vector<int> owner(costs.size());
-  for (const size_t i : order) {
-    const auto least = std::min_element(work.begin(), work.end());
-    *least += costs[i];
-    owner[i] = static_cast<int>(least - work.begin());
-  }
-  return owner;
-}
-
 }  // namespace
 
 std::vector<double> exchange(Communicator* ranks, const std::vector<double>& own,
@@ -61,6 +46,20 @@ std::vector<double> exchange(Communicator* ranks, const std::vector<double>& own
   std::vector<double> all;
   for (const std::vector<double>& values : of) all.insert(all.end(), values.begin(), values.end());
   return all;
+}
+
+std::vector<int> owners(const std::vector<double>& costs, int ranks) {
+  std::vector<size_t> order(costs.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return costs[a] > costs[b]; });
+  std::vector<double> work(static_cast<size_t>(ranks), 0.0);
+  std::vector<int> owner(costs.size());
+  for (const size_t i : order) {
+    const auto least = std::min_element(work.begin(), work.end());
+    *least += costs[i];
+    owner[i] = static_cast<int>(least - work.begin());
+  }
+  return owner;
 }
 
 MicroRange micro_range(int64_t micro, int rank, int ranks) {

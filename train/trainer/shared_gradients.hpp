@@ -30,6 +30,10 @@ struct MicroRange {
 /// Those of `micro` that a rank of `ranks` computes; rank 0 has the first. May be empty.
 MicroRange micro_range(int64_t micro, int rank, int ranks);
 
+/// The owner of each parameter, from the costs of their updates: the most expensive one first, each to the
+/// rank that has the least to do.
+std::vector<int> owners(const std::vector<double>& costs, int ranks);
+
 /// The numbers of all ranks, by rank: `own` are those of this one, `counts` how many each has. `ranks` may be
 /// null.
 std::vector<double> exchange(Communicator* ranks, const std::vector<double>& own,
@@ -104,7 +108,7 @@ class SharedGradients {
   static Tensor sum_of(std::vector<Block> blocks);
   void begin_last_backward(int64_t micro_batch);
   void end_micro_batch();
-  void arrived(size_t part, const Tensor& gradient);
+  void arrived(size_t index, const Tensor& gradient);
   void send_parameter(size_t part);
   static Tensor rounded(Part& part, Tensor values);
   void check_parameters() const;

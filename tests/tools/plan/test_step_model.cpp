@@ -38,7 +38,7 @@ TEST_CASE("a network without limits leaves compute and update") {
 }
 
 TEST_CASE("gradients that are there at the end of backward are all on the wire after it") {
-  CHECK(owners(work_of(2).parts, 2) == std::vector<int64_t>{0, 1, 1});
+  CHECK(owners(work_of(2).parts, 2) == std::vector<int>{0, 1, 1});
   Work work = work_of(2);
   work.update = 0;
   const StepTime time = step_time(work, kThousandBytes);
