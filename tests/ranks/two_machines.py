@@ -25,7 +25,7 @@ import tempfile
 import threading
 import time
 
-MTU = 16000
+MTU = 60000
 LIBC = ctypes.CDLL(None, use_errno=True)
 
 
@@ -101,7 +101,7 @@ class TwoMachines:
         run("ip", "-n", name, "link", "set", "lo", "up")
         if self.rate:
             run("tc", "-n", name, "qdisc", "add", "dev", "link0", "root", "tbf", "rate", f"{self.rate}mbit",
-                "burst", "64k", "latency", "200ms", capture_output=True)
+                "burst", "128k", "latency", "200ms", capture_output=True)
         return end
 
     def _pass_on(self, parent):

@@ -1,9 +1,10 @@
 // The plug-in: a Communicator on MPI. It is built once for each MPI, and depends on nothing else of gradus.
 //
 // One thread makes all calls of MPI (MPI_THREAD_FUNNELED). It waits politely: it tests its requests, then
-// sleeps for 20 us, and up to 200 us if nothing happens, because MPI's own waiting would take a core from the
-// computation. Each half second it exchanges a beat with rank 0, or as rank 0 with all, so that a rank that
-// was stopped or has lost its machine is found while others wait for it. Its last beat goes to all.
+// sleeps for 20 us, and up to 200 us if nothing happens, or 1 ms while no other thread waits, because MPI's
+// own waiting would take a core from the computation. Each half second it exchanges a beat with rank 0, or as
+// rank 0 with all, so that a rank that was stopped or has lost its machine is found while others wait for it.
+// Its last beat goes to all.
 #include <mpi.h>
 #include <unistd.h>
 
@@ -29,8 +30,8 @@ using Clock = std::chrono::steady_clock;
 using std::chrono::microseconds;
 
 constexpr int64_t kMostBytes = int64_t{1} << 30;  // of one message of MPI
-constexpr microseconds kShortest{20}, kLongest{200}, kIdle{5000};
-constexpr auto kBeat = std::chrono::milliseconds(500);
+constexpr microseconds kShortest{20}, kLongest{200}, kRelaxed{1000}, kIdle{5000};
+constexpr auto kBeat = std::chrono::milliseconds(500), kLook = std::chrono::milliseconds(5);
 
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
@@ -85,7 +86,10 @@ class MpiCommunicator final : public train::Communicator {
   void wait() override {
     const int64_t start = now();
     std::unique_lock lock(mutex_);
+    is_waiting_ = true;
+    work_.notify_all();
     changed_.wait(lock, [&] { return pending_ == 0; });
+    is_waiting_ = false;
     if (recorded_) recorded_->push_back({.start = start, .end = now()});
   }
   void record(std::vector<train::Communication>* into) override {
@@ -148,13 +152,14 @@ class MpiCommunicator final : public train::Communicator {
       bool moved = start_messages();
       moved |= finish_messages();
       beat();
-      pause = moved ? kShortest : std::min(2 * pause, kLongest);
-      if (requests_.empty() && !moved) {
-        std::unique_lock lock(mutex_);
-        work_.wait_for(lock, kIdle, [&] { return !posted_.empty() || leaving_ || !last_words_.empty(); });
-      } else if (!moved) {
-        std::this_thread::sleep_for(pause);
-      }
+      std::unique_lock lock(mutex_);
+      pause = moved               ? kShortest
+              : requests_.empty() ? kIdle
+                                  : std::min(2 * pause, is_waiting_ ? kLongest : kRelaxed);
+      if (!moved)
+        work_.wait_for(lock, pause, [&] {
+          return !posted_.empty() || leaving_ || !last_words_.empty() || (is_waiting_ && pause > kLongest);
+        });
     }
     if (is_orderly_) leave();
   }
@@ -258,6 +263,7 @@ class MpiCommunicator final : public train::Communicator {
 
   void beat(bool is_last = false) {
     const Clock::time_point time = Clock::now();
+    if (!is_last && time - looked_ < kLook) return;
     if (time - looked_ > std::chrono::seconds(1))  // This rank was stopped; beats may lie there unread.
       for (Peer& peer : peers_) peer.heard = time;
     looked_ = time;
@@ -316,7 +322,7 @@ class MpiCommunicator final : public train::Communicator {
   int rank_ = 0, size_ = 0;     // size_ is 0 until the thread has asked MPI
   std::deque<Message> posted_;  // not yet given to MPI
   int64_t pending_ = 0;         // messages that are not done
-  bool leaving_ = false, is_orderly_ = true;
+  bool is_waiting_ = false, leaving_ = false, is_orderly_ = true;
   std::string last_words_;
   std::vector<train::Communication>* recorded_ = nullptr;
 
