@@ -4,7 +4,7 @@
 // of ranks: of two neighbouring blocks of one size, the sums are added as soon as both are there; blocks that
 // are left are added from the last to the first. A rank computes consecutive micro-batches. Each parameter
 // has an owner, which receives the sums of the other ranks' blocks while backward is still running, and adds
-// them in the order of the tree.
+// them in the order of the tree. (With activation checkpoints, gradients are complete only at the end of it.)
 //
 // With reduce = "fast", a rank sends one sum instead of its blocks. With wire = bfloat16 it also rounds it,
 // and the owner rounds the change of its parameters; what rounding loses is added to the next values (error
