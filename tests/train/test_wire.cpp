@@ -197,12 +197,9 @@ TEST_CASE("local steps exchange values each few steps only") {
 
 TEST_CASE("a run that is saved and resumed has the bits of one that is only saved") {
   TrainConfig config = config_of(2);
-  SECTION("after local steps, also between exchanges") { config.sync_every = 2; }
-  SECTION("with rounded values") { config.wire = DType::bfloat16; }
-  SECTION("with both") {
-    config.sync_every = 3;
-    config.wire = DType::bfloat16;
-  }
+  config.sync_every = GENERATE(1, 2, 3);  // step 3 is not the end of two local steps
+  config.wire = GENERATE(DType::float32, DType::bfloat16);
+  CAPTURE(config.sync_every, name(config.wire));
   const std::vector<Result> whole = train_on(2, config, {3, 8});
   const std::vector<Result> rest = train_on(2, config, {8}, &whole[0]);
   CHECK(rest[0].values == whole[1].values);
