@@ -6,6 +6,7 @@
 
 #include "gradus/files/error.hpp"
 #include "gradus/files/file.hpp"
+#include "gradus/train/trainer/trace_events.hpp"
 
 namespace gradus::train {
 namespace {

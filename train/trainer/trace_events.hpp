@@ -1,4 +1,4 @@
-// Events of a rank in Chrome's JSON trace format, and the time of its messages. Thread-safe: no state.
+// Events of a rank in Chrome's JSON trace format. Thread-safe: no state.
 #pragma once
 
 #include <string>
@@ -8,14 +8,6 @@
 #include "gradus/train/trainer/communicator.hpp"
 
 namespace gradus::train {
-
-/// Times in seconds.
-struct MessageTime {
-  double total = 0;   ///< in which a message was on its way
-  double hidden = 0;  ///< of that: in which its sender did not wait
-};
-
-MessageTime message_time(const std::vector<Communication>& recorded);
 
 /// The events of a profile, and the messages of its steps, separated by ",\n": a process for each rank, with
 /// a row for ops and waits and a row for messages.

@@ -13,6 +13,8 @@
 #include "gradus/files/file.hpp"
 #include "gradus/train/optimizers/adamw.hpp"
 #include "gradus/train/optimizers/clip.hpp"
+#include "gradus/train/trainer/local_steps.hpp"
+#include "gradus/train/trainer/trace_events.hpp"
 
 namespace gradus::train {
 namespace {

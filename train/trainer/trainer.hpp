@@ -14,10 +14,8 @@
 #include "gradus/nn/module.hpp"
 #include "gradus/train/optimizers/weight_average.hpp"
 #include "gradus/train/trainer/communicator.hpp"
-#include "gradus/train/trainer/local_steps.hpp"
 #include "gradus/train/trainer/recipe.hpp"
 #include "gradus/train/trainer/shared_gradients.hpp"
-#include "gradus/train/trainer/trace_events.hpp"
 
 namespace gradus::train {
 
@@ -42,6 +40,8 @@ struct TrainerState {
   int64_t step = 0;                         ///< steps done
   std::string data_stream, dropout_stream;  ///< Generator::state() of both
 };
+
+class LocalSteps;
 
 class Trainer {
  public:
@@ -69,7 +69,7 @@ class Trainer {
   /// Records the ops of the next steps, and batch, clip and update, in this profile, which is borrowed; null
   /// stops it. The other ranks then record their own.
   void profile_into(Profile* profile);
-  /// Ends what profile_into() began. Returns the JSON events of all ranks (trace_events.hpp), and the time of
+  /// Ends what profile_into() began. Returns the JSON events of all ranks (see trace.hpp), and the time of
   /// their messages.
   std::pair<std::string, MessageTime> take_trace();
 
