@@ -140,7 +140,7 @@ BackwardPass::Order BackwardPass::order_from(size_t first_slot) {
   Order order(slots_.size() - first_slot);
   std::iota(order.begin(), order.end(), first_slot);
   for (const size_t i : order) slots_[i].turn = slots_[i].node->sequence;
-  // What a checkpoint will add when it is computed again is not known: then leaves come last.
+  // A checkpoint adds vertices later, when it is computed again. With one, all leaves come last.
   const bool is_known = std::none_of(order.begin(), order.end(), [&](size_t i) {
     return slots_[i].node->multi && slots_[i].node->multi->recompute;
   });

@@ -146,7 +146,7 @@ is forward and backward on the busiest machine; gradients are on the wire after
 backward; update is that of the busiest owner of parameters; parameters are on the
 wire after it; latency is that of messages that all wait for. Without --micro, it
 is chosen so that machines have equal work, if the windows of a step allow it.
-Of other networks, --network takes the rate that TCP has, and half a round trip.
+For another network, give --network the rate of TCP and half of the round trip time.
 
 Examples:
   $ plan --preset midi --machines 8

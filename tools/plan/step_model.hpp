@@ -1,5 +1,5 @@
 // The time of a training step on several machines, by arithmetic: what SharedGradients and LocalSteps send,
-// on a model of a network. All machines are equal; each has a link of its own to a switch that is never the
+// on a model of a network. All machines are equal. Each has its own link to a switch, and the switch has no
 // limit. A machine sends a gradient to the owner of its parameter when it is there; owners update, and send
 // the values to all others. Seconds and bytes. Thread-safe: no state.
 #pragma once

@@ -1,4 +1,4 @@
-// LocalSteps: ranks that make several steps of their own before they exchange anything, for slow networks.
+// LocalSteps: each rank makes several optimizer steps, then the ranks exchange parameters. For slow networks.
 //
 // DiLoCo (Douillard et al., arXiv 2311.08105): each rank makes optimizer steps on its part of the batches.
 // Then the mean of all ranks' changes is the gradient of one step of SGD with Nesterov momentum, from the
@@ -14,7 +14,7 @@ namespace gradus::train {
 
 class LocalSteps {
  public:
-  /// Of `loop` it uses wire. `ranks` is borrowed; null: this process alone.
+  /// Uses the field `wire` of `loop`. `ranks` is borrowed, and null for a single process.
   LocalSteps(const NamedParameters& parameters, const LoopOptions& loop, Communicator* ranks);
 
   /// Before each step of a rank's own.

@@ -25,7 +25,7 @@ struct LoopOptions {
   double ema = 0.0;
   DType precision = DType::float32;  ///< of matrix products: float32 or bfloat16, see Autocast
 
-  // What ranks exchange. With other values than these, the bits depend on the number of ranks.
+  // Exchange between ranks. If one of these is not its default, results depend on the number of ranks.
   DType wire = DType::float32;    ///< of gradients and updates: float32 or bfloat16, see SharedGradients
   std::string reduce = kOrdered;  ///< of gradients: ordered, or fast, see SharedGradients
   int64_t sync_every = 1;         ///< steps that each rank makes on its own before it, see LocalSteps

@@ -70,7 +70,7 @@ class SharedGradients {
   /// The norm of all gradients after finish(), the same on all ranks.
   double grad_norm() const;
   /// Calls update(updated), which calls updated(parameter) after it has updated an owned parameter: sends it
-  /// to the other ranks meanwhile. Then all ranks have the parameters of their owners.
+  /// to the other ranks meanwhile. Afterwards all ranks have the same parameters.
   void update_parameters(const std::function<void(const Optimizer::Updated& updated)>& update);
   /// Collects the values of an optimizer's state on rank 0. Ends all ranks if a rank's parameters differ from
   /// those of rank 0. Forgets what rounding lost, so that a run that begins here continues with the same

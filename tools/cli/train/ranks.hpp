@@ -10,10 +10,9 @@
 
 namespace gradus::cli {
 
-/// The ranks of this program; null for one process. If `count` ranks are asked for (0: not), executes the
-/// program again under mpirun, on so many processes of this machine. Gives each rank of a machine its share
-/// of the cores, unless `threads` (0: not) were asked for, and uses the lowest instruction set of all ranks.
-/// Throws Error if there is no mpirun.
+/// Returns the ranks of this program, or null for one process. If `count` is above 0, executes the program
+/// again under mpirun, as `count` processes on this machine. If `threads` is 0, the ranks of a machine divide
+/// its cores. All ranks use the lowest instruction set of any of them. Throws Error if there is no mpirun.
 std::unique_ptr<train::Communicator> join_ranks(int64_t count, int64_t threads);
 
 /// The text of rank 0, on all ranks. `ranks` may be null.

@@ -136,7 +136,8 @@ void evaluate_best(const PreparedRun& prepared, models::Decoder& best, train::Co
   report.val_tokens = data::count_targets(batches);
 }
 
-/// What ranks other than 0 do after the last step. Returns whether rank 0 needed help.
+/// Ranks other than 0 call it after the last step: receives an order of rank 0, and evaluates its part of the
+/// batches. Returns whether there was an order to evaluate.
 bool help_evaluate(const PreparedRun& prepared, train::Communicator* ranks) {
   models::DecoderConfig config = prepared.config().model;
   int64_t tokens = 0;
