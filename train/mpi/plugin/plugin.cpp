@@ -127,6 +127,8 @@ class MpiCommunicator final : public train::Communicator {
   [[noreturn]] static void end_all(const std::string& message) {
     std::string line = "gradus: " + message + "\n";
     [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, line.data(), line.size());
+    // MPI_Abort may end the launcher before it has passed the line on.
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
     // The mpirun of Open MPI does not answer while it ends the others.
     std::thread([] {
       std::this_thread::sleep_for(std::chrono::seconds(1));
