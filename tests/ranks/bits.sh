@@ -3,7 +3,7 @@
 # and 8 ranks with 1 and 2 threads leave the same bits, and that a run of two ranks that was stopped after any of 20 steps ends with
 # the same bits on three.
 set -euo pipefail
-program=$1
+program=$(readlink -f "$1")
 export GRADUS_MPIRUN=$2
 if ! command -v "$2" >/dev/null; then echo "skipped: there is no $2" && exit 77; fi
 folder=$(mktemp -d)

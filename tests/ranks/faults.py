@@ -188,9 +188,9 @@ class Faults:
             os.rmdir("disk")
 
     def cut(self):
-        """Cuts the network between two machines, with Open MPI: the ranks end."""
+        """Cuts the network between two machines: the ranks end."""
         try:
-            with TwoMachines(rate=0, delay=0.1) as machines:
+            with TwoMachines(rate=0, delay=0.1, mpirun=self.mpirun[0]) as machines:
                 process = self.start("cut", 1, "--save-every", "4", timeout=3, popen=machines.start)
                 self.wait_steps("cut", 5, process)
                 machines.cut()
@@ -221,8 +221,7 @@ def main(program, mpirun, moments=30, seed=1):
                   for number in (signal.SIGINT, signal.SIGTERM)]
         cases += [(f"disk of {share} runs", lambda share=share: faults.fill_disk(share))
                   for share in (0.2, 0.5, 0.8, 1.1, 1.4, 1.7)]
-        if mpirun.endswith("openmpi"):
-            cases.append(("cut network", faults.cut))
+        cases.append(("cut network", faults.cut))
         cases += [(f"kill {i + 1}", faults.kill) for i in range(moments)]
         try:
             for name, case in cases:

@@ -3,7 +3,7 @@
 # number of ranks; runs --minutes, the settings of slow networks, --profile and sweep on ranks; and checks that a rank with another
 # text ends the run with one line.
 set -euo pipefail
-program=$1
+program=$(readlink -f "$1")
 export GRADUS_MPIRUN=$2 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 if ! command -v "$2" >/dev/null; then echo "skipped: there is no $2" && exit 77; fi
 folder=$(mktemp -d)

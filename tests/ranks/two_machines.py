@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Two machines on this one: two network namespaces with a link of a given rate and delay, and a rank of MPI in each.
 
-    two_machines.py [--rate MBIT] [--delay MS] -- PROGRAM train ...     # Open MPI's mpirun on the first machine; needs root
+    two_machines.py [--rate MBIT] [--delay MS] -- PROGRAM train ...     # mpirun runs on the first machine; needs root
 
 Each machine has an address (10.98.0.1, 10.98.0.2), a host name and a core of its own. The link is a pair of TUN devices; a
 process passes their packets on after the delay, which kernels without `tc netem` cannot do. `tc tbf` limits the rate in both
@@ -30,7 +30,7 @@ LIBC = ctypes.CDLL(None, use_errno=True)
 
 
 class Skipped(Exception):
-    """This machine has no namespaces, TUN devices or Open MPI, or the user is not root."""
+    """This machine has no namespaces, TUN devices or MPI, or the user is not root."""
 
 
 def run(*words, **options):
@@ -38,16 +38,16 @@ def run(*words, **options):
 
 
 class TwoMachines:
-    """A context manager. `rate` is in Mbit/s (0: no limit), `delay` in ms each way."""
+    """A context manager. `rate` is in Mbit/s (0: no limit), `delay` in ms each way, `mpirun` Open MPI's or MPICH's."""
 
-    def __init__(self, rate=1000, delay=1.0):
-        self.rate, self.delay = rate, delay / 1000
+    def __init__(self, rate=1000, delay=1.0, mpirun="mpirun.openmpi"):
+        self.rate, self.delay, self.mpirun = rate, delay / 1000, mpirun
         self.names = [f"gradus{os.getpid()}{end}" for end in "ab"]
         self.addresses = ["10.98.0.1", "10.98.0.2"]
         self.relay = 0
 
     def __enter__(self):
-        tools = ["ip", "tc", "taskset", "unshare", "mpirun.openmpi"]
+        tools = ["ip", "tc", "taskset", "unshare", self.mpirun]
         missing = [tool for tool in tools if not shutil.which(tool)]
         if os.geteuid() != 0 or missing:
             raise Skipped("this needs root" if not missing else f"there is no {missing[0]}")
@@ -166,28 +166,33 @@ class TwoMachines:
     def start(self, command, **options):
         """Starts the command on a rank on each machine; returns mpirun's subprocess.Popen."""
         agent = os.path.join(self.folder, "agent")
-        with open(agent, "w") as file:
+        with open(agent, "w") as file:  # its arguments are those of ssh: options, the host, the command
             words = " ".join(f"'{word}'" for word in self._on(1))
-            file.write(f'#!/bin/sh\nshift\nexec {words} sh -c "$*"\n')
+            file.write(f'#!/bin/sh\nwhile [ "${{1#-}}" != "$1" ]; do shift; done\nshift\nexec {words} sh -c "$*"\n')
         os.chmod(agent, 0o755)
-        launch = ["mpirun.openmpi", "-n", "2", "--host", ",".join(f"{address}:1" for address in self.addresses),
-                  "--bind-to", "none"]
-        for name, value in (("plm_rsh_agent", agent), ("btl", "tcp,self"), ("pml", "ob1"), ("btl_tcp_if_include", "link0"),
-                            ("oob_tcp_if_include", "link0"), ("odls_base_sigkill_timeout", "5")):
-            launch += ["--mca", name, value]
-        root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-        return subprocess.Popen([*self._on(0), *launch, *command], env={**os.environ, **root}, **options)
+        launch = [self.mpirun, "-n", "2"]
+        if self.mpirun.endswith("mpich"):
+            launch += ["-hosts", ",".join(self.addresses), "-launcher", "ssh", "-launcher-exec", agent, "-iface", "link0"]
+        else:
+            launch += ["--host", ",".join(f"{address}:1" for address in self.addresses), "--bind-to", "none"]
+            for name, value in (("plm_rsh_agent", agent), ("btl", "tcp,self"), ("pml", "ob1"), ("btl_tcp_if_include", "link0"),
+                                ("oob_tcp_if_include", "link0"), ("odls_base_sigkill_timeout", "5")):
+                launch += ["--mca", name, value]
+        more = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+                "UCX_TLS": "tcp,self", "UCX_NET_DEVICES": "link0"}  # MPICH's UCX; else it shares memory across namespaces
+        return subprocess.Popen([*self._on(0), *launch, *command], env={**os.environ, **more}, **options)
 
 
 def main():
     parser = argparse.ArgumentParser(description="Runs a command on two ranks of MPI on two machines made here.")
     parser.add_argument("--rate", type=float, default=1000, help="Mbit/s; 0: no limit [1000]")
     parser.add_argument("--delay", type=float, default=1, help="ms each way [1]")
+    parser.add_argument("--mpirun", default="mpirun.openmpi", help="or mpirun.mpich [mpirun.openmpi]")
     parser.add_argument("command", nargs="+")
     arguments = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
-        with TwoMachines(arguments.rate, arguments.delay) as machines:
+        with TwoMachines(arguments.rate, arguments.delay, arguments.mpirun) as machines:
             print("two machines: round trip %.2f ms, %.0f Mbit/s" % machines.measure(), file=sys.stderr, flush=True)
             return machines.start(arguments.command).wait()
     except Skipped as why:

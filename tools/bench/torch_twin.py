@@ -2,12 +2,12 @@
 
     torch_twin.py WORKLOAD THREADS WEIGHTS
 
-WORKLOAD is "task layers heads width block batch vocabulary dropout dtype", WEIGHTS the safetensors file that gradus
+WORKLOAD is "task architecture layers heads width block batch vocabulary dropout dtype", WEIGHTS the safetensors file that gradus
 wrote. Training in bfloat16 is torch.autocast's; generation from bfloat16 weights computes in float32,
 which is many times as fast as PyTorch's products of one row in bfloat16.
 Each form is the fastest that PyTorch has on a CPU: one product for q, k and v; the mask added by the product that makes
-the scores (or the fused attention, where there is one); AdamW tensor by tensor; gemv for one-row products; batches cut
-beforehand. worker.hpp describes its answers.
+the scores (or the fused attention, where there is one); AdamW tensor by tensor; Muon for all matrices of a shape at once, in
+bfloat16 where that is faster; gemv for one-row products; batches cut beforehand. worker.hpp describes its answers.
 """
 
 import ctypes
@@ -68,13 +68,15 @@ class Decoder:
         return F.dropout(x, self.dropout) if self.training and self.dropout else x
 
     def attend(self, qkv):
-        batch, length, width = qkv.shape[0], qkv.shape[1], qkv.shape[2] // 3
+        return self.mix(qkv.view(qkv.shape[0], qkv.shape[1], 3, self.heads, self.size).permute(2, 0, 3, 1, 4))
+
+    def mix(self, parts):
+        """Attention of q, k and v, (3, B, nh, T, hs)."""
+        batch, length, width = parts.shape[1], parts.shape[3], self.heads * self.size
         if FUSED_ATTENTION:
-            q, k, v = qkv.view(batch, length, 3, self.heads, self.size).permute(2, 0, 3, 1, 4).unbind(0)
             p = self.dropout if self.training else 0.0
-            y = FUSED_ATTENTION(q, k, v, dropout_p=p, is_causal=True)
+            y = FUSED_ATTENTION(*parts.unbind(0), dropout_p=p, is_causal=True)
             return y.transpose(1, 2).reshape(batch, length, width)
-        parts = qkv.view(batch, length, 3, self.heads, self.size).permute(2, 0, 3, 1, 4)
         q, k, v = parts.reshape(3, batch * self.heads, length, self.size).unbind(0)
         scores = torch.baddbmm(self.mask[:, :length, :length], q, k.transpose(1, 2), alpha=self.scale)
         weights = self.drop(torch.softmax(scores, -1))
@@ -111,15 +113,104 @@ class Decoder:
         return tokens
 
 
+class Llama(Decoder):
+    """With norms of queries and keys. The weights of q, k and v are one tensor, and those of gate and up."""
+
+    def __init__(self, layers, heads, width, block, dropout, weights):
+        self.heads, self.size, self.dropout, self.block = heads, width // heads, dropout, block
+        self.scale = 1.0 / math.sqrt(self.size)
+        self.wte, self.last = weights["model.embed_tokens.weight"], weights["model.norm.weight"]
+        self.weights, self.layers = {"wte": self.wte, "last": self.last}, []
+        for i in range(layers):
+            part = {name.split(".", 3)[3][: -len(".weight")]: value for name, value in weights.items() if f".layers.{i}." in name}
+            part["qkv"] = torch.cat([part.pop(f"self_attn.{name}_proj") for name in "qkv"])
+            part["gate_up"] = torch.cat([part.pop(f"mlp.{name}_proj") for name in ("gate", "up")])
+            self.layers.append(part)
+            self.weights.update((f"{i}.{name}", value) for name, value in part.items())
+        self.mask = torch.full((1, block, block), float("-inf")).triu_(1)
+        angles = torch.outer(torch.arange(block), 10000.0 ** (-torch.arange(0, self.size, 2) / self.size)).repeat(1, 2)
+        self.cos, self.sin = angles.cos(), angles.sin()
+        self.training = False
+
+    def matrices(self):
+        """The tensors that Muon updates, and the number of matrices in each."""
+        counts = {"qkv": 3, "gate_up": 2, "self_attn.o_proj": 1, "mlp.down_proj": 1}
+        return [(part[name], count) for part in self.layers for name, count in counts.items()]
+
+    def norm(self, x, weight):
+        return x * torch.rsqrt(x.square().mean(-1, keepdim=True) + 1e-5) * weight
+
+    def rotate(self, x):
+        half = self.size // 2
+        return x * self.cos[: x.shape[-2]] + torch.cat((-x[..., half:], x[..., :half]), -1) * self.sin[: x.shape[-2]]
+
+    def loss(self, x, y):
+        h = self.drop(F.embedding(x, self.wte))
+        for part in self.layers:
+            qkv = F.linear(self.norm(h, part["input_layernorm"]), part["qkv"])
+            q, k, v = qkv.view(*x.shape, 3, self.heads, self.size).permute(2, 0, 3, 1, 4).float().unbind(0)
+            q, k = (self.rotate(self.norm(each, part[f"self_attn.{n}_norm"])) for n, each in (("q", q), ("k", k)))
+            h = h + self.drop(F.linear(self.mix(torch.stack((q, k, v))), part["self_attn.o_proj"]))
+            gate, up = F.linear(self.norm(h, part["post_attention_layernorm"]), part["gate_up"]).chunk(2, -1)
+            h = h + self.drop(F.linear(F.silu(gate) * up, part["mlp.down_proj"]))
+        logits = F.linear(self.norm(h, self.last), self.wte)
+        return F.cross_entropy(logits.view(-1, logits.shape[-1]), y.reshape(-1))
+
+
+class Muon:
+    """Of gradus's default recipe: momentum 0.95, learning rate 5e-3, weight decay 0.1, updates of AdamW's size."""
+
+    def __init__(self, matrices):
+        self.groups = {}
+        for tensor, count in matrices:
+            for each in tensor.detach().chunk(count):
+                self.groups.setdefault(each.shape, []).append([each, tensor, len(tensor) // count])
+        for shape, members in self.groups.items():
+            first = {}
+            for member in members:  # the first row of each in its tensor
+                member.append(first.setdefault(id(member[1]), 0))
+                first[id(member[1])] += member[2]
+        self.momenta = {shape: torch.zeros(len(members), *shape) for shape, members in self.groups.items()}
+        self.dtype = min((torch.float32, torch.bfloat16), key=self.seconds) if torch.is_autocast_cpu_enabled() else torch.float32
+
+    def seconds(self, dtype):
+        probe = torch.ones(next(iter(self.momenta.values())).shape)
+        self.dtype = dtype
+        return min(take_turn(lambda: self.orthogonalized(probe), 0.1, 10))
+
+    def orthogonalized(self, x):
+        tall = x.shape[1] > x.shape[2]
+        x = (x / (x.norm(dim=(1, 2), keepdim=True) + 1e-7)).to(self.dtype)
+        x = x.mT if tall else x
+        for _ in range(5):
+            squares = torch.bmm(x, x.mT)
+            x = torch.baddbmm(x, torch.baddbmm(squares, squares, squares, beta=-4.7750, alpha=2.0315), x, beta=3.4445)
+        return (x.mT if tall else x).float()
+
+    @torch.no_grad()
+    def step(self):
+        with torch.autocast("cpu", enabled=False):
+            for shape, members in self.groups.items():
+                gradients = torch.stack([tensor.grad[first : first + rows] for _, tensor, rows, first in members])
+                momenta = self.momenta[shape].mul_(0.95).add_(gradients)
+                directions = self.orthogonalized(gradients.add_(momenta, alpha=0.95))
+                for (matrix, *_), direction in zip(members, directions):
+                    matrix.mul_(1 - 5e-3 * 0.1).add_(direction, alpha=-5e-3 * 0.2 * math.sqrt(max(shape)))
+
+
 class Training:
     def __init__(self, model, batches):
         self.model, self.batches, self.next = model, batches, 0
         model.training = True
         self.parameters = [model.weights[name].requires_grad_() for name in sorted(model.weights)]
-        decayed = [p for p in self.parameters if p.dim() > 1]
+        matrices = model.matrices() if isinstance(model, Llama) else []
+        self.muon = Muon(matrices) if matrices else None
+        of_muon = {id(tensor) for tensor, _ in matrices}
+        decayed = [p for p in self.parameters if p.dim() > 1 and id(p) not in of_muon]
         others = [p for p in self.parameters if p.dim() < 2]
         groups = [{"params": decayed, "weight_decay": 0.1}, {"params": others, "weight_decay": 0.0}]
-        self.optimizer = torch.optim.AdamW(groups, lr=3e-4, betas=(0.9, 0.95), eps=1e-8, foreach=False)
+        lr, beta2 = (5e-3, 0.99) if matrices else (3e-4, 0.95)
+        self.optimizer = torch.optim.AdamW(groups, lr=lr, betas=(0.9, beta2), eps=1e-8, foreach=False)
 
     def step(self):
         x, y = self.batches[self.next % len(self.batches)]
@@ -128,7 +219,10 @@ class Training:
         loss.backward()
         torch.nn.utils.clip_grad_norm_(self.parameters, 1.0)
         self.optimizer.step()
-        self.optimizer.zero_grad(set_to_none=True)
+        if self.muon:
+            self.muon.step()
+        for parameter in self.parameters:
+            parameter.grad = None
         return loss.item()
 
 
@@ -191,7 +285,7 @@ def say(**answer):
 
 
 def main():
-    task, *sizes, dropout, dtype = sys.argv[1].split()
+    task, architecture, *sizes, dropout, dtype = sys.argv[1].split()
     layers, heads, width, block, _, _ = map(int, sizes)
     threads = int(sys.argv[2])
     torch.set_num_threads(threads)
@@ -199,7 +293,7 @@ def main():
     weights = load(sys.argv[3])
     tokens = weights.pop("tokens")
     batches = [(b[:, :-1].contiguous(), b[:, 1:].contiguous()) for b in tokens]
-    model = Decoder(layers, heads, width, block, float(dropout), weights)
+    model = (Llama if architecture == "llama" else Decoder)(layers, heads, width, block, float(dropout), weights)
 
     reset_peak_memory()
 

@@ -44,22 +44,6 @@ double peak_mib() {
 // -- gradus
 
 constexpr int64_t kBatches = 16;
-constexpr int64_t kEndless = 1'000'000'000;
-constexpr uint64_t kSeed = 1;
-
-train::TrainConfig train_config(const Workload& w) {
-  train::TrainConfig config;
-  config.model = w.config;
-  config.batch = w.batch;
-  config.steps = kEndless;
-  config.lr = config.min_lr = 3e-4;
-  config.warmup = 0;
-  config.decay = "constant";
-  config.beta2 = 0.95;
-  config.seed = kSeed;
-  config.precision = w.dtype;
-  return config;
-}
 
 models::Decoder make_model(const Workload& w) {
   Generator init = Generator(kSeed).stream("init");

@@ -1,8 +1,12 @@
 #include "gradus/tools/bench/workload.hpp"
 
+#include <map>
 #include <sstream>
+#include <utility>
 
 #include "gradus/files/error.hpp"
+#include "gradus/models/architecture.hpp"
+#include "gradus/train/optimizers/muon.hpp"
 
 namespace gradus::bench {
 namespace {
@@ -14,6 +18,13 @@ const DecoderConfig kNano{.vocab_size = 65, .block_size = 64, .n_layer = 4, .n_h
 const DecoderConfig kSmall{.vocab_size = 65, .block_size = 256, .n_layer = 6, .n_head = 6, .n_embd = 384};
 const DecoderConfig kGPT2{.vocab_size = 50257, .block_size = 64, .n_layer = 12, .n_head = 12, .n_embd = 768};
 
+/// A preset of the default recipe, for the 65 characters of tiny Shakespeare.
+DecoderConfig with_characters(const char* preset) {
+  DecoderConfig config = models::preset(preset);
+  config.vocab_size = 65;
+  return config;
+}
+
 DecoderConfig with_dropout(DecoderConfig config, double p) {
   config.dropout = p;
   return config;
@@ -22,12 +33,20 @@ DecoderConfig with_dropout(DecoderConfig config, double p) {
 constexpr const char* kTasks[] = {"train", "forward", "generate"};
 
 /// y = x w^T (forward), gx = gy w, gw = gy^T x.
-void add_linear(std::vector<Product>& all, const char* name, bool training, int64_t rows, int64_t in,
-                int64_t out, int64_t times) {
-  all.push_back({name, false, true, rows, out, in, 1, times});
+void add_linear(std::vector<Product>& all, bool training, int64_t rows, int64_t in, int64_t out,
+                int64_t times) {
+  all.push_back({false, true, rows, out, in, 1, times});
   if (!training) return;
-  all.push_back({name, false, false, rows, in, out, 1, times});
-  all.push_back({name, true, false, out, in, rows, 1, times});
+  all.push_back({false, false, rows, in, out, 1, times});
+  all.push_back({true, false, out, in, rows, 1, times});
+}
+
+/// Five steps of Muon's iteration for matrices (m, n): y y^T, its square, and the product with y.
+void add_muon(std::vector<Product>& all, int64_t m, int64_t n, int64_t times) {
+  if (m > n) std::swap(m, n);
+  all.push_back({false, true, m, m, n, 1, 5 * times});
+  all.push_back({false, false, m, m, m, 1, 5 * times});
+  all.push_back({false, false, m, n, m, 1, 5 * times});
 }
 
 }  // namespace
@@ -45,7 +64,9 @@ std::vector<Workload> workloads() {
           {"W5-W3", Task::generate, kGPT2, 1},
           {"W5-W3h", Task::generate, kGPT2, 1, DType::bfloat16},
           {"W5-W3q8", Task::generate, kGPT2, 1, DType::q8_0},
-          {"W5-W3q4", Task::generate, kGPT2, 1, DType::q4_0}};
+          {"W5-W3q4", Task::generate, kGPT2, 1, DType::q4_0},
+          {"W6", Task::train, with_characters("mini"), 12},
+          {"W7", Task::train, with_characters("midi"), 8}};
 }
 
 std::vector<Workload> select_workloads(const std::vector<std::string>& names) {
@@ -73,16 +94,18 @@ Workload in_bfloat16(Workload w) {
 
 std::string to_text(const Workload& w) {
   const DecoderConfig& c = w.config;
-  return concat(kTasks[static_cast<int>(w.task)], " ", c.n_layer, " ", c.n_head, " ", c.n_embd, " ",
+  return concat(kTasks[static_cast<int>(w.task)], " ", c.arch, " ", c.n_layer, " ", c.n_head, " ", c.n_embd, " ",
                 c.block_size, " ", w.batch, " ", c.vocab_size, " ", c.dropout, " ", name(w.dtype));
 }
 
 Workload workload_from(const std::string& text) {
   std::istringstream words(text);
-  std::string task, dtype, rest;
+  std::string task, arch, dtype, rest;
   Workload w;
   DecoderConfig& c = w.config;
-  words >> task >> c.n_layer >> c.n_head >> c.n_embd >> c.block_size >> w.batch >> c.vocab_size >>
+  words >> task >> arch;
+  if (arch != c.arch && words) c = models::preset(train::usual_preset(arch));
+  words >> c.n_layer >> c.n_head >> c.n_embd >> c.block_size >> w.batch >> c.vocab_size >>
       c.dropout >> dtype;
   for (const Task one : {Task::train, Task::forward, Task::generate})
     if (task == kTasks[static_cast<int>(one)]) w.task = one;
@@ -92,11 +115,31 @@ Workload workload_from(const std::string& text) {
                      (!is_in_tiles(w.dtype) || w.task == Task::generate);
   if (!words || words >> rest || !known || w.batch < 1)
     fail("bench",
-         "a workload must be a task, layers, heads, width, block, batch, vocabulary, dropout and float32 "
-         "or bfloat16, or q8_0 or q4_0 to generate, got '",
+         "a workload must be a task, an architecture, layers, heads, width, block, batch, vocabulary, dropout "
+         "and float32 or bfloat16, or q8_0 or q4_0 to generate, got '",
          text, "'.");
   c.validate();
   return w;
+}
+
+train::TrainConfig train_config(const Workload& w) {
+  constexpr int64_t kEndless = 1'000'000'000;
+  train::TrainConfig config;
+  if (w.config.arch == config.model.arch) {
+    config.lr = 3e-4;
+    config.beta2 = 0.95;
+  } else {
+    config = train::preset(train::usual_preset(w.config.arch));
+  }
+  config.model = w.config;
+  config.batch = w.batch;
+  config.steps = kEndless;
+  config.min_lr = config.lr;
+  config.warmup = 0;
+  config.decay = "constant";
+  config.seed = kSeed;
+  config.precision = w.dtype;
+  return config;
 }
 
 double Product::operations() const {
@@ -110,19 +153,24 @@ std::vector<Product> products(const Workload& w) {
   const DecoderConfig& c = w.config;
   const int64_t L = c.n_layer, C = c.n_embd, T = c.block_size, hs = C / c.n_head;
   const int64_t rows = w.batch * T, heads = w.batch * c.n_head;
+  std::map<std::pair<int64_t, int64_t>, int64_t> matrices, parts;  // the number of each size
+  for (const auto& [name, shape] : c.parameter_shapes())
+    if (const int64_t count = train::muon_matrices(name, shape); count > 0) {
+      ++matrices[{shape[0], shape[1]}];
+      parts[{shape[0] / count, shape[1]}] += count;
+    }
   std::vector<Product> all;
-  add_linear(all, "qkv", training, rows, C, 3 * C, L);
-  add_linear(all, "projection", training, rows, C, C, L);
-  add_linear(all, "up", training, rows, C, 4 * C, L);
-  add_linear(all, "down", training, rows, 4 * C, C, L);
-  add_linear(all, "head", training, rows, C, c.vocab_size, 1);
-  all.push_back({"q k^T", false, true, T, T, hs, heads, L});
-  all.push_back({"weights v", false, false, T, hs, T, heads, L});
+  for (const auto& [size, times] : matrices) add_linear(all, training, rows, size.second, size.first, times);
+  add_linear(all, training, rows, C, c.vocab_size, 1);  // the head
+  all.push_back({false, true, T, T, hs, heads, L});     // q k^T
+  all.push_back({false, false, T, hs, T, heads, L});    // weights v
   if (!training) return all;
-  all.push_back({"g v^T", false, true, T, T, hs, heads, L});
-  all.push_back({"weights^T g", true, false, T, hs, T, heads, L});
-  all.push_back({"s k", false, false, T, hs, T, heads, L});
-  all.push_back({"s^T q", true, false, T, hs, T, heads, L});
+  all.push_back({false, true, T, T, hs, heads, L});   // g v^T
+  all.push_back({true, false, T, hs, T, heads, L});   // weights^T g
+  all.push_back({false, false, T, hs, T, heads, L});  // s k
+  all.push_back({true, false, T, hs, T, heads, L});   // s^T q
+  if (train_config(w).optimizer == "muon")
+    for (const auto& [size, times] : parts) add_muon(all, size.first, size.second, times);
   return all;
 }
 

@@ -1,5 +1,5 @@
-// The workloads of `gradus bench`: GPT-2-shaped decoders on random tokens, from one whose step is mostly
-// overhead to GPT-2 124M. Plain values.
+// The workloads of `gradus bench`: decoders on random tokens. W0 to W5 have GPT-2's shape and AdamW, from one
+// whose step is mostly overhead to GPT-2 124M; W6 and W7 are the default recipe, llama and Muon. Plain values.
 #pragma once
 
 #include <cstdint>
@@ -9,11 +9,12 @@
 
 #include "gradus/autograd/tensor/dtype.hpp"
 #include "gradus/models/decoder_config.hpp"
+#include "gradus/train/train_config.hpp"
 
 namespace gradus::bench {
 
 enum class Task {
-  train,    ///< a whole step: forward, loss, backward, clip at 1.0, AdamW
+  train,    ///< a whole step: forward, loss, backward, clip at 1.0, update
   forward,  ///< forward with loss, nothing recorded
   generate  ///< greedy generation of block_size tokens, batch 1, key/value cache; times are by token
 };
@@ -40,24 +41,28 @@ std::vector<Workload> select_workloads(const std::vector<std::string>& names);
 /// The same with products in bfloat16, under the name "W1 bf16". Throws Error for a workload that generates.
 Workload in_bfloat16(Workload workload);
 
-/// "train 4 4 128 64 12 65 0.1 float32": task, layers, heads, width, block, batch, vocabulary, dropout,
+/// "train gpt2 4 4 128 64 12 65 0.1 float32": task, architecture, layers, heads, width, block, batch, vocabulary, dropout,
 /// dtype. The processes of a comparison get their workload as this text.
 std::string to_text(const Workload& workload);
 /// The inverse of to_text(), without the name. Throws Error for any other text.
 Workload workload_from(const std::string& text);
 
+constexpr uint64_t kSeed = 1;  ///< of weights and batches
+/// The settings of training on the workload: for GPT-2's shape AdamW at 3e-4, for others the recipe of the
+/// architecture's usual preset; the learning rate does not change.
+train::TrainConfig train_config(const Workload& workload);
+
 /// A matrix product that a step computes `times` times, each time for a batch of `batch` matrices.
 struct Product {
-  const char* name;
   bool transpose_a, transpose_b;
   int64_t m, n, k, batch, times;
   double operations() const;  ///< 2 m n k for each: a multiplication and an addition
 };
 
 /// All products of one step, including the part that the causal mask hides: those of the forward pass, and in
-/// training those of the gradients of both operands. Empty for generate.
+/// training those of the gradients of both operands, and Muon's. Empty for generate.
 std::vector<Product> products(const Workload& workload);
-/// The sum of their operations: in training (6 N + 12 L T C) per token, where N counts the elements of all
+/// The sum of their operations: in training with AdamW (6 N + 12 L T C) per token, where N counts the elements of all
 /// matrices that tokens are multiplied with (the token table once, as the head; not the positions); in a
 /// forward pass a third of it.
 double operations(const Workload& workload);

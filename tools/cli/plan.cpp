@@ -96,6 +96,7 @@ void print(const std::vector<Prediction>& all, double tokens, bool is_json) {
                                                                {"update_ms", 1e3 * t.update},
                                                                {"parameters_ms", 1e3 * t.parameters},
                                                                {"latency_ms", 1e3 * t.latency},
+                                                               {"messages_ms", 1e3 * t.messages},
                                                                {"times_faster", faster},
                                                                {"tokens_per_s", tokens / total},
                                                                {"memory_mb", memory / 1e6}}) {
@@ -110,7 +111,7 @@ void print(const std::vector<Prediction>& all, double tokens, bool is_json) {
   if (is_json)
     std::cout << Json{{"event", "done"}, {"machines_that_pay", all[i].machines}} << std::endl;
   else
-    std::cout << table(rows, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10}) << "Up to " << all[i].machines
+    std::cout << table(rows, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}) << "Up to " << all[i].machines
               << (all[i].machines == 1 ? " machine pays" : " machines pay")
               << ": each doubling shortens the step by a tenth at least." << std::endl;
 }
@@ -144,9 +145,10 @@ constexpr const char* kPlanFooter =
     R"(A machine is a rank of MPI, see train --ranks. In milliseconds of a step: compute
 is forward and backward on the busiest machine; gradients are on the wire after
 backward; update is that of the busiest owner of parameters; parameters are on the
-wire after it; latency is that of messages that all wait for. Without --micro, it
-is chosen so that machines have equal work, if the windows of a step allow it.
-For another network, give --network the rate of TCP and half of the round trip time.
+wire after it; latency is that of messages that all wait for; messages is the time
+that messages take from the computation, if it uses all cores. Without --micro, it
+is chosen so that machines have equal work, if the windows of a step allow it. For
+another network, give --network the rate of TCP and half of the round trip time.
 
 Examples:
   $ plan --preset midi --machines 8

@@ -5,6 +5,7 @@
 
 #include "gradus/autograd/graph/hooks.hpp"
 #include "gradus/autograd/graph/profile.hpp"
+#include "gradus/autograd/kernels/threads/parallel.hpp"
 #include "gradus/autograd/ops/ops.hpp"
 #include "gradus/tools/bench/worker.hpp"
 #include "gradus/train/decoder.hpp"
@@ -76,7 +77,8 @@ double measure_update(const train::Trainer& trainer, nn::NamedParameters& parame
 Work rehearse(train::TrainConfig config, const Split& split, int64_t machines, double seconds) {
   Work work{.machines = machines,
             .value_bytes = static_cast<double>(element_size(config.wire)),
-            .sync_every = config.sync_every};
+            .sync_every = config.sync_every,
+            .busy_cores = num_threads() < kernels::available_cores() ? 0 : kernels::available_cores()};
   if (config.reduce == train::kOrdered && config.wire == DType::float32)
     work.sums = std::popcount(static_cast<uint64_t>(split.passes));  // blocks of the binary tree
   config.batch = split.windows;

@@ -36,6 +36,7 @@ struct Work {
   double value_bytes = 4;        ///< in messages
   int64_t sums = 1;              ///< of gradients that a machine sends apart for each parameter
   int64_t sync_every = 1;        ///< steps that a machine makes on its own before an exchange
+  int64_t busy_cores = 0;        ///< of a machine, among which messages find no free one; 0: they find one
 };
 
 /// Where the time of a step goes; the mean of the steps from one exchange to the next.
@@ -45,8 +46,9 @@ struct StepTime {
   double update = 0;
   double parameters = 0;  ///< on the wire after the update has ended
   double latency = 0;     ///< of the messages that all wait for
+  double messages = 0;    ///< processor time of the messages that the computation waits for
   double received = 0;    ///< bytes: the gradients of the others on the owner of the most values
-  double total() const { return compute + gradients + update + parameters + latency; }
+  double total() const { return compute + gradients + update + parameters + latency + messages; }
 };
 StepTime step_time(const Work& work, const Network& network);
 

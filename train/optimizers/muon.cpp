@@ -12,6 +12,8 @@
 namespace gradus::train {
 namespace {
 
+constexpr int kSteps = 5;  // of the Newton-Schulz iteration
+
 /// a x + b y of packed tensors of one shape and dtype, in one pass.
 Tensor weighted_sum(double a, const Tensor& x, double b, const Tensor& y) {
   Tensor out = empty(x.shape(), x.dtype());
@@ -31,7 +33,6 @@ int64_t muon_matrices(std::string_view name, const Shape& shape) {
 
 Tensor orthogonalized(const Tensor& x) {
   constexpr double kA = 3.4445, kB = -4.7750, kC = 2.0315;
-  constexpr int kSteps = 5;
   constexpr double kTiny = 1e-7;
   if (!x.defined() || x.dim() < 2 || !is_floating(x.dtype()))
     fail("muon", "needs float32 or float64 matrices, got ",
@@ -56,7 +57,9 @@ double Muon::update_cost(const NamedParameter& parameter) const {
   const Tensor& p = parameter.second;
   const auto values = static_cast<double>(p.numel());
   if (!is_matrix(parameter)) return values;
-  return 15 * values * static_cast<double>(std::min(p.size(0) / parameter.role.parts, p.size(1)));
+  const auto parts = static_cast<double>(parameter.role.parts), rows = static_cast<double>(p.size(0)) / parts;
+  const double shorter = std::min(rows, static_cast<double>(p.size(1)));
+  return kSteps * (2 * values * shorter + parts * shorter * shorter * shorter);  // multiplications of products
 }
 
 Muon::Muon(NamedParameters parameters, const MuonOptions& options, const ParameterGroups& groups)

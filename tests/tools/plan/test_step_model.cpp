@@ -96,6 +96,18 @@ TEST_CASE("long messages wait for an answer first") {
   CHECK(step_time(work, kThousandBytes).latency == Approx(4.5));
 }
 
+TEST_CASE("messages take processor time from the computation if it uses all cores") {
+  Work work = work_of(2);
+  CHECK(step_time(work, kThousandBytes).messages == 0);
+  work.busy_cores = 1;
+  // On each machine a gradient and a parameter for each of the three, 1,000 bytes in each direction.
+  const double whole = 6 * 90e-6 + 2000 * 0.4e-9;
+  CHECK(step_time(work, kThousandBytes).messages == Approx(whole));
+  work.busy_cores = 4;
+  work.sync_every = 10;
+  CHECK(step_time(work, kThousandBytes).messages == Approx(whole / 40));
+}
+
 TEST_CASE("networks have names, or a rate and a delay") {
   CHECK(network_from("10GbE").bandwidth == Approx(0.94 * 1.25e9));
   const Network slow = network_from("200Mbit,1.5ms");

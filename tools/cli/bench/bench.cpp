@@ -326,7 +326,10 @@ constexpr const char* kBenchFooter = R"(Workloads: layers, heads, width, block, 
   W5-W1, W5-W3   greedy generation of 64 tokens; times are per token
   W5-W3h         the same with weights in bfloat16; PyTorch's are in float32
   W5-W3q8, -q4   the same with weights of 8 or 4 bits; without PyTorch
-A step is forward, loss, backward, clipping at 1.0 and AdamW. The floor is
+  W6              4  4 128  128 12     65   mini: llama and Muon
+  W7              6  4 256  256  8     65   midi: llama and Muon
+A step is forward, loss, backward, clipping at 1.0 and AdamW, or in W6 and
+W7 the recipe of train's presets. The floor is
 the time of its matrix products alone, by BLAS or at nine tenths of the
 machine's peak, whichever is less. For W5, it is the time to read all
 parameters once. In bf16, it is computed from the peak of the bf16 unit.

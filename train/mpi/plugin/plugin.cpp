@@ -1,8 +1,8 @@
 // The plug-in: a Communicator on MPI. It is built once for each MPI, and depends on nothing else of gradus.
 //
 // One thread makes all calls of MPI (MPI_THREAD_FUNNELED). It waits politely: it tests its requests, then
-// sleeps for 20 us, and up to 200 us if nothing happens, or 1 ms while no other thread waits, because MPI's
-// own waiting would take a core from the computation. Each half second it exchanges a beat with rank 0, or as
+// sleeps for 1 ms, or 20 to 200 us while another thread waits, because MPI's own waiting would take a core from
+// the computation. Each half second it exchanges a beat with rank 0, or as
 // rank 0 with all, so that a rank that was stopped or has lost its machine is found while others wait for it.
 // Its last beat goes to all.
 #include <mpi.h>
@@ -17,6 +17,7 @@
 #include <deque>
 #include <exception>
 #include <mutex>
+#include <stop_token>
 #include <string>
 #include <thread>
 #include <vector>
@@ -124,9 +125,13 @@ class MpiCommunicator final : public train::Communicator {
     work_.notify_all();
   }
 
-  [[noreturn]] static void end_all(const std::string& message) {
-    std::string line = "gradus: " + message + "\n";
+  static void print(const std::string& message) {
+    const std::string line = "gradus: " + message + "\n";
     [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, line.data(), line.size());
+  }
+
+  [[noreturn]] static void end_all(const std::string& message) {
+    print(message);
     // MPI_Abort may end the launcher before it has passed the line on.
     std::this_thread::sleep_for(std::chrono::milliseconds(200));
     // The mpirun of Open MPI does not answer while it ends the others.
@@ -155,10 +160,8 @@ class MpiCommunicator final : public train::Communicator {
       moved |= finish_messages();
       beat();
       std::unique_lock lock(mutex_);
-      pause = moved               ? kShortest
-              : requests_.empty() ? kIdle
-                                  : std::min(2 * pause, is_waiting_ ? kLongest : kRelaxed);
-      if (!moved)
+      pause = requests_.empty() ? kIdle : !is_waiting_ ? kRelaxed : moved ? kShortest : std::min(2 * pause, kLongest);
+      if (!moved || !is_waiting_)
         work_.wait_for(lock, pause, [&] {
           return !posted_.empty() || leaving_ || !last_words_.empty() || (is_waiting_ && pause > kLongest);
         });
@@ -316,6 +319,16 @@ class MpiCommunicator final : public train::Communicator {
     wait_until_all([](const Peer& peer) { return peer.has_left; });
     wait_until_all(is_sent);
     MPI_Comm_free(&beats_);
+    const std::jthread watch([this](const std::stop_token& done) {
+      std::mutex mutex;
+      std::unique_lock lock(mutex);
+      std::condition_variable_any stopped;
+      stopped.wait_for(lock, done, std::chrono::duration<double>(silence_allowed_), [] { return false; });
+      if (done.stop_requested()) return;
+      print("[mpi] the launcher must answer at the end of the run, got nothing for " +
+            std::to_string(static_cast<int>(silence_allowed_)) + " s. What the run saved is whole.");
+      ::_exit(1);
+    });
     MPI_Finalize();
   }
 

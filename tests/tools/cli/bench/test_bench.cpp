@@ -141,7 +141,7 @@ TEST_CASE("bench refuses what makes no sense, in one line") {
     flags.insert(flags.begin(), "bench");
     check_refused(flags, {why});
   };
-  refused({"--workload", "W7"}, "[bench] --workload must name some of W0, W1, W1d, W2, ");
+  refused({"--workload", "W9"}, "[bench] --workload must name some of W0, W1, W1d, W2, ");
   refused({"--threads", "0"}, "--threads must be a whole number of 1 to 1000000, got 0");
   refused({"--steps", "-1"}, "--steps must be a whole number of 1 to 1000000, got -1");
   for (const char* seconds : {"0", "-1", "nan", "inf", "1000000"})
@@ -155,7 +155,7 @@ TEST_CASE("bench refuses what makes no sense, in one line") {
   refused({"--scaling", "--precision", "bf16,float32"}, "--scaling must have one --precision, got 2");
   refused({"--scaling", "--vs", "torch"}, "--scaling and --vs must not come together");
   refused({"--plot", "x.svg"}, "--plot must come with --scaling");
-  refused({"--worker", "bee", "--shape", "train 1 1 4 4 1 4 0 float32"},
+  refused({"--worker", "bee", "--shape", "train gpt2 1 1 4 4 1 4 0 float32"},
           "--worker must be steps or floor, got 'bee'");
-  refused({"--worker", "steps", "--shape", "nonsense"}, "a workload must be a task, layers");
+  refused({"--worker", "steps", "--shape", "nonsense"}, "a workload must be a task, an architecture");
 }

@@ -42,15 +42,15 @@ void check_announced(const std::string& shape) {
 }  // namespace
 
 TEST_CASE("training takes the memory that was announced, whatever it goes to") {
-  check_announced("train 4 4 128 64 12 65 0 float32");     // W1
-  check_announced("train 4 4 128 64 12 65 0.1 float32");   // W1d
-  check_announced("train 2 2 64 128 32 1000 0 float32");   // logits
-  check_announced("train 1 1 32 512 4 5000 0 float32");    // more so, and long
-  check_announced("train 12 3 96 32 8 100 0.1 float32");   // deep
-  check_announced("train 1 8 512 16 1 20 0 float32");      // parameters
-  check_announced("train 1 8 512 16 1 20 0 bfloat16");     // and packed ones
-  check_announced("train 2 1 136 33 7 4001 0 float32");    // parameters of the table, odd sizes
-  check_announced("train 1 16 64 257 16 31 0.3 float32");  // heads
+  check_announced("train gpt2 4 4 128 64 12 65 0 float32");     // W1
+  check_announced("train gpt2 4 4 128 64 12 65 0.1 float32");   // W1d
+  check_announced("train gpt2 2 2 64 128 32 1000 0 float32");   // logits
+  check_announced("train gpt2 1 1 32 512 4 5000 0 float32");    // more so, and long
+  check_announced("train gpt2 12 3 96 32 8 100 0.1 float32");   // deep
+  check_announced("train gpt2 1 8 512 16 1 20 0 float32");      // parameters
+  check_announced("train gpt2 1 8 512 16 1 20 0 bfloat16");     // and packed ones
+  check_announced("train gpt2 2 1 136 33 7 4001 0 float32");    // parameters of the table, odd sizes
+  check_announced("train gpt2 1 16 64 257 16 31 0.3 float32");  // heads
 }
 
 TEST_CASE("the memory announced counts what the optimizer and the means of the weights take") {
