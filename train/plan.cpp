@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "gradus/data/tokenizer.hpp"
+
 namespace gradus::train {
 namespace {
 
@@ -17,6 +19,9 @@ constexpr int64_t kMostSteps = int64_t{1} << 40;
 // Epochs from which dropout is 0.1, and 0.2, for a model of at least kLargeModel parameters per token. For
 // smaller models they are higher in proportion, at most kMostTimes as high. From the runs in docs/recipe.md.
 constexpr double kSomeEpochs = 4, kManyEpochs = 12, kLargeModel = 5, kMostTimes = 3;
+
+// Of byte pairs. From the runs in docs/recipe.md: more tokens per byte of text overfit.
+constexpr double kBytesPerPair = 1024, kMostPairs = 4096;
 
 /// The config with the most steps, at least `fewest`, for which fits(config), which may change it.
 template <class Fits>
@@ -43,6 +48,11 @@ TrainConfig most_steps(const TrainConfig& config, int64_t fewest, const Fits& fi
 double tokens_per_step(const TrainConfig& config) {
   return static_cast<double>(config.batch) * static_cast<double>(config.accum) *
          static_cast<double>(config.model.block_size);
+}
+
+int64_t planned_vocab(double bytes) {
+  return static_cast<int64_t>(
+      std::clamp<double>(bytes / kBytesPerPair, data::Tokenizer::kLeastPairs, kMostPairs));
 }
 
 double planned_dropout(double epochs, double parameters_per_token) {

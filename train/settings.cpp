@@ -132,7 +132,7 @@ std::vector<Setting> make_settings() {
                                   {.traits = kRare}),
       row<&Config::minutes>(
           "minutes", learning, "F",
-          "Time budget instead of --steps: choose preset, steps, precision\nand dropout that fit; 0: none",
+          "Time budget instead of --steps: choose preset, tokenizer, steps,\nprecision and dropout that fit; 0: none",
           {.range = Setting::Range{.most = 1e6}, .traits = kSince02}),
       row<&Config::batch>("batch", learning, "N", "Micro-batch size: windows of --block tokens",
                           {.traits = kLoop}),

@@ -111,12 +111,12 @@ def groups(w):
 
 
 def orthogonalized(x):
-    """Five steps of Muon's Newton-Schulz iteration, as its authors publish it, in the precision of x."""
+    """Four steps of the Polar Express with the coefficients of gradus, in the precision of x."""
     y = x.T if x.shape[0] > x.shape[1] else x
     y = y / (y.norm() + 1e-7)
-    for _ in range(5):
+    for a, b, c in ((8.3837, -24.7659, 18.3571), (4.0083, -2.9277, 0.5428), (3.4970, -2.5733, 0.5045), (2.2643, -1.6502, 0.3839)):
         squares = y @ y.T
-        y = 3.4445 * y + (-4.7750 * squares + 2.0315 * squares @ squares) @ y
+        y = a * y + (b * squares + c * squares @ squares) @ y
     return y.T if x.shape[0] > x.shape[1] else y
 
 

@@ -34,21 +34,25 @@ Matrix transposed(const Matrix& a) {
   return t;
 }
 
-/// The iteration as the paper's code has it, on a matrix that is no taller than wide.
+/// The iteration in the order of its formula, on a matrix that is no taller than wide.
 Matrix iterated(Matrix x) {
   double norm = 0;
   for (const auto& row : x)
     for (const double value : row) norm += value * value;
   for (auto& row : x)
     for (double& value : row) value /= std::sqrt(norm) + 1e-7;
-  for (int step = 0; step < 5; ++step) {
+  const double steps[][3] = {{8.3837, -24.7659, 18.3571},
+                             {4.0083, -2.9277, 0.5428},
+                             {3.4970, -2.5733, 0.5045},
+                             {2.2643, -1.6502, 0.3839}};
+  for (const auto& step : steps) {
     const Matrix a = product(x, transposed(x)), a2 = product(a, a);
     Matrix b = a;
     for (size_t i = 0; i < a.size(); ++i)
-      for (size_t j = 0; j < a.size(); ++j) b[i][j] = -4.7750 * a[i][j] + 2.0315 * a2[i][j];
+      for (size_t j = 0; j < a.size(); ++j) b[i][j] = step[1] * a[i][j] + step[2] * a2[i][j];
     const Matrix bx = product(b, x);
     for (size_t i = 0; i < x.size(); ++i)
-      for (size_t j = 0; j < x[0].size(); ++j) x[i][j] = 3.4445 * x[i][j] + bx[i][j];
+      for (size_t j = 0; j < x[0].size(); ++j) x[i][j] = step[0] * x[i][j] + bx[i][j];
   }
   return x;
 }

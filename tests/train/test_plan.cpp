@@ -33,6 +33,14 @@ TEST_CASE("a plan fills the time, evaluations, sample and all") {
     }
 }
 
+TEST_CASE("a longer text gets a larger vocabulary") {
+  CHECK(planned_vocab(0) == 257);
+  CHECK(planned_vocab(100e3) == 257);
+  CHECK(planned_vocab(1'115'394) == 1089);
+  CHECK(planned_vocab(4'137'850) == 4040);
+  CHECK(planned_vocab(1e12) == 4096);
+}
+
 TEST_CASE("the more often a text is read, the more dropout, later for a small model") {
   CHECK(planned_dropout(0, 10) == 0);
   CHECK(planned_dropout(2.5, 10) == 0);

@@ -22,6 +22,7 @@ import torch
 import torch.nn.functional as F
 
 WARM_UP_SECONDS = 0.05
+MUON_STEPS = ((8.3837, -24.7659, 18.3571), (4.0083, -2.9277, 0.5428), (3.4970, -2.5733, 0.5045), (2.2643, -1.6502, 0.3839))
 FUSED_ATTENTION = getattr(F, "scaled_dot_product_attention", None)
 
 
@@ -182,9 +183,9 @@ class Muon:
         tall = x.shape[1] > x.shape[2]
         x = (x / (x.norm(dim=(1, 2), keepdim=True) + 1e-7)).to(self.dtype)
         x = x.mT if tall else x
-        for _ in range(5):
+        for a, b, c in MUON_STEPS:
             squares = torch.bmm(x, x.mT)
-            x = torch.baddbmm(x, torch.baddbmm(squares, squares, squares, beta=-4.7750, alpha=2.0315), x, beta=3.4445)
+            x = torch.baddbmm(x, torch.baddbmm(squares, squares, squares, beta=b, alpha=c), x, beta=a)
         return (x.mT if tall else x).float()
 
     @torch.no_grad()

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "gradus/autograd/kernels/blas/float_product.hpp"
 #include "gradus/autograd/kernels/isa/isa.hpp"
 #include "gradus/autograd/kernels/threads/parallel.hpp"
 #include "gradus/files/error.hpp"
@@ -62,8 +63,8 @@ struct Running {
 class Bf16Product {
  public:
   Bf16Product(const Bf16Kernel& kernel, const PackedBf16& left, const PackedBf16& right, float* c,
-              int64_t ldc, const ProductStart& start)
-      : kernel_(kernel), left_(left), right_(right), c_(c), ldc_(ldc), start_(start) {}
+              int64_t ldc, const ProductStart& start, bool is_gram = false)
+      : kernel_(kernel), left_(left), right_(right), c_(c), ldc_(ldc), start_(start), is_gram_(is_gram) {}
 
   void run() const {
     if (left_.rows == 0 || right_.columns == 0) return;
@@ -102,7 +103,11 @@ class Bf16Product {
         const Strips right = strips(right_scratch, right_, panels[p], depths[k]);
         for (int64_t i = rows.begin; i < rows.end; i += kernel_.rows) {
           const Range high{i, std::min(i + kernel_.rows, rows.end)};
-          run_strips(strips(left_scratch, left_, high, depths[k]), high, right, panels[p], depths[k]);
+          Range wide = panels[p];
+          if (is_gram_)
+            wide.end = std::min(wide.end, ceil_div(high.end * kStrip, kGramBlock) * kGramBlock / kStrip);
+          if (wide.size() > 0)
+            run_strips(strips(left_scratch, left_, high, depths[k]), high, right, wide, depths[k]);
         }
       }
   }
@@ -154,6 +159,7 @@ class Bf16Product {
   float* c_;
   int64_t ldc_;
   ProductStart start_;
+  bool is_gram_;  // else all is computed
 };
 
 }  // namespace
@@ -178,6 +184,14 @@ void multiply_bf16(const PackedBf16& left, const PackedBf16& right, float* c, in
   if (left.rows > 1 && ldc < right.columns)
     fail("multiply_bf16", "needs rows of c at least ", right.columns, " apart, got ", ldc, ".");
   Bf16Product(kernel, left, right, c, ldc, start).run();
+}
+
+void gram_bf16(int64_t m, int64_t k, const float* a, int64_t lda, float* c) {
+  PackedBf16 left = packed_matrix(Side::left, m, k), right = packed_matrix(Side::right, k, m);
+  pack(Trans::no, a, lda, left);
+  pack(Trans::yes, a, lda, right);
+  Bf16Product(bf16_kernel(), left, right, c, m, {}, /*is_gram=*/true).run();
+  mirror(m, c);
 }
 
 void gemm_batch_bf16(int64_t batch, const int64_t* a_offset, const int64_t* b_offset, Trans ta, Trans tb,

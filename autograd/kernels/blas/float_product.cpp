@@ -79,6 +79,7 @@ class FloatProductPart {
         const int64_t rows = std::min(loops_.tile_rows, end - row),
                       wide = std::min(width, columns_ - s * width);
         const int64_t column = column_ + s * width;
+        if (column >= p_.needed(row + rows)) break;
         T* const c = p_.c + row * p_.c_row + column;
         const Start start = depth_begin_ > 0 ? Start{c, p_.c_row}
                             : p_.start       ? Start{p_.start + row * p_.start_row + column, p_.start_row}

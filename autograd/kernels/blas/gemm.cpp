@@ -11,6 +11,7 @@
 #include "gradus/autograd/kernels/blas/few_rows.hpp"
 #include "gradus/autograd/kernels/blas/float_product.hpp"
 #include "gradus/autograd/kernels/blas/openblas.hpp"
+#include "gradus/autograd/kernels/isa/isa.hpp"
 #include "gradus/autograd/kernels/threads/parallel.hpp"
 #include "gradus/files/error.hpp"
 
@@ -51,6 +52,7 @@ struct Product {
   const T* bias = nullptr;
   int sums = kSingleSums;  // of plain dots
   ProductCode code = ProductCode::gemm;
+  int64_t diagonal = FloatProduct<T>::kWhole;  // see FloatProduct
 
   ProductTraits traits(ProductPlace place = ProductPlace::anywhere) const {
     return {.m = m, .n = n, .k = k, .a_transposed = ta, .b_transposed = tb, .place = place};
@@ -62,6 +64,7 @@ struct Product {
     Product part = *this;
     (by_rows ? part.m : part.n) = end - begin;
     part.c += begin * (by_rows ? ldc : 1);
+    part.diagonal += by_rows ? begin : -begin;
     if (by_rows)
       part.a += begin * (ta ? 1 : lda);
     else
@@ -141,7 +144,8 @@ void multiply_without_blas(const Product<T>& p) {
                                 .start = p.keeps_c() ? p.c : p.bias,
                                 .start_row = p.keeps_c() ? p.ldc : 0,
                                 .c = p.c,
-                                .c_row = p.ldc};
+                                .c_row = p.ldc,
+                                .diagonal = p.diagonal};
   p.code == ProductCode::plain_dots ? multiply_plainly(product, p.sums) : multiply_floats(product);
 }
 
@@ -149,6 +153,15 @@ template <class T>
 void multiply(Product<T> p) {
   if (p.code == ProductCode::plain_dots || p.code == ProductCode::multiply_floats)
     return multiply_without_blas(p);
+  if (p.diagonal < p.n) {  // of whole blocks of rows
+    for (int64_t row = 0; row < p.m; row += kGramBlock) {
+      Product<T> block = p.part(true, row, std::min(p.m, row + kGramBlock));
+      block.n = std::min(p.n, ceil_div(block.m + block.diagonal, kGramBlock) * kGramBlock);
+      block.diagonal = FloatProduct<T>::kWhole;
+      multiply(block);
+    }
+    return;
+  }
   if (p.bias) {
     for (int64_t i = 0; i < p.m; ++i) std::copy_n(p.bias, p.n, p.c + i * p.ldc);
     p.beta = T{1};
@@ -242,6 +255,20 @@ void gemm_batch(int64_t batch, const int64_t* a_offset, const int64_t* b_offset,
 }
 
 template <class T>
+void gram(int64_t m, int64_t k, const T* a, int64_t lda, T* c) {
+  Product<T> product{false, true, m, m, k, T{1}, a, lda, a, lda, T{0}, c, m};
+  product.diagonal = 0;
+  run(1, product, choose_product(product.traits()), [&](int64_t) { return product; });
+  mirror(m, c);
+}
+
+template <class T>
+void mirror(int64_t m, T* c) {
+  for (int64_t row = kGramBlock; row < m; row += kGramBlock)
+    isa_loops<ProductLoops<T>>().transpose(std::min(kGramBlock, m - row), row, c + row * m, m, c + row, m);
+}
+
+template <class T>
 void linear(int64_t m, int64_t n, int64_t k, T* y, const T* x, int64_t ldx, const T* w, const T* bias) {
   const Product<T> product{false, true, m, n, k, T{1}, x, ldx, w, k, T{0}, y, n, bias};
   const ProductCode code = choose_product(product.traits(ProductPlace::linear));
@@ -256,6 +283,8 @@ void linear(int64_t m, int64_t n, int64_t k, T* y, const T* x, int64_t ldx, cons
                             int64_t, T, T*, int64_t);                                                      \
   template void gemm_batch(int64_t, const int64_t*, const int64_t*, const int64_t*, Trans, Trans, int64_t, \
                            int64_t, int64_t, T, const T*, int64_t, const T*, int64_t, T, T*, int64_t);     \
+  template void gram(int64_t, int64_t, const T*, int64_t, T*);                                             \
+  template void mirror(int64_t, T*);                                                                       \
   template void linear(int64_t, int64_t, int64_t, T*, const T*, int64_t, const T*, const T*)
 GRADUS_INSTANTIATE(float);
 GRADUS_INSTANTIATE(double);

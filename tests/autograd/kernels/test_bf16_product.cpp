@@ -1,6 +1,7 @@
 // Products in bfloat16 beside float64, beside models of the instructions, and for any number of threads.
 #include "gradus/autograd/kernels/bf16/bf16_product.hpp"
 
+#include <random>
 #include <set>
 
 #include "bf16_model.hpp"
@@ -178,4 +179,19 @@ TEST_CASE("NaN, infinities, zeros with a sign and subnormal numbers go as the un
     for (const Model& model : kModels)
       CHECK(differing(product(model.kernel, left, right), o.product(model.dot)) == 0);
   }
+}
+
+TEST_CASE("gram_bf16 has the bits of the product with the transpose") {
+  for (const int64_t m : {1, 17, 64, 65, 130, 300})
+    for (const int64_t k : {1, 40, 700}) {
+      INFO("m " << m << ", k " << k);
+      std::mt19937 generator(7);
+      std::uniform_real_distribution<float> uniform(-1, 1);
+      std::vector<float> a(static_cast<size_t>(m * k)), c(static_cast<size_t>(m * m)), whole(c);
+      for (float& value : a) value = uniform(generator);
+      gram_bf16(m, k, a.data(), k, c.data());
+      const int64_t first = 0;
+      gemm_batch_bf16(1, &first, &first, Trans::no, Trans::yes, m, m, k, a.data(), k, a.data(), k, whole.data());
+      CHECK(same_bits(c, whole));
+    }
 }

@@ -205,6 +205,27 @@ TEMPLATE_TEST_CASE("NaN and infinity in the operands come through", "[gemm]", fl
     }
 }
 
+TEMPLATE_TEST_CASE("gram is gemm with the transpose, and symmetric", "[gemm]", float, double) {
+  const Threads two(2);
+  for (const int64_t m : {1, 5, 64, 65, 128, 200, 300})
+    for (const int64_t k : {1, 33, 128, 700}) {
+      CAPTURE(m, k);
+      const std::vector<TestType> a = random_values<TestType>(m * k, 5);
+      std::vector<TestType> c(m * m), whole(m * m);
+      gram(m, k, a.data(), k, c.data());
+      gemm(Trans::no, Trans::yes, m, m, k, TestType{1}, a.data(), k, a.data(), k, TestType{0}, whole.data(), m);
+      TestType largest = 0;
+      bool is_symmetric = true;
+      for (int64_t i = 0; i < m; ++i)
+        for (int64_t j = 0; j < m; ++j) {
+          largest = std::max(largest, std::abs(c[i * m + j] - whole[i * m + j]));
+          is_symmetric &= i / 64 == j / 64 || c[i * m + j] == c[j * m + i];
+        }
+      CHECK(is_symmetric);
+      CHECK(largest <= static_cast<TestType>(k) * 4 * std::numeric_limits<TestType>::epsilon());
+    }
+}
+
 TEST_CASE("a matrix of one row may have any row distance", "[gemm]") {
   const float a[] = {1, 2, 3}, b[] = {4, 5, 6};
   float c[9] = {};

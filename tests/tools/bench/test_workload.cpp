@@ -12,14 +12,14 @@ using namespace gradus::bench;
 namespace {
 
 /// Elements of the matrices that each token is multiplied with, and 2 for the attention's two products; for llama also
-/// five steps of Muon, for four square matrices and three of the MLP in each layer.
+/// four steps of Muon, for four square matrices and three of the MLP in each layer.
 double closed_form(const Workload& w) {
   const auto L = static_cast<double>(w.config.n_layer), C = static_cast<double>(w.config.n_embd),
              T = static_cast<double>(w.config.block_size), V = static_cast<double>(w.config.vocab_size);
   const auto I = static_cast<double>(w.config.inner());
   const bool is_llama = w.config.arch == "llama";
   const double matrices = L * (4 * C * C + (is_llama ? 3 : 2) * C * I) + V * C;
-  const double muon = is_llama ? 5 * L * (4 * 6 * C * C * C + 3 * (4 * C * C * I + 2 * C * C * C)) : 0;
+  const double muon = is_llama ? 4 * L * (4 * 6 * C * C * C + 3 * (4 * C * C * I + 2 * C * C * C)) : 0;
   const double token = w.task == Task::train ? 6 * matrices + 12 * L * T * C : 2 * matrices + 4 * L * T * C;
   return token * static_cast<double>(w.tokens()) + muon;
 }

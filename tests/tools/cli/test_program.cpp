@@ -114,6 +114,19 @@ TEST_CASE("the loss at the end is kept, and each loss is shown with the tokens t
   CHECK(lines_of(read(run.out + "/metrics.jsonl")).size() == lines_of(log).size());
 }
 
+TEST_CASE("minutes choose a tokenizer unless one is given") {
+  const Scratch scratch;
+  const std::string text = scratch.file("text.txt", gradus::train::small_text()), out = scratch.path("run");
+  const auto [flags, tokenizer, vocab] = GENERATE(table<std::vector<std::string>, std::string, int64_t>(
+      {{{"--tokenizer", "char"}, "char", 0}, {{"--tokenizer", "bpe", "--vocab", "300"}, "bpe", 300}, {{}, "bpe", 257}}));
+  std::vector<std::string> words{"train", "--text", text, "--preset", "tiny", "--minutes", "0.01", "--out", out};
+  words.insert(words.end(), flags.begin(), flags.end());
+  REQUIRE(run_program(words).code == 0);
+  const json config = json::parse(read(out + "/train.json"));
+  CHECK(config.at("tokenizer") == tokenizer);
+  CHECK(config.value("vocab", int64_t{0}) == vocab);
+}
+
 TEST_CASE("minutes are planned, kept in the folder, and repeated by a run that goes on") {
   const Scratch scratch;
   const std::string text = scratch.file("text.txt", gradus::train::small_text()), out = scratch.path("run");
@@ -124,6 +137,8 @@ TEST_CASE("minutes are planned, kept in the folder, and repeated by a run that g
   CHECK_THAT(run.err, ContainsSubstring("steps in 0.03 minutes"));
   const json config = json::parse(read(out + "/last/train.json"));
   CHECK(config.at("minutes") == 0.03);
+  CHECK(config.at("tokenizer") == "bpe");
+  CHECK(config.at("vocab") == 257);  // of so short a text
   // So short a text is read hundreds of times, unless the machine hardly gets to a step.
   const std::string words = ": the text is read ";
   const size_t read_at = run.err.find(words);

@@ -13,11 +13,13 @@
 #include "gradus/files/file.hpp"
 #include "gradus/files/json.hpp"
 #include "gradus/tools/bench/contender.hpp"
+#include "gradus/tools/bench/paired_difference.hpp"
 #include "gradus/tools/cli/program/flags.hpp"
 #include "gradus/tools/cli/program/shell.hpp"
 #include "gradus/tools/cli/program/table.hpp"
 #include "gradus/tools/cli/program/terminal.hpp"
 #include "gradus/tools/cli/program/verbs.hpp"
+
 #include "gradus/tools/cli/sweep/sweep_table.hpp"
 #include "gradus/tools/cli/train/ranks.hpp"
 #include "gradus/train/mpi/mpi.hpp"
@@ -149,20 +151,44 @@ std::string mean_of(const std::vector<double>& values, int digits) {
          (values.size() > 1 ? " +- " + decimals(std::sqrt(squares / (n - 1) / n), digits) : "");
 }
 
+/// "0.012", or "<0.001".
+std::string p_text(double p) { return p < 0.001 ? "<0.001" : decimals(p, 3); }
+
+/// The columns that compare a setting with the first: the difference of losses, its p, and the seeds that a difference
+/// of kSmall needs. Empty for fewer than two common seeds.
+std::vector<std::string> comparison(const std::map<int64_t, double>& first,
+                                    const std::map<int64_t, double>& losses) {
+  constexpr double kSmall = 0.005;
+  std::vector<double> a, b;
+  for (const auto& [seed, loss] : losses)
+    if (const auto same = first.find(seed); same != first.end()) {
+      a.push_back(same->second);
+      b.push_back(loss);
+    }
+  if (a.size() < 2 || &first == &losses) return {"", "", ""};
+  const bench::PairedDifference d = bench::paired_difference(a, b);
+  return {concat(d.mean < 0 ? "" : "+", decimals(d.mean, 4), " +- ", decimals(d.error, 4)), p_text(d.p),
+          std::to_string(d.seeds_for(kSmall))};
+}
+
 void print_table(const std::vector<SweptRun>& runs, const Results& results) {
-  std::vector<TableRow> rows{{"setting", "seeds", "val loss", "seconds"}};
+  std::vector<TableRow> rows{
+      {"setting", "seeds", "val loss", "seconds", "to the first", "p", "seeds for 0.005"}};
+  std::map<std::string, std::map<int64_t, double>> losses;  // by setting and seed
+  for (const SweptRun& one : runs)
+    losses[one.setting][one.seed] = results.at({one.setting, one.seed}).val_loss;
   for (const SweptRun& run : runs) {
     if (rows.back()[0] == run.setting) continue;
-    std::vector<double> losses, seconds;
-    for (const SweptRun& one : runs)
-      if (one.setting == run.setting) {
-        const SweepResult& result = results.at({one.setting, one.seed});
-        losses.push_back(result.val_loss);
-        seconds.push_back(result.seconds);
-      }
-    rows.push_back({run.setting, std::to_string(losses.size()), mean_of(losses, 4), mean_of(seconds, 1)});
+    std::vector<double> all, seconds;
+    for (const auto& [seed, loss] : losses[run.setting]) {
+      all.push_back(loss);
+      seconds.push_back(results.at({run.setting, seed}).seconds);
+    }
+    rows.push_back({run.setting, std::to_string(all.size()), mean_of(all, 4), mean_of(seconds, 1)});
+    for (const std::string& cell : comparison(losses[runs[0].setting], losses[run.setting]))
+      rows.back().push_back(cell);
   }
-  std::cout << "\n" << table(rows, {1}) << std::flush;
+  std::cout << "\n" << table(rows, {1, 5, 6}) << std::flush;
 }
 
 int sweep(SweepFlags flags) {
@@ -230,7 +256,10 @@ Action add_sweep(CLI::App& verb, const std::string& program) {
 
 Finished runs are not repeated, and stopped runs are resumed. A run whose flags differ
 from those in table.json is an error. The errors of the losses are standard errors of
-the mean over seeds. Under mpirun, each rank trains a part of the runs by itself; all
+the mean over seeds. Each setting is compared with the first by the differences of
+runs with the same seed: p is that of Student's t-test of pairs, and the last column
+the number of seeds with which a difference of 0.005 would have p < 0.05 four times in
+five. Losses of settings with different tokenizers cannot be compared. Under mpirun, each rank trains a part of the runs by itself; all
 need the folder of --out.
 
 Examples:

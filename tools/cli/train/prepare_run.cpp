@@ -71,6 +71,7 @@ class Preparation {
       config_.steps = saved_config_.steps;
       config_.change_steps(checkpoint.trainer.step, steps);
     }
+    if (flags_.plans_vocab()) config_.vocab = train::planned_vocab(static_cast<double>(text.corpus.text.size()));
     data::Tokenizer tokenizer = known ? *std::move(known) : make_tokenizer(text.corpus.text);
     config_.model.vocab_size = tokenizer.vocab_size();
     const RunTokens tokens(text, tokenizer, config_);
@@ -161,7 +162,7 @@ class Preparation {
     const double part = static_cast<double>(text.size()) * (1.0 - config_.val_fraction);
     data::Tokenizer tokenizer =
         data::Tokenizer::make("bpe", text.substr(0, static_cast<size_t>(part)), config_.vocab);
-    if (tokenizer.vocab_size() < config_.vocab)
+    if (tokenizer.vocab_size() < config_.vocab && !flags_.plans_vocab())
       notes_.push_back(concat("the text has pairs for ", grouped(tokenizer.vocab_size()),
                               " tokens, fewer than --vocab ", config_.vocab));
     return tokenizer;

@@ -120,6 +120,7 @@ class Planner {
       TrainConfig next = flags_.on_preset(std::string(preset.name));
       next.model.vocab_size = config.model.vocab_size;
       next.corpus = config.corpus;
+      next.vocab = config.vocab;
       // A measurement takes time, so the time of a step is first estimated from the previous preset.
       if (chosen && training_tokens(next, pace_.step * work_of_step(next) / work_of_step(*chosen)) <
                         *preset.least_tokens)

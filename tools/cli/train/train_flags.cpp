@@ -73,6 +73,7 @@ void TrainFlags::settle(CLI::App& verb) {
   if (!config_file.empty()) apply_config(config_file, verb);
   config = settings_.config;
   check_tokenizer();
+  if (plans_vocab()) config.tokenizer = "bpe";
   settle_precision();
 
   if (!is_given("preset") && !config.init_from.empty())
@@ -115,6 +116,7 @@ TrainConfig TrainFlags::on_preset(const std::string& name) const {
   TrainConfig merged = settings_.given(preset);
   merged.preset = name;
   merged.precision = config.precision;
+  merged.tokenizer = config.tokenizer;
   if (merged.optimizer != preset.optimizer && !is_given("lr"))
     merged.lr = train::optimizer_kind(merged.optimizer).usual_rate;
   if (merged.lr != preset.lr && !is_given("min-lr")) merged.min_lr = preset.min_lr > 0 ? merged.lr / 10 : 0;
@@ -138,6 +140,13 @@ void TrainFlags::check_tokenizer() const {
     fail("train", "--tokenizer must be ", listed(kinds),
          ", or the path of a tokenizer's folder or tokenizer.json, got ", files::in_quotes(config.tokenizer),
          ", which does not exist.", did_you_mean(config.tokenizer, kinds));
+}
+
+bool TrainFlags::plans_vocab() const {
+  const auto is_none_given = [&](std::initializer_list<const char*> flags) {
+    return std::none_of(flags.begin(), flags.end(), [&](const char* flag) { return is_given(flag); });
+  };
+  return config.minutes > 0 && !resume && is_none_given({"tokenizer", "vocab", "tokens", "init-from"});
 }
 
 void TrainFlags::settle_precision() {

@@ -26,6 +26,8 @@ struct TrainFlags {
   void settle(CLI::App& verb);
   /// Whether the command line or the config file has the flag.
   bool is_given(std::string_view flag) const { return settings_.is_given(flag); }
+  /// Whether --minutes chooses the tokenizer and the size of its vocabulary.
+  bool plans_vocab() const;
   /// The settings with another preset, or those of the model of --init-from, if it was given.
   train::TrainConfig on_preset(const std::string& name) const;
   /// The settings of a resumed run: the saved ones, with the changes of flags that may change. Throws Error

@@ -1,0 +1,25 @@
+// The difference of two settings that were trained with the same seeds.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace gradus::bench {
+
+/// Of the mean of b - a over pairs of runs with one seed.
+struct PairedDifference {
+  double mean = 0;
+  double error = 0;  ///< standard error of the mean
+  double p = 1;      ///< two-sided, by Student's t-test of pairs
+  int64_t seeds = 0;
+
+  /// The number of seeds with which a difference of `size` has p < 0.05 in four of five sweeps.
+  int64_t seeds_for(double size) const;
+};
+/// Needs as many values of both, two or more.
+PairedDifference paired_difference(const std::vector<double>& a, const std::vector<double>& b);
+
+/// The probability of a value of Student's t that is at least as far from 0. `degrees` is 1 or more.
+double two_sided_p(double t, int64_t degrees);
+
+}  // namespace gradus::bench
