@@ -18,7 +18,7 @@ constexpr double kLastCorrection = 0.03;     // of the time: if less is left, th
 constexpr int64_t kMostSteps = int64_t{1} << 40;
 // Epochs from which dropout is 0.1, and 0.2, for a model of at least kLargeModel parameters per token. For
 // smaller models they are higher in proportion, at most kMostTimes as high. From the runs in docs/recipe.md.
-constexpr double kSomeEpochs = 4, kManyEpochs = 12, kLargeModel = 5, kMostTimes = 3;
+constexpr double kSomeEpochs = 4, kManyEpochs = 12, kLargeModel = 2.5, kMostTimes = 3;
 
 // Of byte pairs. From the runs in docs/recipe.md: more tokens per byte of text overfit.
 constexpr double kBytesPerPair = 1024, kMostPairs = 4096;

@@ -52,10 +52,10 @@ TEST_CASE("the more often a text is read, the more dropout, later for a small mo
   CHECK(planned_dropout(3.99, 5) == 0);
   CHECK(planned_dropout(12, 5) == 0.2);
   CHECK(planned_dropout(11.99, 5) == 0.1);
-  CHECK(planned_dropout(8, 2.6) == 0.1);
-  CHECK(planned_dropout(8, 2.4) == 0);
-  CHECK(planned_dropout(11.9, 1.2) == 0);
-  CHECK(planned_dropout(12.1, 1.2) == 0.1);
+  CHECK(planned_dropout(8, 1.3) == 0.1);
+  CHECK(planned_dropout(8, 1.2) == 0);
+  CHECK(planned_dropout(11.9, 0.6) == 0);
+  CHECK(planned_dropout(12.1, 0.6) == 0.1);
   CHECK(planned_dropout(8, 0.8) == 0);
   CHECK(planned_dropout(22, 0.8) == 0.1);
   CHECK(planned_dropout(1e9, 0.8) == 0.2);

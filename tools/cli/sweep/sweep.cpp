@@ -259,8 +259,8 @@ from those in table.json is an error. The errors of the losses are standard erro
 the mean over seeds. Each setting is compared with the first by the differences of
 runs with the same seed: p is that of Student's t-test of pairs, and the last column
 the number of seeds with which a difference of 0.005 would have p < 0.05 four times in
-five. Losses of settings with different tokenizers cannot be compared. Under mpirun, each rank trains a part of the runs by itself; all
-need the folder of --out.
+five. Losses of settings with different tokenizers cannot be compared. Under mpirun,
+each rank trains a part of the runs by itself; all need the folder of --out.
 
 Examples:
   $ sweep table.toml --out out/sweep)",
