@@ -27,9 +27,8 @@ PairedDifference paired_difference(const std::vector<double>& a, const std::vect
   double sum = 0, squares = 0;
   for (size_t i = 0; i < a.size(); ++i) sum += b[i] - a[i];
   for (size_t i = 0; i < a.size(); ++i) squares += std::pow(b[i] - a[i] - sum / n, 2);
-  PairedDifference result{.mean = sum / n,
-                          .error = std::sqrt(squares / (n - 1) / n),
-                          .seeds = static_cast<int64_t>(a.size())};
+  PairedDifference result{
+      .mean = sum / n, .error = std::sqrt(squares / (n - 1) / n), .seeds = static_cast<int64_t>(a.size())};
   if (result.error > 0)
     result.p = two_sided_p(result.mean / result.error, result.seeds - 1);
   else

@@ -94,8 +94,8 @@ Workload in_bfloat16(Workload w) {
 
 std::string to_text(const Workload& w) {
   const DecoderConfig& c = w.config;
-  return concat(kTasks[static_cast<int>(w.task)], " ", c.arch, " ", c.n_layer, " ", c.n_head, " ", c.n_embd, " ",
-                c.block_size, " ", w.batch, " ", c.vocab_size, " ", c.dropout, " ", name(w.dtype));
+  return concat(kTasks[static_cast<int>(w.task)], " ", c.arch, " ", c.n_layer, " ", c.n_head, " ", c.n_embd,
+                " ", c.block_size, " ", w.batch, " ", c.vocab_size, " ", c.dropout, " ", name(w.dtype));
 }
 
 Workload workload_from(const std::string& text) {
@@ -105,8 +105,7 @@ Workload workload_from(const std::string& text) {
   DecoderConfig& c = w.config;
   words >> task >> arch;
   if (arch != c.arch && words) c = models::preset(train::usual_preset(arch));
-  words >> c.n_layer >> c.n_head >> c.n_embd >> c.block_size >> w.batch >> c.vocab_size >>
-      c.dropout >> dtype;
+  words >> c.n_layer >> c.n_head >> c.n_embd >> c.block_size >> w.batch >> c.vocab_size >> c.dropout >> dtype;
   for (const Task one : {Task::train, Task::forward, Task::generate})
     if (task == kTasks[static_cast<int>(one)]) w.task = one;
   for (const DType one : {DType::float32, DType::bfloat16, DType::q8_0, DType::q4_0})
@@ -114,10 +113,11 @@ Workload workload_from(const std::string& text) {
   const bool known = task == kTasks[static_cast<int>(w.task)] && dtype == name(w.dtype) &&
                      (!is_in_tiles(w.dtype) || w.task == Task::generate);
   if (!words || words >> rest || !known || w.batch < 1)
-    fail("bench",
-         "a workload must be a task, an architecture, layers, heads, width, block, batch, vocabulary, dropout "
-         "and float32 or bfloat16, or q8_0 or q4_0 to generate, got '",
-         text, "'.");
+    fail(
+        "bench",
+        "a workload must be a task, an architecture, layers, heads, width, block, batch, vocabulary, dropout "
+        "and float32 or bfloat16, or q8_0 or q4_0 to generate, got '",
+        text, "'.");
   c.validate();
   return w;
 }

@@ -1,5 +1,6 @@
 // The workloads of `gradus bench`: decoders on random tokens. W0 to W5 have GPT-2's shape and AdamW, from one
-// whose step is mostly overhead to GPT-2 124M; W6 and W7 are the default recipe, llama and Muon. Plain values.
+// whose step is mostly overhead to GPT-2 124M; W6 and W7 are the default recipe, llama and Muon. Plain
+// values.
 #pragma once
 
 #include <cstdint>
@@ -41,8 +42,8 @@ std::vector<Workload> select_workloads(const std::vector<std::string>& names);
 /// The same with products in bfloat16, under the name "W1 bf16". Throws Error for a workload that generates.
 Workload in_bfloat16(Workload workload);
 
-/// "train gpt2 4 4 128 64 12 65 0.1 float32": task, architecture, layers, heads, width, block, batch, vocabulary, dropout,
-/// dtype. The processes of a comparison get their workload as this text.
+/// "train gpt2 4 4 128 64 12 65 0.1 float32": task, architecture, layers, heads, width, block, batch,
+/// vocabulary, dropout, dtype. The processes of a comparison get their workload as this text.
 std::string to_text(const Workload& workload);
 /// The inverse of to_text(), without the name. Throws Error for any other text.
 Workload workload_from(const std::string& text);
@@ -62,9 +63,9 @@ struct Product {
 /// All products of one step, including the part that the causal mask hides: those of the forward pass, and in
 /// training those of the gradients of both operands, and Muon's. Empty for generate.
 std::vector<Product> products(const Workload& workload);
-/// The sum of their operations: in training with AdamW (6 N + 12 L T C) per token, where N counts the elements of all
-/// matrices that tokens are multiplied with (the token table once, as the head; not the positions); in a
-/// forward pass a third of it.
+/// The sum of their operations: in training with AdamW (6 N + 12 L T C) per token, where N counts the
+/// elements of all matrices that tokens are multiplied with (the token table once, as the head; not the
+/// positions); in a forward pass a third of it.
 double operations(const Workload& workload);
 
 }  // namespace gradus::bench

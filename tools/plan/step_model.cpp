@@ -15,7 +15,7 @@ constexpr double kLongMessage = 65'536;  // bytes, above which MPI asks the rece
 constexpr double kLongTrips = 3;         // question, answer, values
 constexpr double kShortExchanges = 3;    // of an exchange: the order of rank 0, losses, norms
 constexpr double kMessageSeconds = 90e-6, kByteSeconds = 0.4e-9;  // of a core, measured with Open MPI on TCP
-constexpr double kCarried = 0.94;        // of a link's rate; the rest is headers
+constexpr double kCarried = 0.94;                                 // of a link's rate; the rest is headers
 
 // With the time until a thread that sleeps between its looks sees a message.
 const std::map<std::string, Network> kNetworks{{"1GbE", {kCarried * 125e6, 150e-6}},

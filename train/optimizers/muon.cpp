@@ -17,9 +17,10 @@
 namespace gradus::train {
 namespace {
 
-/// x a + x^3 b + x^5 c, the odd polynomials that come closest to 1 on all singular values from 0.003 on, each after
-/// the ones before it, with 1 % to spare (Amsel et al., "The Polar Express", arXiv 2505.16932). The last is times
-/// 0.9: all end in [0.7, 1.1], with about the mean of five steps of the iteration that Muon's authors published.
+/// x a + x^3 b + x^5 c, the odd polynomials that come closest to 1 on all singular values from 0.003 on, each
+/// after the ones before it, with 1 % to spare (Amsel et al., "The Polar Express", arXiv 2505.16932). The
+/// last is times 0.9: all end in [0.7, 1.1], with about the mean of five steps of the iteration that Muon's
+/// authors published.
 constexpr struct {
   double a, b, c;
 } kSteps[] = {{8.3837, -24.7659, 18.3571},
@@ -33,9 +34,8 @@ Tensor gram(const Tensor& x) {
   Shape shape(x.shape().begin(), x.shape().end() - 1);
   shape.push_back(m);
   Tensor out = empty(shape, x.dtype());
-  const bool rounded =
-      kernels::choose_product({.m = m, .n = m, .k = k, .rounded = is_rounded(x.dtype())}) ==
-      kernels::ProductCode::multiply_bf16;
+  const bool rounded = kernels::choose_product({.m = m, .n = m, .k = k, .rounded = is_rounded(x.dtype())}) ==
+                       kernels::ProductCode::multiply_bf16;
   dispatch_float("muon", x.dtype(), [&]<class T>() {
     for (int64_t i = 0; i < x.numel() / (m * k); ++i) {
       const T* const from = x.data<T>() + i * m * k;

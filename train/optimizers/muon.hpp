@@ -10,10 +10,10 @@
 namespace gradus::train {
 
 /// The nearest matrix with orthonormal rows or columns to each of `x` (..., m, n), up to singular values of
-/// 0.7 to 1.1 for those of at least 0.003 of the Frobenius norm: four steps x = a x + (b x x^T + c (x x^T)^2) x,
-/// from x over its norm, with coefficients for each step (Amsel et al., "The Polar Express", arXiv 2505.16932).
-/// Products have the precision of Autocast; nothing is recorded. Throws Error unless x is floating and has two
-/// dimensions or more.
+/// 0.7 to 1.1 for those of at least 0.003 of the Frobenius norm: four steps x = a x + (b x x^T + c (x x^T)^2)
+/// x, from x over its norm, with coefficients for each step (Amsel et al., "The Polar Express", arXiv
+/// 2505.16932). Products have the precision of Autocast; nothing is recorded. Throws Error unless x is
+/// floating and has two dimensions or more.
 Tensor orthogonalized(const Tensor& x);
 
 /// Matrices in a decoder's parameter of that name and shape, for Muon; 0: AdamW updates it.

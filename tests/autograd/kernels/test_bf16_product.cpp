@@ -191,7 +191,8 @@ TEST_CASE("gram_bf16 has the bits of the product with the transpose") {
       for (float& value : a) value = uniform(generator);
       gram_bf16(m, k, a.data(), k, c.data());
       const int64_t first = 0;
-      gemm_batch_bf16(1, &first, &first, Trans::no, Trans::yes, m, m, k, a.data(), k, a.data(), k, whole.data());
+      gemm_batch_bf16(1, &first, &first, Trans::no, Trans::yes, m, m, k, a.data(), k, a.data(), k,
+                      whole.data());
       CHECK(same_bits(c, whole));
     }
 }

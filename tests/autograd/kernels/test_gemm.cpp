@@ -213,7 +213,8 @@ TEMPLATE_TEST_CASE("gram is gemm with the transpose, and symmetric", "[gemm]", f
       const std::vector<TestType> a = random_values<TestType>(m * k, 5);
       std::vector<TestType> c(m * m), whole(m * m);
       gram(m, k, a.data(), k, c.data());
-      gemm(Trans::no, Trans::yes, m, m, k, TestType{1}, a.data(), k, a.data(), k, TestType{0}, whole.data(), m);
+      gemm(Trans::no, Trans::yes, m, m, k, TestType{1}, a.data(), k, a.data(), k, TestType{0}, whole.data(),
+           m);
       TestType largest = 0;
       bool is_symmetric = true;
       for (int64_t i = 0; i < m; ++i)

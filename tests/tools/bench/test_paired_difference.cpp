@@ -9,8 +9,15 @@ TEST_CASE("p of Student's t has the values of its tables") {
     int64_t degrees;
     double t, p;
   };
-  for (const Row& row : {Row{1, 12.706, 0.05}, {2, 4.303, 0.05}, {3, 3.182, 0.05}, {4, 2.776, 0.05},
-                         {9, 2.262, 0.05}, {9, 3.250, 0.01}, {10, 2.228, 0.05}, {30, 2.042, 0.05}, {5, 0, 1}}) {
+  for (const Row& row : {Row{1, 12.706, 0.05},
+                         {2, 4.303, 0.05},
+                         {3, 3.182, 0.05},
+                         {4, 2.776, 0.05},
+                         {9, 2.262, 0.05},
+                         {9, 3.250, 0.01},
+                         {10, 2.228, 0.05},
+                         {30, 2.042, 0.05},
+                         {5, 0, 1}}) {
     INFO(row.degrees << " degrees, t " << row.t);
     CHECK(two_sided_p(row.t, row.degrees) == Approx(row.p).epsilon(1e-3));
     CHECK(two_sided_p(-row.t, row.degrees) == two_sided_p(row.t, row.degrees));

@@ -11,8 +11,8 @@ using namespace gradus::bench;
 
 namespace {
 
-/// Elements of the matrices that each token is multiplied with, and 2 for the attention's two products; for llama also
-/// four steps of Muon, for four square matrices and three of the MLP in each layer.
+/// Elements of the matrices that each token is multiplied with, and 2 for the attention's two products; for
+/// llama also four steps of Muon, for four square matrices and three of the MLP in each layer.
 double closed_form(const Workload& w) {
   const auto L = static_cast<double>(w.config.n_layer), C = static_cast<double>(w.config.n_embd),
              T = static_cast<double>(w.config.block_size), V = static_cast<double>(w.config.vocab_size);
@@ -88,10 +88,10 @@ TEST_CASE("a workload's text is that workload again, and nothing else is one") {
   CHECK(to_text(select_workloads({"W1d"}).at(0)) == "train gpt2 4 4 128 64 12 65 0.1 float32");
   for (const char* text :
        {"", "train", "train gpt2 4 4 128 64 12 65 float32", "train gpt2 4 4 128 64 12 65 0 float32 1",
-        "train gpt2 4 4 128 64 12 65 0 0 float32", "walk gpt2 4 4 128 64 12 65 0 float32", "train gpt2 4 4 128 64 12 65 0",
-        "train gpt2 4 3 128 64 12 65 0 float32", "train gpt2 4 4 128 64 0 65 0 float32",
-        "train gpt2 4 4 128 64 12 65 x float32", "train gpt2 4 4 128 64 12 65 0 q8_0",
-        "generate gpt2 4 4 128 64 1 65 0 int64"})
+        "train gpt2 4 4 128 64 12 65 0 0 float32", "walk gpt2 4 4 128 64 12 65 0 float32",
+        "train gpt2 4 4 128 64 12 65 0", "train gpt2 4 3 128 64 12 65 0 float32",
+        "train gpt2 4 4 128 64 0 65 0 float32", "train gpt2 4 4 128 64 12 65 x float32",
+        "train gpt2 4 4 128 64 12 65 0 q8_0", "generate gpt2 4 4 128 64 1 65 0 int64"})
     CHECK_THROWS_AS(workload_from(text), Error);
 }
 

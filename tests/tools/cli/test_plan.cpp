@@ -33,7 +33,8 @@ TEST_CASE("plan has a row for each power of two up to the number of machines") {
     CHECK(lines[i].at("machines") == machines[i]);
     CHECK(lines[i].at("micro") == micro[i]);
     double sum = 0;
-    for (const char* part : {"compute_ms", "gradients_ms", "update_ms", "parameters_ms", "latency_ms", "messages_ms"})
+    for (const char* part :
+         {"compute_ms", "gradients_ms", "update_ms", "parameters_ms", "latency_ms", "messages_ms"})
       sum += lines[i].at(part).get<double>();
     CHECK(lines[i].at("step_ms").get<double>() == Catch::Approx(sum));
     CHECK((lines[i].at("latency_ms").get<double>() > 0) == (i > 0));

@@ -118,8 +118,11 @@ TEST_CASE("minutes choose a tokenizer unless one is given") {
   const Scratch scratch;
   const std::string text = scratch.file("text.txt", gradus::train::small_text()), out = scratch.path("run");
   const auto [flags, tokenizer, vocab] = GENERATE(table<std::vector<std::string>, std::string, int64_t>(
-      {{{"--tokenizer", "char"}, "char", 0}, {{"--tokenizer", "bpe", "--vocab", "300"}, "bpe", 300}, {{}, "bpe", 257}}));
-  std::vector<std::string> words{"train", "--text", text, "--preset", "tiny", "--minutes", "0.01", "--out", out};
+      {{{"--tokenizer", "char"}, "char", 0},
+       {{"--tokenizer", "bpe", "--vocab", "300"}, "bpe", 300},
+       {{}, "bpe", 257}}));
+  std::vector<std::string> words{"train",     "--text", text,    "--preset", "tiny",
+                                 "--minutes", "0.01",   "--out", out};
   words.insert(words.end(), flags.begin(), flags.end());
   REQUIRE(run_program(words).code == 0);
   const json config = json::parse(read(out + "/train.json"));

@@ -154,8 +154,8 @@ std::string mean_of(const std::vector<double>& values, int digits) {
 /// "0.012", or "<0.001".
 std::string p_text(double p) { return p < 0.001 ? "<0.001" : decimals(p, 3); }
 
-/// The columns that compare a setting with the first: the difference of losses, its p, and the seeds that a difference
-/// of kSmall needs. Empty for fewer than two common seeds.
+/// The columns that compare a setting with the first: the difference of losses, its p, and the seeds that a
+/// difference of kSmall needs. Empty for fewer than two common seeds.
 std::vector<std::string> comparison(const std::map<int64_t, double>& first,
                                     const std::map<int64_t, double>& losses) {
   constexpr double kSmall = 0.005;

@@ -71,7 +71,8 @@ class Preparation {
       config_.steps = saved_config_.steps;
       config_.change_steps(checkpoint.trainer.step, steps);
     }
-    if (flags_.plans_vocab()) config_.vocab = train::planned_vocab(static_cast<double>(text.corpus.text.size()));
+    if (flags_.plans_vocab())
+      config_.vocab = train::planned_vocab(static_cast<double>(text.corpus.text.size()));
     data::Tokenizer tokenizer = known ? *std::move(known) : make_tokenizer(text.corpus.text);
     config_.model.vocab_size = tokenizer.vocab_size();
     const RunTokens tokens(text, tokenizer, config_);

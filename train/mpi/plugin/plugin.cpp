@@ -1,10 +1,9 @@
 // The plug-in: a Communicator on MPI. It is built once for each MPI, and depends on nothing else of gradus.
 //
 // One thread makes all calls of MPI (MPI_THREAD_FUNNELED). It waits politely: it tests its requests, then
-// sleeps for 1 ms, or 20 to 200 us while another thread waits, because MPI's own waiting would take a core from
-// the computation. Each half second it exchanges a beat with rank 0, or as
-// rank 0 with all, so that a rank that was stopped or has lost its machine is found while others wait for it.
-// Its last beat goes to all.
+// sleeps for 1 ms, or 20 to 200 us while another thread waits, because MPI's own waiting would take a core
+// from the computation. Each half second it exchanges a beat with rank 0, or as rank 0 with all, so that a
+// rank that was stopped or has lost its machine is found while others wait for it. Its last beat goes to all.
 #include <mpi.h>
 #include <unistd.h>
 
@@ -160,7 +159,10 @@ class MpiCommunicator final : public train::Communicator {
       moved |= finish_messages();
       beat();
       std::unique_lock lock(mutex_);
-      pause = requests_.empty() ? kIdle : !is_waiting_ ? kRelaxed : moved ? kShortest : std::min(2 * pause, kLongest);
+      pause = requests_.empty() ? kIdle
+              : !is_waiting_    ? kRelaxed
+              : moved           ? kShortest
+                                : std::min(2 * pause, kLongest);
       if (!moved || !is_waiting_)
         work_.wait_for(lock, pause, [&] {
           return !posted_.empty() || leaving_ || !last_words_.empty() || (is_waiting_ && pause > kLongest);
