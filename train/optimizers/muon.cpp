@@ -23,10 +23,10 @@ namespace {
 /// authors published.
 constexpr struct {
   double a, b, c;
-} kSteps[] = {{8.3837, -24.7659, 18.3571},
-              {4.0083, -2.9277, 0.5428},
-              {3.4970, -2.5733, 0.5045},
-              {2.2643, -1.6502, 0.3839}};
+} kPolarExpress[] = {{8.3837, -24.7659, 18.3571},
+                     {4.0083, -2.9277, 0.5428},
+                     {3.4970, -2.5733, 0.5045},
+                     {2.2643, -1.6502, 0.3839}};
 
 /// x x^T of packed matrices (..., m, k), in the precision of products.
 Tensor gram(const Tensor& x) {
@@ -86,7 +86,7 @@ Tensor orthogonalized(const Tensor& x) {
   const bool tall = x.size(-2) > x.size(-1);
   Tensor y = (tall ? x.mT() : x).contiguous();
   y = y / (sqrt(sum(y * y, {-2, -1}, /*keepdim=*/true)) + kTiny);
-  for (const auto& [a, b, c] : kSteps) {
+  for (const auto& [a, b, c] : kPolarExpress) {
     const Tensor squares = gram(y);
     Tensor sum = weighted_sum(b, squares, c, gram(squares));
     add_to_diagonal(sum, a);
@@ -107,7 +107,8 @@ double Muon::update_cost(const NamedParameter& parameter) const {
   const auto parts = static_cast<double>(parameter.role.parts), rows = static_cast<double>(p.size(0)) / parts;
   const double shorter = std::min(rows, static_cast<double>(p.size(1)));
   constexpr double kGram = 0.7;  // of the products are computed
-  return std::size(kSteps) * ((1 + kGram) * values * shorter + kGram * parts * shorter * shorter * shorter);
+  return std::size(kPolarExpress) *
+         ((1 + kGram) * values * shorter + kGram * parts * shorter * shorter * shorter);
 }
 
 Muon::Muon(NamedParameters parameters, const MuonOptions& options, const ParameterGroups& groups)
