@@ -85,6 +85,8 @@ TEST_CASE("orthogonalized() is the iteration, for wide, tall and stacked matrice
   const Tensor both = draw({2, 3, 4}, 2);
   CHECK(difference(orthogonalized(both).select(0, 1), orthogonalized(both.select(0, 1))) == "");
   CHECK(difference(orthogonalized(zeros({2, 3}, DType::float64)), zeros({2, 3}, DType::float64)) == "");
+  for (const Shape& none : {Shape{0, 3}, Shape{3, 0}, Shape{0, 2, 2}})
+    CHECK(orthogonalized(zeros(none, DType::float64)).shape() == none);
 }
 
 TEST_CASE("orthogonalized() brings all directions to about one length") {

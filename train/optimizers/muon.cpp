@@ -33,6 +33,7 @@ Tensor gram(const Tensor& x) {
   const int64_t m = x.size(-2), k = x.size(-1);
   Shape shape(x.shape().begin(), x.shape().end() - 1);
   shape.push_back(m);
+  if (x.numel() == 0) return zeros(shape, x.dtype());
   Tensor out = empty(shape, x.dtype());
   const bool rounded = kernels::choose_product({.m = m, .n = m, .k = k, .rounded = is_rounded(x.dtype())}) ==
                        kernels::ProductCode::multiply_bf16;
