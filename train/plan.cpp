@@ -20,7 +20,7 @@ constexpr int64_t kMostSteps = int64_t{1} << 40;
 // smaller models they are higher in proportion, at most kMostTimes as high. From the runs in docs/recipe.md.
 constexpr double kSomeEpochs = 4, kManyEpochs = 12, kLargeModel = 2.5, kMostTimes = 3;
 
-// Of byte pairs. From the runs in docs/recipe.md: more tokens per byte of text overfit.
+// The size of a vocabulary of byte pairs. Models with a larger one overfit: see docs/recipe.md.
 constexpr double kBytesPerPair = 1024, kMostPairs = 4096;
 
 /// The config with the most steps, at least `fewest`, for which fits(config), which may change it.

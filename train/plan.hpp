@@ -27,8 +27,8 @@ struct OtherWork {
 /// The tokens of a step; a double, as large settings overflow an integer.
 double tokens_per_step(const TrainConfig& config);
 
-/// The size of a vocabulary of byte pairs for a text of so many bytes: one token for 1,024 bytes, but at
-/// least the bytes and at most 4,096.
+/// The number of tokens that a tokenizer of byte pairs learns from a text of `bytes` bytes: bytes / 1,024, at
+/// least 257 and at most 4,096.
 int64_t planned_vocab(double bytes);
 
 /// The dropout of a run of `epochs` epochs: 0, 0.1 or 0.2. A model with few parameters per token of the text

@@ -6,9 +6,9 @@
 
 namespace gradus::bench {
 
-/// Of the mean of b - a over pairs of runs with one seed.
+/// The mean difference between the losses of two settings, where each pair of runs has the same seed.
 struct PairedDifference {
-  double mean = 0;
+  double mean = 0;   ///< of b - a
   double error = 0;  ///< standard error of the mean
   double p = 1;      ///< two-sided, by Student's t-test of pairs
   int64_t seeds = 0;
@@ -16,7 +16,7 @@ struct PairedDifference {
   /// The number of seeds with which a difference of `size` has p < 0.05 in four of five sweeps.
   int64_t seeds_for(double size) const;
 };
-/// Needs as many values of both, two or more.
+/// The differences b[i] - a[i]. a and b must have the same number of values, at least two.
 PairedDifference paired_difference(const std::vector<double>& a, const std::vector<double>& b);
 
 /// The probability of a value of Student's t that is at least as far from 0. `degrees` is 1 or more.

@@ -41,12 +41,12 @@ void add_linear(std::vector<Product>& all, bool training, int64_t rows, int64_t 
   all.push_back({true, false, out, in, rows, 1, times});
 }
 
-/// Four steps of Muon's iteration for matrices (m, n): y y^T, its square, and the product with y.
+/// The steps of Muon's iteration for matrices (m, n): y y^T, its square, and the product with y.
 void add_muon(std::vector<Product>& all, int64_t m, int64_t n, int64_t times) {
   if (m > n) std::swap(m, n);
-  all.push_back({false, true, m, m, n, 1, 4 * times});
-  all.push_back({false, false, m, m, m, 1, 4 * times});
-  all.push_back({false, false, m, n, m, 1, 4 * times});
+  all.push_back({false, true, m, m, n, 1, train::kMuonSteps * times});
+  all.push_back({false, false, m, m, m, 1, train::kMuonSteps * times});
+  all.push_back({false, false, m, n, m, 1, train::kMuonSteps * times});
 }
 
 }  // namespace

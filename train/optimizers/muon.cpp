@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iterator>
 #include <map>
 #include <type_traits>
 
@@ -23,10 +22,10 @@ namespace {
 /// authors published.
 constexpr struct {
   double a, b, c;
-} kPolarExpress[] = {{8.3837, -24.7659, 18.3571},
-                     {4.0083, -2.9277, 0.5428},
-                     {3.4970, -2.5733, 0.5045},
-                     {2.2643, -1.6502, 0.3839}};
+} kPolarExpress[kMuonSteps] = {{8.3837, -24.7659, 18.3571},
+                               {4.0083, -2.9277, 0.5428},
+                               {3.4970, -2.5733, 0.5045},
+                               {2.2643, -1.6502, 0.3839}};
 
 /// x x^T of packed matrices (..., m, k), in the precision of products.
 Tensor gram(const Tensor& x) {
@@ -108,8 +107,7 @@ double Muon::update_cost(const NamedParameter& parameter) const {
   const auto parts = static_cast<double>(parameter.role.parts), rows = static_cast<double>(p.size(0)) / parts;
   const double shorter = std::min(rows, static_cast<double>(p.size(1)));
   constexpr double kGram = 0.7;  // of the products are computed
-  return std::size(kPolarExpress) *
-         ((1 + kGram) * values * shorter + kGram * parts * shorter * shorter * shorter);
+  return kMuonSteps * ((1 + kGram) * values * shorter + kGram * parts * shorter * shorter * shorter);
 }
 
 Muon::Muon(NamedParameters parameters, const MuonOptions& options, const ParameterGroups& groups)

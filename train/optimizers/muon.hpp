@@ -16,6 +16,9 @@ namespace gradus::train {
 /// floating and has two dimensions or more.
 Tensor orthogonalized(const Tensor& x);
 
+/// The steps of orthogonalized().
+inline constexpr int kMuonSteps = 4;
+
 /// Matrices in a decoder's parameter of that name and shape, for Muon; 0: AdamW updates it.
 int64_t muon_matrices(std::string_view name, const Shape& shape);
 

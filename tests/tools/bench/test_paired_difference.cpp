@@ -1,3 +1,5 @@
+#include <cmath>
+
 #include "catch.hpp"
 #include "gradus/tools/bench/paired_difference.hpp"
 
