@@ -14,10 +14,16 @@ namespace {
 std::vector<double> finite_logits(const Tensor& logits) {
   if (logits.dim() != 1 || logits.numel() < 1)
     fail("sample", "logits must be (V), got ", logits.shape(), ".");
-  const std::vector<double> values = logits.to(DType::float64).to_vector<double>();
-  const bool broken =
-      std::any_of(values.begin(), values.end(), [](double x) { return std::isnan(x) || x == INFINITY; });
-  if (broken || *std::max_element(values.begin(), values.end()) == -INFINITY)
+  const Tensor packed = logits.contiguous();
+  std::vector<double> values = dispatch_float("sample", packed.dtype(), [&]<class T>() {
+    return std::vector<double>(packed.data<T>(), packed.data<T>() + packed.numel());
+  });
+  bool is_broken = false, has_token = false;
+  for (const double x : values) {
+    is_broken |= !(x < INFINITY);
+    has_token |= x > -INFINITY;
+  }
+  if (is_broken || !has_token)
     throw RunError(
         "[sample] logits must be finite, got NaN or infinity. Hint: the model's training has diverged.");
   return values;
@@ -36,6 +42,15 @@ void penalize(std::vector<double>& values, std::span<const int64_t> before, doub
     done[i] = true;
     values[i] = std::clamp(values[i] < 0 ? values[i] * penalty : values[i] / penalty, -most, most);
   }
+}
+
+/// The logits as sampling uses them.
+std::vector<double> penalized(const Tensor& logits, const SampleOptions& options,
+                              std::span<const int64_t> before) {
+  options.validate();
+  std::vector<double> values = finite_logits(logits);
+  penalize(values, before, options.repetition_penalty);
+  return values;
 }
 
 /// The indices of the `count` largest values, the largest first, the lower index first among equals.
@@ -80,9 +95,7 @@ void SampleOptions::validate() const {
 
 std::vector<double> next_token_probabilities(const Tensor& logits, const SampleOptions& options,
                                              std::span<const int64_t> before) {
-  options.validate();
-  std::vector<double> values = finite_logits(logits);
-  penalize(values, before, options.repetition_penalty);
+  const std::vector<double> values = penalized(logits, options, before);
   const auto likeliest = std::max_element(values.begin(), values.end());
   std::vector<double> p(values.size(), 0.0);
   if (options.temperature == 0.0) {
@@ -113,8 +126,12 @@ std::vector<double> next_token_probabilities(const Tensor& logits, const SampleO
 
 int64_t sample_token(const Tensor& logits, const SampleOptions& options, Generator& generator,
                      std::span<const int64_t> before) {
+  if (options.temperature == 0.0) {
+    const std::vector<double> values = penalized(logits, options, before);
+    return std::max_element(values.begin(), values.end()) - values.begin();
+  }
   const std::vector<double> p = next_token_probabilities(logits, options, before);
-  const double u = options.temperature == 0.0 ? 0.0 : generator.uniform();
+  const double u = generator.uniform();
   double cumulated = 0.0;
   size_t last_possible = 0;  // taken if the rounded sum stays below 1
   for (size_t i = 0; i < p.size(); ++i) {

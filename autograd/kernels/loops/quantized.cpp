@@ -1,5 +1,7 @@
-// Products of 16 rows of quantized weights with a row of x rounded to 8 bits. Sums of 32 products are exact
-// integers; they are added in the order of the tiles.
+// Rounds rows of x to 8 bits, and multiplies them by 16 rows of quantized weights. Sums of 32 products are
+// exact integers; they are added in the order of the tiles.
+#include <cmath>
+
 #include "gradus/autograd/kernels/quantized/quantized.hpp"
 
 #include "gradus/autograd/kernels/isa/isa.hpp"
@@ -7,12 +9,33 @@
 
 namespace gradus::kernels::GRADUS_ISA {
 
-/// Prefetches a tile some thousand bytes ahead, because processors stop prefetching at the end of a page.
+void round(int64_t n, const float* x, int8_t* values, float* scale, int32_t* sum) {
+  float largest = 0, wrong = 0;  // wrong: NaN if x has an infinity or a NaN
+#pragma omp simd reduction(max : largest) reduction(+ : wrong)
+  for (int64_t i = 0; i < n; ++i) {
+    const float size = std::abs(x[i]);
+    largest = largest < size ? size : largest;
+    wrong += x[i] * 0.0F;
+  }
+  *scale = largest / 127.0F + wrong;
+  const float up = largest < 0x1p-100F ? 0x1p40F : 1.0F;  // else 127 / largest may be infinite
+  const float inverse = largest > 0 && wrong == 0 ? 127.0F / (largest * up) : 0.0F;
+  int32_t total = 0;
+#pragma omp simd reduction(+ : total)
+  for (int64_t i = 0; i < n; ++i) {
+    const auto rounded = static_cast<int32_t>(wrong == 0 ? std::nearbyint(x[i] * up * inverse) : 0.0F);
+    values[i] = static_cast<int8_t>(rounded);
+    total += rounded;
+  }
+  *sum = total;
+}
+
+/// Prefetches one line of the next page into the second cache. Processors prefetch the lines after it, but
+/// not beyond the end of a page. Prefetches of all lines would wait for each other.
 template <class Tile>
-void prefetch_ahead(const Tile* tile) {
-  constexpr int kAhead = 8192 / sizeof(Tile) + 1;
-  for (size_t line = 0; line < sizeof(Tile); line += 64)
-    __builtin_prefetch(reinterpret_cast<const char*>(tile + kAhead) + line);
+void prefetch_next_page(const Tile* tile) {
+  constexpr int64_t kPage = 4096, kToSecondCache = 2;
+  __builtin_prefetch(reinterpret_cast<const char*>(tile) + kPage, 0, kToSecondCache);
 }
 
 /// The four numbers of x for columns 4 * at to 4 * at + 3 of a tile.
@@ -57,7 +80,7 @@ template <class Tile>
 void plain_dots(int64_t count, const Tile* tiles, RoundedRow x, float* y) {
   __m256 sum[2] = {_mm256_setzero_ps(), _mm256_setzero_ps()};
   for (int64_t t = 0; t < count; ++t) {
-    prefetch_ahead(tiles + t);
+    prefetch_next_page(tiles + t);
     for (int half = 0; half < 2; ++half) {
       const __m128i scales = _mm_loadu_si128(reinterpret_cast<const __m128i*>(tiles[t].scales + 8 * half));
       const __m256 scale = _mm256_mul_ps(_mm256_cvtph_ps(scales), _mm256_set1_ps(x.scales[t]));
@@ -120,7 +143,7 @@ template <class Tile>
 GRADUS_VNNI void vnni_dots(int64_t count, const Tile* tiles, RoundedRow x, float* y) {
   __m512 sum = _mm512_setzero_ps();
   for (int64_t t = 0; t < count; ++t) {
-    prefetch_ahead(tiles + t);
+    prefetch_next_page(tiles + t);
     __m512i sums = _mm512_set1_epi32(-too_large(tiles[t]) * x.sums[t]);
 #pragma GCC unroll 8
     for (int at = 0; at < 8; ++at)
@@ -143,6 +166,6 @@ void dots(int64_t count, const Tile* tiles, RoundedRow x, float* y) {
   plain_dots(count, tiles, x, y);
 }
 
-GRADUS_BUILD_ONE(TileLoops, dots<Q8Tile>, dots<Q4Tile>);
+GRADUS_BUILD_ONE(TileLoops, round, dots<Q8Tile>, dots<Q4Tile>);
 
 }  // namespace gradus::kernels::GRADUS_ISA

@@ -114,10 +114,13 @@ class RoundedRows {
         values_(static_cast<size_t>(m * count_ * kWeightColumns)),
         scales_(static_cast<size_t>(m * count_)),
         sums_(static_cast<size_t>(m * count_)) {
+    const auto round = isa_loops<TileLoops>().round;
     for (int64_t i = 0; i < m; ++i)
-      for (int64_t t = 0; t < count_; ++t)
-        round(i * count_ + t, std::min(kWeightColumns, k - t * kWeightColumns),
-              x + i * ldx + t * kWeightColumns);
+      for (int64_t t = 0; t < count_; ++t) {
+        const int64_t at = i * count_ + t, first = t * kWeightColumns;
+        round(std::min(kWeightColumns, k - first), x + i * ldx + first, values_.data() + at * kWeightColumns,
+              scales_.data() + at, sums_.data() + at);
+      }
   }
 
   RoundedRow row(int64_t i) const {
@@ -126,22 +129,6 @@ class RoundedRows {
   }
 
  private:
-  void round(int64_t at, int64_t n, const float* x) {
-    float largest = 0, wrong = 0;  // wrong: NaN if x has an infinity or a NaN
-    for (int64_t i = 0; i < n; ++i) {
-      largest = std::max(largest, std::abs(x[i]));
-      wrong += x[i] * 0.0F;
-    }
-    const float up = largest < 0x1p-100F ? 0x1p40F : 1.0F;  // else 127 / largest may be infinite
-    const float inverse = largest > 0 && wrong == 0 ? 127.0F / (largest * up) : 0.0F;
-    int8_t* values = values_.data() + at * kWeightColumns;
-    for (int64_t i = 0; i < n; ++i) {
-      values[i] = static_cast<int8_t>(wrong == 0 ? std::nearbyint(x[i] * up * inverse) : 0.0F);
-      sums_[static_cast<size_t>(at)] += values[i];
-    }
-    scales_[static_cast<size_t>(at)] = largest / 127.0F + wrong;
-  }
-
   int64_t count_;
   std::vector<int8_t> values_;
   std::vector<float> scales_;

@@ -45,8 +45,11 @@ struct RoundedRow {
   const int32_t* sums;
 };
 
-/// y[r] = the dot product of row r of `count` tiles along a row with x.
 struct TileLoops {
+  /// Rounds n numbers, at most a tile's columns, which share a scale: their values, scale and sum. If one is
+  /// not finite, the scale is NaN.
+  void (*round)(int64_t n, const float* x, int8_t* values, float* scale, int32_t* sum);
+  // y[r] = the dot product of row r of `count` tiles along a row with x.
   void (*q8)(int64_t count, const Q8Tile* tiles, RoundedRow x, float* y);
   void (*q4)(int64_t count, const Q4Tile* tiles, RoundedRow x, float* y);
 };
