@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
+#include <string>
 #include <string_view>
 
 #include "gradus/files/error.hpp"
@@ -132,6 +134,31 @@ Batch TextDataset::random_batch(Split split, int64_t batch, Generator& generator
 
 std::function<Batch(int64_t, Generator&)> TextDataset::training_batches() const {
   return [this](int64_t batch, Generator& generator) { return random_batch(Split::train, batch, generator); };
+}
+
+std::function<Batch(int64_t, Generator&, int64_t)> TextDataset::shuffled_batches(uint64_t seed) const {
+  struct Epoch {
+    int64_t number = -1, first = 0;
+    std::vector<int64_t> order;
+  };
+  // One window fewer than fit, so that the first one can start at any token of a window.
+  const int64_t windows = std::max<int64_t>(1, (train_.size() - 1) / block_ - 1);
+  return [this, windows, orders = Generator(seed).stream("windows"), epoch = std::make_shared<Epoch>()](
+             int64_t batch, Generator& generator, int64_t drawn) {
+    if (!stretches_.empty()) return random_batch(Split::train, batch, generator);
+    check_positive("shuffled_batches", "batch", batch);
+    std::vector<int64_t> starts;
+    for (int64_t i = drawn; i < drawn + batch; ++i) {
+      if (epoch->number != i / windows) {
+        epoch->number = i / windows;
+        Generator own = orders.stream(std::to_string(epoch->number));
+        epoch->first = own.below(train_.size() - windows * block_);
+        epoch->order = randperm(windows, own).to_vector<int64_t>();
+      }
+      starts.push_back(epoch->first + epoch->order[static_cast<size_t>(i % windows)] * block_);
+    }
+    return gather_windows(train_, starts, block_);
+  };
 }
 
 std::vector<Batch> TextDataset::validation_batches(int64_t batch) const {

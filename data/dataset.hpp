@@ -75,6 +75,11 @@ class TextDataset {
   /// random_batch() of the training split, as a function of the number of windows and the generator. Borrows
   /// this dataset.
   std::function<Batch(int64_t, Generator&)> training_batches() const;
+  /// Windows of the training split without replacement, as a function of their number, a generator, and the
+  /// number of windows drawn before. An epoch has consecutive windows in random order, each once; its order
+  /// and the start of the first window depend on `seed` and the number of the epoch alone. Windows with
+  /// weights are drawn like those of training_batches(). Borrows this dataset; not thread-safe.
+  std::function<Batch(int64_t, Generator&, int64_t)> shuffled_batches(uint64_t seed) const;
 
   /// The whole validation split as consecutive_batches(); empty if there is none.
   std::vector<Batch> validation_batches(int64_t batch) const;

@@ -50,6 +50,11 @@ Loss decoder_loss(const models::Decoder& model) {
   };
 }
 
+BatchSource training_batches(const data::TextDataset& dataset, const TrainConfig& config) {
+  if (config.windows == kRandom) return dataset.training_batches();
+  return dataset.shuffled_batches(static_cast<uint64_t>(config.seed));
+}
+
 Recipe decoder_recipe(const models::Decoder& model, BatchSource source, const TrainConfig& config) {
   config.validate();
   const LoopOptions& loop = config;

@@ -14,6 +14,8 @@ namespace gradus::train {
 /// Mean cross-entropy, nats per token. Borrows the model.
 Loss decoder_loss(const models::Decoder& model);
 
+/// The windows that config.windows names, of the training split. Borrows the dataset.
+BatchSource training_batches(const data::TextDataset& dataset, const TrainConfig& config);
 /// The recipe of `config`, with the windows that `source` draws. Borrows the model. Throws Error if the
 /// config is not valid.
 Recipe decoder_recipe(const models::Decoder& model, BatchSource source, const TrainConfig& config);

@@ -43,6 +43,8 @@ std::vector<std::string> precisions() {
 
 std::vector<std::string> reductions() { return {kOrdered, kFast}; }
 
+std::vector<std::string> window_orders() { return {kShuffled, kRandom}; }
+
 std::string parts_of_architectures() {
   return joined(models::architectures(), "\n",
                 [](const models::Architecture* row) { return concat(row->name, ": ", row->parts); });
@@ -91,6 +93,10 @@ std::vector<Setting> make_settings() {
       row<&Config::val_fraction>("val-fraction", text, "F",
                                  "Fraction of the text, at its end, for the validation split",
                                  {.range = kBelow1}),
+      row<&Config::windows>("windows", text, "NAME",
+                            "Training windows: shuffled reads each once an epoch, in a new\norder; random "
+                            "draws them with replacement, as --text-weights does",
+                            {.traits = kRare, .choices = window_orders}),
 
       row<&Config::init_from>("init-from", model, "DIR",
                               "Fine-tune the model in this folder, of gradus or another program",

@@ -111,6 +111,7 @@ TrainConfig preset(std::string_view name) {
     config.min_lr = 0;
     config.decay = "wsd";
     config.warmup = 20;
+    config.windows = kShuffled;
     config.steps = 600;
     config.eval_every = config.save_every = 200;
   }

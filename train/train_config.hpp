@@ -18,6 +18,8 @@
 
 namespace gradus::train {
 
+constexpr const char *kRandom = "random", *kShuffled = "shuffled";  ///< of TrainConfig::windows
+
 /// All settings of a run. The defaults are the preset nano, without a vocabulary.
 struct TrainConfig : LoopOptions {
   std::string preset = "nano";  ///< gives the values that were not set
@@ -31,6 +33,7 @@ struct TrainConfig : LoopOptions {
   std::string tokenizer = "char";  ///< one of data::Tokenizer::kinds(), or the absolute path of one
   int64_t vocab = 0;               ///< size of the vocabulary that bpe learns; 0 for other tokenizers
   double val_fraction = 0.1;       ///< of the tokens, at the end
+  std::string windows = kRandom;   ///< of the training split: random or shuffled, see TextDataset
 
   std::string init_from;        ///< absolute path of the folder of a model to fine-tune; none: a new model
   models::DecoderConfig model;  ///< vocab_size comes from the tokenizer

@@ -246,6 +246,48 @@ TEST_CASE("weights decide how often a token of each part is read") {
   CHECK(first + second == kDraws);
 }
 
+TEST_CASE("an epoch of shuffled windows has each window once, and the next one another order") {
+  const TextDataset dataset(places(4 * 25 + 3), 4, 0);  // 102 targets: 24 windows, one less than fit
+  const auto draw = dataset.shuffled_batches(7);
+  Generator g(1);
+  const auto epoch = [&](int64_t number) {
+    std::vector<int64_t> starts;
+    for (int64_t i = 0; i < 24; i += 8) {
+      const Batch batch = draw(8, g, 24 * number + i);
+      check_targets_follow(batch);
+      for (int64_t b = 0; b < 8; ++b) starts.push_back(static_cast<int64_t>(batch.x.at({b, 0})));
+    }
+    return starts;
+  };
+  std::map<int64_t, int> firsts;
+  std::vector<int64_t> before;
+  for (int64_t number = 0; number < 200; ++number) {
+    std::vector<int64_t> starts = epoch(number);
+    CHECK(starts != before);
+    before = starts;
+    std::sort(starts.begin(), starts.end());
+    ++firsts[starts[0]];
+    for (size_t i = 0; i < 24; ++i) REQUIRE(starts[i] == starts[0] + 4 * static_cast<int64_t>(i));
+  }
+  CHECK(firsts.size() == 7);  // every start from which 24 windows fit: 103 tokens, less 24 * 4
+  CHECK(firsts.rbegin()->first == 6);
+  CHECK(g == Generator(1));
+
+  // A batch depends on the seed and on what was drawn before, alone.
+  CHECK(same(draw(10, g, 20).x, dataset.shuffled_batches(7)(10, g, 20).x));
+  CHECK(!same(draw(10, g, 20).x, dataset.shuffled_batches(8)(10, g, 20).x));
+  const TextDataset one(places(5), 4, 0);
+  CHECK(one.shuffled_batches(1)(2, g, 5).x.to_vector<int64_t>() ==
+        std::vector<int64_t>{0, 1, 2, 3, 0, 1, 2, 3});
+}
+
+TEST_CASE("shuffled windows with weights are drawn by the weights") {
+  TextDataset dataset(places(100), 4, 0);
+  dataset.weigh({{50, 0}, {50, 1}});
+  Generator a(3), b(3);
+  CHECK(same(dataset.shuffled_batches(1)(9, a, 0).x, dataset.random_batch(Split::train, 9, b).x));
+}
+
 TEST_CASE("weights that leave nothing to draw are refused") {
   TextDataset dataset(places(40), 4, 0.5);
   CHECK(error_of([&] {

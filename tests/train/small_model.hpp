@@ -36,10 +36,7 @@ struct SmallRun {
         tokenizer(data::Tokenizer::characters(small_text())),
         dataset(tokenizer.encode(small_text()), c.model.block_size, 0.1),
         model(sized(), init),
-        trainer(model,
-                decoder_recipe(
-                    model, [this](int64_t batch, Generator& g) { return next(batch, g); }, config),
-                ranks) {}
+        trainer(model, decoder_recipe(model, training_batches(dataset, config), config), ranks) {}
 
   data::Batch next(int64_t batch, Generator& g) const {
     return dataset.random_batch(data::Split::train, batch, g);

@@ -29,6 +29,7 @@ TEST_CASE("a preset has its steps and batches, and llamas the recipe that was fo
     const TrainConfig config = preset(name);
     CHECK(config.steps == steps);
     CHECK(config.batch == batch);
+    CHECK(config.windows == (config.model.arch == "gpt2" ? "random" : "shuffled"));
     if (config.model.arch == "gpt2") return;
     CHECK(config.optimizer == "muon");
     CHECK(config.lr == 5e-3);
@@ -154,6 +155,19 @@ TEST_CASE("a tokenizer is a kind or a path, and vocab is for bpe") {
   CHECK_NOTHROW(config.validate());
   config.vocab = 256;
   refused("`vocab` must be a whole number of at least 257, got 256.");
+}
+
+TEST_CASE("a train.json from before there were shuffled windows draws them at random, as it did") {
+  CHECK(to_json(preset("nano")).find("windows") == std::string::npos);
+  std::string mini = to_json(preset("mini"));
+  CHECK(train_config_from_json(mini).windows == "shuffled");
+  const std::string line = "  \"windows\": \"shuffled\",\n";
+  REQUIRE(mini.find(line) != std::string::npos);
+  mini.erase(mini.find(line), line.size());
+  CHECK(train_config_from_json(mini).windows == "random");
+  TrainConfig config;
+  config.windows = "sorted";
+  CHECK_THROWS_WITH(config.validate(), "[train] `windows` must be shuffled or random, got 'sorted'.");
 }
 
 TEST_CASE("JSON that is no config is refused") {

@@ -53,6 +53,40 @@ TEST_CASE("accumulated micro-batches have the gradient of one big batch") {
   CHECK(largest > 1e-3);  // So the comparison meant something.
 }
 
+TEST_CASE("accumulated micro-batches have the same shuffled windows as one big batch") {
+  TrainConfig big = small_config(), accumulated = small_config();
+  big.windows = accumulated.windows = kShuffled;
+  big.batch = 12;
+  accumulated.batch = 4;
+  accumulated.accum = 3;
+  accumulated.micro = GENERATE(1, 4);
+  SmallRun one(big), two(accumulated);
+  for (int i = 0; i < 30; ++i)
+    CHECK(two.trainer.step().loss == Approx(one.trainer.step().loss).epsilon(i < 3 ? 1e-6 : 1e-3));
+}
+
+TEST_CASE("a source of batches is told how many examples the run has drawn") {
+  TrainConfig config = small_config();
+  config.batch = 6;
+  config.accum = 2;
+  config.micro = GENERATE(1, 3);
+  SmallRun run(config);
+  std::vector<std::pair<int64_t, int64_t>> calls;
+  const auto source = [&](int64_t batch, Generator& g, int64_t drawn) {
+    calls.emplace_back(batch, drawn);
+    return run.next(batch, g);
+  };
+  Trainer trainer(run.model, decoder_recipe(run.model, source, config));
+  TrainerState state = trainer.state();
+  state.step = 5;
+  trainer.restore(state);
+  (void)trainer.step();
+  (void)trainer.step();
+  using Calls = std::vector<std::pair<int64_t, int64_t>>;
+  CHECK(calls == (config.micro == 1 ? Calls{{6, 60}, {6, 66}, {6, 72}, {6, 78}}
+                                    : Calls{{4, 60}, {4, 64}, {4, 68}, {4, 72}, {4, 76}, {4, 80}}));
+}
+
 TEST_CASE("an optimizer's products are made in the precision of the run") {
   TrainConfig config = small_config();
   config.optimizer = "muon";
@@ -134,6 +168,7 @@ TEST_CASE("the loss over a validation text does not depend on how it is cut into
 TEST_CASE("a restored trainer goes on with the same bits") {
   TrainConfig config = small_config();
   config.model.dropout = 0.1;
+  config.windows = GENERATE(kRandom, kShuffled);
   SmallRun whole(config), first(config), second(config);
   for (int i = 0; i < 10; ++i) (void)whole.trainer.step();
   for (int i = 0; i < 4; ++i) (void)first.trainer.step();

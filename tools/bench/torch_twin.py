@@ -162,7 +162,7 @@ class Muon:
     """Of gradus's default recipe: momentum 0.95, learning rate 5e-3, weight decay 0.1, updates of AdamW's size."""
 
     def __init__(self, matrices):
-        self.groups = {}
+        self.lr, self.groups = 5e-3, {}
         for tensor, count in matrices:
             for each in tensor.detach().chunk(count):
                 self.groups.setdefault(each.shape, []).append([each, tensor, len(tensor) // count])
@@ -196,7 +196,7 @@ class Muon:
                 momenta = self.momenta[shape].mul_(0.95).add_(gradients)
                 directions = self.orthogonalized(gradients.add_(momenta, alpha=0.95))
                 for (matrix, *_), direction in zip(members, directions):
-                    matrix.mul_(1 - 5e-3 * 0.1).add_(direction, alpha=-5e-3 * 0.2 * math.sqrt(max(shape)))
+                    matrix.mul_(1 - self.lr * 0.1).add_(direction, alpha=-self.lr * 0.2 * math.sqrt(max(shape)))
 
 
 class Training:
@@ -212,6 +212,11 @@ class Training:
         groups = [{"params": decayed, "weight_decay": 0.1}, {"params": others, "weight_decay": 0.0}]
         lr, beta2 = (5e-3, 0.99) if matrices else (3e-4, 0.95)
         self.optimizer = torch.optim.AdamW(groups, lr=lr, betas=(0.9, beta2), eps=1e-8, foreach=False)
+
+    def set_rate(self, lr):
+        self.muon.lr = lr
+        for group in self.optimizer.param_groups:
+            group["lr"] = lr
 
     def step(self):
         x, y = self.batches[self.next % len(self.batches)]

@@ -49,8 +49,36 @@ class Loss {
   std::function<Tensor(const data::Batch&, Generator*)> f_;
 };
 
-/// Draws the next `batch` examples. All its randomness comes from the generator.
-using BatchSource = std::function<data::Batch(int64_t batch, Generator& generator)>;
+/// Draws the next `batch` examples. Converts from any callable of `batch` and a generator, from which all
+/// randomness comes, or of these and `drawn`, the number of examples that the run has drawn before.
+class BatchSource {
+ public:
+  BatchSource() = default;
+  /// Keeps a copy of the callable.
+  template <class F>
+  requires(!std::same_as<F, BatchSource>) BatchSource(F f) {  // NOLINT: converts from lambdas
+    constexpr bool counts = std::is_invocable_r_v<data::Batch, F&, int64_t, Generator&, int64_t>;
+    constexpr bool is_plain = std::is_invocable_r_v<data::Batch, F&, int64_t, Generator&>;
+    static_assert(counts || is_plain,
+                  "a source of batches must be callable as data::Batch(int64_t batch, Generator&) or as "
+                  "data::Batch(int64_t batch, Generator&, int64_t drawn)");
+    if constexpr (counts)
+      f_ = std::move(f);
+    else if constexpr (is_plain)
+      f_ = [f = std::move(f)](int64_t batch, Generator& generator, int64_t) mutable {
+        return f(batch, generator);
+      };
+  }
+
+  /// Calls the callable, which must be there.
+  data::Batch operator()(int64_t batch, Generator& generator, int64_t drawn = 0) const {
+    return f_(batch, generator, drawn);
+  }
+  explicit operator bool() const { return static_cast<bool>(f_); }  ///< whether there is a callable
+
+ private:
+  std::function<data::Batch(int64_t, Generator&, int64_t)> f_;
+};
 
 /// The learning rate of a step, counted from 0. A Schedule is one.
 using Rate = std::function<double(int64_t step)>;

@@ -232,23 +232,24 @@ void Trainer::compute_gradients(StepReport& report) {
   };
   // All are read before the other ranks begin: rank 0 saves if the text cannot be read.
   std::vector<std::vector<data::Batch>> batches;
+  const int64_t examples = loop.batch * loop.accum;
   for (int64_t i = mine.begin; i < mine.end; ++i) {
     std::vector<data::Batch>& drawn = batches.emplace_back();
-    const auto draw = [&](int64_t examples, Generator& from) {
+    const auto draw = [&](int64_t each, Generator& from, int64_t before) {
       const ProfileSpan span("batch");
-      drawn.push_back(recipe_.batches(examples, from));
+      drawn.push_back(recipe_.batches(each, from, step_ * examples + before));
     };
     if (loop.micro == 1) {  // the streams of one process
       const Generator data = data_;
       try {
-        for (int64_t a = 0; a < loop.accum; ++a) draw(loop.batch, data_);
+        for (int64_t a = 0; a < loop.accum; ++a) draw(loop.batch, data_, a * loop.batch);
       } catch (...) {
         data_ = data;
         throw;
       }
     } else {
       Generator data = stream("data", i);
-      draw(loop.batch * loop.accum / loop.micro, data);
+      draw(examples / loop.micro, data, i * examples / loop.micro);
     }
   }
   if (leads()) lead(Order::step, report.lr);

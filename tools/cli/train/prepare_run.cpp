@@ -91,7 +91,7 @@ class Preparation {
     train::check_memory(train::training_memory(config_), "lower --layers, --embd, --block or --batch.");
 
     auto model = std::make_unique<models::Decoder>(make_model());
-    train::Recipe recipe = train::decoder_recipe(*model, dataset->training_batches(), config_);
+    train::Recipe recipe = train::decoder_recipe(*model, train::training_batches(*dataset, config_), config_);
     train::ModelFiles files = train::decoder_files(*model, config_, tokenizer);
     if (budget) {
       recipe.budget = [budget](const train::StepReport& report) { return budget->steps(report); };
