@@ -5,6 +5,7 @@
 #include "gradus/files/error.hpp"
 #include "gradus/files/plain.hpp"
 #include "gradus/models/architecture.hpp"
+#include "gradus/models/ensemble.hpp"
 #include "gradus/nn/init.hpp"
 
 namespace gradus::models {
@@ -20,6 +21,7 @@ namespace {
 constexpr int64_t kMostTokens = 1'000'000'000;
 constexpr int64_t kWidest = 1'000'000;
 constexpr int64_t kMostLayers = 10'000;
+constexpr int64_t kMostMembers = 1000;
 
 constexpr double kProgram = 10e6;  // bytes of code and buffers, measured
 
@@ -116,6 +118,7 @@ std::vector<std::string> preset_names() {
 
 std::unique_ptr<Backbone> make_backbone(const DecoderConfig& config, Generator& init) {
   config.validate();
+  if (config.n_member > 1) return make_ensemble(config, init);
   return architecture(config.arch).make(config, init);
 }
 
@@ -128,6 +131,7 @@ void DecoderConfig::validate() const {
   check_size("n_layer", n_layer, kMostLayers);
   check_size("n_embd", n_embd, kWidest);
   check_size("n_head", n_head, kWidest);
+  check_size("n_member", n_member, kMostMembers);
   if (n_embd % n_head != 0)
     fail("decoder", Option{"n_head"}, " must divide ", Option{"n_embd"}, ", got ", n_head, " and ", n_embd,
          ".");

@@ -28,6 +28,8 @@ struct DecoderConfig {
   double rope_theta = 10000.0;  ///< base of the rotary angles: see rotary_embedding()
   bool qk_norm = false;         ///< whether heads of queries and keys are normalised, as in Qwen3
 
+  int64_t n_member = 1;  ///< decoders whose probabilities are averaged: above 1 it is an ensemble
+
   bool tie_word_embeddings = true;  ///< whether the output projection is the token embedding
 
   /// Heads of keys and values.

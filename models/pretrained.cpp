@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -20,6 +21,24 @@ namespace {
 using Compared = nn::SafetensorsFile::Compared;
 
 constexpr const char* kConfig = "config.json";
+
+constexpr const char *kEnsemble = "gradus_ensemble", *kMembers = "members";  // in config.json
+
+/// The folders of the members of an ensemble; empty if the folder has one model.
+std::vector<std::filesystem::path> member_folders(const files::FolderSnapshot& folder) {
+  const files::Json json(folder.text(kConfig), "load_config", (folder.folder() / kConfig).string());
+  const std::optional<files::Field> type = json.root().find("model_type");
+  std::vector<std::filesystem::path> members;
+  if (!type || type->shown() != concat("'", kEnsemble, "'")) return members;
+  for (const files::Field& item : json.root().at(kMembers).items()) {
+    const std::filesystem::path member(item.text());
+    if (member.empty() || member.is_absolute() || *member.lexically_normal().begin() == "..")
+      item.refuse("must be a folder inside that of config.json, got ", item.shown(), ".");
+    members.push_back(folder.folder() / member);
+  }
+  if (members.empty()) json.root().at(kMembers).refuse("must name at least one folder, got none.");
+  return members;
+}
 
 /// The names of the subfolders with a model, at most eight; empty if there are none.
 std::string models_in(const std::filesystem::path& folder) {
@@ -222,6 +241,9 @@ nn::NamedShapes stored_shapes(const DecoderConfig& config) {
 }
 
 void save_pretrained(const Decoder& model, files::FolderUpdate& update) {
+  if (model.config().n_member > 1)
+    fail("save_pretrained", "needs one model, got an ensemble of ", model.config().n_member,
+         ". Hint: save its members, and save_ensemble().");
   nn::save_safetensors(update, nn::kTensorFile, stored_state(model));
   update.write(kConfig, to_json(model.config()));
 }
@@ -233,6 +255,12 @@ void save_pretrained(const Decoder& model, const std::filesystem::path& folder) 
   update.commit_without_list();
 }
 
+void save_ensemble(const std::vector<std::string>& members, files::FolderUpdate& update) {
+  const nlohmann::ordered_json json{
+      {"model_type", kEnsemble}, {kMembers, members}, {"gradus_version", GRADUS_VERSION}};
+  update.write(kConfig, json.dump(2) + "\n");
+}
+
 DecoderConfig load_config(const std::filesystem::path& folder) {
   return files::read_folder(folder, [](const files::FolderSnapshot& files) { return load_config(files); });
 }
@@ -242,7 +270,20 @@ DecoderConfig load_config(const files::FolderSnapshot& folder) {
     if (const std::string models = models_in(folder.folder()); !models.empty())
       fail("load_config", folder.folder(), " must have ", kConfig,
            ", got none. Hint: these subfolders have one: ", models, ".");
-  return config_from_json(folder.text(kConfig), (folder.folder() / kConfig).string());
+  const std::vector<std::filesystem::path> members = member_folders(folder);
+  if (members.empty()) return config_from_json(folder.text(kConfig), (folder.folder() / kConfig).string());
+  std::optional<DecoderConfig> first;
+  for (const std::filesystem::path& member : members) {
+    const DecoderConfig one = files::read_folder(member, [](const files::FolderSnapshot& files) {
+      return config_from_json(files.text(kConfig), (files.folder() / kConfig).string());
+    });
+    if (first && one != *first)
+      fail("load_config", folder.folder(), ": the members must have one config, got another in ", member,
+           ".");
+    first = one;
+  }
+  first->n_member = std::ssize(members);
+  return *first;
 }
 
 std::string written_by(const std::filesystem::path& folder) {
@@ -256,7 +297,9 @@ std::string written_by(const std::filesystem::path& folder) {
 DecoderConfig check_pretrained(const std::filesystem::path& folder) {
   return files::read_folder(folder, [](const files::FolderSnapshot& files) {
     const DecoderConfig config = load_config(files);
-    const StoredModel checked(config, files, Compared::header);
+    const std::vector<std::filesystem::path> members = member_folders(files);
+    if (members.empty()) const StoredModel checked(config, files, Compared::header);
+    for (const std::filesystem::path& member : members) check_pretrained(member);
     return config;
   });
 }
@@ -267,14 +310,27 @@ Decoder load_pretrained(const std::filesystem::path& folder) {
 }
 
 Decoder load_pretrained(const files::FolderSnapshot& folder) {
-  const DecoderConfig config = load_config(folder);
-  return StoredModel(config, folder, Compared::all).load(config);
+  return load_pretrained(folder, load_config(folder));
 }
 
 Decoder load_pretrained(const files::FolderSnapshot& folder, const DecoderConfig& as) {
   const DecoderConfig config = load_config(folder);
   check_cut(config, as);
-  return StoredModel(config, folder, Compared::all).load(as);
+  const std::vector<std::filesystem::path> members = member_folders(folder);
+  if (members.empty()) return StoredModel(config, folder, Compared::all).load(as);
+  const NoGrad no_grad;
+  Generator generator(0);
+  Decoder ensemble(as, generator);
+  nn::StateDict state = ensemble.state_dict();
+  DecoderConfig one = as;
+  one.n_member = 1;
+  for (size_t i = 0; i < members.size(); ++i) {
+    const Decoder member = files::read_folder(
+        members[i], [&](const files::FolderSnapshot& files) { return load_pretrained(files, one); });
+    for (const auto& [name, values] : member.state_dict())
+      state.at(concat("members.", i, ".", name)).copy_(values);
+  }
+  return ensemble;
 }
 
 }  // namespace gradus::models

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "gradus/files/folder.hpp"
 #include "gradus/models/decoder.hpp"
@@ -19,6 +20,10 @@ namespace gradus::models {
 void save_pretrained(const Decoder& model, const std::filesystem::path& folder);
 /// The same as part of an update of a folder.
 void save_pretrained(const Decoder& model, files::FolderUpdate& update);
+
+/// Writes the config.json of an ensemble, whose members are models in these subfolders. All functions below
+/// that read a folder read an ensemble too.
+void save_ensemble(const std::vector<std::string>& members, files::FolderUpdate& update);
 
 /// The tensors that save_pretrained writes, float32: the parameters by their names in files, transposed if
 /// files have them transposed, and zeros for the biases that a GPT-2 lacks.

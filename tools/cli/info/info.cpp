@@ -50,7 +50,8 @@ void print_parameters(const nn::NamedShapes& stored) {
 }
 
 void print_model(const models::DecoderConfig& config) {
-  std::cout << "model       " << models::sizes(config) << ", " << config.vocab_size << " tokens, "
+  std::cout << "model       " << (config.n_member > 1 ? concat("ensemble of ", config.n_member, ": ") : "")
+            << models::sizes(config) << ", " << config.vocab_size << " tokens, "
             << models::architecture(config.arch).describe(config) << "; " << grouped(config.num_parameters())
             << " parameters\n";
 }

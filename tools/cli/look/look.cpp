@@ -216,6 +216,7 @@ void check(const LookFlags& flags) {
 int run(const LookFlags& flags) {
   check(flags);
   const models::DecoderConfig config = check_model("look", flags.model);
+  check_single("look", config, flags.model.folder);
   auto [model, tokenizer] = load_model(flags.model, config);
   if (flags.list) {
     for (const std::string& point : look::points_of(model)) std::cout << point << "\n";

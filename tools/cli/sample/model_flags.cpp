@@ -38,6 +38,12 @@ models::DecoderConfig check_model(std::string_view verb, const ModelFlags& flags
   return models::check_pretrained(flags.folder);
 }
 
+void check_single(std::string_view verb, const models::DecoderConfig& config, const std::string& folder) {
+  if (config.n_member > 1)
+    fail(verb, folder, " must be one model, got an ensemble of ", config.n_member,
+         ". Hint: take one of its members.");
+}
+
 train::TrainedModel load_model(const ModelFlags& flags, const models::DecoderConfig& config) {
   train::check_memory(models::generation_memory(config), "free some, or use a smaller model.");
   train::TrainedModel trained = train::load_trained(flags.folder, flags.tokenizer);

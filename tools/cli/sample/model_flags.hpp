@@ -20,6 +20,9 @@ void add_model_flags(CLI::App& verb, ModelFlags& flags);
 /// The config of the model. Throws Error, naming `verb`, for unknown weights, and if the folder has no model.
 models::DecoderConfig check_model(std::string_view verb, const ModelFlags& flags);
 
+/// Throws Error, naming `verb`, if the model of the folder is an ensemble.
+void check_single(std::string_view verb, const models::DecoderConfig& config, const std::string& folder);
+
 /// Loads the model, whose config is `config`, and rounds its matrices. Throws Error if memory is too small.
 train::TrainedModel load_model(const ModelFlags& flags, const models::DecoderConfig& config);
 

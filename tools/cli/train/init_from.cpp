@@ -6,6 +6,7 @@
 #include "gradus/files/error.hpp"
 #include "gradus/models/architecture.hpp"
 #include "gradus/models/pretrained.hpp"
+#include "gradus/tools/cli/sample/model_flags.hpp"
 #include "gradus/train/decoder.hpp"
 #include "gradus/train/train_config.hpp"
 
@@ -56,6 +57,7 @@ std::string tokenizer_of(const TrainConfig& asked, const IsGiven& is_given) {
 
 void begin_with_model(TrainConfig& config, const IsGiven& is_given) {
   models::DecoderConfig model = models::check_pretrained(config.init_from);
+  check_single("train", model, config.init_from);
   check_shape(config, model, is_given);
   config.tokenizer = tokenizer_of(config, is_given);
   config.vocab = 0;

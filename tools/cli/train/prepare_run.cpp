@@ -54,8 +54,7 @@ class Preparation {
   Preparation(const TrainFlags& flags, train::Communicator* ranks)
       : flags_(flags),
         ranks_(ranks),
-        folder_(std::make_unique<train::RunFolder>(flags.out.empty() ? default_out(flags.config)
-                                                                     : fs::path(flags.out))),
+        folder_(std::make_unique<train::RunFolder>(run_path(flags))),
         config_(flags.config) {}
 
   PreparedRun prepare() {
@@ -242,6 +241,10 @@ class Preparation {
 };
 
 }  // namespace
+
+fs::path run_path(const TrainFlags& flags) {
+  return flags.out.empty() ? default_out(flags.config) : fs::path(flags.out);
+}
 
 PreparedRun prepare_run(const TrainFlags& flags, train::Communicator* ranks) {
   return Preparation(flags, ranks).prepare();

@@ -2,6 +2,7 @@
 // opens the run folder.
 #pragma once
 
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
@@ -40,6 +41,9 @@ struct PreparedRun {
 /// Throws Error, with nothing written, for flags, a text or a folder that cannot be used.
 /// On several ranks, all of them prepare the run of rank 0, which alone writes. `ranks` may be null.
 PreparedRun prepare_run(const TrainFlags& flags, train::Communicator* ranks = nullptr);
+
+/// The folder of --out, or the default.
+std::filesystem::path run_path(const TrainFlags& flags);
 
 /// Batches of about `tokens` targets of the validation split; 0: all of it.
 std::vector<data::Batch> validation_batches(const data::TextDataset& dataset,

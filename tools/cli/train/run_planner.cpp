@@ -42,7 +42,8 @@ struct Trial {
   Trial(const TrainConfig& config, const RunTokens& tokens, train::Communicator* ranks)
       : dataset(tokens.dataset(config)),
         model(config.model, init),
-        trainer(model, train::decoder_recipe(model, train::training_batches(dataset, config), config), ranks) {
+        trainer(model, train::decoder_recipe(model, train::training_batches(dataset, config), config),
+                ranks) {
     const int64_t windows = train::evaluation_batch(config.model), others = ranks ? ranks->size() - 1 : 0;
     if (dataset.has_validation())  // a batch for each rank
       validation = dataset.validation_sample(windows, others * windows * config.model.block_size + 1);

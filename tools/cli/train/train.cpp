@@ -16,6 +16,7 @@
 #include "gradus/tools/cli/program/text_output.hpp"
 #include "gradus/tools/cli/program/verbs.hpp"
 #include "gradus/tools/cli/sample/prompt.hpp"
+#include "gradus/tools/cli/train/members.hpp"
 #include "gradus/tools/cli/train/prepare_run.hpp"
 #include "gradus/tools/cli/train/progress.hpp"
 #include "gradus/tools/cli/train/ranks.hpp"
@@ -197,6 +198,7 @@ void conclude(const TrainFlags& flags, const PreparedRun& prepared, train::Commu
 }
 
 int train_verb(const TrainFlags& flags, const std::string& program) {
+  if (flags.members > 0) return train_members(flags, program);
   std::optional<train::Interrupt> interrupt(std::in_place, /*at_once=*/true);
   turn_signals_of_writing_into_errors();
   const std::unique_ptr<train::Communicator> ranks = join_ranks(flags.ranks, flags.threads);

@@ -55,6 +55,10 @@ void TrainFlags::add_to(CLI::App& verb) {
             kMostThreads);
   add_value(verb, "--ranks", ranks, "N", "Start this many processes that train together (MPI); see --micro",
             kMostThreads);
+  add_value(verb, "--members", members, "N",
+            "Train N models with the seeds from --seed on, as many at a time as\nthere are threads; the "
+            "result is their ensemble, whose probabilities\nare the means of theirs",
+            kMostThreads);
   add_value(verb, "--config", config_file, "FILE",
             "TOML file of settings, with flags as keys; flags override it");
 
@@ -93,6 +97,7 @@ void TrainFlags::check_others(CLI::App& verb) const {
   };
   check_count("--threads", threads, 1);
   check_count("--ranks", ranks, 1);
+  check_count("--members", members, 1);
   check_count("--stop-after", stop_after, 1);
   check_count("--profile-steps", profile_steps, 1);
   check_count("--profile-after", profile_after, 0);

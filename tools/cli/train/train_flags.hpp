@@ -14,8 +14,8 @@ struct TrainFlags {
   /// The settings: as given, and complete after settle().
   train::TrainConfig config;
   std::string config_file, out, profile;
-  int64_t threads = 0, ranks = 0, stop_after = 0;  ///< 0: not given
-  int64_t sample_every = 0;                        ///< 0: never
+  int64_t threads = 0, ranks = 0, members = 0, stop_after = 0;  ///< 0: not given
+  int64_t sample_every = 0;                                     ///< 0: never
   int64_t profile_after = 10, profile_steps = 10;
   bool resume = false, overwrite = false, json = false, quiet = false;
 

@@ -1,0 +1,137 @@
+// Ensembles: the mean of the probabilities of their members.
+#include <cmath>
+
+#include "autograd/compare.hpp"
+#include "catch.hpp"
+#include "gradus/autograd/graph/modes.hpp"
+#include "gradus/autograd/ops/ops.hpp"
+#include "gradus/models/generate.hpp"
+#include "gradus/models/pretrained.hpp"
+#include "gradus/nn/checks.hpp"
+#include "temporary_folder.hpp"
+#include "with_state.hpp"
+
+using namespace gradus;
+using namespace gradus::models;
+using testing::difference;
+using testing::error_of;
+
+namespace {
+
+DecoderConfig config_of(const std::string& arch) {
+  DecoderConfig config{
+      .arch = arch, .vocab_size = 17, .block_size = 8, .n_layer = 2, .n_head = 2, .n_embd = 16};
+  if (arch == "mingru") config.n_head = 1;
+  if (arch != "gpt2") config.bias = false;
+  return config;
+}
+
+/// A model with distinct opinions.
+Decoder make_model(const DecoderConfig& config, uint64_t seed) {
+  Generator g(seed);
+  Decoder model(config, g);
+  for (auto& [name, p] : model.named_parameters())
+    if (p.dim() == 2) p.copy_(randn(p.shape(), g) * 0.3);
+  return model;
+}
+
+/// Members in folder/a, folder/b and folder/c, and the ensemble in the folder itself.
+struct SavedEnsemble {
+  testing::TemporaryFolder folder;
+  std::vector<Decoder> members;
+
+  explicit SavedEnsemble(const std::string& arch) {
+    for (const char* name : {"a", "b", "c"}) {
+      members.push_back(make_model(config_of(arch), members.size() + 1));
+      save_pretrained(members.back(), folder / name);
+    }
+    save({"a", "b", "c"});
+  }
+  void save(const std::vector<std::string>& names) const {
+    files::FolderUpdate update(folder.path());
+    save_ensemble(names, update);
+    update.commit_without_list();
+  }
+};
+
+}  // namespace
+
+TEST_CASE("an ensemble's probabilities are the means of its members'") {
+  const std::string arch = GENERATE("gpt2", "llama", "mingru");
+  const SavedEnsemble saved(arch);
+  Decoder ensemble = load_pretrained(saved.folder.path());
+  CHECK(ensemble.config().n_member == 3);
+  CHECK(ensemble.config() == load_config(saved.folder.path()));
+  CHECK(ensemble.config() == check_pretrained(saved.folder.path()));
+  CHECK(ensemble.config().num_parameters() == 3 * saved.members[0].config().num_parameters());
+  const Tensor idx = tensor(std::vector<int64_t>{3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8, 9, 7, 9, 3}, {2, 8});
+  const NoGrad no_grad;
+  Tensor mean = zeros({2, 8, 17});
+  for (const Decoder& member : saved.members) mean = mean + softmax(member(idx), -1) / 3.0;
+  CHECK(amax(abs(softmax(ensemble(idx), -1) - mean)).item() < 1e-6);
+  CHECK(amax(abs(exp(ensemble(idx)) - mean)).item() < 1e-6);  // the logits are logarithms
+
+  const Decoder copy(ensemble);
+  CHECK(difference(copy(idx), ensemble(idx)).empty());
+  testing::WithState<> with_state{ensemble};
+  CHECK_NOTHROW(nn::check_kv_cache(with_state, idx));
+}
+
+TEST_CASE("an ensemble writes text with and without its state") {
+  const SavedEnsemble saved("llama");
+  const Decoder ensemble = load_pretrained(saved.folder.path());
+  Generator a(1), b(1);
+  const SampleOptions options{.max_new_tokens = 20, .temperature = 0.7};
+  const std::vector<int64_t> text = generate(ensemble, {1, 2}, options, a);
+  std::vector<int64_t> tokens{1, 2};
+  while (tokens.size() < 22) {
+    const auto T = std::min<int64_t>(8, std::ssize(tokens));
+    const Tensor logits = ensemble(tensor(std::vector<int64_t>(tokens.end() - T, tokens.end()), {1, T}));
+    tokens.push_back(sample_token(logits.detach().select(0, 0).select(0, T - 1), options, b));
+  }
+  CHECK(text == std::vector<int64_t>(tokens.begin() + 2, tokens.end()));
+}
+
+TEST_CASE("an ensemble is trained by the loss of its mean") {
+  DecoderConfig config = config_of("llama");
+  config.n_member = 2;
+  Generator g(3);
+  Decoder ensemble(config, g);
+  const Tensor idx = tensor(std::vector<int64_t>{3, 1, 4, 1}, {1, 4}),
+               y = tensor(std::vector<int64_t>{1, 4, 1, 5}, {1, 4});
+  ensemble.loss(idx, y).backward();
+  for (const auto& [name, parameter] : ensemble.named_parameters()) {
+    INFO(name);
+    CHECK(name.starts_with("members."));
+    CHECK(parameter.grad().defined());
+  }
+  CHECK(error_of([&] { save_pretrained(ensemble, std::filesystem::temp_directory_path()); }) ==
+        "[save_pretrained] needs one model, got an ensemble of 2. Hint: save its members, and "
+        "save_ensemble().");
+  CHECK(error_of([&] { (void)ensemble.logit_share({}, {}, {}); }).find("are no sums") != std::string::npos);
+}
+
+TEST_CASE("members that are not models of one config inside the folder are refused") {
+  const SavedEnsemble saved("llama");
+  const std::string folder = saved.folder.path().string();
+  const auto error = [&](const std::vector<std::string>& names) {
+    saved.save(names);
+    return error_of([&] { load_pretrained(saved.folder.path()); });
+  };
+  for (const char* outside : {"../a", "/tmp", "a/../../b", ""})
+    CHECK(error({"a", outside}) == concat("[load_config] ", folder,
+                                          "/config.json: members[1] must be a folder ",
+                                          "inside that of config.json, got '", outside, "'."));
+  CHECK(error({}) ==
+        concat("[load_config] ", folder, "/config.json: members must name at least one folder, got none."));
+  CHECK(error({"a", "d"}).find(folder + "/d/config.json") != std::string::npos);
+  DecoderConfig other = config_of("llama");
+  other.n_layer = 1;
+  save_pretrained(make_model(other, 9), saved.folder / "d");
+  CHECK(error({"a", "d"}).find("the members must have one config") != std::string::npos);
+  saved.save({"a", "b"});
+  std::filesystem::rename(saved.folder / "b", saved.folder / "e");
+  std::filesystem::create_directory(saved.folder / "b");
+  std::filesystem::copy(saved.folder / "config.json", saved.folder / "b");  // an ensemble as a member
+  CHECK(error_of([&] { load_pretrained(saved.folder.path()); }).find("must be 'gpt2'") != std::string::npos);
+}

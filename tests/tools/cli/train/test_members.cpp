@@ -1,0 +1,113 @@
+// train --members: an ensemble of runs with different seeds.
+#include "catch.hpp"
+#include "gradus/files/json.hpp"
+#include "tools/cli/program.hpp"
+
+using namespace gradus;
+using namespace gradus::cli;
+
+namespace {
+
+std::string text() {
+  std::string all;
+  for (int i = 0; i < 400; ++i) all += concat("the ", i * i % 37, " birds of ", i % 11, " trees\n");
+  return all;
+}
+
+/// The words of a run of members in a folder of this name.
+std::vector<std::string> train(const Scratch& scratch, const std::string& out,
+                               const std::vector<std::string>& more = {}) {
+  std::vector<std::string> words{
+      "train", "--preset", "tiny",  "--text",         scratch.file("text.txt", text()),
+      "--lr",  "1.5e-3",   "--out", scratch.path(out)};
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
+double loss(const Scratch& scratch, const std::string& folder) {
+  const Outcome outcome =
+      run_program({"eval", scratch.path(folder), "--text", scratch.path("text.txt"), "--json"});
+  REQUIRE(outcome.code == 0);
+  return files::Json(outcome.out, "test", "eval").root().at("loss").number();
+}
+
+}  // namespace
+
+TEST_CASE("members are the runs with the next seeds, and their mean is a model") {
+  const Scratch scratch;
+  const Outcome outcome = run_program(
+      train(scratch, "all",
+            {"--members", "3", "--steps", "60", "--seed", "5", "--threads", "2", "--tokenizer", "byte"}));
+  INFO(outcome.err);
+  REQUIRE(outcome.code == 0);
+  for (const char* part :
+       {"member  1 of 3: ", "member  3 of 3: ", "done    3 members", "nats a token of the ensemble"})
+    CHECK(outcome.err.find(part) != std::string::npos);
+  REQUIRE(
+      run_program(train(scratch, "one", {"--steps", "60", "--seed", "6", "--tokenizer", "byte", "--quiet"}))
+          .code == 0);
+  CHECK(read(scratch.path("one/model.safetensors")) == read(scratch.path("all/members/2/model.safetensors")));
+  double sum = 0;
+  for (const char* member : {"all/members/1", "all/members/2", "all/members/3"}) sum += loss(scratch, member);
+  CHECK(loss(scratch, "all") < sum / 3);  // Jensen's inequality
+
+  const std::string all = scratch.path("all");
+  CHECK(run_program({"sample", all, "--prompt", "the ", "--tokens", "5"}).code == 0);
+  CHECK(run_program({"info", all}).out.find("ensemble of 3: 2 layers") != std::string::npos);
+  check_refused({"export", all, "--to", "gguf", "--out", scratch.path("x.gguf")},
+                {"must be one model, got an ensemble of 3"});
+  check_refused({"look", all, "--prompt", "the"}, {"must be one model, got an ensemble of 3"});
+  check_refused({"train", "--init-from", all, "--text", scratch.path("text.txt")},
+                {"must be one model, got an ensemble of 3"});
+  check_refused(train(scratch, "all", {"--members", "3"}), {"--out must be new", "--resume", "--overwrite"});
+  check_refused(train(scratch, "one", {"--members", "3"}), {"--out must be a new folder"});
+  CHECK(
+      run_program(train(scratch, "all", {"--members", "2", "--steps", "5", "--overwrite", "--quiet"})).code ==
+      0);
+}
+
+TEST_CASE("stopped members go on with the same bits") {
+  const Scratch scratch;
+  const std::vector<std::string> members{"--members", "3", "--steps", "1200", "--threads", "2"};
+  REQUIRE(run_program(train(scratch, "whole", members)).code == 0);
+  std::string command = "$GRADUS";
+  for (const std::string& word : train(scratch, "parts", members)) command += " '" + word + "'";
+  const Outcome stopped =
+      run_shell(concat(command, " & pid=$!; while [ ! -e ", scratch.path("parts/members/2/metrics.jsonl"),
+                       " ]; do sleep 0.05; done; sleep 0.3; kill -TERM $pid; wait $pid; echo code $?"));
+  CHECK(stopped.out.find("code 143") != std::string::npos);
+  CHECK(stopped.err.find("the same command with --resume") != std::string::npos);
+  CHECK(!std::filesystem::exists(scratch.path("parts/config.json")));
+  std::vector<std::string> again = members;
+  again.emplace_back("--resume");
+  const Outcome resumed = run_program(train(scratch, "parts", again));
+  INFO(resumed.err);
+  REQUIRE(resumed.code == 0);
+  for (const char* member : {"1", "2", "3"})
+    CHECK(read(scratch.path(concat("whole/members/", member, "/model.safetensors"))) ==
+          read(scratch.path(concat("parts/members/", member, "/model.safetensors"))));
+  CHECK(loss(scratch, "whole") == loss(scratch, "parts"));
+}
+
+TEST_CASE("a member that fails ends the run with its exit code") {
+  const Scratch scratch;
+  const Outcome outcome = run_program(
+      {"train", "--text", scratch.path("none.txt"), "--out", scratch.path("out"), "--members", "2"});
+  CHECK(outcome.code == 2);
+  CHECK(!std::filesystem::exists(scratch.path("out/config.json")));
+}
+
+TEST_CASE("flags that do not go together with members are refused") {
+  const Scratch scratch;
+  const std::vector<std::vector<std::string>> others{
+      {"--ranks", "2"}, {"--json"}, {"--stop-after", "3"}, {"--profile", scratch.path("p.json")}};
+  for (const std::vector<std::string>& flags : others) {
+    std::vector<std::string> words = train(scratch, "out", flags);
+    words.insert(words.end(), {"--members", "2"});
+    check_refused(words, {"--members", flags[0], "must not come together"});
+  }
+  check_refused({"train", "--text", "-", "--members", "2", "--out", scratch.path("out")}, {"--text -"});
+  check_refused(train(scratch, "out", {"--members", "0"}),
+                {"--members must be a whole number of at least 1"});
+  check_refused(train(scratch, "out", {"--members", "2", "--resume"}), {"needs an ensemble, got none"});
+}

@@ -1,0 +1,254 @@
+#include "gradus/tools/cli/train/members.hpp"
+
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <numbers>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "gradus/autograd/graph/modes.hpp"
+#include "gradus/files/error.hpp"
+#include "gradus/models/pretrained.hpp"
+#include "gradus/tools/cli/program/shell.hpp"
+#include "gradus/tools/cli/program/terminal.hpp"
+#include "gradus/tools/cli/program/text_output.hpp"
+#include "gradus/tools/cli/program/verbs.hpp"
+#include "gradus/tools/cli/sample/prompt.hpp"
+#include "gradus/tools/cli/train/prepare_run.hpp"
+#include "gradus/tools/cli/train/run_planner.hpp"
+#include "gradus/tools/cli/train/run_text.hpp"
+#include "gradus/train/decoder.hpp"
+#include "gradus/train/interrupt.hpp"
+#include "gradus/train/trainer/precision.hpp"
+
+namespace gradus::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr double kMembersShare = 0.97;  // of --minutes; the rest is for the evaluation of the ensemble
+
+std::string word(const std::string& value) { return value; }
+std::string word(DType value) { return train::precision_name(value); }
+template <class T>
+std::string word(const T& value) {
+  return nlohmann::json(value).dump();  // numbers keep all digits
+}
+
+/// The given settings as words of a command, without those of `but`.
+std::vector<std::string> setting_words(const TrainFlags& flags, std::initializer_list<std::string_view> but) {
+  std::vector<std::string> words;
+  for (const train::Setting& row : train::settings()) {
+    if (!flags.is_given(row.key) || std::find(but.begin(), but.end(), row.key) != but.end()) continue;
+    const std::string flag = concat("--", row.key);
+    row.visit(flags.config, [&]<class T>(const T& value) {
+      if constexpr (std::is_same_v<T, bool>) {
+        const std::string off(row.options.off);
+        words.push_back(value ? flag : off.empty() ? concat("--no-", row.key) : "--" + off);
+      } else if constexpr (requires { value.front(); } && !std::is_same_v<T, std::string>) {
+        words.push_back(flag);
+        for (const auto& item : value) words.push_back(word(item));
+      } else {
+        words.push_back(concat(flag, "=", word(value)));
+      }
+    });
+  }
+  return words;
+}
+
+/// Starts a command in a process group of its own, so that Ctrl-C reaches this process alone.
+pid_t start(const std::vector<std::string>& command) {
+  std::vector<char*> words;
+  for (const std::string& one : command) words.push_back(const_cast<char*>(one.c_str()));
+  words.push_back(nullptr);
+  posix_spawnattr_t attributes;
+  ::posix_spawnattr_init(&attributes);
+  ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
+  pid_t process = -1;
+  std::cout << std::flush;
+  const int refused = ::posix_spawnp(&process, words[0], nullptr, &attributes, words.data(), environ);
+  ::posix_spawnattr_destroy(&attributes);
+  if (refused != 0)
+    throw RunError("[train] the system must start a process, got: ", std::strerror(refused), ".");
+  return process;
+}
+
+class Members {
+ public:
+  explicit Members(const TrainFlags& flags)
+      : flags_(flags),
+        folder_(run_path(flags)),
+        slots_(std::min<int64_t>(flags.members, num_threads())),
+        words_(setting_words(flags, {"seed", "minutes"})) {
+    if (flags.config.minutes > 0) {
+      const int64_t rounds = (flags.members + slots_ - 1) / slots_;
+      words_.push_back(
+          concat("--minutes=", word(kMembersShare * flags.config.minutes / static_cast<double>(rounds))));
+    }
+    if (flags.sample_every > 0) words_.push_back(concat("--sample-every=", flags.sample_every));
+    if (flags.overwrite) words_.emplace_back("--overwrite");
+    check_folder();
+  }
+
+  const fs::path& folder() const { return folder_; }
+  fs::path folder(int64_t member) const { return folder_ / name(member); }
+
+  /// Trains those that are not finished. Returns the exit code of the first that failed, or that of a signal.
+  int train(const train::Interrupt& interrupt, const Messages& messages) {
+    std::vector<std::pair<pid_t, int64_t>> running;
+    int code = kDone, sent = 0;
+    for (int64_t next = 1; next <= flags_.members || !running.empty();) {
+      if (next <= flags_.members && std::ssize(running) < slots_ && code == kDone && sent == 0) {
+        if (!is_finished(next)) {
+          messages.line(concat("member  ", next, " of ", flags_.members, ": ", folder(next).string()));
+          running.emplace_back(start(command(next, running.empty())), next);
+        }
+        ++next;
+        continue;
+      }
+      if (running.empty()) break;
+      if (interrupt.signal() != 0 && sent == 0) {
+        sent = interrupt.signal();
+        for (const auto& [process, member] : running) ::kill(process, sent);
+      }
+      const int ended = reap(running);
+      if (ended != kDone && code == kDone) code = ended;
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
+    return sent != 0 ? 128 + sent : code;
+  }
+
+  /// Writes the files that name the members.
+  void write() const {
+    std::vector<std::string> names;
+    for (int64_t i = 1; i <= flags_.members; ++i) names.push_back(name(i));
+    files::FolderUpdate update(folder_);
+    models::save_ensemble(names, update);
+    for (const auto& [file, text] : data::tokenizer_files(train::load_tokenizer(folder(1), {})))
+      update.write(file, text);
+    update.commit();
+  }
+
+ private:
+  static std::string name(int64_t member) { return concat("members/", member); }
+
+  void check_folder() const {
+    const bool is_ensemble = fs::exists(folder(1));
+    if (fs::exists(folder_) && !fs::is_empty(folder_) && !is_ensemble)
+      fail("train", "--out must be a new folder or that of an ensemble with --members, got ", folder_, ".");
+    if (is_ensemble && !flags_.overwrite && !flags_.resume)
+      fail("train", "--out must be new, got ", folder_,
+           ", which has an ensemble. Hint: --resume continues it, --overwrite replaces it.");
+    if (flags_.resume && !is_ensemble)
+      fail("train", "--resume with --members needs an ensemble, got none in ", folder_, ".");
+  }
+
+  bool is_finished(int64_t member) const {
+    const train::RunFolder run(folder(member));
+    return flags_.resume && run.has_last() && run.load_last().trainer.step >= train::load_config(run).steps;
+  }
+
+  /// The first of the members that run now prints its progress.
+  std::vector<std::string> command(int64_t member, bool prints) const {
+    std::vector<std::string> words{this_program(), "train"};
+    if (flags_.resume && train::RunFolder(folder(member)).has_last()) {
+      words.emplace_back("--resume");
+    } else {
+      words.insert(words.end(), words_.begin(), words_.end());
+      words.push_back(concat("--seed=", flags_.config.seed + member - 1));
+    }
+    words.push_back(concat("--threads=", std::max<int64_t>(1, num_threads() / slots_)));
+    words.push_back(concat("--out=", folder(member).string()));
+    if (flags_.quiet || !prints) words.emplace_back("--quiet");
+    return words;
+  }
+
+  /// Removes those that have ended. Returns the exit code of one that failed, else 0.
+  static int reap(std::vector<std::pair<pid_t, int64_t>>& running) {
+    int code = kDone;
+    std::erase_if(running, [&](const auto& one) {
+      int status = 0;
+      if (::waitpid(one.first, &status, WNOHANG) <= 0) return false;
+      const int own = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+      if (own != kDone) code = own;
+      return true;
+    });
+    return code;
+  }
+
+  const TrainFlags& flags_;
+  fs::path folder_;
+  int64_t slots_;
+  std::vector<std::string> words_;
+};
+
+void check_others(const TrainFlags& flags) {
+  const auto check_apart = [](const char* other, bool is_given) {
+    if (is_given) fail("train", "--members and ", other, " must not come together, got both.");
+  };
+  check_apart("--ranks", flags.ranks > 0);
+  check_apart("--json", flags.json);
+  check_apart("--profile", !flags.profile.empty());
+  check_apart("--stop-after", flags.stop_after > 0);
+  const auto& text = flags.config.text;
+  check_apart("--text -", std::find(text.begin(), text.end(), "-") != text.end());
+}
+
+/// Evaluates the ensemble on the validation split of its members, and prints loss and sample.
+void conclude(const Members& members, const TrainFlags& flags, double seconds, const std::string& program,
+              const Messages& messages) {
+  const train::TrainConfig config = train::load_config(train::RunFolder(members.folder(1)));
+  auto [model, tokenizer] = train::load_trained(members.folder());
+  const RunText text = load_text(config, data::TextRules::of(tokenizer));
+  const data::TextDataset dataset = RunTokens(text, tokenizer, config).dataset(config);
+  messages.line(concat("\ndone    ", flags.members, " members, ", duration(seconds)));
+  if (dataset.has_validation()) {
+    const Autocast autocast(config.precision);
+    const double loss = train::mean_loss(model, validation_batches(dataset, model.config(), 0));
+    messages.line(
+        concat("loss    ", decimals(loss, 4), " nats a token of the ensemble on the validation text, ",
+               decimals(loss / std::numbers::ln2 / bytes_per_token(tokenizer, dataset), 4), " bits a byte"));
+  }
+  messages.line("sample\n");
+  Generator stream = Generator(static_cast<uint64_t>(flags.config.seed)).stream("sample");
+  write_sample(model, tokenizer, "", {.max_new_tokens = kClosingSample, .temperature = 0.8}, stream,
+               std::cout);
+  std::cout << std::endl;
+  const std::string folder = members.folder().string(), prompt = example_prompt(text.corpus.text);
+  messages.line(concat("\nmodel   ", folder, ", the mean of the models in ", folder, "/members\nmore    ",
+                       program, " sample ", shell_path(folder),
+                       prompt.empty() ? "" : " --prompt " + shell_word(prompt)));
+}
+
+}  // namespace
+
+int train_members(const TrainFlags& flags, const std::string& program) {
+  check_others(flags);
+  if (flags.threads > 0) set_num_threads(static_cast<int>(flags.threads));
+  const auto start_time = std::chrono::steady_clock::now();
+  const Messages messages(flags.quiet);
+  Members members(flags);
+  std::optional<train::Interrupt> interrupt(std::in_place);
+  const int code = members.train(*interrupt, messages);
+  interrupt.reset();
+  if (code != kDone) {
+    messages.line("some members are not finished; the same command with --resume continues");
+    return code;
+  }
+  members.write();
+  const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start_time;
+  if (!flags.quiet) conclude(members, flags, taken.count(), program, messages);
+  return kDone;
+}
+
+}  // namespace gradus::cli
