@@ -1,6 +1,7 @@
 #include "gradus/train/plan.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "gradus/data/tokenizer.hpp"
@@ -19,6 +20,11 @@ constexpr int64_t kMostSteps = int64_t{1} << 40;
 // Epochs from which dropout is 0.1, and 0.2, for a model of at least kLargeModel parameters per token. For
 // smaller models they are higher in proportion, at most kMostTimes as high. From the runs in docs/recipe.md.
 constexpr double kSomeEpochs = 4, kManyEpochs = 12, kLargeModel = 2.5, kMostTimes = 3;
+
+// Members that make fewer epochs have a higher loss, also as an ensemble; beyond kMostMembers the gain is
+// small.
+constexpr double kLeastEpochs = 6, kMemberEpochs = 5;
+constexpr int64_t kMostMembers = 8;
 
 // The size of a vocabulary of byte pairs. Models with a larger one overfit: see docs/recipe.md.
 constexpr double kBytesPerPair = 1024, kMostPairs = 4096;
@@ -58,6 +64,13 @@ int64_t planned_vocab(double bytes) {
 double planned_dropout(double epochs, double parameters_per_token) {
   epochs /= std::clamp(kLargeModel / parameters_per_token, 1.0, kMostTimes);
   return epochs < kSomeEpochs ? 0 : epochs < kManyEpochs ? 0.1 : 0.2;
+}
+
+int64_t planned_members(double epochs, int64_t slots) {
+  slots = std::min(slots, kMostMembers);
+  if (slots < 2 || epochs < kLeastEpochs) return 1;
+  const double turns = std::round(epochs / kMemberEpochs / static_cast<double>(slots));
+  return slots * static_cast<int64_t>(std::clamp(turns, 1.0, static_cast<double>(kMostMembers / slots)));
 }
 
 int64_t last_eval_tokens(const TrainConfig& config, int64_t all) {

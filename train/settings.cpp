@@ -137,8 +137,8 @@ std::vector<Setting> make_settings() {
                                   "the\nlearning rates of a run of PLANNED steps",
                                   {.traits = kRare}),
       row<&Config::minutes>("minutes", learning, "F",
-                            "Time budget instead of --steps: choose preset, tokenizer, steps,\nprecision and "
-                            "dropout that fit; 0: none",
+                            "Time budget instead of --steps: choose preset, tokenizer, steps,\nprecision, "
+                            "dropout and --members that fit; 0: none",
                             {.range = Setting::Range{.most = 1e6}, .traits = kSince02}),
       row<&Config::batch>("batch", learning, "N", "Micro-batch size: windows of --block tokens",
                           {.traits = kLoop}),

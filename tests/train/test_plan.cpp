@@ -61,6 +61,19 @@ TEST_CASE("the more often a text is read, the more dropout, later for a small mo
   CHECK(planned_dropout(1e9, 0.8) == 0.2);
 }
 
+TEST_CASE("members are as many as make about five epochs each") {
+  CHECK(planned_members(1e9, 1) == 1);
+  CHECK(planned_members(5.9, 2) == 1);
+  CHECK(planned_members(6.5, 2) == 2);
+  CHECK(planned_members(14.9, 2) == 2);
+  CHECK(planned_members(19.5, 2) == 4);
+  CHECK(planned_members(65, 2) == 8);
+  CHECK(planned_members(1e9, 3) == 6);
+  CHECK(planned_members(6, 8) == 8);
+  CHECK(planned_members(1e9, 8) == 8);
+  CHECK(planned_members(1e9, 64) == 8);
+}
+
 TEST_CASE("a sample costs a window a token where the window slides, and little before") {
   const TrainConfig config = preset("nano");  // windows of 64
   const Pace pace{0.01, 1e-5};

@@ -128,7 +128,7 @@ int export_model(const ExportFlags& flags) {
       *std::find_if(formats().begin(), formats().end(), [&](const Format& f) { return f.name == flags.to; });
   check_out(flags, format);
   const models::DecoderConfig config = models::check_pretrained(flags.folder);
-  check_single("export", config, flags.folder);
+  if (flags.to != "npz") check_single("export", config, flags.folder);
   const auto& known = models::architecture(config.arch).exports;
   if (flags.to != "npz" && std::find(known.begin(), known.end(), flags.to) == known.end())
     fail("export", "--to must be npz for a model of --arch ", config.arch, ", got ", flags.to, ".");

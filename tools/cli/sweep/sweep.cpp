@@ -119,7 +119,7 @@ SweepResult train(const SweptRun& run, const SweepFlags& flags) {
   const fs::path folder = folder_of(run, flags);
   std::vector<std::string> words = mpi::without_launcher();
   words.insert(words.end(), {this_program(), "train"});
-  if (fs::exists(folder / "last")) {
+  if (fs::exists(folder / "last") || fs::exists(folder / "members.json")) {
     words.emplace_back("--resume");
   } else {
     words.insert(words.end(), run.flags.begin(), run.flags.end());

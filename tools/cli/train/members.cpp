@@ -18,7 +18,12 @@
 
 #include "gradus/autograd/graph/modes.hpp"
 #include "gradus/files/error.hpp"
+#include "gradus/files/file.hpp"
+#include "gradus/files/json.hpp"
+#include "gradus/files/plain.hpp"
 #include "gradus/models/pretrained.hpp"
+#include "gradus/tools/cli/program/event_stream.hpp"
+#include "gradus/tools/cli/program/flags.hpp"
 #include "gradus/tools/cli/program/shell.hpp"
 #include "gradus/tools/cli/program/terminal.hpp"
 #include "gradus/tools/cli/program/text_output.hpp"
@@ -29,6 +34,8 @@
 #include "gradus/tools/cli/train/run_text.hpp"
 #include "gradus/train/decoder.hpp"
 #include "gradus/train/interrupt.hpp"
+#include "gradus/train/mpi/mpi.hpp"
+#include "gradus/train/trainer/metrics.hpp"
 #include "gradus/train/trainer/precision.hpp"
 
 namespace gradus::cli {
@@ -36,7 +43,26 @@ namespace {
 
 namespace fs = std::filesystem;
 
+using Clock = std::chrono::steady_clock;
+
 constexpr double kMembersShare = 0.97;  // of --minutes; the rest is for the evaluation of the ensemble
+constexpr const char* kPlan = "members.json";
+
+/// members.json: the number of members, and the words with which each begins.
+struct Plan {
+  int64_t members = 0;
+  std::vector<std::string> words;
+};
+
+Plan read_plan(const fs::path& folder) {
+  const std::string file = (folder / kPlan).string();
+  const files::Json json(files::read(file), "train", file);
+  return {json.root().at("members").integer(1, kMostThreads), json.root().at("flags").texts()};
+}
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
 
 std::string word(const std::string& value) { return value; }
 std::string word(DType value) { return train::precision_name(value); }
@@ -85,21 +111,31 @@ pid_t start(const std::vector<std::string>& command) {
 
 class Members {
  public:
-  explicit Members(const TrainFlags& flags)
+  Members(const TrainFlags& flags, int64_t members, Clock::time_point start)
       : flags_(flags),
         folder_(run_path(flags)),
-        slots_(std::min<int64_t>(flags.members, num_threads())),
-        words_(setting_words(flags, {"seed", "minutes"})) {
+        members_(members),
+        slots_(std::min<int64_t>(members, num_threads())) {
+    check_folder();
+    if (flags.resume) {
+      words_ = read_plan(folder_).words;
+      return;
+    }
+    words_ = setting_words(flags, {"seed", "minutes"});
     if (flags.config.minutes > 0) {
-      const int64_t rounds = (flags.members + slots_ - 1) / slots_;
-      words_.push_back(
-          concat("--minutes=", word(kMembersShare * flags.config.minutes / static_cast<double>(rounds))));
+      const auto turns = static_cast<double>((members_ + slots_ - 1) / slots_);
+      const double minutes = flags.config.minutes - seconds_since(start) / 60;
+      words_.push_back(concat("--minutes=", word(std::max(1e-3, kMembersShare * minutes / turns))));
+      words_.emplace_back("--members=1");
     }
     if (flags.sample_every > 0) words_.push_back(concat("--sample-every=", flags.sample_every));
     if (flags.overwrite) words_.emplace_back("--overwrite");
-    check_folder();
+    files::make_folders(folder_);
+    const nlohmann::ordered_json json{{"members", members_}, {"flags", words_}};
+    files::write_atomically(folder_ / kPlan, [&](std::ostream& out) { out << json.dump(1) << "\n"; });
   }
 
+  int64_t count() const { return members_; }
   const fs::path& folder() const { return folder_; }
   fs::path folder(int64_t member) const { return folder_ / name(member); }
 
@@ -107,10 +143,10 @@ class Members {
   int train(const train::Interrupt& interrupt, const Messages& messages) {
     std::vector<std::pair<pid_t, int64_t>> running;
     int code = kDone, sent = 0;
-    for (int64_t next = 1; next <= flags_.members || !running.empty();) {
-      if (next <= flags_.members && std::ssize(running) < slots_ && code == kDone && sent == 0) {
+    for (int64_t next = 1; next <= members_ || !running.empty();) {
+      if (next <= members_ && std::ssize(running) < slots_ && code == kDone && sent == 0) {
         if (!is_finished(next)) {
-          messages.line(concat("member  ", next, " of ", flags_.members, ": ", folder(next).string()));
+          messages.line(concat("member  ", next, " of ", members_, ": ", folder(next).string()));
           running.emplace_back(start(command(next, running.empty())), next);
         }
         ++next;
@@ -131,7 +167,7 @@ class Members {
   /// Writes the files that name the members.
   void write() const {
     std::vector<std::string> names;
-    for (int64_t i = 1; i <= flags_.members; ++i) names.push_back(name(i));
+    for (int64_t i = 1; i <= members_; ++i) names.push_back(name(i));
     files::FolderUpdate update(folder_);
     models::save_ensemble(names, update);
     for (const auto& [file, text] : data::tokenizer_files(train::load_tokenizer(folder(1), {})))
@@ -143,8 +179,8 @@ class Members {
   static std::string name(int64_t member) { return concat("members/", member); }
 
   void check_folder() const {
-    const bool is_ensemble = fs::exists(folder(1));
-    if (fs::exists(folder_) && !fs::is_empty(folder_) && !is_ensemble)
+    const bool is_ensemble = fs::exists(folder_ / kPlan);
+    if (fs::exists(folder_) && !is_ensemble && (!fs::is_directory(folder_) || !fs::is_empty(folder_)))
       fail("train", "--out must be a new folder or that of an ensemble with --members, got ", folder_, ".");
     if (is_ensemble && !flags_.overwrite && !flags_.resume)
       fail("train", "--out must be new, got ", folder_,
@@ -169,7 +205,7 @@ class Members {
     }
     words.push_back(concat("--threads=", std::max<int64_t>(1, num_threads() / slots_)));
     words.push_back(concat("--out=", folder(member).string()));
-    if (flags_.quiet || !prints) words.emplace_back("--quiet");
+    if (flags_.quiet || flags_.json || !prints) words.emplace_back("--quiet");
     return words;
   }
 
@@ -188,8 +224,8 @@ class Members {
 
   const TrainFlags& flags_;
   fs::path folder_;
-  int64_t slots_;
-  std::vector<std::string> words_;
+  int64_t members_, slots_;
+  std::vector<std::string> words_;  // of a member that begins
 };
 
 void check_others(const TrainFlags& flags) {
@@ -197,58 +233,83 @@ void check_others(const TrainFlags& flags) {
     if (is_given) fail("train", "--members and ", other, " must not come together, got both.");
   };
   check_apart("--ranks", flags.ranks > 0);
-  check_apart("--json", flags.json);
+  check_apart("mpirun", mpi::is_launched());
   check_apart("--profile", !flags.profile.empty());
   check_apart("--stop-after", flags.stop_after > 0);
   const auto& text = flags.config.text;
   check_apart("--text -", std::find(text.begin(), text.end(), "-") != text.end());
 }
 
-/// Evaluates the ensemble on the validation split of its members, and prints loss and sample.
-void conclude(const Members& members, const TrainFlags& flags, double seconds, const std::string& program,
-              const Messages& messages) {
+/// Evaluates the ensemble on the validation split of its members, and prints loss and sample. Returns the
+/// report, without time.
+train::RunReport conclude(const Members& members, const TrainFlags& flags, const std::string& program,
+                          const Messages& messages) {
   const train::TrainConfig config = train::load_config(train::RunFolder(members.folder(1)));
   auto [model, tokenizer] = train::load_trained(members.folder());
   const RunText text = load_text(config, data::TextRules::of(tokenizer));
   const data::TextDataset dataset = RunTokens(text, tokenizer, config).dataset(config);
-  messages.line(concat("\ndone    ", flags.members, " members, ", duration(seconds)));
+  train::RunReport report{.steps = config.steps, .finished = true};
+  messages.line("");
   if (dataset.has_validation()) {
+    const std::vector<data::Batch> batches = validation_batches(dataset, model.config(), 0);
     const Autocast autocast(config.precision);
-    const double loss = train::mean_loss(model, validation_batches(dataset, model.config(), 0));
-    messages.line(
-        concat("loss    ", decimals(loss, 4), " nats a token of the ensemble on the validation text, ",
-               decimals(loss / std::numbers::ln2 / bytes_per_token(tokenizer, dataset), 4), " bits a byte"));
+    report.val_loss = train::mean_loss(model, batches);
+    report.val_tokens = data::count_targets(batches);
+    std::vector<std::string> alone;
+    for (int64_t i = 1; i <= members.count(); ++i)
+      if (const auto end = train::logged_losses(train::RunFolder(members.folder(i)).metrics()).end;
+          end && end->val_loss)
+        alone.push_back(decimals(*end->val_loss, 4));
+    messages.line(concat(
+        "loss    ", decimals(*report.val_loss, 4), " nats a token of the ensemble on the validation text, ",
+        decimals(*report.val_loss / std::numbers::ln2 / bytes_per_token(tokenizer, dataset), 4),
+        " bits a byte", alone.empty() ? "" : "; of its members " + joined(alone)));
   }
+  if (flags.quiet) return report;
   messages.line("sample\n");
-  Generator stream = Generator(static_cast<uint64_t>(flags.config.seed)).stream("sample");
-  write_sample(model, tokenizer, "", {.max_new_tokens = kClosingSample, .temperature = 0.8}, stream,
-               std::cout);
-  std::cout << std::endl;
+  files::PlainBuffer plain(*std::cerr.rdbuf());
+  std::ostream standard_error(&plain);
+  std::ostream& out = flags.json ? standard_error : std::cout;
+  Generator stream = Generator(static_cast<uint64_t>(config.seed)).stream("sample");
+  write_sample(model, tokenizer, "", {.max_new_tokens = kClosingSample, .temperature = 0.8}, stream, out);
+  out << std::endl;
   const std::string folder = members.folder().string(), prompt = example_prompt(text.corpus.text);
-  messages.line(concat("\nmodel   ", folder, ", the mean of the models in ", folder, "/members\nmore    ",
-                       program, " sample ", shell_path(folder),
+  messages.line(concat("\nmodel   ", folder, ": an ensemble of the ", members.count(), " models in ", folder,
+                       "/members\nmore    ", program, " sample ", shell_path(folder),
                        prompt.empty() ? "" : " --prompt " + shell_word(prompt)));
+  return report;
 }
 
 }  // namespace
 
-int train_members(const TrainFlags& flags, const std::string& program) {
+int64_t members_of(const TrainFlags& flags) {
+  if (flags.members > 0) return flags.members;
+  if (flags.resume) return fs::exists(run_path(flags) / kPlan) ? read_plan(run_path(flags)).members : 1;
+  return planned_members(flags);
+}
+
+int train_members(const TrainFlags& flags, int64_t count, Clock::time_point start,
+                  const std::string& program) {
   check_others(flags);
-  if (flags.threads > 0) set_num_threads(static_cast<int>(flags.threads));
-  const auto start_time = std::chrono::steady_clock::now();
   const Messages messages(flags.quiet);
-  Members members(flags);
+  Members members(flags, count, start);
   std::optional<train::Interrupt> interrupt(std::in_place);
   const int code = members.train(*interrupt, messages);
   interrupt.reset();
-  if (code != kDone) {
-    messages.line("some members are not finished; the same command with --resume continues");
-    return code;
+  train::RunReport report;
+  if (code == kDone) {
+    members.write();
+    report = conclude(members, flags, program, messages);
+  } else {
+    messages.line(concat("some members are not finished; continue with: ", program, " train --out ",
+                         shell_path(members.folder().string()), " --resume"));
   }
-  members.write();
-  const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start_time;
-  if (!flags.quiet) conclude(members, flags, taken.count(), program, messages);
-  return kDone;
+  report.seconds = seconds_since(start);
+  EventStream events;
+  if (flags.json) events.write(train::to_json(report, members.folder()));
+  events.finish();
+  if (code == kDone) messages.line(concat("done    ", count, " members, ", duration(report.seconds)));
+  return code;
 }
 
 }  // namespace gradus::cli

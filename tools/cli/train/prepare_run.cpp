@@ -14,6 +14,7 @@
 #include "gradus/tools/cli/train/run_text.hpp"
 #include "gradus/train/decoder.hpp"
 #include "gradus/train/memory.hpp"
+#include "gradus/train/mpi/mpi.hpp"
 #include "gradus/train/train_json.hpp"
 
 namespace gradus::cli {
@@ -57,23 +58,26 @@ class Preparation {
         folder_(std::make_unique<train::RunFolder>(run_path(flags))),
         config_(flags.config) {}
 
+  int64_t members() {
+    const std::optional<data::Tokenizer> known = known_tokenizer();
+    const RunText text = read_text(rules_of(known));
+    const RunTokens tokens(text, settle_tokenizer(known, text), config_);
+    return train::planned_members(epochs_in_time(flags_, config_, tokens, start_), num_threads());
+  }
+
   PreparedRun prepare() {
     check_folder();
     if (flags_.threads > 0) set_num_threads(static_cast<int>(flags_.threads));
 
-    std::optional<data::Tokenizer> known = known_tokenizer();
-    RunText text =
-        read_text(known ? data::TextRules::of(*known) : data::TextRules::of_kind(config_.tokenizer));
+    const std::optional<data::Tokenizer> known = known_tokenizer();
+    RunText text = read_text(rules_of(known));
     const train::Checkpoint checkpoint = flags_.resume ? load_checkpoint(text.corpus) : train::Checkpoint{};
     if (flags_.resume) {
       const int64_t steps = config_.steps;
       config_.steps = saved_config_.steps;
       config_.change_steps(checkpoint.trainer.step, steps);
     }
-    if (flags_.plans_vocab())
-      config_.vocab = train::planned_vocab(static_cast<double>(text.corpus.text.size()));
-    data::Tokenizer tokenizer = known ? *std::move(known) : make_tokenizer(text.corpus.text);
-    config_.model.vocab_size = tokenizer.vocab_size();
+    data::Tokenizer tokenizer = settle_tokenizer(known, text);
     const RunTokens tokens(text, tokenizer, config_);
     config_.model.validate();
     compare_ranks(ranks_, config_, text.corpus.sha256);
@@ -154,6 +158,19 @@ class Preparation {
     if (fs::path(config_.tokenizer).is_absolute()) return data::load_tokenizer(config_.tokenizer);
     if (!config_.tokens.empty()) return data::Tokenizer::bytes();
     return {};
+  }
+
+  data::TextRules rules_of(const std::optional<data::Tokenizer>& known) const {
+    return known ? data::TextRules::of(*known) : data::TextRules::of_kind(config_.tokenizer);
+  }
+
+  /// The known tokenizer, or one that is made from the text. Sets the size of the vocabulary.
+  data::Tokenizer settle_tokenizer(const std::optional<data::Tokenizer>& known, const RunText& text) {
+    if (flags_.plans_vocab())
+      config_.vocab = train::planned_vocab(static_cast<double>(text.corpus.text.size()));
+    data::Tokenizer tokenizer = known ? *known : make_tokenizer(text.corpus.text);
+    config_.model.vocab_size = tokenizer.vocab_size();
+    return tokenizer;
   }
 
   /// Byte pairs are learned from the training split; a vocabulary of characters has those of both splits.
@@ -241,6 +258,16 @@ class Preparation {
 };
 
 }  // namespace
+
+int64_t planned_members(const TrainFlags& flags) {
+  constexpr double kLeastMinutes = 0.5;  // below, reading the text a second time takes too much of them
+  const auto& text = flags.config.text;
+  const bool is_single = flags.resume || flags.ranks > 0 || mpi::is_launched() || flags.stop_after > 0 ||
+                         !flags.profile.empty() || !flags.config.init_from.empty() ||
+                         std::find(text.begin(), text.end(), "-") != text.end();
+  if (is_single || flags.config.minutes < kLeastMinutes) return 1;
+  return Preparation(flags, nullptr).members();
+}
 
 fs::path run_path(const TrainFlags& flags) {
   return flags.out.empty() ? default_out(flags.config) : fs::path(flags.out);

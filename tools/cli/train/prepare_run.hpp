@@ -42,6 +42,10 @@ struct PreparedRun {
 /// On several ranks, all of them prepare the run of rank 0, which alone writes. `ranks` may be null.
 PreparedRun prepare_run(const TrainFlags& flags, train::Communicator* ranks = nullptr);
 
+/// The number of models, averaged as an ensemble, with which --minutes reaches the lowest loss; 1 without
+/// --minutes. Throws Error as prepare_run() does for the text.
+int64_t planned_members(const TrainFlags& flags);
+
 /// The folder of --out, or the default.
 std::filesystem::path run_path(const TrainFlags& flags);
 

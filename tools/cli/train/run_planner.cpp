@@ -88,6 +88,11 @@ class Planner {
           train::Communicator* ranks)
       : flags_(flags), tokens_(tokens), start_(start), ranks_(ranks) {}
 
+  double epochs(const TrainConfig& config) {
+    pace_ = measure(config, tokens_, ranks_);
+    return training_tokens(config, pace_.step) / text_tokens(config);
+  }
+
   std::shared_ptr<train::TimeBudget> plan(const TrainConfig& config) {
     TrainConfig chosen = choose_preset(config);
     if (!flags_.is_given("dropout") && config.init_from.empty()) set_dropout(chosen);
@@ -107,6 +112,10 @@ class Planner {
   /// Tokens that a run trains on in the time that is left, if a step takes `seconds`.
   double training_tokens(const TrainConfig& config, double seconds) const {
     return seconds_left() / seconds * train::tokens_per_step(config);
+  }
+
+  double text_tokens(const TrainConfig& config) const {
+    return static_cast<double>(tokens_.dataset(config).tokens(data::Split::train).size());
   }
 
   /// The largest preset for which the time suffices, unless one was given.
@@ -136,7 +145,7 @@ class Planner {
 
   /// Raises the dropout if the run reads the text often, and measures again, because dropout takes time.
   void set_dropout(TrainConfig& config) {
-    const auto text = static_cast<double>(tokens_.dataset(config).tokens(data::Split::train).size());
+    const double text = text_tokens(config);
     const double dropout = train::planned_dropout(training_tokens(config, pace_.step) / text,
                                                   static_cast<double>(config.model.num_parameters()) / text);
     if (dropout <= config.model.dropout) return;
@@ -160,6 +169,11 @@ std::shared_ptr<train::TimeBudget> plan_run(const TrainFlags& flags, const Train
   (void)from_leader(ranks, "");
   (void)from_leader(ranks, train::to_json(budget->plan()));
   return budget;
+}
+
+double epochs_in_time(const TrainFlags& flags, const TrainConfig& config, const RunTokens& tokens,
+                      Clock::time_point start) {
+  return Planner(flags, tokens, start, nullptr).epochs(config);
 }
 
 TrainConfig help_plan(const RunTokens& tokens, int64_t vocab_size, train::Communicator& ranks) {

@@ -21,6 +21,9 @@ std::shared_ptr<train::TimeBudget> plan_run(const TrainFlags& flags, const train
                                             const RunTokens& tokens,
                                             std::chrono::steady_clock::time_point start,
                                             train::Communicator* ranks);
+/// The epochs that a run with this config makes in its time, which began at `start`, on all threads.
+double epochs_in_time(const TrainFlags& flags, const train::TrainConfig& config, const RunTokens& tokens,
+                      std::chrono::steady_clock::time_point start);
 /// Trains with rank 0 what it measures, and returns its plan.
 train::TrainConfig help_plan(const RunTokens& tokens, int64_t vocab_size, train::Communicator& ranks);
 

@@ -198,7 +198,10 @@ void conclude(const TrainFlags& flags, const PreparedRun& prepared, train::Commu
 }
 
 int train_verb(const TrainFlags& flags, const std::string& program) {
-  if (flags.members > 0) return train_members(flags, program);
+  const auto start = std::chrono::steady_clock::now();
+  if (flags.threads > 0) set_num_threads(static_cast<int>(flags.threads));
+  if (const int64_t members = members_of(flags); members > 1)
+    return train_members(flags, members, start, program);
   std::optional<train::Interrupt> interrupt(std::in_place, /*at_once=*/true);
   turn_signals_of_writing_into_errors();
   const std::unique_ptr<train::Communicator> ranks = join_ranks(flags.ranks, flags.threads);

@@ -42,6 +42,7 @@ std::string train_footer(const std::string& program) {
                 program, " train --preset tiny --corpus stories\n  ", program,
                 " train --text my.txt --tokenizer byte --out out/my --steps 5000\n  ", program,
                 " train --heads 8 --kv-heads 2 --embd 256\n  ", program,
+                " train --text my.txt --minutes 3 --members 4\n  ", program,
                 " train --init-from out/my --text other.txt\n  ", program, " train --out out/my --resume");
 }
 

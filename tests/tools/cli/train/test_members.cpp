@@ -56,6 +56,7 @@ TEST_CASE("members are the runs with the next seeds, and their mean is a model")
   CHECK(run_program({"info", all}).out.find("ensemble of 3: 2 layers") != std::string::npos);
   check_refused({"export", all, "--to", "gguf", "--out", scratch.path("x.gguf")},
                 {"must be one model, got an ensemble of 3"});
+  CHECK(run_program({"export", all, "--to", "npz", "--out", scratch.path("x.npz")}).code == 0);
   check_refused({"look", all, "--prompt", "the"}, {"must be one model, got an ensemble of 3"});
   check_refused({"train", "--init-from", all, "--text", scratch.path("text.txt")},
                 {"must be one model, got an ensemble of 3"});
@@ -76,17 +77,19 @@ TEST_CASE("stopped members go on with the same bits") {
       run_shell(concat(command, " & pid=$!; while [ ! -e ", scratch.path("parts/members/2/metrics.jsonl"),
                        " ]; do sleep 0.05; done; sleep 0.3; kill -TERM $pid; wait $pid; echo code $?"));
   CHECK(stopped.out.find("code 143") != std::string::npos);
-  CHECK(stopped.err.find("the same command with --resume") != std::string::npos);
+  CHECK(stopped.err.find("continue with: ") != std::string::npos);
   CHECK(!std::filesystem::exists(scratch.path("parts/config.json")));
-  std::vector<std::string> again = members;
-  again.emplace_back("--resume");
-  const Outcome resumed = run_program(train(scratch, "parts", again));
+  const Outcome resumed =
+      run_program({"train", "--out", scratch.path("parts"), "--resume", "--json", "--quiet"});
   INFO(resumed.err);
   REQUIRE(resumed.code == 0);
   for (const char* member : {"1", "2", "3"})
     CHECK(read(scratch.path(concat("whole/members/", member, "/model.safetensors"))) ==
           read(scratch.path(concat("parts/members/", member, "/model.safetensors"))));
   CHECK(loss(scratch, "whole") == loss(scratch, "parts"));
+  const files::Json done(resumed.out, "test", "the last line");
+  CHECK(done.root().at("event").text() == "done");
+  CHECK(done.root().at("val_loss").number() > 0);
 }
 
 TEST_CASE("a member that fails ends the run with its exit code") {
@@ -100,7 +103,7 @@ TEST_CASE("a member that fails ends the run with its exit code") {
 TEST_CASE("flags that do not go together with members are refused") {
   const Scratch scratch;
   const std::vector<std::vector<std::string>> others{
-      {"--ranks", "2"}, {"--json"}, {"--stop-after", "3"}, {"--profile", scratch.path("p.json")}};
+      {"--ranks", "2"}, {"--stop-after", "3"}, {"--profile", scratch.path("p.json")}};
   for (const std::vector<std::string>& flags : others) {
     std::vector<std::string> words = train(scratch, "out", flags);
     words.insert(words.end(), {"--members", "2"});
