@@ -19,11 +19,11 @@ constexpr double kLastCorrection = 0.03;     // of the time: if less is left, th
 constexpr int64_t kMostSteps = int64_t{1} << 40;
 // Epochs from which dropout is 0.1, and 0.2, for a model of at least kLargeModel parameters per token. For
 // smaller models they are higher in proportion, at most kMostTimes as high. From the runs in docs/recipe.md.
-constexpr double kSomeEpochs = 4, kManyEpochs = 12, kLargeModel = 2.5, kMostTimes = 3;
+constexpr double kSomeEpochs = 6, kManyEpochs = 12, kLargeModel = 2.5, kMostTimes = 3;
 
 // Members that make fewer epochs have a higher loss, also as an ensemble; beyond kMostMembers the gain is
 // small.
-constexpr double kLeastEpochs = 6, kMemberEpochs = 5;
+constexpr double kLeastEpochs = 5, kMemberEpochs = 3.6;
 constexpr int64_t kMostMembers = 8;
 
 // The size of a vocabulary of byte pairs. Models with a larger one overfit: see docs/recipe.md.

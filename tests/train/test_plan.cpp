@@ -48,25 +48,25 @@ TEST_CASE("the more often a text is read, the more dropout, later for a small mo
   CHECK(planned_dropout(22, 10) == 0.2);
   CHECK(planned_dropout(1e9, 10) == 0.2);
   CHECK(planned_dropout(8, 5) == 0.1);
-  CHECK(planned_dropout(4, 5) == 0.1);  // from 4 and from 12 readings on
-  CHECK(planned_dropout(3.99, 5) == 0);
+  CHECK(planned_dropout(6, 5) == 0.1);  // from 6 and from 12 readings on
+  CHECK(planned_dropout(5.99, 5) == 0);
   CHECK(planned_dropout(12, 5) == 0.2);
   CHECK(planned_dropout(11.99, 5) == 0.1);
-  CHECK(planned_dropout(8, 1.3) == 0.1);
-  CHECK(planned_dropout(8, 1.2) == 0);
-  CHECK(planned_dropout(11.9, 0.6) == 0);
-  CHECK(planned_dropout(12.1, 0.6) == 0.1);
+  CHECK(planned_dropout(8, 1.9) == 0.1);
+  CHECK(planned_dropout(8, 1.8) == 0);
+  CHECK(planned_dropout(17.9, 0.6) == 0);
+  CHECK(planned_dropout(18.1, 0.6) == 0.1);
   CHECK(planned_dropout(8, 0.8) == 0);
   CHECK(planned_dropout(22, 0.8) == 0.1);
   CHECK(planned_dropout(1e9, 0.8) == 0.2);
 }
 
-TEST_CASE("members are as many as make about five epochs each") {
+TEST_CASE("members are as many as make about three and a half epochs each") {
   CHECK(planned_members(1e9, 1) == 1);
-  CHECK(planned_members(5.9, 2) == 1);
-  CHECK(planned_members(6.5, 2) == 2);
-  CHECK(planned_members(14.9, 2) == 2);
-  CHECK(planned_members(19.5, 2) == 4);
+  CHECK(planned_members(4.9, 2) == 1);
+  CHECK(planned_members(5, 2) == 2);
+  CHECK(planned_members(10.7, 2) == 2);
+  CHECK(planned_members(14.6, 2) == 4);
   CHECK(planned_members(65, 2) == 8);
   CHECK(planned_members(1e9, 3) == 6);
   CHECK(planned_members(6, 8) == 8);

@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
 #include <cstring>
 #include <iostream>
@@ -48,16 +47,18 @@ using Clock = std::chrono::steady_clock;
 constexpr double kMembersShare = 0.97;  // of --minutes; the rest is for the evaluation of the ensemble
 constexpr const char* kPlan = "members.json";
 
-/// members.json: the number of members, and the words with which each begins.
+/// members.json: the number of members, the seed of the first, and the words with which each begins.
 struct Plan {
-  int64_t members = 0;
+  int64_t members = 0, seed = 0;
   std::vector<std::string> words;
 };
 
 Plan read_plan(const fs::path& folder) {
   const std::string file = (folder / kPlan).string();
   const files::Json json(files::read(file), "train", file);
-  return {json.root().at("members").integer(1, kMostThreads), json.root().at("flags").texts()};
+  const files::Field root = json.root();
+  return {root.at("members").integer(1, kMostThreads), root.at("seed").integer(0, kMostCount),
+          root.at("flags").texts()};
 }
 
 double seconds_since(Clock::time_point start) {
@@ -114,28 +115,29 @@ class Members {
   Members(const TrainFlags& flags, int64_t members, Clock::time_point start)
       : flags_(flags),
         folder_(run_path(flags)),
-        members_(members),
+        plan_{.members = members,
+              .seed = flags.config.seed,
+              .words = setting_words(flags, {"seed", "minutes"})},
         slots_(std::min<int64_t>(members, num_threads())) {
     check_folder();
     if (flags.resume) {
-      words_ = read_plan(folder_).words;
+      resume();
       return;
     }
-    words_ = setting_words(flags, {"seed", "minutes"});
     if (flags.config.minutes > 0) {
-      const auto turns = static_cast<double>((members_ + slots_ - 1) / slots_);
+      const auto turns = static_cast<double>((members + slots_ - 1) / slots_);
       const double minutes = flags.config.minutes - seconds_since(start) / 60;
-      words_.push_back(concat("--minutes=", word(std::max(1e-3, kMembersShare * minutes / turns))));
-      words_.emplace_back("--members=1");
+      plan_.words.push_back(concat("--minutes=", word(std::max(1e-3, kMembersShare * minutes / turns))));
+      plan_.words.emplace_back("--members=1");
     }
-    if (flags.sample_every > 0) words_.push_back(concat("--sample-every=", flags.sample_every));
-    if (flags.overwrite) words_.emplace_back("--overwrite");
+    if (flags.sample_every > 0) plan_.words.push_back(concat("--sample-every=", flags.sample_every));
+    if (flags.overwrite) plan_.words.emplace_back("--overwrite");
     files::make_folders(folder_);
-    const nlohmann::ordered_json json{{"members", members_}, {"flags", words_}};
+    const nlohmann::ordered_json json{{"members", members}, {"seed", plan_.seed}, {"flags", plan_.words}};
     files::write_atomically(folder_ / kPlan, [&](std::ostream& out) { out << json.dump(1) << "\n"; });
   }
 
-  int64_t count() const { return members_; }
+  int64_t count() const { return plan_.members; }
   const fs::path& folder() const { return folder_; }
   fs::path folder(int64_t member) const { return folder_ / name(member); }
 
@@ -143,10 +145,10 @@ class Members {
   int train(const train::Interrupt& interrupt, const Messages& messages) {
     std::vector<std::pair<pid_t, int64_t>> running;
     int code = kDone, sent = 0;
-    for (int64_t next = 1; next <= members_ || !running.empty();) {
-      if (next <= members_ && std::ssize(running) < slots_ && code == kDone && sent == 0) {
+    for (int64_t next = 1; next <= plan_.members || !running.empty();) {
+      if (next <= plan_.members && std::ssize(running) < slots_ && code == kDone && sent == 0) {
         if (!is_finished(next)) {
-          messages.line(concat("member  ", next, " of ", members_, ": ", folder(next).string()));
+          messages.line(concat("member  ", next, " of ", plan_.members, ": ", folder(next).string()));
           running.emplace_back(start(command(next, running.empty())), next);
         }
         ++next;
@@ -164,10 +166,18 @@ class Members {
     return sent != 0 ? 128 + sent : code;
   }
 
+  /// Removes the folder if no member has begun, as with bad input. Returns whether it did.
+  bool remove_if_empty() const {
+    if (fs::exists(folder_ / "members")) return false;
+    fs::remove(folder_ / kPlan);
+    if (fs::is_empty(folder_)) fs::remove(folder_);
+    return true;
+  }
+
   /// Writes the files that name the members.
   void write() const {
     std::vector<std::string> names;
-    for (int64_t i = 1; i <= members_; ++i) names.push_back(name(i));
+    for (int64_t i = 1; i <= plan_.members; ++i) names.push_back(name(i));
     files::FolderUpdate update(folder_);
     models::save_ensemble(names, update);
     for (const auto& [file, text] : data::tokenizer_files(train::load_tokenizer(folder(1), {})))
@@ -189,6 +199,17 @@ class Members {
       fail("train", "--resume with --members needs an ensemble, got none in ", folder_, ".");
   }
 
+  void resume() {
+    plan_ = read_plan(folder_);
+    if (flags_.members > 0 && flags_.members != plan_.members)
+      fail("train", "--members of a resumed ensemble must stay ", plan_.members, ", got ", flags_.members,
+           ".");
+    for (const train::Setting& row : train::settings())
+      if (flags_.is_given(row.key))
+        fail("train", "--", row.key, " must be left out when an ensemble is resumed. Hint: ", folder_ / kPlan,
+             " has the settings.");
+  }
+
   bool is_finished(int64_t member) const {
     const train::RunFolder run(folder(member));
     return flags_.resume && run.has_last() && run.load_last().trainer.step >= train::load_config(run).steps;
@@ -200,8 +221,8 @@ class Members {
     if (flags_.resume && train::RunFolder(folder(member)).has_last()) {
       words.emplace_back("--resume");
     } else {
-      words.insert(words.end(), words_.begin(), words_.end());
-      words.push_back(concat("--seed=", flags_.config.seed + member - 1));
+      words.insert(words.end(), plan_.words.begin(), plan_.words.end());
+      words.push_back(concat("--seed=", plan_.seed + member - 1));
     }
     words.push_back(concat("--threads=", std::max<int64_t>(1, num_threads() / slots_)));
     words.push_back(concat("--out=", folder(member).string()));
@@ -224,8 +245,8 @@ class Members {
 
   const TrainFlags& flags_;
   fs::path folder_;
-  int64_t members_, slots_;
-  std::vector<std::string> words_;  // of a member that begins
+  Plan plan_;
+  int64_t slots_;
 };
 
 void check_others(const TrainFlags& flags) {
@@ -301,6 +322,7 @@ int train_members(const TrainFlags& flags, int64_t count, Clock::time_point star
     members.write();
     report = conclude(members, flags, program, messages);
   } else {
+    if (members.remove_if_empty()) return code;
     messages.line(concat("some members are not finished; continue with: ", program, " train --out ",
                          shell_path(members.folder().string()), " --resume"));
   }

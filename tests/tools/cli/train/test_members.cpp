@@ -69,7 +69,8 @@ TEST_CASE("members are the runs with the next seeds, and their mean is a model")
 
 TEST_CASE("stopped members go on with the same bits") {
   const Scratch scratch;
-  const std::vector<std::string> members{"--members", "3", "--steps", "1200", "--threads", "2"};
+  const std::vector<std::string> members{"--members", "3", "--steps", "1200",
+                                         "--threads", "2", "--seed",  "7"};
   REQUIRE(run_program(train(scratch, "whole", members)).code == 0);
   std::string command = "$GRADUS";
   for (const std::string& word : train(scratch, "parts", members)) command += " '" + word + "'";
@@ -79,6 +80,9 @@ TEST_CASE("stopped members go on with the same bits") {
   CHECK(stopped.out.find("code 143") != std::string::npos);
   CHECK(stopped.err.find("continue with: ") != std::string::npos);
   CHECK(!std::filesystem::exists(scratch.path("parts/config.json")));
+  check_refused(train(scratch, "parts", {"--resume"}), {"must be left out when an ensemble is resumed"});
+  check_refused({"train", "--out", scratch.path("parts"), "--resume", "--members", "2"},
+                {"--members of a resumed ensemble must stay 3, got 2"});
   const Outcome resumed =
       run_program({"train", "--out", scratch.path("parts"), "--resume", "--json", "--quiet"});
   INFO(resumed.err);
@@ -97,7 +101,7 @@ TEST_CASE("a member that fails ends the run with its exit code") {
   const Outcome outcome = run_program(
       {"train", "--text", scratch.path("none.txt"), "--out", scratch.path("out"), "--members", "2"});
   CHECK(outcome.code == 2);
-  CHECK(!std::filesystem::exists(scratch.path("out/config.json")));
+  CHECK(!std::filesystem::exists(scratch.path("out")));
 }
 
 TEST_CASE("flags that do not go together with members are refused") {
