@@ -19,7 +19,7 @@ constexpr double kLastCorrection = 0.03;     // of the time: if less is left, th
 constexpr int64_t kMostSteps = int64_t{1} << 40;
 // Epochs from which dropout is 0.1, and 0.2, for a model of at least kLargeModel parameters per token. For
 // smaller models they are higher in proportion, at most kMostTimes as high. From the runs in docs/recipe.md.
-constexpr double kSomeEpochs = 6, kManyEpochs = 12, kLargeModel = 2.5, kMostTimes = 3;
+constexpr double kSomeEpochs = 6, kManyEpochs = 20, kLargeModel = 2.5, kMostTimes = 3;
 
 // Members that make fewer epochs have a higher loss, also as an ensemble; beyond kMostMembers the gain is
 // small.
@@ -69,8 +69,9 @@ double planned_dropout(double epochs, double parameters_per_token) {
 int64_t planned_members(double epochs, int64_t slots) {
   slots = std::min(slots, kMostMembers);
   if (slots < 2 || epochs < kLeastEpochs) return 1;
+  const int64_t most = kMostMembers / slots;  // turns, in each of which `slots` members train
   const double turns = std::round(epochs / kMemberEpochs / static_cast<double>(slots));
-  return slots * static_cast<int64_t>(std::clamp(turns, 1.0, static_cast<double>(kMostMembers / slots)));
+  return slots * static_cast<int64_t>(std::clamp(turns, 1.0, static_cast<double>(most)));
 }
 
 int64_t last_eval_tokens(const TrainConfig& config, int64_t all) {

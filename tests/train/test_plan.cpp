@@ -48,10 +48,10 @@ TEST_CASE("the more often a text is read, the more dropout, later for a small mo
   CHECK(planned_dropout(22, 10) == 0.2);
   CHECK(planned_dropout(1e9, 10) == 0.2);
   CHECK(planned_dropout(8, 5) == 0.1);
-  CHECK(planned_dropout(6, 5) == 0.1);  // from 6 and from 12 readings on
+  CHECK(planned_dropout(6, 5) == 0.1);  // from 6 and from 20 epochs on
   CHECK(planned_dropout(5.99, 5) == 0);
-  CHECK(planned_dropout(12, 5) == 0.2);
-  CHECK(planned_dropout(11.99, 5) == 0.1);
+  CHECK(planned_dropout(20, 5) == 0.2);
+  CHECK(planned_dropout(19.99, 5) == 0.1);
   CHECK(planned_dropout(8, 1.9) == 0.1);
   CHECK(planned_dropout(8, 1.8) == 0);
   CHECK(planned_dropout(17.9, 0.6) == 0);

@@ -125,9 +125,9 @@ class Members {
       return;
     }
     if (flags.config.minutes > 0) {
-      const auto turns = static_cast<double>((members + slots_ - 1) / slots_);
-      const double minutes = flags.config.minutes - seconds_since(start) / 60;
-      plan_.words.push_back(concat("--minutes=", word(std::max(1e-3, kMembersShare * minutes / turns))));
+      const int64_t turns = (members + slots_ - 1) / slots_;
+      const double left = kMembersShare * (flags.config.minutes - seconds_since(start) / 60);
+      plan_.words.push_back(concat("--minutes=", word(std::max(1e-3, left / static_cast<double>(turns)))));
       plan_.words.emplace_back("--members=1");
     }
     if (flags.sample_every > 0) plan_.words.push_back(concat("--sample-every=", flags.sample_every));

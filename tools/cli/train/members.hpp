@@ -16,7 +16,7 @@ int64_t members_of(const TrainFlags& flags);
 /// a time as there are threads, then writes the ensemble's config.json and tokenizer, evaluates it and prints
 /// a sample. Returns the exit code. The time of --minutes began at `start`. Throws Error, with nothing
 /// written, for flags that do not go together with --members, and for a folder that has something else.
-int train_members(const TrainFlags& flags, int64_t members, std::chrono::steady_clock::time_point start,
+int train_members(const TrainFlags& flags, int64_t count, std::chrono::steady_clock::time_point start,
                   const std::string& program);
 
 }  // namespace gradus::cli
