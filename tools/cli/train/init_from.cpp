@@ -72,6 +72,7 @@ void begin_with_model(TrainConfig& config, const IsGiven& is_given) {
   suits("min-lr", config.min_lr, is_given("lr") ? config.lr / 10 : kLastRate);
   suits("lr", config.lr, kRate);
   suits("warmup", config.warmup, kWarmup);
+  suits("windows", config.windows, train::kShuffled);
   suits("steps", config.steps, kSteps);
   suits("eval-every", config.eval_every, kEvery);
   suits("save-every", config.save_every, kEvery);

@@ -61,10 +61,6 @@ Plan read_plan(const fs::path& folder) {
           root.at("flags").texts()};
 }
 
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
 std::string word(const std::string& value) { return value; }
 std::string word(DType value) { return train::precision_name(value); }
 template <class T>

@@ -21,10 +21,6 @@ constexpr double kMeasuredShare = 0.01;      // of the time, for each preset
 constexpr double kMaxMeasuredSeconds = 3.0;  // for each preset: the plan is corrected during the run
 constexpr int64_t kMinSteps = 3;
 
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
 double median(std::vector<double> values) {
   std::nth_element(values.begin(), values.begin() + static_cast<int64_t>(values.size() / 2), values.end());
   return values[values.size() / 2];
@@ -161,6 +157,10 @@ class Planner {
 };
 
 }  // namespace
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
 
 std::shared_ptr<train::TimeBudget> plan_run(const TrainFlags& flags, const TrainConfig& config,
                                             const RunTokens& tokens, Clock::time_point start,
