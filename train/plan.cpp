@@ -13,7 +13,6 @@ constexpr int64_t kEvaluations = 10;       // in a planned run
 constexpr double kEvaluationShare = 0.01;  // of its time, for all evaluations except the last
 constexpr double kCachedToken = 10;        // cost of a token with a cache, in tokens of an evaluation
 constexpr double kEndSeconds = 0.3;        // loading the best model, writing files
-constexpr int64_t kLongestWarmup = 100;
 constexpr double kNextCorrection = 2.0 / 3;  // of the time or the steps that the last correction had left
 constexpr double kLastCorrection = 0.03;     // of the time: if less is left, the plan stays
 constexpr int64_t kMostSteps = int64_t{1} << 40;
@@ -107,7 +106,7 @@ TrainConfig planned(TrainConfig config, double seconds, const OtherWork& other, 
     const int64_t tenth = std::max<int64_t>(1, candidate.steps / kEvaluations);
     if (!is_given("eval-every")) candidate.eval_every = tenth;
     if (!is_given("save-every")) candidate.save_every = tenth;
-    if (!is_given("warmup")) candidate.warmup = std::min(kLongestWarmup, candidate.steps / 20);
+    if (!is_given("warmup")) candidate.warmup = std::min(config.warmup, candidate.steps / 20);
     return planned_seconds(candidate, other, pace) <= seconds;
   });
 }

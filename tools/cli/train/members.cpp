@@ -299,10 +299,10 @@ train::RunReport conclude(const Members& members, const TrainFlags& flags, const
 
 }  // namespace
 
-int64_t members_of(const TrainFlags& flags) {
+int64_t members_of(const TrainFlags& flags, Clock::time_point start) {
   if (flags.members > 0) return flags.members;
   if (flags.resume) return fs::exists(run_path(flags) / kPlan) ? read_plan(run_path(flags)).members : 1;
-  return planned_members(flags);
+  return planned_members(flags, start);
 }
 
 int train_members(const TrainFlags& flags, int64_t count, Clock::time_point start,

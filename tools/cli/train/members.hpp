@@ -9,8 +9,9 @@
 namespace gradus::cli {
 
 /// The members of the ensemble that the flags ask for: --members, those of a resumed ensemble, or those that
-/// --minutes chooses. 1: one model. Throws Error as planned_members() does.
-int64_t members_of(const TrainFlags& flags);
+/// --minutes chooses. 1: one model. The time of --minutes began at `start`. Throws Error as planned_members()
+/// does.
+int64_t members_of(const TrainFlags& flags, std::chrono::steady_clock::time_point start);
 
 /// Trains so many models in the folder members of the run folder, each in a process of its own and as many at
 /// a time as there are threads, then writes the ensemble's config.json and tokenizer, evaluates it and prints

@@ -23,6 +23,7 @@ namespace {
 namespace fs = std::filesystem;
 using data::Corpus;
 using train::TrainConfig;
+using Clock = std::chrono::steady_clock;
 
 fs::path default_out(const TrainConfig& config) {
   std::string name = config.corpus;
@@ -52,8 +53,9 @@ bool is_kept(const std::string& file) {
 /// The order of its steps: all checks that can fail come before anything is written.
 class Preparation {
  public:
-  Preparation(const TrainFlags& flags, train::Communicator* ranks)
-      : flags_(flags),
+  Preparation(const TrainFlags& flags, train::Communicator* ranks, Clock::time_point start)
+      : start_(start),
+        flags_(flags),
         ranks_(ranks),
         folder_(std::make_unique<train::RunFolder>(run_path(flags))),
         config_(flags.config) {}
@@ -249,7 +251,7 @@ class Preparation {
                               ", never to --lr ", config_.lr));
   }
 
-  const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  const Clock::time_point start_;
   const TrainFlags& flags_;
   train::Communicator* ranks_;
   std::unique_ptr<train::RunFolder> folder_;
@@ -259,22 +261,22 @@ class Preparation {
 
 }  // namespace
 
-int64_t planned_members(const TrainFlags& flags) {
+int64_t planned_members(const TrainFlags& flags, Clock::time_point start) {
   constexpr double kLeastMinutes = 0.5;  // below, reading the text a second time takes too much of them
   const auto& text = flags.config.text;
   const bool is_single = flags.resume || flags.ranks > 0 || mpi::is_launched() || flags.stop_after > 0 ||
                          !flags.profile.empty() || !flags.config.init_from.empty() ||
                          std::find(text.begin(), text.end(), "-") != text.end();
   if (is_single || flags.config.minutes < kLeastMinutes) return 1;
-  return Preparation(flags, nullptr).members();
+  return Preparation(flags, nullptr, start).members();
 }
 
 fs::path run_path(const TrainFlags& flags) {
   return flags.out.empty() ? default_out(flags.config) : fs::path(flags.out);
 }
 
-PreparedRun prepare_run(const TrainFlags& flags, train::Communicator* ranks) {
-  return Preparation(flags, ranks).prepare();
+PreparedRun prepare_run(const TrainFlags& flags, train::Communicator* ranks, Clock::time_point start) {
+  return Preparation(flags, ranks, start).prepare();
 }
 
 std::vector<data::Batch> validation_batches(const data::TextDataset& dataset,

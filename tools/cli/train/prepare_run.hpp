@@ -2,6 +2,7 @@
 // opens the run folder.
 #pragma once
 
+#include <chrono>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -39,12 +40,14 @@ struct PreparedRun {
 };
 
 /// Throws Error, with nothing written, for flags, a text or a folder that cannot be used.
-/// On several ranks, all of them prepare the run of rank 0, which alone writes. `ranks` may be null.
-PreparedRun prepare_run(const TrainFlags& flags, train::Communicator* ranks = nullptr);
+/// On several ranks, all of them prepare the run of rank 0, which alone writes. `ranks` may be null. The time
+/// of --minutes began at `start`.
+PreparedRun prepare_run(const TrainFlags& flags, train::Communicator* ranks,
+                        std::chrono::steady_clock::time_point start);
 
 /// The number of models, averaged as an ensemble, with which --minutes reaches the lowest loss; 1 without
 /// --minutes. Throws Error as prepare_run() does for the text.
-int64_t planned_members(const TrainFlags& flags);
+int64_t planned_members(const TrainFlags& flags, std::chrono::steady_clock::time_point start);
 
 /// The folder of --out, or the default.
 std::filesystem::path run_path(const TrainFlags& flags);

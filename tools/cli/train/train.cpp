@@ -200,13 +200,13 @@ void conclude(const TrainFlags& flags, const PreparedRun& prepared, train::Commu
 int train_verb(const TrainFlags& flags, const std::string& program) {
   const auto start = std::chrono::steady_clock::now();
   if (flags.threads > 0) set_num_threads(static_cast<int>(flags.threads));
-  if (const int64_t members = members_of(flags); members > 1)
+  if (const int64_t members = members_of(flags, start); members > 1)
     return train_members(flags, members, start, program);
   std::optional<train::Interrupt> interrupt(std::in_place, /*at_once=*/true);
   turn_signals_of_writing_into_errors();
   const std::unique_ptr<train::Communicator> ranks = join_ranks(flags.ranks, flags.threads);
   const Messages messages(flags.quiet || (ranks && ranks->rank() > 0));
-  PreparedRun prepared = prepare_run(flags, ranks.get());
+  PreparedRun prepared = prepare_run(flags, ranks.get(), start);
   if (!prepared.trainer->leads()) {
     interrupt->wait_for_save();  // rank 0 decides when the run ends
     prepared.trainer->follow(prepared.run.validation);
