@@ -14,8 +14,9 @@ namespace gradus::train {
 
 /// Times of a config on a machine, in seconds.
 struct Pace {
-  double step = 0;        ///< of a step: forward, backward, update
-  double eval_token = 0;  ///< of a token of an evaluation
+  double step = 0;          ///< of a step: forward, backward, update
+  double eval_token = 0;    ///< of a token of an evaluation
+  double fastest_step = 0;  ///< of those measured, which other programs delayed least
 };
 
 /// The work of a run besides its steps.

@@ -1,12 +1,14 @@
 #include "gradus/tools/cli/train/members.hpp"
 
 #include <signal.h>
-#include <spawn.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
+#include <cstdio>
 #include <cstring>
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -89,20 +91,22 @@ std::vector<std::string> setting_words(const TrainFlags& flags, std::initializer
   return words;
 }
 
-/// Starts a command in a process group of its own, so that Ctrl-C reaches this process alone.
+/// Starts a command in a process group of its own, so that Ctrl-C reaches this process alone. If this process
+/// is killed, the command is told to save and stop.
 pid_t start(const std::vector<std::string>& command) {
   std::vector<char*> words;
   for (const std::string& one : command) words.push_back(const_cast<char*>(one.c_str()));
   words.push_back(nullptr);
-  posix_spawnattr_t attributes;
-  ::posix_spawnattr_init(&attributes);
-  ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
-  pid_t process = -1;
-  std::cout << std::flush;
-  const int refused = ::posix_spawnp(&process, words[0], nullptr, &attributes, words.data(), environ);
-  ::posix_spawnattr_destroy(&attributes);
-  if (refused != 0)
-    throw RunError("[train] the system must start a process, got: ", std::strerror(refused), ".");
+  std::fflush(nullptr);  // else both processes may write the buffered output
+  const pid_t process = ::fork();
+  if (process == 0) {
+    ::setpgid(0, 0);
+    ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+    ::execvp(words[0], words.data());
+    ::_exit(127);
+  }
+  if (process < 0)
+    throw RunError("[train] the system must start a process, got: ", std::strerror(errno), ".");
   return process;
 }
 

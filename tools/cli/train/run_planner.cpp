@@ -64,6 +64,7 @@ train::Pace measure(const TrainConfig& config, const RunTokens& tokens, train::C
   for (const auto start = Clock::now();
        static_cast<int64_t>(steps.size()) < kMinSteps || seconds_since(start) < seconds;)
     steps.push_back(trainer.step().seconds);
+  pace.fastest_step = *std::min_element(steps.begin(), steps.end());
   pace.step = median(steps);
   pace.eval_token = pace.step / 3 / train::tokens_per_step(config);
   if (trial.validation.empty()) return pace;
@@ -85,8 +86,7 @@ class Planner {
       : flags_(flags), tokens_(tokens), start_(start), ranks_(ranks) {}
 
   double epochs(const TrainConfig& config) {
-    pace_ = measure(config, tokens_, ranks_);
-    return training_tokens(config, pace_.step) / text_tokens(config);
+    return training_tokens(config, measure(config, tokens_, ranks_).fastest_step) / text_tokens(config);
   }
 
   std::shared_ptr<train::TimeBudget> plan(const TrainConfig& config) {
