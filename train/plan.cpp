@@ -9,10 +9,10 @@
 namespace gradus::train {
 namespace {
 
-constexpr int64_t kEvaluations = 10;       // in a planned run
-constexpr double kEvaluationShare = 0.01;  // of its time, for all evaluations except the last
-constexpr double kCachedToken = 10;        // cost of a token with a cache, in tokens of an evaluation
-constexpr double kEndSeconds = 0.3;        // loading the best model, writing files
+constexpr int64_t kEvaluations = 10;         // in a planned run
+constexpr double kEvaluationShare = 0.01;    // of its time, for all evaluations except the last
+constexpr double kCachedToken = 10;          // cost of a token with a cache, in tokens of an evaluation
+constexpr double kEndSeconds = 0.3;          // loading the best model, writing files
 constexpr double kNextCorrection = 2.0 / 3;  // of the time or the steps that the last correction had left
 constexpr double kLastCorrection = 0.03;     // of the time: if less is left, the plan stays
 constexpr int64_t kMostSteps = int64_t{1} << 40;
