@@ -91,8 +91,8 @@ std::vector<std::string> setting_words(const TrainFlags& flags, std::initializer
   return words;
 }
 
-/// Starts a command in a process group of its own, so that Ctrl-C reaches this process alone. If this process
-/// is killed, the command is told to save and stop.
+/// Starts a command in its own process group, which Ctrl-C on the terminal does not reach. The command gets
+/// SIGTERM if this process dies.
 pid_t start(const std::vector<std::string>& command) {
   std::vector<char*> words;
   for (const std::string& one : command) words.push_back(const_cast<char*>(one.c_str()));

@@ -1,4 +1,4 @@
-// `train --members`: an ensemble, whose members are runs of their own with different seeds.
+// `train --members`: trains an ensemble. Each member is a run with its own seed.
 #pragma once
 
 #include <chrono>
@@ -13,10 +13,11 @@ namespace gradus::cli {
 /// does.
 int64_t members_of(const TrainFlags& flags, std::chrono::steady_clock::time_point start);
 
-/// Trains so many models in the folder members of the run folder, each in a process of its own and as many at
-/// a time as there are threads, then writes the ensemble's config.json and tokenizer, evaluates it and prints
-/// a sample. Returns the exit code. The time of --minutes began at `start`. Throws Error, with nothing
-/// written, for flags that do not go together with --members, and for a folder that has something else.
+/// Trains `count` models in the subfolder members of the run folder. Each has its own process, and as many
+/// run at a time as there are threads. Then writes the config.json and the tokenizer of the ensemble,
+/// evaluates it and prints a sample. Returns the exit code. The time of --minutes began at `start`. Throws
+/// Error, with nothing written, for flags that --members does not allow, and for a folder that has something
+/// else.
 int train_members(const TrainFlags& flags, int64_t count, std::chrono::steady_clock::time_point start,
                   const std::string& program);
 
