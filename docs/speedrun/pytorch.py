@@ -61,8 +61,16 @@ def main():
     weights = {name: initial(name, value) for name, value in torch_twin.load(path).items()}
     model = torch_twin.Llama(LAYERS, HEADS, WIDTH, BLOCK, dropout, weights)
 
+    def shuffled():
+        """The windows of the text, each once an epoch, in a new order, from a random first token on."""
+        while True:
+            windows = tokens[torch.randint(BLOCK, ()):].unfold(0, BLOCK + 1, BLOCK)
+            yield from windows[torch.randperm(len(windows))]
+
+    order = shuffled()
+
     def batch():
-        windows = tokens.unfold(0, BLOCK + 1, 1)[torch.randint(len(tokens) - BLOCK, (BATCH,))]
+        windows = torch.stack([next(order) for _ in range(BATCH)])
         return windows[:, :-1].contiguous(), windows[:, 1:].contiguous()
 
     with torch.autocast("cpu", torch.bfloat16):

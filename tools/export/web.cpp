@@ -9,6 +9,7 @@
 #include "gradus/models/pretrained.hpp"
 #include "gradus/tools/embedded.hpp"
 #include "gradus/tools/export/encodings.hpp"
+#include "gradus/tools/pages/page.hpp"
 
 namespace gradus::exports {
 namespace {
@@ -31,25 +32,11 @@ std::string base64(std::string_view bytes) {
   return text;
 }
 
-/// Text for HTML.
-std::string escaped_html(std::string_view text) {
-  std::string html;
-  for (const char c : text) html += c == '<' ? "&lt;" : c == '&' ? "&amp;" : std::string(1, c);
-  return html;
-}
-
-/// The page, with each {{x}} replaced: the title, or the file of that name.
+/// The page, with each {{x}} replaced: the title, or the embedded file.
 std::string page(const std::string& title) {
-  const std::string_view around = tools::embedded_file("export/web/index.html");
-  std::string text;
-  for (size_t at = 0;;) {
-    const size_t open = around.find("{{", at), close = around.find("}}", open);
-    text += around.substr(at, open - at);
-    if (open == around.npos) return text;
-    const std::string what(around.substr(open + 2, close - open - 2));
-    text += what == "title" ? escaped_html(title) : std::string(tools::embedded_file("export/web/" + what));
-    at = close + 2;
-  }
+  return pages::filled(tools::embedded_file("export/web/index.html"), [&](std::string_view what) {
+    return what == "title" ? pages::escaped_html(title) : std::string(tools::embedded_file(what));
+  });
 }
 
 /// The input of tokenizer.js.

@@ -1,0 +1,54 @@
+#include "gradus/tools/pages/page.hpp"
+
+#include "gradus/tools/embedded.hpp"
+
+namespace gradus::pages {
+namespace {
+
+/// JSON that ends no <script>.
+std::string escaped_json(std::string_view json) {
+  std::string text;
+  text.reserve(json.size());
+  for (const char c : json)
+    if (c == '<')
+      text += "\\u003c";
+    else
+      text += c;
+  return text;
+}
+
+std::string all_of(const std::vector<std::string_view>& files) {
+  std::string text;
+  for (const std::string_view file : files) (text += tools::embedded_file(file)) += '\n';
+  return text;
+}
+
+}  // namespace
+
+std::string html(const Page& page) {
+  return filled(tools::embedded_file("pages/page.html"), [&](std::string_view name) {
+    if (name == "title") return escaped_html(page.title);
+    if (name == "data") return escaped_json(page.data);
+    if (name == "styles") return all_of(page.styles) + all_of({"pages/style.css"});
+    return all_of({"pages/common.js"}) + all_of(page.scripts);
+  });
+}
+
+std::string filled(std::string_view text, const std::function<std::string(std::string_view name)>& value) {
+  std::string all;
+  for (size_t at = 0;;) {
+    const size_t open = text.find("{{", at), close = text.find("}}", open);
+    all += text.substr(at, open - at);
+    if (open == text.npos) return all;
+    all += value(text.substr(open + 2, close - open - 2));
+    at = close + 2;
+  }
+}
+
+std::string escaped_html(std::string_view text) {
+  std::string html;
+  for (const char c : text) html += c == '<' ? "&lt;" : c == '&' ? "&amp;" : std::string(1, c);
+  return html;
+}
+
+}  // namespace gradus::pages

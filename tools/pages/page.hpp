@@ -1,0 +1,28 @@
+// Pages: HTML files that contain all that they show and need no network. Thread-safe: no state.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace gradus::pages {
+
+/// One HTML file. Its scripts find `data` as the constant of that name, and `element`, `heatMap` and the
+/// other functions of common.js.
+struct Page {
+  std::string title;
+  std::string data;  ///< JSON
+  std::vector<std::string_view>
+      scripts;  ///< embedded files (see embedded.hpp), in the order in which they run
+  std::vector<std::string_view> styles = {};  ///< embedded files, before style.css
+};
+std::string html(const Page& page);
+
+/// `text` with each {{name}} replaced by value(name).
+std::string filled(std::string_view text, const std::function<std::string(std::string_view name)>& value);
+
+/// Text for HTML.
+std::string escaped_html(std::string_view text);
+
+}  // namespace gradus::pages
