@@ -1,5 +1,5 @@
 // The page of one run or several. `state` has what the reader chose; it outlives new data of a live page.
-const state = { x: "steps", logarithmic: false, smoothing: 0.9, run: 0, sample: null };
+const state = { x: "steps", logarithmic: false, smoothing: null, run: 0, sample: null };
 const axes = {
   steps: { label: "steps", of: (run, rows) => rows.step },
   tokens: { label: "tokens", of: (run, rows) => rows.step.map((step) => step * tokensPerStep(run)) },
@@ -71,6 +71,7 @@ function chart(title, lines, { xLabel = "steps", yLabel = "", logX = false, logY
       axes: [axis(xLabel, 44), axis(yLabel, 64)], cursor: { sync: isShared ? { key: shared.key } : undefined, points: { size: 7 } },
       legend: { show: lines.length > 1 || isShared, isolate: true },
     }, joined, plot);
+    for (const { series: [low, high] } of bands) for (const edge of [low, high]) u.root.querySelectorAll(".u-series")[edge].hidden = true;
     let at = -1;
     figure.querySelector(".plot").addEventListener("keydown", (event) => {
       const move = { ArrowLeft: -1, ArrowRight: 1, Home: -Infinity, End: Infinity }[event.key];
@@ -117,6 +118,9 @@ function meanOfRow(row, axis) {
   return line;
 }
 
+// Until the reader chooses one, such that the mean is over about a twentieth of the points.
+const smoothing = () => state.smoothing ?? Math.min(0.98, Math.max(0, 1 - 20 / (data.runs[0].steps.step?.length ?? 1)));
+
 function lossChart() {
   const axis = axes[state.x], several = data.runs.length > 1, lines = [];
   data.rows.forEach((row, r) => {
@@ -129,7 +133,7 @@ function lossChart() {
     const run = data.runs[row.runs[0]];
     const training = { x: axis.of(run, run.steps), y: run.steps.loss ?? [] };
     if (training.x && !several) lines.push({ ...look, ...training, name: "training", faint: true });
-    if (training.x) lines.push({ ...look, ...training, y: smoothed(training.y, state.smoothing), name: named("training, smoothed"), dash: several ? [3, 3] : [] });
+    if (training.x) lines.push({ ...look, ...training, y: smoothed(training.y, smoothing()), name: named("training, smoothed"), dash: several ? [3, 3] : [] });
     if (hasValues(run.evaluations.val_loss)) {
       lines.push({ ...look, name: named("validation"), x: axis.of(run, run.evaluations), y: run.evaluations.val_loss, points: true,
         colour: several ? look.colour : colours()[1] });
@@ -152,15 +156,15 @@ function choice(label, name, options) {
 function lossSection() {
   const known = Object.keys(axes).filter((name) => data.runs.every((run) =>
     name === "steps" || (name === "tokens" ? tokensPerStep(run) : hasValues(run.steps.elapsed_s) || hasValues(run.evaluations.elapsed_s))));
-  const smoothing = element("input", {
-    type: "range", id: "smoothing", min: 0, max: 0.99, step: 0.01, value: state.smoothing,
+  const slider = element("input", {
+    type: "range", id: "smoothing", min: 0, max: 0.99, step: 0.01, value: smoothing(),
     onchange: (event) => { state.smoothing = Number(event.target.value); render(); },
   });
   const logarithmic = element("input", {
     type: "checkbox", id: "logarithmic", checked: state.logarithmic, onchange: (event) => { state.logarithmic = event.target.checked; render(); },
   });
   return section("Loss", element("div", { class: "controls" }, choice("Against", "x", known.map((name) => [name, name])),
-    element("label", {}, logarithmic, " logarithmic"), element("label", { class: "setting" }, "Smoothing", smoothing)), lossChart());
+    element("label", {}, logarithmic, " logarithmic"), element("label", { class: "setting" }, "Smoothing", slider)), lossChart());
 }
 
 function tableSection() {
@@ -170,7 +174,7 @@ function tableSection() {
     ["± error", (row) => row.error], ["to the first row", (row) => difference(row) ?? "–"], ["p", (row) => row.difference?.p ?? null]];
   return section("Comparison", plainTable(data.rows, columns),
     element("p", { class: "hint" }, "A row has the runs that differ in their seeds only. Differences are means over common seeds; p is that of Student’s t-test of pairs."),
-    ...data.differing.filter((key) => key !== "seed").map(settingPlot));
+    element("div", { class: "tiles wide" }, data.differing.filter((key) => key !== "seed").map(settingPlot)));
 }
 
 // The final losses against the values of one setting.
@@ -205,7 +209,7 @@ function layerCharts(run) {
   return section("Layers",
     element("p", { class: "hint" }, "Measured in the step before each evaluation. Blue lines are layers near the input, brown ones near the output. ",
       "An update is usually about a thousandth of its weights; a layer far above learns too fast, one far below hardly learns."),
-    element("div", { class: "tiles" },
+    element("div", { class: "tiles wide" },
       chart("Size of an update relative to the weights", lines("update_ratio"), { logY: true }),
       chart("Norm of the gradient, before clipping", lines("grad_norm"), { logY: true }),
       chart("Norm of the weights", lines("norm"), {}),

@@ -43,10 +43,10 @@ class Server {
   bool tell(Listener& listener, const std::string& text) const;
 
   std::vector<pages::LoggedRun> runs_;
+  std::list<Listener> listeners_;  // outlives http_, which removes those that are left
   Freed<event_base> base_;
   Freed<evhttp> http_;
   std::vector<Freed<event>> events_;  // the clock and the signals
-  std::list<Listener> listeners_;
   std::string json_;  // of the last look(); empty: not made yet
   uint16_t port_ = 0;
 };
