@@ -111,7 +111,7 @@ TEST_CASE("no lesson's layer lets an output depend on a later token, bit for bit
   const NoGrad no_grad;
   for (const Lesson& lesson : lessons()) {
     INFO(lesson.name);
-    const Tensor x = lesson.input(), before = lesson.attention(x);
+    const Tensor x = lesson.laboratory().x, before = lesson.attention(x);
     REQUIRE(before.size(0) == x.size(0));
     for (int64_t t = 1; t < x.size(0); ++t) {
       Tensor changed = zeros(x.shape());
