@@ -17,10 +17,14 @@ const optionValue = (name, text) => (isFlag(name) ? text === "1" : name === "mas
 
 const matrices = ["x", "W_query", "W_key", "W_value", "mask"];
 
-// Four decimals, as PyTorch prints.
-function fixed(x) {
-  if (!Number.isFinite(x) || x === 0 || Math.abs(x) >= 1e4) return Math.abs(x) >= 1e4 ? x.toExponential(0).replace("e+", "e") : shortNumber(x);
-  return Math.abs(x) < 5e-5 ? x.toExponential(0) : x.toFixed(4);
+// The form of the numbers of a matrix: four decimals, as PyTorch prints them, or none if all are whole.
+function fixed(rows) {
+  const decimals = rows.flat().every((x) => Number.isInteger(x) || !Number.isFinite(x)) ? 0 : 4;
+  return (x) => {
+    const size = Math.abs(x);
+    if (x === 0 || !Number.isFinite(x)) return shortNumber(x);
+    return size >= 1e4 || size < 5e-5 ? x.toExponential(0).replace("e+", "e") : x.toFixed(decimals);
+  };
 }
 
 const wordList = (words) => (words.length < 2 ? words.join("") : `${words.slice(0, -1).join(", ")} and ${words.at(-1)}`);
@@ -28,26 +32,42 @@ const features = (rows) => rows[0].map((_, j) => String(j + 1));
 
 // A figure of a table with its name, shape and formula.
 function matrixFigure(name, rows, formula, table) {
-  return element("figure", { class: "matrix", "data-matrix": name },
-    element("figcaption", {}, element("b", {}, name), ` ${rows.length} × ${rows[0].length}`, element("span", {}, formula)), element("div", { class: "scrolled" }, table));
+  return element(
+    "figure",
+    { class: "matrix", "data-matrix": name },
+    element("figcaption", {}, element("b", {}, name), ` ${rows.length} × ${rows[0].length}`, element("span", {}, formula)),
+    element("div", { class: "scrolled" }, table),
+  );
 }
 
 // A matrix that follows from others. Cells that differ from `before` are outlined.
-function resultFigure(name, rows, formula, before, rowNames, columnNames = features(rows)) {
-  return matrixFigure(name, rows, formula, shadedTable(rows, {
-    rowNames, columnNames, content: fixed, cellClass: (i, j) => change(rows[i][j], before?.[i]?.[j]),
-  }));
+function resultFigure(name, rows, formula, before, { rowNames = null, columnNames = features(rows), scale = colourScale(rows) }) {
+  return matrixFigure(
+    name,
+    rows,
+    formula,
+    shadedTable(rows, {
+      rowNames,
+      columnNames,
+      scale,
+      content: fixed(rows),
+      cellClass: (i, j) => change(rows[i][j], before?.[i]?.[j]),
+    }),
+  );
 }
 
 // The section with the layer. `names` are the options that the reader may set; `show(layer, before)` returns what to draw below,
 // where `before` is the layer before the last change.
 function laboratory({ tokens, options, ...given }, names, show) {
   const lesson = {
-    ...Object.fromEntries(Object.entries(given).map(([name, matrix]) => [name, numbers(matrix)])), mask: causalMask(tokens.length),
+    ...Object.fromEntries(Object.entries(given).map(([name, rows]) => [name, rows && map(rows, f32)])),
+    mask: causalMask(tokens.length),
     options: { ...options, fill: numbers(options.fill), renormalise: true, dropout: false },
   };
-  let layer = structuredClone(lesson), before = layer, place = null;  // place: of the last change
-  let selected = { matrix: "x", i: tokens.length - 1, j: 0 };         // the cell that the slider changes
+  let layer = structuredClone(lesson),
+    before = layer,
+    place = null; // place: of the last change
+  let selected = { matrix: "x", i: tokens.length - 1, j: 0 }; // the cell that the slider changes
 
   const optionIn = (settings, name) => optionText(settings.options[name]);
   const cellName = (matrix, i, j) => (matrix === "x" ? `feature ${j + 1} of ${tokens[i]}` : `${matrix}[${i}, ${j}]`);
@@ -62,7 +82,8 @@ function laboratory({ tokens, options, ...given }, names, show) {
       return true;
     }
     const [matrix, i, j] = name.split(".");
-    if (!matrices.includes(matrix) || layer[matrix][i]?.[j] === undefined || text === "" || !Number.isFinite(Number(text))) return false;
+    if (!matrices.includes(matrix) || layer[matrix][i]?.[j] === undefined) return false;
+    if (text === "" || !Number.isFinite(Number(text))) return false;
     layer[matrix][i][j] = matrix === "mask" ? text === "1" : f32(text);
     return true;
   }
@@ -86,9 +107,13 @@ function laboratory({ tokens, options, ...given }, names, show) {
   }
 
   function address() {
-    const settings = names.filter((name) => optionIn(layer, name) !== optionIn(lesson, name)).map((name) => [name, optionIn(layer, name)]);
-    for (const matrix of matrices)
-      map(layer[matrix], (value, i, j) => value !== lesson[matrix][i][j] && settings.push([`${matrix}.${i}.${j}`, String(Number(value))]));
+    const settings = [];
+    for (const name of names) if (optionIn(layer, name) !== optionIn(lesson, name)) settings.push([name, optionIn(layer, name)]);
+    for (const matrix of matrices) {
+      map(layer[matrix], (value, i, j) => {
+        if (value !== lesson[matrix][i][j]) settings.push([`${matrix}.${i}.${j}`, String(Number(Number(value).toPrecision(8)))]);
+      });
+    }
     settings.sort(([a], [b]) => (a === place) - (b === place));
     return settings.map((setting) => setting.join("=")).join("&");
   }
@@ -110,7 +135,7 @@ function laboratory({ tokens, options, ...given }, names, show) {
   function changeText() {
     if (names.includes(place)) return `Setting ${place} to ${optionIn(layer, place)}`;
     const [matrix, i, j] = place.split(".").map((part, at) => (at ? Number(part) : part));
-    if (matrix === "mask") return layer.mask[i][j] ? `Hiding ${tokens[j]} from ${tokens[i]}` : `Showing ${tokens[j]} to ${tokens[i]}`;
+    if (matrix === "mask") return (layer.mask[i][j] ? `Hiding ${tokens[j]} from ` : `Showing ${tokens[j]} to `) + tokens[i];
     return `Changing ${cellName(matrix, i, j)} from ${shortNumber(before[matrix][i][j])} to ${shortNumber(layer[matrix][i][j])}`;
   }
 
@@ -121,15 +146,24 @@ function laboratory({ tokens, options, ...given }, names, show) {
       const changes = row.map((x, j) => change(x, old[i][j]));
       return changes.includes("moved") ? "moved" : changes.includes("rounded") ? "rounded" : "same";
     });
-    const of = (kind) => tokens.filter((_, i) => kinds[i] === kind), contexts = (words) => `${words.length > 1 ? "contexts" : "context"} of ${wordList(words)}`;
-    const moved = of("moved"), rounded = of("rounded"), same = of("same");
+    const of = (kind) => tokens.filter((_, i) => kinds[i] === kind);
+    const contexts = (words) => `${words.length > 1 ? "contexts" : "context"} of ${wordList(words)}`;
+    const moved = of("moved"),
+      rounded = of("rounded"),
+      same = of("same");
     const sentences = [`${changeText()} moved ${moved.length ? "the " + contexts(moved) : "no context"}.`];
-    if (rounded.length) sentences.push(`Rounding changed the ${contexts(rounded)}, by at most ${shortNumber(largestDifference(...[now, old].map((rows) => rows.filter((_, i) => kinds[i] === "rounded"))), 1)}.`);
+    if (rounded.length) {
+      const rows = [now, old].map((context) => context.filter((_, i) => kinds[i] === "rounded"));
+      sentences.push(`Rounding changed the ${contexts(rounded)}, by at most ${shortNumber(largestDifference(...rows), 1)}.`);
+    }
     if (same.length && moved.length + rounded.length) sentences.push(`The ${contexts(same)} did not change by a bit.`);
     const [matrix, token] = place.split(".");
     if (matrix === "x" && token > 0) {
       const earlier = tokens.filter((_, i) => i < token && kinds[i] === "moved");
-      sentences.push(earlier.length ? `Earlier tokens moved: the ${contexts(earlier)} depend${earlier.length > 1 ? "" : "s"} on a later token.` : "No earlier token moved.");
+      const depend = earlier.length > 1 ? "depend" : "depends";
+      sentences.push(
+        earlier.length ? `Earlier tokens moved: the ${contexts(earlier)} ${depend} on a later token.` : "No earlier token moved.",
+      );
     }
     return sentences.join(" ");
   }
@@ -143,8 +177,14 @@ function laboratory({ tokens, options, ...given }, names, show) {
     const input = (value, i, j) => {
       const name = `${matrix}.${i}.${j}`;
       return element("input", {
-        type: "number", step: "any", "data-cell": name, "aria-label": cellName(matrix, i, j),
-        onfocus: () => { selected = { matrix, i, j }; drawSlider(); },
+        type: "number",
+        step: "any",
+        "data-cell": name,
+        "aria-label": cellName(matrix, i, j),
+        onfocus: () => {
+          selected = { matrix, i, j };
+          drawSlider();
+        },
         oninput: (event) => edit(name, event.target.value),
         onblur: draw,
         onkeydown: (event) => {
@@ -161,37 +201,59 @@ function laboratory({ tokens, options, ...given }, names, show) {
 
   // One stop of the Tab key; the arrow keys move within it.
   function maskTable() {
-    const button = (_, i, j) => element("button", {
-      type: "button", "data-cell": `mask.${i}.${j}`, tabindex: i + j ? -1 : 0,
-      onclick: () => edit(`mask.${i}.${j}`, layer.mask[i][j] ? "0" : "1"),
-      onkeydown: (event) => {
-        const [down, right] = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key] ?? [];
-        if (down === undefined) return;
-        event.preventDefault();
-        const next = cellsOf(tables.mask)[i + down]?.[j + right]?.firstChild;
-        if (!next) return;
-        event.target.tabIndex = -1;
-        next.tabIndex = 0;
-        next.focus();
-      },
-    });
+    const button = (_, i, j) =>
+      element("button", {
+        type: "button",
+        "data-cell": `mask.${i}.${j}`,
+        tabindex: i + j ? -1 : 0,
+        onclick: () => edit(`mask.${i}.${j}`, layer.mask[i][j] ? "0" : "1"),
+        onkeydown: (event) => {
+          const [down, right] = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key] ?? [];
+          if (down === undefined) return;
+          event.preventDefault();
+          const next = cellsOf(tables.mask)[i + down]?.[j + right]?.firstChild;
+          if (!next) return;
+          event.target.tabIndex = -1;
+          next.tabIndex = 0;
+          next.focus();
+        },
+      });
     return (tables.mask = shadedTable(lesson.mask, { rowNames: tokens, columnNames: tokens, content: button }));
   }
 
-  const sliderName = element("span"), sliderValue = element("output");
-  const slider = element("input", { type: "range", step: 0.01, "aria-label": "the selected cell",
-    oninput: () => edit(`${selected.matrix}.${selected.i}.${selected.j}`, slider.value) });
+  const sliderName = element("span"),
+    sliderValue = element("output");
+  const slider = element("input", {
+    type: "range",
+    step: 0.01,
+    "aria-label": "the selected cell",
+    oninput: () => edit(`${selected.matrix}.${selected.i}.${selected.j}`, slider.value),
+  });
   const controls = names.map((name) => {
     const { label, choices } = layerOptions[name];
-    if (isFlag(name)) return element("label", { class: "option" }, element("input", { type: "checkbox", "data-option": name, onchange: (event) => edit(name, event.target.checked ? "1" : "0") }), label);
-    return element("label", { class: "option" }, label,
-      element("select", { "data-option": name, onchange: (event) => edit(name, event.target.value) }, choices.map((choice) => element("option", {}, choice))));
+    const attributes = {
+      "data-option": name,
+      onchange: ({ target }) => edit(name, isFlag(name) ? String(Number(target.checked)) : target.value),
+    };
+    if (isFlag(name)) return element("label", { class: "option" }, element("input", { type: "checkbox", ...attributes }), label);
+    return element(
+      "label",
+      { class: "option" },
+      label,
+      element(
+        "select",
+        attributes,
+        choices.map((choice) => element("option", {}, choice)),
+      ),
+    );
   });
-  const status = element("p", { class: "status", role: "status" }), results = element("div");
+  const status = element("p", { class: "status", role: "status" }),
+    results = element("div");
   const resetButton = element("button", { type: "button", class: "reset", onclick: reset }, "Reset");
 
   function drawSlider() {
-    const { matrix, i, j } = selected, value = layer[matrix][i][j];
+    const { matrix, i, j } = selected,
+      value = layer[matrix][i][j];
     slider.min = Math.min(-2, Math.floor(lesson[matrix][i][j] - 1), Math.floor(value));
     slider.max = Math.max(2, Math.ceil(lesson[matrix][i][j] + 1), Math.ceil(value));
     slider.value = value;
@@ -204,23 +266,28 @@ function laboratory({ tokens, options, ...given }, names, show) {
   function draw() {
     for (const matrix of matrices) {
       const scale = colourScale(map(layer[matrix], (value) => (matrix === "mask" ? Number(!value) / 4 : value)));
-      cellsOf(tables[matrix]).forEach((row, i) => row.forEach((cell, j) => {
-        const value = layer[matrix][i][j], content = cell.firstChild;
-        cell.className = change(Number(value), Number(before[matrix][i][j])) ?? "";
-        cell.style = shade(matrix === "mask" ? (value ? scale(0) : sequential(0.25)) : scale(value));
-        if (matrix === "mask") {
-          content.textContent = value ? "–" : "✓";
-          content.setAttribute("aria-label", `${tokens[i]} ${value ? "does not see" : "sees"} ${tokens[j]}`);
-        } else if (content !== document.activeElement) {
-          content.value = shortNumber(value);
-        }
-      }));
+      cellsOf(tables[matrix]).forEach((row, i) =>
+        row.forEach((cell, j) => {
+          const value = layer[matrix][i][j],
+            content = cell.firstChild;
+          cell.className = change(Number(value), Number(before[matrix][i][j])) ?? "";
+          cell.style = shade(matrix === "mask" ? (value ? scale(0) : sequential(0.25)) : scale(value));
+          if (matrix === "mask") {
+            content.textContent = value ? "–" : "✓";
+            content.setAttribute("aria-label", `${tokens[i]} ${value ? "does not see" : "sees"} ${tokens[j]}`);
+          } else if (content !== document.activeElement) {
+            content.value = shortNumber(value);
+          }
+        }),
+      );
     }
     for (const control of section.querySelectorAll("[data-option]")) {
       const { option } = control.dataset;
       if (control.type === "checkbox") control.checked = layer.options[option];
       else control.value = optionIn(layer, option);
-      control.disabled = (option === "fill" && (layer.options.mask_on !== "scores" || layer.options.safe)) || (option === "renormalise" && layer.options.mask_on !== "weights");
+      const { mask_on: maskOn, safe } = layer.options;
+      control.disabled =
+        (option === "fill" && (maskOn !== "scores" || safe)) || (option === "renormalise" && maskOn !== "weights");
     }
     drawSlider();
     status.textContent = effects();
@@ -228,20 +295,34 @@ function laboratory({ tokens, options, ...given }, names, show) {
     results.replaceChildren(...show(layer, before));
   }
 
-  const weights = (name) => matrixFigure(name, lesson[name], "editable", numberTable(name, features(transpose(lesson[name]))));
-  const section = element("section", { class: "laboratory" },
+  const weights = (name) => matrixFigure(name, lesson[name], "", numberTable(name, features(transpose(lesson[name]))));
+  const section = element(
+    "section",
+    { class: "laboratory" },
     element("h2", { id: "laboratory" }, "Laboratory"),
-    element("p", { class: "hint" }, "Click a cell of x or of a weight matrix and type, press the up and down arrow keys (with Shift: steps of 1), or drag the slider. " +
-      "Click a cell of the mask, or press Enter, to show or hide a token. Cells with a solid outline moved with the last change; those with a dotted outline changed by rounding only."),
-    element("div", { class: "panel steering" },
+    element(
+      "p",
+      { class: "hint" },
+      "Click a number of x or of a weight matrix and type, press the up and down arrow keys (with Shift in steps of 1), or drag the ",
+      "slider. Click a cell of the mask, or press Enter, to show or hide a token. A cell with a solid outline moved with the last ",
+      "change; one with a dotted outline changed by rounding only, at most 1e-6.",
+    ),
+    element(
+      "div",
+      { class: "panel steering" },
       element("div", { class: "slider" }, sliderName, slider, sliderValue, resetButton),
       element("div", { class: "options" }, controls),
-      status),
-    element("div", { class: "matrices" },
-      matrixFigure("x", lesson.x, "input, editable", numberTable("x", tokens)),
-      element("div", { class: "weights" }, ["W_query", "W_key", "W_value"].map(weights)),
-      matrixFigure("mask", lesson.mask, "✓: the token of the row sees that of the column", maskTable())),
-    results);
+      status,
+    ),
+    element(
+      "div",
+      { class: "matrices" },
+      matrixFigure("x", lesson.x, "input", numberTable("x", tokens)),
+      ["W_query", "W_key", "W_value"].map(weights),
+      matrixFigure("mask", lesson.mask, "✓: the token of the row sees that of the column", maskTable()),
+    ),
+    results,
+  );
 
   readAddress();
   addEventListener("hashchange", () => {
