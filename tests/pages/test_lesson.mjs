@@ -128,8 +128,8 @@ await page.send("Input.insertText", { text: "1.2" });
 check(
   "a changed token moves itself and later ones",
   await status(page),
-  "Changing feature 2 of with from 0.58 to 1.2 moved the contexts of with, one and step. " +
-    "The contexts of Your, journey and starts did not change by a bit. No earlier token moved.",
+  "Changing feature 2 of “with” from 0.58 to 1.2 moved the contexts of “with”, “one” and “step”. " +
+    "The contexts of “Your”, “journey” and “starts” did not change by a bit. No earlier token moved.",
 );
 check("these contexts are outlined", await outlined(page, "context", "moved"), ["with", "one", "step"]);
 check("so is the changed cell", await outlined(page, "x", "moved"), ["with"]);
@@ -144,7 +144,7 @@ await page.key("ArrowUp");
 check("the arrow key adds 0.1", await page.evaluate((at) => document.querySelector(at).value, cell("x.3.1")), "1.3");
 check(
   "changes in one place count as one",
-  (await status(page)).startsWith("Changing feature 2 of with from 0.58 to 1.3 moved"),
+  (await status(page)).startsWith("Changing feature 2 of “with” from 0.58 to 1.3 moved"),
   true,
 );
 await page.focus(".slider input");
@@ -155,8 +155,8 @@ await page.click(cell("mask.1.2"));
 check(
   "a shown token moves the one that sees it",
   await status(page),
-  "Showing starts to journey moved the context of journey. " +
-    "The contexts of Your, starts, with, one and step did not change by a bit.",
+  "Showing “starts” to “journey” moved the context of “journey”. " +
+    "The contexts of “Your”, “starts”, “with”, “one” and “step” did not change by a bit.",
 );
 await page.key("ArrowUp");
 await page.key("ArrowRight");
@@ -166,8 +166,8 @@ await page.key("Enter");
 check(
   "the mask follows the keyboard",
   await status(page),
-  "Showing step to Your moved the context of Your. " +
-    "The contexts of journey, starts, with, one and step did not change by a bit.",
+  "Showing “step” to “Your” moved the context of “Your”. " +
+    "The contexts of “journey”, “starts”, “with”, “one” and “step” did not change by a bit.",
 );
 await page.click(".reset");
 check(
@@ -180,7 +180,7 @@ check("and says so", (await status(page)).startsWith("These are the lesson's num
 await go(page, "mask_on=nothing&x.3.1=1.2");
 check(
   "without a mask, earlier tokens move",
-  (await status(page)).endsWith("Earlier tokens moved: the contexts of Your, journey and starts depend on a later token."),
+  (await status(page)).endsWith("Earlier tokens moved: the contexts of “Your”, “journey” and “starts” depend on a later token."),
   true,
 );
 await go(page, "mask_on=weights&x.5.0=1.9");

@@ -185,11 +185,14 @@ int write_page(const std::string& name, const std::filesystem::path& file) {
 }
 
 int write_site(const std::filesystem::path& folder) {
+  const std::filesystem::path index = folder / "index.html";
+  if (std::filesystem::exists(index) && files::read(index).find("\"kind\":\"list\"") == std::string::npos)
+    fail("lesson", "--html-all must be a folder without an index.html of something else, got ", folder, ".");
   files::make_folders(folder);
   files::FolderUpdate update(folder);
   for (const auto& [name, text] : pages::lesson_site()) update.write(name, text);
   update.commit_without_list();
-  std::cout << "wrote   " << shell_path(folder / "index.html") << std::endl;
+  std::cout << "wrote   " << shell_path(index) << std::endl;
   return kDone;
 }
 

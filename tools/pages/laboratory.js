@@ -27,6 +27,14 @@ function fixed(rows) {
   };
 }
 
+// A scale of the colours of scores, on which a fill of -1e9 looks like one of -inf.
+function scoreScale(rows) {
+  const shown = (x) => (x <= -1e9 ? -Infinity : x),
+    scale = colourScale(map(rows, shown));
+  return (x) => scale(shown(x));
+}
+
+const quoted = (token) => `“${token}”`;
 const wordList = (words) => (words.length < 2 ? words.join("") : `${words.slice(0, -1).join(", ")} and ${words.at(-1)}`);
 const features = (rows) => rows[0].map((_, j) => String(j + 1));
 
@@ -41,7 +49,7 @@ function matrixFigure(name, rows, formula, table) {
 }
 
 // A matrix that follows from others. Cells that differ from `before` are outlined.
-function resultFigure(name, rows, formula, before, { rowNames = null, columnNames = features(rows), scale = colourScale(rows) }) {
+function resultFigure(name, rows, formula, before, { rowNames = null, columnNames = features(rows), scale = scoreScale(rows) }) {
   return matrixFigure(
     name,
     rows,
@@ -70,7 +78,8 @@ function laboratory({ tokens, options, ...given }, names, show) {
   let selected = { matrix: "x", i: tokens.length - 1, j: 0 }; // the cell that the slider changes
 
   const optionIn = (settings, name) => optionText(settings.options[name]);
-  const cellName = (matrix, i, j) => (matrix === "x" ? `feature ${j + 1} of ${tokens[i]}` : `${matrix}[${i}, ${j}]`);
+  const cellName = (matrix, i, j) =>
+    matrix === "x" ? `feature ${j + 1} of ${quoted(tokens[i])}` : `row ${i + 1}, column ${j + 1} of ${matrix}`;
 
   // -- changes
 
@@ -127,6 +136,8 @@ function laboratory({ tokens, options, ...given }, names, show) {
       if (i === settings.length - 1) before = structuredClone(layer);
       if (put(name, text)) place = name;
     });
+    const [matrix, i, j] = (place ?? "").split(".");
+    if (matrix in tables && matrix !== "mask") selected = { matrix, i: Number(i), j: Number(j) };
     draw();
   }
 
@@ -135,7 +146,8 @@ function laboratory({ tokens, options, ...given }, names, show) {
   function changeText() {
     if (names.includes(place)) return `Setting ${place} to ${optionIn(layer, place)}`;
     const [matrix, i, j] = place.split(".").map((part, at) => (at ? Number(part) : part));
-    if (matrix === "mask") return (layer.mask[i][j] ? `Hiding ${tokens[j]} from ` : `Showing ${tokens[j]} to `) + tokens[i];
+    if (matrix === "mask")
+      return (layer.mask[i][j] ? `Hiding ${quoted(tokens[j])} from ` : `Showing ${quoted(tokens[j])} to `) + quoted(tokens[i]);
     return `Changing ${cellName(matrix, i, j)} from ${shortNumber(before[matrix][i][j])} to ${shortNumber(layer[matrix][i][j])}`;
   }
 
@@ -147,7 +159,7 @@ function laboratory({ tokens, options, ...given }, names, show) {
       return changes.includes("moved") ? "moved" : changes.includes("rounded") ? "rounded" : "same";
     });
     const of = (kind) => tokens.filter((_, i) => kinds[i] === kind);
-    const contexts = (words) => `${words.length > 1 ? "contexts" : "context"} of ${wordList(words)}`;
+    const contexts = (words) => `${words.length > 1 ? "contexts" : "context"} of ${wordList(words.map(quoted))}`;
     const moved = of("moved"),
       rounded = of("rounded"),
       same = of("same");

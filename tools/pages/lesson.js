@@ -5,7 +5,7 @@ const site = data.site ?? [];
 function siteLinks() {
   const here = site.findIndex(({ title }) => title === data.title);
   const link = (at, before, after) => site[at] && element("a", { href: site[at].file }, before + site[at].title + after);
-  return site.length
+  return here > 0
     ? element("nav", { "aria-label": "Lessons" }, link(0, "", ""), here > 1 && link(here - 1, "← ", ""), link(here + 1, "", " →"))
     : null;
 }
@@ -80,6 +80,7 @@ function tensorTables(tensor, indices = []) {
         caption: indices.length ? `[${indices.join(", ")}]` : null,
         rowNames: named(rows.length),
         columnNames: named(rows[0].length),
+        scale: isFlags ? undefined : scoreScale(rows),
         content: isFlags ? (flag) => (flag ? "True" : "False") : fixed(rows),
       }),
     ),
@@ -94,7 +95,7 @@ function cell({ cell: name, printed, notebook, parts }) {
         ? "The notebook prints the same"
         : "The notebook prints other digits";
   const shown = parts.map((part) =>
-    Array.isArray(part) ? element("div", { class: "tensor" }, tensorTables(part)) : element("p", {}, part.trim()),
+    Array.isArray(part) ? element("div", { class: "tensor" }, tensorTables(part)) : part.trim() && element("p", {}, part.trim()),
   );
   return element(
     "article",
@@ -174,9 +175,10 @@ function variantResults(layer, before) {
       data.variants.map((variant, i) => {
         const largest = largestDifference(contexts[i], reference),
           agrees = largest <= kRounding;
+        const amount = largest === 0 ? "in every bit" : `to ${shortNumber(largest, 2)}`;
         const verdict = agrees
-          ? `✓ Agrees; largest difference ${shortNumber(largest, 2)}`
-          : `✗ Differs by ${shortNumber(largest, 2)}`;
+          ? `✓ Agrees ${amount}`
+          : `✗ Differs ${Number.isNaN(largest) ? "where one is nan" : `by ${shortNumber(largest, 2)}`}`;
         return element(
           "article",
           { class: "panel variant", "data-variant": variant.variant },

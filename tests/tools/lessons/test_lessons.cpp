@@ -125,6 +125,31 @@ TEST_CASE("no lesson's layer lets an output depend on a later token, bit for bit
   }
 }
 
+TEST_CASE("each lesson has questions and a layer to change, which is one of its own") {
+  for (const Lesson& lesson : lessons()) {
+    INFO(lesson.name);
+    CHECK((lesson.questions.size() >= 3 && lesson.questions.size() <= 5));
+    for (const Question& q : lesson.questions) CHECK((q.question.ends_with("?") && q.answer.ends_with(".")));
+    const Laboratory laboratory = lesson.laboratory();
+    CHECK(laboratory.x.size(0) == static_cast<int64_t>(laboratory.tokens.size()));
+    CHECK(laboratory.W_query.shape() == laboratory.W_value.shape());
+    CHECK(laboratory.x.size(1) == laboratory.W_query.size(0));
+  }
+}
+
+TEST_CASE("a cell keeps the tensors that it prints, between its texts") {
+  for (const LessonStep& step : find_lesson("000").steps()) {
+    std::string text;
+    for (const Printed& part : step.parts) text += part.text;
+    CHECK(text == step.ours);
+    if (step.cell != "In [820]") continue;
+    REQUIRE(step.parts.size() == 4);
+    CHECK(!step.parts[0].tensor.defined());
+    CHECK(step.parts[1].tensor.shape() == Shape{6, 1});
+    CHECK(std::abs(step.parts[3].tensor.at({1, 0}) - 0.5517) < 1e-4);
+  }
+}
+
 TEST_CASE("the table of variants: who agrees, who does not") {
   const std::map<std::string, bool> expected = {{"-inf on the scores", true},
                                                 {"-1e9 on the scores", true},
