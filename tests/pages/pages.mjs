@@ -15,6 +15,13 @@ export const { check } = checks;
 // The standard output of `gradus ARGS`.
 export const gradus = (...args) => execFileSync(program, args.map(String), { maxBuffer: 2 ** 28, encoding: "utf8" });
 
+// Sets what the address of a page has after '#'.
+export const go = (page, address) => page.evaluate((hash) => new Promise((done) => {
+  if (location.hash === "#" + hash) return done();
+  addEventListener("hashchange", () => done(), { once: true });
+  location.hash = hash;
+}), address);
+
 // Whether two numbers, or two nested arrays of them, differ by at most `tolerance`.
 export function near(a, b, tolerance) {
   if (!Array.isArray(a)) return a === b || Math.abs(a - b) <= tolerance;

@@ -1,6 +1,7 @@
 // gradus lesson: walks through the notebooks on attention, compares their printouts, and finds leaks.
 #include <algorithm>
 #include <cstring>
+#include <filesystem>
 #include <iomanip>
 #include <iostream>
 #include <memory>
@@ -9,11 +10,14 @@
 #include "gradus/autograd/graph/record.hpp"
 #include "gradus/autograd/ops/ops.hpp"
 #include "gradus/files/error.hpp"
+#include "gradus/files/folder.hpp"
 #include "gradus/tools/cli/program/flags.hpp"
 #include "gradus/tools/cli/program/nearest.hpp"
+#include "gradus/tools/cli/program/shell.hpp"
 #include "gradus/tools/cli/program/terminal.hpp"
 #include "gradus/tools/cli/program/verbs.hpp"
 #include "gradus/tools/lessons/lessons.hpp"
+#include "gradus/tools/pages/lesson.hpp"
 
 namespace gradus::cli {
 namespace {
@@ -90,7 +94,7 @@ double largest_difference(const Tensor& a, const Tensor& b) { return amax(abs(a 
 /// Changes each token in turn, and checks that no output before it changes.
 int leak_check(const tools::Lesson& lesson) {
   const NoGrad no_grad;
-  const Tensor x = lesson.input();
+  const Tensor x = lesson.laboratory().x;
   const int64_t T = x.size(0);
   const Tensor before = lesson.attention(x);
   std::cout << lesson.name
@@ -152,18 +156,58 @@ const tools::Lesson& chosen_lesson(const std::string& name) {
 }
 
 struct LessonFlags {
-  std::string name;
-  bool compare = false, leak_check = false;
+  std::string name, html, html_all;
+  bool compare = false, leak_check = false, json = false;
 };
 
+/// Refuses flags that do not go together.
+void check(const LessonFlags& flags) {
+  const std::string name = flags.name.empty() ? "none" : flags.name;
+  if ((flags.name.empty() || name == "compare") && (flags.compare || flags.leak_check))
+    fail("lesson", "--compare and --leak-check need the name of a lesson, got ", name, ".");
+  const int outputs = (flags.compare || flags.leak_check ? 1 : 0) + (flags.json ? 1 : 0) +
+                      (flags.html.empty() ? 0 : 1) + (flags.html_all.empty() ? 0 : 1);
+  if (outputs > 1)
+    fail("lesson", "--html, --html-all, --json and the checks must come one at a time, got ", outputs,
+         " of them.");
+  if (!flags.html.empty() && flags.name.empty())
+    fail("lesson",
+         "--html needs the name of a lesson, or compare, got none. Hint: --html-all DIR writes all.");
+  if (!flags.html_all.empty() && !flags.name.empty())
+    fail("lesson", "--html-all must come without a name, because it writes all lessons, got ", name, ".");
+}
+
+int write_page(const std::string& name, const std::filesystem::path& file) {
+  if (file.extension() != ".html") fail("lesson", "--html must end in .html, got ", file, ".");
+  files::write_atomically(file, [&](std::ostream& out) { out << pages::lesson_html(name); });
+  std::cout << "wrote   " << shell_path(file) << std::endl;
+  return kDone;
+}
+
+int write_site(const std::filesystem::path& folder) {
+  const std::filesystem::path index = folder / "index.html";
+  if (std::filesystem::exists(index) && files::read(index).find("\"kind\":\"list\"") == std::string::npos)
+    fail("lesson", "--html-all must be a folder without an index.html of something else, got ", folder, ".");
+  files::make_folders(folder);
+  files::FolderUpdate update(folder);
+  for (const auto& [name, text] : pages::lesson_site()) update.write(name, text);
+  update.commit_without_list();
+  std::cout << "wrote   " << shell_path(index) << std::endl;
+  return kDone;
+}
+
 int lesson(const LessonFlags& flags) {
-  if (flags.name.empty() || flags.name == "compare") {
-    if (flags.compare || flags.leak_check)
-      fail("lesson", "--compare and --leak-check need the name of a lesson, got ",
-           flags.name.empty() ? "none" : "compare", ".");
-    return flags.name.empty() ? list() : compare_all();
+  check(flags);
+  if (!flags.html_all.empty()) return write_site(flags.html_all);
+  const bool has_lesson = !flags.name.empty() && flags.name != "compare";
+  const std::string name(has_lesson ? chosen_lesson(flags.name).name : flags.name);
+  if (!flags.html.empty()) return write_page(name, flags.html);
+  if (flags.json) {
+    std::cout << pages::lesson_json(name) << std::endl;
+    return kDone;
   }
-  const tools::Lesson& chosen = chosen_lesson(flags.name);
+  if (!has_lesson) return name.empty() ? list() : compare_all();
+  const tools::Lesson& chosen = tools::find_lesson(name);
   if (!flags.compare && !flags.leak_check) return walk(chosen);
   const int compared = flags.compare ? compare(chosen) : kDone;
   return flags.leak_check ? std::max(compared, leak_check(chosen)) : compared;
@@ -180,9 +224,15 @@ Action add_lesson(CLI::App& verb, const std::string& program) {
       ->type_name("NAME");
   verb.add_flag("--compare", flags->compare, "Print the notebook's numbers and those of gradus");
   verb.add_flag("--leak-check", flags->leak_check, "Change a token: does an earlier output change?");
+  add_value(verb, "--html", flags->html, "FILE",
+            "Write a page to FILE.html: the cells, a layer to try out, and\nquestions");
+  add_value(verb, "--html-all", flags->html_all, "DIR",
+            "Write a folder of pages: a list, each lesson, and the variants");
+  verb.add_flag("--json", flags->json, "Print what the page shows as a JSON object");
   verb.footer(
       with_program(R"(Each lesson runs the cells of one notebook from its manual_seed and prints their output;
 cell numbers are the notebook's. Its source, a file of tools/lessons/, reads like the notebook.
+On a page, an edit of an input, a weight or the mask recomputes the layer in the browser.
 Exits with 3 if --compare finds a difference or --leak-check a leak.
 
 Examples:
@@ -190,7 +240,9 @@ Examples:
   $ lesson 000                               walk through notebook 000
   $ lesson two-masks --compare               the notebook's numbers and ours
   $ lesson unscaled-attention --leak-check   change a token, compare bits
-  $ lesson compare                           all variants on the same weights)",
+  $ lesson compare                           all variants on the same weights
+  $ lesson 000 --html lesson.html            a page on which the numbers can be changed
+  $ lesson --html-all lessons                all pages, for a web server or to open as files)",
                    program));
   return {[flags] { return lesson(*flags); }};
 }

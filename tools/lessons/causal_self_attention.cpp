@@ -41,9 +41,8 @@ void walk(LessonPage& page) {
   const int64_t context_length = attn_weights.size(0);
   const Tensor mask_step1 = ones({context_length, context_length});
   const Tensor mask_step2 = tril(mask_step1);
-  page.print("In [817]", "Create Matrix with ones only:\n" + str(mask_step1) +
-                             "\n\nApply the tril function to generate triangular Matrix:\n" +
-                             str(mask_step2));
+  page.print("In [817]", "Create Matrix with ones only:\n", mask_step1,
+             "\n\nApply the tril function to generate triangular Matrix:\n", mask_step2);
 
   page.say("One line does the same.");
   const Tensor mask_simple = tril(ones({context_length, context_length}));
@@ -56,9 +55,9 @@ void walk(LessonPage& page) {
   page.say("The rows no longer add up to 1, so each row is divided by its sum.");
   const Tensor sum_rows = sum(masked_attn_weights, {1}, /*keepdim=*/true);
   const Tensor masked_attn_weights_norm = masked_attn_weights / sum_rows;
-  page.print("In [820]", "aquiring the remaining sum of each row in the masked matrix:\n" + str(sum_rows) +
-                             "\n\ndeviding the masked attention weights matrix by the sum of its rows:\n" +
-                             str(masked_attn_weights_norm));
+  page.print("In [820]", "aquiring the remaining sum of each row in the masked matrix:\n", sum_rows,
+             "\n\ndeviding the masked attention weights matrix by the sum of its rows:\n",
+             masked_attn_weights_norm);
 
   page.say("This computes two rows by hand from the rounded numbers above.");
   page.print("In [821]", "Example calculation for rows 2 and 3\n" +
@@ -100,11 +99,20 @@ void walk(LessonPage& page) {
 
   page.say("A batch holds several sequences. This one holds the same sequence twice.");
   const Tensor batch = stack({inputs, inputs}, 0);
-  page.print("In [830]", torch_size(batch) + "\n" + str(batch));
+  page.print("In [830]", torch_size(batch), "\n", batch);
 
   page.say("The layer SelfAttention does all of this: by default it masks scores with -inf.");
   const Tensor context_vecs = causal_attention_v1(batch.size(1))(batch);
-  page.print("In [832]", torch_size(context_vecs) + "\n" + str(context_vecs));
+  page.print("In [832]", torch_size(context_vecs), "\n", context_vecs);
+}
+
+Laboratory laboratory() {
+  Generator generator = Generator::torch_mkl(789);
+  Laboratory all = {SelfAttention(3, 2, generator), journey_words(), journey()};
+  const Dropout dropout(0.5);
+  dropout(ones({6, 6}), &generator);  // the mask of In [827]
+  all.dropout = dropout(ones({6, 6}), &generator);
+  return all;
 }
 
 Tensor attention(const Tensor& x) { return causal_attention_v1(6)(x); }
@@ -112,7 +120,41 @@ Tensor attention(const Tensor& x) { return causal_attention_v1(6)(x); }
 }  // namespace causal_self_attention
 
 extern const Lesson kCausalSelfAttention{
-    "causal-self-attention",     "000",   "Two ways to a causal mask, dropout, a batched layer",
-    causal_self_attention::walk, journey, causal_self_attention::attention};
+    "causal-self-attention",
+    "000",
+    "Two ways to a causal mask, dropout, a batched layer",
+    causal_self_attention::walk,
+    causal_self_attention::laboratory,
+    causal_self_attention::attention,
+    {
+        {"You change one feature of 'with', the fourth token. Scores are masked with -inf. Which contexts "
+         "change?",
+         "Those of 'with', 'one' and 'step'. A context is the sum of the values of the tokens that its row "
+         "of the mask shows. The rows of 'Your', 'journey' and 'starts' hide 'with', so these contexts keep "
+         "every bit.",
+         "x.3.1=1.2"},
+        {"Why do the rows of the masked weights not add up to 1 in the first way, and what does the division "
+         "by their sums give?",
+         "The softmax divides by a sum over all tokens, hidden ones too. Dividing the row by the sum of its "
+         "visible weights cancels that sum. What is left is the softmax over the visible tokens alone, which "
+         "is what the second way computes.",
+         "mask_on=weights"},
+        {"Why are hidden scores filled with -inf, and not with 0?",
+         "The softmax takes the exponential of each score. e^-inf is 0, so the token has no weight. e^0 is "
+         "1, so a hidden token weighs as much as a visible token whose score is 0, and its value is a part "
+         "of the context.",
+         "fill=0"},
+        {"Dropout with p = 0.5 clears half of the weights. Why does it double the others, and do the rows "
+         "still add up to 1?",
+         "A weight w becomes 0 or 2w, each with probability 0.5, so that its mean is still w. The sum of a "
+         "row is 1 only on average. With this mask, some tokens lose all their weights, and their contexts "
+         "are 0.",
+         "dropout=1"},
+        {"Why are scores divided by the square root of the keys' size?",
+         "The product of a query and a key is a sum over the size of the keys. If n features are independent "
+         "and of variance 1, the sum has variance n. Divided by the square root of n it has variance 1 "
+         "again, so the softmax does not become sharper with the size of the layer.",
+         "scaled=0"},
+    }};
 
 }  // namespace gradus::tools

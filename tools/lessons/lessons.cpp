@@ -93,8 +93,9 @@ LessonPage::LessonPage(std::string_view printouts) {
   }
 }
 
-void LessonPage::print(std::string_view cell, const std::string& ours) {
-  LessonStep& step = steps_.emplace_back(LessonStep{"", std::string(cell), ours, ""});
+void LessonPage::add_cell(std::string_view cell, std::vector<Printed> parts) {
+  LessonStep& step = steps_.emplace_back(
+      LessonStep{"", std::string(cell), joined(parts, "", &Printed::text), "", std::move(parts)});
   const auto printout = std::find_if(printouts_.begin(), printouts_.end(),
                                      [&](const auto& known) { return known.first == cell; });
   if (printout == printouts_.end()) return;
@@ -110,6 +111,16 @@ Tensor journey() {
                  {0.77F, 0.25F, 0.10F},    // one
                  {0.05F, 0.80F, 0.55F}});  // step
 }
+
+std::vector<std::string> journey_words() { return {"Your", "journey", "starts", "with", "one", "step"}; }
+
+Laboratory::Laboratory(const SelfAttention& layer, std::vector<std::string> names, const Tensor& input)
+    : tokens(std::move(names)),
+      x(input),
+      W_query(layer.W_query.weight.mT().detach()),
+      W_key(layer.W_key.weight.mT().detach()),
+      W_value(layer.W_value.weight.mT().detach()),
+      options(layer.options()) {}
 
 std::string torch_size(const Tensor& x) { return concat("torch.Size([", joined(x.shape()), "])"); }
 
@@ -137,29 +148,34 @@ std::vector<Agreement> compare_variants() {
   const Tensor context = reference(x);
 
   std::vector<Agreement> table;
-  const auto add = [&](const std::string& variant, const Tensor& y, const std::string& why) {
+  const auto add = [&](const std::string& variant, const nn::SelfAttentionOptions& options, const Tensor& y,
+                       const std::string& why) {
     const double difference = largest_difference(y, context);
-    table.push_back({variant, difference, difference <= kRounding, why});
+    table.push_back({variant, options, y, difference, difference <= kRounding, why});
   };
-  add("-inf on the scores", context, "the reference of this table");
-  add("-1e9 on the scores", layer({.fill = -1e9})(x), "e^-1e9 is 0, as e^-inf is");
-  add("0 on the weights, rows renormalised", layer({.mask_on = MaskOn::weights})(x),
-      "the softmax's sum cancels; rounds at other steps");
-  add("safe softmax", layer({.safe = true})(x), "differs only for a token that may see none");
-  add("mask handed in, dims named", layer({.row_dim = 0, .col_dim = 1})(x, nn::causal_mask(6)),
+  const auto add_layer = [&](const std::string& variant, const nn::SelfAttentionOptions& options,
+                             const std::string& why) { add(variant, options, layer(options)(x), why); };
+  add_layer("-inf on the scores", {}, "the reference of this table");
+  add_layer("-1e9 on the scores", {.fill = -1e9}, "e^-1e9 is 0, as e^-inf is");
+  add_layer("0 on the weights, rows renormalised", {.mask_on = MaskOn::weights},
+            "the softmax's sum cancels; rounds at other steps");
+  add_layer("safe softmax", {.safe = true}, "differs only for a token that may see none");
+  add("mask handed in, dims named", {}, layer({.row_dim = 0, .col_dim = 1})(x, nn::causal_mask(6)),
       "the same steps");
-  add("in a batch", reference(stack({x, x}, 0)).select(0, 1), "sequences of a batch are independent");
-  add("one query at a time", one_by_one(reference, x), "a token needs only the tokens before it");
-  add("fused kernel", fused(reference, x), "sums in blocks, never holds the scores");
-  add("two heads", layer({.num_heads = 2})(x), "each head scores with half of the features");
-  add("not scaled", layer({.scaled = false})(x), "larger scores, sharper weights");
-  add("0 on the scores", layer({.fill = 0.0})(x), "e^0 is 1: the future still counts");
-  add("0 on the weights, not renormalised",
+  add("in a batch", {}, reference(stack({x, x}, 0)).select(0, 1), "sequences of a batch are independent");
+  add("one query at a time", {}, one_by_one(reference, x), "a token needs only the tokens before it");
+  add("fused kernel", {}, fused(reference, x), "sums in blocks, never holds the scores");
+  add_layer("two heads", {.num_heads = 2}, "each head scores with half of the features");
+  add_layer("not scaled", {.scaled = false}, "larger scores, sharper weights");
+  add_layer("0 on the scores", {.fill = 0.0}, "e^0 is 1: the future still counts");
+  add("0 on the weights, not renormalised", {.mask_on = MaskOn::weights},
       matmul(softmax(nn::attention_scores(reference.W_query(x), reference.W_key(x)), -1) * tril(ones({6, 6})),
              reference.W_value(x)),
       "rows add up to less than 1");
-  add("no mask", layer({.mask_on = MaskOn::nothing})(x), "every token but the last sees its future");
+  add_layer("no mask", {.mask_on = MaskOn::nothing}, "every token but the last sees its future");
   return table;
 }
+
+Laboratory variants_laboratory() { return {layer({}), journey_words(), journey()}; }
 
 }  // namespace gradus::tools

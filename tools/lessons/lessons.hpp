@@ -26,11 +26,25 @@ using nn::SelfAttention;
 
 inline constexpr double kInf = std::numeric_limits<double>::infinity();
 
+/// A part of what a cell prints: a text, or a tensor in PyTorch's form; numpy() gives NumPy's.
+struct Printed {
+  explicit Printed(std::string words) : text(std::move(words)) {}
+  explicit Printed(const Tensor& x) : Printed(x, torch_string(x)) {}
+  Printed(const Tensor& x, std::string form) : text(std::move(form)), tensor(x.detach()) {}
+
+  std::string text;
+  Tensor tensor;  ///< undefined for a text
+};
+
+/// str(tensor.numpy()) in Python.
+inline Printed numpy(const Tensor& x) { return {x, numpy_string(x.detach())}; }
+
 /// A step of a lesson: a sentence, or our output of a cell of the notebook.
 struct LessonStep {
-  std::string sentence;       ///< empty for a cell
-  std::string cell, ours;     ///< the name of the cell, and our output
-  std::string_view notebook;  ///< the output in the notebook; empty if its numbers are not known
+  std::string sentence;        ///< empty for a cell
+  std::string cell, ours;      ///< the name of the cell, and our output
+  std::string_view notebook;   ///< the output in the notebook; empty if its numbers are not known
+  std::vector<Printed> parts;  ///< of our output
 };
 
 /// Collects the steps of a lesson.
@@ -40,14 +54,38 @@ class LessonPage {
   /// cells in the notebook.
   explicit LessonPage(std::string_view printouts);
 
-  void say(std::string_view sentence) { steps_.push_back({std::string(sentence), "", "", ""}); }
-  void print(std::string_view cell, const std::string& ours);
-  void print(std::string_view cell, const Tensor& ours) { print(cell, torch_string(ours)); }
+  void say(std::string_view sentence) { steps_.push_back({std::string(sentence), "", "", "", {}}); }
+  /// Prints the parts one after the other: texts, tensors and Printed.
+  template <class... Parts>
+  void print(std::string_view cell, const Parts&... parts) {
+    add_cell(cell, {Printed(parts)...});
+  }
   const std::vector<LessonStep>& steps() const { return steps_; }
 
  private:
+  void add_cell(std::string_view cell, std::vector<Printed> parts);
+
   std::vector<LessonStep> steps_;
   std::vector<std::pair<std::string_view, std::string_view>> printouts_;  // cell, text; those not yet used
+};
+
+/// One layer of a lesson, whose numbers and options a reader changes on the lesson's page.
+struct Laboratory {
+  std::vector<std::string> tokens;  ///< the names of the rows of x
+  Tensor x;                         ///< (T, d_in)
+  Tensor W_query, W_key, W_value;   ///< (d_in, d_out); the queries are x W_query
+  nn::SelfAttentionOptions options;
+  Tensor dropout = {};  ///< (T, T): 0 or 1 / (1 - p), a factor of each weight; undefined: none
+
+  Laboratory(const SelfAttention& layer, std::vector<std::string> tokens, const Tensor& x);
+};
+
+/// A question about a lesson, to be answered before the answer is read.
+struct Question {
+  std::string_view question, answer;
+  /// What shows the answer in the laboratory, as the part of a link after '#': "fill=0&x.3.1=1.2" sets an
+  /// option and x[3, 1]. Empty: nothing.
+  std::string_view setup = "";
 };
 
 struct Lesson {
@@ -55,9 +93,10 @@ struct Lesson {
   std::string_view notebook;  ///< number of the notebook; selects the lesson too
   std::string_view title;
   void (*cells)(LessonPage& page);  ///< runs the notebook's cells
-  Tensor (*input)();                ///< (T, d_in)
+  Laboratory (*laboratory)();
   /// The lesson's last layer in evaluation mode: (T, d_in) -> (T, d_out).
   Tensor (*attention)(const Tensor& x);
+  std::vector<Question> questions;
 
   /// The name of the lesson's files in this folder: FILE.cpp has the cells, FILE.txt the printouts.
   std::string file() const;
@@ -71,10 +110,7 @@ const Lesson& find_lesson(std::string_view name);
 
 /// "Your journey starts with one step": six tokens with three features each.
 Tensor journey();
-/// str(tensor) in Python.
-inline std::string str(const Tensor& x) { return torch_string(x); }
-/// str(tensor.numpy()) in Python.
-inline std::string numpy(const Tensor& x) { return numpy_string(x.detach()); }
+std::vector<std::string> journey_words();
 /// str(x.shape) in Python.
 std::string torch_size(const Tensor& x);
 
@@ -95,11 +131,15 @@ PrintedComparison compare_printed(std::string_view ours, std::string_view notebo
 /// and weights.
 struct Agreement {
   std::string variant;
-  double difference;  ///< largest absolute difference of an element; NaN if there is a NaN
-  bool agrees;        ///< to rounding: at most 1e-6
-  std::string why;    ///< a short reason
+  nn::SelfAttentionOptions options;  ///< of the layer; the other variants have those of the reference
+  Tensor context;                    ///< (T, d_out)
+  double difference;                 ///< largest absolute difference of an element; NaN if there is a NaN
+  bool agrees;                       ///< to rounding: at most 1e-6
+  std::string why;                   ///< a short reason
 };
 /// Every variant of the lessons on the sentence of six tokens, with the weights of manual_seed(789).
 std::vector<Agreement> compare_variants();
+/// The input and the reference of compare_variants().
+Laboratory variants_laboratory();
 
 }  // namespace gradus::tools

@@ -13,14 +13,11 @@ SelfAttention masked_self_attention() {
   return {/*d_in=*/2, /*d_out=*/2, generator, {.fill = -1e9, .row_dim = kRowDim, .col_dim = kColDim}};
 }
 
-// (a, b) at the prompt: the bracket moves the lines after the first to the right.
-std::string pair(const Tensor& a, const Tensor& b) {
-  const auto moved = [](const Tensor& x) {
-    std::string text;
-    for (const char c : str(x)) text += c == '\n' ? "\n " : std::string(1, c);
-    return text;
-  };
-  return concat("(", moved(a), ",\n ", moved(b), ")");
+// In (a, b) at the prompt, the bracket moves the lines after the first to the right.
+Printed in_brackets(const Tensor& x) {
+  std::string text;
+  for (const char c : torch_string(x)) text += c == '\n' ? "\n " : std::string(1, c);
+  return {x, text};
 }
 
 void walk(LessonPage& page) {
@@ -38,16 +35,15 @@ void walk(LessonPage& page) {
 
   page.say(
       "These are its steps. A Linear stores its weight as (out, in); the notebook prints the transpose.");
-  page.print("In [8]", str(layer.W_query.weight.transpose(0, 1)) + "\n" +
-                           str(layer.W_key.weight.transpose(0, 1)) + "\n" +
-                           str(layer.W_value.weight.transpose(0, 1)));
+  page.print("In [8]", layer.W_query.weight.transpose(0, 1), "\n", layer.W_key.weight.transpose(0, 1), "\n",
+             layer.W_value.weight.transpose(0, 1));
 
   page.say("These are the queries, keys and values.");
   const Tensor q = layer.W_query(encodings_matrix);
   const Tensor k = layer.W_key(encodings_matrix);
   const Tensor v = layer.W_value(encodings_matrix);
-  page.print("In [9]", str(q) + "\n" + str(k) + "\n" + str(v));
-  page.print("In [10]", pair(q, k));
+  page.print("In [9]", q, "\n", k, "\n", v);
+  page.print("In [10]", "(", in_brackets(q), ",\n ", in_brackets(k), ")");
 
   page.say("The scores say how similar each query is to each key.");
   const Tensor sims = matmul(q, k.transpose(kRowDim, kColDim));
@@ -70,6 +66,8 @@ void walk(LessonPage& page) {
   page.print("In [16]", matmul(attention_percents, v));
 }
 
+Laboratory laboratory() { return {masked_self_attention(), {"first", "second", "third"}, encodings()}; }
+
 Tensor attention(const Tensor& x) { return masked_self_attention()(x); }
 
 }  // namespace masked_self_attention
@@ -79,7 +77,26 @@ extern const Lesson kMaskedSelfAttention{
     "002",
     "A mask handed in, filled with -1e9, along dims of the caller's choice",
     masked_self_attention::walk,
-    masked_self_attention::encodings,
-    masked_self_attention::attention};
+    masked_self_attention::laboratory,
+    masked_self_attention::attention,
+    {
+        {"Why does a fill of -1e9 give the same weights as -inf?",
+         "The softmax subtracts the largest score of the row and takes the exponential. e^-1e9 is far below "
+         "the smallest positive float32, about e^-103, so it is 0, as e^-inf is.",
+         "fill=-inf"},
+        {"The mask hides every token from the first one. What is its context, and does it depend on later "
+         "tokens?",
+         "All scores of the row are -1e9, so all weights are equal: 1/3. The context is the mean of all "
+         "values, and it depends on later tokens. With -inf the row would be nan, which is easier to notice.",
+         "mask.0.0=1"},
+        {"This notebook scales the scores before it masks them, and others mask first. Does the order "
+         "matter?",
+         "Not for these fills. -inf divided by the square root of 2 is -inf, and e^(-1e9 / 1.41) is 0 as "
+         "well. It would matter for a fill near the scores, such as -5."},
+        {"The layer takes the tokens from dimension 0 and the features from dimension 1. What changes for a "
+         "batch of shape (B, T, C)?",
+         "The tokens are in dimension 1 and the features in dimension 2. Counted from the end, they are -2 "
+         "and -1 in both cases, so code with negative dimensions takes a sequence and a batch."},
+    }};
 
 }  // namespace gradus::tools

@@ -21,8 +21,8 @@ void walk(LessonPage& page) {
   const Tensor attention_scores = matmul(queries, keys.mT());
   const double root = std::sqrt(static_cast<double>(keys.size(-1)));
   const Tensor attention_weights = softmax(attention_scores / root, -1);
-  page.print("In [12]", "Attention Scores:\n" + str(attention_scores) + "\n\nAttention Weights:\n" +
-                            str(attention_weights));
+  page.print("In [12]", "Attention Scores:\n", attention_scores, "\n\nAttention Weights:\n",
+             attention_weights);
 
   page.say("V1, step 2: make a mask of ones and zeros with tril,");
   const int64_t context_length = attention_scores.size(0);
@@ -41,8 +41,7 @@ void walk(LessonPage& page) {
   page.say("V2, step 1: set the scores of later tokens to -inf.");
   const Tensor mask = triu(ones({context_length, context_length}), /*diagonal=*/1);
   const Tensor masked = masked_fill(attention_scores, mask.to(DType::boolean), -kInf);
-  page.print("In [17]",
-             "Triangle Upper Mask:\n" + str(mask) + "\n\nMasked Attention Scores:\n" + str(masked));
+  page.print("In [17]", "Triangle Upper Mask:\n", mask, "\n\nMasked Attention Scores:\n", masked);
 
   page.say("V2, step 2: take the softmax. The weights are the same as in V1.");
   const Tensor causal_weights = softmax(masked / root, -1);
@@ -54,12 +53,36 @@ void walk(LessonPage& page) {
   page.print("In [15]", matmul(causal_weights, layer.W_value(inputs)));
 }
 
+Laboratory laboratory() { return {self_attention_v2(MaskOn::scores), journey_words(), journey()}; }
+
 Tensor attention(const Tensor& x) { return self_attention_v2(MaskOn::scores)(x); }
 
 }  // namespace two_masks
 
 extern const Lesson kTwoMasks{
-    "two-masks",     "001",   "Mask the weights and renormalise, or mask the scores",
-    two_masks::walk, journey, two_masks::attention};
+    "two-masks",
+    "001",
+    "Mask the weights and renormalise, or mask the scores",
+    two_masks::walk,
+    two_masks::laboratory,
+    two_masks::attention,
+    {
+        {"The softmax of V1 adds up over later tokens too. Do its contexts depend on them?",
+         "Only by rounding. The sum over all tokens cancels in the division, but each float32 operation "
+         "rounds, and the roundings depend on the sum. V2 never sees the later scores: its earlier contexts "
+         "keep every bit.",
+         "mask_on=weights&x.5.0=2"},
+        {"Why is the context of 'Your' its own value, whatever W_query is?",
+         "Its row of the mask shows one token, and the softmax of one score is 1: e^s / e^s. The weight does "
+         "not depend on the score, so neither W_query nor W_key can change this context.",
+         "W_query.0.0=2"},
+        {"Which row is the same with and without a mask?",
+         "The last one. 'step' sees every token in both cases, so the mask changes none of its scores.",
+         "mask_on=nothing"},
+        {"A score that is hidden gets the weight 0 in both ways. What if a row hides every token?",
+         "Both ways give nan. In V2 every score of the row is -inf, and the softmax computes 0 / 0. In V1 "
+         "every weight is 0, and so is their sum. The option safe of the layer gives 0 instead.",
+         "mask.0.0=1"},
+    }};
 
 }  // namespace gradus::tools

@@ -4,10 +4,10 @@
 namespace gradus::tools {
 namespace unscaled_attention {
 
-// A matrix after a label, in the notebook's form: [[1, -inf],
-//                                                 [1, 2]]
-std::string written(const std::string& label, const Tensor& x, const std::string& comma, size_t indent) {
-  std::string text = label + "[[";
+// The notebook's form: [[1, -inf],
+//                       [1, 2]]
+Printed written(const Tensor& x, const std::string& comma, size_t indent) {
+  std::string text = "[[";
   for (int64_t i = 0; i < x.size(0); ++i) {
     if (i > 0) text += "],\n" + std::string(indent, ' ') + "[";
     for (int64_t j = 0; j < x.size(1); ++j) {
@@ -15,7 +15,7 @@ std::string written(const std::string& label, const Tensor& x, const std::string
       text += (j > 0 ? comma : "") + (value == -kInf ? "-inf" : std::to_string(static_cast<int>(value)));
     }
   }
-  return text + "]]";
+  return {x, text + "]]"};
 }
 
 // The notebook sets no seed. A search found that this seed, after 36 discarded words, gives its numbers.
@@ -29,13 +29,13 @@ void walk(LessonPage& page) {
   page.say(
       "A lower triangle of ones marks the tokens that a token may see, an upper triangle those that it may "
       "not.");
-  page.print("introduction", written("lower triangular matrix = ", tril(ones({4, 4})), ",", 27));
-  page.print("introduction", written("upper triangular matrix = ", triu(ones({4, 4})), ",", 27));
+  page.print("introduction", "lower triangular matrix = ", written(tril(ones({4, 4})), ",", 27));
+  page.print("introduction", "upper triangular matrix = ", written(triu(ones({4, 4})), ",", 27));
 
   page.say("Where the upper triangle, without the diagonal, is 1, scores become -inf.");
   const Tensor example = arange(1, 5, 1, DType::float32).expand({4, 4});
   const Tensor future = triu(ones({4, 4}), /*diagonal=*/1).to(DType::boolean);
-  page.print("step 7", written("   attention_scores = ", masked_fill(example, future, -kInf), ", ", 22));
+  page.print("step 7", "   attention_scores = ", written(masked_fill(example, future, -kInf), ", ", 22));
 
   page.say(
       "The layer takes the softmax of the raw scores: it does not divide by the square root of the keys' "
@@ -48,12 +48,37 @@ void walk(LessonPage& page) {
   page.print("In [12]", triu(ones({3, 3}), /*diagonal=*/1).to(DType::boolean));
 }
 
+Laboratory laboratory() { return {causal_attention(), journey_words(), journey()}; }
+
 Tensor attention(const Tensor& x) { return causal_attention()(x); }
 
 }  // namespace unscaled_attention
 
 extern const Lesson kUnscaledAttention{
-    "unscaled-attention",     "003",   "Causal attention without 1/sqrt(d)",
-    unscaled_attention::walk, journey, unscaled_attention::attention};
+    "unscaled-attention",
+    "003",
+    "Causal attention without 1/sqrt(d)",
+    unscaled_attention::walk,
+    unscaled_attention::laboratory,
+    unscaled_attention::attention,
+    {
+        {"This layer does not divide scores by the square root of 2. Are its weights sharper or more equal "
+         "than those of a layer that does?",
+         "Sharper. The scores of a row lie further apart, and the ratio of two weights is e to the power of "
+         "the difference of their scores.",
+         "scaled=1"},
+        {"Can scaling change which token gets the largest weight of a row?",
+         "No. The division by a positive number keeps the order of the scores, and the softmax keeps it too. "
+         "Scaling changes only by how much one weight is larger than another.",
+         "scaled=1"},
+        {"The keys of this layer have 2 features. What happens without scaling if they have 64?",
+         "If features are independent and of variance 1, scores have variance 64. Differences of 8 and more "
+         "are then common, one weight of a row is close to 1 and the others close to 0, and the softmax has "
+         "gradients close to 0."},
+        {"Does a layer that is not scaled look ahead?",
+         "No. Causality comes from the mask alone: a score of -inf has the weight 0 with or without the "
+         "division.",
+         "x.3.1=1.2"},
+    }};
 
 }  // namespace gradus::tools

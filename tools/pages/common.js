@@ -6,7 +6,7 @@ const data = JSON.parse(document.getElementById("data").textContent);
 function element(name, attributes = {}, ...children) {
   const made = document.createElement(name);
   setAttributes(made, attributes);
-  made.append(...children.flat().filter((child) => child !== null && child !== undefined));
+  made.append(...children.flat().filter((child) => child !== null && child !== undefined && child !== false));
   return made;
 }
 
@@ -131,16 +131,20 @@ function heatMap(rows, { title, describe, scale = colourScale(rows), onrow = () 
   return element("figure", {}, element("figcaption", {}, title), canvas, said);
 }
 
-// A table of numbers, shaded by value. `rowNames` and `columnNames` may be null.
-function shadedTable(rows, { caption = null, rowNames = null, columnNames = null, digits = 4, scale = colourScale(rows) }) {
-  const cell = (value) => {
-    const colour = scale(value);
-    return element("td", { style: `background: ${rgb(colour)}; color: ${inkOn(colour)}` }, shortNumber(value, digits));
-  };
+// The style of a cell of this colour.
+const shade = (colour) => `background: ${rgb(colour)}; color: ${inkOn(colour)}`;
+
+// A table of numbers, shaded by value. `rowNames` and `columnNames` may be null. `content(value, row, column)` is what a cell has,
+// text or an element, and `cellClass(row, column)` its class or null.
+function shadedTable(rows, {
+  caption = null, rowNames = null, columnNames = null, digits = 4, scale = colourScale(rows),
+  content = (value) => shortNumber(value, digits), cellClass = () => null,
+}) {
+  const cell = (value, i, j) => element("td", { style: shade(scale(value)), class: cellClass(i, j) }, content(value, i, j));
   return element("table", { class: "shaded" },
     caption && element("caption", {}, caption),
     columnNames && element("thead", {}, element("tr", {}, rowNames && element("td"), columnNames.map((name) => element("th", { scope: "col" }, name)))),
-    element("tbody", {}, rows.map((row, i) => element("tr", {}, rowNames && element("th", { scope: "row" }, rowNames[i]), row.map(cell)))));
+    element("tbody", {}, rows.map((row, i) => element("tr", {}, rowNames && element("th", { scope: "row" }, rowNames[i]), row.map((value, j) => cell(value, i, j))))));
 }
 
 // A table of texts and numbers: `columns` are [title, function of a row] pairs; numbers are aligned to the right.

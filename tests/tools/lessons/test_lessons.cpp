@@ -111,7 +111,7 @@ TEST_CASE("no lesson's layer lets an output depend on a later token, bit for bit
   const NoGrad no_grad;
   for (const Lesson& lesson : lessons()) {
     INFO(lesson.name);
-    const Tensor x = lesson.input(), before = lesson.attention(x);
+    const Tensor x = lesson.laboratory().x, before = lesson.attention(x);
     REQUIRE(before.size(0) == x.size(0));
     for (int64_t t = 1; t < x.size(0); ++t) {
       Tensor changed = zeros(x.shape());
@@ -122,6 +122,31 @@ TEST_CASE("no lesson's layer lets an output depend on a later token, bit for bit
             before.slice(0, 0, t).contiguous().to_vector<float>());
       CHECK(testing::difference(after.slice(0, t, t + 1), before.slice(0, t, t + 1), 1e-3) != "");
     }
+  }
+}
+
+TEST_CASE("each lesson has questions and a layer to change, which is one of its own") {
+  for (const Lesson& lesson : lessons()) {
+    INFO(lesson.name);
+    CHECK((lesson.questions.size() >= 3 && lesson.questions.size() <= 5));
+    for (const Question& q : lesson.questions) CHECK((q.question.ends_with("?") && q.answer.ends_with(".")));
+    const Laboratory laboratory = lesson.laboratory();
+    CHECK(laboratory.x.size(0) == static_cast<int64_t>(laboratory.tokens.size()));
+    CHECK(laboratory.W_query.shape() == laboratory.W_value.shape());
+    CHECK(laboratory.x.size(1) == laboratory.W_query.size(0));
+  }
+}
+
+TEST_CASE("a cell keeps the tensors that it prints, between its texts") {
+  for (const LessonStep& step : find_lesson("000").steps()) {
+    std::string text;
+    for (const Printed& part : step.parts) text += part.text;
+    CHECK(text == step.ours);
+    if (step.cell != "In [820]") continue;
+    REQUIRE(step.parts.size() == 4);
+    CHECK(!step.parts[0].tensor.defined());
+    CHECK(step.parts[1].tensor.shape() == Shape{6, 1});
+    CHECK(std::abs(step.parts[3].tensor.at({1, 0}) - 0.5517) < 1e-4);
   }
 }
 

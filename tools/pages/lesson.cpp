@@ -1,0 +1,143 @@
+#include "gradus/tools/pages/lesson.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include "gradus/tools/lessons/lessons.hpp"
+#include "gradus/tools/pages/page.hpp"
+
+namespace gradus::pages {
+namespace {
+
+/// Numbers have the shortest digits that identify a float32.
+using Json =
+    nlohmann::basic_json<nlohmann::ordered_map, std::vector, std::string, bool, int64_t, uint64_t, float>;
+
+constexpr std::string_view kVariants = "compare", kList = "";
+
+Json number(float x) { return std::isfinite(x) ? Json(x) : Json(concat(x)); }
+
+/// Nested lists, as deep as the tensor has dimensions.
+Json to_json(const Tensor& x) {
+  Json list = Json::array();
+  for (int64_t i = 0; i < x.size(0); ++i) {
+    const Tensor part = x.select(0, i);
+    if (part.dim() > 0)
+      list.push_back(to_json(part));
+    else if (x.dtype() == DType::boolean)
+      list.push_back(part.item() != 0);
+    else
+      list.push_back(number(static_cast<float>(part.item())));
+  }
+  return list;
+}
+
+Json to_json(const nn::SelfAttentionOptions& options) {
+  constexpr const char* kMaskOn[] = {"nothing", "scores", "weights"};
+  return {{"mask_on", kMaskOn[static_cast<int>(options.mask_on)]},
+          {"fill", number(static_cast<float>(options.fill))},
+          {"scaled", options.scaled},
+          {"safe", options.safe},
+          {"num_heads", options.num_heads}};
+}
+
+Json to_json(const tools::Laboratory& laboratory) {
+  return {{"tokens", laboratory.tokens},
+          {"x", to_json(laboratory.x)},
+          {"W_query", to_json(laboratory.W_query)},
+          {"W_key", to_json(laboratory.W_key)},
+          {"W_value", to_json(laboratory.W_value)},
+          {"options", to_json(laboratory.options)},
+          {"dropout", laboratory.dropout.defined() ? to_json(laboratory.dropout) : Json()}};
+}
+
+Json to_json(const tools::LessonStep& step) {
+  if (step.cell.empty()) return {{"sentence", step.sentence}};
+  Json parts = Json::array();
+  for (const tools::Printed& part : step.parts)
+    parts.push_back(part.tensor.defined() ? to_json(part.tensor) : Json(part.text));
+  return {{"cell", step.cell},
+          {"printed", step.ours},
+          {"notebook", step.notebook.empty() ? Json() : Json(step.notebook)},
+          {"parts", std::move(parts)}};
+}
+
+Json described(const tools::Lesson& lesson) {
+  return {{"kind", "lesson"},
+          {"name", lesson.name},
+          {"title", lesson.title},
+          {"notebook", lesson.notebook},
+          {"source", concat("tools/lessons/", lesson.file(), ".cpp")}};
+}
+
+Json lesson(const tools::Lesson& lesson) {
+  Json json = described(lesson);
+  for (const tools::LessonStep& step : lesson.steps()) json["steps"].push_back(to_json(step));
+  json["laboratory"] = to_json(lesson.laboratory());
+  for (const tools::Question& question : lesson.questions)
+    json["questions"].push_back(
+        {{"question", question.question}, {"answer", question.answer}, {"setup", question.setup}});
+  return json;
+}
+
+Json variants() {
+  Json rows = Json::array();
+  for (const tools::Agreement& row : tools::compare_variants())
+    rows.push_back({{"variant", row.variant},
+                    {"options", to_json(row.options)},
+                    {"context", to_json(row.context)},
+                    {"difference", row.difference},
+                    {"agrees", row.agrees},
+                    {"why", row.why}});
+  return {{"kind", "variants"},
+          {"name", kVariants},
+          {"title", "All variants on the same input and weights"},
+          {"laboratory", to_json(tools::variants_laboratory())},
+          {"variants", std::move(rows)}};
+}
+
+Json list() {
+  Json lessons = Json::array();
+  for (const tools::Lesson& lesson : tools::lessons()) lessons.push_back(described(lesson));
+  return {{"kind", "list"},
+          {"name", kList},
+          {"title", "Lessons on causal attention"},
+          {"lessons", std::move(lessons)}};
+}
+
+Json contents(std::string_view name) {
+  return name == kList ? list() : name == kVariants ? variants() : lesson(tools::find_lesson(name));
+}
+
+std::string page(const Json& json) {
+  return html({.title = json["title"],
+               .data = json.dump(),
+               .scripts = {"pages/attention.js", "pages/laboratory.js", "pages/lesson.js"}});
+}
+
+}  // namespace
+
+std::string lesson_json(std::string_view name) { return contents(name).dump(); }
+
+std::string lesson_html(std::string_view name) { return page(contents(name)); }
+
+std::vector<std::pair<std::string, std::string>> lesson_site() {
+  std::vector<std::string_view> names{kList};
+  for (const tools::Lesson& lesson : tools::lessons()) names.push_back(lesson.name);
+  names.push_back(kVariants);
+
+  Json site = Json::array();
+  std::vector<Json> pages;
+  for (const std::string_view name : names) {
+    pages.push_back(contents(name));
+    site.push_back(
+        {{"file", concat(name == kList ? "index" : name, ".html")}, {"title", pages.back()["title"]}});
+  }
+  std::vector<std::pair<std::string, std::string>> files;
+  for (size_t i = 0; i < names.size(); ++i) {
+    pages[i]["site"] = site;
+    files.emplace_back(site[i]["file"], page(pages[i]));
+  }
+  return files;
+}
+
+}  // namespace gradus::pages
