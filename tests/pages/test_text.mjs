@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { browser, check, finish, folder, gradus, look, near } from "./pages.mjs";
 
 const run = join(folder, "run"), page = join(folder, "page.html"), text = join(folder, "text.txt");
-gradus("train", "--preset", "tiny", "--text", "README.md", "--steps", 60, "--tokenizer", "bpe", "--vocab", 300,
+gradus("train", "--preset", "tiny", "--block", 96, "--text", "README.md", "--steps", 60, "--tokenizer", "bpe", "--vocab", 300,
   "--quiet", "--out", run);
 writeFileSync(text, "gradus trains a small decoder. A model reads a text, and the model predicts\nthe next token of the text.");
 const json = JSON.parse(gradus("look", run, "--text", text, "--html", page, "--json"));
@@ -49,9 +49,12 @@ await open.focus(".large .piece:nth-child(1)");
 check("the first token has no loss", (await said()).includes("not predicted"), true);
 for (let i = 0; i < 4; ++i) await open.key("ArrowRight");
 check("keys show what the pointer shows", await said(), pointed);
+const line = () => open.evaluate(() => document.activeElement.offsetTop);
+const first = await line();
 await open.key("ArrowDown");
+const below = await line();
 await open.key("ArrowUp");
-check("down and up lead back", await said(), pointed);
+check("down and up lead to the next line and back", [below > first, await line()], [true, first]);
 
 // A head: its attention and what changes without it.
 const texts = (selector) => open.evaluate((at) => [...document.querySelectorAll(at)].map((found) => found.textContent), selector);

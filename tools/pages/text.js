@@ -41,17 +41,17 @@ function legend(scale, low, high, lowText, highText) {
 // -- one of several elements is in the tab order; `step(key, i)` is the place to which a key leads
 
 function roving(items, step, onmove) {
-  let at = 0;
+  let at = 0, told = null;
   const move = (i, focus) => {
     items[at].tabIndex = -1;
-    at = i;
+    at = told = i;
     items[at].tabIndex = 0;
     if (focus) items[at].focus();
     onmove(i);
   };
   items.forEach((item, i) => {
     item.tabIndex = i ? -1 : 0;
-    item.addEventListener("pointerenter", () => move(i, false));
+    item.addEventListener("pointermove", () => told !== i && move(i, false));  // not when the page scrolls below the pointer
     item.addEventListener("focus", () => move(i, false));
     item.addEventListener("keydown", (event) => {
       const to = step(event.key, i);
@@ -112,7 +112,8 @@ function showToken(panel, t) {
   panel.replaceChildren(
     element("p", { class: "chosen" }, element("span", { class: "token" }, tokenAt(t)),
       element("span", { class: "hint" }, ` position ${t}, token ${data.tokens[t]}`)),
-    element("p", {}, loss === null ? notPredicted : `Loss ${nats(loss)}, probability ${percent(Math.exp(-loss))}`),
+    element("p", { class: "parts" }, loss === null ? notPredicted
+      : [element("span", {}, `Loss ${nats(loss)}`), " ", element("span", {}, `Probability ${percent(Math.exp(-loss))}`)]),
     element("p", { class: "hint" }, `The likeliest next tokens${next === undefined ? "" : "; the actual one is bold"}:`),
     element("ol", { class: "likeliest" }, rows));
 }
@@ -152,7 +153,9 @@ const named = (t) => `${tokenAt(t)} (${t})`;
 const headName = (head) => `layer ${head.layer}, head ${head.head}`;
 
 function thumbnail(head) {
-  const rows = attentionOf(head), canvas = element("canvas", { width: shown, height: shown, "aria-hidden": "true" });
+  const rows = attentionOf(head), canvas = element("canvas", {
+    width: shown, height: shown, "aria-hidden": "true", class: shown > 100 ? "shrunk" : null,
+  });
   paint(() => {
     const context = canvas.getContext("2d"), image = context.createImageData(shown, shown);
     const colours = Array.from({ length: 256 }, (_, i) => weightColour(i / 255)), empty = weightColour(NaN);
@@ -165,16 +168,16 @@ function thumbnail(head) {
 }
 
 const measures = [
-  ["mean distance", "distance", "how many tokens back a position attends, weighted by attention"],
-  ["entropy", "entropy", "of the weights of a position, in nats: 0 if all is on one token, log n if n tokens get the same"],
-  ["previous token", "previous", "the weight on the token just before"],
-  ["first token", "first", "the weight on the first token of the text"],
-  ["induction", "induction", "in a repeated sequence of random tokens, the weight on the token after the earlier " +
+  ["distance", "how many tokens back a position attends, weighted by attention"],
+  ["entropy", "of the weights of a position, in nats: 0 if all is on one token, log n if n tokens get the same"],
+  ["previous", "the weight on the token just before"],
+  ["first", "the weight on the first token of the text"],
+  ["induction", "in a repeated sequence of random tokens, the weight on the token after the earlier " +
     "occurrence of the current token"],
-  ["change of loss", "change", "the mean loss with zeros in place of the head’s output, minus the mean loss of the model"],
+  ["change", "the mean loss with zeros in place of the head’s output, minus the mean loss of the model"],
 ];
 
-const weightLegend = (scale) => legend(scale, 0, 1, "0 %", "100 %; the colour is that of the square root");
+const weightLegend = (scale) => legend(scale, 0, 1, "0 %", "100 % (square-root scale)");
 
 function headDetails(head) {
   const rows = attentionOf(head), changes = changesOf(head);
@@ -203,7 +206,7 @@ function headDetails(head) {
     colourOf: (t) => (t ? about0(size)(changes[t - 1]) : null), kind: "changes",
   });
   const map = heatMap(rows, {
-    title: "Attention: rows are the tokens that attend, columns those attended to", scale: weightColour, onrow: (t) => choose(t),
+    title: "Attention: each row is a token that attends, each column one attended to", scale: weightColour, onrow: (t) => choose(t),
     describe: (t, s) => `${named(t)} ` +
       (s > t ? "does not attend to later tokens" : `attends to ${named(s)}: ${percent(rows[t][s])}`),
   });
@@ -211,7 +214,7 @@ function headDetails(head) {
   if (changes.length) sayChange(1 + changes.findIndex((x) => Math.abs(x) === size));
   return [
     element("h3", {}, `${headName(head)} `, element("code", {}, head.name)),
-    element("dl", { class: "measures" }, measures.map(([title, key]) => element("div", {}, element("dt", {}, title),
+    element("dl", { class: "measures" }, measures.map(([key]) => element("div", {}, element("dt", {}, key),
       element("dd", {}, key === "change" ? signed(head[key]) : shortNumber(head[key]))))),
     element("div", { class: "head" }, map, element("div", {},
       element("h4", {}, "What a token attends to"), weightLegend(paleWeight), attended.box, saidAttention,
@@ -246,17 +249,17 @@ function headsSection() {
     fill();
     table.querySelector(`[data-key="${key}"]`).focus();
   };
-  const linkTo = (head) => element("button", { class: "link", onclick: () => {
+  const linkTo = (head) => element("button", { onclick: () => {
     choose(head);
     details.scrollIntoView({ block: "nearest" });
   } }, headName(head));
-  const columns = [["head", "name"], ...measures].map(([title, key]) => [
-    element("button", { class: "link", "data-key": key, onclick: () => sort(key) }, title),
-    (head) => (key === "name" ? linkTo(head) : head[key]),
+  const columns = ["head", ...measures.map(([key]) => key)].map((key) => [
+    element("button", { "data-key": key, onclick: () => sort(key) }, key),
+    (head) => (key === "head" ? linkTo(head) : head[key]),
   ]);
   const place = (head) => head.layer * perLayer + head.head;
   const fill = () => {
-    const of = (head) => (sortBy === "name" ? -place(head) : head[sortBy] ?? -Infinity);
+    const of = (head) => (sortBy === "head" ? -place(head) : head[sortBy] ?? -Infinity);
     const sorted = [...heads].sort((a, b) => (down ? of(b) - of(a) : of(a) - of(b)) || place(a) - place(b));
     table.replaceChildren(plainTable(sorted, columns));
     for (const [title] of columns) {
@@ -269,10 +272,10 @@ function headsSection() {
   return element("section", {}, element("h2", {}, "Heads"),
     element("p", { class: "hint" }, `The attention of each head${shown < count ? ` among the first ${shown} tokens` : ""}, ` +
       "and the change of the mean loss without the head. A click or Enter enlarges a head."),
-    weightLegend(weightColour), grid, details, table,
-    element("p", { class: "hint" }, "Each number is a mean over all tokens but the first:"),
-    element("dl", { class: "hint" }, measures.flatMap(([title, , meaning]) =>
-      [element("dt", {}, title), element("dd", {}, meaning)])));
+    weightLegend(weightColour), element("div", { class: "overview" }, grid, table), details,
+    element("p", { class: "hint" }, "Each measure is a mean over all tokens but the first:"),
+    element("dl", { class: "hint" }, measures.flatMap(([key, meaning]) =>
+      [element("dt", {}, key), element("dd", {}, meaning)])));
 }
 
 // -- logit lens
@@ -352,6 +355,7 @@ function embeddingSection() {
     holder, said);
 }
 
+page.className = "looked";
 document.title = `${data.title}: a text`;
 page.append(element("header", {},
   element("h1", {}, `What ${data.title} computes for a text`),

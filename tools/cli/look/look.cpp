@@ -1,6 +1,7 @@
 // gradus look: shows what a model computes for a text, and what changes when a part of it is replaced.
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <functional>
 #include <iostream>
 #include <map>
@@ -113,7 +114,7 @@ std::vector<int64_t> text_tokens(const LookFlags& flags, const data::Tokenizer& 
   const int64_t used = std::min(origin.token_count, config.block_size);
   if (used < origin.token_count)
     Messages(false).line(concat("note: reads the first ", grouped(used), " of ", grouped(origin.token_count),
-                                " tokens of ", flags.text, ", the context length"));
+                                " tokens of ", flags.text, "; the context has no more"));
   return {tokens.begin(), tokens.begin() + used};
 }
 
@@ -150,7 +151,7 @@ int run(const LookFlags& flags) {
   const LookReport report(tokenizer, look, unchanged, origin);
   if (!flags.npz.empty()) report.npz(flags.npz);
   if (!flags.html.empty())
-    report.html(flags.html, flags.model.folder,
+    report.html(flags.html, (std::filesystem::path(flags.model.folder) / "").parent_path().filename(),
                 concat(models::sizes(config), ", ", models::architecture(config.arch).describe(config)));
   if (flags.json)
     report.json();

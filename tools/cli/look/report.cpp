@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <functional>
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -159,7 +160,7 @@ void LookReport::npz(const std::string& path) const {
 void LookReport::html(const std::string& path, const std::string& title, const std::string& model) const {
   const std::string page = pages::text_page({.title = title,
                                              .model = model,
-                                             .file = origin_.file,
+                                             .file = std::filesystem::path(origin_.file).filename(),
                                              .token_count = origin_.token_count,
                                              .vocab_size = tokenizer_.vocab_size(),
                                              .look = look_,

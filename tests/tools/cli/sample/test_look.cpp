@@ -143,7 +143,11 @@ TEST_CASE(
   const std::string page = recurrent.scratch.path("page.html");
   const Json without = recurrent.look({"--html", page});
   CHECK(!without.contains("heads"));
-  CHECK(without["top"][0][0] == without["next"][0]);
+  for (size_t t = 0; t < without["next"].size(); ++t) {
+    const Json &best = without["top"][t][0], &next = without["next"][t];
+    CHECK(best["text"] == next["text"]);
+    CHECK(std::abs(best["probability"].get<double>() - next["probability"].get<double>()) < 1e-12);
+  }
   CHECK_THAT(read(page), Catch::Matchers::ContainsSubstring("\"heads\":[]"));
 }
 
