@@ -124,10 +124,10 @@ class Page {
     await this.send("Input.dispatchKeyEvent", { type: "keyUp", key, code: key, windowsVirtualKeyCode: code });
   }
 
-  // A picture of the whole page as PNG, in base64.
-  async screenshot() {
+  // A picture of the page as PNG, in base64: all of it, or its first `height` pixels.
+  async screenshot({ height = 6000 } = {}) {
     const { cssContentSize } = await this.send("Page.getLayoutMetrics");
-    const clip = { x: 0, y: 0, width: cssContentSize.width, height: Math.min(6000, cssContentSize.height), scale: 1 };
+    const clip = { x: 0, y: 0, width: cssContentSize.width, height: Math.min(height, cssContentSize.height), scale: 1 };
     return (await this.send("Page.captureScreenshot", { format: "png", captureBeyondViewport: true, clip })).data;
   }
 
