@@ -14,7 +14,7 @@ namespace {
 
 using TextJson = nlohmann::ordered_json;
 
-constexpr int64_t kTextBytes = 1'100'000;  // of attention and differences, before base64
+constexpr int64_t kTextBytes = 1'900'000;  // of the data: the page is smaller than 2 MB
 
 double to_seven_decimals(double x) { return std::round(x * 1e7) / 1e7; }
 TextJson to_seven_decimals(std::vector<double> values) {
@@ -27,11 +27,11 @@ void append_bytes(std::string& bytes, uint32_t value, int size) {
   for (int i = 0; i < size; ++i) bytes += static_cast<char>(value >> (8 * i) & 0xFFU);
 }
 
-/// How many of the first tokens have their attention in the page.
-int64_t shown_tokens(const look::Look& look) {
-  const int64_t T = std::ssize(look.tokens), heads = std::max<int64_t>(1, std::ssize(look.heads));
-  const int64_t left = kTextBytes - heads * 4 * (T - 1);
-  int64_t n = 0;
+/// How many of the first tokens have their attention in the page, if the other data have `used` bytes.
+int64_t shown_tokens(const look::Look& look, int64_t used) {
+  const int64_t T = std::ssize(look.tokens), heads = std::ssize(look.heads);
+  const int64_t left = (kTextBytes - used) / 4 * 3 - heads * 4 * (T - 1);  // before base64
+  int64_t n = 1;
   while (n < T && heads * (n + 1) * (n + 2) <= left) ++n;  // (n + 1)(n + 2) / 2 weights of 2 bytes
   return n;
 }
@@ -67,7 +67,6 @@ TextJson heads_json(const look::Look& look, int64_t shown) {
 
 std::string text_page(const TextPage& page) {
   const look::Look& look = page.look;
-  const int64_t shown = shown_tokens(look);
   std::set<int64_t> named(look.tokens.begin(), look.tokens.end());
   named.insert(look.embedding.tokens.begin(), look.embedding.tokens.end());
   TextJson top = TextJson::array(), lens = TextJson::array();
@@ -90,26 +89,25 @@ std::string text_page(const TextPage& page) {
   TextJson texts = TextJson::object();
   for (const int64_t token : named) texts[std::to_string(token)] = page.text_of(token);
 
-  const TextJson data{{"title", page.title},
-                      {"model", page.model},
-                      {"file", page.file},
-                      {"token_count", page.token_count},
-                      {"vocab_size", page.vocab_size},
-                      {"texts", texts},
-                      {"tokens", look.tokens},
-                      {"losses", to_seven_decimals(look.prediction.losses)},
-                      {"top", top},
-                      {"lens", lens},
-                      {"shown", shown},
-                      {"heads", heads_json(look, shown)},
-                      {"embedding",
-                       {{"tokens", look.embedding.tokens},
-                        {"x", to_seven_decimals(look.embedding.plane.x)},
-                        {"y", to_seven_decimals(look.embedding.plane.y)},
-                        {"variance", look.embedding.plane.variance}}}};
-  return html({.title = page.title,
-               .data = data.dump(-1, ' ', false, TextJson::error_handler_t::replace),
-               .scripts = {"pages/text.js"}});
+  TextJson data{{"title", page.title},
+                {"model", page.model},
+                {"file", page.file},
+                {"token_count", page.token_count},
+                {"vocab_size", page.vocab_size},
+                {"texts", texts},
+                {"tokens", look.tokens},
+                {"losses", to_seven_decimals(look.prediction.losses)},
+                {"top", top},
+                {"lens", lens},
+                {"embedding",
+                 {{"tokens", look.embedding.tokens},
+                  {"x", to_seven_decimals(look.embedding.plane.x)},
+                  {"y", to_seven_decimals(look.embedding.plane.y)},
+                  {"variance", look.embedding.plane.variance}}}};
+  const auto dumped = [&data] { return data.dump(-1, ' ', false, TextJson::error_handler_t::replace); };
+  data["shown"] = shown_tokens(look, std::ssize(dumped()));
+  data["heads"] = heads_json(look, data["shown"]);
+  return html({.title = page.title, .data = dumped(), .scripts = {"pages/text.js"}});
 }
 
 }  // namespace gradus::pages

@@ -18,8 +18,7 @@ struct TextPage {
 };
 
 /// The page. Losses and probabilities are rounded to 7 decimals; differences of losses are float32; weights
-/// of attention are rounded to 1/65535, and given for as many of the first tokens as fit into about a
-/// megabyte.
+/// of attention are rounded to 1/65535, and given for as many of the first tokens as fit into 2 MB.
 std::string text_page(const TextPage& page);
 
 }  // namespace gradus::pages
