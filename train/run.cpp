@@ -1,5 +1,7 @@
 #include "gradus/train/run.hpp"
 
+#include <sys/resource.h>
+
 #include <chrono>
 #include <cmath>
 
@@ -31,6 +33,9 @@ EvalReport evaluate(Run& run) {
     run.best_val_loss = report.val_loss;
     run.folder.save_best(run.files);
   }
+  rusage usage{};
+  ::getrusage(RUSAGE_SELF, &usage);
+  report.peak_bytes = usage.ru_maxrss * 1024;
   run.evals_without_best = report.is_best ? 0 : run.evals_without_best + 1;
   report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return report;
@@ -47,10 +52,12 @@ void save(Run& run, const RunLog& log) {
   run.folder.keep_last(*run.saved_step, run.trainer.recipe().loop.keep);
 }
 
-/// Makes the next step. If its text cannot be read, saves the state before it.
-StepReport step(Run& run, const RunLog& log) {
+/// Makes the next step, and measures it if `layers` is not null. If its text cannot be read, saves the state
+/// before it.
+StepReport step(Run& run, const RunLog& log, LayerReport* layers) {
   try {
-    return run.trainer.step();
+    if (layers && run.measures_part) run.trainer.measure_part(*layers);
+    return run.trainer.step(layers);
   } catch (const files::ReadFailed&) {
     if (run.trainer.steps_done() > run.saved_step.value_or(0)) save(run, log);
     throw;
@@ -68,6 +75,10 @@ RunReport run_steps(Run& run, Observer& observer) {
   const LoopOptions& loop = recipe.loop;
   const auto is_over = [&] { return trainer.steps_done() >= loop.steps || is_out_of_patience(run); };
   RunLog log(run.folder.metrics(), trainer.steps_done(), run.unlogged, is_over());
+  if (!run.start.machine.empty() && !is_over()) {
+    run.start.step = trainer.steps_done();
+    log.write(run.start);
+  }
   // The log has these lines now: the state must not contain them.
   if (!run.unlogged.empty()) save(run, log);
 
@@ -76,18 +87,31 @@ RunReport run_steps(Run& run, Observer& observer) {
     EvalReport eval = evaluate(run);
     log.write(eval);
     observer.on_eval(eval);
+    if (!run.sample) return;
+    const AveragedWeights averaged(trainer.average());
+    const std::string text = run.sample();
+    log.write_sample(eval.step, text);
+    observer.on_sample(eval.step, text);
+  };
+  const auto evaluates_after = [&](int64_t step) {
+    return !run.validation.empty() && (step == loop.steps || step % loop.eval_every == 0);
   };
   if (run.evaluates_first && trainer.steps_done() == 0 && !run.validation.empty()) evaluate_model();
 
   bool stopped = false;
   while (!stopped && !is_over()) {
-    StepReport report = step(run, log);
+    LayerReport layers;
+    const bool is_measured = evaluates_after(trainer.steps_done() + 1);
+    StepReport report = step(run, log, is_measured ? &layers : nullptr);
     log.write(report);
+    if (is_measured) {
+      log.write(layers);
+      observer.on_layers(layers);
+    }
     if (recipe.budget && trainer.set_steps(recipe.budget(report))) run.folder.write_texts(run.files);
     observer.on_step(report);
 
-    const bool is_last = report.step == loop.steps;
-    if (!run.validation.empty() && (is_last || report.step % loop.eval_every == 0)) evaluate_model();
+    if (evaluates_after(report.step)) evaluate_model();
     stopped = !is_over() && (observer.should_stop() || log.failed());
     if (is_over() || stopped || report.step % loop.save_every == 0) save(run, log);
   }

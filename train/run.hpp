@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -17,9 +18,12 @@ namespace gradus::train {
 class Observer {
  public:
   virtual ~Observer() = default;
-  virtual void on_step(const StepReport&) {}    ///< after each step
-  virtual void before_eval() {}                 ///< before each evaluation
-  virtual void on_eval(const EvalReport&) {}    ///< after each evaluation
+  virtual void on_step(const StepReport&) {}     ///< after each step
+  virtual void before_eval() {}                  ///< before each evaluation
+  virtual void on_eval(const EvalReport&) {}     ///< after each evaluation
+  virtual void on_layers(const LayerReport&) {}  ///< after the step before each evaluation
+  /// After each evaluation of a run with samples.
+  virtual void on_sample(int64_t step, const std::string& text) { (void)step, (void)text; }
   virtual bool should_stop() { return false; }  ///< asked after each step
 };
 
@@ -47,6 +51,12 @@ struct Run {
   std::optional<int64_t> saved_step{};    ///< of the state in the folder, if there is one
   int64_t evals_without_best = 0;         ///< at the start
   std::vector<std::string> unlogged{};    ///< at the start (see Checkpoint)
+  /// Logged before the first step of a run or of a resume; without a machine it is not.
+  StartReport start{};
+  /// A text that the model generates; each evaluation logs one. None: no texts.
+  std::function<std::string()> sample{};
+  /// Whether to measure the gradient of a part of a batch before each evaluation (Trainer::measure_part()).
+  bool measures_part = false;
   /// Evaluates before the first step too: a pretrained model may be the best.
   bool evaluates_first = false;
 };

@@ -38,6 +38,8 @@ class TraceObserver : public Observer {
   void on_step(const StepReport& report) override;
   void before_eval() override { next_.before_eval(); }
   void on_eval(const EvalReport& report) override { next_.on_eval(report); }
+  void on_layers(const LayerReport& report) override { next_.on_layers(report); }
+  void on_sample(int64_t step, const std::string& text) override { next_.on_sample(step, text); }
   bool should_stop() override { return next_.should_stop(); }
 
   /// Writes the file if the run ended before all steps were profiled. Throws RunError as above.

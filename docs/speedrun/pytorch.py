@@ -73,7 +73,7 @@ def main():
         windows = torch.stack([next(order) for _ in range(BATCH)])
         return windows[:, :-1].contiguous(), windows[:, 1:].contiguous()
 
-    with torch.autocast("cpu", torch.bfloat16):
+    with torch.autocast("cpu", torch.bfloat16, cache_enabled=False):
         training = torch_twin.Training(model, [])
         torch_twin.use_fastest_threads(lambda: model.loss(*batch()).backward(), 2)
         for value in model.weights.values():

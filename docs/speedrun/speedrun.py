@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """The speed run: the seconds that training takes until the loss on the validation part of tiny Shakespeare is at the target.
 
-    speedrun.py TEXT LOG [--seeds N] -- COMMAND...     # trains with seeds 1 to N, evaluates, adds a line a run to LOG
+    speedrun.py TEXT LOG [--seeds N] [--gradus PROGRAM] -- COMMAND...   # trains with seeds 1 to N, evaluates, adds lines to LOG
     speedrun.py LOG                                    # the mean loss and time of a log, and whether it is a record
 
 In COMMAND, {train} is replaced by the file of the first nine tenths of TEXT, {seed} by the seed and {out} by a folder for the
 model. The seconds are those of the whole command: reading the text, learning a tokenizer, warming up and training. It does not
-see the last tenth, on which `gradus eval` then measures the loss. Other programs write the log themselves. A line is
+see the last tenth, on which `PROGRAM eval` then measures the loss (default: the program of COMMAND). Other programs write the log themselves. A line is
 {"seed": 1, "seconds": 31.4, "nats_per_byte": 1.497}.
 """
 import json
@@ -37,8 +37,7 @@ def parts(text, folder):
     return names
 
 
-def run(text, log, seeds, command):
-    gradus = shutil.which(command[0])
+def run(text, log, seeds, gradus, command):
     with tempfile.TemporaryDirectory() as folder:
         train, val = parts(text, folder)
         out = os.path.join(folder, "out")
@@ -71,8 +70,8 @@ if __name__ == "__main__":
     elif "--" in sys.argv:
         at = sys.argv.index("--")
         options = sys.argv[1:at]
-        count = int(options[options.index("--seeds") + 1]) if "--seeds" in options else 10
-        run(options[0], options[1], count, sys.argv[at + 1:])
+        option = lambda name, default: options[options.index(name) + 1] if name in options else default
+        run(options[0], options[1], int(option("--seeds", 10)), option("--gradus", sys.argv[at + 1]), sys.argv[at + 1:])
         report(options[1])
     else:
         sys.exit(__doc__)

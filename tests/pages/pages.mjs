@@ -6,7 +6,8 @@ import { join } from "node:path";
 import { Checks } from "../clients/checks.mjs";
 import { Chromium } from "./chromium.mjs";
 
-const program = process.argv[2], checks = new Checks();
+export const program = process.argv[2];
+const checks = new Checks();
 export const folder = mkdtempSync(join(tmpdir(), "gradus-pages-"));
 export const browser = await Chromium.start();
 export const { check } = checks;

@@ -313,7 +313,7 @@ def main():
 
     # Weights in bfloat16 are computed with in float32; products in bfloat16 are autocast's.
     rounded = dtype == "bfloat16" and task != "generate"
-    with torch.autocast("cpu", torch.bfloat16, enabled=rounded):
+    with torch.autocast("cpu", torch.bfloat16, enabled=rounded, cache_enabled=False):
         run(task, model, batches, forward, block, threads)
 
 

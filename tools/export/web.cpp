@@ -18,20 +18,6 @@ using Json = nlohmann::ordered_json;
 
 constexpr size_t kBytesOfFile = 24 << 20;  // a multiple of 3, so that only the last file has padding
 
-std::string base64(std::string_view bytes) {
-  constexpr std::string_view kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string text;
-  text.reserve((bytes.size() + 2) / 3 * 4);
-  for (size_t i = 0; i < bytes.size(); i += 3) {
-    const std::string_view group = bytes.substr(i, 3);
-    uint32_t bits = 0;
-    for (size_t j = 0; j < 3; ++j)
-      bits = bits << 8 | (j < group.size() ? static_cast<unsigned char>(group[j]) : 0U);
-    for (size_t j = 0; j < 4; ++j) text += j <= group.size() ? kDigits[bits >> (18 - 6 * j) & 63U] : '=';
-  }
-  return text;
-}
-
 /// The page, with each {{x}} replaced: the title, or the embedded file.
 std::string page(const std::string& title) {
   return pages::filled(tools::embedded_file("export/web/index.html"), [&](std::string_view what) {
@@ -89,7 +75,7 @@ int write_weights(const nn::StateDict& weights, files::FolderUpdate& update) {
   std::string waiting;
   const auto finish = [&] {
     if (waiting.empty()) return;
-    update.write(weights_file(count++), concat("page.weights(\"", base64(waiting), "\");\n"));
+    update.write(weights_file(count++), concat("page.weights(\"", pages::base64(waiting), "\");\n"));
     waiting.clear();
   };
   for (const auto& [name, tensor] : weights) {

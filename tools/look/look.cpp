@@ -1,7 +1,8 @@
 #include "gradus/tools/look/look.hpp"
 
 #include <algorithm>
-#include <cmath>
+#include <functional>
+#include <map>
 #include <numeric>
 
 #include "gradus/autograd/graph/modes.hpp"
@@ -13,23 +14,11 @@
 namespace gradus::look {
 namespace {
 
+constexpr int64_t kTop = 10, kEmbedded = 256;
+
 std::vector<double> numbers(const Tensor& x) {
   const Tensor packed = x.to(DType::float64).contiguous();
   return {packed.data<double>(), packed.data<double>() + packed.numel()};
-}
-
-/// logits: (T, V)
-Prediction predict(std::string name, const Tensor& logits, const std::vector<int64_t>& tokens) {
-  const Tensor log_p = log_softmax(logits.to(DType::float64), 1);
-  Prediction out{.name = std::move(name), .likeliest = {}, .probabilities = {}, .losses = {}};
-  for (int64_t t = 0; t < logits.size(0); ++t) {
-    const Tensor row = log_p.select(0, t);
-    const int64_t best = static_cast<int64_t>(argmax(row, 0).item());
-    out.likeliest.push_back(best);
-    out.probabilities.push_back(std::exp(row.at({best})));
-    if (t + 1 < logits.size(0)) out.losses.push_back(-row.at({tokens[static_cast<size_t>(t) + 1]}));
-  }
-  return out;
 }
 
 /// Names of the points of block i that add to the residual stream.
@@ -106,14 +95,8 @@ std::vector<std::string> own_points(models::Decoder& model, std::string_view fla
   return patterns;
 }
 
-double mean_loss(const Prediction& prediction) {
-  const std::vector<double>& losses = prediction.losses;
-  if (losses.empty()) return 0;
-  return std::accumulate(losses.begin(), losses.end(), 0.0) / static_cast<double>(losses.size());
-}
-
 Look look_at(models::Decoder& model, const std::vector<int64_t>& tokens,
-             const std::vector<std::string>& patterns) {
+             const std::vector<std::string>& patterns, const Extras& extras) {
   const NoGrad no_grad;
   const nn::EvaluationMode mode(model);
   const models::Architecture& arch = models::architecture(model.config().arch);
@@ -130,6 +113,9 @@ Look look_at(models::Decoder& model, const std::vector<int64_t>& tokens,
   Look out;
   out.tokens = tokens;
   out.prediction = predict("out", logits, tokens);
+  const auto top = topk(softmax(logits.to(DType::float64), 1), std::min(kTop, logits.size(1)), 1);
+  out.top = top.indices;
+  out.top_probabilities = top.values;
   const auto predict_from = [&](const std::string& name) {
     out.lens.push_back(predict(name, model.logits(inner[name]).select(0, 0), tokens));
   };
@@ -142,6 +128,27 @@ Look look_at(models::Decoder& model, const std::vector<int64_t>& tokens,
   out.target_logits = numbers(target_logits);
   out.shares = shares_of(model, inner, out.targets, target_logits);
   for (const std::string& name : seen.names()) out.activations.emplace_back(name, seen[name]);
+  if (extras.heads) out.heads = heads_of(model, tokens);
+  if (extras.embedding) out.embedding = embedding_of(model, tokens);
+  return out;
+}
+
+Embedding embedding_of(const models::Decoder& model, const std::vector<int64_t>& tokens) {
+  const NoGrad no_grad;
+  Embedding out;
+  if (const int64_t V = model.config().vocab_size; V <= kEmbedded) {
+    out.tokens.resize(static_cast<size_t>(V));
+    std::iota(out.tokens.begin(), out.tokens.end(), 0);
+  } else {
+    std::map<int64_t, int64_t> count;
+    for (const int64_t token : tokens)
+      if (++count[token] == 1) out.tokens.push_back(token);
+    std::ranges::stable_sort(out.tokens, std::greater(), [&](int64_t token) { return count[token]; });
+    if (std::ssize(out.tokens) > kEmbedded) out.tokens.resize(kEmbedded);
+  }
+  const std::string name(models::architecture(model.config().arch).embedding);
+  out.plane =
+      principal_plane(embedding(model.state_dict().at(name), tensor(out.tokens, {std::ssize(out.tokens)})));
   return out;
 }
 

@@ -1,5 +1,5 @@
-// What a decoder computes for a text: the loss of each token, activations, the logit lens and direct logit
-// attribution. Thread-safety: one call at a time for a model.
+// What a decoder computes for a text: the loss of each token, activations, the logit lens, direct logit
+// attribution, and what its heads do. Thread-safety: one call at a time for a model.
 #pragma once
 
 #include <cstdint>
@@ -9,16 +9,10 @@
 #include <vector>
 
 #include "gradus/models/decoder.hpp"
+#include "gradus/tools/look/heads.hpp"
+#include "gradus/tools/look/plane.hpp"
 
 namespace gradus::look {
-
-/// The next tokens as a part of the model predicts them, at each of the T positions of a text.
-struct Prediction {
-  std::string name;                   ///< of the residual stream from which they are predicted
-  std::vector<int64_t> likeliest;     ///< T tokens
-  std::vector<double> probabilities;  ///< T, of these tokens
-  std::vector<double> losses;         ///< T - 1: -log p of tokens 1, 2, ..., in nats
-};
 
 /// The part of the logits of the targets that a term of the residual stream makes.
 struct Share {
@@ -26,10 +20,18 @@ struct Share {
   std::vector<double> logits;  ///< T
 };
 
+/// The embeddings of some tokens, in the plane in which they vary most.
+struct Embedding {
+  std::vector<int64_t> tokens;
+  Plane plane;
+};
+
 /// The result for a text of T tokens.
 struct Look {
   std::vector<int64_t> tokens;  ///< T
   Prediction prediction;        ///< by the model
+  Tensor top;                   ///< (T, 10) int64: the likeliest tokens, or all if there are fewer
+  Tensor top_probabilities;     ///< theirs, float64
   /// By the residual stream before the first block and after each one, with the model's last norm and output
   /// projection (the logit lens). The last one is `prediction`.
   std::vector<Prediction> lens;
@@ -39,12 +41,23 @@ struct Look {
   std::vector<Share> shares;
   std::vector<double> target_logits;                        ///< T
   std::vector<std::pair<std::string, Tensor>> activations;  ///< by name, in the order of the model
+  std::vector<Head> heads;                                  ///< if asked for: see heads_of()
+  Embedding embedding;                                      ///< if asked for: see embedding_of()
+};
+
+/// What look_at() computes besides.
+struct Extras {
+  bool heads = false, embedding = false;
 };
 
 /// Reads `tokens` in evaluation mode, and keeps the points that match one of the patterns. Throws Error for
 /// no tokens, or more than the context length.
 Look look_at(models::Decoder& model, const std::vector<int64_t>& tokens,
-             const std::vector<std::string>& patterns);
+             const std::vector<std::string>& patterns, const Extras& extras = {});
+
+/// The token embeddings of the whole vocabulary if it has at most 256 tokens, else of the 256 tokens (or
+/// fewer) that are most frequent in the text; among equals, of those that come first.
+Embedding embedding_of(const models::Decoder& model, const std::vector<int64_t>& tokens);
 
 /// The names of all points of the model, in the order in which it passes them.
 std::vector<std::string> points_of(models::Decoder& model);
@@ -53,8 +66,5 @@ std::vector<std::string> points_of(models::Decoder& model);
 /// Error, naming the flag, for one that matches no point.
 std::vector<std::string> own_points(models::Decoder& model, std::string_view flag,
                                     std::vector<std::string> patterns);
-
-/// Mean of the losses; 0 for none.
-double mean_loss(const Prediction& prediction);
 
 }  // namespace gradus::look

@@ -1,5 +1,6 @@
 // The page of a lesson, of the variants, or the list of all.
 
+page.classList.add("lesson");
 const site = data.site ?? [];
 
 function siteLinks() {

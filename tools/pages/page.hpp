@@ -22,6 +22,9 @@ std::string html(const Page& page);
 /// `text` with each {{name}} replaced by value(name).
 std::string filled(std::string_view text, const std::function<std::string(std::string_view name)>& value);
 
+/// The bytes in base64.
+std::string base64(std::string_view bytes);
+
 /// Text for HTML.
 std::string escaped_html(std::string_view text);
 

@@ -7,17 +7,22 @@
 
 namespace gradus::train {
 
-double grad_norm(const std::vector<Tensor>& parameters) {
+double norm(const std::vector<Tensor>& tensors) {
   double squares = 0;
-  for (const Tensor& parameter : parameters) {
-    const Tensor grad = parameter.grad();
-    if (!grad.defined()) continue;
-    const Tensor packed = grad.contiguous();
-    squares += dispatch_float("grad_norm", packed.dtype(), [&]<class T>() {
+  for (const Tensor& tensor : tensors) {
+    const Tensor packed = tensor.contiguous();
+    squares += dispatch_float("norm", packed.dtype(), [&]<class T>() {
       return kernels::sum_of_squares(packed.numel(), packed.data<T>());
     });
   }
   return std::sqrt(squares);
+}
+
+double grad_norm(const std::vector<Tensor>& parameters) {
+  std::vector<Tensor> gradients;
+  for (const Tensor& parameter : parameters)
+    if (const Tensor gradient = parameter.grad(); gradient.defined()) gradients.push_back(gradient);
+  return norm(gradients);
 }
 
 double clip_scale(double norm, double max_norm) {

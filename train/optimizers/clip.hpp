@@ -8,6 +8,9 @@
 
 namespace gradus::train {
 
+/// The Euclidean norm of tensors as one vector.
+double norm(const std::vector<Tensor>& tensors);
+
 /// The Euclidean norm of the gradients of `parameters` as one vector; undefined gradients count as 0.
 double grad_norm(const std::vector<Tensor>& parameters);
 

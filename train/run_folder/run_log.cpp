@@ -47,10 +47,15 @@ void RunLog::write(EvalReport& report) {
   add(report);
 }
 
+void RunLog::write(LayerReport& report) { add(report); }
+
 template <class Report>
 void RunLog::add(Report& report) {
   report.elapsed = elapsed_before_ + seconds();
-  const std::string line = to_json(report);
+  add_line(to_json(report));
+}
+
+void RunLog::add_line(const std::string& line) {
   try {
     if (!failure_) return file_.add(line + "\n");
   } catch (const RunError&) {

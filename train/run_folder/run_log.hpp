@@ -26,6 +26,11 @@ class RunLog {
   void write(StepReport& report);
   /// Adds the report of an evaluation, and sets its elapsed.
   void write(EvalReport& report);
+  /// Adds the measurements of a step, and sets their elapsed.
+  void write(LayerReport& report);
+  void write(const StartReport& report) { add_line(to_json(report)); }
+  /// Adds a text that the model has generated after a step.
+  void write_sample(int64_t step, const std::string& text) { add_line(sample_to_json(step, text)); }
 
   bool has_end() const { return has_end_; }            ///< whether the log had the record of the run's end
   bool failed() const { return failure_ != nullptr; }  ///< whether a write failed
@@ -42,6 +47,7 @@ class RunLog {
                                   const std::vector<std::string>& unlogged, bool is_over);
   template <class Report>
   void add(Report& report);
+  void add_line(const std::string& line);
 
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   double elapsed_before_;  // seconds of the run before a resume

@@ -39,6 +39,13 @@ std::string records_up_to(int64_t step, const std::string& text, bool is_over) {
   return kept;
 }
 
+std::string to_json(const StartReport& report) {
+  return Json{{"event", "start"},          {"step", report.step},
+              {"version", report.version}, {"machine", report.machine},
+              {"model", report.model},     {"bytes_per_token", report.bytes_per_token}}
+      .dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
 std::string to_json(const StepReport& report) {
   return Json{{"event", "step"},
               {"step", report.step},
@@ -55,6 +62,21 @@ std::string to_json(const EvalReport& report) {
               {"step", report.step},
               {"val_loss", report.val_loss},
               {"tokens", report.tokens},
+              {"peak_bytes", report.peak_bytes},
+              {"elapsed_s", rounded(report.elapsed)}}
+      .dump();
+}
+
+std::string to_json(const LayerReport& report) {
+  Json parameters = Json::object();  // NaN is written as null
+  for (const ParameterNorms& of : report.parameters)
+    parameters[of.name] = {of.norm, of.grad_norm, of.update_norm};
+  return Json{{"event", "layers"},
+              {"step", report.step},
+              {"parameters", std::move(parameters)},
+              {"examples", report.examples},
+              {"part_examples", report.part_examples},
+              {"part_grad_norm", report.part_grad_norm},
               {"elapsed_s", rounded(report.elapsed)}}
       .dump();
 }

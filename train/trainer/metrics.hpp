@@ -14,12 +14,22 @@ namespace gradus::train {
 
 /// The result of an evaluation.
 struct EvalReport {
-  int64_t step = 0;      ///< steps done before it
-  double val_loss = 0;   ///< mean over the validation batches; nats per token for the decoder
-  int64_t tokens = 0;    ///< targets of the validation batches
-  bool is_best = false;  ///< lowest so far
-  double seconds = 0;    ///< duration, including the save of the best model
-  double elapsed = 0;    ///< see StepReport
+  int64_t step = 0;        ///< steps done before it
+  double val_loss = 0;     ///< mean over the validation batches; nats per token for the decoder
+  int64_t tokens = 0;      ///< targets of the validation batches
+  bool is_best = false;    ///< lowest so far
+  double seconds = 0;      ///< duration, including the save of the best model
+  double elapsed = 0;      ///< see StepReport
+  int64_t peak_bytes = 0;  ///< the most memory that the process has used so far
+};
+
+/// What a run begins or resumes with, for those who read its log.
+struct StartReport {
+  int64_t step = 0;            ///< steps done before
+  std::string version;         ///< of gradus
+  std::string machine;         ///< processor, threads, instructions
+  std::string model;           ///< its shape
+  double bytes_per_token = 0;  ///< of the validation text; 0: not known
 };
 
 /// How a run ended.
@@ -33,10 +43,15 @@ struct RunReport {
   bool is_logged = false;            ///< whether the log already has the end of the run
 };
 
+/// {"event":"start","step":..,"version":..,"machine":..,"model":..,"bytes_per_token":..}
+std::string to_json(const StartReport& report);
 /// {"event":"step","step":..,"loss":..,"lr":..,"grad_norm":..,"tokens_per_s":..,"elapsed_s":..}
 std::string to_json(const StepReport& report);
-/// {"event":"eval","step":..,"val_loss":..,"tokens":..,"elapsed_s":..}
+/// {"event":"eval","step":..,"val_loss":..,"tokens":..,"peak_bytes":..,"elapsed_s":..}
 std::string to_json(const EvalReport& report);
+/// {"event":"layers","step":..,"parameters":{NAME:[norm,grad_norm,update_norm],..},"examples":..,
+/// "part_examples":..,"part_grad_norm":..,"elapsed_s":..}; a norm that is not known is null.
+std::string to_json(const LayerReport& report);
 /// {"event":"done","steps":..,"val_loss":..,"val_tokens":..,"seconds":..,"tokens_per_s":..,"out":..};
 /// val_loss may be null; the event of a stopped run is "stopped".
 std::string to_json(const RunReport& report, const std::filesystem::path& out);

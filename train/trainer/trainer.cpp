@@ -7,6 +7,7 @@
 #include <limits>
 #include <numeric>
 
+#include "gradus/autograd/engine/backward.hpp"
 #include "gradus/autograd/graph/modes.hpp"
 #include "gradus/autograd/graph/record.hpp"
 #include "gradus/autograd/ops/ops.hpp"
@@ -157,11 +158,11 @@ void Trainer::obey(Order order, double number, const std::vector<data::Batch>& v
   }
 }
 
-StepReport Trainer::step() {
+StepReport Trainer::step(LayerReport* layers) {
   const double lr = recipe_.schedule(step_);
   try {
     const auto start = std::chrono::steady_clock::now();
-    StepReport report = make_step(lr);
+    StepReport report = make_step(lr, layers);
     if (step_ % recipe_.loop.sync_every == 0) synchronize();
     report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     return report;
@@ -192,7 +193,7 @@ void Trainer::record(Profile* profile) {
   if (ranks_) ranks_->record(profile ? &messages_ : nullptr);
 }
 
-StepReport Trainer::make_step(double lr) {
+StepReport Trainer::make_step(double lr, LayerReport* layers) {
   const Profiling profiling(profile_ ? profile_ : active_profile);
   const ProfileSpan span("step", ProfileEvent::Phase::group);
   StepReport report{.step = step_ + 1, .lr = lr};
@@ -203,6 +204,8 @@ StepReport Trainer::make_step(double lr) {
     report.grad_norm = shared_ ? shared_->grad_norm() : grad_norm(parameters_);
   }
   check_is_finite("gradient", report.grad_norm, report);
+  std::optional<UpdateMeasurement> measurement;
+  if (layers) measurement.emplace(model_.named_parameters());
   {
     const ProfileSpan update(recipe_.optimizer->name());
     const Autocast autocast(recipe_.loop.precision);
@@ -216,7 +219,30 @@ StepReport Trainer::make_step(double lr) {
     if (average_) average_->update();
   }
   step_ = report.step;
+  if (layers) {
+    layers->step = step_;
+    layers->examples = recipe_.loop.batch * recipe_.loop.accum;
+    layers->parameters = measurement->norms();
+  }
   return report;
+}
+
+void Trainer::measure_part(LayerReport& layers) const {
+  const LoopOptions& loop = recipe_.loop;
+  const int64_t examples = loop.batch * loop.accum;
+  const int64_t part = examples / std::max<int64_t>(2, std::max(loop.micro, loop.accum));
+  if (part == 0) return;
+  Generator data = data_, dropout = dropout_;
+  const Autocast autocast(loop.precision);
+  model_.train();
+  std::vector<Tensor> trained, gradients;
+  for (const Tensor& parameter : parameters_)
+    if (parameter.requires_grad()) trained.push_back(parameter);
+  const Tensor loss = recipe_.loss(recipe_.batches(part, data, step_ * examples), &dropout);
+  for (Tensor& gradient : grad({loss}, trained, {.allow_unused = true}))
+    if (gradient.defined()) gradients.push_back(std::move(gradient));
+  layers.part_examples = part;
+  layers.part_grad_norm = norm(gradients);
 }
 
 void Trainer::compute_gradients(StepReport& report) {

@@ -14,6 +14,7 @@
 #include "gradus/nn/module.hpp"
 #include "gradus/train/optimizers/weight_average.hpp"
 #include "gradus/train/trainer/communicator.hpp"
+#include "gradus/train/trainer/layers.hpp"
 #include "gradus/train/trainer/recipe.hpp"
 #include "gradus/train/trainer/shared_gradients.hpp"
 
@@ -63,8 +64,12 @@ class Trainer {
 
   /// One update from accum micro-batches, whose mean gradient is that of one batch of accum * batch examples.
   /// Throws RunError if the loss or the gradient is not finite, and passes on exceptions of the recipe's
-  /// `batches`. Neither changes the parameters, and the latter do not change the random streams.
-  StepReport step();
+  /// `batches`. Neither changes the parameters, and the latter do not change the random streams. Measures the
+  /// step, whose bits stay the same, unless `layers` is null.
+  StepReport step(LayerReport* layers = nullptr);
+  /// Measures part_examples and part_grad_norm before a step: calls the recipe's batches and loss for a part
+  /// of its batch, with copies of the random streams. Measures nothing for a batch of one example.
+  void measure_part(LayerReport& layers) const;
   int64_t steps_done() const { return step_; }  ///< including those before a restore()
   /// Records the ops of the next steps, and batch, clip and update, in this profile, which is borrowed; null
   /// stops it. The other ranks then record their own.
@@ -96,7 +101,7 @@ class Trainer {
   enum class Order : int { step, synchronize, evaluate, gather, profile, take_trace, end };
   void lead(Order order, double number = 0) const;
   void obey(Order order, double number, const std::vector<data::Batch>& validation);
-  StepReport make_step(double lr);
+  StepReport make_step(double lr, LayerReport* layers = nullptr);
   /// Sets loss and tokens.
   void compute_gradients(StepReport& report);
   void synchronize();

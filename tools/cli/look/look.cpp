@@ -1,40 +1,37 @@
 // gradus look: shows what a model computes for a text, and what changes when a part of it is replaced.
-#include "gradus/tools/look/look.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <functional>
 #include <iostream>
 #include <map>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "gradus/autograd/ops/ops.hpp"
+#include "gradus/data/text.hpp"
 #include "gradus/files/error.hpp"
-#include "gradus/files/plain.hpp"
+#include "gradus/models/architecture.hpp"
 #include "gradus/nn/watch.hpp"
+#include "gradus/tools/cli/look/report.hpp"
 #include "gradus/tools/cli/program/flags.hpp"
-#include "gradus/tools/cli/program/table.hpp"
 #include "gradus/tools/cli/program/terminal.hpp"
+#include "gradus/tools/cli/program/text_output.hpp"
 #include "gradus/tools/cli/program/verbs.hpp"
 #include "gradus/tools/cli/sample/model_flags.hpp"
 #include "gradus/tools/cli/sample/prompt_input.hpp"
-#include "gradus/tools/export/export.hpp"
+#include "gradus/tools/look/look.hpp"
 
 namespace gradus::cli {
 namespace {
 
-using Json = nlohmann::ordered_json;
 using look::Look;
-using look::Prediction;
 
 struct LookFlags {
   ModelFlags model;
-  std::string prompt, npz, from;
+  std::string prompt, text, npz, html, from;
   std::vector<std::string> points, ablate, scale, patch;
   std::optional<int64_t> position;
-  bool json = false, list = false;
+  bool heads = false, json = false, list = false;
 
   bool changes() const { return !ablate.empty() || !scale.empty() || !patch.empty(); }
 };
@@ -77,125 +74,6 @@ std::vector<nn::Intervention> interventions(models::Decoder& model, const LookFl
   return all;
 }
 
-class Report {
- public:
-  Report(const data::Tokenizer& tokenizer, const Look& look, const std::optional<Look>& unchanged)
-      : tokenizer_(tokenizer), look_(look), unchanged_(unchanged) {}
-
-  void text() const {
-    print_tokens();
-    if (!look_.prediction.losses.empty()) {
-      std::cout << "loss  " << decimals(look::mean_loss(look_.prediction), 4) << " nats a token";
-      if (unchanged_)
-        std::cout << "; " << decimals(look::mean_loss(unchanged_->prediction), 4) << " without the changes";
-      std::cout << "\n\n";
-    }
-    std::vector<TableRow> rows{{"after", "loss", "p", "likeliest next"}};
-    for (const Prediction& lens : look_.lens)
-      rows.push_back({lens.name, lens.losses.empty() ? "-" : decimals(look::mean_loss(lens), 4),
-                      decimals(lens.probabilities.back(), 3), quoted(lens.likeliest.back())});
-    std::cout << "The next token, as each part of the residual stream predicts it (logit lens):\n"
-              << table(rows, {1, 2});
-    rows.clear();
-    for (const look::Share& share : look_.shares)
-      rows.push_back({share.name, decimals(share.logits.back(), 3)});
-    std::ranges::stable_sort(rows, std::greater(),
-                             [](const TableRow& row) { return std::abs(std::stod(row[1])); });
-    rows.resize(std::min(rows.size(), kShares));
-    std::cout << "The shares in its logit, the largest first (of " << decimals(look_.target_logits.back(), 3)
-              << " for " << quoted(look_.targets.back()) << "):\n"
-              << table(rows, {1}) << std::flush;
-    for (const auto& [name, value] : look_.activations)
-      std::cout << name << " " << value.shape() << "\n" << value << "\n\n";
-  }
-
-  void json() const {
-    Json object;
-    for (const int64_t token : look_.tokens) object["tokens"].push_back(of(token));
-    object["loss"] = look::mean_loss(look_.prediction);
-    object["losses"] = look_.prediction.losses;
-    object["next"] = of(look_.prediction)["likeliest"];
-    if (unchanged_)
-      object["unchanged"] = {{"loss", look::mean_loss(unchanged_->prediction)},
-                             {"losses", unchanged_->prediction.losses}};
-    for (const Prediction& lens : look_.lens) object["logit_lens"].push_back(of(lens));
-    for (const int64_t token : look_.targets) object["attribution"]["targets"].push_back(of(token));
-    object["attribution"]["logits"] = look_.target_logits;
-    for (const look::Share& share : look_.shares)
-      object["attribution"]["shares"].push_back({{"name", share.name}, {"logits", share.logits}});
-    object["activations"] = Json::object();
-    for (const auto& [name, value] : look_.activations) object["activations"][name] = of(value);
-    std::cout << object.dump(-1, ' ', false, Json::error_handler_t::replace) << std::endl;
-  }
-
-  void npz(const std::string& path) const {
-    exports::Arrays arrays;
-    const auto add = [&](const std::string& name, const auto& values) {
-      arrays.emplace_back(name, tensor(values, {static_cast<int64_t>(values.size())}));
-    };
-    add("tokens", look_.tokens);
-    add("losses", look_.prediction.losses);
-    if (unchanged_) add("unchanged.losses", unchanged_->prediction.losses);
-    for (const Prediction& lens : look_.lens) {
-      add(concat("logit_lens/", lens.name, "/likeliest"), lens.likeliest);
-      add(concat("logit_lens/", lens.name, "/losses"), lens.losses);
-    }
-    add("attribution/targets", look_.targets);
-    add("attribution/logits", look_.target_logits);
-    for (const look::Share& share : look_.shares)
-      add(concat("attribution/shares/", share.name), share.logits);
-    for (const auto& [name, value] : look_.activations) arrays.emplace_back(name, value);
-    exports::write_npz(arrays, path);
-  }
-
- private:
-  static constexpr size_t kShares = 12;  // rows in the text
-
-  std::string text_of(int64_t token) const {
-    const auto one = static_cast<int32_t>(token);
-    return tokenizer_.decode({&one, 1});
-  }
-  std::string quoted(int64_t token) const { return files::in_quotes(text_of(token)); }
-  Json of(int64_t token) const { return {{"id", token}, {"text", text_of(token)}}; }
-  Json of(const Prediction& prediction) const {
-    Json likeliest = Json::array();
-    for (size_t t = 0; t < prediction.likeliest.size(); ++t) {
-      likeliest.push_back(of(prediction.likeliest[t]));
-      likeliest.back()["probability"] = prediction.probabilities[t];
-    }
-    return {{"name", prediction.name}, {"likeliest", likeliest}, {"losses", prediction.losses}};
-  }
-  /// Nested lists, as numbers of Python.
-  static Json of(const Tensor& x) {
-    if (x.dim() == 0) return std::isfinite(x.item()) ? Json(x.item()) : Json(concat(x.item()));
-    Json list = Json::array();
-    for (int64_t i = 0; i < x.size(0); ++i) list.push_back(of(x.select(0, i)));
-    return list;
-  }
-
-  void print_tokens() const {
-    std::vector<TableRow> rows{
-        {"position", "token", "loss", "unchanged", "difference", "p", "likeliest next"}};
-    const auto& [losses, before] =
-        std::pair(look_.prediction.losses, unchanged_.value_or(look_).prediction.losses);
-    for (size_t t = 0; t < look_.tokens.size(); ++t) {
-      rows.push_back({std::to_string(t), quoted(look_.tokens[t]), "-", "-", "-",
-                      decimals(look_.prediction.probabilities[t], 3), quoted(look_.prediction.likeliest[t])});
-      if (t == 0) continue;
-      rows.back()[2] = decimals(losses[t - 1], 4);
-      rows.back()[3] = decimals(before[t - 1], 4);
-      rows.back()[4] = decimals(losses[t - 1] - before[t - 1], 4);
-    }
-    if (!unchanged_)
-      for (TableRow& row : rows) row.erase(row.begin() + 3, row.begin() + 5);
-    std::cout << table(rows, unchanged_ ? std::vector<size_t>{0, 2, 3, 4, 5} : std::vector<size_t>{0, 2, 3});
-  }
-
-  const data::Tokenizer& tokenizer_;
-  const Look& look_;
-  const std::optional<Look>& unchanged_;
-};
-
 std::vector<int64_t> tokens_of(const char* flag, const std::string& text, const data::Tokenizer& tokenizer,
                                const models::DecoderConfig& config) {
   const std::vector<int32_t> tokens = tokenizer.encode(text);
@@ -210,7 +88,33 @@ void check(const LookFlags& flags) {
   if (flags.patch.empty() != flags.from.empty())
     fail("look", "--patch needs a prompt in --from, and --from needs --patch.");
   if (flags.position && !flags.changes()) fail("look", "--position needs --ablate, --scale or --patch.");
-  if (flags.prompt.empty() && !flags.list) fail("look", "--prompt must have at least one token, got none.");
+  if (!flags.prompt.empty() && !flags.text.empty())
+    fail("look", "the text must come from --prompt or from --text, got both.");
+  if (flags.prompt.empty() && flags.text.empty() && !flags.list)
+    fail("look", "--prompt must have at least one token, got none. Hint: --text reads a file.");
+  if (flags.changes() && (flags.heads || !flags.html.empty()))
+    fail("look",
+         "--heads and --html must be without --ablate, --scale and --patch, got both. Hint: they show the ",
+         "loss without each head.");
+}
+
+/// The tokens of --prompt, or the first ones of --text.
+std::vector<int64_t> text_tokens(const LookFlags& flags, const data::Tokenizer& tokenizer,
+                                 const models::DecoderConfig& config, TextOrigin& origin) {
+  if (flags.text.empty()) {
+    const std::vector<int64_t> tokens =
+        tokens_of("--prompt", read_prompt(flags.prompt, tokenizer), tokenizer, config);
+    origin.token_count = std::ssize(tokens);
+    return tokens;
+  }
+  const data::Text text = data::read_text({flags.text}, data::TextRules::of(tokenizer));
+  const std::vector<int32_t> tokens = tokenizer.encode(text.text);
+  origin = {.file = flags.text, .token_count = std::ssize(tokens)};
+  const int64_t used = std::min(origin.token_count, config.block_size);
+  if (used < origin.token_count)
+    Messages(false).line(concat("note: reads the first ", grouped(used), " of ", grouped(origin.token_count),
+                                " tokens of ", flags.text, ", the context length"));
+  return {tokens.begin(), tokens.begin() + used};
 }
 
 int run(const LookFlags& flags) {
@@ -222,8 +126,8 @@ int run(const LookFlags& flags) {
     for (const std::string& point : look::points_of(model)) std::cout << point << "\n";
     return kDone;
   }
-  const std::vector<int64_t> tokens =
-      tokens_of("--prompt", read_prompt(flags.prompt, tokenizer), tokenizer, config);
+  TextOrigin origin;
+  const std::vector<int64_t> tokens = text_tokens(flags, tokenizer, config, origin);
   const auto length = static_cast<int64_t>(tokens.size());
   if (flags.position && (*flags.position < 0 || *flags.position >= length))
     fail("look", "--position must be from 0 to ", length - 1, ", got ", *flags.position, ".");
@@ -238,13 +142,19 @@ int run(const LookFlags& flags) {
   std::optional<Look> unchanged;
   if (flags.changes()) unchanged = look::look_at(model, tokens, {});
   const std::vector<nn::Intervention> changes = interventions(model, flags, source);
-  const Look look = look::look_at(model, tokens, points);
+  const bool to_file = !flags.npz.empty() || !flags.html.empty();
+  const Look look =
+      look::look_at(model, tokens, points,
+                    {.heads = flags.heads || !flags.html.empty(), .embedding = flags.json || to_file});
 
-  const Report report(tokenizer, look, unchanged);
+  const LookReport report(tokenizer, look, unchanged, origin);
   if (!flags.npz.empty()) report.npz(flags.npz);
+  if (!flags.html.empty())
+    report.html(flags.html, flags.model.folder,
+                concat(models::sizes(config), ", ", models::architecture(config.arch).describe(config)));
   if (flags.json)
     report.json();
-  else if (flags.npz.empty())
+  else if (!to_file)
     report.text();
   return kDone;
 }
@@ -255,9 +165,13 @@ Action add_look(CLI::App& verb, const std::string& program) {
   auto flags = std::make_shared<LookFlags>();
   add_model_flags(verb, flags->model);
   add_value(verb, "--prompt", flags->prompt, "TEXT", "The text; - reads it from the standard input");
+  add_value(verb, "--text", flags->text, "FILE",
+            "A file instead of --prompt: as many of its first tokens as the\ncontext length");
   add_value(verb, "--points", flags->points, "PATTERN",
             "Print the values of these points too; * is any text");
   verb.add_flag("--list", flags->list, "Print the names of the model's points and exit");
+  verb.add_flag("--heads", flags->heads,
+                "Measure each head too: where it attends, and the losses without it");
   add_value(verb, "--ablate", flags->ablate, "PATTERN", "Replace the values of these points by zeros");
   add_value(verb, "--scale", flags->scale, "POINT=F", "Multiply the values of these points by a number");
   add_value(verb, "--patch", flags->patch, "PATTERN",
@@ -266,6 +180,9 @@ Action add_look(CLI::App& verb, const std::string& program) {
   add_value(verb, "--position", flags->position, "N", "Change this position only, counted from 0");
   verb.add_flag("--json", flags->json, "Print one JSON object");
   add_value(verb, "--npz", flags->npz, "FILE", "Write arrays for NumPy to this file");
+  add_value(
+      verb, "--html", flags->html, "FILE",
+      "Write a page to this file: the text coloured by loss, the\nattention and the effect of each head");
   verb.footer(with_program(
       R"(Prints the loss of each token, the next token as each part of the residual stream predicts
 it (logit lens), and the shares of heads and MLPs in its logit (direct logit attribution).
@@ -274,6 +191,7 @@ h.2.attn.pattern is the attention of block 2, h.2.attn.head.1 the output of its 
 
 Examples:
   $ look out/kjv-mini --prompt "In the beginning"
+  $ look out/kjv-mini --text psalms.txt --html psalms.html
   $ look out/kjv-mini --prompt "In the beginning" --points "h.*.attn.pattern" --json
   $ look out/kjv-mini --prompt "And he said" --ablate h.2.attn.head.1
   $ look out/kjv-mini --prompt "And he said" --from "And I said." --patch "h.1.resid_mid")",

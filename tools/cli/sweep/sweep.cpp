@@ -13,7 +13,7 @@
 #include "gradus/files/file.hpp"
 #include "gradus/files/json.hpp"
 #include "gradus/tools/bench/contender.hpp"
-#include "gradus/tools/bench/paired_difference.hpp"
+#include "gradus/tools/pages/report/paired_difference.hpp"
 #include "gradus/tools/cli/program/flags.hpp"
 #include "gradus/tools/cli/program/shell.hpp"
 #include "gradus/tools/cli/program/table.hpp"
@@ -166,7 +166,7 @@ std::vector<std::string> comparison(const std::map<int64_t, double>& first,
       b.push_back(loss);
     }
   if (a.size() < 2 || &first == &losses) return {"", "", ""};
-  const bench::PairedDifference d = bench::paired_difference(a, b);
+  const pages::PairedDifference d = pages::paired_difference(a, b);
   return {concat(d.mean < 0 ? "" : "+", decimals(d.mean, 4), " +- ", decimals(d.error, 4)), p_text(d.p),
           std::to_string(d.seeds_for(kSmall))};
 }

@@ -55,6 +55,15 @@ void Progress::on_eval(const train::EvalReport& report) {
   print_line(numbers() + (report.is_best ? "" : "  (not the best)"));
 }
 
+void Progress::on_layers(const train::LayerReport& report) {
+  if (options_.events) options_.events->write(train::to_json(report));
+}
+
+void Progress::on_sample(int64_t step, const std::string& text) {
+  if (options_.events) options_.events->write(train::sample_to_json(step, text));
+  if (options_.evaluated) options_.evaluated();
+}
+
 double Progress::seconds_left() const {
   const auto done = static_cast<double>(std::max<int64_t>(1, step_ - first_step_));
   const double seconds = (seconds_from(start_) - eval_seconds_) / done * static_cast<double>(steps() - step_);

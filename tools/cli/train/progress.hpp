@@ -18,6 +18,7 @@ struct ProgressOptions {
   int64_t last_eval_tokens = 0;              ///< of one more evaluation, after the run
   int64_t sample_every = 0;                  ///< steps; 0: never
   std::function<std::string()> sample = {};  ///< generates a text with the model
+  std::function<void()> evaluated = {};      ///< called after each evaluation
   EventStream* events = nullptr;             ///< borrowed; null: no JSON
   bool quiet = false;                        ///< nothing on the standard error stream
   std::function<bool()> should_stop = {};    ///< asked after each step
@@ -32,6 +33,8 @@ class Progress : public train::Observer {
   void on_step(const train::StepReport& report) override;
   void before_eval() override;
   void on_eval(const train::EvalReport& report) override;
+  void on_layers(const train::LayerReport& report) override;
+  void on_sample(int64_t step, const std::string& text) override;
   bool should_stop() override { return options_.should_stop && options_.should_stop(); }
 
  private:

@@ -12,6 +12,7 @@
 #include "gradus/files/plain.hpp"
 #include "gradus/models/architecture.hpp"
 #include "gradus/tools/cli/program/event_stream.hpp"
+#include "gradus/tools/cli/program/machine.hpp"
 #include "gradus/tools/cli/program/shell.hpp"
 #include "gradus/tools/cli/program/text_output.hpp"
 #include "gradus/tools/cli/program/verbs.hpp"
@@ -20,6 +21,7 @@
 #include "gradus/tools/cli/train/prepare_run.hpp"
 #include "gradus/tools/cli/train/progress.hpp"
 #include "gradus/tools/cli/train/ranks.hpp"
+#include "gradus/tools/cli/train/run_page.hpp"
 #include "gradus/tools/cli/train/run_planner.hpp"
 #include "gradus/tools/cli/train/train_flags.hpp"
 #include "gradus/tools/cli/train/train_help.hpp"
@@ -35,6 +37,8 @@ namespace {
 
 using train::TrainConfig;
 
+constexpr int64_t kLoggedSample = 64;  // tokens, after each evaluation
+
 int64_t validation_targets(const PreparedRun& prepared) {
   return prepared.dataset->tokens(data::Split::validation).size() - 1;
 }
@@ -42,6 +46,14 @@ int64_t validation_targets(const PreparedRun& prepared) {
 /// Whether evaluations during the run read a part of the validation split only.
 bool evaluates_sample(const PreparedRun& prepared) {
   return data::count_targets(prepared.run.validation) < validation_targets(prepared);
+}
+
+/// "mini, llama: 4 layers, ...": the start and the shape of the model.
+std::string model_text(const TrainConfig& config) {
+  const models::DecoderConfig& model = config.model;
+  return concat(config.init_from.empty() ? config.preset : config.init_from,
+                model.arch == models::DecoderConfig{}.arch ? "" : concat(", ", model.arch), ": ",
+                models::sizes(model), "; ", grouped(model.num_parameters()), " parameters");
 }
 
 /// Describes text, split, model, memory, plan and folder, without the last line end.
@@ -60,9 +72,7 @@ std::string introduction(const PreparedRun& prepared) {
   std::string lines = concat(
       "text    ", prepared.corpus.source, ": ", size, ", ", kind, "\nsplit   ", grouped(training_tokens),
       " tokens to train on, ", grouped(prepared.dataset->tokens(data::Split::validation).size()),
-      " to validate on\nmodel   ", config.init_from.empty() ? config.preset : config.init_from,
-      model.arch == models::DecoderConfig{}.arch ? "" : concat(", ", model.arch), ": ", models::sizes(model),
-      "; ", grouped(model.num_parameters()), " parameters\nmemory  about ",
+      " to validate on\nmodel   ", model_text(config), "\nmemory  about ",
       byte_size(train::training_memory(config).total()), ", without text and evaluations");
   if (config.minutes > 0)
     lines += concat("\nplan    ", steps_text(config.steps), " in ", config.minutes,
@@ -87,10 +97,31 @@ void write_run_sample(const PreparedRun& prepared, const models::Decoder& model,
   write_sample(model, tokenizer, "", {.max_new_tokens = tokens, .temperature = 0.8}, stream, out);
 }
 
+/// The record of the machine and the model in the log.
+train::StartReport start_of(const PreparedRun& prepared) {
+  const Machine machine = this_machine();
+  return {
+      .version = GRADUS_VERSION,
+      .machine = concat(machine.cpu, ", ", num_threads(), num_threads() == 1 ? " thread" : " threads", ", ",
+                        machine.level, machine.units.empty() ? "" : " with " + machine.units, ", ",
+                        machine.blas, ", products in ", train::precision_name(prepared.config().precision)),
+      .model = model_text(prepared.config()),
+      .bytes_per_token = prepared.bytes_per_token};
+}
+
 train::RunReport train_model(const TrainFlags& flags, PreparedRun& prepared,
                              const train::Interrupt& interrupt, EventStream& events,
                              const Messages& messages) {
   train::Trainer& trainer = *prepared.trainer;
+  const auto sample = [&](int64_t tokens) {
+    std::ostringstream text;
+    write_run_sample(prepared, *prepared.model, prepared.tokenizer, tokens, text);
+    return text.str();
+  };
+  prepared.run.start = start_of(prepared);
+  prepared.run.sample = [&] { return sample(kLoggedSample); };
+  prepared.run.measures_part = true;
+  RunPage page(prepared.folder->path());
   const bool is_sample = evaluates_sample(prepared);
   Progress progress(
       trainer,
@@ -98,12 +129,8 @@ train::RunReport train_model(const TrainFlags& flags, PreparedRun& prepared,
        .last_eval_tokens =
            is_sample ? train::last_eval_tokens(prepared.config(), validation_targets(prepared)) : 0,
        .sample_every = flags.sample_every,
-       .sample =
-           [&] {
-             std::ostringstream text;
-             write_run_sample(prepared, *prepared.model, prepared.tokenizer, 120, text);
-             return text.str();
-           },
+       .sample = [&] { return sample(120); },
+       .evaluated = [&] { page.write(messages); },
        .events = flags.json ? &events : nullptr,
        .quiet = flags.quiet,
        .should_stop = [&] { return interrupt.signal() != 0 || trainer.steps_done() == flags.stop_after; }});
@@ -175,12 +202,12 @@ void print_summary(const TrainFlags& flags, const PreparedRun& prepared, const t
   write_run_sample(prepared, best.model, best.tokenizer, kClosingSample, out);
   out << std::endl;
   const std::string folder = prepared.folder->path().string(), prompt = example_prompt(corpus.text);
-  messages.line(concat("\nmodel   ", folder,
-                       "/model.safetensors (the best), with config.json and tokenizer.json\n", "log     ",
-                       folder, "/metrics.jsonl, a line a step\n", "state   ", folder,
-                       "/last; --resume continues from it\n", "more    ", program, " sample ",
-                       shell_path(folder), prompt.empty() ? "" : " --prompt " + shell_word(prompt),
-                       flags.profile.empty() ? "" : "\nprofile " + flags.profile));
+  messages.line(
+      concat("\nmodel   ", folder, "/model.safetensors (the best), with config.json and tokenizer.json\n",
+             "log     ", folder, "/metrics.jsonl, a line a step\n", "page    ", folder, "/report.html\n",
+             "state   ", folder, "/last; --resume continues from it\n", "more    ", program, " sample ",
+             shell_path(folder), prompt.empty() ? "" : " --prompt " + shell_word(prompt),
+             flags.profile.empty() ? "" : "\nprofile " + flags.profile));
 }
 
 /// Evaluates the best model of a finished run, logs the end and prints a summary.
@@ -194,6 +221,7 @@ void conclude(const TrainFlags& flags, const PreparedRun& prepared, train::Commu
   if (evaluates) evaluate_best(prepared, best->model, ranks, report, messages);
   if (!report.is_logged)
     files::AppendedFile(folder.metrics()).add(train::to_json(report, folder.path()) + "\n");
+  RunPage(folder.path()).write(messages);
   if (!flags.quiet) print_summary(flags, prepared, *best, report, program, messages);
 }
 

@@ -120,6 +120,49 @@ TEST_CASE("look's attention is a softmax of scaled products") {
 }
 
 TEST_CASE(
+    "look --heads gives the attention of the points and the losses of an ablation; --html needs no heads") {
+  const Trained run("llama");
+  const Json json = run.look({"--heads", "--points", "h.*.attn.pattern"});
+  REQUIRE(json["heads"].size() == 4);
+  for (const Json& head : json["heads"]) {
+    const int layer = head["layer"], number = head["head"];
+    const std::string module = concat("model.layers.", layer, ".self_attn.");
+    CHECK(head["name"] == concat(module, "head.", number));
+    const Json& pattern = json["activations"][module + "pattern"][0][number];
+    for (size_t t = 0; t < pattern.size(); ++t) {
+      REQUIRE(head["attention"][t].size() == t + 1);
+      for (size_t s = 0; s <= t; ++s) CHECK(head["attention"][t][s] == pattern[t][s]);
+    }
+    const Json ablated = run.look({"--ablate", head["name"]});
+    check_near(head["losses"], ablated["losses"], 1e-6);
+    CHECK(std::abs(head["loss"].get<double>() - ablated["loss"].get<double>()) < 1e-6);
+    CHECK(head["losses"] != json["losses"]);
+  }
+
+  const Trained recurrent("mingru");
+  const std::string page = recurrent.scratch.path("page.html");
+  const Json without = recurrent.look({"--html", page});
+  CHECK(!without.contains("heads"));
+  CHECK(without["top"][0][0] == without["next"][0]);
+  CHECK_THAT(read(page), Catch::Matchers::ContainsSubstring("\"heads\":[]"));
+}
+
+TEST_CASE("look --text reads as many tokens of a file as the context has, and its loss is eval's") {
+  const Trained run("gpt2");
+  const std::string fits = run.scratch.file("fits.txt", "The slow dogs.");
+  const Json look = Json::parse(run_program({"look", run.folder, "--text", fits, "--json"}).out);
+  const Json eval = Json::parse(run_program({"eval", run.folder, "--text", fits, "--json"}).out);
+  CHECK(std::abs(look["loss"].get<double>() - eval["loss"].get<double>()) < 1e-5);
+  CHECK(look["token_count"] == 14);
+
+  const std::string longer = run.scratch.file("longer.txt", std::string(1500, 'o'));
+  const Outcome cut = run_program({"look", run.folder, "--text", longer, "--json"});
+  CHECK_THAT(cut.err, Catch::Matchers::ContainsSubstring("the first 32 of 1,500 tokens of"));
+  CHECK(Json::parse(cut.out)["tokens"].size() == 32);
+  CHECK(Json::parse(cut.out)["token_count"] == 1500);
+}
+
+TEST_CASE(
     "patching the whole stream gives the other prompt's predictions, one position only that position's") {
   const Trained run("llama");
   const Json patched = run.look({"--patch", "h.1", "--from", kOther});
@@ -154,6 +197,9 @@ TEST_CASE("look lists its points, and prints those that are asked for") {
   refused({"--patch", "h.1", "--from", "then"}, "--from must have as many tokens as --prompt, 3, got 4");
   refused({"--position", "1"}, "--position needs --ablate, --scale or --patch");
   refused({"--ablate", "h.1", "--position", "3"}, "--position must be from 0 to 2, got 3");
+  refused({"--text", "file.txt"}, "the text must come from --prompt or from --text, got both");
+  refused({"--heads", "--ablate", "h.1"}, "--heads and --html must be without --ablate");
+  refused({"--html", "page.html", "--scale", "h.1=2"}, "--heads and --html must be without --ablate");
   check_refused({"look", run.folder}, {"--prompt must have at least one token, got none"});
   check_refused({"look", run.folder, "--prompt", std::string(33, 'T')},
                 {"--prompt must have 1 to 32 tokens, the context length, got 33"});

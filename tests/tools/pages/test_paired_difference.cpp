@@ -1,9 +1,9 @@
 #include <cmath>
 
 #include "catch.hpp"
-#include "gradus/tools/bench/paired_difference.hpp"
+#include "gradus/tools/pages/report/paired_difference.hpp"
 
-using namespace gradus::bench;
+using namespace gradus::pages;
 using Catch::Detail::Approx;
 
 TEST_CASE("p of Student's t has the values of its tables") {

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace gradus::bench {
+namespace gradus::pages {
 
 /// The mean difference between the losses of two settings, where each pair of runs has the same seed.
 struct PairedDifference {
@@ -22,4 +22,4 @@ PairedDifference paired_difference(const std::vector<double>& a, const std::vect
 /// The probability of a value of Student's t that is at least as far from 0. `degrees` is 1 or more.
 double two_sided_p(double t, int64_t degrees);
 
-}  // namespace gradus::bench
+}  // namespace gradus::pages

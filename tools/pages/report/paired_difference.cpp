@@ -1,10 +1,10 @@
-#include "gradus/tools/bench/paired_difference.hpp"
+#include "gradus/tools/pages/report/paired_difference.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <numbers>
 
-namespace gradus::bench {
+namespace gradus::pages {
 
 // Abramowitz and Stegun, Handbook of Mathematical Functions, 26.7.3 and 26.7.4.
 double two_sided_p(double t, int64_t degrees) {
@@ -43,4 +43,4 @@ int64_t PairedDifference::seeds_for(double size) const {
   return 2 + static_cast<int64_t>(std::ceil(std::min(needed, 1e9)));  // 2 more for the estimated deviation
 }
 
-}  // namespace gradus::bench
+}  // namespace gradus::pages

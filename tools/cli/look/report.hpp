@@ -1,0 +1,45 @@
+// What `gradus look` found, as a text, as JSON, as arrays and as a page. Thread-safety: not thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "gradus/data/tokenizer.hpp"
+#include "gradus/tools/look/look.hpp"
+
+namespace gradus::cli {
+
+/// Where the tokens came from.
+struct TextOrigin {
+  std::string file;         ///< empty: from --prompt
+  int64_t token_count = 0;  ///< of the whole text
+};
+
+/// Borrows its arguments.
+class LookReport {
+ public:
+  /// `unchanged` is the look without the changes, if there are any.
+  LookReport(const data::Tokenizer& tokenizer, const look::Look& look,
+             const std::optional<look::Look>& unchanged, const TextOrigin& origin)
+      : tokenizer_(tokenizer), look_(look), unchanged_(unchanged), origin_(origin) {}
+
+  void text() const;                        ///< to the standard output
+  void json() const;                        ///< to the standard output
+  void npz(const std::string& path) const;  ///< Throws RunError if the file cannot be written.
+  /// `title` and `model` describe the model. Throws RunError if the file cannot be written.
+  void html(const std::string& path, const std::string& title, const std::string& model) const;
+
+ private:
+  std::string text_of(int64_t token) const;
+  std::string quoted(int64_t token) const;
+  void print_tokens() const;
+  void print_heads() const;
+
+  const data::Tokenizer& tokenizer_;
+  const look::Look& look_;
+  const std::optional<look::Look>& unchanged_;
+  const TextOrigin& origin_;
+};
+
+}  // namespace gradus::cli
