@@ -169,6 +169,52 @@ check(
   "Showing “step” to “Your” moved the context of “Your”. " +
     "The contexts of “journey”, “starts”, “with”, “one” and “step” did not change by a bit.",
 );
+// -- how a number is computed
+
+const how = () => page.evaluate(() => document.querySelector(".how").textContent);
+const cellAt = (name, row, column) => `[data-matrix="${name}"] tbody tr:nth-child(${row}) td:nth-child(${column + 1})`;
+await page.point(cellAt("scores", 5, 1));
+check(
+  "the pointer shows how a score is computed",
+  await how(),
+  "scores, “one” for “Your”: 0.4088 × 0.3147 + -0.2232 × -0.4016 = 0.2183",
+);
+await page.point(cellAt("masked scores", 1, 3));
+check(
+  "and why one is hidden",
+  await how(),
+  "masked scores, “Your” for “starts”: -inf, because the mask hides “starts” from “Your”.",
+);
+// Each derivation is an expression: its value is that of the cell, but for the digits that it leaves out.
+for (const [name, rows] of [
+  ["queries", 6],
+  ["keys", 6],
+  ["values", 6],
+  ["scores", 6],
+  ["scaled scores", 6],
+  ["weights", 6],
+  ["context", 6],
+]) {
+  await page.focus(table(name));
+  const found = [];
+  for (let row = 0; row < rows; ++row) {
+    const [, expression, value] = (await how()).match(/: (.*) = (.*)$/);
+    found.push(
+      Math.abs(
+        eval(
+          expression
+            .replaceAll("×", "*")
+            .replaceAll("-inf", "-Infinity")
+            .replace(/√(\d+)/g, "Math.sqrt($1)")
+            .replace(/e\^(-?[\w.]+)/g, "Math.exp($1)"),
+        ) - Number(value),
+      ) < 5e-4,
+    );
+    await page.key("ArrowDown");
+  }
+  check(`the derivations of the ${name} are right`, found, Array(rows).fill(true));
+}
+
 await page.click(".reset");
 check(
   "reset restores the lesson",

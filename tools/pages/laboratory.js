@@ -38,6 +38,9 @@ const quoted = (token) => `“${token}”`;
 const wordList = (words) => (words.length < 2 ? words.join("") : `${words.slice(0, -1).join(", ")} and ${words.at(-1)}`);
 const features = (rows) => rows[0].map((_, j) => String(j + 1));
 
+const arrows = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
+const cellsOf = (table) => [...table.tBodies[0].rows].map((row) => [...row.cells].filter((cell) => cell.tagName === "TD"));
+
 // A figure of a table with its name, shape and formula.
 function matrixFigure(name, rows, formula, table) {
   return element(
@@ -48,25 +51,53 @@ function matrixFigure(name, rows, formula, table) {
   );
 }
 
-// A matrix that follows from others. Cells that differ from `before` are outlined.
-function resultFigure(name, rows, formula, before, { rowNames = null, columnNames = features(rows), scale = scoreScale(rows) }) {
-  return matrixFigure(
-    name,
-    rows,
-    formula,
-    shadedTable(rows, {
-      rowNames,
-      columnNames,
-      scale,
-      content: fixed(rows),
-      cellClass: (i, j) => change(rows[i][j], before?.[i]?.[j]),
-    }),
+// A matrix that follows from others. Cells that differ from `before` are outlined. `onread(row, column)` follows the pointer, and
+// the arrow keys in the table.
+function resultFigure(
+  name,
+  rows,
+  formula,
+  before,
+  { rowNames = null, columnNames = features(rows), scale = scoreScale(rows), onread = null },
+) {
+  const table = shadedTable(rows, {
+    rowNames,
+    columnNames,
+    scale,
+    content: fixed(rows),
+    cellClass: (i, j) => change(rows[i][j], before?.[i]?.[j]),
+  });
+  if (onread) followCells(table, onread);
+  return matrixFigure(name, rows, formula, table);
+}
+
+function followCells(table, onread) {
+  const cells = cellsOf(table);
+  let row = 0,
+    column = 0;
+  const move = (i, j) => {
+    if (!cells[i]?.[j]) return;
+    cells[row][column].classList.remove("selected");
+    cells[i][j].classList.add("selected");
+    [row, column] = [i, j];
+    onread(i, j);
+  };
+  table.tabIndex = 0;
+  table.addEventListener("focus", () => move(row, column));
+  table.addEventListener("pointerover", ({ target }) =>
+    cells.forEach((cellsOfRow, i) => cellsOfRow.includes(target) && move(i, cellsOfRow.indexOf(target))),
   );
+  table.addEventListener("keydown", (event) => {
+    const by = arrows[event.key];
+    if (!by) return;
+    event.preventDefault();
+    move(row + by[0], column + by[1]);
+  });
 }
 
 // The section with the layer. `names` are the options that the reader may set; `show(layer, before)` returns what to draw below,
-// where `before` is the layer before the last change.
-function laboratory({ tokens, options, ...given }, names, show) {
+// where `before` is the layer before the last change. `note` is an element that stays in view.
+function laboratory({ tokens, options, ...given }, names, show, note = null) {
   const lesson = {
     ...Object.fromEntries(Object.entries(given).map(([name, rows]) => [name, rows && map(rows, f32)])),
     mask: causalMask(tokens.length),
@@ -182,7 +213,6 @@ function laboratory({ tokens, options, ...given }, names, show) {
 
   // -- the elements
 
-  const cellsOf = (table) => [...table.tBodies[0].rows].map((row) => [...row.cells].slice(1));
   const tables = {};
 
   function numberTable(matrix, rowNames) {
@@ -220,7 +250,7 @@ function laboratory({ tokens, options, ...given }, names, show) {
         tabindex: i + j ? -1 : 0,
         onclick: () => edit(`mask.${i}.${j}`, layer.mask[i][j] ? "0" : "1"),
         onkeydown: (event) => {
-          const [down, right] = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key] ?? [];
+          const [down, right] = arrows[event.key] ?? [];
           if (down === undefined) return;
           event.preventDefault();
           const next = cellsOf(tables.mask)[i + down]?.[j + right]?.firstChild;
@@ -271,7 +301,7 @@ function laboratory({ tokens, options, ...given }, names, show) {
     slider.value = value;
     sliderName.textContent = cellName(matrix, i, j);
     sliderValue.textContent = shortNumber(value);
-    for (const cell of section.querySelectorAll(".selected")) cell.classList.remove("selected");
+    for (const cell of section.querySelectorAll(".selected:has(input)")) cell.classList.remove("selected");
     cellsOf(tables[matrix])[i][j].classList.add("selected");
   }
 
@@ -334,6 +364,7 @@ function laboratory({ tokens, options, ...given }, names, show) {
       matrixFigure("mask", lesson.mask, "✓: the token of the row sees that of the column", maskTable()),
     ),
     results,
+    note,
   );
 
   readAddress();

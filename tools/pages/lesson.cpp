@@ -9,59 +9,59 @@ namespace gradus::pages {
 namespace {
 
 /// Numbers have the shortest digits that identify a float32.
-using Json =
+using FloatJson =
     nlohmann::basic_json<nlohmann::ordered_map, std::vector, std::string, bool, int64_t, uint64_t, float>;
 
 constexpr std::string_view kVariants = "compare", kList = "";
 
-Json number(float x) { return std::isfinite(x) ? Json(x) : Json(concat(x)); }
+FloatJson number_json(float x) { return std::isfinite(x) ? FloatJson(x) : FloatJson(concat(x)); }
 
 /// Nested lists, as deep as the tensor has dimensions.
-Json to_json(const Tensor& x) {
-  Json list = Json::array();
+FloatJson nested_lists(const Tensor& x) {
+  FloatJson list = FloatJson::array();
   for (int64_t i = 0; i < x.size(0); ++i) {
     const Tensor part = x.select(0, i);
     if (part.dim() > 0)
-      list.push_back(to_json(part));
+      list.push_back(nested_lists(part));
     else if (x.dtype() == DType::boolean)
       list.push_back(part.item() != 0);
     else
-      list.push_back(number(static_cast<float>(part.item())));
+      list.push_back(number_json(static_cast<float>(part.item())));
   }
   return list;
 }
 
-Json to_json(const nn::SelfAttentionOptions& options) {
+FloatJson to_json(const nn::SelfAttentionOptions& options) {
   constexpr const char* kMaskOn[] = {"nothing", "scores", "weights"};
   return {{"mask_on", kMaskOn[static_cast<int>(options.mask_on)]},
-          {"fill", number(static_cast<float>(options.fill))},
+          {"fill", number_json(static_cast<float>(options.fill))},
           {"scaled", options.scaled},
           {"safe", options.safe},
           {"num_heads", options.num_heads}};
 }
 
-Json to_json(const tools::Laboratory& laboratory) {
+FloatJson to_json(const tools::Laboratory& laboratory) {
   return {{"tokens", laboratory.tokens},
-          {"x", to_json(laboratory.x)},
-          {"W_query", to_json(laboratory.W_query)},
-          {"W_key", to_json(laboratory.W_key)},
-          {"W_value", to_json(laboratory.W_value)},
+          {"x", nested_lists(laboratory.x)},
+          {"W_query", nested_lists(laboratory.W_query)},
+          {"W_key", nested_lists(laboratory.W_key)},
+          {"W_value", nested_lists(laboratory.W_value)},
           {"options", to_json(laboratory.options)},
-          {"dropout", laboratory.dropout.defined() ? to_json(laboratory.dropout) : Json()}};
+          {"dropout", laboratory.dropout.defined() ? nested_lists(laboratory.dropout) : FloatJson()}};
 }
 
-Json to_json(const tools::LessonStep& step) {
+FloatJson to_json(const tools::LessonStep& step) {
   if (step.cell.empty()) return {{"sentence", step.sentence}};
-  Json parts = Json::array();
+  FloatJson parts = FloatJson::array();
   for (const tools::Printed& part : step.parts)
-    parts.push_back(part.tensor.defined() ? to_json(part.tensor) : Json(part.text));
+    parts.push_back(part.tensor.defined() ? nested_lists(part.tensor) : FloatJson(part.text));
   return {{"cell", step.cell},
           {"printed", step.ours},
-          {"notebook", step.notebook.empty() ? Json() : Json(step.notebook)},
+          {"notebook", step.notebook.empty() ? FloatJson() : FloatJson(step.notebook)},
           {"parts", std::move(parts)}};
 }
 
-Json described(const tools::Lesson& lesson) {
+FloatJson heading(const tools::Lesson& lesson) {
   return {{"kind", "lesson"},
           {"name", lesson.name},
           {"title", lesson.title},
@@ -69,8 +69,8 @@ Json described(const tools::Lesson& lesson) {
           {"source", concat("tools/lessons/", lesson.file(), ".cpp")}};
 }
 
-Json lesson(const tools::Lesson& lesson) {
-  Json json = described(lesson);
+FloatJson json_of(const tools::Lesson& lesson) {
+  FloatJson json = heading(lesson);
   for (const tools::LessonStep& step : lesson.steps()) json["steps"].push_back(to_json(step));
   json["laboratory"] = to_json(lesson.laboratory());
   for (const tools::Question& question : lesson.questions)
@@ -79,12 +79,12 @@ Json lesson(const tools::Lesson& lesson) {
   return json;
 }
 
-Json variants() {
-  Json rows = Json::array();
+FloatJson variants_json() {
+  FloatJson rows = FloatJson::array();
   for (const tools::Agreement& row : tools::compare_variants())
     rows.push_back({{"variant", row.variant},
                     {"options", to_json(row.options)},
-                    {"context", to_json(row.context)},
+                    {"context", nested_lists(row.context)},
                     {"difference", row.difference},
                     {"agrees", row.agrees},
                     {"why", row.why}});
@@ -95,20 +95,22 @@ Json variants() {
           {"variants", std::move(rows)}};
 }
 
-Json list() {
-  Json lessons = Json::array();
-  for (const tools::Lesson& lesson : tools::lessons()) lessons.push_back(described(lesson));
+FloatJson list_json() {
+  FloatJson lessons = FloatJson::array();
+  for (const tools::Lesson& lesson : tools::lessons()) lessons.push_back(heading(lesson));
   return {{"kind", "list"},
           {"name", kList},
           {"title", "Lessons on causal attention"},
           {"lessons", std::move(lessons)}};
 }
 
-Json contents(std::string_view name) {
-  return name == kList ? list() : name == kVariants ? variants() : lesson(tools::find_lesson(name));
+FloatJson json_of(std::string_view name) {
+  return name == kList       ? list_json()
+         : name == kVariants ? variants_json()
+                             : json_of(tools::find_lesson(name));
 }
 
-std::string page(const Json& json) {
+std::string page_of(const FloatJson& json) {
   return html({.title = json["title"],
                .data = json.dump(),
                .scripts = {"pages/attention.js", "pages/laboratory.js", "pages/lesson.js"}});
@@ -116,26 +118,26 @@ std::string page(const Json& json) {
 
 }  // namespace
 
-std::string lesson_json(std::string_view name) { return contents(name).dump(); }
+std::string lesson_json(std::string_view name) { return json_of(name).dump(); }
 
-std::string lesson_html(std::string_view name) { return page(contents(name)); }
+std::string lesson_html(std::string_view name) { return page_of(json_of(name)); }
 
 std::vector<std::pair<std::string, std::string>> lesson_site() {
   std::vector<std::string_view> names{kList};
   for (const tools::Lesson& lesson : tools::lessons()) names.push_back(lesson.name);
   names.push_back(kVariants);
 
-  Json site = Json::array();
-  std::vector<Json> pages;
+  FloatJson site = FloatJson::array();
+  std::vector<FloatJson> pages;
   for (const std::string_view name : names) {
-    pages.push_back(contents(name));
+    pages.push_back(json_of(name));
     site.push_back(
         {{"file", concat(name == kList ? "index" : name, ".html")}, {"title", pages.back()["title"]}});
   }
   std::vector<std::pair<std::string, std::string>> files;
   for (size_t i = 0; i < names.size(); ++i) {
     pages[i]["site"] = site;
-    files.emplace_back(site[i]["file"], page(pages[i]));
+    files.emplace_back(site[i]["file"], page_of(pages[i]));
   }
   return files;
 }

@@ -1,5 +1,6 @@
 // The page of a lesson, of the variants, or the list of all.
 
+page.classList.add("lesson");
 const site = data.site ?? [];
 
 function siteLinks() {
@@ -28,36 +29,101 @@ const stepTexts = {
   dropped: ["weights after dropout", () => "weights · 0 or 2"],
 };
 
+// How a number follows from others: "x × y + ...", or a sentence. `last` is the step before.
+const decimal = fixed([[0.5]]);
+const product = (a, b) => a.map((x, i) => `${decimal(x)} × ${decimal(b[i])}`).join(" + ");
+const column = (a, j) => a.map((row) => row[j]);
+const blind = ({ mask, options }, i) => options.safe && options.mask_on !== "nothing" && mask[i].every(Boolean);
+const nothingSeen = (i) => `0, because ${quoted(data.laboratory.tokens[i])} sees no token.`;
+function maskedScore(score, { mask, options }, i, j) {
+  const [query, key] = [i, j].map((token) => quoted(data.laboratory.tokens[token]));
+  return mask[i][j]
+    ? `${optionText(fillOf(options))}, because the mask hides ${key} from ${query}.`
+    : `${decimal(score)}, as ${query} sees ${key}.`;
+}
+const derivations = {
+  scores: ({ queries, keys }, i, j) => product(queries[i], keys[j]),
+  scaled: ({ last, size }, i, j) => `${decimal(last[i][j])} / √${size}`,
+  masked: ({ last, layer }, i, j) => maskedScore(last[i][j], layer, i, j),
+  weights: ({ last, layer }, i, j) =>
+    blind(layer, i) && layer.options.mask_on === "scores"
+      ? nothingSeen(i)
+      : `e^${decimal(last[i][j])} / (${last[i].map((x) => `e^${decimal(x)}`).join(" + ")})`,
+  maskedWeights: ({ last, layer }, i, j) => `${decimal(last[i][j])} × ${layer.mask[i][j] ? 0 : 1}`,
+  renormalised: ({ last, layer }, i, j) =>
+    blind(layer, i) ? nothingSeen(i) : `${decimal(last[i][j])} / (${last[i].map(decimal).join(" + ")})`,
+  dropped: ({ last, layer }, i, j) => `${decimal(last[i][j])} × ${layer.dropout[i][j]}`,
+};
+
+const how = element("output", { class: "how" });
+let read = null; // the cell whose derivation is shown, as a key of `readers` with its row and column
+function sayHow(readers) {
+  how.textContent =
+    readers[read?.key]?.(read.i, read.j) ??
+    "Point at a result, or go to its table with Tab and the arrow keys, to see how it is computed.";
+}
+
 function lessonResults(layer, before) {
   const { tokens } = data.laboratory,
     now = attention(layer),
-    old = attention(before);
-  const count = now.heads.length,
-    size = now.keys[0].length / count,
-    matrices = (...figures) => element("div", { class: "matrices" }, ...figures);
-  const result = (name, formula, weights) =>
-    resultFigure(name, now[name], `${formula} · ${weights}`, old[name], { rowNames: tokens });
-  const step =
-    (head) =>
-    ([name, rows]) => {
-      const [title, formula] = stepTexts[name];
-      return resultFigure(title, rows, formula({ size, options: layer.options }), old.heads[head]?.steps[name], {
-        rowNames: tokens,
-        columnNames: tokens,
-      });
+    old = attention(before),
+    count = now.heads.length,
+    size = now.keys[0].length / count;
+  const matrices = (...figures) => element("div", { class: "matrices" }, ...figures),
+    readers = {};
+  const figure = (name, rows, formula, old, options, key, derivation) => {
+    readers[key] = (i, j) => {
+      const place = options.columnNames
+        ? `${quoted(tokens[i])} for ${quoted(tokens[j])}`
+        : `feature ${j + 1} of ${quoted(tokens[i])}`;
+      const text = derivation(i, j);
+      return `${name}, ${place}: ${text}${text.endsWith(".") ? "" : ` = ${decimal(rows[i][j])}`}`;
     };
-  const context = result("context", "weights", count > 1 ? "values, for each head" : "values");
-  const heads = now.heads.flatMap(({ steps }, head) => {
-    const first = head * size + 1,
+    const onread = (i, j) => {
+      read = { key, i, j };
+      sayHow(readers);
+    };
+    return resultFigure(name, rows, formula, old, { rowNames: tokens, ...options, onread });
+  };
+  const projection = (name, weights) =>
+    figure(name, now[name], `x · ${weights}`, old[name], {}, name, (i, j) => product(layer.x[i], column(layer[weights], j)));
+  const headTables = ({ steps }, head) =>
+    Object.entries(steps).map(([name, rows], k, all) => {
+      const [title, formula] = stepTexts[name],
+        part = (a) => slice(a, head * size, size);
+      const facts = { layer, size, queries: part(now.queries), keys: part(now.keys), last: all[k - 1]?.[1] };
+      return figure(
+        title,
+        rows,
+        formula({ size, options: layer.options }),
+        old.heads[head]?.steps[name],
+        { columnNames: tokens },
+        name + head,
+        (i, j) => derivations[name](facts, i, j),
+      );
+    });
+  const context = figure(
+    "context",
+    now.context,
+    count > 1 ? "weights · values, for each head" : "weights · values",
+    old.context,
+    {},
+    "context",
+    (i, j) => product(Object.values(now.heads[Math.floor(j / size)].steps).at(-1)[i], column(now.values, j)),
+  );
+  const heads = now.heads.flatMap((head, number) => {
+    const first = number * size + 1,
       part = size > 1 ? `features ${first} to ${first + size - 1}` : `feature ${first}`;
     return [
-      element("h3", {}, count > 1 ? `Head ${head + 1}: ${part} of the queries, keys and values` : "From scores to context"),
-      matrices(Object.entries(steps).map(step(head)), count === 1 ? context : null),
+      element("h3", {}, count > 1 ? `Head ${number + 1}: ${part} of the queries, keys and values` : "From scores to context"),
+      matrices(headTables(head, number), count === 1 ? context : null),
     ];
   });
+  const projections = matrices(projection("queries", "W_query"), projection("keys", "W_key"), projection("values", "W_value"));
+  sayHow(readers);
   return [
     element("h3", {}, "Queries, keys and values"),
-    matrices(result("queries", "x", "W_query"), result("keys", "x", "W_key"), result("values", "x", "W_value")),
+    projections,
     ...heads,
     ...(count > 1 ? [element("h3", {}, "Context"), matrices(context)] : []),
   ];
@@ -140,7 +206,7 @@ function lessonPage() {
   page.append(
     header(`${origin(data)}. The source is ${data.source}.`),
     element("p", { class: "jumps" }, jump("Laboratory", "laboratory"), jump("Cells", "cells"), jump("Questions", "questions")),
-    laboratory(data.laboratory, names, lessonResults),
+    laboratory(data.laboratory, names, lessonResults, how),
     element(
       "section",
       {},
