@@ -39,13 +39,18 @@ GradcheckReport gradcheck_module(const M& module, const std::vector<Tensor>& inp
   M copy = module;
   copy.to(DType::float64);
   std::vector<Tensor> all = inputs;
-  for (const Tensor& parameter : copy.parameters()) all.push_back(parameter.detach());
+  GradcheckOptions named = options;
+  for (size_t i = named.names.size(); i < inputs.size(); ++i) named.names.push_back(concat("input ", i));
+  for (const auto& [name, parameter] : copy.named_parameters()) {
+    all.push_back(parameter.detach());
+    named.names.push_back(name);
+  }
   const GradcheckFunction f = [&](const std::vector<Tensor>& values) {
     M replaced = copy;
     detail::ReplaceParameters(values, inputs.size()).start(replaced);
     return call(replaced, values);
   };
-  return gradcheck(f, all, options);
+  return gradcheck(f, all, named);
 }
 
 }  // namespace gradus::nn

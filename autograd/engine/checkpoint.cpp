@@ -170,6 +170,7 @@ std::vector<Tensor> checkpoint(Function fn, const std::vector<Tensor>& inputs, G
     }
     outs[call.kept[i]] = made[i].detach();
     outs[call.kept[i]].impl()->node = Node::result_of(node, i);
+    if (autograd::keep_values) outs[call.kept[i]].impl()->node->output = Saved(made[i].detach());
   }
   node->multi->recompute = [call = std::move(call)] { return call.again(); };
   return outs;

@@ -20,9 +20,12 @@
 #include <utility>
 #include <vector>
 
+#include "gradus/autograd/graph/node.hpp"
 #include "gradus/autograd/tensor/tensor.hpp"
 
 namespace gradus {
+
+struct CheckedGraph;
 
 /// How closely, and how often, gradcheck() compares.
 struct GradcheckOptions {
@@ -33,6 +36,9 @@ struct GradcheckOptions {
   int directions = 4;  ///< random directions for each input
   int64_t elementwise = 32;  ///< inputs of at most this size are also checked one element at a time
   uint64_t seed = 0;         ///< seed of all random numbers; the same seed repeats the same check
+  /// Called at the end, if there is one, with the function's graph.
+  std::function<void(const CheckedGraph&)> inspect{};
+  std::vector<std::string> names{};  ///< of the inputs in that graph; others are input 0, input 1, ...
 };
 
 /// The result for one input at one order.
@@ -45,6 +51,17 @@ struct GradcheckInput {
   double analytic = 0;  ///< derivative there, by the gradient rules
 };
 
+/// An op with a wrong gradient rule.
+struct GradcheckOp {
+  size_t number = 0;    ///< in graph_text(), from 1; 0 if none was found
+  std::string op{};     ///< "mul float64 (2, 3)"
+  int order = 1;        ///< of the gradient that is wrong
+  double numeric = 0;   ///< by differences: the derivative of a random combination of the op's results (order
+                        ///< 2: of their gradients) along a random direction
+  double analytic = 0;  ///< the same by the gradient rules
+  std::string error{};  ///< that the rule threw
+};
+
 /// The result of gradcheck().
 struct GradcheckReport {
   bool passed = false;  ///< whether all comparisons passed
@@ -55,9 +72,27 @@ struct GradcheckReport {
   /// The likely error in the gradient of the worst input: a factor, a sign, a transpose, a missing sum, an
   /// ignored upstream gradient... Empty if passed, or if there is no likely one.
   std::string cause;
+  /// The oldest op of the function whose rule is wrong, while those of its inputs are right.
+  GradcheckOp wrong_op{};
   std::vector<GradcheckInput> inputs;                ///< each checked input, at each order
   explicit operator bool() const { return passed; }  ///< passed
 };
+
+/// A function's graph at the checked inputs, whose ops kept their values (see KeepValues).
+struct CheckedGraph {
+  const GradcheckReport& report;  ///< what gradcheck() returns
+  Tensor result;                  ///< of the function
+  Tensor cotangent;               ///< random, of the result's shape
+  LeafNames names;                ///< of the inputs
+};
+
+/// The graph with the gradients for its cotangent and with the report: see graph/node.hpp. If a rule throws,
+/// or nothing was recorded, there are no gradients.
+///
+///     const auto write = [](const CheckedGraph& g) { std::ofstream("f.html") << graph_html(g); };
+///     gradcheck(f, {x}, {.inspect = write});
+std::string graph_json(const CheckedGraph& graph);
+std::string graph_html(const CheckedGraph& graph);  ///< a page of graph_json()
 
 /// A function of float64 tensors. It must not depend on anything that changes between calls.
 using GradcheckFunction = std::function<Tensor(const std::vector<Tensor>&)>;

@@ -1,51 +1,13 @@
-#include "gradus/autograd/graph/node.hpp"
-
-#include <unordered_map>
-#include <unordered_set>
-
 #include "gradus/autograd/graph/hooks.hpp"
-#include "gradus/autograd/graph/node.hpp"
+#include "gradus/autograd/graph/listing.hpp"
 
 namespace gradus {
 
 using autograd::Edge;
+using autograd::Listing;
 using autograd::Node;
 
 namespace {
-
-// A graph in the order of its lines, with a name for each vertex.
-class Listing {
- public:
-  Listing(const std::vector<Tensor>& ys, const LeafNames& names) {
-    std::vector<const Node*> roots;
-    for (const Tensor& y : ys) {
-      if (!y.defined() || !y.requires_grad())
-        fail("graph", "needs a tensor that requires a gradient. Hint: nothing is recorded under NoGrad.");
-      roots.push_back(y.impl()->node.get());
-    }
-    for (const auto& [name, leaf] : names)
-      if (leaf.defined() && leaf.requires_grad()) names_.emplace(leaf.impl()->node.get(), name);
-    ops = ops_below(roots);
-    for (size_t i = 0; i < ops.size(); ++i) names_[ops[i]] = concat("%", i + 1);
-    for (const Node* op : ops)
-      for (const Edge& e : op->edges) add_leaf(e.to.get());
-    for (const Node* root : roots) add_leaf(root);
-  }
-
-  const std::string& name(const Node* node) const { return names_.at(node); }
-
-  std::vector<const Node*> leaves, ops;
-
- private:
-  void add_leaf(const Node* node) {
-    if (!node || !node->is_leaf() || !seen_.insert(node).second) return;
-    leaves.push_back(node);
-    names_.emplace(node, concat("leaf", leaves.size()));
-  }
-
-  std::unordered_map<const Node*, std::string> names_;
-  std::unordered_set<const Node*> seen_;
-};
 
 std::string remarks(const Node& node) {
   std::string text;

@@ -11,6 +11,7 @@ thread_local DType dtype_of_products = DType::float32;
 }  // namespace
 
 constinit thread_local bool autograd::anomaly_mode = false;
+constinit thread_local bool autograd::keep_values = false;
 
 int num_threads() { return kernels::thread_count(); }
 void set_num_threads(int n) { kernels::set_thread_count(n); }

@@ -1,5 +1,6 @@
 // Settings of operations: the number of threads; and for the calling thread, during the lifetime of an
-// object, whether operations are recorded, in which precision they multiply, and whether values are checked.
+// object, whether operations are recorded, in which precision they multiply, and whether values are checked
+// or kept.
 //
 //   {
 //     const Autocast autocast(DType::bfloat16);
@@ -92,6 +93,22 @@ class AnomalyMode {
  public:
   /// false turns an enclosing AnomalyMode off, for an operation that produces infinities on purpose.
   explicit AnomalyMode(bool enabled = true) : mode_(autograd::anomaly_mode, enabled) {}
+
+ private:
+  autograd::Scoped<bool> mode_;
+};
+
+namespace autograd {
+/// Whether KeepValues is on; only KeepValues writes it.
+extern constinit thread_local bool keep_values;
+}  // namespace autograd
+
+/// Operations keep their value in the graph, and that of the leaves that they use, for graph_html() and
+/// graph_json(), which otherwise know only the values that gradient rules need. Backward frees the values of
+/// operations with the graph. One thread at a time may do this with the same leaves.
+class KeepValues {
+ public:
+  KeepValues() : mode_(autograd::keep_values, true) {}
 
  private:
   autograd::Scoped<bool> mode_;

@@ -70,6 +70,12 @@ std::vector<const Node*> ops_below(const std::vector<const Node*>& roots) {
   return found;
 }
 
+Tensor value_of(const Node& node) {
+  const bool of_many = node.kind == Node::Kind::result && !node.edges[0].to->multi->outputs.empty();
+  const Saved& kept = of_many ? node.edges[0].to->multi->outputs[node.result] : node.output;
+  return kept.is_overwritten() ? Tensor() : *kept;
+}
+
 std::string describe(const Node& node) {
   if (node.kind == Node::Kind::multi_output)
     return concat(node.op, ", results: ", node.multi->results.size());

@@ -29,9 +29,11 @@ class Saved {
   }
   /// The tensor. Throws Error if it was overwritten.
   const Tensor& operator*() const {
-    if (tensor_.defined() && tensor_.impl()->storage->version() != version_) refuse();
+    if (is_overwritten()) refuse();
     return tensor_;
   }
+  /// Whether its values have changed since.
+  bool is_overwritten() const { return tensor_.defined() && tensor_.impl()->storage->version() != version_; }
   const Tensor* operator->() const { return &**this; }  ///< throws as above
   /// Throws as above.
   operator const Tensor&() const { return **this; }  // NOLINT: rules read best without a cast
@@ -258,7 +260,7 @@ struct Node : RefCounted {
   Shape shape;                         ///< of the result, or of the leaf
   std::vector<Edge> edges;             ///< one for each input that gradients flow to
   JointRule joint;                     ///< if set, used instead of the edges' own pulls
-  Saved output{Tensor()};              ///< a detached alias of the result, if a rule takes y
+  Saved output{Tensor()};              ///< a detached alias of the result, if a rule takes y; see KeepValues
   Tensor grad;                         ///< of a leaf
   std::unique_ptr<MultiOutput> multi;  ///< of a multi_output
   std::shared_ptr<HookList> hooks;     ///< none until the first is registered
@@ -282,6 +284,9 @@ struct Node : RefCounted {
 
 /// The ops that `roots` depend on, and the roots, oldest first. graph_text() gives element i number i + 1.
 std::vector<const Node*> ops_below(const std::vector<const Node*>& roots);
+
+/// The value that was kept (see KeepValues); undefined if none was, or if it has been overwritten.
+Tensor value_of(const Node& node);
 
 /// "sqrt float64 (2)": op, result, dtype and shape.
 std::string describe(const Node& node);
@@ -311,5 +316,12 @@ std::string graph_dot(const std::vector<Tensor>& ys, const LeafNames& names = {}
 inline std::string graph_dot(const Tensor& y, const LeafNames& names = {}) {
   return graph_dot(std::vector{y}, names);
 }
+
+/// The same with the values that were kept (see KeepValues) and with the gradient of y, a scalar, at each
+/// vertex, as JSON; docs/operations-and-gradient-checks.md describes it. Runs a backward pass, with its
+/// hooks, that leaves the graph and every `.grad()` as they are. Throws Error as grad() does.
+std::string graph_json(const Tensor& y, const LeafNames& names = {});
+/// An HTML page of graph_json(), which needs no network: `std::ofstream("graph.html") << graph_html(loss)`.
+std::string graph_html(const Tensor& y, const LeafNames& names = {});
 
 }  // namespace gradus

@@ -16,13 +16,18 @@ namespace {
 
 using Inputs = std::span<const Tensor>;
 
-// Passes the results of an op to the profile and to AnomalyMode, if they are on; inputs() are its inputs.
+// Passes the results of an op to the profile, AnomalyMode and KeepValues, if they are on; inputs() are its
+// inputs.
 template <class F>
 void observe(OpName op, std::span<const Tensor> outs, const F& inputs) {
   if (active_profile) [[unlikely]]
     profile_op(op.name, outs.empty() ? Shape() : outs[0].shape());
   if (autograd::anomaly_mode) [[unlikely]]
     for (const Tensor& out : outs) autograd::check_value(op.name, out, inputs());
+  if (autograd::keep_values) [[unlikely]]
+    for (const Tensor& x : inputs())
+      if (x.defined() && x.requires_grad() && x.impl()->node->is_leaf())
+        x.impl()->node->output = Saved(x.detach());
 }
 
 // Whether a gradient flows to one of them.
@@ -44,7 +49,7 @@ Tensor record_joint(OpName op, Tensor out, Inputs inputs, JointRule rule) {
   observe(op, {&out, 1}, [&] { return std::vector<Tensor>(inputs.begin(), inputs.end()); });
   if (!is_recorded(inputs)) return out;
   Ref<Node> node = node_above(inputs, Node::Kind::op, op, out.shape(), out.dtype());
-  if (rule.wants_output()) node->output = Saved(out.detach());
+  if (rule.wants_output() || autograd::keep_values) node->output = Saved(out.detach());
   node->joint = std::move(rule);
   out.impl()->node = std::move(node);
   return out;
@@ -62,7 +67,7 @@ std::vector<Tensor> sources(std::initializer_list<Edge> edges) {
 Tensor record(OpName op, Tensor out, std::initializer_list<Edge> edges) {
   observe(op, {&out, 1}, [&] { return sources(edges); });
   bool any = false;
-  bool wants_output = false;
+  bool wants_output = autograd::keep_values;
   for (const Edge& e : edges) {
     any = any || e.to;
     wants_output = wants_output || e.wants_output;

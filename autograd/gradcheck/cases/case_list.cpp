@@ -42,10 +42,14 @@ Tensor cases::OpCases::distinct(const Shape& shape, double offset) {
   return tensor(values, shape);
 }
 
-GradcheckReport run_gradcheck(const GradcheckCase& c, int order, uint64_t seed) {
-  return gradcheck(
-      c.f, c.inputs,
-      {.order = std::min(order, c.max_order), .eps = c.eps, .tolerance = c.tolerance, .seed = seed});
+GradcheckReport run_gradcheck(const GradcheckCase& c, int order, uint64_t seed,
+                              const std::function<void(const CheckedGraph&)>& inspect) {
+  return gradcheck(c.f, c.inputs,
+                   {.order = std::min(order, c.max_order),
+                    .eps = c.eps,
+                    .tolerance = c.tolerance,
+                    .seed = seed,
+                    .inspect = inspect});
 }
 
 std::vector<GradcheckCase> gradcheck_cases() {

@@ -20,8 +20,9 @@ struct GradcheckCase {
   double tolerance = GradcheckOptions{}.tolerance;  ///< see GradcheckOptions
 };
 
-/// Checks one case up to `order`, or to its max_order if that is lower.
-GradcheckReport run_gradcheck(const GradcheckCase& c, int order, uint64_t seed = 0);
+/// Checks one case up to `order`, or to its max_order if that is lower. `inspect`: see GradcheckOptions.
+GradcheckReport run_gradcheck(const GradcheckCase& c, int order, uint64_t seed = 0,
+                              const std::function<void(const CheckedGraph&)>& inspect = nullptr);
 
 /// Makes all cases, with the same numbers each time.
 std::vector<GradcheckCase> gradcheck_cases();

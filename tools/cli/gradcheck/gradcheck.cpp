@@ -8,21 +8,27 @@
 
 #include "gradus/autograd/gradcheck/cases/gradcheck_cases.hpp"
 #include "gradus/files/error.hpp"
+#include "gradus/files/file.hpp"
 #include "gradus/files/plain.hpp"
 #include "gradus/tools/cli/gradcheck/gradcheck_subjects.hpp"
 #include "gradus/tools/cli/program/flags.hpp"
 #include "gradus/tools/cli/program/nearest.hpp"
+#include "gradus/tools/cli/program/shell.hpp"
 #include "gradus/tools/cli/program/terminal.hpp"
+#include "gradus/tools/cli/program/text_output.hpp"
 #include "gradus/tools/cli/program/verbs.hpp"
+#include "gradus/tools/pages/page.hpp"
 
 namespace gradus::cli {
 namespace {
+
+using nlohmann::ordered_json;
 
 struct GradcheckFlags {
   std::string op;
   bool all = false;
   std::vector<std::string> layer;
-  std::string model, command;
+  std::string model, command, html;
   int64_t order = 2, seed = 0, timeout = 60;
   bool json = false;
 };
@@ -35,6 +41,7 @@ struct Result {
   double seconds = 0;
   bool passed = true;
   std::string message, cause;  ///< of the first case that failed; empty if none did
+  ordered_json graphs;         ///< of each case, for --html
 
   void add(const std::string& what, const GradcheckReport& report) {
     ++cases;
@@ -46,7 +53,24 @@ struct Result {
     message = what.empty() ? report.message : concat(what, ": ", report.message);
     cause = report.cause;
   }
+
+  /// For GradcheckOptions: adds the graph of a case, if there is to be a page.
+  std::function<void(const CheckedGraph&)> inspector(const GradcheckFlags& flags, const std::string& what) {
+    if (flags.html.empty()) return nullptr;
+    return [this, what](const CheckedGraph& graph) {
+      ordered_json json = ordered_json::parse(graph_json(graph));
+      json["case"] = what;
+      graphs.push_back(std::move(json));
+    };
+  }
 };
+
+void write_page(const std::string& file, const Result& result) {
+  const std::string title = "Gradient check of " + files::plain(result.name);
+  const ordered_json data{{"title", title}, {"graphs", result.graphs}};
+  const std::string page = pages::html({title, data.dump(), {"pages/graph.js"}});
+  files::write_atomically(file, [&](std::ostream& out) { out << page; });
+}
 
 /// Prints each result when it is known, and the sums at the end.
 class Table {
@@ -58,17 +82,19 @@ class Table {
   void print(const Result& r) {
     (r.passed ? passed_ : failed_) += 1;
     checks_ += r.checks;
+    if (!flags_.html.empty()) write_page(flags_.html, r);
     if (flags_.json) {
-      const nlohmann::ordered_json line{{subject_, r.name},
-                                        {"passed", r.passed},
-                                        {"cases", r.cases},
-                                        {"checks", r.checks},
-                                        {"worst", std::max(r.worst[0], r.worst[1])},
-                                        {"worst_order_1", r.worst[0]},
-                                        {"worst_order_2", r.worst[1]},
-                                        {"seconds", r.seconds},
-                                        {"message", r.message},
-                                        {"cause", r.cause}};
+      ordered_json line{{subject_, r.name},
+                        {"passed", r.passed},
+                        {"cases", r.cases},
+                        {"checks", r.checks},
+                        {"worst", std::max(r.worst[0], r.worst[1])},
+                        {"worst_order_1", r.worst[0]},
+                        {"worst_order_2", r.worst[1]},
+                        {"seconds", r.seconds},
+                        {"message", r.message},
+                        {"cause", r.cause}};
+      if (!flags_.html.empty()) line["graphs"] = r.graphs;
       std::cout << line.dump() << std::endl;
       return;
     }
@@ -76,11 +102,11 @@ class Table {
     line(r.passed ? "ok" : "FAIL", r.name,
          {concat(r.cases), concat(r.checks), error(r.worst[0]), error(r.worst[1]), decimals(r.seconds, 3)});
     if (!r.message.empty()) std::cout << "      " << r.message << std::endl;
+    if (!flags_.html.empty()) Messages(false).line("wrote   " + shell_path(flags_.html));
   }
 
   int finish() const {
-    const nlohmann::ordered_json done{
-        {"event", "done"}, {"passed", passed_}, {"failed", failed_}, {"checks", checks_}};
+    const ordered_json done{{"event", "done"}, {"passed", passed_}, {"failed", failed_}, {"checks", checks_}};
     if (flags_.json)
       std::cout << done.dump() << std::endl;
     else
@@ -139,7 +165,8 @@ int check_ops(const GradcheckFlags& flags) {
       for (const GradcheckCase& c : cases)
         if (c.op == op)
           result.add(c.name,
-                     run_gradcheck(c, static_cast<int>(flags.order), static_cast<uint64_t>(flags.seed)));
+                     run_gradcheck(c, static_cast<int>(flags.order), static_cast<uint64_t>(flags.seed),
+                                   result.inspector(flags, c.name)));
     }));
   return table.finish();
 }
@@ -153,12 +180,14 @@ int gradcheck(GradcheckFlags flags) {
   if (subjects > 1)
     fail("gradcheck", "--op, --all, --layer, --model and --command must not come together, got ", subjects,
          " of them.");
+  if (!flags.html.empty() && (subjects == 0 || flags.all))
+    fail("gradcheck", "--html must come with --op, --layer, --model or --command, got none of them.");
   if (flags.timeout < 1) fail("gradcheck", "--timeout must be at least 1, got ", flags.timeout, ".");
-  const GradcheckOptions options{.order = static_cast<int>(flags.order),
-                                 .seed = static_cast<uint64_t>(flags.seed)};
+  GradcheckOptions options{.order = static_cast<int>(flags.order), .seed = static_cast<uint64_t>(flags.seed)};
   const bool is_layer = !flags.layer.empty(), is_model = !flags.model.empty();
   if (!is_layer && !is_model && flags.command.empty()) return check_ops(flags);
   const Result result = timed(is_layer ? flags.layer[0] : flags.model, [&](Result& r) {
+    options.inspect = r.inspector(flags, "");
     if (is_layer || is_model)
       return r.add("", is_layer ? check_layer(flags.layer, options) : check_model(flags.model, options));
     const RemoteReport remote = check_command(flags.command, flags.timeout, options);
@@ -188,7 +217,9 @@ Action add_gradcheck(CLI::App& verb, const std::string& program) {
   add_value(verb, "--order", flags->order, "N", "1: gradients; 2: also gradients of gradients")
       ->capture_default_str();
   add_value(verb, "--seed", flags->seed, "N", "Seed of the random directions")->capture_default_str();
-  verb.add_flag("--json", flags->json, "Print a JSON line for each op");
+  add_value(verb, "--html", flags->html, "FILE",
+            "Write a page of the graph, with the value and the gradient at\neach operation (not with --all)");
+  verb.add_flag("--json", flags->json, "Print a JSON line for each op; with --html, it has the graphs");
   verb.footer(with_program(
       concat("Exits with 3 if a gradient is wrong, with 1 if --command fails or answers in another form.\n"
              "docs/operations-and-gradient-checks.md describes the answers.\n\nLayers, with their keys and "
@@ -198,6 +229,7 @@ Examples:
   $ gradcheck --all
   $ gradcheck --op softmax --order 2
   $ gradcheck --layer MultiHeadAttention n_embd=6 n_head=3
+  $ gradcheck --layer SwiGLU --html swiglu.html
   $ gradcheck --model out/kjv-mini --order 1
   $ gradcheck --command 'python3 my_op.py')"),
       program));

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "gradus/autograd/gradcheck/cause.hpp"
+#include "gradus/autograd/gradcheck/wrong_op.hpp"
 #include "gradus/autograd/graph/modes.hpp"
 #include "gradus/autograd/ops/ops.hpp"
 
@@ -350,7 +351,7 @@ GradcheckReport gradcheck(const GradcheckFunction& f, const std::vector<Tensor>&
   if (!(options.eps > 0) || !(options.tolerance > 0) || options.directions < 1)
     fail("gradcheck", "needs eps, tolerance and directions above 0, got ", options.eps, ", ",
          options.tolerance, " and ", options.directions, ".");
-  std::vector<size_t> checked = inputs_to_check(inputs);
+  const std::vector<size_t> checked = inputs_to_check(inputs);
   const GradMode recording(true);
   const Function first = [&](const std::vector<Tensor>& x) {
     Tensor y = f(x);
@@ -368,17 +369,20 @@ GradcheckReport gradcheck(const GradcheckFunction& f, const std::vector<Tensor>&
   try {
     check.run(1, first, arguments, checked);
     if (options.order == 2) {
-      const Function gradient = gradient_of(first, inputs.size(), checked);
+      std::vector<Tensor> all = arguments;
+      std::vector<size_t> all_checked = checked;
       for (const Tensor& v : check.cotangents()) {
-        checked.push_back(arguments.size());
-        arguments.push_back(v);
+        all_checked.push_back(all.size());
+        all.push_back(v);
       }
-      check.run(2, gradient, arguments, checked);
+      check.run(2, gradient_of(first, inputs.size(), checked), all, all_checked);
     }
   } catch (const Error& e) {
     check.require(false, Check::kWhole, e.what());
   }
   report.passed = report.checks > 0 && report.worst <= 1;
+  if (!report.passed) find_wrong_op(first, arguments, checked, options, report);
+  if (options.inspect) inspect(first, arguments, checked, options, report);
   return report;
 }
 

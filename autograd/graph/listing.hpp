@@ -1,0 +1,32 @@
+// A graph in the order of the lines of graph_text(), with a name for each vertex. Internal.
+#pragma once
+
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "gradus/autograd/graph/node.hpp"
+
+namespace gradus::autograd {
+
+class Listing {
+ public:
+  /// Throws Error if one of `ys` requires no gradient.
+  Listing(const std::vector<Tensor>& ys, const LeafNames& names);
+
+  const std::string& name(const Node* node) const { return names_.at(node); }
+
+  std::vector<const Node*> leaves, ops;
+
+ private:
+  void add_leaf(const Node* node);
+
+  std::unordered_map<const Node*, std::string> names_;
+  std::unordered_set<const Node*> seen_;
+};
+
+/// A tensor at this vertex, for grad(), with the value that was kept; without elements if none was.
+Tensor tensor_at(const Node& node);
+
+}  // namespace gradus::autograd
