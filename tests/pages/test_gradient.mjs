@@ -110,6 +110,10 @@ for await (const line of createInterface({ input: process.stdin })) {
   check("one vertex is marked, in its outline and in words", await page.evaluate(() => [...document.querySelectorAll(".faulty")].map((vertex) => [
     vertex.querySelector(".op").textContent, vertex.querySelector(".problem").textContent, getComputedStyle(vertex.querySelector("rect")).strokeWidth])),
   [["command %1", "✗ wrong gradient", "4px"]]);
+  check("the words are in the picture", await page.evaluate(() => {
+    const [words, picture] = [".problem", ".graph svg"].map((at) => document.querySelector(at).getBoundingClientRect());
+    return words.right <= picture.right && words.left >= picture.left;
+  }), true);
   const [failure, panel] = await page.evaluate(() => [".failure", ".details"].map((at) => document.querySelector(at).textContent));
   check("the page has the message of the check", failure, `✗ The check failed. ${message}`);
   check("the panel has both numbers", ["numeric", "analytic"].map((key) => panel.includes(`${key} ${Number(wrong[key].toPrecision(8))}`)), [true, true]);

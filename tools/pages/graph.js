@@ -96,7 +96,7 @@ function layOut(nodes, users) {
     item.x += gap - left;
     item.y = 2 * gap + boxHeight / 2 + item.row * rowHeight;
   }
-  const width = Math.max(...all.map((item) => item.x + item.width / 2)) + gap;
+  const width = Math.max(...all.map((item) => item.x + Math.max(item.width / 2, item.reach ?? 0))) + gap;
   return { edges, width, height: all.at(-1).y + boxHeight / 2 + gap };
 }
 
@@ -168,10 +168,11 @@ function showGraph({ case: name, nodes, check }) {
   const lines = nodes.map((node) => {
     const title = titleOf(node), shape = `(${node.shape.join(", ")})`;
     const isScalar = node.shape.length === 0 && node.value;
-    return [title.length > 26 ? `${title.slice(0, 25)}…` : title, isScalar ? `= ${shortNumber(node.value.values[0])}` : shape];
+    return [title.length > 32 ? `${title.slice(0, 31)}…` : title, isScalar ? `= ${shortNumber(node.value.values[0])}` : shape];
   });
   nodes.forEach((node, id) => {
-    node.width = Math.max(76, 24 + 7.4 * Math.max(...lines[id].map((line) => line.length)), problems[id].length ? 150 : 0);
+    node.width = Math.max(76, 24 + 7.4 * Math.max(...lines[id].map((line) => line.length)));
+    node.reach = problems[id].length ? 150 : 0;  // of the words above the box, to the right
   });
   const { edges, width, height } = layOut(nodes, users);
 

@@ -96,4 +96,7 @@ TEST_CASE("gradcheck refuses what it does not know") {
   refused({"--layer", "Linear", "bias=yes"}, "must be a number");
   refused({"--layer", "Linear", "in_features=0"}, "must be >= 1");
   refused({"--model", "nowhere"}, "nowhere");
+  const std::string needed = "--html must come with --op, --layer, --model or --command, got none of them.";
+  refused({"--html", "page.html"}, needed);
+  refused({"--html", "page.html", "--all"}, needed);
 }
