@@ -185,6 +185,16 @@ check(
   exact.map((difference) => difference <= 1e-6),
   variants.map(({ agrees }) => agrees),
 );
+const disagreeing = [];
+for (let k = 0; k < 20; ++k) {
+  const values = ["x.0.0", "x.4.2", "W_query.1.0", "W_key.0.1", "W_key.2.0"].map(
+    (place) => `${place}=${(6 * random() - 3).toFixed(3)}`,
+  );
+  await go(compare, `mask.${pick([0, 1])}.${pick([2, 3, 4])}=0&mask.5.${pick([0, 1, 2])}=1&${values.join("&")}`);
+  const agree = Object.fromEntries(await shownVariants());
+  disagreeing.push(...variants.filter(({ variant, agrees }) => agrees && !agree[variant]).map(({ variant }) => variant));
+}
+check("in 20 edits with another mask, none of these parts from the others", disagreeing, []);
 await go(compare, "mask.0.0=1");
 check(
   "a token that sees nothing parts them",

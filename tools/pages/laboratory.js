@@ -34,6 +34,8 @@ function scoreScale(rows) {
   return (x) => scale(shown(x));
 }
 
+// An editable number, which has to fit into its cell.
+const typed = (x) => String(Number(Math.abs(x) < 1e-3 ? x.toPrecision(2) : x.toFixed(4)));
 const quoted = (token) => `“${token}”`;
 const wordList = (words) => (words.length < 2 ? words.join("") : `${words.slice(0, -1).join(", ")} and ${words.at(-1)}`);
 const features = (rows) => rows[0].map((_, j) => String(j + 1));
@@ -234,7 +236,7 @@ function laboratory({ tokens, options, ...given }, names, show, note = null) {
           if (!step) return;
           event.preventDefault();
           edit(name, String(Number((layer[matrix][i][j] + step).toFixed(4))));
-          event.target.value = shortNumber(layer[matrix][i][j]);
+          event.target.value = typed(layer[matrix][i][j]);
         },
       });
     };
@@ -318,7 +320,7 @@ function laboratory({ tokens, options, ...given }, names, show, note = null) {
             content.textContent = value ? "–" : "✓";
             content.setAttribute("aria-label", `${tokens[i]} ${value ? "does not see" : "sees"} ${tokens[j]}`);
           } else if (content !== document.activeElement) {
-            content.value = shortNumber(value);
+            content.value = typed(value);
           }
         }),
       );
