@@ -27,14 +27,14 @@ double mean_of(const std::vector<double>& values);
 /// A head of attention and a text of T tokens. a(t, s) is the weight with which position t attends to
 /// position s. Means are over positions 1 to T - 1 (position 0 can only attend to itself), and NaN if T is 1.
 struct Head {
-  std::string name;       ///< of its point
-  int64_t layer, head;    ///< counted from 0
-  Tensor attention = {};  ///< (T, T): a
-  double distance = 0;    ///< mean of sum_s a(t, s) (t - s), tokens
-  double entropy = 0;     ///< mean of -sum_s a(t, s) log a(t, s), nats
-  double previous = 0;    ///< mean of a(t, t - 1)
-  double first = 0;       ///< mean of a(t, 0)
-  double induction = 0;   ///< see induction_score(), for repeated_tokens()
+  std::string name;                 ///< of its point
+  int64_t layer, head;              ///< counted from 0
+  Tensor attention = {};            ///< (T, T): a
+  double distance = 0;              ///< mean of sum_s a(t, s) (t - s), tokens
+  double entropy = 0;               ///< mean of -sum_s a(t, s) log a(t, s), nats
+  double previous = 0;              ///< mean of a(t, t - 1)
+  double first = 0;                 ///< mean of a(t, 0)
+  double induction = 0;             ///< see induction_score(), for repeated_tokens()
   std::vector<double> losses = {};  ///< T - 1, with zeros in place of the output of the head
 };
 

@@ -13,12 +13,12 @@
 #include "gradus/files/file.hpp"
 #include "gradus/files/json.hpp"
 #include "gradus/tools/bench/contender.hpp"
-#include "gradus/tools/pages/report/paired_difference.hpp"
 #include "gradus/tools/cli/program/flags.hpp"
 #include "gradus/tools/cli/program/shell.hpp"
 #include "gradus/tools/cli/program/table.hpp"
 #include "gradus/tools/cli/program/terminal.hpp"
 #include "gradus/tools/cli/program/verbs.hpp"
+#include "gradus/tools/pages/report/paired_difference.hpp"
 
 #include "gradus/tools/cli/sweep/sweep_table.hpp"
 #include "gradus/tools/cli/train/ranks.hpp"

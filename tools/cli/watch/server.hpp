@@ -47,7 +47,7 @@ class Server {
   Freed<event_base> base_;
   Freed<evhttp> http_;
   std::vector<Freed<event>> events_;  // the clock and the signals
-  std::string json_;  // of the last look(); empty: not made yet
+  std::string json_;                  // of the last look(); empty: not made yet
   uint16_t port_ = 0;
 };
 
