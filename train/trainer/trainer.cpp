@@ -203,8 +203,8 @@ StepReport Trainer::make_step(double lr, LayerReport* layers) {
     report.grad_norm = shared_ ? shared_->grad_norm() : grad_norm(parameters_);
   }
   check_is_finite("gradient", report.grad_norm, report);
-  std::optional<UpdateMeasurement> measurement;
-  if (layers) measurement.emplace(model_.named_parameters());
+  const auto measurement =
+      layers ? std::optional(UpdateMeasurement(model_.named_parameters())) : std::nullopt;
   {
     const ProfileSpan update(recipe_.optimizer->name());
     const Autocast autocast(recipe_.loop.precision);
