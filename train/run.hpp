@@ -27,6 +27,21 @@ class Observer {
   virtual bool should_stop() { return false; }  ///< asked after each step
 };
 
+/// Passes all events to another observer, which is borrowed.
+class PassingObserver : public Observer {
+ public:
+  explicit PassingObserver(Observer& next) : next_(next) {}
+  void on_step(const StepReport& report) override { next_.on_step(report); }
+  void before_eval() override { next_.before_eval(); }
+  void on_eval(const EvalReport& report) override { next_.on_eval(report); }
+  void on_layers(const LayerReport& report) override { next_.on_layers(report); }
+  void on_sample(int64_t step, const std::string& text) override { next_.on_sample(step, text); }
+  bool should_stop() override { return next_.should_stop(); }
+
+ protected:
+  Observer& next_;  ///< as borrowed
+};
+
 /// Stops a run after a number of steps.
 class StopAfter : public Observer {
  public:

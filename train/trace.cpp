@@ -20,7 +20,7 @@ std::string framed(const std::string& events) {
 std::string trace_json(const Profile& profile) { return framed(trace_events(profile, {}, 0)); }
 
 TraceObserver::TraceObserver(TraceOptions options, Trainer& trainer, Observer& next)
-    : options_(std::move(options)), trainer_(trainer), next_(next) {
+    : PassingObserver(next), options_(std::move(options)), trainer_(trainer) {
   if (options_.after < 0) fail("trace", "the steps before must be at least 0, got ", options_.after, ".");
   if (options_.steps < 1) fail("trace", "the steps must be at least 1, got ", options_.steps, ".");
   const int64_t left = trainer.recipe().loop.steps - trainer.steps_done();

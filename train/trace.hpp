@@ -27,7 +27,7 @@ struct TraceOptions {
 
 /// Profiles the trainer's steps, without evaluations and saves, and passes all events to another observer.
 /// Borrows both. One run on one thread.
-class TraceObserver : public Observer {
+class TraceObserver : public PassingObserver {
  public:
   /// Throws Error if after < 0 or steps < 1.
   TraceObserver(TraceOptions options, Trainer& trainer, Observer& next);
@@ -36,11 +36,6 @@ class TraceObserver : public Observer {
 
   /// Writes the file after the last of its steps. Throws RunError if the disk refuses.
   void on_step(const StepReport& report) override;
-  void before_eval() override { next_.before_eval(); }
-  void on_eval(const EvalReport& report) override { next_.on_eval(report); }
-  void on_layers(const LayerReport& report) override { next_.on_layers(report); }
-  void on_sample(int64_t step, const std::string& text) override { next_.on_sample(step, text); }
-  bool should_stop() override { return next_.should_stop(); }
 
   /// Writes the file if the run ended before all steps were profiled. Throws RunError as above.
   void finish();
@@ -50,7 +45,6 @@ class TraceObserver : public Observer {
  private:
   TraceOptions options_;
   Trainer& trainer_;
-  Observer& next_;
   Profile profile_;
   MessageTime message_time_;
   int64_t seen_ = 0;  // steps

@@ -1,4 +1,7 @@
 // gradus plot: draws the losses of runs.
+#include <algorithm>
+#include <filesystem>
+#include <iostream>
 #include <map>
 #include <memory>
 #include <string>
@@ -13,6 +16,7 @@
 #include "gradus/tools/cli/program/terminal.hpp"
 #include "gradus/tools/cli/program/text_output.hpp"
 #include "gradus/tools/cli/program/verbs.hpp"
+#include "gradus/tools/plots/log_csv.hpp"
 #include "gradus/tools/plots/loss_plot.hpp"
 #include "gradus/tools/plots/svg.hpp"
 
@@ -40,12 +44,45 @@ std::vector<plots::LossCurve> read_runs(const std::vector<std::string>& paths) {
   return runs;
 }
 
+constexpr int kFewestRows = 10, kMostRows = 24;  // of a chart
+constexpr const char* kOverwrite = "--overwrite replaces it.";
+
+/// Throws Error if the file at --out is something else than an earlier CSV.
+void check_csv_file(const PlotFlags& flags) {
+  if (flags.overwrite || !std::filesystem::exists(flags.out)) return;
+  if (!files::read(flags.out).starts_with(plots::csv_header()))
+    fail("plot", "--out must be a new file or an earlier CSV, got ", flags.out,
+         ", which is something else. Hint: ", kOverwrite);
+}
+
+std::string csv(const std::vector<std::string>& paths) {
+  const std::vector<plots::LossCurve> runs = read_runs(paths);
+  std::string text = plots::csv_header();
+  for (size_t i = 0; i < paths.size(); ++i) text += plots::csv_rows(runs[i].name, paths[i]);
+  return text;
+}
+
 int plot(const PlotFlags& flags) {
   check_choice("plot", "--by", flags.by, units());
-  plots::check_picture_file("plot", "--out", flags.out, flags.overwrite ? "" : "--overwrite replaces it.");
-  const std::string svg =
-      plots::loss_plot(read_runs(flags.runs), {.by_steps = flags.by == "steps", .logarithmic = flags.log});
-  files::write_atomically(flags.out, [&](std::ostream& out) { out << svg; });
+  const plots::LossPlotOptions options{.by_steps = flags.by == "steps", .logarithmic = flags.log};
+  if (flags.out.empty()) {
+    if (flags.quiet || flags.overwrite)
+      fail("plot", flags.quiet ? "--quiet" : "--overwrite", " must come with --out, got no --out.");
+    const Terminal terminal = standard_output();
+    const int rows =
+        std::clamp(terminal.rows - static_cast<int>(flags.runs.size()) - 4, kFewestRows, kMostRows);
+    std::cout << plots::loss_chart(read_runs(flags.runs), options, {terminal.columns, rows, terminal.colour});
+    return kDone;
+  }
+  const std::filesystem::path type = std::filesystem::path(flags.out).extension();
+  if (type != ".svg" && type != ".csv") fail("plot", "--out must end in .svg or .csv, got ", flags.out, ".");
+  if (type == ".svg")
+    plots::check_picture_file("plot", "--out", flags.out, flags.overwrite ? "" : kOverwrite);
+  else
+    check_csv_file(flags);
+  const std::string text =
+      type == ".svg" ? plots::loss_plot(read_runs(flags.runs), options) : csv(flags.runs);
+  files::write_atomically(flags.out, [&](std::ostream& out) { out << text; });
   Messages(flags.quiet).line("wrote   " + shell_path(flags.out));
   return kDone;
 }
@@ -55,19 +92,23 @@ int plot(const PlotFlags& flags) {
 Action add_plot(CLI::App& verb, const std::string& program) {
   auto flags = std::make_shared<PlotFlags>();
   add_argument(verb, "run", flags->runs, "FROM", "Run folders, or their metrics.jsonl");
-  add_value(verb, "--out", flags->out, "FILE", "Picture to write, FILE.svg; an earlier one is replaced")
-      ->required();
+  add_value(verb, "--out", flags->out, "FILE",
+            "Picture to write, FILE.svg, or table, FILE.csv; an earlier one is\nreplaced "
+            "[draw in the terminal]");
   choices(add_value(verb, "--by", flags->by, "NAME", "The horizontal axis"), units)->capture_default_str();
   verb.add_flag("--log", flags->log, "Make the horizontal axis logarithmic");
   verb.add_flag("--overwrite", flags->overwrite, "Replace any file at --out");
   verb.add_flag("--quiet", flags->quiet, "Print errors only");
   verb.footer(with_program(
-      R"(Lines with dots are validation losses, and thin lines are training losses. A run need not
-be finished. The log of another program needs a line for each evaluation:
+      R"(Lines with dots are validation losses, and thin lines are training losses. In a terminal, each
+run has a mark at its validation losses. The table has a line for each step and each evaluation.
+A run need not be finished. The log of another program needs a line for each evaluation:
   {"event":"eval","step":200,"val_loss":1.9,"elapsed_s":12.5}
 
 Examples:
+  $ plot out/kjv-mini
   $ plot out/kjv-mini --out loss.svg
+  $ plot out/kjv-mini --out loss.csv
   $ plot out/sweep/*/ --by steps --out sweep.svg)",
       program));
   return {[flags] { return plot(*flags); }};

@@ -19,24 +19,11 @@ constexpr double kLeft = 56, kRight = 20, kTop = 40, kBottom = 48;
 constexpr const char* kInk = "#444444";
 constexpr double kLine = 18;  // of the legend
 constexpr const char *kFaint = "stroke-opacity=\"0.3\"", *kThick = "stroke-width=\"2\"";
-constexpr size_t kMeans = 100;  // of training losses, at most
+constexpr size_t kMeans = 100;                                 // of training losses, at most
+constexpr std::array kTextColours = {36, 35, 33, 32, 34, 31};  // of a terminal
+constexpr std::string_view kMarks = "ox+*#@%&";
 constexpr std::array kColours = {"#1f5fa8", "#c05a1a", "#3a8a3a", "#8a4fa8",
                                  "#a83a5a", "#2a8f96", "#7a6a1a", "#555555"};
-
-struct Range {
-  double low = INFINITY, high = -INFINITY;
-  void add(double value) {
-    if (!std::isfinite(value)) return;
-    low = std::min(low, value);
-    high = std::max(high, value);
-  }
-  /// A slightly larger range, so that no line runs along an edge, and never an empty one.
-  Range widened() const {
-    const double size = std::max({1.0, std::fabs(low), std::fabs(high)}), length = high - low;
-    const double more = length > 1e-6 * size ? 0.04 * length : 0.5 * size;
-    return {low - more, high + more};
-  }
-};
 
 /// At most kMeans points, each the average of neighbours.
 std::vector<LossPoint> means(const std::vector<LossPoint>& points) {
@@ -54,21 +41,34 @@ std::vector<LossPoint> means(const std::vector<LossPoint>& points) {
   return some;
 }
 
-class LossPlot {
- public:
-  LossPlot(const std::vector<LossCurve>& curves, const LossPlotOptions& options)
-      : curves_(curves), options_(options) {
+double time_of(const LossPoint& point, const LossPlotOptions& options) {
+  return options.by_steps ? point.step : point.minutes;
+}
+
+/// Points with a finite loss that the horizontal axis has.
+Points shown(const std::vector<LossPoint>& points, const LossPlotOptions& options) {
+  Points shown;
+  for (const LossPoint& point : points)
+    if (std::isfinite(point.loss) && (!options.logarithmic || time_of(point, options) > 0))
+      shown.emplace_back(time_of(point, options), point.loss);
+  return shown;
+}
+
+/// The ranges of both axes; their places are 0.
+struct LossAxes {
+  LossAxes(const std::vector<LossCurve>& curves, const LossPlotOptions& options) {
     Range time, loss;
     double begin = INFINITY;  // start of a logarithmic axis: earlier times would fill most of it
     for (const LossCurve& curve : curves) {
       const bool validates = !curve.validation.empty();
       for (const auto* points : {&curve.training, &curve.validation})
         for (const LossPoint& point : *points) {
-          if (std::isnan(time_of(point)))
+          const double at = time_of(point, options);
+          if (std::isnan(at))
             fail("plot", curve.name, " must have logged the time, got none. Hint: --by steps.");
-          if (options.logarithmic && !(time_of(point) > 0)) continue;
-          time.add(time_of(point));
-          if (points == &curve.validation || !validates) begin = std::min(begin, time_of(point));
+          if (options.logarithmic && !(at > 0)) continue;
+          time.add(at);
+          if (points == &curve.validation || !validates) begin = std::min(begin, at);
         }
       for (const LossPoint& point : curve.validation) loss.add(point.loss);
       const std::vector<LossPoint> trained = means(curve.training);
@@ -78,11 +78,31 @@ class LossPlot {
     if (!(loss.high >= loss.low) || !(time.high >= time.low))
       fail("plot", "the runs must have finite losses at times above 0, got none.");
     if (options.logarithmic)
-      x_ = {begin / 1.5, time.high * 1.1, kLeft, kWidth - kRight, true};
+      x = {begin / 1.5, time.high * 1.1, 0, 0, true};
     else
-      x_ = {0, time.high > 0 ? time.high * 1.02 : 1, kLeft, kWidth - kRight, false};
+      x = {0, time.high > 0 ? time.high * 1.02 : 1, 0, 0, false};
     const Range losses = loss.widened();
-    y_ = {losses.low, losses.high, kHeight - kBottom, kTop, false};
+    y = {losses.low, losses.high, 0, 0, false};
+  }
+  Axis x{}, y{};
+};
+
+std::string tokens(int64_t count) { return count > 0 ? concat(" on ", count, " tokens") : ""; }
+
+/// The name of a run and its last losses, for the legend.
+std::string summary(const LossCurve& curve) {
+  const auto& last = curve.validation.empty() ? curve.training : curve.validation;
+  return concat(curve.name, ": ", label(last.back().loss),
+                curve.validation.empty() ? " in training" : " at the end", tokens(curve.validation_tokens),
+                curve.end ? concat("; the best model ", label(*curve.end), tokens(curve.end_tokens)) : "");
+}
+
+class LossPlot {
+ public:
+  LossPlot(const std::vector<LossCurve>& curves, const LossPlotOptions& options)
+      : curves_(curves), options_(options), axes_(curves, options) {
+    axes_.x.from = kLeft, axes_.x.to = kWidth - kRight;
+    axes_.y.from = kHeight - kBottom, axes_.y.to = kTop;
   }
 
   std::string svg() const {
@@ -96,23 +116,20 @@ class LossPlot {
   }
 
  private:
-  double time_of(const LossPoint& point) const { return options_.by_steps ? point.step : point.minutes; }
-
   std::string axes() const {
     return text(kLeft, 20, concat("loss against ", options_.by_steps ? "steps" : "minutes"),
                 "font-weight=\"bold\"") +
-           text((kLeft + kWidth - kRight) / 2, y_.from + 34, options_.by_steps ? "steps" : "minutes",
+           text((kLeft + kWidth - kRight) / 2, axes_.y.from + 34, options_.by_steps ? "steps" : "minutes",
                 "text-anchor=\"middle\"") +
-           text(14, (kTop + y_.from) / 2, "loss, nats a token",
-                concat("text-anchor=\"middle\" transform=\"rotate(-90 14 ", (kTop + y_.from) / 2, ")\"")) +
-           plots::axes(x_, y_, ticks(x_));
+           text(14, (kTop + axes_.y.from) / 2, "loss, nats a token",
+                concat("text-anchor=\"middle\" transform=\"rotate(-90 14 ", (kTop + axes_.y.from) / 2,
+                       ")\"")) +
+           plots::axes(axes_.x, axes_.y, ticks(axes_.x));
   }
 
-  std::vector<std::pair<double, double>> places(const std::vector<LossPoint>& points) const {
-    std::vector<std::pair<double, double>> places;
-    for (const LossPoint& point : points)
-      if (std::isfinite(point.loss) && (!options_.logarithmic || time_of(point) > 0))
-        places.emplace_back(x_(time_of(point)), y_(point.loss));
+  Points places(const std::vector<LossPoint>& points) const {
+    Points places = shown(points, options_);
+    for (auto& [x, y] : places) x = axes_.x(x), y = axes_.y(y);
     return places;
   }
 
@@ -129,22 +146,12 @@ class LossPlot {
 
   double legend_height() const { return kLine * static_cast<double>(curves_.size() + 1) + 12; }
 
-  static std::string tokens(int64_t count) { return count > 0 ? concat(" on ", count, " tokens") : ""; }
-
   /// One line for each run, with its last validation loss; then the styles of the lines.
   std::string legend() const {
     std::string svg;
     double y = kHeight;
-    for (size_t i = 0; i < curves_.size(); ++i, y += kLine) {
-      const LossCurve& curve = curves_[i];
-      const auto& last = curve.validation.empty() ? curve.training : curve.validation;
-      svg += legend_entry(
-          kLeft, y,
-          concat(curve.name, ": ", label(last.back().loss),
-                 curve.validation.empty() ? " in training" : " at the end", tokens(curve.validation_tokens),
-                 curve.end ? concat("; the best model ", label(*curve.end), tokens(curve.end_tokens)) : ""),
-          colour(i), dashes(i), kThick);
-    }
+    for (size_t i = 0; i < curves_.size(); ++i, y += kLine)
+      svg += legend_entry(kLeft, y, summary(curves_[i]), colour(i), dashes(i), kThick);
     return svg + legend_entry(kLeft, y, "validation loss", kInk, "none", kThick) +
            dot(kLeft + 15, y, 3, kInk) +
            legend_entry(kLeft + 190, y, "training loss, averaged over neighbouring steps", kInk, "none",
@@ -153,7 +160,7 @@ class LossPlot {
 
   const std::vector<LossCurve>& curves_;
   LossPlotOptions options_;
-  Axis x_{}, y_{};
+  LossAxes axes_;
 };
 
 // -- reading
@@ -186,26 +193,56 @@ std::string name_of(const std::filesystem::path& folder) {
 
 }  // namespace
 
-LossCurve read_losses(const std::filesystem::path& run) {
-  const bool is_folder = std::filesystem::is_directory(run);
-  const std::filesystem::path file = is_folder ? run / "metrics.jsonl" : run;
+void read_log(const std::filesystem::path& run, const std::function<void(const files::Field&)>& record) {
+  const std::filesystem::path file = std::filesystem::is_directory(run) ? run / "metrics.jsonl" : run;
   if (file.filename() == "results.jsonl")
     fail("plot", file,
          " must be the log of a run, got the results of a sweep. Hint: name the folders of its runs, ",
          file.parent_path() / "*/", ".");
-  LossCurve curve{.name = name_of(is_folder ? run : std::filesystem::absolute(run).parent_path()),
-                  .training = {},
-                  .validation = {}};
   std::istringstream lines(files::read(file));
   int64_t number = 0;
   for (std::string line; std::getline(lines, line) && !lines.eof();)
-    add_record(files::Json(line, "plot", concat(file.string(), ":", ++number)).root(), curve);
-  if (curve.training.empty() && curve.validation.empty()) fail("plot", file, " must have losses, got none.");
+    record(files::Json(line, "plot", concat(file.string(), ":", ++number)).root());
+}
+
+LossCurve read_losses(const std::filesystem::path& run) {
+  const bool is_folder = std::filesystem::is_directory(run);
+  LossCurve curve{.name = name_of(is_folder ? run : std::filesystem::absolute(run).parent_path()),
+                  .training = {},
+                  .validation = {}};
+  read_log(run, [&](const files::Field& record) { add_record(record, curve); });
+  if (curve.training.empty() && curve.validation.empty()) fail("plot", run, " must have losses, got none.");
   return curve;
 }
 
 std::string loss_plot(const std::vector<LossCurve>& curves, const LossPlotOptions& options) {
   return LossPlot(curves, options).svg();
+}
+
+std::string loss_chart(const std::vector<LossCurve>& curves, const LossPlotOptions& options,
+                       const ChartSize& size) {
+  const LossAxes axes(curves, options);
+  std::vector<Series> lines, marks;
+  std::string legend;
+  for (size_t i = 0; i < curves.size(); ++i) {
+    const int colour = kTextColours[i % kTextColours.size()];
+    const char mark = kMarks[i % kMarks.size()];
+    const Points training = shown(means(curves[i].training), options);
+    Points marked = shown(curves[i].validation, options);
+    if (marked.empty() && !training.empty()) marked.push_back(training.back());
+    lines.push_back({training, colour});
+    marks.push_back({marked, colour, mark});
+    const std::string sign(1, mark);
+    legend += concat(size.colours ? concat("\033[", colour, "m", sign, "\033[0m") : sign, " ",
+                     summary(curves[i]), "\n");
+  }
+  lines.insert(lines.end(), marks.begin(), marks.end());
+  std::string text = "loss, nats a token\n";
+  for (const std::string& line : chart(lines, axes.x, axes.y, options.by_steps ? "steps" : "minutes", size))
+    text += line + "\n";
+  return text + legend +
+         "Marks: validation loss, or the end of a run without it. Lines: training loss, averaged over "
+         "neighbouring steps.\n";
 }
 
 }  // namespace gradus::plots

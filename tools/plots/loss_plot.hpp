@@ -3,9 +3,13 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
+
+#include "gradus/files/json.hpp"
+#include "gradus/tools/plots/text/chart.hpp"
 
 namespace gradus::plots {
 
@@ -23,8 +27,12 @@ struct LossCurve {
   int64_t end_tokens = 0;         ///< in the text of this loss
 };
 
-/// Reads the log of a run folder, or the file itself. An incomplete last line, of a run that still runs or
-/// was killed, is ignored. Throws Error with file and line for a file that is not a log or has no loss.
+/// Calls `record` with each line of the log of a run folder, or of the file itself. An incomplete last line,
+/// of a run that still runs or was killed, is ignored. Throws Error with file and line for a file that is not
+/// a log.
+void read_log(const std::filesystem::path& run, const std::function<void(const files::Field&)>& record);
+
+/// The losses in a log. Throws Error as above, or if it has no loss.
 LossCurve read_losses(const std::filesystem::path& run);
 
 struct LossPlotOptions {
@@ -37,5 +45,10 @@ struct LossPlotOptions {
 /// and the lowest training loss; for a run without validation, its training losses after the first tenth.
 /// Throws Error if minutes are not known.
 std::string loss_plot(const std::vector<LossCurve>& curves, const LossPlotOptions& options);
+
+/// The same in characters, with a mark for each run; a run without validation has it at its end. The legend
+/// is below the rows of the chart, and its lines may be longer than the columns.
+std::string loss_chart(const std::vector<LossCurve>& curves, const LossPlotOptions& options,
+                       const ChartSize& size);
 
 }  // namespace gradus::plots

@@ -7,20 +7,9 @@
 #include <utility>
 #include <vector>
 
+#include "gradus/tools/plots/text/axis.hpp"
+
 namespace gradus::plots {
-
-/// Maps values to places: linearly, or by logarithms, for values above 0.
-struct Axis {
-  double low, high, from, to;
-  bool logarithmic = false;
-  double operator()(double value) const;
-};
-
-/// A few round values within the axis.
-std::vector<double> ticks(const Axis& axis);
-
-/// A number for a label, with three decimals at most.
-std::string label(double value);
 
 /// The text `content` at (x, y), escaped; `more` are attributes of the element.
 std::string text(double x, double y, std::string_view content, std::string_view more = "");

@@ -219,9 +219,8 @@ StepReport Trainer::make_step(double lr, LayerReport* layers) {
   }
   step_ = report.step;
   if (layers) {
-    layers->step = step_;
-    layers->examples = recipe_.loop.batch * recipe_.loop.accum;
     layers->parameters = measurement->norms();
+    layers->step = step_, layers->examples = recipe_.loop.batch * recipe_.loop.accum;
   }
   return report;
 }

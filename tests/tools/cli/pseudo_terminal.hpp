@@ -11,12 +11,15 @@ namespace gradus::cli {
 class PseudoTerminal {
  public:
   /// Starts `gradus` with the arguments, all three standard streams at the terminal. Throws if there can be
-  /// none.
-  explicit PseudoTerminal(const std::vector<std::string>& arguments);
+  /// none. `environment` has NAME=value.
+  explicit PseudoTerminal(const std::vector<std::string>& arguments,
+                          const std::vector<std::string>& environment = {}, int columns = 80, int rows = 24);
   ~PseudoTerminal();  ///< ends the program if it still runs
   PseudoTerminal(const PseudoTerminal&) = delete;
   PseudoTerminal& operator=(const PseudoTerminal&) = delete;
 
+  /// Tells the program, too.
+  void resize(int columns, int rows);
   /// What somebody types; "\x03" is Ctrl-C, "\x04" Ctrl-D, "\r" the key at the end of a line.
   void type(const std::string& keys);
   /// The same once the program edits the line: what comes before that the terminal shows by itself, and a
@@ -25,11 +28,16 @@ class PseudoTerminal {
   /// What is shown from the call before up to and with `text`. Throws, with all that was shown, if it does
   /// not come.
   std::string shown_up_to(const std::string& text);
+  /// Stops the program, as Ctrl-Z does; returns what was shown until then.
+  std::string stop();
+  void go_on();
   /// Waits for the program's end; returns its exit code.
   int exit_code();
+  /// What was shown, after exit_code(), and not yet returned.
+  const std::string& rest() const { return shown_; }
 
  private:
-  bool read_more();
+  bool read_more(int patience);
 
   int master_ = -1;
   pid_t process_ = -1;

@@ -2,7 +2,9 @@
 
 #include <sys/ioctl.h>
 #include <unistd.h>
+#include <utf8proc.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -10,6 +12,7 @@
 #include <string_view>
 
 #include "gradus/files/error.hpp"
+#include "gradus/files/utf8.hpp"
 
 namespace gradus::cli {
 namespace {
@@ -22,8 +25,22 @@ std::string_view variable(const char* name) {
 Terminal terminal_at(int descriptor) {
   const bool live = ::isatty(descriptor) && variable("TERM") != "dumb";
   winsize size{};
-  const bool known = ::ioctl(descriptor, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
-  return {live, live && variable("NO_COLOR").empty(), known ? size.ws_col : 80};
+  (void)::ioctl(descriptor, TIOCGWINSZ, &size);
+  return {live, live && variable("NO_COLOR").empty(), size.ws_col > 0 ? size.ws_col : 80,
+          size.ws_row > 0 ? size.ws_row : 24};
+}
+
+/// The first character or escape sequence of a text that is not empty.
+struct Piece {
+  size_t size;
+  int columns;
+};
+
+Piece first_piece(std::string_view text) {
+  if (text.starts_with("\033[")) return {std::min(text.find('m'), text.size() - 1) + 1, 0};
+  const files::CodePoint c = files::first_code_point(text);
+  if (c.size == 0) return {1, 1};
+  return {static_cast<size_t>(c.size), utf8proc_charwidth(static_cast<utf8proc_int32_t>(c.value))};
 }
 
 }  // namespace
@@ -42,6 +59,26 @@ PlainTerminal::PlainTerminal() {
 
 PlainTerminal::~PlainTerminal() {
   if (terminal_) std::cout.rdbuf(terminal_);
+}
+
+int columns_of(std::string_view text) {
+  int columns = 0;
+  for (size_t at = 0; at < text.size();) {
+    const Piece piece = first_piece(text.substr(at));
+    columns += piece.columns;
+    at += piece.size;
+  }
+  return columns;
+}
+
+std::string_view fitting(std::string_view text, int columns) {
+  size_t at = 0;
+  while (at < text.size()) {
+    const Piece piece = first_piece(text.substr(at));
+    if ((columns -= piece.columns) < 0) break;
+    at += piece.size;
+  }
+  return text.substr(0, at);
 }
 
 std::string decimals(double value, int digits) {

@@ -4,15 +4,16 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "gradus/files/plain.hpp"
 
 namespace gradus::cli {
 
 struct Terminal {
-  bool live;    ///< lines may be redrawn: it is a terminal, and TERM is not dumb
-  bool colour;  ///< live, and NO_COLOR is not set
-  int columns;
+  bool live;          ///< lines may be redrawn: it is a terminal, and TERM is not dumb
+  bool colour;        ///< live, and NO_COLOR is not set
+  int columns, rows;  ///< 80 and 24 if they are not known
 };
 Terminal standard_error();
 Terminal standard_output();
@@ -33,6 +34,11 @@ class PlainTerminal {
   std::streambuf* terminal_ = nullptr;  // null: there is none
   std::optional<files::PlainBuffer> plain_;
 };
+
+/// The number of columns that a text takes in a terminal, without escape sequences of colours and styles.
+int columns_of(std::string_view text);
+/// The longest beginning of a text that takes at most so many columns.
+std::string_view fitting(std::string_view text, int columns);
 
 std::string decimals(double value, int digits);
 /// 950, 38.2k, 1.2M.

@@ -227,6 +227,7 @@ class Members {
     words.push_back(concat("--threads=", std::max<int64_t>(1, num_threads() / slots_)));
     words.push_back(concat("--out=", folder(member).string()));
     if (flags_.quiet || flags_.json || !prints) words.emplace_back("--quiet");
+    if (flags_.tensorboard) words.emplace_back("--tensorboard");
     return words;
   }
 

@@ -4,6 +4,7 @@
 #include <iostream>
 
 #include "gradus/files/error.hpp"
+#include "gradus/files/plain.hpp"
 
 namespace gradus::cli {
 namespace {
@@ -22,37 +23,47 @@ void update_mean(double& mean, double value, bool first) {
 }  // namespace
 
 Progress::Progress(const train::Trainer& trainer, ProgressOptions options)
-    : trainer_(trainer),
-      options_(std::move(options)),
-      terminal_(standard_error()),
-      first_step_(trainer.steps_done()),
-      step_(first_step_) {}
+    : trainer_(trainer), options_(std::move(options)), first_step_(trainer.steps_done()), step_(first_step_) {
+  const bool has_events = options_.events && standard_output().live;  // on the same terminal
+  if (!options_.quiet && !has_events && standard_error().live) live_.emplace();
+}
 
 void Progress::on_step(const train::StepReport& report) {
   const bool first = step_ == first_step_;
   step_ = report.step;
   update_mean(loss_, report.loss, first);
   update_mean(seconds_per_token_, report.seconds / static_cast<double>(report.tokens), first);
+  view_.training.add(static_cast<double>(step_), loss_);
   if (options_.events) options_.events->write(train::to_json(report));
   if (options_.sample_every > 0 && step_ % options_.sample_every == 0 && step_ < steps()) {
     const std::string text = options_.sample();
     if (options_.events) options_.events->write(train::sample_to_json(step_, text));
-    print_line(concat("sample after step ", step_, "\n", text, "\n"));
+    print_line(concat("sample after step ", step_, "\n", files::plain_text(text), "\n"));
+    show_sample(step_, text);
   }
-  if (first || seconds_from(shown_) >= (terminal_.live ? kLiveSeconds : kPlainSeconds)) show();
+  if (first || seconds_from(shown_) >= (live_ ? kLiveSeconds : kPlainSeconds)) show();
 }
 
 void Progress::before_eval() {
-  if (terminal_.live) show("evaluating");
+  if (live_) show("evaluating");
 }
 
 void Progress::on_eval(const train::EvalReport& report) {
-  val_ = "  val " + decimals(report.val_loss, 4);
+  val_ = "val " + decimals(report.val_loss, 4);
   eval_seconds_ += report.seconds;
   ++evals_;
+  view_.validation.emplace_back(report.step, report.val_loss);
   if (options_.events) options_.events->write(train::to_json(report));
-  if (report.step == first_step_) return print_line(concat("before", val_, " nats a token"));
-  print_line(numbers() + (report.is_best ? "" : "  (not the best)"));
+  if (report.step == first_step_)
+    print_line(concat("before  ", val_, " nats a token"));
+  else
+    print_line(joined(numbers(), "  ") + (report.is_best ? "" : "  (not the best)"));
+}
+
+void Progress::show_sample(int64_t step, const std::string& text) {
+  view_.sample = text;
+  view_.sample_step = step;
+  if (live_) show();
 }
 
 void Progress::on_layers(const train::LayerReport& report) {
@@ -61,6 +72,7 @@ void Progress::on_layers(const train::LayerReport& report) {
 
 void Progress::on_sample(int64_t step, const std::string& text) {
   if (options_.events) options_.events->write(train::sample_to_json(step, text));
+  show_sample(step, text);
   if (options_.evaluated) options_.evaluated();
 }
 
@@ -76,40 +88,33 @@ double Progress::seconds_left() const {
   return seconds + per_token * static_cast<double>(evals * options_.eval_tokens + options_.last_eval_tokens);
 }
 
-std::string Progress::numbers() const {
+std::vector<std::string> Progress::numbers() const {
   const std::string total = grouped(steps()), done = grouped(step_);
-  return concat("step ", std::string(total.size() - std::min(total.size(), done.size()), ' '), done, "/",
-                total, "  loss ", decimals(loss_, 4), val_, "  ", short_number(1 / seconds_per_token_),
-                " tokens/s  ", duration(seconds_left()), " left");
+  std::vector<std::string> numbers = {concat(
+      "step ", std::string(total.size() - std::min(total.size(), done.size()), ' '), done, "/", total)};
+  if (step_ == first_step_) return numbers;
+  numbers.push_back("loss " + decimals(loss_, 4));
+  if (!val_.empty()) numbers.push_back(val_);
+  numbers.push_back(short_number(1 / seconds_per_token_) + " tokens/s");
+  numbers.push_back(duration(seconds_left()) + " left");
+  return numbers;
 }
 
 void Progress::show(const std::string& note) {
   if (options_.quiet) return;
-  if (!terminal_.live) return print_line(numbers());
-  std::string line = note.empty() ? numbers() : numbers() + "  " + note;
-  const auto columns = static_cast<size_t>(std::max(20, terminal_.columns - 1));
-  line.resize(std::min(line.size(), columns));
-  if (const size_t space = columns - line.size(); space >= 14) {
-    const size_t cells = std::min<size_t>(30, space - 4);
-    const size_t full = cells * static_cast<size_t>(step_) / static_cast<size_t>(steps());
-    const std::string bar = std::string(full, '#') + std::string(cells - full, '.');
-    line += terminal_.colour ? "  [\033[32m" + bar + "\033[0m]" : "  [" + bar + "]";
-  }
-  std::cerr << "\r\033[K" << line << std::flush;
-  line_is_shown_ = true;
+  if (!live_) return print_line(joined(numbers(), "  "));
+  std::vector<std::string> shown = numbers();
+  if (!note.empty()) shown.push_back(note);
+  const Terminal terminal = standard_error();
+  live_->draw(view_.lines(shown, static_cast<double>(step_) / static_cast<double>(steps()), terminal),
+              terminal.columns);
   shown_ = Clock::now();
 }
 
 void Progress::print_line(const std::string& text) {
   if (options_.quiet) return;
-  clear_line();
   std::cerr << text << std::endl;
   shown_ = Clock::now();
-}
-
-void Progress::clear_line() {
-  if (line_is_shown_) std::cerr << "\r\033[K" << std::flush;
-  line_is_shown_ = false;
 }
 
 }  // namespace gradus::cli

@@ -1,14 +1,17 @@
-// Progress: shows a run while it trains. On the standard error stream it shows one live line if that is a
-// terminal, and otherwise occasional plain lines. On the standard output stream it writes, on request, a JSON
-// line for each event.
+// Progress: shows a run while it trains. On the standard error stream it shows a live view below the lines of
+// evaluations if that is a terminal, and otherwise occasional plain lines. On the standard output stream it
+// writes, on request, a JSON line for each event.
 #pragma once
 
 #include <chrono>
 #include <functional>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "gradus/tools/cli/program/event_stream.hpp"
-#include "gradus/tools/cli/program/terminal.hpp"
+#include "gradus/tools/cli/program/live_lines.hpp"
+#include "gradus/tools/cli/train/run_view.hpp"
 #include "gradus/train/run.hpp"
 
 namespace gradus::cli {
@@ -28,7 +31,6 @@ class Progress : public train::Observer {
  public:
   /// Borrows the trainer, whose steps it shows.
   Progress(const train::Trainer& trainer, ProgressOptions options);
-  ~Progress() override { clear_line(); }
 
   void on_step(const train::StepReport& report) override;
   void before_eval() override;
@@ -39,16 +41,17 @@ class Progress : public train::Observer {
 
  private:
   using Clock = std::chrono::steady_clock;
-  double seconds_left() const;  ///< of steps and evaluations
-  std::string numbers() const;  ///< step, loss, speed, time left
+  double seconds_left() const;               ///< of steps and evaluations
+  std::vector<std::string> numbers() const;  ///< step, loss, speed, time left
+  void show_sample(int64_t step, const std::string& text);
   void show(const std::string& note = "");
   void print_line(const std::string& text);
-  void clear_line();
   int64_t steps() const { return trainer_.recipe().loop.steps; }
 
   const train::Trainer& trainer_;
   ProgressOptions options_;
-  Terminal terminal_;
+  std::optional<LiveLines> live_;  // none: plain lines
+  RunView view_;
   Clock::time_point start_ = Clock::now(), shown_ = start_;
   const int64_t first_step_;
   int64_t step_;
@@ -57,7 +60,6 @@ class Progress : public train::Observer {
   double eval_seconds_ = 0;       // of the evaluations so far
   int64_t evals_ = 0;
   std::string val_;
-  bool line_is_shown_ = false;
 };
 
 }  // namespace gradus::cli

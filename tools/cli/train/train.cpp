@@ -1,5 +1,6 @@
 // gradus train: trains a decoder on a text, from the command line to the sample at the end.
 #include <CLI/CLI.hpp>
+#include <filesystem>
 #include <iostream>
 #include <memory>
 #include <numbers>
@@ -29,6 +30,7 @@
 #include "gradus/train/interrupt.hpp"
 #include "gradus/train/memory.hpp"
 #include "gradus/train/mpi/mpi.hpp"
+#include "gradus/train/tensorboard.hpp"
 #include "gradus/train/trace.hpp"
 #include "gradus/train/trainer/precision.hpp"
 
@@ -134,9 +136,19 @@ train::RunReport train_model(const TrainFlags& flags, PreparedRun& prepared,
        .events = flags.json ? &events : nullptr,
        .quiet = flags.quiet,
        .should_stop = [&] { return interrupt.signal() != 0 || trainer.steps_done() == flags.stop_after; }});
-  if (flags.profile.empty()) return train::run(prepared.run, progress);
-  train::TraceObserver trace({flags.profile, flags.profile_after, flags.profile_steps}, trainer, progress);
-  const train::RunReport report = train::run(prepared.run, trace);
+  std::optional<train::EventFileObserver> tensorboard;
+  const std::filesystem::path event_files = prepared.folder->path() / "tensorboard";
+  if (flags.tensorboard || (trainer.steps_done() > 0 && std::filesystem::exists(event_files)))
+    tensorboard.emplace(event_files, trainer.steps_done(), progress);
+  train::Observer& observer = tensorboard ? static_cast<train::Observer&>(*tensorboard) : progress;
+  const auto run_steps = [&](train::Observer& first) {
+    const train::RunReport report = train::run(prepared.run, first);
+    if (tensorboard) tensorboard->finish();
+    return report;
+  };
+  if (flags.profile.empty()) return run_steps(observer);
+  train::TraceObserver trace({flags.profile, flags.profile_after, flags.profile_steps}, trainer, observer);
+  const train::RunReport report = run_steps(trace);
   trace.finish();
   const train::MessageTime& time = trace.message_time();
   if (prepared.ranks > 1)

@@ -17,7 +17,7 @@ struct TrainFlags {
   int64_t threads = 0, ranks = 0, members = 0, stop_after = 0;  ///< 0: not given
   int64_t sample_every = 0;                                     ///< 0: never
   int64_t profile_after = 10, profile_steps = 10;
-  bool resume = false, overwrite = false, json = false, quiet = false;
+  bool resume = false, overwrite = false, json = false, quiet = false, tensorboard = false;
 
   /// Adds the flags, bound to the members. Must not move until they are parsed.
   void add_to(CLI::App& verb);

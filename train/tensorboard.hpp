@@ -1,0 +1,45 @@
+// Event files: the metrics of a run for TensorBoard, which can show them while the run goes on.
+//
+// A file is a sequence of TFRecords: the length of the data (8 bytes, little-endian), its checksum, the data,
+// their checksum; a checksum is CRC-32C, masked. The data are protocol buffers of type Event, as TensorFlow's
+// event.proto and summary.proto define them.
+#pragma once
+
+#include <cstdint>
+#include <exception>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "gradus/files/file.hpp"
+#include "gradus/train/run.hpp"
+
+namespace gradus::train {
+
+/// Writes train/loss, train/lr, train/grad_norm, train/tokens_per_s and val/loss, and passes all events to
+/// another observer, which is borrowed. If the file cannot be written, the run is stopped.
+class EventFileObserver : public PassingObserver {
+ public:
+  /// Makes events.out.tfevents.TIME.HOST.PROCESS in the folder, which is made if it is missing. Its first
+  /// records tell TensorBoard to drop earlier records of steps after `steps_done`, or all of them if that is
+  /// 0. Throws RunError if the disk refuses.
+  EventFileObserver(const std::filesystem::path& folder, int64_t steps_done, Observer& next);
+
+  void on_step(const StepReport& report) override;
+  void on_eval(const EvalReport& report) override;
+  bool should_stop() override { return next_.should_stop() || failure_; }
+
+  /// Throws the RunError of the write that failed, if one did.
+  void finish() const;
+
+ private:
+  using Scalars = std::vector<std::pair<std::string_view, double>>;
+  void add(int64_t step, const Scalars& scalars);
+
+  files::AppendedFile file_;
+  std::exception_ptr failure_;
+};
+
+}  // namespace gradus::train
