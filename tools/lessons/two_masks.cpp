@@ -68,9 +68,10 @@ extern const Lesson kTwoMasks{
     two_masks::attention,
     {
         {"The softmax of V1 adds up over later tokens too. Do its contexts depend on them?",
-         "Only by rounding. The sum over all tokens cancels in the division, but each float32 operation "
-         "rounds, and the roundings depend on the sum. V2 never sees the later scores: its earlier contexts "
-         "keep every bit.",
+         "Only by rounding, as long as scores are close. The sum over all tokens cancels in the division, "
+         "but each float32 operation rounds, and the roundings depend on the sum. If a later score is larger "
+         "by 100 or more, the visible weights round to 0, and the row becomes 0 / 0. V2 never sees the later "
+         "scores: its earlier contexts keep every bit.",
          "mask_on=weights&x.5.0=2"},
         {"Why is the context of 'Your' its own value, whatever W_query is?",
          "Its row of the mask shows one token, and the softmax of one score is 1: e^s / e^s. The weight does "
