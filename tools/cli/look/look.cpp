@@ -110,11 +110,11 @@ std::vector<int64_t> text_tokens(const LookFlags& flags, const data::Tokenizer& 
   }
   const data::Text text = data::read_text({flags.text}, data::TextRules::of(tokenizer));
   const std::vector<int32_t> tokens = tokenizer.encode(text.text);
-  origin = {.file = flags.text, .token_count = std::ssize(tokens)};
+  origin = {.file = flags.text == "-" ? "the standard input" : flags.text, .token_count = std::ssize(tokens)};
   const int64_t used = std::min(origin.token_count, config.block_size);
   if (used < origin.token_count)
     Messages(false).line(concat("note: reads the first ", grouped(used), " of ", grouped(origin.token_count),
-                                " tokens of ", flags.text, "; the context has no more"));
+                                " tokens of ", origin.file, "; the context has no more"));
   return {tokens.begin(), tokens.begin() + used};
 }
 
