@@ -118,8 +118,8 @@ function meanOfRow(row, axis) {
   return line;
 }
 
-// Until the reader chooses one, such that the mean is over about a twentieth of the points.
-const smoothing = () => state.smoothing ?? Math.min(0.98, Math.max(0, 1 - 20 / (data.runs[0].steps.step?.length ?? 1)));
+// Until the reader chooses one, such that the mean is over about a fortieth of the points.
+const smoothing = () => state.smoothing ?? Math.min(0.98, Math.max(0, 1 - 40 / (data.runs[0].steps.step?.length ?? 1)));
 
 function lossChart() {
   const axis = axes[state.x], several = data.runs.length > 1, lines = [];
