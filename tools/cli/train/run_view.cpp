@@ -45,12 +45,13 @@ std::string bar(double part, int columns, const Terminal& terminal) {
 
 void add_sample(const std::string& sample, int columns, std::vector<std::string>& lines) {
   const std::string text = files::plain_lines(sample);
-  size_t at = text.find_first_not_of("\n");
-  for (int i = 0; i < kSampleLines && at < text.size(); ++i) {
+  size_t at = 0;
+  for (int i = 0; i < kSampleLines; ++i) {
+    if ((at = text.find_first_not_of('\n', at)) == text.npos) return;  // without empty lines
     const std::string_view whole = std::string_view(text).substr(at, text.find('\n', at) - at);
     const std::string_view line = fitting(whole, columns);
     lines.emplace_back(line);
-    at += line.size() + (line.size() == whole.size() ? 1 : 0);
+    at += line.size();
   }
 }
 
@@ -99,8 +100,7 @@ void RunView::add_chart(int columns, int rows, const Terminal& terminal,
   for (const auto& [step, loss] : validation) steps.add(step), losses.add(loss);
   losses = losses.widened();
   lines.push_back(
-      faint(concat("training loss (running mean)", validation.empty() ? "" : "; o: validation loss"), columns,
-            terminal));
+      faint(concat("loss (running mean)", validation.empty() ? "" : "; o: validation"), columns, terminal));
   for (std::string& line :
        plots::chart({{trained}, {validation, kMagenta, 'o'}}, {steps.low, steps.high, 0, 0},
                     {losses.low, losses.high, 0, 0}, "steps", {columns, rows, terminal.colour}))
