@@ -78,6 +78,7 @@ RunReport run_steps(Run& run, Observer& observer) {
   if (!run.start.machine.empty() && !is_over()) {
     run.start.step = trainer.steps_done();
     log.write(run.start);
+    observer.on_start(run.start);
   }
   // The log has these lines now: the state must not contain them.
   if (!run.unlogged.empty()) save(run, log);

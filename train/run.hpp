@@ -18,6 +18,7 @@ namespace gradus::train {
 class Observer {
  public:
   virtual ~Observer() = default;
+  virtual void on_start(const StartReport&) {}   ///< before the first step of a run or of a resume
   virtual void on_step(const StepReport&) {}     ///< after each step
   virtual void before_eval() {}                  ///< before each evaluation
   virtual void on_eval(const EvalReport&) {}     ///< after each evaluation
@@ -31,6 +32,7 @@ class Observer {
 class PassingObserver : public Observer {
  public:
   explicit PassingObserver(Observer& next) : next_(next) {}
+  void on_start(const StartReport& report) override { next_.on_start(report); }
   void on_step(const StepReport& report) override { next_.on_step(report); }
   void before_eval() override { next_.before_eval(); }
   void on_eval(const EvalReport& report) override { next_.on_eval(report); }

@@ -73,8 +73,8 @@ for (const [name, runs] of [["report-one", ["a1"]], ["report-four", ["a1", "a2",
   await page.close();
 }
 const four_page = await browser.open(path("report-four.html"));
-check("the table's p", await four_page.evaluate(() => document.querySelector(".scrolled > table tbody tr:nth-child(2) td:last-child").textContent),
-  String(Number(four.rows[1].difference.p.toPrecision(4))));
+check("the table's p", await four_page.evaluate(() => Number(document.querySelector(".scrolled > table tbody tr:nth-child(2) td:last-child").textContent)),
+  Number(four.rows[1].difference.p.toPrecision(4)));
 check("plots of the rate and its end", await four_page.evaluate(() => document.querySelectorAll("svg circle").length), 2 * 4);
 await four_page.close();
 

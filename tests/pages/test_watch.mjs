@@ -16,7 +16,7 @@ const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
 while (!gradusHas(join(run, "metrics.jsonl"))) await sleep(20);
 function gradusHas(file) {
   try {
-    return readFileSync(file, "utf8").includes("\n");
+    return readFileSync(file, "utf8").includes('"event":"step"');
   } catch {
     return false;
   }

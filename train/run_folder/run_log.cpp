@@ -8,13 +8,17 @@
 namespace gradus::train {
 namespace {
 
-/// The elapsed_s of the last of these records; 0 if there is none, as in a log of gradus 0.1.
-double last_elapsed(const std::string& records) {
-  if (records.empty()) return 0;
-  const size_t begin = records.rfind('\n', records.size() - 2) + 1;
-  const files::Json record(std::string_view(records).substr(begin), "metrics", "a line");
-  const std::optional<files::Field> elapsed = record.root().find("elapsed_s");
-  return elapsed && elapsed->is_number() ? std::max(0.0, elapsed->number()) : 0;
+/// The elapsed_s of the last of these records that has one; 0 if none has, as in a log of gradus 0.1.
+double last_elapsed(std::string_view records) {
+  while (!records.empty()) {
+    const size_t end = records.size() - 1, before = records.substr(0, end).rfind('\n');
+    const size_t begin = before == records.npos ? 0 : before + 1;
+    const files::Json record(records.substr(begin), "metrics", "a line");
+    const std::optional<files::Field> elapsed = record.root().find("elapsed_s");
+    if (elapsed && elapsed->is_number()) return std::max(0.0, elapsed->number());
+    records = records.substr(0, begin);
+  }
+  return 0;
 }
 
 }  // namespace

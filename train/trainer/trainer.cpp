@@ -203,8 +203,7 @@ StepReport Trainer::make_step(double lr, LayerReport* layers) {
     report.grad_norm = shared_ ? shared_->grad_norm() : grad_norm(parameters_);
   }
   check_is_finite("gradient", report.grad_norm, report);
-  const auto measurement =
-      layers ? std::optional(UpdateMeasurement(model_.named_parameters())) : std::nullopt;
+  const std::vector<Tensor> before = layers ? copied_parameters() : std::vector<Tensor>();
   {
     const ProfileSpan update(recipe_.optimizer->name());
     const Autocast autocast(recipe_.loop.precision);
@@ -218,10 +217,7 @@ StepReport Trainer::make_step(double lr, LayerReport* layers) {
     if (average_) average_->update();
   }
   step_ = report.step;
-  if (layers) {
-    layers->parameters = measurement->norms();
-    layers->step = step_, layers->examples = recipe_.loop.batch * recipe_.loop.accum;
-  }
+  if (layers) measure_update(before, *layers);
   return report;
 }
 

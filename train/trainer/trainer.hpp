@@ -14,7 +14,6 @@
 #include "gradus/nn/module.hpp"
 #include "gradus/train/optimizers/weight_average.hpp"
 #include "gradus/train/trainer/communicator.hpp"
-#include "gradus/train/trainer/layers.hpp"
 #include "gradus/train/trainer/recipe.hpp"
 #include "gradus/train/trainer/shared_gradients.hpp"
 
@@ -33,6 +32,26 @@ struct StepReport {
   double elapsed = 0;       ///< seconds of running, including those before a resume
   double eval_seconds = 0;  ///< seconds of the evaluations of this run, without those before a resume
   int64_t eval_tokens = 0;  ///< targets of those evaluations
+};
+
+/// The norms of a parameter around a step.
+struct ParameterNorms {
+  std::string name;        ///< as in named_parameters()
+  double norm = 0;         ///< after the step
+  double grad_norm = 0;    ///< before clipping; NaN if another rank has the gradient
+  double update_norm = 0;  ///< of the change of the parameter
+};
+
+/// Measurements of a step.
+struct LayerReport {
+  int64_t step = 0;                        ///< as in StepReport
+  std::vector<ParameterNorms> parameters;  ///< those that are trained
+  int64_t examples = 0;                    ///< of the step
+  /// The examples of another, smaller batch and the norm of its gradient. With those of the step they give
+  /// the gradient noise scale (McCandlish et al., arXiv 1812.06162, appendix A.1). 0: not measured.
+  int64_t part_examples = 0;
+  double part_grad_norm = 0;  ///< see part_examples
+  double elapsed = 0;         ///< see StepReport
 };
 
 /// The state from which a trainer, with its parameters, continues with the same bits.
@@ -102,6 +121,9 @@ class Trainer {
   void lead(Order order, double number = 0) const;
   void obey(Order order, double number, const std::vector<data::Batch>& validation);
   StepReport make_step(double lr, LayerReport* layers = nullptr);
+  /// Sets all but the part's gradient and elapsed, after an update of these parameters.
+  void measure_update(const std::vector<Tensor>& before, LayerReport& layers) const;
+  std::vector<Tensor> copied_parameters() const;
   /// Sets loss and tokens.
   void compute_gradients(StepReport& report);
   void synchronize();

@@ -167,7 +167,7 @@ TEST_CASE("what is in a folder stays there") {
   place.scratch.file("run/notes.txt", "mine");
   REQUIRE(run_program(with({place.out, "--overwrite", "--steps", "1", "--quiet"})).code == 0);
   CHECK(read(place.out + "/notes.txt") == "mine");
-  CHECK(lines_of(read(place.out + "/metrics.jsonl")).size() == 3);  // a step, an evaluation, the end
+  CHECK(lines_of(read(place.out + "/metrics.jsonl")).size() == 6);  // start, step, layers, eval, sample, done
 }
 
 TEST_CASE("a damaged checkpoint is refused by whoever reads it") {

@@ -51,9 +51,10 @@ TEST_CASE("train --json prints an object for every event, and nothing else") {
       CHECK(event.at("step") == std::vector<int64_t>{5, 10, 12}.at(static_cast<size_t>(evals++)));
       best = std::min(best, event.at("val_loss").get<double>());
       CHECK(event.at("tokens").get<int64_t>() > 0);
-      CHECK(event.size() == 5);
+      CHECK(event.at("peak_bytes").get<double>() > 1e6);
+      CHECK(event.size() == 6);
     }
-    if (event.contains("step")) {
+    if (event.contains("elapsed_s")) {
       CHECK(event.at("elapsed_s").get<double>() >= elapsed);
       elapsed = event.at("elapsed_s").get<double>();
     }
@@ -87,7 +88,7 @@ TEST_CASE("evaluations read a sample of the validation part, the last one more, 
       CHECK_FALSE(event.at("text").get<std::string>().empty());
     }
   }
-  CHECK(samples == std::vector<int64_t>{4, 8});
+  CHECK(samples == std::vector<int64_t>{4, 5, 8, 10, 12});  // and after each evaluation
   const json done = json::parse(lines_of(run.outcome.out).back());
   CHECK(done.at("val_tokens") == 187);
   CHECK_THAT(run.outcome.err, ContainsSubstring("sample after step 4\n") &&
@@ -213,9 +214,9 @@ TEST_CASE("a run folder is complete and can be read back") {
        {"config.json", "model.safetensors", "vocab.json", "train.json", "metrics.jsonl", "last/config.json",
         "last/model.safetensors", "last/vocab.json", "last/optimizer.safetensors", "last/trainer.json",
         "last/train.json", "tokenizer.json", "tokenizer_config.json", "last/tokenizer.json",
-        "last/tokenizer_config.json", "checksums.sfv", "last/checksums.sfv", ".lock"})
+        "last/tokenizer_config.json", "checksums.sfv", "last/checksums.sfv", "report.html", ".lock"})
     CHECK(std::filesystem::is_regular_file(run.out + "/" + file));
-  CHECK(contents(run.out).size() == 18);
+  CHECK(contents(run.out).size() == 19);
 
   const gradus::models::Decoder model = gradus::models::load_pretrained(run.out);
   CHECK(model.config().vocab_size == 256);

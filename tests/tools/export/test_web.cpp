@@ -53,9 +53,9 @@ TEST_CASE("a page has its scripts, its model and its numbers") {
 
   const std::string page = files::read(folder / "index.html");
   CHECK_THAT(page, ContainsSubstring("<title>a &lt;b> &amp; c</title>") && !ContainsSubstring("{{"));
-  for (const char* script : {"tokenizer.js", "model.js", "worker.js", "page.js", "style.css"})
-    CHECK_THAT(page,
-               ContainsSubstring(std::string(tools::embedded_file(std::string("export/web/") + script))));
+  for (const char* script : {"export/web/tokenizer.js", "export/web/model.js", "export/web/worker.js",
+                             "export/web/page.js", "pages/style.css"})
+    CHECK_THAT(page, ContainsSubstring(std::string(tools::embedded_file(script))));
 
   const json model = json::parse(argument(files::read(folder / "model-data.js"), "describe"));
   CHECK(model.at("name") == "a <b> & c");

@@ -21,6 +21,10 @@ using namespace gradus::testing;
 
 namespace {
 
+/// In the log when the run begins to save after its second step: the start, four lines of the first step, one
+/// of the second.
+constexpr int kLinesBefore = 6;
+
 /// Sends the signals, each as the run begins another fsync of its second step, and waits for `pause` between
 /// them. Returns the end of the run.
 Traced interrupt(const Scenario& scenario, std::vector<int> signals, std::chrono::milliseconds pause = {}) {
@@ -29,7 +33,7 @@ Traced interrupt(const Scenario& scenario, std::vector<int> signals, std::chrono
   bool sent = false;
   return trace(scenario.arguments(), {.before = [&](const SystemCall& call) {
                  lines += call.name == "write" && call.path.ends_with("metrics.jsonl");
-                 if (lines >= 3 && call.name == "fsync" && !signals.empty()) {
+                 if (lines >= kLinesBefore && call.name == "fsync" && !signals.empty()) {
                    if (sent) std::this_thread::sleep_for(pause);
                    ::kill(call.process, signals.front());
                    signals.erase(signals.begin());

@@ -28,6 +28,10 @@ Progress::Progress(const train::Trainer& trainer, ProgressOptions options)
   if (!options_.quiet && !has_events && standard_error().live) live_.emplace();
 }
 
+void Progress::on_start(const train::StartReport& report) {
+  if (options_.events) options_.events->write(train::to_json(report));
+}
+
 void Progress::on_step(const train::StepReport& report) {
   const bool first = step_ == first_step_;
   step_ = report.step;

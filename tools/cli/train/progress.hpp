@@ -32,6 +32,7 @@ class Progress : public train::Observer {
   /// Borrows the trainer, whose steps it shows.
   Progress(const train::Trainer& trainer, ProgressOptions options);
 
+  void on_start(const train::StartReport& report) override;
   void on_step(const train::StepReport& report) override;
   void before_eval() override;
   void on_eval(const train::EvalReport& report) override;

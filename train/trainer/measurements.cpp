@@ -1,11 +1,38 @@
 #include <algorithm>
+#include <limits>
 
 #include "gradus/autograd/engine/backward.hpp"
 #include "gradus/autograd/graph/modes.hpp"
+#include "gradus/autograd/ops/ops.hpp"
 #include "gradus/train/optimizers/clip.hpp"
 #include "gradus/train/trainer/trainer.hpp"
 
 namespace gradus::train {
+
+std::vector<Tensor> Trainer::copied_parameters() const {
+  std::vector<Tensor> copies;
+  for (const Tensor& parameter : parameters_) {
+    copies.push_back(empty(parameter.shape(), parameter.dtype()));
+    copies.back().copy_(parameter.detach());
+  }
+  return copies;
+}
+
+void Trainer::measure_update(const std::vector<Tensor>& before, LayerReport& layers) const {
+  const NoGrad no_grad;
+  layers.step = step_;
+  layers.examples = recipe_.loop.batch * recipe_.loop.accum;
+  const nn::NamedParameters named = model_.named_parameters();
+  for (size_t i = 0; i < named.size(); ++i) {
+    const Tensor& parameter = named[i].second;
+    if (!parameter.requires_grad()) continue;
+    const Tensor after = parameter.detach(), gradient = parameter.grad();
+    layers.parameters.push_back(
+        {named[i].first, norm({after}),
+         gradient.defined() ? norm({gradient}) : std::numeric_limits<double>::quiet_NaN(),
+         norm({after - before[i]})});
+  }
+}
 
 void Trainer::measure_part(LayerReport& layers) const {
   const LoopOptions& loop = recipe_.loop;
