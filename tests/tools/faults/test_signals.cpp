@@ -84,8 +84,9 @@ void terminate_at_random(int runs) {
                                           "--overwrite"};
   const auto check_saved = [&](int code) {
     INFO("exit code " << code);
-    const std::string lines = cli::read(log);
-    const auto steps = std::count(lines.begin(), lines.end(), '\n');
+    const auto steps = std::ranges::count_if(cli::lines_of(cli::read(log)), [](const std::string& line) {
+      return line.starts_with(R"({"event":"step")");
+    });
     train::RunFolder folder(out);
     if (code == 143 || folder.has_last()) {
       CHECK(folder.verify().empty());
