@@ -1,5 +1,6 @@
 // gradus plot: draws the losses of runs.
 #include <algorithm>
+#include <cstdio>
 #include <filesystem>
 #include <iostream>
 #include <map>
@@ -71,7 +72,11 @@ int plot(const PlotFlags& flags) {
     const Terminal terminal = standard_output();
     const int rows =
         std::clamp(terminal.rows - static_cast<int>(flags.runs.size()) - 4, kFewestRows, kMostRows);
-    std::cout << plots::loss_chart(read_runs(flags.runs), options, {terminal.columns, rows, terminal.colour});
+    const std::string text =
+        plots::loss_chart(read_runs(flags.runs), options, {terminal.columns, rows, terminal.colour});
+    // std::cout escapes the colours on a terminal. The names of the runs are plain.
+    if (std::fputs(text.c_str(), stdout) < 0 || std::fflush(stdout) != 0)
+      std::cout.setstate(std::ios::badbit);
     return kDone;
   }
   const std::filesystem::path type = std::filesystem::path(flags.out).extension();

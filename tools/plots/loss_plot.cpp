@@ -240,9 +240,7 @@ std::string loss_chart(const std::vector<LossCurve>& curves, const LossPlotOptio
   std::string text = "loss, nats a token\n";
   for (const std::string& line : chart(lines, axes.x, axes.y, options.by_steps ? "steps" : "minutes", size))
     text += line + "\n";
-  return text + legend +
-         "Marks: validation loss, or the end of a run without it. Lines: training loss, averaged over "
-         "neighbouring steps.\n";
+  return text + legend + "Marks: validation loss, or a run's end. Lines: training loss, averaged.\n";
 }
 
 }  // namespace gradus::plots

@@ -3,7 +3,10 @@
 #include <filesystem>
 
 #include "catch.hpp"
+#include "machine.hpp"
 #include "tools/cli/program.hpp"
+#include "tools/cli/pseudo_terminal.hpp"
+#include "tools/cli/screen.hpp"
 #include "train/small_model.hpp"
 
 using namespace gradus::cli;
@@ -49,6 +52,23 @@ TEST_CASE("without a file, the losses are drawn in characters, 80 columns wide i
   CHECK(std::count_if(lines.begin(), lines.end(), [](const std::string& line) {
           return line.find("│") != line.npos || line.find("┤") != line.npos;
         }) == 16);  // 24 rows less the axis, the legend, the title and the prompt
+  if (gradus::testing::machine_has("/dev/pts/ptmx")) {
+    PseudoTerminal terminal({"plot", a, b}, {}, 60, 20);
+    CHECK(terminal.exit_code() == 0);
+    CHECK_THAT(terminal.rest(),
+               ContainsSubstring("\033[36mo\033[0m a: 3.25") && ContainsSubstring("\033[35m"));
+    Screen screen(60, 20);
+    screen.write(terminal.rest());
+    const std::vector<std::string> shown = screen.lines();
+    CHECK(std::count_if(shown.begin(), shown.end(), [](const std::string& line) {
+            return line.find("│") != line.npos || line.find("┤") != line.npos;
+          }) == 12);  // no line was wrapped
+    PseudoTerminal plain({"plot", a, b}, {"NO_COLOR=1"}, 60, 20);
+    CHECK(plain.exit_code() == 0);
+    CHECK(plain.rest().find('\033') == std::string::npos);
+  }
+  const Outcome full = run_program({"plot", a}, {.full_output = true});
+  CHECK(full.code == 1);
   check_refused({"plot", a, "--quiet"}, {"--quiet must come with --out"});
   check_refused({"plot", a, "--overwrite"}, {"--overwrite must come with --out"});
 }
