@@ -105,12 +105,10 @@ RunReport run_steps(Run& run, Observer& observer) {
     const bool is_measured = evaluates_after(trainer.steps_done() + 1);
     StepReport report = step(run, log, is_measured ? &layers : nullptr);
     log.write(report);
-    if (is_measured) {
-      log.write(layers);
-      observer.on_layers(layers);
-    }
+    if (is_measured) log.write(layers);
     if (recipe.budget && trainer.set_steps(recipe.budget(report))) run.folder.write_texts(run.files);
     observer.on_step(report);
+    if (is_measured) observer.on_layers(layers);
 
     if (evaluates_after(report.step)) evaluate_model();
     stopped = !is_over() && (observer.should_stop() || log.failed());
