@@ -62,6 +62,7 @@ void Progress::on_eval(const train::EvalReport& report) {
     print_line(concat("before  ", val_, " nats a token"));
   else
     print_line(joined(numbers(), "  ") + (report.is_best ? "" : "  (not the best)"));
+  if (live_) show();
 }
 
 void Progress::show_sample(int64_t step, const std::string& text) {

@@ -129,12 +129,16 @@ TEST_CASE("the elapsed time of a resumed run goes on where the log stopped") {
   const Scratch scratch;
   REQUIRE(run_program(train(scratch, "run", {"--stop-after", "7"})).code == 0);
   const std::string metrics = scratch.path("run/metrics.jsonl");
-  const auto elapsed = [&](size_t line) {
-    return nlohmann::json::parse(lines_of(read(metrics)).at(line)).at("elapsed_s").get<double>();
+  const auto elapsed = [&](int64_t step) {
+    for (const std::string& line : lines_of(read(metrics)))
+      if (const auto record = nlohmann::json::parse(line);
+          record.at("event") == "step" && record.at("step") == step)
+        return record.at("elapsed_s").get<double>();
+    return std::nan("");
   };
-  const auto put_last = [&](const std::string& record) {  // In the place of step 7's, the last of eight.
-    std::string log;
-    for (size_t i = 0; i < 7; ++i) log += lines_of(read(metrics)).at(i) + "\n";
+  const auto put_last = [&](const std::string& record) {  // in the place of step 7's
+    std::string log = read(metrics);
+    log.resize(log.find(R"({"event":"step","step":7,)"));
     std::ofstream(metrics) << log << record << "\n";
   };
   const std::vector<std::string> resume{"train", "--out", scratch.path("run"), "--resume", "--quiet"};
@@ -147,7 +151,7 @@ TEST_CASE("the elapsed time of a resumed run goes on where the log stopped") {
     put_last(R"({"event":"step","step":7,"elapsed_s":7200.5})");
     REQUIRE(run_program(resume).code == 0);
     CHECK(elapsed(8) >= 7200.5);
-    CHECK(elapsed(23) >= elapsed(8));
+    CHECK(elapsed(20) >= elapsed(8));
   }
   SECTION("of a gradus that wrote none") {
     put_last(R"({"event":"step","step":7})");
@@ -210,7 +214,7 @@ TEST_CASE("a run saves and stops on a signal, and goes on with the same bits") {
   CHECK(last.starts_with("stopped after step "));
   CHECK(last.ends_with(" and saved; resume with: gradus train --out " + parts + " --resume"));
   REQUIRE(run_program({"train", "--out", parts, "--resume", "--quiet"}).code == 0);
-  check_same_run(scratch, "whole", "parts", 500 + 5 + 1);
+  check_same_run(scratch, "whole", "parts", 500 + 5 * 3 + 1);
 }
 
 TEST_CASE("neither threads nor the times of evaluating and saving change what is learnt") {
