@@ -1,5 +1,6 @@
 #include <signal.h>
 
+#include <cmath>
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
