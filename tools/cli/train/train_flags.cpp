@@ -67,7 +67,7 @@ void TrainFlags::add_to(CLI::App& verb) {
   verb.add_flag("--json", json, "Print a JSON line for each event on the standard output");
   verb.add_flag("--quiet", quiet, "Print errors only");
   verb.add_flag("--tensorboard", tensorboard,
-                "Write the losses to DIR/tensorboard, for TensorBoard; a resumed run\ngoes on doing so");
+                "Write the losses to DIR/tensorboard, for TensorBoard; a resumed\nrun continues");
   add_value(verb, "--profile", profile, "FILE", "Write the time of each operation; ui.perfetto.dev opens it");
   add_value(verb, "--profile-after", profile_after, "N",
             "Steps before the profile; fewer if the run is short");
