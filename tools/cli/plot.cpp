@@ -105,9 +105,9 @@ Action add_plot(CLI::App& verb, const std::string& program) {
   verb.add_flag("--overwrite", flags->overwrite, "Replace any file at --out");
   verb.add_flag("--quiet", flags->quiet, "Print errors only");
   verb.footer(with_program(
-      R"(Lines with dots are validation losses, and thin lines are training losses. In a terminal, each
-run has a mark at its validation losses. The table has a line for each step and each evaluation.
-A run need not be finished. The log of another program needs a line for each evaluation:
+      R"(Lines with dots are validation losses, and thin lines are training losses. In a terminal,
+each run has a mark at its validation losses. The table has a line for each step and each
+evaluation. A run need not be finished. The log of another program needs a line for each evaluation:
   {"event":"eval","step":200,"val_loss":1.9,"elapsed_s":12.5}
 
 Examples:
