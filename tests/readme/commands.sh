@@ -60,6 +60,7 @@ case $1 in
     exec "$GRADUS" "${small[@]}" --quiet
     ;;
   bench) exec "$GRADUS" "$@" --workload W0 --steps 2 ;;
+  watch) exec timeout --preserve-status -s INT 2 "$GRADUS" "$@" --port 0 ;;  # it answers until Ctrl-C
   *) exec "$GRADUS" "$@" ;;
 esac
 END
