@@ -56,7 +56,7 @@ std::string list(const List& elements, const Text& text) {
   return json + ']';
 }
 
-// What is known of all elements, and these, or the first of a large tensor.
+// Counts and norms over all elements, and the values: all of them, or the first ones of a large tensor.
 std::string tensor_json(const Tensor& t) {
   if (!t.defined()) return "null";
   const std::vector<double> values = t.detach().to(DType::float64).to_vector<double>();

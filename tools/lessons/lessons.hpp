@@ -83,8 +83,8 @@ struct Laboratory {
 /// A question about a lesson, to be answered before the answer is read.
 struct Question {
   std::string_view question, answer;
-  /// What shows the answer in the laboratory, as the part of a link after '#': "fill=0&x.3.1=1.2" sets an
-  /// option and x[3, 1]. Empty: nothing.
+  /// Settings of the laboratory that show the answer, in the form of a link's part after '#':
+  /// "fill=0&x.3.1=1.2" sets an option and x[3, 1]. Empty: nothing.
   std::string_view setup = "";
 };
 

@@ -45,7 +45,7 @@ struct Look {
   Embedding embedding;                                      ///< if asked for: see embedding_of()
 };
 
-/// What look_at() computes besides.
+/// Selects further results of look_at().
 struct Extras {
   bool heads = false, embedding = false;
 };

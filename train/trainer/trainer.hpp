@@ -87,7 +87,8 @@ class Trainer {
   /// step, whose bits stay the same, unless `layers` is null.
   StepReport step(LayerReport* layers = nullptr);
   /// Measures part_examples and part_grad_norm before a step: calls the recipe's batches and loss for a part
-  /// of its batch, with copies of the random streams. Measures nothing for a batch of one example.
+  /// of its batch, with copies of the random streams. Measures nothing for a batch of one
+  /// example, and where ranks make local steps, which have a gradient each.
   void measure_part(LayerReport& layers) const;
   int64_t steps_done() const { return step_; }  ///< including those before a restore()
   /// Records the ops of the next steps, and batch, clip and update, in this profile, which is borrowed; null

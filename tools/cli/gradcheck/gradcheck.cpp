@@ -54,7 +54,8 @@ struct Result {
     cause = report.cause;
   }
 
-  /// For GradcheckOptions: adds the graph of a case, if there is to be a page.
+  /// The function for GradcheckOptions::inspect that adds the graph of a case to the page; null without
+  /// --html.
   std::function<void(const CheckedGraph&)> inspector(const GradcheckFlags& flags, const std::string& what) {
     if (flags.html.empty()) return nullptr;
     return [this, what](const CheckedGraph& graph) {

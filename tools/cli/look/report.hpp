@@ -1,4 +1,4 @@
-// What `gradus look` found, as a text, as JSON, as arrays and as a page. Thread-safety: not thread-safe.
+// Prints the results of `gradus look` as text, as JSON, as arrays and as a page. Not thread-safe.
 #pragma once
 
 #include <cstdint>

@@ -24,8 +24,8 @@ class LiveLines {
   LiveLines(const LiveLines&) = delete;
   LiveLines& operator=(const LiveLines&) = delete;
 
-  /// Replaces the lines on a terminal that now has so many columns. The lines must be shorter than a row, and
-  /// fewer than the rows.
+  /// Replaces the lines. `columns`: the present width of the terminal. The lines must be shorter than a row,
+  /// and fewer than the rows.
   void draw(const std::vector<std::string>& lines, int columns);
   void clear();
 

@@ -37,7 +37,7 @@ class PlainTerminal {
 
 /// The number of columns that a text takes in a terminal, without escape sequences of colours and styles.
 int columns_of(std::string_view text);
-/// The longest beginning of a text that takes at most so many columns.
+/// The longest prefix of `text` that is at most `columns` columns wide.
 std::string_view fitting(std::string_view text, int columns);
 
 std::string decimals(double value, int digits);
