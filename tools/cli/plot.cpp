@@ -17,6 +17,7 @@
 #include "gradus/tools/cli/program/terminal.hpp"
 #include "gradus/tools/cli/program/text_output.hpp"
 #include "gradus/tools/cli/program/verbs.hpp"
+#include "gradus/tools/pages/report/report.hpp"
 #include "gradus/tools/plots/log_csv.hpp"
 #include "gradus/tools/plots/loss_plot.hpp"
 #include "gradus/tools/plots/svg.hpp"
@@ -33,15 +34,15 @@ struct PlotFlags {
 std::vector<std::string> units() { return {"minutes", "steps"}; }
 
 /// The runs, named by their folders, or by paths if folders have the same name.
-std::vector<plots::LossCurve> read_runs(const std::vector<std::string>& paths) {
+std::vector<plots::LossCurve> read_runs(const std::vector<pages::LoggedRun>& logs) {
   std::vector<plots::LossCurve> runs;
   std::map<std::string, int> count;
-  for (const std::string& path : paths) {
-    runs.push_back(plots::read_losses(path));
+  for (const pages::LoggedRun& log : logs) {
+    runs.push_back(plots::read_losses(log));
     ++count[runs.back().name];
   }
   for (size_t i = 0; i < runs.size(); ++i)
-    if (count[runs[i].name] > 1) runs[i].name = files::plain(paths[i]);
+    if (count[runs[i].name] > 1) runs[i].name = files::plain(logs[i].folder().string());
   return runs;
 }
 
@@ -56,10 +57,10 @@ void check_csv_file(const PlotFlags& flags) {
          ", which is something else. Hint: ", kOverwrite);
 }
 
-std::string csv(const std::vector<std::string>& paths) {
-  const std::vector<plots::LossCurve> runs = read_runs(paths);
+std::string csv(const std::vector<pages::LoggedRun>& logs) {
+  const std::vector<plots::LossCurve> runs = read_runs(logs);
   std::string text = plots::csv_header();
-  for (size_t i = 0; i < paths.size(); ++i) text += plots::csv_rows(runs[i].name, paths[i]);
+  for (size_t i = 0; i < logs.size(); ++i) text += plots::csv_rows(runs[i].name, logs[i]);
   return text;
 }
 
@@ -69,11 +70,11 @@ int plot(const PlotFlags& flags) {
   if (flags.out.empty()) {
     if (flags.quiet || flags.overwrite)
       fail("plot", flags.quiet ? "--quiet" : "--overwrite", " must come with --out, got no --out.");
+    const std::vector<pages::LoggedRun> logs = pages::runs_of({flags.runs.begin(), flags.runs.end()});
     const Terminal terminal = standard_output();
-    const int rows =
-        std::clamp(terminal.rows - static_cast<int>(flags.runs.size()) - 4, kFewestRows, kMostRows);
+    const int rows = std::clamp(terminal.rows - static_cast<int>(logs.size()) - 4, kFewestRows, kMostRows);
     const std::string text =
-        plots::loss_chart(read_runs(flags.runs), options, {terminal.columns, rows, terminal.colour});
+        plots::loss_chart(read_runs(logs), options, {terminal.columns, rows, terminal.colour});
     // std::cout escapes the colours on a terminal. The names of the runs are plain.
     if (std::fputs(text.c_str(), stdout) < 0 || std::fflush(stdout) != 0)
       std::cout.setstate(std::ios::badbit);
@@ -85,8 +86,8 @@ int plot(const PlotFlags& flags) {
     plots::check_picture_file("plot", "--out", flags.out, flags.overwrite ? "" : kOverwrite);
   else
     check_csv_file(flags);
-  const std::string text =
-      type == ".svg" ? plots::loss_plot(read_runs(flags.runs), options) : csv(flags.runs);
+  const std::vector<pages::LoggedRun> logs = pages::runs_of({flags.runs.begin(), flags.runs.end()});
+  const std::string text = type == ".svg" ? plots::loss_plot(read_runs(logs), options) : csv(logs);
   files::write_atomically(flags.out, [&](std::ostream& out) { out << text; });
   Messages(flags.quiet).line("wrote   " + shell_path(flags.out));
   return kDone;
@@ -96,7 +97,8 @@ int plot(const PlotFlags& flags) {
 
 Action add_plot(CLI::App& verb, const std::string& program) {
   auto flags = std::make_shared<PlotFlags>();
-  add_argument(verb, "run", flags->runs, "FROM", "Run folders, or their metrics.jsonl");
+  add_argument(verb, "run", flags->runs, "FROM",
+               "Run folders, folders of sweeps or ensembles, or logs (metrics.jsonl)");
   add_value(verb, "--out", flags->out, "FILE",
             "Picture to write, FILE.svg, or table, FILE.csv; an earlier one is\nreplaced "
             "[draw in the terminal]");
@@ -114,7 +116,7 @@ Examples:
   $ plot out/kjv-mini
   $ plot out/kjv-mini --out loss.svg
   $ plot out/kjv-mini --out loss.csv
-  $ plot out/sweep/*/ --by steps --out sweep.svg)",
+  $ plot out/sweep --by steps --out sweep.svg)",
       program));
   return {[flags] { return plot(*flags); }};
 }

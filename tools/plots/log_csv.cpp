@@ -6,7 +6,6 @@
 #include <cstdint>
 
 #include "gradus/files/error.hpp"
-#include "gradus/tools/plots/loss_plot.hpp"
 
 namespace gradus::plots {
 namespace {
@@ -35,18 +34,22 @@ std::string csv_header() {
   return line + "\n";
 }
 
-std::string csv_rows(const std::string& name, const std::filesystem::path& run) {
+std::string csv_rows(const std::string& name, const pages::LoggedRun& run) {
   std::string rows;
-  read_log(run, [&](const files::Field& record) {
-    const std::string_view event = record.at("event").text();
-    if (event != "step" && event != "eval") return;
-    rows += concat(quoted(name), ",", event);
-    for (const char* key : kNumbers) {
-      const auto value = record.find(key);
-      rows += "," + (value && value->is_number() ? digits(value->number()) : "");
+  const auto add = [&](const char* event, const pages::Columns& columns) {
+    const size_t count = columns.empty() ? 0 : columns.at("step").size();
+    for (size_t i = 0; i < count; ++i) {
+      rows += concat(quoted(name), ",", event);
+      for (const char* key : kNumbers) {
+        const auto values = columns.find(key);
+        rows +=
+            "," + (values == columns.end() || std::isnan(values->second[i]) ? "" : digits(values->second[i]));
+      }
+      rows += "\n";
     }
-    rows += "\n";
-  });
+  };
+  add("step", run.steps());
+  add("eval", run.evaluations());
   return rows;
 }
 

@@ -3,12 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <sstream>
 
 #include "gradus/files/error.hpp"
-#include "gradus/files/file.hpp"
-#include "gradus/files/json.hpp"
-#include "gradus/files/plain.hpp"
 #include "gradus/tools/plots/svg.hpp"
 
 namespace gradus::plots {
@@ -163,55 +159,36 @@ class LossPlot {
   LossAxes axes_;
 };
 
-// -- reading
-
-void add_record(const files::Field& record, LossCurve& curve) {
-  const std::string_view event = record.at("event").text();
-  const auto count = [&](const char* key) -> int64_t {  // 0 if another program wrote another value
-    const std::optional<files::Field> tokens = record.find(key);
-    const double value = tokens && tokens->is_number() ? tokens->number() : 0;
-    return value >= 0 && value < 0x1p53 ? static_cast<int64_t>(value) : 0;
-  };
-  if (const auto loss = record.find("val_loss"); event == "done" && loss && loss->is_number()) {
-    curve.end = loss->number();
-    curve.end_tokens = count("val_tokens");
-  }
-  const bool training = event == "step";
-  if (!training && event != "eval") return;
-  const std::optional<files::Field> elapsed = record.find("elapsed_s");
-  (training ? curve.training : curve.validation)
-      .push_back({record.at("step").number(), elapsed ? elapsed->number() / 60 : NAN,
-                  record.at(training ? "loss" : "val_loss").number()});
-  if (!training) curve.validation_tokens = count("tokens");
+/// The rows of columns as points; a value that is missing is NaN.
+std::vector<LossPoint> points_of(const pages::Columns& columns, const char* loss) {
+  std::vector<LossPoint> points;
+  if (columns.empty()) return points;
+  const std::vector<double>&steps = columns.at("step"), &seconds = columns.at("elapsed_s");
+  for (size_t i = 0; i < steps.size(); ++i)
+    points.push_back({steps[i], seconds[i] / 60, columns.at(loss)[i]});
+  return points;
 }
 
-/// The last folder of a path, as printable text.
-std::string name_of(const std::filesystem::path& folder) {
-  const std::filesystem::path whole = std::filesystem::absolute(folder).lexically_normal();
-  return files::plain((whole.has_filename() ? whole : whole.parent_path()).filename().string());
+/// The last number of tokens, or 0 if another program wrote another value.
+int64_t count_of(const pages::Columns& columns, const char* key) {
+  if (columns.empty()) return 0;
+  const double value = columns.at(key).back();
+  return value >= 0 && value < 0x1p53 ? static_cast<int64_t>(value) : 0;
 }
 
 }  // namespace
 
-void read_log(const std::filesystem::path& run, const std::function<void(const files::Field&)>& record) {
-  const std::filesystem::path file = std::filesystem::is_directory(run) ? run / "metrics.jsonl" : run;
-  if (file.filename() == "results.jsonl")
-    fail("plot", file,
-         " must be the log of a run, got the results of a sweep. Hint: name the folders of its runs, ",
-         file.parent_path() / "*/", ".");
-  std::istringstream lines(files::read(file));
-  int64_t number = 0;
-  for (std::string line; std::getline(lines, line) && !lines.eof();)
-    record(files::Json(line, "plot", concat(file.string(), ":", ++number)).root());
-}
-
-LossCurve read_losses(const std::filesystem::path& run) {
-  const bool is_folder = std::filesystem::is_directory(run);
-  LossCurve curve{.name = name_of(is_folder ? run : std::filesystem::absolute(run).parent_path()),
-                  .training = {},
-                  .validation = {}};
-  read_log(run, [&](const files::Field& record) { add_record(record, curve); });
-  if (curve.training.empty() && curve.validation.empty()) fail("plot", run, " must have losses, got none.");
+LossCurve read_losses(const pages::LoggedRun& run) {
+  LossCurve curve{.name = run.name(),
+                  .training = points_of(run.steps(), "loss"),
+                  .validation = points_of(run.evaluations(), "val_loss"),
+                  .validation_tokens = count_of(run.evaluations(), "tokens")};
+  if (curve.training.empty() && curve.validation.empty())
+    fail("plot", run.folder(), " must have losses, got none.");
+  if (!run.end().empty() && std::isfinite(run.end().at("val_loss")[0])) {
+    curve.end = run.end().at("val_loss")[0];
+    curve.end_tokens = count_of(run.end(), "val_tokens");
+  }
   return curve;
 }
 

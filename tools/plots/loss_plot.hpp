@@ -2,13 +2,11 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
-#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "gradus/files/json.hpp"
+#include "gradus/tools/pages/report/logged_run.hpp"
 #include "gradus/tools/plots/text/chart.hpp"
 
 namespace gradus::plots {
@@ -27,13 +25,8 @@ struct LossCurve {
   int64_t end_tokens = 0;         ///< in the text of this loss
 };
 
-/// Calls `record` with each line of the log of a run folder, or of the file itself. An incomplete last line,
-/// of a run that still runs or was killed, is ignored. Throws Error with file and line for a file that is not
-/// a log.
-void read_log(const std::filesystem::path& run, const std::function<void(const files::Field&)>& record);
-
-/// The losses in a log. Throws Error as above, or if it has no loss.
-LossCurve read_losses(const std::filesystem::path& run);
+/// The losses of a run. Throws Error if it has none.
+LossCurve read_losses(const pages::LoggedRun& run);
 
 struct LossPlotOptions {
   bool by_steps = false;     ///< the horizontal axis has steps, not minutes

@@ -35,10 +35,16 @@ int64_t count(const std::string& text, const std::string& part) {
 /// Of the runs; the legend has one more.
 int64_t dots(const std::string& svg) { return count(svg, "<circle") - 1; }
 
+LossCurve losses_of(const std::filesystem::path& path) {
+  pages::LoggedRun run(path);
+  run.update();
+  return read_losses(run);
+}
+
 std::string error_of_log(const std::string& log) {
   const testing::TemporaryFolder folder;
   std::ofstream(folder / "metrics.jsonl") << log;
-  return testing::error_of([&] { read_losses(folder.path()); });
+  return testing::error_of([&] { losses_of(folder.path()); });
 }
 
 }  // namespace
@@ -47,7 +53,7 @@ TEST_CASE("a run's losses are read from its folder or its log, whole lines only"
   const testing::TemporaryFolder folder;
   std::ofstream(folder / "metrics.jsonl") << kLog << "{\"event\":\"step\",\"st";
   for (const auto& run : {folder.path(), folder / "metrics.jsonl"}) {
-    const LossCurve read = read_losses(run);
+    const LossCurve read = losses_of(run);
     CHECK(read.name == folder.path().filename().string());
     REQUIRE(read.training.size() == 2);
     CHECK(read.training[1].step == 2);
@@ -70,7 +76,7 @@ TEST_CASE("a log of another program may say of its tokens what it likes") {
         << "{\"event\":\"eval\",\"step\":200,\"val_loss\":1.9,\"elapsed_s\":12.5,\"tokens\":" << tokens
         << "}\n";
     INFO(tokens);
-    CHECK(read_losses(folder.path()).validation_tokens == count);
+    CHECK(losses_of(folder.path()).validation_tokens == count);
   }
 }
 
@@ -79,13 +85,11 @@ TEST_CASE("what is no log is refused by line") {
   CHECK_THAT(error_of_log("{\"event\":\"step\",\"step\":1,\"los"), ContainsSubstring("must have losses"));
   CHECK_THAT(error_of_log("{}\n"), ContainsSubstring("metrics.jsonl:1 must have a field 'event'."));
   CHECK_THAT(error_of_log(std::string(kLog) + "x\n"), ContainsSubstring("metrics.jsonl:5 must be JSON"));
-  CHECK_THAT(error_of_log("{\"event\":\"eval\",\"step\":1,\"val_loss\":\"1\"}\n"),
-             ContainsSubstring("metrics.jsonl:1: val_loss must be a number, got '1'."));
   const testing::TemporaryFolder folder;
-  CHECK_THAT(testing::error_of([&] { read_losses(folder.path()); }), ContainsSubstring("metrics.jsonl"));
-  CHECK_THAT(
-      testing::error_of([&] { read_losses(folder / "results.jsonl"); }),
-      ContainsSubstring("must be the log of a run, got the results of a sweep") && ContainsSubstring("/*/"));
+  CHECK_THAT(testing::error_of([&] { losses_of(folder.path()); }), ContainsSubstring("metrics.jsonl"));
+  CHECK_THAT(testing::error_of([&] { losses_of(folder / "results.jsonl"); }),
+             ContainsSubstring("must be the log of a run, got the results of a sweep") &&
+                 ContainsSubstring("folder"));
 }
 
 TEST_CASE("a plot has a line and dots for each run, and says how it ended") {

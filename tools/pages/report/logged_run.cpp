@@ -50,13 +50,16 @@ LoggedRun::LoggedRun(const fs::path& run) {
   folder_ = is_folder ? run : fs::absolute(run).parent_path();
   const fs::path whole = fs::absolute(folder_).lexically_normal();
   name_ = files::plain((whole.has_filename() ? whole : whole.parent_path()).filename().string());
-  if (!fs::exists(file_)) fail("report", run, " must be the folder of a run, got one without metrics.jsonl.");
+  if (file_.filename() == "results.jsonl")
+    fail("log", file_,
+         " must be the log of a run, got the results of a sweep. Hint: name the sweep's folder.");
+  if (!fs::exists(file_)) fail("log", run, " must be the folder of a run, got one without metrics.jsonl.");
 }
 
 bool LoggedRun::update() {
   std::ifstream in(file_, std::ios::binary);
   struct stat status {};
-  if (!in || ::stat(file_.c_str(), &status) != 0) fail("report", file_, " must be readable.");
+  if (!in || ::stat(file_.c_str(), &status) != 0) fail("log", file_, " must be readable.");
   if (status.st_ino != file_number_ || static_cast<uintmax_t>(status.st_size) < offset_) {
     file_number_ = status.st_ino;
     offset_ = 0;
@@ -73,7 +76,7 @@ bool LoggedRun::update() {
 }
 
 void LoggedRun::add(const std::string& line, int64_t number) {
-  const files::Json json(line, "report", concat(file_.string(), ":", number));
+  const files::Json json(line, "log", concat(file_.string(), ":", number));
   const files::Field record = json.root();
   const std::string_view event = record.at("event").text();
   if (event == "step") {

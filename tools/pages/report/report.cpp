@@ -223,7 +223,7 @@ std::vector<LoggedRun> runs_of(const std::vector<fs::path>& paths) {
         for (const fs::directory_entry& entry : fs::directory_iterator(parent))
           if (fs::exists(entry.path() / "metrics.jsonl")) found.push_back(entry.path());
     if (found.empty())
-      fail("report", path, " must be a run, a sweep or an ensemble, got a folder without metrics.jsonl.");
+      fail("log", path, " must be a run, a sweep or an ensemble, got a folder without metrics.jsonl.");
     std::sort(found.begin(), found.end());
     for (const fs::path& run : found) runs.emplace_back(run);
   }
