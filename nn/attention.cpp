@@ -37,16 +37,14 @@ constexpr LinearOptions kNoBias{.bias = false};
 /// The formula, with its points: q (B, nh, T, hs), k and v (B, n, S, hs) -> (B, nh, T, hs).
 Tensor attention_by_formula(const Module& layer, const Tensor& q, const Tensor& k, const Tensor& v,
                             const AttentionOptions& options) {
-  const int64_t T = q.size(2), S = k.size(2);
   const auto for_all_heads = [&q](const Tensor& x) {  // (B, n, S, hs) -> (B, nh, S, hs)
     if (x.size(1) == q.size(1)) return x;
     Shape groups = {x.size(0), x.size(1), q.size(1) / x.size(1), x.size(2), x.size(3)};
     return x.unsqueeze(2).expand(groups).reshape({x.size(0), q.size(1), x.size(2), x.size(3)});
   };
+  const Tensor hidden = hidden_keys(options, q.size(2), k.size(2));
   Tensor scores = matmul(q, for_all_heads(k).transpose(2, 3)) / std::sqrt(static_cast<double>(q.size(3)));
-  if (options.causal)
-    scores = masked_fill(scores, triu(ones({T, S}), S - T + 1).to(DType::boolean),
-                         -std::numeric_limits<double>::infinity());
+  if (hidden.defined()) scores = masked_fill(scores, hidden, -std::numeric_limits<double>::infinity());
   const Tensor pattern = layer.point("pattern", softmax(layer.point("scores", scores), -1));
   return matmul(options.generator ? dropout(pattern, options.dropout, *options.generator) : pattern,
                 for_all_heads(v));

@@ -153,7 +153,7 @@ class InlineFunction<R(Args...), kCapacity> {
   alignas(std::max_align_t) std::byte bytes_[kCapacity];
 };
 
-inline constexpr size_t kMaxCaptures = 128;  ///< bytes that a rule may capture
+inline constexpr size_t kMaxCaptures = 144;  ///< bytes that a rule may capture
 
 /// A pointer to an object that lives as long as the expression it is written in; null after a move.
 template <class T>

@@ -292,6 +292,12 @@ Tensor dropout(const Tensor& x, double p, Generator& generator);
 struct AttentionOptions {
   bool causal = false;            ///< query i attends to key j only if j <= i + (S - T)
   std::optional<double> scale{};  ///< of the scores; 1 / sqrt(hs) if absent
+  /// With w > 0, query i attends to key j only if j > i + (S - T) - w: a sliding window (Beltagy et al.,
+  /// arXiv 2004.05150).
+  int64_t window = 0;
+  /// (B, T) int64: query i of batch b attends to key j only if j >= starts[b, i], which is the start of its
+  /// document where a sequence has several. Undefined: no limit.
+  Tensor starts{};
   /// Broadcast to the scores (..., T, S): bool, true where a query may attend, or added to them (-inf hides).
   Tensor mask{};
   double dropout = 0.0;  ///< probability in [0, 1] with which a weight is dropped; > 0 needs a generator
@@ -300,6 +306,9 @@ struct AttentionOptions {
   /// of q (Ainslie et al., arXiv 2305.13245).
   bool enable_gqa = false;
 };
+/// The keys that the options causal, window and starts hide: (T, S) or, with starts, (B, 1, T, S) bool, true
+/// where hidden; undefined if they hide none.
+Tensor hidden_keys(const AttentionOptions& options, int64_t T, int64_t S);
 /// softmax(scale * q @ k^T) @ v (Vaswani et al., arXiv 1706.03762, eq. 1): q (B, nh, T, hs), k and v (B, nh,
 /// S, hs) -> (B, nh, T, hs). It holds no (T, S) matrix for the whole batch, except where it calls the public
 /// ops: with a mask; for q (..., T, hs), k (..., S, hs), v (..., S, n) with other numbers of dimensions, or

@@ -37,6 +37,14 @@ void add_attention(CaseList& list) {
   add("dropout, causal", {2, 1, 4, 2}, 4, {.causal = true, .dropout = 0.3});
   add("several blocks, causal", {1, 1, 70, 3}, 70, causal);
   add("several blocks, dropout", {1, 1, 67, 2}, 71, {.causal = true, .dropout = 0.2});
+  add("window", {2, 2, 5, 2}, 5, {.causal = true, .window = 2});
+  add("window, more keys than queries", {1, 1, 2, 3}, 6, {.causal = true, .window = 3});
+  add("window, several blocks", {1, 1, 70, 2}, 70, {.causal = true, .window = 5});
+  const Tensor starts = ints({0, 0, 2, 2, 0, 1, 1, 3}, {2, 4});
+  add("starts", {2, 1, 4, 2}, 4, {.causal = true, .starts = starts});
+  add("starts, window, dropout", {2, 2, 4, 2}, 4,
+      {.causal = true, .window = 2, .starts = starts, .dropout = 0.3});
+  add("starts, open: some see nothing", {2, 1, 4, 2}, 2, {.starts = starts});
   add("empty batch", {0, 2, 3, 2}, 3, causal);
   add("dropout of all", {1, 2, 3, 2}, 4, {.dropout = 1.0});
   const AttentionOptions causal_dropout{.causal = true, .dropout = 0.4};

@@ -49,6 +49,16 @@ struct alignas(64) RowBuffers {
   }
 };
 
+/// Zeros the elements of a row of scores whose keys its query does not see because they are before its first
+/// key: all of them if it sees none. Returns their number.
+template <class T>
+int64_t zero_skipped(const ScoreTile& tile, int64_t row, T* scores) {
+  const int64_t skipped = tile.skipped(row);
+  if (skipped > 0)
+    std::fill_n(scores, skipped < tile.seen(row) ? skipped : tile.keys + kAttentionMargin, T{0});
+  return skipped;
+}
+
 template <class T>
 void scale_row(int64_t n, T* row, T factor) {
   for (int64_t i = 0; i < n; ++i) row[i] *= factor;
@@ -74,17 +84,19 @@ struct HeadForward {
     const AttentionShape& shape = head.shape;
     const int64_t size = shape.head_size;
     const int64_t keys = keys_seen(shape, first + count);
+    const int64_t begin = first_tile(shape, head.index / shape.heads, first, count);
     RowBuffers<T>& scratch = RowBuffers<T>::mine();
     std::fill_n(scratch.max, count, -std::numeric_limits<T>::infinity());
     std::fill_n(scratch.sum, count, T{0});
-    for (int64_t key = 0; key < keys; key += kKeys) {
+    for (int64_t key = begin; key < keys; key += kKeys) {
       const ScoreTile tile{shape, head.index, first, count, key, std::min(kKeys, keys - key)};
       products.scores(tile, from(q, first), kKey, scratch.scores);
       for (int64_t row = 0; row < count; ++row) weigh(tile, row, scratch);
-      products.by_query(tile, scratch.scores, kValue, key > 0, from(out, first));
+      products.by_query(tile, scratch.scores, kValue, key > begin, from(out, first));
     }
     for (int64_t row = 0; row < count; ++row) {
-      const bool blind = keys_seen(shape, first + row + 1) == 0;
+      const bool blind =
+          keys_seen(shape, first + row + 1) <= first_key(shape, head.index / shape.heads, first + row);
       if (blind) {
         std::fill_n(out[first + row], size, T{0});
       } else {
@@ -99,19 +111,20 @@ struct HeadForward {
   /// Turns scores into weights that are not yet divided by their sum.
   void weigh(const ScoreTile& tile, int64_t row, RowBuffers<T>& scratch) const {
     T* weights = scratch.scores + row * kScoreRow;
-    const int64_t seen = tile.seen(row);
+    const int64_t skipped = zero_skipped(tile, row, weights), seen = tile.seen(row) - skipped;
+    if (seen == 0 && skipped > 0) return;
     T& max = scratch.max[row];
     const T max_before = max;
-    const T sum = loops.exponentials(seen, Products::kReadsHidden ? tile.keys : 0, weights,
-                                     static_cast<T>(tile.shape.scale), &max);
-    if (tile.key > 0 && max != max_before) {  // the previous sums are for a smaller maximum
+    const T sum = loops.exponentials(seen, Products::kReadsHidden ? tile.keys - skipped : 0,
+                                     weights + skipped, static_cast<T>(tile.shape.scale), &max);
+    if (scratch.sum[row] > 0 && max != max_before) {  // the previous sums are for a smaller maximum
       const T correction = std::exp(max_before - max);
       scratch.sum[row] *= correction;
       scale_row(tile.shape.head_size, out[tile.query + row], correction);
     }
     scratch.sum[row] += sum;
     if (const T* factor = scratch.factors(tile, row)) {
-      for (int64_t column = 0; column < seen; ++column) weights[column] *= factor[column];
+      for (int64_t column = skipped; column < skipped + seen; ++column) weights[column] *= factor[column];
     }
   }
 };
@@ -144,26 +157,36 @@ struct HeadGradient {
     const AttentionShape& shape = head.shape;
     const int64_t size = shape.head_size;
     const int64_t keys = keys_seen(shape, first + count);
-    if (keys == 0) return zero_rows(count, size, from(gq, first));
+    const int64_t begin = std::min(keys, first_tile(shape, head.index / shape.heads, first, count));
     const bool add = first + count < shape.q_len || head.index % Head::group(shape) != 0;
+    if (!add) {
+      zero_rows(begin, size, gk);
+      zero_rows(begin, size, gv);
+    }
+    if (begin == keys) return zero_rows(count, size, from(gq, first));
     RowBuffers<T>& scratch = RowBuffers<T>::mine();
     T* delta = scratch.sum;
     for (int64_t row = 0; row < count; ++row)
       delta[row] = loops.dot(size, gout[first + row], out[first + row]);
 
-    for (int64_t key = 0; key < keys; key += kKeys) {
+    for (int64_t key = begin; key < keys; key += kKeys) {
       const ScoreTile tile{shape, head.index, first, count, key, std::min(kKeys, keys - key)};
       products.scores(tile, from(q, first), kKey, scratch.scores);
       products.scores(tile, from(gout, first), kValue, scratch.grads);
       for (int64_t row = 0; row < count; ++row) {
-        loops.gradients(tile.seen(row), Products::kReadsHidden ? tile.keys : 0,
-                        scratch.scores + row * kScoreRow, scratch.grads + row * kScoreRow,
-                        static_cast<T>(shape.scale), row_sums[2 * (first + row)],
-                        T{1} / row_sums[2 * (first + row) + 1], delta[row], scratch.factors(tile, row));
+        T *scores = scratch.scores + row * kScoreRow, *grads = scratch.grads + row * kScoreRow;
+        const int64_t skipped = zero_skipped(tile, row, scores), seen = tile.seen(row) - skipped;
+        zero_skipped(tile, row, grads);
+        if (seen == 0 && skipped > 0) continue;
+        const T* factor = scratch.factors(tile, row);
+        loops.gradients(seen, Products::kReadsHidden ? tile.keys - skipped : 0, scores + skipped,
+                        grads + skipped, static_cast<T>(shape.scale), row_sums[2 * (first + row)],
+                        T{1} / row_sums[2 * (first + row) + 1], delta[row],
+                        factor ? factor + skipped : nullptr);
       }
       products.by_key(tile, scratch.scores, from(gout, first), add, from(gv, key));
       products.by_key(tile, scratch.grads, from(q, first), add, from(gk, key));
-      products.by_query(tile, scratch.grads, kKey, key > 0, from(gq, first));
+      products.by_query(tile, scratch.grads, kKey, key > begin, from(gq, first));
     }
   }
 };

@@ -7,14 +7,17 @@ namespace gradus::kernels {
 
 /// Sizes and options: q and out are (batch, heads, q_len, head_size), k and v (batch, kv_heads, k_len,
 /// head_size). kv_heads divides heads; a head of k and v serves heads / kv_heads consecutive heads of q.
-/// Causal: query i sees key j if j <= i + (k_len - q_len). Dropout is that of kernels::dropout, with `key`
-/// and `offset`, of contiguous weights (batch, heads, q_len, k_len).
+/// Causal: query i sees key j if j <= i + (k_len - q_len). A window hides the keys j <= i + (k_len - q_len) -
+/// window; starts (batch, q_len) has the first key of each query, nullptr: all. Dropout is that of
+/// kernels::dropout, with `key` and `offset`, of contiguous weights (batch, heads, q_len, k_len).
 struct AttentionShape {
   int64_t batch, heads, kv_heads, q_len, k_len, head_size;
   bool causal;
-  bool rounded;  ///< float only: products of operands rounded to bfloat16 (bf16_product.hpp)
+  bool rounded;    ///< float only: products of operands rounded to bfloat16 (bf16_product.hpp)
+  int32_t window;  ///< 0: none
   double scale, dropout;
   uint64_t key, offset;
+  const int64_t* starts;
 };
 
 /// Strides of a (batch, heads, rows, head_size) view in elements; the innermost stride is 1.

@@ -58,6 +58,12 @@ struct Head {
   }
 };
 
+/// The first key that a query sees.
+inline int64_t first_key(const AttentionShape& shape, int64_t batch, int64_t query) {
+  const int64_t of_window = shape.window > 0 ? query + shape.k_len - shape.q_len - shape.window + 1 : 0;
+  return std::max<int64_t>({0, of_window, shape.starts ? shape.starts[batch * shape.q_len + query] : 0});
+}
+
 /// The scores of queries [query, query + queries) of a head for its keys [key, key + keys).
 struct ScoreTile {
   const AttentionShape& shape;
@@ -67,6 +73,11 @@ struct ScoreTile {
   int64_t seen(int64_t row) const {
     return shape.causal ? std::clamp<int64_t>(query + row + 1 + shape.k_len - shape.q_len - key, 0, keys)
                         : keys;
+  }
+
+  /// Of these, the number that the query of a row does not see because they are before its first key.
+  int64_t skipped(int64_t row) const {
+    return std::clamp<int64_t>(first_key(shape, head / shape.heads, query + row) - key, 0, seen(row));
   }
 
   /// The first row whose query sees the key of a column.
@@ -79,6 +90,14 @@ struct ScoreTile {
 /// The number of keys that query end - 1 sees.
 inline int64_t keys_seen(const AttentionShape& shape, int64_t end) {
   return shape.causal ? std::clamp<int64_t>(end + shape.k_len - shape.q_len, 0, shape.k_len) : shape.k_len;
+}
+
+/// The first key that any of the queries [first, first + count) sees, rounded down to a tile.
+inline int64_t first_tile(const AttentionShape& shape, int64_t batch, int64_t first, int64_t count) {
+  if (shape.window == 0 && !shape.starts) return 0;
+  int64_t key = first_key(shape, batch, first);
+  for (int64_t i = 1; i < count; ++i) key = std::min(key, first_key(shape, batch, first + i));
+  return std::min(key, shape.k_len) / kKeys * kKeys;
 }
 
 /// The operands with a row for each key.

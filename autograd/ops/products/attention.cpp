@@ -1,5 +1,6 @@
 #include "gradus/autograd/kernels/attention/attention.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -42,26 +43,27 @@ Tensor sum_of_heads(const Tensor& g, int64_t kv_heads) {
 }
 
 // softmax(scale * q @ k^T) in public ops, (..., T, S); rows that may attend to nothing are zeros.
-Tensor composed_weights(const AttentionShape& s, const Tensor& q, const Tensor& k, const Tensor& mask = {}) {
+Tensor composed_weights(double scale, const Tensor& hidden, const Tensor& q, const Tensor& k,
+                        const Tensor& mask = {}) {
   constexpr double kHidden = -std::numeric_limits<double>::infinity();
-  Tensor scores = matmul(q, k.mT()) * s.scale;
-  if (!s.causal && !mask.defined()) return softmax(scores, -1);
+  Tensor scores = matmul(q, k.mT()) * scale;
+  if (!hidden.defined() && !mask.defined()) return softmax(scores, -1);
   if (mask.defined() && mask.dtype() == DType::boolean)
     scores = masked_fill(scores, eq(mask, 0.0), kHidden);
   else if (mask.defined())
     scores = scores + mask;
-  if (s.causal)
-    scores =
-        masked_fill(scores, eq(tril(ones({s.q_len, s.k_len}, q.dtype()), s.k_len - s.q_len), 0.0), kHidden);
+  if (hidden.defined()) scores = masked_fill(scores, hidden, kHidden);
   return safe_softmax(scores, -1);
 }
 
 // The gradients in public ops, which can be differentiated again.
-std::vector<Tensor> composed_gradients(const AttentionShape& s, const Tensor& gy, const Tensor& q,
-                                       const Tensor& few_k, const Tensor& few_v) {
+std::vector<Tensor> composed_gradients(const AttentionShape& s, const Tensor& starts, const Tensor& gy,
+                                       const Tensor& q, const Tensor& few_k, const Tensor& few_v) {
   const Autocast autocast(s.rounded ? DType::bfloat16 : DType::float32);
   const Tensor k = repeat_heads(few_k, s.heads), v = repeat_heads(few_v, s.heads);
-  const Tensor weights = composed_weights(s, q, k);
+  const Tensor weights = composed_weights(
+      s.scale, hidden_keys({.causal = s.causal, .window = s.window, .starts = starts}, s.q_len, s.k_len), q,
+      k);
   Tensor drop = ones({}, q.dtype());
   if (s.dropout > 0.0) {
     // The factors of the kernel's dropout: dropout of ones over the same words.
@@ -83,6 +85,16 @@ void check_dropout(const AttentionOptions& options) {
   if (options.dropout > 0.0 && !options.generator) fail(kOp, "dropout needs a generator to draw from.");
 }
 
+/// `batch` is -1 for queries without four dimensions.
+void check_bounds(const AttentionOptions& options, int64_t batch, int64_t T) {
+  if (options.window < 0 || (options.window > 0 && !options.causal))
+    fail(kOp, "window must be 0, or above 0 with causal, got ", options.window, ".");
+  const Tensor& starts = options.starts;
+  if (starts.defined() && (starts.dtype() != DType::int64 || starts.shape() != Shape{batch, T}))
+    fail(kOp, "starts must be int64 (B, T) for q (B, nh, T, hs), got ", name(starts.dtype()), " ",
+         starts.shape(), " for T = ", T, ".");
+}
+
 void check_attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options) {
   check_floating(kOp, q);
   check_same_dtype(kOp, q, k);
@@ -93,6 +105,7 @@ void check_attention(const Tensor& q, const Tensor& k, const Tensor& v, const At
     fail(kOp, "needs q (..., T, hs), k (..., S, hs) and v (..., S, n), got ", q.shape(), ", ", k.shape(),
          " and ", v.shape(), ".");
   check_dropout(options);
+  check_bounds(options, q.dim() == 4 ? q.size(0) : -1, q.size(-2));
 }
 
 void check_heads(const Tensor& q, const Tensor& k, const Tensor& v) {
@@ -137,6 +150,8 @@ AttentionShape shape_of(const Tensor& q, const Tensor& k, const AttentionOptions
   s.k_len = k.size(-2);
   s.head_size = q.size(-1);
   s.causal = options.causal;
+  s.window = static_cast<int32_t>(std::min<int64_t>(options.window, std::numeric_limits<int32_t>::max()));
+  if (options.starts.defined()) s.starts = options.starts.data<int64_t>();
   s.rounded = is_rounded(q.dtype());
   s.scale = options.scale.value_or(1.0 / std::sqrt(static_cast<double>(s.head_size)));
   s.dropout = options.dropout;
@@ -154,6 +169,12 @@ AttentionShape kernel_shape(const Tensor& q, const Tensor& k, const AttentionOpt
   s.key = words.key;
   s.offset = words.block;
   return s;
+}
+
+// The options for the kernel, which reads `starts` by its address.
+AttentionOptions with_packed_starts(AttentionOptions options) {
+  if (options.starts.defined()) options.starts = options.starts.contiguous();
+  return options;
 }
 
 // Rows of all arguments are packed; out is written. Returns the rows' sums.
@@ -215,6 +236,18 @@ Tensor merge_heads(const Tensor& x) {
 
 }  // namespace
 
+Tensor hidden_keys(const AttentionOptions& options, int64_t T, int64_t S) {
+  const Tensor key = arange(0, S), last = arange(S - T, S).unsqueeze(1);  // (S) and (T, 1)
+  Tensor hidden;
+  const auto hide = [&](const Tensor& which) {
+    hidden = hidden.defined() ? maximum(hidden, which.to(DType::float32)) : which.to(DType::float32);
+  };
+  if (options.causal) hide(gt(key, last));
+  if (options.window > 0) hide(le(key, last - options.window));
+  if (options.starts.defined()) hide(lt(key, options.starts.unsqueeze(1).unsqueeze(3)));
+  return hidden.defined() ? hidden.to(DType::boolean) : hidden;
+}
+
 Tensor scaled_dot_product_attention(const Tensor& q, const Tensor& k, const Tensor& v,
                                     const AttentionOptions& options) {
   check_attention(q, k, v, options);
@@ -225,15 +258,18 @@ Tensor scaled_dot_product_attention(const Tensor& q, const Tensor& k, const Tens
       return scaled_dot_product_attention(q, repeat_heads(k, heads), repeat_heads(v, heads), options);
     }
     if (options.mask.defined()) check_mask(options.mask, q, k);
-    const Tensor weights = composed_weights(shape_of(q, k, options), q, k, options.mask);
+    const Tensor weights = composed_weights(shape_of(q, k, options).scale,
+                                            hidden_keys(options, q.size(-2), k.size(-2)), q, k, options.mask);
     return matmul(
         options.dropout > 0.0 ? gradus::dropout(weights, options.dropout, *options.generator) : weights, v);
   }
-  const AttentionShape s = kernel_shape(q, k, options);
+  const AttentionOptions kept = with_packed_starts(options);
+  const AttentionShape s = kernel_shape(q, k, kept);
   Tensor out = empty_heads_inside(q.shape(), q.dtype());
   const Tensor sums = attend(s, out, with_packed_rows(q), with_packed_rows(k), with_packed_rows(v));
-  const auto pull = [s, q = Saved(q), k = Saved(k), v = Saved(v), sums](auto& gy, auto& y, Needs) {
-    if (grad_enabled()) return composed_gradients(s, gy, q, k, v);
+  const auto pull = [s, starts = kept.starts, q = Saved(q), k = Saved(k), v = Saved(v), sums](
+                        auto& gy, auto& y, Needs) {
+    if (grad_enabled()) return composed_gradients(s, starts, gy, q, k, v);
     Heads to = {empty_heads_inside(q->shape(), q->dtype()), empty_heads_inside(k->shape(), q->dtype()),
                 empty_heads_inside(v->shape(), q->dtype())};
     const Heads from = {with_packed_rows(q), with_packed_rows(k), with_packed_rows(v)};
@@ -246,19 +282,22 @@ Tensor scaled_dot_product_attention(const Tensor& q, const Tensor& k, const Tens
 Tensor scaled_dot_product_attention(const Tensor& qkv, int64_t n_head, const AttentionOptions& options) {
   check_packed(qkv, n_head);
   check_dropout(options);
+  check_bounds(options, qkv.size(0), qkv.size(1));
   if (!is_fused(options)) {
     const Heads x = split_parts(qkv, n_head);
     return merge_heads(scaled_dot_product_attention(x.q, x.k, x.v, options));
   }
   const Heads x = view_parts(with_packed_rows(qkv), n_head);
-  const AttentionShape s = kernel_shape(x.q, x.k, options);
+  const AttentionOptions kept = with_packed_starts(options);
+  const AttentionShape s = kernel_shape(x.q, x.k, kept);
   Tensor out = empty({qkv.size(0), qkv.size(1), qkv.size(2) / 3}, qkv.dtype());
   Tensor out_heads = view_heads(out, n_head);
   const Tensor sums = attend(s, out_heads, x.q, x.k, x.v);
-  const auto pull = [s, n_head, qkv = Saved(qkv), sums](const Tensor& gy, const Tensor& y) {
+  const auto pull = [s, starts = kept.starts, n_head, qkv = Saved(qkv), sums](const Tensor& gy,
+                                                                              const Tensor& y) {
     if (grad_enabled()) {
       const auto [q, k, v] = split_parts(qkv, n_head);
-      const std::vector<Tensor> g = composed_gradients(s, split_heads(gy, n_head), q, k, v);
+      const std::vector<Tensor> g = composed_gradients(s, starts, split_heads(gy, n_head), q, k, v);
       return cat({merge_heads(g[0]), merge_heads(g[1]), merge_heads(g[2])}, -1);
     }
     Tensor gqkv = empty(qkv->shape(), qkv->dtype());
