@@ -122,6 +122,8 @@ std::string_view usual_arch();
 
 /// Changes the architecture of a config; sizes that both architectures have stay.
 void change_arch(DecoderConfig& config, std::string_view arch);
+/// For Architecture::check: throws Error if the config has an AttentionVariant.
+void check_usual_attention(const DecoderConfig& config);
 /// The usual width inside a SwiGLU: 8/3 n_embd, rounded up to a multiple of 32 (for vectors and tiles of
 /// q8_0).
 int64_t swiglu_inner(int64_t n_embd);

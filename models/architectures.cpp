@@ -86,8 +86,14 @@ void change_arch(DecoderConfig& config, std::string_view arch) {
   config.arch = arch;
   config.bias = row.has_bias;
   config.qk_norm = usual.qk_norm;
+  config.attention = {};
   if (row.positions == Positions::recurrent) config.n_head = 1;
   if (was_recurrent) config.n_head = usual.n_head;
+}
+
+void check_usual_attention(const DecoderConfig& config) {
+  if (config.attention != AttentionVariant())
+    fail("decoder", Option{"attention"}, " must be left out with ", Option{"arch"}, " ", config.arch, ".");
 }
 
 int64_t swiglu_inner(int64_t n_embd) {
@@ -132,7 +138,7 @@ void DecoderConfig::validate() const {
   check_size("n_embd", n_embd, kWidest);
   check_size("n_head", n_head, kWidest);
   check_size("n_member", n_member, kMostMembers);
-  if (n_embd % n_head != 0)
+  if (attention.head_dim == 0 && n_embd % n_head != 0)
     fail("decoder", Option{"n_head"}, " must divide ", Option{"n_embd"}, ", got ", n_head, " and ", n_embd,
          ".");
   if (!(dropout >= 0.0 && dropout < 1.0))

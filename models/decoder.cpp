@@ -84,7 +84,7 @@ Tensor Decoder::decode_all(const Tensor& idx, DecodingState& state) const {
 
 bool Decoder::can_draft() const {
   constexpr int64_t kLeast = 400;  // The bits of products of smaller matrices depend on their number of rows.
-  const int64_t kv_width = config_.n_embd / config_.n_head * config_.kv_heads();
+  const int64_t kv_width = config_.head_size() * config_.kv_heads();
   return config_.context_limit() == config_.block_size &&
          config_.n_embd * std::min({kv_width, config_.n_embd, config_.vocab_size}) >= kLeast;
 }

@@ -11,27 +11,55 @@
 
 namespace gradus::models {
 
+/// How rotary frequencies of a trained model are scaled for longer contexts, with the names of config.json.
+struct RopeScaling {
+  std::string type{};                                    ///< linear, llama3 or yarn; empty: none
+  double factor = 1.0;                                   ///< of the context length
+  int64_t original_length = 0;                           ///< llama3, yarn: the context length before
+  double low_freq_factor = 1.0, high_freq_factor = 4.0;  ///< llama3
+  double beta_fast = 32.0, beta_slow = 1.0;              ///< yarn
+  double attention_factor = 1.0;                         ///< yarn: factor of rotated queries and keys
+  bool truncate = true;                                  ///< yarn: whether its limits are whole numbers
+
+  bool operator==(const RopeScaling&) const = default;
+};
+
+/// Differences of attention that models of other programs have.
+struct AttentionVariant {
+  RopeScaling rope_scaling{};    ///< of the rotary angles
+  int64_t head_dim = 0;          ///< features of a head; 0: n_embd / n_head
+  bool qkv_bias = false;         ///< whether queries, keys and values have biases, as in Qwen2
+  bool projection_bias = false;  ///< whether the output of the attention has one, too
+  int64_t window = 0;            ///< tokens that a query sees, with its own; 0: all. See AttentionOptions
+  int64_t window_from = 0;       ///< the first block with the window
+
+  bool operator==(const AttentionVariant&) const = default;
+};
+
 struct DecoderConfig {
   std::string arch = "gpt2";  ///< one of arch_names()
   int64_t vocab_size = 0;     ///< V, tokens
   int64_t block_size = 64;    ///< context length in training, tokens
   int64_t n_layer = 4;        ///< blocks
-  int64_t n_head = 4;         ///< must divide n_embd
+  int64_t n_head = 4;         ///< must divide n_embd, unless head_dim is given
   int64_t n_embd = 128;       ///< C, features of a token
   double dropout = 0.0;       ///< probability, in [0, 1)
   bool bias = true;           ///< in Linear and LayerNorm, as in GPT-2; false for others
   double norm_eps = 1e-5;     ///< of every norm
 
   // Options of some architectures; the others require the defaults.
-  int64_t n_kv_head = 0;        ///< heads of keys and values, must divide n_head; 0: n_head
-  int64_t n_inner = 0;          ///< features inside the MLP; 0: 8/3 n_embd, rounded up to a multiple of 32
-  double rope_theta = 10000.0;  ///< base of the rotary angles: see rotary_embedding()
-  bool qk_norm = false;         ///< whether heads of queries and keys are normalised, as in Qwen3
+  int64_t n_kv_head = 0;         ///< heads of keys and values, must divide n_head; 0: n_head
+  int64_t n_inner = 0;           ///< features inside the MLP; 0: 8/3 n_embd, rounded up to a multiple of 32
+  double rope_theta = 10000.0;   ///< base of the rotary angles: see rotary_embedding()
+  bool qk_norm = false;          ///< whether heads of queries and keys are normalised, as in Qwen3
+  AttentionVariant attention{};  ///< what the attention of other programs' models may have besides
 
   int64_t n_member = 1;  ///< decoders whose probabilities are averaged: above 1 it is an ensemble
 
   bool tie_word_embeddings = true;  ///< whether the output projection is the token embedding
 
+  /// Features of a head.
+  int64_t head_size() const { return attention.head_dim > 0 ? attention.head_dim : n_embd / n_head; }
   /// Heads of keys and values.
   int64_t kv_heads() const { return n_kv_head > 0 ? n_kv_head : n_head; }
   /// Features inside the MLP.

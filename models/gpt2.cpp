@@ -112,6 +112,7 @@ void check_gpt2(const DecoderConfig& c) {
   expect_usual("n_inner", c.n_inner, usual.n_inner);
   expect_usual("rope_theta", c.rope_theta, usual.rope_theta);
   expect_usual("qk_norm", c.qk_norm, usual.qk_norm);
+  check_usual_attention(c);
 }
 
 // The MLP saves the input and the output of gelu, the latter rounded in bfloat16.

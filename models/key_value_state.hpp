@@ -39,9 +39,10 @@ Tensor decode_blocks(const std::vector<Block>& blocks, Tensor x, DecodingState& 
 /// The part of DecoderCost that does not depend on the MLP: a block saves inputs and outputs of both norms (4
 /// C), q, k, v, the heads' output (C), and the log-sum-exp of each head.
 inline DecoderCost attention_cost(const DecoderConfig& config) {
-  const auto C = static_cast<double>(config.n_embd), heads = static_cast<double>(config.n_head);
-  const double kv = C / heads * static_cast<double>(config.kv_heads());
-  return {.saved = 6 * C + 2 * kv + heads,
+  const auto C = static_cast<double>(config.n_embd), heads = static_cast<double>(config.n_head),
+             size = static_cast<double>(config.head_size());
+  const double kv = size * static_cast<double>(config.kv_heads());
+  return {.saved = 4 * C + 2 * heads * size + 2 * kv + heads,
           .decoding = 2 * C,
           .position = 2 * kv * static_cast<double>(config.n_layer)};
 }

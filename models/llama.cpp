@@ -1,6 +1,6 @@
 // Llama (Touvron et al., arXiv 2302.13971): rotary positions, RMSNorm, SwiGLU, heads of queries that share
-// keys and values, no biases; with norms of queries and keys it is Qwen3. Parameters have the names of
-// Hugging Face's files.
+// keys and values; with norms of queries and keys it is Qwen3, with biases of queries, keys and values Qwen2,
+// with a sliding window Mistral. Parameters have the names of Hugging Face's files.
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <vector>
@@ -10,6 +10,7 @@
 #include "gradus/models/config_json.hpp"
 #include "gradus/models/key_value_state.hpp"
 #include "gradus/models/residual_block.hpp"
+#include "gradus/models/rope_scaling.hpp"
 #include "gradus/nn/attention.hpp"
 #include "gradus/nn/layers.hpp"
 
@@ -18,10 +19,15 @@ namespace {
 
 class LlamaBlock : public nn::Module {
  public:
-  LlamaBlock(const DecoderConfig& config, Generator& init)
+  LlamaBlock(const DecoderConfig& config, int64_t number, const Tensor& frequencies, Generator& init)
       : input_layernorm(config.n_embd, {.eps = config.norm_eps}),
         attn(config.n_embd, config.n_head, config.kv_heads(), init,
-             {.rope_theta = config.rope_theta,
+             {.rope_frequencies = frequencies,
+              .rope_scale = config.attention.rope_scaling.attention_factor,
+              .head_size = config.attention.head_dim,
+              .window = number < config.attention.window_from ? 0 : config.attention.window,
+              .bias = config.attention.qkv_bias,
+              .projection_bias = config.attention.projection_bias,
               .qk_norm = config.qk_norm,
               .norm_eps = config.norm_eps,
               .dropout = config.dropout}),
@@ -57,7 +63,8 @@ class Llama final : public Backbone {
         norm(config.n_embd, {.eps = config.norm_eps}),
         block_size(config.block_size) {
     layers.reserve(static_cast<size_t>(config.n_layer));
-    for (int64_t i = 0; i < config.n_layer; ++i) layers.emplace_back(config, init);
+    const Tensor frequencies = scaled_frequencies(config);
+    for (int64_t i = 0; i < config.n_layer; ++i) layers.emplace_back(config, i, frequencies, init);
     if (!config.tie_word_embeddings)
       lm_head.emplace(config.n_embd, config.vocab_size, init, nn::LinearOptions{.bias = false});
   }
@@ -96,14 +103,18 @@ class Llama final : public Backbone {
 };
 
 void check_llama(const DecoderConfig& c) {
-  if (c.n_embd / c.n_head % 2 != 0)
+  if (c.attention.head_dim < 0 || c.head_size() % 2 != 0)
     fail("decoder", Option{"n_head"}, " must divide ", Option{"n_embd"}, " into heads of an even size with ",
-         Option{"arch"}, " llama, got ", c.n_head, " and ", c.n_embd, ".");
+         Option{"arch"}, " llama, got ", c.n_head, " heads of ", c.head_size(), " for ", c.n_embd, ".");
   if (c.n_kv_head < 0 || c.n_head % c.kv_heads() != 0)
     fail("decoder", Option{"n_kv_head"}, " must divide ", Option{"n_head"}, ", got ", c.n_kv_head, " and ",
          c.n_head, ".");
   if (!(c.rope_theta > 0.0 && std::isfinite(c.rope_theta)))
     fail("decoder", Option{"rope_theta"}, " must be a finite number above 0, got ", c.rope_theta, ".");
+  check_rope(c.attention.rope_scaling);
+  if (c.attention.window < 0 || c.attention.window_from < 0)
+    fail("decoder", "window and window_from must be at least 0, got ", c.attention.window, " and ",
+         c.attention.window_from, ".");
   if (c.bias)
     fail("decoder", Option{"bias"}, " must be false with ", Option{"arch"},
          " llama, whose layers have none, got true.");
@@ -113,10 +124,11 @@ void check_llama(const DecoderConfig& c) {
 // inputs.
 DecoderCost llama_cost(const DecoderConfig& config, DType products) {
   const auto C = static_cast<double>(config.n_embd), inner = static_cast<double>(config.inner());
-  const double kv = C / static_cast<double>(config.n_head) * static_cast<double>(config.kv_heads());
+  const auto size = static_cast<double>(config.head_size()), q = size * static_cast<double>(config.n_head),
+             kv = size * static_cast<double>(config.kv_heads());
   const bool rounded = products == DType::bfloat16;
   DecoderCost cost = attention_cost(config);
-  cost.saved += (config.qk_norm ? C + kv : 0) + (rounded ? 2.5 : 3) * inner;
+  cost.saved += (config.qk_norm ? q + kv : 0) + (rounded ? 2.5 : 3) * inner;
   // Gradients; in bfloat16 each is also packed in two forms of 2 bytes.
   cost.gradients = 3 * inner + (rounded ? inner + C : 0);
   cost.decoding += 3 * inner;
@@ -129,12 +141,24 @@ std::string describe_llama(const DecoderConfig& config) {
                 config.tie_word_embeddings ? "tied" : "untied");
 }
 
-std::string_view llama_model_type(const DecoderConfig& config) { return config.qk_norm ? "qwen3" : "llama"; }
+/// A type of transformers that computes the same.
+std::string_view llama_model_type(const DecoderConfig& config) {
+  if (config.qk_norm) return "qwen3";
+  if (config.attention.qkv_bias && !config.attention.projection_bias) return "qwen2";
+  return config.attention.window > 0 ? "mistral" : "llama";
+}
+
+std::string_view llama_title(const DecoderConfig& config) {
+  const std::string_view type = llama_model_type(config);
+  return type == "qwen3" ? "Qwen3" : type == "qwen2" ? "Qwen2" : type == "mistral" ? "Mistral" : "Llama";
+}
 
 std::string write_llama_config(const DecoderConfig& config) {
+  const std::string_view type = llama_model_type(config);
+  const bool is_qwen = type == "qwen2" || type == "qwen3";
   nlohmann::ordered_json json = {
-      {"model_type", llama_model_type(config)},
-      {"architectures", {config.qk_norm ? "Qwen3ForCausalLM" : "LlamaForCausalLM"}},
+      {"model_type", type},
+      {"architectures", {concat(llama_title(config), "ForCausalLM")}},
       {"vocab_size", config.vocab_size},
       {"max_position_embeddings", config.block_size},
       {"hidden_size", config.n_embd},
@@ -142,27 +166,44 @@ std::string write_llama_config(const DecoderConfig& config) {
       {"num_hidden_layers", config.n_layer},
       {"num_attention_heads", config.n_head},
       {"num_key_value_heads", config.kv_heads()},
-      {"head_dim", config.n_embd / config.n_head},
+      {"head_dim", config.head_size()},
       {"hidden_act", "silu"},
       {"rms_norm_eps", config.norm_eps},
       {"rope_theta", config.rope_theta},
-      {"rope_scaling", nullptr},
-      {"attention_bias", false},
+      {"rope_scaling", rope_scaling_json(config.attention.rope_scaling)},
+      {"attention_bias", config.attention.qkv_bias},
       {"attention_dropout", config.dropout},
       {"initializer_range", 0.02},
       {"tie_word_embeddings", config.tie_word_embeddings},
   };
-  json[config.qk_norm ? "use_sliding_window" : "mlp_bias"] = false;
+  if (type == "llama") json["mlp_bias"] = false;
+  if (is_qwen) json["use_sliding_window"] = config.attention.window > 0;
+  if (config.attention.window > 0) {
+    json["sliding_window"] = config.attention.window;
+    if (is_qwen) json["max_window_layers"] = config.attention.window_from;
+  }
   return config_text(json.dump());
 }
 
-/// The base of the angles, which newer files have in an object. Scaled angles are not supported.
-double rope_theta(const files::Field& root) {
-  expect(root, "rope_scaling", {"null"});
-  const std::optional<files::Field> parameters = root.find("rope_parameters");
-  if (!parameters || parameters->is_null()) return number(root, "rope_theta", 10000.0);
-  expect(*parameters, "rope_type", {"'default'"});
-  return number(*parameters, "rope_theta", number(root, "rope_theta", 10000.0));
+/// Reads the sliding window: of all layers for Mistral; for Qwen, if it is in use, from max_window_layers on.
+void read_window(const files::Field& root, std::string_view type, DecoderConfig& to) {
+  if (type == "llama") return;
+  const auto field = root.find("sliding_window");
+  if (!field || field->is_null()) return;
+  if (type != "mistral") {
+    if (!flag(root, "use_sliding_window", false)) return;
+    to.attention.window_from = root.at("max_window_layers").integer();
+  }
+  to.attention.window = field->integer(1);
+  // Newer files list the layers too.
+  if (const auto kinds = root.find("layer_types"); kinds && kinds->is_list()) {
+    const std::vector<std::string> listed = kinds->texts();
+    for (size_t i = 0; i < listed.size(); ++i)
+      if ((listed[i] == "sliding_attention") != (static_cast<int64_t>(i) >= to.attention.window_from))
+        kinds->refuse("must be full_attention below layer ", to.attention.window_from,
+                      " and sliding_attention from it on, got ", listed[i], " at ", i, ".");
+  }
+  if (to.attention.window_from >= to.n_layer) to.attention.window = to.attention.window_from = 0;
 }
 
 /// The heads of keys and values. Without the field, Llama has one for each head of queries.
@@ -174,32 +215,31 @@ int64_t kv_heads(const files::Field& root, const DecoderConfig& config) {
 }
 
 DecoderConfig read_llama_config(const files::Field& root, const std::string& file) {
-  const bool qk_norm = root.at("model_type").text() == "qwen3";
-  DecoderConfig config{.arch = "llama", .bias = false, .qk_norm = qk_norm};
+  const std::string_view type = root.at("model_type").text();
+  DecoderConfig config{.arch = "llama", .bias = false, .qk_norm = type == "qwen3"};
   read_sizes(root, {"max_position_embeddings", "hidden_size", "num_hidden_layers", "num_attention_heads"},
              config);
   config.dropout = number(root, "attention_dropout", 0.0);
   config.norm_eps = number(root, "rms_norm_eps", 1e-6);
-  config.rope_theta = rope_theta(root);
+  read_rope(root, config);
   config.tie_word_embeddings = flag(root, "tie_word_embeddings", false);
+  config.attention.qkv_bias = type == "qwen2" || flag(root, "attention_bias", false);
+  config.attention.projection_bias = config.attention.qkv_bias && type != "qwen2";
+  read_window(root, type, config);
   const int64_t n_kv_head = kv_heads(root, config), n_inner = root.at("intermediate_size").integer(1);
   if (n_kv_head < 1) root.at("num_key_value_heads").refuse("must be at least 1, got ", n_kv_head, ".");
+  const auto head_dim = root.find("head_dim");
+  const int64_t usual = type == "qwen3" ? 128 : 0;  // Qwen3's default is 128 for any width.
+  config.attention.head_dim = head_dim && !head_dim->is_null() ? head_dim->integer(1) : usual;
   validate(config, file);
   // Defaults stay 0, so that loading a saved config restores it.
+  if (config.attention.head_dim * config.n_head == config.n_embd) config.attention.head_dim = 0;
   if (n_kv_head != config.n_head) config.n_kv_head = n_kv_head;
   if (n_inner != config.inner()) config.n_inner = n_inner;
   validate(config, file);
 
-  const std::string head_dim = std::to_string(config.n_embd / config.n_head);
-  if (qk_norm && head_dim != "128") (void)root.at("head_dim");  // Qwen3's default is 128 for any width.
-  if (qk_norm)
-    expect(root, "head_dim", {head_dim});
-  else
-    expect(root, "head_dim", {head_dim, "null"});
   expect(root, "hidden_act", {"'silu'", "'swish'"});
-  expect(root, "attention_bias", {"false"});
   expect(root, "mlp_bias", {"false"});
-  expect(root, "use_sliding_window", {"false"});
   expect(root, "partial_rotary_factor", {"1", "1.0", "null"});
   return config;
 }
@@ -230,7 +270,7 @@ const Architecture& llama() {
                                 .check = check_llama,
                                 .cost = llama_cost,
                                 .describe = describe_llama,
-                                .model_types = {"llama", "qwen3"},
+                                .model_types = {"llama", "qwen3", "qwen2", "mistral"},
                                 .model_type = llama_model_type,
                                 .write_config = write_llama_config,
                                 .read_config = read_llama_config,
@@ -243,9 +283,7 @@ const Architecture& llama() {
                                           {".attn.c_proj.", ".attn.o_proj."},
                                           {".attn.", ".self_attn."}},
                                 .exports = {"gguf", "pytorch", "web"},
-                                .title = [](const DecoderConfig& config) -> std::string_view {
-                                  return config.qk_norm ? "Qwen3" : "Llama";
-                                }};
+                                .title = llama_title};
   return row;
 }
 

@@ -123,6 +123,7 @@ void check_mingru(const DecoderConfig& c) {
   expect_value("n_head", c.n_head, 1);
   expect_value("n_kv_head", c.n_kv_head, usual.n_kv_head);
   expect_value("rope_theta", c.rope_theta, usual.rope_theta);
+  check_usual_attention(c);
   if (c.qk_norm)
     fail("decoder", Option{"qk_norm"}, " must be false with ", Option{"arch"},
          " mingru, which has no queries, got true.");

@@ -15,13 +15,14 @@ int64_t checked_width(int64_t n_embd, int64_t n_head) {
   return n_embd;
 }
 
-int64_t checked_head_size(int64_t n_embd, int64_t n_head, int64_t n_kv_head) {
-  if (n_embd < 1 || n_head < 1 || n_embd % n_head != 0 || n_embd / n_head % 2 != 0)
+int64_t checked_head_size(int64_t n_embd, int64_t n_head, int64_t n_kv_head, int64_t head_size) {
+  if (n_embd < 1 || n_head < 1 || head_size < 0 || head_size % 2 != 0 ||
+      (head_size == 0 && (n_embd % n_head != 0 || n_embd / n_head % 2 != 0)))
     fail("attention", "n_head must divide n_embd into heads of an even size, got n_head ", n_head,
-         " and n_embd ", n_embd, ".");
+         ", n_embd ", n_embd, " and head_size ", head_size, ".");
   if (n_kv_head < 1 || n_head % n_kv_head != 0)
     fail("attention", "n_kv_head must divide n_head, got n_kv_head ", n_kv_head, " and n_head ", n_head, ".");
-  return n_embd / n_head;
+  return head_size > 0 ? head_size : n_embd / n_head;
 }
 
 void check_sequence(const Tensor& x) {
@@ -31,8 +32,6 @@ void check_sequence(const Tensor& x) {
 void check_decodes(bool causal) {
   if (!causal) fail("attention", "only causal attention can be continued from a cache, got causal = false.");
 }
-
-constexpr LinearOptions kNoBias{.bias = false};
 
 /// The formula, with its points: q (B, nh, T, hs), k and v (B, n, S, hs) -> (B, nh, T, hs).
 Tensor attention_by_formula(const Module& layer, const Tensor& q, const Tensor& k, const Tensor& v,
@@ -56,7 +55,7 @@ Tensor attention(const Module& layer, const Tensor& q, const Tensor& k, const Te
                  const AttentionOptions& options, const KVCache* cache = nullptr) {
   if (layer.is_watched("scores") || layer.is_watched("pattern"))
     return attention_by_formula(layer, q, k, v, options);
-  return cache ? attend(q, *cache) : scaled_dot_product_attention(q, k, v, options);
+  return cache ? attend(q, *cache, options.window) : scaled_dot_product_attention(q, k, v, options);
 }
 
 /// The outputs of the heads side by side, (B, T, C), each passed through its point.
@@ -83,8 +82,9 @@ void KVCache::append(const Tensor& keys, const Tensor& values) {
   length = end;
 }
 
-Tensor attend(const Tensor& q, const KVCache& cache) {
-  const AttentionOptions options{.causal = true, .enable_gqa = q.size(1) != cache.k.size(1)};
+Tensor attend(const Tensor& q, const KVCache& cache, int64_t window) {
+  const AttentionOptions options{
+      .causal = true, .window = window, .enable_gqa = q.size(1) != cache.k.size(1)};
   const Tensor keys = cache.keys(), values = cache.values();
   const int64_t count = q.size(2), first = cache.length - count;
   if (count == 1 || count > kFewPositions) return scaled_dot_product_attention(q, keys, values, options);
@@ -159,14 +159,23 @@ Tensor MultiHeadAttention::decode(const Tensor& x, KVCache& cache) const {
 GroupedQueryAttention::GroupedQueryAttention(int64_t n_embd, int64_t n_head, int64_t n_kv_head,
                                              Generator& generator,
                                              const GroupedQueryAttentionOptions& options)
-    : q_proj(n_embd, n_head * checked_head_size(n_embd, n_head, n_kv_head), generator, kNoBias),
-      k_proj(n_embd, n_kv_head * (n_embd / n_head), generator, kNoBias),
-      v_proj(n_embd, n_kv_head * (n_embd / n_head), generator, kNoBias),
-      o_proj(n_embd, n_embd, generator, kNoBias),
+    : GroupedQueryAttention(n_embd, n_head, n_kv_head,
+                            checked_head_size(n_embd, n_head, n_kv_head, options.head_size), generator,
+                            options) {}
+
+GroupedQueryAttention::GroupedQueryAttention(int64_t n_embd, int64_t n_head, int64_t n_kv_head, int64_t hs,
+                                             Generator& generator,
+                                             const GroupedQueryAttentionOptions& options)
+    : q_proj(n_embd, n_head * hs, generator, {.bias = options.bias}),
+      k_proj(n_embd, n_kv_head * hs, generator, {.bias = options.bias}),
+      v_proj(n_embd, n_kv_head * hs, generator, {.bias = options.bias}),
+      o_proj(n_head * hs, n_embd, generator, {.bias = options.projection_bias}),
       drop(options.dropout),
       kv_heads_(n_kv_head),
-      head_size_(n_embd / n_head),
+      head_size_(hs),
       options_(options) {
+  if (!options_.rope_frequencies.defined())
+    options_.rope_frequencies = rotary_frequencies(hs, options.rope_theta);
   if (!options.qk_norm) return;
   q_norm.emplace(head_size_, RMSNormOptions{options.norm_eps});
   k_norm.emplace(head_size_, RMSNormOptions{options.norm_eps});
@@ -179,7 +188,9 @@ GroupedQueryAttention::Heads GroupedQueryAttention::project(const Tensor& x, int
         projected.reshape({x.size(0), x.size(1), projected.size(2) / head_size_, head_size_});
     return (norm ? (*norm)(split) : split).transpose(1, 2);
   };
-  const auto rotated = [&](const Tensor& h) { return rotary_embedding(h, start, options_.rope_theta); };
+  const auto rotated = [&](const Tensor& h) {
+    return rotary_embedding(h, start, options_.rope_frequencies, options_.rope_scale);
+  };
   const Tensor q = rotated(heads(q_proj(x), q_norm));
   const Tensor k = rotated(heads(k_proj(x), k_norm));
   return {point("q", q), point("k", k), point("v", heads(v_proj(x), {}))};
@@ -192,8 +203,11 @@ Tensor GroupedQueryAttention::mix(const Tensor& heads) const {
 Tensor GroupedQueryAttention::operator()(const Tensor& x, Generator* dropout) const {
   Generator* const source = dropout_source(drop.p(), training(), dropout);
   const auto [q, k, v] = project(x, 0);
-  const AttentionOptions options{
-      .causal = options_.causal, .dropout = source ? drop.p() : 0.0, .generator = source, .enable_gqa = true};
+  const AttentionOptions options{.causal = options_.causal,
+                                 .window = options_.window,
+                                 .dropout = source ? drop.p() : 0.0,
+                                 .generator = source,
+                                 .enable_gqa = true};
   return output(drop(mix(attention(*this, q, k, v, options)), dropout));
 }
 
@@ -206,7 +220,8 @@ Tensor GroupedQueryAttention::decode(const Tensor& x, KVCache& cache) const {
   const NoGrad no_grad;
   const auto [q, k, v] = project(x, cache.length);
   cache.append(k, v);
-  return output(mix(attention(*this, q, cache.keys(), cache.values(), {.causal = true}, &cache)));
+  return output(mix(attention(*this, q, cache.keys(), cache.values(),
+                              {.causal = true, .window = options_.window}, &cache)));
 }
 
 }  // namespace gradus::nn

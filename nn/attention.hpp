@@ -31,9 +31,11 @@ struct KVCache {
 /// Most positions that attend() computes together with the same bits as one by one.
 inline constexpr int64_t kFewPositions = 8;
 
-/// Causal attention of the last T positions of a cache. q: (B, nh, T, hs) -> (B, nh, T, hs). If T is at most
-/// kFewPositions, each position has the same bits as if it were the last one.
-Tensor attend(const Tensor& q, const KVCache& cache);
+/// Causal attention of the last T positions of a cache, with the window of AttentionOptions. q: (B, nh, T,
+/// hs)
+/// -> (B, nh, T, hs). If T is at most kFewPositions, each position has the same bits as if it were the last
+/// one.
+Tensor attend(const Tensor& q, const KVCache& cache, int64_t window = 0);
 
 /// An empty cache for up to `capacity` positions: float64 if that is the dtype of the weights, else float32.
 KVCache make_kv_cache(int64_t batch, int64_t heads, int64_t capacity, int64_t head_size, DType weights);
@@ -84,8 +86,14 @@ class MultiHeadAttention : public Module {
 
 /// Options of a GroupedQueryAttention.
 struct GroupedQueryAttentionOptions {
-  bool causal = true;           ///< position t attends to positions <= t only
-  double rope_theta = 10000.0;  ///< base of the angles: see rotary_embedding()
+  bool causal = true;            ///< position t attends to positions <= t only
+  double rope_theta = 10000.0;   ///< base of the angles: see rotary_embedding()
+  Tensor rope_frequencies{};     ///< float64 (hs / 2), instead of those of rope_theta
+  double rope_scale = 1.0;       ///< of the rotated queries and keys
+  int64_t head_size = 0;         ///< hs; 0: C / nh
+  int64_t window = 0;            ///< positions that a query sees, with its own; 0: all. See AttentionOptions
+  bool bias = false;             ///< of q_proj, k_proj and v_proj
+  bool projection_bias = false;  ///< of o_proj
   bool qk_norm = false;    ///< whether each head's queries and keys are normalised before they are rotated
   double norm_eps = 1e-6;  ///< of those norms
   double dropout = 0.0;    ///< probability, for attention weights and for outputs
@@ -96,9 +104,9 @@ struct GroupedQueryAttentionOptions {
 /// normalised first (Henry et al., arXiv 2010.04245, as in Qwen3).
 class GroupedQueryAttention : public Module {
  public:
-  /// n_embd = C features in n_head = nh heads of queries, of size hs = C / nh, and n_kv_head = n heads of
-  /// keys and values. Draws the values of q_proj, k_proj, v_proj and o_proj, in this order; none has a bias.
-  /// Throws Error unless n_kv_head divides n_head, n_head divides n_embd and hs is even, and as Linear and
+  /// n_embd = C features, n_head = nh heads of queries of size hs, and n_kv_head = n heads of keys and
+  /// values. Draws the values of q_proj, k_proj, v_proj and o_proj, in this order. Throws Error unless
+  /// n_kv_head divides n_head, n_head divides n_embd or head_size is given, and hs is even, and as Linear and
   /// Dropout do.
   GroupedQueryAttention(int64_t n_embd, int64_t n_head, int64_t n_kv_head, Generator& generator,
                         const GroupedQueryAttentionOptions& options = {});
@@ -115,13 +123,15 @@ class GroupedQueryAttention : public Module {
     v("q_norm", q_norm)("k_norm", k_norm)("drop", drop);
   }
 
-  Linear q_proj;                          ///< C -> C
+  Linear q_proj;                          ///< C -> nh hs
   Linear k_proj, v_proj;                  ///< C -> n hs
-  Linear o_proj;                          ///< C -> C
+  Linear o_proj;                          ///< nh hs -> C
   std::optional<RMSNorm> q_norm, k_norm;  ///< over hs, the same for all heads
   Dropout drop;                           ///< of outputs; weights are dropped as they are computed
 
  private:
+  GroupedQueryAttention(int64_t n_embd, int64_t n_head, int64_t n_kv_head, int64_t hs, Generator& generator,
+                        const GroupedQueryAttentionOptions& options);
   struct Heads {
     Tensor q, k, v;  // (B, nh, T, hs) and (B, n, T, hs)
   };

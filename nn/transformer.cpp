@@ -127,7 +127,10 @@ AttentionOutput CrossAttention::operator()(const Tensor& query, const Tensor& ke
     if (!batched) weights = weights.squeeze(0);
   } else {
     y = scaled_dot_product_attention(q, k, v,
-                                     {only_causal, {}, mask, source ? options_.dropout : 0.0, source});
+                                     {.causal = only_causal,
+                                      .mask = mask,
+                                      .dropout = source ? options_.dropout : 0.0,
+                                      .generator = source});
   }
   const Tensor joined = options_.batch_first ? y.transpose(1, 2) : y.permute({2, 0, 1, 3});
   return {output(out_proj(joined.reshape(query.shape()))), call.need_weights ? weights : Tensor()};

@@ -232,6 +232,11 @@ Tensor rms_norm(const Tensor& x, const Shape& normalized_shape, const Tensor& we
 /// hs / 2 of row t, one pair, are rotated by (offset + t) * base^(-2 i / hs) radians. Pairs are Hugging
 /// Face's halves, not neighbours. Throws Error for an odd hs and a negative offset.
 Tensor rotary_embedding(const Tensor& x, int64_t offset = 0, double base = 10000.0);
+/// The same by (offset + t) * frequencies[i] radians, times `scale`. frequencies: float64 (hs / 2), a
+/// constant. Scaled frequencies and YaRN's scale extend the context of a trained model.
+Tensor rotary_embedding(const Tensor& x, int64_t offset, const Tensor& frequencies, double scale = 1.0);
+/// base^(-2 i / hs) for i < hs / 2, float64.
+Tensor rotary_frequencies(int64_t hs, double base);
 /// How the losses of single elements are combined. batchmean, which only kl_div() takes, is the sum divided
 /// by the first size.
 enum class Reduction { none, mean, sum, batchmean };

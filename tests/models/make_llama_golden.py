@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Writes golden/llama and golden/qwen3: two-layer decoders of Llama's shape, and what PyTorch computes with them.
+"""Writes the folders of CONFIGS in golden: two-layer decoders of Llama's shape, and what PyTorch computes with them.
 
     /usr/bin/python3 make_llama_golden.py            # writes them
     /usr/bin/python3 make_llama_golden.py --check    # compares them with what PyTorch computes now; 77: there is none
 
 Each is a folder as transformers would save it, float32, and expected.safetensors: a batch and, computed in float64 from the
-same float32 weights, its logits, loss and the gradient of every parameter; then ten batches, and for each optimizer the loss
-at each of ten steps on them, and the parameters after the last. Needs torch only; the numbers in the repository came from
+same float32 weights, its logits, loss and the gradient of every parameter; then twenty batches, and for each optimizer the loss
+at each of twenty steps on them, and the parameters after the last. Needs torch only; the numbers in the repository came from
 1.13.
 """
 import json
@@ -20,7 +20,7 @@ import torch
 import torch.nn.functional as F
 
 FOLDER = pathlib.Path(__file__).parent / "golden"
-VOCAB, BLOCK, LAYERS, WIDTH, BATCH, LENGTH, STEPS = 11, 8, 2, 16, 3, 6, 10
+VOCAB, BLOCK, LAYERS, WIDTH, BATCH, LENGTH, STEPS = 11, 8, 2, 16, 3, 6, 20
 LR, BETAS, DECAY = 1e-2, (0.9, 0.95), 0.1
 
 LLAMA = {"model_type": "llama", "architectures": ["LlamaForCausalLM"], "vocab_size": VOCAB, "hidden_size": WIDTH,
@@ -31,16 +31,37 @@ QWEN3 = {"model_type": "qwen3", "architectures": ["Qwen3ForCausalLM"], "vocab_si
          "intermediate_size": 24, "num_hidden_layers": LAYERS, "num_attention_heads": 4, "num_key_value_heads": 1,
          "head_dim": 4, "hidden_act": "silu", "max_position_embeddings": BLOCK, "rms_norm_eps": 1e-6,
          "rope_theta": 500.0, "attention_bias": False, "use_sliding_window": False, "tie_word_embeddings": False}
+# What attention may have besides: scaled frequencies, heads of another size, biases and windows.
+LLAMA3 = {**LLAMA, "head_dim": 6, "attention_bias": True, "max_position_embeddings": 32, "rope_scaling": {
+    "rope_type": "llama3", "factor": 4.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
+    "original_max_position_embeddings": 8}}
+YARN = {**QWEN3, "head_dim": 8, "rope_scaling": {
+    "rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 8, "beta_fast": 0.4, "beta_slow": 0.02}}
+QWEN2 = {**LLAMA, "model_type": "qwen2", "architectures": ["Qwen2ForCausalLM"], "use_sliding_window": True,
+         "sliding_window": 3, "max_window_layers": 1, "rope_scaling": {"type": "linear", "factor": 2.0}}
+MISTRAL = {**LLAMA, "model_type": "mistral", "architectures": ["MistralForCausalLM"], "sliding_window": 2, "head_dim": 2}
+CONFIGS = {"llama": (2023, LLAMA), "qwen3": (2025, QWEN3), "llama3": (2026, LLAMA3), "yarn": (2027, YARN),
+           "qwen2": (2028, QWEN2), "mistral": (2029, MISTRAL)}
+
+
+def head_size(config):
+    return config.get("head_dim") or WIDTH // config["num_attention_heads"]
+
+
+def window_of(config, layer):
+    if config["model_type"] == "qwen2" and layer < config["max_window_layers"]:
+        return None
+    return config.get("sliding_window")
 
 
 def make_weights(config):
     heads, kv_heads = config["num_attention_heads"], config["num_key_value_heads"]
-    size, inner, qk_norm = WIDTH // heads, config["intermediate_size"], config["model_type"] == "qwen3"
+    size, inner, qk_norm = head_size(config), config["intermediate_size"], config["model_type"] == "qwen3"
     matrices, norms = {"model.embed_tokens": (VOCAB, WIDTH)}, {"model.norm": WIDTH}
     for i in range(LAYERS):
         at = f"model.layers.{i}."
         norms[at + "input_layernorm"] = norms[at + "post_attention_layernorm"] = WIDTH
-        matrices[at + "self_attn.q_proj"] = matrices[at + "self_attn.o_proj"] = (WIDTH, WIDTH)
+        matrices[at + "self_attn.q_proj"], matrices[at + "self_attn.o_proj"] = (heads * size, WIDTH), (WIDTH, heads * size)
         matrices[at + "self_attn.k_proj"] = matrices[at + "self_attn.v_proj"] = (kv_heads * size, WIDTH)
         matrices[at + "mlp.gate_proj"] = matrices[at + "mlp.up_proj"] = (inner, WIDTH)
         matrices[at + "mlp.down_proj"] = (WIDTH, inner)
@@ -51,6 +72,12 @@ def make_weights(config):
     # Wider than at the start of a training, so that no gradient is close to 0 and no path hides behind another.
     weights = {name + ".weight": 0.3 * torch.randn(shape) for name, shape in matrices.items()}
     weights.update({name + ".weight": 1 + 0.2 * torch.randn(size) for name, size in norms.items()})
+    biased = ("q_proj", "k_proj", "v_proj") if config["model_type"] == "qwen2" else ()
+    if config["attention_bias"]:
+        biased = ("q_proj", "k_proj", "v_proj", "o_proj")
+    for name, shape in matrices.items():
+        if name.endswith(biased):
+            weights[name + ".bias"] = 0.3 * torch.randn(shape[0])
     return weights
 
 
@@ -58,31 +85,57 @@ def rms_norm(x, weight, eps):
     return weight * x / (x.pow(2).mean(-1, keepdim=True) + eps).sqrt()
 
 
-def rotate(x, theta):
-    """x: (B, heads, T, size): x * cos + (-second half, first half) * sin."""
-    length, size = x.shape[-2:]
+def frequencies_of(config):
+    """The frequencies and the factor of rotated queries and keys, as transformers' modeling_rope_utils defines them."""
+    size, theta, scaling = head_size(config), config["rope_theta"], config.get("rope_scaling")
     frequencies = 1.0 / theta ** (torch.arange(0, size, 2, dtype=torch.float64) / size)
+    if not scaling:
+        return frequencies, 1.0
+    factor = scaling["factor"]
+    if scaling.get("type") == "linear":
+        return frequencies / factor, 1.0
+    length = scaling["original_max_position_embeddings"]
+    if scaling["rope_type"] == "llama3":
+        low, high = scaling["low_freq_factor"], scaling["high_freq_factor"]
+        waves = 2 * math.pi / frequencies
+        smooth = (length / waves - low) / (high - low)
+        smoothed = (1 - smooth) * frequencies / factor + smooth * frequencies
+        scaled = torch.where(waves > length / low, frequencies / factor, frequencies)
+        is_medium = (waves >= length / high) & (waves <= length / low)
+        return torch.where(is_medium, smoothed, scaled), 1.0
+
+    def dimension(rotations):
+        return size * math.log(length / (rotations * 2 * math.pi)) / (2 * math.log(theta))
+    low = max(math.floor(dimension(scaling["beta_fast"])), 0)
+    high = min(math.ceil(dimension(scaling["beta_slow"])), size - 1)
+    ramp = ((torch.arange(size // 2, dtype=torch.float64) - low) / ((high - low) or 0.001)).clamp(0, 1)
+    return frequencies / factor * ramp + frequencies * (1 - ramp), 0.1 * math.log(factor) + 1
+
+
+def rotate(x, frequencies, scale):
+    """x: (B, heads, T, size): scale * (x * cos + (-second half, first half) * sin)."""
+    length, size = x.shape[-2:]
     angles = torch.outer(torch.arange(length, dtype=torch.float64), frequencies)
     angles = torch.cat((angles, angles), -1)
     first, second = x[..., : size // 2], x[..., size // 2:]
-    return x * angles.cos() + torch.cat((-second, first), -1) * angles.sin()
+    return scale * (x * angles.cos() + torch.cat((-second, first), -1) * angles.sin())
 
 
 def logits_of(config, w, idx):
     batch, length = idx.shape
     heads, kv_heads = config["num_attention_heads"], config["num_key_value_heads"]
-    size, eps, theta = WIDTH // heads, config["rms_norm_eps"], config["rope_theta"]
+    size, eps, (frequencies, scale) = head_size(config), config["rms_norm_eps"], frequencies_of(config)
 
     def norm(x, name):
         return rms_norm(x, w[name + ".weight"], eps) if name + ".weight" in w else x
 
     def dense(x, name):
-        return x @ w[name + ".weight"].T
+        return x @ w[name + ".weight"].T + w.get(name + ".bias", 0)
 
     def split(x, n):
         return x.view(batch, length, n, size)
 
-    future = torch.triu(torch.ones(length, length, dtype=torch.bool), 1)
+    ones = torch.ones(length, length, dtype=torch.bool)
     x = w["model.embed_tokens.weight"][idx]
     for i in range(LAYERS):
         at, attn = f"model.layers.{i}.", f"model.layers.{i}.self_attn."
@@ -90,11 +143,13 @@ def logits_of(config, w, idx):
         q = norm(split(dense(y, attn + "q_proj"), heads), attn + "q_norm").transpose(1, 2)
         k = norm(split(dense(y, attn + "k_proj"), kv_heads), attn + "k_norm").transpose(1, 2)
         v = split(dense(y, attn + "v_proj"), kv_heads).transpose(1, 2)
-        q, k = rotate(q, theta), rotate(k, theta)
+        q, k = rotate(q, frequencies, scale), rotate(k, frequencies, scale)
+        window = window_of(config, i)
+        hidden = torch.triu(ones, 1) | torch.tril(ones, -window) if window else torch.triu(ones, 1)
         k, v = (t.repeat_interleave(heads // kv_heads, 1) for t in (k, v))
         scores = q @ k.transpose(-2, -1) / math.sqrt(size)
-        mixed = scores.masked_fill(future, float("-inf")).softmax(-1) @ v
-        x = x + dense(mixed.transpose(1, 2).reshape(batch, length, WIDTH), attn + "o_proj")
+        mixed = scores.masked_fill(hidden, float("-inf")).softmax(-1) @ v
+        x = x + dense(mixed.transpose(1, 2).reshape(batch, length, heads * size), attn + "o_proj")
         y = norm(x, at + "post_attention_layernorm")
         x = x + dense(F.silu(dense(y, at + "mlp.gate_proj")) * dense(y, at + "mlp.up_proj"), at + "mlp.down_proj")
     head = "model.embed_tokens" if config["tie_word_embeddings"] else "lm_head"
@@ -169,6 +224,8 @@ def expected_of(config, weights, idx, targets, step_idx, step_targets):
     expected.update({"grad." + name: values.grad.clone() for name, values in w.items()})
 
     for name, make_optimizer in OPTIMIZERS.items():
+        if name != "adamw" and config is not LLAMA and config is not QWEN3:
+            continue
         expected.update(trained(config, weights, name, make_optimizer, step_idx, step_targets))
     return expected
 
@@ -190,8 +247,8 @@ def recomputed(folder, config):
 
 
 def main():
-    for seed, config in ((2023, LLAMA), (2025, QWEN3)):
-        folder = FOLDER / config["model_type"]
+    for name, (seed, config) in CONFIGS.items():
+        folder = FOLDER / name
         if sys.argv[1:] == ["--check"]:
             check_config(config, folder / "config.json")
             check(*recomputed(folder, config), folder)

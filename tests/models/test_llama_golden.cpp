@@ -5,6 +5,7 @@
 #include "autograd/compare.hpp"
 #include "catch.hpp"
 #include "gradus/autograd/ops/ops.hpp"
+#include "gradus/models/config_json.hpp"
 #include "gradus/models/pretrained.hpp"
 #include "gradus/nn/safetensors.hpp"
 #include "test_files.hpp"
@@ -23,8 +24,8 @@ double error_of_largest(const Tensor& actual, const Tensor& expected) {
 
 }  // namespace
 
-TEST_CASE("logits, loss and every gradient of a Llama and a Qwen3 are PyTorch's, cached too") {
-  const std::string kind = GENERATE("llama", "qwen3");
+TEST_CASE("logits, loss and every gradient of decoders of Llama's shape are PyTorch's, cached too") {
+  const std::string kind = GENERATE("llama", "qwen3", "llama3", "yarn", "qwen2", "mistral");
   const auto [dtype, tolerance] = GENERATE(std::pair(DType::float32, 2e-5), std::pair(DType::float64, 1e-12));
   INFO(kind << " in " << name(dtype));
   const std::filesystem::path folder = testing::test_files() / "models/golden" / kind;
@@ -43,11 +44,20 @@ TEST_CASE("logits, loss and every gradient of a Llama and a Qwen3 are PyTorch's,
     CHECK(error_of_largest(parameter.grad(), expected.at("grad." + name)) < tolerance);
     ++parameters;
   }
-  CHECK(expected.size() == 6 + parameters + 3 * (1 + parameters));  // and three optimizers
+  const size_t optimizers = kind == "llama" || kind == "qwen3" ? 3 : 1;
+  CHECK(expected.size() == 6 + parameters + optimizers * (1 + parameters));
 
   const auto state = model.make_state(idx.size(0));
   for (int64_t t = 0; t < idx.size(1); ++t) {
     INFO("position " << t);
     CHECK(error_of_largest(model.decode(idx.slice(1, t, t + 1), *state), logits.select(1, t)) < tolerance);
   }
+}
+
+TEST_CASE("a config with another attention survives saving and loading") {
+  const std::string kind = GENERATE("llama3", "yarn", "qwen2", "mistral");
+  const std::filesystem::path folder = testing::test_files() / "models/golden" / kind;
+  const models::DecoderConfig config = models::load_config(folder);
+  CHECK(config.attention != models::AttentionVariant());
+  CHECK(models::config_from_json(models::to_json(config), "config.json") == config);
 }

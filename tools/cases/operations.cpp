@@ -264,7 +264,9 @@ std::vector<Operation> table() {
       operation("to_bool(Tensor x)", non_zero),
       operation("gelu(Tensor x, str approximate=none)", gelu),
       operation("swiglu(Tensor gate, Tensor up)", swiglu),
-      operation("rotary_embedding(Tensor x, int offset=0, float base=10000)", rotary_embedding),
+      operation(
+          "rotary_embedding(Tensor x, int offset=0, float base=10000)",
+          +[](const Tensor& x, int64_t offset, double base) { return rotary_embedding(x, offset, base); }),
       operation("add(Tensor x, Scalar other, float alpha=1)", scaled<add>),
       operation("sub(Tensor x, Scalar other, float alpha=1)", scaled<sub>),
       operation("mul(Tensor x, Scalar other)", mul),

@@ -132,6 +132,11 @@ int export_model(const ExportFlags& flags) {
   const auto& known = models::architecture(config.arch).exports;
   if (flags.to != "npz" && std::find(known.begin(), known.end(), flags.to) == known.end())
     fail("export", "--to must be npz for a model of --arch ", config.arch, ", got ", flags.to, ".");
+  if ((flags.to == "pytorch" || flags.to == "web") && config.attention != models::AttentionVariant())
+    fail("export",
+         "--to must be gguf or npz for a model with scaled positions, a window, biases or another head_dim, "
+         "got ",
+         flags.to, ".");
   train::check_memory(models::generation_memory(config), "free some.");
   const train::TrainedModel trained = train::load_trained(flags.folder);
   const fs::path folder = format.is_folder ? fs::path(flags.out) : fs::path(flags.out).parent_path();

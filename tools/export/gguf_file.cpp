@@ -1,6 +1,7 @@
 #include "gradus/tools/export/export.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "gradus/autograd/graph/record.hpp"
@@ -8,6 +9,7 @@
 #include "gradus/files/file.hpp"
 #include "gradus/models/architecture.hpp"
 #include "gradus/models/pretrained.hpp"
+#include "gradus/models/rope_scaling.hpp"
 #include "gradus/tools/export/encodings.hpp"
 #include "gradus/tools/gguf/gguf.hpp"
 
@@ -60,17 +62,18 @@ std::string gguf_name(std::string_view name) {
 }
 
 /// llama.cpp rotates the neighbours 2i and 2i + 1 of a llama's head together; our weights (and Hugging
-/// Face's) are for i and i + hs / 2, so rows of queries and keys are reordered, except for Qwen3.
+/// Face's) are for i and i + hs / 2, so rows of queries and keys, and their biases, are reordered, except for
+/// Qwen.
 Tensor with_neighbours(const Tensor& weight, int64_t heads) {
-  const int64_t half = weight.size(0) / heads / 2, C = weight.size(1);
-  return weight.reshape({heads, 2, half, C}).transpose(1, 2).reshape({weight.size(0), C}).contiguous();
+  const int64_t half = weight.size(0) / heads / 2;
+  return weight.reshape({heads, 2, half, -1}).transpose(1, 2).reshape(weight.shape()).contiguous();
 }
 
 Tensor arranged(const std::string& name, const Tensor& weight, const DecoderConfig& config) {
-  if (models::architecture(config.arch).positions != models::Positions::rotary || config.qk_norm)
-    return weight;
-  if (name.ends_with("q_proj.weight")) return with_neighbours(weight, config.n_head);
-  if (name.ends_with("k_proj.weight")) return with_neighbours(weight, config.kv_heads());
+  const models::Architecture& row = models::architecture(config.arch);
+  if (row.positions != models::Positions::rotary || row.title(config).starts_with("Qwen")) return weight;
+  if (name.find("q_proj.") != name.npos) return with_neighbours(weight, config.n_head);
+  if (name.find("k_proj.") != name.npos) return with_neighbours(weight, config.kv_heads());
   return weight;
 }
 
@@ -94,6 +97,15 @@ std::vector<gguf::NewTensor> tensors_of(const models::Decoder& model, std::strin
     const Stored stored = stored_as(type, called, tensor.shape());
     tensors.push_back({called, {tensor.shape().begin(), tensor.shape().end()}, stored.type, [tensor, stored] {
                          return stored.bytes(numbers_of(tensor));
+                       }});
+  }
+  // Only this scaling cannot be told by keys: the file has the divisors of the frequencies.
+  if (const DecoderConfig& config = model.config(); config.attention.rope_scaling.type == "llama3") {
+    const Tensor divisors =
+        (rotary_frequencies(config.head_size(), config.rope_theta) / models::scaled_frequencies(config))
+            .to(DType::float32);
+    tensors.push_back({"rope_freqs.weight", {divisors.size(0)}, kF32.type, [divisors] {
+                         return kF32.bytes(numbers_of(divisors));
                        }});
   }
   return tensors;
@@ -120,18 +132,39 @@ gguf::Keys model_keys(const DecoderConfig& config) {
     keys.emplace_back(arch + ".attention.layer_norm_epsilon", eps);
     return keys;
   }
-  const int64_t head = config.n_embd / config.n_head;
+  const int64_t head = config.head_size();
   add("attention.head_count_kv", config.kv_heads());
   add("attention.key_length", head);
   add("attention.value_length", head);
   add("rope.dimension_count", head);
   keys.emplace_back(arch + ".rope.freq_base", static_cast<float>(config.rope_theta));
   keys.emplace_back(arch + ".attention.layer_norm_rms_epsilon", eps);
+  if (const models::RopeScaling& s = config.attention.rope_scaling; s.type == "linear" || s.type == "yarn") {
+    keys.emplace_back(arch + ".rope.scaling.type", s.type);
+    keys.emplace_back(arch + ".rope.scaling.factor", static_cast<float>(s.factor));
+    if (s.original_length > 0) add("rope.scaling.original_context_length", s.original_length);
+  }
   return keys;
 }
 
+/// What llama.cpp computes: it has no windows for these models, and YaRN's usual limits.
+DecoderConfig supported(DecoderConfig config) {
+  models::AttentionVariant& attention = config.attention;
+  const models::RopeScaling& s = attention.rope_scaling;
+  if (attention.window > 0 && attention.window < config.block_size)
+    fail("export", "a GGUF file must have no sliding window, got one of ", attention.window,
+         " tokens in a context of ", config.block_size, ".");
+  attention.window = attention.window_from = 0;
+  if (s.type == "yarn" && (s.beta_fast != 32 || s.beta_slow != 1 || !s.truncate ||
+                           std::abs(s.attention_factor - 1 - 0.1 * std::log(s.factor)) > 1e-6))
+    fail("export", "a GGUF file must have YaRN with its usual limits and attention factor, got another.");
+  if (s.type == "llama3" && models::architecture(config.arch).title(config).starts_with("Qwen"))
+    fail("export", "a GGUF file of this model must have no rope_scaling of type llama3.");
+  return config;
+}
+
 gguf::Keys all_keys(const train::TrainedModel& trained, const std::string& name, std::string_view type) {
-  const DecoderConfig& config = trained.model.config();
+  const DecoderConfig config = supported(trained.model.config());
   gguf::Keys keys = {
       {"general.architecture", std::string(models::architecture(config.arch).model_type(config))},
       {"general.type", std::string("model")},

@@ -66,6 +66,9 @@ void add_rotary_embedding(CaseList& list) {
   });
   c.add("columns far apart", {{1, 2, 4, 3}}, [](In x) { return rotary_embedding(x.mT(), 2); });
   c.add("expanded", {{1, 3, 4}}, [](In x) { return rotary_embedding(x.expand({2, 2, 3, 4}), 1); });
+  c.add("other frequencies, scaled", {{2, 3, 4}}, [](In x) {
+    return rotary_embedding(x, 5, tensor(std::vector<double>{0.7, 0.01}, {2}), 1.3);
+  });
   c.add("used twice", {{3, 4}}, [](In x) { return rotary_embedding(x, 1) * rotary_embedding(x, 2); });
 }
 

@@ -16,10 +16,12 @@
 namespace gradus::kernels {
 
 /// Sizes and angles, for (batch, heads, positions, head_size): features i and i + head_size / 2 of row t are
-/// a pair, rotated by (offset + t) * base^(-2 i / head_size) radians; `back`: by the negative angle.
+/// a pair, rotated by (offset + t) * frequencies[i] radians and multiplied by scale; `back`: by the negative
+/// angle.
 struct Rotation {
   int64_t batch, heads, positions, head_size, offset;
-  double base;
+  const double* frequencies;
+  double scale;
   bool back;
 };
 
@@ -33,19 +35,15 @@ struct RotaryLoops {
 template <class T>
 void rotary_embedding(const Rotation& r, T* y, View4 sy, const T* x, View4 sx) {
   const int64_t half = r.head_size / 2;
-  std::vector<double> frequencies(static_cast<size_t>(half));
-  for (int64_t i = 0; i < half; ++i)
-    frequencies[static_cast<size_t>(i)] =
-        std::pow(r.base, -2.0 * static_cast<double>(i) / static_cast<double>(r.head_size));
   for_each_row(r.positions, r.batch * r.heads * r.head_size, [&](int64_t t) {
     static thread_local std::vector<T> cosines, sines;
-    cosines.resize(frequencies.size());
-    sines.resize(frequencies.size());
+    cosines.resize(static_cast<size_t>(half));
+    sines.resize(static_cast<size_t>(half));
     const double position = static_cast<double>(r.offset) + static_cast<double>(t);
-    for (size_t i = 0; i < frequencies.size(); ++i) {
-      const double angle = position * frequencies[i];
-      cosines[i] = static_cast<T>(std::cos(angle));
-      sines[i] = static_cast<T>(r.back ? -std::sin(angle) : std::sin(angle));
+    for (size_t i = 0; i < cosines.size(); ++i) {
+      const double angle = position * r.frequencies[i];
+      cosines[i] = static_cast<T>(r.scale * std::cos(angle));
+      sines[i] = static_cast<T>(r.scale * (r.back ? -std::sin(angle) : std::sin(angle)));
     }
     for (int64_t row = 0; row < r.batch * r.heads; ++row) {
       const int64_t b = row / r.heads, h = row % r.heads;

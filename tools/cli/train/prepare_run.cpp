@@ -150,6 +150,9 @@ class Preparation {
     if (!folder_->has_last())
       fail("train", "--resume needs a checkpoint, got none in ", folder_->path(),
            ". Hint: --overwrite starts a new run.");
+    saved_config_.model.attention = folder_->read_last([](const files::FolderSnapshot& last) {
+      return models::load_config(last).attention;  // no settings
+    });
     notes_ = folder_->verify();
     config_ = flags_.resumed(saved_config_);
   }
