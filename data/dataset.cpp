@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
+#include <numeric>
 #include <string>
 #include <string_view>
 
@@ -57,9 +58,15 @@ std::vector<Batch> consecutive_batches(std::span<const int32_t> tokens, int64_t 
   return consecutive_windows(std::vector<int32_t>(tokens.begin(), tokens.end()), batch, block);
 }
 
+int64_t Batch::targets() const {
+  if (y.dtype() != DType::int64) return y.numel();
+  const std::vector<int64_t> values = y.to_vector<int64_t>();
+  return std::count_if(values.begin(), values.end(), [](int64_t target) { return target != kNoTarget; });
+}
+
 int64_t count_targets(const std::vector<Batch>& batches) {
   int64_t count = 0;
-  for (const Batch& batch : batches) count += batch.y.numel();
+  for (const Batch& batch : batches) count += batch.targets();
   return count;
 }
 
@@ -91,6 +98,60 @@ TextDataset::TextDataset(Tokens train, Tokens validation, int64_t block)
     if (tokens->size() <= block)
       fail("dataset", "the tokens to ", name, " must be at least ", Option{"block"}, " + 1 = ", block + 1,
            ", got ", tokens->size(), ".");
+}
+
+TextDataset::TextDataset(std::vector<Example> train, std::vector<Example> validation, int64_t block,
+                         uint64_t seed, bool alone)
+    : block_(block) {
+  check_positive("dataset", "block", block);
+  if (train.empty()) fail("dataset", "must have an example to train on, got none.");
+  const std::vector<Example>* const all[] = {&train, &validation};
+  Tokens* const joined[] = {&train_, &validation_};
+  for (size_t i = 0; i < 2; ++i) {
+    packed_[i] = pack(*all[i], block, Generator(seed).stream("examples"), alone);
+    std::vector<int32_t> tokens;
+    for (const Example& one : *all[i]) tokens.insert(tokens.end(), one.tokens.begin(), one.tokens.end());
+    *joined[i] = std::move(tokens);
+  }
+}
+
+std::vector<TextDataset::Packed> TextDataset::pack(const std::vector<Example>& examples, int64_t block,
+                                                   Generator order, bool alone) {
+  std::vector<Packed> windows;
+  const auto length = static_cast<size_t>(block);
+  for (const int64_t i : randperm(std::ssize(examples), order).to_vector<int64_t>()) {
+    const auto& [tokens, counts] = examples[static_cast<size_t>(i)];
+    const size_t positions = tokens.size() - 1;
+    if (tokens.size() < 2 || positions > length)
+      fail("dataset", "an example must have 2 to ", block + 1, " tokens, got ", tokens.size(), ".");
+    if (alone || windows.empty() || windows.back().x.size() + positions > length) windows.emplace_back();
+    Packed& window = windows.back();
+    const auto start = static_cast<int64_t>(window.x.size());
+    for (size_t t = 0; t < positions; ++t) {
+      window.x.push_back(tokens[t]);
+      window.y.push_back(counts[t + 1] ? tokens[t + 1] : kNoTarget);
+      window.starts.push_back(start);
+    }
+  }
+  for (Packed& window : windows) {  // the rest is a sequence of its own that nothing reads
+    const auto end = static_cast<int64_t>(window.x.size());
+    window.x.resize(length, 0);
+    window.y.resize(length, kNoTarget);
+    window.starts.resize(length, std::min(end, block - 1));
+  }
+  return windows;
+}
+
+Batch TextDataset::packed_batch(Split split, std::span<const int64_t> windows) const {
+  std::vector<int64_t> x, y, starts;
+  for (const int64_t i : windows) {
+    const Packed& window = packed_[split == Split::train ? 0 : 1][static_cast<size_t>(i)];
+    x.insert(x.end(), window.x.begin(), window.x.end());
+    y.insert(y.end(), window.y.begin(), window.y.end());
+    starts.insert(starts.end(), window.starts.begin(), window.starts.end());
+  }
+  const Shape shape = {std::ssize(windows), block_};
+  return {tensor(x, shape), tensor(y, shape), {tensor(starts, shape)}};
 }
 
 void TextDataset::weigh(const std::vector<WeightedPart>& parts) {
@@ -127,6 +188,11 @@ Batch TextDataset::random_batch(Split split, int64_t batch, Generator& generator
     fail("random_batch", "the split must have tokens, got a dataset without validation part.");
   const bool is_weighted = split == Split::train && !stretches_.empty();
   std::vector<int64_t> starts(batch);
+  if (has_examples()) {
+    const auto windows = std::ssize(packed_[split == Split::train ? 0 : 1]);
+    for (int64_t& start : starts) start = generator.below(windows);
+    return packed_batch(split, starts);
+  }
   for (int64_t& start : starts)
     start = is_weighted ? weighted_start(generator) : generator.below(part.size() - block_);
   return gather_windows(part, starts, block_);
@@ -141,35 +207,45 @@ std::function<Batch(int64_t, Generator&, int64_t)> TextDataset::shuffled_batches
     int64_t number = -1, first = 0;
     std::vector<int64_t> order;
   };
-  // One window fewer than fit, so that the first one can start at any token of a window.
-  const int64_t windows = std::max<int64_t>(1, (train_.size() - 1) / block_ - 1);
+  // Of a text one window fewer than fit, so that the first one can start at any token of a window.
+  const int64_t windows =
+      has_examples() ? std::ssize(packed_[0]) : std::max<int64_t>(1, (train_.size() - 1) / block_ - 1);
   return [this, windows, orders = Generator(seed).stream("windows"), epoch = std::make_shared<Epoch>()](
              int64_t batch, Generator& generator, int64_t drawn) {
     if (!stretches_.empty()) return random_batch(Split::train, batch, generator);
     check_positive("shuffled_batches", "batch", batch);
-    std::vector<int64_t> starts;
+    std::vector<int64_t> chosen;
     for (int64_t i = drawn; i < drawn + batch; ++i) {
       if (epoch->number != i / windows) {
         epoch->number = i / windows;
         Generator own = orders.stream(std::to_string(epoch->number));
-        epoch->first = own.below(train_.size() - windows * block_);
+        epoch->first = has_examples() ? 0 : own.below(train_.size() - windows * block_);
         epoch->order = randperm(windows, own).to_vector<int64_t>();
       }
-      starts.push_back(epoch->first + epoch->order[static_cast<size_t>(i % windows)] * block_);
+      const int64_t window = epoch->order[static_cast<size_t>(i % windows)];
+      chosen.push_back(has_examples() ? window : epoch->first + window * block_);
     }
-    return gather_windows(train_, starts, block_);
+    return has_examples() ? packed_batch(Split::train, chosen) : gather_windows(train_, chosen, block_);
   };
 }
 
 std::vector<Batch> TextDataset::validation_batches(int64_t batch) const {
   check_positive("validation_batches", "batch", batch);
   if (!has_validation()) return {};
-  return consecutive_windows(validation_, batch, block_);
+  if (!has_examples()) return consecutive_windows(validation_, batch, block_);
+  std::vector<Batch> batches;
+  for (int64_t first = 0; first < std::ssize(packed_[1]); first += batch) {
+    std::vector<int64_t> windows(std::min(batch, std::ssize(packed_[1]) - first));
+    std::iota(windows.begin(), windows.end(), first);
+    batches.push_back(packed_batch(Split::validation, windows));
+  }
+  return batches;
 }
 
 std::vector<Batch> TextDataset::validation_sample(int64_t batch, int64_t tokens_wanted) const {
   check_positive("validation_sample", "batch", batch);
   check_positive("validation_sample", "tokens", tokens_wanted);
+  if (has_examples()) return validation_batches(batch);
   const int64_t windows = std::max<int64_t>(0, (validation_.size() - 1) / block_);
   const int64_t count = (tokens_wanted + block_ - 1) / block_;
   if (count >= windows) return validation_batches(batch);

@@ -20,8 +20,13 @@ namespace gradus::data {
 /// A batch of examples. That of a text has windows, int64: x (B, T), and y (B, T), where y[b, t] is the token
 /// after x[b, t].
 struct Batch {
-  Tensor x, y;                 ///< inputs and targets; structured bindings bind these two
-  std::vector<Tensor> more{};  ///< what else a loss reads, such as masks; empty for a text
+  Tensor x, y;  ///< inputs and targets; structured bindings bind these two
+  /// What else a loss reads, such as masks. Empty for a text; for packed examples (B, T) int64: where the
+  /// example of each position starts.
+  std::vector<Tensor> more{};
+
+  /// The number of targets: the elements of y, without those of int64 that are kNoTarget.
+  int64_t targets() const;
 
   /// Structured bindings call it.
   template <size_t I>
@@ -30,10 +35,19 @@ struct Batch {
   }
 };
 
+/// A target that does not count: ignore_index of cross_entropy().
+inline constexpr int64_t kNoTarget = -100;
+
 /// Batches in which each token except the first is a target once: consecutive windows of `block` tokens, up
 /// to `batch` of them per batch, and the shorter rest as a last batch (1, rest). Batches differ in size:
 /// weight the loss of each by y.numel(). Throws Error for fewer than 2 tokens, or batch or block below 1.
 std::vector<Batch> consecutive_batches(std::span<const int32_t> tokens, int64_t batch, int64_t block);
+
+/// A sequence that is read by itself, such as a question with its answer.
+struct Example {
+  std::vector<int32_t> tokens;  ///< at least two
+  std::vector<bool> counts;     ///< for each token: whether it counts as a target
+};
 
 /// The number of targets in the batches.
 int64_t count_targets(const std::vector<Batch>& batches);
@@ -56,6 +70,14 @@ class TextDataset {
   /// block + 1 tokens.
   TextDataset(Tokens train, Tokens validation, int64_t block);
 
+  /// Examples to train on and to validate on (may be none), packed into windows of `block` tokens in a random
+  /// order that depends on `seed` alone: as many as fit follow one another, and attention does not cross
+  /// their bounds (Batch::more). With `alone`, each has a window of its own. Shorter windows end in targets
+  /// of kNoTarget. An epoch has each window once. Throws Error without training examples, and for one of more
+  /// than block + 1 tokens.
+  TextDataset(std::vector<Example> train, std::vector<Example> validation, int64_t block, uint64_t seed,
+              bool alone = false);
+
   /// Draws later training windows by the weights of `parts`, which are the parts of the whole text, in order.
   /// Parts of the validation split do not count. Throws Error unless a window can start in a part with a
   /// weight above 0.
@@ -64,6 +86,8 @@ class TextDataset {
   int64_t block() const { return block_; }  ///< tokens in a window
   /// False if val_fraction was 0.
   bool has_validation() const { return !validation_.empty(); }
+  /// Whether it has examples.
+  bool has_examples() const { return !packed_[0].empty(); }
   /// The tokens of a split, in order.
   const Tokens& tokens(Split split) const { return split == Split::train ? train_ : validation_; }
 
@@ -93,10 +117,19 @@ class TextDataset {
     double up_to;           // the sum of the weights of all starts up to its end
   };
   int64_t weighted_start(Generator& generator) const;
+  /// A window of examples: the tokens and targets of each, and where it starts.
+  struct Packed {
+    std::vector<int64_t> x, y, starts;
+  };
+  static std::vector<Packed> pack(const std::vector<Example>& examples, int64_t block, Generator order,
+                                  bool alone);
+  /// The packed windows of these numbers.
+  Batch packed_batch(Split split, std::span<const int64_t> windows) const;
 
   Tokens train_, validation_;
   int64_t block_;
   std::vector<Stretch> stretches_;  // empty: all windows have the same probability
+  std::vector<Packed> packed_[2];   // of training and validation; empty for a text
 };
 
 }  // namespace gradus::data

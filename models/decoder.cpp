@@ -51,13 +51,16 @@ Decoder::Decoder(const Decoder& other)
 
 Tensor Decoder::operator()(const Tensor& idx, Generator* dropout) const {
   check_sequence(idx, 0, config_);
-  return output(backbone_->logits(backbone_->features(idx, dropout)));
+  return output(backbone_->logits(backbone_->features(idx, dropout, {})));
 }
 
-Tensor Decoder::loss(const Tensor& idx, const Tensor& targets, Generator* dropout) const {
+Tensor Decoder::loss(const Tensor& idx, const Tensor& targets, Generator* dropout,
+                     const Tensor& starts) const {
   if (targets.shape() != idx.shape())
     fail("decoder", "targets must have the shape of idx, got ", targets.shape(), " and ", idx.shape(), ".");
-  return cross_entropy((*this)(idx, dropout).reshape({-1, config_.vocab_size}), targets.reshape({-1}));
+  check_sequence(idx, 0, config_);
+  const Tensor logits = output(backbone_->logits(backbone_->features(idx, dropout, starts)));
+  return cross_entropy(logits.reshape({-1, config_.vocab_size}), targets.reshape({-1}));
 }
 
 Tensor Decoder::next_features(const Tensor& idx, DecodingState& state) const {

@@ -27,8 +27,9 @@ class DecodingState {
 /// The layers of a Decoder, which each architecture implements. Parameters have their names in files.
 class Backbone : public nn::Module {
  public:
-  /// The outputs of the last block. idx: (B, T) int64 -> (B, T, C). Throws Error for tokens outside [0, V).
-  virtual Tensor features(const Tensor& idx, Generator* dropout) const = 0;
+  /// The outputs of the last block. idx: (B, T) int64 -> (B, T, C). `starts` is that of Decoder::loss(), or
+  /// undefined. Throws Error for tokens outside [0, V).
+  virtual Tensor features(const Tensor& idx, Generator* dropout, const Tensor& starts) const = 0;
   /// Applies the last norm and the output projection: (..., C) -> (..., V).
   virtual Tensor logits(const Tensor& features) const = 0;
   /// See Decoder::logit_share().
@@ -62,8 +63,11 @@ class Decoder : public nn::Module {
   /// `dropout` is null.
   Tensor operator()(const Tensor& idx, Generator* dropout = nullptr) const;
   /// Mean cross-entropy, nats per token. idx, targets: (B, T) int64 -> (). Targets of -100 do not count.
-  /// Throws as above.
-  Tensor loss(const Tensor& idx, const Tensor& targets, Generator* dropout = nullptr) const;
+  /// With `starts`, (B, T) int64, each row has several sequences: position t belongs to the one that starts
+  /// at starts[b, t], and has the value that it has in this sequence alone. Throws as above, and for a
+  /// recurrent decoder if a sequence starts after position 0.
+  Tensor loss(const Tensor& idx, const Tensor& targets, Generator* dropout = nullptr,
+              const Tensor& starts = {}) const;
 
   /// The last norm and the output projection, of the residual stream after any block: (..., C) -> (..., V).
   /// After an earlier block this is the logit lens (nostalgebraist, 2020).

@@ -31,8 +31,8 @@ class Ensemble final : public Backbone {
     for (const auto& member : other.members_) members_.push_back(member->clone());
   }
 
-  Tensor features(const Tensor& idx, Generator* dropout) const override {
-    return side_by_side([&](size_t i) { return members_[i]->features(idx, dropout); });
+  Tensor features(const Tensor& idx, Generator* dropout, const Tensor& starts) const override {
+    return side_by_side([&](size_t i) { return members_[i]->features(idx, dropout, starts); });
   }
   Tensor logits(const Tensor& features) const override {
     std::vector<Tensor> all;

@@ -27,9 +27,9 @@ class GPT2Block : public nn::Module {
         ln_2(config.n_embd, {.eps = config.norm_eps, .bias = config.bias}),
         mlp(config.n_embd, config.inner(), init, {.bias = config.bias, .dropout = config.dropout}) {}
 
-  Tensor operator()(const Tensor& x, Generator* dropout) const {
+  Tensor operator()(const Tensor& x, Generator* dropout, const Tensor& starts) const {
     return residual_block(
-        *this, x, [&](const Tensor& r) { return attn(ln_1(r), dropout); },
+        *this, x, [&](const Tensor& r) { return attn(ln_1(r), dropout, starts); },
         [&](const Tensor& r) { return mlp(ln_2(r), dropout); });
   }
   Tensor decode(const Tensor& x, nn::KVCache& cache) const {
@@ -58,9 +58,12 @@ class GPT2 final : public Backbone {
       lm_head.emplace(config.n_embd, config.vocab_size, init, nn::LinearOptions{.bias = false});
   }
 
-  Tensor features(const Tensor& idx, Generator* dropout) const override {
-    Tensor x = drop(embed(idx, 0), dropout);
-    for (const GPT2Block& block : h) x = block(x, dropout);
+  Tensor features(const Tensor& idx, Generator* dropout, const Tensor& starts) const override {
+    const Tensor embedded = starts.defined()
+                                ? wte(idx) + wpe(arange(0, static_cast<double>(idx.size(1))) - starts)
+                                : embed(idx, 0);
+    Tensor x = drop(embedded, dropout);
+    for (const GPT2Block& block : h) x = block(x, dropout, starts);
     return x;
   }
   Tensor logits(const Tensor& features) const override {

@@ -34,9 +34,9 @@ class LlamaBlock : public nn::Module {
         post_attention_layernorm(config.n_embd, {.eps = config.norm_eps}),
         mlp(config.n_embd, config.inner(), init, {.dropout = config.dropout}) {}
 
-  Tensor operator()(const Tensor& x, Generator* dropout) const {
+  Tensor operator()(const Tensor& x, Generator* dropout, const Tensor& starts) const {
     return residual_block(
-        *this, x, [&](const Tensor& r) { return attn(input_layernorm(r), dropout); },
+        *this, x, [&](const Tensor& r) { return attn(input_layernorm(r), dropout, starts); },
         [&](const Tensor& r) { return mlp(post_attention_layernorm(r), dropout); });
   }
   Tensor decode(const Tensor& x, nn::KVCache& cache) const {
@@ -69,9 +69,9 @@ class Llama final : public Backbone {
       lm_head.emplace(config.n_embd, config.vocab_size, init, nn::LinearOptions{.bias = false});
   }
 
-  Tensor features(const Tensor& idx, Generator* dropout) const override {
+  Tensor features(const Tensor& idx, Generator* dropout, const Tensor& starts) const override {
     Tensor x = drop(embed_tokens(idx), dropout);
-    for (const LlamaBlock& layer : layers) x = layer(x, dropout);
+    for (const LlamaBlock& layer : layers) x = layer(x, dropout, starts);
     return x;
   }
   Tensor logits(const Tensor& features) const override {

@@ -132,9 +132,10 @@ MultiHeadAttention::Heads MultiHeadAttention::split(const Tensor& qkv) const {
   return {heads("q", parts[0]), heads("k", parts[1]), heads("v", parts[2])};
 }
 
-Tensor MultiHeadAttention::operator()(const Tensor& x, Generator* dropout) const {
+Tensor MultiHeadAttention::operator()(const Tensor& x, Generator* dropout, const Tensor& starts) const {
   Generator* const source = dropout_source(drop.p(), training(), dropout);
-  const AttentionOptions options{.causal = causal_, .dropout = source ? drop.p() : 0.0, .generator = source};
+  const AttentionOptions options{
+      .causal = causal_, .starts = starts, .dropout = source ? drop.p() : 0.0, .generator = source};
   const Tensor qkv = project(x);
   if (!may_be_watched()) return drop(mix(scaled_dot_product_attention(qkv, n_head_, options)), dropout);
   const auto [q, k, v] = split(qkv);
@@ -200,11 +201,12 @@ Tensor GroupedQueryAttention::mix(const Tensor& heads) const {
   return o_proj(with_head_points(*this, side_by_side(heads), heads.size(1)));
 }
 
-Tensor GroupedQueryAttention::operator()(const Tensor& x, Generator* dropout) const {
+Tensor GroupedQueryAttention::operator()(const Tensor& x, Generator* dropout, const Tensor& starts) const {
   Generator* const source = dropout_source(drop.p(), training(), dropout);
   const auto [q, k, v] = project(x, 0);
   const AttentionOptions options{.causal = options_.causal,
                                  .window = options_.window,
+                                 .starts = starts,
                                  .dropout = source ? drop.p() : 0.0,
                                  .generator = source,
                                  .enable_gqa = true};

@@ -57,7 +57,8 @@ class MultiHeadAttention : public Module {
   MultiHeadAttention(int64_t n_embd, int64_t n_head, Generator& generator,
                      const MultiHeadAttentionOptions& options = {});
 
-  Tensor operator()(const Tensor& x, Generator* dropout = nullptr) const;  ///< (B, T, C) -> (B, T, C)
+  /// (B, T, C) -> (B, T, C). `starts`: see AttentionOptions.
+  Tensor operator()(const Tensor& x, Generator* dropout = nullptr, const Tensor& starts = {}) const;
 
   /// An empty cache for sequences of up to `capacity` positions.
   KVCache make_cache(int64_t batch, int64_t capacity) const;
@@ -111,7 +112,8 @@ class GroupedQueryAttention : public Module {
   GroupedQueryAttention(int64_t n_embd, int64_t n_head, int64_t n_kv_head, Generator& generator,
                         const GroupedQueryAttentionOptions& options = {});
 
-  Tensor operator()(const Tensor& x, Generator* dropout = nullptr) const;  ///< (B, T, C) -> (B, T, C)
+  /// (B, T, C) -> (B, T, C). `starts`: see AttentionOptions.
+  Tensor operator()(const Tensor& x, Generator* dropout = nullptr, const Tensor& starts = {}) const;
 
   /// An empty cache for sequences of up to `capacity` positions; it holds n heads, with rotated keys.
   KVCache make_cache(int64_t batch, int64_t capacity) const;

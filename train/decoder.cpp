@@ -46,7 +46,7 @@ std::unique_ptr<Optimizer> make_optimizer(const models::Decoder& model, const Tr
 
 Loss decoder_loss(const models::Decoder& model) {
   return [&model](const data::Batch& batch, Generator* dropout) {
-    return model.loss(batch.x, batch.y, dropout);
+    return model.loss(batch.x, batch.y, dropout, batch.more.empty() ? Tensor() : batch.more[0]);
   };
 }
 

@@ -95,6 +95,8 @@ struct Recipe {
   Rate schedule = {};     ///< none: a Schedule with its defaults, and a twentieth of the steps as warm-up
   Budget budget = {};     ///< none: the run has loop.steps steps
   LoopOptions loop = {};  ///< steps, batch size, evaluations, saves
+  /// Whether micro-batches differ in Batch::targets(), by which they then count.
+  bool targets_differ = false;
 
   /// Throws Error with the first wrong field, the values that it may have, and its value.
   void validate() const {

@@ -256,6 +256,16 @@ void Trainer::compute_gradients(StepReport& report) {
   }
   if (leads()) lead(Order::step, report.lr);
 
+  double all_targets = 0;
+  if (recipe_.targets_differ) {
+    for (const auto& drawn : batches)
+      for (const data::Batch& batch : drawn) all_targets += static_cast<double>(batch.targets());
+    if (shared_) {
+      const std::vector<double> sums = exchange(ranks_, {all_targets}, std::vector<size_t>(size(), 1));
+      all_targets = std::accumulate(sums.begin(), sums.end(), 0.0);
+    }
+  }
+
   if (shared_) shared_->begin();
   if (local_) local_->begin_step();
   std::vector<double> losses;
@@ -268,10 +278,13 @@ void Trainer::compute_gradients(StepReport& report) {
                                                                    : loop.micro);
     double& total = losses.emplace_back(0);
     const auto backward = [&](size_t k) {
-      const Tensor loss = recipe_.loss(drawn[k], dropout) * share;
+      const auto targets = static_cast<double>(drawn[k].targets());
+      report.tokens += drawn[k].targets();
+      if (recipe_.targets_differ && targets == 0) return;
+      const Tensor loss =
+          recipe_.loss(drawn[k], dropout) * (recipe_.targets_differ ? targets / all_targets : share);
       total += loss.item();
       loss.backward();
-      report.tokens += drawn[k].y.numel();
     };
     if (shared_) {
       shared_->collect(i, drawn.size(), backward);
@@ -389,7 +402,7 @@ double mean_loss(nn::Module& model, const Loss& loss, const std::vector<data::Ba
   std::vector<size_t> next(size, 0);  // of each rank in `losses`
   std::partial_sum(counts.begin(), counts.end() - 1, next.begin() + 1);
   for (size_t i = 0; i < batches.size(); ++i)
-    sum += losses[next[i % size]++] * static_cast<double>(batches[i].y.numel());
+    sum += losses[next[i % size]++] * static_cast<double>(batches[i].targets());
   return sum / static_cast<double>(data::count_targets(batches));
 }
 
