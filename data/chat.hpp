@@ -1,0 +1,76 @@
+// ChatFormat: how a conversation becomes the tokens that a model was trained with, and examples made of
+// conversations. The formats are those of the chat templates of ChatML, Qwen 3, Llama 3 and Gemma; a template
+// is recognised by what it contains, and no template is executed. Thread-safe: values do not change.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "gradus/data/dataset.hpp"
+#include "gradus/data/tokenizer.hpp"
+
+namespace gradus::data {
+
+/// A turn of a conversation.
+struct Message {
+  std::string role;     ///< system, user or assistant
+  std::string content;  ///< its text, in which the text of special tokens has no meaning
+};
+
+/// The special tokens that ChatML adds to a vocabulary: <|im_start|> and <|im_end|>.
+std::vector<std::string> chat_tokens();
+/// The template of ChatML, for tokenizer_config.json.
+std::string chat_template_text();
+
+class ChatFormat {
+ public:
+  /// The format of the tokenizer's chat template; without a template, ChatML if the tokenizer has its tokens.
+  /// None if it has neither. Throws Error for another template, and if the vocabulary lacks a token of it.
+  static std::optional<ChatFormat> of(const Tokenizer& tokenizer);
+
+  /// The tokens of a conversation as one example, in which the answers of the assistant count, with the token
+  /// that ends each. Throws Error for an empty conversation and an unknown role.
+  Example example(const std::vector<Message>& messages) const;
+  /// The tokens after which the model writes an answer. Throws as above.
+  std::vector<int32_t> prompt(const std::vector<Message>& messages) const;
+  /// The token that ends an answer.
+  int32_t end() const { return end_; }
+
+ private:
+  enum class Kind : uint8_t { chatml, qwen3, llama3, gemma };
+  ChatFormat(Kind kind, const Tokenizer& tokenizer, std::string system);
+  Example rendered(const std::vector<Message>& messages, bool asks) const;
+
+  Kind kind_;
+  Tokenizer tokenizer_;
+  std::string system_;  // the default message of ChatML's templates; may be empty
+  int32_t end_;
+};
+
+/// What a file of examples is read for.
+struct ExampleRules {
+  bool all_count = false;   ///< whether all tokens count, not only those of answers
+  bool skips_bad = false;   ///< whether bad lines are counted, not refused
+  int64_t most_tokens = 0;  ///< longer examples are cut at their ends
+};
+
+/// The examples of a file, and what was left out.
+struct Examples {
+  std::vector<Example> examples;
+  int64_t bad_lines = 0, cut_tokens = 0, cut_examples = 0, without_answer = 0;
+
+  /// One line about what was left out; "" if nothing was.
+  std::string note() const;
+};
+
+/// The examples of a JSONL text (one JSON object on each line): {"messages": [{"role": ..., "content": ...},
+/// ...]}, {"prompt": ..., "completion": ...}, which is a question with its answer if the tokenizer has a chat
+/// format, else both texts joined, or {"text": ...}, of which all tokens count. Other keys are ignored.
+/// `file` is for errors. Throws Error, naming the line, for a line that is none of these, and if there is no
+/// example.
+Examples read_examples(std::string_view jsonl, const std::string& file, const Tokenizer& tokenizer,
+                       const ExampleRules& rules);
+
+}  // namespace gradus::data
