@@ -2,18 +2,22 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <numeric>
 #include <set>
 #include <utility>
 
+#include "gradus/data/pairs/added_tokens.hpp"
 #include "gradus/data/pairs/byte_pairs.hpp"
 #include "gradus/data/pairs/learn.hpp"
 #include "gradus/files/error.hpp"
+#include "gradus/files/plain.hpp"
 #include "gradus/files/utf8.hpp"
 
 namespace gradus::data {
 namespace {
 
 constexpr char32_t kCodePoints = 0x110000;
+constexpr const char* kEndOfText = "<|endoftext|>";
 
 /// Calls f(code point) for each character. Throws Error naming `op` if the text is not UTF-8.
 template <class F>
@@ -63,23 +67,63 @@ Tokenizer Tokenizer::learn(const pairs::WordCounts& words, int64_t vocab_size) {
   if (vocab_size < kLeastPairs || vocab_size > kMostPairs)
     fail("tokenizer", Option{"vocab"}, " must be a number of tokens in [", kLeastPairs, ", ", kMostPairs,
          "], got ", vocab_size, ".");
-  return Tokenizer(pairs::learn(words, vocab_size, "<|endoftext|>"));
+  return Tokenizer(pairs::learn(words, vocab_size, kEndOfText));
 }
 
 std::string_view Tokenizer::kind() const { return pairs_ ? "bpe" : characters_.empty() ? "byte" : "char"; }
 
 int64_t Tokenizer::vocab_size() const {
-  if (pairs_) return pairs_->size();
-  return characters_.empty() ? 256 : static_cast<int64_t>(characters_.size());
+  return pairs_ ? pairs_->size() : plain_tokens() + static_cast<int64_t>(specials_.size());
 }
 
 std::vector<int32_t> Tokenizer::special_tokens() const {
-  return pairs_ ? pairs_->specials() : std::vector<int32_t>();
+  if (pairs_) return pairs_->specials();
+  std::vector<int32_t> tokens(specials_.size());
+  std::iota(tokens.begin(), tokens.end(), static_cast<int32_t>(plain_tokens()));
+  return tokens;
+}
+
+std::optional<int32_t> Tokenizer::token_of(std::string_view text) const {
+  for (const int32_t token : special_tokens())
+    if (text_of(token) == text) return token;
+  for (int32_t token = 0; token < vocab_size(); ++token)
+    if (text_of(token) == text) return token;
+  return {};
+}
+
+std::optional<int32_t> Tokenizer::bos() const { return {}; }
+
+std::vector<int32_t> Tokenizer::eos() const {
+  for (const int32_t token : special_tokens())
+    if (text_of(token) == kEndOfText) return {token};
+  return {};
+}
+
+std::vector<int32_t> Tokenizer::prefix() const { return {}; }
+std::vector<int32_t> Tokenizer::suffix() const { return {}; }
+std::string Tokenizer::chat_template() const { return ""; }
+
+Tokenizer Tokenizer::with_special(const std::vector<std::string>& texts) const {
+  const std::vector<int32_t> known = special_tokens();
+  std::vector<std::string> added;
+  for (const std::string& text : texts) {
+    const auto is_text = [&](int32_t token) { return text_of(token) == text; };
+    if (std::any_of(known.begin(), known.end(), is_text)) continue;
+    if (std::find(added.begin(), added.end(), text) != added.end()) continue;
+    if (text.empty() || !files::is_utf8(text) || token_of(text))
+      fail("tokenizer", "a special token must have a text, in UTF-8, that no other token has, got ",
+           files::in_quotes(text), ".");
+    added.push_back(text);
+  }
+  if (pairs_) return added.empty() ? *this : Tokenizer(pairs_->with_specials(added));
+  Tokenizer more = *this;
+  more.specials_.insert(more.specials_.end(), added.begin(), added.end());
+  return more;
 }
 
 bool Tokenizer::operator==(const Tokenizer& other) const {
   if (pairs_ && other.pairs_) return *pairs_ == *other.pairs_;
-  return !pairs_ && !other.pairs_ && characters_ == other.characters_;
+  return !pairs_ && !other.pairs_ && characters_ == other.characters_ && specials_ == other.specials_;
 }
 
 bool Tokenizer::has(char32_t character) const {
@@ -119,10 +163,28 @@ std::vector<int32_t> Tokenizer::encode(std::string_view text) const {
 }
 
 std::vector<int32_t> Tokenizer::encode_with_specials(std::string_view text) const {
-  if (!pairs_) return encode(text);
   std::vector<int32_t> tokens;
-  pairs_->encode_with_specials(text, tokens);
+  if (pairs_) {
+    pairs_->encode_with_specials(text, tokens);
+    return tokens;
+  }
+  std::vector<pairs::AddedToken> specials;
+  for (const int32_t token : special_tokens()) specials.push_back({text_of(token), token});
+  const auto add = [&](std::string_view piece) {
+    const std::vector<int32_t> more = encode(piece);
+    tokens.insert(tokens.end(), more.begin(), more.end());
+  };
+  pairs::AddedTokens(std::move(specials)).split(text, true, add, [&](int32_t token) {
+    tokens.push_back(token);
+  });
   return tokens;
+}
+
+std::string Tokenizer::text_of(int32_t token) const {
+  if (pairs_) return pairs_->text(token);
+  const auto at = static_cast<size_t>(token), plain = static_cast<size_t>(plain_tokens());
+  if (at >= plain) return specials_[at - plain];
+  return characters_.empty() ? std::string(1, static_cast<char>(token)) : files::to_utf8(characters_[at]);
 }
 
 void Tokenizer::check(std::span<const int32_t> tokens) const {
@@ -138,10 +200,8 @@ std::string Tokenizer::decode(std::span<const int32_t> tokens) const {
   for (const int32_t token : tokens) {
     if (pairs_)
       text += pairs_->text(token);
-    else if (characters_.empty())
-      text += static_cast<char>(token);
     else
-      text += files::to_utf8(characters_[static_cast<size_t>(token)]);
+      text += text_of(token);
   }
   return text;
 }
@@ -149,14 +209,8 @@ std::string Tokenizer::decode(std::span<const int32_t> tokens) const {
 int64_t Tokenizer::byte_count(std::span<const int32_t> tokens) const {
   check(tokens);
   int64_t count = 0;
-  for (const int32_t token : tokens) {
-    if (pairs_) {
-      count += static_cast<int64_t>(pairs_->text(token).size());
-      continue;
-    }
-    const char32_t c = characters_.empty() ? 0 : characters_[static_cast<size_t>(token)];
-    count += c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
-  }
+  for (const int32_t token : tokens)
+    count += static_cast<int64_t>(pairs_ ? pairs_->text(token).size() : text_of(token).size());
   return count;
 }
 

@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -45,8 +46,26 @@ class Tokenizer {
 
   std::string_view kind() const;  ///< one of kinds()
   int64_t vocab_size() const;     ///< number of tokens
-  /// Special tokens, such as <|endoftext|>, which ends a document; ascending. Only bpe has any.
+  /// Special tokens, such as <|endoftext|>, which ends a document; ascending.
   std::vector<int32_t> special_tokens() const;
+  /// The token with this text, as decode() gives it; added tokens come first. None if there is no such token.
+  std::optional<int32_t> token_of(std::string_view text) const;
+  /// The token that begins a text: bos_token of tokenizer_config.json, else the first of prefix().
+  std::optional<int32_t> bos() const;
+  /// The tokens that end a text, at which generation stops: eos_token of tokenizer_config.json, which ends
+  /// documents, then those of generation_config.json; without these files <|endoftext|>, if it is special.
+  std::vector<int32_t> eos() const;
+  /// The tokens that the post_processor of tokenizer.json puts before a text, such as Llama's <s>, and after
+  /// it. With them and encode_with_specials(), the tokens are those of Hugging Face's encode().
+  std::vector<int32_t> prefix() const;
+  std::vector<int32_t> suffix() const;  ///< the tokens after a text, as above; mostly none
+  /// The text of chat_template.jinja, or chat_template of tokenizer_config.json; "" without one.
+  std::string chat_template() const;
+
+  /// This tokenizer with more special tokens, after the others, for texts that it has no special token for.
+  /// Throws Error for an empty text, for one that is an ordinary token, and for a tokenizer of a
+  /// tokenizer.json of others, which stays as it is.
+  Tokenizer with_special(const std::vector<std::string>& texts) const;
 
   /// Whether a text with this character can be encoded.
   bool has(char32_t character) const;
@@ -66,7 +85,8 @@ class Tokenizer {
   int64_t byte_count(std::span<const int32_t> tokens) const;
 
   /// The text of vocab.json: {"tokenizer": "char", "characters": "..."}, token i being the i-th character;
-  /// {"tokenizer": "byte"}; or GPT-2's object of token numbers by their letters.
+  /// {"tokenizer": "byte"}, both with "special": [...] if there are any; or GPT-2's object of token numbers
+  /// by their letters.
   std::string to_json() const;
   /// The text of GPT-2's merges.txt; "" for characters and bytes, which have none.
   std::string to_merges() const;
@@ -92,12 +112,20 @@ class Tokenizer {
 
  private:
   friend class PairTrainer;
-  explicit Tokenizer(std::u32string characters) : characters_(std::move(characters)) {}
+  explicit Tokenizer(std::u32string characters, std::vector<std::string> specials = {})
+      : characters_(std::move(characters)), specials_(std::move(specials)) {}
   explicit Tokenizer(pairs::BytePairs pairs);
   static Tokenizer learn(const pairs::WordCounts& words, int64_t vocab_size);
   void check(std::span<const int32_t> tokens) const;
 
+  /// The number of characters or bytes, which come before specials_.
+  int64_t plain_tokens() const {
+    return characters_.empty() ? 256 : static_cast<int64_t>(characters_.size());
+  }
+  std::string text_of(int32_t token) const;
+
   std::u32string characters_;                      // ascending; empty for bytes and bpe
+  std::vector<std::string> specials_;              // empty for bpe
   std::shared_ptr<const pairs::BytePairs> pairs_;  // null except for bpe
 };
 

@@ -55,11 +55,14 @@ Tokenizer read_gpt2(const files::FolderSnapshot& folder, const std::string& name
 }  // namespace
 
 std::string Tokenizer::to_json() const {
-  if (!pairs_ && characters_.empty()) return "{\n  \"tokenizer\": \"byte\"\n}\n";
   if (!pairs_) {
-    std::string text;
+    std::string text, specials;
     for (const char32_t c : characters_) text += files::to_utf8(c);
-    return concat("{\n  \"tokenizer\": \"char\",\n  \"characters\": ", files::json_text(text), "\n}\n");
+    for (const std::string& special : specials_)
+      specials += concat(specials.empty() ? ",\n  \"special\": [" : ", ", files::json_text(special));
+    return concat("{\n  \"tokenizer\": \"", kind(), "\"",
+                  text.empty() ? "" : concat(",\n  \"characters\": ", files::json_text(text)), specials,
+                  specials.empty() ? "" : "]", "\n}\n");
   }
   return pairs::numbered(pairs::letters(*pairs_), "") + "\n";
 }
@@ -78,11 +81,13 @@ Tokenizer Tokenizer::from_json(std::string_view text, const std::string& file) {
   const files::Field root = json.root(), kind = root.at("tokenizer");
   if (kind.text() != "char" && kind.text() != "byte")
     kind.refuse("must be char or byte, got ", kind.shown(), ".");
+  const std::vector<std::string> specials =
+      root.has("special") ? root.at("special").texts() : std::vector<std::string>();
   if (kind.text() == "byte") {
-    root.must_have_only({"tokenizer"});
-    return bytes();
+    root.must_have_only({"tokenizer", "special"});
+    return bytes().with_special(specials);
   }
-  root.must_have_only({"tokenizer", "characters"});
+  root.must_have_only({"tokenizer", "characters", "special"});
 
   const files::Field field = root.at("characters");
   std::u32string characters;
@@ -96,7 +101,7 @@ Tokenizer Tokenizer::from_json(std::string_view text, const std::string& file) {
     rest.remove_prefix(static_cast<size_t>(c.size));
   }
   if (characters.empty()) field.refuse("must not be empty.");
-  return Tokenizer(std::move(characters));
+  return Tokenizer(std::move(characters)).with_special(specials);
 }
 
 Tokenizer Tokenizer::from_gpt2(std::string_view vocab, std::string_view merges, const std::string& vocab_file,

@@ -17,11 +17,11 @@ using files::json_text;
 
 // -- writing
 
-std::string added_tokens(const pairs::BytePairs& pairs) {
+std::string added_tokens(const Tokenizer& tokenizer) {
   std::string json;
-  for (const int32_t token : pairs.specials())
+  for (const int32_t token : tokenizer.special_tokens())
     json += concat(json.empty() ? "" : ",", "\n    {\"id\": ", token,
-                   ", \"content\": ", json_text(pairs.text(token)),
+                   ", \"content\": ", json_text(tokenizer.decode({&token, 1})),
                    ", \"single_word\": false, \"lstrip\": false, \"rstrip\": false, \"normalized\": false, "
                    "\"special\": true}");
   return json.empty() ? "[]" : "[" + json + "\n  ]";
@@ -138,11 +138,9 @@ std::u32string read_characters(const Field& vocab) {
 std::string Tokenizer::to_tokenizer_json() const {
   std::vector<std::string> texts;
   if (!pairs_) {
-    for (int32_t token = 0; token < vocab_size(); ++token)
-      texts.push_back(characters_.empty()
-                          ? files::to_utf8(pairs::letter_of(static_cast<unsigned char>(token)))
-                          : files::to_utf8(characters_[static_cast<size_t>(token)]));
-    return file_text("[]", characters_.empty(), texts, "");
+    for (int32_t token = 0; token < plain_tokens(); ++token)
+      texts.push_back(characters_.empty() ? pairs::letters_of(text_of(token)) : text_of(token));
+    return file_text(added_tokens(*this), characters_.empty(), texts, "");
   }
   std::string merges;
   for (const pairs::Merge& merge : pairs_->merges())
@@ -150,7 +148,7 @@ std::string Tokenizer::to_tokenizer_json() const {
                      json_text(concat(pairs::letters_of(pairs_->text(merge.left)), " ",
                                       pairs::letters_of(pairs_->text(merge.right)))));
   if (!merges.empty()) merges += "\n    ";
-  return file_text(added_tokens(*pairs_), true, pairs::letters(*pairs_), merges);
+  return file_text(added_tokens(*this), true, pairs::letters(*pairs_), merges);
 }
 
 Tokenizer Tokenizer::from_tokenizer_json(std::string_view text, const std::string& file) {

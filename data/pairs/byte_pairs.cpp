@@ -144,6 +144,9 @@ BytePairs::BytePairs(std::vector<std::string> texts, std::vector<Merge> merges, 
   for (size_t token = 0; token < texts_.size(); ++token)
     if (!made[token])
       rules_.of_byte[static_cast<unsigned char>(texts_[token][0])] = static_cast<int32_t>(token);
+  std::vector<AddedToken> added;
+  for (const int32_t special : specials_) added.push_back({text(special), special});
+  added_ = AddedTokens(std::move(added));
 }
 
 void BytePairs::encode(std::string_view text, std::vector<int32_t>& tokens) const {
@@ -172,24 +175,19 @@ void BytePairs::encode(std::string_view text, std::vector<int32_t>& tokens) cons
 }
 
 void BytePairs::encode_with_specials(std::string_view text, std::vector<int32_t>& tokens) const {
-  std::vector<size_t> next;  // the next occurrence of each special token
-  for (const int32_t special : specials_) next.push_back(text.find(this->text(special)));
-  for (size_t done = 0;;) {
-    size_t at = text.npos, size = 0;
-    int32_t first = 0;
-    for (size_t i = 0; i < specials_.size(); ++i) {
-      const std::string& special = this->text(specials_[i]);
-      if (next[i] < done) next[i] = text.find(special, done);
-      if (next[i] == text.npos || next[i] > at || (next[i] == at && special.size() < size)) continue;
-      at = next[i];
-      size = special.size();
-      first = specials_[i];
-    }
-    encode(text.substr(done, at == text.npos ? at : at - done), tokens);
-    if (at == text.npos) return;
-    tokens.push_back(first);
-    done = at + size;
+  added_.split(
+      text, true, [&](std::string_view piece) { encode(piece, tokens); },
+      [&](int32_t token) { tokens.push_back(token); });
+}
+
+BytePairs BytePairs::with_specials(const std::vector<std::string>& more) const {
+  std::vector<std::string> texts = texts_;
+  std::vector<int32_t> specials = specials_;
+  for (const std::string& text : more) {
+    specials.push_back(static_cast<int32_t>(texts.size()));
+    texts.push_back(text);
   }
+  return {std::move(texts), merges(), std::move(specials)};
 }
 
 }  // namespace gradus::data::pairs

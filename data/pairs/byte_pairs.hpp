@@ -14,6 +14,8 @@
 #include <string_view>
 #include <vector>
 
+#include "gradus/data/pairs/added_tokens.hpp"
+
 namespace gradus::data::pairs {
 
 inline constexpr int32_t kBytes = 256;  ///< number of bytes
@@ -89,6 +91,9 @@ class BytePairs {
   /// because it knows the place in a file for errors.
   BytePairs(std::vector<std::string> texts, std::vector<Merge> merges, std::vector<int32_t> specials);
 
+  /// The same with more special tokens after the others.
+  BytePairs with_specials(const std::vector<std::string>& more) const;
+
   int64_t size() const { return static_cast<int64_t>(texts_.size()); }
   const std::string& text(int32_t token) const { return texts_[static_cast<size_t>(token)]; }
   const std::vector<Merge>& merges() const { return rules_.merges; }
@@ -108,6 +113,7 @@ class BytePairs {
   std::vector<std::string> texts_;
   MergeRules rules_;
   std::vector<int32_t> specials_;
+  AddedTokens added_;
 };
 
 }  // namespace gradus::data::pairs
