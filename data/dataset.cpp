@@ -143,15 +143,17 @@ std::vector<TextDataset::Packed> TextDataset::pack(const std::vector<Example>& e
 }
 
 Batch TextDataset::packed_batch(Split split, std::span<const int64_t> windows) const {
-  std::vector<int64_t> x, y, starts;
+  const Shape shape = {std::ssize(windows), block_};
+  Batch batch{empty(shape, DType::int64), empty(shape, DType::int64), {empty(shape, DType::int64)}};
+  int64_t *x = batch.x.mutable_data<int64_t>(), *y = batch.y.mutable_data<int64_t>(),
+          *starts = batch.more[0].mutable_data<int64_t>();
   for (const int64_t i : windows) {
     const Packed& window = packed_[split == Split::train ? 0 : 1][static_cast<size_t>(i)];
-    x.insert(x.end(), window.x.begin(), window.x.end());
-    y.insert(y.end(), window.y.begin(), window.y.end());
-    starts.insert(starts.end(), window.starts.begin(), window.starts.end());
+    x = std::copy(window.x.begin(), window.x.end(), x);
+    y = std::copy(window.y.begin(), window.y.end(), y);
+    starts = std::copy(window.starts.begin(), window.starts.end(), starts);
   }
-  const Shape shape = {std::ssize(windows), block_};
-  return {tensor(x, shape), tensor(y, shape), {tensor(starts, shape)}};
+  return batch;
 }
 
 void TextDataset::weigh(const std::vector<WeightedPart>& parts) {

@@ -56,6 +56,8 @@ Setting row(std::string_view key, SettingGroup group, std::string_view unit, con
   return {key, at<Member>, group, unit, help, options};
 }
 
+std::vector<std::string> loss_parts() { return {kAnswers, "all"}; }
+
 std::vector<Setting> make_settings() {
   using Config = TrainConfig;
   using Model = models::DecoderConfig;
@@ -80,6 +82,18 @@ std::vector<Setting> make_settings() {
       row<&Config::val_tokens>("val-tokens", text, "FILE",
                                "File of token numbers to evaluate on [the end of --tokens]",
                                {.traits = kRare | kResumable | kPath}),
+      row<&Config::val_text>("val-text", text, "FILE", "Text or JSONL to evaluate on [the end of --text]",
+                             {.traits = kRare | kResumable | kStoredIfSet}),
+      row<&Config::loss_on>("loss-on", text, "NAME",
+                            "JSONL: answers or all; the tokens of examples that the loss counts",
+                            {.traits = kRare | kStoredIfSet, .choices = loss_parts}),
+      row<&Config::skip_bad>("skip-bad", text, "", "JSONL: count bad lines instead of refusing them",
+                             {.traits = kRare | kResumable | kStoredIfSet}),
+      row<&Config::chat>(
+          "chat", text, "",
+          "Add the special tokens of conversations to a tokenizer that is\nmade from the text, "
+          "as JSONL does",
+          {.traits = kRare | kStoredIfSet}),
       row<&Config::corpus>(
           "corpus", text, "NAME",
           "kjv, the King James Bible, or stories, generated from a grammar\n[kjv if it is installed]",

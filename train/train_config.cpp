@@ -26,6 +26,8 @@ void check_text(const TrainConfig& c) {
   if (!c.text_weights.empty() && c.text_weights.size() != c.text.size())
     fail(kOp, Option{"text_weights"}, " must be one for each of ", text, ", got ", c.text_weights.size(),
          " for ", c.text.size(), ".");
+  if (!c.val_text.empty() && c.text.empty())
+    fail(kOp, Option{"val_text"}, " must come with ", text, ", got it alone.");
   if (!c.val_tokens.empty() && c.tokens.empty())
     fail(kOp, Option{"val_tokens"}, " must come with ", tokens, ", got it alone.");
   if (c.tokens.empty()) return;

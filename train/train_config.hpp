@@ -20,6 +20,8 @@ namespace gradus::train {
 
 constexpr const char *kRandom = "random", *kShuffled = "shuffled";  ///< of TrainConfig::windows
 
+constexpr const char* kAnswers = "answers";  ///< of TrainConfig::loss_on
+
 /// All settings of a run. The defaults are the preset nano, without a vocabulary.
 struct TrainConfig : LoopOptions {
   std::string preset = "nano";  ///< gives the values that were not set
@@ -29,7 +31,11 @@ struct TrainConfig : LoopOptions {
   std::vector<double> text_weights;  ///< one for each of `text`, see data::WeightedPart; none: all equal
   std::string tokens;      ///< absolute path of a file of token numbers (data/tokens.hpp), instead of text
   std::string val_tokens;  ///< one to evaluate on; none: the end of `tokens`
-  std::string corpus;      ///< one of data::corpus_names(); none: the best that is installed
+  std::string val_text;    ///< a text or JSONL file to evaluate on; none: the end of `text`
+  std::string loss_on = kAnswers;  ///< JSONL: answers or all, see data::ExampleRules
+  bool skip_bad = false;           ///< JSONL: bad lines are counted, not refused
+  bool chat = false;               ///< adds data::chat_tokens() to a tokenizer that is made from the text
+  std::string corpus;              ///< one of data::corpus_names(); none: the best that is installed
   std::string tokenizer = "char";  ///< one of data::Tokenizer::kinds(), or the absolute path of one
   int64_t vocab = 0;               ///< size of the vocabulary that bpe learns; 0 for other tokenizers
   double val_fraction = 0.1;       ///< of the tokens, at the end

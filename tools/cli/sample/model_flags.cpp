@@ -33,6 +33,36 @@ void add_model_flags(CLI::App& verb, ModelFlags& flags) {
       ->capture_default_str();
 }
 
+void SamplingFlags::settle(std::string_view verb) {
+  if (greedy) options.temperature = 0;
+  options.validate();
+  if (seed < 0) fail(verb, "--seed must be a whole number of at least 0, got ", seed, ".");
+}
+
+void add_sampling_flags(CLI::App& verb, SamplingFlags& flags) {
+  add_value(verb, "--tokens", flags.options.max_new_tokens, "N", "Tokens to add")->capture_default_str();
+  add_value(verb, "--temperature", flags.options.temperature, "F",
+            "Divisor of the logits: below 1 for more likely tokens, above 1\nfor more variety")
+      ->capture_default_str();
+  add_value(verb, "--top-k", flags.options.top_k, "N",
+            "Draw only from the N most likely tokens; 0: from all tokens")
+      ->capture_default_str();
+  add_value(verb, "--top-p", flags.options.top_p, "P",
+            "Draw only from the most likely tokens with total probability P")
+      ->capture_default_str();
+  add_value(verb, "--min-p", flags.options.min_p, "P",
+            "Draw only from tokens at least P times as likely as the likeliest")
+      ->capture_default_str();
+  add_value(verb, "--repetition-penalty", flags.options.repetition_penalty, "F",
+            "Above 1: tokens of the prompt and text become less likely")
+      ->capture_default_str();
+  verb.add_flag("--greedy", flags.greedy, "Always take the most likely token, without drawing");
+  add_value(verb, "--draft", flags.options.draft, "N",
+            "Guess up to N tokens (0 to 7) from repetitions: the same text,\nfaster with a large model")
+      ->capture_default_str();
+  add_value(verb, "--seed", flags.seed, "N", "Seed of the random numbers")->capture_default_str();
+}
+
 models::DecoderConfig check_model(std::string_view verb, const ModelFlags& flags) {
   check_choice(verb, "--weights", flags.weights, weights_names());
   return models::check_pretrained(flags.folder);

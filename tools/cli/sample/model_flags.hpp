@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "gradus/models/generate.hpp"
 #include "gradus/train/decoder.hpp"
 
 namespace gradus::cli {
@@ -16,6 +17,20 @@ struct ModelFlags {
 
 /// Adds DIR, --tokenizer and --weights to `verb`.
 void add_model_flags(CLI::App& verb, ModelFlags& flags);
+
+/// How tokens are drawn.
+struct SamplingFlags {
+  models::SampleOptions options{.max_new_tokens = 500, .temperature = 0.8, .top_k = 0, .top_p = 1.0};
+  bool greedy = false;
+  int64_t seed = 1337;
+
+  /// Applies `greedy` to the options. Throws Error, naming `verb`, for a wrong value.
+  void settle(std::string_view verb);
+};
+
+/// Adds --tokens, --temperature, --top-k, --top-p, --min-p, --repetition-penalty, --greedy, --draft and
+/// --seed.
+void add_sampling_flags(CLI::App& verb, SamplingFlags& flags);
 
 /// The config of the model. Throws Error, naming `verb`, for unknown weights, and if the folder has no model.
 models::DecoderConfig check_model(std::string_view verb, const ModelFlags& flags);

@@ -240,10 +240,9 @@ std::string read_prompt(const std::string& flag, const data::Tokenizer& tokenize
   return prompt;
 }
 
-void sample_session(const data::Tokenizer& tokenizer, const WriteText& write) {
+void sample_session(const data::Tokenizer& tokenizer, const std::string& greeting, const WriteText& write) {
   const Messages messages(false);
-  messages.line(
-      "Type how a text begins; an empty line leaves that to the model. Ctrl-C stops a text, Ctrl-D ends.");
+  messages.line(greeting);
   const InterruptFlag guard;
   LineEditor editor;
   while (const std::optional<std::string> line = editor.ask("> ")) {

@@ -15,9 +15,9 @@ std::string read_prompt(const std::string& flag, const data::Tokenizer& tokenize
 /// Writes the prompt and its continuation, and stops after a token if `interrupted` returns true.
 using WriteText = std::function<void(const std::string& prompt, const std::function<bool()>& interrupted)>;
 
-/// Asks for a prompt at the terminal and calls `write`, until Ctrl-D. Ctrl-C stops a text, or starts the line
-/// again. Reports a prompt that the tokenizer cannot encode and asks again. Handles SIGINT meanwhile; at most
-/// one call at a time.
-void sample_session(const data::Tokenizer& tokenizer, const WriteText& write);
+/// Prints `greeting`, then asks for a prompt at the terminal and calls `write`, until Ctrl-D. Ctrl-C stops a
+/// text, or starts the line again. Reports a prompt that the tokenizer cannot encode and asks again. Handles
+/// SIGINT meanwhile; at most one call at a time.
+void sample_session(const data::Tokenizer& tokenizer, const std::string& greeting, const WriteText& write);
 
 }  // namespace gradus::cli

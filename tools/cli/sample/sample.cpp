@@ -18,9 +18,9 @@ struct SampleFlags {
   ModelFlags model;
   std::string prompt;
   std::vector<std::string> stop;
-  models::SampleOptions options{.max_new_tokens = 500, .temperature = 0.8, .top_k = 0, .top_p = 1.0};
-  bool greedy = false, bfloat16 = false;
-  int64_t count = 1, seed = 1337;
+  SamplingFlags sampling;
+  bool bfloat16 = false;
+  int64_t count = 1;
 };
 
 /// A string that the vocabulary cannot encode never occurs.
@@ -37,14 +37,12 @@ void check_stop(const std::vector<std::string>& strings, const data::Tokenizer& 
 }
 
 int sample(SampleFlags flags, bool prompt_given) {
-  if (flags.greedy) flags.options.temperature = 0;
-  flags.options.validate();
+  flags.sampling.settle("sample");
   std::string& weights = flags.model.weights;
   if (flags.bfloat16 && weights != "float32" && weights != "bfloat16")
     fail("sample", "--bfloat16 and --weights ", weights, " must not come together, got both.");
   if (flags.bfloat16) weights = "bfloat16";
   if (flags.count < 1) fail("sample", "--count must be a whole number of at least 1, got ", flags.count, ".");
-  if (flags.seed < 0) fail("sample", "--seed must be a whole number of at least 0, got ", flags.seed, ".");
 
   const models::DecoderConfig config = check_model("sample", flags.model);
   {  // A wrong prompt is refused before the model is read.
@@ -54,19 +52,24 @@ int sample(SampleFlags flags, bool prompt_given) {
   }
   auto [model, tokenizer] = load_model(flags.model, config);
 
-  Generator stream = Generator(static_cast<uint64_t>(flags.seed)).stream("sample");
+  Generator stream = Generator(static_cast<uint64_t>(flags.sampling.seed)).stream("sample");
   const auto write = [&, &model = model, &tokenizer = tokenizer](const std::string& prompt,
                                                                  const std::function<bool()>& interrupted) {
     for (int64_t i = 0; i < flags.count && !(interrupted && interrupted()); ++i) {
       if (i > 0) std::cout << "\n---\n";
-      write_sample(model, tokenizer, prompt, flags.options, stream, std::cout, {flags.stop, interrupted});
+      write_sample(model, tokenizer, prompt, flags.sampling.options, stream, std::cout,
+                   {flags.stop, interrupted});
       std::cout << std::endl;
     }
   };
   if (prompt_given || !is_interactive())
     write(flags.prompt, {});
   else
-    sample_session(tokenizer, write);
+    sample_session(
+        tokenizer,
+        "Type how a text begins; an empty line leaves that to the model. Ctrl-C stops a text, Ctrl-D "
+        "ends.",
+        write);
   return kDone;
 }
 
@@ -78,32 +81,12 @@ Action add_sample(CLI::App& verb, const std::string& program) {
   const CLI::Option* prompt = add_value(verb, "--prompt", flags->prompt, "TEXT",
                                         "The beginning of the text; - reads it from the standard input\n"
                                         "[on a terminal, sample asks for prompts]");
-  add_value(verb, "--tokens", flags->options.max_new_tokens, "N", "Tokens to add")->capture_default_str();
-  add_value(verb, "--temperature", flags->options.temperature, "F",
-            "Divisor of the logits: below 1 for more likely tokens, above 1\nfor more variety")
-      ->capture_default_str();
-  add_value(verb, "--top-k", flags->options.top_k, "N",
-            "Draw only from the N most likely tokens; 0: from all tokens")
-      ->capture_default_str();
-  add_value(verb, "--top-p", flags->options.top_p, "P",
-            "Draw only from the most likely tokens with total probability P")
-      ->capture_default_str();
-  add_value(verb, "--min-p", flags->options.min_p, "P",
-            "Draw only from tokens at least P times as likely as the likeliest")
-      ->capture_default_str();
-  add_value(verb, "--repetition-penalty", flags->options.repetition_penalty, "F",
-            "Above 1: tokens of the prompt and text become less likely")
-      ->capture_default_str();
+  add_sampling_flags(verb, flags->sampling);
   verb.add_option("--stop", flags->stop, "End the text before this string; may be given several times")
       ->type_name("TEXT")
       ->allow_extra_args(false);
-  verb.add_flag("--greedy", flags->greedy, "Always take the most likely token, without drawing");
-  add_value(verb, "--draft", flags->options.draft, "N",
-            "Guess up to N tokens (0 to 7) from repetitions: the same text,\nfaster with a large model")
-      ->capture_default_str();
   verb.add_flag("--bfloat16", flags->bfloat16, "The same as --weights bfloat16");
   add_value(verb, "--count", flags->count, "N", "Texts to write")->capture_default_str();
-  add_value(verb, "--seed", flags->seed, "N", "Seed of the random numbers")->capture_default_str();
   verb.footer(with_program(
       R"(Without --prompt, on a terminal, sample asks for a prompt, writes a text and asks again.
 Ctrl-C stops the text, and Ctrl-D ends the program.

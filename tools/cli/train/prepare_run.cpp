@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "gradus/autograd/graph/modes.hpp"
+#include "gradus/data/chat.hpp"
 #include "gradus/data/tokenizer.hpp"
 #include "gradus/files/error.hpp"
 #include "gradus/tools/cli/program/terminal.hpp"
@@ -96,7 +97,9 @@ class Preparation {
     train::check_memory(train::training_memory(config_), "lower --layers, --embd, --block or --batch.");
 
     auto model = std::make_unique<models::Decoder>(make_model());
+    if (!tokens.note().empty()) notes_.push_back(tokens.note());
     train::Recipe recipe = train::decoder_recipe(*model, train::training_batches(*dataset, config_), config_);
+    recipe.targets_differ = dataset->has_examples();
     train::ModelFiles files = train::decoder_files(*model, config_, tokenizer);
     if (budget) {
       recipe.budget = [budget](const train::StepReport& report) { return budget->steps(report); };
@@ -174,6 +177,8 @@ class Preparation {
     if (flags_.plans_vocab())
       config_.vocab = train::planned_vocab(static_cast<double>(text.corpus.text.size()));
     data::Tokenizer tokenizer = known ? *known : make_tokenizer(text.corpus.text);
+    if (!known && (config_.chat || has_examples(config_)))
+      tokenizer = tokenizer.with_special(data::chat_tokens());
     config_.model.vocab_size = tokenizer.vocab_size();
     return tokenizer;
   }

@@ -11,9 +11,14 @@
 namespace gradus::cli {
 
 struct RunText {
-  data::Corpus corpus;        ///< has no text if the config names token numbers
-  std::vector<size_t> sizes;  ///< bytes of each file or folder of config.text, if they have weights
+  data::Corpus corpus;          ///< has no text if the config names token numbers
+  std::vector<size_t> sizes{};  ///< bytes of each file or folder of config.text, if they have weights
+  std::string examples{};       ///< JSONL, of which corpus.text has the texts; empty for other texts
+  std::string validation{};     ///< of config.val_text
 };
+
+/// Whether the text of the config is JSONL, by the names of its files. Throws Error if some are and some not.
+bool has_examples(const train::TrainConfig& config);
 
 /// Reads the token numbers, the files (by `rules`) or the corpus that the config names; else the default
 /// corpus. Throws Error if that fails.
@@ -27,12 +32,18 @@ class RunTokens {
 
   /// Throws Error like data::TextDataset.
   data::TextDataset dataset(const train::TrainConfig& config) const;
+  /// One line about examples that were cut or left out; "" if there are none.
+  const std::string& note() const { return note_; }
   const data::Tokens& all() const { return tokens_; }  ///< without those of a separate validation file
 
  private:
+  void read_examples(const RunText& text, const data::Tokenizer& tokenizer, const train::TrainConfig& config);
+
   data::Tokens tokens_, validation_;
   bool has_own_validation_ = false;
   std::vector<data::WeightedPart> parts_;
+  std::vector<data::Example> examples_[2];  // to train on and to validate on
+  std::string note_;
 };
 
 /// The mean number of bytes of a token of the validation split; 1 without a split.

@@ -1,0 +1,139 @@
+// Conversations as tokens, and examples from JSONL.
+#include "gradus/data/chat.hpp"
+
+#include "autograd/compare.hpp"
+#include "catch.hpp"
+
+using namespace gradus;
+using namespace gradus::data;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+Tokenizer chat_bytes() { return Tokenizer::bytes().with_special(chat_tokens()); }
+
+/// The text of the tokens, in which those that count are in brackets.
+std::string shown(const Tokenizer& tokenizer, const Example& example) {
+  std::string text;
+  for (size_t i = 0; i < example.tokens.size(); ++i) {
+    const bool counts = example.counts[i], counted = i > 0 && example.counts[i - 1];
+    if (counts && !counted) text += "[";
+    if (!counts && counted) text += "]";
+    text += tokenizer.decode(std::vector<int32_t>{example.tokens[i]});
+  }
+  return text + (example.counts.back() ? "]" : "");
+}
+
+std::string error_of_line(const std::string& line, const Tokenizer& tokenizer) {
+  return testing::error_of(
+      [&] { (void)read_examples("{\"text\":\"ab\"}\n" + line, "a.jsonl", tokenizer, {}); });
+}
+
+}  // namespace
+
+TEST_CASE("a conversation in ChatML has the tokens of its template, and its answers count") {
+  const Tokenizer tokenizer = chat_bytes();
+  const ChatFormat format = ChatFormat::of(tokenizer).value();
+  const Example example = format.example({{"system", "Be brief."}, {"user", "Who?"}, {"assistant", "Anna."}});
+  CHECK(shown(tokenizer, example) ==
+        "<|im_start|>system\nBe brief.<|im_end|>\n<|im_start|>user\nWho?<|im_end|>\n"
+        "<|im_start|>assistant\n[Anna.<|im_end|>]\n");
+  CHECK(tokenizer.decode(format.prompt({{"user", "Who?"}})) ==
+        "<|im_start|>user\nWho?<|im_end|>\n<|im_start|>assistant\n");
+  // The text of a special token in a message is text.
+  const Example odd = format.example({{"user", "<|im_end|>"}, {"assistant", "x"}});
+  CHECK(std::count(odd.tokens.begin(), odd.tokens.end(), *tokenizer.token_of("<|im_end|>")) == 2);
+  CHECK(!ChatFormat::of(Tokenizer::bytes()));
+  CHECK_THAT(testing::error_of([&] {
+               (void)format.example({{"robot", "x"}});
+             }),
+             ContainsSubstring("got 'robot'"));
+  CHECK_THAT(testing::error_of([&] { (void)format.example({}); }), ContainsSubstring("got none"));
+}
+
+TEST_CASE("JSONL has conversations, questions and texts") {
+  const Tokenizer chat = chat_bytes(), plain = Tokenizer::bytes();
+  const std::string lines =
+      "{\"prompt\":\"1+1=\",\"completion\":\"2\",\"source\":7}\n\n{\"text\":\"abc\"}\r\n"
+      "{\"messages\":[{\"role\":\"user\",\"content\":\"a\"},{\"role\":\"assistant\",\"content\":\"b\"}]}";
+  const Examples read = read_examples(lines, "a.jsonl", chat, {});
+  REQUIRE(read.examples.size() == 3);
+  CHECK(shown(chat, read.examples[0]) ==
+        "<|im_start|>user\n1+1=<|im_end|>\n<|im_start|>assistant\n[2<|im_end|>]\n");
+  CHECK(shown(chat, read.examples[1]).starts_with("[abc"));
+  CHECK(read.note().empty());
+  const Examples all = read_examples(lines, "a.jsonl", chat, {.all_count = true});
+  CHECK(shown(chat, all.examples[0]).starts_with("[<|im_start|>user"));
+  const Examples raw = read_examples("{\"prompt\":\"1+1=\",\"completion\":\"2\"}", "a.jsonl", plain, {});
+  CHECK(shown(plain, raw.examples[0]).starts_with("1+1=[2"));
+}
+
+TEST_CASE("bad lines of JSONL are named or counted, and long examples are cut") {
+  const Tokenizer tokenizer = Tokenizer::characters("ab");
+  CHECK_THAT(error_of_line("{\"text\":", tokenizer), ContainsSubstring("a.jsonl:2 must be JSON"));
+  CHECK_THAT(error_of_line("[]", tokenizer), ContainsSubstring("a.jsonl:2"));
+  CHECK_THAT(
+      error_of_line("{\"txt\":\"a\"}", tokenizer),
+      ContainsSubstring("a.jsonl:2: ") && ContainsSubstring("messages, prompt and completion, or text"));
+  CHECK_THAT(error_of_line("{\"text\":3}", tokenizer), ContainsSubstring("text must be a string, got 3"));
+  CHECK_THAT(error_of_line("{\"text\":\"xyz\"}", tokenizer), ContainsSubstring("a.jsonl:2"));
+  CHECK_THAT(error_of_line("{\"messages\":[{\"role\":\"user\",\"content\":\"a\"}]}", tokenizer),
+             ContainsSubstring("needs a tokenizer with a chat template"));
+  const std::string lines = "{\"text\":\"ab\"}\nx\n{\"text\":\"ababab\"}\n{\"text\":\"a\"}\n";
+  const Examples read = read_examples(lines, "a.jsonl", tokenizer, {.skips_bad = true, .most_tokens = 4});
+  CHECK(read.examples.size() == 2);
+  CHECK(read.examples[1].tokens.size() == 4);
+  CHECK(read.bad_lines == 1);
+  CHECK(read.cut_tokens == 2);
+  CHECK(read.without_answer == 1);
+  CHECK_THAT(read.note(), ContainsSubstring("1 bad lines were skipped; 1 examples were longer"));
+  CHECK_THAT(testing::error_of([&] { (void)read_examples("\n", "a.jsonl", tokenizer, {}); }),
+             ContainsSubstring("must have an example"));
+}
+
+TEST_CASE("examples are packed whole, each epoch in another order of the same windows") {
+  std::vector<Example> examples;
+  for (int32_t i = 1; i <= 20; ++i) {
+    Example one;
+    for (int32_t t = 0; t <= i % 5 + 1; ++t) one.tokens.push_back(100 * i + t);
+    one.counts.assign(one.tokens.size(), true);
+    one.counts[0] = one.counts[1] = false;
+    one.counts.back() = true;
+    examples.push_back(one);
+  }
+  const TextDataset dataset(examples, {examples[0]}, 8, 3);
+  const auto draw = dataset.shuffled_batches(5);
+  Generator unused(1);
+  const Batch first = draw(3, unused, 0);
+  CHECK(first.x.shape() == Shape{3, 8});
+  REQUIRE(first.more.size() == 1);
+  std::vector<int64_t> seen;
+  int64_t windows = 0;
+  for (bool done = false; !done; ++windows) {
+    const Batch batch = draw(1, unused, windows);
+    const auto x = batch.x.to_vector<int64_t>(), y = batch.y.to_vector<int64_t>(),
+               starts = batch.more[0].to_vector<int64_t>();
+    for (size_t t = 0; t < 8; ++t) {
+      if (x[t] == 0) {
+        CHECK(y[t] == kNoTarget);
+        continue;
+      }
+      // An example begins with number 0 of its hundred, where its positions start.
+      CHECK(x[t] % 100 == static_cast<int64_t>(t) - starts[t]);
+      CHECK((y[t] == kNoTarget || y[t] == x[t] + 1));
+      if (x[t] % 100 == 0) seen.push_back(x[t] / 100);
+    }
+    done = seen.size() >= examples.size();
+  }
+  std::sort(seen.begin(), seen.end());
+  CHECK(std::unique(seen.begin(), seen.end()) == seen.end());
+  CHECK(windows < 20);  // several examples in a window
+  // The same windows at any time, in another order in the second epoch.
+  CHECK(testing::difference(draw(3, unused, 0).x, first.x) == "");
+  CHECK(testing::difference(draw(3, unused, windows).x, first.x) != "");
+  CHECK(dataset.validation_batches(4).size() == 1);
+  CHECK(count_targets(dataset.validation_batches(4)) == 1);
+  const TextDataset alone(examples, {}, 8, 3, /*alone=*/true);
+  const Batch one = alone.shuffled_batches(5)(20, unused, 0);
+  CHECK(amax(one.more[0].slice(1, 0, 1)).item() == 0);
+}

@@ -1,0 +1,148 @@
+// gradus chat: talks with a model in the chat format that it was trained with.
+#include <iostream>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "gradus/data/chat.hpp"
+#include "gradus/files/error.hpp"
+#include "gradus/tools/cli/program/flags.hpp"
+#include "gradus/tools/cli/program/terminal.hpp"
+#include "gradus/tools/cli/program/text_output.hpp"
+#include "gradus/tools/cli/program/verbs.hpp"
+#include "gradus/tools/cli/sample/model_flags.hpp"
+#include "gradus/tools/cli/sample/prompt_input.hpp"
+
+namespace gradus::cli {
+namespace {
+
+struct ChatFlags {
+  ModelFlags model;
+  SamplingFlags sampling;
+  std::string system;
+  bool json = false;
+};
+
+/// A conversation with a model, which is borrowed.
+class Conversation {
+ public:
+  Conversation(const train::TrainedModel& trained, const data::ChatFormat& format, const ChatFlags& flags)
+      : trained_(trained),
+        format_(format),
+        options_(flags.sampling.options),
+        random_(Generator(static_cast<uint64_t>(flags.sampling.seed)).stream("chat")),
+        system_(flags.system) {
+    reset();
+  }
+
+  void reset() {
+    messages_.clear();
+    if (!system_.empty()) messages_.push_back({"system", system_});
+  }
+
+  /// Writes the answer as it is drawn, and adds both to the conversation.
+  std::string answer(const std::string& question, std::ostream* out,
+                     const std::function<bool()>& interrupted) {
+    messages_.push_back({"user", question});
+    const std::vector<int32_t> prompt = fitting_prompt();
+    const std::vector<int32_t> ends = trained_.tokenizer.eos();
+    data::DecodeStream stream(trained_.tokenizer);
+    std::string text;
+    const auto write = [&](const std::string& part) {
+      text += part;
+      if (out) *out << part << std::flush;
+    };
+    models::generate(trained_.model, {prompt.begin(), prompt.end()}, options_, random_, [&](int64_t token) {
+      if (token == format_.end() || std::find(ends.begin(), ends.end(), token) != ends.end()) return false;
+      write(stream.step(static_cast<int32_t>(token)));
+      return !(out && !out->good()) && !(interrupted && interrupted());
+    });
+    write(stream.finish());
+    messages_.push_back({"assistant", text});
+    return text;
+  }
+
+ private:
+  /// The tokens of the conversation. The oldest turns are left out if they do not fit into the context.
+  std::vector<int32_t> fitting_prompt() {
+    const int64_t most = trained_.model.config().context_limit();
+    const auto first = messages_.begin() + (messages_[0].role == "system" ? 1 : 0);
+    for (;;) {
+      std::vector<int32_t> prompt = format_.prompt(messages_);
+      if (std::ssize(prompt) < most) return prompt;
+      if (messages_.end() - first < 3) {
+        messages_.pop_back();
+        fail("chat", "a question must have fewer than the ", most, " tokens of the context, got ",
+             prompt.size(), ".");
+      }
+      messages_.erase(first, first + 2);
+      Messages(false).line("note: the oldest question and its answer are forgotten, the context is full");
+    }
+  }
+
+  const train::TrainedModel& trained_;
+  const data::ChatFormat& format_;
+  models::SampleOptions options_;
+  Generator random_;
+  std::string system_;
+  std::vector<data::Message> messages_;
+};
+
+int chat(ChatFlags flags) {
+  flags.sampling.settle("chat");
+  const models::DecoderConfig config = check_model("chat", flags.model);
+  const std::optional<data::ChatFormat> format =
+      data::ChatFormat::of(train::load_tokenizer(flags.model.folder, flags.model.tokenizer));
+  if (!format)
+    fail("chat", flags.model.folder,
+         " must have a tokenizer with a chat template, got none. Hint: `train` adds "
+         "one for examples in JSONL.");
+  const train::TrainedModel trained = load_model(flags.model, config);
+  Conversation conversation(trained, *format, flags);
+  if (is_interactive() && !flags.json) {
+    sample_session(trained.tokenizer,
+                   "Ask something. /reset starts again, Ctrl-C stops an answer, Ctrl-D ends.",
+                   [&](const std::string& line, const std::function<bool()>& interrupted) {
+                     if (line == "/reset") return conversation.reset();
+                     if (line.empty()) return;
+                     conversation.answer(line, &std::cout, interrupted);
+                     std::cout << std::endl;
+                   });
+    return kDone;
+  }
+  for (std::string line; std::getline(std::cin, line);) {
+    if (line.empty()) continue;
+    if (line == "/reset") {
+      conversation.reset();
+      continue;
+    }
+    const std::string answer = conversation.answer(line, flags.json ? nullptr : &std::cout, {});
+    if (flags.json)
+      std::cout << nlohmann::ordered_json{{"question", line}, {"answer", answer}}.dump(
+          -1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+    std::cout << std::endl;
+  }
+  return kDone;
+}
+
+}  // namespace
+
+Action add_chat(CLI::App& verb, const std::string& program) {
+  auto flags = std::make_shared<ChatFlags>();
+  add_model_flags(verb, flags->model);
+  add_value(verb, "--system", flags->system, "TEXT", "The system message, which a conversation begins with");
+  add_sampling_flags(verb, flags->sampling);
+  verb.add_flag("--json", flags->json, "Print one JSON object for each question");
+  verb.footer(with_program(
+      R"(The format of the conversation is that of the model's chat template: ChatML, Qwen 3, Llama 3
+or Gemma. A line is a question; /reset begins a new conversation. An answer ends with the token
+that the format has for it, or after --tokens. If a conversation does not fit into the context,
+its oldest questions and answers are left out.
+
+Examples:
+  $ chat out/questions-from-smollm
+  echo 'Who is Anna?' | $ chat out/questions-from-smollm --greedy --json)",
+      program));
+  return {[flags] { return chat(*flags); }};
+}
+
+}  // namespace gradus::cli
