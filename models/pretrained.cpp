@@ -345,14 +345,6 @@ Decoder load_pretrained(const files::FolderSnapshot& folder) {
   return load_pretrained(folder, load_config(folder));
 }
 
-Decoder load_with_adapter(const std::filesystem::path& base, const files::FolderSnapshot& adapter,
-                          const DecoderConfig& as, DType matrices) {
-  Decoder model = files::read_folder(
-      base, [&](const files::FolderSnapshot& files) { return load_pretrained(files, as, matrices); });
-  add_adapter(model, adapter, base);
-  return model;
-}
-
 Decoder load_pretrained(const files::FolderSnapshot& folder, const DecoderConfig& as, DType matrices) {
   if (is_adapter(folder)) {
     Decoder model = load_with_adapter(base_of(folder), folder, as);

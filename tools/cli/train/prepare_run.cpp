@@ -7,6 +7,7 @@
 #include "gradus/autograd/graph/modes.hpp"
 #include "gradus/data/tokenizer.hpp"
 #include "gradus/files/error.hpp"
+#include "gradus/models/adapter.hpp"
 #include "gradus/models/pretrained.hpp"
 #include "gradus/tools/cli/program/terminal.hpp"
 #include "gradus/tools/cli/train/init_from.hpp"
