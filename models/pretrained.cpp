@@ -11,8 +11,11 @@
 #include "gradus/autograd/ops/ops.hpp"
 #include "gradus/files/json.hpp"
 #include "gradus/files/plain.hpp"
+#include "gradus/models/adapter.hpp"
 #include "gradus/models/architecture.hpp"
 #include "gradus/models/config_json.hpp"
+#include "gradus/nn/init.hpp"
+#include "gradus/nn/lora.hpp"
 #include "gradus/nn/safetensors.hpp"
 
 namespace gradus::models {
@@ -91,6 +94,19 @@ StoredLayout stored_layout(const DecoderConfig& config, const StoredShapes& give
   return *layout;
 }
 
+/// Sets the parameters of a module by their names.
+class Filler : public nn::Visitor {
+ public:
+  explicit Filler(const nn::StateDict& values) : values_(values) {}
+
+ private:
+  void on_parameter(const std::string& name, Tensor& parameter, nn::Role) override {
+    parameter = values_.at(name);
+    if (is_floating(parameter.dtype())) parameter.requires_grad_();
+  }
+  const nn::StateDict& values_;
+};
+
 /// The tensors of a folder, whose names and shapes fit its config.
 class StoredModel {
  public:
@@ -122,19 +138,30 @@ class StoredModel {
     }
   }
 
-  /// A model of config `as`, which may have fewer tokens and positions.
-  Decoder load(const DecoderConfig& as) {
+  /// A model of config `as`, which may have fewer tokens and positions, with matrices of that dtype.
+  Decoder load(const DecoderConfig& as, DType matrices) {
     const NoGrad no_grad;
     Generator generator(0);
+    std::optional<nn::NoInit> without_values(std::in_place);
     Decoder model(as, generator);
-    nn::StateDict state = model.state_dict();
+    without_values.reset();
+    nn::StateDict state;
+    std::map<std::string, int> parts;
+    for (const StoredParameter& one : parameters_) ++parts[one.parameter];
+    const nn::NamedShapes shapes = model.state_shapes();
+    const std::map<std::string, Shape> shape_of(shapes.begin(), shapes.end());
     for (const StoredParameter& one : parameters_) {
-      Tensor& parameter = state.at(one.parameter);
+      Tensor& parameter = state[one.parameter];
+      if (!parameter.defined()) parameter = empty(shape_of.at(one.parameter), DType::float32);
       const Tensor values = one.is_transposed ? read(one.name).mT() : read(one.name);
       const int64_t rows = std::min(values.size(0), parameter.size(0) - one.first_row);
       parameter.slice(0, one.first_row, one.first_row + rows).copy_(values.slice(0, 0, rows));
+      if (--parts[one.parameter] > 0) continue;
+      if (one.is_vocab && one.parameter == embedding().parameter) check_extra_tensors(parameter);
+      if (parameter.dim() == 2 && matrices != DType::float32) parameter = parameter.to(matrices);
     }
-    check_extra_tensors(state.at(embedding().parameter));
+    Filler(state).start(model);
+    release_cached_memory();
     return model;
   }
 
@@ -266,6 +293,7 @@ DecoderConfig load_config(const std::filesystem::path& folder) {
 }
 
 DecoderConfig load_config(const files::FolderSnapshot& folder) {
+  if (!folder.has(kConfig) && is_adapter(folder)) return load_config(base_of(folder));
   if (!folder.has(kConfig) && !folder.checksum(kConfig))
     if (const std::string models = models_in(folder.folder()); !models.empty())
       fail("load_config", folder.folder(), " must have ", kConfig,
@@ -297,6 +325,10 @@ std::string written_by(const std::filesystem::path& folder) {
 DecoderConfig check_pretrained(const std::filesystem::path& folder) {
   return files::read_folder(folder, [](const files::FolderSnapshot& files) {
     const DecoderConfig config = load_config(files);
+    if (is_adapter(files)) {
+      check_pretrained(base_of(files));
+      return config;
+    }
     const std::vector<std::filesystem::path> members = member_folders(files);
     if (members.empty()) const StoredModel checked(config, files, Compared::header);
     for (const std::filesystem::path& member : members) check_pretrained(member);
@@ -313,11 +345,17 @@ Decoder load_pretrained(const files::FolderSnapshot& folder) {
   return load_pretrained(folder, load_config(folder));
 }
 
-Decoder load_pretrained(const files::FolderSnapshot& folder, const DecoderConfig& as) {
+Decoder load_pretrained(const files::FolderSnapshot& folder, const DecoderConfig& as, DType matrices) {
+  if (is_adapter(folder)) {
+    Decoder model = load_with_adapter(base_of(folder), folder, as);
+    nn::merge_lora(model);
+    for (Tensor& parameter : model.parameters()) parameter.requires_grad_();
+    return model;
+  }
   const DecoderConfig config = load_config(folder);
   check_cut(config, as);
   const std::vector<std::filesystem::path> members = member_folders(folder);
-  if (members.empty()) return StoredModel(config, folder, Compared::all).load(as);
+  if (members.empty()) return StoredModel(config, folder, Compared::all).load(as, matrices);
   const NoGrad no_grad;
   Generator generator(0);
   Decoder ensemble(as, generator);

@@ -54,8 +54,11 @@ Decoder load_pretrained(const std::filesystem::path& folder);
 Decoder load_pretrained(const files::FolderSnapshot& folder);
 /// The same for a model of config `as`, which may differ from the folder's in dropout, a vocab_size without
 /// padding rows, and a smaller block_size (any, if positions are not learned). Also throws Error if `as`
-/// differs in another field.
-Decoder load_pretrained(const files::FolderSnapshot& folder, const DecoderConfig& as);
+/// differs in another field. Matrices get the dtype `matrices`, one after another; in another one than
+/// float32 they have no gradients (see nn::Module::to). If the folder has an adapter and no model, its
+/// updates are added to the weights of its base (adapter.hpp).
+Decoder load_pretrained(const files::FolderSnapshot& folder, const DecoderConfig& as,
+                        DType matrices = DType::float32);
 
 /// Whether `rows` are `tokens` and padding rows, as GPT-2's 50,257 tokens are padded to 50,304 rows for
 /// speed: a multiple of 64, by fewer than 1024 rows. Padding rows are never sampled.

@@ -113,14 +113,14 @@ MultiHeadAttention::MultiHeadAttention(int64_t n_embd, int64_t n_head, Generator
     c_proj.emplace(n_embd, n_embd, generator, LinearOptions{.bias = options.projection_bias});
 }
 
-Tensor MultiHeadAttention::project(const Tensor& x) const {
+Tensor MultiHeadAttention::project(const Tensor& x, Generator* dropout) const {
   check_sequence(x);
-  return c_attn(x);
+  return c_attn(x, dropout);
 }
 
-Tensor MultiHeadAttention::mix(const Tensor& y) const {
+Tensor MultiHeadAttention::mix(const Tensor& y, Generator* dropout) const {
   const Tensor heads = with_head_points(*this, y, n_head_);
-  return c_proj ? (*c_proj)(heads) : heads;
+  return c_proj ? (*c_proj)(heads, dropout) : heads;
 }
 
 MultiHeadAttention::Heads MultiHeadAttention::split(const Tensor& qkv) const {
@@ -136,10 +136,11 @@ Tensor MultiHeadAttention::operator()(const Tensor& x, Generator* dropout, const
   Generator* const source = dropout_source(drop.p(), training(), dropout);
   const AttentionOptions options{
       .causal = causal_, .starts = starts, .dropout = source ? drop.p() : 0.0, .generator = source};
-  const Tensor qkv = project(x);
-  if (!may_be_watched()) return drop(mix(scaled_dot_product_attention(qkv, n_head_, options)), dropout);
+  const Tensor qkv = project(x, dropout);
+  if (!may_be_watched())
+    return drop(mix(scaled_dot_product_attention(qkv, n_head_, options), dropout), dropout);
   const auto [q, k, v] = split(qkv);
-  return output(drop(mix(side_by_side(attention(*this, q, k, v, options))), dropout));
+  return output(drop(mix(side_by_side(attention(*this, q, k, v, options)), dropout), dropout));
 }
 
 KVCache MultiHeadAttention::make_cache(int64_t batch, int64_t capacity) const {
@@ -182,7 +183,8 @@ GroupedQueryAttention::GroupedQueryAttention(int64_t n_embd, int64_t n_head, int
   k_norm.emplace(head_size_, RMSNormOptions{options.norm_eps});
 }
 
-GroupedQueryAttention::Heads GroupedQueryAttention::project(const Tensor& x, int64_t start) const {
+GroupedQueryAttention::Heads GroupedQueryAttention::project(const Tensor& x, int64_t start,
+                                                            Generator* dropout) const {
   check_sequence(x);
   const auto heads = [&](const Tensor& projected, const std::optional<RMSNorm>& norm) {
     const Tensor split =
@@ -192,25 +194,25 @@ GroupedQueryAttention::Heads GroupedQueryAttention::project(const Tensor& x, int
   const auto rotated = [&](const Tensor& h) {
     return rotary_embedding(h, start, options_.rope_frequencies, options_.rope_scale);
   };
-  const Tensor q = rotated(heads(q_proj(x), q_norm));
-  const Tensor k = rotated(heads(k_proj(x), k_norm));
-  return {point("q", q), point("k", k), point("v", heads(v_proj(x), {}))};
+  const Tensor q = rotated(heads(q_proj(x, dropout), q_norm));
+  const Tensor k = rotated(heads(k_proj(x, dropout), k_norm));
+  return {point("q", q), point("k", k), point("v", heads(v_proj(x, dropout), {}))};
 }
 
-Tensor GroupedQueryAttention::mix(const Tensor& heads) const {
-  return o_proj(with_head_points(*this, side_by_side(heads), heads.size(1)));
+Tensor GroupedQueryAttention::mix(const Tensor& heads, Generator* dropout) const {
+  return o_proj(with_head_points(*this, side_by_side(heads), heads.size(1)), dropout);
 }
 
 Tensor GroupedQueryAttention::operator()(const Tensor& x, Generator* dropout, const Tensor& starts) const {
   Generator* const source = dropout_source(drop.p(), training(), dropout);
-  const auto [q, k, v] = project(x, 0);
+  const auto [q, k, v] = project(x, 0, dropout);
   const AttentionOptions options{.causal = options_.causal,
                                  .window = options_.window,
                                  .starts = starts,
                                  .dropout = source ? drop.p() : 0.0,
                                  .generator = source,
                                  .enable_gqa = true};
-  return output(drop(mix(attention(*this, q, k, v, options)), dropout));
+  return output(drop(mix(attention(*this, q, k, v, options), dropout), dropout));
 }
 
 KVCache GroupedQueryAttention::make_cache(int64_t batch, int64_t capacity) const {

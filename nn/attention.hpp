@@ -77,9 +77,10 @@ class MultiHeadAttention : public Module {
   struct Heads {
     Tensor q, k, v;  // (B, nh, T, hs)
   };
-  Tensor project(const Tensor& x) const;  // (B, T, C) -> (B, T, 3C)
-  Heads split(const Tensor& qkv) const;   // (B, T, 3C)
-  Tensor mix(const Tensor& heads) const;  // c_proj, if there is one: (B, T, C) -> (B, T, C)
+  Tensor project(const Tensor& x, Generator* dropout = nullptr) const;  // (B, T, C) -> (B, T, 3C)
+  Heads split(const Tensor& qkv) const;                                 // (B, T, 3C)
+  // c_proj, if there is one: (B, T, C) -> (B, T, C)
+  Tensor mix(const Tensor& heads, Generator* dropout = nullptr) const;
 
   int64_t n_head_;
   bool causal_;
@@ -137,8 +138,10 @@ class GroupedQueryAttention : public Module {
   struct Heads {
     Tensor q, k, v;  // (B, nh, T, hs) and (B, n, T, hs)
   };
-  Heads project(const Tensor& x, int64_t start) const;  // at positions start, start + 1, ...
-  Tensor mix(const Tensor& heads) const;                // (B, nh, T, hs) -> (B, T, C)
+  // At positions start, start + 1, ...
+  Heads project(const Tensor& x, int64_t start, Generator* dropout = nullptr) const;
+  // (B, nh, T, hs) -> (B, T, C)
+  Tensor mix(const Tensor& heads, Generator* dropout = nullptr) const;
 
   int64_t kv_heads_, head_size_;
   GroupedQueryAttentionOptions options_;

@@ -20,7 +20,16 @@ Linear::Linear(int64_t in_features, int64_t out_features, Generator& generator,
     bias = new_parameter({out_features}, [&](Tensor& x) { uniform_(x, -bound, bound, generator); });
 }
 
-Tensor Linear::operator()(const Tensor& x) const { return output(linear(x, weight, bias)); }
+Tensor Linear::operator()(const Tensor& x, Generator* dropout) const {
+  const Tensor y = linear(x, weight, bias);
+  return output(lora ? y + (*lora)(x, training() ? dropout : nullptr) : y);
+}
+
+// The rows of A are not those of fused matrices, so that Muon leaves A to AdamW.
+void Linear::visit(Visitor& v) {
+  v("weight", weight, Role::matrix)("bias", bias, Role::vector);
+  if (lora) v("lora_A.weight", lora->A, Role::embedding)("lora_B.weight", lora->B, Role::matrix);
+}
 
 Embedding::Embedding(int64_t num_embeddings, int64_t embedding_dim, Generator& generator) {
   if (num_embeddings < 1 || embedding_dim < 1)
@@ -85,15 +94,15 @@ MLP::MLP(int64_t n_embd, int64_t hidden, Generator& generator, const MLPOptions&
       drop(options.dropout) {}
 
 Tensor MLP::operator()(const Tensor& x, Generator* dropout) const {
-  return output(drop(project(x), dropout));
+  return output(drop(project(x, dropout), dropout));
 }
 
 Tensor MLP::without_dropout(const Tensor& x) const { return output(project(x)); }
 
 // The fused operation gives the same bits as its parts.
-Tensor MLP::project(const Tensor& x) const {
-  const Tensor h = c_fc(x);
-  if (c_proj.may_be_watched()) return c_proj(point("act", gelu(h, Gelu::tanh)));
+Tensor MLP::project(const Tensor& x, Generator* dropout) const {
+  const Tensor h = c_fc(x, dropout);
+  if (c_proj.lora || c_proj.may_be_watched()) return c_proj(point("act", gelu(h, Gelu::tanh)), dropout);
   return gelu_linear(h, c_proj.weight, c_proj.bias, Gelu::tanh);
 }
 
@@ -104,14 +113,14 @@ SwiGLU::SwiGLU(int64_t n_embd, int64_t hidden, Generator& generator, const SwiGL
       drop(options.dropout) {}
 
 Tensor SwiGLU::operator()(const Tensor& x, Generator* dropout) const {
-  return output(drop(project(x), dropout));
+  return output(drop(project(x, dropout), dropout));
 }
 
 Tensor SwiGLU::without_dropout(const Tensor& x) const { return output(project(x)); }
 
-Tensor SwiGLU::project(const Tensor& x) const {
-  const Tensor gate = gate_proj(x), up = up_proj(x);
-  if (down_proj.may_be_watched()) return down_proj(point("act", swiglu(gate, up)));
+Tensor SwiGLU::project(const Tensor& x, Generator* dropout) const {
+  const Tensor gate = gate_proj(x, dropout), up = up_proj(x, dropout);
+  if (down_proj.lora || down_proj.may_be_watched()) return down_proj(point("act", swiglu(gate, up)), dropout);
   return swiglu_linear(gate, up, down_proj.weight);
 }
 

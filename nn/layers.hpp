@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "gradus/autograd/random/random.hpp"
+#include "gradus/nn/lora.hpp"
 #include "gradus/nn/module.hpp"
 
 namespace gradus::nn {
@@ -16,19 +17,19 @@ struct LinearOptions {
   bool bias = true;  ///< whether it adds a bias
 };
 
-/// y = x W^T + b.
+/// y = x W^T + b, and the update of its adapter, if it has one (see lora.hpp).
 class Linear : public Module {
  public:
   /// Weight and bias start uniform on +-1 / sqrt(in_features). Throws Error unless both sizes are >= 1.
   Linear(int64_t in_features, int64_t out_features, Generator& generator, const LinearOptions& options = {});
 
-  Tensor operator()(const Tensor& x) const;  ///< (..., in) -> (..., out)
-  void visit(Visitor& v) override { v("weight", weight, Role::matrix)("bias", bias, Role::vector); }
+  /// (..., in) -> (..., out). In training mode, the adapter drops inputs if there is a generator.
+  Tensor operator()(const Tensor& x, Generator* dropout = nullptr) const;
+  void visit(Visitor& v) override;
 
-  /// (out, in). It may be set to a result of other tensors, for example W + B A with a low-rank update
-  /// (LoRA): gradients then flow to those.
-  Tensor weight;
-  Tensor bias;  ///< (out) or undefined
+  Tensor weight;             ///< (out, in); it may be set to a result of other tensors
+  Tensor bias;               ///< (out) or undefined
+  std::optional<LoRA> lora;  ///< the adapter, see add_lora()
 };
 
 /// A table of rows, looked up by index.
@@ -131,7 +132,7 @@ class MLP : public Module {
   Dropout drop;   ///< of the outputs
 
  private:
-  Tensor project(const Tensor& x) const;  // before dropout
+  Tensor project(const Tensor& x, Generator* dropout = nullptr) const;  // before the last dropout
 };
 
 /// Options of a SwiGLU.
@@ -158,7 +159,7 @@ class SwiGLU : public Module {
   Dropout drop;      ///< of the outputs
 
  private:
-  Tensor project(const Tensor& x) const;  // before dropout
+  Tensor project(const Tensor& x, Generator* dropout = nullptr) const;  // before the last dropout
 };
 
 /// h_t = (1 - z_t) * h_(t-1) + z_t * linear_h(x_t) with z_t = sigmoid(linear_z(x_t)). The gates do not depend

@@ -4,6 +4,7 @@
 
 #include "gradus/data/tokenizer.hpp"
 #include "gradus/files/error.hpp"
+#include "gradus/models/adapter.hpp"
 #include "gradus/models/pretrained.hpp"
 #include "gradus/train/optimizers/registry.hpp"
 #include "gradus/train/train_json.hpp"
@@ -15,7 +16,17 @@ namespace {
 namespace fs = std::filesystem;
 
 data::Tokenizer fitting_tokenizer(const files::FolderSnapshot& files, const fs::path& from,
+                                  const models::DecoderConfig& config);
+
+data::Tokenizer fitting_tokenizer_of(const fs::path& base, const models::DecoderConfig& config) {
+  return files::read_folder(
+      base, [&](const files::FolderSnapshot& files) { return fitting_tokenizer(files, {}, config); });
+}
+
+data::Tokenizer fitting_tokenizer(const files::FolderSnapshot& files, const fs::path& from,
                                   const models::DecoderConfig& config) {
+  if (from.empty() && !data::has_tokenizer(files) && models::is_adapter(files))
+    return fitting_tokenizer_of(models::base_of(files), config);
   if (from.empty() && !data::has_tokenizer(files))
     fail("vocabulary", files.folder(), " must have a tokenizer, vocab.json or tokenizer.json, got neither. ",
          "Hint: ", Option{"tokenizer"}, " takes one from elsewhere.");
@@ -67,7 +78,14 @@ Recipe decoder_recipe(const models::Decoder& model, BatchSource source, const Tr
 
 ModelFiles decoder_files(const models::Decoder& model, const TrainConfig& config,
                          const data::Tokenizer& tokenizer) {
-  return {.model = [&model](files::FolderUpdate& update) { models::save_pretrained(model, update); },
+  const std::string checksum = config.lora > 0 ? models::weights_checksum(config.init_from) : "";
+  return {.model =
+              [&model, checksum, base = config.init_from](files::FolderUpdate& update) {
+                if (checksum.empty())
+                  models::save_pretrained(model, update);
+                else
+                  models::save_adapter(model, base, checksum, update);
+              },
           .recipe = [text = to_json(config)] { return text; },
           .tokenizer = data::tokenizer_files(tokenizer)};
 }
@@ -93,12 +111,17 @@ models::Decoder load_last_model(const RunFolder& run) {
   return run.read_last([](const files::FolderSnapshot& state) { return models::load_pretrained(state); });
 }
 
-TrainedModel load_trained(const fs::path& folder, const fs::path& from) {
+TrainedModel load_trained(const fs::path& folder, const fs::path& from, const fs::path& adapter) {
   return files::read_folder(folder, [&](const files::FolderSnapshot& files) {
     models::DecoderConfig config = models::load_config(files);
     data::Tokenizer tokenizer = fitting_tokenizer(files, from, config);
     config.vocab_size = tokenizer.vocab_size();
-    return TrainedModel{models::load_pretrained(files, config), std::move(tokenizer)};
+    if (adapter.empty()) return TrainedModel{models::load_pretrained(files, config), std::move(tokenizer)};
+    models::Decoder model = files::read_folder(adapter, [&](const files::FolderSnapshot& its) {
+      return models::load_with_adapter(folder, its, config);
+    });
+    nn::merge_lora(model);
+    return TrainedModel{std::move(model), std::move(tokenizer)};
   });
 }
 

@@ -42,8 +42,10 @@ struct TrainedModel {
   data::Tokenizer tokenizer;  ///< of the model's vocabulary
 };
 /// Reads the tokenizer of the folder, or of the path `tokenizer` (data::load_tokenizer) if it is not empty.
+/// An adapter's updates are added to the weights: that of the folder, or that of the folder `adapter`.
 /// Throws Error, naming the file, if one is missing or damaged, or if they do not fit together.
-TrainedModel load_trained(const std::filesystem::path& folder, const std::filesystem::path& tokenizer = {});
+TrainedModel load_trained(const std::filesystem::path& folder, const std::filesystem::path& tokenizer = {},
+                          const std::filesystem::path& adapter = {});
 
 /// Reads the tokenizer alone. Throws Error if there is none, or its size is not that of the model's
 /// config.json, without the padding of a vocabulary of byte pairs (models::is_padded_vocabulary).

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <string>
 
+#include "gradus/autograd/kernels/quantized/quantized.hpp"
 #include "gradus/files/error.hpp"
 #include "gradus/models/decoder.hpp"
 #include "gradus/nn/init.hpp"
@@ -36,6 +37,12 @@ std::string gigabytes(double bytes) {
   return text;
 }
 
+/// Bytes of a number of a matrix that is only stored.
+double stored_size(DType dtype) {
+  constexpr double kTile = kWeightRows * kWeightColumns;
+  return static_cast<double>(element_size(dtype)) / (is_in_tiles(dtype) ? kTile : 1);
+}
+
 }  // namespace
 
 double available_memory() {
@@ -48,12 +55,31 @@ double available_memory() {
 
 models::MemoryEstimate training_memory(const TrainConfig& config) {
   models::MemoryEstimate bytes = models::training_memory(config.model, config.batch, config.precision);
-  if (config.ema > 0) bytes.average = bytes.parameters;
   const nn::NoInit untouched;  // Only shapes and roles are read: the model takes no memory.
   Generator unused(0);
-  const OptimizerMemory memory =
-      optimizer_kind(config.optimizer)
-          .memory(models::Decoder(config.model, unused).named_parameters(), config.precision);
+  models::Decoder model(config.model, unused);
+  if (config.lora > 0) nn::add_lora(model, config.lora_options(), unused);
+  const ParameterGroups groups = config.parameter_groups();
+  const DType frozen = weights_dtype(config.weights);
+  NamedParameters trained;
+  bytes.parameters = bytes.gradients = bytes.packed = 0;
+  for (const NamedParameter& one : model.named_parameters()) {
+    const auto& [name, parameter] = one;
+    const bool is_trained =
+        parameter.requires_grad() && std::none_of(groups.begin(), groups.end(), [&](const auto& g) {
+          return g.frozen && nn::matches(g.pattern, one.first);
+        });
+    const bool is_stored = !is_trained && parameter.dim() == 2 && is_storage(frozen);
+    const auto values = static_cast<double>(parameter.numel());
+    bytes.parameters += values * (is_stored ? stored_size(frozen) : 4);
+    if (config.precision == DType::bfloat16 && !is_stored)
+      bytes.packed += 4 * values;  // once for each direction
+    if (!is_trained) continue;
+    bytes.gradients += 4 * values;
+    trained.push_back(one);
+  }
+  if (config.ema > 0) bytes.average = bytes.gradients;
+  const OptimizerMemory memory = optimizer_kind(config.optimizer).memory(trained, config.precision);
   bytes.optimizer = memory.kept;
   bytes.update = memory.working;
   return bytes;

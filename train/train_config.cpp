@@ -57,7 +57,46 @@ void check_earlier_steps(const std::vector<int64_t>& all) {
          joined(all, " "), ".");
 }
 
+void check_adapters(const TrainConfig& c) {
+  const Option lora{"lora"}, init_from{"init_from"};
+  if (c.lora > 0 && c.init_from.empty())
+    fail(kOp, lora, " must come with ", init_from,
+         ", got it alone. Hint: random weights have to be trained.");
+  if (c.lora > 0) return;
+  if (c.lora_alpha > 0 || !c.lora_on.empty() || c.lora_dropout > 0)
+    fail(kOp,
+         Option{c.lora_alpha > 0     ? "lora_alpha"
+                : c.lora_dropout > 0 ? "lora_dropout"
+                                     : "lora_on"},
+         " must come with ", lora, ", got it alone.");
+  if (weights_dtype(c.weights) != DType::float32)
+    fail(kOp, Option{"weights"}, " must be float32 unless they are frozen, with ", lora, ", got ", c.weights,
+         ".");
+}
+
+constexpr std::pair<std::string_view, DType> kWeights[] = {
+    {"float32", DType::float32}, {"bfloat16", DType::bfloat16}, {"int8", DType::q8_0}, {"int4", DType::q4_0}};
+
 }  // namespace
+
+std::vector<std::string> weights_names() {
+  std::vector<std::string> names;
+  for (const auto& [name, dtype] : kWeights) names.emplace_back(name);
+  return names;
+}
+
+DType weights_dtype(std::string_view name) {
+  for (const auto& [known, dtype] : kWeights)
+    if (known == name) return dtype;
+  fail(kOp, Option{"weights"}, " must be ", listed(weights_names()), ", got ", files::in_quotes(name), ".");
+}
+
+nn::LoRAOptions TrainConfig::lora_options() const {
+  return {.rank = lora,
+          .alpha = lora_alpha > 0 ? lora_alpha : 2.0 * static_cast<double>(lora),
+          .dropout = lora_dropout,
+          .on = lora_on.empty() ? std::vector<std::string>{"*.*"} : lora_on};
+}
 
 void TrainConfig::validate() const {
   check_settings(*this);
@@ -67,6 +106,7 @@ void TrainConfig::validate() const {
   whole.vocab_size = std::max<int64_t>(1, model.vocab_size);
   whole.validate();
   LoopOptions::validate();
+  check_adapters(*this);
   check_earlier_steps(earlier_steps);
   if (!(min_lr >= 0 && min_lr <= lr))
     fail(kOp, Option{"min_lr"}, " must be from 0 to ", Option{"lr"}, " (", lr, "), got ", min_lr, ".");

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "gradus/models/decoder_config.hpp"
+#include "gradus/nn/lora.hpp"
 #include "gradus/train/optimizers/optimizer.hpp"
 #include "gradus/train/trainer/loop_options.hpp"
 #include "gradus/train/trainer/schedule.hpp"
@@ -41,8 +42,14 @@ struct TrainConfig : LoopOptions {
   double val_fraction = 0.1;       ///< of the tokens, at the end
   std::string windows = kRandom;   ///< of the training split: random or shuffled, see TextDataset
 
-  std::string init_from;        ///< absolute path of the folder of a model to fine-tune; none: a new model
-  models::DecoderConfig model;  ///< vocab_size comes from the tokenizer
+  std::string init_from;  ///< absolute path of the folder of a model to fine-tune; none: a new model
+  int64_t lora = 0;       ///< rank of the adapters (nn/lora.hpp) that are trained; 0: the weights are
+  double lora_alpha = 0;  ///< see nn::LoRAOptions; 0: twice the rank
+  std::vector<std::string> lora_on;  ///< see nn::LoRAOptions; none: all linear layers of blocks
+  double lora_dropout = 0;           ///< see nn::LoRAOptions
+  std::string adapter;               ///< absolute path of the folder of the first adapters; none: new ones
+  std::string weights = "float32";   ///< the format of frozen weights, one of weights_names()
+  models::DecoderConfig model;       ///< vocab_size comes from the tokenizer
 
   // Learning, in addition to LoopOptions.
   /// Pairs (done, planned): steps before `done` had the learning rates of a run of `planned` steps.
@@ -70,11 +77,17 @@ struct TrainConfig : LoopOptions {
   Schedule schedule() const {
     return {lr, min_lr, warmup, steps, decay_from(decay), cooldown, earlier_steps};
   }
+  /// The options of the adapters. The rank must be above 0.
+  nn::LoRAOptions lora_options() const;
   /// The groups of lr_of and freeze. Throws Error for an lr_of that is not PATTERN=F with F at least 0.
   ParameterGroups parameter_groups() const;
   /// Sets the number of steps of a run that has done `done`; the learning rates of these stay as they were.
   void change_steps(int64_t done, int64_t to);
 };
+
+std::vector<std::string> weights_names();  ///< float32, bfloat16, int8, int4
+/// The dtype of a name in weights_names(). Throws Error for another name.
+DType weights_dtype(std::string_view name);
 
 /// The settings of a preset, one of models::preset_names(). Throws Error for another name.
 TrainConfig preset(std::string_view name);

@@ -10,6 +10,7 @@
 #include "gradus/files/error.hpp"
 #include "gradus/files/json.hpp"
 #include "gradus/files/plain.hpp"
+#include "gradus/models/adapter.hpp"
 #include "gradus/models/config_json.hpp"
 #include "gradus/nn/safetensors.hpp"
 #include "gradus/tools/cases/read.hpp"
@@ -69,6 +70,12 @@ void read_config(std::string_view bytes) {
   const models::DecoderConfig config = models::config_from_json(bytes, kFile);
   config.validate();
   require(config.num_parameters() > 0, "a valid config has a size");
+}
+
+void read_adapter(std::string_view bytes) {
+  const models::AdapterConfig config = models::adapter_config_from_json(bytes, kFile);
+  require(config.rank > 0 && config.alpha > 0 && config.dropout >= 0 && config.dropout < 1,
+          "an adapter that was read is valid");
 }
 
 void read_vocab(std::string_view bytes) {
@@ -145,6 +152,7 @@ const std::vector<Reader>& readers() {
   static const std::vector<Reader> all = {
       {"safetensors", read_safetensors},
       {"index", read_index},
+      {"adapter", read_adapter},
       {"config", read_config},
       {"vocab", read_vocab},
       {"merges", read_merges},

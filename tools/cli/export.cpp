@@ -8,6 +8,7 @@
 #include "gradus/files/file.hpp"
 #include "gradus/files/json.hpp"
 #include "gradus/files/plain.hpp"
+#include "gradus/models/adapter.hpp"
 #include "gradus/models/architecture.hpp"
 #include "gradus/models/pretrained.hpp"
 #include "gradus/tools/cli/program/flags.hpp"
@@ -25,8 +26,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr const char* kGGUFAdapter = "gguf-adapter";
+
 struct ExportFlags {
-  std::string folder, to, out, type = "f32";
+  std::string folder, adapter, to, out, type = "f32";
   bool type_given = false, overwrite = false, quiet = false;
 };
 
@@ -53,6 +56,11 @@ const std::vector<Format>& formats() {
          exports::write_gguf(model, model_name(flags.folder), flags.type, flags.out);
        },
        "opens in llama.cpp and programs that use it"},
+      {kGGUFAdapter, false, "GGUF",
+       [](const Model& model, const Flags& flags) {
+         exports::write_gguf_adapter(model, model_name(flags.folder), flags.out);
+       },
+       "llama-cli --model BASE.gguf --lora PATH"},
       {"pytorch", true, "check.safetensors",
        [](const Model& model, const Flags& flags) { exports::write_pytorch(model, flags.out); },
        "python3 PATH/check.py; python3 PATH/sample.py"},
@@ -119,6 +127,21 @@ std::vector<std::string> format_names() {
   return names;
 }
 
+/// The model, with an adapter's updates in its weights, or, for an export of the adapter, apart from them.
+train::TrainedModel load(const ExportFlags& flags) {
+  if (flags.to != kGGUFAdapter) return train::load_trained(flags.folder, {}, flags.adapter);
+  const fs::path place = flags.adapter.empty() ? flags.folder : flags.adapter;
+  return files::read_folder(place, [&](const files::FolderSnapshot& files) {
+    if (!files.has(models::kAdapterConfig))
+      fail("export", "--to ", kGGUFAdapter, " needs an adapter, got ", place, ", which has none.");
+    const fs::path base = flags.adapter.empty() ? models::base_of(files) : fs::path(flags.folder);
+    data::Tokenizer tokenizer = train::load_tokenizer(flags.folder);
+    models::DecoderConfig config = models::load_config(base);
+    config.vocab_size = tokenizer.vocab_size();
+    return train::TrainedModel{models::load_with_adapter(base, files, config), std::move(tokenizer)};
+  });
+}
+
 int export_model(const ExportFlags& flags) {
   check_choice("export", "--to", flags.to, format_names());
   check_choice("export", "--type", flags.type, exports::gguf_types());
@@ -130,7 +153,8 @@ int export_model(const ExportFlags& flags) {
   const models::DecoderConfig config = models::check_pretrained(flags.folder);
   if (flags.to != "npz") check_single("export", config, flags.folder);
   const auto& known = models::architecture(config.arch).exports;
-  if (flags.to != "npz" && std::find(known.begin(), known.end(), flags.to) == known.end())
+  const std::string_view kind = flags.to == kGGUFAdapter ? "gguf" : std::string_view(flags.to);
+  if (kind != "npz" && std::find(known.begin(), known.end(), kind) == known.end())
     fail("export", "--to must be npz for a model of --arch ", config.arch, ", got ", flags.to, ".");
   if ((flags.to == "pytorch" || flags.to == "web") && config.attention != models::AttentionVariant())
     fail("export",
@@ -138,7 +162,7 @@ int export_model(const ExportFlags& flags) {
          "got ",
          flags.to, ".");
   train::check_memory(models::generation_memory(config), "free some.");
-  const train::TrainedModel trained = train::load_trained(flags.folder);
+  const train::TrainedModel trained = load(flags);
   const fs::path folder = format.is_folder ? fs::path(flags.out) : fs::path(flags.out).parent_path();
   if (!folder.empty()) files::make_folders(folder);
   format.write(trained, flags);
@@ -161,11 +185,14 @@ Action add_export(CLI::App& verb, const std::string& program) {
                "Run folder, or a folder with config.json, model.safetensors\nand a tokenizer");
   choices(add_value(verb, "--to", flags->to, "NAME",
                     "gguf: one file for llama.cpp and programs that use it\n"
+                    "gguf-adapter: a LoRA adapter alone, for llama.cpp's --lora\n"
                     "pytorch: a folder with the model in Python\n"
                     "npz: the weights for NumPy\n"
                     "web: a page that writes text in any browser"),
           format_names)
       ->required();
+  add_value(verb, "--adapter", flags->adapter, "DIR",
+            "Folder of a LoRA adapter of the model, in PEFT's files");
   add_value(verb, "--out", flags->out, "PATH", "File (gguf, npz) or folder (pytorch, web) to write")
       ->required();
   CLI::Option* const type = add_value(verb, "--type", flags->type, "NAME",

@@ -21,6 +21,11 @@ std::vector<std::string> gguf_types();
 void write_gguf(const train::TrainedModel& trained, const std::string& name, std::string_view type,
                 const std::filesystem::path& path);
 
+/// Writes the adapters of a model (nn/lora.hpp) as a GGUF file, which llama.cpp adds to the base model with
+/// --lora. Throws as above.
+void write_gguf_adapter(const train::TrainedModel& trained, const std::string& name,
+                        const std::filesystem::path& path);
+
 /// Writes the weights for NumPy, atomically: numpy.load(path) gives each array by Hugging Face's name,
 /// float32 and in the shape that model.safetensors has it. The file is a zip archive without compression with
 /// one .npy file per array (numpy.lib.format, version 1.0). Throws Error if it would be larger than 4 GiB,

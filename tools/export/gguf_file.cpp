@@ -10,6 +10,7 @@
 #include "gradus/models/architecture.hpp"
 #include "gradus/models/pretrained.hpp"
 #include "gradus/models/rope_scaling.hpp"
+#include "gradus/nn/layers.hpp"
 #include "gradus/tools/export/encodings.hpp"
 #include "gradus/tools/gguf/gguf.hpp"
 
@@ -176,6 +177,23 @@ gguf::Keys all_keys(const train::TrainedModel& trained, const std::string& name,
   return keys;
 }
 
+/// The factors of an adapter. llama.cpp multiplies their product by alpha / r.
+void add_factors(const std::string& layer, const nn::LoRA& lora, double alpha, const DecoderConfig& config,
+                 std::vector<gguf::NewTensor>& tensors) {
+  const std::string weight = layer + ".weight";
+  const auto add = [&](const char* factor, const Tensor& values) {
+    const Tensor tensor = values.detach().to(DType::float32).contiguous();
+    tensors.push_back({concat(gguf_name(weight), factor),
+                       {tensor.shape().begin(), tensor.shape().end()},
+                       kF32.type,
+                       [tensor] { return kF32.bytes(numbers_of(tensor)); }});
+  };
+  add(".lora_a", lora.A);
+  const double ratio = lora.scale * static_cast<double>(lora.A.size(0)) / alpha;
+  const Tensor rows = arranged(weight, lora.B, config);
+  add(".lora_b", ratio == 1 ? rows : rows * ratio);
+}
+
 }  // namespace
 
 std::vector<std::string> gguf_types() { return {"f32", "f16", "q8_0"}; }
@@ -185,6 +203,26 @@ void write_gguf(const train::TrainedModel& trained, const std::string& name, std
   const NoGrad no_grad;
   const gguf::Keys keys = all_keys(trained, name, type);
   const std::vector<gguf::NewTensor> tensors = tensors_of(trained.model, type);
+  files::write_atomically(path, [&](std::ostream& out) { gguf::write(out, keys, tensors); });
+}
+
+void write_gguf_adapter(const train::TrainedModel& trained, const std::string& name,
+                        const std::filesystem::path& path) {
+  const NoGrad no_grad;
+  const DecoderConfig& config = trained.model.config();
+  std::vector<gguf::NewTensor> tensors;
+  double alpha = 0;
+  for (const auto& [layer, linear] : nn::linear_layers(const_cast<models::Decoder&>(trained.model))) {
+    if (!linear->lora) continue;
+    if (alpha == 0) alpha = linear->lora->scale * static_cast<double>(linear->lora->A.size(0));
+    add_factors(layer, *linear->lora, alpha, config, tensors);
+  }
+  const gguf::Keys keys = {
+      {"general.architecture", std::string(models::architecture(config.arch).model_type(config))},
+      {"general.type", std::string("adapter")},
+      {"general.name", name},
+      {"adapter.type", std::string("lora")},
+      {"adapter.lora.alpha", static_cast<float>(alpha)}};
   files::write_atomically(path, [&](std::ostream& out) { gguf::write(out, keys, tensors); });
 }
 

@@ -24,10 +24,11 @@ void for_each_pair(Tensor& a, Tensor& b, const F& f) {
 
 }  // namespace
 
-WeightAverage::WeightAverage(NamedParameters parameters, double decay)
-    : parameters_(std::move(parameters)), decay_(decay) {
+WeightAverage::WeightAverage(NamedParameters parameters, double decay) : decay_(decay) {
   if (!(decay >= 0 && decay < 1)) fail("weight_average", "decay must be in [0, 1), got ", decay, ".");
-  for (const auto& [name, parameter] : parameters_) {
+  for (NamedParameter& one : parameters) {
+    if (!one.second.requires_grad()) continue;
+    const Tensor& parameter = parameters_.emplace_back(std::move(one)).second;
     means_.push_back(empty(parameter.shape(), parameter.dtype()));
     means_.back().copy_(parameter.detach());
   }

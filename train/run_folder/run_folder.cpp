@@ -1,5 +1,8 @@
 #include "gradus/train/run_folder/run_folder.hpp"
 
+#include <algorithm>
+#include <iterator>
+
 #include "gradus/files/error.hpp"
 #include "gradus/files/file.hpp"
 #include "gradus/files/folder.hpp"
@@ -11,6 +14,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char *kFresh = "last.tmp", *kLast = "last", *kOld = "last.old", *kKept = "kept";
+constexpr const char* kModels[] = {"model.safetensors", "adapter_model.safetensors"};
 
 /// Calls `work`; its filesystem errors become RunErrors.
 template <class F>
@@ -39,7 +43,10 @@ bool is_free(const fs::path& folder, std::error_code& error) {
 
 }  // namespace
 
-bool RunFolder::has_best() const { return fs::exists(path_ / "model.safetensors"); }
+bool RunFolder::has_best() const {
+  return std::any_of(std::begin(kModels), std::end(kModels),
+                     [&](const char* name) { return fs::exists(path_ / name); });
+}
 
 fs::path RunFolder::last() const {
   for (const char* name : {kLast, kOld})
@@ -113,7 +120,8 @@ std::vector<std::string> RunFolder::verify() {
 }
 
 void RunFolder::write_texts(const ModelFiles& files) {
-  if (!has_best()) checksums_.erase("model.safetensors");
+  if (!has_best())
+    for (const char* model : kModels) checksums_.erase(model);
   files::FolderUpdate update(path_, checksums_);
   update.write("train.json", files.recipe());
   for (const auto& [name, text] : files.tokenizer) update.write(name, text);

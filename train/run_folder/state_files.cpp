@@ -33,6 +33,8 @@ constexpr const char* kStateFiles[] = {"trainer.json",
                                        "train.json",
                                        "tokenizer_config.json",
                                        "optimizer.safetensors",
+                                       "adapter_model.safetensors",
+                                       "adapter_config.json",
                                        files::kChecksumList,
                                        files::kStagedChecksumList};
 

@@ -12,7 +12,9 @@ namespace gradus::train {
 std::vector<Tensor> Trainer::copied_parameters() const {
   std::vector<Tensor> copies;
   for (const Tensor& parameter : parameters_) {
-    copies.push_back(empty(parameter.shape(), parameter.dtype()));
+    copies.emplace_back();  // undefined for a frozen one
+    if (!parameter.requires_grad()) continue;
+    copies.back() = empty(parameter.shape(), parameter.dtype());
     copies.back().copy_(parameter.detach());
   }
   return copies;

@@ -71,7 +71,8 @@ SharedGradients::SharedGradients(const NamedParameters& parameters, const Optimi
                                  const LoopOptions& loop, Communicator* ranks)
     : loop_(loop), ranks_(ranks) {
   std::vector<double> costs;
-  for (const NamedParameter& one : parameters) costs.push_back(optimizer.update_cost(one));
+  for (const NamedParameter& one : parameters)
+    costs.push_back(one.second.requires_grad() ? optimizer.update_cost(one) : 0);
   const std::vector<int> owner = owners(costs, size());
   for (size_t i = 0; i < parameters.size(); ++i)
     if (parameters[i].second.requires_grad())

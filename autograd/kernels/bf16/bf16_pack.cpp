@@ -157,7 +157,7 @@ void pack(Trans trans, const float* x, int64_t ldx, PackedBf16& out) {
 void pack_rows(const RowSource& from, const PackedRows& to) {
   check_form("left", to.left, Side::left, from.rows, from.columns);
   check_form("right", to.right, Side::right, from.rows, from.columns);
-  check_form("transposed", to.transposed, Side::left, from.columns, from.rows);
+  if (to.transposed) check_form("transposed", to.transposed, to.transposed->side, from.columns, from.rows);
   RowPacking packing(from, to);
   const int64_t grain = grain_of(kSmallPacking, from.columns * kTileDepth);
   parallel_for(packing.bands(), grain, [&](int64_t begin, int64_t end) {

@@ -72,7 +72,7 @@ struct RowSource {
 struct PackedRows {
   PackedBf16* left = nullptr;        ///< (rows, columns)
   PackedBf16* right = nullptr;       ///< (rows, columns)
-  PackedBf16* transposed = nullptr;  ///< (columns, rows): a left operand
+  PackedBf16* transposed = nullptr;  ///< (columns, rows), of either side
   float* sums = nullptr;             ///< (columns), over rows, by chunks that depend on the sizes only
 };
 

@@ -29,9 +29,9 @@ bool beats_blas(const ProductTraits& p) {
 // docs/how-it-is-built.md shows this table.
 ProductCode choose_product(const ProductTraits& p) {
   using enum ProductCode;
+  if (p.rounded && (p.weight == WeightFormat::as_x || p.m > kFewRows)) return multiply_bf16;
   if (p.weight == WeightFormat::tiles) return quantized_linear;
   if (p.weight == WeightFormat::bfloat16) return linear_few_rows;
-  if (p.rounded) return multiply_bf16;
   if (p.place == ProductPlace::attention && (p.m >= kFewQueries || p.a_transposed)) return attention_loops;
   if (is_tiny(p)) return plain_dots;
   if (p.place == ProductPlace::linear && p.m <= kFewRows) return linear_few_rows;

@@ -55,6 +55,7 @@ Tensor linear_stored(const Tensor& x, const Tensor& weight, const Tensor& bias) 
   const int64_t out_features = weight.size(0), in_features = weight.size(1);
   if (!weight.is_contiguous())
     fail("linear", "a bfloat16 weight must be packed, got strides ", weight.strides(), ".");
+  if (code_for(x, weight) == ProductCode::multiply_bf16) return rounded_stored_linear(x, weight, bias);
   if (is_in_tiles(weight.dtype()) && x.dtype() == DType::float64)
     return linear(x, weight.to(DType::float64), bias);
   Tensor out = empty(resized(x.shape(), x.dim() - 1, out_features), x.dtype());

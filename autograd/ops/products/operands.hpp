@@ -79,8 +79,8 @@ inline Tensor fold(const Tensor& t) {
 /// An operand that has been rounded.
 using Packed = std::shared_ptr<const kernels::PackedBf16>;
 
-/// x, float32, packed. A parameter, a leaf that requires a gradient, is packed once and kept until its values
-/// change; other tensors are packed each time.
+/// x, float32, packed. A parameter, a leaf that requires a gradient or is frozen, is packed once and kept
+/// until its values change; other tensors are packed each time.
 Packed packed(kernels::Side side, const Matrices& x);
 /// The same for a result in the graph, whose values do not change: it is packed once while it is in use, or
 /// until this thread packs the next one for that side.
@@ -99,6 +99,9 @@ void multiply_rounded(Tensor& out, const Matrices& a, const std::vector<int64_t>
 /// Returns y; marks its vertex as rounded.
 Tensor mark_rounded(Tensor y);
 
+/// linear() under Autocast with a weight that is only stored, of which it converts some rows at a time; the
+/// arguments are checked.
+Tensor rounded_stored_linear(const Tensor& x, const Tensor& weight, const Tensor& bias);
 /// linear(), gelu_linear() and swiglu_linear() under Autocast: the arguments are checked, float32, not empty.
 Tensor rounded_linear(const Tensor& x, const Tensor& weight, const Tensor& bias);
 Tensor rounded_gelu_linear(const Tensor& x, const Tensor& weight, const Tensor& bias, Gelu approximate);

@@ -91,7 +91,8 @@ std::shared_ptr<PackedBf16> memory_to_pack(Side side, int64_t rows, int64_t colu
 
 Packed packed(Side side, const Matrices& x) {
   const autograd::TensorImpl& impl = *x.tensor.impl();
-  if (impl.node && impl.node->is_leaf()) return impl.storage->packed_cache<KeptForms>().take(side, x, true);
+  if (impl.frozen || (impl.node && impl.node->is_leaf()))
+    return impl.storage->packed_cache<KeptForms>().take(side, x, true);
   auto once = memory_to_pack(side, x.rows, x.columns);
   kernels::pack(x.trans, x.tensor.data<float>(), x.ld, *once);
   return once;

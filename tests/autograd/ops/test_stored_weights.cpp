@@ -65,6 +65,32 @@ TEST_CASE("a stored weight's gradient of x has its bits wherever it is asked for
   }
 }
 
+TEST_CASE("under Autocast, products with many rows and a stored weight are those of rounded numbers") {
+  Generator g(6);
+  const auto rounded = [](const Tensor& x) { return x.to(DType::bfloat16).to(DType::float64); };
+  // More rows than are packed at a time, and sizes that are no multiples of a tile's.
+  const auto [out, in] = GENERATE(std::pair<int64_t, int64_t>{37, 70}, std::pair<int64_t, int64_t>{8200, 33},
+                                  std::pair<int64_t, int64_t>{20, 2100});
+  for (const DType stored : {DType::bfloat16, DType::q8_0, DType::q4_0}) {
+    INFO(name(stored) << " " << out << " " << in);
+    const Tensor w = randn({out, in}, g).to(stored), exact = rounded(w.to(DType::float32));
+    const Tensor x = randn({2, 11, in}, g).requires_grad_(), gy = randn({2, 11, out}, g);
+    const Tensor bias = randn({out}, g).requires_grad_();
+    const auto run = [&] {
+      const Autocast autocast(DType::bfloat16);
+      return linear(x, w, bias);
+    };
+    const Tensor y = run();
+    const Tensor expected = matmul(rounded(x.detach()), exact.mT()) + bias.detach().to(DType::float64);
+    CHECK(difference(y.detach().to(DType::float64), expected, 1e-4) == "");
+    const std::vector<Tensor> gradients = grad({y}, {x, bias}, {.grad_outputs = {gy}});
+    CHECK(difference(gradients[0].to(DType::float64), matmul(rounded(gy), exact), 1e-4) == "");
+    CHECK(difference(gradients[1], sum(gy, {0, 1}), 1e-4) == "");
+    const Tensor again = grad({run()}, {x}, {.grad_outputs = {gy}, .create_graph = true})[0];
+    CHECK(difference(again.detach(), gradients[0], 1e-4) == "");
+  }
+}
+
 TEST_CASE("everything else refuses bfloat16") {
   const Tensor w = ones({2, 2}).to(DType::bfloat16);
   CHECK(error_of([&] { w + w; }) ==

@@ -8,14 +8,7 @@
 namespace gradus::cli {
 namespace {
 
-const std::vector<std::pair<std::string, DType>> kWeights = {
-    {"float32", DType::float32}, {"bfloat16", DType::bfloat16}, {"int8", DType::q8_0}, {"int4", DType::q4_0}};
-
-std::vector<std::string> weights_names() {
-  std::vector<std::string> names;
-  for (const auto& [name, dtype] : kWeights) names.push_back(name);
-  return names;
-}
+using train::weights_names;
 
 }  // namespace
 
@@ -25,6 +18,8 @@ void add_model_flags(CLI::App& verb, ModelFlags& flags) {
       ->required();
   add_value(verb, "--tokenizer", flags.tokenizer, "FROM",
             "Folder of a tokenizer, or tokenizer.json, instead of the model's");
+  add_value(verb, "--adapter", flags.adapter, "DIR",
+            "Folder of a LoRA adapter of the model, in PEFT's files");
   choices(
       add_value(
           verb, "--weights", flags.weights, "NAME",
@@ -76,9 +71,8 @@ void check_single(std::string_view verb, const models::DecoderConfig& config, co
 
 train::TrainedModel load_model(const ModelFlags& flags, const models::DecoderConfig& config) {
   train::check_memory(models::generation_memory(config), "free some, or use a smaller model.");
-  train::TrainedModel trained = train::load_trained(flags.folder, flags.tokenizer);
-  for (const auto& [name, dtype] : kWeights)
-    if (name == flags.weights && dtype != DType::float32) trained.model.to(dtype);
+  train::TrainedModel trained = train::load_trained(flags.folder, flags.tokenizer, flags.adapter);
+  trained.model.to(train::weights_dtype(flags.weights));
   return trained;
 }
 

@@ -11,11 +11,11 @@
 namespace gradus::cli {
 
 struct ModelFlags {
-  std::string folder, tokenizer;
+  std::string folder, tokenizer, adapter;
   std::string weights = "float32";  ///< the type in which matrices are stored
 };
 
-/// Adds DIR, --tokenizer and --weights to `verb`.
+/// Adds DIR, --tokenizer, --adapter and --weights to `verb`.
 void add_model_flags(CLI::App& verb, ModelFlags& flags);
 
 /// How tokens are drawn.

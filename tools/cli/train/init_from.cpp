@@ -4,6 +4,7 @@
 
 #include "gradus/data/tokenizer.hpp"
 #include "gradus/files/error.hpp"
+#include "gradus/models/adapter.hpp"
 #include "gradus/models/architecture.hpp"
 #include "gradus/models/pretrained.hpp"
 #include "gradus/tools/cli/sample/model_flags.hpp"
@@ -53,9 +54,31 @@ std::string tokenizer_of(const TrainConfig& asked, const IsGiven& is_given) {
   return asked.tokenizer;
 }
 
+/// Sets the base and the rank if there is an adapter to begin with: that of --adapter, or of --init-from.
+void begin_with_adapter(TrainConfig& config, const IsGiven& is_given) {
+  files::read_folder(config.init_from, [&](const files::FolderSnapshot& files) {
+    if (!models::is_adapter(files)) return;
+    if (is_given("adapter"))
+      fail("train", "--adapter must be left out if the folder of --init-from has an adapter, got ",
+           config.adapter, ".");
+    config.adapter = config.init_from;
+    config.init_from = fs::absolute(models::base_of(files)).lexically_normal();
+  });
+  if (config.adapter.empty()) return;
+  for (const char* flag : {"lora", "lora-alpha", "lora-on", "lora-dropout"})
+    if (is_given(flag))
+      fail("train", "--", flag, " must be left out, as the adapter in ", config.adapter, " has its own.");
+  config.lora = files::read_folder(config.adapter, [](const files::FolderSnapshot& files) {
+    return models::adapter_config_from_json(files.text(models::kAdapterConfig),
+                                            (files.folder() / models::kAdapterConfig).string())
+        .rank;
+  });
+}
+
 }  // namespace
 
 void begin_with_model(TrainConfig& config, const IsGiven& is_given) {
+  begin_with_adapter(config, is_given);
   models::DecoderConfig model = models::check_pretrained(config.init_from);
   check_single("train", model, config.init_from);
   check_shape(config, model, is_given);
@@ -85,9 +108,18 @@ void check_apart(const TrainConfig& config, const fs::path& out) {
 }
 
 models::Decoder initial_model(const TrainConfig& config) {
-  return files::read_folder(config.init_from, [&](const files::FolderSnapshot& files) {
-    return models::load_pretrained(files, config.model);
+  const DType matrices = train::weights_dtype(config.weights);
+  if (!config.adapter.empty())
+    return files::read_folder(config.adapter, [&](const files::FolderSnapshot& files) {
+      return models::load_with_adapter(config.init_from, files, config.model, matrices);
+    });
+  models::Decoder model = files::read_folder(config.init_from, [&](const files::FolderSnapshot& files) {
+    return models::load_pretrained(files, config.model, matrices);
   });
+  if (config.lora == 0) return model;
+  Generator generator = Generator(static_cast<uint64_t>(config.seed)).stream("lora");
+  nn::add_lora(model, config.lora_options(), generator);
+  return model;
 }
 
 }  // namespace gradus::cli

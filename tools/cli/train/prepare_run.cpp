@@ -8,6 +8,8 @@
 #include "gradus/data/chat.hpp"
 #include "gradus/data/tokenizer.hpp"
 #include "gradus/files/error.hpp"
+#include "gradus/models/adapter.hpp"
+#include "gradus/models/pretrained.hpp"
 #include "gradus/tools/cli/program/terminal.hpp"
 #include "gradus/tools/cli/train/init_from.hpp"
 #include "gradus/tools/cli/train/ranks.hpp"
@@ -241,11 +243,23 @@ class Preparation {
       Generator init = Generator(static_cast<uint64_t>(config_.seed)).stream("init");
       return models::Decoder(config_.model, init);
     }
-    models::Decoder model = train::load_last_model(*folder_);
+    models::Decoder model = config_.lora > 0 ? resumed_adapters() : train::load_last_model(*folder_);
     if (model.config() != config_.model)
       fail("train", "last/config.json and train.json must describe one model, got two in ", folder_->path(),
            ".");
     return model;
+  }
+
+  models::Decoder resumed_adapters() const {
+    std::error_code ignored;
+    if (!fs::is_directory(config_.init_from, ignored))
+      fail("train", "--init-from must be the folder of the model that the run in ", folder_->path(),
+           " began with, got ", config_.init_from,
+           ", which is not there. Hint: if it has moved, give its new place.");
+    return folder_->read_last([&](const files::FolderSnapshot& state) {
+      return models::load_with_adapter(config_.init_from, state, config_.model,
+                                       train::weights_dtype(config_.weights));
+    });
   }
 
   void add_notes(const Corpus& corpus, bool text_is_kept) {

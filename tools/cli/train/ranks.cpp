@@ -114,6 +114,7 @@ std::string from_leader(train::Communicator* ranks, std::string text) {
 void share_parameters(train::Communicator* ranks, nn::Module& model) {
   if (!ranks) return;
   for (Tensor& parameter : model.parameters()) {
+    if (!parameter.requires_grad()) continue;  // all ranks have read it
     const auto bytes = parameter.numel() * element_size(parameter.dtype());
     with_leader(*ranks, [&](int other) {
       if (ranks->rank() == 0)

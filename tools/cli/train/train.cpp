@@ -11,6 +11,7 @@
 #include "gradus/files/error.hpp"
 #include "gradus/files/file.hpp"
 #include "gradus/files/plain.hpp"
+#include "gradus/models/adapter.hpp"
 #include "gradus/models/architecture.hpp"
 #include "gradus/tools/cli/program/event_stream.hpp"
 #include "gradus/tools/cli/program/machine.hpp"
@@ -179,14 +180,15 @@ void evaluate_best(const PreparedRun& prepared, models::Decoder& best, train::Co
 /// Ranks other than 0 call it after the last step: receives an order of rank 0, and evaluates its part of the
 /// batches. Returns whether there was an order to evaluate.
 bool help_evaluate(const PreparedRun& prepared, train::Communicator* ranks) {
-  models::DecoderConfig config = prepared.config().model;
+  const TrainConfig& run = prepared.config();
+  models::DecoderConfig config = run.model;
   int64_t tokens = 0;
   std::istringstream order(from_leader(ranks, ""));
   if (!(order >> config.vocab_size >> tokens)) return false;
   Generator unused(0);
-  models::Decoder best(config, unused);
+  models::Decoder best = run.lora > 0 ? *prepared.model : models::Decoder(config, unused);
   share_parameters(ranks, best);
-  const Autocast autocast(prepared.config().precision);
+  const Autocast autocast(run.precision);
   train::mean_loss(best, validation_batches(*prepared.dataset, config, tokens), ranks);
   return true;
 }
@@ -214,12 +216,24 @@ void print_summary(const TrainFlags& flags, const PreparedRun& prepared, const t
   write_run_sample(prepared, best.model, best.tokenizer, kClosingSample, out);
   out << std::endl;
   const std::string folder = prepared.folder->path().string(), prompt = example_prompt(corpus.text);
-  messages.line(
-      concat("\nmodel   ", folder, "/model.safetensors (the best), with config.json and tokenizer.json\n",
-             "log     ", folder, "/metrics.jsonl, a line a step\n", "page    ", folder, "/report.html\n",
-             "state   ", folder, "/last; --resume continues from it\n", "more    ", program, " sample ",
-             shell_path(folder), prompt.empty() ? "" : " --prompt " + shell_word(prompt),
-             flags.profile.empty() ? "" : "\nprofile " + flags.profile));
+  messages.line(concat("\nmodel   ", folder,
+                       prepared.config().lora > 0 ? "/adapter_model.safetensors" : "/model.safetensors",
+                       " (the best), with config.json and tokenizer.json\n", "log     ", folder,
+                       "/metrics.jsonl, a line a step\n", "page    ", folder, "/report.html\n", "state   ",
+                       folder, "/last; --resume continues from it\n", "more    ", program, " sample ",
+                       shell_path(folder), prompt.empty() ? "" : " --prompt " + shell_word(prompt),
+                       flags.profile.empty() ? "" : "\nprofile " + flags.profile));
+}
+
+/// The best model of a run. If adapters are trained, the run's model gets the best ones.
+train::TrainedModel best_model(const PreparedRun& prepared) {
+  const std::filesystem::path& folder = prepared.folder->path();
+  const TrainConfig& config = prepared.config();
+  if (config.lora == 0) return train::load_trained(folder);
+  files::read_folder(folder, [&](const files::FolderSnapshot& files) {
+    models::add_adapter(*prepared.model, files, config.init_from);
+  });
+  return {*prepared.model, prepared.tokenizer};
 }
 
 /// Evaluates the best model of a finished run, logs the end and prints a summary.
@@ -229,7 +243,7 @@ void conclude(const TrainFlags& flags, const PreparedRun& prepared, train::Commu
   const bool evaluates = report.val_loss && evaluates_sample(prepared);
   if (evaluates) messages.line("evaluating the best model");
   std::optional<train::TrainedModel> best;
-  if (evaluates || !flags.quiet) best = train::load_trained(folder.path());
+  if (evaluates || !flags.quiet) best = best_model(prepared);
   if (evaluates) evaluate_best(prepared, best->model, ranks, report, messages);
   if (!report.is_logged)
     files::AppendedFile(folder.metrics()).add(train::to_json(report, folder.path()) + "\n");

@@ -1,0 +1,255 @@
+#include "gradus/models/adapter.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "gradus/autograd/graph/modes.hpp"
+#include "gradus/autograd/ops/ops.hpp"
+#include "gradus/files/hashes.hpp"
+#include "gradus/files/plain.hpp"
+#include "gradus/models/architecture.hpp"
+#include "gradus/models/config_json.hpp"
+#include "gradus/models/pretrained.hpp"
+#include "gradus/nn/layers.hpp"
+#include "gradus/nn/safetensors.hpp"
+
+namespace gradus::models {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kPrefix = "base_model.model.", kA = ".lora_A.weight", kB = ".lora_B.weight";
+constexpr const char* kChecksum = "base_crc32";  // in the metadata of the tensors
+
+/// Throws Error unless a field is null, false, or an empty list or object.
+void expect_none(const files::Field& root, const char* key) {
+  const std::optional<files::Field> field = root.find(key);
+  if (!field || field->is_null() || (field->is_flag() && !field->flag()) ||
+      ((field->is_list() || field->is_object()) && field->size() == 0))
+    return;
+  field->refuse("must be null or false, got ", field->shown(), ", which is not supported.");
+}
+
+/// The end of a name that a pattern of PEFT's matches. Regular expressions are refused.
+std::string plain_end(std::string_view key, const files::Field& field) {
+  if (key.empty() || key.find_first_of("\\^$*+?()[]{}|") != key.npos)
+    field.refuse("must be for the name of a layer, got ", files::in_quotes(key), ".");
+  return std::string(key);
+}
+
+/// PEFT's values besides true and false that leave the base model as it is.
+const std::initializer_list<std::string_view> kInitial{"true", "false", "null", "'gaussian'", "'eva'"};
+
+fs::path config_path(const files::FolderSnapshot& folder) { return folder.folder() / kAdapterConfig; }
+
+AdapterConfig read_config(const files::FolderSnapshot& adapter) {
+  return adapter_config_from_json(adapter.text(kAdapterConfig), config_path(adapter).string());
+}
+
+double alpha_of(const AdapterConfig& config, const std::string& layer) {
+  for (const auto& [end, alpha] : config.alphas)
+    if (nn::is_lora_on(end, layer)) return alpha;
+  return config.alpha;
+}
+
+}  // namespace
+
+AdapterConfig adapter_config_from_json(std::string_view text, const std::string& file) {
+  const files::Json json(text, "adapter", file);
+  const files::Field root = json.root();
+  (void)root.at("peft_type");
+  expect(root, "peft_type", {"'LORA'"});
+  expect(root, "bias", {"'none'"});
+  expect(root, "init_lora_weights", kInitial);
+  for (const char* key :
+       {"use_dora", "lora_bias", "modules_to_save", "trainable_token_indices", "megatron_config"})
+    expect_none(root, key);
+  AdapterConfig config{.rank = root.at("r").integer(1, 1'000'000),
+                       .alpha = root.at("lora_alpha").number(),
+                       .dropout = number(root, "lora_dropout", 0.0),
+                       .is_rank_stabilized = flag(root, "use_rslora", false)};
+  if (!(config.alpha > 0)) root.at("lora_alpha").refuse("must be above 0, got ", config.alpha, ".");
+  if (!(config.dropout >= 0 && config.dropout < 1))
+    root.at("lora_dropout").refuse("must be in [0, 1), got ", config.dropout, ".");
+  if (const auto base = root.find("base_model_name_or_path"); base && !base->is_null())
+    config.base = base->text();
+  if (const auto ranks = root.find("rank_pattern"); ranks && !ranks->is_null())
+    for (const auto& [key, rank] : ranks->members()) (void)plain_end(key, rank), (void)rank.integer(1);
+  if (const auto alphas = root.find("alpha_pattern"); alphas && !alphas->is_null())
+    for (const auto& [key, alpha] : alphas->members()) {
+      if (!(alpha.number() > 0)) alpha.refuse("must be above 0, got ", alpha.shown(), ".");
+      config.alphas.emplace(plain_end(key, alpha), alpha.number());
+    }
+  return config;
+}
+
+bool is_adapter(const files::FolderSnapshot& folder) {
+  return !folder.has(nn::kTensorFile) && !folder.has(nn::kTensorIndex) && folder.has(kAdapterConfig);
+}
+
+fs::path base_of(const files::FolderSnapshot& adapter) {
+  const std::string base = read_config(adapter).base;
+  const auto refuse = [&](const auto&... parts) {
+    fail("adapter", config_path(adapter).string(),
+         ": base_model_name_or_path must be the folder of the base model, ", parts...);
+  };
+  std::error_code ignored;
+  if (base.empty() || !fs::is_directory(base, ignored))
+    refuse("got ", files::in_quotes(base),
+           ", which is not there. Hint: if it is elsewhere, give its folder, and this ", "one as ",
+           Option{"adapter"}, ".");
+  if (is_adapter(files::FolderSnapshot(base, {})))
+    refuse("got ", files::in_quotes(base), ", which has another adapter. Hint: merge that first.");
+  return base;
+}
+
+std::string weights_checksum(const fs::path& folder) {
+  std::set<fs::path> files;
+  for (const auto& entry : fs::directory_iterator(folder))
+    if (entry.path().extension() == ".safetensors" && entry.path().filename() != kAdapterFile)
+      files.insert(entry.path());
+  uint32_t sum = 0;
+  std::string piece(1 << 20, '\0');
+  for (const fs::path& file : files)
+    for (std::ifstream stream(file, std::ios::binary); stream;) {
+      stream.read(piece.data(), static_cast<std::streamsize>(piece.size()));
+      sum = files::crc32(std::string_view(piece).substr(0, static_cast<size_t>(stream.gcount())), sum);
+    }
+  return files::hex32(sum);
+}
+
+void add_adapter(Decoder& model, const files::FolderSnapshot& adapter, const fs::path& base) {
+  const AdapterConfig config = read_config(adapter);
+  const std::string file = (adapter.folder() / kAdapterFile).string();
+  nn::SafetensorsFile tensors(file, adapter.checksum(kAdapterFile));
+  const auto refuse = [&](const auto&... parts) { fail("adapter", file, ": ", parts...); };
+  const nn::Metadata& metadata = tensors.header().metadata;
+  if (const auto sum = metadata.find(kChecksum);
+      sum != metadata.end() && sum->second != weights_checksum(base))
+    refuse("the base model must be the one that it was trained on, got other weights in ", base, ".");
+
+  const std::string& untied = std::string(architecture(model.config().arch).untied_prefix);
+  std::map<std::string, const nn::SafetensorsEntry*> entries;
+  for (const nn::SafetensorsEntry& entry : tensors.header().entries) {
+    std::string_view name = entry.name;
+    for (const std::string_view prefix : {kPrefix, std::string_view(untied)})
+      if (name.starts_with(prefix)) name.remove_prefix(prefix.size());
+    if (!entries.emplace(name, &entry).second)
+      refuse("names must be unique, got ", files::in_quotes(name), " twice.");
+  }
+  for (Tensor& parameter : model.parameters()) parameter.requires_grad_(false);
+  Generator unused(0);
+  for (const auto& [name, layer] : nn::linear_layers(model)) {
+    const auto a = entries.find(name + std::string(kA)), b = entries.find(name + std::string(kB));
+    if (a == entries.end() || b == entries.end()) continue;
+    const Shape &down = a->second->shape, &up = b->second->shape, &full = layer->weight.shape();
+    if (down.size() != 2 || up != Shape{full[0], down[0]} || down != Shape{up[1], full[1]} || down[0] < 1)
+      refuse("the adapter of ", name, " must be (r, ", full[1], ") and (", full[0], ", r), got ", down,
+             " and ", up, ".");
+    const double r = static_cast<double>(down[0]), alpha = alpha_of(config, name);
+    nn::LoRA& lora =
+        layer->lora.emplace(full[1], full[0], unused,
+                            nn::LoRAOptions{.rank = down[0],
+                                            .alpha = config.is_rank_stabilized ? alpha * std::sqrt(r) : alpha,
+                                            .dropout = config.dropout});
+    lora.A.detach().copy_(tensors.read(*a->second));
+    lora.B.detach().copy_(tensors.read(*b->second));
+    entries.erase(a);
+    entries.erase(b);
+  }
+  if (!entries.empty())
+    refuse("tensors must be lora_A and lora_B of linear layers of the model, got ",
+           files::in_quotes(entries.begin()->second->name), ".");
+  if (tensors.header().entries.empty()) refuse("must have an adapter, got no tensors.");
+}
+
+void save_adapter(const Decoder& model, const std::string& base, const std::string& checksum,
+                  files::FolderUpdate& update) {
+  const std::string prefix = concat(kPrefix, architecture(model.config().arch).untied_prefix);
+  nn::StateDict tensors;
+  std::set<std::string> ends, bare;  // the last parts of the names of layers with adapters, and without
+  std::optional<nn::LoRA> first;
+  nlohmann::ordered_json ranks = nlohmann::ordered_json::object(), alphas = ranks;
+  for (const auto& [name, layer] : nn::linear_layers(const_cast<Decoder&>(model))) {
+    (layer->lora ? ends : bare).insert(name.substr(name.rfind('.') + 1));
+    if (!layer->lora) continue;
+    const nn::LoRA& lora = *layer->lora;
+    if (!first) first = lora;
+    tensors.emplace(concat(prefix, name, kA), lora.A.detach());
+    tensors.emplace(concat(prefix, name, kB), lora.B.detach());
+    const int64_t r = lora.A.size(0), usual = first->A.size(0);
+    if (r != usual) ranks[name] = r;
+    if (lora.scale * static_cast<double>(r) != first->scale * static_cast<double>(usual))
+      alphas[name] = lora.scale * static_cast<double>(r);
+  }
+  if (!first) fail("adapter", "the model must have adapters, got none.");
+  std::vector<std::string> targets(ends.begin(), ends.end());
+  if (std::any_of(targets.begin(), targets.end(),
+                  [&](const std::string& end) { return bare.contains(end); })) {
+    targets.clear();
+    for (const auto& [name, values] : tensors)
+      if (name.ends_with(kA))
+        targets.push_back(name.substr(kPrefix.size(), name.size() - kPrefix.size() - kA.size()));
+  }
+  const nlohmann::ordered_json json{
+      {"peft_type", "LORA"},
+      {"task_type", "CAUSAL_LM"},
+      {"base_model_name_or_path", base},
+      {"r", first->A.size(0)},
+      {"lora_alpha", first->scale * static_cast<double>(first->A.size(0))},
+      {"lora_dropout", first->dropout},
+      {"target_modules", targets},
+      {"rank_pattern", ranks},
+      {"alpha_pattern", alphas},
+      {"bias", "none"},
+      {"fan_in_fan_out", architecture(model.config().arch).is_transposed != nullptr},
+      {"inference_mode", true}};
+  nn::save_safetensors(update, kAdapterFile, tensors, {{"format", "pt"}, {kChecksum, checksum}});
+  update.write(kAdapterConfig, json.dump(2) + "\n");
+  update.write("config.json", to_json(model.config()));
+}
+
+Decoder load_with_adapter(const std::filesystem::path& base, const files::FolderSnapshot& adapter,
+                          const DecoderConfig& as, DType matrices) {
+  Decoder model = files::read_folder(
+      base, [&](const files::FolderSnapshot& files) { return load_pretrained(files, as, matrices); });
+  add_adapter(model, adapter, base);
+  return model;
+}
+
+void merge_pretrained(const std::filesystem::path& folder, const std::filesystem::path& adapter,
+                      const std::filesystem::path& out) {
+  const std::filesystem::path place = adapter.empty() ? folder : adapter;
+  files::read_folder(place, [&](const files::FolderSnapshot& files) {
+    if (!files.has(kAdapterConfig)) fail("merge", place, " must have an adapter, got none.");
+    const std::filesystem::path base = adapter.empty() ? base_of(files) : folder;
+    Decoder model = load_with_adapter(base, files, load_config(adapter.empty() ? folder : base));
+    nn::merge_lora(model);
+    const bool is_half = files::read_folder(base, [](const files::FolderSnapshot& from) {
+      const nn::SafetensorsFolder tensors(from, nn::SafetensorsFile::Compared::header);
+      return std::all_of(tensors.entries().begin(), tensors.entries().end(),
+                         [](const auto& entry) { return entry.second->dtype == "BF16"; });
+    });
+    nn::StateDict state = stored_state(model);
+    nlohmann::ordered_json config = nlohmann::ordered_json::parse(to_json(model.config()));
+    if (is_half) {
+      for (auto& [name, values] : state) values = values.to(DType::bfloat16);
+      config["torch_dtype"] = name(DType::bfloat16);
+    }
+    files::make_folders(out);
+    files::FolderUpdate update(out);
+    nn::save_safetensors(update, nn::kTensorFile, state);
+    update.write("config.json", config.dump(2) + "\n");
+    const files::FolderSnapshot from(base, {});
+    for (const char* other :
+         {"vocab.json", "merges.txt", "tokenizer.json", "tokenizer.model", "tokenizer_config.json",
+          "special_tokens_map.json", "chat_template.jinja", "generation_config.json"})
+      if (from.has(other)) update.write(other, from.text(other));
+    update.commit_without_list();
+  });
+}
+
+}  // namespace gradus::models

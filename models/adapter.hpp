@@ -1,0 +1,58 @@
+// Adapters (nn/lora.hpp) of a decoder in the files of PEFT: adapter_config.json, which names the folder of
+// the base model, and adapter_model.safetensors. Private to models, train and tools. Stateless.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "gradus/files/folder.hpp"
+#include "gradus/models/decoder.hpp"
+
+namespace gradus::models {
+
+inline constexpr const char* kAdapterFile = "adapter_model.safetensors";
+inline constexpr const char* kAdapterConfig = "adapter_config.json";
+
+/// The fields of adapter_config.json that affect the computation.
+struct AdapterConfig {
+  std::string base{};                      ///< folder of the base model; empty if the file names none
+  int64_t rank = 8;                        ///< of layers that rank_pattern does not list
+  double alpha = 8;                        ///< of layers that alpha_pattern does not list
+  double dropout = 0;                      ///< probability, of the adapters' inputs
+  bool is_rank_stabilized = false;         ///< alpha is divided by sqrt(r), not by r (arXiv 2312.03732)
+  std::map<std::string, double> alphas{};  ///< of layers, by the ends of their names
+};
+
+/// Reads the text of adapter_config.json. Throws Error, naming `file` and the field, if it is malformed, or
+/// for a method other than LoRA and options of it that change more than linear layers.
+AdapterConfig adapter_config_from_json(std::string_view json, const std::string& file);
+
+/// Whether a folder has an adapter and no model.
+bool is_adapter(const files::FolderSnapshot& folder);
+/// The folder of the base model. Throws Error, naming the file, if it is not there or has an adapter itself.
+std::filesystem::path base_of(const files::FolderSnapshot& adapter);
+
+/// The CRC-32 of the files of a folder's tensors, which an adapter keeps in order to know its base.
+std::string weights_checksum(const std::filesystem::path& folder);
+
+/// Gives the model the adapters of a folder, and freezes its other parameters. Throws Error, naming the file,
+/// for tensors that do not fit the model. If the file has the checksum of its base, `base` must match it.
+void add_adapter(Decoder& model, const files::FolderSnapshot& adapter, const std::filesystem::path& base);
+
+/// Writes the adapters of a model, whose base in the folder `base` has that checksum, and its config.json.
+void save_adapter(const Decoder& model, const std::string& base, const std::string& checksum,
+                  files::FolderUpdate& update);
+
+/// The model of the folder `base`, loaded as by load_pretrained(), with the adapters of another folder.
+Decoder load_with_adapter(const std::filesystem::path& base, const files::FolderSnapshot& adapter,
+                          const DecoderConfig& as, DType matrices = DType::float32);
+/// Writes the model of a folder that has an adapter, or of `folder` with that of `adapter`, into a new
+/// folder: the weights with the updates, bfloat16 if all of the base model's are, else float32, and the
+/// base's other files. Throws Error, as below, and for a folder without an adapter; RunError if writing
+/// fails.
+void merge_pretrained(const std::filesystem::path& folder, const std::filesystem::path& adapter,
+                      const std::filesystem::path& out);
+
+}  // namespace gradus::models

@@ -1,0 +1,166 @@
+// Adapters in PEFT's files.
+#include "gradus/models/adapter.hpp"
+
+#include <cmath>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "autograd/compare.hpp"
+#include "catch.hpp"
+#include "gradus/autograd/ops/ops.hpp"
+#include "gradus/files/file.hpp"
+#include "gradus/models/pretrained.hpp"
+#include "gradus/nn/layers.hpp"
+#include "gradus/nn/safetensors.hpp"
+#include "temporary_folder.hpp"
+
+using namespace gradus;
+using namespace gradus::models;
+using nlohmann::json;
+using testing::difference;
+using testing::error_of;
+
+namespace {
+
+DecoderConfig config_of(const std::string& arch) {
+  DecoderConfig config{.vocab_size = 11, .block_size = 8, .n_layer = 2, .n_head = 2, .n_embd = 8};
+  change_arch(config, arch);
+  return config;
+}
+
+/// A base model in a folder, and adapters of it in another one.
+struct Adapted {
+  testing::TemporaryFolder root;
+  std::filesystem::path base = root / "base", folder = root / "adapter";
+  Generator g{7};
+  Decoder model;
+  Tensor idx = tensor(std::vector<int64_t>{1, 4, 9, 2, 0, 10}, {2, 3});
+
+  explicit Adapted(const std::string& arch, const nn::LoRAOptions& options = {.rank = 2, .on = {"*.*"}})
+      : model(config_of(arch), g) {
+    save_pretrained(model, base);
+    nn::add_lora(model, options, g);
+    for (const auto& [name, layer] : nn::linear_layers(model))
+      if (layer->lora) layer->lora->B.detach().copy_(randn(layer->lora->B.shape(), g));
+    save();
+  }
+  void save() {
+    std::filesystem::create_directory(folder);
+    files::FolderUpdate update(folder);
+    save_adapter(model, base.string(), weights_checksum(base), update);
+    update.commit_without_list();
+  }
+  files::FolderSnapshot snapshot() const { return {folder, {}}; }
+  Tensor logits() const { return model(idx).detach(); }
+  void set(const std::string& field, const json& value) const {
+    json config = json::parse(files::read(folder / kAdapterConfig));
+    config[field] = value;
+    std::ofstream(folder / kAdapterConfig) << config.dump();
+  }
+  std::string refusal() const {
+    return error_of([&] { load_pretrained(folder); });
+  }
+};
+
+}  // namespace
+
+TEST_CASE("an adapter comes back, apart from the weights, in them, and in a merged model") {
+  const Adapted saved(GENERATE("gpt2", "llama", "mingru"));
+  const Tensor expected = saved.logits();
+  CHECK(difference(load_pretrained(saved.base)(saved.idx).detach(), expected, 1e-3) != "");
+  const Decoder apart = load_with_adapter(saved.base, saved.snapshot(), saved.model.config());
+  CHECK(difference(apart(saved.idx).detach(), expected, 0) == "");
+  CHECK(difference(load_pretrained(saved.folder)(saved.idx).detach(), expected, 1e-6) == "");
+  CHECK(check_pretrained(saved.folder) == saved.model.config());
+  const std::filesystem::path merged = saved.root / "merged";
+  merge_pretrained(saved.folder, {}, merged);
+  CHECK(difference(load_pretrained(merged)(saved.idx).detach(), expected, 1e-6) == "");
+  merge_pretrained(saved.base, saved.folder, saved.root / "again");
+  CHECK(files::read(saved.root / "again" / "model.safetensors") == files::read(merged / "model.safetensors"));
+}
+
+TEST_CASE("the files have PEFT's names") {
+  const Adapted saved("gpt2", {.rank = 2, .alpha = 6, .on = {"*.attn.c_proj"}});
+  const json config = json::parse(files::read(saved.folder / kAdapterConfig));
+  CHECK(config.at("peft_type") == "LORA");
+  CHECK(config.at("r") == 2);
+  CHECK(config.at("lora_alpha") == 6);
+  // The MLP has a c_proj without an adapter, so that the last part of the name is not enough.
+  CHECK(config.at("target_modules") == json{"transformer.h.0.attn.c_proj", "transformer.h.1.attn.c_proj"});
+  const nn::StateDict tensors = nn::load_safetensors(saved.folder / kAdapterFile);
+  CHECK(tensors.size() == 4);
+  CHECK(tensors.at("base_model.model.transformer.h.1.attn.c_proj.lora_A.weight").shape() == Shape{2, 8});
+  CHECK(tensors.at("base_model.model.transformer.h.1.attn.c_proj.lora_B.weight").shape() == Shape{8, 2});
+  const Adapted llama("llama", {.rank = 2, .on = {"q_proj", "v_proj"}});
+  CHECK(json::parse(files::read(llama.folder / kAdapterConfig)).at("target_modules") ==
+        json{"q_proj", "v_proj"});
+}
+
+TEST_CASE("other ranks, alphas and scales of PEFT's are read") {
+  const Adapted saved("llama", {.rank = 4, .alpha = 8, .on = {"q_proj"}});
+  const auto scales = [&] {
+    std::vector<double> all;
+    Decoder model = load_with_adapter(saved.base, saved.snapshot(), saved.model.config());
+    for (const auto& [name, layer] : nn::linear_layers(model))
+      if (layer->lora) all.push_back(layer->lora->scale);
+    return all;
+  };
+  CHECK(scales() == std::vector<double>{2, 2});
+  saved.set("use_rslora", true);
+  CHECK(scales() == std::vector<double>{4, 4});
+  saved.set("alpha_pattern", {{"layers.1.self_attn.q_proj", 2}});
+  CHECK(scales() == std::vector<double>{4, 1});
+}
+
+TEST_CASE("the base model may be in a narrower format") {
+  const Adapted saved("llama");
+  const DType dtype = GENERATE(DType::bfloat16, DType::q8_0, DType::q4_0);
+  const Decoder model = load_with_adapter(saved.base, saved.snapshot(), saved.model.config(), dtype);
+  Decoder expected = load_pretrained(saved.base);
+  expected.to(dtype);
+  const nn::StateDict values = expected.state_dict(), given = model.state_dict();
+  for (const auto& [name, value] : values) {
+    CHECK(given.at(name).dtype() == value.dtype());
+    CHECK(difference(given.at(name).to(DType::float32), value.to(DType::float32), 0) == "");
+  }
+  for (const auto& [name, parameter] : model.named_parameters())
+    CHECK(parameter.requires_grad() == (name.find("lora_") != std::string::npos));
+}
+
+TEST_CASE("adapters are refused by name") {
+  const Adapted saved("llama");
+  const auto refuses = [&](const std::string& field, const json& value, const std::string& words) {
+    const std::string before = files::read(saved.folder / kAdapterConfig);
+    saved.set(field, value);
+    CHECK_THAT(saved.refusal(), Catch::Matchers::ContainsSubstring(words));
+    std::ofstream(saved.folder / kAdapterConfig) << before;
+  };
+  refuses("peft_type", "IA3", "peft_type must be 'LORA', got 'IA3'.");
+  refuses("use_dora", true, "use_dora must be null or false, got true, which is not supported.");
+  refuses("modules_to_save", {"lm_head"}, "modules_to_save must be null or false, got a list of 1");
+  refuses("bias", "all", "bias must be 'none', got 'all'.");
+  refuses("init_lora_weights", "pissa", "init_lora_weights must be");
+  refuses("r", 0, "r must be");
+  refuses("lora_alpha", 0, "lora_alpha must be above 0, got 0.");
+  refuses("alpha_pattern", {{"^q_proj", 2}}, "must be for the name of a layer, got '^q_proj'.");
+  refuses(
+      "base_model_name_or_path", "/nowhere",
+      "base_model_name_or_path must be the folder of the base model, got '/nowhere', which is not there.");
+  refuses("base_model_name_or_path", saved.folder.string(), "which has another adapter.");
+  CHECK(saved.refusal() == "");
+
+  nn::StateDict tensors = nn::load_safetensors(saved.folder / kAdapterFile);
+  tensors.emplace("base_model.model.lm_head.lora_A.weight", zeros({2, 8}));
+  nn::save_safetensors(saved.folder / kAdapterFile, tensors);
+  CHECK_THAT(saved.refusal(),
+             Catch::Matchers::ContainsSubstring("got 'base_model.model.lm_head.lora_A.weight'."));
+}
+
+TEST_CASE("an adapter knows its base") {
+  Adapted saved("llama");
+  Generator g(9);
+  save_pretrained(Decoder(config_of("llama"), g), saved.base);
+  CHECK_THAT(saved.refusal(),
+             Catch::Matchers::ContainsSubstring(
+                 "the base model must be the one that it was trained on, got other weights in"));
+}
