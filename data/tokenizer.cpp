@@ -9,6 +9,7 @@
 #include "gradus/data/pairs/added_tokens.hpp"
 #include "gradus/data/pairs/byte_pairs.hpp"
 #include "gradus/data/pairs/learn.hpp"
+#include "gradus/data/tokenizer_files.hpp"
 #include "gradus/files/error.hpp"
 #include "gradus/files/plain.hpp"
 #include "gradus/files/utf8.hpp"
@@ -17,7 +18,6 @@ namespace gradus::data {
 namespace {
 
 constexpr char32_t kCodePoints = 0x110000;
-constexpr const char* kEndOfText = "<|endoftext|>";
 
 /// Calls f(code point) for each character. Throws Error naming `op` if the text is not UTF-8.
 template <class F>
@@ -91,18 +91,6 @@ std::optional<int32_t> Tokenizer::token_of(std::string_view text) const {
   return {};
 }
 
-std::optional<int32_t> Tokenizer::bos() const { return {}; }
-
-std::vector<int32_t> Tokenizer::eos() const {
-  for (const int32_t token : special_tokens())
-    if (text_of(token) == kEndOfText) return {token};
-  return {};
-}
-
-std::vector<int32_t> Tokenizer::prefix() const { return {}; }
-std::vector<int32_t> Tokenizer::suffix() const { return {}; }
-std::string Tokenizer::chat_template() const { return ""; }
-
 Tokenizer Tokenizer::with_special(const std::vector<std::string>& texts) const {
   const std::vector<int32_t> known = special_tokens();
   std::vector<std::string> added;
@@ -115,13 +103,18 @@ Tokenizer Tokenizer::with_special(const std::vector<std::string>& texts) const {
            files::in_quotes(text), ".");
     added.push_back(text);
   }
-  if (pairs_) return added.empty() ? *this : Tokenizer(pairs_->with_specials(added));
+  if (added.empty()) return *this;
+  if (files_->texts.contains(kTokenizerJson))
+    fail("tokenizer", "a tokenizer.json of another program must have the special token ",
+         files::in_quotes(added[0]), ", got none.");
+  if (pairs_) return Tokenizer(pairs_->with_specials(added));
   Tokenizer more = *this;
   more.specials_.insert(more.specials_.end(), added.begin(), added.end());
   return more;
 }
 
 bool Tokenizer::operator==(const Tokenizer& other) const {
+  if (prefix() != other.prefix() || suffix() != other.suffix()) return false;
   if (pairs_ && other.pairs_) return *pairs_ == *other.pairs_;
   return !pairs_ && !other.pairs_ && characters_ == other.characters_ && specials_ == other.specials_;
 }
@@ -134,7 +127,7 @@ std::vector<int32_t> Tokenizer::encode(std::string_view text) const {
   std::vector<int32_t> tokens;
   if (pairs_) {
     tokens.reserve(text.size() / 4);
-    pairs_->encode(text, tokens);
+    pairs_->encode(text, /*specials=*/false, tokens);
     return tokens;
   }
   tokens.reserve(text.size());
@@ -165,7 +158,7 @@ std::vector<int32_t> Tokenizer::encode(std::string_view text) const {
 std::vector<int32_t> Tokenizer::encode_with_specials(std::string_view text) const {
   std::vector<int32_t> tokens;
   if (pairs_) {
-    pairs_->encode_with_specials(text, tokens);
+    pairs_->encode(text, /*specials=*/true, tokens);
     return tokens;
   }
   std::vector<pairs::AddedToken> specials;

@@ -4,7 +4,13 @@
 //   vocab.json             the vocabulary: characters, bytes, or GPT-2's tokens (OpenAI's name: encoder.json)
 //   merges.txt             the merges of GPT-2's tokens (OpenAI's name: vocab.bpe)
 //   tokenizer.json         the tokenizer for Hugging Face's `tokenizers`
-//   tokenizer_config.json  for its `transformers`, which change decoded text without it
+//   tokenizer_config.json  for its `transformers`, which change decoded text without it: bos_token,
+//   eos_token,
+//                          chat_template (or a file chat_template.jinja)
+//   generation_config.json  eos_token_id; only read
+//
+// A tokenizer.json with rules that vocab.json cannot express is kept and written back unchanged, as are
+// tokenizer_config.json, generation_config.json and chat_template.jinja beside it.
 #pragma once
 
 #include <cstdint>
@@ -62,6 +68,9 @@ class Tokenizer {
   /// The text of chat_template.jinja, or chat_template of tokenizer_config.json; "" without one.
   std::string chat_template() const;
 
+  /// The same tokens and rules with this chat template, at whose token `end` generation stops; both are saved
+  /// in tokenizer_config.json. Throws Error for a token outside [0, vocab_size()).
+  Tokenizer with_chat_template(const std::string& text, int32_t end) const;
   /// This tokenizer with more special tokens, after the others, for texts that it has no special token for.
   /// Throws Error for an empty text, for one that is an ordinary token, and for a tokenizer of a
   /// tokenizer.json of others, which stays as it is.
@@ -90,6 +99,10 @@ class Tokenizer {
   std::string to_json() const;
   /// The text of GPT-2's merges.txt; "" for characters and bytes, which have none.
   std::string to_merges() const;
+  /// The tokens by their numbers as vocab.json has them: bpe in letters; "" for a number without a token.
+  std::vector<std::string> vocabulary() const;
+  /// Whether vocab.json and merges.txt are all of it: not if a tokenizer.json has other rules than GPT-2's.
+  bool follows_gpt2() const;
   /// The text of tokenizer.json, with which Hugging Face's `tokenizers` gives the same tokens, but ignores
   /// characters that the vocabulary lacks.
   std::string to_tokenizer_json() const;
@@ -103,9 +116,9 @@ class Tokenizer {
   static Tokenizer from_gpt2(std::string_view vocab, std::string_view merges,
                              const std::string& vocab_file = "vocab.json",
                              const std::string& merges_file = "merges.txt");
-  /// The tokenizer of a tokenizer.json: one of byte pairs with GPT-2's pattern, or what to_tokenizer_json()
-  /// wrote. Throws Error, naming the file and the place, for other models, normalizers and patterns, and as
-  /// from_gpt2().
+  /// The tokenizer of a tokenizer.json of byte pairs: over bytes (ByteLevel; GPT-2, GPT-4, Llama 3, Qwen,
+  /// SmolLM, DeepSeek) or over characters with byte_fallback (Llama 2, Gemma); or what to_tokenizer_json()
+  /// wrote. Throws Error, naming the file and the place, for a model or a step that is not supported.
   static Tokenizer from_tokenizer_json(std::string_view json, const std::string& file = "tokenizer.json");
 
   bool operator==(const Tokenizer& other) const;  ///< whether tokens and rules are equal
@@ -115,6 +128,12 @@ class Tokenizer {
   explicit Tokenizer(std::u32string characters, std::vector<std::string> specials = {})
       : characters_(std::move(characters)), specials_(std::move(specials)) {}
   explicit Tokenizer(pairs::BytePairs pairs);
+  struct Files;
+  /// Reads tokenizer_config.json and generation_config.json, which `texts` may have.
+  Tokenizer with_files(const std::map<std::string, std::string>& texts,
+                       const std::filesystem::path& folder) const;
+  friend Tokenizer read_tokenizer(const files::FolderSnapshot& folder);
+  friend std::map<std::string, std::string> tokenizer_files(const Tokenizer& tokenizer);
   static Tokenizer learn(const pairs::WordCounts& words, int64_t vocab_size);
   void check(std::span<const int32_t> tokens) const;
 
@@ -127,6 +146,8 @@ class Tokenizer {
   std::u32string characters_;                      // ascending; empty for bytes and bpe
   std::vector<std::string> specials_;              // empty for bpe
   std::shared_ptr<const pairs::BytePairs> pairs_;  // null except for bpe
+  std::shared_ptr<const Files> files_ = no_files();
+  static std::shared_ptr<const Files> no_files();
 };
 
 /// Learns a tokenizer of byte pairs, as for GPT-2 (Sennrich et al., arXiv 1508.07909, on bytes): within
@@ -176,8 +197,8 @@ void save_tokenizer(const Tokenizer& tokenizer, const std::filesystem::path& fol
 /// Whether a folder has the files of a tokenizer, valid or not.
 bool has_tokenizer(const files::FolderSnapshot& folder);
 
-/// The tokenizer in vocab.json, else encoder.json, else tokenizer.json of a folder. Throws Error, naming the
-/// file, if there is none, or if it is damaged.
+/// The tokenizer in vocab.json of gradus, else tokenizer.json, else GPT-2's in vocab.json or encoder.json.
+/// Throws Error, naming the file, if there is none, or if it is damaged.
 Tokenizer read_tokenizer(const files::FolderSnapshot& folder);
 
 /// The tokenizer of a folder, as above, or of a tokenizer.json. Throws Error as above.

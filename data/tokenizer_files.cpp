@@ -3,8 +3,9 @@
 #include <algorithm>
 
 #include "gradus/data/pairs/byte_pairs.hpp"
+#include "gradus/data/pairs/read_rules.hpp"
 #include "gradus/data/pairs/vocabulary.hpp"
-#include "gradus/data/tokenizer.hpp"
+#include "gradus/data/tokenizer_files.hpp"
 #include "gradus/files/error.hpp"
 #include "gradus/files/file.hpp"
 #include "gradus/files/json.hpp"
@@ -44,6 +45,23 @@ bool is_ours(const std::string& vocab, const std::string& file) {
   return kind && !kind->is_integer();
 }
 
+/// The token that is a text, or an object with one as "content"; none if the vocabulary lacks it.
+std::optional<int32_t> named_token(const Tokenizer& tokenizer, const files::Field& config,
+                                   std::string_view key) {
+  std::optional<files::Field> name = pairs::given(config, key);
+  if (name && name->is_object()) name = name->at("content");
+  return name ? tokenizer.token_of(name->text()) : std::nullopt;
+}
+
+std::string config_text(const Tokenizer& tokenizer) {
+  std::string chat;
+  if (const std::string text = tokenizer.chat_template(); !text.empty())
+    chat = concat(",\n  \"eos_token\": ", files::json_text(tokenizer.decode({tokenizer.eos().data(), 1})),
+                  ",\n  \"chat_template\": ", files::json_text(text));
+  return concat("{\n  \"tokenizer_class\": \"PreTrainedTokenizerFast\",\n  ",
+                "\"clean_up_tokenization_spaces\": false", chat, "\n}\n");
+}
+
 Tokenizer read_gpt2(const files::FolderSnapshot& folder, const std::string& name, const std::string& vocab) {
   const char* merges = folder.has("merges.txt") ? "merges.txt" : "vocab.bpe";
   if (!folder.has(merges))
@@ -64,16 +82,90 @@ std::string Tokenizer::to_json() const {
                   text.empty() ? "" : concat(",\n  \"characters\": ", files::json_text(text)), specials,
                   specials.empty() ? "" : "]", "\n}\n");
   }
-  return pairs::numbered(pairs::letters(*pairs_), "") + "\n";
+  return pairs::numbered(vocabulary(), "") + "\n";
 }
 
 std::string Tokenizer::to_merges() const {
   if (!pairs_) return "";
   std::string text = "#version: 0.2\n";
-  for (const pairs::Merge& merge : pairs_->merges())
-    text += concat(pairs::letters_of(pairs_->text(merge.left)), " ",
-                   pairs::letters_of(pairs_->text(merge.right)), "\n");
+  for (const pairs::Merge& merge : pairs_->model().merges)
+    text += concat(pairs_->letters(merge.left), " ", pairs_->letters(merge.right), "\n");
   return text;
+}
+
+std::vector<std::string> Tokenizer::vocabulary() const {
+  std::vector<std::string> texts;
+  for (int32_t token = 0; token < vocab_size(); ++token)
+    texts.push_back(pairs_ ? pairs_->letters(token) : text_of(token));
+  return texts;
+}
+
+bool Tokenizer::follows_gpt2() const { return pairs_ && pairs_->follows_gpt2(); }
+
+// -- tokenizer_config.json and generation_config.json
+
+std::shared_ptr<const Tokenizer::Files> Tokenizer::no_files() {
+  static const auto none = std::make_shared<const Files>();
+  return none;
+}
+
+std::vector<int32_t> Tokenizer::prefix() const { return files_->prefix; }
+std::vector<int32_t> Tokenizer::suffix() const { return files_->suffix; }
+std::string Tokenizer::chat_template() const { return files_->chat_template; }
+
+std::optional<int32_t> Tokenizer::bos() const {
+  return files_->bos || prefix().empty() ? files_->bos : prefix().front();
+}
+
+std::vector<int32_t> Tokenizer::eos() const {
+  if (!files_->eos.empty()) return files_->eos;
+  for (const int32_t token : special_tokens())
+    if (text_of(token) == kEndOfText) return {token};
+  return {};
+}
+
+Tokenizer Tokenizer::with_chat_template(const std::string& text, int32_t end) const {
+  check({&end, 1});
+  if (files_->texts.contains(kTokenizerJson))
+    fail("tokenizer", "a tokenizer.json of another program must have its own chat_template, got none.");
+  auto files = std::make_shared<Files>(*files_);
+  files->chat_template = text;
+  files->eos = {end};
+  Tokenizer result = *this;
+  result.files_ = std::move(files);
+  return result;
+}
+
+Tokenizer Tokenizer::with_files(const std::map<std::string, std::string>& texts,
+                                const fs::path& folder) const {
+  auto files = std::make_shared<Files>(*files_);
+  const auto read = [&](const char* name, const auto& use) {
+    if (const auto text = texts.find(name); text != texts.end()) {
+      const files::Json json(text->second, "tokenizer", (folder / name).string());
+      use(json.root());
+    }
+  };
+  read(kTokenizerConfig, [&](const files::Field& config) {
+    if (const auto bos = named_token(*this, config, "bos_token")) files->bos = bos;
+    if (const auto eos = named_token(*this, config, "eos_token")) files->eos.push_back(*eos);
+    // A list of templates, by names, has no default.
+    if (const auto chat = pairs::given(config, "chat_template"); chat && chat->is_text())
+      files->chat_template = chat->text();
+  });
+  read(kGenerationConfig, [&](const files::Field& config) {
+    const auto ids = pairs::given(config, "eos_token_id");
+    if (!ids) return;
+    for (const files::Field& id : ids->is_list() ? ids->items() : std::vector<files::Field>{*ids}) {
+      const auto token = static_cast<int32_t>(id.integer(0, vocab_size() - 1));
+      if (std::find(files->eos.begin(), files->eos.end(), token) == files->eos.end())
+        files->eos.push_back(token);
+    }
+  });
+  if (const auto chat = texts.find(kChatTemplate); chat != texts.end()) files->chat_template = chat->second;
+  if (files->texts.contains(kTokenizerJson)) files->texts.insert(texts.begin(), texts.end());
+  Tokenizer result = *this;
+  result.files_ = std::move(files);
+  return result;
 }
 
 Tokenizer Tokenizer::from_json(std::string_view text, const std::string& file) {
@@ -109,15 +201,15 @@ Tokenizer Tokenizer::from_gpt2(std::string_view vocab, std::string_view merges, 
   const files::Json json(vocab, "vocabulary", vocab_file);
   pairs::Vocabulary vocabulary(json.root());
   read_merges(merges, merges_file, vocabulary);
-  return Tokenizer(vocabulary.take(/*only_added=*/false));
+  return Tokenizer(vocabulary.take());
 }
 
 std::map<std::string, std::string> tokenizer_files(const Tokenizer& tokenizer) {
-  std::map<std::string, std::string> files{{"vocab.json", tokenizer.to_json()},
-                                           {"tokenizer.json", tokenizer.to_tokenizer_json()},
-                                           {"tokenizer_config.json",
-                                            "{\n  \"tokenizer_class\": \"PreTrainedTokenizerFast\",\n  "
-                                            "\"clean_up_tokenization_spaces\": false\n}\n"}};
+  std::map<std::string, std::string> files = tokenizer.files_->texts;
+  if (files.contains(kTokenizerJson)) return files;
+  files = {{"vocab.json", tokenizer.to_json()},
+           {kTokenizerJson, tokenizer.to_tokenizer_json()},
+           {kTokenizerConfig, config_text(tokenizer)}};
   if (std::string merges = tokenizer.to_merges(); !merges.empty()) files["merges.txt"] = std::move(merges);
   return files;
 }
@@ -136,14 +228,19 @@ bool has_tokenizer(const files::FolderSnapshot& folder) {
 }
 
 Tokenizer read_tokenizer(const files::FolderSnapshot& folder) {
+  std::map<std::string, std::string> more;
+  for (const char* name : {kTokenizerConfig, kGenerationConfig, kChatTemplate})
+    if (folder.has(name)) more[name] = folder.text(name);
+  const bool has_json = folder.has(kTokenizerJson) || folder.checksum(kTokenizerJson);
   for (const std::string name : {"vocab.json", "encoder.json"}) {
     if (!folder.has(name) && !folder.checksum(name)) continue;  // A listed file that is missing is an error.
-    const std::string text = folder.text(name);
-    if (is_ours(text, path_of(folder, name))) return Tokenizer::from_json(text, path_of(folder, name));
-    return read_gpt2(folder, name, text);
+    const std::string text = folder.text(name), path = path_of(folder, name);
+    if (is_ours(text, path)) return Tokenizer::from_json(text, path).with_files(more, folder.folder());
+    if (!has_json) return read_gpt2(folder, name, text).with_files(more, folder.folder());
   }
-  if (folder.has("tokenizer.json"))
-    return Tokenizer::from_tokenizer_json(folder.text("tokenizer.json"), path_of(folder, "tokenizer.json"));
+  if (has_json)
+    return Tokenizer::from_tokenizer_json(folder.text(kTokenizerJson), path_of(folder, kTokenizerJson))
+        .with_files(more, folder.folder());
   fail("tokenizer", folder.folder(), " must have vocab.json or tokenizer.json, got neither.");
 }
 

@@ -3,8 +3,9 @@
 #include <algorithm>
 
 #include "gradus/data/pairs/byte_pairs.hpp"
+#include "gradus/data/pairs/read_rules.hpp"
 #include "gradus/data/pairs/vocabulary.hpp"
-#include "gradus/data/tokenizer.hpp"
+#include "gradus/data/tokenizer_files.hpp"
 #include "gradus/files/error.hpp"
 #include "gradus/files/json.hpp"
 #include "gradus/files/utf8.hpp"
@@ -44,47 +45,16 @@ std::string file_text(std::string_view added, bool of_bytes, const std::vector<s
 
 // -- reading
 
-/// Refuses the field unless it is null, false, "" or absent: its feature is not supported.
-void must_be_off(const Field& object, std::string_view key) {
-  const std::optional<Field> field = object.find(key);
-  if (!field || field->is_null() || (field->is_flag() && !field->flag())) return;
-  if (field->is_text() && field->text().empty()) return;
-  field->refuse("must be null or off, got ", field->shown(), ".");
-}
-
-/// Refuses the field unless it is an object of this "type".
-void must_be_a(const Field& field, std::string_view type) {
-  if (!field.is_object()) field.refuse("must be a ", type, ", got ", field.shown(), ".");
-  const Field name = field.at("type");
-  if (name.text() != type) name.refuse("must be ", type, ", got ", name.shown(), ".");
-}
-
 /// Refuses models other than BPE, whose type may be missing in old files.
 void check_model(const Field& model) {
-  if (!model.is_object() || model.has("type") || !model.has("merges")) must_be_a(model, "BPE");
-  for (const char* key :
-       {"dropout", "continuing_subword_prefix", "end_of_word_suffix", "byte_fallback", "ignore_merges"})
-    must_be_off(model, key);
+  if (!model.is_object()) model.refuse("must be a BPE, got ", model.shown(), ".");
+  if (model.has("type") || !model.has("merges"))
+    if (const Field type = model.at("type"); type.text() != "BPE")
+      type.refuse("must be BPE, got ", type.shown(), ".");
+  for (const char* key : {"dropout", "continuing_subword_prefix", "end_of_word_suffix"})
+    pairs::must_be_off(model, key);
   model.must_have_only({"type", "dropout", "unk_token", "continuing_subword_prefix", "end_of_word_suffix",
                         "fuse_unk", "byte_fallback", "ignore_merges", "vocab", "merges"});
-}
-
-bool is_given(const Field& root, std::string_view key) {
-  const std::optional<Field> field = root.find(key);
-  return field && !field->is_null();
-}
-
-/// Refuses steps other than GPT-2's before and after the model.
-void check_pipeline(const Field& root, bool of_bytes) {
-  for (const char* key : {"truncation", "padding", "normalizer"}) must_be_off(root, key);
-  if (is_given(root, "post_processor")) must_be_a(root.at("post_processor"), "ByteLevel");
-  if (is_given(root, "decoder")) must_be_a(root.at("decoder"), of_bytes ? "ByteLevel" : "Fuse");
-  if (!of_bytes) return;
-  const Field words = root.at("pre_tokenizer");
-  must_be_a(words, "ByteLevel");
-  must_be_off(words, "add_prefix_space");
-  if (words.has("use_regex") && !words.at("use_regex").flag())
-    words.at("use_regex").refuse("must be true, got false.");
 }
 
 void read_merges(const Field& merges, pairs::Vocabulary& vocabulary) {
@@ -104,14 +74,19 @@ void read_merges(const Field& merges, pairs::Vocabulary& vocabulary) {
   }
 }
 
-void read_added(const std::vector<Field>& added, pairs::Vocabulary& vocabulary) {
-  for (const Field& token : added) {
-    for (const char* key : {"single_word", "lstrip", "rstrip"}) must_be_off(token, key);
-    if (!token.at("special").flag()) token.at("special").refuse("must be true, got false.");
-    const Field id = token.at("id");
-    const std::string wrong = vocabulary.add_special(token.at("content").text(), id.integer());
-    if (!wrong.empty()) id.refuse(wrong);
+std::vector<pairs::AddedToken> read_added(const Field& root) {
+  std::vector<pairs::AddedToken> tokens;
+  const auto added = pairs::given(root, "added_tokens");
+  if (!added) return tokens;
+  for (const Field& token : added->items()) {
+    for (const char* key : {"single_word", "lstrip", "rstrip"}) pairs::must_be_off(token, key);
+    const auto normalized = pairs::given(token, "normalized");
+    tokens.push_back({.text = std::string(token.at("content").text()),
+                      .token = static_cast<int32_t>(token.at("id").integer(0, Tokenizer::kMostPairs)),
+                      .special = token.at("special").flag(),
+                      .normalized = normalized && normalized->flag()});
   }
+  return tokens;
 }
 
 /// The characters of a model without merges, which must be in order.
@@ -136,6 +111,7 @@ std::u32string read_characters(const Field& vocab) {
 }  // namespace
 
 std::string Tokenizer::to_tokenizer_json() const {
+  if (const auto kept = files_->texts.find(kTokenizerJson); kept != files_->texts.end()) return kept->second;
   std::vector<std::string> texts;
   if (!pairs_) {
     for (int32_t token = 0; token < plain_tokens(); ++token)
@@ -143,12 +119,11 @@ std::string Tokenizer::to_tokenizer_json() const {
     return file_text(added_tokens(*this), characters_.empty(), texts, "");
   }
   std::string merges;
-  for (const pairs::Merge& merge : pairs_->merges())
+  for (const pairs::Merge& merge : pairs_->model().merges)
     merges += concat(merges.empty() ? "\n      " : ",\n      ",
-                     json_text(concat(pairs::letters_of(pairs_->text(merge.left)), " ",
-                                      pairs::letters_of(pairs_->text(merge.right)))));
+                     json_text(concat(pairs_->letters(merge.left), " ", pairs_->letters(merge.right))));
   if (!merges.empty()) merges += "\n    ";
-  return file_text(added_tokens(*this), true, pairs::letters(*pairs_), merges);
+  return file_text(added_tokens(*this), true, vocabulary(), merges);
 }
 
 Tokenizer Tokenizer::from_tokenizer_json(std::string_view text, const std::string& file) {
@@ -157,22 +132,41 @@ Tokenizer Tokenizer::from_tokenizer_json(std::string_view text, const std::strin
   check_model(model);
   root.must_have_only({"version", "truncation", "padding", "added_tokens", "normalizer", "pre_tokenizer",
                        "post_processor", "decoder", "model"});
+  for (const char* key : {"truncation", "padding"}) pairs::must_be_off(root, key);
   const Field vocab = model.at("vocab"), merges = model.at("merges");
-  const std::vector<Field> added =
-      is_given(root, "added_tokens") ? root.at("added_tokens").items() : std::vector<Field>();
-  const bool of_bytes = is_given(root, "pre_tokenizer");
-  check_pipeline(root, of_bytes);
-  if (!of_bytes) {
-    must_be_off(model, "unk_token");
+  std::vector<pairs::AddedToken> added = read_added(root);
+  Tokenizer tokenizer = bytes();
+  if (pairs::is_of_characters_only(root)) {
+    pairs::must_be_off(model, "unk_token");
     if (merges.size() > 0) merges.refuse("must be empty without a pre_tokenizer, got ", merges.size(), ".");
-    if (!added.empty()) root.at("added_tokens").refuse("must be empty without a pre_tokenizer.");
-    return Tokenizer(read_characters(vocab));
+    std::vector<std::string> texts;
+    for (const pairs::AddedToken& token : added) texts.push_back(token.text);
+    tokenizer = Tokenizer(read_characters(vocab)).with_special(texts);
+    const std::vector<int32_t> tokens = tokenizer.special_tokens();
+    for (size_t i = 0; i < added.size(); ++i)
+      if (i >= tokens.size() || tokens[i] != added[i].token || !added[i].special)
+        root.at("added_tokens").items()[i].refuse("must be special, with the number after those before it.");
+  } else {
+    pairs::Vocabulary vocabulary(vocab, /*strict=*/false, added.size(), pairs::read_rules(root));
+    read_merges(merges, vocabulary);
+    for (size_t i = 0; i < added.size(); ++i)
+      if (const std::string wrong = vocabulary.add(added[i]); !wrong.empty())
+        root.at("added_tokens").items()[i].at("id").refuse(wrong);
+    tokenizer = Tokenizer(vocabulary.take());
+    std::vector<std::string> texts;
+    for (const int32_t token : tokenizer.special_tokens()) texts.push_back(tokenizer.text_of(token));
+    if (merges.size() == 0 && tokenizer.pairs_->follows_gpt2())
+      if (Tokenizer plain = bytes().with_special(texts);
+          plain.to_tokenizer_json() == tokenizer.to_tokenizer_json())
+        tokenizer = std::move(plain);
   }
-  pairs::Vocabulary vocabulary(vocab, added.size());
-  read_merges(merges, vocabulary);
-  read_added(added, vocabulary);
-  Tokenizer tokenizer(vocabulary.take(/*only_added=*/true));
-  return tokenizer.to_tokenizer_json() == bytes().to_tokenizer_json() ? bytes() : tokenizer;
+  auto files = std::make_shared<Files>();
+  pairs::Template around = pairs::read_template(root, tokenizer.vocab_size());
+  files->prefix = std::move(around.prefix);
+  files->suffix = std::move(around.suffix);
+  if (tokenizer.to_tokenizer_json() != text) files->texts[kTokenizerJson] = text;
+  tokenizer.files_ = std::move(files);
+  return tokenizer;
 }
 
 }  // namespace gradus::data

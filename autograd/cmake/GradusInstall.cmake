@@ -71,6 +71,7 @@ install(
     "${PROJECT_BINARY_DIR}/gradusConfigVersion.cmake"
     "${PROJECT_SOURCE_DIR}/autograd/cmake/FindCBLAS.cmake"
     "${PROJECT_SOURCE_DIR}/autograd/cmake/FindUtf8proc.cmake"
+    "${PROJECT_SOURCE_DIR}/autograd/cmake/FindPCRE2.cmake"
   DESTINATION "${gradus_package_dir}")
 
 # A static archive has to come before those it draws from: from the top down.

@@ -14,8 +14,9 @@ namespace gradus::data::pairs {
 struct AddedToken {
   std::string text;
   int32_t token = 0;
-  bool special = true;      ///< only for encode_with_specials()
-  bool normalized = false;  ///< is found in the normalized text
+  bool special = true;         ///< only for encode_with_specials()
+  bool normalized = false;     ///< is found in the normalized text
+  bool in_vocabulary = false;  ///< is also a token of the model, which words can become
   bool operator==(const AddedToken&) const = default;
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <deque>
 #include <functional>
 #include <queue>
 #include <utility>
@@ -41,25 +42,26 @@ constexpr Letters kTable;
 
 constexpr int32_t kJoined = -1;
 
-/// Encodes words by the merges of a vocabulary, which it borrows; reuses its memory.
+/// Merges the parts of words; reuses its memory.
 class WordMerger {
  public:
-  explicit WordMerger(const MergeRules& rules) : rules_(rules) {}
+  WordMerger(const std::vector<Merge>& merges, const PairTable& ranks) : merges_(merges), ranks_(ranks) {}
 
-  /// Appends the tokens of a word of n bytes in time n log n.
-  void encode(std::string_view word, std::vector<int32_t>& tokens) {
-    parts_.clear();
-    for (const char byte : word) {
-      const auto at = static_cast<uint32_t>(parts_.size());
-      parts_.push_back({rules_.of_byte[static_cast<unsigned char>(byte)], at - 1, at + 1});
-    }
+  /// Adds a part at the end of the word.
+  void add(int32_t token) {
+    const auto at = static_cast<uint32_t>(parts_.size());
+    parts_.push_back({token, at - 1, at + 1});
+  }
+
+  /// Appends the tokens of the word of n parts in time n log n, and begins another word.
+  void merge(std::vector<int32_t>& tokens) {
     const auto end = static_cast<uint32_t>(parts_.size());
     for (uint32_t at = 0; at + 1 < end; ++at) push(at);
 
     while (!heap_.empty()) {
       const uint64_t best = heap_.top();
       heap_.pop();
-      const Merge& merge = rules_.merges[best >> 32];
+      const Merge& merge = merges_[best >> 32];
       const auto at = static_cast<uint32_t>(best);
       const uint32_t right = parts_[at].next;
       // A merge of higher priority may have used one of the two.
@@ -75,10 +77,11 @@ class WordMerger {
       if (at > 0) push(parts_[at].previous);
     }
     for (uint32_t at = 0; at < end; at = parts_[at].next) tokens.push_back(parts_[at].token);
+    parts_.clear();
   }
 
  private:
-  /// A token of the word, at the index of its first byte; kJoined at its other bytes.
+  /// A token of the word, at the index of its first part; kJoined at its other parts.
   struct Part {
     int32_t token;
     uint32_t previous, next;
@@ -88,11 +91,12 @@ class WordMerger {
   void push(uint32_t at) {
     const uint32_t next = parts_[at].next;
     if (next >= parts_.size()) return;
-    const uint32_t rank = rules_.ranks.find(pair_key(parts_[at].token, parts_[next].token));
+    const uint32_t rank = ranks_.find(pair_key(parts_[at].token, parts_[next].token));
     if (rank != PairTable::kNone) heap_.push(uint64_t{rank} << 32 | at);
   }
 
-  const MergeRules& rules_;
+  const std::vector<Merge>& merges_;
+  const PairTable& ranks_;
   std::vector<Part> parts_;
   /// The rank of a merge in the upper half, its place in the lower one; the smallest first.
   std::priority_queue<uint64_t, std::vector<uint64_t>, std::greater<>> heap_;
@@ -106,6 +110,16 @@ struct Seen {
 
 constexpr size_t kMostSeen = size_t{1} << 16;
 constexpr size_t kLongestSeen = 64;  // bytes; longer words rarely occur twice
+
+std::vector<AddedToken> chosen(const Model& model, bool normalized) {
+  std::vector<AddedToken> tokens;
+  for (const AddedToken& added : model.added)
+    if (added.normalized == normalized) {
+      tokens.push_back(added);
+      if (normalized) tokens.back().text = pairs::normalized(added.text, model.rules.normalizer);
+    }
+  return tokens;
+}
 
 }  // namespace
 
@@ -130,64 +144,147 @@ std::optional<std::string> bytes_of(std::string_view letters) {
 
 const std::array<unsigned char, kBytes>& bytes_by_letter() { return kTable.by_letter; }
 
-MergeRules::MergeRules(std::vector<Merge> all) : merges(std::move(all)), ranks(merges.size()) {
-  for (size_t rank = 0; rank < merges.size(); ++rank)
-    ranks.add(pair_key(merges[rank].left, merges[rank].right), static_cast<uint32_t>(rank));
-}
-
-BytePairs::BytePairs(std::vector<std::string> texts, std::vector<Merge> merges, std::vector<int32_t> specials)
-    : texts_(std::move(texts)), rules_(std::move(merges)), specials_(std::move(specials)) {
+BytePairs::BytePairs(Model model)
+    : model_(std::move(model)),
+      added_(chosen(model_, false)),
+      added_normalized_(chosen(model_, true)),
+      ranks_(model_.merges.size()) {
+  for (const AddedToken& added : model_.added)
+    if (added.special) specials_.push_back(added.token);
   std::sort(specials_.begin(), specials_.end());
-  std::vector<bool> made(texts_.size());
-  for (const Merge& merge : rules_.merges) made[static_cast<size_t>(merge.joined)] = true;
-  for (const int32_t special : specials_) made[static_cast<size_t>(special)] = true;
-  for (size_t token = 0; token < texts_.size(); ++token)
-    if (!made[token])
-      rules_.of_byte[static_cast<unsigned char>(texts_[token][0])] = static_cast<int32_t>(token);
-  std::vector<AddedToken> added;
-  for (const int32_t special : specials_) added.push_back({text(special), special});
-  added_ = AddedTokens(std::move(added));
-}
-
-void BytePairs::encode(std::string_view text, std::vector<int32_t>& tokens) const {
-  // A direct-mapped cache: each slot has the latest word of its hash, which is mostly a frequent one.
-  std::vector<Seen> seen(std::bit_ceil(std::clamp<size_t>(text.size() / 8, 1, kMostSeen)));
-  const std::hash<std::string_view> hash;
-  WordMerger merger(rules_);
-  while (!text.empty()) {
-    const std::string_view word = text.substr(0, first_word(text));
-    text.remove_prefix(word.size());
-    if (word.size() > kLongestSeen) {
-      merger.encode(word, tokens);
-      continue;
-    }
-    Seen& place = seen[hash(word) & (seen.size() - 1)];
-    if (place.word != word) {
-      place = {word, tokens.size(), 0};
-      merger.encode(word, tokens);
-      place.count = tokens.size() - place.begin;
-    } else {
-      const size_t end = tokens.size();
-      tokens.resize(end + place.count);
-      std::copy_n(tokens.data() + place.begin, place.count, tokens.data() + end);
-    }
+  const Rules& rules = model_.rules;
+  for (size_t rank = 0; rank < model_.merges.size(); ++rank) {
+    const Merge& merge = model_.merges[rank];
+    ranks_.add(pair_key(merge.left, merge.right), static_cast<uint32_t>(rank));
+    if (rules.of_characters && model_.names[static_cast<size_t>(merge.right)].starts_with(rules.space))
+      joins_space_[static_cast<unsigned char>(model_.names[static_cast<size_t>(merge.left)].back())] = true;
   }
+  if (!rules.of_characters && !rules.ignore_merges) return;
+  const std::vector<std::string>& texts = rules.of_characters ? model_.names : model_.texts;
+  by_text_.reserve(texts.size());
+  for (size_t token = 0; token < texts.size(); ++token)
+    by_text_.emplace(texts[token], static_cast<int32_t>(token));
+  for (const AddedToken& added : model_.added)
+    if (!added.in_vocabulary) by_text_.erase(added.text);
 }
 
-void BytePairs::encode_with_specials(std::string_view text, std::vector<int32_t>& tokens) const {
-  added_.split(
-      text, true, [&](std::string_view piece) { encode(piece, tokens); },
-      [&](int32_t token) { tokens.push_back(token); });
+std::string BytePairs::letters(int32_t token) const {
+  const auto at = static_cast<size_t>(token);
+  if (!model_.names.empty()) return model_.names[at];
+  const bool special = std::binary_search(specials_.begin(), specials_.end(), token);
+  return special ? model_.texts[at] : letters_of(model_.texts[at]);
+}
+
+bool BytePairs::follows_gpt2() const {
+  return model_.rules == Rules{} && specials_.size() == model_.added.size();
 }
 
 BytePairs BytePairs::with_specials(const std::vector<std::string>& more) const {
-  std::vector<std::string> texts = texts_;
-  std::vector<int32_t> specials = specials_;
+  Model model = model_;
   for (const std::string& text : more) {
-    specials.push_back(static_cast<int32_t>(texts.size()));
-    texts.push_back(text);
+    model.added.push_back({text, static_cast<int32_t>(model.texts.size())});
+    model.texts.push_back(text);
   }
-  return {std::move(texts), merges(), std::move(specials)};
+  return BytePairs(std::move(model));
+}
+
+/// Encodes one text.
+class Encoder {
+ public:
+  Encoder(const BytePairs& pairs, size_t bytes, std::vector<int32_t>& tokens)
+      : pairs_(pairs),
+        tokens_(tokens),
+        merger_(pairs.model_.merges, pairs.ranks_),
+        splitter_(pairs.model_.rules.splits),
+        seen_(std::bit_ceil(std::clamp<size_t>(bytes / 8, 1, kMostSeen))) {}
+
+  void encode(std::string_view text, bool specials) {
+    const std::vector<Normalization>& normalizer = pairs_.model_.rules.normalizer;
+    const auto found = [&](int32_t token) { tokens_.push_back(token); };
+    const auto words = [&](std::string_view piece) { add_words(piece); };
+    const auto piece = [&](std::string_view raw) {
+      if (!normalizer.empty()) raw = kept_.emplace_back(normalized(raw, normalizer));
+      pairs_.added_normalized_.split(raw, specials, words, found);
+    };
+    pairs_.added_.split(text, specials, piece, found);
+  }
+
+ private:
+  void add_words(std::string_view text) {
+    const Rules& rules = pairs_.model_.rules;
+    if (rules.splits.size() == 1 && !rules.splits[0].pattern) {
+      for (size_t size = 0; !text.empty(); text.remove_prefix(size)) {
+        size = first_word(text);
+        add(text.substr(0, size));
+      }
+      return;
+    }
+    for (const std::string_view word : splitter_.words(text))
+      if (rules.space.empty())
+        add(word);
+      else
+        add_between_spaces(word);
+  }
+
+  /// Cuts where no merge can join: before a space that is not after another, mostly. The tokens are those of
+  /// the whole word, which may be a whole text.
+  void add_between_spaces(std::string_view word) {
+    const std::string& space = pairs_.model_.rules.space;
+    size_t begin = 0;
+    for (size_t at = word.find(space, 1); at < word.size(); at = word.find(space, at + space.size())) {
+      if (pairs_.joins_space_[static_cast<unsigned char>(word[at - 1])]) continue;
+      add(word.substr(begin, at - begin));
+      begin = at;
+    }
+    add(word.substr(begin));
+  }
+
+  void add(std::string_view word) {
+    if (word.size() > kLongestSeen) return add_new(word);
+    // A direct-mapped cache: each slot has the latest word of its hash, which is mostly a frequent one.
+    Seen& place = seen_[std::hash<std::string_view>()(word) & (seen_.size() - 1)];
+    const size_t end = tokens_.size();
+    if (place.word != word) {
+      add_new(word);
+      place = {word, end, tokens_.size() - end};
+    } else {
+      tokens_.resize(end + place.count);
+      std::copy_n(tokens_.data() + place.begin, place.count, tokens_.data() + end);
+    }
+  }
+
+  void add_new(std::string_view word) {
+    const Model& model = pairs_.model_;
+    if (model.rules.ignore_merges)
+      if (const auto whole = pairs_.by_text_.find(word); whole != pairs_.by_text_.end())
+        return tokens_.push_back(whole->second);
+    const auto add_bytes = [&](std::string_view bytes) {
+      for (const char byte : bytes) merger_.add(model.of_byte[static_cast<unsigned char>(byte)]);
+    };
+    if (!model.rules.of_characters) add_bytes(word);
+    while (model.rules.of_characters && !word.empty()) {
+      const int size = files::first_code_point(word).size;
+      const std::string_view character = word.substr(0, static_cast<size_t>(std::max(1, size)));
+      const auto known = pairs_.by_text_.find(character);
+      if (size > 0 && known != pairs_.by_text_.end())
+        merger_.add(known->second);
+      else
+        add_bytes(character);
+      word.remove_prefix(character.size());
+    }
+    merger_.merge(tokens_);
+  }
+
+  const BytePairs& pairs_;
+  std::vector<int32_t>& tokens_;
+  WordMerger merger_;
+  Splitter splitter_;
+  std::vector<Seen> seen_;
+  std::deque<std::string> kept_;  // seen_ has views of these
+};
+
+void BytePairs::encode(std::string_view text, bool specials, std::vector<int32_t>& tokens) const {
+  Encoder(*this, text.size(), tokens).encode(text, specials);
 }
 
 }  // namespace gradus::data::pairs

@@ -1,8 +1,9 @@
 // BytePairs: byte pair encoding (Sennrich et al., arXiv 1508.07909; on bytes, Radford et al. 2019).
 //
-// A token is a byte, or two tokens joined by a merge. A word (words.hpp) begins as its bytes; the first merge
-// in the list that fits is applied everywhere in it, from left to right, until none fits. Every text can be
-// encoded, and decodes to the same bytes. Immutable, so thread-safe.
+// A token is a byte, or two tokens joined by a merge. A word (words.hpp, rules.hpp) begins as its bytes, or
+// as its characters; the first merge in the list that fits is applied everywhere in it, from left to right,
+// until none fits. Every text can be encoded, and decodes to the same bytes unless the rules change it.
+// Immutable, so thread-safe.
 #pragma once
 
 #include <array>
@@ -12,9 +13,11 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "gradus/data/pairs/added_tokens.hpp"
+#include "gradus/data/pairs/rules.hpp"
 
 namespace gradus::data::pairs {
 
@@ -75,45 +78,52 @@ struct Merge {
   bool operator==(const Merge&) const = default;
 };
 
-/// The merges of a vocabulary, with tables for encoding.
-struct MergeRules {
-  explicit MergeRules(std::vector<Merge> all);
-
-  std::vector<Merge> merges;              ///< in order of priority
-  PairTable ranks;                        ///< by pair, the index in `merges`
+/// A vocabulary with the rules for its use.
+struct Model {
+  std::vector<std::string> texts;         ///< by token, what decode() gives; "" for numbers without a token
+  std::vector<std::string> names{};       ///< of characters only: by token, its text in the file
   std::array<int32_t, kBytes> of_byte{};  ///< the token of each byte
+  std::vector<Merge> merges;              ///< by priority
+  std::vector<AddedToken> added;          ///< found in a text before it is cut into words
+  Rules rules{};                          ///< by default GPT-2's
+  bool operator==(const Model&) const = default;
 };
 
+/// A model with tables for encoding. The caller must check the model, because it knows the place in a file
+/// for errors.
 class BytePairs {
  public:
-  /// `texts`: the bytes of each token. `merges`: by priority; each must join bytes or results of earlier
-  /// merges. `specials`: the special tokens. All 256 bytes must be tokens. The caller must check this,
-  /// because it knows the place in a file for errors.
-  BytePairs(std::vector<std::string> texts, std::vector<Merge> merges, std::vector<int32_t> specials);
+  explicit BytePairs(Model model);
+  BytePairs(BytePairs&&) = default;
+  BytePairs(const BytePairs&) = delete;  // the tables have views of the texts
+  BytePairs& operator=(const BytePairs&) = delete;
 
+  const Model& model() const { return model_; }
+  int64_t size() const { return static_cast<int64_t>(model_.texts.size()); }
+  const std::string& text(int32_t token) const { return model_.texts[static_cast<size_t>(token)]; }
+  /// The text of a token in files: letters; those of characters and special tokens unchanged.
+  std::string letters(int32_t token) const;
+  const std::vector<int32_t>& specials() const { return specials_; }  ///< ascending
+  /// Whether words are GPT-2's, all added tokens are special, and nothing else is asked for.
+  bool follows_gpt2() const;
   /// The same with more special tokens after the others.
   BytePairs with_specials(const std::vector<std::string>& more) const;
 
-  int64_t size() const { return static_cast<int64_t>(texts_.size()); }
-  const std::string& text(int32_t token) const { return texts_[static_cast<size_t>(token)]; }
-  const std::vector<Merge>& merges() const { return rules_.merges; }
-  const std::vector<int32_t>& specials() const { return specials_; }  ///< ascending
+  /// Appends the tokens of a text. Special tokens are found only with `specials`, other added tokens always.
+  void encode(std::string_view text, bool specials, std::vector<int32_t>& tokens) const;
 
-  /// Appends the tokens of a text without special tokens.
-  void encode(std::string_view text, std::vector<int32_t>& tokens) const;
-  /// Appends the tokens of a text in which the text of a special token becomes that token: the first that
-  /// occurs, and of several at one place the longest.
-  void encode_with_specials(std::string_view text, std::vector<int32_t>& tokens) const;
-
-  bool operator==(const BytePairs& other) const {
-    return texts_ == other.texts_ && merges() == other.merges() && specials_ == other.specials_;
-  }
+  bool operator==(const BytePairs& other) const { return model_ == other.model_; }
 
  private:
-  std::vector<std::string> texts_;
-  MergeRules rules_;
+  friend class Encoder;
+
+  Model model_;
   std::vector<int32_t> specials_;
-  AddedTokens added_;
+  AddedTokens added_, added_normalized_;
+  PairTable ranks_;                                        // by pair, the index in model_.merges
+  std::unordered_map<std::string_view, int32_t> by_text_;  // of words if merges are ignored, of characters
+  std::array<bool, 256>
+      joins_space_{};  // by the last byte of a token, whether a merge adds rules.space to it
 };
 
 }  // namespace gradus::data::pairs

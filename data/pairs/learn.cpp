@@ -163,8 +163,10 @@ BytePairs learn(const WordCounts& words, int64_t size, std::string_view special)
     merges.push_back(merge);
   }
   texts.emplace_back(special);
-  const auto last = static_cast<int32_t>(texts.size() - 1);
-  return {std::move(texts), std::move(merges), {last}};
+  Model model{.texts = std::move(texts), .merges = std::move(merges), .added = {}};
+  std::copy(of_byte.begin(), of_byte.end(), model.of_byte.begin());
+  model.added.push_back({std::string(special), static_cast<int32_t>(model.texts.size()) - 1});
+  return BytePairs(std::move(model));
 }
 
 }  // namespace gradus::data::pairs

@@ -12,32 +12,45 @@ namespace gradus::data::pairs {
 
 using files::in_quotes;
 
-Vocabulary::Vocabulary(const files::Field& vocab, size_t added)
-    : vocab_(vocab), letters_(vocab.size() + added), origins_(letters_.size(), Origin::missing) {
-  tokens_.reserve(letters_.size());
-  const auto last = static_cast<int64_t>(letters_.size()) - 1;
-  for (const auto& [letters, number] : vocab.members()) {
-    const auto token = static_cast<int32_t>(number.integer(0, last));
+Vocabulary::Vocabulary(const files::Field& vocab, bool strict, size_t added, Rules rules)
+    : vocab_(vocab), strict_(strict) {
+  model_.rules = std::move(rules);
+  const auto most = static_cast<int64_t>(vocab.size() + added) + (strict ? 0 : kMostHoles);
+  std::vector<std::pair<std::string_view, int32_t>> members;
+  int32_t last = -1;
+  for (const auto& [name, number] : vocab.members()) {
+    members.emplace_back(name, static_cast<int32_t>(number.integer(0, most - 1)));
+    last = std::max(last, members.back().second);
+  }
+  // Added tokens can have any number up to `most`, and texts must stay where they are.
+  names_.resize(static_cast<size_t>(most));
+  origins_.resize(names_.size());
+  tokens_.reserve(members.size() + added);
+  for (size_t i = 0; i < members.size(); ++i) {
+    const auto [name, token] = members[i];
     const auto at = static_cast<size_t>(token);
     if (origins_[at] != Origin::missing)
-      number.refuse("must differ from other tokens' numbers, got ", token, ", which ",
-                    in_quotes(letters_[at]), " has.");
+      vocab.at(name).refuse("must differ from other tokens' numbers, got ", token, ", which ",
+                            in_quotes(names_[at]), " has.");
     origins_[at] = Origin::unknown;
-    letters_[at] = letters;
-    tokens_.emplace(letters_[at], token);
+    names_[at] = name;
+    tokens_.emplace(names_[at], token);
   }
   for (int32_t byte = 0; byte < kBytes; ++byte) {
-    const std::string letter = files::to_utf8(letter_of(static_cast<unsigned char>(byte)));
-    const std::optional<int32_t> token = find(letter);
     char code[8];
-    std::snprintf(code, sizeof code, "0x%02x", static_cast<unsigned>(byte));
-    if (!token) vocab.refuse("must have all 256 bytes, got none for ", code, ", ", in_quotes(letter), ".");
+    std::snprintf(code, sizeof code, model_.rules.of_characters ? "<0x%02X>" : "0x%02x",
+                  static_cast<unsigned>(byte));
+    const std::string name =
+        model_.rules.of_characters ? code : files::to_utf8(letter_of(static_cast<unsigned char>(byte)));
+    const std::optional<int32_t> token = find(name);
+    if (!token) vocab.refuse("must have all 256 bytes, got none for ", code, ", ", in_quotes(name), ".");
     origins_[static_cast<size_t>(*token)] = Origin::byte;
+    model_.of_byte[static_cast<size_t>(byte)] = *token;
   }
 }
 
-std::optional<int32_t> Vocabulary::find(std::string_view letters) const {
-  const auto found = tokens_.find(letters);
+std::optional<int32_t> Vocabulary::find(std::string_view text) const {
+  const auto found = tokens_.find(text);
   if (found == tokens_.end()) return {};
   return found->second;
 }
@@ -53,64 +66,69 @@ std::string Vocabulary::add_merge(std::string_view left, std::string_view right)
   for (const auto& [text, token] : {std::pair{left, l}, std::pair{right, r}}) {
     if (!token)
       return concat("must join tokens of the vocabulary, got ", in_quotes(text), ", which is none.");
-    if (!can_be_joined(*token))
+    if (text.empty() || (strict_ && !can_be_joined(*token)))
       return concat("must join bytes or results of earlier merges, got ", in_quotes(text), ".");
   }
   if (!j) return concat("must make a token of the vocabulary, got ", in_quotes(joined), ", which is none.");
   if (!merged_.insert(pair_key(*l, *r)).second)
     return concat("must not be listed twice, got ", in_quotes(left), " and ", in_quotes(right), " again.");
-  origins_[static_cast<size_t>(*j)] = Origin::joined;
-  merges_.push_back({*l, *r, *j});
+  Origin& origin = origins_[static_cast<size_t>(*j)];
+  if (origin != Origin::byte) origin = Origin::joined;
+  model_.merges.push_back({*l, *r, *j});
   return "";
 }
 
-std::string Vocabulary::add_special(std::string_view text, int64_t token) {
-  if (text.empty()) return "must have a text, got none.";
-  const auto at = static_cast<size_t>(token);
-  if (token < 0 || at >= letters_.size())
-    return concat("must be a number in [0, ", letters_.size(), "), got ", token, ".");
-  const std::optional<int32_t> known = find(text);
-  if ((known && *known != token) || (!known && origins_[at] != Origin::missing))
-    return concat("must be the same token in the vocabulary, got ", token, " for ", in_quotes(text), ".");
-  if (known && origins_[at] != Origin::unknown)
-    return concat("must be neither a byte nor joined by a merge nor listed twice, got ", in_quotes(text),
-                  ".");
-  origins_[at] = Origin::special;
+std::string Vocabulary::add(AddedToken token) {
+  if (token.text.empty()) return "must have a text, got none.";
+  const auto at = static_cast<size_t>(token.token);
+  if (token.token < 0 || at >= names_.size())
+    return concat("must be a number in [0, ", names_.size(), "), got ", token.token, ".");
+  const std::optional<int32_t> known = find(token.text);
+  if ((known && *known != token.token) || (!known && origins_[at] != Origin::missing))
+    return concat("must be the same token in the vocabulary, got ", token.token, " for ",
+                  in_quotes(token.text), ".");
+  for (const Origin other : {Origin::byte, Origin::joined, Origin::added})
+    if (known && origins_[at] == other && (token.special || other == Origin::added))
+      return concat("must be neither a byte nor joined by a merge nor listed twice, got ",
+                    in_quotes(token.text), ".");
   if (!known) {
-    letters_[at] = text;
-    tokens_.emplace(letters_[at], static_cast<int32_t>(token));
+    names_[at] = token.text;
+    tokens_.emplace(names_[at], token.token);
   }
+  token.in_vocabulary = known.has_value();
+  origins_[at] = Origin::added;
+  model_.added.push_back(std::move(token));
   return "";
 }
 
-BytePairs Vocabulary::take(bool only_added) {
-  const size_t size = tokens_.size();
-  std::vector<std::string> texts(size);
-  std::vector<int32_t> specials;
-  for (size_t token = 0; token < size; ++token) {
-    Origin& origin = origins_[token];
-    std::string& letters = letters_[token];
-    if (origin == Origin::missing)
-      vocab_.refuse("must have the tokens 0 to ", size - 1, ", got none with the number ", token, ".");
-    if (origin == Origin::unknown) {
-      if (only_added || letters.empty())
-        vocab_.refuse("must have bytes, results of merges and special tokens only, got ", in_quotes(letters),
-                      ".");
-      origin = Origin::special;
+BytePairs Vocabulary::take() {
+  while (!strict_ && origins_.back() == Origin::missing) origins_.pop_back();
+  const Rules& rules = model_.rules;
+  names_.resize(origins_.size());
+  for (size_t token = 0; token < names_.size(); ++token) {
+    const std::string& name = names_[token];
+    if (strict_ && origins_[token] == Origin::missing)
+      vocab_.refuse("must have the tokens 0 to ", names_.size() - 1, ", got none with the number ", token,
+                    ".");
+    if (strict_ && origins_[token] == Origin::unknown) {
+      if (name.empty()) vocab_.refuse("must have bytes, results of merges and special tokens only, got ''.");
+      model_.added.push_back({name, static_cast<int32_t>(token)});
+      origins_[token] = Origin::added;
     }
-    if (origin == Origin::special) specials.push_back(static_cast<int32_t>(token));
-    texts[token] = origin == Origin::special ? std::move(letters) : *bytes_of(letters);
+    if (origins_[token] == Origin::added)
+      model_.texts.push_back(name);
+    else if (rules.of_characters)
+      model_.texts.push_back(rules.space.empty() ? name : replaced(name, rules.space, " "));
+    else
+      model_.texts.push_back(bytes_of(name).value_or(name));
   }
-  return {std::move(texts), std::move(merges_), std::move(specials)};
-}
-
-std::vector<std::string> letters(const BytePairs& pairs) {
-  std::vector<std::string> all;
-  for (int32_t token = 0; token < pairs.size(); ++token) {
-    const bool special = std::binary_search(pairs.specials().begin(), pairs.specials().end(), token);
-    all.push_back(special ? pairs.text(token) : letters_of(pairs.text(token)));
+  if (rules.of_characters) {
+    for (int32_t byte = 0; byte < kBytes; ++byte)
+      model_.texts[static_cast<size_t>(model_.of_byte[static_cast<size_t>(byte)])] =
+          std::string(1, static_cast<char>(byte));
+    model_.names = std::move(names_);
   }
-  return all;
+  return BytePairs(std::move(model_));
 }
 
 std::string numbered(const std::vector<std::string>& texts, std::string_view indent) {

@@ -1,0 +1,50 @@
+// Pattern: a regular expression of tokenizer.json, matched by PCRE2. The syntax is that of Oniguruma, which
+// Hugging Face's `tokenizers` uses, as far as both agree: classes and white space are Unicode's, and ^ and $
+// match at line ends.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace gradus::data::pairs {
+
+/// Immutable, so thread-safe.
+class Pattern {
+ public:
+  /// The memory of matches. Not thread-safe.
+  class Search {
+   public:
+    Search();
+    ~Search();
+
+   private:
+    friend class Pattern;
+    struct Memory;
+    std::unique_ptr<Memory> memory_;
+  };
+
+  /// Throws std::invalid_argument with PCRE2's message if it is no regular expression.
+  explicit Pattern(const std::string& expression);
+
+  /// The beginning and the end of the first match at or after `from`. `text` must be UTF-8. Throws Error if a
+  /// match takes too many steps.
+  std::optional<std::pair<size_t, size_t>> find(std::string_view text, size_t from, Search& search) const;
+
+ private:
+  struct Code;
+  std::shared_ptr<const Code> code_;
+};
+
+/// A text for patterns, of the same length and, character by character, the same classes: bytes that are not
+/// UTF-8 become U+0001, and U+180E, which counts as white space in PCRE2 only, U+200B. `changed` has the
+/// memory for it.
+std::string_view for_patterns(std::string_view text, std::string& changed);
+
+/// An expression that matches exactly this text.
+std::string exactly(std::string_view text);
+
+}  // namespace gradus::data::pairs

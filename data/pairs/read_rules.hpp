@@ -1,0 +1,35 @@
+// Reads from a tokenizer.json what happens to a text around the merging of pairs. Thread-safe: no state.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "gradus/data/pairs/rules.hpp"
+#include "gradus/files/json.hpp"
+
+namespace gradus::data::pairs {
+
+/// A member that is neither missing nor null.
+std::optional<files::Field> given(const files::Field& object, std::string_view key);
+
+/// Throws Error unless the member is null, false, "" or missing, because it is not supported.
+void must_be_off(const files::Field& object, std::string_view key);
+
+/// Whether the symbols of the model are characters without a way to others: no ByteLevel, no byte_fallback.
+bool is_of_characters_only(const files::Field& root);
+
+/// The rules of normalizer, pre_tokenizer, decoder and model. Throws Error, naming the place, for a step that
+/// is not supported, and for a pattern that is no regular expression.
+Rules read_rules(const files::Field& root);
+
+/// The tokens that post_processor puts before and after a text.
+struct Template {
+  std::vector<int32_t> prefix, suffix;
+};
+
+/// Throws Error, naming the place, for other steps than ByteLevel, which changes no token, and
+/// TemplateProcessing, and for tokens outside [0, tokens).
+Template read_template(const files::Field& root, int64_t tokens);
+
+}  // namespace gradus::data::pairs

@@ -1,0 +1,132 @@
+#include "gradus/data/pairs/rules.hpp"
+
+#include <utf8proc.h>
+
+#include <cstdlib>
+#include <memory>
+#include <new>
+
+#include "gradus/data/pairs/words.hpp"
+#include "gradus/files/utf8.hpp"
+
+namespace gradus::data::pairs {
+namespace {
+
+/// Below it, every character is in NFC, composes with none before it, and has the combining class 0.
+constexpr char32_t kFirstMark = 0x300;
+
+/// Appends the NFC of `text`, which must be UTF-8.
+void add_nfc(std::string_view text, std::string& result) {
+  utf8proc_uint8_t* composed = nullptr;
+  const utf8proc_ssize_t size = utf8proc_map(
+      reinterpret_cast<const utf8proc_uint8_t*>(text.data()), static_cast<utf8proc_ssize_t>(text.size()),
+      &composed, static_cast<utf8proc_option_t>(UTF8PROC_STABLE | UTF8PROC_COMPOSE));
+  const std::unique_ptr<utf8proc_uint8_t, decltype(&std::free)> owner(composed, &std::free);
+  if (size < 0) throw std::bad_alloc();
+  result.append(reinterpret_cast<const char*>(composed), static_cast<size_t>(size));
+}
+
+std::string nfc(std::string_view text) {
+  std::string result;
+  result.reserve(text.size());
+  size_t done = 0, last = 0;  // last: where the latest character below kFirstMark begins
+  for (size_t at = 0; at < text.size();) {
+    const files::CodePoint c = files::first_code_point(text.substr(at));
+    if (c.value < kFirstMark) {  // or a byte that is not UTF-8
+      last = c.size == 0 ? at + 1 : at;
+      at += c.size == 0 ? 1 : static_cast<size_t>(c.size);
+      continue;
+    }
+    result += text.substr(done, last - done);
+    size_t end = at;
+    for (files::CodePoint next = c; next.value >= kFirstMark;
+         next = files::first_code_point(text.substr(end)))
+      end += static_cast<size_t>(next.size);
+    add_nfc(text.substr(last, end - last), result);
+    done = last = at = end;
+  }
+  return result += text.substr(done);
+}
+
+}  // namespace
+
+std::string replaced(std::string_view text, std::string_view from, std::string_view to) {
+  std::string result;
+  result.reserve(text.size() + text.size() / 2);
+  for (size_t done = 0;;) {
+    const size_t at = text.find(from, done);
+    result += text.substr(done, at == text.npos ? at : at - done);
+    if (at == text.npos) return result;
+    result += to;
+    done = at + from.size();
+  }
+}
+
+std::string normalized(std::string_view text, const std::vector<Normalization>& steps) {
+  std::string result(text);
+  for (const Normalization& step : steps) {
+    if (step.kind == Normalization::Kind::nfc)
+      result = nfc(result);
+    else if (step.kind == Normalization::Kind::replace)
+      result = replaced(result, step.from, step.to);
+    else if (!result.empty())
+      result.insert(0, step.to);
+  }
+  return result;
+}
+
+const std::vector<std::string_view>& Splitter::words(std::string_view text) {
+  const std::string_view same_classes = for_patterns(text, changed_);
+  words_.assign(1, text);
+  for (const Split& split : splits_) {
+    cut_.clear();
+    for (const std::string_view word : words_)
+      cut(split, word, same_classes.substr(static_cast<size_t>(word.data() - text.data()), word.size()));
+    words_.swap(cut_);
+  }
+  return words_;
+}
+
+void Splitter::cut(const Split& split, std::string_view part, std::string_view same_classes) {
+  using Behavior = Split::Behavior;
+  if (!split.pattern) {
+    for (size_t size = 0; !part.empty(); part.remove_prefix(size)) {
+      size = first_word(part);
+      cut_.push_back(part.substr(0, size));
+    }
+    return;
+  }
+  bool previous = false, any = false;  // whether the latest piece was a match; whether there was one
+  const auto add = [&](size_t begin, size_t end, bool is_match) {
+    if (begin == end) return;
+    is_match = is_match != split.invert;
+    const bool joins = split.behavior == Behavior::merged_with_previous ? is_match && !previous
+                       : split.behavior == Behavior::merged_with_next   ? !is_match && previous
+                       : split.behavior == Behavior::contiguous         ? is_match == previous
+                                                                        : false;
+    if (split.behavior == Behavior::removed && is_match) return;
+    if (any && joins)
+      cut_.back() = part.substr(static_cast<size_t>(cut_.back().data() - part.data()),
+                                cut_.back().size() + end - begin);
+    else
+      cut_.push_back(part.substr(begin, end - begin));
+    previous = is_match;
+    any = true;
+  };
+  size_t done = 0;
+  for (size_t from = 0; from <= part.size();) {
+    const auto match = split.pattern->find(same_classes, from, search_);
+    if (!match) break;
+    add(done, match->first, false);
+    add(match->first, match->second, true);
+    done = match->second;
+    from = done;
+    if (match->first == match->second) {  // An empty match: the next one begins a character later.
+      const int size = from < part.size() ? files::first_code_point(same_classes.substr(from)).size : 1;
+      from += static_cast<size_t>(size);
+    }
+  }
+  add(done, part.size(), false);
+}
+
+}  // namespace gradus::data::pairs

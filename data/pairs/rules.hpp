@@ -1,0 +1,67 @@
+// Rules: what a tokenizer does with a text before it merges pairs, as tokenizer.json describes it.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "gradus/data/pairs/pattern.hpp"
+
+namespace gradus::data::pairs {
+
+/// Changes a text.
+struct Normalization {
+  enum class Kind { nfc, prepend, replace } kind = Kind::nfc;
+  std::string from, to;  ///< prepend: `to`; replace: every `from` by `to`
+  bool operator==(const Normalization&) const = default;
+};
+
+/// The text after all changes. NFC is Unicode's normalization form C; bytes that are not UTF-8 stay.
+std::string normalized(std::string_view text, const std::vector<Normalization>& steps);
+
+/// The text with every `from`, which must not be empty, replaced by `to`.
+std::string replaced(std::string_view text, std::string_view from, std::string_view to);
+
+/// Cuts a text at the matches of a pattern.
+struct Split {
+  /// What becomes of a match.
+  enum class Behavior { isolated, removed, merged_with_previous, merged_with_next, contiguous };
+
+  std::string expression;  ///< "": GPT-2's words (words.hpp)
+  Behavior behavior = Behavior::isolated;
+  bool invert = false;  ///< the matches are what lies between those of the pattern
+  std::shared_ptr<const Pattern> pattern{};
+
+  bool operator==(const Split& other) const {
+    return expression == other.expression && behavior == other.behavior && invert == other.invert;
+  }
+};
+
+struct Rules {
+  std::vector<Normalization> normalizer{};
+  std::vector<Split> splits{Split{}};
+  bool of_characters = false;  ///< words begin as characters, and as bytes <0x00> to <0xFF> for unknown ones
+  bool ignore_merges = false;  ///< a word that is a token is this token
+  std::string space{};         ///< decoding replaces this by a space; of characters only
+  bool operator==(const Rules&) const = default;
+};
+
+/// Cuts texts into words; reuses its memory. Borrows the splits. Not thread-safe.
+class Splitter {
+ public:
+  explicit Splitter(const std::vector<Split>& splits) : splits_(splits) {}
+
+  /// The words of a text in their order, without those that are empty; valid until the next call.
+  const std::vector<std::string_view>& words(std::string_view text);
+
+ private:
+  void cut(const Split& split, std::string_view part, std::string_view same_classes);
+
+  const std::vector<Split>& splits_;
+  std::vector<std::string_view> words_, cut_;
+  std::string changed_;
+  Pattern::Search search_;
+};
+
+}  // namespace gradus::data::pairs

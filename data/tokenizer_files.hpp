@@ -1,0 +1,28 @@
+// What a tokenizer keeps of its files. For the sources of Tokenizer only.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "gradus/data/tokenizer.hpp"
+
+namespace gradus::data {
+
+inline constexpr const char* kTokenizerJson = "tokenizer.json";
+inline constexpr const char* kTokenizerConfig = "tokenizer_config.json";
+inline constexpr const char* kGenerationConfig = "generation_config.json";
+inline constexpr const char* kChatTemplate = "chat_template.jinja";
+inline constexpr const char* kEndOfText = "<|endoftext|>";
+
+struct Tokenizer::Files {
+  std::map<std::string, std::string> texts;  ///< those that are written back unchanged; else none
+  std::vector<int32_t> prefix, suffix;
+  std::optional<int32_t> bos;
+  std::vector<int32_t> eos;
+  std::string chat_template;
+};
+
+}  // namespace gradus::data
