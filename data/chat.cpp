@@ -77,12 +77,13 @@ std::string_view thoughts_of(std::string_view text) {
 
 }  // namespace
 
-std::vector<std::string> chat_tokens() { return {kStart, kEnd}; }
-
-std::string chat_template_text() {
-  return "{% for message in messages %}{{'<|im_start|>' + message['role'] + '\n' + message['content'] + "
-         "'<|im_end|>' + '\n'}}{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% "
-         "endif %}";
+Tokenizer with_chat(const Tokenizer& tokenizer) {
+  const Tokenizer added = tokenizer.with_special({kStart, kEnd});
+  return added.with_chat_template(
+      "{% for message in messages %}{{'<|im_start|>' + message['role'] + '\n' + message['content'] + "
+      "'<|im_end|>' + '\n'}}{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}"
+      "{% endif %}",
+      *added.token_of(kEnd));
 }
 
 ChatFormat::ChatFormat(Kind kind, const Tokenizer& tokenizer, std::string system)

@@ -19,10 +19,9 @@ struct Message {
   std::string content;  ///< its text, in which the text of special tokens has no meaning
 };
 
-/// The special tokens that ChatML adds to a vocabulary: <|im_start|> and <|im_end|>.
-std::vector<std::string> chat_tokens();
-/// The template of ChatML, for tokenizer_config.json.
-std::string chat_template_text();
+/// The tokenizer with the tokens and the template of ChatML. Throws Error as Tokenizer::with_special() and
+/// with_chat_template().
+Tokenizer with_chat(const Tokenizer& tokenizer);
 
 class ChatFormat {
  public:

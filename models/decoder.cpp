@@ -6,7 +6,6 @@
 
 #include "gradus/autograd/graph/record.hpp"
 #include "gradus/autograd/ops/ops.hpp"
-#include "gradus/models/architecture.hpp"
 #include "gradus/nn/init.hpp"
 
 namespace gradus::models {
@@ -61,7 +60,7 @@ Tensor Decoder::loss(const Tensor& idx, const Tensor& targets, Generator* dropou
     fail("decoder", "targets must have the shape of idx, got ", targets.shape(), " and ", idx.shape(), ".");
   check_sequence(idx, 0, config_);
   // Its state reads on through a row; what follows the first sequence can only be padding.
-  if (starts.defined() && architecture(config_.arch).positions == Positions::recurrent &&
+  if (starts.defined() && config_.context_limit() > config_.block_size &&
       amax(starts * ne(targets, -100.0).to(DType::int64)).item() > 0)
     fail("decoder", "a recurrent decoder must read one sequence a row, got several.");
   const Tensor logits = output(backbone_->logits(backbone_->features(idx, dropout, starts)));

@@ -170,7 +170,7 @@ std::string write_llama_config(const DecoderConfig& config) {
       {"hidden_act", "silu"},
       {"rms_norm_eps", config.norm_eps},
       {"rope_theta", config.rope_theta},
-      {"rope_scaling", rope_scaling_json(config.attention.rope_scaling)},
+      {"rope_scaling", nlohmann::json::parse(rope_scaling_json(config.attention.rope_scaling))},
       {"attention_bias", config.attention.qkv_bias},
       {"attention_dropout", config.dropout},
       {"initializer_range", 0.02},

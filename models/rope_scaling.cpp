@@ -97,10 +97,10 @@ void read_rope(const files::Field& root, DecoderConfig& to) {
   s.attention_factor = yarn_attention_factor(*fields, s.factor);
 }
 
-nlohmann::ordered_json rope_scaling_json(const RopeScaling& s) {
-  if (s.type.empty()) return nullptr;
+std::string rope_scaling_json(const RopeScaling& s) {
+  if (s.type.empty()) return "null";
   nlohmann::ordered_json json = {{"rope_type", s.type}, {"factor", s.factor}};
-  if (s.type == "linear") return json;
+  if (s.type == "linear") return json.dump();
   json["original_max_position_embeddings"] = s.original_length;
   if (s.type == "llama3") {
     json["low_freq_factor"] = s.low_freq_factor;
@@ -111,7 +111,7 @@ nlohmann::ordered_json rope_scaling_json(const RopeScaling& s) {
     json["attention_factor"] = s.attention_factor;
     json["truncate"] = s.truncate;
   }
-  return json;
+  return json.dump();
 }
 
 void check_rope(const RopeScaling& s) {
@@ -123,7 +123,7 @@ void check_rope(const RopeScaling& s) {
     fail("decoder",
          "rope_scaling must have a factor of at least 1, the original context length, and ordered limits, "
          "got ",
-         rope_scaling_json(s).dump(), ".");
+         rope_scaling_json(s), ".");
 }
 
 }  // namespace gradus::models

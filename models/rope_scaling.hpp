@@ -1,7 +1,7 @@
 // RopeScaling in config.json, and the frequencies that it makes. Stateless.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
+#include <string>
 
 #include "gradus/files/json.hpp"
 #include "gradus/models/decoder_config.hpp"
@@ -16,8 +16,8 @@ Tensor scaled_frequencies(const DecoderConfig& config);
 /// Reads rope_theta and the scaling from rope_scaling or rope_parameters. Throws Error, naming the field, for
 /// another type.
 void read_rope(const files::Field& root, DecoderConfig& to);
-/// The value of rope_scaling; null without scaling.
-nlohmann::ordered_json rope_scaling_json(const RopeScaling& scaling);
+/// The value of rope_scaling as JSON; null without scaling.
+std::string rope_scaling_json(const RopeScaling& scaling);
 /// Throws Error if the scaling is not valid.
 void check_rope(const RopeScaling& scaling);
 

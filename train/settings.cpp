@@ -89,8 +89,8 @@ std::vector<Setting> make_settings() {
                             {.traits = kRare | kStoredIfSet, .choices = loss_parts}),
       row<&Config::skip_bad>("skip-bad", text, "", "JSONL: count bad lines instead of refusing them",
                              {.traits = kRare | kResumable | kStoredIfSet}),
-      row<&Config::chat>(
-          "chat", text, "",
+      row<&Config::chat_tokens>(
+          "chat-tokens", text, "",
           "Add the special tokens of conversations to a tokenizer that is\nmade from the text, "
           "as JSONL does",
           {.traits = kRare | kStoredIfSet}),

@@ -35,7 +35,7 @@ struct TrainConfig : LoopOptions {
   std::string val_text;    ///< a text or JSONL file to evaluate on; none: the end of `text`
   std::string loss_on = kAnswers;  ///< JSONL: answers or all, see data::ExampleRules
   bool skip_bad = false;           ///< JSONL: bad lines are counted, not refused
-  bool chat = false;               ///< adds data::chat_tokens() to a tokenizer that is made from the text
+  bool chat_tokens = false;        ///< adds data::with_chat() to a tokenizer that is made from the text
   std::string corpus;              ///< one of data::corpus_names(); none: the best that is installed
   std::string tokenizer = "char";  ///< one of data::Tokenizer::kinds(), or the absolute path of one
   int64_t vocab = 0;               ///< size of the vocabulary that bpe learns; 0 for other tokenizers

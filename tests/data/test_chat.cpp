@@ -10,7 +10,7 @@ using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
-Tokenizer chat_bytes() { return Tokenizer::bytes().with_special(chat_tokens()); }
+Tokenizer chat_bytes() { return with_chat(Tokenizer::bytes()); }
 
 /// The text of the tokens, in which those that count are in brackets.
 std::string shown(const Tokenizer& tokenizer, const Example& example) {

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "gradus/data/chat.hpp"
 #include "gradus/files/error.hpp"
 #include "gradus/files/hashes.hpp"
 #include "gradus/models/architecture.hpp"
@@ -115,7 +116,10 @@ RunTokens::RunTokens(const RunText& text, const data::Tokenizer& tokenizer, cons
     return;
   }
   has_own_validation_ = !text.validation.empty();
-  if (!text.examples.empty()) return read_examples(text, tokenizer, config);
+  if (!text.examples.empty()) {
+    read_examples(text, tokenizer, config);
+    return;
+  }
   if (has_own_validation_) validation_ = tokenizer.encode(text.validation);
   if (text.sizes.empty()) {
     tokens_ = tokenizer.encode(text.corpus.text);
