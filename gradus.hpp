@@ -40,7 +40,6 @@
 #include "gradus/nn/gradcheck_module.hpp"
 #include "gradus/nn/init.hpp"
 #include "gradus/nn/layers.hpp"
-#include "gradus/nn/lora.hpp"
 #include "gradus/nn/module.hpp"
 #include "gradus/nn/recurrent.hpp"
 #include "gradus/nn/safetensors.hpp"

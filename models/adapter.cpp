@@ -6,13 +6,10 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "gradus/autograd/graph/modes.hpp"
-#include "gradus/autograd/ops/ops.hpp"
 #include "gradus/files/hashes.hpp"
 #include "gradus/files/plain.hpp"
 #include "gradus/models/architecture.hpp"
 #include "gradus/models/config_json.hpp"
-#include "gradus/models/pretrained.hpp"
 #include "gradus/nn/layers.hpp"
 #include "gradus/nn/safetensors.hpp"
 
@@ -210,46 +207,6 @@ void save_adapter(const Decoder& model, const std::string& base, const std::stri
   nn::save_safetensors(update, kAdapterFile, tensors, {{"format", "pt"}, {kChecksum, checksum}});
   update.write(kAdapterConfig, json.dump(2) + "\n");
   update.write("config.json", to_json(model.config()));
-}
-
-Decoder load_with_adapter(const std::filesystem::path& base, const files::FolderSnapshot& adapter,
-                          const DecoderConfig& as, DType matrices) {
-  Decoder model = files::read_folder(
-      base, [&](const files::FolderSnapshot& files) { return load_pretrained(files, as, matrices); });
-  add_adapter(model, adapter, base);
-  return model;
-}
-
-void merge_pretrained(const std::filesystem::path& folder, const std::filesystem::path& adapter,
-                      const std::filesystem::path& out) {
-  const std::filesystem::path place = adapter.empty() ? folder : adapter;
-  files::read_folder(place, [&](const files::FolderSnapshot& files) {
-    if (!files.has(kAdapterConfig)) fail("merge", place, " must have an adapter, got none.");
-    const std::filesystem::path base = adapter.empty() ? base_of(files) : folder;
-    Decoder model = load_with_adapter(base, files, load_config(adapter.empty() ? folder : base));
-    nn::merge_lora(model);
-    const bool is_half = files::read_folder(base, [](const files::FolderSnapshot& from) {
-      const nn::SafetensorsFolder tensors(from, nn::SafetensorsFile::Compared::header);
-      return std::all_of(tensors.entries().begin(), tensors.entries().end(),
-                         [](const auto& entry) { return entry.second->dtype == "BF16"; });
-    });
-    nn::StateDict state = stored_state(model);
-    nlohmann::ordered_json config = nlohmann::ordered_json::parse(to_json(model.config()));
-    if (is_half) {
-      for (auto& [name, values] : state) values = values.to(DType::bfloat16);
-      config["torch_dtype"] = name(DType::bfloat16);
-    }
-    files::make_folders(out);
-    files::FolderUpdate update(out);
-    nn::save_safetensors(update, nn::kTensorFile, state);
-    update.write("config.json", config.dump(2) + "\n");
-    const files::FolderSnapshot from(base, {});
-    for (const char* other :
-         {"vocab.json", "merges.txt", "tokenizer.json", "tokenizer.model", "tokenizer_config.json",
-          "special_tokens_map.json", "chat_template.jinja", "generation_config.json"})
-      if (from.has(other)) update.write(other, from.text(other));
-    update.commit_without_list();
-  });
 }
 
 }  // namespace gradus::models

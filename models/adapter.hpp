@@ -1,4 +1,4 @@
-// Adapters (nn/lora.hpp) of a decoder in the files of PEFT: adapter_config.json, which names the folder of
+// Adapters (nn::LoRA) of a decoder in the files of PEFT: adapter_config.json, which names the folder of
 // the base model, and adapter_model.safetensors. Private to models, train and tools. Stateless.
 #pragma once
 
@@ -44,15 +44,5 @@ void add_adapter(Decoder& model, const files::FolderSnapshot& adapter, const std
 /// Writes the adapters of a model, whose base in the folder `base` has that checksum, and its config.json.
 void save_adapter(const Decoder& model, const std::string& base, const std::string& checksum,
                   files::FolderUpdate& update);
-
-/// The model of the folder `base`, loaded as by load_pretrained(), with the adapters of another folder.
-Decoder load_with_adapter(const std::filesystem::path& base, const files::FolderSnapshot& adapter,
-                          const DecoderConfig& as, DType matrices = DType::float32);
-/// Writes the model of a folder that has an adapter, or of `folder` with that of `adapter`, into a new
-/// folder: the weights with the updates, bfloat16 if all of the base model's are, else float32, and the
-/// base's other files. Throws Error, as below, and for a folder without an adapter; RunError if writing
-/// fails.
-void merge_pretrained(const std::filesystem::path& folder, const std::filesystem::path& adapter,
-                      const std::filesystem::path& out);
 
 }  // namespace gradus::models

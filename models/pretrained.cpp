@@ -15,7 +15,7 @@
 #include "gradus/models/architecture.hpp"
 #include "gradus/models/config_json.hpp"
 #include "gradus/nn/init.hpp"
-#include "gradus/nn/lora.hpp"
+#include "gradus/nn/layers.hpp"
 #include "gradus/nn/safetensors.hpp"
 
 namespace gradus::models {
@@ -343,6 +343,14 @@ Decoder load_pretrained(const std::filesystem::path& folder) {
 
 Decoder load_pretrained(const files::FolderSnapshot& folder) {
   return load_pretrained(folder, load_config(folder));
+}
+
+Decoder load_with_adapter(const std::filesystem::path& base, const files::FolderSnapshot& adapter,
+                          const DecoderConfig& as, DType matrices) {
+  Decoder model = files::read_folder(
+      base, [&](const files::FolderSnapshot& files) { return load_pretrained(files, as, matrices); });
+  add_adapter(model, adapter, base);
+  return model;
 }
 
 Decoder load_pretrained(const files::FolderSnapshot& folder, const DecoderConfig& as, DType matrices) {

@@ -60,6 +60,11 @@ Decoder load_pretrained(const files::FolderSnapshot& folder);
 Decoder load_pretrained(const files::FolderSnapshot& folder, const DecoderConfig& as,
                         DType matrices = DType::float32);
 
+/// The model of the folder `base`, loaded as by load_pretrained(), with the adapters of another folder
+/// (adapter.hpp).
+Decoder load_with_adapter(const std::filesystem::path& base, const files::FolderSnapshot& adapter,
+                          const DecoderConfig& as, DType matrices = DType::float32);
+
 /// Whether `rows` are `tokens` and padding rows, as GPT-2's 50,257 tokens are padded to 50,304 rows for
 /// speed: a multiple of 64, by fewer than 1024 rows. Padding rows are never sampled.
 bool is_padded_vocabulary(int64_t rows, int64_t tokens);

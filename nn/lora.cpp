@@ -1,4 +1,5 @@
-#include "gradus/nn/lora.hpp"
+// LoRA: see layers.hpp.
+#include "gradus/nn/layers.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -6,7 +7,6 @@
 #include "gradus/autograd/graph/modes.hpp"
 #include "gradus/autograd/ops/ops.hpp"
 #include "gradus/nn/init.hpp"
-#include "gradus/nn/layers.hpp"
 
 namespace gradus::nn {
 namespace {

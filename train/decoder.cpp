@@ -16,17 +16,11 @@ namespace {
 namespace fs = std::filesystem;
 
 data::Tokenizer fitting_tokenizer(const files::FolderSnapshot& files, const fs::path& from,
-                                  const models::DecoderConfig& config);
-
-data::Tokenizer fitting_tokenizer_of(const fs::path& base, const models::DecoderConfig& config) {
-  return files::read_folder(
-      base, [&](const files::FolderSnapshot& files) { return fitting_tokenizer(files, {}, config); });
-}
-
-data::Tokenizer fitting_tokenizer(const files::FolderSnapshot& files, const fs::path& from,
                                   const models::DecoderConfig& config) {
   if (from.empty() && !data::has_tokenizer(files) && models::is_adapter(files))
-    return fitting_tokenizer_of(models::base_of(files), config);
+    return files::read_folder(models::base_of(files), [&](const files::FolderSnapshot& base) {
+      return fitting_tokenizer(base, {}, config);
+    });
   if (from.empty() && !data::has_tokenizer(files))
     fail("vocabulary", files.folder(), " must have a tokenizer, vocab.json or tokenizer.json, got neither. ",
          "Hint: ", Option{"tokenizer"}, " takes one from elsewhere.");

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "gradus/models/decoder_config.hpp"
-#include "gradus/nn/lora.hpp"
+#include "gradus/nn/layers.hpp"
 #include "gradus/train/optimizers/optimizer.hpp"
 #include "gradus/train/trainer/loop_options.hpp"
 #include "gradus/train/trainer/schedule.hpp"
@@ -43,7 +43,7 @@ struct TrainConfig : LoopOptions {
   std::string windows = kRandom;   ///< of the training split: random or shuffled, see TextDataset
 
   std::string init_from;  ///< absolute path of the folder of a model to fine-tune; none: a new model
-  int64_t lora = 0;       ///< rank of the adapters (nn/lora.hpp) that are trained; 0: the weights are
+  int64_t lora = 0;       ///< rank of the adapters (nn::LoRA) that are trained; 0: the weights are
   double lora_alpha = 0;  ///< see nn::LoRAOptions; 0: twice the rank
   std::vector<std::string> lora_on;  ///< see nn::LoRAOptions; none: all linear layers of blocks
   double lora_dropout = 0;           ///< see nn::LoRAOptions

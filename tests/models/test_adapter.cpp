@@ -9,6 +9,7 @@
 #include "catch.hpp"
 #include "gradus/autograd/ops/ops.hpp"
 #include "gradus/files/file.hpp"
+#include "gradus/models/architecture.hpp"
 #include "gradus/models/pretrained.hpp"
 #include "gradus/nn/layers.hpp"
 #include "gradus/nn/safetensors.hpp"
@@ -64,7 +65,7 @@ struct Adapted {
 
 }  // namespace
 
-TEST_CASE("an adapter comes back, apart from the weights, in them, and in a merged model") {
+TEST_CASE("an adapter comes back, apart from the weights and in them") {
   const Adapted saved(GENERATE("gpt2", "llama", "mingru"));
   const Tensor expected = saved.logits();
   CHECK(difference(load_pretrained(saved.base)(saved.idx).detach(), expected, 1e-3) != "");
@@ -72,11 +73,6 @@ TEST_CASE("an adapter comes back, apart from the weights, in them, and in a merg
   CHECK(difference(apart(saved.idx).detach(), expected, 0) == "");
   CHECK(difference(load_pretrained(saved.folder)(saved.idx).detach(), expected, 1e-6) == "");
   CHECK(check_pretrained(saved.folder) == saved.model.config());
-  const std::filesystem::path merged = saved.root / "merged";
-  merge_pretrained(saved.folder, {}, merged);
-  CHECK(difference(load_pretrained(merged)(saved.idx).detach(), expected, 1e-6) == "");
-  merge_pretrained(saved.base, saved.folder, saved.root / "again");
-  CHECK(files::read(saved.root / "again" / "model.safetensors") == files::read(merged / "model.safetensors"));
 }
 
 TEST_CASE("the files have PEFT's names") {

@@ -1,4 +1,3 @@
-#include "gradus/nn/lora.hpp"
 
 #include "autograd/compare.hpp"
 #include "catch.hpp"

@@ -1,5 +1,4 @@
 // Training of adapters: 20 steps of AdamW against PyTorch, and what frozen parameters cost.
-#include "gradus/nn/lora.hpp"
 
 #include "autograd/compare.hpp"
 #include "catch.hpp"

@@ -1,10 +1,14 @@
 // gradus merge: writes a model with the updates of its adapter in the weights.
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 
 #include "gradus/files/error.hpp"
 #include "gradus/models/adapter.hpp"
+#include "gradus/models/config_json.hpp"
 #include "gradus/models/pretrained.hpp"
+#include "gradus/nn/layers.hpp"
+#include "gradus/nn/safetensors.hpp"
 #include "gradus/tools/cli/program/flags.hpp"
 #include "gradus/tools/cli/program/shell.hpp"
 #include "gradus/tools/cli/program/terminal.hpp"
@@ -15,16 +19,39 @@
 namespace gradus::cli {
 namespace {
 
+namespace fs = std::filesystem;
+
 struct MergeFlags {
   std::string folder, adapter, out;
 };
 
 int merge(const MergeFlags& flags) {
   std::error_code ignored;
-  if (std::filesystem::exists(flags.out) && !std::filesystem::is_empty(flags.out, ignored))
+  if (fs::exists(flags.out) && !fs::is_empty(flags.out, ignored))
     fail("merge", "--out must be a new or an empty folder, got ", flags.out, ".");
   train::check_memory(models::generation_memory(models::check_pretrained(flags.folder)), "free some.");
-  models::merge_pretrained(flags.folder, flags.adapter, flags.out);
+  const fs::path place = flags.adapter.empty() ? flags.folder : flags.adapter;
+  files::read_folder(place, [&](const files::FolderSnapshot& files) {
+    if (!files.has(models::kAdapterConfig)) fail("merge", place, " must have an adapter, got none.");
+    const fs::path base = flags.adapter.empty() ? models::base_of(files) : fs::path(flags.folder);
+    models::Decoder model = models::load_with_adapter(base, files, models::load_config(flags.folder));
+    nn::merge_lora(model);
+    nn::StateDict state = models::stored_state(model);
+    const files::FolderSnapshot from(base, {});
+    const nn::SafetensorsFolder stored(from, nn::SafetensorsFile::Compared::header);
+    const bool is_half = std::all_of(stored.entries().begin(), stored.entries().end(),
+                                     [](const auto& entry) { return entry.second->dtype == "BF16"; });
+    if (is_half)
+      for (auto& [name, values] : state) values = values.to(DType::bfloat16);
+    files::make_folders(flags.out);
+    files::FolderUpdate update(flags.out);
+    nn::save_safetensors(update, nn::kTensorFile, state);
+    update.write("config.json", models::to_json(model.config()));
+    for (const char* other : {"vocab.json", "merges.txt", "tokenizer.json", "tokenizer_config.json",
+                              "special_tokens_map.json", "chat_template.jinja", "generation_config.json"})
+      if (from.has(other)) update.write(other, from.text(other));
+    update.commit_without_list();
+  });
   Messages(false).line("wrote   " + shell_path(flags.out));
   return kDone;
 }
