@@ -98,9 +98,10 @@ std::vector<Setting> make_settings() {
                             "draws them with replacement, as --text-weights does",
                             {.traits = kRare, .choices = window_orders}),
 
-      row<&Config::init_from>("init-from", model, "DIR",
-                              "Fine-tune the model in this folder, of gradus or another program",
-                              {.traits = kRare | kPath}),
+      row<&Config::init_from>(
+          "init-from", model, "DIR",
+          "Fine-tune the model in this folder or checkpoint (ckpt.pt), of\ngradus or another program",
+          {.traits = kRare | kPath}),
       row<&Model::arch>("arch", model, "NAME", parts_of_architectures(),
                         {.traits = kRare | kSize | kOfModel, .choices = models::arch_names}),
       row<&Model::n_layer>("layers", model, "N", "Transformer blocks",
