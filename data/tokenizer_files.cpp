@@ -9,6 +9,7 @@
 #include "gradus/files/error.hpp"
 #include "gradus/files/file.hpp"
 #include "gradus/files/json.hpp"
+#include "gradus/files/pickle.hpp"
 #include "gradus/files/plain.hpp"
 #include "gradus/files/utf8.hpp"
 
@@ -16,6 +17,8 @@ namespace gradus::data {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr const char* kMeta = "meta.pkl";
 
 /// Reads the merges of a merges.txt: one per line, two tokens with a space between them.
 void read_merges(std::string_view text, const std::string& file, pairs::Vocabulary& vocabulary) {
@@ -68,6 +71,16 @@ Tokenizer read_gpt2(const files::FolderSnapshot& folder, const std::string& name
     fail("tokenizer", folder.folder(), " must have merges.txt (or vocab.bpe) next to ", name,
          ", whose tokens are byte pairs, got neither.");
   return Tokenizer::from_gpt2(vocab, folder.text(merges), path_of(folder, name), path_of(folder, merges));
+}
+
+/// The characters of nanoGPT's meta.pkl, in the order of their numbers.
+Tokenizer read_meta(const std::string& bytes, const std::string& file) {
+  const files::Pickle meta = files::read_pickle(bytes, file);
+  std::string characters;
+  for (size_t i = 0; meta.values.contains(concat("itos.", i)); ++i)
+    characters += meta.values.at(concat("itos.", i));
+  return Tokenizer::from_json(
+      concat(R"({"tokenizer":"char","characters":)", files::json_text(characters), "}"), file);
 }
 
 }  // namespace
@@ -222,7 +235,7 @@ void save_tokenizer(const Tokenizer& tokenizer, const fs::path& folder) {
 }
 
 bool has_tokenizer(const files::FolderSnapshot& folder) {
-  for (const char* name : {"vocab.json", "encoder.json", "tokenizer.json"})
+  for (const char* name : {"vocab.json", "encoder.json", "tokenizer.json", kMeta})
     if (folder.has(name) || folder.checksum(name)) return true;
   return false;
 }
@@ -241,6 +254,7 @@ Tokenizer read_tokenizer(const files::FolderSnapshot& folder) {
   if (has_json)
     return Tokenizer::from_tokenizer_json(folder.text(kTokenizerJson), path_of(folder, kTokenizerJson))
         .with_files(more, folder.folder());
+  if (folder.has(kMeta)) return read_meta(folder.text(kMeta), path_of(folder, kMeta));
   fail("tokenizer", folder.folder(), " must have vocab.json or tokenizer.json, got neither.");
 }
 
@@ -248,6 +262,7 @@ Tokenizer load_tokenizer(const fs::path& from) {
   std::error_code ignored;
   if (fs::is_directory(from, ignored)) return files::read_folder(from, read_tokenizer);
   try {
+    if (from.extension() == ".pkl") return read_meta(files::read(from), from.string());
     return Tokenizer::from_tokenizer_json(files::read(from), from.string());
   } catch (const files::Unreadable& e) {
     fail("tokenizer", from, " must be a folder or a tokenizer.json, got '", e.reason(), "'.");

@@ -84,6 +84,13 @@ Checksums checksums_if_whole(std::string_view text) {
   }
 }
 
+/// The folder itself, or that of a file.
+fs::path folder_of(const fs::path& path) {
+  std::error_code ignored;
+  if (!fs::is_regular_file(path, ignored)) return path;
+  return path.has_parent_path() ? path.parent_path() : ".";
+}
+
 bool is_described(const fs::path& file, const FileChecksum& checksum) {
   try {
     if (!fs::is_regular_file(file)) return false;  // opening a pipe would wait for a writer
@@ -134,8 +141,8 @@ void verify(std::string_view bytes, const FileChecksum& expected, const fs::path
   verify_pieces(read, expected, file);
 }
 
-FolderSnapshot::FolderSnapshot(fs::path folder, std::optional<Checksums> checksums)
-    : folder_(std::move(folder)), checksums_(std::move(checksums)) {}
+FolderSnapshot::FolderSnapshot(fs::path folder, std::optional<Checksums> checksums, std::string chosen)
+    : folder_(std::move(folder)), checksums_(std::move(checksums)), chosen_(std::move(chosen)) {}
 
 const FileChecksum* FolderSnapshot::checksum(const std::string& name) const {
   if (!checksums_) return nullptr;
@@ -191,13 +198,15 @@ bool ChecksumLists::is_same(const std::optional<List>& a, const std::optional<Li
   return a->file->is(*b->file) && a->text == b->text;
 }
 
-ChecksumLists::ChecksumLists(const fs::path& folder)
-    : folder_(folder),
-      current_(list_if_any(folder / kChecksumList)),
-      staged_(list_if_any(folder / kStagedChecksumList)) {}
+ChecksumLists::ChecksumLists(const fs::path& path)
+    : path_(path),
+      folder_(folder_of(path)),
+      current_(list_if_any(folder_ / kChecksumList)),
+      staged_(list_if_any(folder_ / kStagedChecksumList)) {}
 
 FolderSnapshot ChecksumLists::snapshot() const {
-  if (!current_) return {folder_, {}};
+  const std::string chosen = folder_ == path_ ? "" : path_.filename().string();
+  if (!current_) return {folder_, {}, chosen};
   Checksums checksums = checksums_from_text(current_->text, folder_ / kChecksumList);
   // An update is running, or one was interrupted.
   if (staged_)
@@ -206,11 +215,11 @@ FolderSnapshot ChecksumLists::snapshot() const {
       if (current != checksums.end() && current->second == staged) continue;
       if (is_described(folder_ / name, staged)) checksums[name] = staged;
     }
-  return {folder_, std::move(checksums)};
+  return {folder_, std::move(checksums), chosen};
 }
 
 bool ChecksumLists::still_hold(const std::optional<FolderSnapshot>& snapshot) const {
-  const ChecksumLists now(folder_);
+  const ChecksumLists now(path_);
   if (!is_same(now.current_, current_) || !is_same(now.staged_, staged_)) return false;
   return !snapshot || now.snapshot() == *snapshot;
 }

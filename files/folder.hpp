@@ -46,10 +46,11 @@ void verify(std::string_view bytes, const FileChecksum& expected, const std::fil
 /// before use; a folder without a list is not checked. Thread-safe: immutable.
 class FolderSnapshot {
  public:
-  /// Reads nothing yet.
-  FolderSnapshot(std::filesystem::path folder, std::optional<Checksums> checksums);
+  /// Reads nothing yet. `chosen` is the file that the folder was opened by, or "".
+  FolderSnapshot(std::filesystem::path folder, std::optional<Checksums> checksums, std::string chosen = {});
 
   const std::filesystem::path& folder() const { return folder_; }  ///< as given
+  const std::string& chosen() const { return chosen_; }            ///< the name of the chosen file, or ""
   /// The list of checksums; none for a folder without a list.
   const std::optional<Checksums>& checksums() const { return checksums_; }
   /// The checksum of a file; null if the list has none.
@@ -68,6 +69,7 @@ class FolderSnapshot {
  private:
   std::filesystem::path folder_;
   std::optional<Checksums> checksums_;
+  std::string chosen_;
 };
 
 /// New versions of some files of a folder, which replace the old ones together. Not thread-safe; a folder
@@ -98,7 +100,7 @@ class FolderUpdate {
 /// The lists of checksums of a folder: checksums.sfv and the staged one.
 class ChecksumLists {
  public:
-  /// Reads both; each may be missing.
+  /// Reads both; each may be missing. `folder` may be a file, which chooses itself in its folder.
   explicit ChecksumLists(const std::filesystem::path& folder);
   /// The folder by checksums.sfv, or by the staged list for files that match only that. Throws Error if
   /// checksums.sfv is damaged.
@@ -115,7 +117,7 @@ class ChecksumLists {
   static std::optional<List> list_if_any(const std::filesystem::path& path);
   static bool is_same(const std::optional<List>& a, const std::optional<List>& b);
 
-  std::filesystem::path folder_;
+  std::filesystem::path path_, folder_;
   std::optional<List> current_, staged_;
 };
 
@@ -137,7 +139,7 @@ auto read_folder_at(Locate&& locate, Read&& read) {
   }
 }
 
-/// The same for a folder with a fixed path.
+/// The same for a folder with a fixed path, or for a file and the folder that it is in.
 template <class Read>
 auto read_folder(const std::filesystem::path& folder, Read&& read) {
   return read_folder_at([&] { return folder; }, read);

@@ -96,6 +96,10 @@ struct Architecture {
   std::optional<StoredLayout> (*foreign_layout)(const DecoderConfig& config,
                                                 const StoredShapes& given) = nullptr;
 
+  /// The text of a config.json for a file without one whose tensors determine the sizes; none for another
+  /// file. Throws Error, naming `file`, if they do not. Null: no such programs.
+  std::optional<std::string> (*config_of)(const StoredShapes& given, const std::string& file) = nullptr;
+
   /// Parts of the names of modules: GPT-2's and its own. See own_name().
   std::vector<std::pair<std::string_view, std::string_view>> names = {};
   /// The formats of `export`, besides npz, that can describe it.

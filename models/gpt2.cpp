@@ -226,6 +226,28 @@ StoredLayout book_layout(const DecoderConfig& config, const StoredShapes& given)
   return layout;
 }
 
+/// The book's dictionary for its tensors. They do not tell the number of heads: it has those of GPT-2, 64
+/// wide.
+std::optional<std::string> book_config(const StoredShapes& given, const std::string& file) {
+  constexpr int64_t kHeadWidth = 64;
+  const auto tokens = given.find("tok_emb.weight"), positions = given.find("pos_emb.weight");
+  if (tokens == given.end() || positions == given.end() || tokens->second.size() != 2 ||
+      positions->second.size() != 2)
+    return {};
+  const int64_t width = tokens->second[1];
+  if (width % kHeadWidth != 0)
+    fail("load_config", file, ": the width must be a multiple of 64, as the heads of GPT-2 are, got ", width,
+         ". Hint: a config.json beside the file can state its dictionary, with n_heads.");
+  int64_t blocks = 0;
+  while (given.contains(concat("trf_blocks.", blocks, ".norm1.scale"))) ++blocks;
+  return nlohmann::json{{"vocab_size", tokens->second[0]},
+                        {"context_length", positions->second[0]},
+                        {"emb_dim", width},
+                        {"n_layers", blocks},
+                        {"n_heads", width / kHeadWidth}}
+      .dump();
+}
+
 /// The config of the book's GPT_CONFIG_124M or nanoGPT's model_args; none if it is neither.
 std::optional<DecoderConfig> read_foreign_config(const files::Field& root, const std::string& file) {
   if (root.has("model_type")) return {};
@@ -336,6 +358,7 @@ const Architecture& gpt2() {
       .untied_prefix = "transformer.",
       .stores_zero_biases = true,
       .foreign_layout = foreign_layout,
+      .config_of = book_config,
       .exports = {"gguf", "pytorch", "web"},
       .title = [](const DecoderConfig&) -> std::string_view { return "GPT-2"; }};
   return row;

@@ -21,27 +21,11 @@
 namespace gradus::models {
 namespace {
 
-using Compared = nn::SafetensorsFile::Compared;
+using Compared = nn::TensorFile::Compared;
 
 constexpr const char* kConfig = "config.json";
 
 constexpr const char *kEnsemble = "gradus_ensemble", *kMembers = "members";  // in config.json
-
-/// The folders of the members of an ensemble; empty if the folder has one model.
-std::vector<std::filesystem::path> member_folders(const files::FolderSnapshot& folder) {
-  const files::Json json(folder.text(kConfig), "load_config", (folder.folder() / kConfig).string());
-  const std::optional<files::Field> type = json.root().find("model_type");
-  std::vector<std::filesystem::path> members;
-  if (!type || type->shown() != concat("'", kEnsemble, "'")) return members;
-  for (const files::Field& item : json.root().at(kMembers).items()) {
-    const std::filesystem::path member(item.text());
-    if (member.empty() || member.is_absolute() || *member.lexically_normal().begin() == "..")
-      item.refuse("must be a folder inside that of config.json, got ", item.shown(), ".");
-    members.push_back(folder.folder() / member);
-  }
-  if (members.empty()) json.root().at(kMembers).refuse("must name at least one folder, got none.");
-  return members;
-}
 
 /// The names of the subfolders with a model, at most eight; empty if there are none.
 std::string models_in(const std::filesystem::path& folder) {
@@ -71,6 +55,56 @@ bool is_buffer(std::string_view name) {
                                                ".att.mask"};
   return std::any_of(std::begin(kEnds), std::end(kEnds),
                      [&](std::string_view end) { return name.ends_with(end); });
+}
+
+/// The shapes of a model's tensors by plain_name().
+StoredShapes shapes_of(const nn::TensorFolder& tensors) {
+  StoredShapes shapes;
+  for (const auto& [stored, entry] : tensors.entries())
+    if (const std::string name = plain_name(stored); !is_buffer(name)) shapes.emplace(name, entry->shape);
+  return shapes;
+}
+
+/// The text of config.json or, for a checkpoint without one, of what it says about its model: nanoGPT's
+/// model_args, or shapes that determine the sizes.
+std::string config_text(const files::FolderSnapshot& folder) {
+  if (folder.chosen().empty() || folder.has(kConfig)) return folder.text(kConfig);
+  const nn::TensorFolder tensors(folder, Compared::header);
+  static constexpr std::string_view kArguments = "model_args.";
+  nlohmann::json arguments;
+  for (const auto& [name, value] : tensors.metadata())
+    if (name.starts_with(kArguments)) {
+      const nlohmann::json parsed = nlohmann::json::parse(value, nullptr, /*allow_exceptions=*/false);
+      arguments[name.substr(kArguments.size())] = parsed.is_discarded() ? nlohmann::json(value) : parsed;
+    }
+  if (!arguments.empty()) return arguments.dump();
+  const StoredShapes shapes = shapes_of(tensors);
+  for (const Architecture* row : architectures())
+    if (row->config_of)
+      if (const auto text = row->config_of(shapes, tensors.name())) return *text;
+  fail("load_config", tensors.name(), " must have ", kConfig, " beside it, got none.");
+}
+
+/// For errors.
+std::string config_place(const files::FolderSnapshot& folder) {
+  const bool is_file = !folder.chosen().empty() && !folder.has(kConfig);
+  return (folder.folder() / (is_file ? folder.chosen() : kConfig)).string();
+}
+
+/// The folders of the members of an ensemble; empty if the folder has one model.
+std::vector<std::filesystem::path> member_folders(const files::FolderSnapshot& folder) {
+  const files::Json json(config_text(folder), "load_config", config_place(folder));
+  const std::optional<files::Field> type = json.root().find("model_type");
+  std::vector<std::filesystem::path> members;
+  if (!type || type->shown() != concat("'", kEnsemble, "'")) return members;
+  for (const files::Field& item : json.root().at(kMembers).items()) {
+    const std::filesystem::path member(item.text());
+    if (member.empty() || member.is_absolute() || *member.lexically_normal().begin() == "..")
+      item.refuse("must be a folder inside that of config.json, got ", item.shown(), ".");
+    members.push_back(folder.folder() / member);
+  }
+  if (members.empty()) json.root().at(kMembers).refuse("must name at least one folder, got none.");
+  return members;
 }
 
 /// The tensors of a file with a model of this config, in the layout that matches the names and shapes of
@@ -203,7 +237,7 @@ class StoredModel {
   Tensor read(const std::string& name) { return tensors_.read(stored_names_.at(name)); }
 
   DecoderConfig config_;
-  nn::SafetensorsFolder tensors_;
+  nn::TensorFolder tensors_;
   std::map<std::string, std::string> stored_names_;  // by plain_name()
   StoredShapes shapes_;                              // by plain_name()
   std::vector<StoredParameter> parameters_;
@@ -294,12 +328,12 @@ DecoderConfig load_config(const std::filesystem::path& folder) {
 
 DecoderConfig load_config(const files::FolderSnapshot& folder) {
   if (!folder.has(kConfig) && is_adapter(folder)) return load_config(base_of(folder));
-  if (!folder.has(kConfig) && !folder.checksum(kConfig))
+  if (!folder.has(kConfig) && !folder.checksum(kConfig) && folder.chosen().empty())
     if (const std::string models = models_in(folder.folder()); !models.empty())
       fail("load_config", folder.folder(), " must have ", kConfig,
            ", got none. Hint: these subfolders have one: ", models, ".");
   const std::vector<std::filesystem::path> members = member_folders(folder);
-  if (members.empty()) return config_from_json(folder.text(kConfig), (folder.folder() / kConfig).string());
+  if (members.empty()) return config_from_json(config_text(folder), config_place(folder));
   std::optional<DecoderConfig> first;
   for (const std::filesystem::path& member : members) {
     const DecoderConfig one = files::read_folder(member, [](const files::FolderSnapshot& files) {

@@ -53,20 +53,10 @@ void read_converted(std::istream& stream, To* out, int64_t count, Convert conver
 
 // -- the header of a file that is read
 
-/// Bytes per element, 0 for an unknown dtype.
-uint64_t dtype_size(std::string_view dtype) {
-  static const std::map<std::string_view, uint64_t> sizes = {
-      {"U64", 8},     {"I64", 8},  {"F64", 8}, {"C64", 8}, {"F32", 4}, {"U32", 4},
-      {"I32", 4},     {"BF16", 2}, {"F16", 2}, {"U16", 2}, {"I16", 2}, {"F8_E5M2", 1},
-      {"F8_E4M3", 1}, {"I8", 1},   {"U8", 1},  {"BOOL", 1}};
-  const auto found = sizes.find(dtype);
-  return found == sizes.end() ? 0 : found->second;
-}
-
-SafetensorsEntry read_entry(std::string_view name, const Field& field) {
+TensorEntry read_entry(std::string_view name, const Field& field) {
   field.must_have_only({"dtype", "shape", "data_offsets"});
   const Field dtype = field.at("dtype"), shape = field.at("shape"), offsets = field.at("data_offsets");
-  SafetensorsEntry entry{.name = std::string(name), .dtype = std::string(dtype.text()), .shape = {}};
+  TensorEntry entry{.name = std::string(name), .dtype = std::string(dtype.text()), .shape = {}};
   uint64_t bytes = dtype_size(entry.dtype);
   if (bytes == 0) dtype.refuse("must be one that safetensors defines, got ", dtype.shown(), ".");
 
@@ -172,12 +162,20 @@ class Contents {
 
 }  // namespace
 
-SafetensorsHeader parse_safetensors_header(std::string_view text, uint64_t data_bytes,
-                                           const std::string& file) {
+uint64_t dtype_size(std::string_view dtype) {
+  static const std::map<std::string_view, uint64_t> sizes = {
+      {"U64", 8},     {"I64", 8},  {"F64", 8}, {"C64", 8}, {"F32", 4}, {"U32", 4},
+      {"I32", 4},     {"BF16", 2}, {"F16", 2}, {"U16", 2}, {"I16", 2}, {"F8_E5M2", 1},
+      {"F8_E4M3", 1}, {"I8", 1},   {"U8", 1},  {"BOOL", 1}};
+  const auto found = sizes.find(dtype);
+  return found == sizes.end() ? 0 : found->second;
+}
+
+TensorHeader parse_safetensors_header(std::string_view text, uint64_t data_bytes, const std::string& file) {
   const auto refuse = [&](const auto&... parts) { fail("safetensors", files::plain(file), ": ", parts...); };
   if (text.empty() || text.front() != '{') refuse("the header must start with {.");
   const files::Json json(text, "safetensors", file + ": the header");
-  SafetensorsHeader header;
+  TensorHeader header;
   for (const auto& [name, value] : json.root().members()) {
     if (name != "__metadata__") {
       header.entries.push_back(read_entry(name, value));
@@ -189,7 +187,7 @@ SafetensorsHeader parse_safetensors_header(std::string_view text, uint64_t data_
     return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);
   });
   uint64_t end = 0;
-  for (const SafetensorsEntry& entry : header.entries) {
+  for (const TensorEntry& entry : header.entries) {
     if (entry.begin != end)
       refuse("values of ", in_quotes(entry.name), " must start at ", end,
              ", where the previous values end, got ", entry.begin, ".");
@@ -202,8 +200,7 @@ SafetensorsHeader parse_safetensors_header(std::string_view text, uint64_t data_
 
 SafetensorsFile::SafetensorsFile(const std::filesystem::path& path, const files::FileChecksum* expected,
                                  Compared compared)
-    : name_(path.string()) {
-  const auto refuse = [&](const auto&... parts) { fail("safetensors", name_, ": ", parts...); };
+    : TensorFile("safetensors", path.string()) {
   std::error_code error;
   const auto type = std::filesystem::status(path, error).type();
   if (type == std::filesystem::file_type::directory) refuse("must be a file, got a folder.");
@@ -240,52 +237,53 @@ SafetensorsFile::SafetensorsFile(const std::filesystem::path& path, const files:
   header_ = parse_safetensors_header(json, size - data_start_, name_);
 }
 
-Tensor SafetensorsFile::read(const SafetensorsEntry& entry, bool keep_float64) {
+std::istream& SafetensorsFile::values(const TensorEntry& entry) {
+  stream_.clear();
+  stream_.seekg(static_cast<std::streamoff>(data_start_ + entry.begin));
+  return stream_;
+}
+
+Tensor TensorFile::read(const TensorEntry& entry, bool keep_float64) {
   const DType dtype = loaded_as(entry, keep_float64);
   Tensor tensor = empty(entry.shape, dtype);
   void* const values = tensor.raw_mutable_data();
   const int64_t count = tensor.numel();
-  stream_.clear();
-  stream_.seekg(static_cast<std::streamoff>(data_start_ + entry.begin));
+  std::istream& stream = this->values(entry);
 
   if (entry.dtype == "F16") {
-    read_converted<uint16_t>(stream_, static_cast<float*>(values), count, from_float16);
+    read_converted<uint16_t>(stream, static_cast<float*>(values), count, from_float16);
   } else if (entry.dtype == "BF16") {
-    read_converted<uint16_t>(stream_, static_cast<float*>(values), count, from_bfloat16);
+    read_converted<uint16_t>(stream, static_cast<float*>(values), count, from_bfloat16);
   } else if (entry.dtype == "F64" && dtype == DType::float32) {
-    read_converted<double>(stream_, static_cast<float*>(values), count,
+    read_converted<double>(stream, static_cast<float*>(values), count,
                            [](double value) { return static_cast<float>(value); });
   } else if (entry.dtype == "BOOL") {
-    read_converted<uint8_t>(stream_, static_cast<bool*>(values), count, [&](uint8_t byte) {
-      if (byte > 1)
-        fail("safetensors", name_, ": values of ", in_quotes(entry.name), " must be 0 or 1, got ", int{byte},
-             ".");
+    read_converted<uint8_t>(stream, static_cast<bool*>(values), count, [&](uint8_t byte) {
+      if (byte > 1) refuse("values of ", in_quotes(entry.name), " must be 0 or 1, got ", int{byte}, ".");
       return byte == 1;
     });
   } else {
-    stream_.read(static_cast<char*>(values), count * element_size(dtype));
+    stream.read(static_cast<char*>(values), count * element_size(dtype));
   }
-  if (!stream_)
-    fail("safetensors", name_, ": values of ", in_quotes(entry.name),
-         " cannot be read: the file was cut short.");
+  if (!stream) refuse("values of ", in_quotes(entry.name), " cannot be read: the file was cut short.");
   return tensor;
 }
 
-DType SafetensorsFile::loaded_as(const SafetensorsEntry& entry, bool keep_float64) const {
+DType TensorFile::loaded_as(const TensorEntry& entry, bool keep_float64) const {
   const std::string& dtype = entry.dtype;
   if (dtype == "F64" && keep_float64) return DType::float64;
   if (dtype == "F32" || dtype == "F16" || dtype == "BF16" || dtype == "F64") return DType::float32;
   if (dtype == "I64") return DType::int64;
   if (dtype == "BOOL") return DType::boolean;
-  fail("safetensors", name_, ": dtype of ", in_quotes(entry.name),
-       " must be F32, F16, BF16, F64, I64 or BOOL to be loaded, got ", dtype, ".");
+  refuse("dtype of ", in_quotes(entry.name), " must be F32, F16, BF16, F64, I64 or BOOL to be loaded, got ",
+         dtype, ".");
 }
 
 StateDict load_safetensors(const std::filesystem::path& path, bool keep_float64,
                            const files::FileChecksum* expected) {
   SafetensorsFile file(path, expected);
   StateDict tensors;
-  for (const SafetensorsEntry& entry : file.header().entries)
+  for (const TensorEntry& entry : file.header().entries)
     tensors.emplace(entry.name, file.read(entry, keep_float64));
   return tensors;
 }

@@ -146,7 +146,7 @@ ModelFiles own_model_files(const Trainer& trainer) {
 void check_parameters(const nn::Module& model, const files::FolderSnapshot& state) {
   std::map<std::string, Shape> saved;
   const nn::SafetensorsFile file(state.folder() / kParameters);
-  for (const nn::SafetensorsEntry& entry : file.header().entries) saved[entry.name] = entry.shape;
+  for (const nn::TensorEntry& entry : file.header().entries) saved[entry.name] = entry.shape;
   try {
     nn::compare_shapes(model.state_shapes(), saved);
   } catch (const Error& e) {

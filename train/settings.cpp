@@ -112,9 +112,10 @@ std::vector<Setting> make_settings() {
                             "draws them with replacement, as --text-weights does",
                             {.traits = kRare, .choices = window_orders}),
 
-      row<&Config::init_from>("init-from", model, "DIR",
-                              "Fine-tune the model in this folder, of gradus or another program",
-                              {.traits = kRare | kPath | kResumable}),
+      row<&Config::init_from>(
+          "init-from", model, "DIR",
+          "Fine-tune the model in this folder or checkpoint (ckpt.pt), of\ngradus or another program",
+          {.traits = kRare | kPath | kResumable}),
       row<&Config::lora>("lora", model, "RANK",
                          "Train low-rank adapters (LoRA) of the model of --init-from, whose\nweights stay; "
                          "0: train the weights",

@@ -81,7 +81,7 @@ foreach(library IN LISTS gradus_libraries)
 endforeach()
 # OpenBLAS is named as a library: asked for as a package, `pkg-config --static` would add the Fortran runtime of a static
 # OpenBLAS, which a machine with the shared one need not have.
-set(gradus_pc_libs_private "${CMAKE_THREAD_LIBS_INIT} -lutf8proc")
+set(gradus_pc_libs_private "${CMAKE_THREAD_LIBS_INIT} -lutf8proc -lz")
 if(CBLAS_PC_REQUIRES)
   string(APPEND gradus_pc_libs_private " -lopenblas")
 else()

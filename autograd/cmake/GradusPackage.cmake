@@ -19,7 +19,7 @@ set(CPACK_COMPONENT_PROGRAM_DESCRIPTION
   "The program: training, sampling, evaluation, byte pairs, and the checks of gradients.")
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_NAME libgradus-dev)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SECTION libdevel)
-set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS "libopenblas-dev, libutf8proc-dev, libpcre2-dev")
+set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS "libopenblas-dev, libutf8proc-dev, libpcre2-dev, zlib1g-dev")
 set(CPACK_COMPONENT_DEVELOPMENT_DESCRIPTION
   "The library: headers, static libraries, find_package(gradus) and pkg-config.")
 get_property(plugins GLOBAL PROPERTY GRADUS_MPI_PLUGINS)

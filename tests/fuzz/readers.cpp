@@ -9,8 +9,10 @@
 #include "gradus/data/tokenizer.hpp"
 #include "gradus/files/error.hpp"
 #include "gradus/files/json.hpp"
+#include "gradus/files/pickle.hpp"
 #include "gradus/files/plain.hpp"
 #include "gradus/models/adapter.hpp"
+#include "gradus/files/zip.hpp"
 #include "gradus/models/config_json.hpp"
 #include "gradus/nn/safetensors.hpp"
 #include "gradus/tools/cases/read.hpp"
@@ -51,14 +53,36 @@ void read_safetensors(std::string_view bytes) {
   const MemoryFile file(bytes);
   nn::SafetensorsFile opened(file.path());
   uint64_t end = 0;
-  for (const nn::SafetensorsEntry& entry : opened.header().entries) {
+  for (const nn::TensorEntry& entry : opened.header().entries) {
     require(entry.begin == end && entry.end >= end && entry.end <= bytes.size(), "values lie in the file");
     end = entry.end;
   }
-  for (const nn::SafetensorsEntry& entry : opened.header().entries) {
+  for (const nn::TensorEntry& entry : opened.header().entries) {
     const Tensor values = opened.read(entry);
     require(values.shape() == entry.shape, "values have their shape");
   }
+}
+
+/// Checkpoints, archives of arrays and single arrays.
+void read_strided(std::string_view bytes) {
+  const MemoryFile file(bytes);
+  const auto opened = nn::open_tensors(file.path());
+  for (const nn::TensorEntry& entry : opened->header().entries)
+    require(opened->read(entry).shape() == entry.shape, "values have their shape");
+}
+
+void read_pickle(std::string_view bytes) {
+  const files::Pickle pickle = files::read_pickle(bytes, kFile);
+  for (const auto& [name, tensor] : pickle.tensors)
+    require(nn::dtype_size(tensor.dtype) > 0 && tensor.numel >= 0 && tensor.offset >= 0,
+            "tensors have a place");
+}
+
+void read_zip(std::string_view bytes) {
+  const MemoryFile file(bytes);
+  const files::ZipFile archive(file.path());
+  for (const auto& [name, entry] : archive.entries())
+    require(archive.read(name).size() == entry.bytes, "a file has its size");
 }
 
 void read_index(std::string_view bytes) {
@@ -151,6 +175,10 @@ void read_conform(std::string_view bytes) { (void)cases::read_calls(bytes, kFile
 const std::vector<Reader>& readers() {
   static const std::vector<Reader> all = {
       {"safetensors", read_safetensors},
+      {"checkpoint", read_strided},
+      {"npy", read_strided},
+      {"pickle", read_pickle},
+      {"zip", read_zip},
       {"index", read_index},
       {"adapter", read_adapter},
       {"config", read_config},

@@ -1,14 +1,18 @@
 // gradus eval: measures how well a model predicts a text.
+#include <algorithm>
 #include <cmath>
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <numbers>
+#include <numeric>
 #include <span>
 
 #include "gradus/autograd/graph/modes.hpp"
+#include "gradus/autograd/ops/ops.hpp"
 #include "gradus/data/text.hpp"
 #include "gradus/files/error.hpp"
+#include "gradus/files/plain.hpp"
 #include "gradus/tools/cli/program/flags.hpp"
 #include "gradus/tools/cli/program/terminal.hpp"
 #include "gradus/tools/cli/program/text_output.hpp"
@@ -20,38 +24,100 @@ namespace {
 
 struct EvalFlags {
   ModelFlags model;
+  std::vector<std::string> others;  ///< folders of the other models of an ensemble
   std::vector<std::string> text;
-  int64_t threads = 0;
+  int64_t threads = 0, stride = 0;
   bool json = false;
 };
 
-int eval(const EvalFlags& flags, bool threads_given) {
+/// Nats of each token except the first. Windows of up to block_size tokens begin `stride` tokens apart, and
+/// predict the tokens that no earlier one has.
+std::vector<double> token_losses(models::Decoder& model, const std::vector<int32_t>& tokens, int64_t stride) {
+  const NoGrad no_grad;
+  model.eval();
+  const models::DecoderConfig& config = model.config();
+  const auto count = static_cast<int64_t>(tokens.size()) - 1;
+  std::vector<double> losses;
+  for (int64_t begin = 0; std::ssize(losses) < count;) {
+    const int64_t length = std::min(config.block_size, count - begin);
+    const int64_t windows = std::min(train::evaluation_batch(config), (count - begin - length) / stride + 1);
+    std::vector<int64_t> x, y;
+    for (int64_t i = 0; i < windows; ++i) {
+      const auto first = tokens.begin() + begin + i * stride;
+      x.insert(x.end(), first, first + length);
+      y.insert(y.end(), first + 1, first + length + 1);
+    }
+    const Tensor logits = model(tensor(x, {windows, length})).reshape({-1, config.vocab_size});
+    const std::vector<float> all =
+        cross_entropy(logits, tensor(y, {windows * length}), -100, Reduction::none).to_vector<float>();
+    for (int64_t i = 0; i < windows; ++i, begin += stride)
+      losses.insert(losses.end(), all.begin() + i * length + std::ssize(losses) - begin,
+                    all.begin() + (i + 1) * length);
+  }
+  return losses;
+}
+
+double mean_of(const std::vector<double>& values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+int eval(const EvalFlags& flags, bool threads_given, bool stride_given) {
   if (threads_given && flags.threads < 1)
     fail("eval", "--threads must be a whole number of at least 1, got ", flags.threads, ".");
   if (threads_given) set_num_threads(static_cast<int>(flags.threads));
 
-  const models::DecoderConfig config = check_model("eval", flags.model);
+  std::vector<ModelFlags> members{flags.model};
+  for (const std::string& folder : flags.others) {
+    members.push_back(flags.model);
+    members.back().folder = folder;
+  }
+  const data::Tokenizer tokenizer = train::load_tokenizer(flags.model.folder, flags.model.tokenizer);
+  std::vector<models::DecoderConfig> configs;
+  for (const ModelFlags& member : members) {
+    configs.push_back(check_model("eval", member));
+    if (!(train::load_tokenizer(member.folder, member.tokenizer) == tokenizer))
+      fail("eval", "the models must have one tokenizer, got another in ", member.folder, ".");
+    if (stride_given && (flags.stride < 1 || flags.stride > configs.back().block_size))
+      fail("eval", "--stride must be in [1, ", configs.back().block_size, "], the context of ", member.folder,
+           ", got ", flags.stride, ".");
+  }
   const data::Text text =
-      data::read_text({flags.text.begin(), flags.text.end()},
-                      data::TextRules::of(train::load_tokenizer(flags.model.folder, flags.model.tokenizer)));
+      data::read_text({flags.text.begin(), flags.text.end()}, data::TextRules::of(tokenizer));
   if (const std::string note = text.note(); !note.empty()) Messages(flags.json).line("note: " + note);
-  auto [model, tokenizer] = load_model(flags.model, config);
   const std::vector<int32_t> tokens = tokenizer.encode(text.text);
-  const std::vector<data::Batch> batches =
-      data::consecutive_batches(tokens, train::evaluation_batch(config), config.block_size);
+  if (tokens.size() < 2)
+    fail("eval", "--text must have at least 2 tokens, to predict one from another, got ", tokens.size(), ".");
 
-  const double loss = train::mean_loss(model, batches);
+  std::vector<double> single, joint;  // the mean of each model; of all of them for each token
+  for (size_t i = 0; i < members.size(); ++i) {
+    train::TrainedModel trained = load_model(members[i], configs[i]);
+    const std::vector<double> losses =
+        token_losses(trained.model, tokens, stride_given ? flags.stride : configs[i].block_size);
+    single.push_back(mean_of(losses));
+    const auto log_sum = [](double a, double b) {  // -log(exp(-a) + exp(-b))
+      return std::min(a, b) - std::log1p(std::exp(-std::abs(a - b)));
+    };
+    if (i == 0)
+      joint = losses;
+    else
+      std::transform(joint.begin(), joint.end(), losses.begin(), joint.begin(), log_sum);
+  }
+  const double loss = mean_of(joint) + std::log(static_cast<double>(members.size()));
   const std::span<const int32_t> predicted = std::span(tokens).subspan(1);
   const double bits = loss * static_cast<double>(predicted.size()) / std::numbers::ln2;
   const auto bytes = static_cast<double>(tokenizer.byte_count(predicted));
   if (flags.json) {
-    const nlohmann::ordered_json json{{"loss", loss},
-                                      {"perplexity", std::exp(loss)},
-                                      {"bits_per_byte", bits / bytes},
-                                      {"tokens", predicted.size()},
-                                      {"bytes", tokenizer.byte_count(predicted)}};
+    nlohmann::ordered_json json{{"loss", loss},
+                                {"perplexity", std::exp(loss)},
+                                {"bits_per_byte", bits / bytes},
+                                {"tokens", predicted.size()},
+                                {"bytes", tokenizer.byte_count(predicted)}};
+    if (members.size() > 1) json["losses"] = single;
     std::cout << json.dump() << std::endl;
   } else {
+    for (size_t i = 0; members.size() > 1 && i < members.size(); ++i)
+      std::cout << "loss           " << decimals(single[i], 4) << " nats a token, "
+                << files::plain(members[i].folder) << "\n";
     std::cout << "loss           " << decimals(loss, 4) << " nats a token\n"
               << "perplexity     " << decimals(std::exp(loss), 4) << "\n"
               << "bits per byte  " << decimals(bits / bytes, 4) << "\n"
@@ -66,21 +132,34 @@ int eval(const EvalFlags& flags, bool threads_given) {
 Action add_eval(CLI::App& verb, const std::string& program) {
   auto flags = std::make_shared<EvalFlags>();
   add_model_flags(verb, flags->model);
+  verb.add_option("others", flags->others, "More models, for the mean of their probabilities (an ensemble)")
+      ->type_name("DIR");
   add_value(verb, "--text", flags->text, "FILE",
             "Files, folders of .txt files, or - (the standard input), joined\nin order")
       ->required();
   const CLI::Option* threads =
       add_value(verb, "--threads", flags->threads, "N", "Threads [one per core]", kMostThreads);
+  const CLI::Option* stride = add_value(verb, "--stride", flags->stride, "N",
+                                        "Tokens that each context window predicts [the whole window]");
   verb.add_flag("--json", flags->json, "Print one JSON object");
   verb.footer(with_program(
       R"(Every token except the first is predicted once, from the tokens before it in its context
 window. To compare models with different tokenizers, use bits per byte.
 
+The loss is -1/n sum log p(token i | tokens from s(i) to i - 1), perplexity exp(loss). With
+--stride N, windows begin N tokens apart, and each predicts its last N tokens (the first one all
+of them), so that all tokens beyond the first window have at least the context length minus N
+tokens before them. A smaller N gives a lower loss and takes longer.
+
+Several models are evaluated one by one; p is the mean of their probabilities. They must have one
+tokenizer, their shapes may differ.
+
 Examples:
   $ eval out/kjv-mini --text psalms.txt
-  $ eval out/kjv-mini --text psalms.txt --json)",
+  $ eval out/kjv-mini --text psalms.txt --stride 64 --json
+  $ eval out/kjv-mini out/kjv-nano --text psalms.txt)",
       program));
-  return {[flags, threads] { return eval(*flags, threads->count() > 0); }};
+  return {[=] { return eval(*flags, threads->count() > 0, stride->count() > 0); }};
 }
 
 }  // namespace gradus::cli

@@ -70,7 +70,8 @@ TEST_CASE("without packages and without sudo, run prints the line that installs 
                     fs::perms::owner_all);
     return run_shell(also + "PATH='" + tools + "' '" + folder + "/run'");
   };
-  const std::string packages = "install -y g++ cmake make catch2 libopenblas-dev libutf8proc-dev libpcre2-dev\n";
+  const std::string packages =
+      "install -y g++ cmake make catch2 libopenblas-dev libutf8proc-dev libpcre2-dev zlib1g-dev\n";
   for (const std::string also : {"", "GRADUS_NO_INSTALL=1 "}) {
     const Outcome refused = run_as("1000", also);
     CHECK(refused.code == 2);

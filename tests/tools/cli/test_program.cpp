@@ -331,7 +331,7 @@ TEST_CASE("info lists every parameter and the state of the run") {
   CHECK(outcome.code == 0);
   // The shapes are those in the file.
   const gradus::nn::SafetensorsFile file(run.out + "/model.safetensors");
-  for (const gradus::nn::SafetensorsEntry& entry : file.header().entries) {
+  for (const gradus::nn::TensorEntry& entry : file.header().entries) {
     const std::vector<std::string> lines = lines_of(outcome.out);
     const auto is_its = [&](const std::string& line) { return line.starts_with(entry.name + " "); };
     const auto line = std::find_if(lines.begin(), lines.end(), is_its);

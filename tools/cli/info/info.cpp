@@ -185,8 +185,7 @@ int info_of_own(const train::RunFolder& run, const train::LoopOptions& options) 
     const nn::SafetensorsFile file(files.folder() / kModel, files.checksum(kModel),
                                    nn::SafetensorsFile::Compared::header);
     nn::NamedShapes shapes;
-    for (const nn::SafetensorsEntry& entry : file.header().entries)
-      shapes.emplace_back(entry.name, entry.shape);
+    for (const nn::TensorEntry& entry : file.header().entries) shapes.emplace_back(entry.name, entry.shape);
     return shapes;
   });
   int64_t count = 0;
@@ -246,7 +245,8 @@ Action add_info(CLI::App& verb, const std::string& program) {
   auto flags = std::make_shared<InfoFlags>();
   verb.add_option("folder", flags->folder,
                   "Run folder, or a folder with config.json and model.safetensors;\n"
-                  "or a safetensors or GGUF file, or an index of shards")
+                  "or a file: safetensors or an index of shards, GGUF, a checkpoint\n"
+                  "of PyTorch (.pt, .pth, .bin), NumPy's .npz or .npy, a pickle")
       ->type_name("PATH");
   for (const train::Setting& row : train::settings())
     if (row.has(train::Setting::kSize)) flags->shape.add(verb, row);

@@ -5,6 +5,7 @@
 #include <fstream>
 #include <iostream>
 #include <map>
+#include <memory>
 #include <set>
 #include <vector>
 
@@ -23,7 +24,7 @@ namespace fs = std::filesystem;
 
 /// A file, or all shards of an index.
 struct Listing {
-  std::vector<nn::SafetensorsEntry> entries;
+  std::vector<nn::TensorEntry> entries;
   std::vector<std::string> shards;               ///< of each entry; empty for a single file
   std::map<std::string, nn::Metadata> metadata;  ///< by file
   size_t files = 0;
@@ -32,14 +33,14 @@ struct Listing {
 
 /// Returns the names of its tensors.
 std::set<std::string> add_file(Listing& listing, const fs::path& file, const std::string& shard) {
-  const nn::SafetensorsFile opened(file);
+  const std::unique_ptr<nn::TensorFile> opened = nn::open_tensors(file);
   std::set<std::string> names;
-  for (const nn::SafetensorsEntry& entry : opened.header().entries) {
+  for (const nn::TensorEntry& entry : opened->header().entries) {
     listing.entries.push_back(entry);
     listing.shards.push_back(shard);
     names.insert(entry.name);
   }
-  if (!opened.header().metadata.empty()) listing.metadata[shard] = opened.header().metadata;
+  if (!opened->header().metadata.empty()) listing.metadata[shard] = opened->header().metadata;
   ++listing.files;
   listing.bytes += fs::file_size(file);
   return names;
@@ -57,16 +58,15 @@ Listing list_index(const fs::path& file) {
   return listing;
 }
 
-/// Reads the first bytes: the ninth of a safetensors file is '{'.
-void check_is_safetensors(const fs::path& file) {
-  constexpr size_t kLength = 8;  // bytes before the header, a JSON object
-  char bytes[kLength + 1] = {};
+/// Reads the first bytes: the ninth of a safetensors file is '{', and nn::open_tensors() knows others.
+void check_is_tensors(const fs::path& file) {
+  char bytes[9] = {};
   if (file.extension() == ".json" || !fs::is_regular_file(file)) return;
   std::ifstream(file, std::ios::binary).read(bytes, sizeof bytes);
-  if (bytes[kLength] != '{')
+  if (bytes[8] != '{' && std::string_view("P\x93\x80").find(bytes[0]) == std::string_view::npos)
     fail("info", file,
-         " must be a run folder, or a safetensors or GGUF file, or an index of shards, got "
-         "none of these.");
+         " must be a run folder, or a safetensors or GGUF file, an index of shards, or a file of PyTorch or "
+         "NumPy, got none of these.");
 }
 
 Listing list(const fs::path& file) {
@@ -85,7 +85,7 @@ bool is_tensor_file(const std::string& path) {
 }
 
 int info_of_tensors(const std::string& path) {
-  check_is_safetensors(path);
+  check_is_tensors(path);
   const Listing listing = list(path);
   const bool has_shards = !listing.shards.empty() && !listing.shards.front().empty();
   std::vector<TableRow> rows{{"tensor", "dtype", "shape", "bytes"}};
@@ -93,7 +93,7 @@ int info_of_tensors(const std::string& path) {
   int64_t numbers = 0;
   std::map<std::string, int64_t> dtypes;
   for (size_t i = 0; i < listing.entries.size(); ++i) {
-    const nn::SafetensorsEntry& entry = listing.entries[i];
+    const nn::TensorEntry& entry = listing.entries[i];
     rows.push_back({files::plain(entry.name), entry.dtype, concat(entry.shape),
                     grouped(static_cast<int64_t>(entry.end - entry.begin))});
     if (has_shards) rows.back().push_back(files::plain(listing.shards[i]));

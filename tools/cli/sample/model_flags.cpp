@@ -14,7 +14,8 @@ using train::weights_names;
 
 void add_model_flags(CLI::App& verb, ModelFlags& flags) {
   add_value(verb, "folder", flags.folder, "DIR",
-            "Run folder, or a folder with config.json, model.safetensors\nand a tokenizer")
+            "Run folder, or a folder with config.json, model.safetensors\nand a tokenizer, or a checkpoint "
+            "(ckpt.pt)")
       ->required();
   add_value(verb, "--tokenizer", flags.tokenizer, "FROM",
             "Folder of a tokenizer, or tokenizer.json, instead of the model's");

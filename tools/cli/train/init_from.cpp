@@ -42,8 +42,10 @@ void check_shape(const TrainConfig& asked, const models::DecoderConfig& model, c
 std::string tokenizer_of(const TrainConfig& asked, const IsGiven& is_given) {
   if (is_given("vocab"))
     fail("train", "--vocab must be left out with --init-from, whose model has one, got ", asked.vocab, ".");
-  const bool has_one = files::read_folder(asked.init_from, data::has_tokenizer);
-  if (!is_given("tokenizer")) return asked.init_from;
+  const auto [has_one, folder] = files::read_folder(asked.init_from, [](const files::FolderSnapshot& files) {
+    return std::pair(data::has_tokenizer(files), files.folder().string());
+  });
+  if (!is_given("tokenizer")) return folder;
   if (has_one)
     fail("train", "--tokenizer must be left out with --init-from, whose folder has one, got ",
          asked.tokenizer, ".");
@@ -84,7 +86,7 @@ void begin_with_model(TrainConfig& config, const IsGiven& is_given) {
   check_shape(config, model, is_given);
   config.tokenizer = tokenizer_of(config, is_given);
   config.vocab = 0;
-  (void)train::load_tokenizer(config.init_from, config.tokenizer == config.init_from ? "" : config.tokenizer);
+  (void)train::load_tokenizer(config.init_from, is_given("tokenizer") ? config.tokenizer : "");
   if (is_given("block")) model.block_size = config.model.block_size;
   if (is_given("dropout")) model.dropout = config.model.dropout;
   config.model = model;

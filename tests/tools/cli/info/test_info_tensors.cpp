@@ -73,8 +73,9 @@ TEST_CASE("info of a file that is no safetensors says why") {
   const Scratch scratch;
   check_refused({"info", scratch.file("short", "abc")},
                 {"must be a run folder, or a safetensors or GGUF file"});
-  check_refused(
-      {"info", scratch.file("text.txt", "In the beginning")},
-      {"must be a run folder, or a safetensors or GGUF file, or an index of shards, got none of these."});
+  check_refused({"info", scratch.file("text.txt", "In the beginning")},
+                {"must be a run folder, or a safetensors or GGUF file, an index of shards, or a file of "
+                 "PyTorch or NumPy, "
+                 "got none of these."});
   check_refused({"info", scratch.file("other.json", "{}")}, {"must have a field 'weight_map'"});
 }

@@ -1,4 +1,4 @@
-// SafetensorsFolder: see safetensors.hpp.
+// TensorFolder: see safetensors.hpp.
 #include "gradus/nn/safetensors.hpp"
 
 #include <set>
@@ -17,13 +17,13 @@ bool is_plain_name(std::string_view name) {
          name.find('\0') == name.npos;
 }
 
-/// A hint for a folder with a checkpoint of another format, else "".
-std::string hint_for(const files::FolderSnapshot& folder) {
-  for (const char* pickle : {"pytorch_model.bin", "pytorch_model.bin.index.json", "model.pth", "ckpt.pt"})
-    if (folder.has(pickle))
-      return concat(" Hint: ", pickle, " is Python's pickle, which is not supported; ",
-                    "safetensors.torch.save_model(model, \"", kTensorFile, "\") writes a file that is.");
-  return "";
+/// The name of the file or the index.
+std::string tensor_file(const files::FolderSnapshot& folder) {
+  if (!folder.chosen().empty()) return folder.chosen();
+  for (const char* name : {kTensorFile, kTensorIndex, "pytorch_model.bin", "pytorch_model.bin.index.json",
+                           "model.pth", "ckpt.pt"})
+    if (folder.has(name) || folder.checksum(name)) return name;
+  return kTensorFile;
 }
 
 }  // namespace
@@ -45,32 +45,29 @@ SafetensorsIndex parse_safetensors_index(std::string_view text, const std::strin
   return index;
 }
 
-SafetensorsFolder::SafetensorsFolder(const files::FolderSnapshot& folder,
-                                     SafetensorsFile::Compared compared) {
-  const bool is_sharded =
-      !folder.has(kTensorFile) && !folder.checksum(kTensorFile) && folder.has(kTensorIndex);
-  name_ = (folder.folder() / (is_sharded ? kTensorIndex : kTensorFile)).string();
+TensorFolder::TensorFolder(const files::FolderSnapshot& folder, SafetensorsFile::Compared compared) {
+  const std::string file = tensor_file(folder);
+  const bool is_sharded = file.ends_with(".json");
+  name_ = (folder.folder() / file).string();
   SafetensorsIndex index;
-  std::set<std::string> names;
+  std::set<std::string> names{file};
   if (is_sharded) {
-    index = parse_safetensors_index(folder.text(kTensorIndex), name_);
+    index = parse_safetensors_index(folder.text(file), name_);
+    names.clear();
     for (const auto& [tensor, shard] : index) names.insert(shard);
-  } else {
-    names.insert(kTensorFile);
-    if (const std::string hint = folder.has(kTensorFile) ? "" : hint_for(folder); !hint.empty())
-      fail("safetensors", name_, ": cannot be read: No such file or directory.", hint);
   }
   for (const std::string& name : names) {
-    files_.push_back(
-        std::make_unique<SafetensorsFile>(folder.folder() / name, folder.checksum(name), compared));
-    for (const SafetensorsEntry& entry : files_.back()->header().entries) {
+    files_.push_back(open_tensors(folder.folder() / name, folder.checksum(name), compared));
+    const std::string& state = files_.back()->header().state;
+    for (const TensorEntry& entry : files_.back()->header().entries) {
+      if (!entry.name.starts_with(state)) continue;
       const auto listed = index.find(entry.name);
       if (is_sharded && (listed == index.end() || listed->second != name))
         fail("safetensors", name_, ": weight_map must list the tensors of its files, got ",
              files::in_quotes(entry.name), " of ", files::in_quotes(name), " listed ",
              listed == index.end() ? "nowhere." : concat("in ", files::in_quotes(listed->second), "."));
-      entries_.emplace(entry.name, &entry);
-      file_of_.emplace(entry.name, files_.back().get());
+      entries_.emplace(entry.name.substr(state.size()), &entry);
+      file_of_.emplace(entry.name.substr(state.size()), files_.back().get());
     }
   }
   for (const auto& [tensor, shard] : index)
@@ -79,7 +76,7 @@ SafetensorsFolder::SafetensorsFolder(const files::FolderSnapshot& folder,
            ", as in weight_map, got a file without it.");
 }
 
-Tensor SafetensorsFolder::read(const std::string& name, bool keep_float64) {
+Tensor TensorFolder::read(const std::string& name, bool keep_float64) {
   return file_of_.at(name)->read(*entries_.at(name), keep_float64);
 }
 

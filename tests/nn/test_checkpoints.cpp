@@ -1,0 +1,187 @@
+// Files of PyTorch and NumPy, which make_checkpoints.py wrote, and what is wrong with some.
+#include <filesystem>
+#include <fstream>
+
+#include "autograd/compare.hpp"
+#include "catch.hpp"
+#include "gradus/files/file.hpp"
+#include "gradus/files/pickle.hpp"
+#include "gradus/files/zip.hpp"
+#include "gradus/nn/safetensors.hpp"
+#include "temporary_folder.hpp"
+#include "test_files.hpp"
+
+using namespace gradus;
+using namespace gradus::nn;
+using testing::difference;
+using testing::error_of;
+
+namespace {
+
+const std::filesystem::path kGolden = testing::test_files() / "nn/golden/checkpoints";
+
+std::string opening(const std::string& bytes) {
+  const testing::TemporaryFolder folder;
+  std::ofstream(folder / "x", std::ios::binary) << bytes;
+  const std::string path = (folder / "x").string();
+  std::string message = error_of([&] {
+    const auto file = open_tensors(folder / "x");
+    for (const TensorEntry& entry : file->header().entries)
+      if (dtype_size(entry.dtype) != 1) (void)file->read(entry, true);
+  });
+  if (const size_t at = message.find(path); at != message.npos) message.replace(at, path.size(), "x");
+  return message;
+}
+
+std::string with(std::string bytes, const std::string& from, const std::string& to) {
+  const size_t at = bytes.find(from);
+  REQUIRE(at != bytes.npos);
+  return bytes.replace(at, from.size(), to);
+}
+
+/// A pickle of protocol 2.
+std::string pickled(const std::string& opcodes) { return "\x80\x02" + opcodes + "."; }
+
+std::string unpickling(const std::string& bytes) {
+  return error_of([&] { (void)files::read_pickle(bytes, "x"); });
+}
+
+}  // namespace
+
+TEST_CASE("tensors of a checkpoint and arrays have the values that PyTorch and NumPy gave them") {
+  const auto [name, values] =
+      GENERATE(std::pair("views.pt", "views.safetensors"), std::pair("arrays.npz", "arrays.safetensors"),
+               std::pair("deflated.npz", "arrays.safetensors"));
+  const StateDict expected = load_safetensors(kGolden / values, /*keep_float64=*/true);
+  const auto file = open_tensors(kGolden / name);
+  CHECK(file->header().entries.size() == expected.size());
+  for (const TensorEntry& entry : file->header().entries) {
+    INFO(entry.name);
+    Tensor read = file->read(entry, /*keep_float64=*/true);
+    if (entry.name == "flags") {
+      CHECK(read.dtype() == DType::boolean);
+      read = read.to(DType::int64);
+    }
+    CHECK(difference(read, expected.at(entry.name), 0.0) == "");
+  }
+}
+
+TEST_CASE("dtypes, shapes and plain values of a checkpoint") {
+  const auto file = open_tensors(kGolden / "nano.pt");
+  CHECK(file->header().state == "model.");
+  const Metadata& values = file->header().metadata;
+  CHECK(values.at("model_args.n_layer") == "2");
+  CHECK(values.at("model_args.bias") == "true");
+  CHECK(values.at("iter_num") == "2000");
+  CHECK(values.at("config.dataset") == "shakespeare_char");
+  CHECK(values.at("config.beta2") == "0.99");
+  CHECK(values.at("optimizer.param_groups.0.betas") == "[0.9, 0.999]");
+  std::map<std::string, std::string> shapes;
+  for (const TensorEntry& entry : file->header().entries)
+    shapes[entry.name] = concat(entry.dtype, " ", entry.shape);
+  CHECK(shapes.at("model._orig_mod.transformer.wte.weight") == "F32 (11, 16)");
+  CHECK(shapes.at("optimizer.state.0.exp_avg") == "F32 (4,)");
+  CHECK(shapes.at("best_val_loss") == "F32 ()");
+
+  const auto views = open_tensors(kGolden / "views.pt");
+  CHECK(views->header().metadata.at("nested.list.2") == "x");
+  const auto dtype = [&](const std::string& name) {
+    for (const TensorEntry& entry : views->header().entries)
+      if (entry.name == name) return entry.dtype;
+    return std::string();
+  };
+  CHECK(dtype("bf16") == "BF16");
+  CHECK(dtype("half") == "F16");
+  CHECK(dtype("flags") == "BOOL");
+  CHECK(open_tensors(kGolden / "meta.pkl")->header().metadata.at("itos.0") == "\n");
+}
+
+TEST_CASE("an array of its own file, in Fortran's order") {
+  const auto file = open_tensors(kGolden / "fortran.npy");
+  REQUIRE(file->header().entries.size() == 1);
+  CHECK(file->header().entries[0].name == "fortran");
+  CHECK(difference(file->read(file->header().entries[0]), matrix({{0, 1, 2}, {3, 4, 5}}), 0.0) == "");
+}
+
+TEST_CASE("a pickle that calls anything is refused by its name, and nothing runs") {
+  for (const char* name : {"evil.pt", "evil.pkl"})
+    CHECK_THAT(
+        error_of([&] { (void)open_tensors(kGolden / name); }),
+        Catch::Matchers::ContainsSubstring("must call nothing but what makes dictionaries and tensors, "
+                                           "got 'posix.system'."));
+  CHECK_FALSE(std::filesystem::exists("evil"));
+  CHECK_THAT(error_of([&] { (void)open_tensors(kGolden / "old.pt"); }),
+             Catch::Matchers::ContainsSubstring("must be a zip archive, as PyTorch writes since 1.6"));
+  CHECK_THAT(unpickling(pickled("cbuiltins\neval\n")),
+             Catch::Matchers::ContainsSubstring("got 'builtins.eval'."));
+}
+
+TEST_CASE("damaged pickles") {
+  struct Bad {
+    std::string opcodes, reason;
+  };
+  const Bad bads[] = {
+      {"", "must take values from its stack that it put there, got an empty stack."},
+      {"0", "must have opcodes of plain values, dictionaries and tensors, got 48."},
+      {"}t", "must have a mark on its stack, got none."},
+      {"]K\1s", "must take values from its stack that it put there, got an empty stack."},
+      {"]K\1K\2s", "must put items into lists and dictionaries, got another value."},
+      {"}(K\1u", "must put items into lists and dictionaries, got another value."},
+      {"h\1", "must recall a value that it has kept, got number 1."},
+      {"K\1)R", "must call a name with a tuple, got other values."},
+      {"ccollections\nOrderedDict\nK\1\x85R", "as PyTorch does, got 1 arguments."},
+      {"ctorch._utils\n_rebuild_tensor_v2\n)R", "must give tensors the arguments that PyTorch gives them"},
+      {")Q", "must give tensors the arguments that PyTorch gives them"},
+      {"]q\1h\1a", "must be nested in at most 64 levels"},
+      {"}]K\1s", "must have keys that are texts or numbers, got another value."}};
+  for (const Bad& bad : bads) {
+    INFO(bad.opcodes);
+    CHECK_THAT(unpickling(pickled(bad.opcodes)),
+               Catch::Matchers::ContainsSubstring("[pickle] x: " + std::string()) &&
+                   Catch::Matchers::ContainsSubstring(bad.reason));
+  }
+  CHECK_THAT(unpickling("\x80\x02K"), Catch::Matchers::ContainsSubstring("the file was cut short"));
+  // Lists of lists, each twice in the next: 2^40 values in a few bytes.
+  std::string doubled = "]q";
+  doubled += '\0';
+  doubled += "K\1a";
+  for (char i = 1; i < 41; ++i)
+    doubled += std::string("]q") + i + "(h" + char(i - 1) + "h" + char(i - 1) + "e";
+  CHECK_THAT(unpickling(pickled(doubled)), Catch::Matchers::ContainsSubstring("nested in at most 64 levels"));
+}
+
+TEST_CASE("a checkpoint that was cut or changed at any byte is refused, or is the same") {
+  const std::string bytes = files::read(kGolden / "views.pt");
+  for (size_t end = 0; end < bytes.size(); end += 61) {
+    INFO(end);
+    CHECK(opening(bytes.substr(0, end)) != "");
+  }
+  CHECK_THAT(opening(bytes.substr(0, bytes.size() - 1)),
+             Catch::Matchers::StartsWith("[zip] x: must end with"));
+  const std::string value(reinterpret_cast<const char*>("\0\0\x98\x41"), 4);  // 19
+  CHECK_THAT(opening(with(bytes, value, std::string("\0\0\x99\x41", 4))),
+             Catch::Matchers::ContainsSubstring("must have the bytes of its checksum"));
+}
+
+TEST_CASE("archives that overlap, lie or are of another kind") {
+  const std::string bytes = files::read(kGolden / "deflated.npz");
+  const size_t directory = bytes.find("PK\1\2"), second = bytes.find("PK\1\2", directory + 4);
+  REQUIRE(second != bytes.npos);
+  const auto changed = [&](size_t at, const std::string& to) {
+    return opening(std::string(bytes).replace(at, to.size(), to));
+  };
+  // The second file is where the first one is.
+  CHECK_THAT(changed(second + 42, std::string(4, '\0')),
+             Catch::Matchers::ContainsSubstring("must not overlap"));
+  CHECK_THAT(changed(directory + 24, "\xFF\xFF\xFF\x7F"),
+             Catch::Matchers::ContainsSubstring("have a size that its"));
+  CHECK_THAT(changed(directory + 10, "\x0C"),
+             Catch::Matchers::ContainsSubstring("got compression method 12."));
+  CHECK_THAT(changed(directory + 8, "\1"), Catch::Matchers::ContainsSubstring("not be encrypted."));
+  CHECK_THAT(changed(directory + 20, "\xFF\xFF\xFF\x7F"),
+             Catch::Matchers::ContainsSubstring("must lie before the directory"));
+  CHECK_THAT(opening(with(files::read(kGolden / "fortran.npy"), "<f4", ">f4")),
+             Catch::Matchers::ContainsSubstring("descr must be little-endian numbers, got '>f4'."));
+  CHECK_THAT(opening(with(files::read(kGolden / "fortran.npy"), "(2, 3)", "(9, 9)")),
+             Catch::Matchers::ContainsSubstring("must lie in its storage of"));
+}
