@@ -129,8 +129,8 @@ void add_adapter(Decoder& model, const files::FolderSnapshot& adapter, const fs:
     refuse("the base model must be the one that it was trained on, got other weights in ", base, ".");
 
   const std::string& untied = std::string(architecture(model.config().arch).untied_prefix);
-  std::map<std::string, const nn::SafetensorsEntry*> entries;
-  for (const nn::SafetensorsEntry& entry : tensors.header().entries) {
+  std::map<std::string, const nn::TensorEntry*> entries;
+  for (const nn::TensorEntry& entry : tensors.header().entries) {
     std::string_view name = entry.name;
     for (const std::string_view prefix : {kPrefix, std::string_view(untied)})
       if (name.starts_with(prefix)) name.remove_prefix(prefix.size());

@@ -10,6 +10,9 @@
 
 namespace gradus::models {
 
+inline constexpr const char* kConfig = "config.json";                               ///< its name
+inline constexpr const char *kEnsemble = "gradus_ensemble", *kMembers = "members";  ///< of an ensemble's
+
 /// The text of config.json. The config must be valid.
 std::string to_json(const DecoderConfig& config);
 

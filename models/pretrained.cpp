@@ -23,10 +23,6 @@ namespace {
 
 using Compared = nn::TensorFile::Compared;
 
-constexpr const char* kConfig = "config.json";
-
-constexpr const char *kEnsemble = "gradus_ensemble", *kMembers = "members";  // in config.json
-
 /// The names of the subfolders with a model, at most eight; empty if there are none.
 std::string models_in(const std::filesystem::path& folder) {
   constexpr size_t kNamed = 8;
@@ -269,57 +265,11 @@ bool is_padded_vocabulary(int64_t rows, int64_t tokens) {
   return rows > tokens && rows - tokens < kMost && rows % kMultiple == 0;
 }
 
-nn::StateDict linear_weights(const Decoder& model) {
-  const NoGrad no_grad;
-  nn::StateDict weights;
-  for (const auto& [name, parameter] : model.state_dict())
-    weights.emplace(name, parameter.to(DType::float32).contiguous());
-  DecoderConfig stored = model.config();
-  stored.bias = stored.bias || architecture(stored.arch).stores_zero_biases;
-  if (stored != model.config())
-    for (const auto& [name, shape] : stored.parameter_shapes())
-      if (!weights.contains(name)) weights.emplace(name, zeros(shape));
-  return weights;
-}
-
-nn::StateDict stored_state(const Decoder& model) {
-  const NoGrad no_grad;
-  const Architecture& row = architecture(model.config().arch);
-  nn::StateDict stored;
-  for (const auto& [name, values] : linear_weights(model)) {
-    const bool is_prefixed = !model.config().tie_word_embeddings && name != kHead;
-    const bool is_transposed = row.is_transposed && row.is_transposed(name);
-    stored.emplace(concat(is_prefixed ? row.untied_prefix : "", name), is_transposed ? values.mT() : values);
-  }
-  return stored;
-}
-
 nn::NamedShapes stored_shapes(const DecoderConfig& config) {
   nn::NamedShapes shapes;
   for (const StoredParameter& one : stored_layout(config, {}).parameters)
     shapes.emplace_back(one.parameter, one.shape);
   return shapes;
-}
-
-void save_pretrained(const Decoder& model, files::FolderUpdate& update) {
-  if (model.config().n_member > 1)
-    fail("save_pretrained", "needs one model, got an ensemble of ", model.config().n_member,
-         ". Hint: save its members, and save_ensemble().");
-  nn::save_safetensors(update, nn::kTensorFile, stored_state(model));
-  update.write(kConfig, to_json(model.config()));
-}
-
-void save_pretrained(const Decoder& model, const std::filesystem::path& folder) {
-  files::make_folders(folder);
-  files::FolderUpdate update(folder);
-  save_pretrained(model, update);
-  update.commit_without_list();
-}
-
-void save_ensemble(const std::vector<std::string>& members, files::FolderUpdate& update) {
-  const nlohmann::ordered_json json{
-      {"model_type", kEnsemble}, {kMembers, members}, {"gradus_version", GRADUS_VERSION}};
-  update.write(kConfig, json.dump(2) + "\n");
 }
 
 DecoderConfig load_config(const std::filesystem::path& folder) {

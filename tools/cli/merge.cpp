@@ -38,7 +38,7 @@ int merge(const MergeFlags& flags) {
     nn::merge_lora(model);
     nn::StateDict state = models::stored_state(model);
     const files::FolderSnapshot from(base, {});
-    const nn::SafetensorsFolder stored(from, nn::SafetensorsFile::Compared::header);
+    const nn::TensorFolder stored(from, nn::SafetensorsFile::Compared::header);
     const bool is_half = std::all_of(stored.entries().begin(), stored.entries().end(),
                                      [](const auto& entry) { return entry.second->dtype == "BF16"; });
     if (is_half)
