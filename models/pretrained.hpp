@@ -4,8 +4,8 @@
 //
 // Loading also supports shards with an index, the layouts of nanoGPT and of the book Build a Large Language
 // Model (gpt2.cpp), float16, bfloat16 and float64, and the other formats of nn::open_tensors(). In place of a
-// folder, all loading functions take a file in it: its tensors are then the model's. A checkpoint of nanoGPT or
-// the book needs no config.json.
+// folder, all loading functions take a file in it: its tensors are then the model's. A checkpoint of nanoGPT
+// or the book needs no config.json.
 #pragma once
 
 #include <filesystem>
