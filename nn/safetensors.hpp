@@ -65,14 +65,15 @@ class TensorFile {
   TensorFile(const char* op, std::string name) : op_(op), name_(std::move(name)) {}
   /// A stream that gives the values of an entry of header(), packed, in the order of its indices.
   virtual std::istream& values(const TensorEntry& entry) = 0;
+  /// Throws Error: "[op] name: ", then the parts.
   template <class... Parts>
   [[noreturn]] void refuse(const Parts&... parts) const {
     fail(op_, name_, ": ", parts...);
   }
 
-  const char* op_;
-  std::string name_;
-  TensorHeader header_;
+  const char* op_;       ///< as given to the constructor
+  std::string name_;     ///< as given to the constructor
+  TensorHeader header_;  ///< what header() returns
 
  private:
   DType loaded_as(const TensorEntry& entry, bool keep_float64) const;

@@ -15,7 +15,7 @@ const std::filesystem::path kCheckpoints = gradus::testing::test_files() / "nn/g
 }  // namespace
 
 TEST_CASE("meta.pkl gives nanoGPT's characters, as a file and in a folder") {
-  const Tokenizer expected = Tokenizer::characters("\n !abcdefg");
+  const Tokenizer expected = Tokenizer::characters("\n !abcdefgh");
   CHECK(load_tokenizer(kCheckpoints / "meta.pkl") == expected);
   CHECK(load_tokenizer(kCheckpoints) == expected);
   const std::string said = error_of([] { load_tokenizer(kCheckpoints / "evil.pkl"); });

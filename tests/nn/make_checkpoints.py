@@ -91,7 +91,7 @@ def main():
     torch.save(views(), FOLDER / "old.pt", _use_new_zipfile_serialization=False)
     torch.save({"model": Evil()}, FOLDER / "evil.pt")
     (FOLDER / "evil.pkl").write_bytes(pickle.dumps({"model": Evil()}))
-    characters = sorted("\n !abcdefg")
+    characters = sorted("\n !abcdefgh")
     (FOLDER / "meta.pkl").write_bytes(pickle.dumps({
         "vocab_size": len(characters), "itos": dict(enumerate(characters)), "stoi": {c: i for i, c in enumerate(characters)}}))
     np.savez(FOLDER / "arrays.npz", **arrays())
