@@ -52,6 +52,15 @@ double alpha_of(const AdapterConfig& config, const std::string& layer) {
   return config.alpha;
 }
 
+/// The alpha that gives the adapter's scale to the bit.
+double alpha_of(const nn::LoRA& lora) {
+  const auto r = static_cast<double>(lora.A.size(0));
+  const double near = lora.scale * r;
+  for (const double alpha : {std::nextafter(near, 0.0), std::nextafter(near, 2 * near)})
+    if (near / r != lora.scale && alpha / r == lora.scale) return alpha;
+  return near;
+}
+
 }  // namespace
 
 AdapterConfig adapter_config_from_json(std::string_view text, const std::string& file) {
@@ -179,8 +188,7 @@ void save_adapter(const Decoder& model, const std::string& base, const std::stri
     tensors.emplace(concat(prefix, name, kB), lora.B.detach());
     const int64_t r = lora.A.size(0), usual = first->A.size(0);
     if (r != usual) ranks[name] = r;
-    if (lora.scale * static_cast<double>(r) != first->scale * static_cast<double>(usual))
-      alphas[name] = lora.scale * static_cast<double>(r);
+    if (alpha_of(lora) != alpha_of(*first)) alphas[name] = alpha_of(lora);
   }
   if (!first) fail("adapter", "the model must have adapters, got none.");
   std::vector<std::string> targets(ends.begin(), ends.end());
@@ -196,7 +204,7 @@ void save_adapter(const Decoder& model, const std::string& base, const std::stri
       {"task_type", "CAUSAL_LM"},
       {"base_model_name_or_path", base},
       {"r", first->A.size(0)},
-      {"lora_alpha", first->scale * static_cast<double>(first->A.size(0))},
+      {"lora_alpha", alpha_of(*first)},
       {"lora_dropout", first->dropout},
       {"target_modules", targets},
       {"rank_pattern", ranks},

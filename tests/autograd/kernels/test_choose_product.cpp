@@ -15,12 +15,22 @@ ProductCode in_attention(int64_t queries, bool a_transposed = false) {
 
 }  // namespace
 
-TEST_CASE("a stored weight comes before Autocast, and Autocast before the sizes", "[choose_product]") {
+TEST_CASE("a stored weight comes before Autocast for few rows, and Autocast before the sizes",
+          "[choose_product]") {
   using enum ProductCode;
   ProductTraits p{.m = 1, .n = 1, .k = 1, .rounded = true, .weight = WeightFormat::tiles};
   CHECK(choose_product(p) == quantized_linear);
   p.weight = WeightFormat::bfloat16;
   CHECK(choose_product(p) == linear_few_rows);
+  p.m = 8;
+  CHECK(choose_product(p) == linear_few_rows);
+  p.m = 9;
+  CHECK(choose_product(p) == multiply_bf16);
+  p.weight = WeightFormat::tiles;
+  CHECK(choose_product(p) == multiply_bf16);
+  p.rounded = false;
+  CHECK(choose_product(p) == quantized_linear);
+  p.rounded = true;
   p.weight = WeightFormat::as_x;
   p.place = ProductPlace::attention;
   CHECK(choose_product(p) == multiply_bf16);
