@@ -32,6 +32,8 @@ constexpr const char* kStateFiles[] = {"trainer.json",
                                        "tokenizer.json",
                                        "train.json",
                                        "tokenizer_config.json",
+                                       "generation_config.json",
+                                       "chat_template.jinja",
                                        "optimizer.safetensors",
                                        files::kChecksumList,
                                        files::kStagedChecksumList};

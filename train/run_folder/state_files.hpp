@@ -10,10 +10,19 @@
 namespace gradus::train {
 
 /// The files of a run, without those of its states.
-inline constexpr const char* kRunFiles[] = {
-    "model.safetensors",       "config.json",           "train.json",    "vocab.json",  "merges.txt",
-    "tokenizer.json",          "tokenizer_config.json", "metrics.jsonl", "report.html", files::kChecksumList,
-    files::kStagedChecksumList};
+inline constexpr const char* kRunFiles[] = {"model.safetensors",
+                                            "config.json",
+                                            "train.json",
+                                            "vocab.json",
+                                            "merges.txt",
+                                            "tokenizer.json",
+                                            "tokenizer_config.json",
+                                            "generation_config.json",
+                                            "chat_template.jinja",
+                                            "metrics.jsonl",
+                                            "report.html",
+                                            files::kChecksumList,
+                                            files::kStagedChecksumList};
 
 /// Writes the files of a state, with their checksums, into a folder that exists. Throws RunError if the disk
 /// refuses.
