@@ -101,8 +101,8 @@ class Tokenizer {
   std::string to_merges() const;
   /// The tokens by their numbers as vocab.json has them: bpe in letters; "" for a number without a token.
   std::vector<std::string> vocabulary() const;
-  /// Whether vocab.json and merges.txt are all of it: not if a tokenizer.json has other rules than GPT-2's.
-  bool follows_gpt2() const;
+  /// The model and the rules of bpe, for exports (data/pairs/byte_pairs.hpp).
+  const pairs::BytePairs& pairs() const { return *pairs_; }
   /// The text of tokenizer.json, with which Hugging Face's `tokenizers` gives the same tokens, but ignores
   /// characters that the vocabulary lacks.
   std::string to_tokenizer_json() const;

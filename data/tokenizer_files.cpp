@@ -113,8 +113,6 @@ std::vector<std::string> Tokenizer::vocabulary() const {
   return texts;
 }
 
-bool Tokenizer::follows_gpt2() const { return pairs_ && pairs_->follows_gpt2(); }
-
 // -- tokenizer_config.json and generation_config.json
 
 std::shared_ptr<const Tokenizer::Files> Tokenizer::no_files() {

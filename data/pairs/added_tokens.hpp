@@ -16,7 +16,6 @@ struct AddedToken {
   int32_t token = 0;
   bool special = true;         ///< only for encode_with_specials()
   bool normalized = false;     ///< is found in the normalized text
-  bool in_vocabulary = false;  ///< is also a token of the model, which words can become
   bool operator==(const AddedToken&) const = default;
 };
 

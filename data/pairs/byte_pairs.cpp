@@ -165,7 +165,7 @@ BytePairs::BytePairs(Model model)
   for (size_t token = 0; token < texts.size(); ++token)
     by_text_.emplace(texts[token], static_cast<int32_t>(token));
   for (const AddedToken& added : model_.added)
-    if (!added.in_vocabulary) by_text_.erase(added.text);
+    if (added.special) by_text_.erase(added.text);
 }
 
 std::string BytePairs::letters(int32_t token) const {

@@ -21,17 +21,8 @@ std::string message_of(int error) {
   return reinterpret_cast<const char*>(message);
 }
 
-}  // namespace
-
-struct Pattern::Code {
-  pcre2_code* code = nullptr;
-  Code() = default;
-  Code(const Code&) = delete;
-  Code& operator=(const Code&) = delete;
-  ~Code() { pcre2_code_free(code); }
-};
-
-struct Pattern::Search::Memory {
+/// The memory of a thread for matches.
+struct Memory {
   pcre2_match_data* data = pcre2_match_data_create(1, nullptr);
   pcre2_match_context* context = pcre2_match_context_create(nullptr);
   pcre2_jit_stack* stack = pcre2_jit_stack_create(kStack, kMostStack, nullptr);
@@ -49,8 +40,15 @@ struct Pattern::Search::Memory {
   }
 };
 
-Pattern::Search::Search() : memory_(std::make_unique<Memory>()) {}
-Pattern::Search::~Search() = default;
+}  // namespace
+
+struct Pattern::Code {
+  pcre2_code* code = nullptr;
+  Code() = default;
+  Code(const Code&) = delete;
+  Code& operator=(const Code&) = delete;
+  ~Code() { pcre2_code_free(code); }
+};
 
 Pattern::Pattern(const std::string& expression) {
   int error = 0;
@@ -64,9 +62,8 @@ Pattern::Pattern(const std::string& expression) {
   code_ = code;
 }
 
-std::optional<std::pair<size_t, size_t>> Pattern::find(std::string_view text, size_t from,
-                                                       Search& search) const {
-  const Search::Memory& memory = *search.memory_;
+std::optional<std::pair<size_t, size_t>> Pattern::find(std::string_view text, size_t from) const {
+  static thread_local const Memory memory;  // Making it takes longer than a short text.
   const int found = pcre2_match(code_->code, reinterpret_cast<PCRE2_SPTR>(text.data()), text.size(), from,
                                 PCRE2_NO_UTF_CHECK, memory.data, memory.context);
   if (found == PCRE2_ERROR_NOMATCH) return {};

@@ -15,24 +15,12 @@ namespace gradus::data::pairs {
 /// Immutable, so thread-safe.
 class Pattern {
  public:
-  /// The memory of matches. Not thread-safe.
-  class Search {
-   public:
-    Search();
-    ~Search();
-
-   private:
-    friend class Pattern;
-    struct Memory;
-    std::unique_ptr<Memory> memory_;
-  };
-
   /// Throws std::invalid_argument with PCRE2's message if it is no regular expression.
   explicit Pattern(const std::string& expression);
 
   /// The beginning and the end of the first match at or after `from`. `text` must be UTF-8. Throws Error if a
   /// match takes too many steps.
-  std::optional<std::pair<size_t, size_t>> find(std::string_view text, size_t from, Search& search) const;
+  std::optional<std::pair<size_t, size_t>> find(std::string_view text, size_t from) const;
 
  private:
   struct Code;

@@ -115,7 +115,7 @@ void Splitter::cut(const Split& split, std::string_view part, std::string_view s
   };
   size_t done = 0;
   for (size_t from = 0; from <= part.size();) {
-    const auto match = split.pattern->find(same_classes, from, search_);
+    const auto match = split.pattern->find(same_classes, from);
     if (!match) break;
     add(done, match->first, false);
     add(match->first, match->second, true);

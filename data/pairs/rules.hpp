@@ -61,7 +61,6 @@ class Splitter {
   const std::vector<Split>& splits_;
   std::vector<std::string_view> words_, cut_;
   std::string changed_;
-  Pattern::Search search_;
 };
 
 }  // namespace gradus::data::pairs

@@ -87,16 +87,16 @@ std::string Vocabulary::add(AddedToken token) {
   if ((known && *known != token.token) || (!known && origins_[at] != Origin::missing))
     return concat("must be the same token in the vocabulary, got ", token.token, " for ",
                   in_quotes(token.text), ".");
-  for (const Origin other : {Origin::byte, Origin::joined, Origin::added})
-    if (known && origins_[at] == other && (token.special || other == Origin::added))
-      return concat("must be neither a byte nor joined by a merge nor listed twice, got ",
-                    in_quotes(token.text), ".");
+  Origin& origin = origins_[at];
+  const bool in_words = origin == Origin::byte || origin == Origin::joined;
+  if ((in_words && token.special) || !added_.insert(token.token).second)
+    return concat("must be neither a byte nor joined by a merge nor listed twice, got ",
+                  in_quotes(token.text), ".");
   if (!known) {
     names_[at] = token.text;
     tokens_.emplace(names_[at], token.token);
   }
-  token.in_vocabulary = known.has_value();
-  origins_[at] = Origin::added;
+  if (!in_words) origin = Origin::added;
   model_.added.push_back(std::move(token));
   return "";
 }

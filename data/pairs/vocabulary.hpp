@@ -46,6 +46,7 @@ class Vocabulary {
   std::unordered_map<std::string_view, int32_t> tokens_;  // by names_, which stay where they are
   std::vector<Origin> origins_;                           // by token
   std::unordered_set<uint64_t> merged_;
+  std::unordered_set<int32_t> added_;
 };
 
 /// A JSON object with the number of each text, one per line, indented.

@@ -134,9 +134,9 @@ TEST_CASE("vocab.json is read strictly") {
   refused("{\"tokenizer\": \"bpe\"}", ": tokenizer must be char or byte, got 'bpe'.");
   refused("{\"tokenizer\": \"char\"}", " must have a field 'characters'.");
   refused("{\"tokenizer\": \"byte\", \"merges\": []}",
-          " must have no field 'merges'. Hint: it may have tokenizer.");
+          " must have no field 'merges'. Hint: it may have tokenizer, special.");
   refused("{\"tokenizer\": \"byte\", \"characters\": \"ab\"}",
-          " must have no field 'characters'. Hint: it may have tokenizer.");
+          " must have no field 'characters'. Hint: it may have tokenizer, special.");
   refused("{\"tokenizer\": \"char\", \"characters\": \"ba\"}",
           ": characters must ascend, got 'a' (U+0061) after 'b' (U+0062).");
   refused("{\"tokenizer\": \"char\", \"characters\": \"aa\"}",

@@ -94,7 +94,7 @@ void convert_list(const std::vector<std::string>& files, const Convert& convert)
 
 struct LearnFlags {
   std::string out;
-  std::vector<std::string> text;
+  std::vector<std::string> text, special;
   int64_t vocab = 0;
   bool overwrite = false, quiet = false;
 };
@@ -121,7 +121,7 @@ int learn(const LearnFlags& flags) {
     trainer.add(source.bytes);
     bytes += static_cast<int64_t>(source.bytes.size());
   }
-  const Tokenizer tokenizer = trainer.train(flags.vocab);
+  const Tokenizer tokenizer = trainer.train(flags.vocab).with_special(flags.special);
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
   data::save_tokenizer(tokenizer, flags.out);
 
@@ -142,6 +142,10 @@ Action add_learn(CLI::App& verb, const std::string& program) {
   add_value(verb, "--vocab", flags->vocab, "N",
             "Size of the vocabulary, with the 256 bytes and <|endoftext|>")
       ->required();
+  verb.add_option("--special", flags->special,
+                  "Add a special token with this text after the others; may be given several\ntimes")
+      ->type_name("TEXT")
+      ->allow_extra_args(false);
   verb.add_flag("--overwrite", flags->overwrite, "Replace a tokenizer that is in the folder");
   verb.add_flag("--quiet", flags->quiet, "Print errors only");
   verb.footer(
@@ -168,7 +172,7 @@ struct CodingFlags {
 std::shared_ptr<CodingFlags> add_from(CLI::App& verb) {
   auto flags = std::make_shared<CodingFlags>();
   add_argument(verb, "from", flags->from, "FROM",
-               "Run folder, a folder of GPT-2's files, or a tokenizer.json");
+               "Run folder, a folder of Hugging Face's or GPT-2's files, or a tokenizer.json");
   return flags;
 }
 
@@ -248,7 +252,8 @@ Action add_encode(CLI::App& verb, const std::string& program) {
       ->type_name("FILE");
   add_value(verb, "--bin", flags->bin, "FILE",
             "Write the numbers to this file, 16 bits each, for train --tokens\nand nanoGPT");
-  verb.add_flag("--specials", flags->specials, "Read <|endoftext|> in a text as the special token");
+  verb.add_flag("--specials", flags->specials,
+                "Read the texts of special tokens, such as <|endoftext|>, as these tokens");
   verb.add_flag("--json", flags->json, "Read a JSON list of strings, print a list of lists of numbers");
   verb.footer(with_program(R"(Examples:
   $ tokenizer encode out/my my.txt
@@ -309,7 +314,9 @@ int describe(const CodingFlags& flags) {
       return concat("{\"id\":", token, ",\"text\":", json_string(text_of(token)), "}");
     };
     std::cout << "{\"kind\":\"" << tokenizer.kind() << "\",\"vocab_size\":" << tokenizer.vocab_size()
-              << ",\"special\":[" << joined(special, ",", named) << "],\"longest\":["
+              << ",\"prefix\":[" << joined(tokenizer.prefix(), ",") << "],\"suffix\":["
+              << joined(tokenizer.suffix(), ",") << "],\"eos\":[" << joined(tokenizer.eos(), ",")
+              << "],\"special\":[" << joined(special, ",", named) << "],\"longest\":["
               << joined(long_ones, ",", named) << "]";
     if (!flags.files.empty())
       std::cout << ",\"bytes\":" << bytes << ",\"tokens\":" << tokens.size()
@@ -323,7 +330,8 @@ int describe(const CodingFlags& flags) {
     });
   };
   std::cout << "kind        " << tokenizer.kind() << "\ntokens      " << grouped(tokenizer.vocab_size())
-            << "\nspecial     " << shown(special) << "\nlongest     " << shown(long_ones) << "\n";
+            << "\nspecial     " << shown(special) << "\nbefore      " << shown(tokenizer.prefix())
+            << "\nend         " << shown(tokenizer.eos()) << "\nlongest     " << shown(long_ones) << "\n";
   if (!flags.files.empty())
     std::cout << "text        " << grouped(bytes) << " bytes, "
               << grouped(static_cast<int64_t>(tokens.size())) << " tokens, " << decimals(average, 3)
@@ -351,14 +359,14 @@ constexpr Verb kTokenizerVerbs[] = {
 
 Action add_tokenizer(CLI::App& verb, const std::string& program) {
   const std::vector<AddedVerb> added = add_verbs(verb, kTokenizerVerbs, program);
-  verb.footer(
-      with_program(R"(FROM is a run folder, a folder with vocab.json and merges.txt as GPT-2 has them, or a
-tokenizer.json of Hugging Face.
+  verb.footer(with_program(
+      R"(FROM is a run folder, a folder with tokenizer.json as Hugging Face has it, or with vocab.json
+and merges.txt as GPT-2 has them, or a tokenizer.json.
 
 Examples:
   $ tokenizer info out/my
   $ tokenizer encode --help)",
-                   program));
+      program));
   return {[added] {
     if (const AddedVerb* parsed = parsed_verb(added)) return parsed->action.run();
     fail("tokenizer", "there must be train, encode, decode or info, got none.");

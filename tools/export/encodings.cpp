@@ -4,10 +4,13 @@
 #include <bit>
 #include <cmath>
 #include <cstdio>
+#include <map>
 #include <sstream>
 
+#include "gradus/data/pairs/byte_pairs.hpp"
 #include "gradus/files/error.hpp"
 #include "gradus/files/json.hpp"
+#include "gradus/files/plain.hpp"
 #include "gradus/files/utf8.hpp"
 
 namespace gradus::exports {
@@ -43,11 +46,12 @@ float largest_of(std::span<const float> x) {
 
 // -- vocabularies
 
+namespace pairs = data::pairs;
 using gguf::Keys;
 using gguf::List;
 
 /// llama.cpp's kinds of tokens.
-enum TokenType : int32_t { kNormal = 1, kControl = 3 };
+enum TokenType : int32_t { kNormal = 1, kUnknown, kControl, kUserDefined, kUnused, kByte };
 
 /// A token in the form of RWKV's vocabulary: bytes that do not print or are not UTF-8 become \xHH.
 std::string escaped(const std::string& token) {
@@ -72,33 +76,100 @@ Keys of_longest_tokens(const data::Tokenizer& tokenizer) {
   std::vector<std::string> tokens;
   for (int32_t token = 0; token < tokenizer.vocab_size(); ++token)
     tokens.push_back(escaped(tokenizer.decode({&token, 1})));
-  const std::vector<int32_t> types(tokens.size(), kNormal);
+  std::vector<int32_t> types(tokens.size(), kNormal);
+  for (const int32_t special : tokenizer.special_tokens()) types[static_cast<size_t>(special)] = kControl;
   return {{"tokenizer.ggml.model", std::string("rwkv")},
           {"tokenizer.ggml.tokens", List::of_texts(std::move(tokens))},
-          {"tokenizer.ggml.token_type", List::of_numbers(types)},
-          {"tokenizer.ggml.add_bos_token", false}};
+          {"tokenizer.ggml.token_type", List::of_numbers(types)}};
 }
 
-uint32_t end_of_text(const data::Tokenizer& tokenizer) {
+/// llama.cpp's names of ways to cut a text into words, by the expressions of tokenizer.json, one after
+/// another.
+const std::map<std::string_view, std::string_view> kWords = {
+    {"gpt2", "gpt-2"},
+    {R"(\p{N} gpt2)", "smollm"},
+    {R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)",
+     "llama-bpe"},
+    {R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)",
+     "qwen2"},
+    {R"([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+)",
+     "gpt-4o"},
+    {"\\p{N}{1,3} [一-龥\u3040-ゟ゠-ヿ]+ "
+     R"([!"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^)"
+     "\r\n"
+     R"(\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+| ?[\p{P}\p{S}]+[)"
+     "\r\n"
+     R"(]*|\s*[)"
+     "\r\n"
+     R"(]+|\s+(?!\S)|\s+)",
+     "deepseek-v3"},
+};
+
+std::string name_of_words(const pairs::Rules& rules) {
+  std::string expressions;
+  for (const pairs::Split& split : rules.splits)
+    expressions += concat(expressions.empty() ? "" : " ", split.pattern ? split.expression : "gpt2");
+  const auto name = kWords.find(expressions);
+  if (name == kWords.end())
+    fail("export", "the pre_tokenizer must be one that llama.cpp has a name for, got ",
+         files::in_quotes(expressions), ".");
+  return std::string(name->second);
+}
+
+/// The keys of both kinds of pairs.
+Keys of_pairs(const data::Tokenizer& tokenizer) {
+  const pairs::Model& model = tokenizer.pairs().model();
+  std::vector<std::string> tokens = tokenizer.vocabulary();
+  std::vector<int32_t> types(tokens.size(), kNormal);
+  for (size_t token = 0; token < tokens.size(); ++token)
+    if (tokens[token].empty()) {
+      tokens[token] = concat("[PAD", token, "]");
+      types[token] = kUnused;
+    }
+  for (const pairs::AddedToken& added : model.added) {
+    const auto at = static_cast<size_t>(added.token);
+    types[at] = added.special ? kControl : kUserDefined;
+    tokens[at] = added.text;
+  }
+  Keys keys{{"tokenizer.ggml.model", std::string(model.rules.of_characters ? "llama" : "gpt2")}};
+  if (!model.rules.of_characters) {
+    keys.emplace_back("tokenizer.ggml.pre", name_of_words(model.rules));
+    keys.emplace_back("tokenizer.ggml.tokens", List::of_texts(std::move(tokens)));
+    keys.emplace_back("tokenizer.ggml.token_type", List::of_numbers(types));
+    keys.emplace_back("tokenizer.ggml.merges", List::of_texts(merge_lines(tokenizer)));
+    return keys;
+  }
+  for (const int32_t byte : model.of_byte) types[static_cast<size_t>(byte)] = kByte;
+  // llama.cpp joins the neighbours whose token has the highest score, so the score is the order of merges.
+  std::vector<int32_t> ranks(tokens.size(), 0);
+  for (size_t rank = model.merges.size(); rank-- > 0;)
+    ranks[static_cast<size_t>(model.merges[rank].joined)] = static_cast<int32_t>(rank);
+  List scores{.of = gguf::ValueType::f32, .count = ranks.size(), .bytes = {}, .texts = {}};
+  for (const int32_t rank : ranks) {
+    const float score = -static_cast<float>(rank);
+    scores.bytes += as_f32({&score, 1});
+  }
+  using Kind = pairs::Normalization::Kind;
+  const auto& steps = model.rules.normalizer;
+  const bool adds_space =
+      std::any_of(steps.begin(), steps.end(), [](const auto& step) { return step.kind == Kind::prepend; });
+  if (const auto unknown = tokenizer.token_of("<unk>")) {
+    types[static_cast<size_t>(*unknown)] = kUnknown;
+    keys.emplace_back("tokenizer.ggml.unknown_token_id", static_cast<uint32_t>(*unknown));
+  }
+  keys.emplace_back("tokenizer.ggml.pre", std::string("default"));
+  keys.emplace_back("tokenizer.ggml.tokens", List::of_texts(std::move(tokens)));
+  keys.emplace_back("tokenizer.ggml.scores", std::move(scores));
+  keys.emplace_back("tokenizer.ggml.token_type", List::of_numbers(types));
+  keys.emplace_back("tokenizer.ggml.add_space_prefix", adds_space);
+  return keys;
+}
+
+/// A token that ends a text, which llama.cpp needs for pairs.
+int32_t end_of_text(const data::Tokenizer& tokenizer) {
+  if (const std::vector<int32_t> eos = tokenizer.eos(); !eos.empty()) return eos.front();
   const std::vector<int32_t> specials = tokenizer.special_tokens();
-  const auto is_end = [&](int32_t token) { return tokenizer.decode({&token, 1}) == "<|endoftext|>"; };
-  const auto found = std::find_if(specials.begin(), specials.end(), is_end);
-  if (found != specials.end()) return static_cast<uint32_t>(*found);
-  return static_cast<uint32_t>(specials.empty() ? tokenizer.encode("\xFF").front() : specials.back());
-}
-
-Keys of_byte_pairs(const data::Tokenizer& tokenizer) {
-  std::vector<int32_t> types(static_cast<size_t>(tokenizer.vocab_size()), kNormal);
-  for (const int32_t special : tokenizer.special_tokens()) types[static_cast<size_t>(special)] = kControl;
-  const uint32_t end = end_of_text(tokenizer);
-  return {{"tokenizer.ggml.model", std::string("gpt2")},
-          {"tokenizer.ggml.pre", std::string("gpt-2")},
-          {"tokenizer.ggml.tokens", List::of_texts(token_letters(tokenizer))},
-          {"tokenizer.ggml.token_type", List::of_numbers(types)},
-          {"tokenizer.ggml.merges", List::of_texts(merge_lines(tokenizer))},
-          {"tokenizer.ggml.bos_token_id", end},
-          {"tokenizer.ggml.eos_token_id", end},
-          {"tokenizer.ggml.add_bos_token", false}};
+  return specials.empty() ? tokenizer.encode("\xFF").front() : specials.back();
 }
 
 }  // namespace
@@ -143,15 +214,6 @@ std::string as_q8_0(std::span<const float> x) {
   return bytes;
 }
 
-std::vector<std::string> token_letters(const data::Tokenizer& tokenizer) {
-  const std::string text = tokenizer.to_json();
-  const files::Json json(text, "export", "vocab.json");
-  std::vector<std::string> tokens(static_cast<size_t>(tokenizer.vocab_size()));
-  for (const auto& [token, number] : json.root().members())
-    tokens[static_cast<size_t>(number.integer())] = token;
-  return tokens;
-}
-
 std::vector<std::string> merge_lines(const data::Tokenizer& tokenizer) {
   std::istringstream text(tokenizer.to_merges());
   std::vector<std::string> lines;
@@ -159,8 +221,24 @@ std::vector<std::string> merge_lines(const data::Tokenizer& tokenizer) {
   return {lines.begin() + 1, lines.end()};
 }
 
+void must_follow_gpt2(const data::Tokenizer& tokenizer, std::string_view format) {
+  if (tokenizer.kind() == "bpe" && !tokenizer.pairs().follows_gpt2())
+    fail("export", format, " needs a tokenizer with GPT-2's words, got a tokenizer.json with other rules. ",
+         "Hint: gguf has them.");
+}
+
 Keys vocabulary_keys(const data::Tokenizer& tokenizer) {
-  return tokenizer.kind() == "bpe" ? of_byte_pairs(tokenizer) : of_longest_tokens(tokenizer);
+  const bool is_pairs = tokenizer.kind() == "bpe";
+  Keys keys = is_pairs ? of_pairs(tokenizer) : of_longest_tokens(tokenizer);
+  if (is_pairs || !tokenizer.eos().empty()) {
+    const int32_t end = end_of_text(tokenizer);
+    keys.emplace_back("tokenizer.ggml.bos_token_id", static_cast<uint32_t>(tokenizer.bos().value_or(end)));
+    keys.emplace_back("tokenizer.ggml.eos_token_id", static_cast<uint32_t>(end));
+  }
+  keys.emplace_back("tokenizer.ggml.add_bos_token", !tokenizer.prefix().empty());
+  if (std::string chat = tokenizer.chat_template(); !chat.empty())
+    keys.emplace_back("tokenizer.chat_template", std::move(chat));
+  return keys;
 }
 
 }  // namespace gradus::exports

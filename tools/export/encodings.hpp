@@ -28,16 +28,19 @@ std::string as_f16(std::span<const float> x);
 /// round(x / d) as 32 bytes; ggml's quantize_row_q8_0 gives the same bytes. Throws Error as as_f16() does.
 std::string as_q8_0(std::span<const float> x);
 
-/// The tokens of bpe in GPT-2's letters, by their numbers.
-std::vector<std::string> token_letters(const data::Tokenizer& tokenizer);
 /// The lines of merges.txt of bpe, without the first one, which has the version.
 std::vector<std::string> merge_lines(const data::Tokenizer& tokenizer);
 
 /// GGUF's keys that begin with tokenizer, with which llama.cpp gives the same tokens.
-///   bpe         `gpt2`, with merges: GPT-2's words and pairs. It ends at <|endoftext|>; a vocabulary without
+///   bpe         `gpt2`, with merges and llama.cpp's name of the words. It ends at eos(); a vocabulary
+///   without
 ///               special tokens ends at the byte 0xFF, which is in no UTF-8, because llama.cpp needs a token.
+///               Pairs over characters: `llama`, with scores in the order of the merges.
 ///   char, byte  `rwkv`, which takes the longest token at each place; there is exactly one. (`gpt2` would end
 ///               every text at its token 11.)
+/// Throws Error for words that llama.cpp has no name for.
 gguf::Keys vocabulary_keys(const data::Tokenizer& tokenizer);
+/// Throws Error for bpe with other rules than GPT-2's, which `format` does not have.
+void must_follow_gpt2(const data::Tokenizer& tokenizer, std::string_view format);
 
 }  // namespace gradus::exports

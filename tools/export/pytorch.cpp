@@ -12,6 +12,7 @@
 #include "gradus/models/pretrained.hpp"
 #include "gradus/nn/safetensors.hpp"
 #include "gradus/tools/embedded.hpp"
+#include "gradus/tools/export/encodings.hpp"
 
 namespace gradus::exports {
 namespace {
@@ -57,6 +58,7 @@ std::string check_json(const data::Tokenizer& tokenizer, const std::string& text
 
 void write_pytorch(const train::TrainedModel& trained, const std::filesystem::path& folder) {
   const NoGrad no_grad;
+  must_follow_gpt2(trained.tokenizer, "pytorch");
   const std::vector<int64_t> tokens = greedy_tokens(trained);
   files::FolderUpdate update(folder);
   nn::save_safetensors(update, "check.safetensors",  // identifies the folder, so first

@@ -33,7 +33,8 @@ Json tokenizer_json(const data::Tokenizer& tokenizer) {
     json["characters"] = Json::parse(tokenizer.to_json()).at("characters");
     return json;
   }
-  const std::vector<std::string> tokens = token_letters(tokenizer);
+  must_follow_gpt2(tokenizer, "web");
+  const std::vector<std::string> tokens = tokenizer.vocabulary();
   json["tokens"] = tokens;
   json["merges"] = merge_lines(tokenizer);
   json["specials"] = Json::array();

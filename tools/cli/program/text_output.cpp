@@ -27,8 +27,9 @@ void Messages::line(const std::string& text) const {
 void write_sample(const models::Decoder& model, const data::Tokenizer& tokenizer, const std::string& prompt,
                   const models::SampleOptions& options, Generator& generator, std::ostream& out,
                   const TextEnd& end) {
-  const std::vector<int32_t> encoded = tokenizer.encode(prompt);
-  std::vector<int64_t> tokens(encoded.begin(), encoded.end());
+  const std::vector<int32_t> prefix = tokenizer.prefix(), encoded = tokenizer.encode(prompt);
+  std::vector<int64_t> tokens(prefix.begin(), prefix.end());
+  tokens.insert(tokens.end(), encoded.begin(), encoded.end());
   if (tokens.empty()) tokens.push_back(first_token(tokenizer));
   data::DecodeStream text(tokenizer);
   data::StopStrings wanted(end.stop);

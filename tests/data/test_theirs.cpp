@@ -1,0 +1,176 @@
+// tokenizer.json of other programs, beside the ids of Hugging Face's tokenizers (theirs.mjs), and what such a
+// file may not have.
+#include <vector>
+
+#include "data/small_vocabulary.hpp"
+#include "data/support.hpp"
+#include "gradus/data/tokenizer.hpp"
+#include "gradus/files/file.hpp"
+#include "gradus/files/json.hpp"
+#include "test_files.hpp"
+
+using namespace gradus::data;
+namespace fs = std::filesystem;
+using gradus::files::Field;
+using gradus::files::Json;
+
+namespace {
+
+const fs::path kTheirs = gradus::testing::test_files() / "data/theirs";
+
+std::vector<int32_t> numbers(const Field& list) {
+  std::vector<int32_t> all;
+  for (const Field& number : list.items()) all.push_back(static_cast<int32_t>(number.integer()));
+  return all;
+}
+
+/// tokenizer.json of bytes with these steps.
+std::string with_steps(const std::string& pre_tokenizer, const std::string& normalizer = "null",
+                       const std::string& more = "", const std::string& merges = "a b\nab c\n") {
+  std::string list, rest = merges;
+  for (size_t end; (end = rest.find('\n')) != rest.npos; rest.erase(0, end + 1))
+    list += (list.empty() ? "\"" : ", \"") + rest.substr(0, end) + "\"";
+  return "{\"added_tokens\": [], \"normalizer\": " + normalizer + ", \"pre_tokenizer\": " + pre_tokenizer +
+         ", \"model\": {\"type\": \"BPE\", \"vocab\": " + small_vocab(merges) + ", \"merges\": [" + list +
+         "]" + more + "}}";
+}
+
+std::string cut_by(const std::string& step) {
+  return "{\"type\": \"Sequence\", \"pretokenizers\": [" + step +
+         ", {\"type\": \"ByteLevel\", \"add_prefix_space\": false, \"use_regex\": false}]}";
+}
+
+std::string split(const std::string& regex, const std::string& behavior, bool invert = false) {
+  return cut_by("{\"type\": \"Split\", \"pattern\": {\"Regex\": " + gradus::files::json_text(regex) +
+                "}, \"behavior\": \"" + behavior + "\", \"invert\": " + (invert ? "true}" : "false}"));
+}
+
+std::string read_error(const std::string& json) {
+  return error_of([&] { Tokenizer::from_tokenizer_json(json, "t.json"); });
+}
+
+}  // namespace
+
+TEST_CASE("tokenizers of other programs give Hugging Face's ids") {
+  int folders = 0;
+  for (const auto& entry : fs::directory_iterator(kTheirs)) {
+    ++folders;
+    INFO(entry.path());
+    const std::string text = gradus::files::read(entry.path() / "tokenizer.json");
+    const Tokenizer tokenizer = load_tokenizer(entry.path());
+    const Json json(gradus::files::read(entry.path() / "cases.json"), "test", "cases.json");
+    CHECK(tokenizer.prefix() == numbers(json.root().at("prefix")));
+    CHECK(tokenizer.suffix().empty());
+    for (const Field& one : json.root().at("cases").items()) {
+      INFO(one.at("text").text());
+      CHECK(tokenizer.encode_with_specials(one.at("text").text()) == numbers(one.at("ids")));
+    }
+    CHECK(tokenizer_files(tokenizer).at("tokenizer.json") == text);
+    const bool changes = text.find("\"normalizer\":{") != text.npos;
+    const std::string any = "It's \xFF\xFE a\xE0\xA4 \x80 12 \n<think>";
+    if (!changes) CHECK(tokenizer.decode(tokenizer.encode(any)) == any);
+  }
+  CHECK(folders == 7);
+}
+
+TEST_CASE("the behaviors of a Split") {
+  const auto tokens = [](const std::string& step) {
+    const Tokenizer tokenizer = Tokenizer::from_tokenizer_json(with_steps(step));
+    std::string shown;
+    for (const int32_t token : tokenizer.encode("abcabcab")) shown += tokenizer.decode({&token, 1}) + "|";
+    return shown;
+  };
+  // The words are joined by "a b" and "ab c" as far as the cuts let them.
+  CHECK(tokens(split("b", "Isolated")) == "a|b|c|a|b|c|a|b|");
+  CHECK(tokens(split("b", "Removed")) == "a|c|a|c|a|");
+  CHECK(tokens(split("b", "MergedWithPrevious")) ==
+        "ab|c|a"
+        "b|c|a"
+        "b|");
+  CHECK(tokens(split("b", "MergedWithNext")) == "a|b|c|a|b|c|a|b|");
+  CHECK(tokens(split("[ab]", "Contiguous")) == "ab|c|ab|c|ab|");
+  CHECK(tokens(split("[ab]+c", "Removed", true)) == "abc|abc|");
+  CHECK(tokens(split("(?=c)", "Isolated")) == "ab|c|ab|c|ab|");  // empty matches
+}
+
+TEST_CASE("what a tokenizer.json of other programs may not have is named") {
+  const std::string file = "[tokenizer] t.json: ";
+  CHECK(
+      read_error(with_steps(cut_by("{\"type\": \"Metaspace\"}"))) ==
+      file +
+          "pre_tokenizer, pretokenizers[0], type must be Split, Digits, ByteLevel or a Sequence of them, got "
+          "'Metaspace'.");
+  CHECK(read_error(with_steps(split("b", "Split"))).find("must be Isolated, Removed") != std::string::npos);
+  CHECK(
+      read_error(with_steps(split("(b", "Isolated")))
+          .find("must be a regular expression, got an object of 1: missing closing parenthesis at byte 2.") !=
+      std::string::npos);
+  CHECK(read_error(with_steps(split("", "Isolated"))).find("must not be empty.") != std::string::npos);
+  CHECK(read_error(with_steps("{\"type\": \"ByteLevel\"}", "{\"type\": \"NFKC\"}")) ==
+        file + "normalizer, type must be NFC, Prepend, Replace or a Sequence of them, got 'NFKC'.");
+  CHECK(read_error(with_steps("null", "{\"type\": \"NFC\"}"))
+            .find("model must have either byte_fallback or a ByteLevel before it, got neither.") !=
+        std::string::npos);
+  CHECK(read_error(with_steps("null", "null", ", \"byte_fallback\": true"))
+            .find("must have all 256 bytes, got none for <0x00>") != std::string::npos);
+}
+
+TEST_CASE("a pattern that takes exponential time ends with an error") {
+  const Tokenizer tokenizer = Tokenizer::from_tokenizer_json(with_steps(split("(a+)+$", "Isolated")));
+  const std::string text = std::string(60, 'a') + "!";
+  CHECK(error_of([&] { tokenizer.encode(text); }).find("must take at most 5000000 steps") !=
+        std::string::npos);
+  CHECK(tokenizer.decode(tokenizer.encode("aaa")) == "aaa");
+}
+
+TEST_CASE("a folder keeps tokenizer.json and its companions unchanged") {
+  const TemporaryFolder folder, copy;
+  fs::copy(kTheirs / "llama3/tokenizer.json", folder / "tokenizer.json");
+  const std::string config =
+      "{\"bos_token\": {\"content\": \"<|begin_of_text|>\"}, \"eos_token\": \"he\", \"chat_template\": "
+      "\"{{x}}\"}";
+  write_file(folder / "tokenizer_config.json", config);
+  write_file(folder / "generation_config.json", "{\"eos_token_id\": [3, 4], \"top_p\": 0.9}");
+  write_file(folder / "vocab.json", small_vocab("a b\n"));  // of the same tokens, but without the rules
+  const Tokenizer tokenizer = load_tokenizer(folder.path());
+  CHECK(tokenizer.bos() == tokenizer.token_of("<|begin_of_text|>"));
+  REQUIRE(tokenizer.bos());
+  CHECK(tokenizer.eos() == std::vector<int32_t>{tokenizer.token_of("he").value(), 3, 4});
+  CHECK(tokenizer.chat_template() == "{{x}}");
+  save_tokenizer(tokenizer, copy.path());
+  for (const char* name : {"tokenizer.json", "tokenizer_config.json", "generation_config.json"})
+    CHECK(file_bytes(copy / name) == file_bytes(folder / name));
+  CHECK_FALSE(fs::exists(copy / "vocab.json"));
+  CHECK(load_tokenizer(copy.path()) == tokenizer);
+  CHECK(error_of([&] {
+          tokenizer.with_special({"<|new|>"});
+        }).find("must have the special token '<|new|>'") != std::string::npos);
+  CHECK(tokenizer.with_special({"<|begin_of_text|>"}) == tokenizer);
+}
+
+TEST_CASE("special tokens on request") {
+  const std::vector<std::string> texts = {"<|im_start|>", "<|im_end|>"};
+  for (const Tokenizer& plain : {Tokenizer::characters("ab<|im_start>\n"), Tokenizer::bytes(),
+                                 small_tokenizer("a b\n", {"<|endoftext|>"})}) {
+    const Tokenizer tokenizer = plain.with_special(texts);
+    const auto first = static_cast<int32_t>(plain.vocab_size());
+    CHECK(tokenizer.vocab_size() == first + 2);
+    CHECK(tokenizer.token_of("<|im_end|>") == first + 1);
+    CHECK(tokenizer.with_special(texts) == tokenizer);
+    std::vector<int32_t> expected = plain.encode("ab");
+    expected.insert(expected.begin(), first);
+    expected.push_back(first + 1);
+    CHECK(tokenizer.encode_with_specials("<|im_start|>ab<|im_end|>") == expected);
+    CHECK(tokenizer.encode("<|im_start|>") == plain.encode("<|im_start|>"));
+    CHECK(tokenizer.decode(expected) == "<|im_start|>ab<|im_end|>");
+    CHECK(Tokenizer::from_tokenizer_json(tokenizer.to_tokenizer_json()) == tokenizer);
+    const TemporaryFolder folder;
+    const Tokenizer chat = tokenizer.with_chat_template("{{ messages }}", first + 1);
+    save_tokenizer(chat, folder.path());
+    CHECK(load_tokenizer(folder.path()) == tokenizer);
+    CHECK(load_tokenizer(folder.path()).chat_template() == "{{ messages }}");
+    CHECK(load_tokenizer(folder.path()).eos() == std::vector<int32_t>{first + 1});
+    CHECK(error_of([&] { plain.with_special({"a"}); }).find("that no other token has, got 'a'.") !=
+          std::string::npos);
+  }
+}
