@@ -6,10 +6,10 @@
 #include <set>
 #include <utility>
 
+#include "gradus/data/kept_files.hpp"
 #include "gradus/data/pairs/added_tokens.hpp"
 #include "gradus/data/pairs/byte_pairs.hpp"
 #include "gradus/data/pairs/learn.hpp"
-#include "gradus/data/tokenizer_files.hpp"
 #include "gradus/files/error.hpp"
 #include "gradus/files/plain.hpp"
 #include "gradus/files/utf8.hpp"

@@ -27,6 +27,8 @@
 
 namespace gradus::data {
 
+struct KeptFiles;
+
 namespace pairs {
 class BytePairs;
 class WordCounts;
@@ -128,7 +130,7 @@ class Tokenizer {
   explicit Tokenizer(std::u32string characters, std::vector<std::string> specials = {})
       : characters_(std::move(characters)), specials_(std::move(specials)) {}
   explicit Tokenizer(pairs::BytePairs pairs);
-  struct Files;
+  using Files = KeptFiles;
   /// Reads tokenizer_config.json and generation_config.json, which `texts` may have.
   Tokenizer with_files(const std::map<std::string, std::string>& texts,
                        const std::filesystem::path& folder) const;

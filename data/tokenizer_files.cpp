@@ -2,10 +2,11 @@
 // tokenizer_json.cpp has tokenizer.json.
 #include <algorithm>
 
+#include "gradus/data/kept_files.hpp"
 #include "gradus/data/pairs/byte_pairs.hpp"
 #include "gradus/data/pairs/read_rules.hpp"
 #include "gradus/data/pairs/vocabulary.hpp"
-#include "gradus/data/tokenizer_files.hpp"
+#include "gradus/data/tokenizer.hpp"
 #include "gradus/files/error.hpp"
 #include "gradus/files/file.hpp"
 #include "gradus/files/json.hpp"

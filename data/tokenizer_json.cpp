@@ -2,10 +2,11 @@
 // tokenizers of gradus and those with GPT-2's pattern.
 #include <algorithm>
 
+#include "gradus/data/kept_files.hpp"
 #include "gradus/data/pairs/byte_pairs.hpp"
 #include "gradus/data/pairs/read_rules.hpp"
 #include "gradus/data/pairs/vocabulary.hpp"
-#include "gradus/data/tokenizer_files.hpp"
+#include "gradus/data/tokenizer.hpp"
 #include "gradus/files/error.hpp"
 #include "gradus/files/json.hpp"
 #include "gradus/files/utf8.hpp"
@@ -155,10 +156,12 @@ Tokenizer Tokenizer::from_tokenizer_json(std::string_view text, const std::strin
     tokenizer = Tokenizer(vocabulary.take());
     std::vector<std::string> texts;
     for (const int32_t token : tokenizer.special_tokens()) texts.push_back(tokenizer.text_of(token));
-    if (merges.size() == 0 && tokenizer.pairs_->follows_gpt2())
-      if (Tokenizer plain = bytes().with_special(texts);
-          plain.to_tokenizer_json() == tokenizer.to_tokenizer_json())
-        tokenizer = std::move(plain);
+    const auto& of_byte = tokenizer.pairs_->model().of_byte;
+    const bool in_order =
+        std::is_sorted(of_byte.begin(), of_byte.end()) && of_byte.back() == pairs::kBytes - 1;
+    const bool has_more = tokenizer.vocab_size() != pairs::kBytes + static_cast<int64_t>(texts.size());
+    if (merges.size() == 0 && in_order && !has_more && tokenizer.pairs_->follows_gpt2())
+      tokenizer = bytes().with_special(texts);
   }
   auto files = std::make_shared<Files>();
   pairs::Template around = pairs::read_template(root, tokenizer.vocab_size());

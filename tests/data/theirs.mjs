@@ -35,8 +35,8 @@ for (const name of ["qwen3", "llama3", "llama2", "gemma3", "deepseek_v3", "gpt4o
   const added = real.added_tokens.filter((token) => texts.some((text) => text.includes(token.content)));
   for (const token of added) if (token.content in real.model.vocab) kept.add(token.content);
   const vocab = Object.fromEntries([...kept].sort((a, b) => real.model.vocab[a] - real.model.vocab[b]).map((text, i) => [text, i]));
-  // The numbers of added tokens have a hole, as in GPT-4o's.
-  const tokens = added.map((token, i) => ({ ...token, id: vocab[token.content] ?? kept.size + 2 * i }));
+  let last = kept.size;  // Hugging Face's numbers, whatever the file says
+  const tokens = added.map((token) => ({ ...token, id: vocab[token.content] ?? last++ }));
   if (real.post_processor?.special_tokens)
     for (const special of Object.values(real.post_processor.special_tokens)) special.ids = special.tokens.map((text) => vocab[text]);
   const small = { ...real, added_tokens: tokens, model: { ...real.model, vocab, merges } };

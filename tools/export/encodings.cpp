@@ -86,8 +86,8 @@ Keys of_longest_tokens(const data::Tokenizer& tokenizer) {
 /// llama.cpp's names of ways to cut a text into words, by the expressions of tokenizer.json, one after
 /// another.
 const std::map<std::string_view, std::string_view> kWords = {
-    {"gpt2", "gpt-2"},
-    {R"(\p{N} gpt2)", "smollm"},
+    {"words", "gpt-2"},
+    {R"(\p{N} words)", "smollm"},
     {R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)",
      "llama-bpe"},
     {R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)",
@@ -108,7 +108,7 @@ const std::map<std::string_view, std::string_view> kWords = {
 std::string name_of_words(const pairs::Rules& rules) {
   std::string expressions;
   for (const pairs::Split& split : rules.splits)
-    expressions += concat(expressions.empty() ? "" : " ", split.pattern ? split.expression : "gpt2");
+    expressions += concat(expressions.empty() ? "" : " ", split.pattern ? split.expression : "words");
   const auto name = kWords.find(expressions);
   if (name == kWords.end())
     fail("export", "the pre_tokenizer must be one that llama.cpp has a name for, got ",

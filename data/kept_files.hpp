@@ -7,8 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "gradus/data/tokenizer.hpp"
-
 namespace gradus::data {
 
 inline constexpr const char* kTokenizerJson = "tokenizer.json";
@@ -17,7 +15,7 @@ inline constexpr const char* kGenerationConfig = "generation_config.json";
 inline constexpr const char* kChatTemplate = "chat_template.jinja";
 inline constexpr const char* kEndOfText = "<|endoftext|>";
 
-struct Tokenizer::Files {
+struct KeptFiles {
   std::map<std::string, std::string> texts;  ///< those that are written back unchanged; else none
   std::vector<int32_t> prefix, suffix;
   std::optional<int32_t> bos;
