@@ -1,5 +1,6 @@
 // gradus train: trains a decoder on a text, from the command line to the sample at the end.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <filesystem>
 #include <iostream>
 #include <memory>
@@ -94,9 +95,30 @@ std::string introduction(const PreparedRun& prepared) {
                         steps_done > 0 ? concat(", resumed after step ", steps_done) : "");
 }
 
+/// Writes the first example of a batch up to the first token that counts, and the model's answer.
+void write_answer(const data::Batch& batch, const models::Decoder& model, const data::Tokenizer& tokenizer,
+                  int64_t tokens, Generator& stream, std::ostream& out) {
+  std::vector<int64_t> prompt = batch.x.select(0, 0).to_vector<int64_t>();
+  const std::vector<int64_t> targets = batch.y.select(0, 0).to_vector<int64_t>();
+  const auto first =
+      std::find_if(targets.begin(), targets.end(), [](int64_t y) { return y != data::kNoTarget; });
+  prompt.resize(static_cast<size_t>(first - targets.begin()) + 1);
+  out << tokenizer.decode(std::vector<int32_t>(prompt.begin(), prompt.end()));
+  const std::vector<int32_t> ends = tokenizer.eos();
+  data::DecodeStream text(tokenizer);
+  models::generate(model, prompt, {.max_new_tokens = tokens, .temperature = 0.8}, stream, [&](int64_t token) {
+    if (std::find(ends.begin(), ends.end(), token) != ends.end()) return false;
+    out << text.step(static_cast<int32_t>(token)) << std::flush;
+    return out.good();
+  });
+  out << text.finish();
+}
+
 void write_run_sample(const PreparedRun& prepared, const models::Decoder& model,
                       const data::Tokenizer& tokenizer, int64_t tokens, std::ostream& out) {
   Generator stream = Generator(static_cast<uint64_t>(prepared.config().seed)).stream("sample");
+  if (prepared.dataset->has_examples() && !prepared.run.validation.empty())
+    return write_answer(prepared.run.validation[0], model, tokenizer, tokens, stream, out);
   write_sample(model, tokenizer, "", {.max_new_tokens = tokens, .temperature = 0.8}, stream, out);
 }
 
@@ -216,13 +238,14 @@ void print_summary(const TrainFlags& flags, const PreparedRun& prepared, const t
   write_run_sample(prepared, best.model, best.tokenizer, kClosingSample, out);
   out << std::endl;
   const std::string folder = prepared.folder->path().string(), prompt = example_prompt(corpus.text);
-  messages.line(concat("\nmodel   ", folder,
-                       prepared.config().lora > 0 ? "/adapter_model.safetensors" : "/model.safetensors",
-                       " (the best), with config.json and tokenizer.json\n", "log     ", folder,
-                       "/metrics.jsonl, a line a step\n", "page    ", folder, "/report.html\n", "state   ",
-                       folder, "/last; --resume continues from it\n", "more    ", program, " sample ",
-                       shell_path(folder), prompt.empty() ? "" : " --prompt " + shell_word(prompt),
-                       flags.profile.empty() ? "" : "\nprofile " + flags.profile));
+  messages.line(concat(
+      "\nmodel   ", folder, prepared.config().lora > 0 ? "/adapter_model.safetensors" : "/model.safetensors",
+      " (the best), with config.json and tokenizer.json\n", "log     ", folder,
+      "/metrics.jsonl, a line a step\n", "page    ", folder, "/report.html\n", "state   ", folder,
+      "/last; --resume continues from it\n", "more    ", program,
+      prepared.dataset->has_examples() ? " chat " : " sample ", shell_path(folder),
+      prompt.empty() || prepared.dataset->has_examples() ? "" : " --prompt " + shell_word(prompt),
+      flags.profile.empty() ? "" : "\nprofile " + flags.profile));
 }
 
 /// The best model of a run. If adapters are trained, the run's model gets the best ones.
