@@ -263,10 +263,12 @@ Examples read_examples(std::string_view jsonl, const std::string& file, const To
       one.counts.resize(most);
     }
     if (one.tokens.size() < 2 ||
-        std::find(one.counts.begin() + 1, one.counts.end(), true) == one.counts.end())
+        std::find(one.counts.begin() + 1, one.counts.end(), true) == one.counts.end()) {
       ++result.without_answer;
-    else
-      result.examples.push_back(std::move(one));
+      continue;
+    }
+    result.examples.push_back(std::move(one));
+    result.lines.push_back(number);
   }
   if (result.examples.empty()) {
     const std::string note = result.note();

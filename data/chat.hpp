@@ -58,6 +58,7 @@ struct ExampleRules {
 /// The examples of a file, and what was left out.
 struct Examples {
   std::vector<Example> examples;
+  std::vector<int64_t> lines;  ///< of the examples in the file, counted from 1
   int64_t bad_lines = 0, cut_tokens = 0, cut_examples = 0, without_answer = 0;
 
   /// One line about what was left out; "" if nothing was.

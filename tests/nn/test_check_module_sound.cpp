@@ -15,8 +15,8 @@ namespace {
 
 /// A frozen Linear and a product of two thin matrices beside it, of which one starts at 0 (Hu et al., arXiv
 /// 2106.09685).
-struct LoRA : Module {
-  LoRA() {
+struct LowRank : Module {
+  LowRank() {
     base.weight.requires_grad_(false);
     base.bias.requires_grad_(false);
   }
@@ -61,7 +61,7 @@ TEST_CASE("sound models pass") {
               squares);
   check_sound(Decoder(Decoder::none), text(), classes);  // tied
   check_sound(mlp(), regression(), squares);
-  check_sound(LoRA(), regression(), squares);
+  check_sound(LowRank(), regression(), squares);
   check_sound(SelfAttention(kC, kC, g), sequences(), squares, {.causal = true, .overfit_to = 0.5});
   check_sound(SelfAttention(kC, kC, g, {.mask_on = MaskOn::weights, .dropout = 0.1, .num_heads = 2}),
               sequences(), squares, {.causal = true, .overfit_to = 0.7});

@@ -1,17 +1,19 @@
 // gradus eval: measures how well a model predicts a text.
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <numbers>
 #include <numeric>
-#include <span>
 
 #include "gradus/autograd/graph/modes.hpp"
 #include "gradus/autograd/ops/ops.hpp"
+#include "gradus/data/chat.hpp"
 #include "gradus/data/text.hpp"
 #include "gradus/files/error.hpp"
+#include "gradus/files/file.hpp"
 #include "gradus/files/plain.hpp"
 #include "gradus/tools/cli/program/flags.hpp"
 #include "gradus/tools/cli/program/terminal.hpp"
@@ -26,6 +28,7 @@ struct EvalFlags {
   ModelFlags model;
   std::vector<std::string> others;  ///< folders of the other models of an ensemble
   std::vector<std::string> text;
+  std::string per_example;  ///< a file to write
   int64_t threads = 0, stride = 0;
   bool json = false;
 };
@@ -57,8 +60,41 @@ std::vector<double> token_losses(models::Decoder& model, const std::vector<int32
   return losses;
 }
 
+/// The sequences of the text: one, or the examples of JSONL.
+data::Examples sequences_of(const EvalFlags& flags, const data::Tokenizer& tokenizer) {
+  const bool has_examples = std::filesystem::path(flags.text.front()).extension() == ".jsonl";
+  if (!flags.per_example.empty() && !has_examples)
+    fail("eval", "--per-example needs a --text of JSONL, got ", files::plain(flags.text.front()), ".");
+  const data::Text text = data::read_text({flags.text.begin(), flags.text.end()},
+                                          has_examples ? data::TextRules{} : data::TextRules::of(tokenizer));
+  if (const std::string note = text.note(); !note.empty()) Messages(flags.json).line("note: " + note);
+  if (has_examples) return data::read_examples(text.text, flags.text.front(), tokenizer, {});
+  data::Example whole{.tokens = tokenizer.encode(text.text), .counts = {}};
+  if (whole.tokens.size() < 2)
+    fail("eval", "--text must have at least 2 tokens, to predict one from another, got ", whole.tokens.size(),
+         ".");
+  whole.counts.assign(whole.tokens.size(), true);
+  return {.examples = {std::move(whole)}, .lines = {1}};
+}
+
 double mean_of(const std::vector<double>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+/// A line of JSON for each example: its line, and the number and the mean loss of the tokens that count.
+void write_examples(const std::string& path, const data::Examples& sequences,
+                    const std::vector<double>& losses) {
+  auto next = losses.begin();
+  files::write_atomically(path, [&](std::ostream& out) {
+    for (size_t i = 0; i < sequences.examples.size(); ++i) {
+      const std::vector<bool>& counts = sequences.examples[i].counts;
+      const auto tokens = std::count(counts.begin() + 1, counts.end(), true);
+      const double mean = std::accumulate(next, next + tokens, 0.0) / static_cast<double>(tokens);
+      next += tokens;
+      out << nlohmann::ordered_json{{"line", sequences.lines[i]}, {"tokens", tokens}, {"loss", mean}}.dump()
+          << "\n";
+    }
+  });
 }
 
 int eval(const EvalFlags& flags, bool threads_given, bool stride_given) {
@@ -81,18 +117,22 @@ int eval(const EvalFlags& flags, bool threads_given, bool stride_given) {
       fail("eval", "--stride must be in [1, ", configs.back().block_size, "], the context of ", member.folder,
            ", got ", flags.stride, ".");
   }
-  const data::Text text =
-      data::read_text({flags.text.begin(), flags.text.end()}, data::TextRules::of(tokenizer));
-  if (const std::string note = text.note(); !note.empty()) Messages(flags.json).line("note: " + note);
-  const std::vector<int32_t> tokens = tokenizer.encode(text.text);
-  if (tokens.size() < 2)
-    fail("eval", "--text must have at least 2 tokens, to predict one from another, got ", tokens.size(), ".");
+  const data::Examples sequences = sequences_of(flags, tokenizer);
+  std::vector<int32_t> predicted;  // the tokens that count
+  for (const auto& [tokens, counts] : sequences.examples)
+    for (size_t t = 1; t < tokens.size(); ++t)
+      if (counts[t]) predicted.push_back(tokens[t]);
 
   std::vector<double> single, joint;  // the mean of each model; of all of them for each token
   for (size_t i = 0; i < members.size(); ++i) {
     train::TrainedModel trained = load_model(members[i], configs[i]);
-    const std::vector<double> losses =
-        token_losses(trained.model, tokens, stride_given ? flags.stride : configs[i].block_size);
+    std::vector<double> losses;
+    for (const auto& [tokens, counts] : sequences.examples) {
+      const std::vector<double> all =
+          token_losses(trained.model, tokens, stride_given ? flags.stride : configs[i].block_size);
+      for (size_t t = 0; t < all.size(); ++t)
+        if (counts[t + 1]) losses.push_back(all[t]);
+    }
     single.push_back(mean_of(losses));
     const auto log_sum = [](double a, double b) {  // -log(exp(-a) + exp(-b))
       return std::min(a, b) - std::log1p(std::exp(-std::abs(a - b)));
@@ -102,8 +142,9 @@ int eval(const EvalFlags& flags, bool threads_given, bool stride_given) {
     else
       std::transform(joint.begin(), joint.end(), losses.begin(), joint.begin(), log_sum);
   }
-  const double loss = mean_of(joint) + std::log(static_cast<double>(members.size()));
-  const std::span<const int32_t> predicted = std::span(tokens).subspan(1);
+  for (double& nats : joint) nats += std::log(static_cast<double>(members.size()));
+  const double loss = mean_of(joint);
+  if (!flags.per_example.empty()) write_examples(flags.per_example, sequences, joint);
   const double bits = loss * static_cast<double>(predicted.size()) / std::numbers::ln2;
   const auto bytes = static_cast<double>(tokenizer.byte_count(predicted));
   if (flags.json) {
@@ -135,8 +176,11 @@ Action add_eval(CLI::App& verb, const std::string& program) {
   verb.add_option("others", flags->others, "More models, for the mean of their probabilities (an ensemble)")
       ->type_name("DIR");
   add_value(verb, "--text", flags->text, "FILE",
-            "Files, folders of .txt files, or - (the standard input), joined\nin order")
+            "Files, folders of .txt files, or - (the standard input), joined\nin order; or a file of "
+            "JSONL, whose answers count")
       ->required();
+  add_value(verb, "--per-example", flags->per_example, "FILE",
+            "JSONL: write line, tokens and loss of each example");
   const CLI::Option* threads =
       add_value(verb, "--threads", flags->threads, "N", "Threads [one per core]", kMostThreads);
   const CLI::Option* stride = add_value(verb, "--stride", flags->stride, "N",
@@ -157,7 +201,8 @@ tokenizer, their shapes may differ.
 Examples:
   $ eval out/kjv-mini --text psalms.txt
   $ eval out/kjv-mini --text psalms.txt --stride 64 --json
-  $ eval out/kjv-mini out/kjv-nano --text psalms.txt)",
+  $ eval out/kjv-mini out/kjv-nano --text psalms.txt
+  $ eval out/answers --text questions.jsonl --per-example losses.jsonl)",
       program));
   return {[=] { return eval(*flags, threads->count() > 0, stride->count() > 0); }};
 }

@@ -1,6 +1,7 @@
 // Questions and answers: `train` on JSONL, and `chat`.
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "catch.hpp"
 #include "tools/cli/program.hpp"
@@ -89,4 +90,31 @@ TEST_CASE("a text of its own to evaluate on") {
           0);
   const std::string log = read(out + "/metrics.jsonl");
   CHECK_THAT(log, ContainsSubstring("\"tokens\":" + std::to_string(sentence.size() - 1)));
+}
+
+TEST_CASE("eval measures the answers of examples, each by itself") {
+  const Scratch scratch;
+  const std::string text = scratch.file("q.jsonl", questions()), out = scratch.path("run"),
+                    losses = scratch.path("losses.jsonl"),
+                    one = scratch.file("one.jsonl", questions().substr(0, 38));
+  REQUIRE(run_program(train(text, out, {"--steps", "3"})).code == 0);
+  const Outcome all = run_program({"eval", out, "--text", text, "--per-example", losses, "--json"});
+  REQUIRE(all.code == 0);
+  std::istringstream lines(read(losses));
+  double sum = 0;
+  int64_t count = 0;
+  std::string first;
+  for (std::string line; std::getline(lines, line);) {
+    if (first.empty()) first = line;
+    sum += json::parse(line).at("loss").get<double>() * json::parse(line).at("tokens").get<double>();
+    CHECK(json::parse(line).at("line") == ++count);
+    CHECK(json::parse(line).at("tokens") == 4);  // three letters and the end
+  }
+  CHECK(count == 60);
+  CHECK(json::parse(all.out).at("loss").get<double>() == Approx(sum / 240));
+  const Outcome single = run_program({"eval", out, "--text", one, "--json"});
+  CHECK(json::parse(single.out).at("loss").get<double>() ==
+        Approx(json::parse(first).at("loss").get<double>()));
+  check_refused({"eval", out, "--text", scratch.file("a.txt", "abc"), "--per-example", losses},
+                {"needs a --text of JSONL"});
 }
