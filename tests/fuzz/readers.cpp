@@ -6,14 +6,15 @@
 #include <algorithm>
 
 #include "data/small_vocabulary.hpp"
+#include "gradus/data/chat.hpp"
 #include "gradus/data/pairs/byte_pairs.hpp"
 #include "gradus/data/tokenizer.hpp"
 #include "gradus/files/error.hpp"
 #include "gradus/files/json.hpp"
 #include "gradus/files/pickle.hpp"
 #include "gradus/files/plain.hpp"
-#include "gradus/models/adapter.hpp"
 #include "gradus/files/zip.hpp"
+#include "gradus/models/adapter.hpp"
 #include "gradus/models/config_json.hpp"
 #include "gradus/nn/safetensors.hpp"
 #include "gradus/tools/cases/read.hpp"
@@ -126,6 +127,14 @@ void read_merges(std::string_view bytes) {
   require(data::Tokenizer::from_gpt2(vocab, tokenizer.to_merges()) == tokenizer, "merges come back");
 }
 
+void read_examples(std::string_view bytes) {
+  static const data::Tokenizer tokenizer = data::with_chat(data::Tokenizer::bytes());
+  for (const data::Example& one :
+       data::read_examples(bytes, "examples.jsonl", tokenizer, {.most_tokens = 64}).examples)
+    if (one.tokens.size() < 2 || one.tokens.size() > 64 || one.counts.size() != one.tokens.size())
+      throw Fault("an example of another size");
+}
+
 void read_tokenizer(std::string_view bytes) { require_whole(data::Tokenizer::from_tokenizer_json(bytes)); }
 
 void read_train(std::string_view bytes) {
@@ -187,6 +196,7 @@ const std::vector<Reader>& readers() {
       {"config", read_config},
       {"vocab", read_vocab},
       {"merges", read_merges},
+      {"examples", read_examples},
       {"tokenizer", read_tokenizer},
       {"train", read_train},
       {"recipe", read_recipe},
