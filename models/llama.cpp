@@ -105,7 +105,7 @@ class Llama final : public Backbone {
 void check_llama(const DecoderConfig& c) {
   if (c.attention.head_dim < 0 || c.head_size() % 2 != 0)
     fail("decoder", Option{"n_head"}, " must divide ", Option{"n_embd"}, " into heads of an even size with ",
-         Option{"arch"}, " llama, got ", c.n_head, " heads of ", c.head_size(), " for ", c.n_embd, ".");
+         Option{"arch"}, " llama, got ", c.n_head, " and ", c.n_embd, ".");
   if (c.n_kv_head < 0 || c.n_head % c.kv_heads() != 0)
     fail("decoder", Option{"n_kv_head"}, " must divide ", Option{"n_head"}, ", got ", c.n_kv_head, " and ",
          c.n_head, ".");

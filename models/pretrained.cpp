@@ -124,14 +124,15 @@ StoredLayout stored_layout(const DecoderConfig& config, const StoredShapes& give
   return *layout;
 }
 
-/// Sets the parameters of a module by their names.
+/// Sets the parameters of a module by their names. Those that are missing, biases, become zeros.
 class Filler : public nn::Visitor {
  public:
   explicit Filler(const nn::StateDict& values) : values_(values) {}
 
  private:
   void on_parameter(const std::string& name, Tensor& parameter, nn::Role) override {
-    parameter = values_.at(name);
+    const auto values = values_.find(name);
+    parameter = values == values_.end() ? zeros(parameter.shape()) : values->second;
     if (is_floating(parameter.dtype())) parameter.requires_grad_();
   }
   const nn::StateDict& values_;

@@ -132,7 +132,7 @@ std::vector<Setting> make_settings() {
                             "LoRA: start from the adapter in this folder, in PEFT's files",
                             {.traits = kRare | kPath}),
       row<&Config::weights>("weights", model, "NAME",
-                            concat("LoRA: format of the frozen weights: ", listed(weights_names())),
+                            concat("LoRA: format of frozen weights: ", listed(weights_names())),
                             {.traits = kRare, .choices = weights_names}),
       row<&Model::arch>("arch", model, "NAME", parts_of_architectures(),
                         {.traits = kRare | kSize | kOfModel, .choices = models::arch_names}),

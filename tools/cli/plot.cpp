@@ -42,7 +42,7 @@ std::vector<plots::LossCurve> read_runs(const std::vector<pages::LoggedRun>& log
     ++count[runs.back().name];
   }
   for (size_t i = 0; i < runs.size(); ++i)
-    if (count[runs[i].name] > 1) runs[i].name = files::plain(logs[i].folder().string());
+    if (count[runs[i].name] > 1) runs[i].name = files::plain(logs[i].path().string());
   return runs;
 }
 

@@ -79,7 +79,8 @@ TEST_CASE("bash completes verbs, flags, words that can be listed, files and fold
   CHECK(offered({"tr"}) == Words{"train"});
   CHECK(offered({"tokenizer", "en"}) == Words{"encode"});
   CHECK(offered({"train", "--prec"}) == Words{"--precision"});
-  CHECK(offered({"train", "--steps", "100", "--no-"}) == Words{"--no-bias", "--no-qk-norm"});
+  CHECK(offered({"train", "--steps", "100", "--no-"}) ==
+        Words{"--no-bias", "--no-chat-tokens", "--no-qk-norm", "--no-skip-bad"});
   CHECK(offered({"train", "--precision", ""}) == Words{"auto", "bf16", "float32"});
   CHECK(offered({"train", "--precision", "=", "b"}) == Words{"bf16"});
   CHECK(offered({"train", "--precision", "="}) == Words{"auto", "bf16", "float32"});

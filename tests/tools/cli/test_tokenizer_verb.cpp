@@ -98,8 +98,9 @@ TEST_CASE("info tells what a tokenizer is") {
   const Place place;
   place.learn();
   CHECK_THAT(Place::out({"tokenizer", "info", place.folder, "--text", place.text}),
-             ContainsSubstring(
-                 "kind        bpe\ntokens      300\nspecial     '<|endoftext|>' (299)\nlongest     ") &&
+             ContainsSubstring("kind        bpe\ntokens      300\nspecial     '<|endoftext|>' (299)\nbefore  "
+                               "    none\nend         "
+                               "'<|endoftext|>' (299)\nlongest     ") &&
                  ContainsSubstring(" bytes a token\n"));
   const json info =
       json::parse(Place::out({"tokenizer", "info", place.folder, "--text", place.text, "--json"}));
@@ -141,9 +142,9 @@ TEST_CASE("what is asked of a tokenizer in vain is told in a line") {
       {"tokenizer", "train", place.text, "--out", place.folder, "--vocab", "280", "--overwrite", "--quiet"});
   CHECK(read(place.folder + "/merges.txt") != before);
 
-  const std::string merges = place.folder + "/merges.txt";
-  std::filesystem::resize_file(merges, std::filesystem::file_size(merges) - 1);
-  check_refused({"tokenizer", "info", place.folder}, {"merges.txt"});
+  const std::string json = place.folder + "/tokenizer.json";
+  std::filesystem::resize_file(json, std::filesystem::file_size(json) - 1);
+  check_refused({"tokenizer", "info", place.folder}, {"tokenizer.json"});
 }
 
 TEST_CASE("a run with byte pairs trains, samples, evaluates, and resumes with the same bits") {

@@ -45,7 +45,7 @@ TEST_CASE("a sweep trains each setting with each seed, once, and prints means") 
 
   // The example of plot's help, with this folder.
   const std::string help = run_program({"plot", "--help"}).out;
-  const size_t at = help.find(" plot out/sweep/");
+  const size_t at = help.find(" plot out/sweep ");
   REQUIRE(at != std::string::npos);
   std::string example = "$GRADUS" + help.substr(at, help.find('\n', at) - at);
   example.replace(example.find("out/sweep"), 9, out).replace(example.find("sweep.svg"), 9, out + ".svg");

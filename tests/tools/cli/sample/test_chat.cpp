@@ -46,7 +46,7 @@ TEST_CASE("a model that is trained on questions answers them") {
   // Only answers count: three letters and the end, of the last tenth of the examples.
   const Outcome info = run_program({"info", out});
   CHECK(info.code == 0);
-  check_refused({"chat", out, "--tokens", "-1"}, {"max_new_tokens"}, {.stdin_text = "x\n"});
+  check_refused({"chat", out, "--tokens", "-1"}, {"--tokens must be >= 0, got -1"}, {.stdin_text = "x\n"});
   check_refused({"chat", out}, {"a question must have fewer than the 64 tokens"},
                 {.stdin_text = std::string(90, 'x') + "\n"});
 }
@@ -67,7 +67,7 @@ TEST_CASE("a stopped run on JSONL resumes with the same bits") {
 TEST_CASE("bad JSONL is refused by line, or counted") {
   const Scratch scratch;
   const std::string bad = scratch.file("bad.jsonl", questions() + "{\"prompt\":1}\n"),
-                    out = scratch.path("run"), text = scratch.file("t.txt", "abc abc abc abc abc abc abc");
+                    out = scratch.path("run"), text = scratch.file("t.txt", std::string(900, 'a'));
   check_refused(train(bad, out, {"--steps", "1"}), {"bad.jsonl:61", "prompt must be a string, got 1"});
   const Outcome skipped = run_program(train(bad, out, {"--steps", "1", "--skip-bad"}));
   CHECK(skipped.code == 0);
@@ -75,7 +75,7 @@ TEST_CASE("bad JSONL is refused by line, or counted") {
   check_refused(train(text, scratch.path("x"), {"--val-text", bad}), {"must all be JSONL or none"});
   check_refused(train(text, scratch.path("x"), {"--loss-on", "questions"}), {"--loss-on", "answers or all"});
   const std::string plain = scratch.path("plain");
-  REQUIRE(run_program(train(text, plain, {"--steps", "1", "--block", "4"})).code == 0);
+  REQUIRE(run_program(train(text, plain, {"--steps", "1"})).code == 0);
   check_refused({"chat", plain}, {"must have a tokenizer with a chat template", "JSONL"},
                 {.stdin_text = "x\n"});
 }

@@ -49,7 +49,7 @@ TEST_CASE("a run of adapters resumes to the bit, alone and on ranks") {
   const Base base;
   const std::vector<std::string> settings =
       GENERATE(std::vector<std::string>{"--lora", "2", "--lora-dropout", "0.2", "--ema", "0.9"},
-               std::vector<std::string>{"--lora", "3", "--lora-on", "q_proj", "*.mlp.*", "--weights",
+               std::vector<std::string>{"--lora", "3", "--lora-on", "c_attn", "*.mlp.*", "--weights",
                                         "bfloat16", "--precision", "bf16", "--micro", "2"},
                std::vector<std::string>{"--lora", "2", "--weights", "int4", "--optimizer", "muon"});
   const auto with = [&](std::vector<std::string> more) {
