@@ -19,7 +19,7 @@ int64_t checked_head_size(int64_t n_embd, int64_t n_head, int64_t n_kv_head, int
   if (n_embd < 1 || n_head < 1 || head_size < 0 || head_size % 2 != 0 ||
       (head_size == 0 && (n_embd % n_head != 0 || n_embd / n_head % 2 != 0)))
     fail("attention", "n_head must divide n_embd into heads of an even size, got n_head ", n_head,
-         ", n_embd ", n_embd, " and head_size ", head_size, ".");
+         " and n_embd ", n_embd, head_size == 0 ? "" : concat(" with head_size ", head_size), ".");
   if (n_kv_head < 1 || n_head % n_kv_head != 0)
     fail("attention", "n_kv_head must divide n_head, got n_kv_head ", n_kv_head, " and n_head ", n_head, ".");
   return head_size > 0 ? head_size : n_embd / n_head;

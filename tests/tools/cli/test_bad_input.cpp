@@ -216,7 +216,8 @@ TEST_CASE("sample and eval refuse what a model cannot read") {
 }
 
 TEST_CASE("the command line itself must be right") {
-  check_refused({}, {"there must be a verb, one of train, sample, eval, ", "got none", "gradus --help"});
+  check_refused({},
+                {"there must be a verb, one of train, sample, chat, eval, ", "got none", "gradus --help"});
   check_refused({"fly"}, {"there must be a verb first, got 'fly'. Hint: gradus --help lists the verbs."});
   check_refused({"--steps", "3", "train"}, {"there must be a verb first, got '--steps'"});
   check_refused({"train", "--flyby", "3"},

@@ -97,7 +97,8 @@ TEST_CASE("what cannot be exported is refused before anything is written") {
   };
   refused({"--out", out}, {"--to"});
   refused({"--to", "gguf"}, {"--out"});
-  refused({"--to", "onnx", "--out", out}, {"--to must be gguf, pytorch, npz or web, got 'onnx'"});
+  refused({"--to", "onnx", "--out", out},
+          {"--to must be gguf, gguf-adapter, pytorch, npz or web, got 'onnx'"});
   refused({"--to", "gguf", "--type", "q4", "--out", out}, {"--type must be f32, f16 or q8_0, got 'q4'"});
   refused({"--to", "npz", "--type", "f16", "--out", out}, {"--type must come with --to gguf"});
   refused({"--to", "gguf", "--out", run, "--overwrite"}, {"--out must be a file for --to gguf", "a folder"});

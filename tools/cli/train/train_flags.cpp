@@ -169,7 +169,8 @@ TrainConfig TrainFlags::resumed(const TrainConfig& saved) const {
   for (const Setting& row : train::settings()) {
     const bool is_auto = row.key == "precision" && settings_.auto_precision;  // keeps the run's precision
     if (!is_given(row.key) || is_auto || row.is_equal(config, saved)) continue;
-    if (!row.has(train::Setting::kResumable))
+    // Only adapters read the model that they began with again.
+    if (!row.has(train::Setting::kResumable) || (row.key == "init-from" && saved.lora == 0))
       fail("train", "--", row.key, " of a resumed run must stay ", row.text(saved), ", got ",
            row.text(config), ". Hint: leave it out, or start a new run with another --out.");
     row.copy(config, result);
