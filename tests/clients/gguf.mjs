@@ -2,7 +2,7 @@
 // into PACKAGES/node_modules, whether its tokens and its greedy text are those of gradus; and Hugging Face's reader of
 // GGUF what it finds.
 import { execFileSync } from "node:child_process";
-import { mkdirSync, readFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { basename, join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -23,7 +23,8 @@ const texts = [...prompts, "", " ", "  two  spaces, tabs\t\tand\n\nlines \r\n.",
 
 /// The texts that a vocabulary can spell.
 function spelt(from) {
-  const { characters } = JSON.parse(readFileSync(join(from, "vocab.json"), "utf8"));
+  const file = join(from, "vocab.json");  // missing beside a tokenizer.json of others
+  const { characters } = existsSync(file) ? JSON.parse(readFileSync(file, "utf8")) : {};
   const known = typeof characters === "string" && new Set(characters);
   return known ? texts.filter((text) => [...text].every((c) => known.has(c))) : texts;
 }
