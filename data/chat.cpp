@@ -13,7 +13,7 @@ constexpr const char *kStart = "<|im_start|>", *kEnd = "<|im_end|>", *kThinkEnd 
 
 bool has(std::string_view text, std::string_view part) { return text.find(part) != text.npos; }
 
-std::string_view trimmed(std::string_view text, std::string_view what = " \t\n\r\f\v") {
+std::string_view stripped(std::string_view text, std::string_view what = " \t\n\r\f\v") {
   const size_t first = text.find_first_not_of(what);
   return first == text.npos ? "" : text.substr(first, text.find_last_not_of(what) - first + 1);
 }
@@ -72,7 +72,7 @@ std::string_view thoughts_of(std::string_view text) {
   if (end == text.npos) return "";
   text = text.substr(0, end);
   const size_t begin = text.rfind("<think>");
-  return trimmed(begin == text.npos ? text : text.substr(begin + 7), "\n");
+  return stripped(begin == text.npos ? text : text.substr(begin + 7), "\n");
 }
 
 }  // namespace
@@ -154,7 +154,7 @@ Example ChatFormat::rendered(const std::vector<Message>& messages, bool asks) co
   for (size_t i = first; i < messages.size(); ++i) {
     const auto& [role, content] = messages[i];
     const bool trims = kind_ == Kind::llama3 || kind_ == Kind::gemma;
-    std::string text(trims ? trimmed(content) : content);
+    std::string text(trims ? stripped(content) : content);
     begin(role);
     if (role != "assistant") {
       w.text(concat(header(role), prefix, text));
@@ -240,7 +240,7 @@ Examples read_examples(std::string_view jsonl, const std::string& file, const To
   Examples result;
   for (int64_t number = 1; !jsonl.empty(); ++number) {
     const size_t end = std::min(jsonl.find('\n'), jsonl.size());
-    const std::string line(trimmed(jsonl.substr(0, end)));
+    const std::string line(stripped(jsonl.substr(0, end)));
     jsonl.remove_prefix(std::min(end + 1, jsonl.size()));
     if (line.empty()) continue;
     Example one;
