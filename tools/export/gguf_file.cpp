@@ -105,7 +105,7 @@ std::vector<gguf::NewTensor> tensors_of(const models::Decoder& model, std::strin
     const Tensor divisors =
         (rotary_frequencies(config.head_size(), config.rope_theta) / models::scaled_frequencies(config))
             .to(DType::float32);
-    tensors.push_back({"rope_freqs.weight", {divisors.size(0)}, kF32.type, [divisors] {
+    tensors.push_back({"rope_freqs.weight", {static_cast<uint64_t>(divisors.size(0))}, kF32.type, [divisors] {
                          return kF32.bytes(numbers_of(divisors));
                        }});
   }
