@@ -14,8 +14,8 @@ namespace gradus::data::pairs {
 struct AddedToken {
   std::string text;
   int32_t token = 0;
-  bool special = true;         ///< only for encode_with_specials()
-  bool normalized = false;     ///< is found in the normalized text
+  bool special = true;      ///< only for encode_with_specials()
+  bool normalized = false;  ///< is found in the normalized text
   bool operator==(const AddedToken&) const = default;
 };
 

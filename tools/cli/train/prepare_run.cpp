@@ -179,8 +179,7 @@ class Preparation {
     if (flags_.plans_vocab())
       config_.vocab = train::planned_vocab(static_cast<double>(text.corpus.text.size()));
     data::Tokenizer tokenizer = known ? *known : make_tokenizer(text.corpus.text);
-    if (!known && (config_.chat_tokens || has_examples(config_)))
-      tokenizer = data::with_chat(tokenizer);
+    if (!known && (config_.chat_tokens || has_examples(config_))) tokenizer = data::with_chat(tokenizer);
     config_.model.vocab_size = tokenizer.vocab_size();
     return tokenizer;
   }
