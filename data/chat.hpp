@@ -48,7 +48,7 @@ class ChatFormat {
   int32_t end_;
 };
 
-/// What a file of examples is read for.
+/// Options of read_examples().
 struct ExampleRules {
   bool all_count = false;   ///< whether all tokens count, not only those of answers
   bool skips_bad = false;   ///< whether bad lines are counted, not refused

@@ -60,8 +60,9 @@ std::vector<Batch> consecutive_batches(std::span<const int32_t> tokens, int64_t 
 
 int64_t Batch::targets() const {
   if (y.dtype() != DType::int64) return y.numel();
-  const std::vector<int64_t> values = y.to_vector<int64_t>();
-  return std::count_if(values.begin(), values.end(), [](int64_t target) { return target != kNoTarget; });
+  const Tensor packed = y.contiguous();
+  const auto* const values = packed.data<int64_t>();
+  return y.numel() - std::count(values, values + y.numel(), kNoTarget);
 }
 
 int64_t count_targets(const std::vector<Batch>& batches) {
@@ -133,7 +134,7 @@ std::vector<TextDataset::Packed> TextDataset::pack(const std::vector<Example>& e
       window.starts.push_back(start);
     }
   }
-  for (Packed& window : windows) {  // the rest is a sequence of its own that nothing reads
+  for (Packed& window : windows) {  // the padding is a sequence by itself
     const auto end = static_cast<int64_t>(window.x.size());
     window.x.resize(length, 0);
     window.y.resize(length, kNoTarget);
@@ -209,7 +210,7 @@ std::function<Batch(int64_t, Generator&, int64_t)> TextDataset::shuffled_batches
     int64_t number = -1, first = 0;
     std::vector<int64_t> order;
   };
-  // Of a text one window fewer than fit, so that the first one can start at any token of a window.
+  // A text has one window fewer than fit: the first one starts at a random token of a window.
   const int64_t windows =
       has_examples() ? std::ssize(packed_[0]) : std::max<int64_t>(1, (train_.size() - 1) / block_ - 1);
   return [this, windows, orders = Generator(seed).stream("windows"), epoch = std::make_shared<Epoch>()](

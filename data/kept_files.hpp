@@ -1,4 +1,4 @@
-// What a tokenizer keeps of its files. For the sources of Tokenizer only.
+// KeptFiles: the contents of its files that a tokenizer stores. Private to Tokenizer.
 #pragma once
 
 #include <cstdint>

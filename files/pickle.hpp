@@ -10,7 +10,7 @@
 
 namespace gradus::files {
 
-/// A tensor of PyTorch, whose values are in a file of their own.
+/// A tensor of PyTorch. Another file has its values.
 struct PickledTensor {
   std::string dtype;                    ///< as safetensors names it: F32, BF16, ...
   std::string storage;                  ///< the key of its storage

@@ -25,7 +25,7 @@ std::string replaced(std::string_view text, std::string_view from, std::string_v
 
 /// Cuts a text at the matches of a pattern.
 struct Split {
-  /// What becomes of a match.
+  /// The words that a match gives.
   enum class Behavior { isolated, removed, merged_with_previous, merged_with_next, contiguous };
 
   std::string expression;  ///< "": GPT-2's words (words.hpp)

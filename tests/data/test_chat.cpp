@@ -3,6 +3,9 @@
 
 #include "autograd/compare.hpp"
 #include "catch.hpp"
+#include "gradus/files/file.hpp"
+#include "gradus/files/json.hpp"
+#include "test_files.hpp"
 
 using namespace gradus;
 using namespace gradus::data;
@@ -136,4 +139,29 @@ TEST_CASE("examples are packed whole, each epoch in another order of the same wi
   const TextDataset alone(examples, {}, 8, 3, /*alone=*/true);
   const Batch one = alone.shuffled_batches(5)(20, unused, 0);
   CHECK(amax(one.more[0].slice(1, 0, 1)).item() == 0);
+}
+
+TEST_CASE("conversations have the text that Hugging Face makes with the templates of models: chats.mjs") {
+  const files::Json golden(files::read(testing::test_files() / "data/chats.json"), "test", "chats.json");
+  for (const auto& [name, one] : golden.root().at("templates").members()) {
+    const Tokenizer special = Tokenizer::bytes().with_special(
+        {"<|im_start|>", "<|im_end|>", "<|begin_of_text|>", "<|start_header_id|>", "<|end_header_id|>",
+         "<|eot_id|>", "<bos>", "<start_of_turn>", "<end_of_turn>"});
+    const Tokenizer tokenizer = special.with_chat_template(std::string(one.at("template").text()), 257);
+    const ChatFormat format = ChatFormat::of(tokenizer).value();
+    const std::vector<files::Field> conversations = golden.root().at("conversations").items(),
+                                    rendered = one.at("rendered").items();
+    for (size_t i = 0; i < conversations.size(); ++i) {
+      INFO(name << ", conversation " << i);
+      std::vector<Message> messages;
+      for (const files::Field& turn : conversations[i].items())
+        messages.push_back({std::string(turn.at("role").text()), std::string(turn.at("content").text())});
+      const bool asks = messages.back().role == "user";
+      std::string expected(rendered[i].text());
+      // Llama 3's template always asks for an answer.
+      const std::string_view header = "<|start_header_id|>assistant<|end_header_id|>\n\n";
+      if (!asks && expected.ends_with(header)) expected.resize(expected.size() - header.size());
+      CHECK(tokenizer.decode(asks ? format.prompt(messages) : format.example(messages).tokens) == expected);
+    }
+  }
 }

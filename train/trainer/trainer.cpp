@@ -268,8 +268,9 @@ void Trainer::compute_gradients(StepReport& report) {
                                                                    : loop.micro);
     double& total = losses.emplace_back(0);
     const auto backward = [&](size_t k) {
-      const auto targets = static_cast<double>(drawn[k].targets());
-      report.tokens += drawn[k].targets();
+      const int64_t count_of_targets = drawn[k].targets();
+      const auto targets = static_cast<double>(count_of_targets);
+      report.tokens += count_of_targets;
       if (recipe_.targets_differ && targets == 0) return;
       const Tensor loss =
           recipe_.loss(drawn[k], dropout) * (recipe_.targets_differ ? targets / all_targets : share);

@@ -75,7 +75,7 @@ struct ScoreTile {
                         : keys;
   }
 
-  /// Of these, the number that the query of a row does not see because they are before its first key.
+  /// The number of these keys that come before the first key of the row's query, which does not see them.
   int64_t skipped(int64_t row) const {
     return std::clamp<int64_t>(first_key(shape, head / shape.heads, query + row) - key, 0, seen(row));
   }
