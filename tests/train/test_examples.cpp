@@ -1,0 +1,64 @@
+// Training on packed examples: micro-batches, which differ in their targets, add up to one batch.
+#include "autograd/compare.hpp"
+#include "catch.hpp"
+#include "gradus/autograd/ops/ops.hpp"
+#include "gradus/models/decoder.hpp"
+#include "gradus/train/decoder.hpp"
+#include "gradus/train/optimizers/sgd.hpp"
+#include "gradus/train/trainer/trainer.hpp"
+
+using namespace gradus;
+
+namespace {
+
+data::TextDataset examples() {
+  std::vector<data::Example> all;
+  for (int32_t i = 0; i < 12; ++i) {
+    data::Example one;
+    for (int32_t t = 0; t < 3 + i % 5; ++t) one.tokens.push_back((3 * i + 2 * t) % 11);
+    one.counts.assign(one.tokens.size(), false);
+    for (size_t t = 0; t <= static_cast<size_t>(i % 3); ++t) one.counts[one.counts.size() - 1 - t] = true;
+    all.push_back(one);
+  }
+  return {all, {}, 8, 3};
+}
+
+struct Result {
+  train::StepReport report;
+  std::vector<Tensor> parameters;
+};
+
+Result one_step(const data::TextDataset& dataset, int64_t batch, int64_t accum, bool differ) {
+  Generator init(5);
+  models::Decoder model({.vocab_size = 11, .block_size = 8, .n_layer = 1, .n_head = 2, .n_embd = 8}, init);
+  model.to(DType::float64);
+  train::Recipe recipe{.loss = train::decoder_loss(model),
+                       .batches = dataset.shuffled_batches(7),
+                       .optimizer = std::make_unique<train::SGD>(model.named_parameters()),
+                       .schedule = [](int64_t) { return 0.1; }};
+  recipe.loop.steps = 1;
+  recipe.loop.batch = batch;
+  recipe.loop.accum = accum;
+  recipe.loop.clip = 0;
+  recipe.targets_differ = differ;
+  train::Trainer trainer(model, std::move(recipe));
+  Result result{trainer.step(), {}};
+  for (const Tensor& p : model.parameters()) result.parameters.push_back(p.detach() + 0.0);
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("micro-batches of examples count by their targets") {
+  const data::TextDataset dataset = examples();
+  const Result whole = one_step(dataset, 4, 1, true), parts = one_step(dataset, 1, 4, true),
+               equal = one_step(dataset, 1, 4, false);
+  CHECK(parts.report.tokens == whole.report.tokens);
+  CHECK(std::abs(parts.report.loss - whole.report.loss) < 1e-12);
+  double off = 0;
+  for (size_t i = 0; i < whole.parameters.size(); ++i) {
+    CHECK(testing::difference(parts.parameters[i], whole.parameters[i], 1e-12) == "");
+    off = std::max(off, amax(abs(equal.parameters[i] - whole.parameters[i])).item());
+  }
+  CHECK(off > 1e-6);  // Without weights the step is another one.
+}
