@@ -5,15 +5,16 @@
 
 #include <stdexcept>
 
+#include "gradus/data/pairs/words.hpp"
 #include "gradus/files/error.hpp"
 #include "gradus/files/utf8.hpp"
 
 namespace gradus::data::pairs {
 namespace {
 
-// A match within these limits takes less than a second.
-constexpr uint32_t kMostSteps = 5'000'000, kMostKilobytes = 64 * 1024;
-constexpr size_t kStack = size_t{32} << 10, kMostStack = size_t{8} << 20;  // of compiled patterns, in bytes
+constexpr uint32_t kFewSteps = 100;  // enough for usual matches
+constexpr int64_t kStepsOfByte = 10;
+constexpr uint32_t kMostMebibytes = 64;
 
 std::string message_of(int error) {
   PCRE2_UCHAR message[128];
@@ -25,16 +26,10 @@ std::string message_of(int error) {
 struct Memory {
   pcre2_match_data* data = pcre2_match_data_create(1, nullptr);
   pcre2_match_context* context = pcre2_match_context_create(nullptr);
-  pcre2_jit_stack* stack = pcre2_jit_stack_create(kStack, kMostStack, nullptr);
-  Memory() {
-    pcre2_set_match_limit(context, kMostSteps);
-    pcre2_set_heap_limit(context, kMostKilobytes);
-    pcre2_jit_stack_assign(context, nullptr, stack);
-  }
+  Memory() { pcre2_set_heap_limit(context, kMostMebibytes * 1024); }
   Memory(const Memory&) = delete;
   Memory& operator=(const Memory&) = delete;
   ~Memory() {
-    pcre2_jit_stack_free(stack);
     pcre2_match_context_free(context);
     pcre2_match_data_free(data);
   }
@@ -62,16 +57,32 @@ Pattern::Pattern(const std::string& expression) {
   code_ = code;
 }
 
-std::optional<std::pair<size_t, size_t>> Pattern::find(std::string_view text, size_t from) const {
+std::optional<std::pair<size_t, size_t>> Pattern::find(std::string_view text, size_t from,
+                                                       int64_t& steps) const {
   static thread_local const Memory memory;  // Making it takes longer than a short text.
-  const int found = pcre2_match(code_->code, reinterpret_cast<PCRE2_SPTR>(text.data()), text.size(), from,
-                                PCRE2_NO_UTF_CHECK, memory.data, memory.context);
+  const auto match = [&](size_t at, uint32_t most, uint32_t options) {
+    pcre2_set_match_limit(memory.context, most);  // of each beginning
+    return pcre2_match(code_->code, reinterpret_cast<PCRE2_SPTR>(text.data()), text.size(), at,
+                       PCRE2_NO_UTF_CHECK | options, memory.data, memory.context);
+  };
+  int found = match(from, kFewSteps, 0);
+  // If a beginning needs more, each is tried by itself with more and more steps, which PCRE2 interprets.
+  if (found == PCRE2_ERROR_JIT_STACKLIMIT) found = PCRE2_ERROR_MATCHLIMIT;
+  for (size_t at = from; found == PCRE2_ERROR_MATCHLIMIT;) {
+    for (uint32_t most = kFewSteps;
+         (found = match(at, most, PCRE2_ANCHORED)) == PCRE2_ERROR_MATCHLIMIT && steps > 0; most *= 2)
+      steps -= most;
+    if (found != PCRE2_ERROR_NOMATCH || at == text.size()) break;
+    at += static_cast<size_t>(files::first_code_point(text.substr(at)).size);
+    found = PCRE2_ERROR_MATCHLIMIT;
+  }
   if (found == PCRE2_ERROR_NOMATCH) return {};
   if (found < 0)
-    fail("tokenizer", "a match of the pre_tokenizer's pattern must take at most ", kMostSteps, " steps and ",
-         kMostStack >> 20, " MiB, got '", message_of(found), "' at byte ", from, " of a part of ",
-         text.size(), " bytes. Hint: the pattern backtracks too much.");
+    fail("tokenizer", "the matches of the pre_tokenizer's pattern must take at most ", kMostSteps,
+         " steps more than ", kStepsOfByte, " a byte, and ", kMostMebibytes, " MiB, got '", message_of(found),
+         "' at byte ", from, " of a part of ", text.size(), " bytes. Hint: the pattern backtracks too much.");
   const PCRE2_SIZE* const place = pcre2_get_ovector_pointer(memory.data);
+  steps = std::min(kMostSteps, steps + kStepsOfByte * static_cast<int64_t>(place[1] - from));
   return {{place[0], std::max(place[0], place[1])}};  // \K can put the beginning after the end.
 }
 
@@ -84,22 +95,17 @@ std::string_view for_patterns(std::string_view text, std::string& changed) {
       continue;
     }
     const files::CodePoint c = files::first_code_point(text.substr(at));
-    if (c.size == 0 || c.value == kVowelSeparator) {
+    const char32_t known = c.size == 0                  ? U'\1'
+                           : c.value == kVowelSeparator ? U'\u200B'
+                                                        : in_unicode_14(c.value);
+    const auto size = static_cast<size_t>(std::max(1, c.size));
+    if (c.size == 0 || known != c.value) {
       if (changed.empty()) changed = text;
-      changed.replace(at, static_cast<size_t>(std::max(1, c.size)), c.size == 0 ? "\1" : "\u200B");
+      changed.replace(at, size, files::to_utf8(known));
     }
-    at += static_cast<size_t>(std::max(1, c.size));
+    at += size;
   }
   return changed.empty() ? text : changed;
-}
-
-std::string exactly(std::string_view text) {
-  std::string expression;
-  for (const char c : text) {
-    if (std::string_view("\\^$.[]|()?*+{}-# ").find(c) != std::string_view::npos) expression += '\\';
-    expression += c;
-  }
-  return expression;
 }
 
 }  // namespace gradus::data::pairs

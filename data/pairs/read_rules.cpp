@@ -4,6 +4,8 @@
 #include <map>
 #include <stdexcept>
 
+#include "gradus/files/plain.hpp"
+
 namespace gradus::data::pairs {
 namespace {
 
@@ -12,6 +14,11 @@ using files::Field;
 /// Throws Error unless the field is one of a list of names.
 [[noreturn]] void refuse_name(const Field& name, std::string_view known) {
   name.refuse("must be ", known, ", got ", name.shown(), ".");
+}
+
+bool is_on(const Field& object, std::string_view key) {
+  const auto flag = given(object, key);
+  return flag && flag->flag();
 }
 
 Field type_of(const Field& step) {
@@ -58,21 +65,21 @@ Split with_pattern(Split split, const Field& place) {
 
 Split read_split(const Field& step) {
   using Behavior = Split::Behavior;
-  static const std::map<std::string_view, Behavior> kBehaviors = {
+  static const std::map<std::string, Behavior> kBehaviors = {
       {"Isolated", Behavior::isolated},
-      {"Removed", Behavior::removed},
       {"MergedWithPrevious", Behavior::merged_with_previous},
-      {"MergedWithNext", Behavior::merged_with_next},
-      {"Contiguous", Behavior::contiguous}};
+      {"inverted Removed", Behavior::matches}};
   const Field behavior = step.at("behavior"), pattern = step.at("pattern");
-  const auto known = kBehaviors.find(behavior.text());
+  const std::string name = concat(is_on(step, "invert") ? "inverted " : "", behavior.text());
+  const auto known = kBehaviors.find(name);
   if (known == kBehaviors.end())
-    refuse_name(behavior, "Isolated, Removed, MergedWithPrevious, MergedWithNext or Contiguous");
+    behavior.refuse("must be Isolated, MergedWithPrevious or, with invert, Removed, got ",
+                    files::in_quotes(name), ".");
   const auto expression = given(pattern, "Regex");
-  Split split{expression ? std::string(expression->text()) : exactly(string_pattern(step)), known->second};
-  if (const auto invert = given(step, "invert")) split.invert = invert->flag();
-  if (split.expression.empty()) pattern.refuse("must not be empty.");
-  return with_pattern(std::move(split), pattern);
+  if (expression && expression->text().empty()) pattern.refuse("must not be empty.");
+  const std::string literal = expression ? "" : replaced(string_pattern(step), "\\E", "\\E\\\\E\\Q");
+  return with_pattern(
+      {expression ? std::string(expression->text()) : concat("\\Q", literal, "\\E"), known->second}, pattern);
 }
 
 /// Adds the cuts of a step. Returns whether it is a ByteLevel.
@@ -81,8 +88,7 @@ bool read_words(const Field& step, std::vector<Split>& splits) {
   if (type.text() == "Split") {
     splits.push_back(read_split(step));
   } else if (type.text() == "Digits") {
-    const auto single = given(step, "individual_digits");
-    splits.push_back(with_pattern({single && single->flag() ? "\\p{N}" : "\\p{N}+"}, step));
+    splits.push_back(with_pattern({is_on(step, "individual_digits") ? "\\p{N}" : "\\p{N}+"}, step));
   } else if (type.text() == "ByteLevel") {
     must_be_off(step, "add_prefix_space");
     const auto words = given(step, "use_regex");
@@ -92,11 +98,6 @@ bool read_words(const Field& step, std::vector<Split>& splits) {
     refuse_name(type, "Split, Digits, ByteLevel or a Sequence of them");
   }
   return false;
-}
-
-bool is_on(const Field& object, std::string_view key) {
-  const auto flag = given(object, key);
-  return flag && flag->flag();
 }
 
 /// Throws Error for decoders that do not give the texts of tokens. Returns what a space is in them.

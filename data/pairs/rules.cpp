@@ -96,37 +96,23 @@ void Splitter::cut(const Split& split, std::string_view part, std::string_view s
     }
     return;
   }
-  bool previous = false, any = false;  // whether the latest piece was a match; whether there was one
-  const auto add = [&](size_t begin, size_t end, bool is_match) {
-    if (begin == end) return;
-    is_match = is_match != split.invert;
-    const bool joins = split.behavior == Behavior::merged_with_previous ? is_match && !previous
-                       : split.behavior == Behavior::merged_with_next   ? !is_match && previous
-                       : split.behavior == Behavior::contiguous         ? is_match == previous
-                                                                        : false;
-    if (split.behavior == Behavior::removed && is_match) return;
-    if (any && joins)
-      cut_.back() = part.substr(static_cast<size_t>(cut_.back().data() - part.data()),
-                                cut_.back().size() + end - begin);
-    else
-      cut_.push_back(part.substr(begin, end - begin));
-    previous = is_match;
-    any = true;
+  const auto add = [&](size_t begin, size_t end) {
+    if (begin != end) cut_.push_back(part.substr(begin, end - begin));
   };
   size_t done = 0;
   for (size_t from = 0; from <= part.size();) {
-    const auto match = split.pattern->find(same_classes, from);
+    const auto match = split.pattern->find(same_classes, from, steps_);
     if (!match) break;
-    add(done, match->first, false);
-    add(match->first, match->second, true);
-    done = match->second;
-    from = done;
+    const size_t begin = split.behavior == Behavior::merged_with_previous ? done : match->first;
+    if (split.behavior != Behavior::matches) add(done, begin);
+    add(begin, match->second);
+    from = done = match->second;
     if (match->first == match->second) {  // An empty match: the next one begins a character later.
       const int size = from < part.size() ? files::first_code_point(same_classes.substr(from)).size : 1;
       from += static_cast<size_t>(size);
     }
   }
-  add(done, part.size(), false);
+  if (split.behavior != Behavior::matches) add(done, part.size());
 }
 
 }  // namespace gradus::data::pairs

@@ -25,16 +25,15 @@ std::string replaced(std::string_view text, std::string_view from, std::string_v
 
 /// Cuts a text at the matches of a pattern.
 struct Split {
-  /// The words that a match gives.
-  enum class Behavior { isolated, removed, merged_with_previous, merged_with_next, contiguous };
+  /// The words: matches and what lies before them, both as one word, or matches only.
+  enum class Behavior { isolated, merged_with_previous, matches };
 
   std::string expression;  ///< "": GPT-2's words (words.hpp)
   Behavior behavior = Behavior::isolated;
-  bool invert = false;  ///< the matches are what lies between those of the pattern
   std::shared_ptr<const Pattern> pattern{};
 
   bool operator==(const Split& other) const {
-    return expression == other.expression && behavior == other.behavior && invert == other.invert;
+    return expression == other.expression && behavior == other.behavior;
   }
 };
 
@@ -47,12 +46,12 @@ struct Rules {
   bool operator==(const Rules&) const = default;
 };
 
-/// Cuts texts into words; reuses its memory. Borrows the splits. Not thread-safe.
+/// Cuts the parts of a text into words; reuses its memory. Borrows the splits. Not thread-safe.
 class Splitter {
  public:
   explicit Splitter(const std::vector<Split>& splits) : splits_(splits) {}
 
-  /// The words of a text in their order, without those that are empty; valid until the next call.
+  /// The words of a part in their order, without those that are empty; valid until the next call.
   const std::vector<std::string_view>& words(std::string_view text);
 
  private:
@@ -61,6 +60,7 @@ class Splitter {
   const std::vector<Split>& splits_;
   std::vector<std::string_view> words_, cut_;
   std::string changed_;
+  int64_t steps_ = kMostSteps;
 };
 
 }  // namespace gradus::data::pairs

