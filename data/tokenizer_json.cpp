@@ -60,18 +60,17 @@ void check_model(const Field& model) {
 
 void read_merges(const Field& merges, pairs::Vocabulary& vocabulary) {
   for (const Field& merge : merges.items()) {
-    std::vector<std::string> parts;
+    std::string_view left, right;
     if (merge.is_list()) {
-      parts = merge.texts();
+      const std::vector<Field> parts = merge.items();
+      if (parts.size() != 2) merge.refuse("must be two tokens, got ", merge.shown(), ".");
+      left = parts[0].text(), right = parts[1].text();
     } else {
-      const std::string_view text = merge.text();
-      const size_t space = std::min(text.find(' '), text.size());
-      parts = {std::string(text.substr(0, space)),
-               std::string(text.substr(std::min(space + 1, text.size())))};
+      const size_t space = std::min(merge.text().find(' '), merge.text().size());
+      left = merge.text().substr(0, space);
+      right = merge.text().substr(std::min(space + 1, merge.text().size()));
     }
-    if (parts.size() != 2) merge.refuse("must be two tokens, got ", merge.shown(), ".");
-    if (const std::string wrong = vocabulary.add_merge(parts[0], parts[1]); !wrong.empty())
-      merge.refuse(wrong);
+    if (const std::string wrong = vocabulary.add_merge(left, right); !wrong.empty()) merge.refuse(wrong);
   }
 }
 
@@ -167,7 +166,8 @@ Tokenizer Tokenizer::from_tokenizer_json(std::string_view text, const std::strin
   pairs::Template around = pairs::read_template(root, tokenizer.vocab_size());
   files->prefix = std::move(around.prefix);
   files->suffix = std::move(around.suffix);
-  if (tokenizer.to_tokenizer_json() != text) files->texts[kTokenizerJson] = text;
+  if ((tokenizer.pairs_ && !tokenizer.pairs_->follows_gpt2()) || tokenizer.to_tokenizer_json() != text)
+    files->texts[kTokenizerJson] = text;
   tokenizer.files_ = std::move(files);
   return tokenizer;
 }

@@ -43,6 +43,7 @@ class JsonParser {
     // nlohmann-json takes it for the end of the text.
     if (const size_t zero = text_.find('\0'); zero != text_.npos)
       refuse(zero, "a zero byte is no part of JSON");
+    json_.texts_.reserve(text_.size());
     nlohmann::json::sax_parse(text_, this);
   }
 

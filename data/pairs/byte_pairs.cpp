@@ -246,11 +246,11 @@ class Encoder {
     const size_t end = tokens_.size();
     if (place.word != word) {
       add_new(word);
-      place = {word, end, tokens_.size() - end};
     } else {
       tokens_.resize(end + place.count);
       std::copy_n(tokens_.data() + place.begin, place.count, tokens_.data() + end);
     }
+    place = {word, end, tokens_.size() - end};  // the latest occurrence, whose memory is near
   }
 
   void add_new(std::string_view word) {
