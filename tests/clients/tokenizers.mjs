@@ -79,7 +79,6 @@ check("gpt2, there and back", ask("decode", gpt2, ours), texts);
 check("gpt2, with specials, beside tiktoken", ask("encode", gpt2, texts, "--specials"),
       texts.map((text) => [...openai.encode(text, "all")]));
 
-// Unicode has given characters to numbers that ours, 15.0, does not know yet; each of those is no letter to us.
 const characters = everyCharacter(), group = 64;
 const others = { tiktoken: (some) => some.map((text) => [...openai.encode_ordinary(text)]), tokenizers: (some) => ids(published, some) };
 for (const [name, ask_other] of Object.entries(others)) {
@@ -90,9 +89,7 @@ for (const [name, ask_other] of Object.entries(others)) {
   const groups = Array.from({ length: Math.ceil(characters.length / group) }, (_, i) => characters.slice(i * group, (i + 1) * group));
   const single = (await differing(groups)).flat().map((character) => [character]);
   const differ = (await differing(single)).flat();
-  console.log(`gpt2, every character, beside ${name}: ${differ.length} of ${characters.length} differ: ` +
-              differ.slice(0, 3).map((character) => "U+" + character.codePointAt(0).toString(16)).join(" "));
-  check(`gpt2, every character, beside ${name}: of later Unicode at most`, differ.length < 12000, true);
+  check(`gpt2, every character, beside ${name}`, differ, []);
 }
 
 // -- our own files, as others read them
