@@ -179,8 +179,8 @@ GroupedQueryAttention::GroupedQueryAttention(int64_t n_embd, int64_t n_head, int
   if (!options_.rope_frequencies.defined())
     options_.rope_frequencies = rotary_frequencies(hs, options.rope_theta);
   if (!options.qk_norm) return;
-  q_norm.emplace(head_size_, RMSNormOptions{options.norm_eps});
-  k_norm.emplace(head_size_, RMSNormOptions{options.norm_eps});
+  q_norm.emplace(head_size_, RMSNormOptions{options.norm_eps, options.unit_offset});
+  k_norm.emplace(head_size_, RMSNormOptions{options.norm_eps, options.unit_offset});
 }
 
 GroupedQueryAttention::Heads GroupedQueryAttention::project(const Tensor& x, int64_t start,

@@ -96,9 +96,10 @@ struct GroupedQueryAttentionOptions {
   int64_t window = 0;            ///< positions that a query sees, with its own; 0: all. See AttentionOptions
   bool bias = false;             ///< of q_proj, k_proj and v_proj
   bool projection_bias = false;  ///< of o_proj
-  bool qk_norm = false;    ///< whether each head's queries and keys are normalised before they are rotated
-  double norm_eps = 1e-6;  ///< of those norms
-  double dropout = 0.0;    ///< probability, for attention weights and for outputs
+  bool qk_norm = false;      ///< whether each head's queries and keys are normalised before they are rotated
+  double norm_eps = 1e-6;    ///< of those norms
+  bool unit_offset = false;  ///< of those norms: see RMSNormOptions
+  double dropout = 0.0;      ///< probability, for attention weights and for outputs
 };
 
 /// Attention as in Llama: queries and keys are rotated by their positions (Su et al., arXiv 2104.09864),

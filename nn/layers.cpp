@@ -73,19 +73,22 @@ Tensor LayerNorm::share(const Tensor& part, const Tensor& x) const {
   return (part - mean(part, {-1}, /*keepdim=*/true)) * scale * weight;
 }
 
-RMSNorm::RMSNorm(int64_t features, const RMSNormOptions& options) : eps_(options.eps) {
+RMSNorm::RMSNorm(int64_t features, const RMSNormOptions& options)
+    : eps_(options.eps), unit_offset_(options.unit_offset) {
   if (features < 1) fail("rms_norm", "features must be >= 1, got ", features, ".");
-  weight = new_parameter({features}, ones_);
+  weight = new_parameter({features}, unit_offset_ ? zeros_ : ones_);
 }
 
+Tensor RMSNorm::factor() const { return unit_offset_ ? weight + 1.0 : weight; }
+
 Tensor RMSNorm::operator()(const Tensor& x) const {
-  return output(rms_norm(x, weight.shape(), weight, eps_));
+  return output(rms_norm(x, weight.shape(), factor(), eps_));
 }
 
 Tensor RMSNorm::share(const Tensor& part, const Tensor& x) const {
   const double eps = eps_.value_or(x.dtype() == DType::float64 ? std::numeric_limits<double>::epsilon()
                                                                : std::numeric_limits<float>::epsilon());
-  return part * rsqrt(mean(x * x, {-1}, /*keepdim=*/true) + eps) * weight;
+  return part * rsqrt(mean(x * x, {-1}, /*keepdim=*/true) + eps) * factor();
 }
 
 MLP::MLP(int64_t n_embd, int64_t hidden, Generator& generator, const MLPOptions& options)
@@ -110,7 +113,8 @@ SwiGLU::SwiGLU(int64_t n_embd, int64_t hidden, Generator& generator, const SwiGL
     : gate_proj(n_embd, hidden, generator, {.bias = false}),
       up_proj(n_embd, hidden, generator, {.bias = false}),
       down_proj(hidden, n_embd, generator, {.bias = false}),
-      drop(options.dropout) {}
+      drop(options.dropout),
+      gelu_(options.gelu) {}
 
 Tensor SwiGLU::operator()(const Tensor& x, Generator* dropout) const {
   return output(drop(project(x, dropout), dropout));
@@ -120,6 +124,7 @@ Tensor SwiGLU::without_dropout(const Tensor& x) const { return output(project(x)
 
 Tensor SwiGLU::project(const Tensor& x, Generator* dropout) const {
   const Tensor gate = gate_proj(x, dropout), up = up_proj(x, dropout);
+  if (gelu_) return down_proj(point("act", gelu(gate, Gelu::tanh) * up), dropout);
   if (down_proj.lora || down_proj.may_be_watched()) return down_proj(point("act", swiglu(gate, up)), dropout);
   return swiglu_linear(gate, up, down_proj.weight);
 }

@@ -137,12 +137,13 @@ class LayerNorm : public Module {
 /// Options of an RMSNorm, with PyTorch's defaults.
 struct RMSNormOptions {
   std::optional<double> eps = {};  ///< added to the mean square; none: that of rms_norm()
+  bool unit_offset = false;        ///< whether it multiplies by 1 + weight, which starts at 0, as in Gemma
 };
 
 /// x / sqrt(mean(x^2) + eps) * weight, over the last dimension (Zhang and Sennrich, arXiv 1910.07467).
 class RMSNorm : public Module {
  public:
-  /// Weight starts at 1. Throws Error unless features >= 1.
+  /// Weight starts at 1, or at 0 with unit_offset. Throws Error unless features >= 1.
   explicit RMSNorm(int64_t features, const RMSNormOptions& options = {});
 
   Tensor operator()(const Tensor& x) const;  ///< (..., C) -> (..., C)
@@ -153,7 +154,10 @@ class RMSNorm : public Module {
   Tensor weight;  ///< (C)
 
  private:
+  Tensor factor() const;
+
   std::optional<double> eps_;
+  bool unit_offset_;
 };
 
 /// Options of an MLP.
@@ -183,6 +187,7 @@ class MLP : public Module {
 /// Options of a SwiGLU.
 struct SwiGLUOptions {
   double dropout = 0.0;  ///< probability, of the outputs
+  bool gelu = false;     ///< whether gelu in its tanh form replaces silu: GeGLU, as in Gemma
 };
 
 /// The feed-forward part of Llama's block: dropout(down_proj(silu(gate_proj(x)) * up_proj(x))), without
@@ -205,6 +210,8 @@ class SwiGLU : public Module {
 
  private:
   Tensor project(const Tensor& x, Generator* dropout = nullptr) const;  // before the last dropout
+
+  bool gelu_;
 };
 
 /// h_t = (1 - z_t) * h_(t-1) + z_t * linear_h(x_t) with z_t = sigmoid(linear_z(x_t)). The gates do not depend
