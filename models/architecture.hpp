@@ -1,6 +1,6 @@
 // Architecture: an entry of the registry of architectures. All code outside models/ that depends on a
-// decoder's architecture uses it. The entries are at the ends of gpt2.cpp, llama.cpp and mingru.cpp;
-// architectures.cpp lists them. Immutable, so thread-safe.
+// decoder's architecture uses it. The entries are at the ends of gpt2.cpp, llama.cpp, gemma.cpp and
+// mingru.cpp; architectures.cpp lists them. Immutable, so thread-safe.
 #pragma once
 
 #include <map>
@@ -63,11 +63,14 @@ struct StoredLayout {
 using StoredShapes = std::map<std::string, Shape>;
 
 struct Architecture {
-  std::string_view name;        ///< for --arch
-  std::string_view parts;       ///< for the help of --arch
-  Positions positions;          ///< the position encoding
-  bool has_bias = false;        ///< default of DecoderConfig::bias
-  std::vector<Preset> presets;  ///< the smallest first
+  std::string_view name;            ///< for --arch
+  std::string_view parts;           ///< for the help of --arch
+  Positions positions;              ///< the position encoding
+  bool has_bias = false;            ///< default of DecoderConfig::bias
+  std::vector<Preset> presets;      ///< the smallest first
+  AttentionVariant attention = {};  ///< default of DecoderConfig::attention
+  /// Whether norms multiply by 1 + weight, and outputs of attention and MLP are normalised too, as in Gemma.
+  bool has_outer_norms = false;
 
   std::unique_ptr<Backbone> (*make)(const DecoderConfig& config, Generator& init);
   /// The default number of features inside the MLP.
@@ -81,7 +84,7 @@ struct Architecture {
 
   /// The values of the field model_type in config.json.
   std::vector<std::string_view> model_types;
-  /// One of them, which is also llama.cpp's name for such a model.
+  /// llama.cpp's name for such a model.
   std::string_view (*model_type)(const DecoderConfig& config);
   std::string (*write_config)(const DecoderConfig& config);
   /// `file` is for errors. The field model_type is one of model_types, or missing for the first architecture.
@@ -131,6 +134,8 @@ void check_usual_attention(const DecoderConfig& config);
 /// The usual width inside a SwiGLU: 8/3 n_embd, rounded up to a multiple of 32 (for vectors and tiles of
 /// q8_0).
 int64_t swiglu_inner(int64_t n_embd);
+/// For Architecture::describe, of decoders with such a layer.
+std::string describe_with_inner(const DecoderConfig& config);
 /// "4 layers, 4 heads, 4 of keys, 128 wide, block 128".
 std::string sizes(const DecoderConfig& config);
 

@@ -13,6 +13,7 @@ namespace gradus::models {
 // Each is in the file of its name.
 const Architecture& gpt2();
 const Architecture& llama();
+const Architecture& gemma();
 const Architecture& mingru();
 
 namespace {
@@ -52,7 +53,7 @@ const std::vector<const Preset*>& all_presets() {
 }  // namespace
 
 const std::vector<const Architecture*>& architectures() {
-  static const std::vector<const Architecture*> all{&gpt2(), &llama(), &mingru()};
+  static const std::vector<const Architecture*> all{&gpt2(), &llama(), &gemma(), &mingru()};
   return all;
 }
 
@@ -86,7 +87,7 @@ void change_arch(DecoderConfig& config, std::string_view arch) {
   config.arch = arch;
   config.bias = row.has_bias;
   config.qk_norm = usual.qk_norm;
-  config.attention = {};
+  config.attention = row.attention;
   if (row.positions == Positions::recurrent) config.n_head = 1;
   if (was_recurrent) config.n_head = usual.n_head;
 }
@@ -100,6 +101,12 @@ int64_t swiglu_inner(int64_t n_embd) {
   constexpr int64_t kMultiple = 32;
   const int64_t third = (8 * n_embd + 2) / 3;  // rounded up
   return (third + kMultiple - 1) / kMultiple * kMultiple;
+}
+
+std::string describe_with_inner(const DecoderConfig& config) {
+  return concat(config.arch, ", ", config.inner(), " wide inside the MLP, ",
+                config.qk_norm ? "norms of queries and keys, " : "",
+                config.tie_word_embeddings ? "tied" : "untied");
 }
 
 std::string sizes(const DecoderConfig& config) {

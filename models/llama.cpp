@@ -11,67 +11,75 @@
 #include "gradus/models/key_value_state.hpp"
 #include "gradus/models/residual_block.hpp"
 #include "gradus/models/rope_scaling.hpp"
-#include "gradus/nn/attention.hpp"
+#include "gradus/models/rotary_decoder.hpp"
 #include "gradus/nn/layers.hpp"
 
 namespace gradus::models {
 namespace {
 
-class LlamaBlock : public nn::Module {
+bool has_outer_norms(const DecoderConfig& config) { return architecture(config.arch).has_outer_norms; }
+
+nn::RMSNormOptions norms_of(const DecoderConfig& config) {
+  return {.eps = config.norm_eps, .unit_offset = has_outer_norms(config)};
+}
+
+Tensor normed(const std::optional<nn::RMSNorm>& norm, const Tensor& x) { return norm ? (*norm)(x) : x; }
+
+class RotaryBlock : public nn::Module {
  public:
-  LlamaBlock(const DecoderConfig& config, int64_t number, const Tensor& frequencies, Generator& init)
-      : input_layernorm(config.n_embd, {.eps = config.norm_eps}),
-        attn(config.n_embd, config.n_head, config.kv_heads(), init,
-             {.rope_frequencies = frequencies,
-              .rope_scale = config.attention.rope_scaling.attention_factor,
-              .head_size = config.attention.head_dim,
-              .window = number < config.attention.window_from ? 0 : config.attention.window,
-              .bias = config.attention.qkv_bias,
-              .projection_bias = config.attention.projection_bias,
-              .qk_norm = config.qk_norm,
-              .norm_eps = config.norm_eps,
-              .dropout = config.dropout}),
-        post_attention_layernorm(config.n_embd, {.eps = config.norm_eps}),
-        mlp(config.n_embd, config.inner(), init, {.dropout = config.dropout}) {}
+  RotaryBlock(const DecoderConfig& config, const nn::GroupedQueryAttentionOptions& attention, Generator& init)
+      : before_attention(config.n_embd, norms_of(config)),
+        attn(config.n_embd, config.n_head, config.kv_heads(), init, attention),
+        before_mlp(config.n_embd, norms_of(config)),
+        mlp(config.n_embd, config.inner(), init,
+            {.dropout = config.dropout, .gelu = has_outer_norms(config)}) {
+    if (!has_outer_norms(config)) return;
+    after_attention.emplace(config.n_embd, norms_of(config));
+    after_mlp.emplace(config.n_embd, norms_of(config));
+  }
 
   Tensor operator()(const Tensor& x, Generator* dropout, const Tensor& starts) const {
     return residual_block(
-        *this, x, [&](const Tensor& r) { return attn(input_layernorm(r), dropout, starts); },
-        [&](const Tensor& r) { return mlp(post_attention_layernorm(r), dropout); });
+        *this, x,
+        [&](const Tensor& r) { return normed(after_attention, attn(before_attention(r), dropout, starts)); },
+        [&](const Tensor& r) { return normed(after_mlp, mlp(before_mlp(r), dropout)); });
   }
   Tensor decode(const Tensor& x, nn::KVCache& cache) const {
     return residual_block(
-        *this, x, [&](const Tensor& r) { return attn.decode(input_layernorm(r), cache); },
-        [&](const Tensor& r) { return mlp.without_dropout(post_attention_layernorm(r)); });
+        *this, x,
+        [&](const Tensor& r) { return normed(after_attention, attn.decode(before_attention(r), cache)); },
+        [&](const Tensor& r) { return normed(after_mlp, mlp.without_dropout(before_mlp(r))); });
   }
   void visit(nn::Visitor& v) override {
-    v("input_layernorm", input_layernorm)("self_attn", attn);
-    v("post_attention_layernorm", post_attention_layernorm)("mlp", mlp);
+    v("input_layernorm", before_attention)("self_attn", attn)("post_attention_layernorm", after_attention);
+    v(after_mlp ? "pre_feedforward_layernorm" : "post_attention_layernorm", before_mlp)("mlp", mlp);
+    v("post_feedforward_layernorm", after_mlp);
   }
 
-  nn::RMSNorm input_layernorm;
+  nn::RMSNorm before_attention;
   nn::GroupedQueryAttention attn;
-  nn::RMSNorm post_attention_layernorm;
+  nn::RMSNorm before_mlp;
   nn::SwiGLU mlp;
+  std::optional<nn::RMSNorm> after_attention, after_mlp;  ///< the outer norms
 };
 
-class Llama final : public Backbone {
+class RotaryDecoder final : public Backbone {
  public:
-  Llama(const DecoderConfig& config, Generator& init)
+  RotaryDecoder(const DecoderConfig& config, Generator& init, AttentionOfBlock* attention)
       : embed_tokens(config.vocab_size, config.n_embd, init),
         drop(config.dropout),
-        norm(config.n_embd, {.eps = config.norm_eps}),
+        norm(config.n_embd, norms_of(config)),
+        embedding_scale(has_outer_norms(config) ? std::sqrt(static_cast<double>(config.n_embd)) : 1.0),
         block_size(config.block_size) {
     layers.reserve(static_cast<size_t>(config.n_layer));
-    const Tensor frequencies = scaled_frequencies(config);
-    for (int64_t i = 0; i < config.n_layer; ++i) layers.emplace_back(config, i, frequencies, init);
+    for (int64_t i = 0; i < config.n_layer; ++i) layers.emplace_back(config, attention(config, i), init);
     if (!config.tie_word_embeddings)
       lm_head.emplace(config.n_embd, config.vocab_size, init, nn::LinearOptions{.bias = false});
   }
 
   Tensor features(const Tensor& idx, Generator* dropout, const Tensor& starts) const override {
-    Tensor x = drop(embed_tokens(idx), dropout);
-    for (const LlamaBlock& layer : layers) x = layer(x, dropout, starts);
+    Tensor x = drop(embedded(idx), dropout);
+    for (const RotaryBlock& layer : layers) x = layer(x, dropout, starts);
     return x;
   }
   Tensor logits(const Tensor& features) const override {
@@ -86,9 +94,9 @@ class Llama final : public Backbone {
     return make_key_value_state(layers, batch, block_size);
   }
   Tensor next_features(const Tensor& idx, DecodingState& state) const override {
-    return decode_blocks(layers, embed_tokens(idx), state);
+    return decode_blocks(layers, embedded(idx), state);
   }
-  std::unique_ptr<Backbone> clone() const override { return std::make_unique<Llama>(*this); }
+  std::unique_ptr<Backbone> clone() const override { return std::make_unique<RotaryDecoder>(*this); }
   void visit(nn::Visitor& v) override {
     v("model.embed_tokens", embed_tokens)("drop", drop)("model.layers", layers)("model.norm", norm);
     v("lm_head", lm_head, nn::Role::head);
@@ -96,49 +104,35 @@ class Llama final : public Backbone {
 
   nn::Embedding embed_tokens;         ///< (V, C)
   nn::Dropout drop;                   ///< of the embeddings
-  std::vector<LlamaBlock> layers;     ///< n_layer of them
+  std::vector<RotaryBlock> layers;    ///< n_layer of them
   nn::RMSNorm norm;                   ///< before the output projection
   std::optional<nn::Linear> lm_head;  ///< C -> V; none if it is tied to embed_tokens
+  double embedding_scale;             ///< sqrt(C) in Gemma
   int64_t block_size;                 ///< most positions of a sequence
+
+ private:
+  Tensor embedded(const Tensor& idx) const {
+    return embedding_scale == 1.0 ? embed_tokens(idx) : embed_tokens(idx) * embedding_scale;
+  }
 };
 
+nn::GroupedQueryAttentionOptions llama_attention(const DecoderConfig& config, int64_t block) {
+  return {.rope_frequencies = scaled_frequencies(config),
+          .rope_scale = config.attention.rope_scaling.attention_factor,
+          .head_size = config.attention.head_dim,
+          .window = block < config.attention.window_from ? 0 : config.attention.window,
+          .bias = config.attention.qkv_bias,
+          .projection_bias = config.attention.projection_bias,
+          .qk_norm = config.qk_norm,
+          .norm_eps = config.norm_eps,
+          .dropout = config.dropout};
+}
+
 void check_llama(const DecoderConfig& c) {
-  if (c.attention.head_dim < 0 || c.head_size() % 2 != 0)
-    fail("decoder", Option{"n_head"}, " must divide ", Option{"n_embd"}, " into heads of an even size with ",
-         Option{"arch"}, " llama, got ", c.n_head, " and ", c.n_embd, ".");
-  if (c.n_kv_head < 0 || c.n_head % c.kv_heads() != 0)
-    fail("decoder", Option{"n_kv_head"}, " must divide ", Option{"n_head"}, ", got ", c.n_kv_head, " and ",
-         c.n_head, ".");
-  if (!(c.rope_theta > 0.0 && std::isfinite(c.rope_theta)))
-    fail("decoder", Option{"rope_theta"}, " must be a finite number above 0, got ", c.rope_theta, ".");
-  check_rope(c.attention.rope_scaling);
-  if (c.attention.window < 0 || c.attention.window_from < 0)
-    fail("decoder", "window and window_from must be at least 0, got ", c.attention.window, " and ",
-         c.attention.window_from, ".");
-  if (c.bias)
-    fail("decoder", Option{"bias"}, " must be false with ", Option{"arch"},
-         " llama, whose layers have none, got true.");
-}
-
-// The MLP saves gate, up and their product, the last rounded in bfloat16. The norms of q and k save their
-// inputs.
-DecoderCost llama_cost(const DecoderConfig& config, DType products) {
-  const auto C = static_cast<double>(config.n_embd), inner = static_cast<double>(config.inner());
-  const auto size = static_cast<double>(config.head_size()), q = size * static_cast<double>(config.n_head),
-             kv = size * static_cast<double>(config.kv_heads());
-  const bool rounded = products == DType::bfloat16;
-  DecoderCost cost = attention_cost(config);
-  cost.saved += (config.qk_norm ? q + kv : 0) + (rounded ? 2.5 : 3) * inner;
-  // Gradients; in bfloat16 each is also packed in two forms of 2 bytes.
-  cost.gradients = 3 * inner + (rounded ? inner + C : 0);
-  cost.decoding += 3 * inner;
-  return cost;
-}
-
-std::string describe_llama(const DecoderConfig& config) {
-  return concat("llama, ", config.inner(), " wide inside the MLP, ",
-                config.qk_norm ? "norms of queries and keys, " : "",
-                config.tie_word_embeddings ? "tied" : "untied");
+  check_rotary(c);
+  if (c.attention.window_pattern != 0)
+    fail("decoder", "window_pattern must be 0 with ", Option{"arch"}, " llama, got ",
+         c.attention.window_pattern, ".");
 }
 
 /// A type of transformers that computes the same.
@@ -156,26 +150,8 @@ std::string_view llama_title(const DecoderConfig& config) {
 std::string write_llama_config(const DecoderConfig& config) {
   const std::string_view type = llama_model_type(config);
   const bool is_qwen = type == "qwen2" || type == "qwen3";
-  nlohmann::ordered_json json = {
-      {"model_type", type},
-      {"architectures", {concat(llama_title(config), "ForCausalLM")}},
-      {"vocab_size", config.vocab_size},
-      {"max_position_embeddings", config.block_size},
-      {"hidden_size", config.n_embd},
-      {"intermediate_size", config.inner()},
-      {"num_hidden_layers", config.n_layer},
-      {"num_attention_heads", config.n_head},
-      {"num_key_value_heads", config.kv_heads()},
-      {"head_dim", config.head_size()},
-      {"hidden_act", "silu"},
-      {"rms_norm_eps", config.norm_eps},
-      {"rope_theta", config.rope_theta},
-      {"rope_scaling", nlohmann::json::parse(rope_scaling_json(config.attention.rope_scaling))},
-      {"attention_bias", config.attention.qkv_bias},
-      {"attention_dropout", config.dropout},
-      {"initializer_range", 0.02},
-      {"tie_word_embeddings", config.tie_word_embeddings},
-  };
+  nlohmann::ordered_json json = nlohmann::ordered_json::parse(rotary_fields(config, type));
+  json["hidden_act"] = "silu";
   if (type == "llama") json["mlp_bias"] = false;
   if (is_qwen) json["use_sliding_window"] = config.attention.window > 0;
   if (config.attention.window > 0) {
@@ -206,36 +182,14 @@ void read_window(const files::Field& root, std::string_view type, DecoderConfig&
   if (to.attention.window_from >= to.n_layer) to.attention.window = to.attention.window_from = 0;
 }
 
-/// The heads of keys and values. Without the field, Llama has one for each head of queries.
-int64_t kv_heads(const files::Field& root, const DecoderConfig& config) {
-  const std::optional<files::Field> field = root.find("num_key_value_heads");
-  if (!field || field->is_null())
-    return config.qk_norm ? root.at("num_key_value_heads").integer() : config.n_head;
-  return field->integer();
-}
-
 DecoderConfig read_llama_config(const files::Field& root, const std::string& file) {
   const std::string_view type = root.at("model_type").text();
-  DecoderConfig config{.arch = "llama", .bias = false, .qk_norm = type == "qwen3"};
-  read_sizes(root, {"max_position_embeddings", "hidden_size", "num_hidden_layers", "num_attention_heads"},
-             config);
-  config.dropout = number(root, "attention_dropout", 0.0);
-  config.norm_eps = number(root, "rms_norm_eps", 1e-6);
-  read_rope(root, config);
-  config.tie_word_embeddings = flag(root, "tie_word_embeddings", false);
+  DecoderConfig config{
+      .arch = "llama", .bias = false, .qk_norm = type == "qwen3", .tie_word_embeddings = false};
+  read_rotary(root, file, type == "qwen3" ? 128 : 0, nullptr, config);
   config.attention.qkv_bias = type == "qwen2" || flag(root, "attention_bias", false);
   config.attention.projection_bias = config.attention.qkv_bias && type != "qwen2";
   read_window(root, type, config);
-  const int64_t n_kv_head = kv_heads(root, config), n_inner = root.at("intermediate_size").integer(1);
-  if (n_kv_head < 1) root.at("num_key_value_heads").refuse("must be at least 1, got ", n_kv_head, ".");
-  const auto head_dim = root.find("head_dim");
-  const int64_t usual = type == "qwen3" ? 128 : 0;  // Qwen3's default is 128 for any width.
-  config.attention.head_dim = head_dim && !head_dim->is_null() ? head_dim->integer(1) : usual;
-  validate(config, file);
-  // Defaults stay 0, so that loading a saved config restores it.
-  if (config.attention.head_dim * config.n_head == config.n_embd) config.attention.head_dim = 0;
-  if (n_kv_head != config.n_head) config.n_kv_head = n_kv_head;
-  if (n_inner != config.inner()) config.n_inner = n_inner;
   validate(config, file);
 
   expect(root, "hidden_act", {"'silu'", "'swish'"});
@@ -258,32 +212,124 @@ DecoderConfig llama_shape(int64_t block_size, int64_t n_layer, int64_t n_head, i
 
 }  // namespace
 
+std::unique_ptr<Backbone> make_rotary(const DecoderConfig& config, Generator& init,
+                                      AttentionOfBlock* attention) {
+  return std::make_unique<RotaryDecoder>(config, init, attention);
+}
+
+// The MLP saves gate, up and their product, which is rounded in bfloat16; Gemma's also gelu(gate), and rounds
+// none. The norms of q and k and the outer norms save their inputs.
+DecoderCost rotary_cost(const DecoderConfig& config, DType products) {
+  const auto C = static_cast<double>(config.n_embd), inner = static_cast<double>(config.inner());
+  const auto size = static_cast<double>(config.head_size()), q = size * static_cast<double>(config.n_head),
+             kv = size * static_cast<double>(config.kv_heads());
+  const double outer = has_outer_norms(config) ? 1 : 0;
+  const bool rounded = products == DType::bfloat16;
+  DecoderCost cost = attention_cost(config);
+  cost.saved += (config.qk_norm || outer > 0 ? q + kv : 0) + 2 * outer * C +
+                (outer > 0 ? 4
+                 : rounded ? 2.5
+                           : 3) *
+                    inner;
+  // Gradients; in bfloat16 each is also packed in two forms of 2 bytes.
+  cost.gradients = (3 + outer) * inner + (rounded ? inner + C : 0);
+  cost.decoding += (3 + outer) * inner;
+  return cost;
+}
+
+void check_rotary(const DecoderConfig& c) {
+  if (c.attention.head_dim < 0 || c.head_size() % 2 != 0)
+    fail("decoder", Option{"n_head"}, " must divide ", Option{"n_embd"}, " into heads of an even size with ",
+         Option{"arch"}, " ", c.arch, ", got ", c.n_head, " and ", c.n_embd, ".");
+  if (c.n_kv_head < 0 || c.n_head % c.kv_heads() != 0)
+    fail("decoder", Option{"n_kv_head"}, " must divide ", Option{"n_head"}, ", got ", c.n_kv_head, " and ",
+         c.n_head, ".");
+  if (!(c.rope_theta > 0.0 && std::isfinite(c.rope_theta)))
+    fail("decoder", Option{"rope_theta"}, " must be a finite number above 0, got ", c.rope_theta, ".");
+  check_rope(c.attention.rope_scaling);
+  if (c.attention.window < 0 || c.attention.window_from < 0)
+    fail("decoder", "window and window_from must be at least 0, got ", c.attention.window, " and ",
+         c.attention.window_from, ".");
+  if (c.bias)
+    fail("decoder", Option{"bias"}, " must be false with ", Option{"arch"}, " ", c.arch,
+         ", whose layers have none, got true.");
+}
+
+std::string rotary_fields(const DecoderConfig& config, std::string_view type) {
+  return nlohmann::ordered_json{
+      {"model_type", type},
+      {"architectures", {concat(architecture(config.arch).title(config), "ForCausalLM")}},
+      {"vocab_size", config.vocab_size},
+      {"max_position_embeddings", config.block_size},
+      {"hidden_size", config.n_embd},
+      {"intermediate_size", config.inner()},
+      {"num_hidden_layers", config.n_layer},
+      {"num_attention_heads", config.n_head},
+      {"num_key_value_heads", config.kv_heads()},
+      {"head_dim", config.head_size()},
+      {"rms_norm_eps", config.norm_eps},
+      {"rope_theta", config.rope_theta},
+      {"rope_scaling", nlohmann::json::parse(rope_scaling_json(config.attention.rope_scaling))},
+      {"attention_bias", config.attention.qkv_bias},
+      {"attention_dropout", config.dropout},
+      {"initializer_range", 0.02},
+      {"tie_word_embeddings", config.tie_word_embeddings},
+  }
+      .dump();
+}
+
+void read_rotary(const files::Field& root, const std::string& file, int64_t head_dim, const char* kind,
+                 DecoderConfig& to) {
+  read_sizes(root, {"max_position_embeddings", "hidden_size", "num_hidden_layers", "num_attention_heads"},
+             to);
+  to.dropout = number(root, "attention_dropout", 0.0);
+  to.norm_eps = number(root, "rms_norm_eps", 1e-6);
+  to.tie_word_embeddings = flag(root, "tie_word_embeddings", to.tie_word_embeddings);
+  read_rope(root, to, kind);
+  const auto given = [&](const char* key) {
+    const std::optional<files::Field> field = root.find(key);
+    return field && !field->is_null();
+  };
+  const bool has_own_heads = head_dim == 0 && !given("num_key_value_heads");
+  const int64_t n_kv_head = has_own_heads ? to.n_head : root.at("num_key_value_heads").integer(),
+                n_inner = root.at("intermediate_size").integer(1);
+  if (n_kv_head < 1) root.at("num_key_value_heads").refuse("must be at least 1, got ", n_kv_head, ".");
+  to.attention.head_dim = given("head_dim") ? root.at("head_dim").integer(1) : head_dim;
+  validate(to, file);
+  // Defaults stay 0, so that loading a saved config restores it.
+  if (to.attention.head_dim * to.n_head == to.n_embd) to.attention.head_dim = 0;
+  if (n_kv_head != to.n_head) to.n_kv_head = n_kv_head;
+  if (n_inner != to.inner()) to.n_inner = n_inner;
+}
+
 const Architecture& llama() {
-  static const Architecture row{.name = "llama",
-                                .parts = "rotary positions, RMSNorm, SwiGLU, no biases",
-                                .positions = Positions::rotary,
-                                .presets = {{"mini", "minutes (default)", llama_shape(128, 4, 4, 128), 0},
-                                            {"midi", "half an hour", llama_shape(256, 6, 4, 256), 3e6},
-                                            {"maxi", "hours", llama_shape(256, 6, 6, 384, 0.1), 25e6}},
-                                .make = make_unique_backbone<Llama>,
-                                .inner = swiglu_inner,
-                                .check = check_llama,
-                                .cost = llama_cost,
-                                .describe = describe_llama,
-                                .model_types = {"llama", "qwen3", "qwen2", "mistral"},
-                                .model_type = llama_model_type,
-                                .write_config = write_llama_config,
-                                .read_config = read_llama_config,
-                                .embedding = "model.embed_tokens.weight",
-                                .names = {{".h.", ".model.layers."},
-                                          {".wte.", ".model.embed_tokens."},
-                                          {".ln_f.", ".model.norm."},
-                                          {".ln_1.", ".input_layernorm."},
-                                          {".ln_2.", ".post_attention_layernorm."},
-                                          {".attn.c_proj.", ".attn.o_proj."},
-                                          {".attn.", ".self_attn."}},
-                                .exports = {"gguf", "pytorch", "web"},
-                                .title = llama_title};
+  static const Architecture row{
+      .name = "llama",
+      .parts = "rotary positions, RMSNorm, SwiGLU, no biases",
+      .positions = Positions::rotary,
+      .presets = {{"mini", "minutes (default)", llama_shape(128, 4, 4, 128), 0},
+                  {"midi", "half an hour", llama_shape(256, 6, 4, 256), 3e6},
+                  {"maxi", "hours", llama_shape(256, 6, 6, 384, 0.1), 25e6}},
+      .make = [](const DecoderConfig& config,
+                 Generator& init) { return make_rotary(config, init, llama_attention); },
+      .inner = swiglu_inner,
+      .check = check_llama,
+      .cost = rotary_cost,
+      .describe = describe_with_inner,
+      .model_types = {"llama", "qwen3", "qwen2", "mistral"},
+      .model_type = llama_model_type,
+      .write_config = write_llama_config,
+      .read_config = read_llama_config,
+      .embedding = "model.embed_tokens.weight",
+      .names = {{".h.", ".model.layers."},
+                {".wte.", ".model.embed_tokens."},
+                {".ln_f.", ".model.norm."},
+                {".ln_1.", ".input_layernorm."},
+                {".ln_2.", ".post_attention_layernorm."},
+                {".attn.c_proj.", ".attn.o_proj."},
+                {".attn.", ".self_attn."}},
+      .exports = {"gguf", "pytorch", "web"},
+      .title = llama_title};
   return row;
 }
 

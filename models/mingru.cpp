@@ -143,11 +143,6 @@ DecoderCost mingru_cost(const DecoderConfig& config, DType products) {
           .state = C * static_cast<double>(config.n_layer)};
 }
 
-std::string describe_mingru(const DecoderConfig& config) {
-  return concat("mingru, ", config.inner(), " wide inside the MLP, ",
-                config.tie_word_embeddings ? "tied" : "untied");
-}
-
 std::string write_mingru_config(const DecoderConfig& config) {
   const nlohmann::ordered_json json = {
       {"model_type", "mingru"},
@@ -191,7 +186,7 @@ const Architecture& mingru() {
       .inner = swiglu_inner,
       .check = check_mingru,
       .cost = mingru_cost,
-      .describe = describe_mingru,
+      .describe = describe_with_inner,
       .model_types = {"mingru"},
       .model_type = [](const DecoderConfig&) -> std::string_view { return "mingru"; },
       .write_config = write_mingru_config,

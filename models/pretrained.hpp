@@ -1,6 +1,6 @@
 // Decoders in folders with config.json and model.safetensors, in the layout of Hugging Face's transformers
-// for GPT-2 (whose four matrices per block are stored as (in, out)), Llama and Qwen3. If a folder has a list
-// of checksums, as run folders do, its files are compared with it.
+// for GPT-2 (whose four matrices per block are stored as (in, out)), Llama, Mistral, Qwen and Gemma 3. If a
+// folder has a list of checksums, as run folders do, its files are compared with it.
 //
 // Loading also supports shards with an index, the layouts of nanoGPT and of the book Build a Large Language
 // Model (gpt2.cpp), float16, bfloat16 and float64, and the other formats of nn::open_tensors(). In place of a

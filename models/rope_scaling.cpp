@@ -69,12 +69,13 @@ Tensor scaled_frequencies(const DecoderConfig& config) {
   return tensor(frequencies, {hs / 2});
 }
 
-void read_rope(const files::Field& root, DecoderConfig& to) {
+void read_rope(const files::Field& root, DecoderConfig& to, const char* kind) {
   // Newer files have one object, older ones rope_theta beside it.
   std::optional<files::Field> fields = root.find("rope_parameters");
   if (!fields || fields->is_null()) fields = root.find("rope_scaling");
-  to.rope_theta = number(root, "rope_theta", 10000.0);
+  to.rope_theta = number(root, "rope_theta", to.rope_theta);
   if (!fields || fields->is_null()) return;
+  if (kind && fields->has(kind)) fields = fields->at(kind);
   to.rope_theta = number(*fields, "rope_theta", to.rope_theta);
   const files::Field type = fields->has("rope_type") ? fields->at("rope_type") : fields->at("type");
   if (type.text() == "default") return;

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the folders of CONFIGS in golden: two-layer decoders of Llama's shape, and what PyTorch computes with them.
+"""Writes the folders of CONFIGS in golden: two-layer decoders of Llama's and Gemma 3's shapes, and what PyTorch computes with them.
 
     /usr/bin/python3 make_llama_golden.py            # writes them
     /usr/bin/python3 make_llama_golden.py --check    # compares them with what PyTorch computes now; 77: there is none
@@ -40,15 +40,28 @@ YARN = {**QWEN3, "head_dim": 8, "rope_scaling": {
 QWEN2 = {**LLAMA, "model_type": "qwen2", "architectures": ["Qwen2ForCausalLM"], "use_sliding_window": True,
          "sliding_window": 3, "max_window_layers": 1, "rope_scaling": {"type": "linear", "factor": 2.0}}
 MISTRAL = {**LLAMA, "model_type": "mistral", "architectures": ["MistralForCausalLM"], "sliding_window": 2, "head_dim": 2}
+# Gemma 3 (arXiv 2503.19786): the first layer has a window and angles of base 10000, the second sees all and has scaled angles.
+GEMMA3 = {"model_type": "gemma3_text", "architectures": ["Gemma3ForCausalLM"], "vocab_size": VOCAB, "hidden_size": WIDTH,
+          "intermediate_size": 20, "num_hidden_layers": LAYERS, "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 6,
+          "query_pre_attn_scalar": 6, "hidden_activation": "gelu_pytorch_tanh", "max_position_embeddings": BLOCK,
+          "rms_norm_eps": 1e-6, "rope_theta": 1e6, "rope_scaling": {"rope_type": "linear", "factor": 8.0},
+          "rope_local_base_freq": 10000.0, "sliding_window": 3, "layer_types": ["sliding_attention", "full_attention"],
+          "attention_bias": False, "attn_logit_softcapping": None, "final_logit_softcapping": None, "tie_word_embeddings": True}
 CONFIGS = {"llama": (2023, LLAMA), "qwen3": (2025, QWEN3), "llama3": (2026, LLAMA3), "yarn": (2027, YARN),
-           "qwen2": (2028, QWEN2), "mistral": (2029, MISTRAL)}
+           "qwen2": (2028, QWEN2), "mistral": (2029, MISTRAL), "gemma3": (2030, GEMMA3)}
 
 
 def head_size(config):
     return config.get("head_dim") or WIDTH // config["num_attention_heads"]
 
 
+def is_gemma(config):
+    return config["model_type"] == "gemma3_text"
+
+
 def window_of(config, layer):
+    if is_gemma(config) and config["layer_types"][layer] == "full_attention":
+        return None
     if config["model_type"] == "qwen2" and layer < config["max_window_layers"]:
         return None
     return config.get("sliding_window")
@@ -56,7 +69,7 @@ def window_of(config, layer):
 
 def make_weights(config):
     heads, kv_heads = config["num_attention_heads"], config["num_key_value_heads"]
-    size, inner, qk_norm = head_size(config), config["intermediate_size"], config["model_type"] == "qwen3"
+    size, inner, qk_norm = head_size(config), config["intermediate_size"], config["model_type"] in ("qwen3", "gemma3_text")
     matrices, norms = {"model.embed_tokens": (VOCAB, WIDTH)}, {"model.norm": WIDTH}
     for i in range(LAYERS):
         at = f"model.layers.{i}."
@@ -65,13 +78,16 @@ def make_weights(config):
         matrices[at + "self_attn.k_proj"] = matrices[at + "self_attn.v_proj"] = (kv_heads * size, WIDTH)
         matrices[at + "mlp.gate_proj"] = matrices[at + "mlp.up_proj"] = (inner, WIDTH)
         matrices[at + "mlp.down_proj"] = (WIDTH, inner)
+        if is_gemma(config):
+            norms[at + "pre_feedforward_layernorm"] = norms[at + "post_feedforward_layernorm"] = WIDTH
         if qk_norm:
             norms[at + "self_attn.q_norm"] = norms[at + "self_attn.k_norm"] = size
     if not config["tie_word_embeddings"]:
         matrices["lm_head"] = (VOCAB, WIDTH)
     # Wider than at the start of a training, so that no gradient is close to 0 and no path hides behind another.
     weights = {name + ".weight": 0.3 * torch.randn(shape) for name, shape in matrices.items()}
-    weights.update({name + ".weight": 1 + 0.2 * torch.randn(size) for name, size in norms.items()})
+    usual = 0 if is_gemma(config) else 1
+    weights.update({name + ".weight": usual + 0.2 * torch.randn(size) for name, size in norms.items()})
     biased = ("q_proj", "k_proj", "v_proj") if config["model_type"] == "qwen2" else ()
     if config["attention_bias"]:
         biased = ("q_proj", "k_proj", "v_proj", "o_proj")
@@ -92,7 +108,7 @@ def frequencies_of(config):
     if not scaling:
         return frequencies, 1.0
     factor = scaling["factor"]
-    if scaling.get("type") == "linear":
+    if "linear" in (scaling.get("type"), scaling.get("rope_type")):
         return frequencies / factor, 1.0
     length = scaling["original_max_position_embeddings"]
     if scaling["rope_type"] == "llama3":
@@ -124,10 +140,10 @@ def rotate(x, frequencies, scale):
 def logits_of(config, w, idx):
     batch, length = idx.shape
     heads, kv_heads = config["num_attention_heads"], config["num_key_value_heads"]
-    size, eps, (frequencies, scale) = head_size(config), config["rms_norm_eps"], frequencies_of(config)
+    size, eps, gemma = head_size(config), config["rms_norm_eps"], is_gemma(config)
 
     def norm(x, name):
-        return rms_norm(x, w[name + ".weight"], eps) if name + ".weight" in w else x
+        return rms_norm(x, gemma + w[name + ".weight"], eps) if name + ".weight" in w else x
 
     def dense(x, name):
         return x @ w[name + ".weight"].T + w.get(name + ".bias", 0)
@@ -136,22 +152,27 @@ def logits_of(config, w, idx):
         return x.view(batch, length, n, size)
 
     ones = torch.ones(length, length, dtype=torch.bool)
-    x = w["model.embed_tokens.weight"][idx]
+    x = w["model.embed_tokens.weight"][idx] * (math.sqrt(WIDTH) if gemma else 1)
     for i in range(LAYERS):
         at, attn = f"model.layers.{i}.", f"model.layers.{i}.self_attn."
         y = norm(x, at + "input_layernorm")
         q = norm(split(dense(y, attn + "q_proj"), heads), attn + "q_norm").transpose(1, 2)
         k = norm(split(dense(y, attn + "k_proj"), kv_heads), attn + "k_norm").transpose(1, 2)
         v = split(dense(y, attn + "v_proj"), kv_heads).transpose(1, 2)
-        q, k = rotate(q, frequencies, scale), rotate(k, frequencies, scale)
         window = window_of(config, i)
+        local = {"rope_theta": config["rope_local_base_freq"], "rope_scaling": None} if gemma and window else {}
+        frequencies, scale = frequencies_of({**config, **local})
+        q, k = rotate(q, frequencies, scale), rotate(k, frequencies, scale)
         hidden = torch.triu(ones, 1) | torch.tril(ones, -window) if window else torch.triu(ones, 1)
         k, v = (t.repeat_interleave(heads // kv_heads, 1) for t in (k, v))
         scores = q @ k.transpose(-2, -1) / math.sqrt(size)
         mixed = scores.masked_fill(hidden, float("-inf")).softmax(-1) @ v
-        x = x + dense(mixed.transpose(1, 2).reshape(batch, length, heads * size), attn + "o_proj")
-        y = norm(x, at + "post_attention_layernorm")
-        x = x + dense(F.silu(dense(y, at + "mlp.gate_proj")) * dense(y, at + "mlp.up_proj"), at + "mlp.down_proj")
+        y = dense(mixed.transpose(1, 2).reshape(batch, length, heads * size), attn + "o_proj")
+        x = x + (norm(y, at + "post_attention_layernorm") if gemma else y)
+        y = norm(x, at + ("pre_feedforward_layernorm" if gemma else "post_attention_layernorm"))
+        gate = dense(y, at + "mlp.gate_proj")
+        gate = 0.5 * gate * (1 + torch.tanh(math.sqrt(2 / math.pi) * (gate + 0.044715 * gate ** 3))) if gemma else F.silu(gate)
+        x = x + norm(dense(gate * dense(y, at + "mlp.up_proj"), at + "mlp.down_proj"), at + "post_feedforward_layernorm")
     head = "model.embed_tokens" if config["tie_word_embeddings"] else "lm_head"
     return dense(norm(x, "model.norm"), head)
 

@@ -66,12 +66,14 @@ struct Adapted {
 }  // namespace
 
 TEST_CASE("an adapter comes back, apart from the weights and in them") {
-  const Adapted saved(GENERATE("gpt2", "llama", "mingru"));
+  const std::string arch = GENERATE("gpt2", "llama", "gemma", "mingru");
+  const double rounding = arch == "gemma" ? 1e-5 : 1e-6;  // Its outer norms make small outputs large.
+  const Adapted saved(arch);
   const Tensor expected = saved.logits();
   CHECK(difference(load_pretrained(saved.base)(saved.idx).detach(), expected, 1e-3) != "");
   const Decoder apart = load_with_adapter(saved.base, saved.snapshot(), saved.model.config());
   CHECK(difference(apart(saved.idx).detach(), expected, 0) == "");
-  CHECK(difference(load_pretrained(saved.folder)(saved.idx).detach(), expected, 1e-6) == "");
+  CHECK(difference(load_pretrained(saved.folder)(saved.idx).detach(), expected, rounding) == "");
   CHECK(check_pretrained(saved.folder) == saved.model.config());
 }
 

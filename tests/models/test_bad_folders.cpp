@@ -37,8 +37,9 @@ json llama() {
 
 const BadFolder kBadConfigs[] = {
     {"another model", [](Foreign& f) { f.config["model_type"] = "opt"; },
-     "model_type must be 'gpt2' or 'llama' or 'qwen3' or 'qwen2' or 'mistral' or 'mingru', got 'opt'."},
-    {"a model of Gemma", [](Foreign& f) { f.config["model_type"] = "gemma3_text"; }, "got 'gemma3_text'."},
+     "model_type must be 'gpt2' or 'llama' or 'qwen3' or 'qwen2' or 'mistral' or 'gemma3_text' or 'mingru', "
+     "got 'opt'."},
+    {"a model of images", [](Foreign& f) { f.config["model_type"] = "gemma3"; }, "got 'gemma3'."},
     {"no type that is a text", [](Foreign& f) { f.config["model_type"] = 2; }, "model_type must be"},
     {"relu", [](Foreign& f) { f.config["activation_function"] = "relu"; },
      "activation_function must be 'gelu_new' or 'gelu_pytorch_tanh' or 'gelu_fast', got 'relu'."},

@@ -12,7 +12,7 @@ using testing::error_of;
 
 TEST_CASE("presets have the shapes of their names and are valid once they have a vocabulary") {
   CHECK(preset_names() ==
-        std::vector<std::string>{"tiny", "gru", "nano", "mini", "midi", "maxi", "small", "gpt2"});
+        std::vector<std::string>{"tiny", "gru", "nano", "mini", "gemma", "midi", "maxi", "small", "gpt2"});
   for (const std::string& name : preset_names()) {
     DecoderConfig config = preset(name);
     CHECK(config.vocab_size == 0);
@@ -23,7 +23,7 @@ TEST_CASE("presets have the shapes of their names and are valid once they have a
   }
   CHECK(preset("nano") == DecoderConfig{.block_size = 64, .n_layer = 4, .n_head = 4, .n_embd = 128});
   CHECK(error_of([] { preset("huge"); }) ==
-        "[preset] name must be one of tiny, gru, nano, mini, midi, maxi, small, gpt2, got huge.");
+        "[preset] name must be one of tiny, gru, nano, mini, gemma, midi, maxi, small, gpt2, got huge.");
 }
 
 TEST_CASE("GPT-2's smallest has the published number of parameters") {

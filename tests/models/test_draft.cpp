@@ -57,7 +57,7 @@ TEST_CASE("a draft is what came behind the longest beginning that ends as the te
 }
 
 TEST_CASE("decode_all() has the bits of as many calls of decode()") {
-  for (const char* arch : {"gpt2", "llama"})
+  for (const char* arch : {"gpt2", "llama", "gemma"})
     for (const DType weights : {DType::float32, DType::bfloat16, DType::q8_0, DType::q4_0}) {
       INFO(name(weights));
       const Decoder model = a_model(arch, weights);
@@ -80,7 +80,7 @@ TEST_CASE("decode_all() has the bits of as many calls of decode()") {
 }
 
 TEST_CASE("logits are the same bits with a draft and without, whatever comes") {
-  for (const char* arch : {"gpt2", "llama"}) {
+  for (const char* arch : {"gpt2", "llama", "gemma"}) {
     const Decoder model = a_model(arch, DType::float32);
     for (const int64_t draft : {1, 3, 7}) {
       NextToken plain(model), drafting(model, draft);

@@ -57,7 +57,7 @@ struct SavedEnsemble {
 }  // namespace
 
 TEST_CASE("an ensemble's probabilities are the means of its members'") {
-  const std::string arch = GENERATE("gpt2", "llama", "mingru");
+  const std::string arch = GENERATE("gpt2", "llama", "gemma", "mingru");
   const SavedEnsemble saved(arch);
   Decoder ensemble = load_pretrained(saved.folder.path());
   CHECK(ensemble.config().n_member == 3);

@@ -212,6 +212,6 @@ TEST_CASE("fields of llama that are wrong are named, and gpt2 has none of them")
         "[decoder] `qk_norm` must be left out with `arch` gpt2, got true.");
   CHECK(gpt2([](DecoderConfig& c) { c.tie_word_embeddings = false; }) == "");
   CHECK(error_of([] { architecture("bert"); }) ==
-        "[decoder] `arch` must be gpt2, llama or mingru, got 'bert'.");
+        "[decoder] `arch` must be gpt2, llama, gemma or mingru, got 'bert'.");
   for (const std::string& name : arch_names()) CHECK(architecture(name).name == name);
 }

@@ -25,7 +25,7 @@ double error_of_largest(const Tensor& actual, const Tensor& expected) {
 }  // namespace
 
 TEST_CASE("logits, loss and every gradient of decoders of Llama's shape are PyTorch's, cached too") {
-  const std::string kind = GENERATE("llama", "qwen3", "llama3", "yarn", "qwen2", "mistral");
+  const std::string kind = GENERATE("llama", "qwen3", "llama3", "yarn", "qwen2", "mistral", "gemma3");
   const auto [dtype, tolerance] = GENERATE(std::pair(DType::float32, 2e-5), std::pair(DType::float64, 1e-12));
   INFO(kind << " in " << name(dtype));
   const std::filesystem::path folder = testing::test_files() / "models/golden" / kind;
@@ -55,7 +55,7 @@ TEST_CASE("logits, loss and every gradient of decoders of Llama's shape are PyTo
 }
 
 TEST_CASE("a config with another attention survives saving and loading") {
-  const std::string kind = GENERATE("llama3", "yarn", "qwen2", "mistral");
+  const std::string kind = GENERATE("llama3", "yarn", "qwen2", "mistral", "gemma3");
   const std::filesystem::path folder = testing::test_files() / "models/golden" / kind;
   const models::DecoderConfig config = models::load_config(folder);
   CHECK(config.attention != models::AttentionVariant());

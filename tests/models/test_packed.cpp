@@ -2,7 +2,7 @@
 #include "autograd/compare.hpp"
 #include "catch.hpp"
 #include "gradus/autograd/ops/ops.hpp"
-#include "gradus/models/decoder.hpp"
+#include "gradus/models/architecture.hpp"
 
 using namespace gradus;
 using namespace gradus::models;
@@ -11,11 +11,11 @@ using Catch::Matchers::ContainsSubstring;
 namespace {
 
 DecoderConfig small(const std::string& arch) {
-  DecoderConfig config{
-      .arch = arch, .vocab_size = 13, .block_size = 12, .n_layer = 2, .n_head = 2, .n_embd = 8};
-  config.bias = arch == "gpt2";
+  DecoderConfig config{.vocab_size = 13, .block_size = 12, .n_layer = 2, .n_head = 2, .n_embd = 8};
+  change_arch(config, arch);
   config.qk_norm = arch == "llama";
-  if (arch == "llama") config.attention.window = 4;
+  if (arch != "gpt2") config.attention.window = 4;
+  if (arch == "gemma") config.attention.window_pattern = 2;
   return config;
 }
 
@@ -35,7 +35,7 @@ Tensor ints(std::vector<int64_t> values) {
 }  // namespace
 
 TEST_CASE("packed sequences have the losses and gradients of single ones") {
-  const std::string arch = GENERATE("gpt2", "llama");
+  const std::string arch = GENERATE("gpt2", "llama", "gemma");
   INFO(arch);
   Decoder model = decoder_of(small(arch));
   const std::vector<int64_t> a = {1, 2, 3, 4, 5}, b = {6, 7, 8}, c = {9, 10, 11, 12};

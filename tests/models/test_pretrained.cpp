@@ -217,7 +217,8 @@ TEST_CASE("configs of other models are refused") {
   };
   const Case cases[] = {
       {"model_type", "bert",
-       "model_type must be 'gpt2' or 'llama' or 'qwen3' or 'qwen2' or 'mistral' or 'mingru', got 'bert'."},
+       "model_type must be 'gpt2' or 'llama' or 'qwen3' or 'qwen2' or 'mistral' or 'gemma3_text' or "
+       "'mingru', got 'bert'."},
       {"activation_function", "relu",
        "activation_function must be 'gelu_new' or 'gelu_pytorch_tanh' or 'gelu_fast', got 'relu'."},
       {"n_inner", 24, "n_inner must be null or 32, got 24."},

@@ -40,8 +40,9 @@ TEST_CASE("the residual stream of every architecture adds up") {
     CHECK(difference(seen["out"], logits.detach(), 0.0) == "");
     CHECK(difference(seen[own("h.0.resid_pre")], seen["drop"].detach(), 0.0) == "");
     CHECK(difference(seen[own("h.1.resid_pre")], seen[own("h.0")].detach(), 0.0) == "");
-    CHECK(difference(seen[own("h.1")], (seen[own("h.1.resid_mid")] + seen[own("h.1.mlp")]).detach(), 0.0) ==
-          "");
+    const std::string last = arch->has_outer_norms ? "post_feedforward_layernorm" : "mlp";
+    CHECK(difference(seen[own("h.1")], (seen[own("h.1.resid_mid")] + seen[own("h.1." + last)]).detach(),
+                     0.0) == "");
     CHECK(difference(model.logits(seen[own("h.1")]), logits.detach(), 0.0) == "");
   }
 }

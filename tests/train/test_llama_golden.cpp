@@ -28,7 +28,7 @@ std::unique_ptr<train::Optimizer> make_optimizer(const std::string& name, train:
 }  // namespace
 
 TEST_CASE("twenty steps of each optimizer on decoders of Llama's shape end where PyTorch's end") {
-  const std::string kind = GENERATE("llama", "qwen3", "llama3", "yarn", "qwen2", "mistral"),
+  const std::string kind = GENERATE("llama", "qwen3", "llama3", "yarn", "qwen2", "mistral", "gemma3"),
                     rule = GENERATE("adamw", "muon", "sgd");
   const std::filesystem::path folder = testing::test_files() / "models/golden" / kind;
   const nn::StateDict expected = nn::load_safetensors(folder / "expected.safetensors", /*keep_float64=*/true);

@@ -155,7 +155,8 @@ int export_model(const ExportFlags& flags) {
   const auto& known = models::architecture(config.arch).exports;
   const std::string_view kind = flags.to == kGGUFAdapter ? "gguf" : std::string_view(flags.to);
   if (kind != "npz" && std::find(known.begin(), known.end(), kind) == known.end())
-    fail("export", "--to must be npz for a model of --arch ", config.arch, ", got ", flags.to, ".");
+    fail("export", "--to must be ", joined(known), known.empty() ? "" : " or ", "npz for a model of --arch ",
+         config.arch, ", got ", flags.to, ".");
   if ((flags.to == "pytorch" || flags.to == "web") && config.attention != models::AttentionVariant())
     fail("export",
          "--to must be gguf or npz for a model with scaled positions, a window, biases or another head_dim, "

@@ -15,9 +15,9 @@ namespace gradus::exports {
 /// GPT-2, stay float32; with q8_0, matrices whose rows are not complete blocks become f16.
 std::vector<std::string> gguf_types();
 
-/// Writes a GGUF file for llama.cpp, atomically. The architecture is gpt2, llama, or, with norms of queries
-/// and keys, qwen3. `name` is the model's name in the file; `type` is one of gguf_types(). Throws RunError if
-/// the disk refuses, Error if a weight does not fit into the type.
+/// Writes a GGUF file for llama.cpp, atomically. The architecture is gpt2, llama, gemma3, or, with norms of
+/// queries and keys, qwen3. `name` is the model's name in the file; `type` is one of gguf_types(). Throws
+/// RunError if the disk refuses, Error if a weight does not fit into the type.
 void write_gguf(const train::TrainedModel& trained, const std::string& name, std::string_view type,
                 const std::filesystem::path& path);
 

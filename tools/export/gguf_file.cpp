@@ -36,7 +36,9 @@ const std::map<std::string_view, std::string_view> kGGUFParts = {
     {"self_attn.o_proj", "attn_output"},
     {"self_attn.q_norm", "attn_q_norm"},
     {"self_attn.k_norm", "attn_k_norm"},
-    {"post_attention_layernorm", "ffn_norm"},
+    {"post_attention_layernorm", "ffn_norm"},  // in a model without outer norms
+    {"pre_feedforward_layernorm", "ffn_norm"},
+    {"post_feedforward_layernorm", "post_ffw_norm"},
     {"mlp.gate_proj", "ffn_gate"},
     {"mlp.up_proj", "ffn_up"},
     {"mlp.down_proj", "ffn_down"},
@@ -49,7 +51,7 @@ const std::map<std::string_view, std::string_view> kGGUFParts = {
 };
 
 /// h.3.mlp.c_fc.weight -> blk.3.ffn_up.weight
-std::string gguf_name(std::string_view name) {
+std::string gguf_name(std::string_view name, bool has_outer_norms) {
   std::string layer;
   for (const std::string_view prefix : {"h.", "model.layers."}) {
     if (!name.starts_with(prefix)) continue;
@@ -59,20 +61,28 @@ std::string gguf_name(std::string_view name) {
     name.remove_prefix(number + 1);
   }
   const size_t kind = name.rfind('.');  // weight or bias
-  return concat(layer, kGGUFParts.at(name.substr(0, kind)), name.substr(kind));
+  const std::string_view part = name.substr(0, kind);
+  const bool is_outer = has_outer_norms && part == "post_attention_layernorm";
+  return concat(layer, is_outer ? "post_attention_norm" : kGGUFParts.at(part), name.substr(kind));
 }
 
 /// llama.cpp rotates the neighbours 2i and 2i + 1 of a llama's head together; our weights (and Hugging
 /// Face's) are for i and i + hs / 2, so rows of queries and keys, and their biases, are reordered, except for
-/// Qwen.
+/// Qwen and Gemma.
 Tensor with_neighbours(const Tensor& weight, int64_t heads) {
   const int64_t half = weight.size(0) / heads / 2;
   return weight.reshape({heads, 2, half, -1}).transpose(1, 2).reshape(weight.shape()).contiguous();
 }
 
+bool keeps_halves(const DecoderConfig& config) {
+  const models::Architecture& row = models::architecture(config.arch);
+  return row.has_outer_norms || row.title(config).starts_with("Qwen");
+}
+
 Tensor arranged(const std::string& name, const Tensor& weight, const DecoderConfig& config) {
   const models::Architecture& row = models::architecture(config.arch);
-  if (row.positions != models::Positions::rotary || row.title(config).starts_with("Qwen")) return weight;
+  if (row.has_outer_norms && weight.dim() == 1) return weight + 1.0;
+  if (row.positions != models::Positions::rotary || keeps_halves(config)) return weight;
   if (name.find("q_proj.") != name.npos) return with_neighbours(weight, config.n_head);
   if (name.find("k_proj.") != name.npos) return with_neighbours(weight, config.kv_heads());
   return weight;
@@ -94,7 +104,7 @@ std::vector<gguf::NewTensor> tensors_of(const models::Decoder& model, std::strin
   std::vector<gguf::NewTensor> tensors;
   for (const auto& [name, values] : models::linear_weights(model)) {
     const Tensor tensor = arranged(name, values, model.config());
-    const std::string called = gguf_name(name);
+    const std::string called = gguf_name(name, models::architecture(model.config().arch).has_outer_norms);
     const Stored stored = stored_as(type, called, tensor.shape());
     tensors.push_back({called, {tensor.shape().begin(), tensor.shape().end()}, stored.type, [tensor, stored] {
                          return stored.bytes(numbers_of(tensor));
@@ -138,6 +148,7 @@ gguf::Keys model_keys(const DecoderConfig& config) {
   add("attention.key_length", head);
   add("attention.value_length", head);
   add("rope.dimension_count", head);
+  if (config.attention.window > 0) add("attention.sliding_window", config.attention.window);
   keys.emplace_back(arch + ".rope.freq_base", static_cast<float>(config.rope_theta));
   keys.emplace_back(arch + ".attention.layer_norm_rms_epsilon", eps);
   if (const models::RopeScaling& s = config.attention.rope_scaling; s.type == "linear" || s.type == "yarn") {
@@ -148,18 +159,25 @@ gguf::Keys model_keys(const DecoderConfig& config) {
   return keys;
 }
 
-/// What llama.cpp computes: it has no windows for these models, and YaRN's usual limits.
+/// What llama.cpp computes: it has windows for models with outer norms only, and YaRN's usual limits.
 DecoderConfig supported(DecoderConfig config) {
   models::AttentionVariant& attention = config.attention;
   const models::RopeScaling& s = attention.rope_scaling;
-  if (attention.window > 0 && attention.window < config.block_size)
+  const bool has_pattern = models::architecture(config.arch).has_outer_norms;
+  if (has_pattern && attention.window > 0 && attention.window_pattern != 6)
+    fail("export", "a GGUF file must have windows in 5 of 6 layers, got ", attention.window_pattern - 1,
+         " of ", attention.window_pattern, ".");
+  if (has_pattern && s.type != "" && s.type != "linear")
+    fail("export", "a GGUF file of this model must have rope_scaling of type linear or none, got ", s.type,
+         ".");
+  if (!has_pattern && attention.window > 0 && attention.window < config.block_size)
     fail("export", "a GGUF file must have no sliding window, got one of ", attention.window,
          " tokens in a context of ", config.block_size, ".");
-  attention.window = attention.window_from = 0;
+  if (!has_pattern) attention.window = attention.window_from = 0;
   if (s.type == "yarn" && (s.beta_fast != 32 || s.beta_slow != 1 || !s.truncate ||
                            std::abs(s.attention_factor - 1 - 0.1 * std::log(s.factor)) > 1e-6))
     fail("export", "a GGUF file must have YaRN with its usual limits and attention factor, got another.");
-  if (s.type == "llama3" && models::architecture(config.arch).title(config).starts_with("Qwen"))
+  if (s.type == "llama3" && keeps_halves(config))
     fail("export", "a GGUF file of this model must have no rope_scaling of type llama3.");
   return config;
 }
@@ -183,7 +201,7 @@ void add_factors(const std::string& layer, const nn::LoRA& lora, double alpha, c
   const std::string weight = layer + ".weight";
   const auto add = [&](const char* factor, const Tensor& values) {
     const Tensor tensor = values.detach().to(DType::float32).contiguous();
-    tensors.push_back({concat(gguf_name(weight), factor),
+    tensors.push_back({concat(gguf_name(weight, false), factor),
                        {tensor.shape().begin(), tensor.shape().end()},
                        kF32.type,
                        [tensor] { return kF32.bytes(numbers_of(tensor)); }});

@@ -55,7 +55,8 @@ std::vector<Share> shares_of(const models::Decoder& model, const nn::Activations
     const Tensor mid = seen[names.mid()], mixed = mid - seen[names.pre()];
     const auto weight = state.find(names.projection + ".weight"),
                bias = state.find(names.projection + ".bias");
-    if (!seen.contains(names.head(0)) || weight == state.end() || !is_floating(weight->second.dtype())) {
+    if (arch.has_outer_norms || !seen.contains(names.head(0)) || weight == state.end() ||
+        !is_floating(weight->second.dtype())) {
       add(names.mixer, mixed);
     } else {
       const int64_t size = weight->second.size(1) / config.n_head;

@@ -130,7 +130,7 @@ TEST_CASE("numbers must make sense") {
   refused("--eval-tokens", "-1", "must be a whole number of at least 0, got -1");
   place.check_train_refused(
       {"--text", place.text, "--preset", "huge"},
-      {"--preset must be tiny, gru, nano, mini, midi, maxi, small or gpt2, got 'huge'"});
+      {"--preset must be tiny, gru, nano, mini, gemma, midi, maxi, small or gpt2, got 'huge'"});
 }
 
 TEST_CASE("a model too large for memory is refused before it is made") {

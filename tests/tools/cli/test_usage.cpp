@@ -71,7 +71,7 @@ TEST_CASE("who mistypes is told what may have been meant") {
   check_refused({"sample", "out", "--temp", "0.9"}, {"did you mean --temperature?"});
   check_refused({"eval", "--txet", "a.txt"}, {"[eval] ", "did you mean --text?"});
   check_refused({"train", "--preset", "tinny"},
-                {"--preset must be tiny, gru, nano, mini, midi, maxi, small or "
+                {"--preset must be tiny, gru, nano, mini, gemma, midi, maxi, small or "
                  "gpt2, got 'tinny'. Hint: did you mean tiny?"});
   check_refused({"train", "--corpus", "kvj"}, {"--corpus must be kjv or stories", "did you mean kjv?"});
   check_refused({"train", "--decay", "cosin"},

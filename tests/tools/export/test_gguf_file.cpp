@@ -1,10 +1,13 @@
 // GGUF files of models: keys and tensors as llama.cpp's converter has them, values where it puts them.
 // (.ci/clients asks llama.cpp itself.)
 #include <cstring>
+#include <map>
 #include <set>
 
+#include "autograd/compare.hpp"
 #include "catch.hpp"
 #include "exported.hpp"
+#include "gradus/autograd/ops/ops.hpp"
 #include "gradus/files/file.hpp"
 #include "gradus/tools/export/export.hpp"
 #include "gradus/tools/gguf/gguf.hpp"
@@ -123,6 +126,50 @@ TEST_CASE("a llama's queries and keys have neighbours side by side, a Qwen3's no
   CHECK(std::get<float>(*file.header.find(arch + ".rope.freq_base")) == (qwen3 ? 500.0F : 10000.0F));
   CHECK(std::get<float>(*file.header.find(arch + ".attention.layer_norm_rms_epsilon")) ==
         (qwen3 ? 1e-6F : 1e-5F));
+}
+
+TEST_CASE("a Gemma has llama.cpp's gemma3: norms plus 1, queries and keys as they are, windows in 5 of 6") {
+  models::DecoderConfig config = testing::kSmallLlama;
+  config.arch = "gemma";
+  config.attention = {.rope_scaling = {.type = "linear", .factor = 8.0}, .window = 3, .window_pattern = 6};
+  const train::TrainedModel trained = exported(config, data::Tokenizer::bytes());
+  const Written file = write(trained);
+  std::set<std::string> expected = {"token_embd.weight", "output_norm.weight"};
+  const nn::StateDict state = trained.model.state_dict();
+  for (const auto& [theirs, ours] :
+       std::map<std::string, std::string>{{"attn_norm", "input_layernorm"},
+                                          {"attn_q", "self_attn.q_proj"},
+                                          {"attn_k", "self_attn.k_proj"},
+                                          {"attn_v", "self_attn.v_proj"},
+                                          {"attn_output", "self_attn.o_proj"},
+                                          {"attn_q_norm", "self_attn.q_norm"},
+                                          {"attn_k_norm", "self_attn.k_norm"},
+                                          {"post_attention_norm", "post_attention_layernorm"},
+                                          {"ffn_norm", "pre_feedforward_layernorm"},
+                                          {"ffn_gate", "mlp.gate_proj"},
+                                          {"ffn_up", "mlp.up_proj"},
+                                          {"ffn_down", "mlp.down_proj"},
+                                          {"post_ffw_norm", "post_feedforward_layernorm"}}) {
+    for (int i = 0; i < 2; ++i) expected.insert(concat("blk.", i, ".", theirs, ".weight"));
+    const Tensor weight = state.at("model.layers.1." + ours + ".weight");
+    CHECK(file.values("blk.1." + theirs + ".weight") == values_of(weight.dim() == 1 ? weight + 1.0 : weight));
+  }
+  CHECK(names(file) == expected);
+  CHECK(file.text("general.architecture") == "gemma3");
+  CHECK(file.number("gemma3.attention.sliding_window") == 3);
+  CHECK(file.number("gemma3.attention.head_count_kv") == 2);
+  CHECK(file.text("gemma3.rope.scaling.type") == "linear");
+  CHECK(std::get<float>(*file.header.find("gemma3.rope.scaling.factor")) == 8.0F);
+
+  const auto refused = [&](const models::AttentionVariant& attention, const char* message) {
+    config.attention = attention;
+    const train::TrainedModel other = exported(config, data::Tokenizer::bytes());
+    CHECK(testing::error_of([&] { write(other); }) == message);
+  };
+  refused({.window = 3, .window_pattern = 2},
+          "[export] a GGUF file must have windows in 5 of 6 layers, got 1 of 2.");
+  refused({.rope_scaling = {.type = "llama3", .factor = 8.0, .original_length = 8}},
+          "[export] a GGUF file of this model must have rope_scaling of type linear or none, got llama3.");
 }
 
 TEST_CASE("smaller types are for matrices of whole blocks") {

@@ -100,7 +100,8 @@ TEST_CASE("what a decoder cannot have is refused in one line") {
     flags.insert(flags.begin(), {"train", "--corpus", "stories", "--out", "/nowhere"});
     check_refused(flags, {why});
   };
-  refused({"--arch", "lama"}, "--arch must be gpt2, llama or mingru, got 'lama'. Hint: did you mean llama?");
+  refused({"--arch", "lama"},
+          "--arch must be gpt2, llama, gemma or mingru, got 'lama'. Hint: did you mean llama?");
   refused({"--arch", "gpt2", "--kv-heads", "2"}, "--kv-heads must be left out with --arch gpt2, got 2");
   refused({"--arch", "gpt2", "--hidden", "64"}, "--hidden must be left out with --arch gpt2, got 64");
   refused({"--arch", "gpt2", "--rope-theta", "5"}, "--rope-theta must be left out with --arch gpt2, got 5");

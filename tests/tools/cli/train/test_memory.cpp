@@ -51,6 +51,8 @@ TEST_CASE("training takes the memory that was announced, whatever it goes to") {
   check_announced("train gpt2 1 8 512 16 1 20 0 bfloat16");     // and packed ones
   check_announced("train gpt2 2 1 136 33 7 4001 0 float32");    // parameters of the table, odd sizes
   check_announced("train gpt2 1 16 64 257 16 31 0.3 float32");  // heads
+  check_announced("train gemma 6 4 128 128 12 65 0 float32");   // outer norms and GeGLU
+  check_announced("train gemma 4 4 256 256 8 65 0.1 bfloat16");
 }
 
 TEST_CASE("the memory announced counts what the optimizer and the means of the weights take") {
@@ -117,7 +119,7 @@ TEST_CASE("info tells the memory of a shape before there is a model") {
   };
   refused({"--heads", "3"}, "--heads must divide --embd, got 3 and 128");
   refused({"--batch", "0"}, "--batch must be a whole number of at least 1, got 0");
-  refused({"--preset", "huge"}, "tiny, gru, nano, mini, midi, maxi, small or gpt2");
+  refused({"--preset", "huge"}, "tiny, gru, nano, mini, gemma, midi, maxi, small or gpt2");
   refused({"out", "--embd", "8"}, "a folder and the shape of a model must not come together");
 }
 
