@@ -1,6 +1,7 @@
 // Llama (Touvron et al., arXiv 2302.13971): rotary positions, RMSNorm, SwiGLU, heads of queries that share
 // keys and values; with norms of queries and keys it is Qwen3, with biases of queries, keys and values Qwen2,
-// with a sliding window Mistral. Parameters have the names of Hugging Face's files.
+// with a sliding window Mistral. Parameters have the names of Hugging Face's files. The decoder is Gemma's
+// too, whose entry is in gemma.cpp.
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <vector>
@@ -225,12 +226,9 @@ DecoderCost rotary_cost(const DecoderConfig& config, DType products) {
              kv = size * static_cast<double>(config.kv_heads());
   const double outer = has_outer_norms(config) ? 1 : 0;
   const bool rounded = products == DType::bfloat16;
+  const double mlp = outer > 0 ? 4 : rounded ? 2.5 : 3;
   DecoderCost cost = attention_cost(config);
-  cost.saved += (config.qk_norm || outer > 0 ? q + kv : 0) + 2 * outer * C +
-                (outer > 0 ? 4
-                 : rounded ? 2.5
-                           : 3) *
-                    inner;
+  cost.saved += (config.qk_norm || outer > 0 ? q + kv : 0) + 2 * outer * C + mlp * inner;
   // Gradients; in bfloat16 each is also packed in two forms of 2 bytes.
   cost.gradients = (3 + outer) * inner + (rounded ? inner + C : 0);
   cost.decoding += (3 + outer) * inner;
