@@ -37,6 +37,9 @@ std::string default_system(std::string_view text) {
   return "";
 }
 
+/// What Llama 3.1's and 3.2's templates put before the message of the system, with their default date.
+constexpr const char* kDates = "Cutting Knowledge Date: December 2023\nToday Date: 26 Jul 2024\n\n";
+
 /// Appends pieces of a conversation as tokens.
 struct Writer {
   const Tokenizer& tokenizer;
@@ -101,9 +104,8 @@ std::optional<ChatFormat> ChatFormat::of(const Tokenizer& tokenizer) {
       return ChatFormat(Kind::chatml, tokenizer, "");
     return {};
   }
-  // Llama 3.1's template adds the date.
-  if (has(text, "<|start_header_id|>") && !has(text, "Cutting Knowledge"))
-    return ChatFormat(Kind::llama3, tokenizer, "");
+  if (has(text, "<|start_header_id|>"))
+    return ChatFormat(Kind::llama3, tokenizer, has(text, "Cutting Knowledge") ? kDates : "");
   if (has(text, "<start_of_turn>")) return ChatFormat(Kind::gemma, tokenizer, "");
   if (has(text, kStart) && has(text, "last_query_index")) return ChatFormat(Kind::qwen3, tokenizer, "");
   if (has(text, kStart) && !has(text, "<think>"))
@@ -143,10 +145,11 @@ Example ChatFormat::rendered(const std::vector<Message>& messages, bool asks) co
     w.token(end_, counts);
     if (kind_ != Kind::llama3) w.text("\n");
   };
-  if (!system_.empty() && !has_system) {
+  if (!system_.empty() && (!has_system || kind_ == Kind::llama3)) {
     begin("system");
-    w.text(header("system") + system_);
+    w.text(concat(header("system"), system_, has_system ? stripped(messages[0].content) : ""));
     end(false);
+    first = has_system ? 1 : 0;
   }
   size_t last_question = messages.size();
   for (size_t i = 0; i < messages.size(); ++i)

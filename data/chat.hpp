@@ -44,7 +44,7 @@ class ChatFormat {
 
   Kind kind_;
   Tokenizer tokenizer_;
-  std::string system_;  // the default message of ChatML's templates; may be empty
+  std::string system_;  // ChatML: the default message of the system; Llama 3: what precedes one. May be empty
   int32_t end_;
 };
 

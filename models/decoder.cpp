@@ -12,6 +12,7 @@ namespace gradus::models {
 namespace {
 
 constexpr double kInitStd = 0.02;
+constexpr int64_t kMostLogits = int64_t{1} << 26;  // that an evaluation computes at once: 256 MiB in float32
 
 bool is_residual_projection(std::string_view name) {
   return name.ends_with("c_proj.weight") || name.ends_with("o_proj.weight") ||
@@ -54,8 +55,8 @@ Tensor Decoder::operator()(const Tensor& idx, Generator* dropout) const {
   return output(backbone_->logits(backbone_->features(idx, dropout, {})));
 }
 
-Tensor Decoder::loss(const Tensor& idx, const Tensor& targets, Generator* dropout,
-                     const Tensor& starts) const {
+Tensor Decoder::losses(const Tensor& idx, const Tensor& targets, Generator* dropout,
+                       const Tensor& starts) const {
   if (targets.shape() != idx.shape())
     fail("decoder", "targets must have the shape of idx, got ", targets.shape(), " and ", idx.shape(), ".");
   check_sequence(idx, 0, config_);
@@ -63,8 +64,25 @@ Tensor Decoder::loss(const Tensor& idx, const Tensor& targets, Generator* dropou
   if (starts.defined() && config_.context_limit() > config_.block_size &&
       amax(starts * ne(targets, -100.0).to(DType::int64)).item() > 0)
     fail("decoder", "a recurrent decoder must read one sequence a row, got several.");
-  const Tensor logits = output(backbone_->logits(backbone_->features(idx, dropout, starts)));
-  return cross_entropy(logits.reshape({-1, config_.vocab_size}), targets.reshape({-1}));
+  const Tensor x = backbone_->features(idx, dropout, starts), t = targets.flatten();
+  const auto losses_of = [&](const Tensor& part, const Tensor& its_targets) {
+    const Tensor logits = output(backbone_->logits(part));
+    return cross_entropy(logits.reshape({-1, config_.vocab_size}), its_targets, -100, Reduction::none);
+  };
+  const int64_t rows = t.numel(), at_once = std::max<int64_t>(1, kMostLogits / config_.vocab_size);
+  if (grad_enabled() || rows <= at_once) return losses_of(x, t);
+  const Tensor features = x.reshape({rows, -1});
+  std::vector<Tensor> losses;
+  for (int64_t begin = 0; begin < rows; begin += at_once) {
+    const int64_t end = std::min(begin + at_once, rows);
+    losses.push_back(losses_of(features.slice(0, begin, end), t.slice(0, begin, end)));
+  }
+  return cat(losses, 0);
+}
+
+Tensor Decoder::loss(const Tensor& idx, const Tensor& targets, Generator* dropout,
+                     const Tensor& starts) const {
+  return sum(losses(idx, targets, dropout, starts)) / sum(ne(targets, -100.0).to(DType::int64)).item();
 }
 
 Tensor Decoder::next_features(const Tensor& idx, DecodingState& state) const {

@@ -68,6 +68,10 @@ class Decoder : public nn::Module {
   /// recurrent decoder if a sequence starts after position 0.
   Tensor loss(const Tensor& idx, const Tensor& targets, Generator* dropout = nullptr,
               const Tensor& starts = {}) const;
+  /// The cross-entropy of each target, 0 for those of -100: (B, T) -> (B T). Under NoGrad, this and loss()
+  /// compute at most 2^26 logits at a time.
+  Tensor losses(const Tensor& idx, const Tensor& targets, Generator* dropout = nullptr,
+                const Tensor& starts = {}) const;
 
   /// The last norm and the output projection, of the residual stream after any block: (..., C) -> (..., V).
   /// After an earlier block this is the logit lens (nostalgebraist, 2020).

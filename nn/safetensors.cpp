@@ -22,6 +22,7 @@ using files::in_quotes;
 
 static_assert(std::endian::native == std::endian::little, "the file has the byte order of memory");
 
+constexpr uint64_t kGitLfs = 0x206E6F6973726576;  // "version "
 constexpr uint64_t kLongestHeader = 100'000'000;  // bytes; the reference reader's limit
 constexpr size_t kLengthBytes = 8;
 
@@ -219,6 +220,8 @@ SafetensorsFile::SafetensorsFile(const std::filesystem::path& path, const files:
   if (size < kLengthBytes) refuse("must begin with the 8 bytes of a length, got a file of ", size, " bytes.");
   uint64_t length = 0;
   stream_.read(reinterpret_cast<char*>(&length), kLengthBytes);
+  if (length == kGitLfs)
+    refuse("must have tensors, got a pointer of Git LFS. Hint: git lfs pull fetches the file.");
   if (length > kLongestHeader)
     refuse("the header must be at most ", kLongestHeader, " bytes long, got ", length, ".");
   if (length > size - kLengthBytes) {

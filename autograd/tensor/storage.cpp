@@ -16,6 +16,7 @@ namespace {
 
 constexpr int64_t kAlignment = 64;
 constexpr int64_t kHugePage = int64_t{2} << 20;
+constexpr int64_t kSpare = int64_t{256} << 20;  // bytes that the cache may add to the most that was in use
 
 // Four classes per octave (64, 80, 96, 112, 128, 160, ...), so that at most a fifth of a block is unused.
 int size_class(int64_t bytes) {
@@ -47,14 +48,20 @@ class BlockCache {
     const int c = size_class(bytes);
     std::vector<std::byte*>& list = free_[static_cast<size_t>(c)];
     std::byte* p = nullptr;
+    const int64_t size = class_bytes(c);
     if (!list.empty()) {
       p = list.back();
       list.pop_back();
-    } else if (p = system_allocate(class_bytes(c)); !p) {
-      clear();
-      p = system_allocate(class_bytes(c));
+      cached_ -= size;
+    } else {
+      if (used_ + cached_ + size > std::max(most_used_, used_ + size) + kSpare) clear();
+      if (p = system_allocate(size); !p) {
+        clear();
+        p = system_allocate(size);
+      }
     }
     if (!p) throw RunError("[storage] no memory for a tensor of ", bytes, " bytes.");
+    most_used_ = std::max(most_used_, used_ += size);
     ++use.blocks;
     use.bytes += bytes;
     use.peak = std::max(use.peak, use.bytes);
@@ -62,7 +69,10 @@ class BlockCache {
   }
 
   void give(std::byte* p, int64_t bytes) {
-    free_[static_cast<size_t>(size_class(bytes))].push_back(p);
+    const int c = size_class(bytes);
+    free_[static_cast<size_t>(c)].push_back(p);
+    used_ -= class_bytes(c);
+    cached_ += class_bytes(c);
     --use.blocks;
     use.bytes -= bytes;
   }
@@ -72,6 +82,7 @@ class BlockCache {
       for (std::byte* p : list) std::free(p);
       list.clear();
     }
+    cached_ = 0;
   }
 
   // False after the end of this thread's cache; tensors in static objects outlive it.
@@ -89,6 +100,7 @@ class BlockCache {
 
  private:
   std::array<std::vector<std::byte*>, 240> free_;
+  int64_t used_ = 0, most_used_ = 0, cached_ = 0;  // bytes of blocks
 };
 
 }  // namespace

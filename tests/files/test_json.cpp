@@ -98,6 +98,8 @@ TEST_CASE("what is not JSON is refused with its place") {
                            "nul", "'a'", "//", "[1]]", "{}{}", "\xEF\xBB\xBF{}"})
     CHECK(refusal(text).starts_with("[op] f must be JSON, got "));
   CHECK(got("\xEF\xBB\xBF{}") == "a byte order mark. Hint: save it without.");
+  CHECK(got("version https://git-lfs.github.com/spec/v1\n") ==
+        "a pointer of Git LFS. Hint: git lfs pull fetches the file.");
   CHECK(got("[1e999]") == "'9' at line 1, column 6: number overflow parsing '1e999'.");
   for (const char* small : {"1e-999", "-0.1e-400", "100E-999"})
     CHECK(refusal(small) == concat("[op] f must have numbers that a float64 can hold, got ", small, "."));

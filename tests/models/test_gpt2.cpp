@@ -83,6 +83,19 @@ TEST_CASE("loss is the mean of -log p over the targets that count") {
   CHECK(std::abs(model.loss(idx, targets).item() - expected) < 1e-12);
 }
 
+TEST_CASE("an evaluation computes many logits in parts, with the losses of the whole") {
+  Generator g(3);
+  const int64_t many = int64_t{1} << 22;  // classes: 16 rows of logits at a time
+  const Decoder model({.vocab_size = many, .block_size = 18, .n_layer = 1, .n_head = 1, .n_embd = 4}, g);
+  const Tensor idx = randint(0, 100, {1, 18}, g), targets = where(eq(idx, 5.0), full({}, -100, DType::int64), idx);
+  const NoGrad no_grad;
+  const Tensor whole =
+      cross_entropy(model(idx).reshape({18, many}), targets.flatten(), -100, Reduction::none);
+  CHECK(difference(model.losses(idx, targets), whole, 1e-6) == "");
+  CHECK(model.loss(idx, targets).item() ==
+        Catch::Approx(cross_entropy(model(idx).reshape({18, many}), targets.flatten()).item()));
+}
+
 TEST_CASE("one backward reaches every parameter") {
   Generator g(4);
   DecoderConfig config = with_dropout(GENERATE(0.0, 0.1));

@@ -169,6 +169,7 @@ TEST_CASE("malformed files are refused, each with its reason") {
       {std::string(7, '\0'), "must begin with the 8 bytes of a length, got a file of 7 bytes."},
       {bytes_of<uint64_t>({100'000'001}), "the header must be at most 100000000 bytes long, got 100000001."},
       {bytes_of<uint64_t>({UINT64_MAX}), "the header must be at most 100000000 bytes long"},
+      {"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 4\n", "got a pointer of Git LFS."},
       {bytes_of<uint64_t>({10}) + "{}",
        "the header must lie inside the file of 10 bytes, got a length of 10."},
       {with_length(""), "the header must start with {."},

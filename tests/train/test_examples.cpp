@@ -6,6 +6,7 @@
 #include "gradus/train/decoder.hpp"
 #include "gradus/train/optimizers/sgd.hpp"
 #include "gradus/train/trainer/trainer.hpp"
+#include "threads_as_ranks.hpp"
 
 using namespace gradus;
 
@@ -28,10 +29,12 @@ struct Result {
   std::vector<Tensor> parameters;
 };
 
-Result one_step(const data::TextDataset& dataset, int64_t batch, int64_t accum, bool differ) {
+/// Without `ranks`, in float64.
+Result one_step(const data::TextDataset& dataset, int64_t batch, int64_t accum, bool differ,
+                train::Communicator* ranks = nullptr) {
   Generator init(5);
   models::Decoder model({.vocab_size = 11, .block_size = 8, .n_layer = 1, .n_head = 2, .n_embd = 8}, init);
-  model.to(DType::float64);
+  if (!ranks) model.to(DType::float64);
   train::Recipe recipe{.loss = train::decoder_loss(model),
                        .batches = dataset.shuffled_batches(7),
                        .optimizer = std::make_unique<train::SGD>(model.named_parameters()),
@@ -41,7 +44,8 @@ Result one_step(const data::TextDataset& dataset, int64_t batch, int64_t accum, 
   recipe.loop.accum = accum;
   recipe.loop.clip = 0;
   recipe.targets_differ = differ;
-  train::Trainer trainer(model, std::move(recipe));
+  train::Trainer trainer(model, std::move(recipe), ranks && ranks->size() > 1 ? ranks : nullptr);
+  if (ranks && ranks->rank() > 0) return trainer.follow({}), Result();
   Result result{trainer.step(), {}};
   for (const Tensor& p : model.parameters()) result.parameters.push_back(p.detach() + 0.0);
   return result;
@@ -61,4 +65,26 @@ TEST_CASE("micro-batches of examples count by their targets") {
     off = std::max(off, amax(abs(equal.parameters[i] - whole.parameters[i])).item());
   }
   CHECK(off > 1e-6);  // Without weights the step is another one.
+}
+
+TEST_CASE("micro-batches of examples on several ranks give the bits of one rank") {
+  const data::TextDataset dataset = examples();
+  const auto on = [&](int count) {
+    Result first;
+    train::ThreadsAsRanks(count).run([&](train::Communicator& ranks) {
+      Result result = one_step(dataset, 1, 4, true, &ranks);
+      if (ranks.rank() == 0) first = std::move(result);
+    });
+    return first;
+  };
+  const Result one = on(1), whole = one_step(dataset, 4, 1, true);
+  for (const int count : {2, 3, 4}) {
+    const Result some = on(count);
+    CHECK(some.report.loss == one.report.loss);
+    CHECK(some.report.tokens == whole.report.tokens);
+    for (size_t i = 0; i < one.parameters.size(); ++i) {
+      CHECK(testing::difference(some.parameters[i], one.parameters[i], 0.0) == "");
+      CHECK(testing::difference(one.parameters[i].to(DType::float64), whole.parameters[i], 1e-5) == "");
+    }
+  }
 }

@@ -50,9 +50,8 @@ std::vector<double> token_losses(models::Decoder& model, const std::vector<int32
       x.insert(x.end(), first, first + length);
       y.insert(y.end(), first + 1, first + length + 1);
     }
-    const Tensor logits = model(tensor(x, {windows, length})).reshape({-1, config.vocab_size});
-    const std::vector<float> all =
-        cross_entropy(logits, tensor(y, {windows * length}), -100, Reduction::none).to_vector<float>();
+    const Tensor losses_of_all = model.losses(tensor(x, {windows, length}), tensor(y, {windows, length}));
+    const std::vector<float> all = losses_of_all.to_vector<float>();
     for (int64_t i = 0; i < windows; ++i, begin += stride)
       losses.insert(losses.end(), all.begin() + i * length + std::ssize(losses) - begin,
                     all.begin() + (i + 1) * length);

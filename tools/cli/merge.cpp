@@ -39,14 +39,18 @@ int merge(const MergeFlags& flags) {
     nn::StateDict state = models::stored_state(model);
     const files::FolderSnapshot from(base, {});
     const nn::TensorFolder stored(from, nn::SafetensorsFile::Compared::header);
-    const bool is_half = std::all_of(stored.entries().begin(), stored.entries().end(),
-                                     [](const auto& entry) { return entry.second->dtype == "BF16"; });
+    const auto all_are = [&](std::string_view dtype) {
+      return std::all_of(stored.entries().begin(), stored.entries().end(),
+                         [&](const auto& entry) { return entry.second->dtype == dtype; });
+    };
+    const bool is_half = all_are("BF16");
     if (is_half)
       for (auto& [name, values] : state) values = values.to(DType::bfloat16);
     files::make_folders(flags.out);
     files::FolderUpdate update(flags.out);
     nn::save_safetensors(update, nn::kTensorFile, state);
-    update.write("config.json", models::to_json(model.config()));
+    update.write("config.json",
+                 is_half || all_are("F32") ? from.text("config.json") : models::to_json(model.config()));
     for (const char* other : {"vocab.json", "merges.txt", "tokenizer.json", "tokenizer_config.json",
                               "special_tokens_map.json", "chat_template.jinja", "generation_config.json"})
       if (from.has(other)) update.write(other, from.text(other));

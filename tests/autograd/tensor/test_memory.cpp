@@ -95,6 +95,24 @@ TEST_CASE("memory_use counts bytes, storages and the peak of this thread") {
   CHECK(elsewhere == 0);
 }
 
+TEST_CASE("the cache keeps at most 256 MiB more than was in use, whatever sizes come") {
+  if (kSanitized) return;
+  int64_t most = 0;
+  std::thread([&] {  // which has a cache of its own
+    const int64_t before = resident();
+    for (const int64_t mib : {160, 192, 224, 256, 320, 384}) {
+      (void)ones({mib << 18});
+      most = std::max(most, resident() - before);
+    }
+    const int64_t kept = resident();
+    (void)ones({int64_t{384} << 18});  // a size that it has
+    CHECK(resident() - kept < 1 << 20);
+  })
+      .join();
+  CHECK(most < int64_t{384 + 256 + 16} << 20);
+  CHECK(most > int64_t{384} << 20);
+}
+
 TEST_CASE("a loss that is dropped without a backward frees every storage") {
   const Tensor x = leaf({1, 2, 3, 4}, {2, 2});
   const MemoryUse before = memory_use();

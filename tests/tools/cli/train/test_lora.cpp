@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "catch.hpp"
+#include "gradus/files/file.hpp"
 #include "gradus/nn/safetensors.hpp"
 #include "gradus/tools/gguf/gguf.hpp"
 #include "tools/cli/program.hpp"
@@ -74,6 +75,7 @@ TEST_CASE("adapters are read, merged, exported and trained further") {
   const double loss = base.loss({run});
   REQUIRE(run_program({"merge", run, "--out", merged}).code == 0);
   CHECK(base.loss({merged}) == loss);
+  CHECK(files::read(fs::path(merged) / "config.json") == files::read(fs::path(base.base) / "config.json"));
   CHECK(base.loss({base.base, "--adapter", run}) == loss);
   check_refused({"merge", run, "--out", merged}, {"[merge] --out must be a new or an empty folder, got"});
   check_refused({"merge", base.base, "--out", base.scratch.path("none")},
