@@ -26,7 +26,8 @@ for (const [name, source] of [["smollm", SMOLLM], ...Object.entries(TEMPLATES)])
   const text = name === "smollm" ? source : JSON.parse(readFileSync(join(packages, source, "models/tokenizer_config.json"))).chat_template;
   const template = new Template(text);
   all[name] = { template: text, rendered: conversations.map((messages) => template.render({
-    messages, bos_token: name === "gemma3" ? "<bos>" : "<|begin_of_text|>", add_generation_prompt: messages.at(-1).role === "user" })) };
+    messages, bos_token: name === "gemma3" ? "<bos>" : "<|begin_of_text|>", date_string: "26 Jul 2024",
+    add_generation_prompt: messages.at(-1).role === "user" })) };
 }
 const file = join(dirname(fileURLToPath(import.meta.url)), "chats.json");
 writeFileSync(file, JSON.stringify({ conversations, templates: all }, null, 1) + "\n");
