@@ -87,7 +87,8 @@ TEST_CASE("an evaluation computes many logits in parts, with the losses of the w
   Generator g(3);
   const int64_t many = int64_t{1} << 22;  // classes: 16 rows of logits at a time
   const Decoder model({.vocab_size = many, .block_size = 18, .n_layer = 1, .n_head = 1, .n_embd = 4}, g);
-  const Tensor idx = randint(0, 100, {1, 18}, g), targets = where(eq(idx, 5.0), full({}, -100, DType::int64), idx);
+  const Tensor idx = randint(0, 100, {1, 18}, g),
+               targets = where(eq(idx, 5.0), full({}, -100, DType::int64), idx);
   const NoGrad no_grad;
   const Tensor whole =
       cross_entropy(model(idx).reshape({18, many}), targets.flatten(), -100, Reduction::none);
