@@ -37,7 +37,7 @@ std::string default_system(std::string_view text) {
   return "";
 }
 
-/// What Llama 3.1's and 3.2's templates put before the message of the system, with their default date.
+/// The templates of Llama 3.1 and 3.2 begin the system message with this text. The date is their default.
 constexpr const char* kDates = "Cutting Knowledge Date: December 2023\nToday Date: 26 Jul 2024\n\n";
 
 /// Appends pieces of a conversation as tokens.

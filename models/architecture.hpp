@@ -134,7 +134,7 @@ void check_usual_attention(const DecoderConfig& config);
 /// The usual width inside a SwiGLU: 8/3 n_embd, rounded up to a multiple of 32 (for vectors and tiles of
 /// q8_0).
 int64_t swiglu_inner(int64_t n_embd);
-/// For Architecture::describe, of decoders with such a layer.
+/// A value of Architecture::describe, for decoders with a SwiGLU.
 std::string describe_with_inner(const DecoderConfig& config);
 /// "4 layers, 4 heads, 4 of keys, 128 wide, block 128".
 std::string sizes(const DecoderConfig& config);

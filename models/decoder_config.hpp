@@ -32,7 +32,7 @@ struct AttentionVariant {
   bool projection_bias = false;  ///< whether the output of the attention has one, too
   int64_t window = 0;            ///< tokens that a query sees, with its own; 0: all. See AttentionOptions
   int64_t window_from = 0;       ///< the first block with the window
-  int64_t window_pattern = 0;    ///< gemma: of so many blocks the last has no window
+  int64_t window_pattern = 0;    ///< gemma: every window_pattern-th block has no window
 
   bool operator==(const AttentionVariant&) const = default;
 };

@@ -14,7 +14,7 @@ namespace gradus::models {
 Tensor scaled_frequencies(const DecoderConfig& config);
 
 /// Reads rope_theta and the scaling from rope_scaling or rope_parameters. Throws Error, naming the field, for
-/// another type. In rope_parameters, `kind` may have an object of its own.
+/// another type. If rope_parameters has an object for each kind of layer, it reads that of `kind`.
 void read_rope(const files::Field& root, DecoderConfig& to, const char* kind = nullptr);
 /// The value of rope_scaling as JSON; null without scaling.
 std::string rope_scaling_json(const RopeScaling& scaling);

@@ -16,7 +16,7 @@ std::unique_ptr<Backbone> make_rotary(const DecoderConfig& config, Generator& in
                                       AttentionOfBlock* attention);
 /// Throws Error unless layers without biases can have the heads, angles and windows of the config.
 void check_rotary(const DecoderConfig& config);
-/// For Architecture::cost.
+/// A value of Architecture::cost.
 DecoderCost rotary_cost(const DecoderConfig& config, DType products);
 /// The fields of config.json that both have, as JSON.
 std::string rotary_fields(const DecoderConfig& config, std::string_view model_type);

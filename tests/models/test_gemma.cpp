@@ -9,7 +9,6 @@
 #include "gradus/files/file.hpp"
 #include "gradus/models/architecture.hpp"
 #include "gradus/models/config_json.hpp"
-#include "gradus/nn/checks.hpp"
 #include "models/llama.hpp"
 #include "models/with_state.hpp"
 #include "nn/gradcheck_module.hpp"
@@ -176,12 +175,7 @@ TEST_CASE("gemma starts with norms of weight 0, and an untrained one guesses") {
 
 TEST_CASE("gemma has the properties that nn/checks.hpp asks for") {
   Decoder model = testing::wide_model(small_gemma(), 11);
-  Generator g(12);
-  const Tensor idx = randint(0, 11, {3, 8}, g);
-  CHECK(nn::check_causal(model, idx, {.vocab_size = 11}));
-  CHECK(nn::check_batch_invariant(model, idx));
-  CHECK(nn::check_eval_deterministic(model, idx));
-  CHECK(nn::check_kv_cache(testing::WithState<>{model}, idx));
+  testing::check_properties(model);
 }
 
 TEST_CASE("gradients of the whole of gemma, orders 1 and 2") {

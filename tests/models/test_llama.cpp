@@ -6,7 +6,6 @@
 #include "gradus/autograd/ops/ops.hpp"
 #include "gradus/models/generate.hpp"
 #include "gradus/models/key_value_state.hpp"
-#include "gradus/nn/checks.hpp"
 #include "models/llama.hpp"
 #include "models/with_state.hpp"
 #include "nn/gradcheck_module.hpp"
@@ -100,12 +99,7 @@ TEST_CASE("one backward reaches every parameter of llama, and an untrained one g
 
 TEST_CASE("llama has the properties that nn/checks.hpp asks for") {
   Decoder model = wide_model(GENERATE(true, false) ? kSmallLlama : small_qwen3(), 11);
-  Generator g(12);
-  const Tensor idx = randint(0, 11, {3, 8}, g);
-  CHECK(nn::check_causal(model, idx, {.vocab_size = 11}));
-  CHECK(nn::check_batch_invariant(model, idx));
-  CHECK(nn::check_eval_deterministic(model, idx));
-  CHECK(nn::check_kv_cache(testing::WithState<>{model}, idx));
+  testing::check_properties(model);
 }
 
 TEST_CASE("cached steps of llama give the logits of the full forward to the last digits") {

@@ -6,7 +6,6 @@
 #include "gradus/autograd/ops/ops.hpp"
 #include "gradus/models/generate.hpp"
 #include "gradus/models/pretrained.hpp"
-#include "gradus/nn/checks.hpp"
 #include "models/llama.hpp"
 #include "models/with_state.hpp"
 #include "nn/gradcheck_module.hpp"
@@ -58,12 +57,7 @@ TEST_CASE("parameters of mingru are as many as the closed formula says") {
 
 TEST_CASE("mingru has the properties that nn/checks.hpp asks for") {
   Decoder model = wide_model(kSmall, 11);
-  Generator g(12);
-  const Tensor idx = randint(0, 11, {3, 8}, g);
-  CHECK(nn::check_causal(model, idx, {.vocab_size = 11}));
-  CHECK(nn::check_batch_invariant(model, idx));
-  CHECK(nn::check_eval_deterministic(model, idx));
-  CHECK(nn::check_kv_cache(testing::WithState<>{model}, idx));
+  testing::check_properties(model);
 }
 
 TEST_CASE("decoding mingru token by token gives the full forward, far beyond the block") {

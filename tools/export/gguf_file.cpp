@@ -159,7 +159,8 @@ gguf::Keys model_keys(const DecoderConfig& config) {
   return keys;
 }
 
-/// What llama.cpp computes: it has windows for models with outer norms only, and YaRN's usual limits.
+/// Throws Error for what llama.cpp does not compute: windows in models without outer norms, and YaRN with
+/// unusual limits. Returns the config without windows that have no effect.
 DecoderConfig supported(DecoderConfig config) {
   models::AttentionVariant& attention = config.attention;
   const models::RopeScaling& s = attention.rope_scaling;
