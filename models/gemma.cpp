@@ -110,7 +110,7 @@ DecoderConfig read_gemma_config(const files::Field& root, const std::string& fil
 const Architecture& gemma() {
   static const Architecture row{
       .name = "gemma",
-      .parts = "Gemma 3: rotary positions, windows, more norms, GeGLU, no biases",
+      .parts = "Gemma 3: rotary positions, windows, more norms, GeGLU",
       .positions = Positions::rotary,
       .presets = {{"gemma",
                    "minutes, the shape of Gemma 3",

@@ -78,7 +78,7 @@ for (const name of named.length ? named : models) {
   const prefix = JSON.parse(execFileSync(gradus, ["tokenizer", "info", from, "--json"])).prefix;
   compare("with tokens before and after", short, ours.slice(corpora.length).map((tokens) => [...prefix, ...tokens]), await ids(short, true));
 
-  const alone = differing(ask("encode", from, characters, "--specials"), await ids(characters));
+  compare("every character alone", characters, ask("encode", from, characters, "--specials"), await ids(characters));
   const groups = Array.from({ length: Math.ceil(characters.length / 64) }, (_, i) => characters.slice(i * 64, i * 64 + 64));
   const contexts = groups.map(between);
   const suspects = differing(ask("encode", from, contexts, "--specials"), await ids(contexts)).flatMap((i) => groups[i]);
