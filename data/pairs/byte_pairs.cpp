@@ -7,7 +7,6 @@
 #include <queue>
 #include <utility>
 
-#include "gradus/data/pairs/words.hpp"
 #include "gradus/files/utf8.hpp"
 
 namespace gradus::data::pairs {
@@ -201,7 +200,8 @@ class Encoder {
   void encode(std::string_view text, bool specials) {
     const std::vector<Normalization>& normalizer = pairs_.model_.rules.normalizer;
     const auto found = [&](int32_t token) { tokens_.push_back(token); };
-    const auto words = [&](std::string_view piece) { add_words(piece); };
+    const Splitter::Use word = [&](std::string_view one) { add_between_spaces(one); };
+    const auto words = [&](std::string_view piece) { splitter_.words(piece, word); };
     const auto piece = [&](std::string_view raw) {
       if (!normalizer.empty()) raw = kept_.emplace_back(normalized(raw, normalizer));
       pairs_.added_normalized_.split(raw, specials, words, found);
@@ -210,26 +210,11 @@ class Encoder {
   }
 
  private:
-  void add_words(std::string_view text) {
-    const Rules& rules = pairs_.model_.rules;
-    if (rules.splits.size() == 1 && !rules.splits[0].pattern) {
-      for (size_t size = 0; !text.empty(); text.remove_prefix(size)) {
-        size = first_word(text);
-        add(text.substr(0, size));
-      }
-      return;
-    }
-    for (const std::string_view word : splitter_.words(text))
-      if (rules.space.empty())
-        add(word);
-      else
-        add_between_spaces(word);
-  }
-
   /// Cuts where no merge can join: before a space that is not after another, mostly. The tokens are those of
   /// the whole word, which may be a whole text.
   void add_between_spaces(std::string_view word) {
     const std::string& space = pairs_.model_.rules.space;
+    if (space.empty()) return add(word);
     size_t begin = 0;
     for (size_t at = word.find(space, 1); at < word.size(); at = word.find(space, at + space.size())) {
       if (pairs_.joins_space_[static_cast<unsigned char>(word[at - 1])]) continue;
@@ -246,11 +231,11 @@ class Encoder {
     const size_t end = tokens_.size();
     if (place.word != word) {
       add_new(word);
+      place = {word, end, tokens_.size() - end};
     } else {
       tokens_.resize(end + place.count);
       std::copy_n(tokens_.data() + place.begin, place.count, tokens_.data() + end);
     }
-    place = {word, end, tokens_.size() - end};  // the latest occurrence, whose memory is near
   }
 
   void add_new(std::string_view word) {

@@ -2,6 +2,7 @@
 
 #include <utf8proc.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <memory>
 #include <new>
@@ -75,32 +76,24 @@ std::string normalized(std::string_view text, const std::vector<Normalization>& 
   return result;
 }
 
-const std::vector<std::string_view>& Splitter::words(std::string_view text) {
-  const std::string_view same_classes = for_patterns(text, changed_);
-  words_.assign(1, text);
-  for (const Split& split : splits_) {
-    cut_.clear();
-    for (const std::string_view word : words_)
-      cut(split, word, same_classes.substr(static_cast<size_t>(word.data() - text.data()), word.size()));
-    words_.swap(cut_);
-  }
-  return words_;
+void Splitter::words(std::string_view text, const Use& use) {
+  const bool matches =
+      std::any_of(splits_.begin(), splits_.end(), [](const Split& one) { return one.pattern; });
+  cut(0, text, matches ? for_patterns(text, changed_) : text, use);
 }
 
-void Splitter::cut(const Split& split, std::string_view part, std::string_view same_classes) {
-  using Behavior = Split::Behavior;
-  if (!split.pattern) {
-    for (size_t size = 0; !part.empty(); part.remove_prefix(size)) {
-      size = first_word(part);
-      cut_.push_back(part.substr(0, size));
-    }
-    return;
-  }
+void Splitter::cut(size_t level, std::string_view part, std::string_view same_classes, const Use& use) {
+  if (part.empty()) return;
+  if (level == splits_.size()) return use(part);
   const auto add = [&](size_t begin, size_t end) {
-    if (begin != end) cut_.push_back(part.substr(begin, end - begin));
+    cut(level + 1, part.substr(begin, end - begin), same_classes.substr(begin, end - begin), use);
   };
+  const Split& split = splits_[level];
   size_t done = 0;
-  for (size_t from = 0; from <= part.size();) {
+  if (!split.pattern)
+    for (size_t size = 0; (size = first_word(part.substr(done))) > 0; done += size) add(done, done + size);
+  using Behavior = Split::Behavior;
+  for (size_t from = 0; split.pattern && from <= part.size();) {
     const auto match = split.pattern->find(same_classes, from, steps_);
     if (!match) break;
     const size_t begin = split.behavior == Behavior::merged_with_previous ? done : match->first;

@@ -1,6 +1,7 @@
 // Rules: what a tokenizer does with a text before it merges pairs, as tokenizer.json describes it.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -46,19 +47,20 @@ struct Rules {
   bool operator==(const Rules&) const = default;
 };
 
-/// Cuts the parts of a text into words; reuses its memory. Borrows the splits. Not thread-safe.
+/// Cuts the parts of a text into words. Borrows the splits. Not thread-safe.
 class Splitter {
  public:
+  using Use = std::function<void(std::string_view word)>;
   explicit Splitter(const std::vector<Split>& splits) : splits_(splits) {}
 
-  /// The words of a part in their order, without those that are empty; valid until the next call.
-  const std::vector<std::string_view>& words(std::string_view text);
+  /// Uses the words of a part in their order, without those that are empty.
+  void words(std::string_view part, const Use& use);
 
  private:
-  void cut(const Split& split, std::string_view part, std::string_view same_classes);
+  /// Cuts by the splits from `level` on.
+  void cut(size_t level, std::string_view part, std::string_view same_classes, const Use& use);
 
   const std::vector<Split>& splits_;
-  std::vector<std::string_view> words_, cut_;
   std::string changed_;
   int64_t steps_ = kMostSteps;
 };
