@@ -11,6 +11,8 @@ namespace {
 
 using files::Field;
 
+constexpr size_t kMostSplits = 16;  // each takes a part of the stack
+
 /// Throws Error unless the field is one of a list of names.
 [[noreturn]] void refuse_name(const Field& name, std::string_view known) {
   name.refuse("must be ", known, ", got ", name.shown(), ".");
@@ -144,6 +146,7 @@ Rules read_rules(const Field& root) {
             [&](const Field& step) { rules.normalizer.push_back(read_normalization(step)); });
   each_step(root, "pre_tokenizer", "pretokenizers", [&](const Field& step) {
     if (of_bytes) step.refuse("must not follow a ByteLevel, which comes last.");
+    if (rules.splits.size() == kMostSplits) step.refuse("must be one of at most ", kMostSplits, " steps.");
     of_bytes = read_words(step, rules.splits);
   });
   rules.of_characters = is_on(model, "byte_fallback");

@@ -104,6 +104,10 @@ TEST_CASE("what a tokenizer.json of other programs may not have is named") {
           .find("must be a regular expression, got an object of 1: missing closing parenthesis at byte 2.") !=
       std::string::npos);
   CHECK(read_error(with_steps(split("", "Isolated"))).find("must not be empty.") != std::string::npos);
+  std::string many;
+  for (int i = 0; i < 17; ++i) many += std::string(i == 0 ? "" : ", ") + "{\"type\": \"Digits\"}";
+  CHECK(read_error(with_steps(cut_by(many))) ==
+        file + "pre_tokenizer, pretokenizers[16] must be one of at most 16 steps.");
   CHECK(read_error(with_steps("{\"type\": \"ByteLevel\"}", "{\"type\": \"NFKC\"}")) ==
         file + "normalizer, type must be NFC, Prepend, Replace or a Sequence of them, got 'NFKC'.");
   CHECK(read_error(with_steps("null", "{\"type\": \"NFC\"}"))
