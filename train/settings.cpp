@@ -142,7 +142,7 @@ std::vector<Setting> make_settings() {
                           {.field = "n_head", .traits = kSize | kOfModel}),
       row<&Model::n_embd>("embd", model, "N", "Width: the size of a token embedding",
                           {.field = "n_embd", .traits = kSize | kOfModel}),
-      row<&Model::block_size>("block", model, "TOKENS", "Context length",
+      row<&Model::block_size>("block", model, "TOKENS", "Context length in training",
                               {.field = "block_size", .traits = kSize}),
       row<&Model::dropout>("dropout", model, "P", "Dropout probability"),
       row<&Model::bias>("bias", model, "", "Biases in linear layers and norms [gpt2: on]",

@@ -21,6 +21,8 @@ using IsGiven = std::function<bool(std::string_view)>;
 // The rate is low, so that the model keeps its knowledge; a short text is read a few times.
 constexpr double kRate = 3e-4, kLastRate = 3e-5;
 constexpr int64_t kSteps = 200, kWarmup = 20, kEvery = 50;
+// Models of others have contexts of 2,048 tokens and more. Windows of that length rarely fit into memory.
+constexpr int64_t kMostBlock = 512, kStepTokens = 2048;
 
 void check_shape(const TrainConfig& asked, const models::DecoderConfig& model, const IsGiven& is_given) {
   if (is_given("preset"))
@@ -87,7 +89,7 @@ void begin_with_model(TrainConfig& config, const IsGiven& is_given) {
   config.tokenizer = tokenizer_of(config, is_given);
   config.vocab = 0;
   (void)train::load_tokenizer(config.init_from, is_given("tokenizer") ? config.tokenizer : "");
-  if (is_given("block")) model.block_size = config.model.block_size;
+  model.block_size = is_given("block") ? config.model.block_size : std::min(model.block_size, kMostBlock);
   if (is_given("dropout")) model.dropout = config.model.dropout;
   config.model = model;
 
@@ -96,6 +98,7 @@ void begin_with_model(TrainConfig& config, const IsGiven& is_given) {
   };
   suits("min-lr", config.min_lr, is_given("lr") ? config.lr / 10 : kLastRate);
   suits("lr", config.lr, kRate);
+  suits("batch", config.batch, std::clamp<int64_t>(kStepTokens / model.block_size, 1, config.batch));
   suits("warmup", config.warmup, kWarmup);
   suits("windows", config.windows, train::kShuffled);
   suits("steps", config.steps, kSteps);
@@ -111,12 +114,14 @@ void check_apart(const TrainConfig& config, const fs::path& out) {
 
 models::Decoder initial_model(const TrainConfig& config) {
   const DType matrices = train::weights_dtype(config.weights);
+  models::DecoderConfig whole = config.model;
+  whole.block_size = std::max(whole.block_size, models::load_config(config.init_from).block_size);
   if (!config.adapter.empty())
     return files::read_folder(config.adapter, [&](const files::FolderSnapshot& files) {
-      return models::load_with_adapter(config.init_from, files, config.model, matrices);
+      return models::load_with_adapter(config.init_from, files, whole, matrices);
     });
   models::Decoder model = files::read_folder(config.init_from, [&](const files::FolderSnapshot& files) {
-    return models::load_pretrained(files, config.model, matrices);
+    return models::load_pretrained(files, whole, matrices);
   });
   if (config.lora == 0) return model;
   Generator generator = Generator(static_cast<uint64_t>(config.seed)).stream("lora");

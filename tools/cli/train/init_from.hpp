@@ -19,8 +19,8 @@ void begin_with_model(train::TrainConfig& config, const std::function<bool(std::
 /// --overwrite would remove.
 void check_apart(const train::TrainConfig& config, const std::filesystem::path& out);
 
-/// The model in config.init_from, without padding and cut to config's block. Throws Error, naming the file,
-/// if it cannot be read.
+/// The model in config.init_from, without padding. Its context is its own, or config's block if that is
+/// longer. Throws Error, naming the file, if it cannot be read.
 models::Decoder initial_model(const train::TrainConfig& config);
 
 }  // namespace gradus::cli

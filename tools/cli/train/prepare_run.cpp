@@ -243,7 +243,9 @@ class Preparation {
       return models::Decoder(config_.model, init);
     }
     models::Decoder model = config_.lora > 0 ? resumed_adapters() : train::load_last_model(*folder_);
-    if (model.config() != config_.model)
+    models::DecoderConfig trained = model.config();
+    trained.block_size = std::min(trained.block_size, config_.model.block_size);  // that of the windows
+    if (trained != config_.model)
       fail("train", "last/config.json and train.json must describe one model, got two in ", folder_->path(),
            ".");
     return model;
@@ -256,7 +258,9 @@ class Preparation {
            " began with, got ", config_.init_from,
            ", which is not there. Hint: if it has moved, give its new place.");
     return folder_->read_last([&](const files::FolderSnapshot& state) {
-      return models::load_with_adapter(config_.init_from, state, config_.model,
+      models::DecoderConfig whole = config_.model;
+      whole.block_size = models::load_config(state).block_size;
+      return models::load_with_adapter(config_.init_from, state, whole,
                                        train::weights_dtype(config_.weights));
     });
   }

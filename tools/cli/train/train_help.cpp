@@ -36,8 +36,8 @@ std::string train_footer(const std::string& program) {
     for (const models::Preset& preset : row->presets) text += concat("  ", preset_line(*row, preset), "\n");
   }
   return concat(text,
-                "With --init-from: 200 steps, --lr 3e-4, --warmup 20, evaluations and checkpoints "
-                "every 50 steps.\n"
+                "With --init-from: 200 steps of about 2,048 tokens, --block at most 512, --lr 3e-4,\n"
+                "--warmup 20, evaluations and checkpoints every 50 steps.\n"
                 "Flags override the config file, which overrides the preset.\n\nExamples:\n  ",
                 program, " train --preset tiny --corpus stories\n  ", program,
                 " train --text my.txt --tokenizer byte --out out/my --steps 5000\n  ", program,

@@ -126,16 +126,46 @@ TEST_CASE("a run that began with a model goes on with the same bits, without tha
                 {"--init-from of a resumed run must stay " + begin.base});
 }
 
-TEST_CASE("the block may be shorter; of a llama also longer") {
+TEST_CASE("windows may be shorter than the model's context, which stays; of a llama also longer") {
   const Beginning begin;
+  const auto block_of = [](const Beginning& of, const std::string& run) {
+    return json::parse(read(of.scratch.path(run) + "/train.json")).at("block");
+  };
   REQUIRE(begin.train("short", {"--block", "9", "--steps", "2", "--quiet"}).code == 0);
-  CHECK(models::load_config(begin.scratch.path("short")).block_size == 9);
+  CHECK(block_of(begin, "short") == 9);
+  CHECK(models::load_config(begin.scratch.path("short")).block_size == 16);
+  REQUIRE(run_program({"train", "--resume", "--out", begin.scratch.path("short"), "--steps", "3", "--quiet"})
+              .code == 0);
   begin.refused(
       {"--block", "17"},
       {"--block must be at most the 16 positions that the model of --init-from has learnt, got 17."});
   const Beginning llama({"--arch", "llama"});
   REQUIRE(llama.train("long", {"--block", "24", "--steps", "2", "--quiet"}).code == 0);
   CHECK(models::load_config(llama.scratch.path("long")).block_size == 24);
+}
+
+TEST_CASE("windows have at most 512 tokens, and a step about 2,048, unless flags say otherwise") {
+  const Beginning begin({"--arch", "llama"});
+  models::DecoderConfig config = models::load_config(begin.base);
+  config.block_size = 1000;
+  Generator g(1);
+  const std::string wide = begin.scratch.path("wide");
+  models::save_pretrained(models::Decoder(config, g), wide);
+  std::filesystem::copy(begin.base + "/tokenizer.json", wide);
+
+  const auto check_settings = [&](std::vector<std::string> flags, int block, int batch) {
+    const std::string run = begin.scratch.path("run");
+    flags.insert(flags.begin(), {"train", "--init-from", wide, "--text", begin.other, "--out", run, "--steps",
+                                 "1", "--val-fraction", "0", "--overwrite", "--quiet"});
+    REQUIRE(run_program(flags).code == 0);
+    const json settings = json::parse(read(run + "/train.json"));
+    CHECK(settings.at("block") == block);
+    CHECK(settings.at("batch") == batch);
+    CHECK(models::load_config(run).block_size == 1000);
+  };
+  check_settings({}, 512, 4);
+  check_settings({"--block", "700"}, 700, 2);
+  check_settings({"--block", "100", "--batch", "3"}, 100, 3);
 }
 
 TEST_CASE("flags that the model contradicts are refused by name; those that agree are not") {

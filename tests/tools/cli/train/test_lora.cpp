@@ -48,11 +48,11 @@ struct Base {
 
 TEST_CASE("a run of adapters resumes to the bit, alone and on ranks") {
   const Base base;
-  const std::vector<std::string> settings =
-      GENERATE(std::vector<std::string>{"--lora", "2", "--lora-dropout", "0.2", "--ema", "0.9"},
-               std::vector<std::string>{"--lora", "3", "--lora-on", "c_attn", "*.mlp.*", "--weights",
-                                        "bfloat16", "--precision", "bf16", "--micro", "2"},
-               std::vector<std::string>{"--lora", "2", "--weights", "int4", "--optimizer", "muon"});
+  const std::vector<std::string> settings = GENERATE(
+      std::vector<std::string>{"--lora", "2", "--lora-dropout", "0.2", "--ema", "0.9", "--block", "9"},
+      std::vector<std::string>{"--lora", "3", "--lora-on", "c_attn", "*.mlp.*", "--weights", "bfloat16",
+                               "--precision", "bf16", "--micro", "2"},
+      std::vector<std::string>{"--lora", "2", "--weights", "int4", "--optimizer", "muon"});
   const auto with = [&](std::vector<std::string> more) {
     more.insert(more.begin(), settings.begin(), settings.end());
     return more;
