@@ -113,6 +113,17 @@ Tokenizer Tokenizer::with_special(const std::vector<std::string>& texts) const {
   return more;
 }
 
+Tokenizer Tokenizer::cut_to(int64_t size) const {
+  const std::vector<int32_t> specials = special_tokens();
+  const auto more = std::count_if(specials.begin(), specials.end(), [&](int32_t one) { return one >= size; });
+  const std::vector<int32_t> ends = eos();
+  const bool is_used = std::any_of(ends.begin(), ends.end(), [&](int32_t one) { return one >= size; });
+  if (!pairs_ || more == 0 || more != vocab_size() - size || is_used) return *this;
+  Tokenizer result(pairs_->cut_to(static_cast<size_t>(size)));
+  result.files_ = files_;
+  return result;
+}
+
 bool Tokenizer::operator==(const Tokenizer& other) const {
   if (prefix() != other.prefix() || suffix() != other.suffix()) return false;
   if (pairs_ && other.pairs_) return *pairs_ == *other.pairs_;

@@ -78,6 +78,10 @@ class Tokenizer {
   /// tokenizer.json of others, which stays as it is.
   Tokenizer with_special(const std::vector<std::string>& texts) const;
 
+  /// The first `size` tokens, if those after them are special tokens of byte pairs and none of them is one of
+  /// eos(); else this tokenizer. For models that have no rows for such tokens. The files stay unchanged.
+  Tokenizer cut_to(int64_t size) const;
+
   /// Whether a text with this character can be encoded.
   bool has(char32_t character) const;
 

@@ -24,7 +24,8 @@ data::Tokenizer fitting_tokenizer(const files::FolderSnapshot& files, const fs::
   if (from.empty() && !data::has_tokenizer(files))
     fail("vocabulary", files.folder(), " must have a tokenizer, vocab.json or tokenizer.json, got neither. ",
          "Hint: ", Option{"tokenizer"}, " takes one from elsewhere.");
-  data::Tokenizer tokenizer = from.empty() ? data::read_tokenizer(files) : data::load_tokenizer(from);
+  const data::Tokenizer whole = from.empty() ? data::read_tokenizer(files) : data::load_tokenizer(from);
+  data::Tokenizer tokenizer = whole.cut_to(config.vocab_size);  // Gemma 3 has no row for <image_soft_token>
   const int64_t tokens = tokenizer.vocab_size();
   const bool is_padded = tokenizer.kind() == "bpe" && models::is_padded_vocabulary(config.vocab_size, tokens);
   if (tokens != config.vocab_size && !is_padded)
@@ -99,7 +100,11 @@ TrainConfig load_config(const RunFolder& run) {
   });
 }
 
-data::Tokenizer load_tokenizer(const RunFolder& run) { return run.read_last(data::read_tokenizer); }
+data::Tokenizer load_tokenizer(const RunFolder& run) {
+  return run.read_last([](const files::FolderSnapshot& state) {
+    return fitting_tokenizer(state, {}, models::load_config(state));
+  });
+}
 
 models::Decoder load_last_model(const RunFolder& run) {
   return run.read_last([](const files::FolderSnapshot& state) { return models::load_pretrained(state); });

@@ -20,10 +20,10 @@ constexpr int64_t kMostSteps = int64_t{1} << 40;
 // smaller models they are higher in proportion, at most kMostTimes as high. From the runs in docs/recipe.md.
 constexpr double kSomeEpochs = 6, kManyEpochs = 20, kLargeModel = 2.5, kMostTimes = 3;
 
-// Members that make fewer epochs have a higher loss, also as an ensemble; beyond kMostMembers the gain is
-// small.
-constexpr double kLeastEpochs = 5, kMemberEpochs = 3.6;
-constexpr int64_t kMostMembers = 8;
+// Members that make fewer than kMemberEpochs have a higher loss, also as an ensemble. Up to kFewMembers, more
+// members are better than more epochs; from then on, members of kLongEpochs are.
+constexpr double kLeastEpochs = 5, kMemberEpochs = 3.6, kLongEpochs = 8;
+constexpr int64_t kFewMembers = 8, kMostMembers = 24;
 
 // The size of a vocabulary of byte pairs. Models with a larger one overfit: see docs/recipe.md.
 constexpr double kBytesPerPair = 1024, kMostPairs = 4096;
@@ -66,10 +66,12 @@ double planned_dropout(double epochs, double parameters_per_token) {
 }
 
 int64_t planned_members(double epochs, int64_t slots) {
-  slots = std::min(slots, kMostMembers);
+  slots = std::min(slots, kFewMembers);
   if (slots < 2 || epochs < kLeastEpochs) return 1;
+  const double members =
+      std::max(std::min<double>(epochs / kMemberEpochs, kFewMembers), epochs / kLongEpochs);
   const int64_t most = kMostMembers / slots;  // turns, in each of which `slots` members train
-  const double turns = std::round(epochs / kMemberEpochs / static_cast<double>(slots));
+  const double turns = std::round(members / static_cast<double>(slots));
   return slots * static_cast<int64_t>(std::clamp(turns, 1.0, static_cast<double>(most)));
 }
 

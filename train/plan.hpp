@@ -38,7 +38,7 @@ double planned_dropout(double epochs, double parameters_per_token);
 
 /// The members of the ensemble that reaches the lowest loss in a time in which one model on all threads makes
 /// `epochs` epochs: a multiple of `slots`, the number of members that train at a time, such that each makes
-/// about three and a half, and at most eight; 1 below five epochs.
+/// about three and a half, or, if there are more than eight, about eight; at most 24; 1 below five epochs.
 int64_t planned_members(double epochs, int64_t slots);
 
 /// The targets of the evaluation at the end of a run: all, but at most a 25th of the work of the steps, in

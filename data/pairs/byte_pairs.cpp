@@ -187,6 +187,14 @@ BytePairs BytePairs::with_specials(const std::vector<std::string>& more) const {
   return BytePairs(std::move(model));
 }
 
+BytePairs BytePairs::cut_to(size_t size) const {
+  Model model = model_;
+  model.texts.resize(size);
+  if (!model.names.empty()) model.names.resize(size);
+  std::erase_if(model.added, [&](const AddedToken& one) { return static_cast<size_t>(one.token) >= size; });
+  return BytePairs(std::move(model));
+}
+
 /// Encodes one text.
 class Encoder {
  public:

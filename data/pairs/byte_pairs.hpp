@@ -108,6 +108,8 @@ class BytePairs {
   bool follows_gpt2() const;
   /// The same with more special tokens after the others.
   BytePairs with_specials(const std::vector<std::string>& more) const;
+  /// The same without the tokens from `size` on, which must be added tokens.
+  BytePairs cut_to(size_t size) const;
 
   /// Appends the tokens of a text. Special tokens are found only with `specials`, other added tokens always.
   void encode(std::string_view text, bool specials, std::vector<int32_t>& tokens) const;

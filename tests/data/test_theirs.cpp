@@ -165,6 +165,20 @@ TEST_CASE("a folder keeps tokenizer.json and its companions unchanged") {
   CHECK(tokenizer.with_special({"<|begin_of_text|>"}) == tokenizer);
 }
 
+TEST_CASE("the last special tokens can be left out, unless they end texts") {
+  const Tokenizer tokenizer = small_tokenizer("a b\n", {"<|endoftext|>"}).with_special({"<x>", "<y>"});
+  const Tokenizer cut = tokenizer.cut_to(258);
+  CHECK(cut.vocab_size() == 258);
+  CHECK(cut.encode_with_specials("ab<|endoftext|><x>") !=
+        tokenizer.encode_with_specials("ab<|endoftext|><x>"));
+  CHECK(cut.decode(cut.encode_with_specials("ab<|endoftext|><x>")) == "ab<|endoftext|><x>");
+  CHECK(cut == small_tokenizer("a b\n", {"<|endoftext|>"}));
+  for (const int64_t size : {256, 257, 260, 261}) CHECK(tokenizer.cut_to(size) == tokenizer);
+  const Tokenizer chat = tokenizer.with_chat_template("{{ messages }}", 259);
+  CHECK(chat.cut_to(259) == chat);
+  CHECK(Tokenizer::bytes().cut_to(10) == Tokenizer::bytes());
+}
+
 TEST_CASE("special tokens on request") {
   const std::vector<std::string> texts = {"<|im_start|>", "<|im_end|>"};
   for (const Tokenizer& plain : {Tokenizer::characters("ab<|im_start>\n"), Tokenizer::bytes(),

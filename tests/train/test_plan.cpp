@@ -68,10 +68,11 @@ TEST_CASE("members are as many as make about three and a half epochs each") {
   CHECK(planned_members(10.7, 2) == 2);
   CHECK(planned_members(14.6, 2) == 4);
   CHECK(planned_members(65, 2) == 8);
-  CHECK(planned_members(1e9, 3) == 6);
+  CHECK(planned_members(130, 2) == 16);
+  CHECK(planned_members(1e9, 2) == 24);
+  CHECK(planned_members(1e9, 5) == 20);
   CHECK(planned_members(6, 8) == 8);
-  CHECK(planned_members(1e9, 8) == 8);
-  CHECK(planned_members(1e9, 64) == 8);
+  CHECK(planned_members(1e9, 64) == 24);
 }
 
 TEST_CASE("a sample costs a window a token where the window slides, and little before") {

@@ -34,7 +34,7 @@ int merge(const MergeFlags& flags) {
   files::read_folder(place, [&](const files::FolderSnapshot& files) {
     if (!files.has(models::kAdapterConfig)) fail("merge", place, " must have an adapter, got none.");
     const fs::path base = flags.adapter.empty() ? models::base_of(files) : fs::path(flags.folder);
-    models::Decoder model = models::load_with_adapter(base, files, models::load_config(flags.folder));
+    models::Decoder model = models::load_with_adapter(base, files, models::load_config(base));
     nn::merge_lora(model);
     nn::StateDict state = models::stored_state(model);
     const files::FolderSnapshot from(base, {});

@@ -324,10 +324,14 @@ int describe(const CodingFlags& flags) {
     std::cout << "}" << std::endl;
     return kDone;
   }
+  constexpr std::ptrdiff_t kShown = 12;
   const auto shown = [&](const Tokens& some) {
-    return some.empty() ? "none" : joined(some, ", ", [&](int32_t token) {
+    const Tokens first(some.begin(), some.begin() + std::min(std::ssize(some), kShown));
+    std::string texts = joined(first, ", ", [&](int32_t token) {
       return concat(files::in_quotes(text_of(token)), " (", token, ")");
     });
+    if (std::ssize(some) > kShown) texts += concat(" and ", std::ssize(some) - kShown, " more");
+    return some.empty() ? "none" : texts;
   };
   std::cout << "kind        " << tokenizer.kind() << "\ntokens      " << grouped(tokenizer.vocab_size())
             << "\nspecial     " << shown(special) << "\nbefore      " << shown(tokenizer.prefix())

@@ -165,6 +165,7 @@ class Preparation {
   /// The tokenizer of a resumed run or of --tokenizer PATH; none if it is made from the text.
   std::optional<data::Tokenizer> known_tokenizer() const {
     if (flags_.resume) return train::load_tokenizer(*folder_);
+    if (!config_.init_from.empty()) return train::load_tokenizer(config_.init_from, config_.tokenizer);
     if (fs::path(config_.tokenizer).is_absolute()) return data::load_tokenizer(config_.tokenizer);
     if (!config_.tokens.empty()) return data::Tokenizer::bytes();
     return {};

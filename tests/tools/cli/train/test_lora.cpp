@@ -3,7 +3,9 @@
 #include <nlohmann/json.hpp>
 
 #include "catch.hpp"
+#include "gradus/data/tokenizer.hpp"
 #include "gradus/files/file.hpp"
+#include "gradus/models/pretrained.hpp"
 #include "gradus/nn/safetensors.hpp"
 #include "gradus/tools/gguf/gguf.hpp"
 #include "tools/cli/program.hpp"
@@ -25,8 +27,9 @@ struct Base {
                          "--out", base, "--tokenizer", "byte", "--quiet"})
                 .code == 0);
   }
-  Outcome train(const std::string& out, std::vector<std::string> more = {}) const {
-    std::vector<std::string> all{"train",           "--init-from", base, "--text",       text, "--out",
+  Outcome train(const std::string& out, std::vector<std::string> more = {}, std::string from = {}) const {
+    if (from.empty()) from = base;
+    std::vector<std::string> all{"train",           "--init-from", from, "--text",       text, "--out",
                                  scratch.path(out), "--steps",     "8",  "--eval-every", "4",  "--quiet"};
     all.insert(all.end(), more.begin(), more.end());
     return run_program(all);
@@ -65,6 +68,32 @@ TEST_CASE("a run of adapters resumes to the bit, alone and on ranks") {
   CHECK(base.adapter("whole") == base.adapter("parts"));
   CHECK_FALSE(fs::exists(fs::path(base.scratch.path("whole")) / "model.safetensors"));
   CHECK(base.loss({base.scratch.path("whole")}) < base.loss({base.base}));
+}
+
+// Qwen's models have more rows than tokens; Gemma 3 has no row for its last special token.
+TEST_CASE("the base model may have more rows than its tokenizer has tokens, or none for a special token") {
+  const Base base;
+  const std::string from = base.scratch.path("from"), merged = base.scratch.path("merged"),
+                    run = base.scratch.path("run");
+  REQUIRE(run_program({"tokenizer", "train", base.text, "--vocab", "260", "--out", from, "--special", "<x>"})
+              .code == 0);
+  const int64_t tokens = data::load_tokenizer(from).vocab_size(), rows = GENERATE_COPY(320, tokens - 1);
+  models::DecoderConfig config = models::load_config(base.base);
+  config.vocab_size = rows;
+  Generator g(1);
+  models::save_pretrained(models::Decoder(config, g), from);
+  const auto steps = [&](const std::string& out, std::vector<std::string> more) {
+    more.insert(more.end(), {"--lora", "2"});
+    const Outcome outcome = base.train(out, more, from);
+    INFO(outcome.err);
+    REQUIRE(outcome.code == 0);
+  };
+  steps("run", {"--stop-after", "5"});
+  REQUIRE(run_program({"train", "--resume", "--out", run, "--quiet"}).code == 0);
+  REQUIRE(run_program({"merge", run, "--out", merged}).code == 0);
+  CHECK(models::load_config(merged).vocab_size == rows);
+  CHECK(base.loss({merged}) == base.loss({run}));
+  REQUIRE(run_program({"export", run, "--to", "gguf", "--out", base.scratch.path("run.gguf")}).code == 0);
 }
 
 TEST_CASE("adapters are read, merged, exported and trained further") {
