@@ -12,6 +12,7 @@ namespace gradus::models {
 namespace {
 
 constexpr double kInitStd = 0.02;
+constexpr int64_t kIgnored = -100;                 // the target of a position that does not count
 constexpr int64_t kMostLogits = int64_t{1} << 26;  // that an evaluation computes at once: 256 MiB in float32
 
 bool is_residual_projection(std::string_view name) {
@@ -55,34 +56,53 @@ Tensor Decoder::operator()(const Tensor& idx, Generator* dropout) const {
   return output(backbone_->logits(backbone_->features(idx, dropout, {})));
 }
 
-Tensor Decoder::losses(const Tensor& idx, const Tensor& targets, Generator* dropout,
-                       const Tensor& starts) const {
+Tensor Decoder::features_of(const Tensor& idx, const Tensor& targets, Generator* dropout,
+                            const Tensor& starts) const {
   if (targets.shape() != idx.shape())
     fail("decoder", "targets must have the shape of idx, got ", targets.shape(), " and ", idx.shape(), ".");
   check_sequence(idx, 0, config_);
   // Its state reads on through a row; what follows the first sequence can only be padding.
   if (starts.defined() && config_.context_limit() > config_.block_size &&
-      amax(starts * ne(targets, -100.0).to(DType::int64)).item() > 0)
+      amax(starts * ne(targets, kIgnored).to(DType::int64)).item() > 0)
     fail("decoder", "a recurrent decoder must read one sequence a row, got several.");
-  const Tensor x = backbone_->features(idx, dropout, starts), t = targets.flatten();
-  const auto losses_of = [&](const Tensor& part, const Tensor& its_targets) {
+  return backbone_->features(idx, dropout, starts);
+}
+
+Tensor Decoder::losses_of(const Tensor& features, const Tensor& targets) const {
+  const auto losses_of_part = [&](const Tensor& part, const Tensor& its_targets) {
     const Tensor logits = output(backbone_->logits(part));
-    return cross_entropy(logits.reshape({-1, config_.vocab_size}), its_targets, -100, Reduction::none);
+    return cross_entropy(logits.reshape({-1, config_.vocab_size}), its_targets, kIgnored, Reduction::none);
   };
-  const int64_t rows = t.numel(), at_once = std::max<int64_t>(1, kMostLogits / config_.vocab_size);
-  if (grad_enabled() || rows <= at_once) return losses_of(x, t);
-  const Tensor features = x.reshape({rows, -1});
+  const int64_t rows = targets.numel(), at_once = std::max<int64_t>(1, kMostLogits / config_.vocab_size);
+  if (grad_enabled() || rows <= at_once) return losses_of_part(features, targets);
+  const Tensor x = features.reshape({rows, -1});
   std::vector<Tensor> losses;
   for (int64_t begin = 0; begin < rows; begin += at_once) {
     const int64_t end = std::min(begin + at_once, rows);
-    losses.push_back(losses_of(features.slice(0, begin, end), t.slice(0, begin, end)));
+    losses.push_back(losses_of_part(x.slice(0, begin, end), targets.slice(0, begin, end)));
   }
   return cat(losses, 0);
 }
 
+Tensor Decoder::losses(const Tensor& idx, const Tensor& targets, Generator* dropout,
+                       const Tensor& starts) const {
+  return losses_of(features_of(idx, targets, dropout, starts), targets.flatten());
+}
+
 Tensor Decoder::loss(const Tensor& idx, const Tensor& targets, Generator* dropout,
                      const Tensor& starts) const {
-  return sum(losses(idx, targets, dropout, starts)) / sum(ne(targets, -100.0).to(DType::int64)).item();
+  Tensor x = features_of(idx, targets, dropout, starts), t = targets.flatten();
+  const std::vector<int64_t> all = t.to_vector<int64_t>();
+  std::vector<int64_t> counted;
+  for (size_t i = 0; i < all.size(); ++i)
+    if (all[i] != kIgnored) counted.push_back(static_cast<int64_t>(i));
+  // Logits take most of the memory where the vocabulary is large and few targets count.
+  if (const int64_t count = std::ssize(counted); count > 0 && count < t.numel()) {
+    const Tensor index = tensor(counted, {count});
+    x = index_select(x.reshape({t.numel(), -1}), 0, index);
+    t = index_select(t, 0, index);
+  }
+  return sum(losses_of(x, t)) / static_cast<double>(counted.size());
 }
 
 Tensor Decoder::next_features(const Tensor& idx, DecodingState& state) const {

@@ -62,7 +62,8 @@ class Decoder : public nn::Module {
   /// config().context_limit() and all tokens are in [0, V), and in training mode with dropout > 0 if
   /// `dropout` is null.
   Tensor operator()(const Tensor& idx, Generator* dropout = nullptr) const;
-  /// Mean cross-entropy, nats per token. idx, targets: (B, T) int64 -> (). Targets of -100 do not count.
+  /// Mean cross-entropy, nats per token. idx, targets: (B, T) int64 -> (). Targets of -100 do not count; no
+  /// logits are computed for them.
   /// With `starts`, (B, T) int64, each row has several sequences: position t belongs to the one that starts
   /// at starts[b, t], and has the value that it has in this sequence alone. Throws as above, and for a
   /// recurrent decoder if a sequence starts after position 0.
@@ -102,6 +103,11 @@ class Decoder : public nn::Module {
 
  private:
   Tensor next_features(const Tensor& idx, DecodingState& state) const;
+  /// Checks the arguments of loss(): -> (B, T, C).
+  Tensor features_of(const Tensor& idx, const Tensor& targets, Generator* dropout,
+                     const Tensor& starts) const;
+  /// (..., C) and (N) -> (N)
+  Tensor losses_of(const Tensor& features, const Tensor& targets) const;
 
   DecoderConfig config_;
   std::unique_ptr<Backbone> backbone_;
