@@ -123,11 +123,6 @@ void print_run(const train::RunFolder& run, const train::TrainConfig& config) {
               {" nats a token", " tokens of ", "the validation text"});
 }
 
-int64_t checked_batch(int64_t batch) {
-  if (batch < 1) fail("info", "--batch must be a whole number of at least 1, got ", batch, ".");
-  return batch;
-}
-
 int info_of_machine() {
   const Machine m = this_machine();
   std::string levels;
@@ -162,7 +157,7 @@ int info_of_shape(const InfoFlags& flags) {
       train::preset(flags.shape.is_given("preset") ? given.preset : train::usual_preset(given.model.arch)));
   config.model.vocab_size = flags.vocab.value_or(65);
   config.model.validate();
-  config.batch = checked_batch(flags.batch.value_or(config.batch));
+  config.batch = flags.batch.value_or(config.batch);
   print_model(config.model);
   print_memory(config);
   return kDone;
@@ -218,7 +213,7 @@ int info_of_folder(const std::string& folder, std::optional<int64_t> batch) {
   print_padding(folder, config);
   std::cout << "written by  " << (version.empty() ? "another program" : "gradus " + files::plain(version))
             << "\n";
-  trained.batch = checked_batch(batch.value_or(trained.batch));
+  trained.batch = batch.value_or(trained.batch);
   print_memory(trained);
   if (is_run) print_run(run, trained);
   return kDone;
@@ -253,7 +248,8 @@ Action add_info(CLI::App& verb, const std::string& program) {
   whole_number(verb, verb.add_option("--vocab", flags->vocab, "Size of the vocabulary [65]"))
       ->type_name("N")
       ->take_last();
-  whole_number(verb, verb.add_option("--batch", flags->batch, "Micro-batch size [the run's or preset's]"))
+  whole_number(verb, verb.add_option("--batch", flags->batch, "Micro-batch size [the run's or preset's]"),
+               kFrom1)
       ->type_name("N")
       ->take_last();
   verb.footer(

@@ -88,7 +88,7 @@ class Conversation {
 };
 
 int chat(ChatFlags flags) {
-  flags.sampling.settle("chat");
+  flags.sampling.settle();
   const models::DecoderConfig config = check_model("chat", flags.model);
   const std::optional<data::ChatFormat> format =
       data::ChatFormat::of(train::load_tokenizer(flags.model.folder, flags.model.tokenizer));

@@ -29,10 +29,9 @@ void add_model_flags(CLI::App& verb, ModelFlags& flags) {
       ->capture_default_str();
 }
 
-void SamplingFlags::settle(std::string_view verb) {
+void SamplingFlags::settle() {
   if (greedy) options.temperature = 0;
   options.validate();
-  if (seed < 0) fail(verb, "--seed must be a whole number of at least 0, got ", seed, ".");
 }
 
 void add_sampling_flags(CLI::App& verb, SamplingFlags& flags) {
@@ -56,7 +55,7 @@ void add_sampling_flags(CLI::App& verb, SamplingFlags& flags) {
   add_value(verb, "--draft", flags.options.draft, "N",
             "Guess up to N tokens (0 to 7) from repetitions: the same text,\nfaster with a large model")
       ->capture_default_str();
-  add_value(verb, "--seed", flags.seed, "N", "Seed of the random numbers")->capture_default_str();
+  add_value(verb, "--seed", flags.seed, "N", "Seed of the random numbers", kFrom0)->capture_default_str();
 }
 
 models::DecoderConfig check_model(std::string_view verb, const ModelFlags& flags) {

@@ -37,7 +37,7 @@ struct TrainFlags {
  private:
   void check_tokenizer() const;
   void settle_precision();
-  void check_others(CLI::App& verb) const;
+  void check_others() const;
 
   SettingFlags settings_;
 };

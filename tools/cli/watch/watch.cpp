@@ -18,8 +18,6 @@ struct WatchFlags {
 };
 
 int watch(const WatchFlags& flags) {
-  if (flags.port < 0 || flags.port > 65535)
-    fail("watch", "--port must be from 0 to 65535, got ", flags.port, ".");
   Server server(pages::runs_of({flags.runs.begin(), flags.runs.end()}), flags.port);
   std::cout << server.url() << "  (Ctrl-C ends)" << std::endl;
   server.serve();
@@ -31,7 +29,8 @@ int watch(const WatchFlags& flags) {
 Action add_watch(CLI::App& verb, const std::string& program) {
   auto flags = std::make_shared<WatchFlags>();
   add_argument(verb, "run", flags->runs, "FROM", "Run folders, or folders of sweeps or ensembles");
-  add_value(verb, "--port", flags->port, "N", "Port of 127.0.0.1; 0 takes a free one")->capture_default_str();
+  add_value(verb, "--port", flags->port, "N", "Port of 127.0.0.1; 0 takes a free one", {0, 65535})
+      ->capture_default_str();
   verb.footer(with_program(
       R"(Prints the address of the page of `report`, which then follows the runs: it changes within two
 seconds. Only programs on this machine reach it. From another one: ssh -L 6180:127.0.0.1:6180.
