@@ -13,7 +13,6 @@
 #include "gradus/models/architecture.hpp"
 #include "gradus/tools/cli/program/flags.hpp"
 #include "gradus/tools/cli/program/setting_flags.hpp"
-#include "gradus/tools/cli/program/table.hpp"
 #include "gradus/tools/cli/program/terminal.hpp"
 #include "gradus/tools/cli/program/verbs.hpp"
 #include "gradus/tools/plan/rehearsal.hpp"

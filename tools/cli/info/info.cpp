@@ -19,7 +19,6 @@
 #include "gradus/tools/cli/program/flags.hpp"
 #include "gradus/tools/cli/program/machine.hpp"
 #include "gradus/tools/cli/program/setting_flags.hpp"
-#include "gradus/tools/cli/program/table.hpp"
 #include "gradus/tools/cli/program/terminal.hpp"
 #include "gradus/tools/cli/program/verbs.hpp"
 #include "gradus/tools/gguf/gguf.hpp"

@@ -7,7 +7,6 @@
 #include "gradus/files/error.hpp"
 #include "gradus/files/plain.hpp"
 #include "gradus/tools/cli/program/shell.hpp"
-#include "gradus/tools/cli/program/table.hpp"
 #include "gradus/tools/cli/program/terminal.hpp"
 #include "gradus/tools/cli/program/verbs.hpp"
 #include "gradus/tools/gguf/gguf.hpp"

@@ -13,7 +13,6 @@
 #include "gradus/files/file.hpp"
 #include "gradus/files/plain.hpp"
 #include "gradus/nn/safetensors.hpp"
-#include "gradus/tools/cli/program/table.hpp"
 #include "gradus/tools/cli/program/terminal.hpp"
 #include "gradus/tools/cli/program/verbs.hpp"
 

@@ -1,10 +1,13 @@
 #include "gradus/tools/cli/program/text_output.hpp"
 
+#include <algorithm>
 #include <iostream>
+#include <map>
 
 #include "gradus/data/stop_strings.hpp"
 #include "gradus/data/tokenizer.hpp"
 #include "gradus/files/plain.hpp"
+#include "gradus/files/utf8.hpp"
 
 namespace gradus::cli {
 namespace {
@@ -15,6 +18,43 @@ int64_t first_token(const data::Tokenizer& tokenizer) {
     return tokenizer.encode("\n").front();
   } catch (const Error&) {
     return 0;
+  }
+}
+
+constexpr size_t kEnough = 1'000'000;  // bytes that are searched
+constexpr size_t kLongestWord = 30;    // bytes of a word; a sentence without spaces would count as one
+
+bool is_capital(char32_t c) {
+  return (c >= 'A' && c <= 'Z') || (c >= 0xC0 && c <= 0xDE && c != 0xD7)  // Latin
+         || (c >= 0x391 && c <= 0x3A9) || (c >= 0x400 && c <= 0x42F);     // Greek and Cyrillic
+}
+
+/// Characters beyond ASCII that are not letters: signs, punctuation, arrows and boxes, full-width forms,
+/// private use.
+bool is_sign(char32_t c) {
+  return c < 0xC0 || c == 0xD7 || c == 0xF7 || (c >= 0x2000 && c < 0x2C00) || (c >= 0x3000 && c < 0x3040) ||
+         (c >= 0xE000 && c < 0xF900) || (c >= 0xFE00 && c < 0xFE70) || c >= 0xFF00;
+}
+
+bool is_letter(char32_t c) {
+  return c < 0x80 ? (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') : !is_sign(c);
+}
+
+/// Calls f(word, begins with a capital) for every run of letters.
+template <class F>
+void for_each_word(std::string_view text, F&& f) {
+  size_t begin = 0;
+  bool inside = false, capital = false;
+  for (size_t at = 0; at <= text.size();) {
+    const files::CodePoint c = files::first_code_point(text.substr(at));
+    const bool letter = c.size > 0 && is_letter(c.value);
+    if (inside && !letter) f(text.substr(begin, at - begin), capital);
+    if (!inside && letter) {
+      begin = at;
+      capital = is_capital(c.value);
+    }
+    inside = letter;
+    at += static_cast<size_t>(std::max(1, c.size));
   }
 }
 
@@ -39,6 +79,19 @@ void write_sample(const models::Decoder& model, const data::Tokenizer& tokenizer
     return out.good() && !wanted.found() && !(end.interrupted && end.interrupted());
   });
   out << wanted.step(text.finish()) << wanted.finish() << std::flush;
+}
+
+std::string example_prompt(std::string_view text) {
+  text = text.substr(0, kEnough);
+  std::map<std::string_view, int64_t> count[2];  // of words, and of those with a capital
+  for_each_word(text, [&](std::string_view word, bool capital) {
+    if (word.size() <= kLongestWord) ++count[capital ? 1 : 0][word];
+  });
+  const auto& words = count[count[1].empty() ? 0 : 1];
+  const auto most = std::max_element(words.begin(), words.end(),
+                                     [](const auto& a, const auto& b) { return a.second < b.second; });
+  if (most == words.end()) return "";
+  return std::string(most->first) + (text.find(' ') == text.npos ? "" : " ");
 }
 
 }  // namespace gradus::cli

@@ -1,9 +1,10 @@
-// Text for users: messages on the standard error stream, and samples.
+// Text for users: messages on the standard error stream, samples, and a prompt for one.
 #pragma once
 
 #include <functional>
 #include <iosfwd>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "gradus/autograd/random/random.hpp"
@@ -34,5 +35,10 @@ struct TextEnd {
 void write_sample(const models::Decoder& model, const data::Tokenizer& tokenizer, const std::string& prompt,
                   const models::SampleOptions& options, Generator& generator, std::ostream& out,
                   const TextEnd& end = {});
+
+/// A typical beginning of a text: its most frequent word with a capital, else its most frequent word, and the
+/// space that follows words in it. All its characters are in the text, so that the vocabulary can encode it;
+/// empty if there are no words. Reads the first million bytes; bytes that are not UTF-8 end words.
+std::string example_prompt(std::string_view text);
 
 }  // namespace gradus::cli

@@ -15,7 +15,6 @@
 #include "gradus/tools/bench/contender.hpp"
 #include "gradus/tools/cli/program/flags.hpp"
 #include "gradus/tools/cli/program/shell.hpp"
-#include "gradus/tools/cli/program/table.hpp"
 #include "gradus/tools/cli/program/terminal.hpp"
 #include "gradus/tools/cli/program/verbs.hpp"
 #include "gradus/tools/pages/report/paired_difference.hpp"

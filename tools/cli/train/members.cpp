@@ -29,7 +29,6 @@
 #include "gradus/tools/cli/program/terminal.hpp"
 #include "gradus/tools/cli/program/text_output.hpp"
 #include "gradus/tools/cli/program/verbs.hpp"
-#include "gradus/tools/cli/sample/prompt.hpp"
 #include "gradus/tools/cli/train/prepare_run.hpp"
 #include "gradus/tools/cli/train/run_planner.hpp"
 #include "gradus/tools/cli/train/run_text.hpp"

@@ -5,15 +5,12 @@
 
 #include "gradus/files/error.hpp"
 #include "gradus/files/plain.hpp"
+#include "gradus/tools/cli/train/run_planner.hpp"
 
 namespace gradus::cli {
 namespace {
 
 constexpr double kLiveSeconds = 0.1, kPlainSeconds = 10;
-
-double seconds_from(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
 
 /// An exponential moving average that begins with the first value.
 void update_mean(double& mean, double value, bool first) {
@@ -45,7 +42,7 @@ void Progress::on_step(const train::StepReport& report) {
     print_line(concat("sample after step ", step_, "\n", files::plain_text(text), "\n"));
     show_sample(step_, text);
   }
-  if (first || seconds_from(shown_) >= (live_ ? kLiveSeconds : kPlainSeconds)) show();
+  if (first || seconds_since(shown_) >= (live_ ? kLiveSeconds : kPlainSeconds)) show();
 }
 
 void Progress::before_eval() {
@@ -83,7 +80,8 @@ void Progress::on_sample(int64_t step, const std::string& text) {
 
 double Progress::seconds_left() const {
   const auto done = static_cast<double>(std::max<int64_t>(1, step_ - first_step_));
-  const double seconds = (seconds_from(start_) - eval_seconds_) / done * static_cast<double>(steps() - step_);
+  const double seconds =
+      (seconds_since(start_) - eval_seconds_) / done * static_cast<double>(steps() - step_);
   if (options_.eval_tokens == 0) return seconds;
   // A forward pass is a third of a step's work.
   const double per_token = evals_ > 0 ? eval_seconds_ / static_cast<double>(evals_ * options_.eval_tokens)

@@ -42,4 +42,7 @@ struct TrainFlags {
   SettingFlags settings_;
 };
 
+/// The presets, the precedence of flags, and examples; `program` is the name by which the user calls it.
+std::string train_footer(const std::string& program);
+
 }  // namespace gradus::cli
