@@ -58,7 +58,7 @@ Normalization read_normalization(const Field& step) {
 
 Split with_pattern(Split split, const Field& place) {
   try {
-    split.pattern = std::make_shared<Pattern>(split.expression);
+    split.pattern = compiled(split.expression);
   } catch (const std::invalid_argument& e) {
     place.refuse("must be a regular expression, got ", place.shown(), ": ", e.what(), ".");
   }
