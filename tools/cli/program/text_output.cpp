@@ -64,6 +64,25 @@ void Messages::line(const std::string& text) const {
   if (!quiet_) std::cerr << files::plain_lines(text) << std::endl;
 }
 
+std::string write_continuation(const models::Decoder& model, const data::Tokenizer& tokenizer,
+                               const std::vector<int64_t>& tokens, const models::SampleOptions& options,
+                               Generator& generator, std::ostream& out, const TextEnd& end) {
+  data::DecodeStream decoded(tokenizer);
+  data::StopStrings wanted(end.stop);
+  std::string text;
+  const auto write = [&](const std::string& part) {
+    text += part;
+    out << part << std::flush;
+  };
+  models::generate(model, tokens, options, generator, [&](int64_t token) {
+    if (std::find(end.tokens.begin(), end.tokens.end(), token) != end.tokens.end()) return false;
+    write(wanted.step(decoded.step(static_cast<int32_t>(token))));
+    return out.good() && !wanted.found() && !(end.interrupted && end.interrupted());
+  });
+  write(wanted.step(decoded.finish()) + wanted.finish());
+  return text;
+}
+
 void write_sample(const models::Decoder& model, const data::Tokenizer& tokenizer, const std::string& prompt,
                   const models::SampleOptions& options, Generator& generator, std::ostream& out,
                   const TextEnd& end) {
@@ -71,14 +90,8 @@ void write_sample(const models::Decoder& model, const data::Tokenizer& tokenizer
   std::vector<int64_t> tokens(prefix.begin(), prefix.end());
   tokens.insert(tokens.end(), encoded.begin(), encoded.end());
   if (tokens.empty()) tokens.push_back(first_token(tokenizer));
-  data::DecodeStream text(tokenizer);
-  data::StopStrings wanted(end.stop);
   out << prompt << std::flush;
-  models::generate(model, tokens, options, generator, [&](int64_t token) {
-    out << wanted.step(text.step(static_cast<int32_t>(token))) << std::flush;
-    return out.good() && !wanted.found() && !(end.interrupted && end.interrupted());
-  });
-  out << wanted.step(text.finish()) << wanted.finish() << std::flush;
+  write_continuation(model, tokenizer, tokens, options, generator, out, end);
 }
 
 std::string example_prompt(std::string_view text) {

@@ -27,7 +27,13 @@ class Messages {
 struct TextEnd {
   std::vector<std::string> stop = {};      ///< the sample ends before these strings
   std::function<bool()> interrupted = {};  ///< asked after each token
+  std::vector<int32_t> tokens = {};        ///< each ends the sample, and is not written
 };
+
+/// Writes what the model continues the tokens with, token by token. Returns that text.
+std::string write_continuation(const models::Decoder& model, const data::Tokenizer& tokenizer,
+                               const std::vector<int64_t>& tokens, const models::SampleOptions& options,
+                               Generator& generator, std::ostream& out, const TextEnd& end);
 
 /// Writes the prompt and its continuation, token by token. An empty prompt is replaced by a line end, or by
 /// token 0 if the vocabulary has no line end. Throws Error for a prompt with characters that the vocabulary

@@ -40,23 +40,15 @@ class Conversation {
   }
 
   /// Writes the answer as it is drawn, and adds both to the conversation.
-  std::string answer(const std::string& question, std::ostream* out,
+  std::string answer(const std::string& question, std::ostream& out,
                      const std::function<bool()>& interrupted) {
     messages_.push_back({"user", question});
     const std::vector<int32_t> prompt = fitting_prompt();
-    const std::vector<int32_t> ends = trained_.tokenizer.eos();
-    data::DecodeStream stream(trained_.tokenizer);
-    std::string text;
-    const auto write = [&](const std::string& part) {
-      text += part;
-      if (out) *out << part << std::flush;
-    };
-    models::generate(trained_.model, {prompt.begin(), prompt.end()}, options_, random_, [&](int64_t token) {
-      if (token == format_.end() || std::find(ends.begin(), ends.end(), token) != ends.end()) return false;
-      write(stream.step(static_cast<int32_t>(token)));
-      return !(out && !out->good()) && !(interrupted && interrupted());
-    });
-    write(stream.finish());
+    std::vector<int32_t> ends = trained_.tokenizer.eos();
+    ends.push_back(format_.end());
+    const std::string text =
+        write_continuation(trained_.model, trained_.tokenizer, {prompt.begin(), prompt.end()}, options_,
+                           random_, out, {.interrupted = interrupted, .tokens = std::move(ends)});
     messages_.push_back({"assistant", text});
     return text;
   }
@@ -104,7 +96,7 @@ int chat(ChatFlags flags) {
                    [&](const std::string& line, const std::function<bool()>& interrupted) {
                      if (line == "/reset") return conversation.reset();
                      if (line.empty()) return;
-                     conversation.answer(line, &std::cout, interrupted);
+                     conversation.answer(line, std::cout, interrupted);
                      std::cout << std::endl;
                    });
     return kDone;
@@ -115,7 +107,9 @@ int chat(ChatFlags flags) {
       conversation.reset();
       continue;
     }
-    const std::string answer = conversation.answer(line, flags.json ? nullptr : &std::cout, {});
+    std::ostringstream unused;
+    const std::string answer =
+        conversation.answer(line, flags.json ? static_cast<std::ostream&>(unused) : std::cout, {});
     if (flags.json)
       std::cout << nlohmann::ordered_json{{"question", line}, {"answer", answer}}.dump(
           -1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);

@@ -103,14 +103,8 @@ void write_answer(const data::Batch& batch, const models::Decoder& model, const 
       std::find_if(targets.begin(), targets.end(), [](int64_t y) { return y != data::kNoTarget; });
   prompt.resize(static_cast<size_t>(first - targets.begin()) + 1);
   out << tokenizer.decode(std::vector<int32_t>(prompt.begin(), prompt.end()));
-  const std::vector<int32_t> ends = tokenizer.eos();
-  data::DecodeStream text(tokenizer);
-  models::generate(model, prompt, {.max_new_tokens = tokens, .temperature = 0.8}, stream, [&](int64_t token) {
-    if (std::find(ends.begin(), ends.end(), token) != ends.end()) return false;
-    out << text.step(static_cast<int32_t>(token)) << std::flush;
-    return out.good();
-  });
-  out << text.finish();
+  write_continuation(model, tokenizer, prompt, {.max_new_tokens = tokens, .temperature = 0.8}, stream, out,
+                     {.tokens = tokenizer.eos()});
 }
 
 void write_run_sample(const PreparedRun& prepared, const models::Decoder& model,
