@@ -165,8 +165,8 @@ std::string write_llama_config(const DecoderConfig& config) {
 /// Reads the sliding window: of all layers for Mistral; for Qwen, if it is in use, from max_window_layers on.
 void read_window(const files::Field& root, std::string_view type, DecoderConfig& to) {
   if (type == "llama") return;
-  const auto field = root.find("sliding_window");
-  if (!field || field->is_null()) return;
+  const auto field = root.given("sliding_window");
+  if (!field) return;
   if (type != "mistral") {
     if (!flag(root, "use_sliding_window", false)) return;
     to.attention.window_from = root.at("max_window_layers").integer();
@@ -284,15 +284,12 @@ void read_rotary(const files::Field& root, const std::string& file, int64_t head
   to.norm_eps = number(root, "rms_norm_eps", 1e-6);
   to.tie_word_embeddings = flag(root, "tie_word_embeddings", to.tie_word_embeddings);
   read_rope(root, to, kind);
-  const auto given = [&](const char* key) {
-    const std::optional<files::Field> field = root.find(key);
-    return field && !field->is_null();
-  };
-  const bool has_own_heads = head_dim == 0 && !given("num_key_value_heads");
+  const bool has_own_heads = head_dim == 0 && !root.given("num_key_value_heads");
   const int64_t n_kv_head = has_own_heads ? to.n_head : root.at("num_key_value_heads").integer(),
                 n_inner = root.at("intermediate_size").integer(1);
   if (n_kv_head < 1) root.at("num_key_value_heads").refuse("must be at least 1, got ", n_kv_head, ".");
-  to.attention.head_dim = given("head_dim") ? root.at("head_dim").integer(1) : head_dim;
+  const auto own_dim = root.given("head_dim");
+  to.attention.head_dim = own_dim ? own_dim->integer(1) : head_dim;
   validate(to, file);
   // Defaults stay 0, so that loading a saved config restores it.
   if (to.attention.head_dim * to.n_head == to.n_embd) to.attention.head_dim = 0;
