@@ -8,10 +8,9 @@
 
 #include "gradus/autograd/ops/ops.hpp"
 #include "gradus/files/error.hpp"
+#include "gradus/models/block_decoder.hpp"
 #include "gradus/models/config_json.hpp"
 #include "gradus/models/key_value_state.hpp"
-#include "gradus/models/residual_block.hpp"
-#include "gradus/models/rope_scaling.hpp"
 #include "gradus/models/rotary_decoder.hpp"
 #include "gradus/nn/layers.hpp"
 
@@ -64,32 +63,17 @@ class RotaryBlock : public nn::Module {
   std::optional<nn::RMSNorm> after_attention, after_mlp;  ///< the outer norms
 };
 
-class RotaryDecoder final : public Backbone {
+class RotaryDecoder final : public BlockDecoder<RotaryBlock> {
  public:
   RotaryDecoder(const DecoderConfig& config, Generator& init, AttentionOfBlock* attention)
-      : embed_tokens(config.vocab_size, config.n_embd, init),
-        drop(config.dropout),
-        norm(config.n_embd, norms_of(config)),
+      : BlockDecoder(config, init, nn::RMSNorm(config.n_embd, norms_of(config))),
         embedding_scale(has_outer_norms(config) ? std::sqrt(static_cast<double>(config.n_embd)) : 1.0),
         block_size(config.block_size) {
-    layers.reserve(static_cast<size_t>(config.n_layer));
-    for (int64_t i = 0; i < config.n_layer; ++i) layers.emplace_back(config, attention(config, i), init);
-    if (!config.tie_word_embeddings)
-      lm_head.emplace(config.n_embd, config.vocab_size, init, nn::LinearOptions{.bias = false});
+    add_blocks(config, init, [&](int64_t i) { return RotaryBlock(config, attention(config, i), init); });
   }
 
   Tensor features(const Tensor& idx, Generator* dropout, const Tensor& starts) const override {
-    Tensor x = drop(embedded(idx), dropout);
-    for (const RotaryBlock& layer : layers) x = layer(x, dropout, starts);
-    return x;
-  }
-  Tensor logits(const Tensor& features) const override {
-    const Tensor x = norm(features);
-    return lm_head ? (*lm_head)(x) : linear(x, embed_tokens.weight);
-  }
-  Tensor logit_share(const Tensor& part, const Tensor& features, const Tensor& tokens) const override {
-    const Tensor& head = lm_head ? lm_head->weight : embed_tokens.weight;
-    return sum(norm.share(part, features) * embedding(head, tokens), {-1});
+    return through_blocks(embedded(idx), dropout, starts);
   }
   std::unique_ptr<DecodingState> make_state(int64_t batch) const override {
     return make_key_value_state(layers, batch, block_size);
@@ -98,18 +82,9 @@ class RotaryDecoder final : public Backbone {
     return decode_blocks(layers, embedded(idx), state);
   }
   std::unique_ptr<Backbone> clone() const override { return std::make_unique<RotaryDecoder>(*this); }
-  void visit(nn::Visitor& v) override {
-    v("model.embed_tokens", embed_tokens)("drop", drop)("model.layers", layers)("model.norm", norm);
-    v("lm_head", lm_head, nn::Role::head);
-  }
 
-  nn::Embedding embed_tokens;         ///< (V, C)
-  nn::Dropout drop;                   ///< of the embeddings
-  std::vector<RotaryBlock> layers;    ///< n_layer of them
-  nn::RMSNorm norm;                   ///< before the output projection
-  std::optional<nn::Linear> lm_head;  ///< C -> V; none if it is tied to embed_tokens
-  double embedding_scale;             ///< sqrt(C) in Gemma
-  int64_t block_size;                 ///< most positions of a sequence
+  double embedding_scale;  ///< sqrt(C) in Gemma
+  int64_t block_size;      ///< most positions of a sequence
 
  private:
   Tensor embedded(const Tensor& idx) const {

@@ -1,4 +1,4 @@
-#include "gradus/models/rope_scaling.hpp"
+#include "gradus/models/rotary_decoder.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -9,7 +9,7 @@
 #include "gradus/files/file.hpp"
 #include "gradus/models/architecture.hpp"
 #include "gradus/models/pretrained.hpp"
-#include "gradus/models/rope_scaling.hpp"
+#include "gradus/models/rotary_decoder.hpp"
 #include "gradus/nn/layers.hpp"
 #include "gradus/tools/export/encodings.hpp"
 #include "gradus/tools/gguf/gguf.hpp"
