@@ -15,7 +15,7 @@
 #include "gradus/tools/cli/program/setting_flags.hpp"
 #include "gradus/tools/cli/program/terminal.hpp"
 #include "gradus/tools/cli/program/verbs.hpp"
-#include "gradus/tools/plan/rehearsal.hpp"
+#include "gradus/tools/plan/step_model.hpp"
 #include "gradus/train/memory.hpp"
 #include "gradus/train/plan.hpp"
 

@@ -2,17 +2,28 @@
 // attribution, and what its heads do. Thread-safety: one call at a time for a model.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "gradus/autograd/tensor/tensor.hpp"
 #include "gradus/models/decoder.hpp"
 #include "gradus/tools/look/heads.hpp"
-#include "gradus/tools/look/plane.hpp"
 
 namespace gradus::look {
+
+/// Points in the plane in which they vary most.
+struct Plane {
+  std::vector<double> x, y;             ///< from the mean, along the first and the second principal component
+  std::array<double, 2> variance = {};  ///< the shares of both in the variance of the points
+};
+
+/// The plane of the rows of a matrix (N, C), for N of some hundreds: its cost grows with N^3. The largest of
+/// the values of x, by size, is positive, and that of y. Zeros where the points do not vary.
+Plane principal_plane(const Tensor& rows);
 
 /// The part of the logits of the targets that a term of the residual stream makes.
 struct Share {

@@ -1,11 +1,16 @@
 #include "gradus/tools/cli/program/text_output.hpp"
 
+#include <signal.h>
+
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <iostream>
 #include <map>
 
 #include "gradus/data/stop_strings.hpp"
 #include "gradus/data/tokenizer.hpp"
+#include "gradus/files/error.hpp"
 #include "gradus/files/plain.hpp"
 #include "gradus/files/utf8.hpp"
 
@@ -105,6 +110,35 @@ std::string example_prompt(std::string_view text) {
                                      [](const auto& a, const auto& b) { return a.second < b.second; });
   if (most == words.end()) return "";
   return std::string(most->first) + (text.find(' ') == text.npos ? "" : " ");
+}
+
+void EventStream::write(const std::string& line) {
+  if (lost_) return;
+  errno = 0;
+  std::cout << line << '\n' << std::flush;
+  check();
+}
+
+void EventStream::check() {
+  if (std::cout || lost_) return;
+  const int reason = errno;
+  lost_ = true;
+  gone_ = reason == EPIPE;
+  std::cerr << "note: the standard output is gone (" << (reason ? std::strerror(reason) : "an error")
+            << "); the run continues without it" << std::endl;
+}
+
+void EventStream::finish() {
+  errno = 0;
+  std::cout << std::flush;
+  check();
+  if (lost_ && !gone_)
+    throw RunError("[train] the standard output must be writable, got an error; the run itself is saved.");
+}
+
+void turn_signals_of_writing_into_errors() {
+  ::signal(SIGPIPE, SIG_IGN);
+  ::signal(SIGXFSZ, SIG_IGN);
 }
 
 }  // namespace gradus::cli

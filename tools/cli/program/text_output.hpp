@@ -1,4 +1,5 @@
-// Text for users: messages on the standard error stream, samples, and a prompt for one.
+// Text for users: messages on the standard error stream, samples, a prompt for one, and
+// events for other programs.
 #pragma once
 
 #include <functional>
@@ -22,6 +23,24 @@ class Messages {
  private:
   bool quiet_;
 };
+
+/// JSON lines on the standard output, one per event. A run continues if they cannot be written.
+class EventStream {
+ public:
+  /// Writes the line. After the first failure it prints a note on the standard error stream and writes
+  /// nothing more.
+  void write(const std::string& line);
+  /// Throws RunError, at the end of a run, if lines were lost, unless the reader has closed its end (`head
+  /// -1`).
+  void finish();
+
+ private:
+  void check();
+  bool lost_ = false, gone_ = false;
+};
+
+/// Makes a write to a closed pipe, or beyond the limit of a file's size, fail instead of ending the program.
+void turn_signals_of_writing_into_errors();
 
 /// Conditions that end a sample before it has all its tokens.
 struct TextEnd {

@@ -23,7 +23,6 @@
 #include "gradus/files/json.hpp"
 #include "gradus/files/plain.hpp"
 #include "gradus/models/pretrained.hpp"
-#include "gradus/tools/cli/program/event_stream.hpp"
 #include "gradus/tools/cli/program/flags.hpp"
 #include "gradus/tools/cli/program/shell.hpp"
 #include "gradus/tools/cli/program/terminal.hpp"

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "gradus/tools/cli/program/event_stream.hpp"
 #include "gradus/tools/cli/program/live_lines.hpp"
+#include "gradus/tools/cli/program/text_output.hpp"
 #include "gradus/tools/cli/train/run_view.hpp"
 #include "gradus/train/run.hpp"
 

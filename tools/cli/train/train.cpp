@@ -15,7 +15,6 @@
 #include "gradus/files/plain.hpp"
 #include "gradus/models/adapter.hpp"
 #include "gradus/models/architecture.hpp"
-#include "gradus/tools/cli/program/event_stream.hpp"
 #include "gradus/tools/cli/program/machine.hpp"
 #include "gradus/tools/cli/program/shell.hpp"
 #include "gradus/tools/cli/program/text_output.hpp"
