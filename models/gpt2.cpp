@@ -5,7 +5,6 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <utility>
-#include <vector>
 
 #include "gradus/autograd/ops/ops.hpp"
 #include "gradus/files/error.hpp"

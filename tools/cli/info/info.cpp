@@ -1,6 +1,5 @@
 // gradus info: shows the content of a run folder, or the memory that a model would take.
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <iomanip>
 #include <iostream>
 #include <memory>
