@@ -243,13 +243,8 @@ Action add_info(CLI::App& verb, const std::string& program) {
       ->type_name("PATH");
   for (const train::Setting& row : train::settings())
     if (row.has(train::Setting::kSize)) flags->shape.add(verb, row);
-  whole_number(verb, verb.add_option("--vocab", flags->vocab, "Size of the vocabulary [65]"))
-      ->type_name("N")
-      ->take_last();
-  whole_number(verb, verb.add_option("--batch", flags->batch, "Micro-batch size [the run's or preset's]"),
-               kFrom1)
-      ->type_name("N")
-      ->take_last();
+  add_value(verb, "--vocab", flags->vocab, "N", "Size of the vocabulary [65]");
+  add_value(verb, "--batch", flags->batch, "N", "Micro-batch size [the run's or preset's]", kFrom1);
   verb.footer(
       concat("Without arguments, info describes this machine and what limits its speed.\n"
              "Memory is the peak of a training step, accurate to a tenth, without the text\n"

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -43,7 +44,8 @@ template <class T>
 CLI::Option* add_value(CLI::App& verb, const std::string& name, T& value, const char* unit,
                        const std::string& help, Bounds bounds = {}) {
   CLI::Option* const option = verb.add_option(name, value, help)->type_name(unit);
-  if constexpr (std::is_same_v<T, int64_t> || std::is_same_v<T, std::vector<int64_t>>)
+  if constexpr (std::is_same_v<T, int64_t> || std::is_same_v<T, std::optional<int64_t>> ||
+                std::is_same_v<T, std::vector<int64_t>>)
     whole_number(verb, option, bounds);
   if constexpr (!CLI::detail::is_mutable_container<T>::value) option->take_last();
   return option;

@@ -2,6 +2,7 @@
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "gradus/data/chat.hpp"
 #include "gradus/files/error.hpp"
@@ -90,31 +91,22 @@ int chat(ChatFlags flags) {
          "one for examples in JSONL.");
   const train::TrainedModel trained = load_model(flags.model, config);
   Conversation conversation(trained, *format, flags);
-  if (is_interactive() && !flags.json) {
-    sample_session(trained.tokenizer,
-                   "Ask something. /reset starts again, Ctrl-C stops an answer, Ctrl-D ends.",
-                   [&](const std::string& line, const std::function<bool()>& interrupted) {
-                     if (line == "/reset") return conversation.reset();
-                     if (line.empty()) return;
-                     conversation.answer(line, std::cout, interrupted);
-                     std::cout << std::endl;
-                   });
-    return kDone;
-  }
-  for (std::string line; std::getline(std::cin, line);) {
-    if (line.empty()) continue;
-    if (line == "/reset") {
-      conversation.reset();
-      continue;
-    }
+  const auto take = [&](const std::string& line, const std::function<bool()>& interrupted) {
+    if (line == "/reset") return conversation.reset();
+    if (line.empty()) return;
     std::ostringstream unused;
-    const std::string answer =
-        conversation.answer(line, flags.json ? static_cast<std::ostream&>(unused) : std::cout, {});
+    std::ostream& out = flags.json ? static_cast<std::ostream&>(unused) : std::cout;
+    const std::string answer = conversation.answer(line, out, interrupted);
     if (flags.json)
       std::cout << nlohmann::ordered_json{{"question", line}, {"answer", answer}}.dump(
           -1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
     std::cout << std::endl;
-  }
+  };
+  if (is_interactive() && !flags.json)
+    sample_session(trained.tokenizer,
+                   "Ask something. /reset starts again, Ctrl-C stops an answer, Ctrl-D ends.", take);
+  else
+    for (std::string line; std::getline(std::cin, line);) take(line, {});
   return kDone;
 }
 

@@ -6,11 +6,6 @@
 #include "gradus/train/memory.hpp"
 
 namespace gradus::cli {
-namespace {
-
-using train::weights_names;
-
-}  // namespace
 
 void add_model_flags(CLI::App& verb, ModelFlags& flags) {
   add_value(verb, "folder", flags.folder, "DIR",
@@ -25,7 +20,7 @@ void add_model_flags(CLI::App& verb, ModelFlags& flags) {
       add_value(
           verb, "--weights", flags.weights, "NAME",
           "Format of the weights: float32, bfloat16, int8 or int4; fewer\nbits take less memory and time"),
-      weights_names)
+      train::weights_names)
       ->capture_default_str();
 }
 
@@ -59,7 +54,7 @@ void add_sampling_flags(CLI::App& verb, SamplingFlags& flags) {
 }
 
 models::DecoderConfig check_model(std::string_view verb, const ModelFlags& flags) {
-  check_choice(verb, "--weights", flags.weights, weights_names());
+  check_choice(verb, "--weights", flags.weights, train::weights_names());
   return models::check_pretrained(flags.folder);
 }
 
