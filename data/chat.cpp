@@ -127,18 +127,15 @@ Example ChatFormat::rendered(const std::vector<Message>& messages, bool asks) co
     if (has_system) prefix = messages[0].content + "\n\n";
     first = has_system ? 1 : 0;
   }
-  const auto begin = [&](std::string_view role) {
+  /// Writes the tokens that begin a turn. Returns the text between them and its content.
+  const auto begin = [&](std::string_view role) -> std::string {
     if (kind_ == Kind::llama3) {
       w.token("<|start_header_id|>");
       w.text(role);
       w.token("<|end_header_id|>");
-    } else {
-      w.token(kind_ == Kind::gemma ? "<start_of_turn>" : kStart);
+      return "\n\n";
     }
-  };
-  /// The text between the token that begins a turn and its content.
-  const auto header = [&](std::string_view role) {
-    if (kind_ == Kind::llama3) return std::string("\n\n");
+    w.token(kind_ == Kind::gemma ? "<start_of_turn>" : kStart);
     return concat(kind_ == Kind::gemma && role == "assistant" ? "model" : role, "\n");
   };
   const auto end = [&](bool counts) {
@@ -146,8 +143,7 @@ Example ChatFormat::rendered(const std::vector<Message>& messages, bool asks) co
     if (kind_ != Kind::llama3) w.text("\n");
   };
   if (!system_.empty() && (!has_system || kind_ == Kind::llama3)) {
-    begin("system");
-    w.text(concat(header("system"), system_, has_system ? stripped(messages[0].content) : ""));
+    w.text(concat(begin("system"), system_, has_system ? stripped(messages[0].content) : ""));
     end(false);
     first = has_system ? 1 : 0;
   }
@@ -158,15 +154,14 @@ Example ChatFormat::rendered(const std::vector<Message>& messages, bool asks) co
     const auto& [role, content] = messages[i];
     const bool trims = kind_ == Kind::llama3 || kind_ == Kind::gemma;
     std::string text(trims ? stripped(content) : content);
-    begin(role);
+    std::string before = begin(role);
     if (role != "assistant") {
-      w.text(concat(header(role), prefix, text));
+      w.text(concat(before, prefix, text));
       prefix.clear();
       end(false);
       continue;
     }
     // An answer is encoded apart from what precedes it, as when the model writes it.
-    std::string before = header(role);
     if (kind_ == Kind::qwen3) {
       const std::string_view thoughts = thoughts_of(text);
       const bool thinks = i > last_question && (i + 1 == messages.size() || !thoughts.empty());
@@ -181,10 +176,7 @@ Example ChatFormat::rendered(const std::vector<Message>& messages, bool asks) co
     w.text(text, true);
     end(true);
   }
-  if (asks) {
-    begin("assistant");
-    w.text(header("assistant"));
-  }
+  if (asks) w.text(begin("assistant"));
   return std::move(w.example);
 }
 

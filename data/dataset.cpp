@@ -190,15 +190,11 @@ Batch TextDataset::random_batch(Split split, int64_t batch, Generator& generator
   if (part.empty())
     fail("random_batch", "the split must have tokens, got a dataset without validation part.");
   const bool is_weighted = split == Split::train && !stretches_.empty();
+  const int64_t windows =
+      has_examples() ? std::ssize(packed_[split == Split::train ? 0 : 1]) : part.size() - block_;
   std::vector<int64_t> starts(batch);
-  if (has_examples()) {
-    const auto windows = std::ssize(packed_[split == Split::train ? 0 : 1]);
-    for (int64_t& start : starts) start = generator.below(windows);
-    return packed_batch(split, starts);
-  }
-  for (int64_t& start : starts)
-    start = is_weighted ? weighted_start(generator) : generator.below(part.size() - block_);
-  return gather_windows(part, starts, block_);
+  for (int64_t& start : starts) start = is_weighted ? weighted_start(generator) : generator.below(windows);
+  return has_examples() ? packed_batch(split, starts) : gather_windows(part, starts, block_);
 }
 
 std::function<Batch(int64_t, Generator&)> TextDataset::training_batches() const {

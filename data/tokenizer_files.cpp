@@ -52,7 +52,7 @@ bool is_ours(const std::string& vocab, const std::string& file) {
 /// The token that is a text, or an object with one as "content"; none if the vocabulary lacks it.
 std::optional<int32_t> named_token(const Tokenizer& tokenizer, const files::Field& config,
                                    std::string_view key) {
-  std::optional<files::Field> name = pairs::given(config, key);
+  std::optional<files::Field> name = config.given(key);
   if (name && name->is_object()) name = name->at("content");
   return name ? tokenizer.token_of(name->text()) : std::nullopt;
 }
@@ -161,11 +161,11 @@ Tokenizer Tokenizer::with_files(const std::map<std::string, std::string>& texts,
     if (const auto bos = named_token(*this, config, "bos_token")) files->bos = bos;
     if (const auto eos = named_token(*this, config, "eos_token")) files->eos.push_back(*eos);
     // A list of templates, by names, has no default.
-    if (const auto chat = pairs::given(config, "chat_template"); chat && chat->is_text())
+    if (const auto chat = config.given("chat_template"); chat && chat->is_text())
       files->chat_template = chat->text();
   });
   read(kGenerationConfig, [&](const files::Field& config) {
-    const auto ids = pairs::given(config, "eos_token_id");
+    const auto ids = config.given("eos_token_id");
     if (!ids) return;
     for (const files::Field& id : ids->is_list() ? ids->items() : std::vector<files::Field>{*ids}) {
       const auto token = static_cast<int32_t>(id.integer(0, vocab_size() - 1));

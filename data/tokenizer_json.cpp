@@ -76,11 +76,11 @@ void read_merges(const Field& merges, pairs::Vocabulary& vocabulary) {
 
 std::vector<pairs::AddedToken> read_added(const Field& root) {
   std::vector<pairs::AddedToken> tokens;
-  const auto added = pairs::given(root, "added_tokens");
+  const auto added = root.given("added_tokens");
   if (!added) return tokens;
   for (const Field& token : added->items()) {
     for (const char* key : {"single_word", "lstrip", "rstrip"}) pairs::must_be_off(token, key);
-    const auto normalized = pairs::given(token, "normalized");
+    const auto normalized = token.given("normalized");
     tokens.push_back({.text = std::string(token.at("content").text()),
                       .token = static_cast<int32_t>(token.at("id").integer(0, Tokenizer::kMostPairs)),
                       .special = token.at("special").flag(),

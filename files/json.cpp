@@ -287,6 +287,11 @@ std::optional<Field> Field::find(std::string_view key) const {
   return {};
 }
 
+std::optional<Field> Field::given(std::string_view key) const {
+  const std::optional<Field> field = find(key);
+  return field && !field->is_null() ? field : std::nullopt;
+}
+
 Field Field::at(std::string_view key) const {
   const std::optional<Field> found = find(key);
   if (!found) refuse("must have a field '", key, "'.");

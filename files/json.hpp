@@ -97,9 +97,10 @@ class Field {
   std::vector<std::pair<std::string_view, Field>> members() const;
   /// Whether an object has this member.
   bool has(std::string_view key) const { return find(key).has_value(); }
-  std::optional<Field> find(std::string_view key) const;  ///< a member, if there
-  Field at(std::string_view key) const;                   ///< a member; throws if missing
-  std::vector<std::string> texts() const;                 ///< of a list of texts
+  std::optional<Field> find(std::string_view key) const;   ///< a member, if there
+  std::optional<Field> given(std::string_view key) const;  ///< a member, if there and not null
+  Field at(std::string_view key) const;                    ///< a member; throws if missing
+  std::vector<std::string> texts() const;                  ///< of a list of texts
   /// Throws Error for other members.
   void must_have_only(const std::vector<std::string_view>& known) const;
 

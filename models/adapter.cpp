@@ -23,8 +23,8 @@ constexpr const char* kChecksum = "base_crc32";  // in the metadata of the tenso
 
 /// Throws Error unless a field is null, false, or an empty list or object.
 void expect_none(const files::Field& root, const char* key) {
-  const std::optional<files::Field> field = root.find(key);
-  if (!field || field->is_null() || (field->is_flag() && !field->flag()) ||
+  const auto field = root.given(key);
+  if (!field || (field->is_flag() && !field->flag()) ||
       ((field->is_list() || field->is_object()) && field->size() == 0))
     return;
   field->refuse("must be null or false, got ", field->shown(), ", which is not supported.");
@@ -80,11 +80,10 @@ AdapterConfig adapter_config_from_json(std::string_view text, const std::string&
   if (!(config.alpha > 0)) root.at("lora_alpha").refuse("must be above 0, got ", config.alpha, ".");
   if (!(config.dropout >= 0 && config.dropout < 1))
     root.at("lora_dropout").refuse("must be in [0, 1), got ", config.dropout, ".");
-  if (const auto base = root.find("base_model_name_or_path"); base && !base->is_null())
-    config.base = base->text();
-  if (const auto ranks = root.find("rank_pattern"); ranks && !ranks->is_null())
+  if (const auto base = root.given("base_model_name_or_path")) config.base = base->text();
+  if (const auto ranks = root.given("rank_pattern"))
     for (const auto& [key, rank] : ranks->members()) (void)plain_end(key, rank), (void)rank.integer(1);
-  if (const auto alphas = root.find("alpha_pattern"); alphas && !alphas->is_null())
+  if (const auto alphas = root.given("alpha_pattern"))
     for (const auto& [key, alpha] : alphas->members()) {
       if (!(alpha.number() > 0)) alpha.refuse("must be above 0, got ", alpha.shown(), ".");
       config.alphas.emplace(plain_end(key, alpha), alpha.number());

@@ -7,7 +7,6 @@
 
 #include "gradus/files/error.hpp"
 #include "gradus/models/config_json.hpp"
-#include "gradus/models/rope_scaling.hpp"
 #include "gradus/models/rotary_decoder.hpp"
 
 namespace gradus::models {

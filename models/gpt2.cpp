@@ -5,13 +5,12 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <utility>
-#include <vector>
 
 #include "gradus/autograd/ops/ops.hpp"
 #include "gradus/files/error.hpp"
+#include "gradus/models/block_decoder.hpp"
 #include "gradus/models/config_json.hpp"
 #include "gradus/models/key_value_state.hpp"
-#include "gradus/models/residual_block.hpp"
 #include "gradus/nn/attention.hpp"
 #include "gradus/nn/layers.hpp"
 
@@ -45,52 +44,34 @@ class GPT2Block : public nn::Module {
   nn::MLP mlp;
 };
 
-class GPT2 final : public Backbone {
+class GPT2 final : public BlockDecoder<GPT2Block, nn::LayerNorm> {
  public:
   GPT2(const DecoderConfig& config, Generator& init)
-      : wte(config.vocab_size, config.n_embd, init),
-        wpe(config.block_size, config.n_embd, init),
-        drop(config.dropout),
-        ln_f(config.n_embd, {.eps = config.norm_eps, .bias = config.bias}) {
-    h.reserve(static_cast<size_t>(config.n_layer));
-    for (int64_t i = 0; i < config.n_layer; ++i) h.emplace_back(config, init);
-    if (!config.tie_word_embeddings)
-      lm_head.emplace(config.n_embd, config.vocab_size, init, nn::LinearOptions{.bias = false});
+      : BlockDecoder(config, init,
+                     nn::LayerNorm(config.n_embd, {.eps = config.norm_eps, .bias = config.bias})),
+        wpe(config.block_size, config.n_embd, init) {
+    add_blocks(config, init, [&](int64_t) { return GPT2Block(config, init); });
   }
 
   Tensor features(const Tensor& idx, Generator* dropout, const Tensor& starts) const override {
-    const Tensor embedded = starts.defined()
-                                ? wte(idx) + wpe(arange(0, static_cast<double>(idx.size(1))) - starts)
-                                : embed(idx, 0);
-    Tensor x = drop(embedded, dropout);
-    for (const GPT2Block& block : h) x = block(x, dropout, starts);
-    return x;
-  }
-  Tensor logits(const Tensor& features) const override {
-    const Tensor x = ln_f(features);
-    return lm_head ? (*lm_head)(x) : linear(x, wte.weight);
-  }
-  Tensor logit_share(const Tensor& part, const Tensor& features, const Tensor& tokens) const override {
-    const Tensor& head = lm_head ? lm_head->weight : wte.weight;
-    return sum(ln_f.share(part, features) * embedding(head, tokens), {-1});
+    const Tensor embedded =
+        starts.defined() ? embed_tokens(idx) + wpe(arange(0, static_cast<double>(idx.size(1))) - starts)
+                         : embed(idx, 0);
+    return through_blocks(embedded, dropout, starts);
   }
   std::unique_ptr<DecodingState> make_state(int64_t batch) const override {
-    return make_key_value_state(h, batch, wpe.weight.size(0));
+    return make_key_value_state(layers, batch, wpe.weight.size(0));
   }
   Tensor next_features(const Tensor& idx, DecodingState& state) const override {
-    return decode_blocks(h, embed(idx, state.length), state);
+    return decode_blocks(layers, embed(idx, state.length), state);
   }
   std::unique_ptr<Backbone> clone() const override { return std::make_unique<GPT2>(*this); }
   void visit(nn::Visitor& v) override {
-    v("wte", wte)("wpe", wpe)("drop", drop)("h", h)("ln_f", ln_f)("lm_head", lm_head, nn::Role::head);
+    v("wte", embed_tokens)("wpe", wpe)("drop", drop)("h", layers)("ln_f", norm);
+    v("lm_head", lm_head, nn::Role::head);
   }
 
-  nn::Embedding wte;                  ///< tokens, (V, C)
-  nn::Embedding wpe;                  ///< positions, (block_size, C)
-  nn::Dropout drop;                   ///< of the sum of both
-  std::vector<GPT2Block> h;           ///< n_layer of them
-  nn::LayerNorm ln_f;                 ///< before the output projection
-  std::optional<nn::Linear> lm_head;  ///< C -> V; none if it is tied to wte
+  nn::Embedding wpe;  ///< positions, (block_size, C)
 
  private:
   /// At positions start, start + 1, ...: (B, T) -> (B, T, C).
@@ -99,7 +80,7 @@ class GPT2 final : public Backbone {
     const Tensor positions = is_storage(wpe.weight.dtype())
                                  ? wpe(arange(static_cast<double>(start), static_cast<double>(end)))
                                  : wpe.weight.slice(0, start, end);  // (T, C)
-    return wte(idx) + positions;
+    return embed_tokens(idx) + positions;
   }
 };
 

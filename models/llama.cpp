@@ -8,10 +8,9 @@
 
 #include "gradus/autograd/ops/ops.hpp"
 #include "gradus/files/error.hpp"
+#include "gradus/models/block_decoder.hpp"
 #include "gradus/models/config_json.hpp"
 #include "gradus/models/key_value_state.hpp"
-#include "gradus/models/residual_block.hpp"
-#include "gradus/models/rope_scaling.hpp"
 #include "gradus/models/rotary_decoder.hpp"
 #include "gradus/nn/layers.hpp"
 
@@ -64,32 +63,17 @@ class RotaryBlock : public nn::Module {
   std::optional<nn::RMSNorm> after_attention, after_mlp;  ///< the outer norms
 };
 
-class RotaryDecoder final : public Backbone {
+class RotaryDecoder final : public BlockDecoder<RotaryBlock> {
  public:
   RotaryDecoder(const DecoderConfig& config, Generator& init, AttentionOfBlock* attention)
-      : embed_tokens(config.vocab_size, config.n_embd, init),
-        drop(config.dropout),
-        norm(config.n_embd, norms_of(config)),
+      : BlockDecoder(config, init, nn::RMSNorm(config.n_embd, norms_of(config))),
         embedding_scale(has_outer_norms(config) ? std::sqrt(static_cast<double>(config.n_embd)) : 1.0),
         block_size(config.block_size) {
-    layers.reserve(static_cast<size_t>(config.n_layer));
-    for (int64_t i = 0; i < config.n_layer; ++i) layers.emplace_back(config, attention(config, i), init);
-    if (!config.tie_word_embeddings)
-      lm_head.emplace(config.n_embd, config.vocab_size, init, nn::LinearOptions{.bias = false});
+    add_blocks(config, init, [&](int64_t i) { return RotaryBlock(config, attention(config, i), init); });
   }
 
   Tensor features(const Tensor& idx, Generator* dropout, const Tensor& starts) const override {
-    Tensor x = drop(embedded(idx), dropout);
-    for (const RotaryBlock& layer : layers) x = layer(x, dropout, starts);
-    return x;
-  }
-  Tensor logits(const Tensor& features) const override {
-    const Tensor x = norm(features);
-    return lm_head ? (*lm_head)(x) : linear(x, embed_tokens.weight);
-  }
-  Tensor logit_share(const Tensor& part, const Tensor& features, const Tensor& tokens) const override {
-    const Tensor& head = lm_head ? lm_head->weight : embed_tokens.weight;
-    return sum(norm.share(part, features) * embedding(head, tokens), {-1});
+    return through_blocks(embedded(idx), dropout, starts);
   }
   std::unique_ptr<DecodingState> make_state(int64_t batch) const override {
     return make_key_value_state(layers, batch, block_size);
@@ -98,18 +82,9 @@ class RotaryDecoder final : public Backbone {
     return decode_blocks(layers, embedded(idx), state);
   }
   std::unique_ptr<Backbone> clone() const override { return std::make_unique<RotaryDecoder>(*this); }
-  void visit(nn::Visitor& v) override {
-    v("model.embed_tokens", embed_tokens)("drop", drop)("model.layers", layers)("model.norm", norm);
-    v("lm_head", lm_head, nn::Role::head);
-  }
 
-  nn::Embedding embed_tokens;         ///< (V, C)
-  nn::Dropout drop;                   ///< of the embeddings
-  std::vector<RotaryBlock> layers;    ///< n_layer of them
-  nn::RMSNorm norm;                   ///< before the output projection
-  std::optional<nn::Linear> lm_head;  ///< C -> V; none if it is tied to embed_tokens
-  double embedding_scale;             ///< sqrt(C) in Gemma
-  int64_t block_size;                 ///< most positions of a sequence
+  double embedding_scale;  ///< sqrt(C) in Gemma
+  int64_t block_size;      ///< most positions of a sequence
 
  private:
   Tensor embedded(const Tensor& idx) const {
@@ -165,8 +140,8 @@ std::string write_llama_config(const DecoderConfig& config) {
 /// Reads the sliding window: of all layers for Mistral; for Qwen, if it is in use, from max_window_layers on.
 void read_window(const files::Field& root, std::string_view type, DecoderConfig& to) {
   if (type == "llama") return;
-  const auto field = root.find("sliding_window");
-  if (!field || field->is_null()) return;
+  const auto field = root.given("sliding_window");
+  if (!field) return;
   if (type != "mistral") {
     if (!flag(root, "use_sliding_window", false)) return;
     to.attention.window_from = root.at("max_window_layers").integer();
@@ -284,15 +259,12 @@ void read_rotary(const files::Field& root, const std::string& file, int64_t head
   to.norm_eps = number(root, "rms_norm_eps", 1e-6);
   to.tie_word_embeddings = flag(root, "tie_word_embeddings", to.tie_word_embeddings);
   read_rope(root, to, kind);
-  const auto given = [&](const char* key) {
-    const std::optional<files::Field> field = root.find(key);
-    return field && !field->is_null();
-  };
-  const bool has_own_heads = head_dim == 0 && !given("num_key_value_heads");
+  const bool has_own_heads = head_dim == 0 && !root.given("num_key_value_heads");
   const int64_t n_kv_head = has_own_heads ? to.n_head : root.at("num_key_value_heads").integer(),
                 n_inner = root.at("intermediate_size").integer(1);
   if (n_kv_head < 1) root.at("num_key_value_heads").refuse("must be at least 1, got ", n_kv_head, ".");
-  to.attention.head_dim = given("head_dim") ? root.at("head_dim").integer(1) : head_dim;
+  const auto own_dim = root.given("head_dim");
+  to.attention.head_dim = own_dim ? own_dim->integer(1) : head_dim;
   validate(to, file);
   // Defaults stay 0, so that loading a saved config restores it.
   if (to.attention.head_dim * to.n_head == to.n_embd) to.attention.head_dim = 0;

@@ -6,8 +6,8 @@
 #include "gradus/autograd/ops/ops.hpp"
 #include "gradus/files/error.hpp"
 #include "gradus/models/architecture.hpp"
+#include "gradus/models/block_decoder.hpp"
 #include "gradus/models/config_json.hpp"
-#include "gradus/models/residual_block.hpp"
 #include "gradus/nn/layers.hpp"
 
 namespace gradus::models {
@@ -34,7 +34,7 @@ class MinGRUBlock : public nn::Module {
         post_layernorm(config.n_embd, {.eps = config.norm_eps}),
         mlp(config.n_embd, config.inner(), init, {.dropout = config.dropout}) {}
 
-  Tensor operator()(const Tensor& x, Generator* dropout) const {
+  Tensor operator()(const Tensor& x, Generator* dropout, const Tensor& /*starts*/) const {
     return residual_block(
         *this, x, [&](const Tensor& r) { return drop(min_gru(input_layernorm(r)), dropout); },
         [&](const Tensor& r) { return mlp(post_layernorm(r), dropout); });
@@ -62,30 +62,15 @@ class MinGRUBlock : public nn::Module {
   nn::SwiGLU mlp;
 };
 
-class MinGRUDecoder final : public Backbone {
+class MinGRUDecoder final : public BlockDecoder<MinGRUBlock> {
  public:
   MinGRUDecoder(const DecoderConfig& config, Generator& init)
-      : embed_tokens(config.vocab_size, config.n_embd, init),
-        drop(config.dropout),
-        norm(config.n_embd, {.eps = config.norm_eps}) {
-    layers.reserve(static_cast<size_t>(config.n_layer));
-    for (int64_t i = 0; i < config.n_layer; ++i) layers.emplace_back(config, init);
-    if (!config.tie_word_embeddings)
-      lm_head.emplace(config.n_embd, config.vocab_size, init, nn::LinearOptions{.bias = false});
+      : BlockDecoder(config, init, nn::RMSNorm(config.n_embd, {.eps = config.norm_eps})) {
+    add_blocks(config, init, [&](int64_t) { return MinGRUBlock(config, init); });
   }
 
-  Tensor features(const Tensor& idx, Generator* dropout, const Tensor&) const override {
-    Tensor x = drop(embed_tokens(idx), dropout);
-    for (const MinGRUBlock& layer : layers) x = layer(x, dropout);
-    return x;
-  }
-  Tensor logits(const Tensor& features) const override {
-    const Tensor x = norm(features);
-    return lm_head ? (*lm_head)(x) : linear(x, embed_tokens.weight);
-  }
-  Tensor logit_share(const Tensor& part, const Tensor& features, const Tensor& tokens) const override {
-    const Tensor& head = lm_head ? lm_head->weight : embed_tokens.weight;
-    return sum(norm.share(part, features) * embedding(head, tokens), {-1});
+  Tensor features(const Tensor& idx, Generator* dropout, const Tensor& starts) const override {
+    return through_blocks(embed_tokens(idx), dropout, starts);
   }
   std::unique_ptr<DecodingState> make_state(int64_t batch) const override {
     auto state = std::make_unique<MinGRUState>();
@@ -101,16 +86,6 @@ class MinGRUDecoder final : public Backbone {
     return x;
   }
   std::unique_ptr<Backbone> clone() const override { return std::make_unique<MinGRUDecoder>(*this); }
-  void visit(nn::Visitor& v) override {
-    v("model.embed_tokens", embed_tokens)("drop", drop)("model.layers", layers)("model.norm", norm);
-    v("lm_head", lm_head, nn::Role::head);
-  }
-
-  nn::Embedding embed_tokens;         ///< (V, C)
-  nn::Dropout drop;                   ///< of the embeddings
-  std::vector<MinGRUBlock> layers;    ///< n_layer of them
-  nn::RMSNorm norm;                   ///< before the output projection
-  std::optional<nn::Linear> lm_head;  ///< C -> V; none if it is tied to embed_tokens
 };
 
 void check_mingru(const DecoderConfig& c) {

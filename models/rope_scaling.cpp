@@ -1,4 +1,4 @@
-#include "gradus/models/rope_scaling.hpp"
+#include "gradus/models/rotary_decoder.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -71,10 +71,10 @@ Tensor scaled_frequencies(const DecoderConfig& config) {
 
 void read_rope(const files::Field& root, DecoderConfig& to, const char* kind) {
   // Newer files have one object, older ones rope_theta beside it.
-  std::optional<files::Field> fields = root.find("rope_parameters");
-  if (!fields || fields->is_null()) fields = root.find("rope_scaling");
+  std::optional<files::Field> fields = root.given("rope_parameters");
+  if (!fields) fields = root.given("rope_scaling");
   to.rope_theta = number(root, "rope_theta", to.rope_theta);
-  if (!fields || fields->is_null()) return;
+  if (!fields) return;
   if (kind && fields->has(kind)) fields = fields->at(kind);
   to.rope_theta = number(*fields, "rope_theta", to.rope_theta);
   const files::Field type = fields->has("rope_type") ? fields->at("rope_type") : fields->at("type");
@@ -85,8 +85,8 @@ void read_rope(const files::Field& root, DecoderConfig& to, const char* kind) {
     type.refuse("must be 'default', 'linear', 'llama3' or 'yarn', got ", type.shown(), ".");
   s.factor = fields->at("factor").number();
   if (s.type == "linear") return;
-  const auto original = fields->find("original_max_position_embeddings");
-  s.original_length = original && !original->is_null() ? original->integer() : to.block_size;
+  const auto original = fields->given("original_max_position_embeddings");
+  s.original_length = original ? original->integer() : to.block_size;
   if (s.type == "llama3") {
     s.low_freq_factor = fields->at("low_freq_factor").number();
     s.high_freq_factor = fields->at("high_freq_factor").number();

@@ -1,4 +1,5 @@
-// The decoder of Llama and Gemma, in llama.cpp, and what their entries share. Private to models. Stateless.
+// The decoder of Llama and Gemma, in llama.cpp, what their entries share, and RopeScaling in config.json, in
+// rope_scaling.cpp. Private to models and tools. Stateless.
 #pragma once
 
 #include <memory>
@@ -6,9 +7,23 @@
 
 #include "gradus/files/json.hpp"
 #include "gradus/models/architecture.hpp"
+#include "gradus/models/decoder_config.hpp"
 #include "gradus/nn/attention.hpp"
 
 namespace gradus::models {
+
+/// The rotary frequencies of a config, float64 (hs / 2): linear divides them by the factor (Chen et al.,
+/// arXiv 2306.15595), llama3 the low ones (Llama 3.1's model card), yarn those of long waves (Peng et al.,
+/// arXiv 2309.00071, section 3.2).
+Tensor scaled_frequencies(const DecoderConfig& config);
+
+/// Reads rope_theta and the scaling from rope_scaling or rope_parameters. Throws Error, naming the field, for
+/// another type. If rope_parameters has an object for each kind of layer, it reads that of `kind`.
+void read_rope(const files::Field& root, DecoderConfig& to, const char* kind = nullptr);
+/// The value of rope_scaling as JSON; null without scaling.
+std::string rope_scaling_json(const RopeScaling& scaling);
+/// Throws Error if the scaling is not valid.
+void check_rope(const RopeScaling& scaling);
 
 /// The options of a block's attention.
 using AttentionOfBlock = nn::GroupedQueryAttentionOptions(const DecoderConfig& config, int64_t block);

@@ -31,7 +31,7 @@ class BytesBuffer : public std::streambuf {
 class StridedFile final : public TensorFile {
  public:
   StridedFile(const std::filesystem::path& path, std::string_view begin)
-      : TensorFile("tensors", files::plain(path.string())), path_(path) {
+      : TensorFile("tensors", files::plain(path.string())) {
     if (begin.starts_with(kZip)) {
       zip_.emplace(path);
       for (const auto& [name, entry] : zip_->entries())
@@ -164,7 +164,6 @@ class StridedFile final : public TensorFile {
     return stream_;
   }
 
-  std::filesystem::path path_;
   std::optional<files::ZipFile> zip_;
   std::map<std::string, Place> places_;                        // by the name of the tensor
   std::optional<std::pair<std::string, std::string>> loaded_;  // the last storage: its name, its bytes

@@ -2,19 +2,124 @@
 
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <exception>
 
 #include "gradus/autograd/graph/modes.hpp"
 #include "gradus/files/error.hpp"
 #include "gradus/files/file.hpp"
+#include "gradus/files/json.hpp"
 #include "gradus/nn/safetensors.hpp"
-#include "gradus/train/run_folder/run_log.hpp"
 #include "gradus/train/train_config.hpp"
 #include "gradus/train/train_json.hpp"
+#include "gradus/train/trainer/metrics.hpp"
 
 namespace gradus::train {
 namespace {
+
+// -- the log
+
+/// The elapsed_s of the last of these records that has one; 0 if none has, as in a log of gradus 0.1.
+double last_elapsed(std::string_view records) {
+  while (!records.empty()) {
+    const size_t end = records.size() - 1, before = records.substr(0, end).rfind('\n');
+    const size_t begin = before == records.npos ? 0 : before + 1;
+    const files::Json record(records.substr(begin), "metrics", "a line");
+    const std::optional<files::Field> elapsed = record.root().find("elapsed_s");
+    if (elapsed && elapsed->is_number()) return std::max(0.0, elapsed->number());
+    records = records.substr(0, begin);
+  }
+  return 0;
+}
+
+/// The log without lines that are not whole records and without records of steps after `step`, which a
+/// resumed run writes again, and with those of `unlogged` (see Checkpoint) that it lacks; also the content of
+/// the file then. Keeps the record of the run's end after `step` if the run `is_over`.
+std::string kept_records(const std::filesystem::path& path, int64_t step,
+                         const std::vector<std::string>& unlogged, bool is_over) {
+  std::string kept = records_up_to(step, std::filesystem::exists(path) ? files::read(path) : "", is_over);
+  for (const std::string& line : unlogged)
+    if (kept.find(line) == kept.npos) kept += line + "\n";
+  files::write_atomically(path, [&](std::ostream& out) { out << kept; });
+  return kept;
+}
+
+/// The log of a run, metrics.jsonl, and its clock. If the log cannot be written, the run first saves its
+/// state with the lines that the log lacks. Not thread-safe.
+class RunLog {
+ public:
+  /// Opens the file to append to, with kept_records(). Throws RunError if the disk refuses.
+  RunLog(const std::filesystem::path& path, int64_t step, const std::vector<std::string>& unlogged,
+         bool is_over)
+      : RunLog(path, kept_records(path, step, unlogged, is_over)) {}
+
+  /// Adds the report of a step, and sets the fields that run() sets. Each line is passed to the system
+  /// immediately, so that a killed run loses none.
+  void write(StepReport& report) {
+    training_seconds_ += report.seconds;
+    tokens_ += static_cast<double>(report.tokens);
+    report.eval_seconds = eval_seconds_;
+    report.eval_tokens = eval_tokens_;
+    add(report);
+  }
+  void write(EvalReport& report) {
+    eval_seconds_ += report.seconds;
+    eval_tokens_ += report.tokens;
+    add(report);
+  }
+  void write(LayerReport& report) { add(report); }
+  void write(const StartReport& report) { add_line(to_json(report)); }
+  /// Adds a text that the model has generated after a step.
+  void write_sample(int64_t step, const std::string& text) { add_line(sample_to_json(step, text)); }
+
+  bool has_end() const { return has_end_; }            ///< whether the log had the record of the run's end
+  bool failed() const { return failure_ != nullptr; }  ///< whether a write failed
+  const std::vector<std::string>& unlogged() const { return unlogged_; }  ///< the lines since then
+  /// Throws the RunError of the write that failed, if one did.
+  void rethrow() const {
+    if (failure_) std::rethrow_exception(failure_);
+  }
+
+  /// Since construction.
+  double seconds() const {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  }
+  /// Of the steps written, without the time between them.
+  double tokens_per_s() const { return training_seconds_ > 0 ? tokens_ / training_seconds_ : 0; }
+
+ private:
+  RunLog(const std::filesystem::path& path, const std::string& records)
+      : elapsed_before_(last_elapsed(records)),
+        has_end_(records.find("{\"event\":\"done\"") != records.npos),
+        file_(path) {}
+  template <class Report>
+  void add(Report& report) {
+    report.elapsed = elapsed_before_ + seconds();
+    add_line(to_json(report));
+  }
+  void add_line(const std::string& line) {
+    try {
+      if (!failure_) return file_.add(line + "\n");
+    } catch (const RunError&) {
+      failure_ = std::current_exception();
+    }
+    unlogged_.push_back(line);
+  }
+
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  double elapsed_before_;  // seconds of the run before a resume
+  bool has_end_;
+  files::AppendedFile file_;
+  std::exception_ptr failure_;
+  std::vector<std::string> unlogged_;
+  double training_seconds_ = 0, tokens_ = 0;  // of the steps
+  double eval_seconds_ = 0;
+  int64_t eval_tokens_ = 0;
+};
+
+// -- the run
 
 /// Evaluates the model and saves it if it is the best so far. The steps after it do not depend on it.
 EvalReport evaluate(Run& run) {

@@ -1,6 +1,5 @@
 #include "gradus/autograd/engine/checkpoint.hpp"
 
-#include <bit>
 #include <cstring>
 #include <unordered_set>
 

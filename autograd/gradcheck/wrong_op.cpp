@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <optional>
 
 #include "gradus/autograd/graph/listing.hpp"
 #include "gradus/autograd/graph/modes.hpp"

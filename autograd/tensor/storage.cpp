@@ -6,7 +6,6 @@
 #include <array>
 #include <bit>
 #include <cstdlib>
-#include <new>
 #include <vector>
 
 #include "gradus/files/error.hpp"

@@ -19,7 +19,7 @@ constexpr size_t kMostSplits = 16;  // each takes a part of the stack
 }
 
 bool is_on(const Field& object, std::string_view key) {
-  const auto flag = given(object, key);
+  const auto flag = object.given(key);
   return flag && flag->flag();
 }
 
@@ -31,7 +31,7 @@ Field type_of(const Field& step) {
 /// Calls read(step) for the steps of a member, which may be a Sequence with a list of them, or missing.
 void each_step(const Field& root, std::string_view key, std::string_view list,
                const std::function<void(const Field&)>& read) {
-  const auto step = given(root, key);
+  const auto step = root.given(key);
   if (!step) return;
   if (type_of(*step).text() != "Sequence") return read(*step);
   for (const Field& one : step->at(list).items()) read(one);
@@ -58,7 +58,7 @@ Normalization read_normalization(const Field& step) {
 
 Split with_pattern(Split split, const Field& place) {
   try {
-    split.pattern = std::make_shared<Pattern>(split.expression);
+    split.pattern = compiled(split.expression);
   } catch (const std::invalid_argument& e) {
     place.refuse("must be a regular expression, got ", place.shown(), ": ", e.what(), ".");
   }
@@ -77,7 +77,7 @@ Split read_split(const Field& step) {
   if (known == kBehaviors.end())
     behavior.refuse("must be Isolated, MergedWithPrevious or, with invert, Removed, got ",
                     files::in_quotes(name), ".");
-  const auto expression = given(pattern, "Regex");
+  const auto expression = pattern.given("Regex");
   if (expression && expression->text().empty()) pattern.refuse("must not be empty.");
   const std::string literal = expression ? "" : replaced(string_pattern(step), "\\E", "\\E\\\\E\\Q");
   return with_pattern(
@@ -93,7 +93,7 @@ bool read_words(const Field& step, std::vector<Split>& splits) {
     splits.push_back(with_pattern({is_on(step, "individual_digits") ? "\\p{N}" : "\\p{N}+"}, step));
   } else if (type.text() == "ByteLevel") {
     must_be_off(step, "add_prefix_space");
-    const auto words = given(step, "use_regex");
+    const auto words = step.given("use_regex");
     if (!words || words->flag()) splits.emplace_back();
     return true;
   } else {
@@ -122,19 +122,14 @@ std::string read_decoder(const Field& root, bool of_characters) {
 
 }  // namespace
 
-std::optional<Field> given(const Field& object, std::string_view key) {
-  const std::optional<Field> field = object.find(key);
-  return field && !field->is_null() ? field : std::nullopt;
-}
-
 void must_be_off(const Field& object, std::string_view key) {
-  const std::optional<Field> field = given(object, key);
+  const std::optional<Field> field = object.given(key);
   if (!field || (field->is_flag() && !field->flag()) || (field->is_text() && field->text().empty())) return;
   field->refuse("must be null or off, got ", field->shown(), ".");
 }
 
 bool is_of_characters_only(const Field& root) {
-  return !given(root, "pre_tokenizer") && !given(root, "normalizer") &&
+  return !root.given("pre_tokenizer") && !root.given("normalizer") &&
          !is_on(root.at("model"), "byte_fallback");
 }
 

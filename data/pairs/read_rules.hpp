@@ -10,9 +10,6 @@
 
 namespace gradus::data::pairs {
 
-/// A member that is neither missing nor null.
-std::optional<files::Field> given(const files::Field& object, std::string_view key);
-
 /// Throws Error unless the member is null, false, "" or missing, because it is not supported.
 void must_be_off(const files::Field& object, std::string_view key);
 

@@ -1,13 +1,12 @@
 // Rules: what a tokenizer does with a text before it merges pairs, as tokenizer.json describes it.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include "gradus/data/pairs/pattern.hpp"
 
 namespace gradus::data::pairs {
 
@@ -23,6 +22,15 @@ std::string normalized(std::string_view text, const std::vector<Normalization>& 
 
 /// The text with every `from`, which must not be empty, replaced by `to`.
 std::string replaced(std::string_view text, std::string_view from, std::string_view to);
+
+/// A regular expression of tokenizer.json. The syntax is that of Oniguruma, which Hugging Face's `tokenizers`
+/// uses, as far as PCRE2 agrees: classes and white space are Unicode's, and ^ and $ match at line ends.
+class Pattern;
+/// Throws std::invalid_argument with PCRE2's message if it is no regular expression.
+std::shared_ptr<const Pattern> compiled(const std::string& expression);
+
+/// Steps that the matches of a text may take beyond those that its size allows.
+inline constexpr int64_t kMostSteps = 5'000'000;
 
 /// Cuts a text at the matches of a pattern.
 struct Split {

@@ -1,4 +1,4 @@
-#include "gradus/tools/cases/operations.hpp"
+#include "gradus/tools/cases/signature.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -187,7 +187,7 @@ CallCase call_in(const Field& root) {
   c.answers.outputs = list_in(root.at("outputs"));
   c.given.cotangents = list_in(root.at("cotangents"));
   c.answers.grads = c.answers.recorded_grads = by_input(c, root.at("grads"));
-  if (const auto grad2 = root.find("grad2"); grad2 && !grad2->is_null()) {
+  if (const auto grad2 = root.given("grad2")) {
     c.has_grad2 = true;
     c.given.v = by_input(c, grad2->at("v"));
     c.answers.grad2 = by_input(c, grad2->at("grads"));

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "gradus/tools/cases/operations.hpp"
+#include "gradus/tools/cases/signature.hpp"
 
 namespace gradus::cases {
 

@@ -1,7 +1,6 @@
 #include "gradus/tools/cases/replay.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <new>
 
 #include "gradus/files/error.hpp"

@@ -95,4 +95,11 @@ struct Operation {
 Tensors run_operation(const Operation& op, const Inputs& inputs, const Arguments& arguments,
                       std::optional<Generator>& stream);
 
+/// All operations that files of cases may name, with PyTorch's names.
+const std::vector<Operation>& operations();
+/// Those of them that move windows over images, and the norms of channels.
+std::vector<Operation> window_operations();
+/// Null if there is no operation with this name.
+const Operation* find_operation(std::string_view name);
+
 }  // namespace gradus::cases

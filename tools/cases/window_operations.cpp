@@ -2,7 +2,7 @@
 
 #include "gradus/autograd/ops/windows.hpp"
 #include "gradus/tools/cases/binding.hpp"
-#include "gradus/tools/cases/operations.hpp"
+#include "gradus/tools/cases/signature.hpp"
 
 namespace gradus::cases {
 namespace {

@@ -96,10 +96,8 @@ void write_examples(const std::string& path, const data::Examples& sequences,
   });
 }
 
-int eval(const EvalFlags& flags, bool threads_given, bool stride_given) {
-  if (threads_given && flags.threads < 1)
-    fail("eval", "--threads must be a whole number of at least 1, got ", flags.threads, ".");
-  if (threads_given) set_num_threads(static_cast<int>(flags.threads));
+int eval(const EvalFlags& flags, bool stride_given) {
+  if (flags.threads > 0) set_num_threads(static_cast<int>(flags.threads));
 
   std::vector<ModelFlags> members{flags.model};
   for (const std::string& folder : flags.others) {
@@ -180,8 +178,7 @@ Action add_eval(CLI::App& verb, const std::string& program) {
       ->required();
   add_value(verb, "--per-example", flags->per_example, "FILE",
             "JSONL: write line, tokens and loss of each example");
-  const CLI::Option* threads =
-      add_value(verb, "--threads", flags->threads, "N", "Threads [one per core]", kMostThreads);
+  add_value(verb, "--threads", flags->threads, "N", "Threads [one per core]", kThreads);
   const CLI::Option* stride = add_value(verb, "--stride", flags->stride, "N",
                                         "Tokens that each context window predicts [the whole window]");
   verb.add_flag("--json", flags->json, "Print one JSON object");
@@ -203,7 +200,7 @@ Examples:
   $ eval out/kjv-mini out/kjv-nano --text psalms.txt
   $ eval out/answers --text questions.jsonl --per-example losses.jsonl)",
       program));
-  return {[=] { return eval(*flags, threads->count() > 0, stride->count() > 0); }};
+  return {[=] { return eval(*flags, stride->count() > 0); }};
 }
 
 }  // namespace gradus::cli

@@ -13,10 +13,9 @@
 #include "gradus/models/architecture.hpp"
 #include "gradus/tools/cli/program/flags.hpp"
 #include "gradus/tools/cli/program/setting_flags.hpp"
-#include "gradus/tools/cli/program/table.hpp"
 #include "gradus/tools/cli/program/terminal.hpp"
 #include "gradus/tools/cli/program/verbs.hpp"
-#include "gradus/tools/plan/rehearsal.hpp"
+#include "gradus/tools/plan/step_model.hpp"
 #include "gradus/train/memory.hpp"
 #include "gradus/train/plan.hpp"
 
@@ -117,7 +116,6 @@ void print(const std::vector<Prediction>& all, double tokens, bool is_json) {
 }
 
 int plan_verb(const PlanFlags& flags) {
-  if (flags.machines < 1) fail("plan", "--machines must be a whole number of at least 1, got 0.");
   if (!(flags.seconds > 0 && flags.seconds < 1e6))
     fail("plan", "--seconds must be above 0 and finite, got ", flags.seconds, ".");
   const plan::Network network = plan::network_from(flags.network);
@@ -160,7 +158,7 @@ Examples:
 Action add_plan(CLI::App& verb, const std::string& program) {
   auto flags = std::make_shared<PlanFlags>();
   add_value(verb, "--machines", flags->machines, "N", "Predict for 1, 2, 4 and so on up to N machines",
-            kMostThreads)
+            kThreads)
       ->capture_default_str();
   add_value(verb, "--network", flags->network, "NAME",
             "1GbE, 2.5GbE, 10GbE, 25GbE, 100GbE, or rate and delay:\n200Mbit,1.5ms")
@@ -169,7 +167,7 @@ Action add_plan(CLI::App& verb, const std::string& program) {
   add_value(verb, "--seconds", flags->seconds, "S",
             "Time to measure, in all; at least two steps for each row")
       ->capture_default_str();
-  add_value(verb, "--threads", flags->threads, "N", "Threads of a machine [one per core]", kMostThreads);
+  add_value(verb, "--threads", flags->threads, "N", "Threads of a machine [one per core]", kThreads);
   verb.add_flag("--json", flags->json, "Print a JSON line for each number of machines");
   verb.option_defaults()->group("Settings of train");
   for (const Setting& row : train::settings())

@@ -1,5 +1,8 @@
 // gradus plot: draws the losses of runs.
 #include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
 #include <cstdio>
 #include <filesystem>
 #include <iostream>
@@ -18,7 +21,6 @@
 #include "gradus/tools/cli/program/text_output.hpp"
 #include "gradus/tools/cli/program/verbs.hpp"
 #include "gradus/tools/pages/report/report.hpp"
-#include "gradus/tools/plots/log_csv.hpp"
 #include "gradus/tools/plots/loss_plot.hpp"
 #include "gradus/tools/plots/svg.hpp"
 
@@ -46,21 +48,69 @@ std::vector<plots::LossCurve> read_runs(const std::vector<pages::LoggedRun>& log
   return runs;
 }
 
+// -- the logs of runs as CSV (RFC 4180, with LF), for spreadsheets and data frames
+
+constexpr std::array kNumbers = {"step", "elapsed_s", "loss", "val_loss", "lr", "grad_norm", "tokens_per_s"};
+
+std::string quoted(const std::string& text) {
+  if (text.find_first_of(",\"") == text.npos) return text;
+  std::string quoted;
+  for (const char c : text) quoted += c == '"' ? "\"\"" : std::string(1, c);
+  return "\"" + quoted + "\"";
+}
+
+/// The shortest text that is read back as the same number; a whole number without an exponent.
+std::string digits(double value) {
+  if (value == std::trunc(value) && std::fabs(value) < 0x1p53) return concat(static_cast<int64_t>(value));
+  std::array<char, 32> buffer{};
+  return {buffer.data(), std::to_chars(buffer.begin(), buffer.end(), value).ptr};
+}
+
+/// The first line of a table: the names of the columns.
+std::string csv_header() {
+  std::string line = "run,event";
+  for (const char* name : kNumbers) line += concat(",", name);
+  return line + "\n";
+}
+
+/// A line for each step, then for each evaluation of a run. Numbers keep all digits; a value that a record
+/// lacks is empty.
+std::string csv_rows(const std::string& name, const pages::LoggedRun& run) {
+  std::string rows;
+  const auto add = [&](const char* event, const pages::Columns& columns) {
+    const size_t count = columns.empty() ? 0 : columns.at("step").size();
+    for (size_t i = 0; i < count; ++i) {
+      rows += concat(quoted(name), ",", event);
+      for (const char* key : kNumbers) {
+        const auto values = columns.find(key);
+        rows +=
+            "," + (values == columns.end() || std::isnan(values->second[i]) ? "" : digits(values->second[i]));
+      }
+      rows += "\n";
+    }
+  };
+  add("step", run.steps());
+  add("eval", run.evaluations());
+  return rows;
+}
+
+// -- the verb
+
 constexpr int kFewestRows = 10, kMostRows = 24;  // of a chart
 constexpr const char* kOverwrite = "--overwrite replaces it.";
 
 /// Throws Error if the file at --out is something else than an earlier CSV.
 void check_csv_file(const PlotFlags& flags) {
   if (flags.overwrite || !std::filesystem::exists(flags.out)) return;
-  if (!files::read(flags.out).starts_with(plots::csv_header()))
+  if (!files::read(flags.out).starts_with(csv_header()))
     fail("plot", "--out must be a new file or an earlier CSV, got ", flags.out,
          ", which is something else. Hint: ", kOverwrite);
 }
 
 std::string csv(const std::vector<pages::LoggedRun>& logs) {
   const std::vector<plots::LossCurve> runs = read_runs(logs);
-  std::string text = plots::csv_header();
-  for (size_t i = 0; i < logs.size(); ++i) text += plots::csv_rows(runs[i].name, logs[i]);
+  std::string text = csv_header();
+  for (size_t i = 0; i < logs.size(); ++i) text += csv_rows(runs[i].name, logs[i]);
   return text;
 }
 

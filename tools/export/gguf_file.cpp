@@ -9,7 +9,7 @@
 #include "gradus/files/file.hpp"
 #include "gradus/models/architecture.hpp"
 #include "gradus/models/pretrained.hpp"
-#include "gradus/models/rope_scaling.hpp"
+#include "gradus/models/rotary_decoder.hpp"
 #include "gradus/nn/layers.hpp"
 #include "gradus/tools/export/encodings.hpp"
 #include "gradus/tools/gguf/gguf.hpp"
@@ -100,24 +100,25 @@ Stored stored_as(std::string_view type, const std::string& name, const Shape& sh
   return type == "q8_0" && whole_blocks ? kQ8 : kF16;
 }
 
+gguf::NewTensor new_tensor(const std::string& name, const Tensor& tensor, const Stored& stored = kF32) {
+  return {name, {tensor.shape().begin(), tensor.shape().end()}, stored.type, [tensor, stored] {
+            return stored.bytes(numbers_of(tensor));
+          }};
+}
+
 std::vector<gguf::NewTensor> tensors_of(const models::Decoder& model, std::string_view type) {
   std::vector<gguf::NewTensor> tensors;
   for (const auto& [name, values] : models::linear_weights(model)) {
     const Tensor tensor = arranged(name, values, model.config());
     const std::string called = gguf_name(name, models::architecture(model.config().arch).has_outer_norms);
-    const Stored stored = stored_as(type, called, tensor.shape());
-    tensors.push_back({called, {tensor.shape().begin(), tensor.shape().end()}, stored.type, [tensor, stored] {
-                         return stored.bytes(numbers_of(tensor));
-                       }});
+    tensors.push_back(new_tensor(called, tensor, stored_as(type, called, tensor.shape())));
   }
   // Only this scaling cannot be told by keys: the file has the divisors of the frequencies.
   if (const DecoderConfig& config = model.config(); config.attention.rope_scaling.type == "llama3") {
     const Tensor divisors =
         (rotary_frequencies(config.head_size(), config.rope_theta) / models::scaled_frequencies(config))
             .to(DType::float32);
-    tensors.push_back({"rope_freqs.weight", {static_cast<uint64_t>(divisors.size(0))}, kF32.type, [divisors] {
-                         return kF32.bytes(numbers_of(divisors));
-                       }});
+    tensors.push_back(new_tensor("rope_freqs.weight", divisors));
   }
   return tensors;
 }
@@ -201,11 +202,8 @@ void add_factors(const std::string& layer, const nn::LoRA& lora, double alpha, c
                  std::vector<gguf::NewTensor>& tensors) {
   const std::string weight = layer + ".weight";
   const auto add = [&](const char* factor, const Tensor& values) {
-    const Tensor tensor = values.detach().to(DType::float32).contiguous();
-    tensors.push_back({concat(gguf_name(weight, false), factor),
-                       {tensor.shape().begin(), tensor.shape().end()},
-                       kF32.type,
-                       [tensor] { return kF32.bytes(numbers_of(tensor)); }});
+    tensors.push_back(new_tensor(concat(gguf_name(weight, false), factor),
+                                 values.detach().to(DType::float32).contiguous()));
   };
   add(".lora_a", lora.A);
   const double ratio = lora.scale * static_cast<double>(lora.A.size(0)) / alpha;

@@ -1,6 +1,5 @@
 #include "gradus/tools/pages/text.hpp"
 
-#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <nlohmann/json.hpp>

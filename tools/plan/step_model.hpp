@@ -1,12 +1,15 @@
 // The time of a training step on several machines, by arithmetic: what SharedGradients and LocalSteps send,
 // on a model of a network. All machines are equal. Each has its own link to a switch, and the switch has no
 // limit. A machine sends a gradient to the owner of its parameter when it is there; owners update, and send
-// the values to all others. Seconds and bytes. Thread-safe: no state.
+// the values to all others. rehearse() measures what one machine computes. Seconds and bytes. Thread-safe: no
+// state.
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <vector>
+
+#include "gradus/train/train_config.hpp"
 
 namespace gradus::plan {
 
@@ -51,5 +54,16 @@ struct StepTime {
   double total() const { return compute + gradients + update + parameters + latency + messages; }
 };
 StepTime step_time(const Work& work, const Network& network);
+
+/// How the windows of a step are split.
+struct Split {
+  int64_t micro = 1;    ///< micro-batches of the step
+  int64_t windows = 1;  ///< of a pass, forward and backward
+  int64_t passes = 1;   ///< of the machine that has the most
+};
+
+/// The work of a step of `config`, split so, on `machines` machines. Times are medians over steps on random
+/// tokens, about `seconds` of them.
+Work rehearse(train::TrainConfig config, const Split& split, int64_t machines, double seconds);
 
 }  // namespace gradus::plan

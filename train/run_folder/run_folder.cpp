@@ -29,8 +29,8 @@ void on_disk(F&& work) {
 /// Whether a run that was killed before its first file may leave a file of this name.
 bool is_leftover(const std::string& name) {
   if (name == RunLock::kFile) return true;
-  for (const char* file : kRunFiles)
-    if (name == std::string(file) + ".tmp") return true;
+  for (const std::string& file : run_files())
+    if (name == file + ".tmp") return true;
   return false;
 }
 

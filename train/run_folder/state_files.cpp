@@ -23,25 +23,25 @@ namespace {
 
 namespace fs = std::filesystem;
 
+/// The files that both a run and each of its states have, between others.
+std::vector<std::string> common_files(std::vector<std::string> first, const std::vector<std::string>& last) {
+  for (const char* name :
+       {"model.safetensors", "config.json", "train.json", "vocab.json", "merges.txt", "tokenizer.json",
+        "tokenizer_config.json", "generation_config.json", "chat_template.jinja", "adapter_model.safetensors",
+        "adapter_config.json", files::kChecksumList, files::kStagedChecksumList})
+    first.emplace_back(name);
+  first.insert(first.end(), last.begin(), last.end());
+  return first;
+}
+
 // trainer.json comes first: a folder without it is not a state.
-constexpr const char* kStateFiles[] = {"trainer.json",
-                                       "model.safetensors",
-                                       "config.json",
-                                       "vocab.json",
-                                       "merges.txt",
-                                       "tokenizer.json",
-                                       "train.json",
-                                       "tokenizer_config.json",
-                                       "generation_config.json",
-                                       "chat_template.jinja",
-                                       "optimizer.safetensors",
-                                       "adapter_model.safetensors",
-                                       "adapter_config.json",
-                                       files::kChecksumList,
-                                       files::kStagedChecksumList};
+const std::vector<std::string>& state_files() {
+  static const auto all = common_files({"trainer.json"}, {"optimizer.safetensors"});
+  return all;
+}
 
 bool is_of_state(const std::string& name) {
-  return std::any_of(std::begin(kStateFiles), std::end(kStateFiles),
+  return std::any_of(state_files().begin(), state_files().end(),
                      [&](const std::string& file) { return name == file || name == file + ".tmp"; });
 }
 
@@ -57,7 +57,7 @@ void remove_file(const fs::path& file) {
 /// Puts the files of a state into a new folder as well, by hard links if the file system has them.
 void link_state(const fs::path& from, const fs::path& to) {
   fs::create_directory(to);
-  for (const char* name : kStateFiles) {
+  for (const std::string& name : state_files()) {
     if (!fs::exists(from / name)) continue;
     std::error_code refused;
     fs::create_hard_link(fs::canonical(from / name), to / name, refused);
@@ -145,15 +145,20 @@ Checkpoint load_checkpoint(const files::FolderSnapshot& state) {
   return checkpoint;
 }
 
+const std::vector<std::string>& run_files() {
+  static const auto all = common_files({}, {"metrics.jsonl", "report.html"});
+  return all;
+}
+
 void remove_run_files(const fs::path& folder) {
-  for (const std::string name : kRunFiles)
+  for (const std::string& name : run_files())
     if (name != "train.json") remove_file(folder / name);
 }
 
 void remove_state(const fs::path& folder) {
   if (fs::is_symlink(folder)) fs::remove(folder);
   if (!is_folder(folder)) return;
-  for (const char* name : kStateFiles) remove_file(folder / name);
+  for (const std::string& name : state_files()) remove_file(folder / name);
   if (fs::is_empty(folder)) fs::remove(folder);
 }
 

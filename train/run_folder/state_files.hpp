@@ -3,28 +3,16 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <string>
+#include <vector>
 
 #include "gradus/files/folder.hpp"
 #include "gradus/train/run_folder/checkpoint.hpp"
 
 namespace gradus::train {
 
-/// The files of a run, without those of its states.
-inline constexpr const char* kRunFiles[] = {"model.safetensors",
-                                            "config.json",
-                                            "train.json",
-                                            "vocab.json",
-                                            "merges.txt",
-                                            "tokenizer.json",
-                                            "tokenizer_config.json",
-                                            "generation_config.json",
-                                            "chat_template.jinja",
-                                            "metrics.jsonl",
-                                            "report.html",
-                                            files::kChecksumList,
-                                            files::kStagedChecksumList,
-                                            "adapter_model.safetensors",
-                                            "adapter_config.json"};
+/// The names of the files of a run, without those of its states.
+const std::vector<std::string>& run_files();
 
 /// Writes the files of a state, with their checksums, into a folder that exists. Throws RunError if the disk
 /// refuses.

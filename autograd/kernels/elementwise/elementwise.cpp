@@ -4,7 +4,6 @@
 #include <cmath>
 #include <functional>
 #include <limits>
-#include <utility>
 
 #include "gradus/autograd/kernels/elementwise/loop.hpp"
 #include "gradus/autograd/kernels/isa/isa.hpp"

@@ -6,7 +6,7 @@
 #include <map>
 
 #include "catch.hpp"
-#include "gradus/tools/cases/operations.hpp"
+#include "gradus/tools/cases/signature.hpp"
 #include "tools/printed.hpp"
 #include "tools/replay/replay_files.hpp"
 

@@ -1,5 +1,5 @@
 // The measures of heads, against loops over the attention that the model itself computes.
-#include "gradus/tools/look/heads.hpp"
+#include "gradus/tools/look/look.hpp"
 
 #include <cmath>
 

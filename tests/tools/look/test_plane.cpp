@@ -1,6 +1,6 @@
 // The plane of principal components, against NumPy's singular values: u * s of numpy.linalg.svd(x -
 // x.mean(0)).
-#include "gradus/tools/look/plane.hpp"
+#include "gradus/tools/look/look.hpp"
 
 #include <cmath>
 

@@ -6,7 +6,6 @@
 
 #include "catch.hpp"
 #include "gradus/files/utf8.hpp"
-#include "gradus/tools/plots/text/canvas.hpp"
 
 using namespace gradus;
 using namespace gradus::plots;

@@ -175,7 +175,6 @@ int check_ops(const GradcheckFlags& flags) {
 int gradcheck(GradcheckFlags flags) {
   if (flags.order != 1 && flags.order != 2)
     fail("gradcheck", "--order must be 1 or 2, got ", flags.order, ".");
-  if (flags.seed < 0) fail("gradcheck", "--seed must be a whole number of at least 0, got ", flags.seed, ".");
   const int subjects = (flags.all ? 1 : 0) + (flags.op.empty() ? 0 : 1) + (flags.layer.empty() ? 0 : 1) +
                        (flags.model.empty() ? 0 : 1) + (flags.command.empty() ? 0 : 1);
   if (subjects > 1)
@@ -183,7 +182,6 @@ int gradcheck(GradcheckFlags flags) {
          " of them.");
   if (!flags.html.empty() && (subjects == 0 || flags.all))
     fail("gradcheck", "--html must come with --op, --layer, --model or --command, got none of them.");
-  if (flags.timeout < 1) fail("gradcheck", "--timeout must be at least 1, got ", flags.timeout, ".");
   GradcheckOptions options{.order = static_cast<int>(flags.order), .seed = static_cast<uint64_t>(flags.seed)};
   const bool is_layer = !flags.layer.empty(), is_model = !flags.model.empty();
   if (!is_layer && !is_model && flags.command.empty()) return check_ops(flags);
@@ -213,11 +211,11 @@ Action add_gradcheck(CLI::App& verb, const std::string& program) {
   add_value(verb, "--model", flags->model, "DIR", "Check the loss of a trained model on the text of its run");
   add_value(verb, "--command", flags->command, "COMMAND",
             "Check the operation of another program, which answers\nlines of JSON (see below)");
-  add_value(verb, "--timeout", flags->timeout, "SECONDS", "Longest time for an answer of --command")
+  add_value(verb, "--timeout", flags->timeout, "SECONDS", "Longest time for an answer of --command", kFrom1)
       ->capture_default_str();
   add_value(verb, "--order", flags->order, "N", "1: gradients; 2: also gradients of gradients")
       ->capture_default_str();
-  add_value(verb, "--seed", flags->seed, "N", "Seed of the random directions")->capture_default_str();
+  add_value(verb, "--seed", flags->seed, "N", "Seed of the random directions", kFrom0)->capture_default_str();
   add_value(verb, "--html", flags->html, "FILE",
             "Write a page of the graph, with the value and the gradient at\neach operation (not with --all)");
   verb.add_flag("--json", flags->json, "Print a JSON line for each op; with --html, it has the graphs");

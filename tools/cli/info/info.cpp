@@ -1,6 +1,5 @@
 // gradus info: shows the content of a run folder, or the memory that a model would take.
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <iomanip>
 #include <iostream>
 #include <memory>
@@ -19,7 +18,6 @@
 #include "gradus/tools/cli/program/flags.hpp"
 #include "gradus/tools/cli/program/machine.hpp"
 #include "gradus/tools/cli/program/setting_flags.hpp"
-#include "gradus/tools/cli/program/table.hpp"
 #include "gradus/tools/cli/program/terminal.hpp"
 #include "gradus/tools/cli/program/verbs.hpp"
 #include "gradus/tools/gguf/gguf.hpp"
@@ -123,11 +121,6 @@ void print_run(const train::RunFolder& run, const train::TrainConfig& config) {
               {" nats a token", " tokens of ", "the validation text"});
 }
 
-int64_t checked_batch(int64_t batch) {
-  if (batch < 1) fail("info", "--batch must be a whole number of at least 1, got ", batch, ".");
-  return batch;
-}
-
 int info_of_machine() {
   const Machine m = this_machine();
   std::string levels;
@@ -162,7 +155,7 @@ int info_of_shape(const InfoFlags& flags) {
       train::preset(flags.shape.is_given("preset") ? given.preset : train::usual_preset(given.model.arch)));
   config.model.vocab_size = flags.vocab.value_or(65);
   config.model.validate();
-  config.batch = checked_batch(flags.batch.value_or(config.batch));
+  config.batch = flags.batch.value_or(config.batch);
   print_model(config.model);
   print_memory(config);
   return kDone;
@@ -218,7 +211,7 @@ int info_of_folder(const std::string& folder, std::optional<int64_t> batch) {
   print_padding(folder, config);
   std::cout << "written by  " << (version.empty() ? "another program" : "gradus " + files::plain(version))
             << "\n";
-  trained.batch = checked_batch(batch.value_or(trained.batch));
+  trained.batch = batch.value_or(trained.batch);
   print_memory(trained);
   if (is_run) print_run(run, trained);
   return kDone;
@@ -250,12 +243,8 @@ Action add_info(CLI::App& verb, const std::string& program) {
       ->type_name("PATH");
   for (const train::Setting& row : train::settings())
     if (row.has(train::Setting::kSize)) flags->shape.add(verb, row);
-  whole_number(verb, verb.add_option("--vocab", flags->vocab, "Size of the vocabulary [65]"))
-      ->type_name("N")
-      ->take_last();
-  whole_number(verb, verb.add_option("--batch", flags->batch, "Micro-batch size [the run's or preset's]"))
-      ->type_name("N")
-      ->take_last();
+  add_value(verb, "--vocab", flags->vocab, "N", "Size of the vocabulary [65]");
+  add_value(verb, "--batch", flags->batch, "N", "Micro-batch size [the run's or preset's]", kFrom1);
   verb.footer(
       concat("Without arguments, info describes this machine and what limits its speed.\n"
              "Memory is the peak of a training step, accurate to a tenth, without the text\n"

@@ -12,7 +12,6 @@
 #include "gradus/autograd/ops/ops.hpp"
 #include "gradus/files/file.hpp"
 #include "gradus/files/plain.hpp"
-#include "gradus/tools/cli/program/table.hpp"
 #include "gradus/tools/cli/program/terminal.hpp"
 #include "gradus/tools/export/export.hpp"
 #include "gradus/tools/pages/text.hpp"

@@ -14,7 +14,7 @@ namespace {
 constexpr const char* kChoices = "choices";
 
 /// `text` as a number of decimal digits; throws Error "[verb] flag must be ..., got ...".
-int64_t parsed(const std::string& verb, const std::string& flag, const std::string& text, int64_t most) {
+int64_t parsed(const std::string& verb, const std::string& flag, const std::string& text, Bounds bounds) {
   std::string_view digits = text;
   if (digits.starts_with('+') && !digits.starts_with("+-")) digits.remove_prefix(1);
   int64_t value = 0;
@@ -25,8 +25,11 @@ int64_t parsed(const std::string& verb, const std::string& flag, const std::stri
          ". Hint: write it in digits, as 5000.");
   if (digits.starts_with('-') && error != std::errc())
     fail(verb, flag, " must be a whole number of at least 0, got ", files::in_quotes(text), ".");
-  if (error != std::errc() || value > most)
-    fail(verb, flag, " must be a whole number of at most ", most, ", got ", files::in_quotes(text), ".");
+  if (error != std::errc() || value > bounds.most)
+    fail(verb, flag, " must be a whole number of at most ", bounds.most, ", got ", files::in_quotes(text),
+         ".");
+  if (value < bounds.least)
+    fail(verb, flag, " must be a whole number of at least ", bounds.least, ", got ", value, ".");
   return value;
 }
 
@@ -54,10 +57,10 @@ std::vector<std::string> choices_of(CLI::Option& option) {
   return {std::istream_iterator<std::string>(words), {}};
 }
 
-CLI::Option* whole_number(const CLI::App& verb, CLI::Option* option, int64_t most) {
+CLI::Option* whole_number(const CLI::App& verb, CLI::Option* option, Bounds bounds) {
   const CLI::Validator read(
-      [verb = verb.get_name(), flag = option->get_name(), most](std::string& text) {
-        text = std::to_string(parsed(verb, flag, text, most));
+      [verb = verb.get_name(), flag = option->get_name(), bounds](std::string& text) {
+        text = std::to_string(parsed(verb, flag, text, bounds));
         return std::string();
       },
       "");

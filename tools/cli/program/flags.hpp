@@ -5,6 +5,8 @@
 #include <CLI/CLI.hpp>
 #include <cstdint>
 #include <functional>
+#include <limits>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -26,18 +28,25 @@ std::vector<std::string> choices_of(CLI::Option& option);
 inline constexpr int64_t kMostCount = 1'000'000'000'000'000;
 inline constexpr int64_t kMostThreads = 4096;
 
-/// Makes the option take decimal digits only, with an optional sign, up to `most`. (CLI11 reads 010 as 8.)
-/// Throws Error with verb, flag and value for other text. The verb checks the lower bound.
-CLI::Option* whole_number(const CLI::App& verb, CLI::Option* option, int64_t most = kMostCount);
+/// The values of a flag. Without a lower bound, the verb checks it.
+struct Bounds {
+  int64_t least = std::numeric_limits<int64_t>::min(), most = kMostCount;
+};
+inline constexpr Bounds kFrom0{.least = 0}, kFrom1{.least = 1}, kThreads{1, kMostThreads};
+
+/// Makes the option take decimal digits only, with an optional sign, within bounds. (CLI11 reads 010 as 8.)
+/// Throws Error with verb, flag and value for other text.
+CLI::Option* whole_number(const CLI::App& verb, CLI::Option* option, Bounds bounds = {});
 
 /// Adds a flag with a value, which the help calls `unit`. The last of several values counts, unless
-/// `value` is a list. An int64_t must be a whole number of at most `most`.
+/// `value` is a list. An int64_t must be a whole number within bounds.
 template <class T>
 CLI::Option* add_value(CLI::App& verb, const std::string& name, T& value, const char* unit,
-                       const std::string& help, int64_t most = kMostCount) {
+                       const std::string& help, Bounds bounds = {}) {
   CLI::Option* const option = verb.add_option(name, value, help)->type_name(unit);
-  if constexpr (std::is_same_v<T, int64_t> || std::is_same_v<T, std::vector<int64_t>>)
-    whole_number(verb, option, most);
+  if constexpr (std::is_same_v<T, int64_t> || std::is_same_v<T, std::optional<int64_t>> ||
+                std::is_same_v<T, std::vector<int64_t>>)
+    whole_number(verb, option, bounds);
   if constexpr (!CLI::detail::is_mutable_container<T>::value) option->take_last();
   return option;
 }

@@ -1,10 +1,12 @@
-// Terminal: properties of the standard streams, and numbers formatted for users. Thread-safe: no state.
+// Terminal: properties of the standard streams; numbers and tables formatted for users. Thread-safe: no
+// state.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "gradus/files/plain.hpp"
 
@@ -52,5 +54,12 @@ std::string grouped(int64_t value);
 
 /// "1 step", "2,000 steps".
 std::string steps_text(int64_t steps);
+
+using TableRow = std::vector<std::string>;
+
+/// Columns are as wide as their widest cell, at most `widest`, with two blanks in between. Columns whose
+/// numbers are in `right` are aligned right. An empty line ends the table.
+std::string table(const std::vector<TableRow>& rows, const std::vector<size_t>& right = {},
+                  size_t widest = SIZE_MAX);
 
 }  // namespace gradus::cli

@@ -1,10 +1,18 @@
 #include "gradus/tools/cli/program/text_output.hpp"
 
+#include <signal.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <iostream>
+#include <map>
 
 #include "gradus/data/stop_strings.hpp"
 #include "gradus/data/tokenizer.hpp"
+#include "gradus/files/error.hpp"
 #include "gradus/files/plain.hpp"
+#include "gradus/files/utf8.hpp"
 
 namespace gradus::cli {
 namespace {
@@ -18,10 +26,66 @@ int64_t first_token(const data::Tokenizer& tokenizer) {
   }
 }
 
+constexpr size_t kEnough = 1'000'000;  // bytes that are searched
+constexpr size_t kLongestWord = 30;    // bytes of a word; a sentence without spaces would count as one
+
+bool is_capital(char32_t c) {
+  return (c >= 'A' && c <= 'Z') || (c >= 0xC0 && c <= 0xDE && c != 0xD7)  // Latin
+         || (c >= 0x391 && c <= 0x3A9) || (c >= 0x400 && c <= 0x42F);     // Greek and Cyrillic
+}
+
+/// Characters beyond ASCII that are not letters: signs, punctuation, arrows and boxes, full-width forms,
+/// private use.
+bool is_sign(char32_t c) {
+  return c < 0xC0 || c == 0xD7 || c == 0xF7 || (c >= 0x2000 && c < 0x2C00) || (c >= 0x3000 && c < 0x3040) ||
+         (c >= 0xE000 && c < 0xF900) || (c >= 0xFE00 && c < 0xFE70) || c >= 0xFF00;
+}
+
+bool is_letter(char32_t c) {
+  return c < 0x80 ? (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') : !is_sign(c);
+}
+
+/// Calls f(word, begins with a capital) for every run of letters.
+template <class F>
+void for_each_word(std::string_view text, F&& f) {
+  size_t begin = 0;
+  bool inside = false, capital = false;
+  for (size_t at = 0; at <= text.size();) {
+    const files::CodePoint c = files::first_code_point(text.substr(at));
+    const bool letter = c.size > 0 && is_letter(c.value);
+    if (inside && !letter) f(text.substr(begin, at - begin), capital);
+    if (!inside && letter) {
+      begin = at;
+      capital = is_capital(c.value);
+    }
+    inside = letter;
+    at += static_cast<size_t>(std::max(1, c.size));
+  }
+}
+
 }  // namespace
 
 void Messages::line(const std::string& text) const {
   if (!quiet_) std::cerr << files::plain_lines(text) << std::endl;
+}
+
+std::string write_continuation(const models::Decoder& model, const data::Tokenizer& tokenizer,
+                               const std::vector<int64_t>& tokens, const models::SampleOptions& options,
+                               Generator& generator, std::ostream& out, const TextEnd& end) {
+  data::DecodeStream decoded(tokenizer);
+  data::StopStrings wanted(end.stop);
+  std::string text;
+  const auto write = [&](const std::string& part) {
+    text += part;
+    out << part << std::flush;
+  };
+  models::generate(model, tokens, options, generator, [&](int64_t token) {
+    if (std::find(end.tokens.begin(), end.tokens.end(), token) != end.tokens.end()) return false;
+    write(wanted.step(decoded.step(static_cast<int32_t>(token))));
+    return out.good() && !wanted.found() && !(end.interrupted && end.interrupted());
+  });
+  write(wanted.step(decoded.finish()) + wanted.finish());
+  return text;
 }
 
 void write_sample(const models::Decoder& model, const data::Tokenizer& tokenizer, const std::string& prompt,
@@ -31,14 +95,50 @@ void write_sample(const models::Decoder& model, const data::Tokenizer& tokenizer
   std::vector<int64_t> tokens(prefix.begin(), prefix.end());
   tokens.insert(tokens.end(), encoded.begin(), encoded.end());
   if (tokens.empty()) tokens.push_back(first_token(tokenizer));
-  data::DecodeStream text(tokenizer);
-  data::StopStrings wanted(end.stop);
   out << prompt << std::flush;
-  models::generate(model, tokens, options, generator, [&](int64_t token) {
-    out << wanted.step(text.step(static_cast<int32_t>(token))) << std::flush;
-    return out.good() && !wanted.found() && !(end.interrupted && end.interrupted());
+  write_continuation(model, tokenizer, tokens, options, generator, out, end);
+}
+
+std::string example_prompt(std::string_view text) {
+  text = text.substr(0, kEnough);
+  std::map<std::string_view, int64_t> count[2];  // of words, and of those with a capital
+  for_each_word(text, [&](std::string_view word, bool capital) {
+    if (word.size() <= kLongestWord) ++count[capital ? 1 : 0][word];
   });
-  out << wanted.step(text.finish()) << wanted.finish() << std::flush;
+  const auto& words = count[count[1].empty() ? 0 : 1];
+  const auto most = std::max_element(words.begin(), words.end(),
+                                     [](const auto& a, const auto& b) { return a.second < b.second; });
+  if (most == words.end()) return "";
+  return std::string(most->first) + (text.find(' ') == text.npos ? "" : " ");
+}
+
+void EventStream::write(const std::string& line) {
+  if (lost_) return;
+  errno = 0;
+  std::cout << line << '\n' << std::flush;
+  check();
+}
+
+void EventStream::check() {
+  if (std::cout || lost_) return;
+  const int reason = errno;
+  lost_ = true;
+  gone_ = reason == EPIPE;
+  std::cerr << "note: the standard output is gone (" << (reason ? std::strerror(reason) : "an error")
+            << "); the run continues without it" << std::endl;
+}
+
+void EventStream::finish() {
+  errno = 0;
+  std::cout << std::flush;
+  check();
+  if (lost_ && !gone_)
+    throw RunError("[train] the standard output must be writable, got an error; the run itself is saved.");
+}
+
+void turn_signals_of_writing_into_errors() {
+  ::signal(SIGPIPE, SIG_IGN);
+  ::signal(SIGXFSZ, SIG_IGN);
 }
 
 }  // namespace gradus::cli

@@ -1,9 +1,11 @@
-// Text for users: messages on the standard error stream, and samples.
+// Text for users: messages on the standard error stream, samples, a prompt for one, and
+// events for other programs.
 #pragma once
 
 #include <functional>
 #include <iosfwd>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "gradus/autograd/random/random.hpp"
@@ -22,11 +24,35 @@ class Messages {
   bool quiet_;
 };
 
+/// JSON lines on the standard output, one per event. A run continues if they cannot be written.
+class EventStream {
+ public:
+  /// Writes the line. After the first failure it prints a note on the standard error stream and writes
+  /// nothing more.
+  void write(const std::string& line);
+  /// Throws RunError, at the end of a run, if lines were lost, unless the reader has closed its end (`head
+  /// -1`).
+  void finish();
+
+ private:
+  void check();
+  bool lost_ = false, gone_ = false;
+};
+
+/// Makes a write to a closed pipe, or beyond the limit of a file's size, fail instead of ending the program.
+void turn_signals_of_writing_into_errors();
+
 /// Conditions that end a sample before it has all its tokens.
 struct TextEnd {
   std::vector<std::string> stop = {};      ///< the sample ends before these strings
   std::function<bool()> interrupted = {};  ///< asked after each token
+  std::vector<int32_t> tokens = {};        ///< each ends the sample, and is not written
 };
+
+/// Writes what the model continues the tokens with, token by token. Returns that text.
+std::string write_continuation(const models::Decoder& model, const data::Tokenizer& tokenizer,
+                               const std::vector<int64_t>& tokens, const models::SampleOptions& options,
+                               Generator& generator, std::ostream& out, const TextEnd& end);
 
 /// Writes the prompt and its continuation, token by token. An empty prompt is replaced by a line end, or by
 /// token 0 if the vocabulary has no line end. Throws Error for a prompt with characters that the vocabulary
@@ -34,5 +60,10 @@ struct TextEnd {
 void write_sample(const models::Decoder& model, const data::Tokenizer& tokenizer, const std::string& prompt,
                   const models::SampleOptions& options, Generator& generator, std::ostream& out,
                   const TextEnd& end = {});
+
+/// A typical beginning of a text: its most frequent word with a capital, else its most frequent word, and the
+/// space that follows words in it. All its characters are in the text, so that the vocabulary can encode it;
+/// empty if there are no words. Reads the first million bytes; bytes that are not UTF-8 end words.
+std::string example_prompt(std::string_view text);
 
 }  // namespace gradus::cli

@@ -2,6 +2,7 @@
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "gradus/data/chat.hpp"
 #include "gradus/files/error.hpp"
@@ -40,23 +41,15 @@ class Conversation {
   }
 
   /// Writes the answer as it is drawn, and adds both to the conversation.
-  std::string answer(const std::string& question, std::ostream* out,
+  std::string answer(const std::string& question, std::ostream& out,
                      const std::function<bool()>& interrupted) {
     messages_.push_back({"user", question});
     const std::vector<int32_t> prompt = fitting_prompt();
-    const std::vector<int32_t> ends = trained_.tokenizer.eos();
-    data::DecodeStream stream(trained_.tokenizer);
-    std::string text;
-    const auto write = [&](const std::string& part) {
-      text += part;
-      if (out) *out << part << std::flush;
-    };
-    models::generate(trained_.model, {prompt.begin(), prompt.end()}, options_, random_, [&](int64_t token) {
-      if (token == format_.end() || std::find(ends.begin(), ends.end(), token) != ends.end()) return false;
-      write(stream.step(static_cast<int32_t>(token)));
-      return !(out && !out->good()) && !(interrupted && interrupted());
-    });
-    write(stream.finish());
+    std::vector<int32_t> ends = trained_.tokenizer.eos();
+    ends.push_back(format_.end());
+    const std::string text =
+        write_continuation(trained_.model, trained_.tokenizer, {prompt.begin(), prompt.end()}, options_,
+                           random_, out, {.interrupted = interrupted, .tokens = std::move(ends)});
     messages_.push_back({"assistant", text});
     return text;
   }
@@ -88,7 +81,7 @@ class Conversation {
 };
 
 int chat(ChatFlags flags) {
-  flags.sampling.settle("chat");
+  flags.sampling.settle();
   const models::DecoderConfig config = check_model("chat", flags.model);
   const std::optional<data::ChatFormat> format =
       data::ChatFormat::of(train::load_tokenizer(flags.model.folder, flags.model.tokenizer));
@@ -98,29 +91,22 @@ int chat(ChatFlags flags) {
          "one for examples in JSONL.");
   const train::TrainedModel trained = load_model(flags.model, config);
   Conversation conversation(trained, *format, flags);
-  if (is_interactive() && !flags.json) {
-    sample_session(trained.tokenizer,
-                   "Ask something. /reset starts again, Ctrl-C stops an answer, Ctrl-D ends.",
-                   [&](const std::string& line, const std::function<bool()>& interrupted) {
-                     if (line == "/reset") return conversation.reset();
-                     if (line.empty()) return;
-                     conversation.answer(line, &std::cout, interrupted);
-                     std::cout << std::endl;
-                   });
-    return kDone;
-  }
-  for (std::string line; std::getline(std::cin, line);) {
-    if (line.empty()) continue;
-    if (line == "/reset") {
-      conversation.reset();
-      continue;
-    }
-    const std::string answer = conversation.answer(line, flags.json ? nullptr : &std::cout, {});
+  const auto take = [&](const std::string& line, const std::function<bool()>& interrupted) {
+    if (line == "/reset") return conversation.reset();
+    if (line.empty()) return;
+    std::ostringstream unused;
+    std::ostream& out = flags.json ? static_cast<std::ostream&>(unused) : std::cout;
+    const std::string answer = conversation.answer(line, out, interrupted);
     if (flags.json)
       std::cout << nlohmann::ordered_json{{"question", line}, {"answer", answer}}.dump(
           -1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
     std::cout << std::endl;
-  }
+  };
+  if (is_interactive() && !flags.json)
+    sample_session(trained.tokenizer,
+                   "Ask something. /reset starts again, Ctrl-C stops an answer, Ctrl-D ends.", take);
+  else
+    for (std::string line; std::getline(std::cin, line);) take(line, {});
   return kDone;
 }
 

@@ -6,11 +6,6 @@
 #include "gradus/train/memory.hpp"
 
 namespace gradus::cli {
-namespace {
-
-using train::weights_names;
-
-}  // namespace
 
 void add_model_flags(CLI::App& verb, ModelFlags& flags) {
   add_value(verb, "folder", flags.folder, "DIR",
@@ -25,14 +20,13 @@ void add_model_flags(CLI::App& verb, ModelFlags& flags) {
       add_value(
           verb, "--weights", flags.weights, "NAME",
           "Format of the weights: float32, bfloat16, int8 or int4; fewer\nbits take less memory and time"),
-      weights_names)
+      train::weights_names)
       ->capture_default_str();
 }
 
-void SamplingFlags::settle(std::string_view verb) {
+void SamplingFlags::settle() {
   if (greedy) options.temperature = 0;
   options.validate();
-  if (seed < 0) fail(verb, "--seed must be a whole number of at least 0, got ", seed, ".");
 }
 
 void add_sampling_flags(CLI::App& verb, SamplingFlags& flags) {
@@ -56,11 +50,11 @@ void add_sampling_flags(CLI::App& verb, SamplingFlags& flags) {
   add_value(verb, "--draft", flags.options.draft, "N",
             "Guess up to N tokens (0 to 7) from repetitions: the same text,\nfaster with a large model")
       ->capture_default_str();
-  add_value(verb, "--seed", flags.seed, "N", "Seed of the random numbers")->capture_default_str();
+  add_value(verb, "--seed", flags.seed, "N", "Seed of the random numbers", kFrom0)->capture_default_str();
 }
 
 models::DecoderConfig check_model(std::string_view verb, const ModelFlags& flags) {
-  check_choice(verb, "--weights", flags.weights, weights_names());
+  check_choice(verb, "--weights", flags.weights, train::weights_names());
   return models::check_pretrained(flags.folder);
 }
 

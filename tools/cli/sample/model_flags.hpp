@@ -24,8 +24,8 @@ struct SamplingFlags {
   bool greedy = false;
   int64_t seed = 1337;
 
-  /// Applies `greedy` to the options. Throws Error, naming `verb`, for a wrong value.
-  void settle(std::string_view verb);
+  /// Applies `greedy` to the options. Throws Error for a wrong value.
+  void settle();
 };
 
 /// Adds --tokens, --temperature, --top-k, --top-p, --min-p, --repetition-penalty, --greedy, --draft and

@@ -134,7 +134,6 @@ class Printer {
 };
 
 int predict(PredictFlags flags) {
-  if (flags.top < 1) fail("predict", "--top must be a whole number of at least 1, got ", flags.top, ".");
   const models::DecoderConfig config = check_model("predict", flags.model);
   const std::string prompt =
       read_prompt(flags.prompt, train::load_tokenizer(flags.model.folder, flags.model.tokenizer));
@@ -154,7 +153,8 @@ Action add_predict(CLI::App& verb, const std::string& program) {
   add_model_flags(verb, flags->model);
   add_value(verb, "--prompt", flags->prompt, "TEXT", "The text; - reads it from the standard input")
       ->required();
-  add_value(verb, "--top", flags->top, "N", "Number of most likely tokens to print")->capture_default_str();
+  add_value(verb, "--top", flags->top, "N", "Number of most likely tokens to print", kFrom1)
+      ->capture_default_str();
   verb.add_flag("--all", flags->all, "Print the most likely next tokens after each token");
   verb.add_flag("--json", flags->json, "Print one JSON object");
   verb.footer(with_program(

@@ -37,12 +37,11 @@ void check_stop(const std::vector<std::string>& strings, const data::Tokenizer& 
 }
 
 int sample(SampleFlags flags, bool prompt_given) {
-  flags.sampling.settle("sample");
+  flags.sampling.settle();
   std::string& weights = flags.model.weights;
   if (flags.bfloat16 && weights != "float32" && weights != "bfloat16")
     fail("sample", "--bfloat16 and --weights ", weights, " must not come together, got both.");
   if (flags.bfloat16) weights = "bfloat16";
-  if (flags.count < 1) fail("sample", "--count must be a whole number of at least 1, got ", flags.count, ".");
 
   const models::DecoderConfig config = check_model("sample", flags.model);
   {  // A wrong prompt is refused before the model is read.
@@ -86,7 +85,7 @@ Action add_sample(CLI::App& verb, const std::string& program) {
       ->type_name("TEXT")
       ->allow_extra_args(false);
   verb.add_flag("--bfloat16", flags->bfloat16, "The same as --weights bfloat16");
-  add_value(verb, "--count", flags->count, "N", "Texts to write")->capture_default_str();
+  add_value(verb, "--count", flags->count, "N", "Texts to write", kFrom1)->capture_default_str();
   verb.footer(with_program(
       R"(Without --prompt, on a terminal, sample asks for a prompt, writes a text and asks again.
 Ctrl-C stops the text, and Ctrl-D ends the program.

@@ -15,7 +15,6 @@
 #include "gradus/tools/bench/contender.hpp"
 #include "gradus/tools/cli/program/flags.hpp"
 #include "gradus/tools/cli/program/shell.hpp"
-#include "gradus/tools/cli/program/table.hpp"
 #include "gradus/tools/cli/program/terminal.hpp"
 #include "gradus/tools/cli/program/verbs.hpp"
 #include "gradus/tools/pages/report/paired_difference.hpp"
@@ -192,8 +191,6 @@ void print_table(const std::vector<SweptRun>& runs, const Results& results) {
 }
 
 int sweep(SweepFlags flags) {
-  if (flags.threads < 0)
-    fail("sweep", "--threads must be a whole number of at least 1, got ", flags.threads, ".");
   const std::unique_ptr<train::Communicator> ranks = join_ranks(flags.ranks, flags.threads);
   if (ranks && flags.threads == 0) flags.threads = num_threads();
   const size_t rank = ranks ? static_cast<size_t>(ranks->rank()) : 0,
@@ -241,9 +238,9 @@ Action add_sweep(CLI::App& verb, const std::string& program) {
   add_argument(verb, "file", flags->file, "FILE",
                "TOML: seeds, [base] and [try.NAME], with flags of train as keys");
   add_value(verb, "--out", flags->out, "DIR", "Folder of the runs, and of results.jsonl")->required();
-  add_value(verb, "--threads", flags->threads, "N", "Threads of each run [one per core]", kMostThreads);
+  add_value(verb, "--threads", flags->threads, "N", "Threads of each run [one per core]", kThreads);
   add_value(verb, "--ranks", flags->ranks, "N", "Start this many processes that share the runs (MPI)",
-            kMostThreads);
+            kThreads);
   verb.footer(with_program(R"(  seeds = [1, 2, 3]
   [base]
   preset = "nano"

@@ -1,6 +1,7 @@
 // gradus train: trains a decoder on a text, from the command line to the sample at the end.
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <iostream>
 #include <memory>
@@ -14,20 +15,17 @@
 #include "gradus/files/plain.hpp"
 #include "gradus/models/adapter.hpp"
 #include "gradus/models/architecture.hpp"
-#include "gradus/tools/cli/program/event_stream.hpp"
 #include "gradus/tools/cli/program/machine.hpp"
 #include "gradus/tools/cli/program/shell.hpp"
 #include "gradus/tools/cli/program/text_output.hpp"
 #include "gradus/tools/cli/program/verbs.hpp"
-#include "gradus/tools/cli/sample/prompt.hpp"
 #include "gradus/tools/cli/train/members.hpp"
 #include "gradus/tools/cli/train/prepare_run.hpp"
 #include "gradus/tools/cli/train/progress.hpp"
 #include "gradus/tools/cli/train/ranks.hpp"
-#include "gradus/tools/cli/train/run_page.hpp"
 #include "gradus/tools/cli/train/run_planner.hpp"
 #include "gradus/tools/cli/train/train_flags.hpp"
-#include "gradus/tools/cli/train/train_help.hpp"
+#include "gradus/tools/pages/report/report.hpp"
 #include "gradus/train/decoder.hpp"
 #include "gradus/train/interrupt.hpp"
 #include "gradus/train/memory.hpp"
@@ -104,14 +102,8 @@ void write_answer(const data::Batch& batch, const models::Decoder& model, const 
       std::find_if(targets.begin(), targets.end(), [](int64_t y) { return y != data::kNoTarget; });
   prompt.resize(static_cast<size_t>(first - targets.begin()) + 1);
   out << tokenizer.decode(std::vector<int32_t>(prompt.begin(), prompt.end()));
-  const std::vector<int32_t> ends = tokenizer.eos();
-  data::DecodeStream text(tokenizer);
-  models::generate(model, prompt, {.max_new_tokens = tokens, .temperature = 0.8}, stream, [&](int64_t token) {
-    if (std::find(ends.begin(), ends.end(), token) != ends.end()) return false;
-    out << text.step(static_cast<int32_t>(token)) << std::flush;
-    return out.good();
-  });
-  out << text.finish();
+  write_continuation(model, tokenizer, prompt, {.max_new_tokens = tokens, .temperature = 0.8}, stream, out,
+                     {.tokens = tokenizer.eos()});
 }
 
 void write_run_sample(const PreparedRun& prepared, const models::Decoder& model,
@@ -133,6 +125,35 @@ train::StartReport start_of(const PreparedRun& prepared) {
       .model = model_text(prepared.config()),
       .bytes_per_token = prepared.bytes_per_token};
 }
+
+/// report.html in the folder of a run, which is written after evaluations.
+class RunPage {
+ public:
+  explicit RunPage(std::filesystem::path folder) : folder_(std::move(folder)) {}
+  /// Writes the page, unless the last one is less than two seconds old. The run goes on if it cannot be
+  /// written; the first failure is a note.
+  void write(const Messages& messages) {
+    const auto now = std::chrono::steady_clock::now();
+    if (has_failed_ || (!runs_.empty() && now - written_ < std::chrono::seconds(2))) return;
+    written_ = now;
+    try {
+      if (runs_.empty()) runs_.emplace_back(folder_);
+      runs_[0].update();
+      files::write_atomically(folder_ / "report.html", [&](std::ostream& out) {
+        out << pages::report_html(runs_[0].name(), pages::report_json(runs_));
+      });
+    } catch (const std::exception& e) {
+      has_failed_ = true;
+      messages.line(concat("note: report.html could not be written: ", e.what()));
+    }
+  }
+
+ private:
+  std::filesystem::path folder_;
+  std::vector<pages::LoggedRun> runs_;  // one, after the first write
+  std::chrono::steady_clock::time_point written_;
+  bool has_failed_ = false;
+};
 
 train::RunReport train_model(const TrainFlags& flags, PreparedRun& prepared,
                              const train::Interrupt& interrupt, EventStream& events,

@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iomanip>
+#include <sstream>
 
 #include "gradus/autograd/kernels/isa/isa.hpp"
 #include "gradus/data/tokenizer.hpp"
 #include "gradus/files/error.hpp"
 #include "gradus/files/plain.hpp"
+#include "gradus/models/architecture.hpp"
 #include "gradus/tools/cli/program/config_file.hpp"
 #include "gradus/tools/cli/program/flags.hpp"
 #include "gradus/tools/cli/program/nearest.hpp"
@@ -32,6 +35,22 @@ std::string absolute_path(const std::string& path) {
   return whole.has_filename() || !whole.has_relative_path() ? whole : whole.parent_path();
 }
 
+std::string preset_line(const models::Architecture& row, const models::Preset& preset) {
+  const train::TrainConfig config = train::preset(preset.name);
+  const std::string heads =
+      row.positions == models::Positions::recurrent ? "no" : concat(config.model.n_head);
+  std::ostringstream line;
+  line << std::left << std::setw(5) << preset.name << std::right << std::setw(3) << config.model.n_layer
+       << " layers, " << std::setw(2) << heads << " heads, " << std::setw(3) << config.model.n_embd
+       << " wide, block " << std::setw(4) << config.model.block_size << "; " << std::setw(6) << config.steps
+       << " steps of " << config.batch;
+  if (config.accum > 1) line << " x " << config.accum;
+  if (preset.name == models::preset_names().front()) line << " windows";
+  if (config.model.dropout > 0) line << ", dropout " << config.model.dropout;
+  line << ": " << preset.about;
+  return line.str();
+}
+
 }  // namespace
 
 void TrainFlags::add_to(CLI::App& verb) {
@@ -46,20 +65,21 @@ void TrainFlags::add_to(CLI::App& verb) {
   add_group("Learning", SettingGroup::learning);
   add_group("Run", SettingGroup::run);
   add_value(verb, "--sample-every", sample_every, "STEPS",
-            "Steps between samples; 0: one sample at the end only");
+            "Steps between samples; 0: one sample at the end only", kFrom0);
   add_value(verb, "--out", out, "DIR", "Run folder [out/<text>-<preset>]");
   verb.add_flag("--resume", resume, "Continue from the last checkpoint in that folder");
   verb.add_flag("--overwrite", overwrite, "Replace the run in that folder");
-  add_value(verb, "--stop-after", stop_after, "N", "Save and stop after this many steps; --resume continues");
+  add_value(verb, "--stop-after", stop_after, "N", "Save and stop after this many steps; --resume continues",
+            kFrom1);
   add_value(verb, "--threads", threads, "N", "Threads; results do not depend on them [one per core]",
-            kMostThreads);
+            kThreads);
   add_value(verb, "--ranks", ranks, "N", "Start this many processes that train together (MPI); see --micro",
-            kMostThreads);
+            kThreads);
   add_value(
       verb, "--members", members, "N",
       "Train N models with the seeds from --seed on, as many at a time as\nthere are threads: an "
       "ensemble of their mean probabilities, with a\nlower loss where a text is read five times or more",
-      kMostThreads);
+      kThreads);
   add_value(verb, "--config", config_file, "FILE",
             "TOML file of settings, with flags as keys; flags override it");
 
@@ -70,8 +90,8 @@ void TrainFlags::add_to(CLI::App& verb) {
                 "Write the losses to DIR/tensorboard, for TensorBoard; a resumed\nrun continues");
   add_value(verb, "--profile", profile, "FILE", "Write the time of each operation; ui.perfetto.dev opens it");
   add_value(verb, "--profile-after", profile_after, "N",
-            "Steps before the profile; fewer if the run is short");
-  add_value(verb, "--profile-steps", profile_steps, "N", "Steps to profile");
+            "Steps before the profile; fewer if the run is short", kFrom0);
+  add_value(verb, "--profile-steps", profile_steps, "N", "Steps to profile", kFrom1);
   for (const char* name : {"--sample-every", "--profile-after", "--profile-steps"})
     verb.get_option(name)->capture_default_str();
 }
@@ -90,21 +110,10 @@ void TrainFlags::settle(CLI::App& verb) {
   config = on_preset(config.preset);
 
   if (!resume) config.validate();  // resumed() does it for a resumed run.
-  check_others(verb);
+  check_others();
 }
 
-void TrainFlags::check_others(CLI::App& verb) const {
-  const auto check_count = [&](const char* flag, int64_t value, int64_t least) {
-    if (verb.get_option(flag)->count() > 0 && value < least)
-      fail("train", flag, " must be a whole number of at least ", least, ", got ", value, ".");
-  };
-  check_count("--threads", threads, 1);
-  check_count("--ranks", ranks, 1);
-  check_count("--members", members, 1);
-  check_count("--stop-after", stop_after, 1);
-  check_count("--profile-steps", profile_steps, 1);
-  check_count("--profile-after", profile_after, 0);
-  check_count("--sample-every", sample_every, 0);
+void TrainFlags::check_others() const {
   if (!profile.empty()) {
     const std::filesystem::path file = std::filesystem::absolute(profile);
     if (std::filesystem::is_directory(file) || !std::filesystem::is_directory(file.parent_path()))
@@ -180,6 +189,24 @@ TrainConfig TrainFlags::resumed(const TrainConfig& saved) const {
   if (is_given("corpus") && !is_given("text")) result.text.clear();
   result.validate();
   return result;
+}
+
+std::string train_footer(const std::string& program) {
+  std::string text;
+  for (const models::Architecture* row : models::architectures()) {
+    text += concat("Presets of --arch ", row->name, ", with ", train::preset(row->presets[0].name).optimizer,
+                   ":\n");
+    for (const models::Preset& preset : row->presets) text += concat("  ", preset_line(*row, preset), "\n");
+  }
+  return concat(text,
+                "With --init-from: 200 steps of about 2,048 tokens, --block at most 512, --lr 3e-4,\n"
+                "--warmup 20, evaluations and checkpoints every 50 steps.\n"
+                "Flags override the config file, which overrides the preset.\n\nExamples:\n  ",
+                program, " train --preset tiny --corpus stories\n  ", program,
+                " train --text my.txt --tokenizer byte --out out/my --steps 5000\n  ", program,
+                " train --heads 8 --kv-heads 2 --embd 256\n  ", program,
+                " train --text my.txt --minutes 3 --members 4\n  ", program,
+                " train --init-from out/my --text other.txt\n  ", program, " train --out out/my --resume");
 }
 
 }  // namespace gradus::cli

@@ -37,9 +37,12 @@ struct TrainFlags {
  private:
   void check_tokenizer() const;
   void settle_precision();
-  void check_others(CLI::App& verb) const;
+  void check_others() const;
 
   SettingFlags settings_;
 };
+
+/// The presets, the precedence of flags, and examples; `program` is the name by which the user calls it.
+std::string train_footer(const std::string& program);
 
 }  // namespace gradus::cli

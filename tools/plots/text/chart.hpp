@@ -1,6 +1,7 @@
 // A chart in characters: curves with axes, for terminals. Thread-safe: no state.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -9,6 +10,35 @@
 #include "gradus/tools/plots/text/axis.hpp"
 
 namespace gradus::plots {
+
+/// A picture in characters. A cell has a braille character, 2 dots wide and 4 high, or a mark. Places are in
+/// dots from the top left. Not thread-safe.
+class Canvas {
+ public:
+  Canvas(int columns, int rows);
+  int width() const { return 2 * columns_; }  ///< in dots
+  int height() const { return 4 * rows_; }    ///< in dots
+
+  // What lies outside the picture is not drawn. A colour is a number of a terminal's colours, 31 to 36; 0 is
+  // the colour of text. The last colour of a cell counts.
+  void line(double x0, double y0, double x1, double y1, int colour = 0);
+  /// `mark`, an ASCII character, in the cell of the place, above all dots there.
+  void mark(double x, double y, char mark, int colour = 0);
+
+  /// A row of cells, without blanks at its end.
+  std::string row(int row, bool with_colours) const;
+
+ private:
+  struct Cell {
+    uint8_t dots = 0;
+    char mark = 0;
+    int colour = 0;
+  };
+  Cell* cell_at(double x, double y);  // null: outside
+
+  int columns_, rows_;
+  std::vector<Cell> cells_;
+};
 
 using Points = std::vector<std::pair<double, double>>;
 

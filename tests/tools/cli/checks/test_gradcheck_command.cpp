@@ -67,7 +67,7 @@ TEST_CASE("gradcheck --command refuses what it does not know") {
   check_refused({"gradcheck", "--command", "true", "--op", "mul"},
                 {"--model and --command must not come together, got 2"});
   check_refused({"gradcheck", "--command", "true", "--timeout", "0"},
-                {"--timeout must be at least 1, got 0"});
+                {"--timeout must be a whole number of at least 1, got 0"});
 }
 
 TEST_CASE("gradcheck --command judges values and gradients") {
