@@ -62,7 +62,7 @@ class Splitter {
   explicit Splitter(const std::vector<Split>& splits) : splits_(splits) {}
 
   /// Uses the words of a part in their order, without those that are empty.
-  void words(std::string_view part, const Use& use);
+  void words(std::string_view text, const Use& use);
 
  private:
   /// Cuts by the splits from `level` on.
