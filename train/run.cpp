@@ -86,7 +86,7 @@ class RunLog {
   double seconds() const {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
   }
-  /// Of the steps written, without the time between them.
+  /// The mean speed of the steps written, without the time between steps.
   double tokens_per_s() const { return training_seconds_ > 0 ? tokens_ / training_seconds_ : 0; }
 
  private:

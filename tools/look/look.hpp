@@ -49,8 +49,8 @@ std::vector<Head> heads_of(models::Decoder& model, const std::vector<int64_t>& t
 /// length if that is less. It is the same for each call; a context of one token has no repetition.
 std::vector<int64_t> repeated_tokens(const models::DecoderConfig& config);
 
-/// For the attention (2 L, 2 L) to a sequence of L tokens and its repetition: the mean weight, over the
-/// second L, with which a position attends to the token after the earlier occurrence of its own token
+/// How much a head attends to the token that followed the same token before: the mean of
+/// attention[t, t - L + 1] over t in [L, 2 L), for L tokens that are repeated once. attention: (2 L, 2 L)
 /// (Olsson et al., In-context Learning and Induction Heads, 2022). NaN if L is less than 2.
 double induction_score(const Tensor& attention);
 

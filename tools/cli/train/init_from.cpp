@@ -21,7 +21,8 @@ using IsGiven = std::function<bool(std::string_view)>;
 // The rate is low, so that the model keeps its knowledge; a short text is read a few times.
 constexpr double kRate = 3e-4, kLastRate = 3e-5;
 constexpr int64_t kSteps = 200, kWarmup = 20, kEvery = 50;
-// Models of others have contexts of 2,048 tokens and more. Windows of that length rarely fit into memory.
+// Tokens of a window, at most, and of a step. Models of others have contexts of 2,048 tokens and more;
+// windows of that length rarely fit into memory.
 constexpr int64_t kMostBlock = 512, kStepTokens = 2048;
 
 void check_shape(const TrainConfig& asked, const models::DecoderConfig& model, const IsGiven& is_given) {

@@ -32,7 +32,7 @@ class LongCurve {
   size_t count_ = 0, together_ = 1;
 };
 
-/// What a terminal shows of a run while it trains: numbers, a bar, the losses and a sample. Not thread-safe.
+/// Draws a run that trains in a terminal: numbers, a bar, the losses and a sample. Not thread-safe.
 class RunView {
  public:
   LongCurve training;        ///< running means of the loss, by steps

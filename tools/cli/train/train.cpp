@@ -130,8 +130,8 @@ train::StartReport start_of(const PreparedRun& prepared) {
 class RunPage {
  public:
   explicit RunPage(std::filesystem::path folder) : folder_(std::move(folder)) {}
-  /// Writes the page, unless the last one is less than two seconds old. The run goes on if it cannot be
-  /// written; the first failure is a note.
+  /// Writes the page at most once in two seconds. The first failure prints a note, the run continues, and
+  /// nothing more is written.
   void write(const Messages& messages) {
     const auto now = std::chrono::steady_clock::now();
     if (has_failed_ || (!runs_.empty() && now - written_ < std::chrono::seconds(2))) return;

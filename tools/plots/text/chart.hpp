@@ -19,8 +19,8 @@ class Canvas {
   int width() const { return 2 * columns_; }  ///< in dots
   int height() const { return 4 * rows_; }    ///< in dots
 
-  // What lies outside the picture is not drawn. A colour is a number of a terminal's colours, 31 to 36; 0 is
-  // the colour of text. The last colour of a cell counts.
+  // Parts outside the picture are not drawn. `colour` is a terminal's number of a colour, 31 to 36, or 0 for
+  // the colour of text. A cell has the colour that was drawn last.
   void line(double x0, double y0, double x1, double y1, int colour = 0);
   /// `mark`, an ASCII character, in the cell of the place, above all dots there.
   void mark(double x, double y, char mark, int colour = 0);
