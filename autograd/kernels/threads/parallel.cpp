@@ -60,9 +60,15 @@ struct Job {
   void run(int64_t chunk) const { body(context, chunk * grain, std::min(n, (chunk + 1) * grain)); }
 };
 
-/// The job lives in the pool, not on the caller's stack: a worker that wakes late finds `left_` at 0, or
-/// chunks of a later job, which it may take. A thread that lowers `left_` has a chunk of `job_`, because the
-/// owner replaces the job only when `unfinished_` is 0.
+/// The consecutive chunks of a job that one thread takes before it helps others.
+struct alignas(64) Share {
+  std::atomic<int64_t> left{0};
+  int64_t end = 0;  // the next chunk is end - left
+};
+
+/// The job lives in the pool, not on the caller's stack: a worker that wakes late finds nothing left in the
+/// shares, or chunks of a later job, which it may take. A thread that lowers `left` has a chunk of `job_`,
+/// because the owner replaces the job only when `unfinished_` is 0.
 class Pool {
  public:
   int threads() const { return threads_.load(std::memory_order_relaxed); }
@@ -85,28 +91,37 @@ class Pool {
     error_ = nullptr;
     failed_.store(false, std::memory_order_relaxed);
     unfinished_.store(job.chunks, std::memory_order_relaxed);
-    left_.store(job.chunks, std::memory_order_release);
+    const auto count = static_cast<int64_t>(shares_.size());
+    for (int64_t i = 0; i < count; ++i) {
+      Share& share = shares_[static_cast<size_t>(i)];
+      share.end = job.chunks * (i + 1) / count;
+      share.left.store(share.end - job.chunks * i / count, std::memory_order_release);
+    }
     epoch_.fetch_add(1, std::memory_order_release);
-    int64_t count = std::min<int64_t>(job.chunks - 1, static_cast<int64_t>(workers_.size()));
-    for (; count > 0; --count) epoch_.notify_one();
+    int64_t wanted = std::min<int64_t>(job.chunks - 1, static_cast<int64_t>(workers_.size()));
+    for (; wanted > 0; --wanted) epoch_.notify_one();
     inside_body = true;
-    finish(claim_and_run());
+    finish(claim_and_run(0));
     inside_body = false;
     await_workers();
     if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
   }
 
  private:
-  /// Runs chunks until none is left to claim; returns how many.
-  int64_t claim_and_run() {
+  /// Runs chunks of this share and then of the others, until none is left to claim; returns how many.
+  int64_t claim_and_run(size_t first) {
     int64_t claimed = 0;
-    int64_t left = left_.load(std::memory_order_relaxed);
-    while (left > 0) {
-      if (!left_.compare_exchange_weak(left, left - 1, std::memory_order_acquire, std::memory_order_relaxed))
-        continue;
-      ++claimed;
-      run_claimed(job_.chunks - left);
-      left = left_.load(std::memory_order_relaxed);
+    for (size_t i = 0; i < shares_.size(); ++i) {
+      Share& share = shares_[(first + i) % shares_.size()];
+      int64_t left = share.left.load(std::memory_order_relaxed);
+      while (left > 0) {
+        if (!share.left.compare_exchange_weak(left, left - 1, std::memory_order_acquire,
+                                              std::memory_order_relaxed))
+          continue;
+        ++claimed;
+        run_claimed(share.end - left);
+        left = share.left.load(std::memory_order_relaxed);
+      }
     }
     return claimed;
   }
@@ -132,12 +147,12 @@ class Pool {
       unfinished_.wait(unfinished);
   }
 
-  void work() {
+  void work(size_t share) {
     inside_body = true;
     for (;;) {
       const int epoch = epoch_.load(std::memory_order_acquire);
       if (stopping_.load(std::memory_order_relaxed)) return;
-      finish(claim_and_run());
+      finish(claim_and_run(share));
       for (int spin = 0; spin < kSpins && epoch_.load(std::memory_order_relaxed) == epoch; ++spin) pause();
       epoch_.wait(epoch);
     }
@@ -145,8 +160,10 @@ class Pool {
 
   void start_workers() {
     if (!workers_.empty()) return;
+    const auto count = static_cast<size_t>(threads());
+    shares_ = std::vector<Share>(count);
     try {
-      for (int i = 1; i < threads(); ++i) workers_.emplace_back([this] { work(); });
+      for (size_t i = 1; i < count; ++i) workers_.emplace_back([this, i] { work(i); });
     } catch (const std::system_error&) {
       // The system grants no more threads; the existing ones and the caller do all the work.
     }
@@ -163,13 +180,13 @@ class Pool {
 
   std::mutex owner_;  // held by the thread that uses the pool; guards job_, error_ and workers_
   std::vector<std::thread> workers_;
+  std::vector<Share> shares_;  // of the caller, then of the workers
   Job job_;
   std::exception_ptr error_;
   std::atomic<int> threads_{available_cores()};
   std::atomic<bool> stopping_{false};
   std::atomic<bool> failed_{false};
   alignas(64) std::atomic<int> epoch_{0};  // counts jobs; idle workers watch it
-  alignas(64) std::atomic<int64_t> left_{0};
   alignas(64) std::atomic<int64_t> unfinished_{0};
 };
 

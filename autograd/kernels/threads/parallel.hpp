@@ -1,8 +1,10 @@
 // The thread pool of all kernels, and parallel_for.
 //
 // Chunks depend on sizes only, so a body that writes per element or per chunk gives the same bits for any
-// number of threads. Thread-safe: of several callers at once, one gets the pool; the others run their chunks
-// themselves. Workers start at the first use and end with the process.
+// number of threads. A thread begins with the same share of consecutive chunks in each call, because its
+// core's cache may have the rows that it wrote in the call before; then it takes chunks of other shares.
+// Thread-safe: of several callers at once, one gets the pool; the others run their chunks themselves. Workers
+// start at the first use and end with the process.
 #pragma once
 
 #include <algorithm>
