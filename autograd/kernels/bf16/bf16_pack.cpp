@@ -12,11 +12,31 @@
 namespace gradus::kernels {
 namespace {
 
-constexpr int64_t kSmallPacking = int64_t{1} << 16;  // elements that take one thread less time than sharing
+// Elements that take one thread less time than sharing, and those that a thread takes at a time of more.
+constexpr int64_t kSmallPacking = int64_t{1} << 16, kPackingChunk = int64_t{1} << 14;
 // Whole rows are read in order; kTileDepth rows take at most 256 KiB.
 constexpr int64_t kMadeColumns = 2048, kReadColumns = 256;
+constexpr int64_t kNarrow = 512, kColumnsAhead = 64;
 // Operands that are too large for the second-level cache bypass it.
 constexpr int64_t kStreamedBytes = int64_t{1} << 21;
+
+/// Processors with a unit also round, which takes subnormal numbers as 0, as their products do.
+const PackLoops& pack_loops() {
+#if defined(GRADUS_HAS_AVX512_BF16)
+  static const bool rounds = std::ranges::count(available_isas(IsaFor::bf16), Isa::avx512_bf16) > 0;
+  if (rounds && isa_in_use(IsaFor::bf16) != Isa::widened) return avx512_bf16::pack_loops;
+#endif
+  return isa_loops<PackLoops>();
+}
+
+/// Calls pack_band(i) for each band of that many elements.
+template <class F>
+void for_each_band(int64_t bands, int64_t elements, const F& pack_band) {
+  const int64_t chunk = bands * elements <= kSmallPacking ? kSmallPacking : kPackingChunk;
+  parallel_for(bands, grain_of(chunk, elements), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) pack_band(i);
+  });
+}
 
 /// Packs x, with op(x) a part of `out`, by bands of rows, which memory reads fastest. A band is a strip, or
 /// if rows are k a tile of each strip.
@@ -29,8 +49,9 @@ class BandPacker {
         columns_(columns),
         across_((out.side == Side::left) == (trans == Trans::yes)),
         depth_(out.depth()),
+        ahead_(columns <= kNarrow ? band_rows() * ldx : kColumnsAhead),
         streamed_(packed_bytes(out.side, out.rows, out.columns) >= kStreamedBytes),
-        pack_tiles_(isa_loops<PackLoops>().tiles[across_][(out.side == Side::left) == across_]) {}
+        pack_tiles_(pack_loops().tiles[across_][(out.side == Side::left) == across_]) {}
 
   int64_t band_rows() const { return across_ ? kTileDepth : kStrip; }
   int64_t bands() const { return ceil_div(rows_, band_rows()); }
@@ -49,12 +70,12 @@ class BandPacker {
     const int64_t out_stride = place(0, wide);
     const float* const from = x_ + first * ldx_;
     out += place(first, 0);
-    if (whole > 0) pack_tiles_(whole, from, ldx_, wide, out, out_stride, streamed_);
+    if (whole > 0) pack_tiles_(whole, from, ldx_, wide, ahead_, out, out_stride, streamed_);
     for (int64_t tile = whole, j = whole * wide; j < columns_; ++tile, j += wide) {  // at the edges
       float padded[kTileElements] = {};
       for (int64_t i = 0; i < high; ++i)
         std::copy_n(from + j + i * ldx_, std::min(wide, columns_ - j), padded + i * wide);
-      pack_tiles_(1, padded, wide, 0, out + tile * out_stride, 0, false);
+      pack_tiles_(1, padded, wide, 0, 0, out + tile * out_stride, 0, false);
     }
   }
 
@@ -63,6 +84,7 @@ class BandPacker {
   int64_t ldx_, rows_, columns_;
   bool across_;    // rows of x are k
   int64_t depth_;  // of a strip of `out`, in tiles
+  int64_t ahead_;  // to the elements to prefetch: the next band of a narrow matrix
   bool streamed_;
   PackTiles pack_tiles_;
 };
@@ -148,10 +170,8 @@ void pack(Trans trans, const float* x, int64_t ldx, PackedBf16& out) {
   const int64_t rows = trans == Trans::yes ? out.columns : out.rows;
   const int64_t columns = trans == Trans::yes ? out.rows : out.columns;
   const BandPacker packer(trans, x, ldx, rows, columns, out);
-  const int64_t grain = grain_of(kSmallPacking, columns * packer.band_rows());
-  parallel_for(packer.bands(), grain, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) packer.pack_band(i, out.tiles);
-  });
+  for_each_band(packer.bands(), columns * packer.band_rows(),
+                [&](int64_t i) { packer.pack_band(i, out.tiles); });
 }
 
 void pack_rows(const RowSource& from, const PackedRows& to) {
@@ -159,10 +179,7 @@ void pack_rows(const RowSource& from, const PackedRows& to) {
   check_form("right", to.right, Side::right, from.rows, from.columns);
   if (to.transposed) check_form("transposed", to.transposed, to.transposed->side, from.columns, from.rows);
   RowPacking packing(from, to);
-  const int64_t grain = grain_of(kSmallPacking, from.columns * kTileDepth);
-  parallel_for(packing.bands(), grain, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) packing.pack_band(i);
-  });
+  for_each_band(packing.bands(), from.columns * kTileDepth, [&](int64_t i) { packing.pack_band(i); });
   packing.finish();
 }
 

@@ -1,5 +1,5 @@
 // Packed operands of products in bfloat16: rounded, and in the tiles of matrix units. The format is the same
-// for all instruction sets.
+// for all instruction sets; those whose products take subnormal numbers as 0 may round them to 0.
 //
 // A left operand (m, k) is cut into tiles of 16 rows x 32 k, row by row; a right one (k, n) into tiles of 16
 // pairs of k x 16 columns x 2, with the two numbers of a pair together. The tiles along k form a strip; the
@@ -82,12 +82,18 @@ void pack_rows(const RowSource& from, const PackedRows& to);
 
 /// Packs tiles whose sources lie `stride` elements apart along the rows of x, to out, out + out_stride and so
 /// on. As words, pairs of k, a tile is (16, 16): the pairs lie along the rows of x or across them, and the
-/// tile has the orientation of x or the other. `streamed` bypasses the caches if possible.
-using PackTiles = void (*)(int64_t tiles, const float* x, int64_t ldx, int64_t stride, bfloat16* out,
-                           int64_t out_stride, bool streamed);
+/// tile has the orientation of x or the other. Prefetches what is `ahead` elements after a tile. `streamed`
+/// bypasses the caches if possible.
+using PackTiles = void (*)(int64_t tiles, const float* x, int64_t ldx, int64_t stride, int64_t ahead,
+                           bfloat16* out, int64_t out_stride, bool streamed);
 struct PackLoops {
   PackTiles tiles[2][2];  // [pairs across rows][transposed]
 };
+
+// Those of bf16/isa/, built if the compiler has the instructions.
+namespace avx512_bf16 {
+extern const PackLoops pack_loops;
+}
 
 /// unary(x), or with up silu(x) * up, of contiguous matrices.
 struct Activation {
