@@ -5,8 +5,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "gradus/autograd/kernels/attention/attention.hpp"
@@ -25,32 +25,66 @@ struct Rotation {
   bool back;
 };
 
-/// Loops over one row of 2 * half features.
+/// Loops over rows of 2 * half features, one for each head, `sx` and `sy` elements apart. `sign`: -1 rotates
+/// back.
 template <class T>
 struct RotaryLoops {
-  void (*rotate)(int64_t half, T* y, const T* x, const T* cosines, const T* sines);
+  void (*rotate)(int64_t heads, int64_t half, T* y, int64_t sy, const T* x, int64_t sx, const T* cosines,
+                 const T* sines, T sign);
 };
 
-/// y = x with rotated rows. Angles, sines and cosines are computed in double.
+/// Cosines and sines of a rotation's angles, computed in double. A thread keeps the last ones.
+template <class T>
+class RotaryTable {
+ public:
+  static const RotaryTable& of(const Rotation& r) {
+    static thread_local RotaryTable last;
+    last.update(r);
+    return last;
+  }
+
+  const T* cosines(int64_t position) const {
+    return values_.data() + 2 * half() * static_cast<size_t>(position);
+  }
+  const T* sines(int64_t position) const { return cosines(position) + half(); }
+
+ private:
+  size_t half() const { return frequencies_.size(); }
+
+  void update(const Rotation& r) {
+    const std::span<const double> wanted(r.frequencies, static_cast<size_t>(r.head_size / 2));
+    if (offset_ != r.offset || scale_ != r.scale || !std::ranges::equal(frequencies_, wanted)) {
+      values_.clear();
+      frequencies_.assign(wanted.begin(), wanted.end());
+      offset_ = r.offset;
+      scale_ = r.scale;
+    }
+    const auto positions = static_cast<size_t>(r.positions);
+    size_t t = values_.size() / (2 * half());
+    values_.resize(2 * half() * std::max(t, positions));
+    for (; t < positions; ++t)
+      for (size_t i = 0; i < half(); ++i) {
+        const double angle = static_cast<double>(offset_ + static_cast<int64_t>(t)) * frequencies_[i];
+        values_[2 * half() * t + i] = static_cast<T>(scale_ * std::cos(angle));
+        values_[2 * half() * t + half() + i] = static_cast<T>(scale_ * std::sin(angle));
+      }
+  }
+
+  std::vector<double> frequencies_;
+  int64_t offset_ = 0;
+  double scale_ = 0.0;
+  std::vector<T> values_;  // (positions, 2, half)
+};
+
+/// y = x with rotated rows.
 template <class T>
 void rotary_embedding(const Rotation& r, T* y, View4 sy, const T* x, View4 sx) {
-  const int64_t half = r.head_size / 2;
-  for_each_row(r.positions, r.batch * r.heads * r.head_size, [&](int64_t t) {
-    static thread_local std::vector<T> cosines, sines;
-    cosines.resize(static_cast<size_t>(half));
-    sines.resize(static_cast<size_t>(half));
-    const double position = static_cast<double>(r.offset) + static_cast<double>(t);
-    for (size_t i = 0; i < cosines.size(); ++i) {
-      const double angle = position * r.frequencies[i];
-      cosines[i] = static_cast<T>(r.scale * std::cos(angle));
-      sines[i] = static_cast<T>(r.scale * (r.back ? -std::sin(angle) : std::sin(angle)));
-    }
-    for (int64_t row = 0; row < r.batch * r.heads; ++row) {
-      const int64_t b = row / r.heads, h = row % r.heads;
-      isa_loops<RotaryLoops<T>>().rotate(half, y + b * sy.batch + h * sy.head + t * sy.row,
-                                         x + b * sx.batch + h * sx.head + t * sx.row, cosines.data(),
-                                         sines.data());
-    }
+  const RotaryTable<T>& table = RotaryTable<T>::of(r);
+  for_each_row(r.batch * r.positions, r.heads * r.head_size, [&](int64_t row) {
+    const int64_t b = row / r.positions, t = row % r.positions;
+    isa_loops<RotaryLoops<T>>().rotate(r.heads, r.head_size / 2, y + b * sy.batch + t * sy.row, sy.head,
+                                       x + b * sx.batch + t * sx.row, sx.head, table.cosines(t),
+                                       table.sines(t), r.back ? T{-1} : T{1});
   });
 }
 

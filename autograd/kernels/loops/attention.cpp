@@ -77,12 +77,15 @@ T attention_dot(int64_t n, const T* a, const T* b) {
 GRADUS_BUILD(AttentionLoops, attention_exponentials<T>, attention_gradients<T>, attention_dot<T>);
 
 template <class T>
-void rotate(int64_t half, T* y, const T* x, const T* cosines, const T* sines) {
+void rotate(int64_t heads, int64_t half, T* y, int64_t sy, const T* x, int64_t sx, const T* cosines,
+            const T* sines, T sign) {
+  for (; heads > 0; --heads, y += sy, x += sx) {
 #pragma omp simd
-  for (int64_t i = 0; i < half; ++i) {
-    const T a = x[i], b = x[i + half];
-    y[i] = a * cosines[i] - b * sines[i];
-    y[i + half] = b * cosines[i] + a * sines[i];
+    for (int64_t i = 0; i < half; ++i) {
+      const T a = x[i], b = x[i + half], sine = sign * sines[i];
+      y[i] = a * cosines[i] - b * sine;
+      y[i + half] = b * cosines[i] + a * sine;
+    }
   }
 }
 

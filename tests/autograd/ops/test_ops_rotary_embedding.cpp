@@ -63,6 +63,20 @@ TEST_CASE("rotary_embedding is a product of complex numbers, in any layout and a
   kernels::set_isa(kernels::isa_name(levels.front()));
 }
 
+TEST_CASE("angles that were computed before are used for the same positions only") {
+  Generator g(6);
+  for (const auto& [T, hs, offset, base] : {std::tuple<int64_t, int64_t, int64_t, double>{3, 8, 0, 500.0},
+                                            {7, 8, 0, 500.0}, {2, 8, 0, 500.0}, {7, 8, 1, 500.0},
+                                            {7, 8, 1, 50.0}, {7, 6, 1, 50.0}, {9, 6, 1, 50.0}}) {
+    INFO("T " << T << ", hs " << hs << ", offset " << offset << ", base " << base);
+    const Tensor x = randn({2, T, hs}, g, DType::float64);
+    const Tensor expected = by_definition(x, offset, base), frequencies = rotary_frequencies(hs, base);
+    CHECK(difference(rotary_embedding(x, offset, base), expected) == "");
+    CHECK(difference(rotary_embedding(x, offset, frequencies, 0.5), expected * 0.5) == "");
+    CHECK(difference(rotary_embedding(x, offset, frequencies), expected) == "");
+  }
+}
+
 TEST_CASE("the gradient of rotary_embedding is the turn back, and keeps the length") {
   Generator g(4);
   const Tensor x = randn({2, 2, 7, 8}, g, DType::float64).requires_grad_(),
