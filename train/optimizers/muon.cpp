@@ -27,10 +27,12 @@ constexpr struct {
                                {3.4970, -2.5733, 0.5045},
                                {2.2643, -1.6502, 0.3839}};
 
-/// x x^T of packed matrices (..., m, k), in the precision of products.
-Tensor gram(const Tensor& x) {
-  const int64_t m = x.size(-2), k = x.size(-1);
-  Shape shape(x.shape().begin(), x.shape().end() - 1);
+/// x x^T of packed matrices, or of tall ones x^T x, in the precision of products.
+Tensor gram(const Tensor& x, bool tall) {
+  const int64_t m = x.size(tall ? -1 : -2), k = x.size(tall ? -2 : -1);
+  const kernels::Trans trans = tall ? kernels::Trans::yes : kernels::Trans::no;
+  Shape shape(x.shape().begin(), x.shape().end() - 2);
+  shape.push_back(m);
   shape.push_back(m);
   if (x.numel() == 0) return zeros(shape, x.dtype());
   Tensor out = empty(shape, x.dtype());
@@ -42,10 +44,10 @@ Tensor gram(const Tensor& x) {
       T* const to = out.mutable_data<T>() + i * m * m;
       if constexpr (std::is_same_v<T, float>)
         if (rounded) {
-          kernels::gram_bf16(m, k, from, k, to);
+          kernels::gram_bf16(trans, m, k, from, x.size(-1), to);
           continue;
         }
-      kernels::gram(m, k, from, k, to);
+      kernels::gram(trans, m, k, from, x.size(-1), to);
     }
   });
   return out;
@@ -84,15 +86,14 @@ Tensor orthogonalized(const Tensor& x) {
          x.defined() ? concat(name(x.dtype()), " ", x.shape()) : "none", ".");
   const NoGrad no_grad;
   const bool tall = x.size(-2) > x.size(-1);
-  Tensor y = (tall ? x.mT() : x).contiguous();
-  y = y / (sqrt(sum(y * y, {-2, -1}, /*keepdim=*/true)) + kTiny);
+  Tensor y = x.contiguous() / (sqrt(sum(x * x, {-2, -1}, /*keepdim=*/true)) + kTiny);
   for (const auto& [a, b, c] : kPolarExpress) {
-    const Tensor squares = gram(y);
-    Tensor sum = weighted_sum(b, squares, c, gram(squares));
+    const Tensor squares = gram(y, tall);
+    Tensor sum = weighted_sum(b, squares, c, gram(squares, /*tall=*/false));
     add_to_diagonal(sum, a);
-    y = matmul(sum, y);
+    y = tall ? matmul(y, sum) : matmul(sum, y);
   }
-  return tall ? y.mT() : y;
+  return y;
 }
 
 std::vector<std::string> Muon::buffer_names(const NamedParameter& parameter) {
@@ -133,7 +134,7 @@ void Muon::update(Slot& slot, const Tensor& grad, int64_t step, double lr, doubl
     Tensor ahead = empty({count, rows / count, columns}, grad.dtype());
     kernels::look_ahead(n, ahead.mutable_data<T>(), slot.buffers[0].mutable_data<T>(), grad.data<T>(),
                         options_.momentum, grad_scale);
-    const Tensor direction = orthogonalized(ahead).contiguous();
+    const Tensor direction = orthogonalized(ahead);
     T* const p = parameter.mutable_data<T>();
     kernels::weighted_sum(n, p, 1.0 - lr * decay, p, -lr * size, direction.data<T>());
   });

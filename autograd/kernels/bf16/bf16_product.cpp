@@ -186,10 +186,10 @@ void multiply_bf16(const PackedBf16& left, const PackedBf16& right, float* c, in
   Bf16Product(kernel, left, right, c, ldc, start).run();
 }
 
-void gram_bf16(int64_t m, int64_t k, const float* a, int64_t lda, float* c) {
+void gram_bf16(Trans trans, int64_t m, int64_t k, const float* a, int64_t lda, float* c) {
   PackedBf16 left = packed_matrix(Side::left, m, k), right = packed_matrix(Side::right, k, m);
-  pack(Trans::no, a, lda, left);
-  pack(Trans::yes, a, lda, right);
+  pack(trans, a, lda, left);
+  pack(trans == Trans::yes ? Trans::no : Trans::yes, a, lda, right);
   Bf16Product(bf16_kernel(), left, right, c, m, {}, /*is_gram=*/true).run();
   mirror(m, c);
 }

@@ -255,8 +255,9 @@ void gemm_batch(int64_t batch, const int64_t* a_offset, const int64_t* b_offset,
 }
 
 template <class T>
-void gram(int64_t m, int64_t k, const T* a, int64_t lda, T* c) {
-  Product<T> product{false, true, m, m, k, T{1}, a, lda, a, lda, T{0}, c, m};
+void gram(Trans trans, int64_t m, int64_t k, const T* a, int64_t lda, T* c) {
+  const bool yes = trans == Trans::yes;
+  Product<T> product{yes, !yes, m, m, k, T{1}, a, lda, a, lda, T{0}, c, m};
   product.diagonal = 0;
   run(1, product, choose_product(product.traits()), [&](int64_t) { return product; });
   mirror(m, c);
@@ -283,7 +284,7 @@ void linear(int64_t m, int64_t n, int64_t k, T* y, const T* x, int64_t ldx, cons
                             int64_t, T, T*, int64_t);                                                      \
   template void gemm_batch(int64_t, const int64_t*, const int64_t*, const int64_t*, Trans, Trans, int64_t, \
                            int64_t, int64_t, T, const T*, int64_t, const T*, int64_t, T, T*, int64_t);     \
-  template void gram(int64_t, int64_t, const T*, int64_t, T*);                                             \
+  template void gram(Trans, int64_t, int64_t, const T*, int64_t, T*);                                      \
   template void mirror(int64_t, T*);                                                                       \
   template void linear(int64_t, int64_t, int64_t, T*, const T*, int64_t, const T*, const T*)
 GRADUS_INSTANTIATE(float);

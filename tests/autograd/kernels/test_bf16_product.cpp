@@ -189,7 +189,7 @@ TEST_CASE("gram_bf16 has the bits of the product with the transpose") {
       std::uniform_real_distribution<float> uniform(-1, 1);
       std::vector<float> a(static_cast<size_t>(m * k)), c(static_cast<size_t>(m * m)), whole(c);
       for (float& value : a) value = uniform(generator);
-      gram_bf16(m, k, a.data(), k, c.data());
+      gram_bf16(Trans::no, m, k, a.data(), k, c.data());
       const int64_t first = 0;
       gemm_batch_bf16(1, &first, &first, Trans::no, Trans::yes, m, m, k, a.data(), k, a.data(), k,
                       whole.data());

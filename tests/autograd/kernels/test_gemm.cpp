@@ -212,7 +212,7 @@ TEMPLATE_TEST_CASE("gram is gemm with the transpose, and symmetric", "[gemm]", f
       CAPTURE(m, k);
       const std::vector<TestType> a = random_values<TestType>(m * k, 5);
       std::vector<TestType> c(m * m), whole(m * m);
-      gram(m, k, a.data(), k, c.data());
+      gram(Trans::no, m, k, a.data(), k, c.data());
       gemm(Trans::no, Trans::yes, m, m, k, TestType{1}, a.data(), k, a.data(), k, TestType{0}, whole.data(),
            m);
       TestType largest = 0;
