@@ -16,11 +16,6 @@ namespace {
 
 std::atomic<uint64_t> next_pass{1};
 
-// Whether no other handle shares the values.
-bool is_sole_owner(const Tensor& t) {
-  return t.impl()->use_count() == 1 && t.impl()->storage->use_count() == 1 && t.is_contiguous();
-}
-
 // Undoes broadcasting: sums the dimensions in which `shape` is smaller. Any other g is returned unchanged.
 Tensor sum_to(const Tensor& g, const Shape& shape) {
   const int lead = g.dim() - shape.size();
@@ -214,11 +209,12 @@ void BackwardPass::pull(Node& node, const Tensor& gy) {
   const ProfileSpan span(node.op, ProfileEvent::Phase::backward, &node.shape);
   running_op = node.op;
   refuse_if_released(node);
-  const Needs needs = needs_of(node);
+  Needs needs = needs_of(node);
   if (!needs.any()) return;
   Tensor y = *node.output;
   if (y.defined() && create_graph_) y = attached(y, Ref<Node>(&node));
   if (node.joint) {
+    if (!create_graph_ && !anomaly_) needs.lend(*this, node);
     add_all(node, node.joint(gy, y, needs), {&gy, 1});
   } else {
     for (Edge& e : node.edges) {
@@ -306,6 +302,11 @@ Needs BackwardPass::needs_of(const Node& node) {
   return needs;
 }
 
+Tensor BackwardPass::take_sum(const Node& node, size_t input) {
+  if (!is_needed(node.edges[input])) return {};
+  return raw::contiguous(std::exchange(slot_of(*node.edges[input].to).grad, {}));
+}
+
 // Adds the gradients that a joint rule returned.
 void BackwardPass::add_all(const Node& node, std::vector<Tensor> gxs, std::span<const Tensor> gys) {
   if (gxs.size() != node.edges.size())
@@ -331,7 +332,7 @@ void BackwardPass::add(Slot& target, Tensor gx) {
     fail("backward", "the rule of ", running_op, " must give ", name(node.dtype), " ", node.shape, ", got ",
          gx.defined() ? concat(name(gx.dtype()), " ", gx.shape()) : "nothing", ".");
   if (!target.grad.defined()) {
-    target.owned = !create_graph_ && is_sole_owner(gx);
+    target.owned = !create_graph_ && raw::is_sole_owner(gx);
     target.grad = std::move(gx);
   } else if (target.owned && !create_graph_) {
     raw::add_into(target.grad, gx);
@@ -343,7 +344,7 @@ void BackwardPass::add(Slot& target, Tensor gx) {
 
 // A gradient that leaves the engine shares its values with nothing else.
 Tensor BackwardPass::own(const Tensor& g) const {
-  return !g.defined() || create_graph_ || is_sole_owner(g) ? g : raw::clone(g);
+  return !g.defined() || create_graph_ || raw::is_sole_owner(g) ? g : raw::clone(g);
 }
 
 void BackwardPass::add_to_leaf(Node& leaf, const Tensor& g) const {

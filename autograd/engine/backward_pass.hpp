@@ -23,7 +23,7 @@ Tensor sum(const Tensor& x, const std::vector<int64_t>& dims);
 
 namespace gradus::autograd {
 
-class BackwardPass {
+class BackwardPass final : public GradientSums {
  public:
   BackwardPass(bool create_graph, bool retain_graph);
   ~BackwardPass();
@@ -35,6 +35,7 @@ class BackwardPass {
   void accumulate_leaves();
   /// Only the paths to `inputs` are walked; their gradients are returned.
   std::vector<Tensor> collect(const std::vector<Tensor>& inputs);
+  Tensor take_sum(const Node& node, size_t input) override;
 
  private:
   struct Slot {

@@ -44,6 +44,19 @@ class Saved {
   uint64_t version_ = 0;
 };
 
+namespace autograd {
+
+struct Node;
+
+/// The gradients that a backward pass has summed so far.
+class GradientSums {
+ public:
+  virtual ~GradientSums() = default;
+  virtual Tensor take_sum(const Node& node, size_t input) = 0;  ///< see Needs
+};
+
+}  // namespace autograd
+
 /// Which inputs of a joint rule need their gradient; the others may be left undefined. From the 64th on, all
 /// inputs share one bit.
 class Needs {
@@ -53,9 +66,20 @@ class Needs {
   bool operator[](size_t i) const { return (bits_ & bit(i)) != 0; }
   bool any() const { return bits_ != 0; }  ///< whether at least one input needs it
 
+  /// The gradient of input i that others have summed so far, to which the rule adds its own: a rule that takes
+  /// a defined one returns the total. Undefined if there is none, or if gradients are to be differentiated.
+  Tensor take_sum(size_t i) const { return sums_ ? sums_->take_sum(*node_, i) : Tensor(); }
+  /// Lets the rule of a vertex take sums; for the engine.
+  void lend(autograd::GradientSums& sums, const autograd::Node& node) {
+    sums_ = &sums;
+    node_ = &node;
+  }
+
  private:
   static uint64_t bit(size_t i) { return uint64_t{1} << (i < 63 ? i : 63); }
   uint64_t bits_ = 0;
+  autograd::GradientSums* sums_ = nullptr;
+  const autograd::Node* node_ = nullptr;
 };
 
 /// All input gradients at once, for fused backward kernels: one tensor for each input.

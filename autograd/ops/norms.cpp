@@ -73,11 +73,13 @@ Tensor rms_norm(const Tensor& x, const Shape& normalized_shape, const Tensor& we
                   const Tensor& gy, Needs needs) {
     if (grad_enabled()) return rms_norm_rule(gy, x, w, dims, eps);
     const Tensor g = raw::contiguous(gy), xs = raw::contiguous(x), ws = raw::contiguous(w);
-    Tensor gx = needs[0] ? empty(x->shape(), x->dtype()) : Tensor();
+    const Tensor sum = needs.take_sum(0);
+    Tensor gx = needs[0] ? raw::memory_for_sum(sum, x->shape(), x->dtype()) : Tensor();
     Tensor gw = needs[1] ? empty(normalized_shape, x->dtype()) : Tensor();
     dispatch_float("rms_norm", x->dtype(), [&]<class T>() {
       kernels::rms_norm_grad<T>(rows, cols, raw::data_or_null<T>(gx), raw::data_or_null<T>(gw), g.data<T>(),
-                                xs.data<T>(), rstds.data<T>(), raw::data_or_null<T>(ws));
+                                xs.data<T>(), rstds.data<T>(), raw::data_or_null<T>(ws),
+                                raw::data_or_null<T>(sum));
     });
     return std::vector<Tensor>{gx, gw};
   };

@@ -123,6 +123,14 @@ void add_into(Tensor& target, const Tensor& source) {
   });
 }
 
+bool is_sole_owner(const Tensor& x) {
+  return x.impl()->use_count() == 1 && x.impl()->storage->use_count() == 1 && x.is_contiguous();
+}
+
+Tensor memory_for_sum(const Tensor& sum, const Shape& shape, DType dtype) {
+  return sum.defined() && is_sole_owner(sum) ? sum : empty(shape, dtype);
+}
+
 }  // namespace gradus::raw
 
 namespace gradus {

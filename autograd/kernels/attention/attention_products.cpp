@@ -133,14 +133,14 @@ void RoundedProducts::scores(const ScoreTile& tile, Rows<const float> x, KeyOrVa
 void RoundedProducts::by_query(const ScoreTile& tile, const float* scores, KeyOrValue y, bool add,
                                Rows<float> out) {
   const PackedBf16 left = pack_now(Side::left, Trans::no, tile.queries, tile.keys, scores, kScoreRow);
-  multiply_bf16(left, packed(tile, y, rows), out.data, out.stride, {.from_c = add});
+  multiply_bf16(left, packed(tile, y, rows), out.data, out.stride, {.from = add ? out.data : nullptr});
 }
 
 void RoundedProducts::by_key(const ScoreTile& tile, const float* scores, Rows<const float> x, bool add,
                              Rows<float> out) {
   const PackedBf16 left = pack_now(Side::left, Trans::yes, tile.keys, tile.queries, scores, kScoreRow);
   const PackedBf16 right = pack_now(Side::right, Trans::no, tile.queries, head_size_, x.data, x.stride);
-  multiply_bf16(left, right, out.data, out.stride, {.from_c = add});
+  multiply_bf16(left, right, out.data, out.stride, {.from = add ? out.data : nullptr});
 }
 
 }  // namespace gradus::kernels

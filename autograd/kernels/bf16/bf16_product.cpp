@@ -87,9 +87,10 @@ class Bf16Product {
  private:
   /// The result for k = 0.
   void run_empty() const {
-    for (int64_t i = 0; i < left_.rows && !start_.from_c; ++i) {
+    for (int64_t i = 0; i < left_.rows; ++i) {
       float* const row = c_ + i * ldc_;
-      start_.bias ? std::copy_n(start_.bias, right_.columns, row) : std::fill_n(row, right_.columns, 0.0F);
+      const float* const from = start_.from ? start_.from + i * ldc_ : start_.bias;
+      if (from != row) from ? std::copy_n(from, right_.columns, row) : std::fill_n(row, right_.columns, 0.0F);
     }
   }
 
@@ -132,9 +133,9 @@ class Bf16Product {
     const int64_t rows = std::min(tiles.rows * kStrip, left_.rows - row);
     const int64_t columns = std::min(tiles.columns * kStrip, right_.columns - column);
     float* const c = c_ + row * ldc_ + column;
-    adds = adds || start_.from_c;
-    tiles.start = adds ? c : start_.bias ? start_.bias + column : kZeros;
-    tiles.start_stride = adds ? ldc_ : 0;
+    const float* const sum = adds ? c : start_.from ? start_.from + row * ldc_ + column : nullptr;
+    tiles.start = sum ? sum : start_.bias ? start_.bias + column : kZeros;
+    tiles.start_stride = sum ? ldc_ : 0;
     if (rows < tiles.rows * kStrip || columns < tiles.columns * kStrip)
       return multiply_edge(tiles, rows, columns, c);
     tiles.out = c;
@@ -180,7 +181,7 @@ void multiply_bf16(const PackedBf16& left, const PackedBf16& right, float* c, in
     fail("multiply_bf16", "needs a left operand (m, k) and a right one (k, n), got ",
          left.side == Side::left ? "a left one (" : "a right one (", left.rows, ", ", left.columns, ") and ",
          right.side == Side::left ? "a left one (" : "a right one (", right.rows, ", ", right.columns, ").");
-  if (start.from_c && start.bias) fail("multiply_bf16", "needs one start at most, got c and a bias.");
+  if (start.from && start.bias) fail("multiply_bf16", "needs one start at most, got a sum and a bias.");
   if (left.rows > 1 && ldc < right.columns)
     fail("multiply_bf16", "needs rows of c at least ", right.columns, " apart, got ", ldc, ".");
   Bf16Product(kernel, left, right, c, ldc, start).run();

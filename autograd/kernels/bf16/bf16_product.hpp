@@ -60,12 +60,12 @@ const Bf16Kernel& bf16_kernel(Isa isa = isa_in_use(IsaFor::bf16));
 
 /// Initial values of the sums: 0 if neither is set.
 struct ProductStart {
-  bool from_c = false;          ///< the old values of c
+  const float* from = nullptr;  ///< (m, n), rows ldc apart; may be c
   const float* bias = nullptr;  ///< (n), the same for each row
 };
 
-/// c (m, n) = start + left (m, k) @ right (k, n), rows of c ldc apart; without from_c, c is not read. Throws
-/// Error if the operands do not fit, if both starts are given, or if rows of c overlap.
+/// c (m, n) = start + left (m, k) @ right (k, n), rows of c ldc apart. Throws Error if the operands do not
+/// fit, if both starts are given, or if rows of c overlap.
 void multiply_bf16(const PackedBf16& left, const PackedBf16& right, float* c, int64_t ldc,
                    const ProductStart& start = {}, const Bf16Kernel& kernel = bf16_kernel());
 

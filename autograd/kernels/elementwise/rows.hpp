@@ -145,36 +145,37 @@ void layer_norm_grad(int64_t rows, int64_t cols, T* gx, T* gw, T* gb, const T* g
   if (gb) add_rows(chunks, cols, gb, sums.data() + cols, 2 * cols);
 }
 
-/// Loops of root mean square normalisation (Zhang and Sennrich, 2019).
+/// Loops of root mean square normalisation (Zhang and Sennrich, 2019) over consecutive rows.
 template <class T>
 struct RMSNormLoops {
-  void (*forward)(int64_t cols, T eps, T* y, T* rstd, const T* x, const T* weight);
-  void (*gx)(int64_t cols, T* gx, const T* gy, const T* x, T rstd, const T* weight);
-  void (*gw)(int64_t cols, T* gw, const T* gy, const T* x, T rstd);  // adds
+  void (*forward)(int64_t rows, int64_t cols, T eps, T* y, T* rstd, const T* x, const T* weight);
+  /// Adds to gw.
+  void (*grad)(int64_t rows, int64_t cols, T* gx, T* gw, const T* gy, const T* x, const T* rstd,
+               const T* weight, const T* sum);
 };
 
 /// y = x * rstd * weight by row, rstd = 1 / sqrt(mean(x^2) + eps), (rows), kept for the gradient. weight
 /// (cols) may be nullptr. x, y: (rows, cols).
 template <class T>
 void rms_norm(int64_t rows, int64_t cols, T eps, T* y, T* rstd, const T* x, const T* weight) {
-  for_each_row(rows, cols, [&](int64_t r) {
-    isa_loops<RMSNormLoops<T>>().forward(cols, eps, y + r * cols, rstd + r, x + r * cols, weight);
+  parallel_for(rows, grain_of(kRowsChunk, cols), [&](int64_t begin, int64_t end) {
+    isa_loops<RMSNormLoops<T>>().forward(end - begin, cols, eps, y + begin * cols, rstd + begin,
+                                         x + begin * cols, weight);
   });
 }
 
-/// gx (rows, cols) and gw (cols) of rms_norm; either and weight may be nullptr.
+/// gx (rows, cols), added to sum, and gw (cols) of rms_norm; any of these and weight may be nullptr. gx may
+/// be sum.
 template <class T>
 void rms_norm_grad(int64_t rows, int64_t cols, T* gx, T* gw, const T* gy, const T* x, const T* rstd,
-                   const T* weight) {
-  const RMSNormLoops<T>& loops = isa_loops<RMSNormLoops<T>>();
-  const int64_t chunks = ceil_div(rows, kGradRows);
+                   const T* weight, const T* sum) {
+  const int64_t chunk = std::max(kGradRows, grain_of(kRowsChunk, cols)), chunks = ceil_div(rows, chunk);
   std::vector<T> sums(static_cast<size_t>(gw ? chunks * cols : 0));
-  parallel_for(rows, kGradRows, [&](int64_t begin, int64_t end) {
-    for (int64_t r = begin; r < end; ++r) {
-      const T *g = gy + r * cols, *row = x + r * cols;
-      if (gx) loops.gx(cols, gx + r * cols, g, row, rstd[r], weight);
-      if (gw) loops.gw(cols, sums.data() + begin / kGradRows * cols, g, row, rstd[r]);
-    }
+  parallel_for(rows, chunk, [&](int64_t begin, int64_t end) {
+    isa_loops<RMSNormLoops<T>>().grad(end - begin, cols, gx ? gx + begin * cols : nullptr,
+                                      gw ? sums.data() + begin / chunk * cols : nullptr, gy + begin * cols,
+                                      x + begin * cols, rstd + begin, weight,
+                                      sum ? sum + begin * cols : nullptr);
   });
   if (gw) add_rows(chunks, cols, gw, sums.data(), cols);
 }

@@ -287,37 +287,44 @@ void layer_norm_gw(int64_t cols, T* gw, T* gb, const T* gy, const T* x, const T*
 GRADUS_BUILD(LayerNormLoops, layer_norm<T>, layer_norm_gx<T>, layer_norm_gw<T>);
 
 template <class T>
-void rms_norm(int64_t cols, T eps, T* y, T* rstd, const T* x, const T* weight) {
-  T squares = 0;
+void rms_norm(int64_t rows, int64_t cols, T eps, T* y, T* rstd, const T* x, const T* weight) {
+  for (; rows > 0; --rows, y += cols, x += cols) {
+    T squares = 0;
 #pragma omp simd reduction(+ : squares)
-  for (int64_t i = 0; i < cols; ++i) squares += x[i] * x[i];
-  const T r = T{1} / std::sqrt(squares / static_cast<T>(cols) + eps);
-  *rstd = r;
+    for (int64_t i = 0; i < cols; ++i) squares += x[i] * x[i];
+    const T r = T{1} / std::sqrt(squares / static_cast<T>(cols) + eps);
+    *rstd++ = r;
 #pragma omp simd
-  for (int64_t i = 0; i < cols; ++i) y[i] = weight ? x[i] * r * weight[i] : x[i] * r;
-}
-
-// gx = rstd * (g - xhat * mean(g * xhat)), g = gy * weight, xhat = x * rstd.
-template <class T>
-void rms_norm_gx(int64_t cols, T* gx, const T* gy, const T* x, T rstd, const T* weight) {
-  T along = 0;
-#pragma omp simd reduction(+ : along)
-  for (int64_t i = 0; i < cols; ++i) {
-    gx[i] = weight ? gy[i] * weight[i] : gy[i];
-    along += gx[i] * (x[i] * rstd);
+    for (int64_t i = 0; i < cols; ++i) y[i] = weight ? x[i] * r * weight[i] : x[i] * r;
   }
-  along /= static_cast<T>(cols);
-#pragma omp simd
-  for (int64_t i = 0; i < cols; ++i) gx[i] = rstd * (gx[i] - x[i] * rstd * along);
 }
 
+// gx = sum + rstd * (g - xhat * mean(g * xhat)), g = gy * weight, xhat = x * rstd.
 template <class T>
-void rms_norm_gw(int64_t cols, T* gw, const T* gy, const T* x, T rstd) {
+void rms_norm_grad(int64_t rows, int64_t cols, T* gx, T* gw, const T* gy, const T* x, const T* rstd,
+                   const T* weight, const T* sum) {
+  for (; rows > 0; --rows, gy += cols, x += cols) {
+    const T r = *rstd++;
+    if (gw) {
 #pragma omp simd
-  for (int64_t i = 0; i < cols; ++i) gw[i] += gy[i] * (x[i] * rstd);
+      for (int64_t i = 0; i < cols; ++i) gw[i] += gy[i] * (x[i] * r);
+    }
+    if (!gx) continue;
+    T along = 0;
+#pragma omp simd reduction(+ : along)
+    for (int64_t i = 0; i < cols; ++i) along += (weight ? gy[i] * weight[i] : gy[i]) * (x[i] * r);
+    along /= static_cast<T>(cols);
+#pragma omp simd
+    for (int64_t i = 0; i < cols; ++i) {
+      const T g = r * ((weight ? gy[i] * weight[i] : gy[i]) - x[i] * r * along);
+      gx[i] = sum ? sum[i] + g : g;
+    }
+    gx += cols;
+    if (sum) sum += cols;
+  }
 }
 
-GRADUS_BUILD(RMSNormLoops, rms_norm<T>, rms_norm_gx<T>, rms_norm_gw<T>);
+GRADUS_BUILD(RMSNormLoops, rms_norm<T>, rms_norm_grad<T>);
 
 template <class T>
 void linear_recurrence(int64_t n, int64_t stride, int64_t cols, T* h, const T* a, const T* b) {

@@ -53,7 +53,7 @@ namespace kernels {
 
 inline constexpr int64_t kElementsChunk = 16384;  // elements that a thread takes at a time
 inline constexpr int64_t kRowsChunk = 8192;       // the same in operations on rows, but at least one row
-inline constexpr int64_t kGradRows = 64;          // rows whose part of a parameter's gradient one thread sums
+inline constexpr int64_t kGradRows = 64;          // rows, at least, whose part of a gradient one thread sums
 
 /// a / b, rounded up.
 constexpr int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }

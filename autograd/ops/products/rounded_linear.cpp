@@ -106,7 +106,7 @@ class RoundedRule {
     kernels::pack_rows(
         {.rows = m, .columns = n, .x = rows.data<float>(), .ldx = n},
         {.left = left.get(), .transposed = transposed.get(), .sums = raw::data_or_null<float>(gbias)});
-    Gradients all = left ? of_inputs(*left, gy.shape()) : Gradients(before_);
+    Gradients all = left ? of_inputs(*left, gy.shape(), needs) : Gradients(before_);
     all.push_back(transposed ? of_weight(*transposed) : Tensor());
     all.push_back(gbias);
     return all;
@@ -120,12 +120,14 @@ class RoundedRule {
     return all;
   }
 
-  Gradients of_inputs(const kernels::PackedBf16& gy, Shape shape) const {
+  Gradients of_inputs(const kernels::PackedBf16& gy, Shape shape, Needs needs) const {
     const Tensor w = raw::contiguous(weight_);
     shape[shape.size() - 1] = w.size(1);
-    Gradients all;
+    const Tensor sum = form_.is_activation ? Tensor() : needs.take_sum(0);
+    Gradients all{raw::memory_for_sum(sum, shape, DType::float32)};
     while (all.size() < before_) all.push_back(empty(shape, DType::float32));
-    multiply_bf16(gy, *packed(Side::right, Matrices(w)), all[0].mutable_data<float>(), w.size(1));
+    multiply_bf16(gy, *packed(Side::right, Matrices(w)), all[0].mutable_data<float>(), w.size(1),
+                  {.from = raw::data_or_null<float>(sum)});
     if (form_.is_activation) RoundedOperands(form_, x_, up_).gradients(all);
     return all;
   }

@@ -58,7 +58,7 @@ Tensor gradient_of_x(const Tensor& gy, const Tensor& weight) {
         Side::left, left->rows,   count, left->tiles + first / kernels::kTileDepth * kernels::kTileElements,
         {},         left->depth()};
     kernels::multiply_bf16(part, *packed_rows(weight, first, count, false), gx.mutable_data<float>(),
-                           weight.size(1), {.from_c = first > 0});
+                           weight.size(1), {.from = first > 0 ? gx.data<float>() : nullptr});
   });
   return gx;
 }

@@ -167,14 +167,22 @@ inline const Model kModels[] = {
 inline constexpr float kUntouched = 1234.5F;
 
 /// c of a product by a kernel, its rows `beyond` further apart than they are long; what is between them must
-/// stay as it was.
+/// stay as it was. c is `old` before; without a bias sums start with it, and with the same in another matrix.
 inline std::vector<float> product(const Bf16Kernel& kernel, const PackedBf16& left, const PackedBf16& right,
-                                  const ProductStart& start = {}, int64_t beyond = 0,
+                                  ProductStart start = {}, int64_t beyond = 0,
                                   const std::vector<float>& old = {}) {
   const int64_t m = left.rows, n = right.columns, ldc = n + beyond;
   std::vector<float> c(static_cast<size_t>(std::max<int64_t>(1, m * ldc)), kUntouched), packed;
   for (int64_t i = 0; i < m && !old.empty(); ++i) std::copy_n(old.begin() + i * n, n, c.begin() + i * ldc);
+  const std::vector<float> from = c;
+  const bool adds = !old.empty() && !start.bias;
+  if (adds) start.from = c.data();
   multiply_bf16(left, right, c.data(), ldc, start, kernel);
+  if (adds) {
+    std::vector<float> other(c.size(), kUntouched);
+    multiply_bf16(left, right, other.data(), ldc, {.from = from.data()}, kernel);
+    CHECK(vectors::same_bits(c, other));
+  }
   int64_t touched = 0;
   for (int64_t i = 0; i < m; ++i) {
     packed.insert(packed.end(), c.begin() + i * ldc, c.begin() + i * ldc + n);

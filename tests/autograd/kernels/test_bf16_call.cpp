@@ -25,7 +25,7 @@ TEST_CASE("without k a product is what it starts with, and without rows or colum
     const PackedBf16 left = none.packed_left(), right = none.packed_right();
     const std::vector<float> old = values<float>(20 * 40), bias = values<float>(40);
     CHECK(same_bits(product(kernel, left, right), std::vector<float>(20 * 40, 0.0F)));
-    CHECK(same_bits(product(kernel, left, right, {.from_c = true}, 3, old), old));
+    CHECK(same_bits(product(kernel, left, right, {}, 3, old), old));
     const std::vector<float> c = product(kernel, left, right, {.bias = bias.data()});
     for (int64_t i = 0; i < 20; ++i)
       CHECK(same_bits(std::vector<float>(c.begin() + i * 40, c.begin() + (i + 1) * 40), bias));
@@ -57,8 +57,8 @@ TEST_CASE("operands that do not fit are refused") {
                     Catch::Matchers::ContainsSubstring("got a right one (5, 4) and a left one (3, 5)."));
   CHECK_THROWS_WITH(multiply_bf16(left, right, c.data(), 3),
                     Catch::Matchers::ContainsSubstring("needs rows of c at least 4 apart, got 3."));
-  CHECK_THROWS_WITH(multiply_bf16(left, right, c.data(), 4, {.from_c = true, .bias = c.data()}),
-                    Catch::Matchers::ContainsSubstring("needs one start at most, got c and a bias."));
+  CHECK_THROWS_WITH(multiply_bf16(left, right, c.data(), 4, {.from = c.data(), .bias = c.data()}),
+                    Catch::Matchers::ContainsSubstring("needs one start at most, got a sum and a bias."));
 }
 
 TEST_CASE("a kernel is begun before its first tile on a thread and ended after its last") {

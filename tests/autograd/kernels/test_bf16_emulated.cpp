@@ -60,7 +60,7 @@ TEST_CASE("a unit's own kernel goes on from sums and a bias, along a long k, on 
         o.product(dot_of(unit), [&](int64_t, int64_t j) { return bias[static_cast<size_t>(j)]; });
     for (const int count : {1, 3}) {
       const Threads threads(count);
-      CHECK(same_bits(product(bf16_kernel(unit), left, right, {.from_c = true}, 5, old), from_old));
+      CHECK(same_bits(product(bf16_kernel(unit), left, right, {}, 5, old), from_old));
       CHECK(same_bits(product(bf16_kernel(unit), left, right, {.bias = bias.data()}, 5, old), from_bias));
     }
   });

@@ -212,9 +212,11 @@ TEMPLATE_TEST_CASE("gram is gemm with the transpose, and symmetric", "[gemm]", f
       CAPTURE(m, k);
       const std::vector<TestType> a = random_values<TestType>(m * k, 5);
       std::vector<TestType> c(m * m), whole(m * m);
-      gram(Trans::no, m, k, a.data(), k, c.data());
-      gemm(Trans::no, Trans::yes, m, m, k, TestType{1}, a.data(), k, a.data(), k, TestType{0}, whole.data(),
-           m);
+      const bool tall = k % 2 == 0;  // a^T a
+      const Trans trans = tall ? Trans::yes : Trans::no, other = tall ? Trans::no : Trans::yes;
+      const int64_t lda = tall ? m : k;
+      gram(trans, m, k, a.data(), lda, c.data());
+      gemm(trans, other, m, m, k, TestType{1}, a.data(), lda, a.data(), lda, TestType{0}, whole.data(), m);
       TestType largest = 0;
       bool is_symmetric = true;
       for (int64_t i = 0; i < m; ++i)
