@@ -66,8 +66,9 @@ class Needs {
   bool operator[](size_t i) const { return (bits_ & bit(i)) != 0; }
   bool any() const { return bits_ != 0; }  ///< whether at least one input needs it
 
-  /// The gradient of input i that others have summed so far, to which the rule adds its own: a rule that takes
-  /// a defined one returns the total. Undefined if there is none, or if gradients are to be differentiated.
+  /// The gradient of input i that others have summed so far, to which the rule adds its own: a rule that
+  /// takes a defined one returns the total. Undefined if there is none, or if gradients are to be
+  /// differentiated.
   Tensor take_sum(size_t i) const { return sums_ ? sums_->take_sum(*node_, i) : Tensor(); }
   /// Lets the rule of a vertex take sums; for the engine.
   void lend(autograd::GradientSums& sums, const autograd::Node& node) {

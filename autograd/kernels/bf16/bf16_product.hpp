@@ -75,8 +75,8 @@ void gemm_batch_bf16(int64_t batch, const int64_t* a_offset, const int64_t* b_of
                      int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, const float* b,
                      int64_t ldb, float* c);
 
-/// c (m, m) = op(a) (m, k) @ op(a)^T, rounded to bfloat16. Computes the blocks on and below the diagonal, and copies
-/// those above it; c is contiguous.
+/// c (m, m) = op(a) (m, k) @ op(a)^T, rounded to bfloat16. Computes the blocks on and below the diagonal, and
+/// copies those above it; c is contiguous.
 void gram_bf16(Trans trans, int64_t m, int64_t k, const float* a, int64_t lda, float* c);
 
 }  // namespace gradus::kernels

@@ -31,8 +31,8 @@ void gemm_batch(int64_t batch, const int64_t* a_offset, const int64_t* b_offset,
                 Trans ta, Trans tb, int64_t m, int64_t n, int64_t k, T alpha, const T* a, int64_t lda,
                 const T* b, int64_t ldb, T beta, T* c, int64_t ldc);
 
-/// c (m, m) = op(a) (m, k) @ op(a)^T. Computes the blocks on and below the diagonal, and copies those above it; c is
-/// contiguous.
+/// c (m, m) = op(a) (m, k) @ op(a)^T. Computes the blocks on and below the diagonal, and copies those above
+/// it; c is contiguous.
 template <class T>
 void gram(Trans trans, int64_t m, int64_t k, const T* a, int64_t lda, T* c);
 /// Copies the blocks of 64 rows and columns below the diagonal of c (m, m), transposed, to those above it.

@@ -80,8 +80,7 @@ void pack_tiles(int64_t tiles, const float* x, int64_t ldx, int64_t stride, int6
 }
 
 template <class Rounding>
-constexpr PackLoops kPackLoops = {
-    {{pack_tiles<Rounding, false, false>, pack_tiles<Rounding, false, true>},
-     {pack_tiles<Rounding, true, false>, pack_tiles<Rounding, true, true>}}};
+constexpr PackLoops kPackLoops = {{{pack_tiles<Rounding, false, false>, pack_tiles<Rounding, false, true>},
+                                   {pack_tiles<Rounding, true, false>, pack_tiles<Rounding, true, true>}}};
 
 }  // namespace gradus::kernels::GRADUS_ISA

@@ -91,15 +91,16 @@ class Pool {
     error_ = nullptr;
     failed_.store(false, std::memory_order_relaxed);
     unfinished_.store(job.chunks, std::memory_order_relaxed);
-    const auto count = static_cast<int64_t>(shares_.size());
-    for (int64_t i = 0; i < count; ++i) {
-      Share& share = shares_[static_cast<size_t>(i)];
-      share.end = job.chunks * (i + 1) / count;
-      share.left.store(share.end - job.chunks * i / count, std::memory_order_release);
+    int64_t begin = 0;
+    for (size_t i = 0; i < shares_.size(); ++i) {
+      const int64_t end = job.chunks * static_cast<int64_t>(i + 1) / static_cast<int64_t>(shares_.size());
+      shares_[i].end = end;
+      shares_[i].left.store(end - begin, std::memory_order_release);
+      begin = end;
     }
     epoch_.fetch_add(1, std::memory_order_release);
-    int64_t wanted = std::min<int64_t>(job.chunks - 1, static_cast<int64_t>(workers_.size()));
-    for (; wanted > 0; --wanted) epoch_.notify_one();
+    int64_t count = std::min<int64_t>(job.chunks - 1, static_cast<int64_t>(workers_.size()));
+    for (; count > 0; --count) epoch_.notify_one();
     inside_body = true;
     finish(claim_and_run(0));
     inside_body = false;

@@ -68,7 +68,8 @@ TEST_CASE("a sum that is shared with another tensor's gradient is not overwritte
   const Tensor g = draw({4, 8}, 3);
   (sum(y * draw({4, 8}, 4)) + sum(together * g)).backward();
   CHECK(difference(other.grad(), g) == "");
-  const Tensor of_norm = gradient_alone(x, [](const Tensor& t) { return rms_norm(t, {8}); }, 4);
+  const Tensor of_norm = gradient_alone(
+      x, [](const Tensor& t) { return rms_norm(t, {8}); }, 4);
   CHECK(difference(x.grad(), g + of_norm, 1e-12) == "");
 
   // Nor is the gradient that the caller gave, or that a hook kept.

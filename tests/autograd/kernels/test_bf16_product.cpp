@@ -141,8 +141,7 @@ TEST_CASE("sums begin with what stands in c, or with a bias") {
     });
     for (const Model& model : kModels) {
       INFO(model.name);
-      CHECK(same_bits(product(model.kernel, left, right, {}, 5, old),
-                      o.product(model.dot, from_old)));
+      CHECK(same_bits(product(model.kernel, left, right, {}, 5, old), o.product(model.dot, from_old)));
       CHECK(same_bits(product(model.kernel, left, right, {.bias = bias.data()}, 5, old),
                       o.product(model.dot, from_bias)));
     }

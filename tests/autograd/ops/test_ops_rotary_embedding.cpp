@@ -66,8 +66,12 @@ TEST_CASE("rotary_embedding is a product of complex numbers, in any layout and a
 TEST_CASE("angles that were computed before are used for the same positions only") {
   Generator g(6);
   for (const auto& [T, hs, offset, base] : {std::tuple<int64_t, int64_t, int64_t, double>{3, 8, 0, 500.0},
-                                            {7, 8, 0, 500.0}, {2, 8, 0, 500.0}, {7, 8, 1, 500.0},
-                                            {7, 8, 1, 50.0}, {7, 6, 1, 50.0}, {9, 6, 1, 50.0}}) {
+                                            {7, 8, 0, 500.0},
+                                            {2, 8, 0, 500.0},
+                                            {7, 8, 1, 500.0},
+                                            {7, 8, 1, 50.0},
+                                            {7, 6, 1, 50.0},
+                                            {9, 6, 1, 50.0}}) {
     INFO("T " << T << ", hs " << hs << ", offset " << offset << ", base " << base);
     const Tensor x = randn({2, T, hs}, g, DType::float64);
     const Tensor expected = by_definition(x, offset, base), frequencies = rotary_frequencies(hs, base);

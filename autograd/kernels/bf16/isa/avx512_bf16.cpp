@@ -27,8 +27,8 @@ struct HardwareRounding {
  private:
   template <class Halves, int... i>
   static Words interleaved(Halves both, std::integer_sequence<int, i...>) {
-    return reinterpret_cast<Words>(__builtin_shufflevector(
-        both, both, (i / 2 + i % 2 * kWords)..., (kWords / 2 + i / 2 + i % 2 * kWords)...));
+    return reinterpret_cast<Words>(__builtin_shufflevector(both, both, (i / 2 + i % 2 * kWords)...,
+                                                           (kWords / 2 + i / 2 + i % 2 * kWords)...));
   }
 };
 
