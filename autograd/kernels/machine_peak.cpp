@@ -36,20 +36,21 @@ void multiply(const BlasProduct& p, int64_t begin, int64_t end, const float* a, 
                 a + i * p.m * p.k, ta ? m : k, b + i * p.k * p.n, tb ? k : n, 0.0f, c + i * p.m * p.n, n);
 }
 
-/// The most operations per second in ten bursts of work() on each thread; work() returns their number.
+/// The most operations per second in bursts of work() on each thread; work() returns their number.
 template <class F>
-double best_rate(const F& work) {
-  constexpr int kBursts = 10;
+double best_rate(double seconds, const F& work) {
+  using Clock = std::chrono::steady_clock;
   double best = 0;
-  for (int burst = 0; burst < kBursts; ++burst) {
+  const auto end = Clock::now() + std::chrono::duration<double>(seconds);
+  do {
     std::atomic<int64_t> operations{0};
-    const auto begin = std::chrono::steady_clock::now();
+    const auto begin = Clock::now();
     parallel_for(thread_count(), 1, [&](int64_t first, int64_t last) {
       for (int64_t i = first; i < last; ++i) operations += work();
     });
-    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
-    best = std::max(best, static_cast<double>(operations) / seconds.count());
-  }
+    const std::chrono::duration<double> burst = Clock::now() - begin;
+    best = std::max(best, static_cast<double>(operations) / burst.count());
+  } while (Clock::now() < end);
   return best;
 }
 
@@ -77,21 +78,21 @@ std::string blas_name() {
   return concat(config.substr(0, end), ", ", blas_kernels(), " kernels");
 }
 
-double multiply_add_rate() {
+double multiply_add_rate(double seconds) {
   constexpr int kRounds = 1 << 16;
   const MultiplyAddLoops<float>& loops = loops_at<MultiplyAddLoops<float>>(available_isas().front());
-  return best_rate([&] {
+  return best_rate(seconds, [&] {
     float half = 0.5F;
     return loops.multiply_adds(kRounds, &half);
   });
 }
 
-double bf16_rate() {
+double bf16_rate(double seconds) {
   constexpr int kRounds = 1 << 9;
   const Bf16Kernel& kernel = bf16_kernel();
   const int64_t tile = kTileElements * static_cast<int64_t>(kernel.widen ? sizeof(float) : sizeof(bfloat16));
   const int64_t strip = kernel.depth * tile, rows = kernel.rows * kStrip, columns = kernel.columns * kStrip;
-  return best_rate([&] {
+  return best_rate(seconds, [&] {
     Scratch memory[3];  // zeros
     const void *const left = memory[0].of(kernel.rows * strip), *const right =
                                                                     memory[1].of(kernel.columns * strip);

@@ -32,12 +32,15 @@ struct MultiplyAddLoops {
   int64_t (*multiply_adds)(int64_t rounds, T* half);  // on one thread; *half must be 0.5 and is overwritten
 };
 
+/// The time to measure a peak: at first the system may run several threads on one core.
+inline constexpr double kPeakSeconds = 0.3;
+
 /// Multiplications and additions of float32 numbers per second, both counted, by thread_count() threads at
-/// the best level of the machine: the most in ten bursts of about a millisecond.
-double multiply_add_rate();
+/// the best level of the machine: the most in bursts of about a millisecond, which take `seconds` together.
+double multiply_add_rate(double seconds);
 
 /// The same in bfloat16, by the kernel in use, on operands in the first-level cache.
-double bf16_rate();
+double bf16_rate(double seconds);
 
 /// Reads n floats with thread_count() threads by plain loads, one from each cache line. Returns a sum, so
 /// that the compiler keeps the loads.

@@ -180,7 +180,8 @@ class Products {
   Turn turn(double seconds, int64_t steps) {
     const double operations = bench::operations(workload_);
     if (workload_.dtype == DType::bfloat16) {
-      const double ms = 1e3 * operations / (kReachable * kernels::bf16_rate());
+      const double ms =
+          1e3 * operations / (kReachable * kernels::bf16_rate(std::min(seconds, kernels::kPeakSeconds)));
       return {ms, ms, steps};
     }
     Turn sum{0, 0, steps};
@@ -195,7 +196,9 @@ class Products {
       sum.ms_min += best.ms_min * static_cast<double>(p.times);
       sum.steps = std::min(sum.steps, best.steps);
     }
-    const double reachable_ms = 1e3 * operations / (kReachable * kernels::multiply_add_rate());
+    const double reachable_ms =
+        1e3 * operations /
+        (kReachable * kernels::multiply_add_rate(std::min(seconds, kernels::kPeakSeconds)));
     sum.ms_median = std::min(sum.ms_median, reachable_ms);
     sum.ms_min = std::min(sum.ms_min, reachable_ms);
     return sum;

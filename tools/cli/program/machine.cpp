@@ -111,9 +111,9 @@ Machine this_machine() {
 }
 
 Peak measure_peak() {
-  return {.gflops = 1e-9 * kernels::multiply_add_rate(),
+  return {.gflops = 1e-9 * kernels::multiply_add_rate(kernels::kPeakSeconds),
           .unit = std::string(kernels::isa_name(kernels::isa_in_use(kernels::IsaFor::bf16))),
-          .bf16_gflops = 1e-9 * kernels::bf16_rate(),
+          .bf16_gflops = 1e-9 * kernels::bf16_rate(kernels::kPeakSeconds),
           .read_gb_s = 1e-9 * read_rate()};
 }
 
