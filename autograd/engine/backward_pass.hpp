@@ -26,7 +26,7 @@ namespace gradus::autograd {
 class BackwardPass final : public GradientSums {
  public:
   BackwardPass(bool create_graph, bool retain_graph);
-  ~BackwardPass();
+  ~BackwardPass() override;
   BackwardPass(const BackwardPass&) = delete;
   BackwardPass& operator=(const BackwardPass&) = delete;
 
