@@ -16,6 +16,7 @@ namespace {
 constexpr int64_t kSmallPacking = int64_t{1} << 16, kPackingChunk = int64_t{1} << 14;
 // Whole rows are read in order; kTileDepth rows take at most 256 KiB.
 constexpr int64_t kMadeColumns = 2048, kReadColumns = 256;
+// Packing prefetches the next band of up to kNarrow columns, and of wider ones this many columns ahead.
 constexpr int64_t kNarrow = 512, kColumnsAhead = 64;
 // Operands that are too large for the second-level cache bypass it.
 constexpr int64_t kStreamedBytes = int64_t{1} << 21;
@@ -84,7 +85,7 @@ class BandPacker {
   int64_t ldx_, rows_, columns_;
   bool across_;    // rows of x are k
   int64_t depth_;  // of a strip of `out`, in tiles
-  int64_t ahead_;  // to the elements to prefetch: the next band of a narrow matrix
+  int64_t ahead_;  // from an element to the one that is prefetched with it
   bool streamed_;
   PackTiles pack_tiles_;
 };
