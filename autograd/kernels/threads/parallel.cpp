@@ -3,6 +3,7 @@
 #include <sched.h>
 
 #include <atomic>
+#include <chrono>
 #include <exception>
 #include <fstream>
 #include <mutex>
@@ -21,6 +22,9 @@ namespace {
 
 // An idle thread spins this often before it sleeps: about 50 microseconds, the time of waking it.
 constexpr int kSpins = 2000;
+
+// Chunks that take less time, on average, are left to the thread whose core may have their data.
+constexpr std::chrono::microseconds kShortChunk{10};
 
 thread_local bool inside_body = false;
 
@@ -63,7 +67,8 @@ struct Job {
 /// The consecutive chunks of a job that one thread takes before it helps others.
 struct alignas(64) Share {
   std::atomic<int64_t> left{0};
-  int64_t end = 0;  // the next chunk is end - left
+  int64_t end = 0;            // the next chunk is end - left
+  std::atomic<int> begun{0};  // the epoch of the job that its thread has begun
 };
 
 /// The job lives in the pool, not on the caller's stack: a worker that wakes late finds nothing left in the
@@ -98,31 +103,43 @@ class Pool {
       shares_[i].left.store(end - begin, std::memory_order_release);
       begin = end;
     }
-    epoch_.fetch_add(1, std::memory_order_release);
+    const int epoch = epoch_.fetch_add(1, std::memory_order_release) + 1;
     int64_t count = std::min<int64_t>(job.chunks - 1, static_cast<int64_t>(workers_.size()));
     for (; count > 0; --count) epoch_.notify_one();
     inside_body = true;
-    finish(claim_and_run(0));
+    finish(claim_and_run(0, epoch));
     inside_body = false;
     await_workers();
     if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
   }
 
  private:
-  /// Runs chunks of this share and then of the others, until none is left to claim; returns how many.
-  int64_t claim_and_run(size_t first) {
-    int64_t claimed = 0;
-    for (size_t i = 0; i < shares_.size(); ++i) {
-      Share& share = shares_[(first + i) % shares_.size()];
-      int64_t left = share.left.load(std::memory_order_relaxed);
-      while (left > 0) {
-        if (!share.left.compare_exchange_weak(left, left - 1, std::memory_order_acquire,
-                                              std::memory_order_relaxed))
-          continue;
-        ++claimed;
-        run_claimed(share.end - left);
-        left = share.left.load(std::memory_order_relaxed);
-      }
+  /// Runs the chunks of this thread's share and then of the others; returns how many. If chunks are short, it
+  /// leaves the last ones to a thread that has begun.
+  int64_t claim_and_run(size_t own, int epoch) {
+    const auto begin = std::chrono::steady_clock::now();
+    shares_[own].begun.store(epoch, std::memory_order_relaxed);
+    int64_t claimed = claim_and_run(shares_[own], 0);
+    const bool are_short = std::chrono::steady_clock::now() - begin < claimed * kShortChunk;
+    const int64_t last = are_short ? 1 + claimed / 4 : 0;
+    for (size_t i = 1; i < shares_.size(); ++i) {
+      Share& share = shares_[(own + i) % shares_.size()];
+      const bool has_begun = share.begun.load(std::memory_order_relaxed) == epoch;
+      claimed += claim_and_run(share, has_begun ? last : 0);
+    }
+    return claimed;
+  }
+
+  /// Runs chunks of a share while more than `kept` are left.
+  int64_t claim_and_run(Share& share, int64_t kept) {
+    int64_t claimed = 0, left = share.left.load(std::memory_order_relaxed);
+    while (left > kept) {
+      if (!share.left.compare_exchange_weak(left, left - 1, std::memory_order_acquire,
+                                            std::memory_order_relaxed))
+        continue;
+      ++claimed;
+      run_claimed(share.end - left);
+      left = share.left.load(std::memory_order_relaxed);
     }
     return claimed;
   }
@@ -153,7 +170,7 @@ class Pool {
     for (;;) {
       const int epoch = epoch_.load(std::memory_order_acquire);
       if (stopping_.load(std::memory_order_relaxed)) return;
-      finish(claim_and_run(share));
+      finish(claim_and_run(share, epoch));
       for (int spin = 0; spin < kSpins && epoch_.load(std::memory_order_relaxed) == epoch; ++spin) pause();
       epoch_.wait(epoch);
     }

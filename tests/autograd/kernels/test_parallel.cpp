@@ -1,6 +1,7 @@
 #include "gradus/autograd/kernels/threads/parallel.hpp"
 
 #include <atomic>
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
@@ -88,6 +89,26 @@ TEST_CASE("two threads really share the work", "[parallel]") {
     while (arrived.load() < 2) std::this_thread::yield();  // hangs unless both chunks run at once
   });
   CHECK(arrived.load() == 2);
+}
+
+TEST_CASE("a thread whose chunks are done takes all that are left of a slow thread's", "[parallel]") {
+  const Threads guard(2);
+  const std::thread::id caller = std::this_thread::get_id();
+  bool is_seen = false;
+  for (int attempt = 0; attempt < 1000 && !is_seen; ++attempt) {
+    std::atomic<int> others{0};
+    parallel_for(8, 1, [&](int64_t chunk, int64_t) {
+      if (chunk == 4 && std::this_thread::get_id() != caller) {  // the first of the worker's share
+        const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+        while (others < 7 && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+        is_seen = others == 7;
+      } else {
+        std::this_thread::sleep_for(std::chrono::microseconds(200));  // a long chunk
+        ++others;
+      }
+    });
+  }
+  CHECK(is_seen);
 }
 
 TEST_CASE("a nested parallel_for runs in order on its own thread", "[parallel]") {
