@@ -1,8 +1,6 @@
 // Packing of tiles of bfloat16, for any way of rounding pairs of numbers to words.
 #pragma once
 
-#include <utility>
-
 #include "gradus/autograd/kernels/bf16/bf16_pack.hpp"
 #include "gradus/autograd/kernels/loops/vector.hpp"
 
@@ -11,22 +9,6 @@ namespace gradus::kernels::GRADUS_ISA {
 typedef Vector<uint32_t> Words;
 constexpr int kWords = kLanes<uint32_t>;
 constexpr int kTileWords = 16;  // in a row of a tile, and rows of a tile
-
-template <int distance, int... i>
-void exchange(Words& a, Words& b, std::integer_sequence<int, i...>) {
-  const Words upper = __builtin_shufflevector(a, b, (i & distance ? kWords + i - distance : i)...);
-  b = __builtin_shufflevector(a, b, (i & distance ? kWords + i : i + distance)...);
-  a = upper;
-}
-
-// Transposes: exchanges the off-diagonal squares of half the rows, of a quarter and so on.
-template <int distance = kWords / 2>
-void transpose_words(Words (&rows)[kWords]) {
-  for (int i = 0; i < kWords; ++i)
-    if ((i & distance) == 0)
-      exchange<distance>(rows[i], rows[i + distance], std::make_integer_sequence<int, kWords>());
-  if constexpr (distance > 1) transpose_words<distance / 2>(rows);
-}
 
 template <bool streamed>
 void store_words(bfloat16* out, Words words) {
@@ -56,7 +38,7 @@ void pack_tile(const float* x, int64_t ldx, int64_t ahead, bfloat16* out) {
       if constexpr (transposed) {
         Words words[kWords];
         for (int i = 0; i < kWords; ++i) words[i] = words_of(i);
-        transpose_words(words);
+        transpose(words);
         for (int i = 0; i < kWords; ++i)
           store_words<streamed>(out + 2 * ((column + i) * kTileWords + row), words[i]);
       } else {

@@ -16,22 +16,22 @@ constexpr bool kBeatBlas = kVectorBytes == 64;
 // Rows of b that are prefetched ahead, from the second-level cache.
 constexpr int kRowsAhead = 4;
 
-/// A 4 x 4 matrix: 4 loads, 8 shuffles and 4 stores instead of 16 loads and 16 stores.
 template <class T>
 void transpose_square(const T* x, int64_t x_row, T* y, int64_t y_row) {
-  Four<T> square[4];
-  for (int i = 0; i < 4; ++i) __builtin_memcpy(&square[i], x + i * x_row, sizeof square[i]);
+  Vector<T> square[kLanes<T>];
+  for (int i = 0; i < kLanes<T>; ++i) square[i] = load(x + i * x_row);
   transpose(square);
-  for (int i = 0; i < 4; ++i) __builtin_memcpy(y + i * y_row, &square[i], sizeof square[i]);
+  for (int i = 0; i < kLanes<T>; ++i) store(y + i * y_row, square[i]);
 }
 
 template <class T>
 void transpose(int64_t rows, int64_t columns, const T* x, int64_t x_row, T* y, int64_t y_row) {
-  const int64_t square_rows = rows / 4 * 4, square_columns = columns / 4 * 4;
+  constexpr int64_t kSquare = kLanes<T>;
+  const int64_t square_rows = rows / kSquare * kSquare, square_columns = columns / kSquare * kSquare;
   for (int64_t i = 0; i < rows; ++i) {
     const bool squares = i < square_rows;
-    if (squares && i % 4 == 0) {
-      for (int64_t j = 0; j < square_columns; j += 4)
+    if (squares && i % kSquare == 0) {
+      for (int64_t j = 0; j < square_columns; j += kSquare)
         transpose_square(x + i * x_row + j, x_row, y + j * y_row + i, y_row);
     }
     for (int64_t j = squares ? square_columns : 0; j < columns; ++j) y[j * y_row + i] = x[i * x_row + j];

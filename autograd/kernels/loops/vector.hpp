@@ -135,17 +135,21 @@ Vector<float> every_second(Vector<float> a, Vector<float> b) {
 template <class T>
 using Four = typename Simd<T, 4 * sizeof(T)>::Vector;
 
-/// Rows become columns.
-template <class V>
-void transpose(V (&row)[4]) {
-  const V left01 = __builtin_shufflevector(row[0], row[1], 0, 4, 1, 5);
-  const V left23 = __builtin_shufflevector(row[2], row[3], 0, 4, 1, 5);
-  const V right01 = __builtin_shufflevector(row[0], row[1], 2, 6, 3, 7);
-  const V right23 = __builtin_shufflevector(row[2], row[3], 2, 6, 3, 7);
-  row[0] = __builtin_shufflevector(left01, left23, 0, 1, 4, 5);
-  row[1] = __builtin_shufflevector(left01, left23, 2, 3, 6, 7);
-  row[2] = __builtin_shufflevector(right01, right23, 0, 1, 4, 5);
-  row[3] = __builtin_shufflevector(right01, right23, 2, 3, 6, 7);
+template <int distance, class V, int... i>
+void exchange(V& a, V& b, std::integer_sequence<int, i...>) {
+  constexpr int kCount = sizeof...(i);
+  const V upper = __builtin_shufflevector(a, b, (i & distance ? kCount + i - distance : i)...);
+  b = __builtin_shufflevector(a, b, (i & distance ? kCount + i : i + distance)...);
+  a = upper;
+}
+/// Rows, as many as a vector has lanes, become columns: exchanges the off-diagonal squares of half the rows,
+/// of a quarter and so on.
+template <class V, int kCount, int distance = kCount / 2>
+void transpose(V (&rows)[kCount]) {
+  for (int i = 0; i < kCount; ++i)
+    if ((i & distance) == 0)
+      exchange<distance>(rows[i], rows[i + distance], std::make_integer_sequence<int, kCount>());
+  if constexpr (distance > 1) transpose<V, kCount, distance / 2>(rows);
 }
 
 template <class T>
