@@ -94,10 +94,12 @@ double bf16_rate(double seconds) {
   const int64_t strip = kernel.depth * tile, rows = kernel.rows * kStrip, columns = kernel.columns * kStrip;
   return best_rate(seconds, [&] {
     Scratch memory[3];  // zeros
-    const void *const left = memory[0].of(kernel.rows * strip), *const right =
-                                                                    memory[1].of(kernel.columns * strip);
+    const auto strips = [&](Scratch& of, int64_t count) {
+      return Bf16Strips{static_cast<const char*>(of.of(count * strip)), strip, tile};
+    };
     auto* const c = static_cast<float*>(memory[2].of(rows * columns * static_cast<int64_t>(sizeof(float))));
-    Bf16Tiles tiles{left, strip, right, strip, kernel.rows, kernel.columns, kernel.depth};
+    Bf16Tiles tiles{strips(memory[0], kernel.rows), strips(memory[1], kernel.columns), kernel.rows,
+                    kernel.columns, kernel.depth};
     tiles.start = tiles.out = c;
     tiles.start_stride = tiles.out_stride = columns;
     if (kernel.begin) kernel.begin();

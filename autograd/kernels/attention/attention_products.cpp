@@ -120,7 +120,6 @@ PackedBf16 RoundedProducts::packed(const ScoreTile& tile, KeyOrValue y, Form for
     is_packed_[index] = true;
   }
   // Later queries may see more of the keys.
-  all.strip_tiles = all.depth();
   (form == columns ? all.columns : all.rows) = tile.keys;
   return all;
 }

@@ -49,7 +49,8 @@ class BandPacker {
         rows_(rows),
         columns_(columns),
         across_((out.side == Side::left) == (trans == Trans::yes)),
-        depth_(out.depth()),
+        row_step_((across_ ? out.tile_step : out.strip_step) * kTileElements),
+        column_step_((across_ ? out.strip_step : out.tile_step) * kTileElements),
         ahead_(columns <= kNarrow ? band_rows() * ldx : kColumnsAhead),
         streamed_(packed_bytes(out.side, out.rows, out.columns) >= kStreamedBytes),
         pack_tiles_(pack_loops().tiles[across_][(out.side == Side::left) == across_]) {}
@@ -59,91 +60,34 @@ class BandPacker {
 
   /// The place in `out`, in elements, of the tile with that element of x.
   int64_t place(int64_t row, int64_t column) const {
-    return (across_ ? column / kStrip * depth_ + row / kTileDepth
-                    : row / kStrip * depth_ + column / kTileDepth) *
-           kTileElements;
+    return row / band_rows() * row_step_ + column / tile_columns() * column_step_;
   }
 
   /// out: the place of x.
   void pack_band(int64_t band, bfloat16* out) const {
     const int64_t first = band * band_rows(), high = std::min(band_rows(), rows_ - first);
-    const int64_t wide = across_ ? kStrip : kTileDepth, whole = high == band_rows() ? columns_ / wide : 0;
-    const int64_t out_stride = place(0, wide);
+    const int64_t wide = tile_columns(), whole = high == band_rows() ? columns_ / wide : 0;
     const float* const from = x_ + first * ldx_;
-    out += place(first, 0);
-    if (whole > 0) pack_tiles_(whole, from, ldx_, wide, ahead_, out, out_stride, streamed_);
+    out += band * row_step_;
+    if (whole > 0) pack_tiles_(whole, from, ldx_, wide, ahead_, out, column_step_, streamed_);
     for (int64_t tile = whole, j = whole * wide; j < columns_; ++tile, j += wide) {  // at the edges
       float padded[kTileElements] = {};
       for (int64_t i = 0; i < high; ++i)
         std::copy_n(from + j + i * ldx_, std::min(wide, columns_ - j), padded + i * wide);
-      pack_tiles_(1, padded, wide, 0, 0, out + tile * out_stride, 0, false);
+      pack_tiles_(1, padded, wide, 0, 0, out + tile * column_step_, 0, false);
     }
   }
 
  private:
+  int64_t tile_columns() const { return across_ ? kStrip : kTileDepth; }
+
   const float* x_;
   int64_t ldx_, rows_, columns_;
-  bool across_;    // rows of x are k
-  int64_t depth_;  // of a strip of `out`, in tiles
-  int64_t ahead_;  // from an element to the one that is prefetched with it
+  bool across_;                     // rows of x are k
+  int64_t row_step_, column_step_;  // from tile to tile in `out`, in elements
+  int64_t ahead_;                   // from an element to the one that is prefetched with it
   bool streamed_;
   PackTiles pack_tiles_;
-};
-
-/// Bands of kTileDepth rows, for any thread.
-class RowPacking {
- public:
-  RowPacking(const RowSource& from, const PackedRows& to)
-      : from_(from), to_(to), sums_(static_cast<size_t>(to.sums ? bands() * from.columns : 0)) {
-    const int64_t chunks = std::max<int64_t>(1, ceil_div(from.columns, from.x ? kReadColumns : kMadeColumns));
-    chunk_ = ceil_div(ceil_div(from.columns, chunks), kTileDepth) * kTileDepth;
-  }
-
-  int64_t bands() const { return ceil_div(from_.rows, kTileDepth); }
-
-  void pack_band(int64_t band) {
-    static thread_local Scratch scratch;
-    const int64_t row = band * kTileDepth, high = std::min(kTileDepth, from_.rows - row);
-    for (int64_t column = 0; column < from_.columns; column += chunk_) {
-      const int64_t wide = std::min(chunk_, from_.columns - column);
-      const float* x = nullptr;
-      int64_t ldx = chunk_;
-      if (from_.x) {
-        x = from_.x + row * from_.ldx + column;
-        ldx = from_.ldx;
-      } else {
-        const int64_t bytes = kTileDepth * chunk_ * static_cast<int64_t>(sizeof(float));
-        auto* const made = static_cast<float*>(scratch.of(bytes));
-        from_.make(row, high, column, wide, made, chunk_);
-        x = made;
-      }
-      const auto pack = [&](Trans trans, PackedBf16* out) {
-        if (!out) return;
-        const BandPacker packer(trans, x, ldx, high, wide, *out);
-        for (int64_t i = 0; i < packer.bands(); ++i)
-          packer.pack_band(i, out->tiles + packer.place(row, column));
-      };
-      pack(Trans::no, to_.left);
-      pack(Trans::no, to_.right);
-      pack(Trans::yes, to_.transposed);
-      if (to_.sums)
-        isa_loops<ReduceLoops<float>>().fold_rows[static_cast<int>(Reduce::sum)](
-            high, wide, sums_.data() + band * from_.columns + column, x, ldx);
-    }
-  }
-
-  void finish() const {
-    if (!to_.sums) return;
-    Loop<2> kept{.dims = 1, .size = {from_.columns}, .stride = {{1}, {1}}};
-    Loop<1> reduced{.dims = 1, .size = {bands()}, .stride = {{from_.columns}}};
-    reduce(Reduce::sum, kept, reduced, to_.sums, sums_.data());
-  }
-
- private:
-  const RowSource& from_;
-  const PackedRows& to_;
-  std::vector<float> sums_;  // of each band
-  int64_t chunk_;            // columns that are packed at a time
 };
 
 void check_form(const char* name, const PackedBf16* form, Side side, int64_t rows, int64_t columns) {
@@ -157,7 +101,17 @@ void check_form(const char* name, const PackedBf16* form, Side side, int64_t row
 PackedBf16 packed_matrix(Side side, int64_t rows, int64_t columns, void* memory) {
   if (rows < 0 || columns < 0)
     fail("pack", "needs sizes that are not negative, got (", rows, ", ", columns, ").");
-  return {side, rows, columns, static_cast<bfloat16*>(memory)};
+  PackedBf16 packed{side, rows, columns, static_cast<bfloat16*>(memory)};
+  const bool is_deep = packed.depth() >= std::max(kDeep, packed.strips());
+  packed.strip_step = is_deep ? 1 : packed.depth();
+  packed.tile_step = is_deep ? packed.strips() | 1 : 1;  // odd, so that a strip uses all sets of a cache
+  return packed;
+}
+
+int64_t packed_bytes(Side side, int64_t rows, int64_t columns) {
+  const PackedBf16 packed = packed_matrix(side, rows, columns, nullptr);
+  return std::max(packed.strips() * packed.strip_step, packed.depth() * packed.tile_step) * kTileElements *
+         static_cast<int64_t>(sizeof(bfloat16));
 }
 
 PackedBf16 packed_matrix(Side side, int64_t rows, int64_t columns) {
@@ -175,18 +129,63 @@ void pack(Trans trans, const float* x, int64_t ldx, PackedBf16& out) {
                 [&](int64_t i) { packer.pack_band(i, out.tiles); });
 }
 
-void pack_rows(const RowSource& from, const PackedRows& to) {
+RowPacking::RowPacking(const RowSource& from, const PackedRows& to)
+    : from_(from), to_(to), sums_(static_cast<size_t>(to.sums ? bands() * from.columns : 0)) {
   check_form("left", to.left, Side::left, from.rows, from.columns);
   check_form("right", to.right, Side::right, from.rows, from.columns);
   if (to.transposed) check_form("transposed", to.transposed, to.transposed->side, from.columns, from.rows);
+  const int64_t chunks = std::max<int64_t>(1, ceil_div(from.columns, from.x ? kReadColumns : kMadeColumns));
+  chunk_ = ceil_div(ceil_div(from.columns, chunks), kTileDepth) * kTileDepth;
+}
+
+void RowPacking::pack_band(int64_t band, const PackedBf16* left, int64_t first_band) {
+  static thread_local Scratch scratch;
+  const int64_t row = band * kTileDepth, high = std::min(kTileDepth, from_.rows - row);
+  for (int64_t column = 0; column < from_.columns; column += chunk_) {
+    const int64_t wide = std::min(chunk_, from_.columns - column);
+    const float* x = nullptr;
+    int64_t ldx = chunk_;
+    if (from_.x) {
+      x = from_.x + row * from_.ldx + column;
+      ldx = from_.ldx;
+    } else {
+      const int64_t bytes = kTileDepth * chunk_ * static_cast<int64_t>(sizeof(float));
+      auto* const made = static_cast<float*>(scratch.of(bytes));
+      from_.make(row, high, column, wide, made, chunk_);
+      x = made;
+    }
+    const auto pack = [&](Trans trans, const PackedBf16* out, int64_t first_row) {
+      if (!out) return;
+      const BandPacker packer(trans, x, ldx, high, wide, *out);
+      for (int64_t i = 0; i < packer.bands(); ++i)
+        packer.pack_band(i, out->tiles + packer.place(row - first_row, column));
+    };
+    pack(Trans::no, left, first_band * kTileDepth);
+    pack(Trans::no, to_.right, 0);
+    pack(Trans::yes, to_.transposed, 0);
+    if (to_.sums)
+      isa_loops<ReduceLoops<float>>().fold_rows[static_cast<int>(Reduce::sum)](
+          high, wide, sums_.data() + band * from_.columns + column, x, ldx);
+  }
+}
+
+void RowPacking::finish() const {
+  if (!to_.sums) return;
+  Loop<2> kept{.dims = 1, .size = {from_.columns}, .stride = {{1}, {1}}};
+  Loop<1> reduced{.dims = 1, .size = {bands()}, .stride = {{from_.columns}}};
+  reduce(Reduce::sum, kept, reduced, to_.sums, sums_.data());
+}
+
+void pack_rows(const RowSource& from, const PackedRows& to) {
   RowPacking packing(from, to);
-  for_each_band(packing.bands(), from.columns * kTileDepth, [&](int64_t i) { packing.pack_band(i); });
+  for_each_band(packing.bands(), from.columns * kTileDepth,
+                [&](int64_t i) { packing.pack_band(i, to.left, 0); });
   packing.finish();
 }
 
-void pack_activation(const Activation& of, int64_t rows, int64_t columns, const PackedRows& to) {
-  const auto make = [&](int64_t row, int64_t high, int64_t column, int64_t wide, float* out,
-                        int64_t out_stride) {
+RowSource values_of(const Activation& of, int64_t rows, int64_t columns) {
+  const auto make = [of, columns](int64_t row, int64_t high, int64_t column, int64_t wide, float* out,
+                                  int64_t out_stride) {
     for (int64_t i = 0; i < high; ++i) {
       const int64_t at = (row + i) * columns + column;
       if (of.up)
@@ -196,7 +195,7 @@ void pack_activation(const Activation& of, int64_t rows, int64_t columns, const 
                                                                                of.x + at);
     }
   };
-  pack_rows({.rows = rows, .columns = columns, .make = make}, to);
+  return {.rows = rows, .columns = columns, .make = make};
 }
 
 }  // namespace gradus::kernels

@@ -2,14 +2,16 @@
 // for all instruction sets; those whose products take subnormal numbers as 0 may round them to 0.
 //
 // A left operand (m, k) is cut into tiles of 16 rows x 32 k, row by row; a right one (k, n) into tiles of 16
-// pairs of k x 16 columns x 2, with the two numbers of a pair together. The tiles along k form a strip; the
-// tiles of a strip are contiguous, and so are strips. Elements beyond the edges are 0.
+// pairs of k x 16 columns x 2, with the two numbers of a pair together. The tiles along k form a strip.
+// Elements beyond the edges are 0. Strips are contiguous, unless k is large: then the tiles of each 32 k are,
+// so that threads that pack rows of k write memory that lies apart.
 //
 // Sources are row-major; leading dimensions count elements.
 #pragma once
 
 #include <cstdint>
 #include <functional>
+#include <vector>
 
 #include "gradus/autograd/kernels/blas/gemm.hpp"
 #include "gradus/autograd/kernels/elementwise/elementwise.hpp"
@@ -21,6 +23,7 @@ namespace gradus::kernels {
 inline constexpr int64_t kStrip = 16;                          // rows or columns of a tile
 inline constexpr int64_t kTileDepth = 32;                      // of k
 inline constexpr int64_t kTileElements = kStrip * kTileDepth;  // 1 KiB
+inline constexpr int64_t kDeep = 32;  // tiles along k from which on strips may not be contiguous
 
 /// Which operand of a product a matrix is.
 enum class Side : bool { left, right };
@@ -30,22 +33,25 @@ struct PackedBf16 {
   Side side = Side::left;
   int64_t rows = 0, columns = 0;
   bfloat16* tiles = nullptr;
-  AlignedBuffer owned = {};  ///< empty if `tiles` is borrowed
-  int64_t strip_tiles = 0;  ///< from strip to strip, if this is the first part of a deeper matrix; 0: depth()
+  AlignedBuffer owned = {};               ///< empty if `tiles` is borrowed
+  int64_t strip_step = 0, tile_step = 0;  ///< in tiles: from strip to strip, and to the next 32 k
 
   int64_t strips() const { return ceil_div(side == Side::left ? rows : columns, kStrip); }
   int64_t depth() const { return ceil_div(side == Side::left ? columns : rows, kTileDepth); }
-  int64_t strip_stride() const { return strip_tiles > 0 ? strip_tiles : depth(); }
-  const bfloat16* tile(int64_t strip, int64_t at) const {
-    return tiles + (strip * strip_stride() + at) * kTileElements;
+  bfloat16* tile(int64_t strip, int64_t at) const {
+    return tiles + (strip * strip_step + at * tile_step) * kTileElements;
+  }
+  /// The part [begin, end) of k, in the same memory; both are multiples of kTileDepth, or end is that of k.
+  PackedBf16 part_of_k(int64_t begin, int64_t end) const {
+    bfloat16* const from = tile(0, begin / kTileDepth);
+    const int64_t k = end - begin;
+    if (side == Side::left) return {side, rows, k, from, {}, strip_step, tile_step};
+    return {side, k, columns, from, {}, strip_step, tile_step};
   }
 };
 
 /// The size of a packed matrix in bytes.
-inline int64_t packed_bytes(Side side, int64_t rows, int64_t columns) {
-  const PackedBf16 packed{side, rows, columns};
-  return packed.strips() * packed.depth() * kTileElements * static_cast<int64_t>(sizeof(bfloat16));
-}
+int64_t packed_bytes(Side side, int64_t rows, int64_t columns);
 
 /// An uninitialised matrix (rows, columns) that owns its memory. Throws Error if a size is negative.
 PackedBf16 packed_matrix(Side side, int64_t rows, int64_t columns);
@@ -80,6 +86,24 @@ struct PackedRows {
 /// another shape or side.
 void pack_rows(const RowSource& from, const PackedRows& to);
 
+/// pack_rows() in steps: bands of kTileDepth rows in any order, on any threads, and then finish().
+class RowPacking {
+ public:
+  /// Throws as pack_rows(). Keeps references to both.
+  RowPacking(const RowSource& from, const PackedRows& to);
+  int64_t bands() const { return ceil_div(from_.rows, kTileDepth); }
+  /// Packs a band to all forms but to.left, and to `left`, if not null, whose first row is that of
+  /// first_band.
+  void pack_band(int64_t band, const PackedBf16* left, int64_t first_band);
+  void finish() const;  ///< sums
+
+ private:
+  const RowSource& from_;
+  const PackedRows& to_;
+  std::vector<float> sums_;  // of each band
+  int64_t chunk_;            // columns that are packed at a time
+};
+
 /// Packs tiles whose sources lie `stride` elements apart along the rows of x, to out, out + out_stride and so
 /// on. As words, pairs of k, a tile is (16, 16): the pairs lie along the rows of x or across them, and the
 /// tile has the orientation of x or the other. Prefetches what is `ahead` elements after a tile. `streamed`
@@ -102,7 +126,7 @@ struct Activation {
   const float* up;  ///< or null
 };
 
-/// Packs its values (rows, columns).
-void pack_activation(const Activation& activation, int64_t rows, int64_t columns, const PackedRows& to);
+/// Its values (rows, columns).
+RowSource values_of(const Activation& activation, int64_t rows, int64_t columns);
 
 }  // namespace gradus::kernels

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "gradus/autograd/kernels/blas/float_product.hpp"
+#include "gradus/autograd/kernels/elementwise/reduce.hpp"
 #include "gradus/autograd/kernels/isa/isa.hpp"
 #include "gradus/autograd/kernels/threads/parallel.hpp"
 #include "gradus/files/error.hpp"
@@ -12,6 +13,12 @@ namespace {
 
 // A multiple of the strips that any kernel takes, in elements; and the most strips that one takes.
 constexpr int64_t kTileMultiple = 4 * kStrip, kMaxKernelStrips = 4;
+// Halves of k have their own sums if k is this large, c is this small, and the operands have this many times
+// the numbers of c.
+constexpr int64_t kHalvedK = 1024, kMostHalved = int64_t{1} << 20, kOperandsToSums = 8;
+// Rows that are packed and multiplied at a time: bands of kTileDepth, and numbers that fit the second-level
+// cache. If fewer than kLeastBands fit, the product would read the right operand too often.
+constexpr int64_t kMostBands = 8, kMostPacked = int64_t{1} << 19, kLeastBands = 4;
 
 struct Range {
   int64_t begin, end;
@@ -31,21 +38,22 @@ struct Pieces {
 
 constexpr int64_t kTileBytes = kTileElements * static_cast<int64_t>(sizeof(bfloat16));
 
-/// Strips of an operand for a kernel, `stride` bytes apart.
-struct Strips {
-  const char* data;
-  int64_t stride;
-};
+Bf16Strips strips_of(const PackedBf16& operand, Range strips, Range depth) {
+  return {reinterpret_cast<const char*>(operand.tile(strips.begin, depth.begin)),
+          operand.strip_step * kTileBytes, operand.tile_step * kTileBytes};
+}
 
 /// Widened strips in `scratch`, a cache line apart, so that strips do not share cache sets.
-Strips widened(Scratch& scratch, const Bf16Kernel& kernel, const PackedBf16& from, Range strips,
-               Range depth) {
-  const int64_t stride = depth.size() * 2 * kTileBytes + kCacheLine;
-  char* const data = static_cast<char*>(scratch.of(strips.size() * stride));
+Bf16Strips widened(Scratch& scratch, const Bf16Kernel& kernel, const PackedBf16& from, Range strips,
+                   Range depth) {
+  constexpr int64_t kStep = 2 * kTileBytes;
+  const int64_t strip_step = depth.size() * kStep + kCacheLine;
+  char* const data = static_cast<char*>(scratch.of(strips.size() * strip_step));
   for (int64_t i = 0; i < strips.size(); ++i)
-    kernel.widen(depth.size() * (kTileBytes / kCacheLine), from.tile(strips.begin + i, depth.begin),
-                 reinterpret_cast<float*>(data + i * stride));
-  return {data, stride};
+    for (int64_t k = 0; k < depth.size(); ++k)
+      kernel.widen(kTileBytes / kCacheLine, from.tile(strips.begin + i, depth.begin + k),
+                   reinterpret_cast<float*>(data + i * strip_step + k * kStep));
+  return {data, strip_step, kStep};
 }
 
 /// Calls the kernel's begin() and end() on this thread.
@@ -66,22 +74,26 @@ class Bf16Product {
               int64_t ldc, const ProductStart& start, bool is_gram = false)
       : kernel_(kernel), left_(left), right_(right), c_(c), ldc_(ldc), start_(start), is_gram_(is_gram) {}
 
+  Tiling tiling() const { return {left_.rows, right_.columns, left_.columns, kMaxTiles, kTileMultiple}; }
+
   void run() const {
-    if (left_.rows == 0 || right_.columns == 0) return;
     if (left_.columns == 0) return run_empty();
-    const int64_t m = left_.rows, n = right_.columns, k = left_.columns;
-    const Tiling tiling(m, n, k, kMaxTiles, kTileMultiple);
-    parallel_for(tiling.count, grain_of(kSmallProduct, m * n * k / tiling.count),
-                 [&](int64_t begin, int64_t end) {
-                   const Running running(kernel_);
-                   for (int64_t i = begin; i < end; ++i) {
-                     Range rows{0, left_.strips()}, columns{0, right_.strips()};
-                     Range& cut = tiling.by_rows ? rows : columns;
-                     const int64_t length = tiling.length / kStrip;
-                     cut = {i * length, std::min(cut.end, (i + 1) * length)};
-                     run_tile(rows, columns);
-                   }
-                 });
+    const Tiling tiles = tiling();
+    const int64_t work = left_.rows * right_.columns * left_.columns / tiles.count;
+    parallel_for(tiles.count, grain_of(kSmallProduct, work),
+                 [&](int64_t begin, int64_t end) { run(tiles, begin, end); });
+  }
+
+  /// Computes the tiles [begin, end) of `tiling`, on this thread.
+  void run(const Tiling& tiling, int64_t begin, int64_t end) const {
+    const Running running(kernel_);
+    for (int64_t i = begin; i < end; ++i) {
+      Range rows{0, left_.strips()}, columns{0, right_.strips()};
+      Range& cut = tiling.by_rows ? rows : columns;
+      const int64_t length = tiling.length / kStrip;
+      cut = {i * length, std::min(cut.end, (i + 1) * length)};
+      run_tile(rows, columns);
+    }
   }
 
  private:
@@ -101,7 +113,7 @@ class Bf16Product {
     const Pieces depths({0, left_.depth()}, kernel_.depth), panels(columns, kernel_.panel);
     for (int64_t p = 0; p < panels.count; ++p)
       for (int64_t k = 0; k < depths.count; ++k) {
-        const Strips right = strips(right_scratch, right_, panels[p], depths[k]);
+        const Bf16Strips right = strips(right_scratch, right_, panels[p], depths[k]);
         for (int64_t i = rows.begin; i < rows.end; i += kernel_.rows) {
           const Range high{i, std::min(i + kernel_.rows, rows.end)};
           Range wide = panels[p];
@@ -113,18 +125,20 @@ class Bf16Product {
       }
   }
 
-  Strips strips(Scratch& scratch, const PackedBf16& operand, Range range, Range depth) const {
-    if (kernel_.widen) return widened(scratch, kernel_, operand, range, depth);
-    return {reinterpret_cast<const char*>(operand.tile(range.begin, depth.begin)),
-            operand.strip_stride() * kTileBytes};
+  Bf16Strips strips(Scratch& scratch, const PackedBf16& operand, Range range, Range depth) const {
+    return kernel_.widen ? widened(scratch, kernel_, operand, range, depth)
+                         : strips_of(operand, range, depth);
   }
 
-  void run_strips(const Strips& left, Range rows, const Strips& right, Range columns, Range depth) const {
+  void run_strips(const Bf16Strips& left, Range rows, const Bf16Strips& right, Range columns,
+                  Range depth) const {
     const Pieces groups(columns, kernel_.columns);
-    for (int64_t j = 0; j < groups.count; ++j)
-      run_tiles({left.data, left.stride, right.data + (groups[j].begin - columns.begin) * right.stride,
-                 right.stride, rows.size(), groups[j].size(), depth.size()},
-                rows.begin * kStrip, groups[j].begin * kStrip, depth.begin > 0);
+    for (int64_t j = 0; j < groups.count; ++j) {
+      Bf16Strips group = right;
+      group.data += (groups[j].begin - columns.begin) * right.strip_step;
+      run_tiles({left, group, rows.size(), groups[j].size(), depth.size()}, rows.begin * kStrip,
+                groups[j].begin * kStrip, depth.begin > 0);
+    }
   }
 
   /// The tiles of c that begin at (row, column); `adds` to c.
@@ -163,6 +177,46 @@ class Bf16Product {
   bool is_gram_;  // else all is computed
 };
 
+PackedBf16 packed_in(Scratch& memory, Side side, int64_t rows, int64_t columns) {
+  return packed_matrix(side, rows, columns, memory.of(packed_bytes(side, rows, columns)));
+}
+
+bool has_two_sums(int64_t m, int64_t n, int64_t k) {
+  return k >= kHalvedK && m * n <= kMostHalved && k * (m + n) >= kOperandsToSums * m * n;
+}
+
+/// Bands that are packed and multiplied at a time, of `all` bands: so many that two threads end together.
+int64_t bands_at_a_time(int64_t all, int64_t k) {
+  const int64_t most =
+      std::clamp<int64_t>(kMostPacked / (kTileDepth * std::max<int64_t>(1, k)), 1, kMostBands);
+  const int64_t chunks = 2 * ceil_div(all, 2 * most);
+  return chunks == 0 ? 1 : ceil_div(all, chunks);
+}
+
+/// The sum of the products of both halves of k, so that each of two threads that packed half of the rows of k
+/// reads what it wrote.
+void run_two_sums(const Bf16Kernel& kernel, const PackedBf16& left, const PackedBf16& right, float* c,
+                  int64_t ldc, const ProductStart& start) {
+  const int64_t m = left.rows, n = right.columns, k = left.columns, middle = left.depth() / 2 * kTileDepth;
+  static thread_local Scratch memory;
+  auto* const second = static_cast<float*>(memory.of(m * n * static_cast<int64_t>(sizeof(float))));
+  const PackedBf16 a[2] = {left.part_of_k(0, middle), left.part_of_k(middle, k)};
+  const PackedBf16 b[2] = {right.part_of_k(0, middle), right.part_of_k(middle, k)};
+  const Bf16Product products[2] = {{kernel, a[0], b[0], c, ldc, start}, {kernel, a[1], b[1], second, n, {}}};
+  const Tiling tiling = products[0].tiling();
+  parallel_for(2 * tiling.count, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t tile = i % tiling.count;
+      products[i / tiling.count].run(tiling, tile, tile + 1);
+    }
+  });
+  parallel_for(m, grain_of(kElementsChunk, n), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i)
+      isa_loops<ReduceLoops<float>>().fold_rows[static_cast<int>(Reduce::sum)](1, n, c + i * ldc,
+                                                                               second + i * n, n);
+  });
+}
+
 }  // namespace
 
 const Bf16Kernel& bf16_kernel([[maybe_unused]] Isa isa) {
@@ -184,11 +238,44 @@ void multiply_bf16(const PackedBf16& left, const PackedBf16& right, float* c, in
   if (start.from && start.bias) fail("multiply_bf16", "needs one start at most, got a sum and a bias.");
   if (left.rows > 1 && ldc < right.columns)
     fail("multiply_bf16", "needs rows of c at least ", right.columns, " apart, got ", ldc, ".");
+  if (left.rows == 0 || right.columns == 0) return;
+  if (has_two_sums(left.rows, right.columns, left.columns))
+    return run_two_sums(kernel, left, right, c, ldc, start);
   Bf16Product(kernel, left, right, c, ldc, start).run();
 }
 
+bool multiplies_as_it_packs(int64_t m, int64_t n, int64_t k) {
+  return m >= n && k * kTileDepth * kLeastBands <= kMostPacked;
+}
+
+void pack_and_multiply_bf16(const RowSource& rows, const PackedRows& to, const PackedBf16& right, float* c,
+                            int64_t ldc, const ProductStart& start) {
+  if (to.left) {
+    pack_rows(rows, to);
+    return multiply_bf16(*to.left, right, c, ldc, start);
+  }
+  RowPacking packing(rows, to);
+  const int64_t bands = packing.bands(), k = rows.columns, high = bands_at_a_time(bands, k);
+  const int64_t work = high * kTileDepth * right.columns * k;
+  parallel_for(ceil_div(bands, high), grain_of(kSmallProduct, work), [&](int64_t begin, int64_t end) {
+    static thread_local Scratch memory;
+    for (int64_t band = begin * high; band < std::min(bands, end * high); band += high) {
+      const int64_t last = std::min(bands, band + high), row = band * kTileDepth;
+      const PackedBf16 left = packed_in(memory, Side::left, std::min(rows.rows, last * kTileDepth) - row, k);
+      for (int64_t i = band; i < last; ++i) packing.pack_band(i, &left, band);
+      ProductStart here = start;
+      if (here.from) here.from += row * ldc;
+      multiply_bf16(left, right, c + row * ldc, ldc, here);
+    }
+  });
+  packing.finish();
+}
+
 void gram_bf16(Trans trans, int64_t m, int64_t k, const float* a, int64_t lda, float* c) {
-  PackedBf16 left = packed_matrix(Side::left, m, k), right = packed_matrix(Side::right, k, m);
+  if (m == 0) return;
+  static thread_local Scratch left_memory, right_memory;
+  PackedBf16 left = packed_in(left_memory, Side::left, m, k),
+             right = packed_in(right_memory, Side::right, k, m);
   pack(trans, a, lda, left);
   pack(trans == Trans::yes ? Trans::no : Trans::yes, a, lda, right);
   Bf16Product(bf16_kernel(), left, right, c, m, {}, /*is_gram=*/true).run();

@@ -1,7 +1,9 @@
 // Matrix products of packed bfloat16 operands with float32 sums, by the instruction set in use (isa.hpp).
 //
 // The order of the sums, and so the bits, depend on (m, n, k) and the instruction set only: `widened` adds
-// product after product; avx512_bf16 and amx add pairs and treat subnormal numbers as 0.
+// product after product; avx512_bf16 and amx add pairs and treat subnormal numbers as 0. If k >= 1024,
+// c has at most 2^20 numbers and the operands have at least 8 times as many, each half of k has sums of its
+// own, so that a thread that packed some rows of k reads the same ones, and c is their total.
 #pragma once
 
 #include <cstdint>
@@ -13,14 +15,17 @@
 
 namespace gradus::kernels {
 
+/// Strips of an operand; the steps are bytes from strip to strip and, along k, from tile to tile.
+struct Bf16Strips {
+  const char* data;
+  int64_t strip_step, tile_step;
+};
+
 /// out (16 rows, 16 columns) = start + left @ right in float32, for strips of `depth` whole tiles: `rows` of
-/// left, left_stride bytes apart, and `columns` of right. Rows of start and out are start_stride and
-/// out_stride elements apart; start may be out, or a single row (start_stride 0).
+/// left and `columns` of right. Rows of start and out are start_stride and out_stride elements apart; start
+/// may be out, or a single row (start_stride 0).
 struct Bf16Tiles {
-  const void* left;
-  int64_t left_stride;
-  const void* right;
-  int64_t right_stride;
+  Bf16Strips left, right;
   int64_t rows, columns, depth;
   const float* start = nullptr;
   int64_t start_stride = 0;
@@ -68,6 +73,13 @@ struct ProductStart {
 /// fit, if both starts are given, or if rows of c overlap.
 void multiply_bf16(const PackedBf16& left, const PackedBf16& right, float* c, int64_t ldc,
                    const ProductStart& start = {}, const Bf16Kernel& kernel = bf16_kernel());
+
+/// Whether it is fastest to multiply rows (m, k) by a matrix (k, n) while they are in the cache.
+bool multiplies_as_it_packs(int64_t m, int64_t n, int64_t k);
+/// Packs the rows (m, k) to the forms `to`; c (m, n) = start + rows @ right (k, n). Without `to.left`, each
+/// thread packs and multiplies some rows at a time. Throws as pack_rows() and multiply_bf16().
+void pack_and_multiply_bf16(const RowSource& rows, const PackedRows& to, const PackedBf16& right, float* c,
+                            int64_t ldc, const ProductStart& start = {});
 
 /// c[i] (m, n) = op(a + a_offset[i]) (m, k) @ op(b + b_offset[i]) (k, n), rounded to bfloat16, for each i of
 /// `batch`; c is contiguous. One thread packs and computes each product.

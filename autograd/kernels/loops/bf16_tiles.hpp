@@ -31,7 +31,9 @@ void multiply_rows(const Bf16Tiles& b, const typename Math::Word* left, const ty
                    const float* start, float* out) {
   typedef typename Math::Word Word;
   constexpr int kStride = kSide * Math::kHalves;
-  const int64_t right_stride = b.right_stride / static_cast<int64_t>(sizeof(Word));
+  constexpr auto kWordBytes = static_cast<int64_t>(sizeof(Word));
+  const int64_t strip_step = b.right.strip_step / kWordBytes;
+  const int64_t left_step = b.left.tile_step / kWordBytes, right_step = b.right.tile_step / kWordBytes;
   Vector<float> sum[kRows][kVectors];
   // Unrolled, or gcc keeps the sums in memory.
 #pragma GCC unroll 16
@@ -48,7 +50,7 @@ void multiply_rows(const Bf16Tiles& b, const typename Math::Word* left, const ty
         Vector<Word> line[kVectors];
         for (int v = 0; v < kVectors; ++v) {
           const Word* const from =
-              right + half * kSide + v / kSideVectors * right_stride + v % kSideVectors * kLanes<float>;
+              right + half * kSide + v / kSideVectors * strip_step + v % kSideVectors * kLanes<float>;
           if constexpr (kSideVectors == 1) __builtin_prefetch(from + kPairsAhead * kStride);
           line[v] = load(from);
         }
@@ -60,7 +62,8 @@ void multiply_rows(const Bf16Tiles& b, const typename Math::Word* left, const ty
       left += 1;
       right += kStride;
     }
-    left += kPairs * kStride - kPairs;
+    left += left_step - kPairs;
+    right += right_step - kPairs * kStride;
   } while (--tiles > 0);
 #pragma GCC unroll 16
   for (int i = 0; i < kRows; ++i)
@@ -82,8 +85,8 @@ void multiply_strip(const Bf16Tiles& b, const typename Math::Word* left, const t
 template <class Math>
 void multiply_tiles(const Bf16Tiles& b) {
   typedef typename Math::Word Word;
-  const auto* const left = static_cast<const Word*>(b.left);
-  const auto* const right = static_cast<const Word*>(b.right);
+  const auto* const left = reinterpret_cast<const Word*>(b.left.data);
+  const auto* const right = reinterpret_cast<const Word*>(b.right.data);
   if constexpr (kColumnStrips == 1) {
     for (int column = 0; column < kSide; column += kColumnVectors * kLanes<float>)
       multiply_strip<Math, 6, kColumnVectors>(b, left, right + column, b.start + column, b.out + column);

@@ -13,6 +13,10 @@ namespace {
 
 using kernels::Binary;
 using kernels::multiply_bf16;
+using kernels::PackedBf16;
+using kernels::PackedRows;
+using kernels::ProductStart;
+using kernels::RowSource;
 using kernels::Side;
 using kernels::Unary;
 
@@ -42,6 +46,16 @@ constexpr RoundedForm kGeluTanh{"gelu_linear", Unary::gelu_tanh, Binary::gelu_ta
                                 [](In g, In x, In) { return Gradients{gelu_tanh_rule(g, x)}; }};
 constexpr RoundedForm kSwiglu{"swiglu_linear", Unary::count, Binary::count, swiglu, swiglu_rule};
 
+/// c = start + rows @ right, contiguous; and the other forms of the rows.
+void pack_and_multiply(const RowSource& rows, PackedRows to, const PackedBf16& right, float* c,
+                       const ProductStart& start) {
+  std::shared_ptr<PackedBf16> left;
+  if (!kernels::multiplies_as_it_packs(rows.rows, right.columns, rows.columns))
+    left = memory_to_pack(Side::left, rows.rows, rows.columns);
+  to.left = left.get();
+  kernels::pack_and_multiply_bf16(rows, to, right, c, right.columns, start);
+}
+
 /// x and up, contiguous.
 class RoundedOperands {
  public:
@@ -51,15 +65,19 @@ class RoundedOperands {
         x_(raw::contiguous(x)),
         up_(raw::contiguous(up)) {}
 
-  /// The values as a left operand; for an activation whose weight needs a gradient, as a right one too.
-  std::pair<Packed, Packed> pack(bool learns) const {
-    if (!form_.is_activation) return {pack_plain(Side::left), nullptr};
+  /// out = start + values @ right. Returns the values as a right operand if an activation's weight learns.
+  Packed multiply(bool learns, const PackedBf16& right, Tensor& out, const ProductStart& start) const {
+    float* const y = out.mutable_data<float>();
+    if (!form_.is_activation) {
+      multiply_bf16(*pack_plain(Side::left), right, y, right.columns, start);
+      return nullptr;
+    }
     const int64_t columns = x_.size(-1), rows = x_.numel() / columns;
-    const auto left = memory_to_pack(Side::left, rows, columns);
-    const auto right = learns ? memory_to_pack(Side::right, rows, columns) : nullptr;
-    kernels::pack_activation({form_.value, x_.data<float>(), raw::data_or_null<float>(up_)}, rows, columns,
-                             {.left = left.get(), .right = right.get()});
-    return {left, right};
+    const auto values = learns ? memory_to_pack(Side::right, rows, columns) : nullptr;
+    pack_and_multiply(
+        kernels::values_of({form_.value, x_.data<float>(), raw::data_or_null<float>(up_)}, rows, columns),
+        {.right = values.get()}, right, y, start);
+    return values;
   }
 
   Packed pack_plain(Side side) const {
@@ -100,13 +118,15 @@ class RoundedRule {
     if (grad_enabled()) return by_public_ops(gy);
     const Tensor rows = fold(raw::contiguous(gy));
     const int64_t m = rows.size(0), n = rows.size(1);
-    const auto left = needs[0] || needs[before_ - 1] ? memory_to_pack(Side::left, m, n) : nullptr;
     const auto transposed = needs[before_] ? memory_to_pack(Side::left, n, m) : nullptr;
     Tensor gbias = needs[before_ + 1] ? empty({n}, DType::float32) : Tensor();
-    kernels::pack_rows(
-        {.rows = m, .columns = n, .x = rows.data<float>(), .ldx = n},
-        {.left = left.get(), .transposed = transposed.get(), .sums = raw::data_or_null<float>(gbias)});
-    Gradients all = left ? of_inputs(*left, gy.shape(), needs) : Gradients(before_);
+    const RowSource from{.rows = m, .columns = n, .x = rows.data<float>(), .ldx = n};
+    const PackedRows to{.transposed = transposed.get(), .sums = raw::data_or_null<float>(gbias)};
+    Gradients all(before_);
+    if (needs[0] || needs[before_ - 1])
+      all = of_inputs(from, to, gy.shape(), needs);
+    else
+      kernels::pack_rows(from, to);
     all.push_back(transposed ? of_weight(*transposed) : Tensor());
     all.push_back(gbias);
     return all;
@@ -120,19 +140,20 @@ class RoundedRule {
     return all;
   }
 
-  Gradients of_inputs(const kernels::PackedBf16& gy, Shape shape, Needs needs) const {
+  /// Packs the rows of gy too.
+  Gradients of_inputs(const RowSource& gy, const PackedRows& to, Shape shape, Needs needs) const {
     const Tensor w = raw::contiguous(weight_);
     shape[shape.size() - 1] = w.size(1);
     const Tensor sum = form_.is_activation ? Tensor() : needs.take_sum(0);
     Gradients all{raw::memory_for_sum(sum, shape, DType::float32)};
     while (all.size() < before_) all.push_back(empty(shape, DType::float32));
-    multiply_bf16(gy, *packed(Side::right, Matrices(w)), all[0].mutable_data<float>(), w.size(1),
-                  {.from = raw::data_or_null<float>(sum)});
+    pack_and_multiply(gy, to, *packed(Side::right, Matrices(w)), all[0].mutable_data<float>(),
+                      {.from = raw::data_or_null<float>(sum)});
     if (form_.is_activation) RoundedOperands(form_, x_, up_).gradients(all);
     return all;
   }
 
-  Tensor of_weight(const kernels::PackedBf16& transposed) const {
+  Tensor of_weight(const PackedBf16& transposed) const {
     const Packed right = values_ ? values_ : RoundedOperands(form_, x_, up_).pack_plain(Side::right);
     Tensor gweight = empty({transposed.rows, right->columns}, DType::float32);
     multiply_bf16(transposed, *right, gweight.mutable_data<float>(), right->columns);
@@ -148,14 +169,15 @@ class RoundedRule {
 Tensor rounded(const RoundedForm& form, const Tensor& x, const Tensor& up, const Tensor& weight,
                const Tensor& bias) {
   const Tensor w = raw::contiguous(weight), b = raw::contiguous(bias);
-  const auto [left, right] = RoundedOperands(form, x, up).pack(grad_enabled() && weight.requires_grad());
   Tensor out = empty(resized(x.shape(), x.dim() - 1, weight.size(0)), DType::float32);
-  multiply_bf16(*left, *packed(Side::right, Matrices(w).transposed()), out.mutable_data<float>(),
-                weight.size(0), {.bias = raw::data_or_null<float>(b)});
+  const Packed values =
+      RoundedOperands(form, x, up)
+          .multiply(grad_enabled() && weight.requires_grad(), *packed(Side::right, Matrices(w).transposed()),
+                    out, {.bias = raw::data_or_null<float>(b)});
   std::vector<Tensor> inputs{x};
   if (up.defined()) inputs.push_back(up);
   inputs.insert(inputs.end(), {weight, bias});
-  return mark_rounded(record(form.op, out, inputs, RoundedRule(form, x, up, weight, right)));
+  return mark_rounded(record(form.op, out, inputs, RoundedRule(form, x, up, weight, values)));
 }
 
 }  // namespace

@@ -54,9 +54,7 @@ Tensor gradient_of_x(const Tensor& gy, const Tensor& weight) {
   kernels::pack(kernels::Trans::no, rows.data<float>(), rows.size(1), *left);
   Tensor gx = empty(resized(gy.shape(), gy.dim() - 1, weight.size(1)), DType::float32);
   for_each_piece(weight, [&](int64_t first, int64_t count) {
-    const kernels::PackedBf16 part{
-        Side::left, left->rows,   count, left->tiles + first / kernels::kTileDepth * kernels::kTileElements,
-        {},         left->depth()};
+    const kernels::PackedBf16 part = left->part_of_k(first, first + count);
     kernels::multiply_bf16(part, *packed_rows(weight, first, count, false), gx.mutable_data<float>(),
                            weight.size(1), {.from = first > 0 ? gx.data<float>() : nullptr});
   });

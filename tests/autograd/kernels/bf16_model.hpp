@@ -72,16 +72,15 @@ inline Dot dot_of(Isa unit) {
 /// A kernel that takes tiles apart and gives their numbers to a model.
 template <Dot dot>
 void multiply_by_model(const Bf16Tiles& tiles) {
-  const auto* const left = static_cast<const char*>(tiles.left);
-  const auto* const right = static_cast<const char*>(tiles.right);
+  const auto tile_of = [](const Bf16Strips& from, int64_t strip, int64_t tile) {
+    return reinterpret_cast<const bfloat16*>(from.data + strip * from.strip_step + tile * from.tile_step);
+  };
   for (int64_t i = 0; i < tiles.rows * kStrip; ++i)
     for (int64_t j = 0; j < tiles.columns * kStrip; ++j) {
       float sum = tiles.start[i * tiles.start_stride + j];
       for (int64_t tile = 0; tile < tiles.depth; ++tile) {
-        const auto* const a =
-            reinterpret_cast<const bfloat16*>(left + i / kStrip * tiles.left_stride) + tile * kTileElements;
-        const auto* const b =
-            reinterpret_cast<const bfloat16*>(right + j / kStrip * tiles.right_stride) + tile * kTileElements;
+        const bfloat16* const a = tile_of(tiles.left, i / kStrip, tile);
+        const bfloat16* const b = tile_of(tiles.right, j / kStrip, tile);
         std::array<bfloat16, kDepth> column{};
         for (int64_t k = 0; k < kDepth; ++k)
           column[static_cast<size_t>(k)] = b[k / 2 * kDepth + j % kStrip * 2 + k % 2];
@@ -112,6 +111,8 @@ struct Bf16Operands {
   Bf16Operands(int64_t m_, int64_t n_, int64_t k_, std::vector<float> a_, std::vector<float> b_)
       : m(m_), n(n_), k(k_), a(std::move(a_)), b(std::move(b_)), left(rounded(m, a)), right(rounded(n, b)) {}
 
+  /// Whether the halves of k have sums of their own, as bf16_product.hpp says.
+  bool has_two_sums() const { return k >= 1024 && m * n <= 1048576 && k * (m + n) >= 8 * m * n; }
   int64_t padded() const { return (k + kDepth - 1) / kDepth * kDepth; }
 
   PackedBf16 packed_left() const {
@@ -131,10 +132,14 @@ struct Bf16Operands {
     std::vector<float> c(static_cast<size_t>(m * n));
     for (int64_t i = 0; i < m; ++i)
       for (int64_t j = 0; j < n; ++j) {
-        float sum = start(i, j);
-        for (int64_t at = 0; at < k; at += kDepth)
-          sum = dot(sum, left.data() + i * padded() + at, right.data() + j * padded() + at);
-        c[static_cast<size_t>(i * n + j)] = sum;
+        const auto add = [&](float sum, int64_t begin, int64_t end) {
+          for (int64_t at = begin; at < end; at += kDepth)
+            sum = dot(sum, left.data() + i * padded() + at, right.data() + j * padded() + at);
+          return sum;
+        };
+        const int64_t middle = has_two_sums() ? padded() / kDepth / 2 * kDepth : padded();
+        const float first = add(start(i, j), 0, middle);
+        c[static_cast<size_t>(i * n + j)] = has_two_sums() ? first + add(0.0F, middle, padded()) : first;
       }
     return c;
   }

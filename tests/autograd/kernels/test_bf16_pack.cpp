@@ -184,6 +184,7 @@ TEST_CASE("rows are packed in all forms at once as in each, where they lie and a
       for (const int64_t columns : {1, 31, 32, 33, 255, 256, 257, 300})
         for (const int64_t beyond : {0, 5}) check_rows(rows, columns, beyond);
     check_rows(40, 4100, 0);
+    check_rows(1100, 40, 5);
     check_rows(0, 7, 0);
   });
 }

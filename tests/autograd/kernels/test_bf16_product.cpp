@@ -104,8 +104,12 @@ TEST_CASE("whatever the instruction, packing, edges and tiles lead to it") {
 }
 
 TEST_CASE("long sums, cut along k, have the bits of the model, for any number of threads") {
-  for (const auto& [m, n, k] :
-       {std::array<int64_t, 3>{70, 40, 600}, {300, 70, 129}, {40, 600, 65}, {300, 20, 33}}) {
+  for (const auto& [m, n, k] : {std::array<int64_t, 3>{70, 40, 600},
+                                {300, 70, 129},
+                                {40, 600, 65},
+                                {300, 20, 33},
+                                {40, 70, 1100},
+                                {150, 20, 1023}}) {
     INFO("m " << m << ", n " << n << ", k " << k);
     const Bf16Operands o(m, n, k);
     const PackedBf16 left = o.packed_left(), right = o.packed_right();
@@ -125,8 +129,60 @@ TEST_CASE("long sums, cut along k, have the bits of the model, for any number of
   }
 }
 
+TEST_CASE("parts of a deep k are multiplied where they lie") {
+  const Bf16Operands o(40, 70, 1100);
+  const PackedBf16 left = o.packed_left(), right = o.packed_right();
+  for (const auto& [begin, end] : {std::pair<int64_t, int64_t>{0, 64}, {32, 96}, {1024, 1100}}) {
+    std::vector<float> a, b;
+    for (int64_t i = 0; i < o.m; ++i) a.insert(a.end(), &o.a[i * o.k + begin], &o.a[i * o.k + end]);
+    for (int64_t j = 0; j < o.n; ++j) b.insert(b.end(), &o.b[j * o.k + begin], &o.b[j * o.k + end]);
+    const Bf16Operands part(o.m, o.n, end - begin, a, b);
+    at_each_unit([&, begin = begin, end = end](Isa unit) {
+      const Bf16Kernel& kernel = bf16_kernel(unit);
+      CHECK(same_bits(product(kernel, left.part_of_k(begin, end), right.part_of_k(begin, end)),
+                      product(kernel, part.packed_left(), part.packed_right())));
+    });
+  }
+}
+
+TEST_CASE("rows that are packed and multiplied at once have the product and the forms of both steps") {
+  for (const auto& [m, n, k] : {std::array<int64_t, 3>{1, 1, 1},
+                                {20, 16, 33},
+                                {600, 40, 70},
+                                {513, 300, 129},
+                                {600, 20, 1100},
+                                {40, 600, 65},
+                                {300, 20, 2100},
+                                {0, 5, 7},
+                                {7, 5, 0}}) {
+    INFO("m " << m << ", n " << n << ", k " << k);
+    const Bf16Operands o(m, n, k);
+    const PackedBf16 left = o.packed_left(), right = o.packed_right();
+    const std::vector<float> old = values<float>(m * n, 5, 9);
+    at_each_unit([&, m = m, n = n, k = k](Isa) {
+      std::vector<float> want = old;
+      multiply_bf16(left, right, want.data(), n, {.from = want.data()});
+      const auto bytes = static_cast<size_t>(packed_bytes(Side::right, m, k));
+      PackedBf16 right_form = packed_matrix(Side::right, m, k),
+                 packed_form = packed_matrix(Side::right, m, k);
+      std::memset(static_cast<void*>(right_form.tiles), 0xEE, bytes);
+      std::memset(static_cast<void*>(packed_form.tiles), 0xEE, bytes);
+      pack(Trans::no, o.a.data(), k, right_form);
+      for (const int count : {1, 2, 3}) {
+        const Threads threads(count);
+        std::vector<float> got = old;
+        pack_and_multiply_bf16({.rows = m, .columns = k, .x = o.a.data(), .ldx = k}, {.right = &packed_form},
+                               right, got.data(), n, {.from = got.data()});
+        CHECK(same_bits(got, want));
+        CHECK(std::memcmp(packed_form.tiles, right_form.tiles, bytes) == 0);
+      }
+    });
+  }
+}
+
 TEST_CASE("sums begin with what stands in c, or with a bias") {
-  for (const auto& [m, n, k] : {std::array<int64_t, 3>{33, 50, 70}, {32, 64, 300}, {300, 100, 40}}) {
+  for (const auto& [m, n, k] :
+       {std::array<int64_t, 3>{33, 50, 70}, {32, 64, 300}, {300, 100, 40}, {30, 40, 1030}}) {
     const Bf16Operands o(m, n, k);
     const PackedBf16 left = o.packed_left(), right = o.packed_right();
     const std::vector<float> old = values<float>(m * n, 5, 9), bias = values<float>(n, 4, 8);

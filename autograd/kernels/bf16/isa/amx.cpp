@@ -22,18 +22,18 @@ static void end() { _tile_release(); }
 // The intrinsics require literal numbers of tiles.
 template <int kRows, int kColumns>
 void multiply_tiles(const Bf16Tiles& b) {
-  constexpr int kRowBytes = 64, kTileBytes = 1024, kSide = 16;
+  constexpr int kRowBytes = 64, kSide = 16;
   const int64_t start_bytes = b.start_stride * 4, out_bytes = b.out_stride * 4;
   const float *const start = b.start, *const start_below = start + kSide * b.start_stride;
   _tile_loadd(0, start, start_bytes);
   if constexpr (kColumns == 2) _tile_loadd(1, start + kSide, start_bytes);
   if constexpr (kRows == 2) _tile_loadd(2, start_below, start_bytes);
   if constexpr (kRows == 2 && kColumns == 2) _tile_loadd(3, start_below + kSide, start_bytes);
-  const char *left = static_cast<const char*>(b.left), *right = static_cast<const char*>(b.right);
+  const char *left = b.left.data, *right = b.right.data;
   constexpr int kOutRows = kRows * kSide;
   const int64_t rows_per_tile = (kOutRows + b.depth - 1) / b.depth;
   int64_t row = 0;
-  for (int64_t tile = 0; tile < b.depth; ++tile, left += kTileBytes, right += kTileBytes) {
+  for (int64_t tile = 0; tile < b.depth; ++tile, left += b.left.tile_step, right += b.right.tile_step) {
     // Prefetches the output meanwhile, so that the stores do not wait for its 64 lines.
     for (const int64_t end = std::min<int64_t>(row + rows_per_tile, kOutRows); row < end; ++row)
       for (int column = 0; column < kColumns; ++column)
@@ -42,11 +42,11 @@ void multiply_tiles(const Bf16Tiles& b) {
     _tile_loadd(4, left, kRowBytes);
     _tile_dpbf16ps(0, 4, 6);
     if constexpr (kColumns == 2) {
-      _tile_loadd(7, right + b.right_stride, kRowBytes);
+      _tile_loadd(7, right + b.right.strip_step, kRowBytes);
       _tile_dpbf16ps(1, 4, 7);
     }
     if constexpr (kRows == 2) {
-      _tile_loadd(5, left + b.left_stride, kRowBytes);
+      _tile_loadd(5, left + b.left.strip_step, kRowBytes);
       _tile_dpbf16ps(2, 5, 6);
       if constexpr (kColumns == 2) _tile_dpbf16ps(3, 5, 7);
     }
