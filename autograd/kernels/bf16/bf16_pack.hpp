@@ -127,6 +127,6 @@ struct Activation {
 };
 
 /// Its values (rows, columns).
-RowSource values_of(const Activation& activation, int64_t rows, int64_t columns);
+RowSource values_of(const Activation& of, int64_t rows, int64_t columns);
 
 }  // namespace gradus::kernels
