@@ -181,11 +181,23 @@ PackedBf16 packed_in(Scratch& memory, Side side, int64_t rows, int64_t columns) 
   return packed_matrix(side, rows, columns, memory.of(packed_bytes(side, rows, columns)));
 }
 
+void check_product(Side side, int64_t m, int64_t k, const PackedBf16& right, int64_t ldc,
+                   const ProductStart& start) {
+  const auto name = [](Side of) { return of == Side::left ? "a left one (" : "a right one ("; };
+  if (side != Side::left || right.side != Side::right || k != right.rows)
+    fail("multiply_bf16", "needs a left operand (m, k) and a right one (k, n), got ", name(side), m, ", ", k,
+         ") and ", name(right.side), right.rows, ", ", right.columns, ").");
+  if (start.from && start.bias) fail("multiply_bf16", "needs one start at most, got a sum and a bias.");
+  if (m > 1 && ldc < right.columns)
+    fail("multiply_bf16", "needs rows of c at least ", right.columns, " apart, got ", ldc, ".");
+}
+
 bool has_two_sums(int64_t m, int64_t n, int64_t k) {
   return k >= kHalvedK && m * n <= kMostHalved && k * (m + n) >= kOperandsToSums * m * n;
 }
 
-/// Bands that are packed and multiplied at a time, of `all` bands: so many that two threads end together.
+/// How many of `all` bands a thread packs and multiplies at a time. The number of such chunks is even, for
+/// two threads.
 int64_t bands_at_a_time(int64_t all, int64_t k) {
   const int64_t most =
       std::clamp<int64_t>(kMostPacked / (kTileDepth * std::max<int64_t>(1, k)), 1, kMostBands);
@@ -231,13 +243,7 @@ const Bf16Kernel& bf16_kernel([[maybe_unused]] Isa isa) {
 
 void multiply_bf16(const PackedBf16& left, const PackedBf16& right, float* c, int64_t ldc,
                    const ProductStart& start, const Bf16Kernel& kernel) {
-  if (left.side != Side::left || right.side != Side::right || left.columns != right.rows)
-    fail("multiply_bf16", "needs a left operand (m, k) and a right one (k, n), got ",
-         left.side == Side::left ? "a left one (" : "a right one (", left.rows, ", ", left.columns, ") and ",
-         right.side == Side::left ? "a left one (" : "a right one (", right.rows, ", ", right.columns, ").");
-  if (start.from && start.bias) fail("multiply_bf16", "needs one start at most, got a sum and a bias.");
-  if (left.rows > 1 && ldc < right.columns)
-    fail("multiply_bf16", "needs rows of c at least ", right.columns, " apart, got ", ldc, ".");
+  check_product(left.side, left.rows, left.columns, right, ldc, start);
   if (left.rows == 0 || right.columns == 0) return;
   if (has_two_sums(left.rows, right.columns, left.columns))
     return run_two_sums(kernel, left, right, c, ldc, start);
@@ -254,7 +260,10 @@ void pack_and_multiply_bf16(const RowSource& rows, const PackedRows& to, const P
     pack_rows(rows, to);
     return multiply_bf16(*to.left, right, c, ldc, start);
   }
+  check_product(Side::left, rows.rows, rows.columns, right, ldc, start);
+  if (right.columns == 0) return pack_rows(rows, to);
   RowPacking packing(rows, to);
+  const Bf16Kernel& kernel = bf16_kernel();
   const int64_t bands = packing.bands(), k = rows.columns, high = bands_at_a_time(bands, k);
   const int64_t work = high * kTileDepth * right.columns * k;
   parallel_for(ceil_div(bands, high), grain_of(kSmallProduct, work), [&](int64_t begin, int64_t end) {
@@ -265,7 +274,7 @@ void pack_and_multiply_bf16(const RowSource& rows, const PackedRows& to, const P
       for (int64_t i = band; i < last; ++i) packing.pack_band(i, &left, band);
       ProductStart here = start;
       if (here.from) here.from += row * ldc;
-      multiply_bf16(left, right, c + row * ldc, ldc, here);
+      Bf16Product(kernel, left, right, c + row * ldc, ldc, here).run();
     }
   });
   packing.finish();
