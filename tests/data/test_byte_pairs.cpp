@@ -14,10 +14,10 @@
 #include "small_vocabulary.hpp"
 #include "support.hpp"
 
+namespace test_byte_pairs {
+
 using namespace gradus::data;
 using Tokens = std::vector<int32_t>;
-
-namespace {
 
 std::vector<std::string> words_of(const std::string& text) {
   std::vector<std::string> words;
@@ -61,8 +61,6 @@ std::string corpus() {
   for (int i = 0; i < 1000; ++i) text += static_cast<char>(random());
   return text + std::string(300, 'x') + " " + std::string(77, '=');
 }
-
-}  // namespace
 
 TEST_CASE("every byte has a letter, and GPT-2's order") {
   CHECK(pairs::letters_of(" a\n~\xAD\xFF") ==
@@ -224,3 +222,5 @@ TEST_CASE("a stream of tokens gives whole characters, and in the end every byte"
   CHECK(stream.finish() == "\xC3");
   CHECK(stream.finish().empty());
 }
+
+}  // namespace test_byte_pairs

@@ -7,11 +7,11 @@
 #include "gradus/files/json.hpp"
 #include "test_files.hpp"
 
+namespace test_chat {
+
 using namespace gradus;
 using namespace gradus::data;
 using Catch::Matchers::ContainsSubstring;
-
-namespace {
 
 Tokenizer chat_bytes() { return with_chat(Tokenizer::bytes()); }
 
@@ -31,8 +31,6 @@ std::string error_of_line(const std::string& line, const Tokenizer& tokenizer) {
   return testing::error_of(
       [&] { (void)read_examples("{\"text\":\"ab\"}\n" + line, "a.jsonl", tokenizer, {}); });
 }
-
-}  // namespace
 
 TEST_CASE("a conversation in ChatML has the tokens of its template, and its answers count") {
   const Tokenizer tokenizer = chat_bytes();
@@ -165,3 +163,5 @@ TEST_CASE("conversations have the text that Hugging Face makes with the template
     }
   }
 }
+
+}  // namespace test_chat

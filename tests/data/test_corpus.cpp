@@ -10,11 +10,11 @@
 #include "support.hpp"
 #include "test_files.hpp"
 
+namespace test_corpus {
+
 using namespace gradus;
 using namespace gradus::data;
 namespace fs = std::filesystem;
-
-namespace {
 
 const std::string kInstall = " Hint: apt-get install bible-kjv bible-kjv-text, or use `corpus` stories.";
 
@@ -31,8 +31,6 @@ bool bible_is_installed() {
   skip("the program `bible` is not installed (apt-get install bible-kjv bible-kjv-text)");
   return false;
 }
-
-}  // namespace
 
 TEST_CASE("the cache is where the environment says") {
   const Environment own("GRADUS_CACHE", {}), xdg("XDG_CACHE_HOME", {}), home("HOME", {});
@@ -152,3 +150,5 @@ TEST_CASE("a cache that cannot be written costs a warning only") {
   CHECK(load_corpus("kjv", "").warning ==
         "the kjv could not be kept in the cache \"\": none of GRADUS_CACHE, XDG_CACHE_HOME and HOME is set");
 }
+
+}  // namespace test_corpus

@@ -9,10 +9,10 @@
 #include "gradus/data/dataset.hpp"
 #include "support.hpp"
 
+namespace test_dataset {
+
 using namespace gradus;
 using namespace gradus::data;
-
-namespace {
 
 /// Token i is i, so that a token says where it stood.
 std::vector<int32_t> places(int32_t n) {
@@ -40,8 +40,6 @@ std::string error_with(int32_t n, int64_t block, double val_fraction) {
 bool same(const Tensor& a, const Tensor& b) {
   return a.shape() == b.shape() && a.to_vector<int64_t>() == b.to_vector<int64_t>();
 }
-
-}  // namespace
 
 TEST_CASE("the last tokens are for validation") {
   const TextDataset dataset(places(100), 4, 0.1);
@@ -304,3 +302,5 @@ TEST_CASE("weights that leave nothing to draw are refused") {
           dataset.weigh({{20, 0}, {20, 1}});
         }) == "[dataset] weights must leave a part to train on, got none above 0 for one that has windows.");
 }
+
+}  // namespace test_dataset

@@ -7,10 +7,10 @@
 #include "grammar_oracle.hpp"
 #include "support.hpp"
 
+namespace test_grammar {
+
 using gradus::Generator;
 using gradus::data::Grammar;
-
-namespace {
 
 const std::string kRules = R"(
 hero  = Anna | 3:Ben
@@ -21,8 +21,6 @@ story = {hero} ran, {he@hero} fell{tail} {place} {hero} {he@hero} {@place}!
 chain = 2:Once {hero} and {hero} met {@hero}.\n
       | So {story}
 )";
-
-}  // namespace
 
 TEST_CASE("entropy and mean size are those of all the texts a grammar can write") {
   const auto all = GrammarOracle(kRules).derivations([](const std::string&) { return true; });
@@ -66,3 +64,5 @@ TEST_CASE("a rule uses rules above it only") {
   CHECK(error_in("a = x {b}\nb = y") == "[grammar] a rule must use only rules above it, got 'b'.");
   CHECK(error_in("a = x {a}") == "[grammar] a rule must use only rules above it, got 'a'.");
 }
+
+}  // namespace test_grammar

@@ -6,13 +6,11 @@
 #include "support.hpp"
 #include "test_files.hpp"
 
+namespace test_meta_pickle {
+
 using namespace gradus::data;
 
-namespace {
-
 const std::filesystem::path kCheckpoints = gradus::testing::test_files() / "nn/golden/checkpoints";
-
-}  // namespace
 
 TEST_CASE("meta.pkl gives nanoGPT's characters, as a file and in a folder") {
   const Tokenizer expected = Tokenizer::characters("\n !abcdefgh");
@@ -21,3 +19,5 @@ TEST_CASE("meta.pkl gives nanoGPT's characters, as a file and in a folder") {
   const std::string said = error_of([] { load_tokenizer(kCheckpoints / "evil.pkl"); });
   CHECK_THAT(said, Catch::Matchers::ContainsSubstring("got 'posix.system'."));
 }
+
+}  // namespace test_meta_pickle

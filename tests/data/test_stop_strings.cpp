@@ -8,10 +8,10 @@
 #include "catch.hpp"
 #include "support.hpp"
 
+namespace test_stop_strings {
+
 using gradus::data::StopStrings;
 using Strings = std::vector<std::string>;
-
-namespace {
 
 /// By the definition: the shortest beginning of the text that ends with one of them, without the longest
 /// such.
@@ -36,8 +36,6 @@ std::string in_pieces(const std::string& text, const Strings& stops, std::mt1993
   }
   return out + stream.finish();
 }
-
-}  // namespace
 
 TEST_CASE("a text ends before the string that is whole first, however it comes") {
   std::mt19937 random(5);
@@ -81,3 +79,5 @@ TEST_CASE("what may have begun a string comes at the end, if it did not") {
 TEST_CASE("an empty string to stop at is refused") {
   CHECK(error_of([] { StopStrings({"a", ""}); }) == "[stop] a string to stop at must not be empty, got ''.");
 }
+
+}  // namespace test_stop_strings

@@ -8,9 +8,9 @@
 #include "grammar_oracle.hpp"
 #include "support.hpp"
 
-using namespace gradus::data;
+namespace test_stories {
 
-namespace {
+using namespace gradus::data;
 
 std::vector<std::string> split_stories(const std::string& text) {
   std::vector<std::string> stories;
@@ -21,8 +21,6 @@ std::vector<std::string> split_stories(const std::string& text) {
   }
   return stories;
 }
-
-}  // namespace
 
 TEST_CASE("stories are the same for the same seed, whole, and of the size asked for") {
   const std::string text = write_stories(5, 10000);
@@ -79,3 +77,5 @@ TEST_CASE("each story has exactly one derivation, and -log p comes to the entrop
   CHECK(entropy > 0.05);
   CHECK(entropy < 0.2);
 }
+
+}  // namespace test_stories

@@ -8,10 +8,10 @@
 #include "machine.hpp"
 #include "support.hpp"
 
+namespace test_text {
+
 using namespace gradus::data;
 namespace fs = std::filesystem;
-
-namespace {
 
 const TextRules kCharacters = TextRules::of_kind("char"), kBytes = TextRules::of_kind("byte");
 const std::string kMark = "\xEF\xBB\xBF";
@@ -19,8 +19,6 @@ const std::string kMark = "\xEF\xBB\xBF";
 std::string quoted(const fs::path& path) { return "\"" + path.string() + "\""; }
 
 Text characters(const std::string& bytes) { return make_text({{"a text", bytes}}, kCharacters); }
-
-}  // namespace
 
 TEST_CASE("read_text joins files byte for byte") {
   const TemporaryFolder folder;
@@ -162,3 +160,5 @@ TEST_CASE("a folder is its .txt files and those below, in the order of their pat
   CHECK(text.text == "21243");
   CHECK(text.sha256 == gradus::files::sha256("21243"));
 }
+
+}  // namespace test_text

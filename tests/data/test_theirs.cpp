@@ -9,12 +9,12 @@
 #include "gradus/files/json.hpp"
 #include "test_files.hpp"
 
+namespace test_theirs {
+
 using namespace gradus::data;
 namespace fs = std::filesystem;
 using gradus::files::Field;
 using gradus::files::Json;
-
-namespace {
 
 const fs::path kTheirs = gradus::testing::test_files() / "data/theirs";
 
@@ -48,8 +48,6 @@ std::string split(const std::string& regex, const std::string& behavior, bool in
 std::string read_error(const std::string& json) {
   return error_of([&] { Tokenizer::from_tokenizer_json(json, "t.json"); });
 }
-
-}  // namespace
 
 TEST_CASE("tokenizers of other programs give Hugging Face's ids") {
   int folders = 0;
@@ -205,3 +203,5 @@ TEST_CASE("special tokens on request") {
           std::string::npos);
   }
 }
+
+}  // namespace test_theirs

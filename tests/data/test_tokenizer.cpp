@@ -5,18 +5,16 @@
 #include "gradus/data/tokenizer.hpp"
 #include "support.hpp"
 
+namespace test_tokenizer {
+
 using gradus::data::Tokenizer;
 using Tokens = std::vector<int32_t>;
-
-namespace {
 
 std::string all_bytes() {
   std::string bytes;
   for (int b = 0; b < 256; ++b) bytes += static_cast<char>(b);
   return bytes;
 }
-
-}  // namespace
 
 TEST_CASE("characters are numbered in ascending order of their code points") {
   const Tokenizer tokenizer = Tokenizer::characters(
@@ -143,3 +141,5 @@ TEST_CASE("vocab.json is read strictly") {
           ": characters must ascend, got 'a' (U+0061) after 'a' (U+0061).");
   refused("{\"tokenizer\": \"char\", \"characters\": \"\"}", ": characters must not be empty.");
 }
+
+}  // namespace test_tokenizer

@@ -8,10 +8,10 @@
 #include "small_vocabulary.hpp"
 #include "support.hpp"
 
+namespace test_tokenizer_files {
+
 using namespace gradus::data;
 using Tokens = std::vector<int32_t>;
-
-namespace {
 
 const std::string kMerges = "#version: 0.2\na b\nab c\n\xC4\xA0 a\n# #\n";
 
@@ -31,8 +31,6 @@ std::string gpt2_error(const std::string& vocab, const std::string& merges) {
 std::string json_error(const std::string& json) {
   return error_of([&] { Tokenizer::from_tokenizer_json(json, "t.json"); });
 }
-
-}  // namespace
 
 TEST_CASE("every kind of tokenizer comes back from each of its files") {
   const Tokenizer pairs = pairs_tokenizer();
@@ -224,3 +222,5 @@ TEST_CASE("a tokenizer.json is refused with the reason") {
   CHECK(json_error(with(characters, "\"unk_token\": null", "\"unk_token\": \"a\"")) ==
         file + "model, unk_token must be null or off, got 'a'.");
 }
+
+}  // namespace test_tokenizer_files

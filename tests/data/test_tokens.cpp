@@ -8,11 +8,11 @@
 #include "gradus/files/hashes.hpp"
 #include "temporary_folder.hpp"
 
+namespace test_tokens {
+
 using namespace gradus;
 using namespace gradus::data;
 using testing::error_of;
-
-namespace {
 
 /// A file of 16-bit numbers, low byte first, written byte by byte.
 void write_numbers(const std::filesystem::path& file, const std::vector<int>& numbers) {
@@ -25,8 +25,6 @@ std::vector<int> many(int count) {
   for (int i = 0; i < count; ++i) numbers.push_back(i * 31 % 50'257);
   return numbers;
 }
-
-}  // namespace
 
 TEST_CASE("a file of tokens is read where it is asked for") {
   const testing::TemporaryFolder folder;
@@ -112,3 +110,5 @@ TEST_CASE("checksums are those of the files joined, and what is written comes ba
   CHECK(error_of([] { token_bytes({65'536}); }) ==
         "[tokens] token numbers must be below 65536 for a file of 16 bits each, got 65536.");
 }
+
+}  // namespace test_tokens

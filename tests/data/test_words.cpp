@@ -6,10 +6,10 @@
 #include "catch.hpp"
 #include "gradus/data/pairs/words.hpp"
 
+namespace test_words {
+
 using gradus::data::pairs::first_word;
 using Words = std::vector<std::string>;
-
-namespace {
 
 Words words_of(std::string_view text) {
   Words words;
@@ -30,8 +30,6 @@ std::string kind_of(const std::string& character) {
   if (words.front() == "a" + character) return "letter";
   return words.back() == character + "1" ? "number" : "other";
 }
-
-}  // namespace
 
 TEST_CASE("a text is cut as GPT-2 cuts it") {
   CHECK(first_word("") == 0);
@@ -85,3 +83,5 @@ TEST_CASE("bytes that are not UTF-8 are cut as marks are") {
   CHECK(words_of("\xE2\x82") == Words{"\xE2\x82"});
   CHECK(words_of("\xED\xA0\x80 x") == Words{"\xED\xA0\x80", " x"});
 }
+
+}  // namespace test_words

@@ -10,13 +10,13 @@
 #include "gradus/files/hashes.hpp"
 #include "temporary_folder.hpp"
 
+namespace test_checksums {
+
 using namespace gradus;
 using namespace gradus::files;
 using testing::error_of;
 
 namespace fs = std::filesystem;
-
-namespace {
 
 /// A folder with two files, one of them in parts.
 struct Folder {
@@ -45,8 +45,6 @@ struct Folder {
 void overwrite(const fs::path& file, const std::string& bytes) {
   write_atomically(file, [&](std::ostream& out) { out << bytes; });
 }
-
-}  // namespace
 
 TEST_CASE("crc32 is that of zip") {
   CHECK(hex32(crc32("")) == "00000000");
@@ -177,3 +175,5 @@ TEST_CASE("a pipe in the place of a file is refused and not waited for") {
   CHECK(testing::error_of([&] { snapshot.verify_all(); }) ==
         concat("[checksum] ", (folder / "pipe").string(), " must be a file, got something else."));
 }
+
+}  // namespace test_checksums

@@ -1,13 +1,11 @@
 #include "catch.hpp"
 #include "gradus/files/error.hpp"
 
+namespace test_error {
+
 using namespace gradus;
 
-namespace {
-
 std::string as_flag(std::string_view name) { return concat("--", name); }
-
-}  // namespace
 
 TEST_CASE("an error shows its options in backquotes, or as the program calls them") {
   const Option lr{"lr"};
@@ -25,3 +23,5 @@ TEST_CASE("words are listed with an or before the last") {
   CHECK(listed(std::vector<std::string>{"a"}) == "a");
   CHECK(listed(std::vector<std::string>{"a", "b", "c"}) == "a, b or c");
 }
+
+}  // namespace test_error

@@ -12,6 +12,8 @@
 #include "catch.hpp"
 #include "temporary_folder.hpp"
 
+namespace test_file {
+
 using namespace gradus;
 using namespace gradus::files;
 using testing::error_of;
@@ -128,3 +130,5 @@ TEST_CASE("read says why it cannot") {
   CHECK(error_of([&] { read(folder.path()); }) ==
         concat("[file] cannot read ", folder.path().string(), ": it is a folder."));
 }
+
+}  // namespace test_file

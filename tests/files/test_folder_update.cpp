@@ -5,12 +5,12 @@
 #include "catch.hpp"
 #include "temporary_folder.hpp"
 
+namespace test_folder_update {
+
 using namespace gradus;
 using namespace gradus::files;
 
 namespace fs = std::filesystem;
-
-namespace {
 
 void write_both(const fs::path& folder, const std::string& text) {
   FolderUpdate update(folder);
@@ -22,8 +22,6 @@ void write_both(const fs::path& folder, const std::string& text) {
 std::string read_checked(const fs::path& folder, const std::string& name) {
   return read_folder(folder, [&](const FolderSnapshot& files) { return files.text(name); });
 }
-
-}  // namespace
 
 TEST_CASE("an update that the disk cuts off leaves files that can be read, and so does the next one") {
   const testing::TemporaryFolder folder;
@@ -72,3 +70,5 @@ TEST_CASE("a folder that was replaced by another, and by its like again, while i
   CHECK(text == "one");
   CHECK(attempts == 2);
 }
+
+}  // namespace test_folder_update

@@ -12,12 +12,12 @@
 #include "machine.hpp"
 #include "temporary_folder.hpp"
 
+namespace test_input {
+
 using namespace gradus;
 using namespace gradus::files;
 
 namespace fs = std::filesystem;
-
-namespace {
 
 std::string reason(const fs::path& path) {
   try {
@@ -46,8 +46,6 @@ class Pipe {
  private:
   int ends_[2];
 };
-
-}  // namespace
 
 TEST_CASE("a file is read to its end") {
   const testing::TemporaryFolder folder;
@@ -108,3 +106,5 @@ TEST_CASE("a named pipe is read when somebody writes to it, and refused when nob
   }
   CHECK(reason(path) == "it is a pipe that no program writes to");
 }
+
+}  // namespace test_input

@@ -6,11 +6,11 @@
 #include "autograd/compare.hpp"
 #include "catch.hpp"
 
+namespace test_json {
+
 using namespace gradus;
 using namespace gradus::files;
 using testing::error_of;
-
-namespace {
 
 std::string refusal(const std::string& text) {
   return error_of([&] { Json(text, "op", "f"); });
@@ -38,8 +38,6 @@ std::string written(const Field& field) {
 }
 
 std::string rewritten(const std::string& text) { return written(Json(text, "op", "f").root()); }
-
-}  // namespace
 
 TEST_CASE("values come as they were written") {
   for (const char* text : {"null", "true", "false", "0", "-1", "9223372036854775807", "-9223372036854775808",
@@ -212,3 +210,5 @@ TEST_CASE("any bytes are refused or read, and what is read comes back") {
   }
   CHECK(read > 100);
 }
+
+}  // namespace test_json

@@ -2,6 +2,8 @@
 
 #include "catch.hpp"
 
+namespace test_plain {
+
 using namespace gradus::files;
 
 TEST_CASE("what a terminal would obey is written out") {
@@ -43,3 +45,5 @@ TEST_CASE("in quotes a text is cut between characters") {
   CHECK(in_quotes("ab\xE2\x82\xAC", 4) == "'ab...'");
   CHECK(in_quotes("ab\xE2\x82\xAC", 5) == "'ab\xE2\x82\xAC'");
 }
+
+}  // namespace test_plain

@@ -5,9 +5,9 @@
 #include "catch.hpp"
 #include "gradus/files/plain.hpp"
 
-using namespace gradus::files;
+namespace test_plain_buffer {
 
-namespace {
+using namespace gradus::files;
 
 /// What comes out if it is written in pieces of so many bytes, each flushed.
 std::string written(const std::string& text, size_t piece) {
@@ -20,8 +20,6 @@ std::string written(const std::string& text, size_t piece) {
   }
   return result.str();
 }
-
-}  // namespace
 
 TEST_CASE("characters in pieces come out whole, and nothing else gets through") {
   const std::string text =
@@ -45,3 +43,5 @@ TEST_CASE("a character by itself is handed on at once") {
   stream << '\xA9';
   CHECK(result.str() == "a\xC3\xA9");
 }
+
+}  // namespace test_plain_buffer

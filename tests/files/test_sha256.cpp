@@ -1,6 +1,8 @@
 #include "catch.hpp"
 #include "gradus/files/hashes.hpp"
 
+namespace test_sha256 {
+
 using gradus::files::sha256;
 
 TEST_CASE("sha256 gives the digests of NIST's examples") {
@@ -37,3 +39,5 @@ TEST_CASE("sha256 of pieces is that of the whole, wherever it is cut") {
       CHECK(sum.digest() == sha256(text));
     }
 }
+
+}  // namespace test_sha256

@@ -9,12 +9,12 @@
 #include "catch.hpp"
 #include "temporary_folder.hpp"
 
+namespace test_stable_file {
+
 using namespace gradus;
 using namespace gradus::files;
 using Catch::Matchers::ContainsSubstring;
 using namespace std::chrono_literals;
-
-namespace {
 
 void write(const std::filesystem::path& file, const std::string& bytes) {
   std::ofstream(file, std::ios::binary) << bytes;
@@ -25,8 +25,6 @@ std::string read_at(const StableFile& file, int64_t offset, int64_t count) {
   file.read(offset, bytes.data(), count);
   return bytes;
 }
-
-}  // namespace
 
 TEST_CASE("a file is read here and there") {
   const testing::TemporaryFolder folder;
@@ -88,3 +86,5 @@ TEST_CASE("what is no file is refused without waiting") {
   CHECK_THROWS_WITH(StableFile(folder / "pipe"), ContainsSubstring("it is a pipe or a device"));
   CHECK_THROWS_AS(StableFile("/dev/null"), Unreadable);
 }
+
+}  // namespace test_stable_file

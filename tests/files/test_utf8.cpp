@@ -3,6 +3,8 @@
 #include "catch.hpp"
 #include "gradus/files/utf8.hpp"
 
+namespace test_utf8 {
+
 using namespace gradus::files;
 
 TEST_CASE("every code point survives the way to UTF-8 and back") {
@@ -73,3 +75,5 @@ TEST_CASE("quoted never breaks a line") {
   CHECK(quoted(0x85) == "U+0085");
   CHECK(quoted(0x2028) == "U+2028");
 }
+
+}  // namespace test_utf8

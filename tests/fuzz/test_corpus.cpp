@@ -9,10 +9,10 @@
 #include "readers.hpp"
 #include "test_files.hpp"
 
+namespace test_corpus {
+
 using namespace gradus;
 using namespace gradus::fuzz;
-
-namespace {
 
 namespace fs = std::filesystem;
 
@@ -77,8 +77,6 @@ std::string changed(std::string text, const std::vector<std::string>& others, Ra
   return text;
 }
 
-}  // namespace
-
 TEST_CASE("every reader refuses or reads what is kept, and what is made of it") {
   if (!testing::machine_has("/proc/self/fd")) return;
   for (const Reader& reader : readers()) {
@@ -106,3 +104,5 @@ TEST_CASE("the first of each corpus is read to its end") {
     CHECK_NOTHROW(reader.read(files::read(testing::test_files() / "fuzz/corpus" / reader.name / "0-good")));
   }
 }
+
+}  // namespace test_corpus

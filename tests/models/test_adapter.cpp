@@ -15,13 +15,13 @@
 #include "gradus/nn/safetensors.hpp"
 #include "temporary_folder.hpp"
 
+namespace test_adapter {
+
 using namespace gradus;
 using namespace gradus::models;
 using nlohmann::json;
 using testing::difference;
 using testing::error_of;
-
-namespace {
 
 DecoderConfig config_of(const std::string& arch) {
   DecoderConfig config{.vocab_size = 11, .block_size = 8, .n_layer = 2, .n_head = 2, .n_embd = 8};
@@ -62,8 +62,6 @@ struct Adapted {
     return error_of([&] { load_pretrained(folder); });
   }
 };
-
-}  // namespace
 
 TEST_CASE("an adapter comes back, apart from the weights and in them") {
   const std::string arch = GENERATE("gpt2", "llama", "gemma", "mingru");
@@ -162,3 +160,5 @@ TEST_CASE("an adapter knows its base") {
              Catch::Matchers::ContainsSubstring(
                  "the base model must be the one that it was trained on, got other weights in"));
 }
+
+}  // namespace test_adapter

@@ -6,12 +6,12 @@
 #include "gradus/models/pretrained.hpp"
 #include "models/foreign.hpp"
 
+namespace test_bad_folders {
+
 using namespace gradus;
 using gradus::testing::Foreign;
 using gradus::testing::Raw;
 using nlohmann::json;
-
-namespace {
 
 struct BadFolder {
   const char* what;
@@ -262,8 +262,6 @@ const BadIndex kBadIndexes[] = {
      "listed nowhere."},
 };
 
-}  // namespace
-
 TEST_CASE("what a config says that is another model") {
   for (const BadFolder& bad : kBadConfigs) {
     Foreign foreign;
@@ -325,3 +323,5 @@ TEST_CASE("of a folder without a model the folders in it that have one are named
   std::filesystem::copy(folder / "h", folder / "i\n");
   CHECK(said().ends_with("these subfolders have one: a, b, c, d, e, f, g, h and 1 more."));
 }
+
+}  // namespace test_bad_folders

@@ -8,12 +8,12 @@
 #include "temporary_folder.hpp"
 #include "test_files.hpp"
 
+namespace test_checkpoint_files {
+
 using namespace gradus;
 using namespace gradus::models;
 using testing::difference;
 using testing::error_of;
-
-namespace {
 
 namespace fs = std::filesystem;
 
@@ -29,8 +29,6 @@ void check_golden(const fs::path& path) {
     CHECK(difference(got.at(name), values, 0.0) == "");
   }
 }
-
-}  // namespace
 
 TEST_CASE("nanoGPT's checkpoint has its model's weights and shape") {
   check_golden(kCheckpoints / "nano.pt");
@@ -69,3 +67,5 @@ TEST_CASE("checkpoints that are not enough") {
   CHECK_THAT(error_of([] { load_config(kCheckpoints / "evil.pt"); }),
              Catch::Matchers::ContainsSubstring("got 'posix.system'."));
 }
+
+}  // namespace test_checkpoint_files

@@ -6,6 +6,8 @@
 #include "catch.hpp"
 #include "gradus/models/decoder.hpp"
 
+namespace test_decoder_config {
+
 using namespace gradus;
 using namespace gradus::models;
 using testing::error_of;
@@ -165,3 +167,5 @@ TEST_CASE("names and shapes are known before there is a model") {
     CHECK(config.parameter_shapes() == shapes);
   }
 }
+
+}  // namespace test_decoder_config

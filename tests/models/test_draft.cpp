@@ -8,11 +8,11 @@
 #include "gradus/autograd/ops/ops.hpp"
 #include "gradus/models/generate.hpp"
 
+namespace test_draft {
+
 using namespace gradus;
 using namespace gradus::models;
 using testing::error_of;
-
-namespace {
 
 using Tokens = std::vector<int64_t>;
 
@@ -42,8 +42,6 @@ Tokens a_text() {
   for (int64_t i = 0; i < 30; ++i) text.push_back(i % 7 == 0 && i > 20 ? 3 : i % 9);
   return text;
 }
-
-}  // namespace
 
 TEST_CASE("a draft is what came behind the longest beginning that ends as the text does") {
   CHECK(drafted(Tokens{1, 2, 3, 4, 9, 2, 3}, 2) == Tokens{4, 9});
@@ -158,3 +156,5 @@ TEST_CASE("a state that was cut continues as if the rest had never been") {
   CHECK(vectors::same_bits(model.decode(six, *cut).to_vector<float>(),
                            model.decode(six, *fresh).to_vector<float>()));
 }
+
+}  // namespace test_draft

@@ -11,12 +11,12 @@
 #include "temporary_folder.hpp"
 #include "with_state.hpp"
 
+namespace test_ensemble {
+
 using namespace gradus;
 using namespace gradus::models;
 using testing::difference;
 using testing::error_of;
-
-namespace {
 
 DecoderConfig config_of(const std::string& arch) {
   DecoderConfig config{
@@ -53,8 +53,6 @@ struct SavedEnsemble {
     update.commit_without_list();
   }
 };
-
-}  // namespace
 
 TEST_CASE("an ensemble's probabilities are the means of its members'") {
   const std::string arch = GENERATE("gpt2", "llama", "gemma", "mingru");
@@ -135,3 +133,5 @@ TEST_CASE("members that are not models of one config inside the folder are refus
   std::filesystem::copy(saved.folder / "config.json", saved.folder / "b");  // an ensemble as a member
   CHECK(error_of([&] { load_pretrained(saved.folder.path()); }).find("must be 'gpt2'") != std::string::npos);
 }
+
+}  // namespace test_ensemble

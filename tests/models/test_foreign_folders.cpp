@@ -6,12 +6,12 @@
 #include "gradus/models/pretrained.hpp"
 #include "models/foreign.hpp"
 
+namespace test_foreign_folders {
+
 using namespace gradus;
 using namespace gradus::models;
 using gradus::testing::Foreign;
 using gradus::testing::golden;
-
-namespace {
 
 /// Largest difference, as a fraction of the largest expected value; infinite if a number is not finite.
 double relative_error_of(const Tensor& actual, const Tensor& expected) {
@@ -52,8 +52,6 @@ void check_golden(const std::filesystem::path& folder) {
   }
   CHECK(seen + 4 == expected.size());
 }
-
-}  // namespace
 
 TEST_CASE("a prefix, mask buffers, a head that is tied, and keys that change nothing") {
   Foreign foreign;
@@ -306,3 +304,5 @@ TEST_CASE("a module of the book has PyTorch's logits, loss and gradients: make_b
   }
   CHECK(seen == expected.size());
 }
+
+}  // namespace test_foreign_folders

@@ -14,13 +14,13 @@
 #include "nn/gradcheck_module.hpp"
 #include "test_files.hpp"
 
+namespace test_gemma {
+
 using namespace gradus;
 using namespace gradus::models;
 using nlohmann::json;
 using testing::difference;
 using testing::error_of;
-
-namespace {
 
 /// Windows of 3 in the first and third block.
 DecoderConfig small_gemma() {
@@ -52,8 +52,6 @@ json published() {
 }
 
 DecoderConfig read(const json& config) { return config_from_json(config.dump(), "f"); }
-
-}  // namespace
 
 TEST_CASE("the config of Gemma 3 270M is read, and has the published number of parameters") {
   const DecoderConfig config = read(published());
@@ -205,3 +203,5 @@ TEST_CASE("memory of a gemma has the inputs of all its norms, and gelu(gate)") {
   const double saved = 3 * (6 * 16 + 2 * 24 + 2 * 12 + (24 + 12) + 4 * 24 + 4) + 3 * 16 + 2 * 11 + 4 * 24;
   CHECK(training_memory(config, 6).activations == 4 * 48 * saved);
 }
+
+}  // namespace test_gemma

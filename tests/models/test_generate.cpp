@@ -8,12 +8,12 @@
 #include "catch.hpp"
 #include "gradus/autograd/ops/ops.hpp"
 
+namespace test_generate {
+
 using namespace gradus;
 using namespace gradus::models;
 using testing::difference;
 using testing::error_of;
-
-namespace {
 
 constexpr float kInf = std::numeric_limits<float>::infinity();
 
@@ -58,8 +58,6 @@ std::vector<int64_t> generate_naively(const Decoder& model, std::vector<int64_t>
   }
   return {tokens.begin() + static_cast<int64_t>(prompt), tokens.end()};
 }
-
-}  // namespace
 
 TEST_CASE("bfloat16 weights give the tokens that their values give in float32, cached or not") {
   Decoder rounded = make_model(), stored = make_model();
@@ -281,3 +279,5 @@ TEST_CASE("senseless requests are refused") {
   CHECK_THROWS_AS(generate(model, {17}, {}, g), Error);
   CHECK_THROWS_AS(generate(model, {-1}, {}, g), Error);
 }
+
+}  // namespace test_generate

@@ -10,9 +10,9 @@
 #include "gradus/nn/safetensors.hpp"
 #include "test_files.hpp"
 
-using namespace gradus;
+namespace test_golden {
 
-namespace {
+using namespace gradus;
 
 const std::filesystem::path kGolden = testing::test_files() / "models/golden";
 
@@ -23,8 +23,6 @@ double relative_error(const Tensor& actual, const Tensor& expected) {
       amax(abs(actual.detach().to(DType::float64) - expected)).item() / amax(abs(expected)).item();
   return std::isfinite(error) ? error : INFINITY;
 }
-
-}  // namespace
 
 TEST_CASE("logits, loss and every gradient are PyTorch's") {
   const auto [dtype, tolerance] = GENERATE(std::pair(DType::float32, 1e-5), std::pair(DType::float64, 1e-12));
@@ -46,3 +44,5 @@ TEST_CASE("logits, loss and every gradient are PyTorch's") {
     CHECK(relative_error(parameter.grad(), expected.at("grad." + name)) < tolerance);
   }
 }
+
+}  // namespace test_golden

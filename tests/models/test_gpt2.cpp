@@ -10,12 +10,12 @@
 #include "models/with_state.hpp"
 #include "nn/gradcheck_module.hpp"
 
+namespace test_gpt2 {
+
 using namespace gradus;
 using namespace gradus::models;
 using testing::difference;
 using testing::error_of;
-
-namespace {
 
 const DecoderConfig kSmall{.vocab_size = 11, .block_size = 8, .n_layer = 2, .n_head = 2, .n_embd = 16};
 
@@ -24,8 +24,6 @@ DecoderConfig with_dropout(double p) {
   config.dropout = p;
   return config;
 }
-
-}  // namespace
 
 TEST_CASE("parameters have GPT-2's names") {
   Generator g(1);
@@ -143,8 +141,6 @@ TEST_CASE("the decoder has the properties that nn/checks.hpp asks for") {
       idx));
 }
 
-namespace {
-
 /// A decoder of which one thing is wrong.
 class Faulty : public Decoder {
  public:
@@ -185,8 +181,6 @@ class Faulty : public Decoder {
 
   Fault fault_;
 };
-
-}  // namespace
 
 TEST_CASE("faults of a decoder are caught") {
   using Catch::Matchers::ContainsSubstring;
@@ -313,3 +307,5 @@ TEST_CASE("gradients of the whole decoder, orders 1 and 2") {
   CHECK(testing::gradcheck_module<Decoder>(
             model, {}, [&](const Decoder& m, const auto&) { return m.loss(idx, targets); }, order) == "");
 }
+
+}  // namespace test_gpt2

@@ -10,6 +10,8 @@
 #include "models/with_state.hpp"
 #include "nn/gradcheck_module.hpp"
 
+namespace test_llama {
+
 using namespace gradus;
 using namespace gradus::models;
 using gradus::testing::kSmallLlama;
@@ -209,3 +211,5 @@ TEST_CASE("fields of llama that are wrong are named, and gpt2 has none of them")
         "[decoder] `arch` must be gpt2, llama, gemma or mingru, got 'bert'.");
   for (const std::string& name : arch_names()) CHECK(architecture(name).name == name);
 }
+
+}  // namespace test_llama

@@ -12,6 +12,8 @@
 #include "models/llama.hpp"
 #include "temporary_folder.hpp"
 
+namespace test_llama_files {
+
 using namespace gradus;
 using namespace gradus::models;
 using gradus::testing::kSmallLlama;
@@ -20,8 +22,6 @@ using gradus::testing::wide_model;
 using nlohmann::json;
 using testing::difference;
 using testing::error_of;
-
-namespace {
 
 struct SavedLlama {
   testing::TemporaryFolder folder;
@@ -48,8 +48,6 @@ void check_alike(const Decoder& a, const Decoder& b) {
     CHECK(difference(pa[i].second, pb[i].second, 0.0) == "");
   }
 }
-
-}  // namespace
 
 TEST_CASE("a saved llama comes back bit for bit, whatever its parts") {
   DecoderConfig plain = kSmallLlama;
@@ -184,3 +182,5 @@ TEST_CASE("weights of llama: an equal tied head and old frequencies pass, others
       "model.layers.1.self_attn.v_proj.weight (16, 16) for (8, 16). Hint: the values were saved from a model "
       "of another shape.");
 }
+
+}  // namespace test_llama_files

@@ -10,9 +10,9 @@
 #include "gradus/nn/safetensors.hpp"
 #include "test_files.hpp"
 
-using namespace gradus;
+namespace test_llama_golden {
 
-namespace {
+using namespace gradus;
 
 /// Largest difference, as a fraction of the largest expected value; infinite if a number is not finite.
 double error_of_largest(const Tensor& actual, const Tensor& expected) {
@@ -21,8 +21,6 @@ double error_of_largest(const Tensor& actual, const Tensor& expected) {
       amax(abs(actual.detach().to(DType::float64) - expected)).item() / amax(abs(expected)).item();
   return std::isfinite(error) ? error : INFINITY;
 }
-
-}  // namespace
 
 TEST_CASE("logits, loss and every gradient of decoders of Llama's shape are PyTorch's, cached too") {
   const std::string kind = GENERATE("llama", "qwen3", "llama3", "yarn", "qwen2", "mistral", "gemma3");
@@ -61,3 +59,5 @@ TEST_CASE("a config with another attention survives saving and loading") {
   CHECK(config.attention != models::AttentionVariant());
   CHECK(models::config_from_json(models::to_json(config), "config.json") == config);
 }
+
+}  // namespace test_llama_golden

@@ -11,13 +11,13 @@
 #include "nn/gradcheck_module.hpp"
 #include "temporary_folder.hpp"
 
+namespace test_mingru {
+
 using namespace gradus;
 using namespace gradus::models;
 using gradus::testing::wide_model;
 using testing::difference;
 using testing::error_of;
-
-namespace {
 
 const DecoderConfig kSmall{.arch = "mingru",
                            .vocab_size = 11,
@@ -33,8 +33,6 @@ DecoderConfig with(void (*change)(DecoderConfig&)) {
   change(config);
   return config;
 }
-
-}  // namespace
 
 TEST_CASE("parameters of mingru are as many as the closed formula says") {
   for (const bool tied : {true, false}) {
@@ -168,3 +166,5 @@ TEST_CASE("memory of mingru does not grow with the text that it writes") {
   CHECK(state(longer) == state(kSmall));
   CHECK(state(kSmall) == 4 * (2 * 16 + 11));
 }
+
+}  // namespace test_mingru

@@ -6,12 +6,12 @@
 #include "catch.hpp"
 #include "gradus/autograd/ops/ops.hpp"
 
+namespace test_next_token {
+
 using namespace gradus;
 using namespace gradus::models;
 using testing::difference;
 using testing::error_of;
-
-namespace {
 
 Decoder a_model() {
   Generator g(4);
@@ -21,8 +21,6 @@ Decoder a_model() {
     if (p.dim() == 2) p.copy_(randn(p.shape(), g) * 0.3);
   return model;
 }
-
-}  // namespace
 
 TEST_CASE("logits as a text grows are those of a full forward on its last block") {
   Decoder model = a_model();
@@ -71,3 +69,5 @@ TEST_CASE("the likeliest come in the order of their ranks") {
   for (const RankedToken& token : all) CHECK(token == ranked(p, token.token));
   CHECK(error_of([&] { likeliest(p, -1); }) == "[next_token] count must be >= 0, got -1.");
 }
+
+}  // namespace test_next_token

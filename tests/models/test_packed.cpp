@@ -4,11 +4,11 @@
 #include "gradus/autograd/ops/ops.hpp"
 #include "gradus/models/architecture.hpp"
 
+namespace test_packed {
+
 using namespace gradus;
 using namespace gradus::models;
 using Catch::Matchers::ContainsSubstring;
-
-namespace {
 
 DecoderConfig small(const std::string& arch) {
   DecoderConfig config{.vocab_size = 13, .block_size = 12, .n_layer = 2, .n_head = 2, .n_embd = 8};
@@ -31,8 +31,6 @@ Tensor ints(std::vector<int64_t> values) {
   const auto n = std::ssize(values);
   return tensor(values, {1, n});
 }
-
-}  // namespace
 
 TEST_CASE("packed sequences have the losses and gradients of single ones") {
   const std::string arch = GENERATE("gpt2", "llama", "gemma");
@@ -93,3 +91,5 @@ TEST_CASE("a recurrent decoder reads one sequence a row") {
              }),
              ContainsSubstring("one sequence a row"));
 }
+
+}  // namespace test_packed

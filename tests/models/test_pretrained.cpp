@@ -10,13 +10,13 @@
 #include "gradus/nn/safetensors.hpp"
 #include "temporary_folder.hpp"
 
+namespace test_pretrained {
+
 using namespace gradus;
 using namespace gradus::models;
 using nlohmann::json;
 using testing::difference;
 using testing::error_of;
-
-namespace {
 
 Decoder make_model(bool bias = true) {
   Generator g(31);
@@ -64,8 +64,6 @@ void check_same(const Decoder& a, const Decoder& b) {
     CHECK(difference(pa[i].second, pb[i].second, 0.0) == "");
   }
 }
-
-}  // namespace
 
 TEST_CASE("a saved model comes back bit for bit, with and without biases") {
   const Decoder model = make_model(GENERATE(true, false));
@@ -300,3 +298,5 @@ TEST_CASE("a folder is checked without reading its values") {
   CHECK_THAT(testing::error_of([&] { check_pretrained(saved.folder.path()); }),
              Catch::Matchers::ContainsSubstring("missing: h.2.ln_1.weight, "));
 }
+
+}  // namespace test_pretrained

@@ -4,10 +4,10 @@
 #include "gradus/models/architecture.hpp"
 #include "gradus/nn/watch.hpp"
 
+namespace test_watch_decoder {
+
 using namespace gradus;
 using testing::difference;
-
-namespace {
 
 models::Decoder small(std::string_view arch, bool tied = true) {
   Generator g(7);
@@ -25,8 +25,6 @@ models::Decoder small(std::string_view arch, bool tied = true) {
 }
 
 Tensor some_tokens() { return tensor(std::vector<int64_t>{1, 5, 3, 3, 0, 10, 7, 2, 4, 9}, {2, 5}); }
-
-}  // namespace
 
 TEST_CASE("the residual stream of every architecture adds up") {
   for (const models::Architecture* arch : models::architectures()) {
@@ -114,3 +112,5 @@ TEST_CASE("ablated and patched decoders are those whose weights were edited by h
     CHECK(difference(model.decode_all(x, *state), model(x).detach(), 1e-12) == "");
   }
 }
+
+}  // namespace test_watch_decoder

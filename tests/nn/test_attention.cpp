@@ -7,12 +7,12 @@
 #include "gradus/autograd/ops/ops.hpp"
 #include "nn/gradcheck_module.hpp"
 
+namespace test_attention {
+
 using namespace gradus;
 using namespace gradus::nn;
 using testing::difference;
 using testing::error_of;
-
-namespace {
 
 /// Attention by its definition, one query of one head at a time, in float64.
 Tensor naive_attention(const MultiHeadAttention& m, const Tensor& x, int64_t nh, bool causal) {
@@ -38,8 +38,6 @@ Tensor naive_attention(const MultiHeadAttention& m, const Tensor& x, int64_t nh,
   const Tensor heads = tensor(out, {B, T, C});
   return m.c_proj ? (*m.c_proj)(heads).detach() : heads;
 }
-
-}  // namespace
 
 TEST_CASE("MultiHeadAttention agrees with its definition") {
   const bool causal = GENERATE(true, false);
@@ -114,3 +112,5 @@ TEST_CASE("gradients of attention, orders 1 and 2") {
             m, {randn({2, 4, 6}, g, DType::float64)},
             [](const MultiHeadAttention& module, const auto& in) { return module(in[0]); }, order) == "");
 }
+
+}  // namespace test_attention

@@ -8,11 +8,11 @@
 #include "gradus/autograd/graph/record.hpp"
 #include "nn/check_models.hpp"
 
+namespace test_check_module {
+
 using namespace gradus;
 using namespace gradus::testing;
 using Catch::Matchers::ContainsSubstring;
-
-namespace {
 
 /// The message of a check that failed; fails the test if it did not.
 template <class M, class F>
@@ -31,8 +31,6 @@ std::string failure(const char* check, M model, const CheckBatch& batch, F loss,
 Tensor doubled_wrongly(const Tensor& x) {  // its rule forgets the factor
   return record(OpName::custom("doubled"), x.detach() * 2.0, {{x, [](const Tensor& gy) { return gy; }}});
 }
-
-}  // namespace
 
 TEST_CASE("faults of a decoder are found") {
   const auto found = [](const char* check, Decoder::Fault fault) {
@@ -211,3 +209,5 @@ TEST_CASE("options and the report of check_module") {
   };
   CHECK(check_module(model, batch, borrowed).failed() == Names{"causal"});
 }
+
+}  // namespace test_check_module

@@ -8,10 +8,10 @@
 #include "gradus/nn/transformer.hpp"
 #include "nn/check_models.hpp"
 
+namespace test_check_module_sound {
+
 using namespace gradus;
 using namespace gradus::testing;
-
-namespace {
 
 /// A frozen Linear and a product of two thin matrices beside it, of which one starts at 0 (Hu et al., arXiv
 /// 2106.09685).
@@ -50,8 +50,6 @@ template <class M, class F>
 void check_sound(M model, const CheckBatch& batch, F loss, const ModuleCheckOptions& options = {}) {
   CHECK_THAT(model, PassesChecks(batch, loss, options));
 }
-
-}  // namespace
 
 TEST_CASE("sound models pass") {
   Generator g(1);
@@ -94,3 +92,5 @@ TEST_CASE("sound models of convolutions, recurrences and encoders pass") {
   check_sound(Averaging(TransformerEncoderLayer(kC, 2, g, {.batch_first = true})), {sequences().x, label},
               classes);
 }
+
+}  // namespace test_check_module_sound

@@ -11,12 +11,12 @@
 #include "temporary_folder.hpp"
 #include "test_files.hpp"
 
+namespace test_checkpoints {
+
 using namespace gradus;
 using namespace gradus::nn;
 using testing::difference;
 using testing::error_of;
-
-namespace {
 
 const std::filesystem::path kGolden = testing::test_files() / "nn/golden/checkpoints";
 
@@ -45,8 +45,6 @@ std::string pickled(const std::string& opcodes) { return "\x80\x02" + opcodes + 
 std::string unpickling(const std::string& bytes) {
   return error_of([&] { (void)files::read_pickle(bytes, "x"); });
 }
-
-}  // namespace
 
 TEST_CASE("tensors of a checkpoint and arrays have the values that PyTorch and NumPy gave them") {
   const auto [name, values] =
@@ -185,3 +183,5 @@ TEST_CASE("archives that overlap, lie or are of another kind") {
   CHECK_THAT(opening(with(files::read(kGolden / "fortran.npy"), "(2, 3)", "(9, 9)")),
              Catch::Matchers::ContainsSubstring("must lie in its storage of"));
 }
+
+}  // namespace test_checkpoints

@@ -13,12 +13,12 @@
 #include "gradus/nn/layers.hpp"
 #include "gradus/nn/self_attention.hpp"
 
+namespace test_checks {
+
 using namespace gradus;
 using namespace gradus::nn;
 using Catch::Matchers::ContainsSubstring;
 using testing::error_of;
-
-namespace {
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
@@ -41,8 +41,6 @@ MultiHeadAttention attention(double dropout = 0.0, bool causal = true) {
   Generator g(2);
   return {8, 2, g, {.causal = causal, .dropout = dropout}};
 }
-
-}  // namespace
 
 TEST_CASE("a report is true or false, and prints as its message") {
   const CheckReport good = check_causal(running_mean, values({2, 4, 3}));
@@ -342,3 +340,5 @@ TEST_CASE("arguments that prove nothing are refused") {
           check_kv_cache(m, ones({2, 4, 8}));
         }) == "[check_kv_cache] positions of x must differ, got 4 equal ones.");
 }
+
+}  // namespace test_checks

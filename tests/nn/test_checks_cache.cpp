@@ -8,12 +8,12 @@
 #include "gradus/nn/attention.hpp"
 #include "gradus/nn/checks.hpp"
 
+namespace test_checks_cache {
+
 using namespace gradus;
 using namespace gradus::nn;
 using Catch::Matchers::ContainsSubstring;
 using testing::error_of;
-
-namespace {
 
 enum class Fault {
   none,
@@ -95,8 +95,6 @@ Tensor sequence(int64_t T = 7) {
   return randn({2, T, 2}, g, DType::float64);
 }
 
-}  // namespace
-
 TEST_CASE("check_kv_cache passes attention") {
   Generator g(2);
   MultiHeadAttention m(8, 2, g, {.dropout = 0.5});
@@ -174,3 +172,5 @@ TEST_CASE("check_kv_cache: an error of decode() is a fault, one of the call is n
              ContainsSubstring("the error \"[attention] only causal attention can be continued"));
   CHECK_THAT(error_of([&] { check_kv_cache(m, randn({1, 4, 6}, g)); }), ContainsSubstring("[linear]"));
 }
+
+}  // namespace test_checks_cache

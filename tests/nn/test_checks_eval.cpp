@@ -9,12 +9,12 @@
 #include "gradus/nn/layers.hpp"
 #include "gradus/nn/sequential.hpp"
 
+namespace test_checks_eval {
+
 using namespace gradus;
 using namespace gradus::nn;
 using Catch::Matchers::ContainsSubstring;
 using testing::error_of;
-
-namespace {
 
 Tensor values(const Shape& shape) {
   Generator g(1);
@@ -77,8 +77,6 @@ class Throws : public Module {
   Dropout drop{0.5};
 };
 
-}  // namespace
-
 TEST_CASE("check_eval_deterministic passes layers that are still in evaluation") {
   CHECK(check_eval_deterministic(attention(), values({2, 3, 8})));
   Generator g(9);
@@ -139,3 +137,5 @@ TEST_CASE("checks give every module its own mode back") {
   CHECK(error_of([&] { check_eval_deterministic(thrower, x); }) == "[throws] always.");
   CHECK((thrower.training() && thrower.drop.training()));
 }
+
+}  // namespace test_checks_eval

@@ -6,13 +6,13 @@
 #include "gradus/nn/gradcheck_module.hpp"
 #include "gradus/nn/layers.hpp"
 
+namespace test_containers {
+
 using namespace gradus;
 using namespace gradus::nn;
 using Catch::Matchers::ContainsSubstring;
 using testing::difference;
 using testing::error_of;
-
-namespace {
 
 std::vector<std::string> names_of(const Module& module) {
   std::vector<std::string> names;
@@ -37,8 +37,6 @@ class Pair : public Module {
   Tensor operator()(const Tensor& a, const Tensor& b) const { return a + b; }
   void visit(Visitor&) override {}
 };
-
-}  // namespace
 
 TEST_CASE("Identity returns its input, Flatten joins dimensions") {
   const Tensor x = arange(0, 24).reshape({2, 3, 4});
@@ -115,3 +113,5 @@ TEST_CASE("a dictionary keeps the order of its names, and replaces") {
   for (const char* key : {"", "a.b"})
     CHECK_THAT(error_of([&] { dict.insert_or_assign(key, Identity()); }), ContainsSubstring("[module_dict]"));
 }
+
+}  // namespace test_containers

@@ -13,13 +13,13 @@
 #include "nn/gradcheck_module.hpp"
 #include "test_files.hpp"
 
+namespace test_convolution {
+
 using namespace gradus;
 using namespace gradus::nn;
 using testing::difference;
 using testing::error_of;
 using testing::f64;
-
-namespace {
 
 Tensor flatten(const Tensor& x) { return x.reshape({x.size(0), -1}); }
 
@@ -67,8 +67,6 @@ void check_run(
     }
   });
 }
-
-}  // namespace
 
 TEST_CASE("models start with PyTorch's weights, and train with its losses, names and running values") {
   check_run("convolution", {8, 2, 8, 8}, [](Generator& g, const auto& run) {
@@ -198,3 +196,5 @@ TEST_CASE("layers refuse what they cannot use") {
   CHECK(error_of([] { GroupNorm(3, 4); }) ==
         "[group_norm] num_groups must divide num_channels, both >= 1, got 3 and 4.");
 }
+
+}  // namespace test_convolution

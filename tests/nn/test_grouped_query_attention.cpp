@@ -8,12 +8,12 @@
 #include "gradus/nn/checks.hpp"
 #include "nn/gradcheck_module.hpp"
 
+namespace test_grouped_query_attention {
+
 using namespace gradus;
 using namespace gradus::nn;
 using testing::difference;
 using testing::error_of;
-
-namespace {
 
 /// Sizes and options of a layer.
 struct Shaped {
@@ -79,8 +79,6 @@ GroupedQueryAttention make(const Shaped& of, uint64_t seed, DType dtype = DType:
   return m;
 }
 
-}  // namespace
-
 TEST_CASE("GroupedQueryAttention agrees with its definition") {
   const bool causal = GENERATE(true, false), qk_norm = GENERATE(true, false);
   const int64_t n_kv_head = GENERATE(1, 2, 4);
@@ -127,8 +125,6 @@ TEST_CASE("it has the properties that nn/checks.hpp asks for, and without a mask
   CHECK_FALSE(check_causal(seeing, x));
 }
 
-namespace {
-
 /// A layer whose steps do one thing wrong.
 class FaultyGrouped : public GroupedQueryAttention {
  public:
@@ -153,8 +149,6 @@ class FaultyGrouped : public GroupedQueryAttention {
  private:
   Fault fault_;
 };
-
-}  // namespace
 
 TEST_CASE("a cache of keys that are turned wrongly is seen") {
   const GroupedQueryAttention m = make({.n_embd = 16, .n_head = 4, .n_kv_head = 2}, 15);
@@ -220,3 +214,5 @@ TEST_CASE("gradients of grouped query attention, orders 1 and 2") {
             m, {randn({2, 4, 8}, g, DType::float64)},
             [](const GroupedQueryAttention& module, const auto& in) { return module(in[0]); }, order) == "");
 }
+
+}  // namespace test_grouped_query_attention

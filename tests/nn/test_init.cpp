@@ -8,13 +8,13 @@
 #include "gradus/files/file.hpp"
 #include "test_files.hpp"
 
+namespace test_init {
+
 using namespace gradus;
 using namespace gradus::nn;
 using nlohmann::json;
 using testing::difference;
 using testing::error_of;
-
-namespace {
 
 Nonlinearity nonlinearity_of(const std::string& name) {
   if (name == "relu") return Nonlinearity::relu;
@@ -41,8 +41,6 @@ void fill(Tensor& x, const std::string& call, const json& args) {
   if (call == "dirac_") return dirac_(x, args.value("groups", int64_t{1}));
   FAIL("no such call: " << call);
 }
-
-}  // namespace
 
 TEST_CASE("initial values are PyTorch's, to the bit where only the generator rounds") {
   const json cases = json::parse(files::read(testing::test_files() / "nn/init.json"));
@@ -114,3 +112,5 @@ TEST_CASE("without initial values nothing is drawn or written") {
   eye_(m);
   CHECK(g == same);
 }
+
+}  // namespace test_init

@@ -7,13 +7,13 @@
 #include "gradus/nn/sequential.hpp"
 #include "nn/gradcheck_module.hpp"
 
+namespace test_layers {
+
 using namespace gradus;
 using namespace gradus::nn;
 using testing::difference;
 using testing::error_of;
 using testing::f64;
-
-namespace {
 
 struct Moments {
   double mean = 0, deviation = 0, low = 0, high = 0;
@@ -22,8 +22,6 @@ struct Moments {
 Moments moments(const Tensor& x) {
   return {mean(x).item(), std::sqrt(var(x).item()), amin(x).item(), amax(x).item()};
 }
-
-}  // namespace
 
 TEST_CASE("Linear is x W^T + b") {
   Generator g(1);
@@ -217,3 +215,5 @@ TEST_CASE("gradients of layers, orders 1 and 2") {
   CHECK(testing::gradcheck_module<Embedding>(
             table, {}, [&](const Embedding& m, const auto&) { return m(index); }, order) == "");
 }
+
+}  // namespace test_layers

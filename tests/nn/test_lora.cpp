@@ -9,12 +9,12 @@
 #include "nn/gradcheck_module.hpp"
 #include "test_files.hpp"
 
+namespace test_lora {
+
 using namespace gradus;
 using namespace gradus::nn;
 using testing::difference;
 using testing::error_of;
-
-namespace {
 
 /// Gives all factors values, as B starts at 0.
 template <class M>
@@ -25,8 +25,6 @@ M with_adapters(M module, const LoRAOptions& options, Generator& g) {
     if (layer->lora) layer->lora->B.detach().copy_(randn(layer->lora->B.shape(), g, DType::float64));
   return module;
 }
-
-}  // namespace
 
 TEST_CASE("the gradients of a low-rank adapter are PyTorch's") {
   const nn::StateDict golden =
@@ -130,3 +128,5 @@ TEST_CASE("add_lora refuses") {
   CHECK(error_of([&] { merge_lora(mlp); }) ==
         "[lora] c_fc.weight must be float32 or float64 to be merged, got bfloat16.");
 }
+
+}  // namespace test_lora

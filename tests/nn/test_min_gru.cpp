@@ -7,12 +7,12 @@
 #include "gradus/autograd/ops/ops.hpp"
 #include "nn/gradcheck_module.hpp"
 
+namespace test_min_gru {
+
 using namespace gradus;
 using namespace gradus::nn;
 using testing::difference;
 using testing::error_of;
-
-namespace {
 
 // The formulas of the paper, time step by time step.
 std::vector<double> by_formula(const MinGRU& m, const Tensor& x, const Tensor& h_0) {
@@ -37,8 +37,6 @@ std::vector<double> by_formula(const MinGRU& m, const Tensor& x, const Tensor& h
     }
   return out;
 }
-
-}  // namespace
 
 TEST_CASE("MinGRU is the formula of its paper, with and without an initial state") {
   Generator g(1);
@@ -88,3 +86,5 @@ TEST_CASE("MinGRU refuses shapes that do not fit") {
   CHECK(error_of([&] { m(ones({2, 7, 4})); }) != "");
   CHECK(error_of([&] { MinGRU(0, 5, g); }) != "");
 }
+
+}  // namespace test_min_gru

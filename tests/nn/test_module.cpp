@@ -5,12 +5,12 @@
 #include "gradus/nn/layers.hpp"
 #include "gradus/nn/sequential.hpp"
 
+namespace test_module {
+
 using namespace gradus;
 using namespace gradus::nn;
 using testing::difference;
 using testing::error_of;
-
-namespace {
 
 class Tower : public Module {
  public:
@@ -63,8 +63,6 @@ class Meter : public Module {
   Linear scale;
   Tensor mean = zeros({3}), calls = zeros({}, DType::int64);
 };
-
-}  // namespace
 
 TEST_CASE("visit takes optional members, owned ones, lists and maps") {
   Generator g(1);
@@ -298,3 +296,5 @@ TEST_CASE("summary marks what requires no gradient: what was frozen, and what wa
         "bias    (3,)    3\n"
         "total           9\n");
 }
+
+}  // namespace test_module

@@ -4,6 +4,8 @@
 #include "gradus/autograd/ops/ops.hpp"
 #include "nn/layers_golden.hpp"
 
+namespace test_recurrent {
+
 using namespace gradus;
 using namespace gradus::nn;
 using testing::check_golden;
@@ -11,8 +13,6 @@ using testing::difference;
 using testing::error_of;
 using testing::golden_generator;
 using testing::Tensors;
-
-namespace {
 
 Tensor at(const Tensors& list, size_t i) { return i < list.size() ? list[i] : Tensor(); }
 
@@ -30,8 +30,6 @@ void check_layer(const std::string& name, const RecurrentOptions& options) {
     }
   });
 }
-
-}  // namespace
 
 TEST_CASE("layers compute what PyTorch's compute") {
   check_layer<RNN>("rnn", {});
@@ -88,3 +86,5 @@ TEST_CASE("recurrent layers: errors") {
           lstm(zeros({2, 3}), {zeros({1, 2}), zeros({1, 1, 2})});
         }) == "[lstm] c_0 must be of shape (1, 2), got (1, 1, 2).");
 }
+
+}  // namespace test_recurrent

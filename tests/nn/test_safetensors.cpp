@@ -15,12 +15,12 @@
 #include "gradus/files/file.hpp"
 #include "temporary_folder.hpp"
 
+namespace test_safetensors {
+
 using namespace gradus;
 using namespace gradus::nn;
 using testing::difference;
 using testing::error_of;
-
-namespace {
 
 template <class T>
 std::string bytes_of(const std::vector<T>& values) {
@@ -52,8 +52,6 @@ std::string entry(const std::string& name, const std::string& dtype, const std::
   return "\"" + name + R"(":{"dtype":")" + dtype + R"(","shape":)" + shape + R"(,"data_offsets":)" + offsets +
          "}";
 }
-
-}  // namespace
 
 TEST_CASE("what is saved comes back, whatever the dtype, shape or strides") {
   const testing::TemporaryFolder folder;
@@ -316,3 +314,5 @@ TEST_CASE("many tensors are read and written in time that grows as their number 
   INFO("2,000 in " << few << " s, 32,000 in " << many << " s");
   CHECK(many < 64 * few);  // 16 times as many: n log n takes some 20 times as long, n * n 256 times
 }
+
+}  // namespace test_safetensors

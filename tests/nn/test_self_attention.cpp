@@ -10,13 +10,13 @@
 #include "gradus/nn/attention.hpp"
 #include "nn/gradcheck_module.hpp"
 
+namespace test_self_attention {
+
 using namespace gradus;
 using namespace gradus::nn;
 using testing::difference;
 using testing::error_of;
 using testing::gradcheck_module;
-
-namespace {
 
 struct Variant {
   const char* name;
@@ -72,8 +72,6 @@ Tensor tokens(const Shape& shape, uint64_t seed = 3) {
   Generator g(seed);
   return randn(shape, g, DType::float64);
 }
-
-}  // namespace
 
 TEST_CASE("each variant agrees with the definition, alone and in a batch") {
   std::vector<Variant> all = causal_variants();
@@ -240,3 +238,5 @@ TEST_CASE("bad arguments are named") {
   CHECK(error_of([&] { StackedHeads(3, 4, 2, g, {.num_heads = 2}); }) ==
         "[stacked_heads] each of the heads must have num_heads 1, got 2.");
 }
+
+}  // namespace test_self_attention

@@ -5,6 +5,8 @@
 #include "gradus/autograd/ops/ops.hpp"
 #include "nn/gradcheck_module.hpp"
 
+namespace test_swiglu {
+
 using namespace gradus;
 using namespace gradus::nn;
 using testing::difference;
@@ -31,3 +33,5 @@ TEST_CASE("gradients of SwiGLU, orders 1 and 2") {
             m, {randn({2, 4}, g, DType::float64)},
             [](const SwiGLU& module, const auto& in) { return module(in[0]); }, order) == "");
 }
+
+}  // namespace test_swiglu

@@ -6,17 +6,15 @@
 #include "gradus/nn/init.hpp"
 #include "gradus/nn/layers.hpp"
 
+namespace test_torch_generator {
+
 using namespace gradus;
 using namespace gradus::nn;
 using testing::difference;
 using testing::f32;
 using testing::f64;
 
-namespace {
-
 constexpr int64_t kSeed = 2024;
-
-}  // namespace
 
 TEST_CASE("Linear: weight first, then bias") {
   for (Generator g : {Generator::torch(kSeed), Generator::torch_mkl(kSeed)}) {
@@ -115,3 +113,5 @@ TEST_CASE("MultiHeadAttention drops weights, then outputs; with p = 1 all of the
   CHECK(difference(nothing(x, &a), zeros({B, T, C}), 0) == "");
   CHECK(a == b);
 }
+
+}  // namespace test_torch_generator

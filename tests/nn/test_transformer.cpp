@@ -4,6 +4,8 @@
 #include "gradus/autograd/ops/ops.hpp"
 #include "nn/layers_golden.hpp"
 
+namespace test_transformer {
+
 using namespace gradus;
 using namespace gradus::nn;
 using testing::check_golden;
@@ -12,8 +14,6 @@ using testing::error_of;
 using testing::golden_generator;
 using testing::kInf;
 using testing::Tensors;
-
-namespace {
 
 // The last key of the second sequence.
 Tensor padding() { return tensor(std::vector<bool>{false, false, false, false, false, true}, {2, 3}); }
@@ -55,8 +55,6 @@ void check_decoder(const std::string& name, const TransformerLayerOptions& optio
                                           return {m(in[0], in[1], masks, &dropout)};
                                         });
 }
-
-}  // namespace
 
 TEST_CASE("CrossAttention computes what PyTorch's MultiheadAttention computes") {
   check_attention("attention", {}, {});
@@ -173,3 +171,5 @@ TEST_CASE("transformer layers: errors") {
           m(q, k, k, {.attn_mask = zeros({2, 5}, DType::int64)});
         }) == "[cross_attention] attn_mask must be bool or float, got int64.");
 }
+
+}  // namespace test_transformer

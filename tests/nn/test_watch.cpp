@@ -10,13 +10,13 @@
 #include "gradus/nn/self_attention.hpp"
 #include "gradus/nn/sequential.hpp"
 
+namespace test_watch {
+
 using namespace gradus;
 using namespace gradus::nn;
 using testing::difference;
 using testing::error_of;
 using Names = std::vector<std::string>;
-
-namespace {
 
 /// A module with a child, a child that is called twice, and a point of its own.
 class Twice : public Module {
@@ -50,8 +50,6 @@ Tensor pattern_of(const MultiHeadAttention& m, const Tensor& x, int64_t nh, bool
       }
   return tensor(pattern, {B, nh, T, T});
 }
-
-}  // namespace
 
 TEST_CASE("the output of each module and each point is kept under its name") {
   Generator g(1);
@@ -278,3 +276,5 @@ TEST_CASE("tutorial attention has points too") {
   CHECK(seen["pattern"].shape() == Shape{2, 3, 3});
   CHECK(seen["context"].shape() == Shape{3, 4});
 }
+
+}  // namespace test_watch

@@ -7,10 +7,10 @@
 #include "gradus/train/train_json.hpp"
 #include "temporary_folder.hpp"
 
+namespace test_budget {
+
 using namespace gradus;
 using namespace gradus::train;
-
-namespace {
 
 /// Fits a line in that folder, with 12 steps unless the budget says otherwise.
 RunReport fit_line(const std::filesystem::path& folder, const Budget& budget) {
@@ -26,8 +26,6 @@ RunReport fit_line(const std::filesystem::path& folder, const Budget& budget) {
                          .loop = {.steps = 12, .batch = 6, .eval_every = 3, .save_every = 4}});
   return train::fit(trainer, folder, {points(8, unseen)});
 }
-
-}  // namespace
 
 TEST_CASE("a budget decides after each step how many steps a run has") {
   const testing::TemporaryFolder folder;
@@ -59,3 +57,5 @@ TEST_CASE("a budget is told what evaluations cost") {
   CHECK(reports[3].eval_seconds > 0);
   CHECK(reports[3].elapsed > reports[3].eval_seconds);
 }
+
+}  // namespace test_budget

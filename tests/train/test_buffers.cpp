@@ -7,10 +7,10 @@
 #include "small_model.hpp"
 #include "temporary_folder.hpp"
 
+namespace test_buffers {
+
 using namespace gradus;
 using namespace gradus::train;
-
-namespace {
 
 /// Guesses the next byte from the last; its loss grows with the number of batches that it was trained on.
 class Counting : public nn::Module {
@@ -40,10 +40,10 @@ RunReport run(const std::filesystem::path& folder, int64_t stop_after) {
   return report;
 }
 
-}  // namespace
-
 TEST_CASE("buffers are saved with the parameters, and a resumed run has the same bits") {
   const testing::TemporaryFolder folder;
   CHECK(run(folder / "in two", 4).steps == 4);
   CHECK(*run(folder / "in two", 9).val_loss == *run(folder / "at once", 9).val_loss);
 }
+
+}  // namespace test_buffers

@@ -6,6 +6,8 @@
 #include "gradus/nn/check_module.hpp"
 #include "gradus/train/trainer/recipe.hpp"
 
+namespace test_check_decoders {
+
 using namespace gradus;
 
 TEST_CASE("decoders pass check_module") {
@@ -36,3 +38,5 @@ TEST_CASE("decoders pass check_module") {
       CHECK(model.training());
     }
 }
+
+}  // namespace test_check_decoders

@@ -2,11 +2,11 @@
 #include "gradus/files/error.hpp"
 #include "gradus/train/run_folder/checkpoint.hpp"
 
+namespace test_checkpoint {
+
 using namespace gradus;
 using namespace gradus::train;
 using Catch::Matchers::Equals;
-
-namespace {
 
 Checkpoint made() {
   Checkpoint checkpoint;
@@ -18,8 +18,6 @@ Checkpoint made() {
   checkpoint.evals_without_best = 3;
   return checkpoint;
 }
-
-}  // namespace
 
 TEST_CASE("a checkpoint comes back from JSON as it was") {
   for (const bool has_best : {true, false}) {
@@ -57,3 +55,5 @@ TEST_CASE("JSON that is no checkpoint is refused") {
           " must be JSON, got '\\x00' at line 11, column 1: a zero byte is no part of JSON.");
   refused("{", "", " must be JSON, got ':' at line 2, column 9: unexpected ':'; expected end of input.");
 }
+
+}  // namespace test_checkpoint

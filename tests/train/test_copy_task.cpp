@@ -4,10 +4,10 @@
 #include "gradus/train/decoder.hpp"
 #include "gradus/train/trainer/trainer.hpp"
 
+namespace test_copy_task {
+
 using namespace gradus;
 using namespace gradus::train;
-
-namespace {
 
 constexpr int64_t kLetters = 16, kLength = 12, kBlock = 2 * kLength, kNoTarget = -100;
 
@@ -26,8 +26,6 @@ data::Batch copies(int64_t batch, Generator& generator) {
   return {tensor(x, {batch, kBlock}), tensor(y, {batch, kBlock})};
 }
 
-}  // namespace
-
 TEST_CASE("a decoder of two layers learns to repeat a random string", "[train]") {
   TrainConfig config = preset("tiny");
   config.model.vocab_size = kLetters + 1;
@@ -45,3 +43,5 @@ TEST_CASE("a decoder of two layers learns to repeat a random string", "[train]")
   Generator unseen(99);
   CHECK(mean_loss(model, {copies(256, unseen)}) < 0.02);
 }
+
+}  // namespace test_copy_task

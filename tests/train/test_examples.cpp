@@ -8,9 +8,9 @@
 #include "gradus/train/trainer/trainer.hpp"
 #include "threads_as_ranks.hpp"
 
-using namespace gradus;
+namespace test_examples {
 
-namespace {
+using namespace gradus;
 
 data::TextDataset examples() {
   std::vector<data::Example> all;
@@ -51,8 +51,6 @@ Result one_step(const data::TextDataset& dataset, int64_t batch, int64_t accum, 
   return result;
 }
 
-}  // namespace
-
 TEST_CASE("micro-batches of examples count by their targets") {
   const data::TextDataset dataset = examples();
   const Result whole = one_step(dataset, 4, 1, true), parts = one_step(dataset, 1, 4, true),
@@ -88,3 +86,5 @@ TEST_CASE("micro-batches of examples on several ranks give the bits of one rank"
     }
   }
 }
+
+}  // namespace test_examples

@@ -11,7 +11,7 @@
 #include "train/small_model.hpp"
 
 namespace gradus::train {
-namespace {
+namespace test_layers {
 
 double norm_of(const std::vector<float>& values) {
   double squares = 0;
@@ -33,8 +33,6 @@ TrainConfig with(double dropout, int64_t accum, int64_t micro) {
   config.micro = micro;
   return config;
 }
-
-}  // namespace
 
 TEST_CASE("a measured step has the bits of one that is not measured") {
   const TrainConfig config = GENERATE(with(0, 1, 1), with(0.2, 1, 1), with(0.2, 2, 1), with(0.2, 2, 4));
@@ -98,4 +96,5 @@ TEST_CASE("the line of a measurement has a norm as null if it is not known") {
         R"("part_grad_norm":0.0,"elapsed_s":0.0})");
 }
 
+}  // namespace test_layers
 }  // namespace gradus::train

@@ -6,6 +6,8 @@
 #include "catch.hpp"
 #include "gradus/train/optimizers/registry.hpp"
 
+namespace test_lion {
+
 using namespace gradus;
 using namespace gradus::train;
 using testing::difference;
@@ -53,3 +55,5 @@ TEST_CASE("each row of the registry makes its optimizer, and knows its memory") 
   CHECK(error_of([] { optimizer_kind("lino"); }) ==
         "[train] `optimizer` must be adamw, muon, lion or rmsprop, got 'lino'.");
 }
+
+}  // namespace test_lion

@@ -12,9 +12,9 @@
 #include "gradus/train/optimizers/sgd.hpp"
 #include "test_files.hpp"
 
-using namespace gradus;
+namespace test_llama_golden {
 
-namespace {
+using namespace gradus;
 
 std::unique_ptr<train::Optimizer> make_optimizer(const std::string& name, train::NamedParameters parameters) {
   const train::AdamWOptions adamw{.beta1 = 0.9, .beta2 = 0.95, .weight_decay = 0.1};
@@ -24,8 +24,6 @@ std::unique_ptr<train::Optimizer> make_optimizer(const std::string& name, train:
   return std::make_unique<train::SGD>(
       std::move(parameters), train::SGDOptions{.momentum = 0.9, .weight_decay = 0.1, .nesterov = true});
 }
-
-}  // namespace
 
 TEST_CASE("twenty steps of each optimizer on decoders of Llama's shape end where PyTorch's end") {
   const std::string kind = GENERATE("llama", "qwen3", "llama3", "yarn", "qwen2", "mistral", "gemma3"),
@@ -57,3 +55,5 @@ TEST_CASE("twenty steps of each optimizer on decoders of Llama's shape end where
     CHECK(amax(abs(parameter.detach() - expected.at(rule + ".after." + name))).item() <= 1e-10);
   }
 }
+
+}  // namespace test_llama_golden

@@ -10,6 +10,8 @@
 #include "gradus/train/optimizers/weight_average.hpp"
 #include "test_files.hpp"
 
+namespace test_lora {
+
 using namespace gradus;
 using testing::difference;
 
@@ -53,3 +55,5 @@ TEST_CASE("frozen parameters have no moments and no average") {
   average.update();
   average.swap();
 }
+
+}  // namespace test_lora

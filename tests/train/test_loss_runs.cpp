@@ -12,12 +12,12 @@
 #include "gradus/train/optimizers/sgd.hpp"
 #include "test_files.hpp"
 
+namespace test_loss_runs {
+
 using namespace gradus;
 using namespace gradus::train;
 using namespace gradus::testing;
 using nlohmann::json;
-
-namespace {
 
 Tensor read(const json& t, DType dtype = DType::float64) {
   return tensor(t.at("data").get<std::vector<double>>(), Shape(t.at("shape").get<std::vector<int64_t>>()))
@@ -44,8 +44,6 @@ RMSpropOptions rmsprop_options(const json& given) {
           .momentum = given.value("momentum", usual.momentum),
           .centered = given.value("centered", usual.centered)};
 }
-
-}  // namespace
 
 TEST_CASE("twenty steps have PyTorch's losses and end at its parameters") {
   const json runs = json::parse(files::read(test_files() / "train/loss_runs.json"));
@@ -95,3 +93,5 @@ TEST_CASE("RMSprop scales gradients, keeps the buffers of its options, and check
   CHECK_THROWS_AS(RMSprop({{"w", w}}, {.eps = 0}), Error);
   CHECK_THROWS_AS(RMSprop({{"w", w}}, {.weight_decay = -1}), Error);
 }
+
+}  // namespace test_loss_runs

@@ -10,12 +10,12 @@
 #include "gradus/autograd/random/random.hpp"
 #include "gradus/train/optimizers/weight_average.hpp"
 
+namespace test_muon {
+
 using namespace gradus;
 using namespace gradus::testing;
 using namespace gradus::train;
 using Catch::Matchers::ContainsSubstring;
-
-namespace {
 
 using Matrix = std::vector<std::vector<double>>;
 
@@ -71,8 +71,6 @@ Tensor draw(const Shape& shape, uint64_t seed) {
   Generator generator(seed);
   return randn(shape, generator, DType::float64);
 }
-
-}  // namespace
 
 TEST_CASE("orthogonalized() is the iteration, for wide, tall and stacked matrices") {
   for (const Shape& shape : {Shape{3, 5}, Shape{5, 3}, Shape{4, 4}, Shape{1, 6}, Shape{6, 1}}) {
@@ -271,3 +269,5 @@ TEST_CASE("means of weights are exponential, and change places with them") {
                  "[weight_average] names and shapes must be those of the module, got missing: average"));
   CHECK_THROWS_WITH(WeightAverage({{"w", w}}, 1.0), "[weight_average] decay must be in [0, 1), got 1.");
 }
+
+}  // namespace test_muon

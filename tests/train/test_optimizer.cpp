@@ -6,11 +6,11 @@
 #include "gradus/train/optimizers/adamw.hpp"
 #include "gradus/train/optimizers/sgd.hpp"
 
+namespace test_optimizer {
+
 using namespace gradus;
 using namespace gradus::train;
 using Catch::Matchers::Contains;
-
-namespace {
 
 struct Problem {
   Tensor w = tensor(std::vector<double>{0.5, -1.0, 2.0, 0.25}, {2, 2}).requires_grad_();
@@ -57,8 +57,6 @@ const std::vector<Values> kAdamW{
      {0.077722336245670376, -0.072413077799712483}},
 };
 const AdamWOptions kAdamWOptions{.beta1 = 0.9, .beta2 = 0.99, .eps = 1e-8, .weight_decay = 0.1};
-
-}  // namespace
 
 TEST_CASE("AdamW takes PyTorch's steps, and decays matrices only") {
   Problem problem;
@@ -171,3 +169,5 @@ TEST_CASE("optimizers refuse senseless options") {
   CHECK_THROWS_WITH(SGD(problem.parameters(), {.nesterov = true}),
                     "[sgd] momentum must be above 0 for nesterov, got 0.");
 }
+
+}  // namespace test_optimizer

@@ -25,13 +25,13 @@
 #include "small_model.hpp"
 #include "temporary_folder.hpp"
 
+namespace test_own_model {
+
 using namespace gradus;
 using namespace gradus::train;
 using testing::error_of;
 
 namespace fs = std::filesystem;
-
-namespace {
 
 /// Guesses the next byte from the last alone, and drops half of what it knows.
 class Pairs : public nn::Module {
@@ -91,8 +91,6 @@ std::vector<double> losses(const Change& change = {}) {
   for (int i = 0; i < 3; ++i) found.push_back(training.trainer->step().loss);
   return found;
 }
-
-}  // namespace
 
 TEST_CASE("a model of one's own learns, is evaluated, and leaves a run folder") {
   const testing::TemporaryFolder folder;
@@ -368,3 +366,5 @@ TEST_CASE("a recipe that makes no sense is refused by its field") {
   CHECK(refusal([](Recipe& r, Pairs&) { r.loop.clip = INFINITY; }) ==
         "[train] `clip` must be a finite number of at least 0, got inf.");
 }
+
+}  // namespace test_own_model

@@ -11,13 +11,13 @@
 #include "small_model.hpp"
 #include "temporary_folder.hpp"
 
+namespace test_parameter_groups {
+
 using namespace gradus;
 using namespace gradus::train;
 using Catch::Matchers::Contains;
 using testing::difference;
 using testing::error_of;
-
-namespace {
 
 /// Parameters of value 1 with gradients of 1.
 struct Named {
@@ -48,8 +48,6 @@ bool matches(const std::string& pattern, const std::string& name) {
 }
 
 using Moved = std::vector<double>;
-
-}  // namespace
 
 TEST_CASE("a pattern is of the whole name, with * for any text and ? for a character") {
   for (const char* pattern : {"h.0.w", "*", "h.*", "*.w", "h.?.w", "*0*", "h*0*w", "**", "h.0.w*", "?.?.?"})
@@ -133,3 +131,5 @@ TEST_CASE("a run with Lion and groups resumes to the same bits, and leaves alone
   CHECK(run("in two", 4).steps == 4);
   CHECK(*run("in two", 9).val_loss == *run("at once", 9).val_loss);
 }
+
+}  // namespace test_parameter_groups

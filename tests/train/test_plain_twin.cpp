@@ -5,10 +5,10 @@
 #include "plain_decoder.hpp"
 #include "small_model.hpp"
 
+namespace test_plain_twin {
+
 using namespace gradus;
 using namespace gradus::train;
-
-namespace {
 
 void check_same_curve(const models::DecoderConfig& shape) {
   TrainConfig config = small_config();
@@ -39,8 +39,6 @@ void check_same_curve(const models::DecoderConfig& shape) {
   CHECK(last_loss < 0.9 * first_loss);  // it did learn, so the curves had room to part
 }
 
-}  // namespace
-
 TEST_CASE("50 steps have the losses that the definition gives, to 1e-5") {
   check_same_curve({.block_size = 8, .n_layer = 2, .n_head = 2, .n_embd = 32});
 }
@@ -49,3 +47,5 @@ TEST_CASE("so do they at sizes that fill no vector and no tile") {
   check_same_curve({.block_size = 17, .n_layer = 1, .n_head = 3, .n_embd = 21});
   check_same_curve({.block_size = 65, .n_layer = 1, .n_head = 1, .n_embd = 33});
 }
+
+}  // namespace test_plain_twin

@@ -6,14 +6,12 @@
 #include "catch.hpp"
 #include "gradus/models/architecture.hpp"
 
-using namespace gradus::train;
+namespace test_plan {
 
-namespace {
+using namespace gradus::train;
 
 constexpr OtherWork kOther{.eval_targets = 100'000, .sample_tokens = 300};
 bool keeps_nothing(const std::string&) { return false; }
-
-}  // namespace
 
 TEST_CASE("a plan fills the time, evaluations, sample and all") {
   for (const double seconds : {10.0, 60.0, 600.0, 1800.0})
@@ -127,8 +125,6 @@ TEST_CASE("a plan that proved too fast or too slow is corrected, and never ends 
   CHECK(replanned(plan, done, -5, kOther, true_pace).steps == done);
 }
 
-namespace {
-
 /// A run by a plan on a machine whose clock is a number.
 struct Simulated {
   double seconds = 0;     ///< that it took, all told
@@ -176,8 +172,6 @@ Simulated simulate(double minutes, double planned_step, double step, double stop
   run.seconds = now + planned_seconds(rest, kOther, true_pace) - steps;
   return run;
 }
-
-}  // namespace
 
 TEST_CASE("a run that stood still ends in its time, and makes the steps that the rest of it allows") {
   for (const double step : {0.001, 0.01, 0.1})
@@ -259,3 +253,5 @@ TEST_CASE("presets to plan with are there, the smallest first") {
     }
   }
 }
+
+}  // namespace test_plan

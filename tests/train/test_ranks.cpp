@@ -7,7 +7,7 @@
 #include "threads_as_ranks.hpp"
 
 namespace gradus::train {
-namespace {
+namespace test_ranks {
 
 struct Result {
   std::vector<float> values;
@@ -74,8 +74,6 @@ TrainConfig config_of(const std::string& name, int64_t micro) {
   config.warmup = 1;
   return config;
 }
-
-}  // namespace
 
 TEST_CASE("weights, moments and losses have the same bits for every number of ranks") {
   const std::string name = GENERATE("nano", "mini", "gru");
@@ -189,4 +187,5 @@ TEST_CASE("micro must divide the examples of a step") {
   CHECK_THROWS_WITH(config.validate(), Catch::Matchers::Contains("must divide the 24 examples"));
 }
 
+}  // namespace test_ranks
 }  // namespace gradus::train

@@ -19,13 +19,13 @@
 #include "small_model.hpp"
 #include "temporary_folder.hpp"
 
+namespace test_run_folder {
+
 using namespace gradus;
 using namespace gradus::train;
 using testing::error_of;
 
 namespace fs = std::filesystem;
-
-namespace {
 
 TrainConfig tiny_config(int64_t steps) {
   TrainConfig config = small_config();
@@ -106,8 +106,6 @@ int damage(const fs::path& out, size_t stride) {
   CHECK(error_of([&] { load_all(out); }) == "");
   return tried;
 }
-
-}  // namespace
 
 TEST_CASE("a changed byte of any file of a state is named before anything is used") {
   const testing::TemporaryFolder folder;
@@ -374,3 +372,5 @@ TEST_CASE("a state of gradus 0.1, which has no checksums, can be resumed") {
   CHECK_THAT(notes[0], Catch::Matchers::StartsWith("there are no checksums in " + (out / "last").string()));
   load_all(out);
 }
+
+}  // namespace test_run_folder

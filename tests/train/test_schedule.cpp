@@ -7,13 +7,13 @@
 #include "gradus/train/optimizers/clip.hpp"
 #include "gradus/train/trainer/schedule.hpp"
 
+namespace test_schedule {
+
 using namespace gradus;
 using namespace gradus::train;
 
-namespace {
 const Schedule kSchedule{.lr = 1e-3, .min_lr = 1e-4, .warmup = 100, .steps = 2000, .decay = Decay::cosine};
 bool close(double a, double b) { return std::abs(a - b) <= 1e-15; }
-}  // namespace
 
 TEST_CASE("the rate rises in equal steps and never is 0") {
   for (const Decay decay : {Decay::cosine, Decay::linear, Decay::constant, Decay::wsd}) {
@@ -107,3 +107,5 @@ TEST_CASE("clipping shortens what is too long, and only that") {
   CHECK(clip_scale(1e-6, 1e-6) == 0.5);
   CHECK(clip_scale(1e9, 0) == 1);  // 0: no clipping.
 }
+
+}  // namespace test_schedule

@@ -12,12 +12,12 @@
 #include "gradus/files/file.hpp"
 #include "temporary_folder.hpp"
 
+namespace test_tensorboard {
+
 using namespace gradus;
 using namespace gradus::train;
 
 namespace fs = std::filesystem;
-
-namespace {
 
 fs::path only_file(const fs::path& folder) {
   std::vector<fs::path> files;
@@ -34,8 +34,6 @@ struct Counter : Observer {
   void on_eval(const EvalReport&) override { ++evals; }
   bool should_stop() override { return stop; }
 };
-
-}  // namespace
 
 TEST_CASE("the checksum of the reader is CRC-32C") {
   CHECK(crc32c("123456789") == 0xE3069283);              // the check value of the catalogue of CRCs
@@ -111,3 +109,5 @@ TEST_CASE("a run whose event file cannot be written is stopped, and then fails")
   CHECK(observer.should_stop());
   CHECK_THROWS_AS(observer.finish(), RunError);
 }
+
+}  // namespace test_tensorboard

@@ -11,11 +11,11 @@
 #include "small_model.hpp"
 #include "temporary_folder.hpp"
 
+namespace test_trace {
+
 using namespace gradus;
 using namespace gradus::train;
 using nlohmann::json;
-
-namespace {
 
 /// Where an event begins and ends. The file has microseconds, the clock whole nanoseconds.
 int64_t begin_of(const json& e) { return std::llround(1e3 * e.at("ts").get<double>()); }
@@ -49,8 +49,6 @@ int64_t count(const std::vector<json>& events, const std::string& name, const st
   return std::count_if(events.begin(), events.end(),
                        [&](const json& e) { return e.at("name") == name && e.at("cat") == category; });
 }
-
-}  // namespace
 
 TEST_CASE("a trace has the ops of the steps that were asked for, both ways, and what is around them") {
   TrainConfig config = small_config();
@@ -136,3 +134,5 @@ TEST_CASE("profiling changes no bit of what is learnt") {
   CHECK(values_of(with.model) == values_of(without.model));
   CHECK(profile.events().size() > 30);
 }
+
+}  // namespace test_trace

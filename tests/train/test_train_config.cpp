@@ -9,6 +9,8 @@
 #include "gradus/train/train_config.hpp"
 #include "gradus/train/train_json.hpp"
 
+namespace test_train_config {
+
 using namespace gradus;
 using namespace gradus::train;
 
@@ -309,3 +311,5 @@ TEST_CASE("lr_of and freeze are groups of parameters") {
         Catch::Matchers::StartsWith("[train] `lr_of` must be PATTERN=F with a finite F of at least 0, got"));
   }
 }
+
+}  // namespace test_train_config

@@ -7,6 +7,8 @@
 #include "gradus/train/optimizers/clip.hpp"
 #include "small_model.hpp"
 
+namespace test_trainer {
+
 using namespace gradus;
 using namespace gradus::train;
 
@@ -129,8 +131,6 @@ TEST_CASE("an evaluation reads 4096 tokens at a time, or one window that is long
   }
 }
 
-namespace {
-
 struct PartByName : nn::Visitor {
   explicit PartByName(std::string name) : wanted(std::move(name)) {}
   void on_module(const std::string& name, nn::Module& module) override {
@@ -139,8 +139,6 @@ struct PartByName : nn::Visitor {
   std::string wanted;
   nn::Module* found = nullptr;
 };
-
-}  // namespace
 
 TEST_CASE("after an evaluation each part of a model is in the mode it was in") {
   SmallRun run;
@@ -233,3 +231,5 @@ TEST_CASE("a trainer refuses a config that makes no sense") {
   config.lr = NAN;
   CHECK_THROWS_WITH(SmallRun(config), "[train] `lr` must be a finite number above 0, got nan.");
 }
+
+}  // namespace test_trainer

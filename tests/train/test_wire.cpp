@@ -13,7 +13,7 @@
 #include "threads_as_ranks.hpp"
 
 namespace gradus::train {
-namespace {
+namespace test_wire {
 
 TrainConfig config_of(int64_t micro) {
   TrainConfig config = small_config();
@@ -77,8 +77,6 @@ struct Slope : nn::Module {
   Tensor w = zeros({}).requires_grad_();
   void visit(nn::Visitor& v) override { v("w", w); }
 };
-
-}  // namespace
 
 TEST_CASE("values in bfloat16 are half the bytes, and change the weights little") {
   const TrainConfig config = config_of(4);
@@ -273,4 +271,5 @@ TEST_CASE("a trace has the ops and messages of all ranks") {
   }
 }
 
+}  // namespace test_wire
 }  // namespace gradus::train

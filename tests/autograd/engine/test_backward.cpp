@@ -7,6 +7,8 @@
 #include "gradus/autograd/random/random.hpp"
 #include "gradus/autograd/tensor/storage.hpp"
 
+namespace test_backward {
+
 using namespace gradus;
 using namespace gradus::testing;
 using Catch::Matchers::ContainsSubstring;
@@ -341,3 +343,5 @@ TEST_CASE("a backward inside a rule does not disturb the one outside") {
   sum(y + h).backward();
   CHECK(difference(x.grad(), f64({8, 12})) == "");
 }
+
+}  // namespace test_backward

@@ -14,11 +14,11 @@
 #include "gradus/autograd/random/random.hpp"
 #include "gradus/autograd/tensor/storage.hpp"
 
+namespace test_checkpoint {
+
 using namespace gradus;
 using namespace gradus::testing;
 using Catch::Matchers::ContainsSubstring;
-
-namespace {
 
 using List = std::vector<Tensor>;
 
@@ -76,8 +76,6 @@ void check_same(const Outcome& a, const Outcome& b) {
     CHECK(same_bits(a.gradients[i], b.gradients[i]));
   }
 }
-
-}  // namespace
 
 TEST_CASE(
     "checkpoint: gradients have the bits of the graph without it, shared parameters and dropout included") {
@@ -344,3 +342,5 @@ TEST_CASE("checkpoint: memory is that of one segment, not of all") {
   CHECK(plain.peak >= 256 * kBytes);
   CHECK(with.peak <= 50 * kBytes);
 }
+
+}  // namespace test_checkpoint

@@ -16,9 +16,9 @@
 #include "gradus/autograd/ops/ops.hpp"
 #include "gradus/autograd/random/random.hpp"
 
-using namespace gradus;
+namespace test_mutations {
 
-namespace {
+using namespace gradus;
 
 Tensor rolled(const Tensor& t) {
   const Tensor flat = t.reshape({-1});
@@ -183,8 +183,6 @@ class Tally {
   std::vector<std::string> survivors_;
 };
 
-}  // namespace
-
 TEST_CASE("wrong gradients are caught for every op") {
   Generator generator(3);
   Tally tally;
@@ -207,8 +205,6 @@ TEST_CASE("wrong gradients are caught for every op") {
   tally.print(names);
   tally.expect_none_survived(kAlwaysApply);
 }
-
-namespace {
 
 // f with the right gradients, whose own derivative is `factor` times the right one.
 GradcheckFunction with_wrong_second(const GradcheckFunction& f, double factor) {
@@ -258,8 +254,6 @@ bool has_second_derivative(const GradcheckFunction& f, const std::vector<Tensor>
   return false;
 }
 
-}  // namespace
-
 TEST_CASE("wrong second derivatives are caught for every op") {
   Generator generator(4);
   Tally tally;
@@ -272,3 +266,5 @@ TEST_CASE("wrong second derivatives are caught for every op") {
   tally.print({"lost", "scaled by 1.001"});
   tally.expect_none_survived({"lost", "scaled by 1.001"});
 }
+
+}  // namespace test_mutations

@@ -7,10 +7,10 @@
 #include "gradus/autograd/graph/record.hpp"
 #include "gradus/autograd/random/random.hpp"
 
+namespace test_sums {
+
 using namespace gradus;
 using namespace gradus::testing;
-
-namespace {
 
 Tensor draw(const Shape& shape, uint64_t seed, DType dtype = DType::float64) {
   Generator g(seed);
@@ -45,8 +45,6 @@ Tensor doubled(const Tensor& x) { return x + x; }
 Tensor transposed(const Tensor& x) { return x.mT() * 2.0; }
 Tensor projected(const Tensor& x) { return linear(x, draw({5, x.size(-1)}, 77, x.dtype())); }
 Tensor widened(const Tensor& x) { return linear(x, draw({70, x.size(-1)}, 78, x.dtype())); }
-
-}  // namespace
 
 TEST_CASE("gradients of several uses are summed in any order, by rules that add to the sum too") {
   const std::vector<Function> all{normalized, doubled, transposed, projected, widened};
@@ -101,3 +99,5 @@ TEST_CASE("a rule takes the sum once, and only where gradients are not different
   CHECK(difference(grad({loss}, {x})[0], f64({7, 7})) == "");
   CHECK_FALSE(taken[4].defined());
 }
+
+}  // namespace test_sums

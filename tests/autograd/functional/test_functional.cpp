@@ -9,11 +9,11 @@
 #include "gradus/autograd/graph/record.hpp"
 #include "gradus/autograd/random/random.hpp"
 
+namespace test_functional {
+
 using namespace gradus;
 using namespace gradus::testing;
 using Catch::Matchers::ContainsSubstring;
-
-namespace {
 
 using List = std::vector<Tensor>;
 
@@ -32,8 +32,6 @@ List two_by_two(const List& in) {
   const Tensor total = sum(in[0]);
   return {in[0].unsqueeze(1) * in[1].unsqueeze(0), total * total};
 }
-
-}  // namespace
 
 TEST_CASE("jacobian: of a linear map it is the matrix, of the identity eye, of a sum ones") {
   const Tensor a = random({2, 3}, 3), x = random({3}, 4);
@@ -201,3 +199,5 @@ TEST_CASE("wrong vectors, integers and undefined results are refused by name") {
              }),
              ContainsSubstring("[vjp] needs 1 vectors, got 2."));
 }
+
+}  // namespace test_functional

@@ -7,11 +7,11 @@
 #include "gradus/autograd/graph/record.hpp"
 #include "gradus/autograd/random/random.hpp"
 
+namespace test_gradcheck {
+
 using namespace gradus;
 using namespace gradus::testing;
 using Catch::Matchers::ContainsSubstring;
-
-namespace {
 
 const Tensor kX = f64({0.3, -1.2, 2.0, 0.7, -0.4, 1.1}, {2, 3});
 
@@ -41,8 +41,6 @@ std::function<Tensor(const Tensor&, const Tensor&)> with_first(double value) {
     return masked_fill(truth(x, gy), first, value);
   };
 }
-
-}  // namespace
 
 TEST_CASE("gradcheck passes a right gradient at both orders") {
   for (const int order : {1, 2}) {
@@ -240,3 +238,5 @@ TEST_CASE("the tests' own comparison fails on NaN, infinity, shape and dtype") {
   CHECK(difference(one, Tensor()) != "");
   CHECK(difference(one, f64({1.0 + 1e-11})) != "");
 }
+
+}  // namespace test_gradcheck

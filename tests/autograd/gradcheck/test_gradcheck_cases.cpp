@@ -11,9 +11,9 @@
 #include "gradus/autograd/gradcheck/cases/gradcheck_cases.hpp"
 #include "gradus/autograd/graph/record.hpp"
 
-using namespace gradus;
+namespace test_gradcheck_cases {
 
-namespace {
+using namespace gradus;
 
 struct Exemption {
   std::string op;
@@ -34,8 +34,6 @@ bool is_exempt(const std::string& op, int order) {
     if (e.op == op && order >= e.order) return true;
   return false;
 }
-
-}  // namespace
 
 TEST_CASE("every op has cases at orders 1 and 2") {
   const std::vector<std::string> ops = all_ops();
@@ -79,3 +77,5 @@ TEST_CASE("all cases pass") {
   }
   CHECK(checks > 10000);
 }
+
+}  // namespace test_gradcheck_cases

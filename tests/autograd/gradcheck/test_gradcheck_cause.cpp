@@ -6,11 +6,11 @@
 #include "gradus/autograd/gradcheck/gradcheck.hpp"
 #include "gradus/autograd/graph/record.hpp"
 
+namespace test_gradcheck_cause {
+
 using namespace gradus;
 using namespace gradus::testing;
 using Catch::Matchers::ContainsSubstring;
-
-namespace {
 
 const Tensor kX = f64({0.3, -1.2, 2.0, 0.7, -0.4, 1.1}, {2, 3});
 const Tensor kSquare = f64({0.3, -1.2, 2.0, 0.7, -0.4, 1.1, 0.9, -0.8, 0.5}, {3, 3});
@@ -34,8 +34,6 @@ std::string cause(const GradcheckFunction& f, const Tensor& x = kX) {
   if (!report.cause.empty()) CHECK_THAT(report.message, ContainsSubstring("likely cause: " + report.cause));
   return report.cause;
 }
-
-}  // namespace
 
 TEST_CASE("the usual mistakes are named") {
   CHECK(cause(with_rule(square, [](const Tensor& x, const Tensor& gy) { return gy * x; })) ==
@@ -153,3 +151,5 @@ TEST_CASE("PassesGradcheck is a matcher") {
   CHECK(error_of([&] { PassesGradcheck({kX}).match(product); }) ==
         "[gradcheck] f must take as many tensors as there are inputs, got 1 inputs.");
 }
+
+}  // namespace test_gradcheck_cause

@@ -6,12 +6,12 @@
 #include "gradus/autograd/graph/record.hpp"
 #include "gradus/autograd/random/random.hpp"
 
+namespace test_wrong_op {
+
 using namespace gradus;
 using namespace gradus::testing;
 using Catch::Matchers::ContainsSubstring;
 using Tensors = std::vector<Tensor>;
-
-namespace {
 
 const Tensor kX = f64({0.3, -1.2, 2.0, 0.7, -0.4, 1.1}, {2, 3});
 
@@ -33,8 +33,6 @@ GradcheckOp wrong_op(const GradcheckFunction& f, const GradcheckOptions& options
                                                         " = ", report.wrong_op.op)));
   return report.wrong_op;
 }
-
-}  // namespace
 
 TEST_CASE("the wrong op is found among right ones, before and after it") {
   const GradcheckOp op = wrong_op([](const Tensors& in) { return sum(exp(faulty(sin(in[0]), doubled))); });
@@ -116,3 +114,5 @@ TEST_CASE("no op is named where none is wrong") {
   const GradcheckReport right = gradcheck([](const Tensors& in) { return exp(in[0]); }, {kX});
   CHECK(right.wrong_op.number == 0);
 }
+
+}  // namespace test_wrong_op

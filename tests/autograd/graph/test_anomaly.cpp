@@ -11,19 +11,17 @@
 #include "gradus/autograd/graph/hooks.hpp"
 #include "gradus/autograd/graph/record.hpp"
 
+namespace test_anomaly {
+
 using namespace gradus;
 using namespace gradus::testing;
 using Catch::Matchers::ContainsSubstring;
-
-namespace {
 
 template <class F>
 std::string anomaly_of(const F& f) {
   const AnomalyMode on;
   return error_of(f);
 }
-
-}  // namespace
 
 TEST_CASE("anomaly: the op, its place, the element, and what it was given") {
   const Tensor x = leaf({1, 2, 3, 4}, {2, 2});
@@ -201,3 +199,5 @@ TEST_CASE("anomaly: no op's case is one, and gradients keep their bits") {
     for (size_t i = 0; i < watched.size(); ++i) CHECK(difference(watched[i], plain[i], 0) == "");
   }
 }
+
+}  // namespace test_anomaly

@@ -13,11 +13,11 @@
 #include "gradus/autograd/random/random.hpp"
 #include "gradus/autograd/tensor/storage.hpp"
 
+namespace test_autocast {
+
 using namespace gradus;
 using namespace gradus::testing;
 using Catch::Matchers::ContainsSubstring;
-
-namespace {
 
 constexpr double kHalfBf16 = 0x1p-9, kHalfFloat = 0x1p-24;  // the largest relative errors of a rounding
 
@@ -57,8 +57,6 @@ auto in_bfloat16(const F& f) {
   const Autocast autocast(DType::bfloat16);
   return f();
 }
-
-}  // namespace
 
 TEST_CASE("products of all layouts are those of rounded operands") {
   Draw draw;
@@ -121,8 +119,6 @@ TEST_CASE("an op made without Autocast has its gradient without") {
   CHECK(worst(b.grad(), wide(a).mT(), wide(gy), 8 * kHalfFloat) <= 1);
 }
 
-namespace {
-
 /// linear() of x as it is or of an activation of all but the last two inputs, which are the weight and the
 /// bias.
 struct Layer {
@@ -153,8 +149,6 @@ std::vector<Tensor> gradients_by_formula(const Layer& layer, Inputs inputs, cons
   all.push_back(sum(wide(gy), {0}));
   return all;
 }
-
-}  // namespace
 
 TEST_CASE("a layer's gradients are made in the precision of the layer, wherever they are asked for") {
   const bool made_rounded = GENERATE(false, true), create_graph = GENERATE(false, true);
@@ -377,3 +371,5 @@ TEST_CASE("an input that is overwritten is refused by the gradient that needs it
     CHECK((error_of([&] { y.backward(); }) == "") == !weight_learns);
   }
 }
+
+}  // namespace test_autocast

@@ -16,11 +16,11 @@
 #include "gradus/autograd/graph/record.hpp"
 #include "gradus/autograd/random/random.hpp"
 
+namespace test_graph {
+
 using namespace gradus;
 using namespace gradus::testing;
 using Catch::Matchers::ContainsSubstring;
-
-namespace {
 
 constexpr int kDeep = kSanitized ? 100'000 : 1'000'000;
 
@@ -65,8 +65,6 @@ std::vector<Tensor> floating(const std::vector<Tensor>& tensors) {
     if (is_floating(t.dtype())) some.push_back(t);
   return some;
 }
-
-}  // namespace
 
 TEST_CASE("a chain of a million ops is built, walked and destroyed on a stack of 256 KiB") {
   double gradient = 0;
@@ -272,3 +270,5 @@ TEST_CASE("every op notices an overwritten input or does not need it") {
     }
   }
 }
+
+}  // namespace test_graph

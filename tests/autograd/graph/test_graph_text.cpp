@@ -10,11 +10,11 @@
 #include "gradus/autograd/graph/node.hpp"
 #include "gradus/autograd/graph/record.hpp"
 
+namespace test_graph_text {
+
 using namespace gradus;
 using namespace gradus::testing;
 using Catch::Matchers::ContainsSubstring;
-
-namespace {
 
 Tensor example(const Tensor& x, const Tensor& w) {
   const Tensor e = exp(x * w);  // in steps: C++ leaves the order of operands open
@@ -90,8 +90,6 @@ class DotParser {
   std::string text_;
   size_t at_ = 0;
 };
-
-}  // namespace
 
 TEST_CASE("graph_text: leaves by name or number, ops with shapes, oldest first") {
   const Tensor x = leaf({1, 2, 3, 4, 5, 6}, {2, 3}), w = leaf({1, 2, 3}, {3});
@@ -171,3 +169,5 @@ TEST_CASE("dumps of deep graphs do not recurse") {
   CHECK(lines == 20'001);
   CHECK(dots > 20'000 * 20);
 }
+
+}  // namespace test_graph_text

@@ -8,6 +8,8 @@
 #include "gradus/autograd/engine/backward.hpp"
 #include "gradus/autograd/graph/record.hpp"
 
+namespace test_hooks {
+
 using namespace gradus;
 using namespace gradus::testing;
 using Catch::Matchers::ContainsSubstring;
@@ -214,3 +216,5 @@ TEST_CASE("a hook dies with its tensor's place in the graph") {
   }
   CHECK(token.use_count() == 1);
 }
+
+}  // namespace test_hooks

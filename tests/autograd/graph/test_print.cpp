@@ -4,14 +4,12 @@
 #include "catch.hpp"
 #include "gradus/autograd/tensor/tensor.hpp"
 
+namespace test_print {
+
 using namespace gradus;
 using namespace gradus::testing;
 
-namespace {
-
 Tensor steps(int64_t n) { return arange(0, static_cast<double>(n), 1, DType::float32); }
-
-}  // namespace
 
 TEST_CASE("scalars") {
   CHECK(torch_string(full({}, 1.5)) == "tensor(1.5000)");
@@ -173,3 +171,5 @@ TEST_CASE("views print what they see") {
   CHECK(torch_string(x.select(1, 2).unsqueeze(0).expand({2, 3})) ==
         "tensor([[ 2.,  6., 10.],\n        [ 2.,  6., 10.]])");
 }
+
+}  // namespace test_print

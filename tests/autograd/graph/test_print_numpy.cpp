@@ -4,6 +4,8 @@
 #include "catch.hpp"
 #include "gradus/autograd/tensor/tensor.hpp"
 
+namespace test_print_numpy {
+
 using namespace gradus;
 using namespace gradus::testing;
 
@@ -47,3 +49,5 @@ TEST_CASE("truth values, and arrays without dimensions") {
   CHECK(numpy_string(f32({87654320}).reshape({})) == "87654320.0");
   CHECK(error_of([] { numpy_string(Tensor()); }) == "[numpy_string] needs a tensor, got an undefined one.");
 }
+
+}  // namespace test_print_numpy

@@ -9,10 +9,10 @@
 #include "gradus/autograd/graph/record.hpp"
 #include "gradus/autograd/ops/ops.hpp"
 
+namespace test_profile {
+
 using namespace gradus;
 using namespace gradus::testing;
-
-namespace {
 
 // "+matmul (2, 2)" forward, "-matmul (2, 2)" backward, "work name", "group name", one after another.
 std::string text_of(const Profile& profile) {
@@ -32,8 +32,6 @@ int64_t counted_seconds() {
   static int64_t readings = 0;
   return ++readings * 1'000'000'000;
 }
-
-}  // namespace
 
 TEST_CASE("a profile lists ops forward and backward, with the shapes of their results") {
   const Tensor x = leaf({1, 2, 3, 4}, {2, 2});
@@ -130,3 +128,5 @@ TEST_CASE("each thread reports to its own profile, or to none") {
   CHECK(text_of(profile) == "+sin (2,)");
   CHECK(text_of(inner) == "+log (2,)");
 }
+
+}  // namespace test_profile

@@ -10,11 +10,11 @@
 #include "gradus/autograd/graph/hooks.hpp"
 #include "gradus/autograd/random/random.hpp"
 
+namespace test_record_many {
+
 using namespace gradus;
 using namespace gradus::testing;
 using Catch::Matchers::ContainsSubstring;
-
-namespace {
 
 using List = std::vector<Tensor>;
 
@@ -39,8 +39,6 @@ Tensor mixed(const List& out) { return sum(out[0] * out[0] * out[1]) + sum(exp(o
 const Tensor kX = f64({0.6, -1.2, 2.0}), kY = f64({0.8, 0.5, -1.5});
 
 List leaves() { return {kX.detach().requires_grad_(), kY.detach().requires_grad_()}; }
-
-}  // namespace
 
 TEST_CASE("record_many: gradients of both results meet in one call of the rule") {
   const List a = leaves(), b = leaves();
@@ -208,3 +206,5 @@ TEST_CASE("record_many: dropping the results frees the rule; no cycles") {
   CHECK(token.use_count() == 1);
   CHECK(x.impl()->node->use_count() == 1);
 }
+
+}  // namespace test_record_many

@@ -12,7 +12,7 @@
 #include "gradus/autograd/kernels/elementwise/elementwise.hpp"
 #include "gradus/autograd/kernels/isa/isa.hpp"
 
-namespace {
+namespace test_attention {
 
 using gradus::kernels::AttentionShape;
 using gradus::kernels::View4;
@@ -173,8 +173,6 @@ void check_against_naive(const AttentionShape& s) {
   for (auto part : {&Values<T>::out, &Values<T>::sums, &Values<T>::gq, &Values<T>::gk, &Values<T>::gv})
     CHECK(results[0].*part == results[1].*part);
 }
-
-}  // namespace
 
 TEMPLATE_TEST_CASE("attention and its gradients agree with the definition", "[attention]", float, double) {
   for (const bool causal : {false, true})
@@ -396,3 +394,5 @@ TEMPLATE_TEST_CASE("NaN in a query stays in its row", "[attention]", float, doub
   const Values<TestType> r = run(s, in);
   for (int64_t i = 0; i < 30; ++i) CHECK(std::isnan(r.out[4 * i]) == (i == 7));
 }
+
+}  // namespace test_attention

@@ -4,6 +4,8 @@
 #include "bf16_model.hpp"
 #include "gradus/files/error.hpp"
 
+namespace test_bf16_call {
+
 using namespace gradus;
 using namespace gradus::kernels;
 using namespace vectors;
@@ -12,11 +14,7 @@ using bf16_model::Bf16Operands;
 using bf16_model::kModels;
 using bf16_model::product;
 
-namespace {
-
 std::atomic<int> begun{0}, idle{0};
-
-}  // namespace
 
 TEST_CASE("without k a product is what it starts with, and without rows or columns nothing") {
   at_each_unit([](Isa unit) {
@@ -80,3 +78,5 @@ TEST_CASE("a kernel is begun before its first tile on a thread and ended after i
     CHECK(idle == 0);
   }
 }
+
+}  // namespace test_bf16_call

@@ -4,14 +4,14 @@
 #include "emulated_units.hpp"
 #include "gradus/autograd/kernels/isa/isa.hpp"
 
+namespace test_bf16_emulated {
+
 using namespace gradus;
 using namespace gradus::kernels;
 using namespace vectors;
 using bf16_model::Bf16Operands;
 using bf16_model::dot_of;
 using bf16_model::product;
-
-namespace {
 
 /// Is the unit's kernel built, its instruction missing here, and all else that it needs there?
 bool is_to_be_emulated(Isa unit) {
@@ -33,8 +33,6 @@ void at_each_emulated_unit(F&& body) {
   }
   SUCCEED();
 }
-
-}  // namespace
 
 TEST_CASE("a unit's own kernel has the bits of its model at every edge of tiles") {
   at_each_emulated_unit([](Isa unit) {
@@ -65,3 +63,5 @@ TEST_CASE("a unit's own kernel goes on from sums and a bias, along a long k, on 
     }
   });
 }
+
+}  // namespace test_bf16_emulated

@@ -6,11 +6,11 @@
 #include "bf16_model.hpp"
 #include "gradus/files/error.hpp"
 
+namespace test_bf16_pack {
+
 using namespace gradus;
 using namespace gradus::kernels;
 using namespace vectors;
-
-namespace {
 
 /// VCVTNE2PS2BF16 takes subnormal numbers as 0; other units multiply them as they are.
 uint16_t bits(float x) {
@@ -64,8 +64,6 @@ void check_all() {
           }
 }
 
-}  // namespace
-
 TEST_CASE("float32 is rounded into tiles of either side, transposed or not") {
   bf16_model::at_each_unit([](Isa) { check_all(); });
 }
@@ -109,8 +107,6 @@ TEST_CASE("packing has the same bits for any number of threads, in memory that i
       }
     }
 }
-
-namespace {
 
 /// The forms of a matrix (rows, columns), filled with what no packing leaves there.
 struct Forms {
@@ -175,8 +171,6 @@ void check_rows(int64_t rows, int64_t columns, int64_t beyond) {
   CHECK(made == one);
 }
 
-}  // namespace
-
 TEST_CASE("rows are packed in all forms at once as in each, where they lie and as they are made") {
   bf16_model::at_each_unit([](Isa) {
     const Threads threads(3);
@@ -236,3 +230,5 @@ TEST_CASE("a packed matrix begins at a cache line and may be empty") {
   CHECK_THROWS_WITH(packed_matrix(Side::left, -1, 2),
                     Catch::Matchers::Equals("[pack] needs sizes that are not negative, got (-1, 2)."));
 }
+
+}  // namespace test_bf16_pack

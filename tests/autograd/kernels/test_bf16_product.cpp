@@ -6,6 +6,8 @@
 
 #include "bf16_model.hpp"
 
+namespace test_bf16_product {
+
 using namespace gradus;
 using namespace gradus::kernels;
 using namespace vectors;
@@ -16,8 +18,6 @@ using bf16_model::dot_of;
 using bf16_model::kModels;
 using bf16_model::Model;
 using bf16_model::product;
-
-namespace {
 
 constexpr int64_t kEdges[] = {1, 15, 16, 17, 31, 32, 33, 100};
 
@@ -70,8 +70,6 @@ bool is_right(Isa unit, const Bf16Operands& o, const std::vector<float>& c, Star
   name_other_rounding(unit);
   return worst_error(o, c, start) < 1;
 }
-
-}  // namespace
 
 TEST_CASE("products around the edges of tiles have the bits of the unit's model, and are right") {
   for (const int64_t m : kEdges)
@@ -254,3 +252,5 @@ TEST_CASE("gram_bf16 has the bits of the product with the transpose") {
       }
     }
 }
+
+}  // namespace test_bf16_product

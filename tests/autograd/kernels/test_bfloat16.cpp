@@ -3,11 +3,11 @@
 #include "catch.hpp"
 #include "vectors.hpp"
 
+namespace test_bfloat16 {
+
 using namespace gradus;
 using namespace gradus::kernels;
 using namespace vectors;
-
-namespace {
 
 uint16_t bits_of(float x) {
   bfloat16 rounded{};
@@ -16,8 +16,6 @@ uint16_t bits_of(float x) {
 }
 
 float value_of(uint16_t bits) { return std::bit_cast<float>(uint32_t{bits} << 16); }
-
-}  // namespace
 
 TEST_CASE("bfloat16 is the nearest of 16 bits, the even one at half") {
   CHECK(bits_of(1.0F) == 0x3F80);
@@ -44,3 +42,5 @@ TEST_CASE("every value of 16 bits comes back as it was") {
     wrong += std::isnan(wide[i]) ? !std::isnan(value_of(back[i].bits)) : back[i].bits != all[i].bits;
   CHECK(wrong == 0);
 }
+
+}  // namespace test_bfloat16

@@ -10,9 +10,9 @@
 #include "gradus/autograd/kernels/blas/gemm.hpp"
 #include "gradus/autograd/kernels/isa/isa.hpp"
 
-using namespace gradus::kernels;
+namespace test_blas_kernels {
 
-namespace {
+using namespace gradus::kernels;
 
 constexpr const char* kVariable = "OPENBLAS_CORETYPE";
 
@@ -51,8 +51,6 @@ bool multiplies() {
     }
   return true;
 }
-
-}  // namespace
 
 TEST_CASE("for every set of kernels and every level, the set that should multiply") {
   const std::vector<std::string> sse = {"Katmai",  "Coppermine",   "Northwood",  "Banias",    "Prescott",
@@ -109,3 +107,5 @@ TEST_CASE("nothing better is known than what multiplies") {
     CHECK(better_blas_kernels(blas_kernels(), isa_name(available_isas().front())).empty());
   }
 }
+
+}  // namespace test_blas_kernels

@@ -4,7 +4,7 @@
 #include "catch.hpp"
 #include "vectors.hpp"
 
-namespace {
+namespace test_choose_product {
 
 using namespace gradus::kernels;
 
@@ -12,8 +12,6 @@ ProductCode in_attention(int64_t queries, bool a_transposed = false) {
   return choose_product(
       {.m = queries, .n = 256, .k = 64, .a_transposed = a_transposed, .place = ProductPlace::attention});
 }
-
-}  // namespace
 
 TEST_CASE("a stored weight comes before Autocast for few rows, and Autocast before the sizes",
           "[choose_product]") {
@@ -78,3 +76,5 @@ TEST_CASE("large products leave BLAS with AVX-512 only", "[choose_product]") {
     CHECK(choose_product({.m = 512, .n = 31, .k = 128, .a_transposed = true}) == gemm);
   });
 }
+
+}  // namespace test_choose_product

@@ -5,7 +5,7 @@
 #include "gradus/autograd/kernels/elementwise/elementwise.hpp"
 #include "vectors.hpp"
 
-namespace {
+namespace test_elementwise {
 
 using gradus::kernels::Binary;
 using gradus::kernels::Compare;
@@ -103,8 +103,6 @@ std::vector<Loop<3>> strided_loops() {
 }
 
 constexpr int64_t kRoom = 4000;  // elements that any of them reaches
-
-}  // namespace
 
 TEMPLATE_TEST_CASE("binary kernels agree with their formulas for any strides", "[elementwise]", float,
                    double) {
@@ -284,3 +282,5 @@ TEST_CASE("elementwise kernels give the same bits for any number of threads", "[
   };
   at_each_level([&] { CHECK(same_bits(run(1), run(2))); });
 }
+
+}  // namespace test_elementwise

@@ -4,11 +4,11 @@
 #include "gradus/autograd/kernels/elementwise/elementwise.hpp"
 #include "vectors.hpp"
 
+namespace test_few_rows {
+
 using namespace gradus;
 using namespace gradus::kernels;
 using namespace vectors;
-
-namespace {
 
 double value(float w) { return static_cast<double>(w); }
 double value(double w) { return w; }
@@ -66,8 +66,6 @@ void check_products(double tolerance) {
       }
 }
 
-}  // namespace
-
 TEST_CASE("few rows times float32, float64 and bfloat16 weights") {
   at_each_level([] {
     check_products<float, float>(1e-6);
@@ -91,3 +89,5 @@ TEST_CASE("few rows without a bias, and NaN and infinity where their row or weig
     CHECK(std::isnan(y[static_cast<size_t>(n + j)]));
   }
 }
+
+}  // namespace test_few_rows

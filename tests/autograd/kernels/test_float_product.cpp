@@ -3,7 +3,7 @@
 
 #include "vectors.hpp"
 
-namespace {
+namespace test_float_product {
 
 using namespace gradus::kernels;
 using namespace vectors;
@@ -56,8 +56,6 @@ struct Product {
     return alpha * sum + (start == Start::c ? c[at] : start == Start::row ? row[j] : 0);
   }
 };
-
-}  // namespace
 
 TEMPLATE_TEST_CASE("products without BLAS are three loops", "[float_product]", float, double) {
   const int64_t sizes[][3] = {{1, 1, 1},    {5, 3, 2},     {6, 64, 16},   {7, 65, 33},   {13, 33, 257},
@@ -113,3 +111,5 @@ TEST_CASE("products without BLAS do not read what they overwrite, and keep NaN",
     }
   });
 }
+
+}  // namespace test_float_product

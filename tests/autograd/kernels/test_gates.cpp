@@ -5,7 +5,7 @@
 #include "gradus/autograd/kernels/elementwise/elementwise.hpp"
 #include "vectors.hpp"
 
-namespace {
+namespace test_gates {
 
 using gradus::kernels::Binary;
 using gradus::kernels::Unary;
@@ -80,8 +80,6 @@ double worst(const std::vector<T>& x, const std::vector<T>& got, Answer (*oracle
   return most;
 }
 
-}  // namespace
-
 TEMPLATE_TEST_CASE("gated functions and their slopes are right to a few steps everywhere", "[math]", float,
                    double) {
   constexpr bool kFloat = sizeof(TestType) == 4;
@@ -121,3 +119,5 @@ TEMPLATE_TEST_CASE("far out gates are open or closed, and so are their slopes", 
     }
   });
 }
+
+}  // namespace test_gates

@@ -10,7 +10,7 @@
 #include "gradus/autograd/graph/modes.hpp"
 #include "gradus/files/error.hpp"
 
-namespace {
+namespace test_gemm {
 
 using namespace gradus::kernels;
 
@@ -88,8 +88,6 @@ double error(const std::vector<T>& result, const std::vector<U>& expected, int64
   }
   return worst / (std::numeric_limits<T>::epsilon() * (2 + std::sqrt(double(k))));
 }
-
-}  // namespace
 
 TEMPLATE_TEST_CASE("gemm agrees with three loops", "[gemm]", float, double) {
   const Threads guard(2);
@@ -258,3 +256,5 @@ TEST_CASE("a tiny product adds in three chains, those of a batch in one", "[gemm
   linear<float>(1, 1, 6, &single, a.data(), 6, b.data(), nullptr);
   CHECK(single == 3.0F);
 }
+
+}  // namespace test_gemm

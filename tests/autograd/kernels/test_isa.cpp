@@ -7,9 +7,9 @@
 #include "gradus/files/error.hpp"
 #include "vectors.hpp"
 
-using namespace gradus::kernels;
+namespace test_isa {
 
-namespace {
+using namespace gradus::kernels;
 
 std::string refusal(std::string_view name, IsaFor use) {
   try {
@@ -19,8 +19,6 @@ std::string refusal(std::string_view name, IsaFor use) {
   }
   return "";
 }
-
-}  // namespace
 
 TEST_CASE("levels are listed best first, and the one that is set is used", "[level]") {
   const auto& levels = available_isas();
@@ -76,3 +74,5 @@ TEST_CASE("a unit that this machine lacks is refused by name") {
   CHECK_THAT(text, Catch::Matchers::ContainsSubstring("widened"));
   CHECK_THAT(text, Catch::Matchers::EndsWith("), got abacus."));
 }
+
+}  // namespace test_isa

@@ -5,7 +5,7 @@
 #include "gradus/autograd/kernels/elementwise/elementwise.hpp"
 #include "vectors.hpp"
 
-namespace {
+namespace test_math {
 
 using gradus::kernels::Unary;
 using namespace vectors;
@@ -67,8 +67,6 @@ std::vector<T> apply(Unary op, const std::vector<T>& x) {
   gradus::kernels::unary(op, packed<2>(static_cast<int64_t>(x.size())), y.data(), x.data());
   return y;
 }
-
-}  // namespace
 
 TEST_CASE("float functions are right to a few ulp", "[math]") {
   at_each_level([] {
@@ -168,3 +166,5 @@ TEMPLATE_TEST_CASE("an element has the same bits at every place, offset and leng
     SUCCEED();
   });
 }
+
+}  // namespace test_math

@@ -17,7 +17,7 @@
 #include "gradus/autograd/graph/modes.hpp"
 #include "gradus/files/error.hpp"
 
-namespace {
+namespace test_parallel {
 
 using gradus::parallel_for;
 
@@ -48,8 +48,6 @@ struct AfterMain {
     if (!right) std::_Exit(1);
   }
 };
-
-}  // namespace
 
 TEST_CASE("parallel_for visits every element once", "[parallel]") {
   for (const int threads : {1, 2, 5}) {
@@ -177,3 +175,5 @@ TEST_CASE("the number of threads is checked", "[parallel]") {
   CHECK_THROWS_AS(parallel_for(4, 1, [](int64_t, int64_t) { gradus::set_num_threads(1); }), gradus::Error);
   CHECK(gradus::num_threads() == 2);
 }
+
+}  // namespace test_parallel

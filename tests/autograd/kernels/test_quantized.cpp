@@ -4,11 +4,11 @@
 #include "gradus/autograd/kernels/blas/choose_product.hpp"
 #include "vectors.hpp"
 
+namespace test_quantized {
+
 using namespace gradus;
 using namespace gradus::kernels;
 using namespace vectors;
-
-namespace {
 
 /// A matrix in tiles, and the numbers that they stand for.
 template <class Tile>
@@ -91,8 +91,6 @@ void check_products(double weights = 1) {
         CHECK(worst < 1e-6);
       }
 }
-
-}  // namespace
 
 TEST_CASE("numbers in tiles are as near as their bits allow") {
   const int64_t n = 21, k = 75;
@@ -205,3 +203,5 @@ TEST_CASE("NaN and infinity of a row stay in its products, and no other's") {
     }
   });
 }
+
+}  // namespace test_quantized

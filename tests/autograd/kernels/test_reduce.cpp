@@ -4,7 +4,7 @@
 #include "gradus/autograd/kernels/elementwise/reduce.hpp"
 #include "vectors.hpp"
 
-namespace {
+namespace test_reduce {
 
 using gradus::kernels::Loop;
 using gradus::kernels::Reduce;
@@ -87,8 +87,6 @@ std::vector<Job<T>> jobs() {
   }
   return all;
 }
-
-}  // namespace
 
 TEMPLATE_TEST_CASE("reductions agree with loops over the elements", "[reduce]", float, double, int64_t) {
   at_each_level([] {
@@ -220,3 +218,5 @@ TEST_CASE("cumsum of three million floats is right to a float's last digits", "[
     CHECK(worst <= 6.1e-8);  // half a step
   }
 }
+
+}  // namespace test_reduce

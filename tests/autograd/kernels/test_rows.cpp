@@ -4,7 +4,7 @@
 #include "gradus/autograd/kernels/elementwise/rows.hpp"
 #include "vectors.hpp"
 
-namespace {
+namespace test_rows {
 
 using namespace gradus::kernels;
 using namespace vectors;
@@ -18,8 +18,6 @@ double logsumexp_of(int64_t n, const auto* x) {
 }
 
 constexpr int64_t kRows = 5;
-
-}  // namespace
 
 TEMPLATE_TEST_CASE("softmax and its relatives agree with their formulas", "[rows]", float, double) {
   using T = TestType;
@@ -274,3 +272,5 @@ TEST_CASE("short rows add up in PyTorch's order, long ones in the same lanes at 
   });
   for (const auto& all : results) CHECK(same_bits(all, results.front()));
 }
+
+}  // namespace test_rows

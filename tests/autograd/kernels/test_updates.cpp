@@ -4,12 +4,10 @@
 #include "gradus/autograd/kernels/elementwise/philox.hpp"
 #include "vectors.hpp"
 
-namespace {
+namespace test_updates {
 
 using namespace gradus::kernels;
 using namespace vectors;
-
-}  // namespace
 
 TEST_CASE("philox4x32 gives the published words", "[updates]") {
   // Known answers of Random123: counter, key, block.
@@ -152,3 +150,5 @@ TEST_CASE("sum_of_squares is a double, for any number of threads", "[updates]") 
     }
   });
 }
+
+}  // namespace test_updates

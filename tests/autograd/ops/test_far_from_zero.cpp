@@ -7,10 +7,10 @@
 #include "catch.hpp"
 #include "gradus/autograd/engine/backward.hpp"
 
+namespace test_far_from_zero {
+
 using namespace gradus;
 using namespace gradus::testing;
-
-namespace {
 
 constexpr double kOffsets[] = {-1e7, -1e4, 0, 300, 1e4, 1e6, 1e7};
 constexpr double kLogits[] = {0, 0, -1, -5};
@@ -35,8 +35,6 @@ Tensor gradient(F f, const Tensor& x, bool create_graph = false) {
   const Tensor leaf = x.detach().requires_grad_();
   return grad({sum(f(leaf))}, {leaf}, {.create_graph = create_graph})[0].detach();
 }
-
-}  // namespace
 
 TEST_CASE("cross_entropy has the same gradient at every offset of its logits") {
   vectors::at_each_level([] {
@@ -144,3 +142,5 @@ TEST_CASE("layer_norm and var have the same gradients at every offset") {
       }
   });
 }
+
+}  // namespace test_far_from_zero

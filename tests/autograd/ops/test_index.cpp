@@ -7,11 +7,11 @@
 #include "gradus/autograd/engine/backward.hpp"
 #include "gradus/autograd/tensor/tensor.hpp"
 
+namespace test_index {
+
 using namespace gradus;
 using namespace gradus::testing;
 using Catch::Matchers::ContainsSubstring;
-
-namespace {
 
 Tensor counted(const Shape& shape) {
   return arange(0, static_cast<double>(shape.numel()), 1, DType::float64).reshape(shape);
@@ -35,8 +35,6 @@ Tensor built(const Shape& shape, const std::function<double(const std::vector<in
 }
 
 using At = const std::vector<int64_t>&;
-
-}  // namespace
 
 TEST_CASE("numbers, slices, new dims and Ellipsis are views") {
   const Tensor x = counted({3, 4, 2});
@@ -137,3 +135,5 @@ TEST_CASE("subscripts that do not fit are refused") {
   CHECK_THAT(refused({Tensor()}), ContainsSubstring("[index]"));
   CHECK_THAT(error_of([] { counted({0, 4}).index({i64({0})}); }), ContainsSubstring("[index] index 0"));
 }
+
+}  // namespace test_index

@@ -12,10 +12,10 @@
 #include "gradus/autograd/random/random.hpp"
 #include "gradus/autograd/tensor/storage.hpp"
 
+namespace test_ops_activated_linear {
+
 using namespace gradus;
 using namespace gradus::testing;
-
-namespace {
 
 /// One of the ops, and the two that it replaces, of {x, weight, bias} or {gate, up, weight, bias}.
 struct Pair {
@@ -95,8 +95,6 @@ void for_each_pair(F&& body) {
     body(pair);
   }
 }
-
-}  // namespace
 
 TEST_CASE("an activation and its product have the bits of the two operations, at each level") {
   vectors::at_each_level([] {
@@ -235,3 +233,5 @@ TEST_CASE("what does not fit is refused as by the two operations") {
     }
   });
 }
+
+}  // namespace test_ops_activated_linear

@@ -6,11 +6,11 @@
 #include "gradus/autograd/ops/ops.hpp"
 #include "gradus/autograd/random/random.hpp"
 
+namespace test_ops_attention_bounds {
+
 using namespace gradus;
 using namespace gradus::testing;
 using Catch::Matchers::ContainsSubstring;
-
-namespace {
 
 struct Case {
   int64_t T, S, window;
@@ -63,8 +63,6 @@ const std::vector<Case> kCases = {{300, 300, 0, {0, 90, 257, 299}},
                                   {5, 5, 1, {}},
                                   {530, 530, 0, {0, 529}}};
 
-}  // namespace
-
 TEST_CASE("windows and documents hide the keys that a mask hides, with gradients") {
   for (const Case& c : kCases) {
     const Tensor starts = starts_of(c);
@@ -111,3 +109,5 @@ TEST_CASE("bounds of attention are refused where they cannot apply") {
   CHECK_THAT(error({.starts = ones({1, 3})}), ContainsSubstring("starts must be int64 (B, T)"));
   CHECK_THAT(error({.starts = tensor(std::vector<int64_t>{0, 0}, {1, 2})}), ContainsSubstring("(1, 2)"));
 }
+
+}  // namespace test_ops_attention_bounds

@@ -2,6 +2,8 @@
 #include "autograd/compare.hpp"
 #include "catch.hpp"
 
+namespace test_ops_einsum {
+
 using namespace gradus;
 using namespace gradus::testing;
 
@@ -32,3 +34,5 @@ TEST_CASE("einsum says which part of the equation is wrong") {
   CHECK(error("ij->ik", {a}) ==
         "[einsum] the result must have letters of the operands, each once, got 'k' in 'ij->ik'.");
 }
+
+}  // namespace test_ops_einsum

@@ -7,11 +7,11 @@
 #include "gradus/autograd/engine/backward.hpp"
 #include "gradus/autograd/random/random.hpp"
 
+namespace test_ops_elementwise {
+
 using namespace gradus;
 using namespace gradus::testing;
 using Catch::Matchers::ContainsSubstring;
-
-namespace {
 
 using Op = Tensor (*)(const Tensor&);
 
@@ -24,8 +24,6 @@ struct AtPoints {
   }
   Tensor value, gradient;
 };
-
-}  // namespace
 
 TEST_CASE("unary ops agree with the C library, in any layout") {
   struct Known {
@@ -351,3 +349,5 @@ TEST_CASE("comparisons give bool, NaN equals nothing") {
   CHECK(eq(f64({1, 2}), f64({1, 2, 3, 4, 5, 6}, {3, 2})).shape() == Shape{3, 2});
   CHECK_FALSE(gt(leaf({1}, {1}), 0.0).requires_grad());
 }
+
+}  // namespace test_ops_elementwise

@@ -4,11 +4,11 @@
 #include "gradus/autograd/engine/backward.hpp"
 #include "gradus/autograd/random/random.hpp"
 
+namespace test_ops_grouped_attention {
+
 using namespace gradus;
 using namespace gradus::testing;
 using Catch::Matchers::ContainsSubstring;
-
-namespace {
 
 /// Head by head with plain products: head h of q meets head h / (nh / n) of the n of k and v.
 Tensor head_by_head(const Tensor& q, const Tensor& k, const Tensor& v, bool causal) {
@@ -22,8 +22,6 @@ Tensor head_by_head(const Tensor& q, const Tensor& k, const Tensor& v, bool caus
   }
   return stack(heads, 1);
 }
-
-}  // namespace
 
 TEST_CASE("grouped attention and its gradients are those of heads written out") {
   Generator g(9);
@@ -71,3 +69,5 @@ TEST_CASE("grouped attention refuses heads that do not divide, and is off unless
   CHECK_THAT(attend({1, 0, 3, 2}, {1, 0, 3, 2}, {1, 0, 3, 2}), ContainsSubstring("one number of heads"));
   CHECK_THAT(attend(q, two, two, /*gqa=*/false), ContainsSubstring("broadcast"));
 }
+
+}  // namespace test_ops_grouped_attention

@@ -5,18 +5,16 @@
 #include "catch.hpp"
 #include "gradus/autograd/engine/backward.hpp"
 
+namespace test_ops_index {
+
 using namespace gradus;
 using namespace gradus::testing;
 using Catch::Matchers::ContainsSubstring;
-
-namespace {
 
 Tensor counted(const Shape& shape) {
   return arange(0, static_cast<double>(shape.numel()), 1, DType::float64).reshape(shape);
 }
 Tensor index(const std::vector<int64_t>& values, const Shape& shape) { return tensor(values, shape); }
-
-}  // namespace
 
 TEST_CASE("cat and stack") {
   const Tensor a = counted({2, 2}), b = counted({2, 1}) + 10;
@@ -151,3 +149,5 @@ TEST_CASE("tril and triu") {
   CHECK(difference(tril(ones({2, 2}, DType::int64)), index({1, 0, 1, 1}, {2, 2})) == "");
   CHECK_THAT(error_of([] { tril(ones({3})); }), ContainsSubstring("needs at least two dimensions"));
 }
+
+}  // namespace test_ops_index

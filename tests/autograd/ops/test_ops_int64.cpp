@@ -4,6 +4,8 @@
 #include "autograd/compare.hpp"
 #include "catch.hpp"
 
+namespace test_ops_int64 {
+
 using namespace gradus;
 using namespace gradus::testing;
 using Catch::Matchers::ContainsSubstring;
@@ -60,3 +62,5 @@ TEST_CASE("comparisons of int64 and bool with numbers that are none of their val
   CHECK(difference(lt(b, 0.5), bools({true, false})) == "");
   CHECK(difference(eq(b, 1), bools({false, true})) == "");
 }
+
+}  // namespace test_ops_int64

@@ -6,11 +6,11 @@
 #include "gradus/autograd/engine/backward.hpp"
 #include "gradus/autograd/random/random.hpp"
 
+namespace test_ops_layers {
+
 using namespace gradus;
 using namespace gradus::testing;
 using Catch::Matchers::ContainsSubstring;
-
-namespace {
 
 class Draw {
  public:
@@ -25,8 +25,6 @@ bool all_finite(const Tensor& t) {
     if (!std::isfinite(v)) return false;
   return true;
 }
-
-}  // namespace
 
 TEST_CASE("layer_norm is (x - mean) / sqrt(var + eps) * weight + bias") {
   Draw draw;
@@ -326,3 +324,5 @@ TEST_CASE("attention refuses what does not fit") {
   CHECK_THAT(packed(i64({1}), 1), ContainsSubstring("[scaled_dot_product_attention]"));
   CHECK_THAT(packed(ones({1, 2, 12}), 2, {.dropout = 0.5}), ContainsSubstring("needs a generator"));
 }
+
+}  // namespace test_ops_layers

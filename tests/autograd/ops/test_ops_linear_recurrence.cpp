@@ -5,11 +5,11 @@
 #include "gradus/autograd/engine/backward.hpp"
 #include "gradus/autograd/random/random.hpp"
 
+namespace test_ops_linear_recurrence {
+
 using namespace gradus;
 using namespace gradus::testing;
 using Catch::Matchers::ContainsSubstring;
-
-namespace {
 
 using Real = long double;
 
@@ -54,8 +54,6 @@ std::vector<Tensor> computed(const Tensor& a, const Tensor& b, const Tensor& gh,
   const std::vector<Tensor> grads = grad({h}, {x, y}, {.grad_outputs = {gh}});
   return {h.detach(), grads[0], grads[1]};
 }
-
-}  // namespace
 
 TEST_CASE("linear_recurrence and its gradients agree with the definition, at every level") {
   vectors::at_each_level([] {
@@ -124,3 +122,5 @@ TEST_CASE("linear_recurrence refuses operands that do not fit") {
   CHECK_THAT(error_of([] { linear_recurrence(zeros({2}, DType::int64), zeros({2}, DType::int64), 0); }),
              ContainsSubstring("[linear_recurrence] needs float32 or float64"));
 }
+
+}  // namespace test_ops_linear_recurrence

@@ -6,11 +6,11 @@
 #include "gradus/autograd/engine/backward.hpp"
 #include "gradus/autograd/random/random.hpp"
 
+namespace test_ops_losses {
+
 using namespace gradus;
 using namespace gradus::testing;
 using Catch::Matchers::ContainsSubstring;
-
-namespace {
 
 // One loss: -sum over classes of p[c] * weight[c] * log softmax(x)[c].
 double loss(const std::vector<double>& x, const std::vector<double>& p, const std::vector<double>& weight) {
@@ -30,8 +30,6 @@ std::vector<double> smoothed(size_t target, double s) {
 const std::vector<std::vector<double>> kRows = {{0.5, -1, 2}, {1, 1, 0}, {-3, 0.25, 0.5}};
 const Tensor kLogits = f64({0.5, -1, 2, 1, 1, 0, -3, 0.25, 0.5}, {3, 3});
 const std::vector<double> kWeight = {0.5, 2, 1}, kEqual = {1, 1, 1};
-
-}  // namespace
 
 TEST_CASE("class weights weigh the losses, and the mean is divided by theirs") {
   const Tensor target = i64({2, 0, 1}), weight = f64(kWeight);
@@ -124,3 +122,5 @@ TEST_CASE("cross_entropy refuses options that do not fit") {
   CHECK_THAT(refused(ones({3, 3}), {}), ContainsSubstring("float64 probabilities (3, 3)"));
   CHECK_THAT(refused(i64({3, 0, 1}), {.weight = f64(kWeight)}), ContainsSubstring("target 3 (row 0)"));
 }
+
+}  // namespace test_ops_losses

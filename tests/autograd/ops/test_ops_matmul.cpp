@@ -3,11 +3,11 @@
 #include "catch.hpp"
 #include "gradus/autograd/random/random.hpp"
 
+namespace test_ops_matmul {
+
 using namespace gradus;
 using namespace gradus::testing;
 using Catch::Matchers::ContainsSubstring;
-
-namespace {
 
 // a (m, n), b (n, p), both float64.
 Tensor by_loops(const Tensor& a, const Tensor& b) {
@@ -28,8 +28,6 @@ class Draw {
  private:
   Generator generator_{5};
 };
-
-}  // namespace
 
 TEST_CASE("matrices of all sizes and layouts") {
   Draw draw;
@@ -137,3 +135,5 @@ TEST_CASE("shapes that do not fit are refused with both shapes") {
              }),
              ContainsSubstring("bias must be (4,)"));
 }
+
+}  // namespace test_ops_matmul

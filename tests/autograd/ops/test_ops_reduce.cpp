@@ -7,11 +7,11 @@
 #include "gradus/autograd/engine/backward.hpp"
 #include "gradus/autograd/random/random.hpp"
 
+namespace test_ops_reduce {
+
 using namespace gradus;
 using namespace gradus::testing;
 using Catch::Matchers::ContainsSubstring;
-
-namespace {
 
 Tensor gradient_of_sum(const Tensor& y, const Tensor& x) {
   return grad({y}, {x}, {.grad_outputs = {ones(y.shape(), y.dtype())}})[0];
@@ -32,8 +32,6 @@ Tensor fold_by_hand(const Tensor& x, const std::vector<bool>& reduced, double st
       }
   return f64(out, kept);
 }
-
-}  // namespace
 
 TEST_CASE("sum, mean, amax and amin over any dims, in any layout") {
   Generator generator(1);
@@ -207,3 +205,5 @@ TEST_CASE("logsumexp with infinities") {  // gradient 0 for a row of -inf only, 
   const Tensor h = grad({sum(logsumexp(x.slice(0, 0, 1), {1}))}, {x}, {.create_graph = true})[0];
   CHECK(difference(h.select(0, 0), f64({0, 0})) == "");
 }
+
+}  // namespace test_ops_reduce

@@ -7,10 +7,10 @@
 #include "gradus/autograd/kernels/isa/isa.hpp"
 #include "gradus/autograd/random/random.hpp"
 
+namespace test_ops_rotary_embedding {
+
 using namespace gradus;
 using namespace gradus::testing;
-
-namespace {
 
 /// Features i and i + hs / 2 are a complex number, times e^(i angle). x: (..., T, hs), any layout.
 Tensor by_definition(const Tensor& x, int64_t offset, double base) {
@@ -28,8 +28,6 @@ Tensor by_definition(const Tensor& x, int64_t offset, double base) {
     }
   return tensor(values, x.shape());
 }
-
-}  // namespace
 
 TEST_CASE("rotary_embedding turns pairs of halves, by angles worked out by hand") {
   const double c = std::cos(1.0), s = std::sin(1.0), c01 = std::cos(0.1), s01 = std::sin(0.1);
@@ -132,3 +130,5 @@ TEST_CASE("rotary_embedding refuses what has no pairs, and angles that are none"
              }),
              Catch::Matchers::ContainsSubstring("needs float32 or float64"));
 }
+
+}  // namespace test_ops_rotary_embedding

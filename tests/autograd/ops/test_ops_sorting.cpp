@@ -5,6 +5,8 @@
 #include "catch.hpp"
 #include "gradus/autograd/random/random.hpp"
 
+namespace test_ops_sorting {
+
 using namespace gradus;
 using namespace gradus::testing;
 using Catch::Matchers::ContainsSubstring;
@@ -101,3 +103,5 @@ TEST_CASE("multinomial refuses weights that are none") {
   CHECK_THAT(error_of([&] { multinomial(f64({0, 0}), 1, g, true); }), ContainsSubstring("[multinomial]"));
   CHECK_THAT(error_of([&] { multinomial(f64({1, 0}), 2, g); }), ContainsSubstring("[multinomial]"));
 }
+
+}  // namespace test_ops_sorting

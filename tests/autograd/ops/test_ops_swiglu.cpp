@@ -8,10 +8,10 @@
 #include "gradus/autograd/kernels/isa/isa.hpp"
 #include "gradus/autograd/random/random.hpp"
 
+namespace test_ops_swiglu {
+
 using namespace gradus;
 using namespace gradus::testing;
-
-namespace {
 
 using Real = long double;
 
@@ -56,8 +56,6 @@ void check_definition(DType dtype, double reach, double epsilon, double least) {
   CHECK(worst_error(grads[0], expected_gate, epsilon, 1e-3) < 2000);
 }
 
-}  // namespace
-
 TEST_CASE("swiglu is silu(gate) * up with its gradients, wherever the gate stands, at every level") {
   const std::vector<kernels::Isa>& levels = kernels::available_isas();
   for (const auto level : levels) {
@@ -100,3 +98,5 @@ TEST_CASE("swiglu refuses operands that do not fit") {
   CHECK_THAT(error_of([] { swiglu(zeros({2}, DType::int64), zeros({2}, DType::int64)); }),
              Catch::Matchers::ContainsSubstring("[swiglu] needs float32 or float64"));
 }
+
+}  // namespace test_ops_swiglu

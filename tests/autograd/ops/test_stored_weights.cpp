@@ -8,6 +8,8 @@
 #include "gradus/autograd/ops/ops.hpp"
 #include "gradus/autograd/random/random.hpp"
 
+namespace test_stored_weights {
+
 using namespace gradus;
 using namespace gradus::testing;
 
@@ -161,3 +163,5 @@ TEST_CASE("weights of 8 and 4 bits are whole matrices") {
   CHECK(error_of([&] { w.item(); }) != "");
   CHECK(error_of([&] { w.at({0, 0}); }).starts_with("[q8_0] such values are only stored."));
 }
+
+}  // namespace test_stored_weights

@@ -7,10 +7,10 @@
 #include "gradus/autograd/engine/backward.hpp"
 #include "gradus/autograd/random/random.hpp"
 
+namespace test_torch_dropout {
+
 using namespace gradus;
 using namespace gradus::testing;
-
-namespace {
 
 constexpr int64_t kSeed = 2024;
 
@@ -28,8 +28,6 @@ std::vector<double> kept_by_mkl(uint32_t word, int64_t n, double q) {
   }
   return kept;
 }
-
-}  // namespace
 
 TEST_CASE("dropout as PyTorch without MKL: two words an element") {
   Generator g = Generator::torch(kSeed);
@@ -178,3 +176,5 @@ TEST_CASE("attention that drops every weight gives zeros, from any generator") {
     CHECK(difference(scaled_dot_product_attention(x, x, x, all), zeros({1, 2, 3, 4}), 0) == "");
   }
 }
+
+}  // namespace test_torch_dropout

@@ -9,11 +9,11 @@
 #include "gradus/autograd/random/random.hpp"
 #include "gradus/autograd/tensor/tensor.hpp"
 
+namespace test_views {
+
 using namespace gradus;
 using namespace gradus::testing;
 using Catch::Matchers::ContainsSubstring;
-
-namespace {
 
 // 0, 1, 2, ... in the given shape: each element tells where it came from.
 Tensor counted(const Shape& shape) {
@@ -54,8 +54,6 @@ const Same kViewsOfAll[] = {
 };
 
 bool shares(const Tensor& a, const Tensor& b) { return a.impl()->storage == b.impl()->storage; }
-
-}  // namespace
 
 TEST_CASE("transpose and permute") {
   const Tensor x = counted({2, 3, 4});
@@ -252,3 +250,5 @@ TEST_CASE("conversions that have nothing to do return the tensor itself, as in P
   CHECK(x.to(DType::float64).impl() == x.impl());
   CHECK(dropout(x, 0.0, g).impl() == x.impl());
 }
+
+}  // namespace test_views

@@ -8,11 +8,11 @@
 #include "autograd/compare.hpp"
 #include "catch.hpp"
 
+namespace test_random {
+
 using namespace gradus;
 using namespace gradus::testing;
 using Catch::Matchers::ContainsSubstring;
-
-namespace {
 
 std::vector<Generator> every_kind(int64_t seed) {
   return {Generator(static_cast<uint64_t>(seed)), Generator::torch(seed), Generator::torch_mkl(seed)};
@@ -55,8 +55,6 @@ Moments moments(const Tensor& x) {
   const Tensor y = x.to(DType::float64);
   return {mean(y).item(), var(y).item(), amin(y).item(), amax(y).item()};
 }
-
-}  // namespace
 
 TEST_CASE("the counter-based stream is what it was") {
   Generator g(2024);
@@ -251,3 +249,5 @@ TEST_CASE("draws refuse parameters that are none") {
     CHECK(difference(normal({17}, 3, 0, g), full({17}, 3.0), 0) == "");
   }
 }
+
+}  // namespace test_random

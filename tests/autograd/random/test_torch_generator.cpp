@@ -9,10 +9,10 @@
 #include "catch.hpp"
 #include "gradus/autograd/random/random.hpp"
 
+namespace test_torch_generator {
+
 using namespace gradus;
 using namespace gradus::testing;
-
-namespace {
 
 constexpr int64_t kSeed = 2024;
 
@@ -33,8 +33,6 @@ int words_of(const std::function<void(Generator&)>& draw, Generator before = Gen
   }
   return -1;
 }
-
-}  // namespace
 
 TEST_CASE("words, also across a refill of the engine") {
   Generator g = Generator::torch(kSeed);
@@ -200,3 +198,5 @@ TEST_CASE("what is refused draws nothing") {
   CHECK(error_of([&] { g.reserve(4); }).substr(0, 16) == "[reserve] needs ");
   CHECK(g == before);
 }
+
+}  // namespace test_torch_generator

@@ -14,10 +14,10 @@
 #include "gradus/autograd/random/random.hpp"
 #include "gradus/autograd/tensor/storage.hpp"
 
+namespace test_memory {
+
 using namespace gradus;
 using namespace gradus::testing;
-
-namespace {
 
 // Resident memory of this process, bytes.
 int64_t resident() {
@@ -71,8 +71,6 @@ void check_flat(int steps) {
   if (!kSanitized) CHECK(resident() - resident_before < 1 << 20);
   CHECK(std::isfinite(training.last()));
 }
-
-}  // namespace
 
 TEST_CASE("memory_use counts bytes, storages and the peak of this thread") {
   const MemoryUse before = memory_use();
@@ -141,3 +139,5 @@ TEST_CASE("errors in the middle of forward and backward leave nothing behind") {
 TEST_CASE("memory is flat over 2,000 training steps") { check_flat(2'000); }
 
 TEST_CASE("memory is flat over 100,000 training steps", "[soak]") { check_flat(100'000); }
+
+}  // namespace test_memory

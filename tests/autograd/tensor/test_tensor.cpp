@@ -5,6 +5,8 @@
 #include "catch.hpp"
 #include "gradus/autograd/random/random.hpp"
 
+namespace test_tensor {
+
 using namespace gradus;
 using namespace gradus::testing;
 using Catch::Matchers::ContainsSubstring;
@@ -181,3 +183,5 @@ TEST_CASE("set_grad and zero_grad") {
   CHECK_THAT(error_of([] { f64({1}).set_grad(f64({1})); }),
              ContainsSubstring("leaf that requires a gradient"));
 }
+
+}  // namespace test_tensor

@@ -21,11 +21,11 @@
 #include "machine.hpp"
 #include "temporary_folder.hpp"
 
+namespace test_worker {
+
 using namespace gradus;
 using namespace gradus::bench;
 using nlohmann::json;
-
-namespace {
 
 const models::DecoderConfig kTiny{.vocab_size = 11, .block_size = 6, .n_layer = 2, .n_head = 2, .n_embd = 8};
 
@@ -46,8 +46,6 @@ std::vector<json> answers(Task task, const std::string& commands, double dropout
 // A clock that goes on when it is told to.
 int64_t told_ms = 0;
 int64_t told_clock() { return told_ms * 1'000'000; }
-
-}  // namespace
 
 TEST_CASE("median") {
   CHECK(median({3}) == 3);
@@ -256,3 +254,5 @@ TEST_CASE("a command's output, and what it finds in its environment") {
   CHECK(code == 3);
   CHECK(output_of({{"/no/such/program"}}).second == 127);
 }
+
+}  // namespace test_worker

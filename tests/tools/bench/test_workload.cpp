@@ -6,10 +6,10 @@
 #include "gradus/files/error.hpp"
 #include "gradus/tools/bench/scaling.hpp"
 
+namespace test_workload {
+
 using namespace gradus;
 using namespace gradus::bench;
-
-namespace {
 
 /// Elements of the matrices that each token is multiplied with, and 2 for the attention's two products; for
 /// llama also four steps of Muon, for four square matrices and three of the MLP in each layer.
@@ -23,8 +23,6 @@ double closed_form(const Workload& w) {
   const double token = w.task == Task::train ? 6 * matrices + 12 * L * T * C : 2 * matrices + 4 * L * T * C;
   return token * static_cast<double>(w.tokens()) + muon;
 }
-
-}  // namespace
 
 TEST_CASE("the products of a step add up to 6 N + 12 L T C operations a token, of a forward to a third") {
   int counted = 0;
@@ -149,3 +147,5 @@ TEST_CASE("the plot has a panel a series, a dot a point, and marks what is slow"
   CHECK(count("nan") == 0);
   CHECK(count("inf") == 0);
 }
+
+}  // namespace test_workload

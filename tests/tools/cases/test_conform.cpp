@@ -11,12 +11,12 @@
 #include "gradus/files/file.hpp"
 #include "tools/conform/conform_cases.hpp"
 
+namespace test_conform {
+
 using namespace gradus;
 using namespace gradus::cases;
 using namespace gradus::testing;
 using Catch::Matchers::ContainsSubstring;
-
-namespace {
 
 json changed(const std::function<void(json&)>& change) {
   json c = product_case();
@@ -31,8 +31,6 @@ json case_of(const std::string& file, const std::string& id) {
     if (json c = json::parse(line); c["id"] == id) return c;
   fail("test", "there must be a case ", id, ".");
 }
-
-}  // namespace
 
 TEST_CASE("every case that PyTorch answered passes") {
   std::map<std::string, int64_t> ops;
@@ -198,3 +196,5 @@ TEST_CASE("the page lists every convention") {
       CHECK(page.find(c.convention) != std::string::npos);
     }
 }
+
+}  // namespace test_conform

@@ -6,11 +6,11 @@
 #include "gradus/tools/cases/compare.hpp"
 #include "gradus/tools/cases/conform.hpp"
 
+namespace test_conform_compare {
+
 using namespace gradus;
 using namespace gradus::testing;
 using Catch::Matchers::ContainsSubstring;
-
-namespace {
 
 std::string compared(const Tensor& got, const Tensor& expected, double tolerance = 1e-12) {
   return cases::compare_answer(got, expected, tolerance).message;
@@ -18,8 +18,6 @@ std::string compared(const Tensor& got, const Tensor& expected, double tolerance
 bool same(double got, double expected, double tolerance = 1e-12) {
   return compared(f64({got}), f64({expected}), tolerance).empty();
 }
-
-}  // namespace
 
 TEST_CASE("NaN is equal to NaN only, an infinity to itself only") {
   CHECK(same(kNan, kNan));
@@ -113,3 +111,5 @@ TEST_CASE("layouts hold the same values in other places") {
   CHECK(!expanded(x).is_contiguous());
   CHECK(difference(expanded(x.slice(0, 0, 1)).select(1, 2), x.slice(0, 0, 1).select(1, 0), 0.0) == "");
 }
+
+}  // namespace test_conform_compare

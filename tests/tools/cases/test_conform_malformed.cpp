@@ -6,18 +6,16 @@
 #include "gradus/files/error.hpp"
 #include "tools/conform/conform_cases.hpp"
 
+namespace test_conform_malformed {
+
 using namespace gradus;
 using namespace gradus::cases;
 using namespace gradus::testing;
 using Catch::Matchers::ContainsSubstring;
 
-namespace {
-
 std::string refusal(const std::string& text) {
   return error_of([&] { conform_text(text, "f.jsonl"); });
 }
-
-}  // namespace
 
 TEST_CASE("a malformed line is refused with file, line and expectation") {
   const auto refused = [](const std::function<void(json&)>& change, const std::string& words) {
@@ -165,3 +163,5 @@ TEST_CASE("no case to run is an error") {
              ContainsSubstring("a folder must hold files called *.jsonl, got none"));
   CHECK_THAT(error_of([] { conform(kConformFiles / "none.jsonl"); }), ContainsSubstring("No such file"));
 }
+
+}  // namespace test_conform_malformed

@@ -10,12 +10,12 @@
 #include "tools/printed.hpp"
 #include "tools/replay/replay_files.hpp"
 
+namespace test_replay {
+
 using namespace gradus;
 using namespace gradus::cases;
 using namespace gradus::testing;
 using Catch::Matchers::ContainsSubstring;
-
-namespace {
 
 std::map<std::string, int64_t> kinds_passed(const ReplayReport& report) {
   std::map<std::string, int64_t> kinds;
@@ -35,8 +35,6 @@ json with_text(const json& x, const std::vector<std::string>& text) {
       {{"op", "view"}, {"in", {"x"}}, {"args", {{"shape", x["shape"]}}}, {"out", "t"}, {"text", text}}};
   return cases;
 }
-
-}  // namespace
 
 TEST_CASE("every check of the files that PyTorch made passes") {
   const auto kinds = kinds_passed(replay(kReplayFiles / "golden.json"));
@@ -243,3 +241,5 @@ TEST_CASE("of two floats the one with dimensions has the say, of two alike the w
     CHECK(dtype_of("div") == (is_floating(c.product) ? c.product : f32));
   }
 }
+
+}  // namespace test_replay

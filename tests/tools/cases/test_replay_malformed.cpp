@@ -6,6 +6,8 @@
 #include "gradus/files/error.hpp"
 #include "tools/replay/replay_files.hpp"
 
+namespace test_replay_malformed {
+
 using namespace gradus;
 using namespace gradus::cases;
 using namespace gradus::testing;
@@ -164,3 +166,5 @@ TEST_CASE("a text that is no JSON, truncated or garbled is refused or runs, and 
       survive(text);
     }
 }
+
+}  // namespace test_replay_malformed

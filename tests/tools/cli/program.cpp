@@ -69,14 +69,16 @@ Outcome run(const char* program, const std::vector<std::string>& arguments, cons
 
 }  // namespace
 
+const char* program_file() { return GRADUS_PROGRAM; }
+
 Outcome run_program(const std::vector<std::string>& arguments, const Input& input) {
   std::vector<std::string> all{"gradus"};
   all.insert(all.end(), arguments.begin(), arguments.end());
-  return run(GRADUS_PROGRAM, all, input);
+  return run(program_file(), all, input);
 }
 
 Outcome run_shell(const std::string& script, Input input) {
-  input.environment.push_back("GRADUS=" GRADUS_PROGRAM);
+  input.environment.push_back("GRADUS=" + std::string(program_file()));
   return run("/bin/sh", {"sh", "-c", script}, input);
 }
 

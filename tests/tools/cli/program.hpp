@@ -24,6 +24,9 @@ struct Input {
   std::function<void(const std::string& line, int process)> on_line = {};
 };
 
+/// The file of the program that is tested.
+const char* program_file();
+
 /// Runs `gradus` with the arguments. Throws if it cannot be started or is killed by a signal it did not
 /// catch.
 Outcome run_program(const std::vector<std::string>& arguments, const Input& input = {});

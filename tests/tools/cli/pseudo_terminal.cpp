@@ -14,6 +14,8 @@
 #include <thread>
 #include <utility>
 
+#include "program.hpp"
+
 namespace gradus::cli {
 namespace {
 
@@ -31,7 +33,7 @@ constexpr int kPatience = 120'000;  // milliseconds without anything new, on a m
   std::vector<char*> argv{const_cast<char*>("gradus")};
   for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
   argv.push_back(nullptr);
-  ::execv(GRADUS_PROGRAM, argv.data());
+  ::execv(program_file(), argv.data());
   ::_exit(127);
 }
 

@@ -6,9 +6,9 @@
 #include "program.hpp"
 #include "train/small_model.hpp"
 
-using namespace gradus::cli;
+namespace test_bad_input {
 
-namespace {
+using namespace gradus::cli;
 
 /// A place with a text, and a folder that a refused run must not make.
 struct Place {
@@ -27,8 +27,6 @@ struct Place {
             .code == 0);
   }
 };
-
-}  // namespace
 
 TEST_CASE("a text must be a file that can be read and is long enough") {
   const Place place;
@@ -268,3 +266,5 @@ TEST_CASE("a config file must have flags as keys, each once") {
   refused("lr = nan\n", {"--lr must be a finite number above 0"});
   place.check_train_refused({"--config", place.scratch.path("none.toml")}, {"none.toml", "No such file"});
 }
+
+}  // namespace test_bad_input

@@ -5,10 +5,10 @@
 #include "catch.hpp"
 #include "program.hpp"
 
+namespace test_completion {
+
 using namespace gradus::cli;
 using Catch::Matchers::ContainsSubstring;
-
-namespace {
 
 using Words = std::set<std::string>;
 
@@ -72,8 +72,6 @@ const std::vector<std::vector<std::string>> kVerbs{{"train"},
                                                    {"info"},
                                                    {"completion"},
                                                    {"man"}};
-
-}  // namespace
 
 TEST_CASE("bash completes verbs, flags, words that can be listed, files and folders") {
   CHECK(offered({"tr"}) == Words{"train"});
@@ -180,3 +178,5 @@ TEST_CASE("the manual page has every flag of every verb") {
   for (const char* heading : {"NAME", "SYNOPSIS", "EXIT STATUS", "ENVIRONMENT", "EXAMPLES"})
     CHECK_THAT(page, ContainsSubstring(std::string(".SH ") + heading + "\n"));
 }
+
+}  // namespace test_completion

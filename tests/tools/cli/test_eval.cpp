@@ -9,12 +9,12 @@
 #include "gradus/models/pretrained.hpp"
 #include "tools/cli/program.hpp"
 
+namespace test_eval {
+
 using namespace gradus;
 using namespace gradus::cli;
 using Catch::Matchers::ContainsSubstring;
 using nlohmann::json;
-
-namespace {
 
 const std::string kText = "In the beginning God created the heaven and the earth.\n";
 
@@ -67,8 +67,6 @@ json evaluated(std::vector<std::string> arguments) {
   return json::parse(outcome.out);
 }
 
-}  // namespace
-
 TEST_CASE("eval --stride predicts each token once, with the context that the stride leaves") {
   const Scratch scratch;
   models::Decoder model = write_model(scratch.path("a"), 8, 16, 1);
@@ -105,3 +103,5 @@ TEST_CASE("eval of several models gives the loss of their mean probabilities, an
   data::save_tokenizer(data::Tokenizer::make("bpe", "", 257), b);
   check_refused({"eval", a, b, "--text", text}, {b});
 }
+
+}  // namespace test_eval

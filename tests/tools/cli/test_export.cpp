@@ -9,11 +9,11 @@
 #include "program.hpp"
 #include "train/small_model.hpp"
 
+namespace test_export {
+
 using namespace gradus;
 using namespace gradus::cli;
 using Catch::Matchers::ContainsSubstring;
-
-namespace {
 
 /// A run of a few steps; returns its folder.
 std::string train_small(const Scratch& scratch, const std::string& name,
@@ -40,8 +40,6 @@ arrays, tensors = numpy.load(sys.argv[2]), read_safetensors(sys.argv[1] + "/mode
 same = all(numpy.array_equal(arrays[name], tensors[name].numpy()) for name in tensors)
 print(len(arrays.files), "arrays", "alike" if same and set(arrays.files) == set(tensors) else "differ")
 )py";
-
-}  // namespace
 
 TEST_CASE("each form is written where it is asked for, and tells what to do with it") {
   const Scratch scratch;
@@ -177,3 +175,5 @@ TEST_CASE("PyTorch computes what gradus computed, and NumPy reads the same numbe
     CHECK_THAT(read.out, ContainsSubstring(" arrays alike"));
   }
 }
+
+}  // namespace test_export

@@ -6,10 +6,10 @@
 #include "program.hpp"
 #include "train/small_model.hpp"
 
+namespace test_hints {
+
 using namespace gradus::cli;
 using Catch::Matchers::ContainsSubstring;
-
-namespace {
 
 /// Trains one step on a text, in a folder of any name; what it wrote for people.
 std::string train(const Scratch& scratch, const std::string& text, const std::string& out,
@@ -46,7 +46,7 @@ std::string after(const std::string& text, const std::string& before) {
 
 /// Types it into a shell that finds gradus on its path; what that wrote.
 std::string typed(const Scratch& scratch, const std::string& command) {
-  const std::string folder = std::filesystem::path(GRADUS_PROGRAM).parent_path().string();
+  const std::string folder = std::filesystem::path(program_file()).parent_path().string();
   const std::string script = scratch.file("typed.sh", "PATH=" + folder + ":$PATH\n" + command + "\n");
   INFO(command);
   const std::string shown = scratch.path("shown");
@@ -60,8 +60,6 @@ std::string repeated(const std::string& text) {
   for (int i = 0; i < 20; ++i) many += text;
   return many;
 }
-
-}  // namespace
 
 TEST_CASE("the command at the end of a run writes more, whatever the text") {
   struct Case {
@@ -106,3 +104,5 @@ TEST_CASE("a warm-up that outlasts the run is remarked") {
   CHECK_THAT(train(scratch, text, "b", {"--warmup", "2"}), ContainsSubstring("note: --warmup 2 is not over"));
   CHECK(train(scratch, text, "c", {"--warmup", "1"}).find("--warmup") == std::string::npos);
 }
+
+}  // namespace test_hints

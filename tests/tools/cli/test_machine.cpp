@@ -9,11 +9,11 @@
 #include "gradus/autograd/kernels/isa/isa.hpp"
 #include "program.hpp"
 
+namespace test_machine {
+
 using namespace gradus;
 using namespace gradus::cli;
 using Catch::Matchers::ContainsSubstring;
-
-namespace {
 
 /// gradus info, on the whole machine, with just these variables of those that choose.
 Outcome info(const std::vector<std::string>& environment = {}) {
@@ -21,8 +21,6 @@ Outcome info(const std::vector<std::string>& environment = {}) {
   for (const std::string& variable : environment) script += "export " + variable + "; ";
   return run_shell(script + "exec \"$GRADUS\" info");
 }
-
-}  // namespace
 
 TEST_CASE("info without arguments tells what the machine is") {
   const Outcome shown = info();
@@ -91,3 +89,5 @@ TEST_CASE("where the system grants no thread, the program works without") {
   CHECK(run_program({"man"}, input).code == 0);
   CHECK(looked > 0);
 }
+
+}  // namespace test_machine

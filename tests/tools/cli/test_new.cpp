@@ -4,6 +4,8 @@
 #include "catch.hpp"
 #include "program.hpp"
 
+namespace test_new {
+
 using namespace gradus::cli;
 using Catch::Matchers::ContainsSubstring;
 namespace fs = std::filesystem;
@@ -82,3 +84,5 @@ TEST_CASE("without packages and without sudo, run prints the line that installs 
   CHECK(root.err == "run: packages are missing; run: apt-get update && apt-get " + packages);
   CHECK_FALSE(fs::exists(folder + "/build"));
 }
+
+}  // namespace test_new

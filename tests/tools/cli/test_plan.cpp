@@ -4,11 +4,11 @@
 #include "catch.hpp"
 #include "program.hpp"
 
+namespace test_plan {
+
 using namespace gradus::cli;
 using Catch::Matchers::ContainsSubstring;
 using nlohmann::json;
-
-namespace {
 
 std::vector<json> events(std::vector<std::string> flags) {
   for (const char* flag : {"--preset", "tiny", "--seconds", "0.1", "--threads", "1", "--json"})
@@ -21,8 +21,6 @@ std::vector<json> events(std::vector<std::string> flags) {
   for (const std::string& line : lines_of(outcome.out)) all.push_back(json::parse(line));
   return all;
 }
-
-}  // namespace
 
 TEST_CASE("plan has a row for each power of two up to the number of machines") {
   const std::vector<json> lines = events({"--machines", "6", "--network", "10Mbit,1ms"});
@@ -66,3 +64,5 @@ TEST_CASE("plan says what it measured and what it simulated") {
   check_refused({"plan", "--seconds", "0"}, {"--seconds must be above 0"});
   check_refused({"plan", "--micro", "7"}, {"--micro must divide"});
 }
+
+}  // namespace test_plan

@@ -12,11 +12,11 @@
 #include "program.hpp"
 #include "train/small_model.hpp"
 
+namespace test_program {
+
 using namespace gradus::cli;
 using Catch::Matchers::ContainsSubstring;
 using nlohmann::json;
-
-namespace {
 
 struct Trained {
   Scratch scratch;
@@ -32,8 +32,6 @@ struct Trained {
     REQUIRE(outcome.code == 0);
   }
 };
-
-}  // namespace
 
 TEST_CASE("train --json prints an object for every event, and nothing else") {
   const Trained run({"--json"});
@@ -380,3 +378,5 @@ TEST_CASE("help shows groups, defaults and examples in at most 100 columns") {
     CHECK_THAT(help, ContainsSubstring(text));
   CHECK_THAT(run_program({"--version"}).out, ContainsSubstring("gradus 0."));
 }
+
+}  // namespace test_program

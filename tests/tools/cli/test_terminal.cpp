@@ -9,10 +9,10 @@
 #include "machine.hpp"
 #include "program.hpp"
 
+namespace test_terminal {
+
 using namespace gradus::cli;
 using Catch::Matchers::ContainsSubstring;
-
-namespace {
 
 /// Everything that `gradus` writes to a terminal, its standard output.
 std::string on_terminal(const std::vector<std::string>& arguments) {
@@ -58,8 +58,6 @@ struct Run {
                 .code == 0);
   }
 };
-
-}  // namespace
 
 TEST_CASE("sampled text obeys nobody on a terminal and keeps every byte in a pipe") {
   if (!gradus::testing::machine_has("/dev/pts/ptmx")) return;
@@ -117,3 +115,5 @@ TEST_CASE("errors and notes obey nobody") {
   CHECK(is_harmless(trained.err));
   CHECK_THAT(trained.err, ContainsSubstring("te\\x1b[7mxt.txt") && ContainsSubstring("ru\\x07n"));
 }
+
+}  // namespace test_terminal

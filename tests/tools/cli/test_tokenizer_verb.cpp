@@ -8,11 +8,11 @@
 #include "program.hpp"
 #include "train/small_model.hpp"
 
+namespace test_tokenizer_verb {
+
 using namespace gradus::cli;
 using Catch::Matchers::ContainsSubstring;
 using nlohmann::json;
-
-namespace {
 
 struct Place {
   Scratch scratch;
@@ -37,8 +37,6 @@ struct Place {
     return scratch.path(name);
   }
 };
-
-}  // namespace
 
 TEST_CASE("a tokenizer is learnt, and takes texts there and back") {
   const Place place;
@@ -224,3 +222,5 @@ TEST_CASE("a folder from before tokenizer.json opens and goes on") {
   CHECK(std::filesystem::exists(run + "/tokenizer.json"));
   CHECK(std::filesystem::exists(run + "/last/tokenizer.json"));
 }
+
+}  // namespace test_tokenizer_verb

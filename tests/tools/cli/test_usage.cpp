@@ -5,16 +5,14 @@
 #include "program.hpp"
 #include "train/small_model.hpp"
 
+namespace test_usage {
+
 using namespace gradus::cli;
 using Catch::Matchers::ContainsSubstring;
-
-namespace {
 
 const std::vector<std::string> kVerbs{"train",   "sample",     "eval",   "predict", "tokenizer", "gradcheck",
                                       "conform", "lesson",     "replay", "sweep",   "bench",     "info",
                                       "plan",    "completion", "man",    "plot",    "export",    "new"};
-
-}  // namespace
 
 TEST_CASE("help is found by every way that leads to it") {
   CHECK(run_program({"help"}).out == run_program({"--help"}).out);
@@ -128,3 +126,5 @@ TEST_CASE("errors of the library name flags as they are typed") {
   train("--block", "100000", "must have at least --block + 1 = 100001 tokens");
   train("--val-fraction", "0.999", "(--val-fraction 0.999)");
 }
+
+}  // namespace test_usage

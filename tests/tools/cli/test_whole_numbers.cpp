@@ -4,10 +4,10 @@
 #include "catch.hpp"
 #include "program.hpp"
 
+namespace test_whole_numbers {
+
 using namespace gradus::cli;
 using Catch::Matchers::ContainsSubstring;
-
-namespace {
 
 /// The flags of a verb whose value its help calls N, STEPS or TOKENS.
 std::vector<std::string> whole_number_flags(const std::string& verb) {
@@ -17,8 +17,6 @@ std::vector<std::string> whole_number_flags(const std::string& verb) {
     if (std::smatch match; std::regex_match(text, match, line)) flags.push_back(match[1]);
   return flags;
 }
-
-}  // namespace
 
 TEST_CASE("what is no whole number, or too large, is refused by the flag's name") {
   size_t flags = 0;
@@ -52,3 +50,5 @@ TEST_CASE("digits are decimal digits, with leading zeros and a sign too") {
   for (const char* ten : {"10", "010", "+10", "0000000000000000000000000000010"})
     CHECK_THAT(run_program({"info", "--layers", ten}).out, ContainsSubstring("10 layers"));
 }
+
+}  // namespace test_whole_numbers

@@ -13,10 +13,10 @@
 #include "gradus/tools/gguf/gguf.hpp"
 #include "temporary_folder.hpp"
 
+namespace test_gguf_file {
+
 using namespace gradus;
 using gradus::testing::exported;
-
-namespace {
 
 struct Written {
   gguf::Header header;
@@ -55,8 +55,6 @@ std::set<std::string> names(const Written& file) {
   for (const gguf::Tensor& tensor : file.header.tensors) all.insert(tensor.name);
   return all;
 }
-
-}  // namespace
 
 TEST_CASE("a GPT-2 has llama.cpp's names, and matrices as they are used") {
   const data::Tokenizer tokenizer = testing::small_pairs();
@@ -234,3 +232,5 @@ TEST_CASE("characters and bytes are tokens of the longest match, with no token t
   CHECK(tokens['\\'] == "\\\\");
   CHECK(tokens[0xC3] == "\\xc3");
 }
+
+}  // namespace test_gguf_file

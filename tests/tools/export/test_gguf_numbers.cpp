@@ -8,11 +8,11 @@
 #include "gradus/files/error.hpp"
 #include "gradus/tools/export/encodings.hpp"
 
+namespace test_gguf_numbers {
+
 using namespace gradus;
 using namespace gradus::exports;
 using Catch::Matchers::ContainsSubstring;
-
-namespace {
 
 /// The number that the bits stand for.
 double value_of(uint16_t bits) {
@@ -27,8 +27,6 @@ uint16_t half_at(const std::string& bytes, size_t at) {
   std::memcpy(&half, bytes.data() + at, sizeof half);
   return half;
 }
-
-}  // namespace
 
 TEST_CASE("every float16 comes back, and what lies between two goes to the nearer, or the even one") {
   for (uint16_t bits = 0; bits < 0x7BFF; ++bits) {
@@ -91,3 +89,5 @@ TEST_CASE("numbers of 8 bits are off by half a step at most") {
     }
   }
 }
+
+}  // namespace test_gguf_numbers

@@ -11,9 +11,9 @@
 #include "gradus/tools/export/export.hpp"
 #include "temporary_folder.hpp"
 
-using namespace gradus;
+namespace test_npz {
 
-namespace {
+using namespace gradus;
 
 uint32_t number(const std::string& bytes, size_t at, int size) {
   uint32_t value = 0;
@@ -53,8 +53,6 @@ std::map<std::string, std::string> unzipped(const std::string& zip) {
   return found;
 }
 
-}  // namespace
-
 TEST_CASE("each parameter is an array of NumPy's in the shape of model.safetensors") {
   const data::Tokenizer tokenizer = data::Tokenizer::bytes();
   const train::TrainedModel trained = testing::exported(testing::small_gpt2(tokenizer), tokenizer);
@@ -89,3 +87,5 @@ TEST_CASE("the same model gives the same bytes") {
   exports::write_npz(trained, folder / "b.npz");
   CHECK(files::read(folder / "a.npz") == files::read(folder / "b.npz"));
 }
+
+}  // namespace test_npz

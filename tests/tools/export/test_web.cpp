@@ -13,11 +13,11 @@
 #include "gradus/tools/export/export.hpp"
 #include "temporary_folder.hpp"
 
+namespace test_web {
+
 using namespace gradus;
 using Catch::Matchers::ContainsSubstring;
 using nlohmann::json;
-
-namespace {
 
 /// RFC 4648, section 4.
 std::string decoded(const std::string& text) {
@@ -41,8 +41,6 @@ std::string argument(const std::string& script, const std::string& function) {
     throw std::runtime_error(script.substr(0, 40));
   return script.substr(before.size(), script.size() - before.size() - 3);
 }
-
-}  // namespace
 
 TEST_CASE("a page has its scripts, its model and its numbers") {
   const data::Tokenizer tokenizer =
@@ -105,3 +103,5 @@ TEST_CASE("numbers that fill more than a file go on in the next") {
   }
   CHECK(bytes == 4 * count);
 }
+
+}  // namespace test_web

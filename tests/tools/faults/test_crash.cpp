@@ -13,10 +13,10 @@
 #include "scenario.hpp"
 #include "tracer.hpp"
 
+namespace test_crash {
+
 using namespace gradus;
 using namespace gradus::testing;
-
-namespace {
 
 constexpr Scenario::Kind kScenarios[] = {Scenario::start, Scenario::resume, Scenario::overwrite};
 
@@ -106,8 +106,6 @@ const std::vector<Verdict> kErrors = {{Verdict::fail, EIO},
                                       {Verdict::fail, EACCES},
                                       {Verdict::fail, EINTR},
                                       {Verdict::shorten, 0}};
-
-}  // namespace
 
 TEST_CASE("a run that is killed as it changes a file can be resumed or begun anew") {
   if (cannot_trace()) return;
@@ -266,3 +264,5 @@ TEST_CASE("every call about the folder of a run may fail", "[soak]") {
   for (const auto kind : kScenarios) spoilt += spoil_each(Scenario(kind), kErrors, 0, 1);
   std::cout << "spoilt " << spoilt << " calls\n";
 }
+
+}  // namespace test_crash

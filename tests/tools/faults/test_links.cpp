@@ -6,12 +6,12 @@
 #include "catch.hpp"
 #include "scenario.hpp"
 
+namespace test_links {
+
 using namespace gradus;
 using namespace gradus::testing;
 
 namespace fs = std::filesystem;
-
-namespace {
 
 /// Every name below a folder, and the temporary ones of its files; whether each is a folder.
 std::map<std::string, bool> names_in(const fs::path& folder) {
@@ -103,10 +103,10 @@ int link_all(int stride) {
   return in_runs + in_exports;
 }
 
-}  // namespace
-
 TEST_CASE("a link in the place of something of a run or an export leaves what it leads to as it was") {
   CHECK(link_all(11) > 30);
 }
 
 TEST_CASE("so does every link", "[soak]") { CHECK(link_all(1) > 250); }
+
+}  // namespace test_links

@@ -7,10 +7,10 @@
 #include "scenario.hpp"
 #include "tracer.hpp"
 
+namespace test_power_loss {
+
 using namespace gradus;
 using namespace gradus::testing;
-
-namespace {
 
 namespace fs = std::filesystem;
 
@@ -71,8 +71,6 @@ int cut_power(Scenario::Kind kind, int first, int stride) {
   return tried;
 }
 
-}  // namespace
-
 TEST_CASE("what a run has saved survives a power cut") {
   if (!can_trace()) {
     WARN("programs cannot be traced here (ptrace)");
@@ -91,3 +89,5 @@ TEST_CASE("the power may be cut around every fsync", "[soak]") {
     tried += cut_power(kind, 0, 1);
   std::cout << "cut the power " << tried << " times\n";
 }
+
+}  // namespace test_power_loss

@@ -16,10 +16,10 @@
 #include "tracer.hpp"
 #include "train/small_model.hpp"
 
+namespace test_signals {
+
 using namespace gradus;
 using namespace gradus::testing;
-
-namespace {
 
 /// In the log when the run begins to save after its second step: the start, four lines of the first step, one
 /// of the second.
@@ -128,8 +128,6 @@ void terminate_at_random(int runs) {
             << ends[-1] << " had not begun\n";
 }
 
-}  // namespace
-
 TEST_CASE("a signal that comes twice at once counts once, and one a second later ends a run as it is") {
   if (!can_trace()) {
     WARN("programs cannot be traced here (ptrace)");
@@ -193,3 +191,5 @@ TEST_CASE(
 TEST_CASE("a run that is terminated has saved if its exit code says so") { terminate_at_random(20); }
 
 TEST_CASE("a run can be terminated at 300 moments", "[soak]") { terminate_at_random(300); }
+
+}  // namespace test_signals

@@ -201,7 +201,7 @@ class Tracer {
   for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
   argv.push_back(nullptr);
   ::ptrace(PTRACE_TRACEME, 0, 0, 0);
-  ::execv(GRADUS_PROGRAM, argv.data());
+  ::execv(cli::program_file(), argv.data());
   ::_exit(127);
 }
 

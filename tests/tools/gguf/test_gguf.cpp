@@ -8,11 +8,11 @@
 #include "gradus/tools/gguf/gguf.hpp"
 #include "temporary_folder.hpp"
 
+namespace test_gguf {
+
 using namespace gradus;
 using Catch::Matchers::ContainsSubstring;
 using gradus::testing::GgufBytes;
-
-namespace {
 
 gguf::Header read_bytes(const std::string& bytes) {
   const testing::TemporaryFolder folder;
@@ -22,8 +22,6 @@ gguf::Header read_bytes(const std::string& bytes) {
 
 GgufBytes with_key() { return GgufBytes().start(0, 1); }
 GgufBytes with_tensors(uint64_t count) { return GgufBytes().start(count, 0); }
-
-}  // namespace
 
 TEST_CASE("a file written by hand is read") {
   const gguf::Header header = read_bytes(testing::small_gguf());
@@ -169,3 +167,5 @@ TEST_CASE("what is no file is not opened") {
   CHECK_THROWS_WITH(gguf::read_header(folder.path()), ContainsSubstring("must be a file, got a folder"));
   CHECK_THROWS_WITH(gguf::read_header(folder / "none"), ContainsSubstring("cannot be read"));
 }
+
+}  // namespace test_gguf

@@ -11,11 +11,11 @@
 #include "gradus/autograd/ops/ops.hpp"
 #include "tools/printed.hpp"
 
+namespace test_lessons {
+
 using namespace gradus;
 using namespace gradus::tools;
 using testing::error_of;
-
-namespace {
 
 struct Walked {
   int sentences = 0, compared = 0;
@@ -62,8 +62,6 @@ void check_numbers(const std::string& text, const std::vector<double>& expected,
     CHECK(std::abs(got[i] - expected[i]) <= tolerance);
   }
 }
-
-}  // namespace
 
 TEST_CASE("lessons print what the notebooks print, to the last character") {
   const std::map<std::string_view, int> cells = {{"000", 13}, {"001", 8},  {"002", 11},
@@ -191,3 +189,5 @@ TEST_CASE("an unknown lesson is refused with the names of all") {
         "[lesson] the name must be one of causal-self-attention, two-masks, masked-self-attention, "
         "unscaled-attention, attention-chapter, stacked-heads, or the number of a notebook, got '005'.");
 }
+
+}  // namespace test_lessons

@@ -9,10 +9,10 @@
 #include "gradus/models/architecture.hpp"
 #include "gradus/nn/watch.hpp"
 
+namespace test_heads {
+
 using namespace gradus;
 using look::Head;
-
-namespace {
 
 /// A decoder whose attention is far from uniform.
 models::Decoder sharp_decoder(const std::string& arch, int64_t block) {
@@ -36,8 +36,6 @@ Tensor attention(models::Decoder& model, const std::string& point, const std::ve
   model(tensor(tokens, {1, std::ssize(tokens)}));
   return seen[point].select(0, 0);  // (nh, T, T)
 }
-
-}  // namespace
 
 TEST_CASE("the measures of a head are means over its attention") {
   models::Decoder model = sharp_decoder("gpt2", 12);
@@ -113,3 +111,5 @@ TEST_CASE("one token has no means, a context of one token no repetition, a recur
   models::Decoder recurrent = sharp_decoder("mingru", 8);
   CHECK(look::heads_of(recurrent, {3, 4}).empty());
 }
+
+}  // namespace test_heads

@@ -7,16 +7,14 @@
 #include "catch.hpp"
 #include "gradus/autograd/ops/ops.hpp"
 
-using namespace gradus;
+namespace test_plane {
 
-namespace {
+using namespace gradus;
 
 void check_near(const std::vector<double>& found, const std::vector<double>& expected, double tolerance) {
   REQUIRE(found.size() == expected.size());
   for (size_t i = 0; i < found.size(); ++i) CHECK(std::abs(found[i] - expected[i]) <= tolerance);
 }
-
-}  // namespace
 
 TEST_CASE("the plane has the coordinates that NumPy computes") {
   const Tensor x =
@@ -53,3 +51,5 @@ TEST_CASE("points that do not vary have the plane 0") {
   check_near(one.x, {0}, 0);
   check_near({one.variance.begin(), one.variance.end()}, {0, 0}, 0);
 }
+
+}  // namespace test_plane

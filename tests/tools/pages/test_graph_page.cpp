@@ -10,13 +10,13 @@
 #include "gradus/autograd/graph/record.hpp"
 #include "gradus/tools/pages/page.hpp"
 
+namespace test_graph_page {
+
 using namespace gradus;
 using namespace gradus::testing;
 using Catch::Matchers::ContainsSubstring;
 using nlohmann::json;
 using Numbers = std::vector<double>;
-
-namespace {
 
 json nodes_of(const Tensor& y, const LeafNames& names = {}) {
   return json::parse(graph_json(y, names)).at("nodes");
@@ -29,8 +29,6 @@ bool agree(const Numbers& a, const Numbers& b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(),
                     [](double x, double y) { return std::abs(x - y) <= 1e-12 * std::max(1.0, std::abs(y)); });
 }
-
-}  // namespace
 
 TEST_CASE("graph_json: vertices, edges, values and gradients") {
   const Numbers xs{0.5, -1, 2, 0.25, 1.5, -0.75}, ws{1, 2, -1};
@@ -229,3 +227,5 @@ TEST_CASE("graph_json of a check that cannot compute gradients") {
   CHECK(graph.at("nodes").empty());
   CHECK_THAT(graph.at("check").at("message").get<std::string>(), ContainsSubstring("requires no gradient"));
 }
+
+}  // namespace test_graph_page

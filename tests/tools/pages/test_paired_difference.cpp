@@ -3,6 +3,8 @@
 #include "catch.hpp"
 #include "gradus/tools/pages/report/paired_difference.hpp"
 
+namespace test_paired_difference {
+
 using namespace gradus::pages;
 using Catch::Detail::Approx;
 
@@ -36,3 +38,5 @@ TEST_CASE("pairs of runs have a difference, its error and its p") {
   CHECK(paired_difference({1, 2}, {1, 2}).p == 1);
   CHECK(paired_difference({1, 2}, {2, 3}).p == 0);
 }
+
+}  // namespace test_paired_difference

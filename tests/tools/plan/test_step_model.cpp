@@ -6,10 +6,10 @@
 #include "catch.hpp"
 #include "gradus/files/error.hpp"
 
+namespace test_step_model {
+
 using namespace gradus::plan;
 using Catch::Approx;
-
-namespace {
 
 constexpr Network kThousandBytes{.bandwidth = 1000, .latency = 0.5};
 
@@ -20,8 +20,6 @@ Work work_of(int64_t machines) {
           .update = 3,
           .parts = {{.values = 100, .cost = 9}, {.values = 100, .cost = 5}, {.values = 50, .cost = 4}}};
 }
-
-}  // namespace
 
 TEST_CASE("one machine sends nothing") {
   const StepTime time = step_time(work_of(1), kThousandBytes);
@@ -116,3 +114,5 @@ TEST_CASE("networks have names, or a rate and a delay") {
   for (const char* wrong : {"", "10", "200Mbit", "200Mbit,1", "0Mbit,1ms", "200Mbit,-1ms", "200Mbit,1ms "})
     CHECK_THROWS_AS(network_from(wrong), gradus::Error);
 }
+
+}  // namespace test_step_model

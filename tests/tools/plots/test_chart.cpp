@@ -7,10 +7,10 @@
 #include "catch.hpp"
 #include "gradus/files/utf8.hpp"
 
+namespace test_chart {
+
 using namespace gradus;
 using namespace gradus::plots;
-
-namespace {
 
 std::u32string decoded(std::string_view text) {
   std::u32string characters;
@@ -46,8 +46,6 @@ std::vector<std::string> rows_of(const Canvas& canvas, bool colours = false) {
   for (int row = 0; row < canvas.height() / 4; ++row) rows.push_back(canvas.row(row, colours));
   return rows;
 }
-
-}  // namespace
 
 TEST_CASE("a canvas has every dot of a line, and nothing outside") {
   Canvas canvas(3, 2);
@@ -136,3 +134,5 @@ TEST_CASE("a chart of any size and any values is made") {
             if (columns >= 40) CHECK(decoded(line).size() <= static_cast<size_t>(columns));
         }
 }
+
+}  // namespace test_chart

@@ -10,11 +10,11 @@
 #include "gradus/tools/plots/svg.hpp"
 #include "temporary_folder.hpp"
 
+namespace test_loss_plot {
+
 using namespace gradus;
 using namespace gradus::plots;
 using Catch::Matchers::ContainsSubstring;
-
-namespace {
 
 const char* const kLog =
     "{\"event\":\"step\",\"step\":1,\"loss\":4.0,\"elapsed_s\":3}\n"
@@ -46,8 +46,6 @@ std::string error_of_log(const std::string& log) {
   std::ofstream(folder / "metrics.jsonl") << log;
   return testing::error_of([&] { losses_of(folder.path()); });
 }
-
-}  // namespace
 
 TEST_CASE("a run's losses are read from its folder or its log, whole lines only") {
   const testing::TemporaryFolder folder;
@@ -168,3 +166,5 @@ TEST_CASE("an axis has a few round values, on it") {
     CHECK(ratios(high / 10) == Approx(50));
   }
 }
+
+}  // namespace test_loss_plot

@@ -5,11 +5,11 @@
 #include "catch.hpp"
 #include "tools/cli/program.hpp"
 
+namespace test_bench {
+
 using namespace gradus::cli;
 using Catch::Matchers::ContainsSubstring;
 using nlohmann::json;
-
-namespace {
 
 std::vector<json> events(const std::vector<std::string>& arguments) {
   const Outcome outcome = run_program(arguments);
@@ -29,8 +29,6 @@ bool has_torch() {
       return true;
   return false;
 }
-
-}  // namespace
 
 TEST_CASE("bench --json prints the machine, a line a workload and the end") {
   const auto lines = events({"bench", "--workload", "W0,W5-W1", "--threads", "2", "--steps", "5", "--json"});
@@ -159,3 +157,5 @@ TEST_CASE("bench refuses what makes no sense, in one line") {
           "--worker must be steps or floor, got 'bee'");
   refused({"--worker", "steps", "--shape", "nonsense"}, "a workload must be a task, an architecture");
 }
+
+}  // namespace test_bench

@@ -9,6 +9,8 @@
 #include "tools/cli/screen.hpp"
 #include "train/small_model.hpp"
 
+namespace test_plot {
+
 using namespace gradus::cli;
 using Catch::Matchers::ContainsSubstring;
 
@@ -126,3 +128,5 @@ TEST_CASE("a plot replaces an earlier one, and nothing else unless that is asked
                 {"--plot must be a new file or an earlier plot", "name another"});
   CHECK(contents(std::filesystem::path(run).parent_path()).size() == 3);
 }
+
+}  // namespace test_plot

@@ -5,6 +5,8 @@
 #include "tools/cli/program.hpp"
 #include "train/small_model.hpp"
 
+namespace test_profile {
+
 using namespace gradus::cli;
 using Catch::Matchers::ContainsSubstring;
 using nlohmann::json;
@@ -41,3 +43,5 @@ TEST_CASE("a profile that cannot be written is refused before anything is") {
   refused({"--profile-steps", "0"}, "--profile-steps must be a whole number of at least 1, got 0");
   refused({"--profile-after", "-1"}, "--profile-after must be a whole number of at least 0, got -1");
 }
+
+}  // namespace test_profile

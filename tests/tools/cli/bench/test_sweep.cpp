@@ -8,12 +8,12 @@
 #include "tools/cli/program.hpp"
 #include "train/small_model.hpp"
 
+namespace test_sweep {
+
 using namespace gradus::cli;
 using Catch::Matchers::ContainsSubstring;
 using gradus::concat;
 using nlohmann::json;
-
-namespace {
 
 const std::string kTable =
     "seeds = [1, 2]\n[base]\npreset = \"tiny\"\nsteps = 4\n[try.adamw]\nlr = [1e-3, 3e-3]\n"
@@ -24,8 +24,6 @@ std::string with_text(const Scratch& scratch) {
   const std::string text = scratch.file("text.txt", gradus::train::small_text());
   return table.replace(table.find("[base]\n"), 7, "[base]\ntext = [\"" + text + "\"]\n");
 }
-
-}  // namespace
 
 TEST_CASE("a sweep trains each setting with each seed, once, and prints means") {
   const Scratch scratch;
@@ -191,3 +189,5 @@ TEST_CASE("a sweep refuses a table that is none, by line and column") {
           "must have each setting and seed once, got 'a lr=0.001', seed 1337");
   refused("[try.a]\nlr = 1979-05-27\n", "must be a string, a number, true or false");
 }
+
+}  // namespace test_sweep

@@ -5,13 +5,13 @@
 #include "tools/cli/program.hpp"
 #include "tools/conform/conform_cases.hpp"
 
+namespace test_conform_verb {
+
 using namespace gradus::cli;
 using Catch::Matchers::ContainsSubstring;
 using gradus::testing::kConformFiles;
 using gradus::testing::product_case;
 using nlohmann::json;
-
-namespace {
 
 const json kDone = {{"event", "done"}, {"passed", 1}, {"failed", 0}, {"by_convention", 0}};
 
@@ -20,8 +20,6 @@ json wrong_case() {
   c["grads"]["x"]["data"][1] = -10.5;
   return c;
 }
-
-}  // namespace
 
 TEST_CASE("conform runs PyTorch's files") {
   const Outcome samples = run_program({"conform", (kConformFiles / "opinfo.jsonl").string(), "--json"});
@@ -90,3 +88,5 @@ TEST_CASE("what conform cannot run is one line and exit 2") {
                 {"b.jsonl:2: op must be a known operation, got 'mull'"});
   check_refused({"conform", scratch.file("c.jsonl", "\n{")}, {"c.jsonl:2 must be JSON"});
 }
+
+}  // namespace test_conform_verb

@@ -5,6 +5,8 @@
 #include "tools/cli/program.hpp"
 #include "train/small_model.hpp"
 
+namespace test_gradcheck {
+
 using namespace gradus::cli;
 using Catch::Matchers::ContainsSubstring;
 using nlohmann::json;
@@ -100,3 +102,5 @@ TEST_CASE("gradcheck refuses what it does not know") {
   refused({"--html", "page.html"}, needed);
   refused({"--html", "page.html", "--all"}, needed);
 }
+
+}  // namespace test_gradcheck

@@ -7,12 +7,12 @@
 #include "test_files.hpp"
 #include "tools/cli/program.hpp"
 
+namespace test_gradcheck_command {
+
 using namespace gradus;
 using namespace gradus::cli;
 using Catch::Matchers::ContainsSubstring;
 using nlohmann::json;
-
-namespace {
 
 /// Runs gradcheck on a command that must fail it: exit code 1, no output, one line with these words.
 void check_fails(const std::string& command, const std::string& words, std::vector<std::string> more = {}) {
@@ -34,8 +34,6 @@ std::string answers(const std::vector<std::string>& lines) {
 }
 
 constexpr const char* kPair = R"({"name":"pair","inputs":[{"shape":[2]}],"output":[2]})";
-
-}  // namespace
 
 TEST_CASE("a command that ends, hangs or prints rubbish fails in one line") {
   check_fails("exit 7", "within --timeout = 60 s, got a command that ended with exit code 7.");
@@ -148,3 +146,5 @@ TEST_CASE("gradcheck --command finds in PyTorch what PyTorch finds, and more", "
     CHECK(outcome.code == code);
   }
 }
+
+}  // namespace test_gradcheck_command

@@ -5,6 +5,8 @@
 #include "catch.hpp"
 #include "tools/cli/program.hpp"
 
+namespace test_lesson {
+
 using namespace gradus::cli;
 using Catch::Matchers::ContainsSubstring;
 
@@ -67,3 +69,5 @@ TEST_CASE("a lesson that there is not, and checks without a lesson, are one line
     CHECK_THAT(outcome.err, ContainsSubstring("[lesson]"));
   }
 }
+
+}  // namespace test_lesson

@@ -5,11 +5,11 @@
 #include "test_files.hpp"
 #include "tools/cli/program.hpp"
 
+namespace test_replay_verb {
+
 using namespace gradus::cli;
 using Catch::Matchers::ContainsSubstring;
 using nlohmann::json;
-
-namespace {
 
 const std::filesystem::path kFiles = gradus::testing::test_files() / "tools/replay";
 const std::string kExample = (kFiles / "example.json").string();
@@ -20,8 +20,6 @@ std::string broken(const Scratch& scratch) {
   cases[0]["steps"][5]["args"]["diagonal"] = 0;
   return scratch.file("broken.json", cases.dump());
 }
-
-}  // namespace
 
 TEST_CASE("replay runs the notebooks' file") {
   const Outcome outcome = run_program({"replay", (kFiles / "golden.json").string(), "--json"});
@@ -91,3 +89,5 @@ TEST_CASE("what cannot be replayed is one line and exit 2") {
   check_refused({"replay", scratch.file("d.json", cases.dump())},
                 {"steps[3] (matmul) the last dim of a must equal"});
 }
+
+}  // namespace test_replay_verb

@@ -7,12 +7,12 @@
 #include "gradus/train/run.hpp"
 #include "tools/cli/program.hpp"
 
+namespace test_info_own {
+
 using namespace gradus;
 using namespace gradus::cli;
 using Catch::Matchers::ContainsSubstring;
 using Catch::Matchers::StartsWith;
-
-namespace {
 
 /// Trains a line through points, in that folder.
 void fit_line(const std::filesystem::path& folder, int64_t stop_after) {
@@ -28,8 +28,6 @@ void fit_line(const std::filesystem::path& folder, int64_t stop_after) {
   Generator unseen(2);
   (void)train::fit(trainer, folder, {points(8, unseen)}, train::StopAfter(stop_after));
 }
-
-}  // namespace
 
 TEST_CASE("info reads the folder of a model of one's own") {
   const Scratch scratch;
@@ -75,3 +73,5 @@ TEST_CASE("what info cannot know of a model of one's own it refuses") {
   check_refused({"info", out}, {"model.safetensors"});
   check_refused({"sample", out}, {"config.json"});
 }
+
+}  // namespace test_info_own

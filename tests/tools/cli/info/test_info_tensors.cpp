@@ -8,11 +8,11 @@
 #include "gradus/nn/safetensors.hpp"
 #include "tools/cli/program.hpp"
 
+namespace test_info_tensors {
+
 using namespace gradus;
 using namespace gradus::cli;
 using Catch::Matchers::ContainsSubstring;
-
-namespace {
 
 std::string with_header(const std::string& header, size_t data) {
   const uint64_t size = header.size();
@@ -22,8 +22,6 @@ std::string with_header(const std::string& header, size_t data) {
   file.append(data, '\0');
   return file;
 }
-
-}  // namespace
 
 TEST_CASE("info lists the tensors of a file, of any dtype, with its metadata") {
   const Scratch scratch;
@@ -79,3 +77,5 @@ TEST_CASE("info of a file that is no safetensors says why") {
                  "got none of these."});
   check_refused({"info", scratch.file("other.json", "{}")}, {"must have a field 'weight_map'"});
 }
+
+}  // namespace test_info_tensors

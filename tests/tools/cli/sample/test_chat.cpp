@@ -6,12 +6,12 @@
 #include "catch.hpp"
 #include "tools/cli/program.hpp"
 
+namespace test_chat {
+
 using namespace gradus;
 using namespace gradus::cli;
 using Catch::Matchers::ContainsSubstring;
 using nlohmann::json;
-
-namespace {
 
 std::string questions() {
   std::string lines;
@@ -30,8 +30,6 @@ std::vector<std::string> train(const std::string& text, const std::string& out,
   all.insert(all.end(), more.begin(), more.end());
   return all;
 }
-
-}  // namespace
 
 TEST_CASE("a model that is trained on questions answers them") {
   const Scratch scratch;
@@ -118,3 +116,5 @@ TEST_CASE("eval measures the answers of examples, each by itself") {
   check_refused({"eval", out, "--text", scratch.file("a.txt", "abc"), "--per-example", losses},
                 {"needs a --text of JSONL"});
 }
+
+}  // namespace test_chat

@@ -11,11 +11,11 @@
 #include "gradus/train/decoder.hpp"
 #include "tools/cli/program.hpp"
 
+namespace test_look {
+
 using namespace gradus;
 using namespace gradus::cli;
 using Json = nlohmann::json;
-
-namespace {
 
 constexpr const char* kPrompt = "The quick fox";
 constexpr const char* kOther = "the slow dogs";
@@ -63,8 +63,6 @@ void check_near(const std::vector<double>& found, const std::vector<double>& exp
   REQUIRE(found.size() == expected.size());
   for (size_t i = 0; i < found.size(); ++i) CHECK(std::abs(found[i] - expected[i]) <= tolerance);
 }
-
-}  // namespace
 
 TEST_CASE("look gives the losses of the model, and shares that add up to the logits") {
   for (const std::string& arch : models::arch_names()) {
@@ -208,3 +206,5 @@ TEST_CASE("look lists its points, and prints those that are asked for") {
   check_refused({"look", run.folder, "--prompt", std::string(33, 'T')},
                 {"--prompt must have 1 to 32 tokens, the context length, got 33"});
 }
+
+}  // namespace test_look

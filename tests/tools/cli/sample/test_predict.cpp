@@ -9,11 +9,11 @@
 #include "gradus/train/decoder.hpp"
 #include "tools/cli/program.hpp"
 
+namespace test_predict {
+
 using namespace gradus::cli;
 using Catch::Matchers::ContainsSubstring;
 using Json = nlohmann::json;
-
-namespace {
 
 struct Trained {
   Scratch scratch;
@@ -44,8 +44,6 @@ int64_t rank_of(const std::vector<double>& p, int64_t token) {
   for (const double other : p) rank += other > p[static_cast<size_t>(token)] ? 1 : 0;
   return rank;
 }
-
-}  // namespace
 
 TEST_CASE("predict gives each token the probability that a forward gives it, beyond the block too") {
   const Trained run;
@@ -166,3 +164,5 @@ TEST_CASE("sample names the flags that are out of range") {
   check_refused({"sample", run.folder, "--repetition-penalty", "0"}, {"--repetition-penalty must be > 0"});
   check_refused({"sample", run.folder, "--draft", "8"}, {"--draft must be in [0, 7], got 8"});
 }
+
+}  // namespace test_predict

@@ -4,10 +4,10 @@
 #include "tools/cli/program.hpp"
 #include "tools/cli/pseudo_terminal.hpp"
 
+namespace test_sample_session {
+
 using namespace gradus::cli;
 using Catch::Matchers::ContainsSubstring;
-
-namespace {
 
 struct SmallRun {
   Scratch scratch;
@@ -34,8 +34,6 @@ std::string on_a_terminal(const std::string& text) {
   for (const char c : text) shown += c == '\n' ? "\r\n" : std::string(1, c);
   return shown;
 }
-
-}  // namespace
 
 TEST_CASE("a session writes a text for each prompt, until Ctrl-D") {
   if (!gradus::testing::machine_has("/dev/pts/ptmx")) return;
@@ -131,3 +129,5 @@ TEST_CASE("without a terminal, or with a prompt, nobody is asked") {
   PseudoTerminal terminal(run.sample({"--tokens", "5", "--prompt", ""}));
   CHECK(terminal.exit_code() == 0);
 }
+
+}  // namespace test_sample_session

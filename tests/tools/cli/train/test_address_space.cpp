@@ -6,10 +6,10 @@
 #include "tools/cli/program.hpp"
 #include "train/small_model.hpp"
 
+namespace test_address_space {
+
 using namespace gradus::cli;
 using Catch::Matchers::ContainsSubstring;
-
-namespace {
 
 /// Runs it with so many bytes of address space; one that spins is killed, which is a failure.
 Outcome run_limited(const std::vector<std::string>& arguments, rlim_t bytes) {
@@ -26,8 +26,6 @@ bool is_unlimited() {
   if (gradus::testing::kSanitized) SUCCEED("sanitizers reserve more than any limit");
   return gradus::testing::kSanitized;
 }
-
-}  // namespace
 
 TEST_CASE("no limit on the address space makes a run spin") {
   if (is_unlimited()) return;
@@ -82,3 +80,5 @@ TEST_CASE("a folder that asks for more than it holds is refused before the memor
     CHECK_THAT(outcome.err, ContainsSubstring("wpe.weight (32, 32) for (32, 5000)"));
   }
 }
+
+}  // namespace test_address_space

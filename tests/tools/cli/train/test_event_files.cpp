@@ -10,11 +10,11 @@
 #include "train/event_file.hpp"
 #include "train/small_model.hpp"
 
+namespace test_event_files {
+
 using namespace gradus::cli;
 
 namespace fs = std::filesystem;
-
-namespace {
 
 using Scalars = std::map<std::string, std::map<int64_t, float>>;
 
@@ -46,8 +46,6 @@ Scalars logged(const std::string& file) {
   return scalars;
 }
 
-}  // namespace
-
 TEST_CASE("event files have the scalars of the log, also of a run that was killed and resumed") {
   const Scratch scratch;
   const std::string out = scratch.path("run"), text = scratch.file("text.txt", gradus::train::small_text());
@@ -73,3 +71,5 @@ TEST_CASE("event files have the scalars of the log, also of a run that was kille
               .code == 0);
   CHECK_FALSE(fs::exists(scratch.path("plain/tensorboard")));
 }
+
+}  // namespace test_event_files

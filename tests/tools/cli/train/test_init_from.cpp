@@ -13,12 +13,12 @@
 #include "tools/cli/program.hpp"
 #include "train/small_model.hpp"
 
+namespace test_init_from {
+
 using namespace gradus;
 using namespace gradus::cli;
 using Catch::Matchers::ContainsSubstring;
 using nlohmann::json;
-
-namespace {
 
 std::string cats() {
   std::string text;
@@ -58,8 +58,6 @@ struct Beginning {
 int64_t data_tokens(const std::string& tokenizer) { return data::load_tokenizer(tokenizer).vocab_size(); }
 
 double val_loss_of(const std::string& line) { return json::parse(line).at("val_loss").get<double>(); }
-
-}  // namespace
 
 TEST_CASE("the loss before the first step is the model's own, and learning lowers it") {
   const Beginning begin;
@@ -258,3 +256,5 @@ TEST_CASE("the commands of docs/training.md and of help for a text of your own r
     CHECK(all.code == 0);
   }
 }
+
+}  // namespace test_init_from

@@ -10,10 +10,10 @@
 #include "tools/cli/screen.hpp"
 #include "train/small_model.hpp"
 
+namespace test_live_view {
+
 using namespace gradus::cli;
 using Catch::Matchers::ContainsSubstring;
-
-namespace {
 
 const std::string kFrameEnd = "\033[J";  // of a view that is drawn or cleared
 
@@ -55,8 +55,6 @@ int width_of(const std::string& bytes) {
   const size_t line = bytes.rfind('\n', begin) + 1;
   return static_cast<int>(begin - line + (end - begin) / 3);
 }
-
-}  // namespace
 
 TEST_CASE("a view of losses and a sample stays below the evaluations, as wide as the terminal") {
   if (!gradus::testing::machine_has("/dev/pts/ptmx")) return;
@@ -220,3 +218,5 @@ TEST_CASE("a sample of wide characters, accents and control characters does not 
   CHECK(screen.cut() == 0);
   CHECK(terminal.exit_code() == 0);
 }
+
+}  // namespace test_live_view

@@ -6,12 +6,12 @@
 #include "tools/cli/program.hpp"
 #include "train/small_model.hpp"
 
+namespace test_llama {
+
 using namespace gradus;
 using namespace gradus::cli;
 using Catch::Matchers::ContainsSubstring;
 using nlohmann::json;
-
-namespace {
 
 /// `train` with a small llama that has everything, and the flags of `more`.
 Outcome train_llama(const Scratch& scratch, const std::string& out,
@@ -26,8 +26,6 @@ Outcome train_llama(const Scratch& scratch, const std::string& out,
   arguments.insert(arguments.end(), more.begin(), more.end());
   return run_program(arguments);
 }
-
-}  // namespace
 
 TEST_CASE("a llama is trained, described, sampled, evaluated and checked") {
   const Scratch scratch;
@@ -111,3 +109,5 @@ TEST_CASE("what a decoder cannot have is refused in one line") {
   refused({"--arch", "llama", "--embd", "4"}, "--heads must divide --embd into heads of an even size");
   check_refused({"info", "--bias", "--arch", "llama"}, {"--bias must be false with --arch llama"});
 }
+
+}  // namespace test_llama

@@ -11,12 +11,12 @@
 #include "tools/cli/program.hpp"
 #include "train/small_model.hpp"
 
+namespace test_lora {
+
 using namespace gradus;
 using namespace gradus::cli;
 using Catch::Matchers::ContainsSubstring;
 namespace fs = std::filesystem;
-
-namespace {
 
 struct Base {
   Scratch scratch;
@@ -46,8 +46,6 @@ struct Base {
     return nlohmann::json::parse(outcome.out).at("loss").get<double>();
   }
 };
-
-}  // namespace
 
 TEST_CASE("a run of adapters resumes to the bit, alone and on ranks") {
   const Base base;
@@ -156,3 +154,5 @@ TEST_CASE("settings of adapters without adapters are refused") {
   refused({"--init-from", base.base, "--lora", "4", "--lora-on", "query"}, "a pattern must match the name");
   refused({"--init-from", base.base, "--lora", "-1"}, "--lora must be a whole number of at least 0, got -1.");
 }
+
+}  // namespace test_lora

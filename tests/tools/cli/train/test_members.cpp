@@ -3,10 +3,10 @@
 #include "gradus/files/json.hpp"
 #include "tools/cli/program.hpp"
 
+namespace test_members {
+
 using namespace gradus;
 using namespace gradus::cli;
-
-namespace {
 
 std::string text() {
   std::string all;
@@ -30,8 +30,6 @@ double loss(const Scratch& scratch, const std::string& folder) {
   REQUIRE(outcome.code == 0);
   return files::Json(outcome.out, "test", "eval").root().at("loss").number();
 }
-
-}  // namespace
 
 TEST_CASE("members are the runs with the next seeds, and their mean is a model") {
   const Scratch scratch;
@@ -118,3 +116,5 @@ TEST_CASE("flags that do not go together with members are refused") {
                 {"--members must be a whole number of at least 1"});
   check_refused(train(scratch, "out", {"--members", "2", "--resume"}), {"needs an ensemble, got none"});
 }
+
+}  // namespace test_members

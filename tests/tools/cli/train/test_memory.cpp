@@ -15,12 +15,12 @@
 #include "tools/cli/program.hpp"
 #include "train/small_model.hpp"
 
+namespace test_memory {
+
 using namespace gradus;
 using namespace gradus::cli;
 using namespace gradus::bench;
 using Catch::Matchers::ContainsSubstring;
-
-namespace {
 
 void check_announced(const std::string& shape) {
   if (!testing::machine_has("/proc/self/status")) return;
@@ -30,7 +30,7 @@ void check_announced(const std::string& shape) {
   }
   INFO(shape);
   const Workload w = workload_from(shape);
-  Contender worker("gradus", worker_command(w, {.program = GRADUS_PROGRAM}, "steps"));
+  Contender worker("gradus", worker_command(w, {.program = program_file()}, "steps"));
   worker.run(1e9, 2);
   const double measured = worker.peak_mib() * 1024 * 1024;
   const double announced = models::training_memory(w.config, w.batch, w.dtype).total();
@@ -38,8 +38,6 @@ void check_announced(const std::string& shape) {
   CHECK(announced > 0.9 * measured);
   CHECK(announced < 1.1 * measured);
 }
-
-}  // namespace
 
 TEST_CASE("training takes the memory that was announced, whatever it goes to") {
   check_announced("train gpt2 4 4 128 64 12 65 0 float32");     // W1
@@ -174,3 +172,5 @@ TEST_CASE("info refuses a folder whose header was changed, by its checksum") {
   std::ofstream(file, std::ios::binary) << model;
   check_refused({"info", out}, {"model.safetensors", "the header"});
 }
+
+}  // namespace test_memory

@@ -5,12 +5,12 @@
 #include "tools/cli/program.hpp"
 #include "train/small_model.hpp"
 
+namespace test_mingru {
+
 using namespace gradus;
 using namespace gradus::cli;
 using Catch::Matchers::ContainsSubstring;
 using nlohmann::json;
-
-namespace {
 
 Outcome train_mingru(const Scratch& scratch, const std::string& out,
                      const std::vector<std::string>& more = {}) {
@@ -29,8 +29,6 @@ Outcome train_mingru(const Scratch& scratch, const std::string& out,
   arguments.insert(arguments.end(), more.begin(), more.end());
   return run_program(arguments);
 }
-
-}  // namespace
 
 TEST_CASE("a mingru is trained, described, sampled, evaluated, checked and exported") {
   const Scratch scratch;
@@ -78,3 +76,5 @@ TEST_CASE("mingru has a preset, and what it cannot have is refused in one line")
                 {"--heads must be 1 with --arch mingru, got 2."});
   check_refused({"info", "--arch", "mingru", "--bias"}, {"--bias must be false with --arch mingru"});
 }
+
+}  // namespace test_mingru

@@ -7,10 +7,10 @@
 #include "tools/cli/program.hpp"
 #include "train/small_model.hpp"
 
+namespace test_optimizers {
+
 using namespace gradus;
 using namespace gradus::cli;
-
-namespace {
 
 /// Trains a tiny GPT-2 with these flags, and returns its newest weights.
 nn::StateDict trained(const Scratch& scratch, const std::string& out, const std::vector<std::string>& more) {
@@ -34,8 +34,6 @@ std::map<std::string, double> changes(const nn::StateDict& from, const nn::State
   }
   return largest;
 }
-
-}  // namespace
 
 TEST_CASE("--lr-of scales the updates of some parameters, and --freeze keeps others as they were") {
   const Scratch scratch;
@@ -92,3 +90,5 @@ TEST_CASE("a pattern that matches no parameter is refused before anything is wri
                 {"[train] --freeze must leave a parameter to train"});
   CHECK_FALSE(std::filesystem::exists(scratch.path("run")));
 }
+
+}  // namespace test_optimizers

@@ -10,11 +10,11 @@
 #include "tools/cli/program.hpp"
 #include "train/small_model.hpp"
 
+namespace test_outputs_lost {
+
 using namespace gradus::cli;
 using Catch::Matchers::Contains;
 using Catch::Matchers::StartsWith;
-
-namespace {
 
 /// A short run, as a script of the shell.
 struct ShortRun {
@@ -27,8 +27,6 @@ struct ShortRun {
 
   int64_t saved_step() const { return gradus::train::RunFolder(out).load_last().trainer.step; }
 };
-
-}  // namespace
 
 TEST_CASE("a run goes on when the reader of its output has gone, and says so once") {
   const ShortRun run;
@@ -152,3 +150,5 @@ TEST_CASE("what a run leaves that was killed at its first write is no run") {
   CHECK(run_shell("exec " + run.command + "--quiet --stop-after 1").code == 0);
   CHECK(run.saved_step() == 1);
 }
+
+}  // namespace test_outputs_lost

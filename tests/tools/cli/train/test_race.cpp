@@ -5,9 +5,9 @@
 #include "tools/cli/program.hpp"
 #include "train/small_model.hpp"
 
-using namespace gradus::cli;
+namespace test_race {
 
-namespace {
+using namespace gradus::cli;
 
 using Files = std::vector<std::pair<std::string, std::string>>;
 
@@ -83,8 +83,6 @@ int race(int pairs) {
   return kept_out;
 }
 
-}  // namespace
-
 TEST_CASE("of two runs at once on a folder one trains, with the bits of one alone") { race(9); }
 
 TEST_CASE("a hundred and fifty pairs of runs race for a folder", "[soak]") {
@@ -122,3 +120,5 @@ TEST_CASE("whoever reads a folder finds files that belong together, whatever a r
     CHECK(refused == std::vector<std::string>());
   }
 }
+
+}  // namespace test_race

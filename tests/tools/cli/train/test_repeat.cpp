@@ -5,10 +5,10 @@
 #include "tools/cli/program.hpp"
 #include "train/small_model.hpp"
 
+namespace test_repeat {
+
 using namespace gradus::cli;
 using nlohmann::json;
-
-namespace {
 
 /// The flags that ask for the run in a folder once more, by its train.json; all but its minutes.
 std::vector<std::string> repeated(const std::string& folder, const std::string& out) {
@@ -35,8 +35,6 @@ void check_repeats(const Scratch& scratch, const std::string& folder) {
     CHECK(read(again + file) == read(folder + file));
 }
 
-}  // namespace
-
 TEST_CASE("what train.json has repeats a run whose plan was corrected, bit for bit") {
   const Scratch scratch;
   const std::string text = scratch.file("text.txt", gradus::train::small_text()), out = scratch.path("run");
@@ -58,3 +56,5 @@ TEST_CASE("what train.json has repeats a run whose plan was corrected, bit for b
     check_repeats(scratch, out);
   }
 }
+
+}  // namespace test_repeat

@@ -12,10 +12,10 @@
 #include "tools/cli/program.hpp"
 #include "train/small_model.hpp"
 
+namespace test_resume {
+
 using namespace gradus::cli;
 using Catch::Matchers::ContainsSubstring;
-
-namespace {
 
 /// Twenty steps with dropout, evaluated at steps 5, 10, 15 and 20.
 std::vector<std::string> train(const Scratch& scratch, const std::string& out,
@@ -52,8 +52,6 @@ void check_same_run(const Scratch& scratch, const std::string& one, const std::s
   CHECK(records(one).size() == records_expected);
   CHECK(records(one) == records(two));
 }
-
-}  // namespace
 
 TEST_CASE("a run that was stopped and resumed ends with the bits of one in one go") {
   const Scratch scratch;
@@ -334,3 +332,5 @@ TEST_CASE("the best model may be lost, and the next evaluation chooses a new one
   CHECK_THAT(outcome.err, Catch::Matchers::ContainsSubstring("note: the best model is missing"));
   CHECK(run_program({"sample", scratch.path("run")}).code == 0);
 }
+
+}  // namespace test_resume

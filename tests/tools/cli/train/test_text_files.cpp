@@ -3,10 +3,10 @@
 #include "tools/cli/program.hpp"
 #include "train/small_model.hpp"
 
+namespace test_text_files {
+
 using namespace gradus::cli;
 using Catch::Matchers::ContainsSubstring;
-
-namespace {
 
 const std::string kMark = "\xEF\xBB\xBF";
 
@@ -31,8 +31,6 @@ struct Place {
   }
   std::string file(const std::string& name) const { return read(scratch.path(name)); }
 };
-
-}  // namespace
 
 TEST_CASE("a byte order mark and CR LF change nothing of what is learnt, but for a note") {
   const Place place;
@@ -102,3 +100,5 @@ TEST_CASE("a text that is not UTF-8 is named, with the place of the first bad by
   check_refused({"sample", place.scratch.path("plain"), "--prompt", "caf\xE9"},
                 {"--prompt must be UTF-8, got byte 0xe9 at byte offset 3"});
 }
+
+}  // namespace test_text_files

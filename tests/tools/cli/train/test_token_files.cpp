@@ -13,11 +13,11 @@
 #include "tools/cli/program.hpp"
 #include "train/small_model.hpp"
 
+namespace test_token_files {
+
 using namespace gradus::cli;
 using Catch::Matchers::ContainsSubstring;
 using nlohmann::json;
-
-namespace {
 
 /// A text, a tokenizer of pairs for it, and its numbers in two files.
 struct Numbers {
@@ -49,8 +49,6 @@ struct Numbers {
     }
   }
 };
-
-}  // namespace
 
 TEST_CASE("token numbers of a file train as the text they were made of") {
   const Numbers n;
@@ -220,3 +218,5 @@ TEST_CASE("weights say which text is read, and the run that has them goes on wit
   CHECK(read(n.scratch.path("plain/last/model.safetensors")) !=
         read(n.scratch.path("whole/last/model.safetensors")));
 }
+
+}  // namespace test_token_files

@@ -2,7 +2,7 @@
 #include "gradus/autograd/kernels/elementwise/index.hpp"
 #include "vectors.hpp"
 
-namespace {
+namespace test_index_loops {
 
 using namespace gradus::kernels;
 using namespace vectors;
@@ -18,8 +18,6 @@ struct Shape3 {
 };
 constexpr Shape3 kShapes[] = {{1, 5, 1, 9},      {3, 4, 7, 6}, {2, 9, 65, 4},
                               {1, 65, 130, 200}, {4, 3, 1, 8}, {2, 3, 4, 0}};
-
-}  // namespace
 
 TEMPLATE_TEST_CASE("index_select and index_add", "[index]", float, double, int64_t) {
   for (const auto [outer, n, inner, count] : kShapes) {
@@ -102,3 +100,5 @@ TEMPLATE_TEST_CASE("triangle keeps one side of a diagonal", "[index]", float, do
         CHECK(same_bits(x, out));
       }
 }
+
+}  // namespace test_index_loops
