@@ -6,7 +6,8 @@
 # A comment right before a block excuses it: `<!-- not run: why -->`. So does `<!-- map: ... -->`, which readme_map checks.
 #
 # With `-v out=FOLDER -v name=NAME` it writes each program to FOLDER as NAME_1.cpp and NAME_1.txt, what it must print, and
-# NAME_1.cmake if it has a CMakeLists.txt; and prints a line for each, "program NAME_1" or "project NAME_1".
+# NAME_1.cmake if it has a CMakeLists.txt; and prints a line for each, "program NAME_1" or "project NAME_1". NAME_1.part.cpp is the
+# program for a unit of many: after its includes all is in a namespace NAME_1, and its main is main_of_page, which returns 0.
 # With `-v commands=1` it prints the lines of the console blocks.
 
 function complain(line, why) {
@@ -26,10 +27,29 @@ function write(suffix, text) {
   close(out "/" name "_" number suffix)
 }
 
+# part(NAMESPACE, CODE): see NAME_1.part.cpp above.
+function part(namespace, code,    lines, count, i, includes, body, in_main) {
+  count = split(code, lines, "\n")
+  for (i = 1; i < count; ++i) {
+    if (lines[i] ~ /^#include/) {
+      includes = includes lines[i] "\n"
+      continue
+    }
+    if (sub(/^int main\(\)/, "int main_of_page()", lines[i])) in_main = 1
+    if (in_main && lines[i] == "}") {
+      body = body "  return 0;\n"
+      in_main = 0
+    }
+    body = body lines[i] "\n"
+  }
+  return includes "\nnamespace " namespace " {\n" body "}\n"
+}
+
 function end_program() {
   ++number
   if (out != "") {
     write(".cpp", code)
+    write(".part.cpp", part(name "_" number, code))
     write(".txt", text)
     if (project != "") write(".cmake", project)
     print (project != "" ? "project " : "program ") name "_" number

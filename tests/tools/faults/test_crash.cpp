@@ -114,7 +114,7 @@ TEST_CASE("a run that is killed as it changes a file can be resumed or begun ane
     const auto counts = [&](const SystemCall& call) {
       return is_of_run(scenario, call) && changes_files(call);
     };
-    kill_at_each(scenario, counts, 3, 19);
+    kill_at_each(scenario, counts, 3, 41);
   }
 }
 
@@ -123,7 +123,7 @@ TEST_CASE("a run whose calls fail says so in a line, and can be resumed or begun
   for (const auto kind : kScenarios) {
     const Scenario scenario(kind);
     for (size_t i = 0; i < kErrors.size(); ++i)
-      spoil_each(scenario, {kErrors[i]}, 7 + 11 * static_cast<int>(i), 101);
+      spoil_each(scenario, {kErrors[i]}, 7 + 53 * static_cast<int>(i), 293);
   }
 }
 

@@ -79,7 +79,7 @@ TEST_CASE("what a run has saved survives a power cut") {
   }
   int first = 0;
   for (const auto kind : {Scenario::start, Scenario::resume, Scenario::overwrite})
-    CHECK(cut_power(kind, first += 13, 53) > 5);
+    CHECK(cut_power(kind, first += 13, 101) > 3);
 }
 
 TEST_CASE("the power may be cut around every fsync", "[soak]") {
