@@ -1,12 +1,11 @@
-// Comparing tensors in tests.
+// What tests of tensors need: the operations and their gradients, and comparisons.
 #pragma once
 
-#include <cmath>
-#include <limits>
-#include <string>
-#include <vector>
-
+#include "catch.hpp"
+#include "gradus/autograd/engine/backward.hpp"
+#include "gradus/autograd/graph/modes.hpp"
 #include "gradus/autograd/ops/ops.hpp"
+#include "gradus/autograd/random/random.hpp"
 #include "gradus/autograd/tensor/tensor.hpp"
 #include "gradus/files/error.hpp"
 
@@ -52,6 +51,14 @@ inline std::string difference(const Tensor& actual, const Tensor& expected, doub
   return "";
 }
 
+/// The largest difference, as a fraction of the largest expected value; infinite if a number is not finite.
+inline double relative_error(const Tensor& actual, const Tensor& expected) {
+  REQUIRE(actual.shape() == expected.shape());
+  const double error =
+      amax(abs(actual.detach().to(DType::float64) - expected)).item() / amax(abs(expected)).item();
+  return std::isfinite(error) ? error : kInf;
+}
+
 /// The text of the Error that f throws; empty if it throws none.
 template <class F>
 std::string error_of(const F& f) {
@@ -61,6 +68,23 @@ std::string error_of(const F& f) {
     return e.what();
   }
   return "";
+}
+
+/// CHECKs that f throws an Error whose text has the word, or all of the words.
+template <class F>
+void check_error(const std::string& word, const F& f) {
+  CHECK_THAT(error_of(f), ContainsSubstring(word));
+}
+template <class F>
+void check_error(std::initializer_list<const char*> words, const F& f) {
+  const std::string text = error_of(f);
+  for (const char* word : words) CHECK_THAT(text, ContainsSubstring(word));
+}
+
+/// CHECKs that f throws an Error of this text.
+template <class F>
+void check_error_is(const std::string& text, const F& f) {
+  CHECK(error_of(f) == text);
 }
 
 }  // namespace gradus::testing

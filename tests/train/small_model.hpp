@@ -1,4 +1,4 @@
-// A model and a text small enough that a test trains in milliseconds.
+// A model, and a text, small enough that a test trains in milliseconds.
 #pragma once
 
 #include <string>
@@ -7,15 +7,9 @@
 #include "gradus/data/tokenizer.hpp"
 #include "gradus/train/decoder.hpp"
 #include "gradus/train/trainer/trainer.hpp"
+#include "train/small_text.hpp"
 
 namespace gradus::train {
-
-inline std::string small_text() {
-  std::string text;
-  for (int i = 0; i < 60; ++i)
-    text += "verse " + std::to_string(i * i % 97) + ": the " + (i % 3 ? "sower" : "reaper") + " went forth\n";
-  return text;
-}
 
 inline TrainConfig small_config() {
   TrainConfig config = preset("tiny");

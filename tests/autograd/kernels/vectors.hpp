@@ -2,14 +2,6 @@
 // comparisons.
 #pragma once
 
-#include <bit>
-#include <cmath>
-#include <cstdint>
-#include <cstring>
-#include <limits>
-#include <string>
-#include <vector>
-
 #include "catch.hpp"
 #include "gradus/autograd/graph/modes.hpp"
 #include "gradus/autograd/kernels/elementwise/loop.hpp"
@@ -50,6 +42,16 @@ std::vector<T> values(int64_t n, double spread = 3, uint64_t seed = 1) {
     v = static_cast<T>(spread * (static_cast<double>(state >> 11) * 0x1p-52 - 1.0));
   }
   return x;
+}
+
+/// n values drawn from [-1, 1).
+template <class T>
+std::vector<T> random_values(int64_t n, uint32_t seed) {
+  std::mt19937 generator(seed);
+  std::uniform_real_distribution<T> uniform(-1, 1);
+  std::vector<T> drawn(static_cast<size_t>(n));
+  for (T& value : drawn) value = uniform(generator);
+  return drawn;
 }
 
 /// Equal bit for bit, which NaN is to itself and 0 is not to -0.

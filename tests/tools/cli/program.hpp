@@ -1,12 +1,9 @@
 // Running the built program, as a user or a script does. Each call is a process of its own.
 #pragma once
 
-#include <filesystem>
-#include <functional>
-#include <string>
-#include <vector>
-
+#include "catch.hpp"
 #include "gradus/files/temporary_folder.hpp"
+#include "train/small_text.hpp"
 
 namespace gradus::cli {
 
@@ -31,6 +28,38 @@ const char* program_file();
 /// catch.
 Outcome run_program(const std::vector<std::string>& arguments, const Input& input = {});
 
+/// The words of a command: a literal is split at its blanks, a string is one word, a list is appended.
+template <class... Parts>
+std::vector<std::string> args(const Parts&... parts) {
+  std::vector<std::string> words;
+  const auto add = [&]<class Part>(const Part& part) {
+    if constexpr (std::is_array_v<Part>) {
+      std::istringstream literal(part);
+      words.insert(words.end(), std::istream_iterator<std::string>(literal), {});
+    } else if constexpr (std::is_convertible_v<Part, std::string>) {
+      words.emplace_back(part);
+    } else {
+      words.insert(words.end(), part.begin(), part.end());
+    }
+  };
+  (add(parts), ...);
+  return words;
+}
+
+/// Runs `gradus` with args(parts...).
+template <class... Parts>
+Outcome call(const Parts&... parts) {
+  return run_program(args(parts...));
+}
+
+/// REQUIREs that `gradus` with args(parts...) ends with exit code 0.
+template <class... Parts>
+void must(const Parts&... parts) {
+  const Outcome outcome = call(parts...);
+  INFO(outcome.err);
+  REQUIRE(outcome.code == 0);
+}
+
 /// Runs a script of the shell, in which $GRADUS is the program. Throws as above.
 Outcome run_shell(const std::string& script, Input input = {});
 
@@ -45,6 +74,8 @@ class Scratch {
   std::string path(const std::string& name) const { return (root_ / name).string(); }
   /// Writes a file and returns its path.
   std::string file(const std::string& name, const std::string& text) const;
+  /// The same of train::small_text().
+  std::string text(const std::string& name = "text.txt") const { return file(name, train::small_text()); }
 
  private:
   files::TemporaryFolder root_;
