@@ -1,13 +1,9 @@
 // Adapters in PEFT's files.
 #include "gradus/models/adapter.hpp"
 
-#include <cmath>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "autograd/compare.hpp"
-#include "catch.hpp"
-#include "gradus/autograd/ops/ops.hpp"
 #include "gradus/files/file.hpp"
 #include "gradus/models/architecture.hpp"
 #include "gradus/models/pretrained.hpp"
@@ -15,13 +11,10 @@
 #include "gradus/nn/safetensors.hpp"
 #include "temporary_folder.hpp"
 
-namespace test_adapter {
+namespace gradus::models::test_adapter {
 
-using namespace gradus;
-using namespace gradus::models;
 using nlohmann::json;
-using testing::difference;
-using testing::error_of;
+using namespace testing;
 
 DecoderConfig config_of(const std::string& arch) {
   DecoderConfig config{.vocab_size = 11, .block_size = 8, .n_layer = 2, .n_head = 2, .n_embd = 8};
@@ -128,7 +121,7 @@ TEST_CASE("adapters are refused by name") {
   const auto refuses = [&](const std::string& field, const json& value, const std::string& words) {
     const std::string before = files::read(saved.folder / kAdapterConfig);
     saved.set(field, value);
-    CHECK_THAT(saved.refusal(), Catch::Matchers::ContainsSubstring(words));
+    CHECK_HAS(saved.refusal(), words);
     std::ofstream(saved.folder / kAdapterConfig) << before;
   };
   refuses("peft_type", "IA3", "peft_type must be 'LORA', got 'IA3'.");
@@ -148,17 +141,14 @@ TEST_CASE("adapters are refused by name") {
   nn::StateDict tensors = nn::load_safetensors(saved.folder / kAdapterFile);
   tensors.emplace("base_model.model.lm_head.lora_A.weight", zeros({2, 8}));
   nn::save_safetensors(saved.folder / kAdapterFile, tensors);
-  CHECK_THAT(saved.refusal(),
-             Catch::Matchers::ContainsSubstring("got 'base_model.model.lm_head.lora_A.weight'."));
+  CHECK_HAS(saved.refusal(), "got 'base_model.model.lm_head.lora_A.weight'.");
 }
 
 TEST_CASE("an adapter knows its base") {
   Adapted saved("llama");
   Generator g(9);
   save_pretrained(Decoder(config_of("llama"), g), saved.base);
-  CHECK_THAT(saved.refusal(),
-             Catch::Matchers::ContainsSubstring(
-                 "the base model must be the one that it was trained on, got other weights in"));
+  CHECK_HAS(saved.refusal(), "the base model must be the one that it was trained on, got other weights in");
 }
 
-}  // namespace test_adapter
+}  // namespace gradus::models::test_adapter

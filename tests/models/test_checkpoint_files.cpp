@@ -1,19 +1,12 @@
 // Models of PyTorch's checkpoints: nanoGPT's, the book's, and Hugging Face's pytorch_model.bin.
-#include <filesystem>
-
 #include "autograd/compare.hpp"
-#include "catch.hpp"
-#include "gradus/autograd/ops/ops.hpp"
 #include "gradus/models/pretrained.hpp"
 #include "temporary_folder.hpp"
 #include "test_files.hpp"
 
-namespace test_checkpoint_files {
+namespace gradus::models::test_checkpoint_files {
 
-using namespace gradus;
-using namespace gradus::models;
-using testing::difference;
-using testing::error_of;
+using namespace testing;
 
 namespace fs = std::filesystem;
 
@@ -64,8 +57,7 @@ TEST_CASE("the book's checkpoint has the shape of its tensors") {
 TEST_CASE("checkpoints that are not enough") {
   CHECK_THAT(error_of([] { load_config(kCheckpoints / "views.pt"); }),
              Catch::Matchers::EndsWith("views.pt must have config.json beside it, got none."));
-  CHECK_THAT(error_of([] { load_config(kCheckpoints / "evil.pt"); }),
-             Catch::Matchers::ContainsSubstring("got 'posix.system'."));
+  CHECK_ERROR(load_config(kCheckpoints / "evil.pt"), "got 'posix.system'.");
 }
 
-}  // namespace test_checkpoint_files
+}  // namespace gradus::models::test_checkpoint_files

@@ -1,16 +1,11 @@
 #include "gradus/models/decoder_config.hpp"
 
-#include <cmath>
-
 #include "autograd/compare.hpp"
-#include "catch.hpp"
 #include "gradus/models/decoder.hpp"
 
-namespace test_decoder_config {
+namespace gradus::models::test_decoder_config {
 
-using namespace gradus;
-using namespace gradus::models;
-using testing::error_of;
+using namespace testing;
 
 TEST_CASE("presets have the shapes of their names and are valid once they have a vocabulary") {
   CHECK(preset_names() ==
@@ -18,14 +13,15 @@ TEST_CASE("presets have the shapes of their names and are valid once they have a
   for (const std::string& name : preset_names()) {
     DecoderConfig config = preset(name);
     CHECK(config.vocab_size == 0);
-    CHECK(error_of([&] { config.validate(); }) ==
-          "[decoder] `vocab_size` must be set, got 0. Hint: take the tokenizer's size.");
+    CHECK_THROWS_WITH(config.validate(),
+                      "[decoder] `vocab_size` must be set, got 0. Hint: take the tokenizer's size.");
     config.vocab_size = 65;
     CHECK_NOTHROW(config.validate());
   }
   CHECK(preset("nano") == DecoderConfig{.block_size = 64, .n_layer = 4, .n_head = 4, .n_embd = 128});
-  CHECK(error_of([] { preset("huge"); }) ==
-        "[preset] name must be one of tiny, gru, nano, mini, gemma, midi, maxi, small, gpt2, got huge.");
+  CHECK_THROWS_WITH(
+      preset("huge"),
+      "[preset] name must be one of tiny, gru, nano, mini, gemma, midi, maxi, small, gpt2, got huge.");
 }
 
 TEST_CASE("GPT-2's smallest has the published number of parameters") {
@@ -75,9 +71,9 @@ TEST_CASE("each field that is wrong is named with what must hold and what came")
   for (const Case& c : cases) {
     DecoderConfig config = good;
     c.spoil(config);
-    CHECK(error_of([&] { config.validate(); }) == c.message);
+    CHECK_THROWS_WITH(config.validate(), c.message);
     Generator g(1);
-    CHECK(error_of([&] { Decoder(config, g); }) == c.message);
+    CHECK_THROWS_WITH(Decoder(config, g), c.message);
   }
 }
 
@@ -106,7 +102,7 @@ TEST_CASE("memory is what a step and a prompt keep, counted by hand") {
   // logits and their gradient, and 8 vectors on their way.
   CHECK(train.activations == 4 * 30 * (3 * (16 * 4 + 2) + 3 * 4 + 2 * 7 + 8 * 4));
   CHECK(train.packed == 0);
-  const MemoryEstimate rounded = training_memory(config, 6, gradus::DType::bfloat16);
+  const MemoryEstimate rounded = training_memory(config, 6, DType::bfloat16);
   // What gelu makes, 16 numbers in each layer, is kept in 2 bytes each; gradients 16, 12 and 4 wide are
   // packed in two forms.
   CHECK(rounded.activations == train.activations - 2 * 30 * 3 * 16 + 2 * 2 * 30 * (16 + 12 + 4));
@@ -168,4 +164,4 @@ TEST_CASE("names and shapes are known before there is a model") {
   }
 }
 
-}  // namespace test_decoder_config
+}  // namespace gradus::models::test_decoder_config

@@ -1,18 +1,12 @@
 // Drafts from the text itself: what they guess, and that the model's answers are the same with them.
-#include <array>
-
 #include "autograd/compare.hpp"
 #include "autograd/kernels/vectors.hpp"
-#include "catch.hpp"
 #include "gradus/autograd/kernels/blas/choose_product.hpp"
-#include "gradus/autograd/ops/ops.hpp"
 #include "gradus/models/generate.hpp"
 
-namespace test_draft {
+namespace gradus::models::test_draft {
 
-using namespace gradus;
-using namespace gradus::models;
-using testing::error_of;
+using namespace testing;
 
 using Tokens = std::vector<int64_t>;
 
@@ -137,9 +131,8 @@ TEST_CASE("a text is the same with a draft and without, drawn or not, to the blo
     for (const int64_t draft : {1, 4, 7}) CHECK(text(draft) == plain);
   }
   Generator g(7);
-  CHECK(error_of([&] { generate(model, {1}, {.draft = 8}, g); }) ==
-        "[sample] `draft` must be in [0, 7], got 8.");
-  CHECK(error_of([&] { NextToken(model, -1); }) == "[next_token] draft must be in [0, 7], got -1.");
+  CHECK_THROWS_WITH(generate(model, {1}, {.draft = 8}, g), "[sample] `draft` must be in [0, 7], got 8.");
+  CHECK_THROWS_WITH(NextToken(model, -1), "[next_token] draft must be in [0, 7], got -1.");
 }
 
 TEST_CASE("a state that was cut continues as if the rest had never been") {
@@ -157,4 +150,4 @@ TEST_CASE("a state that was cut continues as if the rest had never been") {
                            model.decode(six, *fresh).to_vector<float>()));
 }
 
-}  // namespace test_draft
+}  // namespace gradus::models::test_draft

@@ -1,17 +1,11 @@
 // GPT-2 folders that others wrote: each of the same weights as the golden one, and so with PyTorch's numbers.
-#include <cmath>
-
 #include "autograd/compare.hpp"
-#include "catch.hpp"
 #include "gradus/models/pretrained.hpp"
 #include "models/foreign.hpp"
 
-namespace test_foreign_folders {
+namespace gradus::models::test_foreign_folders {
 
-using namespace gradus;
-using namespace gradus::models;
-using gradus::testing::Foreign;
-using gradus::testing::golden;
+using namespace testing;
 
 /// Largest difference, as a fraction of the largest expected value; infinite if a number is not finite.
 double relative_error_of(const Tensor& actual, const Tensor& expected) {
@@ -305,4 +299,4 @@ TEST_CASE("a module of the book has PyTorch's logits, loss and gradients: make_b
   CHECK(seen == expected.size());
 }
 
-}  // namespace test_foreign_folders
+}  // namespace gradus::models::test_foreign_folders

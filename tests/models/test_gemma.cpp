@@ -1,11 +1,8 @@
 // Decoder of Gemma 3's shape: its config.json, its windows and its start. PyTorch's numbers:
 // test_llama_golden.cpp.
-#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "autograd/compare.hpp"
-#include "catch.hpp"
-#include "gradus/autograd/ops/ops.hpp"
 #include "gradus/files/file.hpp"
 #include "gradus/models/architecture.hpp"
 #include "gradus/models/config_json.hpp"
@@ -14,13 +11,10 @@
 #include "nn/gradcheck_module.hpp"
 #include "test_files.hpp"
 
-namespace test_gemma {
+namespace gradus::models::test_gemma {
 
-using namespace gradus;
-using namespace gradus::models;
 using nlohmann::json;
-using testing::difference;
-using testing::error_of;
+using namespace testing;
 
 /// Windows of 3 in the first and third block.
 DecoderConfig small_gemma() {
@@ -114,7 +108,7 @@ TEST_CASE("configs of Gemma that compute something else are refused by name") {
   const auto refused = [](const char* field, const json& value, const std::string& message) {
     json changed = published();
     changed[field] = value;
-    CHECK(error_of([&] { read(changed); }) == "[load_config] f: " + message);
+    CHECK_THROWS_WITH(read(changed), "[load_config] f: " + message);
   };
   refused("query_pre_attn_scalar", 168, "query_pre_attn_scalar must be 256 or 256.0, got 168.");
   refused("attn_logit_softcapping", 50.0, "attn_logit_softcapping must be null, got 50.0.");
@@ -136,14 +130,14 @@ TEST_CASE("configs of Gemma that compute something else are refused by name") {
   json changed = published();
   changed["head_dim"] = 128;
   changed.erase("query_pre_attn_scalar");
-  CHECK(error_of([&] { read(changed); }) == "[load_config] f must have a field 'query_pre_attn_scalar'.");
+  CHECK_THROWS_WITH(read(changed), "[load_config] f must have a field 'query_pre_attn_scalar'.");
 }
 
 TEST_CASE("fields of a gemma that are wrong are named") {
   const auto refused = [](void (*spoil)(DecoderConfig&), const char* message) {
     DecoderConfig config = small_gemma();
     spoil(config);
-    CHECK(error_of([&] { config.validate(); }) == message);
+    CHECK_THROWS_WITH(config.validate(), message);
   };
   refused([](DecoderConfig& c) { c.attention.window = 0; },
           "[decoder] window and window_pattern must be 0, or at least 1 and 2, got 0 and 2.");
@@ -204,4 +198,4 @@ TEST_CASE("memory of a gemma has the inputs of all its norms, and gelu(gate)") {
   CHECK(training_memory(config, 6).activations == 4 * 48 * saved);
 }
 
-}  // namespace test_gemma
+}  // namespace gradus::models::test_gemma

@@ -1,19 +1,10 @@
 #include "gradus/models/generate.hpp"
 
-#include <algorithm>
-#include <cmath>
-#include <limits>
-
 #include "autograd/compare.hpp"
-#include "catch.hpp"
-#include "gradus/autograd/ops/ops.hpp"
 
-namespace test_generate {
+namespace gradus::models::test_generate {
 
-using namespace gradus;
-using namespace gradus::models;
-using testing::difference;
-using testing::error_of;
+using namespace testing;
 
 constexpr float kInf = std::numeric_limits<float>::infinity();
 
@@ -192,9 +183,8 @@ TEST_CASE("a penalty divides the logits above 0 and multiplies those below, once
                                                    std::vector<int64_t>{0, 1}))
       CHECK((p >= 0 && p <= 1));
   for (const int64_t outside : {-1, 5})
-    CHECK(error_of([&] {
-            next_token_probabilities(logits_of(logits), options, std::vector<int64_t>{outside});
-          }) == "[sample] tokens must be in [0, 5), got " + std::to_string(outside) + ".");
+    CHECK_THROWS_WITH(next_token_probabilities(logits_of(logits), options, std::vector<int64_t>{outside}),
+                      "[sample] tokens must be in [0, 5), got " + std::to_string(outside) + ".");
 }
 
 TEST_CASE("the penalty of repetitions sees the prompt and all that was drawn, beyond the block too") {
@@ -274,10 +264,9 @@ TEST_CASE("senseless requests are refused") {
   for (const double penalty : {0.0, -1.0, HUGE_VAL, std::nan("")})
     CHECK(refusal({.repetition_penalty = penalty})
               .starts_with("[sample] `repetition_penalty` must be > 0 and "));
-  CHECK(error_of([&] { generate(model, {}, {}, g); }) ==
-        "[generate] prompt must have at least one token, got none.");
+  CHECK_THROWS_WITH(generate(model, {}, {}, g), "[generate] prompt must have at least one token, got none.");
   CHECK_THROWS_AS(generate(model, {17}, {}, g), Error);
   CHECK_THROWS_AS(generate(model, {-1}, {}, g), Error);
 }
 
-}  // namespace test_generate
+}  // namespace gradus::models::test_generate

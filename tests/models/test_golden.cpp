@@ -1,18 +1,10 @@
 // Compares the decoder with PyTorch's numbers; make_gpt2_golden.py wrote them.
-#include <algorithm>
-#include <cmath>
-#include <filesystem>
-
 #include "autograd/compare.hpp"
-#include "catch.hpp"
-#include "gradus/autograd/ops/ops.hpp"
 #include "gradus/models/pretrained.hpp"
 #include "gradus/nn/safetensors.hpp"
 #include "test_files.hpp"
 
-namespace test_golden {
-
-using namespace gradus;
+namespace gradus::test_golden {
 
 const std::filesystem::path kGolden = testing::test_files() / "models/golden";
 
@@ -45,4 +37,4 @@ TEST_CASE("logits, loss and every gradient are PyTorch's") {
   }
 }
 
-}  // namespace test_golden
+}  // namespace gradus::test_golden

@@ -1,24 +1,14 @@
 // Decoder of Llama's shape: what test_gpt.cpp asks of GPT-2's. PyTorch's numbers: test_llama_golden.cpp.
-#include <cmath>
-
 #include "autograd/compare.hpp"
-#include "catch.hpp"
-#include "gradus/autograd/ops/ops.hpp"
 #include "gradus/models/generate.hpp"
 #include "gradus/models/key_value_state.hpp"
 #include "models/llama.hpp"
 #include "models/with_state.hpp"
 #include "nn/gradcheck_module.hpp"
 
-namespace test_llama {
+namespace gradus::models::test_llama {
 
-using namespace gradus;
-using namespace gradus::models;
-using gradus::testing::kSmallLlama;
-using gradus::testing::small_qwen3;
-using gradus::testing::wide_model;
-using testing::difference;
-using testing::error_of;
+using namespace testing;
 
 TEST_CASE("parameters of llama have the names of Hugging Face's files, and are as many as the formula says") {
   Generator g(1);
@@ -115,8 +105,7 @@ TEST_CASE("cached steps of llama give the logits of the full forward to the last
   CHECK(dynamic_cast<KeyValueState&>(*state).layers[0].k.shape() == Shape{3, 1, 8, 4});
   for (const auto& [from, to] : {std::pair{0, 3}, {3, 4}, {4, 8}})
     CHECK(difference(model.decode(idx.slice(1, from, to), *state), full.select(1, to - 1), 1e-12) == "");
-  CHECK_THAT(error_of([&] { model.decode(idx.slice(1, 0, 1), *state); }),
-             Catch::Matchers::ContainsSubstring("1 to block_size = 8 tokens, got 9"));
+  CHECK_ERROR(model.decode(idx.slice(1, 0, 1), *state), "1 to block_size = 8 tokens, got 9");
   state->clear();
   CHECK(difference(model.decode(idx, *state), full.select(1, 7), 1e-12) == "");
 }
@@ -207,9 +196,9 @@ TEST_CASE("fields of llama that are wrong are named, and gpt2 has none of them")
   CHECK(gpt2([](DecoderConfig& c) { c.qk_norm = true; }) ==
         "[decoder] `qk_norm` must be left out with `arch` gpt2, got true.");
   CHECK(gpt2([](DecoderConfig& c) { c.tie_word_embeddings = false; }) == "");
-  CHECK(error_of([] { architecture("bert"); }) ==
-        "[decoder] `arch` must be gpt2, llama, gemma or mingru, got 'bert'.");
+  CHECK_THROWS_WITH(architecture("bert"),
+                    "[decoder] `arch` must be gpt2, llama, gemma or mingru, got 'bert'.");
   for (const std::string& name : arch_names()) CHECK(architecture(name).name == name);
 }
 
-}  // namespace test_llama
+}  // namespace gradus::models::test_llama

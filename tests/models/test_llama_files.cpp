@@ -1,10 +1,7 @@
 // Folders of Llama's and Qwen3's layout.
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "autograd/compare.hpp"
-#include "catch.hpp"
-#include "gradus/autograd/ops/ops.hpp"
 #include "gradus/files/file.hpp"
 #include "gradus/models/config_json.hpp"
 #include "gradus/models/pretrained.hpp"
@@ -12,16 +9,10 @@
 #include "models/llama.hpp"
 #include "temporary_folder.hpp"
 
-namespace test_llama_files {
+namespace gradus::models::test_llama_files {
 
-using namespace gradus;
-using namespace gradus::models;
-using gradus::testing::kSmallLlama;
-using gradus::testing::small_qwen3;
-using gradus::testing::wide_model;
+using namespace testing;
 using nlohmann::json;
-using testing::difference;
-using testing::error_of;
 
 struct SavedLlama {
   testing::TemporaryFolder folder;
@@ -116,8 +107,8 @@ TEST_CASE("what a config of llama leaves out is what transformers takes") {
 
   json qwen3 = least;
   qwen3["model_type"] = "qwen3";
-  CHECK(error_of([&] { config_from_json(qwen3.dump(), "f"); }) ==
-        "[load_config] f must have a field 'num_key_value_heads'.");
+  CHECK_THROWS_WITH(config_from_json(qwen3.dump(), "f"),
+                    "[load_config] f must have a field 'num_key_value_heads'.");
   qwen3["num_key_value_heads"] = 2;
   CHECK(config_from_json(qwen3.dump(), "f").attention.head_dim == 128);
   qwen3["hidden_size"] = 512;
@@ -183,4 +174,4 @@ TEST_CASE("weights of llama: an equal tied head and old frequencies pass, others
       "of another shape.");
 }
 
-}  // namespace test_llama_files
+}  // namespace gradus::models::test_llama_files

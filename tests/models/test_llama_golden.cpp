@@ -1,18 +1,11 @@
 // Compares decoders of Llama's shape with PyTorch's numbers; make_llama_golden.py wrote them.
-#include <cmath>
-#include <filesystem>
-
 #include "autograd/compare.hpp"
-#include "catch.hpp"
-#include "gradus/autograd/ops/ops.hpp"
 #include "gradus/models/config_json.hpp"
 #include "gradus/models/pretrained.hpp"
 #include "gradus/nn/safetensors.hpp"
 #include "test_files.hpp"
 
-namespace test_llama_golden {
-
-using namespace gradus;
+namespace gradus::test_llama_golden {
 
 /// Largest difference, as a fraction of the largest expected value; infinite if a number is not finite.
 double error_of_largest(const Tensor& actual, const Tensor& expected) {
@@ -60,4 +53,4 @@ TEST_CASE("a config with another attention survives saving and loading") {
   CHECK(models::config_from_json(models::to_json(config), "config.json") == config);
 }
 
-}  // namespace test_llama_golden
+}  // namespace gradus::test_llama_golden

@@ -1,9 +1,5 @@
 // The decoder without attention: what test_llama.cpp asks of Llama's.
-#include <cmath>
-
 #include "autograd/compare.hpp"
-#include "catch.hpp"
-#include "gradus/autograd/ops/ops.hpp"
 #include "gradus/models/generate.hpp"
 #include "gradus/models/pretrained.hpp"
 #include "models/llama.hpp"
@@ -11,13 +7,9 @@
 #include "nn/gradcheck_module.hpp"
 #include "temporary_folder.hpp"
 
-namespace test_mingru {
+namespace gradus::models::test_mingru {
 
-using namespace gradus;
-using namespace gradus::models;
-using gradus::testing::wide_model;
-using testing::difference;
-using testing::error_of;
+using namespace testing;
 
 const DecoderConfig kSmall{.arch = "mingru",
                            .vocab_size = 11,
@@ -71,8 +63,8 @@ TEST_CASE("decoding mingru token by token gives the full forward, far beyond the
   CHECK(difference(model.decode(idx.slice(1, 21, 50), *pieces), full.select(1, 49), 1e-12) == "");
   pieces->truncate(50);
   CHECK(pieces->length == 50);
-  CHECK(error_of([&] { pieces->truncate(3); }) ==
-        "[decoder] a recurrent state must be cut at 0 or not at all, got 3.");
+  CHECK_THROWS_WITH(pieces->truncate(3),
+                    "[decoder] a recurrent state must be cut at 0 or not at all, got 3.");
   pieces->clear();
   CHECK(difference(model.decode(idx, *pieces), full.select(1, 49), 1e-12) == "");
 }
@@ -167,4 +159,4 @@ TEST_CASE("memory of mingru does not grow with the text that it writes") {
   CHECK(state(kSmall) == 4 * (2 * 16 + 11));
 }
 
-}  // namespace test_mingru
+}  // namespace gradus::models::test_mingru

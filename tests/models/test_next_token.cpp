@@ -1,17 +1,10 @@
 #include "gradus/models/generate.hpp"
 
-#include <algorithm>
-
 #include "autograd/compare.hpp"
-#include "catch.hpp"
-#include "gradus/autograd/ops/ops.hpp"
 
-namespace test_next_token {
+namespace gradus::models::test_next_token {
 
-using namespace gradus;
-using namespace gradus::models;
-using testing::difference;
-using testing::error_of;
+using namespace testing;
 
 Decoder a_model() {
   Generator g(4);
@@ -41,11 +34,10 @@ TEST_CASE("logits as a text grows are those of a full forward on its last block"
 TEST_CASE("a text that did not grow is refused") {
   const Decoder model = a_model();
   NextToken next(model);
-  CHECK(error_of([&] { next.logits({}); }) == "[next_token] tokens must be more than the 0 before, got 0.");
+  CHECK_THROWS_WITH(next.logits({}), "[next_token] tokens must be more than the 0 before, got 0.");
   const std::vector<int64_t> tokens = {1, 2, 3}, outside = {1, 2, 3, 11};
   (void)next.logits(tokens);
-  CHECK(error_of([&] { next.logits(tokens); }) ==
-        "[next_token] tokens must be more than the 3 before, got 3.");
+  CHECK_THROWS_WITH(next.logits(tokens), "[next_token] tokens must be more than the 3 before, got 3.");
   CHECK_THROWS_AS(next.logits(outside), Error);
 }
 
@@ -56,8 +48,8 @@ TEST_CASE("a token's rank counts the likelier ones, among equals those before it
     const auto token = static_cast<int64_t>(i);
     CHECK(ranked(p, token) == RankedToken{token, p[i], ranks[i]});
   }
-  CHECK(error_of([&] { ranked(p, 5); }) == "[next_token] tokens must be in [0, 5), got 5.");
-  CHECK(error_of([&] { ranked(p, -1); }) == "[next_token] tokens must be in [0, 5), got -1.");
+  CHECK_THROWS_WITH(ranked(p, 5), "[next_token] tokens must be in [0, 5), got 5.");
+  CHECK_THROWS_WITH(ranked(p, -1), "[next_token] tokens must be in [0, 5), got -1.");
 }
 
 TEST_CASE("the likeliest come in the order of their ranks") {
@@ -67,7 +59,7 @@ TEST_CASE("the likeliest come in the order of their ranks") {
   const std::vector<RankedToken> all = likeliest(p, 99);
   REQUIRE(all.size() == 5);
   for (const RankedToken& token : all) CHECK(token == ranked(p, token.token));
-  CHECK(error_of([&] { likeliest(p, -1); }) == "[next_token] count must be >= 0, got -1.");
+  CHECK_THROWS_WITH(likeliest(p, -1), "[next_token] count must be >= 0, got -1.");
 }
 
-}  // namespace test_next_token
+}  // namespace gradus::models::test_next_token

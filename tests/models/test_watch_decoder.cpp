@@ -1,13 +1,10 @@
 #include "autograd/compare.hpp"
-#include "catch.hpp"
-#include "gradus/autograd/ops/ops.hpp"
 #include "gradus/models/architecture.hpp"
 #include "gradus/nn/watch.hpp"
 
-namespace test_watch_decoder {
+namespace gradus::test_watch_decoder {
 
-using namespace gradus;
-using testing::difference;
+using namespace testing;
 
 models::Decoder small(std::string_view arch, bool tied = true) {
   Generator g(7);
@@ -113,4 +110,4 @@ TEST_CASE("ablated and patched decoders are those whose weights were edited by h
   }
 }
 
-}  // namespace test_watch_decoder
+}  // namespace gradus::test_watch_decoder

@@ -8,9 +8,8 @@
 #include "gradus/nn/transformer.hpp"
 #include "nn/check_models.hpp"
 
-namespace test_check_module_sound {
+namespace gradus::test_check_module_sound {
 
-using namespace gradus;
 using namespace gradus::testing;
 
 /// A frozen Linear and a product of two thin matrices beside it, of which one starts at 0 (Hu et al., arXiv
@@ -93,4 +92,4 @@ TEST_CASE("sound models of convolutions, recurrences and encoders pass") {
               classes);
 }
 
-}  // namespace test_check_module_sound
+}  // namespace gradus::test_check_module_sound

@@ -1,20 +1,13 @@
 // check_eval_deterministic, and the modes that every check leaves as they were.
-#include <vector>
-
 #include "autograd/compare.hpp"
-#include "catch.hpp"
-#include "gradus/autograd/ops/ops.hpp"
 #include "gradus/nn/attention.hpp"
 #include "gradus/nn/checks.hpp"
 #include "gradus/nn/layers.hpp"
 #include "gradus/nn/sequential.hpp"
 
-namespace test_checks_eval {
+namespace gradus::nn::test_checks_eval {
 
-using namespace gradus;
-using namespace gradus::nn;
-using Catch::Matchers::ContainsSubstring;
-using testing::error_of;
+using namespace testing;
 
 Tensor values(const Shape& shape) {
   Generator g(1);
@@ -91,17 +84,17 @@ TEST_CASE("check_eval_deterministic names dropout that is left on") {
   const CheckReport report = check_eval_deterministic(Unlisted(), ones({8, 8}));
   CHECK_FALSE(report);
   CHECK(report.worst == 2.0);
-  CHECK_THAT(report.message, ContainsSubstring("must give the same bits and draw nothing, got "));
-  CHECK_THAT(report.message,
-             ContainsSubstring("worst change 2, and draws from the generator. Hint: look for dropout "
-                               "that eval() does not reach"));
+  CHECK_HAS(report.message, "must give the same bits and draw nothing, got ");
+  CHECK_HAS(report.message,
+            "worst change 2, and draws from the generator. Hint: look for dropout "
+            "that eval() does not reach");
 }
 
 TEST_CASE("check_eval_deterministic sees draws that change nothing, copies of a generator, and state") {
   const CheckReport draws = check_eval_deterministic(Draws(), ones({4}));
   CHECK_FALSE(draws);
   CHECK(draws.worst == 0.0);
-  CHECK_THAT(draws.message, ContainsSubstring("got the same bits, and draws from the generator."));
+  CHECK_HAS(draws.message, "got the same bits, and draws from the generator.");
 
   const CheckReport copy = check_eval_deterministic(DrawsFromCopy(), ones({4}));
   CHECK_FALSE(copy);
@@ -110,7 +103,7 @@ TEST_CASE("check_eval_deterministic sees draws that change nothing, copies of a 
 
   const CheckReport state = check_eval_deterministic(Counts(1), ones({4}));
   CHECK_FALSE(state);
-  CHECK_THAT(state.message, ContainsSubstring("got 1 and then 2 at (0,), worst change 1. Hint:"));
+  CHECK_HAS(state.message, "got 1 and then 2 at (0,), worst change 1. Hint:");
   CHECK_FALSE(check_eval_deterministic(Counts(0x1p-23), ones({4})));  // a single bit
 }
 
@@ -134,8 +127,8 @@ TEST_CASE("checks give every module its own mode back") {
   CHECK_FALSE(m.training());
 
   Throws thrower;
-  CHECK(error_of([&] { check_eval_deterministic(thrower, x); }) == "[throws] always.");
+  CHECK_THROWS_WITH(check_eval_deterministic(thrower, x), "[throws] always.");
   CHECK((thrower.training() && thrower.drop.training()));
 }
 
-}  // namespace test_checks_eval
+}  // namespace gradus::nn::test_checks_eval

@@ -1,19 +1,12 @@
 #include "gradus/nn/attention.hpp"
 
-#include <cmath>
-
 #include "autograd/compare.hpp"
-#include "catch.hpp"
-#include "gradus/autograd/ops/ops.hpp"
 #include "gradus/nn/checks.hpp"
 #include "nn/gradcheck_module.hpp"
 
-namespace test_grouped_query_attention {
+namespace gradus::nn::test_grouped_query_attention {
 
-using namespace gradus;
-using namespace gradus::nn;
-using testing::difference;
-using testing::error_of;
+using namespace testing;
 
 /// Sizes and options of a layer.
 struct Shaped {
@@ -166,12 +159,9 @@ TEST_CASE("its cache holds the heads of keys only, and what it cannot do is refu
   CHECK(cache.k.shape() == Shape{3, 2, 5, 4});
   CHECK(cache.v.shape() == Shape{3, 2, 5, 4});
   CHECK(cache.k.dtype() == DType::float64);
-  CHECK(error_of([&] {
-          m.decode(ones({3, 6, 16}, DType::float64), cache);
-        }) == "[attention] a sequence must fit into its cache of 5 positions, got 6.");
-  CHECK(error_of([&] {
-          m(ones({3, 16}, DType::float64));
-        }) == "[attention] x must be (B, T, C), got (3, 16).");
+  CHECK_THROWS_WITH(m.decode(ones({3, 6, 16}, DType::float64), cache),
+                    "[attention] a sequence must fit into its cache of 5 positions, got 6.");
+  CHECK_THROWS_WITH(m(ones({3, 16}, DType::float64)), "[attention] x must be (B, T, C), got (3, 16).");
   Generator g(18);
   const auto refused = [&](const Shaped& o) {
     return error_of([&] { GroupedQueryAttention(o.n_embd, o.n_head, o.n_kv_head, g); });
@@ -190,9 +180,8 @@ TEST_CASE("its cache holds the heads of keys only, and what it cannot do is refu
         "[attention] n_kv_head must divide n_head, got n_kv_head 0 and n_head 4.");
   const GroupedQueryAttention open = make({.n_embd = 16, .n_head = 4, .options = {.causal = false}}, 19);
   KVCache other = open.make_cache(1, 4);
-  CHECK(error_of([&] {
-          open.decode(ones({1, 1, 16}, DType::float64), other);
-        }) == "[attention] only causal attention can be continued from a cache, got causal = false.");
+  CHECK_THROWS_WITH(open.decode(ones({1, 1, 16}, DType::float64), other),
+                    "[attention] only causal attention can be continued from a cache, got causal = false.");
 }
 
 TEST_CASE("it drops in training mode only") {
@@ -215,4 +204,4 @@ TEST_CASE("gradients of grouped query attention, orders 1 and 2") {
             [](const GroupedQueryAttention& module, const auto& in) { return module(in[0]); }, order) == "");
 }
 
-}  // namespace test_grouped_query_attention
+}  // namespace gradus::nn::test_grouped_query_attention

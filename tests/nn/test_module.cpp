@@ -1,16 +1,12 @@
 #include "gradus/nn/module.hpp"
 
 #include "autograd/compare.hpp"
-#include "catch.hpp"
 #include "gradus/nn/layers.hpp"
 #include "gradus/nn/sequential.hpp"
 
-namespace test_module {
+namespace gradus::nn::test_module {
 
-using namespace gradus;
-using namespace gradus::nn;
-using testing::difference;
-using testing::error_of;
+using namespace testing;
 
 class Tower : public Module {
  public:
@@ -112,12 +108,11 @@ TEST_CASE("buffers are saved and loaded, converted by to(), and are no parameter
   CHECK(meter.state_dict().size() == 4);
   other.load_state_dict(meter.state_dict());
   CHECK((other.mean.at({1}) == 2.5 && other.calls.item() == 7));
-  CHECK_THAT(error_of([&] {
-               StateDict state = meter.state_dict();
-               state.erase("mean");
-               other.load_state_dict(state);
-             }),
-             Catch::Matchers::ContainsSubstring("got missing: mean."));
+  check_error("got missing: mean.", [&] {
+    StateDict state = meter.state_dict();
+    state.erase("mean");
+    other.load_state_dict(state);
+  });
   meter.to(DType::float64);
   CHECK((meter.mean.dtype() == DType::float64 && meter.calls.dtype() == DType::int64));
   CHECK((meter.mean.at({2}) == 2.5 && !meter.mean.requires_grad()));
@@ -134,7 +129,7 @@ TEST_CASE("buffers are saved and loaded, converted by to(), and are no parameter
     Tensor a = ones({2}), b = ones({2});
     void visit(Visitor& v) override { v("x", a).buffer("x", b); }
   };
-  CHECK(error_of([] { Clash().parameters(); }) == "[module] names must be unique, got x twice.");
+  CHECK_THROWS_WITH(Clash().parameters(), "[module] names must be unique, got x twice.");
 }
 
 TEST_CASE("parameters are named by path in the order of visit, absent ones skipped") {
@@ -200,7 +195,7 @@ TEST_CASE("two parameters of one name are refused") {
     Tensor a = ones({2}), b = ones({2});
     void visit(Visitor& v) override { v("x", a)("x", b); }
   };
-  CHECK(error_of([] { Clash().parameters(); }) == "[module] names must be unique, got x twice.");
+  CHECK_THROWS_WITH(Clash().parameters(), "[module] names must be unique, got x twice.");
 }
 
 TEST_CASE("to converts values and keeps what requires a gradient") {
@@ -212,8 +207,8 @@ TEST_CASE("to converts values and keeps what requires a gradient") {
   CHECK(difference(tower.first.weight.detach(), before, 0.0) == "");
   CHECK(tower.first.weight.requires_grad());
   CHECK_FALSE(tower.table.requires_grad());
-  CHECK(error_of([&] { tower.to(DType::int64); }) ==
-        "[module] parameters must be float32, float64, bfloat16, q8_0 or q4_0, got int64.");
+  CHECK_THROWS_WITH(tower.to(DType::int64),
+                    "[module] parameters must be float32, float64, bfloat16, q8_0 or q4_0, got int64.");
 }
 
 TEST_CASE("a state dict brings another module to the same values, and is no part of the graph") {
@@ -243,11 +238,12 @@ TEST_CASE("a strict load names all that does not fit in one error and changes no
   state["extra"] = ones({1});
   state["table"] = ones({5});
   const Tensor before = tower.first.weight.contiguous().detach().to(DType::float64);
-  CHECK(error_of([&] { tower.load_state_dict(state); }) ==
-        "[load_state_dict] names and shapes must be those of the module, got missing: first.bias, "
-        "rest.1.weight; "
-        "unexpected: extra; misshaped: table (5,) for (4,). Hint: the values were saved from a model of "
-        "another shape.");
+  CHECK_THROWS_WITH(
+      tower.load_state_dict(state),
+      "[load_state_dict] names and shapes must be those of the module, got missing: first.bias, "
+      "rest.1.weight; "
+      "unexpected: extra; misshaped: table (5,) for (4,). Hint: the values were saved from a model of "
+      "another shape.");
   CHECK(difference(tower.first.weight.detach().to(DType::float64), before, 0.0) == "");
 }
 
@@ -259,10 +255,7 @@ TEST_CASE("a load that is not strict takes what is there, reports the rest, and 
   CHECK(report.missing ==
         std::vector<std::string>{"first.weight", "first.bias", "rest.0.weight", "rest.1.weight"});
   CHECK(report.unexpected == std::vector<std::string>{"extra"});
-  CHECK_THAT(error_of([&] {
-               tower.load_state_dict({{"table", ones({4, 1})}}, false);
-             }),
-             Catch::Matchers::ContainsSubstring("misshaped: table (4, 1) for (4,)"));
+  CHECK_ERROR(tower.load_state_dict({{"table", ones({4, 1})}}, false), "misshaped: table (4, 1) for (4,)");
 }
 
 TEST_CASE("summary lists names, shapes and numbers of elements") {
@@ -297,4 +290,4 @@ TEST_CASE("summary marks what requires no gradient: what was frozen, and what wa
         "total           9\n");
 }
 
-}  // namespace test_module
+}  // namespace gradus::nn::test_module

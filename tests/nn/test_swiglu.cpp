@@ -1,15 +1,11 @@
 #include "gradus/nn/layers.hpp"
 
 #include "autograd/compare.hpp"
-#include "catch.hpp"
-#include "gradus/autograd/ops/ops.hpp"
 #include "nn/gradcheck_module.hpp"
 
-namespace test_swiglu {
+namespace gradus::nn::test_swiglu {
 
-using namespace gradus;
-using namespace gradus::nn;
-using testing::difference;
+using namespace testing;
 
 TEST_CASE("SwiGLU is down(silu(gate) * up), without biases") {
   Generator g(1);
@@ -34,4 +30,4 @@ TEST_CASE("gradients of SwiGLU, orders 1 and 2") {
             [](const SwiGLU& module, const auto& in) { return module(in[0]); }, order) == "");
 }
 
-}  // namespace test_swiglu
+}  // namespace gradus::nn::test_swiglu

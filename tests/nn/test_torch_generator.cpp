@@ -1,18 +1,13 @@
 // Layers drawn from a torch generator start with the weights that PyTorch 1.13 gives them, to the last bit,
 // and drop in its order.
 #include "autograd/compare.hpp"
-#include "catch.hpp"
 #include "gradus/nn/attention.hpp"
 #include "gradus/nn/init.hpp"
 #include "gradus/nn/layers.hpp"
 
-namespace test_torch_generator {
+namespace gradus::nn::test_torch_generator {
 
-using namespace gradus;
-using namespace gradus::nn;
-using testing::difference;
-using testing::f32;
-using testing::f64;
+using namespace testing;
 
 constexpr int64_t kSeed = 2024;
 
@@ -88,9 +83,9 @@ TEST_CASE("initialisers overwrite a tensor of either dtype, also one that is a v
     Generator a = start, b = start;
     Tensor base = zeros({5, 8}, dtype), view = base.mT();
     uniform_(view, -0.37, 0.9, a);
-    CHECK(difference(view, gradus::uniform({8, 5}, -0.37, 0.9, b, dtype), 0) == "");
+    CHECK(difference(view, uniform({8, 5}, -0.37, 0.9, b, dtype), 0) == "");
     normal_(view, 1.0, 0.02, a);
-    CHECK(difference(view, gradus::normal({8, 5}, 1.0, 0.02, b, dtype), 0) == "");
+    CHECK(difference(view, normal({8, 5}, 1.0, 0.02, b, dtype), 0) == "");
     CHECK(a == b);
   }
 }
@@ -114,4 +109,4 @@ TEST_CASE("MultiHeadAttention drops weights, then outputs; with p = 1 all of the
   CHECK(a == b);
 }
 
-}  // namespace test_torch_generator
+}  // namespace gradus::nn::test_torch_generator

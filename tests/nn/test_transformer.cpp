@@ -4,16 +4,9 @@
 #include "gradus/autograd/ops/ops.hpp"
 #include "nn/layers_golden.hpp"
 
-namespace test_transformer {
+namespace gradus::nn::test_transformer {
 
-using namespace gradus;
-using namespace gradus::nn;
-using testing::check_golden;
-using testing::difference;
-using testing::error_of;
-using testing::golden_generator;
-using testing::kInf;
-using testing::Tensors;
+using namespace testing;
 
 // The last key of the second sequence.
 Tensor padding() { return tensor(std::vector<bool>{false, false, false, false, false, true}, {2, 3}); }
@@ -142,34 +135,28 @@ TEST_CASE("transformer layers: dropout is drawn in training only, from the given
 
 TEST_CASE("transformer layers: errors") {
   Generator g(1);
-  CHECK(error_of([&] { CrossAttention(4, 3, g); }) ==
-        "[cross_attention] num_heads must divide embed_dim, got num_heads 3 and embed_dim 4.");
-  CHECK(error_of([&] { CrossAttention(4, 2, g, {.kdim = 0}); }) ==
-        "[cross_attention] kdim and vdim must be >= 1, got 0 and 4.");
-  CHECK(error_of([&] { CrossAttention(4, 2, g, {.dropout = -1}); }) ==
-        "[dropout] p must be in [0, 1], got -1.");
+  CHECK_THROWS_WITH(CrossAttention(4, 3, g),
+                    "[cross_attention] num_heads must divide embed_dim, got num_heads 3 and embed_dim 4.");
+  CHECK_THROWS_WITH(CrossAttention(4, 2, g, {.kdim = 0}),
+                    "[cross_attention] kdim and vdim must be >= 1, got 0 and 4.");
+  CHECK_THROWS_WITH(CrossAttention(4, 2, g, {.dropout = -1}), "[dropout] p must be in [0, 1], got -1.");
   const CrossAttention m(4, 2, g);
   const Tensor q = zeros({2, 3, 4}), k = zeros({5, 3, 4});
   const std::string three = "[cross_attention] query, key and value must all have three dimensions";
   CHECK(error_of([&] { m(q, k, zeros({5, 4})); }).starts_with(three));
   CHECK(error_of([&] { m(zeros({4}), zeros({4}), zeros({4})); }).starts_with(three));
-  CHECK(
-      error_of([&] {
-        m(q, k, zeros({4, 3, 4}));
-      }) ==
+  CHECK_THROWS_WITH(
+      m(q, k, zeros({4, 3, 4})),
       "[cross_attention] query, key and value must have 4, 4 and 4 features, keys and values one length, and "
       "all one batch size, got (2, 3, 4), (5, 3, 4) and (4, 3, 4).");
   CHECK(error_of([&] { m(zeros({2, 2, 4}), k, k); }).find("all one batch size") != std::string::npos);
   CHECK(error_of([&] { m(zeros({2, 3, 6}), k, k); }).find("4, 4 and 4 features") != std::string::npos);
-  CHECK(error_of([&] {
-          m(q, k, k, {.attn_mask = zeros({5, 2})});
-        }) == "[cross_attention] attn_mask must be of shape (2, 5) or (6, 2, 5), got (5, 2).");
-  CHECK(error_of([&] {
-          m(q, k, k, {.key_padding_mask = zeros({5, 3})});
-        }) == "[cross_attention] key_padding_mask must be of shape (3, 5), got (5, 3).");
-  CHECK(error_of([&] {
-          m(q, k, k, {.attn_mask = zeros({2, 5}, DType::int64)});
-        }) == "[cross_attention] attn_mask must be bool or float, got int64.");
+  CHECK_THROWS_WITH(m(q, k, k, {.attn_mask = zeros({5, 2})}),
+                    "[cross_attention] attn_mask must be of shape (2, 5) or (6, 2, 5), got (5, 2).");
+  CHECK_THROWS_WITH(m(q, k, k, {.key_padding_mask = zeros({5, 3})}),
+                    "[cross_attention] key_padding_mask must be of shape (3, 5), got (5, 3).");
+  CHECK_THROWS_WITH(m(q, k, k, {.attn_mask = zeros({2, 5}, DType::int64)}),
+                    "[cross_attention] attn_mask must be bool or float, got int64.");
 }
 
-}  // namespace test_transformer
+}  // namespace gradus::nn::test_transformer

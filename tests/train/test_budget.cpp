@@ -7,10 +7,7 @@
 #include "gradus/train/train_json.hpp"
 #include "temporary_folder.hpp"
 
-namespace test_budget {
-
-using namespace gradus;
-using namespace gradus::train;
+namespace gradus::train::test_budget {
 
 /// Fits a line in that folder, with 12 steps unless the budget says otherwise.
 RunReport fit_line(const std::filesystem::path& folder, const Budget& budget) {
@@ -58,4 +55,4 @@ TEST_CASE("a budget is told what evaluations cost") {
   CHECK(reports[3].elapsed > reports[3].eval_seconds);
 }
 
-}  // namespace test_budget
+}  // namespace gradus::train::test_budget

@@ -7,10 +7,7 @@
 #include "small_model.hpp"
 #include "temporary_folder.hpp"
 
-namespace test_buffers {
-
-using namespace gradus;
-using namespace gradus::train;
+namespace gradus::train::test_buffers {
 
 /// Guesses the next byte from the last; its loss grows with the number of batches that it was trained on.
 class Counting : public nn::Module {
@@ -46,4 +43,4 @@ TEST_CASE("buffers are saved with the parameters, and a resumed run has the same
   CHECK(*run(folder / "in two", 9).val_loss == *run(folder / "at once", 9).val_loss);
 }
 
-}  // namespace test_buffers
+}  // namespace gradus::train::test_buffers

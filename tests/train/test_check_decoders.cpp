@@ -6,9 +6,7 @@
 #include "gradus/nn/check_module.hpp"
 #include "gradus/train/trainer/recipe.hpp"
 
-namespace test_check_decoders {
-
-using namespace gradus;
+namespace gradus::test_check_decoders {
 
 TEST_CASE("decoders pass check_module") {
   Generator g(1);
@@ -39,4 +37,4 @@ TEST_CASE("decoders pass check_module") {
     }
 }
 
-}  // namespace test_check_decoders
+}  // namespace gradus::test_check_decoders

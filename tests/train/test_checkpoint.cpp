@@ -2,10 +2,8 @@
 #include "gradus/files/error.hpp"
 #include "gradus/train/run_folder/checkpoint.hpp"
 
-namespace test_checkpoint {
+namespace gradus::train::test_checkpoint {
 
-using namespace gradus;
-using namespace gradus::train;
 using Catch::Matchers::Equals;
 
 Checkpoint made() {
@@ -56,4 +54,4 @@ TEST_CASE("JSON that is no checkpoint is refused") {
   refused("{", "", " must be JSON, got ':' at line 2, column 9: unexpected ':'; expected end of input.");
 }
 
-}  // namespace test_checkpoint
+}  // namespace gradus::train::test_checkpoint

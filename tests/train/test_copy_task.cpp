@@ -4,10 +4,7 @@
 #include "gradus/train/decoder.hpp"
 #include "gradus/train/trainer/trainer.hpp"
 
-namespace test_copy_task {
-
-using namespace gradus;
-using namespace gradus::train;
+namespace gradus::train::test_copy_task {
 
 constexpr int64_t kLetters = 16, kLength = 12, kBlock = 2 * kLength, kNoTarget = -100;
 
@@ -44,4 +41,4 @@ TEST_CASE("a decoder of two layers learns to repeat a random string", "[train]")
   CHECK(mean_loss(model, {copies(256, unseen)}) < 0.02);
 }
 
-}  // namespace test_copy_task
+}  // namespace gradus::train::test_copy_task

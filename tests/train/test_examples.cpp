@@ -1,16 +1,12 @@
 // Training on packed examples: micro-batches, which differ in their targets, add up to one batch.
 #include "autograd/compare.hpp"
-#include "catch.hpp"
-#include "gradus/autograd/ops/ops.hpp"
 #include "gradus/models/decoder.hpp"
 #include "gradus/train/decoder.hpp"
 #include "gradus/train/optimizers/sgd.hpp"
 #include "gradus/train/trainer/trainer.hpp"
 #include "threads_as_ranks.hpp"
 
-namespace test_examples {
-
-using namespace gradus;
+namespace gradus::test_examples {
 
 data::TextDataset examples() {
   std::vector<data::Example> all;
@@ -87,4 +83,4 @@ TEST_CASE("micro-batches of examples on several ranks give the bits of one rank"
   }
 }
 
-}  // namespace test_examples
+}  // namespace gradus::test_examples

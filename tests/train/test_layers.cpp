@@ -1,8 +1,5 @@
 // The measurements of a step: norms of parameters, gradients and updates, and the gradient of a part of a
 // batch.
-#include <cmath>
-#include <map>
-
 #include "catch.hpp"
 #include "gradus/autograd/engine/backward.hpp"
 #include "gradus/autograd/ops/ops.hpp"

@@ -1,9 +1,5 @@
 // Twenty steps of each optimizer on decoders of Llama's shape, against PyTorch's:
 // tests/models/make_llama_golden.py.
-#include <cmath>
-#include <filesystem>
-#include <memory>
-
 #include "catch.hpp"
 #include "gradus/autograd/ops/ops.hpp"
 #include "gradus/models/pretrained.hpp"
@@ -12,9 +8,7 @@
 #include "gradus/train/optimizers/sgd.hpp"
 #include "test_files.hpp"
 
-namespace test_llama_golden {
-
-using namespace gradus;
+namespace gradus::test_llama_golden {
 
 std::unique_ptr<train::Optimizer> make_optimizer(const std::string& name, train::NamedParameters parameters) {
   const train::AdamWOptions adamw{.beta1 = 0.9, .beta2 = 0.95, .weight_decay = 0.1};
@@ -56,4 +50,4 @@ TEST_CASE("twenty steps of each optimizer on decoders of Llama's shape end where
   }
 }
 
-}  // namespace test_llama_golden
+}  // namespace gradus::test_llama_golden

@@ -1,19 +1,14 @@
 // Training of adapters: 20 steps of AdamW against PyTorch, and what frozen parameters cost.
-
 #include "autograd/compare.hpp"
-#include "catch.hpp"
-#include "gradus/autograd/engine/backward.hpp"
-#include "gradus/autograd/ops/ops.hpp"
 #include "gradus/nn/layers.hpp"
 #include "gradus/nn/safetensors.hpp"
 #include "gradus/train/optimizers/adamw.hpp"
 #include "gradus/train/optimizers/weight_average.hpp"
 #include "test_files.hpp"
 
-namespace test_lora {
+namespace gradus::test_lora {
 
-using namespace gradus;
-using testing::difference;
+using namespace testing;
 
 TEST_CASE("20 steps of AdamW on an adapter are PyTorch's") {
   const nn::StateDict golden =
@@ -56,4 +51,4 @@ TEST_CASE("frozen parameters have no moments and no average") {
   average.swap();
 }
 
-}  // namespace test_lora
+}  // namespace gradus::test_lora

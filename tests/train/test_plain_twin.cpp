@@ -1,14 +1,9 @@
 // Training with the fast kernels against the same training by definition.
-#include <cmath>
-
 #include "catch.hpp"
 #include "plain_decoder.hpp"
 #include "small_model.hpp"
 
-namespace test_plain_twin {
-
-using namespace gradus;
-using namespace gradus::train;
+namespace gradus::train::test_plain_twin {
 
 void check_same_curve(const models::DecoderConfig& shape) {
   TrainConfig config = small_config();
@@ -48,4 +43,4 @@ TEST_CASE("so do they at sizes that fill no vector and no tile") {
   check_same_curve({.block_size = 65, .n_layer = 1, .n_head = 1, .n_embd = 33});
 }
 
-}  // namespace test_plain_twin
+}  // namespace gradus::train::test_plain_twin

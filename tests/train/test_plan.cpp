@@ -1,14 +1,10 @@
 // What a plan decides, from times that are given.
 #include "gradus/train/plan.hpp"
 
-#include <cmath>
-
 #include "catch.hpp"
 #include "gradus/models/architecture.hpp"
 
-namespace test_plan {
-
-using namespace gradus::train;
+namespace gradus::train::test_plan {
 
 constexpr OtherWork kOther{.eval_targets = 100'000, .sample_tokens = 300};
 bool keeps_nothing(const std::string&) { return false; }
@@ -237,15 +233,15 @@ TEST_CASE("the last evaluation costs at most a 25th of the steps, and reads no m
 }
 
 TEST_CASE("presets to plan with are there, the smallest first") {
-  for (const gradus::models::Architecture* row : gradus::models::architectures()) {
+  for (const models::Architecture* row : models::architectures()) {
     CHECK(preset(usual_preset(row->name)).model.arch == row->name);
     double least = -1;
     int64_t before = 0;
-    for (const gradus::models::Preset& choice : row->presets) {
+    for (const models::Preset& choice : row->presets) {
       if (!choice.least_tokens) continue;
       CHECK(*choice.least_tokens > least);
       least = *choice.least_tokens;
-      gradus::models::DecoderConfig model = preset(choice.name).model;
+      models::DecoderConfig model = preset(choice.name).model;
       CHECK(model.arch == row->name);
       model.vocab_size = 65;
       CHECK(model.num_parameters() > before);
@@ -254,4 +250,4 @@ TEST_CASE("presets to plan with are there, the smallest first") {
   }
 }
 
-}  // namespace test_plan
+}  // namespace gradus::train::test_plan

@@ -1,6 +1,4 @@
 // Training on several ranks: the same bits for every number of ranks.
-#include <cstring>
-
 #include "catch.hpp"
 #include "gradus/autograd/ops/ops.hpp"
 #include "small_model.hpp"

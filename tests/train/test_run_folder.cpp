@@ -2,16 +2,8 @@
 
 #include <unistd.h>
 
-#include <algorithm>
-#include <chrono>
-#include <cmath>
-#include <fstream>
-#include <iostream>
-
 #include "autograd/compare.hpp"
-#include "catch.hpp"
 #include "files_below.hpp"
-#include "gradus/autograd/ops/ops.hpp"
 #include "gradus/files/file.hpp"
 #include "gradus/train/decoder.hpp"
 #include "gradus/train/run.hpp"
@@ -19,11 +11,9 @@
 #include "small_model.hpp"
 #include "temporary_folder.hpp"
 
-namespace test_run_folder {
+namespace gradus::train::test_run_folder {
 
-using namespace gradus;
-using namespace gradus::train;
-using testing::error_of;
+using namespace testing;
 
 namespace fs = std::filesystem;
 
@@ -148,8 +138,7 @@ TEST_CASE("one run at a time writes to a folder") {
     CHECK(error_of([&] { second.lock(); })
               .starts_with(concat("[train] a folder must be written by one run at a time, got ", out.string(),
                                   ", where process ", ::getpid(), " on ")));
-    CHECK_THAT(error_of([&] { second.create(first.files(), true); }),
-               Catch::Matchers::Contains("one run at a time"));
+    CHECK_HAS(error_of([&] { second.create(first.files(), true); }), "one run at a time");
     load_all(out);  // Readers need no lock.
   }
   first.folder.save_best(first.files());
@@ -169,8 +158,7 @@ TEST_CASE("a lock that says nothing of its holder is another process's") {
   const testing::TemporaryFolder folder;
   const RunLock lock(folder.path());
   fs::resize_file(folder / RunLock::kFile, 0);
-  CHECK_THAT(testing::error_of([&] { const RunLock second(folder.path()); }),
-             Catch::Matchers::ContainsSubstring("another process"));
+  CHECK_HAS(testing::error_of([&] { const RunLock second(folder.path()); }), "another process");
 }
 
 TEST_CASE("a folder that goes while a run trains there fails the run") {
@@ -351,8 +339,8 @@ TEST_CASE("what is not finite is not saved, and what was stays") {
     TrainerState broken = going_on.small.trainer.state();
     broken.optimizer.at("v.wpe.weight").copy_(full({1}, INFINITY));
     going_on.small.trainer.restore(broken);
-    CHECK_THAT(error_of([&] { going_on.small.trainer.check_finite(); }),
-               Catch::Matchers::Contains("got a value of v.wpe.weight that is not"));
+    CHECK_HAS(error_of([&] { going_on.small.trainer.check_finite(); }),
+              "got a value of v.wpe.weight that is not");
   }
   CHECK_THROWS_AS(going_on.run(), RunError);
   CHECK(files::read(out / "last/model.safetensors") == state);
@@ -373,4 +361,4 @@ TEST_CASE("a state of gradus 0.1, which has no checksums, can be resumed") {
   load_all(out);
 }
 
-}  // namespace test_run_folder
+}  // namespace gradus::train::test_run_folder

@@ -4,7 +4,6 @@
 
 #include <csignal>
 #include <ctime>
-#include <filesystem>
 
 #include "catch.hpp"
 #include "event_file.hpp"
@@ -12,10 +11,7 @@
 #include "gradus/files/file.hpp"
 #include "temporary_folder.hpp"
 
-namespace test_tensorboard {
-
-using namespace gradus;
-using namespace gradus::train;
+namespace gradus::train::test_tensorboard {
 
 namespace fs = std::filesystem;
 
@@ -110,4 +106,4 @@ TEST_CASE("a run whose event file cannot be written is stopped, and then fails")
   CHECK_THROWS_AS(observer.finish(), RunError);
 }
 
-}  // namespace test_tensorboard
+}  // namespace gradus::train::test_tensorboard

@@ -1,8 +1,5 @@
 #include "gradus/train/trace.hpp"
 
-#include <algorithm>
-#include <cmath>
-#include <map>
 #include <nlohmann/json.hpp>
 
 #include "catch.hpp"
@@ -11,10 +8,8 @@
 #include "small_model.hpp"
 #include "temporary_folder.hpp"
 
-namespace test_trace {
+namespace gradus::train::test_trace {
 
-using namespace gradus;
-using namespace gradus::train;
 using nlohmann::json;
 
 /// Where an event begins and ends. The file has microseconds, the clock whole nanoseconds.
@@ -135,4 +130,4 @@ TEST_CASE("profiling changes no bit of what is learnt") {
   CHECK(profile.events().size() > 30);
 }
 
-}  // namespace test_trace
+}  // namespace gradus::train::test_trace

@@ -1,7 +1,4 @@
-#include <cmath>
-#include <limits>
 #include <nlohmann/json.hpp>
-#include <set>
 
 #include "catch.hpp"
 #include "gradus/data/corpus.hpp"
@@ -9,10 +6,7 @@
 #include "gradus/train/train_config.hpp"
 #include "gradus/train/train_json.hpp"
 
-namespace test_train_config {
-
-using namespace gradus;
-using namespace gradus::train;
+namespace gradus::train::test_train_config {
 
 TEST_CASE("every preset is a run that makes sense") {
   for (const std::string& name : models::preset_names()) {
@@ -123,7 +117,7 @@ TEST_CASE("a train.json from before there was a vocab is read") {
 
 TEST_CASE("a corpus is one of those that there are, or none") {
   TrainConfig config;
-  for (const std::string& name : gradus::data::corpus_names()) {
+  for (const std::string& name : data::corpus_names()) {
     config.corpus = name;
     CHECK_NOTHROW(config.validate());
   }
@@ -312,4 +306,4 @@ TEST_CASE("lr_of and freeze are groups of parameters") {
   }
 }
 
-}  // namespace test_train_config
+}  // namespace gradus::train::test_train_config

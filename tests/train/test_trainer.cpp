@@ -1,5 +1,3 @@
-#include <cmath>
-
 #include "catch.hpp"
 #include "gradus/autograd/graph/modes.hpp"
 #include "gradus/autograd/ops/ops.hpp"
@@ -7,10 +5,7 @@
 #include "gradus/train/optimizers/clip.hpp"
 #include "small_model.hpp"
 
-namespace test_trainer {
-
-using namespace gradus;
-using namespace gradus::train;
+namespace gradus::train::test_trainer {
 
 TEST_CASE("training lowers the loss") {
   TrainConfig config = small_config();
@@ -232,4 +227,4 @@ TEST_CASE("a trainer refuses a config that makes no sense") {
   CHECK_THROWS_WITH(SmallRun(config), "[train] `lr` must be a finite number above 0, got nan.");
 }
 
-}  // namespace test_trainer
+}  // namespace gradus::train::test_trainer

@@ -1,6 +1,4 @@
 // What ranks exchange besides ordered sums in float32: rounded values, fewer messages, and local steps.
-#include <cmath>
-#include <cstring>
 #include <nlohmann/json.hpp>
 
 #include "catch.hpp"
@@ -223,13 +221,13 @@ TEST_CASE("settings of ranks are checked") {
   };
   TrainConfig config = config_of(3);
   config.sync_every = 2;
-  CHECK(error_of(config) ==
-        "[train] `micro` must be a multiple of the 2 ranks, as `sync_every` is above 1, got 3.");
+  check_error_is("[train] `micro` must be a multiple of the 2 ranks, as `sync_every` is above 1, got 3.",
+                 config);
   config.ema = 0.5;
-  CHECK(error_of(config) == "[train] `ema` must be 0 if `sync_every` is above 1, got 0.5.");
+  check_error_is("[train] `ema` must be 0 if `sync_every` is above 1, got 0.5.", config);
   config = config_of(2);
   config.reduce = "slow";
-  CHECK(error_of(config) == "[train] `reduce` must be ordered or fast, got 'slow'.");
+  check_error_is("[train] `reduce` must be ordered or fast, got 'slow'.", config);
   config = config_of(2);
   config.wire = DType::float64;
   CHECK(error_of(config).find("float64") != std::string::npos);

@@ -1,17 +1,12 @@
 // The engine: which gradients arrive where, and what it refuses.
-#include "gradus/autograd/engine/backward.hpp"
 
 #include "autograd/compare.hpp"
-#include "catch.hpp"
 #include "gradus/autograd/graph/record.hpp"
-#include "gradus/autograd/random/random.hpp"
 #include "gradus/autograd/tensor/storage.hpp"
 
-namespace test_backward {
+namespace gradus::test_backward {
 
-using namespace gradus;
 using namespace gradus::testing;
-using Catch::Matchers::ContainsSubstring;
 
 TEST_CASE("backward fills the leaves' grad and nothing else") {
   const Tensor x = leaf({1, 2, 3}, {3}), w = leaf({4, 5, 6}, {3});
@@ -91,21 +86,19 @@ TEST_CASE("accumulating does not write into a gradient that someone still holds"
 
 TEST_CASE("backward needs a scalar or a gradient that fits") {
   const Tensor x = leaf({1, 2}, {2});
-  CHECK_THAT(error_of([&] { (x * 2.0).backward(); }),
-             ContainsSubstring("[backward] needs a scalar, got shape (2"));
-  CHECK_THAT(error_of([&] { (x * 2.0).backward(f64({1})); }),
-             ContainsSubstring("the gradient must be float64 (2"));
-  CHECK_THAT(error_of([&] { (x * 2.0).backward(ones({2})); }), ContainsSubstring("got float32"));
+  CHECK_ERROR((x * 2.0).backward(), "[backward] needs a scalar, got shape (2");
+  CHECK_ERROR((x * 2.0).backward(f64({1})), "the gradient must be float64 (2");
+  CHECK_ERROR((x * 2.0).backward(ones({2})), "got float32");
   sum(x).reshape({1, 1}).backward();  // one element is scalar enough
   CHECK(difference(x.grad(), f64({1, 1})) == "");
 }
 
 TEST_CASE("backward of what needs no gradient is an error") {
   const Tensor x = f64({1});
-  CHECK_THAT(error_of([&] { (x * 2.0).backward(); }), ContainsSubstring("requires no gradient"));
+  CHECK_ERROR((x * 2.0).backward(), "requires no gradient");
   const Tensor y = leaf({1}, {1});
-  CHECK_THAT(error_of([&] { (y.detach() * 2.0).backward(); }), ContainsSubstring("requires no gradient"));
-  CHECK_THAT(error_of([] { Tensor().backward(); }), ContainsSubstring("requires no gradient"));
+  CHECK_ERROR((y.detach() * 2.0).backward(), "requires no gradient");
+  CHECK_ERROR(Tensor().backward(), "requires no gradient");
 }
 
 TEST_CASE("a second backward is refused, with the op and the way out") {
@@ -113,8 +106,8 @@ TEST_CASE("a second backward is refused, with the op and the way out") {
   const Tensor y = sum(exp(x));
   y.backward();
   const std::string error = error_of([&] { y.backward(); });
-  CHECK_THAT(error, ContainsSubstring("[backward] the graph was freed by an earlier backward, at sum."));
-  CHECK_THAT(error, ContainsSubstring("Hint: pass retain_graph=true to the first call."));
+  CHECK_HAS(error, "[backward] the graph was freed by an earlier backward, at sum.");
+  CHECK_HAS(error, "Hint: pass retain_graph=true to the first call.");
   CHECK(difference(x.grad(), exp(f64({1, 2}))) == "");  // nothing was added
 }
 
@@ -122,10 +115,9 @@ TEST_CASE("a freed branch is refused from another loss too, and by grad()") {
   const Tensor x = leaf({1, 2}, {2}), w = leaf({3, 4}, {2});
   const Tensor shared = exp(x);
   sum(shared).backward();
-  CHECK_THAT(error_of([&] { mean(shared).backward(); }), ContainsSubstring("at exp"));
-  CHECK_THAT(error_of([&] { grad({sum(shared * w)}, {x}, {.allow_unused = true}); }),
-             ContainsSubstring("at exp"));
-  CHECK_THAT(error_of([&] { grad({sum(x * 2.0), sum(shared)}, {x}); }), ContainsSubstring("at exp"));
+  CHECK_ERROR(mean(shared).backward(), "at exp");
+  CHECK_ERROR(grad({sum(shared * w)}, {x}, {.allow_unused = true}), "at exp");
+  CHECK_ERROR(grad({sum(x * 2.0), sum(shared)}, {x}), "at exp");
   // What does not pass through it may still be asked for.
   CHECK(difference(grad({sum(shared * w)}, {w})[0], exp(f64({1, 2}))) == "");
 }
@@ -138,7 +130,7 @@ TEST_CASE("retain_graph allows more calls, each adding the same") {
   y.backward({}, /*retain_graph=*/true);
   y.backward();
   CHECK(difference(x.grad(), once * 3.0) == "");
-  CHECK_THAT(error_of([&] { y.backward(); }), ContainsSubstring("freed"));
+  CHECK_ERROR(y.backward(), "freed");
 }
 
 TEST_CASE("create_graph gives gradients of gradients") {
@@ -189,19 +181,13 @@ TEST_CASE("grad() adds over several outputs with their cotangents") {
 
 TEST_CASE("an input that no output depends on is an error unless allowed") {
   const Tensor x = leaf({1}, {1}), unused = leaf({2}, {1});
-  CHECK_THAT(error_of([&] {
-               grad({x * 2.0}, {x, unused});
-             }),
-             ContainsSubstring("no output depends on input 1. Hint: pass allow_unused"));
+  CHECK_ERROR(grad({x * 2.0}, {x, unused}), "no output depends on input 1. Hint: pass allow_unused");
   const std::vector<Tensor> g = grad({x * 2.0}, {unused, x}, {.allow_unused = true});
   CHECK_FALSE(g[0].defined());
   CHECK(g[1].item() == 2);
-  CHECK_THAT(error_of([&] { grad({x * 2.0}, {f64({1})}); }),
-             ContainsSubstring("input 0 requires no gradient"));
-  CHECK_THAT(error_of([&] {
-               grad({x * 2.0}, {x}, {.grad_outputs = {f64({1}), f64({1})}});
-             }),
-             ContainsSubstring("one cotangent an output, got 2 for 1"));
+  CHECK_ERROR(grad({x * 2.0}, {f64({1})}), "input 0 requires no gradient");
+  CHECK_ERROR(grad({x * 2.0}, {x}, {.grad_outputs = {f64({1}), f64({1})}}),
+              "one cotangent an output, got 2 for 1");
 }
 
 TEST_CASE("only the paths to the inputs are walked and freed") {
@@ -210,7 +196,7 @@ TEST_CASE("only the paths to the inputs are walked and freed") {
   const Tensor y = sum(hx + hw);
   grad({y}, {x});
   CHECK_NOTHROW(sum(hw).backward());
-  CHECK_THAT(error_of([&] { sum(hx).backward(); }), ContainsSubstring("freed"));
+  CHECK_ERROR(sum(hx).backward(), "freed");
 }
 
 TEST_CASE("NoGrad records nothing and gives recording back") {
@@ -248,14 +234,14 @@ TEST_CASE("an overwritten tensor that backward needs is refused, by the name of 
   const Tensor y = sum(x * x);
   x.fill_(5);
   const std::string error = error_of([&] { y.backward(); });
-  CHECK_THAT(error, ContainsSubstring("[backward]"));
-  CHECK_THAT(error, ContainsSubstring("that mul needs has been overwritten"));
+  CHECK_HAS(error, "[backward]");
+  CHECK_HAS(error, "that mul needs has been overwritten");
 
   const Tensor z = leaf({1, 2}, {2});
   Tensor e = exp(z);
   const Tensor total = sum(e);
   e.detach().mutable_data<double>()[0] = 0;  // through another handle
-  CHECK_THAT(error_of([&] { total.backward(); }), ContainsSubstring("that exp needs"));
+  CHECK_ERROR(total.backward(), "that exp needs");
 }
 
 TEST_CASE("overwriting what backward does not need is allowed") {
@@ -272,7 +258,7 @@ TEST_CASE("an exception while walking leaves the graph usable") {
   const Tensor y = sum(x * w);
   const Tensor other = sum(w * 2.0);
   x.fill_(5);
-  CHECK_THAT(error_of([&] { y.backward({}, true); }), ContainsSubstring("overwritten"));
+  CHECK_ERROR(y.backward({}, true), "overwritten");
   other.backward();
   CHECK(difference(w.grad(), f64({2, 2})) == "");
 }
@@ -325,8 +311,7 @@ TEST_CASE("a rule of one's own: broadcasting is summed, wrong shapes are refused
   sum(times()).backward();
   CHECK(difference(row.grad(), f64({5, 7, 9})) == "");
   const Tensor bad = record("mul", (x * row).detach(), {{row, [](const Tensor&) { return f64({1, 2}); }}});
-  CHECK_THAT(error_of([&] { sum(bad).backward(); }),
-             ContainsSubstring("the rule of mul must give float64 (3"));
+  CHECK_ERROR(sum(bad).backward(), "the rule of mul must give float64 (3");
 }
 
 TEST_CASE("a backward inside a rule does not disturb the one outside") {
@@ -344,4 +329,4 @@ TEST_CASE("a backward inside a rule does not disturb the one outside") {
   CHECK(difference(x.grad(), f64({8, 12})) == "");
 }
 
-}  // namespace test_backward
+}  // namespace gradus::test_backward

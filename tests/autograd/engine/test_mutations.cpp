@@ -1,13 +1,7 @@
 // The suite is checked: a wrong gradient planted into any op's case must be caught. Nothing in the engine
 // helps: a case's result is recorded again, through the public door, with a rule that computes the true
 // gradients and spoils one.
-#include <cmath>
 #include <iomanip>
-#include <iostream>
-#include <map>
-#include <set>
-#include <string>
-#include <vector>
 
 #include "catch.hpp"
 #include "gradus/autograd/engine/backward.hpp"
@@ -16,9 +10,7 @@
 #include "gradus/autograd/ops/ops.hpp"
 #include "gradus/autograd/random/random.hpp"
 
-namespace test_mutations {
-
-using namespace gradus;
+namespace gradus::test_mutations {
 
 Tensor rolled(const Tensor& t) {
   const Tensor flat = t.reshape({-1});
@@ -267,4 +259,4 @@ TEST_CASE("wrong second derivatives are caught for every op") {
   tally.expect_none_survived({"lost", "scaled by 1.001"});
 }
 
-}  // namespace test_mutations
+}  // namespace gradus::test_mutations

@@ -1,15 +1,11 @@
 // Rules that add to the gradient that others have summed so far (Needs::take_sum).
 #include "autograd/compare.hpp"
-#include "catch.hpp"
-#include "gradus/autograd/engine/backward.hpp"
 #include "gradus/autograd/graph/anomaly_check.hpp"
 #include "gradus/autograd/graph/hooks.hpp"
 #include "gradus/autograd/graph/record.hpp"
-#include "gradus/autograd/random/random.hpp"
 
-namespace test_sums {
+namespace gradus::test_sums {
 
-using namespace gradus;
 using namespace gradus::testing;
 
 Tensor draw(const Shape& shape, uint64_t seed, DType dtype = DType::float64) {
@@ -100,4 +96,4 @@ TEST_CASE("a rule takes the sum once, and only where gradients are not different
   CHECK_FALSE(taken[4].defined());
 }
 
-}  // namespace test_sums
+}  // namespace gradus::test_sums

@@ -1,21 +1,14 @@
 // AnomalyMode: which numbers are anomalies, and what the error says.
-#include "gradus/autograd/graph/modes.hpp"
-
-#include <thread>
 
 #include "autograd/compare.hpp"
-#include "catch.hpp"
-#include "gradus/autograd/engine/backward.hpp"
 #include "gradus/autograd/engine/checkpoint.hpp"
 #include "gradus/autograd/gradcheck/cases/gradcheck_cases.hpp"
 #include "gradus/autograd/graph/hooks.hpp"
 #include "gradus/autograd/graph/record.hpp"
 
-namespace test_anomaly {
+namespace gradus::test_anomaly {
 
-using namespace gradus;
 using namespace gradus::testing;
-using Catch::Matchers::ContainsSubstring;
 
 template <class F>
 std::string anomaly_of(const F& f) {
@@ -30,33 +23,29 @@ TEST_CASE("anomaly: the op, its place, the element, and what it was given") {
         "its "
         "graph, from: %2 = relu float64 (2, 2), finite. Hint: look for a logarithm, root or quotient of 0 or "
         "below, an overflow, or data that is not finite.");
-  CHECK_THAT(
-      anomaly_of([&] { x / (x - 2.0); }),
-      ContainsSubstring("div must give finite values, got inf at (0, 1), in float64 (2, 2), as op %2 of its "
-                        "graph, from: leaf float64 (2, 2), finite; %1 = sub float64 (2, 2), finite."));
+  CHECK_HAS(anomaly_of([&] { x / (x - 2.0); }),
+            "div must give finite values, got inf at (0, 1), in float64 (2, 2), as op %2 of its "
+            "graph, from: leaf float64 (2, 2), finite; %1 = sub float64 (2, 2), finite.");
 }
 
 TEST_CASE("anomaly: the first NaN is named before the infinities") {
-  CHECK_THAT(
-      anomaly_of([] {
-        log(f64({1, 0, -1}));
-      }),
-      ContainsSubstring("[anomaly] log must give finite values, got nan at (2,), one of 2 in float64 (3,)"));
+  CHECK_HAS(anomaly_of([] {
+              log(f64({1, 0, -1}));
+            }),
+            "[anomaly] log must give finite values, got nan at (2,), one of 2 in float64 (3,)");
 }
 
 TEST_CASE("anomaly: NaN always, also out of data and of infinities that were wanted") {
   const Tensor x = leaf({1, 2}, {2});
-  CHECK_THAT(anomaly_of([&] {
-               x* f64({1, kNan});
-             }),
-             ContainsSubstring(
-                 "mul must give finite values, got nan at (1,), in float64 (2,), as op %1 of its graph, "
-                 "from: leaf float64 (2,), finite; constant float64 (2,), holds nan at (1,), in "
-                 "float64 (2,)."));
+  CHECK_HAS(anomaly_of([&] {
+              x* f64({1, kNan});
+            }),
+            "mul must give finite values, got nan at (1,), in float64 (2,), as op %1 of its graph, "
+            "from: leaf float64 (2,), finite; constant float64 (2,), holds nan at (1,), in "
+            "float64 (2,).");
   const Tensor hidden = tensor(std::vector<bool>{true, true}, {2});
-  CHECK_THAT(anomaly_of([&] { softmax(masked_fill(x, hidden, -kInf), 0); }),
-             ContainsSubstring("softmax must give"));
-  CHECK_THAT(anomaly_of([] { f64({kInf}) - f64({kInf}); }), ContainsSubstring("sub must give"));
+  CHECK_HAS(anomaly_of([&] { softmax(masked_fill(x, hidden, -kInf), 0); }), "softmax must give");
+  CHECK_HAS(anomaly_of([] { f64({kInf}) - f64({kInf}); }), "sub must give");
 }
 
 TEST_CASE("anomaly: infinities that came in or were asked for are none") {
@@ -71,8 +60,8 @@ TEST_CASE("anomaly: infinities that came in or were asked for are none") {
           sum(exp(masked())).backward();
           sum(where(hidden, full({}, kInf, DType::float64), x).slice(0, 1, 2)).backward();
         }) == "");
-  CHECK_THAT(anomaly_of([&] { exp(x * 1000.0); }), ContainsSubstring("exp must give finite values, got inf"));
-  CHECK_THAT(anomaly_of([&] { masked_fill(x, hidden, kNan); }), ContainsSubstring("masked_fill must give"));
+  CHECK_HAS(anomaly_of([&] { exp(x * 1000.0); }), "exp must give finite values, got inf");
+  CHECK_HAS(anomaly_of([&] { masked_fill(x, hidden, kNan); }), "masked_fill must give");
   CHECK(anomaly_of([&] { masked_fill(x.to(DType::float32), hidden, -1e300); }) == "");  // infinite as float32
 }
 
@@ -81,7 +70,7 @@ TEST_CASE("anomaly: what an op is called excuses nothing") {
   const auto overflow = [&] {
     record("masked_fill", f64({1, kInf}), {{x, [](const Tensor& gy) { return gy; }}});
   };
-  CHECK_THAT(anomaly_of(overflow), ContainsSubstring("masked_fill must give finite values, got inf at (1,)"));
+  CHECK_HAS(anomaly_of(overflow), "masked_fill must give finite values, got inf at (1,)");
 }
 
 TEST_CASE("anomaly: a gradient that is not finite where all values are") {
@@ -94,8 +83,8 @@ TEST_CASE("anomaly: a gradient that is not finite where all values are") {
         "values there: a root, power or quotient at 0, perhaps one that a where() hides.");
   // The trap of where(): the root's gradient at 0 is 0 * inf.
   const Tensor positive = gt(x, 0.0);
-  CHECK_THAT(anomaly_of([&] { sum(where(positive, sqrt(x), x)).backward(); }),
-             ContainsSubstring("the gradient rule of sqrt must give finite values, got nan at (1,)"));
+  CHECK_HAS(anomaly_of([&] { sum(where(positive, sqrt(x), x)).backward(); }),
+            "the gradient rule of sqrt must give finite values, got nan at (1,)");
   CHECK_FALSE(x.grad().defined());
 }
 
@@ -109,52 +98,47 @@ TEST_CASE("anomaly: what a rule computes on the way and then hides is none") {
 
 TEST_CASE("anomaly: a cotangent that is not finite is named as what came in") {
   const Tensor x = leaf({1, 2}, {2});
-  CHECK_THAT(
-      anomaly_of([&] {
-        (x * 2.0).backward(f64({1, kNan}));
-      }),
-      ContainsSubstring("the gradient rule of mul must give finite values, got nan at (1,), in float64 (2,), "
-                        "for the input leaf float64 (2,) of %1 = mul float64 (2,), from a gradient that is: "
-                        "holds nan at (1,)"));
+  CHECK_HAS(anomaly_of([&] {
+              (x * 2.0).backward(f64({1, kNan}));
+            }),
+            "the gradient rule of mul must give finite values, got nan at (1,), in float64 (2,), "
+            "for the input leaf float64 (2,) of %1 = mul float64 (2,), from a gradient that is: "
+            "holds nan at (1,)");
   CHECK(anomaly_of([&] { (x * 2.0).backward(f64({1, kInf})); }) == "");
 }
 
 TEST_CASE("anomaly: joint rules, functions of several results, checkpoints and hooks are looked at") {
   using List = std::vector<Tensor>;
   const Tensor x = leaf({1, 2}, {2});
-  CHECK_THAT(anomaly_of([&] {
-               record(OpName::custom("joint"), f64({1, 2}), {x}, [](const Tensor&, const Tensor&, Needs) {
-                 return List{f64({1, kInf})};
-               }).backward(f64({1, 1}));
-             }),
-             ContainsSubstring("the gradient rule of joint must give finite values, got inf at (1,)"));
-  CHECK_THAT(anomaly_of([&] {
-               record_many(OpName::custom("pair"), {f64({1}), f64({kNan})}, {x},
-                           [](const List& g, const List&, Needs) { return g; });
-             }),
-             ContainsSubstring("pair must give finite values, got nan at (0,)"));
-  CHECK_THAT(anomaly_of([&] {
-               const List out = record_many(OpName::custom("pair"), {f64({1}), f64({2})}, {x},
-                                            [](const List&, const List&, Needs) {
-                                              return List{f64({kNan, 1})};
-                                            });
-               sum(out[0]).backward();
-             }),
-             ContainsSubstring(
-                 "the gradient rule of pair must give finite values, got nan at (0,), in float64 (2,), "
-                 "for the input leaf float64 (2,) of %1 = pair, results: 2"));
-  CHECK_THAT(
-      anomaly_of([&] { sum(checkpoint([](const Tensor& t) { return sqrt(t - 1.0); }, x)).backward(); }),
-      ContainsSubstring(
-          "the gradient rule of sqrt must give finite values, got inf at (0,), in float64 (2,), "
-          "for the input sub float64 (2,) of sqrt float64 (2,)"));
-  CHECK_THAT(
-      anomaly_of([&] {
-        const Tensor h = x * 2.0;
-        h.register_hook([](const Tensor& g) { return g / 0.0; });
-        sum(h).backward();
-      }),
-      ContainsSubstring("the hooks of mul float64 (2,) must give finite values, got inf at (0,), one of 2"));
+  CHECK_HAS(anomaly_of([&] {
+              record(OpName::custom("joint"), f64({1, 2}), {x}, [](const Tensor&, const Tensor&, Needs) {
+                return List{f64({1, kInf})};
+              }).backward(f64({1, 1}));
+            }),
+            "the gradient rule of joint must give finite values, got inf at (1,)");
+  CHECK_HAS(anomaly_of([&] {
+              record_many(OpName::custom("pair"), {f64({1}), f64({kNan})}, {x},
+                          [](const List& g, const List&, Needs) { return g; });
+            }),
+            "pair must give finite values, got nan at (0,)");
+  CHECK_HAS(anomaly_of([&] {
+              const List out = record_many(OpName::custom("pair"), {f64({1}), f64({2})}, {x},
+                                           [](const List&, const List&, Needs) {
+                                             return List{f64({kNan, 1})};
+                                           });
+              sum(out[0]).backward();
+            }),
+            "the gradient rule of pair must give finite values, got nan at (0,), in float64 (2,), "
+            "for the input leaf float64 (2,) of %1 = pair, results: 2");
+  CHECK_HAS(anomaly_of([&] { sum(checkpoint([](const Tensor& t) { return sqrt(t - 1.0); }, x)).backward(); }),
+            "the gradient rule of sqrt must give finite values, got inf at (0,), in float64 (2,), "
+            "for the input sub float64 (2,) of sqrt float64 (2,)");
+  CHECK_HAS(anomaly_of([&] {
+              const Tensor h = x * 2.0;
+              h.register_hook([](const Tensor& g) { return g / 0.0; });
+              sum(h).backward();
+            }),
+            "the hooks of mul float64 (2,) must give finite values, got inf at (0,), one of 2");
 }
 
 TEST_CASE("anomaly: off by default, nested, off around an op, of one thread, and off again after an error") {
@@ -200,4 +184,4 @@ TEST_CASE("anomaly: no op's case is one, and gradients keep their bits") {
   }
 }
 
-}  // namespace test_anomaly
+}  // namespace gradus::test_anomaly

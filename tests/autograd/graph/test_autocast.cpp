@@ -1,23 +1,16 @@
 // Products in bfloat16: values and gradients beside float64, within the bounds of that precision; and whose
 // precision it is.
-#include "gradus/autograd/graph/modes.hpp"
 
 #include "autograd/compare.hpp"
-#include "catch.hpp"
-#include "gradus/autograd/engine/backward.hpp"
 #include "gradus/autograd/engine/checkpoint.hpp"
 #include "gradus/autograd/functional/functional.hpp"
-#include "gradus/autograd/graph/modes.hpp"
 #include "gradus/autograd/graph/node.hpp"
 #include "gradus/autograd/ops/products/operands.hpp"
-#include "gradus/autograd/random/random.hpp"
 #include "gradus/autograd/tensor/storage.hpp"
 
-namespace test_autocast {
+namespace gradus::test_autocast {
 
-using namespace gradus;
 using namespace gradus::testing;
-using Catch::Matchers::ContainsSubstring;
 
 constexpr double kHalfBf16 = 0x1p-9, kHalfFloat = 0x1p-24;  // the largest relative errors of a rounding
 
@@ -219,8 +212,7 @@ TEST_CASE("attention too, fused and composed, and its gradients' gradients") {
     return grad({y}, {q, k, v}, {.grad_outputs = {gy}, .create_graph = create_graph, .retain_graph = true});
   };
   const Tensor plain = attend(), y = in_bfloat16(attend);
-  CHECK_THAT(graph_text(y),
-             ContainsSubstring("scaled_dot_product_attention of bfloat16, float32 (2, 3, 20, 16)"));
+  CHECK_HAS(graph_text(y), "scaled_dot_product_attention of bfloat16, float32 (2, 3, 20, 16)");
   CHECK(difference(y, plain, 0.03) == "");
   CHECK(difference(y, plain, 1e-4) != "");
   const std::vector<Tensor> expected = gradients(plain, false), fused = gradients(y, false),
@@ -274,8 +266,7 @@ TEST_CASE("it is this thread's, for as long as it lives, and leaves float64 alon
     CHECK(matmul(a, a).item() == (1.0 + 0x1p-30) * (1.0 + 0x1p-30));
   }
   CHECK(autocast_dtype() == DType::float32);
-  CHECK_THAT(error_of([] { Autocast wrong(DType::float64); }),
-             ContainsSubstring("needs bfloat16 or float32, got float64"));
+  check_error("needs bfloat16 or float32, got float64", [] { Autocast wrong(DType::float64); });
 }
 
 TEST_CASE("layers that share an input pack it once") {
@@ -372,4 +363,4 @@ TEST_CASE("an input that is overwritten is refused by the gradient that needs it
   }
 }
 
-}  // namespace test_autocast
+}  // namespace gradus::test_autocast

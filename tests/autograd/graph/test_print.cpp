@@ -1,12 +1,9 @@
 // torch_string() is what PyTorch 1.13 prints for the same tensor, but for some names of ops in grad_fn;
 // operator<< has gradus's own format.
 #include "autograd/compare.hpp"
-#include "catch.hpp"
-#include "gradus/autograd/tensor/tensor.hpp"
 
-namespace test_print {
+namespace gradus::test_print {
 
-using namespace gradus;
 using namespace gradus::testing;
 
 Tensor steps(int64_t n) { return arange(0, static_cast<double>(n), 1, DType::float32); }
@@ -172,4 +169,4 @@ TEST_CASE("views print what they see") {
         "tensor([[ 2.,  6., 10.],\n        [ 2.,  6., 10.]])");
 }
 
-}  // namespace test_print
+}  // namespace gradus::test_print

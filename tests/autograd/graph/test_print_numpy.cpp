@@ -1,12 +1,8 @@
 // numpy_string against what NumPy 1.24 prints for the same arrays.
-
 #include "autograd/compare.hpp"
-#include "catch.hpp"
-#include "gradus/autograd/tensor/tensor.hpp"
 
-namespace test_print_numpy {
+namespace gradus::test_print_numpy {
 
-using namespace gradus;
 using namespace gradus::testing;
 
 TEST_CASE("shortest digits, eight at most, aligned at the point") {
@@ -47,7 +43,7 @@ TEST_CASE("truth values, and arrays without dimensions") {
   CHECK(numpy_string(eq(f32({1, 0, 0, 0}).reshape({2, 2}), 1.0)) == "[[ True False]\n [False False]]");
   CHECK(numpy_string(f32({0.1}).reshape({})) == "0.1");
   CHECK(numpy_string(f32({87654320}).reshape({})) == "87654320.0");
-  CHECK(error_of([] { numpy_string(Tensor()); }) == "[numpy_string] needs a tensor, got an undefined one.");
+  CHECK_THROWS_WITH(numpy_string(Tensor()), "[numpy_string] needs a tensor, got an undefined one.");
 }
 
-}  // namespace test_print_numpy
+}  // namespace gradus::test_print_numpy

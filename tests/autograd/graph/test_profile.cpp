@@ -1,17 +1,11 @@
 #include "gradus/autograd/graph/profile.hpp"
 
-#include <string>
-#include <thread>
-
 #include "autograd/compare.hpp"
-#include "catch.hpp"
 #include "gradus/autograd/engine/checkpoint.hpp"
 #include "gradus/autograd/graph/record.hpp"
-#include "gradus/autograd/ops/ops.hpp"
 
-namespace test_profile {
+namespace gradus::test_profile {
 
-using namespace gradus;
 using namespace gradus::testing;
 
 // "+matmul (2, 2)" forward, "-matmul (2, 2)" backward, "work name", "group name", one after another.
@@ -129,4 +123,4 @@ TEST_CASE("each thread reports to its own profile, or to none") {
   CHECK(text_of(inner) == "+log (2,)");
 }
 
-}  // namespace test_profile
+}  // namespace gradus::test_profile

@@ -1,12 +1,5 @@
 #include "gradus/autograd/kernels/attention/attention.hpp"
 
-#include <algorithm>
-#include <cmath>
-#include <limits>
-#include <random>
-#include <string_view>
-#include <vector>
-
 #include "catch.hpp"
 #include "gradus/autograd/graph/modes.hpp"
 #include "gradus/autograd/kernels/elementwise/elementwise.hpp"

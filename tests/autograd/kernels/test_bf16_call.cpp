@@ -4,10 +4,8 @@
 #include "bf16_model.hpp"
 #include "gradus/files/error.hpp"
 
-namespace test_bf16_call {
+namespace gradus::kernels::test_bf16_call {
 
-using namespace gradus;
-using namespace gradus::kernels;
 using namespace vectors;
 using bf16_model::at_each_unit;
 using bf16_model::Bf16Operands;
@@ -79,4 +77,4 @@ TEST_CASE("a kernel is begun before its first tile on a thread and ended after i
   }
 }
 
-}  // namespace test_bf16_call
+}  // namespace gradus::kernels::test_bf16_call

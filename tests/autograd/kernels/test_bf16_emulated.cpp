@@ -4,10 +4,8 @@
 #include "emulated_units.hpp"
 #include "gradus/autograd/kernels/isa/isa.hpp"
 
-namespace test_bf16_emulated {
+namespace gradus::kernels::test_bf16_emulated {
 
-using namespace gradus;
-using namespace gradus::kernels;
 using namespace vectors;
 using bf16_model::Bf16Operands;
 using bf16_model::dot_of;
@@ -64,4 +62,4 @@ TEST_CASE("a unit's own kernel goes on from sums and a bias, along a long k, on 
   });
 }
 
-}  // namespace test_bf16_emulated
+}  // namespace gradus::kernels::test_bf16_emulated

@@ -6,10 +6,8 @@
 #include "bf16_model.hpp"
 #include "gradus/files/error.hpp"
 
-namespace test_bf16_pack {
+namespace gradus::kernels::test_bf16_pack {
 
-using namespace gradus;
-using namespace gradus::kernels;
 using namespace vectors;
 
 /// VCVTNE2PS2BF16 takes subnormal numbers as 0; other units multiply them as they are.
@@ -231,4 +229,4 @@ TEST_CASE("a packed matrix begins at a cache line and may be empty") {
                     Catch::Matchers::Equals("[pack] needs sizes that are not negative, got (-1, 2)."));
 }
 
-}  // namespace test_bf16_pack
+}  // namespace gradus::kernels::test_bf16_pack

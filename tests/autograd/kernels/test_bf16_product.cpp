@@ -6,10 +6,8 @@
 
 #include "bf16_model.hpp"
 
-namespace test_bf16_product {
+namespace gradus::kernels::test_bf16_product {
 
-using namespace gradus;
-using namespace gradus::kernels;
 using namespace vectors;
 using bf16_model::at_each_unit;
 using bf16_model::Bf16Operands;
@@ -253,4 +251,4 @@ TEST_CASE("gram_bf16 has the bits of the product with the transpose") {
     }
 }
 
-}  // namespace test_bf16_product
+}  // namespace gradus::kernels::test_bf16_product

@@ -3,10 +3,8 @@
 #include "catch.hpp"
 #include "vectors.hpp"
 
-namespace test_bfloat16 {
+namespace gradus::kernels::test_bfloat16 {
 
-using namespace gradus;
-using namespace gradus::kernels;
 using namespace vectors;
 
 uint16_t bits_of(float x) {
@@ -43,4 +41,4 @@ TEST_CASE("every value of 16 bits comes back as it was") {
   CHECK(wrong == 0);
 }
 
-}  // namespace test_bfloat16
+}  // namespace gradus::kernels::test_bfloat16

@@ -1,18 +1,11 @@
 // Choosing the kernels of OpenBLAS, which knows no processor that is newer than itself.
 #include "gradus/autograd/kernels/blas/openblas.hpp"
 
-#include <array>
-#include <cstdlib>
-#include <string>
-#include <vector>
-
 #include "catch.hpp"
 #include "gradus/autograd/kernels/blas/gemm.hpp"
 #include "gradus/autograd/kernels/isa/isa.hpp"
 
-namespace test_blas_kernels {
-
-using namespace gradus::kernels;
+namespace gradus::kernels::test_blas_kernels {
 
 constexpr const char* kVariable = "OPENBLAS_CORETYPE";
 
@@ -108,4 +101,4 @@ TEST_CASE("nothing better is known than what multiplies") {
   }
 }
 
-}  // namespace test_blas_kernels
+}  // namespace gradus::kernels::test_blas_kernels

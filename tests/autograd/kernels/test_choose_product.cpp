@@ -4,9 +4,7 @@
 #include "catch.hpp"
 #include "vectors.hpp"
 
-namespace test_choose_product {
-
-using namespace gradus::kernels;
+namespace gradus::kernels::test_choose_product {
 
 ProductCode in_attention(int64_t queries, bool a_transposed = false) {
   return choose_product(
@@ -77,4 +75,4 @@ TEST_CASE("large products leave BLAS with AVX-512 only", "[choose_product]") {
   });
 }
 
-}  // namespace test_choose_product
+}  // namespace gradus::kernels::test_choose_product

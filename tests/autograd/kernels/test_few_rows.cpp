@@ -4,10 +4,8 @@
 #include "gradus/autograd/kernels/elementwise/elementwise.hpp"
 #include "vectors.hpp"
 
-namespace test_few_rows {
+namespace gradus::kernels::test_few_rows {
 
-using namespace gradus;
-using namespace gradus::kernels;
 using namespace vectors;
 
 double value(float w) { return static_cast<double>(w); }
@@ -90,4 +88,4 @@ TEST_CASE("few rows without a bias, and NaN and infinity where their row or weig
   }
 }
 
-}  // namespace test_few_rows
+}  // namespace gradus::kernels::test_few_rows

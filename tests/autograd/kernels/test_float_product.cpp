@@ -3,9 +3,8 @@
 
 #include "vectors.hpp"
 
-namespace test_float_product {
+namespace gradus::kernels::test_float_product {
 
-using namespace gradus::kernels;
 using namespace vectors;
 
 constexpr bool kBoth[] = {false, true};
@@ -112,4 +111,4 @@ TEST_CASE("products without BLAS do not read what they overwrite, and keep NaN",
   });
 }
 
-}  // namespace test_float_product
+}  // namespace gradus::kernels::test_float_product

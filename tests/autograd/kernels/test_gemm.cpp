@@ -1,24 +1,16 @@
 #include "gradus/autograd/kernels/blas/gemm.hpp"
 
-#include <cmath>
-#include <cstdint>
-#include <limits>
-#include <random>
-#include <vector>
-
 #include "catch.hpp"
 #include "gradus/autograd/graph/modes.hpp"
 #include "gradus/files/error.hpp"
 
-namespace test_gemm {
-
-using namespace gradus::kernels;
+namespace gradus::kernels::test_gemm {
 
 constexpr Trans kBoth[] = {Trans::no, Trans::yes};
 
 struct Threads {
-  explicit Threads(int n) : old(gradus::num_threads()) { gradus::set_num_threads(n); }
-  ~Threads() { gradus::set_num_threads(old); }
+  explicit Threads(int n) : old(num_threads()) { set_num_threads(n); }
+  ~Threads() { set_num_threads(old); }
   int old;
 };
 
@@ -240,7 +232,7 @@ TEST_CASE("sizes that BLAS cannot hold are refused", "[gemm]") {
   const int64_t huge = int64_t{1} << 31;
   float unused = 0;
   CHECK_THROWS_AS(gemm(Trans::no, Trans::no, huge, 2, 2, 1.f, &unused, 2, &unused, 2, 0.f, &unused, 2),
-                  gradus::Error);
+                  Error);
 }
 
 // The sums are exact in no order, so the bits tell the order: 1 is lost beside 2^24.
@@ -257,4 +249,4 @@ TEST_CASE("a tiny product adds in three chains, those of a batch in one", "[gemm
   CHECK(single == 3.0F);
 }
 
-}  // namespace test_gemm
+}  // namespace gradus::kernels::test_gemm

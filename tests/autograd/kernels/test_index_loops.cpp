@@ -2,9 +2,8 @@
 #include "gradus/autograd/kernels/elementwise/index.hpp"
 #include "vectors.hpp"
 
-namespace test_index_loops {
+namespace gradus::kernels::test_index_loops {
 
-using namespace gradus::kernels;
 using namespace vectors;
 
 std::vector<int64_t> indices(int64_t n, int64_t below) {
@@ -101,4 +100,4 @@ TEMPLATE_TEST_CASE("triangle keeps one side of a diagonal", "[index]", float, do
       }
 }
 
-}  // namespace test_index_loops
+}  // namespace gradus::kernels::test_index_loops

@@ -4,10 +4,8 @@
 #include "gradus/autograd/kernels/blas/choose_product.hpp"
 #include "vectors.hpp"
 
-namespace test_quantized {
+namespace gradus::kernels::test_quantized {
 
-using namespace gradus;
-using namespace gradus::kernels;
 using namespace vectors;
 
 /// A matrix in tiles, and the numbers that they stand for.
@@ -204,4 +202,4 @@ TEST_CASE("NaN and infinity of a row stay in its products, and no other's") {
   });
 }
 
-}  // namespace test_quantized
+}  // namespace gradus::kernels::test_quantized

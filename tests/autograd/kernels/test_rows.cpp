@@ -4,9 +4,8 @@
 #include "gradus/autograd/kernels/elementwise/rows.hpp"
 #include "vectors.hpp"
 
-namespace test_rows {
+namespace gradus::kernels::test_rows {
 
-using namespace gradus::kernels;
 using namespace vectors;
 
 double logsumexp_of(int64_t n, const auto* x) {
@@ -250,7 +249,7 @@ TEST_CASE("kernels of rows give the same bits for any number of threads and in p
 TEST_CASE("layer_norm of a row with NaN keeps no finite statistics") {
   const double x[3] = {1.0, std::nan(""), 2.0};
   double y[3], mean[2] = {}, rstd = 0;
-  gradus::kernels::layer_norm<double>(1, 3, 1e-5, y, mean, &rstd, x, nullptr, nullptr);
+  kernels::layer_norm<double>(1, 3, 1e-5, y, mean, &rstd, x, nullptr, nullptr);
   CHECK(std::isnan(mean[0]));
   CHECK(std::isnan(rstd));
   CHECK(std::isnan(y[0]));
@@ -273,4 +272,4 @@ TEST_CASE("short rows add up in PyTorch's order, long ones in the same lanes at 
   for (const auto& all : results) CHECK(same_bits(all, results.front()));
 }
 
-}  // namespace test_rows
+}  // namespace gradus::kernels::test_rows

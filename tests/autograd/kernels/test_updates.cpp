@@ -4,9 +4,8 @@
 #include "gradus/autograd/kernels/elementwise/philox.hpp"
 #include "vectors.hpp"
 
-namespace test_updates {
+namespace gradus::kernels::test_updates {
 
-using namespace gradus::kernels;
 using namespace vectors;
 
 TEST_CASE("philox4x32 gives the published words", "[updates]") {
@@ -151,4 +150,4 @@ TEST_CASE("sum_of_squares is a double, for any number of threads", "[updates]") 
   });
 }
 
-}  // namespace test_updates
+}  // namespace gradus::kernels::test_updates

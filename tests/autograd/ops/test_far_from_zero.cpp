@@ -1,15 +1,10 @@
 // Gradients keep their digits however far from zero the inputs lie: in float32 a logarithm of a sum of
 // exponentials, or a mean, is rounded as coarsely as they are.
-#include <cmath>
-
 #include "autograd/compare.hpp"
 #include "autograd/kernels/vectors.hpp"
-#include "catch.hpp"
-#include "gradus/autograd/engine/backward.hpp"
 
-namespace test_far_from_zero {
+namespace gradus::test_far_from_zero {
 
-using namespace gradus;
 using namespace gradus::testing;
 
 constexpr double kOffsets[] = {-1e7, -1e4, 0, 300, 1e4, 1e6, 1e7};
@@ -143,4 +138,4 @@ TEST_CASE("layer_norm and var have the same gradients at every offset") {
   });
 }
 
-}  // namespace test_far_from_zero
+}  // namespace gradus::test_far_from_zero

@@ -1,10 +1,8 @@
 // einsum against sums by hand; tests/tools/conform has PyTorch's answers.
 #include "autograd/compare.hpp"
-#include "catch.hpp"
 
-namespace test_ops_einsum {
+namespace gradus::test_ops_einsum {
 
-using namespace gradus;
 using namespace gradus::testing;
 
 TEST_CASE("einsum sums products over the letters that the result does not have") {
@@ -35,4 +33,4 @@ TEST_CASE("einsum says which part of the equation is wrong") {
         "[einsum] the result must have letters of the operands, each once, got 'k' in 'ij->ik'.");
 }
 
-}  // namespace test_ops_einsum
+}  // namespace gradus::test_ops_einsum

@@ -1,17 +1,10 @@
 // Values and edge conventions of elementwise ops. Unless a comment says otherwise, edges are those of
 // PyTorch 1.13.
-#include <cmath>
-
 #include "autograd/compare.hpp"
-#include "catch.hpp"
-#include "gradus/autograd/engine/backward.hpp"
-#include "gradus/autograd/random/random.hpp"
 
-namespace test_ops_elementwise {
+namespace gradus::test_ops_elementwise {
 
-using namespace gradus;
 using namespace gradus::testing;
-using Catch::Matchers::ContainsSubstring;
 
 using Op = Tensor (*)(const Tensor&);
 
@@ -218,8 +211,8 @@ TEST_CASE("clamp by tensors: a bound gets the gradient of what it replaces") {
   CHECK(difference(clamp(f64({-2, 2}), Tensor(), f64({0, 0, 1}).unsqueeze(1)),
                    f64({-2, 0, -2, 0, -2, 1}, {3, 2})) == "");
   CHECK(difference(clamp(f64({1, 1}), f64({kNan, 0}), f64({2, kNan})), f64({kNan, kNan})) == "");
-  CHECK_THAT(error_of([] { clamp(f64({1, 2}), f64({1, 2, 3}), Tensor()); }), ContainsSubstring("[clamp]"));
-  CHECK_THAT(error_of([] { clamp(f64({1}), ones({1}), Tensor()); }), ContainsSubstring("[clamp]"));
+  CHECK_ERROR(clamp(f64({1, 2}), f64({1, 2, 3}), Tensor()), "[clamp]");
+  CHECK_ERROR(clamp(f64({1}), ones({1}), Tensor()), "[clamp]");
 }
 
 TEST_CASE("maximum and minimum share ties; NaN wins") {
@@ -273,11 +266,8 @@ TEST_CASE("masked_fill with -inf has gradient 0 there") {
   CHECK(difference(y, f64({1, -kInf, 3})) == "");
   y.backward(f64({5, 6, 7}));
   CHECK(difference(x.grad(), f64({5, 0, 7})) == "");
-  CHECK_THAT(error_of([] { masked_fill(f64({1, 2}), f64({0, 1}), 0); }), ContainsSubstring("[masked_fill]"));
-  CHECK_THAT(error_of([] {
-               masked_fill(f64({1, 2}), bools({true, false, true}), 0);
-             }),
-             ContainsSubstring("[masked_fill]"));
+  CHECK_ERROR(masked_fill(f64({1, 2}), f64({0, 1}), 0), "[masked_fill]");
+  CHECK_ERROR(masked_fill(f64({1, 2}), bools({true, false, true}), 0), "[masked_fill]");
 }
 
 TEST_CASE("masked_fill broadcasts both ways, and a scalar's gradient is the sum over what it fills") {
@@ -289,9 +279,8 @@ TEST_CASE("masked_fill broadcasts both ways, and a scalar's gradient is the sum 
   y.backward(f64({1, 2, 4, 8}, {2, 2}));
   CHECK(difference(x.grad(), f64({0, 10})) == "");
   CHECK(value.grad().item() == 5);
-  CHECK_THAT(error_of([&] { masked_fill(x, mask, f64({1})); }),
-             ContainsSubstring("[masked_fill] the value must be a scalar, got shape (1,)"));
-  CHECK_THAT(error_of([&] { masked_fill(x, mask, full({}, 1)); }), ContainsSubstring("[masked_fill]"));
+  CHECK_ERROR(masked_fill(x, mask, f64({1})), "[masked_fill] the value must be a scalar, got shape (1,)");
+  CHECK_ERROR(masked_fill(x, mask, full({}, 1)), "[masked_fill]");
 }
 
 TEST_CASE("binary ops broadcast like NumPy") {
@@ -324,15 +313,11 @@ TEST_CASE("numbers take the tensor's dtype") {
 }
 
 TEST_CASE("mixed dtypes and shapes that do not fit are refused by name") {
-  CHECK_THAT(error_of([] { f64({1}) + ones({1}); }), ContainsSubstring("[add] operands must have one dtype"));
-  CHECK_THAT(error_of([] {
-               ones({2, 3}) * ones({4});
-             }),
-             ContainsSubstring("[mul] shapes must be equal or broadcast, got (2, 3) and (4,)"));
-  CHECK_THAT(error_of([] { exp(i64({1})); }),
-             ContainsSubstring("[exp] needs float32 or float64 values, got int64"));
-  CHECK_THAT(error_of([] { exp(Tensor()); }), ContainsSubstring("[exp] needs a defined tensor"));
-  CHECK_THAT(error_of([] { f64({1}) + Tensor(); }), ContainsSubstring("[add] needs a defined tensor"));
+  CHECK_ERROR(f64({1}) + ones({1}), "[add] operands must have one dtype");
+  CHECK_ERROR(ones({2, 3}) * ones({4}), "[mul] shapes must be equal or broadcast, got (2, 3) and (4,)");
+  CHECK_ERROR(exp(i64({1})), "[exp] needs float32 or float64 values, got int64");
+  CHECK_ERROR(exp(Tensor()), "[exp] needs a defined tensor");
+  CHECK_ERROR(f64({1}) + Tensor(), "[add] needs a defined tensor");
 }
 
 TEST_CASE("comparisons give bool, NaN equals nothing") {
@@ -350,4 +335,4 @@ TEST_CASE("comparisons give bool, NaN equals nothing") {
   CHECK_FALSE(gt(leaf({1}, {1}), 0.0).requires_grad());
 }
 
-}  // namespace test_ops_elementwise
+}  // namespace gradus::test_ops_elementwise

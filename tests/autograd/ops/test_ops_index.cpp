@@ -1,15 +1,9 @@
 // Values of ops that join, place and look up.
-#include <limits>
-
 #include "autograd/compare.hpp"
-#include "catch.hpp"
-#include "gradus/autograd/engine/backward.hpp"
 
-namespace test_ops_index {
+namespace gradus::test_ops_index {
 
-using namespace gradus;
 using namespace gradus::testing;
-using Catch::Matchers::ContainsSubstring;
 
 Tensor counted(const Shape& shape) {
   return arange(0, static_cast<double>(shape.numel()), 1, DType::float64).reshape(shape);
@@ -25,13 +19,13 @@ TEST_CASE("cat and stack") {
   CHECK(difference(stack({a, a + 4}, 1), f64({0, 1, 4, 5, 2, 3, 6, 7}, {2, 2, 2})) == "");
   CHECK(difference(stack({a, a + 4}, -1), f64({0, 4, 1, 5, 2, 6, 3, 7}, {2, 2, 2})) == "");
   CHECK(difference(cat({i64({1}), i64({2, 3})}, 0), i64({1, 2, 3})) == "");
-  CHECK_THAT(error_of([&] { cat({a, counted({3, 1})}, 1); }), ContainsSubstring("got (2, 2) and (3, 1)"));
-  CHECK_THAT(error_of([&] { cat({a, ones({2, 2})}, 1); }), ContainsSubstring("[cat]"));
-  CHECK_THAT(error_of([&] { cat({}, 0); }), ContainsSubstring("needs at least one tensor"));
-  CHECK_THAT(error_of([&] { cat({a, b}, 2); }), ContainsSubstring("[cat]"));
-  CHECK_THAT(error_of([&] { cat({full({}, 1)}, 0); }), ContainsSubstring("Hint: use stack()"));
-  CHECK_THAT(error_of([&] { stack({a, b}, 0); }), ContainsSubstring("[stack] shapes must be equal"));
-  CHECK_THAT(error_of([&] { stack({}, 0); }), ContainsSubstring("[stack]"));
+  CHECK_ERROR(cat({a, counted({3, 1})}, 1), "got (2, 2) and (3, 1)");
+  CHECK_ERROR(cat({a, ones({2, 2})}, 1), "[cat]");
+  CHECK_ERROR(cat({}, 0), "needs at least one tensor");
+  CHECK_ERROR(cat({a, b}, 2), "[cat]");
+  CHECK_ERROR(cat({full({}, 1)}, 0), "Hint: use stack()");
+  CHECK_ERROR(stack({a, b}, 0), "[stack] shapes must be equal");
+  CHECK_ERROR(stack({}, 0), "[stack]");
 }
 
 TEST_CASE("pad is the inverse of slice") {
@@ -39,11 +33,11 @@ TEST_CASE("pad is the inverse of slice") {
   CHECK(difference(pad(x, 0, 4, 1), f64({0, 0, 0, 1, 2, 3, 4, 5, 6, 0, 0, 0}, {4, 3})) == "");
   CHECK(difference(pad(x, 1, 5, 0, 2), f64({1, 0, 2, 0, 3, 4, 0, 5, 0, 6}, {2, 5})) == "");
   CHECK(difference(pad(x, -1, 8, 1, 3).slice(-1, 1, 8, 3), x) == "");
-  CHECK_THAT(error_of([&] { pad(x, 1, 5, 1, 2); }), ContainsSubstring("[pad]"));
-  CHECK_THAT(error_of([&] { pad(x, 1, 5, -1); }), ContainsSubstring("[pad]"));
+  CHECK_ERROR(pad(x, 1, 5, 1, 2), "[pad]");
+  CHECK_ERROR(pad(x, 1, 5, -1), "[pad]");
   constexpr int64_t most = std::numeric_limits<int64_t>::max();
-  CHECK_THAT(error_of([&] { pad(x, 1, 5, 0, most); }), ContainsSubstring("[pad]"));
-  CHECK_THAT(error_of([&] { pad(x, 1, 5, most); }), ContainsSubstring("[pad]"));
+  CHECK_ERROR(pad(x, 1, 5, 0, most), "[pad]");
+  CHECK_ERROR(pad(x, 1, 5, most), "[pad]");
 }
 
 TEST_CASE("index_select and index_add") {
@@ -55,13 +49,10 @@ TEST_CASE("index_select and index_add") {
   CHECK(difference(index_add(x, 0, i64({1, 1}), f64({10, 20, 30, 40}, {2, 2})),
                    f64({0, 1, 42, 63, 4, 5}, {3, 2})) == "");
   CHECK(difference(x, counted({3, 2})) == "");
-  CHECK_THAT(error_of([&] { index_select(x, 0, i64({3})); }), ContainsSubstring("[index_select]"));
-  CHECK_THAT(error_of([&] { index_select(x, 0, i64({-1})); }), ContainsSubstring("-1"));
-  CHECK_THAT(error_of([&] { index_select(x, 0, f64({1})); }), ContainsSubstring("int64"));
-  CHECK_THAT(error_of([&] {
-               index_add(x, 0, i64({1}), f64({1, 2, 3, 4}, {2, 2}));
-             }),
-             ContainsSubstring("[index_add]"));
+  CHECK_ERROR(index_select(x, 0, i64({3})), "[index_select]");
+  CHECK_ERROR(index_select(x, 0, i64({-1})), "-1");
+  CHECK_ERROR(index_select(x, 0, f64({1})), "int64");
+  CHECK_ERROR(index_add(x, 0, i64({1}), f64({1, 2, 3, 4}, {2, 2})), "[index_add]");
 }
 
 TEST_CASE("gather and scatter_add") {
@@ -72,17 +63,11 @@ TEST_CASE("gather and scatter_add") {
   CHECK(difference(gather(x.mT(), 0, columns), f64({2, 3, 1, 4}, {2, 2})) == "");
   CHECK(difference(scatter_add(x, 1, columns, f64({10, 20, 30, 40}, {2, 2})),
                    f64({20, 1, 12, 3, 74, 5}, {2, 3})) == "");
-  CHECK_THAT(error_of([&] { gather(x, 1, index({3}, {1, 1})); }), ContainsSubstring("[gather]"));
-  CHECK_THAT(error_of([&] { gather(x, 1, index({0, 0, 0}, {3, 1})); }), ContainsSubstring("[gather]"));
-  CHECK_THAT(error_of([&] { gather(x, 1, i64({0})); }), ContainsSubstring("[gather]"));
-  CHECK_THAT(error_of([&] {
-               scatter_add(x, 1, columns, f64({1, 2}, {2, 1}));
-             }),
-             ContainsSubstring("[scatter_add]"));
-  CHECK_THAT(error_of([&] {
-               scatter_add(x, 1, index({0, -1}, {1, 2}), f64({1, 2}, {1, 2}));
-             }),
-             ContainsSubstring("[scatter_add]"));
+  CHECK_ERROR(gather(x, 1, index({3}, {1, 1})), "[gather]");
+  CHECK_ERROR(gather(x, 1, index({0, 0, 0}, {3, 1})), "[gather]");
+  CHECK_ERROR(gather(x, 1, i64({0})), "[gather]");
+  CHECK_ERROR(scatter_add(x, 1, columns, f64({1, 2}, {2, 1})), "[scatter_add]");
+  CHECK_ERROR(scatter_add(x, 1, index({0, -1}, {1, 2}), f64({1, 2}, {1, 2})), "[scatter_add]");
 }
 
 TEST_CASE("a scalar is indexed as a vector of one element") {
@@ -93,8 +78,8 @@ TEST_CASE("a scalar is indexed as a vector of one element") {
   CHECK(difference(gather(x, 0, i64({0, 0})), f64({7, 7})) == "");
   CHECK(difference(gather(f64({1, 2}), 0, at), f64({1}).squeeze()) == "");
   CHECK(difference(scatter_add(x, 0, at, x), x * 2.0) == "");
-  CHECK_THAT(error_of([&] { index_select(x, 1, i64({0})); }), ContainsSubstring("[index_select]"));
-  CHECK_THAT(error_of([&] { gather(x, 0, i64({1})); }), ContainsSubstring("[gather]"));
+  CHECK_ERROR(index_select(x, 1, i64({0})), "[index_select]");
+  CHECK_ERROR(gather(x, 0, i64({1})), "[gather]");
 }
 
 TEST_CASE("cat passes over empty vectors") {
@@ -105,7 +90,7 @@ TEST_CASE("cat passes over empty vectors") {
   CHECK(difference(x.grad(), f64({2, 2, 2, 2}, {2, 2})) == "");
   CHECK(nothing.grad().shape() == Shape{0});
   CHECK(cat({nothing, nothing}, 0).shape() == Shape{0});
-  CHECK_THAT(error_of([&] { cat({x, f64({}, {0, 1})}, 1); }), ContainsSubstring("[cat]"));
+  CHECK_ERROR(cat({x, f64({}, {0, 1})}, 1), "[cat]");
 }
 
 TEST_CASE("scatter replaces; of repeated indices the last one counts, and gets the gradient") {
@@ -116,8 +101,8 @@ TEST_CASE("scatter replaces; of repeated indices the last one counts, and gets t
   CHECK(difference(x.grad(), f64({1, 0, 0, 0}, {2, 2})) == "");
   CHECK(difference(source.grad(), f64({0, 2, 3, 4}, {2, 2})) == "");
   CHECK(difference(scatter(x, 1, index({1, 0}, {2, 1}), 7.0).detach(), f64({1, 7, 7, 4}, {2, 2})) == "");
-  CHECK_THAT(error_of([&] { scatter(x, 0, index({2, 0}, {1, 2}), source); }), ContainsSubstring("[scatter]"));
-  CHECK_THAT(error_of([&] { scatter(x, 0, i64({0}), f64({1})); }), ContainsSubstring("[scatter]"));
+  CHECK_ERROR(scatter(x, 0, index({2, 0}, {1, 2}), source), "[scatter]");
+  CHECK_ERROR(scatter(x, 0, i64({0}), f64({1})), "[scatter]");
 }
 
 TEST_CASE("embedding looks up rows; repeated ones add up, the padding row gets nothing") {
@@ -127,9 +112,9 @@ TEST_CASE("embedding looks up rows; repeated ones add up, the padding row gets n
   CHECK(difference(y, f64({20, 21, 0, 1, 20, 21, 10, 11}, {2, 2, 2})) == "");
   y.backward(counted({2, 2, 2}));
   CHECK(difference(w.grad(), f64({2, 3, 0, 0, 4, 6}, {3, 2})) == "");
-  CHECK_THAT(error_of([&] { embedding(w, i64({3})); }), ContainsSubstring("[embedding]"));
-  CHECK_THAT(error_of([&] { embedding(w, i64({3})); }), ContainsSubstring("3"));
-  CHECK_THAT(error_of([&] { embedding(f64({1, 2}), i64({0})); }), ContainsSubstring("[embedding]"));
+  CHECK_ERROR(embedding(w, i64({3})), "[embedding]");
+  CHECK_ERROR(embedding(w, i64({3})), "3");
+  CHECK_ERROR(embedding(f64({1, 2}), i64({0})), "[embedding]");
 }
 
 TEST_CASE("tril and triu") {
@@ -147,7 +132,7 @@ TEST_CASE("tril and triu") {
   CHECK(difference(triu(x, most), x * 0) == "");
   CHECK(difference(tril(stack({x, x}, 0)).select(0, 1), tril(x)) == "");
   CHECK(difference(tril(ones({2, 2}, DType::int64)), index({1, 0, 1, 1}, {2, 2})) == "");
-  CHECK_THAT(error_of([] { tril(ones({3})); }), ContainsSubstring("needs at least two dimensions"));
+  CHECK_ERROR(tril(ones({3})), "needs at least two dimensions");
 }
 
-}  // namespace test_ops_index
+}  // namespace gradus::test_ops_index

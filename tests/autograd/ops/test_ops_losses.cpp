@@ -1,16 +1,9 @@
 // cross_entropy with class weights, smoothing, probabilities and inner dimensions, against sums by hand.
-#include <cmath>
-
 #include "autograd/compare.hpp"
-#include "catch.hpp"
-#include "gradus/autograd/engine/backward.hpp"
-#include "gradus/autograd/random/random.hpp"
 
-namespace test_ops_losses {
+namespace gradus::test_ops_losses {
 
-using namespace gradus;
 using namespace gradus::testing;
-using Catch::Matchers::ContainsSubstring;
 
 // One loss: -sum over classes of p[c] * weight[c] * log softmax(x)[c].
 double loss(const std::vector<double>& x, const std::vector<double>& p, const std::vector<double>& weight) {
@@ -80,8 +73,8 @@ TEST_CASE("classes stand in the second dimension of what has more than two") {
   CHECK(difference(cross_entropy(x, classes, {.reduction = Reduction::none}), expected.reshape({2, 4, 5})) ==
         "");
   CHECK(difference(cross_entropy(x, classes, CrossEntropyOptions{}), mean(expected)) == "");
-  CHECK_THAT(error_of([&] { cross_entropy(x, target, CrossEntropyOptions{}); }),
-             ContainsSubstring("[cross_entropy] target 7 (row 1) is outside [0, 3)"));
+  CHECK_ERROR(cross_entropy(x, target, CrossEntropyOptions{}),
+              "[cross_entropy] target 7 (row 1) is outside [0, 3)");
   const Tensor one =
       cross_entropy(rows.select(0, 3), classes.reshape({40}).select(0, 3), {.reduction = Reduction::none});
   CHECK(difference(one, expected.select(0, 3)) == "");
@@ -112,15 +105,13 @@ TEST_CASE("cross_entropy refuses options that do not fit") {
     return error_of([&] { cross_entropy(kLogits, target, options); });
   };
   const Tensor target = i64({2, 0, 1});
-  CHECK_THAT(refused(target, {.weight = f64({1, 2})}),
-             ContainsSubstring("weight must be (3,), one for each class, got (2,)"));
-  CHECK_THAT(refused(target, {.weight = ones({3})}), ContainsSubstring("[cross_entropy]"));
-  CHECK_THAT(refused(target, {.label_smoothing = 1.5}),
-             ContainsSubstring("label_smoothing must be in [0, 1], got 1.5"));
-  CHECK_THAT(refused(kLogits, {.ignore_index = 1}), ContainsSubstring("ignore_index needs targets"));
-  CHECK_THAT(refused(i64({1, 2}), {}), ContainsSubstring("need int64 classes (3,)"));
-  CHECK_THAT(refused(ones({3, 3}), {}), ContainsSubstring("float64 probabilities (3, 3)"));
-  CHECK_THAT(refused(i64({3, 0, 1}), {.weight = f64(kWeight)}), ContainsSubstring("target 3 (row 0)"));
+  CHECK_HAS(refused(target, {.weight = f64({1, 2})}), "weight must be (3,), one for each class, got (2,)");
+  CHECK_HAS(refused(target, {.weight = ones({3})}), "[cross_entropy]");
+  CHECK_HAS(refused(target, {.label_smoothing = 1.5}), "label_smoothing must be in [0, 1], got 1.5");
+  CHECK_HAS(refused(kLogits, {.ignore_index = 1}), "ignore_index needs targets");
+  CHECK_HAS(refused(i64({1, 2}), {}), "need int64 classes (3,)");
+  CHECK_HAS(refused(ones({3, 3}), {}), "float64 probabilities (3, 3)");
+  CHECK_HAS(refused(i64({3, 0, 1}), {.weight = f64(kWeight)}), "target 3 (row 0)");
 }
 
-}  // namespace test_ops_losses
+}  // namespace gradus::test_ops_losses

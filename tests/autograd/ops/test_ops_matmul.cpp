@@ -1,13 +1,9 @@
 // Values of matmul and linear against three nested loops.
 #include "autograd/compare.hpp"
-#include "catch.hpp"
-#include "gradus/autograd/random/random.hpp"
 
-namespace test_ops_matmul {
+namespace gradus::test_ops_matmul {
 
-using namespace gradus;
 using namespace gradus::testing;
-using Catch::Matchers::ContainsSubstring;
 
 // a (m, n), b (n, p), both float64.
 Tensor by_loops(const Tensor& a, const Tensor& b) {
@@ -98,10 +94,10 @@ TEST_CASE("mm and bmm are matmul for one kind of shapes") {
   CHECK(difference(mm(a, b), by_loops(a, b)) == "");
   CHECK(difference(bmm(c, d).select(0, 4), by_loops(c.select(0, 4), d.select(0, 4))) == "");
   CHECK(bmm(c, d).shape() == Shape{5, 2, 4});
-  CHECK_THAT(error_of([&] { mm(c, b); }), ContainsSubstring("[mm] needs matrices, got (5, 2, 3) and (3, 4)"));
-  CHECK_THAT(error_of([&] { mm(b, a); }), ContainsSubstring("(3, 4)"));
-  CHECK_THAT(error_of([&] { bmm(a, b); }), ContainsSubstring("[bmm]"));
-  CHECK_THAT(error_of([&] { bmm(c.slice(0, 0, 1), d); }), ContainsSubstring("[bmm]"));
+  CHECK_ERROR(mm(c, b), "[mm] needs matrices, got (5, 2, 3) and (3, 4)");
+  CHECK_ERROR(mm(b, a), "(3, 4)");
+  CHECK_ERROR(bmm(a, b), "[bmm]");
+  CHECK_ERROR(bmm(c.slice(0, 0, 1), d), "[bmm]");
 }
 
 TEST_CASE("linear is x @ weight^T + bias") {
@@ -118,22 +114,16 @@ TEST_CASE("linear is x @ weight^T + bias") {
 }
 
 TEST_CASE("shapes that do not fit are refused with both shapes") {
-  CHECK_THAT(error_of([] { matmul(ones({2, 3}), ones({4, 5})); }), ContainsSubstring("[matmul]"));
-  CHECK_THAT(error_of([] { matmul(ones({2, 3}), ones({4, 5})); }), ContainsSubstring("(2, 3)"));
-  CHECK_THAT(error_of([] { matmul(ones({2, 3}), ones({4, 5})); }), ContainsSubstring("(4, 5)"));
-  CHECK_THAT(error_of([] { matmul(full({}, 1), ones({4})); }), ContainsSubstring("[matmul]"));
-  CHECK_THAT(error_of([] { matmul(ones({2, 1, 2}), ones({3, 2, 2})); }), ContainsSubstring("[matmul]"));
-  CHECK_THAT(error_of([] { matmul(ones({2}), f64({1, 2})); }), ContainsSubstring("[matmul]"));
-  CHECK_THAT(error_of([] { matmul(i64({1}), i64({1})); }), ContainsSubstring("[matmul]"));
-  CHECK_THAT(
-      error_of([] {
-        linear(ones({2, 3}), ones({4, 5}));
-      }),
-      ContainsSubstring("[linear] needs x (..., in) and weight (out, in), got x (2, 3) and weight (4, 5)"));
-  CHECK_THAT(error_of([] {
-               linear(ones({2, 3}), ones({4, 3}), ones({3}));
-             }),
-             ContainsSubstring("bias must be (4,)"));
+  CHECK_ERROR(matmul(ones({2, 3}), ones({4, 5})), "[matmul]");
+  CHECK_ERROR(matmul(ones({2, 3}), ones({4, 5})), "(2, 3)");
+  CHECK_ERROR(matmul(ones({2, 3}), ones({4, 5})), "(4, 5)");
+  CHECK_ERROR(matmul(full({}, 1), ones({4})), "[matmul]");
+  CHECK_ERROR(matmul(ones({2, 1, 2}), ones({3, 2, 2})), "[matmul]");
+  CHECK_ERROR(matmul(ones({2}), f64({1, 2})), "[matmul]");
+  CHECK_ERROR(matmul(i64({1}), i64({1})), "[matmul]");
+  CHECK_ERROR(linear(ones({2, 3}), ones({4, 5})),
+              "[linear] needs x (..., in) and weight (out, in), got x (2, 3) and weight (4, 5)");
+  CHECK_ERROR(linear(ones({2, 3}), ones({4, 3}), ones({3})), "bias must be (4,)");
 }
 
-}  // namespace test_ops_matmul
+}  // namespace gradus::test_ops_matmul

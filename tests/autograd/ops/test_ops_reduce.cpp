@@ -1,17 +1,9 @@
 // Values and edge conventions of reductions, softmax and its relatives.
-#include <algorithm>
-#include <cmath>
-
 #include "autograd/compare.hpp"
-#include "catch.hpp"
-#include "gradus/autograd/engine/backward.hpp"
-#include "gradus/autograd/random/random.hpp"
 
-namespace test_ops_reduce {
+namespace gradus::test_ops_reduce {
 
-using namespace gradus;
 using namespace gradus::testing;
-using Catch::Matchers::ContainsSubstring;
 
 Tensor gradient_of_sum(const Tensor& y, const Tensor& x) {
   return grad({y}, {x}, {.grad_outputs = {ones(y.shape(), y.dtype())}})[0];
@@ -77,23 +69,19 @@ TEST_CASE("reducing nothing: 0, NaN, or an error") {
   CHECK(sum(none).item() == 0);
   CHECK(std::isnan(mean(none).item()));
   CHECK(difference(sum(f64({}, {2, 0}), {1}), f64({0, 0})) == "");
-  CHECK_THAT(error_of([&] { amax(none); }),
-             ContainsSubstring("[amax] needs values to choose from, got shape (0,)"));
-  CHECK_THAT(error_of([&] { amin(f64({}, {2, 0}), {1}); }), ContainsSubstring("[amin]"));
+  CHECK_ERROR(amax(none), "[amax] needs values to choose from, got shape (0,)");
+  CHECK_ERROR(amin(f64({}, {2, 0}), {1}), "[amin]");
   CHECK(amax(f64({}, {2, 0}), {0}).shape() == Shape{0});
   const Tensor x = leaf({}, {0});
   CHECK(gradient_of_sum(mean(x), x).shape() == Shape{0});
 }
 
 TEST_CASE("dims that do not fit are refused") {
-  CHECK_THAT(error_of([] {
-               sum(ones({2, 3}), {2});
-             }),
-             ContainsSubstring("[sum] dim must be in [-2, 1], got 2"));
-  CHECK_THAT(error_of([] { mean(ones({2, 3}), {0, -2}); }), ContainsSubstring("once"));
-  CHECK_THAT(error_of([] { logsumexp(f64({1, 2}), {1}); }), ContainsSubstring("[logsumexp]"));
-  CHECK_THAT(error_of([] { softmax(f64({1, 2}), 1); }), ContainsSubstring("[softmax]"));
-  CHECK_THAT(error_of([] { mean(i64({1, 2})); }), ContainsSubstring("[mean]"));
+  CHECK_ERROR(sum(ones({2, 3}), {2}), "[sum] dim must be in [-2, 1], got 2");
+  CHECK_ERROR(mean(ones({2, 3}), {0, -2}), "once");
+  CHECK_ERROR(logsumexp(f64({1, 2}), {1}), "[logsumexp]");
+  CHECK_ERROR(softmax(f64({1, 2}), 1), "[softmax]");
+  CHECK_ERROR(mean(i64({1, 2})), "[mean]");
 }
 
 TEST_CASE("amax and amin share the gradient among ties") {
@@ -148,8 +136,8 @@ TEST_CASE("max and min along a dim: values and places, the first among equals") 
   CHECK(max(x).item() == 5);
   const Tensor ties = leaf({1, 1}, {2});
   CHECK(difference(gradient_of_sum(min(ties), ties), f64({0.5, 0.5})) == "");
-  CHECK_THAT(error_of([] { max(f64({}, {2, 0}), 1); }), ContainsSubstring("needs values to choose from"));
-  CHECK_THAT(error_of([&] { min(x, 2); }), ContainsSubstring("dim must be in [-2, 1], got 2"));
+  CHECK_ERROR(max(f64({}, {2, 0}), 1), "needs values to choose from");
+  CHECK_ERROR(min(x, 2), "dim must be in [-2, 1], got 2");
 }
 
 TEST_CASE("cumsum runs either way") {
@@ -206,4 +194,4 @@ TEST_CASE("logsumexp with infinities") {  // gradient 0 for a row of -inf only, 
   CHECK(difference(h.select(0, 0), f64({0, 0})) == "");
 }
 
-}  // namespace test_ops_reduce
+}  // namespace gradus::test_ops_reduce

@@ -1,15 +1,9 @@
 // argmax, sort, topk, nonzero, one_hot and multinomial.
-#include <cmath>
-
 #include "autograd/compare.hpp"
-#include "catch.hpp"
-#include "gradus/autograd/random/random.hpp"
 
-namespace test_ops_sorting {
+namespace gradus::test_ops_sorting {
 
-using namespace gradus;
 using namespace gradus::testing;
-using Catch::Matchers::ContainsSubstring;
 
 TEST_CASE("argmax takes the first among equals, and the first NaN") {
   const Tensor x = f64({1, 3, 3, 5, 5, 2}, {2, 3});
@@ -19,8 +13,8 @@ TEST_CASE("argmax takes the first among equals, and the first NaN") {
   CHECK(difference(argmax(x.mT(), 0), i64({1, 0})) == "");
   CHECK(argmax(f64({1, kNan, 9, kNan}), 0).item() == 1);
   CHECK(argmax(f64({-kInf, -kInf}), 0).item() == 0);
-  CHECK_THAT(error_of([] { argmax(f64({}, {2, 0}), 1); }), ContainsSubstring("[argmax]"));
-  CHECK_THAT(error_of([] { argmax(f64({1}), 1); }), ContainsSubstring("[argmax]"));
+  CHECK_ERROR(argmax(f64({}, {2, 0}), 1), "[argmax]");
+  CHECK_ERROR(argmax(f64({1}), 1), "[argmax]");
 }
 
 TEST_CASE("sort is stable both ways; NaN counts as largest") {
@@ -45,8 +39,8 @@ TEST_CASE("topk gives the largest, the lower index first among equals") {
   CHECK(difference(top.indices, i64({1, 3, 2})) == "");
   CHECK(difference(topk(f64({1, 2, 4, 3}, {2, 2}), 1, 0).indices, i64({1, 1}).unsqueeze(0)) == "");
   CHECK(topk(x, 0, 0).values.numel() == 0);
-  CHECK_THAT(error_of([&] { topk(x, 6, 0); }), ContainsSubstring("[topk]"));
-  CHECK_THAT(error_of([&] { topk(x, -1, 0); }), ContainsSubstring("[topk]"));
+  CHECK_ERROR(topk(x, 6, 0), "[topk]");
+  CHECK_ERROR(topk(x, -1, 0), "[topk]");
 }
 
 TEST_CASE("topk gives the smallest, the lower index first among equals") {
@@ -62,10 +56,10 @@ TEST_CASE("nonzero lists places, one_hot marks classes") {
   CHECK(nonzero(f64({0}, {})).shape() == Shape{0, 0});
   CHECK(difference(one_hot(i64({2, 0})), i64({0, 0, 1, 1, 0, 0}).reshape({2, 3})) == "");
   CHECK(one_hot(i64({2, 0}), 5).shape() == Shape{2, 5});
-  CHECK(error_of([] { one_hot(i64({2}), 2); }) == "[one_hot] index 2 (element 0) is outside [0, 2).");
-  CHECK(error_of([] { one_hot(i64({})); }) == "[one_hot] needs num_classes if there is no index, got -1.");
-  CHECK(error_of([] { one_hot(i64({0}), 0); }) ==
-        "[one_hot] num_classes must be at least 1, or -1 to count them, got 0.");
+  CHECK_THROWS_WITH(one_hot(i64({2}), 2), "[one_hot] index 2 (element 0) is outside [0, 2).");
+  CHECK_THROWS_WITH(one_hot(i64({})), "[one_hot] needs num_classes if there is no index, got -1.");
+  CHECK_THROWS_WITH(one_hot(i64({0}), 0),
+                    "[one_hot] num_classes must be at least 1, or -1 to count them, got 0.");
 }
 
 TEST_CASE("multinomial draws in proportion to the weights") {
@@ -97,11 +91,11 @@ TEST_CASE("multinomial without replacement draws each index once, zero weights n
 
 TEST_CASE("multinomial refuses weights that are none") {
   Generator g(6);
-  CHECK_THAT(error_of([&] { multinomial(f64({1, -1}), 1, g); }), ContainsSubstring("[multinomial]"));
-  CHECK_THAT(error_of([&] { multinomial(f64({1, kNan}), 1, g); }), ContainsSubstring("[multinomial]"));
-  CHECK_THAT(error_of([&] { multinomial(f64({1, kInf}), 1, g); }), ContainsSubstring("[multinomial]"));
-  CHECK_THAT(error_of([&] { multinomial(f64({0, 0}), 1, g, true); }), ContainsSubstring("[multinomial]"));
-  CHECK_THAT(error_of([&] { multinomial(f64({1, 0}), 2, g); }), ContainsSubstring("[multinomial]"));
+  CHECK_ERROR(multinomial(f64({1, -1}), 1, g), "[multinomial]");
+  CHECK_ERROR(multinomial(f64({1, kNan}), 1, g), "[multinomial]");
+  CHECK_ERROR(multinomial(f64({1, kInf}), 1, g), "[multinomial]");
+  CHECK_ERROR(multinomial(f64({0, 0}), 1, g, true), "[multinomial]");
+  CHECK_ERROR(multinomial(f64({1, 0}), 2, g), "[multinomial]");
 }
 
-}  // namespace test_ops_sorting
+}  // namespace gradus::test_ops_sorting

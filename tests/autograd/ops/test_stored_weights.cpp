@@ -1,16 +1,8 @@
 // Tensors of bfloat16, q8_0 and q4_0: what takes them, and what refuses.
-#include <cmath>
-
 #include "autograd/compare.hpp"
-#include "catch.hpp"
-#include "gradus/autograd/engine/backward.hpp"
-#include "gradus/autograd/graph/modes.hpp"
-#include "gradus/autograd/ops/ops.hpp"
-#include "gradus/autograd/random/random.hpp"
 
-namespace test_stored_weights {
+namespace gradus::test_stored_weights {
 
-using namespace gradus;
 using namespace gradus::testing;
 
 TEST_CASE("to(bfloat16) rounds, and back is exact") {
@@ -98,21 +90,19 @@ TEST_CASE("under Autocast, products with many rows and a stored weight are those
 
 TEST_CASE("everything else refuses bfloat16") {
   const Tensor w = ones({2, 2}).to(DType::bfloat16);
-  CHECK(error_of([&] { w + w; }) ==
-        "[add] needs float32, float64 or int64 values, got bfloat16. Hint: convert them with to().");
+  CHECK_THROWS_WITH(
+      w + w, "[add] needs float32, float64 or int64 values, got bfloat16. Hint: convert them with to().");
   CHECK(error_of([&] { matmul(w, w); }) != "");
-  CHECK(error_of([&] { embedding(w, zeros({1}, DType::int64), 2); }) ==
-        "[embedding] padding_idx must be a row of the weight (2, 2), got 2.");
+  CHECK_THROWS_WITH(embedding(w, zeros({1}, DType::int64), 2),
+                    "[embedding] padding_idx must be a row of the weight (2, 2), got 2.");
   CHECK(error_of([&] { embedding(w, full({1}, 2, DType::int64)); }) != "");
-  CHECK(error_of([&] { Tensor(w).requires_grad_(); }) ==
-        "[requires_grad_] needs floating values, got bfloat16.");
-  CHECK(error_of([&] {
-          w.at({0, 0});
-        }) == "[bfloat16] such values are only stored. Hint: convert them with to(DType::float32).");
-  CHECK(error_of([&] { linear(ones({3}), w); }) ==
-        "[linear] needs x (..., in) and weight (out, in), got x (3,) and weight (2, 2).");
-  CHECK(error_of([&] { linear(ones({2}), w.mT()); }) ==
-        "[linear] a bfloat16 weight must be packed, got strides (1, 2).");
+  CHECK_THROWS_WITH(Tensor(w).requires_grad_(), "[requires_grad_] needs floating values, got bfloat16.");
+  CHECK_THROWS_WITH(w.at({0, 0}),
+                    "[bfloat16] such values are only stored. Hint: convert them with to(DType::float32).");
+  CHECK_THROWS_WITH(linear(ones({3}), w),
+                    "[linear] needs x (..., in) and weight (out, in), got x (3,) and weight (2, 2).");
+  CHECK_THROWS_WITH(linear(ones({2}), w.mT()),
+                    "[linear] a bfloat16 weight must be packed, got strides (1, 2).");
 }
 
 TEST_CASE("to(q8_0) and to(q4_0) round rows of a matrix, and back is exact") {
@@ -154,14 +144,15 @@ TEST_CASE("linear and embedding take weights of 8 and 4 bits as they take their 
 
 TEST_CASE("weights of 8 and 4 bits are whole matrices") {
   const Tensor w = ones({4, 40}).to(DType::q8_0);
-  CHECK(error_of([&] { w.mT(); }) ==
-        "[view] q8_0 values are kept whole, as (4, 40), and have no other view. Hint: convert them with "
-        "to(DType::float32).");
+  CHECK_THROWS_WITH(
+      w.mT(),
+      "[view] q8_0 values are kept whole, as (4, 40), and have no other view. Hint: convert them with "
+      "to(DType::float32).");
   CHECK(error_of([&] { w.slice(0, 1, 2); }) != "");
-  CHECK(error_of([] { ones({4}).to(DType::q4_0); }) == "[empty] q4_0 is for matrices, got (4,).");
+  CHECK_THROWS_WITH(ones({4}).to(DType::q4_0), "[empty] q4_0 is for matrices, got (4,).");
   CHECK(error_of([&] { w + w; }).starts_with("[add] needs float32, float64 or int64 values, got q8_0."));
   CHECK(error_of([&] { w.item(); }) != "");
   CHECK(error_of([&] { w.at({0, 0}); }).starts_with("[q8_0] such values are only stored."));
 }
 
-}  // namespace test_stored_weights
+}  // namespace gradus::test_stored_weights

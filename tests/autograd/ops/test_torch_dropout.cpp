@@ -1,15 +1,8 @@
 // Dropout, and attention with dropout, from torch generators: PyTorch's masks on both of its streams.
-#include <cmath>
-#include <limits>
-
 #include "autograd/compare.hpp"
-#include "catch.hpp"
-#include "gradus/autograd/engine/backward.hpp"
-#include "gradus/autograd/random/random.hpp"
 
-namespace test_torch_dropout {
+namespace gradus::test_torch_dropout {
 
-using namespace gradus;
 using namespace gradus::testing;
 
 constexpr int64_t kSeed = 2024;
@@ -177,4 +170,4 @@ TEST_CASE("attention that drops every weight gives zeros, from any generator") {
   }
 }
 
-}  // namespace test_torch_dropout
+}  // namespace gradus::test_torch_dropout

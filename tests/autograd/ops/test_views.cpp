@@ -1,19 +1,10 @@
 // Views show the right elements of shared storage.
-#include <functional>
-#include <limits>
-
 #include "autograd/compare.hpp"
-#include "catch.hpp"
-#include "gradus/autograd/engine/backward.hpp"
 #include "gradus/autograd/graph/hooks.hpp"
-#include "gradus/autograd/random/random.hpp"
-#include "gradus/autograd/tensor/tensor.hpp"
 
-namespace test_views {
+namespace gradus::test_views {
 
-using namespace gradus;
 using namespace gradus::testing;
-using Catch::Matchers::ContainsSubstring;
 
 // 0, 1, 2, ... in the given shape: each element tells where it came from.
 Tensor counted(const Shape& shape) {
@@ -70,10 +61,10 @@ TEST_CASE("transpose and permute") {
       }
   CHECK(shares(t, x));
   CHECK(shares(p, x));
-  CHECK_THAT(error_of([&] { x.permute({0, 1}); }), ContainsSubstring("[permute]"));
-  CHECK_THAT(error_of([&] { x.permute({0, 1, 1}); }), ContainsSubstring("got (0, 1, 1)"));
-  CHECK_THAT(error_of([&] { x.permute({0, 1, -1, 2}); }), ContainsSubstring("[permute]"));
-  CHECK_THAT(error_of([&] { x.transpose(0, 3); }), ContainsSubstring("[transpose]"));
+  CHECK_ERROR(x.permute({0, 1}), "[permute]");
+  CHECK_ERROR(x.permute({0, 1, 1}), "got (0, 1, 1)");
+  CHECK_ERROR(x.permute({0, 1, -1, 2}), "[permute]");
+  CHECK_ERROR(x.transpose(0, 3), "[transpose]");
 }
 
 TEST_CASE("reshape is a view where strides allow it, else a copy; the values are the same") {
@@ -111,10 +102,10 @@ TEST_CASE("reshape is a view where strides allow it, else a copy; the values are
     CHECK(y.to_vector<double>() == c.from.to_vector<double>());
     CHECK(shares(y, c.from) == c.view);
   }
-  CHECK_THAT(error_of([&] { x.reshape({5, -1}); }), ContainsSubstring("(4, 3, 2) holds 24 elements"));
-  CHECK_THAT(error_of([&] { x.reshape({-1, -1}); }), ContainsSubstring("[reshape]"));
-  CHECK_THAT(error_of([&] { x.reshape({-2, 12}); }), ContainsSubstring("[reshape]"));
-  CHECK_THAT(error_of([&] { counted({0, 3}).reshape({0, -1}); }), ContainsSubstring("[reshape]"));
+  CHECK_ERROR(x.reshape({5, -1}), "(4, 3, 2) holds 24 elements");
+  CHECK_ERROR(x.reshape({-1, -1}), "[reshape]");
+  CHECK_ERROR(x.reshape({-2, 12}), "[reshape]");
+  CHECK_ERROR(counted({0, 3}).reshape({0, -1}), "[reshape]");
 }
 
 TEST_CASE("expand repeats without copying") {
@@ -125,9 +116,9 @@ TEST_CASE("expand repeats without copying") {
   CHECK(shares(x, y));
   CHECK(y.strides() == Shape{0, 1, 0});
   CHECK(counted({1, 3}).expand({0, 3}).numel() == 0);
-  CHECK_THAT(error_of([&] { x.expand({4, 2}); }), ContainsSubstring("got (3, 1) to (4, 2)"));
-  CHECK_THAT(error_of([&] { x.expand({3}); }), ContainsSubstring("[expand]"));
-  CHECK_THAT(error_of([&] { x.expand({-1, 3, 1}); }), ContainsSubstring("[expand]"));
+  CHECK_ERROR(x.expand({4, 2}), "got (3, 1) to (4, 2)");
+  CHECK_ERROR(x.expand({3}), "[expand]");
+  CHECK_ERROR(x.expand({-1, 3, 1}), "[expand]");
 }
 
 TEST_CASE("squeeze and unsqueeze") {
@@ -142,8 +133,8 @@ TEST_CASE("squeeze and unsqueeze") {
   CHECK(counted({2}).unsqueeze(1).shape() == Shape{2, 1});
   CHECK(counted({}).unsqueeze(0).shape() == Shape{1});
   CHECK(shares(x, x.squeeze()));
-  CHECK_THAT(error_of([&] { x.squeeze(4); }), ContainsSubstring("[squeeze]"));
-  CHECK_THAT(error_of([&] { x.unsqueeze(5); }), ContainsSubstring("[unsqueeze]"));
+  CHECK_ERROR(x.squeeze(4), "[squeeze]");
+  CHECK_ERROR(x.unsqueeze(5), "[unsqueeze]");
 }
 
 TEST_CASE("slice follows Python") {
@@ -164,16 +155,16 @@ TEST_CASE("slice follows Python") {
   CHECK(shares(x, sliced(2, 5, 1)));
   const Tensor y = counted({3, 4});
   CHECK(difference(y.slice(-1, 1, 4, 2), f64({1, 3, 5, 7, 9, 11}, {3, 2})) == "");
-  CHECK_THAT(error_of([&] { x.slice(0, 0, 5, 0); }), ContainsSubstring("step must be at least 1, got 0"));
-  CHECK_THAT(error_of([&] { x.slice(1, 0, 5); }), ContainsSubstring("[slice]"));
-  CHECK_THAT(error_of([&] { counted({}).slice(0, 0, 1); }), ContainsSubstring("[slice]"));
+  CHECK_ERROR(x.slice(0, 0, 5, 0), "step must be at least 1, got 0");
+  CHECK_ERROR(x.slice(1, 0, 5), "[slice]");
+  CHECK_ERROR(counted({}).slice(0, 0, 1), "[slice]");
 }
 
 TEST_CASE("select and split") {
   const Tensor x = counted({3, 5});
   CHECK(difference(x.select(0, -1), f64({10, 11, 12, 13, 14})) == "");
   CHECK(difference(x.select(1, 2), f64({2, 7, 12})) == "");
-  CHECK_THAT(error_of([&] { x.select(0, 3); }), ContainsSubstring("index must be in [-3, 2], got 3"));
+  CHECK_ERROR(x.select(0, 3), "index must be in [-3, 2], got 3");
   const std::vector<Tensor> pieces = x.split(2, -1);
   REQUIRE(pieces.size() == 3);
   CHECK(difference(pieces[1], f64({2, 3, 7, 8, 12, 13}, {3, 2})) == "");
@@ -183,13 +174,11 @@ TEST_CASE("select and split") {
   REQUIRE(sized.size() == 3);
   CHECK(sized[1].shape() == Shape{0, 5});
   CHECK(difference(sized[2], x.slice(0, 1, 3)) == "");
-  CHECK_THAT(error_of([&] { x.split({1, 1}, 0); }), ContainsSubstring("must add up to 3, got 2"));
-  CHECK_THAT(error_of([&] { x.split({4, -1}, 0); }), ContainsSubstring("[split]"));
-  CHECK_THAT(error_of([&] {
-               x.split({1, std::numeric_limits<int64_t>::max()}, 0);
-             }),
-             ContainsSubstring("must add up to 3, got 9223372036854775807 after 1"));
-  CHECK_THAT(error_of([&] { x.split(0, 0); }), ContainsSubstring("[split]"));
+  CHECK_ERROR(x.split({1, 1}, 0), "must add up to 3, got 2");
+  CHECK_ERROR(x.split({4, -1}, 0), "[split]");
+  CHECK_ERROR(x.split({1, std::numeric_limits<int64_t>::max()}, 0),
+              "must add up to 3, got 9223372036854775807 after 1");
+  CHECK_ERROR(x.split(0, 0), "[split]");
 }
 
 TEST_CASE("chunk makes equal pieces, the last one shorter, and no more than there is") {
@@ -202,8 +191,8 @@ TEST_CASE("chunk makes equal pieces, the last one shorter, and no more than ther
   CHECK(x.chunk(9, -2).size() == 5);
   CHECK(x.chunk(1, 1).size() == 1);
   CHECK(counted({0, 2}).chunk(3, 0).size() == 3);
-  CHECK_THAT(error_of([&] { x.chunk(0, 0); }), ContainsSubstring("[chunk]"));
-  CHECK_THAT(error_of([&] { x.chunk(1, 2); }), ContainsSubstring("dim must be in [-2, 1], got 2"));
+  CHECK_ERROR(x.chunk(0, 0), "[chunk]");
+  CHECK_ERROR(x.chunk(1, 2), "dim must be in [-2, 1], got 2");
 }
 
 TEST_CASE("a view of a view of a view") {
@@ -251,4 +240,4 @@ TEST_CASE("conversions that have nothing to do return the tensor itself, as in P
   CHECK(dropout(x, 0.0, g).impl() == x.impl());
 }
 
-}  // namespace test_views
+}  // namespace gradus::test_views

@@ -1,22 +1,15 @@
 // Memory: what the counters say, and that training steps leave nothing behind.
 #include <unistd.h>
 
-#include <fstream>
-#include <thread>
-
 #include "autograd/compare.hpp"
 #include "autograd/sanitized.hpp"
-#include "catch.hpp"
 #include "gradus/autograd/engine/checkpoint.hpp"
 #include "gradus/autograd/graph/hooks.hpp"
-#include "gradus/autograd/graph/modes.hpp"
 #include "gradus/autograd/graph/record.hpp"
-#include "gradus/autograd/random/random.hpp"
 #include "gradus/autograd/tensor/storage.hpp"
 
-namespace test_memory {
+namespace gradus::test_memory {
 
-using namespace gradus;
 using namespace gradus::testing;
 
 // Resident memory of this process, bytes.
@@ -140,4 +133,4 @@ TEST_CASE("memory is flat over 2,000 training steps") { check_flat(2'000); }
 
 TEST_CASE("memory is flat over 100,000 training steps", "[soak]") { check_flat(100'000); }
 
-}  // namespace test_memory
+}  // namespace gradus::test_memory

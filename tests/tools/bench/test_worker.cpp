@@ -1,11 +1,6 @@
 #include "gradus/tools/bench/worker.hpp"
 
-#include <algorithm>
-#include <cmath>
-#include <cstdlib>
-#include <fstream>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "catch.hpp"
 #include "gradus/autograd/graph/modes.hpp"
@@ -21,10 +16,8 @@
 #include "machine.hpp"
 #include "temporary_folder.hpp"
 
-namespace test_worker {
+namespace gradus::bench::test_worker {
 
-using namespace gradus;
-using namespace gradus::bench;
 using nlohmann::json;
 
 const models::DecoderConfig kTiny{.vocab_size = 11, .block_size = 6, .n_layer = 2, .n_head = 2, .n_embd = 8};
@@ -166,7 +159,7 @@ TEST_CASE("a floor is a time, for products and for reading") {
 }
 
 TEST_CASE("BLAS's own products are products, by either kind of threads") {
-  using namespace gradus::kernels;
+  using namespace kernels;
   Generator g(3);
   const int threads = num_threads();
   for (const int count : {1, 3}) {
@@ -191,7 +184,7 @@ TEST_CASE("BLAS's own products are products, by either kind of threads") {
 }
 
 TEST_CASE("the peak is made of multiplications and additions, at each level") {
-  using namespace gradus::kernels;
+  using namespace kernels;
   for (const Isa level : available_isas()) {
     set_isa(isa_name(level));
     float half = 0.5F;
@@ -234,7 +227,7 @@ TEST_CASE("PyTorch gets its best, but what the user set stays") {
   const Command best = torch_command({"python3", "2.0"}, w1, 2, "weights");
   CHECK(found(best, "OMP_NUM_THREADS") == "2");
   CHECK(found(best, "OPENBLAS_NUM_THREADS") == "2");
-  const std::string kernels = gradus::kernels::blas_kernels();
+  const std::string kernels = kernels::blas_kernels();
   CHECK(found(best, variable) == (kernels.empty() ? "none" : kernels));
   ::setenv(variable, "Haswell", 1);
   CHECK(found(torch_command({"python3", "2.0"}, w1, 2, "weights"), variable) == "none");
@@ -255,4 +248,4 @@ TEST_CASE("a command's output, and what it finds in its environment") {
   CHECK(output_of({{"/no/such/program"}}).second == 127);
 }
 
-}  // namespace test_worker
+}  // namespace gradus::bench::test_worker

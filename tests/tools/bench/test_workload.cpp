@@ -1,15 +1,10 @@
 #include "gradus/tools/bench/workload.hpp"
 
-#include <cmath>
-
 #include "catch.hpp"
 #include "gradus/files/error.hpp"
 #include "gradus/tools/bench/scaling.hpp"
 
-namespace test_workload {
-
-using namespace gradus;
-using namespace gradus::bench;
+namespace gradus::bench::test_workload {
 
 /// Elements of the matrices that each token is multiplied with, and 2 for the attention's two products; for
 /// llama also four steps of Muon, for four square matrices and three of the MLP in each layer.
@@ -148,4 +143,4 @@ TEST_CASE("the plot has a panel a series, a dot a point, and marks what is slow"
   CHECK(count("inf") == 0);
 }
 
-}  // namespace test_workload
+}  // namespace gradus::bench::test_workload

@@ -1,16 +1,11 @@
 // The comparison and the layouts of conformance: a tester that is tested.
-#include <cmath>
-
 #include "autograd/compare.hpp"
-#include "catch.hpp"
 #include "gradus/tools/cases/compare.hpp"
 #include "gradus/tools/cases/conform.hpp"
 
-namespace test_conform_compare {
+namespace gradus::test_conform_compare {
 
-using namespace gradus;
 using namespace gradus::testing;
-using Catch::Matchers::ContainsSubstring;
 
 std::string compared(const Tensor& got, const Tensor& expected, double tolerance = 1e-12) {
   return cases::compare_answer(got, expected, tolerance).message;
@@ -112,4 +107,4 @@ TEST_CASE("layouts hold the same values in other places") {
   CHECK(difference(expanded(x.slice(0, 0, 1)).select(1, 2), x.slice(0, 0, 1).select(1, 0), 0.0) == "");
 }
 
-}  // namespace test_conform_compare
+}  // namespace gradus::test_conform_compare

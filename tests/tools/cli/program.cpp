@@ -4,14 +4,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <cstdlib>
-#include <fstream>
-#include <sstream>
-#include <stdexcept>
-
-#include "catch.hpp"
-
 namespace gradus::cli {
 
 namespace fs = std::filesystem;
@@ -92,7 +84,7 @@ void check_refused(const std::vector<std::string>& arguments, const std::vector<
   CHECK(outcome.out.empty());
   REQUIRE(lines_of(outcome.err).size() == 1);
   CHECK(outcome.err.starts_with("gradus: "));
-  for (const std::string& word : words) CHECK_THAT(outcome.err, Catch::Matchers::ContainsSubstring(word));
+  for (const std::string& word : words) CHECK_HAS(outcome.err, word);
 }
 
 std::string Scratch::file(const std::string& name, const std::string& text) const {

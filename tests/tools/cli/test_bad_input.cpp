@@ -2,30 +2,23 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "catch.hpp"
 #include "program.hpp"
 #include "train/small_model.hpp"
 
-namespace test_bad_input {
-
-using namespace gradus::cli;
+namespace gradus::cli::test_bad_input {
 
 /// A place with a text, and a folder that a refused run must not make.
 struct Place {
   Scratch scratch;
-  std::string text = scratch.file("text.txt", gradus::train::small_text());
+  std::string text = scratch.text();
   std::string out = scratch.path("run");
 
-  void check_train_refused(std::vector<std::string> flags, const std::vector<std::string>& words) const {
-    flags.insert(flags.begin(), {"train", "--preset", "tiny", "--out", out});
-    check_refused(flags, words);
+  void check_train_refused(const std::vector<std::string>& flags,
+                           const std::vector<std::string>& words) const {
+    check_refused(args("train --preset tiny --out", out, flags), words);
     CHECK_FALSE(std::filesystem::exists(out));
   }
-  void train() const {
-    REQUIRE(
-        run_program({"train", "--text", text, "--preset", "tiny", "--steps", "2", "--out", out, "--quiet"})
-            .code == 0);
-  }
+  void train() const { must("train --text", text, "--preset tiny --steps 2 --out", out, "--quiet"); }
 };
 
 TEST_CASE("a text must be a file that can be read and is long enough") {
@@ -36,22 +29,22 @@ TEST_CASE("a text must be a file that can be read and is long enough") {
   place.check_train_refused({"--text", place.scratch.path("folder")},
                             {"folder", "must have files in it whose names end in .txt, got none."});
   place.check_train_refused({"--text", place.scratch.path("none.txt")}, {"none.txt", "no such file"});
-  place.check_train_refused({"--text", place.text, "--block", "100000"}, {"100001", "tokens"});
+  place.check_train_refused(args("--text", place.text, "--block 100000"), {"100001", "tokens"});
   place.check_train_refused({"--text", place.scratch.file("latin1.txt", std::string(2000, '\xe9'))},
                             {"UTF-8"});
-  place.check_train_refused({"--text", place.text, "--corpus", "kjv"},
+  place.check_train_refused(args("--text", place.text, "--corpus kjv"),
                             {"--text and --corpus must not come together"});
-  place.check_train_refused({"--text", place.scratch.file("t\xff.txt", gradus::train::small_text())},
+  place.check_train_refused({"--text", place.scratch.file("t\xff.txt", train::small_text())},
                             {"--text must be files of names in UTF-8", "t\\xff.txt"});
-  place.check_train_refused({"--corpus", "brown"}, {"--corpus must be kjv or stories", "brown"});
-  place.check_train_refused({"--text", place.text, "--tokenizer", "word"},
+  place.check_train_refused(args("--corpus brown"), {"--corpus must be kjv or stories", "brown"});
+  place.check_train_refused(args("--text", place.text, "--tokenizer word"),
                             {"--tokenizer must be char, byte or bpe, or the path of a tokenizer's folder or "
                              "tokenizer.json, got 'word', which does not exist."});
-  place.check_train_refused({"--text", place.text, "--tokenizer", "no/where"},
+  place.check_train_refused(args("--text", place.text, "--tokenizer no/where"),
                             {"or the path of a tokenizer's folder", "got 'no/where', which does not exist."});
-  place.check_train_refused({"--text", place.text, "--vocab", "300"},
+  place.check_train_refused(args("--text", place.text, "--vocab 300"),
                             {"--vocab must be left out unless --tokenizer is bpe, got 300"});
-  place.check_train_refused({"--text", place.text, "--tokenizer", "bpe", "--vocab", "12"},
+  place.check_train_refused(args("--text", place.text, "--tokenizer bpe --vocab 12"),
                             {"--vocab must be a whole number of at least 257, got 12"});
   if (::geteuid() != 0) {
     const std::string secret = place.scratch.file("secret.txt", "secret");
@@ -63,7 +56,7 @@ TEST_CASE("a text must be a file that can be read and is long enough") {
 TEST_CASE("an empty path, of a variable that was not set, is none") {
   const Place place;
   for (const char* flag :
-       {"--out", "--text", "--tokens", "--val-tokens", "--init-from", "--tokenizer", "--config", "--profile"})
+       args("--out --text --tokens --val-tokens --init-from --tokenizer --config --profile"))
     check_refused({"train", "--preset", "tiny", "--text", place.text, flag, ""},
                   {std::string(flag) + " must be a path, got none"});
   const std::string config = place.scratch.file("train.toml", "steps = 1\ninit-from = \"\"\n");
@@ -83,9 +76,7 @@ TEST_CASE("a link that leads nowhere, or to itself, is no text, and no reason to
   std::filesystem::copy_file(place.text, folder + "/a.txt");
   std::filesystem::create_symlink("loop.txt", folder + "/loop.txt");
   std::filesystem::create_symlink("nowhere", folder + "/lost.txt");
-  CHECK(run_program(
-            {"train", "--preset", "tiny", "--steps", "1", "--text", folder, "--out", place.out, "--quiet"})
-            .code == 0);
+  CHECK(call("train --preset tiny --steps 1 --text", folder, "--out", place.out, "--quiet").code == 0);
   check_refused({"sample", folder + "/loop.txt/run"}, {"loop.txt"});
 }
 
@@ -95,10 +86,8 @@ TEST_CASE("numbers must make sense") {
     place.check_train_refused({"--text", place.text, flag, value}, {flag, expected});
   };
   for (const char* value : {"0", "-3"}) {
-    for (const char* flag : {"--layers", "--heads", "--embd", "--block"})
-      refused(flag, value, "must be in [1, ");
-    for (const char* flag :
-         {"--steps", "--batch", "--accum", "--eval-every", "--save-every", "--threads", "--stop-after"})
+    for (const char* flag : args("--layers --heads --embd --block")) refused(flag, value, "must be in [1, ");
+    for (const char* flag : args("--steps --batch --accum --eval-every --save-every --threads --stop-after"))
       refused(flag, value, "must be a whole number of at least 1, got ");
   }
   for (const char* value : {"0", "-1", "nan", "inf"})
@@ -127,29 +116,29 @@ TEST_CASE("numbers must make sense") {
   refused("--ema", "-1", "must be in [0, 1), got -1");
   refused("--eval-tokens", "-1", "must be a whole number of at least 0, got -1");
   place.check_train_refused(
-      {"--text", place.text, "--preset", "huge"},
+      args("--text", place.text, "--preset huge"),
       {"--preset must be tiny, gru, nano, mini, gemma, midi, maxi, small or gpt2, got 'huge'"});
 }
 
 TEST_CASE("a model too large for memory is refused before it is made") {
   const Place place;
-  place.check_train_refused({"--text", place.text, "--layers", "5000", "--embd", "100000", "--heads", "10"},
+  place.check_train_refused(args("--text", place.text, "--layers 5000 --embd 100000 --heads 10"),
                             {"must fit into the ", " GB that are free"});
-  place.check_train_refused({"--text", place.text, "--batch", "9000000000000"}, {"must fit into the "});
+  place.check_train_refused(args("--text", place.text, "--batch 9000000000000"), {"must fit into the "});
 }
 
 TEST_CASE("what is in a folder stays there") {
   const Place place;
   place.train();
   const auto before = contents(place.out);
-  const std::vector<std::string> train{"train", "--text", place.text, "--preset", "tiny", "--out"};
+  const std::vector<std::string> train = args("train --text", place.text, "--preset tiny --out");
   const auto with = [&](std::vector<std::string> more) {
     more.insert(more.begin(), train.begin(), train.end());
     return more;
   };
   check_refused(with({place.out}), {"must be new or empty", "--resume", "--overwrite"});
-  check_refused(with({place.out, "--overwrite", "--lr", "nan"}), {"--lr"});
-  check_refused(with({place.out, "--overwrite", "--block", "100000"}), {"tokens"});
+  check_refused(with(args(place.out, "--overwrite --lr nan")), {"--lr"});
+  check_refused(with(args(place.out, "--overwrite --block 100000")), {"tokens"});
   CHECK(contents(place.out) == before);
 
   const std::string home = place.scratch.path("home");
@@ -163,16 +152,14 @@ TEST_CASE("what is in a folder stays there") {
 
   // And --overwrite takes away what the old run left, but nothing else.
   place.scratch.file("run/notes.txt", "mine");
-  REQUIRE(run_program(with({place.out, "--overwrite", "--steps", "1", "--quiet"})).code == 0);
+  must(with(args(place.out, "--overwrite --steps 1 --quiet")));
   CHECK(read(place.out + "/notes.txt") == "mine");
   CHECK(lines_of(read(place.out + "/metrics.jsonl")).size() == 6);  // start, step, layers, eval, sample, done
 }
 
 TEST_CASE("a damaged checkpoint is refused by whoever reads it") {
   const Place place;
-  REQUIRE(run_program({"train", "--text", place.text, "--preset", "tiny", "--steps", "4", "--stop-after", "2",
-                       "--out", place.out, "--quiet"})
-              .code == 0);
+  must("train --text", place.text, "--preset tiny --steps 4 --stop-after 2 --out", place.out, "--quiet");
   const auto truncate = [&](const std::string& file) {
     const std::string path = place.out + "/" + file;
     std::filesystem::resize_file(path, std::filesystem::file_size(path) / 2);
@@ -190,7 +177,7 @@ TEST_CASE("a damaged checkpoint is refused by whoever reads it") {
     SECTION(file) {
       const auto before = truncate(file);
       const std::string name = std::filesystem::path(file).filename().string();
-      check_refused({"train", "--out", place.out, "--resume"}, {name == "vocab.json" ? "vocab" : name});
+      check_refused(args("train --out", place.out, "--resume"), {name == "vocab.json" ? "vocab" : name});
       CHECK(contents(place.out) == before);
     }
   }
@@ -200,12 +187,12 @@ TEST_CASE("sample and eval refuse what a model cannot read") {
   const Place place;
   place.train();
   check_refused({"sample", place.out, "--prompt", "the 100%"}, {"%"});
-  check_refused({"sample", place.out, "--prompt", "-"}, {"%"}, {.stdin_text = "the 100%\n"});
-  check_refused({"sample", place.out, "--tokens", "-1"}, {"[sample] --tokens must be >= 0, got -1"});
-  check_refused({"sample", place.out, "--temperature", "nan"}, {"[sample] --temperature must be "});
-  check_refused({"sample", place.out, "--top-k", "-1"}, {"[sample] --top-k must be >= 0, got -1"});
-  check_refused({"sample", place.out, "--top-p", "2"}, {"[sample] --top-p must be in (0, 1], got 2"});
-  check_refused({"sample", place.out, "--count", "0"}, {"--count must be a whole number of at least 1"});
+  check_refused(args("sample", place.out, "--prompt -"), {"%"}, {.stdin_text = "the 100%\n"});
+  check_refused(args("sample", place.out, "--tokens -1"), {"[sample] --tokens must be >= 0, got -1"});
+  check_refused(args("sample", place.out, "--temperature nan"), {"[sample] --temperature must be "});
+  check_refused(args("sample", place.out, "--top-k -1"), {"[sample] --top-k must be >= 0, got -1"});
+  check_refused(args("sample", place.out, "--top-p 2"), {"[sample] --top-p must be in (0, 1], got 2"});
+  check_refused(args("sample", place.out, "--count 0"), {"--count must be a whole number of at least 1"});
   check_refused({"sample", place.scratch.path("none")}, {"none", "No such file"});
   check_refused({"eval", place.out, "--text", place.scratch.file("one.txt", "t")}, {"2 tokens"});
   check_refused({"eval", place.out, "--text", place.scratch.file("other.txt", "the 100%")}, {"%"});
@@ -217,17 +204,17 @@ TEST_CASE("the command line itself must be right") {
   check_refused({},
                 {"there must be a verb, one of train, sample, chat, eval, ", "got none", "gradus --help"});
   check_refused({"fly"}, {"there must be a verb first, got 'fly'. Hint: gradus --help lists the verbs."});
-  check_refused({"--steps", "3", "train"}, {"there must be a verb first, got '--steps'"});
-  check_refused({"train", "--flyby", "3"},
+  check_refused(args("--steps 3 train"), {"there must be a verb first, got '--steps'"});
+  check_refused(args("train --flyby 3"),
                 {"[train] flags must be ones that train has, got --flyby. Hint: gradus train --help lists"});
-  check_refused({"train", "--steps"}, {"--steps must have a value after it, N, got none"});
-  check_refused({"train", "--text"}, {"--text must have a value after it, FILE, got none"});
-  check_refused({"train", "--bias", "false"}, {"--bias must stand alone", "--no-bias switches it off"});
-  check_refused({"train", "tiny"}, {"arguments must be flags and their values, got 'tiny'"});
+  check_refused(args("train --steps"), {"--steps must have a value after it, N, got none"});
+  check_refused(args("train --text"), {"--text must have a value after it, FILE, got none"});
+  check_refused(args("train --bias false"), {"--bias must stand alone", "--no-bias switches it off"});
+  check_refused(args("train tiny"), {"arguments must be flags and their values, got 'tiny'"});
   check_refused({"sample"}, {"[sample] there must be a DIR, got none"});
-  check_refused({"sample", "a", "b"}, {"[sample] there must be one DIR, got 'b' as well"});
-  check_refused({"gradcheck", "--op", "softmin"}, {"--op must be the name of an op", "softmin"});
-  check_refused({"gradcheck", "--order", "3"}, {"--order must be 1 or 2, got 3"});
+  check_refused(args("sample a b"), {"[sample] there must be one DIR, got 'b' as well"});
+  check_refused(args("gradcheck --op softmin"), {"--op must be the name of an op", "softmin"});
+  check_refused(args("gradcheck --order 3"), {"--order must be 1 or 2, got 3"});
 }
 
 TEST_CASE("a config file must have flags as keys, each once") {
@@ -267,4 +254,4 @@ TEST_CASE("a config file must have flags as keys, each once") {
   place.check_train_refused({"--config", place.scratch.path("none.toml")}, {"none.toml", "No such file"});
 }
 
-}  // namespace test_bad_input
+}  // namespace gradus::cli::test_bad_input

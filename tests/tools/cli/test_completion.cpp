@@ -1,14 +1,9 @@
 // What the program says of itself: to the shells that complete its command lines, and to man.
 #include <regex>
-#include <set>
 
-#include "catch.hpp"
 #include "program.hpp"
 
-namespace test_completion {
-
-using namespace gradus::cli;
-using Catch::Matchers::ContainsSubstring;
+namespace gradus::cli::test_completion {
 
 using Words = std::set<std::string>;
 
@@ -21,7 +16,7 @@ Words offered(const std::vector<std::string>& typed) {
   std::string words;
   for (const std::string& word : typed) words += " '" + word + "'";
   const std::string script = "cd '" + scratch.path(".") + "' && source '" +
-                             scratch.file("gradus", run_program({"completion", "bash"}).out) +
+                             scratch.file("gradus", call("completion bash").out) +
                              "' && rm gradus && COMP_WORDS=(gradus" + words +
                              ") && COMP_CWORD=$((${#COMP_WORDS[@]} - 1)) && _gradus && printf '%s\\n' "
                              "\"${COMPREPLY[@]}\"";
@@ -56,10 +51,10 @@ const std::vector<std::vector<std::string>> kVerbs{{"train"},
                                                    {"sample"},
                                                    {"eval"},
                                                    {"predict"},
-                                                   {"tokenizer", "train"},
-                                                   {"tokenizer", "encode"},
-                                                   {"tokenizer", "decode"},
-                                                   {"tokenizer", "info"},
+                                                   args("tokenizer train"),
+                                                   args("tokenizer encode"),
+                                                   args("tokenizer decode"),
+                                                   args("tokenizer info"),
                                                    {"export"},
                                                    {"gradcheck"},
                                                    {"conform"},
@@ -75,28 +70,28 @@ const std::vector<std::vector<std::string>> kVerbs{{"train"},
 
 TEST_CASE("bash completes verbs, flags, words that can be listed, files and folders") {
   CHECK(offered({"tr"}) == Words{"train"});
-  CHECK(offered({"tokenizer", "en"}) == Words{"encode"});
-  CHECK(offered({"train", "--prec"}) == Words{"--precision"});
-  CHECK(offered({"train", "--steps", "100", "--no-"}) ==
+  CHECK(offered(args("tokenizer en")) == Words{"encode"});
+  CHECK(offered(args("train --prec")) == Words{"--precision"});
+  CHECK(offered(args("train --steps 100 --no-")) ==
         Words{"--no-bias", "--no-chat-tokens", "--no-qk-norm", "--no-skip-bad"});
   CHECK(offered({"train", "--precision", ""}) == Words{"auto", "bf16", "float32"});
-  CHECK(offered({"train", "--precision", "=", "b"}) == Words{"bf16"});
-  CHECK(offered({"train", "--precision", "="}) == Words{"auto", "bf16", "float32"});
+  CHECK(offered(args("train --precision = b")) == Words{"bf16"});
+  CHECK(offered(args("train --precision =")) == Words{"auto", "bf16", "float32"});
   CHECK(offered({"train", "--steps", ""}).empty());
   CHECK(offered({"train", "--text", ""}) == Words{"text.txt", "texts", "a b"});
-  CHECK(offered({"train", "--text", "text.txt", "te"}) == Words{"text.txt", "texts"});
-  CHECK(offered({"train", "--text", "text.txt", "--prec"}) == Words{"--precision"});
-  CHECK(offered({"export", "texts", "--out", "te"}) == Words{"text.txt", "texts"});
-  CHECK(offered({"info", "te"}) == Words{"text.txt", "texts"});
+  CHECK(offered(args("train --text text.txt te")) == Words{"text.txt", "texts"});
+  CHECK(offered(args("train --text text.txt --prec")) == Words{"--precision"});
+  CHECK(offered(args("export texts --out te")) == Words{"text.txt", "texts"});
+  CHECK(offered(args("info te")) == Words{"text.txt", "texts"});
   CHECK(offered({"train", "--out", ""}) == Words{"texts", "a b"});
-  CHECK(offered({"train", "--tokenizer", "b"}) == Words{"bpe", "byte"});
-  CHECK(offered({"train", "--tokenizer", "t"}) == Words{"text.txt", "texts"});
-  CHECK(offered({"sample", "te"}) == Words{"texts"});
-  CHECK(offered({"sample", "--weights", "int"}) == Words{"int4", "int8"});
-  CHECK(offered({"tokenizer", "encode", "texts", "text.t"}) == Words{"text.txt"});
-  CHECK(offered({"gradcheck", "--op", "softm"}) == Words{"softmax"});
-  CHECK(offered({"gradcheck", "--layer", "Layer"}) == Words{"LayerNorm"});
-  CHECK(offered({"lesson", "two-"}) == Words{"two-masks"});
+  CHECK(offered(args("train --tokenizer b")) == Words{"bpe", "byte"});
+  CHECK(offered(args("train --tokenizer t")) == Words{"text.txt", "texts"});
+  CHECK(offered(args("sample te")) == Words{"texts"});
+  CHECK(offered(args("sample --weights int")) == Words{"int4", "int8"});
+  CHECK(offered(args("tokenizer encode texts text.t")) == Words{"text.txt"});
+  CHECK(offered(args("gradcheck --op softm")) == Words{"softmax"});
+  CHECK(offered(args("gradcheck --layer Layer")) == Words{"LayerNorm"});
+  CHECK(offered(args("lesson two-")) == Words{"two-masks"});
   CHECK(offered({"bench", "--vs", ""}) == Words{"torch"});
   CHECK(offered({"completion", ""}) == Words{"bash", "zsh"});
 }
@@ -124,7 +119,7 @@ TEST_CASE("zsh completes too") {
     return;
   }
   const Scratch scratch;
-  const std::string file = scratch.file("_gradus", run_program({"completion", "zsh"}).out);
+  const std::string file = scratch.file("_gradus", call("completion zsh").out);
   CHECK(run_shell("zsh -n '" + file + "'").code == 0);
   // An interactive zsh at a terminal of its own: what is typed, a tab, and what has to stand there then.
   const std::string script = R"(zmodload zsh/zpty; zpty z zsh -f -i
@@ -144,15 +139,15 @@ print complete)";
       run_shell("timeout 120 zsh -f '" + scratch.file("try.zsh", script) + "' '" + scratch.path(".") + "'");
   INFO(outcome.out << outcome.err);
   CHECK(outcome.code == 0);
-  CHECK_THAT(outcome.out, ContainsSubstring("complete\n"));
+  CHECK_HAS(outcome.out, "complete\n");
 }
 
 TEST_CASE("another shell is refused by its name") {
-  check_refused({"completion", "fish"}, {"the shell must be bash or zsh, got 'fish'"});
+  check_refused(args("completion fish"), {"the shell must be bash or zsh, got 'fish'"});
 }
 
 TEST_CASE("the manual page has every flag of every verb") {
-  std::string page = run_program({"man"}).out;
+  std::string page = call("man").out;
   CHECK(page.starts_with(".TH GRADUS 1"));
   const Scratch scratch;
   const std::string file = scratch.file("gradus.1", page);
@@ -163,8 +158,8 @@ TEST_CASE("the manual page has every flag of every verb") {
   }
   for (size_t at; (at = page.find("\\-")) != std::string::npos;) page.erase(at, 1);
   const std::string description = page.substr(0, page.find("\n.SH VERBS"));
-  for (const char* flag : {"--version", "--help"})
-    CHECK_THAT(description, ContainsSubstring("\\fB" + std::string(flag) + "\\fR"));
+  for (const char* flag : args("--version --help"))
+    CHECK_HAS(description, "\\fB" + std::string(flag) + "\\fR");
   size_t begin = 0;
   for (const std::vector<std::string>& verb : kVerbs) {
     const std::string name = verb.size() == 1 ? verb[0] : verb[0] + " " + verb[1];
@@ -173,10 +168,10 @@ TEST_CASE("the manual page has every flag of every verb") {
     REQUIRE(begin != std::string::npos);
     const std::string section = page.substr(begin, page.find("\n.S", begin + 1) - begin);
     for (const std::string& flag : flags_in_help(verb))
-      if (flag != "--help") CHECK_THAT(section, ContainsSubstring("\\fB" + flag + "\\fR"));
+      if (flag != "--help") CHECK_HAS(section, "\\fB" + flag + "\\fR");
   }
   for (const char* heading : {"NAME", "SYNOPSIS", "EXIT STATUS", "ENVIRONMENT", "EXAMPLES"})
-    CHECK_THAT(page, ContainsSubstring(std::string(".SH ") + heading + "\n"));
+    CHECK_HAS(page, std::string(".SH ") + heading + "\n");
 }
 
-}  // namespace test_completion
+}  // namespace gradus::cli::test_completion

@@ -1,30 +1,18 @@
 // gradus export and what it refuses; info on what it wrote; the PyTorch page beside PyTorch.
 #include <sys/stat.h>
 
-#include <filesystem>
-
-#include "catch.hpp"
 #include "gradus/files/error.hpp"
 #include "gradus/tools/bench/compare.hpp"
 #include "program.hpp"
 #include "train/small_model.hpp"
 
-namespace test_export {
-
-using namespace gradus;
-using namespace gradus::cli;
-using Catch::Matchers::ContainsSubstring;
+namespace gradus::cli::test_export {
 
 /// A run of a few steps; returns its folder.
 std::string train_small(const Scratch& scratch, const std::string& name,
                         const std::vector<std::string>& more = {}) {
-  std::vector<std::string> arguments = {"train",  "--preset",
-                                        "tiny",   "--steps",
-                                        "3",      "--block",
-                                        "40",     "--quiet",
-                                        "--text", scratch.file("text.txt", train::small_text()),
-                                        "--out",  scratch.path(name)};
-  arguments.insert(arguments.end(), more.begin(), more.end());
+  std::vector<std::string> arguments = args("train --preset tiny --steps 3 --block 40 --quiet --text",
+                                            scratch.text(), "--out", scratch.path(name), more);
   if (const Outcome trained = run_program(arguments); trained.code != 0)
     throw std::runtime_error(trained.err);
   return scratch.path(name);
@@ -48,38 +36,37 @@ TEST_CASE("each form is written where it is asked for, and tells what to do with
        {std::pair{"gguf", ""}, {"npz", ""}, {"pytorch", "/model.py"}, {"web", "/index.html"}}) {
     INFO(to);
     const std::string out = scratch.path(std::string("new/") + to);
-    const Outcome exported = run_program({"export", run, "--to", to, "--out", out});
+    const Outcome exported = call("export", run, "--to", to, "--out", out);
     CHECK(exported.code == 0);
     CHECK(exported.out.empty());
-    CHECK_THAT(exported.err, ContainsSubstring("wrote   ") && ContainsSubstring("more    "));
+    CHECK_HAS(exported.err, "wrote   ", "more    ");
     CHECK(std::filesystem::is_regular_file(out + file));
     const auto before = contents(scratch.path("new"));
     check_refused({"export", run, "--to", to, "--out", out}, {"--out must be new", "--overwrite"});
     CHECK(contents(scratch.path("new")) == before);
-    CHECK(run_program({"export", run, "--to", to, "--out", out, "--overwrite", "--quiet"}).err.empty());
+    CHECK(call("export", run, "--to", to, "--out", out, "--overwrite --quiet").err.empty());
     CHECK(contents(scratch.path("new")) == before);
   }
-  CHECK_THAT(read(scratch.path("new/web/index.html")), ContainsSubstring("<title>my run</title>"));
+  CHECK_HAS(read(scratch.path("new/web/index.html")), "<title>my run</title>");
 }
 
 TEST_CASE("info tells what is in a GGUF file") {
   const Scratch scratch;
-  const std::string run = train_small(scratch, "run", {"--arch", "llama", "--tokenizer", "byte"});
+  const std::string run = train_small(scratch, "run", args("--arch llama --tokenizer byte"));
   const std::string file = scratch.path("x.gguf");
-  REQUIRE(run_program({"export", run, "--to", "gguf", "--type", "q8_0", "--out", file}).code == 0);
-  const Outcome info = run_program({"info", file});
+  must("export", run, "--to gguf --type q8_0 --out", file);
+  const Outcome info = call("info", file);
   CHECK(info.code == 0);
-  for (const char* line :
-       {"general.architecture                    string  'llama'",
-        "general.file_type                       u32     7",
-        "llama.context_length                    u32     40",
-        "llama.rope.freq_base                    f32     10000",
-        "tokenizer.ggml.tokens                   array   256 of string: '\\x00', '\\x01', '\\x02', '\\x03', "
-        "...",
-        "tokenizer.ggml.add_bos_token            bool    false", "token_embd.weight         Q8_0  (256, 32)",
-        "output_norm.weight        F32   (32,)"})
-    CHECK_THAT(info.out, ContainsSubstring(line));
-  check_refused({"info", file, "--batch", "3"}, {"--batch must be left out for a GGUF file, got 3"});
+  CHECK_HAS(
+      info.out, "general.architecture                    string  'llama'",
+      "general.file_type                       u32     7",
+      "llama.context_length                    u32     40",
+      "llama.rope.freq_base                    f32     10000",
+      "tokenizer.ggml.tokens                   array   256 of string: '\\x00', '\\x01', '\\x02', '\\x03', "
+      "...",
+      "tokenizer.ggml.add_bos_token            bool    false", "token_embd.weight         Q8_0  (256, 32)",
+      "output_norm.weight        F32   (32,)");
+  check_refused(args("info", file, "--batch 3"), {"--batch must be left out for a GGUF file, got 3"});
   const std::string cut = scratch.file("cut.gguf", read(file).substr(0, 5000));
   check_refused({"info", cut}, {"cut.gguf", "must lie inside the file of 5000 bytes"});
 }
@@ -88,24 +75,21 @@ TEST_CASE("what cannot be exported is refused before anything is written") {
   const Scratch scratch;
   const std::string run = train_small(scratch, "run"), out = scratch.path("out");
   const auto refused = [&](const std::vector<std::string>& more, const std::vector<std::string>& words) {
-    std::vector<std::string> arguments = {"export", run};
-    arguments.insert(arguments.end(), more.begin(), more.end());
-    check_refused(arguments, words);
+    check_refused(args("export", run, more), words);
     CHECK_FALSE(std::filesystem::exists(out));
   };
   refused({"--out", out}, {"--to"});
-  refused({"--to", "gguf"}, {"--out"});
-  refused({"--to", "onnx", "--out", out},
-          {"--to must be gguf, gguf-adapter, pytorch, npz or web, got 'onnx'"});
-  refused({"--to", "gguf", "--type", "q4", "--out", out}, {"--type must be f32, f16 or q8_0, got 'q4'"});
-  refused({"--to", "npz", "--type", "f16", "--out", out}, {"--type must come with --to gguf"});
-  refused({"--to", "gguf", "--out", run, "--overwrite"}, {"--out must be a file for --to gguf", "a folder"});
-  refused({"--to", "gguf", "--out", run + "/model.safetensors", "--overwrite"},
+  refused(args("--to gguf"), {"--out"});
+  refused(args("--to onnx --out", out), {"--to must be gguf, gguf-adapter, pytorch, npz or web, got 'onnx'"});
+  refused(args("--to gguf --type q4 --out", out), {"--type must be f32, f16 or q8_0, got 'q4'"});
+  refused(args("--to npz --type f16 --out", out), {"--type must come with --to gguf"});
+  refused(args("--to gguf --out", run, "--overwrite"), {"--out must be a file for --to gguf", "a folder"});
+  refused(args("--to gguf --out", run + "/model.safetensors", "--overwrite"),
           {"an earlier export --to gguf"});
-  refused({"--to", "web", "--out", run, "--overwrite"}, {"an earlier export --to web", "something else"});
-  refused({"--to", "web", "--out", scratch.path("text.txt"), "--overwrite"},
+  refused(args("--to web --out", run, "--overwrite"), {"an earlier export --to web", "something else"});
+  refused(args("--to web --out", scratch.path("text.txt"), "--overwrite"),
           {"--out must be a folder for --to web"});
-  check_refused({"export", scratch.path("none"), "--to", "npz", "--out", out}, {"none"});
+  check_refused(args("export", scratch.path("none"), "--to npz --out", out), {"none"});
   CHECK_FALSE(std::filesystem::exists(out));
 }
 
@@ -134,14 +118,14 @@ TEST_CASE("only an earlier export is replaced, also one that was stopped, and ne
     const std::string out = scratch.path(std::string(to) + ".stopped");
     std::filesystem::create_directory(out);
     scratch.file(std::string(to) + ".stopped/" + left, "half");
-    CHECK(run_program({"export", run, "--to", to, "--out", out, "--quiet"}).code == 0);
+    CHECK(call("export", run, "--to", to, "--out", out, "--quiet").code == 0);
     scratch.file(std::string(to) + ".stopped/index", "mine");
     CHECK(run_program(export_to(to, out)).code == 0);
     CHECK(read(out + "/index") == "mine");
     CHECK_FALSE(std::filesystem::exists(out + "/" + left));
   }
   const Outcome spaced = run_program(export_to("npz", scratch.path("a b.npz")));
-  CHECK_THAT(spaced.err, ContainsSubstring("/a b.npz\")\n") && ContainsSubstring("numpy.load(\""));
+  CHECK_HAS(spaced.err, "/a b.npz\")\n", "numpy.load(\"");
 }
 
 TEST_CASE("PyTorch computes what gradus computed, and NumPy reads the same numbers", "[torch]") {
@@ -161,19 +145,18 @@ TEST_CASE("PyTorch computes what gradus computed, and NumPy reads the same numbe
   for (size_t i = 0; i < kinds.size(); ++i) {
     const std::string run = train_small(scratch, concat("run", i), kinds[i]),
                       out = scratch.path(concat("torch", i));
-    REQUIRE(run_program({"export", run, "--to", "pytorch", "--out", out, "--quiet"}).code == 0);
+    must("export", run, "--to pytorch --out", out, "--quiet");
     const Outcome checked = run_shell(concat(python, " -B '", out, "/check.py'"));
     INFO(checked.out << checked.err);
     CHECK(checked.code == 0);
-    CHECK_THAT(checked.out, ContainsSubstring("ok    logits") && ContainsSubstring("ok    greedy text") &&
-                                ContainsSubstring("ok    tokens of a text"));
+    CHECK_HAS(checked.out, "ok    logits", "ok    greedy text", "ok    tokens of a text");
     const std::string npz = scratch.path(concat(i, ".npz"));
-    REQUIRE(run_program({"export", run, "--to", "npz", "--out", npz, "--quiet"}).code == 0);
+    must("export", run, "--to npz --out", npz, "--quiet");
     const Outcome read = run_shell(
         concat(python, " -B '", scratch.file("compare.py", kCompareArrays), "' '", out, "' '", npz, "'"));
     INFO(read.err);
-    CHECK_THAT(read.out, ContainsSubstring(" arrays alike"));
+    CHECK_HAS(read.out, " arrays alike");
   }
 }
 
-}  // namespace test_export
+}  // namespace gradus::cli::test_export

@@ -1,36 +1,14 @@
 // The commands that gradus tells people to type next are typed here.
-#include <cstdlib>
-#include <filesystem>
-
-#include "catch.hpp"
 #include "program.hpp"
 #include "train/small_model.hpp"
 
-namespace test_hints {
-
-using namespace gradus::cli;
-using Catch::Matchers::ContainsSubstring;
+namespace gradus::cli::test_hints {
 
 /// Trains one step on a text, in a folder of any name; what it wrote for people.
 std::string train(const Scratch& scratch, const std::string& text, const std::string& out,
                   const std::vector<std::string>& more = {}) {
-  std::vector<std::string> arguments{"train",
-                                     "--preset",
-                                     "tiny",
-                                     "--block",
-                                     "4",
-                                     "--steps",
-                                     "2",
-                                     "--batch",
-                                     "1",
-                                     "--val-fraction",
-                                     "0",
-                                     "--text",
-                                     scratch.file("text.txt", text),
-                                     "--out",
-                                     scratch.path(out)};
-  arguments.insert(arguments.end(), more.begin(), more.end());
-  const Outcome outcome = run_program(arguments);
+  const Outcome outcome = call("train --preset tiny --block 4 --steps 2 --batch 1 --val-fraction 0 --text",
+                               scratch.file("text.txt", text), "--out", scratch.path(out), more);
   INFO(outcome.err);
   REQUIRE(outcome.code == 0);
   return outcome.err;
@@ -85,7 +63,7 @@ TEST_CASE("a folder of any name can be pasted into a shell") {
        {"my run", "it's $HOME", "!! `id` \"x\"", "a\x1b[31m\nb", "gr\xC3\xBC\xC3\x9F", "\xff"}) {
     const Scratch scratch;
     INFO(name);
-    const std::string shown = train(scratch, repeated("Say it again, "), name, {"--stop-after", "1"});
+    const std::string shown = train(scratch, repeated("Say it again, "), name, args("--stop-after 1"));
     CHECK(typed(scratch, after(shown, "resume with: ") + " --quiet").empty());
     const std::string more =
         after(train(scratch, repeated("Say it again, "), name, {"--overwrite"}), "more    ");
@@ -97,12 +75,11 @@ TEST_CASE("a folder of any name can be pasted into a shell") {
 TEST_CASE("a warm-up that outlasts the run is remarked") {
   const Scratch scratch;
   const std::string text = repeated("Say it again, ");
-  CHECK_THAT(
-      train(scratch, text, "a", {"--warmup", "3", "--lr", "0.008"}),
-      ContainsSubstring("note: --warmup 3 is not over within --steps 2: the rate rises to 0.004, never to "
-                        "--lr 0.008\n"));
-  CHECK_THAT(train(scratch, text, "b", {"--warmup", "2"}), ContainsSubstring("note: --warmup 2 is not over"));
-  CHECK(train(scratch, text, "c", {"--warmup", "1"}).find("--warmup") == std::string::npos);
+  CHECK_HAS(train(scratch, text, "a", args("--warmup 3 --lr 0.008")),
+            "note: --warmup 3 is not over within --steps 2: the rate rises to 0.004, never to "
+            "--lr 0.008\n");
+  CHECK_HAS(train(scratch, text, "b", args("--warmup 2")), "note: --warmup 2 is not over");
+  CHECK(train(scratch, text, "c", args("--warmup 1")).find("--warmup") == std::string::npos);
 }
 
-}  // namespace test_hints
+}  // namespace gradus::cli::test_hints

@@ -1,13 +1,8 @@
 // gradus new: the projects that it writes, and what it refuses. tests/consumer builds and runs them.
-#include <filesystem>
-
-#include "catch.hpp"
 #include "program.hpp"
 
-namespace test_new {
+namespace gradus::cli::test_new {
 
-using namespace gradus::cli;
-using Catch::Matchers::ContainsSubstring;
 namespace fs = std::filesystem;
 
 TEST_CASE("each example becomes a project of its own name") {
@@ -15,18 +10,18 @@ TEST_CASE("each example becomes a project of its own name") {
   for (const std::string example : {"mlp", "gru", "cnn", "op"}) {
     INFO(example);
     const std::string folder = scratch.path("below/my " + example);
-    const Outcome written = run_program({"new", folder, "--example", example});
+    const Outcome written = call("new", folder, "--example", example);
     CHECK(written.code == 0);
     CHECK(written.out.empty());
-    CHECK_THAT(written.err, ContainsSubstring("wrote   ") && ContainsSubstring("&& ./run\n"));
+    CHECK_HAS(written.err, "wrote   ", "&& ./run\n");
     std::string names;
     for (const auto& [name, text] : contents(folder)) {
       names += fs::path(name).filename().string() + " ";
       for (const char* left : {"@name@", "@about@", "@prefix@"}) CHECK_THAT(text, !ContainsSubstring(left));
     }
     CHECK(names == "CMakeLists.txt README.md catch.hpp model.hpp run test_model.cpp train.cpp ");
-    CHECK_THAT(read(folder + "/CMakeLists.txt"), ContainsSubstring("project(my_" + example + " CXX)"));
-    CHECK_THAT(read(folder + "/README.md"), ContainsSubstring("# my_" + example + "\n"));
+    CHECK_HAS(read(folder + "/CMakeLists.txt"), "project(my_" + example + " CXX)");
+    CHECK_HAS(read(folder + "/README.md"), "# my_" + example + "\n");
     CHECK((fs::status(folder + "/run").permissions() & fs::perms::owner_exec) != fs::perms::none);
   }
 }
@@ -34,10 +29,10 @@ TEST_CASE("each example becomes a project of its own name") {
 TEST_CASE("the default example is a perceptron, and an empty folder is taken") {
   const Scratch scratch;
   fs::create_directory(scratch.path("here"));
-  CHECK(run_program({"new", scratch.path("here")}).code == 0);
-  CHECK(run_program({"new", scratch.path("there/"), "--example", "mlp"}).code == 0);
+  CHECK(call("new", scratch.path("here")).code == 0);
+  CHECK(call("new", scratch.path("there/"), "--example mlp").code == 0);
   CHECK(read(scratch.path("here/model.hpp")) == read(scratch.path("there/model.hpp")));
-  CHECK_THAT(read(scratch.path("there/CMakeLists.txt")), ContainsSubstring("project(there CXX)"));
+  CHECK_HAS(read(scratch.path("there/CMakeLists.txt")), "project(there CXX)");
 }
 
 TEST_CASE("nothing that is there is overwritten") {
@@ -50,12 +45,12 @@ TEST_CASE("nothing that is there is overwritten") {
     check_refused({"new", taken}, {"[new] the folder must be new or empty, got ", taken});
     CHECK(contents(scratch.path("full")) == before);
   }
-  check_refused({"new", scratch.path("x"), "--example", "gur"},
+  check_refused(args("new", scratch.path("x"), "--example gur"),
                 {"--example must be mlp, gru, cnn or op, got 'gur'", "did you mean gru?"});
   check_refused({"new"}, {"there must be a DIR, got none"});
   check_refused({"new", ""}, {"must be a path, got none"});
   CHECK_FALSE(fs::exists(scratch.path("x")));
-  const Outcome failed = run_program({"new", scratch.path("file/below")});
+  const Outcome failed = call("new", scratch.path("file/below"));
   CHECK(failed.code == 1);
   CHECK(lines_of(failed.err).size() == 1);
 }
@@ -63,7 +58,7 @@ TEST_CASE("nothing that is there is overwritten") {
 TEST_CASE("without packages and without sudo, run prints the line that installs them") {
   const Scratch scratch;
   const std::string folder = scratch.path("m"), tools = scratch.path("tools");
-  REQUIRE(run_program({"new", folder}).code == 0);
+  must("new", folder);
   fs::create_directory(tools);
   for (const char* tool : {"sh", "dirname"})
     fs::create_symlink(std::string("/usr/bin/") + tool, tools + "/" + tool);
@@ -85,4 +80,4 @@ TEST_CASE("without packages and without sudo, run prints the line that installs 
   CHECK_FALSE(fs::exists(folder + "/build"));
 }
 
-}  // namespace test_new
+}  // namespace gradus::cli::test_new

@@ -1,20 +1,15 @@
 // gradus plan, as a user or a script runs it.
 #include <nlohmann/json.hpp>
 
-#include "catch.hpp"
 #include "program.hpp"
 
-namespace test_plan {
+namespace gradus::cli::test_plan {
 
-using namespace gradus::cli;
-using Catch::Matchers::ContainsSubstring;
 using nlohmann::json;
 
-std::vector<json> events(std::vector<std::string> flags) {
-  for (const char* flag : {"--preset", "tiny", "--seconds", "0.1", "--threads", "1", "--json"})
-    flags.emplace_back(flag);
-  flags.insert(flags.begin(), "plan");
-  const Outcome outcome = run_program(flags);
+std::vector<json> events(const std::vector<std::string>& flags) {
+  for (const char* flag : args("--preset tiny --seconds 0.1 --threads 1 --json")) flags.emplace_back(flag);
+  const Outcome outcome = call("plan", flags);
   INFO(outcome.err);
   REQUIRE(outcome.code == 0);
   std::vector<json> all;
@@ -23,7 +18,7 @@ std::vector<json> events(std::vector<std::string> flags) {
 }
 
 TEST_CASE("plan has a row for each power of two up to the number of machines") {
-  const std::vector<json> lines = events({"--machines", "6", "--network", "10Mbit,1ms"});
+  const std::vector<json> lines = events(args("--machines 6 --network 10Mbit,1ms"));
   REQUIRE(lines.size() == 5);
   const int64_t machines[] = {1, 2, 4, 6}, micro[] = {1, 2, 4, 16};  // 6 do not divide the 16 windows
   for (size_t i = 0; i < 4; ++i) {
@@ -46,23 +41,20 @@ TEST_CASE("plan takes what ranks exchange into account") {
     flags.insert(flags.end(), {"--machines", "2", "--network", "10Mbit,1ms"});
     return events(flags)[1];
   };
-  const json plain = row({}), half = row({"--wire", "bf16"}), local = row({"--sync-every", "10"});
+  const json plain = row({}), half = row(args("--wire bf16")), local = row(args("--sync-every 10"));
   const auto ms = [](const json& line) { return line.at("parameters_ms").get<double>(); };
   CHECK(ms(half) == Catch::Approx(ms(plain) / 2).epsilon(0.1));  // a part is sent during the update
   CHECK(ms(local) < ms(plain) / 5);
 }
 
 TEST_CASE("plan says what it measured and what it simulated") {
-  const Outcome outcome =
-      run_program({"plan", "--preset", "tiny", "--machines", "2", "--seconds", "0.1", "--threads", "1"});
-  CHECK_THAT(outcome.out, ContainsSubstring(
-                              "with 1 thread: compute and update are measured here, the rest is simulated") &&
-                              ContainsSubstring("network  940 Mbit/s") &&
-                              ContainsSubstring("machines  micro  step") && ContainsSubstring(" pay"));
-  check_refused({"plan", "--network", "5GbE"}, {"--network must be 1GbE", "got '5GbE'"});
-  check_refused({"plan", "--machines", "0"}, {"--machines must be a whole number of at least 1, got 0"});
-  check_refused({"plan", "--seconds", "0"}, {"--seconds must be above 0"});
-  check_refused({"plan", "--micro", "7"}, {"--micro must divide"});
+  const Outcome outcome = call("plan --preset tiny --machines 2 --seconds 0.1 --threads 1");
+  CHECK_HAS(outcome.out, "with 1 thread: compute and update are measured here, the rest is simulated",
+            "network  940 Mbit/s", "machines  micro  step", " pay");
+  check_refused(args("plan --network 5GbE"), {"--network must be 1GbE", "got '5GbE'"});
+  check_refused(args("plan --machines 0"), {"--machines must be a whole number of at least 1, got 0"});
+  check_refused(args("plan --seconds 0"), {"--seconds must be above 0"});
+  check_refused(args("plan --micro 7"), {"--micro must divide"});
 }
 
-}  // namespace test_plan
+}  // namespace gradus::cli::test_plan

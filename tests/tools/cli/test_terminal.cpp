@@ -3,16 +3,10 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include <thread>
-
-#include "catch.hpp"
 #include "machine.hpp"
 #include "program.hpp"
 
-namespace test_terminal {
-
-using namespace gradus::cli;
-using Catch::Matchers::ContainsSubstring;
+namespace gradus::cli::test_terminal {
 
 /// Everything that `gradus` writes to a terminal, its standard output.
 std::string on_terminal(const std::vector<std::string>& arguments) {
@@ -53,34 +47,33 @@ struct Run {
   explicit Run(const std::string& tokenizer) {
     std::string text;
     for (int i = 0; i < 400; ++i) text += "\x1b[2Ja\x07\xC3\xA9\xC2\x9B\xE2\x80\xAE\x7f\n";
-    REQUIRE(run_program({"train", "--text", scratch.file("te\x1b[7mxt\x07.txt", text), "--preset", "tiny",
-                         "--steps", "30", "--tokenizer", tokenizer, "--out", out, "--quiet"})
-                .code == 0);
+    must("train --text", scratch.file("te\x1b[7mxt\x07.txt", text), "--preset tiny --steps 30 --tokenizer",
+         tokenizer, "--out", out, "--quiet");
   }
 };
 
 TEST_CASE("sampled text obeys nobody on a terminal and keeps every byte in a pipe") {
-  if (!gradus::testing::machine_has("/dev/pts/ptmx")) return;
+  if (!testing::machine_has("/dev/pts/ptmx")) return;
   const std::string tokenizer = GENERATE("char", "byte");
   INFO(tokenizer);
   const Run run(tokenizer);
-  const std::vector<std::string> sample{"sample", run.out, "--tokens", "300", "--prompt", "\x1b[2J\xC3\xA9"};
+  const std::vector<std::string> sample = args("sample", run.out, "--tokens 300 --prompt \x1b[2J\xC3\xA9");
   const std::string shown = on_terminal(sample), piped = run_program(sample).out;
   INFO(shown);
   CHECK(is_harmless(shown));
-  CHECK_THAT(shown, ContainsSubstring("\\x1b[2J\xC3\xA9"));
+  CHECK_HAS(shown, "\\x1b[2J\xC3\xA9");
   CHECK(shown.find("\\x", 4) != std::string::npos);  // sampled, behind the prompt's
   CHECK(piped.starts_with("\x1b[2J\xC3\xA9"));
   CHECK_FALSE(is_harmless(piped));
 }
 
 TEST_CASE("names of files and values of train.json obey nobody, on a terminal and in a pipe") {
-  if (!gradus::testing::machine_has("/dev/pts/ptmx")) return;
+  if (!testing::machine_has("/dev/pts/ptmx")) return;
   const Run run("char");
-  for (const std::string& shown : {on_terminal({"info", run.out}), run_program({"info", run.out}).out}) {
+  for (const std::string& shown : {on_terminal({"info", run.out}), call("info", run.out).out}) {
     INFO(shown);
     CHECK(is_harmless(shown));
-    CHECK_THAT(shown, ContainsSubstring("te\\x1b[7mxt\\x07.txt"));
+    CHECK_HAS(shown, "te\\x1b[7mxt\\x07.txt");
   }
 }
 
@@ -91,12 +84,12 @@ TEST_CASE("errors and notes obey nobody") {
     INFO(outcome.err);
     CHECK(outcome.code == 2);
     CHECK(is_harmless(outcome.err));
-    CHECK_THAT(outcome.err, ContainsSubstring(word));
+    CHECK_HAS(outcome.err, word);
   };
-  refused({"info", "no\x1b[2Jne\x07"}, "no\\x1b[2Jne\\x07");
+  refused(args("info no\x1b[2Jne\x07"), "no\\x1b[2Jne\\x07");
   refused({"replay", scratch.file("a.json", "[{\"name\": \"\\u001b[2J\\u009b\", \"steps\": 1}]")},
           "case '\\x1b[2J\\u009b'");
-  refused({"train", "--decay", "\x1b]0;x\x07"}, "\\x1b]0;x\\x07");
+  refused(args("train --decay \x1b]0;x\x07"), "\\x1b]0;x\\x07");
   scratch.file(
       "config.json",
       R"({"model_type": "gpt2", "vocab_size": 2, "n_positions": 2, "n_embd": 2, "n_layer": 1, "n_head": 1})");
@@ -108,12 +101,12 @@ TEST_CASE("errors and notes obey nobody") {
 
   std::string text;
   for (int i = 0; i < 200; ++i) text += "abc\x1b[2J\n";
-  const Outcome trained = run_program({"train", "--text", scratch.file("te\x1b[7mxt.txt", text), "--preset",
-                                       "tiny", "--steps", "2", "--out", scratch.path("ru\x07n"), "--json"});
+  const Outcome trained = call("train --text", scratch.file("te\x1b[7mxt.txt", text),
+                               "--preset tiny --steps 2 --out", scratch.path("ru\x07n"), "--json");
   CHECK(trained.code == 0);
   INFO(trained.err);
   CHECK(is_harmless(trained.err));
-  CHECK_THAT(trained.err, ContainsSubstring("te\\x1b[7mxt.txt") && ContainsSubstring("ru\\x07n"));
+  CHECK_HAS(trained.err, "te\\x1b[7mxt.txt", "ru\\x07n");
 }
 
-}  // namespace test_terminal
+}  // namespace gradus::cli::test_terminal

@@ -1,26 +1,22 @@
 // Every flag of every verb that takes a whole number: what is none, or does not fit, is refused by name.
 #include <regex>
 
-#include "catch.hpp"
 #include "program.hpp"
 
-namespace test_whole_numbers {
-
-using namespace gradus::cli;
-using Catch::Matchers::ContainsSubstring;
+namespace gradus::cli::test_whole_numbers {
 
 /// The flags of a verb whose value its help calls N, STEPS or TOKENS.
 std::vector<std::string> whole_number_flags(const std::string& verb) {
   std::vector<std::string> flags;
   const std::regex line("^ +(--[a-z-]+) (N|STEPS|TOKENS)\\b.*");
-  for (const std::string& text : lines_of(run_program({verb, "--help"}).out))
+  for (const std::string& text : lines_of(call(verb, "--help").out))
     if (std::smatch match; std::regex_match(text, match, line)) flags.push_back(match[1]);
   return flags;
 }
 
 TEST_CASE("what is no whole number, or too large, is refused by the flag's name") {
   size_t flags = 0;
-  for (const char* verb : {"train", "sample", "eval", "gradcheck", "bench", "info"})
+  for (const char* verb : args("train sample eval gradcheck bench info"))
     for (const std::string& flag : whole_number_flags(verb)) {
       ++flags;
       std::vector<std::string> command{verb, flag, ""};
@@ -42,13 +38,14 @@ TEST_CASE("what is no whole number, or too large, is refused by the flag's name"
 
 TEST_CASE("other ways to write what is no whole number are refused too") {
   for (const char* wrong : {"", " 5", "5 ", "1.5", "1e3", "1_000", "+", "-", "+-5", "five", "\xD9\xA5"})
-    check_refused({"info", "--layers", wrong}, {"[info] --layers must be a whole number, got '"});
-  check_refused({"info", "--layers=-9223372036854775809"}, {"--layers must be a whole number of at least 0"});
+    check_refused(args("info --layers", wrong), {"[info] --layers must be a whole number, got '"});
+  check_refused(args("info --layers=-9223372036854775809"),
+                {"--layers must be a whole number of at least 0"});
 }
 
 TEST_CASE("digits are decimal digits, with leading zeros and a sign too") {
   for (const char* ten : {"10", "010", "+10", "0000000000000000000000000000010"})
-    CHECK_THAT(run_program({"info", "--layers", ten}).out, ContainsSubstring("10 layers"));
+    CHECK_HAS(call("info --layers", ten).out, "10 layers");
 }
 
-}  // namespace test_whole_numbers
+}  // namespace gradus::cli::test_whole_numbers

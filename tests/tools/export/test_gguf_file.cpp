@@ -1,22 +1,15 @@
 // GGUF files of models: keys and tensors as llama.cpp's converter has them, values where it puts them.
 // (.ci/clients asks llama.cpp itself.)
-#include <cstring>
-#include <map>
-#include <set>
-
 #include "autograd/compare.hpp"
-#include "catch.hpp"
 #include "exported.hpp"
-#include "gradus/autograd/ops/ops.hpp"
 #include "gradus/files/file.hpp"
 #include "gradus/tools/export/export.hpp"
 #include "gradus/tools/gguf/gguf.hpp"
 #include "temporary_folder.hpp"
 
-namespace test_gguf_file {
+namespace gradus::test_gguf_file {
 
-using namespace gradus;
-using gradus::testing::exported;
+using namespace testing;
 
 struct Written {
   gguf::Header header;
@@ -233,4 +226,4 @@ TEST_CASE("characters and bytes are tokens of the longest match, with no token t
   CHECK(tokens[0xC3] == "\\xc3");
 }
 
-}  // namespace test_gguf_file
+}  // namespace gradus::test_gguf_file

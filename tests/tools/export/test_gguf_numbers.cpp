@@ -1,18 +1,11 @@
 // float16 beside its definition (IEEE 754-2008, section 3.4), blocks of 8 bits beside ggml's formula.
-#include <bit>
-#include <cmath>
-#include <cstring>
-#include <limits>
-
 #include "catch.hpp"
 #include "gradus/files/error.hpp"
 #include "gradus/tools/export/encodings.hpp"
 
-namespace test_gguf_numbers {
+namespace gradus::test_gguf_numbers {
 
-using namespace gradus;
 using namespace gradus::exports;
-using Catch::Matchers::ContainsSubstring;
 
 /// The number that the bits stand for.
 double value_of(uint16_t bits) {
@@ -90,4 +83,4 @@ TEST_CASE("numbers of 8 bits are off by half a step at most") {
   }
 }
 
-}  // namespace test_gguf_numbers
+}  // namespace gradus::test_gguf_numbers

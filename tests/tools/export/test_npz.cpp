@@ -1,8 +1,4 @@
 // .npz files read by the specifications of zip and npy, from the end as readers do.
-#include <cstring>
-#include <map>
-#include <stdexcept>
-
 #include "catch.hpp"
 #include "exported.hpp"
 #include "gradus/files/file.hpp"
@@ -11,9 +7,7 @@
 #include "gradus/tools/export/export.hpp"
 #include "temporary_folder.hpp"
 
-namespace test_npz {
-
-using namespace gradus;
+namespace gradus::test_npz {
 
 uint32_t number(const std::string& bytes, size_t at, int size) {
   uint32_t value = 0;
@@ -88,4 +82,4 @@ TEST_CASE("the same model gives the same bytes") {
   CHECK(files::read(folder / "a.npz") == files::read(folder / "b.npz"));
 }
 
-}  // namespace test_npz
+}  // namespace gradus::test_npz

@@ -2,8 +2,6 @@
 // its scripts.)
 #include <nlohmann/json.hpp>
 
-#include <cstring>
-
 #include "catch.hpp"
 #include "exported.hpp"
 #include "gradus/files/file.hpp"
@@ -13,10 +11,8 @@
 #include "gradus/tools/export/export.hpp"
 #include "temporary_folder.hpp"
 
-namespace test_web {
+namespace gradus::test_web {
 
-using namespace gradus;
-using Catch::Matchers::ContainsSubstring;
 using nlohmann::json;
 
 /// RFC 4648, section 4.
@@ -53,7 +49,7 @@ TEST_CASE("a page has its scripts, its model and its numbers") {
   CHECK_THAT(page, ContainsSubstring("<title>a &lt;b> &amp; c</title>") && !ContainsSubstring("{{"));
   for (const char* script : {"export/web/tokenizer.js", "export/web/model.js", "export/web/worker.js",
                              "export/web/page.js", "pages/style.css"})
-    CHECK_THAT(page, ContainsSubstring(std::string(tools::embedded_file(script))));
+    CHECK_HAS(page, std::string(tools::embedded_file(script)));
 
   const json model = json::parse(argument(files::read(folder / "model-data.js"), "describe"));
   CHECK(model.at("name") == "a <b> & c");
@@ -104,4 +100,4 @@ TEST_CASE("numbers that fill more than a file go on in the next") {
   CHECK(bytes == 4 * count);
 }
 
-}  // namespace test_web
+}  // namespace gradus::test_web

@@ -3,19 +3,13 @@
 // never disturbed. The soak takes every call; the others a sample.
 #include <signal.h>
 
-#include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <iostream>
-
 #include "catch.hpp"
 #include "gradus/files/folder.hpp"
 #include "scenario.hpp"
 #include "tracer.hpp"
 
-namespace test_crash {
+namespace gradus::test_crash {
 
-using namespace gradus;
 using namespace gradus::testing;
 
 constexpr Scenario::Kind kScenarios[] = {Scenario::start, Scenario::resume, Scenario::overwrite};
@@ -265,4 +259,4 @@ TEST_CASE("every call about the folder of a run may fail", "[soak]") {
   std::cout << "spoilt " << spoilt << " calls\n";
 }
 
-}  // namespace test_crash
+}  // namespace gradus::test_crash

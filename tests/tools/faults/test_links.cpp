@@ -1,14 +1,10 @@
 // Links in the place of the files and folders of a run and of exports, and of their temporary names: what
 // they lead to stays as it is, and nothing is lost. The soak takes every name; the other a sample.
-#include <iostream>
-#include <map>
-
 #include "catch.hpp"
 #include "scenario.hpp"
 
-namespace test_links {
+namespace gradus::test_links {
 
-using namespace gradus;
 using namespace gradus::testing;
 
 namespace fs = std::filesystem;
@@ -109,4 +105,4 @@ TEST_CASE("a link in the place of something of a run or an export leaves what it
 
 TEST_CASE("so does every link", "[soak]") { CHECK(link_all(1) > 250); }
 
-}  // namespace test_links
+}  // namespace gradus::test_links

@@ -1,15 +1,12 @@
 // A run is recorded, and the power cut before and after each of its fsyncs: of what was not synced, any part
 // may be on the disk then.
-#include <iostream>
-
 #include "catch.hpp"
 #include "disk.hpp"
 #include "scenario.hpp"
 #include "tracer.hpp"
 
-namespace test_power_loss {
+namespace gradus::test_power_loss {
 
-using namespace gradus;
 using namespace gradus::testing;
 
 namespace fs = std::filesystem;
@@ -90,4 +87,4 @@ TEST_CASE("the power may be cut around every fsync", "[soak]") {
   std::cout << "cut the power " << tried << " times\n";
 }
 
-}  // namespace test_power_loss
+}  // namespace gradus::test_power_loss

@@ -2,23 +2,14 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <chrono>
-#include <iostream>
-#include <map>
-#include <random>
-#include <stdexcept>
-#include <thread>
-
 #include "catch.hpp"
 #include "gradus/train/run_folder/run_folder.hpp"
 #include "scenario.hpp"
 #include "tracer.hpp"
 #include "train/small_model.hpp"
 
-namespace test_signals {
+namespace gradus::test_signals {
 
-using namespace gradus;
 using namespace gradus::testing;
 
 /// In the log when the run begins to save after its second step: the start, four lines of the first step, one
@@ -192,4 +183,4 @@ TEST_CASE("a run that is terminated has saved if its exit code says so") { termi
 
 TEST_CASE("a run can be terminated at 300 moments", "[soak]") { terminate_at_random(300); }
 
-}  // namespace test_signals
+}  // namespace gradus::test_signals

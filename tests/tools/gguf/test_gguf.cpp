@@ -1,6 +1,4 @@
 // The reader of GGUF beside files written by hand, the writer beside the reader, and what is refused.
-#include <sstream>
-
 #include "catch.hpp"
 #include "gguf_bytes.hpp"
 #include "gradus/files/error.hpp"
@@ -8,11 +6,9 @@
 #include "gradus/tools/gguf/gguf.hpp"
 #include "temporary_folder.hpp"
 
-namespace test_gguf {
+namespace gradus::test_gguf {
 
-using namespace gradus;
-using Catch::Matchers::ContainsSubstring;
-using gradus::testing::GgufBytes;
+using namespace testing;
 
 gguf::Header read_bytes(const std::string& bytes) {
   const testing::TemporaryFolder folder;
@@ -168,4 +164,4 @@ TEST_CASE("what is no file is not opened") {
   CHECK_THROWS_WITH(gguf::read_header(folder / "none"), ContainsSubstring("cannot be read"));
 }
 
-}  // namespace test_gguf
+}  // namespace gradus::test_gguf

@@ -1,21 +1,14 @@
 // The lessons print what the notebooks print, and do not look ahead.
 #include "gradus/tools/lessons/lessons.hpp"
 
-#include <cmath>
-#include <cstring>
-#include <map>
-
 #include "autograd/compare.hpp"
-#include "catch.hpp"
 #include "gradus/autograd/graph/record.hpp"
-#include "gradus/autograd/ops/ops.hpp"
 #include "tools/printed.hpp"
 
-namespace test_lessons {
+namespace gradus::test_lessons {
 
-using namespace gradus;
 using namespace gradus::tools;
-using testing::error_of;
+using namespace testing;
 
 struct Walked {
   int sentences = 0, compared = 0;
@@ -185,9 +178,10 @@ TEST_CASE("a printed difference is found and marked") {
 }
 
 TEST_CASE("an unknown lesson is refused with the names of all") {
-  CHECK(error_of([] { find_lesson("005"); }) ==
-        "[lesson] the name must be one of causal-self-attention, two-masks, masked-self-attention, "
-        "unscaled-attention, attention-chapter, stacked-heads, or the number of a notebook, got '005'.");
+  CHECK_THROWS_WITH(
+      find_lesson("005"),
+      "[lesson] the name must be one of causal-self-attention, two-masks, masked-self-attention, "
+      "unscaled-attention, attention-chapter, stacked-heads, or the number of a notebook, got '005'.");
 }
 
-}  // namespace test_lessons
+}  // namespace gradus::test_lessons

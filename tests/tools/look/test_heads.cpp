@@ -1,17 +1,14 @@
 // The measures of heads, against loops over the attention that the model itself computes.
 #include "gradus/tools/look/look.hpp"
 
-#include <cmath>
-
 #include "catch.hpp"
 #include "gradus/autograd/graph/modes.hpp"
 #include "gradus/autograd/ops/ops.hpp"
 #include "gradus/models/architecture.hpp"
 #include "gradus/nn/watch.hpp"
 
-namespace test_heads {
+namespace gradus::test_heads {
 
-using namespace gradus;
 using look::Head;
 
 /// A decoder whose attention is far from uniform.
@@ -112,4 +109,4 @@ TEST_CASE("one token has no means, a context of one token no repetition, a recur
   CHECK(look::heads_of(recurrent, {3, 4}).empty());
 }
 
-}  // namespace test_heads
+}  // namespace gradus::test_heads

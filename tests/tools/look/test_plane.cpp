@@ -2,14 +2,10 @@
 // x.mean(0)).
 #include "gradus/tools/look/look.hpp"
 
-#include <cmath>
-
 #include "catch.hpp"
 #include "gradus/autograd/ops/ops.hpp"
 
-namespace test_plane {
-
-using namespace gradus;
+namespace gradus::test_plane {
 
 void check_near(const std::vector<double>& found, const std::vector<double>& expected, double tolerance) {
   REQUIRE(found.size() == expected.size());
@@ -52,4 +48,4 @@ TEST_CASE("points that do not vary have the plane 0") {
   check_near({one.variance.begin(), one.variance.end()}, {0, 0}, 0);
 }
 
-}  // namespace test_plane
+}  // namespace gradus::test_plane

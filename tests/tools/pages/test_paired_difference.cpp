@@ -1,5 +1,3 @@
-#include <cmath>
-
 #include "catch.hpp"
 #include "gradus/tools/pages/report/paired_difference.hpp"
 

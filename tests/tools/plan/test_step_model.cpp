@@ -1,8 +1,6 @@
 // The model of a step on several machines: times that were computed by hand.
 #include "gradus/tools/plan/step_model.hpp"
 
-#include <limits>
-
 #include "catch.hpp"
 #include "gradus/files/error.hpp"
 

@@ -1,16 +1,10 @@
 // Charts in characters: where dots and labels are.
 #include "gradus/tools/plots/text/chart.hpp"
 
-#include <cmath>
-#include <set>
-
 #include "catch.hpp"
 #include "gradus/files/utf8.hpp"
 
-namespace test_chart {
-
-using namespace gradus;
-using namespace gradus::plots;
+namespace gradus::plots::test_chart {
 
 std::u32string decoded(std::string_view text) {
   std::u32string characters;
@@ -135,4 +129,4 @@ TEST_CASE("a chart of any size and any values is made") {
         }
 }
 
-}  // namespace test_chart
+}  // namespace gradus::plots::test_chart

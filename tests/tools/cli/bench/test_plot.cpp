@@ -1,33 +1,26 @@
 // gradus plot: losses of runs, as a picture.
-#include <algorithm>
-#include <filesystem>
-
-#include "catch.hpp"
 #include "machine.hpp"
 #include "tools/cli/program.hpp"
 #include "tools/cli/pseudo_terminal.hpp"
 #include "tools/cli/screen.hpp"
 #include "train/small_model.hpp"
 
-namespace test_plot {
-
-using namespace gradus::cli;
-using Catch::Matchers::ContainsSubstring;
+namespace gradus::cli::test_plot {
 
 TEST_CASE("a run that was trained is drawn") {
   const Scratch scratch;
-  const std::string text = scratch.file("text.txt", gradus::train::small_text()), run = scratch.path("run"),
-                    picture = scratch.path("loss.svg");
-  REQUIRE(run_program({"train", "--preset", "tiny", "--steps", "4", "--text", text, "--out", run}).code == 0);
-  const Outcome drawn = run_program({"plot", run, run + "/metrics.jsonl", "--out", picture});
+  const std::string text = scratch.text(), run = scratch.path("run"), picture = scratch.path("loss.svg");
+  must("train --preset tiny --steps 4 --text", text, "--out", run);
+  const Outcome drawn = call("plot", run, run + "/metrics.jsonl", "--out", picture);
   CHECK(drawn.code == 0);
   CHECK(drawn.out == "");
-  CHECK_THAT(drawn.err, ContainsSubstring("wrote   ") && ContainsSubstring("loss.svg"));
-  CHECK_THAT(read(picture), ContainsSubstring("<svg") && ContainsSubstring("run/metrics.jsonl: "));
-  CHECK(run_program({"plot", run, "--out", picture, "--by", "steps", "--log", "--quiet"}).err == "");
-  CHECK_THAT(read(picture), ContainsSubstring("loss against steps") && ContainsSubstring(">run: "));
+  CHECK_HAS(drawn.err, "wrote   ", "loss.svg");
+  CHECK_HAS(read(picture), "<svg", "run/metrics.jsonl: ");
+  CHECK(call("plot", run, "--out", picture, "--by steps --log --quiet").err == "");
+  CHECK_HAS(read(picture), "loss against steps", ">run: ");
 
-  check_refused({"plot", run, "--out", picture, "--by", "minute"}, {"--by must be", "did you mean minutes?"});
+  check_refused(args("plot", run, "--out", picture, "--by minute"),
+                {"--by must be", "did you mean minutes?"});
   check_refused({"plot", scratch.path("none"), "--out", picture}, {"none"});
   check_refused({"plot", run, "--out", ""}, {"--out must be a path, got none"});
   check_refused({"plot", text, "--out", picture}, {"text.txt:1 must be JSON"});
@@ -43,22 +36,20 @@ TEST_CASE("without a file, the losses are drawn in characters, 80 columns wide i
   std::filesystem::create_directory(scratch.path("a"));
   std::filesystem::create_directory(scratch.path("b"));
   const std::string a = scratch.file("a/metrics.jsonl", log), b = scratch.file("b/metrics.jsonl", log);
-  const Outcome drawn = run_program({"plot", a, b, "--by", "steps"});
+  const Outcome drawn = call("plot", a, b, "--by steps");
   CHECK(drawn.code == 0);
   CHECK(drawn.err == "");
   CHECK(drawn.out.find('\033') == std::string::npos);
-  for (const char* part : {"loss, nats a token\n", " steps\n", "o a: 3.25 at the end\n",
-                           "x b: 3.25 at the end\n", "Marks: validation loss"})
-    CHECK_THAT(drawn.out, ContainsSubstring(part));
+  CHECK_HAS(drawn.out, "loss, nats a token\n", " steps\n", "o a: 3.25 at the end\n", "x b: 3.25 at the end\n",
+            "Marks: validation loss");
   const std::vector<std::string> lines = lines_of(drawn.out);
   CHECK(std::count_if(lines.begin(), lines.end(), [](const std::string& line) {
           return line.find("│") != line.npos || line.find("┤") != line.npos;
         }) == 16);  // 24 rows less the axis, the legend, the title and the prompt
-  if (gradus::testing::machine_has("/dev/pts/ptmx")) {
+  if (testing::machine_has("/dev/pts/ptmx")) {
     PseudoTerminal terminal({"plot", a, b}, {}, 60, 20);
     CHECK(terminal.exit_code() == 0);
-    CHECK_THAT(terminal.rest(),
-               ContainsSubstring("\033[36mo\033[0m a: 3.25") && ContainsSubstring("\033[35m"));
+    CHECK_HAS(terminal.rest(), "\033[36mo\033[0m a: 3.25", "\033[35m");
     Screen screen(60, 20);
     screen.write(terminal.rest());
     const std::vector<std::string> shown = screen.lines();
@@ -84,23 +75,23 @@ TEST_CASE("a CSV has all numbers of the log, and replaces an earlier one only") 
       "{\"event\":\"sample\",\"step\":2,\"text\":\"a\"}\n"
       "{\"event\":\"eval\",\"step\":1000000,\"val_loss\":2,\"tokens\":7,\"elapsed_s\":9}\n");
   const std::string table = scratch.path("t.csv");
-  REQUIRE(run_program({"plot", log, "--out", table}).code == 0);
+  must("plot", log, "--out", table);
   const std::string name = std::filesystem::path(log).parent_path().filename().string();
   const std::string expected = "run,event,step,elapsed_s,loss,val_loss,lr,grad_norm,tokens_per_s\n" + name +
                                ",step,1000000,0.5,4.123456789012345,,1e-05,0.1,3e+20\n" + name +
                                ",eval,1000000,9,,2,,,\n";
   CHECK(read(table) == expected);
-  CHECK(run_program({"plot", log, "--out", table, "--quiet"}).code == 0);
+  CHECK(call("plot", log, "--out", table, "--quiet").code == 0);
   const std::string mine = scratch.file("mine.csv", "run,event\n");
   check_refused({"plot", log, "--out", mine}, {"--out must be a new file or an earlier CSV", "--overwrite"});
-  CHECK(run_program({"plot", log, "--out", mine, "--overwrite"}).code == 0);
+  CHECK(call("plot", log, "--out", mine, "--overwrite").code == 0);
   CHECK(read(mine) == expected);
   // A name with a comma and quotes is one field.
   const std::string odd = scratch.path("a,\"b");
   std::filesystem::create_directory(odd);
   std::filesystem::copy_file(log, odd + "/metrics.jsonl");
-  REQUIRE(run_program({"plot", odd, "--out", table}).code == 0);
-  CHECK_THAT(read(table), ContainsSubstring("\n\"a,\"\"b\",step,1000000,"));
+  must("plot", odd, "--out", table);
+  CHECK_HAS(read(table), "\n\"a,\"\"b\",step,1000000,");
 }
 
 TEST_CASE("a plot replaces an earlier one, and nothing else unless that is asked for") {
@@ -114,19 +105,18 @@ TEST_CASE("a plot replaces an earlier one, and nothing else unless that is asked
     check_refused({"plot", run, "--out", picture},
                   {"--out must be a new file or an earlier plot", "mine.svg", "--overwrite replaces it"});
     CHECK(read(picture) == mine);
-    REQUIRE(run_program({"plot", run, "--out", picture, "--overwrite"}).code == 0);
-    CHECK_THAT(read(picture), ContainsSubstring("loss against minutes"));
-    REQUIRE(run_program({"plot", run, "--out", picture, "--by", "steps"}).code == 0);
-    CHECK_THAT(read(picture), ContainsSubstring("loss against steps"));
+    must("plot", run, "--out", picture, "--overwrite");
+    CHECK_HAS(read(picture), "loss against minutes");
+    must("plot", run, "--out", picture, "--by steps");
+    CHECK_HAS(read(picture), "loss against steps");
   }
   for (const char* name : {"x.png", "svg", "x.svg.txt", ".svg"})
-    for (const char* flag : {"--quiet", "--overwrite"})
+    for (const char* flag : args("--quiet --overwrite"))
       check_refused({"plot", run, "--out", scratch.path(name), flag}, {"--out must end in .svg", name});
-  check_refused({"bench", "--scaling", "--quick", "--plot", scratch.path("x.png")},
-                {"--plot must end in .svg"});
-  check_refused({"bench", "--scaling", "--quick", "--plot", scratch.file("my.svg", "a note")},
+  check_refused(args("bench --scaling --quick --plot", scratch.path("x.png")), {"--plot must end in .svg"});
+  check_refused(args("bench --scaling --quick --plot", scratch.file("my.svg", "a note")),
                 {"--plot must be a new file or an earlier plot", "name another"});
   CHECK(contents(std::filesystem::path(run).parent_path()).size() == 3);
 }
 
-}  // namespace test_plot
+}  // namespace gradus::cli::test_plot

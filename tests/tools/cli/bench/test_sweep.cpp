@@ -1,18 +1,13 @@
 // gradus sweep: which runs a table stands for, and that none is made twice.
-#include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "catch.hpp"
 #include "gradus/files/error.hpp"
 #include "tools/cli/program.hpp"
 #include "train/small_model.hpp"
 
-namespace test_sweep {
+namespace gradus::cli::test_sweep {
 
-using namespace gradus::cli;
-using Catch::Matchers::ContainsSubstring;
-using gradus::concat;
+using concat;
 using nlohmann::json;
 
 const std::string kTable =
@@ -21,18 +16,17 @@ const std::string kTable =
 
 std::string with_text(const Scratch& scratch) {
   std::string table = kTable;
-  const std::string text = scratch.file("text.txt", gradus::train::small_text());
+  const std::string text = scratch.text();
   return table.replace(table.find("[base]\n"), 7, "[base]\ntext = [\"" + text + "\"]\n");
 }
 
 TEST_CASE("a sweep trains each setting with each seed, once, and prints means") {
   const Scratch scratch;
   const std::string file = scratch.file("table.toml", with_text(scratch)), out = scratch.path("sweep");
-  const Outcome first = run_program({"sweep", file, "--out", out, "--threads", "1"});
+  const Outcome first = call("sweep", file, "--out", out, "--threads 1");
   INFO(first.err);
   REQUIRE(first.code == 0);
-  for (const char* line : {"adamw lr=0.001, seed 1: ", "adamw lr=0.003, seed 2: ", "muon, seed 2: ", " +- "})
-    CHECK_THAT(first.out, ContainsSubstring(line));
+  CHECK_HAS(first.out, "adamw lr=0.001, seed 1: ", "adamw lr=0.003, seed 2: ", "muon, seed 2: ", " +- ");
   const std::vector<std::string> lines = lines_of(read(out + "/results.jsonl"));
   REQUIRE(lines.size() == 6);
   for (const std::string& line : lines) {
@@ -42,7 +36,7 @@ TEST_CASE("a sweep trains each setting with each seed, once, and prints means") 
   }
 
   // The example of plot's help, with this folder.
-  const std::string help = run_program({"plot", "--help"}).out;
+  const std::string help = call("plot --help").out;
   const size_t at = help.find(" plot out/sweep ");
   REQUIRE(at != std::string::npos);
   std::string example = "$GRADUS" + help.substr(at, help.find('\n', at) - at);
@@ -50,14 +44,13 @@ TEST_CASE("a sweep trains each setting with each seed, once, and prints means") 
   const Outcome drawn = run_shell(example);
   INFO(drawn.err);
   CHECK(drawn.code == 0);
-  CHECK_THAT(read(out + ".svg"),
-             ContainsSubstring(">adamw-lr=0.001-s1: ") && ContainsSubstring(">muon-s2: "));
+  CHECK_HAS(read(out + ".svg"), ">adamw-lr=0.001-s1: ", ">muon-s2: ");
 
   // A line that a kill tore, a run that was stopped: only that one is made again.
   std::string torn;
   for (size_t i = 0; i < 5; ++i) torn += lines[i] + "\n";
   std::ofstream(out + "/results.jsonl") << torn << lines[5].substr(0, 20);
-  const Outcome again = run_program({"sweep", file, "--out", out, "--threads", "1"});
+  const Outcome again = call("sweep", file, "--out", out, "--threads 1");
   REQUIRE(again.code == 0);
   CHECK_THAT(again.out, ContainsSubstring("muon, seed 2: ") && !ContainsSubstring("muon, seed 1: "));
   CHECK(lines_of(read(out + "/results.jsonl")).size() == 6);
@@ -107,23 +100,21 @@ TEST_CASE("a sweep whose run fails says which, and keeps what is done") {
   const Scratch scratch;
   std::string table = with_text(scratch);
   table += "lr = 1e39\nwarmup = 0\n";
-  const Outcome outcome =
-      run_program({"sweep", scratch.file("table.toml", table), "--out", scratch.path("sweep")});
+  const Outcome outcome = call("sweep", scratch.file("table.toml", table), "--out", scratch.path("sweep"));
   CHECK(outcome.code == 1);
-  CHECK_THAT(outcome.err,
-             ContainsSubstring("must end with a validation loss, got exit code 1 for muon, seed 1"));
+  CHECK_HAS(outcome.err, "must end with a validation loss, got exit code 1 for muon, seed 1");
   CHECK(lines_of(read(scratch.path("sweep/results.jsonl"))).size() == 4);
 }
 
 TEST_CASE("a sweep passes switches and lists on, and makes no setting of a list that is one value") {
   const Scratch scratch;
-  const std::string text = scratch.file("text.txt", gradus::train::small_text());
+  const std::string text = scratch.text();
   const std::string file = scratch.file(
       "table.toml", "seeds = [3]\n[base]\npreset = \"tiny\"\nsteps = 2\ntext = [\"" + text + "\", \"" + text +
                         "\"]\ntext-weights = [1, 2]\nearlier-steps = [1, 3]\n[try.untied]\ntied = "
                         "false\n[try.heads]\nbias = [true, "
                         "false]\n");
-  const Outcome outcome = run_program({"sweep", file, "--out", scratch.path("sweep"), "--threads", "1"});
+  const Outcome outcome = call("sweep", file, "--out", scratch.path("sweep"), "--threads 1");
   INFO(outcome.err);
   REQUIRE(outcome.code == 0);
   CHECK(lines_of(read(scratch.path("sweep/results.jsonl"))).size() == 3);
@@ -142,7 +133,7 @@ TEST_CASE("a sweep sets no results of another table beside its own") {
   std::string table = with_text(scratch);
   const std::string out = scratch.path("sweep");
   const auto sweep = [&] {
-    return run_program({"sweep", scratch.file("table.toml", table), "--out", out, "--threads", "1"});
+    return call("sweep", scratch.file("table.toml", table), "--out", out, "--threads 1");
   };
   REQUIRE(sweep().code == 0);
   const std::string results = read(out + "/results.jsonl");
@@ -153,8 +144,8 @@ TEST_CASE("a sweep sets no results of another table beside its own") {
     std::ofstream(out + "/results.jsonl") << kept;
     const Outcome outcome = sweep();
     CHECK(outcome.code == 2);
-    CHECK_THAT(outcome.err, ContainsSubstring("the flags of adamw lr=0.001, seed 1, must stay [") &&
-                                ContainsSubstring("\"--steps=4\"") && ContainsSubstring("\"--steps=5\""));
+    CHECK_HAS(outcome.err, "the flags of adamw lr=0.001, seed 1, must stay [", "\"--steps=4\"",
+              "\"--steps=5\"");
     CHECK(read(out + "/results.jsonl") == kept);
   }
   table.replace(table.find("[try.adamw]"), 11, "[try.other]");  // a setting more is no other table
@@ -190,4 +181,4 @@ TEST_CASE("a sweep refuses a table that is none, by line and column") {
   refused("[try.a]\nlr = 1979-05-27\n", "must be a string, a number, true or false");
 }
 
-}  // namespace test_sweep
+}  // namespace gradus::cli::test_sweep

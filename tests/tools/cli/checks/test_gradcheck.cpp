@@ -1,18 +1,15 @@
 // gradus gradcheck as a command.
 #include <nlohmann/json.hpp>
 
-#include "catch.hpp"
 #include "tools/cli/program.hpp"
 #include "train/small_model.hpp"
 
-namespace test_gradcheck {
+namespace gradus::cli::test_gradcheck {
 
-using namespace gradus::cli;
-using Catch::Matchers::ContainsSubstring;
 using nlohmann::json;
 
 TEST_CASE("gradcheck --all --json gives an object an op and the sums at the end") {
-  const Outcome outcome = run_program({"gradcheck", "--all", "--json"});
+  const Outcome outcome = call("gradcheck --all --json");
   CHECK(outcome.code == 0);
   const std::vector<std::string> lines = lines_of(outcome.out);
   REQUIRE(lines.size() > 50);
@@ -34,7 +31,7 @@ TEST_CASE("gradcheck --all --json gives an object an op and the sums at the end"
 
 TEST_CASE("the columns of gradcheck end below their headings") {
   for (const char* order : {"1", "2"}) {
-    const Outcome outcome = run_program({"gradcheck", "--op", "mul", "--order", order});
+    const Outcome outcome = call("gradcheck --op mul --order", order);
     CHECK(outcome.code == 0);
     const std::vector<std::string> lines = lines_of(outcome.out);
     REQUIRE(lines.size() == 3);
@@ -66,10 +63,8 @@ TEST_CASE("gradcheck --layer checks a layer as it is described") {
                                                 {"GroupedQueryAttention", "qk_norm=1", "n_kv_head=1"},
                                                 {"Llama", "n_layer=1", "qk_norm=1", "tied=0"},
                                                 {"GPT", "n_layer=1"}}) {
-    std::vector<std::string> arguments = {"gradcheck", "--json", "--layer"};
-    arguments.insert(arguments.end(), layer.begin(), layer.end());
     INFO(layer[0]);
-    const Outcome outcome = run_program(arguments);
+    const Outcome outcome = call("gradcheck --json --layer", layer);
     CHECK(outcome.code == 0);
     CHECK(json::parse(lines_of(outcome.out).at(0)).at("layer") == layer[0]);
   }
@@ -77,30 +72,29 @@ TEST_CASE("gradcheck --layer checks a layer as it is described") {
 
 TEST_CASE("gradcheck --model checks a trained run on its own text") {
   const Scratch scratch;
-  const std::string text = scratch.file("text.txt", gradus::train::small_text()), out = scratch.path("run");
-  REQUIRE(run_program({"train", "--text", text, "--preset", "tiny", "--steps", "2", "--out", out}).code == 0);
-  const Outcome outcome = run_program({"gradcheck", "--model", out, "--order", "1", "--json"});
+  const std::string text = scratch.text(), out = scratch.path("run");
+  must("train --text", text, "--preset tiny --steps 2 --out", out);
+  const Outcome outcome = call("gradcheck --model", out, "--order 1 --json");
   CHECK(outcome.code == 0);
   CHECK(json::parse(lines_of(outcome.out).at(0)).at("passed") == true);
 }
 
 TEST_CASE("gradcheck refuses what it does not know") {
-  const auto refused = [](std::vector<std::string> arguments, const std::string& words) {
-    arguments.insert(arguments.begin(), "gradcheck");
-    check_refused(arguments, {words});
+  const auto refused = [](const std::vector<std::string>& arguments, const std::string& words) {
+    check_refused(args("gradcheck", arguments), {words});
   };
-  refused({"--op", "nope"}, "--op must be the name of an op, got 'nope'");
-  refused({"--order", "3"}, "--order must be 1 or 2, got 3");
-  refused({"--op", "add", "--all"}, "must not come together, got 2");
-  refused({"--layer", "Nope"}, "Embedding, GPT, ");
-  refused({"--layer", "Linear", "width=3"},
+  refused(args("--op nope"), "--op must be the name of an op, got 'nope'");
+  refused(args("--order 3"), "--order must be 1 or 2, got 3");
+  refused(args("--op add --all"), "must not come together, got 2");
+  refused(args("--layer Nope"), "Embedding, GPT, ");
+  refused(args("--layer Linear width=3"),
           "KEY of batch=2, bias=1, in_features=3, out_features=4, got 'width=3'");
-  refused({"--layer", "Linear", "bias=yes"}, "must be a number");
-  refused({"--layer", "Linear", "in_features=0"}, "must be >= 1");
-  refused({"--model", "nowhere"}, "nowhere");
+  refused(args("--layer Linear bias=yes"), "must be a number");
+  refused(args("--layer Linear in_features=0"), "must be >= 1");
+  refused(args("--model nowhere"), "nowhere");
   const std::string needed = "--html must come with --op, --layer, --model or --command, got none of them.";
-  refused({"--html", "page.html"}, needed);
-  refused({"--html", "page.html", "--all"}, needed);
+  refused(args("--html page.html"), needed);
+  refused(args("--html page.html --all"), needed);
 }
 
-}  // namespace test_gradcheck
+}  // namespace gradus::cli::test_gradcheck

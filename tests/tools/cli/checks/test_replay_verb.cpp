@@ -1,17 +1,14 @@
 // gradus replay as a user and a script call it.
 #include <nlohmann/json.hpp>
 
-#include "catch.hpp"
 #include "test_files.hpp"
 #include "tools/cli/program.hpp"
 
-namespace test_replay_verb {
+namespace gradus::cli::test_replay_verb {
 
-using namespace gradus::cli;
-using Catch::Matchers::ContainsSubstring;
 using nlohmann::json;
 
-const std::filesystem::path kFiles = gradus::testing::test_files() / "tools/replay";
+const std::filesystem::path kFiles = testing::test_files() / "tools/replay";
 const std::string kExample = (kFiles / "example.json").string();
 
 /// The example with a mask that hides each token from itself.
@@ -22,7 +19,7 @@ std::string broken(const Scratch& scratch) {
 }
 
 TEST_CASE("replay runs the notebooks' file") {
-  const Outcome outcome = run_program({"replay", (kFiles / "golden.json").string(), "--json"});
+  const Outcome outcome = call("replay", (kFiles / "golden.json").string(), "--json");
   CHECK(outcome.err.empty());
   const std::vector<std::string> lines = lines_of(outcome.out);
   CHECK(lines.size() == 369);
@@ -39,18 +36,18 @@ TEST_CASE("replay runs the notebooks' file") {
 }
 
 TEST_CASE("replay tells people how each case went") {
-  const Outcome outcome = run_program({"replay", kExample});
+  const Outcome outcome = call("replay", kExample);
   CHECK(outcome.code == 0);
   CHECK(outcome.out ==
         "ok    causal weights: 13 checks passed\n1 cases passed, 0 failed; 13 checks passed, 0 failed\n");
-  CHECK(lines_of(run_program({"replay", kExample, "--quiet"}).out).size() == 1);
-  CHECK(run_program({"replay", kExample, "--case", "causal weights"}).out == outcome.out);
+  CHECK(lines_of(call("replay", kExample, "--quiet").out).size() == 1);
+  CHECK(call("replay", kExample, "--case", std::string("causal weights")).out == outcome.out);
 }
 
 TEST_CASE("the first step that differs stands before what follows from it, and the exit code is 3") {
   const Scratch scratch;
   const std::string file = broken(scratch);
-  const Outcome outcome = run_program({"replay", file});
+  const Outcome outcome = call("replay", file);
   CHECK(outcome.code == 3);
   const std::vector<std::string> lines = lines_of(outcome.out);
   REQUIRE(lines.size() == 8);
@@ -62,7 +59,7 @@ TEST_CASE("the first step that differs stands before what follows from it, and t
       "      after it: steps[6] masked_fill -> masked, value: element [0, 0] must be 0.2822"));
   CHECK(lines.back() == "0 cases passed, 1 failed; 7 checks passed, 6 failed");
 
-  const Outcome machine = run_program({"replay", file, "--json"});
+  const Outcome machine = call("replay", file, "--json");
   CHECK(machine.code == 3);
   const json first = json::parse(lines_of(machine.out)[7]);
   CHECK(first["step"] == 5);
@@ -83,11 +80,11 @@ TEST_CASE("what cannot be replayed is one line and exit 2") {
                 {"b.json must have something to check, got 0 cases"});
   check_refused({"replay", scratch.file("c.json", R"([{"name": "a\nb", "steps": [{"op": "sum"}]}])")},
                 {"case 'a\\nb', steps[0] (sum)"});
-  check_refused({"replay", kExample, "--case", "other"}, {"got 'other'"});
+  check_refused(args("replay", kExample, "--case other"), {"got 'other'"});
   json cases = json::parse(read(kExample));
   cases[0]["steps"][3]["in"] = {"q", "q"};
   check_refused({"replay", scratch.file("d.json", cases.dump())},
                 {"steps[3] (matmul) the last dim of a must equal"});
 }
 
-}  // namespace test_replay_verb
+}  // namespace gradus::cli::test_replay_verb

@@ -1,17 +1,11 @@
 // What gradus info says of a run folder whose model is not the decoder.
-#include <fstream>
-
-#include "catch.hpp"
 #include "gradus/autograd/ops/ops.hpp"
 #include "gradus/nn/layers.hpp"
 #include "gradus/train/run.hpp"
 #include "tools/cli/program.hpp"
 
-namespace test_info_own {
+namespace gradus::cli::test_info_own {
 
-using namespace gradus;
-using namespace gradus::cli;
-using Catch::Matchers::ContainsSubstring;
 using Catch::Matchers::StartsWith;
 
 /// Trains a line through points, in that folder.
@@ -33,19 +27,20 @@ TEST_CASE("info reads the folder of a model of one's own") {
   const Scratch scratch;
   const std::string out = scratch.path("line");
   fit_line(out, 4);
-  const Outcome stopped = run_program({"info", out});
+  const Outcome stopped = call("info", out);
   CHECK(stopped.code == 0);
   CHECK_THAT(stopped.out, StartsWith("model.safetensors  shape   numbers\n"
                                      "bias               (1,)          1\n"
                                      "weight             (1, 3)        3\n"));
-  CHECK_THAT(stopped.out, ContainsSubstring("model       not a decoder of gradus; 4 parameters\n"
-                                            "trained     in steps of 6 examples, seed 7\n"
-                                            "state       step 4 of 10; train::fit() continues it\n"));
+  CHECK_HAS(stopped.out,
+            "model       not a decoder of gradus; 4 parameters\n"
+            "trained     in steps of 6 examples, seed 7\n"
+            "state       step 4 of 10; train::fit() continues it\n");
   fit_line(out, 10);
-  const Outcome done = run_program({"info", out});
-  CHECK_THAT(done.out, ContainsSubstring("state       step 10 of 10; finished\nbest        0."));
-  CHECK_THAT(done.out, ContainsSubstring(" targets of the validation batches\n"));
-  CHECK_THAT(run_program({"info", out + "/last"}).out, ContainsSubstring("4 parameters\n"));
+  const Outcome done = call("info", out);
+  CHECK_HAS(done.out, "state       step 10 of 10; finished\nbest        0.");
+  CHECK_HAS(done.out, " targets of the validation batches\n");
+  CHECK_HAS(call("info", out + "/last").out, "4 parameters\n");
 }
 
 TEST_CASE("names in the files of a model of one's own obey nobody, and a changed byte is refused") {
@@ -57,21 +52,21 @@ TEST_CASE("names in the files of a model of one's own obey nobody, and a changed
   std::ofstream(file, std::ios::binary) << model;
   check_refused({"info", out}, {"model.safetensors"});
   std::filesystem::remove(out + "/checksums.sfv");
-  const Outcome shown = run_program({"info", out});
+  const Outcome shown = call("info", out);
   CHECK(shown.code == 0);
   CHECK(shown.out.find('\x1b') == std::string::npos);
-  CHECK_THAT(shown.out, ContainsSubstring("\\x1b"));
+  CHECK_HAS(shown.out, "\\x1b");
 }
 
 TEST_CASE("what info cannot know of a model of one's own it refuses") {
   const Scratch scratch;
   const std::string out = scratch.path("line");
   fit_line(out, 4);
-  check_refused({"info", out, "--batch", "3"},
+  check_refused(args("info", out, "--batch 3"),
                 {"[info] --batch must be left out for a model that is not a decoder of gradus"});
   std::filesystem::remove(out + "/model.safetensors");
   check_refused({"info", out}, {"model.safetensors"});
   check_refused({"sample", out}, {"config.json"});
 }
 
-}  // namespace test_info_own
+}  // namespace gradus::cli::test_info_own

@@ -2,14 +2,10 @@
 #include <sys/resource.h>
 
 #include "autograd/sanitized.hpp"
-#include "catch.hpp"
 #include "tools/cli/program.hpp"
 #include "train/small_model.hpp"
 
-namespace test_address_space {
-
-using namespace gradus::cli;
-using Catch::Matchers::ContainsSubstring;
+namespace gradus::cli::test_address_space {
 
 /// Runs it with so many bytes of address space; one that spins is killed, which is a failure.
 Outcome run_limited(const std::vector<std::string>& arguments, rlim_t bytes) {
@@ -23,20 +19,20 @@ Outcome run_limited(const std::vector<std::string>& arguments, rlim_t bytes) {
 }
 
 bool is_unlimited() {
-  if (gradus::testing::kSanitized) SUCCEED("sanitizers reserve more than any limit");
-  return gradus::testing::kSanitized;
+  if (testing::kSanitized) SUCCEED("sanitizers reserve more than any limit");
+  return testing::kSanitized;
 }
 
 TEST_CASE("no limit on the address space makes a run spin") {
   if (is_unlimited()) return;
   const Scratch scratch;
-  const std::string text = scratch.file("text.txt", gradus::train::small_text());
+  const std::string text = scratch.text();
   bool refused = false, trained = false;
   // With less, OpenBLAS writes lines of its own before main().
   for (rlim_t megabytes = 75; megabytes <= 420; megabytes += megabytes >= 180 && megabytes < 210 ? 1 : 15) {
     INFO(megabytes << " MB");
-    const Outcome outcome = run_limited({"train", "--text", text, "--preset", "tiny", "--steps", "2",
-                                         "--quiet", "--out", scratch.path("run"), "--overwrite"},
+    const Outcome outcome = run_limited(args("train --text", text, "--preset tiny --steps 2 --quiet --out",
+                                             scratch.path("run"), "--overwrite"),
                                         megabytes * 1'000'000);
     INFO(outcome.err);
     trained = trained || outcome.code == 0;
@@ -61,10 +57,8 @@ TEST_CASE("what needs no BLAS needs no memory for it") {
 TEST_CASE("a folder that asks for more than it holds is refused before the memory is taken") {
   if (is_unlimited()) return;
   const Scratch scratch;
-  const std::string text = scratch.file("text.txt", gradus::train::small_text());
-  REQUIRE(run_program({"train", "--text", text, "--preset", "tiny", "--steps", "1", "--quiet", "--out",
-                       scratch.path("run")})
-              .code == 0);
+  const std::string text = scratch.text();
+  must("train --text", text, "--preset tiny --steps 1 --quiet --out", scratch.path("run"));
   std::string config = read(scratch.path("run/config.json"));
   const std::string from = "\"n_embd\": 32";
   REQUIRE(config.find(from) != std::string::npos);
@@ -73,12 +67,12 @@ TEST_CASE("a folder that asks for more than it holds is refused before the memor
   scratch.file("config.json", config);
   for (const char* name : {"model.safetensors", "vocab.json"})
     scratch.file(name, read(scratch.path(std::string("run/") + name)));
-  for (const char* verb : {"info", "sample"}) {
+  for (const char* verb : args("info sample")) {
     const Outcome outcome = run_limited({verb, scratch.path(".")}, 600'000'000);
     INFO(outcome.err);
     CHECK(outcome.code == 2);
-    CHECK_THAT(outcome.err, ContainsSubstring("wpe.weight (32, 32) for (32, 5000)"));
+    CHECK_HAS(outcome.err, "wpe.weight (32, 32) for (32, 5000)");
   }
 }
 
-}  // namespace test_address_space
+}  // namespace gradus::cli::test_address_space

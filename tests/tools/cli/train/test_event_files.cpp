@@ -1,18 +1,13 @@
 // train --tensorboard: the scalars are those of metrics.jsonl, over a stop and a resume.
 #include <signal.h>
 
-#include <algorithm>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "catch.hpp"
 #include "tools/cli/program.hpp"
 #include "train/event_file.hpp"
 #include "train/small_model.hpp"
 
-namespace test_event_files {
-
-using namespace gradus::cli;
+namespace gradus::cli::test_event_files {
 
 namespace fs = std::filesystem;
 
@@ -25,7 +20,7 @@ Scalars kept(std::vector<fs::path> files) {
   });
   Scalars scalars;
   for (const fs::path& file : files)
-    for (const gradus::train::ReadEvent& event : gradus::train::EventReader::read(read(file))) {
+    for (const train::ReadEvent& event : train::EventReader::read(read(file))) {
       if (event.session_status == 1)
         for (auto& [tag, values] : scalars) values.erase(values.lower_bound(event.step), values.end());
       for (const auto& [tag, value] : event.scalars) CHECK(scalars[tag].emplace(event.step, value).second);
@@ -48,16 +43,16 @@ Scalars logged(const std::string& file) {
 
 TEST_CASE("event files have the scalars of the log, also of a run that was killed and resumed") {
   const Scratch scratch;
-  const std::string out = scratch.path("run"), text = scratch.file("text.txt", gradus::train::small_text());
+  const std::string out = scratch.path("run"), text = scratch.text();
   // The last checkpoint is that of step 10; steps 11 to 15 are made twice.
   Input input;
   input.on_line = [](const std::string& line, int process) {
     if (line.find("\"step\":15,") != line.npos) ::kill(process, SIGKILL);
   };
-  CHECK_THROWS(run_program({"train", "--preset", "tiny", "--steps", "30", "--eval-every", "5", "--save-every",
-                            "10", "--text", text, "--out", out, "--tensorboard", "--json"},
+  CHECK_THROWS(run_program(args("train --preset tiny --steps 30 --eval-every 5 --save-every 10 --text", text,
+                                "--out", out, "--tensorboard --json"),
                            input));
-  REQUIRE(run_program({"train", "--resume", "--out", out, "--quiet"}).code == 0);
+  must("train --resume --out", out, "--quiet");
   std::vector<fs::path> files;
   for (const auto& entry : fs::directory_iterator(out + "/tensorboard")) files.push_back(entry.path());
   CHECK(files.size() == 2);
@@ -66,10 +61,8 @@ TEST_CASE("event files have the scalars of the log, also of a run that was kille
   CHECK(kept(files) == expected);
 
   // A run without the flag has none.
-  REQUIRE(run_program({"train", "--preset", "tiny", "--steps", "2", "--text", text, "--out",
-                       scratch.path("plain"), "--quiet"})
-              .code == 0);
+  must("train --preset tiny --steps 2 --text", text, "--out", scratch.path("plain"), "--quiet");
   CHECK_FALSE(fs::exists(scratch.path("plain/tensorboard")));
 }
 
-}  // namespace test_event_files
+}  // namespace gradus::cli::test_event_files

@@ -1,32 +1,21 @@
 // The live view of `gradus train` on terminals of several sizes, seen by an emulator of a terminal.
-#include <algorithm>
-#include <numeric>
-#include <sstream>
-
-#include "catch.hpp"
 #include "machine.hpp"
 #include "tools/cli/program.hpp"
 #include "tools/cli/pseudo_terminal.hpp"
 #include "tools/cli/screen.hpp"
 #include "train/small_model.hpp"
 
-namespace test_live_view {
-
-using namespace gradus::cli;
-using Catch::Matchers::ContainsSubstring;
+namespace gradus::cli::test_live_view {
 
 const std::string kFrameEnd = "\033[J";  // of a view that is drawn or cleared
 
 struct Training {
   Scratch scratch;
-  std::string text = scratch.file("text.txt", gradus::train::small_text());
+  std::string text = scratch.text();
 
   std::vector<std::string> command(const std::string& out, const std::vector<std::string>& more = {}) const {
-    std::vector<std::string> words{"train",          "--preset", "tiny",         "--text", text,
-                                   "--steps",        "120",      "--eval-every", "40",     "--out",
-                                   scratch.path(out)};
-    words.insert(words.end(), more.begin(), more.end());
-    return words;
+    return args("train --preset tiny --text", text, "--steps 120 --eval-every 40 --out", scratch.path(out),
+                more);
   }
 };
 
@@ -57,7 +46,7 @@ int width_of(const std::string& bytes) {
 }
 
 TEST_CASE("a view of losses and a sample stays below the evaluations, as wide as the terminal") {
-  if (!gradus::testing::machine_has("/dev/pts/ptmx")) return;
+  if (!testing::machine_has("/dev/pts/ptmx")) return;
   const Training training;
   const Outcome piped = run_program(training.command("piped"));
   REQUIRE(piped.code == 0);
@@ -102,12 +91,11 @@ TEST_CASE("a view of losses and a sample stays below the evaluations, as wide as
 }
 
 TEST_CASE("a terminal that is resized while a run goes on has no remains of the view") {
-  if (!gradus::testing::machine_has("/dev/pts/ptmx")) return;
+  if (!testing::machine_has("/dev/pts/ptmx")) return;
   const Training training;
   // Without evaluations, whose lines clear the view: each piece of output then shows how wide the terminal
   // was.
-  PseudoTerminal terminal(training.command("run", {"--steps", "1000000", "--eval-every", "1000000"}), {}, 100,
-                          30);
+  PseudoTerminal terminal(training.command("run", args("--steps 1000000 --eval-every 1000000")), {}, 100, 30);
   Screen screen(100, 30);
   const std::vector<std::pair<int, int>> sizes = {{70, 30}, {120, 40}, {61, 40}, {80, 30}};
   size_t changes = 0;
@@ -134,9 +122,9 @@ TEST_CASE("a terminal that is resized while a run goes on has no remains of the 
 }
 
 TEST_CASE("Ctrl-C leaves a terminal without the view, and a run that resumes") {
-  if (!gradus::testing::machine_has("/dev/pts/ptmx")) return;
+  if (!testing::machine_has("/dev/pts/ptmx")) return;
   const Training training;
-  PseudoTerminal terminal(training.command("run", {"--steps", "20000"}));
+  PseudoTerminal terminal(training.command("run", args("--steps 20000")));
   Screen screen(80, 24);
   while (!has_view(screen.lines())) screen.write(terminal.shown_up_to(kFrameEnd));
   terminal.type("\x03");
@@ -151,9 +139,9 @@ TEST_CASE("Ctrl-C leaves a terminal without the view, and a run that resumes") {
 }
 
 TEST_CASE("a run that was suspended draws below what the shell has written meanwhile") {
-  if (!gradus::testing::machine_has("/dev/pts/ptmx")) return;
+  if (!testing::machine_has("/dev/pts/ptmx")) return;
   const Training training;
-  PseudoTerminal terminal(training.command("run", {"--steps", "400"}));
+  PseudoTerminal terminal(training.command("run", args("--steps 400")));
   Screen screen(80, 24);
   for (int frame = 0; frame < 5; ++frame) screen.write(terminal.shown_up_to(kFrameEnd));
   screen.write(terminal.stop());
@@ -176,7 +164,7 @@ TEST_CASE("a run that was suspended draws below what the shell has written meanw
 }
 
 TEST_CASE("colours, lines and silence are as the environment and the flags ask for") {
-  if (!gradus::testing::machine_has("/dev/pts/ptmx")) return;
+  if (!testing::machine_has("/dev/pts/ptmx")) return;
   const Training training;
   const auto shown = [&](const std::vector<std::string>& flags, const std::vector<std::string>& environment) {
     PseudoTerminal terminal(training.command("run", flags), environment);
@@ -186,25 +174,25 @@ TEST_CASE("colours, lines and silence are as the environment and the flags ask f
   const std::string plain = shown({}, {"NO_COLOR=1"});
   Screen screen(80, 24);
   screen.write(plain);
-  CHECK_THAT(plain, ContainsSubstring("⣿"));
+  CHECK_HAS(plain, "⣿");
   CHECK(screen.coloured() == 0);
   const std::string dumb = shown({"--overwrite"}, {"TERM=dumb"});
   CHECK(dumb.find('\033') == std::string::npos);
   CHECK(evaluations(lines_of(dumb)).size() >= 3);
-  CHECK(shown({"--overwrite", "--quiet"}, {}) == "");
+  CHECK(shown(args("--overwrite --quiet"), {}) == "");
   // JSON lines on the same terminal are not mixed with a view.
-  const std::string json = shown({"--overwrite", "--json"}, {});
+  const std::string json = shown(args("--overwrite --json"), {});
   CHECK(json.find('\033') == std::string::npos);
-  CHECK_THAT(json, ContainsSubstring("{\"event\":\"step\",\"step\":120,"));
+  CHECK_HAS(json, "{\"event\":\"step\",\"step\":120,");
 }
 
 TEST_CASE("a sample of wide characters, accents and control characters does not break the view") {
-  if (!gradus::testing::machine_has("/dev/pts/ptmx")) return;
+  if (!testing::machine_has("/dev/pts/ptmx")) return;
   const Training training;
   std::string text;
   for (int i = 0; i < 300; ++i) text += "漢字かな交じり文😀e\xCC\x81\x1b[2J\x07";
   PseudoTerminal terminal(
-      training.command("run", {"--text", training.scratch.file("wide.txt", text), "--block", "16"}), {}, 60,
+      training.command("run", args("--text", training.scratch.file("wide.txt", text), "--block 16")), {}, 60,
       24);
   Screen screen(60, 24);
   bool saw_sample = false;
@@ -219,4 +207,4 @@ TEST_CASE("a sample of wide characters, accents and control characters does not 
   CHECK(terminal.exit_code() == 0);
 }
 
-}  // namespace test_live_view
+}  // namespace gradus::cli::test_live_view

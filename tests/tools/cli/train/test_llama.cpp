@@ -1,27 +1,22 @@
 // The program with --arch llama, from training to text.
 #include <nlohmann/json.hpp>
 
-#include "catch.hpp"
 #include "gradus/models/pretrained.hpp"
 #include "tools/cli/program.hpp"
 #include "train/small_model.hpp"
 
-namespace test_llama {
+namespace gradus::cli::test_llama {
 
-using namespace gradus;
-using namespace gradus::cli;
-using Catch::Matchers::ContainsSubstring;
 using nlohmann::json;
 
 /// `train` with a small llama that has everything, and the flags of `more`.
 Outcome train_llama(const Scratch& scratch, const std::string& out,
                     const std::vector<std::string>& more = {}) {
-  std::vector<std::string> arguments = {
-      "train",    "--preset",     "tiny", "--arch",   "llama", "--embd",       "32",  "--heads",
-      "4",        "--kv-heads",   "2",    "--hidden", "40",    "--rope-theta", "500", "--qk-norm",
-      "--untied", "--block",      "8",    "--steps",  "12",    "--dropout",    "0.1", "--eval-every",
-      "4",        "--save-every", "4",    "--warmup", "2",     "--quiet"};
-  const std::string text = scratch.file("text.txt", train::small_text());
+  std::vector<std::string> arguments = args(
+      "train --preset tiny --arch llama --embd 32 --heads 4 --kv-heads 2 --hidden 40 --rope-theta 500 "
+      "--qk-norm --untied --block 8 --steps 12 --dropout 0.1 --eval-every 4 --save-every 4 --warmup 2 "
+      "--quiet");
+  const std::string text = scratch.text();
   arguments.insert(arguments.end(), {"--text", text, "--out", scratch.path(out)});
   arguments.insert(arguments.end(), more.begin(), more.end());
   return run_program(arguments);
@@ -39,21 +34,20 @@ TEST_CASE("a llama is trained, described, sampled, evaluated and checked") {
   CHECK(config.at("tie_word_embeddings") == false);
   CHECK(json::parse(read(run + "/train.json")).at("arch") == "llama");
 
-  const Outcome info = run_program({"info", run});
+  const Outcome info = call("info", run);
   CHECK(info.code == 0);
-  CHECK_THAT(info.out, ContainsSubstring("model.layers.1.self_attn.k_proj.weight          (16, 32)") &&
-                           ContainsSubstring("lm_head.weight") &&
-                           ContainsSubstring("llama, 40 wide inside the MLP, norms of "
-                                             "queries and keys, untied; "));
+  CHECK_HAS(info.out, "model.layers.1.self_attn.k_proj.weight          (16, 32)", "lm_head.weight",
+            "llama, 40 wide inside the MLP, norms of "
+            "queries and keys, untied; ");
   for (const char* weights : {"float32", "bfloat16", "int8", "int4"}) {
     INFO(weights);
     const Outcome sample =
-        run_program({"sample", run, "--prompt", "the ", "--tokens", "12", "--weights", weights});
+        call("sample", run, "--prompt", std::string("the "), "--tokens 12 --weights", weights);
     CHECK(sample.code == 0);
     CHECK(sample.out.size() == 4 + 12 + 1);
-    CHECK(run_program({"eval", run, "--text", scratch.path("text.txt"), "--weights", weights}).code == 0);
+    CHECK(call("eval", run, "--text", scratch.path("text.txt"), "--weights", weights).code == 0);
   }
-  const Outcome checked = run_program({"gradcheck", "--model", run, "--order", "1", "--json"});
+  const Outcome checked = call("gradcheck --model", run, "--order 1 --json");
   CHECK(checked.code == 0);
   CHECK(json::parse(lines_of(checked.out).at(0)).at("passed") == true);
 }
@@ -61,53 +55,49 @@ TEST_CASE("a llama is trained, described, sampled, evaluated and checked") {
 TEST_CASE("a llama that was stopped and resumed ends with the bits of one in one go") {
   const Scratch scratch;
   REQUIRE(train_llama(scratch, "whole").code == 0);
-  REQUIRE(train_llama(scratch, "parts", {"--stop-after", "5"}).code == 0);
-  REQUIRE(run_program({"train", "--out", scratch.path("parts"), "--resume", "--quiet"}).code == 0);
+  REQUIRE(train_llama(scratch, "parts", args("--stop-after 5")).code == 0);
+  must("train --out", scratch.path("parts"), "--resume --quiet");
   for (const char* file : {"model.safetensors", "config.json", "train.json", "last/model.safetensors",
                            "last/optimizer.safetensors", "last/trainer.json"}) {
     INFO(file);
     CHECK(read(scratch.path("whole") + "/" + file) == read(scratch.path("parts") + "/" + file));
   }
-  check_refused({"train", "--out", scratch.path("parts"), "--resume", "--arch", "gpt2"},
+  check_refused(args("train --out", scratch.path("parts"), "--resume --arch gpt2"),
                 {"--arch of a resumed run must stay llama, got gpt2"});
-  check_refused({"train", "--out", scratch.path("parts"), "--resume", "--kv-heads", "4"},
+  check_refused(args("train --out", scratch.path("parts"), "--resume --kv-heads 4"),
                 {"--kv-heads of a resumed run must stay 2, got 4"});
 }
 
 TEST_CASE("the shape of a llama may come from a config file, and info tells its memory") {
   const Scratch scratch;
-  const std::string text = scratch.file("text.txt", train::small_text());
+  const std::string text = scratch.text();
   const std::string file =
       scratch.file("c.toml", "arch = \"llama\"\nkv-heads = 1\ntied = false\nblock = 8\n");
-  REQUIRE(run_program({"train", "--config", file, "--preset", "tiny", "--steps", "2", "--text", text,
-                       "--quiet", "--out", scratch.path("run")})
-              .code == 0);
+  must("train --config", file, "--preset tiny --steps 2 --text", text, "--quiet --out", scratch.path("run"));
   const models::DecoderConfig config = models::load_config(scratch.path("run"));
   CHECK(config.arch == "llama");
   CHECK(config.n_kv_head == 1);
   CHECK_FALSE(config.tie_word_embeddings);
-  const Outcome shape = run_program({"info", "--arch", "llama", "--preset", "gpt2", "--vocab", "32000",
-                                     "--kv-heads", "4", "--hidden", "2048", "--qk-norm", "--untied"});
+  const Outcome shape =
+      call("info --arch llama --preset gpt2 --vocab 32000 --kv-heads 4 --hidden 2048 --qk-norm --untied");
   CHECK(shape.code == 0);
-  CHECK_THAT(shape.out, ContainsSubstring("llama, 2048 wide inside the MLP") &&
-                            ContainsSubstring("124,670,208 parameters"));
+  CHECK_HAS(shape.out, "llama, 2048 wide inside the MLP", "124,670,208 parameters");
 }
 
 TEST_CASE("what a decoder cannot have is refused in one line") {
-  const auto refused = [](std::vector<std::string> flags, const char* why) {
-    flags.insert(flags.begin(), {"train", "--corpus", "stories", "--out", "/nowhere"});
-    check_refused(flags, {why});
+  const auto refused = [](const std::vector<std::string>& flags, const char* why) {
+    check_refused(args("train --corpus stories --out /nowhere", flags), {why});
   };
-  refused({"--arch", "lama"},
+  refused(args("--arch lama"),
           "--arch must be gpt2, llama, gemma or mingru, got 'lama'. Hint: did you mean llama?");
-  refused({"--arch", "gpt2", "--kv-heads", "2"}, "--kv-heads must be left out with --arch gpt2, got 2");
-  refused({"--arch", "gpt2", "--hidden", "64"}, "--hidden must be left out with --arch gpt2, got 64");
-  refused({"--arch", "gpt2", "--rope-theta", "5"}, "--rope-theta must be left out with --arch gpt2, got 5");
-  refused({"--arch", "gpt2", "--qk-norm"}, "--qk-norm must be left out with --arch gpt2, got true");
-  refused({"--arch", "llama", "--bias"}, "--bias must be false with --arch llama, whose layers have none");
-  refused({"--arch", "llama", "--kv-heads", "3"}, "--kv-heads must divide --heads, got 3");
-  refused({"--arch", "llama", "--embd", "4"}, "--heads must divide --embd into heads of an even size");
-  check_refused({"info", "--bias", "--arch", "llama"}, {"--bias must be false with --arch llama"});
+  refused(args("--arch gpt2 --kv-heads 2"), "--kv-heads must be left out with --arch gpt2, got 2");
+  refused(args("--arch gpt2 --hidden 64"), "--hidden must be left out with --arch gpt2, got 64");
+  refused(args("--arch gpt2 --rope-theta 5"), "--rope-theta must be left out with --arch gpt2, got 5");
+  refused(args("--arch gpt2 --qk-norm"), "--qk-norm must be left out with --arch gpt2, got true");
+  refused(args("--arch llama --bias"), "--bias must be false with --arch llama, whose layers have none");
+  refused(args("--arch llama --kv-heads 3"), "--kv-heads must divide --heads, got 3");
+  refused(args("--arch llama --embd 4"), "--heads must divide --embd into heads of an even size");
+  check_refused(args("info --bias --arch llama"), {"--bias must be false with --arch llama"});
 }
 
-}  // namespace test_llama
+}  // namespace gradus::cli::test_llama

@@ -1,8 +1,6 @@
 // Runs that train adapters: `train --lora`, and what opens them.
-#include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "catch.hpp"
 #include "gradus/data/tokenizer.hpp"
 #include "gradus/files/file.hpp"
 #include "gradus/models/pretrained.hpp"
@@ -11,28 +9,21 @@
 #include "tools/cli/program.hpp"
 #include "train/small_model.hpp"
 
-namespace test_lora {
+namespace gradus::cli::test_lora {
 
-using namespace gradus;
-using namespace gradus::cli;
-using Catch::Matchers::ContainsSubstring;
 namespace fs = std::filesystem;
 
 struct Base {
   Scratch scratch;
-  std::string text = scratch.file("text.txt", train::small_text()), base = scratch.path("base");
+  std::string text = scratch.text(), base = scratch.path("base");
 
   Base() {
-    REQUIRE(run_program({"train", "--preset", "nano", "--steps", "3", "--block", "16", "--text", text,
-                         "--out", base, "--tokenizer", "byte", "--quiet"})
-                .code == 0);
+    must("train --preset nano --steps 3 --block 16 --text", text, "--out", base, "--tokenizer byte --quiet");
   }
   Outcome train(const std::string& out, std::vector<std::string> more = {}, std::string from = {}) const {
     if (from.empty()) from = base;
-    std::vector<std::string> all{"train",           "--init-from", from, "--text",       text, "--out",
-                                 scratch.path(out), "--steps",     "8",  "--eval-every", "4",  "--quiet"};
-    all.insert(all.end(), more.begin(), more.end());
-    return run_program(all);
+    return call("train --init-from", from, "--text", text, "--out", scratch.path(out),
+                "--steps 8 --eval-every 4 --quiet", more);
   }
   std::string adapter(const std::string& out) const {
     return read(fs::path(scratch.path(out)) / "last" / "adapter_model.safetensors");
@@ -49,11 +40,10 @@ struct Base {
 
 TEST_CASE("a run of adapters resumes to the bit, alone and on ranks") {
   const Base base;
-  const std::vector<std::string> settings = GENERATE(
-      std::vector<std::string>{"--lora", "2", "--lora-dropout", "0.2", "--ema", "0.9", "--block", "9"},
-      std::vector<std::string>{"--lora", "3", "--lora-on", "c_attn", "*.mlp.*", "--weights", "bfloat16",
-                               "--precision", "bf16", "--micro", "2"},
-      std::vector<std::string>{"--lora", "2", "--weights", "int4", "--optimizer", "muon"});
+  const std::vector<std::string> settings =
+      GENERATE(args("--lora 2 --lora-dropout 0.2 --ema 0.9 --block 9"),
+               args("--lora 3 --lora-on c_attn *.mlp.* --weights bfloat16 --precision bf16 --micro 2"),
+               args("--lora 2 --weights int4 --optimizer muon"));
   const auto with = [&](std::vector<std::string> more) {
     more.insert(more.begin(), settings.begin(), settings.end());
     return more;
@@ -61,8 +51,8 @@ TEST_CASE("a run of adapters resumes to the bit, alone and on ranks") {
   const Outcome whole = base.train("whole", with({}));
   INFO(whole.err);
   REQUIRE(whole.code == 0);
-  REQUIRE(base.train("parts", with({"--stop-after", "5"})).code == 0);
-  REQUIRE(run_program({"train", "--resume", "--out", base.scratch.path("parts"), "--quiet"}).code == 0);
+  REQUIRE(base.train("parts", with(args("--stop-after 5"))).code == 0);
+  must("train --resume --out", base.scratch.path("parts"), "--quiet");
   CHECK(base.adapter("whole") == base.adapter("parts"));
   CHECK_FALSE(fs::exists(fs::path(base.scratch.path("whole")) / "model.safetensors"));
   CHECK(base.loss({base.scratch.path("whole")}) < base.loss({base.base}));
@@ -73,8 +63,7 @@ TEST_CASE("the base model may have more rows than its tokenizer has tokens, or n
   const Base base;
   const std::string from = base.scratch.path("from"), merged = base.scratch.path("merged"),
                     run = base.scratch.path("run");
-  REQUIRE(run_program({"tokenizer", "train", base.text, "--vocab", "260", "--out", from, "--special", "<x>"})
-              .code == 0);
+  must("tokenizer train", base.text, "--vocab 260 --out", from, "--special <x>");
   const int64_t tokens = data::load_tokenizer(from).vocab_size(), rows = GENERATE_COPY(320, tokens - 1);
   models::DecoderConfig config = models::load_config(base.base);
   config.vocab_size = rows;
@@ -86,40 +75,40 @@ TEST_CASE("the base model may have more rows than its tokenizer has tokens, or n
     INFO(outcome.err);
     REQUIRE(outcome.code == 0);
   };
-  steps("run", {"--stop-after", "5"});
-  REQUIRE(run_program({"train", "--resume", "--out", run, "--quiet"}).code == 0);
-  REQUIRE(run_program({"merge", run, "--out", merged}).code == 0);
+  steps("run", args("--stop-after 5"));
+  must("train --resume --out", run, "--quiet");
+  must("merge", run, "--out", merged);
   CHECK(models::load_config(merged).vocab_size == rows);
   CHECK(base.loss({merged}) == base.loss({run}));
-  REQUIRE(run_program({"export", run, "--to", "gguf", "--out", base.scratch.path("run.gguf")}).code == 0);
+  must("export", run, "--to gguf --out", base.scratch.path("run.gguf"));
 }
 
 TEST_CASE("adapters are read, merged, exported and trained further") {
   const Base base;
   const std::string run = base.scratch.path("run"), merged = base.scratch.path("merged"),
                     gguf = base.scratch.path("adapter.gguf");
-  REQUIRE(base.train("run", {"--lora", "2"}).code == 0);
+  REQUIRE(base.train("run", args("--lora 2")).code == 0);
   const double loss = base.loss({run});
-  REQUIRE(run_program({"merge", run, "--out", merged}).code == 0);
+  must("merge", run, "--out", merged);
   CHECK(base.loss({merged}) == loss);
   CHECK(files::read(fs::path(merged) / "config.json") == files::read(fs::path(base.base) / "config.json"));
   CHECK(base.loss({base.base, "--adapter", run}) == loss);
   check_refused({"merge", run, "--out", merged}, {"[merge] --out must be a new or an empty folder, got"});
   check_refused({"merge", base.base, "--out", base.scratch.path("none")},
                 {"must have an adapter, got none."});
-  CHECK(run_program({"sample", run, "--tokens", "5"}).code == 0);
+  CHECK(call("sample", run, "--tokens 5").code == 0);
 
-  REQUIRE(run_program({"export", run, "--to", "gguf-adapter", "--out", gguf, "--quiet"}).code == 0);
+  must("export", run, "--to gguf-adapter --out", gguf, "--quiet");
   const gguf::Header header = gguf::read_header(gguf);
   CHECK(std::get<std::string>(*header.find("general.type")) == "adapter");
   CHECK(std::get<std::string>(*header.find("adapter.type")) == "lora");
   CHECK(std::get<float>(*header.find("adapter.lora.alpha")) == 4.0F);
   CHECK(header.tensors.size() == nn::load_safetensors(fs::path(run) / "adapter_model.safetensors").size());
-  check_refused({"export", base.base, "--to", "gguf-adapter", "--out", base.scratch.path("no.gguf")},
+  check_refused(args("export", base.base, "--to gguf-adapter --out", base.scratch.path("no.gguf")),
                 {"--to gguf-adapter needs an adapter, got"});
 
-  const Outcome further = run_program({"train", "--init-from", run, "--text", base.text, "--steps", "4",
-                                       "--out", base.scratch.path("further"), "--quiet"});
+  const Outcome further = call("train --init-from", run, "--text", base.text, "--steps 4 --out",
+                               base.scratch.path("further"), "--quiet");
   INFO(further.err);
   REQUIRE(further.code == 0);
   CHECK(base.loss({base.scratch.path("further")}) < loss);
@@ -128,31 +117,31 @@ TEST_CASE("adapters are read, merged, exported and trained further") {
 TEST_CASE("a base model that has moved is found again") {
   const Base base;
   const std::string run = base.scratch.path("run"), place = base.scratch.path("moved");
-  REQUIRE(base.train("run", {"--lora", "2", "--stop-after", "4"}).code == 0);
+  REQUIRE(base.train("run", args("--lora 2 --stop-after 4")).code == 0);
   const double loss = base.loss({run});
   fs::rename(base.base, place);
   check_refused({"sample", run},
                 {"base_model_name_or_path must be the folder of the base model, got", "--adapter"});
-  check_refused({"train", "--resume", "--out", run},
+  check_refused(args("train --resume --out", run),
                 {"--init-from must be the folder of the model that the run in", "give its new place"});
   CHECK(base.loss({place, "--adapter", run}) == loss);
-  CHECK(run_program({"train", "--resume", "--out", run, "--init-from", place, "--quiet"}).code == 0);
+  CHECK(call("train --resume --out", run, "--init-from", place, "--quiet").code == 0);
   CHECK(base.loss({run}) < loss);
 }
 
 TEST_CASE("settings of adapters without adapters are refused") {
   const Base base;
-  const auto refused = [&](std::vector<std::string> flags, const char* words) {
-    flags.insert(flags.begin(), {"train", "--text", base.text, "--out", base.scratch.path("refused")});
-    check_refused(flags, {words});
+  const auto refused = [&](const std::vector<std::string>& flags, const char* words) {
+    check_refused(args("train --text", base.text, "--out", base.scratch.path("refused"), flags), {words});
   };
-  refused({"--lora", "4"}, "--lora must come with --init-from, got it alone.");
-  refused({"--init-from", base.base, "--lora-alpha", "4"},
+  refused(args("--lora 4"), "--lora must come with --init-from, got it alone.");
+  refused(args("--init-from", base.base, "--lora-alpha 4"),
           "--lora-alpha must come with --lora, got it alone.");
-  refused({"--init-from", base.base, "--weights", "int8"},
+  refused(args("--init-from", base.base, "--weights int8"),
           "--weights must be float32 unless they are frozen");
-  refused({"--init-from", base.base, "--lora", "4", "--lora-on", "query"}, "a pattern must match the name");
-  refused({"--init-from", base.base, "--lora", "-1"}, "--lora must be a whole number of at least 0, got -1.");
+  refused(args("--init-from", base.base, "--lora 4 --lora-on query"), "a pattern must match the name");
+  refused(args("--init-from", base.base, "--lora -1"),
+          "--lora must be a whole number of at least 0, got -1.");
 }
 
-}  // namespace test_lora
+}  // namespace gradus::cli::test_lora

@@ -1,12 +1,8 @@
 // train --members: an ensemble of runs with different seeds.
-#include "catch.hpp"
 #include "gradus/files/json.hpp"
 #include "tools/cli/program.hpp"
 
-namespace test_members {
-
-using namespace gradus;
-using namespace gradus::cli;
+namespace gradus::cli::test_members {
 
 std::string text() {
   std::string all;
@@ -17,16 +13,12 @@ std::string text() {
 /// The words of a run of members in a folder of this name.
 std::vector<std::string> train(const Scratch& scratch, const std::string& out,
                                const std::vector<std::string>& more = {}) {
-  std::vector<std::string> words{
-      "train", "--preset", "tiny",  "--text",         scratch.file("text.txt", text()),
-      "--lr",  "1.5e-3",   "--out", scratch.path(out)};
-  words.insert(words.end(), more.begin(), more.end());
-  return words;
+  return args("train --preset tiny --text", scratch.file("text.txt", text()), "--lr 1.5e-3 --out",
+              scratch.path(out), more);
 }
 
 double loss(const Scratch& scratch, const std::string& folder) {
-  const Outcome outcome =
-      run_program({"eval", scratch.path(folder), "--text", scratch.path("text.txt"), "--json"});
+  const Outcome outcome = call("eval", scratch.path(folder), "--text", scratch.path("text.txt"), "--json");
   REQUIRE(outcome.code == 0);
   return files::Json(outcome.out, "test", "eval").root().at("loss").number();
 }
@@ -34,41 +26,36 @@ double loss(const Scratch& scratch, const std::string& folder) {
 TEST_CASE("members are the runs with the next seeds, and their mean is a model") {
   const Scratch scratch;
   const Outcome outcome = run_program(
-      train(scratch, "all",
-            {"--members", "3", "--steps", "60", "--seed", "5", "--threads", "2", "--tokenizer", "byte"}));
+      train(scratch, "all", args("--members 3 --steps 60 --seed 5 --threads 2 --tokenizer byte")));
   INFO(outcome.err);
   REQUIRE(outcome.code == 0);
   for (const char* part :
        {"member  1 of 3: ", "member  3 of 3: ", "done    3 members", "nats a token of the ensemble"})
     CHECK(outcome.err.find(part) != std::string::npos);
-  REQUIRE(
-      run_program(train(scratch, "one", {"--steps", "60", "--seed", "6", "--tokenizer", "byte", "--quiet"}))
-          .code == 0);
+  must(train(scratch, "one", args("--steps 60 --seed 6 --tokenizer byte --quiet")));
   CHECK(read(scratch.path("one/model.safetensors")) == read(scratch.path("all/members/2/model.safetensors")));
   double sum = 0;
   for (const char* member : {"all/members/1", "all/members/2", "all/members/3"}) sum += loss(scratch, member);
   CHECK(loss(scratch, "all") < sum / 3);  // Jensen's inequality
 
   const std::string all = scratch.path("all");
-  CHECK(run_program({"sample", all, "--prompt", "the ", "--tokens", "5"}).code == 0);
-  CHECK(run_program({"info", all}).out.find("ensemble of 3: 2 layers") != std::string::npos);
-  check_refused({"export", all, "--to", "gguf", "--out", scratch.path("x.gguf")},
+  CHECK(call("sample", all, "--prompt", std::string("the "), "--tokens 5").code == 0);
+  CHECK(call("info", all).out.find("ensemble of 3: 2 layers") != std::string::npos);
+  check_refused(args("export", all, "--to gguf --out", scratch.path("x.gguf")),
                 {"must be one model, got an ensemble of 3"});
-  CHECK(run_program({"export", all, "--to", "npz", "--out", scratch.path("x.npz")}).code == 0);
-  check_refused({"look", all, "--prompt", "the"}, {"must be one model, got an ensemble of 3"});
-  check_refused({"train", "--init-from", all, "--text", scratch.path("text.txt")},
+  CHECK(call("export", all, "--to npz --out", scratch.path("x.npz")).code == 0);
+  check_refused(args("look", all, "--prompt the"), {"must be one model, got an ensemble of 3"});
+  check_refused(args("train --init-from", all, "--text", scratch.path("text.txt")),
                 {"must be one model, got an ensemble of 3"});
-  check_refused(train(scratch, "all", {"--members", "3"}), {"--out must be new", "--resume", "--overwrite"});
-  check_refused(train(scratch, "one", {"--members", "3"}), {"--out must be a new folder"});
-  CHECK(
-      run_program(train(scratch, "all", {"--members", "2", "--steps", "5", "--overwrite", "--quiet"})).code ==
-      0);
+  check_refused(train(scratch, "all", args("--members 3")), {"--out must be new", "--resume", "--overwrite"});
+  check_refused(train(scratch, "one", args("--members 3")), {"--out must be a new folder"});
+  CHECK(run_program(train(scratch, "all", args("--members 2 --steps 5 --overwrite --quiet"))).code == 0);
 }
 
 TEST_CASE("stopped members go on with the same bits") {
   const Scratch scratch;
-  const std::vector<std::string> members{"--members", "3", "--steps", "300", "--threads", "2", "--seed", "7"};
-  REQUIRE(run_program(train(scratch, "whole", members)).code == 0);
+  const std::vector<std::string> members = args("--members 3 --steps 300 --threads 2 --seed 7");
+  must(train(scratch, "whole", members));
   std::string command = "$GRADUS";
   for (const std::string& word : train(scratch, "parts", members)) command += " '" + word + "'";
   const Outcome stopped =
@@ -78,10 +65,9 @@ TEST_CASE("stopped members go on with the same bits") {
   CHECK(stopped.err.find("continue with: ") != std::string::npos);
   CHECK(!std::filesystem::exists(scratch.path("parts/config.json")));
   check_refused(train(scratch, "parts", {"--resume"}), {"must be left out when an ensemble is resumed"});
-  check_refused({"train", "--out", scratch.path("parts"), "--resume", "--members", "2"},
+  check_refused(args("train --out", scratch.path("parts"), "--resume --members 2"),
                 {"--members of a resumed ensemble must stay 3, got 2"});
-  const Outcome resumed =
-      run_program({"train", "--out", scratch.path("parts"), "--resume", "--json", "--quiet"});
+  const Outcome resumed = call("train --out", scratch.path("parts"), "--resume --json --quiet");
   INFO(resumed.err);
   REQUIRE(resumed.code == 0);
   for (const char* member : {"1", "2", "3"})
@@ -95,8 +81,8 @@ TEST_CASE("stopped members go on with the same bits") {
 
 TEST_CASE("a member that fails ends the run with its exit code") {
   const Scratch scratch;
-  const Outcome outcome = run_program(
-      {"train", "--text", scratch.path("none.txt"), "--out", scratch.path("out"), "--members", "2"});
+  const Outcome outcome =
+      call("train --text", scratch.path("none.txt"), "--out", scratch.path("out"), "--members 2");
   CHECK(outcome.code == 2);
   CHECK(!std::filesystem::exists(scratch.path("out")));
 }
@@ -110,10 +96,10 @@ TEST_CASE("flags that do not go together with members are refused") {
     words.insert(words.end(), {"--members", "2"});
     check_refused(words, {"--members", flags[0], "must not come together"});
   }
-  check_refused({"train", "--text", "-", "--members", "2", "--out", scratch.path("out")}, {"--text -"});
-  check_refused(train(scratch, "out", {"--members", "0"}),
+  check_refused(args("train --text - --members 2 --out", scratch.path("out")), {"--text -"});
+  check_refused(train(scratch, "out", args("--members 0")),
                 {"--members must be a whole number of at least 1"});
-  check_refused(train(scratch, "out", {"--members", "2", "--resume"}), {"needs an ensemble, got none"});
+  check_refused(train(scratch, "out", args("--members 2 --resume")), {"needs an ensemble, got none"});
 }
 
-}  // namespace test_members
+}  // namespace gradus::cli::test_members

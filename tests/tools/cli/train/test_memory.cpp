@@ -1,13 +1,7 @@
 // The memory that info and train announce, against what a process takes.
 #include <sys/resource.h>
 
-#include <filesystem>
-#include <fstream>
-#include <iterator>
-#include <sstream>
-
 #include "autograd/sanitized.hpp"
-#include "catch.hpp"
 #include "gradus/models/config_json.hpp"
 #include "gradus/models/pretrained.hpp"
 #include "gradus/tools/bench/compare.hpp"
@@ -15,12 +9,9 @@
 #include "tools/cli/program.hpp"
 #include "train/small_model.hpp"
 
-namespace test_memory {
+namespace gradus::cli::test_memory {
 
-using namespace gradus;
-using namespace gradus::cli;
-using namespace gradus::bench;
-using Catch::Matchers::ContainsSubstring;
+using namespace bench;
 
 void check_announced(const std::string& shape) {
   if (!testing::machine_has("/proc/self/status")) return;
@@ -60,7 +51,7 @@ TEST_CASE("the memory announced counts what the optimizer and the means of the w
     return;
   }
   const Scratch scratch;
-  const std::string text = scratch.file("text.txt", train::small_text());
+  const std::string text = scratch.text();
   for (const char* flags :
        {"--preset nano --ema 0.9", "--preset nano --optimizer muon", "--preset mini --ema 0.9"}) {
     double peak = 0;
@@ -71,12 +62,11 @@ TEST_CASE("the memory announced counts what the optimizer and the means of the w
         if (double kilobytes = 0; word == "VmHWM:" && status >> kilobytes) peak = 1024 * kilobytes;
     };
     std::istringstream words(flags);
-    std::vector<std::string> arguments{"train",      "--text", text, "--json", "--out", scratch.path("run"),
-                                       "--overwrite"};
+    std::vector<std::string> arguments =
+        args("train --text", text, "--json --out", scratch.path("run"), "--overwrite");
     arguments.insert(arguments.end(), std::istream_iterator<std::string>(words), {});
-    for (const char* shape :
-         {"--layers", "4", "--heads", "8", "--embd", "512", "--block", "16", "--batch", "1", "--steps", "3",
-          "--val-fraction", "0", "--save-every", "100", "--threads", "1"})
+    for (const char* shape : args("--layers 4 --heads 8 --embd 512 --block 16 --batch 1 --steps 3 "
+                                  "--val-fraction 0 --save-every 100 --threads 1"))
       arguments.emplace_back(shape);
     const Outcome run = run_program(arguments, {.on_line = look});
     REQUIRE(run.code == 0);
@@ -94,36 +84,27 @@ TEST_CASE("training the large workloads takes the memory that was announced", "[
 }
 
 TEST_CASE("info tells the memory of a shape before there is a model") {
-  const Outcome nano = run_program({"info", "--preset", "nano"});
+  const Outcome nano = call("info --preset nano");
   CHECK(nano.code == 0);
-  CHECK_THAT(
-      nano.out,
-      ContainsSubstring("4 layers, 4 heads, 128 wide, block 64, 65 tokens, with biases; 809,856 parameters"));
-  CHECK_THAT(nano.out, ContainsSubstring(
-                           "to train on batches of 12: parameters 3.2 MB, gradients 3.2 MB, moments 6.5 MB"));
-  CHECK_THAT(run_program({"info", "--preset", "mini"}).out,
-             ContainsSubstring("4 of keys") && ContainsSubstring("block 128") &&
-                 ContainsSubstring("norms of queries and keys"));
-  const Outcome gpt2 = run_program({"info", "--preset", "gpt2", "--vocab", "50257", "--batch", "1"});
-  CHECK_THAT(gpt2.out, ContainsSubstring("124,439,808 parameters") &&
-                           ContainsSubstring("on batches of 1: parameters 497.8 MB"));
-  const Outcome odd = run_program({"info", "--arch", "gpt2", "--layers", "2", "--heads", "1", "--embd", "8",
-                                   "--block", "4", "--vocab", "3", "--no-bias"});
-  CHECK_THAT(odd.out, ContainsSubstring("2 layers, 1 heads, 8 wide, block 4, 3 tokens, without biases"));
+  CHECK_HAS(nano.out, "4 layers, 4 heads, 128 wide, block 64, 65 tokens, with biases; 809,856 parameters");
+  CHECK_HAS(nano.out, "to train on batches of 12: parameters 3.2 MB, gradients 3.2 MB, moments 6.5 MB");
+  CHECK_HAS(call("info --preset mini").out, "4 of keys", "block 128", "norms of queries and keys");
+  const Outcome gpt2 = call("info --preset gpt2 --vocab 50257 --batch 1");
+  CHECK_HAS(gpt2.out, "124,439,808 parameters", "on batches of 1: parameters 497.8 MB");
+  const Outcome odd = call("info --arch gpt2 --layers 2 --heads 1 --embd 8 --block 4 --vocab 3 --no-bias");
+  CHECK_HAS(odd.out, "2 layers, 1 heads, 8 wide, block 4, 3 tokens, without biases");
 
-  const auto refused = [](std::vector<std::string> flags, const char* why) {
-    flags.insert(flags.begin(), "info");
-    check_refused(flags, {why});
+  const auto refused = [](const std::vector<std::string>& flags, const char* why) {
+    check_refused(args("info", flags), {why});
   };
-  refused({"--heads", "3"}, "--heads must divide --embd, got 3 and 128");
-  refused({"--batch", "0"}, "--batch must be a whole number of at least 1, got 0");
-  refused({"--preset", "huge"}, "tiny, gru, nano, mini, gemma, midi, maxi, small or gpt2");
-  refused({"out", "--embd", "8"}, "a folder and the shape of a model must not come together");
+  refused(args("--heads 3"), "--heads must divide --embd, got 3 and 128");
+  refused(args("--batch 0"), "--batch must be a whole number of at least 1, got 0");
+  refused(args("--preset huge"), "tiny, gru, nano, mini, gemma, midi, maxi, small or gpt2");
+  refused(args("out --embd 8"), "a folder and the shape of a model must not come together");
 }
 
 TEST_CASE("info tells the moments that a preset's optimizer has") {
-  CHECK_THAT(run_program({"info", "--preset", "mini"}).out,
-             ContainsSubstring("parameters 3.3 MB, gradients 3.3 MB, moments 3.3 MB, update "));
+  CHECK_HAS(call("info --preset mini").out, "parameters 3.3 MB, gradients 3.3 MB, moments 3.3 MB, update ");
 }
 
 TEST_CASE("info of a folder reads the headers of its weights, not the weights") {
@@ -158,19 +139,17 @@ TEST_CASE("info of a folder reads the headers of its weights, not the weights") 
   const Outcome info = run_program({"info", scratch.path(".")}, input);
   INFO(info.err);
   CHECK(info.code == 0);
-  CHECK_THAT(info.out, ContainsSubstring("h.0.mlp.c_fc.weight     (8192, 32768)  268,435,456\n"));
+  CHECK_HAS(info.out, "h.0.mlp.c_fc.weight     (8192, 32768)  268,435,456\n");
 }
 
 TEST_CASE("info refuses a folder whose header was changed, by its checksum") {
   const Scratch scratch;
   const std::string out = scratch.path("run"), file = out + "/model.safetensors";
-  REQUIRE(run_program({"train", "--text", scratch.file("text.txt", train::small_text()), "--preset", "tiny",
-                       "--steps", "1", "--quiet", "--out", out})
-              .code == 0);
+  must("train --text", scratch.text(), "--preset tiny --steps 1 --quiet --out", out);
   std::string model = read(file);
   model.replace(model.find("\"pt\""), 4, "\"tp\"");
   std::ofstream(file, std::ios::binary) << model;
   check_refused({"info", out}, {"model.safetensors", "the header"});
 }
 
-}  // namespace test_memory
+}  // namespace gradus::cli::test_memory

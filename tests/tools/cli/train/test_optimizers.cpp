@@ -1,24 +1,16 @@
 // The program with optimizers and groups of parameters: --optimizer lion, --lr-of, --freeze.
-#include <map>
 #include <nlohmann/json.hpp>
 
-#include "catch.hpp"
 #include "gradus/nn/safetensors.hpp"
 #include "tools/cli/program.hpp"
 #include "train/small_model.hpp"
 
-namespace test_optimizers {
-
-using namespace gradus;
-using namespace gradus::cli;
+namespace gradus::cli::test_optimizers {
 
 /// Trains a tiny GPT-2 with these flags, and returns its newest weights.
 nn::StateDict trained(const Scratch& scratch, const std::string& out, const std::vector<std::string>& more) {
-  std::vector<std::string> arguments = {
-      "train",   "--preset", "tiny",           "--text", scratch.file("text.txt", train::small_text()),
-      "--quiet", "--out",    scratch.path(out)};
-  arguments.insert(arguments.end(), more.begin(), more.end());
-  const Outcome outcome = run_program(arguments);
+  const Outcome outcome =
+      call("train --preset tiny --text", scratch.text(), "--quiet --out", scratch.path(out), more);
   INFO(outcome.err);
   REQUIRE(outcome.code == 0);
   return nn::load_safetensors(scratch.path(out) + "/last/model.safetensors");
@@ -39,17 +31,16 @@ TEST_CASE("--lr-of scales the updates of some parameters, and --freeze keeps oth
   const Scratch scratch;
   // With Lion each number changes by the learning rate in the first step, whatever its gradient; two runs
   // with other rates show by how much.
-  const std::vector<std::string> lion = {"--optimizer",    "lion",     "--steps",  "1",
-                                         "--weight-decay", "0",        "--warmup", "0",
-                                         "--decay",        "constant", "--lr",     "0.001"};
+  const std::vector<std::string> lion =
+      args("--optimizer lion --steps 1 --weight-decay 0 --warmup 0 --decay constant --lr 0.001");
   const auto with = [&](std::vector<std::string> more) {
     more.insert(more.begin(), lion.begin(), lion.end());
     return more;
   };
-  const nn::StateDict initial = trained(scratch, "initial", with({"--lr-of", "*=0"}));
+  const nn::StateDict initial = trained(scratch, "initial", with(args("--lr-of *=0")));
   const std::map<std::string, double> all = changes(initial, trained(scratch, "all", lion));
-  const std::map<std::string, double> some = changes(
-      initial, trained(scratch, "some", with({"--lr-of", "*h.0.*=0.5", "--freeze", "*wpe*", "*ln_f*"})));
+  const std::map<std::string, double> some =
+      changes(initial, trained(scratch, "some", with(args("--lr-of *h.0.*=0.5 --freeze *wpe* *ln_f*"))));
   REQUIRE(all.size() == some.size());
   for (const auto& [name, change] : all) {
     INFO(name);
@@ -64,8 +55,7 @@ TEST_CASE("--lr-of scales the updates of some parameters, and --freeze keeps oth
 
 TEST_CASE("the groups of a run are in train.json, and a resumed run keeps them") {
   const Scratch scratch;
-  const std::vector<std::string> groups = {"--lr-of", "*wte*=0.1", "--freeze",     "*wpe*",
-                                           "--steps", "4",         "--save-every", "2"};
+  const std::vector<std::string> groups = args("--lr-of *wte*=0.1 --freeze *wpe* --steps 4 --save-every 2");
   std::vector<std::string> stopped = groups;
   stopped.insert(stopped.end(), {"--stop-after", "2"});
   const nn::StateDict whole = trained(scratch, "whole", groups);
@@ -73,22 +63,22 @@ TEST_CASE("the groups of a run are in train.json, and a resumed run keeps them")
   const auto json = nlohmann::json::parse(read(scratch.path("run/train.json")));
   CHECK(json.at("lr-of") == std::vector<std::string>{"*wte*=0.1"});
   CHECK(json.at("freeze") == std::vector<std::string>{"*wpe*"});
-  REQUIRE(run_program({"train", "--out", scratch.path("run"), "--resume", "--quiet"}).code == 0);
+  must("train --out", scratch.path("run"), "--resume --quiet");
   CHECK(read(scratch.path("run/last/model.safetensors")) ==
         read(scratch.path("whole/last/model.safetensors")));
-  check_refused({"train", "--out", scratch.path("run"), "--resume", "--freeze", "*wte*"},
+  check_refused(args("train --out", scratch.path("run"), "--resume --freeze *wte*"),
                 {"[train] --freeze of a resumed run must stay *wpe*, got *wte*."});
 }
 
 TEST_CASE("a pattern that matches no parameter is refused before anything is written") {
   const Scratch scratch;
-  const std::string text = scratch.file("text.txt", train::small_text());
+  const std::string text = scratch.text();
   for (const auto& [flag, value] : {std::pair("--freeze", "h.9.*"), std::pair("--lr-of", "h.9.*=2")})
-    check_refused({"train", "--preset", "tiny", "--text", text, "--out", scratch.path("run"), flag, value},
+    check_refused(args("train --preset tiny --text", text, "--out", scratch.path("run"), flag, value),
                   {"a pattern must match the name of a parameter, got 'h.9.*'"});
-  check_refused({"train", "--preset", "tiny", "--text", text, "--out", scratch.path("run"), "--freeze", "*"},
+  check_refused(args("train --preset tiny --text", text, "--out", scratch.path("run"), "--freeze *"),
                 {"[train] --freeze must leave a parameter to train"});
   CHECK_FALSE(std::filesystem::exists(scratch.path("run")));
 }
 
-}  // namespace test_optimizers
+}  // namespace gradus::cli::test_optimizers

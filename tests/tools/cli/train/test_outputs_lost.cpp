@@ -2,18 +2,13 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include <filesystem>
-
-#include "catch.hpp"
 #include "gradus/train/run_folder/run_folder.hpp"
 #include "machine.hpp"
 #include "tools/cli/program.hpp"
 #include "train/small_model.hpp"
 
-namespace test_outputs_lost {
+namespace gradus::cli::test_outputs_lost {
 
-using namespace gradus::cli;
-using Catch::Matchers::Contains;
 using Catch::Matchers::StartsWith;
 
 /// A short run, as a script of the shell.
@@ -23,9 +18,9 @@ struct ShortRun {
   std::string command =
       "\"$GRADUS\" train --preset tiny --layers 1 --heads 1 --embd 4 --block 8 --batch 2 "
       "--steps 60 --warmup 0 --eval-every 20 --save-every 20 --text '" +
-      scratch.file("text.txt", gradus::train::small_text()) + "' --out '" + out + "' ";
+      scratch.text() + "' --out '" + out + "' ";
 
-  int64_t saved_step() const { return gradus::train::RunFolder(out).load_last().trainer.step; }
+  int64_t saved_step() const { return train::RunFolder(out).load_last().trainer.step; }
 };
 
 TEST_CASE("a run goes on when the reader of its output has gone, and says so once") {
@@ -45,14 +40,14 @@ TEST_CASE("a run goes on when the reader of its output has gone, and says so onc
 }
 
 TEST_CASE("an output that cannot be written fails the run at its end, when all is saved") {
-  if (!gradus::testing::machine_has("/dev/full")) return;
+  if (!testing::machine_has("/dev/full")) return;
   const ShortRun run;
   const Outcome outcome = run_shell(run.command + "--json --quiet >/dev/full");
   CHECK(outcome.code == 1);
   const std::vector<std::string> lines = lines_of(outcome.err);
   REQUIRE(lines.size() == 2);
   CHECK_THAT(lines[0], StartsWith("note: the standard output is gone (No space left on device)"));
-  CHECK_THAT(lines[1], Contains("the standard output must be writable"));
+  CHECK_HAS(lines[1], "the standard output must be writable");
   CHECK(run.saved_step() == 60);
 }
 
@@ -72,7 +67,7 @@ TEST_CASE("a limit on the size of files is a message, and what was saved stays")
   const Outcome outcome = run_shell("ulimit -f 6; exec " + run.command + "--quiet");
   CHECK(outcome.code == 1);
   REQUIRE(lines_of(outcome.err).size() == 1);
-  CHECK_THAT(outcome.err, Contains("File too large"));
+  CHECK_HAS(outcome.err, "File too large");
 
   // A log that can grow no more takes nothing of the run with it.
   REQUIRE(run_shell(run.command + "--quiet --overwrite --stop-after 30").code == 0);
@@ -83,7 +78,7 @@ TEST_CASE("a limit on the size of files is a message, and what was saved stays")
   const std::string limit = std::to_string(read(log).size() / 512 + 1);
   const Outcome full = run_shell("ulimit -f " + limit + "; exec " + run.command + "--quiet --resume");
   CHECK(full.code == 1);
-  CHECK_THAT(full.err, Contains("metrics.jsonl"));
+  CHECK_HAS(full.err, "metrics.jsonl");
   CHECK(run.saved_step() > 30);
   // What it lacks is there once there is room, and once only, however often the run goes on from there.
   const std::string state = run.scratch.path("state");
@@ -118,7 +113,7 @@ TEST_CASE("a folder that is removed while a run trains there fails the run") {
       run_shell("exec " + run.command + "--json --quiet --steps 600", {.on_line = remove});
   CHECK(outcome.code == 1);
   CHECK(lines_of(outcome.err).size() == 1);
-  CHECK_THAT(outcome.err, Contains(run.out));
+  CHECK_HAS(outcome.err, run.out);
   CHECK_FALSE(std::filesystem::exists(run.out));
 }
 
@@ -127,19 +122,18 @@ TEST_CASE("a state that cannot go on is not saved, and the step of the one that 
   const Outcome outcome =
       run_shell("exec " + run.command + "--quiet --lr 1e39 --save-every 1 --eval-every 1000");
   CHECK(outcome.code == 1);
-  CHECK_THAT(outcome.err, Contains("must stay finite") && Contains("after step 1"));
+  CHECK_HAS(outcome.err, "must stay finite", "after step 1");
   CHECK_FALSE(std::filesystem::exists(run.out + "/model.safetensors"));
-  CHECK_FALSE(gradus::train::RunFolder(run.out).has_last());
+  CHECK_FALSE(train::RunFolder(run.out).has_last());
 
   // A rate that rises until it is too high: the last state that was finite is kept, and can be read.
   const Outcome grown = run_shell("exec " + run.command +
                                   "--quiet --overwrite --lr 1e39 --warmup 50 --clip 0 --save-every 1 "
                                   "--eval-every 1000 --val-fraction 0");
   CHECK(grown.code == 1);
-  CHECK_THAT(grown.err, Contains("must stay finite"));
-  if (gradus::train::RunFolder(run.out).has_last())
-    CHECK_THAT(grown.err,
-               Contains("The state after step " + std::to_string(run.saved_step()) + " can be resumed."));
+  CHECK_HAS(grown.err, "must stay finite");
+  if (train::RunFolder(run.out).has_last())
+    CHECK_HAS(grown.err, "The state after step " + std::to_string(run.saved_step()) + " can be resumed.");
 }
 
 TEST_CASE("what a run leaves that was killed at its first write is no run") {
@@ -151,4 +145,4 @@ TEST_CASE("what a run leaves that was killed at its first write is no run") {
   CHECK(run.saved_step() == 1);
 }
 
-}  // namespace test_outputs_lost
+}  // namespace gradus::cli::test_outputs_lost

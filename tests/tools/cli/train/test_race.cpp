@@ -1,13 +1,8 @@
 // Two runs at once on one folder: one of them trains, the other says who does.
-#include <iostream>
-
-#include "catch.hpp"
 #include "tools/cli/program.hpp"
 #include "train/small_model.hpp"
 
-namespace test_race {
-
-using namespace gradus::cli;
+namespace gradus::cli::test_race {
 
 using Files = std::vector<std::pair<std::string, std::string>>;
 
@@ -41,7 +36,7 @@ class Race {
     CHECK(lines_of(refusal).size() == 1);
     // One that begins after the other has finished finds a folder with a run in it.
     if (number % 3 == 1 && refusal.find("must be new or empty") != std::string::npos) return 0;
-    CHECK_THAT(refusal, Catch::Matchers::Contains("must be written by one run at a time"));
+    CHECK_HAS(refusal, "must be written by one run at a time");
     return 1;
   }
 
@@ -61,7 +56,7 @@ class Race {
   }
 
   Scratch scratch_;
-  std::string text_ = scratch_.file("text.txt", gradus::train::small_text());
+  std::string text_ = scratch_.text();
   Files one_, other_;
 };
 
@@ -93,7 +88,7 @@ TEST_CASE("a hundred and fifty pairs of runs race for a folder", "[soak]") {
 
 TEST_CASE("whoever reads a folder finds files that belong together, whatever a run does there") {
   const Scratch scratch;
-  const std::string out = scratch.path("run"), text = scratch.file("text.txt", gradus::train::small_text());
+  const std::string out = scratch.path("run"), text = scratch.text();
   const auto train = [&](const std::string& more) {
     return "\"$GRADUS\" train --preset tiny --layers 1 --block 4 --batch 2 --warmup 0 --eval-every 1 "
            "--save-every 1 --threads 1 --quiet --text '" +
@@ -121,4 +116,4 @@ TEST_CASE("whoever reads a folder finds files that belong together, whatever a r
   }
 }
 
-}  // namespace test_race
+}  // namespace gradus::cli::test_race

@@ -1,26 +1,18 @@
 #include <signal.h>
 
-#include <cmath>
-#include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
-#include "catch.hpp"
 #include "gradus/autograd/kernels/isa/isa.hpp"
 #include "machine.hpp"
 #include "tools/cli/program.hpp"
 #include "train/small_model.hpp"
 
-namespace test_resume {
-
-using namespace gradus::cli;
-using Catch::Matchers::ContainsSubstring;
+namespace gradus::cli::test_resume {
 
 /// Twenty steps with dropout, evaluated at steps 5, 10, 15 and 20.
 std::vector<std::string> train(const Scratch& scratch, const std::string& out,
                                const std::vector<std::string>& more = {}) {
-  const std::string text = scratch.file("text.txt", gradus::train::small_text());
+  const std::string text = scratch.text();
   std::istringstream flags(
       "train --preset tiny --block 8 --steps 20 --dropout 0.1 --seed 3 --warmup 3 --eval-every 5 "
       "--save-every 6 "
@@ -55,34 +47,34 @@ void check_same_run(const Scratch& scratch, const std::string& one, const std::s
 
 TEST_CASE("a run that was stopped and resumed ends with the bits of one in one go") {
   const Scratch scratch;
-  REQUIRE(run_program(train(scratch, "whole")).code == 0);
+  must(train(scratch, "whole"));
 
   SECTION("after --stop-after") {
-    const Outcome stopped = run_program(train(scratch, "parts", {"--stop-after", "7"}));
+    const Outcome stopped = run_program(train(scratch, "parts", args("--stop-after 7")));
     CHECK(stopped.code == 0);
     CHECK(lines_of(stopped.out).back().starts_with(R"({"event":"stopped","steps":7,)"));
-    REQUIRE(run_program({"train", "--out", scratch.path("parts"), "--resume", "--quiet"}).code == 0);
+    must("train --out", scratch.path("parts"), "--resume --quiet");
     check_same_run(scratch, "whole", "parts");
   }
   SECTION("with fewer steps at first, as long as both are in the warm-up") {
-    REQUIRE(run_program(train(scratch, "long", {"--warmup", "100"})).code == 0);
-    REQUIRE(run_program(train(scratch, "parts", {"--warmup", "100", "--steps", "7"})).code == 0);
-    REQUIRE(run_program(train(scratch, "parts", {"--warmup", "100", "--resume"})).code == 0);
+    must(train(scratch, "long", args("--warmup 100")));
+    must(train(scratch, "parts", args("--warmup 100 --steps 7")));
+    must(train(scratch, "parts", args("--warmup 100 --resume")));
     CHECK(read(scratch.path("long/model.safetensors")) == read(scratch.path("parts/model.safetensors")));
   }
   SECTION("after a crash between two renames of last") {
-    REQUIRE(run_program(train(scratch, "parts", {"--stop-after", "7"})).code == 0);
+    must(train(scratch, "parts", args("--stop-after 7")));
     std::filesystem::rename(scratch.path("parts/last"), scratch.path("parts/last.old"));
-    REQUIRE(run_program({"train", "--out", scratch.path("parts"), "--resume", "--quiet"}).code == 0);
+    must("train --out", scratch.path("parts"), "--resume --quiet");
     check_same_run(scratch, "whole", "parts");
     CHECK_FALSE(std::filesystem::exists(scratch.path("parts/last.old")));
   }
   SECTION("in bfloat16") {
-    REQUIRE(run_program(train(scratch, "rounded", {"--precision", "bf16"})).code == 0);
-    REQUIRE(run_program(train(scratch, "parts", {"--precision", "bf16", "--stop-after", "7"})).code == 0);
-    check_refused({"train", "--out", scratch.path("parts"), "--resume", "--precision", "float32"},
+    must(train(scratch, "rounded", args("--precision bf16")));
+    must(train(scratch, "parts", args("--precision bf16 --stop-after 7")));
+    check_refused(args("train --out", scratch.path("parts"), "--resume --precision float32"),
                   {"[train] --precision of a resumed run must stay bf16, got float32."});
-    REQUIRE(run_program({"train", "--out", scratch.path("parts"), "--resume", "--quiet"}).code == 0);
+    must("train --out", scratch.path("parts"), "--resume --quiet");
     check_same_run(scratch, "rounded", "parts");
     CHECK(read(scratch.path("rounded/model.safetensors")) != read(scratch.path("whole/model.safetensors")));
   }
@@ -90,43 +82,41 @@ TEST_CASE("a run that was stopped and resumed ends with the bits of one in one g
     const auto precision_of = [&](const std::string& run) {
       return nlohmann::json::parse(read(scratch.path(run + "/train.json"))).at("precision");
     };
-    const auto begun = train(scratch, "parts", {"--precision", "auto", "--stop-after", "7"});
+    const auto begun = train(scratch, "parts", args("--precision auto --stop-after 7"));
     REQUIRE(run_program(begun, {.environment = {"GRADUS_UNIT=widened"}}).code == 0);
     CHECK(precision_of("parts") == "float32");
-    REQUIRE(run_program({"train", "--out", scratch.path("parts"), "--resume", "--precision", "auto"}).code ==
-            0);
+    must("train --out", scratch.path("parts"), "--resume --precision auto");
     check_same_run(scratch, "whole", "parts");
-    REQUIRE(run_program(train(scratch, "auto", {"--precision", "auto"})).code == 0);
-    const bool has_unit =
-        gradus::kernels::isa_in_use(gradus::kernels::IsaFor::bf16) != gradus::kernels::Isa::widened;
+    must(train(scratch, "auto", args("--precision auto")));
+    const bool has_unit = kernels::isa_in_use(kernels::IsaFor::bf16) != kernels::Isa::widened;
     CHECK(precision_of("auto") == (has_unit ? "bf16" : "float32"));
   }
   SECTION("with Muon and means of the weights") {
-    const std::vector<std::string> flags{"--optimizer", "muon", "--ema", "0.9", "--decay", "wsd"};
+    const std::vector<std::string> flags = args("--optimizer muon --ema 0.9 --decay wsd");
     std::vector<std::string> parts = flags;
     parts.insert(parts.end(), {"--stop-after", "7"});
-    REQUIRE(run_program(train(scratch, "muon", flags)).code == 0);
-    REQUIRE(run_program(train(scratch, "parts", parts)).code == 0);
-    REQUIRE(run_program({"train", "--out", scratch.path("parts"), "--resume", "--quiet"}).code == 0);
+    must(train(scratch, "muon", flags));
+    must(train(scratch, "parts", parts));
+    must("train --out", scratch.path("parts"), "--resume --quiet");
     check_same_run(scratch, "muon", "parts");
     CHECK(read(scratch.path("muon/model.safetensors")) != read(scratch.path("muon/last/model.safetensors")));
   }
   SECTION("with a torn line in the log, as a killed run leaves it") {
-    REQUIRE(run_program(train(scratch, "parts", {"--stop-after", "7"})).code == 0);
+    must(train(scratch, "parts", args("--stop-after 7")));
     std::ofstream(scratch.path("parts/metrics.jsonl"), std::ios::app) << R"({"event":"step","step":8,"lo)";
-    REQUIRE(run_program({"train", "--out", scratch.path("parts"), "--resume", "--quiet"}).code == 0);
+    must("train --out", scratch.path("parts"), "--resume --quiet");
     check_same_run(scratch, "whole", "parts");
   }
   SECTION("resuming a finished run changes nothing") {
     const std::string before = read(scratch.path("whole/last/trainer.json"));
-    REQUIRE(run_program({"train", "--out", scratch.path("whole"), "--resume", "--quiet"}).code == 0);
+    must("train --out", scratch.path("whole"), "--resume --quiet");
     CHECK(read(scratch.path("whole/last/trainer.json")) == before);
   }
 }
 
 TEST_CASE("the elapsed time of a resumed run goes on where the log stopped") {
   const Scratch scratch;
-  REQUIRE(run_program(train(scratch, "run", {"--stop-after", "7"})).code == 0);
+  must(train(scratch, "run", args("--stop-after 7")));
   const std::string metrics = scratch.path("run/metrics.jsonl");
   const auto elapsed = [&](int64_t step) {
     for (const std::string& line : lines_of(read(metrics)))
@@ -140,21 +130,21 @@ TEST_CASE("the elapsed time of a resumed run goes on where the log stopped") {
     log.resize(log.find(R"({"event":"step","step":7,)"));
     std::ofstream(metrics) << log << record << "\n";
   };
-  const std::vector<std::string> resume{"train", "--out", scratch.path("run"), "--resume", "--quiet"};
+  const std::vector<std::string> resume = args("train --out", scratch.path("run"), "--resume --quiet");
   SECTION("as written") {
     const double before = elapsed(7);
-    REQUIRE(run_program(resume).code == 0);
+    must(resume);
     CHECK(elapsed(8) >= before);
   }
   SECTION("after hours") {
     put_last(R"({"event":"step","step":7,"elapsed_s":7200.5})");
-    REQUIRE(run_program(resume).code == 0);
+    must(resume);
     CHECK(elapsed(8) >= 7200.5);
     CHECK(elapsed(20) >= elapsed(8));
   }
   SECTION("of a gradus that wrote none") {
     put_last(R"({"event":"step","step":7})");
-    REQUIRE(run_program(resume).code == 0);
+    must(resume);
     CHECK(elapsed(8) >= 0);
   }
 }
@@ -163,18 +153,16 @@ TEST_CASE("the log of a finished run stays as it is when the run is resumed") {
   const Scratch scratch;
   const std::string log = scratch.path("run/metrics.jsonl");
   const auto patience = GENERATE("0", "1");  // With a patience of 1 and no training the run ends at step 10.
-  REQUIRE(
-      run_program(train(scratch, "run", {"--patience", patience, "--lr", "1e-30", "--min-lr", "0"})).code ==
-      0);
+  must(train(scratch, "run", args("--patience", patience, "--lr 1e-30 --min-lr 0")));
   const std::string before = read(log);
   CHECK_THAT(lines_of(before).back(), Catch::Matchers::StartsWith(R"({"event":"done",)"));
-  REQUIRE(run_program({"train", "--out", scratch.path("run"), "--resume", "--quiet"}).code == 0);
+  must("train --out", scratch.path("run"), "--resume --quiet");
   CHECK(read(log) == before);
 }
 
 TEST_CASE("a folder of a gradus that did not write its version resumes") {
   const Scratch scratch;
-  REQUIRE(run_program(train(scratch, "run", {"--stop-after", "7"})).code == 0);
+  must(train(scratch, "run", args("--stop-after 7")));
   for (const char* file : {"run/config.json", "run/last/config.json"}) {
     nlohmann::ordered_json config = nlohmann::ordered_json::parse(read(scratch.path(file)));
     REQUIRE(config.erase("gradus_version") == 1);
@@ -187,14 +175,14 @@ TEST_CASE("a folder of a gradus that did not write its version resumes") {
   }
   for (const char* list : {"run/checksums.sfv", "run/last/checksums.sfv"})  // Nor did it write these.
     REQUIRE(std::filesystem::remove(scratch.path(list)));
-  CHECK(run_program({"train", "--out", scratch.path("run"), "--resume", "--quiet"}).code == 0);
+  CHECK(call("train --out", scratch.path("run"), "--resume --quiet").code == 0);
 }
 
 TEST_CASE("a run saves and stops on a signal, and goes on with the same bits") {
   const Scratch scratch;
   // The program is ahead of its reader by what the pipe holds, some sixty lines: far from the end.
-  const std::vector<std::string> long_run{"--steps", "500", "--eval-every", "100", "--save-every", "100"};
-  REQUIRE(run_program(train(scratch, "whole", long_run)).code == 0);
+  const std::vector<std::string> long_run = args("--steps 500 --eval-every 100 --save-every 100");
+  must(train(scratch, "whole", long_run));
 
   const auto send_once = [](int signal) {
     return [signal, sent = false](const std::string&, int process) mutable {
@@ -204,25 +192,25 @@ TEST_CASE("a run saves and stops on a signal, and goes on with the same bits") {
   };
   const std::string parts = scratch.path("parts");
   REQUIRE(run_program(train(scratch, "parts", long_run), {.on_line = send_once(SIGINT)}).code == 130);
-  REQUIRE(run_program({"train", "--out", parts, "--resume", "--json"}, {.on_line = send_once(SIGHUP)}).code ==
+  REQUIRE(run_program(args("train --out", parts, "--resume --json"), {.on_line = send_once(SIGHUP)}).code ==
           129);
   const Outcome terminated =
-      run_program({"train", "--out", parts, "--resume", "--json"}, {.on_line = send_once(SIGTERM)});
+      run_program(args("train --out", parts, "--resume --json"), {.on_line = send_once(SIGTERM)});
   REQUIRE(terminated.code == 143);
   const std::string last = lines_of(terminated.err).back();
   CHECK(last.starts_with("stopped after step "));
   CHECK(last.ends_with(" and saved; resume with: gradus train --out " + parts + " --resume"));
-  REQUIRE(run_program({"train", "--out", parts, "--resume", "--quiet"}).code == 0);
+  must("train --out", parts, "--resume --quiet");
   check_same_run(scratch, "whole", "parts", 500 + 5 * 3 + 1);
 }
 
 TEST_CASE("neither threads nor the times of evaluating and saving change what is learnt") {
   const Scratch scratch;
-  REQUIRE(run_program(train(scratch, "one", {"--threads", "1"})).code == 0);
-  REQUIRE(run_program(train(scratch, "two", {"--threads", "2"})).code == 0);
+  must(train(scratch, "one", args("--threads 1")));
+  must(train(scratch, "two", args("--threads 2")));
   check_same_run(scratch, "one", "two");
 
-  REQUIRE(run_program(train(scratch, "other", {"--eval-every", "3", "--save-every", "4"})).code == 0);
+  must(train(scratch, "other", args("--eval-every 3 --save-every 4")));
   CHECK(read(scratch.path("one/last/model.safetensors")) ==
         read(scratch.path("other/last/model.safetensors")));
 }
@@ -230,107 +218,94 @@ TEST_CASE("neither threads nor the times of evaluating and saving change what is
 TEST_CASE("info knows a state of its own too, the last one or one that was kept") {
   const Scratch scratch;
   const std::string out = scratch.path("run");
-  REQUIRE(run_program({"train", "--preset", "tiny", "--text",
-                       scratch.file("text.txt", gradus::train::small_text()), "--steps", "4", "--save-every",
-                       "2", "--keep", "2", "--out", out, "--quiet"})
-              .code == 0);
+  must("train --preset tiny --text", scratch.text(), "--steps 4 --save-every 2 --keep 2 --out", out,
+       "--quiet");
   for (const auto& [state, step] :
        {std::pair{"", "4 of 4; finished"}, {"/last", "4 of 4; finished"}, {"/kept/step-2", "2 of 4; "}})
-    CHECK_THAT(run_program({"info", out + state}).out,
-               ContainsSubstring(std::string("state       step ") + step));
+    CHECK_HAS(call("info", out + state).out, std::string("state       step ") + step);
 }
 
 TEST_CASE("a resumed run keeps its flags, and says so where it must") {
   const Scratch scratch;
-  REQUIRE(run_program(train(scratch, "run", {"--stop-after", "2"})).code == 0);
+  must(train(scratch, "run", args("--stop-after 2")));
   const auto before = contents(scratch.path("run"));
-  const auto resume = [&](std::vector<std::string> more) {
-    more.insert(more.begin(), {"train", "--out", scratch.path("run"), "--resume"});
-    const Outcome outcome = run_program(more);
+  const auto resume = [&](const std::vector<std::string>& more) {
+    const Outcome outcome = call("train --out", scratch.path("run"), "--resume", more);
     CHECK(outcome.code == 2);
     CHECK(lines_of(outcome.err).size() == 1);
     CHECK(contents(scratch.path("run")) == before);
     return outcome.err;
   };
-  CHECK_THAT(resume({"--dropout", "0.2"}),
-             ContainsSubstring("--dropout of a resumed run must stay 0.1, got 0.2."));
-  CHECK_THAT(resume({"--preset", "nano"}),
-             ContainsSubstring("--preset of a resumed run must stay tiny, got nano."));
-  CHECK_THAT(resume({"--no-bias"}), ContainsSubstring("--bias of a resumed run must stay true, got false."));
-  CHECK_THAT(resume({"--steps", "1"}),
-             ContainsSubstring("--steps must be at least the 2 that are done, got 1."));
+  CHECK_HAS(resume(args("--dropout 0.2")), "--dropout of a resumed run must stay 0.1, got 0.2.");
+  CHECK_HAS(resume(args("--preset nano")), "--preset of a resumed run must stay tiny, got nano.");
+  CHECK_HAS(resume({"--no-bias"}), "--bias of a resumed run must stay true, got false.");
+  CHECK_HAS(resume(args("--steps 1")), "--steps must be at least the 2 that are done, got 1.");
   for (const char* done : {"1", "2"})
-    CHECK_THAT(
-        resume({"--stop-after", done}),
-        ContainsSubstring(std::string("--stop-after must be more than the 2 steps that are done, got ") +
-                          done + "."));
-  CHECK_THAT(resume({"--overwrite"}), ContainsSubstring("--resume and --overwrite must not come together"));
-  scratch.file("text.txt", gradus::train::small_text() + "more");
-  CHECK_THAT(resume({}), ContainsSubstring("the text of a resumed run must not change"));
+    CHECK_HAS(resume({"--stop-after", done}),
+              std::string("--stop-after must be more than the 2 steps that are done, got ") + done + ".");
+  CHECK_HAS(resume({"--overwrite"}), "--resume and --overwrite must not come together");
+  scratch.file("text.txt", train::small_text() + "more");
+  CHECK_HAS(resume({}), "the text of a resumed run must not change");
 }
 
 TEST_CASE("a run goes on with its text wherever that is now") {
   const Scratch scratch;
-  const auto resume = [&](std::vector<std::string> more) {
-    more.insert(more.begin(), {"train", "--out", scratch.path("run"), "--resume", "--quiet"});
-    const Outcome outcome = run_program(more);
+  const auto resume = [&](const std::vector<std::string>& more) {
+    const Outcome outcome = call("train --out", scratch.path("run"), "--resume --quiet", more);
     CHECK(lines_of(outcome.err).size() == (outcome.code == 0 ? 0 : 1));
     return outcome;
   };
-  REQUIRE(run_program(train(scratch, "whole")).code == 0);
+  must(train(scratch, "whole"));
 
   SECTION("in another place") {
-    REQUIRE(run_program(train(scratch, "run", {"--stop-after", "2"})).code == 0);
+    must(train(scratch, "run", args("--stop-after 2")));
     std::filesystem::rename(scratch.path("text.txt"), scratch.path("moved.txt"));
     const Outcome lost = resume({});
     CHECK(lost.code == 2);
-    CHECK_THAT(lost.err, ContainsSubstring("text.txt") && ContainsSubstring("no such file") &&
-                             ContainsSubstring("--text gives its new place"));
-    const std::string other = scratch.file("other.txt", gradus::train::small_text() + "more");
+    CHECK_HAS(lost.err, "text.txt", "no such file", "--text gives its new place");
+    const std::string other = scratch.file("other.txt", train::small_text() + "more");
     const Outcome changed = resume({"--text", other});
     CHECK(changed.code == 2);
-    CHECK_THAT(changed.err, ContainsSubstring("the text of a resumed run must not change, got " + other) &&
-                                ContainsSubstring("was trained on " + scratch.path("text.txt")));
-    CHECK(resume({"--text", scratch.path("moved.txt"), "--stop-after", "4"}).code == 0);
+    CHECK_HAS(changed.err, "the text of a resumed run must not change, got " + other,
+              "was trained on " + scratch.path("text.txt"));
+    CHECK(resume(args("--text", scratch.path("moved.txt"), "--stop-after 4")).code == 0);
     CHECK(resume({}).code == 0);  // It is known now.
     CHECK(read(scratch.path("run/last/model.safetensors")) ==
           read(scratch.path("whole/last/model.safetensors")));
   }
   SECTION("from a pipe") {
-    if (!gradus::testing::machine_has("/dev/stdin")) return;
+    if (!testing::machine_has("/dev/stdin")) return;
     std::string command = "cat '" + scratch.path("text.txt") + "' | \"$GRADUS\"";
-    for (const std::string& argument : train(scratch, "run", {"--stop-after", "2"}))
+    for (const std::string& argument : train(scratch, "run", args("--stop-after 2")))
       if (argument != "--quiet")
         command += " '" + (argument == scratch.path("text.txt") ? "/dev/stdin" : argument) + "'";
     const Outcome begun = run_shell(command);
     REQUIRE(begun.code == 0);
-    CHECK_THAT(begun.err, ContainsSubstring("note: the text comes from a pipe") &&
-                              ContainsSubstring("--resume --text FILE"));
+    CHECK_HAS(begun.err, "note: the text comes from a pipe", "--resume --text FILE");
     const Outcome lost = resume({});
     CHECK(lost.code == 2);
-    CHECK_THAT(lost.err, ContainsSubstring("--text gives its new place"));
+    CHECK_HAS(lost.err, "--text gives its new place");
     CHECK(resume({"--text", scratch.path("text.txt")}).code == 0);
     CHECK(read(scratch.path("run/last/model.safetensors")) ==
           read(scratch.path("whole/last/model.safetensors")));
   }
   SECTION("another one than a corpus") {
-    REQUIRE(run_program({"train", "--preset", "tiny", "--corpus", "stories", "--steps", "1", "--out",
-                         scratch.path("run"), "--quiet", "--val-fraction", "0"})
-                .code == 0);
-    const Outcome changed = resume({"--text", scratch.path("text.txt"), "--steps", "2"});
+    must("train --preset tiny --corpus stories --steps 1 --out", scratch.path("run"),
+         "--quiet --val-fraction 0");
+    const Outcome changed = resume(args("--text", scratch.path("text.txt"), "--steps 2"));
     CHECK(changed.code == 2);
-    CHECK_THAT(changed.err, ContainsSubstring("was trained on the corpus stories with"));
+    CHECK_HAS(changed.err, "was trained on the corpus stories with");
   }
 }
 
 TEST_CASE("the best model may be lost, and the next evaluation chooses a new one") {
   const Scratch scratch;
-  REQUIRE(run_program(train(scratch, "run", {"--stop-after", "7"})).code == 0);
+  must(train(scratch, "run", args("--stop-after 7")));
   std::filesystem::remove(scratch.path("run/model.safetensors"));
-  const Outcome outcome = run_program({"train", "--out", scratch.path("run"), "--resume"});
+  const Outcome outcome = call("train --out", scratch.path("run"), "--resume");
   CHECK(outcome.code == 0);
-  CHECK_THAT(outcome.err, Catch::Matchers::ContainsSubstring("note: the best model is missing"));
-  CHECK(run_program({"sample", scratch.path("run")}).code == 0);
+  CHECK_HAS(outcome.err, "note: the best model is missing");
+  CHECK(call("sample", scratch.path("run")).code == 0);
 }
 
-}  // namespace test_resume
+}  // namespace gradus::cli::test_resume
