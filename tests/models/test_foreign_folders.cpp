@@ -7,14 +7,6 @@ namespace gradus::models::test_foreign_folders {
 
 using namespace testing;
 
-/// Largest difference, as a fraction of the largest expected value; infinite if a number is not finite.
-double relative_error_of(const Tensor& actual, const Tensor& expected) {
-  REQUIRE(actual.shape() == expected.shape());
-  const double error =
-      amax(abs(actual.detach().to(DType::float64) - expected)).item() / amax(abs(expected)).item();
-  return std::isfinite(error) ? error : INFINITY;
-}
-
 /// The tokens in another order: 4, 5, ..., 10, 0, 1, 2, 3.
 Tensor turned_round(const Tensor& x, int64_t dim) {
   return cat({x.slice(dim, 4, 11), x.slice(dim, 0, 4)}, dim);
@@ -29,9 +21,9 @@ void check_golden(const std::filesystem::path& folder) {
   Decoder model = load_pretrained(folder);
   model.eval();
   model.to(dtype);
-  CHECK(relative_error_of(model(expected.at("idx")), expected.at("logits")) < tolerance);
+  CHECK(relative_error(model(expected.at("idx")), expected.at("logits")) < tolerance);
   const Tensor loss = model.loss(expected.at("idx"), expected.at("targets"));
-  CHECK(relative_error_of(loss, expected.at("loss")) < tolerance);
+  CHECK(relative_error(loss, expected.at("loss")) < tolerance);
   loss.backward();
   size_t seen = 0;
   const auto parameters = model.named_parameters();
@@ -41,7 +33,7 @@ void check_golden(const std::filesystem::path& folder) {
     INFO(name);
     Tensor gradient = parameter.grad();
     if (name == "wte.weight" && last_name == "lm_head.weight") gradient = gradient + last.grad();
-    CHECK(relative_error_of(gradient, expected.at("grad." + name)) < tolerance);
+    CHECK(relative_error(gradient, expected.at("grad." + name)) < tolerance);
     ++seen;
   }
   CHECK(seen + 4 == expected.size());
@@ -95,7 +87,7 @@ TEST_CASE("the rows of a head of its own are the logits' own") {
   Decoder model = load_pretrained(foreign.folder.path());
   model.eval();
   model.to(DType::float64);
-  CHECK(relative_error_of(model(expected.at("idx")), turned_round(expected.at("logits"), 2) * 2.0) < 1e-10);
+  CHECK(relative_error(model(expected.at("idx")), turned_round(expected.at("logits"), 2) * 2.0) < 1e-10);
 
   // It is saved under the names of GPT2LMHeadModel, and comes back.
   const testing::TemporaryFolder again;
@@ -253,7 +245,7 @@ TEST_CASE("the book's models without biases of queries, keys and values have zer
   book.eval();
   plain.eval();
   CHECK(testing::difference(book(expected.at("idx")), plain(expected.at("idx")), 0) == "");
-  CHECK(relative_error_of(book(expected.at("idx")), expected.at("logits")) > 1e-3);
+  CHECK(relative_error(book(expected.at("idx")), expected.at("logits")) > 1e-3);
 }
 
 TEST_CASE("a module of the book has PyTorch's logits, loss and gradients: make_book_golden.py") {
@@ -262,9 +254,9 @@ TEST_CASE("a module of the book has PyTorch's logits, loss and gradients: make_b
   Decoder model = load_pretrained(golden() / "book");
   model.eval();
   model.to(dtype);
-  CHECK(relative_error_of(model(expected.at("idx")), expected.at("logits")) < tolerance);
+  CHECK(relative_error(model(expected.at("idx")), expected.at("logits")) < tolerance);
   const Tensor loss = model.loss(expected.at("idx"), expected.at("targets"));
-  CHECK(relative_error_of(loss, expected.at("loss")) < tolerance);
+  CHECK(relative_error(loss, expected.at("loss")) < tolerance);
   loss.backward();
 
   std::map<std::string, std::string> layers{
@@ -283,16 +275,16 @@ TEST_CASE("a module of the book has PyTorch's logits, loss and gradients: make_b
     if (layer.ends_with("c_attn")) {
       if (what == "bias") continue;  // The book's has none.
       const std::string att = concat("grad.trf_blocks.", name[2], ".att.W_");
-      CHECK(relative_error_of(parameter.grad(),
-                              cat({expected.at(att + "query.weight"), expected.at(att + "key.weight"),
-                                   expected.at(att + "value.weight")},
-                                  0)) < tolerance);
+      CHECK(relative_error(parameter.grad(),
+                           cat({expected.at(att + "query.weight"), expected.at(att + "key.weight"),
+                                expected.at(att + "value.weight")},
+                               0)) < tolerance);
       seen += 3;
       continue;
     }
     const bool is_norm = layer.find("ln_") != std::string::npos;
     const std::string theirs = !is_norm ? what : what == "weight" ? "scale" : "shift";
-    CHECK(relative_error_of(parameter.grad(), expected.at("grad." + layers.at(layer) + "." + theirs)) <
+    CHECK(relative_error(parameter.grad(), expected.at("grad." + layers.at(layer) + "." + theirs)) <
           tolerance);
     ++seen;
   }

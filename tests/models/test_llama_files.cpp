@@ -1,52 +1,23 @@
 // Folders of Llama's and Qwen3's layout.
-#include <nlohmann/json.hpp>
-
 #include "autograd/compare.hpp"
 #include "gradus/files/file.hpp"
 #include "gradus/models/config_json.hpp"
-#include "gradus/models/pretrained.hpp"
 #include "gradus/nn/safetensors.hpp"
 #include "models/llama.hpp"
-#include "temporary_folder.hpp"
+#include "models/saved_model.hpp"
 
 namespace gradus::models::test_llama_files {
 
 using namespace testing;
 using nlohmann::json;
 
-struct SavedLlama {
-  testing::TemporaryFolder folder;
-  std::filesystem::path config = folder / "config.json", weights = folder / "model.safetensors";
-
-  explicit SavedLlama(const Decoder& model) { save_pretrained(model, folder.path()); }
-  json read_config() const { return json::parse(files::read(config)); }
-  void write(const json& changed) const { std::ofstream(config) << changed.dump(); }
-  std::string refusal() const {
-    std::string text = error_of([&] { load_pretrained(folder.path()); });
-    const std::string place = folder.path().string() + "/";
-    if (const size_t at = text.find(place); at != std::string::npos) text.erase(at, place.size());
-    return text;
-  }
-};
-
-void check_alike(const Decoder& a, const Decoder& b) {
-  CHECK(a.config() == b.config());
-  const auto pa = a.named_parameters(), pb = b.named_parameters();
-  REQUIRE(pa.size() == pb.size());
-  for (size_t i = 0; i < pa.size(); ++i) {
-    INFO(pa[i].first);
-    CHECK(pa[i].first == pb[i].first);
-    CHECK(difference(pa[i].second, pb[i].second, 0.0) == "");
-  }
-}
-
 TEST_CASE("a saved llama comes back bit for bit, whatever its parts") {
   DecoderConfig plain = kSmallLlama;
   plain.n_kv_head = 0;
   const int kind = GENERATE(0, 1, 2);
   const Decoder model = wide_model(kind == 0 ? kSmallLlama : kind == 1 ? small_qwen3() : plain, 31);
-  const SavedLlama saved(model);
-  check_alike(load_pretrained(saved.folder.path()), model);
+  const Saved saved(model);
+  check_same(load_pretrained(saved.folder.path()), model);
   CHECK(check_pretrained(saved.folder.path()) == model.config());
   const std::string bytes = files::read(saved.weights);
   save_pretrained(load_pretrained(saved.folder.path()), saved.folder.path());
@@ -55,7 +26,7 @@ TEST_CASE("a saved llama comes back bit for bit, whatever its parts") {
 }
 
 TEST_CASE("the files are those of transformers' Llama and Qwen3") {
-  const SavedLlama llama(wide_model(kSmallLlama, 32)), qwen3(wide_model(small_qwen3(), 33));
+  const Saved llama(wide_model(kSmallLlama, 32)), qwen3(wide_model(small_qwen3(), 33));
   const nn::StateDict stored = nn::load_safetensors(llama.weights);
   CHECK(stored.size() == 2 + 2 * 9);
   const auto shape = [&](const char* name) { return stored.at(name).shape(); };
@@ -116,13 +87,12 @@ TEST_CASE("what a config of llama leaves out is what transformers takes") {
 }
 
 TEST_CASE("configs of llamas that are not ours are refused") {
-  const SavedLlama saved(wide_model(kSmallLlama, 34));
+  const Saved saved(wide_model(kSmallLlama, 34));
   const json good = saved.read_config();
   const auto refused = [&](const char* field, const json& value, const char* message) {
-    json changed = good;
-    changed[field] = value;
-    saved.write(changed);
+    saved.set(field, value);
     CHECK(saved.refusal() == concat("[load_config] config.json: ", message));
+    saved.write(good);
   };
   refused("hidden_act", "gelu", "hidden_act must be 'silu' or 'swish', got 'gelu'.");
   refused(
@@ -147,12 +117,12 @@ TEST_CASE("configs of llamas that are not ours are refused") {
 
 TEST_CASE("weights of llama: an equal tied head and old frequencies pass, others do not") {
   const Decoder model = wide_model(kSmallLlama, 35);
-  const SavedLlama saved(model);
+  const Saved saved(model);
   nn::StateDict stored = nn::load_safetensors(saved.weights);
   stored["lm_head.weight"] = model.state_dict().at("model.embed_tokens.weight");
   stored["model.layers.0.self_attn.rotary_emb.inv_freq"] = ones({2});
   nn::save_safetensors(saved.weights, stored);
-  check_alike(load_pretrained(saved.folder.path()), model);
+  check_same(load_pretrained(saved.folder.path()), model);
 
   stored["lm_head.weight"] = model.state_dict().at("model.embed_tokens.weight") * 2.0;
   nn::save_safetensors(saved.weights, stored);

@@ -1,24 +1,13 @@
-// The decoder without attention: what test_llama.cpp asks of Llama's.
+// The decoder without attention: what is its alone. See test_architectures.cpp.
 #include "autograd/compare.hpp"
 #include "gradus/models/generate.hpp"
-#include "gradus/models/pretrained.hpp"
 #include "models/llama.hpp"
-#include "models/with_state.hpp"
-#include "nn/gradcheck_module.hpp"
-#include "temporary_folder.hpp"
 
 namespace gradus::models::test_mingru {
 
 using namespace testing;
 
-const DecoderConfig kSmall{.arch = "mingru",
-                           .vocab_size = 11,
-                           .block_size = 8,
-                           .n_layer = 2,
-                           .n_head = 1,
-                           .n_embd = 16,
-                           .bias = false,
-                           .n_inner = 24};
+constexpr const DecoderConfig& kSmall = kSmallMinGru;
 
 DecoderConfig with(void (*change)(DecoderConfig&)) {
   DecoderConfig config = kSmall;
@@ -43,11 +32,6 @@ TEST_CASE("parameters of mingru are as many as the closed formula says") {
                      "model.layers.0.post_layernorm.weight", "model.layers.0.mlp.gate_proj.weight",
                      "model.layers.0.mlp.up_proj.weight", "model.layers.0.mlp.down_proj.weight",
                      "model.norm.weight"});
-}
-
-TEST_CASE("mingru has the properties that nn/checks.hpp asks for") {
-  Decoder model = wide_model(kSmall, 11);
-  testing::check_properties(model);
 }
 
 TEST_CASE("decoding mingru token by token gives the full forward, far beyond the block") {
@@ -78,58 +62,6 @@ TEST_CASE("mingru remembers what lies further back than a block") {
   CHECK(difference(b.logits(other), logits) != "");
   CHECK(difference(drafting.logits(text), logits, 0) == "");  // Nothing is drafted.
   CHECK_FALSE(model.can_draft());
-}
-
-TEST_CASE("one backward reaches every parameter of mingru, and an untrained one guesses") {
-  Generator g(4);
-  const Decoder model(with([](DecoderConfig& c) {
-                        c.dropout = 0.3;
-                        c.tie_word_embeddings = false;
-                      }),
-                      g);
-  const Tensor loss = model.loss(randint(0, 11, {4, 8}, g), randint(0, 11, {4, 8}, g), &g);
-  CHECK(loss.item() == Catch::Approx(std::log(11.0)).epsilon(0.05));
-  loss.backward();
-  for (const auto& [name, p] : model.named_parameters()) {
-    INFO(name);
-    REQUIRE(p.grad().defined());
-    CHECK(amax(abs(p.grad())).item() > 0.0);
-  }
-}
-
-TEST_CASE("gradients of the whole of mingru, orders 1 and 2") {
-  const int order = GENERATE(1, 2);
-  Decoder model = wide_model(with([](DecoderConfig& c) {
-                               c.vocab_size = 5;
-                               c.n_embd = 4;
-                               c.n_inner = 6;
-                             }),
-                             18);
-  Generator g(19);
-  const Tensor idx = randint(0, 5, {2, 3}, g), targets = randint(0, 5, {2, 3}, g);
-  CHECK(testing::gradcheck_module<Decoder>(
-            model, {}, [&](const Decoder& m, const auto&) { return m.loss(idx, targets); }, order) == "");
-}
-
-TEST_CASE("mingru comes back from its files, and its weights may have 16, 8 or 4 bits") {
-  const testing::TemporaryFolder folder;
-  const Decoder model = wide_model(with([](DecoderConfig& c) { c.tie_word_embeddings = false; }), 20);
-  save_pretrained(model, folder.path());
-  CHECK(check_pretrained(folder.path()) == model.config());
-  Generator g(21);
-  const Tensor idx = randint(0, 11, {1, 8}, g), wanted = model(idx).detach();
-  CHECK(difference(load_pretrained(folder.path())(idx), wanted, 0) == "");
-  for (const auto& [dtype, most] :
-       {std::pair(DType::bfloat16, 0.05), {DType::q8_0, 0.1}, {DType::q4_0, 1.0}}) {
-    INFO(name(dtype));
-    Decoder stored = load_pretrained(folder.path());
-    stored.to(dtype);
-    const double moved = amax(abs(stored(idx).detach() - wanted)).item() / amax(abs(wanted)).item();
-    CHECK(moved > 0.0);
-    CHECK(moved < most);
-    Generator draws(1);
-    CHECK(generate(stored, {3, 1, 4}, {.max_new_tokens = 20}, draws).size() == 20);
-  }
 }
 
 TEST_CASE("fields that mingru cannot have are named") {
