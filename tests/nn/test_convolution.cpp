@@ -1,6 +1,7 @@
 #include "gradus/nn/convolution.hpp"
 
 #include "autograd/compare.hpp"
+#include "autograd/kernels/vectors.hpp"
 #include "gradus/autograd/engine/checkpoint.hpp"
 #include "gradus/files/file.hpp"
 #include "gradus/files/json.hpp"
@@ -155,16 +156,14 @@ TEST_CASE("buffers are written only in training mode") {
 TEST_CASE("convolution has the same bits for any number of threads and for each image alone") {
   Generator g(1);
   const Tensor x = randn({33, 3, 9, 20}, g), weight = randn({4, 3, 3, 3}, g), bias = randn({4}, g);
-  const int before = num_threads();
   std::vector<std::vector<Tensor>> results;
   for (const int threads : {1, 3}) {
-    set_num_threads(threads);
+    const vectors::Threads guard(threads);
     Tensor in = x.detach().requires_grad_(), w = weight.detach().requires_grad_();
     const Tensor y = max_pool2d(conv2d(in, w, bias, {.padding = 1}), 2);
     sum(y * y).backward();
     results.push_back({y, in.grad(), w.grad()});
   }
-  set_num_threads(before);
   for (size_t i = 0; i < 3; ++i) CHECK(difference(results[1][i], results[0][i], 0) == "");
   const Tensor alone = max_pool2d(conv2d(x.select(0, 5), weight, bias, {.padding = 1}), 2);
   CHECK(difference(alone, results[0][0].select(0, 5).detach(), 1e-6) == "");

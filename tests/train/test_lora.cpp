@@ -1,4 +1,5 @@
 // Training of adapters: 20 steps of AdamW against PyTorch, and what frozen parameters cost.
+
 #include "autograd/compare.hpp"
 #include "gradus/nn/layers.hpp"
 #include "gradus/nn/safetensors.hpp"

@@ -1,3 +1,4 @@
+#include "autograd/kernels/vectors.hpp"
 #include "catch.hpp"
 #include "gradus/autograd/graph/modes.hpp"
 #include "gradus/autograd/ops/ops.hpp"
@@ -173,10 +174,9 @@ TEST_CASE("a restored trainer goes on with the same bits") {
 }
 
 TEST_CASE("the number of threads does not change a bit") {
-  const int before = num_threads();
   std::vector<float> values[2];
   for (const int threads : {1, 2}) {
-    set_num_threads(threads);
+    const vectors::Threads guard(threads);
     TrainConfig config = small_config();
     config.model.n_embd = 64;
     config.model.dropout = 0.1;
@@ -184,17 +184,15 @@ TEST_CASE("the number of threads does not change a bit") {
     for (int i = 0; i < 5; ++i) (void)run.trainer.step();
     values[threads - 1] = values_of(run.model);
   }
-  set_num_threads(before);
   CHECK(values[0] == values[1]);
 }
 
 TEST_CASE("products in bfloat16 learn as well, with the same bits for any number of threads") {
-  const int before = num_threads();
   TrainConfig config = small_config();
   config.model.n_embd = 64;
   config.model.dropout = 0.1;
   const auto losses = [&](DType precision, int threads) {
-    set_num_threads(threads);
+    const vectors::Threads guard(threads);
     config.precision = precision;
     SmallRun run(config);
     std::vector<double> all;
@@ -203,7 +201,6 @@ TEST_CASE("products in bfloat16 learn as well, with the same bits for any number
   };
   const std::vector<double> plain = losses(DType::float32, 1), rounded = losses(DType::bfloat16, 1);
   CHECK(losses(DType::bfloat16, 3) == rounded);
-  set_num_threads(before);
   CHECK(plain[0] != rounded[0]);
   for (size_t i = 0; i < plain.size(); ++i) CHECK(std::abs(plain[i] - rounded[i]) < 0.05);
 }
@@ -214,9 +211,8 @@ TEST_CASE("a loss that is not finite stops the run before it spoils the paramete
   run.model.state_dict().at("wpe.weight").copy_(full({1}, INFINITY));
   const std::vector<float> before = values_of(run.model);
   CHECK_THROWS_AS(run.trainer.step(), RunError);
-  CHECK_THROWS_WITH(run.trainer.step(),
-                    Catch::Matchers::ContainsSubstring("loss must stay finite, got ") &&
-                        Catch::Matchers::ContainsSubstring("at step 2, learning rate 0.0015"));
+  CHECK_THROWS_WITH(run.trainer.step(), ContainsSubstring("loss must stay finite, got ") &&
+                                            ContainsSubstring("at step 2, learning rate 0.0015"));
   CHECK(values_of(run.model) == before);
   CHECK(run.trainer.steps_done() == 1);
 }

@@ -1,4 +1,5 @@
 // numpy_string against what NumPy 1.24 prints for the same arrays.
+
 #include "autograd/compare.hpp"
 
 namespace gradus::test_print_numpy {

@@ -1,20 +1,16 @@
 #include "gradus/autograd/kernels/attention/attention.hpp"
 
-#include "catch.hpp"
-#include "gradus/autograd/graph/modes.hpp"
 #include "gradus/autograd/kernels/elementwise/elementwise.hpp"
 #include "gradus/autograd/kernels/isa/isa.hpp"
+#include "vectors.hpp"
 
 namespace test_attention {
 
 using gradus::kernels::AttentionShape;
 using gradus::kernels::View4;
-
-struct Threads {
-  explicit Threads(int n) : old(gradus::num_threads()) { gradus::set_num_threads(n); }
-  ~Threads() { gradus::set_num_threads(old); }
-  int old;
-};
+using vectors::at_each_level;
+using vectors::random_values;
+using vectors::Threads;
 
 AttentionShape make_shape(int64_t batch, int64_t heads, int64_t q_len, int64_t k_len, int64_t size,
                           bool causal, double dropout = 0) {
@@ -44,15 +40,6 @@ View4 contiguous(int64_t heads, int64_t length, int64_t size) {
   return {heads * length * size, length * size, size};
 }
 View4 contiguous(const AttentionShape& s, int64_t length) { return contiguous(s.heads, length, s.head_size); }
-
-template <class T>
-std::vector<T> random_values(int64_t n, uint32_t seed) {
-  std::mt19937 generator(seed);
-  std::normal_distribution<double> normal;
-  std::vector<T> values(n);
-  for (T& value : values) value = static_cast<T>(normal(generator));
-  return values;
-}
 
 template <class T>
 struct Values {
@@ -201,17 +188,13 @@ TEMPLATE_TEST_CASE("long rows go through several tiles of keys", "[attention]", 
 
 TEMPLATE_TEST_CASE("attention agrees with the definition at every level of the machine", "[attention]", float,
                    double) {
-  const std::vector<gradus::kernels::Isa>& levels = gradus::kernels::available_isas();
-  for (const auto level : levels) {
-    INFO(gradus::kernels::isa_name(level));
-    gradus::kernels::set_isa(gradus::kernels::isa_name(level));
+  at_each_level([&] {
     for (const int64_t size : {1, 5, 16, 40}) {
       check_against_naive<TestType>(make_shape(1, 2, 67, 67, size, true, 0.1));
       check_against_naive<TestType>(make_shape(1, 2, 5, 290, size, false));
       check_against_naive<TestType>(with_kv_heads(make_shape(1, 4, 67, 67, size, true), 2));
     }
-  }
-  gradus::kernels::set_isa(gradus::kernels::isa_name(levels.front()));
+  });
 }
 
 TEMPLATE_TEST_CASE("a maximum that grows from tile to tile", "[attention]", float, double) {
@@ -275,18 +258,14 @@ TEST_CASE("rounded to bfloat16, attention is that of rounded operands, within wh
       if (s.k_len > 1) CHECK(results[0].*part != plain.*part);
     }
   };
-  const std::vector<gradus::kernels::Isa>& levels = gradus::kernels::available_isas();
-  for (const auto level : levels) {
-    INFO(gradus::kernels::isa_name(level));
-    gradus::kernels::set_isa(gradus::kernels::isa_name(level));
+  at_each_level([&] {
     for (const bool causal : {false, true})
       for (const int64_t length : {1, 31, 65, 130}) check(make_shape(2, 3, length, length, 24, causal));
     check(make_shape(4, 4, 300, 300, 40, true));  // all tiles of a head together
     check(make_shape(1, 2, 70, 513, 64, true));
     check(make_shape(1, 1, 90, 600, 16, false, 0.2));
     check(with_kv_heads(make_shape(2, 4, 70, 70, 32, true), 2));
-  }
-  gradus::kernels::set_isa(gradus::kernels::isa_name(levels.front()));
+  });
 }
 
 TEST_CASE("attention's gradients agree with central differences", "[attention]") {

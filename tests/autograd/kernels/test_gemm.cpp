@@ -1,27 +1,14 @@
 #include "gradus/autograd/kernels/blas/gemm.hpp"
 
-#include "catch.hpp"
-#include "gradus/autograd/graph/modes.hpp"
 #include "gradus/files/error.hpp"
+#include "vectors.hpp"
 
 namespace gradus::kernels::test_gemm {
 
+using vectors::random_values;
+using vectors::Threads;
+
 constexpr Trans kBoth[] = {Trans::no, Trans::yes};
-
-struct Threads {
-  explicit Threads(int n) : old(num_threads()) { set_num_threads(n); }
-  ~Threads() { set_num_threads(old); }
-  int old;
-};
-
-template <class T>
-std::vector<T> random_values(int64_t n, uint32_t seed) {
-  std::mt19937 generator(seed);
-  std::uniform_real_distribution<T> uniform(-1, 1);
-  std::vector<T> values(n);
-  for (T& value : values) value = uniform(generator);
-  return values;
-}
 
 /// One product with random operands, rows `pad` longer than need be.
 template <class T>

@@ -1,19 +1,12 @@
 #include "gradus/autograd/kernels/threads/parallel.hpp"
 
-#include "catch.hpp"
-#include "gradus/autograd/graph/modes.hpp"
 #include "gradus/files/error.hpp"
+#include "vectors.hpp"
 
 namespace test_parallel {
 
 using gradus::parallel_for;
-
-/// Sets the number of threads for one test and puts the old one back.
-struct Threads {
-  explicit Threads(int n) : old(gradus::num_threads()) { gradus::set_num_threads(n); }
-  ~Threads() { gradus::set_num_threads(old); }
-  int old;
-};
+using vectors::Threads;
 
 /// How often each of n elements is visited by one parallel_for.
 std::vector<int> visits(int64_t n, int64_t grain) {

@@ -2,11 +2,12 @@
 #include <complex>
 
 #include "autograd/compare.hpp"
-#include "gradus/autograd/kernels/isa/isa.hpp"
+#include "autograd/kernels/vectors.hpp"
 
 namespace gradus::test_ops_rotary_embedding {
 
 using namespace gradus::testing;
+using vectors::at_each_level;
 
 /// Features i and i + hs / 2 are a complex number, times e^(i angle). x: (..., T, hs), any layout.
 Tensor by_definition(const Tensor& x, int64_t offset, double base) {
@@ -36,10 +37,7 @@ TEST_CASE("rotary_embedding turns pairs of halves, by angles worked out by hand"
 
 TEST_CASE("rotary_embedding is a product of complex numbers, in any layout and at every level") {
   Generator g(3);
-  const std::vector<kernels::Isa>& levels = kernels::available_isas();
-  for (const auto level : levels) {
-    INFO(kernels::isa_name(level));
-    kernels::set_isa(kernels::isa_name(level));
+  at_each_level([&] {
     for (const int64_t hs : {2, 6, 32, 74})
       for (const int64_t offset : {0, 1, 1000}) {
         INFO("hs " << hs << ", offset " << offset);
@@ -53,8 +51,7 @@ TEST_CASE("rotary_embedding is a product of complex numbers, in any layout and a
                            expected, 1e-6) == "");
         }
       }
-  }
-  kernels::set_isa(kernels::isa_name(levels.front()));
+  });
 }
 
 TEST_CASE("angles that were computed before are used for the same positions only") {

@@ -1,10 +1,11 @@
 // swiglu against its definition in long double, from where the gate is shut to where it is open.
 #include "autograd/compare.hpp"
-#include "gradus/autograd/kernels/isa/isa.hpp"
+#include "autograd/kernels/vectors.hpp"
 
 namespace gradus::test_ops_swiglu {
 
 using namespace gradus::testing;
+using vectors::at_each_level;
 
 using Real = long double;
 
@@ -50,10 +51,7 @@ void check_definition(DType dtype, double reach, double epsilon, double least) {
 }
 
 TEST_CASE("swiglu is silu(gate) * up with its gradients, wherever the gate stands, at every level") {
-  const std::vector<kernels::Isa>& levels = kernels::available_isas();
-  for (const auto level : levels) {
-    INFO(kernels::isa_name(level));
-    kernels::set_isa(kernels::isa_name(level));
+  at_each_level([&] {
     for (const double reach : {0.5, 6.0, 80.0}) {
       INFO("gates up to " << reach);
       check_definition(DType::float32, reach, 0x1p-23, 1e-30);
@@ -70,8 +68,7 @@ TEST_CASE("swiglu is silu(gate) * up with its gradients, wherever the gate stand
       CHECK(difference(grads[0], f64({0, 0, 0, 50, 66}).to(dtype)) == "");
       CHECK(difference(grads[1], f64({0, 0, 0, 10000, kInf}).to(dtype)) == "");
     }
-  }
-  kernels::set_isa(kernels::isa_name(levels.front()));
+  });
 }
 
 TEST_CASE("swiglu has the bits of the two operations that it replaces, except the last") {
