@@ -1,22 +1,12 @@
 """Writes functions.jsonl: losses, norms, sorting, scatter, einsum and their errors. Made with PyTorch 1.13.
 
-The inputs are samples of PyTorch's own tests (OpInfo), and edges. Its test package imports expecttest, which only
-has to exist.
+The inputs are samples of PyTorch's own tests (OpInfo), and edges.
 """
 
-import json
-import os
-import sys
-import types
-import unittest
+import torch
+import torch.nn.functional as F
 
-sys.modules["expecttest"] = types.SimpleNamespace(TestCase=unittest.TestCase, ACCEPT=False)
-
-import torch  # noqa: E402
-import torch.nn.functional as F  # noqa: E402
-from torch.testing._internal.common_methods_invocations import op_db  # noqa: E402
-
-from make_more import DTYPES, INF, NAN, draw, given, ints, number, packed  # noqa: E402
+from make_more import DTYPES, INF, NAN, begun, draw, finished, given, ints, op_db, write
 
 # operation -> PyTorch's function, the names of its parameters in order, and how many of OpInfo's samples to take
 OPS = {
@@ -52,40 +42,13 @@ def call(op, inputs, args):
 
 
 def case(name, op, inputs, args):
-    """What PyTorch makes of the inputs, its gradients, and their gradients; or its error."""
-    record = {"id": f"{op}/{name}", "op": op, "args": {k: number(v) for k, v in args.items()}}
-    record["inputs"] = [{"name": n, **packed(t), "requires_grad": t.requires_grad} for n, t in inputs.items()]
+    """What PyTorch makes of the inputs; or its error."""
+    record = begun(name, op, inputs, args)
     try:
         outputs = call(op, inputs, args)
     except (RuntimeError, ValueError, IndexError) as error:
         return {**record, "error": str(error).split("\n")[0]}
-    outputs = [outputs] if isinstance(outputs, torch.Tensor) else list(outputs)
-    record["outputs"] = [packed(y) for y in outputs]
-    outputs = [y for y in outputs if y.dtype == torch.float64]
-    cotangents = [torch.randn_like(y).requires_grad_() for y in outputs]
-    record["cotangents"] = [packed(c) for c in cotangents]
-    leaves = {n: t for n, t in inputs.items() if t.requires_grad}
-    record["grads"] = {}
-    if not outputs or not leaves:
-        return record
-    grads = torch.autograd.grad(outputs, list(leaves.values()), cotangents, create_graph=True, allow_unused=True)
-    grads = {n: g for n, g in zip(leaves, grads) if g is not None}
-    record["grads"] = {n: packed(g) for n, g in grads.items()}
-    v = {n: torch.randn_like(g) for n, g in grads.items()}
-    wanted = list(leaves.values()) + cotangents
-    attached = [n for n, g in grads.items() if g.requires_grad]
-    second = [None] * len(wanted)
-    if attached:
-        second = torch.autograd.grad(
-            [grads[n] for n in attached], wanted, [v[n] for n in attached], allow_unused=True
-        )
-    second = [packed(torch.zeros_like(w) if s is None else s) for w, s in zip(wanted, second)]
-    record["grad2"] = {
-        "v": {n: packed(t) for n, t in v.items()},
-        "grads": dict(zip(leaves, second)),
-        "cotangents": second[len(leaves):],
-    }
-    return record
+    return finished(record, inputs, outputs)
 
 
 def doubled(x):
@@ -118,7 +81,7 @@ def named(op, sample):
 def samples():
     for op, (_, _, most) in OPS.items():
         name = OPINFO.get(op, op)
-        info = next(i for i in op_db if i.name in (name, "nn.functional." + name) and not i.variant_test_name)
+        info = next(i for i in op_db() if i.name in (name, "nn.functional." + name) and not i.variant_test_name)
         dtype = torch.int64 if op == "one_hot" else torch.float64
         found = [named(op, s) for s in info.sample_inputs("cpu", dtype, requires_grad=dtype == torch.float64)]
         found = [f for f in found if f]
@@ -258,7 +221,4 @@ def einsums():
 if __name__ == "__main__":
     torch.manual_seed(2)
     parts = (samples, loss_edges, norm_edges, order_edges, place_edges, einsums)
-    with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "functions.jsonl"), "w") as file:
-        for i, record in enumerate(record for part in parts for record in part()):
-            record["id"] += f" {i}"
-            file.write(json.dumps(record) + "\n")
+    write("functions.jsonl", [record for part in parts for record in part()])

@@ -1,8 +1,11 @@
-"""Writes more.jsonl, with arguments that opinfo.jsonl lacks. Made with PyTorch 1.13."""
+"""Writes more.jsonl, with arguments that opinfo.jsonl lacks, and has what the other makers share. Made with PyTorch 1.13."""
 
 import json
 import math
 import os
+import sys
+import types
+import unittest
 
 import torch
 import torch.nn.functional as F
@@ -19,23 +22,35 @@ def packed(t):
     return {"dtype": DTYPES[t.dtype], "shape": list(t.shape), "data": [number(x) for x in t.clone().flatten().tolist()]}
 
 
-def case(name, op, f, inputs, **args):
-    """What PyTorch's f makes of the inputs, its gradients, and their gradients."""
-    record = {"id": name, "op": op, "args": {k: number(v) for k, v in args.items()}}
-    record["inputs"] = [{"name": n, **packed(t), "requires_grad": t.requires_grad} for n, t in inputs.items()]
-    outputs = f(**inputs)
+def begun(name, op, inputs, args):
+    """The record of a call without what it gives."""
+    args = {k: number(v) for k, v in args.items()}
+    tensors = [{"name": n, **packed(t), "requires_grad": t.requires_grad} for n, t in inputs.items()]
+    return {"id": name, "op": op, "args": args, "inputs": tensors}
+
+
+def finished(record, inputs, outputs):
+    """The record with what PyTorch made of the inputs, its gradients, and their gradients."""
     outputs = [outputs] if isinstance(outputs, torch.Tensor) else list(outputs)
     record["outputs"] = [packed(y) for y in outputs]
     outputs = [y for y in outputs if y.dtype == torch.float64]
     cotangents = [torch.randn_like(y).requires_grad_() for y in outputs]
     record["cotangents"] = [packed(c) for c in cotangents]
     leaves = {n: t for n, t in inputs.items() if t.requires_grad}
+    record["grads"] = {}
+    if not outputs or not leaves:
+        return record
     grads = torch.autograd.grad(outputs, list(leaves.values()), cotangents, create_graph=True, allow_unused=True)
     grads = {n: g for n, g in zip(leaves, grads) if g is not None}
     record["grads"] = {n: packed(g) for n, g in grads.items()}
     v = {n: torch.randn_like(g) for n, g in grads.items()}
     wanted = list(leaves.values()) + cotangents
-    second = torch.autograd.grad(list(grads.values()), wanted, list(v.values()), allow_unused=True)
+    attached = [n for n, g in grads.items() if g.requires_grad]
+    second = [None] * len(wanted)
+    if attached:
+        second = torch.autograd.grad(
+            [grads[n] for n in attached], wanted, [v[n] for n in attached], allow_unused=True
+        )
     second = [packed(torch.zeros_like(w) if s is None else s) for w, s in zip(wanted, second)]
     record["grad2"] = {
         "v": {n: packed(t) for n, t in v.items()},
@@ -43,6 +58,24 @@ def case(name, op, f, inputs, **args):
         "cotangents": second[len(leaves):],
     }
     return record
+
+
+def case(name, op, f, inputs, **args):
+    return finished(begun(name, op, inputs, args), inputs, f(**inputs))
+
+
+def op_db():
+    """The samples of PyTorch's own tests, whose package imports expecttest, which only has to exist."""
+    sys.modules.setdefault("expecttest", types.SimpleNamespace(TestCase=unittest.TestCase, ACCEPT=False))
+    from torch.testing._internal.common_methods_invocations import op_db as found
+    return found
+
+
+def write(file, records):
+    with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), file), "w") as lines:
+        for i, record in enumerate(records):
+            record["id"] = f"{record['op']}/{record['id']} {i}"
+            lines.write(json.dumps(record) + "\n")
 
 
 def draw(*shape):
@@ -236,7 +269,4 @@ def decoder():
 
 if __name__ == "__main__":
     torch.manual_seed(1)
-    with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "more.jsonl"), "w") as file:
-        for number_, record in enumerate([*losses(), *attention(), *edges(), *places(), *decoder()]):
-            record["id"] = f"{record['op']}/{record['id']} {number_}"
-            file.write(json.dumps(record) + "\n")
+    write("more.jsonl", [*losses(), *attention(), *edges(), *places(), *decoder()])

@@ -3,19 +3,12 @@ PyTorch's own tests (torch.testing). Of the hundreds of samples of an operation,
 value of each argument occurs. Made with PyTorch 1.13."""
 
 import json
-import os
 import random
-import sys
-import types
-import unittest
 
 import torch
 import torch.nn.functional as F
 
-from make_more import case, draw, packed, number
-
-sys.modules.setdefault("expecttest", types.SimpleNamespace(TestCase=unittest.TestCase, ACCEPT=False))
-from torch.testing._internal.common_methods_invocations import op_db  # noqa: E402: needs the line above
+from make_more import begun, case, draw, op_db, write
 
 # The arguments after the first tensor, in order.
 NAMES = {
@@ -86,9 +79,7 @@ def refusal(op, tensors, args):
     except Exception as e:
         zeros = {n: torch.zeros_like(t) for n, t in tensors.items()}
         zeros = {n: t.double() if t.is_floating_point() else t for n, t in zeros.items()}
-        inputs = [{"name": n, **packed(t), "requires_grad": False} for n, t in zeros.items()]
-        args = {n: number(a) for n, a in args.items()}
-        return {"id": "", "op": op, "args": args, "inputs": inputs, "error": str(e)}
+        return {**begun("", op, zeros, args), "error": str(e)}
     raise RuntimeError(f"{op} {args} must fail")
 
 
@@ -119,7 +110,7 @@ def edges():
 
 def samples():
     for op in NAMES:
-        infos = [o for o in op_db if o.name == "nn.functional." + op and o.variant_test_name == ""]
+        infos = [o for o in op_db() if o.name == "nn.functional." + op and o.variant_test_name == ""]
         all_ = [bound(op, s) for o in infos for s in o.sample_inputs("cpu", torch.float64, requires_grad=True)]
         small = [(t, a) for t, a in all_ if sum(x.numel() for x in t.values()) <= SMALL]
         if op == "batch_norm":
@@ -168,17 +159,10 @@ def errors():
     ):
         yield refusal(op, tensors, args)
     for op in NAMES:
-        for o in op_db:
+        for o in op_db():
             if o.name == "nn.functional." + op and o.error_inputs_func and o.variant_test_name == "":
                 calls = [bound(op, s.sample_input) for s in o.error_inputs("cpu")]
                 yield from (refusal(op, t, a) for t, a in calls if not any(x.is_complex() for x in t.values()))
-
-
-def write(name, records):
-    with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), name), "w") as file:
-        for i, record in enumerate(records):
-            record["id"] = f"{record['op']}/{record['id']} {i}"
-            file.write(json.dumps(record) + "\n")
 
 
 if __name__ == "__main__":
