@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include "program.hpp"
-#include "train/small_model.hpp"
 
 namespace gradus::cli::test_bad_input {
 
@@ -55,10 +54,10 @@ TEST_CASE("a text must be a file that can be read and is long enough") {
 
 TEST_CASE("an empty path, of a variable that was not set, is none") {
   const Place place;
-  for (const char* flag :
+  for (const std::string& flag :
        args("--out --text --tokens --val-tokens --init-from --tokenizer --config --profile"))
-    check_refused({"train", "--preset", "tiny", "--text", place.text, flag, ""},
-                  {std::string(flag) + " must be a path, got none"});
+    check_refused(args("train --preset tiny --text", place.text, flag, std::string()),
+                  {flag + " must be a path, got none"});
   const std::string config = place.scratch.file("train.toml", "steps = 1\ninit-from = \"\"\n");
   place.check_train_refused({"--text", place.text, "--config", config},
                             {config + ":2:1: init-from must be a path, got none"});
@@ -86,8 +85,10 @@ TEST_CASE("numbers must make sense") {
     place.check_train_refused({"--text", place.text, flag, value}, {flag, expected});
   };
   for (const char* value : {"0", "-3"}) {
-    for (const char* flag : args("--layers --heads --embd --block")) refused(flag, value, "must be in [1, ");
-    for (const char* flag : args("--steps --batch --accum --eval-every --save-every --threads --stop-after"))
+    for (const std::string& flag : args("--layers --heads --embd --block"))
+      refused(flag, value, "must be in [1, ");
+    for (const std::string& flag :
+         args("--steps --batch --accum --eval-every --save-every --threads --stop-after"))
       refused(flag, value, "must be a whole number of at least 1, got ");
   }
   for (const char* value : {"0", "-1", "nan", "inf"})

@@ -158,8 +158,7 @@ TEST_CASE("the manual page has every flag of every verb") {
   }
   for (size_t at; (at = page.find("\\-")) != std::string::npos;) page.erase(at, 1);
   const std::string description = page.substr(0, page.find("\n.SH VERBS"));
-  for (const char* flag : args("--version --help"))
-    CHECK_HAS(description, "\\fB" + std::string(flag) + "\\fR");
+  for (const std::string& flag : args("--version --help")) CHECK_HAS(description, "\\fB" + flag + "\\fR");
   size_t begin = 0;
   for (const std::vector<std::string>& verb : kVerbs) {
     const std::string name = verb.size() == 1 ? verb[0] : verb[0] + " " + verb[1];

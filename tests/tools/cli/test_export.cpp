@@ -4,7 +4,6 @@
 #include "gradus/files/error.hpp"
 #include "gradus/tools/bench/compare.hpp"
 #include "program.hpp"
-#include "train/small_model.hpp"
 
 namespace gradus::cli::test_export {
 

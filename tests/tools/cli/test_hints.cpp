@@ -1,6 +1,5 @@
 // The commands that gradus tells people to type next are typed here.
 #include "program.hpp"
-#include "train/small_model.hpp"
 
 namespace gradus::cli::test_hints {
 

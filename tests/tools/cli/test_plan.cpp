@@ -8,8 +8,7 @@ namespace gradus::cli::test_plan {
 using nlohmann::json;
 
 std::vector<json> events(const std::vector<std::string>& flags) {
-  for (const char* flag : args("--preset tiny --seconds 0.1 --threads 1 --json")) flags.emplace_back(flag);
-  const Outcome outcome = call("plan", flags);
+  const Outcome outcome = call("plan", flags, "--preset tiny --seconds 0.1 --threads 1 --json");
   INFO(outcome.err);
   REQUIRE(outcome.code == 0);
   std::vector<json> all;

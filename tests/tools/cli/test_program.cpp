@@ -7,7 +7,6 @@
 #include "gradus/train/decoder.hpp"
 #include "gradus/train/plan.hpp"
 #include "program.hpp"
-#include "train/small_model.hpp"
 
 namespace gradus::cli::test_program {
 
@@ -121,7 +120,8 @@ TEST_CASE("minutes choose a tokenizer unless one is given") {
 TEST_CASE("minutes are planned, kept in the folder, and repeated by a run that goes on") {
   const Scratch scratch;
   const std::string text = scratch.text(), out = scratch.path("run");
-  const Outcome run = call("train --text", text, "--preset tiny --minutes 0.03 --out", out);
+  const auto train = args("train --text", text, "--preset tiny --minutes 0.03 --out");
+  const Outcome run = call(train, out);
   REQUIRE(run.code == 0);
   CHECK_HAS(run.err, "steps in 0.03 minutes");
   const json config = json::parse(read(out + "/last/train.json"));
@@ -134,7 +134,7 @@ TEST_CASE("minutes are planned, kept in the folder, and repeated by a run that g
   REQUIRE(read_at != std::string::npos);
   const double epochs = std::stod(run.err.substr(read_at + words.size())), dropout = config.at("dropout");
   INFO(epochs << " readings, dropout " << dropout);
-  CHECK(dropout >= train::planned_dropout(epochs / 3, 16));
+  CHECK(dropout >= gradus::train::planned_dropout(epochs / 3, 16));
   CHECK(run.err.substr(0, read_at).ends_with(concat(", dropout ", dropout)));
   const bool has_unit = kernels::isa_in_use(kernels::IsaFor::bf16) != kernels::Isa::widened;
   CHECK(config.at("precision") == (has_unit ? "bf16" : "float32"));
@@ -145,19 +145,13 @@ TEST_CASE("minutes are planned, kept in the folder, and repeated by a run that g
   CHECK(call("train --out", out, "--resume --quiet").code == 0);
   CHECK(json::parse(read(out + "/last/trainer.json")).at("step") == steps);
 
-  std::vector<std::string> without = train;
-  without.back() = scratch.path("without");
-  without.insert(without.end(), {"--dropout", "0", "--precision", "float32", "--stop-after", "1"});
-  must(without);
+  must(train, scratch.path("without"), "--dropout 0 --precision float32 --stop-after 1");
   const json asked = json::parse(read(scratch.path("without/train.json")));
   CHECK(asked.at("dropout") == 0);
   CHECK(asked.at("precision") == "float32");
 
   // Stopped before its end, it goes on with the same bits as often as one likes.
-  std::vector<std::string> stopped = train;
-  stopped.back() = scratch.path("stopped");
-  stopped.insert(stopped.end(), {"--stop-after", "3"});
-  must(stopped);
+  must(train, scratch.path("stopped"), "--stop-after 3");
   std::filesystem::copy(scratch.path("stopped"), scratch.path("copy"),
                         std::filesystem::copy_options::recursive);
   for (const char* folder : {"stopped", "copy"})
@@ -234,7 +228,7 @@ TEST_CASE("a run whose loss is not finite says why, and its last checkpoint stay
 
 TEST_CASE("a run without --out twice says what to do") {
   const Scratch scratch;
-  const std::string text = scratch.file("poem.txt", train::small_text());
+  const std::string text = scratch.text("poem.txt");
   const std::string home = std::filesystem::current_path().string();
   std::filesystem::current_path(scratch.path("."));
   const Outcome first = call("train --text", text, "--preset tiny --steps 1");
@@ -250,7 +244,7 @@ TEST_CASE("a run without --out twice says what to do") {
 
 TEST_CASE("a config file stands for flags, the command line wins over it, and both over the preset") {
   const Scratch scratch;
-  const std::string text = scratch.file("a b#c.txt", train::small_text());
+  const std::string text = scratch.text("a b#c.txt");
   const std::string toml =
       scratch.file("run.toml", "# Mine.\n[train]\ntext = [\"" + text +
                                    "\"]  # with a hash in its name\nsteps = 1_0\nlr = 2e-3\n"

@@ -1,6 +1,7 @@
 // Help, wherever somebody looks for it, and what is said to those who mistype.
+#include <regex>
+
 #include "program.hpp"
-#include "train/small_model.hpp"
 
 namespace gradus::cli::test_usage {
 
@@ -101,7 +102,7 @@ TEST_CASE("nobody is told what is not near") {
 
 TEST_CASE("a file where flags are due leads to --text") {
   const Scratch scratch;
-  const std::string text = scratch.file("my text.txt", train::small_text());
+  const std::string text = scratch.text("my text.txt");
   check_refused({"train", text}, {"--text \"" + text + "\" reads that file"});
 }
 
@@ -119,6 +120,44 @@ TEST_CASE("errors of the library name flags as they are typed") {
   train("--layers", "20000", "[decoder] --layers must be in [1, 10000], got 20000");
   train("--block", "100000", "must have at least --block + 1 = 100001 tokens");
   train("--val-fraction", "0.999", "(--val-fraction 0.999)");
+}
+
+/// The flags of a verb whose value its help calls N, STEPS or TOKENS.
+std::vector<std::string> whole_number_flags(const std::string& verb) {
+  std::vector<std::string> flags;
+  const std::regex line("^ +(--[a-z-]+) (N|STEPS|TOKENS)\\b.*");
+  for (const std::string& text : lines_of(call(verb, "--help").out))
+    if (std::smatch match; std::regex_match(text, match, line)) flags.push_back(match[1]);
+  return flags;
+}
+
+TEST_CASE("what is no whole number, or too large, is refused by the flag's name") {
+  size_t flags = 0;
+  for (const std::string& verb : args("train sample eval gradcheck bench info"))
+    for (const std::string& flag : whole_number_flags(verb)) {
+      ++flags;
+      const auto folder = verb == "sample" ? args("none")
+                          : verb == "eval" ? args("none --text none")
+                                           : args();
+      const auto command = args(verb, folder, flag);
+      for (const char* wrong : {"5k", "0x10"})
+        check_refused(args(command, wrong), {flag + " must be a whole number, got '" + wrong + "'"});
+      for (const char* large : {"9223372036854775807", "9223372036854775808", "18446744073709551616"})
+        check_refused(args(command, large), {flag + " must be a whole number of at most ", large});
+    }
+  CHECK(flags >= 27);
+}
+
+TEST_CASE("other ways to write what is no whole number are refused too") {
+  for (const char* wrong : {"", " 5", "5 ", "1.5", "1e3", "1_000", "+", "-", "+-5", "five", "\xD9\xA5"})
+    check_refused(args("info --layers", wrong), {"[info] --layers must be a whole number, got '"});
+  check_refused(args("info --layers=-9223372036854775809"),
+                {"--layers must be a whole number of at least 0"});
+}
+
+TEST_CASE("digits are decimal digits, with leading zeros and a sign too") {
+  for (const char* ten : {"10", "010", "+10", "0000000000000000000000000000010"})
+    CHECK_HAS(call("info --layers", ten).out, "10 layers");
 }
 
 }  // namespace gradus::cli::test_usage

@@ -131,7 +131,7 @@ TEST_CASE("each lesson has questions and a layer to change, which is one of its 
 TEST_CASE("a cell keeps the tensors that it prints, between its texts") {
   for (const LessonStep& step : find_lesson("000").steps()) {
     std::string text;
-    for (const Printed& part : step.parts) text += part.text;
+    for (const tools::Printed& part : step.parts) text += part.text;
     CHECK(text == step.ours);
     if (step.cell != "In [820]") continue;
     REQUIRE(step.parts.size() == 4);

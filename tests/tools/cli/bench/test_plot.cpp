@@ -3,7 +3,6 @@
 #include "tools/cli/program.hpp"
 #include "tools/cli/pseudo_terminal.hpp"
 #include "tools/cli/screen.hpp"
-#include "train/small_model.hpp"
 
 namespace gradus::cli::test_plot {
 
@@ -111,7 +110,7 @@ TEST_CASE("a plot replaces an earlier one, and nothing else unless that is asked
     CHECK_HAS(read(picture), "loss against steps");
   }
   for (const char* name : {"x.png", "svg", "x.svg.txt", ".svg"})
-    for (const char* flag : args("--quiet --overwrite"))
+    for (const std::string& flag : args("--quiet --overwrite"))
       check_refused({"plot", run, "--out", scratch.path(name), flag}, {"--out must end in .svg", name});
   check_refused(args("bench --scaling --quick --plot", scratch.path("x.png")), {"--plot must end in .svg"});
   check_refused(args("bench --scaling --quick --plot", scratch.file("my.svg", "a note")),

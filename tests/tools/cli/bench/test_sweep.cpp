@@ -3,7 +3,6 @@
 
 #include "gradus/files/error.hpp"
 #include "tools/cli/program.hpp"
-#include "train/small_model.hpp"
 
 namespace gradus::cli::test_sweep {
 

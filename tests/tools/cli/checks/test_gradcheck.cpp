@@ -2,7 +2,6 @@
 #include <nlohmann/json.hpp>
 
 #include "tools/cli/program.hpp"
-#include "train/small_model.hpp"
 
 namespace gradus::cli::test_gradcheck {
 

@@ -3,7 +3,6 @@
 
 #include "autograd/sanitized.hpp"
 #include "tools/cli/program.hpp"
-#include "train/small_model.hpp"
 
 namespace gradus::cli::test_address_space {
 
@@ -67,7 +66,7 @@ TEST_CASE("a folder that asks for more than it holds is refused before the memor
   scratch.file("config.json", config);
   for (const char* name : {"model.safetensors", "vocab.json"})
     scratch.file(name, read(scratch.path(std::string("run/") + name)));
-  for (const char* verb : args("info sample")) {
+  for (const std::string& verb : args("info sample")) {
     const Outcome outcome = run_limited({verb, scratch.path(".")}, 600'000'000);
     INFO(outcome.err);
     CHECK(outcome.code == 2);

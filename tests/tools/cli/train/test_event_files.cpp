@@ -5,7 +5,6 @@
 
 #include "tools/cli/program.hpp"
 #include "train/event_file.hpp"
-#include "train/small_model.hpp"
 
 namespace gradus::cli::test_event_files {
 

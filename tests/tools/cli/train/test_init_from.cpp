@@ -7,7 +7,6 @@
 #include "gradus/nn/safetensors.hpp"
 #include "test_files.hpp"
 #include "tools/cli/program.hpp"
-#include "train/small_model.hpp"
 
 namespace gradus::cli::test_init_from {
 
@@ -92,8 +91,7 @@ TEST_CASE("a run that began with a model goes on with the same bits, without tha
   const std::vector<std::string> flags =
       args("--steps 12 --dropout 0.1 --eval-every 4 --save-every 4 --quiet");
   REQUIRE(begin.train("whole", flags).code == 0);
-  std::vector<std::string> stopped = flags;
-  stopped.insert(stopped.end(), {"--stop-after", "5"});
+  const std::vector<std::string> stopped = args(flags, "--stop-after 5");
   REQUIRE(begin.train("parts", stopped).code == 0);
   std::filesystem::remove_all(begin.base);
   const Outcome resumed = call("train --out", begin.scratch.path("parts"), "--resume");
@@ -212,8 +210,8 @@ TEST_CASE("a folder of others needs a tokenizer that fits, and its padding is le
 
 TEST_CASE("the commands of docs/training.md and of help for a text of your own run in their order") {
   const Scratch scratch;
-  scratch.file("my.txt", train::small_text());
-  scratch.file("more.txt", train::small_text());
+  scratch.text("my.txt");
+  scratch.text("more.txt");
   scratch.file("other.txt", train::small_text() + "\xC3\xA9 100 %\n");  // other characters
   const std::string page = read(testing::test_files().parent_path() / "docs/training.md");
   for (const std::string& text : {page, call("train --help").out}) {

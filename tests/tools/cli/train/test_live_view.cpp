@@ -3,7 +3,6 @@
 #include "tools/cli/program.hpp"
 #include "tools/cli/pseudo_terminal.hpp"
 #include "tools/cli/screen.hpp"
-#include "train/small_model.hpp"
 
 namespace gradus::cli::test_live_view {
 

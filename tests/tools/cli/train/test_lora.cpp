@@ -7,7 +7,6 @@
 #include "gradus/nn/safetensors.hpp"
 #include "gradus/tools/gguf/gguf.hpp"
 #include "tools/cli/program.hpp"
-#include "train/small_model.hpp"
 
 namespace gradus::cli::test_lora {
 

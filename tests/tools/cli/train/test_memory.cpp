@@ -7,7 +7,6 @@
 #include "gradus/tools/bench/compare.hpp"
 #include "machine.hpp"
 #include "tools/cli/program.hpp"
-#include "train/small_model.hpp"
 
 namespace gradus::cli::test_memory {
 
@@ -65,8 +64,8 @@ TEST_CASE("the memory announced counts what the optimizer and the means of the w
     std::vector<std::string> arguments =
         args("train --text", text, "--json --out", scratch.path("run"), "--overwrite");
     arguments.insert(arguments.end(), std::istream_iterator<std::string>(words), {});
-    for (const char* shape : args("--layers 4 --heads 8 --embd 512 --block 16 --batch 1 --steps 3 "
-                                  "--val-fraction 0 --save-every 100 --threads 1"))
+    for (const std::string& shape : args("--layers 4 --heads 8 --embd 512 --block 16 --batch 1 --steps 3 "
+                                         "--val-fraction 0 --save-every 100 --threads 1"))
       arguments.emplace_back(shape);
     const Outcome run = run_program(arguments, {.on_line = look});
     REQUIRE(run.code == 0);

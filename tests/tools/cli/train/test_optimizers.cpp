@@ -3,7 +3,6 @@
 
 #include "gradus/nn/safetensors.hpp"
 #include "tools/cli/program.hpp"
-#include "train/small_model.hpp"
 
 namespace gradus::cli::test_optimizers {
 
@@ -56,8 +55,7 @@ TEST_CASE("--lr-of scales the updates of some parameters, and --freeze keeps oth
 TEST_CASE("the groups of a run are in train.json, and a resumed run keeps them") {
   const Scratch scratch;
   const std::vector<std::string> groups = args("--lr-of *wte*=0.1 --freeze *wpe* --steps 4 --save-every 2");
-  std::vector<std::string> stopped = groups;
-  stopped.insert(stopped.end(), {"--stop-after", "2"});
+  const std::vector<std::string> stopped = args(groups, "--stop-after 2");
   const nn::StateDict whole = trained(scratch, "whole", groups);
   (void)trained(scratch, "run", stopped);
   const auto json = nlohmann::json::parse(read(scratch.path("run/train.json")));

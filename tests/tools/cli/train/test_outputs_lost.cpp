@@ -5,7 +5,6 @@
 #include "gradus/train/run_folder/run_folder.hpp"
 #include "machine.hpp"
 #include "tools/cli/program.hpp"
-#include "train/small_model.hpp"
 
 namespace gradus::cli::test_outputs_lost {
 

@@ -1,6 +1,5 @@
 // Two runs at once on one folder: one of them trains, the other says who does.
 #include "tools/cli/program.hpp"
-#include "train/small_model.hpp"
 
 namespace gradus::cli::test_race {
 

@@ -5,7 +5,6 @@
 #include "gradus/autograd/kernels/isa/isa.hpp"
 #include "machine.hpp"
 #include "tools/cli/program.hpp"
-#include "train/small_model.hpp"
 
 namespace gradus::cli::test_resume {
 
@@ -93,8 +92,7 @@ TEST_CASE("a run that was stopped and resumed ends with the bits of one in one g
   }
   SECTION("with Muon and means of the weights") {
     const std::vector<std::string> flags = args("--optimizer muon --ema 0.9 --decay wsd");
-    std::vector<std::string> parts = flags;
-    parts.insert(parts.end(), {"--stop-after", "7"});
+    const std::vector<std::string> parts = args(flags, "--stop-after 7");
     must(train(scratch, "muon", flags));
     must(train(scratch, "parts", parts));
     must("train --out", scratch.path("parts"), "--resume --quiet");
@@ -306,6 +304,50 @@ TEST_CASE("the best model may be lost, and the next evaluation chooses a new one
   CHECK(outcome.code == 0);
   CHECK_HAS(outcome.err, "note: the best model is missing");
   CHECK(call("sample", scratch.path("run")).code == 0);
+}
+
+/// The flags that ask for the run in a folder once more, by its train.json; all but its minutes.
+std::vector<std::string> repeated(const std::string& folder, const std::string& out) {
+  std::vector<std::string> flags = args("train --out", out, "--quiet");
+  const nlohmann::json config = nlohmann::json::parse(read(folder + "/train.json"));
+  for (const auto& [key, value] : config.items()) {
+    if (key == "minutes" || value.empty() || value == "") continue;
+    if (value.is_boolean()) {
+      flags.push_back((value.get<bool>() ? "--" : "--no-") + key);
+      continue;
+    }
+    flags.push_back("--" + key);
+    for (const nlohmann::json& item : value)
+      flags.push_back(item.is_string() ? item.get<std::string>() : item.dump());
+  }
+  return flags;
+}
+
+void check_repeats(const Scratch& scratch, const std::string& folder) {
+  const std::string again = scratch.path("again");
+  const Outcome run = run_program(repeated(folder, again));
+  INFO(run.err << read(folder + "/train.json"));
+  REQUIRE(run.code == 0);
+  for (const char* file : {"/last/model.safetensors", "/last/optimizer.safetensors"})
+    CHECK(read(again + file) == read(folder + file));
+}
+
+TEST_CASE("what train.nlohmann::json has repeats a run whose plan was corrected, bit for bit") {
+  const Scratch scratch;
+  const std::string text = scratch.text(), out = scratch.path("run");
+  SECTION("in minutes") {
+    must("train --text", text, "--preset tiny --minutes 0.04 --out", out, "--quiet");
+    CHECK(nlohmann::json::parse(read(out + "/train.json")).contains("earlier-steps"));  // It was corrected.
+    check_repeats(scratch, out);
+  }
+  SECTION("by other steps when it was resumed") {
+    must("train --text", text, "--preset tiny --steps 60 --stop-after 40 --out", out, "--quiet");
+    must("train --out", out, "--resume --steps 80 --stop-after 70 --quiet");
+    must("train --out", out, "--resume --quiet");
+    CHECK(nlohmann::json::parse(read(out + "/train.json")).at("earlier-steps") ==
+          nlohmann::json::parse("[40, 60]"));
+    check_repeats(scratch, out);
+  }
 }
 
 }  // namespace gradus::cli::test_resume

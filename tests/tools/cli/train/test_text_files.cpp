@@ -1,6 +1,5 @@
 // Texts as editors save them: marks and line ends that nobody sees, bytes that are no text.
 #include "tools/cli/program.hpp"
-#include "train/small_model.hpp"
 
 namespace gradus::cli::test_text_files {
 
@@ -15,7 +14,7 @@ std::string with_marks(const std::string& text) {
 
 struct Place {
   Scratch scratch;
-  std::string plain = scratch.file("plain.txt", train::small_text());
+  std::string plain = scratch.text("plain.txt");
   std::string marked = scratch.file("marked.txt", with_marks(train::small_text()));
 
   Outcome train(const std::string& text, const std::string& out,
@@ -63,7 +62,7 @@ TEST_CASE("a run on a text with marks resumes with the same bits, and knows the 
   const std::vector<std::string> resume =
       args("train --out", place.scratch.path("parts"), "--resume --quiet");
   const std::string saved = read(place.marked);
-  place.scratch.file("marked.txt", train::small_text());
+  place.scratch.text("marked.txt");
   check_refused(resume, {"the text of a resumed run must not change"});
   place.scratch.file("marked.txt", saved);
   must(resume);

@@ -4,7 +4,6 @@
 #include <nlohmann/json.hpp>
 
 #include "tools/cli/program.hpp"
-#include "train/small_model.hpp"
 
 namespace gradus::cli::test_token_files {
 
@@ -52,15 +51,13 @@ TEST_CASE("a run on files of numbers goes on with the same bits, wherever the fi
   const Numbers n;
   const std::vector<std::string> files{"--tokens", n.bin, "--val-tokens", n.val, "--tokenizer", n.tokenizer};
   must(n.arguments("whole", files));
-  std::vector<std::string> stopped = files;
-  stopped.insert(stopped.end(), {"--stop-after", "5"});
+  const std::vector<std::string> stopped = args(files, "--stop-after 5");
   must(n.arguments("parts", stopped));
   const std::string moved = n.scratch.path("moved.bin");
   std::filesystem::rename(n.bin, moved);
   const std::vector<std::string> resume = args("train --out", n.scratch.path("parts"), "--resume --quiet");
   check_refused(resume, {"train.bin", "--tokens gives its new place"});
-  std::vector<std::string> found = resume;
-  found.insert(found.end(), {"--tokens", moved});
+  const std::vector<std::string> found = args(resume, "--tokens", moved);
   {
     std::fstream change(moved, std::ios::in | std::ios::out | std::ios::binary);
     change.put('\1');
@@ -192,8 +189,7 @@ TEST_CASE("weights say which text is read, and the run that has them goes on wit
 
   const std::vector<std::string> weights = args("--text", n.text, other, "--text-weights 1 2.5");
   must(n.arguments("whole", weights));
-  std::vector<std::string> stopped = weights;
-  stopped.insert(stopped.end(), {"--stop-after", "5"});
+  const std::vector<std::string> stopped = args(weights, "--stop-after 5");
   must(n.arguments("parts", stopped));
   must("train --out", n.scratch.path("parts"), "--resume --quiet");
   n.same("whole", "parts");
