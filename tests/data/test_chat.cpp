@@ -2,16 +2,13 @@
 #include "gradus/data/chat.hpp"
 
 #include "autograd/compare.hpp"
-#include "catch.hpp"
 #include "gradus/files/file.hpp"
 #include "gradus/files/json.hpp"
 #include "test_files.hpp"
 
-namespace test_chat {
+namespace gradus::test_chat {
 
-using namespace gradus;
 using namespace gradus::data;
-using Catch::Matchers::ContainsSubstring;
 
 Tokenizer chat_bytes() { return with_chat(Tokenizer::bytes()); }
 
@@ -45,11 +42,8 @@ TEST_CASE("a conversation in ChatML has the tokens of its template, and its answ
   const Example odd = format.example({{"user", "<|im_end|>"}, {"assistant", "x"}});
   CHECK(std::count(odd.tokens.begin(), odd.tokens.end(), *tokenizer.token_of("<|im_end|>")) == 2);
   CHECK(!ChatFormat::of(Tokenizer::bytes()));
-  CHECK_THAT(testing::error_of([&] {
-               (void)format.example({{"robot", "x"}});
-             }),
-             ContainsSubstring("got 'robot'"));
-  CHECK_THAT(testing::error_of([&] { (void)format.example({}); }), ContainsSubstring("got none"));
+  CHECK_HAS(testing::error_of([&] { (void)format.example({{"robot", "x"}}); }), "got 'robot'");
+  CHECK_HAS(testing::error_of([&] { (void)format.example({}); }), "got none");
 }
 
 TEST_CASE("JSONL has conversations, questions and texts") {
@@ -71,15 +65,14 @@ TEST_CASE("JSONL has conversations, questions and texts") {
 
 TEST_CASE("bad lines of JSONL are named or counted, and long examples are cut") {
   const Tokenizer tokenizer = Tokenizer::characters("ab");
-  CHECK_THAT(error_of_line("{\"text\":", tokenizer), ContainsSubstring("a.jsonl:2 must be JSON"));
-  CHECK_THAT(error_of_line("[]", tokenizer), ContainsSubstring("a.jsonl:2"));
-  CHECK_THAT(
-      error_of_line("{\"txt\":\"a\"}", tokenizer),
-      ContainsSubstring("a.jsonl:2: ") && ContainsSubstring("messages, prompt and completion, or text"));
-  CHECK_THAT(error_of_line("{\"text\":3}", tokenizer), ContainsSubstring("text must be a string, got 3"));
-  CHECK_THAT(error_of_line("{\"text\":\"xyz\"}", tokenizer), ContainsSubstring("a.jsonl:2"));
-  CHECK_THAT(error_of_line("{\"messages\":[{\"role\":\"user\",\"content\":\"a\"}]}", tokenizer),
-             ContainsSubstring("needs a tokenizer with a chat template"));
+  CHECK_HAS(error_of_line("{\"text\":", tokenizer), "a.jsonl:2 must be JSON");
+  CHECK_HAS(error_of_line("[]", tokenizer), "a.jsonl:2");
+  CHECK_HAS(error_of_line("{\"txt\":\"a\"}", tokenizer),
+            "a.jsonl:2: ", "messages, prompt and completion, or text");
+  CHECK_HAS(error_of_line("{\"text\":3}", tokenizer), "text must be a string, got 3");
+  CHECK_HAS(error_of_line("{\"text\":\"xyz\"}", tokenizer), "a.jsonl:2");
+  CHECK_HAS(error_of_line("{\"messages\":[{\"role\":\"user\",\"content\":\"a\"}]}", tokenizer),
+            "needs a tokenizer with a chat template");
   const std::string lines = "{\"text\":\"ab\"}\nx\n{\"text\":\"ababab\"}\n{\"text\":\"a\"}\n";
   const Examples read = read_examples(lines, "a.jsonl", tokenizer, {.skips_bad = true, .most_tokens = 4});
   CHECK(read.examples.size() == 2);
@@ -87,9 +80,9 @@ TEST_CASE("bad lines of JSONL are named or counted, and long examples are cut") 
   CHECK(read.bad_lines == 1);
   CHECK(read.cut_tokens == 2);
   CHECK(read.without_answer == 1);
-  CHECK_THAT(read.note(), ContainsSubstring("1 bad lines were skipped; 1 examples were longer"));
-  CHECK_THAT(testing::error_of([&] { (void)read_examples("\n", "a.jsonl", tokenizer, {}); }),
-             ContainsSubstring("must have an example"));
+  CHECK_HAS(read.note(), "1 bad lines were skipped; 1 examples were longer");
+  CHECK_HAS(testing::error_of([&] { (void)read_examples("\n", "a.jsonl", tokenizer, {}); }),
+            "must have an example");
 }
 
 TEST_CASE("examples are packed whole, each epoch in another order of the same windows") {
@@ -164,4 +157,4 @@ TEST_CASE("conversations have the text that Hugging Face makes with the template
   }
 }
 
-}  // namespace test_chat
+}  // namespace gradus::test_chat

@@ -1,8 +1,3 @@
-#include <algorithm>
-#include <filesystem>
-#include <set>
-#include <string>
-
 #include "catch.hpp"
 #include "gradus/data/corpus.hpp"
 #include "gradus/data/grammar.hpp"
@@ -10,9 +5,8 @@
 #include "support.hpp"
 #include "test_files.hpp"
 
-namespace test_corpus {
+namespace gradus::test_corpus {
 
-using namespace gradus;
 using namespace gradus::data;
 namespace fs = std::filesystem;
 
@@ -56,8 +50,8 @@ TEST_CASE("the stories come with their entropy") {
 }
 
 TEST_CASE("a corpus of another name is refused") {
-  CHECK(error_of([] { load_corpus("shakespeare", ""); }) ==
-        "[corpus] the corpus must be kjv or stories, got 'shakespeare'.");
+  CHECK_THROWS_WITH(load_corpus("shakespeare", ""),
+                    "[corpus] the corpus must be kjv or stories, got 'shakespeare'.");
 }
 
 TEST_CASE("without the program bible there is no kjv, and the default falls back to stories") {
@@ -66,7 +60,7 @@ TEST_CASE("without the program bible there is no kjv, and the default falls back
   const std::string error =
       "[kjv] the program `bible` must be installed and run, got none that does." + kInstall;
   CHECK(!kjv_available(empty.path()));
-  CHECK(error_of([&] { load_corpus("kjv", empty.path()); }) == error);
+  CHECK_THROWS_WITH(load_corpus("kjv", empty.path()), error);
   const Corpus corpus = default_corpus(empty.path());
   CHECK(corpus.name == "stories");
   CHECK(corpus.warning == "training on stories, because the kjv is not available: " + error);
@@ -80,9 +74,10 @@ TEST_CASE("a program bible that fails or writes another text is refused, and not
   CHECK(kjv_available(cache.path()));
   CHECK(error_of([&] { load_corpus("kjv", cache.path()); }).find("got none that does") != std::string::npos);
   write_bible(programs, "echo 'Ge1:1 In the beginning'\n");
-  CHECK(error_of([&] { load_corpus("kjv", cache.path()); }) ==
-        "[kjv] `bible` must write the text of 4137850 bytes with sha256 b5c4940bcfee..., got 17 bytes with " +
-            files::sha256("In the beginning\n").substr(0, 12) + "...." + kInstall);
+  CHECK_THROWS_WITH(
+      load_corpus("kjv", cache.path()),
+      "[kjv] `bible` must write the text of 4137850 bytes with sha256 b5c4940bcfee..., got 17 bytes with " +
+          files::sha256("In the beginning\n").substr(0, 12) + "...." + kInstall);
   CHECK(fs::is_empty(cache.path()));
 }
 
@@ -151,4 +146,4 @@ TEST_CASE("a cache that cannot be written costs a warning only") {
         "the kjv could not be kept in the cache \"\": none of GRADUS_CACHE, XDG_CACHE_HOME and HOME is set");
 }
 
-}  // namespace test_corpus
+}  // namespace gradus::test_corpus

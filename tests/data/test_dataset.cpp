@@ -1,17 +1,9 @@
-#include <cmath>
-#include <limits>
-#include <map>
-#include <numeric>
-#include <set>
-#include <vector>
-
 #include "catch.hpp"
 #include "gradus/data/dataset.hpp"
 #include "support.hpp"
 
-namespace test_dataset {
+namespace gradus::test_dataset {
 
-using namespace gradus;
 using namespace gradus::data;
 
 /// Token i is i, so that a token says where it stood.
@@ -62,8 +54,8 @@ TEST_CASE("without a validation part everything is for training") {
   CHECK(!dataset.has_validation());
   CHECK(dataset.validation_batches(3).empty());
   Generator generator(1);
-  CHECK(error_of([&] { dataset.random_batch(Split::validation, 1, generator); }) ==
-        "[random_batch] the split must have tokens, got a dataset without validation part.");
+  CHECK_THROWS_WITH(dataset.random_batch(Split::validation, 1, generator),
+                    "[random_batch] the split must have tokens, got a dataset without validation part.");
 }
 
 TEST_CASE("parts that are shorter than one window are refused with the numbers") {
@@ -91,10 +83,10 @@ TEST_CASE("numbers that make no sense are refused") {
         "[dataset] `val_fraction` must be at least 0 and below 1, got nan.");
   const TextDataset dataset(places(100), 4, 0.1);
   Generator generator(1);
-  CHECK(error_of([&] { dataset.random_batch(Split::train, 0, generator); }) ==
-        "[random_batch] `batch` must be at least 1, got 0.");
-  CHECK(error_of([&] { dataset.validation_batches(-1); }) ==
-        "[validation_batches] `batch` must be at least 1, got -1.");
+  CHECK_THROWS_WITH(dataset.random_batch(Split::train, 0, generator),
+                    "[random_batch] `batch` must be at least 1, got 0.");
+  CHECK_THROWS_WITH(dataset.validation_batches(-1),
+                    "[validation_batches] `batch` must be at least 1, got -1.");
 }
 
 TEST_CASE("a sample of the validation part is spread over it, and no larger than asked") {
@@ -118,8 +110,8 @@ TEST_CASE("a sample of the validation part is spread over it, and no larger than
   for (const int64_t tokens : {99 * 4, 1000})
     CHECK(count_targets(dataset.validation_sample(5, tokens)) == 399);
   CHECK(TextDataset(places(100), 4, 0).validation_sample(1, 10).empty());
-  CHECK(error_of([&] { (void)dataset.validation_sample(1, 0); }) ==
-        "[validation_sample] `tokens` must be at least 1, got 0.");
+  CHECK_THROWS_WITH(dataset.validation_sample(1, 0),
+                    "[validation_sample] `tokens` must be at least 1, got 0.");
 }
 
 TEST_CASE("random windows start everywhere in their part and nowhere else") {
@@ -206,12 +198,13 @@ TEST_CASE("the validation batches are the validation part, the same at every cal
 }
 
 TEST_CASE("consecutive batches need something to predict") {
-  CHECK(error_of([] { consecutive_batches(places(1), 1, 1); }) ==
-        "[consecutive_batches] the text must have at least 2 tokens to predict one from another, got 1.");
-  CHECK(error_of([] { consecutive_batches(places(9), 0, 1); }) ==
-        "[consecutive_batches] `batch` must be at least 1, got 0.");
-  CHECK(error_of([] { consecutive_batches(places(9), 1, 0); }) ==
-        "[consecutive_batches] `block` must be at least 1, got 0.");
+  CHECK_THROWS_WITH(
+      consecutive_batches(places(1), 1, 1),
+      "[consecutive_batches] the text must have at least 2 tokens to predict one from another, got 1.");
+  CHECK_THROWS_WITH(consecutive_batches(places(9), 0, 1),
+                    "[consecutive_batches] `batch` must be at least 1, got 0.");
+  CHECK_THROWS_WITH(consecutive_batches(places(9), 1, 0),
+                    "[consecutive_batches] `block` must be at least 1, got 0.");
 }
 
 TEST_CASE("two texts, one to train on and one to validate on") {
@@ -219,10 +212,10 @@ TEST_CASE("two texts, one to train on and one to validate on") {
   CHECK(dataset.tokens(Split::train).size() == 20);
   CHECK(dataset.tokens(Split::validation).values() == places(7));
   CHECK(count_targets(dataset.validation_batches(2)) == 6);
-  CHECK(error_of([] { TextDataset(places(20), places(4), 4); }) ==
-        "[dataset] the tokens to validate on must be at least `block` + 1 = 5, got 4.");
-  CHECK(error_of([] { TextDataset(places(4), places(20), 4); }) ==
-        "[dataset] the tokens to train on must be at least `block` + 1 = 5, got 4.");
+  CHECK_THROWS_WITH(TextDataset(places(20), places(4), 4),
+                    "[dataset] the tokens to validate on must be at least `block` + 1 = 5, got 4.");
+  CHECK_THROWS_WITH(TextDataset(places(4), places(20), 4),
+                    "[dataset] the tokens to train on must be at least `block` + 1 = 5, got 4.");
 }
 
 TEST_CASE("weights decide how often a token of each part is read") {
@@ -288,19 +281,14 @@ TEST_CASE("shuffled windows with weights are drawn by the weights") {
 
 TEST_CASE("weights that leave nothing to draw are refused") {
   TextDataset dataset(places(40), 4, 0.5);
-  CHECK(error_of([&] {
-          dataset.weigh({{40, -1}});
-        }) == "[dataset] weights must be finite and at least 0, got -1.");
-  CHECK(error_of([&] {
-          dataset.weigh({{40, NAN}});
-        }) == "[dataset] weights must be finite and at least 0, got nan.");
-  CHECK(error_of([&] {
-          dataset.weigh({{40, 1e308}});
-        }) == "[dataset] weights must have a finite sum over all windows, got inf.");
+  CHECK_THROWS_WITH(dataset.weigh({{40, -1}}), "[dataset] weights must be finite and at least 0, got -1.");
+  CHECK_THROWS_WITH(dataset.weigh({{40, NAN}}), "[dataset] weights must be finite and at least 0, got nan.");
+  CHECK_THROWS_WITH(dataset.weigh({{40, 1e308}}),
+                    "[dataset] weights must have a finite sum over all windows, got inf.");
   // The second part lies in what is for validation.
-  CHECK(error_of([&] {
-          dataset.weigh({{20, 0}, {20, 1}});
-        }) == "[dataset] weights must leave a part to train on, got none above 0 for one that has windows.");
+  CHECK_THROWS_WITH(
+      dataset.weigh({{20, 0}, {20, 1}}),
+      "[dataset] weights must leave a part to train on, got none above 0 for one that has windows.");
 }
 
-}  // namespace test_dataset
+}  // namespace gradus::test_dataset

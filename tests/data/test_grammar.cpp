@@ -1,7 +1,3 @@
-#include <cmath>
-#include <map>
-#include <string>
-
 #include "catch.hpp"
 #include "gradus/data/grammar.hpp"
 #include "grammar_oracle.hpp"

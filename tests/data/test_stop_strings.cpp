@@ -1,10 +1,5 @@
 #include "gradus/data/stop_strings.hpp"
 
-#include <algorithm>
-#include <random>
-#include <string>
-#include <vector>
-
 #include "catch.hpp"
 #include "support.hpp"
 
@@ -77,7 +72,7 @@ TEST_CASE("what may have begun a string comes at the end, if it did not") {
 }
 
 TEST_CASE("an empty string to stop at is refused") {
-  CHECK(error_of([] { StopStrings({"a", ""}); }) == "[stop] a string to stop at must not be empty, got ''.");
+  CHECK_THROWS_WITH(StopStrings({"a", ""}), "[stop] a string to stop at must not be empty, got ''.");
 }
 
 }  // namespace test_stop_strings

@@ -1,8 +1,3 @@
-#include <algorithm>
-#include <cmath>
-#include <string>
-#include <vector>
-
 #include "catch.hpp"
 #include "gradus/data/grammar.hpp"
 #include "grammar_oracle.hpp"

@@ -1,7 +1,4 @@
 // Texts from files: bytes for the one tokenizer, characters for the other.
-#include <filesystem>
-#include <string>
-
 #include "catch.hpp"
 #include "gradus/data/text.hpp"
 #include "gradus/files/hashes.hpp"
@@ -48,14 +45,14 @@ TEST_CASE("read_text says in one line what is wrong with a file") {
         "[text] " + quoted(folder / "empty.txt") + " must have text in it, got an empty file.");
   CHECK(error(folder / "good.txt/below") ==
         "[text] " + quoted(folder / "good.txt/below") + " must be readable, got 'Not a directory'.");
-  CHECK(error_of([] { read_text({}, {}); }) == "[text] there must be at least one file, got none.");
+  CHECK_THROWS_WITH(read_text({}, {}), "[text] there must be at least one file, got none.");
 }
 
 TEST_CASE("read_text names a file that opens but cannot be read") {
   if (!gradus::testing::machine_has("/proc/self/mem")) return;
   // Its first page is never mapped, so that reading fails for everybody, root included.
-  CHECK(error_of([] { read_text({"/proc/self/mem"}, {}); }) ==
-        "[text] \"/proc/self/mem\" must be readable, got 'Input/output error'.");
+  CHECK_THROWS_WITH(read_text({"/proc/self/mem"}, {}),
+                    "[text] \"/proc/self/mem\" must be readable, got 'Input/output error'.");
 }
 
 TEST_CASE("read_text names a file without permission") {
@@ -128,8 +125,9 @@ TEST_CASE("a byte that is no UTF-8 is named with its file, its place in it and i
 TEST_CASE("a file with nothing but a byte order mark has no text in it") {
   const TemporaryFolder folder;
   write_file(folder / "mark.txt", kMark);
-  CHECK(error_of([&] { read_text({folder / "mark.txt"}, kCharacters); }) ==
-        "[text] " + quoted(folder / "mark.txt") + " must have text in it, got a byte order mark only.");
+  CHECK_THROWS_WITH(
+      read_text({folder / "mark.txt"}, kCharacters),
+      "[text] " + quoted(folder / "mark.txt") + " must have text in it, got a byte order mark only.");
   CHECK(read_text({folder / "mark.txt"}, kBytes).text == kMark);
 }
 

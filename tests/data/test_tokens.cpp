@@ -1,18 +1,14 @@
 #include "gradus/data/tokens.hpp"
 
-#include <fstream>
-
 #include "autograd/compare.hpp"
-#include "catch.hpp"
 #include "gradus/data/dataset.hpp"
 #include "gradus/files/hashes.hpp"
 #include "temporary_folder.hpp"
 
-namespace test_tokens {
+namespace gradus::test_tokens {
 
-using namespace gradus;
 using namespace gradus::data;
-using testing::error_of;
+using namespace testing;
 
 /// A file of 16-bit numbers, low byte first, written byte by byte.
 void write_numbers(const std::filesystem::path& file, const std::vector<int>& numbers) {
@@ -67,10 +63,10 @@ TEST_CASE("a token beyond the vocabulary is refused with its place") {
   std::vector<int> numbers(600'000, 7);  // more than is looked at together
   numbers[599'998] = 50'257;
   write_numbers(folder / "t.bin", numbers);
-  CHECK(error_of([&] { Tokens::open(folder / "t.bin", 50'257); }) ==
-        concat("[tokens] ", folder / "t.bin",
-               " must have token numbers below the tokenizer's 50257, got 50257 as ",
-               "token 599998, counted from 0. Hint: use the tokenizer that made it."));
+  CHECK_THROWS_WITH(Tokens::open(folder / "t.bin", 50'257),
+                    concat("[tokens] ", folder / "t.bin",
+                           " must have token numbers below the tokenizer's 50257, got 50257 as ",
+                           "token 599998, counted from 0. Hint: use the tokenizer that made it."));
   CHECK(Tokens::open(folder / "t.bin", 50'258).size() == 600'000);
 }
 
@@ -107,8 +103,8 @@ TEST_CASE("checksums are those of the files joined, and what is written comes ba
   std::ofstream(folder / "t.bin", std::ios::binary) << token_bytes(tokens);
   CHECK(Tokens::open(folder / "t.bin", 65'536).values() == tokens);
   CHECK(token_bytes({513}) == "\x01\x02");
-  CHECK(error_of([] { token_bytes({65'536}); }) ==
-        "[tokens] token numbers must be below 65536 for a file of 16 bits each, got 65536.");
+  CHECK_THROWS_WITH(token_bytes({65'536}),
+                    "[tokens] token numbers must be below 65536 for a file of 16 bits each, got 65536.");
 }
 
-}  // namespace test_tokens
+}  // namespace gradus::test_tokens

@@ -1,8 +1,4 @@
 // GPT-2's pattern, written out by hand: words that others' readings of it gave, and what white space is.
-#include <string>
-#include <string_view>
-#include <vector>
-
 #include "catch.hpp"
 #include "gradus/data/pairs/words.hpp"
 

@@ -2,19 +2,14 @@
 
 #include <sys/stat.h>
 
-#include <fstream>
-#include <sstream>
-
 #include "autograd/compare.hpp"
-#include "catch.hpp"
 #include "gradus/files/hashes.hpp"
 #include "temporary_folder.hpp"
 
-namespace test_checksums {
+namespace gradus::test_checksums {
 
-using namespace gradus;
 using namespace gradus::files;
-using testing::error_of;
+using namespace testing;
 
 namespace fs = std::filesystem;
 
@@ -95,7 +90,7 @@ TEST_CASE("every flipped bit is named, with the part where it is one") {
     }
     for (const std::string& bad : {good + '\0', good + "\n", good.substr(0, good.size() - 1)}) {
       overwrite(folder.path / name, bad);
-      CHECK_THAT(error_of([&] { folder.text(); }), Catch::Matchers::Contains(name));
+      CHECK_HAS(error_of([&] { folder.text(); }), name);
     }
     overwrite(folder.path / name, good);
   }
@@ -117,7 +112,7 @@ TEST_CASE("a crash between the renames of an update leaves a folder that can be 
   CHECK(folder.text() == "one");
   // A file that neither describes is damaged.
   std::ofstream(folder.path / "text") << "three";
-  CHECK_THAT(error_of([&] { folder.text(); }), Catch::Matchers::Contains("text must have the bytes"));
+  CHECK_HAS(error_of([&] { folder.text(); }), "text must have the bytes");
 }
 
 TEST_CASE("a reader is not misled by an update that stands between its renames") {
@@ -143,7 +138,7 @@ TEST_CASE("a folder without a list is read as it is, and a file that is missing 
   const Folder folder;
   folder.update("one", "1234");
   fs::remove(folder.path / "values");
-  CHECK_THAT(error_of([&] { folder.text(); }), Catch::Matchers::Contains("values must be there"));
+  CHECK_HAS(error_of([&] { folder.text(); }), "values must be there");
   fs::remove(folder.path / kChecksumList);
   overwrite(folder.path / "text", "changed");
   CHECK(folder.text() == "changed");
@@ -176,4 +171,4 @@ TEST_CASE("a pipe in the place of a file is refused and not waited for") {
         concat("[checksum] ", (folder / "pipe").string(), " must be a file, got something else."));
 }
 
-}  // namespace test_checksums
+}  // namespace gradus::test_checksums

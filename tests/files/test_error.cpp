@@ -1,9 +1,7 @@
 #include "catch.hpp"
 #include "gradus/files/error.hpp"
 
-namespace test_error {
-
-using namespace gradus;
+namespace gradus::test_error {
 
 std::string as_flag(std::string_view name) { return concat("--", name); }
 
@@ -24,4 +22,4 @@ TEST_CASE("words are listed with an or before the last") {
   CHECK(listed(std::vector<std::string>{"a", "b", "c"}) == "a, b or c");
 }
 
-}  // namespace test_error
+}  // namespace gradus::test_error

@@ -9,14 +9,12 @@
 #include <ostream>
 
 #include "autograd/compare.hpp"
-#include "catch.hpp"
 #include "temporary_folder.hpp"
 
-namespace test_file {
+namespace gradus::test_file {
 
-using namespace gradus;
 using namespace gradus::files;
-using testing::error_of;
+using namespace testing;
 
 namespace fs = std::filesystem;
 
@@ -80,12 +78,12 @@ TEST_CASE("a writer that throws leaves the old file and nothing else") {
   const testing::TemporaryFolder folder;
   const fs::path path = folder / "state";
   write_atomically(path, [](std::ostream& out) { out << "old"; });
-  CHECK(error_of([&] {
-          write_atomically(path, [](std::ostream& out) {
-            out << std::string(100'000, 'x');
-            fail("test", "stops here.");
-          });
-        }) == "[test] stops here.");
+  CHECK_THROWS_WITH(write_atomically(path,
+                                     [](std::ostream& out) {
+                                       out << std::string(100'000, 'x');
+                                       fail("test", "stops here.");
+                                     }),
+                    "[test] stops here.");
   CHECK(read(path) == "old");
   CHECK(std::distance(fs::directory_iterator(folder.path()), fs::directory_iterator()) == 1);
 }
@@ -97,12 +95,11 @@ TEST_CASE("what the system refuses is a RunError with path and reason") {
   };
   const fs::path missing = folder / "none" / "state";
   CHECK_THROWS_AS(write(missing), RunError);
-  CHECK(error_of([&] { write(missing); }) ==
-        concat("[file] cannot open ", missing.string(), ".tmp: No such file or directory."));
+  CHECK_THROWS_WITH(write(missing),
+                    concat("[file] cannot open ", missing.string(), ".tmp: No such file or directory."));
   const fs::path taken = folder / "taken";
   fs::create_directory(taken);
-  CHECK(error_of([&] { write(taken); }) ==
-        concat("[file] cannot replace ", taken.string(), ": Is a directory."));
+  CHECK_THROWS_WITH(write(taken), concat("[file] cannot replace ", taken.string(), ": Is a directory."));
   CHECK_FALSE(fs::exists(folder / "taken.tmp"));
 }
 
@@ -126,9 +123,9 @@ TEST_CASE("a file that has no more room is a RunError and leaves the old file") 
 TEST_CASE("read says why it cannot") {
   const testing::TemporaryFolder folder;
   const std::string path = (folder / "none").string();
-  CHECK(error_of([&] { read(path); }) == concat("[file] cannot read ", path, ": No such file or directory."));
-  CHECK(error_of([&] { read(folder.path()); }) ==
-        concat("[file] cannot read ", folder.path().string(), ": it is a folder."));
+  CHECK_THROWS_WITH(read(path), concat("[file] cannot read ", path, ": No such file or directory."));
+  CHECK_THROWS_WITH(read(folder.path()),
+                    concat("[file] cannot read ", folder.path().string(), ": it is a folder."));
 }
 
-}  // namespace test_file
+}  // namespace gradus::test_file

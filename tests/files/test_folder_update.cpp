@@ -2,12 +2,10 @@
 #include "gradus/files/folder.hpp"
 
 #include "autograd/compare.hpp"
-#include "catch.hpp"
 #include "temporary_folder.hpp"
 
-namespace test_folder_update {
+namespace gradus::test_folder_update {
 
-using namespace gradus;
 using namespace gradus::files;
 
 namespace fs = std::filesystem;
@@ -71,4 +69,4 @@ TEST_CASE("a folder that was replaced by another, and by its like again, while i
   CHECK(attempts == 2);
 }
 
-}  // namespace test_folder_update
+}  // namespace gradus::test_folder_update

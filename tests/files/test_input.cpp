@@ -5,16 +5,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <fstream>
-#include <thread>
-
 #include "catch.hpp"
 #include "machine.hpp"
 #include "temporary_folder.hpp"
 
-namespace test_input {
+namespace gradus::test_input {
 
-using namespace gradus;
 using namespace gradus::files;
 
 namespace fs = std::filesystem;
@@ -107,4 +103,4 @@ TEST_CASE("a named pipe is read when somebody writes to it, and refused when nob
   CHECK(reason(path) == "it is a pipe that no program writes to");
 }
 
-}  // namespace test_input
+}  // namespace gradus::test_input

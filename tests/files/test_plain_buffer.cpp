@@ -1,6 +1,4 @@
-
 #include <ostream>
-#include <sstream>
 
 #include "catch.hpp"
 #include "gradus/files/plain.hpp"

@@ -3,17 +3,12 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
-#include <chrono>
-#include <fstream>
-
 #include "catch.hpp"
 #include "temporary_folder.hpp"
 
-namespace test_stable_file {
+namespace gradus::test_stable_file {
 
-using namespace gradus;
 using namespace gradus::files;
-using Catch::Matchers::ContainsSubstring;
 using namespace std::chrono_literals;
 
 void write(const std::filesystem::path& file, const std::string& bytes) {
@@ -87,4 +82,4 @@ TEST_CASE("what is no file is refused without waiting") {
   CHECK_THROWS_AS(StableFile("/dev/null"), Unreadable);
 }
 
-}  // namespace test_stable_file
+}  // namespace gradus::test_stable_file

@@ -1,5 +1,3 @@
-#include <string>
-
 #include "catch.hpp"
 #include "gradus/files/utf8.hpp"
 

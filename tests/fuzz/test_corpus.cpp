@@ -1,17 +1,12 @@
 // The inputs that fuzzing has kept, and some thousand made of them by chance that is the same every time.
-#include <algorithm>
-#include <filesystem>
-#include <random>
-
 #include "catch.hpp"
 #include "gradus/files/file.hpp"
 #include "machine.hpp"
 #include "readers.hpp"
 #include "test_files.hpp"
 
-namespace test_corpus {
+namespace gradus::test_corpus {
 
-using namespace gradus;
 using namespace gradus::fuzz;
 
 namespace fs = std::filesystem;
@@ -105,4 +100,4 @@ TEST_CASE("the first of each corpus is read to its end") {
   }
 }
 
-}  // namespace test_corpus
+}  // namespace gradus::test_corpus

@@ -4,15 +4,9 @@
 #include "gradus/autograd/ops/ops.hpp"
 #include "nn/layers_golden.hpp"
 
-namespace test_recurrent {
+namespace gradus::nn::test_recurrent {
 
-using namespace gradus;
-using namespace gradus::nn;
-using testing::check_golden;
-using testing::difference;
-using testing::error_of;
-using testing::golden_generator;
-using testing::Tensors;
+using namespace testing;
 
 Tensor at(const Tensors& list, size_t i) { return i < list.size() ? list[i] : Tensor(); }
 
@@ -69,22 +63,18 @@ TEST_CASE("a matrix of gates has the role of several matrices") {
 
 TEST_CASE("recurrent layers: errors") {
   Generator g(1);
-  CHECK(error_of([&] { GRU(0, 2, g); }) == "[gru] input_size and hidden_size must be >= 1, got 0 and 2.");
-  CHECK(error_of([&] { RNN(3, 2, g, {.num_layers = 0}); }) == "[rnn] num_layers must be >= 1, got 0.");
-  CHECK(error_of([&] { RNN(3, 2, g, {.dropout = 1.5}); }) == "[dropout] p must be in [0, 1], got 1.5.");
-  CHECK(error_of([&] { LSTM(3, 2, g, {.nonlinearity = Nonlinearity::relu}); }) ==
-        "[lstm] nonlinearity must be tanh, or relu in an RNN, got another one.");
+  CHECK_THROWS_WITH(GRU(0, 2, g), "[gru] input_size and hidden_size must be >= 1, got 0 and 2.");
+  CHECK_THROWS_WITH(RNN(3, 2, g, {.num_layers = 0}), "[rnn] num_layers must be >= 1, got 0.");
+  CHECK_THROWS_WITH(RNN(3, 2, g, {.dropout = 1.5}), "[dropout] p must be in [0, 1], got 1.5.");
+  CHECK_THROWS_WITH(LSTM(3, 2, g, {.nonlinearity = Nonlinearity::relu}),
+                    "[lstm] nonlinearity must be tanh, or relu in an RNN, got another one.");
   const LSTM lstm(3, 2, g, {.batch_first = true});
-  CHECK(error_of([&] { lstm(zeros({4, 2, 5})); }) == "[lstm] x must be (B, T, 3) or (T, 3), got (4, 2, 5).");
-  CHECK(error_of([&] {
-          lstm(zeros({4, 0, 3}));
-        }) == "[lstm] x must have at least one time step, got (4, 0, 3).");
-  CHECK(error_of([&] {
-          lstm(zeros({4, 2, 3}), {zeros({1, 2, 2}), {}});
-        }) == "[lstm] h_0 must be of shape (1, 4, 2), got (1, 2, 2).");
-  CHECK(error_of([&] {
-          lstm(zeros({2, 3}), {zeros({1, 2}), zeros({1, 1, 2})});
-        }) == "[lstm] c_0 must be of shape (1, 2), got (1, 1, 2).");
+  CHECK_THROWS_WITH(lstm(zeros({4, 2, 5})), "[lstm] x must be (B, T, 3) or (T, 3), got (4, 2, 5).");
+  CHECK_THROWS_WITH(lstm(zeros({4, 0, 3})), "[lstm] x must have at least one time step, got (4, 0, 3).");
+  CHECK_THROWS_WITH(lstm(zeros({4, 2, 3}), {zeros({1, 2, 2}), {}}),
+                    "[lstm] h_0 must be of shape (1, 4, 2), got (1, 2, 2).");
+  CHECK_THROWS_WITH(lstm(zeros({2, 3}), {zeros({1, 2}), zeros({1, 1, 2})}),
+                    "[lstm] c_0 must be of shape (1, 2), got (1, 1, 2).");
 }
 
-}  // namespace test_recurrent
+}  // namespace gradus::nn::test_recurrent

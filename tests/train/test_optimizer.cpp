@@ -1,15 +1,11 @@
-#include <cmath>
-
 #include "catch.hpp"
 #include "gradus/autograd/ops/ops.hpp"
 #include "gradus/nn/layers.hpp"
 #include "gradus/train/optimizers/adamw.hpp"
 #include "gradus/train/optimizers/sgd.hpp"
 
-namespace test_optimizer {
+namespace gradus::train::test_optimizer {
 
-using namespace gradus;
-using namespace gradus::train;
 using Catch::Matchers::Contains;
 
 struct Problem {
@@ -170,4 +166,4 @@ TEST_CASE("optimizers refuse senseless options") {
                     "[sgd] momentum must be above 0 for nesterov, got 0.");
 }
 
-}  // namespace test_optimizer
+}  // namespace gradus::train::test_optimizer

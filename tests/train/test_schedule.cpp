@@ -1,4 +1,3 @@
-#include <cmath>
 #include <numbers>
 
 #include "catch.hpp"
@@ -7,10 +6,7 @@
 #include "gradus/train/optimizers/clip.hpp"
 #include "gradus/train/trainer/schedule.hpp"
 
-namespace test_schedule {
-
-using namespace gradus;
-using namespace gradus::train;
+namespace gradus::train::test_schedule {
 
 const Schedule kSchedule{.lr = 1e-3, .min_lr = 1e-4, .warmup = 100, .steps = 2000, .decay = Decay::cosine};
 bool close(double a, double b) { return std::abs(a - b) <= 1e-15; }
@@ -108,4 +104,4 @@ TEST_CASE("clipping shortens what is too long, and only that") {
   CHECK(clip_scale(1e9, 0) == 1);  // 0: no clipping.
 }
 
-}  // namespace test_schedule
+}  // namespace gradus::train::test_schedule

@@ -2,16 +2,11 @@
 #include "gradus/autograd/gradcheck/gradcheck.hpp"
 
 #include "autograd/compare.hpp"
-#include "catch.hpp"
-#include "gradus/autograd/engine/backward.hpp"
 #include "gradus/autograd/graph/record.hpp"
-#include "gradus/autograd/random/random.hpp"
 
-namespace test_gradcheck {
+namespace gradus::test_gradcheck {
 
-using namespace gradus;
 using namespace gradus::testing;
-using Catch::Matchers::ContainsSubstring;
 
 const Tensor kX = f64({0.3, -1.2, 2.0, 0.7, -0.4, 1.1}, {2, 3});
 
@@ -72,8 +67,8 @@ TEST_CASE("gradcheck fails where the value is NaN or infinite, whatever the grad
 }
 
 TEST_CASE("gradcheck fails a gradient of another shape or dtype") {
-  CHECK_THAT(check([](const Tensor& x, const Tensor& gy) { return truth(x, gy).mT(); }).message,
-             ContainsSubstring("must give float64 (2, 3)"));
+  CHECK_HAS(check([](const Tensor& x, const Tensor& gy) { return truth(x, gy).mT(); }).message,
+            "must give float64 (2, 3)");
   CHECK_FALSE(check([](const Tensor& x, const Tensor& gy) { return truth(x, gy).select(0, 0); }).passed);
   CHECK_FALSE(
       check([](const Tensor& x, const Tensor& gy) { return truth(x, gy).to(DType::float32); }).passed);
@@ -82,32 +77,25 @@ TEST_CASE("gradcheck fails a gradient of another shape or dtype") {
 
 TEST_CASE("gradcheck with nothing to check is an error or a failure, never a pass") {
   const auto first = [](const std::vector<Tensor>& in) { return in[0].to(DType::float64); };
-  CHECK_THAT(error_of([&] {
-               gradcheck(first, {i64({1, 2})});
-             }),
-             ContainsSubstring("needs a float64 input to check"));
-  CHECK_THAT(error_of([&] { gradcheck(first, {}); }), ContainsSubstring("needs a float64 input to check"));
-  CHECK_THAT(error_of([&] { gradcheck(first, {Tensor()}); }), ContainsSubstring("input 0 is not"));
+  CHECK_ERROR(gradcheck(first, {i64({1, 2})}), "needs a float64 input to check");
+  CHECK_ERROR(gradcheck(first, {}), "needs a float64 input to check");
+  CHECK_ERROR(gradcheck(first, {Tensor()}), "input 0 is not");
   const auto constant = [](const std::vector<Tensor>&) { return f64({1.0}); };
   const GradcheckReport r = gradcheck(constant, {kX});
   CHECK_FALSE(r.passed);
-  CHECK_THAT(r.message, ContainsSubstring("requires no gradient"));
+  CHECK_HAS(r.message, "requires no gradient");
   CHECK_FALSE(GradcheckReport{}.passed);
 }
 
 TEST_CASE("gradcheck refuses float32 and senseless options") {
   const auto square = [](const std::vector<Tensor>& in) { return in[0] * in[0]; };
-  CHECK_THAT(error_of([&] { gradcheck(square, {ones({2})}); }),
-             ContainsSubstring("needs float64 inputs, input 0 is float32"));
-  CHECK_THAT(error_of([&] {
-               gradcheck([](const std::vector<Tensor>& in) { return in[0].to(DType::float32); }, {kX});
-             }),
-             ContainsSubstring("needs a float64 result, got float32"));
-  CHECK_THAT(error_of([&] { gradcheck(square, {kX}, {.order = 3}); }),
-             ContainsSubstring("order must be 1 or 2, got 3"));
-  CHECK_THAT(error_of([&] { gradcheck(square, {kX}, {.eps = 0}); }), ContainsSubstring("above 0"));
-  CHECK_THAT(error_of([&] { gradcheck(square, {kX}, {.tolerance = kNan}); }), ContainsSubstring("above 0"));
-  CHECK_THAT(error_of([&] { gradcheck(square, {kX}, {.directions = 0}); }), ContainsSubstring("above 0"));
+  CHECK_ERROR(gradcheck(square, {ones({2})}), "needs float64 inputs, input 0 is float32");
+  CHECK_ERROR(gradcheck([](const std::vector<Tensor>& in) { return in[0].to(DType::float32); }, {kX}),
+              "needs a float64 result, got float32");
+  CHECK_ERROR(gradcheck(square, {kX}, {.order = 3}), "order must be 1 or 2, got 3");
+  CHECK_ERROR(gradcheck(square, {kX}, {.eps = 0}), "above 0");
+  CHECK_ERROR(gradcheck(square, {kX}, {.tolerance = kNan}), "above 0");
+  CHECK_ERROR(gradcheck(square, {kX}, {.directions = 0}), "above 0");
 }
 
 TEST_CASE("gradcheck says where the worst error is and how to replay it") {
@@ -117,8 +105,8 @@ TEST_CASE("gradcheck says where the worst error is and how to replay it") {
   };
   const GradcheckReport r = gradcheck(square_with(rule), {kX}, {.seed = 42});
   CHECK_FALSE(r.passed);
-  CHECK_THAT(r.message, ContainsSubstring("order 1: input 0"));
-  CHECK_THAT(r.message, ContainsSubstring("seed 42"));
+  CHECK_HAS(r.message, "order 1: input 0");
+  CHECK_HAS(r.message, "seed 42");
   const GradcheckReport again = gradcheck(square_with(rule), {kX}, {.seed = 42});
   CHECK(again.message == r.message);
   CHECK(again.worst == r.worst);
@@ -134,8 +122,8 @@ TEST_CASE("gradcheck names the element when the error is too small for direction
   };
   const GradcheckReport r = gradcheck(square_with(rule), {x});
   CHECK_FALSE(r.passed);
-  CHECK_THAT(r.message, ContainsSubstring("input 0 at (1"));
-  CHECK_THAT(r.message, ContainsSubstring("output element 1"));
+  CHECK_HAS(r.message, "input 0 at (1");
+  CHECK_HAS(r.message, "output element 1");
 }
 
 TEST_CASE("gradcheck checks the inputs that require gradients, all floating ones otherwise") {
@@ -171,7 +159,7 @@ TEST_CASE("gradcheck fails functions that are none") {
   const GradcheckReport r =
       gradcheck([&](const std::vector<Tensor>& in) { return dropout(in[0], 0.5, generator); }, {kX});
   CHECK_FALSE(r.passed);
-  CHECK_THAT(r.message, ContainsSubstring("two calls gave different values"));
+  CHECK_HAS(r.message, "two calls gave different values");
 }
 
 TEST_CASE("gradcheck fails a rule that gives something else the second time") {
@@ -179,20 +167,20 @@ TEST_CASE("gradcheck fails a rule that gives something else the second time") {
   const auto rule = [calls](const Tensor& x, const Tensor& gy) {
     return ++*calls == 2 ? truth(x, gy) * (1 + 1e-15) + 1e-15 : truth(x, gy);
   };
-  CHECK_THAT(check(rule).message, ContainsSubstring("two backward passes"));
+  CHECK_HAS(check(rule).message, "two backward passes");
 }
 
 TEST_CASE("gradcheck fails a gradient of a zero cotangent that is not zero") {
   // Too small for differences to see.
   const auto rule = [](const Tensor& x, const Tensor& gy) { return truth(x, gy) + 1e-30; };
-  CHECK_THAT(check(rule).message, ContainsSubstring("a zero cotangent"));
+  CHECK_HAS(check(rule).message, "a zero cotangent");
 }
 
 TEST_CASE("gradcheck lets errors of the function pass and reports those of rules") {
   const auto bad = [](const std::vector<Tensor>& in) { return matmul(in[0], in[0]); };
-  CHECK_THAT(error_of([&] { gradcheck(bad, {kX}); }), ContainsSubstring("[matmul]"));
+  CHECK_ERROR(gradcheck(bad, {kX}), "[matmul]");
   const auto rule = [](const Tensor&, const Tensor&) -> Tensor { fail("mul", "no gradient here."); };
-  CHECK_THAT(check(rule).message, ContainsSubstring("no gradient here"));
+  CHECK_HAS(check(rule).message, "no gradient here");
 }
 
 TEST_CASE("gradcheck at order 2 sees what order 1 cannot") {
@@ -219,7 +207,7 @@ TEST_CASE("gradcheck at order 2 sees what order 1 cannot") {
     return grad_enabled() ? truth(x, gy) + 1e-3 * sign(gy) : truth(x, gy);
   };
   CHECK(check(shifted, 1).passed);
-  CHECK_THAT(check(shifted, 2).message, ContainsSubstring("with create_graph (first number) and without"));
+  CHECK_HAS(check(shifted, 2).message, "with create_graph (first number) and without");
 }
 
 TEST_CASE("the tests' own comparison fails on NaN, infinity, shape and dtype") {
@@ -239,4 +227,4 @@ TEST_CASE("the tests' own comparison fails on NaN, infinity, shape and dtype") {
   CHECK(difference(one, f64({1.0 + 1e-11})) != "");
 }
 
-}  // namespace test_gradcheck
+}  // namespace gradus::test_gradcheck

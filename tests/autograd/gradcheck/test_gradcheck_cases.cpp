@@ -1,19 +1,9 @@
 // Every op's gradient is right at orders 1 and 2, and no op is without a check.
-#include <chrono>
-#include <iostream>
-#include <map>
-#include <set>
-#include <string>
-#include <vector>
-
 #include "autograd/compare.hpp"
-#include "catch.hpp"
 #include "gradus/autograd/gradcheck/cases/gradcheck_cases.hpp"
 #include "gradus/autograd/graph/record.hpp"
 
-namespace test_gradcheck_cases {
-
-using namespace gradus;
+namespace gradus::test_gradcheck_cases {
 
 struct Exemption {
   std::string op;
@@ -78,4 +68,4 @@ TEST_CASE("all cases pass") {
   CHECK(checks > 10000);
 }
 
-}  // namespace test_gradcheck_cases
+}  // namespace gradus::test_gradcheck_cases

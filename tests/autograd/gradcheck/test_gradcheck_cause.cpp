@@ -1,16 +1,11 @@
 // The checker names the usual mistakes, sees ignored strides, and is a matcher of Catch2.
-#include <limits>
-
 #include "autograd/compare.hpp"
-#include "catch.hpp"
 #include "gradus/autograd/gradcheck/gradcheck.hpp"
 #include "gradus/autograd/graph/record.hpp"
 
-namespace test_gradcheck_cause {
+namespace gradus::test_gradcheck_cause {
 
-using namespace gradus;
 using namespace gradus::testing;
-using Catch::Matchers::ContainsSubstring;
 
 const Tensor kX = f64({0.3, -1.2, 2.0, 0.7, -0.4, 1.1}, {2, 3});
 const Tensor kSquare = f64({0.3, -1.2, 2.0, 0.7, -0.4, 1.1, 0.9, -0.8, 0.5}, {3, 3});
@@ -31,7 +26,7 @@ Tensor square(const Tensor& x) { return x * x; }
 std::string cause(const GradcheckFunction& f, const Tensor& x = kX) {
   const GradcheckReport report = gradcheck(f, {x});
   CHECK_FALSE(report.passed);
-  if (!report.cause.empty()) CHECK_THAT(report.message, ContainsSubstring("likely cause: " + report.cause));
+  if (!report.cause.empty()) CHECK_HAS(report.message, "likely cause: " + report.cause);
   return report.cause;
 }
 
@@ -47,20 +42,19 @@ TEST_CASE("the usual mistakes are named") {
   CHECK(cause(with_rule(square, [](const Tensor& x, const Tensor&) {
           return zeros(x.shape(), DType::float64);
         })) == "the gradient is 0: an input was detached, or the rule gives zeros");
-  CHECK_THAT(cause(with_rule(square, [](const Tensor& x, const Tensor& gy) { return gy * x * log(x); })),
-             ContainsSubstring("the gradient has NaN or infinities"));
+  CHECK_HAS(cause(with_rule(square, [](const Tensor& x, const Tensor& gy) { return gy * x * log(x); })),
+            "the gradient has NaN or infinities");
   // x @ x^T: d/dx is (gy + gy^T) @ x.
   const auto gram = [](const Tensor& x) { return matmul(x, x.mT()); };
-  CHECK_THAT(
-      cause(with_rule(gram, [](const Tensor& x,
-                               const Tensor& gy) { return matmul(gy + gy.mT(), x).mT().contiguous(); }),
-            kSquare),
-      ContainsSubstring("transposed"));
-  CHECK_THAT(cause(with_rule(square,
-                             [](const Tensor& x, const Tensor& gy) {
-                               return (2.0 * gy * x).mT().contiguous().reshape({2, 3});
-                             })),
-             ContainsSubstring("transposed"));
+  CHECK_HAS(cause(with_rule(gram, [](const Tensor& x,
+                                     const Tensor& gy) { return matmul(gy + gy.mT(), x).mT().contiguous(); }),
+                  kSquare),
+            "transposed");
+  CHECK_HAS(cause(with_rule(square,
+                            [](const Tensor& x, const Tensor& gy) {
+                              return (2.0 * gy * x).mT().contiguous().reshape({2, 3});
+                            })),
+            "transposed");
   // The rows of a table, taken twice: their gradients must add up.
   const Tensor twice = i64({0, 1, 1, 0});
   const auto take = [twice](const Tensor& x) { return index_select(x, 0, twice); };
@@ -84,9 +78,9 @@ TEST_CASE("the usual mistakes are named") {
                    kSquare),
              ContainsSubstring("transposed") || ContainsSubstring("wrong order"));
   // relu that lets everything pass.
-  CHECK_THAT(cause(with_rule([](const Tensor& x) { return relu(x + 0.5); },
-                             [](const Tensor&, const Tensor& gy) { return gy * 1.0; })),
-             ContainsSubstring("right at 5 of 6 elements"));
+  CHECK_HAS(cause(with_rule([](const Tensor& x) { return relu(x + 0.5); },
+                            [](const Tensor&, const Tensor& gy) { return gy * 1.0; })),
+            "right at 5 of 6 elements");
   // A mean that divides by the wrong count.
   CHECK(cause(with_rule([](const Tensor& x) { return mean(x); },
                         [](const Tensor& x, const Tensor& gy) {
@@ -136,8 +130,7 @@ TEST_CASE("an op that ignores strides is found") {
   };
   const GradcheckReport report = gradcheck(f, {kX});
   CHECK_FALSE(report.passed);
-  CHECK_THAT(report.message,
-             ContainsSubstring("with gaps between its elements gives another value: strides are ignored"));
+  CHECK_HAS(report.message, "with gaps between its elements gives another value: strides are ignored");
 }
 
 TEST_CASE("PassesGradcheck is a matcher") {
@@ -147,9 +140,9 @@ TEST_CASE("PassesGradcheck is a matcher") {
              PassesGradcheck({kX}));
   const PassesGradcheck matcher({kX});
   CHECK_FALSE(matcher.match(with_rule(square, [](const Tensor& x, const Tensor& gy) { return gy * x; })));
-  CHECK_THAT(matcher.toString(), ContainsSubstring("must pass gradcheck") && ContainsSubstring("1/2 times"));
-  CHECK(error_of([&] { PassesGradcheck({kX}).match(product); }) ==
-        "[gradcheck] f must take as many tensors as there are inputs, got 1 inputs.");
+  CHECK_HAS(matcher.toString(), "must pass gradcheck", "1/2 times");
+  CHECK_THROWS_WITH(PassesGradcheck({kX}).match(product),
+                    "[gradcheck] f must take as many tensors as there are inputs, got 1 inputs.");
 }
 
-}  // namespace test_gradcheck_cause
+}  // namespace gradus::test_gradcheck_cause

@@ -1,16 +1,12 @@
 // gradcheck() names the op whose rule is wrong.
 #include "autograd/compare.hpp"
-#include "catch.hpp"
 #include "gradus/autograd/engine/checkpoint.hpp"
 #include "gradus/autograd/gradcheck/gradcheck.hpp"
 #include "gradus/autograd/graph/record.hpp"
-#include "gradus/autograd/random/random.hpp"
 
-namespace test_wrong_op {
+namespace gradus::test_wrong_op {
 
-using namespace gradus;
 using namespace gradus::testing;
-using Catch::Matchers::ContainsSubstring;
 using Tensors = std::vector<Tensor>;
 
 const Tensor kX = f64({0.3, -1.2, 2.0, 0.7, -0.4, 1.1}, {2, 3});
@@ -29,8 +25,8 @@ GradcheckOp wrong_op(const GradcheckFunction& f, const GradcheckOptions& options
   const GradcheckReport report = gradcheck(f, {x}, options);
   CHECK_FALSE(report.passed);
   if (report.wrong_op.number > 0)
-    CHECK_THAT(report.message, ContainsSubstring(concat("; first wrong rule: %", report.wrong_op.number,
-                                                        " = ", report.wrong_op.op)));
+    CHECK_HAS(report.message,
+              concat("; first wrong rule: %", report.wrong_op.number, " = ", report.wrong_op.op));
   return report.wrong_op;
 }
 
@@ -70,7 +66,7 @@ TEST_CASE("an op is found whose rule throws") {
   const auto transposed = [](const Tensor& x, const Tensor& gy) { return (2.0 * x * gy).mT(); };
   const GradcheckOp op = wrong_op([&](const Tensors& in) { return exp(faulty(sin(in[0]), transposed)); });
   CHECK(op.number == 2);
-  CHECK_THAT(op.error, ContainsSubstring("must give float64 (2, 3)"));
+  CHECK_HAS(op.error, "must give float64 (2, 3)");
 }
 
 TEST_CASE("an op is found whose error only one element shows") {
@@ -115,4 +111,4 @@ TEST_CASE("no op is named where none is wrong") {
   CHECK(right.wrong_op.number == 0);
 }
 
-}  // namespace test_wrong_op
+}  // namespace gradus::test_wrong_op

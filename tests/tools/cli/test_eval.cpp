@@ -1,19 +1,14 @@
 // `gradus eval` with strides and several models, against sums over single windows.
-#include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "catch.hpp"
 #include "gradus/autograd/graph/modes.hpp"
 #include "gradus/autograd/ops/ops.hpp"
 #include "gradus/data/tokenizer.hpp"
 #include "gradus/models/pretrained.hpp"
 #include "tools/cli/program.hpp"
 
-namespace test_eval {
+namespace gradus::cli::test_eval {
 
-using namespace gradus;
-using namespace gradus::cli;
-using Catch::Matchers::ContainsSubstring;
 using nlohmann::json;
 
 const std::string kText = "In the beginning God created the heaven and the earth.\n";
@@ -59,10 +54,9 @@ double mean_loss_of(const std::vector<double>& probabilities) {
   return sum / static_cast<double>(probabilities.size());
 }
 
-json evaluated(std::vector<std::string> arguments) {
-  arguments.insert(arguments.begin(), "eval");
+json evaluated(const std::vector<std::string>& arguments) {
   arguments.emplace_back("--json");
-  const Outcome outcome = run_program(arguments);
+  const Outcome outcome = call("eval", arguments);
   CHECK(outcome.err == "");
   return json::parse(outcome.out);
 }
@@ -94,14 +88,13 @@ TEST_CASE("eval of several models gives the loss of their mean probabilities, an
   const std::vector<double> p = probabilities(first, 4), q = probabilities(second, 4);
   std::vector<double> mean;
   for (size_t i = 0; i < p.size(); ++i) mean.push_back((p[i] + q[i]) / 2);
-  const json result = evaluated({a, b, "--text", text, "--stride", "4"});
+  const json result = evaluated(args(a, b, "--text", text, "--stride 4"));
   CHECK(result.at("loss").get<double>() == Approx(mean_loss_of(mean)).epsilon(1e-5));
   CHECK(result.at("losses").at(0).get<double>() == Approx(mean_loss_of(p)).epsilon(1e-5));
   CHECK(result.at("losses").at(1).get<double>() == Approx(mean_loss_of(q)).epsilon(1e-5));
-  CHECK_THAT(run_program({"eval", a, b, "--text", text}).out,
-             ContainsSubstring(" nats a token, " + b + "\n"));
+  CHECK_HAS(call("eval", a, b, "--text", text).out, " nats a token, " + b + "\n");
   data::save_tokenizer(data::Tokenizer::make("bpe", "", 257), b);
   check_refused({"eval", a, b, "--text", text}, {b});
 }
 
-}  // namespace test_eval
+}  // namespace gradus::cli::test_eval

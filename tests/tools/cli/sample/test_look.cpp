@@ -1,9 +1,7 @@
 // gradus look: its numbers against a forward pass of the library, and against models that were edited by
 // hand.
-#include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "catch.hpp"
 #include "gradus/autograd/graph/modes.hpp"
 #include "gradus/autograd/ops/ops.hpp"
 #include "gradus/models/architecture.hpp"
@@ -11,10 +9,8 @@
 #include "gradus/train/decoder.hpp"
 #include "tools/cli/program.hpp"
 
-namespace test_look {
+namespace gradus::cli::test_look {
 
-using namespace gradus;
-using namespace gradus::cli;
 using Json = nlohmann::json;
 
 constexpr const char* kPrompt = "The quick fox";
@@ -29,18 +25,14 @@ struct Trained {
     std::string text;
     for (int i = 0; i < 300; ++i)
       text += "The quick fox and the slow dogs number " + std::to_string(i) + ".\n";
-    std::vector<std::string> arguments{"train",    "--text",  scratch.file("text.txt", text),
-                                       "--steps",  "30",      "--arch",
-                                       arch,       "--block", "32",
-                                       "--layers", "2",       "--embd",
-                                       "32",       "--out",   folder,
-                                       "--quiet"};
+    std::vector<std::string> arguments =
+        args("train --text", scratch.file("text.txt", text), "--steps 30 --arch", arch,
+             "--block 32 --layers 2 --embd 32 --out", folder, "--quiet");
     if (arch != "mingru") arguments.insert(arguments.end(), {"--heads", "2"});
-    REQUIRE(run_program(arguments).code == 0);
+    must(arguments);
   }
-  Json look(std::vector<std::string> flags) const {
-    flags.insert(flags.begin(), {"look", folder, "--prompt", kPrompt, "--json"});
-    const Outcome outcome = run_program(flags);
+  Json look(const std::vector<std::string>& flags) const {
+    const Outcome outcome = call("look", folder, "--prompt", kPrompt, "--json", flags);
     INFO(outcome.err);
     REQUIRE(outcome.code == 0);
     return Json::parse(outcome.out);
@@ -84,7 +76,7 @@ TEST_CASE("look gives the losses of the model, and shares that add up to the log
 
 TEST_CASE("look's losses after an ablation are those of a model that was edited by hand") {
   const Trained run("llama");
-  const Json json = run.look({"--ablate", "h.1.attn.head.1", "--scale", "h.0.mlp=0.5"});
+  const Json json = run.look(args("--ablate h.1.attn.head.1 --scale h.0.mlp=0.5"));
   auto [model, tokenizer] = train::load_trained(run.folder);
   check_near(json["unchanged"]["losses"], losses_of(model, tokenizer), 1e-6);
   for (auto& [name, parameter] : model.named_parameters()) {
@@ -98,7 +90,7 @@ TEST_CASE("look's losses after an ablation are those of a model that was edited 
 
 TEST_CASE("look's attention is a softmax of scaled products") {
   const Trained run("gpt2");
-  const Json json = run.look({"--points", "h.0.attn.?", "--points", "h.0.attn.pattern"});
+  const Json json = run.look(args("--points h.0.attn.? --points h.0.attn.pattern"));
   const Json &q = json["activations"]["h.0.attn.q"][0], &k = json["activations"]["h.0.attn.k"][0],
              &pattern = json["activations"]["h.0.attn.pattern"][0];
   REQUIRE(pattern.size() == 2);
@@ -120,7 +112,7 @@ TEST_CASE("look's attention is a softmax of scaled products") {
 TEST_CASE(
     "look --heads gives the attention of the points and the losses of an ablation; --html needs no heads") {
   const Trained run("llama");
-  const Json json = run.look({"--heads", "--points", "h.*.attn.pattern"});
+  const Json json = run.look(args("--heads --points h.*.attn.pattern"));
   REQUIRE(json["heads"].size() == 4);
   for (const Json& head : json["heads"]) {
     const int layer = head["layer"], number = head["head"];
@@ -146,20 +138,20 @@ TEST_CASE(
     CHECK(best["text"] == next["text"]);
     CHECK(std::abs(best["probability"].get<double>() - next["probability"].get<double>()) < 1e-12);
   }
-  CHECK_THAT(read(page), Catch::Matchers::ContainsSubstring("\"heads\":[]"));
+  CHECK_HAS(read(page), "\"heads\":[]");
 }
 
 TEST_CASE("look --text reads as many tokens of a file as the context has, and its loss is eval's") {
   const Trained run("gpt2");
   const std::string fits = run.scratch.file("fits.txt", "The slow dogs.");
-  const Json look = Json::parse(run_program({"look", run.folder, "--text", fits, "--json"}).out);
-  const Json eval = Json::parse(run_program({"eval", run.folder, "--text", fits, "--json"}).out);
+  const Json look = Json::parse(call("look", run.folder, "--text", fits, "--json").out);
+  const Json eval = Json::parse(call("eval", run.folder, "--text", fits, "--json").out);
   CHECK(std::abs(look["loss"].get<double>() - eval["loss"].get<double>()) < 1e-5);
   CHECK(look["token_count"] == 14);
 
   const std::string longer = run.scratch.file("longer.txt", std::string(1500, 'o'));
-  const Outcome cut = run_program({"look", run.folder, "--text", longer, "--json"});
-  CHECK_THAT(cut.err, Catch::Matchers::ContainsSubstring("the first 32 of 1,500 tokens of"));
+  const Outcome cut = call("look", run.folder, "--text", longer, "--json");
+  CHECK_HAS(cut.err, "the first 32 of 1,500 tokens of");
   CHECK(Json::parse(cut.out)["tokens"].size() == 32);
   CHECK(Json::parse(cut.out)["token_count"] == 1500);
 }
@@ -167,44 +159,44 @@ TEST_CASE("look --text reads as many tokens of a file as the context has, and it
 TEST_CASE(
     "patching the whole stream gives the other prompt's predictions, one position only that position's") {
   const Trained run("llama");
-  const Json patched = run.look({"--patch", "h.1", "--from", kOther});
-  const Outcome outcome = run_program({"look", run.folder, "--prompt", kOther, "--json"});
+  const Json patched = run.look(args("--patch h.1 --from", kOther));
+  const Outcome outcome = call("look", run.folder, "--prompt", kOther, "--json");
   const Json other = Json::parse(outcome.out);
   CHECK(patched["next"] == other["next"]);
 
-  const Json one = run.look({"--patch", "h.1", "--from", kOther, "--position", "5"}), plain = run.look({});
+  const Json one = run.look(args("--patch h.1 --from", kOther, "--position 5")), plain = run.look({});
   for (size_t t = 0; t < plain["next"].size(); ++t)
     CHECK(one["next"][t]["probability"] == (t == 5 ? other : plain)["next"][t]["probability"]);
 }
 
 TEST_CASE("look lists its points, and prints those that are asked for") {
   const Trained run("llama");
-  const Outcome list = run_program({"look", run.folder, "--list"});
+  const Outcome list = call("look", run.folder, "--list");
   CHECK(list.code == 0);
-  CHECK_THAT(list.out, Catch::Matchers::ContainsSubstring("\nmodel.layers.1.self_attn.pattern\n"));
-  const Outcome text = run_program({"look", run.folder, "--prompt", "The", "--points", "h.1.mlp.out"});
-  CHECK_THAT(text.out, Catch::Matchers::ContainsSubstring("\nmodel.layers.1.mlp.out (1, 3, 32)\n[[["));
+  CHECK_HAS(list.out, "\nmodel.layers.1.self_attn.pattern\n");
+  const Outcome text = call("look", run.folder, "--prompt The --points h.1.mlp.out");
+  CHECK_HAS(text.out, "\nmodel.layers.1.mlp.out (1, 3, 32)\n[[[");
 
-  const std::vector<std::string> look{"look", run.folder, "--prompt", "The"};
+  const std::vector<std::string> look = args("look", run.folder, "--prompt The");
   const auto refused = [&](std::vector<std::string> flags, const std::string& message) {
     flags.insert(flags.begin(), look.begin(), look.end());
     check_refused(flags, {message});
   };
-  refused({"--points", "h.9.*"}, "--points must match a point of the model, got 'h.9.*'");
-  refused({"--ablate", "nothing"}, "--ablate must match a point of the model, got 'nothing'");
-  refused({"--patch", "nothing", "--from", "the"}, "match a point of the model, got 'nothing'");
-  refused({"--scale", "h.1.mlp"}, "--scale must be POINT=FACTOR");
-  refused({"--scale", "h.1.mlp=x"}, "--scale must be POINT=FACTOR");
-  refused({"--patch", "h.1"}, "--patch needs a prompt in --from");
-  refused({"--patch", "h.1", "--from", "then"}, "--from must have as many tokens as --prompt, 3, got 4");
-  refused({"--position", "1"}, "--position needs --ablate, --scale or --patch");
-  refused({"--ablate", "h.1", "--position", "3"}, "--position must be from 0 to 2, got 3");
-  refused({"--text", "file.txt"}, "the text must come from --prompt or from --text, got both");
-  refused({"--heads", "--ablate", "h.1"}, "--heads and --html must be without --ablate");
-  refused({"--html", "page.html", "--scale", "h.1=2"}, "--heads and --html must be without --ablate");
+  refused(args("--points h.9.*"), "--points must match a point of the model, got 'h.9.*'");
+  refused(args("--ablate nothing"), "--ablate must match a point of the model, got 'nothing'");
+  refused(args("--patch nothing --from the"), "match a point of the model, got 'nothing'");
+  refused(args("--scale h.1.mlp"), "--scale must be POINT=FACTOR");
+  refused(args("--scale h.1.mlp=x"), "--scale must be POINT=FACTOR");
+  refused(args("--patch h.1"), "--patch needs a prompt in --from");
+  refused(args("--patch h.1 --from then"), "--from must have as many tokens as --prompt, 3, got 4");
+  refused(args("--position 1"), "--position needs --ablate, --scale or --patch");
+  refused(args("--ablate h.1 --position 3"), "--position must be from 0 to 2, got 3");
+  refused(args("--text file.txt"), "the text must come from --prompt or from --text, got both");
+  refused(args("--heads --ablate h.1"), "--heads and --html must be without --ablate");
+  refused(args("--html page.html --scale h.1=2"), "--heads and --html must be without --ablate");
   check_refused({"look", run.folder}, {"--prompt must have at least one token, got none"});
   check_refused({"look", run.folder, "--prompt", std::string(33, 'T')},
                 {"--prompt must have 1 to 32 tokens, the context length, got 33"});
 }
 
-}  // namespace test_look
+}  // namespace gradus::cli::test_look

@@ -1,18 +1,13 @@
 // gradus predict, and what ends a text of gradus sample.
-#include <algorithm>
-#include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "catch.hpp"
 #include "gradus/autograd/ops/ops.hpp"
 #include "gradus/models/generate.hpp"
 #include "gradus/train/decoder.hpp"
 #include "tools/cli/program.hpp"
 
-namespace test_predict {
+namespace gradus::cli::test_predict {
 
-using namespace gradus::cli;
-using Catch::Matchers::ContainsSubstring;
 using Json = nlohmann::json;
 
 struct Trained {
@@ -22,21 +17,19 @@ struct Trained {
   explicit Trained(const std::vector<std::string>& flags = {}) {
     std::string text;
     for (int i = 0; i < 400; ++i) text += "One by one\nthe \xE2\x82\xAC" + std::to_string(i % 7) + " fell.\n";
-    std::vector<std::string> arguments{
-        "train", "--text", scratch.file("text.txt", text), "--preset", "tiny", "--steps", "60", "--out",
-        folder,  "--quiet"};
-    arguments.insert(arguments.end(), flags.begin(), flags.end());
-    REQUIRE(run_program(arguments).code == 0);
+    std::vector<std::string> arguments = args("train --text", scratch.file("text.txt", text),
+                                              "--preset tiny --steps 60 --out", folder, "--quiet", flags);
+    must(arguments);
   }
 };
 
 /// Of the token after `tokens`, by a forward of its own in float64 from the logits on.
-std::vector<double> expected(gradus::models::Decoder& model, const std::vector<int64_t>& tokens) {
+std::vector<double> expected(models::Decoder& model, const std::vector<int64_t>& tokens) {
   model.eval();
   const auto T = std::min<int64_t>(model.config().block_size, static_cast<int64_t>(tokens.size()));
-  const gradus::Tensor idx = gradus::tensor(std::vector<int64_t>(tokens.end() - T, tokens.end()), {1, T});
-  const gradus::Tensor logits = model(idx).detach().select(0, 0).select(0, T - 1).to(gradus::DType::float64);
-  return gradus::softmax(logits, 0).to_vector<double>();
+  const Tensor idx = tensor(std::vector<int64_t>(tokens.end() - T, tokens.end()), {1, T});
+  const Tensor logits = model(idx).detach().select(0, 0).select(0, T - 1).to(DType::float64);
+  return softmax(logits, 0).to_vector<double>();
 }
 
 int64_t rank_of(const std::vector<double>& p, int64_t token) {
@@ -47,12 +40,11 @@ int64_t rank_of(const std::vector<double>& p, int64_t token) {
 
 TEST_CASE("predict gives each token the probability that a forward gives it, beyond the block too") {
   const Trained run;
-  auto [model, tokenizer] = gradus::train::load_trained(run.folder);
+  auto [model, tokenizer] = train::load_trained(run.folder);
   std::string prompt;
   while (static_cast<int64_t>(prompt.size()) < model.config().block_size + 5)
     prompt += "One by one\nthe fell.";
-  const Outcome outcome =
-      run_program({"predict", run.folder, "--prompt", prompt, "--json", "--top", "3", "--all"});
+  const Outcome outcome = call("predict", run.folder, "--prompt", prompt, "--json --top 3 --all");
   REQUIRE(outcome.code == 0);
   const Json json = Json::parse(outcome.out);
   const std::vector<int32_t> text = tokenizer.encode(prompt);
@@ -91,32 +83,31 @@ TEST_CASE("predict gives each token the probability that a forward gives it, bey
 
 TEST_CASE("predict prints a line a token, and what comes next") {
   const Trained run;
-  const Outcome outcome = run_program({"predict", run.folder, "--prompt", "One\n", "--top", "4"});
+  const Outcome outcome = call("predict", run.folder, "--prompt", std::string("One\n"), "--top 4");
   CHECK(outcome.code == 0);
   const std::vector<std::string> lines = lines_of(outcome.out);
   REQUIRE(lines.size() == 14);
-  CHECK_THAT(lines[0], ContainsSubstring("probability") && ContainsSubstring("rank"));
+  CHECK_HAS(lines[0], "probability", "rank");
   CHECK_THAT(lines[1], ContainsSubstring("- ") && Catch::Matchers::EndsWith("'O'"));
   CHECK_THAT(lines[4], Catch::Matchers::EndsWith("'\\n'"));
   CHECK(lines[6] == "next");
-  CHECK_THAT(lines[12], ContainsSubstring("nats a token on the 3 after the first"));
+  CHECK_HAS(lines[12], "nats a token on the 3 after the first");
   CHECK(outcome.out.find('#') == std::string::npos);
 
-  const Outcome one = run_program({"predict", run.folder, "--prompt", "O"});
+  const Outcome one = call("predict", run.folder, "--prompt O");
   CHECK(one.code == 0);
   CHECK(one.out.find("loss") == std::string::npos);
   const Outcome piped =
-      run_program({"predict", run.folder, "--prompt", "-", "--top", "4"}, {.stdin_text = "One\n\n"});
+      run_program(args("predict", run.folder, "--prompt - --top 4"), {.stdin_text = "One\n\n"});
   CHECK(piped.out == outcome.out);
 }
 
 TEST_CASE("predict shows tokens that are parts of characters") {
-  const Trained run({"--tokenizer", "byte"});
-  const Outcome people = run_program({"predict", run.folder, "--prompt", "the \xE2\x82\xAC"});
+  const Trained run(args("--tokenizer byte"));
+  const Outcome people = call("predict", run.folder, "--prompt", std::string("the \xE2\x82\xAC"));
   CHECK(people.code == 0);
-  CHECK_THAT(people.out, ContainsSubstring("'\\xe2'") && ContainsSubstring("'\\xac'"));
-  const Json json =
-      Json::parse(run_program({"predict", run.folder, "--prompt", "\xE2\x82\xAC", "--json"}).out);
+  CHECK_HAS(people.out, "'\\xe2'", "'\\xac'");
+  const Json json = Json::parse(call("predict", run.folder, "--prompt \xE2\x82\xAC --json").out);
   CHECK(json["tokens"][0]["id"] == 0xE2);
   CHECK(json["tokens"][0]["text"] == "\xEF\xBF\xBD");
 }
@@ -125,17 +116,16 @@ TEST_CASE("predict refuses what it cannot read") {
   const Trained run;
   check_refused({"predict", run.folder}, {"--prompt TEXT", "got none"});
   check_refused({"predict", run.folder, "--prompt", ""}, {"--prompt must have at least one token"});
-  check_refused({"predict", run.folder, "--prompt", "Zoo"}, {"'Z'"});
-  check_refused({"predict", run.folder, "--prompt", "O", "--top", "0"}, {"--top", "at least 1, got 0"});
-  check_refused({"predict", run.folder, "--prompt", "O", "--weights", "int3"}, {"--weights", "int4"});
-  check_refused({"predict", run.scratch.path("none"), "--prompt", "O"}, {"config.json"});
+  check_refused(args("predict", run.folder, "--prompt Zoo"), {"'Z'"});
+  check_refused(args("predict", run.folder, "--prompt O --top 0"), {"--top", "at least 1, got 0"});
+  check_refused(args("predict", run.folder, "--prompt O --weights int3"), args("--weights int4"));
+  check_refused(args("predict", run.scratch.path("none"), "--prompt O"), {"config.json"});
 }
 
 TEST_CASE("a sample ends before the first string to stop at, which may span tokens") {
   const Trained run;
-  const auto sample = [&](std::vector<std::string> flags) {
-    flags.insert(flags.begin(), {"sample", run.folder, "--prompt", "One", "--tokens", "200"});
-    return run_program(flags).out;
+  const auto sample = [&](const std::vector<std::string>& flags) {
+    return call("sample", run.folder, "--prompt One --tokens 200", flags).out;
   };
   const std::string whole = sample({});
   const std::string never = "0000000";
@@ -151,18 +141,18 @@ TEST_CASE("a sample ends before the first string to stop at, which may span toke
     CHECK(sample({"--stop", never, "--stop", stop}) == wanted);
   }
   CHECK(sample({"--stop", never}) == whole);
-  CHECK(sample({"--draft", "7"}) == whole);
-  CHECK_THAT(sample({"--stop", "One"}), Catch::Matchers::StartsWith("One"));  // a prompt ends nothing
+  CHECK(sample(args("--draft 7")) == whole);
+  CHECK_THAT(sample(args("--stop One")), Catch::Matchers::StartsWith("One"));  // a prompt ends nothing
   check_refused({"sample", run.folder, "--stop", ""}, {"--stop must be a text"});
-  check_refused({"sample", run.folder, "--stop", "Zoo"},
+  check_refused(args("sample", run.folder, "--stop Zoo"),
                 {"--stop must be a text that the model can write", "'Z'"});
 }
 
 TEST_CASE("sample names the flags that are out of range") {
   const Trained run;
-  check_refused({"sample", run.folder, "--min-p", "1.5"}, {"--min-p must be in [0, 1], got 1.5"});
-  check_refused({"sample", run.folder, "--repetition-penalty", "0"}, {"--repetition-penalty must be > 0"});
-  check_refused({"sample", run.folder, "--draft", "8"}, {"--draft must be in [0, 7], got 8"});
+  check_refused(args("sample", run.folder, "--min-p 1.5"), {"--min-p must be in [0, 1], got 1.5"});
+  check_refused(args("sample", run.folder, "--repetition-penalty 0"), {"--repetition-penalty must be > 0"});
+  check_refused(args("sample", run.folder, "--draft 8"), {"--draft must be in [0, 7], got 8"});
 }
 
-}  // namespace test_predict
+}  // namespace gradus::cli::test_predict

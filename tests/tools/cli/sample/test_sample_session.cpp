@@ -1,13 +1,9 @@
 // gradus sample at a terminal without --prompt: it asks for one text after another.
-#include "catch.hpp"
 #include "machine.hpp"
 #include "tools/cli/program.hpp"
 #include "tools/cli/pseudo_terminal.hpp"
 
-namespace test_sample_session {
-
-using namespace gradus::cli;
-using Catch::Matchers::ContainsSubstring;
+namespace gradus::cli::test_sample_session {
 
 struct SmallRun {
   Scratch scratch;
@@ -16,8 +12,8 @@ struct SmallRun {
   SmallRun() {
     std::string text;
     for (int i = 0; i < 300; ++i) text += "The end of it is \xC3\xA9.\n";
-    const Outcome trained = run_program({"train", "--text", scratch.file("text.txt", text), "--preset",
-                                         "tiny", "--steps", "30", "--out", folder, "--quiet"});
+    const Outcome trained = call("train --text", scratch.file("text.txt", text),
+                                 "--preset tiny --steps 30 --out", folder, "--quiet");
     INFO(trained.err);
     REQUIRE(trained.code == 0);
   }
@@ -36,20 +32,19 @@ std::string on_a_terminal(const std::string& text) {
 }
 
 TEST_CASE("a session writes a text for each prompt, until Ctrl-D") {
-  if (!gradus::testing::machine_has("/dev/pts/ptmx")) return;
+  if (!testing::machine_has("/dev/pts/ptmx")) return;
   const SmallRun run;
-  const std::string first =
-      run_program(run.sample({"--tokens", "30", "--prompt", "Th\xC3\xA9", "--seed", "5"})).out;
-  PseudoTerminal terminal(run.sample({"--tokens", "30", "--seed", "5"}));
-  CHECK_THAT(terminal.shown_up_to("> "), ContainsSubstring("Ctrl-D ends"));
+  const std::string first = run_program(run.sample(args("--tokens 30 --prompt Th\xC3\xA9 --seed 5"))).out;
+  PseudoTerminal terminal(run.sample(args("--tokens 30 --seed 5")));
+  CHECK_HAS(terminal.shown_up_to("> "), "Ctrl-D ends");
   terminal.type_at_prompt("Th\xC3\xA9\r");
   const std::string shown = terminal.shown_up_to("\r\n> ");
   INFO(shown);
-  CHECK_THAT(shown, ContainsSubstring("\r\n" + on_a_terminal(first) + "> "));
+  CHECK_HAS(shown, "\r\n" + on_a_terminal(first) + "> ");
 
   terminal.type_at_prompt("\x1b[A\r");  // the line before, again
   const std::string again = terminal.shown_up_to("\r\n> ");
-  CHECK_THAT(again, ContainsSubstring("Th\xC3\xA9\r\nTh\xC3\xA9"));
+  CHECK_HAS(again, "Th\xC3\xA9\r\nTh\xC3\xA9");
   CHECK(again.find(on_a_terminal(first)) == std::string::npos);  // drawn anew
 
   terminal.type_at_prompt("\r");
@@ -59,9 +54,9 @@ TEST_CASE("a session writes a text for each prompt, until Ctrl-D") {
 }
 
 TEST_CASE("Ctrl-C stops a text or begins a line again, and the session goes on") {
-  if (!gradus::testing::machine_has("/dev/pts/ptmx")) return;
+  if (!testing::machine_has("/dev/pts/ptmx")) return;
   const SmallRun run;
-  PseudoTerminal terminal(run.sample({"--tokens", "100000000", "--count", "3"}));
+  PseudoTerminal terminal(run.sample(args("--tokens 100000000 --count 3")));
   terminal.shown_up_to("> ");
   for (int i = 0; i < 2; ++i) {
     terminal.type_at_prompt("end\r");
@@ -72,7 +67,7 @@ TEST_CASE("Ctrl-C stops a text or begins a line again, and the session goes on")
   terminal.type_at_prompt("Thi");
   terminal.shown_up_to("Thi");
   terminal.type_at_prompt("\x03");
-  CHECK_THAT(terminal.shown_up_to("> "), ContainsSubstring("^C\r\n> "));
+  CHECK_HAS(terminal.shown_up_to("> "), "^C\r\n> ");
   terminal.type_at_prompt("it\r");
   CHECK_THAT(terminal.shown_up_to("\r\nit"), !ContainsSubstring("Thi"));
   terminal.type("\x03");
@@ -82,9 +77,9 @@ TEST_CASE("Ctrl-C stops a text or begins a line again, and the session goes on")
 }
 
 TEST_CASE("Ctrl-D ends a session also where it is typed too early") {
-  if (!gradus::testing::machine_has("/dev/pts/ptmx")) return;
+  if (!testing::machine_has("/dev/pts/ptmx")) return;
   const SmallRun run;
-  PseudoTerminal terminal(run.sample({"--tokens", "2000"}));
+  PseudoTerminal terminal(run.sample(args("--tokens 2000")));
   terminal.shown_up_to("> ");
   terminal.type("end\r");  // as soon as there is a prompt
   terminal.shown_up_to("\r\nend");
@@ -94,40 +89,38 @@ TEST_CASE("Ctrl-D ends a session also where it is typed too early") {
 }
 
 TEST_CASE("a session says what the model cannot read, and asks again") {
-  if (!gradus::testing::machine_has("/dev/pts/ptmx")) return;
+  if (!testing::machine_has("/dev/pts/ptmx")) return;
   const SmallRun run;
-  PseudoTerminal terminal(run.sample({"--tokens", "5"}));
+  PseudoTerminal terminal(run.sample(args("--tokens 5")));
   terminal.shown_up_to("> ");
   terminal.type_at_prompt("Quiz\r");
-  CHECK_THAT(terminal.shown_up_to("\r\n> "), ContainsSubstring("gradus: [encode]") &&
-                                                 ContainsSubstring("'Q'") &&
-                                                 ContainsSubstring("--tokenizer"));
+  CHECK_HAS(terminal.shown_up_to("\r\n> "), "gradus: [encode]", "'Q'", "--tokenizer");
   terminal.type_at_prompt("The\r");
-  CHECK_THAT(terminal.shown_up_to("\r\n> "), ContainsSubstring("\r\nThe"));
+  CHECK_HAS(terminal.shown_up_to("\r\n> "), "\r\nThe");
   terminal.type_at_prompt("\x04");
   CHECK(terminal.exit_code() == 0);
 }
 
 TEST_CASE("a character that is cut off takes no key with it") {
-  if (!gradus::testing::machine_has("/dev/pts/ptmx")) return;
+  if (!testing::machine_has("/dev/pts/ptmx")) return;
   const SmallRun run;
-  PseudoTerminal terminal(run.sample({"--tokens", "5"}));
+  PseudoTerminal terminal(run.sample(args("--tokens 5")));
   terminal.shown_up_to("> ");
   terminal.type_at_prompt("The\xE2\x82\r");  // two bytes of three, and Enter
-  CHECK_THAT(terminal.shown_up_to("\r\n> "), ContainsSubstring("\r\nThe"));
+  CHECK_HAS(terminal.shown_up_to("\r\n> "), "\r\nThe");
   terminal.type_at_prompt("en\xE2\xC3\xA9\r");  // one of three, and another character
-  CHECK_THAT(terminal.shown_up_to("\r\n> "), ContainsSubstring("\r\nen\xC3\xA9"));
+  CHECK_HAS(terminal.shown_up_to("\r\n> "), "\r\nen\xC3\xA9");
   terminal.type_at_prompt("\x04");
   CHECK(terminal.exit_code() == 0);
 }
 
 TEST_CASE("without a terminal, or with a prompt, nobody is asked") {
-  if (!gradus::testing::machine_has("/dev/pts/ptmx")) return;
+  if (!testing::machine_has("/dev/pts/ptmx")) return;
   const SmallRun run;
-  CHECK(run_program(run.sample({"--tokens", "30"})).out ==
+  CHECK(run_program(run.sample(args("--tokens 30"))).out ==
         run_program(run.sample({"--tokens", "30", "--prompt", ""})).out);
   PseudoTerminal terminal(run.sample({"--tokens", "5", "--prompt", ""}));
   CHECK(terminal.exit_code() == 0);
 }
 
-}  // namespace test_sample_session
+}  // namespace gradus::cli::test_sample_session
