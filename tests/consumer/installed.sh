@@ -53,6 +53,7 @@ carries_only_what_it_calls "$scratch/main"
 
 "$cmake" --install "$build" --prefix "$scratch/program" --component program >/dev/null
 [ -x "$scratch/program/bin/gradus" ] || exit 0  # built without it
+"$gradus/tests/house/run_paths.sh" readelf "$scratch/program"
 surplus=$(find "$scratch/program" -name '*.hpp' -o -name '*.a' -o -name '*.cmake' -o -name '*.pc')
 [ -z "$surplus" ] || { echo "installed with the program: $surplus" >&2; exit 1; }
 for said in bash-completion/completions/gradus zsh/site-functions/_gradus man/man1/gradus.1; do

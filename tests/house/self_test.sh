@@ -168,9 +168,6 @@ bad architectures tools/cli/a.cpp 'config.arch = "llama";\n'
 bad architectures data/a.cpp 'case Arch::llama: return 1;\n'
 bad library_words train/a.cpp 'fail("train", "--out must be a folder, got ", path);\n'
 bad library_words data/a.cpp '  fail(kOp, "Hint: use --tokenizer byte.");\n'
-bad architectures train/a.cpp 'if (config.arch == "gpt2") return;\n'
-bad architectures tools/cli/a.cpp 'config.arch = "llama";\n'
-bad architectures data/a.cpp 'case Arch::llama: return 1;\n'
 bad library_words train/a.cpp '  fail(op, "must be from 0 to --lr (", lr, ").");\n'
 bad sizes data/a.cpp "$(lines 401)\n"
 bad sizes tests/a.hpp "$(lines 401)\n"
@@ -211,6 +208,61 @@ good include_order
 good sizes
 good library_words
 
+# run_paths reads programs: a real one, if there is a compiler, and listings in the place of readelf's.
+mkdir "$tree/bin"
+# shellcheck disable=SC2016
+printf '#!/bin/sh\ncat "$2"\n' >"$tree/readelf"
+chmod +x "$tree/readelf"
+run_path() {
+  printf ' 0x01 (NEEDED) Shared library: [libz.so.1]\n 0x1d (%s)  Library %s: [%s]\n' "$1" "$1" "$2" >"$tree/bin/a.so"
+  "$here/run_paths.sh" "$tree/readelf" "$tree/bin"
+}
+# shellcheck disable=SC2016
+for path in /usr/lib '/a:$ORIGIN/../lib'; do
+  run_path RUNPATH "$path" || { echo "run_paths: refused $path" >&2; exit 1; }
+done
+for path in '' /a: :/a /a::/b . lib ../lib:/a; do
+  for kind in RPATH RUNPATH; do
+    case $(run_path "$kind" "$path") in
+      a.so:*) ;;
+      *) echo "run_paths: let pass $kind '$path'" >&2; exit 1 ;;
+    esac
+  done
+done
+if command -v cc >/dev/null && command -v readelf >/dev/null; then
+  cc -shared -nostdlib -x c /dev/null -Wl,-rpath,/a: -o "$tree/bin/a.so"
+  case $("$here/run_paths.sh" readelf "$tree/bin") in
+    a.so:*) ;;
+    *) echo "run_paths: let pass a library that looks in the current folder" >&2; exit 1 ;;
+  esac
+fi
+rm -r "${tree:?}/bin"
+
+# headers compiles: beside others, a header that does without the one that it uses.
+mkdir -p "$tree/include/gradus/autograd/tensor" "$tree/include/gradus/nn"
+cd "$tree/include/gradus"
+printf '#pragma once\nstruct A {};\n' >nn/a.hpp
+printf '#pragma once\n#include "gradus/nn/a.hpp"\nstruct Tensor { A a; };\n' >autograd/tensor/tensor.hpp
+printf '#pragma once\n#include "gradus/autograd/tensor/tensor.hpp"\nstruct B { Tensor t; };\n' >nn/b.hpp
+printf '#pragma once\n#include "gradus/nn/b.hpp"\nstruct C { Tensor t; B b; };\n' >nn/c.hpp
+printf '#include "gradus/%s.hpp"\n' nn/a autograd/tensor/tensor nn/b nn/c >gradus.hpp
+headers() { "$here/headers.sh" "$tree/include" "$tree/known" "${CXX:-c++}"; }
+if command -v "${CXX:-c++}" >/dev/null; then
+  headers || { echo "headers: refused good headers" >&2; exit 1; }
+  for fault in nn/b:2 nn/c:2 autograd/tensor/tensor:2; do
+    header=${fault%:*}
+    cp "$header.hpp" kept
+    sed -i "${fault#*:}d" "$header.hpp"
+    case $(headers) in
+      *"must compile on their own:"*"$header.hpp"*) ;;
+      *) echo "headers: let pass $header.hpp without its include" >&2; exit 1 ;;
+    esac
+    mv kept "$header.hpp"
+  done
+  headers || { echo "headers: refused good headers" >&2; exit 1; }
+fi
+cd "$here"
+
 # level_symbols reads what nm prints, so a listing may take the place of objects.
 printf '#!/bin/sh\nshift 2\ncat "$@"\n' >"$tree/nm"
 chmod +x "$tree/nm"
@@ -228,3 +280,127 @@ for type in T W V u i; do
     exit 1
   fi
 done
+printf '0001 T other()\n' >"$tree/listing"
+"$here/level_symbols.sh" "$tree/nm" v3 "$tree/listing" >/dev/null && { echo "level_symbols: let pass objects of another level" >&2; exit 1; }
+
+# passes WHAT COMMAND..., fails WHAT COMMAND...: a check that runs programs, with scripts in their place, and its result.
+passes() {
+  what=$1
+  shift
+  "$@" >"$tree/said" 2>&1 || { echo "$what: refused" && cat "$tree/said"; exit 1; } >&2
+}
+fails() {
+  what=$1
+  shift
+  if "$@" >"$tree/said" 2>&1; then echo "$what: let pass" >&2 && exit 1; fi
+}
+
+# script FILE: a program of the lines on the standard input.
+script() {
+  mkdir -p "$(dirname "$tree/$1")"
+  { echo '#!/bin/sh' && cat; } >"$tree/$1"
+  chmod +x "$tree/$1"
+}
+
+root=$here/../..
+mkdir -p "$tree/launcher/tools/cli/program"
+cp "$root/gradus" "$tree/launcher/"
+printf 'GRADUS_VERB(core, train, "Train")\nGRADUS_VERB(full, plot, "Plot it")\n' >"$tree/launcher/tools/cli/program/verbs.def"
+help() { printf 'cat <<"END"\nSubcommands:\n  train  Train\n%s\n\nEND\n' "$1"; }
+verbs() { "$here/launcher_verbs.sh" "$tree/launcher/gradus" "$tree/whole" "$tree/core"; }
+help '' | script core
+help '  plot   Plot it' | script whole
+passes launcher_verbs verbs
+help '  plot   Plot' | script whole
+fails 'launcher_verbs with another help' verbs
+help '' | script whole
+fails 'launcher_verbs without a verb' verbs
+help '  plot   Plot it' | tee "$tree/kept" | script whole
+script core <"$tree/kept"
+fails 'launcher_verbs with a verb too much in the core' verbs
+
+cp "$root/tools/cli/program/verbs.def" "$tree/launcher/tools/cli/program/"
+# The launcher of another behaviour: its test ends at the first thing that is not so.
+for fault in '/^set -e/s/$/; cmake --version/' 's/missing+=(libcli11-dev)/:/'; do
+  sed "$fault" "$root/gradus" >"$tree/launcher/gradus"
+  fails "launcher with $fault" "$here/launcher.sh" "$tree/launcher/gradus"
+done
+
+mkdir -p "$tree/build/generated_docs"
+version() { "$here/version.sh" "$tree" "$tree/build" 1.2.3 "$tree/program"; }
+echo 'echo gradus 1.2.3' | script program
+echo '.TH gradus 1 "" "gradus 1.2.3"' >"$tree/build/generated_docs/gradus.1"
+echo 'Version: 1.2.3' >"$tree/build/gradus.pc"
+echo 'set(PACKAGE_VERSION "1.2.3")' >"$tree/build/gradusConfigVersion.cmake"
+echo 'set(CPACK_PACKAGE_VERSION "1.2.3")' >"$tree/build/CPackConfig.cmake"
+printf '# Changelog\n## 1.2.3 - a day\n## 1.2.2\n' >"$tree/CHANGELOG.md"
+passes version version
+for file in program build/generated_docs/gradus.1 build/gradus.pc build/gradusConfigVersion.cmake build/CPackConfig.cmake CHANGELOG.md; do
+  cp "$tree/$file" "$tree/kept"
+  sed -i 's/1\.2\.3/1.2.4/' "$tree/$file"
+  fails "version with another in $file" version
+  cp "$tree/kept" "$tree/$file"
+done
+for other in 11.2.3 1.2.3.4; do
+  echo "echo gradus $other" | script program
+  fails "version $other" version
+done
+
+# An emulator that only says that it is one.
+script tools/qemu-x86_64 <<'END'
+shift 2
+EMULATED=1 exec "$@"
+END
+old_cpu() { PATH=$tree/tools:$PATH "$here/old_cpu.sh" "$tree/program"; }
+# shellcheck disable=SC2016
+written() { printf 'while [ "$1" != --out ]; do shift; done\nmkdir "$2"\n%s >"$2/model.safetensors"\n' "$1"; }
+written 'echo bits' | script program
+passes old_cpu old_cpu
+# shellcheck disable=SC2016
+written 'echo "${EMULATED:-other} bits"' | script program
+fails 'old_cpu with other bits' old_cpu
+# shellcheck disable=SC2016
+{ echo '[ ! "${EMULATED:-}" ] || exit 132' && written 'echo bits'; } | script program
+fails 'old_cpu with an instruction that there is not' old_cpu
+
+# What a program prints, and what a page says that it prints.
+readme=$here/../readme
+same() { "$readme/same_output.sh" "$tree/printed" printf "$1"; }
+printf 'loss 0.123456 of\n 7 1.5e-05\n' >"$tree/printed"
+for text in 'loss 0.123456 of 7 1.5e-05' 'loss 0.123461\nof 7  1.503e-05\n'; do passes same_output same "$text"; done
+for text in 'loss 0.124456 of 7 1.5e-05' 'loss 0.123456 of 8 1.5e-05' 'loss 0.123456 of 7 0.000015' 'loss 0.123456 of 7' \
+  'loss 0.1234567891 of 7 1.5e-05' 'loss 0.123456 of 7 1.5e-05 more' 'loss -0.123456 of 7 1.5e-05'; do
+  fails "same_output with $text" same "$text"
+done
+fails 'same_output of a program that fails' "$readme/same_output.sh" "$tree/printed" sh -c 'printf "loss 0.123456 of 7 1.5e-05"; exit 1'
+
+# A project that is built from a page: by a cmake that writes the program.
+script tools/cmake <<'END'
+case $1 in
+  --build) printf '#!/bin/sh\necho 2.5\n' >"$2/my_program" && chmod +x "$2/my_program" ;;
+  -S) [ -e "$2/main.cpp" ] && [ -e "$2/CMakeLists.txt" ] && mkdir "$4" ;;
+esac
+END
+touch "$tree/page_1.cpp" "$tree/page_1.cmake"
+project() { "$readme/project.sh" "$tree/tools/cmake" c++ "$tree/build" "$tree/page_1"; }
+echo 2.5 >"$tree/page_1.txt" && passes project project
+echo 2.6 >"$tree/page_1.txt" && fails 'project with another output' project
+rm "$tree/page_1.cpp" && fails 'project without a source' project
+
+# The commands of a page.
+mkdir -p "$tree/data" "$tree/tests/tools/replay"
+touch "$tree/CONTRIBUTING.md" "$tree/data/README.md" "$tree/tests/tools/replay/example.json"
+ln -s "$readme" "$tree/tests/readme"
+script program <<'END'
+[ "$1" != broken ] || exit 1
+mkdir -p gpt2 && touch gpt2/config.json gpt2/model.safetensors
+END
+# page LINE...: the commands of a page with these lines in a block.
+page() {
+  { echo '```console' && printf '%s\n' "$@" && echo '```'; } >"$tree/docs/page.md"
+  "$readme/commands.sh" "$tree/program" "$tree" docs/page.md
+}
+passes commands page '$ ./gradus train' '$ ls out/my'
+fails 'commands that fail' page '$ ./gradus train' '$ ./gradus broken'
+fails 'commands of a pipe that fails' page '$ ./gradus broken | cat'
+fails 'commands, none of which is run' page 'out'

@@ -12,12 +12,9 @@ keys=$(grep -oE '^ +row<&[A-Za-z]+::[a-z0-9_]+>\( *"[a-z0-9-]+"' "$table" | sed 
 wrong=$(
   echo "$keys" | sort | uniq -d | sed "s|.*|$table: has two rows with the key &|"
   two_words=$(echo "$keys" | grep -e - | paste -sd '|')
-  find train tools models -name '*.cpp' -o -name '*.hpp' | grep -v -e "^$table$" -e '^train/plan.cpp$' -e '^tools/cli/train/' | sort | while read -r file; do
-    grep -nE "\"(--)?($two_words)\"" "$file" | sed "s|^|$file:|; s|\$|: spells the key of a setting out; ask the table|"
-  done
-  for file in tools/cli/train/*.cpp; do
-    grep -nE "add_[a-z_]+\([^)]*\"--($(echo "$keys" | paste -sd '|'))[\",]" "$file" |
-      sed "s|^|$file:|; s|\$|: adds the flag of a setting by hand; the table does it|"
-  done
+  find train tools models -name '*.cpp' -o -name '*.hpp' | grep -v -e "^$table$" -e '^train/plan.cpp$' -e '^tools/cli/train/' | sort |
+    xargs grep -nHE "\"(--)?($two_words)\"" | sed 's|$|: spells the key of a setting out; ask the table|'
+  grep -nHE "add_[a-z_]+\([^)]*\"--($(echo "$keys" | paste -sd '|'))[\",]" tools/cli/train/*.cpp |
+    sed 's|$|: adds the flag of a setting by hand; the table does it|'
 )
 [ -z "$wrong" ] || { echo "$wrong" && exit 1; }
