@@ -1,4 +1,7 @@
-// leave CASE: three ranks, of which one leaves while others wait for it. The launcher must end all of them.
+// leave CASE: three ranks, of which one leaves, or stops before it has joined, while others wait for it. The
+// launcher must end all of them.
+#include <signal.h>
+
 #include <iostream>
 #include <stdexcept>
 #include <string_view>
@@ -8,6 +11,7 @@
 namespace {
 
 void run(std::string_view which) {
+  if (which == "start" && gradus::mpi::launched_rank() == 1) ::raise(SIGSTOP);
   const auto ranks = gradus::mpi::connect();
   const int rank = ranks->rank();
   char byte = 0;

@@ -3,7 +3,7 @@
 set -euo pipefail
 leave=$1
 launch=("$2" -n 3)
-export GRADUS_MPI_TIMEOUT=1 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+export GRADUS_MPI_TIMEOUT=3 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 if ! command -v "$2" >/dev/null; then echo "skipped: there is no $2" && exit 77; fi
 if [[ $2 == *openmpi ]]; then launch+=(--oversubscribe); fi
 error=$(mktemp)
@@ -23,6 +23,7 @@ check() {
   fi
 }
 GRADUS_MPI_TIMEOUT=never check leader "GRADUS_MPI_TIMEOUT must be seconds, at least 1, got 'never'"
-check leader 'rank 0 on .* must answer, got nothing for 1 s'
-check follower 'rank 2 on .* must answer, got nothing for 1 s'
+check leader 'rank 0 on .* must answer, got nothing for 3 s'
+check follower 'rank 2 on .* must answer, got nothing for 3 s'
+check start 'all ranks must start, got no answer of some for 3 s'
 check failure 'a failure with a message open'

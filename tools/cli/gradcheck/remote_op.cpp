@@ -1,14 +1,15 @@
 // gradcheck of an operation of another program, which answers questions as lines of JSON: see
 // docs/operations-and-gradient-checks.md.
+#include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
@@ -50,9 +51,6 @@ class Child {
     ::setpgid(process_, process_);  // whichever of the two comes first
     ::close(ends[1]);
     socket_ = ends[0];
-    const timeval longest{timeout_seconds, 0};
-    for (const int direction : {SO_RCVTIMEO, SO_SNDTIMEO})
-      ::setsockopt(socket_, SOL_SOCKET, direction, &longest, sizeof longest);
   }
   ~Child() {
     ::close(socket_);
@@ -64,20 +62,21 @@ class Child {
   /// Writes the line, and returns the next line that the command writes.
   std::string ask(std::string line) {
     line += '\n';
+    const auto deadline = Clock::now() + std::chrono::seconds(std::min<int64_t>(seconds_, 1'000'000'000));
     for (size_t sent = 0; sent < line.size();) {
-      const ssize_t n = ::send(socket_, line.data() + sent, line.size() - sent, MSG_NOSIGNAL);
-      if (n < 0 && errno == EAGAIN) refuse("a command that does not read");
-      if (n < 0 && errno != EINTR) break;  // it has ended: read what it has said
+      await(POLLOUT, deadline, "a command that does not read");
+      const ssize_t n = ::send(socket_, line.data() + sent, line.size() - sent, MSG_NOSIGNAL | MSG_DONTWAIT);
+      if (n < 0 && errno != EINTR && errno != EAGAIN) break;  // it has ended: read what it has said
       sent += static_cast<size_t>(std::max<ssize_t>(n, 0));
     }
     size_t length;
     while ((length = unread_.find('\n')) == std::string::npos) {
+      await(POLLIN, deadline, unread_.empty() ? "no answer" : "an answer without a line end");
       char buffer[1 << 16];
-      const ssize_t n = ::recv(socket_, buffer, sizeof buffer, 0);
+      const ssize_t n = ::recv(socket_, buffer, sizeof buffer, MSG_DONTWAIT);
       if (n > 0) unread_.append(buffer, static_cast<size_t>(n));
       if (unread_.size() > kLongestLine) refuse("a line of more than ", kLongestLine, " bytes");
-      if (n > 0 || (n < 0 && errno == EINTR)) continue;
-      if (n < 0 && errno == EAGAIN) refuse("no answer");
+      if (n > 0 || (n < 0 && (errno == EINTR || errno == EAGAIN))) continue;
       const int status = end();  // a process may close its output and run on
       if (WIFEXITED(status)) refuse("a command that ended with exit code ", WEXITSTATUS(status));
       refuse("a command that ended by signal ", WTERMSIG(status));
@@ -88,7 +87,17 @@ class Child {
   }
 
  private:
+  using Clock = std::chrono::steady_clock;
   static constexpr size_t kLongestLine = size_t{1} << 28;
+
+  /// Waits until the command reads or writes; refuses what it did if that is not before the deadline.
+  void await(short event, Clock::time_point deadline, const char* got) const {
+    const int64_t left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now()).count();
+    pollfd one{socket_, event, 0};
+    if (left <= 0 ||
+        ::poll(&one, 1, static_cast<int>(std::min<int64_t>(left, std::numeric_limits<int>::max()))) == 0)
+      refuse(got);
+  }
 
   [[noreturn]] void refuse(const auto&... got) const {
     throw RunError("[gradcheck] --command must answer each line within --timeout = ", seconds_, " s, got ",

@@ -157,7 +157,7 @@ class Members {
         sent = interrupt.signal();
         for (const auto& [process, member] : running) ::kill(process, sent);
       }
-      const int ended = reap(running);
+      const int ended = reap(running, /*tells=*/sent == 0);
       if (ended != kDone && code == kDone) code = ended;
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
     }
@@ -229,14 +229,23 @@ class Members {
     return words;
   }
 
-  /// Removes those that have ended. Returns the exit code of one that failed, else 0.
-  static int reap(std::vector<std::pair<pid_t, int64_t>>& running) {
+  /// Removes those that have ended. Returns the exit code of one that failed, else 0. `tells`: prints which
+  /// failed, and how.
+  int reap(std::vector<std::pair<pid_t, int64_t>>& running, bool tells) const {
     int code = kDone;
     std::erase_if(running, [&](const auto& one) {
       int status = 0;
       if (::waitpid(one.first, &status, WNOHANG) <= 0) return false;
       const int own = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-      if (own != kDone) code = own;
+      if (own == kDone) return true;
+      code = own;
+      if (tells)
+        std::cerr << "gradus: [train] each member must finish, got " << one.second << " of " << plan_.members
+                  << ", which ended "
+                  << (WIFEXITED(status)
+                          ? concat("with exit code ", own)
+                          : concat("by signal ", WTERMSIG(status), ", ", ::strsignal(WTERMSIG(status))))
+                  << ": " << files::plain(folder(one.second).string()) << std::endl;
       return true;
     });
     return code;

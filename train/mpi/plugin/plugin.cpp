@@ -46,6 +46,30 @@ double silence_allowed() {
   return text ? std::atof(text) : 30;
 }
 
+void print(const std::string& message) {
+  const std::string line = "gradus: " + message + "\n";
+  [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, line.data(), line.size());
+}
+
+/// Prints `message` and ends this process, unless the object ends within the seconds: a collective call of
+/// MPI waits for ever for a rank that has stopped. The launcher then ends the others.
+class Deadline {
+ public:
+  Deadline(double seconds, std::string message)
+      : thread_([seconds, message = std::move(message)](const std::stop_token& done) {
+          std::mutex mutex;
+          std::unique_lock lock(mutex);
+          std::condition_variable_any stopped;
+          stopped.wait_for(lock, done, std::chrono::duration<double>(seconds), [] { return false; });
+          if (done.stop_requested()) return;
+          print(message);
+          ::_exit(1);
+        }) {}
+
+ private:
+  std::jthread thread_;
+};
+
 /// Another rank, as the beats show it.
 struct Peer {
   int rank = 0;
@@ -124,11 +148,6 @@ class MpiCommunicator final : public train::Communicator {
     work_.notify_all();
   }
 
-  static void print(const std::string& message) {
-    const std::string line = "gradus: " + message + "\n";
-    [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, line.data(), line.size());
-  }
-
   [[noreturn]] static void end_all(const std::string& message) {
     print(message);
     // MPI_Abort may end the launcher before it has passed the line on.
@@ -173,6 +192,9 @@ class MpiCommunicator final : public train::Communicator {
 
   void start() {
     int provided = 0, rank = 0, size = 0;
+    const Deadline deadline(silence_allowed_, "[mpi] all ranks must start, got no answer of some for " +
+                                                  seconds_allowed() +
+                                                  ". Hint: GRADUS_MPI_TIMEOUT=SECONDS waits longer.");
     MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided);
     if (provided < MPI_THREAD_FUNNELED)
       end_all(
@@ -200,6 +222,8 @@ class MpiCommunicator final : public train::Communicator {
     }
     changed_.notify_all();
   }
+
+  std::string seconds_allowed() const { return std::to_string(static_cast<int>(silence_allowed_)) + " s"; }
 
   bool is_over() {
     const std::lock_guard lock(mutex_);
@@ -292,8 +316,8 @@ class MpiCommunicator final : public train::Communicator {
           std::any_of(open_.begin(), open_.end(), [&](const Message& one) { return one.other == peer.rank; });
       if ((peer.has_left ? is_waited_for : peer.beats) && seconds_since(peer.heard) > silence_allowed_)
         end_all("[mpi] rank " + std::to_string(peer.rank) + " on " + peer.host +
-                " must answer, got nothing for " + std::to_string(static_cast<int>(silence_allowed_)) +
-                " s. The last checkpoint is whole, and can be resumed.");
+                " must answer, got nothing for " + seconds_allowed() +
+                ". The last checkpoint is whole, and can be resumed.");
       if (!is_last && !(is_time && peer.beats)) continue;
       check(MPI_Test(&peer.send, &done, MPI_STATUS_IGNORE), peer.rank);
       if (!done) continue;  // the last beat is still on its way
@@ -320,17 +344,10 @@ class MpiCommunicator final : public train::Communicator {
     beat(/*is_last=*/true);
     wait_until_all([](const Peer& peer) { return peer.has_left; });
     wait_until_all(is_sent);
+    const Deadline deadline(silence_allowed_,
+                            "[mpi] the launcher must answer at the end of the run, got nothing for " +
+                                seconds_allowed() + ". What the run saved is whole.");
     MPI_Comm_free(&beats_);
-    const std::jthread watch([this](const std::stop_token& done) {
-      std::mutex mutex;
-      std::unique_lock lock(mutex);
-      std::condition_variable_any stopped;
-      stopped.wait_for(lock, done, std::chrono::duration<double>(silence_allowed_), [] { return false; });
-      if (done.stop_requested()) return;
-      print("[mpi] the launcher must answer at the end of the run, got nothing for " +
-            std::to_string(static_cast<int>(silence_allowed_)) + " s. What the run saved is whole.");
-      ::_exit(1);
-    });
     MPI_Finalize();
   }
 

@@ -34,6 +34,8 @@ TEST_CASE("a command that ends, hangs or prints rubbish fails in one line") {
   check_fails("kill -9 $$", "got a command that ended by signal 9.");
   check_fails("read -r question; exec >&- <&-; sleep 60", "got a command that ended ", args("--timeout 5"));
   check_fails("sleep 60", "within --timeout = 1 s, got no answer.", args("--timeout 1"));
+  check_fails("while printf x; do sleep 0.1; done",
+              "within --timeout = 1 s, got an answer without a line end.", args("--timeout 1"));
   check_fails("no-such-program 2>/dev/null", "exit code 127");
   check_fails("echo hello", "answer a JSON object, with null for NaN, got 'hello'.");
   check_fails("echo '[1]'", "answer a JSON object, with null for NaN, got '[1]'.");

@@ -84,7 +84,23 @@ TEST_CASE("a member that fails ends the run with its exit code") {
   const Outcome outcome =
       call("train --text", scratch.path("none.txt"), "--out", scratch.path("out"), "--members 2");
   CHECK(outcome.code == 2);
+  CHECK(outcome.err.find("got 1 of 2, which ended with exit code 2: ") != std::string::npos);
   CHECK(!std::filesystem::exists(scratch.path("out")));
+}
+
+TEST_CASE("an ensemble says which member ended, and how, also with --quiet") {
+  const Scratch scratch;
+  std::string command = "$GRADUS";
+  for (const std::string& word :
+       train(scratch, "out", {"--members", "2", "--steps", "100000", "--threads", "1"}))
+    command += " '" + word + "'";
+  const Outcome outcome = run_shell(concat(
+      command, " --quiet & pid=$!; while [ ! -e ", scratch.path("out/members/1/metrics.jsonl"),
+      " ]; do sleep 0.05; done; kill -9 $(cat /proc/$pid/task/$pid/children); wait $pid; echo code $?"));
+  CHECK(outcome.out == "code 137\n");
+  CHECK(outcome.err ==
+        concat("gradus: [train] each member must finish, got 1 of 2, which ended by signal 9, Killed: ",
+               scratch.path("out/members/1"), "\n"));
 }
 
 TEST_CASE("flags that do not go together with members are refused") {
