@@ -147,6 +147,22 @@ touch "$repo/autograd/new.cpp"
 run "$launcher" train
 expect 'builds what has changed' '$calls == *--build*gradus_core* && $out == "gradus-core in "*'
 
+touch -d '1 hour' "$repo/autograd/future.cpp"
+run "$launcher" train
+expect 'builds a source dated in the future' '$calls == *--build*'
+run "$launcher" train
+expect 'builds it once' '$status == 0 && -z $calls'
+echo >"$repo/autograd/future.cpp" && touch -d '1 hour' "$repo/autograd/future.cpp"
+run "$launcher" train
+expect 'builds it when it has changed' '$calls == *--build*'
+
+for name in 'a"b' 'a;b' $'a\nb' $'a\n'; do
+  mkdir "$scratch/$name" && cp "$launcher" "$scratch/$name/"
+  run "$scratch/$name/gradus" train
+  expect 'refuses a path that CMake cannot have' \
+    '$status == 2 && -z $calls && $err == *"path of this folder must be without"* && $(wc -l <"$scratch/err") == 1'
+done
+
 run "$launcher" bench
 expect 'builds the whole program for another verb' '$calls == *"--target gradus_cli"* && $out == "gradus in $scratch: bench"'
 
