@@ -1,7 +1,9 @@
 // The page of runs: what it shows equals the JSON of `gradus report --json`.
-import { readFileSync, writeFileSync } from "node:fs";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, mkdirSync, readFileSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { browser, check, finish, folder, gradus, look, near } from "./pages.mjs";
+import { browser, check, finish, folder, gradus, look, near, program } from "./pages.mjs";
 
 const train = (name, ...flags) => gradus("train", "--text", "README.md", "--preset", "tiny", "--steps", 60, "--eval-every", 10,
   "--quiet", "--out", join(folder, name), ...flags);
@@ -88,4 +90,53 @@ gradus("report", path("a1"), "--out", path("evil.html"), "--quiet");
 const page = await browser.open(path("evil.html"));
 check("a sample with markup is a text", [await page.evaluate(() => [...document.querySelectorAll("pre")].at(-1).textContent), page.errors, page.requests],
   [evil, [], []]);
+await page.close();
+
+// -- what is foreign in a run blanks no page
+
+mkdirSync(path("foreign"));
+const hostile = '{"__proto__":{"toString":null}, "toString":1, "valueOf":[{"join":2}], "constructor":null, "steps":{"valueOf":{}}, "batch":[[1]]}';
+writeFileSync(path("foreign/train.json"), hostile);
+writeFileSync(path("foreign/metrics.jsonl"), `${log.split("\n").slice(1).join("\n")}${JSON.stringify({ event: "start", model: { toString: 1 }, bytes_per_token: {} })}\n`);
+for (const runs of [["foreign"], ["a1", "foreign"], ["foreign", "a1"]]) {
+  gradus("report", ...runs.map(path), "--out", path("foreign.html"), "--quiet");
+  const foreign = await browser.open(path("foreign.html"));
+  const row = await foreign.evaluate((key) => [...document.querySelectorAll("tr")].find((tr) => tr.cells[0].textContent === key)?.textContent, "__proto__");
+  check(`${runs}: an object is text, and what a run has not is a dash`, [foreign.errors, row],
+    [[], "__proto__" + runs.map((run) => (run === "a1" ? "–" : '{"toString":null}')).join("")]);
+  await foreign.close();
+}
+
+// -- the page of a run that goes on reloads itself, keeps what the reader chose, and rests at the end
+
+const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
+const training = spawn(program, ["train", "--text", "README.md", "--preset", "tiny", "--steps", "100000", "--eval-every", "50", "--out", path("live")]);
+const trained = once(training, "exit");
+let said = "";
+training.stderr.setEncoding("utf8").on("data", (text) => { said += text; });
+while (!existsSync(path("live/report.html"))) await sleep(20);
+check("train says where the page is", said.includes(`page    ${path("live/report.html")}`), true);
+const live = await browser.open(path("live/report.html"));
+const shown = () => live.evaluate(() => [data.is_live, data.runs[0].samples.length, document.getElementById("x").value]);
+check("the first page", [(await shown())[0], live.errors], [true, []]);
+await live.evaluate(() => { const x = document.getElementById("x"); x.value = "tokens"; x.dispatchEvent(new Event("change")); });
+const eventually = async (f) => { while (!(await live.evaluate(f).catch(() => false))) await sleep(50); };  // it fails during a reload
+await eventually(() => data.runs[0].samples.length > 1);
+check("it was read again, with what the reader chose", (await shown())[2], "tokens");
+training.kill("SIGTERM");
+await trained;
+await eventually(() => !data.is_live);
+const loads = [];
+live.listeners.set("Page.loadEventFired", () => loads.push(1));
+await sleep(2500);
+check("it rests at the end", [loads.length, live.errors], [0, []]);
+await live.close();
+
+// A page that was not written for a day is that of a run that was killed.
+writeFileSync(path("killed.html"), readFileSync(path("live/report.html"), "utf8").replace('"is_live":false', '"is_live":true'));
+utimesSync(path("killed.html"), new Date(Date.now() - 25 * 3600_000), new Date(Date.now() - 25 * 3600_000));
+const killed = await browser.open(path("killed.html"));
+killed.listeners.set("Page.loadEventFired", () => loads.push(1));
+await sleep(2500);
+check("a page of a killed run rests after a day", [await killed.evaluate(() => data.is_live), loads.length], [true, 0]);
 await finish();

@@ -52,7 +52,8 @@ Action add_report(CLI::App& verb, const std::string& program) {
 gradient norm, speed, the norms and updates of each layer, the gradient noise scale, samples
 and settings. Several runs are laid over one another; runs that differ in their seeds only
 are one line with a band, and are compared by paired differences. `train` writes the page of
-its run, report.html, after each evaluation.
+its run, report.html, when it begins, after each evaluation and at the end; until then the
+page reloads itself.
 
 Examples:
   $ report out/kjv-mini --out kjv.html

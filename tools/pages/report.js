@@ -1,9 +1,10 @@
-// The page of one run or several. `state` has what the reader chose; it outlives new data of a live page.
+// The page of one run or several. `state` has what the reader chose; it outlives a reload.
 const state = { x: "steps", logarithmic: false, smoothing: null, run: 0, sample: null };
+for (const run of data.runs) Object.setPrototypeOf(run.settings, null);  // it has its own keys only
 const axes = {
-  steps: { label: "steps", of: (run, rows) => rows.step },
-  tokens: { label: "tokens", of: (run, rows) => rows.step.map((step) => step * tokensPerStep(run)) },
-  minutes: { label: "minutes", of: (run, rows) => rows.elapsed_s.map((s) => s / 60) },
+  steps: { label: "steps", of: (run, rows) => rows.step ?? [] },
+  tokens: { label: "tokens", of: (run, rows) => (rows.step ?? []).map((step) => step * tokensPerStep(run)) },
+  minutes: { label: "minutes", of: (run, rows) => (rows.elapsed_s ?? []).map((s) => s / 60) },
 };
 const colours = () => (dark.matches ? ["#6fb1e4", "#f0a050", "#7fc97f", "#c99be0", "#f2798f", "#5cc8c8", "#d8c860", "#b8b8b8"]
   : ["#1f5fa8", "#b8560f", "#2f7d32", "#7a3f9d", "#a83a5a", "#1f7f86", "#6f6010", "#555555"]);
@@ -282,12 +283,14 @@ function summary(run) {
 
 const median = (values) => [...values].filter((x) => x !== null).sort((a, b) => a - b)[Math.floor(values.length / 2)];
 
-function render() {
+// What the reader chose and sees.
+const seen = () => ({ state, focused: document.activeElement?.id, top: scrollY, open: [...document.querySelectorAll("details")].map((d) => d.open) });
+
+function render({ focused, top, open } = seen()) {
   charts = [];
-  const focused = document.activeElement?.id, open = [...document.querySelectorAll("details")].map((d) => d.open), top = scrollY;
   const run = data.runs[Math.min(Number(state.run), data.runs.length - 1)];
   page.replaceChildren(...[
-    element("header", {}, element("h1", {}, data.title), element("p", { class: "about", id: "status" }, data.is_live ? "live" : "")),
+    element("header", {}, element("h1", {}, data.title), element("p", { class: "about", id: "status" }, data.is_live ? "The run goes on. This page reloads itself." : "")),
     data.runs.length === 1 ? summary(run) : null,
     lossSection(), tableSection(),
     data.runs.length > 1 ? section("One run", choice("Run", "run", data.runs.map((r, i) => [i, r.name])), summary(run)) : null,
@@ -302,21 +305,17 @@ function render() {
 }
 
 addEventListener("resize", () => charts.forEach(({ u, plot }) => u.setSize({ width: Math.max(200, plot.clientWidth), height: u.height })));
-dark.addEventListener("change", render);
-render();
+dark.addEventListener("change", () => render());
+Object.assign(state, history.state?.state);
+render(history.state ?? undefined);
 
+// A run that goes on writes its page after each evaluation. One that was killed cannot say so: the older the file, the longer the
+// pauses, and after a day it is left alone.
 if (data.is_live) {
-  const source = new EventSource("events"), status = (text) => { document.getElementById("status").textContent = text; };
-  let waiting = false;
-  source.addEventListener("changed", async () => {
-    if (waiting) return;
-    waiting = true;
-    try {
-      Object.assign(data, await (await fetch("data.json")).json());
-      render();
-    } finally {
-      waiting = false;
-    }
-  });
-  source.onerror = () => status("the server has ended; this is the last state");
+  const age = Math.max(0, Date.now() - Date.parse(document.lastModified));
+  const reload = () => {
+    history.replaceState(seen(), "");
+    location.reload();
+  };
+  if (age < 86_400_000) setTimeout(reload, Math.max(2000, age / 10));
 }

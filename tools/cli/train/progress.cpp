@@ -74,6 +74,7 @@ Progress::Progress(const train::Trainer& trainer, ProgressOptions options)
 
 void Progress::on_start(const train::StartReport& report) {
   if (options_.events) options_.events->write(train::to_json(report));
+  if (options_.evaluated) options_.evaluated();
 }
 
 void Progress::on_step(const train::StepReport& report) {

@@ -54,7 +54,7 @@ struct ProgressOptions {
   int64_t last_eval_tokens = 0;              ///< of one more evaluation, after the run
   int64_t sample_every = 0;                  ///< steps; 0: never
   std::function<std::string()> sample = {};  ///< generates a text with the model
-  std::function<void()> evaluated = {};      ///< called after each evaluation
+  std::function<void()> evaluated = {};      ///< called at the start, and after each evaluation
   EventStream* events = nullptr;             ///< borrowed; null: no JSON
   bool quiet = false;                        ///< nothing on the standard error stream
   std::function<bool()> should_stop = {};    ///< asked after each step

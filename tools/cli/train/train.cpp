@@ -90,7 +90,9 @@ std::string introduction(const PreparedRun& prepared) {
                         config.precision == DType::float32
                             ? ""
                             : ", products in " + train::precision_name(config.precision),
-                        steps_done > 0 ? concat(", resumed after step ", steps_done) : "");
+                        steps_done > 0 ? concat(", resumed after step ", steps_done) : "", "\npage    ",
+                        (prepared.folder->path() / "report.html").string(),
+                        ", which follows the run in a browser");
 }
 
 /// Writes the first example of a batch up to the first token that counts, and the model's answer.
@@ -126,37 +128,45 @@ train::StartReport start_of(const PreparedRun& prepared) {
       .bytes_per_token = prepared.bytes_per_token};
 }
 
-/// report.html in the folder of a run, which is written after evaluations.
+/// report.html in the folder of a run. Until the end of this object the page reloads itself.
 class RunPage {
  public:
-  explicit RunPage(std::filesystem::path folder) : folder_(std::move(folder)) {}
-  /// Writes the page at most once in two seconds. The first failure prints a note, the run continues, and
-  /// nothing more is written.
-  void write(const Messages& messages) {
+  RunPage(std::filesystem::path folder, const Messages& messages)
+      : folder_(std::move(folder)), messages_(messages) {}
+  ~RunPage() {
+    if (std::filesystem::exists(folder_ / "metrics.jsonl")) write(/*is_live=*/false);
+  }
+  RunPage(const RunPage&) = delete;
+  RunPage& operator=(const RunPage&) = delete;
+
+  /// Writes the page at most once in two seconds, for a run that goes on. The first failure prints a note,
+  /// the run continues, and nothing more is written.
+  void write(bool is_live = true) {
     const auto now = std::chrono::steady_clock::now();
-    if (has_failed_ || (!runs_.empty() && now - written_ < std::chrono::seconds(2))) return;
+    if (has_failed_ || (is_live && !runs_.empty() && now - written_ < std::chrono::seconds(2))) return;
     written_ = now;
     try {
       if (runs_.empty()) runs_.emplace_back(folder_);
       runs_[0].update();
       files::write_atomically(folder_ / "report.html", [&](std::ostream& out) {
-        out << pages::report_html(runs_[0].name(), pages::report_json(runs_));
+        out << pages::report_html(runs_[0].name(), pages::report_json(runs_, is_live));
       });
     } catch (const std::exception& e) {
       has_failed_ = true;
-      messages.line(concat("note: report.html could not be written: ", e.what()));
+      messages_.line(concat("note: report.html could not be written: ", e.what()));
     }
   }
 
  private:
   std::filesystem::path folder_;
+  const Messages& messages_;
   std::vector<pages::LoggedRun> runs_;  // one, after the first write
   std::chrono::steady_clock::time_point written_;
   bool has_failed_ = false;
 };
 
 train::RunReport train_model(const TrainFlags& flags, PreparedRun& prepared,
-                             const train::Interrupt& interrupt, EventStream& events,
+                             const train::Interrupt& interrupt, EventStream& events, RunPage& page,
                              const Messages& messages) {
   train::Trainer& trainer = *prepared.trainer;
   const auto sample = [&](int64_t tokens) {
@@ -167,7 +177,6 @@ train::RunReport train_model(const TrainFlags& flags, PreparedRun& prepared,
   prepared.run.start = start_of(prepared);
   prepared.run.sample = [&] { return sample(kLoggedSample); };
   prepared.run.measures_part = true;
-  RunPage page(prepared.folder->path());
   const bool is_sample = evaluates_sample(prepared);
   Progress progress(
       trainer,
@@ -176,7 +185,7 @@ train::RunReport train_model(const TrainFlags& flags, PreparedRun& prepared,
            is_sample ? train::last_eval_tokens(prepared.config(), validation_targets(prepared)) : 0,
        .sample_every = flags.sample_every,
        .sample = [&] { return sample(120); },
-       .evaluated = [&] { page.write(messages); },
+       .evaluated = [&] { page.write(); },
        .events = flags.json ? &events : nullptr,
        .quiet = flags.quiet,
        .should_stop = [&] { return interrupt.signal() != 0 || trainer.steps_done() == flags.stop_after; }});
@@ -262,9 +271,8 @@ void print_summary(const TrainFlags& flags, const PreparedRun& prepared, const t
   messages.line(concat(
       "\nmodel   ", folder, prepared.config().lora > 0 ? "/adapter_model.safetensors" : "/model.safetensors",
       " (the best), with config.json and tokenizer.json\n", "log     ", folder,
-      "/metrics.jsonl, a line a step\n", "page    ", folder, "/report.html\n", "state   ", folder,
-      "/last; --resume continues from it\n", "more    ", program,
-      prepared.dataset->has_examples() ? " chat " : " sample ", shell_path(folder),
+      "/metrics.jsonl, a line a step\n", "state   ", folder, "/last; --resume continues from it\n",
+      "more    ", program, prepared.dataset->has_examples() ? " chat " : " sample ", shell_path(folder),
       prompt.empty() || prepared.dataset->has_examples() ? "" : " --prompt " + shell_word(prompt),
       flags.profile.empty() ? "" : "\nprofile " + flags.profile));
 }
@@ -291,7 +299,6 @@ void conclude(const TrainFlags& flags, const PreparedRun& prepared, train::Commu
   if (evaluates) evaluate_best(prepared, best->model, ranks, report, messages);
   if (!report.is_logged)
     files::AppendedFile(folder.metrics()).add(train::to_json(report, folder.path()) + "\n");
-  RunPage(folder.path()).write(messages);
   if (!flags.quiet) print_summary(flags, prepared, *best, report, program, messages);
 }
 
@@ -317,8 +324,9 @@ int train_verb(const TrainFlags& flags, const std::string& program) {
   messages.line(introduction(prepared));
 
   EventStream events;
+  RunPage page(prepared.folder->path(), messages);
   interrupt->wait_for_save();
-  train::RunReport report = train_model(flags, prepared, *interrupt, events, messages);
+  train::RunReport report = train_model(flags, prepared, *interrupt, events, page, messages);
   const int signal = interrupt->signal();
   interrupt.reset();
 

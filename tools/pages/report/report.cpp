@@ -92,11 +92,27 @@ Json noise_json(const std::vector<Layers>& all) {
   return json;
 }
 
-/// train.json; an empty object for a run of another program.
+/// train.json, in which values and lists of values stay, and anything else becomes text: a script cannot
+/// print an object whose keys are names of its methods. An empty object for a run of another program.
 Json settings_of(const LoggedRun& run) {
   const fs::path file = run.folder() / "train.json";
   Json json = fs::exists(file) ? Json::parse(files::read(file), nullptr, /*allow_exceptions=*/false) : Json();
-  return json.is_object() ? json : Json::object();
+  if (!json.is_object()) return Json::object();
+  for (Json& value : json)
+    if (std::any_of(value.begin(), value.end(), [](const Json& item) { return item.is_structured(); }) ||
+        value.is_object())
+      value = value.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return json;
+}
+
+/// What the last start says of the machine and the model; null if it says nothing.
+Json start_of(const LoggedRun& run) {
+  const Json start = Json::parse(run.start(), nullptr, /*allow_exceptions=*/false);
+  Json known;
+  for (const char* key : {"version", "machine", "model", "bytes_per_token"})
+    if (const auto value = start.find(key); value != start.end() && value->is_primitive())
+      known[key] = *value;
+  return known;
 }
 
 /// The loss by which runs are compared: that of the best model at the end, else the lowest so far.
@@ -118,7 +134,7 @@ Json run_json(const LoggedRun& run, size_t points) {
                {"noise", noise_json(run.layers())},
                {"parameters", Json::array()},
                {"samples", Json::array()},
-               {"start", run.start().empty() ? Json(nullptr) : Json::parse(run.start(), nullptr, false)},
+               {"start", start_of(run)},
                {"end", nullptr},
                {"settings", settings_of(run)}};
   if (!run.layers().empty())

@@ -14,8 +14,8 @@ namespace gradus::pages {
 /// for the runs in it. Throws Error for a path that has none.
 std::vector<LoggedRun> runs_of(const std::vector<std::filesystem::path>& paths);
 
-/// What the page shows, as JSON. `is_live`: the page fetches "data.json" when its server says that it
-/// changed.
+/// What the page shows, as JSON. `is_live`: the page reads its file again and again, as a run goes on that
+/// will write it anew.
 std::string report_json(const std::vector<LoggedRun>& runs, bool is_live = false);
 
 /// The page of this JSON.
