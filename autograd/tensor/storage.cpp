@@ -6,6 +6,8 @@
 #include <array>
 #include <bit>
 #include <cstdlib>
+#include <mutex>
+#include <utility>
 #include <vector>
 
 #include "gradus/files/error.hpp"
@@ -36,14 +38,13 @@ std::byte* system_allocate(int64_t bytes) {
   return static_cast<std::byte*>(p);
 }
 
-class BlockCache {
- public:
-  ~BlockCache() {
-    clear();
-    alive() = false;
-  }
+}  // namespace
 
+// The blocks of one thread. It lives until the thread has ended and the last of its blocks is free.
+class autograd::BlockCache {
+ public:
   std::byte* take(int64_t bytes) {
+    collect();
     const int c = size_class(bytes);
     std::vector<std::byte*>& list = free_[static_cast<size_t>(c)];
     std::byte* p = nullptr;
@@ -61,22 +62,44 @@ class BlockCache {
     }
     if (!p) throw RunError("[storage] no memory for a tensor of ", bytes, " bytes.");
     most_used_ = std::max(most_used_, used_ += size);
-    ++use.blocks;
-    use.bytes += bytes;
-    use.peak = std::max(use.peak, use.bytes);
+    ++use_.blocks;
+    use_.bytes += bytes;
+    use_.peak = std::max(use_.peak, use_.bytes);
     return p;
   }
 
+  /// Takes back a block on its own thread; null: the system has it already.
   void give(std::byte* p, int64_t bytes) {
     const int c = size_class(bytes);
+    const int64_t size = class_bytes(c);
+    used_ -= size;
+    --use_.blocks;
+    use_.bytes -= bytes;
+    if (!p) return;
     free_[static_cast<size_t>(c)].push_back(p);
-    used_ -= class_bytes(c);
-    cached_ += class_bytes(c);
-    --use.blocks;
-    use.bytes -= bytes;
+    cached_ += size;
+  }
+
+  /// The same on another thread.
+  void give_from_outside(std::byte* p, int64_t bytes) {
+    std::unique_lock lock(mutex_);
+    if (has_ended_ || returned_bytes_ + bytes > kSpare) {
+      std::free(p);
+      p = nullptr;
+    } else {
+      returned_bytes_ += bytes;
+    }
+    if (!has_ended_) {
+      returned_.emplace_back(p, bytes);
+      has_returned_.store(true, std::memory_order_release);
+    } else if (--use_.blocks == 0) {
+      lock.unlock();
+      delete this;
+    }
   }
 
   void clear() {
+    collect();
     for (std::vector<std::byte*>& list : free_) {
       for (std::byte* p : list) std::free(p);
       list.clear();
@@ -84,46 +107,93 @@ class BlockCache {
     cached_ = 0;
   }
 
-  // False after the end of this thread's cache; tensors in static objects outlive it.
-  static bool& alive() {
-    thread_local bool flag = true;
-    return flag;
+  MemoryUse use() {
+    collect();
+    return use_;
   }
+  void reset_peak() { use_.peak = use().bytes; }
 
-  static BlockCache& of_thread() {
-    thread_local BlockCache cache;
-    return cache;
+  /// This thread's; null after its end: tensors in static objects outlive it.
+  static BlockCache* of_thread() {
+    if (!mine_ && !is_over_) {
+      thread_local const End end;
+      mine_ = new BlockCache;
+    }
+    return mine_;
   }
-
-  MemoryUse use;
+  /// The same, without making one.
+  static BlockCache* mine() { return mine_; }
 
  private:
+  struct End {
+    ~End() {
+      is_over_ = true;
+      if (BlockCache* const cache = std::exchange(mine_, nullptr)) cache->end();
+    }
+  };
+
+  void collect() {
+    if (!has_returned_.load(std::memory_order_acquire)) return;
+    const std::lock_guard lock(mutex_);
+    for (const auto& [p, bytes] : returned_) give(p, bytes);
+    returned_.clear();
+    returned_bytes_ = 0;
+    has_returned_.store(false, std::memory_order_relaxed);
+  }
+
+  void end() {
+    clear();
+    std::unique_lock lock(mutex_);
+    for (const auto& [p, bytes] : returned_) std::free(p);  // since collect()
+    use_.blocks -= std::ssize(returned_);
+    has_ended_ = true;
+    if (use_.blocks > 0) return;
+    lock.unlock();
+    delete this;
+  }
+
+  static constinit thread_local BlockCache* mine_;
+  static constinit thread_local bool is_over_;
+
+  MemoryUse use_;
   std::array<std::vector<std::byte*>, 240> free_;
   int64_t used_ = 0, most_used_ = 0, cached_ = 0;  // bytes of blocks
+
+  std::mutex mutex_;                  // of what follows, and after the end of blocks
+  std::atomic<bool> has_returned_{};  // whether returned_ has any
+  std::vector<std::pair<std::byte*, int64_t>> returned_;
+  int64_t returned_bytes_ = 0;
+  bool has_ended_ = false;
 };
 
-}  // namespace
+constinit thread_local autograd::BlockCache* autograd::BlockCache::mine_ = nullptr;
+constinit thread_local bool autograd::BlockCache::is_over_ = false;
 
-autograd::Storage::Storage(int64_t bytes) : bytes_(bytes) {
-  data_ = BlockCache::alive() ? BlockCache::of_thread().take(bytes)
-                              : system_allocate(class_bytes(size_class(bytes)));
+autograd::Storage::Storage(int64_t bytes) : cache_(BlockCache::of_thread()), bytes_(bytes) {
+  data_ = cache_ ? cache_->take(bytes) : system_allocate(class_bytes(size_class(bytes)));
 }
 
 autograd::Storage::~Storage() {
   delete packed_cache_.load(std::memory_order_relaxed);
-  if (BlockCache::alive())
-    BlockCache::of_thread().give(data_, bytes_);
-  else
+  if (!cache_)
     std::free(data_);
+  else if (cache_ == BlockCache::mine())
+    cache_->give(data_, bytes_);
+  else
+    cache_->give_from_outside(data_, bytes_);
 }
 
-MemoryUse memory_use() { return BlockCache::of_thread().use; }
+MemoryUse memory_use() {
+  autograd::BlockCache* const cache = autograd::BlockCache::of_thread();
+  return cache ? cache->use() : MemoryUse();
+}
 
 void reset_peak_memory() {
-  MemoryUse& use = BlockCache::of_thread().use;
-  use.peak = use.bytes;
+  if (autograd::BlockCache* const cache = autograd::BlockCache::of_thread()) cache->reset_peak();
 }
 
-void release_cached_memory() { BlockCache::of_thread().clear(); }
+void release_cached_memory() {
+  if (autograd::BlockCache* const cache = autograd::BlockCache::of_thread()) cache->clear();
+}
 
 }  // namespace gradus

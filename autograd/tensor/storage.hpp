@@ -1,8 +1,9 @@
 // Storage: the bytes under one or more tensors, 64-byte aligned, from a caching allocator.
 //
-// Freed memory stays in a cache of the freeing thread, by size class, and is used again, so that training
-// does not allocate from the system at every step. Blocks of the cache go back to the system when a new one
-// would take the thread 256 MiB above the most memory that it used. Large blocks ask for huge pages.
+// Freed memory stays in a cache of the thread that made it, by size class, and is used again, so that
+// training does not allocate from the system at every step. What another thread frees goes back to the thread
+// that made it. Blocks of the cache go back to the system when a new one would take the thread 256 MiB above
+// the most memory that it used, or when the thread ends. Large blocks ask for huge pages.
 #pragma once
 
 #include <atomic>
@@ -12,6 +13,8 @@
 #include <utility>
 
 namespace gradus::autograd {
+
+class BlockCache;  // storage.cpp
 
 /// Base of objects that count the references to them, which may be on several threads.
 class RefCounted {
@@ -98,6 +101,7 @@ class Storage : public RefCounted {
   }
 
  private:
+  BlockCache* cache_;  // of the thread that made it; null: none
   std::byte* data_;
   int64_t bytes_;
   uint64_t version_ = 0;
@@ -111,8 +115,7 @@ inline void destroy(Storage* storage) { delete storage; }
 
 namespace gradus {
 
-/// The memory that tensors use, in requested bytes. Counted by thread: memory that another thread frees is
-/// subtracted from that thread's count.
+/// The memory of the tensors that this thread has made, in requested bytes, whichever thread frees them.
 struct MemoryUse {
   int64_t bytes = 0;   ///< now
   int64_t blocks = 0;  ///< storages, now

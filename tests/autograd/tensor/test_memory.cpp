@@ -86,6 +86,24 @@ TEST_CASE("memory_use counts bytes, storages and the peak of this thread") {
   CHECK(elsewhere == 0);
 }
 
+TEST_CASE("what another thread frees goes back to the thread that made it") {
+  std::vector<Tensor> batches;
+  const int64_t before = resident(), used = memory_use().bytes;
+  int64_t left = -1;
+  std::thread([&] {
+    for (int i = 0; i < 300; ++i) {
+      batches.push_back(ones({1 << 18}));  // 1 MiB, which the main thread frees
+      std::thread([&] { batches.clear(); }).join();
+    }
+    left = memory_use().bytes;
+    batches.push_back(ones({1 << 18}));
+  }).join();
+  CHECK(left == 0);
+  batches.clear();  // after the end of its thread
+  CHECK(memory_use().bytes == used);
+  if (!kSanitized) CHECK(resident() - before < 16 << 20);
+}
+
 TEST_CASE("the cache keeps at most 256 MiB more than was in use, whatever sizes come") {
   if (kSanitized) return;
   int64_t most = 0;
