@@ -17,16 +17,13 @@
 
 // Functions of OpenBLAS; weak: null with another BLAS.
 extern "C" {
+int openblas_get_num_threads(void) __attribute__((weak));
 void openblas_set_num_threads(int threads) __attribute__((weak));
 char* openblas_get_config(void) __attribute__((weak));
 }
 
 namespace gradus::kernels {
 namespace {
-
-void set_blas_threads(int threads) {
-  if (openblas_set_num_threads) openblas_set_num_threads(threads);
-}
 
 void multiply(const BlasProduct& p, int64_t begin, int64_t end, const float* a, const float* b, float* c) {
   const bool ta = p.ta == Trans::yes, tb = p.tb == Trans::yes;
@@ -61,12 +58,14 @@ void blas_product(const BlasProduct& p, BlasThreads threads, const float* a, con
     fail("blas_product", "needs sizes up to ", std::numeric_limits<int>::max(), ", got (", p.m, ", ", p.k,
          ") @ (", p.k, ", ", p.n, ").");
   if (threads == BlasThreads::inside_product) {
-    set_blas_threads(thread_count());
+    if (!openblas_set_num_threads || !openblas_get_num_threads) return multiply(p, 0, p.batch, a, b, c);
+    const int before = openblas_get_num_threads();
+    openblas_set_num_threads(thread_count());
     multiply(p, 0, p.batch, a, b, c);
-    return set_blas_threads(1);
+    return openblas_set_num_threads(before);
   }
   parallel_for(p.batch, ceil_div(p.batch, thread_count()), [&](int64_t begin, int64_t end) {
-    set_blas_threads(1);
+    const BlasCall call;
     multiply(p, begin, end, a, b, c);
   });
 }

@@ -20,8 +20,8 @@ enum class BlasThreads {
   over_batch       ///< each thread takes whole products
 };
 
-/// Computes the products with thread_count() threads and whole calls of BLAS, which has one thread
-/// afterwards, as gemm() needs. Throws Error if a size does not fit BLAS's 32-bit integers.
+/// Computes the products with thread_count() threads and whole calls of BLAS, which has as many threads
+/// afterwards as before. Throws Error if a size does not fit BLAS's 32-bit integers.
 void blas_product(const BlasProduct& product, BlasThreads threads, const float* a, const float* b, float* c);
 
 /// "OpenBLAS 0.3.21, Cooperlake kernels", or "BLAS" if unknown.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 #include <string>
 #include <type_traits>
 
@@ -14,9 +15,6 @@
 #include "gradus/autograd/kernels/isa/isa.hpp"
 #include "gradus/autograd/kernels/threads/parallel.hpp"
 #include "gradus/files/error.hpp"
-
-// Weak: null in BLAS libraries other than OpenBLAS.
-extern "C" void openblas_set_num_threads(int threads) __attribute__((weak));
 
 namespace gradus::kernels {
 namespace {
@@ -180,12 +178,6 @@ void multiply(Product<T> p) {
   p.code == ProductCode::gemm ? call_gemm(p) : call_gemv(p);
 }
 
-/// OpenBLAS with OpenMP has this setting per thread.
-void use_one_blas_thread() {
-  if (!openblas_set_num_threads) return;
-  [[maybe_unused]] static thread_local const bool once = (openblas_set_num_threads(1), true);
-}
-
 template <class T>
 void check_sizes(const Product<T>& p) {
   constexpr int64_t limit = std::numeric_limits<int>::max();
@@ -207,8 +199,9 @@ void run(int64_t batch, const Product<T>& sizes, ProductCode code, Item item) {
                                                               : 2 * threads;
   const Tiling tiling(sizes.m, sizes.n, sizes.k, most, kTileMultiple);
   const int64_t work = sizes.m * sizes.n * sizes.k / tiling.count;
+  std::optional<OneBlasThread> one;  // the calls of the tiles join it
+  if (code == ProductCode::gemm || code == ProductCode::gemv) one.emplace();
   parallel_for(batch * tiling.count, grain_of(kSmallProduct, work), [&](int64_t begin, int64_t end) {
-    use_one_blas_thread();
     for (int64_t i = begin; i < end; ++i) {
       const int64_t first = i % tiling.count * tiling.length;
       Product<T> tile =
@@ -235,7 +228,6 @@ void gemm_serial(Trans ta, Trans tb, int64_t m, int64_t n, int64_t k, T alpha, c
   Product<T> product{ta == Trans::yes, tb == Trans::yes, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc};
   product.code = choose_product(product.traits());
   check_sizes(product);
-  use_one_blas_thread();
   multiply(product);
 }
 

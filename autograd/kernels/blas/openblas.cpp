@@ -13,6 +13,9 @@ extern "C" {
 char* openblas_get_corename(void) __attribute__((weak));
 void gotoblas_dynamic_init(void) __attribute__((weak));
 void gotoblas_dynamic_quit(void) __attribute__((weak));
+int openblas_get_num_threads(void) __attribute__((weak));
+void openblas_set_num_threads(int threads) __attribute__((weak));
+int openblas_get_parallel(void) __attribute__((weak));
 }
 
 namespace gradus::kernels {
@@ -44,6 +47,28 @@ constexpr size_t kBuffer = size_t{128} << 20, kSpare = size_t{16} << 20;
 std::atomic<int> running{0};  // calls
 std::atomic<int> buffers{0};  // that OpenBLAS always has
 std::mutex growth;
+
+struct ThreadSetting {
+  std::atomic<int> users{0};  // above 0 while BLAS has one thread
+  int before = 1;
+  std::mutex change;
+};
+constinit ThreadSetting of_process;
+constinit thread_local ThreadSetting of_thread;
+
+ThreadSetting& thread_setting() {
+  constexpr int kOpenMp = 2;
+  static const bool by_thread = openblas_get_parallel && openblas_get_parallel() == kOpenMp;
+  return by_thread ? of_thread : of_process;
+}
+
+// Adds `more` if others, at least `least`, use the setting.
+bool joins(ThreadSetting& setting, int least, int more) {
+  int users = setting.users.load();
+  while (users >= least && !setting.users.compare_exchange_weak(users, users + more)) {
+  }
+  return users >= least;
+}
 
 bool can_map(size_t bytes) {
   void* const memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -87,6 +112,24 @@ std::string choose_blas_kernels() {
 const std::string& blas_kernels_found() {
   static const std::string found = choose_blas_kernels();
   return found;
+}
+
+OneBlasThread::OneBlasThread() {
+  ThreadSetting& setting = thread_setting();
+  if (!openblas_set_num_threads || !openblas_get_num_threads || joins(setting, 1, 1)) return;
+  const std::lock_guard lock(setting.change);
+  if (setting.users.load() == 0) {
+    setting.before = openblas_get_num_threads();
+    if (setting.before != 1) openblas_set_num_threads(1);
+  }
+  setting.users.fetch_add(1);
+}
+
+OneBlasThread::~OneBlasThread() {
+  ThreadSetting& setting = thread_setting();
+  if (!openblas_set_num_threads || !openblas_get_num_threads || joins(setting, 2, -1)) return;
+  const std::lock_guard lock(setting.change);
+  if (setting.users.fetch_sub(1) == 1 && setting.before != 1) openblas_set_num_threads(setting.before);
 }
 
 BlasCall::BlasCall() {

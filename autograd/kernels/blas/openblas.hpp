@@ -1,4 +1,4 @@
-// OpenBLAS: its choice of kernels, and its memory.
+// OpenBLAS: its choice of kernels, its memory and its threads.
 //
 // OpenBLAS chooses kernels when it is loaded. Versions 0.3.20 to 0.3.24, of Debian 12 and Ubuntu 22.04, do
 // not recognise newer processors and are then five times slower
@@ -29,8 +29,19 @@ std::string choose_blas_kernels();
 /// The result of choose_blas_kernels() before main().
 const std::string& blas_kernels_found();
 
-/// Held during a call of BLAS. OpenBLAS maps a buffer for each simultaneous call and keeps it; if the system
-/// refuses, it retries forever, so a BlasCall tries first. Thread-safe.
+/// While one lives, BLAS computes on the thread that calls it: the bits of a result do not depend on the
+/// number of its threads, which belongs to the whole program (with OpenMP, to the thread) and is afterwards
+/// as it was. Thread-safe.
+class OneBlasThread {
+ public:
+  OneBlasThread();
+  ~OneBlasThread();
+  OneBlasThread(const OneBlasThread&) = delete;
+  OneBlasThread& operator=(const OneBlasThread&) = delete;
+};
+
+/// Held during a call of BLAS, on one thread. OpenBLAS maps a buffer for each simultaneous call and keeps it;
+/// if the system refuses, it retries forever, so a BlasCall tries first. Thread-safe.
 class BlasCall {
  public:
   /// Throws RunError if BLAS needs a buffer that the system refuses.
@@ -41,6 +52,7 @@ class BlasCall {
 
  private:
   void grow();
+  OneBlasThread one_thread_;
   std::unique_lock<std::mutex> growing_;
 };
 

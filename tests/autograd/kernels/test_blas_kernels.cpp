@@ -5,6 +5,11 @@
 #include "gradus/autograd/kernels/blas/gemm.hpp"
 #include "gradus/autograd/kernels/isa/isa.hpp"
 
+extern "C" {
+int openblas_get_num_threads(void) __attribute__((weak));
+void openblas_set_num_threads(int threads) __attribute__((weak));
+}
+
 namespace gradus::kernels::test_blas_kernels {
 
 constexpr const char* kVariable = "OPENBLAS_CORETYPE";
@@ -99,6 +104,26 @@ TEST_CASE("nothing better is known than what multiplies") {
   } else {
     CHECK(better_blas_kernels(blas_kernels(), isa_name(available_isas().front())).empty());
   }
+}
+
+TEST_CASE("products leave the number of BLAS's threads, and do not depend on it") {
+  if (!openblas_get_num_threads || !openblas_set_num_threads) return;
+  const int before = openblas_get_num_threads();
+  constexpr int64_t kN = 256;
+  std::vector<double> a(kN * kN);
+  for (size_t i = 0; i < a.size(); ++i) a[i] = 1 / (1.0 + static_cast<double>(i % 97));
+  std::vector<std::vector<double>> results;
+  for (const int threads : {1, 2, 3}) {
+    openblas_set_num_threads(threads);
+    std::vector<double>& c = results.emplace_back(a.size());
+    gemm(Trans::no, Trans::no, kN, kN, kN, 1.0, a.data(), kN, a.data(), kN, 0.0, c.data(), kN);
+    CHECK(openblas_get_num_threads() == threads);
+    CHECK(c == results[0]);
+    const OneBlasThread one;
+    const OneBlasThread nested;
+    CHECK(openblas_get_num_threads() == 1);
+  }
+  openblas_set_num_threads(before);
 }
 
 }  // namespace gradus::kernels::test_blas_kernels
