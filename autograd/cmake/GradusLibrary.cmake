@@ -38,7 +38,8 @@ function(gradus_add_library name)
   set_target_properties(${target} PROPERTIES
     EXPORT_NAME ${name}
     VERSION ${PROJECT_VERSION}
-    SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
+    SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR}
+    POSITION_INDEPENDENT_CODE ON)  # a static library may become part of a plug-in
   target_link_libraries(${target} PRIVATE ${arg_USES_PRIVATELY} $<BUILD_INTERFACE:gradus_options>)
   gradus_unite_folders(${target})
 
@@ -52,7 +53,9 @@ function(gradus_add_library name)
   if(arg_COMPUTES)
     set(level -O3)
   endif()
-  target_compile_options(${target} PRIVATE $<$<OR:$<CONFIG:Release>,${GRADUS_NO_BUILD_TYPE}>:${level}>)
+  # No call of its own functions goes through a table, although all are position-independent.
+  target_compile_options(${target} PRIVATE -fno-semantic-interposition
+    $<$<OR:$<CONFIG:Release>,${GRADUS_NO_BUILD_TYPE}>:${level}>)
   if(arg_PART_OF)
     set_property(TARGET gradus_${arg_PART_OF} APPEND PROPERTY GRADUS_PARTS gradus::${name})
     return()
