@@ -1,6 +1,7 @@
 #include "gradus/autograd/engine/backward.hpp"
 
 #include "gradus/autograd/engine/backward_pass.hpp"
+#include "gradus/autograd/tensor/raw.hpp"
 
 namespace gradus {
 
@@ -30,28 +31,32 @@ void backward(const std::vector<Tensor>& outputs, const std::vector<Tensor>& gra
 // The members of Tensor that concern its gradient.
 
 Tensor& Tensor::requires_grad_(bool on) {
-  const bool is_result = requires_grad() && !impl_->node->is_leaf();
-  if (is_result)
+  if (!defined()) fail("requires_grad_", "needs a defined tensor, got none.");
+  if (requires_grad() && !impl_->node->is_leaf())
     fail("requires_grad_", "needs a leaf, got the result of ", impl_->node->op, ". Hint: detach() it first.");
   if (on && !is_floating(dtype())) fail("requires_grad_", "needs floating values, got ", name(dtype()), ".");
-  if (on && !impl_->node) impl_->node = autograd::Node::leaf(shape(), dtype());
-  if (!on) impl_->node = {};
+  if (on && !impl_->node) {
+    impl_->node = autograd::Node::leaf(shape(), dtype());
+    impl_->node->owner = impl_.get();
+  }
   impl_->frozen = !on;
   return *this;
 }
 
-Tensor Tensor::grad() const { return requires_grad() ? impl_->node->grad : Tensor(); }
+Tensor Tensor::grad() const { return defined() && impl_->node ? impl_->node->grad : Tensor(); }
 
 void Tensor::set_grad(const Tensor& grad) {
-  if (!requires_grad() || !impl_->node->is_leaf()) fail("set_grad", "needs a leaf that requires a gradient.");
+  if (!defined() || !requires_grad() || !impl_->node->is_leaf())
+    fail("set_grad", "needs a leaf that requires a gradient.");
   if (grad.defined() && (grad.shape() != shape() || grad.dtype() != dtype()))
     fail("set_grad", "needs ", name(dtype()), " ", shape(), ", got ", name(grad.dtype()), " ", grad.shape(),
          ".");
-  impl_->node->grad = grad;
+  const bool keeps = !grad.defined() || grad.requires_grad() || raw::is_sole_owner(grad);
+  impl_->node->grad = keeps ? grad : raw::clone(grad);
 }
 
 void Tensor::zero_grad() {
-  if (requires_grad()) impl_->node->grad = {};
+  if (defined() && impl_->node) impl_->node->grad = {};
 }
 
 void Tensor::backward(const Tensor& gradient, bool retain_graph, bool create_graph) const {

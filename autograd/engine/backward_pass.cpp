@@ -54,6 +54,16 @@ void refuse_if_released(const Node& node) {
          ". Hint: pass retain_graph=true to the first call.");
 }
 
+uint64_t version(const Tensor& x) { return x.defined() ? x.impl()->storage->version() : 0; }
+
+// Other rules, and the caller, may hold the gradient that a rule is given.
+void refuse_if_written(const Node& node, const Tensor& gy, uint64_t before) {
+  if (version(gy) != before)
+    fail(node.op,
+         "its rule must not write into the gradient that it is given, got one that did. Hint: write "
+         "into a copy, gy * 1.0.");
+}
+
 }  // namespace
 
 BackwardPass::BackwardPass(bool create_graph, bool retain_graph)
@@ -211,6 +221,7 @@ void BackwardPass::pull(Node& node, const Tensor& gy) {
   refuse_if_released(node);
   Needs needs = needs_of(node);
   if (!needs.any()) return;
+  const uint64_t before = version(gy);
   Tensor y = *node.output;
   if (y.defined() && create_graph_) y = attached(y, Ref<Node>(&node));
   if (node.joint) {
@@ -221,11 +232,11 @@ void BackwardPass::pull(Node& node, const Tensor& gy) {
       if (!is_needed(e)) continue;
       Slot& target = slot_of(*e.to);
       if (e.add_to && !create_graph_) {
-        const Tensor before = anomaly_ && target.grad.defined() ? raw::clone(target.grad) : Tensor();
+        const Tensor sum = anomaly_ && target.grad.defined() ? raw::clone(target.grad) : Tensor();
         if (target.grad.defined() && !target.owned) target.grad = raw::clone(target.grad);
         e.add_to(gy, target.grad);
         target.owned = true;
-        if (anomaly_) check_for_anomaly(node, *e.to, target.grad, std::array{gy, before});
+        if (anomaly_) check_for_anomaly(node, *e.to, target.grad, std::array{gy, sum});
       } else {
         Tensor gx = e.pull(gy, y);
         check_for_anomaly(node, *e.to, gx, {&gy, 1});
@@ -233,6 +244,7 @@ void BackwardPass::pull(Node& node, const Tensor& gy) {
       }
     }
   }
+  refuse_if_written(node, gy, before);
   if (release_) node.release();
 }
 
@@ -256,7 +268,10 @@ void BackwardPass::visit_multi_output(Node& node) {
     const Tensor& y = *node.multi->outputs[i];
     ys.push_back(create_graph_ && differentiable ? attached(y, Node::result_of(Ref<Node>(&node), i)) : y);
   }
+  std::vector<uint64_t> before;
+  for (const Tensor& gy : all) before.push_back(version(gy));
   add_all(node, node.multi->rule(all, ys, needs), gys);
+  for (size_t i = 0; i < all.size(); ++i) refuse_if_written(node, all[i], before[i]);
   if (release_) node.release();
 }
 

@@ -132,7 +132,7 @@ std::vector<Tensor> checkpoint(Function fn, const std::vector<Tensor>& inputs, G
   std::vector<Tensor> arguments;
   for (const Tensor& x : inputs) {  // aliases, which later changes of the caller's handles do not affect
     arguments.push_back(x.defined() ? x.detach() : x);
-    if (x.defined()) arguments.back().impl()->node = x.impl()->node;
+    if (x.defined() && x.requires_grad()) arguments.back().impl()->node = x.impl()->node;
     call.inputs.emplace_back(arguments.back());
   }
 

@@ -22,7 +22,11 @@ Tensor autograd::HookList::run(Tensor g, const std::function<std::string()>& wha
     const bool removed =
         std::none_of(hooks_.begin(), hooks_.end(), [&](const Entry& e) { return e.id == entry.id; });
     if (removed) continue;
+    const uint64_t before = g.impl()->storage->version();
     Tensor replaced = entry.hook(g);
+    if (g.impl()->storage->version() != before)
+      fail("register_hook", "hook ", entry.id, " of ", what(),
+           " must not write into the gradient that it is given. Hint: return a new tensor.");
     if (!replaced.defined()) continue;
     if (replaced.shape() != g.shape() || replaced.dtype() != g.dtype())
       fail("register_hook", "hook ", entry.id, " of ", what(), " must return ", name(g.dtype()), " ",

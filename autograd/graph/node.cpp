@@ -12,7 +12,10 @@ std::atomic<uint64_t> next_sequence{1};
 }  // namespace
 
 TensorImpl::TensorImpl() = default;
-TensorImpl::~TensorImpl() = default;
+// A gradient with a graph, which reaches this leaf, would keep itself: nobody can read it any more.
+TensorImpl::~TensorImpl() {
+  if (node && node->owner == this && node->grad.defined() && node->grad.requires_grad()) node->grad = {};
+}
 void destroy(TensorImpl* impl) { delete impl; }
 
 Node::Node(Kind kind_, std::string_view op_, const Shape& shape_, DType dtype_, uint64_t sequence_)
@@ -110,6 +113,15 @@ void destroy(Node* node) {
 }  // namespace gradus::autograd
 
 namespace gradus {
+
+// Of a leaf it keeps an alias: a gradient with a graph would otherwise keep the leaf that keeps the gradient.
+Saved::Saved(const Tensor& tensor) : tensor_(tensor) {
+  if (!tensor.defined()) return;
+  version_ = tensor.impl()->storage->version();
+  if (!tensor.requires_grad() || !tensor.impl()->node->is_leaf()) return;
+  tensor_ = tensor.detach();
+  tensor_.impl()->node = tensor.impl()->node;
+}
 
 void Saved::refuse() const {
   fail("backward", "a tensor of shape ", tensor_.shape(), " that ",

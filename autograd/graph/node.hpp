@@ -24,9 +24,7 @@ namespace gradus {
 class Saved {
  public:
   /// Remembers the version of the tensor's values.
-  explicit Saved(const Tensor& tensor) : tensor_(tensor) {
-    if (tensor.defined()) version_ = tensor.impl()->storage->version();
-  }
+  explicit Saved(const Tensor& tensor);
   /// The tensor. Throws Error if it was overwritten.
   const Tensor& operator*() const {
     if (is_overwritten()) refuse();
@@ -287,6 +285,7 @@ struct Node : RefCounted {
   JointRule joint;                     ///< if set, used instead of the edges' own pulls
   Saved output{Tensor()};              ///< a detached alias of the result, if a rule takes y; see KeepValues
   Tensor grad;                         ///< of a leaf
+  const TensorImpl* owner = nullptr;   ///< of a leaf: requires_grad_() was called on it
   std::unique_ptr<MultiOutput> multi;  ///< of a multi_output
   std::shared_ptr<HookList> hooks;     ///< none until the first is registered
 

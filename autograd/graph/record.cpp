@@ -30,6 +30,12 @@ void observe(OpName op, std::span<const Tensor> outs, const F& inputs) {
         x.impl()->node->output = Saved(x.detach());
 }
 
+// The result itself if nothing else holds it, or an alias: an input must not become the result of this op.
+Tensor fresh(OpName op, Tensor out) {
+  if (!out.defined()) fail(op.name, "needs a defined result, got none.");
+  return out.impl()->node || out.impl()->use_count() > 1 ? out.detach() : out;
+}
+
 // Whether a gradient flows to one of them.
 bool is_recorded(Inputs inputs) {
   if (!grad_enabled()) return false;
@@ -48,6 +54,7 @@ Ref<Node> node_above(Inputs inputs, Node::Kind kind, OpName op, const Shape& sha
 Tensor record_joint(OpName op, Tensor out, Inputs inputs, JointRule rule) {
   observe(op, {&out, 1}, [&] { return std::vector<Tensor>(inputs.begin(), inputs.end()); });
   if (!is_recorded(inputs)) return out;
+  out = fresh(op, std::move(out));
   Ref<Node> node = node_above(inputs, Node::Kind::op, op, out.shape(), out.dtype());
   if (rule.wants_output() || autograd::keep_values) node->output = Saved(out.detach());
   node->joint = std::move(rule);
@@ -73,6 +80,7 @@ Tensor record(OpName op, Tensor out, std::initializer_list<Edge> edges) {
     wants_output = wants_output || e.wants_output;
   }
   if (!any) return out;
+  out = fresh(op, std::move(out));
   Ref<Node> node = Node::make(Node::Kind::op, op.name, out.shape(), out.dtype());
   node->edges.reserve(edges.size());
   for (const Edge& e : edges)
@@ -102,7 +110,8 @@ std::vector<Tensor> record_many(OpName op, std::vector<Tensor> outs, const std::
   const Ref<Node> node = node_above(inputs, Node::Kind::multi_output, op, {}, DType::float32);
   node->multi = std::make_unique<MultiOutput>();
   node->multi->rule = std::move(rule);
-  for (const Tensor& out : outs) {
+  for (Tensor& out : outs) {
+    out = fresh(op, std::move(out));
     node->multi->results.push_back({out.shape(), out.dtype(), is_floating(out.dtype())});
     node->multi->outputs.emplace_back(out.detach());
   }

@@ -3,7 +3,13 @@
 // An op computes its result outside the graph, then records one Edge for each input that gradients flow to.
 // An edge holds the rule gx = pull(gy). Rules are written with public ops, so that a gradient can be
 // differentiated again. A rule captures tensors as Saved, which throws if their values have changed. Edges to
-// inputs that need no gradient are dropped at once, with their captures.
+// inputs that need no gradient are dropped at once, with their captures. A rule must not write into gy, which
+// other rules may read: backward then throws.
+//
+// Graphs are counted references, so a cycle of them is never freed. One that a gradient with a graph makes
+// (backward() with create_graph) ends with the last handle of its leaf. These do not: a rule that captures
+// its op's result, or a leaf as a Tensor and not as Saved, whose gradient then has a graph; a hook that
+// captures its own tensor or a result of it; a Tensor member of a module or a callable that the graph keeps.
 //
 // The engine sums a gradient over broadcast dimensions, checks its shape, adds it up and frees the rule.
 // Thread-safety: that of the tensors.
@@ -74,14 +80,14 @@ struct OpName {
   constexpr OpName(std::string_view text, Unchecked) : name(text) {}
 };
 
-/// Makes `out` (fresh, outside the graph) the result of `op`. Returns it.
+/// Makes `out` the result of `op`, or an alias of it if others hold it, as when it is an input. Returns it.
 Tensor record(OpName op, Tensor out, std::initializer_list<autograd::Edge> edges);
 Tensor record(OpName op, Tensor out, std::initializer_list<Tensor> inputs, JointRule rule);
 Tensor record(OpName op, Tensor out, const std::vector<Tensor>& inputs, JointRule rule);
 
-/// Makes `outs` (fresh, outside the graph, any shapes and dtypes) the results of `op`. Returns them. Integer
-/// and bool results stay outside the graph. The rule runs once, when the gradients of all results have
-/// arrived. Throws Error if two results are one tensor.
+/// Makes `outs` (any shapes and dtypes), in the same way, the results of `op`. Returns them. Integer and bool
+/// results stay outside the graph. The rule runs once, when the gradients of all results have arrived. Throws
+/// Error if two results are one tensor.
 ///
 ///     std::vector<Tensor> polar(const Tensor& x, const Tensor& y) {
 ///       const Tensor a = x.detach(), b = y.detach(), r = sqrt(a * a + b * b);

@@ -101,12 +101,31 @@ void copy_stored(Tensor& target, const Tensor& source) {
   });
 }
 
+// Whether two of its elements may share memory: a stride must step over all that the smaller ones reach.
+bool may_overlap_itself(const Tensor& x) {
+  std::vector<std::pair<int64_t, int64_t>> steps;  // stride, size
+  for (int d = 0; d < x.dim(); ++d)
+    if (x.shape()[d] != 1) steps.emplace_back(x.strides()[d], x.shape()[d]);
+  std::sort(steps.begin(), steps.end());
+  int64_t reach = 0;
+  for (const auto& [stride, size] : steps) {
+    if (stride <= reach) return true;
+    reach += stride * (size - 1);
+  }
+  return false;
+}
+
 }  // namespace
 
 void copy_into(Tensor& target, const Tensor& source) {
+  if (source.impl()->storage == target.impl()->storage && source.numel() > 1)
+    return copy_into(target, clone(source));
   if (source.shape() != target.shape() &&
       broadcast_shapes("copy_", source.shape(), target.shape()) != target.shape())
     fail("copy_", "the source must broadcast to ", target.shape(), ", got ", source.shape(), ".");
+  if (!target.is_contiguous() && source.numel() > 1 && may_overlap_itself(target))
+    fail("copy_", "elements of the target must not share memory, as those of ", target.shape(),
+         " with strides ", target.strides(), " do. Hint: take contiguous() first.");
   if (is_storage(source.dtype()) || is_storage(target.dtype())) return copy_stored(target, source);
   const auto loop = loop_over<2>(target.shape(), {&target, &source});
   dispatch_any(source.dtype(), [&]<class S>() {
@@ -137,6 +156,7 @@ namespace gradus {
 
 template <class T>
 std::vector<T> Tensor::to_vector() const {
+  if (!defined()) fail("to_vector", "needs a defined tensor, got none.");
   const Tensor packed = raw::contiguous(*this);
   const T* first = packed.data<T>();
   return std::vector<T>(first, first + packed.numel());
@@ -146,7 +166,14 @@ template std::vector<double> Tensor::to_vector() const;
 template std::vector<int64_t> Tensor::to_vector() const;
 template std::vector<bool> Tensor::to_vector() const;
 
-void Tensor::copy_(const Tensor& source) { raw::copy_into(*this, source); }
-void Tensor::fill_(double value) { raw::copy_into(*this, raw::full({}, value, dtype())); }
+void Tensor::copy_(const Tensor& source) {
+  if (!defined() || !source.defined()) fail("copy_", "needs a defined tensor, got none.");
+  raw::copy_into(*this, source);
+}
+
+void Tensor::fill_(double value) {
+  if (!defined()) fail("fill_", "needs a defined tensor, got none.");
+  raw::copy_into(*this, raw::full({}, value, dtype()));
+}
 
 }  // namespace gradus

@@ -14,8 +14,8 @@ namespace {
 
 static_assert(sizeof(Q8Tile) == element_size(DType::q8_0) && sizeof(Q4Tile) == element_size(DType::q4_0));
 
-const TensorImpl& checked(const Tensor& t) {
-  if (!t.defined()) fail("tensor", "needs a defined tensor, got none.");
+const TensorImpl& checked(const Tensor& t, std::string_view op = "tensor") {
+  if (!t.defined()) fail(op, "needs a defined tensor, got none.");
   return *t.impl();
 }
 
@@ -56,12 +56,14 @@ void Tensor::check_dtype(DType asked) const {
 }
 
 double Tensor::item() const {
-  if (numel() != 1) fail("item", "needs a tensor of one element, got shape ", shape(), ".");
+  if (checked(*this, "item").shape.numel() != 1)
+    fail("item", "needs a tensor of one element, got shape ", shape(), ".");
   return dispatch_any(dtype(), [&]<class T>() { return static_cast<double>(*data<T>()); });
 }
 
 double Tensor::at(std::initializer_list<int64_t> index) const {
   const Shape at(index);
+  checked(*this, "at");
   if (at.size() != dim()) fail("at", "needs ", dim(), " indices for shape ", shape(), ", got ", at, ".");
   int64_t offset = 0;
   for (int i = 0; i < dim(); ++i) {
@@ -72,9 +74,15 @@ double Tensor::at(std::initializer_list<int64_t> index) const {
   return dispatch_any(dtype(), [&]<class T>() { return static_cast<double>(data<T>()[offset]); });
 }
 
-bool Tensor::requires_grad() const { return static_cast<bool>(checked(*this).node); }
+bool Tensor::requires_grad() const {
+  const TensorImpl& t = checked(*this);
+  return t.node && !t.frozen;
+}
 
-Tensor Tensor::detach() const { return view_of(*this, shape(), strides(), impl_->offset); }
+Tensor Tensor::detach() const {
+  const TensorImpl& t = checked(*this, "detach");
+  return view_of(*this, t.shape, t.strides, t.offset);
+}
 
 Tensor empty(const Shape& shape, DType dtype) {
   check_sizes("empty", shape);

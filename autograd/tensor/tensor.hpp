@@ -43,6 +43,13 @@ class Tensor {
  public:
   /// An undefined tensor: none (no bias, no gradient yet).
   Tensor() = default;
+  Tensor(const Tensor&) = default;      ///< the same tensor
+  Tensor(Tensor&&) noexcept = default;  ///< the same tensor; the other becomes undefined
+  /// The handle becomes one of another tensor; no value is written, so a temporary view cannot be assigned
+  /// to: x.select(0, 1).copy_(y) writes.
+  Tensor& operator=(const Tensor&) & = default;
+  Tensor& operator=(Tensor&&) & noexcept = default;  ///< the same
+  ~Tensor() = default;
   /// Whether there is a tensor.
   bool defined() const { return static_cast<bool>(impl_); }
 
@@ -79,19 +86,24 @@ class Tensor {
   template <class T>
   std::vector<T> to_vector() const;
 
-  /// Overwrites all values with those of `source`, broadcast and converted. Not recorded.
+  /// Overwrites all values with those of `source`, broadcast and converted; the two may overlap. Not
+  /// recorded. Throws Error if elements of this share memory, as in an expanded tensor, and the source has
+  /// several.
   void copy_(const Tensor& source);
   void fill_(double value);  ///< overwrites all values with one; not recorded
 
   // -- its gradient
   bool requires_grad() const;  ///< whether gradients flow to it, as to a leaf or through it
-  /// Makes a leaf that collects gradients, or freezes it. Throws Error for a result of recorded ops, and for
-  /// dtypes that are not floating.
+  /// Makes a leaf that collects gradients, or freezes it: it keeps its gradient, hooks and place in recorded
+  /// graphs until it is made one again. Throws Error for a result of recorded ops, and for dtypes that are
+  /// not floating.
   Tensor& requires_grad_(bool on = true);
   /// The gradient that backward() has accumulated in this leaf; undefined before.
   Tensor grad() const;
-  void set_grad(const Tensor& grad);  ///< throws Error unless this is a leaf of that shape and dtype
-  void zero_grad();                   ///< makes grad() undefined
+  /// Sets grad(), to a copy if others hold that memory or it is not packed. Throws Error unless this is a
+  /// leaf of that shape and dtype.
+  void set_grad(const Tensor& grad);
+  void zero_grad();  ///< makes grad() undefined
   /// Adds d(this)/d(leaf) to grad() of every leaf that this scalar depends on. Frees the graph unless
   /// retain_graph; with create_graph the gradients can be differentiated again. Throws Error if this is not a
   /// scalar and `gradient` is undefined, if nothing requires a gradient, or if the graph was freed.
@@ -158,7 +170,8 @@ struct TensorImpl : RefCounted {
   DType dtype = DType::float32;  ///< of the elements
   bool contiguous = true;        ///< packed, row-major
   bool frozen = false;           ///< requires_grad_(false) was asked for
-  Ref<Node> node;                ///< set if gradients reach this tensor
+  bool replaced = false;         ///< Module::to() has put another one in its place
+  Ref<Node> node;                ///< set if gradients reach this tensor, or did before it was frozen
 };
 
 }  // namespace autograd
@@ -199,7 +212,9 @@ struct Slice {
 
 /// Puts a dimension of size 1 here.
 struct NewDim {};
+#ifndef None                     // X11 has a macro of this name: with it, write NewDim{}
 inline constexpr NewDim None{};  ///< Python's None, as a subscript
+#endif
 
 /// All dimensions that the other subscripts leave.
 struct RemainingDims {};
@@ -212,8 +227,8 @@ class TensorIndex {
   using Value = std::variant<int64_t, Slice, NewDim, RemainingDims, Tensor>;
 
   /// Converts any of them implicitly: lists of subscripts are written in braces.
-  template <std::integral I>
-  TensorIndex(I i) : value_(static_cast<int64_t>(i)) {}      // NOLINT
+  template <std::integral Int>
+  TensorIndex(Int i) : value_(static_cast<int64_t>(i)) {}    // NOLINT
   TensorIndex(bool) = delete;                                // neither the number 0 or 1 nor a mask
   TensorIndex(Slice slice) : value_(slice) {}                // NOLINT
   TensorIndex(NewDim none) : value_(none) {}                 // NOLINT
