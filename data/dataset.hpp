@@ -29,9 +29,9 @@ struct Batch {
   int64_t targets() const;
 
   /// Structured bindings call it.
-  template <size_t I>
+  template <size_t i>
   const Tensor& get() const {
-    return I == 0 ? x : y;
+    return i == 0 ? x : y;
   }
 };
 
@@ -138,5 +138,5 @@ class TextDataset {
 template <>
 struct std::tuple_size<gradus::data::Batch> : std::integral_constant<size_t, 2> {};
 /// The same.
-template <size_t I>
-struct std::tuple_element<I, gradus::data::Batch> : std::type_identity<const gradus::Tensor> {};
+template <size_t i>
+struct std::tuple_element<i, gradus::data::Batch> : std::type_identity<const gradus::Tensor> {};

@@ -20,7 +20,7 @@ struct KVCache {
 
   void clear() { length = 0; }  ///< forgets all positions, keeps the memory
   /// Forgets the positions from `end` on.
-  void truncate(int64_t end) { length = std::min(length, end); }
+  void truncate(int64_t end) { length = (std::min)(length, end); }
   /// Copies T more positions into the cache. keys, values: (B, heads, T, hs). Throws Error if they exceed its
   /// capacity.
   void append(const Tensor& keys, const Tensor& values);

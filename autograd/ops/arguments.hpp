@@ -4,6 +4,7 @@
 #include <cmath>
 #include <initializer_list>
 #include <limits>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -15,8 +16,10 @@ namespace gradus {
 
 using autograd::Dims;
 
-inline void check_defined(std::string_view op, const Tensor& x) {
+/// Returns x.
+inline const Tensor& check_defined(std::string_view op, const Tensor& x) {
   if (!x.defined()) fail(op, "needs a defined tensor, got none.");
+  return x;
 }
 
 inline void check_floating(std::string_view op, const Tensor& x) {
@@ -36,6 +39,17 @@ inline void check_same_dtype(std::string_view op, const Tensor& a, const Tensor&
   if (a.dtype() != b.dtype())
     fail(op, "operands must have one dtype, got ", name(a.dtype()), " and ", name(b.dtype()),
          ". Hint: convert one with to().");
+}
+
+/// The dtype for operands of different dtypes, as in PyTorch the higher of bool, int64 and floating; none if
+/// they have one. Throws Error for two floating ones: whether to round or to widen is for the program to say.
+inline std::optional<DType> mixed_dtype(std::string_view op, const Tensor& a, const Tensor& b) {
+  check_defined(op, a);
+  check_defined(op, b);
+  const DType x = a.dtype(), y = b.dtype();
+  if (x == y) return {};
+  if (is_storage(x) || is_storage(y) || (is_floating(x) && is_floating(y))) check_same_dtype(op, a, b);
+  return is_floating(x) ? x : is_floating(y) ? y : DType::int64;
 }
 
 /// Throws Error unless index is int64 with values in [0, size).

@@ -53,7 +53,7 @@ Tensor batch_norm(const Tensor& x, Tensor running_mean, Tensor running_var, cons
   if (count == 1)
     fail("batch_norm", "needs more than one value for each channel to train, got ", x.shape(), ".");
   const Tensor rows = by_channel.reshape({channels, count});
-  if (!recomputing()) {
+  if (!recomputing() && x.numel() > 0) {
     const NoGrad plain;
     update(running_mean, mean(rows, {1}), momentum);
     update(running_var, var(rows, {1}), momentum);

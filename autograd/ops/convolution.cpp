@@ -22,7 +22,7 @@ Tensor unfolded(const Tensor& x, const Windows& w, bool backwards) {
         kernels::unfold(w, 1, to + p * size, from + p * w.plane());
     });
   });
-  return record(backwards ? OpName("fold") : OpName("unfold"), out,
+  return record(backwards ? OpName("fold") : OpName("unfold"), std::move(out),
                 {{x, [w, backwards](const Tensor& gy) { return unfolded(gy, w, !backwards); }}});
 }
 

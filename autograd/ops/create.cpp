@@ -50,6 +50,18 @@ Tensor tensor(const std::vector<double>& values, const Shape& shape) { return fr
 Tensor tensor(const std::vector<int64_t>& values, const Shape& shape) { return from_values(values, shape); }
 Tensor tensor(const std::vector<bool>& values, const Shape& shape) { return from_values(values, shape); }
 
+Tensor tensor(std::initializer_list<Literal> values, const Shape& shape) {
+  DType highest = values.size() == 0 ? DType::float32 : DType::boolean;
+  for (const Literal& x : values)
+    if (highest == DType::boolean || x.dtype == DType::float32) highest = x.dtype;
+  return dispatch_any(highest, [&]<class T>() {
+    std::vector<T> converted;
+    for (const Literal& x : values)
+      converted.push_back(std::is_same_v<T, int64_t> ? static_cast<T>(x.whole) : static_cast<T>(x.value));
+    return from_values(converted, shape);
+  });
+}
+
 Tensor matrix(std::initializer_list<std::initializer_list<float>> rows) {
   const size_t columns = rows.size() ? rows.begin()->size() : 0;
   std::vector<float> values;

@@ -40,6 +40,7 @@ Tensor huber_loss(const Tensor& x, const Tensor& target, Reduction reduction, do
 }
 
 Tensor smooth_l1_loss(const Tensor& x, const Tensor& target, Reduction reduction, double beta) {
+  for (const Tensor& t : {x, target}) check_defined("smooth_l1_loss", t);
   if (!(beta >= 0)) fail("smooth_l1_loss", "beta must be at least 0, got ", beta, ".");
   return beta == 0 ? l1_loss(x, target, reduction) : huber_loss(x, target, reduction, beta) / beta;
 }

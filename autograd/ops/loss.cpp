@@ -48,7 +48,7 @@ Tensor row_losses(const Tensor& logits, const Tensor& target, int64_t ignore_ind
     });
     return gx;
   };
-  return record("cross_entropy", losses, {{logits, pull}});
+  return record("cross_entropy", std::move(losses), {{logits, pull}});
 }
 
 // The number of targets that are not ignored.

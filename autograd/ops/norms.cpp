@@ -55,7 +55,7 @@ Tensor layer_norm(const Tensor& x, const Shape& normalized_shape, const Tensor& 
     });
     return std::vector<Tensor>{gx, gw, gb};
   };
-  return record("layer_norm", out, {x, weight, bias}, std::move(pull));
+  return record("layer_norm", std::move(out), {x, weight, bias}, std::move(pull));
 }
 
 Tensor rms_norm(const Tensor& x, const Shape& normalized_shape, const Tensor& weight,
@@ -83,7 +83,7 @@ Tensor rms_norm(const Tensor& x, const Shape& normalized_shape, const Tensor& we
     });
     return std::vector<Tensor>{gx, gw};
   };
-  return record("rms_norm", out, {x, weight}, std::move(pull));
+  return record("rms_norm", std::move(out), {x, weight}, std::move(pull));
 }
 
 }  // namespace gradus

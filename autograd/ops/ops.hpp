@@ -8,10 +8,17 @@
 #include <limits>
 #include <optional>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "gradus/autograd/random/random.hpp"
 #include "gradus/autograd/tensor/tensor.hpp"
+
+// Headers of other libraries have macros of these names.
+#pragma push_macro("min")
+#pragma push_macro("max")
+#undef min
+#undef max
 
 namespace gradus {
 
@@ -40,10 +47,30 @@ Tensor tensor(const std::vector<float>& values, const Shape& shape);
 Tensor tensor(const std::vector<double>& values, const Shape& shape);
 Tensor tensor(const std::vector<int64_t>& values, const Shape& shape);
 Tensor tensor(const std::vector<bool>& values, const Shape& shape);
+/// A number as it is written in a list.
+struct Literal {
+  /// Of any type that has numbers.
+  template <class T>
+  requires std::is_arithmetic_v<T> Literal(T x)  // NOLINT: a number is the natural spelling
+      : value(static_cast<double>(x)),
+        whole(static_cast<int64_t>(std::is_floating_point_v<T> ? T{} : x)),
+        dtype(std::is_same_v<T, bool>       ? DType::boolean
+              : std::is_floating_point_v<T> ? DType::float32
+                                            : DType::int64) {}
+  double value;   ///< the number
+  int64_t whole;  ///< the number, if dtype is int64
+  DType dtype;    ///< bool, int64 or float32
+};
+/// tensor({1, 2}, {2}): of the highest dtype among the numbers, as in PyTorch: bool, int64 or, of numbers
+/// with a point, float32. A std::vector makes float64.
+Tensor tensor(std::initializer_list<Literal> values, const Shape& shape);
+/// The same as a vector.
+inline Tensor tensor(std::initializer_list<Literal> values) { return tensor(values, {std::ssize(values)}); }
 /// float32 matrix from rows, as it is written: matrix({{1, 2}, {3, 4}}).
 Tensor matrix(std::initializer_list<std::initializer_list<float>> rows);
 
-// -- arithmetic
+// -- arithmetic: of operands of different dtypes in the higher one, as in PyTorch: bool, int64, floating;
+// float32 and float64 must be converted
 Tensor add(const Tensor& a, const Tensor& b);  ///< a + b
 Tensor sub(const Tensor& a, const Tensor& b);  ///< a - b
 Tensor mul(const Tensor& a, const Tensor& b);  ///< a * b
@@ -344,3 +371,6 @@ Tensor multinomial(const Tensor& p, int64_t num_samples, Generator& generator, b
 Tensor bernoulli(const Tensor& p, Generator& generator);
 
 }  // namespace gradus
+
+#pragma pop_macro("max")
+#pragma pop_macro("min")

@@ -144,11 +144,11 @@ Tensor var(const Tensor& x, const Dims& dims, int64_t correction, bool keepdim) 
   const Reduced r(x, wrap_dims("var", dims, x.dim()));
   const auto divisor = static_cast<double>(r.count() - correction);
   const Tensor deviation = centred(x.detach(), dims);
-  const Tensor y = sum(deviation * deviation, dims, keepdim) / std::max(divisor, 0.0);
+  Tensor y = sum(deviation * deviation, dims, keepdim) / std::max(divisor, 0.0);
   const auto pull = [x = Saved(x), r, divisor](const Tensor& gy) {
     return gy.reshape(r.kept()) * (2.0 / divisor) * centred(x, r.dims());
   };
-  return record("var", y, {{x, pull}});
+  return record("var", std::move(y), {{x, pull}});
 }
 
 Tensor stddev(const Tensor& x, const Dims& dims, int64_t correction, bool keepdim) {
@@ -164,10 +164,14 @@ Tensor amin(const Tensor& x, const Dims& dims, bool keepdim) {
   return extremum("amin", Reduce::min, x, dims, keepdim);
 }
 
-Tensor max(const Tensor& x) { return overall(x, amax(x)); }
-Tensor min(const Tensor& x) { return overall(x, amin(x)); }
-Extreme max(const Tensor& x, int64_t dim, bool keepdim) { return at(x, argmax(x, dim, true), dim, keepdim); }
-Extreme min(const Tensor& x, int64_t dim, bool keepdim) { return at(x, argmin(x, dim, true), dim, keepdim); }
+Tensor max(const Tensor& x) { return overall(x, amax(check_defined("max", x))); }
+Tensor min(const Tensor& x) { return overall(x, amin(check_defined("min", x))); }
+Extreme max(const Tensor& x, int64_t dim, bool keepdim) {
+  return at(x, argmax(check_defined("max", x), dim, true), dim, keepdim);
+}
+Extreme min(const Tensor& x, int64_t dim, bool keepdim) {
+  return at(x, argmin(check_defined("min", x), dim, true), dim, keepdim);
+}
 
 Tensor softmax(const Tensor& x, int64_t dim) {
   check_floating("softmax", x);
@@ -179,9 +183,9 @@ Tensor softmax(const Tensor& x, int64_t dim) {
     const Tensor p = gy * y;
     return p - y * sum(p, {d}, /*keepdim=*/true);
   };
-  const Tensor y = by_rows(
+  Tensor y = by_rows(
       "softmax", d, [](auto... in) { kernels::softmax(in...); }, x);
-  return record("softmax", y, {{x, pull}});
+  return record("softmax", std::move(y), {{x, pull}});
 }
 
 Tensor safe_softmax(const Tensor& x, int64_t dim) {
@@ -201,9 +205,9 @@ Tensor log_softmax(const Tensor& x, int64_t dim) {
           "log_softmax", d, [](auto... in) { kernels::log_softmax_grad(in...); }, gy, y);
     return gy - exp(y) * sum(gy, {d}, /*keepdim=*/true);
   };
-  const Tensor y = by_rows(
+  Tensor y = by_rows(
       "log_softmax", d, [](auto... in) { kernels::log_softmax(in...); }, x);
-  return record("log_softmax", y, {{x, pull}});
+  return record("log_softmax", std::move(y), {{x, pull}});
 }
 
 Tensor logsumexp(const Tensor& x, const Dims& dims, bool keepdim) {
@@ -227,7 +231,7 @@ Tensor logsumexp(const Tensor& x, const Dims& dims, bool keepdim) {
   const auto pull = [x = Saved(x), r](const Tensor& gy, const Tensor& y) {
     return gy.reshape(r.kept()) * slice_softmax(x, y.detach().reshape(r.kept()), r.dims());
   };
-  return record("logsumexp", out, {{x, pull}});
+  return record("logsumexp", std::move(out), {{x, pull}});
 }
 
 Tensor norm(const Tensor& x, double p, const Dims& dims, bool keepdim) {
@@ -257,7 +261,8 @@ Tensor cumsum(const Tensor& x, int64_t dim, bool reverse) {
   dispatch_number("cumsum", x.dtype(), [&]<class T>() {
     kernels::cumsum(sides.outer, sides.size, sides.inner, out.mutable_data<T>(), packed.data<T>(), reverse);
   });
-  return record("cumsum", out, {{x, [dim, reverse](const Tensor& gy) { return cumsum(gy, dim, !reverse); }}});
+  return record("cumsum", std::move(out),
+                {{x, [dim, reverse](const Tensor& gy) { return cumsum(gy, dim, !reverse); }}});
 }
 
 Tensor linear_recurrence(const Tensor& a, const Tensor& b, int64_t dim, bool reverse) {
@@ -285,7 +290,7 @@ Tensor linear_recurrence(const Tensor& a, const Tensor& b, int64_t dim, bool rev
     });
     return std::vector<Tensor>{ga, gb};
   };
-  return record("linear_recurrence", out, {a, b}, std::move(pull));
+  return record("linear_recurrence", std::move(out), {a, b}, std::move(pull));
 }
 
 }  // namespace gradus

@@ -70,6 +70,7 @@ Tensor rotary_frequencies(int64_t hs, double base) {
 }
 
 Tensor rotary_embedding(const Tensor& x, int64_t offset, double base) {
+  check_defined(kOp, x);
   return rotary_embedding(x, offset, rotary_frequencies(x.dim() < 1 ? 0 : x.size(-1), base));
 }
 
@@ -78,6 +79,7 @@ Tensor rotary_embedding(const Tensor& x, int64_t offset, const Tensor& frequenci
   if (x.dim() < 2 || x.size(-1) < 2 || x.size(-1) % 2 != 0)
     fail(kOp, "needs x (..., T, hs) with an even hs, got ", x.shape(), ".");
   if (offset < 0) fail(kOp, "offset must be >= 0, got ", offset, ".");
+  check_defined(kOp, frequencies);
   if (frequencies.dtype() != DType::float64 || frequencies.shape() != Shape{x.size(-1) / 2} ||
       !frequencies.is_contiguous() || !std::isfinite(scale))
     fail(kOp, "needs frequencies float64 (hs / 2) and a finite scale, got ", name(frequencies.dtype()), " ",

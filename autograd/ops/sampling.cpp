@@ -63,7 +63,8 @@ Tensor apply_mask(const Tensor& x, double p, Generator::Range words) {
   dispatch_float("dropout", x.dtype(), [&]<class T>() {
     kernels::dropout(x.numel(), out.mutable_data<T>(), packed.data<T>(), p, words.key, words.block);
   });
-  return record("dropout", out, {{x, [p, words](const Tensor& gy) { return apply_mask(gy, p, words); }}});
+  return record("dropout", std::move(out),
+                {{x, [p, words](const Tensor& gy) { return apply_mask(gy, p, words); }}});
 }
 
 // PyTorch draws the whole scaled mask, then multiplies.

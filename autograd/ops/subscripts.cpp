@@ -131,6 +131,7 @@ Tensor alias(const Tensor& x) {
 }  // namespace
 
 Tensor Tensor::index(const std::vector<TensorIndex>& subscripts) const {
+  check_defined("index", *this);
   int named = 0, ellipses = 0;
   for (const TensorIndex& subscript : subscripts) {
     named += dims_of(subscript);

@@ -129,12 +129,12 @@ Tensor softplus(const Tensor& x, double beta, double threshold) {
   const Tensor z = x.detach() * beta, e = exp(neg(abs(z))), w = 1.0 + e;
   const Tensor tiny = eq(w, 1.0);
   const Tensor log1p = where(tiny, e, log(w) * (e / masked_fill(w - 1.0, tiny, 1.0)));  // undoes w's rounding
-  const Tensor y = where(gt(z, threshold), x.detach(), (relu(z) + log1p) / beta);
+  Tensor y = where(gt(z, threshold), x.detach(), (relu(z) + log1p) / beta);
   const auto pull = [x = Saved(x), beta, threshold](const Tensor& gy) {
     const Tensor steep = *x * beta;
     return where(gt(steep, threshold), gy, gy * sigmoid(steep));
   };
-  return record("softplus", y, {{x, pull}});
+  return record("softplus", std::move(y), {{x, pull}});
 }
 
 Tensor clamp(const Tensor& x, double min, double max) {
@@ -150,7 +150,7 @@ Tensor clamp(const Tensor& x, double min, double max) {
     const Tensor zero = number(gy, 0.0);
     return where(ge(x, min), where(le(x, max), gy, zero), zero);
   };
-  return record("clamp", out, {{x, pull}});
+  return record("clamp", std::move(out), {{x, pull}});
 }
 
 Tensor sign(const Tensor& x) { return values(OpName::custom("sign"), Unary::sign, x); }
@@ -185,7 +185,7 @@ Tensor swiglu(const Tensor& gate, const Tensor& up) {
     });
     return std::vector<Tensor>{ggate, gup};
   };
-  return record("swiglu", out, {gate, up}, std::move(pull));
+  return record("swiglu", std::move(out), {gate, up}, std::move(pull));
 }
 
 }  // namespace gradus

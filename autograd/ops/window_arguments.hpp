@@ -14,8 +14,9 @@ using kernels::Windows;
 
 /// x as (N, C, H, W). The height of images with one dimension is 1.
 struct Images {
-  Images(std::string_view op, const Tensor& x, int dims_) : dims(dims_), batched(x.dim() == dims_ + 2) {
+  Images(std::string_view op, const Tensor& x, int dims_) : dims(dims_) {
     check_floating(op, x);
+    batched = x.dim() == dims + 2;
     if (!batched && x.dim() != dims + 1)
       fail(op, "needs ", dims == 2 ? "(N, C, H, W) or (C, H, W)" : "(N, C, L) or (C, L)", ", got ", x.shape(),
            ".");
@@ -31,7 +32,7 @@ struct Images {
 
   Tensor tensor;
   int dims;
-  bool batched;
+  bool batched = false;
 };
 
 /// The numbers for height and width, at least `least`; `unused` is that of a height which is not there.

@@ -19,8 +19,8 @@ namespace autograd {
 struct PerDim {
   PerDim() = default;  ///< none
   /// One for all.
-  template <std::integral I>
-  PerDim(I all) : values{static_cast<int64_t>(all)} {}           // NOLINT: a number is the natural spelling
+  template <std::integral Int>
+  PerDim(Int all) : values{static_cast<int64_t>(all)} {}         // NOLINT: a number is the natural spelling
   PerDim(std::initializer_list<int64_t> each) : values(each) {}  ///< height, width
   explicit PerDim(const std::vector<int64_t>& each) : values(each) {}  ///< the same
   Shape values;                                                        ///< as given

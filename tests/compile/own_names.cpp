@@ -1,8 +1,39 @@
-// A program that uses the whole library unqualified, and names that a program may well have for something
-// else.
+// A program that uses the whole library unqualified, and names that a program or the macros of another header
+// may well have for something else.
+#include <algorithm>
 #include <chrono>
 
+// X11, complex.h, windows.h, curses.h, termios.h, compilers of GNU C++.
+#define None 0L
+#define Bool int
+#define Status int
+#define Success 0
+#define True 1
+#define False 0
+#define Always 2
+#define Complex 0
+#define I _Complex_I
+#define min(a, b) ((a) < (b) ? (a) : (b))
+#define max(a, b) ((a) > (b) ? (a) : (b))
+#define near
+#define far
+#define small char
+#define interface struct
+#define ERROR 0
+#define IN
+#define OUT
+#define TRUE 1
+#define FALSE 0
+#define OK 0
+#define ERR (-1)
+#define ECHO 0000010
+#define B0 0000000
+#define linux 1
+#define unix 1
+
 #include "gradus/gradus.hpp"
+
+static_assert(max(1, 2) == 2);
 
 using namespace gradus;
 
@@ -58,6 +89,6 @@ Tensor twice(const Tensor& x) {
 int main() {
   const Program program;
   const auto [values, places] = sort(twice(ones({3})), 0);
-  const auto [y, slope] = vjp(twice, values.index({Slice(0, 2), None}));
+  const auto [y, slope] = vjp(twice, values.index({Slice(0, 2), NewDim()}));
   return anomaly_mode || running_op > 0 || program.phase == Phase::training || !y.defined() ? 1 : 0;
 }

@@ -276,7 +276,7 @@ Tensor scaled_dot_product_attention(const Tensor& q, const Tensor& k, const Tens
     attend_grad(s, to, with_packed_rows(gy), y, sums, from);
     return std::vector<Tensor>{to.q, to.k, to.v};
   };
-  return mark_rounded(record(kOp, out, {q, k, v}, pull));
+  return mark_rounded(record(kOp, std::move(out), {q, k, v}, pull));
 }
 
 Tensor scaled_dot_product_attention(const Tensor& qkv, int64_t n_head, const AttentionOptions& options) {
@@ -306,7 +306,7 @@ Tensor scaled_dot_product_attention(const Tensor& qkv, int64_t n_head, const Att
     attend_grad(s, to, view_heads(with_packed_rows(gy), n_head), view_heads(y, n_head), sums, from);
     return gqkv;
   };
-  return mark_rounded(record(kOp, out, {autograd::Edge(qkv, pull)}));
+  return mark_rounded(record(kOp, std::move(out), {autograd::Edge(qkv, pull)}));
 }
 
 }  // namespace gradus

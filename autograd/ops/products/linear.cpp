@@ -77,7 +77,7 @@ Tensor linear_stored(const Tensor& x, const Tensor& weight, const Tensor& bias) 
     const Autocast autocast(DType::float32);
     return matmul(gy, w->to(gy.dtype()));
   };
-  return record("linear", out, {{x, to_x}, {bias, [](const Tensor& gy) { return gy; }}});
+  return record("linear", std::move(out), {{x, to_x}, {bias, [](const Tensor& gy) { return gy; }}});
 }
 
 // Whether linear(x, weight, bias) rounds; for ops that fuse an activation into it.
@@ -112,16 +112,18 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
     return matmul(fold(gy).mT(), fold(x));
   };
   const auto to_bias = [](const Tensor& gy) { return gy; };
-  return record("linear", out, {{x, to_x}, {weight, to_weight}, {bias, to_bias}});
+  return record("linear", std::move(out), {{x, to_x}, {weight, to_weight}, {bias, to_bias}});
 }
 
 Tensor gelu_linear(const Tensor& x, const Tensor& weight, const Tensor& bias, Gelu approximate) {
+  for (const Tensor& t : {x, weight}) check_defined("gelu_linear", t);
   if (!is_rounded_linear(x, weight)) return linear(gelu(x, approximate), weight, bias);
   check_linear(x, weight, bias);
   return rounded_gelu_linear(x, weight, bias, approximate);
 }
 
 Tensor swiglu_linear(const Tensor& gate, const Tensor& up, const Tensor& weight, const Tensor& bias) {
+  for (const Tensor& t : {gate, up, weight}) check_defined("swiglu_linear", t);
   if (!is_rounded_linear(gate, weight)) return linear(swiglu(gate, up), weight, bias);
   check_swiglu(gate, up);
   check_linear(gate, weight, bias);

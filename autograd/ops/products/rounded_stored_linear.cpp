@@ -75,7 +75,8 @@ Tensor rounded_stored_linear(const Tensor& x, const Tensor& weight, const Tensor
     const Autocast autocast(DType::bfloat16);
     return grad_enabled() ? matmul(gy, w->to(DType::float32)) : gradient_of_x(gy, w);
   };
-  return mark_rounded(record("linear", out, {{x, to_x}, {bias, [](const Tensor& gy) { return gy; }}}));
+  return mark_rounded(
+      record("linear", std::move(out), {{x, to_x}, {bias, [](const Tensor& gy) { return gy; }}}));
 }
 
 }  // namespace gradus

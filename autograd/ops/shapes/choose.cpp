@@ -8,13 +8,18 @@ namespace {
 using kernels::Compare;
 
 Tensor compare(std::string_view op, Compare kernel, const Tensor& a, const Tensor& b) {
-  check_same_dtype(op, a, b);
+  if (const auto one = mixed_dtype(op, a, b)) return compare(op, kernel, a.to(*one), b.to(*one));
   Tensor out = empty(broadcast_shapes(op, a.shape(), b.shape()), DType::boolean);
   const auto loop = raw::loop_over<3>(out.shape(), {&out, &a, &b});
   dispatch_any(a.dtype(), [&]<class T>() {
     kernels::compare(kernel, loop, out.mutable_data<bool>(), a.data<T>(), b.data<T>());
   });
   return out;
+}
+
+Tensor compare(std::string_view op, Compare kernel, const Tensor& a, double b) {
+  check_defined(op, a);
+  return compare(op, kernel, promoted(a, b), number(a, b));
 }
 
 void check_mask(std::string_view op, const Tensor& mask) {
@@ -26,7 +31,7 @@ void check_mask(std::string_view op, const Tensor& mask) {
 
 Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b) {
   check_mask("where", condition);
-  check_same_dtype("where", a, b);
+  if (const auto one = mixed_dtype("where", a, b)) return where(condition, a.to(*one), b.to(*one));
   const Shape shape =
       broadcast_shapes("where", condition.shape(), broadcast_shapes("where", a.shape(), b.shape()));
   Tensor out = empty(shape, a.dtype());
@@ -36,7 +41,7 @@ Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b) {
   });
   const auto to_a = [c = Saved(condition)](const Tensor& gy) { return where(c, gy, number(gy, 0.0)); };
   const auto to_b = [c = Saved(condition)](const Tensor& gy) { return where(c, number(gy, 0.0), gy); };
-  return record("where", out, {{a, to_a}, {b, to_b}});
+  return record("where", std::move(out), {{a, to_a}, {b, to_b}});
 }
 
 Tensor masked_fill(const Tensor& x, const Tensor& mask, double value) {
@@ -52,7 +57,7 @@ Tensor masked_fill(const Tensor& x, const Tensor& mask, double value) {
   const auto pull = [mask = Saved(mask)](const Tensor& gy) { return masked_fill(gy, mask, 0.0); };
   // The number is an input, so that AnomalyMode accepts an infinity in it; it gets no gradient.
   const Tensor filler = autograd::anomaly_mode ? number(x, value) : Tensor();
-  return record("masked_fill", out, {{x, pull}, {filler, [](const Tensor& gy) { return gy; }}});
+  return record("masked_fill", std::move(out), {{x, pull}, {filler, [](const Tensor& gy) { return gy; }}});
 }
 
 Tensor masked_fill(const Tensor& x, const Tensor& mask, const Tensor& value) {
@@ -82,8 +87,8 @@ Tensor clamp(const Tensor& x, const Tensor& min, const Tensor& max) {
   const auto to_max = [x = Saved(x), low = Saved(low), high = Saved(high)](const Tensor& gy) {
     return where(lt(high, low), gy, where(gt(x, high), gy, number(gy, 0.0)));
   };
-  const Tensor out = raw::binary(kernels::Binary::minimum, raised, high);
-  return record("clamp", out, {{x, to_x}, {min, to_min}, {max, to_max}});
+  Tensor out = raw::binary(kernels::Binary::minimum, raised, high);
+  return record("clamp", std::move(out), {{x, to_x}, {min, to_min}, {max, to_max}});
 }
 
 Tensor eq(const Tensor& a, const Tensor& b) { return compare("eq", Compare::eq, a, b); }
@@ -92,11 +97,11 @@ Tensor lt(const Tensor& a, const Tensor& b) { return compare("lt", Compare::lt, 
 Tensor le(const Tensor& a, const Tensor& b) { return compare("le", Compare::le, a, b); }
 Tensor gt(const Tensor& a, const Tensor& b) { return compare("gt", Compare::gt, a, b); }
 Tensor ge(const Tensor& a, const Tensor& b) { return compare("ge", Compare::ge, a, b); }
-Tensor eq(const Tensor& a, double b) { return eq(promoted(a, b), number(a, b)); }
-Tensor ne(const Tensor& a, double b) { return ne(promoted(a, b), number(a, b)); }
-Tensor lt(const Tensor& a, double b) { return lt(promoted(a, b), number(a, b)); }
-Tensor le(const Tensor& a, double b) { return le(promoted(a, b), number(a, b)); }
-Tensor gt(const Tensor& a, double b) { return gt(promoted(a, b), number(a, b)); }
-Tensor ge(const Tensor& a, double b) { return ge(promoted(a, b), number(a, b)); }
+Tensor eq(const Tensor& a, double b) { return compare("eq", Compare::eq, a, b); }
+Tensor ne(const Tensor& a, double b) { return compare("ne", Compare::ne, a, b); }
+Tensor lt(const Tensor& a, double b) { return compare("lt", Compare::lt, a, b); }
+Tensor le(const Tensor& a, double b) { return compare("le", Compare::le, a, b); }
+Tensor gt(const Tensor& a, double b) { return compare("gt", Compare::gt, a, b); }
+Tensor ge(const Tensor& a, double b) { return compare("ge", Compare::ge, a, b); }
 
 }  // namespace gradus

@@ -62,7 +62,7 @@ Tensor triangle(OpName op, bool lower, const Tensor& x, int64_t diagonal) {
       kernels::triangle(lower, x.numel() / (rows * cols), rows, cols, out.mutable_data<T>(), packed.data<T>(),
                         diagonal);
   });
-  return record(op, out,
+  return record(op, std::move(out),
                 {{x, [op, lower, diagonal](const Tensor& gy) { return triangle(op, lower, gy, diagonal); }}});
 }
 
@@ -92,7 +92,7 @@ Tensor index_select(const Tensor& x, int64_t dim, const Tensor& index) {
     if (!total.defined()) total = zeros(shape, gy.dtype());
     add_at(total, d, i, gy);
   };
-  return record("index_select", out, {{x, spread, add_to}});
+  return record("index_select", std::move(out), {{x, spread, add_to}});
 }
 
 Tensor index_add(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source) {
@@ -108,7 +108,7 @@ Tensor index_add(const Tensor& x, int64_t dim, const Tensor& index, const Tensor
          index.shape(), ", source ", source.shape(), " and x ", x.shape(), ".");
   Tensor out = raw::clone(x);
   add_at(out, d, index, source);
-  return record("index_add", out,
+  return record("index_add", std::move(out),
                 {{x, [](const Tensor& gy) { return gy; }},
                  {source, [d, i = Saved(index)](const Tensor& gy) { return index_select(gy, d, i); }}});
 }
@@ -133,7 +133,7 @@ Tensor gather(const Tensor& x, int64_t dim, const Tensor& index) {
   const auto spread = [d, shape = part.shape(), i = Saved(i)](const Tensor& gy) {
     return scatter_add(zeros(shape, gy.dtype()), d, i, gy);
   };
-  return record("gather", out, {{part, spread}});
+  return record("gather", std::move(out), {{part, spread}});
 }
 
 Tensor scatter_add(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source) {
@@ -161,7 +161,7 @@ Tensor scatter_add(const Tensor& x, int64_t dim, const Tensor& index, const Tens
     kernels::scatter_add(sides.outer, sides.size, sides.inner, i.shape()[d], out.mutable_data<T>(),
                          i.data<int64_t>(), s.data<T>());
   });
-  return record("scatter_add", out,
+  return record("scatter_add", std::move(out),
                 {{x, [](const Tensor& gy) { return gy; }},
                  {used, [d, i = Saved(i)](const Tensor& gy) { return gather(gy, d, i); }}});
 }

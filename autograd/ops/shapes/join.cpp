@@ -38,7 +38,7 @@ Tensor cat(const std::vector<Tensor>& tensors, int64_t dim) {
   }
   std::vector<bool> nothing;
   std::transform(tensors.begin(), tensors.end(), std::back_inserter(nothing), is_nothing);
-  return record("cat", out, tensors, [d, sizes, nothing](const Tensor& gy, Needs) {
+  return record("cat", std::move(out), tensors, [d, sizes, nothing](const Tensor& gy, Needs) {
     std::vector<Tensor> pieces = gy.split(sizes, d);
     for (size_t i = 0; i < pieces.size(); ++i)
       if (nothing[i]) pieces[i] = pieces[i].reshape({0});
@@ -75,7 +75,7 @@ Tensor pad(const Tensor& x, int64_t dim, int64_t size, int64_t start, int64_t st
   const int64_t end = count > 0 ? start + (count - 1) * step + 1 : start;
   Tensor part = out.slice(d, start, end, step);
   raw::copy_into(part, x);
-  return record("pad", out,
+  return record("pad", std::move(out),
                 {{x, [d, start, end, step](const Tensor& gy) { return gy.slice(d, start, end, step); }}});
 }
 

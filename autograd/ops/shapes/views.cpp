@@ -46,13 +46,13 @@ std::optional<Shape> strides_as(const Tensor& x, const Shape& shape) {
 // A part of x that `part(x)` selects, with the gradient rule `place`. Several parts of one tensor (q, k, v of
 // a projection) share one buffer instead of adding padded copies.
 template <class Place, class Part>
-Tensor part_view(OpName op, const Tensor& x, const Tensor& view, Place place, Part part) {
+Tensor part_view(OpName op, const Tensor& x, Tensor view, Place place, Part part) {
   const auto add_to = [full = x.shape(), part](const Tensor& gy, Tensor& total) {
     if (!total.defined()) total = zeros(full, gy.dtype());
     Tensor target = part(total);
     raw::add_into(target, gy);
   };
-  return record(op, view, {{x, place, add_to}});
+  return record(op, std::move(view), {{x, place, add_to}});
 }
 
 Tensor reshaped_view(OpName op, const Tensor& x, const Shape& shape, const Shape& strides) {
@@ -63,6 +63,7 @@ Tensor reshaped_view(OpName op, const Tensor& x, const Shape& shape, const Shape
 }  // namespace
 
 Tensor Tensor::permute(const std::vector<int64_t>& dims) const {
+  check_defined("permute", *this);
   Shape order(dims);
   bool seen[kMaxDims] = {};
   if (order.size() != dim())
@@ -77,6 +78,7 @@ Tensor Tensor::permute(const std::vector<int64_t>& dims) const {
 }
 
 Tensor Tensor::transpose(int64_t dim0, int64_t dim1) const {
+  check_defined("transpose", *this);
   const int a = wrap_dim("transpose", dim0, dim()), b = wrap_dim("transpose", dim1, dim());
   Shape order = shape();
   for (int d = 0; d < dim(); ++d) order[d] = d;
@@ -85,6 +87,7 @@ Tensor Tensor::transpose(int64_t dim0, int64_t dim1) const {
 }
 
 Tensor Tensor::reshape(Shape to) const {
+  check_defined("reshape", *this);
   int unknown = -1;
   Shape sizes = to;
   for (int d = 0; d < to.size(); ++d) {
@@ -105,6 +108,7 @@ Tensor Tensor::reshape(Shape to) const {
 }
 
 Tensor Tensor::flatten(int64_t start_dim, int64_t end_dim) const {
+  check_defined("flatten", *this);
   const int first = wrap_dim("flatten", start_dim, dim()), last = wrap_dim("flatten", end_dim, dim());
   if (first > last)
     fail("flatten", "start_dim must not come after end_dim, got ", start_dim, " and ", end_dim, " for ",
@@ -117,6 +121,7 @@ Tensor Tensor::flatten(int64_t start_dim, int64_t end_dim) const {
 }
 
 Tensor Tensor::expand(Shape to) const {
+  check_defined("expand", *this);
   const int lead = to.size() - dim();
   Shape strides = to;
   bool fits = lead >= 0;
@@ -134,6 +139,7 @@ Tensor Tensor::expand(Shape to) const {
 }
 
 Tensor Tensor::squeeze(int64_t dim) const {
+  check_defined("squeeze", *this);
   const int d = wrap_dim("squeeze", dim, this->dim());
   Shape to = shape(), new_strides = strides();
   if (this->dim() > 0 && to[d] == 1) {
@@ -144,6 +150,7 @@ Tensor Tensor::squeeze(int64_t dim) const {
 }
 
 Tensor Tensor::squeeze() const {
+  check_defined("squeeze", *this);
   Shape to, new_strides;
   for (int d = 0; d < dim(); ++d)
     if (shape()[d] != 1) {
@@ -154,6 +161,7 @@ Tensor Tensor::squeeze() const {
 }
 
 Tensor Tensor::unsqueeze(int64_t dim) const {
+  check_defined("unsqueeze", *this);
   const int d = wrap_dim("unsqueeze", dim, this->dim() + 1);
   Shape to = shape(), new_strides = strides();
   new_strides.insert(d, d < this->dim() ? to[d] * new_strides[d] : 1);
@@ -162,6 +170,7 @@ Tensor Tensor::unsqueeze(int64_t dim) const {
 }
 
 Tensor Tensor::slice(int64_t dim, int64_t start, int64_t end, int64_t step) const {
+  check_defined("slice", *this);
   if (this->dim() == 0) fail("slice", "a scalar has no dimension to slice.");
   const int d = wrap_dim("slice", dim, this->dim());
   if (step < 1) fail("slice", "step must be at least 1, got ", step, ".");
@@ -180,6 +189,7 @@ Tensor Tensor::slice(int64_t dim, int64_t start, int64_t end, int64_t step) cons
 }
 
 Tensor Tensor::select(int64_t dim, int64_t index) const {
+  check_defined("select", *this);
   if (this->dim() == 0) fail("select", "a scalar has no dimension to select from.");
   const int64_t n = size(dim);
   if (index < -n || index >= n) fail("select", "index must be in [", -n, ", ", n - 1, "], got ", index, ".");
@@ -195,6 +205,7 @@ Tensor Tensor::select(int64_t dim, int64_t index) const {
 }
 
 std::vector<Tensor> Tensor::split(int64_t size, int64_t dim) const {
+  check_defined("split", *this);
   if (size < 0 || (size == 0 && this->size(dim) > 0))
     fail("split", "size must be at least 1, got ", size, ".");
   std::vector<int64_t> sizes;
@@ -207,6 +218,7 @@ std::vector<Tensor> Tensor::split(int64_t size, int64_t dim) const {
 }
 
 std::vector<Tensor> Tensor::split(const std::vector<int64_t>& sizes, int64_t dim) const {
+  check_defined("split", *this);
   std::vector<Tensor> pieces;
   int64_t start = 0;
   for (const int64_t size : sizes) {
@@ -221,6 +233,7 @@ std::vector<Tensor> Tensor::split(const std::vector<int64_t>& sizes, int64_t dim
 }
 
 std::vector<Tensor> Tensor::chunk(int64_t chunks, int64_t dim) const {
+  check_defined("chunk", *this);
   if (chunks < 1) fail("chunk", "the number of pieces must be at least 1, got ", chunks, ".");
   const int64_t n = size(dim);
   if (n == 0) return split(std::vector<int64_t>(static_cast<size_t>(chunks), 0), dim);
@@ -228,15 +241,18 @@ std::vector<Tensor> Tensor::chunk(int64_t chunks, int64_t dim) const {
 }
 
 Tensor Tensor::contiguous() const {
+  check_defined("contiguous", *this);
   if (is_contiguous()) return *this;
   return record("contiguous", raw::clone(*this), {{*this, [](const Tensor& gy) { return gy; }}});
 }
 
 Tensor Tensor::to(DType dtype) const {
+  check_defined("to", *this);
   if (dtype == this->dtype()) return *this;
-  const Tensor out = raw::converted(*this, dtype);
+  Tensor out = raw::converted(*this, dtype);
   if (!is_floating(dtype)) return out;
-  return record("to", out, {{*this, [from = this->dtype()](const Tensor& gy) { return gy.to(from); }}});
+  return record("to", std::move(out),
+                {{*this, [from = this->dtype()](const Tensor& gy) { return gy.to(from); }}});
 }
 
 }  // namespace gradus
