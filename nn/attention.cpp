@@ -26,7 +26,8 @@ int64_t checked_head_size(int64_t n_embd, int64_t n_head, int64_t n_kv_head, int
 }
 
 void check_sequence(const Tensor& x) {
-  if (x.dim() != 3) fail("attention", "x must be (B, T, C), got ", x.shape(), ".");
+  if (!x.defined() || x.dim() != 3)
+    fail("attention", "x must be (B, T, C), got ", x.defined() ? concat(x.shape()) : "none", ".");
 }
 
 void check_decodes(bool causal) {

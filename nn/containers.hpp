@@ -14,6 +14,7 @@
 #include <iterator>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -53,16 +54,17 @@ class AnyModule {
       : held_(std::move(module)),
         module_([](std::any& held) -> Module& { return *std::any_cast<M>(&held); }),
         call_([](const std::any& held, const Tensor& x, Generator* dropout) -> Tensor {
-          if constexpr (std::invocable<const M&, const Tensor&, Generator*>)
+          if constexpr (std::is_invocable_r_v<Tensor, const M&, const Tensor&, Generator*>)
             return std::any_cast<const M&>(held)(x, dropout);
-          else if constexpr (std::invocable<const M&, const Tensor&>)
+          else if constexpr (std::is_invocable_r_v<Tensor, const M&, const Tensor&>)
             return std::any_cast<const M&>(held)(x);
           else
-            fail("any_module", "must be called with one tensor, got a module which is not. Hint: get() ",
-                 "returns the module as its own type.");
+            fail("any_module", "a module must take one tensor and return one, got another. Hint: ",
+                 "get<nn::LSTM>() returns a module as its own type.");
         }) {}
 
-  /// Calls the module, with the generator if it takes one. Throws Error if it is not called with one tensor.
+  /// Calls the module, with the generator if it takes one. Throws Error if it does not take one tensor and
+  /// return one, as an LSTM: get() is the way to such a module.
   Tensor operator()(const Tensor& x, Generator* dropout = nullptr) const { return call_(held_, x, dropout); }
   /// The module as its own type, or as a base class of it. Throws Error if it is of another type.
   template <std::derived_from<Module> M>

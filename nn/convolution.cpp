@@ -4,12 +4,11 @@
 #include <cmath>
 
 #include "gradus/autograd/engine/checkpoint.hpp"
+#include "gradus/autograd/ops/window_arguments.hpp"
 #include "gradus/nn/init.hpp"
 
 namespace gradus::nn {
 namespace {
-
-int64_t at(const autograd::PerDim& p, int d) { return p.values[p.values.size() == 1 ? 0 : d]; }
 
 // x with `before` and `after` more elements along dim.
 Tensor padded(const Tensor& x, int64_t dim, int64_t before, int64_t after, PaddingMode mode) {
@@ -17,12 +16,13 @@ Tensor padded(const Tensor& x, int64_t dim, int64_t before, int64_t after, Paddi
   if (size < 1 || (mode != PaddingMode::replicate && std::max(before, after) > most))
     fail("conv", "padding must be at most ", most, " for reflect or circular padding of ", x.shape(),
          ", got ", std::max(before, after), ".");
-  std::vector<int64_t> index;
+  Tensor index = empty({size + before + after}, DType::int64);
+  auto* to = index.mutable_data<int64_t>();
   for (int64_t i = -before; i < size + after; ++i)
-    index.push_back(mode == PaddingMode::reflect    ? last - std::abs(last - std::abs(i))
-                    : mode == PaddingMode::circular ? (i + size) % size
-                                                    : std::clamp<int64_t>(i, 0, last));
-  return index_select(x, dim, tensor(index, {size + before + after}));
+    *to++ = mode == PaddingMode::reflect    ? last - std::abs(last - std::abs(i))
+            : mode == PaddingMode::circular ? (i + size) % size
+                                            : std::clamp<int64_t>(i, 0, last);
+  return index_select(x, dim, index);
 }
 
 }  // namespace
@@ -41,7 +41,7 @@ Convolution<dims>::Convolution(int64_t in_channels, int64_t out_channels, const 
          "channels, groups and kernel_size must be >= 1, and groups divide the channels, got channels ",
          in_channels, " and ", out_channels, ", groups ", groups, " and kernel_size ", kernel, ".");
   Shape shape{out_channels, in_channels / groups};
-  for (int d = 0; d < dims; ++d) shape.push_back(at(kernel_size, d));
+  for (int d = 0; d < dims; ++d) shape.push_back(kernel[kernel.size() == 1 ? 0 : d]);
   const double bound = 1.0 / std::sqrt(static_cast<double>(shape.numel() / out_channels));
   weight = new_parameter(shape, [&](Tensor& x) { kaiming_uniform_(x, generator, std::sqrt(5.0)); });
   if (options.bias)
@@ -52,11 +52,15 @@ template <int dims>
 Tensor Convolution<dims>::operator()(const Tensor& x) const {
   ConvOptions options{options_.stride, options_.padding, options_.dilation, options_.groups};
   Tensor in = x;
-  if (options_.padding_mode != PaddingMode::zeros && x.dim() > dims && options_.padding.mode != "valid") {
-    const bool same = options_.padding.mode == "same";
+  const bool same = options_.padding.mode == "same";
+  if (options_.padding_mode != PaddingMode::zeros && x.defined() && x.dim() > dims &&
+      (same || options_.padding.mode.empty())) {
+    const auto dilation = per_dim("conv", "dilation", options_.dilation, dims, 1, 1);
+    const auto padding =
+        per_dim("conv", "padding", same ? autograd::Padding(0) : options_.padding, dims, 0, 0);
     for (int d = 0; d < dims; ++d) {
-      const int64_t zeros =
-          same ? at(options_.dilation, d) * (weight.size(d + 2) - 1) : 2 * at(options_.padding, d);
+      const auto axis = static_cast<size_t>(d + 2 - dims);
+      const int64_t zeros = same ? dilation[axis] * (weight.size(d + 2) - 1) : 2 * padding[axis];
       in = padded(in, d - dims, zeros / 2, zeros - zeros / 2, options_.padding_mode);
     }
     options.padding = 0;
@@ -90,14 +94,13 @@ Tensor BatchNorm<dims>::operator()(const Tensor& x) const {
   if (!x.defined() || (x.dim() != dims + 2 && (dims > 1 || x.dim() != 2)))
     fail("batch_norm", "needs ", dims == 1 ? "(N, C) or (N, C, L)" : "(N, C, H, W)", ", got ",
          x.defined() ? x.shape() : Shape(), ".");
-  double momentum = options_.momentum.value_or(0.0);
-  if (training() && num_batches_tracked.defined() && !recomputing()) {
-    Tensor count = num_batches_tracked;
-    count.fill_(count.item() + 1);
-    if (!options_.momentum) momentum = 1.0 / count.item();
-  }
-  return output(batch_norm(x, running_mean, running_var, weight, bias, training() || !running_mean.defined(),
-                           momentum, options_.eps));
+  const bool counts = training() && num_batches_tracked.defined() && !recomputing() && x.numel() > 0;
+  const double batches = counts ? num_batches_tracked.item() + 1 : 1;
+  const Tensor y =
+      batch_norm(x, running_mean, running_var, weight, bias, training() || !running_mean.defined(),
+                 options_.momentum.value_or(1 / batches), options_.eps);
+  if (Tensor count = num_batches_tracked; counts) count.fill_(batches);
+  return output(y);
 }
 
 template class BatchNorm<1>;

@@ -83,8 +83,8 @@ struct BatchNormOptions {
 /// batch_norm() with running values (Ioffe and Szegedy, arXiv 1502.03167).
 ///
 /// In training mode a call normalizes with the batch's mean and variance and updates the buffers, which a
-/// copy of the module shares; not when a checkpoint() calls it again. In evaluation mode it normalizes with
-/// the buffers, or with the batch if there are none.
+/// copy of the module shares; not with an empty batch, nor when a checkpoint() calls it again. In evaluation
+/// mode it normalizes with the buffers, or with the batch if there are none.
 template <int dims>
 class BatchNorm : public Module {
  public:

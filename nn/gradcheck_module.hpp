@@ -7,6 +7,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <vector>
 
 #include "gradus/autograd/gradcheck/gradcheck.hpp"
@@ -16,27 +17,32 @@ namespace gradus::nn {
 
 namespace detail {
 
-/// Replaces a module's parameters by the given tensors, in the order of named_parameters().
+/// Replaces a module's parameters by the given tensors, in the order of named_parameters(); tied ones by one.
 class ReplaceParameters : public Visitor {
  public:
   ReplaceParameters(const std::vector<Tensor>& values, size_t first) : values_(values), next_(first) {}
 
  private:
-  void on_parameter(const std::string&, Tensor& parameter, Role) override { parameter = values_.at(next_++); }
+  void on_parameter(const std::string&, Tensor& parameter, Role) override {
+    const auto [found, is_new] = places_.try_emplace(parameter.impl(), next_);
+    if (is_new) ++next_;
+    parameter = values_.at(found->second);
+  }
   const std::vector<Tensor>& values_;
   size_t next_;
+  std::map<const autograd::TensorImpl*, size_t> places_;
 };
 
 }  // namespace detail
 
 /// gradcheck of call(module, inputs) with respect to the floating `inputs` (float64) and all parameters,
 /// which the report counts after the inputs. If the module has dropout, `call` must make the generator.
-/// Throws as gradcheck does. `visit` must list tied parameters once.
+/// Throws as gradcheck does.
 template <class M>
 GradcheckReport gradcheck_module(const M& module, const std::vector<Tensor>& inputs,
                                  const std::function<Tensor(const M&, const std::vector<Tensor>&)>& call,
                                  const GradcheckOptions& options = {.order = 2}) {
-  M copy = module;
+  M copy = deep_copy(module);
   copy.to(DType::float64);
   std::vector<Tensor> all = inputs;
   GradcheckOptions named = options;

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "gradus/autograd/graph/record.hpp"
+#include "gradus/autograd/tensor/raw.hpp"
 
 namespace gradus::nn {
 namespace {
@@ -43,33 +44,31 @@ class ForEachModule : public Visitor {
   F f_;
 };
 
-class Converter : public Visitor {
+/// Puts made(old, is_parameter) in the places of all parameters and buffers; tied ones stay tied.
+template <class F>
+class Replace : public Visitor {
  public:
-  explicit Converter(DType dtype) : dtype_(dtype) {}
+  Replace(Module& module, F made) : made_(std::move(made)) { start(module); }
 
  private:
-  void on_parameter(const std::string&, Tensor& parameter, Role) override {
-    convert(parameter, is_storage(dtype_) && parameter.dim() != 2 ? DType::float32 : dtype_);
-  }
-  void on_buffer(const std::string&, Tensor& buffer) override {
-    if (is_floating(buffer.dtype())) convert(buffer, is_storage(dtype_) ? DType::float32 : dtype_);
-  }
-
-  void convert(Tensor& parameter, DType dtype) {
-    if (parameter.dtype() == dtype) return;
-    const Tensor old = parameter;
-    auto [found, is_new] = converted_.try_emplace(old.impl());
+  void on_parameter(const std::string&, Tensor& parameter, Role) override { replace(parameter, true); }
+  void on_buffer(const std::string&, Tensor& buffer) override { replace(buffer, false); }
+  void replace(Tensor& place, bool is_parameter) {
+    const Tensor old = place;
+    auto [found, is_new] = replaced_.try_emplace(old.impl());
     if (is_new) {
-      Tensor made = old.detach().to(dtype);
-      if (old.requires_grad() && is_floating(dtype)) made.requires_grad_();
-      made.impl()->frozen = old.impl()->frozen;
+      Tensor made = made_(old, is_parameter);
+      if (made.impl() != old.impl()) {
+        if (old.requires_grad() && is_floating(made.dtype())) made.requires_grad_();
+        made.impl()->frozen = old.impl()->frozen;
+      }
       found->second = {old, made};
     }
-    parameter = found->second.second;
+    place = found->second.second;
   }
 
-  DType dtype_;
-  std::map<const autograd::TensorImpl*, std::pair<Tensor, Tensor>> converted_;  // keeps tied parameters tied
+  F made_;
+  std::map<const autograd::TensorImpl*, std::pair<Tensor, Tensor>> replaced_;
 };
 
 /// A remark for summary() on a parameter that is not trained.
@@ -193,7 +192,23 @@ EvaluationMode::~EvaluationMode() {
 void Module::to(DType dtype) {
   if (!is_floating(dtype) && !is_storage(dtype))
     fail("module", "parameters must be float32, float64, bfloat16, q8_0 or q4_0, got ", name(dtype), ".");
-  Converter(dtype).start(*this);
+  Replace(*this, [dtype](const Tensor& old, bool is_parameter) {
+    const bool keeps_numbers = is_storage(dtype) && (!is_parameter || old.dim() != 2);
+    const DType to = keeps_numbers ? DType::float32 : dtype;
+    if (old.dtype() == to || (!is_parameter && !is_floating(old.dtype()))) return old;
+    old.impl()->replaced = true;
+    return old.detach().to(to);
+  });
+}
+
+void detail::own_tensors(Module& copy) {
+  Replace(copy, [](const Tensor& old, bool) {
+    if (is_storage(old.dtype())) return old;  // is only read
+    Tensor made = raw::clone(old.detach());
+    if (!old.grad().defined()) return made;
+    made.requires_grad_().set_grad(raw::clone(old.grad()));
+    return made;
+  });
 }
 
 StateDict Module::state_dict() const {

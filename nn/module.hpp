@@ -16,7 +16,8 @@
 //   Tensor operator()(const Tensor& x) const { return output(x + mlp(point("normed", ln(x)))); }
 //
 // Ownership: a module owns its members. Parameters are Tensor handles, so a copied module shares its
-// parameters with the original (but not its mode, and nobody watches it). Thread-safety: const members may be
+// parameters with the original (but not its mode, and nobody watches it); deep_copy() gives it its own.
+// Thread-safety: const members may be
 // called concurrently, unless the module is watched; a change of mode and a load need exclusive access.
 #pragma once
 
@@ -233,6 +234,20 @@ class Module {
   detail::WatchList watches_;
 };
 
+namespace detail {
+void own_tensors(Module& copy);
+}
+
+/// A copy whose parameters and buffers are its own: of the same values and gradients, trained or frozen, tied
+/// as in the original. Weights that are only stored (dtype.hpp), tensors that `visit` does not list, and
+/// hooks are not copied.
+template <std::derived_from<Module> M>
+M deep_copy(const M& module) {
+  M copy = module;
+  detail::own_tensors(copy);
+  return copy;
+}
+
 /// Sets a module and its descendants to evaluation mode for its lifetime, then restores their modes.
 class EvaluationMode {
  public:
@@ -252,6 +267,6 @@ class EvaluationMode {
 template <>
 struct std::tuple_size<gradus::nn::NamedParameter> : std::integral_constant<size_t, 2> {};
 /// The same.
-template <size_t I>
-struct std::tuple_element<I, gradus::nn::NamedParameter>
-    : std::tuple_element<I, std::pair<std::string, gradus::Tensor>> {};
+template <size_t i>
+struct std::tuple_element<i, gradus::nn::NamedParameter>
+    : std::tuple_element<i, std::pair<std::string, gradus::Tensor>> {};

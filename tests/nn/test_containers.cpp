@@ -4,6 +4,7 @@
 #include "autograd/compare.hpp"
 #include "gradus/nn/gradcheck_module.hpp"
 #include "gradus/nn/layers.hpp"
+#include "gradus/nn/recurrent.hpp"
 
 namespace gradus::nn::test_containers {
 
@@ -83,12 +84,16 @@ TEST_CASE("a copy of a list shares parameters, but not modes and modules") {
 TEST_CASE("a list says what is wrong with a place or a type") {
   Generator g(1);
   const ModuleList list{Linear(2, 2, g), Pair()};
-  CHECK_THROWS_WITH(list[2], "[module_list] the index must be in [-2, 2), got 2.");
-  CHECK_THROWS_WITH(list[-3], "[module_list] the index must be in [-2, 2), got -3.");
-  CHECK_THROWS_WITH(list[0].get<Dropout>(),
-                    "[any_module] must be of the type that get() asks for, got another one.");
-  CHECK_ERROR(list[1](ones({2})), "[any_module] must be called with one tensor");
+  CHECK(error_of([&] { list[2]; }) == "[module_list] the index must be in [-2, 2), got 2.");
+  CHECK(error_of([&] { list[-3]; }) == "[module_list] the index must be in [-2, 2), got -3.");
+  CHECK(error_of([&] { list[0].get<Dropout>(); }) ==
+        "[any_module] must be of the type that get() asks for, got another one.");
+  CHECK_THAT(error_of([&] { list[1](ones({2})); }),
+             ContainsSubstring("[any_module] a module must take one tensor and return one"));
   CHECK(difference(list[1].get<Pair>()(ones({2}), ones({2})), full({2}, 2.0)) == "");
+  const ModuleDict recurrent{{"rnn", RNN(3, 3, g)}, {"lstm", LSTM(3, 3, g)}};
+  CHECK(recurrent["lstm"].get<LSTM>()(ones({5, 2, 3})).output.shape() == Shape{5, 2, 3});
+  CHECK_THROWS_AS(recurrent["lstm"](ones({5, 2, 3})), Error);
 }
 
 TEST_CASE("a dictionary keeps the order of its names, and replaces") {

@@ -133,6 +133,17 @@ TEST_CASE("a batch norm counts a batch once, also when a checkpoint computes it 
   CHECK(difference(same.grad(), in.grad(), 0) == "");
 }
 
+TEST_CASE("a batch norm ignores an empty batch, and one that it refuses") {
+  BatchNorm1d norm(2), equal(2, {.momentum = {}});
+  for (const BatchNorm1d* one : {&norm, &equal}) {
+    CHECK((*one)(zeros({0, 2})).shape() == Shape{0, 2});
+    CHECK_THROWS_AS((*one)(ones({1, 2})), Error);
+    CHECK(difference(one->running_mean, zeros({2})) == "");
+    CHECK(difference(one->running_var, ones({2})) == "");
+    CHECK(one->num_batches_tracked.item() == 0);
+  }
+}
+
 TEST_CASE("a batch norm without running values uses the batch in evaluation mode too") {
   Generator g(1);
   BatchNorm2d layer(2, {.affine = false, .track_running_stats = false});
@@ -171,20 +182,35 @@ TEST_CASE("convolution has the same bits for any number of threads and for each 
 
 TEST_CASE("layers refuse what they cannot use") {
   Generator g(1);
-  CHECK_THROWS_WITH(
-      Conv2d(3, 4, 3, g, {.groups = 2}),
-      "[conv] channels, groups and kernel_size must be >= 1, and groups divide the channels, got channels "
-      "3 and 4, groups 2 and kernel_size (3,).");
-  CHECK_THROWS_WITH(
-      Conv1d(3, 4, {3, 3}, g),
-      "[conv] channels, groups and kernel_size must be >= 1, and groups divide the channels, got channels "
-      "3 and 4, groups 1 and kernel_size (3, 3).");
-  CHECK_THROWS_WITH(Conv1d(1, 1, 2, g, {.padding = 3, .padding_mode = PaddingMode::reflect})(zeros({1, 3})),
-                    "[conv] padding must be at most 2 for reflect or circular padding of (1, 3), got 3.");
-  CHECK_THROWS_WITH(BatchNorm2d(2)(zeros({3, 2})), "[batch_norm] needs (N, C, H, W), got (3, 2).");
-  CHECK_THROWS_WITH(BatchNorm1d(0), "[batch_norm] num_features must be >= 1, got 0.");
-  CHECK_THROWS_WITH(GroupNorm(3, 4),
-                    "[group_norm] num_groups must divide num_channels, both >= 1, got 3 and 4.");
+  CHECK(error_of([&] { Conv2d(3, 4, 3, g, {.groups = 2}); }) ==
+        "[conv] channels, groups and kernel_size must be >= 1, and groups divide the channels, got channels "
+        "3 and 4, groups 2 and kernel_size (3,).");
+  CHECK(error_of([&] {
+          Conv1d(3, 4, {3, 3}, g);
+        }) ==
+        "[conv] channels, groups and kernel_size must be >= 1, and groups divide the channels, got channels "
+        "3 and 4, groups 1 and kernel_size (3, 3).");
+  CHECK(error_of([&] {
+          Conv1d(1, 1, 2, g, {.padding = 3, .padding_mode = PaddingMode::reflect})(zeros({1, 3}));
+        }) == "[conv] padding must be at most 2 for reflect or circular padding of (1, 3), got 3.");
+  for (const PaddingMode mode : {PaddingMode::reflect, PaddingMode::replicate, PaddingMode::circular})
+    for (const autograd::Padding& padding :
+         {autograd::Padding(-1), autograd::Padding(int64_t{1} << 62), autograd::Padding{1, -1},
+          autograd::Padding{1, 1, 1}, autograd::Padding("full")}) {
+      const std::string refusal = error_of([&] {
+        Conv2d(1, 1, 2, g, {.padding = padding, .padding_mode = mode})(zeros({1, 4, 4}));
+      });
+      CHECK_THAT(refusal, Catch::Matchers::ContainsSubstring(" padding must be "));
+    }
+  CHECK_THROWS_AS(
+      Conv2d(1, 1, 2, g,
+             {.padding = "same", .dilation = int64_t{1} << 62, .padding_mode = PaddingMode::circular})(
+          zeros({1, 4, 4})),
+      Error);
+  CHECK(error_of([] { BatchNorm2d(2)(zeros({3, 2})); }) == "[batch_norm] needs (N, C, H, W), got (3, 2).");
+  CHECK(error_of([] { BatchNorm1d(0); }) == "[batch_norm] num_features must be >= 1, got 0.");
+  CHECK(error_of([] { GroupNorm(3, 4); }) ==
+        "[group_norm] num_groups must divide num_channels, both >= 1, got 3 and 4.");
 }
 
 }  // namespace gradus::nn::test_convolution

@@ -1,6 +1,8 @@
 #include "gradus/nn/module.hpp"
 
 #include "autograd/compare.hpp"
+#include "catch.hpp"
+#include "gradus/nn/gradcheck_module.hpp"
 #include "gradus/nn/layers.hpp"
 #include "gradus/nn/sequential.hpp"
 
@@ -156,6 +158,36 @@ TEST_CASE("a copied module shares its parameters but not its mode") {
   CHECK(tower.table.at({0}) == 3.0);
   copy.eval();
   CHECK(tower.training());
+}
+
+TEST_CASE("a deep copy has its own parameters and buffers, tied, frozen and with gradients as before") {
+  struct Tied : Module {
+    explicit Tied(Generator& g) : table(3, 2, g), head(2, 3, g, {.bias = false}), gain(ones({2})) {
+      head.weight = table.weight;
+    }
+    void visit(Visitor& v) override { v("table", table)("head", head)("gain", gain).buffer("count", count); }
+    Embedding table;
+    Linear head;
+    Tensor gain, count = zeros({1}, DType::int64);
+  };
+  Generator g(1);
+  Tied a(g);
+  a.gain.requires_grad_(false);
+  sum(a.head(a.table(tensor({0, 1})))).backward();
+  Tied b = deep_copy(a);
+  CHECK(b.head.weight.impl() == b.table.weight.impl());
+  CHECK(b.gain.impl()->frozen);
+  CHECK(difference(b.table.weight.grad(), a.table.weight.grad()) == "");
+  for (size_t i = 0; i < 2; ++i) {
+    Tensor mine = b.parameters()[i];
+    CHECK(difference(mine.detach(), a.parameters()[i].detach()) == "");
+    mine.fill_(7);
+    CHECK(a.parameters()[i].detach().reshape({-1}).at({0}) != 7);
+  }
+  b.count.fill_(1);
+  CHECK(a.count.item() == 0);
+  const auto call = [](const Tied& m, const std::vector<Tensor>&) { return m.head(m.table(tensor({0, 2}))); };
+  CHECK(gradcheck_module<Tied>(a, {}, call).message == "");
 }
 
 TEST_CASE("train and eval reach every module below") {
