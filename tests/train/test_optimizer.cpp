@@ -1,7 +1,10 @@
+
 #include "catch.hpp"
 #include "gradus/autograd/ops/ops.hpp"
 #include "gradus/nn/layers.hpp"
 #include "gradus/train/optimizers/adamw.hpp"
+#include "gradus/train/optimizers/clip.hpp"
+#include "gradus/train/optimizers/muon.hpp"
 #include "gradus/train/optimizers/sgd.hpp"
 
 namespace gradus::train::test_optimizer {
@@ -164,6 +167,119 @@ TEST_CASE("optimizers refuse senseless options") {
   CHECK_THROWS_AS(SGD(problem.parameters(), {.momentum = 1}), Error);
   CHECK_THROWS_WITH(SGD(problem.parameters(), {.nesterov = true}),
                     "[sgd] momentum must be above 0 for nesterov, got 0.");
+}
+
+TEST_CASE("each parameter counts its own steps, and a state keeps them") {
+  for (const bool muon : {false, true}) {
+    Problem one, two;
+    const NamedParameters parameters[] = {one.parameters(), two.parameters()};
+    std::unique_ptr<Optimizer> both[2];
+    for (int i = 0; i < 2; ++i)
+      both[i] = muon ? std::unique_ptr<Optimizer>(std::make_unique<Muon>(parameters[i]))
+                     : std::make_unique<AdamW>(parameters[i]);
+    for (int k = 0; k < 999; ++k) {
+      one.w.set_grad(ones({2, 2}, DType::float64));
+      both[0]->step(0.001);
+    }
+    const std::vector<double> start = one.b.to_vector<double>();
+    two.w.copy_(one.w.detach());
+    both[1]->load_state_dict(both[0]->state_dict());
+    for (Problem* problem : {&one, &two}) problem->set_gradients(0);
+    for (const auto& optimizer : both) optimizer->step(0.001);
+    // The first step of a parameter is lr * sign(g), but for eps.
+    CHECK(std::abs(std::abs(one.b.at({0}) - start[0]) - 0.001) < 1e-9);
+    CHECK(one.b.to_vector<double>() == two.b.to_vector<double>());
+    CHECK(both[0]->state_dict().at("skipped.b").item() == 999);
+  }
+}
+
+TEST_CASE("a state of 0.3, which counts all steps for each parameter, goes on as it did") {
+  Problem one;
+  AdamW optimizer(one.parameters(), kAdamWOptions);
+  nn::StateDict state = optimizer.state_dict();
+  CHECK(state.size() == 5);
+  state["steps"] = full({}, 1000, DType::int64);
+  state["m.b"] = tensor(std::vector<double>{0.1, 0.1}, {2});
+  state["v.b"] = tensor(std::vector<double>{0.01, 0.01}, {2});
+  optimizer.load_state_dict(state);
+  one.b.set_grad(tensor(std::vector<double>{1, 1}, {2}));
+  optimizer.step(0.1);
+  const double m = 0.9 * 0.1 + 0.1, v = 0.99 * 0.01 + 0.01;
+  const double expected =
+      0.1 - 0.1 * (m / (1 - std::pow(0.9, 1001)) / (std::sqrt(v / (1 - std::pow(0.99, 1001))) + 1e-8));
+  CHECK(std::abs(one.b.at({0}) - expected) < 1e-13);
+}
+
+TEST_CASE("a parameter that is unfrozen is trained, and frozen again it stays") {
+  Problem problem;
+  problem.w.requires_grad_(false);
+  AdamW optimizer(problem.parameters());
+  CHECK(optimizer.state_dict().size() == 3);
+  optimizer.step(0.1);
+  problem.w.requires_grad_();
+  const double before = problem.w.at({0, 0});
+  problem.set_gradients(0);
+  optimizer.step(0.1);
+  CHECK(std::abs(std::abs(problem.w.at({0, 0}) - before * (1 - 0.1 * 0.01)) - 0.1) < 1e-6);
+  CHECK(optimizer.state_dict().size() == 7);  // with skipped.w, skipped.b
+  problem.w.requires_grad_(false);
+  const std::vector<double> frozen = problem.w.to_vector<double>();
+  optimizer.step(0.1);
+  CHECK(problem.w.to_vector<double>() == frozen);
+}
+
+TEST_CASE("an optimizer says that it holds what the model does not, and what is listed twice") {
+  Generator g(1);
+  const auto said = [](Optimizer& optimizer) {
+    try {
+      optimizer.step(0.1);
+    } catch (const Error& e) {
+      return std::string(e.what());
+    }
+    return std::string();
+  };
+  nn::Linear a(2, 2, g), b(2, 2, g), c(2, 2, g);
+  SGD of_a(a.named_parameters()), of_c(c.named_parameters());
+  const NamedParameters kept = b.named_parameters();
+  SGD of_b(kept);
+  a.to(DType::float64);
+  b.to(DType::float64);
+  c.weight = zeros({2, 2}).requires_grad_();
+  sum(c(ones({1, 2}))).backward();
+  for (SGD* optimizer : {&of_a, &of_b, &of_c})
+    CHECK_THAT(said(*optimizer), Contains("which the model no longer has. Hint: make the optimizer after"));
+
+  const Problem p;
+  CHECK_THROWS_WITH(
+      AdamW({{"w", p.w}, {"x", p.w}}),
+      "[optimizer] each parameter must be listed once, under a name of its own, got x, which is w.");
+  CHECK_THROWS_WITH(AdamW({{"w", p.w}, {"w", p.b}}), Contains("got w twice."));
+}
+
+TEST_CASE("nothing is changed by a step that is not finite") {
+  Problem problem;
+  AdamW optimizer(problem.parameters());
+  problem.set_gradients(0);
+  const double nan = std::nan(""), infinity = std::numeric_limits<double>::infinity();
+  const std::vector<double> before = problem.w.to_vector<double>();
+  CHECK_THROWS_WITH(optimizer.step(0.1, clip_scale(nan, 1.0)),
+                    "[clip] the norm of the gradients must be finite, got nan.");
+  for (const double bad : {nan, infinity}) {
+    CHECK_THROWS_AS(clip_scale(bad, 0), Error);
+    CHECK_THROWS_AS(optimizer.step(bad), Error);
+    CHECK_THROWS_AS(optimizer.step(0.1, bad), Error);
+  }
+  CHECK(problem.w.to_vector<double>() == before);
+  CHECK(optimizer.steps() == 0);
+}
+
+TEST_CASE("buffers belong to whole names: b is not the end of a.b") {
+  Tensor trained = zeros({2}).requires_grad_(), frozen = zeros({2});
+  AdamW one({{"a.b", trained}, {"b", frozen}}), two({{"a.b", trained}, {"b", frozen}});
+  trained.set_grad(ones({2}));
+  one.step(0.1);
+  two.load_state_dict(one.state_dict());
+  CHECK(two.steps() == 1);
 }
 
 }  // namespace gradus::train::test_optimizer

@@ -27,6 +27,7 @@ double grad_norm(const std::vector<Tensor>& parameters) {
 
 double clip_scale(double norm, double max_norm) {
   constexpr double kEpsilon = 1e-6;  // PyTorch's constant keeps the result below max_norm despite rounding.
+  if (!std::isfinite(norm)) fail("clip", "the norm of the gradients must be finite, got ", norm, ".");
   return max_norm == 0 ? 1.0 : std::min(1.0, max_norm / (norm + kEpsilon));
 }
 

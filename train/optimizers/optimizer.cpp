@@ -1,8 +1,11 @@
 #include "gradus/train/optimizers/optimizer.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
+#include <map>
 #include <mutex>
+#include <set>
 
 #include "gradus/autograd/graph/modes.hpp"
 #include "gradus/autograd/graph/record.hpp"
@@ -11,6 +14,8 @@
 
 namespace gradus::train {
 namespace {
+
+constexpr std::string_view kSkipped = "skipped.";
 
 void check(const ParameterGroups& groups, const NamedParameters& parameters) {
   for (const ParameterGroup& group : groups) {
@@ -22,6 +27,19 @@ void check(const ParameterGroups& groups, const NamedParameters& parameters) {
       fail("optimizer", "a pattern must match the name of a parameter, got '", group.pattern,
            "'. Hint: * is any text, as in 'h.0.*'; summary() of a module lists the names.");
   }
+  std::set<std::string_view> names;
+  std::map<const autograd::TensorImpl*, std::string_view> tensors;
+  for (const auto& [name, parameter] : parameters) {
+    const auto [first, is_new] = tensors.emplace(parameter.impl(), name);
+    if (!names.insert(name).second || !is_new)
+      fail("optimizer", "each parameter must be listed once, under a name of its own, got ", name,
+           is_new ? " twice." : concat(", which is ", first->second, "."));
+  }
+}
+
+/// "h.0.weight" of the buffer "momentum.h.0.weight".
+std::string parameter_of(const std::string& buffer) {
+  return buffer.substr(std::min(buffer.find('.') + 1, buffer.size()));
 }
 
 }  // namespace
@@ -40,36 +58,59 @@ Optimizer::Optimizer(NamedParameters parameters, const BufferNames& buffer_names
       slot.lr_factor *= group.lr_factor;
       if (group.weight_decay) slot.weight_decay = group.weight_decay;
     }
-    if (!parameter.requires_grad()) {
-      untrained_.push_back(name);
-      continue;
-    }
     slot.buffer_names = buffer_names(of);
-    for (size_t i = 0; i < slot.buffer_names.size(); ++i)
-      slot.buffers.push_back(zeros(parameter.shape(), parameter.dtype()));
+    if (parameter.requires_grad()) slot.make_buffers();
     slots_.push_back(std::move(slot));
   }
 }
 
-void Optimizer::step(double lr, double grad_scale, const Updated& updated) {
-  const NoGrad no_grad;
+void Optimizer::Slot::make_buffers() {
+  while (buffers.size() < buffer_names.size())
+    buffers.push_back(zeros(parameter().shape(), parameter().dtype()));
+}
+
+void Optimizer::check_step(double lr, double grad_scale) {
+  if (!std::isfinite(lr) || !std::isfinite(grad_scale))
+    fail("optimizer", "the rate and the factor of the gradients must be finite, got ", lr, " and ",
+         grad_scale, ".");
+  const Slot *alone = nullptr, *replaced = nullptr;
+  bool any = false;
   for (Slot& slot : slots_) {
     const Tensor &parameter = slot.parameter(), grad = parameter.grad();
     if (grad.defined() && (grad.shape() != parameter.shape() || grad.dtype() != parameter.dtype()))
       fail("optimizer", "the gradient of ", slot.name(), " must be ", gradus::name(parameter.dtype()), " ",
            parameter.shape(), ", got ", gradus::name(grad.dtype()), " ", grad.shape(), ".");
+    any = any || slot.is_trained();
+    if (!parameter.requires_grad()) continue;
+    if (parameter.impl()->use_count() == 1) alone = &slot;
+    if (parameter.impl()->replaced) replaced = &slot;
   }
+  if (const Slot* const lost = alone || any ? alone : replaced)
+    fail("optimizer", "its parameters must be those of the model, got ", lost->name(),
+         ", which the model no longer has. Hint: make the optimizer after Module::to(), and after a layer is "
+         "replaced.");
+}
+
+void Optimizer::step(double lr, double grad_scale, const Updated& updated) {
+  const NoGrad no_grad;
+  check_step(lr, grad_scale);
   ++steps_;
   std::mutex one_at_a_time;
   const auto update_one = [&](Slot& slot) {
-    update(slot, slot.parameter().grad().contiguous(), steps_, lr * slot.lr_factor, grad_scale);
+    update(slot, slot.parameter().grad().contiguous(), steps_ - slot.skipped, lr * slot.lr_factor,
+           grad_scale);
     if (!updated) return;
     const std::lock_guard lock(one_at_a_time);
     updated(slot.parameter());
   };
   std::vector<Slot*> of_small_ops;
   for (Slot& slot : slots_) {
-    if (!slot.parameter().grad().defined()) continue;
+    if (!slot.is_trained()) {
+      const bool is_others = updated && slot.parameter().requires_grad();  // another rank updates it
+      slot.skipped += is_others ? 0 : 1;
+      continue;
+    }
+    slot.make_buffers();
     if (is_of_small_ops(slot))
       of_small_ops.push_back(&slot);
     else
@@ -91,20 +132,33 @@ void Optimizer::zero_grad() {
 
 nn::StateDict Optimizer::state_dict() const {
   nn::StateDict state{{"steps", full({}, static_cast<double>(steps_), DType::int64)}};
-  for (const Slot& slot : slots_)
+  for (const Slot& slot : slots_) {
     for (size_t i = 0; i < slot.buffers.size(); ++i)
       state[slot.buffer_names[i] + "." + slot.name()] = slot.buffers[i];
+    if (slot.skipped > 0 && !slot.buffers.empty())
+      state[concat(kSkipped, slot.name())] = full({}, static_cast<double>(slot.skipped), DType::int64);
+  }
   return state;
 }
 
 void Optimizer::load_state_dict(const nn::StateDict& state) {
   nn::StateDict given = state, own = state_dict();
-  for (const std::string& name : untrained_)
-    std::erase_if(given, [&](const auto& entry) { return entry.first.ends_with("." + name); });
+  std::map<std::string_view, int64_t> skipped;
+  std::set<std::string_view> untrained;
+  for (const Slot& slot : slots_) {
+    const std::string name = concat(kSkipped, slot.name());
+    const auto found = given.find(name);
+    skipped[slot.name()] = found == given.end() ? 0 : static_cast<int64_t>(found->second.item());
+    given.erase(name);
+    own.erase(name);
+    if (slot.buffers.empty()) untrained.insert(slot.name());
+  }
+  std::erase_if(given, [&](const auto& entry) { return untrained.contains(parameter_of(entry.first)); });
   nn::check_state("optimizer", own, given);
   steps_ = static_cast<int64_t>(given.at("steps").item());
   own.erase("steps");
   for (auto& [name, buffer] : own) buffer.copy_(given.at(name));
+  for (Slot& slot : slots_) slot.skipped = slot.buffers.empty() ? steps_ : skipped[slot.name()];
 }
 
 }  // namespace gradus::train

@@ -2,8 +2,8 @@
 //
 // Holds handles on the parameters, so it changes their module; make it after Module::to(), which replaces
 // them. Owns its buffers (moments, velocities), whose names and values state_dict() lists. Gradients are read
-// from Tensor::grad(); a parameter without one is skipped, and one that requires no gradient when the
-// optimizer is made has no buffers. Not thread-safe.
+// from Tensor::grad(); a parameter that has none or is frozen is skipped, and does not count the step. One
+// that requires no gradient has no buffers before its first step. Not thread-safe.
 #pragma once
 
 #include <functional>
@@ -39,9 +39,10 @@ class Optimizer {
 
   /// Is called with a parameter after its update, by one thread at a time.
   using Updated = std::function<void(const Tensor& parameter)>;
-  /// Updates all parameters with their gradients times grad_scale (see clip.hpp). Throws Error if a
-  /// gradient's shape or dtype is not its parameter's. Some updates may run on other threads, in the modes of
-  /// this one; its Profile does not record them.
+  /// Updates all parameters with their gradients times grad_scale (see clip.hpp). With `updated`, other ranks
+  /// update those that have none. Throws Error, having changed nothing, if a gradient's shape or dtype is not
+  /// its parameter's, if the model no longer has a parameter, or if lr or grad_scale is not finite. Some
+  /// updates may run on other threads, in the modes of this one; its Profile does not record them.
   void step(double lr, double grad_scale = 1.0, const Updated& updated = {});
   void zero_grad();  ///< makes the gradients of all parameters undefined
   /// The name of its updates in a profile.
@@ -52,8 +53,8 @@ class Optimizer {
   }
   int64_t steps() const { return steps_; }  ///< steps done, including those of a loaded state
 
-  /// Every buffer as "<buffer>.<parameter>" and the int64 scalar "steps"; the tensors share storage with the
-  /// buffers.
+  /// Every buffer as "<buffer>.<parameter>", sharing storage, and int64 scalars: "steps" and, where not 0, as
+  /// "skipped.<parameter>", the steps that a parameter did not take.
   nn::StateDict state_dict() const;
   /// Copies the result of state_dict(); ignores buffers of parameters that are not trained here. Throws
   /// Error, having changed nothing, if names, shapes or dtypes differ from its own.
@@ -67,9 +68,13 @@ class Optimizer {
     std::optional<double> weight_decay{};     ///< of its groups
     std::vector<std::string> buffer_names{};  ///< one for each buffer
     std::vector<Tensor> buffers{};            ///< of the parameter's shape and dtype, zero at first
+    int64_t skipped = 0;                      ///< steps of the optimizer in which it had no gradient
 
     const std::string& name() const { return of.first; }  ///< as in NamedParameters
     Tensor& parameter() { return of.second; }             ///< the module's
+    /// Whether it is updated in this step.
+    bool is_trained() const { return of.second.requires_grad() && of.second.grad().defined(); }
+    void make_buffers();  ///< unless there are some
     /// The group's decay; without one, `usual`, but 0 for vectors (biases and the gains of norms).
     double decay(double usual) const {
       return weight_decay.value_or(of.role.kind == nn::Role::vector ? 0.0 : usual);
@@ -77,20 +82,20 @@ class Optimizer {
   };
   /// The names of a parameter's buffers.
   using BufferNames = std::function<std::vector<std::string>(const NamedParameter& parameter)>;
-  /// Makes a slot for each trained parameter, with a buffer for each of its names. Throws Error unless all
-  /// are packed, each group matches a name, and factors and decays are at least 0.
+  /// Makes a slot for each parameter, with a buffer for each of its names if it is trained. Throws Error
+  /// unless all are packed and listed once, each group matches a name, and factors and decays are at least 0.
   Optimizer(NamedParameters parameters, const BufferNames& buffer_names, const ParameterGroups& groups);
 
-  /// Updates one parameter in `step` (from 1) at its own rate; the gradient is grad_scale times `grad`, which
-  /// is packed.
+  /// Updates one parameter, in its own `step` (from 1), at its own rate; the gradient is grad_scale times
+  /// `grad`, which is packed.
   virtual void update(Slot& slot, const Tensor& grad, int64_t step, double lr, double grad_scale) = 0;
   /// Whether the slot's update consists of many ops that are too small to share: then each thread takes a
   /// parameter, and update() runs on any of them.
   virtual bool is_of_small_ops(const Slot&) const { return false; }
 
  private:
+  void check_step(double lr, double grad_scale);
   std::vector<Slot> slots_;
-  std::vector<std::string> untrained_;  // names
   int64_t steps_ = 0;
 };
 

@@ -15,7 +15,8 @@ std::vector<double> losses_of(nn::Module& model, const Loss& loss, const std::ve
   const nn::EvaluationMode evaluation(model);
   const NoGrad no_grad;
   std::vector<double> losses;
-  for (size_t i = first; i < batches.size(); i += stride) losses.push_back(loss(batches[i]).item());
+  for (size_t i = first; i < batches.size(); i += stride)  // the mean over no targets is NaN
+    losses.push_back(batches[i].targets() == 0 ? 0 : loss(batches[i]).item());
   return losses;
 }
 
@@ -24,6 +25,8 @@ std::vector<double> losses_of(nn::Module& model, const Loss& loss, const std::ve
 double mean_loss(nn::Module& model, const Loss& loss, const std::vector<data::Batch>& batches,
                  Communicator* ranks) {
   if (batches.empty()) fail("evaluate", "needs at least one batch, got none.");
+  const int64_t targets = data::count_targets(batches);
+  if (targets == 0) fail("evaluate", "needs at least one target, got none in its batches.");
   const size_t size = ranks ? static_cast<size_t>(ranks->size()) : 1,
                rank = ranks ? static_cast<size_t>(ranks->rank()) : 0;
   std::vector<size_t> counts(size, 0);
@@ -34,7 +37,7 @@ double mean_loss(nn::Module& model, const Loss& loss, const std::vector<data::Ba
   std::partial_sum(counts.begin(), counts.end() - 1, next.begin() + 1);
   for (size_t i = 0; i < batches.size(); ++i)
     sum += losses[next[i % size]++] * static_cast<double>(batches[i].targets());
-  return sum / static_cast<double>(data::count_targets(batches));
+  return sum / static_cast<double>(targets);
 }
 
 }  // namespace gradus::train

@@ -20,8 +20,9 @@
 
 namespace gradus::train {
 
-/// The loss to minimize: the mean over the targets, y, of a batch, as a scalar. Converts from any callable of
-/// a batch, or of a batch and a `Generator* dropout`, which is null outside of training.
+/// The loss to minimize: the mean over the targets, y, of a batch, as a scalar. The batches of a step count
+/// by their numbers of targets, those without any not at all. Converts from any callable of a batch, or of a
+/// batch and a `Generator* dropout`, which is null outside of training.
 class Loss {
  public:
   Loss() = default;
@@ -95,8 +96,6 @@ struct Recipe {
   Rate schedule = {};     ///< none: a Schedule with its defaults, and a twentieth of the steps as warm-up
   Budget budget = {};     ///< none: the run has loop.steps steps
   LoopOptions loop = {};  ///< steps, batch size, evaluations, saves
-  /// Whether micro-batches differ in Batch::targets(), by which they then count.
-  bool targets_differ = false;
 
   /// Throws Error with the first wrong field, the values that it may have, and its value.
   void validate() const {

@@ -269,6 +269,7 @@ void SharedGradients::gather(const nn::StateDict& optimizer) {
   for (Part& part : parts_) part.lost = Tensor();
   int tag = kFirstTag;
   for (const auto& [name, tensor] : optimizer) {
+    if (!is_floating(tensor.dtype())) continue;  // counts, which all ranks have
     ++tag;
     const std::string parameter = name.substr(std::min(name.find('.') + 1, name.size()));
     const auto part =
@@ -285,9 +286,9 @@ void SharedGradients::broadcast(const nn::StateDict& state) const {
   if (size() == 1) return;
   int tag = kFirstTag;
   for (const auto& [name, tensor] : state) {
+    if (!is_floating(tensor.dtype())) continue;
     Tensor values = tensor;  // a handle
     ++tag;
-    if (!is_floating(tensor.dtype())) continue;
     if (rank() > 0) ranks_->receive(0, tag, values.raw_mutable_data(), bytes_of(values));
     for (int to = 1; rank() == 0 && to < size(); ++to)
       ranks_->send(to, tag, values.raw_data(), bytes_of(values));

@@ -247,14 +247,13 @@ void Trainer::compute_gradients(StepReport& report) {
   if (leads()) lead(Order::step, report.lr);
 
   double all_targets = 0;
-  if (recipe_.targets_differ) {
-    for (const auto& drawn : batches)
-      for (const data::Batch& batch : drawn) all_targets += static_cast<double>(batch.targets());
-    if (shared_) {
-      const std::vector<double> sums = exchange(ranks_, {all_targets}, std::vector<size_t>(size(), 1));
-      all_targets = std::accumulate(sums.begin(), sums.end(), 0.0);
-    }
+  for (const auto& drawn : batches) all_targets += static_cast<double>(data::count_targets(drawn));
+  report.tokens = static_cast<int64_t>(all_targets);
+  if (shared_) {
+    const std::vector<double> sums = exchange(ranks_, {all_targets}, std::vector<size_t>(size(), 1));
+    all_targets = std::accumulate(sums.begin(), sums.end(), 0.0);
   }
+  if (all_targets == 0) fail("train", "a step must have a target, got none in its batches.");
 
   if (shared_) shared_->begin();
   if (local_) local_->begin_step();
@@ -263,17 +262,11 @@ void Trainer::compute_gradients(StepReport& report) {
     const std::vector<data::Batch>& drawn = batches[static_cast<size_t>(i - mine.begin)];
     Generator own = stream("dropout", i);
     Generator* const dropout = loop.micro == 1 ? &dropout_ : &own;
-    const double share = 1.0 / static_cast<double>(loop.micro == 1 ? loop.accum
-                                                   : local_        ? count
-                                                                   : loop.micro);
     double& total = losses.emplace_back(0);
     const auto backward = [&](size_t k) {
-      const int64_t count_of_targets = drawn[k].targets();
-      const auto targets = static_cast<double>(count_of_targets);
-      report.tokens += count_of_targets;
-      if (recipe_.targets_differ && targets == 0) return;
-      const Tensor loss =
-          recipe_.loss(drawn[k], dropout) * (recipe_.targets_differ ? targets / all_targets : share);
+      const auto targets = static_cast<double>(drawn[k].targets());
+      if (targets == 0) return;  // the mean over none is NaN
+      const Tensor loss = recipe_.loss(drawn[k], dropout) * (targets / all_targets);
       total += loss.item();
       loss.backward();
     };

@@ -101,7 +101,6 @@ class Preparation {
     auto model = std::make_unique<models::Decoder>(make_model());
     if (!tokens.note().empty()) notes_.push_back(tokens.note());
     train::Recipe recipe = train::decoder_recipe(*model, train::training_batches(*dataset, config_), config_);
-    recipe.targets_differ = dataset->has_examples();
     train::ModelFiles files = train::decoder_files(*model, config_, tokenizer);
     if (budget) {
       recipe.budget = [budget](const train::StepReport& report) { return budget->steps(report); };
