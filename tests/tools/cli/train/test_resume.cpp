@@ -332,7 +332,7 @@ void check_repeats(const Scratch& scratch, const std::string& folder) {
     CHECK(read(again + file) == read(folder + file));
 }
 
-TEST_CASE("what train.nlohmann::json has repeats a run whose plan was corrected, bit for bit") {
+TEST_CASE("what train.json has repeats a run whose plan was corrected, bit for bit") {
   const Scratch scratch;
   const std::string text = scratch.text(), out = scratch.path("run");
   SECTION("in minutes") {
