@@ -87,23 +87,23 @@ TEST_CASE("gradients of each variant are right at orders 1 and 2") {
   for (const auto& [name, options] : all) {
     INFO(name);
     SelfAttention m = make(options);
-    CHECK(gradcheck_module<SelfAttention>(
+    CHECK(testing::gradcheck_module<SelfAttention>(
               m, {tokens({3, 3})}, [](const SelfAttention& f, const auto& in) { return f(in[0]); }, order) ==
           "");
     // The third token hides from all, and the first sees none but itself.
     const Tensor mask = tensor(std::vector<double>{0, 1, 1, 0, 0, 1, 0, 0, 1}, {3, 3}).to(DType::boolean);
     if (options.mask_on == MaskOn::nothing) continue;
-    CHECK(gradcheck_module<SelfAttention>(
+    CHECK(testing::gradcheck_module<SelfAttention>(
               m, {tokens({3, 3})}, [&](const SelfAttention& f, const auto& in) { return f(in[0], mask); },
               order) == "");
   }
   Generator g(1);
   StackedHeads stacked(3, 2, 2, g);
-  CHECK(gradcheck_module<StackedHeads>(
+  CHECK(testing::gradcheck_module<StackedHeads>(
             stacked, {tokens({3, 3})}, [](const StackedHeads& f, const auto& in) { return f(in[0]); },
             order) == "");
   SelfAttention dropping = make({.dropout = 0.5});
-  CHECK(gradcheck_module<SelfAttention>(
+  CHECK(testing::gradcheck_module<SelfAttention>(
             dropping, {tokens({3, 3})},
             [](const SelfAttention& f, const auto& in) {
               Generator same(4);
@@ -117,7 +117,7 @@ TEST_CASE("a safe layer has finite gradients where a token sees none") {
   for (const MaskOn mask_on : {MaskOn::scores, MaskOn::weights}) {
     SelfAttention m = make({.mask_on = mask_on, .safe = true});
     for (const int order : {1, 2})
-      CHECK(gradcheck_module<SelfAttention>(
+      CHECK(testing::gradcheck_module<SelfAttention>(
                 m, {tokens({4, 3})}, [&](const SelfAttention& f, const auto& in) { return f(in[0], all); },
                 order) == "");
   }

@@ -55,8 +55,7 @@ double mean_loss_of(const std::vector<double>& probabilities) {
 }
 
 json evaluated(const std::vector<std::string>& arguments) {
-  arguments.emplace_back("--json");
-  const Outcome outcome = call("eval", arguments);
+  const Outcome outcome = call("eval", arguments, "--json");
   CHECK(outcome.err == "");
   return json::parse(outcome.out);
 }

@@ -6,7 +6,6 @@
 
 namespace gradus::cli::test_sweep {
 
-using concat;
 using nlohmann::json;
 
 const std::string kTable =
