@@ -39,8 +39,10 @@ void* load(const Launcher& by) {
     paths.push_back(fs::path(folder) / by.plugin);
   std::error_code ignored;
   const fs::path program = fs::read_symlink("/proc/self/exe", ignored).parent_path();
-  paths.push_back(program / by.plugin);
-  paths.push_back(program / ".." / "lib" / "gradus" / by.plugin);
+  if (program.is_absolute()) {  // else a folder below the current one would be asked
+    paths.push_back(program / by.plugin);
+    paths.push_back(program / ".." / "lib" / "gradus" / by.plugin);
+  }
   paths.emplace_back(by.plugin);
   std::string why;
   for (const fs::path& path : paths) {
