@@ -1,6 +1,4 @@
 // Losses of single elements.
-#include <algorithm>
-
 #include "gradus/autograd/ops/arguments.hpp"
 
 namespace gradus {
@@ -53,7 +51,7 @@ Tensor kl_div(const Tensor& x, const Tensor& target, Reduction reduction, bool l
                             ? exp(target) * (target - x)
                             : target * (masked_fill(log(masked_fill(target, none, 1.0)), none, 0.0) - x);
   if (reduction != Reduction::batchmean) return reduced("kl_div", losses, reduction, losses.numel());
-  return mean_of(sum(losses), x.dim() == 0 ? 1 : std::max<int64_t>(x.size(0), 1));
+  return mean_of(sum(losses), x.dim() == 0 ? 1 : x.size(0));
 }
 
 Tensor binary_cross_entropy_with_logits(const Tensor& x, const Tensor& target, const Tensor& weight,
@@ -62,10 +60,12 @@ Tensor binary_cross_entropy_with_logits(const Tensor& x, const Tensor& target, c
   check_same_dtype(op, x, target);
   check_floating(op, x);
   if (target.shape() != x.shape()) fail(op, "target must be ", x.shape(), " as x, got ", target.shape(), ".");
-  // -log(sigmoid(x)) is softplus(-x), and -log(1 - sigmoid(x)) is x + softplus(-x).
-  const Tensor surprise = softplus(neg(x), 1.0, std::numeric_limits<double>::infinity());
-  const Tensor scale = pos_weight.defined() ? 1.0 + (pos_weight - 1.0) * target : Tensor();
-  Tensor losses = (1.0 - target) * x + (scale.defined() ? scale * surprise : surprise);
+  // -log(sigmoid(x)) is softplus(-x), -log(1 - sigmoid(x)) is softplus(x), and softplus(x) = max(x, 0) +
+  // softplus(-|x|): no term is subtracted that another one added.
+  const Tensor yes = pos_weight.defined() ? pos_weight * target : target, no = 1.0 - target;
+  const Tensor below = lt(x, 0.0);
+  const Tensor rest = softplus(where(below, x, neg(x)), 1.0, std::numeric_limits<double>::infinity());
+  Tensor losses = where(below, neg(yes), no) * x + (pos_weight.defined() ? (yes + no) * rest : rest);
   if (weight.defined()) losses = losses * weight;
   return reduced(op, losses, reduction, losses.numel());
 }

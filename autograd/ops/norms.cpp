@@ -5,13 +5,20 @@
 namespace gradus {
 namespace {
 
+// 1 / sqrt(mean(x^2) + eps) in public ops, given its value r, (rows): squares of x * r do not overflow.
+Tensor rstd_of(const Tensor& x, const Tensor& r, const Dims& dims, double eps) {
+  Shape kept = x.shape();
+  for (const int64_t d : dims) kept[static_cast<int>(d)] = 1;
+  const Tensor near = r.reshape(kept), scaled = x * near;
+  return near * rsqrt(mean(scaled * scaled, dims, /*keepdim=*/true) + eps * near * near);
+}
+
 // The gradients in public ops: xhat = (x - mean) * rstd, g = gy * weight,
 // gx = rstd * (g - mean(g) - xhat * mean(g * xhat)), gw = gy * xhat, gb = gy, the latter two summed over
 // rows.
-std::vector<Tensor> layer_norm_rule(const Tensor& gy, const Tensor& x, const Tensor& weight, const Dims& dims,
-                                    double eps) {
-  const Tensor deviation = centred(x, dims);
-  const Tensor rstd = rsqrt(mean(deviation * deviation, dims, /*keepdim=*/true) + eps);
+std::vector<Tensor> layer_norm_rule(const Tensor& gy, const Tensor& x, const Tensor& weight,
+                                    const Tensor& rstds, const Dims& dims, double eps) {
+  const Tensor deviation = centred(x, dims), rstd = rstd_of(deviation, rstds, dims, eps);
   const Tensor xhat = deviation * rstd;
   const Tensor g = weight.defined() ? gy * weight : gy;
   const Tensor gx = rstd * (g - mean(g, dims, true) - xhat * mean(g * xhat, dims, true));
@@ -20,9 +27,9 @@ std::vector<Tensor> layer_norm_rule(const Tensor& gy, const Tensor& x, const Ten
 
 // The gradients in public ops: xhat = x * rstd, g = gy * weight, gx = rstd * (g - xhat * mean(g * xhat)),
 // gw = gy * xhat, summed over rows.
-std::vector<Tensor> rms_norm_rule(const Tensor& gy, const Tensor& x, const Tensor& weight, const Dims& dims,
-                                  double eps) {
-  const Tensor rstd = rsqrt(mean(x * x, dims, /*keepdim=*/true) + eps), xhat = x * rstd;
+std::vector<Tensor> rms_norm_rule(const Tensor& gy, const Tensor& x, const Tensor& weight,
+                                  const Tensor& rstds, const Dims& dims, double eps) {
+  const Tensor rstd = rstd_of(x, rstds, dims, eps), xhat = x * rstd;
   const Tensor g = weight.defined() ? gy * weight : gy;
   return {rstd * (g - xhat * mean(g * xhat, dims, /*keepdim=*/true)), gy * xhat};
 }
@@ -43,7 +50,7 @@ Tensor layer_norm(const Tensor& x, const Shape& normalized_shape, const Tensor& 
   });
   auto pull = [x = Saved(x), w = Saved(weight), means, rstds, normalized_shape, rows, cols, dims, eps](
                   const Tensor& gy, Needs needs) {
-    if (grad_enabled()) return layer_norm_rule(gy, x, w, dims, eps);
+    if (grad_enabled()) return layer_norm_rule(gy, x, w, rstds, dims, eps);
     const Tensor g = raw::contiguous(gy), xs = raw::contiguous(x), ws = raw::contiguous(w);
     Tensor gx = needs[0] ? empty(x->shape(), x->dtype()) : Tensor();
     Tensor gw = needs[1] ? empty(normalized_shape, x->dtype()) : Tensor();
@@ -71,7 +78,7 @@ Tensor rms_norm(const Tensor& x, const Shape& normalized_shape, const Tensor& we
   });
   auto pull = [x = Saved(x), w = Saved(weight), rstds, normalized_shape, rows, cols, dims, eps](
                   const Tensor& gy, Needs needs) {
-    if (grad_enabled()) return rms_norm_rule(gy, x, w, dims, eps);
+    if (grad_enabled()) return rms_norm_rule(gy, x, w, rstds, dims, eps);
     const Tensor g = raw::contiguous(gy), xs = raw::contiguous(x), ws = raw::contiguous(w);
     const Tensor sum = needs.take_sum(0);
     Tensor gx = needs[0] ? raw::memory_for_sum(sum, x->shape(), x->dtype()) : Tensor();

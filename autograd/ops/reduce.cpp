@@ -109,6 +109,27 @@ Tensor slice_softmax(const Tensor& x, const Tensor& y, const Dims& dims) {
   return p / where(gt(total, 0.0), total, ones({}, total.dtype()));
 }
 
+// (sum |x|^p)^(1/p) over dims. Where powers overflow or vanish, x is divided by its largest element first,
+// for p < 0 by its smallest.
+Tensor norm_of(const Tensor& x, double p, const Dims& dims, bool keepdim) {
+  if (p == 0) return sum(ne(x, 0.0).to(x.dtype()), dims, keepdim);
+  const auto power = [&](const Tensor& v) { return sum(p == 2 ? v * v : pow(abs(v), p), dims, keepdim); };
+  const auto root = [p](const Tensor& total) { return p == 2 ? sqrt(total) : pow(total, 1 / p); };
+  const Tensor total = power(x);
+  bool ordinary = true;
+  dispatch_float("norm", x.dtype(), [&]<class T>() {
+    using Limits = std::numeric_limits<T>;
+    const T *first = total.data<T>(), *last = first + total.numel();
+    ordinary = std::all_of(first, last,
+                           [](T t) { return t > Limits::min() / Limits::epsilon() && t <= Limits::max(); });
+  });
+  if (ordinary || x.numel() == 0) return root(total);
+  const Tensor size = abs(x), unit = p > 0 ? amax(size, dims, true) : amin(size, dims, true);
+  const Tensor scale = masked_fill(masked_fill(unit, eq(unit, 0.0), 1.0), ge(unit, kInfinity), 1.0);
+  const Tensor result = root(power(x / scale));
+  return result * scale.reshape(result.shape());
+}
+
 // x moved by one along dim, up or down; the free element is 0.
 Tensor shifted(const Tensor& x, int dim, bool up) {
   const int64_t n = x.shape()[dim], kept = std::max<int64_t>(n - 1, 0);
@@ -152,9 +173,10 @@ Tensor var(const Tensor& x, const Dims& dims, int64_t correction, bool keepdim) 
 }
 
 Tensor stddev(const Tensor& x, const Dims& dims, int64_t correction, bool keepdim) {
-  const Tensor square = var(x, dims, correction, keepdim);
-  const Tensor constant = eq(square, 0.0);  // where the root has no derivative
-  return masked_fill(sqrt(masked_fill(square, constant, 1.0)), constant, 0.0);
+  check_floating("stddev", x);
+  const Dims wrapped = wrap_dims("stddev", dims, x.dim());
+  const auto divisor = static_cast<double>(Reduced(x, wrapped).count() - correction);
+  return norm(centred(x, wrapped), 2, wrapped, keepdim) / std::sqrt(std::max(divisor, 0.0));
 }
 
 Tensor amax(const Tensor& x, const Dims& dims, bool keepdim) {
@@ -241,15 +263,14 @@ Tensor norm(const Tensor& x, double p, const Dims& dims, bool keepdim) {
   const Reduced r(x, wrap_dims("norm", dims, x.dim()));
   const auto pull = [x = Saved(x), r, p](const Tensor& gy, const Tensor& y) {
     if (p == 0) return zeros(r.shape, gy.dtype());
-    const Tensor whole = y.reshape(r.kept()), none = eq(whole, 0.0);
-    const Tensor share = masked_fill(*x / masked_fill(whole, none, 1.0), none, 0.0);
-    if (p == 2) return gy.reshape(r.kept()) * share;
-    const Tensor zero = eq(share, 0.0), slope = pow(abs(masked_fill(share, zero, 1.0)), p - 1);
-    return gy.reshape(r.kept()) * masked_fill(sign(share) * slope, zero, 0.0);
+    const Tensor g = gy.reshape(r.kept()), whole = y.reshape(r.kept()), none = eq(whole, 0.0);
+    const Tensor divisor = masked_fill(whole, none, 1.0);
+    if (p == 2) return g * masked_fill(*x / divisor, none, 0.0);
+    // (|x| / norm)^(p - 1), by roots, whose quotient does not vanish.
+    const Tensor zero = eq(x, 0.0), size = masked_fill(abs(x), zero, 1.0);
+    return g * masked_fill(sign(x) * pow(sqrt(size) / sqrt(divisor), 2 * (p - 1)), zero, 0.0);
   };
-  const Tensor v = x.detach(), terms = p == 0 ? ne(v, 0.0).to(x.dtype()) : p == 2 ? v * v : pow(abs(v), p);
-  const Tensor total = sum(terms, dims, keepdim);
-  return record("norm", p == 0 ? total : p == 2 ? sqrt(total) : pow(total, 1 / p), {{x, pull}});
+  return record("norm", norm_of(x.detach(), p, dims, keepdim), {{x, pull}});
 }
 
 Tensor cumsum(const Tensor& x, int64_t dim, bool reverse) {

@@ -95,11 +95,16 @@ void cross_entropy_grad(int64_t rows, int64_t classes, T* gx, const T* grow, con
   });
 }
 
-/// out (cols) = the sum of `rows` rows of x, row_stride apart.
+/// out (cols) = the sum of `rows` rows of x, row_stride apart. Overwrites x: sums of kGradRows rows are
+/// summed, and so on, so that the error grows with the logarithm of rows.
 template <class T>
-void add_rows(int64_t rows, int64_t cols, T* out, const T* x, int64_t row_stride) {
+void add_rows(int64_t rows, int64_t cols, T* out, T* x, int64_t row_stride) {
+  const auto add = isa_loops<ReduceLoops<T>>().fold_rows[static_cast<int>(Reduce::sum)];
+  for (; rows > kGradRows; rows = ceil_div(rows, kGradRows), row_stride *= kGradRows)
+    for (int64_t r = 0; r < rows; r += kGradRows)
+      add(std::min(kGradRows, rows - r) - 1, cols, x + r * row_stride, x + (r + 1) * row_stride, row_stride);
   std::fill_n(out, cols, T{0});
-  isa_loops<ReduceLoops<T>>().fold_rows[static_cast<int>(Reduce::sum)](rows, cols, out, x, row_stride);
+  add(rows, cols, out, x, row_stride);
 }
 
 /// Loops of layer normalisation (Ba, Kiros and Hinton, 2016).
@@ -169,13 +174,15 @@ void rms_norm(int64_t rows, int64_t cols, T eps, T* y, T* rstd, const T* x, cons
 template <class T>
 void rms_norm_grad(int64_t rows, int64_t cols, T* gx, T* gw, const T* gy, const T* x, const T* rstd,
                    const T* weight, const T* sum) {
-  const int64_t chunk = std::max(kGradRows, grain_of(kRowsChunk, cols)), chunks = ceil_div(rows, chunk);
+  const int64_t chunks = ceil_div(rows, kGradRows);
   std::vector<T> sums(static_cast<size_t>(gw ? chunks * cols : 0));
-  parallel_for(rows, chunk, [&](int64_t begin, int64_t end) {
-    isa_loops<RMSNormLoops<T>>().grad(end - begin, cols, gx ? gx + begin * cols : nullptr,
-                                      gw ? sums.data() + begin / chunk * cols : nullptr, gy + begin * cols,
-                                      x + begin * cols, rstd + begin, weight,
-                                      sum ? sum + begin * cols : nullptr);
+  parallel_for(chunks, grain_of(kRowsChunk, kGradRows * cols), [&](int64_t begin, int64_t end) {
+    for (int64_t chunk = begin; chunk < end; ++chunk) {
+      const int64_t first = chunk * kGradRows, at = first * cols;
+      isa_loops<RMSNormLoops<T>>().grad(std::min(kGradRows, rows - first), cols, gx ? gx + at : nullptr,
+                                        gw ? sums.data() + chunk * cols : nullptr, gy + at, x + at,
+                                        rstd + first, weight, sum ? sum + at : nullptr);
+    }
   });
   if (gw) add_rows(chunks, cols, gw, sums.data(), cols);
 }

@@ -1,6 +1,7 @@
-// Loops over one row: sums and other reductions, softmax, cross-entropy, norms; and the linear recurrence.
+// Loops over one row: sums and other reductions, softmax, cross-entropy, norms.
 #include <cmath>
 #include <limits>
+#include <type_traits>
 #include <utility>
 
 #include "gradus/autograd/kernels/elementwise/reduce.hpp"
@@ -48,22 +49,52 @@ T plain_sum(int64_t n, const T* x) {
   return fold_lanes(sums[0], [](auto a, auto b) { return a + b; });
 }
 
-// Pairwise over chunks: the error grows with the logarithm of n (Higham, 1993). A stack holds the sums that
-// wait for one of equal size.
-template <class T>
-T sum(int64_t n, const T* x) {
-  if (n <= kSumChunk) return plain_sum(n, x);
-  T waiting[64];
+// term(begin, end), added pairwise over chunks of [0, n): the error grows with the logarithm of n (Higham,
+// 1993). A stack holds the sums that wait for one of equal size.
+template <class Term>
+[[gnu::always_inline]] inline auto sum_of_chunks(int64_t n, Term term) {
+  if (n <= kSumChunk) return term(int64_t{0}, n);
+  decltype(term(n, n)) waiting[64];
   int depth = 0;
   uint64_t count = 0;
   for (int64_t i = 0; i < n; i += kSumChunk) {
-    T part = plain_sum(n - i < kSumChunk ? n - i : kSumChunk, x + i);
+    auto part = term(i, n - i < kSumChunk ? n : i + kSumChunk);
     for (uint64_t bits = count++; bits & 1; bits >>= 1) part = waiting[--depth] + part;
     waiting[depth++] = part;
   }
-  T total = waiting[--depth];
+  auto total = waiting[--depth];
   while (depth > 0) total = waiting[--depth] + total;
   return total;
+}
+
+template <class T>
+T sum(int64_t n, const T* x) {
+  return sum_of_chunks(n, [x](int64_t begin, int64_t end) { return plain_sum(end - begin, x + begin); });
+}
+
+// The sum of term(i) over [0, n).
+template <class T, class Term>
+[[gnu::always_inline]] inline T sum_of(int64_t n, Term term) {
+  return sum_of_chunks(n, [=](int64_t begin, int64_t end) {
+    T total = 0;
+#pragma omp simd reduction(+ : total)
+    for (int64_t i = begin; i < end; ++i) total += term(i);
+    return total;
+  });
+}
+
+// Two such sums in one pass; term(i, a, b) adds to a and b.
+template <class T>
+using TwoSums = typename Simd<T, 2 * sizeof(T)>::Vector;
+
+template <class T, class Term>
+[[gnu::always_inline]] inline TwoSums<T> sums_of(int64_t n, Term term) {
+  return sum_of_chunks(n, [=](int64_t begin, int64_t end) {
+    T a = 0, b = 0;
+#pragma omp simd reduction(+ : a, b)
+    for (int64_t i = begin; i < end; ++i) term(i, a, b);
+    return TwoSums<T>{a, b};
+  });
 }
 
 // out = op(out, row) for each row, by columns. A NaN makes max and min NaN.
@@ -116,10 +147,7 @@ T fold(int64_t n, const T* x) {
 // The sum of exp(x - shift); NaN if x has one.
 template <class T>
 T sum_of_exponentials(int64_t n, const T* x, T shift) {
-  T total = 0;
-#pragma omp simd reduction(+ : total)
-  for (int64_t i = 0; i < n; ++i) total += exp_(x[i] - shift);
-  return total;
+  return sum_of<T>(n, [=](int64_t i) { return exp_(x[i] - shift); });
 }
 
 // logsumexp as the shift before exp and the sum: separately they keep the digits of x - logsumexp(x) for
@@ -171,9 +199,7 @@ void log_softmax(int64_t cols, T* y, const T* x) {
 
 template <class T>
 void softmax_grad(int64_t cols, T* gx, const T* gy, const T* y) {
-  T along = 0;
-#pragma omp simd reduction(+ : along)
-  for (int64_t i = 0; i < cols; ++i) along += gy[i] * y[i];
+  const T along = sum_of<T>(cols, [=](int64_t i) { return gy[i] * y[i]; });
 #pragma omp simd
   for (int64_t i = 0; i < cols; ++i) gx[i] = y[i] * (gy[i] - along);
 }
@@ -218,25 +244,46 @@ constexpr ReduceLoops<T> reduce_loops(std::integer_sequence<int, kOp...>) {
 
 GRADUS_BUILD(ReduceLoops, reduce_loops<T>(EachOf<Reduce>()));
 
+// Sums of squares that overflow or vanish are computed again in a type with a larger exponent.
+template <class T>
+using Wide = std::conditional_t<std::is_same_v<T, float>, double, long double>;
+
+template <class T>
+bool is_ordinary(T square) {
+  return square > std::numeric_limits<T>::min() / std::numeric_limits<T>::epsilon() &&
+         square <= std::numeric_limits<T>::max();
+}
+
+// 1 / sqrt(mean((x - mean)^2) + eps), and the mean in two parts; mean nullptr: of x itself.
+template <class T>
+[[gnu::cold, gnu::noinline]] T wide_rstd(int64_t cols, T eps, T* mean, const T* x) {
+  const auto count = static_cast<Wide<T>>(cols);
+  Wide<T> near = 0, squares = 0;
+  for (int64_t i = 0; mean && i < cols; ++i) near += x[i] / count;
+  for (int64_t i = 0; i < cols; ++i) squares += (x[i] - near) * (x[i] - near) / count;
+  if (mean) {
+    mean[0] = static_cast<T>(near);
+    mean[1] = static_cast<T>(near - mean[0]);
+  }
+  return static_cast<T>(1 / std::sqrt(squares + eps));
+}
+
 // The mean is rounded. Subtracting the mean of x - mean as well makes a constant row exactly zero, and keeps
 // the digits of rows far from zero. The two parts are kept for the gradients: mean[0] + mean[1].
 template <class T>
 void layer_norm(int64_t cols, T eps, T* y, T* mean, T* rstd, const T* x, const T* weight, const T* bias) {
   const auto count = static_cast<T>(cols);
-  const T near = sum(cols, x) / count;
-  T rest = 0, squares = 0;
-#pragma omp simd reduction(+ : rest, squares)
-  for (int64_t i = 0; i < cols; ++i) {
+  mean[0] = sum(cols, x) / count;
+  const TwoSums<T> sums = sums_of<T>(cols, [x, near = mean[0]](int64_t i, T& rest, T& squares) {
     const T d = x[i] - near;
     rest += d;
     squares += d * d;
-  }
-  rest /= count;
-  const T variance = squares / count - rest * rest;
-  const T r = T{1} / std::sqrt((variance < T{0} ? T{0} : variance) + eps);  // fmax would drop NaN
-  mean[0] = near;
-  mean[1] = rest;
-  *rstd = r;
+  });
+  mean[1] = sums[0] / count;
+  const T variance = sums[1] / count - mean[1] * mean[1];
+  const T square = (variance < T{0} ? T{0} : variance) + eps;  // fmax would drop NaN
+  *rstd = is_ordinary(square) ? T{1} / std::sqrt(square) : wide_rstd(cols, eps, mean, x);
+  const T near = mean[0], rest = mean[1], r = *rstd;
   if (weight && bias) {
 #pragma omp simd
     for (int64_t i = 0; i < cols; ++i) y[i] = (x[i] - near - rest) * r * weight[i] + bias[i];
@@ -258,15 +305,13 @@ void layer_norm(int64_t cols, T eps, T* y, T* mean, T* rstd, const T* x, const T
 template <class T>
 void layer_norm_gx(int64_t cols, T* gx, const T* gy, const T* x, const T* mean, T rstd, const T* weight) {
   const T near = mean[0], rest = mean[1];
-  T sum_g = 0, sum_gx = 0;
-#pragma omp simd reduction(+ : sum_g, sum_gx)
-  for (int64_t i = 0; i < cols; ++i) {
+  const TwoSums<T> sums = sums_of<T>(cols, [=](int64_t i, T& sum_g, T& sum_gx) {
     const T g = weight ? gy[i] * weight[i] : gy[i];
     gx[i] = g;
     sum_g += g;
     sum_gx += g * ((x[i] - near - rest) * rstd);
-  }
-  const T mean_g = sum_g / static_cast<T>(cols), mean_gx = sum_gx / static_cast<T>(cols);
+  });
+  const T mean_g = sums[0] / static_cast<T>(cols), mean_gx = sums[1] / static_cast<T>(cols);
 #pragma omp simd
   for (int64_t i = 0; i < cols; ++i) gx[i] = rstd * (gx[i] - mean_g - (x[i] - near - rest) * rstd * mean_gx);
 }
@@ -289,10 +334,9 @@ GRADUS_BUILD(LayerNormLoops, layer_norm<T>, layer_norm_gx<T>, layer_norm_gw<T>);
 template <class T>
 void rms_norm(int64_t rows, int64_t cols, T eps, T* y, T* rstd, const T* x, const T* weight) {
   for (; rows > 0; --rows, y += cols, x += cols) {
-    T squares = 0;
-#pragma omp simd reduction(+ : squares)
-    for (int64_t i = 0; i < cols; ++i) squares += x[i] * x[i];
-    const T r = T{1} / std::sqrt(squares / static_cast<T>(cols) + eps);
+    const T square = sum_of<T>(cols, [x](int64_t i) { return x[i] * x[i]; }) / static_cast<T>(cols) + eps;
+    const T r =
+        is_ordinary(square) ? T{1} / std::sqrt(square) : wide_rstd(cols, eps, static_cast<T*>(nullptr), x);
     *rstd++ = r;
 #pragma omp simd
     for (int64_t i = 0; i < cols; ++i) y[i] = weight ? x[i] * r * weight[i] : x[i] * r;
@@ -310,10 +354,9 @@ void rms_norm_grad(int64_t rows, int64_t cols, T* gx, T* gw, const T* gy, const 
       for (int64_t i = 0; i < cols; ++i) gw[i] += gy[i] * (x[i] * r);
     }
     if (!gx) continue;
-    T along = 0;
-#pragma omp simd reduction(+ : along)
-    for (int64_t i = 0; i < cols; ++i) along += (weight ? gy[i] * weight[i] : gy[i]) * (x[i] * r);
-    along /= static_cast<T>(cols);
+    const T total =
+        sum_of<T>(cols, [=](int64_t i) { return (weight ? gy[i] * weight[i] : gy[i]) * (x[i] * r); });
+    const T along = total / static_cast<T>(cols);
 #pragma omp simd
     for (int64_t i = 0; i < cols; ++i) {
       const T g = r * ((weight ? gy[i] * weight[i] : gy[i]) - x[i] * r * along);
@@ -325,44 +368,5 @@ void rms_norm_grad(int64_t rows, int64_t cols, T* gx, T* gw, const T* gy, const 
 }
 
 GRADUS_BUILD(RMSNormLoops, rms_norm<T>, rms_norm_grad<T>);
-
-template <class T>
-void linear_recurrence(int64_t n, int64_t stride, int64_t cols, T* h, const T* a, const T* b) {
-  for (int64_t i = 0; i < cols; ++i) h[i] = b[i];
-  for (int64_t t = 1; t < n; ++t) {
-    const T* const before = h;
-    h += stride, a += stride, b += stride;
-#pragma omp simd
-    for (int64_t i = 0; i < cols; ++i) h[i] = a[i] * before[i] + b[i];
-  }
-}
-
-// Backwards in t: gb_t = gh_t + a_(t+1) * gb_(t+1), ga_t = gb_t * h_(t-1).
-template <class T>
-void linear_recurrence_grad(int64_t n, int64_t stride, int64_t cols, T* ga, T* gb, const T* gh, const T* a,
-                            const T* h) {
-  for (int64_t t = n - 1; t >= 0; --t) {
-    const int64_t at = t * stride;
-    T* const g = gb + at;
-    if (t == n - 1) {
-      for (int64_t i = 0; i < cols; ++i) g[i] = gh[at + i];
-    } else {
-      const T *after = g + stride, *decay = a + at + stride, *upstream = gh + at;
-#pragma omp simd
-      for (int64_t i = 0; i < cols; ++i) g[i] = decay[i] * after[i] + upstream[i];
-    }
-    if (!ga) continue;
-    if (t == 0) {
-      for (int64_t i = 0; i < cols; ++i) ga[i] = 0;
-    } else {
-      const T* const before = h + at - stride;
-      T* const to = ga + at;
-#pragma omp simd
-      for (int64_t i = 0; i < cols; ++i) to[i] = g[i] * before[i];
-    }
-  }
-}
-
-GRADUS_BUILD(RecurrenceLoops, linear_recurrence<T>, linear_recurrence_grad<T>);
 
 }  // namespace gradus::kernels::GRADUS_ISA
