@@ -17,9 +17,13 @@ constexpr const char* kOp = "scaled_dot_product_attention";
 
 View4 strides_of(const Tensor& t) { return {t.strides()[0], t.strides()[1], t.strides()[2]}; }
 
-// The kernel reads batch, heads and rows by strides, but each row must be packed.
+// The kernel reads batch, heads and rows by strides, but each row must be packed, and rows must lie apart.
 Tensor with_packed_rows(const Tensor& t) {
-  return t.strides()[t.dim() - 1] == 1 || t.size(-1) == 1 ? t : raw::clone(t);
+  const Shape& strides = t.strides();
+  const int last = t.dim() - 1;
+  const bool packed = strides[last] == 1 || t.size(-1) == 1,
+             apart = strides[last - 1] >= t.size(-1) || t.size(-2) == 1;
+  return packed && apart ? t : raw::clone(t);
 }
 
 // (B, nh, T, hs) stored as (B, T, nh, hs), so that joining the heads is a view.
