@@ -131,6 +131,20 @@ std::vector<Tensor> gradients(const std::vector<Tensor>& outputs, const std::vec
   return result;
 }
 
+Function gradient_of(const Function& f, size_t input_count, const std::vector<size_t>& checked) {
+  return [=](const std::vector<Tensor>& arguments) {
+    const auto middle = arguments.begin() + static_cast<std::ptrdiff_t>(input_count);
+    std::vector<Tensor> inputs(arguments.begin(), middle), wanted;
+    const bool recorded =
+        std::any_of(arguments.begin(), arguments.end(), [](const Tensor& a) { return a.requires_grad(); });
+    for (const size_t i : checked) {
+      if (!inputs[i].requires_grad()) inputs[i] = inputs[i].detach().requires_grad_();
+      wanted.push_back(inputs[i]);
+    }
+    return gradients(f(inputs), wanted, {middle, arguments.end()}, recorded);
+  };
+}
+
 std::string likely_cause(const Evidence& e) {
   const Numbers wrong = e.analytic(e.cotangent), right = e.numeric(e.cotangent);
   if (wrong.size() != right.size() || right.empty()) return "";

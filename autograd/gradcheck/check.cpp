@@ -18,8 +18,6 @@ using namespace gradchecking;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr int64_t kMostExplained = 256;  // elements of an input whose right gradient is computed in full
 
-double scale(double x) { return std::max(std::abs(x), 0.01); }
-
 // `value` at index j, 0 elsewhere.
 Numbers unit(size_t size, size_t j, double value) {
   Numbers u(size, 0.0);
@@ -32,27 +30,9 @@ bool same_bits(const Numbers& a, const Numbers& b) {
          (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(double)) == 0);
 }
 
-// Equal up to rounding, and NaN or infinite in the same places.
-bool agree(const Numbers& a, const Numbers& b) {
-  double size = 1;
-  for (const double e : a) size = std::max(size, std::abs(e));
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [size](double x, double y) {
-    return std::abs(x - y) <= 1e-10 * size || (std::isnan(x) && std::isnan(y)) || x == y;
-  });
-}
-
 bool shares_storage(const Tensor& t, const std::vector<Tensor>& others) {
   return std::any_of(others.begin(), others.end(),
                      [&](const Tensor& other) { return other.impl()->storage == t.impl()->storage; });
-}
-
-// The values of x at every second place of a larger tensor.
-Tensor with_gaps(const Tensor& x) {
-  Shape larger = x.shape();
-  larger[larger.size() - 1] = 2 * larger.back();
-  Tensor view = full(larger, 7.0, x.dtype()).slice(-1, 0, larger.back(), 2);
-  view.copy_(x);
-  return view;
 }
 
 // One call of gradcheck(), which records its comparisons in a report.
@@ -69,6 +49,8 @@ class Check {
     checked_ = checked;
     blamed_ = kWhole;
     failed_ = false;
+    wrong_.assign(checked.size(), 1);
+    largest_.assign(checked.size(), 0);
     inputs_.clear();
     wanted_.clear();
     first_ = report_.inputs.size();
@@ -88,47 +70,65 @@ class Check {
     check_form();
     for (int k = 0; k < options_.directions; ++k) check_directions();
     check_elements();
-    if (order == 1) check_layouts();
+    if (order == 1) {
+      check_input_layouts();
+      check_upstream_layouts();
+    }
     if (repeats) explain();
   }
 
   // Random cotangents of the outputs that run() computed, at which order 2 differentiates.
   std::vector<Tensor> cotangents() { return unflatten(random_cotangent(), outputs_); }
 
+  // Whether a failure was found that differences can judge.
+  bool is_wrong() const { return found_ == Found::wrong; }
+
   static constexpr size_t kWhole = static_cast<size_t>(-1);  // not about one input
 
   // Records a condition on checked input k that is not a number.
-  void require(bool holds, size_t k, const std::string& text) {
-    note(holds ? 0 : kInfinity, k, [&] { return text; });
-  }
+  void require(bool holds, size_t k, const std::string& text) { note(holds ? 0 : kInfinity, k, text); }
 
  private:
-  template <class Describe>
-  void note(double ratio, size_t k, const Describe& describe) {
+  // The message is of the worst wrong gradient; without one, of the first place that differences cannot
+  // judge.
+  enum class Found { nothing, unjudged_line, unjudged_place, wrong };
+
+  void note(double ratio, size_t k, const std::string& text, Found found = Found::wrong) {
     ++report_.checks;
     if (!std::isfinite(ratio)) ratio = kInfinity;
     if (k != kWhole) report_.inputs[first_ + k].worst = std::max(report_.inputs[first_ + k].worst, ratio);
-    if (ratio <= report_.worst) return;
-    report_.worst = ratio;
-    if (ratio <= 1) return;
-    failed_ = true;
+    report_.worst = std::max(report_.worst, ratio);
+    if (ratio <= 1 || found < found_ || (found == found_ && ratio <= worst_)) return;
+    found_ = found;
+    worst_ = found == Found::wrong ? ratio : kInfinity;
+    failed_ = found == Found::wrong;
     blamed_ = k;
-    report_.message = concat("order ", order_, ": ", describe(), "; seed ", options_.seed);
+    report_.message = concat("order ", order_, ": ", text, "; seed ", options_.seed);
   }
 
-  // Numbers that are not finite never pass.
-  template <class Where>
-  void compare(double numeric, double analytic, double magnitude, size_t k, const Where& where) {
-    const double error = std::abs(numeric - analytic);
-    const double ratio = error / (options_.tolerance * (1 + magnitude));
+  void note(const Verdict& verdict, size_t k, const std::string& where, Found unjudged) {
     GradcheckInput& input = report_.inputs[first_ + k];
-    if (!(ratio <= input.worst)) {
-      input.where = where();
-      input.numeric = numeric;
-      input.analytic = analytic;
+    if (!(verdict.ratio <= input.worst)) {
+      input.where = where;
+      input.numeric = verdict.numeric;
+      input.analytic = verdict.analytic;
     }
-    note(ratio, k,
-         [&] { return concat(where(), ": numeric ", numeric, ", analytic ", analytic, ", error ", error); });
+    if (verdict.kind == Verdict::wrong) wrong_[k] = std::max(wrong_[k], verdict.ratio);
+    if (verdict.ratio <= 1) return note(verdict.ratio, k, "");
+    if (verdict.text.empty())
+      return note(verdict.ratio, k,
+                  concat(where, ": numeric ", verdict.numeric, ", analytic ", verdict.analytic, ", error ",
+                         std::abs(verdict.numeric - verdict.analytic)));
+    note(verdict.ratio, k,
+         concat(where, ": ", verdict.text, "; analytic ", verdict.analytic,
+                ". Hint: differences cannot check a rule there; choose other inputs"),
+         unjudged);
+  }
+
+  // The derivative of checked input k in a direction, for the gradient gx of the outputs' cotangent v.
+  void compare(Direction& direction, const Numbers& v, const Numbers& gx, size_t k, const std::string& where,
+               Found unjudged) {
+    note(judge(direction, v, gx, options_, wrong_[k], largest_[k]), k, where, unjudged);
   }
 
   Numbers random_cotangent() {
@@ -158,11 +158,14 @@ class Check {
                   !shares_storage(g[k], {g.begin(), g.begin() + static_cast<std::ptrdiff_t>(k)}),
               k, concat(input(k), ": the gradient shares storage with another tensor"));
     }
+    require(same_bits(flatten(cotangents), v), kWhole,
+            "a rule writes into the upstream gradient, which others may need");
     require(same_bits(flatten(g), flatten(analytic(v))), kWhole,
             "two backward passes gave different gradients");
-    const Numbers zero = flatten(analytic(Numbers(v.size(), 0.0)));
-    require(std::all_of(zero.begin(), zero.end(), [](double e) { return e == 0; }), kWhole,
-            "a zero cotangent gave a gradient that is not zero");
+    const Numbers zero = flatten(analytic(Numbers(v.size(), 0.0))), all = flatten(g);
+    bool is_zero = true;  // but for 0 * inf
+    for (size_t j = 0; j < zero.size(); ++j) is_zero = is_zero && (zero[j] == 0 || !std::isfinite(all[j]));
+    require(is_zero, kWhole, "a zero cotangent gave a gradient that is not zero");
     if (options_.order >= 2) check_paths(cotangents, g);
   }
 
@@ -171,26 +174,38 @@ class Check {
     const std::vector<Tensor> recorded = gradients(outputs_, wanted_, cotangents, /*create_graph=*/true);
     for (size_t k = 0; k < plain.size(); ++k) {
       const Numbers a = flatten({plain[k]}), b = flatten({recorded[k]});
-      for (size_t j = 0; j < a.size(); ++j)
-        compare(b[j], a[j], std::abs(a[j]), k, [&] {
-          return concat(input(k), " at ", wanted_[k].shape().index_of(static_cast<int64_t>(j)),
-                        ", with create_graph (first number) and without (second)");
-        });
+      for (size_t j = 0; j < a.size(); ++j) {
+        const bool same = a[j] == b[j] || (std::isnan(a[j]) && std::isnan(b[j]));
+        const double ratio = same ? 0 : std::abs(b[j] - a[j]) / (options_.tolerance * (1 + std::abs(a[j])));
+        note({ratio <= 1 ? Verdict::right : Verdict::wrong, ratio, b[j], a[j]}, k,
+             concat(input(k), " at ", wanted_[k].shape().index_of(static_cast<int64_t>(j)),
+                    ", with create_graph (first number) and without (second)"),
+             Found::wrong);
+      }
     }
   }
 
-  // The same numbers with gaps between them, and one slice repeated without copies, must give the same.
-  void check_layouts() {
-    for (size_t k = 0; k < checked_.size(); ++k) {
-      const Tensor& x = inputs_[checked_[k]];
-      if (x.dim() == 0 || x.numel() == 0) continue;
-      check_layout(k, " with gaps between its elements", x, with_gaps(x));
-      const Tensor repeated = x.slice(0, 0, 1).expand(x.shape());
-      if (x.size(0) > 1) check_layout(k, " expanded along dim 0", repeated.contiguous(), repeated);
-    }
+  // The same numbers in another layout must give the same.
+  void check_input_layouts() {
+    for (size_t k = 0; k < checked_.size(); ++k)
+      for (const Layout& layout : layouts(inputs_[checked_[k]]))
+        check_layout(k, layout.name, layout.packed, layout.view);
   }
 
-  void check_layout(size_t k, const char* layout, const Tensor& packed, const Tensor& view) {
+  void check_upstream_layouts() {
+    for (const Layout& layout : layouts(cotangents()[0]))
+      for (const bool create_graph : {false, true}) {
+        if (create_graph && options_.order < 2) continue;
+        const auto expected = gradients(outputs_, wanted_, {layout.packed}, create_graph),
+                   got = gradients(outputs_, wanted_, {layout.view}, create_graph);
+        for (size_t k = 0; k < got.size(); ++k)
+          require(agree(flatten({expected[k]}), flatten({got[k]})), k,
+                  concat(input(k), " gets another gradient if the upstream gradient is ", layout.name,
+                         ": its strides are ignored"));
+      }
+  }
+
+  void check_layout(size_t k, const std::string& layout, const Tensor& packed, const Tensor& view) {
     const auto run = [&](const Tensor& x) {  // the values and the gradient
       std::vector<Tensor> inputs = inputs_, v;
       inputs[checked_[k]] = x.detach().requires_grad_();
@@ -207,32 +222,17 @@ class Check {
     }
     const auto [value, gradient] = run(view);
     require(agree(expected.first, value), k,
-            concat(input(k), layout, " gives another value: strides are ignored"));
+            concat(input(k), " ", layout, " gives another value: strides are ignored"));
     require(agree(expected.second, gradient), k,
-            concat(input(k), layout, " gives another gradient: strides are ignored"));
+            concat(input(k), " ", layout, " gives another gradient: strides are ignored"));
   }
 
-  // (f(x + eps u) - f(x - eps u)) / (2 eps), of input `i` along u.
-  Numbers difference(size_t i, const Numbers& u) const {
-    const auto values = [&](double distance) {
-      Numbers moved = flatten({inputs_[i]});
-      for (size_t j = 0; j < moved.size(); ++j) moved[j] += distance * u[j];
-      std::vector<Tensor> inputs = inputs_;
-      inputs[i] = tensor(moved, inputs_[i].shape());
-      return flatten(f_(inputs));
-    };
-    const Numbers above = values(options_.eps);
-    Numbers d = values(-options_.eps);
-    for (size_t j = 0; j < d.size(); ++j) d[j] = (above[j] - d[j]) / (2 * options_.eps);
-    return d;
-  }
-
-  // The differences of checked input k along each of its elements, moved by scale().
-  std::vector<Numbers> columns(size_t k) const {
+  // The directions along each element of checked input k, moved by scale().
+  std::vector<Direction> along_elements(size_t k) const {
     const Numbers x = flatten({inputs_[checked_[k]]});
-    std::vector<Numbers> all;
+    std::vector<Direction> all;
     for (size_t j = 0; j < x.size(); ++j)
-      all.push_back(difference(checked_[k], unit(x.size(), j, scale(x[j]))));
+      all.emplace_back(f_, inputs_, checked_[k], unit(x.size(), j, scale(x[j])), scale(x[j]));
     return all;
   }
 
@@ -240,15 +240,10 @@ class Check {
     const Numbers v = random_cotangent();
     const std::vector<Tensor> g = analytic(v);
     for (size_t k = 0; k < checked_.size(); ++k) {
-      const Numbers gx = flatten({g[k]});
       Numbers u = flatten({inputs_[checked_[k]]});
-      double magnitude = 0;
-      for (size_t j = 0; j < u.size(); ++j) {
-        u[j] = generator_.normal() * scale(u[j]);
-        magnitude += std::abs(gx[j] * u[j]);
-      }
-      compare(dot(v, difference(checked_[k], u)), dot(gx, u), magnitude, k,
-              [&] { return input(k) + " along a random direction"; });
+      for (double& e : u) e = generator_.normal() * scale(e);
+      Direction direction(f_, inputs_, checked_[k], u);
+      compare(direction, v, flatten({g[k]}), k, input(k) + " along a random direction", Found::unjudged_line);
     }
   }
 
@@ -256,21 +251,19 @@ class Check {
   void check_elements() {
     const size_t output_count = flatten(outputs_).size();
     const bool all_outputs = static_cast<int64_t>(output_count) <= options_.elementwise;
-    std::vector<std::vector<Numbers>> differences(checked_.size());
+    std::vector<std::vector<Direction>> directions(checked_.size());
     for (size_t k = 0; k < checked_.size(); ++k)
-      if (wanted_[k].numel() <= options_.elementwise) differences[k] = columns(k);
+      if (wanted_[k].numel() <= options_.elementwise) directions[k] = along_elements(k);
     for (size_t row = 0; row < (all_outputs ? output_count : 1); ++row) {
       const Numbers v = all_outputs ? unit(output_count, row, 1) : random_cotangent();
       const std::vector<Tensor> g = analytic(v);
       for (size_t k = 0; k < checked_.size(); ++k) {
-        const Numbers gx = flatten({g[k]}), x = flatten({inputs_[checked_[k]]});
-        for (size_t j = 0; j < differences[k].size(); ++j) {
-          const double along = gx[j] * scale(x[j]);
-          compare(dot(v, differences[k][j]), along, std::abs(along), k, [&] {
-            return concat(input(k), " at ", g[k].shape().index_of(static_cast<int64_t>(j)),
-                          all_outputs ? concat(", output element ", row) : "");
-          });
-        }
+        const Numbers gx = flatten({g[k]});
+        for (size_t j = 0; j < directions[k].size(); ++j)
+          compare(directions[k][j], v, gx, k,
+                  concat(input(k), " at ", g[k].shape().index_of(static_cast<int64_t>(j)),
+                         all_outputs ? concat(", output element ", row) : ""),
+                  Found::unjudged_place);
       }
     }
   }
@@ -286,9 +279,17 @@ class Check {
     evidence.input = wanted_[k].shape();
     evidence.cotangent = random_cotangent();
     for (const Tensor& y : outputs_) evidence.outputs.push_back(y.shape());
-    evidence.numeric = [d = columns(k), x = flatten({inputs_[checked_[k]]})](const Numbers& v) {
+    std::vector<Direction> directions = along_elements(k);
+    evidence.numeric = [&](const Numbers& v) {
       Numbers g;
-      for (size_t j = 0; j < x.size(); ++j) g.push_back(dot(v, d[j]) / scale(x[j]));
+      for (size_t j = 0; j < directions.size(); ++j) {
+        // Shorter where the function ends nearby.
+        const auto slope = [&](double h) {
+          return directions[j].line.change(v, -h, h) / (2 * h * directions[j].u[j]);
+        };
+        const double d = slope(options_.eps);
+        g.push_back(std::isfinite(d) ? d : slope(0x1p-18 * options_.eps));
+      }
       return g;
     };
     evidence.analytic = [&](const Numbers& v) { return flatten({analytic(v)[k]}); };
@@ -301,30 +302,17 @@ class Check {
   Generator generator_;
   int order_ = 1;
   Function f_;
-  size_t first_ = 0;             // of this run's entries in report_.inputs
-  bool failed_ = false;          // the worst failure so far is of this run,
-  size_t blamed_ = kWhole;       // and about this one of checked_
-  std::vector<size_t> checked_;  // which inputs
-  std::vector<Tensor> inputs_;   // plain
-  std::vector<Tensor> wanted_;   // the checked ones, as leaves
-  std::vector<Tensor> outputs_;  // of f_ at the leaves
+  size_t first_ = 0;                     // of this run's entries in report_.inputs
+  Found found_ = Found::nothing;         // what the message is about,
+  double worst_ = 0;                     // and how large that error is
+  std::vector<double> wrong_, largest_;  // errors, at least 1, and terms of the checked inputs in this run
+  bool failed_ = false;                  // the worst failure so far is of this run,
+  size_t blamed_ = kWhole;               // and about this one of checked_
+  std::vector<size_t> checked_;          // which inputs
+  std::vector<Tensor> inputs_;           // plain
+  std::vector<Tensor> wanted_;           // the checked ones, as leaves
+  std::vector<Tensor> outputs_;          // of f_ at the leaves
 };
-
-// (inputs..., cotangents...) -> gradients of f. Recorded if an argument requires a gradient; plain numbers
-// come from the fast path without create_graph, so that each path is compared with the other.
-Function gradient_of(const Function& f, size_t input_count, const std::vector<size_t>& checked) {
-  return [=](const std::vector<Tensor>& arguments) {
-    const auto middle = arguments.begin() + static_cast<std::ptrdiff_t>(input_count);
-    std::vector<Tensor> inputs(arguments.begin(), middle), wanted;
-    const bool recorded =
-        std::any_of(arguments.begin(), arguments.end(), [](const Tensor& a) { return a.requires_grad(); });
-    for (const size_t i : checked) {
-      if (!inputs[i].requires_grad()) inputs[i] = inputs[i].detach().requires_grad_();
-      wanted.push_back(inputs[i]);
-    }
-    return gradients(f(inputs), wanted, {middle, arguments.end()}, recorded);
-  };
-}
 
 std::vector<size_t> inputs_to_check(const std::vector<Tensor>& inputs) {
   std::vector<size_t> asked, floating;
@@ -381,7 +369,7 @@ GradcheckReport gradcheck(const GradcheckFunction& f, const std::vector<Tensor>&
     check.require(false, Check::kWhole, e.what());
   }
   report.passed = report.checks > 0 && report.worst <= 1;
-  if (!report.passed) find_wrong_op(first, arguments, checked, options, report);
+  if (check.is_wrong()) find_wrong_op(first, arguments, checked, options, report);
   if (options.inspect) inspect(first, arguments, checked, options, report);
   return report;
 }

@@ -2,14 +2,18 @@
 //
 // Central differences along random directions, scaled to each element's magnitude, are compared with the
 // gradient for random cotangents (cotangents of ones would hide a rule that ignores its upstream gradient).
-// Inputs of few elements are also checked one element at a time. Order 2 checks the gradient function in the
-// same way, and its derivative with respect to the cotangent. gradcheck also requires that two calls of the
-// function and of its gradient give the same bits, that a zero cotangent gives zeros, that gradients have
-// their input's shape and dtype and share no storage, that the formula recorded under create_graph agrees
-// with the one used without it, and that an input with gaps, or expanded, gives the same as a packed one.
+// Inputs of few elements are also checked one element at a time. Where these differences disagree, the
+// derivative is extrapolated from differences of many lengths, with a bound of its error that follows the
+// rounding of f. Order 2 checks the gradient function in the same way, and its derivative with respect to the
+// cotangent. gradcheck also requires that two calls of the function and of its gradient give the same bits,
+// that a zero cotangent gives zeros, that gradients have their input's shape and dtype and share no storage,
+// that rules leave the upstream gradient as it is, that the formula recorded under create_graph agrees with
+// the one used without it, and that inputs and cotangents with gaps, at an offset, expanded or transposed in
+// memory give the same as packed ones.
 //
-// Keep inputs 100 steps away from kinks (relu at 0, ties of a maximum): differences mean nothing there.
-// Thread-safe: no state; `f` runs on the calling thread.
+// At a kink (relu at 0, ties of a maximum) and where values are rounded too coarsely, no difference can check
+// a rule: the check fails, and its message says so instead of accusing the rule. Thread-safe: no state; `f`
+// runs on the calling thread.
 #pragma once
 
 #include <concepts>
@@ -31,9 +35,10 @@ struct CheckedGraph;
 struct GradcheckOptions {
   int order = 1;      ///< 1: gradients; 2: also the gradients of gradients
   double eps = 1e-5;  ///< length of a difference along a direction, relative to max(|x|, 0.01)
-  double tolerance =
-      1e-7;            ///< passes if |numeric - analytic| <= tolerance * (1 + sum |gradient * direction|)
-  int directions = 4;  ///< random directions for each input
+  /// passes if |numeric - analytic| <= tolerance * (sum |gradient * direction| + min(1, |cotangent * f|) /
+  /// 1000) + the bound of an extrapolated derivative's error
+  double tolerance = 1e-7;
+  int directions = 4;        ///< random directions for each input
   int64_t elementwise = 32;  ///< inputs of at most this size are also checked one element at a time
   uint64_t seed = 0;         ///< seed of all random numbers; the same seed repeats the same check
   /// Called at the end, if there is one, with the function's graph.
@@ -59,7 +64,7 @@ struct GradcheckOp {
   double numeric = 0;   ///< by differences: the derivative of a random combination of the op's results (order
                         ///< 2: of their gradients) along a random direction
   double analytic = 0;  ///< the same by the gradient rules
-  std::string error{};  ///< that the rule threw
+  std::string error{};  ///< that the rule threw, or on which layout its gradient depends
 };
 
 /// The result of gradcheck().
@@ -67,7 +72,8 @@ struct GradcheckReport {
   bool passed = false;  ///< whether all comparisons passed
   int64_t checks = 0;   ///< comparisons made; a check without any does not pass
   double worst = 0;     ///< largest error as a multiple of the allowed error; infinite for NaN and infinities
-  /// The worst failure: order, input, position, both numbers, seed, likely cause; empty if passed.
+  /// The worst failure: order, input, position, both numbers, seed, likely cause; empty if passed. If no
+  /// failure is of a rule, why differences cannot judge: "not smooth", "not finite" or "too coarse".
   std::string message;
   /// The likely error in the gradient of the worst input: a factor, a sign, a transpose, a missing sum, an
   /// ignored upstream gradient... Empty if passed, or if there is no likely one.

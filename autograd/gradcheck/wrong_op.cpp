@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <memory>
 
 #include "gradus/autograd/graph/listing.hpp"
 #include "gradus/autograd/graph/modes.hpp"
@@ -85,10 +87,21 @@ class Search {
         [](const Node* a, const Node* b) { return autograd::describe(*a) == autograd::describe(*b); });
   }
 
+  // Calls by their distance along a line; none where the graph is another one.
+  using Calls = std::map<double, std::unique_ptr<Call>>;
+
+  const Call* call_at(double t, const std::vector<Tensor>& u, Calls& calls) const {
+    const auto [at, is_new] = calls.try_emplace(t);
+    if (is_new) {
+      at->second = std::make_unique<Call>(f_, moved(inputs_, checked_, u, t), checked_);
+      if (!is_same_graph(*at->second)) at->second = nullptr;
+    }
+    return at->second.get();
+  }
+
   void look_along(const std::vector<Tensor>& u, Generator& generator) {
-    const Call above(f_, moved(inputs_, checked_, u, options_.eps), checked_);
-    const Call below(f_, moved(inputs_, checked_, u, -options_.eps), checked_);
-    if (!is_same_graph(above) || !is_same_graph(below)) return;
+    Calls calls;
+    if (!call_at(options_.eps, u, calls) || !call_at(-options_.eps, u, calls)) return;
     const size_t end = found_.number == 0 ? here_.ops.size() : found_.number - 1;
     for (size_t c = 0; c < end; ++c) {
       const Tensor y = autograd::tensor_at(*here_.ops[c]);
@@ -96,7 +109,7 @@ class Search {
       const Tensor v = randn(y.shape(), generator, DType::float64);
       const Tensor dv = randn(y.shape(), generator, DType::float64) * step(v);
       GradcheckOp op{.number = c + 1, .op = autograd::describe(*here_.ops[c]), .order = order_};
-      if (!is_right(op, above, below, u, v, dv, generator)) {
+      if (!is_right(op, calls, u, v, dv, generator)) {
         found_ = std::move(op);
         return;
       }
@@ -109,13 +122,14 @@ class Search {
     return order_ == 1 ? y : gradients(y, call.leaves, {v}, create_graph);
   }
 
-  bool is_right(GradcheckOp& op, const Call& above, const Call& below, std::vector<Tensor> u, Tensor v,
-                const Tensor& dv, Generator& generator) const {
+  // Whether the rule is right as far as differences can judge.
+  bool is_right(GradcheckOp& op, Calls& calls, std::vector<Tensor> u, Tensor v, const Tensor& dv,
+                Generator& generator) const {
     const size_t c = op.number - 1;
     try {
-      const Numbers high = flatten(outputs(above, c, v + options_.eps * dv, false)),
-                    low = flatten(outputs(below, c, v - options_.eps * dv, false));
+      const std::vector<Tensor> leaves = u;
       std::vector<Tensor> arguments = here_.leaves, w;
+      const Tensor upstream = v;
       if (order_ == 2) {
         arguments.push_back(v = v.detach().requires_grad_());
         u.push_back(dv);
@@ -123,13 +137,23 @@ class Search {
       const std::vector<Tensor> out = outputs(here_, c, v, true);
       for (const Tensor& t : out) w.push_back(randn(t.shape(), generator, DType::float64));
       const Numbers weight = flatten(w), direction = flatten(u);
-      for (size_t j = 0; j < weight.size(); ++j)
-        if (high[j] != low[j]) op.numeric += weight[j] * (high[j] - low[j]) / (2 * options_.eps);
-      const Numbers g = flatten(gradients(out, arguments, w, false));
-      op.analytic = dot(g, direction);
-      double magnitude = 0;
-      for (size_t j = 0; j < g.size(); ++j) magnitude += std::abs(g[j] * direction[j]);
-      return std::abs(op.numeric - op.analytic) <= options_.tolerance * (1 + magnitude);
+      Line line([&](double t) {
+        const Call* const call = t == 0 ? &here_ : call_at(t, leaves, calls);
+        return call ? flatten(outputs(*call, c, upstream + t * dv, false))
+                    : Numbers(weight.size(), std::nan(""));
+      });
+      Numbers terms = flatten(gradients(out, arguments, w, false));
+      for (size_t j = 0; j < terms.size(); ++j) terms[j] *= direction[j];
+      const Verdict verdict = judge(line, weight, terms, options_);
+      op.numeric = verdict.numeric;
+      op.analytic = verdict.analytic;
+      for (const Layout& layout : layouts(w[0]))
+        if (order_ == 1 && !agree(flatten(gradients(out, here_.leaves, {layout.view}, false)),
+                                  flatten(gradients(out, here_.leaves, {layout.packed}, false)))) {
+          op.error = "gives another gradient if the upstream gradient is " + layout.name;
+          return false;
+        }
+      return verdict.kind != Verdict::wrong;
     } catch (const Error& e) {  // of the rule
       op.error = e.what();
       return false;

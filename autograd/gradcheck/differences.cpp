@@ -1,0 +1,229 @@
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "gradus/autograd/gradcheck/cause.hpp"
+#include "gradus/autograd/ops/ops.hpp"
+
+namespace gradus::gradchecking {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kRounding = std::numeric_limits<double>::epsilon();
+constexpr double kFactor = 8;               // between two lengths of differences
+constexpr int kShorter = 9, kLengths = 15;  // from eps / 8^9 to eps * 8^5
+constexpr double kCoarse = 1e3;             // times the tolerance: a coarser bound cannot judge
+
+constexpr double kAbsolute = 1e-3;    // of values near 1, times the tolerance
+constexpr double kCancelled = 2e-14;  // of the largest term, what is left when terms cancel
+
+struct Estimate {
+  double value = std::nan(""), error = kInfinity;
+};
+
+// The limit of d, by increasing lengths h, for h -> 0, if it depends on h^first, h^(first + 2), ...; its
+// error: the differences between neighbours in Neville's table, and 4 * noise / h. What contradicts shorter
+// lengths does not count.
+Estimate limit(const std::vector<double>& d, int first, const std::vector<double>& h, double noise) {
+  Estimate best;
+  std::vector<double> shorter;
+  for (size_t n = 0; n < d.size(); ++n) {
+    std::vector<double> row{d[n]};
+    double power = std::pow(kFactor, first);
+    for (size_t k = 0; k < std::min<size_t>(n, 5); ++k, power *= kFactor * kFactor) {
+      const double value = shorter[k] + (shorter[k] - row[k]) / (power - 1);
+      const double error =
+          std::max(std::abs(value - shorter[k]), std::abs(value - row[k])) + 4 * noise / h[n - k - 1];
+      if (error < best.error && !(std::abs(value - best.value) > best.error + error)) best = {value, error};
+      row.push_back(value);
+    }
+    shorter = std::move(row);
+  }
+  return best;
+}
+
+// The rounding error of sum(weights * results), by fourth differences of neighbouring values on both sides,
+// in which nothing else is left (Hamming, 1973; More and Wild, 2011), but no less than that of the last
+// operation.
+double rounding(Line& line, const Numbers& weights, double size, double step) {
+  double root = 0;
+  for (const double side : {step, -step}) {
+    double d[7];
+    for (int i = 0; i < 7; ++i) d[i] = line.change(weights, side, side * (i + 1));
+    for (int i = 0; i + 4 < 7; ++i) {
+      const double fourth = d[i] - 4 * d[i + 1] + 6 * d[i + 2] - 4 * d[i + 3] + d[i + 4];
+      if (std::isfinite(fourth)) root = std::hypot(root, fourth);
+    }
+  }
+  return std::max(root / std::sqrt(6 * 70), 0.5 * kRounding * size);  // six, with squares of weights of 70
+}
+
+}  // namespace
+
+const Numbers& Line::at(double t) {
+  auto known = known_.find(t);
+  if (known == known_.end()) known = known_.emplace(t, values_(t)).first;
+  return known->second;
+}
+
+double Line::change(const Numbers& weights, double from, double to) {
+  const Numbers &a = at(from), &b = at(to);
+  double sum = 0;
+  for (size_t j = 0; j < weights.size(); ++j)
+    if (weights[j] != 0 && a[j] != b[j]) sum += weights[j] * (b[j] - a[j]);
+  return sum;
+}
+
+Verdict judge(Line& line, const Numbers& weights, const Numbers& terms, const GradcheckOptions& options,
+              const Judging& how) {
+  double analytic = 0, magnitude = 0;
+  for (const double term : terms) {
+    analytic += term;
+    magnitude += std::abs(term);
+  }
+  const auto size_at = [&](double t) {
+    const Numbers& values = line.at(t);
+    double size = 0;
+    for (size_t j = 0; j < weights.size(); ++j)
+      if (weights[j] != 0 && std::isfinite(values[j])) size = std::hypot(size, weights[j] * values[j]);
+    return size;
+  };
+  const double eps = options.eps;
+  double numeric = line.change(weights, -eps, eps) / (2 * eps), size = size_at(eps);
+  const double allowed =
+      options.tolerance * (kAbsolute * std::min(1.0, size) + magnitude) + kCancelled * how.largest_term;
+  const auto verdict = [&](double bound) {
+    const double error = std::abs(numeric - analytic), part = error / bound,
+                 ratio = error == 0            ? 0
+                         : std::isfinite(part) ? part
+                                               : kInfinity;
+    return Verdict{ratio <= 1 ? Verdict::right : Verdict::wrong, ratio, numeric / how.unit,
+                   analytic / how.unit};
+  };
+  const auto unjudged = [&](Verdict::Kind kind, std::string text) {
+    Verdict v = verdict(allowed);
+    return Verdict{kind, std::max(v.ratio, 2.0), v.numeric, v.analytic, std::move(text)};
+  };
+  if (const Verdict plain = verdict(allowed); plain.ratio <= std::max(1.0, how.worst)) return plain;
+
+  size = std::max(size, size_at(0));
+  std::vector<double> h, slopes, bends;
+  for (int i = 0; i < kLengths; ++i) {
+    h.push_back(eps * std::pow(kFactor, i - kShorter));
+    slopes.push_back(line.change(weights, -h[i], h[i]) / (2 * h[i]));
+    bends.push_back((line.change(weights, 0, h[i]) - line.change(weights, -h[i], 0)) / h[i]);
+  }
+  const double noise = rounding(line, weights, size, 1e-5 * eps);
+  const Estimate slope = limit(slopes, 2, h, noise), bend = limit(bends, 1, h, noise);
+  const auto ends_at = [&](double t) {
+    return !std::all_of(line.at(t).begin(), line.at(t).end(), [](double y) { return std::isfinite(y); });
+  };
+  if (!std::isfinite(slope.value) || (!std::isfinite(analytic) && (ends_at(h[0]) || ends_at(-h[0]))))
+    return unjudged(Verdict::not_finite, "the function is not finite on both sides");
+  const auto moves = [&](double length) {
+    return std::max(std::abs(line.change(weights, 0, length)), std::abs(line.change(weights, 0, -length)));
+  };
+  if (!std::isfinite(analytic)) {
+  } else if (moves(h[0]) > 0.25 * moves(h[4]) && moves(h[0]) > 1e3 * noise) {
+    return unjudged(Verdict::not_smooth,
+                    concat("the function is not smooth there, it jumps by ", moves(h[0])));
+  } else if (std::abs(bend.value) > 8 * bend.error &&
+             std::abs(bend.value) > 0.02 * std::abs(slope.value - analytic)) {
+    const double left = (slope.value - bend.value / 2) / how.unit,
+                 right = (slope.value + bend.value / 2) / how.unit;
+    return unjudged(Verdict::not_smooth, concat("the function is not smooth there, a kink: its slope is ",
+                                                left, " on one side and ", right, " on the other"));
+  }
+  numeric = slope.value;
+  const double scale = std::min(1.0, std::max(size, noise / kRounding)),
+               enough =
+                   options.tolerance * (kAbsolute * scale + kCoarse * std::max(magnitude, std::abs(numeric)));
+  if (slope.error > enough && std::abs(numeric - analytic) < allowed + 10 * slope.error)
+    return unjudged(Verdict::too_coarse,
+                    concat("differences are too coarse to judge: the derivative is ", numeric / how.unit,
+                           " within ", slope.error / std::abs(how.unit)));
+  return verdict(allowed + slope.error);
+}
+
+Direction::Direction(const Function& f_, const std::vector<Tensor>& inputs_, size_t i_, Numbers u_,
+                     double unit_)
+    : f(f_),
+      inputs(inputs_),
+      i(i_),
+      u(std::move(u_)),
+      unit(unit_),
+      line([&f_, &inputs_, i_, v = u](double t) {
+        Numbers moved = flatten({inputs_[i_]});
+        for (size_t j = 0; j < moved.size(); ++j) moved[j] += t * v[j];
+        std::vector<Tensor> all = inputs_;
+        all[i_] = tensor(moved, inputs_[i_].shape());
+        return flatten(f_(all));
+      }) {}
+
+Verdict judge(Direction& direction, const Numbers& weights, const Numbers& gradient,
+              const GradcheckOptions& options, double worst, double& largest_term) {
+  const auto along = [&](Direction& d) {
+    Numbers terms = gradient;
+    double largest = 0;
+    for (size_t j = 0; j < terms.size(); ++j) {
+      terms[j] = d.u[j] == 0 ? 0 : gradient[j] * d.u[j];
+      if (std::isfinite(terms[j])) largest = std::max(largest, std::abs(terms[j]));
+    }
+    if (&d == &direction) largest_term = largest = std::max(largest, largest_term);
+    return judge(d.line, weights, terms, options, {d.unit, largest, worst});
+  };
+  Verdict verdict = along(direction);
+  if (verdict.text.empty()) return verdict;
+  if (!direction.shorter) {
+    const Numbers x = flatten({direction.inputs[direction.i]});
+    Numbers u = direction.u;
+    double unit = direction.unit;
+    for (size_t j = 0; j < x.size(); ++j) {
+      if (x[j] == 0 || u[j] == 0) continue;
+      u[j] *= std::abs(x[j]) / scale(x[j]);
+      if (unit != 1) unit *= std::abs(x[j]) / scale(x[j]);
+    }
+    direction.shorter = std::make_unique<Direction>(direction.f, direction.inputs, direction.i, u, unit);
+  }
+  Verdict second = along(*direction.shorter);
+  return second.text.empty() ? second : verdict;
+}
+
+bool agree(const Numbers& a, const Numbers& b) {
+  double size = 1;
+  for (const double e : a) size = std::max(size, std::abs(e));
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [size](double x, double y) {
+    return std::abs(x - y) <= 1e-10 * size || (std::isnan(x) && std::isnan(y)) || x == y;
+  });
+}
+
+std::vector<Layout> layouts(const Tensor& x) {
+  std::vector<Layout> all;
+  const auto add = [&](const char* name, Tensor view) {
+    view.copy_(x);
+    all.push_back({name, view, x});
+  };
+  const auto expand = [&](const char* name, const Tensor& first) {
+    const Tensor view = first.expand(x.shape());
+    all.push_back({name, view, view.contiguous()});
+  };
+  if (x.numel() == 0) return all;
+  add("at an offset", full({x.numel() + 3}, 7.0, x.dtype()).slice(0, 3, x.numel() + 3).reshape(x.shape()));
+  for (int d = x.dim() - 1; d >= 0; --d) {
+    Shape larger = x.shape();
+    larger[d] = 2 * larger[d] + 1;
+    add("with gaps between its elements", full(larger, 7.0, x.dtype()).slice(d, 1, larger[d], 2));
+    if (x.size(d) > 1) expand("expanded along a dim", x.slice(d, 0, 1));
+    if (d > 0 && x.size(d) > 1 && x.size(d - 1) > 1) {
+      larger = x.shape();
+      std::swap(larger[d], larger[d - 1]);
+      add("with dims exchanged in memory", empty(larger, x.dtype()).transpose(d, d - 1));
+    }
+  }
+  Tensor first = x;
+  for (int d = 0; d < x.dim(); ++d) first = first.slice(d, 0, 1);
+  if (x.numel() > 1) expand("expanded from one element", first);
+  return all;
+}
+
+}  // namespace gradus::gradchecking
