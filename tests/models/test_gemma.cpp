@@ -143,6 +143,27 @@ TEST_CASE("gemma starts with norms of weight 0") {
   }
 }
 
+TEST_CASE("scaled positions are those of blocks without a window") {
+  DecoderConfig config = small_gemma();
+  config.dropout = 0;
+  const Tensor idx = tensor(std::vector<int64_t>{3, 1, 4, 1, 5, 9, 2, 6}, {1, 8});
+  const auto logits = [&](const RopeScaling& scaling) {
+    config.attention.rope_scaling = scaling;
+    Generator g(3);
+    Decoder model(config, g);
+    for (auto& [name, p] : model.named_parameters())
+      if (p.dim() == 2) p.detach().copy_(randn(p.shape(), g) * 0.5);
+    return model(idx).detach();
+  };
+  const RopeScaling linear{.type = "linear", .factor = 8.0},
+      yarn{.type = "yarn", .factor = 8.0, .original_length = 4, .attention_factor = 1.5};
+  CHECK(difference(logits(linear), logits({})) != "");
+  CHECK(difference(logits(yarn), logits({})) != "");
+  config.n_layer = 1;  // which has a window
+  CHECK(difference(logits(linear), logits({}), 0) == "");
+  CHECK(difference(logits(yarn), logits({}), 0) == "");
+}
+
 TEST_CASE("memory of a gemma has the inputs of all its norms, and gelu(gate)") {
   DecoderConfig config = kSmallGemma;  // C = 16, 24 features of queries, 12 of keys, 24 inside the MLP
   // For each of 48 tokens: in each layer 6 vectors, q and the heads' output, k and v, the inputs of the norms

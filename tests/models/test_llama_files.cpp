@@ -2,6 +2,7 @@
 #include "autograd/compare.hpp"
 #include "gradus/files/file.hpp"
 #include "gradus/models/config_json.hpp"
+#include "gradus/models/rotary_decoder.hpp"
 #include "gradus/nn/safetensors.hpp"
 #include "models/llama.hpp"
 #include "models/saved_model.hpp"
@@ -84,6 +85,30 @@ TEST_CASE("what a config of llama leaves out is what transformers takes") {
   CHECK(config_from_json(qwen3.dump(), "f").attention.head_dim == 128);
   qwen3["hidden_size"] = 512;
   CHECK(config_from_json(qwen3.dump(), "f").qk_norm);
+}
+
+TEST_CASE("YaRN's frequencies and attention factor are transformers'") {
+  json config = {{"model_type", "llama"},          {"vocab_size", 11},       {"hidden_size", 16},
+                 {"intermediate_size", 20},        {"num_hidden_layers", 2}, {"num_attention_heads", 2},
+                 {"max_position_embeddings", 256}, {"rope_theta", 10000.0}};
+  const auto read = [&](const json& scaling) {
+    config["rope_scaling"] = {{"rope_type", "yarn"}, {"factor", 4.0}};
+    config["rope_scaling"].update(scaling);
+    return config_from_json(config.dump(), "f");
+  };
+  // Both limits are feature 0.
+  CHECK(difference(scaled_frequencies(read({{"original_max_position_embeddings", 4}})),
+                   f64({1, 0.025, 0.0025, 0.00025})) == "");
+  config["rope_theta"] = 100.0;
+  CHECK(difference(scaled_frequencies(read({{"original_max_position_embeddings", 64}, {"beta_fast", 8}})),
+                   f64({1.0, 0.23717082451262847, 0.05, 0.007905694150420948})) == "");
+  // 0.1 m ln 4 + 1, by Python's math.
+  CHECK(read(json::object()).attention.rope_scaling.attention_factor == Approx(1.1386294361119891));
+  CHECK(read({{"mscale", 0.707}, {"mscale_all_dim", 1.5}}).attention.rope_scaling.attention_factor ==
+        Approx(0.9089915353640435));
+  CHECK(read({{"mscale", 0.707}}).attention.rope_scaling.attention_factor == Approx(1.1386294361119891));
+  CHECK(read({{"mscale", 0.707}, {"attention_factor", 1.25}}).attention.rope_scaling.attention_factor ==
+        1.25);
 }
 
 TEST_CASE("configs of llamas that are not ours are refused") {

@@ -73,10 +73,10 @@ class Operators(unittest.TestCase):
 
 class Choice(unittest.TestCase):
     def test_a_seed_always_chooses_the_same(self):
-        ids = lambda seed: [m.id for m in mutate.choose(mutate.ROOT, 60, seed, None)]
+        ids = lambda seed: [m.id for m in mutate.choose(mutate.ROOT, 150, seed, None)]
         self.assertEqual(ids("1"), ids("1"))
         self.assertNotEqual(ids("1"), ids("2"))
-        self.assertEqual(len(set(ids("1"))), 60)
+        self.assertEqual(len(set(ids("1"))), 150)
 
     def test_a_changed_line_takes_only_its_own_mutants_out(self):
         before = {m.id for m in mutate.choose(mutate.ROOT, 200, "1", ["data/*"]) if m.kind != "planted"}

@@ -101,8 +101,22 @@ TEST_CASE("an adapter changes nothing at first, and drops its inputs in training
   CHECK(mlp.c_proj.lora->scale == 16.0 / 3.0);
   mlp.c_proj.lora->B.detach().copy_(ones({8, 3}));
   CHECK(difference(mlp(x, &g), mlp(x)) != "");
+  // Of the same draws, the adapter's part is scale * dropout(h) A^T B^T.
+  const LoRA& lora = *mlp.c_proj.lora;
+  const Tensor h = randn({5, 6}, g);
+  Generator draws(7), same(7);
+  const Tensor down = matmul(gradus::dropout(h, 0.5, same), lora.A.mT());
+  CHECK(difference(lora(h, &draws), matmul(down, lora.B.mT()) * lora.scale, 1e-5) == "");
   mlp.eval();
   CHECK(difference(mlp(x, &g), mlp(x), 0) == "");
+}
+
+TEST_CASE("a pattern is of whole parts of a name") {
+  for (const char* name : {"c_proj", "mlp.c_proj", "h.0.mlp.c_proj"}) CHECK(is_lora_on("c_proj", name));
+  for (const char* name : {"my_c_proj", "h.0.my_c_proj", "c_proj.weight"})
+    CHECK_FALSE(is_lora_on("c_proj", name));
+  CHECK(is_lora_on("mlp.*", "h.0.mlp.c_proj"));
+  CHECK_FALSE(is_lora_on("0.mlp.c_proj", "h.10.mlp.c_proj"));
 }
 
 TEST_CASE("add_lora refuses") {

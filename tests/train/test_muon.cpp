@@ -104,7 +104,7 @@ TEST_CASE("five steps of Muon are those of its formula; vectors and embeddings g
              {"fc.weight", wide},
              {"wte.weight", wte, nn::Role::embedding},
              {"gain", gain}},
-            {.momentum = momentum, .adamw = adamw});
+            {.momentum = momentum, .adamw = adamw}, {{.pattern = "fc.*", .weight_decay = 0.3}});
   AdamW reference({{"wte.weight", wte2}, {"gain", gain2}}, adamw);
 
   struct Expected {
@@ -140,7 +140,7 @@ TEST_CASE("five steps of Muon are those of its formula; vectors and embeddings g
         for (size_t r = 0; r < height; ++r)
           for (size_t c = 0; c < p[0].size(); ++c) {
             double& value = p[part * height + r][c];
-            value -= lr * (decay * value + size * o[r][c]);
+            value -= lr * ((i == 0 ? decay : 0.3) * value + size * o[r][c]);  // fc's group has its own
           }
       }
     }

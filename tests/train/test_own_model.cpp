@@ -318,6 +318,18 @@ TEST_CASE("a trainer names, once, the parameters whose requires_grad_() was forg
         "Hint: call requires_grad_(), or requires_grad_(false) on those that are to stay.\n");
 }
 
+TEST_CASE("a mean loss weighs batches by their targets") {
+  Training training;
+  const auto batch_of = [](std::vector<int64_t> targets) {
+    const auto n = static_cast<int64_t>(targets.size());
+    return data::Batch{.x = zeros({1, n}), .y = tensor(std::move(targets), {1, n})};
+  };
+  const std::vector<data::Batch> batches{batch_of({1, 2, 3}),
+                                         batch_of({1, data::kNoTarget, data::kNoTarget})};
+  const Loss losses = [](const data::Batch& batch) { return full({}, batch.targets() == 3 ? 1.0 : 5.0); };
+  CHECK(mean_loss(training.model, losses, batches) == 2.0);  // (3 * 1 + 1 * 5) / 4
+}
+
 TEST_CASE("evaluating leaves each module its own mode") {
   Training training;
   training.model.train();
