@@ -14,27 +14,30 @@ constexpr double kFactor = 8;               // between two lengths of difference
 constexpr int kShorter = 9, kLengths = 15;  // from eps / 8^9 to eps * 8^5
 constexpr double kCoarse = 1e3;             // times the tolerance: a coarser bound cannot judge
 
-constexpr double kAbsolute = 1e-3;    // of values near 1, times the tolerance
+constexpr double kAbsolute = 1e-4;    // of values near 1, times the tolerance
 constexpr double kCancelled = 2e-14;  // of the largest term, what is left when terms cancel
 
 struct Estimate {
   double value = std::nan(""), error = kInfinity;
+  size_t end = 0;  // how many lengths do not contradict shorter ones
 };
 
 // The limit of d, by increasing lengths h, for h -> 0, if it depends on h^first, h^(first + 2), ...; its
 // error: the differences between neighbours in Neville's table, and 4 * noise / h. What contradicts shorter
 // lengths does not count.
-Estimate limit(const std::vector<double>& d, int first, const std::vector<double>& h, double noise) {
+Estimate limit(const std::vector<double>& d, int first, const std::vector<double>& h, double noise,
+               size_t end = kLengths) {
   Estimate best;
   std::vector<double> shorter;
-  for (size_t n = 0; n < d.size(); ++n) {
+  for (size_t n = 0; n < end; best.end = ++n) {
     std::vector<double> row{d[n]};
     double power = std::pow(kFactor, first);
     for (size_t k = 0; k < std::min<size_t>(n, 5); ++k, power *= kFactor * kFactor) {
       const double value = shorter[k] + (shorter[k] - row[k]) / (power - 1);
       const double error =
           std::max(std::abs(value - shorter[k]), std::abs(value - row[k])) + 4 * noise / h[n - k - 1];
-      if (error < best.error && !(std::abs(value - best.value) > best.error + error)) best = {value, error};
+      if (std::abs(value - best.value) > best.error + error) return best;
+      if (error < best.error) best = {value, error, n};
       row.push_back(value);
     }
     shorter = std::move(row);
@@ -114,7 +117,8 @@ Verdict judge(Line& line, const Numbers& weights, const Numbers& terms, const Gr
     bends.push_back((line.change(weights, 0, h[i]) - line.change(weights, -h[i], 0)) / h[i]);
   }
   const double noise = rounding(line, weights, size, 1e-5 * eps);
-  const Estimate slope = limit(slopes, 2, h, noise), bend = limit(bends, 1, h, noise);
+  const size_t end = std::min(limit(slopes, 2, h, noise).end, limit(bends, 1, h, noise).end);
+  const Estimate slope = limit(slopes, 2, h, noise, end), bend = limit(bends, 1, h, noise, end);
   const auto ends_at = [&](double t) {
     return !std::all_of(line.at(t).begin(), line.at(t).end(), [](double y) { return std::isfinite(y); });
   };

@@ -36,7 +36,7 @@ struct GradcheckOptions {
   int order = 1;      ///< 1: gradients; 2: also the gradients of gradients
   double eps = 1e-5;  ///< length of a difference along a direction, relative to max(|x|, 0.01)
   /// passes if |numeric - analytic| <= tolerance * (sum |gradient * direction| + min(1, |cotangent * f|) /
-  /// 1000) + the bound of an extrapolated derivative's error
+  /// 10000) + the bound of an extrapolated derivative's error
   double tolerance = 1e-7;
   int directions = 4;        ///< random directions for each input
   int64_t elementwise = 32;  ///< inputs of at most this size are also checked one element at a time
