@@ -38,11 +38,19 @@ std::string models_in(const std::filesystem::path& folder) {
   return others > 0 ? concat(joined(names), " and ", others, " more") : joined(names);
 }
 
-/// The name of a tensor without the prefixes of compiled modules and of GPT2LMHeadModel.
+/// The name of a tensor without the parts that PyTorch's wrappers (torch.compile, DistributedDataParallel,
+/// FSDP and checkpointed activations) add anywhere in it, in any order, and without GPT2LMHeadModel's prefix.
 std::string plain_name(std::string_view name) {
-  for (const std::string_view prefix : {"_orig_mod.", "transformer."})
-    if (name.starts_with(prefix)) name.remove_prefix(prefix.size());
-  return std::string(name);
+  static constexpr std::string_view kWrappers[] = {"_orig_mod.", "module.", "_fsdp_wrapped_module.",
+                                                   "_checkpoint_wrapped_module."};
+  std::string plain;
+  while (!name.empty()) {
+    const std::string_view part = name.substr(0, std::min(name.find('.'), name.size() - 1) + 1);
+    name.remove_prefix(part.size());
+    if (std::find(std::begin(kWrappers), std::end(kWrappers), part) == std::end(kWrappers)) plain += part;
+  }
+  constexpr std::string_view kGPT2 = "transformer.";
+  return plain.starts_with(kGPT2) ? plain.substr(kGPT2.size()) : plain;
 }
 
 /// Whether a tensor of a file is a causal mask or rotary frequencies, not a parameter.
@@ -59,6 +67,12 @@ StoredShapes shapes_of(const nn::TensorFolder& tensors) {
   for (const auto& [stored, entry] : tensors.entries())
     if (const std::string name = plain_name(stored); !is_buffer(name)) shapes.emplace(name, entry->shape);
   return shapes;
+}
+
+/// Whether rows of a vocabulary that the config does not count fill it up, as GPT-2's 50,257 tokens are
+/// filled up to 50,304 for speed: to a multiple of 64, by fewer than 1024.
+bool is_filled_up(int64_t rows, int64_t counted) {
+  return rows > counted && rows - counted < 1024 && rows % 64 == 0;
 }
 
 /// The text of config.json or, for a checkpoint without one, of what it says about its model: nanoGPT's
@@ -157,7 +171,7 @@ class StoredModel {
     for (StoredParameter& one : parameters_) {
       const auto given = shapes_.find(one.name);
       if (one.is_vocab && given != shapes_.end() && given->second.size() == 2 &&
-          is_padded_vocabulary(given->second[0], config_.vocab_size))
+          is_filled_up(given->second[0], config_.vocab_size))
         one.shape[0] = given->second[0];
       wanted.emplace_back(one.name, one.shape);
     }
@@ -250,7 +264,7 @@ void check_cut(const DecoderConfig& config, const DecoderConfig& as) {
   same.dropout = config.dropout;
   if (same != config)
     fail("load_pretrained", "a model may be cut in vocab_size and block_size only, got another shape.");
-  if (as.vocab_size != config.vocab_size && !is_padded_vocabulary(config.vocab_size, as.vocab_size))
+  if (as.vocab_size > config.vocab_size)
     fail("load_pretrained", "vocab_size must be the model's ", config.vocab_size, ", or those of them that ",
          "are no padding, got ", as.vocab_size, ".");
   const bool is_learned = architecture(config.arch).positions == Positions::learned;
@@ -260,11 +274,6 @@ void check_cut(const DecoderConfig& config, const DecoderConfig& as) {
 }
 
 }  // namespace
-
-bool is_padded_vocabulary(int64_t rows, int64_t tokens) {
-  constexpr int64_t kMultiple = 64, kMost = 1024;
-  return rows > tokens && rows - tokens < kMost && rows % kMultiple == 0;
-}
 
 nn::NamedShapes stored_shapes(const DecoderConfig& config) {
   nn::NamedShapes shapes;

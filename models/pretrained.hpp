@@ -49,16 +49,17 @@ std::string written_by(const std::filesystem::path& folder);
 DecoderConfig check_pretrained(const std::filesystem::path& folder);
 
 /// Does the same, then reads the values into a new model, float32 and in training mode. Names may have the
-/// prefix `transformer.`. Ignores stored attention masks, rotary frequencies, padding rows of the vocabulary,
-/// and a tied lm_head.weight that equals the token embedding. Throws Error, naming the file, for anything
-/// else that does not fit; one message lists all names that are missing, unexpected or of another shape.
+/// prefix `transformer.` and those of PyTorch's wrappers, such as `_orig_mod.module.`. Ignores stored
+/// attention masks, rotary frequencies, rows that fill the vocabulary up, and a tied lm_head.weight that
+/// equals the token embedding. Throws Error, naming the file, for anything else that does not fit; one
+/// message lists all names that are missing, unexpected or of another shape.
 Decoder load_pretrained(const std::filesystem::path& folder);
 Decoder load_pretrained(const files::FolderSnapshot& folder);
 /// The same for a model of config `as`, which may differ from the folder's in dropout, a vocab_size without
-/// padding rows, and a smaller block_size (any, if positions are not learned). Also throws Error if `as`
-/// differs in another field. Matrices get the dtype `matrices`, one after another; in another one than
-/// float32 they have no gradients (see nn::Module::to). If the folder has an adapter and no model, its
-/// updates are added to the weights of its base (adapter.hpp).
+/// padding rows (any number of rows after those of the tokens), and a smaller block_size (any, if positions
+/// are not learned). Also throws Error if `as` differs in another field. Matrices get the dtype `matrices`,
+/// one after another; in another one than float32 they have no gradients (see nn::Module::to). If the folder
+/// has an adapter and no model, its updates are added to the weights of its base (adapter.hpp).
 Decoder load_pretrained(const files::FolderSnapshot& folder, const DecoderConfig& as,
                         DType matrices = DType::float32);
 
@@ -66,9 +67,5 @@ Decoder load_pretrained(const files::FolderSnapshot& folder, const DecoderConfig
 /// (adapter.hpp).
 Decoder load_with_adapter(const std::filesystem::path& base, const files::FolderSnapshot& adapter,
                           const DecoderConfig& as, DType matrices = DType::float32);
-
-/// Whether `rows` are `tokens` and padding rows, as GPT-2's 50,257 tokens are padded to 50,304 rows for
-/// speed: a multiple of 64, by fewer than 1024 rows. Padding rows are never sampled.
-bool is_padded_vocabulary(int64_t rows, int64_t tokens);
 
 }  // namespace gradus::models

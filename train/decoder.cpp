@@ -26,11 +26,9 @@ data::Tokenizer fitting_tokenizer(const files::FolderSnapshot& files, const fs::
          "Hint: ", Option{"tokenizer"}, " takes one from elsewhere.");
   const data::Tokenizer whole = from.empty() ? data::read_tokenizer(files) : data::load_tokenizer(from);
   data::Tokenizer tokenizer = whole.cut_to(config.vocab_size);  // Gemma 3 has no row for <image_soft_token>
-  const int64_t tokens = tokenizer.vocab_size();
-  const bool is_padded = tokenizer.kind() == "bpe" && models::is_padded_vocabulary(config.vocab_size, tokens);
-  if (tokens != config.vocab_size && !is_padded)
-    fail("vocabulary", "the tokenizer in ", from.empty() ? files.folder() : from, " must have the model's ",
-         config.vocab_size, " tokens, got ", tokens, ".");
+  if (const int64_t tokens = tokenizer.vocab_size(); tokens > config.vocab_size)
+    fail("vocabulary", "the tokenizer in ", from.empty() ? files.folder() : from, " must have at most the ",
+         config.vocab_size, " tokens of the model, got ", tokens, ".");
   return tokenizer;
 }
 

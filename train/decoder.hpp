@@ -47,9 +47,9 @@ struct TrainedModel {
 TrainedModel load_trained(const std::filesystem::path& folder, const std::filesystem::path& tokenizer = {},
                           const std::filesystem::path& adapter = {});
 
-/// Reads the tokenizer alone. Throws Error if there is none, or its size is not that of the model's
-/// config.json, without the padding of a vocabulary of byte pairs (models::is_padded_vocabulary). Special
-/// tokens for which the model has no rows are left out.
+/// Reads the tokenizer alone. Throws Error if there is none, or if it has more tokens than the model's
+/// config.json; rows of the model without a token are padding, and are never sampled. Special tokens for
+/// which the model has no rows are left out.
 data::Tokenizer load_tokenizer(const std::filesystem::path& folder,
                                const std::filesystem::path& tokenizer = {});
 
