@@ -21,12 +21,14 @@ namespace fs = std::filesystem;
 
 constexpr const char* kMeta = "meta.pkl";
 
-/// Reads the merges of a merges.txt: one per line, two tokens with a space between them.
+/// Reads the merges of a merges.txt: one per line, which ends in LF or CR LF, two tokens with a space between
+/// them. GPT-2's letters have no CR.
 void read_merges(std::string_view text, const std::string& file, pairs::Vocabulary& vocabulary) {
   for (int64_t line_number = 1; !text.empty(); ++line_number) {
     const size_t end = std::min(text.find('\n'), text.size());
-    const std::string_view line = text.substr(0, end);
+    std::string_view line = text.substr(0, end);
     text.remove_prefix(std::min(end + 1, text.size()));
+    if (line.ends_with('\r')) line.remove_suffix(1);
     // Elsewhere lines like "# #" are merges.
     if (line_number == 1 && line.starts_with("#version")) continue;
     const size_t space = line.find(' ');

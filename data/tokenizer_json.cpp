@@ -132,7 +132,8 @@ Tokenizer Tokenizer::from_tokenizer_json(std::string_view text, const std::strin
   check_model(model);
   root.must_have_only({"version", "truncation", "padding", "added_tokens", "normalizer", "pre_tokenizer",
                        "post_processor", "decoder", "model"});
-  for (const char* key : {"truncation", "padding"}) pairs::must_be_off(root, key);
+  // Fine-tuned models have truncation and padding of their training; transformers switches both off for a
+  // call that does not ask for them, as no call here does.
   const Field vocab = model.at("vocab"), merges = model.at("merges");
   std::vector<pairs::AddedToken> added = read_added(root);
   Tokenizer tokenizer = bytes();

@@ -130,7 +130,7 @@ TEST_CASE("GPT-2's files are refused with the reason") {
   CHECK(merge("a\n") == line + "2 must be two tokens with a space between them, got 'a'.");
   CHECK(merge("a b c\n") == line + "2 must be two tokens with a space between them, got 'a b c'.");
   CHECK(merge("a b\n\n") == line + "3 must be two tokens with a space between them, got ''.");
-  CHECK(merge("a b\r\n") == line + "2 must join tokens of the vocabulary, got 'b\\r', which is none.");
+  CHECK(merge("a b\r\r\n") == line + "2 must join tokens of the vocabulary, got 'b\\r', which is none.");
   CHECK(merge("a \n") == line + "2 must join tokens of the vocabulary, got '', which is none.");
   CHECK(merge("zz b\n") == line + "2 must join tokens of the vocabulary, got 'zz', which is none.");
   CHECK(merge("b c\n") == line + "2 must make a token of the vocabulary, got 'bc', which is none.");
@@ -155,6 +155,21 @@ TEST_CASE("a tokenizer.json is read where it does what GPT-2 does") {
   CHECK(read(with(json, ",\n      \"<|endoftext|>\": 260", "")) == tokenizer);  // an added token only
 }
 
+TEST_CASE("what a training left in a tokenizer.json and what a checkout did to merges.txt change no token") {
+  const Tokenizer tokenizer = pairs_tokenizer();
+  std::string json =
+      with(tokenizer.to_tokenizer_json(), "\"truncation\": null",
+           R"("truncation": {"direction": "Right", "max_length": 4, "strategy": "LongestFirst"})");
+  json = with(json, "\"padding\": null",
+              R"("padding": {"strategy": {"Fixed": 8}, "pad_id": 0, "pad_token": "a"})");
+  CHECK(Tokenizer::from_tokenizer_json(json) == tokenizer);
+  std::string merges = tokenizer.to_merges();
+  for (size_t at = 0; (at = merges.find('\n', at)) != merges.npos; at += 2) merges.insert(at, "\r");
+  CHECK(Tokenizer::from_gpt2(tokenizer.to_json(), merges) == tokenizer);
+  merges.resize(merges.size() - 2);  // the last line has no end
+  CHECK(Tokenizer::from_gpt2(tokenizer.to_json(), merges) == tokenizer);
+}
+
 TEST_CASE("a tokenizer.json is refused with the reason") {
   const std::string json = pairs_tokenizer().to_tokenizer_json();
   const auto changed = [&](const std::string& from, const std::string& to) {
@@ -170,8 +185,6 @@ TEST_CASE("a tokenizer.json is refused with the reason") {
         file + "model, type must be BPE, got 'WordPiece'.");
   CHECK(changed("\"version\"", "\"versions\"").find("must have no field 'versions'") != std::string::npos);
   CHECK(changed("\"fuse_unk\"", "\"fuse\"").find(file + "model must have no field 'fuse'") == 0);
-  CHECK(changed("\"truncation\": null", "\"truncation\": {}") ==
-        file + "truncation must be null or off, got an object of 0.");
   CHECK(changed("\"pre_tokenizer\": {\"type\": \"ByteLevel\"",
                 "\"pre_tokenizer\": {\"type\": \"Whitespace\"") ==
         file +
