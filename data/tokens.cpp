@@ -13,7 +13,6 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "the file has the byte order of memory");
 
-constexpr int64_t kWidth = sizeof(uint16_t);
 constexpr int64_t kPiece = 1 << 19;  // tokens or bytes per read
 
 std::shared_ptr<const files::StableFile> open_file(const std::filesystem::path& file) {
@@ -22,6 +21,41 @@ std::shared_ptr<const files::StableFile> open_file(const std::filesystem::path& 
   } catch (const files::Unreadable& e) {
     fail("tokens", file, " must be a file of token numbers, got '", e.reason(), "'.");
   }
+}
+
+/// Bytes of a number in a file for a vocabulary of this size.
+int64_t width_of(int64_t vocab_size) { return vocab_size > Tokens::kMost16 ? 4 : 2; }
+
+/// Whether every second number of a file is 0, but not all, if numbers have this many bytes.
+bool has_wider_numbers(const files::StableFile& file, int64_t width) {
+  constexpr int64_t kFewest = 16;  // bytes; less do not tell
+  if (file.size() < kFewest || file.size() % (2 * width) != 0) return false;
+  std::vector<char> piece(kPiece);  // a multiple of all widths
+  bool some = false;
+  for (int64_t at = 0; at < file.size(); at += kPiece) {
+    const int64_t count = std::min(kPiece, file.size() - at);
+    file.read(at, piece.data(), count);
+    for (int64_t i = 0; i < count; ++i) {
+      if (piece[static_cast<size_t>(i)] == 0) continue;
+      if (i / width % 2 != 0) return false;
+      some = true;
+    }
+  }
+  return some;
+}
+
+/// Where the numbers of a file begin, and the bytes of each. llm.c's header has 256 numbers of 32 bits: a
+/// kind, a version and the number of tokens.
+std::pair<int64_t, int64_t> layout_of(const files::StableFile& file, int64_t vocab_size) {
+  constexpr int64_t kHeader = 1024;
+  static constexpr std::pair<int32_t, int64_t> kKinds[] = {{20240520, 2}, {20240801, 4}};
+  int32_t header[3] = {};
+  if (file.size() > kHeader) file.read(0, reinterpret_cast<char*>(header), sizeof header);
+  for (const auto& [kind, width] : kKinds)
+    if (header[0] == kind && file.size() == kHeader + header[2] * width) return {kHeader, width};
+  int64_t width = width_of(vocab_size);
+  while (width < 8 && has_wider_numbers(file, width)) width *= 2;
+  return {0, width};
 }
 
 }  // namespace
@@ -33,20 +67,22 @@ Tokens::Tokens(std::vector<int32_t> tokens) : end_(static_cast<int64_t>(tokens.s
 
 Tokens Tokens::open(const std::filesystem::path& path, int64_t vocab_size) {
   const auto file = open_file(path);
-  const int64_t bytes = file->size();
-  if (bytes == 0 || bytes % kWidth != 0)
-    fail("tokens", path, " must have token numbers of 2 bytes each, got ", bytes, " bytes.");
+  const auto [begin, width] = layout_of(*file, vocab_size);
+  const int64_t bytes = file->size() - begin;
+  if (bytes <= 0 || bytes % width != 0)
+    fail("tokens", path, " must have token numbers of ", width, " bytes each, got ", bytes, " bytes.");
   Tokens tokens;
-  tokens.end_ = bytes / kWidth;
-  tokens.copy_ = [file](int64_t first, int64_t count, int64_t* to) {
-    // Reads the 16-bit numbers into the end of the memory of the 64-bit ones, so that widening overwrites
-    // none before it is read.
-    auto* narrow = reinterpret_cast<char*>(to) + count * (static_cast<int64_t>(sizeof(int64_t)) - kWidth);
-    file->read(first * kWidth, narrow, count * kWidth);
+  tokens.end_ = bytes / width;
+  tokens.bits_ = static_cast<int>(8 * width);
+  tokens.copy_ = [file, begin = begin, width = width](int64_t first, int64_t count, int64_t* to) {
+    // Reads the numbers into the end of the memory of the 64-bit ones, so that widening overwrites none
+    // before it is read.
+    auto* narrow = reinterpret_cast<char*>(to) + count * (static_cast<int64_t>(sizeof(int64_t)) - width);
+    file->read(begin + first * width, narrow, count * width);
     for (int64_t i = 0; i < count; ++i) {
-      uint16_t token = 0;
-      std::memcpy(&token, narrow + i * kWidth, sizeof token);
-      to[i] = token;
+      uint64_t token = 0;
+      std::memcpy(&token, narrow + i * width, static_cast<size_t>(width));
+      to[i] = static_cast<int64_t>(token);
     }
   };
   std::vector<int64_t> piece(static_cast<size_t>(std::min(kPiece, tokens.end_)));
@@ -54,7 +90,8 @@ Tokens Tokens::open(const std::filesystem::path& path, int64_t vocab_size) {
     const int64_t count = std::min(kPiece, tokens.end_ - at);
     tokens.copy(at, count, piece.data());
     const auto end = piece.begin() + count;
-    const auto wrong = std::find_if(piece.begin(), end, [&](int64_t token) { return token >= vocab_size; });
+    const auto wrong =
+        std::find_if(piece.begin(), end, [&](int64_t token) { return token < 0 || token >= vocab_size; });
     if (wrong != end)
       fail("tokens", path, " must have token numbers below the tokenizer's ", vocab_size, ", got ", *wrong,
            " as token ", at + (wrong - piece.begin()),
@@ -94,15 +131,10 @@ std::string sha256_of_files(const std::vector<std::filesystem::path>& paths) {
   return sum.digest();
 }
 
-std::string token_bytes(const std::vector<int32_t>& tokens) {
-  std::string bytes(tokens.size() * kWidth, '\0');
-  for (size_t i = 0; i < tokens.size(); ++i) {
-    if (tokens[i] >= Tokens::kMostInFile)
-      fail("tokens", "token numbers must be below ", Tokens::kMostInFile, " for a file of 16 bits each, got ",
-           tokens[i], ".");
-    const auto narrow = static_cast<uint16_t>(tokens[i]);
-    std::memcpy(bytes.data() + i * kWidth, &narrow, sizeof narrow);
-  }
+std::string token_bytes(const std::vector<int32_t>& tokens, int64_t vocab_size) {
+  const auto width = static_cast<size_t>(width_of(vocab_size));
+  std::string bytes(tokens.size() * width, '\0');
+  for (size_t i = 0; i < tokens.size(); ++i) std::memcpy(bytes.data() + i * width, &tokens[i], width);
   return bytes;
 }
 

@@ -1,5 +1,6 @@
 // Tokens: token numbers in memory, or in a file of any size that is read as needed. The file is nanoGPT's
-// .bin: numbers of 16 bits, little-endian, without a header.
+// .bin: numbers of 16 bits, or of 32 if the vocabulary has more than 65,536 tokens, little-endian, without a
+// header; or llm.c's, which has one.
 //
 // A handle; copies share the memory or the file. Immutable, so thread-safe.
 #pragma once
@@ -14,17 +15,19 @@ namespace gradus::data {
 
 class Tokens {
  public:
-  static constexpr int64_t kMostInFile = 65'536;  ///< vocabulary size that 16 bits can represent
+  static constexpr int64_t kMost16 = 65'536;  ///< vocabulary size that 16 bits can represent
 
   Tokens() = default;                   ///< no tokens
   Tokens(std::vector<int32_t> tokens);  ///< in memory (NOLINT: a list is tokens)
   /// The tokens of a file. Reads it once to check that all are below `vocab_size`; copy() reads it later.
-  /// Throws Error, naming the file and the place, for another token, and if the file is empty, has an odd
-  /// number of bytes or cannot be read.
+  /// Numbers of which every second is 0, but not all, have twice as many bits, up to 64. Throws Error, naming
+  /// the file and the place, for another token, and if the file is empty, has a part of a number or cannot be
+  /// read.
   static Tokens open(const std::filesystem::path& path, int64_t vocab_size);
 
   int64_t size() const { return end_ - begin_; }  ///< number of tokens
   bool empty() const { return size() == 0; }      ///< whether there are none
+  int bits() const { return bits_; }              ///< of a number in the file: 16, 32 or 64
   /// Copies `count` tokens from `first` on. Throws files::ReadFailed if the file has changed.
   void copy(int64_t first, int64_t count, int64_t* to) const;
   /// The tokens [first, last), without a copy.
@@ -35,13 +38,14 @@ class Tokens {
  private:
   std::function<void(int64_t first, int64_t count, int64_t* to)> copy_;  // from the whole text
   int64_t begin_ = 0, end_ = 0;
+  int bits_ = 32;
 };
 
 /// The checksum of the concatenated files, as `cat FILE... | sha256sum` prints it. Throws Error, naming the
 /// file, if one cannot be read.
 std::string sha256_of_files(const std::vector<std::filesystem::path>& paths);
 
-/// The bytes of a file with these tokens. Throws Error for a token of kMostInFile or more.
-std::string token_bytes(const std::vector<int32_t>& tokens);
+/// The bytes of a file with these tokens of a vocabulary of that size.
+std::string token_bytes(const std::vector<int32_t>& tokens, int64_t vocab_size);
 
 }  // namespace gradus::data

@@ -100,11 +100,42 @@ TEST_CASE("checksums are those of the files joined, and what is written comes ba
   CHECK(error_of([&] { sha256_of_files({folder / "c"}); }).find("No such file") != std::string::npos);
 
   const std::vector<int32_t> tokens{0, 1, 255, 256, 65'535};
-  std::ofstream(folder / "t.bin", std::ios::binary) << token_bytes(tokens);
-  CHECK(Tokens::open(folder / "t.bin", 65'536).values() == tokens);
-  CHECK(token_bytes({513}) == "\x01\x02");
-  CHECK_THROWS_WITH(token_bytes({65'536}),
-                    "[tokens] token numbers must be below 65536 for a file of 16 bits each, got 65536.");
+  for (const int64_t vocab_size : {65'536, 65'537}) {
+    std::ofstream(folder / "t.bin", std::ios::binary) << token_bytes(tokens, vocab_size);
+    CHECK(Tokens::open(folder / "t.bin", vocab_size).values() == tokens);
+  }
+  CHECK(token_bytes({513}, 65'536) == "\x01\x02");
+  CHECK(token_bytes({66'051}, 65'537) == std::string("\x03\x02\x01\0", 4));
+}
+
+TEST_CASE("numbers of 32 bits are known by their zeros, by the vocabulary or by the header of llm.c") {
+  const testing::TemporaryFolder folder;
+  const auto read = [&](const std::vector<int>& halves, int64_t vocab_size) {
+    write_numbers(folder / "t.bin", halves);
+    return Tokens::open(folder / "t.bin", vocab_size).values();
+  };
+  using Values = std::vector<int32_t>;
+  CHECK(read({5, 0, 0, 0, 7, 0, 1, 0}, 8) == Values{5, 0, 7, 1});
+  CHECK(read({5, 0, 0, 0, 7, 0, 1, 2}, 8) == Values{5, 0, 0, 0, 7, 0, 1, 2});
+  CHECK(read({0, 0, 0, 0, 0, 0, 0, 0}, 8) == Values(8, 0));
+  CHECK(read({5, 0, 7, 0}, 8) == Values{5, 0, 7, 0});  // too few to tell
+  CHECK(read({5, 0, 0, 0, 7, 0, 0, 0}, 8) == Values{5, 7});
+  CHECK(read({5, 1, 0, 0, 7, 0, 0, 0}, 70'000) == Values{65'541, 7});
+  CHECK(read({5, 1}, 70'000) == Values{65'541});
+  CHECK_THAT(error_of([&] { read({5, 2}, 70'000); }), Catch::Contains("got 131077 as token 0"));
+  CHECK_THAT(error_of([&] { read({5, 1, 2}, 70'000); }), Catch::Contains("of 4 bytes each, got 6 bytes."));
+  // llm.c: 256 numbers of 32 bits, of which the first is 20240520 (16 bits) or 20240801 (32 bits).
+  std::vector<int> header(512);
+  header[4] = 3;
+  header[1] = 20240520 >> 16, header[0] = 20240520 & 65535, header[2] = 1;
+  std::vector<int> file = header;
+  file.insert(file.end(), {5, 6, 7});
+  CHECK(read(file, 50'257) == Values{5, 6, 7});
+  header[1] = 20240801 >> 16, header[0] = 20240801 & 65535, header[2] = 7;
+  file = header;
+  file.insert(file.end(), {5, 1, 6, 0, 7, 0});
+  CHECK(read(file, 70'000) == Values{65'541, 6, 7});
+  CHECK(Tokens::open(folder / "t.bin", 70'000).bits() == 32);
 }
 
 }  // namespace gradus::test_tokens

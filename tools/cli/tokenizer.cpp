@@ -191,16 +191,13 @@ void check_bin(const std::string& bin, const std::vector<std::string>& read) {
 /// Encodes one text after another, so that memory is needed for one of them only.
 void write_bin(const CodingFlags& flags, const Tokenizer& tokenizer) {
   if (flags.json) fail("tokenizer", "--bin and --json must not come together, got both.");
-  if (tokenizer.vocab_size() > data::Tokens::kMostInFile)
-    fail("tokenizer", "--bin needs a tokenizer of at most ", data::Tokens::kMostInFile, " tokens, got ",
-         tokenizer.vocab_size(), ".");
   const std::vector<std::string> files = files_or_input(flags.files);
   check_bin(flags.bin, files);
   size_t count = 0;
   files::write_atomically(flags.bin, [&](std::ostream& out) {
     for (const std::string& file : files) {
       const Tokens tokens = encode(tokenizer, read_source(file), flags.specials);
-      out << data::token_bytes(tokens);
+      out << data::token_bytes(tokens, tokenizer.vocab_size());
       count += tokens.size();
     }
     if (count == 0) fail("tokenizer", "--bin needs a text, got none.");
