@@ -229,13 +229,19 @@ void must_follow_gpt2(const data::Tokenizer& tokenizer, std::string_view format)
 
 Keys vocabulary_keys(const data::Tokenizer& tokenizer) {
   const bool is_pairs = tokenizer.kind() == "bpe";
+  const std::vector<int32_t> prefix = tokenizer.prefix();
+  if (prefix.size() > 1)
+    fail("export", "gguf needs a tokenizer that puts at most one token before a text, got ", prefix.size(),
+         ".");
   Keys keys = is_pairs ? of_pairs(tokenizer) : of_longest_tokens(tokenizer);
   if (is_pairs || !tokenizer.eos().empty()) {
-    const int32_t end = end_of_text(tokenizer);
-    keys.emplace_back("tokenizer.ggml.bos_token_id", static_cast<uint32_t>(tokenizer.bos().value_or(end)));
+    const int32_t end = end_of_text(tokenizer), bos = tokenizer.bos().value_or(end);
+    keys.emplace_back("tokenizer.ggml.bos_token_id", static_cast<uint32_t>(prefix.empty() ? bos : prefix[0]));
     keys.emplace_back("tokenizer.ggml.eos_token_id", static_cast<uint32_t>(end));
+    if (const std::vector<int32_t> ends = tokenizer.eos(); ends.size() > 1)
+      keys.emplace_back("tokenizer.ggml.eot_token_id", static_cast<uint32_t>(ends[1]));
   }
-  keys.emplace_back("tokenizer.ggml.add_bos_token", !tokenizer.prefix().empty());
+  keys.emplace_back("tokenizer.ggml.add_bos_token", !prefix.empty());
   if (std::string chat = tokenizer.chat_template(); !chat.empty())
     keys.emplace_back("tokenizer.chat_template", std::move(chat));
   return keys;

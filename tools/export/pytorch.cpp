@@ -65,8 +65,13 @@ void write_pytorch(const train::TrainedModel& trained, const std::filesystem::pa
                        {{"tokens", tensor(tokens, {static_cast<int64_t>(tokens.size())})},
                         {"logits", logits_of(trained.model, tokens)}});
   models::save_pretrained(trained.model, update);
-  for (const auto& [name, text] : data::tokenizer_files(trained.tokenizer)) update.write(name, text);
+  std::map<std::string, std::string> files = data::tokenizer_files(trained.tokenizer);
+  files["vocab.json"] = trained.tokenizer.to_json();  // tokenizer.py reads no tokenizer.json
+  if (std::string merges = trained.tokenizer.to_merges(); !merges.empty()) files["merges.txt"] = merges;
+  for (const auto& [name, text] : files) update.write(name, text);
   update.write("check.json", check_json(trained.tokenizer, checked_text(trained.tokenizer, tokens)));
+  update.write("text.json", concat("{\"prefix\": [", joined(trained.tokenizer.prefix()), "], \"ends\": [",
+                                   joined(trained.tokenizer.eos()), "]}\n"));
   for (const std::string name : {"model.py", "tokenizer.py", "sample.py", "check.py"})
     update.write(name, tools::embedded_file("export/pytorch/" + name));
   update.commit_without_list();

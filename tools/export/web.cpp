@@ -27,19 +27,21 @@ std::string page(const std::string& title) {
 
 /// The input of tokenizer.js.
 Json tokenizer_json(const data::Tokenizer& tokenizer) {
-  Json json = {{"kind", tokenizer.kind()}};
+  Json json = {{"kind", tokenizer.kind()},
+               {"prefix", tokenizer.prefix()},
+               {"ends", tokenizer.eos()},
+               {"specials", Json::array()}};
+  const std::vector<std::string> tokens = tokenizer.vocabulary();
+  for (const int32_t special : tokenizer.special_tokens())
+    json["specials"].push_back(tokens[static_cast<size_t>(special)]);
   if (tokenizer.kind() == "byte") return json;
   if (tokenizer.kind() == "char") {
     json["characters"] = Json::parse(tokenizer.to_json()).at("characters");
     return json;
   }
   must_follow_gpt2(tokenizer, "web");
-  const std::vector<std::string> tokens = tokenizer.vocabulary();
   json["tokens"] = tokens;
   json["merges"] = merge_lines(tokenizer);
-  json["specials"] = Json::array();
-  for (const int32_t special : tokenizer.special_tokens())
-    json["specials"].push_back(tokens[static_cast<size_t>(special)]);
   return json;
 }
 

@@ -9,14 +9,18 @@ from tokenizer import Tokenizer
 
 
 @torch.no_grad()
-def generate(model, tokens, count, temperature):
-    """Adds `count` tokens to a list of them; the model sees the last block_size. Temperature 0 takes the likeliest."""
+def generate(model, tokens, count, temperature, ends=()):
+    """Adds `count` tokens to a list of them, or those before one of `ends`; the model sees the last block_size.
+    Temperature 0 takes the likeliest."""
     for _ in range(count):
         logits = model(torch.tensor([tokens[-model.block_size :]]))[0, -1]
         if temperature == 0:
-            tokens.append(int(logits.argmax()))
+            token = int(logits.argmax())
         else:
-            tokens.append(int(torch.multinomial((logits / temperature).softmax(-1), 1)))
+            token = int(torch.multinomial((logits / temperature).softmax(-1), 1))
+        if token in ends:
+            break
+        tokens.append(token)
     return tokens
 
 
@@ -29,4 +33,6 @@ if __name__ == "__main__":
     flags = parser.parse_args()
     torch.manual_seed(flags.seed)
     tokenizer = Tokenizer()
-    print(tokenizer.decode(generate(load(), tokenizer.encode(flags.prompt), flags.tokens, flags.temperature)))
+    prompt = tokenizer.prefix + tokenizer.encode(flags.prompt)
+    tokens = generate(load(), prompt, flags.tokens, flags.temperature, tokenizer.ends)
+    print(tokenizer.decode(tokens[len(tokenizer.prefix) :]))

@@ -1,6 +1,6 @@
 """The tokenizer that lies beside this file: by characters, by bytes, or by GPT-2's pairs of bytes.
 
-It reads vocab.json and merges.txt, and needs nothing but Python.
+It reads vocab.json, merges.txt and text.json, and needs nothing but Python.
 """
 
 import json
@@ -38,7 +38,8 @@ def words_of(text):
 
 
 class Tokenizer:
-    """encode(text) gives numbers, decode(numbers) the text."""
+    """encode(text) gives numbers, decode(numbers) the text. A model reads the numbers `prefix` before a text; one of
+    `ends` ends it."""
 
     def __init__(self, folder=HERE):
         vocab = json.loads((pathlib.Path(folder) / "vocab.json").read_text(encoding="utf-8"))
@@ -49,6 +50,10 @@ class Tokenizer:
             self.bytes = [bytes([byte]) for byte in range(256)]
         else:
             self.read_pairs(vocab, (pathlib.Path(folder) / "merges.txt").read_text(encoding="utf-8"))
+        if self.kind != "bpe":
+            self.bytes += [special.encode() for special in vocab.get("special", [])]
+        around = json.loads((pathlib.Path(folder) / "text.json").read_text(encoding="utf-8"))
+        self.prefix, self.ends = around["prefix"], around["ends"]
         self.number = {text: number for number, text in enumerate(self.bytes)}
 
     def read_pairs(self, vocab, merges):

@@ -1,20 +1,21 @@
 // Text to token numbers and back: by characters, by bytes, or by GPT-2's pairs of bytes.
 //
 // `described` is what the page was written with: {kind: "char", characters}, {kind: "byte"}, or {kind: "bpe", tokens,
-// merges, specials}, tokens and merges in GPT-2's letters.
+// merges}, tokens and merges in GPT-2's letters; and for each kind prefix and ends, the numbers of the tokens that
+// precede and end a text, and specials, the names of special tokens, which follow characters and bytes.
 function makeTokenizer(described) {
   const utf8 = new TextEncoder();
   const makers = { char: characters, byte: bytes, bpe: pairs };
-  return makers[described.kind]();
+  return { ...makers[described.kind](), prefix: described.prefix, ends: described.ends };
 
-  // A tokenizer is {encode(text) -> numbers, bytes(token) -> Uint8Array}. encode() throws Error for a text that the
+  // A tokenizer is {encode(text) -> numbers, bytes(token) -> Uint8Array, prefix, ends}. encode() throws Error for a text that the
   // vocabulary cannot spell.
 
   function characters() {
     const all = Array.from(described.characters);
     const numbers = new Map(all.map((character, number) => [character, number]));
     return {
-      bytes: (token) => utf8.encode(all[token]),
+      bytes: (token) => utf8.encode(all[token] ?? described.specials[token - all.length]),
       encode: (text) => Array.from(text, (character) => {
         if (!numbers.has(character)) throw new Error(`this model has never seen the character ${JSON.stringify(character)}`);
         return numbers.get(character);
@@ -23,7 +24,8 @@ function makeTokenizer(described) {
   }
 
   function bytes() {
-    return { bytes: (token) => Uint8Array.of(token), encode: (text) => Array.from(utf8.encode(text)) };
+    const bytesOf = (token) => token < 256 ? Uint8Array.of(token) : utf8.encode(described.specials[token - 256]);
+    return { bytes: bytesOf, encode: (text) => Array.from(utf8.encode(text)) };
   }
 
   function pairs() {

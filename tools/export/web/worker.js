@@ -2,7 +2,7 @@
 //
 //   {load: {config, tokenizer, tensors}, values}  once; values: an ArrayBuffer of all tensors' float32
 //   {begin: text}                                 forgets what was written and reads this
-//   {write: count}                                goes on for so many tokens
+//   {write: count}                                goes on for so many tokens, or up to one that ends a text
 //   {take: token}                                 goes on with this token
 //   {temperature}                                 from the next token on
 //   {stop: true}
@@ -60,7 +60,7 @@ const answers = {
   begin({ begin }) {
     ++turn;
     logits = null;
-    const encoded = tokenizer.encode(begin);
+    const encoded = [...tokenizer.prefix, ...tokenizer.encode(begin)];
     tokens = encoded.length > 0 ? encoded : beginning();
     seen = 0;
     decoder.clear();
@@ -81,7 +81,9 @@ const answers = {
   async write({ write }) {
     const mine = ++turn;  // Whatever comes later ends this one.
     for (let i = 0; i < write && mine === turn && logits; ++i) {
-      add(draw(probabilities(logits, temperature), Math.random()));
+      const token = draw(probabilities(logits, temperature), Math.random());
+      if (tokenizer.ends.includes(token)) break;
+      add(token);
       tellNext();
       await pause();
     }
