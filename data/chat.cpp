@@ -209,8 +209,8 @@ Example example_of(const files::Field& line, const Tokenizer& tokenizer,
     return chat->example({{"user", std::string(line.at("prompt").text())},
                           {"assistant", std::string(line.at("completion").text())}});
   Writer w{tokenizer};
-  for (const int32_t token : tokenizer.prefix()) w.token(token);
-  if (has_prompt) w.text(line.at("prompt").text());
+  w.example = sequence_of(has_prompt ? line.at("prompt").text() : "", tokenizer);
+  w.example.counts.assign(w.example.tokens.size(), false);
   w.text(line.at(has_prompt ? "completion" : "text").text(), true);
   if (const std::vector<int32_t> ends = tokenizer.eos(); !ends.empty()) w.token(ends[0], true);
   return std::move(w.example);
@@ -231,16 +231,17 @@ std::string Examples::note() const {
 
 Examples read_examples(std::string_view jsonl, const std::string& file, const Tokenizer& tokenizer,
                        const ExampleRules& rules) {
+  return read_examples({Source{file, std::string(jsonl), file}}, tokenizer, rules);
+}
+
+Examples read_examples(const std::vector<Source>& sources, const Tokenizer& tokenizer,
+                       const ExampleRules& rules) {
   const std::optional<ChatFormat> chat = ChatFormat::of(tokenizer);
   Examples result;
-  for (int64_t number = 1; !jsonl.empty(); ++number) {
-    const size_t end = std::min(jsonl.find('\n'), jsonl.size());
-    const std::string line(stripped(jsonl.substr(0, end)));
-    jsonl.remove_prefix(std::min(end + 1, jsonl.size()));
-    if (line.empty()) continue;
+  const auto add = [&](size_t source, const std::string& file, int64_t number, std::string_view object) {
     Example one;
     try {
-      const files::Json json(line, "examples", concat(file, ":", number));
+      const files::Json json(object, "examples", concat(file, ":", number));
       one = example_of(json.root(), tokenizer, chat);
     } catch (const Error& e) {
       if (!rules.skips_bad) {
@@ -248,7 +249,7 @@ Examples read_examples(std::string_view jsonl, const std::string& file, const To
         fail("examples", files::plain(file), ":", number, ": ", e.what());
       }
       ++result.bad_lines;
-      continue;
+      return;
     }
     if (rules.all_count) std::fill(one.counts.begin(), one.counts.end(), true);
     if (const auto most = static_cast<size_t>(rules.most_tokens); most > 0 && one.tokens.size() > most) {
@@ -260,15 +261,22 @@ Examples read_examples(std::string_view jsonl, const std::string& file, const To
     if (one.tokens.size() < 2 ||
         std::find(one.counts.begin() + 1, one.counts.end(), true) == one.counts.end()) {
       ++result.without_answer;
-      continue;
+      return;
     }
     result.examples.push_back(std::move(one));
     result.lines.push_back(number);
-  }
+    result.sources.push_back(source);
+  };
+  for (size_t i = 0; i < sources.size(); ++i)
+    each_object(sources[i], [&](int64_t line, std::string_view object) {
+      add(i, sources[i].place(), line, object);
+      return true;
+    });
   if (result.examples.empty()) {
     const std::string note = result.note();
-    fail("examples", files::plain(file), " must have an example with an answer within the context, got none",
-         note.empty() ? "" : ": ", note, ".");
+    fail("examples", files::plain(sources.front().place()),
+         " must have an example with an answer within the context, got none", note.empty() ? "" : ": ", note,
+         ".");
   }
   return result;
 }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "gradus/data/dataset.hpp"
+#include "gradus/data/text.hpp"
 #include "gradus/data/tokenizer.hpp"
 
 namespace gradus::data {
@@ -55,21 +56,26 @@ struct ExampleRules {
   int64_t most_tokens = 0;  ///< longer examples are cut at their ends
 };
 
-/// The examples of a file, and what was left out.
+/// The examples of files, and what was left out.
 struct Examples {
   std::vector<Example> examples;
-  std::vector<int64_t> lines;  ///< of the examples in the file, counted from 1
+  std::vector<int64_t> lines;   ///< of the examples in their files, counted from 1
+  std::vector<size_t> sources;  ///< the index of the source of each example
   int64_t bad_lines = 0, cut_tokens = 0, cut_examples = 0, without_answer = 0;
 
   /// One line about what was left out; "" if nothing was.
   std::string note() const;
 };
 
-/// The examples of a JSONL text (one JSON object on each line): {"messages": [{"role": ..., "content": ...},
+/// The examples of JSON lines (one JSON object on each line) or of a JSON array of such objects: {"messages":
+/// [{"role": ..., "content": ...},
 /// ...]}, {"prompt": ..., "completion": ...}, which is a question with its answer if the tokenizer has a chat
 /// format, else both texts joined, or {"text": ...}, of which all tokens count. Other keys are ignored.
-/// `file` is for errors. Throws Error, naming the line, for a line that is none of these, and if there is no
-/// example.
+/// Each source is read by itself. Throws Error, naming the file and the line, for an object that is none of
+/// these, and if there is no example.
+Examples read_examples(const std::vector<Source>& sources, const Tokenizer& tokenizer,
+                       const ExampleRules& rules);
+/// The same for one text; `file` is for errors.
 Examples read_examples(std::string_view jsonl, const std::string& file, const Tokenizer& tokenizer,
                        const ExampleRules& rules);
 

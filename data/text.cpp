@@ -10,6 +10,7 @@
 #include "gradus/files/error.hpp"
 #include "gradus/files/file.hpp"
 #include "gradus/files/hashes.hpp"
+#include "gradus/files/json.hpp"
 #include "gradus/files/utf8.hpp"
 
 namespace gradus::data {
@@ -132,6 +133,8 @@ Text make_text(const std::vector<Source>& sources, const TextRules& rules) {
   }
   if (const size_t bad = first_bad_byte(result.text); bad < result.text.size()) refuse(bad, sources);
   if (rules.one_line_end) result.line_ends = unify_line_ends(result.text);
+  if (result.text.empty() && result.marks > 0)
+    fail("text", sources.front().name, " must have text in it, got a byte order mark only.");
   return result;
 }
 
@@ -150,19 +153,142 @@ std::vector<fs::path> text_files(const std::vector<fs::path>& paths) {
 }
 
 Source read_source(const fs::path& path) {
-  if (path != "-") return {concat(path), read_file(path)};
+  if (path != "-") return {concat(path), read_file(path), path};
   Source source{"the standard input", std::string(std::istreambuf_iterator<char>(std::cin), {})};
   if (source.bytes.empty()) fail("text", "the standard input must have text in it, got none.");
   return source;
 }
 
-Text read_text(const std::vector<fs::path>& paths, const TextRules& rules) {
+std::vector<Source> read_sources(const std::vector<fs::path>& paths) {
   if (paths.empty()) fail("text", "there must be at least one file, got none.");
   std::vector<Source> sources;
   for (const fs::path& path : text_files(paths)) sources.push_back(read_source(path));
-  Text text = make_text(sources, rules);
-  if (text.text.empty()) fail("text", paths.front(), " must have text in it, got a byte order mark only.");
+  return sources;
+}
+
+// -- examples
+
+namespace {
+
+bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
+
+std::string_view without_space(std::string_view text) {
+  while (!text.empty() && is_space(text.front())) text.remove_prefix(1);
+  while (!text.empty() && is_space(text.back())) text.remove_suffix(1);
   return text;
+}
+
+/// Calls use(object) unless the text is malformed or no object.
+void with_object(std::string_view text, const std::function<void(const files::Field&)>& use) {
+  try {
+    const files::Json json(text, "text", "");
+    if (json.root().is_object()) use(json.root());
+  } catch (const Error&) {  // read_examples() names it.
+  }
+}
+
+bool is_json(const Source& source) {
+  std::string end = source.path.extension().string();
+  std::transform(end.begin(), end.end(), end.begin(),
+                 [](char c) { return c >= 'A' && c <= 'Z' ? c + 32 : c; });
+  if (end == ".jsonl" || end == ".ndjson" || end == ".json") return true;
+  constexpr int kLooked = 16;  // objects
+  int count = 0;
+  bool all = true, known = false;
+  try {
+    each_object(source, [&](int64_t, std::string_view object) {
+      all = all && object.starts_with('{');
+      if (all && !known)
+        with_object(object, [&](const files::Field& field) {
+          known = field.has("messages") || field.has("prompt") || field.has("text") ||
+                  (end != ".txt" && field.size() > 0);
+        });
+      return all && ++count < kLooked;
+    });
+  } catch (const Error&) {  // A text that begins with [ is no array; an array that is cut is.
+  }
+  return all && known;
+}
+
+}  // namespace
+
+bool are_examples(const std::vector<Source>& sources) {
+  const auto other = std::adjacent_find(sources.begin(), sources.end(), [](const Source& a, const Source& b) {
+    return is_json(a) != is_json(b);
+  });
+  if (other != sources.end())
+    fail("text", "texts must all be JSONL or none, got ", other->name, " and ", (other + 1)->name,
+         ", of which one is.");
+  return !sources.empty() && is_json(sources.front());
+}
+
+void each_object(const Source& source, const std::function<bool(int64_t, std::string_view)>& use) {
+  const std::string_view all = source.bytes;
+  size_t at = has_mark(source) ? kMark.size() : 0;
+  while (at < all.size() && is_space(all[at])) ++at;
+  const bool is_array = at < all.size() && all[at] == '[';
+  auto line_of = [&, line = int64_t{1}, counted = size_t{0}](size_t place) mutable {
+    line += std::count(all.begin() + static_cast<std::ptrdiff_t>(counted),
+                       all.begin() + static_cast<std::ptrdiff_t>(place), '\n');
+    counted = place;
+    return line;
+  };
+  const auto found = [&](size_t begin, size_t end) {
+    while (begin < end && is_space(all[begin])) ++begin;
+    const std::string_view object = without_space(all.substr(begin, end - begin));
+    return (object.empty() && !is_array) || use(line_of(begin), object);
+  };
+  if (!is_array) {
+    while (at < all.size()) {
+      const size_t end = std::min(all.find('\n', at), all.size());
+      if (!found(at, end)) return;
+      at = end + 1;
+    }
+    return;
+  }
+  int64_t depth = 0;
+  size_t begin = at + 1;
+  for (; at < all.size(); ++at) {
+    if (all[at] == '"') {
+      while (++at < all.size() && all[at] != '"') at += all[at] == '\\' ? 1 : 0;
+      continue;
+    }
+    if (all[at] == '[' || all[at] == '{') ++depth;
+    if (all[at] == ']' || all[at] == '}') --depth;
+    const bool ends = depth == 0;
+    if (!ends && !(depth == 1 && all[at] == ',')) continue;
+    const bool is_empty = ends && without_space(all.substr(begin, at - begin)).empty();
+    if (!is_empty && !found(begin, at)) return;
+    begin = at + 1;
+    if (ends) break;
+  }
+  if (depth != 0 || !without_space(all.substr(std::min(begin, all.size()))).empty())
+    fail("text", source.name, " must be JSON lines or one array of objects, got an array that ",
+         depth != 0 ? "does not end." : "something follows.");
+}
+
+std::string texts_of(const std::vector<Source>& examples) {
+  std::string texts = "system\nuser\nassistant\n";
+  const auto add = [&](const files::Field& object, std::string_view key) {
+    if (const auto text = object.find(key); text && text->is_text()) texts += concat(text->text(), "\n");
+  };
+  for (const Source& source : examples)
+    each_object(source, [&](int64_t, std::string_view text) {
+      with_object(text, [&](const files::Field& object) {
+        for (const char* key : {"prompt", "completion", "text"}) add(object, key);
+        if (const auto messages = object.find("messages"))
+          for (const files::Field& message : messages->items()) add(message, "content");
+      });
+      return true;
+    });
+  return texts;
+}
+
+Example sequence_of(std::string_view text, const Tokenizer& tokenizer) {
+  Example example{.tokens = tokenizer.encode_from_start(text), .counts = {}};
+  example.counts.assign(example.tokens.size(), true);
+  std::fill_n(example.counts.begin(), tokenizer.prefix().size(), false);
+  return example;
 }
 
 }  // namespace gradus::data

@@ -5,16 +5,23 @@
 // and CR become LF. Other tokenizers read every byte unchanged. The checksum covers the bytes of the files,
 // as sha256sum does.
 //
+// A text is treated here and by Tokenizer alone, the same for every verb: what is text and what are examples,
+// line ends, the tokens before a text (encode_from_start), those that end it (eos), the bytes that count
+// (byte_count).
+//
 // A folder means its .txt files and those in its subfolders, sorted by path; `-` means the standard input
-// (./- is a file of that name). Files are concatenated. Thread-safe: no state.
+// (./- is a file of that name). Files are concatenated, except for examples in JSON, of which each file is
+// read by itself. Thread-safe: no state.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "gradus/data/dataset.hpp"
 #include "gradus/data/tokenizer.hpp"
 
 namespace gradus::data {
@@ -32,8 +39,12 @@ struct TextRules {
 
 /// The content of a file or of the standard input.
 struct Source {
-  std::string name;   ///< for errors
-  std::string bytes;  ///< unchanged
+  std::string name;              ///< for errors
+  std::string bytes;             ///< unchanged
+  std::filesystem::path path{};  ///< empty for the standard input
+
+  /// What precedes the number of a line in errors.
+  std::string place() const { return path.empty() ? name : path.string(); }
 };
 
 /// A text made from sources.
@@ -48,7 +59,7 @@ struct Text {
 };
 
 /// The concatenated sources, changed according to the rules. Throws Error (one line, naming source, byte and
-/// line) if a text of characters is not UTF-8.
+/// line) if a text of characters is not UTF-8, and if nothing but byte order marks is there.
 Text make_text(const std::vector<Source>& sources, const TextRules& rules);
 
 /// `paths` with each folder replaced by its files. Throws Error if a folder has none, or cannot be read.
@@ -58,8 +69,25 @@ std::vector<std::filesystem::path> text_files(const std::vector<std::filesystem:
 /// unreadable or empty.
 Source read_source(const std::filesystem::path& path);
 
-/// The text of files and folders. Throws Error (one line, naming the file) as make_text, text_files and
-/// read_source do, and if `paths` is empty.
-Text read_text(const std::vector<std::filesystem::path>& paths, const TextRules& rules);
+/// The sources of files and folders. Throws Error as text_files and read_source do, and if `paths` is empty.
+std::vector<Source> read_sources(const std::vector<std::filesystem::path>& paths);
+
+/// Whether the sources are examples (chat.hpp): JSON lines, or a JSON array of objects. A source is JSON if
+/// its name ends in .jsonl, .ndjson or .json, in any case, or if its first lines are JSON objects; in a
+/// file that ends in .txt, one of them must have a member of an example. Throws Error if some are and some
+/// are not.
+bool are_examples(const std::vector<Source>& sources);
+
+/// Calls use(line, object) with the text of each object in a source of examples and the number of the line
+/// where it begins, until it returns false. An object may be malformed. Throws Error, naming the source, for
+/// an array that does not end, or that something follows.
+void each_object(const Source& source, const std::function<bool(int64_t, std::string_view)>& use);
+
+/// The texts in sources of examples, one after another: what a tokenizer is made from. Leaves out objects
+/// that are malformed.
+std::string texts_of(const std::vector<Source>& examples);
+
+/// A text as one sequence: Tokenizer::encode_from_start(), of which the text counts and its prefix does not.
+Example sequence_of(std::string_view text, const Tokenizer& tokenizer);
 
 }  // namespace gradus::data

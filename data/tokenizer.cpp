@@ -184,6 +184,13 @@ std::vector<int32_t> Tokenizer::encode_with_specials(std::string_view text) cons
   return tokens;
 }
 
+std::vector<int32_t> Tokenizer::encode_from_start(std::string_view text) const {
+  std::vector<int32_t> tokens = prefix();
+  const std::vector<int32_t> more = encode(text);
+  tokens.insert(tokens.end(), more.begin(), more.end());
+  return tokens;
+}
+
 std::string Tokenizer::text_of(int32_t token) const {
   if (pairs_) return pairs_->text(token);
   const auto at = static_cast<size_t>(token), plain = static_cast<size_t>(plain_tokens());
@@ -212,9 +219,11 @@ std::string Tokenizer::decode(std::span<const int32_t> tokens) const {
 
 int64_t Tokenizer::byte_count(std::span<const int32_t> tokens) const {
   check(tokens);
+  const std::vector<int32_t> specials = special_tokens();
   int64_t count = 0;
   for (const int32_t token : tokens)
-    count += static_cast<int64_t>(pairs_ ? pairs_->text(token).size() : text_of(token).size());
+    if (!std::binary_search(specials.begin(), specials.end(), token))
+      count += std::ssize(pairs_ ? pairs_->text(token) : text_of(token));
   return count;
 }
 

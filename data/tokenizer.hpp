@@ -91,12 +91,15 @@ class Tokenizer {
   /// The same, but the text of a special token becomes that token. Not for untrusted text, which could end a
   /// document with it.
   std::vector<int32_t> encode_with_specials(std::string_view text) const;
+  /// What a model reads when it reads a text from its beginning: prefix(), then encode(text). Throws as
+  /// encode().
+  std::vector<int32_t> encode_from_start(std::string_view text) const;
   /// The text of `tokens`: decode(encode(text)) == text, byte for byte, and decode(a) + decode(b) == decode(a
   /// + b). Tokens of bytes and bpe may end within a character (see DecodeStream). Special tokens give their
   /// text. Throws Error for a token outside [0, vocab_size()).
   std::string decode(std::span<const int32_t> tokens) const;
-  /// The number of bytes of the text of `tokens`: bits per byte = nats per token / ln 2 * tokens / bytes.
-  /// Throws Error for a token outside [0, vocab_size()).
+  /// The number of bytes of text in `tokens`: bits per byte = nats per token / ln 2 * tokens / bytes. Special
+  /// tokens have names, which are no bytes of a text. Throws Error for a token outside [0, vocab_size()).
   int64_t byte_count(std::span<const int32_t> tokens) const;
 
   /// The text of vocab.json: {"tokenizer": "char", "characters": "..."}, token i being the i-th character;

@@ -200,12 +200,14 @@ MemoryEstimate training_memory(const DecoderConfig& config, int64_t batch, DType
   return bytes;
 }
 
-MemoryEstimate generation_memory(const DecoderConfig& config) {
+MemoryEstimate generation_memory(const DecoderConfig& config, int64_t read, int64_t kept, int64_t logits) {
   const DecoderCost cost = architecture(config.arch).cost(config, DType::float32);
   MemoryEstimate bytes;
   bytes.parameters = 4 * static_cast<double>(config.num_parameters());
-  bytes.activations = 4 * (static_cast<double>(config.block_size) * (cost.position + cost.decoding) +
-                           cost.state + static_cast<double>(config.vocab_size));
+  bytes.activations = 4 * (static_cast<double>(read) * cost.decoding +
+                           static_cast<double>(kept) * cost.position + cost.state +
+                           std::min(static_cast<double>(logits) * static_cast<double>(config.vocab_size),
+                                    static_cast<double>(kMostLogits)));
   bytes.program = kProgram;
   return bytes;
 }

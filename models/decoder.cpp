@@ -12,8 +12,7 @@ namespace gradus::models {
 namespace {
 
 constexpr double kInitStd = 0.02;
-constexpr int64_t kIgnored = -100;                 // the target of a position that does not count
-constexpr int64_t kMostLogits = int64_t{1} << 26;  // that an evaluation computes at once: 256 MiB in float32
+constexpr int64_t kIgnored = -100;  // the target of a position that does not count
 
 bool is_residual_projection(std::string_view name) {
   return name.ends_with("c_proj.weight") || name.ends_with("o_proj.weight") ||

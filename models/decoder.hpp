@@ -49,6 +49,9 @@ class Backbone : public nn::Module {
 /// config is not valid.
 std::unique_ptr<Backbone> make_backbone(const DecoderConfig& config, Generator& init);
 
+/// Logits that an evaluation computes at once, at most: 256 MiB in float32.
+inline constexpr int64_t kMostLogits = int64_t{1} << 26;
+
 class Decoder : public nn::Module {
  public:
   /// GPT-2's initial values: weights normal(0, 0.02), the two projections of a block that end in the residual
@@ -70,7 +73,7 @@ class Decoder : public nn::Module {
   Tensor loss(const Tensor& idx, const Tensor& targets, Generator* dropout = nullptr,
               const Tensor& starts = {}) const;
   /// The cross-entropy of each target, 0 for those of -100: (B, T) -> (B T). Under NoGrad, this and loss()
-  /// compute at most 2^26 logits at a time.
+  /// compute at most kMostLogits at a time.
   Tensor losses(const Tensor& idx, const Tensor& targets, Generator* dropout = nullptr,
                 const Tensor& starts = {}) const;
 

@@ -102,7 +102,8 @@ struct MemoryEstimate {
 /// The peak resident memory of training steps on `batch` sequences of block_size tokens, with products in
 /// float32 or bfloat16 (Autocast), to within 10 %, without the text and evaluations.
 MemoryEstimate training_memory(const DecoderConfig& config, int64_t batch, DType products = DType::float32);
-/// The same for generating one sequence: parameters and decoding state.
-MemoryEstimate generation_memory(const DecoderConfig& config);
+/// The same for reading `read` tokens at once, with the decoding state of `kept` tokens and the logits of
+/// `logits` tokens (see kMostLogits).
+MemoryEstimate generation_memory(const DecoderConfig& config, int64_t read, int64_t kept, int64_t logits = 1);
 
 }  // namespace gradus::models

@@ -17,6 +17,10 @@ std::string quoted(const fs::path& path) { return "\"" + path.string() + "\""; }
 
 Text characters(const std::string& bytes) { return make_text({{"a text", bytes}}, kCharacters); }
 
+Text read_text(const std::vector<fs::path>& paths, const TextRules& rules) {
+  return make_text(read_sources(paths), rules);
+}
+
 TEST_CASE("read_text joins files byte for byte") {
   const TemporaryFolder folder;
   write_file(folder / "a.txt", "one\r\ntwo");
@@ -139,6 +143,60 @@ TEST_CASE("a tokenizer that was trained on CR is given CR") {
   CHECK(text_for(Tokenizer::characters("ab\n")) == "a\nb");
   CHECK(text_for(Tokenizer::characters("ab\r\n")) == "a\r\nb");
   CHECK(text_for(Tokenizer::bytes()) == bytes);
+}
+
+/// "line:object " for each object; "error" for an Error.
+std::string objects_of(const std::string& bytes) {
+  std::string found;
+  try {
+    each_object({"x", bytes}, [&](int64_t line, std::string_view object) {
+      found += gradus::concat(line, ":", object, " ");
+      return true;
+    });
+  } catch (const gradus::Error&) {
+    found += "error";
+  }
+  return found;
+}
+
+TEST_CASE("objects are those of JSON lines or of an array, with the lines where they begin") {
+  CHECK(objects_of("{\"a\":1}\n\n  {}  \r\n{") == "1:{\"a\":1} 3:{} 4:{ ");
+  CHECK(objects_of(kMark + "{}") == "1:{} ");
+  CHECK(objects_of("\n[\n{\"a\":\"],\\\"[\"},\n {\"b\":[1,{}]}\n]\n") ==
+        "3:{\"a\":\"],\\\"[\"} 4:{\"b\":[1,{}]} ");
+  CHECK(objects_of("[]") == "");
+  CHECK(objects_of("[{}") == "error");
+  CHECK(objects_of("[{}, \"a") == "1:{} error");
+  CHECK(objects_of("[{}] {}") == "1:{} error");
+  CHECK(objects_of(std::string(200'000, '[')) == "error");
+}
+
+TEST_CASE("examples are known by a name of JSON or by a member that only they have") {
+  const auto is = [](const std::string& path, const std::string& bytes) {
+    return are_examples({{path, bytes, path}});
+  };
+  for (const char* path : {"a.jsonl", "a.JSONL", "a.ndjson", "a.json"}) CHECK(is(path, "{"));
+  const std::string line = "{\"text\": \"a\"}\n", question = "{\"prompt\": \"a\", \"completion\": \"b\"}";
+  for (const std::string path : {"", "a.txt", "a"}) {
+    CHECK(is(path, line + line));
+    CHECK(is(path, kMark + "\r\n" + line));
+    CHECK(is(path, "{bad}\n" + question));
+    CHECK(is(path, "[" + question + ",\n" + question + "]"));
+    CHECK(is(path, "{\"messages\": []}"));
+    CHECK_FALSE(is(path, "One line.\n" + line));
+    CHECK_FALSE(is(path, line + "says that\n"));
+    CHECK(is(path, "{\"a\": 1}\n{\"b\": 2}\n") == (path != "a.txt"));
+    CHECK(is(path, "[" + question + ","));
+    CHECK_FALSE(is(path, "{}\n"));
+    CHECK_FALSE(is(path, "[Exit, pursued by a bear]\n" + line));
+    CHECK_FALSE(is(path, "[1]"));
+  }
+  CHECK(error_of([&] {
+          (void)are_examples({{"a", line}, {"b", line}, {"c", "text"}});
+        }) == "[text] texts must all be JSONL or none, got b and c, of which one is.");
+  CHECK(texts_of({{"a", line + "{bad\n[1]\n{\"prompt\": 1, \"completion\": \"c\"}"},
+                  {"b", "[{\"messages\": [{\"role\": \"user\", \"content\": \"q\"}]}]"}}) ==
+        "system\nuser\nassistant\na\nc\nq\n");
 }
 
 TEST_CASE("a folder is its .txt files and those below, in the order of their paths") {

@@ -94,7 +94,7 @@ TEST_CASE("the base of rotary positions is any above 0") {
 TEST_CASE("memory is what a step and a prompt keep, counted by hand") {
   DecoderConfig config{.vocab_size = 7, .block_size = 5, .n_layer = 3, .n_head = 2, .n_embd = 4};
   const double parameters = 7 * 4 + 5 * 4 + 3 * (8 + 48 + 12 + 16 + 4 + 8 + 64 + 16 + 64 + 4) + 8;
-  const MemoryEstimate train = training_memory(config, 6), sample = generation_memory(config);
+  const MemoryEstimate train = training_memory(config, 6), sample = generation_memory(config, 5, 5);
   CHECK(train.parameters == 4 * parameters);
   CHECK(train.gradients == 4 * parameters);
   CHECK(train.optimizer == 8 * parameters);
@@ -126,7 +126,7 @@ TEST_CASE("memory of a llama has gate, up and their product, and what norms of q
   config.qk_norm = true;
   CHECK(training_memory(config, 6).activations == 4 * 30 * (without + 3 * (4 + 2)));
   // For each of 5 tokens keys and values of each layer, and 2 vectors and the MLP's on their way.
-  CHECK(generation_memory(config).activations == 4 * (5 * (2 * 2 * 3 + 2 * 4 + 3 * 8) + 7));
+  CHECK(generation_memory(config, 5, 5).activations == 4 * (5 * (2 * 2 * 3 + 2 * 4 + 3 * 8) + 7));
 }
 
 TEST_CASE("memory grows with batch and size and does not overflow") {
@@ -138,7 +138,7 @@ TEST_CASE("memory grows with batch and size and does not overflow") {
   CHECK(one.optimizer == 2 * one.parameters);
   CHECK(two.activations == 2 * one.activations);
   CHECK(one.total() == 4 * one.parameters + one.activations + one.program);
-  CHECK(generation_memory(config).total() < one.total());
+  CHECK(generation_memory(config, config.block_size, config.block_size).total() < one.total());
 
   const DecoderConfig absurd{.vocab_size = 1'000'000'000,
                              .block_size = 1'000'000'000,

@@ -84,7 +84,7 @@ TEST_CASE("memory of mingru does not grow with the text that it writes") {
   DecoderConfig longer = kSmall;
   longer.block_size *= 2;
   const auto state = [](const DecoderConfig& config) {
-    return generation_memory(config).activations -
+    return generation_memory(config, config.block_size, config.block_size).activations -
            4.0 * static_cast<double>(config.block_size) * (8 * 16 + 3 * 24);
   };
   CHECK(state(longer) == state(kSmall));

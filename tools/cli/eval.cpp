@@ -59,30 +59,36 @@ std::vector<double> token_losses(models::Decoder& model, const std::vector<int32
   return losses;
 }
 
-/// The sequences of the text: one, or the examples of JSONL.
-data::Examples sequences_of(const EvalFlags& flags, const data::Tokenizer& tokenizer) {
-  const bool has_examples = std::filesystem::path(flags.text.front()).extension() == ".jsonl";
+/// The sequences of the sources: one text, or examples.
+data::Examples sequences_of(const EvalFlags& flags, const std::vector<data::Source>& sources,
+                            const data::Tokenizer& tokenizer) {
+  const bool has_examples = data::are_examples(sources);
   if (!flags.per_example.empty() && !has_examples)
     fail("eval", "--per-example needs a --text of JSONL, got ", files::plain(flags.text.front()), ".");
-  const data::Text text = data::read_text({flags.text.begin(), flags.text.end()},
-                                          has_examples ? data::TextRules{} : data::TextRules::of(tokenizer));
-  if (const std::string note = text.note(); !note.empty()) Messages(flags.json).line("note: " + note);
-  if (has_examples) return data::read_examples(text.text, flags.text.front(), tokenizer, {});
-  data::Example whole{.tokens = tokenizer.encode(text.text), .counts = {}};
-  if (whole.tokens.size() < 2)
-    fail("eval", "--text must have at least 2 tokens, to predict one from another, got ", whole.tokens.size(),
-         ".");
-  whole.counts.assign(whole.tokens.size(), true);
-  return {.examples = {std::move(whole)}, .lines = {1}};
+  data::Examples result;
+  std::string note;
+  if (has_examples) {
+    result = data::read_examples(sources, tokenizer, {});
+    note = result.note();
+  } else {
+    const data::Text text = data::make_text(sources, data::TextRules::of(tokenizer));
+    note = text.note();
+    result = {.examples = {data::sequence_of(text.text, tokenizer)}, .lines = {1}, .sources = {0}};
+    if (const size_t count = result.examples[0].tokens.size(); count < 2)
+      fail("eval", "--text must have at least 2 tokens, to predict one from another, got ", count, ".");
+  }
+  if (!note.empty()) Messages(flags.json).line("note: " + note);
+  return result;
 }
 
 double mean_of(const std::vector<double>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
-/// A line of JSON for each example: its line, and the number and the mean loss of the tokens that count.
-void write_examples(const std::string& path, const data::Examples& sequences,
-                    const std::vector<double>& losses) {
+/// A line of JSON for each example: its file (of several), its line, and the number and the mean loss of the
+/// tokens that count.
+void write_examples(const std::string& path, const std::vector<data::Source>& sources,
+                    const data::Examples& sequences, const std::vector<double>& losses) {
   auto next = losses.begin();
   files::write_atomically(path, [&](std::ostream& out) {
     for (size_t i = 0; i < sequences.examples.size(); ++i) {
@@ -90,8 +96,10 @@ void write_examples(const std::string& path, const data::Examples& sequences,
       const auto tokens = std::count(counts.begin() + 1, counts.end(), true);
       const double mean = std::accumulate(next, next + tokens, 0.0) / static_cast<double>(tokens);
       next += tokens;
-      out << nlohmann::ordered_json{{"line", sequences.lines[i]}, {"tokens", tokens}, {"loss", mean}}.dump()
-          << "\n";
+      nlohmann::ordered_json line;
+      if (sources.size() > 1) line["file"] = sources[sequences.sources[i]].place();
+      line.update({{"line", sequences.lines[i]}, {"tokens", tokens}, {"loss", mean}});
+      out << line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << "\n";
     }
   });
 }
@@ -114,15 +122,21 @@ int eval(const EvalFlags& flags, bool stride_given) {
       fail("eval", "--stride must be in [1, ", configs.back().block_size, "], the context of ", member.folder,
            ", got ", flags.stride, ".");
   }
-  const data::Examples sequences = sequences_of(flags, tokenizer);
+  const std::vector<data::Source> sources = data::read_sources({flags.text.begin(), flags.text.end()});
+  const data::Examples sequences = sequences_of(flags, sources, tokenizer);
   std::vector<int32_t> predicted;  // the tokens that count
-  for (const auto& [tokens, counts] : sequences.examples)
+  int64_t longest = 0;
+  for (const auto& [tokens, counts] : sequences.examples) {
+    longest = std::max(longest, std::ssize(tokens));
     for (size_t t = 1; t < tokens.size(); ++t)
       if (counts[t]) predicted.push_back(tokens[t]);
+  }
 
   std::vector<double> single, joint;  // the mean of each model; of all of them for each token
   for (size_t i = 0; i < members.size(); ++i) {
-    train::TrainedModel trained = load_model(members[i], configs[i]);
+    const int64_t read = std::min(longest, configs[i].block_size) * train::evaluation_batch(configs[i]);
+    train::TrainedModel trained =
+        load_model(members[i], configs[i], models::generation_memory(configs[i], read, 0, read));
     std::vector<double> losses;
     for (const auto& [tokens, counts] : sequences.examples) {
       const std::vector<double> all =
@@ -141,7 +155,7 @@ int eval(const EvalFlags& flags, bool stride_given) {
   }
   for (double& nats : joint) nats += std::log(static_cast<double>(members.size()));
   const double loss = mean_of(joint);
-  if (!flags.per_example.empty()) write_examples(flags.per_example, sequences, joint);
+  if (!flags.per_example.empty()) write_examples(flags.per_example, sources, sequences, joint);
   const double bits = loss * static_cast<double>(predicted.size()) / std::numbers::ln2;
   const auto bytes = static_cast<double>(tokenizer.byte_count(predicted));
   if (flags.json) {
@@ -173,7 +187,7 @@ Action add_eval(CLI::App& verb, const std::string& program) {
   verb.add_option("others", flags->others, "More models, for the mean of their probabilities (an ensemble)")
       ->type_name("DIR");
   add_value(verb, "--text", flags->text, "FILE",
-            "Files, folders of .txt files, or - (the standard input), joined\nin order; or a file of "
+            "Files, folders of .txt files, or - (the standard input), joined\nin order; or files of "
             "JSONL, whose answers count")
       ->required();
   add_value(verb, "--per-example", flags->per_example, "FILE",

@@ -162,7 +162,7 @@ int export_model(const ExportFlags& flags) {
          "--to must be gguf or npz for a model with scaled positions, a window, biases or another head_dim, "
          "got ",
          flags.to, ".");
-  train::check_memory(models::generation_memory(config), "free some.");
+  train::check_memory(models::generation_memory(config, 0, 0), "free some.");
   const train::TrainedModel trained = load(flags);
   const fs::path folder = format.is_folder ? fs::path(flags.out) : fs::path(flags.out).parent_path();
   if (!folder.empty()) files::make_folders(folder);

@@ -29,7 +29,7 @@ int merge(const MergeFlags& flags) {
   std::error_code ignored;
   if (fs::exists(flags.out) && !fs::is_empty(flags.out, ignored))
     fail("merge", "--out must be a new or an empty folder, got ", flags.out, ".");
-  train::check_memory(models::generation_memory(models::check_pretrained(flags.folder)), "free some.");
+  train::check_memory(models::generation_memory(models::check_pretrained(flags.folder), 0, 0), "free some.");
   const fs::path place = flags.adapter.empty() ? flags.folder : flags.adapter;
   files::read_folder(place, [&](const files::FolderSnapshot& files) {
     if (!files.has(models::kAdapterConfig)) fail("merge", place, " must have an adapter, got none.");

@@ -39,7 +39,7 @@ constexpr const char* kStandardInput = "the standard input";
 
 data::Source read_source(const std::string& file) {
   if (file == "-") return {kStandardInput, std::string(std::istreambuf_iterator<char>(std::cin), {})};
-  return {concat(fs::path(file)), files::read(file)};
+  return {concat(fs::path(file)), files::read(file), file};
 }
 
 /// The files, with those of folders in their places.
@@ -117,9 +117,11 @@ int learn(const LearnFlags& flags) {
   data::PairTrainer trainer;
   int64_t bytes = 0;
   for (const std::string& file : files_of(flags.text)) {
-    const data::Source source = read_source(file);
-    trainer.add(source.bytes);
-    bytes += static_cast<int64_t>(source.bytes.size());
+    const std::vector<data::Source> one{read_source(file)};
+    const std::string texts = data::are_examples(one) ? data::texts_of(one) : "";
+    const std::string& text = texts.empty() ? one[0].bytes : texts;
+    trainer.add(text);
+    bytes += std::ssize(text);
   }
   const Tokenizer tokenizer = trainer.train(flags.vocab).with_special(flags.special);
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;

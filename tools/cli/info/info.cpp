@@ -63,7 +63,10 @@ void print_memory(const train::TrainConfig& config) {
             << (m.average > 0 ? ", means of them " + byte_size(m.average) : "")
             << (m.packed > 0 ? ", packed " + byte_size(m.packed) : "") << ", activations "
             << byte_size(m.activations) << ", program " << byte_size(m.program) << "\n            "
-            << byte_size(models::generation_memory(config.model).total()) << " to sample\n";
+            << byte_size(
+                   models::generation_memory(config.model, config.model.block_size, config.model.block_size)
+                       .total())
+            << " to sample\n";
 }
 
 /// The number of rows of the vocabulary that are not tokens, if the folder has a readable tokenizer.

@@ -76,7 +76,7 @@ std::vector<nn::Intervention> interventions(models::Decoder& model, const LookFl
 
 std::vector<int64_t> tokens_of(const char* flag, const std::string& text, const data::Tokenizer& tokenizer,
                                const models::DecoderConfig& config) {
-  const std::vector<int32_t> tokens = tokenizer.encode(text);
+  const std::vector<int32_t> tokens = tokenizer.encode_from_start(text);
   const auto count = static_cast<int64_t>(tokens.size());
   if (count < 1 || count > config.block_size)
     fail("look", flag, " must have 1 to ", config.block_size, " tokens, the context length, got ", count,
@@ -107,9 +107,13 @@ std::vector<int64_t> text_tokens(const LookFlags& flags, const data::Tokenizer& 
     origin.token_count = std::ssize(tokens);
     return tokens;
   }
-  const data::Text text = data::read_text({flags.text}, data::TextRules::of(tokenizer));
-  const std::vector<int32_t> tokens = tokenizer.encode(text.text);
+  const std::vector<data::Source> sources = data::read_sources({flags.text});
+  if (data::are_examples(sources))
+    fail("look", "--text must be plain text, got examples in JSON. Hint: --prompt takes the text of one.");
+  const data::Text text = data::make_text(sources, data::TextRules::of(tokenizer));
+  const std::vector<int32_t> tokens = tokenizer.encode_from_start(text.text);
   origin = {.file = flags.text == "-" ? "the standard input" : flags.text, .token_count = std::ssize(tokens)};
+  if (const std::string note = text.note(); !note.empty()) Messages(false).line("note: " + note);
   const int64_t used = std::min(origin.token_count, config.block_size);
   if (used < origin.token_count)
     Messages(false).line(concat("note: reads the first ", grouped(used), " of ", grouped(origin.token_count),
@@ -121,13 +125,17 @@ int run(const LookFlags& flags) {
   check(flags);
   const models::DecoderConfig config = check_model("look", flags.model);
   check_single("look", config, flags.model.folder);
-  auto [model, tokenizer] = load_model(flags.model, config);
+  TextOrigin origin;
+  std::vector<int64_t> tokens;
+  if (!flags.list) {
+    const data::Tokenizer known = train::load_tokenizer(flags.model.folder, flags.model.tokenizer);
+    tokens = text_tokens(flags, known, config, origin);
+  }
+  auto [model, tokenizer] = load_model(flags.model, config, std::ssize(tokens));
   if (flags.list) {
     for (const std::string& point : look::points_of(model)) std::cout << point << "\n";
     return kDone;
   }
-  TextOrigin origin;
-  const std::vector<int64_t> tokens = text_tokens(flags, tokenizer, config, origin);
   const auto length = static_cast<int64_t>(tokens.size());
   if (flags.position && (*flags.position < 0 || *flags.position >= length))
     fail("look", "--position must be from 0 to ", length - 1, ", got ", *flags.position, ".");

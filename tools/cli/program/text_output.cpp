@@ -17,15 +17,6 @@
 namespace gradus::cli {
 namespace {
 
-/// The token before the beginning of a text.
-int64_t first_token(const data::Tokenizer& tokenizer) {
-  try {
-    return tokenizer.encode("\n").front();
-  } catch (const Error&) {
-    return 0;
-  }
-}
-
 constexpr size_t kEnough = 1'000'000;  // bytes that are searched
 constexpr size_t kLongestWord = 30;    // bytes of a word; a sentence without spaces would count as one
 
@@ -69,18 +60,26 @@ void Messages::line(const std::string& text) const {
   if (!quiet_) std::cerr << files::plain_lines(text) << std::endl;
 }
 
+std::vector<int64_t> prompt_tokens(const data::Tokenizer& tokenizer, const std::string& prompt) {
+  std::vector<int32_t> tokens = tokenizer.encode_from_start(prompt);
+  if (tokens.empty()) tokens = tokenizer.has(U'\n') ? tokenizer.encode("\n") : std::vector<int32_t>{0};
+  return {tokens.begin(), tokens.end()};
+}
+
 std::string write_continuation(const models::Decoder& model, const data::Tokenizer& tokenizer,
                                const std::vector<int64_t>& tokens, const models::SampleOptions& options,
                                Generator& generator, std::ostream& out, const TextEnd& end) {
   data::DecodeStream decoded(tokenizer);
   data::StopStrings wanted(end.stop);
+  std::vector<int32_t> ends = tokenizer.eos();
+  if (end.token) ends.push_back(*end.token);
   std::string text;
   const auto write = [&](const std::string& part) {
     text += part;
     out << part << std::flush;
   };
   models::generate(model, tokens, options, generator, [&](int64_t token) {
-    if (std::find(end.tokens.begin(), end.tokens.end(), token) != end.tokens.end()) return false;
+    if (std::find(ends.begin(), ends.end(), token) != ends.end()) return false;
     write(wanted.step(decoded.step(static_cast<int32_t>(token))));
     return out.good() && !wanted.found() && !(end.interrupted && end.interrupted());
   });
@@ -91,10 +90,7 @@ std::string write_continuation(const models::Decoder& model, const data::Tokeniz
 void write_sample(const models::Decoder& model, const data::Tokenizer& tokenizer, const std::string& prompt,
                   const models::SampleOptions& options, Generator& generator, std::ostream& out,
                   const TextEnd& end) {
-  const std::vector<int32_t> prefix = tokenizer.prefix(), encoded = tokenizer.encode(prompt);
-  std::vector<int64_t> tokens(prefix.begin(), prefix.end());
-  tokens.insert(tokens.end(), encoded.begin(), encoded.end());
-  if (tokens.empty()) tokens.push_back(first_token(tokenizer));
+  const std::vector<int64_t> tokens = prompt_tokens(tokenizer, prompt);
   out << prompt << std::flush;
   write_continuation(model, tokenizer, tokens, options, generator, out, end);
 }

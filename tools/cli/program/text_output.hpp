@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <iosfwd>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -42,21 +43,25 @@ class EventStream {
 /// Makes a write to a closed pipe, or beyond the limit of a file's size, fail instead of ending the program.
 void turn_signals_of_writing_into_errors();
 
-/// Conditions that end a sample before it has all its tokens.
+/// Conditions that end a sample before it has all its tokens, besides the tokens that end a text
+/// (Tokenizer::eos()), which are not written.
 struct TextEnd {
   std::vector<std::string> stop = {};      ///< the sample ends before these strings
   std::function<bool()> interrupted = {};  ///< asked after each token
-  std::vector<int32_t> tokens = {};        ///< each ends the sample, and is not written
+  std::optional<int32_t> token = {};       ///< ends the sample too, as the end of an answer
 };
+
+/// The tokens that a text begins with for a model: Tokenizer::encode_from_start(); of an empty text without a
+/// prefix, a line end, or token 0 if the vocabulary has none. Throws Error as encode().
+std::vector<int64_t> prompt_tokens(const data::Tokenizer& tokenizer, const std::string& prompt);
 
 /// Writes what the model continues the tokens with, token by token. Returns that text.
 std::string write_continuation(const models::Decoder& model, const data::Tokenizer& tokenizer,
                                const std::vector<int64_t>& tokens, const models::SampleOptions& options,
-                               Generator& generator, std::ostream& out, const TextEnd& end);
+                               Generator& generator, std::ostream& out, const TextEnd& end = {});
 
-/// Writes the prompt and its continuation, token by token. An empty prompt is replaced by a line end, or by
-/// token 0 if the vocabulary has no line end. Throws Error for a prompt with characters that the vocabulary
-/// lacks, and for an empty stop string.
+/// Writes the prompt and its continuation, token by token. Throws Error for a prompt with characters that the
+/// vocabulary lacks, and for an empty stop string.
 void write_sample(const models::Decoder& model, const data::Tokenizer& tokenizer, const std::string& prompt,
                   const models::SampleOptions& options, Generator& generator, std::ostream& out,
                   const TextEnd& end = {});

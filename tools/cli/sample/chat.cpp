@@ -45,11 +45,9 @@ class Conversation {
                      const std::function<bool()>& interrupted) {
     messages_.push_back({"user", question});
     const std::vector<int32_t> prompt = fitting_prompt();
-    std::vector<int32_t> ends = trained_.tokenizer.eos();
-    ends.push_back(format_.end());
     const std::string text =
         write_continuation(trained_.model, trained_.tokenizer, {prompt.begin(), prompt.end()}, options_,
-                           random_, out, {.interrupted = interrupted, .tokens = std::move(ends)});
+                           random_, out, {.interrupted = interrupted, .token = format_.end()});
     messages_.push_back({"assistant", text});
     return text;
   }
@@ -89,7 +87,7 @@ int chat(ChatFlags flags) {
     fail("chat", flags.model.folder,
          " must have a tokenizer with a chat template, got none. Hint: `train` adds "
          "one for examples in JSONL.");
-  const train::TrainedModel trained = load_model(flags.model, config);
+  const train::TrainedModel trained = load_model(flags.model, config, flags.sampling.options.max_new_tokens);
   Conversation conversation(trained, *format, flags);
   const auto take = [&](const std::string& line, const std::function<bool()>& interrupted) {
     if (line == "/reset") return conversation.reset();
@@ -106,7 +104,7 @@ int chat(ChatFlags flags) {
     sample_session(trained.tokenizer,
                    "Ask something. /reset starts again, Ctrl-C stops an answer, Ctrl-D ends.", take);
   else
-    for (std::string line; std::getline(std::cin, line);) take(line, {});
+    while (const std::optional<std::string> line = read_prompt_line(trained.tokenizer)) take(*line, {});
   return kDone;
 }
 

@@ -1,8 +1,12 @@
 #include "gradus/tools/cli/sample/model_flags.hpp"
 
+#include <algorithm>
+
 #include "gradus/models/pretrained.hpp"
 #include "gradus/tools/cli/program/flags.hpp"
 #include "gradus/tools/cli/program/nearest.hpp"
+#include "gradus/tools/cli/program/terminal.hpp"
+#include "gradus/tools/cli/program/text_output.hpp"
 #include "gradus/train/memory.hpp"
 
 namespace gradus::cli {
@@ -64,9 +68,19 @@ void check_single(std::string_view verb, const models::DecoderConfig& config, co
          ". Hint: take one of its members.");
 }
 
-train::TrainedModel load_model(const ModelFlags& flags, const models::DecoderConfig& config) {
-  train::check_memory(models::generation_memory(config), "free some, or use a smaller model.");
+train::TrainedModel load_model(const ModelFlags& flags, const models::DecoderConfig& config, int64_t tokens) {
+  tokens = std::min(tokens, config.block_size);
+  return load_model(flags, config, models::generation_memory(config, tokens, tokens));
+}
+
+train::TrainedModel load_model(const ModelFlags& flags, const models::DecoderConfig& config,
+                               const models::MemoryEstimate& need) {
+  train::check_memory(need, "free some, or use a smaller model.");
   train::TrainedModel trained = train::load_trained(flags.folder, flags.tokenizer, flags.adapter);
+  constexpr int64_t kUsualPadding = 1024;
+  if (const int64_t padding = config.vocab_size - trained.tokenizer.vocab_size(); padding >= kUsualPadding)
+    Messages(false).line(concat("note: the model has rows for ", grouped(padding),
+                                " tokens that its tokenizer does not have; they are never sampled"));
   trained.model.to(train::weights_dtype(flags.weights));
   return trained;
 }

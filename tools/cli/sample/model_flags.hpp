@@ -38,7 +38,11 @@ models::DecoderConfig check_model(std::string_view verb, const ModelFlags& flags
 /// Throws Error, naming `verb`, if the model of the folder is an ensemble.
 void check_single(std::string_view verb, const models::DecoderConfig& config, const std::string& folder);
 
-/// Loads the model, whose config is `config`, and rounds its matrices. Throws Error if memory is too small.
-train::TrainedModel load_model(const ModelFlags& flags, const models::DecoderConfig& config);
+/// Loads the model, whose config is `config`, and rounds its matrices. Throws Error if memory is too small
+/// for it with a sequence of `tokens` tokens, of which the context has at most block_size.
+train::TrainedModel load_model(const ModelFlags& flags, const models::DecoderConfig& config, int64_t tokens);
+/// The same for another estimate of the memory.
+train::TrainedModel load_model(const ModelFlags& flags, const models::DecoderConfig& config,
+                               const models::MemoryEstimate& need);
 
 }  // namespace gradus::cli

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "gradus/data/text.hpp"
 #include "gradus/files/error.hpp"
 #include "gradus/files/plain.hpp"
 #include "gradus/models/generate.hpp"
@@ -31,13 +32,13 @@ struct PredictFlags {
 /// A position of the text, and the one after it.
 struct Position {
   std::optional<int64_t> token;        ///< none after the text
-  std::optional<RankedToken> rank;     ///< of the token; none for the first, which is not predicted
+  std::optional<RankedToken> rank;     ///< of the token; none for a prefix and for the first
   std::vector<RankedToken> likeliest;  ///< if requested
 };
 
-std::vector<Position> positions_of(const models::Decoder& model, const std::vector<int32_t>& text,
+std::vector<Position> positions_of(const models::Decoder& model, const data::Example& text,
                                    const PredictFlags& flags) {
-  const std::vector<int64_t> tokens(text.begin(), text.end());
+  const std::vector<int64_t> tokens(text.tokens.begin(), text.tokens.end());
   std::vector<Position> positions{{.token = tokens.front(), .rank = {}, .likeliest = {}}};
   models::NextToken next(model);
   for (size_t seen = 1; seen <= tokens.size(); ++seen) {
@@ -46,19 +47,24 @@ std::vector<Position> positions_of(const models::Decoder& model, const std::vect
     Position& position = positions.emplace_back();
     if (seen < tokens.size()) {
       position.token = tokens[seen];
-      position.rank = models::ranked(p, tokens[seen]);
+      if (text.counts[seen]) position.rank = models::ranked(p, tokens[seen]);
     }
     if (!position.token || flags.all) position.likeliest = models::likeliest(p, flags.top);
   }
   return positions;
 }
 
-/// Nats per token of all except the first; none if there is only one.
+int64_t predicted(const std::vector<Position>& positions) {
+  return std::count_if(positions.begin(), positions.end(),
+                       [](const Position& p) { return p.rank.has_value(); });
+}
+
+/// Nats per token of those that are predicted; none if there are none.
 std::optional<double> loss_of(const std::vector<Position>& positions) {
   double sum = 0;
   for (const Position& position : positions)
     if (position.rank) sum -= std::log(position.rank->probability);
-  const size_t count = positions.size() - 2;
+  const int64_t count = predicted(positions);
   return count == 0 ? std::nullopt : std::optional(sum / static_cast<double>(count));
 }
 
@@ -77,7 +83,7 @@ class Printer {
       for (const RankedToken& token : position.likeliest) row(token, position.token ? "  " : "");
     }
     if (const auto loss = loss_of(positions))
-      std::cout << "\nloss         " << decimals(*loss, 4) << " nats a token on the " << positions.size() - 2
+      std::cout << "\nloss         " << decimals(*loss, 4) << " nats a token on the " << predicted(positions)
                 << " after the first\nperplexity   " << decimals(std::exp(*loss), 4) << "\n";
     std::cout << std::flush;
   }
@@ -135,12 +141,12 @@ class Printer {
 
 int predict(PredictFlags flags) {
   const models::DecoderConfig config = check_model("predict", flags.model);
-  const std::string prompt =
-      read_prompt(flags.prompt, train::load_tokenizer(flags.model.folder, flags.model.tokenizer));
-  if (prompt.empty()) fail("predict", "--prompt must have at least one token, got none.");
-  const auto [model, tokenizer] = load_model(flags.model, config);
+  const data::Tokenizer known = train::load_tokenizer(flags.model.folder, flags.model.tokenizer);
+  const data::Example text = data::sequence_of(read_prompt(flags.prompt, known), known);
+  if (text.tokens.empty()) fail("predict", "--prompt must have at least one token, got none.");
+  const auto [model, tokenizer] = load_model(flags.model, config, std::ssize(text.tokens));
 
-  const std::vector<Position> positions = positions_of(model, tokenizer.encode(prompt), flags);
+  const std::vector<Position> positions = positions_of(model, text, flags);
   const Printer print(tokenizer);
   flags.json ? print.json(positions) : print.text(positions);
   return kDone;

@@ -223,9 +223,16 @@ class InterruptFlag {
   struct sigaction before_ = {};
 };
 
-/// A prompt as a text for that tokenizer. Throws Error as data::make_text(), with `name` as its name.
+constexpr const char* kPiped = "the prompt on the standard input";
+
+/// A prompt as a text for that tokenizer. Throws Error as data::make_text(), with `name` as its name, and as
+/// Tokenizer::encode().
 std::string clean_prompt(const std::string& name, std::string bytes, const data::Tokenizer& tokenizer) {
-  return data::make_text({{name, std::move(bytes)}}, data::TextRules::of(tokenizer)).text;
+  for (const char end : {'\n', '\r'})
+    if (name == kPiped && bytes.ends_with(end)) bytes.pop_back();
+  std::string prompt = data::make_text({{name, std::move(bytes)}}, data::TextRules::of(tokenizer)).text;
+  (void)tokenizer.encode(prompt);
+  return prompt;
 }
 
 }  // namespace
@@ -233,11 +240,13 @@ std::string clean_prompt(const std::string& name, std::string bytes, const data:
 std::string read_prompt(const std::string& flag, const data::Tokenizer& tokenizer) {
   const bool piped = flag == "-";
   std::string bytes = piped ? std::string(std::istreambuf_iterator<char>(std::cin), {}) : flag;
-  std::string prompt =
-      clean_prompt(piped ? "the prompt on the standard input" : "--prompt", std::move(bytes), tokenizer);
-  if (piped && prompt.ends_with('\n')) prompt.pop_back();
-  (void)tokenizer.encode(prompt);
-  return prompt;
+  return clean_prompt(piped ? kPiped : "--prompt", std::move(bytes), tokenizer);
+}
+
+std::optional<std::string> read_prompt_line(const data::Tokenizer& tokenizer) {
+  std::string line;
+  if (!std::getline(std::cin, line)) return {};
+  return clean_prompt(kPiped, std::move(line), tokenizer);
 }
 
 void sample_session(const data::Tokenizer& tokenizer, const std::string& greeting, const WriteText& write) {

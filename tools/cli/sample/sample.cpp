@@ -44,12 +44,14 @@ int sample(SampleFlags flags, bool prompt_given) {
   if (flags.bfloat16) weights = "bfloat16";
 
   const models::DecoderConfig config = check_model("sample", flags.model);
+  int64_t tokens = flags.sampling.options.max_new_tokens;
   {  // A wrong prompt is refused before the model is read.
     const data::Tokenizer tokenizer = train::load_tokenizer(flags.model.folder, flags.model.tokenizer);
     flags.prompt = read_prompt(flags.prompt, tokenizer);
     check_stop(flags.stop, tokenizer);
+    tokens += std::ssize(prompt_tokens(tokenizer, flags.prompt));
   }
-  auto [model, tokenizer] = load_model(flags.model, config);
+  auto [model, tokenizer] = load_model(flags.model, config, tokens);
 
   Generator stream = Generator(static_cast<uint64_t>(flags.sampling.seed)).stream("sample");
   const auto write = [&, &model = model, &tokenizer = tokenizer](const std::string& prompt,

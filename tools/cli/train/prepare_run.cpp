@@ -99,7 +99,7 @@ class Preparation {
     train::check_memory(train::training_memory(config_), "lower --layers, --embd, --block or --batch.");
 
     auto model = std::make_unique<models::Decoder>(make_model());
-    if (!tokens.note().empty()) notes_.push_back(tokens.note());
+    notes_.insert(notes_.end(), tokens.notes().begin(), tokens.notes().end());
     train::Recipe recipe = train::decoder_recipe(*model, train::training_batches(*dataset, config_), config_);
     train::ModelFiles files = train::decoder_files(*model, config_, tokenizer);
     if (budget) {
@@ -179,7 +179,7 @@ class Preparation {
     if (flags_.plans_vocab())
       config_.vocab = train::planned_vocab(static_cast<double>(text.corpus.text.size()));
     data::Tokenizer tokenizer = known ? *known : make_tokenizer(text.corpus.text);
-    if (!known && (config_.chat_tokens || has_examples(config_))) tokenizer = data::with_chat(tokenizer);
+    if (!known && (config_.chat_tokens || !text.examples.empty())) tokenizer = data::with_chat(tokenizer);
     config_.model.vocab_size = tokenizer.vocab_size();
     return tokenizer;
   }

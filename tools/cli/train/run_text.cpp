@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "gradus/data/chat.hpp"
@@ -17,57 +16,51 @@ namespace {
 namespace fs = std::filesystem;
 using train::TrainConfig;
 
-/// Reads each text separately, to find its end. The checksum is that of all files joined.
-RunText load_weighted(const std::vector<fs::path>& paths, const data::TextRules& rules) {
-  RunText whole;
-  files::Sha256 sha256;
-  for (const fs::path& path : paths) {
-    std::vector<data::Source> sources;
-    for (const fs::path& file : data::text_files({path})) {
-      sources.push_back(data::read_source(file));
-      sha256.add(sources.back().bytes);
-    }
-    const data::Text text = data::make_text(sources, rules);
-    whole.corpus.text += text.text;
-    whole.sizes.push_back(text.text.size());
-    if (const std::string note = text.note(); !note.empty())
-      whole.corpus.warning += concat(whole.corpus.warning.empty() ? "" : "; ", "of ", path, " ", note);
-  }
-  whole.corpus.sha256 = sha256.digest();
-  return whole;
-}
+/// Reads config.text and config.val_text: examples, or texts by the rules.
+void load_files(const TrainConfig& config, const data::TextRules& rules, RunText& result) {
+  using Sources = std::vector<data::Source>;
+  std::vector<Sources> parts;  // of the text: each path with a weight, or all together
+  if (config.text_weights.empty())
+    parts.push_back(data::read_sources({config.text.begin(), config.text.end()}));
+  else
+    for (const std::string& path : config.text) parts.push_back(data::read_sources({path}));
+  Sources own;
+  if (!config.val_text.empty()) own = data::read_sources({config.val_text});
+  files::Sha256 sum;
+  for (const Sources& part : parts)
+    for (const data::Source& source : part) sum.add(source.bytes);
+  for (const data::Source& source : own) sum.add(source.bytes);
+  result.corpus.sha256 = sum.digest();
 
-/// The strings of JSONL, one after another: what a tokenizer is made from. Lines that are not objects are
-/// left to read_examples().
-std::string texts_of(std::string_view jsonl) {
-  std::string texts = "system\nuser\nassistant\n";
-  while (!jsonl.empty()) {
-    const size_t end = std::min(jsonl.find('\n'), jsonl.size());
-    const auto json = nlohmann::json::parse(jsonl.substr(0, end), nullptr, /*allow_exceptions=*/false);
-    jsonl.remove_prefix(std::min(end + 1, jsonl.size()));
-    const auto add = [&](const nlohmann::json& object, const char* key) {
-      if (object.is_object() && object.contains(key) && object[key].is_string())
-        texts += object[key].get<std::string>() + "\n";
-    };
-    for (const char* key : {"prompt", "completion", "text"}) add(json, key);
-    if (json.is_object() && json.contains("messages") && json["messages"].is_array())
-      for (const auto& message : json["messages"]) add(message, "content");
+  const auto is_other = [&, first = data::are_examples(parts[0])](const Sources& some) {
+    return !some.empty() && data::are_examples(some) != first;
+  };
+  if (std::any_of(parts.begin(), parts.end(), is_other) || is_other(own))
+    fail("train", "--text and --val-text must all be JSONL or none, got both.");
+  if (data::are_examples(parts[0])) {
+    if (!config.text_weights.empty()) fail("train", "--text-weights must be left out with JSONL.");
+    result.corpus.text = data::texts_of(parts[0]) + (own.empty() ? "" : data::texts_of(own));
+    result.examples = std::move(parts[0]);
+    result.validation_examples = std::move(own);
+    return;
   }
-  return texts;
+  const auto text_of = [&](Sources some, const std::string& of) {
+    data::Text text = data::make_text(some, rules);
+    std::string& notes = result.corpus.warning;
+    if (const std::string note = text.note(); !note.empty())
+      notes += concat(notes.empty() ? "" : "; ", of.empty() ? "" : concat("of ", fs::path(of), " "), note);
+    return std::move(text.text);
+  };
+  for (size_t i = 0; i < parts.size(); ++i) {
+    const bool has_weights = !config.text_weights.empty();
+    const std::string text = text_of(std::move(parts[i]), has_weights ? config.text[i] : "");
+    result.corpus.text += text;
+    if (has_weights) result.sizes.push_back(text.size());
+  }
+  if (!own.empty()) result.validation = text_of(std::move(own), config.val_text);
 }
 
 }  // namespace
-
-bool has_examples(const TrainConfig& config) {
-  const auto is_jsonl = [](const std::string& file) { return fs::path(file).extension() == ".jsonl"; };
-  const auto count = std::count_if(config.text.begin(), config.text.end(), is_jsonl);
-  const bool has = count > 0;
-  if ((has && count < std::ssize(config.text)) ||
-      (!config.val_text.empty() && is_jsonl(config.val_text) != has))
-    fail("train", "--text and --val-text must all be JSONL or none, got both.");
-  if (has && !config.text_weights.empty()) fail("train", "--text-weights must be left out with JSONL.");
-  return has;
-}
 
 RunText load_text(const TrainConfig& config, const data::TextRules& rules) {
   std::vector<fs::path> paths(config.text.begin(), config.text.end());
@@ -80,26 +73,8 @@ RunText load_text(const TrainConfig& config, const data::TextRules& rules) {
   data::Corpus& corpus = result.corpus;
   if (!config.tokens.empty()) {
     corpus.sha256 = data::sha256_of_files(paths);
-  } else if (!config.text_weights.empty()) {
-    result = load_weighted(paths, rules);
   } else {
-    data::Text text = data::read_text(paths, has_examples(config) ? data::TextRules{} : rules);
-    corpus.warning = text.note();
-    corpus.text = std::move(text.text);
-    corpus.sha256 = std::move(text.sha256);
-    if (has_examples(config)) {
-      if (!corpus.text.ends_with('\n')) corpus.text += '\n';
-      result.examples = std::exchange(corpus.text, {});
-      corpus.text = texts_of(result.examples);
-    }
-  }
-  if (!config.val_text.empty()) {
-    data::Text text = data::read_text({config.val_text}, has_examples(config) ? data::TextRules{} : rules);
-    result.validation = std::move(text.text);
-    if (has_examples(config)) corpus.text += texts_of(result.validation);
-    std::vector<fs::path> files = data::text_files(paths);
-    files.emplace_back(config.val_text);
-    corpus.sha256 = data::sha256_of_files(files);
+    load_files(config, rules, result);
   }
   const fs::path& first = paths.front();
   corpus.name = first == "-" ? "stdin" : first.stem().string();
@@ -110,25 +85,31 @@ RunText load_text(const TrainConfig& config, const data::TextRules& rules) {
 
 RunTokens::RunTokens(const RunText& text, const data::Tokenizer& tokenizer, const TrainConfig& config) {
   if (!config.tokens.empty()) {
-    tokens_ = data::Tokens::open(config.tokens, tokenizer.vocab_size());
+    const auto opened = [&](const std::string& file) {
+      data::Tokens tokens = data::Tokens::open(file, tokenizer.vocab_size());
+      if (tokens.bits() != 16)
+        notes_.push_back(concat(fs::path(file), " is read as numbers of ", tokens.bits(), " bits"));
+      return tokens;
+    };
+    tokens_ = opened(config.tokens);
     has_own_validation_ = !config.val_tokens.empty();
-    if (has_own_validation_) validation_ = data::Tokens::open(config.val_tokens, tokenizer.vocab_size());
+    if (has_own_validation_) validation_ = opened(config.val_tokens);
     return;
   }
-  has_own_validation_ = !text.validation.empty();
+  has_own_validation_ = !text.validation.empty() || !text.validation_examples.empty();
   if (!text.examples.empty()) {
     read_examples(text, tokenizer, config);
     return;
   }
-  if (has_own_validation_) validation_ = tokenizer.encode(text.validation);
+  if (has_own_validation_) validation_ = tokenizer.encode_from_start(text.validation);
   if (text.sizes.empty()) {
-    tokens_ = tokenizer.encode(text.corpus.text);
+    tokens_ = tokenizer.encode_from_start(text.corpus.text);
     return;
   }
   std::vector<int32_t> all;
   std::string_view rest = text.corpus.text;
   for (size_t i = 0; i < text.sizes.size(); ++i) {
-    const std::vector<int32_t> some = tokenizer.encode(rest.substr(0, text.sizes[i]));
+    const std::vector<int32_t> some = tokenizer.encode_from_start(rest.substr(0, text.sizes[i]));
     rest.remove_prefix(text.sizes[i]);
     all.insert(all.end(), some.begin(), some.end());
     parts_.push_back({static_cast<int64_t>(some.size()), config.text_weights[i]});
@@ -141,12 +122,15 @@ void RunTokens::read_examples(const RunText& text, const data::Tokenizer& tokeni
   const data::ExampleRules rules{.all_count = config.loss_on != train::kAnswers,
                                  .skips_bad = config.skip_bad,
                                  .most_tokens = config.model.block_size + 1};
-  data::Examples read = data::read_examples(text.examples, config.text.front(), tokenizer, rules);
-  note_ = read.note();
+  const auto noted = [&](const std::vector<data::Source>& sources, const char* what) {
+    data::Examples read = data::read_examples(sources, tokenizer, rules);
+    if (const std::string note = read.note(); !note.empty()) notes_.push_back(what + note);
+    return std::move(read.examples);
+  };
   std::vector<data::Example>&train = examples_[0], &validation = examples_[1];
-  train = std::move(read.examples);
+  train = noted(text.examples, "");
   if (has_own_validation_) {
-    validation = data::read_examples(text.validation, config.val_text, tokenizer, rules).examples;
+    validation = noted(text.validation_examples, "of --val-text, ");
   } else if (config.val_fraction > 0) {
     const auto count =
         static_cast<int64_t>(std::ceil(static_cast<double>(train.size()) * config.val_fraction));
@@ -178,6 +162,13 @@ double bytes_per_token(const data::Tokenizer& tokenizer, const data::TextDataset
   const data::Tokens& tokens = dataset.tokens(data::Split::validation);
   if (tokens.empty()) return 1;
   int64_t bytes = 0;
+  if (dataset.has_examples()) {
+    std::vector<int32_t> targets;
+    for (const data::Batch& batch : dataset.validation_batches(1))
+      for (const int64_t target : batch.y.to_vector<int64_t>())
+        if (target != data::kNoTarget) targets.push_back(static_cast<int32_t>(target));
+    return static_cast<double>(tokenizer.byte_count(targets)) / static_cast<double>(targets.size());
+  }
   for (int64_t at = 0; at < tokens.size(); at += kChunk)
     bytes += tokenizer.byte_count(tokens.part(at, std::min(at + kChunk, tokens.size())).values());
   return static_cast<double>(bytes) / static_cast<double>(tokens.size());

@@ -13,12 +13,10 @@ namespace gradus::cli {
 struct RunText {
   data::Corpus corpus;          ///< has no text if the config names token numbers
   std::vector<size_t> sizes{};  ///< bytes of each file or folder of config.text, if they have weights
-  std::string examples{};       ///< JSONL, of which corpus.text has the texts; empty for other texts
   std::string validation{};     ///< of config.val_text
+  /// Of config.text and config.val_text, if they are examples in JSON. corpus.text has the texts of both.
+  std::vector<data::Source> examples{}, validation_examples{};
 };
-
-/// Whether the text of the config is JSONL, by the names of its files. Throws Error if some are and some not.
-bool has_examples(const train::TrainConfig& config);
 
 /// Reads the token numbers, the files (by `rules`) or the corpus that the config names; else the default
 /// corpus. Throws Error if that fails.
@@ -32,8 +30,8 @@ class RunTokens {
 
   /// Throws Error like data::TextDataset.
   data::TextDataset dataset(const train::TrainConfig& config) const;
-  /// One line about examples that were cut or left out; "" if there are none.
-  const std::string& note() const { return note_; }
+  /// A line each about the widths of token numbers, and about examples that were cut or left out.
+  const std::vector<std::string>& notes() const { return notes_; }
   const data::Tokens& all() const { return tokens_; }  ///< without those of a separate validation file
 
  private:
@@ -43,10 +41,10 @@ class RunTokens {
   bool has_own_validation_ = false;
   std::vector<data::WeightedPart> parts_;
   std::vector<data::Example> examples_[2];  // to train on and to validate on
-  std::string note_;
+  std::vector<std::string> notes_;
 };
 
-/// The mean number of bytes of a token of the validation split; 1 without a split.
+/// The mean number of bytes of text of a target of the validation split; 1 without a split.
 double bytes_per_token(const data::Tokenizer& tokenizer, const data::TextDataset& dataset);
 
 }  // namespace gradus::cli

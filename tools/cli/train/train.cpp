@@ -104,8 +104,7 @@ void write_answer(const data::Batch& batch, const models::Decoder& model, const 
       std::find_if(targets.begin(), targets.end(), [](int64_t y) { return y != data::kNoTarget; });
   prompt.resize(static_cast<size_t>(first - targets.begin()) + 1);
   out << tokenizer.decode(std::vector<int32_t>(prompt.begin(), prompt.end()));
-  write_continuation(model, tokenizer, prompt, {.max_new_tokens = tokens, .temperature = 0.8}, stream, out,
-                     {.tokens = tokenizer.eos()});
+  write_continuation(model, tokenizer, prompt, {.max_new_tokens = tokens, .temperature = 0.8}, stream, out);
 }
 
 void write_run_sample(const PreparedRun& prepared, const models::Decoder& model,
