@@ -324,8 +324,8 @@ Tensor dropout(const Tensor& x, double p, Generator& generator);
 struct AttentionOptions {
   bool causal = false;            ///< query i attends to key j only if j <= i + (S - T)
   std::optional<double> scale{};  ///< of the scores; 1 / sqrt(hs) if absent
-  /// With w > 0, query i attends to key j only if j > i + (S - T) - w: a sliding window (Beltagy et al.,
-  /// arXiv 2004.05150).
+  /// With w > 0, query i attends to key j only if j > i + (S - T) - w: a sliding window, which needs `causal`
+  /// (Beltagy et al., arXiv 2004.05150).
   int64_t window = 0;
   /// (B, T) int64: query i of batch b attends to key j only if j >= starts[b, i], which is the start of its
   /// document where a sequence has several. Undefined: no limit.
