@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -21,13 +22,37 @@ namespace fs = std::filesystem;
 constexpr std::string_view kPrefix = "base_model.model.", kA = ".lora_A.weight", kB = ".lora_B.weight";
 constexpr const char* kChecksum = "base_crc32";  // in the metadata of the tensors
 
-/// Throws Error unless a field is null, false, or an empty list or object.
-void expect_none(const files::Field& root, const char* key) {
-  const auto field = root.given(key);
-  if (!field || (field->is_flag() && !field->flag()) ||
-      ((field->is_list() || field->is_object()) && field->size() == 0))
-    return;
-  field->refuse("must be null or false, got ", field->shown(), ", which is not supported.");
+/// Fields of adapter_config.json that are not read, each name before a space. All others are read or must be
+/// null, false or empty.
+struct Harmless {
+  std::string_view names, reason;
+};
+constexpr Harmless kHarmless[] = {
+    {"target_modules exclude_modules layers_to_transform layers_pattern ",
+     "the tensors' names say which layers"},
+    {"task_type inference_mode auto_mapping peft_version ", "they concern Python's classes"},
+    {"revision ", "the base model is known by its weights"},
+    {"fan_in_fan_out ", "A and B have the same shapes and the same product in both layouts"},
+    {"eva_config corda_config loftq_config ", "they give A and B their first values"},
+    {"megatron_core qalora_group_size ", "options of methods that are off"},
+};
+constexpr std::string_view kRead =
+    "peft_type bias init_lora_weights r lora_alpha lora_dropout use_rslora base_model_name_or_path "
+    "rank_pattern alpha_pattern ";
+
+bool has_name(std::string_view names, std::string_view name) {
+  const std::string word = concat(" ", name, " ");
+  return concat(" ", names).find(word) != std::string::npos;
+}
+
+void check_fields(const files::Field& root) {
+  for (const auto& [key, field] : root.members()) {
+    const auto has = [&, &own = key](const Harmless& one) { return has_name(one.names, own); };
+    const bool is_none = field.is_null() || (field.is_flag() && !field.flag()) ||
+                         ((field.is_list() || field.is_object()) && field.size() == 0);
+    if (!is_none && !has_name(kRead, key) && std::none_of(std::begin(kHarmless), std::end(kHarmless), has))
+      field.refuse("must be null or false, got ", field.shown(), ", which is not supported.");
+  }
 }
 
 /// The end of a name that a pattern of PEFT's matches. Regular expressions are refused.
@@ -46,10 +71,12 @@ AdapterConfig read_config(const files::FolderSnapshot& adapter) {
   return adapter_config_from_json(adapter.text(kAdapterConfig), config_path(adapter).string());
 }
 
-double alpha_of(const AdapterConfig& config, const std::string& layer) {
-  for (const auto& [end, alpha] : config.alphas)
-    if (nn::is_lora_on(end, layer)) return alpha;
-  return config.alpha;
+/// The value of the first end of a layer's name, as PEFT finds it in the whole name.
+template <class T>
+T value_of(const std::vector<std::pair<std::string, T>>& values, const std::string& layer, T otherwise) {
+  for (const auto& [end, value] : values)
+    if (concat(".", layer).ends_with(concat(".", end))) return value;
+  return otherwise;
 }
 
 /// The alpha that gives the adapter's scale to the bit.
@@ -70,9 +97,7 @@ AdapterConfig adapter_config_from_json(std::string_view text, const std::string&
   expect(root, "peft_type", {"'LORA'"});
   expect(root, "bias", {"'none'"});
   expect(root, "init_lora_weights", kInitial);
-  for (const char* key :
-       {"use_dora", "lora_bias", "modules_to_save", "trainable_token_indices", "megatron_config"})
-    expect_none(root, key);
+  check_fields(root);
   AdapterConfig config{.rank = root.at("r").integer(1, 1'000'000),
                        .alpha = root.at("lora_alpha").number(),
                        .dropout = number(root, "lora_dropout", 0.0),
@@ -82,11 +107,12 @@ AdapterConfig adapter_config_from_json(std::string_view text, const std::string&
     root.at("lora_dropout").refuse("must be in [0, 1), got ", config.dropout, ".");
   if (const auto base = root.given("base_model_name_or_path")) config.base = base->text();
   if (const auto ranks = root.given("rank_pattern"))
-    for (const auto& [key, rank] : ranks->members()) (void)plain_end(key, rank), (void)rank.integer(1);
+    for (const auto& [key, rank] : ranks->members())
+      config.ranks.emplace_back(plain_end(key, rank), rank.integer(1));
   if (const auto alphas = root.given("alpha_pattern"))
     for (const auto& [key, alpha] : alphas->members()) {
       if (!(alpha.number() > 0)) alpha.refuse("must be above 0, got ", alpha.shown(), ".");
-      config.alphas.emplace(plain_end(key, alpha), alpha.number());
+      config.alphas.emplace_back(plain_end(key, alpha), alpha.number());
     }
   return config;
 }
@@ -154,7 +180,11 @@ void add_adapter(Decoder& model, const files::FolderSnapshot& adapter, const fs:
     if (down.size() != 2 || up != Shape{full[0], down[0]} || down != Shape{up[1], full[1]} || down[0] < 1)
       refuse("the adapter of ", name, " must be (r, ", full[1], ") and (", full[0], ", r), got ", down,
              " and ", up, ".");
-    const double r = static_cast<double>(down[0]), alpha = alpha_of(config, name);
+    const std::string whole = untied + name;
+    if (const int64_t rank = value_of(config.ranks, whole, config.rank); down[0] != rank)
+      refuse("the adapter of ", name, " must have the rank of ", kAdapterConfig, ", ", rank, ", got ",
+             down[0], ".");
+    const double r = static_cast<double>(down[0]), alpha = value_of(config.alphas, whole, config.alpha);
     nn::LoRA& lora =
         layer->lora.emplace(full[1], full[0], unused,
                             nn::LoRAOptions{.rank = down[0],

@@ -3,9 +3,10 @@
 #pragma once
 
 #include <filesystem>
-#include <map>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "gradus/files/folder.hpp"
 #include "gradus/models/decoder.hpp"
@@ -17,16 +18,18 @@ inline constexpr const char* kAdapterConfig = "adapter_config.json";
 
 /// The fields of adapter_config.json that affect the computation.
 struct AdapterConfig {
-  std::string base{};                      ///< folder of the base model; empty if the file names none
-  int64_t rank = 8;                        ///< of layers that rank_pattern does not list
-  double alpha = 8;                        ///< of layers that alpha_pattern does not list
-  double dropout = 0;                      ///< probability, of the adapters' inputs
-  bool is_rank_stabilized = false;         ///< alpha is divided by sqrt(r), not by r (arXiv 2312.03732)
-  std::map<std::string, double> alphas{};  ///< of layers, by the ends of their names
+  std::string base{};               ///< folder of the base model; empty if the file names none
+  int64_t rank = 8;                 ///< of layers that rank_pattern does not list
+  double alpha = 8;                 ///< of layers that alpha_pattern does not list
+  double dropout = 0;               ///< probability, of the adapters' inputs
+  bool is_rank_stabilized = false;  ///< alpha is divided by sqrt(r), not by r (arXiv 2312.03732)
+  // Of layers, by the ends of their names, of whole parts; the first that matches counts.
+  std::vector<std::pair<std::string, int64_t>> ranks{};
+  std::vector<std::pair<std::string, double>> alphas{};
 };
 
 /// Reads the text of adapter_config.json. Throws Error, naming `file` and the field, if it is malformed, or
-/// for a method other than LoRA and options of it that change more than linear layers.
+/// for a method other than LoRA, and for fields that are set and not known.
 AdapterConfig adapter_config_from_json(std::string_view json, const std::string& file);
 
 /// Whether a folder has an adapter and no model.

@@ -101,6 +101,35 @@ TEST_CASE("other ranks, alphas and scales of PEFT's are read") {
   CHECK(scales() == std::vector<double>{4, 1});
 }
 
+TEST_CASE("patterns match whole parts of the names that PEFT sees, the first that fits") {
+  const std::string arch = GENERATE("gpt2", "llama");
+  const bool is_gpt2 = arch == "gpt2";
+  const std::string layer = is_gpt2 ? "c_fc" : "up_proj",
+                    before = is_gpt2 ? "transformer.h." : "model.layers.";
+  const Adapted saved(arch, {.rank = 2, .alpha = 4, .on = {layer}});
+  const auto scales = [&](const std::string& patterns) {
+    saved.set("alpha_pattern", json::parse(patterns));
+    std::vector<double> all;
+    Decoder model = load_with_adapter(saved.base, saved.snapshot(), saved.model.config());
+    for (const auto& [name, linear] : nn::linear_layers(model))
+      if (linear->lora) all.push_back(linear->lora->scale);
+    return all;
+  };
+  // PEFT: re.match(rf"(.*\\.)?({key})$", name), the first key of the object that matches.
+  CHECK(scales("{}") == std::vector<double>{2, 2});
+  CHECK(scales("{\"" + before + "0.mlp." + layer + "\": 10}") == std::vector<double>{5, 2});
+  CHECK(scales("{\"1.mlp." + layer + "\": 6, \"" + layer + "\": 8}") == std::vector<double>{4, 3});
+  CHECK(scales("{\"" + layer + "\": 8, \"1.mlp." + layer + "\": 6}") == std::vector<double>{4, 4});
+  CHECK(scales("{\"" + layer.substr(1) + "\": 8, \"ransformer.h.0.mlp." + layer + "\": 8}") ==
+        std::vector<double>{2, 2});
+  saved.set("rank_pattern", json{{before + "0.mlp." + layer, 2}, {layer, 3}});
+  CHECK_THAT(saved.refusal(),
+             Catch::Matchers::ContainsSubstring("must have the rank of adapter_config.json, 3, got 2"));
+  saved.set("r", 5);
+  saved.set("rank_pattern", json{{layer, 2}});
+  CHECK(saved.refusal() == "");
+}
+
 TEST_CASE("the base model may be in a narrower format") {
   const Adapted saved("llama");
   const DType dtype = GENERATE(DType::bfloat16, DType::q8_0, DType::q4_0);
@@ -126,6 +155,10 @@ TEST_CASE("adapters are refused by name") {
   };
   refuses("peft_type", "IA3", "peft_type must be 'LORA', got 'IA3'.");
   refuses("use_dora", true, "use_dora must be null or false, got true, which is not supported.");
+  for (const char* field :
+       {"lora_bias", "use_qalora", "alora_invocation_tokens", "layer_replication", "target_parameters",
+        "arrow_config", "trainable_token_indices", "a_field_of_2030"})
+    refuses(field, json{{"a", 1}}, concat(field, " must be null or false"));
   refuses("modules_to_save", {"lm_head"}, "modules_to_save must be null or false, got a list of 1");
   refuses("bias", "all", "bias must be 'none', got 'all'.");
   refuses("init_lora_weights", "pissa", "init_lora_weights must be");
@@ -136,6 +169,10 @@ TEST_CASE("adapters are refused by name") {
       "base_model_name_or_path", "/nowhere",
       "base_model_name_or_path must be the folder of the base model, got '/nowhere', which is not there.");
   refuses("base_model_name_or_path", saved.folder.string(), "which has another adapter.");
+  CHECK(saved.refusal() == "");
+  for (const char* field :
+       {"target_modules", "layers_to_transform", "auto_mapping", "peft_version", "loftq_config"})
+    saved.set(field, "x");
   CHECK(saved.refusal() == "");
 
   nn::StateDict tensors = nn::load_safetensors(saved.folder / kAdapterFile);
