@@ -12,6 +12,9 @@ namespace gradus::data {
 inline constexpr const char* kTokenizerJson = "tokenizer.json";
 inline constexpr const char* kTokenizerConfig = "tokenizer_config.json";
 inline constexpr const char* kGenerationConfig = "generation_config.json";
+inline constexpr const char* kSpecialTokens = "special_tokens_map.json";
+inline constexpr const char* kAddedTokens = "added_tokens.json";
+inline constexpr const char* kModelConfig = "config.json";
 inline constexpr const char* kChatTemplate = "chat_template.jinja";
 inline constexpr const char* kEndOfText = "<|endoftext|>";
 

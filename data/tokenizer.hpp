@@ -6,11 +6,12 @@
 //   tokenizer.json         the tokenizer for Hugging Face's `tokenizers`
 //   tokenizer_config.json  for its `transformers`, which change decoded text without it: bos_token,
 //   eos_token,
-//                          chat_template (or a file chat_template.jinja)
-//   generation_config.json  eos_token_id; only read
+//                          chat_template (or a file chat_template.jinja), added_tokens_decoder
+//   special_tokens_map.json, added_tokens.json  the same tokens in older files; only read
+//   generation_config.json  eos_token_id; without this file, that of config.json
 //
 // A tokenizer.json with rules that vocab.json cannot express is kept and written back unchanged, as are
-// tokenizer_config.json, generation_config.json and chat_template.jinja beside it.
+// the other files beside it, except config.json.
 #pragma once
 
 #include <cstdint>
@@ -61,7 +62,7 @@ class Tokenizer {
   /// The token that begins a text: bos_token of tokenizer_config.json, else the first of prefix().
   std::optional<int32_t> bos() const;
   /// The tokens that end a text, at which generation stops: eos_token of tokenizer_config.json, which ends
-  /// documents, then those of generation_config.json; without these files <|endoftext|>, if it is special.
+  /// documents, then those of generation_config.json or config.json; else <|endoftext|>, if it is special.
   std::vector<int32_t> eos() const;
   /// The tokens that the post_processor of tokenizer.json puts before a text, such as Llama's <s>, and after
   /// it. With them and encode_with_specials(), the tokens are those of Hugging Face's encode().
@@ -140,6 +141,9 @@ class Tokenizer {
   using Files = KeptFiles;
   /// Reads tokenizer_config.json and generation_config.json, which `texts` may have.
   Tokenizer with_files(const std::map<std::string, std::string>& texts,
+                       const std::filesystem::path& folder) const;
+  /// The tokenizer with added tokens by their numbers, which follow its own if it lacks them.
+  Tokenizer with_added(const std::map<int32_t, std::string>& added,
                        const std::filesystem::path& folder) const;
   friend Tokenizer read_tokenizer(const files::FolderSnapshot& folder);
   friend std::map<std::string, std::string> tokenizer_files(const Tokenizer& tokenizer);

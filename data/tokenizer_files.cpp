@@ -1,6 +1,7 @@
 // The files of tokenizers: vocab.json and merges.txt, of GPT-2 or gradus, and whole folders.
 // tokenizer_json.cpp has tokenizer.json.
 #include <algorithm>
+#include <charconv>
 
 #include "gradus/data/kept_files.hpp"
 #include "gradus/data/pairs/byte_pairs.hpp"
@@ -51,21 +52,62 @@ bool is_ours(const std::string& vocab, const std::string& file) {
   return kind && !kind->is_integer();
 }
 
-/// The token that is a text, or an object with one as "content"; none if the vocabulary lacks it.
-std::optional<int32_t> named_token(const Tokenizer& tokenizer, const files::Field& config,
-                                   std::string_view key) {
-  std::optional<files::Field> name = config.given(key);
-  if (name && name->is_object()) name = name->at("content");
-  return name ? tokenizer.token_of(name->text()) : std::nullopt;
+/// The text of a token, which an object has as "content".
+std::string_view token_text(const files::Field& token) {
+  return token.is_object() ? token.at("content").text() : token.text();
 }
 
-std::string config_text(const Tokenizer& tokenizer) {
-  std::string chat;
-  if (const std::string text = tokenizer.chat_template(); !text.empty())
-    chat = concat(",\n  \"eos_token\": ", files::json_text(tokenizer.decode({tokenizer.eos().data(), 1})),
-                  ",\n  \"chat_template\": ", files::json_text(text));
-  return concat("{\n  \"tokenizer_class\": \"PreTrainedTokenizerFast\",\n  ",
-                "\"clean_up_tokenization_spaces\": false", chat, "\n}\n");
+/// The named token of a config, if it names one. Throws Error if the vocabulary lacks it.
+std::optional<int32_t> named_token(const Tokenizer& tokenizer, const files::Field& config,
+                                   std::string_view key) {
+  const std::optional<files::Field> name = config.given(key);
+  if (!name) return {};
+  const std::optional<int32_t> token = tokenizer.token_of(token_text(*name));
+  if (!token)
+    name->refuse("must be a token of the vocabulary, got ", files::in_quotes(token_text(*name)), ".");
+  return token;
+}
+
+/// The template of a config, or that with the name default of a list.
+std::string template_of(const files::Field& config) {
+  const auto chat = config.given("chat_template");
+  if (!chat || chat->is_text()) return std::string(chat ? chat->text() : "");
+  for (const files::Field& one : chat->items())
+    if (one.at("name").text() == "default") return std::string(one.at("template").text());
+  chat->refuse("must be a template or have one with the name default, got ", chat->shown(), ".");
+}
+
+/// One or several numbers of tokens.
+std::vector<files::Field> ids_of(const files::Field& config, std::string_view key) {
+  const auto ids = config.given(key);
+  if (!ids) return {};
+  return ids->is_list() ? ids->items() : std::vector<files::Field>{*ids};
+}
+
+std::string generation_text(const std::vector<int32_t>& ends) {
+  return concat("{\"eos_token_id\": [", joined(ends), "]}\n");
+}
+
+/// tokenizer_config.json, and generation_config.json if the former cannot name all end tokens.
+std::map<std::string, std::string> configs_of(const Tokenizer& tokenizer, const KeptFiles& files) {
+  std::string more;
+  const auto add = [&](std::string_view key, const std::string& text) {
+    more += concat(",\n  ", files::json_text(key), ": ", files::json_text(text));
+  };
+  const auto add_token = [&](std::string_view key, int32_t token) {
+    const std::string text = tokenizer.decode({&token, 1});
+    const bool is_named = files::is_utf8(text) && tokenizer.token_of(text) == token;
+    if (is_named) add(key, text);
+    return is_named;
+  };
+  if (files.bos) add_token("bos_token", *files.bos);
+  const bool has_all = files.eos.empty() || (add_token("eos_token", files.eos[0]) && files.eos.size() == 1);
+  if (!files.chat_template.empty()) add("chat_template", files.chat_template);
+  std::map<std::string, std::string> configs{
+      {kTokenizerConfig, concat("{\n  \"tokenizer_class\": \"PreTrainedTokenizerFast\",\n  ",
+                                "\"clean_up_tokenization_spaces\": false", more, "\n}\n")}};
+  if (!has_all) configs[kGenerationConfig] = generation_text(files.eos);
+  return configs;
 }
 
 Tokenizer read_gpt2(const files::FolderSnapshot& folder, const std::string& name, const std::string& vocab) {
@@ -159,27 +201,91 @@ Tokenizer Tokenizer::with_files(const std::map<std::string, std::string>& texts,
       use(json.root());
     }
   };
-  read(kTokenizerConfig, [&](const files::Field& config) {
-    if (const auto bos = named_token(*this, config, "bos_token")) files->bos = bos;
-    if (const auto eos = named_token(*this, config, "eos_token")) files->eos.push_back(*eos);
-    // A list of templates, by names, has no default.
-    if (const auto chat = config.given("chat_template"); chat && chat->is_text())
-      files->chat_template = chat->text();
+  std::map<int32_t, std::string> added;
+  read(kAddedTokens, [&](const files::Field& config) {
+    for (const auto& [content, id] : config.members())
+      added[static_cast<int32_t>(id.integer(0, kMostPairs))] = content;
   });
-  read(kGenerationConfig, [&](const files::Field& config) {
-    const auto ids = config.given("eos_token_id");
-    if (!ids) return;
-    for (const files::Field& id : ids->is_list() ? ids->items() : std::vector<files::Field>{*ids}) {
-      const auto token = static_cast<int32_t>(id.integer(0, vocab_size() - 1));
-      if (std::find(files->eos.begin(), files->eos.end(), token) == files->eos.end())
-        files->eos.push_back(token);
+  read(kTokenizerConfig, [&](const files::Field& config) {
+    if (const auto tokens = config.given("added_tokens_decoder"))
+      for (const auto& [id, token] : tokens->members()) {
+        int32_t number = -1;
+        const auto end = std::from_chars(id.data(), id.data() + id.size(), number).ptr;
+        if (number < 0 || end != id.data() + id.size()) token.refuse("must have a number as its key.");
+        added[number] = token_text(token);
+      }
+  });
+  Tokenizer result = with_added(added, folder);
+  const auto end_with = [&](int32_t token) {
+    if (std::find(files->eos.begin(), files->eos.end(), token) == files->eos.end())
+      files->eos.push_back(token);
+  };
+  read(kTokenizerConfig, [&](const files::Field& config) {
+    if (const auto bos = named_token(result, config, "bos_token")) files->bos = bos;
+    if (const auto eos = named_token(result, config, "eos_token")) end_with(*eos);
+    files->chat_template = template_of(config);
+  });
+  read(kSpecialTokens, [&](const files::Field& config) {
+    for (const auto& [key, value] : config.members()) {
+      // Texts are not padded.
+      if (value.is_null() || key == "pad_token") continue;
+      for (const files::Field& one : value.is_list() ? value.items() : std::vector<files::Field>{value})
+        if (!result.token_of(token_text(one)))
+          one.refuse("must be a token of the vocabulary, got ", files::in_quotes(token_text(one)), ".");
+      if (key != "bos_token" && key != "eos_token") continue;
+      const int32_t token = *result.token_of(token_text(value));
+      const std::optional<int32_t> known = key == "bos_token"   ? files->bos
+                                           : files->eos.empty() ? std::nullopt
+                                                                : std::optional(files->eos[0]);
+      if (known.value_or(token) != token)
+        value.refuse("must be that of ", kTokenizerConfig, ", got ", files::in_quotes(token_text(value)),
+                     ".");
+      if (key == "bos_token")
+        files->bos = token;
+      else
+        end_with(token);
     }
   });
+  read(kGenerationConfig, [&](const files::Field& config) {
+    for (const files::Field& id : ids_of(config, "eos_token_id"))
+      end_with(static_cast<int32_t>(id.integer(0, result.vocab_size() - 1)));
+  });
+  bool is_of_model = false;
+  if (!texts.contains(kGenerationConfig))
+    read(kModelConfig, [&](const files::Field& config) {
+      for (const files::Field& id : ids_of(config, "eos_token_id"))
+        // Defaults of transformers may be above the vocabulary: such tokens are never drawn.
+        if (const int64_t token = id.integer(); token >= 0 && token < result.vocab_size())
+          end_with(static_cast<int32_t>(token)), is_of_model = true;
+    });
   if (const auto chat = texts.find(kChatTemplate); chat != texts.end()) files->chat_template = chat->second;
-  if (files->texts.contains(kTokenizerJson)) files->texts.insert(texts.begin(), texts.end());
-  Tokenizer result = *this;
+  if (files->texts.contains(kTokenizerJson)) {
+    files->texts.insert(texts.begin(), texts.end());
+    files->texts.erase(kModelConfig);  // each model has its own
+    if (is_of_model) files->texts[kGenerationConfig] = generation_text(files->eos);
+  }
   result.files_ = std::move(files);
   return result;
+}
+
+Tokenizer Tokenizer::with_added(const std::map<int32_t, std::string>& added, const fs::path& folder) const {
+  std::map<int32_t, std::string_view> known;
+  if (pairs_)
+    for (const pairs::AddedToken& one : pairs_->model().added) known[one.token] = one.text;
+  else
+    for (size_t i = 0; i < specials_.size(); ++i)
+      known[static_cast<int32_t>(plain_tokens() + static_cast<int64_t>(i))] = specials_[i];
+  std::vector<std::string> missing;
+  for (const auto& [token, text] : added) {
+    if (const auto found = known.find(token); found != known.end() && found->second == text) continue;
+    if (files_->texts.contains(kTokenizerJson) || token != vocab_size() + std::ssize(missing))
+      fail("tokenizer", folder, ": the added token ", token, ", ", files::in_quotes(text), ", of ",
+           kAddedTokens, " or ", kTokenizerConfig, " must be an added token of ",
+           files_->texts.contains(kTokenizerJson) ? "tokenizer.json, got none."
+                                                  : "the vocabulary or follow its tokens, got neither.");
+    missing.push_back(text);
+  }
+  return with_special(missing);
 }
 
 Tokenizer Tokenizer::from_json(std::string_view text, const std::string& file) {
@@ -221,9 +327,9 @@ Tokenizer Tokenizer::from_gpt2(std::string_view vocab, std::string_view merges, 
 std::map<std::string, std::string> tokenizer_files(const Tokenizer& tokenizer) {
   std::map<std::string, std::string> files = tokenizer.files_->texts;
   if (files.contains(kTokenizerJson)) return files;
-  files = {{"vocab.json", tokenizer.to_json()},
-           {kTokenizerJson, tokenizer.to_tokenizer_json()},
-           {kTokenizerConfig, config_text(tokenizer)}};
+  files = configs_of(tokenizer, *tokenizer.files_);
+  files["vocab.json"] = tokenizer.to_json();
+  files[kTokenizerJson] = tokenizer.to_tokenizer_json();
   if (std::string merges = tokenizer.to_merges(); !merges.empty()) files["merges.txt"] = std::move(merges);
   return files;
 }
@@ -243,7 +349,8 @@ bool has_tokenizer(const files::FolderSnapshot& folder) {
 
 Tokenizer read_tokenizer(const files::FolderSnapshot& folder) {
   std::map<std::string, std::string> more;
-  for (const char* name : {kTokenizerConfig, kGenerationConfig, kChatTemplate})
+  for (const char* name :
+       {kTokenizerConfig, kGenerationConfig, kChatTemplate, kSpecialTokens, kAddedTokens, kModelConfig})
     if (folder.has(name)) more[name] = folder.text(name);
   const bool has_json = folder.has(kTokenizerJson) || folder.checksum(kTokenizerJson);
   for (const std::string name : {"vocab.json", "encoder.json"}) {

@@ -3,6 +3,7 @@
 #include "gradus/data/tokenizer.hpp"
 #include "small_vocabulary.hpp"
 #include "support.hpp"
+#include "test_files.hpp"
 
 namespace test_tokenizer_files {
 
@@ -102,6 +103,66 @@ TEST_CASE("a token called tokenizer does not make a vocabulary ours") {
   write_file(folder / "vocab.json", small_vocab(merges, {"tokenizer"}));
   write_file(folder / "merges.txt", merges);
   CHECK(load_tokenizer(folder.path()).special_tokens() == Tokens{257});
+}
+
+TEST_CASE("added tokens and end tokens of a folder are those of transformers, or refused by name") {
+  const TemporaryFolder folder;
+  write_file(folder / "vocab.json", small_vocab("t o\n", {"<|endoftext|>"}));  // 0 to 257
+  write_file(folder / "merges.txt", "t o\n");
+  struct {
+    std::string file, text, error;  // or "<a>" is 258, and the end tokens are `ends`
+    Tokens ends{};
+  } const cases[] = {
+      {"added_tokens.json", R"({"<b>": 259, "<a>": 258})", "", {257}},
+      {"added_tokens.json", R"({"<a>": 260})", "260, '<a>', of added_tokens.json or"},
+      {"added_tokens.json", R"({"to": 258})", "that no other token has, got 'to'"},
+      {"tokenizer_config.json", R"({"added_tokens_decoder": {"258": {"content": "<a>"}}})", "", {257}},
+      {"tokenizer_config.json",
+       R"({"added_tokens_decoder": {"258": {"content": "<a>"}}, "eos_token": "<a>"})",
+       "",
+       {258}},
+      {"tokenizer_config.json", R"({"eos_token": "<z>"})",
+       "eos_token must be a token of the vocabulary, got '<z>'"},
+      {"tokenizer_config.json", R"({"chat_template": [{"name": "rag", "template": "x"}]})",
+       "one with the name default"},
+      {"special_tokens_map.json", R"({"pad_token": "<z>", "eos_token": {"content": "to"}})", "", {256}},
+      {"special_tokens_map.json", R"({"additional_special_tokens": ["to", "<z>"]})", "got '<z>'"},
+      {"config.json", R"({"eos_token_id": 65})", "", {65}},
+      {"config.json", R"({"eos_token_id": [65, 50256, 66]})", "", {65, 66}},
+      {"config.json", R"({"eos_token_id": null})", "", {257}},
+  };
+  for (const auto& one : cases) {
+    INFO(one.text);
+    for (const char* name :
+         {"added_tokens.json", "tokenizer_config.json", "special_tokens_map.json", "config.json"})
+      std::filesystem::remove(folder / name);
+    write_file(folder / one.file, one.text);
+    if (!one.error.empty()) {
+      CHECK(error_of([&] { load_tokenizer(folder.path()); }).find(one.error) != std::string::npos);
+      continue;
+    }
+    const Tokenizer tokenizer = load_tokenizer(folder.path());
+    CHECK(tokenizer.eos() == one.ends);
+    if (one.text.find("<a>") != one.text.npos)
+      CHECK(tokenizer.encode_with_specials("to<a>") == Tokens{256, 258});
+    const TemporaryFolder copy;
+    save_tokenizer(tokenizer, copy.path());
+    CHECK(load_tokenizer(copy.path()) == tokenizer);
+    CHECK(load_tokenizer(copy.path()).eos() == one.ends);
+  }
+  // A generation_config.json goes before config.json; a tokenizer.json of others lists all tokens itself.
+  write_file(folder / "config.json", R"({"eos_token_id": 65})");
+  write_file(folder / "generation_config.json", R"({"eos_token_id": 66})");
+  CHECK(load_tokenizer(folder.path()).eos() == Tokens{66});
+  const TemporaryFolder theirs, copy;
+  std::filesystem::copy(gradus::testing::test_files() / "data/theirs/llama3/tokenizer.json",
+                        theirs / "tokenizer.json");
+  write_file(theirs / "config.json", R"({"eos_token_id": 65})");
+  save_tokenizer(load_tokenizer(theirs.path()), copy.path());
+  CHECK(load_tokenizer(copy.path()).eos() == Tokens{65});
+  write_file(theirs / "added_tokens.json", R"({"<a>": 300})");
+  CHECK(error_of([&] { load_tokenizer(theirs.path()); }).find("must be an added token of tokenizer.json") !=
+        std::string::npos);
 }
 
 TEST_CASE("GPT-2's files are refused with the reason") {

@@ -51,8 +51,9 @@ int merge(const MergeFlags& flags) {
     nn::save_safetensors(update, nn::kTensorFile, state);
     update.write("config.json",
                  is_half || all_are("F32") ? from.text("config.json") : models::to_json(model.config()));
-    for (const char* other : {"vocab.json", "merges.txt", "tokenizer.json", "tokenizer_config.json",
-                              "special_tokens_map.json", "chat_template.jinja", "generation_config.json"})
+    for (const char* other :
+         {"vocab.json", "merges.txt", "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json",
+          "added_tokens.json", "chat_template.jinja", "generation_config.json"})
       if (from.has(other)) update.write(other, from.text(other));
     update.commit_without_list();
   });

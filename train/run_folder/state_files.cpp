@@ -27,8 +27,9 @@ namespace fs = std::filesystem;
 std::vector<std::string> common_files(std::vector<std::string> first, const std::vector<std::string>& last) {
   for (const char* name :
        {"model.safetensors", "config.json", "train.json", "vocab.json", "merges.txt", "tokenizer.json",
-        "tokenizer_config.json", "generation_config.json", "chat_template.jinja", "adapter_model.safetensors",
-        "adapter_config.json", files::kChecksumList, files::kStagedChecksumList})
+        "tokenizer_config.json", "generation_config.json", "chat_template.jinja", "special_tokens_map.json",
+        "added_tokens.json", "adapter_model.safetensors", "adapter_config.json", files::kChecksumList,
+        files::kStagedChecksumList})
     first.emplace_back(name);
   first.insert(first.end(), last.begin(), last.end());
   return first;
