@@ -2,83 +2,128 @@
 
 #include <algorithm>
 
+#include "gradus/data/chat_formats.hpp"
 #include "gradus/files/error.hpp"
-#include "gradus/files/json.hpp"
 #include "gradus/files/plain.hpp"
+#include "gradus/files/utf8.hpp"
 
 namespace gradus::data {
 namespace {
 
-constexpr const char *kStart = "<|im_start|>", *kEnd = "<|im_end|>", *kThinkEnd = "</think>";
+constexpr const char *kStart = "<|im_start|>", *kEnd = "<|im_end|>";
+constexpr std::string_view kThink = "<think>", kThinkEnd = "</think>", kContent = "{}", kBos = "{bos}",
+                           kEos = "{eos}";
 
 bool has(std::string_view text, std::string_view part) { return text.find(part) != text.npos; }
 
-std::string_view stripped(std::string_view text, std::string_view what = " \t\n\r\f\v") {
-  const size_t first = text.find_first_not_of(what);
-  return first == text.npos ? "" : text.substr(first, text.find_last_not_of(what) - first + 1);
+/// What Python's str.isspace() holds for: Unicode's White_Space and U+001C to U+001F.
+bool is_space(char32_t c) {
+  return (c >= 0x9 && c <= 0xd) || (c >= 0x1c && c <= 0x20) || c == 0x85 || c == 0xa0 || c == 0x1680 ||
+         (c >= 0x2000 && c <= 0x200a) || c == 0x2028 || c == 0x2029 || c == 0x202f || c == 0x205f ||
+         c == 0x3000;
 }
 
-int32_t token_for(const Tokenizer& tokenizer, const char* text) {
-  const std::optional<int32_t> token = tokenizer.token_of(text);
-  if (!token) fail("chat", "the tokenizer must have the token ", text, " of its chat template, got none.");
-  return *token;
-}
-
-/// The system message that some templates of ChatML begin with if a conversation has none.
-std::string default_system(std::string_view text) {
-  constexpr std::string_view begin = "<|im_start|>system\n", escaped = "<|im_start|>system\\n";
-  for (const std::string_view mark : {begin, escaped})
-    for (size_t at = text.find(mark); at != text.npos; at = text.find(mark, at + 1)) {
-      const std::string_view rest = text.substr(at + mark.size());
-      const std::string_view system = rest.substr(0, rest.find(kEnd));
-      if (system.size() < rest.size() && !system.empty() && !has(system, "{") && !has(system, "'"))
-        return std::string(system);
-    }
-  return "";
-}
-
-/// The templates of Llama 3.1 and 3.2 begin the system message with this text. The date is their default.
-constexpr const char* kDates = "Cutting Knowledge Date: December 2023\nToday Date: 26 Jul 2024\n\n";
-
-/// Appends pieces of a conversation as tokens.
-struct Writer {
-  const Tokenizer& tokenizer;
-  Example example{};
-
-  void token(int32_t token, bool counts = false) {
-    example.tokens.push_back(token);
-    example.counts.push_back(counts);
+/// Python's str.strip().
+std::string_view stripped(std::string_view text) {
+  size_t begin = text.size(), end = 0;
+  for (size_t at = 0; at < text.size();) {
+    const files::CodePoint c = files::first_code_point(text.substr(at));
+    const size_t next = at + static_cast<size_t>(std::max(c.size, 1));
+    if (c.size == 0 || !is_space(c.value)) begin = std::min(begin, at), end = next;
+    at = next;
   }
-  void token(const char* text) { token(token_for(tokenizer, text)); }
-  void text(std::string_view text, bool counts = false) {
-    for (const int32_t one : tokenizer.encode(text)) token(one, counts);
-  }
-};
-
-void check_roles(const std::vector<Message>& messages) {
-  if (messages.empty()) fail("chat", "a conversation must have messages, got none.");
-  for (const Message& one : messages)
-    if (one.role != "system" && one.role != "user" && one.role != "assistant")
-      fail("chat", "a role must be system, user or assistant, got ", files::in_quotes(one.role), ".");
+  return end == 0 ? "" : text.substr(begin, end - begin);
 }
 
-/// The text after the thoughts of a model that thinks, which its template leaves out of earlier answers.
-std::string_view without_thoughts(std::string_view text) {
-  const size_t end = text.rfind(kThinkEnd);
-  if (end == text.npos) return text;
-  text.remove_prefix(end + std::string_view(kThinkEnd).size());
+std::string_view without_first_lines(std::string_view text) {  // Python's lstrip("\n")
   return text.substr(std::min(text.find_first_not_of('\n'), text.size()));
 }
 
-std::string_view thoughts_of(std::string_view text) {
-  const size_t end = text.find(kThinkEnd);
-  if (end == text.npos) return "";
-  text = text.substr(0, end);
-  const size_t begin = text.rfind("<think>");
-  return stripped(begin == text.npos ? text : text.substr(begin + 7), "\n");
+std::string_view trimmed_lines(std::string_view text) {  // strip("\n")
+  return without_first_lines(text.substr(0, text.find_last_not_of('\n') + 1));
+}
+
+/// The thoughts in an answer of Qwen 3, and the text after them.
+std::pair<std::string_view, std::string_view> split_thoughts(const Message& message) {
+  const std::string_view text = message.content;
+  if (message.reasoning) return {*message.reasoning, text};
+  if (!has(text, kThinkEnd)) return {"", text};
+  std::string_view thoughts = text.substr(0, text.find(kThinkEnd));
+  if (const size_t begin = thoughts.rfind(kThink); begin != thoughts.npos)
+    thoughts.remove_prefix(begin + kThink.size());
+  return {trimmed_lines(thoughts),
+          without_first_lines(text.substr(text.rfind(kThinkEnd) + kThinkEnd.size()))};
+}
+
+bool is_question(const Message& message) {
+  const bool is_tools =
+      message.content.starts_with("<tool_response>") && message.content.ends_with("</tool_response>");
+  return message.role == "user" && !is_tools;
 }
 
 }  // namespace
+
+/// Appends texts and tokens. Text between two special tokens is encoded as a whole, as transformers does.
+class ChatFormat::Writer {
+ public:
+  explicit Writer(const ChatFormat& format) : format_(format) {}
+
+  /// A text of the row, with its tokens and the content, of which `before` does not count. If it counts, so
+  /// does what follows, up to the first special token.
+  void add(std::string_view form, std::string_view content = "", bool counts = false,
+           std::string_view before = "") {
+    while (!form.empty()) {
+      const auto token = std::find_if(format_.tokens_.begin(), format_.tokens_.end(),
+                                      [&](const auto& one) { return form.starts_with(one.first); });
+      if (token != format_.tokens_.end()) {
+        encode();
+        push(token->second, counts_from_ != kNowhere);
+        counts_from_ = kNowhere;
+        form.remove_prefix(token->first.size());
+      } else if (form.starts_with(kContent)) {
+        text_ += before;
+        if (counts) counts_from_ = text_.size();
+        text_ += content;
+        form.remove_prefix(kContent.size());
+      } else {
+        text_ += form[0];
+        form.remove_prefix(1);
+      }
+    }
+  }
+
+  Example take() {
+    encode();
+    return std::move(example_);
+  }
+
+ private:
+  static constexpr size_t kNowhere = std::string::npos;
+
+  void push(int32_t token, bool counts) {
+    example_.tokens.push_back(token);
+    example_.counts.push_back(counts);
+  }
+
+  /// Encodes the waiting text. Tokens that the text before an answer has, too, do not count.
+  void encode() {
+    if (text_.empty()) return;
+    const std::vector<int32_t> tokens = format_.tokenizer_.encode(text_);
+    size_t same = counts_from_ == kNowhere ? tokens.size() : 0;
+    if (same == 0) {
+      const std::vector<int32_t> before = format_.tokenizer_.encode(text_.substr(0, counts_from_));
+      const auto most = std::min(before.size(), tokens.size());
+      while (same < most && before[same] == tokens[same]) ++same;
+    }
+    for (size_t i = 0; i < tokens.size(); ++i) push(tokens[i], i >= same);
+    text_.clear();
+  }
+
+  const ChatFormat& format_;
+  Example example_;
+  std::string text_;
+  size_t counts_from_ = kNowhere;
+};
 
 Tokenizer with_chat(const Tokenizer& tokenizer) {
   const Tokenizer added = tokenizer.with_special({kStart, kEnd});
@@ -89,196 +134,101 @@ Tokenizer with_chat(const Tokenizer& tokenizer) {
       *added.token_of(kEnd));
 }
 
-ChatFormat::ChatFormat(Kind kind, const Tokenizer& tokenizer, std::string system)
-    : kind_(kind),
-      tokenizer_(tokenizer),
-      system_(std::move(system)),
-      end_(token_for(tokenizer, kind == Kind::llama3  ? "<|eot_id|>"
-                                : kind == Kind::gemma ? "<end_of_turn>"
-                                                      : kEnd)) {}
-
-std::optional<ChatFormat> ChatFormat::of(const Tokenizer& tokenizer) {
-  const std::string text = tokenizer.chat_template();
-  if (text.empty()) {
-    if (tokenizer.token_of(kStart) && tokenizer.token_of(kEnd))
-      return ChatFormat(Kind::chatml, tokenizer, "");
-    return {};
+ChatFormat::ChatFormat(const ChatFormatRow& row, const Tokenizer& tokenizer)
+    : row_(&row), tokenizer_(tokenizer) {
+  const auto add = [&](std::string_view text, const std::optional<int32_t>& token, std::string_view what) {
+    if (!token)
+      fail("chat", "the tokenizer must have ", what, " of the chat format ", row.name, ", got none.");
+    tokens_.emplace_back(text, *token);
+  };
+  for (std::string_view rest = row.tokens; !rest.empty(); rest.remove_prefix(rest.find(' ') + 1)) {
+    const std::string_view one = rest.substr(0, rest.find(' '));
+    add(one, tokenizer.token_of(one), concat("the token ", one));
   }
-  if (has(text, "<|start_header_id|>"))
-    return ChatFormat(Kind::llama3, tokenizer, has(text, "Cutting Knowledge") ? kDates : "");
-  if (has(text, "<start_of_turn>")) return ChatFormat(Kind::gemma, tokenizer, "");
-  if (has(text, kStart) && has(text, "last_query_index")) return ChatFormat(Kind::qwen3, tokenizer, "");
-  if (has(text, kStart) && !has(text, "<think>"))
-    return ChatFormat(Kind::chatml, tokenizer, default_system(text));
-  fail("chat",
-       "the chat template must be that of ChatML, Qwen 3, Llama 3 or Gemma, got another, which begins ",
-       files::in_quotes(text.substr(0, 60)), ".");
+  const std::vector<int32_t> ends = tokenizer.eos();
+  if (has(row.begin, kBos) || has(row.user, kBos)) add(kBos, tokenizer.bos(), "the bos_token");
+  if (has(row.answer, kEos)) add(kEos, ends.empty() ? std::nullopt : std::optional(ends[0]), "the eos_token");
+  const std::string_view after = row.answer.substr(row.answer.find(kContent));
+  size_t first = after.size();
+  for (const auto& [text, token] : tokens_)
+    if (const size_t at = after.find(text); at < first) first = at, end_ = token;
+}
+
+std::optional<ChatFormat> ChatFormat::of(const Tokenizer& tokenizer, std::string_view name) {
+  if (!name.empty()) return ChatFormat(chat_format_named(name), tokenizer);
+  const std::string text = tokenizer.chat_template();
+  if (text.empty()) return {};
+  return ChatFormat(chat_format_of(text), tokenizer);
 }
 
 Example ChatFormat::rendered(const std::vector<Message>& messages, bool asks) const {
-  check_roles(messages);
-  Writer w{tokenizer_};
-  size_t first = 0;
+  const ChatFormatRow& row = *row_;
+  check(messages);
   const bool has_system = messages[0].role == "system";
-  std::string prefix;  // of the first user's message, for Gemma, which has no system messages
-  if (kind_ == Kind::llama3) w.token("<|begin_of_text|>");
-  if (kind_ == Kind::gemma) {
-    w.token("<bos>");
-    if (has_system) prefix = messages[0].content + "\n\n";
-    first = has_system ? 1 : 0;
+  Writer w(*this);
+  w.add(row.begin);
+  if (row.default_system != nullptr && !has_system)
+    w.add(row.first_system.empty() ? row.system : row.first_system, row.default_system);
+  std::string joined, before_user;
+  size_t last_question = messages.size() - 1, systems = 0;
+  for (size_t i = 0; i < messages.size(); ++i) {
+    if (is_question(messages[i])) last_question = i;
+    if (messages[i].role == "system") joined += concat(systems++ == 0 ? "" : "\n\n", messages[i].content);
   }
-  /// Writes the tokens that begin a turn. Returns the text between them and its content.
-  const auto begin = [&](std::string_view role) -> std::string {
-    if (kind_ == Kind::llama3) {
-      w.token("<|start_header_id|>");
-      w.text(role);
-      w.token("<|end_header_id|>");
-      return "\n\n";
+  if (row.joins_systems && systems > 0) w.add(row.system, joined);
+  for (size_t i = 0; i < messages.size(); ++i) {
+    const Message& one = messages[i];
+    const std::string_view content = row.trims ? stripped(one.content) : one.content;
+    if (one.role == "user") {
+      w.add(row.user, concat(std::exchange(before_user, ""), content));
+    } else if (one.role == "assistant" && row.thinks) {
+      const auto [raw, answer] = split_thoughts(one);
+      const std::string_view thoughts = trimmed_lines(raw);
+      const bool thinks = i > last_question && (i + 1 == messages.size() || !raw.empty());
+      if (!thinks || thoughts.empty())
+        w.add(row.answer, thinks ? without_first_lines(answer) : answer, one.counts,
+              thinks ? "<think>\n\n</think>\n\n" : "");
+      else
+        w.add(row.answer, concat("<think>\n", thoughts, "\n</think>\n\n", without_first_lines(answer)),
+              one.counts);
+    } else if (one.role == "assistant") {
+      w.add(row.answer, content, one.counts);
+    } else if (!row.prefix.empty()) {
+      before_user = concat(one.content, row.prefix);
+    } else if (!row.joins_systems) {
+      w.add(i == 0 && !row.first_system.empty() ? row.first_system : row.system, content);
     }
-    w.token(kind_ == Kind::gemma ? "<start_of_turn>" : kStart);
-    return concat(kind_ == Kind::gemma && role == "assistant" ? "model" : role, "\n");
-  };
-  const auto end = [&](bool counts) {
-    w.token(end_, counts);
-    if (kind_ != Kind::llama3) w.text("\n");
-  };
-  if (!system_.empty() && (!has_system || kind_ == Kind::llama3)) {
-    w.text(concat(begin("system"), system_, has_system ? stripped(messages[0].content) : ""));
-    end(false);
-    first = has_system ? 1 : 0;
   }
-  size_t last_question = messages.size();
-  for (size_t i = 0; i < messages.size(); ++i)
-    if (messages[i].role == "user") last_question = i;
-  for (size_t i = first; i < messages.size(); ++i) {
-    const auto& [role, content] = messages[i];
-    const bool trims = kind_ == Kind::llama3 || kind_ == Kind::gemma;
-    std::string text(trims ? stripped(content) : content);
-    std::string before = begin(role);
-    if (role != "assistant") {
-      w.text(concat(before, prefix, text));
-      prefix.clear();
-      end(false);
-      continue;
-    }
-    // An answer is encoded apart from what precedes it, as when the model writes it.
-    if (kind_ == Kind::qwen3) {
-      const std::string_view thoughts = thoughts_of(text);
-      const bool thinks = i > last_question && (i + 1 == messages.size() || !thoughts.empty());
-      const std::string answer(without_thoughts(text));
-      text = thinks && !thoughts.empty() ? concat("<think>\n", thoughts, "\n</think>\n\n", answer) : answer;
-      if (thinks && thoughts.empty()) {
-        text = answer.substr(std::min(answer.find_first_not_of('\n'), answer.size()));
-        before += "<think>\n\n</think>\n\n";
-      }
-    }
-    w.text(before);
-    w.text(text, true);
-    end(true);
+  if (asks || row.always_asks) w.add(concat(row.answer.substr(0, row.answer.find(kContent)), row.asks));
+  return w.take();
+}
+
+void ChatFormat::check(const std::vector<Message>& messages) const {
+  const ChatFormatRow& row = *row_;
+  if (messages.empty()) fail("chat", "a conversation must have messages, got none.");
+  const bool takes_system = !row.system.empty() || !row.prefix.empty();
+  const size_t first = messages[0].role == "system" ? 1 : 0;
+  if (!row.prefix.empty() && messages.size() == first)
+    fail("chat", "a conversation in ", row.name, " must have a message of user, got none.");
+  for (size_t i = 0; i < messages.size(); ++i) {
+    const Message& one = messages[i];
+    const auto refuse = [&](std::string_view what) {
+      fail("chat", "message ", i + 1, " of a conversation in ", row.name, " must ", what, ", got ",
+           files::in_quotes(one.role), ".");
+    };
+    if (one.role != "user" && one.role != "assistant" && (one.role != "system" || !takes_system))
+      refuse(takes_system ? "be of system, user or assistant" : "be of user or assistant");
+    if (row.alternates && i >= first && one.role != ((i - first) % 2 == 0 ? "user" : "assistant"))
+      refuse("be of user and assistant in turns");
+    if (one.reasoning && (!row.thinks || one.role != "assistant"))
+      refuse("have no reasoning_content, which only answers in qwen3 have");
   }
-  if (asks) w.text(begin("assistant"));
-  return std::move(w.example);
 }
 
 Example ChatFormat::example(const std::vector<Message>& messages) const { return rendered(messages, false); }
 
 std::vector<int32_t> ChatFormat::prompt(const std::vector<Message>& messages) const {
   return rendered(messages, true).tokens;
-}
-
-// -- files of examples
-
-namespace {
-
-/// An example of one object.
-Example example_of(const files::Field& line, const Tokenizer& tokenizer,
-                   const std::optional<ChatFormat>& chat) {
-  if (line.has("messages")) {
-    if (!chat)
-      line.at("messages")
-          .refuse("needs a tokenizer with a chat template or with the tokens of ChatML, got neither.");
-    std::vector<Message> messages;
-    for (const files::Field& one : line.at("messages").items())
-      messages.push_back({std::string(one.at("role").text()), std::string(one.at("content").text())});
-    return chat->example(messages);
-  }
-  const bool has_prompt = line.has("prompt");
-  if (!has_prompt && !line.has("text"))
-    fail("examples", "must have messages, prompt and completion, or text.");
-  if (has_prompt && chat)
-    return chat->example({{"user", std::string(line.at("prompt").text())},
-                          {"assistant", std::string(line.at("completion").text())}});
-  Writer w{tokenizer};
-  w.example = sequence_of(has_prompt ? line.at("prompt").text() : "", tokenizer);
-  w.example.counts.assign(w.example.tokens.size(), false);
-  w.text(line.at(has_prompt ? "completion" : "text").text(), true);
-  if (const std::vector<int32_t> ends = tokenizer.eos(); !ends.empty()) w.token(ends[0], true);
-  return std::move(w.example);
-}
-
-}  // namespace
-
-std::string Examples::note() const {
-  std::string text;
-  const auto add = [&](int64_t count, const std::string& what) {
-    if (count > 0) text += concat(text.empty() ? "" : "; ", count, " ", what);
-  };
-  add(bad_lines, "bad lines were skipped");
-  add(cut_examples, concat("examples were longer than the context and lost ", cut_tokens, " tokens"));
-  add(without_answer, "examples without a token that counts were left out");
-  return text;
-}
-
-Examples read_examples(std::string_view jsonl, const std::string& file, const Tokenizer& tokenizer,
-                       const ExampleRules& rules) {
-  return read_examples({Source{file, std::string(jsonl), file}}, tokenizer, rules);
-}
-
-Examples read_examples(const std::vector<Source>& sources, const Tokenizer& tokenizer,
-                       const ExampleRules& rules) {
-  const std::optional<ChatFormat> chat = ChatFormat::of(tokenizer);
-  Examples result;
-  const auto add = [&](size_t source, const std::string& file, int64_t number, std::string_view object) {
-    Example one;
-    try {
-      const files::Json json(object, "examples", concat(file, ":", number));
-      one = example_of(json.root(), tokenizer, chat);
-    } catch (const Error& e) {
-      if (!rules.skips_bad) {
-        if (has(e.what(), concat(file, ":", number))) throw;
-        fail("examples", files::plain(file), ":", number, ": ", e.what());
-      }
-      ++result.bad_lines;
-      return;
-    }
-    if (rules.all_count) std::fill(one.counts.begin(), one.counts.end(), true);
-    if (const auto most = static_cast<size_t>(rules.most_tokens); most > 0 && one.tokens.size() > most) {
-      result.cut_tokens += static_cast<int64_t>(one.tokens.size() - most);
-      ++result.cut_examples;
-      one.tokens.resize(most);
-      one.counts.resize(most);
-    }
-    if (one.tokens.size() < 2 ||
-        std::find(one.counts.begin() + 1, one.counts.end(), true) == one.counts.end()) {
-      ++result.without_answer;
-      return;
-    }
-    result.examples.push_back(std::move(one));
-    result.lines.push_back(number);
-    result.sources.push_back(source);
-  };
-  for (size_t i = 0; i < sources.size(); ++i)
-    each_object(sources[i], [&](int64_t line, std::string_view object) {
-      add(i, sources[i].place(), line, object);
-      return true;
-    });
-  if (result.examples.empty()) {
-    const std::string note = result.note();
-    fail("examples", files::plain(sources.front().place()),
-         " must have an example with an answer within the context, got none", note.empty() ? "" : ": ", note,
-         ".");
-  }
-  return result;
 }
 
 }  // namespace gradus::data

@@ -1,6 +1,6 @@
 // ChatFormat: how a conversation becomes the tokens that a model was trained with, and examples made of
-// conversations. The formats are those of the chat templates of ChatML, Qwen 3, Llama 3 and Gemma; a template
-// is recognised by what it contains, and no template is executed. Thread-safe: values do not change.
+// conversations. The formats are the rows of chat_formats.cpp; a chat template is known by its whole text,
+// and none is executed. Thread-safe: values do not change.
 #pragma once
 
 #include <cstdint>
@@ -16,22 +16,30 @@ namespace gradus::data {
 
 /// A turn of a conversation.
 struct Message {
-  std::string role;     ///< system, user or assistant
-  std::string content;  ///< its text, in which the text of special tokens has no meaning
+  std::string role;                        ///< system, user or assistant
+  std::string content;                     ///< its text, in which the text of special tokens has no meaning
+  std::optional<std::string> reasoning{};  ///< thoughts before an answer, for qwen3 only
+  bool counts = true;                      ///< whether the loss counts an answer
 };
 
 /// The tokenizer with the tokens and the template of ChatML. Throws Error as Tokenizer::with_special() and
 /// with_chat_template().
 Tokenizer with_chat(const Tokenizer& tokenizer);
 
+struct ChatFormatRow;  // data/chat_formats.hpp
+
+/// The names of the formats.
+std::vector<std::string> chat_format_names();
+
 class ChatFormat {
  public:
-  /// The format of the tokenizer's chat template; without a template, ChatML if the tokenizer has its tokens.
-  /// None if it has neither. Throws Error for another template, and if the vocabulary lacks a token of it.
-  static std::optional<ChatFormat> of(const Tokenizer& tokenizer);
+  /// The format `name`, or that of the tokenizer's chat template if it is empty; none without a template.
+  /// Throws Error for an unknown name or template, and if the vocabulary lacks a token of the format.
+  static std::optional<ChatFormat> of(const Tokenizer& tokenizer, std::string_view name = "");
 
   /// The tokens of a conversation as one example, in which the answers of the assistant count, with the token
-  /// that ends each. Throws Error for an empty conversation and an unknown role.
+  /// that ends each: those of the template's text. Throws Error for an empty conversation, an unknown role,
+  /// and an order of roles that the template refuses.
   Example example(const std::vector<Message>& messages) const;
   /// The tokens after which the model writes an answer. Throws as above.
   std::vector<int32_t> prompt(const std::vector<Message>& messages) const;
@@ -39,21 +47,23 @@ class ChatFormat {
   int32_t end() const { return end_; }
 
  private:
-  enum class Kind : uint8_t { chatml, qwen3, llama3, gemma };
-  ChatFormat(Kind kind, const Tokenizer& tokenizer, std::string system);
+  class Writer;
+  ChatFormat(const ChatFormatRow& row, const Tokenizer& tokenizer);
+  void check(const std::vector<Message>& messages) const;
   Example rendered(const std::vector<Message>& messages, bool asks) const;
 
-  Kind kind_;
+  const ChatFormatRow* row_;
   Tokenizer tokenizer_;
-  std::string system_;  // ChatML: the default message of the system; Llama 3: what precedes one. May be empty
-  int32_t end_;
+  std::vector<std::pair<std::string_view, int32_t>> tokens_;  // the special tokens in the texts of the row
+  int32_t end_ = 0;
 };
 
 /// Options of read_examples().
 struct ExampleRules {
-  bool all_count = false;   ///< whether all tokens count, not only those of answers
-  bool skips_bad = false;   ///< whether bad lines are counted, not refused
-  int64_t most_tokens = 0;  ///< longer examples are cut at their ends
+  std::string chat_format{};  ///< a name for ChatFormat::of()
+  bool all_count = false;     ///< whether all tokens count, not only those of answers
+  bool skips_bad = false;     ///< whether bad lines are counted, not refused
+  int64_t most_tokens = 0;    ///< longer examples are cut at their ends
 };
 
 /// The examples of files, and what was left out.
@@ -70,9 +80,11 @@ struct Examples {
 /// The examples of JSON lines (one JSON object on each line) or of a JSON array of such objects: {"messages":
 /// [{"role": ..., "content": ...},
 /// ...]}, {"prompt": ..., "completion": ...}, which is a question with its answer if the tokenizer has a chat
-/// format, else both texts joined, or {"text": ...}, of which all tokens count. Other keys are ignored.
-/// Each source is read by itself. Throws Error, naming the file and the line, for an object that is none of
-/// these, and if there is no example.
+/// format, else both texts joined, or {"text": ...}, of which all tokens count. BOS precedes the last two, if
+/// the post_processor has one, and an end token follows them. A message may have a reasoning_content and a
+/// weight, 0 or 1. Other keys are refused, unless they are empty or only say where the line is from. Each
+/// source is read by itself. Throws Error, naming the file and the line, for an object that is none of these,
+/// and if there is no example.
 Examples read_examples(const std::vector<Source>& sources, const Tokenizer& tokenizer,
                        const ExampleRules& rules);
 /// The same for one text; `file` is for errors.

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <filesystem>
 
+#include "gradus/data/chat.hpp"
 #include "gradus/data/corpus.hpp"
 #include "gradus/data/tokenizer.hpp"
 #include "gradus/files/error.hpp"
@@ -89,6 +90,9 @@ std::vector<Setting> make_settings() {
                             {.traits = kRare | kStoredIfSet, .choices = loss_parts}),
       row<&Config::skip_bad>("skip-bad", text, "", "JSONL: count bad lines instead of refusing them",
                              {.traits = kRare | kResumable | kStoredIfSet}),
+      row<&Config::chat_format>("chat-format", text, "NAME",
+                                "JSONL: format of conversations [that of the model's chat template]",
+                                {.traits = kRare | kStoredIfSet, .choices = data::chat_format_names}),
       row<&Config::chat_tokens>(
           "chat-tokens", text, "",
           "Add the special tokens of conversations to a tokenizer that is\nmade from the text, "

@@ -35,6 +35,7 @@ struct TrainConfig : LoopOptions {
   std::string val_text;    ///< a text or JSONL file to evaluate on; none: the end of `text`
   std::string loss_on = kAnswers;  ///< JSONL: answers or all, see data::ExampleRules
   bool skip_bad = false;           ///< JSONL: bad lines are counted, not refused
+  std::string chat_format;         ///< of conversations, see data::ChatFormat::of(); none: by the template
   bool chat_tokens = false;        ///< adds data::with_chat() to a tokenizer that is made from the text
   std::string corpus;              ///< one of data::corpus_names(); none: the best that is installed
   std::string tokenizer = "char";  ///< one of data::Tokenizer::kinds(), or the absolute path of one

@@ -29,6 +29,7 @@ struct EvalFlags {
   std::vector<std::string> others;  ///< folders of the other models of an ensemble
   std::vector<std::string> text;
   std::string per_example;  ///< a file to write
+  std::string chat_format;
   int64_t threads = 0, stride = 0;
   bool json = false;
 };
@@ -63,12 +64,15 @@ std::vector<double> token_losses(models::Decoder& model, const std::vector<int32
 data::Examples sequences_of(const EvalFlags& flags, const std::vector<data::Source>& sources,
                             const data::Tokenizer& tokenizer) {
   const bool has_examples = data::are_examples(sources);
-  if (!flags.per_example.empty() && !has_examples)
-    fail("eval", "--per-example needs a --text of JSONL, got ", files::plain(flags.text.front()), ".");
+  for (const auto& [flag, value] :
+       {std::pair{"--per-example", flags.per_example}, {"--chat-format", flags.chat_format}})
+    if (!value.empty() && !has_examples)
+      fail("eval", flag, " needs a --text of JSONL, got ", files::plain(flags.text.front()), ".");
   data::Examples result;
   std::string note;
   if (has_examples) {
-    result = data::read_examples(sources, tokenizer, {});
+    result = data::read_examples(sources, tokenizer,
+                                 {.chat_format = chat_format_of(flags.chat_format, flags.model.folder)});
     note = result.note();
   } else {
     const data::Text text = data::make_text(sources, data::TextRules::of(tokenizer));
@@ -192,6 +196,7 @@ Action add_eval(CLI::App& verb, const std::string& program) {
       ->required();
   add_value(verb, "--per-example", flags->per_example, "FILE",
             "JSONL: write line, tokens and loss of each example");
+  add_chat_format(verb, flags->chat_format);
   add_value(verb, "--threads", flags->threads, "N", "Threads [one per core]", kThreads);
   const CLI::Option* stride = add_value(verb, "--stride", flags->stride, "N",
                                         "Tokens that each context window predicts [the whole window]");

@@ -19,7 +19,7 @@ namespace {
 struct ChatFlags {
   ModelFlags model;
   SamplingFlags sampling;
-  std::string system;
+  std::string system, chat_format;
   bool json = false;
 };
 
@@ -82,11 +82,12 @@ int chat(ChatFlags flags) {
   flags.sampling.settle();
   const models::DecoderConfig config = check_model("chat", flags.model);
   const std::optional<data::ChatFormat> format =
-      data::ChatFormat::of(train::load_tokenizer(flags.model.folder, flags.model.tokenizer));
+      data::ChatFormat::of(train::load_tokenizer(flags.model.folder, flags.model.tokenizer),
+                           chat_format_of(flags.chat_format, flags.model.folder));
   if (!format)
     fail("chat", flags.model.folder,
          " must have a tokenizer with a chat template, got none. Hint: `train` adds "
-         "one for examples in JSONL.");
+         "one for examples in JSONL; --chat-format chooses a format.");
   const train::TrainedModel trained = load_model(flags.model, config, flags.sampling.options.max_new_tokens);
   Conversation conversation(trained, *format, flags);
   const auto take = [&](const std::string& line, const std::function<bool()>& interrupted) {
@@ -114,11 +115,12 @@ Action add_chat(CLI::App& verb, const std::string& program) {
   auto flags = std::make_shared<ChatFlags>();
   add_model_flags(verb, flags->model);
   add_value(verb, "--system", flags->system, "TEXT", "The system message, which a conversation begins with");
+  add_chat_format(verb, flags->chat_format);
   add_sampling_flags(verb, flags->sampling);
   verb.add_flag("--json", flags->json, "Print one JSON object for each question");
   verb.footer(with_program(
-      R"(The format of the conversation is that of the model's chat template: ChatML, Qwen 3, Llama 3
-or Gemma. A line is a question; /reset begins a new conversation. An answer ends with the token
+      R"(The format of the conversation is that of the model's chat template, if it is known, or that of
+--chat-format. A line is a question; /reset begins a new conversation. An answer ends with the token
 that the format has for it, or after --tokens. If a conversation does not fit into the context,
 its oldest questions and answers are left out.
 

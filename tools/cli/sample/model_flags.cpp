@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "gradus/data/chat.hpp"
 #include "gradus/models/pretrained.hpp"
 #include "gradus/tools/cli/program/flags.hpp"
 #include "gradus/tools/cli/program/nearest.hpp"
@@ -26,6 +27,17 @@ void add_model_flags(CLI::App& verb, ModelFlags& flags) {
           "Format of the weights: float32, bfloat16, int8 or int4; fewer\nbits take less memory and time"),
       train::weights_names)
       ->capture_default_str();
+}
+
+void add_chat_format(CLI::App& verb, std::string& name) {
+  choices(add_value(verb, "--chat-format", name, "NAME",
+                    "Format of conversations [that of training, or of the chat template]"),
+          data::chat_format_names);
+}
+
+std::string chat_format_of(const std::string& name, const std::string& folder) {
+  const train::RunFolder run(folder);
+  return name.empty() && run.has_last() ? train::load_config(run).chat_format : name;
 }
 
 void SamplingFlags::settle() {

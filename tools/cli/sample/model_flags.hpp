@@ -18,6 +18,12 @@ struct ModelFlags {
 /// Adds DIR, --tokenizer, --adapter and --weights to `verb`.
 void add_model_flags(CLI::App& verb, ModelFlags& flags);
 
+/// Adds --chat-format to `verb`.
+void add_chat_format(CLI::App& verb, std::string& name);
+
+/// The format `name`, or if it is empty the one that the run of the folder was trained with; mostly "".
+std::string chat_format_of(const std::string& name, const std::string& folder);
+
 /// How tokens are drawn.
 struct SamplingFlags {
   models::SampleOptions options{.max_new_tokens = 500, .temperature = 0.8, .top_k = 0, .top_p = 1.0};
