@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cstring>
 #include <iterator>
+#include <utility>
 
 #include "gradus/files/error.hpp"
 #include "gradus/files/plain.hpp"
@@ -12,45 +13,74 @@
 namespace gradus::files {
 namespace {
 
-constexpr size_t kMostBytes = 16'000'000, kMostText = 1 << 26, kDeepest = 64, kShownItems = 8;
+constexpr size_t kMostBytes = 16'000'000, kDeepest = 64, kMostDims = 64, kShownItems = 8;
+// The result may take kBytesOfByte for each byte of the pickle, and its values may be visited once for each
+// byte, besides a few: a value can be in many lists, each of which can be in many lists.
+constexpr size_t kBytesOfByte = 16, kFewBytes = 4'000'000, kFewVisits = 65'536, kBytesOfEntry = 160;
 
-/// A value on the stack.
+/// A value on the stack. Single values are decoded from the pickle's bytes when they are needed.
 struct PickleValue {
   enum class Kind : uint8_t { mark, plain, text, list, dict, callable, storage, tensor };
   Kind kind = Kind::mark;
-  std::string text = {};  // plain: as in JSON; callable: its name; storage: its key
-  std::vector<size_t> items =
-      {};  // list; dict: keys and values by turns; tensor: arguments; storage: type, size
+  /// plain, text: `first` is the offset of its opcode; callable: its number; list, dict (keys
+  /// and values by turns): the first and the last item; storage, tensor: `first` is the tuple of its
+  /// arguments.
+  uint32_t first = 0, last = 0;
 };
 using Kind = PickleValue::Kind;
 
+/// What a pickle may call. PyTorch's storages, which it may name, have the numbers after these.
+enum : uint32_t { kDict, kTensor, kParameter, kSize, kFunctions };
+constexpr std::string_view kFunctionNames[] = {"collections.OrderedDict", "torch._utils._rebuild_tensor_v2",
+                                               "torch._utils._rebuild_parameter", "torch.Size"};
 /// PyTorch's storages and what safetensors calls their dtypes.
 constexpr std::pair<std::string_view, std::string_view> kStorages[] = {
     {"torch.FloatStorage", "F32"}, {"torch.DoubleStorage", "F64"},    {"torch.HalfStorage", "F16"},
     {"torch.LongStorage", "I64"},  {"torch.BFloat16Storage", "BF16"}, {"torch.IntStorage", "I32"},
     {"torch.ShortStorage", "I16"}, {"torch.CharStorage", "I8"},       {"torch.ByteStorage", "U8"},
     {"torch.BoolStorage", "BOOL"}};
+std::string_view name_of(uint32_t callable) {
+  return callable < kFunctions ? kFunctionNames[callable] : kStorages[callable - kFunctions].first;
+}
 
-constexpr std::string_view kDict = "collections.OrderedDict", kTensor = "torch._utils._rebuild_tensor_v2",
-                           kParameter = "torch._utils._rebuild_parameter", kSize = "torch.Size";
+/// Opcodes of single values: the bytes after the opcode, or the bytes of a length that precedes the value.
+struct PickleScalar {
+  uint8_t code, bytes;
+  bool has_length, is_text;
+};
+constexpr PickleScalar kScalars[] = {
+    {'N', 0, false, false}, {0x88, 0, false, false}, {0x89, 0, false, false},  // NONE, NEWTRUE, NEWFALSE
+    {'K', 1, false, false}, {'M', 2, false, false},  {'J', 4, false, false},   // BININT1, BININT2, BININT
+    {0x8a, 1, true, false}, {'G', 8, false, false},                            // LONG1, BINFLOAT
+    {'X', 4, true, true},   {0x8c, 1, true, true}};                            // BINUNICODE, its short form
+
+/// The opcode's row, or null.
+const PickleScalar* scalar_of(uint8_t code) {
+  for (const PickleScalar& one : kScalars)
+    if (one.code == code) return &one;
+  return nullptr;
+}
+
+/// The number in at most 8 bytes, with the sign of its highest bit if `is_signed`.
+int64_t number_in(std::string_view bytes, bool is_signed) {
+  int64_t value = 0;
+  std::memcpy(&value, bytes.data(), bytes.size());
+  const auto unused = static_cast<int>(64 - 8 * bytes.size());
+  return !is_signed || unused == 64 ? value : value << unused >> unused;
+}
 
 class PickleReader {
  public:
-  PickleReader(std::string_view bytes, const std::string& file) : rest_(bytes), file_(file) {
+  PickleReader(std::string_view bytes, const std::string& file) : bytes_(bytes), file_(file) {
     if (bytes.size() > kMostBytes)
       refuse("must have at most ", kMostBytes, " bytes beside its tensors, got ", bytes.size(), ".");
   }
 
   Pickle read() {
-    for (uint8_t opcode = 0; (opcode = number<uint8_t>()) != '.';) step(opcode);  // STOP
-    const size_t root = pop();
+    for (uint8_t opcode = 0; (opcode = byte()) != '.';) step(opcode);  // STOP
+    const uint32_t root = pop();
     Pickle pickle;
     add("", root, 0, pickle);
-    for (const char* name : {"model", "model_state_dict", "state_dict"})
-      for (size_t i = 0; values_[root].kind == Kind::dict && i < values_[root].items.size(); i += 2)
-        if (values_[values_[root].items[i]].text == name &&
-            values_[values_[root].items[i + 1]].kind == Kind::dict && pickle.state.empty())
-          pickle.state = concat(name, ".");
     return pickle;
   }
 
@@ -63,129 +93,129 @@ class PickleReader {
   // -- the bytes
 
   std::string_view take(uint64_t count) {
-    if (count > rest_.size()) refuse("must end with its STOP, got the end. Hint: the file was cut short.");
-    const std::string_view taken = rest_.substr(0, count);
-    rest_.remove_prefix(count);
-    return taken;
+    if (count > bytes_.size() - at_)
+      refuse("must end with its STOP, got the end. Hint: the file was cut short.");
+    return bytes_.substr(std::exchange(at_, at_ + count), count);
   }
-  template <class T>
-  T number() {
-    T value;
-    std::memcpy(&value, take(sizeof value).data(), sizeof value);
-    return value;
-  }
+  uint8_t byte() { return static_cast<uint8_t>(take(1)[0]); }
+  uint64_t number(size_t bytes) { return static_cast<uint64_t>(number_in(take(bytes), false)); }
   std::string_view line() {
-    const std::string_view text = take(std::min(rest_.find('\n'), rest_.size()));
+    const std::string_view rest = bytes_.substr(at_), text = take(std::min(rest.find('\n'), rest.size()));
     take(1);
     return text;
   }
 
   // -- the stack
 
-  size_t push(PickleValue value) {
-    values_.push_back(std::move(value));
-    stack_.push_back(values_.size() - 1);
-    return stack_.back();
+  void push(PickleValue value) {
+    values_.push_back(value);
+    stack_.push_back(static_cast<uint32_t>(values_.size() - 1));
   }
-  size_t pop() {
+  uint32_t pop() {
     if (stack_.empty()) refuse("must take values from its stack that it put there, got an empty stack.");
-    const size_t top = stack_.back();
+    const uint32_t top = stack_.back();
     stack_.pop_back();
     return top;
   }
-  /// Takes the values above the last mark.
-  std::vector<size_t> pop_marked() {
-    const auto mark =
-        std::find_if(stack_.rbegin(), stack_.rend(), [&](size_t i) { return values_[i].kind == Kind::mark; });
-    if (mark == stack_.rend()) refuse("must have a mark on its stack, got none.");
-    std::vector<size_t> items(mark.base(), stack_.end());
-    stack_.erase(mark.base() - 1, stack_.end());
-    return items;
+  /// The place in the stack above the last mark, which is left out of it.
+  size_t unmarked() {
+    size_t mark = stack_.size();
+    while (mark > 0 && values_[stack_[mark - 1]].kind != Kind::mark) --mark;
+    if (mark == 0) refuse("must have a mark on its stack, got none.");
+    stack_.erase(stack_.begin() + static_cast<std::ptrdiff_t>(mark) - 1);
+    return mark - 1;
   }
-  std::vector<size_t> pop_items(size_t count) {
-    std::vector<size_t> items(count);
-    for (size_t i = count; i-- > 0;) items[i] = pop();
-    return items;
+  /// The place in the stack of the last `count` values.
+  size_t last(size_t count) {
+    if (count > stack_.size())
+      refuse("must take values from its stack that it put there, got an empty stack.");
+    return stack_.size() - count;
   }
-  void put_in(std::vector<size_t> items, Kind kind) {
-    const size_t to = pop();
-    if (values_[to].kind != kind || (kind == Kind::dict && items.size() % 2 != 0))
-      refuse("must put items into lists and dictionaries, got another value.");
-    stack_.push_back(to);
-    values_[to].items.insert(values_[to].items.end(), items.begin(), items.end());
+  /// Moves the values of the stack from `begin` on into a list or a dictionary.
+  void put_in(PickleValue& to, size_t begin) {
+    for (size_t i = begin; i < stack_.size(); ++i) {
+      items_.push_back({stack_[i], 0});
+      const auto item = static_cast<uint32_t>(items_.size() - 1);
+      (to.last == 0 ? to.first : items_[to.last].next) = item;
+      to.last = item;
+    }
+    stack_.resize(begin);
+  }
+  void push_list(size_t begin) {
+    PickleValue list{Kind::list};
+    put_in(list, begin);
+    push(list);
+  }
+  void fill(size_t begin, Kind kind) {
+    (void)last(stack_.size() - begin + 1);
+    if (PickleValue& to = values_[stack_[begin - 1]];
+        to.kind == kind && (kind != Kind::dict || (stack_.size() - begin) % 2 == 0))
+      return put_in(to, begin);
+    refuse("must put items into lists and dictionaries, got another value.");
   }
   void recall(uint64_t number) {
-    const auto found = memo_.find(number);
-    if (found == memo_.end()) refuse("must recall a value that it has kept, got number ", number, ".");
-    stack_.push_back(found->second);
+    if (number >= memo_.size() || memo_[number] == 0)
+      refuse("must recall a value that it has kept, got number ", number, ".");
+    stack_.push_back(memo_[number] - 1);
   }
-  void keep(uint64_t number) { stack_.push_back(memo_[number] = pop()); }
+  void keep(uint64_t number) {
+    if (number >= bytes_.size()) refuse("must number the values that it keeps from 0 on, got ", number, ".");
+    if (number >= memo_.size()) memo_.resize(number + 1);
+    memo_[number] = stack_[last(1)] + 1;
+  }
 
-  const PickleValue& item(const PickleValue& value, size_t i, Kind kind) const {
-    if (i >= value.items.size() || values_[value.items[i]].kind != kind)
+  const PickleValue& item(const PickleValue& list, size_t i, Kind kind) const {
+    uint32_t at = list.first;
+    for (; at != 0 && i > 0; --i) at = items_[at].next;
+    if (at == 0 || values_[items_[at].value].kind != kind)
       refuse("must give tensors the arguments that PyTorch gives them, got others.");
-    return values_[value.items[i]];
+    return values_[items_[at].value];
   }
 
   // -- the opcodes
 
   void push_callable(std::string_view module, std::string_view function) {
     const std::string name = concat(module, ".", function);
-    if (name != kDict && name != kTensor && name != kParameter && name != kSize && dtype_of(name).empty())
-      refuse("must call nothing but what makes dictionaries and tensors, got ", in_quotes(name),
-             ". Hint: nothing was called; do not open this file with a program that runs pickles.");
-    push({Kind::callable, name});
-  }
-  void push_global() {
-    const std::string_view module = line();
-    push_callable(module, line());
+    for (uint32_t i = 0; i < kFunctions + std::size(kStorages); ++i)
+      if (name_of(i) == name) return push({Kind::callable, i});
+    refuse("must call nothing but what makes dictionaries and tensors, got ", in_quotes(name),
+           ". Hint: nothing was called; do not open this file with a program that runs pickles.");
   }
   void push_stacked_callable() {
-    const std::vector<size_t> names = pop_items(2);
-    push_callable(values_[names[0]].text, values_[names[1]].text);
+    const PickleValue &function = values_[pop()], &module = values_[pop()];
+    if (!is_scalar(function) || !is_scalar(module)) refuse("must name what it calls, got other values.");
+    push_callable(text_of(module), text_of(function));
   }
   void reduce() {
-    const PickleValue arguments = values_[pop()];
-    const PickleValue callable = values_[pop()];
+    const uint32_t tuple = pop();
+    const PickleValue arguments = values_[tuple], callable = values_[pop()];
     if (arguments.kind != Kind::list || callable.kind != Kind::callable)
       refuse("must call a name with a tuple, got other values.");
-    if (callable.text == kTensor) {
-      push({Kind::tensor, {}, arguments.items});
-    } else if (callable.text == kDict && arguments.items.empty()) {
-      push({Kind::dict});
-    } else if ((callable.text == kParameter || callable.text == kSize) && !arguments.items.empty()) {
-      stack_.push_back(arguments.items[0]);
-    } else {
-      refuse("must call ", in_quotes(callable.text), " as PyTorch does, got ", arguments.items.size(),
-             " arguments.");
-    }
+    if (callable.first == kTensor) return push({Kind::tensor, tuple});
+    if (callable.first == kDict && arguments.first == 0) return push({Kind::dict});
+    if ((callable.first == kParameter || callable.first == kSize) && arguments.first != 0)
+      return stack_.push_back(items_[arguments.first].value);
+    refuse("must call ", in_quotes(name_of(callable.first)), " as PyTorch does, got ",
+           items_of(arguments).first, " arguments.");
   }
   /// ('storage', type, key, device, size)
   void refer() {
-    const PickleValue id = values_[pop()];
-    if (id.kind != Kind::list || item(id, 0, Kind::text).text != "storage")
+    const uint32_t tuple = pop();
+    const PickleValue& id = values_[tuple];
+    if (id.kind != Kind::list || raw(item(id, 0, Kind::text)) != "storage")
       refuse("must refer to storages only, got another reference.");
     item(id, 1, Kind::callable);
+    item(id, 2, Kind::text);
     item(id, 4, Kind::plain);
-    push({Kind::storage, item(id, 2, Kind::text).text, {id.items[1], id.items[4]}});
+    push({Kind::storage, tuple});
   }
-
-  void push_list(std::vector<size_t> items) { push({Kind::list, {}, std::move(items)}); }
-  void push_text(uint64_t bytes) { push({Kind::text, std::string(take(bytes))}); }
-  void push_plain(std::string text) { push({Kind::plain, std::move(text)}); }
-  void push_long(size_t bytes) {
-    int64_t value = 0;
-    const std::string_view digits = take(bytes);
-    if (bytes > sizeof value) refuse("must have whole numbers of at most 64 bits, got ", 8 * bytes, ".");
-    std::memcpy(&value, digits.data(), bytes);
-    const auto unused = static_cast<int>(64 - 8 * bytes);
-    push_plain(std::to_string(bytes == 0 ? 0 : value << unused >> unused));
-  }
-  void push_float() {
-    const uint64_t bits = __builtin_bswap64(number<uint64_t>());
-    char text[32];
-    const char* const end = std::to_chars(text, std::end(text), std::bit_cast<double>(bits)).ptr;
-    push_plain({text, static_cast<size_t>(end - text)});
+  void push_scalar(const PickleScalar& scalar) {
+    const auto begin = static_cast<uint32_t>(at_ - 1);
+    const uint64_t length = scalar.has_length ? number(scalar.bytes) : scalar.bytes;
+    take(length);
+    if (scalar.code == 0x8a && length > 8)
+      refuse("must have whole numbers of at most 64 bits, got ", 8 * length, ".");
+    push({scalar.is_text ? Kind::text : Kind::plain, begin});
   }
 
   /// Executes an opcode other than STOP.
@@ -196,41 +226,36 @@ class PickleReader {
       void (*run)(R&);
     };
     static constexpr Row kRows[] = {
-        {0x80, [](R& r) { r.take(1); }},                                          // PROTO
-        {0x95, [](R& r) { r.take(8); }},                                          // FRAME
-        {'(', [](R& r) { r.push({}); }},                                          // MARK
-        {'N', [](R& r) { r.push_plain("null"); }},                                // NONE
-        {0x88, [](R& r) { r.push_plain("true"); }},                               // NEWTRUE
-        {0x89, [](R& r) { r.push_plain("false"); }},                              // NEWFALSE
-        {'K', [](R& r) { r.push_plain(std::to_string(r.number<uint8_t>())); }},   // BININT1
-        {'M', [](R& r) { r.push_plain(std::to_string(r.number<uint16_t>())); }},  // BININT2
-        {'J', [](R& r) { r.push_plain(std::to_string(r.number<int32_t>())); }},   // BININT
-        {0x8a, [](R& r) { r.push_long(r.number<uint8_t>()); }},                   // LONG1
-        {'G', [](R& r) { r.push_float(); }},                                      // BINFLOAT
-        {'X', [](R& r) { r.push_text(r.number<uint32_t>()); }},                   // BINUNICODE
-        {0x8c, [](R& r) { r.push_text(r.number<uint8_t>()); }},                   // SHORT_BINUNICODE
-        {')', [](R& r) { r.push({Kind::list}); }},                                // EMPTY_TUPLE
-        {']', [](R& r) { r.push({Kind::list}); }},                                // EMPTY_LIST
-        {'}', [](R& r) { r.push({Kind::dict}); }},                                // EMPTY_DICT
-        {'t', [](R& r) { r.push_list(r.pop_marked()); }},                         // TUPLE
-        {0x85, [](R& r) { r.push_list(r.pop_items(1)); }},                        // TUPLE1
-        {0x86, [](R& r) { r.push_list(r.pop_items(2)); }},                        // TUPLE2
-        {0x87, [](R& r) { r.push_list(r.pop_items(3)); }},                        // TUPLE3
-        {'a', [](R& r) { r.put_in(r.pop_items(1), Kind::list); }},                // APPEND
-        {'e', [](R& r) { r.put_in(r.pop_marked(), Kind::list); }},                // APPENDS
-        {'s', [](R& r) { r.put_in(r.pop_items(2), Kind::dict); }},                // SETITEM
-        {'u', [](R& r) { r.put_in(r.pop_marked(), Kind::dict); }},                // SETITEMS
-        {'b', [](R& r) { r.pop(); }},                                             // BUILD: attributes
-        {'q', [](R& r) { r.keep(r.number<uint8_t>()); }},                         // BINPUT
-        {'r', [](R& r) { r.keep(r.number<uint32_t>()); }},                        // LONG_BINPUT
-        {0x94, [](R& r) { r.keep(r.memo_.size()); }},                             // MEMOIZE
-        {'h', [](R& r) { r.recall(r.number<uint8_t>()); }},                       // BINGET
-        {'j', [](R& r) { r.recall(r.number<uint32_t>()); }},                      // LONG_BINGET
-        {'c', [](R& r) { r.push_global(); }},                                     // GLOBAL
-        {0x93, [](R& r) { r.push_stacked_callable(); }},                          // STACK_GLOBAL
-        {'R', [](R& r) { r.reduce(); }},                                          // REDUCE
-        {'Q', [](R& r) { r.refer(); }},                                           // BINPERSID
+        {0x80, [](R& r) { r.take(1); }},                        // PROTO
+        {0x95, [](R& r) { r.take(8); }},                        // FRAME
+        {'(', [](R& r) { r.push({}); }},                        // MARK
+        {')', [](R& r) { r.push({Kind::list}); }},              // EMPTY_TUPLE
+        {']', [](R& r) { r.push({Kind::list}); }},              // EMPTY_LIST
+        {'}', [](R& r) { r.push({Kind::dict}); }},              // EMPTY_DICT
+        {'t', [](R& r) { r.push_list(r.unmarked()); }},         // TUPLE
+        {0x85, [](R& r) { r.push_list(r.last(1)); }},           // TUPLE1
+        {0x86, [](R& r) { r.push_list(r.last(2)); }},           // TUPLE2
+        {0x87, [](R& r) { r.push_list(r.last(3)); }},           // TUPLE3
+        {'a', [](R& r) { r.fill(r.last(1), Kind::list); }},     // APPEND
+        {'e', [](R& r) { r.fill(r.unmarked(), Kind::list); }},  // APPENDS
+        {'s', [](R& r) { r.fill(r.last(2), Kind::dict); }},     // SETITEM
+        {'u', [](R& r) { r.fill(r.unmarked(), Kind::dict); }},  // SETITEMS
+        {'b', [](R& r) { r.pop(); }},                           // BUILD: attributes
+        {'q', [](R& r) { r.keep(r.number(1)); }},               // BINPUT
+        {'r', [](R& r) { r.keep(r.number(4)); }},               // LONG_BINPUT
+        {0x94, [](R& r) { r.keep(r.memo_.size()); }},           // MEMOIZE
+        {'h', [](R& r) { r.recall(r.number(1)); }},             // BINGET
+        {'j', [](R& r) { r.recall(r.number(4)); }},             // LONG_BINGET
+        {'c',
+         [](R& r) {
+           const auto module = r.line();
+           r.push_callable(module, r.line());
+         }},                                              // GLOBAL
+        {0x93, [](R& r) { r.push_stacked_callable(); }},  // STACK_GLOBAL
+        {'R', [](R& r) { r.reduce(); }},                  // REDUCE
+        {'Q', [](R& r) { r.refer(); }},                   // BINPERSID
     };
+    if (const PickleScalar* scalar = scalar_of(opcode)) return push_scalar(*scalar);
     for (const Row& row : kRows)
       if (row.code == opcode) return row.run(*this);
     refuse("must have opcodes of plain values, dictionaries and tensors, got ", int{opcode}, ".");
@@ -238,74 +263,131 @@ class PickleReader {
 
   // -- the result
 
-  static std::string_view dtype_of(std::string_view storage) {
-    for (const auto& [name, dtype] : kStorages)
-      if (name == storage) return dtype;
-    return {};
+  static bool is_scalar(const PickleValue& value) {
+    return value.kind == Kind::plain || value.kind == Kind::text;
   }
-  int64_t integer(const PickleValue& list, size_t i) const {
-    const std::string& text = item(list, i, Kind::plain).text;
-    int64_t value = -1;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error != std::errc() || end != text.data() + text.size() || value < 0)
+  /// The number of items of a list, and whether all are single values.
+  std::pair<size_t, bool> items_of(const PickleValue& list) const {
+    std::pair<size_t, bool> found{0, true};
+    for (uint32_t at = list.first; at != 0; at = items_[at].next, ++found.first)
+      found.second = found.second && is_scalar(values_[items_[at].value]);
+    return found;
+  }
+  /// The bytes of a single value, without its opcode and length.
+  std::string_view raw(const PickleValue& value) const {
+    const std::string_view rest = bytes_.substr(value.first + 1);
+    const PickleScalar& scalar = *scalar_of(static_cast<uint8_t>(bytes_[value.first]));
+    if (!scalar.has_length) return rest.substr(0, scalar.bytes);
+    return rest.substr(scalar.bytes, static_cast<size_t>(number_in(rest.substr(0, scalar.bytes), false)));
+  }
+  /// The text of a single value, as in JSON; texts without quotes.
+  std::string text_of(const PickleValue& value) const {
+    const std::string_view bytes = raw(value);
+    if (value.kind == Kind::text) return std::string(bytes);
+    const auto code = static_cast<uint8_t>(bytes_[value.first]);
+    if (code == 'N') return "null";
+    if (code == 0x88 || code == 0x89) return code == 0x88 ? "true" : "false";
+    if (code != 'G') return std::to_string(number_in(bytes, code == 'J' || code == 0x8a));
+    const auto bits = __builtin_bswap64(static_cast<uint64_t>(number_in(bytes, false)));
+    char text[32];
+    return {text, std::to_chars(text, std::end(text), std::bit_cast<double>(bits)).ptr};
+  }
+
+  int64_t integer(const PickleValue& value) const {
+    const std::string text = text_of(value);
+    int64_t number = -1;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (error != std::errc() || end != text.data() + text.size() || number < 0)
       refuse("must have sizes of tensors from 0 on, got ", text, ".");
-    return value;
+    return number;
   }
   /// Arguments: storage, offset, shape, strides, and others that do not affect the values.
-  PickledTensor tensor(const PickleValue& value) const {
-    const PickleValue& storage = item(value, 0, Kind::storage);
-    PickledTensor tensor{.dtype = std::string(dtype_of(item(storage, 0, Kind::callable).text)),
-                         .storage = storage.text,
-                         .numel = integer(storage, 1),
-                         .offset = integer(value, 1),
+  PickledTensor tensor(const PickleValue& arguments) const {
+    const PickleValue& storage = values_[item(arguments, 0, Kind::storage).first];
+    const uint32_t type = item(storage, 1, Kind::callable).first;
+    if (type < kFunctions) refuse("must have tensors of numbers, got another storage.");
+    PickledTensor tensor{.dtype = std::string(kStorages[type - kFunctions].second),
+                         .storage = text_of(item(storage, 2, Kind::text)),
+                         .numel = integer(item(storage, 4, Kind::plain)),
+                         .offset = integer(item(arguments, 1, Kind::plain)),
                          .shape = {},
                          .strides = {}};
-    for (const auto& [to, at] : {std::pair(&tensor.shape, 2), std::pair(&tensor.strides, 3)}) {
-      const PickleValue& list = item(value, static_cast<size_t>(at), Kind::list);
-      for (size_t i = 0; i < list.items.size(); ++i) to->push_back(integer(list, i));
-    }
+    for (const auto& [to, at] : {std::pair(&tensor.shape, 2), std::pair(&tensor.strides, 3)})
+      for (uint32_t i = item(arguments, static_cast<size_t>(at), Kind::list).first; i != 0;
+           i = items_[i].next) {
+        if (!is_scalar(values_[items_[i].value]) || to->size() == kMostDims)
+          refuse("must have tensors of at most ", kMostDims, " sizes, got others.");
+        to->push_back(integer(values_[items_[i].value]));
+      }
     return tensor;
   }
 
-  bool is_scalar(size_t at) const {
-    return values_[at].kind == Kind::plain || values_[at].kind == Kind::text;
+  void count(size_t depth, size_t visits, size_t bytes) {
+    visits_ += visits;
+    result_ += bytes;
+    if (depth > kDeepest || visits_ > kFewVisits + bytes_.size() ||
+        result_ > kFewBytes + kBytesOfByte * bytes_.size())
+      refuse("must be nested in at most ", kDeepest,
+             " levels and have no value in many places, got a result of many times its ", bytes_.size(),
+             " bytes.");
   }
 
-  void add(const std::string& name, size_t at, size_t depth, Pickle& to) {
-    const PickleValue& value = values_[at];
-    text_ += name.size() + value.text.size() + sizeof name;  // A value may be in many lists.
-    if (depth > kDeepest || text_ > kMostText)
-      refuse("must be nested in at most ", kDeepest, " levels, and its names have at most ", kMostText,
-             " bytes, got more.");
+  void add(const std::string& name, uint32_t at, size_t depth, Pickle& to) {
+    const PickleValue value = values_[at];
+    count(depth, 1, name.size());
     const auto inside = [&](const auto& key) { return name.empty() ? concat(key) : concat(name, ".", key); };
+    const auto keep = [&](std::string text) {
+      count(depth, 0, kBytesOfEntry + name.size() + text.size());
+      to.values.emplace(name, std::move(text));
+    };
+    const size_t tensors = to.tensors.size();
     if (value.kind == Kind::tensor) {
-      if (!to.tensors.emplace(name, tensor(value)).second)
+      PickledTensor one = tensor(values_[value.first]);
+      count(depth, 1, 2 * kBytesOfEntry + name.size() + one.storage.size() + 16 * one.shape.size());
+      if (!to.tensors.emplace(name, std::move(one)).second)
         refuse("tensors must have different names, got two called ", in_quotes(name), ".");
     } else if (value.kind == Kind::dict) {
-      for (size_t i = 0; i < value.items.size(); i += 2) {
-        if (!is_scalar(value.items[i]))
+      for (uint32_t key = value.first; key != 0;) {
+        const uint32_t next = items_[key].next;
+        if (!is_scalar(values_[items_[key].value]))
           refuse("must have keys that are texts or numbers, got another value.");
-        add(inside(values_[value.items[i]].text), value.items[i + 1], depth + 1, to);
+        count(depth, 1, 0);
+        add(inside(text_of(values_[items_[key].value])), items_[next].value, depth + 1, to);
+        key = items_[next].next;
       }
+      const bool is_state = name == "model" || name == "model_state_dict" || name == "state_dict";
+      if (depth == 1 && is_state && to.state.empty() && to.tensors.size() > tensors) to.state = name + ".";
     } else if (value.kind != Kind::list) {
-      to.values.emplace(name, value.text);
-    } else if (!std::all_of(value.items.begin(), value.items.end(), [&](size_t i) { return is_scalar(i); })) {
-      for (size_t i = 0; i < value.items.size(); ++i) add(inside(i), value.items[i], depth + 1, to);
-    } else if (value.items.size() > kShownItems) {
-      to.values.emplace(name, concat("a list of ", value.items.size()));
+      keep(is_scalar(value) ? text_of(value) : "");
+    } else if (const auto [items, is_plain] = items_of(value); is_plain && items > kShownItems) {
+      count(depth, items, 0);
+      keep(concat("a list of ", items));
     } else {
-      const std::string items = joined(value.items, ", ", [&](size_t i) { return values_[i].text; });
-      text_ += items.size();
-      to.values.emplace(name, concat("[", items, "]"));
+      count(depth, items, 0);
+      std::string text;
+      size_t i = 0;
+      for (uint32_t next = value.first; next != 0; next = items_[next].next, ++i) {
+        const uint32_t one = items_[next].value;
+        if (is_plain)
+          text += concat(i == 0 ? "" : ", ", text_of(values_[one]));
+        else
+          add(inside(i), one, depth + 1, to);
+      }
+      if (is_plain) keep(concat("[", text, "]"));
     }
   }
 
-  std::string_view rest_;
+  struct Item {
+    uint32_t value, next;  // next: the index of the item after it, or 0
+  };
+
+  std::string_view bytes_;
   const std::string& file_;
+  size_t at_ = 0;  // of the next opcode
   std::vector<PickleValue> values_;
-  std::vector<size_t> stack_;
-  std::map<uint64_t, size_t> memo_;
-  size_t text_ = 0;  // bytes of the names and values of the result
+  std::vector<Item> items_{{0, 0}};
+  std::vector<uint32_t> stack_, memo_;  // indices in values_; of memo_ plus 1, or 0 for none
+  size_t visits_ = 0, result_ = 0;      // of the values; bytes of the result
 };
 
 }  // namespace

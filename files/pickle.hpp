@@ -25,12 +25,12 @@ struct Pickle {
   /// Other values, as in JSON; texts without quotes.
   std::map<std::string, std::string> values;
   /// The beginning of the names of a model's tensors: "model.", "model_state_dict." or "state_dict." if the
-  /// outermost dictionary has a dictionary of that name, else "".
+  /// outermost dictionary has a dictionary of that name with tensors in it, else "".
   std::string state;
 };
 
 /// Throws Error, naming `file`, for other opcodes, for other callables by their names, and for a pickle that
-/// is damaged, nested deeper than 64 levels or larger than 16 MB.
+/// is damaged, nested deeper than 64 levels or larger than 16 MB, or whose result is many times its size.
 Pickle read_pickle(std::string_view bytes, const std::string& file);
 
 }  // namespace gradus::files

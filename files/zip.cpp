@@ -18,6 +18,7 @@ static_assert(std::endian::native == std::endian::little, "the archive has the b
 constexpr uint64_t kEndBytes = 22, kLongestComment = 0xFFFF, kHeaderBytes = 46, kLocalBytes = 30;
 constexpr uint64_t kLongestDirectory = 100'000'000;
 constexpr uint64_t kDeflateMost = 1032;  // bytes of content for one byte that is stored
+constexpr uint64_t kTextMost = 20, kShortText = 1 << 16;
 
 /// The number at `offset`; 0 beyond the end.
 template <class T>
@@ -148,6 +149,14 @@ std::string ZipFile::read(const std::string& name, uint64_t most) const {
   if (text.size() != count || (count == entry.bytes && files::crc32(text) != entry.crc32))
     refuse(in_quotes(name), " must have the bytes of its checksum, got others. Hint: the file is damaged.");
   return text;
+}
+
+std::string ZipFile::read_text(const std::string& name) const {
+  const Entry& entry = entries_.at(name);
+  if (entry.bytes > kShortText && entry.bytes / kTextMost > entry.stored)
+    refuse(in_quotes(name), " must be at most ", kTextMost, " times its ", entry.stored, " bytes, got ",
+           entry.bytes, ".");
+  return read(name);
 }
 
 }  // namespace gradus::files

@@ -31,6 +31,8 @@ class ZipFile {
   /// The content of an entry, or its first `most` bytes. Throws Error if it is damaged; a part is not
   /// compared with the checksum.
   std::string read(const std::string& name, uint64_t most = std::numeric_limits<uint64_t>::max()) const;
+  /// The content of an entry that is no tensor. Throws Error also if it is many times its stored size.
+  std::string read_text(const std::string& name) const;
 
  private:
   std::string bytes(uint64_t begin, uint64_t count) const;
