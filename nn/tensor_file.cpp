@@ -14,9 +14,35 @@
 namespace gradus::nn {
 namespace {
 
-constexpr std::string_view kZip = "PK", kNumpy = "\x93NUMPY", kPickle = "\x80";
+constexpr std::string_view kNumpy = "\x93NUMPY";
 constexpr std::string_view kOldCheckpoint = "\x80\x02\x8a\x0al\xfc\x9c\x46\xf9\x20j\xa8P\x19";
-constexpr size_t kNumpyHeader = 65'536 + 12;  // bytes that are read of an array to find its header
+// Bytes that are read of an array to find its header: those of 8 dimensions have at most 320
+// (numpy.lib.format).
+constexpr size_t kNumpyHeader = 512;
+
+enum class Format { safetensors, zip, numpy, pickle };
+
+/// What a file is, by structures that exclude each other. In safetensors, bytes 4 to 7 are 0, as the length
+/// of the header is below 2^32, and the next one is {. There, an archive has a compression method, an array a
+/// part of its name, and a pickle opcodes, or the end of a number that no dictionary begins with. The name of
+/// a file decides only whose error describes other bytes.
+Format format_of(const std::filesystem::path& path, std::string_view begin) {
+  const auto protocol = begin.size() > 2 && begin[0] == '\x80' ? begin[1] : '\0';
+  if (begin.size() > 8 && begin.substr(4, 5) == std::string_view("\0\0\0\0{", 5)) return Format::safetensors;
+  const auto begins = [&](std::string_view mark) {  // which may be cut
+    return begin.size() >= 2 && mark.starts_with(begin.substr(0, mark.size()));
+  };
+  if (begins("PK\3\4") || begins("PK\5\6")) return Format::zip;
+  if (begin.starts_with(kNumpy)) return Format::numpy;
+  if (protocol >= 2 && protocol <= 5 && begin[2] != '\0') return Format::pickle;
+  if (path.extension() == ".safetensors" || begin.starts_with("version ")) return Format::safetensors;
+  fail("tensors", files::plain(path.string()),
+       " must be safetensors (a length of 8 bytes, then {), an archive of PyTorch or NumPy (PK), an array of "
+       "NumPy, or a pickle of protocol 2 to 5, got ",
+       begin.empty() ? "an empty file"
+                     : concat("a file that begins with ", files::in_quotes(begin.substr(0, 9))),
+       ".");
+}
 
 /// Gives bytes to a stream without a copy.
 class BytesBuffer : public std::streambuf {
@@ -30,22 +56,25 @@ class BytesBuffer : public std::streambuf {
 /// Tensors whose elements have any strides in their storages, the files of an archive or the file itself.
 class StridedFile final : public TensorFile {
  public:
-  StridedFile(const std::filesystem::path& path, std::string_view begin)
+  StridedFile(const std::filesystem::path& path, Format format, bool is_old)
       : TensorFile("tensors", files::plain(path.string())) {
-    if (begin.starts_with(kZip)) {
+    if (format == Format::zip) {
       zip_.emplace(path);
+      std::vector<std::string> pickles;
       for (const auto& [name, entry] : zip_->entries())
-        if (name == "data.pkl" || name.ends_with("/data.pkl")) {
-          add_checkpoint(name.substr(0, name.size() - 8), zip_->read(name));
-          return;
-        }
+        if (name == "data.pkl" || name.ends_with("/data.pkl")) pickles.push_back(name);
+      if (pickles.size() > 1) refuse("must have one data.pkl, got ", pickles.size(), ".");
+      if (!pickles.empty()) {
+        add_checkpoint(pickles[0].substr(0, pickles[0].size() - 8), zip_->read_text(pickles[0]));
+        return;
+      }
       for (const auto& [name, entry] : zip_->entries())
         add_array(name.ends_with(".npy") ? name.substr(0, name.size() - 4) : name, name,
                   zip_->read(name, kNumpyHeader), entry.bytes);
-    } else if (begin.starts_with(kNumpy)) {
+    } else if (format == Format::numpy) {
       loaded_ = {"", files::read(path)};
       add_array(path.stem().string(), "", loaded_->second, loaded_->second.size());
-    } else if (begin.starts_with(kOldCheckpoint)) {
+    } else if (is_old) {
       refuse(
           "must be a zip archive, as PyTorch writes since 1.6, got an older checkpoint. Hint: "
           "torch.save(torch.load(path), path) in a newer PyTorch writes one.");
@@ -85,7 +114,7 @@ class StridedFile final : public TensorFile {
 
   void add_checkpoint(const std::string& folder, const std::string& bytes) {
     if (const auto order = zip_->entries().find(folder + "byteorder");
-        order != zip_->entries().end() && zip_->read(order->first) != "little")
+        order != zip_->entries().end() && zip_->read(order->first, 8) != "little")
       refuse("must be little-endian, got a big-endian checkpoint.");
     files::Pickle pickle = files::read_pickle(bytes, name_);
     for (auto& [name, tensor] : pickle.tensors) {
@@ -112,7 +141,8 @@ class StridedFile final : public TensorFile {
     const bool is_first = byte(6) == 1;  // of the versions; later ones have a length of 4 bytes
     const size_t begin = is_first ? 10 : 12;
     const size_t length = byte(8) | byte(9) << 8U | (is_first ? 0 : byte(10) << 16U | byte(11) << 24U);
-    if (!text.starts_with(kNumpy) || text.size() < begin || length > text.size() - begin)
+    if (!text.starts_with(kNumpy) || text.size() < begin ||
+        length > std::min(text.size(), kNumpyHeader) - begin)
       refuse(files::in_quotes(member), " must be an array of NumPy with a header, got other bytes.");
     std::string json;
     for (const char c : text.substr(begin, length)) {
@@ -178,10 +208,13 @@ std::unique_ptr<TensorFile> open_tensors(const std::filesystem::path& path,
                                          const files::FileChecksum* expected, TensorFile::Compared compared) {
   std::string begin(kOldCheckpoint.size(), '\0');
   std::error_code ignored;
-  if (std::filesystem::is_regular_file(path, ignored))
-    std::ifstream(path, std::ios::binary).read(begin.data(), static_cast<std::streamsize>(begin.size()));
-  if (begin.starts_with(kZip) || begin.starts_with(kNumpy) || begin.starts_with(kPickle))
-    return std::make_unique<StridedFile>(path, begin);
+  if (std::ifstream stream; std::filesystem::is_regular_file(path, ignored) &&
+                            (stream.open(path, std::ios::binary), stream.is_open())) {
+    stream.read(begin.data(), static_cast<std::streamsize>(begin.size()));
+    begin.resize(static_cast<size_t>(stream.gcount()));
+    if (const Format format = format_of(path, begin); format != Format::safetensors)
+      return std::make_unique<StridedFile>(path, format, begin == kOldCheckpoint);
+  }
   return std::make_unique<SafetensorsFile>(path, expected, compared);
 }
 

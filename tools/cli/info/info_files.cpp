@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <iostream>
 #include <map>
 #include <memory>
@@ -59,17 +58,6 @@ Listing list_index(const fs::path& file) {
   return listing;
 }
 
-/// Reads the first bytes: the ninth of a safetensors file is '{', and nn::open_tensors() knows others.
-void check_is_tensors(const fs::path& file) {
-  char bytes[9] = {};
-  if (file.extension() == ".json" || !fs::is_regular_file(file)) return;
-  std::ifstream(file, std::ios::binary).read(bytes, sizeof bytes);
-  if (bytes[8] != '{' && std::string_view("P\x93\x80").find(bytes[0]) == std::string_view::npos)
-    fail("info", file,
-         " must be a run folder, or a safetensors or GGUF file, an index of shards, or a file of PyTorch or "
-         "NumPy, got none of these.");
-}
-
 Listing list(const fs::path& file) {
   if (file.extension() == ".json") return list_index(file);
   Listing listing;
@@ -111,7 +99,6 @@ bool is_tensor_file(const std::string& path) {
 }
 
 int info_of_tensors(const std::string& path) {
-  check_is_tensors(path);
   const Listing listing = list(path);
   const bool has_shards = !listing.shards.empty() && !listing.shards.front().empty();
   std::vector<TableRow> rows{{"tensor", "dtype", "shape", "bytes"}};

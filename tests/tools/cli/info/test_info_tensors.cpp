@@ -69,11 +69,11 @@ TEST_CASE("info lists the shards of an index") {
 TEST_CASE("info of a file that is no safetensors says why") {
   const Scratch scratch;
   check_refused({"info", scratch.file("short", "abc")},
-                {"must be a run folder, or a safetensors or GGUF file"});
-  check_refused({"info", scratch.file("text.txt", "In the beginning")},
-                {"must be a run folder, or a safetensors or GGUF file, an index of shards, or a file of "
-                 "PyTorch or NumPy, "
-                 "got none of these."});
+                {"must be safetensors (a length of 8 bytes, then {)", "begins with 'abc'."});
+  check_refused(
+      {"info", scratch.file("text.txt", "In the beginning")},
+      {"an archive of PyTorch or NumPy (PK), an array of NumPy, or a pickle of protocol 2 to 5, got a "
+       "file that begins with 'In the be'."});
   check_refused({"info", scratch.file("other.json", "{}")}, {"must have a field 'weight_map'"});
 }
 
