@@ -2,9 +2,14 @@
 
 #include <algorithm>
 
+#include "gradus/files/error.hpp"
+
 namespace gradus::data::pairs {
 
 AddedTokens::AddedTokens(std::vector<AddedToken> tokens) : tokens_(std::move(tokens)) {
+  for (const AddedToken& one : tokens_)
+    if (one.text.size() > kLongest)
+      fail("tokenizer", "an added token must have at most ", kLongest, " bytes, got ", one.text.size(), ".");
   std::sort(tokens_.begin(), tokens_.end(),
             [](const AddedToken& a, const AddedToken& b) { return a.text < b.text; });
   for (size_t i = 0; i < tokens_.size(); ++i) {

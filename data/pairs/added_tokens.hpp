@@ -21,6 +21,9 @@ struct AddedToken {
 
 class AddedTokens {
  public:
+  static constexpr size_t kLongest = 256;  ///< bytes of a text: each byte of a text could begin one
+
+  /// Throws Error for a longer one.
   explicit AddedTokens(std::vector<AddedToken> tokens = {});
 
   /// Calls piece(text) and found(token) in the order of the text: the token that occurs first is found, and

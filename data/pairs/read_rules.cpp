@@ -11,7 +11,8 @@ namespace {
 
 using files::Field;
 
-constexpr size_t kMostSplits = 16;  // each takes a part of the stack
+constexpr size_t kMostParts = 16;     // of a normalizer, or cuts, each of which takes a part of the stack
+constexpr size_t kLongestText = 256;  // bytes of a text that is replaced, or is put before another
 
 /// Throws Error unless the field is one of a list of names.
 [[noreturn]] void refuse_name(const Field& name, std::string_view known) {
@@ -42,7 +43,8 @@ std::string string_pattern(const Field& step) {
   if (!pattern.is_object() || !pattern.has("String"))
     pattern.refuse("must be a String, got ", pattern.shown(), ".");
   std::string text(pattern.at("String").text());
-  if (text.empty()) pattern.at("String").refuse("must not be empty.");
+  if (text.empty() || text.size() > kLongestText)
+    pattern.at("String").refuse("must have 1 to ", kLongestText, " bytes, got ", text.size(), ".");
   return text;
 }
 
@@ -137,11 +139,13 @@ Rules read_rules(const Field& root) {
   const Field model = root.at("model");
   Rules rules{.splits = {}};
   bool of_bytes = false;
-  each_step(root, "normalizer", "normalizers",
-            [&](const Field& step) { rules.normalizer.push_back(read_normalization(step)); });
+  each_step(root, "normalizer", "normalizers", [&](const Field& step) {
+    if (rules.normalizer.size() == kMostParts) step.refuse("must be one of at most ", kMostParts, " steps.");
+    rules.normalizer.push_back(read_normalization(step));
+  });
   each_step(root, "pre_tokenizer", "pretokenizers", [&](const Field& step) {
     if (of_bytes) step.refuse("must not follow a ByteLevel, which comes last.");
-    if (rules.splits.size() == kMostSplits) step.refuse("must be one of at most ", kMostSplits, " steps.");
+    if (rules.splits.size() == kMostParts) step.refuse("must be one of at most ", kMostParts, " steps.");
     of_bytes = read_words(step, rules.splits);
   });
   rules.of_characters = is_on(model, "byte_fallback");

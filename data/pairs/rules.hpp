@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -17,11 +18,17 @@ struct Normalization {
   bool operator==(const Normalization&) const = default;
 };
 
-/// The text after all changes. NFC is Unicode's normalization form C; bytes that are not UTF-8 stay.
+/// Bytes that a normalizer may make of one byte of a long text.
+inline constexpr size_t kMostGrowth = 16;
+
+/// The text after all changes. NFC is Unicode's normalization form C; bytes that are not UTF-8 stay. Throws
+/// Error if the text grows beyond kMostGrowth.
 std::string normalized(std::string_view text, const std::vector<Normalization>& steps);
 
-/// The text with every `from`, which must not be empty, replaced by `to`.
-std::string replaced(std::string_view text, std::string_view from, std::string_view to);
+/// The text with every `from`, which must not be empty, replaced by `to`. Throws Error if it had more than
+/// `most` bytes.
+std::string replaced(std::string_view text, std::string_view from, std::string_view to,
+                     size_t most = std::numeric_limits<size_t>::max() / 2);
 
 /// A regular expression of tokenizer.json. The syntax is that of Oniguruma, which Hugging Face's `tokenizers`
 /// uses, as far as PCRE2 agrees: classes and white space are Unicode's, and ^ and $ match at line ends.
@@ -29,8 +36,9 @@ class Pattern;
 /// Throws std::invalid_argument with PCRE2's message if it is no regular expression.
 std::shared_ptr<const Pattern> compiled(const std::string& expression);
 
-/// Steps that the matches of a text may take beyond those that its size allows.
-inline constexpr int64_t kMostSteps = 5'000'000;
+/// Seconds of a processor that cutting a text may take, and more for each byte. A pattern that backtracks can
+/// take n^2 steps for n bytes, or 2^n.
+inline constexpr double kMostSeconds = 0.5, kSecondsOfByte = 2e-6;
 
 /// Cuts a text at the matches of a pattern.
 struct Split {
@@ -70,7 +78,7 @@ class Splitter {
 
   const std::vector<Split>& splits_;
   std::string changed_;
-  int64_t steps_ = kMostSteps;
+  double deadline_ = 0;  // of the thread's processor time; 0 before the first text
 };
 
 }  // namespace gradus::data::pairs
