@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "gradus/autograd/ops/ops.hpp"
 #include "gradus/files/error.hpp"
 
 namespace gradus::data {
@@ -101,8 +102,8 @@ TextDataset::TextDataset(Tokens train, Tokens validation, int64_t block)
            ", got ", tokens->size(), ".");
 }
 
-TextDataset::TextDataset(std::vector<Example> train, std::vector<Example> validation, int64_t block,
-                         uint64_t seed, bool alone)
+TextDataset::TextDataset(const std::vector<Example>& train, const std::vector<Example>& validation,
+                         int64_t block, uint64_t seed, bool alone)
     : block_(block) {
   check_positive("dataset", "block", block);
   if (train.empty()) fail("dataset", "must have an example to train on, got none.");
@@ -111,48 +112,61 @@ TextDataset::TextDataset(std::vector<Example> train, std::vector<Example> valida
   for (size_t i = 0; i < 2; ++i) {
     packed_[i] = pack(*all[i], block, Generator(seed).stream("examples"), alone);
     std::vector<int32_t> tokens;
+    tokens.reserve(packed_[i].counts.size());
     for (const Example& one : *all[i]) tokens.insert(tokens.end(), one.tokens.begin(), one.tokens.end());
     *joined[i] = std::move(tokens);
   }
 }
 
-std::vector<TextDataset::Packed> TextDataset::pack(const std::vector<Example>& examples, int64_t block,
-                                                   Generator order, bool alone) {
-  std::vector<Packed> windows;
-  const auto length = static_cast<size_t>(block);
-  for (const int64_t i : randperm(std::ssize(examples), order).to_vector<int64_t>()) {
-    const auto& [tokens, counts] = examples[static_cast<size_t>(i)];
-    const size_t positions = tokens.size() - 1;
-    if (tokens.size() < 2 || positions > length)
+TextDataset::Packed TextDataset::pack(const std::vector<Example>& examples, int64_t block, Generator order,
+                                      bool alone) {
+  Packed packed;
+  std::vector<Packed::Part> parts;
+  parts.reserve(examples.size());
+  for (const auto& [tokens, counts] : examples) {
+    if (tokens.size() < 2 || std::ssize(tokens) - 1 > block)
       fail("dataset", "an example must have 2 to ", block + 1, " tokens, got ", tokens.size(), ".");
-    if (alone || windows.empty() || windows.back().x.size() + positions > length) windows.emplace_back();
-    Packed& window = windows.back();
-    const auto start = static_cast<int64_t>(window.x.size());
-    for (size_t t = 0; t < positions; ++t) {
-      window.x.push_back(tokens[t]);
-      window.y.push_back(counts[t + 1] ? tokens[t + 1] : kNoTarget);
-      window.starts.push_back(start);
+    parts.push_back({std::ssize(packed.counts), std::ssize(tokens)});
+    packed.counts.insert(packed.counts.end(), counts.begin(), counts.end());
+  }
+  packed.order.reserve(parts.size());
+  int64_t positions = block;
+  const Tensor permutation = randperm(std::ssize(parts), order);
+  for (const int64_t i : std::span(permutation.data<int64_t>(), parts.size())) {
+    const Packed::Part& part = parts[static_cast<size_t>(i)];
+    positions += part.tokens - 1;
+    if (alone || positions > block) {
+      packed.windows.push_back(std::ssize(packed.order));
+      positions = part.tokens - 1;
     }
+    packed.order.push_back(part);
   }
-  for (Packed& window : windows) {  // the padding is a sequence by itself
-    const auto end = static_cast<int64_t>(window.x.size());
-    window.x.resize(length, 0);
-    window.y.resize(length, kNoTarget);
-    window.starts.resize(length, std::min(end, block - 1));
-  }
-  return windows;
+  return packed;
 }
 
 Batch TextDataset::packed_batch(Split split, std::span<const int64_t> windows) const {
   const Shape shape = {std::ssize(windows), block_};
-  Batch batch{empty(shape, DType::int64), empty(shape, DType::int64), {empty(shape, DType::int64)}};
+  // The padding of a window is a sequence by itself.
+  Batch batch{zeros(shape, DType::int64), full(shape, kNoTarget, DType::int64), {empty(shape, DType::int64)}};
   int64_t *x = batch.x.mutable_data<int64_t>(), *y = batch.y.mutable_data<int64_t>(),
           *starts = batch.more[0].mutable_data<int64_t>();
-  for (const int64_t i : windows) {
-    const Packed& window = packed_[split == Split::train ? 0 : 1][static_cast<size_t>(i)];
-    x = std::copy(window.x.begin(), window.x.end(), x);
-    y = std::copy(window.y.begin(), window.y.end(), y);
-    starts = std::copy(window.starts.begin(), window.starts.end(), starts);
+  const Packed& packed = packed_[split == Split::train ? 0 : 1];
+  std::vector<int64_t> example(static_cast<size_t>(block_) + 1);
+  for (const int64_t window : windows) {
+    const auto next = static_cast<size_t>(window) + 1;
+    const int64_t end = next < packed.windows.size() ? packed.windows[next] : std::ssize(packed.order);
+    int64_t at = 0;
+    for (int64_t i = packed.windows[next - 1]; i < end; ++i) {
+      const auto [first, count] = packed.order[static_cast<size_t>(i)];
+      tokens(split).copy(first, count, example.data());
+      std::copy_n(example.begin(), count - 1, x + at);
+      std::fill_n(starts + at, count - 1, at);
+      for (int64_t t = 1; t < count; ++t)
+        if (packed.counts[static_cast<size_t>(first + t)]) y[at + t - 1] = example[static_cast<size_t>(t)];
+      at += count - 1;
+    }
+    std::fill(starts + at, starts + block_, std::min(at, block_ - 1));
+    x += block_, y += block_, starts += block_;
   }
   return batch;
 }
@@ -191,7 +205,7 @@ Batch TextDataset::random_batch(Split split, int64_t batch, Generator& generator
     fail("random_batch", "the split must have tokens, got a dataset without validation part.");
   const bool is_weighted = split == Split::train && !stretches_.empty();
   const int64_t windows =
-      has_examples() ? std::ssize(packed_[split == Split::train ? 0 : 1]) : part.size() - block_;
+      has_examples() ? std::ssize(packed_[split == Split::train ? 0 : 1].windows) : part.size() - block_;
   std::vector<int64_t> starts(batch);
   for (int64_t& start : starts) start = is_weighted ? weighted_start(generator) : generator.below(windows);
   return has_examples() ? packed_batch(split, starts) : gather_windows(part, starts, block_);
@@ -207,8 +221,8 @@ std::function<Batch(int64_t, Generator&, int64_t)> TextDataset::shuffled_batches
     std::vector<int64_t> order;
   };
   // A text has one window fewer than fit: the first one starts at a random token of a window.
-  const int64_t windows =
-      has_examples() ? std::ssize(packed_[0]) : std::max<int64_t>(1, (train_.size() - 1) / block_ - 1);
+  const int64_t windows = has_examples() ? std::ssize(packed_[0].windows)
+                                         : std::max<int64_t>(1, (train_.size() - 1) / block_ - 1);
   return [this, windows, orders = Generator(seed).stream("windows"), epoch = std::make_shared<Epoch>()](
              int64_t batch, Generator& generator, int64_t drawn) {
     if (!stretches_.empty()) return random_batch(Split::train, batch, generator);
@@ -233,8 +247,8 @@ std::vector<Batch> TextDataset::validation_batches(int64_t batch) const {
   if (!has_validation()) return {};
   if (!has_examples()) return consecutive_windows(validation_, batch, block_);
   std::vector<Batch> batches;
-  for (int64_t first = 0; first < std::ssize(packed_[1]); first += batch) {
-    std::vector<int64_t> windows(std::min(batch, std::ssize(packed_[1]) - first));
+  for (int64_t first = 0; first < std::ssize(packed_[1].windows); first += batch) {
+    std::vector<int64_t> windows(std::min(batch, std::ssize(packed_[1].windows) - first));
     std::iota(windows.begin(), windows.end(), first);
     batches.push_back(packed_batch(Split::validation, windows));
   }

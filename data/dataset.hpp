@@ -75,8 +75,8 @@ class TextDataset {
   /// their bounds (Batch::more). With `alone`, each has a window of its own. Shorter windows end in targets
   /// of kNoTarget. An epoch has each window once. Throws Error without training examples, and for one of more
   /// than block + 1 tokens.
-  TextDataset(std::vector<Example> train, std::vector<Example> validation, int64_t block, uint64_t seed,
-              bool alone = false);
+  TextDataset(const std::vector<Example>& train, const std::vector<Example>& validation, int64_t block,
+              uint64_t seed, bool alone = false);
 
   /// Draws later training windows by the weights of `parts`, which are the parts of the whole text, in order.
   /// Parts of the validation split do not count. Throws Error unless a window can start in a part with a
@@ -87,7 +87,7 @@ class TextDataset {
   /// False if val_fraction was 0.
   bool has_validation() const { return !validation_.empty(); }
   /// Whether it has examples.
-  bool has_examples() const { return !packed_[0].empty(); }
+  bool has_examples() const { return !packed_[0].windows.empty(); }
   /// The tokens of a split, in order.
   const Tokens& tokens(Split split) const { return split == Split::train ? train_ : validation_; }
 
@@ -117,19 +117,23 @@ class TextDataset {
     double up_to;           // the sum of the weights of all starts up to its end
   };
   int64_t weighted_start(Generator& generator) const;
-  /// A window of examples: the tokens and targets of each, and where it starts.
+  /// The windows of the examples of a split, whose tokens are joined in train_ or validation_.
   struct Packed {
-    std::vector<int64_t> x, y, starts;
+    struct Part {
+      int64_t first, tokens;  // of an example, in the split
+    };
+    std::vector<Part> order;       // the examples, as they follow one another in the windows
+    std::vector<int64_t> windows;  // of each window: the number of its first example in `order`
+    std::vector<bool> counts;      // of each token: whether it is a target
   };
-  static std::vector<Packed> pack(const std::vector<Example>& examples, int64_t block, Generator order,
-                                  bool alone);
+  static Packed pack(const std::vector<Example>& examples, int64_t block, Generator order, bool alone);
   /// The packed windows of these numbers.
   Batch packed_batch(Split split, std::span<const int64_t> windows) const;
 
   Tokens train_, validation_;
   int64_t block_;
   std::vector<Stretch> stretches_;  // empty: all windows have the same probability
-  std::vector<Packed> packed_[2];   // of training and validation; empty for a text
+  Packed packed_[2];                // of training and validation; empty for a text
 };
 
 }  // namespace gradus::data

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <numeric>
 #include <utility>
 
 #include "gradus/data/chat.hpp"
@@ -142,6 +143,8 @@ void RunTokens::read_examples(const RunText& text, const data::Tokenizer& tokeni
     train.resize(train.size() - static_cast<size_t>(count));
   }
   std::vector<int32_t> all;
+  all.reserve(std::accumulate(train.begin(), train.end(), size_t{0},
+                              [](size_t sum, const data::Example& one) { return sum + one.tokens.size(); }));
   for (const data::Example& one : train) all.insert(all.end(), one.tokens.begin(), one.tokens.end());
   tokens_ = std::move(all);
 }
