@@ -145,6 +145,8 @@ void DecoderConfig::validate() const {
   check_size("n_embd", n_embd, kWidest);
   check_size("n_head", n_head, kWidest);
   check_size("n_member", n_member, kMostMembers);
+  if (attention.head_dim < 0 || attention.head_dim > kWidest)
+    fail("decoder", Option{"head_dim"}, " must be in [0, ", kWidest, "], got ", attention.head_dim, ".");
   if (attention.head_dim == 0 && n_embd % n_head != 0)
     fail("decoder", Option{"n_head"}, " must divide ", Option{"n_embd"}, ", got ", n_head, " and ", n_embd,
          ".");

@@ -22,6 +22,7 @@ constexpr size_t kMostPoints = 20000;                        // of all runs, for
 constexpr size_t kMostOfRun = 1000, kMostEvaluations = 200;  // of one run
 /// Settings in which the runs of one table row may differ.
 constexpr const char* kOfOneRow[] = {"seed"};
+constexpr int kDeepest = 64;  // of values in train.json: copying and printing them recurses
 
 /// Seven significant digits, so that the page stays small; null for NaN.
 Json rounded(double x) {
@@ -96,7 +97,9 @@ Json noise_json(const std::vector<Layers>& all) {
 /// print an object whose keys are names of its methods. An empty object for a run of another program.
 Json settings_of(const LoggedRun& run) {
   const fs::path file = run.folder() / "train.json";
-  Json json = fs::exists(file) ? Json::parse(files::read(file), nullptr, /*allow_exceptions=*/false) : Json();
+  const auto is_setting = [](int depth, Json::parse_event_t, const Json&) { return depth <= kDeepest; };
+  Json json =
+      fs::exists(file) ? Json::parse(files::read(file), is_setting, /*allow_exceptions=*/false) : Json();
   if (!json.is_object()) return Json::object();
   for (Json& value : json)
     if (std::any_of(value.begin(), value.end(), [](const Json& item) { return item.is_structured(); }) ||
