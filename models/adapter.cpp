@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -20,7 +19,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kPrefix = "base_model.model.", kA = ".lora_A.weight", kB = ".lora_B.weight";
-constexpr const char* kChecksum = "base_crc32";  // in the metadata of the tensors
+constexpr const char* kChecksum = "base_crc32";    // in the metadata of the tensors
+constexpr std::string_view kUnknown = "00000000";  // that earlier versions wrote for .pt and .bin
 
 /// Fields of adapter_config.json that are not read, each name before a space. All others are read or must be
 /// null, false or empty.
@@ -118,7 +118,8 @@ AdapterConfig adapter_config_from_json(std::string_view text, const std::string&
 }
 
 bool is_adapter(const files::FolderSnapshot& folder) {
-  return !folder.has(nn::kTensorFile) && !folder.has(nn::kTensorIndex) && folder.has(kAdapterConfig);
+  const bool is_chosen = folder.chosen().empty() || folder.chosen() == kAdapterFile;
+  return is_chosen && folder.has(kAdapterConfig) && !nn::has_tensors(folder);
 }
 
 fs::path base_of(const files::FolderSnapshot& adapter) {
@@ -128,28 +129,31 @@ fs::path base_of(const files::FolderSnapshot& adapter) {
          ": base_model_name_or_path must be the folder of the base model, ", parts...);
   };
   std::error_code ignored;
-  if (base.empty() || !fs::is_directory(base, ignored))
+  const bool is_file = fs::is_regular_file(base, ignored);
+  if (base.empty() || (!is_file && !fs::is_directory(base, ignored)))
     refuse("got ", files::in_quotes(base),
            ", which is not there. Hint: if it is elsewhere, give its folder, and this ", "one as ",
            Option{"adapter"}, ".");
-  if (is_adapter(files::FolderSnapshot(base, {})))
+  if (!is_file && is_adapter(files::FolderSnapshot(base, {})))
     refuse("got ", files::in_quotes(base), ", which has another adapter. Hint: merge that first.");
   return base;
 }
 
-std::string weights_checksum(const fs::path& folder) {
-  std::set<fs::path> files;
-  for (const auto& entry : fs::directory_iterator(folder))
-    if (entry.path().extension() == ".safetensors" && entry.path().filename() != kAdapterFile)
-      files.insert(entry.path());
-  uint32_t sum = 0;
-  std::string piece(1 << 20, '\0');
-  for (const fs::path& file : files)
-    for (std::ifstream stream(file, std::ios::binary); stream;) {
-      stream.read(piece.data(), static_cast<std::streamsize>(piece.size()));
-      sum = files::crc32(std::string_view(piece).substr(0, static_cast<size_t>(stream.gcount())), sum);
+std::string weights_checksum(const fs::path& base) {
+  return files::read_folder(base, [](const files::FolderSnapshot& folder) {
+    uint32_t sum = 0;
+    std::string piece(1 << 20, '\0');
+    const nn::TensorFolder tensors(folder, nn::TensorFile::Compared::header);
+    for (const fs::path& path : tensors.paths()) {
+      const files::StableFile file(path);
+      for (int64_t at = 0; at < file.size(); at += std::ssize(piece)) {
+        const int64_t count = std::min(file.size() - at, std::ssize(piece));
+        file.read(at, piece.data(), count);
+        sum = files::crc32(std::string_view(piece).substr(0, static_cast<size_t>(count)), sum);
+      }
     }
-  return files::hex32(sum);
+    return files::hex32(sum);
+  });
 }
 
 void add_adapter(Decoder& model, const files::FolderSnapshot& adapter, const fs::path& base) {
@@ -159,7 +163,7 @@ void add_adapter(Decoder& model, const files::FolderSnapshot& adapter, const fs:
   const auto refuse = [&](const auto&... parts) { fail("adapter", file, ": ", parts...); };
   const nn::Metadata& metadata = tensors.header().metadata;
   if (const auto sum = metadata.find(kChecksum);
-      sum != metadata.end() && sum->second != weights_checksum(base))
+      sum != metadata.end() && sum->second != kUnknown && sum->second != weights_checksum(base))
     refuse("the base model must be the one that it was trained on, got other weights in ", base, ".");
 
   const std::string& untied = std::string(architecture(model.config().arch).untied_prefix);

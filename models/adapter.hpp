@@ -34,11 +34,13 @@ AdapterConfig adapter_config_from_json(std::string_view json, const std::string&
 
 /// Whether a folder has an adapter and no model.
 bool is_adapter(const files::FolderSnapshot& folder);
-/// The folder of the base model. Throws Error, naming the file, if it is not there or has an adapter itself.
+/// The folder of the base model, or the file that it was opened by. Throws Error, naming the file, if it is
+/// not there or has an adapter itself.
 std::filesystem::path base_of(const files::FolderSnapshot& adapter);
 
-/// The CRC-32 of the files of a folder's tensors, which an adapter keeps in order to know its base.
-std::string weights_checksum(const std::filesystem::path& folder);
+/// The CRC-32 of the files with the tensors of a base, a folder or a file, which an adapter keeps in order to
+/// know its base.
+std::string weights_checksum(const std::filesystem::path& base);
 
 /// Gives the model the adapters of a folder, and freezes its other parameters. Throws Error, naming the file,
 /// for tensors that do not fit the model. If the file has the checksum of its base, `base` must match it.

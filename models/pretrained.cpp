@@ -75,16 +75,26 @@ bool is_filled_up(int64_t rows, int64_t counted) {
   return rows > counted && rows - counted < 1024 && rows % 64 == 0;
 }
 
+/// Whether the model has no config.json, but tensors.
+bool describes_itself(const files::FolderSnapshot& folder) {
+  if (folder.has(kConfig) || folder.checksum(kConfig)) return false;
+  const bool is_hugging_face = folder.has(nn::kTensorFile) || folder.has(nn::kTensorIndex);
+  return !folder.chosen().empty() || (nn::has_tensors(folder) && !is_hugging_face);
+}
+
 /// The text of config.json or, for a checkpoint without one, of what it says about its model: nanoGPT's
 /// model_args, or shapes that determine the sizes.
 std::string config_text(const files::FolderSnapshot& folder) {
-  if (folder.chosen().empty() || folder.has(kConfig)) return folder.text(kConfig);
+  if (!describes_itself(folder)) return folder.text(kConfig);
   const nn::TensorFolder tensors(folder, Compared::header);
   static constexpr std::string_view kArguments = "model_args.";
   nlohmann::json arguments;
   for (const auto& [name, value] : tensors.metadata())
     if (name.starts_with(kArguments)) {
-      const nlohmann::json parsed = nlohmann::json::parse(value, nullptr, /*allow_exceptions=*/false);
+      const bool is_list = value.starts_with('[') || value.starts_with('{');  // could be nested deeply
+      const nlohmann::json parsed = is_list
+                                        ? nlohmann::json(nlohmann::json::value_t::discarded)
+                                        : nlohmann::json::parse(value, nullptr, /*allow_exceptions=*/false);
       arguments[name.substr(kArguments.size())] = parsed.is_discarded() ? nlohmann::json(value) : parsed;
     }
   if (!arguments.empty()) return arguments.dump();
@@ -97,8 +107,7 @@ std::string config_text(const files::FolderSnapshot& folder) {
 
 /// For errors.
 std::string config_place(const files::FolderSnapshot& folder) {
-  const bool is_file = !folder.chosen().empty() && !folder.has(kConfig);
-  return (folder.folder() / (is_file ? folder.chosen() : kConfig)).string();
+  return (folder.folder() / (describes_itself(folder) ? folder.chosen() : kConfig)).string();
 }
 
 /// The folders of the members of an ensemble; empty if the folder has one model.
@@ -288,7 +297,7 @@ DecoderConfig load_config(const std::filesystem::path& folder) {
 
 DecoderConfig load_config(const files::FolderSnapshot& folder) {
   if (!folder.has(kConfig) && is_adapter(folder)) return load_config(base_of(folder));
-  if (!folder.has(kConfig) && !folder.checksum(kConfig) && folder.chosen().empty())
+  if (!folder.has(kConfig) && !folder.checksum(kConfig) && !describes_itself(folder))
     if (const std::string models = models_in(folder.folder()); !models.empty())
       fail("load_config", folder.folder(), " must have ", kConfig,
            ", got none. Hint: these subfolders have one: ", models, ".");

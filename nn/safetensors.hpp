@@ -126,6 +126,9 @@ using SafetensorsIndex = std::map<std::string, std::string>;
 /// contain no folder.
 SafetensorsIndex parse_safetensors_index(std::string_view json, const std::string& file);
 
+/// Whether a folder has one of the files that TensorFolder opens by their names.
+bool has_tensors(const files::FolderSnapshot& folder);
+
 /// The tensors of a model's folder: one file, model.safetensors, or several (shards) that
 /// model.safetensors.index.json lists, as Hugging Face's transformers writes large models; or else the same
 /// of pytorch_model.bin, or model.pth or ckpt.pt; or the file that the folder was opened by. Of a checkpoint,
@@ -139,6 +142,8 @@ class TensorFolder {
                         TensorFile::Compared compared = TensorFile::Compared::all);
 
   const std::string& name() const { return name_; }  ///< path of the file or the index, for errors
+  /// The paths of the files with the tensors, in the order of their names.
+  const std::vector<std::filesystem::path>& paths() const { return paths_; }
   /// The metadata of the first file.
   const Metadata& metadata() const { return files_.front()->header().metadata; }
   /// Each tensor's entry in its file, by the tensor's name.
@@ -148,6 +153,7 @@ class TensorFolder {
 
  private:
   std::string name_;
+  std::vector<std::filesystem::path> paths_;
   std::vector<std::unique_ptr<TensorFile>> files_;
   std::map<std::string, const TensorEntry*> entries_;
   std::map<std::string, TensorFile*> file_of_;

@@ -1,6 +1,8 @@
 // TensorFolder: see safetensors.hpp.
 #include "gradus/nn/safetensors.hpp"
 
+#include <algorithm>
+#include <iterator>
 #include <set>
 
 #include "gradus/files/error.hpp"
@@ -17,16 +19,23 @@ bool is_plain_name(std::string_view name) {
          name.find('\0') == name.npos;
 }
 
+constexpr const char* kNames[] = {
+    kTensorFile, kTensorIndex, "pytorch_model.bin", "pytorch_model.bin.index.json", "model.pth", "ckpt.pt"};
+
 /// The name of the file or the index.
 std::string tensor_file(const files::FolderSnapshot& folder) {
   if (!folder.chosen().empty()) return folder.chosen();
-  for (const char* name : {kTensorFile, kTensorIndex, "pytorch_model.bin", "pytorch_model.bin.index.json",
-                           "model.pth", "ckpt.pt"})
+  for (const char* name : kNames)
     if (folder.has(name) || folder.checksum(name)) return name;
   return kTensorFile;
 }
 
 }  // namespace
+
+bool has_tensors(const files::FolderSnapshot& folder) {
+  return std::any_of(std::begin(kNames), std::end(kNames),
+                     [&](const char* name) { return folder.has(name); });
+}
 
 SafetensorsIndex parse_safetensors_index(std::string_view text, const std::string& file) {
   const files::Json json(text, "safetensors", file);
@@ -57,7 +66,8 @@ TensorFolder::TensorFolder(const files::FolderSnapshot& folder, SafetensorsFile:
     for (const auto& [tensor, shard] : index) names.insert(shard);
   }
   for (const std::string& name : names) {
-    files_.push_back(open_tensors(folder.folder() / name, folder.checksum(name), compared));
+    paths_.push_back(folder.folder() / name);
+    files_.push_back(open_tensors(paths_.back(), folder.checksum(name), compared));
     const std::string& state = files_.back()->header().state;
     for (const TensorEntry& entry : files_.back()->header().entries) {
       if (!entry.name.starts_with(state)) continue;

@@ -10,6 +10,7 @@
 #include "gradus/nn/layers.hpp"
 #include "gradus/nn/safetensors.hpp"
 #include "temporary_folder.hpp"
+#include "test_files.hpp"
 
 namespace gradus::models::test_adapter {
 
@@ -66,6 +67,35 @@ TEST_CASE("an adapter comes back, apart from the weights and in them") {
   CHECK(difference(apart(saved.idx).detach(), expected, 0) == "");
   CHECK(difference(load_pretrained(saved.folder)(saved.idx).detach(), expected, rounding) == "");
   CHECK(check_pretrained(saved.folder) == saved.model.config());
+}
+
+TEST_CASE("a base may be a checkpoint, and is known by its bytes") {
+  const testing::TemporaryFolder root;
+  const std::filesystem::path file = root / "base/ckpt.pt", folder = root / "adapter";
+  std::filesystem::create_directories(root / "base");
+  std::filesystem::create_directories(folder);
+  std::filesystem::copy_file(testing::test_files() / "nn/golden/checkpoints/nano.pt", file);
+  const Tensor idx = tensor(std::vector<int64_t>{1, 4, 9, 2, 0, 10}, {2, 3});
+  for (const std::filesystem::path& base : {file, file.parent_path()}) {
+    INFO(base);
+    CHECK(weights_checksum(base) == "21b0e4ef");  // Python's zlib.crc32 of nano.pt
+    Decoder model = load_pretrained(base);
+    Generator g(7);
+    nn::add_lora(model, {.rank = 2}, g);
+    for (const auto& [name, layer] : nn::linear_layers(model))
+      if (layer->lora) layer->lora->B.detach().copy_(randn(layer->lora->B.shape(), g));
+    for (const std::string sum : {"21b0e4ef", "00000000", "21b0e4ee"}) {
+      files::FolderUpdate update(folder);
+      save_adapter(model, base.string(), sum, update);
+      update.commit_without_list();
+      CHECK(base_of({folder, {}}) == base);
+      if (sum == "21b0e4ee")
+        CHECK_THAT(error_of([&] { load_pretrained(folder); }),
+                   Catch::Matchers::ContainsSubstring("got other weights"));
+      else
+        CHECK(difference(load_pretrained(folder)(idx).detach(), model(idx).detach(), 1e-5) == "");
+    }
+  }
 }
 
 TEST_CASE("the files have PEFT's names") {
