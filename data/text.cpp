@@ -26,7 +26,7 @@ std::string read_file(const fs::path& path) {
   if (::access(path.c_str(), F_OK) != 0 && errno == ENOENT)
     fail("text", path, " must be a text file, got no such file. Hint: check its path.");
   try {
-    std::string bytes = files::read(path);
+    std::string bytes = files::read_input(path);
     if (bytes.empty()) fail("text", path, " must have text in it, got an empty file.");
     return bytes;
   } catch (const files::Unreadable& e) {

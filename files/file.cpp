@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdio>
@@ -192,15 +193,21 @@ void make_folders(const fs::path& folder) {
   sync_folder(path.parent_path());
 }
 
-AppendedFile::AppendedFile(fs::path path)
-    : path_(std::move(path)), descriptor_(open_file(path_, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW)) {}
+AppendedFile::AppendedFile(fs::path path)  // O_NONBLOCK: does not wait for a reader of a named pipe
+    : path_(std::move(path)),
+      descriptor_(open_file(path_, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK)) {
+  struct stat status {};
+  if (::fstat(descriptor_, &status) != 0 || !S_ISREG(status.st_mode))
+    throw RunError("[file] cannot write ", path_.string(), ": it is a pipe or a device.");
+}
 void AppendedFile::add(std::string_view bytes) { write_all(descriptor_, bytes, path_); }
 
 Input::Input(const fs::path& path) : path_(path.string()) {
   struct stat status {};
   descriptor_ = open_to_read(path, status);
   is_pipe_ = S_ISFIFO(status.st_mode);
-  const bool has_end = S_ISREG(status.st_mode) || is_pipe_ || ::isatty(descriptor_) != 0;
+  is_regular_ = S_ISREG(status.st_mode);
+  const bool has_end = is_regular_ || is_pipe_ || ::isatty(descriptor_) != 0;
   if (!has_end) throw Unreadable(path_, S_ISDIR(status.st_mode) ? "it is a folder" : "it is a device");
 }
 
@@ -233,7 +240,28 @@ std::string Input::read_all() {
   }
 }
 
-std::string read(const fs::path& path) { return Input(path).read_all(); }
+std::string read_input(const fs::path& path) { return Input(path).read_all(); }
+
+std::string read(const fs::path& path) {
+  if (Input input(path); input.is_regular()) return input.read_all();
+  throw Unreadable(path.string(), "it is a pipe or a device");
+}
+
+void check_replaceable(std::string_view op, std::string_view flag, const fs::path& path,
+                       const std::function<bool(std::string_view)>& is_own, std::string_view hint) {
+  std::error_code ignored;
+  if (fs::symlink_status(path, ignored).type() == fs::file_type::not_found) return;
+  std::string beginning(4096, '\0');
+  try {
+    const StableFile file(path);
+    beginning.resize(static_cast<size_t>(std::min<int64_t>(file.size(), std::ssize(beginning))));
+    file.read(0, beginning.data(), std::ssize(beginning));
+    if (beginning.empty() || is_own(beginning)) return;
+  } catch (const Error&) {  // a folder, a pipe or a device
+  }
+  fail(op, flag, " must be a new file or an earlier one of its kind, got ", path,
+       ", which is something else. Hint: ", hint);
+}
 
 StableFile::StableFile(fs::path path) : path_(std::move(path)) {
   struct stat status {};

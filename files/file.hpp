@@ -98,8 +98,17 @@ class StagedFile : public std::ostream {
 /// reason; then, and if `write` throws, the old file stays.
 void write_atomically(const std::filesystem::path& path, const std::function<void(std::ostream&)>& write);
 
-/// All bytes of a file or a pipe. Throws Unreadable (see Input).
+/// All bytes of an ordinary file. What a folder of others holds is read by this. Throws Unreadable for pipes
+/// and devices, which may have no end.
 std::string read(const std::filesystem::path& path);
+/// All bytes of what a user names: a file or a pipe. Throws Unreadable (see Input).
+std::string read_input(const std::filesystem::path& path);
+
+/// Throws Error, naming `op` and its `flag`, unless `path` is new, or an ordinary file of which is_own(its
+/// first bytes) is true: files of others are not replaced unasked. `hint` ends the error.
+void check_replaceable(std::string_view op, std::string_view flag, const std::filesystem::path& path,
+                       const std::function<bool(std::string_view beginning)>& is_own,
+                       std::string_view hint = "name another.");
 
 /// Renames `from` to `to`, replacing a file of that name. Throws RunError as above.
 void replace(const std::filesystem::path& from, const std::filesystem::path& to);
@@ -129,13 +138,14 @@ class Input {
   /// an end.
   explicit Input(const std::filesystem::path& path);
 
+  bool is_regular() const { return is_regular_; }  ///< whether it is an ordinary file
   /// All bytes. Throws Unreadable, also for a named pipe that no program opens for writing within seconds.
   std::string read_all();
 
  private:
   std::string path_;
   Descriptor descriptor_;
-  bool is_pipe_ = false;
+  bool is_pipe_ = false, is_regular_ = false;
 };
 
 /// A file that is read at any offset while other programs could change it.

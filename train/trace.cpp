@@ -12,7 +12,7 @@ namespace gradus::train {
 namespace {
 
 std::string framed(const std::string& events) {
-  return "{\"traceEvents\":[\n" + events + "\n],\"displayTimeUnit\":\"ms\"}\n";
+  return std::string(kTraceBegin) + events + "\n],\"displayTimeUnit\":\"ms\"}\n";
 }
 
 }  // namespace

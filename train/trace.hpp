@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <string_view>
 
 #include "gradus/autograd/graph/profile.hpp"
 #include "gradus/train/run.hpp"
@@ -17,6 +18,9 @@ namespace gradus::train {
 
 /// The JSON of a profile: {"traceEvents":[...],"displayTimeUnit":"ms"}.
 std::string trace_json(const Profile& profile);
+
+/// The first bytes of such a file.
+inline constexpr std::string_view kTraceBegin = "{\"traceEvents\":[\n";
 
 /// The steps that are profiled, and the file.
 struct TraceOptions {

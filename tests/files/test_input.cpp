@@ -72,6 +72,39 @@ TEST_CASE("what has no end or no bytes is refused with its reason") {
   CHECK(reason("/dev/zero") == "it is a device");
 }
 
+TEST_CASE("what a folder has must be an ordinary file") {
+  const testing::TemporaryFolder folder;
+  std::ofstream(folder / "text") << "text";
+  CHECK(read(folder / "text") == "text");
+  REQUIRE(::mkfifo((folder / "pipe").c_str(), 0600) == 0);
+  fs::create_symlink("/dev/zero", folder / "zero");
+  for (const char* name : {"pipe", "zero"}) {
+    INFO(name);
+    CHECK_THROWS_AS(read(folder / name), Unreadable);
+    CHECK_THROWS_AS(AppendedFile(folder / name), RunError);
+  }
+}
+
+TEST_CASE("a file of others is not replaced unasked") {
+  const testing::TemporaryFolder folder;
+  const auto is_refused = [&](const fs::path& path) {
+    try {
+      check_replaceable("op", "--out", path, [](std::string_view text) { return text.starts_with("ours"); });
+    } catch (const Error& e) {
+      return std::string(e.what()).find("must be a new file or an earlier one of its kind") !=
+             std::string::npos;
+    }
+    return false;
+  };
+  std::ofstream(folder / "ours") << "ours, longer";
+  std::ofstream(folder / "theirs") << "theirs";
+  std::ofstream(folder / "empty");
+  REQUIRE(::mkfifo((folder / "pipe").c_str(), 0600) == 0);
+  fs::create_symlink("nothing", folder / "link");
+  for (const char* name : {"new", "ours", "empty"}) CHECK_FALSE(is_refused(folder / name));
+  for (const char* name : {"theirs", "pipe", "link", "."}) CHECK(is_refused(folder / name));
+}
+
 TEST_CASE("a shell's pipe is read to its end, however late the bytes come") {
   if (!testing::machine_has("/dev/fd/0")) return;
   Pipe pipe;

@@ -354,7 +354,7 @@ ConformReport conform(const std::filesystem::path& where, std::string_view only_
          "'. Hint: tools/cases/README.md lists them.");
   ConformReport report;
   for (const std::filesystem::path& file : files_of(where)) {
-    ConformReport part = conform_text(files::read(file), file.string(), only_op);
+    ConformReport part = conform_text(files::read_input(file), file.string(), only_op);
     std::move(part.cases.begin(), part.cases.end(), std::back_inserter(report.cases));
   }
   if (report.cases.empty())

@@ -113,7 +113,7 @@ ReplayReport replay_text(std::string_view text, const std::string& file, std::st
 }
 
 ReplayReport replay(const std::filesystem::path& file, std::string_view only) {
-  return replay_text(files::read(file), file.string(), only);
+  return replay_text(files::read_input(file), file.string(), only);
 }
 
 }  // namespace gradus::cases

@@ -64,6 +64,10 @@ std::vector<double> token_losses(models::Decoder& model, const std::vector<int32
 data::Examples sequences_of(const EvalFlags& flags, const std::vector<data::Source>& sources,
                             const data::Tokenizer& tokenizer) {
   const bool has_examples = data::are_examples(sources);
+  if (!flags.per_example.empty())
+    files::check_replaceable("eval", "--per-example", flags.per_example, [](std::string_view text) {
+      return text.starts_with(R"({"line":)") && text.find(R"(,"tokens":)") < text.find(R"(,"loss":)");
+    });
   for (const auto& [flag, value] :
        {std::pair{"--per-example", flags.per_example}, {"--chat-format", flags.chat_format}})
     if (!value.empty() && !has_examples)

@@ -18,6 +18,7 @@
 #include "gradus/tools/cli/program/verbs.hpp"
 #include "gradus/tools/lessons/lessons.hpp"
 #include "gradus/tools/pages/lesson.hpp"
+#include "gradus/tools/pages/page.hpp"
 
 namespace gradus::cli {
 namespace {
@@ -179,6 +180,7 @@ void check(const LessonFlags& flags) {
 
 int write_page(const std::string& name, const std::filesystem::path& file) {
   if (file.extension() != ".html") fail("lesson", "--html must end in .html, got ", file, ".");
+  files::check_replaceable("lesson", "--html", file, pages::is_page);
   files::write_atomically(file, [&](std::ostream& out) { out << pages::lesson_html(name); });
   std::cout << "wrote   " << shell_path(file) << std::endl;
   return kDone;

@@ -99,14 +99,6 @@ std::string csv_rows(const std::string& name, const pages::LoggedRun& run) {
 constexpr int kFewestRows = 10, kMostRows = 24;  // of a chart
 constexpr const char* kOverwrite = "--overwrite replaces it.";
 
-/// Throws Error if the file at --out is something else than an earlier CSV.
-void check_csv_file(const PlotFlags& flags) {
-  if (flags.overwrite || !std::filesystem::exists(flags.out)) return;
-  if (!files::read(flags.out).starts_with(csv_header()))
-    fail("plot", "--out must be a new file or an earlier CSV, got ", flags.out,
-         ", which is something else. Hint: ", kOverwrite);
-}
-
 std::string csv(const std::vector<pages::LoggedRun>& logs) {
   const std::vector<plots::LossCurve> runs = read_runs(logs);
   std::string text = csv_header();
@@ -134,8 +126,10 @@ int plot(const PlotFlags& flags) {
   if (type != ".svg" && type != ".csv") fail("plot", "--out must end in .svg or .csv, got ", flags.out, ".");
   if (type == ".svg")
     plots::check_picture_file("plot", "--out", flags.out, flags.overwrite ? "" : kOverwrite);
-  else
-    check_csv_file(flags);
+  else if (!flags.overwrite)
+    files::check_replaceable(
+        "plot", "--out", flags.out, [](std::string_view text) { return text.starts_with(csv_header()); },
+        kOverwrite);
   const std::vector<pages::LoggedRun> logs = pages::runs_of({flags.runs.begin(), flags.runs.end()});
   const std::string text = type == ".svg" ? plots::loss_plot(read_runs(logs), options) : csv(logs);
   files::write_atomically(flags.out, [&](std::ostream& out) { out << text; });

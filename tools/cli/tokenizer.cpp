@@ -39,7 +39,7 @@ constexpr const char* kStandardInput = "the standard input";
 
 data::Source read_source(const std::string& file) {
   if (file == "-") return {kStandardInput, std::string(std::istreambuf_iterator<char>(std::cin), {})};
-  return {concat(fs::path(file)), files::read(file), file};
+  return {concat(fs::path(file)), files::read_input(file), file};
 }
 
 /// The files, with those of folders in their places.

@@ -34,6 +34,11 @@ std::string html(const Page& page) {
   });
 }
 
+bool is_page(std::string_view beginning) {
+  const std::string_view page = tools::embedded_file("pages/page.html");
+  return beginning.starts_with(page.substr(0, page.find("{{")));
+}
+
 std::string filled(std::string_view text, const std::function<std::string(std::string_view name)>& value) {
   std::string all;
   for (size_t at = 0;;) {

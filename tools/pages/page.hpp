@@ -18,6 +18,8 @@ struct Page {
   std::vector<std::string_view> styles = {};  ///< embedded files, before style.css
 };
 std::string html(const Page& page);
+/// Whether the first bytes of a file are those of such a page.
+bool is_page(std::string_view beginning);
 
 /// `text` with each {{name}} replaced by value(name).
 std::string filled(std::string_view text, const std::function<std::string(std::string_view name)>& value);

@@ -5,6 +5,7 @@
 #include <fstream>
 
 #include "gradus/files/error.hpp"
+#include "gradus/files/file.hpp"
 #include "gradus/files/utf8.hpp"
 
 namespace gradus::plots {
@@ -38,13 +39,8 @@ std::string escaped(std::string_view content) {
   return xml;
 }
 
-bool is_picture(const std::filesystem::path& file) {
-  std::error_code ignored;
-  if (!std::filesystem::is_regular_file(file, ignored)) return false;  // Opening a pipe waits for its writer.
-  std::array<char, 256> buffer{};
-  std::ifstream(file, std::ios::binary).read(buffer.data(), buffer.size());
-  const std::string_view beginning(buffer.data(), buffer.size());
-  return beginning.starts_with(kBegin) && beginning.find(kStyle) != beginning.npos;
+bool is_picture(std::string_view beginning) {
+  return beginning.starts_with(kBegin) && beginning.substr(0, 256).find(kStyle) != beginning.npos;
 }
 
 }  // namespace
@@ -90,10 +86,7 @@ void check_picture_file(std::string_view op, std::string_view flag, const std::f
                         std::string_view hint) {
   if (file.extension() != ".svg")
     fail(op, flag, " must end in .svg, because the picture is SVG, got ", file, ".");
-  std::error_code ignored;
-  if (!hint.empty() && std::filesystem::exists(file, ignored) && !is_picture(file))
-    fail(op, flag, " must be a new file or an earlier plot, got ", file,
-         ", which is something else. Hint: ", hint);
+  if (!hint.empty()) files::check_replaceable(op, flag, file, is_picture, hint);
 }
 
 }  // namespace gradus::plots

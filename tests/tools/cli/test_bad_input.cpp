@@ -2,6 +2,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "gradus/files/file.hpp"
 #include "program.hpp"
 
 namespace gradus::cli::test_bad_input {
@@ -19,6 +20,28 @@ struct Place {
   }
   void train() const { must("train --text", text, "--preset tiny --steps 2 --out", out, "--quiet"); }
 };
+
+TEST_CASE("files of others are not replaced unasked, earlier ones of the verb are") {
+  const Place place;
+  place.train();
+  const std::string theirs = place.scratch.file("theirs.html", "mine"),
+                    page = place.scratch.path("page.html"), line = "{\"text\": \"ab\"}\n",
+                    lines = place.scratch.file("lines.jsonl", line);
+  const std::vector<std::vector<std::string>> all = {
+      {"look", place.out, "--prompt", "the", "--html", theirs},
+      {"look", place.out, "--prompt", "the", "--npz", theirs},
+      {"gradcheck", "--op", "neg", "--html", theirs},
+      {"train", "--text", place.text, "--preset", "tiny", "--out", place.scratch.path("new"), "--profile",
+       theirs},
+      {"report", place.out, "--out", theirs},
+      {"lesson", "compare", "--html", theirs},
+      {"eval", place.out, "--text", lines, "--per-example", lines}};
+  for (const std::vector<std::string>& flags : all)
+    check_refused(flags, {"must be a new file or an earlier one of its kind, got"});
+  CHECK(gradus::files::read(theirs) == "mine");
+  CHECK(gradus::files::read(lines) == line);
+  for (int i = 0; i < 2; ++i) CHECK(run_program({"report", place.out, "--out", page}).code == 0);
+}
 
 TEST_CASE("a text must be a file that can be read and is long enough") {
   const Place place;

@@ -182,6 +182,7 @@ int gradcheck(GradcheckFlags flags) {
          " of them.");
   if (!flags.html.empty() && (subjects == 0 || flags.all))
     fail("gradcheck", "--html must come with --op, --layer, --model or --command, got none of them.");
+  if (!flags.html.empty()) files::check_replaceable("gradcheck", "--html", flags.html, pages::is_page);
   GradcheckOptions options{.order = static_cast<int>(flags.order), .seed = static_cast<uint64_t>(flags.seed)};
   const bool is_layer = !flags.layer.empty(), is_model = !flags.model.empty();
   if (!is_layer && !is_model && flags.command.empty()) return check_ops(flags);

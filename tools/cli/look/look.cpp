@@ -10,6 +10,7 @@
 #include "gradus/autograd/ops/ops.hpp"
 #include "gradus/data/text.hpp"
 #include "gradus/files/error.hpp"
+#include "gradus/files/file.hpp"
 #include "gradus/models/architecture.hpp"
 #include "gradus/nn/watch.hpp"
 #include "gradus/tools/cli/look/report.hpp"
@@ -20,6 +21,7 @@
 #include "gradus/tools/cli/sample/model_flags.hpp"
 #include "gradus/tools/cli/sample/prompt_input.hpp"
 #include "gradus/tools/look/look.hpp"
+#include "gradus/tools/pages/page.hpp"
 
 namespace gradus::cli {
 namespace {
@@ -96,6 +98,12 @@ void check(const LookFlags& flags) {
     fail("look",
          "--heads and --html must be without --ablate, --scale and --patch, got both. Hint: they show the ",
          "loss without each head.");
+  if (!flags.html.empty()) files::check_replaceable("look", "--html", flags.html, pages::is_page);
+  if (!flags.npz.empty())
+    files::check_replaceable("look", "--npz", flags.npz, [](std::string_view text) {
+      return text.starts_with("PK\3\4") && text.size() > 30 &&
+             text.substr(30).starts_with("tokens.npy");  // its first array
+    });
 }
 
 /// The tokens of --prompt, or the first ones of --text.

@@ -104,7 +104,7 @@ std::vector<ConfigItem> parse_toml(std::string_view text, std::string_view secti
 
 void apply_config(const std::filesystem::path& file, CLI::App& verb) {
   const std::string name = file.string();
-  for (const auto& [key, values, at] : parse_toml(files::read(file), verb.get_name(), name)) {
+  for (const auto& [key, values, at] : parse_toml(files::read_input(file), verb.get_name(), name)) {
     CLI::Option* option = find_option(verb, key);
     if (!option)
       refuse(name, at, "must have flags of `", verb.get_name(), "` as keys, got ", files::in_quotes(key), ".",

@@ -156,7 +156,7 @@ std::string SweptRun::folder() const {
 }
 
 std::vector<SweptRun> read_sweep_table(const std::string& file) {
-  return SweepParser(file).parse(files::read(file));
+  return SweepParser(file).parse(files::read_input(file));
 }
 
 }  // namespace gradus::cli

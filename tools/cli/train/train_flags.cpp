@@ -8,6 +8,7 @@
 #include "gradus/autograd/kernels/isa/isa.hpp"
 #include "gradus/data/tokenizer.hpp"
 #include "gradus/files/error.hpp"
+#include "gradus/files/file.hpp"
 #include "gradus/files/plain.hpp"
 #include "gradus/models/architecture.hpp"
 #include "gradus/tools/cli/program/config_file.hpp"
@@ -15,6 +16,7 @@
 #include "gradus/tools/cli/program/nearest.hpp"
 #include "gradus/tools/cli/train/init_from.hpp"
 #include "gradus/train/optimizers/registry.hpp"
+#include "gradus/train/trace.hpp"
 
 namespace gradus::cli {
 namespace {
@@ -118,6 +120,8 @@ void TrainFlags::check_others() const {
     const std::filesystem::path file = std::filesystem::absolute(profile);
     if (std::filesystem::is_directory(file) || !std::filesystem::is_directory(file.parent_path()))
       fail("train", "--profile must be a file in a folder that exists, got ", profile, ".");
+    files::check_replaceable("train", "--profile", file,
+                             [](std::string_view text) { return text.starts_with(train::kTraceBegin); });
   }
   const auto check_apart = [](const char* a, const char* b, bool both) {
     if (both) fail("train", a, " and ", b, " must not come together, got both.");

@@ -54,6 +54,7 @@ LoggedRun::LoggedRun(const fs::path& run) : path_(run) {
     fail("log", file_,
          " must be the log of a run, got the results of a sweep. Hint: name the sweep's folder.");
   if (!fs::exists(file_)) fail("log", run, " must be the folder of a run, got one without metrics.jsonl.");
+  if (!fs::is_regular_file(file_)) fail("log", file_, " must be a file, got a pipe, a device or a folder.");
 }
 
 bool LoggedRun::update() {

@@ -82,8 +82,9 @@ TEST_CASE("a CSV has all numbers of the log, and replaces an earlier one only") 
   CHECK(read(table) == expected);
   CHECK(call("plot", log, "--out", table, "--quiet").code == 0);
   const std::string mine = scratch.file("mine.csv", "run,event\n");
-  check_refused({"plot", log, "--out", mine}, {"--out must be a new file or an earlier CSV", "--overwrite"});
-  CHECK(call("plot", log, "--out", mine, "--overwrite").code == 0);
+  check_refused({"plot", log, "--out", mine},
+                {"--out must be a new file or an earlier one of its kind", "--overwrite"});
+  CHECK(run_program({"plot", log, "--out", mine, "--overwrite"}).code == 0);
   CHECK(read(mine) == expected);
   // A name with a comma and quotes is one field.
   const std::string odd = scratch.path("a,\"b");
@@ -101,8 +102,8 @@ TEST_CASE("a plot replaces an earlier one, and nothing else unless that is asked
        {std::string("a note"), std::string(""),
         std::string("<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"9\">\n</svg>\n")}) {
     const std::string picture = scratch.file("mine.svg", mine);
-    check_refused({"plot", run, "--out", picture},
-                  {"--out must be a new file or an earlier plot", "mine.svg", "--overwrite replaces it"});
+    check_refused({"plot", run, "--out", picture}, {"--out must be a new file or an earlier one of its kind",
+                                                    "mine.svg", "--overwrite replaces it"});
     CHECK(read(picture) == mine);
     must("plot", run, "--out", picture, "--overwrite");
     CHECK_HAS(read(picture), "loss against minutes");
@@ -112,9 +113,10 @@ TEST_CASE("a plot replaces an earlier one, and nothing else unless that is asked
   for (const char* name : {"x.png", "svg", "x.svg.txt", ".svg"})
     for (const std::string& flag : args("--quiet --overwrite"))
       check_refused({"plot", run, "--out", scratch.path(name), flag}, {"--out must end in .svg", name});
-  check_refused(args("bench --scaling --quick --plot", scratch.path("x.png")), {"--plot must end in .svg"});
-  check_refused(args("bench --scaling --quick --plot", scratch.file("my.svg", "a note")),
-                {"--plot must be a new file or an earlier plot", "name another"});
+  check_refused({"bench", "--scaling", "--quick", "--plot", scratch.path("x.png")},
+                {"--plot must end in .svg"});
+  check_refused({"bench", "--scaling", "--quick", "--plot", scratch.file("my.svg", "a note")},
+                {"--plot must be a new file or an earlier one of its kind", "name another"});
   CHECK(contents(std::filesystem::path(run).parent_path()).size() == 3);
 }
 
