@@ -337,7 +337,9 @@ std::map<std::string, std::string> tokenizer_files(const Tokenizer& tokenizer) {
 void save_tokenizer(const Tokenizer& tokenizer, const fs::path& folder) {
   files::make_folders(folder);
   files::FolderUpdate update(folder);
-  for (const auto& [name, text] : tokenizer_files(tokenizer)) update.write(name, text);
+  std::map<std::string, std::string> texts = tokenizer_files(tokenizer);
+  if (const auto first = texts.extract(kTokenizerConfig)) update.write(first.key(), first.mapped());
+  for (const auto& [name, text] : texts) update.write(name, text);  // of which one makes it a tokenizer
   update.commit();
 }
 
@@ -370,8 +372,10 @@ Tokenizer load_tokenizer(const fs::path& from) {
   std::error_code ignored;
   if (fs::is_directory(from, ignored)) return files::read_folder(from, read_tokenizer);
   try {
-    if (from.extension() == ".pkl") return read_meta(files::read(from), from.string());
-    return Tokenizer::from_tokenizer_json(files::read(from), from.string());
+    const std::string bytes = files::read_input(from);
+    const bool is_pickle =
+        bytes.starts_with('\x80') || (from.extension() == ".pkl" && !bytes.starts_with('{'));
+    return is_pickle ? read_meta(bytes, from.string()) : Tokenizer::from_tokenizer_json(bytes, from.string());
   } catch (const files::Unreadable& e) {
     fail("tokenizer", from, " must be a folder or a tokenizer.json, got '", e.reason(), "'.");
   }

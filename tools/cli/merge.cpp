@@ -25,10 +25,55 @@ struct MergeFlags {
   std::string folder, adapter, out;
 };
 
+// In the order in which they are put in place: without config.json, the last one, a folder has no model.
+constexpr const char* kOthers[] = {"tokenizer_config.json",
+                                   "special_tokens_map.json",
+                                   "added_tokens.json",
+                                   "chat_template.jinja",
+                                   "generation_config.json",
+                                   "merges.txt",
+                                   "vocab.json",
+                                   "tokenizer.json",
+                                   "meta.pkl"};
+
+/// Whether a folder is missing, empty, or what a stopped merge left: its files, of which the last is
+/// unfinished.
+bool is_unused(const fs::path& out) {
+  if (!fs::exists(fs::symlink_status(out))) return true;
+  if (!fs::is_directory(out)) return false;
+  const bool is_stopped = fs::exists(out / "config.json.tmp") && !fs::exists(out / "config.json");
+  return std::all_of(
+      fs::directory_iterator(out), fs::directory_iterator(), [&](const fs::directory_entry& entry) {
+        const fs::path name = entry.path().filename();
+        const bool is_own = name == nn::kTensorFile ||
+                            std::find(std::begin(kOthers), std::end(kOthers), name) != std::end(kOthers);
+        return name.extension() == ".tmp" || (is_stopped && is_own);
+      });
+}
+
+void write_merged(const MergeFlags& flags, const models::Decoder& model, const files::FolderSnapshot& base) {
+  nn::StateDict state = models::stored_state(model);
+  const nn::TensorFolder stored(base, nn::SafetensorsFile::Compared::header);
+  const auto all_are = [&](std::string_view dtype) {
+    return std::all_of(stored.entries().begin(), stored.entries().end(),
+                       [&](const auto& entry) { return entry.second->dtype == dtype; });
+  };
+  const bool is_half = all_are("BF16");
+  if (is_half)
+    for (auto& [name, values] : state) values = values.to(DType::bfloat16);
+  files::make_folders(flags.out);
+  files::FolderUpdate update(flags.out);
+  for (const char* other : kOthers)
+    if (base.has(other)) update.write(other, base.text(other));
+  nn::save_safetensors(update, nn::kTensorFile, state);
+  update.write("config.json", base.has("config.json") && (is_half || all_are("F32"))
+                                  ? base.text("config.json")
+                                  : models::to_json(model.config()));
+  update.commit_without_list();
+}
+
 int merge(const MergeFlags& flags) {
-  std::error_code ignored;
-  if (fs::exists(flags.out) && !fs::is_empty(flags.out, ignored))
-    fail("merge", "--out must be a new or an empty folder, got ", flags.out, ".");
+  if (!is_unused(flags.out)) fail("merge", "--out must be a new or an empty folder, got ", flags.out, ".");
   train::check_memory(models::generation_memory(models::check_pretrained(flags.folder), 0, 0), "free some.");
   const fs::path place = flags.adapter.empty() ? flags.folder : flags.adapter;
   files::read_folder(place, [&](const files::FolderSnapshot& files) {
@@ -36,26 +81,7 @@ int merge(const MergeFlags& flags) {
     const fs::path base = flags.adapter.empty() ? models::base_of(files) : fs::path(flags.folder);
     models::Decoder model = models::load_with_adapter(base, files, models::load_config(base));
     nn::merge_lora(model);
-    nn::StateDict state = models::stored_state(model);
-    const files::FolderSnapshot from(base, {});
-    const nn::TensorFolder stored(from, nn::SafetensorsFile::Compared::header);
-    const auto all_are = [&](std::string_view dtype) {
-      return std::all_of(stored.entries().begin(), stored.entries().end(),
-                         [&](const auto& entry) { return entry.second->dtype == dtype; });
-    };
-    const bool is_half = all_are("BF16");
-    if (is_half)
-      for (auto& [name, values] : state) values = values.to(DType::bfloat16);
-    files::make_folders(flags.out);
-    files::FolderUpdate update(flags.out);
-    nn::save_safetensors(update, nn::kTensorFile, state);
-    update.write("config.json",
-                 is_half || all_are("F32") ? from.text("config.json") : models::to_json(model.config()));
-    for (const char* other :
-         {"vocab.json", "merges.txt", "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json",
-          "added_tokens.json", "chat_template.jinja", "generation_config.json"})
-      if (from.has(other)) update.write(other, from.text(other));
-    update.commit_without_list();
+    files::read_folder(base, [&](const files::FolderSnapshot& from) { write_merged(flags, model, from); });
   });
   Messages(false).line("wrote   " + shell_path(flags.out));
   return kDone;

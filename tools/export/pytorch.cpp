@@ -64,7 +64,6 @@ void write_pytorch(const train::TrainedModel& trained, const std::filesystem::pa
   nn::save_safetensors(update, "check.safetensors",  // identifies the folder, so first
                        {{"tokens", tensor(tokens, {static_cast<int64_t>(tokens.size())})},
                         {"logits", logits_of(trained.model, tokens)}});
-  models::save_pretrained(trained.model, update);
   std::map<std::string, std::string> files = data::tokenizer_files(trained.tokenizer);
   files["vocab.json"] = trained.tokenizer.to_json();  // tokenizer.py reads no tokenizer.json
   if (std::string merges = trained.tokenizer.to_merges(); !merges.empty()) files["merges.txt"] = merges;
@@ -74,6 +73,7 @@ void write_pytorch(const train::TrainedModel& trained, const std::filesystem::pa
                                    joined(trained.tokenizer.eos()), "]}\n"));
   for (const std::string name : {"model.py", "tokenizer.py", "sample.py", "check.py"})
     update.write(name, tools::embedded_file("export/pytorch/" + name));
+  models::save_pretrained(trained.model, update);  // and config.json, so last
   update.commit_without_list();
   if (trained.tokenizer.kind() != "bpe") std::filesystem::remove(folder / "merges.txt");  // of another model
 }

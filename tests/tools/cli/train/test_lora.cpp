@@ -93,6 +93,11 @@ TEST_CASE("adapters are read, merged, exported and trained further") {
   CHECK(files::read(fs::path(merged) / "config.json") == files::read(fs::path(base.base) / "config.json"));
   CHECK(base.loss({base.base, "--adapter", run}) == loss);
   check_refused({"merge", run, "--out", merged}, {"[merge] --out must be a new or an empty folder, got"});
+  // A merge that was killed before its last file was in place.
+  fs::rename(fs::path(merged) / "config.json", fs::path(merged) / "config.json.tmp");
+  CHECK(run_program({"sample", merged, "--tokens", "5"}).code == 2);
+  REQUIRE(run_program({"merge", run, "--out", merged}).code == 0);
+  CHECK(base.loss({merged}) == loss);
   check_refused({"merge", base.base, "--out", base.scratch.path("none")},
                 {"must have an adapter, got none."});
   CHECK(call("sample", run, "--tokens 5").code == 0);
