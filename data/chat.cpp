@@ -8,7 +8,19 @@
 #include "gradus/files/utf8.hpp"
 
 namespace gradus::data {
+
+std::vector<std::string> chat_format_names() {
+  std::vector<std::string> names;
+  for (const ChatFormatRow& row : chat_formats()) names.emplace_back(row.name);
+  return names;
+}
 namespace {
+
+const ChatFormatRow& chat_format_named(std::string_view name) {
+  for (const ChatFormatRow& row : chat_formats())
+    if (row.name == name) return row;
+  fail("chat", "the format must be ", listed(chat_format_names()), ", got ", files::in_quotes(name), ".");
+}
 
 constexpr const char *kStart = "<|im_start|>", *kEnd = "<|im_end|>";
 constexpr std::string_view kThink = "<think>", kThinkEnd = "</think>", kContent = "{}", kBos = "{bos}",

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "gradus/data/chat.hpp"
 #include "gradus/files/error.hpp"
 #include "gradus/files/hashes.hpp"
 #include "gradus/files/plain.hpp"
@@ -49,7 +48,36 @@ ChatFormatRow with(ChatFormatRow row, F&& change) {
   return row;
 }
 
-const std::vector<ChatFormatRow>& table() {
+/// Calls use(word) for each word before a space.
+template <class F>
+void for_each_word(std::string_view words, F&& use) {
+  for (size_t end; (end = words.find(' ')) != words.npos; words.remove_prefix(end + 1))
+    use(words.substr(0, end));
+}
+
+/// The marks of a row in a text, less those that are not in it.
+int likeness(const ChatFormatRow& row, std::string_view text) {
+  int count = 0;
+  for (const std::string_view marks : {row.tokens, row.marks})
+    for_each_word(marks, [&](std::string_view mark) { count += text.find(mark) == text.npos ? -1 : 1; });
+  return count;
+}
+
+/// The text as Jinja reads it: with LF as line ends, and without the last one.
+std::string normalized(std::string_view text) {
+  std::string result;
+  for (size_t i = 0; i < text.size(); ++i)
+    if (text[i] != '\r')
+      result += text[i];
+    else if (i + 1 == text.size() || text[i + 1] != '\n')
+      result += '\n';
+  if (result.ends_with('\n')) result.pop_back();
+  return result;
+}
+
+}  // namespace
+
+const std::vector<ChatFormatRow>& chat_formats() {
   using Row = ChatFormatRow;
   static const std::vector<Row> rows{
       chatml("chatml", {"153280e3ff55d19d", "58c1a1f04baa7ada", "d7b5b8c7b58f7a6b", "fcf7a096fe99a48f"}),
@@ -85,7 +113,7 @@ const std::vector<ChatFormatRow>& table() {
              row.default_system = "";
              row.marks = "Cutting ";
            }),
-      gemma("gemma", {"1e51d5c0fec2f83d", "ecd6ae513fe103f0"}),
+      gemma("gemma2", {"1e51d5c0fec2f83d", "ecd6ae513fe103f0"}),
       with(gemma("gemma3", {"8d9e3a3c114fb205"}),
            [](Row& row) { row.prefix = "\n\n", row.marks = "first_user_prefix "; }),
       {.name = "zephyr",
@@ -115,44 +143,9 @@ const std::vector<ChatFormatRow>& table() {
   return rows;
 }
 
-/// Calls use(word) for each word before a space.
-template <class F>
-void for_each_word(std::string_view words, F&& use) {
-  for (size_t end; (end = words.find(' ')) != words.npos; words.remove_prefix(end + 1))
-    use(words.substr(0, end));
-}
-
-/// The marks of a row in a text, less those that are not in it.
-int likeness(const ChatFormatRow& row, std::string_view text) {
-  int count = 0;
-  for (const std::string_view marks : {row.tokens, row.marks})
-    for_each_word(marks, [&](std::string_view mark) { count += text.find(mark) == text.npos ? -1 : 1; });
-  return count;
-}
-
-/// The text as Jinja reads it: with LF as line ends, and without the last one.
-std::string normalized(std::string_view text) {
-  std::string result;
-  for (size_t i = 0; i < text.size(); ++i)
-    if (text[i] != '\r')
-      result += text[i];
-    else if (i + 1 == text.size() || text[i + 1] != '\n')
-      result += '\n';
-  if (result.ends_with('\n')) result.pop_back();
-  return result;
-}
-
-}  // namespace
-
-std::vector<std::string> chat_format_names() {
-  std::vector<std::string> names;
-  for (const ChatFormatRow& row : table()) names.emplace_back(row.name);
-  return names;
-}
-
 const ChatFormatRow& chat_format_of(std::string_view text) {
   const std::string digest = files::sha256(normalized(text)).substr(0, 16);
-  const auto& rows = table();
+  const auto& rows = chat_formats();
   for (const ChatFormatRow& row : rows)
     if (std::find(row.templates.begin(), row.templates.end(), digest) != row.templates.end()) return row;
   const auto less = [&](const auto& a, const auto& b) { return likeness(a, text) < likeness(b, text); };
@@ -160,12 +153,6 @@ const ChatFormatRow& chat_format_of(std::string_view text) {
   fail("chat", "the chat template must be a known one, whose text is never executed, got another, ", digest,
        ", which begins ", files::in_quotes(text), ". Hint: the nearest format is ", nearest, "; ",
        Option{"chat-format"}, " ", nearest, " chooses it, where it writes the same.");
-}
-
-const ChatFormatRow& chat_format_named(std::string_view name) {
-  for (const ChatFormatRow& row : table())
-    if (row.name == name) return row;
-  fail("chat", "the format must be ", listed(chat_format_names()), ", got ", files::in_quotes(name), ".");
 }
 
 }  // namespace gradus::data

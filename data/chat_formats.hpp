@@ -1,5 +1,5 @@
 // The table of chat formats: what each chat template does, and the texts of templates that are known to do
-// it. A new format is one row of chat_formats.cpp. Private to chat.cpp.
+// it. A new format is one row of chat_formats.cpp. Private to data.
 #pragma once
 
 #include <string>
@@ -34,7 +34,7 @@ struct ChatFormatRow {
 
 /// The format of a template. Throws Error for an unknown text, with the nearest format.
 const ChatFormatRow& chat_format_of(std::string_view text);
-/// The format of this name. Throws Error for another name.
-const ChatFormatRow& chat_format_named(std::string_view name);
+/// All formats.
+const std::vector<ChatFormatRow>& chat_formats();
 
 }  // namespace gradus::data

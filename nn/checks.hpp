@@ -140,10 +140,9 @@ CheckReport check_eval_deterministic(M&& model, const Tensor& x) {
 /// decode() must give what model(x) gives in evaluation mode: for all positions at once, one by one, in
 /// uneven pieces, in turn with a second sequence in another cache, and in a cache used before and cleared, if
 /// caches have clear(). The model has make_cache(B, T) or make_cache(B), and decode(x, cache), which returns
-/// the outputs of the given positions, (B, t, ...), or of the last of them, (B, ...); a models::Decoder has another
-/// interface. x: (B, T) or (B, T, C).
-/// `tolerance` as in check_batch_invariant. An Error of decode() fails the check. Throws Error unless T >= 2
-/// and positions differ, and for outputs of other shapes.
+/// the outputs of the given positions, (B, t, ...), or of the last of them, (B, ...); a models::Decoder has
+/// another interface. x: (B, T) or (B, T, C). `tolerance` as in check_batch_invariant. An Error of decode()
+/// fails the check. Throws Error unless T >= 2 and positions differ, and for outputs of other shapes.
 template <class M>
 CheckReport check_kv_cache(M&& model, const Tensor& x, std::optional<double> tolerance = {}) {
   const auto make_cache = [&model, &x] {

@@ -187,7 +187,7 @@ TEST_CASE("a chat template is known by its whole text") {
     std::string text, nearest;
   } const cases[] = {{other, "chatml"},
                      {"{{ bos_token }}" + other, "chatml-bos"},
-                     {"{{ bos_token }}<start_of_turn>{{ x }}<end_of_turn>", "gemma"},
+                     {"{{ bos_token }}<start_of_turn>{{ x }}<end_of_turn>", "gemma2"},
                      {"<|start_header_id|><|end_header_id|>{{ x }}<|eot_id|>", "llama3"}};
   for (const auto& one : cases) {
     INFO(one.text);

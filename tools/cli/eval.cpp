@@ -16,6 +16,7 @@
 #include "gradus/files/file.hpp"
 #include "gradus/files/plain.hpp"
 #include "gradus/tools/cli/program/flags.hpp"
+#include "gradus/tools/cli/program/setting_flags.hpp"
 #include "gradus/tools/cli/program/terminal.hpp"
 #include "gradus/tools/cli/program/text_output.hpp"
 #include "gradus/tools/cli/program/verbs.hpp"
@@ -66,10 +67,11 @@ data::Examples sequences_of(const EvalFlags& flags, const std::vector<data::Sour
   const bool has_examples = data::are_examples(sources);
   if (!flags.per_example.empty())
     files::check_replaceable("eval", "--per-example", flags.per_example, [](std::string_view text) {
-      return text.starts_with(R"({"line":)") && text.find(R"(,"tokens":)") < text.find(R"(,"loss":)");
+      return (text.starts_with(R"({"line":)") || text.starts_with(R"({"file":)")) &&
+             text.find(R"(,"tokens":)") < text.find(R"(,"loss":)");
     });
-  for (const auto& [flag, value] :
-       {std::pair{"--per-example", flags.per_example}, {"--chat-format", flags.chat_format}})
+  for (const auto& [flag, value] : {std::pair<std::string, std::string>{"--per-example", flags.per_example},
+                                    {flag_of("chat_format", nullptr), flags.chat_format}})
     if (!value.empty() && !has_examples)
       fail("eval", flag, " needs a --text of JSONL, got ", files::plain(flags.text.front()), ".");
   data::Examples result;

@@ -6,6 +6,7 @@
 #include "gradus/models/pretrained.hpp"
 #include "gradus/tools/cli/program/flags.hpp"
 #include "gradus/tools/cli/program/nearest.hpp"
+#include "gradus/tools/cli/program/setting_flags.hpp"
 #include "gradus/tools/cli/program/terminal.hpp"
 #include "gradus/tools/cli/program/text_output.hpp"
 #include "gradus/train/memory.hpp"
@@ -30,7 +31,7 @@ void add_model_flags(CLI::App& verb, ModelFlags& flags) {
 }
 
 void add_chat_format(CLI::App& verb, std::string& name) {
-  choices(add_value(verb, "--chat-format", name, "NAME",
+  choices(add_value(verb, flag_of("chat_format", nullptr), name, "NAME",
                     "Format of conversations [that of training, or of the chat template]"),
           data::chat_format_names);
 }

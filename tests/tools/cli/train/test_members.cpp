@@ -58,9 +58,9 @@ TEST_CASE("stopped members go on with the same bits") {
   must(train(scratch, "whole", members));
   std::string command = "$GRADUS";
   for (const std::string& word : train(scratch, "parts", members)) command += " '" + word + "'";
-  const Outcome stopped =
-      run_shell(concat(command, " & pid=$!; until grep -q '\"step\"' ", scratch.path("parts/members/2/metrics.jsonl"),
-                       " 2>/dev/null; do sleep 0.02; done; kill -TERM $pid; wait $pid; echo code $?"));
+  const Outcome stopped = run_shell(
+      concat(command, " & pid=$!; until grep -q '\"step\"' ", scratch.path("parts/members/2/metrics.jsonl"),
+             " 2>/dev/null; do sleep 0.02; done; kill -TERM $pid; wait $pid; echo code $?"));
   CHECK(stopped.out.find("code 143") != std::string::npos);
   CHECK(stopped.err.find("continue with: ") != std::string::npos);
   CHECK(!std::filesystem::exists(scratch.path("parts/config.json")));
