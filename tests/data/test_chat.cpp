@@ -169,8 +169,11 @@ TEST_CASE(
                                                                : format.example(messages).tokens);
       } catch (const Error&) {
       }
-      // Gemma's template takes messages of the system for answers; no model has seen that.
-      const bool may_refuse = name == "gemma3" && messages.back().role != "user";
+      // Gemma's template takes later messages of the system for answers; no model has seen that.
+      const auto is_system = [](const Message& one) { return one.role == "system"; };
+      const bool may_refuse =
+          name == "gemma3" &&
+          (messages.size() == 1 || std::any_of(messages.begin() + 1, messages.end(), is_system));
       if (rendered[i].is_null())
         CHECK(text == "refused");
       else if (text != "refused" || !may_refuse)
