@@ -256,7 +256,7 @@ void check_replaceable(std::string_view op, std::string_view flag, const fs::pat
     const StableFile file(path);
     beginning.resize(static_cast<size_t>(std::min<int64_t>(file.size(), std::ssize(beginning))));
     file.read(0, beginning.data(), std::ssize(beginning));
-    if (beginning.empty() || is_own(beginning)) return;
+    if (is_own(beginning)) return;
   } catch (const Error&) {  // a folder, a pipe or a device
   }
   fail(op, flag, " must be a new file or an earlier one of its kind, got ", path,
