@@ -144,7 +144,7 @@ TEST_CASE("gemma starts with norms of weight 0") {
 }
 
 TEST_CASE("scaled positions are those of blocks without a window") {
-  DecoderConfig config = small_gemma();
+  DecoderConfig config = kSmallGemma;
   config.dropout = 0;
   const Tensor idx = tensor(std::vector<int64_t>{3, 1, 4, 1, 5, 9, 2, 6}, {1, 8});
   const auto logits = [&](const RopeScaling& scaling) {
