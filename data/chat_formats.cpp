@@ -80,9 +80,10 @@ std::string normalized(std::string_view text) {
 const std::vector<ChatFormatRow>& chat_formats() {
   using Row = ChatFormatRow;
   static const std::vector<Row> rows{
-      chatml("chatml", {"153280e3ff55d19d", "58c1a1f04baa7ada", "d7b5b8c7b58f7a6b", "fcf7a096fe99a48f"}),
-      with(chatml("chatml-bos",
-                  {"49aa7cb516942cc5", "68268d4bc1d65008", "a805e50fed68938a", "bbb11deafc46a882"}),
+      chatml("chatml", {"e5cfc30a46b953e7", "153280e3ff55d19d", "58c1a1f04baa7ada", "d7b5b8c7b58f7a6b",
+                        "fcf7a096fe99a48f"}),
+      with(chatml("chatml-bos", {"bba6a276fee323a2", "49aa7cb516942cc5", "68268d4bc1d65008",
+                                 "a805e50fed68938a", "bbb11deafc46a882"}),
            [](Row& row) { row.begin = "{bos}", row.marks = "bos_token "; }),
       with(chatml("smollm2", {"872be49dbb638044", "de9cde7d1b0ca0cc"}),
            [](Row& row) {
@@ -102,7 +103,7 @@ const std::vector<ChatFormatRow>& chat_formats() {
           }),
       with(chatml("qwen3", {"87a2728cb8dc9fe4"}),
            [](Row& row) { row.thinks = true, row.marks = "</think> "; }),
-      llama3("llama3", {"4f46ecd43418f216", "ba03a121d097859c"}),
+      llama3("llama3", {"f526d765abaac0a0", "4f46ecd43418f216", "ba03a121d097859c"}),
       with(llama3("llama3-asks", {"b48c47f644389271", "b75e17085cfc511e"}),
            [](Row& row) { row.always_asks = true; }),
       with(llama3("llama3.1", {"93c0e9aa3629bbd7"}),
@@ -114,7 +115,7 @@ const std::vector<ChatFormatRow>& chat_formats() {
              row.marks = "Cutting ";
            }),
       gemma("gemma2", {"1e51d5c0fec2f83d", "ecd6ae513fe103f0"}),
-      with(gemma("gemma3", {"8d9e3a3c114fb205"}),
+      with(gemma("gemma3", {"b065de559d6f7b88", "8d9e3a3c114fb205"}),
            [](Row& row) { row.prefix = "\n\n", row.marks = "first_user_prefix "; }),
       {.name = "zephyr",
        .tokens = "",

@@ -186,6 +186,9 @@ TEST_CASE("a chat template is known by its whole text") {
   const std::string text = chat_bytes().chat_template(), other = text + " ";
   CHECK(ChatFormat::of(with_template(text)));
   CHECK(ChatFormat::of(with_template(text + "\r\n")));  // which Jinja leaves out
+  CHECK(ChatFormat::of(with_template(                   // the shortest ChatML
+      "{% for m in messages %}{{ '<|im_start|>' ~ m.role ~ '\n' ~ m.content ~ '<|im_end|>\n' }}{% endfor %}"
+      "{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}")));
   struct {
     std::string text, nearest;
   } const cases[] = {{other, "chatml"},
