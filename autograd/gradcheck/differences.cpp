@@ -140,8 +140,7 @@ Verdict judge(Line& line, const Numbers& weights, const Numbers& terms, const Gr
   }
   numeric = slope.value;
   const double scale = std::min(1.0, std::max(size, noise / kRounding)),
-               enough =
-                   options.tolerance * (kAbsolute * scale + kCoarse * std::max(magnitude, std::abs(numeric)));
+               enough = options.tolerance * (scale + kCoarse * std::max(magnitude, std::abs(numeric)));
   if (slope.error > enough && std::abs(numeric - analytic) < allowed + 10 * slope.error)
     return unjudged(Verdict::too_coarse,
                     concat("differences are too coarse to judge: the derivative is ", numeric / how.unit,

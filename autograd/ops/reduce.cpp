@@ -268,7 +268,8 @@ Tensor norm(const Tensor& x, double p, const Dims& dims, bool keepdim) {
     if (p == 2) return g * masked_fill(*x / divisor, none, 0.0);
     // (|x| / norm)^(p - 1), by roots, whose quotient does not vanish.
     const Tensor zero = eq(x, 0.0), size = masked_fill(abs(x), zero, 1.0);
-    return g * masked_fill(sign(x) * pow(sqrt(size) / sqrt(divisor), 2 * (p - 1)), zero, 0.0);
+    const Tensor slope = sign(x) * pow(sqrt(size) / sqrt(divisor), 2 * (p - 1));
+    return g * masked_fill(masked_fill(slope, zero, 0.0), none, 0.0);
   };
   return record("norm", norm_of(x.detach(), p, dims, keepdim), {{x, pull}});
 }
