@@ -32,7 +32,7 @@ void add_model_flags(CLI::App& verb, ModelFlags& flags) {
 
 void add_chat_format(CLI::App& verb, std::string& name) {
   choices(add_value(verb, flag_of("chat_format", nullptr), name, "NAME",
-                    "Format of conversations [that of training, or of the chat template]"),
+                    "Format of conversations [that of training or of the template]"),
           data::chat_format_names);
 }
 
