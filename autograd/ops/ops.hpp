@@ -14,12 +14,6 @@
 #include "gradus/autograd/random/random.hpp"
 #include "gradus/autograd/tensor/tensor.hpp"
 
-// Headers of other libraries have macros of these names.
-#pragma push_macro("min")
-#pragma push_macro("max")
-#undef min
-#undef max
-
 namespace gradus {
 
 namespace autograd {
@@ -371,6 +365,3 @@ Tensor multinomial(const Tensor& p, int64_t num_samples, Generator& generator, b
 Tensor bernoulli(const Tensor& p, Generator& generator);
 
 }  // namespace gradus
-
-#pragma pop_macro("max")
-#pragma pop_macro("min")

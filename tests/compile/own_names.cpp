@@ -13,8 +13,6 @@
 #define Always 2
 #define Complex 0
 #define I _Complex_I
-#define min(a, b) ((a) < (b) ? (a) : (b))
-#define max(a, b) ((a) > (b) ? (a) : (b))
 #define near
 #define far
 #define small char
@@ -32,8 +30,6 @@
 #define unix 1
 
 #include "gradus/gradus.hpp"
-
-static_assert(max(1, 2) == 2);
 
 using namespace gradus;
 
