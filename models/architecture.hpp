@@ -105,7 +105,7 @@ struct Architecture {
 
   /// Parts of the names of modules: GPT-2's and its own. See own_name().
   std::vector<std::pair<std::string_view, std::string_view>> names = {};
-  /// The formats of `export`, besides npz, that can describe it.
+  /// The formats of `export` that can describe it.
   std::vector<std::string_view> exports = {};
   /// Hugging Face's name for such a model.
   std::string_view (*title)(const DecoderConfig& config);

@@ -340,7 +340,7 @@ const Architecture& gpt2() {
       .stores_zero_biases = true,
       .foreign_layout = foreign_layout,
       .config_of = book_config,
-      .exports = {"gguf", "pytorch", "web"},
+      .exports = {"gguf", "web"},
       .title = [](const DecoderConfig&) -> std::string_view { return "GPT-2"; }};
   return row;
 }

@@ -298,7 +298,7 @@ const Architecture& llama() {
                 {".ln_2.", ".post_attention_layernorm."},
                 {".attn.c_proj.", ".attn.o_proj."},
                 {".attn.", ".self_attn."}},
-      .exports = {"gguf", "pytorch", "web"},
+      .exports = {"gguf", "web"},
       .title = llama_title};
   return row;
 }

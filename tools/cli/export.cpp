@@ -6,7 +6,6 @@
 
 #include "gradus/files/error.hpp"
 #include "gradus/files/file.hpp"
-#include "gradus/files/json.hpp"
 #include "gradus/files/plain.hpp"
 #include "gradus/models/adapter.hpp"
 #include "gradus/models/architecture.hpp"
@@ -61,12 +60,6 @@ const std::vector<Format>& formats() {
          exports::write_gguf_adapter(model, model_name(flags.folder), flags.out);
        },
        "llama-cli --model BASE.gguf --lora PATH"},
-      {"pytorch", true, "check.safetensors",
-       [](const Model& model, const Flags& flags) { exports::write_pytorch(model, flags.out); },
-       "python3 PATH/check.py; python3 PATH/sample.py"},
-      {"npz", false, "PK",
-       [](const Model& model, const Flags& flags) { exports::write_npz(model, flags.out); },
-       "in Python, numpy.load(PATH)"},
       {"web", true, "model-data.js",
        [](const Model& model, const Flags& flags) {
          exports::write_web(model, model_name(flags.folder), flags.out);
@@ -76,24 +69,15 @@ const std::vector<Format>& formats() {
   return all;
 }
 
-/// Whether an archive begins with an array of NumPy's.
-bool begins_with_array(std::string_view archive) {
-  constexpr size_t kName = 30, kNameSize = 26;  // APPNOTE, 4.3.7
-  if (archive.size() < kName) return false;
-  const auto byte = [&](size_t at) { return static_cast<size_t>(static_cast<unsigned char>(archive[at])); };
-  return archive.substr(kName, byte(kNameSize) | byte(kNameSize + 1) << 8).ends_with(".npy");
-}
-
 /// Whether the file or folder is an earlier export in this format.
 bool is_of(const Format& format, const fs::path& out) {
   std::error_code ignored;
   if (format.is_folder) return fs::exists(out / format.mark, ignored);
   if (!fs::is_regular_file(out, ignored)) return false;  // Opening a pipe waits for its writer.
-  std::string beginning(4096, '\0');
+  std::string beginning(format.mark.size(), '\0');
   std::ifstream file(out, std::ios::binary);
   file.read(beginning.data(), static_cast<std::streamsize>(beginning.size()));
-  beginning.resize(static_cast<size_t>(file.gcount()));
-  return beginning.starts_with(format.mark) && (format.name != "npz" || begins_with_array(beginning));
+  return beginning == format.mark;
 }
 
 /// Whether a folder is empty, except for unfinished files of a stopped export.
@@ -143,6 +127,9 @@ train::TrainedModel load(const ExportFlags& flags) {
 }
 
 int export_model(const ExportFlags& flags) {
+  if (flags.to == "pytorch" || flags.to == "npz")
+    fail("export", "--to must be ", listed(format_names()), ", got ", flags.to,
+         ". Hint: Python's transformers and safetensors open the folder as it is.");
   check_choice("export", "--to", flags.to, format_names());
   check_choice("export", "--type", flags.type, exports::gguf_types());
   if (flags.type_given && flags.to != "gguf")
@@ -151,17 +138,19 @@ int export_model(const ExportFlags& flags) {
       *std::find_if(formats().begin(), formats().end(), [&](const Format& f) { return f.name == flags.to; });
   check_out(flags, format);
   const models::DecoderConfig config = models::check_pretrained(flags.folder);
-  if (flags.to != "npz") check_single("export", config, flags.folder);
+  check_single("export", config, flags.folder);
   const auto& known = models::architecture(config.arch).exports;
   const std::string_view kind = flags.to == kGGUFAdapter ? "gguf" : std::string_view(flags.to);
-  if (kind != "npz" && std::find(known.begin(), known.end(), kind) == known.end())
-    fail("export", "--to must be ", joined(known), known.empty() ? "" : " or ", "npz for a model of --arch ",
-         config.arch, ", got ", flags.to, ".");
-  if ((flags.to == "pytorch" || flags.to == "web") && config.attention != models::AttentionVariant())
-    fail("export",
-         "--to must be gguf or npz for a model with scaled positions, a window, biases or another head_dim, "
-         "got ",
+  if (known.empty())
+    fail("export", "the model must be of an architecture that other programs have, got --arch ", config.arch,
+         ".");
+  if (std::find(known.begin(), known.end(), kind) == known.end())
+    fail("export", "--to must be ", joined(known, " or "), " for a model of --arch ", config.arch, ", got ",
          flags.to, ".");
+  if (flags.to == "web" && config.attention != models::AttentionVariant())
+    fail("export",
+         "--to must be gguf for a model with scaled positions, a window, biases or another head_dim, got "
+         "web.");
   train::check_memory(models::generation_memory(config, 0, 0), "free some.");
   const train::TrainedModel trained = load(flags);
   const fs::path folder = format.is_folder ? fs::path(flags.out) : fs::path(flags.out).parent_path();
@@ -170,10 +159,7 @@ int export_model(const ExportFlags& flags) {
 
   std::string next = format.next;
   const std::string path = shell_path(flags.out);
-  const std::string there =
-      format.name == "npz" ? files::json_text(files::plain(flags.out)) : path;  // Python's form
-  for (size_t at = 0; (at = next.find("PATH", at)) != next.npos; at += there.size())
-    next.replace(at, 4, there);
+  if (const size_t at = next.find("PATH"); at != next.npos) next.replace(at, 4, path);
   Messages(flags.quiet).line(concat("wrote   ", path, "\nmore    ", next));
   return kDone;
 }
@@ -187,15 +173,12 @@ Action add_export(CLI::App& verb, const std::string& program) {
   choices(add_value(verb, "--to", flags->to, "NAME",
                     "gguf: one file for llama.cpp and programs that use it\n"
                     "gguf-adapter: a LoRA adapter alone, for llama.cpp's --lora\n"
-                    "pytorch: a folder with the model in Python\n"
-                    "npz: the weights for NumPy\n"
                     "web: a page that writes text in any browser"),
           format_names)
       ->required();
   add_value(verb, "--adapter", flags->adapter, "DIR",
             "Folder of a LoRA adapter of the model, in PEFT's files");
-  add_value(verb, "--out", flags->out, "PATH", "File (gguf, npz) or folder (pytorch, web) to write")
-      ->required();
+  add_value(verb, "--out", flags->out, "PATH", "File (gguf) or folder (web) to write")->required();
   CLI::Option* const type = add_value(verb, "--type", flags->type, "NAME",
                                       "gguf: type of the matrices: f32, f16, or q8_0 (8 bits with scales)");
   choices(type, exports::gguf_types)->capture_default_str();

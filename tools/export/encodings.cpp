@@ -221,12 +221,6 @@ std::vector<std::string> merge_lines(const data::Tokenizer& tokenizer) {
   return {lines.begin() + 1, lines.end()};
 }
 
-void must_follow_gpt2(const data::Tokenizer& tokenizer, std::string_view format) {
-  if (tokenizer.kind() == "bpe" && !tokenizer.pairs().follows_gpt2())
-    fail("export", format, " needs a tokenizer with GPT-2's words, got a tokenizer.json with other rules. ",
-         "Hint: gguf has them.");
-}
-
 Keys vocabulary_keys(const data::Tokenizer& tokenizer) {
   const bool is_pairs = tokenizer.kind() == "bpe";
   const std::vector<int32_t> prefix = tokenizer.prefix();

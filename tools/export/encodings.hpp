@@ -40,7 +40,5 @@ std::vector<std::string> merge_lines(const data::Tokenizer& tokenizer);
 ///               every text at its token 11.)
 /// Throws Error for words that llama.cpp has no name for.
 gguf::Keys vocabulary_keys(const data::Tokenizer& tokenizer);
-/// Throws Error for bpe with other rules than GPT-2's, which `format` does not have.
-void must_follow_gpt2(const data::Tokenizer& tokenizer, std::string_view format);
 
 }  // namespace gradus::exports

@@ -4,7 +4,6 @@
 #include <filesystem>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "gradus/train/decoder.hpp"
@@ -25,26 +24,6 @@ void write_gguf(const train::TrainedModel& trained, const std::string& name, std
 /// --lora. Throws as above.
 void write_gguf_adapter(const train::TrainedModel& trained, const std::string& name,
                         const std::filesystem::path& path);
-
-/// Writes the weights for NumPy, atomically: numpy.load(path) gives each array by Hugging Face's name,
-/// float32 and in the shape that model.safetensors has it. The file is a zip archive without compression with
-/// one .npy file per array (numpy.lib.format, version 1.0). Throws Error if it would be larger than 4 GiB,
-/// which needs an extension of zip that not all readers support; RunError if the disk refuses.
-void write_npz(const train::TrainedModel& trained, const std::filesystem::path& path);
-
-/// Arrays by name.
-using Arrays = std::vector<std::pair<std::string, Tensor>>;
-/// Writes the arrays in the same way, float32 and int64 as they are and other floats as float32. Throws as
-/// above.
-void write_npz(const Arrays& arrays, const std::filesystem::path& path);
-
-/// Writes files for PyTorch into an existing folder. Throws RunError if the disk refuses.
-///   model.py, tokenizer.py, sample.py, check.py   the model in Python; need PyTorch 1.13 and nothing else
-///   model.safetensors, config.json, vocab.json,
-///   merges.txt, tokenizer.json,
-///   tokenizer_config.json                         as in a run folder
-///   check.safetensors, check.json                 tokens with gradus's logits, a text with its tokens
-void write_pytorch(const train::TrainedModel& trained, const std::filesystem::path& folder);
 
 /// Writes a page that generates text in any browser into an existing folder. `name` is the page's title. The
 /// data are scripts because a page opened from a disk may load no other files. Throws RunError if the disk

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "gradus/data/pairs/byte_pairs.hpp"
+#include "gradus/files/error.hpp"
 #include "gradus/files/folder.hpp"
 #include "gradus/models/architecture.hpp"
 #include "gradus/models/config_json.hpp"
@@ -39,7 +41,9 @@ Json tokenizer_json(const data::Tokenizer& tokenizer) {
     json["characters"] = Json::parse(tokenizer.to_json()).at("characters");
     return json;
   }
-  must_follow_gpt2(tokenizer, "web");
+  if (!tokenizer.pairs().follows_gpt2())
+    fail("export", "web needs a tokenizer with GPT-2's words, got a tokenizer.json with other rules. ",
+         "Hint: gguf has them.");
   json["tokens"] = tokens;
   json["merges"] = merge_lines(tokenizer);
   return json;

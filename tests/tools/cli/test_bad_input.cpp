@@ -29,7 +29,7 @@ TEST_CASE("files of others are not replaced unasked, earlier ones of the verb ar
                     lines = place.scratch.file("lines.jsonl", line);
   const std::vector<std::vector<std::string>> all = {
       {"look", place.out, "--prompt", "the", "--html", theirs},
-      {"look", place.out, "--prompt", "the", "--npz", theirs},
+      {"look", place.out, "--prompt", "the", "--tensors", theirs},
       {"gradcheck", "--op", "neg", "--html", theirs},
       {"train", "--text", place.text, "--preset", "tiny", "--out", place.scratch.path("new"), "--profile",
        theirs},

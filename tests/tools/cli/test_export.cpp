@@ -1,8 +1,6 @@
-// gradus export and what it refuses; info on what it wrote; the PyTorch page beside PyTorch.
+// gradus export and what it refuses; info on what it wrote.
 #include <sys/stat.h>
 
-#include "gradus/files/error.hpp"
-#include "gradus/tools/bench/compare.hpp"
 #include "program.hpp"
 
 namespace gradus::cli::test_export {
@@ -17,22 +15,10 @@ std::string train_small(const Scratch& scratch, const std::string& name,
   return scratch.path(name);
 }
 
-/// That numpy.load() finds in argv[2] what the page's own reader finds in the folder argv[1].
-constexpr const char* kCompareArrays = R"py(
-import sys
-sys.path.insert(0, sys.argv[1])
-import numpy
-from model import read_safetensors
-arrays, tensors = numpy.load(sys.argv[2]), read_safetensors(sys.argv[1] + "/model.safetensors")
-same = all(numpy.array_equal(arrays[name], tensors[name].numpy()) for name in tensors)
-print(len(arrays.files), "arrays", "alike" if same and set(arrays.files) == set(tensors) else "differ")
-)py";
-
 TEST_CASE("each form is written where it is asked for, and tells what to do with it") {
   const Scratch scratch;
   const std::string run = train_small(scratch, "my run");
-  for (const auto& [to, file] :
-       {std::pair{"gguf", ""}, {"npz", ""}, {"pytorch", "/model.py"}, {"web", "/index.html"}}) {
+  for (const auto& [to, file] : {std::pair{"gguf", ""}, {"web", "/index.html"}}) {
     INFO(to);
     const std::string out = scratch.path(std::string("new/") + to);
     const Outcome exported = call("export", run, "--to", to, "--out", out);
@@ -79,16 +65,19 @@ TEST_CASE("what cannot be exported is refused before anything is written") {
   };
   refused({"--out", out}, {"--to"});
   refused(args("--to gguf"), {"--out"});
-  refused(args("--to onnx --out", out), {"--to must be gguf, gguf-adapter, pytorch, npz or web, got 'onnx'"});
+  refused(args("--to onnx --out", out), {"--to must be gguf, gguf-adapter or web, got 'onnx'"});
+  for (const std::string old : {"pytorch", "npz"})
+    refused({"--to", old, "--out", out},
+            {"got " + old + ". Hint: Python's transformers and safetensors open "});
   refused(args("--to gguf --type q4 --out", out), {"--type must be f32, f16 or q8_0, got 'q4'"});
-  refused(args("--to npz --type f16 --out", out), {"--type must come with --to gguf"});
+  refused(args("--to web --type f16 --out", out), {"--type must come with --to gguf"});
   refused(args("--to gguf --out", run, "--overwrite"), {"--out must be a file for --to gguf", "a folder"});
   refused(args("--to gguf --out", run + "/model.safetensors", "--overwrite"),
           {"an earlier export --to gguf"});
   refused(args("--to web --out", run, "--overwrite"), {"an earlier export --to web", "something else"});
   refused(args("--to web --out", scratch.path("text.txt"), "--overwrite"),
           {"--out must be a folder for --to web"});
-  check_refused(args("export", scratch.path("none"), "--to npz --out", out), {"none"});
+  check_refused(args("export", scratch.path("none"), "--to gguf --out", out), {"none"});
   CHECK_FALSE(std::filesystem::exists(out));
 }
 
@@ -98,7 +87,7 @@ TEST_CASE("only an earlier export is replaced, also one that was stopped, and ne
   const auto export_to = [&](const std::string& to, const std::string& out) {
     return std::vector<std::string>{"export", run, "--to", to, "--out", out, "--overwrite"};
   };
-  for (const std::string to : {"gguf", "npz", "pytorch", "web"}) {
+  for (const std::string to : {"gguf", "web"}) {
     check_refused(export_to(to, ""), {"--out must be a path, got none"});
     const std::string pipe = scratch.path(to + ".pipe");
     REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
@@ -108,54 +97,14 @@ TEST_CASE("only an earlier export is replaced, also one that was stopped, and ne
     check_refused(export_to(to, link), {"--out must be "});
     CHECK(std::filesystem::is_symlink(link));
   }
-  const std::string archive =
-      scratch.file("x.docx", "PK\3\4" + std::string(22, '\0') + "\4" + std::string(3, '\0') + "word");
-  check_refused(export_to("npz", archive),
-                {"--out must be new or an earlier export --to npz", "something else"});
-  for (const auto& [to, left] :
-       {std::pair{"pytorch", "model.safetensors.tmp"}, {"web", "weights-0.js.tmp"}}) {
-    const std::string out = scratch.path(std::string(to) + ".stopped");
-    std::filesystem::create_directory(out);
-    scratch.file(std::string(to) + ".stopped/" + left, "half");
-    CHECK(call("export", run, "--to", to, "--out", out, "--quiet").code == 0);
-    scratch.file(std::string(to) + ".stopped/index", "mine");
-    CHECK(run_program(export_to(to, out)).code == 0);
-    CHECK(read(out + "/index") == "mine");
-    CHECK_FALSE(std::filesystem::exists(out + "/" + left));
-  }
-  const Outcome spaced = run_program(export_to("npz", scratch.path("a b.npz")));
-  CHECK_HAS(spaced.err, "/a b.npz\")\n", "numpy.load(\"");
-}
-
-TEST_CASE("PyTorch computes what gradus computed, and NumPy reads the same numbers", "[torch]") {
-  std::string python;
-  try {
-    python = bench::find_torch("").python;
-  } catch (const Error& e) {
-    WARN("skipped: " << e.what());
-    return;
-  }
-  const Scratch scratch;
-  const std::vector<std::vector<std::string>> kinds = {
-      {"--tokenizer", "char"},
-      {"--no-bias", "--tokenizer", "bpe", "--vocab", "270"},
-      {"--arch", "llama", "--tokenizer", "byte", "--kv-heads", "1"},
-      {"--arch", "llama", "--tokenizer", "bpe", "--vocab", "270", "--qk-norm", "--untied"}};
-  for (size_t i = 0; i < kinds.size(); ++i) {
-    const std::string run = train_small(scratch, concat("run", i), kinds[i]),
-                      out = scratch.path(concat("torch", i));
-    must("export", run, "--to pytorch --out", out, "--quiet");
-    const Outcome checked = run_shell(concat(python, " -B '", out, "/check.py'"));
-    INFO(checked.out << checked.err);
-    CHECK(checked.code == 0);
-    CHECK_HAS(checked.out, "ok    logits", "ok    greedy text", "ok    tokens of a text");
-    const std::string npz = scratch.path(concat(i, ".npz"));
-    must("export", run, "--to npz --out", npz, "--quiet");
-    const Outcome read = run_shell(
-        concat(python, " -B '", scratch.file("compare.py", kCompareArrays), "' '", out, "' '", npz, "'"));
-    INFO(read.err);
-    CHECK_HAS(read.out, " arrays alike");
-  }
+  const std::string out = scratch.path("stopped"), left = out + "/weights-0.js.tmp";
+  std::filesystem::create_directory(out);
+  scratch.file("stopped/weights-0.js.tmp", "half");
+  CHECK(call("export", run, "--to web --out", out, "--quiet").code == 0);
+  scratch.file("stopped/index", "mine");
+  CHECK(run_program(export_to("web", out)).code == 0);
+  CHECK(read(out + "/index") == "mine");
+  CHECK_FALSE(std::filesystem::exists(left));
 }
 
 }  // namespace gradus::cli::test_export

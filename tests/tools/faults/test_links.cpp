@@ -93,8 +93,7 @@ int link_all(int stride) {
   const Scenario scenario(Scenario::resume);
   scenario.set_up();
   int in_exports = 0;
-  for (const char* format : {"gguf", "pytorch", "npz", "web"})
-    in_exports += link_export(scenario.out(), format, stride);
+  for (const char* format : {"gguf", "web"}) in_exports += link_export(scenario.out(), format, stride);
   std::cout << in_runs << " links in runs, " << in_exports << " in exports\n";
   return in_runs + in_exports;
 }

@@ -30,7 +30,7 @@ using look::Look;
 
 struct LookFlags {
   ModelFlags model;
-  std::string prompt, text, npz, html, from;
+  std::string prompt, text, tensors, html, from;
   std::vector<std::string> points, ablate, scale, patch;
   std::optional<int64_t> position;
   bool heads = false, json = false, list = false;
@@ -99,11 +99,8 @@ void check(const LookFlags& flags) {
          "--heads and --html must be without --ablate, --scale and --patch, got both. Hint: they show the ",
          "loss without each head.");
   if (!flags.html.empty()) files::check_replaceable("look", "--html", flags.html, pages::is_page);
-  if (!flags.npz.empty())
-    files::check_replaceable("look", "--npz", flags.npz, [](std::string_view text) {
-      return text.starts_with("PK\3\4") && text.size() > 30 &&
-             text.substr(30).starts_with("tokens.npy");  // its first array
-    });
+  if (!flags.tensors.empty())
+    files::check_replaceable("look", "--tensors", flags.tensors, LookReport::is_tensors);
 }
 
 /// The tokens of --prompt, or the first ones of --text.
@@ -158,13 +155,13 @@ int run(const LookFlags& flags) {
   std::optional<Look> unchanged;
   if (flags.changes()) unchanged = look::look_at(model, tokens, {});
   const std::vector<nn::Intervention> changes = interventions(model, flags, source);
-  const bool to_file = !flags.npz.empty() || !flags.html.empty();
+  const bool to_file = !flags.tensors.empty() || !flags.html.empty();
   const Look look =
       look::look_at(model, tokens, points,
                     {.heads = flags.heads || !flags.html.empty(), .embedding = flags.json || to_file});
 
   const LookReport report(tokenizer, look, unchanged, origin);
-  if (!flags.npz.empty()) report.npz(flags.npz);
+  if (!flags.tensors.empty()) report.tensors(flags.tensors);
   if (!flags.html.empty())
     report.html(flags.html, (std::filesystem::path(flags.model.folder) / "").parent_path().filename(),
                 concat(models::sizes(config), ", ", models::architecture(config.arch).describe(config)));
@@ -195,7 +192,7 @@ Action add_look(CLI::App& verb, const std::string& program) {
   add_value(verb, "--from", flags->from, "TEXT", "A prompt of as many tokens, for --patch");
   add_value(verb, "--position", flags->position, "N", "Change this position only, counted from 0");
   verb.add_flag("--json", flags->json, "Print one JSON object");
-  add_value(verb, "--npz", flags->npz, "FILE", "Write arrays for NumPy to this file");
+  add_value(verb, "--tensors", flags->tensors, "FILE", "Write the numbers to this safetensors file");
   add_value(
       verb, "--html", flags->html, "FILE",
       "Write a page to this file: the text coloured by loss, the\nattention and the effect of each head");

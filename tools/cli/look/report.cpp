@@ -12,8 +12,8 @@
 #include "gradus/autograd/ops/ops.hpp"
 #include "gradus/files/file.hpp"
 #include "gradus/files/plain.hpp"
+#include "gradus/nn/safetensors.hpp"
 #include "gradus/tools/cli/program/terminal.hpp"
-#include "gradus/tools/export/export.hpp"
 #include "gradus/tools/pages/text.hpp"
 
 namespace gradus::cli {
@@ -126,15 +126,21 @@ void LookReport::json() const {
   std::cout << object.dump(-1, ' ', false, Json::error_handler_t::replace) << std::endl;
 }
 
-void LookReport::npz(const std::string& path) const {
-  exports::Arrays arrays;
+bool LookReport::is_tensors(std::string_view beginning) {
+  constexpr size_t kLength = 8;  // bytes of the length of the header
+  return beginning.size() > kLength &&
+         beginning.substr(kLength).starts_with(R"({"__metadata__":{"gradus":"look"})");
+}
+
+void LookReport::tensors(const std::string& path) const {
+  nn::StateDict arrays;
   const auto add = [&](const std::string& name, const auto& values) {
-    arrays.emplace_back(name, tensor(values, {std::ssize(values)}));
+    arrays.emplace(name, tensor(values, {std::ssize(values)}));
   };
   add("tokens", look_.tokens);
   add("losses", look_.prediction.losses);
-  arrays.emplace_back("top/tokens", look_.top);
-  arrays.emplace_back("top/probabilities", look_.top_probabilities);
+  arrays.emplace("top/tokens", look_.top);
+  arrays.emplace("top/probabilities", look_.top_probabilities);
   if (unchanged_) add("unchanged.losses", unchanged_->prediction.losses);
   for (const Prediction& lens : look_.lens) {
     add(concat("logit_lens/", lens.name, "/likeliest"), lens.likeliest);
@@ -147,13 +153,13 @@ void LookReport::npz(const std::string& path) const {
     const std::string prefix = concat("heads/", head.name, "/");
     for (const auto& [name, measure] : kMeasures) add(prefix + name, std::vector{head.*measure});
     add(prefix + "losses", head.losses);
-    arrays.emplace_back(prefix + "attention", head.attention);
+    arrays.emplace(prefix + "attention", head.attention);
   }
   add("embedding/tokens", look_.embedding.tokens);
   add("embedding/x", look_.embedding.plane.x);
   add("embedding/y", look_.embedding.plane.y);
-  for (const auto& [name, value] : look_.activations) arrays.emplace_back(name, value);
-  exports::write_npz(arrays, path);
+  for (const auto& [name, value] : look_.activations) arrays.emplace(name, value);
+  nn::save_safetensors(path, arrays, {{"gradus", "look"}});
 }
 
 void LookReport::html(const std::string& path, const std::string& title, const std::string& model) const {

@@ -1,4 +1,4 @@
-// Prints the results of `gradus look` as text, as JSON, as arrays and as a page. Not thread-safe.
+// Prints the results of `gradus look` as text, as JSON, as tensors and as a page. Not thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -24,9 +24,11 @@ class LookReport {
              const std::optional<look::Look>& unchanged, const TextOrigin& origin)
       : tokenizer_(tokenizer), look_(look), unchanged_(unchanged), origin_(origin) {}
 
-  void text() const;                        ///< to the standard output
-  void json() const;                        ///< to the standard output
-  void npz(const std::string& path) const;  ///< Throws RunError if the file cannot be written.
+  void text() const;                            ///< to the standard output
+  void json() const;                            ///< to the standard output
+  void tensors(const std::string& path) const;  ///< Throws RunError if the file cannot be written.
+  /// Whether the first bytes of a file are those of one of tensors().
+  static bool is_tensors(std::string_view beginning);
   /// `title` and `model` describe the model. Throws RunError if the file cannot be written.
   void html(const std::string& path, const std::string& title, const std::string& model) const;
 
