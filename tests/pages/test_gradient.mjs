@@ -3,7 +3,7 @@
 import { execFileSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { browser, check, finish, folder, look } from "./pages.mjs";
+import { browser, check, finish, folder, gradus, look } from "./pages.mjs";
 
 // The first JSON line of `gradus gradcheck ARGS --html FILE`, which may exit with 3 for a wrong gradient.
 function gradcheck(file, code, ...args) {
@@ -26,16 +26,25 @@ const close = (a, b) => a.length === b.length && a.every((x, i) => Math.abs(x - 
 const heading = (page) => page.evaluate(() => document.querySelector(".details h3").textContent);
 const titles = (nodes) => nodes.map((node) => (node.kind === "leaf" ? node.name : `${node.op} ${node.name}`));
 
-// A layer: every vertex.
-const layer = join(folder, "layer.html");
-const { graphs } = gradcheck(layer, 0, "--layer", "MultiHeadAttention");
+// A decoder over three characters.
+function decoder(name, width) {
+  const run = join(folder, name), text = join(folder, "abc.txt");
+  writeFileSync(text, "abcacbbac".repeat(60));
+  gradus("train", "--preset", "tiny", "--text", text, "--tokenizer", "char", "--layers", 1, "--heads", 1, "--embd", width, "--block", 4,
+    "--steps", 2, "--quiet", "--out", run);
+  return run;
+}
+
+// A model: every vertex.
+const model = join(folder, "model.html");
+const { graphs } = gradcheck(model, 0, "--model", decoder("small", 4));
 {
-  const { nodes, check: result } = graphs[0], page = await browser.open(layer);
+  const { nodes, check: result } = graphs[0], page = await browser.open(model);
   check("the page has the data of --json", JSON.parse(await page.evaluate(() => document.getElementById("data").textContent)).graphs, graphs);
   check("the check passed", [result.passed, result.wrong_op, await page.evaluate(() => document.querySelectorAll(".faulty, .failure").length)],
     [true, null, 0]);
-  check("leaves have the names of the parameters", nodes.filter((node) => node.kind === "leaf").map((node) => node.name).slice(0, 2),
-    ["input 0", "c_attn.weight"]);
+  check("leaves have the names of the parameters", nodes.filter((node) => node.kind === "leaf").map((node) => node.name).slice(0, 2).sort(),
+    ["wpe.weight", "wte.weight"]);
   const wrong = [];
   for (const [id, node] of nodes.entries()) {
     await page.evaluate((i) => document.querySelectorAll(".vertex")[i].dispatchEvent(new MouseEvent("click")), id);
@@ -71,8 +80,8 @@ const { graphs } = gradcheck(layer, 0, "--layer", "MultiHeadAttention");
 // A large tensor is a map.
 {
   const file = join(folder, "large.html");
-  const { nodes } = gradcheck(file, 0, "--layer", "Linear", "in_features=100", "out_features=3", "--order", "1").graphs[0];
-  const weight = nodes.findIndex((node) => node.name === "weight"), { value } = nodes[weight], page = await browser.open(file);
+  const { nodes } = gradcheck(file, 0, "--model", decoder("wide", 100), "--order", "1").graphs[0];
+  const weight = nodes.findIndex((node) => node.name === "wte.weight"), { value } = nodes[weight], page = await browser.open(file);
   check("of a large tensor, --json has the first 64 columns", [nodes[weight].shape, value.slice.map((row) => row.length), "values" in value],
     [[3, 100], [64, 64, 64], false]);
   await page.evaluate((i) => document.querySelectorAll(".vertex")[i].dispatchEvent(new MouseEvent("click")), weight);
@@ -123,11 +132,11 @@ for await (const line of createInterface({ input: process.stdin })) {
   await page.close();
 }
 
-// The mark is where the data says: here on an op in the middle of the layer.
+// The mark is where the data says: here on an op in the middle of the model.
 const marked = join(folder, "marked.html");
 {
   const node = graphs[0].nodes.findIndex((vertex) => vertex.kind === "op" && vertex.inputs.length > 1);
-  writeFileSync(marked, readFileSync(layer, "utf8").replace('"wrong_op":null', `"wrong_op":{"node":${node},"order":1,"numeric":1.5,"analytic":-0.5,"error":""}`));
+  writeFileSync(marked, readFileSync(model, "utf8").replace('"wrong_op":null', `"wrong_op":{"node":${node},"order":1,"numeric":1.5,"analytic":-0.5,"error":""}`));
   const page = await browser.open(marked);
   check("the marked vertex is the one of the data, and is shown first", [await page.evaluate(() => document.querySelector(".faulty .op").textContent), await heading(page)],
     Array(2).fill(titles(graphs[0].nodes)[node]));
@@ -138,7 +147,7 @@ const marked = join(folder, "marked.html");
   await page.close();
 }
 
-await look(layer, "gradient-layer");
+await look(model, "gradient-model");
 await look(op, "gradient-op");
 await look(faulty, "gradient-faulty");
 await look(marked, "gradient-marked");

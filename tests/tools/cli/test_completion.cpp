@@ -90,7 +90,6 @@ TEST_CASE("bash completes verbs, flags, words that can be listed, files and fold
   CHECK(offered(args("sample --weights int")) == Words{"int4", "int8"});
   CHECK(offered(args("tokenizer encode texts text.t")) == Words{"text.txt"});
   CHECK(offered(args("gradcheck --op softm")) == Words{"softmax"});
-  CHECK(offered(args("gradcheck --layer Layer")) == Words{"LayerNorm"});
   CHECK(offered(args("lesson two-")) == Words{"two-masks"});
   CHECK(offered({"bench", "--vs", ""}) == Words{"torch"});
   CHECK(offered({"completion", ""}) == Words{"bash", "zsh"});

@@ -73,7 +73,6 @@ TEST_CASE("who mistypes is told what may have been meant") {
                 {"--tokenizer must be char, byte or bpe", "did you mean char?"});
   check_refused(args("info --preset GPT2"), {"[info] --preset must be ", "did you mean gpt2?"});
   check_refused(args("gradcheck --op softmx"), {"did you mean softmax?"});
-  check_refused(args("gradcheck --layer Lineer"), {"--layer must be ", "did you mean Linear?"});
   check_refused(args("lesson two-mask"), {"did you mean two-masks?"});
   check_refused(args("bench --vs torhc"), {"did you mean torch?"});
 }

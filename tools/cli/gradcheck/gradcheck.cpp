@@ -27,13 +27,12 @@ using nlohmann::ordered_json;
 struct GradcheckFlags {
   std::string op;
   bool all = false;
-  std::vector<std::string> layer;
   std::string model, command, html;
   int64_t order = 2, seed = 0, timeout = 60;
   bool json = false;
 };
 
-/// The result of all cases of one op, or of one layer or model.
+/// The result of all cases of one op, or of one model.
 struct Result {
   std::string name;
   int64_t cases = 0, checks = 0;
@@ -175,27 +174,26 @@ int check_ops(const GradcheckFlags& flags) {
 int gradcheck(GradcheckFlags flags) {
   if (flags.order != 1 && flags.order != 2)
     fail("gradcheck", "--order must be 1 or 2, got ", flags.order, ".");
-  const int subjects = (flags.all ? 1 : 0) + (flags.op.empty() ? 0 : 1) + (flags.layer.empty() ? 0 : 1) +
-                       (flags.model.empty() ? 0 : 1) + (flags.command.empty() ? 0 : 1);
+  const int subjects = (flags.all ? 1 : 0) + (flags.op.empty() ? 0 : 1) + (flags.model.empty() ? 0 : 1) +
+                       (flags.command.empty() ? 0 : 1);
   if (subjects > 1)
-    fail("gradcheck", "--op, --all, --layer, --model and --command must not come together, got ", subjects,
+    fail("gradcheck", "--op, --all, --model and --command must not come together, got ", subjects,
          " of them.");
   if (!flags.html.empty() && (subjects == 0 || flags.all))
-    fail("gradcheck", "--html must come with --op, --layer, --model or --command, got none of them.");
+    fail("gradcheck", "--html must come with --op, --model or --command, got none of them.");
   if (!flags.html.empty()) files::check_replaceable("gradcheck", "--html", flags.html, pages::is_page);
   GradcheckOptions options{.order = static_cast<int>(flags.order), .seed = static_cast<uint64_t>(flags.seed)};
-  const bool is_layer = !flags.layer.empty(), is_model = !flags.model.empty();
-  if (!is_layer && !is_model && flags.command.empty()) return check_ops(flags);
-  const Result result = timed(is_layer ? flags.layer[0] : flags.model, [&](Result& r) {
+  const bool is_model = !flags.model.empty();
+  if (!is_model && flags.command.empty()) return check_ops(flags);
+  const Result result = timed(flags.model, [&](Result& r) {
     options.inspect = r.inspector(flags, "");
-    if (is_layer || is_model)
-      return r.add("", is_layer ? check_layer(flags.layer, options) : check_model(flags.model, options));
+    if (is_model) return r.add("", check_model(flags.model, options));
     const RemoteReport remote = check_command(flags.command, flags.timeout, options);
     r.name = remote.name;
     flags.order = remote.order;
     r.add("", remote.report);
   });
-  Table table(flags, is_layer ? "layer" : is_model ? "model" : "command");
+  Table table(flags, is_model ? "model" : "command");
   table.print(result);
   return table.finish();
 }
@@ -206,9 +204,6 @@ Action add_gradcheck(CLI::App& verb, const std::string& program) {
   auto flags = std::make_shared<GradcheckFlags>();
   choices(add_value(verb, "--op", flags->op, "NAME", "Check only this op, e.g. softmax"), op_names);
   verb.add_flag("--all", flags->all, "Check every op; this is the default");
-  choices(add_value(verb, "--layer", flags->layer, "NAME [KEY=VALUE]",
-                    "Check this layer; KEY=VALUE changes it (see below)"),
-          layer_names);
   add_value(verb, "--model", flags->model, "DIR", "Check the loss of a trained model on the text of its run");
   add_value(verb, "--command", flags->command, "COMMAND",
             "Check the operation of another program, which answers\nlines of JSON (see below)");
@@ -221,17 +216,15 @@ Action add_gradcheck(CLI::App& verb, const std::string& program) {
             "Write a page of the graph, with the value and the gradient at\neach operation (not with --all)");
   verb.add_flag("--json", flags->json, "Print a JSON line for each op; with --html, it has the graphs");
   verb.footer(with_program(
-      concat("Exits with 3 if a gradient is wrong, with 1 if --command fails or answers in another form.\n"
-             "docs/operations-and-gradient-checks.md describes the answers.\n\nLayers, with their keys and "
-             "defaults:\n",
-             layer_help(), R"(
+      R"(Exits with 3 if a gradient is wrong, with 1 if --command fails or answers in another form.
+docs/operations-and-gradient-checks.md describes the answers.
+
 Examples:
   $ gradcheck --all
   $ gradcheck --op softmax --order 2
-  $ gradcheck --layer MultiHeadAttention n_embd=6 n_head=3
-  $ gradcheck --layer SwiGLU --html swiglu.html
+  $ gradcheck --op layer_norm --html layer_norm.html
   $ gradcheck --model out/kjv-mini --order 1
-  $ gradcheck --command 'python3 my_op.py')"),
+  $ gradcheck --command 'python3 my_op.py')",
       program));
   return {[flags] { return gradcheck(*flags); }};
 }

@@ -1,21 +1,12 @@
-// The checks of `gradus gradcheck` other than those of operations: a layer by name, a trained model on the
-// text of its run, and the operation of another program.
+// The checks of `gradus gradcheck` other than those of operations: a trained model on the text of its run,
+// and the operation of another program.
 #pragma once
 
 #include <string>
-#include <vector>
 
 #include "gradus/autograd/gradcheck/gradcheck.hpp"
 
 namespace gradus::cli {
-
-/// `spec`: the layer's name, then KEY=VALUE for each setting that differs from its default. Throws Error that
-/// lists the names, or the keys, if one is not known, and for values that the layer refuses.
-GradcheckReport check_layer(const std::vector<std::string>& spec, const GradcheckOptions& options);
-/// The names of the layers.
-std::vector<std::string> layer_names();
-/// The names with their keys and defaults, as text for the help.
-std::string layer_help();
 
 /// The loss of the model in a run folder on the first tokens of the run's text, with respect to all
 /// parameters. Throws Error if the folder or the text cannot be read.

@@ -41,34 +41,6 @@ TEST_CASE("the columns of gradcheck end below their headings") {
   }
 }
 
-TEST_CASE("gradcheck --layer checks a layer as it is described") {
-  for (const std::vector<std::string>& layer : {std::vector<std::string>{"Linear", "in_features=2", "bias=0"},
-                                                {"Embedding"},
-                                                {"BatchNorm2d", "affine=0"},
-                                                {"Conv2d", "groups=2", "out_channels=4"},
-                                                {"GroupNorm", "num_groups=4"},
-                                                {"LayerNorm", "features=5"},
-                                                {"MLP", "dropout=0.2"},
-                                                {"MultiHeadAttention", "n_embd=6", "n_head=3", "causal=0"},
-                                                {"SelfAttention", "mask_weights=1"},
-                                                {"RMSNorm", "features=5"},
-                                                {"SwiGLU", "hidden=5"},
-                                                {"RNN", "bias=0"},
-                                                {"GRU", "bidirectional=1", "num_layers=2", "dropout=0.3"},
-                                                {"LSTM", "hidden_size=3"},
-                                                {"CrossAttention", "dropout=0.2"},
-                                                {"TransformerEncoderLayer", "norm_first=1"},
-                                                {"TransformerDecoderLayer", "gelu=1", "dropout=0.2"},
-                                                {"GroupedQueryAttention", "qk_norm=1", "n_kv_head=1"},
-                                                {"Llama", "n_layer=1", "qk_norm=1", "tied=0"},
-                                                {"GPT", "n_layer=1"}}) {
-    INFO(layer[0]);
-    const Outcome outcome = call("gradcheck --json --layer", layer);
-    CHECK(outcome.code == 0);
-    CHECK(json::parse(lines_of(outcome.out).at(0)).at("layer") == layer[0]);
-  }
-}
-
 TEST_CASE("gradcheck --model checks a trained run on its own text") {
   const Scratch scratch;
   const std::string text = scratch.text(), out = scratch.path("run");
@@ -85,13 +57,8 @@ TEST_CASE("gradcheck refuses what it does not know") {
   refused(args("--op nope"), "--op must be the name of an op, got 'nope'");
   refused(args("--order 3"), "--order must be 1 or 2, got 3");
   refused(args("--op add --all"), "must not come together, got 2");
-  refused(args("--layer Nope"), "Embedding, GPT, ");
-  refused(args("--layer Linear width=3"),
-          "KEY of batch=2, bias=1, in_features=3, out_features=4, got 'width=3'");
-  refused(args("--layer Linear bias=yes"), "must be a number");
-  refused(args("--layer Linear in_features=0"), "must be >= 1");
   refused(args("--model nowhere"), "nowhere");
-  const std::string needed = "--html must come with --op, --layer, --model or --command, got none of them.";
+  const std::string needed = "--html must come with --op, --model or --command, got none of them.";
   refused(args("--html page.html"), needed);
   refused(args("--html page.html --all"), needed);
 }
