@@ -35,8 +35,6 @@ check("the page's probabilities", near(await open.evaluate(() => data.top.map((t
   json.top.map((ten) => ten.map((token) => token.probability)), 1e-6), true);
 const lower = await open.evaluate(() => heads.map((head) => attentionOf(head).map((row, t) => row.slice(0, t + 1))));
 check("the page's attention, rounded", near(lower, json.heads.map((head) => head.attention), 0.5 / 65535 + 1e-7), true);
-check("the page's embeddings", near(await open.evaluate(() => [data.embedding.x, data.embedding.y]),
-  [json.embedding.x, json.embedding.y], 1e-6), true);
 
 // A token: the pointer, and the keys.
 await open.point(".large .piece:nth-child(5)");
@@ -102,8 +100,6 @@ await open.focus(".lens tbody tr:nth-child(2) td:nth-child(4)");
 const lensLoss = `loss ${json.logit_lens[1].losses[1].toFixed(4)} nats`;
 check("a cell of the lens has its loss", (await texts("section:has(.lens) > output"))[0].endsWith(lensLoss), true);
 
-// Embeddings.
-check("each embedding is a point", (await texts(".plane circle")).length, json.embedding.tokens.length);
 check("nothing went wrong", open.errors, []);
 await open.close();
 

@@ -2,9 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <limits>
-#include <map>
 #include <numeric>
 
 #include "gradus/autograd/graph/modes.hpp"
@@ -17,7 +15,7 @@
 namespace gradus::look {
 namespace {
 
-constexpr int64_t kTop = 10, kEmbedded = 256;
+constexpr int64_t kTop = 10;
 
 std::vector<double> numbers(const Tensor& x) {
   const Tensor packed = x.to(DType::float64).contiguous();
@@ -72,24 +70,6 @@ std::vector<Share> shares_of(const models::Decoder& model, const nn::Activations
   if (const std::string bias = models::own_name(arch, "ln_f.bias"); state.contains(bias))
     shares.push_back({bias, numbers(target_logits - total)});
   return shares;
-}
-
-constexpr int kSquarings = 40;
-constexpr double kPure = 1e-14, kNothing = 1e-12;
-
-double trace(const Tensor& square) { return sum(square * eye(square.size(0), DType::float64)).item(); }
-
-/// The projection onto the eigenvector of the largest eigenvalue of a positive semidefinite matrix (N, N):
-/// its powers tend to it, and each squaring doubles the power.
-Tensor leading_projection(const Tensor& matrix) {
-  Tensor power = matrix / trace(matrix);
-  for (int i = 0; i < kSquarings; ++i) {
-    const Tensor square = matmul(power, power);
-    const double purity = trace(square);  // 1 if one eigenvalue is left
-    power = square / purity;
-    if (purity > 1 - kPure) break;
-  }
-  return power;
 }
 
 constexpr int64_t kRepeated = 64;
@@ -159,7 +139,7 @@ std::vector<std::string> own_points(models::Decoder& model, std::string_view fla
 }
 
 Look look_at(models::Decoder& model, const std::vector<int64_t>& tokens,
-             const std::vector<std::string>& patterns, const Extras& extras) {
+             const std::vector<std::string>& patterns, bool with_heads) {
   const NoGrad no_grad;
   const nn::EvaluationMode mode(model);
   const models::Architecture& arch = models::architecture(model.config().arch);
@@ -191,55 +171,8 @@ Look look_at(models::Decoder& model, const std::vector<int64_t>& tokens,
   out.target_logits = numbers(target_logits);
   out.shares = shares_of(model, inner, out.targets, target_logits);
   for (const std::string& name : seen.names()) out.activations.emplace_back(name, seen[name]);
-  if (extras.heads) out.heads = heads_of(model, tokens);
-  if (extras.embedding) out.embedding = embedding_of(model, tokens);
+  if (with_heads) out.heads = heads_of(model, tokens);
   return out;
-}
-
-Embedding embedding_of(const models::Decoder& model, const std::vector<int64_t>& tokens) {
-  const NoGrad no_grad;
-  Embedding out;
-  if (const int64_t V = model.config().vocab_size; V <= kEmbedded) {
-    out.tokens.resize(static_cast<size_t>(V));
-    std::iota(out.tokens.begin(), out.tokens.end(), 0);
-  } else {
-    std::map<int64_t, int64_t> count;
-    for (const int64_t token : tokens)
-      if (++count[token] == 1) out.tokens.push_back(token);
-    std::ranges::stable_sort(out.tokens, std::greater(), [&](int64_t token) { return count[token]; });
-    if (std::ssize(out.tokens) > kEmbedded) out.tokens.resize(kEmbedded);
-  }
-  const std::string name(models::architecture(model.config().arch).embedding);
-  out.plane =
-      principal_plane(embedding(model.state_dict().at(name), tensor(out.tokens, {std::ssize(out.tokens)})));
-  return out;
-}
-
-Plane principal_plane(const Tensor& rows) {
-  const NoGrad no_grad;
-  const int64_t N = rows.size(0);
-  const Tensor points = rows.to(DType::float64), centred = points - mean(points, {0}, /*keepdim=*/true);
-  Tensor products =
-      matmul(centred, centred.transpose(0, 1));  // (N, N); its eigenvectors give the coordinates
-  const double total = trace(products);
-
-  Plane plane;
-  for (size_t i = 0; i < 2; ++i) {
-    std::vector<double>& coordinates = i == 0 ? plane.x : plane.y;
-    coordinates.assign(static_cast<size_t>(N), 0.0);
-    if (!(trace(products) > kNothing * total)) continue;
-    const Tensor projection = leading_projection(products);  // v v^T
-    const double eigenvalue = trace(matmul(projection, products));
-    int64_t largest = 0;
-    for (int64_t row = 1; row < N; ++row)
-      if (projection.at({row, row}) > projection.at({largest, largest})) largest = row;
-    const double scale = std::sqrt(eigenvalue / projection.at({largest, largest}));
-    for (int64_t row = 0; row < N; ++row)
-      coordinates[static_cast<size_t>(row)] = scale * projection.at({row, largest});
-    plane.variance[i] = eigenvalue / total;
-    products = products - projection * eigenvalue;
-  }
-  return plane;
 }
 
 Prediction predict(std::string name, const Tensor& logits, const std::vector<int64_t>& tokens) {

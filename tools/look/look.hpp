@@ -2,7 +2,6 @@
 // attribution, and what its heads do. Thread-safety: one call at a time for a model.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -54,26 +53,10 @@ std::vector<int64_t> repeated_tokens(const models::DecoderConfig& config);
 /// (Olsson et al., In-context Learning and Induction Heads, 2022). NaN if L is less than 2.
 double induction_score(const Tensor& attention);
 
-/// Points in the plane in which they vary most.
-struct Plane {
-  std::vector<double> x, y;             ///< from the mean, along the first and the second principal component
-  std::array<double, 2> variance = {};  ///< the shares of both in the variance of the points
-};
-
-/// The plane of the rows of a matrix (N, C), for N of some hundreds: its cost grows with N^3. The largest of
-/// the values of x, by size, is positive, and that of y. Zeros where the points do not vary.
-Plane principal_plane(const Tensor& rows);
-
 /// The part of the logits of the targets that a term of the residual stream makes.
 struct Share {
   std::string name;            ///< of the point whose value is the term
   std::vector<double> logits;  ///< T
-};
-
-/// The embeddings of some tokens, in the plane in which they vary most.
-struct Embedding {
-  std::vector<int64_t> tokens;
-  Plane plane;
 };
 
 /// The result for a text of T tokens.
@@ -92,22 +75,12 @@ struct Look {
   std::vector<double> target_logits;                        ///< T
   std::vector<std::pair<std::string, Tensor>> activations;  ///< by name, in the order of the model
   std::vector<Head> heads;                                  ///< if asked for: see heads_of()
-  Embedding embedding;                                      ///< if asked for: see embedding_of()
-};
-
-/// Selects further results of look_at().
-struct Extras {
-  bool heads = false, embedding = false;
 };
 
 /// Reads `tokens` in evaluation mode, and keeps the points that match one of the patterns. Throws Error for
 /// no tokens, or more than the context length.
 Look look_at(models::Decoder& model, const std::vector<int64_t>& tokens,
-             const std::vector<std::string>& patterns, const Extras& extras = {});
-
-/// The token embeddings of the whole vocabulary if it has at most 256 tokens, else of the 256 tokens (or
-/// fewer) that are most frequent in the text; among equals, of those that come first.
-Embedding embedding_of(const models::Decoder& model, const std::vector<int64_t>& tokens);
+             const std::vector<std::string>& patterns, bool with_heads = false);
 
 /// The names of all points of the model, in the order in which it passes them.
 std::vector<std::string> points_of(models::Decoder& model);

@@ -67,7 +67,6 @@ TextJson heads_json(const look::Look& look, int64_t shown) {
 std::string text_page(const TextPage& page) {
   const look::Look& look = page.look;
   std::set<int64_t> named(look.tokens.begin(), look.tokens.end());
-  named.insert(look.embedding.tokens.begin(), look.embedding.tokens.end());
   TextJson top = TextJson::array(), lens = TextJson::array();
   for (int64_t t = 0; t < look.top.size(0); ++t) {
     TextJson tokens = TextJson::array(), probabilities = TextJson::array();
@@ -97,12 +96,7 @@ std::string text_page(const TextPage& page) {
                 {"tokens", look.tokens},
                 {"losses", to_seven_decimals(look.prediction.losses)},
                 {"top", top},
-                {"lens", lens},
-                {"embedding",
-                 {{"tokens", look.embedding.tokens},
-                  {"x", to_seven_decimals(look.embedding.plane.x)},
-                  {"y", to_seven_decimals(look.embedding.plane.y)},
-                  {"variance", look.embedding.plane.variance}}}};
+                {"lens", lens}};
   const auto dumped = [&data] { return data.dump(-1, ' ', false, TextJson::error_handler_t::replace); };
   data["shown"] = shown_tokens(look, std::ssize(dumped()));
   data["heads"] = heads_json(look, data["shown"]);

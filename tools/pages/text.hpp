@@ -13,7 +13,7 @@ struct TextPage {
   std::string title, model;                           ///< the name of the model, and its shape
   std::string file;                                   ///< from which the text was read, or ""
   int64_t token_count = 0, vocab_size = 0;            ///< tokens of the whole text; V
-  const look::Look& look;                             ///< with heads and embedding; borrowed
+  const look::Look& look;                             ///< with heads; borrowed
   std::function<std::string(int64_t token)> text_of;  ///< the text of a token
 };
 

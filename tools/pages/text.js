@@ -310,51 +310,6 @@ function lensSection() {
       element("tbody", {}, body))), said);
 }
 
-// -- embeddings
-
-function embeddingSection() {
-  const { tokens, x, y, variance } = data.embedding, inText = new Set(data.tokens);
-  const holder = element("div", { class: "plane" }), said = element("output");
-  const byX = tokens.map((_, i) => i).sort((a, b) => x[a] - x[b]), byY = [...byX].sort((a, b) => y[b] - y[a]);
-  const beside = (order, i, way) => order[Math.min(order.length - 1, Math.max(0, order.indexOf(i) + way))];
-  let drawn = 0;
-  const draw = () => {
-    const width = Math.round(holder.clientWidth) || 700, height = Math.round(Math.min(520, Math.max(320, 0.6 * width)));
-    if (width === drawn) return;
-    drawn = width;
-    const place = (values, length) => {
-      const low = Math.min(...values), range = Math.max(...values) - low || 1;
-      return (v) => 28 + (v - low) / range * (length - 56);
-    };
-    const atX = place(x, width - 24), atY = place(y.map((v) => -v), height);
-    const taken = [];
-    const points = tokens.map((id, i) => {
-      const [cx, cy, text] = [atX(x[i]), atY(-y[i]), seenToken(id)];
-      const box = [cx, cy - 8, cx + 12 + 8 * [...text].length, cy + 8];
-      const free = box[2] < width && taken.every((other) => box[0] > other[2] || box[2] < other[0] ||
-        box[1] > other[3] || box[3] < other[1]);
-      if (free) taken.push(box);
-      return svg("g", { class: inText.has(id) ? "in" : null, role: "option", "aria-label": text, "aria-selected": "false" },
-        svg("circle", { cx, cy, r: 4 }), free ? svg("text", { x: cx + 7, y: cy + 4 }, text) : []);
-    });
-    roving(points, (key, i) => ({
-      ArrowRight: beside(byX, i, 1), ArrowLeft: beside(byX, i, -1), ArrowDown: beside(byY, i, 1), ArrowUp: beside(byY, i, -1),
-    }[key]), (i) => {
-      said.textContent = `${seenToken(tokens[i])}, token ${tokens[i]}: ${shortNumber(x[i])}, ${shortNumber(y[i])}`;
-    });
-    holder.replaceChildren(svg("svg", {
-      width, height, role: "listbox", "aria-label": "Embeddings. Arrow keys move to the next token in that direction.",
-    }, points));
-  };
-  new ResizeObserver(draw).observe(holder);
-  const all = tokens.length === data.vocab_size;
-  return section("Embeddings",
-    element("p", { class: "hint" }, `The embeddings of ${all ? "the whole vocabulary" : `${tokens.length} tokens of the text`} ` +
-      `in the plane in which they vary most (principal component analysis). ${percent(variance[0])} of the variance is along ` +
-      `the horizontal axis, ${percent(variance[1])} along the vertical one.${all ? " Filled dots are tokens of the text." : ""}`),
-    holder, said);
-}
-
 page.className = "looked";
 document.title = `${data.title}: a text`;
 page.append(element("header", {},
@@ -362,7 +317,7 @@ page.append(element("header", {},
   element("p", { class: "about" }, `${data.model}. `, count < data.token_count
     ? `The first ${grouped(count)} of ${grouped(data.token_count)} tokens of ${data.file}.`
     : `${grouped(count)} tokens${data.file ? ` of ${data.file}` : ""}.`)),
-textSection(), headsSection(), lensSection(), embeddingSection(),
+textSection(), headsSection(), lensSection(),
 element("footer", {}, "Losses and probabilities are rounded to 7 decimals",
   heads.length ? ", weights of attention to 1/65535. " : ". ",
   element("code", {}, "gradus look --html FILE --json"), " prints them exactly."));

@@ -156,9 +156,7 @@ int run(const LookFlags& flags) {
   if (flags.changes()) unchanged = look::look_at(model, tokens, {});
   const std::vector<nn::Intervention> changes = interventions(model, flags, source);
   const bool to_file = !flags.tensors.empty() || !flags.html.empty();
-  const Look look =
-      look::look_at(model, tokens, points,
-                    {.heads = flags.heads || !flags.html.empty(), .embedding = flags.json || to_file});
+  const Look look = look::look_at(model, tokens, points, flags.heads || !flags.html.empty());
 
   const LookReport report(tokenizer, look, unchanged, origin);
   if (!flags.tensors.empty()) report.tensors(flags.tensors);

@@ -116,11 +116,6 @@ void LookReport::json() const {
     for (int64_t t = 0; t < head.attention.size(0); ++t)
       one["attention"].push_back(nested(head.attention.select(0, t).slice(0, 0, t + 1)));
   }
-  for (const int64_t token : look_.embedding.tokens)
-    object["embedding"]["tokens"].push_back(token_json(token));
-  object["embedding"]["x"] = look_.embedding.plane.x;
-  object["embedding"]["y"] = look_.embedding.plane.y;
-  object["embedding"]["variance"] = look_.embedding.plane.variance;
   object["activations"] = Json::object();
   for (const auto& [name, value] : look_.activations) object["activations"][name] = nested(value);
   std::cout << object.dump(-1, ' ', false, Json::error_handler_t::replace) << std::endl;
@@ -155,9 +150,6 @@ void LookReport::tensors(const std::string& path) const {
     add(prefix + "losses", head.losses);
     arrays.emplace(prefix + "attention", head.attention);
   }
-  add("embedding/tokens", look_.embedding.tokens);
-  add("embedding/x", look_.embedding.plane.x);
-  add("embedding/y", look_.embedding.plane.y);
   for (const auto& [name, value] : look_.activations) arrays.emplace(name, value);
   nn::save_safetensors(path, arrays, {{"gradus", "look"}});
 }

@@ -6,6 +6,7 @@
 #include "gradus/autograd/ops/ops.hpp"
 #include "gradus/models/architecture.hpp"
 #include "gradus/models/pretrained.hpp"
+#include "gradus/nn/safetensors.hpp"
 #include "gradus/train/decoder.hpp"
 #include "tools/cli/program.hpp"
 
@@ -127,6 +128,18 @@ TEST_CASE(
     check_near(head["losses"], ablated["losses"], 1e-6);
     CHECK(std::abs(head["loss"].get<double>() - ablated["loss"].get<double>()) < 1e-6);
     CHECK(head["losses"] != json["losses"]);
+  }
+
+  const std::string file = run.scratch.path("look.safetensors");
+  for (int i = 0; i < 2; ++i) {  // The second one replaces the first.
+    run.look(args("--heads --points h.0.attn.pattern --tensors", file));
+    const nn::StateDict tensors = nn::load_safetensors(file, /*keep_float64=*/true);
+    CHECK(tensors.at("losses").to_vector<double>() == json["losses"].get<std::vector<double>>());
+    CHECK(tensors.at("top/tokens").shape() == Shape{13, 10});
+    const Json& head = json["heads"][0];
+    CHECK(tensors.at(concat("heads/", head["name"].get<std::string>(), "/attention")).at({5, 2}) ==
+          head["attention"][5][2]);
+    CHECK(tensors.at("model.layers.0.self_attn.pattern").shape() == Shape{1, 2, 13, 13});
   }
 
   const Trained recurrent("mingru");
