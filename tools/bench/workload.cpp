@@ -74,6 +74,10 @@ std::vector<Workload> select_workloads(const std::vector<std::string>& names) {
   if (names.empty()) return all;
   std::vector<Workload> selected;
   for (const std::string& name : names) {
+    if (name.find(' ') != std::string::npos) {
+      selected.push_back(workload_from(name));
+      continue;
+    }
     const size_t before = selected.size();
     for (const Workload& w : all)
       if (w.name == name || w.name.starts_with(name + "-")) selected.push_back(w);
@@ -102,6 +106,7 @@ Workload workload_from(const std::string& text) {
   std::istringstream words(text);
   std::string task, arch, dtype, rest;
   Workload w;
+  w.name = text;
   DecoderConfig& c = w.config;
   words >> task >> arch;
   if (arch != c.arch && words) c = models::preset(train::usual_preset(arch));

@@ -34,17 +34,17 @@ struct Workload {
 
 /// All of them, in the order of their names.
 std::vector<Workload> workloads();
-/// The workloads with these names; W4 and W5 select all with this prefix (W4-W2n, W4-W3). Without names: all.
-/// Throws Error for an unknown name.
+/// The workloads with these names, or with the text of to_text(); W4 and W5 select all with this prefix
+/// (W4-W2n, W4-W3). Without names: all. Throws Error for an unknown name.
 std::vector<Workload> select_workloads(const std::vector<std::string>& names);
 
 /// The same with products in bfloat16, under the name "W1 bf16". Throws Error for a workload that generates.
 Workload in_bfloat16(Workload workload);
 
 /// "train gpt2 4 4 128 64 12 65 0.1 float32": task, architecture, layers, heads, width, block, batch,
-/// vocabulary, dropout, dtype. The processes of a comparison get their workload as this text.
+/// vocabulary, dropout, dtype. torch_twin.py gets its workload as this text.
 std::string to_text(const Workload& workload);
-/// The inverse of to_text(), without the name. Throws Error for any other text.
+/// The inverse of to_text(), which becomes the name. Throws Error for any other text.
 Workload workload_from(const std::string& text);
 
 constexpr uint64_t kSeed = 1;  ///< of weights and batches

@@ -11,7 +11,7 @@
 #include "gradus/autograd/ops/ops.hpp"
 #include "gradus/files/error.hpp"
 #include "gradus/files/plain.hpp"
-#include "gradus/tools/bench/worker.hpp"
+#include "gradus/tools/bench/measure.hpp"
 #include "gradus/train/decoder.hpp"
 #include "gradus/train/optimizers/clip.hpp"
 #include "gradus/train/trainer/shared_gradients.hpp"

@@ -2,7 +2,6 @@
 
 #include "catch.hpp"
 #include "gradus/files/error.hpp"
-#include "gradus/tools/bench/scaling.hpp"
 
 namespace gradus::bench::test_workload {
 
@@ -49,6 +48,7 @@ TEST_CASE("workloads have the shapes of their names") {
   };
   CHECK(names({"W4", "W1"}) == "W4-W2n W4-W3 W1 ");
   CHECK(names({"W5-W1"}) == "W5-W1 ");
+  CHECK(names({"W1", "forward gpt2 1 2 16 8 4 32 0 float32"}) == "W1 forward gpt2 1 2 16 8 4 32 0 float32 ");
   CHECK_THROWS_WITH(
       select_workloads({"W1", "W9"}),
       "[bench] --workload must name some of W0, W1, W1d, W2, W2n, W3, W4-W2n, W4-W3, W5-W1, W5-W3, "
@@ -86,61 +86,6 @@ TEST_CASE("a workload's text is that workload again, and nothing else is one") {
         "train gpt2 4 4 128 64 0 65 0 float32", "train gpt2 4 4 128 64 12 65 x float32",
         "train gpt2 4 4 128 64 12 65 0 q8_0", "generate gpt2 4 4 128 64 1 65 0 int64"})
     CHECK_THROWS_AS(workload_from(text), Error);
-}
-
-TEST_CASE("scaling varies one size at a time around its base") {
-  for (const bool quick : {false, true}) {
-    const Workload base = scaling_base(quick);
-    std::string series;
-    for (const ScalingPoint& p : scaling_points(quick)) {
-      CHECK_NOTHROW(p.workload.config.validate());
-      if (!series.ends_with(p.varied + " ")) series += p.varied + " ";
-      const auto& a = p.workload.config;
-      const auto& b = base.config;
-      CHECK((a.block_size != b.block_size) + (a.n_embd != b.n_embd) + (a.n_layer != b.n_layer) +
-                (p.workload.batch != base.batch) <=
-            1);
-      CHECK(a.n_embd / a.n_head == b.n_embd / b.n_head);
-      if (to_text(p.workload) == to_text(base)) CHECK(passes(p.workload) == passes(base));
-    }
-    CHECK(series == "block width layers batch ");
-  }
-}
-
-TEST_CASE("operations outside products grow with each size") {
-  const Workload base = scaling_base(false);
-  for (const ScalingPoint& p : scaling_points(false)) {
-    const bool larger = operations(p.workload) > operations(base);
-    CHECK((passes(p.workload) > passes(base)) == larger);
-  }
-  Workload twice = base;
-  twice.batch *= 2;
-  const double parameters = 8 * static_cast<double>(base.config.num_parameters());
-  CHECK(passes(twice) - parameters == Approx(2 * (passes(base) - parameters)));
-}
-
-TEST_CASE("the plot has a panel a series, a dot a point, and marks what is slow") {
-  std::vector<ScalingPoint> points = scaling_points(true);
-  for (ScalingPoint& p : points) {
-    p.ms = p.predicted_ms = 2 + static_cast<double>(p.value);
-    p.floor_ms = 1;
-  }
-  points[3].ms *= 1.2;
-  const std::string svg = scaling_plot(points);
-  const auto count = [&](const std::string& part) {
-    int64_t n = 0;
-    for (size_t at = svg.find(part); at != std::string::npos; at = svg.find(part, at + 1)) ++n;
-    return n;
-  };
-  CHECK(svg.starts_with("<svg xmlns=\"http://www.w3.org/2000/svg\""));
-  CHECK(svg.ends_with("</svg>\n"));
-  CHECK(count("<g ") == 4);
-  CHECK(count("<g ") == count("</g>"));
-  CHECK(count("<text") == count("</text>"));
-  CHECK(count("<circle") == static_cast<int64_t>(points.size()));
-  CHECK(count("#c00000") == 1);
-  CHECK(count("nan") == 0);
-  CHECK(count("inf") == 0);
 }
 
 }  // namespace gradus::bench::test_workload

@@ -4,6 +4,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "gradus/files/error.hpp"
+
 namespace gradus::cli {
 
 namespace fs = std::filesystem;
@@ -72,6 +74,14 @@ Outcome run_program(const std::vector<std::string>& arguments, const Input& inpu
 Outcome run_shell(const std::string& script, Input input) {
   input.environment.push_back("GRADUS=" + std::string(program_file()));
   return run("/bin/sh", {"sh", "-c", script}, input);
+}
+
+std::string python_with_torch() {
+  for (const char* python : {"python3", "/usr/bin/python3"})
+    if (run_shell(concat(python, " -c 'import torch'")).code == 0) return python;
+  SUCCEED();
+  WARN("skipped: no Python with PyTorch");
+  return "";
 }
 
 void check_refused(const std::vector<std::string>& arguments, const std::vector<std::string>& words,

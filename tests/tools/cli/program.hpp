@@ -63,6 +63,9 @@ void must(const Parts&... parts) {
 /// Runs a script of the shell, in which $GRADUS is the program. Throws as above.
 Outcome run_shell(const std::string& script, Input input = {});
 
+/// A Python that has PyTorch; empty, with the warning that ctest looks for, if there is none.
+std::string python_with_torch();
+
 /// CHECKs that these arguments are bad input: exit 2, nothing on the standard output, and on the other one
 /// line with all of the words.
 void check_refused(const std::vector<std::string>& arguments, const std::vector<std::string>& words,

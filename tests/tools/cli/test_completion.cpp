@@ -91,7 +91,7 @@ TEST_CASE("bash completes verbs, flags, words that can be listed, files and fold
   CHECK(offered(args("tokenizer encode texts text.t")) == Words{"text.txt"});
   CHECK(offered(args("gradcheck --op softm")) == Words{"softmax"});
   CHECK(offered(args("lesson two-")) == Words{"two-masks"});
-  CHECK(offered({"bench", "--vs", ""}) == Words{"torch"});
+  CHECK(offered({"bench", "--precision", ""}) == Words{"bf16", "float32"});
   CHECK(offered({"completion", ""}) == Words{"bash", "zsh"});
 }
 

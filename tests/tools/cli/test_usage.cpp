@@ -74,7 +74,6 @@ TEST_CASE("who mistypes is told what may have been meant") {
   check_refused(args("info --preset GPT2"), {"[info] --preset must be ", "did you mean gpt2?"});
   check_refused(args("gradcheck --op softmx"), {"did you mean softmax?"});
   check_refused(args("lesson two-mask"), {"did you mean two-masks?"});
-  check_refused(args("bench --vs torhc"), {"did you mean torch?"});
 }
 
 TEST_CASE("a value that is no number is named with its flag") {

@@ -1,6 +1,5 @@
-// gradus bench: measures the speed of steps, and compares it with the limits of the machine and with PyTorch.
+// gradus bench: measures the speed of steps, and compares it with the limits of the machine.
 #include <algorithm>
-#include <iomanip>
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -8,51 +7,42 @@
 
 #include "gradus/autograd/graph/modes.hpp"
 #include "gradus/files/error.hpp"
-#include "gradus/files/file.hpp"
-#include "gradus/tools/bench/compare.hpp"
-#include "gradus/tools/bench/scaling.hpp"
-#include "gradus/tools/bench/worker.hpp"
+#include "gradus/tools/bench/measure.hpp"
 #include "gradus/tools/cli/program/flags.hpp"
 #include "gradus/tools/cli/program/machine.hpp"
 #include "gradus/tools/cli/program/nearest.hpp"
-#include "gradus/tools/cli/program/shell.hpp"
 #include "gradus/tools/cli/program/terminal.hpp"
 #include "gradus/tools/cli/program/verbs.hpp"
-#include "gradus/tools/plots/svg.hpp"
 #include "gradus/train/trainer/precision.hpp"
 
 namespace gradus::cli {
 namespace {
 
-namespace bench = bench;
 using Json = nlohmann::ordered_json;
 
 /// Three significant digits, and all digits before the point.
 std::string short_ms(double ms) { return decimals(ms, ms < 1 ? 4 : ms < 10 ? 2 : ms < 100 ? 1 : 0); }
 
 // The names of columns, padded to their widths.
-constexpr std::string_view kColumns[] = {"workload", "      ms", "     min", "tokens/s",  "peak MiB",
-                                         "floor ms", "of floor", "torch ms", "torch MiB", "faster"};
-constexpr size_t kWithoutTorch = 7;
-constexpr std::string_view kScalingColumns[] = {"varied",    " size",     " measured",
-                                                "predicted", "    floor", "of predicted"};
+constexpr std::string_view kColumns[] = {"workload", "      ms", "     min", "tokens/s",
+                                         "peak MiB", "floor ms", "of floor"};
 
 /// A row of the table in Markdown; all cells except the first are aligned right.
-std::string row(std::span<const std::string_view> columns, const std::vector<std::string>& cells) {
+std::string row(const std::vector<std::string>& cells) {
   std::string line = "|";
-  for (size_t i = 0; i < columns.size(); ++i) {
-    const std::string cell = i < cells.size() ? cells[i] : "";
-    const std::string space(columns[i].size() - std::min(columns[i].size(), cell.size()), ' ');
-    line += concat(" ", i == 0 ? cell + space : space + cell, " |");
+  for (size_t i = 0; i < cells.size(); ++i) {
+    const size_t width = kColumns[i].size();
+    const std::string space(width - std::min(width, cells[i].size()), ' ');
+    line += concat(" ", i == 0 ? cells[i] + space : space + cells[i], " |");
   }
   return line + "\n";
 }
 
-std::string head(std::span<const std::string_view> columns) {
+std::string head() {
   std::string dashes = "|";
-  for (const std::string_view name : columns)
+  for (const std::string_view name : kColumns)
     dashes += concat(" ", std::string(name.size() - 1, '-'), dashes == "|" ? "-" : ":", " |");
-  return concat("| ", joined(columns, " | "), " |\n", dashes, "\n");
+  return concat("| ", joined(kColumns, " | "), " |\n", dashes, "\n");
 }
 
 /// The most expensive ops, and the sum of the others: "linear 41 + 22 %, gelu 5 + 6 %, ...".
@@ -70,32 +60,26 @@ std::string shares(const bench::Result& r) {
   return concat(text, ", other ", decimals(100 * rest / r.ops_ms, 0), " %");
 }
 
-std::string torch_note(const bench::Result& r) {
-  std::string pairs;
-  for (const double ratio : r.torch->ratios) pairs += concat(" ", decimals(ratio, 2));
-  return concat(r.workload.name, ": torch over gradus", pairs, "; same loss, ", std::scientific,
-                std::setprecision(0), r.torch->difference, " apart",
-                r.workload.task == bench::Task::generate ? "; same tokens" : "");
-}
-
 Json to_json(const bench::Result& r) {
-  Json json{{"event", "workload"},      {"workload", r.workload.name}, {"threads", r.threads},
-            {"ms_median", r.ms_median}, {"ms_min", r.ms_min},          {"tokens_per_s", r.tokens_per_s},
-            {"peak_mib", r.peak_mib}};
+  Json json{{"event", "workload"},
+            {"workload", r.workload.name},
+            {"shape", bench::to_text(r.workload)},
+            {"threads", num_threads()},
+            {"ms_median", r.ms_median},
+            {"ms_min", r.ms_min},
+            {"tokens_per_s", r.tokens_per_s},
+            {"peak_mib", r.peak_mib},
+            {"losses", r.losses}};
   const bool reads = r.workload.task == bench::Task::generate;
   json["gemm_floor_ms"] = reads ? Json(nullptr) : Json(r.floor_ms);
   if (reads) json["read_floor_ms"] = r.floor_ms;
   json["floor_ratio"] = r.floor_ratio;
   json["gflop"] = bench::operations(r.workload) / 1e9;
-  if (r.float32_ratio > 0) json["float32_ratio"] = r.float32_ratio;
+  if (reads) json["tokens"] = r.tokens;
   Json ops = Json::object();
   for (const bench::OpTime& op : r.ops)
     ops[op.op] = {{"forward", op.forward / r.ops_ms}, {"backward", op.backward / r.ops_ms}};
   json["op_shares"] = ops;
-  if (r.torch)
-    json["torch"] = {{"ms_median", r.torch->ms_median}, {"ms_min", r.torch->ms_min},
-                     {"peak_mib", r.torch->peak_mib},   {"ratio", r.torch->ratio},
-                     {"ratios", r.torch->ratios},       {"difference", r.torch->difference}};
   return json;
 }
 
@@ -104,43 +88,9 @@ class BenchReport {
  public:
   explicit BenchReport(bool json) : json_(json) {}
 
-  void begin(const bench::CompareOptions& options) {
-    print_machine(options.threads, options.torch ? options.torch->version : "");
-    if (json_) return;
-    columns_ = std::size(kColumns);
-    if (!options.torch) columns_ = kWithoutTorch;
-    std::cout << head(std::span(kColumns).first(columns_)) << std::flush;
-  }
-
-  void begin_scaling(const bench::CompareOptions& options) {
-    print_machine(options.threads, "");
-    if (json_) return;
-    std::cout << "microseconds a token; predicted: from the floor and the operations outside products\n\n"
-              << head(kScalingColumns) << std::flush;
-  }
-
-  void add(const bench::ScalingPoint& p) {
-    const double us = 1e3 / static_cast<double>(p.workload.tokens());
-    if (json_) {
-      std::cout << Json{{"event", "point"},
-                        {"varied", p.varied},
-                        {"value", p.value},
-                        {"us_per_token", us * p.ms},
-                        {"predicted_us_per_token", us * p.predicted_ms},
-                        {"floor_us_per_token", us * p.floor_ms},
-                        {"gflop", bench::operations(p.workload) / 1e9},
-                        {"over_predicted", p.over_predicted()},
-                        {"slow", p.slow()}}
-                << std::endl;
-      return;
-    }
-    std::cout << row(kScalingColumns, {p.varied, std::to_string(p.value), decimals(us * p.ms, 3),
-                                       decimals(us * p.predicted_ms, 3), decimals(us * p.floor_ms, 3),
-                                       decimals(p.over_predicted(), 2) + (p.slow() ? " SLOW" : "")})
-              << std::flush;
-    if (p.slow())
-      notes_.push_back(concat(p.varied, " ", p.value, ": slower than its operations predict by more than ",
-                              decimals(100 * (bench::kSlow - 1), 0), " %"));
+  void begin() {
+    print_machine(num_threads());
+    if (!json_) std::cout << head() << std::flush;
   }
 
   void add(const bench::Result& r) {
@@ -149,18 +99,10 @@ class BenchReport {
       return;
     }
     const auto whole = [](double value) { return grouped(static_cast<int64_t>(value)); };
-    std::vector<std::string> cells{r.workload.name,           short_ms(r.ms_median), short_ms(r.ms_min),
-                                   whole(r.tokens_per_s),     whole(r.peak_mib),     short_ms(r.floor_ms),
-                                   decimals(r.floor_ratio, 2)};
-    if (r.torch) {
-      cells.insert(cells.end(),
-                   {short_ms(r.torch->ms_median), whole(r.torch->peak_mib), decimals(r.torch->ratio, 2)});
-      notes_.push_back(torch_note(r));
-    }
-    std::cout << row(std::span(kColumns).first(columns_), cells) << std::flush;
-    notes_.push_back(
-        concat(r.workload.name, ": ", shares(r),
-               r.float32_ratio > 0 ? concat("; ", decimals(r.float32_ratio, 2), " of float32") : ""));
+    std::cout << row({r.workload.name, short_ms(r.ms_median), short_ms(r.ms_min), whole(r.tokens_per_s),
+                      whole(r.peak_mib), short_ms(r.floor_ms), decimals(r.floor_ratio, 2)})
+              << std::flush;
+    notes_.push_back(concat(r.workload.name, ": ", shares(r)));
   }
 
   void end() {
@@ -174,7 +116,7 @@ class BenchReport {
   }
 
  private:
-  void print_machine(int threads, const std::string& torch) const {
+  void print_machine(int threads) const {
     const Machine m = this_machine();
     const Peak peak = measure_peak();
     if (json_) {
@@ -193,7 +135,6 @@ class BenchReport {
                         {"unit", peak.unit},
                         {"bf16_gflops", peak.bf16_gflops},
                         {"read_gb_s", peak.read_gb_s},
-                        {"torch", torch.empty() ? Json(nullptr) : Json(torch)},
                         {"threads", threads}}
                 << std::endl;
       return;
@@ -206,12 +147,11 @@ class BenchReport {
               << decimals(peak.read_gb_s, 1) << " GB/s read" << (m.units.empty() ? "" : "; has " + m.units)
               << "\n"
               << "gradus " << GRADUS_VERSION << " (" << m.level << ", " << m.compiler << "), " << m.blas
-              << (torch.empty() ? "" : ", PyTorch " + torch) << "\n"
+              << "\n"
               << std::endl;
   }
 
   bool json_;
-  size_t columns_ = 0;              // of the table
   std::vector<std::string> notes_;  // below the table
 };
 
@@ -220,13 +160,10 @@ struct BenchFlags {
   int64_t threads = 0;  ///< 0: one per core
   int64_t steps = 0;    ///< 0: by seconds
   double seconds = 5;
-  std::string vs, python;
   std::vector<std::string> precisions;
-  bool scaling = false, quick = false;
-  std::string plot;
+  std::string save;
   bool json = false;
-
-  std::string worker, shape, weights;  ///< of a worker process
+  std::vector<std::string> moved;  ///< of flags that are scripts now
 };
 
 void check(const BenchFlags& flags, const CLI::App& verb) {
@@ -235,28 +172,16 @@ void check(const BenchFlags& flags, const CLI::App& verb) {
     fail("bench", "--seconds must be above 0 and finite, got ", flags.seconds, ".");
   if (given("--steps") && given("--seconds"))
     fail("bench", "--steps and --seconds must not come together, got both.");
-  for (const char* flag : {"--workload", "--steps", "--vs"})
-    if (flags.scaling && given(flag))
-      fail("bench", "--scaling and ", flag, " must not come together, got both.");
-  if (flags.scaling && flags.precisions.size() > 1)
-    fail("bench", "--scaling must have one --precision, got ", flags.precisions.size(), ".");
-  for (const char* flag : {"--plot", "--quick"})
-    if (!flags.scaling && given(flag)) fail("bench", flag, " must come with --scaling, got it alone.");
+  if (given("--vs"))
+    fail("bench",
+         "PyTorch must be compared by a script, got --vs. Hint: `python3 tools/bench/compare.py "
+         "./gradus W1`, in the folder of the sources.");
+  if (given("--scaling"))
+    fail("bench",
+         "sizes must be varied in a loop of --workload, got --scaling. Hint: `--workload 'train gpt2 4 4 "
+         "256 128 8 256 0 float32'` is one size; `gradus bench --help` says which number is which.");
   for (const std::string& precision : flags.precisions)
     check_choice("bench", "--precision", precision, train::precision_names());
-  if (given("--plot")) plots::check_picture_file("bench", "--plot", flags.plot, "name another.");
-  if (given("--vs")) check_choice("bench", "--vs", flags.vs, {"torch"});
-}
-
-int work(const BenchFlags& flags) {
-  const bench::Workload workload = bench::workload_from(flags.shape);
-  if (flags.worker == "steps")
-    bench::run_steps(workload, flags.weights, std::cin, std::cout);
-  else if (flags.worker == "floor")
-    bench::run_floor(workload, std::cin, std::cout);
-  else
-    fail("bench", "--worker must be steps or floor, got '", flags.worker, "'.");
-  return kDone;
 }
 
 /// The workloads in each precision; with --precision and no names, those that bf16 supports.
@@ -273,42 +198,18 @@ std::vector<bench::Workload> chosen(const BenchFlags& flags) {
   return all;
 }
 
-int measure(const BenchFlags& flags) {
-  const std::vector<bench::Workload> workloads = chosen(flags);
-  bench::CompareOptions options{
-      .program = this_program(), .threads = num_threads(), .seconds = flags.seconds, .steps = flags.steps};
-  if (!flags.vs.empty()) options.torch = bench::find_torch(flags.python);
-
-  BenchReport report(flags.json);
-  report.begin(options);
-  for (const bench::Workload& workload : workloads) report.add(bench::compare(workload, options));
-  report.end();
-  return kDone;
-}
-
-int measure_scaling(const BenchFlags& flags, bool seconds_given) {
-  const bench::CompareOptions options{.program = this_program(),
-                                      .threads = num_threads(),
-                                      .rounds = 3,
-                                      .seconds = seconds_given ? flags.seconds : 2,
-                                      .ops = false,
-                                      .float32 = false};
-  const DType dtype = flags.precisions.empty() ? DType::float32 : train::precision_from(flags.precisions[0]);
-  BenchReport report(flags.json);
-  report.begin_scaling(options);
-  const std::vector<bench::ScalingPoint> points = bench::measure_scaling(
-      options, flags.quick, dtype, [&](const bench::ScalingPoint& point) { report.add(point); });
-  if (!flags.plot.empty())
-    files::write_atomically(flags.plot, [&](std::ostream& out) { out << bench::scaling_plot(points); });
-  report.end();
-  return kDone;
-}
-
 int bench_verb(const BenchFlags& flags, const CLI::App& verb) {
   check(flags, verb);
   if (flags.threads > 0) set_num_threads(static_cast<int>(flags.threads));
-  if (!flags.worker.empty()) return work(flags);
-  return flags.scaling ? measure_scaling(flags, verb.get_option("--seconds")->count() > 0) : measure(flags);
+  const std::vector<bench::Workload> workloads = chosen(flags);
+  if (!flags.save.empty() && workloads.size() != 1)
+    fail("bench", "--save must come with one workload, got ", workloads.size(), ".");
+  BenchReport report(flags.json);
+  report.begin();
+  for (const bench::Workload& workload : workloads)
+    report.add(bench::measure(workload, {flags.seconds, flags.steps, flags.save}));
+  report.end();
+  return kDone;
 }
 
 constexpr const char* kBenchFooter = R"(Workloads: layers, heads, width, block, batch, vocabulary
@@ -318,8 +219,8 @@ constexpr const char* kBenchFooter = R"(Workloads: layers, heads, width, block, 
   W3             12 12 768   64  4  50257   GPT-2 124M
   W4-W2n, W4-W3  forward and loss only, without a graph
   W5-W1, W5-W3   greedy generation of 64 tokens; times are per token
-  W5-W3h         the same with weights in bfloat16; PyTorch's are in float32
-  W5-W3q8, -q4   the same with weights of 8 or 4 bits; without PyTorch
+  W5-W3h         the same with weights in bfloat16
+  W5-W3q8, -q4   the same with weights of 8 or 4 bits
   W6              4  4 128  128 12     65   mini: llama and Muon
   W7              6  4 256  256  8     65   midi: llama and Muon
 A step is forward, loss, backward, clipping at 1.0 and AdamW, or in W6 and
@@ -327,15 +228,15 @@ W7 the recipe of train's presets. The floor is
 the time of its matrix products alone, by BLAS or at nine tenths of the
 machine's peak, whichever is less. For W5, it is the time to read all
 parameters once. In bf16, it is computed from the peak of the bf16 unit.
-The programs take turns, five times each; in bf16, gradus in float32 takes
-turns with them. Ratios are medians over the turns.
+Steps and floor take turns, five times each; `of floor` is the median of the
+turns' ratios. Another shape is its task (train, forward, generate),
+architecture, layers, heads, width, block, batch, vocabulary, dropout, dtype.
 
 Examples:
   $ bench --workload W1,W2
-  $ bench --vs torch --threads 1
   $ bench --workload W0 --steps 1000 --json
-  $ bench --precision bf16 --workload W2n,W3
-  $ bench --scaling --plot scaling.svg)";
+  $ bench --precision float32,bf16 --workload W2n,W3
+  $ bench --workload 'train llama 4 4 128 256 12 65 0 float32')";
 
 std::vector<std::string> workload_names() {
   std::vector<std::string> names;
@@ -351,25 +252,18 @@ Action add_bench(CLI::App& verb, const std::string& program) {
                     "Run only these; W4 and W5 select all W4-... and W5-..."),
           workload_names)
       ->delimiter(',');
-  add_value(verb, "--threads", flags->threads, "N", "Threads of each program [one per core]", kThreads);
-  add_value(verb, "--seconds", flags->seconds, "S", "Measured time of a workload, for each program")
+  add_value(verb, "--threads", flags->threads, "N", "Threads [one per core]", kThreads);
+  add_value(verb, "--seconds", flags->seconds, "S", "Measured time of a workload, and of its floor")
       ->capture_default_str();
   choices(add_value(verb, "--precision", flags->precisions, "NAME,...",
                     "Precision of training: float32, bf16, or both [float32]"),
           train::precision_names)
       ->delimiter(',');
   add_value(verb, "--steps", flags->steps, "N", "Measured steps, instead of seconds", {1, 1'000'000});
-  choices(add_value(verb, "--vs", flags->vs, "NAME", "torch: also measure PyTorch, in turns with gradus"),
-          [] { return std::vector<std::string>{"torch"}; });
-  add_value(verb, "--python", flags->python, "FILE", "Python interpreter with PyTorch [python3]");
-  verb.add_flag("--scaling", flags->scaling, "Measure time per token against block, width, layers, batch");
-  add_value(verb, "--plot", flags->plot, "FILE", "With --scaling: also plot the times, in SVG");
-  verb.add_flag("--quick", flags->quick, "With --scaling: use tiny sizes, to try it out");
+  add_value(verb, "--save", flags->save, "FILE", "Also write the parameters and batches, in safetensors");
   verb.add_flag("--json", flags->json, "Print a JSON line for each workload");
-  for (const auto& [name, value] :
-       {std::pair{"--worker", &flags->worker}, std::pair{"--shape", &flags->shape},
-        std::pair{"--weights", &flags->weights}})
-    verb.add_option(name, *value)->group("");  // only for the processes that bench starts
+  for (const char* one : {"--vs,--python", "--plot"}) verb.add_option(one, flags->moved)->group("");
+  for (const char* one : {"--scaling", "--quick"}) verb.add_flag(one)->group("");
   verb.footer(with_program(kBenchFooter, program));
   return {[&verb, flags] { return bench_verb(*flags, verb); }};
 }

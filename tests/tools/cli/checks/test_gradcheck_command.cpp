@@ -2,7 +2,6 @@
 #include <nlohmann/json.hpp>
 
 #include "gradus/files/error.hpp"
-#include "gradus/tools/bench/compare.hpp"
 #include "test_files.hpp"
 #include "tools/cli/program.hpp"
 
@@ -115,14 +114,8 @@ for line in sys.stdin:
 }
 
 TEST_CASE("gradcheck --command finds in PyTorch what PyTorch finds, and more", "[torch]") {
-  std::string python;
-  try {
-    python = bench::find_torch("").python;
-  } catch (const Error& e) {
-    SUCCEED();
-    WARN("skipped: " << e.what());
-    return;
-  }
+  const std::string python = python_with_torch();
+  if (python.empty()) return;
   const std::string script =
       concat(python, " -B -W ignore '", testing::test_files().string(), "/tools/cli/checks/torch_op.py' ");
   struct Case {

@@ -1,10 +1,12 @@
 // The memory that info and train announce, against what a process takes.
 #include <sys/resource.h>
 
+#include <nlohmann/json.hpp>
+
 #include "autograd/sanitized.hpp"
 #include "gradus/models/config_json.hpp"
 #include "gradus/models/pretrained.hpp"
-#include "gradus/tools/bench/compare.hpp"
+#include "gradus/tools/bench/workload.hpp"
 #include "machine.hpp"
 #include "tools/cli/program.hpp"
 
@@ -20,9 +22,10 @@ void check_announced(const std::string& shape) {
   }
   INFO(shape);
   const Workload w = workload_from(shape);
-  Contender worker("gradus", worker_command(w, {.program = program_file()}, "steps"));
-  worker.run(1e9, 2);
-  const double measured = worker.peak_mib() * 1024 * 1024;
+  const Outcome outcome = call("bench --steps 5 --json --workload", shape);
+  REQUIRE(outcome.code == 0);
+  const double peak_mib = nlohmann::json::parse(lines_of(outcome.out).at(1)).at("peak_mib");
+  const double measured = peak_mib * 1024 * 1024;
   const double announced = models::training_memory(w.config, w.batch, w.dtype).total();
   INFO("announced " << announced / 1e6 << " MB, measured " << measured / 1e6 << " MB");
   CHECK(announced > 0.9 * measured);

@@ -1,16 +1,13 @@
-#include "gradus/tools/bench/worker.hpp"
+#include "gradus/tools/bench/measure.hpp"
 
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <cmath>
 #include <fstream>
-#include <functional>
-#include <istream>
 #include <map>
 #include <memory>
-#include <nlohmann/json.hpp>
-#include <ostream>
-#include <sstream>
+#include <optional>
 
 #include "gradus/autograd/graph/modes.hpp"
 #include "gradus/autograd/graph/profile.hpp"
@@ -19,7 +16,6 @@
 #include "gradus/autograd/kernels/quantized/quantized.hpp"
 #include "gradus/autograd/ops/ops.hpp"
 #include "gradus/autograd/random/random.hpp"
-#include "gradus/files/error.hpp"
 #include "gradus/models/generate.hpp"
 #include "gradus/nn/safetensors.hpp"
 #include "gradus/train/decoder.hpp"
@@ -28,8 +24,8 @@
 namespace gradus::bench {
 namespace {
 
-using Json = nlohmann::ordered_json;
 constexpr double kMostWarmUpMs = 50;
+constexpr int kRounds = 5;
 
 // Peak of this program; without /proc it includes the program before exec.
 double peak_mib() {
@@ -40,6 +36,9 @@ double peak_mib() {
   ::getrusage(RUSAGE_SELF, &usage);
   return static_cast<double>(usage.ru_maxrss) / 1024;
 }
+
+// See proc(5), clear_refs. In a kernel without it, the peak is that of the whole process.
+void reset_peak() { std::ofstream("/proc/self/clear_refs") << "5"; }
 
 // -- gradus
 
@@ -71,10 +70,11 @@ class Steps {
     nn::save_safetensors(path, state);
   }
 
-  /// Results that a twin must reproduce.
-  Json first_results() {
-    if (workload_.task == Task::generate) return {{"losses", {forward(0)}}, {"tokens", generate()}};
-    std::vector<double> losses{forward(0)};
+  /// Sets the results that torch_twin.py must reproduce.
+  void begin(Result& result) {
+    std::vector<double>& losses = result.losses;
+    losses.push_back(forward(0));
+    if (workload_.task == Task::generate) result.tokens = generate();
     if (workload_.task == Task::train) {
       const auto next = [this](int64_t, Generator&) { return batches_[next_++ % kBatches]; };
       trainer_ = std::make_unique<train::Trainer>(
@@ -82,7 +82,6 @@ class Steps {
       for (int i = 0; i < 2; ++i) losses.push_back(trainer_->step().loss);
       if (workload_.config.dropout > 0) losses.resize(1);
     }
-    return {{"losses", losses}};
   }
 
   void step() {
@@ -121,8 +120,8 @@ double divisor(const Workload& w) {
   return w.task == Task::generate ? static_cast<double>(w.config.block_size) : 1.0;
 }
 
-/// Milliseconds per step by op, the most expensive op first.
-Json ops_of(const Workload& w, Steps& steps, int64_t count) {
+/// Sets the milliseconds per step by op.
+void time_ops(const Workload& w, Steps& steps, int64_t count, Result& result) {
   Profile profile;
   {
     const Profiling on(&profile);
@@ -131,27 +130,19 @@ Json ops_of(const Workload& w, Steps& steps, int64_t count) {
       steps.step();
     }
   }
-  struct Times {
-    double forward = 0, backward = 0;
-  };
-  std::map<std::string_view, Times> ops;
-  double all = 0;
+  std::map<std::string_view, OpTime> ops;
   const double scale = 1e3 / (static_cast<double>(count) * divisor(w));
   for (const ProfileEvent& e : profile.events()) {
     if (e.phase == ProfileEvent::Phase::group)
-      all += e.name == "all" ? scale * e.seconds() : 0;
+      result.ops_ms += e.name == "all" ? scale * e.seconds() : 0;
     else
       (e.phase == ProfileEvent::Phase::backward ? ops[e.name].backward : ops[e.name].forward) +=
           scale * e.seconds();
   }
-  std::vector<std::pair<std::string_view, Times>> sorted(ops.begin(), ops.end());
-  std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) {
-    return a.second.forward + a.second.backward > b.second.forward + b.second.backward;
+  for (auto& [name, op] : ops) result.ops.push_back({std::string(name), op.forward, op.backward});
+  std::stable_sort(result.ops.begin(), result.ops.end(), [](const OpTime& a, const OpTime& b) {
+    return a.forward + a.backward > b.forward + b.backward;
   });
-  Json list = Json::array();
-  for (const auto& [name, times] : sorted)
-    list.push_back({{"op", name}, {"forward", times.forward}, {"backward", times.backward}});
-  return {{"ops", list}, {"ms", all}};
 }
 
 // -- the floor
@@ -160,11 +151,14 @@ using kernels::BlasThreads;
 
 constexpr double kReachable = 0.9;  // good products reach this part of the machine's peak
 
-/// The products of a workload, on memory that all of them share.
-class Products {
+/// The products of a workload, on memory that all of them share; for generate its parameters.
+class Floor {
  public:
-  explicit Products(const Workload& w) : workload_(w), products_(products(w)) {
+  explicit Floor(const Workload& w) : workload_(w), products_(products(w)) {
     int64_t a = 0, b = 0, c = 0;
+    if (w.task == Task::generate)
+      a = element_size(w.dtype) * w.config.num_parameters() /
+          (is_in_tiles(w.dtype) ? kWeightRows * kWeightColumns : 1) / element_size(DType::float32);
     for (const Product& p : products_) {
       a = std::max(a, p.batch * p.m * p.k);
       b = std::max(b, p.batch * p.k * p.n);
@@ -176,8 +170,10 @@ class Products {
     c_ = zeros({c});
   }
 
-  /// The floor of a step: the sum of the times of its products, each measured in a turn.
+  /// Of a step: the sum of the times of its products, each measured in a turn.
   Turn turn(double seconds, int64_t steps) {
+    if (workload_.task == Task::generate)
+      return take_turn(seconds, steps, [&] { kernels::read_all(a_.numel(), a_.data<float>()); });
     const double operations = bench::operations(workload_);
     if (workload_.dtype == DType::bfloat16) {
       const double ms =
@@ -226,9 +222,6 @@ double median(std::vector<double> values) {
   return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
 }
 
-// See proc(5), clear_refs. In a kernel without it, the peak is that of the whole process.
-void reset_peak_memory_of_process() { std::ofstream("/proc/self/clear_refs") << "5"; }
-
 Turn take_turn(double seconds, int64_t steps, const std::function<void()>& step, Profile::Clock now) {
   const auto ms_since = [now](int64_t start) { return static_cast<double>(now() - start) / 1e6; };
   const int64_t start = now();
@@ -246,63 +239,38 @@ Turn take_turn(double seconds, int64_t steps, const std::function<void()>& step,
   return {median(ms), *std::min_element(ms.begin(), ms.end()), static_cast<int64_t>(ms.size())};
 }
 
-void answer_commands(std::istream& in, std::ostream& out, const std::function<Turn(double, int64_t)>& run,
-                     const std::function<std::string(const std::string&)>& other) {
-  for (std::string line; std::getline(in, line);) {
-    std::istringstream words(line);
-    std::string command;
-    double seconds = 0;
-    int64_t steps = 0;
-    words >> command;
-    if (command == "run" && words >> seconds >> steps) {
-      const Turn turn = run(seconds, steps);
-      out << Json{{"ms_median", turn.ms_median}, {"ms_min", turn.ms_min}, {"steps", turn.steps}} << std::endl;
-    } else if (command == "memory") {
-      out << Json{{"peak_mib", peak_mib()}} << std::endl;
-    } else if (other) {
-      out << other(line) << std::endl;
-    } else {
-      fail("bench", "a worker's commands are run, ops and memory, got '", line, "'.");
-    }
-  }
-}
-
-void run_floor(const Workload& workload, std::istream& in, std::ostream& out) {
-  if (workload.task == Task::generate) {
-    const int64_t bytes = element_size(workload.dtype) * workload.config.num_parameters() /
-                          (is_in_tiles(workload.dtype) ? kWeightRows * kWeightColumns : 1);
-    const Tensor values = ones({bytes / element_size(DType::float32)});
-    out << "{}" << std::endl;
-    const auto read = [&] { kernels::read_all(values.numel(), values.data<float>()); };
-    return answer_commands(in, out,
-                           [&](double seconds, int64_t steps) { return take_turn(seconds, steps, read); });
-  }
-  Products all(workload);
-  out << "{}" << std::endl;
-  answer_commands(in, out, [&](double seconds, int64_t steps) { return all.turn(seconds, steps); });
-}
-
-void run_steps(const Workload& workload, const std::string& save, std::istream& in, std::ostream& out) {
-  Steps steps(workload);
-  if (!save.empty()) steps.save(save);
+Result measure(const Workload& w, const MeasureOptions& options) {
+  Result result;
+  result.workload = w;
+  Steps gradus(w);
+  if (!options.save.empty()) gradus.save(options.save);
   release_cached_memory();  // memory that making the initial values used
-  reset_peak_memory_of_process();
-  out << steps.first_results() << std::endl;
+  reset_peak();
+  gradus.begin(result);
 
-  const auto run = [&](double seconds, int64_t count) {
-    Turn turn = take_turn(seconds, count, [&] { steps.step(); });
-    turn.ms_median /= divisor(workload);
-    turn.ms_min /= divisor(workload);
-    return turn;
-  };
-  answer_commands(in, out, run, [&](const std::string& command) {
-    std::istringstream words(command);
-    std::string name;
-    int64_t count = 0;
-    if (!(words >> name >> count) || name != "ops" || count < 1)
-      fail("bench", "a worker's commands are run, ops and memory, got '", command, "'.");
-    return ops_of(workload, steps, count).dump();
-  });
+  const double seconds = options.steps > 0 ? INFINITY : options.seconds / kRounds;
+  const int64_t steps = options.steps > 0 ? (options.steps + kRounds - 1) / kRounds : 1'000'000;
+  std::optional<Floor> floor;
+  std::vector<double> ours, bare, ratios;
+  result.ms_min = INFINITY;
+  for (int round = 0; round < kRounds; ++round) {
+    const Turn turn = take_turn(seconds, steps, [&] { gradus.step(); });
+    ours.push_back(turn.ms_median / divisor(w));
+    result.ms_min = std::min(result.ms_min, turn.ms_min / divisor(w));
+    if (!floor) {  // whose memory is no part of the step's
+      result.peak_mib = peak_mib();
+      floor.emplace(w);
+    }
+    bare.push_back(floor->turn(seconds, steps).ms_median);
+    ratios.push_back(ours.back() / bare.back());
+  }
+  result.ms_median = median(ours);
+  result.tokens_per_s = 1e3 * static_cast<double>(w.tokens()) / result.ms_median;
+  result.floor_ms = median(bare);
+  result.floor_ratio = median(ratios);
+  const double enough = std::clamp(300.0 / result.ms_median, 1.0, 100.0);  // a third of a second, or a step
+  time_ops(w, gradus, static_cast<int64_t>(enough), result);
+  return result;
 }
 
 }  // namespace gradus::bench
