@@ -2,10 +2,11 @@
 
     torch_twin.py WORKLOAD THREADS WEIGHTS
 
-WORKLOAD is "task architecture layers heads width block batch vocabulary dropout dtype", WEIGHTS the file of `gradus bench --save`.
+WORKLOAD is "task architecture layers heads width block batch vocabulary dropout dtype", WEIGHTS the file of `bench --save`.
 Prints the losses of the first batch in evaluation mode and, without dropout, of two training steps (and the tokens that were
-generated); then answers each line, "run SECONDS STEPS" or "memory", with a line of JSON. Training in bfloat16 is torch.autocast's; generation from bfloat16 weights computes in float32,
-which is many times as fast as PyTorch's products of one row in bfloat16.
+generated). Then answers each line, "run SECONDS STEPS" or "memory", with a line of JSON. Training in bfloat16 is
+torch.autocast's; generation from bfloat16 weights computes in float32, which is many times as fast as PyTorch's products of one
+row in bfloat16.
 Each form is the fastest that PyTorch has on a CPU: one product for q, k and v; the mask added by the product that makes
 the scores (or the fused attention, where there is one); AdamW tensor by tensor; Muon for all matrices of a shape at once, in
 bfloat16 where that is faster; gemv for one-row products; batches cut beforehand.

@@ -3,7 +3,6 @@
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <span>
 
 #include "gradus/autograd/graph/modes.hpp"
 #include "gradus/files/error.hpp"
@@ -83,77 +82,47 @@ Json to_json(const bench::Result& r) {
   return json;
 }
 
-/// Prints the results, as a table in Markdown or as JSON lines.
-class BenchReport {
- public:
-  explicit BenchReport(bool json) : json_(json) {}
-
-  void begin() {
-    print_machine(num_threads());
-    if (!json_) std::cout << head() << std::flush;
-  }
-
-  void add(const bench::Result& r) {
-    if (json_) {
-      std::cout << to_json(r) << std::endl;
-      return;
-    }
-    const auto whole = [](double value) { return grouped(static_cast<int64_t>(value)); };
-    std::cout << row({r.workload.name, short_ms(r.ms_median), short_ms(r.ms_min), whole(r.tokens_per_s),
-                      whole(r.peak_mib), short_ms(r.floor_ms), decimals(r.floor_ratio, 2)})
-              << std::flush;
-    notes_.push_back(concat(r.workload.name, ": ", shares(r)));
-  }
-
-  void end() {
-    if (json_) {
-      std::cout << Json{{"event", "done"}} << std::endl;
-      return;
-    }
-    std::cout << "\n";
-    for (const std::string& note : notes_) std::cout << note << "\n";
-    std::cout << std::flush;
-  }
-
- private:
-  void print_machine(int threads) const {
-    const Machine m = this_machine();
-    const Peak peak = measure_peak();
-    if (json_) {
-      std::cout << Json{{"event", "machine"},
-                        {"cpu", m.cpu},
-                        {"cores", m.cores},
-                        {"load", m.load},
-                        {"date", m.date},
-                        {"system", m.system},
-                        {"gradus", GRADUS_VERSION},
-                        {"level", m.level},
-                        {"compiler", m.compiler},
-                        {"blas", m.blas},
-                        {"units", m.units},
-                        {"peak_gflops", peak.gflops},
-                        {"unit", peak.unit},
-                        {"bf16_gflops", peak.bf16_gflops},
-                        {"read_gb_s", peak.read_gb_s},
-                        {"threads", threads}}
-                << std::endl;
-      return;
-    }
-    std::cout << m.cpu << ", " << m.cores << (m.cores == 1 ? " core, " : " cores, ") << threads
-              << (threads == 1 ? " thread" : " threads") << " used; load before " << decimals(m.load, 1)
-              << "; " << m.system << "; " << m.date << "\n"
-              << "peak " << decimals(peak.gflops, 0) << " GFLOP/s in float32, "
-              << decimals(peak.bf16_gflops, 0) << " in bfloat16 (" << peak.unit << "), "
-              << decimals(peak.read_gb_s, 1) << " GB/s read" << (m.units.empty() ? "" : "; has " + m.units)
-              << "\n"
-              << "gradus " << GRADUS_VERSION << " (" << m.level << ", " << m.compiler << "), " << m.blas
-              << "\n"
+/// Prints the machine, and the head of the table.
+void print_machine(bool json) {
+  const int threads = num_threads();
+  const Machine m = this_machine();
+  const Peak peak = measure_peak();
+  if (json) {
+    std::cout << Json{{"event", "machine"},
+                      {"cpu", m.cpu},
+                      {"cores", m.cores},
+                      {"load", m.load},
+                      {"date", m.date},
+                      {"system", m.system},
+                      {"gradus", GRADUS_VERSION},
+                      {"level", m.level},
+                      {"compiler", m.compiler},
+                      {"blas", m.blas},
+                      {"units", m.units},
+                      {"peak_gflops", peak.gflops},
+                      {"unit", peak.unit},
+                      {"bf16_gflops", peak.bf16_gflops},
+                      {"read_gb_s", peak.read_gb_s},
+                      {"threads", threads}}
               << std::endl;
+    return;
   }
+  std::cout << m.cpu << ", " << m.cores << (m.cores == 1 ? " core, " : " cores, ") << threads
+            << (threads == 1 ? " thread" : " threads") << " used; load before " << decimals(m.load, 1) << "; "
+            << m.system << "; " << m.date << "\n"
+            << "peak " << decimals(peak.gflops, 0) << " GFLOP/s in float32, " << decimals(peak.bf16_gflops, 0)
+            << " in bfloat16 (" << peak.unit << "), " << decimals(peak.read_gb_s, 1) << " GB/s read"
+            << (m.units.empty() ? "" : "; has " + m.units) << "\n"
+            << "gradus " << GRADUS_VERSION << " (" << m.level << ", " << m.compiler << "), " << m.blas
+            << "\n\n"
+            << head() << std::flush;
+}
 
-  bool json_;
-  std::vector<std::string> notes_;  // below the table
-};
+std::string row_of(const bench::Result& r) {
+  const auto whole = [](double value) { return grouped(static_cast<int64_t>(value)); };
+  return row({r.workload.name, short_ms(r.ms_median), short_ms(r.ms_min), whole(r.tokens_per_s),
+              whole(r.peak_mib), short_ms(r.floor_ms), decimals(r.floor_ratio, 2)});
+}
 
 struct BenchFlags {
   std::vector<std::string> workloads;
@@ -204,11 +173,14 @@ int bench_verb(const BenchFlags& flags, const CLI::App& verb) {
   const std::vector<bench::Workload> workloads = chosen(flags);
   if (!flags.save.empty() && workloads.size() != 1)
     fail("bench", "--save must come with one workload, got ", workloads.size(), ".");
-  BenchReport report(flags.json);
-  report.begin();
-  for (const bench::Workload& workload : workloads)
-    report.add(bench::measure(workload, {flags.seconds, flags.steps, flags.save}));
-  report.end();
+  print_machine(flags.json);
+  std::string last = flags.json ? "{\"event\":\"done\"}\n" : "\n";
+  for (const bench::Workload& workload : workloads) {
+    const bench::Result result = bench::measure(workload, {flags.seconds, flags.steps, flags.save});
+    std::cout << (flags.json ? to_json(result).dump() + "\n" : row_of(result)) << std::flush;
+    if (!flags.json) last += concat(result.workload.name, ": ", shares(result), "\n");
+  }
+  std::cout << last << std::flush;
   return kDone;
 }
 
