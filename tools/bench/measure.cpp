@@ -1,5 +1,6 @@
 #include "gradus/tools/bench/measure.hpp"
 
+#include <malloc.h>
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -244,7 +245,8 @@ Result measure(const Workload& w, const MeasureOptions& options) {
   result.workload = w;
   Steps gradus(w);
   if (!options.save.empty()) gradus.save(options.save);
-  release_cached_memory();  // memory that making the initial values used
+  release_cached_memory();  // what making the initial values used, and the workload before
+  ::malloc_trim(0);
   reset_peak();
   gradus.begin(result);
 

@@ -145,7 +145,7 @@ void check(const BenchFlags& flags, const CLI::App& verb) {
     fail("bench",
          "PyTorch must be compared by a script, got --vs. Hint: `python3 tools/bench/compare.py "
          "./gradus W1`, in the folder of the sources.");
-  if (given("--scaling"))
+  if (given("--scaling") || given("--plot"))
     fail("bench",
          "sizes must be varied in a loop of --workload, got --scaling. Hint: `--workload 'train gpt2 4 4 "
          "256 128 8 256 0 float32'` is one size; `gradus bench --help` says which number is which.");
@@ -235,7 +235,7 @@ Action add_bench(CLI::App& verb, const std::string& program) {
   add_value(verb, "--save", flags->save, "FILE", "Also write the parameters and batches, in safetensors");
   verb.add_flag("--json", flags->json, "Print a JSON line for each workload");
   for (const char* one : {"--vs,--python", "--plot"}) verb.add_option(one, flags->moved)->group("");
-  for (const char* one : {"--scaling", "--quick"}) verb.add_flag(one)->group("");
+  verb.add_flag("--scaling,--quick")->group("");
   verb.footer(with_program(kBenchFooter, program));
   return {[&verb, flags] { return bench_verb(*flags, verb); }};
 }
