@@ -2,7 +2,7 @@
 
     python3 docs/nanogpt.py TEXT OUT [STEPS] [THREADS]
 
-writes OUT/metrics.jsonl, one line each 200 steps, for `gradus plot`. The seconds count training and evaluation from the first
+writes OUT/metrics.jsonl, one line each 200 steps, for `gradus report`. The seconds count training and evaluation from the first
 step on. The configuration is that of nanoGPT's README for a laptop: 4 layers of 4 heads, 128 wide, 12 windows of 64, no dropout,
 no biases; AdamW (0.9, 0.99) at 1e-3, 100 steps of warm-up, a cosine down to 1e-4, weight decay 0.1 for matrices, gradients
 clipped at 1. Attention is computed in the form that is fastest in PyTorch without a fused operation.

@@ -305,17 +305,17 @@ script() {
 root=$here/../..
 mkdir -p "$tree/launcher/tools/cli/program"
 cp "$root/gradus" "$tree/launcher/"
-printf 'GRADUS_VERB(core, train, "Train")\nGRADUS_VERB(full, plot, "Plot it")\n' >"$tree/launcher/tools/cli/program/verbs.def"
+printf 'GRADUS_VERB(core, train, "Train")\nGRADUS_VERB(full, look, "Look at it")\n' >"$tree/launcher/tools/cli/program/verbs.def"
 help() { printf 'cat <<"END"\nSubcommands:\n  train  Train\n%s\n\nEND\n' "$1"; }
 verbs() { "$here/launcher_verbs.sh" "$tree/launcher/gradus" "$tree/whole" "$tree/core"; }
 help '' | script core
-help '  plot   Plot it' | script whole
+help '  look   Look at it' | script whole
 passes launcher_verbs verbs
-help '  plot   Plot' | script whole
+help '  look   Look' | script whole
 fails 'launcher_verbs with another help' verbs
 help '' | script whole
 fails 'launcher_verbs without a verb' verbs
-help '  plot   Plot it' | tee "$tree/kept" | script whole
+help '  look   Look at it' | tee "$tree/kept" | script whole
 script core <"$tree/kept"
 fails 'launcher_verbs with a verb too much in the core' verbs
 

@@ -7,7 +7,7 @@ namespace gradus::cli::test_usage {
 
 const std::vector<std::string> kVerbs = args(
     "train sample eval predict tokenizer gradcheck conform lesson replay sweep bench info plan completion "
-    "man plot export new");
+    "man export new");
 
 TEST_CASE("help is found by every way that leads to it") {
   CHECK(call("help").out == call("--help").out);

@@ -1,5 +1,5 @@
 // Charts in characters: where dots and labels are.
-#include "gradus/tools/plots/text/chart.hpp"
+#include "gradus/tools/plots/chart.hpp"
 
 #include "catch.hpp"
 #include "gradus/files/utf8.hpp"
@@ -118,15 +118,27 @@ TEST_CASE("the labels of a chart are at their values") {
 TEST_CASE("a chart of any size and any values is made") {
   for (const int columns : {1, 5, 10, 40, 200})
     for (const int rows : {1, 2, 3, 8, 24})
-      for (const double size : {1e-320, 1e-9, 1.0, 1e12, 1e300})
-        for (const bool logarithmic : {false, true}) {
-          const Series curve{.points = {{size, 0}, {2 * size, size}, {3 * size, -size}}};
-          const std::vector<std::string> lines = chart({curve}, {size, 3 * size, 0, 0, logarithmic},
-                                                       {-size, size, 0, 0}, "minutes", {columns, rows});
-          CHECK(lines.size() == static_cast<size_t>(std::max(3, rows)));
-          for (const std::string& line : lines)
-            if (columns >= 40) CHECK(decoded(line).size() <= static_cast<size_t>(columns));
-        }
+      for (const double size : {1e-320, 1e-9, 1.0, 1e12, 1e300}) {
+        const Series curve{.points = {{size, 0}, {2 * size, size}, {3 * size, -size}}};
+        const std::vector<std::string> lines =
+            chart({curve}, {size, 3 * size, 0, 0}, {-size, size, 0, 0}, "minutes", {columns, rows});
+        CHECK(lines.size() == static_cast<size_t>(std::max(3, rows)));
+        for (const std::string& line : lines)
+          if (columns >= 40) CHECK(decoded(line).size() <= static_cast<size_t>(columns));
+      }
+}
+
+TEST_CASE("an axis has a few round values, on it") {
+  for (const double high : {0.001, 0.7, 1.0, 3.3, 99.0, 1e6}) {
+    const Axis axis{0, high, 0, 100};
+    const std::vector<double> at = ticks(axis, 8), signs = ticks({-high, high, 0, 1}, 8);
+    CHECK(at.size() >= 3);
+    CHECK(at.size() <= 9);
+    CHECK(axis(at.front()) >= 0);
+    CHECK(axis(at.back()) <= 100 + 1e-9);
+    CHECK(axis(high / 2) == Approx(50));
+    CHECK_FALSE(std::signbit(signs.at(signs.size() / 2)));
+  }
 }
 
 }  // namespace gradus::plots::test_chart

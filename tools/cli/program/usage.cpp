@@ -162,11 +162,11 @@ void check_verb_comes_first(const CLI::App& app, const Arguments& arguments, con
                 " --help describes them.");
   const std::string& first = arguments[0];
   if (contains(verbs, first) || app.get_option_no_throw(flag_part(first))) return;
-  if (first == "watch")
-    throw Error(
-        concat("there must be a verb first, got watch, which is none any more. Hint: open report.html "
-               "in the folder of a run, which follows the run; ",
-               program, " report writes the page of several."));
+  if (first == "watch" || first == "plot")
+    throw Error(concat("there must be a verb first, got ", first,
+                       ", which is none any more. Hint: open report.html ",
+                       "in the folder of a run, which draws the run as it goes on; ", program,
+                       " report writes the page of several."));
   const std::string near = is_flag(first) ? "" : nearest(first, verbs);
   throw Error("there must be a verb first, got ", files::in_quotes(first),
               ". Hint: ", near.empty() ? "" : concat("did you mean ", program, " ", near, "? "), program,

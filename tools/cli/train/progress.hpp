@@ -14,7 +14,7 @@
 #include "gradus/tools/cli/program/live_lines.hpp"
 #include "gradus/tools/cli/program/terminal.hpp"
 #include "gradus/tools/cli/program/text_output.hpp"
-#include "gradus/tools/plots/text/chart.hpp"
+#include "gradus/tools/plots/chart.hpp"
 #include "gradus/train/run.hpp"
 
 namespace gradus::cli {

@@ -44,7 +44,7 @@ std::string layer_of(const std::string& parameter) {
 
 }  // namespace
 
-LoggedRun::LoggedRun(const fs::path& run) : path_(run) {
+LoggedRun::LoggedRun(const fs::path& run) {
   const bool is_folder = fs::is_directory(run);
   file_ = is_folder ? run / "metrics.jsonl" : run;
   folder_ = is_folder ? run : fs::absolute(run).parent_path();

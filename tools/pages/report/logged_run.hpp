@@ -1,5 +1,4 @@
-// LoggedRun: what a run has written so far, for pages and plots. It is read while the run goes on. Not
-// thread-safe.
+// LoggedRun: what a run has written so far, for its page. It is read while the run goes on. Not thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -37,7 +36,6 @@ class LoggedRun {
 
   const std::string& name() const { return name_; }  ///< of the run's folder, as printable text
   const std::filesystem::path& folder() const { return folder_; }
-  const std::filesystem::path& path() const { return path_; }  ///< as given
   const Columns& steps() const { return steps_; }  ///< step, loss, lr, grad_norm, tokens_per_s, elapsed_s
   const Columns& evaluations() const { return evals_; }  ///< step, val_loss, tokens, peak_bytes, elapsed_s
   const Columns& end() const { return end_; }            ///< steps, val_loss, seconds; empty: not done
@@ -48,7 +46,7 @@ class LoggedRun {
  private:
   void add(const std::string& line, int64_t number);
 
-  std::filesystem::path path_, folder_, file_;
+  std::filesystem::path folder_, file_;
   std::string name_;
   uintmax_t offset_ = 0;
   uint64_t file_number_ = 0;  // a resumed run replaces its log

@@ -7,10 +7,9 @@
 
 namespace gradus::plots {
 
-/// Maps values to places: linearly, or by logarithms, for values above 0.
+/// Maps values to places, linearly.
 struct Axis {
   double low, high, from, to;
-  bool logarithmic = false;
   double operator()(double value) const;
 };
 
@@ -22,8 +21,8 @@ struct Range {
   Range widened() const;
 };
 
-/// A few round values within the axis; on a linear axis, at most `most`.
-std::vector<double> ticks(const Axis& axis, int most = 8);
+/// A few round values within the axis: multiples of 1, 2 or 5 times a power of ten.
+std::vector<double> ticks(const Axis& axis, int most);
 
 /// A number for a label, with three decimals at most.
 std::string label(double value);

@@ -1,4 +1,4 @@
-#include "gradus/tools/plots/text/chart.hpp"
+#include "gradus/tools/plots/chart.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "gradus/tools/plots/text/axis.hpp"
+#include "gradus/tools/plots/axis.hpp"
 
 namespace gradus::plots {
 
