@@ -303,6 +303,10 @@ RunReport run(Run& run, Observer& observer) {
 }
 
 void resume(Run& run, const Checkpoint& checkpoint) {
+  run.folder.read_recipe([](const files::FolderSnapshot& files) {
+    check_resumable(files.text("train.json"), (files.folder() / "train.json").string());
+    return true;
+  });
   run.trainer.restore(checkpoint.trainer);
   run.saved_step = checkpoint.trainer.step;
   if (run.folder.has_best()) run.best_val_loss = checkpoint.best_val_loss;

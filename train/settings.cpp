@@ -42,8 +42,6 @@ std::vector<std::string> precisions() {
   return names;
 }
 
-std::vector<std::string> reductions() { return {kOrdered, kFast}; }
-
 std::vector<std::string> window_orders() { return {kShuffled, kRandom}; }
 
 std::string parts_of_architectures() {
@@ -191,14 +189,6 @@ std::vector<Setting> make_settings() {
           "wire", learning, "NAME",
           concat("Precision of the gradients and updates that ranks exchange:\n", listed(precision_names())),
           {.traits = kLoop | kRare | kResumable, .choices = precision_names}),
-      row<&Config::reduce>("reduce", learning, "NAME",
-                           "How ranks add gradients: ordered, with the same bits for every\nnumber of "
-                           "ranks, or fast, with fewer messages",
-                           {.traits = kLoop | kRare | kResumable, .choices = reductions}),
-      row<&Config::sync_every>(
-          "sync-every", learning, "STEPS",
-          "Steps that each rank makes on its own before they exchange\nparameters (DiLoCo)",
-          {.traits = kLoop | kRare}),
       row<&Config::lr>("lr", learning, "RATE", "Maximum learning rate", {.range = kAbove0}),
       row<&Config::min_lr>("min-lr", learning, "RATE",
                            "Final learning rate; by default it is proportional to --lr"),

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <ostream>
-#include <tuple>
 
 #include "gradus/files/error.hpp"
 #include "gradus/files/file.hpp"
@@ -37,11 +36,7 @@ void TraceObserver::on_step(const StepReport& report) {
 
 void TraceObserver::finish() {
   if (written_) return;
-  std::string events;
-  if (seen_ >= options_.after)
-    std::tie(events, message_time_) = trainer_.take_trace();
-  else
-    events = trace_events(profile_, {}, 0);
+  const std::string events = seen_ >= options_.after ? trainer_.take_trace() : trace_events(profile_, {}, 0);
   files::write_atomically(options_.file, [&](std::ostream& out) { out << framed(events); });
   written_ = true;
 }

@@ -43,14 +43,11 @@ class TraceObserver : public PassingObserver {
 
   /// Writes the file if the run ended before all steps were profiled. Throws RunError as above.
   void finish();
-  /// The time of the messages of the profiled steps, of all ranks. After the file was written.
-  const MessageTime& message_time() const { return message_time_; }
 
  private:
   TraceOptions options_;
   Trainer& trainer_;
   Profile profile_;
-  MessageTime message_time_;
   int64_t seen_ = 0;  // steps
   bool written_ = false;
 };

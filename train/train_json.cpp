@@ -39,6 +39,15 @@ void write(nlohmann::ordered_json& json, const Setting& row, const TrainConfig& 
   });
 }
 
+/// Settings of gradus 0.3, with the only values with which a run can be resumed.
+constexpr std::pair<std::string_view, std::string_view> kGone[] = {{"reduce", "'ordered'"},
+                                                                   {"sync-every", "1"}};
+
+void must_have_only(const files::Field& root, std::vector<std::string_view> keys) {
+  for (const auto& [key, value] : kGone) keys.push_back(key);
+  root.must_have_only(keys);
+}
+
 /// The defaults with these settings of the loop.
 TrainConfig with_loop(const LoopOptions& options) {
   TrainConfig config;
@@ -70,7 +79,7 @@ TrainConfig train_config_from_json(std::string_view text, const std::string& fil
   } catch (const Error& e) {
     fail("train", file, ": ", e.what());
   }
-  json.root().must_have_only(keys);
+  must_have_only(json.root(), keys);
   return config;
 }
 
@@ -94,13 +103,21 @@ LoopOptions loop_options_from_json(std::string_view text, const std::string& fil
     keys.push_back(row.key);
     read(root, row, config);
   }
-  root.must_have_only(keys);
+  must_have_only(root, keys);
   const LoopOptions& options = config;
   return options;
 }
 
 bool is_loop_options(std::string_view json, const std::string& file) {
   return files::Json(json, "train", file).root().has(kModel);
+}
+
+void check_resumable(std::string_view text, const std::string& file) {
+  const files::Json json(text, "train", file);
+  for (const auto& [key, value] : kGone)
+    if (const auto field = json.root().find(key); field && field->shown() != value)
+      field->refuse("must be ", value, " in a run that is resumed, got ", field->shown(),
+                    ". Hint: gradus 0.3 can resume it.");
 }
 
 void check_resume(const LoopOptions& options, const LoopOptions& saved) {

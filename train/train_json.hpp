@@ -22,6 +22,9 @@ LoopOptions loop_options_from_json(std::string_view text, const std::string& fil
 /// Whether to_json(LoopOptions) wrote this train.json. Throws Error if it is not JSON.
 bool is_loop_options(std::string_view json, const std::string& file);
 
+/// Throws Error, naming `file`, for a run of gradus 0.3 that made local steps or did not add gradients in
+/// order.
+void check_resumable(std::string_view text, const std::string& file);
 /// Throws Error with the first setting that `options` changes but a resumed run must not.
 void check_resume(const LoopOptions& options, const LoopOptions& saved);
 

@@ -285,6 +285,25 @@ TEST_CASE("a folder goes on with the recipe that began it, and with no other") {
       12);
 }
 
+TEST_CASE("a run of gradus 0.3 is resumed unless its ranks made local steps or added in another order") {
+  const testing::TemporaryFolder folder;
+  Training().fit(folder / "run", StopAfter(4));
+  const fs::path file = folder / "run/last/train.json";
+  const std::string saved = files::read(file);
+  fs::remove(folder / "run/last/checksums.sfv");
+  const auto error_with = [&](const std::string& settings) {
+    std::ofstream(file) << "{" << settings << "," << saved.substr(1);
+    return error_of([&] { Training().fit(folder / "run", StopAfter(5)); });
+  };
+  const std::string hint = ". Hint: gradus 0.3 can resume it.";
+  CHECK(error_with(R"("reduce": "fast")") ==
+        concat("[train] ", file.string(), ": reduce must be 'ordered' in a run that is resumed, got 'fast'",
+               hint));
+  CHECK(error_with(R"("sync-every": 20)") ==
+        concat("[train] ", file.string(), ": sync-every must be 1 in a run that is resumed, got 20", hint));
+  CHECK(error_with(R"("reduce": "ordered", "sync-every": 1)").empty());
+}
+
 TEST_CASE("a run that ended before its first save begins anew; other files do not") {
   const testing::TemporaryFolder folder;
   Training().fit(folder / "run", StopAfter(1));

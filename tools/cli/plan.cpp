@@ -53,8 +53,6 @@ TrainConfig settled(const PlanFlags& flags) {
 plan::Split split_of(const TrainConfig& config, int64_t machines, bool has_micro) {
   const int64_t windows = config.batch * config.accum;
   const int64_t micro = has_micro ? config.micro : windows % machines == 0 ? machines : windows;
-  if (config.sync_every > 1 && micro % machines != 0)
-    fail("plan", "--micro must be a multiple of ", machines, " machines for local steps, got ", micro, ".");
   if (micro == 1) return {1, config.batch, config.accum};
   return {micro, windows / micro, (micro + machines - 1) / machines};
 }
@@ -81,10 +79,9 @@ Prediction predict(TrainConfig config, int64_t machines, bool has_micro, const p
 
 /// Prints a row for each, with the names of the columns as keys of JSON.
 void print(const std::vector<Prediction>& all, double tokens, bool is_json) {
-  using Json = nlohmann::ordered_json;
   std::vector<TableRow> rows(1);
   for (const auto& [machines, micro, t, memory] : all) {
-    Json json{{"event", "machines"}, {"machines", machines}, {"micro", micro}};
+    nlohmann::ordered_json json{{"event", "machines"}, {"machines", machines}, {"micro", micro}};
     rows.push_back({std::to_string(machines), std::to_string(micro)});
     rows.front() = {"machines", "micro"};
     const double total = t.total(), faster = all.front().time.total() / total;
@@ -108,7 +105,8 @@ void print(const std::vector<Prediction>& all, double tokens, bool is_json) {
   size_t i = 0;
   while (i + 1 < all.size() && all[i + 1].time.total() < kPays * all[i].time.total()) ++i;
   if (is_json)
-    std::cout << Json{{"event", "done"}, {"machines_that_pay", all[i].machines}} << std::endl;
+    std::cout << nlohmann::ordered_json{{"event", "done"}, {"machines_that_pay", all[i].machines}}
+              << std::endl;
   else
     std::cout << table(rows, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}) << "Up to " << all[i].machines
               << (all[i].machines == 1 ? " machine pays" : " machines pay")

@@ -78,8 +78,7 @@ double measure_pass(train::Trainer& trainer, nn::NamedParameters& parameters, do
 /// of all machines, their norm, the update.
 double measure_update(const train::Trainer& trainer, nn::NamedParameters& parameters, double seconds,
                       const Work& work) {
-  const int64_t sharers = work.sync_every > 1 ? 1 : work.machines;
-  const std::vector<int> owner = owners(work.parts, sharers);
+  const std::vector<int> owner = owners(work.parts, work.machines);
   std::vector<Tensor> owned;
   for (size_t i = 0; i < owner.size(); ++i)
     if (owner[i] == 0)
@@ -91,7 +90,7 @@ double measure_update(const train::Trainer& trainer, nn::NamedParameters& parame
     const NoGrad no_grad;
     for (const Tensor& one : owned) {
       Tensor sum = one.grad();
-      for (int64_t i = 1; i < sharers; ++i) sum = sum + one.grad();
+      for (int64_t i = 1; i < work.machines; ++i) sum = sum + one.grad();
     }
     (void)train::grad_norm(owned);
     trainer.recipe().optimizer->step(0);
@@ -121,24 +120,20 @@ std::vector<int> owners(const std::vector<Part>& parts, int64_t machines) {
 StepTime step_time(const Work& work, const Network& network) {
   StepTime time{.compute = work.compute, .update = work.update};
   if (work.machines == 1) return time;
-  const auto steps = static_cast<double>(work.sync_every), others = static_cast<double>(work.machines - 1),
-             sums = static_cast<double>(work.sums);
-  std::vector<Part> parts = work.parts;
-  if (work.sync_every > 1)  // LocalSteps: all is sent at once
-    for (Part& part : parts) part = {.values = part.values, .cost = part.values};
+  const auto others = static_cast<double>(work.machines - 1), sums = static_cast<double>(work.sums);
+  const std::vector<Part>& parts = work.parts;
   const std::vector<int> owner = owners(parts, work.machines);
   std::vector<double> costs(static_cast<size_t>(work.machines), 0.0);
   std::vector<double> updated;  // the cost of what its owner has updated when a part is updated
   for (size_t i = 0; i < parts.size(); ++i)
     updated.push_back(costs[static_cast<size_t>(owner[i])] += parts[i].cost);
-  const double most = *std::max_element(costs.begin(), costs.end()),
-               update = work.sync_every > 1 ? 0 : work.update;
+  const double most = *std::max_element(costs.begin(), costs.end());
   double longest = 0;
   for (int64_t machine = 0; machine < work.machines; ++machine) {
     Messages gradients_in, gradients_out, parameters_in, parameters_out;
     double owned = 0, messages = 0;
     for (size_t i = 0; i < parts.size(); ++i) {
-      const double bytes = parts[i].values * work.value_bytes, done = update * (updated[i] / most - 1);
+      const double bytes = parts[i].values * work.value_bytes, done = work.update * (updated[i] / most - 1);
       const bool owns = owner[i] == machine;
       (owns ? gradients_in : gradients_out).emplace_back(-parts[i].early, bytes * sums * (owns ? others : 1));
       (owns ? parameters_out : parameters_in).emplace_back(done, bytes * (owns ? others : 1));
@@ -147,28 +142,27 @@ StepTime step_time(const Work& work, const Network& network) {
       messages += (sums + 1) * (owns ? others : 1) * (kMessageSeconds + kByteSeconds * bytes);
     }
     const auto later = [&](const Messages& in, const Messages& out) {
-      return std::max(end_of(in, network.bandwidth), end_of(out, network.bandwidth)) / steps;
+      return std::max(end_of(in, network.bandwidth), end_of(out, network.bandwidth));
     };
     time.gradients = std::max(time.gradients, later(gradients_in, gradients_out));
     time.parameters = std::max(time.parameters, later(parameters_in, parameters_out));
     if (work.busy_cores > 0)
-      time.messages = std::max(time.messages, messages / (static_cast<double>(work.busy_cores) * steps));
+      time.messages = std::max(time.messages, messages / static_cast<double>(work.busy_cores));
     time.received = std::max(time.received, owned * sums * others);
   }
   const double trips = 2 * (longest > kLongMessage ? kLongTrips : 1);  // gradients, parameters
-  time.latency = network.latency * (kShortExchanges + trips) / steps;
+  time.latency = network.latency * (kShortExchanges + trips);
   return time;
 }
 
 Work rehearse(train::TrainConfig config, const Split& split, int64_t machines, double seconds) {
   Work work{.machines = machines,
             .value_bytes = static_cast<double>(element_size(config.wire)),
-            .sync_every = config.sync_every,
             .busy_cores = num_threads() < kernels::available_cores() ? 0 : kernels::available_cores()};
-  if (config.reduce == train::kOrdered && config.wire == DType::float32)
+  if (config.wire == DType::float32)
     work.sums = std::popcount(static_cast<uint64_t>(split.passes));  // blocks of the binary tree
   config.batch = split.windows;
-  config.accum = config.micro = config.sync_every = 1;
+  config.accum = config.micro = 1;
   Generator init(0);
   models::Decoder model(config.model, init);
   const auto random_windows = [&](int64_t windows, Generator& generator) -> data::Batch {

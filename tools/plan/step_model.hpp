@@ -1,5 +1,5 @@
-// The time of a training step on several machines, by arithmetic: what SharedGradients and LocalSteps send,
-// on a model of a network. All machines are equal. Each has its own link to a switch, and the switch has no
+// The time of a training step on several machines, by arithmetic: what SharedGradients sends, on a model of a
+// network. All machines are equal. Each has its own link to a switch, and the switch has no
 // limit. A machine sends a gradient to the owner of its parameter when it is there; owners update, and send
 // the values to all others. rehearse() measures what one machine computes. Seconds and bytes. Thread-safe: no
 // state.
@@ -38,11 +38,10 @@ struct Work {
   std::vector<Part> parts = {};  ///< all parameters
   double value_bytes = 4;        ///< in messages
   int64_t sums = 1;              ///< of gradients that a machine sends apart for each parameter
-  int64_t sync_every = 1;        ///< steps that a machine makes on its own before an exchange
   int64_t busy_cores = 0;        ///< of a machine, among which messages find no free one; 0: they find one
 };
 
-/// Where the time of a step goes; the mean of the steps from one exchange to the next.
+/// Where the time of a step goes.
 struct StepTime {
   double compute = 0;
   double gradients = 0;  ///< on the wire after backward has ended

@@ -66,12 +66,6 @@ int launched_rank() {
   return rank ? std::atoi(rank) : 0;
 }
 
-std::vector<std::string> without_launcher() {
-  std::vector<std::string> words{"env"};
-  for (const Launcher& one : kLaunchers) words.insert(words.end(), {"-u", one.rank});
-  return words;
-}
-
 std::unique_ptr<train::Communicator> connect() {
   const Launcher* const by = launcher();
   if (!by) return nullptr;

@@ -7,8 +7,6 @@
 #pragma once
 
 #include <memory>
-#include <string>
-#include <vector>
 
 #include "gradus/train/trainer/communicator.hpp"
 
@@ -18,9 +16,6 @@ namespace gradus::mpi {
 bool is_launched();
 /// The rank that the launcher gave to this process; 0 without a launcher.
 int launched_rank();
-
-/// The beginning of a command whose program does not know of the launcher: env -u VARIABLE ...
-std::vector<std::string> without_launcher();
 
 /// All processes that the launcher started; null without a launcher. Call it once, and destroy the result on
 /// all ranks before the processes end. A rank that does not answer for GRADUS_MPI_TIMEOUT seconds (an

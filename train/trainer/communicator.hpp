@@ -16,14 +16,6 @@ struct Communication {
   int64_t end = 0;    ///< when the message had left, or wait() returned
 };
 
-/// Seconds of the messages of a rank.
-struct MessageTime {
-  double total = 0;   ///< in which a message was on its way
-  double hidden = 0;  ///< of that: in which its sender did not wait
-};
-/// From what Communicator::record() added.
-MessageTime message_time(const std::vector<Communication>& recorded);
-
 /// One of `size()` processes, its rank. Messages from one rank to another with one tag arrive in order. One
 /// thread at a time may call it.
 class Communicator {

@@ -29,11 +29,6 @@ void LoopOptions::validate() const {
   if (!(ema >= 0 && ema < 1)) fail("train", Option{"ema"}, " must be in [0, 1), got ", ema, ".");
   (void)precision_name(precision);  // throws for other dtypes
   (void)precision_name(wire);
-  if (reduce != kOrdered && reduce != kFast)
-    fail("train", Option{"reduce"}, " must be ", kOrdered, " or ", kFast, ", got '", reduce, "'.");
-  check_count("sync_every", sync_every, 1);
-  if (sync_every > 1 && ema > 0)
-    fail("train", Option{"ema"}, " must be 0 if ", Option{"sync_every"}, " is above 1, got ", ema, ".");
   check_count("eval_every", eval_every, 1);
   check_count("patience", patience, 0);
   check_count("save_every", save_every, 1);

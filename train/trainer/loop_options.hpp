@@ -3,13 +3,10 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 
 #include "gradus/autograd/tensor/dtype.hpp"
 
 namespace gradus::train {
-
-constexpr const char *kOrdered = "ordered", *kFast = "fast";  ///< of LoopOptions::reduce
 
 struct LoopOptions {
   int64_t steps = 2000;  ///< optimizer steps, including those before a resume
@@ -25,10 +22,9 @@ struct LoopOptions {
   double ema = 0.0;
   DType precision = DType::float32;  ///< of matrix products: float32 or bfloat16, see Autocast
 
-  // Exchange between ranks. If one of these is not its default, results depend on the number of ranks.
-  DType wire = DType::float32;    ///< of gradients and updates: float32 or bfloat16, see SharedGradients
-  std::string reduce = kOrdered;  ///< of gradients: ordered, or fast, see SharedGradients
-  int64_t sync_every = 1;         ///< steps that each rank makes on its own before it, see LocalSteps
+  /// Of gradients and updates that ranks exchange: float32, or bfloat16, with which results depend on the
+  /// number of ranks, see SharedGradients.
+  DType wire = DType::float32;
 
   // Evaluations and saves do not change the training.
   int64_t eval_every = 500;  ///< steps between evaluations

@@ -40,7 +40,7 @@ void Trainer::measure_part(LayerReport& layers) const {
   const LoopOptions& loop = recipe_.loop;
   const int64_t examples = loop.batch * loop.accum;
   const int64_t part = examples / std::max<int64_t>(2, std::max(loop.micro, loop.accum));
-  if (part == 0 || local_) return;
+  if (part == 0) return;
   Generator data = data_, dropout = dropout_;
   const Autocast autocast(loop.precision);
   model_.train();

@@ -27,8 +27,9 @@ int tag_of(size_t part, size_t block = 0) {
 }  // namespace
 
 std::vector<double> exchange(Communicator* ranks, const std::vector<double>& own,
-                             const std::vector<size_t>& counts) {
+                             std::vector<size_t> counts) {
   if (!ranks) return own;
+  counts.resize(static_cast<size_t>(ranks->size()), own.size());
   std::vector<std::vector<double>> of(counts.size());
   for (int r = 0; r < ranks->size(); ++r) {
     std::vector<double>& values = of[static_cast<size_t>(r)];
@@ -87,7 +88,7 @@ SharedGradients::~SharedGradients() {
 
 /// The blocks of a rank's range, as add() leaves them.
 std::vector<MicroRange> SharedGradients::blocks_of(MicroRange range) const {
-  if (!is_ordered() && range.begin < range.end) return {range};
+  if (is_rounded() && range.begin < range.end) return {range};
   std::vector<Block> blocks;
   for (int64_t i = range.begin; i < range.end; ++i) add(blocks, {{i, i + 1}, Tensor()});
   std::vector<MicroRange> ranges;
@@ -157,8 +158,7 @@ void SharedGradients::arrived(size_t index, const Tensor& gradient) {
   add(part.blocks,
       {{current_, current_ + 1}, (before.defined() ? before + gradient : gradient).contiguous()});
   if (current_ + 1 < mine().end || part.owner == rank()) return;
-  if (!is_ordered()) part.blocks = {{mine(), sum_of(std::move(part.blocks))}};
-  if (is_rounded()) part.blocks[0].sum = rounded(part, part.blocks[0].sum);
+  if (is_rounded()) part.blocks = {{mine(), rounded(part, sum_of(std::move(part.blocks)))}};
   for (size_t b = 0; b < part.blocks.size(); ++b) {
     const Tensor& sum = part.blocks[b].sum;
     ranks_->send(part.owner, tag_of(index, b), sum.raw_data(), bytes_of(sum));
@@ -172,12 +172,6 @@ void SharedGradients::end_micro_batch() {
     part.parameter.zero_grad();
   }
   current_ = -1;
-}
-
-void SharedGradients::collect(int64_t micro_batch, const std::vector<Tensor>& gradients) {
-  begin_last_backward(micro_batch);
-  for (size_t i = 0; i < parts_.size(); ++i) arrived(i, gradients[i]);
-  end_micro_batch();
 }
 
 void SharedGradients::finish() {
@@ -255,8 +249,7 @@ void SharedGradients::check_parameters() const {
     sum = files::crc32(
         {static_cast<const char*>(part.parameter.raw_data()), static_cast<size_t>(bytes_of(part.parameter))},
         sum);
-  const std::vector<double> sums =
-      exchange(ranks_, {static_cast<double>(sum)}, std::vector<size_t>(static_cast<size_t>(size()), 1));
+  const std::vector<double> sums = exchange(ranks_, {static_cast<double>(sum)});
   for (size_t r = 1; r < sums.size(); ++r)
     if (sums[r] != sums[0] && rank() == 0)
       ranks_->abort(concat("[ranks] all ranks must have the same parameters, got others on rank ", r,
@@ -278,20 +271,6 @@ void SharedGradients::gather(const nn::StateDict& optimizer) {
     Tensor values = tensor;  // a handle
     if (rank() == 0) ranks_->receive(part->owner, tag, values.raw_mutable_data(), bytes_of(values));
     if (rank() == part->owner) ranks_->send(0, tag, values.raw_data(), bytes_of(values));
-  }
-  ranks_->wait();
-}
-
-void SharedGradients::broadcast(const nn::StateDict& state) const {
-  if (size() == 1) return;
-  int tag = kFirstTag;
-  for (const auto& [name, tensor] : state) {
-    if (!is_floating(tensor.dtype())) continue;
-    Tensor values = tensor;  // a handle
-    ++tag;
-    if (rank() > 0) ranks_->receive(0, tag, values.raw_mutable_data(), bytes_of(values));
-    for (int to = 1; rank() == 0 && to < size(); ++to)
-      ranks_->send(to, tag, values.raw_data(), bytes_of(values));
   }
   ranks_->wait();
 }

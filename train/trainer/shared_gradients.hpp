@@ -6,10 +6,10 @@
 // has an owner, which receives the sums of the other ranks' blocks while backward is still running, and adds
 // them in the order of the tree. (With activation checkpoints, gradients are complete only at the end of it.)
 //
-// With reduce = "fast", a rank sends one sum instead of its blocks. With wire = bfloat16 it also rounds it,
-// and the owner rounds the change of its parameters; what rounding loses is added to the next values (error
-// feedback, Seide et al., "1-bit stochastic gradient descent", 2014). The bits then depend on the number of
-// ranks. Not thread-safe; all ranks call the same functions in the same order.
+// With wire = bfloat16, a rank sends one rounded sum instead of its blocks, and the owner rounds the change
+// of its parameters; what rounding loses is added to the next values (error feedback, Seide et al., "1-bit
+// stochastic gradient descent", 2014). The bits then depend on the number of ranks. Not thread-safe; all
+// ranks call the same functions in the same order.
 #pragma once
 
 #include <cstdint>
@@ -34,16 +34,16 @@ MicroRange micro_range(int64_t micro, int rank, int ranks);
 /// rank that has the least to do.
 std::vector<int> owners(const std::vector<double>& costs, int ranks);
 
-/// The numbers of all ranks, by rank: `own` are those of this one, `counts` how many each has. `ranks` may be
-/// null.
+/// The numbers of all ranks, by rank: `own` are those of this one, `counts` how many each has; without it,
+/// all have as many. `ranks` may be null.
 std::vector<double> exchange(Communicator* ranks, const std::vector<double>& own,
-                             const std::vector<size_t>& counts);
+                             std::vector<size_t> counts = {});
 
 class SharedGradients {
  public:
   /// Adds hooks to the parameters that require gradients, until it is destroyed. The optimizer, which is not
-  /// kept, tells the cost of each update. Of `loop` it uses micro, wire and reduce. `ranks` is borrowed;
-  /// null: this process alone.
+  /// kept, tells the cost of each update. Of `loop` it uses micro and wire. `ranks` is borrowed; null: this
+  /// process alone.
   SharedGradients(const NamedParameters& parameters, const Optimizer& optimizer, const LoopOptions& loop,
                   Communicator* ranks);
   ~SharedGradients();
@@ -62,8 +62,6 @@ class SharedGradients {
     }
     end_micro_batch();
   }
-  /// The same for gradients that are there, one for each parameter that requires one.
-  void collect(int64_t micro_batch, const std::vector<Tensor>& gradients);
   /// After the last: each owned parameter's grad() is the sum over all micro-batches, the others
   /// have none.
   void finish();
@@ -76,8 +74,6 @@ class SharedGradients {
   /// those of rank 0. Forgets what rounding lost, so that a run that begins here continues with the same
   /// bits.
   void gather(const nn::StateDict& optimizer);
-  /// Sends the values of rank 0 to the others.
-  void broadcast(const nn::StateDict& state) const;
 
  private:
   struct Block {
@@ -102,7 +98,6 @@ class SharedGradients {
   MicroRange mine() const { return range_of(rank()); }
   MicroRange range_of(int rank) const { return micro_range(loop_.micro, rank, size()); }
   bool is_rounded() const { return size() > 1 && loop_.wire == DType::bfloat16; }
-  bool is_ordered() const { return size() == 1 || (loop_.reduce == kOrdered && !is_rounded()); }
   std::vector<MicroRange> blocks_of(MicroRange range) const;
   static void add(std::vector<Block>& blocks, Block block);
   static Tensor sum_of(std::vector<Block> blocks);

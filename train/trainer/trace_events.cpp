@@ -1,6 +1,5 @@
 #include "gradus/train/trainer/trace_events.hpp"
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
 
 namespace gradus::train {
@@ -32,32 +31,6 @@ Json title(const char* what, const std::string& name, int rank, int row) {
 }
 
 }  // namespace
-
-MessageTime message_time(const std::vector<Communication>& recorded) {
-  struct Edge {
-    int64_t at;
-    int messages, waits;  // that begin, or end if negative
-  };
-  std::vector<Edge> edges;
-  for (const Communication& one : recorded) {
-    const int is_message = one.to >= 0 ? 1 : 0, is_wait = 1 - is_message;
-    edges.push_back({one.start, is_message, is_wait});
-    edges.push_back({one.end, -is_message, -is_wait});
-  }
-  std::sort(edges.begin(), edges.end(), [](const Edge& a, const Edge& b) { return a.at < b.at; });
-  MessageTime time;
-  int messages = 0, waits = 0;
-  int64_t last = 0;
-  for (const Edge& edge : edges) {
-    const double seconds = messages > 0 ? static_cast<double>(edge.at - last) / 1e9 : 0;
-    time.total += seconds;
-    if (waits == 0) time.hidden += seconds;
-    messages += edge.messages;
-    waits += edge.waits;
-    last = edge.at;
-  }
-  return time;
-}
 
 std::string trace_events(const Profile& profile, const std::vector<Communication>& recorded, int rank) {
   std::string text =

@@ -13,7 +13,6 @@
 #include "gradus/files/file.hpp"
 #include "gradus/train/optimizers/adamw.hpp"
 #include "gradus/train/optimizers/clip.hpp"
-#include "gradus/train/trainer/local_steps.hpp"
 #include "gradus/train/trainer/trace_events.hpp"
 
 namespace gradus::train {
@@ -44,6 +43,10 @@ Recipe with_defaults(Recipe recipe, const nn::Module& model) {
   if (!recipe.schedule)
     recipe.schedule = Schedule{.warmup = recipe.loop.steps / 20, .steps = recipe.loop.steps};
   return recipe;
+}
+
+double sum_of(const std::vector<double>& numbers) {
+  return std::accumulate(numbers.begin(), numbers.end(), 0.0);
 }
 
 /// The name of the first floating tensor with a value that is not finite; "" if there is none.
@@ -86,15 +89,9 @@ Trainer::Trainer(nn::Module& model, Recipe recipe, Communicator* ranks)
       ranks_(ranks && ranks->size() > 1 ? ranks : nullptr) {
   if (leads()) warn_of_untrained(model);
   if (recipe_.loop.ema > 0) average_.emplace(model.named_parameters(), recipe_.loop.ema);
-  const LoopOptions& loop = recipe_.loop;
-  if (loop.sync_every > 1) {
-    if (loop.micro % size() != 0)
-      fail("train", Option{"micro"}, " must be a multiple of the ", size(), " ranks, as ",
-           Option{"sync_every"}, " is above 1, got ", loop.micro, ".");
-    local_ = std::make_unique<LocalSteps>(model.named_parameters(), loop, ranks_);
-  } else if (ranks_ || loop.micro > 1) {
-    shared_ = std::make_unique<SharedGradients>(model.named_parameters(), *recipe_.optimizer, loop, ranks_);
-  }
+  if (ranks_ || recipe_.loop.micro > 1)
+    shared_ =
+        std::make_unique<SharedGradients>(model.named_parameters(), *recipe_.optimizer, recipe_.loop, ranks_);
 }
 
 Trainer::~Trainer() {
@@ -124,7 +121,6 @@ void Trainer::follow(const std::vector<data::Batch>& validation) {
       try {
         obey(order, command.number, validation);
       } catch (const NotFinite&) {  // rank 0 has the same error, and reports it
-        if (local_) throw;
       }
     }
   } catch (const std::exception& e) {
@@ -134,7 +130,6 @@ void Trainer::follow(const std::vector<data::Batch>& validation) {
 
 void Trainer::obey(Order order, double number, const std::vector<data::Batch>& validation) {
   if (order == Order::step) make_step(number);
-  if (order == Order::synchronize) local_->synchronize();
   if (order == Order::gather) (void)state();
   if (order == Order::take_trace) (void)take_trace();
   if (order == Order::evaluate) {
@@ -152,7 +147,6 @@ StepReport Trainer::step(LayerReport* layers) {
   try {
     const auto start = std::chrono::steady_clock::now();
     StepReport report = make_step(lr, layers);
-    if (step_ % recipe_.loop.sync_every == 0) synchronize();
     report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     return report;
   } catch (const NotFinite&) {
@@ -163,12 +157,6 @@ StepReport Trainer::step(LayerReport* layers) {
     if (ranks_) ranks_->abort(e.what());
     throw;
   }
-}
-
-void Trainer::synchronize() {
-  if (!local_ || !local_->has_steps()) return;
-  lead(Order::synchronize);
-  local_->synchronize();
 }
 
 void Trainer::profile_into(Profile* profile) {
@@ -211,109 +199,85 @@ StepReport Trainer::make_step(double lr, LayerReport* layers) {
   return report;
 }
 
+Generator Trainer::stream(std::string_view purpose, int64_t micro_batch) const {
+  return Generator(static_cast<uint64_t>(recipe_.loop.seed))
+      .stream(concat(purpose, " ", step_ + 1, ".", micro_batch));
+}
+
+std::vector<data::Batch> Trainer::draw(int64_t micro_batch) {
+  const LoopOptions& loop = recipe_.loop;
+  const bool is_whole = loop.micro == 1;  // with the streams of one process
+  const int64_t examples = loop.batch * loop.accum, count = is_whole ? loop.accum : 1,
+                each = is_whole ? loop.batch : examples / loop.micro;
+  Generator data = is_whole ? data_ : stream("data", micro_batch);
+  std::vector<data::Batch> drawn;
+  for (int64_t i = 0; i < count; ++i) {
+    const ProfileSpan span("batch");
+    drawn.push_back(recipe_.batches(each, data, step_ * examples + (micro_batch + i) * each));
+  }
+  if (is_whole) data_ = data;
+  return drawn;
+}
+
 void Trainer::compute_gradients(StepReport& report) {
   const Autocast autocast(recipe_.loop.precision);
   model_.train();
   recipe_.optimizer->zero_grad();
-  const LoopOptions& loop = recipe_.loop;
-  const MicroRange mine = micro_range(loop.micro, ranks_ ? ranks_->rank() : 0, size());
-  const int64_t count = mine.end - mine.begin;
-  const Generator seed(static_cast<uint64_t>(loop.seed));
-  const auto stream = [&](std::string_view purpose, int64_t i) {
-    return seed.stream(concat(purpose, " ", report.step, ".", i));
-  };
+  const auto range_of = [&](int rank) { return micro_range(recipe_.loop.micro, rank, size()); };
+  const MicroRange mine = range_of(rank());
   // All are read before the other ranks begin: rank 0 saves if the text cannot be read.
   std::vector<std::vector<data::Batch>> batches;
-  const int64_t examples = loop.batch * loop.accum;
-  for (int64_t i = mine.begin; i < mine.end; ++i) {
-    std::vector<data::Batch>& drawn = batches.emplace_back();
-    const auto draw = [&](int64_t each, Generator& from, int64_t before) {
-      const ProfileSpan span("batch");
-      drawn.push_back(recipe_.batches(each, from, step_ * examples + before));
-    };
-    if (loop.micro == 1) {  // the streams of one process
-      const Generator data = data_;
-      try {
-        for (int64_t a = 0; a < loop.accum; ++a) draw(loop.batch, data_, a * loop.batch);
-      } catch (...) {
-        data_ = data;
-        throw;
-      }
-    } else {
-      Generator data = stream("data", i);
-      draw(examples / loop.micro, data, i * examples / loop.micro);
-    }
-  }
+  double targets = 0;
+  for (int64_t i = mine.begin; i < mine.end; ++i)
+    targets += static_cast<double>(data::count_targets(batches.emplace_back(draw(i))));
   if (leads()) lead(Order::step, report.lr);
-
-  double all_targets = 0;
-  for (const auto& drawn : batches) all_targets += static_cast<double>(data::count_targets(drawn));
-  report.tokens = static_cast<int64_t>(all_targets);
-  if (shared_) {
-    const std::vector<double> sums = exchange(ranks_, {all_targets}, std::vector<size_t>(size(), 1));
-    all_targets = std::accumulate(sums.begin(), sums.end(), 0.0);
-  }
-  if (all_targets == 0) fail("train", "a step must have a target, got none in its batches.");
+  targets = sum_of(exchange(ranks_, {targets}));
+  if (targets == 0) fail("train", "a step must have a target, got none in its batches.");
+  report.tokens = static_cast<int64_t>(targets);
 
   if (shared_) shared_->begin();
-  if (local_) local_->begin_step();
   std::vector<double> losses;
   for (int64_t i = mine.begin; i < mine.end; ++i) {
     const std::vector<data::Batch>& drawn = batches[static_cast<size_t>(i - mine.begin)];
     Generator own = stream("dropout", i);
-    Generator* const dropout = loop.micro == 1 ? &dropout_ : &own;
+    Generator* const dropout = recipe_.loop.micro == 1 ? &dropout_ : &own;
     double& total = losses.emplace_back(0);
     const auto backward = [&](size_t k) {
-      const auto targets = static_cast<double>(drawn[k].targets());
-      if (targets == 0) return;  // the mean over none is NaN
-      const Tensor loss = recipe_.loss(drawn[k], dropout) * (targets / all_targets);
+      const auto part = static_cast<double>(drawn[k].targets());
+      if (part == 0) return;  // the mean over none is NaN
+      const Tensor loss = recipe_.loss(drawn[k], dropout) * (part / targets);
       total += loss.item();
       loss.backward();
     };
-    if (shared_) {
+    if (shared_)
       shared_->collect(i, drawn.size(), backward);
-    } else {
+    else
       for (size_t k = 0; k < drawn.size(); ++k) backward(k);
-    }
   }
-  if (shared_) {
-    shared_->finish();
-    std::vector<size_t> counts;
-    for (int r = 0; r < size(); ++r) {
-      const MicroRange range = micro_range(loop.micro, r, size());
-      counts.push_back(static_cast<size_t>(range.end - range.begin));
-    }
-    losses = exchange(ranks_, losses, counts);
-  }
-  for (const double loss : losses) report.loss += loss;  // with local steps, that of this rank
-  report.tokens = report.tokens * loop.micro / std::max<int64_t>(1, count);
+  if (shared_) shared_->finish();
+  std::vector<size_t> counts;
+  for (int r = 0; r < size(); ++r) counts.push_back(static_cast<size_t>(range_of(r).end - range_of(r).begin));
+  report.loss = sum_of(exchange(ranks_, losses, counts));
 }
 
-std::pair<std::string, MessageTime> Trainer::take_trace() {
+std::string Trainer::take_trace() {
   if (leads()) lead(Order::take_trace);
-  const int rank = ranks_ ? ranks_->rank() : 0;
   if (ranks_) ranks_->record(nullptr);
-  std::string events = trace_events(*profile_, messages_, rank);
-  MessageTime time = message_time(messages_);
+  std::string events = trace_events(*profile_, messages_, rank());
   profile_ = nullptr;
-  if (!ranks_) return {std::move(events), time};
-  const std::vector<double> all =
-      exchange(ranks_, {static_cast<double>(events.size()), time.total, time.hidden},
-               std::vector<size_t>(static_cast<size_t>(size()), 3));
+  const std::vector<double> sizes = exchange(ranks_, {static_cast<double>(events.size())});
   if (!leads()) {
     ranks_->send(0, kOrderTag, events.data(), std::ssize(events));
     ranks_->wait();
     return {};
   }
-  for (size_t r = 1; r < all.size() / 3; ++r) {
-    std::string others(static_cast<size_t>(all[3 * r]), '\0');
+  for (size_t r = 1; r < sizes.size(); ++r) {
+    std::string others(static_cast<size_t>(sizes[r]), '\0');
     ranks_->receive(static_cast<int>(r), kOrderTag, others.data(), std::ssize(others));
     ranks_->wait();
     events += ",\n" + others;
-    time.total += all[3 * r + 1];
-    time.hidden += all[3 * r + 2];
   }
-  return {std::move(events), time};
+  return events;
 }
 
 bool Trainer::set_steps(int64_t steps) {
@@ -324,7 +288,6 @@ bool Trainer::set_steps(int64_t steps) {
 
 double Trainer::validation_loss(const std::vector<data::Batch>& batches) {
   if (batches.empty()) fail("evaluate", "needs at least one batch, got none.");
-  synchronize();
   lead(Order::evaluate);
   return evaluate(batches);
 }
@@ -336,15 +299,8 @@ double Trainer::evaluate(const std::vector<data::Batch>& batches) {
 
 TrainerState Trainer::state() {
   nn::StateDict all = recipe_.optimizer->state_dict();
-  if (leads()) {
-    synchronize();
-    lead(Order::gather);
-  }
+  if (leads()) lead(Order::gather);
   if (shared_) shared_->gather(all);
-  if (local_) {
-    local_->gather(all);
-    all.merge(local_->state_dict());
-  }
   if (average_) all.merge(average_->state_dict());
   return {std::move(all), step_, data_.state(), dropout_.state()};
 }
@@ -365,8 +321,6 @@ void Trainer::restore(const TrainerState& state) {
   nn::StateDict optimizer = state.optimizer;
   const nn::StateDict average = average_ ? WeightAverage::take_from(optimizer) : nn::StateDict();
   if (average_) average_->check(average);
-  const nn::StateDict outer = local_ ? LocalSteps::take_from(optimizer) : nn::StateDict();
-  if (local_) local_->load_state_dict(outer);
   recipe_.optimizer->load_state_dict(optimizer);
   if (average_) average_->load_state_dict(average);
   data_ = data;

@@ -61,8 +61,6 @@ struct TrainerState {
   std::string data_stream, dropout_stream;  ///< Generator::state() of both
 };
 
-class LocalSteps;
-
 class Trainer {
  public:
   /// Throws Error if the recipe is not valid. Warns on std::cerr of parameters that require no gradient,
@@ -79,7 +77,7 @@ class Trainer {
   /// batches that rank 0 passes to validation_loss(). An error ends all ranks. Throws Error on rank 0.
   void follow(const std::vector<data::Batch>& validation);
   /// Whether this is rank 0, or the only process.
-  bool leads() const { return !ranks_ || ranks_->rank() == 0; }
+  bool leads() const { return rank() == 0; }
 
   /// One update from accum micro-batches, whose mean gradient is that of one batch of accum * batch examples.
   /// Throws RunError if the loss or the gradient is not finite, and passes on exceptions of the recipe's
@@ -88,21 +86,19 @@ class Trainer {
   StepReport step(LayerReport* layers = nullptr);
   /// Measures part_examples and part_grad_norm before a step: calls the recipe's batches and loss for a part
   /// of its batch, with copies of the random streams. Measures nothing for a batch of one
-  /// example, and where ranks make local steps, which have a gradient each.
+  /// example.
   void measure_part(LayerReport& layers) const;
   int64_t steps_done() const { return step_; }  ///< including those before a restore()
   /// Records the ops of the next steps, and batch, clip and update, in this profile, which is borrowed; null
   /// stops it. The other ranks then record their own.
   void profile_into(Profile* profile);
-  /// Ends what profile_into() began. Returns the JSON events of all ranks (see trace.hpp), and the time of
-  /// their messages.
-  std::pair<std::string, MessageTime> take_trace();
+  /// Ends what profile_into() began. Returns the JSON events of all ranks (see trace.hpp).
+  std::string take_trace();
 
   /// Changes the number of steps of the run, but not below the steps done. Returns whether it changed.
   bool set_steps(int64_t steps);
 
-  /// Tensors share storage with the optimizer's. After local steps (LoopOptions::sync_every) it gives all
-  /// ranks the same parameters first, as validation_loss() does.
+  /// Tensors share storage with the optimizer's.
   TrainerState state();
   /// mean_loss() of the model on the batches, which the ranks share, in the recipe's precision. Call it
   /// during the lifetime of an AveragedWeights of average(). Throws Error if there are no batches.
@@ -118,7 +114,7 @@ class Trainer {
   const Recipe& recipe() const { return recipe_; }  ///< with defaults filled in
 
  private:
-  enum class Order : int { step, synchronize, evaluate, gather, profile, take_trace, end };
+  enum class Order : int { step, evaluate, gather, profile, take_trace, end };
   void lead(Order order, double number = 0) const;
   void obey(Order order, double number, const std::vector<data::Batch>& validation);
   StepReport make_step(double lr, LayerReport* layers = nullptr);
@@ -127,9 +123,13 @@ class Trainer {
   std::vector<Tensor> copied_parameters() const;
   /// Sets loss and tokens.
   void compute_gradients(StepReport& report);
-  void synchronize();
+  /// The batches of a micro-batch of the next step. If one throws, the streams are as before.
+  std::vector<data::Batch> draw(int64_t micro_batch);
+  /// The random stream of a micro-batch of the next step, for data or dropout, if there are several.
+  Generator stream(std::string_view purpose, int64_t micro_batch) const;
   void record(Profile* profile);
   double evaluate(const std::vector<data::Batch>& batches);
+  int rank() const { return ranks_ ? ranks_->rank() : 0; }
   int size() const { return ranks_ ? ranks_->size() : 1; }
 
   nn::Module& model_;
@@ -140,8 +140,7 @@ class Trainer {
   int64_t step_ = 0;
   Profile* profile_ = nullptr;
   Communicator* ranks_;
-  std::unique_ptr<SharedGradients> shared_;  // null: local steps, or one process and one micro-batch
-  std::unique_ptr<LocalSteps> local_;        // null: the ranks exchange gradients in each step
+  std::unique_ptr<SharedGradients> shared_;  // null: one process and one micro-batch
   std::unique_ptr<Profile> own_profile_;     // of ranks other than 0
   std::vector<Communication> messages_;      // since the last profile_into()
 };

@@ -76,16 +76,6 @@ TEST_CASE("bfloat16 halves the bytes, sums that are sent apart multiply those of
   CHECK(time.received == 900);
 }
 
-TEST_CASE("local steps share one exchange, in which nothing is hidden") {
-  Work work = work_of(2);
-  work.sync_every = 10;
-  for (Part& part : work.parts) part.early = 5;
-  const StepTime time = step_time(work, kThousandBytes);
-  CHECK(time.gradients == Approx(0.06));
-  CHECK(time.parameters == Approx(0.06));
-  CHECK(time.latency == Approx(0.25));
-}
-
 TEST_CASE("long messages wait for an answer first") {
   Work work = work_of(2);
   work.parts[0].values = 20'000;
@@ -100,8 +90,7 @@ TEST_CASE("messages take processor time from the computation if it uses all core
   const double whole = 6 * 90e-6 + 2000 * 0.4e-9;
   CHECK(step_time(work, kThousandBytes).messages == Approx(whole));
   work.busy_cores = 4;
-  work.sync_every = 10;
-  CHECK(step_time(work, kThousandBytes).messages == Approx(whole / 40));
+  CHECK(step_time(work, kThousandBytes).messages == Approx(whole / 4));
 }
 
 TEST_CASE("networks have names, or a rate and a delay") {

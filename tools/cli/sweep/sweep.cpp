@@ -17,7 +17,6 @@
 #include <optional>
 #include <sstream>
 
-#include "gradus/autograd/graph/modes.hpp"
 #include "gradus/files/error.hpp"
 #include "gradus/files/file.hpp"
 #include "gradus/files/json.hpp"
@@ -25,12 +24,9 @@
 #include "gradus/tools/cli/program/shell.hpp"
 #include "gradus/tools/cli/program/terminal.hpp"
 #include "gradus/tools/cli/program/verbs.hpp"
-#include "gradus/tools/pages/report/paired_difference.hpp"
-
 #include "gradus/tools/cli/sweep/sweep_table.hpp"
-#include "gradus/tools/cli/train/ranks.hpp"
+#include "gradus/tools/pages/report/paired_difference.hpp"
 #include "gradus/train/mpi/mpi.hpp"
-#include "gradus/train/trainer/shared_gradients.hpp"
 
 namespace gradus::cli {
 namespace {
@@ -39,7 +35,7 @@ namespace fs = std::filesystem;
 
 struct SweepFlags {
   std::string file, out;
-  int64_t threads = 0, ranks = 0;  ///< 0: not given
+  int64_t threads = 0;  ///< 0: not given
 };
 
 /// The results of a finished run.
@@ -152,8 +148,7 @@ std::pair<std::string, int> output_of(const std::vector<std::string>& command) {
 /// Trains a run, or resumes it. Throws RunError if it does not end with a validation loss.
 SweepResult train(const SweptRun& run, const SweepFlags& flags) {
   const fs::path folder = folder_of(run, flags);
-  std::vector<std::string> words = mpi::without_launcher();
-  words.insert(words.end(), {this_program(), "train"});
+  std::vector<std::string> words{this_program(), "train"};
   if (fs::exists(folder / "last") || fs::exists(folder / "members.json")) {
     words.emplace_back("--resume");
   } else {
@@ -226,44 +221,20 @@ void print_table(const std::vector<SweptRun>& runs, const Results& results) {
   std::cout << "\n" << table(rows, {1, 5, 6}) << std::flush;
 }
 
-int sweep(SweepFlags flags) {
-  const std::unique_ptr<train::Communicator> ranks = join_ranks(flags.ranks, flags.threads);
-  if (ranks && flags.threads == 0) flags.threads = num_threads();
-  const size_t rank = ranks ? static_cast<size_t>(ranks->rank()) : 0,
-               size = ranks ? static_cast<size_t>(ranks->size()) : 1;
+int sweep(const SweepFlags& flags) {
+  if (mpi::is_launched()) fail("sweep", "must be one process, got a launcher of MPI.");
   const std::vector<SweptRun> runs = read_sweep_table(flags.file);
-  std::optional<ResultsFile> file;  // of rank 0
-  std::string left;                 // numbers of the runs that are to be trained
-  if (rank == 0) {
-    fs::create_directories(flags.out);
-    file.emplace(fs::path(flags.out) / "results.jsonl");
-    remember_flags(runs, file->results(), flags);
-    for (size_t i = 0; i < runs.size(); ++i)
-      if (!file->results().contains({runs[i].setting, runs[i].seed})) left += concat(i, " ");
+  fs::create_directories(flags.out);
+  ResultsFile file(fs::path(flags.out) / "results.jsonl");
+  remember_flags(runs, file.results(), flags);
+  for (const SweptRun& run : runs) {
+    if (file.results().contains({run.setting, run.seed})) continue;
+    const SweepResult result = train(run, flags);
+    file.add(run, result);
+    std::cout << run.setting << ", seed " << run.seed << ": " << decimals(result.val_loss, 4) << " in "
+              << duration(result.seconds) << std::endl;
   }
-  std::istringstream numbers(from_leader(ranks.get(), left));
-  std::vector<std::vector<size_t>> of_rank(size);  // a run for each in turn
-  for (size_t i = 0, n = 0; numbers >> i; ++n) of_rank[n % size].push_back(i);
-
-  std::vector<double> own;
-  for (const size_t i : of_rank[rank]) {
-    const SweepResult result = train(runs[i], flags);
-    if (file) file->add(runs[i], result);
-    own.insert(own.end(), {result.val_loss, result.seconds});
-    std::cout << (rank > 0 ? concat("rank ", rank, ": ") : "") << runs[i].setting << ", seed " << runs[i].seed
-              << ": " << decimals(result.val_loss, 4) << " in " << duration(result.seconds) << std::endl;
-  }
-  std::vector<size_t> counts;
-  for (const std::vector<size_t>& each : of_rank) counts.push_back(2 * each.size());
-  const std::vector<double> all = train::exchange(ranks.get(), own, counts);
-  if (rank > 0) return kDone;
-  size_t at = own.size();
-  for (size_t r = 1; r < size; ++r)
-    for (const size_t i : of_rank[r]) {
-      file->add(runs[i], {all[at], all[at + 1]});
-      at += 2;
-    }
-  print_table(runs, file->results());
+  print_table(runs, file.results());
   return kDone;
 }
 
@@ -275,8 +246,6 @@ Action add_sweep(CLI::App& verb, const std::string& program) {
                "TOML: seeds, [base] and [try.NAME], with flags of train as keys");
   add_value(verb, "--out", flags->out, "DIR", "Folder of the runs, and of results.jsonl")->required();
   add_value(verb, "--threads", flags->threads, "N", "Threads of each run [one per core]", kThreads);
-  add_value(verb, "--ranks", flags->ranks, "N", "Start this many processes that share the runs (MPI)",
-            kThreads);
   verb.footer(with_program(R"(  seeds = [1, 2, 3]
   [base]
   preset = "nano"
@@ -292,8 +261,7 @@ from those in table.json is an error. The errors of the losses are standard erro
 the mean over seeds. Each setting is compared with the first by the differences of
 runs with the same seed: p is that of Student's t-test of pairs, and the last column
 the number of seeds with which a difference of 0.005 would have p < 0.05 four times in
-five. Losses of settings with different tokenizers cannot be compared. Under mpirun,
-each rank trains a part of the runs by itself; all need the folder of --out.
+five. Losses of settings with different tokenizers cannot be compared.
 
 Examples:
   $ sweep table.toml --out out/sweep)",

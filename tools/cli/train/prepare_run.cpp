@@ -88,12 +88,11 @@ class Preparation {
     compare_ranks(ranks_, config_, text.corpus.sha256);
     std::shared_ptr<train::TimeBudget> budget;  // a resumed run has its number of steps
     if (config_.minutes > 0 && !flags_.resume) {
-      if (leads()) {
-        budget = plan_run(flags_, config_, tokens, start_, ranks_);
-        config_ = budget->plan();
-      } else {
-        config_ = help_plan(tokens, config_.model.vocab_size, *ranks_);
-      }
+      const int64_t vocab_size = config_.model.vocab_size;
+      if (leads()) budget = plan_run(flags_, config_, tokens, start_);
+      const std::string plan = from_leader(ranks_, budget ? train::to_json(budget->plan()) : "");
+      config_ = budget ? budget->plan() : train::train_config_from_json(plan);
+      config_.model.vocab_size = vocab_size;
     }
     auto dataset = std::make_unique<data::TextDataset>(tokens.dataset(config_));
     train::check_memory(train::training_memory(config_), "lower --layers, --embd, --block or --batch.");

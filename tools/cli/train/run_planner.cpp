@@ -7,9 +7,7 @@
 #include "gradus/autograd/graph/modes.hpp"
 #include "gradus/data/dataset.hpp"
 #include "gradus/models/architecture.hpp"
-#include "gradus/tools/cli/train/ranks.hpp"
 #include "gradus/train/decoder.hpp"
-#include "gradus/train/train_json.hpp"
 
 namespace gradus::cli {
 namespace {
@@ -31,18 +29,14 @@ double work_of_step(const TrainConfig& config) {
   return train::tokens_per_step(config) * static_cast<double>(config.model.num_parameters());
 }
 
-constexpr const char* kMeasure = "measure";
-
 /// A model that is trained and evaluated for a short time, and discarded.
 struct Trial {
-  Trial(const TrainConfig& config, const RunTokens& tokens, train::Communicator* ranks)
+  Trial(const TrainConfig& config, const RunTokens& tokens)
       : dataset(tokens.dataset(config)),
         model(config.model, init),
-        trainer(model, train::decoder_recipe(model, train::training_batches(dataset, config), config),
-                ranks) {
-    const int64_t windows = train::evaluation_batch(config.model), others = ranks ? ranks->size() - 1 : 0;
-    if (dataset.has_validation())  // a batch for each rank
-      validation = dataset.validation_sample(windows, others * windows * config.model.block_size + 1);
+        trainer(model, train::decoder_recipe(model, train::training_batches(dataset, config), config)) {
+    if (dataset.has_validation())
+      validation = dataset.validation_sample(train::evaluation_batch(config.model), 1);
   }
 
   data::TextDataset dataset;
@@ -52,11 +46,9 @@ struct Trial {
   std::vector<data::Batch> validation;
 };
 
-train::Pace measure(const TrainConfig& config, const RunTokens& tokens, train::Communicator* ranks) {
+train::Pace measure(const TrainConfig& config, const RunTokens& tokens) {
   const double seconds = std::min(kMeasuredShare * 60 * config.minutes, kMaxMeasuredSeconds);
-  (void)from_leader(ranks, kMeasure);
-  (void)from_leader(ranks, train::to_json(config));
-  Trial trial(config, tokens, ranks);
+  Trial trial(config, tokens);
   train::Trainer& trainer = trial.trainer;
   train::Pace pace;
   (void)trainer.step();
@@ -81,12 +73,11 @@ train::Pace measure(const TrainConfig& config, const RunTokens& tokens, train::C
 /// Plans one run.
 class Planner {
  public:
-  Planner(const TrainFlags& flags, const RunTokens& tokens, Clock::time_point start,
-          train::Communicator* ranks)
-      : flags_(flags), tokens_(tokens), start_(start), ranks_(ranks) {}
+  Planner(const TrainFlags& flags, const RunTokens& tokens, Clock::time_point start)
+      : flags_(flags), tokens_(tokens), start_(start) {}
 
   double epochs(const TrainConfig& config) {
-    return training_tokens(config, measure(config, tokens_, ranks_).fastest_step) / text_tokens(config);
+    return training_tokens(config, measure(config, tokens_).fastest_step) / text_tokens(config);
   }
 
   std::shared_ptr<train::TimeBudget> plan(const TrainConfig& config) {
@@ -117,7 +108,7 @@ class Planner {
   /// The largest preset for which the time suffices, unless one was given.
   TrainConfig choose_preset(const TrainConfig& config) {
     if (flags_.is_given("preset") || !config.init_from.empty()) {
-      pace_ = measure(config, tokens_, ranks_);
+      pace_ = measure(config, tokens_);
       return config;
     }
     std::optional<TrainConfig> chosen;
@@ -131,7 +122,7 @@ class Planner {
       if (chosen && training_tokens(next, pace_.step * work_of_step(next) / work_of_step(*chosen)) <
                         *preset.least_tokens)
         break;
-      const train::Pace pace = measure(next, tokens_, ranks_);
+      const train::Pace pace = measure(next, tokens_);
       if (chosen && training_tokens(next, pace.step) < *preset.least_tokens) break;
       chosen = std::move(next);
       pace_ = pace;
@@ -146,13 +137,12 @@ class Planner {
                                                   static_cast<double>(config.model.num_parameters()) / text);
     if (dropout <= config.model.dropout) return;
     config.model.dropout = dropout;
-    pace_ = measure(config, tokens_, ranks_);
+    pace_ = measure(config, tokens_);
   }
 
   const TrainFlags& flags_;
   const RunTokens& tokens_;
   const Clock::time_point start_;
-  train::Communicator* ranks_;
   train::Pace pace_;
 };
 
@@ -163,28 +153,13 @@ double seconds_since(Clock::time_point start) {
 }
 
 std::shared_ptr<train::TimeBudget> plan_run(const TrainFlags& flags, const TrainConfig& config,
-                                            const RunTokens& tokens, Clock::time_point start,
-                                            train::Communicator* ranks) {
-  auto budget = Planner(flags, tokens, start, ranks).plan(config);
-  (void)from_leader(ranks, "");
-  (void)from_leader(ranks, train::to_json(budget->plan()));
-  return budget;
+                                            const RunTokens& tokens, Clock::time_point start) {
+  return Planner(flags, tokens, start).plan(config);
 }
 
 double epochs_in_time(const TrainFlags& flags, const TrainConfig& config, const RunTokens& tokens,
                       Clock::time_point start) {
-  return Planner(flags, tokens, start, nullptr).epochs(config);
-}
-
-TrainConfig help_plan(const RunTokens& tokens, int64_t vocab_size, train::Communicator& ranks) {
-  for (;;) {
-    const bool measures = from_leader(&ranks, "") == kMeasure;
-    TrainConfig config = train::train_config_from_json(from_leader(&ranks, ""));
-    config.model.vocab_size = vocab_size;
-    if (!measures) return config;
-    Trial trial(config, tokens, &ranks);
-    trial.trainer.follow(trial.validation);
-  }
+  return Planner(flags, tokens, start).epochs(config);
 }
 
 }  // namespace gradus::cli

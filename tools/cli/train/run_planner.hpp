@@ -7,7 +7,6 @@
 #include "gradus/tools/cli/train/run_text.hpp"
 #include "gradus/tools/cli/train/train_flags.hpp"
 #include "gradus/train/plan.hpp"
-#include "gradus/train/trainer/communicator.hpp"
 
 namespace gradus::cli {
 
@@ -17,16 +16,12 @@ inline constexpr int64_t kClosingSample = 300;
 double seconds_since(std::chrono::steady_clock::time_point start);
 
 /// Plans a run whose minutes began at `start`: its preset, unless one was given, its dropout, unless it was
-/// given, and its steps. Throws Error if the text is too short for the context length of a preset. `ranks`
-/// may be null; those other than 0 call help_plan().
+/// given, and its steps. Throws Error if the text is too short for the context length of a preset.
 std::shared_ptr<train::TimeBudget> plan_run(const TrainFlags& flags, const train::TrainConfig& config,
                                             const RunTokens& tokens,
-                                            std::chrono::steady_clock::time_point start,
-                                            train::Communicator* ranks);
+                                            std::chrono::steady_clock::time_point start);
 /// The epochs that a run with this config makes in its time, which began at `start`, on all threads.
 double epochs_in_time(const TrainFlags& flags, const train::TrainConfig& config, const RunTokens& tokens,
                       std::chrono::steady_clock::time_point start);
-/// Trains with rank 0 what it measures, and returns its plan.
-train::TrainConfig help_plan(const RunTokens& tokens, int64_t vocab_size, train::Communicator& ranks);
 
 }  // namespace gradus::cli

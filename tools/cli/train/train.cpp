@@ -202,10 +202,6 @@ train::RunReport train_model(const TrainFlags& flags, PreparedRun& prepared,
   train::TraceObserver trace({flags.profile, flags.profile_after, flags.profile_steps}, trainer, observer);
   const train::RunReport report = run_steps(trace);
   trace.finish();
-  const train::MessageTime& time = trace.message_time();
-  if (prepared.ranks > 1)
-    messages.line(concat("\nranks   ", decimals(100 * time.hidden / std::max(time.total, 1e-9), 0),
-                         " % of the time of their messages is hidden by computation"));
   return report;
 }
 
