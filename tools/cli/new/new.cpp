@@ -70,7 +70,7 @@ Action add_new(CLI::App& verb, const std::string& program) {
       R"(The script `run` in the folder installs the Debian packages that are missing, builds, tests
 and trains. It needs an installed gradus. Its model is a perceptron; examples/ of gradus has others.
 
-Example:
+Examples:
   $ new my-model)",
       program));
   return {[folder] { return write_project(*folder); }};
