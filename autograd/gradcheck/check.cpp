@@ -90,8 +90,8 @@ class Check {
   void require(bool holds, size_t k, const std::string& text) { note(holds ? 0 : kInfinity, k, text); }
 
  private:
-  // The message is of the worst wrong gradient; without one, of the first place that differences cannot
-  // judge.
+  // The message is of the worst wrong gradient of the first order that has one; without one, of the first
+  // place that differences cannot judge.
   enum class Found { nothing, unjudged_line, unjudged_place, wrong };
 
   void note(double ratio, size_t k, const std::string& text, Found found = Found::wrong) {
@@ -100,7 +100,9 @@ class Check {
     if (k != kWhole) report_.inputs[first_ + k].worst = std::max(report_.inputs[first_ + k].worst, ratio);
     report_.worst = std::max(report_.worst, ratio);
     if (ratio <= 1 || found < found_ || (found == found_ && ratio <= worst_)) return;
+    if (found_ == Found::wrong && found_order_ < order_) return;
     found_ = found;
+    found_order_ = order_;
     worst_ = found == Found::wrong ? ratio : kInfinity;
     failed_ = found == Found::wrong;
     blamed_ = k;
@@ -308,6 +310,7 @@ class Check {
   Function f_;
   size_t first_ = 0;                     // of this run's entries in report_.inputs
   Found found_ = Found::nothing;         // what the message is about,
+  int found_order_ = 1;                  // at which order,
   double worst_ = 0;                     // and how large that error is
   std::vector<double> wrong_, largest_;  // errors, at least 1, and terms of the checked inputs in this run
   bool failed_ = false;                  // the worst failure so far is of this run,

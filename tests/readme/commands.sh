@@ -57,9 +57,21 @@ case $1 in
       shift
     done
     [[ " ${small[*]} " == *" --minutes "* || " ${small[*]} " == *" --resume "* ]] || small+=(--steps 2 --warmup 0)
+    [[ " ${small[*]} " == *" --"@(text|resume|config|val)* ]] || small+=(--val-fraction 0.02)
     exec "$GRADUS" "${small[@]}" --quiet
     ;;
-  bench) exec "$GRADUS" "$@" --workload W0 --steps 2 ;;
+  bench)
+    small=() workload=W0
+    while (($#)); do
+      if [[ $1 != --workload ]]; then
+        small+=("$1")
+      elif shift && [[ $1 == *' '* ]]; then
+        workload='train gpt2 1 2 16 8 4 32 0 float32'
+      fi
+      shift
+    done
+    exec "$GRADUS" "${small[@]}" --workload "$workload" --steps 2
+    ;;
   *) exec "$GRADUS" "$@" ;;
 esac
 END
