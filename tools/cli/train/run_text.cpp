@@ -67,8 +67,14 @@ RunText load_text(const TrainConfig& config, const data::TextRules& rules) {
   std::vector<fs::path> paths(config.text.begin(), config.text.end());
   for (const std::string& tokens : {config.tokens, config.val_tokens})
     if (!tokens.empty()) paths.emplace_back(tokens);
-  if (paths.empty())
+  const auto refuse_format = [&] {
+    if (!config.chat_format.empty())
+      fail("train", "--chat-format must come with a --text of JSONL, got it without.");
+  };
+  if (paths.empty()) {
+    refuse_format();
     return {config.corpus.empty() ? data::default_corpus() : data::load_corpus(config.corpus), {}};
+  }
 
   RunText result;
   data::Corpus& corpus = result.corpus;
@@ -77,6 +83,7 @@ RunText load_text(const TrainConfig& config, const data::TextRules& rules) {
   } else {
     load_files(config, rules, result);
   }
+  if (result.examples.empty()) refuse_format();
   const fs::path& first = paths.front();
   corpus.name = first == "-" ? "stdin" : first.stem().string();
   corpus.source =
