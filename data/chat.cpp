@@ -28,7 +28,7 @@ constexpr std::string_view kThink = "<think>", kThinkEnd = "</think>", kContent 
 
 bool has(std::string_view text, std::string_view part) { return text.find(part) != text.npos; }
 
-/// What Python's str.isspace() holds for: Unicode's White_Space and U+001C to U+001F.
+/// Whether Python's str.isspace() is true: Unicode's White_Space and U+001C to U+001F.
 bool is_space(char32_t c) {
   return (c >= 0x9 && c <= 0xd) || (c >= 0x1c && c <= 0x20) || c == 0x85 || c == 0xa0 || c == 0x1680 ||
          (c >= 0x2000 && c <= 0x200a) || c == 0x2028 || c == 0x2029 || c == 0x202f || c == 0x205f ||

@@ -43,7 +43,7 @@ struct Source {
   std::string bytes;             ///< unchanged
   std::filesystem::path path{};  ///< empty for the standard input
 
-  /// What precedes the number of a line in errors.
+  /// The name of the source in error messages, before the line number.
   std::string place() const { return path.empty() ? name : path.string(); }
 };
 

@@ -248,7 +248,7 @@ std::string read(const fs::path& path) {
 }
 
 void check_replaceable(std::string_view op, std::string_view flag, const fs::path& path,
-                       const std::function<bool(std::string_view)>& is_own, std::string_view hint) {
+                       const std::function<bool(std::string_view)>& is_own) {
   std::error_code ignored;
   if (fs::symlink_status(path, ignored).type() == fs::file_type::not_found) return;
   std::string beginning(4096, '\0');
@@ -260,7 +260,7 @@ void check_replaceable(std::string_view op, std::string_view flag, const fs::pat
   } catch (const Error&) {  // a folder, a pipe or a device
   }
   fail(op, flag, " must be a new file or an earlier one of its kind, got ", path,
-       ", which is something else. Hint: ", hint);
+       ", which is something else. Hint: name another.");
 }
 
 StableFile::StableFile(fs::path path) : path_(std::move(path)) {

@@ -105,10 +105,9 @@ std::string read(const std::filesystem::path& path);
 std::string read_input(const std::filesystem::path& path);
 
 /// Throws Error, naming `op` and its `flag`, unless `path` is new, or an ordinary file of which is_own(its
-/// first bytes) is true: files of others are not replaced unasked. `hint` ends the error.
+/// first 4,096 bytes) is true: files of others are not replaced unasked.
 void check_replaceable(std::string_view op, std::string_view flag, const std::filesystem::path& path,
-                       const std::function<bool(std::string_view beginning)>& is_own,
-                       std::string_view hint = "name another.");
+                       const std::function<bool(std::string_view beginning)>& is_own);
 
 /// Renames `from` to `to`, replacing a file of that name. Throws RunError as above.
 void replace(const std::filesystem::path& from, const std::filesystem::path& to);

@@ -29,7 +29,7 @@ struct PickleValue {
 };
 using Kind = PickleValue::Kind;
 
-/// What a pickle may call. PyTorch's storages, which it may name, have the numbers after these.
+/// The functions that a pickle may call. The numbers of PyTorch's storages follow them.
 enum : uint32_t { kDict, kTensor, kParameter, kSize, kFunctions };
 constexpr std::string_view kFunctionNames[] = {"collections.OrderedDict", "torch._utils._rebuild_tensor_v2",
                                                "torch._utils._rebuild_parameter", "torch.Size"};

@@ -60,7 +60,7 @@ class Line {
   std::map<double, Numbers> known_;
 };
 
-/// What differences along a line say about a derivative that rules gave.
+/// The result of comparing an analytic derivative with finite differences along one direction.
 struct Verdict {
   enum Kind { right, wrong, not_smooth, not_finite, too_coarse };
   Kind kind = right;

@@ -114,7 +114,7 @@ void destroy(Node* node) {
 
 namespace gradus {
 
-// Of a leaf it keeps an alias: a gradient with a graph would otherwise keep the leaf that keeps the gradient.
+// A leaf is saved as an alias. Otherwise a gradient with a graph would hold its own leaf: a reference cycle.
 Saved::Saved(const Tensor& tensor) : tensor_(tensor) {
   if (!tensor.defined()) return;
   version_ = tensor.impl()->storage->version();
