@@ -9,37 +9,20 @@
 namespace gradus::files {
 namespace {
 
-constexpr uint32_t kPolynomial = 0xEDB88320;  // IEEE 802.3, lowest bit first
 constexpr size_t kStride = 16;
 
-using Table = std::array<uint32_t, 256>;
-
-/// table[k][b]: the contribution of byte b followed by k zero bytes. Sixteen bytes take sixteen independent
-/// look-ups.
-constexpr std::array<Table, kStride> make_tables() {
-  std::array<Table, kStride> tables{};
-  for (uint32_t byte = 0; byte < 256; ++byte) {
-    uint32_t crc = byte;
-    for (int bit = 0; bit < 8; ++bit) crc = crc >> 1 ^ (crc & 1 ? kPolynomial : 0);
-    tables[0][byte] = crc;
-  }
-  for (size_t k = 1; k < kStride; ++k)
-    for (size_t byte = 0; byte < 256; ++byte)
-      tables[k][byte] = tables[k - 1][byte] >> 8 ^ tables[0][tables[k - 1][byte] & 0xFF];
+/// kTables[k][b]: the contribution of byte b followed by k zero bytes (IEEE 802.3, lowest bit first). Sixteen
+/// bytes take sixteen independent look-ups. zlib has the same function, but only archives need zlib.
+constexpr auto kTables = [] {
+  std::array<std::array<uint32_t, 256>, kStride> tables{};
+  for (size_t k = 0; k < kStride; ++k)
+    for (uint32_t byte = 0; byte < 256; ++byte) {
+      uint32_t crc = k == 0 ? byte : tables[k - 1][byte];
+      for (int bit = 0; bit < 8; ++bit) crc = crc >> 1 ^ (crc & 1 ? 0xEDB88320 : 0);
+      tables[k][byte] = crc;
+    }
   return tables;
-}
-
-constexpr std::array<Table, kStride> kTables = make_tables();
-
-uint32_t word_at(const unsigned char* bytes) {
-  return bytes[0] | uint32_t{bytes[1]} << 8 | uint32_t{bytes[2]} << 16 | uint32_t{bytes[3]} << 24;
-}
-
-/// The contribution of four bytes followed by `after` bytes.
-uint32_t add_word(uint32_t word, size_t after) {
-  return kTables[after + 3][word & 0xFF] ^ kTables[after + 2][word >> 8 & 0xFF] ^
-         kTables[after + 1][word >> 16 & 0xFF] ^ kTables[after][word >> 24];
-}
+}();
 
 // Names are those of FIPS 180-4, sections 4 to 6.
 constexpr std::array<uint32_t, 64> kK = {
@@ -82,13 +65,15 @@ void absorb(State& state, const char* chunk) {
 }  // namespace
 
 uint32_t crc32(std::string_view bytes, uint32_t before) {
-  const auto* p = reinterpret_cast<const unsigned char*>(bytes.data());
-  size_t left = bytes.size();
   uint32_t crc = ~before;
-  for (; left >= kStride; left -= kStride, p += kStride)
-    crc = add_word(crc ^ word_at(p), 12) ^ add_word(word_at(p + 4), 8) ^ add_word(word_at(p + 8), 4) ^
-          add_word(word_at(p + 12), 0);
-  for (; left > 0; --left, ++p) crc = crc >> 8 ^ kTables[0][(crc ^ *p) & 0xFF];
+  for (; bytes.size() >= kStride; bytes.remove_prefix(kStride)) {
+    uint32_t next = 0;
+    for (size_t i = 0; i < kStride; ++i)
+      next ^= kTables[kStride - 1 - i]
+                     [(static_cast<unsigned char>(bytes[i]) ^ (i < 4 ? crc >> 8 * i : 0)) & 0xFF];
+    crc = next;
+  }
+  for (const char c : bytes) crc = crc >> 8 ^ kTables[0][(crc ^ static_cast<unsigned char>(c)) & 0xFF];
   return ~crc;
 }
 

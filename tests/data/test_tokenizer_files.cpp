@@ -29,6 +29,13 @@ std::string json_error(const std::string& json) {
   return error_of([&] { Tokenizer::from_tokenizer_json(json, "t.json"); });
 }
 
+TEST_CASE("meta.pkl gives nanoGPT's characters, as a file and in a folder") {
+  const std::filesystem::path folder = gradus::testing::test_files() / "nn/golden/checkpoints";
+  const Tokenizer expected = Tokenizer::characters("\n !abcdefgh");
+  CHECK(load_tokenizer(folder / "meta.pkl") == expected);
+  CHECK(load_tokenizer(folder) == expected);
+}
+
 TEST_CASE("every kind of tokenizer comes back from each of its files") {
   const Tokenizer pairs = pairs_tokenizer();
   CHECK(Tokenizer::from_gpt2(pairs.to_json(), pairs.to_merges()) == pairs);

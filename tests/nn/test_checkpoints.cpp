@@ -95,10 +95,9 @@ TEST_CASE("an array of its own file, in Fortran's order") {
 }
 
 TEST_CASE("a pickle that calls anything is refused by its name, and nothing runs") {
-  for (const char* name : {"evil.pt", "evil.pkl"})
-    CHECK_ERROR(open_tensors(kGolden / name),
-                "must call nothing but what makes dictionaries and tensors, "
-                "got 'posix.system'.");
+  CHECK_ERROR(open_tensors(kGolden / "evil.pt"),
+              "must call nothing but what makes dictionaries and tensors, got 'posix.system'.");
+  CHECK_ERROR(open_tensors(kGolden / "evil.pkl"), "got 147.");  // STACK_GLOBAL, of protocol 4
   CHECK_FALSE(std::filesystem::exists("evil"));
   CHECK_ERROR(open_tensors(kGolden / "old.pt"), "must be a zip archive, as PyTorch writes since 1.6");
   CHECK_HAS(unpickling(pickled("cbuiltins\neval\n")), "got 'builtins.eval'.");
@@ -110,7 +109,7 @@ TEST_CASE("damaged pickles") {
   };
   const Bad bads[] = {
       {"", "must take values from its stack that it put there, got an empty stack."},
-      {"0", "must have opcodes of plain values, dictionaries and tensors, got 48."},
+      {"0", "with which PyTorch writes plain values, dictionaries and tensors, got 48."},
       {"}t", "must have a mark on its stack, got none."},
       {"]K\1s", "must take values from its stack that it put there, got an empty stack."},
       {"]K\1K\2s", "must put items into lists and dictionaries, got another value."},
