@@ -68,7 +68,7 @@ struct ExampleRules {
 
 /// The examples of files, and what was left out.
 struct Examples {
-  std::vector<Example> examples;
+  ExampleList examples;
   std::vector<int64_t> lines;   ///< of the examples in their files, counted from 1
   std::vector<size_t> sources;  ///< the index of the source of each example
   int64_t bad_lines = 0, cut_tokens = 0, cut_examples = 0, without_answer = 0;

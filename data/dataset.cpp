@@ -102,45 +102,69 @@ TextDataset::TextDataset(Tokens train, Tokens validation, int64_t block)
            ", got ", tokens->size(), ".");
 }
 
-TextDataset::TextDataset(const std::vector<Example>& train, const std::vector<Example>& validation,
-                         int64_t block, uint64_t seed, bool alone)
-    : block_(block) {
-  check_positive("dataset", "block", block);
-  if (train.empty()) fail("dataset", "must have an example to train on, got none.");
-  const std::vector<Example>* const all[] = {&train, &validation};
-  Tokens* const joined[] = {&train_, &validation_};
-  for (size_t i = 0; i < 2; ++i) {
-    packed_[i] = pack(*all[i], block, Generator(seed).stream("examples"), alone);
-    std::vector<int32_t> tokens;
-    tokens.reserve(packed_[i].counts.size());
-    for (const Example& one : *all[i]) tokens.insert(tokens.end(), one.tokens.begin(), one.tokens.end());
-    *joined[i] = std::move(tokens);
+void ExampleList::add(const Example& example) {
+  Store& store = *store_;
+  for (const int32_t signed_token : example.tokens) {
+    const auto token = static_cast<uint32_t>(signed_token);
+    store.low.push_back(static_cast<uint16_t>(token));
+    if (token >> 16 == 0 && store.high.empty()) continue;
+    store.high.resize(store.low.size());
+    store.high.back() = static_cast<uint16_t>(token >> 16);
   }
+  store.counts.insert(store.counts.end(), example.counts.begin(), example.counts.end());
+  store.begins.push_back(std::ssize(store.low));
+  ++last_;
 }
 
-TextDataset::Packed TextDataset::pack(const std::vector<Example>& examples, int64_t block, Generator order,
-                                      bool alone) {
+Example ExampleList::operator[](size_t i) const {
+  const int64_t begin = begin_of(i), end = begin_of(i + 1);
+  Example example{.tokens = tokens().part(begin, end).values(), .counts = {}};
+  for (int64_t token = begin; token < end; ++token) example.counts.push_back(counts(token));
+  return example;
+}
+
+ExampleList ExampleList::part(size_t first, size_t last) const {
+  ExampleList part = *this;
+  part.first_ = first_ + first;
+  part.last_ = first_ + last;
+  return part;
+}
+
+Tokens ExampleList::tokens() const {
+  const auto copy = [store = store_, begin = store_->begins[first_]](int64_t first, int64_t count,
+                                                                     int64_t* to) {
+    first += begin;
+    std::copy_n(store->low.begin() + first, count, to);
+    for (int64_t i = 0; i < count && !store->high.empty(); ++i)
+      to[i] = static_cast<int32_t>(static_cast<uint32_t>(to[i]) | uint32_t{store->high[first + i]} << 16);
+  };
+  return {begin_of(size()), copy};
+}
+
+TextDataset::TextDataset(ExampleList train, ExampleList validation, int64_t block, uint64_t seed, bool alone)
+    : train_(train.tokens()), validation_(validation.tokens()), block_(block) {
+  check_positive("dataset", "block", block);
+  if (train.empty()) fail("dataset", "must have an example to train on, got none.");
+  packed_[0] = pack(std::move(train), block, Generator(seed).stream("examples"), alone);
+  packed_[1] = pack(std::move(validation), block, Generator(seed).stream("examples"), alone);
+}
+
+TextDataset::Packed TextDataset::pack(ExampleList examples, int64_t block, Generator order, bool alone) {
   Packed packed;
-  std::vector<Packed::Part> parts;
-  parts.reserve(examples.size());
-  for (const auto& [tokens, counts] : examples) {
-    if (tokens.size() < 2 || std::ssize(tokens) - 1 > block)
-      fail("dataset", "an example must have 2 to ", block + 1, " tokens, got ", tokens.size(), ".");
-    parts.push_back({std::ssize(packed.counts), std::ssize(tokens)});
-    packed.counts.insert(packed.counts.end(), counts.begin(), counts.end());
-  }
-  packed.order.reserve(parts.size());
+  packed.order = randperm(std::ssize(examples), order).to_vector<int64_t>();
   int64_t positions = block;
-  const Tensor permutation = randperm(std::ssize(parts), order);
-  for (const int64_t i : std::span(permutation.data<int64_t>(), parts.size())) {
-    const Packed::Part& part = parts[static_cast<size_t>(i)];
-    positions += part.tokens - 1;
+  for (size_t i = 0; i < packed.order.size(); ++i) {
+    const auto example = static_cast<size_t>(packed.order[i]);
+    const int64_t tokens = examples.begin_of(example + 1) - examples.begin_of(example);
+    if (tokens < 2 || tokens - 1 > block)
+      fail("dataset", "an example must have 2 to ", block + 1, " tokens, got ", tokens, ".");
+    positions += tokens - 1;
     if (alone || positions > block) {
-      packed.windows.push_back(std::ssize(packed.order));
-      positions = part.tokens - 1;
+      packed.windows.push_back(static_cast<int64_t>(i));
+      positions = tokens - 1;
     }
-    packed.order.push_back(part);
   }
+  packed.examples = std::move(examples);
   return packed;
 }
 
@@ -157,12 +181,14 @@ Batch TextDataset::packed_batch(Split split, std::span<const int64_t> windows) c
     const int64_t end = next < packed.windows.size() ? packed.windows[next] : std::ssize(packed.order);
     int64_t at = 0;
     for (int64_t i = packed.windows[next - 1]; i < end; ++i) {
-      const auto [first, count] = packed.order[static_cast<size_t>(i)];
+      const auto number = static_cast<size_t>(packed.order[static_cast<size_t>(i)]);
+      const int64_t first = packed.examples.begin_of(number),
+                    count = packed.examples.begin_of(number + 1) - first;
       tokens(split).copy(first, count, example.data());
       std::copy_n(example.begin(), count - 1, x + at);
       std::fill_n(starts + at, count - 1, at);
       for (int64_t t = 1; t < count; ++t)
-        if (packed.counts[static_cast<size_t>(first + t)]) y[at + t - 1] = example[static_cast<size_t>(t)];
+        if (packed.examples.counts(first + t)) y[at + t - 1] = example[static_cast<size_t>(t)];
       at += count - 1;
     }
     std::fill(starts + at, starts + block_, std::min(at, block_ - 1));

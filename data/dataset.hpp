@@ -5,7 +5,10 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <functional>
+#include <initializer_list>
+#include <memory>
 #include <span>
 #include <type_traits>
 #include <utility>
@@ -49,6 +52,50 @@ struct Example {
   std::vector<bool> counts;     ///< for each token: whether it counts as a target
 };
 
+/// Examples in little memory: 17 bits for each token if all are below 65,536. A handle; copies and parts
+/// share the examples. Thread-safe for const members.
+class ExampleList {
+ public:
+  ExampleList() = default;                              ///< none
+  ExampleList(std::initializer_list<Example> examples)  ///< these
+      : ExampleList(std::vector<Example>(examples)) {}
+  ExampleList(const std::vector<Example>& examples) {  ///< these (NOLINT: a list is one)
+    for (const Example& one : examples) add(one);
+  }
+  /// Adds an example at the end. No part or tokens() may be in use.
+  void add(const Example& example);
+
+  size_t size() const { return last_ - first_; }      ///< number of examples
+  bool empty() const { return size() == 0; }          ///< whether there are none
+  Example operator[](size_t i) const;                 ///< example i
+  ExampleList part(size_t first, size_t last) const;  ///< the examples [first, last)
+  Tokens tokens() const;                              ///< of all examples, one after another
+  /// The first of the tokens() of example i, or with i = size() their number.
+  int64_t begin_of(size_t i) const { return store_->begins[first_ + i] - store_->begins[first_]; }
+  /// Whether a token of tokens() counts.
+  bool counts(int64_t token) const { return store_->counts[store_->begins[first_] + token]; }
+
+  /// Makes examples one by one.
+  struct Iterator {
+    const ExampleList* list;                                               ///< to which it belongs
+    size_t i;                                                              ///< the number of the example
+    Example operator*() const { return (*list)[i]; }                       ///< the example
+    Iterator& operator++() { return ++i, *this; }                          ///< goes on to the next
+    bool operator!=(const Iterator& other) const { return i != other.i; }  ///< of one list
+  };
+  Iterator begin() const { return {this, 0}; }     ///< the first example
+  Iterator end() const { return {this, size()}; }  ///< after the last example
+
+ private:
+  struct Store {
+    std::deque<uint16_t> low, high;  // 16 bits of each token each; no high ones while all are 0
+    std::vector<bool> counts;
+    std::vector<int64_t> begins{0};  // the first token of each example; then the number of tokens
+  };
+  std::shared_ptr<Store> store_ = std::make_shared<Store>();
+  size_t first_ = 0, last_ = 0;
+};
+
 /// The number of targets in the batches.
 int64_t count_targets(const std::vector<Batch>& batches);
 
@@ -75,8 +122,7 @@ class TextDataset {
   /// their bounds (Batch::more). With `alone`, each has a window of its own. Shorter windows end in targets
   /// of kNoTarget. An epoch has each window once. Throws Error without training examples, and for one of more
   /// than block + 1 tokens.
-  TextDataset(const std::vector<Example>& train, const std::vector<Example>& validation, int64_t block,
-              uint64_t seed, bool alone = false);
+  TextDataset(ExampleList train, ExampleList validation, int64_t block, uint64_t seed, bool alone = false);
 
   /// Draws later training windows by the weights of `parts`, which are the parts of the whole text, in order.
   /// Parts of the validation split do not count. Throws Error unless a window can start in a part with a
@@ -117,16 +163,13 @@ class TextDataset {
     double up_to;           // the sum of the weights of all starts up to its end
   };
   int64_t weighted_start(Generator& generator) const;
-  /// The windows of the examples of a split, whose tokens are joined in train_ or validation_.
+  /// The windows of the examples of a split.
   struct Packed {
-    struct Part {
-      int64_t first, tokens;  // of an example, in the split
-    };
-    std::vector<Part> order;       // the examples, as they follow one another in the windows
+    ExampleList examples;
+    std::vector<int64_t> order;    // the examples, as they follow one another in the windows
     std::vector<int64_t> windows;  // of each window: the number of its first example in `order`
-    std::vector<bool> counts;      // of each token: whether it is a target
   };
-  static Packed pack(const std::vector<Example>& examples, int64_t block, Generator order, bool alone);
+  static Packed pack(ExampleList examples, int64_t block, Generator order, bool alone);
   /// The packed windows of these numbers.
   Batch packed_batch(Split split, std::span<const int64_t> windows) const;
 

@@ -145,7 +145,7 @@ Examples read_examples(const std::vector<Source>& sources, const Tokenizer& toke
       ++result.without_answer;
       return;
     }
-    result.examples.push_back(std::move(one));
+    result.examples.add(one);
     result.lines.push_back(number);
     result.sources.push_back(source);
   };

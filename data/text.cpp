@@ -269,6 +269,9 @@ void each_object(const Source& source, const std::function<bool(int64_t, std::st
 
 std::string texts_of(const std::vector<Source>& examples) {
   std::string texts = "system\nuser\nassistant\n";
+  size_t bytes = texts.size();
+  for (const Source& source : examples) bytes += source.bytes.size();
+  texts.reserve(bytes);
   const auto add = [&](const files::Field& object, std::string_view key) {
     if (const auto text = object.find(key); text && text->is_text()) texts += concat(text->text(), "\n");
   };

@@ -19,6 +19,9 @@ class Tokens {
 
   Tokens() = default;                   ///< no tokens
   Tokens(std::vector<int32_t> tokens);  ///< in memory (NOLINT: a list is tokens)
+  /// Copies `count` tokens from `first` on.
+  using Copy = std::function<void(int64_t first, int64_t count, int64_t* to)>;
+  Tokens(int64_t size, Copy copy) : copy_(std::move(copy)), end_(size) {}  ///< those that `copy` copies
   /// The tokens of a file. Reads it once to check that all are below `vocab_size`; copy() reads it later.
   /// Numbers of which every second is 0, but not all, have twice as many bits, up to 64. Throws Error, naming
   /// the file and the place, for another token, and if the file is empty, has a part of a number or cannot be
@@ -36,7 +39,7 @@ class Tokens {
   std::vector<int32_t> values() const;
 
  private:
-  std::function<void(int64_t first, int64_t count, int64_t* to)> copy_;  // from the whole text
+  Copy copy_;  // from the whole text
   int64_t begin_ = 0, end_ = 0;
   int bits_ = 32;
 };

@@ -170,7 +170,7 @@ TEST_CASE(
       } catch (const Error&) {
       }
       // Gemma's template takes later messages of the system for answers; no model has seen that.
-      const auto is_system = [](const Message& one) { return one.role == "system"; };
+      const auto is_system = [](const Message& message) { return message.role == "system"; };
       const bool may_refuse =
           name == "gemma3" &&
           (messages.size() == 1 || std::any_of(messages.begin() + 1, messages.end(), is_system));
@@ -247,7 +247,7 @@ TEST_CASE("in every format an answer counts with the token that ends it, and BOS
 TEST_CASE("members of JSONL are understood, harmless or refused by name") {
   const Tokenizer tokenizer = with_template("");
   const auto read = [&](const std::string& line, const std::string& format) {
-    return read_examples(line, "a.jsonl", tokenizer, {.chat_format = format}).examples.at(0);
+    return read_examples(line, "a.jsonl", tokenizer, {.chat_format = format}).examples[0];
   };
   const std::string user = R"({"role":"user","content":"Who?"})";
   const auto line = [&](const std::string& of_answer, const std::string& of_line = "") {

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "catch.hpp"
+#include "gradus/data/chat.hpp"
 #include "machine.hpp"
 #include "readers.hpp"
 
@@ -119,6 +120,16 @@ int64_t cost(const Reader& reader, const std::string& input) {
   return status == 0 ? bytes : -1;
 }
 
+/// What a run makes of a file of examples: their text, their tokens, and windows.
+void prepare_run(std::string_view jsonl) {
+  const data::Tokenizer tokenizer = data::Tokenizer::bytes();
+  const std::vector<data::Source> sources{{"file", std::string(jsonl)}};
+  const std::string texts = data::texts_of(sources);
+  const data::Examples read = data::read_examples(sources, tokenizer, {.most_tokens = 512});
+  const data::TextDataset dataset(read.examples, {}, 512, /*seed=*/1);
+  if (dataset.tokens(data::Split::train).size() < std::ssize(jsonl) / 2) throw Fault("tokens are lost");
+}
+
 void check_cost(const Reader& reader, const std::vector<std::string>& inputs) {
   for (size_t i = 0; i < inputs.size(); ++i) {
     INFO(reader.name << " on input " << i);
@@ -138,6 +149,16 @@ TEST_CASE("no input costs a reader more than a multiple of its size") {
   check_cost(reader("pickle"), pickles());
   CHECK_ERROR(reader("checkpoint").read(zip_bomb()), "'a/data.pkl' must be at most 20 times its");
   check_cost(reader("checkpoint"), {zip_bomb()});
+}
+
+TEST_CASE("examples take at most six times the bytes of their file until they are trained on") {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  return;  // which take memory of their own
+#endif
+  const std::string jsonl = repeated(R"({"text":")" + std::string(150, 'a') + "\"}\n", 4'000'000);
+  const int64_t bytes = cost({"a run", prepare_run}, jsonl);
+  CHECK(bytes >= 0);
+  CHECK(bytes <= 6 * std::ssize(jsonl));
 }
 
 }  // namespace test_costs

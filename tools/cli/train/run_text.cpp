@@ -134,9 +134,9 @@ void RunTokens::read_examples(const RunText& text, const data::Tokenizer& tokeni
   const auto noted = [&](const std::vector<data::Source>& sources, const char* what) {
     data::Examples read = data::read_examples(sources, tokenizer, rules);
     if (const std::string note = read.note(); !note.empty()) notes_.push_back(what + note);
-    return std::move(read.examples);
+    return read.examples;
   };
-  std::vector<data::Example>&train = examples_[0], &validation = examples_[1];
+  data::ExampleList &train = examples_[0], &validation = examples_[1];
   train = noted(text.examples, "");
   if (has_own_validation_) {
     validation = noted(text.validation_examples, "of --val-text, ");
@@ -146,14 +146,11 @@ void RunTokens::read_examples(const RunText& text, const data::Tokenizer& tokeni
     if (count >= std::ssize(train))
       fail("train", "JSONL must have at least 2 examples, one to validate on, got ", train.size(),
            ". Hint: --val-fraction 0 needs none.");
-    validation.assign(train.end() - count, train.end());
-    train.resize(train.size() - static_cast<size_t>(count));
+    const size_t kept = train.size() - static_cast<size_t>(count);
+    validation = train.part(kept, train.size());
+    train = train.part(0, kept);
   }
-  std::vector<int32_t> all;
-  all.reserve(std::accumulate(train.begin(), train.end(), size_t{0},
-                              [](size_t sum, const data::Example& one) { return sum + one.tokens.size(); }));
-  for (const data::Example& one : train) all.insert(all.end(), one.tokens.begin(), one.tokens.end());
-  tokens_ = std::move(all);
+  tokens_ = train.tokens();
 }
 
 data::TextDataset RunTokens::dataset(const TrainConfig& config) const {

@@ -40,7 +40,7 @@ class RunTokens {
   data::Tokens tokens_, validation_;
   bool has_own_validation_ = false;
   std::vector<data::WeightedPart> parts_;
-  std::vector<data::Example> examples_[2];  // to train on and to validate on
+  data::ExampleList examples_[2];  // to train on and to validate on
   std::vector<std::string> notes_;
 };
 
