@@ -1,7 +1,7 @@
 // Corpora: named texts to train on.
 //
 // kjv      the King James Version of the Bible, from Debian's packages bible-kjv and bible-kjv-text
-// stories  short stories that gradus generates, whose entropy is known exactly (grammar.hpp)
+// stories  short stories that gradus generates, whose entropy is known exactly (stories.hpp)
 //
 // Thread-safe. Several processes may share the cache folder, in which files are replaced atomically.
 #pragma once

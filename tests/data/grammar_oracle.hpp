@@ -1,4 +1,4 @@
-// An independent reading of the notation in data/grammar.hpp, as naive as can be: it tries every alternative
+// An independent reading of the notation in data/stories.hpp, as naive as can be: it tries every alternative
 // everywhere and keeps all derivations of which `possible` approves, so it finds ambiguities.
 #pragma once
 
@@ -42,6 +42,10 @@ class GrammarOracle {
     return all;
   }
 
+  /// The entropy of a text in nats, and its expected size. Draws are independent, so expectations add up, and
+  /// repeated words have their mean size for the draw that they repeat.
+  std::pair<double, double> measure() const { return measure(last_); }
+
  private:
   using Alternative = std::pair<double, std::string>;  // weight, body
   using Next = std::function<void(const Derivation&)>;
@@ -55,6 +59,37 @@ class GrammarOracle {
     const size_t colon = body.find(':');
     const bool has_weight = colon != body.npos && colon > 0 && body.find_first_not_of("0123456789") == colon;
     return has_weight ? Alternative{std::stod(body), trim(body.substr(colon + 1))} : Alternative{1, body};
+  }
+
+  std::pair<double, double> measure(const std::string& rule) const {
+    const auto total_of = [](const std::vector<Alternative>& all) {
+      double total = 0;
+      for (const Alternative& a : all) total += a.first;
+      return total;
+    };
+    double entropy = 0, size = 0;
+    for (const auto& [weight, body] : rules_.at(rule)) {
+      const double p = weight / total_of(rules_.at(rule));
+      entropy -= p * std::log(p);
+      size_t open = 0, end = 0;
+      for (; (open = body.find('{', end)) != body.npos; end = body.find('}', open) + 1) {
+        size += p * static_cast<double>(open - end);
+        const std::string name = body.substr(open + 1, body.find('}', open) - open - 1);
+        const size_t sign = name.find('@');
+        if (sign == name.npos) {
+          const auto [nats, bytes] = measure(name);
+          entropy += p * nats, size += p * bytes;
+          continue;
+        }
+        const std::string other = name.substr(sign + 1), said = sign == 0 ? other : name.substr(0, sign);
+        const auto& drawn = rules_.at(other);
+        for (size_t i = 0; i < drawn.size(); ++i)
+          size +=
+              p * drawn[i].first / total_of(drawn) * static_cast<double>(rules_.at(said).at(i).second.size());
+      }
+      size += p * static_cast<double>(body.size() - end);
+    }
+    return {entropy, size};
   }
 
   void walk(const std::string& body, Derivation d, const Possible& possible, const Next& next) const {

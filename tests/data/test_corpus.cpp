@@ -1,6 +1,6 @@
 #include "catch.hpp"
 #include "gradus/data/corpus.hpp"
-#include "gradus/data/grammar.hpp"
+#include "gradus/data/stories.hpp"
 #include "gradus/files/hashes.hpp"
 #include "support.hpp"
 #include "test_files.hpp"
@@ -44,7 +44,7 @@ TEST_CASE("the stories come with their entropy") {
   CHECK(corpus.name == "stories");
   CHECK(corpus.text == write_stories());
   CHECK(corpus.sha256 == gradus::files::sha256(corpus.text));
-  CHECK(corpus.entropy == stories_entropy());
+  CHECK(corpus.entropy == kStoriesEntropy);
   CHECK(!corpus.source.empty());
   CHECK(corpus.warning.empty());
 }

@@ -1,5 +1,6 @@
 #include "catch.hpp"
-#include "gradus/data/grammar.hpp"
+#include "gradus/data/stories.hpp"
+#include "gradus/files/hashes.hpp"
 #include "grammar_oracle.hpp"
 #include "support.hpp"
 
@@ -24,8 +25,10 @@ TEST_CASE("stories are the same for the same seed, whole, and of the size asked 
   CHECK(text.size() >= 10000);
   CHECK(text.size() < 12000);
   CHECK(text.substr(text.size() - 2) == "\n\n");
-  CHECK(write_stories(5, 20000).substr(0, text.size()) == text);
+  CHECK(write_stories(5, 20000).starts_with(text));
   CHECK(write_stories(5, 0).empty());
+  CHECK(gradus::files::sha256(write_stories()) ==
+        "3d4f0a1bd65fab68fe122e94217653d8645d286d4a686e184be4c06bc6e27e61");
 }
 
 TEST_CASE("stories are plain ASCII, in sentences, and differ") {
@@ -48,10 +51,35 @@ TEST_CASE("articles fit the words after them") {
   }
 }
 
+TEST_CASE("the stated entropy is that of the grammar, and a small grammar's that of all its texts") {
+  const auto [nats, bytes] = GrammarOracle{std::string(stories_rules())}.measure();
+  CHECK(kStoriesEntropy == Catch::Approx(nats / bytes).epsilon(1e-14));
+  const GrammarOracle oracle(R"(
+hero  = Anna | 3:Ben
+he    = she | he
+place = home | to the sea
+tail  = . | , twice.
+story = {hero} ran, {he@hero} fell{tail} {place} {hero} {he@hero} {@place}!
+chain = 2:Once {hero} and {hero} met {@hero}.\n
+      | So {story}
+)");
+  const auto all = oracle.derivations([](const std::string&) { return true; });
+  REQUIRE(all.size() == 2 * 2 * 2 * 2 + 2 * 2);
+  double probability = 0, entropy = 0, size = 0;
+  for (const auto& d : all) {
+    probability += std::exp(-d.nats);
+    entropy += std::exp(-d.nats) * d.nats;
+    size += std::exp(-d.nats) * static_cast<double>(d.text.size());
+  }
+  CHECK(probability == Catch::Approx(1).epsilon(1e-12));
+  CHECK(oracle.measure().first == Catch::Approx(entropy).epsilon(1e-12));
+  CHECK(oracle.measure().second == Catch::Approx(size).epsilon(1e-12));
+}
+
 TEST_CASE("each story has exactly one derivation, and -log p comes to the entropy that the grammar states") {
   const GrammarOracle oracle{std::string(stories_rules())};
-  const std::string text = write_stories(11, 1'000'000);
-  const double entropy = stories_entropy();
+  const std::string text = write_stories(11, 250'000);
+  const double entropy = kStoriesEntropy;
   double sum = 0, squares = 0;
   for (const std::string& story : split_stories(text)) {
     const auto found =
@@ -68,9 +96,7 @@ TEST_CASE("each story has exactly one derivation, and -log p comes to the entrop
   const double size = static_cast<double>(text.size());
   const double standard_error = std::sqrt(squares) / size;
   CHECK(std::abs(sum / size) < 3 * standard_error);
-  CHECK(standard_error < 0.01 * entropy);
-  CHECK(entropy > 0.05);
-  CHECK(entropy < 0.2);
+  CHECK(standard_error < 0.02 * entropy);
 }
 
 }  // namespace test_stories
