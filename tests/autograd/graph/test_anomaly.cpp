@@ -1,8 +1,7 @@
 // AnomalyMode: which numbers are anomalies, and what the error says.
 
-#include "autograd/compare.hpp"
+#include "autograd/case_leaves.hpp"
 #include "gradus/autograd/engine/checkpoint.hpp"
-#include "gradus/autograd/gradcheck/cases/gradcheck_cases.hpp"
 #include "gradus/autograd/graph/hooks.hpp"
 #include "gradus/autograd/graph/record.hpp"
 
@@ -165,18 +164,8 @@ TEST_CASE("anomaly: off by default, nested, off around an op, of one thread, and
 TEST_CASE("anomaly: no op's case is one, and gradients keep their bits") {
   for (const GradcheckCase& c : gradcheck_cases()) {
     INFO(c.op << ": " << c.name);
-    std::vector<Tensor> leaves;
-    for (const Tensor& x : c.inputs) {
-      leaves.push_back(x.detach());
-      if (is_floating(x.dtype())) leaves.back().requires_grad_();
-    }
-    std::vector<Tensor> floating;
-    for (const Tensor& x : leaves)
-      if (x.requires_grad()) floating.push_back(x);
-    const auto gradients = [&] {
-      const Tensor y = c.f(leaves);
-      return grad({y}, floating, {.grad_outputs = {ones(y.shape(), y.dtype())}, .allow_unused = true});
-    };
+    const std::vector<Tensor> leaves = leaves_of(c.inputs);
+    const auto gradients = [&] { return gradients_of_sum(c.f(leaves), leaves); };
     const std::vector<Tensor> plain = gradients();
     std::vector<Tensor> watched;
     CHECK(anomaly_of([&] { watched = gradients(); }) == "");

@@ -1,11 +1,10 @@
 // What a graph costs: depth, memory, and what every op keeps and notices.
 #include <future>
 
-#include "autograd/compare.hpp"
+#include "autograd/case_leaves.hpp"
 #include "autograd/sanitized.hpp"
 #include "autograd/small_stack.hpp"
 #include "gradus/autograd/engine/checkpoint.hpp"
-#include "gradus/autograd/gradcheck/cases/gradcheck_cases.hpp"
 #include "gradus/autograd/graph/hooks.hpp"
 #include "gradus/autograd/graph/record.hpp"
 
@@ -28,33 +27,6 @@ double walk_deep_chain() {
 void drop_deep_graph() {
   Tensor y = full({}, 0.5, DType::float64).requires_grad_();
   for (int i = 0; i < kDeep / 10; ++i) y = y * y;
-}
-
-std::vector<Tensor> leaves_of(const GradcheckCase& c) {
-  std::vector<Tensor> leaves;
-  for (const Tensor& x : c.inputs) {
-    leaves.push_back(x.detach());
-    if (is_floating(x.dtype())) leaves.back().requires_grad_();
-  }
-  return leaves;
-}
-
-// With storage of their own.
-std::vector<Tensor> fresh_leaves_of(const GradcheckCase& c) {
-  std::vector<Tensor> leaves;
-  for (const Tensor& x : c.inputs) {
-    leaves.push_back(empty(x.shape(), x.dtype()));
-    leaves.back().copy_(x);
-    if (is_floating(x.dtype())) leaves.back().requires_grad_();
-  }
-  return leaves;
-}
-
-std::vector<Tensor> floating(const std::vector<Tensor>& tensors) {
-  std::vector<Tensor> some;
-  for (const Tensor& t : tensors)
-    if (is_floating(t.dtype())) some.push_back(t);
-  return some;
 }
 
 TEST_CASE("a chain of a million ops is built, walked and destroyed on a stack of 256 KiB") {
@@ -195,7 +167,7 @@ TEST_CASE("an output that nothing uses costs nothing in backward and disturbs no
 TEST_CASE("dropping the result frees the graph and what it kept") {
   for (const GradcheckCase& c : gradcheck_cases()) {
     INFO(c.op << ": " << c.name);
-    const std::vector<Tensor> leaves = leaves_of(c);
+    const std::vector<Tensor> leaves = leaves_of(c.inputs);
     const auto counts = [&] {
       std::vector<uint32_t> n;
       for (const Tensor& x : leaves) {
@@ -243,11 +215,15 @@ TEST_CASE("every op notices an overwritten input or does not need it") {
   for (const GradcheckCase& c : gradcheck_cases()) {
     for (size_t k = 0; k <= c.inputs.size(); ++k) {  // the last round overwrites the result
       const auto gradients = [&](bool overwrite) {
-        const std::vector<Tensor> leaves = fresh_leaves_of(c);
+        std::vector<Tensor> fresh;
+        for (const Tensor& x : c.inputs) {
+          fresh.push_back(empty(x.shape(), x.dtype()));
+          fresh.back().copy_(x);
+        }
+        const std::vector<Tensor> leaves = leaves_of(fresh);
         const Tensor y = c.f(leaves);
         if (overwrite) (k < leaves.size() ? leaves[k] : y).detach().fill_(0.25);
-        return grad({y}, floating(leaves),
-                    {.grad_outputs = {ones(y.shape(), y.dtype())}, .allow_unused = true});
+        return gradients_of_sum(y, leaves);
       };
       INFO(c.op << ": " << c.name << ", overwriting "
                 << (k < c.inputs.size() ? concat("input ", k) : "the result"));

@@ -1,20 +1,11 @@
-// einsum against sums by hand; tests/tools/conform has PyTorch's answers.
+// What einsum says of equations that are wrong; tests/tools/conform has PyTorch's answers to the others.
 #include "autograd/compare.hpp"
 
 namespace gradus::test_ops_einsum {
 
 using namespace gradus::testing;
 
-TEST_CASE("einsum sums products over the letters that the result does not have") {
-  const Tensor a = f64({1, 2, 3, 4, 5, 6}, {2, 3}), b = f64({1, -1, 2, 0, 3, 1}, {3, 2});
-  CHECK(difference(einsum("ij,jk->ik", {a, b}), f64({14, 2, 32, 2}, {2, 2})) == "");
-  CHECK(difference(einsum("ij,jk", {a, b}), f64({14, 2, 32, 2}, {2, 2})) == "");
-  CHECK(difference(einsum("ij,jk->ki", {a, b}), f64({14, 32, 2, 2}, {2, 2})) == "");
-  CHECK(einsum("ij,kl->", {a, b}).item() == 21 * 6);
-  CHECK(einsum("ij,ji->", {a, b}).item() == 16);
-  CHECK(difference(einsum("ij->j", {a}), f64({5, 7, 9})) == "");
-  CHECK(difference(einsum("ii->i", {a.slice(1, 1, 3)}), f64({2, 6})) == "");
-  CHECK(difference(einsum("...j,j", {a, f64({1, 0, 2})}), f64({7, 16})) == "");
+TEST_CASE("einsum of int64") {
   CHECK(difference(einsum("i,i->i", {i64({2, 3}), i64({4, 5})}), i64({8, 15})) == "");
 }
 

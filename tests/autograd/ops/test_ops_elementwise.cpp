@@ -139,12 +139,8 @@ TEST_CASE("softplus keeps its digits on the left, and its ends") {
 }
 
 TEST_CASE("gelu, silu and mish at infinity have their limits as values") {  // PyTorch: NaN at -inf
-  const Tensor x = f64({-kInf, kInf});
-  const Tensor limits = f64({0, kInf});
-  CHECK(difference(gelu(x), limits) == "");
-  CHECK(difference(gelu(x, Gelu::tanh), limits) == "");
-  CHECK(difference(silu(x), limits) == "");
-  CHECK(difference(mish(x), limits) == "");
+  const Tensor x = f64({-kInf, kInf}), limits = f64({0, kInf});
+  for (const Tensor& y : {gelu(x), gelu(x, Gelu::tanh), silu(x), mish(x)}) CHECK(difference(y, limits) == "");
 }
 
 TEST_CASE("far outside gates are open or shut, with slopes of 1 and 0") {
@@ -162,26 +158,13 @@ TEST_CASE("far outside gates are open or shut, with slopes of 1 and 0") {
 }
 
 TEST_CASE("NaN goes through") {
-  const std::vector<Op> ops = {neg,
-                               abs,
-                               exp,
-                               log,
-                               sqrt,
-                               rsqrt,
-                               tanh,
-                               sigmoid,
-                               relu,
-                               silu,
-                               mish,
-                               sin,
-                               cos,
-                               erf,
-                               [](const Tensor& x) { return gelu(x); },
-                               [](const Tensor& x) { return clamp(x, -1, 1); }};
-  for (size_t i = 0; i < ops.size(); ++i) {
-    INFO("op " << i);
-    CHECK(std::isnan(ops[i](f64({kNan})).item()));
-    CHECK(std::isnan(ops[i](f64({kNan}).to(DType::float32)).item()));
+  for (const DType dtype : {DType::float32, DType::float64}) {
+    const Tensor x = f64({kNan}).to(dtype);
+    for (const Tensor& y : {neg(x), abs(x), exp(x), log(x), sqrt(x), rsqrt(x), tanh(x), sigmoid(x), relu(x),
+                            silu(x), mish(x), sin(x), cos(x), erf(x), gelu(x), clamp(x, -1, 1)}) {
+      INFO(y);
+      CHECK(std::isnan(y.item()));
+    }
   }
 }
 
@@ -281,27 +264,6 @@ TEST_CASE("masked_fill broadcasts both ways, and a scalar's gradient is the sum 
   CHECK(value.grad().item() == 5);
   CHECK_ERROR(masked_fill(x, mask, f64({1})), "[masked_fill] the value must be a scalar, got shape (1,)");
   CHECK_ERROR(masked_fill(x, mask, full({}, 1)), "[masked_fill]");
-}
-
-TEST_CASE("binary ops broadcast like NumPy") {
-  Generator generator(2);
-  const Tensor a = randn({2, 1, 3}, generator, DType::float64), b = randn({4, 1}, generator, DType::float64);
-  const std::vector<std::pair<Tensor (*)(const Tensor&, const Tensor&), double (*)(double, double)>> ops = {
-      {add, [](double x, double y) { return x + y; }},
-      {sub, [](double x, double y) { return x - y; }},
-      {mul, [](double x, double y) { return x * y; }},
-      {div, [](double x, double y) { return x / y; }},
-      {maximum, [](double x, double y) { return std::max(x, y); }},
-      {minimum, [](double x, double y) { return std::min(x, y); }},
-  };
-  for (const auto& [op, f] : ops) {
-    const Tensor y = op(a, b);
-    REQUIRE(y.shape() == Shape{2, 4, 3});
-    for (int64_t i = 0; i < 2; ++i)
-      for (int64_t j = 0; j < 4; ++j)
-        for (int64_t k = 0; k < 3; ++k) CHECK(y.at({i, j, k}) == f(a.at({i, 0, k}), b.at({j, 0})));
-  }
-  CHECK(add(zeros({0, 3}), zeros({1, 3})).shape() == Shape{0, 3});
 }
 
 TEST_CASE("numbers take the tensor's dtype") {

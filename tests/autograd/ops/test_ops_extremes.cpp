@@ -1,14 +1,10 @@
 // Long rows keep their digits, and values whose squares overflow or vanish their norms: float32 against
 // float64.
 #include "autograd/compare.hpp"
-#include "catch.hpp"
-#include "gradus/autograd/engine/backward.hpp"
 #include "gradus/autograd/ops/windows.hpp"
-#include "gradus/autograd/random/random.hpp"
 
-namespace test_ops_extremes {
+namespace gradus::test_ops_extremes {
 
-using namespace gradus;
 using namespace gradus::testing;
 
 using Op = Tensor (*)(const Tensor& x);
@@ -16,12 +12,6 @@ struct Case {
   const char* name;
   Op f;
 };
-
-// The largest error of any element relative to the largest element.
-double error(const Tensor& actual, const Tensor& expected) {
-  const Tensor wide = actual.to(DType::float64);
-  return (amax(abs(wide - expected)) / amax(abs(expected))).item();
-}
 
 // f and its gradient in float32, with those in float64 as the oracle, whose gradient is composed of public
 // ops.
@@ -36,8 +26,8 @@ void check(const Case& c, const Tensor& x, double tolerance, bool create_graph =
   const auto [y, gx] = run(x, create_graph);
   const auto [right_y, right_gx] = run(x.to(DType::float64), true);
   INFO(c.name << (create_graph ? ", recorded" : ""));
-  CHECK(error(y, right_y) < tolerance);
-  CHECK(error(gx, right_gx) < tolerance);
+  CHECK(relative_error(y, right_y) < tolerance);
+  CHECK(relative_error(gx, right_gx) < tolerance);
 }
 
 Tensor weight(const Tensor& x, int64_t n) {
@@ -190,4 +180,4 @@ TEST_CASE("kl_div divides by the number of rows, also if there is none") {
   CHECK(kl_div(f64({-1}, {}), f64({1}, {}), Reduction::batchmean).item() == 1);
 }
 
-}  // namespace test_ops_extremes
+}  // namespace gradus::test_ops_extremes

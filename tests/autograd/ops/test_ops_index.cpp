@@ -1,4 +1,5 @@
-// Values of ops that join, place and look up.
+// Edges and refusals of ops that join, place and look up; tests/tools/conform has PyTorch's answers to the
+// rest.
 #include "autograd/compare.hpp"
 
 namespace gradus::test_ops_index {
@@ -12,12 +13,8 @@ Tensor index(const std::vector<int64_t>& values, const Shape& shape) { return te
 
 TEST_CASE("cat and stack") {
   const Tensor a = counted({2, 2}), b = counted({2, 1}) + 10;
-  CHECK(difference(cat({a, b}, 1), f64({0, 1, 10, 2, 3, 11}, {2, 3})) == "");
   CHECK(difference(cat({a.mT(), b.mT()}, 0), f64({0, 2, 1, 3, 10, 11}, {3, 2})) == "");
   CHECK(difference(cat({a}, -1), a) == "");
-  CHECK(difference(stack({a, a + 4}, 0), counted({2, 2, 2})) == "");
-  CHECK(difference(stack({a, a + 4}, 1), f64({0, 1, 4, 5, 2, 3, 6, 7}, {2, 2, 2})) == "");
-  CHECK(difference(stack({a, a + 4}, -1), f64({0, 4, 1, 5, 2, 6, 3, 7}, {2, 2, 2})) == "");
   CHECK(difference(cat({i64({1}), i64({2, 3})}, 0), i64({1, 2, 3})) == "");
   CHECK_ERROR(cat({a, counted({3, 1})}, 1), "got (2, 2) and (3, 1)");
   CHECK_ERROR(cat({a, ones({2, 2})}, 1), "[cat]");
@@ -40,46 +37,33 @@ TEST_CASE("pad is the inverse of slice") {
   CHECK_ERROR(pad(x, 1, 5, most), "[pad]");
 }
 
-TEST_CASE("index_select and index_add") {
-  const Tensor x = counted({3, 2});
-  CHECK(difference(index_select(x, 0, i64({2, 2, 0})), f64({4, 5, 4, 5, 0, 1}, {3, 2})) == "");
-  CHECK(difference(index_select(x, -1, i64({1})), f64({1, 3, 5}, {3, 1})) == "");
-  CHECK(difference(index_select(x.mT(), 0, i64({1, 0})), f64({1, 3, 5, 0, 2, 4}, {2, 3})) == "");
+TEST_CASE("places outside, and of another kind, are refused") {
+  const Tensor x = counted({3, 2}), scalar = f64({7}).squeeze();
+  const Tensor columns = index({1, 0, 1, 1}, {2, 2});
   CHECK(difference(index_select(i64({5, 6, 7}), 0, i64({2, 1})), i64({7, 6})) == "");
-  CHECK(difference(index_add(x, 0, i64({1, 1}), f64({10, 20, 30, 40}, {2, 2})),
-                   f64({0, 1, 42, 63, 4, 5}, {3, 2})) == "");
-  CHECK(difference(x, counted({3, 2})) == "");
   CHECK_ERROR(index_select(x, 0, i64({3})), "[index_select]");
   CHECK_ERROR(index_select(x, 0, i64({-1})), "-1");
   CHECK_ERROR(index_select(x, 0, f64({1})), "int64");
+  CHECK_ERROR(index_select(scalar, 1, i64({0})), "[index_select]");
   CHECK_ERROR(index_add(x, 0, i64({1}), f64({1, 2, 3, 4}, {2, 2})), "[index_add]");
-}
-
-TEST_CASE("gather and scatter_add") {
-  const Tensor x = counted({2, 3});
-  const Tensor columns = index({2, 0, 1, 1}, {2, 2});
-  CHECK(difference(gather(x, 1, columns), f64({2, 0, 4, 4}, {2, 2})) == "");
-  CHECK(difference(gather(x, 0, index({1, 0, 1}, {1, 3})), f64({3, 1, 5}, {1, 3})) == "");
-  CHECK(difference(gather(x.mT(), 0, columns), f64({2, 3, 1, 4}, {2, 2})) == "");
-  CHECK(difference(scatter_add(x, 1, columns, f64({10, 20, 30, 40}, {2, 2})),
-                   f64({20, 1, 12, 3, 74, 5}, {2, 3})) == "");
   CHECK_ERROR(gather(x, 1, index({3}, {1, 1})), "[gather]");
-  CHECK_ERROR(gather(x, 1, index({0, 0, 0}, {3, 1})), "[gather]");
+  CHECK_ERROR(gather(x, 1, index({0, 0, 0, 0}, {4, 1})), "[gather]");
   CHECK_ERROR(gather(x, 1, i64({0})), "[gather]");
+  CHECK_ERROR(gather(scalar, 0, i64({1})), "[gather]");
   CHECK_ERROR(scatter_add(x, 1, columns, f64({1, 2}, {2, 1})), "[scatter_add]");
   CHECK_ERROR(scatter_add(x, 1, index({0, -1}, {1, 2}), f64({1, 2}, {1, 2})), "[scatter_add]");
+  CHECK_ERROR(scatter(x, 0, index({3, 0}, {1, 2}), x), "[scatter]");
+  CHECK_ERROR(scatter(x, 0, i64({0}), f64({1})), "[scatter]");
+  CHECK_ERROR(embedding(x, i64({3})), "[embedding]");
+  CHECK_ERROR(embedding(x, i64({3})), "3");
+  CHECK_ERROR(embedding(f64({1, 2}), i64({0})), "[embedding]");
 }
 
 TEST_CASE("a scalar is indexed as a vector of one element") {
   const Tensor x = f64({7}).squeeze(), at = i64({0}).squeeze();
-  CHECK(difference(index_select(x, 0, i64({0})), x) == "");
   CHECK(difference(index_select(f64({1, 2}), 0, at), f64({1})) == "");
-  CHECK(difference(index_add(x, -1, i64({0}), x), x * 2.0) == "");
   CHECK(difference(gather(x, 0, i64({0, 0})), f64({7, 7})) == "");
   CHECK(difference(gather(f64({1, 2}), 0, at), f64({1}).squeeze()) == "");
-  CHECK(difference(scatter_add(x, 0, at, x), x * 2.0) == "");
-  CHECK_ERROR(index_select(x, 1, i64({0})), "[index_select]");
-  CHECK_ERROR(gather(x, 0, i64({1})), "[gather]");
 }
 
 TEST_CASE("cat passes over empty vectors") {
@@ -101,8 +85,6 @@ TEST_CASE("scatter replaces; of repeated indices the last one counts, and gets t
   CHECK(difference(x.grad(), f64({1, 0, 0, 0}, {2, 2})) == "");
   CHECK(difference(source.grad(), f64({0, 2, 3, 4}, {2, 2})) == "");
   CHECK(difference(scatter(x, 1, index({1, 0}, {2, 1}), 7.0).detach(), f64({1, 7, 7, 4}, {2, 2})) == "");
-  CHECK_ERROR(scatter(x, 0, index({2, 0}, {1, 2}), source), "[scatter]");
-  CHECK_ERROR(scatter(x, 0, i64({0}), f64({1})), "[scatter]");
 }
 
 TEST_CASE("embedding looks up rows; repeated ones add up, the padding row gets nothing") {
@@ -112,25 +94,16 @@ TEST_CASE("embedding looks up rows; repeated ones add up, the padding row gets n
   CHECK(difference(y, f64({20, 21, 0, 1, 20, 21, 10, 11}, {2, 2, 2})) == "");
   y.backward(counted({2, 2, 2}));
   CHECK(difference(w.grad(), f64({2, 3, 0, 0, 4, 6}, {3, 2})) == "");
-  CHECK_ERROR(embedding(w, i64({3})), "[embedding]");
-  CHECK_ERROR(embedding(w, i64({3})), "3");
-  CHECK_ERROR(embedding(f64({1, 2}), i64({0})), "[embedding]");
 }
 
-TEST_CASE("tril and triu") {
+TEST_CASE("tril and triu of any diagonal") {
   const Tensor x = counted({2, 3}) + 1;
-  CHECK(difference(tril(x), f64({1, 0, 0, 4, 5, 0}, {2, 3})) == "");
-  CHECK(difference(tril(x, 1), f64({1, 2, 0, 4, 5, 6}, {2, 3})) == "");
-  CHECK(difference(tril(x, -1), f64({0, 0, 0, 4, 0, 0}, {2, 3})) == "");
-  CHECK(difference(triu(x), f64({1, 2, 3, 0, 5, 6}, {2, 3})) == "");
-  CHECK(difference(triu(x, 2), f64({0, 0, 3, 0, 0, 0}, {2, 3})) == "");
   CHECK(difference(triu(x.mT()), f64({1, 4, 0, 5, 0, 0}, {3, 2})) == "");
   constexpr int64_t most = std::numeric_limits<int64_t>::max();
   CHECK(difference(tril(x, most), x) == "");
   CHECK(difference(triu(x, -most - 1), x) == "");
   CHECK(difference(tril(x, -most - 1), x * 0) == "");
   CHECK(difference(triu(x, most), x * 0) == "");
-  CHECK(difference(tril(stack({x, x}, 0)).select(0, 1), tril(x)) == "");
   CHECK(difference(tril(ones({2, 2}, DType::int64)), index({1, 0, 1, 1}, {2, 2})) == "");
   CHECK_ERROR(tril(ones({3})), "needs at least two dimensions");
 }

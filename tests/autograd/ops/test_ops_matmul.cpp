@@ -51,31 +51,16 @@ TEST_CASE("matrices of all sizes and layouts") {
   }
 }
 
-TEST_CASE("vectors") {
+TEST_CASE("batches broadcast, and may be strided") {
   Draw draw;
-  const Tensor a = draw({4}), b = draw({4}), m = draw({4, 3}), k = draw({2, 4});
-  CHECK(matmul(a, b).shape() == Shape{});
-  CHECK(difference(matmul(a, b).reshape({1, 1}), by_loops(a.unsqueeze(0), b.unsqueeze(1))) == "");
-  CHECK(difference(matmul(a, m), by_loops(a.unsqueeze(0), m).squeeze(0)) == "");
-  CHECK(difference(matmul(k, a), by_loops(k, a.unsqueeze(1)).squeeze(1)) == "");
-}
-
-TEST_CASE("batches broadcast") {
-  Draw draw;
-  const Tensor a = draw({2, 1, 3, 4}), b = draw({5, 4, 2});
-  const Tensor c = matmul(a, b);
+  const Tensor a = draw({2, 1, 3, 4}), b = draw({5, 4, 2}), c = matmul(a, b);
   REQUIRE(c.shape() == Shape{2, 5, 3, 2});
+  const auto item = [](const Tensor& t, int64_t i, int64_t j) { return t.select(0, i).select(0, j); };
   for (int64_t i = 0; i < 2; ++i)
     for (int64_t j = 0; j < 5; ++j)
-      CHECK(difference(c.select(0, i).select(0, j), by_loops(a.select(0, i).select(0, 0), b.select(0, j))) ==
-            "");
-  const Tensor v = draw({4}), w = draw({3});
-  CHECK(difference(matmul(a, v).select(0, 1).select(0, 0), matmul(a.select(0, 1).select(0, 0), v)) == "");
-  CHECK(difference(matmul(w, a).select(0, 1).select(0, 0), matmul(w, a.select(0, 1).select(0, 0))) == "");
-  const Tensor shared = draw({4, 6});
-  CHECK(difference(matmul(a, shared).select(0, 1).select(0, 0),
-                   by_loops(a.select(0, 1).select(0, 0), shared)) == "");
-  const Tensor turned = draw({3, 4, 2});  // batches that are strided
+      CHECK(difference(item(c, i, j), by_loops(item(a, i, 0), b.select(0, j))) == "");
+  const Tensor w = draw({3}), turned = draw({3, 4, 2}), shared = draw({4, 6});
+  CHECK(difference(item(matmul(w, a), 1, 0), matmul(w, item(a, 1, 0))) == "");
   CHECK(difference(matmul(turned.permute({2, 0, 1}), shared).select(0, 1),
                    by_loops(turned.select(2, 1), shared)) == "");
 }
@@ -89,34 +74,15 @@ TEST_CASE("sizes of 0") {
 }
 
 TEST_CASE("mm and bmm are matmul for one kind of shapes") {
-  Draw draw;
-  const Tensor a = draw({2, 3}), b = draw({3, 4}), c = draw({5, 2, 3}), d = draw({5, 3, 4});
-  CHECK(difference(mm(a, b), by_loops(a, b)) == "");
-  CHECK(difference(bmm(c, d).select(0, 4), by_loops(c.select(0, 4), d.select(0, 4))) == "");
-  CHECK(bmm(c, d).shape() == Shape{5, 2, 4});
+  const Tensor a = ones({2, 3}), b = ones({3, 4}), c = ones({5, 2, 3}), d = ones({5, 3, 4});
   CHECK_ERROR(mm(c, b), "[mm] needs matrices, got (5, 2, 3) and (3, 4)");
   CHECK_ERROR(mm(b, a), "(3, 4)");
   CHECK_ERROR(bmm(a, b), "[bmm]");
   CHECK_ERROR(bmm(c.slice(0, 0, 1), d), "[bmm]");
 }
 
-TEST_CASE("linear is x @ weight^T + bias") {
-  Draw draw;
-  for (const Shape& shape : {Shape{4}, Shape{3, 4}, Shape{2, 3, 4}, Shape{70, 4}}) {
-    const Tensor x = draw(shape), w = draw({5, 4}), b = draw({5});
-    const Tensor product = matmul(x, w.mT());
-    CHECK(difference(linear(x, w), product) == "");
-    CHECK(difference(linear(x, w, b), product + b) == "");
-  }
-  const Tensor x = draw({4, 3}), w = draw({4, 5}), wide = draw({2, 9});
-  CHECK(difference(linear(x.mT(), w.mT()), by_loops(x.mT(), w)) == "");
-  CHECK(difference(linear(wide.slice(1, 1, 9, 2), w.mT()), by_loops(wide.slice(1, 1, 9, 2), w)) == "");
-}
-
 TEST_CASE("shapes that do not fit are refused with both shapes") {
-  CHECK_ERROR(matmul(ones({2, 3}), ones({4, 5})), "[matmul]");
-  CHECK_ERROR(matmul(ones({2, 3}), ones({4, 5})), "(2, 3)");
-  CHECK_ERROR(matmul(ones({2, 3}), ones({4, 5})), "(4, 5)");
+  CHECK_HAS(error_of([] { matmul(ones({2, 3}), ones({4, 5})); }), "[matmul]", "(2, 3)", "(4, 5)");
   CHECK_ERROR(matmul(full({}, 1), ones({4})), "[matmul]");
   CHECK_ERROR(matmul(ones({2, 1, 2}), ones({3, 2, 2})), "[matmul]");
   CHECK_ERROR(matmul(ones({2}), f64({1, 2})), "[matmul]");

@@ -9,52 +9,6 @@ Tensor gradient_of_sum(const Tensor& y, const Tensor& x) {
   return grad({y}, {x}, {.grad_outputs = {ones(y.shape(), y.dtype())}})[0];
 }
 
-// The values of x (2, 3, 4) that share the kept indices, folded by f; dims as a mask.
-template <class F>
-Tensor fold_by_hand(const Tensor& x, const std::vector<bool>& reduced, double start, const F& f) {
-  Shape kept;
-  for (int d = 0; d < 3; ++d) kept.push_back(reduced[d] ? 1 : x.shape()[d]);
-  std::vector<double> out(static_cast<size_t>(kept.numel()), start);
-  for (int64_t i = 0; i < x.size(0); ++i)
-    for (int64_t j = 0; j < x.size(1); ++j)
-      for (int64_t k = 0; k < x.size(2); ++k) {
-        const int64_t at =
-            ((reduced[0] ? 0 : i) * kept[1] + (reduced[1] ? 0 : j)) * kept[2] + (reduced[2] ? 0 : k);
-        out[static_cast<size_t>(at)] = f(out[static_cast<size_t>(at)], x.at({i, j, k}));
-      }
-  return f64(out, kept);
-}
-
-TEST_CASE("sum, mean, amax and amin over any dims, in any layout") {
-  Generator generator(1);
-  const Tensor packed = randn({2, 3, 4}, generator, DType::float64);
-  const Tensor permuted = randn({4, 2, 3}, generator, DType::float64).permute({1, 2, 0});
-  for (const Tensor& x : {packed, permuted})
-    for (int mask = 1; mask < 8; ++mask) {
-      const std::vector<bool> reduced = {(mask & 1) != 0, (mask & 2) != 0, (mask & 4) != 0};
-      autograd::Dims dims;
-      double count = 1;
-      for (int d = 0; d < 3; ++d)
-        if (reduced[static_cast<size_t>(d)]) {
-          dims.push_back(d == 1 ? -2 : d);
-          count *= static_cast<double>(x.size(d));
-        }
-      const Tensor s = fold_by_hand(x, reduced, 0, [](double a, double b) { return a + b; });
-      CHECK(difference(sum(x, dims, true), s, 1e-14) == "");
-      CHECK(difference(mean(x, dims, true), s / count, 1e-14) == "");
-      CHECK(difference(amax(x, dims, true),
-                       fold_by_hand(x, reduced, -kInf, [](double a, double b) { return std::max(a, b); }),
-                       0) == "");
-      CHECK(difference(amin(x, dims, true),
-                       fold_by_hand(x, reduced, kInf, [](double a, double b) { return std::min(a, b); }),
-                       0) == "");
-      CHECK(sum(x, dims).numel() == s.numel());
-      CHECK(sum(x, dims).dim() == 3 - static_cast<int>(dims.size()));
-    }
-  CHECK(sum(packed).shape() == Shape{});
-  CHECK(sum(packed, {}, true).shape() == Shape{1, 1, 1});
-}
-
 TEST_CASE("sums of many float32 stay accurate") {
   const int64_t n = 1 << 22;
   CHECK(std::abs(sum(full({n}, 0.1)).item() / (static_cast<double>(0.1F) * static_cast<double>(n)) - 1) <
@@ -138,14 +92,6 @@ TEST_CASE("max and min along a dim: values and places, the first among equals") 
   CHECK(difference(gradient_of_sum(min(ties), ties), f64({0.5, 0.5})) == "");
   CHECK_ERROR(max(f64({}, {2, 0}), 1), "needs values to choose from");
   CHECK_ERROR(min(x, 2), "dim must be in [-2, 1], got 2");
-}
-
-TEST_CASE("cumsum runs either way") {
-  const Tensor x = f64({1, 2, 3, 4, 5, 6}, {2, 3});
-  CHECK(difference(cumsum(x, 1), f64({1, 3, 6, 4, 9, 15}, {2, 3})) == "");
-  CHECK(difference(cumsum(x, -2), f64({1, 2, 3, 5, 7, 9}, {2, 3})) == "");
-  CHECK(difference(cumsum(x, 1, true), f64({6, 5, 3, 15, 11, 6}, {2, 3})) == "");
-  CHECK(difference(cumsum(x.mT(), 0), f64({1, 4, 3, 9, 6, 15}, {3, 2})) == "");
 }
 
 TEST_CASE("softmax has PyTorch's numbers along any dim") {

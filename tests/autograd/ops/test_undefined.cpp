@@ -1,20 +1,14 @@
 // What every operation says of an undefined tensor, and of operands of several dtypes.
-#include <cmath>
-#include <functional>
-#include <string>
-
 #include "autograd/compare.hpp"
-#include "catch.hpp"
 #include "gradus/autograd/ops/windows.hpp"
 
-namespace test_undefined {
+namespace gradus::test_undefined {
 
-using namespace gradus;
 using namespace gradus::testing;
 
 TEST_CASE("every operation names itself when a tensor is undefined") {
-  const Tensor none, x = ones({2, 2}), v = ones({2}), i = zeros({2}, DType::int64),
-                     mask = zeros({2, 2}, DType::boolean), image = ones({1, 2, 3, 3}), q = ones({1, 1, 2, 2});
+  const Tensor none, x = ones({2, 2}), i = zeros({2}, DType::int64), mask = zeros({2, 2}, DType::boolean),
+                     image = ones({1, 2, 3, 3}), q = ones({1, 1, 2, 2});
   Generator g(1);
   const struct {
     const char* op;
@@ -76,11 +70,11 @@ TEST_CASE("every operation names itself when a tensor is undefined") {
       {"einsum", [&] { einsum("ij->i", {none}); }},
       {"cat",
        [&] {
-         cat({x, none}, 0);
+         cat(std::vector{x, none}, 0);
        }},
       {"stack",
        [&] {
-         stack({none, x}, 0);
+         stack(std::vector{none, x}, 0);
        }},
       {"pad", [&] { pad(none, 0, 3, 0); }},
       {"index_select", [&] { index_select(x, 0, none); }},
@@ -195,4 +189,4 @@ TEST_CASE("numbers in braces are a tensor of PyTorch's dtype") {
   CHECK(error_of([] { tensor({1, 2}, {3}); }) == "[tensor] shape (3,) holds 3 values, got 2.");
 }
 
-}  // namespace test_undefined
+}  // namespace gradus::test_undefined

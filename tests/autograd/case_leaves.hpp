@@ -1,0 +1,31 @@
+// The inputs of gradcheck's cases as leaves.
+#pragma once
+
+#include "autograd/compare.hpp"
+#include "gradus/autograd/gradcheck/cases/gradcheck_cases.hpp"
+
+namespace gradus::testing {
+
+/// The inputs as leaves, on the same memory.
+inline std::vector<Tensor> leaves_of(const std::vector<Tensor>& inputs) {
+  std::vector<Tensor> leaves;
+  for (const Tensor& x : inputs) {
+    leaves.push_back(x.detach());
+    if (is_floating(x.dtype())) leaves.back().requires_grad_();
+  }
+  return leaves;
+}
+
+inline std::vector<Tensor> floating(const std::vector<Tensor>& tensors) {
+  std::vector<Tensor> some;
+  for (const Tensor& t : tensors)
+    if (is_floating(t.dtype())) some.push_back(t);
+  return some;
+}
+
+/// The gradients of the sum of f's result by those that are floating.
+inline std::vector<Tensor> gradients_of_sum(const Tensor& y, const std::vector<Tensor>& leaves) {
+  return grad({y}, floating(leaves), {.grad_outputs = {ones(y.shape(), y.dtype())}, .allow_unused = true});
+}
+
+}  // namespace gradus::testing
