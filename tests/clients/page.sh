@@ -11,7 +11,7 @@ trap 'rm -rf "$folder"' EXIT
 
 # train NAME FLAG...
 train() {
-  "$gradus" train --text README.md --out "$folder/$1" --preset tiny --block 180 --batch 4 --steps 60 --optimizer muon --lr 1e-2 \
+  "$gradus" train --text README.md --out "$folder/$1" --preset tiny --block 90 --batch 4 --steps 20 --optimizer muon --lr 1e-2 \
     --quiet "${@:2}"
 }
 train gpt2-char --tokenizer char

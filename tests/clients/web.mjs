@@ -11,7 +11,7 @@ const run = (args, input) => execFileSync(gradus, args, { input, maxBuffer: 2 **
 const ask = (verb, from, items) => JSON.parse(run(["tokenizer", verb, from, "--json"], JSON.stringify(items)));
 const { check, finish } = new Checks();
 
-const prompts = ["The ", ""];
+const prompts = ["The ", ""], length = 110;  // tokens, more than the block of the models of page.sh
 const texts = [...prompts, "  two  spaces, tabs\t\tand\n\nlines.", "it's we'll I'd don't", "Größe, naïve “quotes” 日本語 😀 ²³ ½ \u00a0x\u0085y\ufeff",
                "a".repeat(300), readFileSync("README.md", "utf8").slice(0, 20000)];
 
@@ -81,12 +81,12 @@ for (const from of runs) {
     worker.answers.length = 0;
     await worker.send({ temperature: 0 });
     await worker.send({ begin: prompt });
-    await worker.send({ write: 200 });
+    await worker.send({ write: length });
     const failed = worker.answers.find((answer) => answer.error);
     if (failed) console.log(failed.error);
     const bytes = Buffer.concat(worker.answers.filter((answer) => "token" in answer).map((answer) => answer.bytes));
-    const text = run(["sample", from, "--prompt", prompt, "--greedy", "--tokens", "200"]);
-    check(`${name}: 200 tokens behind ${JSON.stringify(prompt)}`, Buffer.concat([Buffer.from(prompt), bytes, Buffer.from("\n")]).toString("latin1"),
+    const text = run(["sample", from, "--prompt", prompt, "--greedy", "--tokens", String(length)]);
+    check(`${name}: ${length} tokens behind ${JSON.stringify(prompt)}`, Buffer.concat([Buffer.from(prompt), bytes, Buffer.from("\n")]).toString("latin1"),
           text.toString("latin1"));
     const { next } = worker.answers.findLast((answer) => answer.next);
     check(`${name}: ten tokens that may follow, and one that does`,

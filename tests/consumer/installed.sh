@@ -1,7 +1,8 @@
 #!/bin/sh
-# installed.sh CMAKE CXX SOURCE BUILD GRADUS: a build of GRADUS that is not complete must install nothing; installs BUILD into a fresh prefix, moves that, and requires that
-# a consumer builds and runs by find_package and by pkg-config, and that every installed header compiles; and that the
-# program comes without the library, with what shells and man know of it, and works in any folder.
+# installed.sh CMAKE CXX SOURCE BUILD GRADUS: a build of GRADUS that is not complete must install nothing. Installs BUILD into a
+# fresh prefix, moves that, and requires that a consumer builds and runs by find_package and by pkg-config, by the latter with
+# every installed header, without warnings; and that the program comes without the library, with what shells and man know of it,
+# and works in any folder.
 set -eu
 cmake=$1 cxx=$2 source=$3 build=$4 gradus=$5
 scratch=$(mktemp -d)
@@ -24,38 +25,34 @@ done
 "$cmake" --install "$build" --prefix "$scratch/first" >/dev/null
 prefix=$scratch/moved
 
-carries_only_what_it_calls() {  # PROGRAM, which needs neither models nor texts
-  surplus=$(nm -C "$1" | grep -E 'gradus::(models|data|cases|train::RunFolder)::' || true)
-  [ -z "$surplus" ] || { echo "carried along without being called: $surplus" >&2; exit 1; }
+none() {  # none WHAT FOUND: FOUND must be empty.
+  [ -z "$2" ] || { echo "$1: $2" >&2; exit 1; }
 }
 mv "$scratch/first" "$prefix"
-surplus=$(find "$prefix" -path '*/gradus/tools*' -o -name 'libgradus_tools*')
-[ -z "$surplus" ] || { echo "installed, but only the program's: $surplus" >&2; exit 1; }
+none "installed, but only the program's" "$(find "$prefix" -path '*/gradus/tools*' -o -name 'libgradus_tools*')"
 
 "$cmake" -S "$source" -B "$scratch/build" -DCMAKE_CXX_COMPILER="$cxx" -DCMAKE_PREFIX_PATH="$prefix" >/dev/null
 "$cmake" --build "$scratch/build" >/dev/null
 "$scratch/build/consumer"
-carries_only_what_it_calls "$scratch/build/consumer"
-"$scratch/build/consumer_of_all"
+# It needs neither models nor texts.
+none "carried along without being called" \
+  "$(nm -C "$scratch/build/consumer" | grep -E 'gradus::(models|data|cases|train::RunFolder)::')"
 
 PKG_CONFIG_PATH=$(dirname "$(find "$prefix" -name gradus.pc)")
 export PKG_CONFIG_PATH
+{
+  (cd "$prefix/include" && find gradus -name '*.hpp' | sed 's/.*/#include "&"/')
+  cat "$source/all.cpp"
+} >"$scratch/all.cpp"
 # The flags are words to split.
 # shellcheck disable=SC2046
-for program in main all; do
-  "$cxx" "$source/$program.cpp" -o "$scratch/$program" $(pkg-config --cflags --libs --static gradus)
-  "$scratch/$program"
-done
-carries_only_what_it_calls "$scratch/main"
-
-(cd "$prefix/include" && find gradus -name '*.hpp' | sed 's/.*/#include "&"/') >"$scratch/headers.cpp"
-"$cxx" -std=c++20 -fsyntax-only -Wall -Wextra -Werror -I "$prefix/include" "$scratch/headers.cpp"
+"$cxx" -Wall -Wextra -Werror "$scratch/all.cpp" -o "$scratch/all" $(pkg-config --cflags --libs --static gradus)
+"$scratch/all"
 
 "$cmake" --install "$build" --prefix "$scratch/program" --component program >/dev/null
 [ -x "$scratch/program/bin/gradus" ] || exit 0  # built without it
 "$gradus/tests/house/run_paths.sh" readelf "$scratch/program"
-surplus=$(find "$scratch/program" -name '*.hpp' -o -name '*.a' -o -name '*.cmake' -o -name '*.pc')
-[ -z "$surplus" ] || { echo "installed with the program: $surplus" >&2; exit 1; }
+none "installed with the program" "$(find "$scratch/program" -name '*.hpp' -o -name '*.a' -o -name '*.cmake' -o -name '*.pc')"
 for said in bash-completion/completions/gradus zsh/site-functions/_gradus man/man1/gradus.1; do
   [ -s "$scratch/program/share/$said" ] || { echo "not installed: $said" >&2; exit 1; }
 done

@@ -8,8 +8,7 @@ unset CMAKE_BUILD_TYPE
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
-configure() {  # configure OPTION...: afresh
-  rm -rf "$scratch/CMakeCache.txt" "$scratch/CMakeFiles"
+configure() {  # configure OPTION...
   "$cmake" -S "$source" -B "$scratch" -DCMAKE_CXX_COMPILER="$cxx" -DGRADUS_SOURCE_DIR="$gradus" \
     -DCMAKE_EXPORT_COMPILE_COMMANDS=ON "$@" >/dev/null
 }
@@ -27,8 +26,8 @@ case $targets in
   *gradus_cli* | *gradus_tools* | *gradus_tests*) echo "targets that nobody asked for: $targets" >&2; exit 1 ;;
 esac
 
-# The header that gives all of gradus is there before anything is built.
-"$cxx" -std=c++20 -fsyntax-only -I "$scratch/gradus/include" "$source/all.cpp"
+# The headers of all of gradus are there before anything is built.
+"$cxx" -std=c++20 -E -I "$scratch/gradus/include" "$source/all.cpp" >/dev/null
 
 # optimised FILE: how the last -O in the command that compiles FILE says.
 optimised() {
@@ -41,5 +40,5 @@ require test "$(optimised autograd/kernels/blas/gemm.cpp)" = " -O3"
 require test "$(optimised "gradus_kernels_[^/]*/Unity/unity_0_cxx.cxx")" = " -O3"
 configure -DCMAKE_BUILD_TYPE=Debug
 require test "$(optimised nn/layers.cpp)" = ""
-configure -DCMAKE_CXX_FLAGS=-O1
+configure -DCMAKE_BUILD_TYPE= -DCMAKE_CXX_FLAGS=-O1
 require test "$(optimised nn/layers.cpp)" = " -O1"

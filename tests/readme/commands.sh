@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # commands.sh GRADUS ROOT DOCUMENT: runs the commands in the console blocks of DOCUMENT, the lines that begin with `$ `, in
 # their order and in one folder, as a reader would. Every command has to succeed. The program runs at small sizes: two steps
-# instead of thousands, the tiniest workload of `bench`. `is_run` names the commands that are not run, and why.
+# instead of thousands, the tiniest preset and workload, few tokens. `is_run` names the commands that are not run, and why.
 set -euo pipefail
 export GRADUS=$1
 root=$2 document=$3
@@ -50,14 +50,19 @@ case $1 in
     small=()
     while (($#)); do
       case $1 in
-        --steps | --save-every | --eval-every) shift ;;
-        --minutes) small+=("$1" 0.03) && shift ;;
+        --steps | --save-every | --eval-every | --batch) shift ;;
+        --minutes) small+=("$1" 0.01) && shift ;;
         *) small+=("$1") ;;
       esac
       shift
     done
     [[ " ${small[*]} " == *" --minutes "* || " ${small[*]} " == *" --resume "* ]] || small+=(--steps 2 --warmup 0)
     [[ " ${small[*]} " == *" --"@(text|resume|config|val)* ]] || small+=(--val-fraction 0.02)
+    if [[ " ${small[*]} " == *" --"@(preset|heads)" "* ]]; then
+      small+=(--layers 1 --block 16 --batch 2)
+    elif [[ " ${small[*]} " != *" --"@(resume|init-from|config|minutes)* ]]; then
+      small+=(--preset tiny)
+    fi
     exec "$GRADUS" "${small[@]}" --quiet
     ;;
   bench)
@@ -71,6 +76,10 @@ case $1 in
       shift
     done
     exec "$GRADUS" "${small[@]}" --workload "$workload" --steps 2
+    ;;
+  sample)
+    [[ " $* " == *" --tokens "* ]] || set -- "$@" --tokens 20
+    exec "$GRADUS" "$@"
     ;;
   *) exec "$GRADUS" "$@" ;;
 esac
@@ -87,7 +96,10 @@ begin_with_runs() {
 }
 
 # small_table: a table of settings whose runs take two steps.
-small_table() { sed -E '/^(minutes|steps) = /d; s/^preset = .*/preset = "tiny"/; s/^(\[base\])$/\1\nsteps = 2\nwarmup = 0/'; }
+small_table() {
+  sed -E '/^(minutes|steps) = /d; s/^preset = .*/preset = "tiny"/; s/^seeds = .*/seeds = [1, 2]/
+    s/^(\[base\])$/\1\nsteps = 2\nwarmup = 0\nval-fraction = 0.02/'
+}
 
 mapfile -t lines < <(awk -v commands=1 -f "$root/tests/readme/blocks.awk" "$root/$document")
 count=0

@@ -1,4 +1,4 @@
-// The same by one header, which gives all of the library: a model, its loss, a step, and a file.
+// The same by one header, which gives all of the library: a model, its loss, a step, and a tokenizer.
 #include <gradus/gradus.hpp>
 
 int main() {
