@@ -34,7 +34,6 @@
 #include "gradus/models/pretrained.hpp"
 #include "gradus/nn/attention.hpp"
 #include "gradus/nn/check_module.hpp"
-#include "gradus/nn/checks.hpp"
 #include "gradus/nn/containers.hpp"
 #include "gradus/nn/convolution.hpp"
 #include "gradus/nn/gradcheck_module.hpp"

@@ -11,14 +11,15 @@
 //   inputs         a call overwrites neither the batch nor the parameters
 //   repeats        two calls with one seed give the same loss and gradients, and set no gradient
 //   chance         the loss at the start is that of a guess
-//   overfit        AdamW can fit the batch
+//   overfit        gradient steps can fit the batch
 //   gradients      each parameter gets finite gradients that are not all zero, and changes in different rows
-//   deterministic  evaluation draws nothing: check_eval_deterministic()
+//   deterministic  evaluation draws nothing and gives the same bits twice: finds dropout that eval() misses
 //   dropout        each Dropout changes the loss in training mode
-//   examples       an example gives the same alone and in the batch: check_batch_invariant()
+//   examples       an example gives the same alone, in the batch, and in another order
 //   mean           the loss is a mean: it stays the same for the batch twice
 //   causal         no output depends on a later input: check_causal()
-//   decode         decode() gives what a full call gives: check_kv_cache()
+//   decode         decode() gives what a full call gives: for all positions at once, one by one, in uneven
+//                  pieces, in turn with a second cache, and in a cleared cache, if caches have clear()
 //   state          load_state_dict() brings back the loss at the time of state_dict()
 //   float64        the loss in float64 agrees with float32
 //   gradcheck      the gradients of the parameters agree with differences
@@ -32,6 +33,7 @@
 #include <cstdint>
 #include <functional>
 #include <iosfwd>
+#include <memory>
 #include <optional>
 #include <string>
 #include <type_traits>
@@ -40,7 +42,6 @@
 
 #include "gradus/autograd/random/random.hpp"
 #include "gradus/autograd/tensor/tensor.hpp"
-#include "gradus/nn/checks.hpp"
 #include "gradus/nn/module.hpp"
 
 namespace gradus::nn {
@@ -54,6 +55,7 @@ struct CheckBatch {
 /// Options of check_module().
 struct ModuleCheckOptions {
   std::vector<std::string> skip{};  ///< names of checks that are left out
+  std::vector<std::string> only{};  ///< names of the checks that are made; empty: all
   /// The loss of a guess. Default: log V if the loss is the cross_entropy() of outputs (..., V), else the
   /// check is left out.
   std::optional<double> chance_loss{};
@@ -62,8 +64,8 @@ struct ModuleCheckOptions {
   /// Whether no output may depend on a later input. Default: if x and y are tokens (B, T) and y is x one step
   /// later.
   std::optional<bool> causal{};
-  int64_t steps = 300;      ///< of AdamW, at most; if the batch is not fitted, as many again at a tenth of lr
-  double lr = 1e-2;         ///< learning rate of these steps
+  int64_t steps = 300;      ///< of gradient descent, at most
+  double lr = 1e-2;         ///< how much the first step changes a parameter; later ones change it less
   double overfit_to = 0.1;  ///< the share of the first loss that must be reached
   int order = 1;            ///< of the gradcheck
   uint64_t seed = 0;        ///< of all random numbers
@@ -76,6 +78,19 @@ struct CheckFinding {
   std::string name;     ///< of the check
   Outcome outcome;      ///< its result
   std::string message;  ///< one line: what must hold, what came, and where to look; or why it was left out
+  explicit operator bool() const {
+    return outcome != failed;
+  }  ///< so that CHECK(check_causal(...)) reads well
+};
+std::ostream& operator<<(std::ostream& os, const CheckFinding& finding);  ///< the name and the message
+
+/// Options of check_causal().
+struct CausalOptions {
+  /// Largest change allowed, relative to the largest output. 0 requires equal bits, which deterministic
+  /// operations on equal shapes give.
+  double tolerance = 0.0;
+  /// Changed tokens are drawn from [0, vocab_size); 0: between the smallest and the largest of x.
+  int64_t vocab_size = 0;
 };
 
 /// The result of check_module().
@@ -90,19 +105,40 @@ std::ostream& operator<<(std::ostream& os, const ModuleReport& report);
 
 namespace detail {
 
+using OutputsOf = std::function<Tensor(const Tensor& x)>;
+
+/// A cache together with the model that fills it.
+struct CachedSequence {
+  OutputsOf decode;
+  std::function<void()> clear;  // empty if the cache has no clear()
+};
+
 /// A model with its batch, and the calls that the checks make. Callables but loss may be empty.
 struct CheckedModule {
   Module& model;
   Tensor x, y;
   std::function<Tensor(const Tensor& x, const Tensor& y, Generator* dropout)> loss;
   std::function<Tensor(const Tensor& x, Generator* dropout)> outputs{};
-  std::function<CheckReport(const Tensor& x, double tolerance)> decode{};
+  std::function<CachedSequence()> start{};
   std::function<NamedParameters()> copy{};  // the parameters of a copy
 };
 
 ModuleReport check_module(const CheckedModule& checked, const ModuleCheckOptions& options);
+CheckFinding check_causal(const OutputsOf& f, const Tensor& x, const CausalOptions& options);
 
 }  // namespace detail
+
+/// The check `causal` alone, of anything that can be called f(x): for each position t >= 1, changes x from t
+/// on and compares the outputs before t. Names an output that sees the most positions ahead. f: values (...,
+/// T, C) or tokens (..., T) -> (..., T, ...). A Module is called in evaluation mode, unless it is const.
+/// Throws Error unless T >= 2 and x can be changed as the options require, and if f's output has another T.
+template <class F>
+CheckFinding check_causal(F&& f, const Tensor& x, const CausalOptions& options = {}) {
+  using M = std::remove_reference_t<F>;
+  std::optional<EvaluationMode> mode;
+  if constexpr (std::derived_from<M, Module> && !std::is_const_v<M>) mode.emplace(f);
+  return detail::check_causal([&f](const Tensor& in) { return f(in); }, x, options);
+}
 
 /// Runs all checks named above. `loss` is a mean over the examples of a batch, a scalar: loss(model, x, y,
 /// Generator* dropout), loss(model, x, y) or loss(outputs, y) for outputs model(x, dropout) or model(x); or a
@@ -135,9 +171,19 @@ ModuleReport check_module(M& model, const Batch& batch, F loss, const ModuleChec
         return loss(changed);
     };
   }
-  if constexpr (
-      requires(int64_t n) { model.make_cache(n, n); } || requires(int64_t n) { model.make_cache(n); })
-    checked.decode = [&](T x, double tolerance) { return check_kv_cache(model, x, tolerance); };
+  const auto make_cache = [&](auto& of) {
+    if constexpr (requires { of.make_cache(int64_t{}, int64_t{}); })
+      return of.make_cache(batch.x.size(0), batch.x.size(1));
+    else if constexpr (requires { of.make_cache(int64_t{}); })
+      return of.make_cache(batch.x.size(0));
+  };
+  if constexpr (!std::is_void_v<decltype(make_cache(model))>)
+    checked.start = [&] {
+      const auto cache = std::make_shared<decltype(make_cache(model))>(make_cache(model));
+      detail::CachedSequence sequence{[&model, cache](T in) { return model.decode(in, *cache); }, {}};
+      if constexpr (requires { cache->clear(); }) sequence.clear = [cache] { cache->clear(); };
+      return sequence;
+    };
   if constexpr (std::copy_constructible<M>) checked.copy = [&] { return M(model).named_parameters(); };
   return detail::check_module(checked, options);
 }

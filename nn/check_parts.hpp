@@ -1,7 +1,8 @@
-// The parts of check_module(): a module with copies in the places of its parameters, a run of AdamW, the
-// gradcheck. Private.
+// The parts of check_module(): comparisons of outputs, a module with copies in the places of its parameters,
+// gradient steps on the batch, the gradcheck. Private.
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <string>
 #include <vector>
@@ -13,54 +14,41 @@
 
 namespace gradus::nn::detail {
 
-inline bool same_bits(const Tensor& a, const Tensor& b) {
-  if (!a.defined() || !b.defined()) return a.defined() == b.defined();
-  return a.shape() == b.shape() && equal(a, b);
-}
+/// What a check got; empty: it passed.
+using Got = std::string;
 
-inline bool has_equal_rows(const Tensor& x) {
-  return x.dim() > 0 && x.size(0) > 1 && same_bits(x, x.slice(0, 0, 1).expand(x.shape()));
-}
+/// An output that must not change, and did.
+struct Change {
+  Shape at;
+  double from = 0, to = 0;
+  std::string text() const;  ///< "1 became 2 at (0, 0)"
+};
+/// The first element that changed by more than `allowed`; 0 requires equal bits. NaN must stay NaN.
+std::optional<Change> change(const Tensor& before, const Tensor& after, double allowed);
+/// The change that rounding explains where sums may be computed in another order over many layers.
+double rounding(const Tensor& outputs);
 
-inline Tensor to_float64(const Tensor& x) {
-  return x.defined() && is_floating(x.dtype()) ? x.to(DType::float64) : x;
-}
-
+Tensor clone(const Tensor& x);  ///< undefined stays undefined
+/// The equality of shapes and bits, but for those of NaN.
+bool same_bits(const Tensor& a, const Tensor& b);
+bool has_equal_rows(const Tensor& x);
+Tensor to_float64(const Tensor& x);
 /// Changes floating values by a tenth of their size, and zeros to small numbers.
-inline void change(Tensor& values, Generator generator) {
-  if (!is_floating(values.dtype())) return;
-  const NoGrad off;
-  const Tensor noise = randn(values.shape(), generator, values.dtype());
-  values.copy_(where(eq(values, 0.0), noise * 0.05, values * (noise * 0.1 + 1.0)));
-}
+void change_at_random(Tensor& values, Generator generator);
+
+/// What a row of a batch gets alone, and in a batch in another order: the same.
+Got examples_alone(const OutputsOf& f, const Tensor& x);
+/// What decode() gives: the outputs of a full call.
+Got decoded(const OutputsOf& f, const std::function<CachedSequence()>& start, const Tensor& x);
 
 /// Gives a module copies of its parameters and buffers, and evaluation mode, for its lifetime; then the
 /// originals, its modes and its Dropouts back.
 class Scratch : public Visitor {
  public:
-  explicit Scratch(Module& module) : modes_(module) {
-    start(module);
-    std::map<const autograd::TensorImpl*, Tensor> copies;
-    for (const Slot& slot : slots) {
-      Tensor& copy = copies[slot.original.impl()];
-      if (!copy.defined()) {
-        copy = clone(slot.original);
-        if (slot.original.requires_grad()) copy.requires_grad_();
-        copy.impl()->frozen = slot.original.impl()->frozen;
-      }
-      *slot.place = copy;
-    }
-  }
-  ~Scratch() override {
-    for (const Slot& slot : slots) *slot.place = slot.original;
-    for (const Drop& drop : dropouts) *drop.place = drop.original;
-  }
-
+  explicit Scratch(Module& module);
+  ~Scratch() override;
   /// Changes what requires gradients, or everything.
-  void change(const Generator& generator, bool buffers) {
-    for (const Slot& slot : slots)
-      if (buffers || slot.place->requires_grad()) detail::change(*slot.place, generator.stream(slot.name));
-  }
+  void change(const Generator& generator, bool buffers);
 
   /// A parameter or buffer, in its place in the module. Tied ones have one original.
   struct Slot {
@@ -91,21 +79,17 @@ class Scratch : public Visitor {
 };
 
 /// The loss of copies, because a model may write into its input.
-inline Tensor loss_of_copies(const CheckedModule& c, const Tensor& x, const Tensor& y, uint64_t seed) {
-  Generator generator(seed);
-  return c.loss(clone(x), clone(y), &generator);
-}
+Tensor loss_of_copies(const CheckedModule& c, const Tensor& x, const Tensor& y, uint64_t seed);
 
-/// What a check got; empty: it passed.
-using Got = std::string;
-
-/// One run of AdamW on the batch.
+/// What gradient steps on the batch gave.
 struct Training {
-  double first = 0, last = 0;  ///< losses in evaluation mode
-  bool fitted = false;         ///< whether the last one is low enough
+  double first = 0, last = 0;  // losses in evaluation mode
+  bool fitted = false;         // whether the last one is low enough
   Got gradients{};
 };
-Training train(const CheckedModule& c, const ModuleCheckOptions& o, double lr);
+/// Steps by the signs of the gradients, with a rate that falls to 0: no other state, for gradients of any
+/// size.
+Training train(const CheckedModule& c, const ModuleCheckOptions& o);
 
 /// Changes the dtype of the parameters.
 Got gradcheck_parameters(const CheckedModule& c, const ModuleCheckOptions& o, const Scratch& scratch);

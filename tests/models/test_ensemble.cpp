@@ -2,7 +2,6 @@
 #include "autograd/compare.hpp"
 #include "gradus/models/generate.hpp"
 #include "gradus/models/pretrained.hpp"
-#include "gradus/nn/checks.hpp"
 #include "temporary_folder.hpp"
 #include "with_state.hpp"
 
@@ -63,8 +62,7 @@ TEST_CASE("an ensemble's probabilities are the means of its members'") {
 
   const Decoder copy(ensemble);
   CHECK(difference(copy(idx), ensemble(idx)).empty());
-  testing::WithState<> with_state{ensemble};
-  CHECK_NOTHROW(nn::check_kv_cache(with_state, idx));
+  CHECK(check_outputs(ensemble).failed().empty());
 }
 
 TEST_CASE("an ensemble writes text with and without its state") {

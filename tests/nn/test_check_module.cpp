@@ -13,7 +13,9 @@ using namespace gradus::testing;
 template <class M, class F>
 std::string failure(const char* check, M model, const CheckBatch& batch, F loss,
                     const ModuleCheckOptions& options = {}) {
-  const ModuleReport report = check_module(model, batch, loss, options);
+  ModuleCheckOptions only = options;
+  only.only = {check};
+  const ModuleReport report = check_module(model, batch, loss, only);
   std::ostringstream all;
   all << report;
   UNSCOPED_INFO(check << " must fail in\n" << all.str());
@@ -32,13 +34,13 @@ TEST_CASE("faults of a decoder are found") {
     return failure(check, Decoder(fault), text(), classes);
   };
   CHECK_HAS(found("causal", Decoder::no_mask), "sees 5 positions ahead");
-  CHECK_HAS(found("causal", Decoder::off_by_one), "sees 1 position ahead: at (0, 0, 0)");
+  CHECK_HAS(found("causal", Decoder::off_by_one), "sees 1 position ahead: ", " at (0, 0, 0)");
   CHECK_HAS(found("causal", Decoder::earlier), "sees 1 position ahead");
   CHECK_HAS(found("deterministic", Decoder::always_drops), "draws from the generator");
   CHECK_HAS(found("dropout", Decoder::never_drops), "got the same without drop. Hint: the model must call");
   CHECK_HAS(found("gradients", Decoder::detaches),
             "got no gradient for wpe.weight. Hint: look for a detach()");
-  CHECK_HAS(found("examples", Decoder::softmax_over_batch), " alone and ");
+  CHECK_HAS(found("examples", Decoder::softmax_over_batch), " alone. Hint:");
   CHECK_HAS(found("examples", Decoder::normalizes_over_batch),
             "Hint: look for statistics or sums over dimension 0");
   CHECK_HAS(found("examples", Decoder::mixes_batch_and_time), "when each row moved up by one");
@@ -102,6 +104,26 @@ TEST_CASE("faults of calls are found") {
                 "repeats", [](Custom& m, const Tensor& x) { return m.extra = m.fc(x) + m.extra * 0.5; },
                 zeros({3}), false),
             "Hint: look for state kept between calls");
+  CHECK_HAS(
+      found("deterministic",
+            [](Custom& m, const Tensor& x) { return dropout(m.fc(x), 0.5, m.g); }),  // which eval() misses
+      "must give the same bits twice, and draw nothing, got ", ". Hint: look for dropout that eval()");
+  for (const double step : {1.0, 0x1p-23})  // a single bit
+    CHECK_HAS(found(
+                  "deterministic",
+                  [step, calls = 0](Custom& m, const Tensor& x) mutable {  // in memory of its own
+                    m.extra.fill_(1 + step * calls++);
+                    return m.extra.expand({x.size(0), 3}) + m.fc(x) * 0.0;
+                  },
+                  zeros({1}), false),
+              "must give the same bits twice, and draw nothing, got ");
+  const auto indexed = [](Custom& m, const Tensor& x) {
+    return m.fc(x) + cumsum(ones({x.size(0), 1}, x.dtype()), 0);
+  };
+  CHECK_HAS(found("examples", indexed), " at (0, 0) when each row moved up by one.");
+  CHECK_HAS(found("examples", [](Custom& m, const Tensor& x) { return m.fc(x + x.slice(0, 0, 1)); }),
+            "moved up");
+  CHECK_HAS(found("examples", [](Custom& m, const Tensor& x) { return m.fc(x) + 1e-3 * mean(x); }), " alone");
   // A running mean that visit does not list.
   const auto running = [](Custom& m, const Tensor& x) {
     if (m.training()) m.extra = m.extra * 0.9 + mean(x, {0}) * 0.1;
@@ -117,6 +139,23 @@ TEST_CASE("faults of calls are found") {
   CHECK_HAS(wrong, "likely cause: ");
   CHECK_HAS(failure("decode", Cached(true), sequences(), squares, {.causal = true}),
             "when x was fed one by one");
+}
+
+TEST_CASE("draws in evaluation are found, whatever they change") {
+  struct Draws : Module {  // and does not use it, or draws from a copy, which leaves the generator alone
+    explicit Draws(bool copies) : copies_(copies) {}
+    void visit(Visitor& v) override { v("fc", fc); }
+    Tensor operator()(const Tensor& x, Generator* dropout) const {
+      if (!copies_) dropout->next();
+      Generator copy = *dropout;
+      return copies_ ? fc(x) + randn({x.size(0), 3}, copy) : fc(x);
+    }
+    bool copies_;
+    Generator g{3};
+    Linear fc{kC, 3, g};
+  };
+  CHECK_HAS(failure("deterministic", Draws(false), regression(), squares), "got draws from the generator.");
+  CHECK_HAS(failure("deterministic", Draws(true), regression(), squares), " became ");
 }
 
 TEST_CASE("faults of the loss are found") {
@@ -181,7 +220,7 @@ TEST_CASE("options and the report of check_module") {
             .failed()
             .empty());
   CHECK_THROWS_WITH(check_module(model, text(), classes, {.skip = {"casual"}}),
-                    "[check_module] skip must have names of checks, got casual.");
+                    "[check_module] skip and only must have names of checks, got casual.");
   CHECK_THROWS_WITH(check_module(model, text(), [](const Tensor& out, const Tensor&) { return out; }),
                     "[check_module] the loss must be a scalar, got (4, 6, 11).");
   const PassesChecks matcher({text().x, text().y}, classes);

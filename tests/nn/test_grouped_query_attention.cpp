@@ -1,7 +1,7 @@
 #include "gradus/nn/attention.hpp"
 
 #include "autograd/compare.hpp"
-#include "gradus/nn/checks.hpp"
+#include "gradus/nn/check_module.hpp"
 #include "nn/gradcheck_module.hpp"
 
 namespace gradus::nn::test_grouped_query_attention {
@@ -101,21 +101,27 @@ TEST_CASE("its parameters have the names of Llama's files") {
                              "q_norm.weight", "k_norm.weight"});
 }
 
-TEST_CASE("it has the properties that nn/checks.hpp asks for, and without a mask it has not") {
+/// The checks of the outputs for x that fail.
+template <class M>
+std::vector<std::string> failed(M& m, const Tensor& x) {
+  return check_module(m, CheckBatch{x, {}}, [](const Tensor& out, const Tensor&) { return mean(out); },
+                      {.only = {"causal", "deterministic", "examples", "decode"}, .causal = true})
+      .failed();
+}
+using Names = std::vector<std::string>;
+
+TEST_CASE("its outputs pass check_module, and without a mask they do not") {
   const bool qk_norm = GENERATE(true, false);
   const Shaped shaped{
       .n_embd = 16, .n_head = 4, .n_kv_head = 2, .options = {.qk_norm = qk_norm, .dropout = 0.3}};
   GroupedQueryAttention m = make(shaped, 13);
   Generator g(14);
   const Tensor x = randn({3, 7, 16}, g, DType::float64);
-  CHECK(check_causal(m, x));
-  CHECK(check_batch_invariant(m, x));
-  CHECK(check_eval_deterministic(m, x));
-  CHECK(check_kv_cache(m, x));
+  CHECK(failed(m, x).empty());
   Shaped open = shaped;
   open.options.causal = false;
   GroupedQueryAttention seeing = make(open, 13);
-  CHECK_FALSE(check_causal(seeing, x));
+  CHECK(failed(seeing, x) == Names{"causal", "decode"});
 }
 
 /// A layer whose steps do one thing wrong.
@@ -149,7 +155,7 @@ TEST_CASE("a cache of keys that are turned wrongly is seen") {
   const Tensor x = randn({2, 7, 16}, g, DType::float64);
   for (const auto fault : {FaultyGrouped::turned_once_more, FaultyGrouped::forgets_place}) {
     FaultyGrouped faulty(fault, m);
-    CHECK_FALSE(check_kv_cache(faulty, x));
+    CHECK(failed(faulty, x) == Names{"decode"});
   }
 }
 

@@ -1,9 +1,9 @@
-// check_kv_cache against attention that generates rightly, and against every way in which a cache goes stale.
+// The check `decode` against attention that generates rightly, and every way in which a cache goes stale.
 #include "autograd/compare.hpp"
 #include "gradus/nn/attention.hpp"
-#include "gradus/nn/checks.hpp"
+#include "gradus/nn/check_module.hpp"
 
-namespace gradus::nn::test_checks_cache {
+namespace gradus::nn::test_check_decode {
 
 using namespace testing;
 
@@ -87,82 +87,65 @@ Tensor sequence(int64_t T = 7) {
   return randn({2, T, 2}, g, DType::float64);
 }
 
-TEST_CASE("check_kv_cache passes attention") {
+/// What the check finds; "": nothing.
+template <class M>
+std::string found(M model, const Tensor& x) {
+  const ModuleReport report =
+      check_module(model, CheckBatch{x, {}}, [](const Tensor& out, const Tensor&) { return mean(out); },
+                   {.only = {"decode"}, .causal = true});
+  const CheckFinding& finding = report.findings.at(0);
+  CHECK(finding.outcome != CheckFinding::left_out);
+  return finding ? "" : finding.message;
+}
+
+TEST_CASE("decode() of attention passes, for all positions or the last") {
   Generator g(2);
   MultiHeadAttention m(8, 2, g, {.dropout = 0.5});
-  const CheckReport single = check_kv_cache(m, randn({3, 7, 8}, g));
-  CHECK(single);
-  CHECK(single.worst < 1e-6);
+  CHECK(found(m, randn({3, 7, 8}, g)) == "");
   m.to(DType::float64);
-  CHECK(check_kv_cache(m, randn({3, 2, 8}, g, DType::float64)).worst < 1e-14);
+  CHECK(found(m, randn({3, 2, 8}, g, DType::float64)) == "");
+  for (const int64_t T : {2, 3, 4, 7})
+    for (const bool last_only : {false, true}) CHECK(found(Means(Fault::none, last_only), sequence(T)) == "");
 }
 
-TEST_CASE("check_kv_cache passes a decode() that returns all positions, or the last") {
-  for (const int64_t T : {2, 3, 4, 7}) {
-    const CheckReport all = check_kv_cache(Means(Fault::none), sequence(T));
-    CHECK(all);
-    CHECK(all.worst < 1e-14);
-    CHECK(check_kv_cache(Means(Fault::none, /*last_only=*/true), sequence(T)));
-  }
-}
-
-TEST_CASE("check_kv_cache names every stale cache") {
+TEST_CASE("every stale cache is named") {
   struct Case {
     Fault fault;
     const char* seen;
   };
   const bool last_only = GENERATE(false, true);
   for (const auto& [fault, seen] : std::vector<Case>{
-           {Fault::positions_restart, " at (0, 1, 0) when x was fed one by one;"},
-           {Fault::positions_ahead, " at (0, 1, 0) when x was fed one by one;"},
-           {Fault::not_advanced, " at (0, 1, 0) when x was fed one by one;"},
-           {Fault::ignores_cache, " at (0, 1, 0) when x was fed one by one;"},
-           {Fault::last_left_out, "when x was fed at once; worst"},
+           {Fault::positions_restart, " at (0, 1, 0) when x was fed one by one."},
+           {Fault::positions_ahead, " at (0, 1, 0) when x was fed one by one."},
+           {Fault::not_advanced, " at (0, 1, 0) when x was fed one by one."},
+           {Fault::ignores_cache, " at (0, 1, 0) when x was fed one by one."},
+           {Fault::last_left_out, "when x was fed at once."},
            {Fault::refuses,
-            "got at positions 1 to 1 the error \"[means] no past, please.\" when x was fed one by one"},
-           {Fault::shared_storage, "when x was fed next to a second sequence;"},
-           {Fault::old_value_kept, "when x was fed into a cleared cache;"},
+            "got at positions 1 to 1 the error \"[means] no past, please.\" when x was fed one by one."},
+           {Fault::shared_storage, "when x was fed next to a second sequence."},
+           {Fault::old_value_kept, "when x was fed into a cleared cache."},
            {Fault::clear_forgets_none,
-            "got at positions 0 to 0 the error \"[means] full at 8.\" when x was fed "
-            "into a cleared cache;"},
-       }) {
-    const CheckReport report = check_kv_cache(Means(fault, last_only), sequence());
-    INFO(report.message);
-    CHECK_FALSE(report);
-    CHECK(report.worst > 0.01);
-    CHECK_HAS(report.message,
-              "[check_kv_cache] decode() must give what a full call "
-              "gives, got ");
-    CHECK_HAS(report.message, seen);
-    CHECK_HAS(report.message, ". Hint: ");
-  }
+            "got at positions 0 to 0 the error \"[means] full at 8.\" when x was fed into a cleared cache."},
+       })
+    CHECK_HAS(found(Means(fault, last_only), sequence()), "decode() must give what a full call gives, got ",
+              seen, " Hint: look at ");
   // Only pieces of several positions show it, and only by others than the last of a piece.
-  CHECK(check_kv_cache(Means(Fault::chunk_unmasked, true), sequence()));
-  CHECK_HAS(check_kv_cache(Means(Fault::chunk_unmasked), sequence()).message,
-            " at (0, 1, 0) when x was fed in pieces of 1, 2 and 3;");
+  CHECK(found(Means(Fault::chunk_unmasked, true), sequence()) == "");
+  CHECK_HAS(found(Means(Fault::chunk_unmasked), sequence()),
+            " at (0, 1, 0) when x was fed in pieces of 1, 2 and");
 }
 
-TEST_CASE("check_kv_cache allows rounding, and no more") {
-  const auto scaled = [](double factor) {
-    struct Scaled : Means {
-      explicit Scaled(double by) : Means(Fault::none), factor(by) {}
-      Tensor decode(const Tensor& x, Cache& cache) const { return Means::decode(x, cache) * factor; }
-      double factor;
-    };
-    return Scaled(factor);
+TEST_CASE("decode() may round, and no more") {
+  struct Scaled : Means {
+    explicit Scaled(double by) : Means(Fault::none), factor(by) {}
+    Tensor decode(const Tensor& x, Cache& cache) const { return Means::decode(x, cache) * factor; }
+    double factor;
   };
-  CHECK(check_kv_cache(scaled(1.0 + 1e-14), sequence()));
-  CHECK_FALSE(check_kv_cache(scaled(1.0 + 1e-10), sequence()));
-  CHECK(check_kv_cache(scaled(1.0 + 1e-10), sequence(), 1e-9));
-}
-
-TEST_CASE("check_kv_cache: an error of decode() is a fault, one of the call is not") {
+  CHECK(found(Scaled(1.0 + 1e-14), sequence()) == "");
+  CHECK(found(Scaled(1.0 + 1e-10), sequence()) != "");
   Generator g(3);
-  const MultiHeadAttention m(8, 2, g, {.causal = false});
-  const CheckReport report = check_kv_cache(m, randn({1, 4, 8}, g));
-  CHECK_FALSE(report);
-  CHECK_HAS(report.message, "the error \"[attention] only causal attention can be continued");
-  CHECK_ERROR(check_kv_cache(m, randn({1, 4, 6}, g)), "[linear]");
+  CHECK_HAS(found(MultiHeadAttention(8, 2, g, {.causal = false}), randn({1, 4, 8}, g)),
+            "the error \"[attention] only causal attention can be continued");
 }
 
-}  // namespace gradus::nn::test_checks_cache
+}  // namespace gradus::nn::test_check_decode
