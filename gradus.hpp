@@ -70,6 +70,5 @@
 #include "gradus/train/trainer/precision.hpp"
 #include "gradus/train/trainer/recipe.hpp"
 #include "gradus/train/trainer/schedule.hpp"
-#include "gradus/train/trainer/shared_gradients.hpp"
 #include "gradus/train/trainer/trainer.hpp"
 // IWYU pragma: end_exports

@@ -14,7 +14,7 @@
 #include "gradus/tools/bench/measure.hpp"
 #include "gradus/train/decoder.hpp"
 #include "gradus/train/optimizers/clip.hpp"
-#include "gradus/train/trainer/shared_gradients.hpp"
+#include "gradus/train/trainer/gradient_exchange.hpp"
 #include "gradus/train/trainer/trainer.hpp"
 
 namespace gradus::plan {

@@ -43,4 +43,9 @@ class Communicator {
   [[noreturn]] virtual void abort(const std::string& message) = 0;
 };
 
+/// Adds the numbers of all ranks, element by element. `ranks` may be null.
+void add_ranks(Communicator* ranks, std::vector<double>& numbers);
+/// The numbers of all ranks, by rank. `ranks` may be null.
+std::vector<double> all_ranks(Communicator* ranks, double own);
+
 }  // namespace gradus::train

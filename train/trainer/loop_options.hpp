@@ -23,7 +23,7 @@ struct LoopOptions {
   DType precision = DType::float32;  ///< of matrix products: float32 or bfloat16, see Autocast
 
   /// Of gradients and updates that ranks exchange: float32, or bfloat16, with which results depend on the
-  /// number of ranks, see SharedGradients.
+  /// number of ranks, see shared_gradients.cpp.
   DType wire = DType::float32;
 
   // Evaluations and saves do not change the training.

@@ -1,18 +1,14 @@
 #include "gradus/train/trainer/trainer.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <iostream>
 #include <limits>
-#include <numeric>
 
 #include "gradus/autograd/graph/modes.hpp"
-#include "gradus/autograd/graph/record.hpp"
 #include "gradus/autograd/ops/ops.hpp"
-#include "gradus/files/file.hpp"
 #include "gradus/train/optimizers/adamw.hpp"
-#include "gradus/train/optimizers/clip.hpp"
+#include "gradus/train/trainer/gradient_exchange.hpp"
 #include "gradus/train/trainer/trace_events.hpp"
 
 namespace gradus::train {
@@ -26,27 +22,11 @@ struct Command {
   double number = 0;  // the learning rate of a step; whether to profile
 };
 
-/// A loss or a gradient that is not finite: all ranks find it in the same step.
-struct NotFinite : RunError {
-  using RunError::RunError;
-};
-
-void check_is_finite(std::string_view what, double value, const StepReport& step) {
-  if (std::isfinite(value)) return;
-  throw NotFinite("[train] the ", what, " must stay finite, got ", value, " at step ", step.step,
-                  ", learning rate ", step.lr, ". Hint: lower ", Option{"lr"}, ", lengthen ",
-                  Option{"warmup"}, ", or lower ", Option{"clip"}, ".");
-}
-
 Recipe with_defaults(Recipe recipe, const nn::Module& model) {
   if (!recipe.optimizer) recipe.optimizer = std::make_unique<AdamW>(model.named_parameters());
   if (!recipe.schedule)
     recipe.schedule = Schedule{.warmup = recipe.loop.steps / 20, .steps = recipe.loop.steps};
   return recipe;
-}
-
-double sum_of(const std::vector<double>& numbers) {
-  return std::accumulate(numbers.begin(), numbers.end(), 0.0);
 }
 
 /// The name of the first floating tensor with a value that is not finite; "" if there is none.
@@ -89,9 +69,7 @@ Trainer::Trainer(nn::Module& model, Recipe recipe, Communicator* ranks)
       ranks_(ranks && ranks->size() > 1 ? ranks : nullptr) {
   if (leads()) warn_of_untrained(model);
   if (recipe_.loop.ema > 0) average_.emplace(model.named_parameters(), recipe_.loop.ema);
-  if (ranks_ || recipe_.loop.micro > 1)
-    shared_ =
-        std::make_unique<SharedGradients>(model.named_parameters(), *recipe_.optimizer, recipe_.loop, ranks_);
+  exchange_ = make_exchange(model.named_parameters(), *recipe_.optimizer, recipe_.loop, ranks_);
 }
 
 Trainer::~Trainer() {
@@ -142,23 +120,6 @@ void Trainer::obey(Order order, double number, const std::vector<data::Batch>& v
   }
 }
 
-StepReport Trainer::step(LayerReport* layers) {
-  const double lr = recipe_.schedule(step_);
-  try {
-    const auto start = std::chrono::steady_clock::now();
-    StepReport report = make_step(lr, layers);
-    report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    return report;
-  } catch (const NotFinite&) {
-    throw;
-  } catch (const files::ReadFailed&) {  // before the others began
-    throw;
-  } catch (const std::exception& e) {
-    if (ranks_) ranks_->abort(e.what());
-    throw;
-  }
-}
-
 void Trainer::profile_into(Profile* profile) {
   if (profile != profile_) lead(Order::profile, profile ? 1 : 0);
   record(profile);
@@ -170,102 +131,12 @@ void Trainer::record(Profile* profile) {
   if (ranks_) ranks_->record(profile ? &messages_ : nullptr);
 }
 
-StepReport Trainer::make_step(double lr, LayerReport* layers) {
-  const Profiling profiling(profile_ ? profile_ : active_profile);
-  const ProfileSpan span("step", ProfileEvent::Phase::group);
-  StepReport report{.step = step_ + 1, .lr = lr};
-  compute_gradients(report);
-  check_is_finite("loss", report.loss, report);
-  {
-    const ProfileSpan clip("clip");
-    report.grad_norm = shared_ ? shared_->grad_norm() : grad_norm(parameters_);
-  }
-  check_is_finite("gradient", report.grad_norm, report);
-  const std::vector<Tensor> before = layers ? copied_parameters() : std::vector<Tensor>();
-  {
-    const ProfileSpan update(recipe_.optimizer->name());
-    const Autocast autocast(recipe_.loop.precision);
-    const auto update_all = [&](const Optimizer::Updated& updated) {
-      recipe_.optimizer->step(report.lr, clip_scale(report.grad_norm, recipe_.loop.clip), updated);
-    };
-    if (shared_)
-      shared_->update_parameters(update_all);
-    else
-      update_all({});
-    if (average_) average_->update();
-  }
-  step_ = report.step;
-  if (layers) measure_update(before, *layers);
-  return report;
-}
-
-Generator Trainer::stream(std::string_view purpose, int64_t micro_batch) const {
-  return Generator(static_cast<uint64_t>(recipe_.loop.seed))
-      .stream(concat(purpose, " ", step_ + 1, ".", micro_batch));
-}
-
-std::vector<data::Batch> Trainer::draw(int64_t micro_batch) {
-  const LoopOptions& loop = recipe_.loop;
-  const bool is_whole = loop.micro == 1;  // with the streams of one process
-  const int64_t examples = loop.batch * loop.accum, count = is_whole ? loop.accum : 1,
-                each = is_whole ? loop.batch : examples / loop.micro;
-  Generator data = is_whole ? data_ : stream("data", micro_batch);
-  std::vector<data::Batch> drawn;
-  for (int64_t i = 0; i < count; ++i) {
-    const ProfileSpan span("batch");
-    drawn.push_back(recipe_.batches(each, data, step_ * examples + (micro_batch + i) * each));
-  }
-  if (is_whole) data_ = data;
-  return drawn;
-}
-
-void Trainer::compute_gradients(StepReport& report) {
-  const Autocast autocast(recipe_.loop.precision);
-  model_.train();
-  recipe_.optimizer->zero_grad();
-  const auto range_of = [&](int rank) { return micro_range(recipe_.loop.micro, rank, size()); };
-  const MicroRange mine = range_of(rank());
-  // All are read before the other ranks begin: rank 0 saves if the text cannot be read.
-  std::vector<std::vector<data::Batch>> batches;
-  double targets = 0;
-  for (int64_t i = mine.begin; i < mine.end; ++i)
-    targets += static_cast<double>(data::count_targets(batches.emplace_back(draw(i))));
-  if (leads()) lead(Order::step, report.lr);
-  targets = sum_of(exchange(ranks_, {targets}));
-  if (targets == 0) fail("train", "a step must have a target, got none in its batches.");
-  report.tokens = static_cast<int64_t>(targets);
-
-  if (shared_) shared_->begin();
-  std::vector<double> losses;
-  for (int64_t i = mine.begin; i < mine.end; ++i) {
-    const std::vector<data::Batch>& drawn = batches[static_cast<size_t>(i - mine.begin)];
-    Generator own = stream("dropout", i);
-    Generator* const dropout = recipe_.loop.micro == 1 ? &dropout_ : &own;
-    double& total = losses.emplace_back(0);
-    const auto backward = [&](size_t k) {
-      const auto part = static_cast<double>(drawn[k].targets());
-      if (part == 0) return;  // the mean over none is NaN
-      const Tensor loss = recipe_.loss(drawn[k], dropout) * (part / targets);
-      total += loss.item();
-      loss.backward();
-    };
-    if (shared_)
-      shared_->collect(i, drawn.size(), backward);
-    else
-      for (size_t k = 0; k < drawn.size(); ++k) backward(k);
-  }
-  if (shared_) shared_->finish();
-  std::vector<size_t> counts;
-  for (int r = 0; r < size(); ++r) counts.push_back(static_cast<size_t>(range_of(r).end - range_of(r).begin));
-  report.loss = sum_of(exchange(ranks_, losses, counts));
-}
-
 std::string Trainer::take_trace() {
   if (leads()) lead(Order::take_trace);
   if (ranks_) ranks_->record(nullptr);
   std::string events = trace_events(*profile_, messages_, rank());
   profile_ = nullptr;
-  const std::vector<double> sizes = exchange(ranks_, {static_cast<double>(events.size())});
+  const std::vector<double> sizes = all_ranks(ranks_, static_cast<double>(events.size()));
   if (!leads()) {
     ranks_->send(0, kOrderTag, events.data(), std::ssize(events));
     ranks_->wait();
@@ -300,7 +171,7 @@ double Trainer::evaluate(const std::vector<data::Batch>& batches) {
 TrainerState Trainer::state() {
   nn::StateDict all = recipe_.optimizer->state_dict();
   if (leads()) lead(Order::gather);
-  if (shared_) shared_->gather(all);
+  exchange_->gather(all);
   if (average_) all.merge(average_->state_dict());
   return {std::move(all), step_, data_.state(), dropout_.state()};
 }

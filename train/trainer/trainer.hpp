@@ -15,7 +15,6 @@
 #include "gradus/train/optimizers/weight_average.hpp"
 #include "gradus/train/trainer/communicator.hpp"
 #include "gradus/train/trainer/recipe.hpp"
-#include "gradus/train/trainer/shared_gradients.hpp"
 
 namespace gradus::train {
 
@@ -32,6 +31,11 @@ struct StepReport {
   double elapsed = 0;       ///< seconds of running, including those before a resume
   double eval_seconds = 0;  ///< seconds of the evaluations of this run, without those before a resume
   int64_t eval_tokens = 0;  ///< targets of those evaluations
+};
+
+/// A loss or a gradient that is not finite: all ranks find it in the same step.
+struct NotFinite : RunError {
+  using RunError::RunError;
 };
 
 /// The norms of a parameter around a step.
@@ -61,6 +65,8 @@ struct TrainerState {
   std::string data_stream, dropout_stream;  ///< Generator::state() of both
 };
 
+class GradientExchange;
+
 class Trainer {
  public:
   /// Throws Error if the recipe is not valid. Warns on std::cerr of parameters that require no gradient,
@@ -80,9 +86,9 @@ class Trainer {
   bool leads() const { return rank() == 0; }
 
   /// One update from accum micro-batches, whose mean gradient is that of one batch of accum * batch examples.
-  /// Throws RunError if the loss or the gradient is not finite, and passes on exceptions of the recipe's
-  /// `batches`. Neither changes the parameters, and the latter do not change the random streams. Measures the
-  /// step, whose bits stay the same, unless `layers` is null.
+  /// Throws NotFinite if the loss or the gradient is not finite, and passes on exceptions of the recipe's
+  /// `batches`. The parameters are then unchanged; if `batches` threw, so are the random streams. If `layers`
+  /// is given, also fills it; the update is the same, bit for bit.
   StepReport step(LayerReport* layers = nullptr);
   /// Measures part_examples and part_grad_norm before a step: calls the recipe's batches and loss for a part
   /// of its batch, with copies of the random streams. Measures nothing for a batch of one
@@ -125,12 +131,13 @@ class Trainer {
   void compute_gradients(StepReport& report);
   /// The batches of a micro-batch of the next step. If one throws, the streams are as before.
   std::vector<data::Batch> draw(int64_t micro_batch);
+  /// Adds their gradients for a step of `targets` targets. Returns their part of its loss.
+  double backward(int64_t micro_batch, const std::vector<data::Batch>& batches, double targets);
   /// The random stream of a micro-batch of the next step, for data or dropout, if there are several.
   Generator stream(std::string_view purpose, int64_t micro_batch) const;
   void record(Profile* profile);
   double evaluate(const std::vector<data::Batch>& batches);
   int rank() const { return ranks_ ? ranks_->rank() : 0; }
-  int size() const { return ranks_ ? ranks_->size() : 1; }
 
   nn::Module& model_;
   Recipe recipe_;
@@ -140,9 +147,9 @@ class Trainer {
   int64_t step_ = 0;
   Profile* profile_ = nullptr;
   Communicator* ranks_;
-  std::unique_ptr<SharedGradients> shared_;  // null: one process and one micro-batch
-  std::unique_ptr<Profile> own_profile_;     // of ranks other than 0
-  std::vector<Communication> messages_;      // since the last profile_into()
+  std::unique_ptr<GradientExchange> exchange_;
+  std::unique_ptr<Profile> own_profile_;  // of ranks other than 0
+  std::vector<Communication> messages_;   // since the last profile_into()
 };
 
 /// Mean loss over all targets of all batches, without dropout and without recording. The mode of the model
