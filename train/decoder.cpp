@@ -88,8 +88,8 @@ int64_t evaluation_batch(const models::DecoderConfig& config) {
   return std::max<int64_t>(1, kTokens / config.block_size);
 }
 
-double mean_loss(models::Decoder& model, const std::vector<data::Batch>& batches, Communicator* ranks) {
-  return mean_loss(model, decoder_loss(model), batches, ranks);
+double mean_loss(models::Decoder& model, const std::vector<data::Batch>& batches) {
+  return mean_loss(model, decoder_loss(model), batches);
 }
 
 TrainConfig load_config(const RunFolder& run) {

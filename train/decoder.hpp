@@ -28,8 +28,7 @@ ModelFiles decoder_files(const models::Decoder& model, const TrainConfig& config
 /// matter.
 int64_t evaluation_batch(const models::DecoderConfig& config);
 /// Nats per token, over all targets of all batches; see mean_loss() of trainer.hpp.
-double mean_loss(models::Decoder& model, const std::vector<data::Batch>& batches,
-                 Communicator* ranks = nullptr);
+double mean_loss(models::Decoder& model, const std::vector<data::Batch>& batches);
 
 // These read the newest state of a run. They throw Error, naming the file, if it is missing or damaged.
 TrainConfig load_config(const RunFolder& run);          ///< from last/, else from the folder itself

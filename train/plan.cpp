@@ -93,7 +93,7 @@ double planned_seconds(const TrainConfig& config, const OtherWork& other, const 
       config.eval_tokens == 0 ? other.eval_targets : std::min(config.eval_tokens, other.eval_targets);
   const int64_t count = (config.steps + config.eval_every - 1) / config.eval_every - done / config.eval_every;
   const int64_t last = each < other.eval_targets ? last_eval_tokens(config, other.eval_targets) : 0;
-  return seconds + pace.eval_token * static_cast<double>(count * each + last);
+  return seconds + pace.eval_token * static_cast<double>(count * each + last * other.ranks);
 }
 
 TrainConfig planned(TrainConfig config, double seconds, const OtherWork& other, const Pace& pace,

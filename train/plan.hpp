@@ -23,6 +23,7 @@ struct Pace {
 struct OtherWork {
   int64_t eval_targets = 0;   ///< of the whole validation split; 0: there are no evaluations
   int64_t sample_tokens = 0;  ///< of the sample at its end
+  int ranks = 1;              ///< that share the steps and evaluations; the last evaluation is on one
 };
 
 /// The tokens of a step; a double, as large settings overflow an integer.

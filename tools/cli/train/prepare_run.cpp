@@ -89,8 +89,10 @@ class Preparation {
     std::shared_ptr<train::TimeBudget> budget;  // a resumed run has its number of steps
     if (config_.minutes > 0 && !flags_.resume) {
       const int64_t vocab_size = config_.model.vocab_size;
-      if (leads()) budget = plan_run(flags_, config_, tokens, start_);
-      const std::string plan = from_leader(ranks_, budget ? train::to_json(budget->plan()) : "");
+      const std::string plan = on_leader(ranks_, [&] {
+        budget = plan_run(flags_, config_, tokens, ranks_ ? ranks_->size() : 1, start_);
+        return train::to_json(budget->plan());
+      });
       config_ = budget ? budget->plan() : train::train_config_from_json(plan);
       config_.model.vocab_size = vocab_size;
     }

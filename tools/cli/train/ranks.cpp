@@ -38,7 +38,7 @@ void use_lowest(train::Communicator& ranks, kernels::IsaFor use) {
   });
   ranks.wait();
   const kernels::Isa lowest = *std::max_element(all.begin(), all.end());  // the best is the first
-  const std::string name = from_leader(&ranks, std::string(kernels::isa_name(lowest)));
+  const std::string name = on_leader(&ranks, [&] { return std::string(kernels::isa_name(lowest)); });
   if (name != kernels::isa_name(own)) kernels::set_isa(name, use);
 }
 
@@ -93,9 +93,20 @@ std::unique_ptr<train::Communicator> join_ranks(int64_t count, int64_t threads) 
   return ranks;
 }
 
-std::string from_leader(train::Communicator* ranks, std::string text) {
-  if (!ranks) return text;
-  int64_t size = static_cast<int64_t>(text.size());
+std::string on_leader(train::Communicator* ranks, const std::function<std::string()>& f) {
+  if (!ranks) return f();
+  struct Head {
+    int64_t size = 0, is_error = 0;
+  } head;
+  std::string text;
+  std::exception_ptr error;
+  if (ranks->rank() == 0) try {
+      text = f();
+    } catch (const std::exception& e) {
+      error = std::current_exception();
+      text = e.what();
+    }
+  head = {static_cast<int64_t>(text.size()), error ? 1 : 0};
   const auto pass = [&](void* data, int64_t bytes) {
     with_leader(*ranks, [&](int other) {
       if (ranks->rank() == 0)
@@ -105,25 +116,12 @@ std::string from_leader(train::Communicator* ranks, std::string text) {
     });
     ranks->wait();
   };
-  pass(&size, sizeof size);
-  text.resize(static_cast<size_t>(size));
-  pass(text.data(), size);
+  pass(&head, sizeof head);
+  text.resize(static_cast<size_t>(head.size));
+  pass(text.data(), head.size);
+  if (error) std::rethrow_exception(error);
+  if (head.is_error) throw Error(text);
   return text;
-}
-
-void share_parameters(train::Communicator* ranks, nn::Module& model) {
-  if (!ranks) return;
-  for (Tensor& parameter : model.parameters()) {
-    if (!parameter.requires_grad()) continue;  // all ranks have read it
-    const auto bytes = parameter.numel() * element_size(parameter.dtype());
-    with_leader(*ranks, [&](int other) {
-      if (ranks->rank() == 0)
-        ranks->send(other, kTag, parameter.raw_data(), bytes);
-      else
-        ranks->receive(other, kTag, parameter.raw_mutable_data(), bytes);
-    });
-  }
-  ranks->wait();
 }
 
 void compare_ranks(train::Communicator* ranks, const train::TrainConfig& config,
@@ -133,7 +131,7 @@ void compare_ranks(train::Communicator* ranks, const train::TrainConfig& config,
                                                      {"text", text_sha256},
                                                      {"settings", train::to_json(config)}};
   for (const auto& [what, own] : all) {
-    const std::string leaders = from_leader(ranks, own);
+    const std::string leaders = on_leader(ranks, [&own = own] { return own; });
     if (leaders == own) continue;
     ranks->abort(
         concat("[ranks] all ranks must have the same ", what, ", got ",

@@ -1,10 +1,10 @@
 // Verbs on several ranks: starts them, and compares what they are about to do.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 
-#include "gradus/nn/module.hpp"
 #include "gradus/train/train_config.hpp"
 #include "gradus/train/trainer/communicator.hpp"
 
@@ -15,10 +15,9 @@ namespace gradus::cli {
 /// its cores. All ranks use the lowest instruction set of any of them. Throws Error if there is no mpirun.
 std::unique_ptr<train::Communicator> join_ranks(int64_t count, int64_t threads);
 
-/// The text of rank 0, on all ranks. `ranks` may be null.
-std::string from_leader(train::Communicator* ranks, std::string text);
-/// Gives all ranks the parameters of rank 0. `ranks` may be null.
-void share_parameters(train::Communicator* ranks, nn::Module& model);
+/// Calls f() on rank 0, or if `ranks` is null, and returns its text on all ranks. If it throws, all ranks
+/// throw its error.
+std::string on_leader(train::Communicator* ranks, const std::function<std::string()>& f);
 
 /// Ends all ranks with one line if version, BLAS kernels, settings or the text's checksum differ from those
 /// of rank 0.

@@ -80,12 +80,13 @@ class Planner {
     return training_tokens(config, measure(config, tokens_).fastest_step) / text_tokens(config);
   }
 
-  std::shared_ptr<train::TimeBudget> plan(const TrainConfig& config) {
+  std::shared_ptr<train::TimeBudget> plan(const TrainConfig& config, int ranks) {
     TrainConfig chosen = choose_preset(config);
     if (!flags_.is_given("dropout") && config.init_from.empty()) set_dropout(chosen);
     const int64_t validation = tokens_.dataset(chosen).tokens(data::Split::validation).size();
     const train::OtherWork other{.eval_targets = std::max<int64_t>(0, validation - 1),
-                                 .sample_tokens = flags_.quiet ? 0 : kClosingSample};
+                                 .sample_tokens = flags_.quiet ? 0 : kClosingSample,
+                                 .ranks = ranks};
     const TrainConfig plan =
         train::planned(chosen, seconds_left(), other, pace_,
                        [this](const std::string& flag) { return flags_.is_given(flag); });
@@ -153,8 +154,8 @@ double seconds_since(Clock::time_point start) {
 }
 
 std::shared_ptr<train::TimeBudget> plan_run(const TrainFlags& flags, const TrainConfig& config,
-                                            const RunTokens& tokens, Clock::time_point start) {
-  return Planner(flags, tokens, start).plan(config);
+                                            const RunTokens& tokens, int ranks, Clock::time_point start) {
+  return Planner(flags, tokens, start).plan(config, ranks);
 }
 
 double epochs_in_time(const TrainFlags& flags, const TrainConfig& config, const RunTokens& tokens,

@@ -16,9 +16,10 @@ inline constexpr int64_t kClosingSample = 300;
 double seconds_since(std::chrono::steady_clock::time_point start);
 
 /// Plans a run whose minutes began at `start`: its preset, unless one was given, its dropout, unless it was
-/// given, and its steps. Throws Error if the text is too short for the context length of a preset.
+/// given, and its steps, which so many `ranks` share. Throws Error if the text is too short for the context
+/// length of a preset.
 std::shared_ptr<train::TimeBudget> plan_run(const TrainFlags& flags, const train::TrainConfig& config,
-                                            const RunTokens& tokens,
+                                            const RunTokens& tokens, int ranks,
                                             std::chrono::steady_clock::time_point start);
 /// The epochs that a run with this config makes in its time, which began at `start`, on all threads.
 double epochs_in_time(const TrainFlags& flags, const train::TrainConfig& config, const RunTokens& tokens,

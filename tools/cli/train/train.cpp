@@ -206,9 +206,9 @@ train::RunReport train_model(const TrainFlags& flags, PreparedRun& prepared,
 }
 
 /// The report gets the loss of the best model on the whole validation split, or on the part that the time
-/// allows, unless the text was changed during the run. The other ranks help_evaluate().
-void evaluate_best(const PreparedRun& prepared, models::Decoder& best, train::Communicator* ranks,
-                   train::RunReport& report, const Messages& messages) {
+/// allows, unless the text was changed during the run.
+void evaluate_best(const PreparedRun& prepared, models::Decoder& best, train::RunReport& report,
+                   const Messages& messages) {
   const TrainConfig& config = prepared.config();
   const int64_t tokens = train::last_eval_tokens(config, validation_targets(prepared));
   std::vector<data::Batch> batches;
@@ -217,27 +217,9 @@ void evaluate_best(const PreparedRun& prepared, models::Decoder& best, train::Co
   } catch (const files::ReadFailed& e) {
     return messages.line(concat("note: the whole validation text could not be read: ", e.what()));
   }
-  (void)from_leader(ranks, concat(best.config().vocab_size, " ", tokens));
-  share_parameters(ranks, best);
   const Autocast autocast(config.precision);
-  report.val_loss = train::mean_loss(best, batches, ranks);
+  report.val_loss = train::mean_loss(best, batches);
   report.val_tokens = data::count_targets(batches);
-}
-
-/// Ranks other than 0 call it after the last step: receives an order of rank 0, and evaluates its part of the
-/// batches. Returns whether there was an order to evaluate.
-bool help_evaluate(const PreparedRun& prepared, train::Communicator* ranks) {
-  const TrainConfig& run = prepared.config();
-  models::DecoderConfig config = run.model;
-  int64_t tokens = 0;
-  std::istringstream order(from_leader(ranks, ""));
-  if (!(order >> config.vocab_size >> tokens)) return false;
-  Generator unused(0);
-  models::Decoder best = run.lora > 0 ? *prepared.model : models::Decoder(config, unused);
-  share_parameters(ranks, best);
-  const Autocast autocast(run.precision);
-  train::mean_loss(best, validation_batches(*prepared.dataset, config, tokens), ranks);
-  return true;
 }
 
 void print_summary(const TrainFlags& flags, const PreparedRun& prepared, const train::TrainedModel& best,
@@ -284,14 +266,14 @@ train::TrainedModel best_model(const PreparedRun& prepared) {
 }
 
 /// Evaluates the best model of a finished run, logs the end and prints a summary.
-void conclude(const TrainFlags& flags, const PreparedRun& prepared, train::Communicator* ranks,
-              train::RunReport& report, const std::string& program, const Messages& messages) {
+void conclude(const TrainFlags& flags, const PreparedRun& prepared, train::RunReport& report,
+              const std::string& program, const Messages& messages) {
   const train::RunFolder& folder = *prepared.folder;
   const bool evaluates = report.val_loss && evaluates_sample(prepared);
   if (evaluates) messages.line("evaluating the best model");
   std::optional<train::TrainedModel> best;
   if (evaluates || !flags.quiet) best = best_model(prepared);
-  if (evaluates) evaluate_best(prepared, best->model, ranks, report, messages);
+  if (evaluates) evaluate_best(prepared, best->model, report, messages);
   if (!report.is_logged)
     files::AppendedFile(folder.metrics()).add(train::to_json(report, folder.path()) + "\n");
   if (!flags.quiet) print_summary(flags, prepared, *best, report, program, messages);
@@ -310,8 +292,6 @@ int train_verb(const TrainFlags& flags, const std::string& program) {
   if (!prepared.trainer->leads()) {
     interrupt->wait_for_save();  // rank 0 decides when the run ends
     prepared.trainer->follow(prepared.run.validation);
-    while (help_evaluate(prepared, ranks.get())) {
-    }
     return kDone;
   }
   const std::string folder = prepared.folder->path().string();
@@ -326,8 +306,7 @@ int train_verb(const TrainFlags& flags, const std::string& program) {
   interrupt.reset();
 
   prepared.trainer.reset();  // the other ranks stop following
-  if (report.finished) conclude(flags, prepared, ranks.get(), report, program, messages);
-  (void)from_leader(ranks.get(), "");  // no more help is needed
+  if (report.finished) conclude(flags, prepared, report, program, messages);
   if (flags.json) events.write(train::to_json(report, folder));
   events.finish();
   if (report.finished) return kDone;
