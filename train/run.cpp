@@ -21,7 +21,7 @@ namespace {
 
 // -- the log
 
-/// The elapsed_s of the last of these records that has one; 0 if none has, as in a log of gradus 0.1.
+/// The elapsed_s of the newest of these records that has one; 0 if there is none.
 double last_elapsed(std::string_view records) {
   while (!records.empty()) {
     const size_t end = records.size() - 1, before = records.substr(0, end).rfind('\n');

@@ -110,9 +110,8 @@ struct Setting {
     kSize = 2,          ///< a size of the model: `gradus info` has the flag too
     kOfModel = 4,       ///< stored with a model: --init-from takes it from there
     kPath = 8,          ///< an absolute path, unless it is one of the choices
-    kSince02 = 16,      ///< train.json of gradus 0.1 lacks it
-    kStoredIfSet = 32,  ///< train.json has it only if it is not the default
-    kLoop = 64          ///< a member of LoopOptions: train.json of other models has it too
+    kStoredIfSet = 16,  ///< train.json has it only if it is not the default, as of gradus 0.3 on
+    kLoop = 32          ///< a member of LoopOptions: train.json of other models has it too
   };
   /// Finite numbers from `least` to `most`.
   struct Range {

@@ -25,11 +25,6 @@ void read(const files::Field& field, std::vector<T>& values) {
   for (const files::Field& item : field.items()) read(item, values.emplace_back());
 }
 
-void read(const files::Field& root, const Setting& row, TrainConfig& config) {
-  if (const auto field = row.has(Setting::kSince02) ? root.find(row.key) : root.at(row.key))
-    row.visit(config, [&](auto& value) { read(*field, value); });
-}
-
 void write(nlohmann::ordered_json& json, const Setting& row, const TrainConfig& config) {
   row.visit(config, [&]<class T>(const T& value) {
     if constexpr (std::is_same_v<T, DType>)
@@ -43,11 +38,6 @@ void write(nlohmann::ordered_json& json, const Setting& row, const TrainConfig& 
 constexpr std::pair<std::string_view, std::string_view> kGone[] = {{"reduce", "'ordered'"},
                                                                    {"sync-every", "1"}};
 
-void must_have_only(const files::Field& root, std::vector<std::string_view> keys) {
-  for (const auto& [key, value] : kGone) keys.push_back(key);
-  root.must_have_only(keys);
-}
-
 /// The defaults with these settings of the loop.
 TrainConfig with_loop(const LoopOptions& options) {
   TrainConfig config;
@@ -55,57 +45,59 @@ TrainConfig with_loop(const LoopOptions& options) {
   return config;
 }
 
-}  // namespace
-
-std::string to_json(const TrainConfig& config) {
+/// The settings of a config, or those of its loop for a model that is not the decoder.
+std::string json_of(const TrainConfig& config, bool is_own) {
   nlohmann::ordered_json json;
+  if (is_own) json[kModel] = kOwn;
   const TrainConfig usual;
   for (const Setting& row : settings())
-    if (!row.has(Setting::kStoredIfSet) || !row.is_equal(config, usual)) write(json, row, config);
+    if ((!is_own || row.has(Setting::kLoop)) &&
+        (!row.has(Setting::kStoredIfSet) || !row.is_equal(config, usual)))
+      write(json, row, config);
   return json.dump(2) + "\n";
 }
 
+/// What json_of() has written.
+TrainConfig config_of(const files::Field& root, bool is_own) {
+  if (!root.has("keep"))
+    root.refuse(
+        "must be of gradus 0.2 or later, got settings of gradus 0.1. Hint: gradus 0.3 can read them.");
+  TrainConfig config;
+  std::vector<std::string_view> keys;
+  if (is_own) keys.emplace_back(kModel);
+  for (const auto& [key, value] : kGone) keys.push_back(key);
+  for (const Setting& row : settings()) {
+    if (is_own && !row.has(Setting::kLoop)) continue;
+    keys.push_back(row.key);
+    if (const auto field = row.has(Setting::kStoredIfSet) ? root.find(row.key) : root.at(row.key))
+      row.visit(config, [&](auto& value) { read(*field, value); });
+  }
+  root.must_have_only(keys);
+  return config;
+}
+
+}  // namespace
+
+std::string to_json(const TrainConfig& config) { return json_of(config, /*is_own=*/false); }
+
 TrainConfig train_config_from_json(std::string_view text, const std::string& file) {
   const files::Json json(text, "train", file);
-  TrainConfig config;
-  config.eval_tokens = 0;  // the value of gradus 0.1, which did not store it
-  std::vector<std::string_view> keys;
-  for (const Setting& row : settings()) {
-    keys.push_back(row.key);
-    read(json.root(), row, config);
-  }
+  TrainConfig config = config_of(json.root(), /*is_own=*/false);
   try {
     (void)models::architecture(config.model.arch);
   } catch (const Error& e) {
     fail("train", file, ": ", e.what());
   }
-  must_have_only(json.root(), keys);
   return config;
 }
 
-std::string to_json(const LoopOptions& options) {
-  nlohmann::ordered_json json{{kModel, kOwn}};
-  const TrainConfig config = with_loop(options), usual;
-  for (const Setting& row : settings())
-    if (row.has(Setting::kLoop) && (!row.has(Setting::kStoredIfSet) || !row.is_equal(config, usual)))
-      write(json, row, config);
-  return json.dump(2) + "\n";
-}
+std::string to_json(const LoopOptions& options) { return json_of(with_loop(options), /*is_own=*/true); }
 
 LoopOptions loop_options_from_json(std::string_view text, const std::string& file) {
   const files::Json json(text, "train", file);
   const files::Field root = json.root();
   if (root.at(kModel).text() != kOwn) root.at(kModel).refuse("must be '", kOwn, "'.");
-  TrainConfig config;
-  std::vector<std::string_view> keys{kModel};
-  for (const Setting& row : settings()) {
-    if (!row.has(Setting::kLoop)) continue;
-    keys.push_back(row.key);
-    read(root, row, config);
-  }
-  must_have_only(root, keys);
-  const LoopOptions& options = config;
-  return options;
+  return config_of(root, /*is_own=*/true);
 }
 
 bool is_loop_options(std::string_view json, const std::string& file) {

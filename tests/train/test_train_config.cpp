@@ -64,10 +64,15 @@ TEST_CASE("a config comes back from JSON as it was") {
   }
 }
 
-TEST_CASE("what gradus 0.1 did not write has the value that it had there") {
+TEST_CASE("settings of gradus 0.1 are refused with the version that reads them") {
   nlohmann::ordered_json json = nlohmann::ordered_json::parse(to_json(TrainConfig{}));
-  REQUIRE(json.erase("precision") == 1);
-  CHECK(train_config_from_json(json.dump()).precision == DType::float32);
+  REQUIRE(json.erase("keep") == 1);
+  CHECK_ERROR(train_config_from_json(json.dump(), "f.json"),
+              "must be of gradus 0.2 or later, got settings of gradus 0.1. Hint: gradus 0.3 can read them.");
+}
+
+TEST_CASE("a precision is float32 or bf16") {
+  nlohmann::ordered_json json = nlohmann::ordered_json::parse(to_json(TrainConfig{}));
   TrainConfig config = preset("nano");
   config.model.vocab_size = 65;
   config.precision = DType::float64;
@@ -106,13 +111,6 @@ TEST_CASE("a model may be as narrow as one number") {
   CHECK_NOTHROW(config.validate());
   config.model.n_embd = 0;
   CHECK_THROWS_WITH(config.validate(), Catch::Matchers::Contains("`n_embd` must be"));
-}
-
-TEST_CASE("a train.json from before there was a vocab is read") {
-  std::string json = to_json(TrainConfig{});
-  const std::string line = "  \"vocab\": 0,\n";
-  REQUIRE(json.find(line) != json.npos);
-  CHECK(to_json(train_config_from_json(json.erase(json.find(line), line.size()))) == to_json(TrainConfig{}));
 }
 
 TEST_CASE("a corpus is one of those that there are, or none") {

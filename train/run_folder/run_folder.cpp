@@ -165,7 +165,7 @@ fs::path RunFolder::with_recipe() const {
   if (!has_run())
     fail("train", Option{"resume"}, " needs a folder that `gradus train` made, got ", path_,
          ", which has no train.json.");
-  const fs::path state = last();  // states of gradus 0.1 have no train.json
+  const fs::path state = last();  // without train.json in a run of gradus 0.1, which is refused
   return fs::exists(state / "train.json") ? state : path_;
 }
 
