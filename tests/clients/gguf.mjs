@@ -36,7 +36,7 @@ const kNear = 1 / 256;
 /// the likeliest to gradus too.
 function agreed(from, prompt, text) {
   const tokens = ask("encode", from, [text])[0], behind = ask("encode", from, [prompt])[0].length;
-  const { tokens: places } = JSON.parse(run(["predict", from, "--prompt", text, "--all", "--top", "1", "--json"]));
+  const { tokens: places } = JSON.parse(run(["eval", from, "--tokens", "--prompt", text, "--all", "--top", "1", "--json"]));
   const other = places.findIndex(({ probability, likeliest }, i) =>
     i >= behind && Math.log(likeliest[0].probability / probability) > kNear);
   return other < 0 ? text : ask("decode", from, [tokens.slice(0, other)])[0];

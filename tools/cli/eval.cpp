@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <numbers>
 #include <numeric>
+#include <optional>
 
 #include "gradus/autograd/graph/modes.hpp"
 #include "gradus/autograd/ops/ops.hpp"
@@ -21,6 +22,8 @@
 #include "gradus/tools/cli/program/text_output.hpp"
 #include "gradus/tools/cli/program/verbs.hpp"
 #include "gradus/tools/cli/sample/model_flags.hpp"
+#include "gradus/tools/cli/sample/prompt_input.hpp"
+#include "gradus/tools/cli/sample/token_table.hpp"
 
 namespace gradus::cli {
 namespace {
@@ -29,10 +32,12 @@ struct EvalFlags {
   ModelFlags model;
   std::vector<std::string> others;  ///< folders of the other models of an ensemble
   std::vector<std::string> text;
+  std::optional<std::string> prompt;  ///< a text on the command line
+  bool tokens = false;                ///< print each token
+  TokenTable table;
   std::string per_example;  ///< a file to write
   std::string chat_format;
   int64_t threads = 0, stride = 0;
-  bool json = false;
 };
 
 /// Nats of each token except the first. Windows of up to block_size tokens begin `stride` tokens apart, and
@@ -64,7 +69,7 @@ std::vector<double> token_losses(models::Decoder& model, const std::vector<int32
 /// The sequences of the sources: one text, or examples.
 data::Examples sequences_of(const EvalFlags& flags, const std::vector<data::Source>& sources,
                             const data::Tokenizer& tokenizer) {
-  const bool has_examples = data::are_examples(sources);
+  const bool has_examples = !flags.prompt && data::are_examples(sources);
   if (!flags.per_example.empty())
     files::check_replaceable("eval", "--per-example", flags.per_example, [](std::string_view text) {
       return (text.starts_with(R"({"line":)") || text.starts_with(R"({"file":)")) &&
@@ -73,7 +78,10 @@ data::Examples sequences_of(const EvalFlags& flags, const std::vector<data::Sour
   for (const auto& [flag, value] : {std::pair<std::string, std::string>{"--per-example", flags.per_example},
                                     {flag_of("chat_format", nullptr), flags.chat_format}})
     if (!value.empty() && !has_examples)
-      fail("eval", flag, " needs a --text of JSONL, got ", files::plain(flags.text.front()), ".");
+      fail("eval", flag, " needs a --text of JSONL, got ",
+           flags.prompt ? "--prompt" : files::plain(flags.text.front()), ".");
+  if (has_examples && flags.tokens)
+    fail("eval", "--tokens needs a plain text, got JSONL, ", files::plain(flags.text.front()), ".");
   data::Examples result;
   std::string note;
   if (has_examples) {
@@ -81,13 +89,19 @@ data::Examples sequences_of(const EvalFlags& flags, const std::vector<data::Sour
                                  {.chat_format = chat_format_of(flags.chat_format, flags.model.folder)});
     note = result.note();
   } else {
-    const data::Text text = data::make_text(sources, data::TextRules::of(tokenizer));
+    data::Text text;
+    if (flags.prompt)
+      text.text = read_prompt(*flags.prompt, tokenizer);
+    else
+      text = data::make_text(sources, data::TextRules::of(tokenizer));
     note = text.note();
     result = {.examples = {data::sequence_of(text.text, tokenizer)}, .lines = {1}, .sources = {0}};
-    if (const size_t count = result.examples[0].tokens.size(); count < 2)
-      fail("eval", "--text must have at least 2 tokens, to predict one from another, got ", count, ".");
+    const size_t count = result.examples[0].tokens.size();
+    if (count < (flags.tokens ? 1 : 2))
+      fail("eval", flags.prompt ? "--prompt" : "--text", " must have at least ",
+           flags.tokens ? "one token" : "2 tokens, to predict one from another", ", got ", count, ".");
   }
-  if (!note.empty()) Messages(flags.json).line("note: " + note);
+  if (!note.empty()) Messages(flags.table.json).line("note: " + note);
   return result;
 }
 
@@ -115,6 +129,8 @@ void write_examples(const std::string& path, const std::vector<data::Source>& so
 }
 
 int eval(const EvalFlags& flags, bool stride_given) {
+  if (flags.text.empty() && !flags.prompt)
+    fail("eval", "there must be --text FILE or --prompt TEXT, got none.");
   if (flags.threads > 0) set_num_threads(static_cast<int>(flags.threads));
 
   std::vector<ModelFlags> members{flags.model};
@@ -132,8 +148,14 @@ int eval(const EvalFlags& flags, bool stride_given) {
       fail("eval", "--stride must be in [1, ", configs.back().block_size, "], the context of ", member.folder,
            ", got ", flags.stride, ".");
   }
-  const std::vector<data::Source> sources = data::read_sources({flags.text.begin(), flags.text.end()});
+  std::vector<data::Source> sources;
+  if (!flags.prompt) sources = data::read_sources({flags.text.begin(), flags.text.end()});
   const data::Examples sequences = sequences_of(flags, sources, tokenizer);
+  if (flags.tokens) {
+    const data::Example& text = sequences.examples[0];
+    print_tokens(load_model(flags.model, configs[0], std::ssize(text.tokens)), text, flags.table);
+    return kDone;
+  }
   std::vector<int32_t> predicted;  // the tokens that count
   int64_t longest = 0;
   for (const auto& [tokens, counts] : sequences.examples) {
@@ -168,7 +190,7 @@ int eval(const EvalFlags& flags, bool stride_given) {
   if (!flags.per_example.empty()) write_examples(flags.per_example, sources, sequences, joint);
   const double bits = loss * static_cast<double>(predicted.size()) / std::numbers::ln2;
   const auto bytes = static_cast<double>(tokenizer.byte_count(predicted));
-  if (flags.json) {
+  if (flags.table.json) {
     nlohmann::ordered_json json{{"loss", loss},
                                 {"perplexity", std::exp(loss)},
                                 {"bits_per_byte", bits / bytes},
@@ -194,19 +216,32 @@ int eval(const EvalFlags& flags, bool stride_given) {
 Action add_eval(CLI::App& verb, const std::string& program) {
   auto flags = std::make_shared<EvalFlags>();
   add_model_flags(verb, flags->model);
-  verb.add_option("others", flags->others, "More models, for the mean of their probabilities (an ensemble)")
-      ->type_name("DIR");
-  add_value(verb, "--text", flags->text, "FILE",
-            "Files, folders of .txt files, or - (the standard input), joined\nin order; or files of "
-            "JSONL, whose answers count")
-      ->required();
-  add_value(verb, "--per-example", flags->per_example, "FILE",
-            "JSONL: write line, tokens and loss of each example");
+  CLI::Option* const others =
+      verb.add_option("others", flags->others,
+                      "More models, for the mean of their probabilities (an ensemble)")
+          ->type_name("DIR");
+  CLI::Option* const text =
+      add_value(verb, "--text", flags->text, "FILE",
+                "Files, folders of .txt files, or - (the standard input), joined\nin order; or files of "
+                "JSONL, whose answers count");
+  add_value(verb, "--prompt", flags->prompt, "TEXT",
+            "The text itself, instead of a file; - reads it from the standard\ninput")
+      ->excludes(text);
+  CLI::Option* const per_example = add_value(verb, "--per-example", flags->per_example, "FILE",
+                                             "JSONL: write line, tokens and loss of each example");
   add_chat_format(verb, flags->chat_format);
   add_value(verb, "--threads", flags->threads, "N", "Threads [one per core]", kThreads);
-  const CLI::Option* stride = add_value(verb, "--stride", flags->stride, "N",
+  CLI::Option* const stride = add_value(verb, "--stride", flags->stride, "N",
                                         "Tokens that each context window predicts [the whole window]");
-  verb.add_flag("--json", flags->json, "Print one JSON object");
+  CLI::Option* const tokens =
+      verb.add_flag("--tokens", flags->tokens, "Print the probability of each token, and of the next")
+          ->excludes(others, per_example, stride);
+  add_value(verb, "--top", flags->table.top, "N", "With --tokens: the most likely tokens to print", kFrom1)
+      ->capture_default_str()
+      ->needs(tokens);
+  verb.add_flag("--all", flags->table.all, "With --tokens: the most likely next tokens after each token")
+      ->needs(tokens);
+  verb.add_flag("--json", flags->table.json, "Print one JSON object");
   verb.footer(with_program(
       R"(Every token except the first is predicted once, from the tokens before it in its context
 window. To compare models with different tokenizers, use bits per byte.
@@ -219,10 +254,16 @@ tokens before them. A smaller N gives a lower loss and takes longer.
 Several models are evaluated one by one; p is the mean of their probabilities. They must have one
 tokenizer, their shapes may differ.
 
+With --tokens, each line has the probability of a token given the tokens before it, its rank (1
+is the most likely), its ID and its text; the most likely next tokens and the loss follow. Beyond
+the context length, the model sees only the last tokens, as with --stride 1.
+
 Examples:
   $ eval out/kjv-mini --text psalms.txt
   $ eval out/kjv-mini --text psalms.txt --stride 64 --json
   $ eval out/kjv-mini out/kjv-nano --text psalms.txt
+  $ eval out/kjv-mini --tokens --prompt "In the beginning God"
+  $ eval out/kjv-mini --tokens --prompt "And it came to pas" --all --top 3
   $ eval out/answers --text questions.jsonl --per-example losses.jsonl)",
       program));
   return {[=] { return eval(*flags, stride->count() > 0); }};

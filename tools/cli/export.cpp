@@ -1,4 +1,4 @@
-// gradus export: writes a trained model in the formats of other programs.
+// gradus export: writes a trained model in the formats of other programs, or with an adapter in its weights.
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -9,7 +9,10 @@
 #include "gradus/files/plain.hpp"
 #include "gradus/models/adapter.hpp"
 #include "gradus/models/architecture.hpp"
+#include "gradus/models/config_json.hpp"
 #include "gradus/models/pretrained.hpp"
+#include "gradus/nn/layers.hpp"
+#include "gradus/nn/safetensors.hpp"
 #include "gradus/tools/cli/program/flags.hpp"
 #include "gradus/tools/cli/program/nearest.hpp"
 #include "gradus/tools/cli/program/shell.hpp"
@@ -29,7 +32,7 @@ constexpr const char* kGGUFAdapter = "gguf-adapter";
 
 struct ExportFlags {
   std::string folder, adapter, to, out, type = "f32";
-  bool type_given = false, overwrite = false, quiet = false;
+  bool merge = false, type_given = false, overwrite = false, quiet = false;
 };
 
 struct Format {
@@ -111,22 +114,97 @@ std::vector<std::string> format_names() {
   return names;
 }
 
-/// The model, with an adapter's updates in its weights, or, for an export of the adapter, apart from them.
-train::TrainedModel load(const ExportFlags& flags) {
-  if (flags.to != kGGUFAdapter) return train::load_trained(flags.folder, {}, flags.adapter);
+/// Calls use(base, adapter, files) with the folders of an adapter and of the model under it, and the
+/// adapter's files. Throws Error, naming `flag`, if there is no adapter.
+template <class F>
+auto with_adapter(const ExportFlags& flags, const std::string& flag, const F& use) {
   const fs::path place = flags.adapter.empty() ? flags.folder : flags.adapter;
   return files::read_folder(place, [&](const files::FolderSnapshot& files) {
     if (!files.has(models::kAdapterConfig))
-      fail("export", "--to ", kGGUFAdapter, " needs an adapter, got ", place, ", which has none.");
-    const fs::path base = flags.adapter.empty() ? models::base_of(files) : fs::path(flags.folder);
-    data::Tokenizer tokenizer = train::load_tokenizer(flags.folder);
-    models::DecoderConfig config = models::load_config(base);
-    config.vocab_size = tokenizer.vocab_size();
-    return train::TrainedModel{models::load_with_adapter(base, files, config), std::move(tokenizer)};
+      fail("export", flag, " needs an adapter, got ", place, ", which has none.");
+    return use(flags.adapter.empty() ? models::base_of(files) : fs::path(flags.folder), files);
   });
 }
 
+/// The model, with an adapter's updates in its weights, or, for an export of the adapter, apart from them.
+train::TrainedModel load(const ExportFlags& flags) {
+  if (flags.to != kGGUFAdapter) return train::load_trained(flags.folder, {}, flags.adapter);
+  return with_adapter(
+      flags, concat("--to ", kGGUFAdapter), [&](const fs::path& base, const files::FolderSnapshot& files) {
+        data::Tokenizer tokenizer = train::load_tokenizer(flags.folder);
+        models::DecoderConfig config = models::load_config(base);
+        config.vocab_size = tokenizer.vocab_size();
+        return train::TrainedModel{models::load_with_adapter(base, files, config), std::move(tokenizer)};
+      });
+}
+
+// -- export --merge
+
+// In the order in which they are put in place: without config.json, the last one, a folder has no model.
+constexpr const char* kOthers[] = {"tokenizer_config.json",
+                                   "special_tokens_map.json",
+                                   "added_tokens.json",
+                                   "chat_template.jinja",
+                                   "generation_config.json",
+                                   "merges.txt",
+                                   "vocab.json",
+                                   "tokenizer.json",
+                                   "meta.pkl"};
+
+/// Whether a folder is missing, empty, or what a stopped merge left: its files, of which the last is
+/// unfinished.
+bool is_unused(const fs::path& out) {
+  if (!fs::exists(fs::symlink_status(out))) return true;
+  if (!fs::is_directory(out)) return false;
+  const bool is_stopped = fs::exists(out / "config.json.tmp") && !fs::exists(out / "config.json");
+  return std::all_of(
+      fs::directory_iterator(out), fs::directory_iterator(), [&](const fs::directory_entry& entry) {
+        const fs::path name = entry.path().filename();
+        const bool is_own = name == nn::kTensorFile ||
+                            std::find(std::begin(kOthers), std::end(kOthers), name) != std::end(kOthers);
+        return name.extension() == ".tmp" || (is_stopped && is_own);
+      });
+}
+
+void write_merged(const std::string& out, const models::Decoder& model, const files::FolderSnapshot& base) {
+  nn::StateDict state = models::stored_state(model);
+  const nn::TensorFolder stored(base, nn::SafetensorsFile::Compared::header);
+  const auto all_are = [&](std::string_view dtype) {
+    return std::all_of(stored.entries().begin(), stored.entries().end(),
+                       [&](const auto& entry) { return entry.second->dtype == dtype; });
+  };
+  const bool is_half = all_are("BF16");
+  if (is_half)
+    for (auto& [name, values] : state) values = values.to(DType::bfloat16);
+  files::make_folders(out);
+  files::FolderUpdate update(out);
+  for (const char* other : kOthers)
+    if (base.has(other)) update.write(other, base.text(other));
+  nn::save_safetensors(update, nn::kTensorFile, state);
+  update.write("config.json", base.has("config.json") && (is_half || all_are("F32"))
+                                  ? base.text("config.json")
+                                  : models::to_json(model.config()));
+  update.commit_without_list();
+}
+
+int merge(const ExportFlags& flags) {
+  if (!is_unused(flags.out)) fail("export", "--out must be a new or an empty folder, got ", flags.out, ".");
+  train::check_memory(models::generation_memory(models::check_pretrained(flags.folder), 0, 0), "free some.");
+  with_adapter(flags, "--merge", [&](const fs::path& base, const files::FolderSnapshot& files) {
+    models::Decoder model = models::load_with_adapter(base, files, models::load_config(base));
+    nn::merge_lora(model);
+    files::read_folder(base,
+                       [&](const files::FolderSnapshot& from) { write_merged(flags.out, model, from); });
+  });
+  Messages(flags.quiet).line("wrote   " + shell_path(flags.out));
+  return kDone;
+}
+
+// -- the verb
+
 int export_model(const ExportFlags& flags) {
+  if (flags.merge) return merge(flags);
+  if (flags.to.empty()) fail("export", "there must be --to NAME or --merge, got none.");
   if (flags.to == "pytorch" || flags.to == "npz")
     fail("export", "--to must be ", listed(format_names()), ", got ", flags.to,
          ". Hint: Python's transformers and safetensors open the folder as it is.");
@@ -170,24 +248,33 @@ Action add_export(CLI::App& verb, const std::string& program) {
   auto flags = std::make_shared<ExportFlags>();
   add_argument(verb, "folder", flags->folder, "DIR",
                "Run folder, or a folder with config.json, model.safetensors\nand a tokenizer");
-  choices(add_value(verb, "--to", flags->to, "NAME",
-                    "gguf: one file for llama.cpp and programs that use it\n"
-                    "gguf-adapter: a LoRA adapter alone, for llama.cpp's --lora\n"
-                    "web: a page that writes text in any browser"),
-          format_names)
-      ->required();
+  CLI::Option* const to = add_value(verb, "--to", flags->to, "NAME",
+                                    "gguf: one file for llama.cpp and programs that use it\n"
+                                    "gguf-adapter: a LoRA adapter alone, for llama.cpp's --lora\n"
+                                    "web: a page that writes text in any browser");
+  choices(to, format_names);
   add_value(verb, "--adapter", flags->adapter, "DIR",
             "Folder of a LoRA adapter of the model, in PEFT's files");
-  add_value(verb, "--out", flags->out, "PATH", "File (gguf) or folder (web) to write")->required();
+  add_value(verb, "--out", flags->out, "PATH", "File (gguf) or folder (web, --merge) to write")->required();
   CLI::Option* const type = add_value(verb, "--type", flags->type, "NAME",
                                       "gguf: type of the matrices: f32, f16, or q8_0 (8 bits with scales)");
   choices(type, exports::gguf_types)->capture_default_str();
-  verb.add_flag("--overwrite", flags->overwrite, "Replace what is at --out");
+  CLI::Option* const overwrite = verb.add_flag("--overwrite", flags->overwrite, "Replace what is at --out");
+  verb.add_flag("--merge", flags->merge,
+                "Instead of --to: write a model of the same form with the updates\n"
+                "of the adapter in its weights")
+      ->excludes(to, type, overwrite);
   verb.add_flag("--quiet", flags->quiet, "Print errors only");
-  verb.footer(
-      with_program("Examples:\n  $ export out/kjv-mini --to gguf --out kjv.gguf\n  $ export out/kjv-mini "
-                   "--to web --out page",
-                   program));
+  verb.footer(with_program(
+      R"(With --merge, the folder is that of an adapter (a LoRA run, or PEFT's files), or with --adapter
+that of the base model. The weights are bfloat16 if all of the base model's are, else float32.
+
+Examples:
+  $ export out/kjv-mini --to gguf --out kjv.gguf
+  $ export out/kjv-mini --to web --out page
+  $ export out/my-lora --merge --out out/my-model
+  $ export Qwen3-0.6B --adapter out/my-lora --merge --out out/my-model)",
+      program));
   return {[=] {
     flags->type_given = type->count() > 0;
     return export_model(*flags);

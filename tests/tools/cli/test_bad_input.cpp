@@ -220,8 +220,7 @@ TEST_CASE("sample and eval refuse what a model cannot read") {
   check_refused({"sample", place.scratch.path("none")}, {"none", "No such file"});
   check_refused({"eval", place.out, "--text", place.scratch.file("one.txt", "t")}, {"2 tokens"});
   check_refused({"eval", place.out, "--text", place.scratch.file("other.txt", "the 100%")}, {"%"});
-  check_refused({"eval", place.out},
-                {"[eval] there must be --text FILE, got none. Hint: gradus eval --help lists the flags."});
+  check_refused({"eval", place.out}, {"[eval] there must be --text FILE or --prompt TEXT, got none."});
 }
 
 TEST_CASE("the command line itself must be right") {
@@ -229,9 +228,13 @@ TEST_CASE("the command line itself must be right") {
                 {"there must be a verb, one of train, sample, chat, eval, ", "got none", "gradus --help"});
   check_refused({"fly"}, {"there must be a verb first, got 'fly'. Hint: gradus --help lists the verbs."});
   check_refused(args("--steps 3 train"), {"there must be a verb first, got '--steps'"});
-  for (const std::string gone : {"watch", "plot"})
-    check_refused({gone, "out/run"},
-                  {"there must be a verb first, got " + gone, "report.html", "gradus report"});
+  const std::pair<const char*, const char*> old_verbs[] = {
+      {"predict", "gradus eval DIR --tokens --prompt TEXT"},
+      {"merge", "gradus export DIR --merge --out NEW"},
+      {"plot", "gradus report"},
+      {"watch", "open report.html"}};
+  for (const auto& [verb, now] : old_verbs)
+    check_refused({verb, "out/run"}, {concat("got ", verb, ", which is none any more. Hint: "), now});
   check_refused(args("train --flyby 3"),
                 {"[train] flags must be ones that train has, got --flyby. Hint: gradus train --help lists"});
   check_refused(args("train --steps"), {"--steps must have a value after it, N, got none"});

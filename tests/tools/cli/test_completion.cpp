@@ -50,7 +50,6 @@ Words flags_in_help(const std::vector<std::string>& verb) {
 const std::vector<std::vector<std::string>> kVerbs{{"train"},
                                                    {"sample"},
                                                    {"eval"},
-                                                   {"predict"},
                                                    args("tokenizer train"),
                                                    args("tokenizer encode"),
                                                    args("tokenizer decode"),

@@ -63,7 +63,9 @@ TEST_CASE("what cannot be exported is refused before anything is written") {
     check_refused(args("export", run, more), words);
     CHECK_FALSE(std::filesystem::exists(out));
   };
-  refused({"--out", out}, {"--to"});
+  refused({"--out", out}, {"--to NAME or --merge, got none"});
+  refused(args("--merge --to gguf --out", out), {"--merge excludes --to"});
+  refused(args("--merge --out", out), {"--merge needs an adapter"});
   refused(args("--to gguf"), {"--out"});
   refused(args("--to onnx --out", out), {"--to must be gguf, gguf-adapter or web, got 'onnx'"});
   for (const std::string old : {"pytorch", "npz"})

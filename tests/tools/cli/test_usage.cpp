@@ -6,7 +6,7 @@
 namespace gradus::cli::test_usage {
 
 const std::vector<std::string> kVerbs = args(
-    "train sample eval predict tokenizer gradcheck conform lesson replay sweep bench info plan completion "
+    "train sample eval tokenizer gradcheck conform lesson replay sweep bench info plan completion "
     "man export new");
 
 TEST_CASE("help is found by every way that leads to it") {

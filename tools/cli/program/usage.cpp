@@ -3,9 +3,11 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
+#include <map>
 
 #include "gradus/files/error.hpp"
 #include "gradus/files/plain.hpp"
+#include "gradus/tools/cli/program/flags.hpp"
 #include "gradus/tools/cli/program/nearest.hpp"
 #include "gradus/tools/cli/program/shell.hpp"
 
@@ -13,6 +15,13 @@ namespace gradus::cli {
 namespace {
 
 using Arguments = std::vector<std::string>;
+
+/// What to do instead.
+const std::map<std::string, std::string> kOldVerbs = {
+#define GRADUS_OLD_VERB(name, now) {#name, now},
+#include "gradus/tools/cli/program/old_verbs.def"
+#undef GRADUS_OLD_VERB
+};
 
 bool contains(const Arguments& words, const std::string& word) {
   return std::find(words.begin(), words.end(), word) != words.end();
@@ -162,11 +171,9 @@ void check_verb_comes_first(const CLI::App& app, const Arguments& arguments, con
                 " --help describes them.");
   const std::string& first = arguments[0];
   if (contains(verbs, first) || app.get_option_no_throw(flag_part(first))) return;
-  if (first == "watch" || first == "plot")
-    throw Error(concat("there must be a verb first, got ", first,
-                       ", which is none any more. Hint: open report.html ",
-                       "in the folder of a run, which draws the run as it goes on; ", program,
-                       " report writes the page of several."));
+  if (const auto now = kOldVerbs.find(first); now != kOldVerbs.end())
+    throw Error("there must be a verb first, got ", first,
+                ", which is none any more. Hint: ", with_program(now->second, program));
   const std::string near = is_flag(first) ? "" : nearest(first, verbs);
   throw Error("there must be a verb first, got ", files::in_quotes(first),
               ". Hint: ", near.empty() ? "" : concat("did you mean ", program, " ", near, "? "), program,

@@ -1,4 +1,4 @@
-// The flags of sample, predict and eval that select the model.
+// The flags of sample, chat and eval that select the model.
 #pragma once
 
 #include <CLI/CLI.hpp>

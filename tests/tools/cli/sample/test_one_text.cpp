@@ -75,11 +75,11 @@ json object_of(const std::vector<std::string>& arguments) {
   return json::parse(outcome.out);
 }
 
-TEST_CASE("predict, eval, look and training read the token before a text, and none counts it") {
+TEST_CASE("eval, each token, look and training read the token before a text, and none counts it") {
   const Model m;
   const std::string text = "Anna,too";
   const double loss = m.loss_of(with_start(text), 1);
-  const json predicted = object_of({"predict", m.folder, "--prompt", text, "--json"});
+  const json predicted = object_of({"eval", m.folder, "--tokens", "--prompt", text, "--json"});
   CHECK(predicted.at("loss").get<double>() == Approx(loss).epsilon(1e-5));
   CHECK(predicted.at("tokens").size() == text.size() + 1);
   CHECK(predicted.at("tokens")[0].at("id") == kEnd);
@@ -122,12 +122,12 @@ TEST_CASE("a text ends before the end token, and an empty prompt is the token be
     CHECK(sample.code == 0);
     CHECK(sample.out == prompt + "\n");
   }
-  CHECK(object_of({"predict", m.folder, "--prompt", "", "--json"}).at("next")[0].at("id") == kEnd);
+  CHECK(object_of({"eval", m.folder, "--tokens", "--prompt", "", "--json"}).at("next")[0].at("id") == kEnd);
 }
 
 TEST_CASE("the line end of a piped prompt is no part of it, LF or CR LF") {
   const Model m;
-  const std::vector<std::string> arguments{"predict", m.folder, "--prompt", "-", "--json"};
+  const std::vector<std::string> arguments{"eval", m.folder, "--tokens", "--prompt", "-", "--json"};
   const std::string lf = run_program(arguments, {.stdin_text = "Anna\n"}).out;
   for (const char* other : {"Anna", "Anna\r\n"})
     CHECK(run_program(arguments, {.stdin_text = other}).out == lf);
@@ -186,7 +186,7 @@ TEST_CASE("memory is checked for the tokens that a verb reads, not for the whole
   models::save_pretrained(models::Decoder(config, generator), folder);
   data::save_tokenizer(data::Tokenizer::bytes(), folder);
   CHECK(run_program({"sample", folder, "--prompt", "a", "--tokens", "3"}).code == 0);
-  CHECK(run_program({"predict", folder, "--prompt", "abc"}).code == 0);
+  CHECK(run_program({"eval", folder, "--tokens", "--prompt", "abc"}).code == 0);
   CHECK(run_program({"eval", folder, "--text", text}).code == 0);
   check_refused({"sample", folder, "--prompt", "a", "--tokens", "1000000000"}, {"the model must fit into"});
 }

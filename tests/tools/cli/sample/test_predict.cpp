@@ -1,4 +1,4 @@
-// gradus predict, and what ends a text of gradus sample.
+// gradus eval --tokens, and what ends a text of gradus sample.
 #include <nlohmann/json.hpp>
 
 #include "gradus/autograd/ops/ops.hpp"
@@ -38,13 +38,13 @@ int64_t rank_of(const std::vector<double>& p, int64_t token) {
   return rank;
 }
 
-TEST_CASE("predict gives each token the probability that a forward gives it, beyond the block too") {
+TEST_CASE("eval --tokens gives each token the probability that a forward gives it, beyond the block too") {
   const Trained run;
   auto [model, tokenizer] = train::load_trained(run.folder);
   std::string prompt;
   while (static_cast<int64_t>(prompt.size()) < model.config().block_size + 5)
     prompt += "One by one\nthe fell.";
-  const Outcome outcome = call("predict", run.folder, "--prompt", prompt, "--json --top 3 --all");
+  const Outcome outcome = call("eval --tokens", run.folder, "--prompt", prompt, "--json --top 3 --all");
   REQUIRE(outcome.code == 0);
   const Json json = Json::parse(outcome.out);
   const std::vector<int32_t> text = tokenizer.encode(prompt);
@@ -81,9 +81,9 @@ TEST_CASE("predict gives each token the probability that a forward gives it, bey
   CHECK(std::abs(json["perplexity"].get<double>() - std::exp(loss)) < 1e-3);
 }
 
-TEST_CASE("predict prints a line a token, and what comes next") {
+TEST_CASE("eval --tokens prints a line a token, and what comes next") {
   const Trained run;
-  const Outcome outcome = call("predict", run.folder, "--prompt", std::string("One\n"), "--top 4");
+  const Outcome outcome = call("eval --tokens", run.folder, "--prompt", std::string("One\n"), "--top 4");
   CHECK(outcome.code == 0);
   const std::vector<std::string> lines = lines_of(outcome.out);
   REQUIRE(lines.size() == 14);
@@ -94,32 +94,35 @@ TEST_CASE("predict prints a line a token, and what comes next") {
   CHECK_HAS(lines[12], "nats a token on the 3 after the first");
   CHECK(outcome.out.find('#') == std::string::npos);
 
-  const Outcome one = call("predict", run.folder, "--prompt O");
+  const Outcome one = call("eval --tokens", run.folder, "--prompt O");
   CHECK(one.code == 0);
   CHECK(one.out.find("loss") == std::string::npos);
   const Outcome piped =
-      run_program(args("predict", run.folder, "--prompt - --top 4"), {.stdin_text = "One\n\n"});
+      run_program(args("eval --tokens", run.folder, "--prompt - --top 4"), {.stdin_text = "One\n\n"});
   CHECK(piped.out == outcome.out);
 }
 
-TEST_CASE("predict shows tokens that are parts of characters") {
+TEST_CASE("eval --tokens shows tokens that are parts of characters") {
   const Trained run(args("--tokenizer byte"));
-  const Outcome people = call("predict", run.folder, "--prompt", std::string("the \xE2\x82\xAC"));
+  const Outcome people = call("eval --tokens", run.folder, "--prompt", std::string("the \xE2\x82\xAC"));
   CHECK(people.code == 0);
   CHECK_HAS(people.out, "'\\xe2'", "'\\xac'");
-  const Json json = Json::parse(call("predict", run.folder, "--prompt \xE2\x82\xAC --json").out);
+  const Json json = Json::parse(call("eval --tokens", run.folder, "--prompt \xE2\x82\xAC --json").out);
   CHECK(json["tokens"][0]["id"] == 0xE2);
   CHECK(json["tokens"][0]["text"] == "\xEF\xBF\xBD");
 }
 
-TEST_CASE("predict refuses what it cannot read") {
+TEST_CASE("eval --tokens refuses what it cannot read") {
   const Trained run;
-  check_refused({"predict", run.folder}, {"--prompt TEXT", "got none"});
-  check_refused({"predict", run.folder, "--prompt", ""}, {"--prompt must have at least one token"});
-  check_refused(args("predict", run.folder, "--prompt Zoo"), {"'Z'"});
-  check_refused(args("predict", run.folder, "--prompt O --top 0"), {"--top", "at least 1, got 0"});
-  check_refused(args("predict", run.folder, "--prompt O --weights int3"), args("--weights int4"));
-  check_refused(args("predict", run.scratch.path("none"), "--prompt O"), {"config.json"});
+  check_refused({"eval", "--tokens", run.folder}, {"--text FILE or --prompt TEXT, got none"});
+  check_refused({"eval", "--tokens", run.folder, "--prompt", ""}, {"--prompt must have at least one token"});
+  check_refused(args("eval --tokens", run.folder, "--prompt Zoo"), {"'Z'"});
+  check_refused(args("eval", run.folder, "--prompt O --top 3"), {"--top requires --tokens"});
+  check_refused(args("eval --tokens", run.folder, "--prompt O --stride 3"), {"--tokens excludes --stride"});
+  check_refused(args("eval", run.folder, "--prompt O"), {"--prompt must have at least 2 tokens"});
+  check_refused(args("eval --tokens", run.folder, "--prompt O --top 0"), {"--top", "at least 1, got 0"});
+  check_refused(args("eval --tokens", run.folder, "--prompt O --weights int3"), args("--weights int4"));
+  check_refused(args("eval --tokens", run.scratch.path("none"), "--prompt O"), {"config.json"});
 }
 
 TEST_CASE("a sample ends before the first string to stop at, which may span tokens") {

@@ -76,7 +76,7 @@ TEST_CASE("the base model may have more rows than its tokenizer has tokens, or n
   };
   steps("run", args("--stop-after 5"));
   must("train --resume --out", run, "--quiet");
-  must("merge", run, "--out", merged);
+  must("export", run, "--merge --out", merged);
   CHECK(models::load_config(merged).vocab_size == rows);
   CHECK(base.loss({merged}) == base.loss({run}));
   must("export", run, "--to gguf --out", base.scratch.path("run.gguf"));
@@ -88,18 +88,19 @@ TEST_CASE("adapters are read, merged, exported and trained further") {
                     gguf = base.scratch.path("adapter.gguf");
   REQUIRE(base.train("run", args("--lora 2")).code == 0);
   const double loss = base.loss({run});
-  must("merge", run, "--out", merged);
+  must("export", run, "--merge --out", merged);
   CHECK(base.loss({merged}) == loss);
   CHECK(files::read(fs::path(merged) / "config.json") == files::read(fs::path(base.base) / "config.json"));
   CHECK(base.loss({base.base, "--adapter", run}) == loss);
-  check_refused({"merge", run, "--out", merged}, {"[merge] --out must be a new or an empty folder, got"});
+  check_refused({"export", run, "--merge", "--out", merged},
+                {"[export] --out must be a new or an empty folder, got"});
   // A merge that was killed before its last file was in place.
   fs::rename(fs::path(merged) / "config.json", fs::path(merged) / "config.json.tmp");
   CHECK(run_program({"sample", merged, "--tokens", "5"}).code == 2);
-  REQUIRE(run_program({"merge", run, "--out", merged}).code == 0);
+  REQUIRE(run_program({"export", run, "--merge", "--out", merged}).code == 0);
   CHECK(base.loss({merged}) == loss);
-  check_refused({"merge", base.base, "--out", base.scratch.path("none")},
-                {"must have an adapter, got none."});
+  check_refused({"export", base.base, "--merge", "--out", base.scratch.path("none")},
+                {"--merge needs an adapter, got"});
   CHECK(call("sample", run, "--tokens 5").code == 0);
 
   must("export", run, "--to gguf-adapter --out", gguf, "--quiet");
