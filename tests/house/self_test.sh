@@ -139,7 +139,7 @@ It prints
 int x;
 ```
 END
-lines 200 >"$tree/README.md"
+lines 150 >"$tree/README.md"
 mkdir "$tree/docs/book"
 good documents
 # shellcheck disable=SC2016  # Backticks of Markdown.
@@ -158,7 +158,7 @@ good documents
   bad documents docs/a.md '# A\n[b](#b)\n'
   bad documents docs/book/a.md '# A\n[b](good.md)\n'
   bad documents docs/a.md '# A\n[b](good.md#a)\n'
-  bad documents README.md "$(lines 201)\n"
+  bad documents README.md "$(lines 151)\n"
 }
 printf '#pragma once\nclass Linear;  // not Bilinear\n' >"$tree/nn/linear.hpp"
 # shellcheck disable=SC2016

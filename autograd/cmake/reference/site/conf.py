@@ -29,7 +29,7 @@ add_function_parentheses = False
 
 PARTS = {
     "The book": ["docs/book/*"],
-    "Guides": ["docs/coming-from-pytorch", "docs/own-models", "docs/operations-and-gradient-checks", "docs/training",
+    "Guides": ["docs/install", "docs/glossary", "docs/coming-from-pytorch", "docs/own-models", "docs/operations-and-gradient-checks", "docs/training",
                "docs/sampling", "docs/tokenizers", "docs/export", "docs/lessons", "examples/README"],
     "Internals": ["docs/how-it-is-built", "docs/design", "docs/recipe", "docs/speed", "docs/run-folder", "tools/cases/README",
                   "data/README", "CONTRIBUTING", "CHANGELOG", "docs/changes-since-0.1"],
