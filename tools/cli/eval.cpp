@@ -16,6 +16,7 @@
 #include "gradus/files/error.hpp"
 #include "gradus/files/file.hpp"
 #include "gradus/files/plain.hpp"
+#include "gradus/models/pretrained.hpp"
 #include "gradus/tools/cli/program/flags.hpp"
 #include "gradus/tools/cli/program/setting_flags.hpp"
 #include "gradus/tools/cli/program/terminal.hpp"
@@ -141,7 +142,7 @@ int eval(const EvalFlags& flags, bool stride_given) {
   const data::Tokenizer tokenizer = train::load_tokenizer(flags.model.folder, flags.model.tokenizer);
   std::vector<models::DecoderConfig> configs;
   for (const ModelFlags& member : members) {
-    configs.push_back(check_model("eval", member));
+    configs.push_back(models::check_pretrained(member.folder));
     if (!(train::load_tokenizer(member.folder, member.tokenizer) == tokenizer))
       fail("eval", "the models must have one tokenizer, got another in ", member.folder, ".");
     if (stride_given && (flags.stride < 1 || flags.stride > configs.back().block_size))

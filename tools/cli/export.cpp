@@ -209,7 +209,6 @@ int export_model(const ExportFlags& flags) {
     fail("export", "--to must be ", listed(format_names()), ", got ", flags.to,
          ". Hint: Python's transformers and safetensors open the folder as it is.");
   check_choice("export", "--to", flags.to, format_names());
-  check_choice("export", "--type", flags.type, exports::gguf_types());
   if (flags.type_given && flags.to != "gguf")
     fail("export", "--type must come with --to gguf, got --to ", flags.to, ".");
   const Format& format =
@@ -252,13 +251,13 @@ Action add_export(CLI::App& verb, const std::string& program) {
                                     "gguf: one file for llama.cpp and programs that use it\n"
                                     "gguf-adapter: a LoRA adapter alone, for llama.cpp's --lora\n"
                                     "web: a page that writes text in any browser");
-  choices(to, format_names);
+  suggest(to, format_names);
   add_value(verb, "--adapter", flags->adapter, "DIR",
             "Folder of a LoRA adapter of the model, in PEFT's files");
   add_value(verb, "--out", flags->out, "PATH", "File (gguf) or folder (web, --merge) to write")->required();
   CLI::Option* const type = add_value(verb, "--type", flags->type, "NAME",
                                       "gguf: type of the matrices: f32, f16, or q8_0 (8 bits with scales)");
-  choices(type, exports::gguf_types)->capture_default_str();
+  one_of(verb, type, exports::gguf_types)->capture_default_str();
   CLI::Option* const overwrite = verb.add_flag("--overwrite", flags->overwrite, "Replace what is at --out");
   verb.add_flag("--merge", flags->merge,
                 "Instead of --to: write a model of the same form with the updates\n"

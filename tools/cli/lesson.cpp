@@ -219,7 +219,7 @@ int lesson(const LessonFlags& flags) {
 
 Action add_lesson(CLI::App& verb, const std::string& program) {
   auto flags = std::make_shared<LessonFlags>();
-  choices(verb.add_option(
+  suggest(verb.add_option(
               "name", flags->name,
               "A lesson, the number of its notebook, or compare; without a name,\nlesson lists the lessons"),
           lesson_names)

@@ -13,6 +13,7 @@
 #include "gradus/files/plain.hpp"
 #include "gradus/tools/cli/program/blas_start.hpp"
 #include "gradus/tools/cli/program/command_line.hpp"
+#include "gradus/tools/cli/program/completion.hpp"
 #include "gradus/tools/cli/program/flags.hpp"
 #include "gradus/tools/cli/program/setting_flags.hpp"
 #include "gradus/tools/cli/program/shell.hpp"
@@ -41,6 +42,11 @@ void check_output() {
 
 int parse_and_run(CLI::App& app, std::vector<std::string> arguments, const std::string& program) {
   const std::vector<AddedVerb> added = set_up(app, program);
+  if (arguments == std::vector<std::string>{"--completion"}) {  // The build asks.
+    std::cout << completion_script(app);
+    check_output();
+    return kDone;
+  }
   arguments = with_help_as_flag(app, std::move(arguments));
   check_verb_comes_first(app, arguments, program);
   try {

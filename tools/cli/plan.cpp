@@ -172,6 +172,8 @@ Action add_plan(CLI::App& verb, const std::string& program) {
     if (row.has(Setting::kSize) || row.key == "optimizer" || row.key == "dropout" ||
         (row.has(Setting::kLoop) && row.group == train::SettingGroup::learning))
       flags->settings.add(verb, row);
+  set_usual_flags(verb, {"--machines", "--network", "--vocab", "--threads", "--json", "--preset", "--layers",
+                         "--embd", "--block", "--batch", "--micro"});
   verb.footer(with_program(kPlanFooter, program));
   return {[flags] { return plan_verb(*flags); }};
 }

@@ -1,44 +1,52 @@
-// What the program says of itself: to the shells that complete its command lines, and to man.
+// What the build writes about the program: the scripts with which shells complete command lines, and the
+// manual page.
 #include <regex>
 
 #include "program.hpp"
+#include "test_files.hpp"
 
 namespace gradus::cli::test_completion {
 
 using Words = std::set<std::string>;
 
-/// What bash offers where the last of `typed` is being typed, in a folder with text.txt, texts/ and a b/.
-Words offered(const std::vector<std::string>& typed) {
-  const Scratch scratch;
-  scratch.file("text.txt", "");
-  std::filesystem::create_directory(scratch.path("texts"));
-  std::filesystem::create_directory(scratch.path("a b"));
-  std::string words;
-  for (const std::string& word : typed) words += " '" + word + "'";
-  const std::string script = "cd '" + scratch.path(".") + "' && source '" +
-                             scratch.file("gradus", call("completion bash").out) +
-                             "' && rm gradus && COMP_WORDS=(gradus" + words +
-                             ") && COMP_CWORD=$((${#COMP_WORDS[@]} - 1)) && _gradus && printf '%s\\n' "
-                             "\"${COMPREPLY[@]}\"";
-  const Outcome outcome = run_shell("exec bash -c \"$SCRIPT\"", {.environment = {"SCRIPT=" + script}});
-  INFO(outcome.err);
-  CHECK(outcome.code == 0);
-  CHECK(outcome.err.empty());
-  const std::vector<std::string> lines = lines_of(outcome.out);
-  Words found(lines.begin(), lines.end());
-  found.erase("");
-  return found;
-}
+/// The files that the build writes.
+struct Docs {
+  Scratch scratch;
+  std::string bash = scratch.path("gradus"), zsh = scratch.path("_gradus"), man = scratch.path("gradus.1");
+
+  Docs() {
+    const std::string script = (testing::test_files() / "../tools/cli/generated_docs.sh").string();
+    const Outcome outcome = run_shell("sh '" + script + "' '" + scratch.path(".") + "' \"$GRADUS\"");
+    INFO(outcome.err);
+    REQUIRE(outcome.code == 0);
+  }
+
+  /// What bash offers where the last of `typed` is being typed.
+  Words offered(const std::vector<std::string>& typed) const {
+    std::string words;
+    for (const std::string& word : typed) words += " '" + word + "'";
+    const std::string script =
+        "source '" + bash + "' && COMP_WORDS=(gradus" + words +
+        ") && COMP_CWORD=$((${#COMP_WORDS[@]} - 1)) && { _gradus_words; printf '%s\\n' "
+        "\"${COMPREPLY[@]}\"; }";
+    const Outcome outcome = run_shell("exec bash -c \"$SCRIPT\"", {.environment = {"SCRIPT=" + script}});
+    INFO(outcome.err);
+    CHECK(outcome.code == 0);
+    CHECK(outcome.err.empty());
+    const std::vector<std::string> lines = lines_of(outcome.out);
+    Words found(lines.begin(), lines.end());
+    found.erase("");
+    return found;
+  }
+};
 
 bool have(const std::string& tool) { return run_shell("command -v " + tool + " >/dev/null").code == 0; }
 
 /// The flags that the help of a verb lists.
 Words flags_in_help(const std::vector<std::string>& verb) {
-  std::vector<std::string> arguments = verb;
-  arguments.push_back("--help");
   Words flags;
   static const std::regex flag("--[a-z0-9-]+");
-  for (const std::string& line : lines_of(run_program(arguments).out)) {
+  for (const std::string& line : lines_of(run_program(args(verb, "--help-all")).out)) {
     if (!line.starts_with("  -")) continue;
     const std::string names = line.substr(2, line.find(' ', 2) - 2);
     for (std::sregex_iterator at(names.begin(), names.end(), flag), end; at != end; ++at)
@@ -47,66 +55,52 @@ Words flags_in_help(const std::vector<std::string>& verb) {
   return flags;
 }
 
-const std::vector<std::vector<std::string>> kVerbs{{"train"},
-                                                   {"sample"},
-                                                   {"eval"},
-                                                   args("tokenizer train"),
-                                                   args("tokenizer encode"),
-                                                   args("tokenizer decode"),
-                                                   args("tokenizer info"),
-                                                   {"export"},
-                                                   {"gradcheck"},
-                                                   {"conform"},
-                                                   {"lesson"},
-                                                   {"replay"},
-                                                   {"sweep"},
-                                                   {"bench"},
-                                                   {"plan"},
-                                                   {"info"},
-                                                   {"completion"},
-                                                   {"man"}};
-
-TEST_CASE("bash completes verbs, flags, words that can be listed, files and folders") {
-  CHECK(offered({"tr"}) == Words{"train"});
-  CHECK(offered(args("tokenizer en")) == Words{"encode"});
-  CHECK(offered(args("train --prec")) == Words{"--precision"});
-  CHECK(offered(args("train --steps 100 --no-")) ==
-        Words{"--no-bias", "--no-chat-tokens", "--no-qk-norm", "--no-skip-bad"});
-  CHECK(offered({"train", "--precision", ""}) == Words{"auto", "bf16", "float32"});
-  CHECK(offered(args("train --precision = b")) == Words{"bf16"});
-  CHECK(offered(args("train --precision =")) == Words{"auto", "bf16", "float32"});
-  CHECK(offered({"train", "--steps", ""}).empty());
-  CHECK(offered({"train", "--text", ""}) == Words{"text.txt", "texts", "a b"});
-  CHECK(offered(args("train --text text.txt te")) == Words{"text.txt", "texts"});
-  CHECK(offered(args("train --text text.txt --prec")) == Words{"--precision"});
-  CHECK(offered(args("export texts --out te")) == Words{"text.txt", "texts"});
-  CHECK(offered(args("info te")) == Words{"text.txt", "texts"});
-  CHECK(offered({"train", "--out", ""}) == Words{"texts", "a b"});
-  CHECK(offered(args("train --tokenizer b")) == Words{"bpe", "byte"});
-  CHECK(offered(args("train --tokenizer t")) == Words{"text.txt", "texts"});
-  CHECK(offered(args("sample te")) == Words{"texts"});
-  CHECK(offered(args("sample --weights int")) == Words{"int4", "int8"});
-  CHECK(offered(args("tokenizer encode texts text.t")) == Words{"text.txt"});
-  CHECK(offered(args("gradcheck --op softm")) == Words{"softmax"});
-  CHECK(offered(args("lesson two-")) == Words{"two-masks"});
-  CHECK(offered({"bench", "--precision", ""}) == Words{"bf16", "float32"});
-  CHECK(offered({"completion", ""}) == Words{"bash", "zsh"});
-}
-
-TEST_CASE("bash offers each flag that the help lists") {
-  for (std::vector<std::string> verb : kVerbs) {
-    INFO(verb.back());
-    const Words listed = flags_in_help(verb);
-    CHECK(listed.contains("--help"));
-    verb.push_back("--");
-    CHECK(offered(verb) == listed);
+TEST_CASE("bash completes verbs, flags and words that can be listed, and leaves files to itself") {
+  const Docs docs;
+  const std::vector<std::pair<std::vector<std::string>, Words>> table = {
+      {{"tr"}, {"train"}},
+      {args("tokenizer en"), {"encode"}},
+      {args("train --prec"), {"--precision"}},
+      {args("train --steps 100 --no-"), {"--no-bias", "--no-chat-tokens", "--no-qk-norm", "--no-skip-bad"}},
+      {args("train --precision", std::string()), {"auto", "bf16", "float32"}},
+      {args("train --precision = b"), {"bf16"}},
+      {args("train --precision ="), {"auto", "bf16", "float32"}},
+      {args("train --text text.txt --prec"), {"--precision"}},
+      {args("train --tokenizer b"), {"bpe", "byte"}},
+      {args("sample --weights int"), {"int4", "int8"}},
+      {args("gradcheck --op softm"), {"softmax"}},
+      {args("lesson two-"), {"two-masks"}},
+      {args("train --steps", std::string()), {}},
+      {args("train --text te"), {}},
+      {args("info te"), {}}};
+  for (const auto& [typed, offered] : table) {
+    INFO(typed.back());
+    CHECK(docs.offered(typed) == offered);
   }
+  CHECK_HAS(read(docs.bash), "complete -o default -F _gradus_words gradus\n");
 }
 
-TEST_CASE("bash completes what is called gradus, wherever it lies") {
-  const Outcome outcome =
-      run_shell("exec bash -c 'source <(\"$GRADUS\" completion bash); complete -p gradus'");
-  CHECK(outcome.out == "complete -F _gradus gradus\n");
+TEST_CASE("bash and the manual page have each flag that the help lists") {
+  const Docs docs;
+  const std::string page = std::regex_replace(read(docs.man), std::regex("\\\\-"), "-");
+  for (const std::string& verb :
+       args("train sample chat eval look new export gradcheck conform lesson replay "
+            "sweep report bench plan info tokenizer"))
+    for (const std::string& inner : verb == "tokenizer" ? args("train encode decode info") : args("none")) {
+      const auto words = inner == "none" ? args(verb) : args(verb, inner);
+      INFO(verb << " " << inner);
+      const Words listed = flags_in_help(words);
+      CHECK(listed.contains("--help"));
+      CHECK(docs.offered(args(words, std::string("--"))) == listed);
+      const size_t begin = page.find(concat("\n.SH gradus ", joined(words, " "), "\n"));
+      REQUIRE(begin != std::string::npos);
+      const std::string section = page.substr(begin, page.find("\n.SH", begin + 1) - begin);
+      for (const std::string& flag : listed) CHECK_HAS(section, flag);
+    }
+  for (const char* heading : {"NAME", "SYNOPSIS", "DESCRIPTION", "ENVIRONMENT"})
+    CHECK_HAS(page, std::string(".SH ") + heading + "\n");
+  CHECK_HAS(page, "Exit codes: 0 done");
+  if (have("groff")) CHECK(run_shell("groff -man -ww -Tutf8 -z '" + docs.man + "' 2>&1").out.empty());
 }
 
 TEST_CASE("zsh completes too") {
@@ -115,9 +109,7 @@ TEST_CASE("zsh completes too") {
     SUCCEED();
     return;
   }
-  const Scratch scratch;
-  const std::string file = scratch.file("_gradus", call("completion zsh").out);
-  CHECK(run_shell("zsh -n '" + file + "'").code == 0);
+  const Docs docs;
   // An interactive zsh at a terminal of its own: what is typed, a tab, and what has to stand there then.
   const std::string script = R"(zmodload zsh/zpty; zpty z zsh -f -i
 zpty -w z "cd $1; fpath=($1 \$fpath); autoload -Uz compinit; compinit -u -D; print rea''dy"; zpty -r z out '*ready*'
@@ -128,46 +120,13 @@ complete 'gradus train --precision bf' 'bf16'
 complete 'gradus tokenizer encode --spe' '--specials'
 complete 'gradus train --tokenizer by' 'byte'
 complete 'gradus train --text tr' 'try.zsh'
-complete 'gradus train --text try.zsh _gr' '_gradus'
-complete 'gradus train --text try.zsh --prec' '--precision'
 complete 'gradus info tr' 'try.zsh'
 print complete)";
-  const Outcome outcome =
-      run_shell("timeout 120 zsh -f '" + scratch.file("try.zsh", script) + "' '" + scratch.path(".") + "'");
+  const Outcome outcome = run_shell("timeout 120 zsh -f '" + docs.scratch.file("try.zsh", script) + "' '" +
+                                    docs.scratch.path(".") + "'");
   INFO(outcome.out << outcome.err);
   CHECK(outcome.code == 0);
   CHECK_HAS(outcome.out, "complete\n");
-}
-
-TEST_CASE("another shell is refused by its name") {
-  check_refused(args("completion fish"), {"the shell must be bash or zsh, got 'fish'"});
-}
-
-TEST_CASE("the manual page has every flag of every verb") {
-  std::string page = call("man").out;
-  CHECK(page.starts_with(".TH GRADUS 1"));
-  const Scratch scratch;
-  const std::string file = scratch.file("gradus.1", page);
-  if (have("groff")) {
-    const Outcome formatted = run_shell("groff -man -ww -Tutf8 -z '" + file + "' 2>&1");
-    CHECK(formatted.code == 0);
-    CHECK(formatted.out.empty());
-  }
-  for (size_t at; (at = page.find("\\-")) != std::string::npos;) page.erase(at, 1);
-  const std::string description = page.substr(0, page.find("\n.SH VERBS"));
-  for (const std::string& flag : args("--version --help")) CHECK_HAS(description, "\\fB" + flag + "\\fR");
-  size_t begin = 0;
-  for (const std::vector<std::string>& verb : kVerbs) {
-    const std::string name = verb.size() == 1 ? verb[0] : verb[0] + " " + verb[1];
-    begin = page.find(".SS gradus " + name + " [FLAGS]", begin);
-    INFO(name);
-    REQUIRE(begin != std::string::npos);
-    const std::string section = page.substr(begin, page.find("\n.S", begin + 1) - begin);
-    for (const std::string& flag : flags_in_help(verb))
-      if (flag != "--help") CHECK_HAS(section, "\\fB" + flag + "\\fR");
-  }
-  for (const char* heading : {"NAME", "SYNOPSIS", "EXIT STATUS", "ENVIRONMENT", "EXAMPLES"})
-    CHECK_HAS(page, std::string(".SH ") + heading + "\n");
 }
 
 }  // namespace gradus::cli::test_completion

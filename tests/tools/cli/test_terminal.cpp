@@ -1,36 +1,15 @@
 // What files, names and models say reaches no terminal as something that it obeys.
-#include <fcntl.h>
-#include <stdlib.h>
-#include <unistd.h>
-
 #include "machine.hpp"
 #include "program.hpp"
+#include "pseudo_terminal.hpp"
 
 namespace gradus::cli::test_terminal {
 
-/// Everything that `gradus` writes to a terminal, its standard output.
+/// Everything that `gradus` writes to a terminal.
 std::string on_terminal(const std::vector<std::string>& arguments) {
-  const int master = ::posix_openpt(O_RDWR | O_NOCTTY);
-  REQUIRE(master >= 0);
-  REQUIRE(::grantpt(master) == 0);
-  REQUIRE(::unlockpt(master) == 0);
-  const int slave = ::open(::ptsname(master), O_RDWR | O_NOCTTY);
-  REQUIRE(slave >= 0);
-  std::string shown;
-  std::thread reader([&] {
-    char buffer[4096];
-    for (ssize_t n; (n = ::read(master, buffer, sizeof buffer)) > 0;)  // EIO once nobody has the other end
-      shown.append(buffer, static_cast<size_t>(n));
-  });
-  Input input;
-  input.in_child = [slave] { ::dup2(slave, STDOUT_FILENO); };
-  const Outcome outcome = run_program(arguments, input);
-  ::close(slave);
-  reader.join();
-  ::close(master);
-  INFO(outcome.err);
-  CHECK(outcome.code == 0);
-  return shown;
+  PseudoTerminal terminal(arguments);
+  CHECK(terminal.exit_code() == 0);
+  return terminal.rest();
 }
 
 bool is_harmless(const std::string& text) {

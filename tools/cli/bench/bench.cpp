@@ -149,8 +149,6 @@ void check(const BenchFlags& flags, const CLI::App& verb) {
     fail("bench",
          "sizes must be varied in a loop of --workload, got --scaling. Hint: `--workload 'train gpt2 4 4 "
          "256 128 8 256 0 float32'` is one size; `gradus bench --help` says which number is which.");
-  for (const std::string& precision : flags.precisions)
-    check_choice("bench", "--precision", precision, train::precision_names());
 }
 
 /// The workloads in each precision; with --precision and no names, those that bf16 supports.
@@ -220,16 +218,17 @@ std::vector<std::string> workload_names() {
 
 Action add_bench(CLI::App& verb, const std::string& program) {
   auto flags = std::make_shared<BenchFlags>();
-  choices(add_value(verb, "--workload", flags->workloads, "W1,...",
+  suggest(add_value(verb, "--workload", flags->workloads, "W1,...",
                     "Run only these; W4 and W5 select all W4-... and W5-..."),
           workload_names)
       ->delimiter(',');
   add_value(verb, "--threads", flags->threads, "N", "Threads [one per core]", kThreads);
   add_value(verb, "--seconds", flags->seconds, "S", "Measured time of a workload, and of its floor")
       ->capture_default_str();
-  choices(add_value(verb, "--precision", flags->precisions, "NAME,...",
-                    "Precision of training: float32, bf16, or both [float32]"),
-          train::precision_names)
+  one_of(verb,
+         add_value(verb, "--precision", flags->precisions, "NAME,...",
+                   "Precision of training: float32, bf16, or both [float32]"),
+         train::precision_names)
       ->delimiter(',');
   add_value(verb, "--steps", flags->steps, "N", "Measured steps, instead of seconds", {1, 1'000'000});
   add_value(verb, "--save", flags->save, "FILE", "Also write the parameters and batches, in safetensors");

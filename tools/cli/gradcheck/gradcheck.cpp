@@ -202,7 +202,7 @@ int gradcheck(GradcheckFlags flags) {
 
 Action add_gradcheck(CLI::App& verb, const std::string& program) {
   auto flags = std::make_shared<GradcheckFlags>();
-  choices(add_value(verb, "--op", flags->op, "NAME", "Check only this op, e.g. softmax"), op_names);
+  suggest(add_value(verb, "--op", flags->op, "NAME", "Check only this op, e.g. softmax"), op_names);
   verb.add_flag("--all", flags->all, "Check every op; this is the default");
   add_value(verb, "--model", flags->model, "DIR", "Check the loss of a trained model on the text of its run");
   add_value(verb, "--command", flags->command, "COMMAND",

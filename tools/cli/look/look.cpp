@@ -12,6 +12,7 @@
 #include "gradus/files/error.hpp"
 #include "gradus/files/file.hpp"
 #include "gradus/models/architecture.hpp"
+#include "gradus/models/pretrained.hpp"
 #include "gradus/nn/watch.hpp"
 #include "gradus/tools/cli/look/report.hpp"
 #include "gradus/tools/cli/program/flags.hpp"
@@ -128,7 +129,7 @@ std::vector<int64_t> text_tokens(const LookFlags& flags, const data::Tokenizer& 
 
 int run(const LookFlags& flags) {
   check(flags);
-  const models::DecoderConfig config = check_model("look", flags.model);
+  const models::DecoderConfig config = models::check_pretrained(flags.model.folder);
   check_single("look", config, flags.model.folder);
   TextOrigin origin;
   std::vector<int64_t> tokens;
@@ -194,6 +195,8 @@ Action add_look(CLI::App& verb, const std::string& program) {
   add_value(
       verb, "--html", flags->html, "FILE",
       "Write a page to this file: the text coloured by loss, the\nattention and the effect of each head");
+  set_usual_flags(verb, {"--adapter", "--prompt", "--text", "--points", "--list", "--heads", "--ablate",
+                         "--patch", "--from", "--json", "--html"});
   verb.footer(with_program(
       R"(Prints the loss of each token, the next token as each part of the residual stream predicts
 it (logit lens), and the shares of heads and MLPs in its logit (direct logit attribution).

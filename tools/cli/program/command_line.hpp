@@ -22,10 +22,4 @@ const AddedVerb* parsed_verb(const std::vector<AddedVerb>& added);
 /// Makes `app` the command line of the program. `program` is the name by which the user calls it.
 std::vector<AddedVerb> set_up(CLI::App& app, const std::string& program);
 
-/// Commands for a first try, one per line.
-std::string program_examples(const std::string& program);
-
-/// The meaning of the program's exit codes.
-std::string exit_codes();
-
 }  // namespace gradus::cli

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 #include <iterator>
+#include <map>
 
 #include "gradus/files/error.hpp"
 #include "gradus/files/file.hpp"
@@ -33,36 +34,16 @@ std::string value_text(const toml::node& value, const std::string& key, const st
     return text.find_first_not_of("-0123456789") == text.npos ? text + ".0" : text;
   }
   refuse(file, value.source().begin, files::in_quotes(key),
-         " must be a string, a number, true or false, or a list of these, got ",
-         value.is_table()   ? "a table"
-         : value.is_array() ? "a list in a list"
-                            : "a date or a time",
-         ".");
+         " must be a string, a number, true or false, or a list of these, got another value.");
 }
 
-void add_items(const toml::table& table, const std::string& file, std::vector<ConfigItem>& items) {
-  for (const auto& [key, value] : table) {
-    const auto same = [name = key.str()](const ConfigItem& other) { return other.key == name; };
-    if (std::any_of(items.begin(), items.end(), same))
-      refuse(file, key.source().begin, "must have each key once, got ", files::in_quotes(key.str()),
-             " again.");
-    items.push_back(config_item(key, value, file));
-  }
-}
-
-/// The option whose first long name is `key`, or null.
-CLI::Option* find_option(CLI::App& verb, const std::string& key) {
-  if (key == "help" || key == "config") return nullptr;
+/// The options that a config file may set, by their first long names.
+std::map<std::string, CLI::Option*> options_of(CLI::App& verb) {
+  std::map<std::string, CLI::Option*> options;
   for (CLI::Option* option : verb.get_options())
-    if (!option->get_lnames().empty() && option->get_lnames().front() == key) return option;
-  return nullptr;
-}
-
-std::vector<std::string> keys_of(CLI::App& verb) {
-  std::vector<std::string> keys;
-  for (const CLI::Option* option : verb.get_options())
-    if (!option->get_lnames().empty()) keys.push_back(option->get_lnames().front());
-  return keys;
+    if (!option->get_lnames().empty()) options.emplace(option->get_lnames().front(), option);
+  for (const char* other : {"help", "help-all", "config"}) options.erase(other);
+  return options;
 }
 
 }  // namespace
@@ -88,27 +69,39 @@ toml::table parse_sections(std::string_view text, const std::string& file) {
 }
 
 std::vector<ConfigItem> parse_toml(std::string_view text, std::string_view section, const std::string& file) {
-  toml::table table = parse_sections(text, file);
   std::vector<ConfigItem> items;
-  toml::table keys, sections;
-  for (auto& [key, value] : table) (value.is_table() ? sections : keys).insert(key, std::move(value));
-  add_items(keys, file, items);
-  for (const auto& [name, value] : sections) {
+  const auto add = [&](const toml::key& key, const toml::node& value) {
+    for (const ConfigItem& other : items)
+      if (other.key == key.str())
+        refuse(file, key.source().begin, "must have each key once, got ", files::in_quotes(key.str()),
+               " again.");
+    items.push_back(config_item(key, value, file));
+  };
+  const toml::table table = parse_sections(text, file);
+  for (const auto& [key, value] : table)
+    if (!value.is_table()) add(key, value);
+  for (const auto& [name, value] : table) {
+    if (!value.is_table()) continue;
     if (name.str() != section)
       refuse(file, name.source().begin, "must have no section but [", section, "], got ",
              files::in_quotes(name.str()), ".");
-    add_items(*value.as_table(), file, items);
+    for (const auto& [key, inner] : *value.as_table()) add(key, inner);
   }
   return items;
 }
 
 void apply_config(const std::filesystem::path& file, CLI::App& verb) {
   const std::string name = file.string();
+  const std::map<std::string, CLI::Option*> options = options_of(verb);
   for (const auto& [key, values, at] : parse_toml(files::read_input(file), verb.get_name(), name)) {
-    CLI::Option* option = find_option(verb, key);
-    if (!option)
+    const auto found = options.find(key);
+    if (found == options.end()) {
+      std::vector<std::string> keys;
+      for (const auto& [known, unused] : options) keys.push_back(known);
       refuse(name, at, "must have flags of `", verb.get_name(), "` as keys, got ", files::in_quotes(key), ".",
-             did_you_mean(key, keys_of(verb), verb.get_name() + " --help lists them."));
+             did_you_mean(key, keys, verb.get_name() + " --help-all lists them."));
+    }
+    CLI::Option* const option = found->second;
     if (option->count() > 0) continue;
     const bool takes_list = option->get_items_expected_max() > 1;
     if (values.empty() || (values.size() > 1 && !takes_list))

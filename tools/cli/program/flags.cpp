@@ -2,16 +2,25 @@
 
 #include <algorithm>
 #include <charconv>
-#include <sstream>
+#include <cstdlib>
+#include <map>
 
 #include "gradus/files/error.hpp"
 #include "gradus/files/plain.hpp"
+#include "gradus/tools/cli/program/nearest.hpp"
 
 namespace gradus::cli {
 namespace {
 
-// CLI11 has no place for it. An inactive validator changes neither the help nor the accepted values.
-constexpr const char* kChoices = "choices";
+// CLI11 has no place for them.
+std::map<const CLI::Option*, Words>& suggestions() {
+  static std::map<const CLI::Option*, Words> all;
+  return all;
+}
+std::map<const CLI::App*, std::set<const CLI::Option*>>& usual() {
+  static std::map<const CLI::App*, std::set<const CLI::Option*>> all;
+  return all;
+}
 
 /// `text` as a number of decimal digits; throws Error "[verb] flag must be ..., got ...".
 int64_t parsed(const std::string& verb, const std::string& flag, const std::string& text, Bounds bounds) {
@@ -37,24 +46,41 @@ bool has(std::string_view unit, std::string_view word) { return unit.find(word) 
 
 }  // namespace
 
-CLI::Option* choices(CLI::Option* option, Choices words) {
-  const auto list = [words = std::move(words)](std::string& text) {
-    for (const std::string& word : words()) text += word + " ";
-    return std::string();
-  };
-  return option->check(CLI::Validator(list, "", kChoices).active(false));
+CLI::Option* suggest(CLI::Option* option, Words words) {
+  suggestions()[option] = std::move(words);
+  return option;
 }
 
-std::vector<std::string> choices_of(CLI::Option& option) {
-  std::string list;
-  try {
-    CLI::Validator told = *option.get_validator(kChoices);
-    (void)told.active(true).non_modifying(false)(list);
-  } catch (const CLI::OptionNotFound&) {
-    return {};
-  }
-  std::istringstream words(list);
-  return {std::istream_iterator<std::string>(words), {}};
+std::vector<std::string> suggested(const CLI::Option& option) {
+  const auto words = suggestions().find(&option);
+  return words == suggestions().end() ? std::vector<std::string>() : words->second();
+}
+
+CLI::Option* one_of(const CLI::App& verb, CLI::Option* option, const Words& words) {
+  const auto check = [verb = verb.get_name(), flag = option->get_name(), words](const std::string& text) {
+    check_choice(verb, flag, text, words());
+    return std::string();
+  };
+  return suggest(option->check(check), words);
+}
+
+void set_usual_flags(CLI::App& verb, const std::vector<std::string>& flags) {
+  for (const std::string& flag : flags) usual()[&verb].insert(verb.get_option(flag));
+}
+
+std::set<const CLI::Option*> usual_flags(const CLI::App& verb) {
+  const auto flags = usual().find(&verb);
+  return flags == usual().end() ? std::set<const CLI::Option*>() : flags->second;
+}
+
+std::vector<std::string> names_of(const CLI::Option& option) {
+  std::vector<std::string> names;
+  if (option.get_positional() || option.get_group().empty()) return names;
+  for (const std::string& name : option.get_snames()) names.push_back("-" + name);
+  for (const auto* group : {&option.get_lnames(), &option.get_fnames()})
+    for (const std::string& name : *group)
+      if (std::find(names.begin(), names.end(), "--" + name) == names.end()) names.push_back("--" + name);
+  return names;
 }
 
 CLI::Option* whole_number(const CLI::App& verb, CLI::Option* option, Bounds bounds) {
@@ -65,6 +91,16 @@ CLI::Option* whole_number(const CLI::App& verb, CLI::Option* option, Bounds boun
       },
       "");
   return option->transform(read);
+}
+
+CLI::Option* number(const CLI::App& verb, CLI::Option* option) {
+  return option->check([verb = verb.get_name(), flag = option->get_name()](const std::string& text) {
+    char* end = nullptr;
+    (void)std::strtod(text.c_str(), &end);
+    if (text.empty() || *end != '\0')
+      fail(verb, flag, " must be a number, got ", files::in_quotes(text), ".");
+    return std::string();
+  });
 }
 
 bool takes_files(std::string_view unit) {

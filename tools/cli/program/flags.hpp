@@ -7,6 +7,7 @@
 #include <functional>
 #include <limits>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -14,15 +15,25 @@
 
 namespace gradus::cli {
 
-/// Words without blanks.
-using Choices = std::function<std::vector<std::string>()>;
+/// The words that a flag may take.
+using Words = std::function<std::vector<std::string>()>;
 
-/// Tells completion and the manual page which words the option takes. The verb checks the value. Returns the
-/// option.
-CLI::Option* choices(CLI::Option* option, Choices words);
+/// Tells shells what may be typed after the option; the verb checks the value. Returns the option.
+CLI::Option* suggest(CLI::Option* option, Words words);
+/// The words of suggest(), or none.
+std::vector<std::string> suggested(const CLI::Option& option);
 
-/// The words given to choices(), or none.
-std::vector<std::string> choices_of(CLI::Option& option);
+/// Makes the option take these words only, and suggests them. Throws Error as check_choice() for others.
+CLI::Option* one_of(const CLI::App& verb, CLI::Option* option, const Words& words);
+
+/// Says which flags the help of a verb with many shows, besides --help; --help-all shows all. The flags must
+/// be there.
+void set_usual_flags(CLI::App& verb, const std::vector<std::string>& flags);
+/// What set_usual_flags() said; none for other verbs.
+std::set<const CLI::Option*> usual_flags(const CLI::App& verb);
+
+/// The names of a flag as they are typed: -h, --bias, --no-bias. None of an argument, or of a hidden flag.
+std::vector<std::string> names_of(const CLI::Option& option);
 
 /// Largest count of a flag: sums and products of a few counts fit into 64 bits.
 inline constexpr int64_t kMostCount = 1'000'000'000'000'000;
@@ -38,15 +49,30 @@ inline constexpr Bounds kFrom0{.least = 0}, kFrom1{.least = 1}, kThreads{1, kMos
 /// Throws Error with verb, flag and value for other text.
 CLI::Option* whole_number(const CLI::App& verb, CLI::Option* option, Bounds bounds = {});
 
+/// Makes the option take numbers only. Throws Error with verb, flag and value for other text.
+CLI::Option* number(const CLI::App& verb, CLI::Option* option);
+
+namespace detail {
+template <class T>
+struct ValueOf {
+  using type = T;
+};
+template <class T>
+requires requires { typename T::value_type; }
+struct ValueOf<T> {
+  using type = typename T::value_type;
+};
+}  // namespace detail
+
 /// Adds a flag with a value, which the help calls `unit`. The last of several values counts, unless
-/// `value` is a list. An int64_t must be a whole number within bounds.
+/// `value` is a list. An int64_t must be a whole number within bounds, a double a number.
 template <class T>
 CLI::Option* add_value(CLI::App& verb, const std::string& name, T& value, const char* unit,
                        const std::string& help, Bounds bounds = {}) {
   CLI::Option* const option = verb.add_option(name, value, help)->type_name(unit);
-  if constexpr (std::is_same_v<T, int64_t> || std::is_same_v<T, std::optional<int64_t>> ||
-                std::is_same_v<T, std::vector<int64_t>>)
-    whole_number(verb, option, bounds);
+  using Value = typename detail::ValueOf<T>::type;
+  if constexpr (std::is_same_v<Value, int64_t>) whole_number(verb, option, bounds);
+  if constexpr (std::is_floating_point_v<Value>) number(verb, option);
   if constexpr (!CLI::detail::is_mutable_container<T>::value) option->take_last();
   return option;
 }

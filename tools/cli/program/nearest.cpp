@@ -1,6 +1,8 @@
 #include "gradus/tools/cli/program/nearest.hpp"
 
 #include <algorithm>
+#include <map>
+#include <optional>
 
 #include "gradus/files/error.hpp"
 #include "gradus/files/plain.hpp"
@@ -8,17 +10,18 @@
 namespace gradus::cli {
 namespace {
 
-constexpr size_t kFar = 1'000'000;
 constexpr size_t kLongestTyped = 64;  // The table of distances is quadratic.
 
 /// Insertions, deletions, substitutions and exchanges of neighbours that lead from one word to the other
 /// (the optimal string alignment distance).
 size_t slips(std::string_view a, std::string_view b) {
   std::vector<std::vector<size_t>> d(a.size() + 1, std::vector<size_t>(b.size() + 1));
-  for (size_t i = 0; i <= a.size(); ++i) d[i][0] = i;
-  for (size_t j = 0; j <= b.size(); ++j) d[0][j] = j;
-  for (size_t i = 1; i <= a.size(); ++i)
-    for (size_t j = 1; j <= b.size(); ++j) {
+  for (size_t i = 0; i <= a.size(); ++i)
+    for (size_t j = 0; j <= b.size(); ++j) {
+      if (i == 0 || j == 0) {
+        d[i][j] = i + j;
+        continue;
+      }
       d[i][j] =
           std::min({d[i - 1][j] + 1, d[i][j - 1] + 1, d[i - 1][j - 1] + (a[i - 1] == b[j - 1] ? 0u : 1u)});
       if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
@@ -35,28 +38,22 @@ std::string simplified(std::string_view word) {
   return simple;
 }
 
-size_t distance(std::string_view typed, std::string_view known) {
+/// Nothing if the words are far apart. A beginning ranks after mistyped words.
+std::optional<size_t> distance(std::string_view typed, std::string_view known) {
   const std::string a = simplified(typed), b = simplified(known);
-  if (a.empty() || a.size() > kLongestTyped || b.size() > kLongestTyped) return kFar;
+  if (a.empty() || a.size() > kLongestTyped || b.size() > kLongestTyped) return {};
   const size_t count = slips(a, b);
-  if (count <= std::max<size_t>(1, std::min<size_t>(3, a.size() / 3))) return count;
-  return a.size() >= 3 && b.starts_with(a) ? 4 : kFar;  // A beginning ranks after mistyped words.
+  if (count <= std::clamp<size_t>(a.size() / 3, 1, 3)) return count;
+  return a.size() >= 3 && b.starts_with(a) ? std::optional<size_t>(4) : std::nullopt;
 }
 
 }  // namespace
 
 std::string nearest(std::string_view typed, const std::vector<std::string>& known) {
-  size_t least = kFar, at_least = 0;
-  std::string found;
-  for (const std::string& word : known) {
-    const size_t far = distance(typed, word);
-    if (far == least) ++at_least;
-    if (far >= least) continue;
-    least = far;
-    at_least = 1;
-    found = word;
-  }
-  return least < kFar && at_least == 1 ? found : "";
+  std::map<size_t, std::vector<std::string>> near;
+  for (const std::string& word : known)
+    if (const std::optional<size_t> far = distance(typed, word)) near[*far].push_back(word);
+  return near.empty() || near.begin()->second.size() > 1 ? "" : near.begin()->second.front();
 }
 
 std::string did_you_mean(std::string_view typed, const std::vector<std::string>& known,

@@ -4,7 +4,6 @@
 
 #include "gradus/files/error.hpp"
 #include "gradus/tools/cli/program/flags.hpp"
-#include "gradus/tools/cli/program/nearest.hpp"
 #include "gradus/train/trainer/precision.hpp"
 
 namespace gradus::cli {
@@ -26,17 +25,17 @@ CLI::Option* SettingFlags::add(CLI::App& verb, const Setting& row) {
       const std::string off = row.options.off.empty() ? concat("no-", row.key) : std::string(row.options.off);
       return verb.add_flag(concat(flag, ",!--", off), value, row.help);
     } else if constexpr (is_word) {
-      // value and row outlive this call.
-      const auto set = [&, verb = verb.get_name(), flag](const std::string& text) {
-        if (row.options.choices && !row.has(train::Setting::kPath))
-          check_choice(verb, flag, text, row.options.choices());
+      const auto set = [&](const std::string& text) {  // value outlives this call
         if constexpr (std::is_same_v<T, std::string>)
           value = text;
         else if (auto_precision = text == train::kAutoPrecision; !auto_precision)
           value = train::precision_from(text);
       };
       CLI::Option* const word = verb.add_option_function<std::string>(flag, set, row.help)->take_last();
-      return row.options.choices ? choices(word, row.options.choices)->default_str(row.text(config)) : word;
+      if (!row.options.choices) return word;
+      word->default_str(row.text(config));
+      return row.has(train::Setting::kPath) ? suggest(word, row.options.choices)
+                                            : one_of(verb, word, row.options.choices);
     } else {
       CLI::Option* const number = add_value(verb, flag, value, "", row.help);
       return row.is_list() || row.help.ends_with(']') ? number : number->capture_default_str();

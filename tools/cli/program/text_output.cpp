@@ -1,6 +1,7 @@
 #include "gradus/tools/cli/program/text_output.hpp"
 
 #include <signal.h>
+#include <utf8proc.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -20,20 +21,13 @@ namespace {
 constexpr size_t kEnough = 1'000'000;  // bytes that are searched
 constexpr size_t kLongestWord = 30;    // bytes of a word; a sentence without spaces would count as one
 
-bool is_capital(char32_t c) {
-  return (c >= 'A' && c <= 'Z') || (c >= 0xC0 && c <= 0xDE && c != 0xD7)  // Latin
-         || (c >= 0x391 && c <= 0x3A9) || (c >= 0x400 && c <= 0x42F);     // Greek and Cyrillic
-}
+/// The general category of Unicode.
+utf8proc_category_t category_of(char32_t c) { return utf8proc_category(static_cast<utf8proc_int32_t>(c)); }
 
-/// Characters beyond ASCII that are not letters: signs, punctuation, arrows and boxes, full-width forms,
-/// private use.
-bool is_sign(char32_t c) {
-  return c < 0xC0 || c == 0xD7 || c == 0xF7 || (c >= 0x2000 && c < 0x2C00) || (c >= 0x3000 && c < 0x3040) ||
-         (c >= 0xE000 && c < 0xF900) || (c >= 0xFE00 && c < 0xFE70) || c >= 0xFF00;
-}
-
+/// Or an accent on one.
 bool is_letter(char32_t c) {
-  return c < 0x80 ? (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') : !is_sign(c);
+  const utf8proc_category_t category = category_of(c);
+  return category >= UTF8PROC_CATEGORY_LU && category <= UTF8PROC_CATEGORY_ME;
 }
 
 /// Calls f(word, begins with a capital) for every run of letters.
@@ -47,7 +41,7 @@ void for_each_word(std::string_view text, F&& f) {
     if (inside && !letter) f(text.substr(begin, at - begin), capital);
     if (!inside && letter) {
       begin = at;
-      capital = is_capital(c.value);
+      capital = category_of(c.value) == UTF8PROC_CATEGORY_LU;
     }
     inside = letter;
     at += static_cast<size_t>(std::max(1, c.size));

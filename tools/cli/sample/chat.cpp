@@ -6,6 +6,7 @@
 
 #include "gradus/data/chat.hpp"
 #include "gradus/files/error.hpp"
+#include "gradus/models/pretrained.hpp"
 #include "gradus/tools/cli/program/flags.hpp"
 #include "gradus/tools/cli/program/terminal.hpp"
 #include "gradus/tools/cli/program/text_output.hpp"
@@ -80,7 +81,7 @@ class Conversation {
 
 int chat(ChatFlags flags) {
   flags.sampling.settle();
-  const models::DecoderConfig config = check_model("chat", flags.model);
+  const models::DecoderConfig config = models::check_pretrained(flags.model.folder);
   const std::optional<data::ChatFormat> format =
       data::ChatFormat::of(train::load_tokenizer(flags.model.folder, flags.model.tokenizer),
                            chat_format_of(flags.chat_format, flags.model.folder));
@@ -118,6 +119,8 @@ Action add_chat(CLI::App& verb, const std::string& program) {
   add_chat_format(verb, flags->chat_format);
   add_sampling_flags(verb, flags->sampling);
   verb.add_flag("--json", flags->json, "Print one JSON object for each question");
+  set_usual_flags(verb, {"--adapter", "--weights", "--system", "--tokens", "--temperature", "--top-k",
+                         "--top-p", "--greedy", "--seed", "--json"});
   verb.footer(with_program(
       R"(The format of the conversation is that of the model's chat template, if it is known, or that of
 --chat-format. A line is a question; /reset begins a new conversation. An answer ends with the token

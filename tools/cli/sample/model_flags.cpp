@@ -3,9 +3,7 @@
 #include <algorithm>
 
 #include "gradus/data/chat.hpp"
-#include "gradus/models/pretrained.hpp"
 #include "gradus/tools/cli/program/flags.hpp"
-#include "gradus/tools/cli/program/nearest.hpp"
 #include "gradus/tools/cli/program/setting_flags.hpp"
 #include "gradus/tools/cli/program/terminal.hpp"
 #include "gradus/tools/cli/program/text_output.hpp"
@@ -22,18 +20,19 @@ void add_model_flags(CLI::App& verb, ModelFlags& flags) {
             "Folder of a tokenizer, or tokenizer.json, instead of the model's");
   add_value(verb, "--adapter", flags.adapter, "DIR",
             "Folder of a LoRA adapter of the model, in PEFT's files");
-  choices(
-      add_value(
-          verb, "--weights", flags.weights, "NAME",
-          "Format of the weights: float32, bfloat16, int8 or int4; fewer\nbits take less memory and time"),
-      train::weights_names)
+  one_of(verb,
+         add_value(
+             verb, "--weights", flags.weights, "NAME",
+             "Format of the weights: float32, bfloat16, int8 or int4; fewer\nbits take less memory and time"),
+         train::weights_names)
       ->capture_default_str();
 }
 
 void add_chat_format(CLI::App& verb, std::string& name) {
-  choices(add_value(verb, flag_of("chat_format", nullptr), name, "NAME",
-                    "Format of conversations [that of training or of the template]"),
-          data::chat_format_names);
+  one_of(verb,
+         add_value(verb, flag_of("chat_format", nullptr), name, "NAME",
+                   "Format of conversations [that of training or of the template]"),
+         data::chat_format_names);
 }
 
 std::string chat_format_of(const std::string& name, const std::string& folder) {
@@ -68,11 +67,6 @@ void add_sampling_flags(CLI::App& verb, SamplingFlags& flags) {
             "Guess up to N tokens (0 to 7) from repetitions: the same text,\nfaster with a large model")
       ->capture_default_str();
   add_value(verb, "--seed", flags.seed, "N", "Seed of the random numbers", kFrom0)->capture_default_str();
-}
-
-models::DecoderConfig check_model(std::string_view verb, const ModelFlags& flags) {
-  check_choice(verb, "--weights", flags.weights, train::weights_names());
-  return models::check_pretrained(flags.folder);
 }
 
 void check_single(std::string_view verb, const models::DecoderConfig& config, const std::string& folder) {

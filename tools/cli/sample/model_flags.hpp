@@ -38,9 +38,6 @@ struct SamplingFlags {
 /// --seed.
 void add_sampling_flags(CLI::App& verb, SamplingFlags& flags);
 
-/// The config of the model. Throws Error, naming `verb`, for unknown weights, and if the folder has no model.
-models::DecoderConfig check_model(std::string_view verb, const ModelFlags& flags);
-
 /// Throws Error, naming `verb`, if the model of the folder is an ensemble.
 void check_single(std::string_view verb, const models::DecoderConfig& config, const std::string& folder);
 

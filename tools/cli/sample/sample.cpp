@@ -4,6 +4,7 @@
 
 #include "gradus/files/error.hpp"
 #include "gradus/files/plain.hpp"
+#include "gradus/models/pretrained.hpp"
 #include "gradus/tools/cli/program/flags.hpp"
 #include "gradus/tools/cli/program/terminal.hpp"
 #include "gradus/tools/cli/program/text_output.hpp"
@@ -43,7 +44,7 @@ int sample(SampleFlags flags, bool prompt_given) {
     fail("sample", "--bfloat16 and --weights ", weights, " must not come together, got both.");
   if (flags.bfloat16) weights = "bfloat16";
 
-  const models::DecoderConfig config = check_model("sample", flags.model);
+  const models::DecoderConfig config = models::check_pretrained(flags.model.folder);
   int64_t tokens = flags.sampling.options.max_new_tokens;
   {  // A wrong prompt is refused before the model is read.
     const data::Tokenizer tokenizer = train::load_tokenizer(flags.model.folder, flags.model.tokenizer);
@@ -88,6 +89,8 @@ Action add_sample(CLI::App& verb, const std::string& program) {
       ->allow_extra_args(false);
   verb.add_flag("--bfloat16", flags->bfloat16, "The same as --weights bfloat16");
   add_value(verb, "--count", flags->count, "N", "Texts to write", kFrom1)->capture_default_str();
+  set_usual_flags(verb, {"--adapter", "--weights", "--prompt", "--tokens", "--temperature", "--top-k",
+                         "--top-p", "--greedy", "--seed", "--stop", "--count"});
   verb.footer(with_program(
       R"(Without --prompt, on a terminal, sample asks for a prompt, writes a text and asks again.
 Ctrl-C stops the text, and Ctrl-D ends the program.

@@ -88,7 +88,7 @@ class SweepParser {
       const ConfigItem& item = all.emplace_back(config_item(key, value, file_));
       if (std::find(flags_.begin(), flags_.end(), item.key) == flags_.end())
         refuse(item.at, "must have flags of `train` as keys, got ", files::in_quotes(item.key), ".",
-               did_you_mean(item.key, flags_, "train --help lists them."));
+               did_you_mean(item.key, flags_, "train --help-all lists them."));
       if (item.values.empty()) refuse(item.at, item.key, " must have a value, got none.");
     }
     return all;

@@ -81,7 +81,7 @@ TEST_CASE("eval --tokens gives each token the probability that a forward gives i
   CHECK(std::abs(json["perplexity"].get<double>() - std::exp(loss)) < 1e-3);
 }
 
-TEST_CASE("eval --tokens prints a line a token, and what comes next") {
+TEST_CASE("eval --tokens prints a line a token and what comes next, and refuses what it cannot read") {
   const Trained run;
   const Outcome outcome = call("eval --tokens", run.folder, "--prompt", std::string("One\n"), "--top 4");
   CHECK(outcome.code == 0);
@@ -100,6 +100,15 @@ TEST_CASE("eval --tokens prints a line a token, and what comes next") {
   const Outcome piped =
       run_program(args("eval --tokens", run.folder, "--prompt - --top 4"), {.stdin_text = "One\n\n"});
   CHECK(piped.out == outcome.out);
+  check_refused({"eval", "--tokens", run.folder}, {"--text FILE or --prompt TEXT, got none"});
+  check_refused({"eval", "--tokens", run.folder, "--prompt", ""}, {"--prompt must have at least one token"});
+  check_refused(args("eval --tokens", run.folder, "--prompt Zoo"), {"'Z'"});
+  check_refused(args("eval", run.folder, "--prompt O --top 3"), {"--top requires --tokens"});
+  check_refused(args("eval --tokens", run.folder, "--prompt O --stride 3"), {"--stride excludes --tokens"});
+  check_refused(args("eval", run.folder, "--prompt O"), {"--prompt must have at least 2 tokens"});
+  check_refused(args("eval --tokens", run.folder, "--prompt O --top 0"), {"--top", "at least 1, got 0"});
+  check_refused(args("eval --tokens", run.folder, "--prompt O --weights int3"), args("--weights int4"));
+  check_refused(args("eval --tokens", run.scratch.path("none"), "--prompt O"), {"config.json"});
 }
 
 TEST_CASE("eval --tokens shows tokens that are parts of characters") {
@@ -110,19 +119,6 @@ TEST_CASE("eval --tokens shows tokens that are parts of characters") {
   const Json json = Json::parse(call("eval --tokens", run.folder, "--prompt \xE2\x82\xAC --json").out);
   CHECK(json["tokens"][0]["id"] == 0xE2);
   CHECK(json["tokens"][0]["text"] == "\xEF\xBF\xBD");
-}
-
-TEST_CASE("eval --tokens refuses what it cannot read") {
-  const Trained run;
-  check_refused({"eval", "--tokens", run.folder}, {"--text FILE or --prompt TEXT, got none"});
-  check_refused({"eval", "--tokens", run.folder, "--prompt", ""}, {"--prompt must have at least one token"});
-  check_refused(args("eval --tokens", run.folder, "--prompt Zoo"), {"'Z'"});
-  check_refused(args("eval", run.folder, "--prompt O --top 3"), {"--top requires --tokens"});
-  check_refused(args("eval --tokens", run.folder, "--prompt O --stride 3"), {"--tokens excludes --stride"});
-  check_refused(args("eval", run.folder, "--prompt O"), {"--prompt must have at least 2 tokens"});
-  check_refused(args("eval --tokens", run.folder, "--prompt O --top 0"), {"--top", "at least 1, got 0"});
-  check_refused(args("eval --tokens", run.folder, "--prompt O --weights int3"), args("--weights int4"));
-  check_refused(args("eval --tokens", run.scratch.path("none"), "--prompt O"), {"config.json"});
 }
 
 TEST_CASE("a sample ends before the first string to stop at, which may span tokens") {
@@ -149,10 +145,6 @@ TEST_CASE("a sample ends before the first string to stop at, which may span toke
   check_refused({"sample", run.folder, "--stop", ""}, {"--stop must be a text"});
   check_refused(args("sample", run.folder, "--stop Zoo"),
                 {"--stop must be a text that the model can write", "'Z'"});
-}
-
-TEST_CASE("sample names the flags that are out of range") {
-  const Trained run;
   check_refused(args("sample", run.folder, "--min-p 1.5"), {"--min-p must be in [0, 1], got 1.5"});
   check_refused(args("sample", run.folder, "--repetition-penalty 0"), {"--repetition-penalty must be > 0"});
   check_refused(args("sample", run.folder, "--draft 8"), {"--draft must be in [0, 7], got 8"});
