@@ -7,7 +7,7 @@ mark_as_advanced(LIBEDIT_INCLUDE_DIR LIBEDIT_LIBRARY)
 include(FindPackageHandleStandardArgs)
 find_package_handle_standard_args(Libedit
   REQUIRED_VARS LIBEDIT_LIBRARY LIBEDIT_INCLUDE_DIR
-  REASON_FAILURE_MESSAGE "the program needs libedit (Debian, Ubuntu: libedit-dev)")
+  REASON_FAILURE_MESSAGE "prompts with a history need libedit (Debian, Ubuntu: libedit-dev)")
 
 if(Libedit_FOUND AND NOT TARGET Libedit::Libedit)
   add_library(Libedit::Libedit INTERFACE IMPORTED)

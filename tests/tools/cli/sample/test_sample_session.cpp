@@ -76,51 +76,38 @@ TEST_CASE("Ctrl-C stops a text or begins a line again, and the session goes on")
   CHECK(terminal.exit_code() == 0);
 }
 
-TEST_CASE("Ctrl-D ends a session also where it is typed too early") {
+TEST_CASE("what is typed too early, cut off or unreadable ends no session but by Ctrl-D") {
   if (!testing::machine_has("/dev/pts/ptmx")) return;
   const SmallRun run;
-  PseudoTerminal terminal(run.sample(args("--tokens 2000")));
-  terminal.shown_up_to("> ");
-  terminal.type("end\r");  // as soon as there is a prompt
-  terminal.shown_up_to("\r\nend");
-  terminal.type("\x04");  // while the text is written
-  terminal.shown_up_to("\r\n> ");
-  CHECK(terminal.exit_code() == 0);
-}
-
-TEST_CASE("a session says what the model cannot read, and asks again") {
-  if (!testing::machine_has("/dev/pts/ptmx")) return;
-  const SmallRun run;
+  {
+    PseudoTerminal terminal(run.sample(args("--tokens 2000")));
+    terminal.shown_up_to("> ");
+    terminal.type("end\r");  // as soon as there is a prompt
+    terminal.shown_up_to("\r\nend");
+    terminal.type("\x04");  // while the text is written
+    terminal.shown_up_to("\r\n> ");
+    CHECK(terminal.exit_code() == 0);
+  }
   PseudoTerminal terminal(run.sample(args("--tokens 5")));
   terminal.shown_up_to("> ");
   terminal.type_at_prompt("Quiz\r");
   CHECK_HAS(terminal.shown_up_to("\r\n> "), "gradus: [encode]", "'Q'", "--tokenizer");
-  terminal.type_at_prompt("The\r");
-  CHECK_HAS(terminal.shown_up_to("\r\n> "), "\r\nThe");
+  const std::pair<const char*, const char*> typed[] = {
+      {"The\r", "\r\nThe"},
+      {"The\xE2\x82\r", "\r\nThe"},             // two bytes of three, and Enter
+      {"en\xE2\xC3\xA9\r", "\r\nen\xC3\xA9"}};  // one of three, and another character
+  for (const auto& [keys, text] : typed) {
+    terminal.type_at_prompt(keys);
+    CHECK_HAS(terminal.shown_up_to("\r\n> "), text);
+  }
   terminal.type_at_prompt("\x04");
   CHECK(terminal.exit_code() == 0);
-}
 
-TEST_CASE("a character that is cut off takes no key with it") {
-  if (!testing::machine_has("/dev/pts/ptmx")) return;
-  const SmallRun run;
-  PseudoTerminal terminal(run.sample(args("--tokens 5")));
-  terminal.shown_up_to("> ");
-  terminal.type_at_prompt("The\xE2\x82\r");  // two bytes of three, and Enter
-  CHECK_HAS(terminal.shown_up_to("\r\n> "), "\r\nThe");
-  terminal.type_at_prompt("en\xE2\xC3\xA9\r");  // one of three, and another character
-  CHECK_HAS(terminal.shown_up_to("\r\n> "), "\r\nen\xC3\xA9");
-  terminal.type_at_prompt("\x04");
-  CHECK(terminal.exit_code() == 0);
-}
-
-TEST_CASE("without a terminal, or with a prompt, nobody is asked") {
-  if (!testing::machine_has("/dev/pts/ptmx")) return;
-  const SmallRun run;
+  // Without a terminal, or with a prompt, nobody is asked.
   CHECK(run_program(run.sample(args("--tokens 30"))).out ==
         run_program(run.sample({"--tokens", "30", "--prompt", ""})).out);
-  PseudoTerminal terminal(run.sample({"--tokens", "5", "--prompt", ""}));
-  CHECK(terminal.exit_code() == 0);
+  PseudoTerminal with_prompt(run.sample({"--tokens", "5", "--prompt", ""}));
+  CHECK(with_prompt.exit_code() == 0);
 }
 
 }  // namespace gradus::cli::test_sample_session
